@@ -1,0 +1,84 @@
+// The subcommands. Each returns the process exit code (docs/cli.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace invar::cli {
+
+struct ModelOptions {  // where the model and its compiled form are
+  std::string model_name;  // folder, or org/name in the local Hugging Face cache
+  std::string plan;        // an existing plan: nothing is exported or compiled
+  std::string task_dir;    // where exports and plans go; "" = one per model under tasks_root
+  std::string tasks_root;  // "" = $XDG_CACHE_HOME/invar/tasks
+  bool colocate_tensors = false;
+};
+
+struct ExecutionOptions {  // tuning: never changes a bit
+  std::string device = "cpu";
+  bool cpu_only = false;
+  std::string isa;
+  int threads = 0;
+  int64_t prefill_chunk = 0;
+  bool no_kv_cache = false;
+};
+
+struct SamplingOptions {  // absent = the checkpoint's generation_config.json, else greedy
+  int64_t max_new_tokens = 128;
+  std::optional<float> temperature, top_p;
+  std::optional<int32_t> top_k;
+  uint64_t seed = 0;
+  bool no_do_sample = false;
+};
+
+struct RunOptions {
+  ModelOptions model;
+  ExecutionOptions execution;
+  SamplingOptions sampling;
+  std::optional<std::string> prompt_text;
+  std::string prompt_file;
+  std::string receipt_path = "receipt.json";
+  std::string operation_set = "reproducible";
+  bool json = false;
+};
+
+struct ExportCommand {
+  std::string model_name, output;
+  bool colocate_tensors = false;
+};
+struct CompileCommand {
+  std::string model, output, emit;
+};
+struct InferCommand {
+  std::string plan;
+  std::vector<int32_t> tokens;
+  std::string tokens_file;  // a JSON list of ids, or an object with "tokens"
+  ExecutionOptions execution;
+  SamplingOptions sampling;
+  std::vector<int32_t> stop_tokens;
+  std::string output;         // JSON; "" = stdout
+  std::string logits_output;  // raw little-endian f32 [tokens given, vocab]
+};
+struct TokensCommand {  // encode, decode
+  std::string model_name, text, file;
+  std::vector<int32_t> tokens;
+};
+struct ReceiptCommand {  // validate, verify
+  std::string receipt;
+  ModelOptions model;
+  ExecutionOptions execution;
+  bool json = false;
+};
+
+int run(const RunOptions&);
+int export_model(const ExportCommand&);
+int compile(const CompileCommand&);
+int infer(const InferCommand&);
+int encode(const TokensCommand&);
+int decode(const TokensCommand&);
+int validate(const ReceiptCommand&);
+int verify(const ReceiptCommand&);
+
+}  // namespace invar::cli

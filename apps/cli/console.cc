@@ -1,0 +1,61 @@
+#include "console.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace invar::cli {
+
+bool stdout_is_terminal() { return isatty(STDOUT_FILENO) == 1; }
+bool stderr_is_terminal() { return isatty(STDERR_FILENO) == 1; }
+
+int fail(const Error& error) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "invar: %s\n", error.message.c_str());
+  return static_cast<int>(error.code);
+}
+
+std::string milliseconds(std::chrono::steady_clock::duration d) {
+  const double ms = std::chrono::duration<double, std::milli>(d).count();
+  char text[32];
+  if (ms < 1000) {
+    std::snprintf(text, sizeof text, "%.0f ms", ms);
+  } else {
+    std::snprintf(text, sizeof text, "%.1f s", ms / 1000);
+  }
+  return text;
+}
+
+Phase::Phase(std::string_view name, bool quiet)
+    : name_(name), quiet_(quiet), start_(std::chrono::steady_clock::now()), last_(start_) {
+  if (!quiet_ && stderr_is_terminal()) {
+    std::fprintf(stderr, "  %-9s …", name_.c_str());
+    drawn_ = true;
+  }
+}
+
+void Phase::progress(int64_t done, int64_t total) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!drawn_ || total <= 0 || now - last_ < std::chrono::milliseconds(50)) return;
+  last_ = now;
+  constexpr int kWidth = 30;
+  const int full = static_cast<int>(done * kWidth / total);
+  std::string bar;
+  for (int i = 0; i < kWidth; ++i) bar += i < full ? "█" : "░";
+  std::fprintf(stderr, "\r\033[K  %-9s %s %3d%%", name_.c_str(), bar.c_str(), static_cast<int>(done * 100 / total));
+}
+
+void Phase::done(std::string_view detail) {
+  open_ = false;
+  if (quiet_) return;
+  if (drawn_) std::fputs("\r\033[K", stderr);
+  const std::string time = milliseconds(std::chrono::steady_clock::now() - start_);
+  std::fprintf(stderr, "  %-9s %.*s (%s)\n", name_.c_str(), static_cast<int>(detail.size()), detail.data(),
+               time.c_str());
+}
+
+Phase::~Phase() {
+  if (open_ && drawn_) std::fputs("\r\033[K", stderr);
+}
+
+}  // namespace invar::cli

@@ -1,0 +1,35 @@
+// What a person sees: phases and progress on a terminal, quiet lines in a pipe; all of it on stderr.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace invar::cli {
+
+bool stdout_is_terminal();
+bool stderr_is_terminal();
+
+// Prints "invar: MESSAGE" on stderr and returns the error's exit code.
+int fail(const Error& error);
+
+// One step of the journey: on a terminal a line that is redrawn, in a pipe one line when it is done.
+class Phase {
+ public:
+  Phase(std::string_view name, bool quiet);
+  void progress(int64_t done, int64_t total);  // redraws the bar, a terminal only
+  void done(std::string_view detail);          // "name  detail  12 ms"
+  ~Phase();                                    // an unfinished phase leaves the line clean
+
+ private:
+  std::string name_;
+  bool quiet_, open_ = true, drawn_ = false;
+  std::chrono::steady_clock::time_point start_, last_;
+};
+
+std::string milliseconds(std::chrono::steady_clock::duration d);  // "12 ms", "1.2 s"
+
+}  // namespace invar::cli

@@ -1,0 +1,33 @@
+// The generation loop: prompt tokens -> answer tokens, logits commitments, text as it is produced.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/status.h"
+#include "commands.h"
+#include "run/run.h"
+#include "sample/sample.h"
+
+namespace invar::cli {
+
+struct Generation {
+  std::vector<int32_t> tokens;
+  std::vector<Digest> logits;  // one per token
+  std::string finish_reason;   // "stop": the last token is a stop token; "length"
+};
+
+// Where the plan runs. Errors: an unknown device, one this build does not have.
+Result<run::Session> open_session(plan::Plan plan, const std::string& folder, const ExecutionOptions&,
+                                  int64_t capacity);
+
+// Generates up to max_new tokens. With no_cache every step starts from an empty memory: the same bits, slower.
+Result<Generation> generate(run::Session&, std::span<const int32_t> prompt, int64_t max_new, const sample::Params&,
+                            std::span<const int32_t> stop_tokens, bool no_cache,
+                            const std::function<void(int32_t token)>& on_token);
+
+}  // namespace invar::cli

@@ -1,0 +1,36 @@
+// A checkpoint folder as the journey needs it: digests, tokenizer, generation defaults. Weights are not touched here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/status.h"
+#include "commands.h"
+#include "prompt/prompt.h"
+#include "sample/sample.h"
+
+namespace invar::cli {
+
+struct Model {
+  std::string name;      // org/name, or the folder's own name
+  std::string revision;  // the snapshot of a hub model, else ""
+  std::string folder;
+  Digest config, tokenizer_digest, chat_template;
+  prompt::Tokenizer tokenizer;
+  int64_t context = 0;  // max_position_embeddings
+  std::vector<int32_t> stop_tokens;
+  sample::Params defaults;
+};
+
+// The folder itself, or the snapshot of org/name in the local Hugging Face cache.
+struct Place {
+  std::string name, revision, folder;
+};
+Result<Place> resolve(const std::string& model_name);
+Result<Model> open_model(const std::string& model_name);
+// The checkpoint's defaults, overridden by what the user gave; checked.
+Result<sample::Params> sampling(const Model&, const SamplingOptions&);
+
+}  // namespace invar::cli

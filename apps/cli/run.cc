@@ -1,0 +1,186 @@
+// invar run: export -> compile -> encode -> infer -> decode -> receipt.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "commands.h"
+#include "console.h"
+#include "generate.h"
+#include "model.h"
+#include "prepare.h"
+#include "seal.h"
+
+namespace invar::cli {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+struct Job {
+  std::string prompt, receipt_path;
+  std::vector<int32_t> tokens;
+};
+
+Result<std::vector<Job>> read_prompt_file(const std::string& path, const std::string& receipt_path) {
+  INVAR_TRY(std::string text, read_file(path));
+  std::vector<Job> jobs;
+  size_t begin = 0;
+  for (int line = 1; begin < text.size(); ++line) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view row = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    if (row.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const std::string where = path + ":" + std::to_string(line) + ": ";
+    json j = json::parse(row, nullptr, false);
+    if (j.is_object() && j.contains("messages"))
+      return not_covered(where + "chat messages need a chat template, which this version does not apply: give \"prompt\"");
+    if (j.is_object()) j = j.value("prompt", json());
+    if (!j.is_string()) return bad_input(where + "neither a JSON string nor an object with \"prompt\"");
+    jobs.push_back({j.get<std::string>(), "", {}});
+  }
+  if (jobs.empty()) return bad_input(path + ": no prompts in it");
+  // r.json -> r.1.json, r.2.json, ... where there are several.
+  const fs::path base(receipt_path);
+  for (size_t i = 0; i < jobs.size(); ++i)
+    jobs[i].receipt_path =
+        jobs.size() == 1
+            ? receipt_path
+            : (base.parent_path() / (base.stem().string() + "." + std::to_string(i + 1) + base.extension().string()))
+                  .string();
+  return jobs;
+}
+
+// Found out before anything is computed: can a file be made where the receipt shall be?
+Status check_writable(const std::string& path) {
+  std::error_code ec;
+  if (fs::is_directory(path, ec)) return bad_input("receipt " + path + ": is a folder: give a file name");
+  const std::string probe = path + ".probe-" + std::to_string(getpid());
+  FILE* f = std::fopen(probe.c_str(), "wb");
+  if (!f) return bad_input("receipt " + path + ": cannot be written here (" + std::strerror(errno) + "): choose another --receipt-path");
+  std::fclose(f);
+  fs::remove(probe, ec);
+  return {};
+}
+
+// A finished run is never lost: a receipt that cannot be written where asked goes to the temporary folder.
+Status save_receipt(const std::string& path, const std::string& content) {
+  const Status first = write_file(path, content);
+  if (first) return first;
+  std::error_code ec;
+  const std::string rescue = (fs::temp_directory_path(ec) / ("invar-receipt-" + std::to_string(getpid()) + ".json")).string();
+  if (write_file(rescue, content))
+    return Error{first.error().code, first.error().message + "; the receipt was saved as " + rescue};
+  std::fprintf(stderr, "%s\n", content.c_str());
+  return Error{first.error().code, first.error().message + "; the receipt stands above"};
+}
+
+Status write_stdout(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
+  return bad_input("standard output: cannot be written (full disk or closed pipe?)");
+}
+
+Status run_job(const Job& job, const RunOptions& o, const Model& model, const sample::Params& params,
+               const receipt::Receipt& described, run::Session& session, bool several) {
+  const bool terminal = stdout_is_terminal();
+  Status written;
+  if (!o.json && several) written = write_stdout("== " + job.receipt_path + "\n");
+  if (!o.json && terminal) written = write_stdout("\n\033[1m" + job.prompt + "\033[0m");
+  prompt::Stream stream(model.tokenizer);
+  const auto start = Clock::now();
+  Clock::time_point first;
+  INVAR_TRY(Generation g, generate(session, job.tokens, o.sampling.max_new_tokens, params, model.stop_tokens,
+                                   o.execution.no_kv_cache, [&](int32_t token) {
+                                     if (first == Clock::time_point()) first = Clock::now();
+                                     const std::string piece = stream.push(token);
+                                     if (!o.json && written) written = write_stdout(piece);
+                                   }));
+  const auto end = Clock::now();
+  if (!o.json && written) written = write_stdout(stream.finish() + "\n");
+
+  receipt::Receipt r = described;
+  r.prompt = job.prompt;
+  r.prompt_tokens = job.tokens;
+  r.max_new_tokens = o.sampling.max_new_tokens;
+  r.stop_tokens = model.stop_tokens;
+  r.sampling = params;
+  r.tokens = g.tokens;
+  r.text = model.tokenizer.decode(g.tokens);
+  r.finish_reason = g.finish_reason;
+  r.logits = g.logits;
+  r.execution = describe_execution(session, o.model.model_name);
+  const std::string hash = to_hex(receipt::receipt_hash(r));
+  INVAR_CHECK_OK(save_receipt(job.receipt_path, receipt::print(r)));
+
+  const double decode_s = std::chrono::duration<double>(end - first).count();
+  const double rate = g.tokens.size() > 1 && decode_s > 0 ? (g.tokens.size() - 1) / decode_s : 0;
+  if (o.json) {
+    json j = {{"text", r.text}, {"tokens", r.tokens}, {"prompt_tokens", r.prompt_tokens},
+              {"finish_reason", r.finish_reason}, {"receipt", job.receipt_path}, {"receipt_hash", hash},
+              {"prefill_seconds", std::chrono::duration<double>(first - start).count()},
+              {"decode_tokens_per_second", rate}, {"isa", session.isa()}, {"threads", session.threads()},
+              {"kernels", session.kernels()}, {"peak_bytes", session.peak_bytes()}};
+    written = write_stdout(j.dump() + "\n");
+  } else {
+    if (terminal) std::fputs("\n", stderr);
+    std::fprintf(stderr, "  %-9s %zu tokens, %.0f tokens/s (%s, %d thread%s)\n", "infer", g.tokens.size(), rate,
+                 std::string(session.isa()).c_str(), session.threads(), session.threads() == 1 ? "" : "s");
+    std::fprintf(stderr, "  %-9s %s\n  %-9s %s\n", "receipt", job.receipt_path.c_str(), "hash", hash.c_str());
+  }
+  return written;
+}
+
+Status do_run(const RunOptions& o) {
+  if (o.operation_set != "reproducible")
+    return not_covered("operation set " + o.operation_set + ": this build has only reproducible kernels: use --operation-set reproducible");
+  std::vector<Job> jobs;
+  if (!o.prompt_file.empty()) {
+    INVAR_TRY(jobs, read_prompt_file(o.prompt_file, o.receipt_path));
+  } else {
+    jobs.push_back({o.prompt_text.value_or(""), o.receipt_path, {}});
+  }
+  INVAR_TRY(Place place, resolve(o.model.model_name));
+  INVAR_TRY(Model model, open_model(o.model.model_name));
+  INVAR_TRY(sample::Params params, sampling(model, o.sampling));
+  int64_t longest = 0;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const std::string which = jobs.size() > 1 ? "prompt " + std::to_string(i + 1) : "prompt";
+    auto tokens = model.tokenizer.encode(jobs[i].prompt);
+    if (!tokens) return Error{tokens.error().code, which + ": " + tokens.error().message};
+    jobs[i].tokens = std::move(*tokens);
+    const int64_t n = static_cast<int64_t>(jobs[i].tokens.size()), room = model.context - n;
+    if (n == 0) return bad_input(which + ": no tokens in it: give some text");
+    if (room < 1)
+      return bad_input(which + ": " + std::to_string(n) + " tokens, but the context of " + model.name + " is " +
+                       std::to_string(model.context) + ": shorten it to at most " + std::to_string(model.context - 1));
+    if (o.sampling.max_new_tokens > room)
+      return bad_input(which + ": " + std::to_string(n) + " tokens and " + std::to_string(o.sampling.max_new_tokens) +
+                       " new ones exceed the context of " + std::to_string(model.context) +
+                       ": use --max-new-tokens " + std::to_string(room) + " or less");
+    longest = std::max(longest, n);
+    INVAR_CHECK_OK(check_writable(jobs[i].receipt_path));
+  }
+  INVAR_TRY(Prepared prepared, prepare(place, o.model, o.json));
+  const receipt::Receipt described = describe(model, prepared.plan);
+  Phase loading("load", o.json);
+  INVAR_TRY(run::Session session, open_session(std::move(prepared.plan), prepared.folder, o.execution,
+                                               longest + o.sampling.max_new_tokens));
+  loading.done(model.name + ", weights " + to_hex(described.weights).substr(0, 16));
+  for (const Job& job : jobs) INVAR_CHECK_OK(run_job(job, o, model, params, described, session, jobs.size() > 1));
+  return {};
+}
+
+}  // namespace
+
+int run(const RunOptions& o) {
+  const Status s = do_run(o);
+  return s ? 0 : fail(s.error());
+}
+
+}  // namespace invar::cli

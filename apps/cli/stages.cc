@@ -1,0 +1,137 @@
+// export, compile, encode, infer, decode: each stage of the journey alone, its artifact on disk.
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "commands.h"
+#include "console.h"
+#include "generate.h"
+#include "model.h"
+#include "prepare.h"
+#ifdef INVAR_COMPILER
+#include "ir/ir.h"
+#include "onnx/onnx.h"
+#endif
+
+namespace invar::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string folder_of(const std::string& path) {
+  const auto p = std::filesystem::path(path).parent_path();
+  return p.empty() ? "." : p.string();
+}
+
+// Prints to stdout, or writes the file.
+Status deliver(const std::string& output, const std::string& text) {
+  if (!output.empty()) return write_file(output, text);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    return bad_input("standard output: cannot be written (full disk or closed pipe?)");
+  return {};
+}
+
+// Ids from the command line, or from a file: a JSON list, or an object with "tokens".
+Result<std::vector<int32_t>> tokens_from(const std::vector<int32_t>& given, const std::string& file) {
+  if (file.empty()) {
+    if (given.empty()) return bad_input("no tokens: pass --tokens 0,5,7 or a JSON file of ids");
+    return given;
+  }
+  INVAR_TRY(std::string text, read_file(file));
+  json j = json::parse(text, nullptr, false);
+  if (j.is_object()) j = j.value("tokens", json());
+  if (!j.is_array()) return bad_input(file + ": neither a JSON list of token ids nor an object with \"tokens\"");
+  std::vector<int32_t> ids;
+  for (const json& t : j) {
+    if (!t.is_number_integer() || t.get<int64_t>() < 0 || t.get<int64_t>() > INT32_MAX)
+      return bad_input(file + ": entry " + std::to_string(ids.size()) + " is not a token id");
+    ids.push_back(t.get<int32_t>());
+  }
+  return ids;
+}
+
+#ifdef INVAR_COMPILER
+Status do_export(const ExportCommand& c) {
+  INVAR_TRY(Place place, resolve(c.model_name));
+  INVAR_TRY(std::string path, onnx::export_checkpoint(place.folder, c.output, {c.colocate_tensors}));
+  return deliver("", path + "\n");
+}
+
+Status do_compile(const CompileCommand& c) {
+  INVAR_TRY(onnx::Graph graph, onnx::read(c.model));
+  const ir::Options options{folder_of(c.model)};
+  if (!c.emit.empty()) {
+    const ir::Emit stage = c.emit == "onnx" ? ir::Emit::onnx : c.emit == "repro" ? ir::Emit::repro : ir::Emit::plan;
+    INVAR_TRY(std::string text, ir::emit(graph, options, stage));
+    return deliver(c.output, text);
+  }
+  INVAR_TRY(plan::Plan plan, ir::compile(graph, options));
+  const std::string output = c.output.empty() ? options.folder + "/plan.invar" : c.output;
+  INVAR_CHECK_OK(write_file(output, plan::print(plan)));
+  return deliver("", output + "\nprogram " + to_hex(plan::digest(plan)) + "\n");
+}
+#else
+Status do_export(const ExportCommand&) { return not_covered("this build has no exporter: use a full build"); }
+Status do_compile(const CompileCommand&) { return not_covered("this build has no compiler: use a full build"); }
+#endif
+
+Status do_infer(const InferCommand& c) {
+  INVAR_TRY(plan::Plan plan, plan::load(c.plan));
+  INVAR_TRY(std::vector<int32_t> tokens, tokens_from(c.tokens, c.tokens_file));
+  const int64_t rows = static_cast<int64_t>(tokens.size());
+  const bool only_logits = !c.logits_output.empty();
+  INVAR_TRY(run::Session session, open_session(std::move(plan), folder_of(c.plan), c.execution,
+                                               rows + (only_logits ? 0 : c.sampling.max_new_tokens)));
+  if (only_logits) {
+    INVAR_TRY(std::span<const float> logits, session.step(tokens, /*all=*/true));
+    std::string bytes(logits.size() * 4, '\0');
+    for (size_t i = 0; i < logits.size(); ++i) {
+      const uint32_t bits = std::bit_cast<uint32_t>(logits[i]);
+      for (int b = 0; b < 4; ++b) bytes[4 * i + b] = static_cast<char>(bits >> (8 * b));
+    }
+    return write_file(c.logits_output, bytes);
+  }
+  sample::Params params;
+  params.do_sample = !c.sampling.no_do_sample && (c.sampling.temperature || c.sampling.top_k || c.sampling.top_p);
+  if (params.do_sample) {
+    params.temperature = c.sampling.temperature.value_or(1.0f);
+    params.top_k = c.sampling.top_k.value_or(0);
+    params.top_p = c.sampling.top_p.value_or(1.0f);
+    params.seed = c.sampling.seed;
+  }
+  INVAR_CHECK_OK(sample::check(params));
+  INVAR_TRY(Generation g, generate(session, tokens, c.sampling.max_new_tokens, params, c.stop_tokens,
+                                   c.execution.no_kv_cache, [](int32_t) {}));
+  json out = {{"prompt_tokens", tokens}, {"tokens", g.tokens}, {"finish_reason", g.finish_reason}};
+  for (const Digest& d : g.logits) out["logits"].push_back(to_hex(d));
+  return deliver(c.output, out.dump() + "\n");
+}
+
+Status do_encode(const TokensCommand& c) {
+  INVAR_TRY(Model model, open_model(c.model_name));
+  INVAR_TRY(std::vector<int32_t> tokens, model.tokenizer.encode(c.text));
+  return deliver("", json(tokens).dump() + "\n");
+}
+
+Status do_decode(const TokensCommand& c) {
+  INVAR_TRY(Model model, open_model(c.model_name));
+  INVAR_TRY(std::vector<int32_t> tokens, tokens_from(c.tokens, c.file));
+  for (const int32_t t : tokens)
+    if (t < 0 || t >= model.tokenizer.vocab_size())
+      return bad_input("token " + std::to_string(t) + ": outside the vocabulary of " +
+                       std::to_string(model.tokenizer.vocab_size()));
+  return deliver("", model.tokenizer.decode(tokens) + "\n");
+}
+
+int code(const Status& s) { return s ? 0 : fail(s.error()); }
+
+}  // namespace
+
+int export_model(const ExportCommand& c) { return code(do_export(c)); }
+int compile(const CompileCommand& c) { return code(do_compile(c)); }
+int infer(const InferCommand& c) { return code(do_infer(c)); }
+int encode(const TokensCommand& c) { return code(do_encode(c)); }
+int decode(const TokensCommand& c) { return code(do_decode(c)); }
+
+}  // namespace invar::cli

@@ -1,0 +1,33 @@
+// A thread pool with static partition: who computes what is a function of (units, threads) alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace invar {
+
+class Pool {
+ public:
+  // `around` is called once in every thread the pool starts and must call its argument, the thread's whole work: the
+  // place for what holds per thread, like num's ArithmeticEnv (base knows no arithmetic). The calling thread is
+  // worker 0 and sees to its own.
+  using Around = std::function<void(const std::function<void()>& work)>;
+  explicit Pool(int threads, Around around = {});  // >= 1
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  int threads() const;
+  // Calls f(worker, begin, end) once per worker that has units, units split into contiguous near-equal ranges over
+  // the first min(units, threads, at_most) workers, and returns when all are done. f must not throw or call run.
+  void run(int64_t units, const std::function<void(int worker, int64_t begin, int64_t end)>& f, int at_most = 1 << 30);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Cores this process may use (its affinity mask, where the system has one).
+int available_cores();
+
+}  // namespace invar

@@ -1,0 +1,24 @@
+// ONNX graph -> IR -> plan. The only folder that links MLIR.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "onnx/onnx.h"
+#include "plan/plan.h"
+
+namespace invar::ir {
+
+enum class Emit { onnx, repro, plan };  // the MLIR text of a stage; Emit::plan is the plan dialect
+
+struct Options {
+  std::string folder;  // where the graph's external files lie; weights are hashed from there
+  int threads = 0;     // for hashing; 0 = one per core
+};
+
+// What has no reproducible kernel is refused with the whole list, one per line after the first (not_covered).
+Result<plan::Plan> compile(const onnx::Graph&, const Options&);
+// The IR after a stage as MLIR text that the same stage's tools can read again.
+Result<std::string> emit(const onnx::Graph&, const Options&, Emit stage);
+
+}  // namespace invar::ir

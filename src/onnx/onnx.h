@@ -1,0 +1,74 @@
+// Model files -> ONNX graph, and back to files. No weight is read here: tensors point into files.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+
+namespace invar::onnx {
+
+// A dimension: constant, named symbol, or unknown (-1 and no name).
+struct Dim {
+  int64_t value = -1;
+  std::string name;
+};
+
+struct TensorRef {  // an initialiser
+  std::string name;
+  int32_t data_type = 0;  // TensorProto.DataType
+  std::vector<int64_t> shape;
+  // Either bytes in the model file itself (little-endian)...
+  std::string inline_data;
+  // ...or a place in another file, relative to the model's folder.
+  std::string file;
+  uint64_t offset = 0, length = 0;
+};
+
+using AttrValue = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
+                               std::vector<std::string>, TensorRef>;
+
+struct Node {
+  std::string name, op_type, domain;
+  std::vector<std::string> inputs, outputs;  // "" = absent optional
+  std::map<std::string, AttrValue> attributes;
+  // Attributes of kinds not in AttrValue (graphs, sparse tensors, ...): name -> kind, so that later stages refuse them
+  // by name instead of never seeing them.
+  std::map<std::string, std::string> other_attributes;
+};
+
+struct ValueInfo {
+  std::string name;
+  int32_t data_type = 0;
+  bool has_shape = false;
+  std::vector<Dim> shape;
+};
+
+struct Graph {
+  std::string name;
+  int64_t ir_version = 0;
+  std::map<std::string, int64_t> opsets;        // domain ("" = default) -> version
+  std::vector<ValueInfo> inputs, outputs, values;  // inputs exclude initialisers
+  std::vector<TensorRef> initializers;
+  std::vector<Node> nodes;                      // topologically sorted by read()
+  std::map<std::string, std::string> metadata;  // metadata_props
+};
+
+// Reads and checks a .onnx file: well-formed, names unique and defined before use (sorts; a cycle names its nodes),
+// shapes and sizes consistent, external data inside the model's folder (symlinks: see docs/decisions.md), long enough.
+Result<Graph> read(const std::string& path);
+
+// Writes a .onnx file (protobuf), initialisers by reference.
+Status write(const Graph&, const std::string& path);
+
+struct ExportOptions {
+  bool colocate_tensors = false;  // copy the weight files beside the .onnx instead of linking them
+};
+// Hugging Face checkpoint folder -> OUT/model.onnx with its weight files linked or copied beside it.
+// Returns the path of the model written. Architectures and settings not covered are refused by name (not_covered).
+Result<std::string> export_checkpoint(const std::string& folder, const std::string& out, const ExportOptions& = {});
+
+}  // namespace invar::onnx

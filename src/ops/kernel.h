@@ -1,0 +1,70 @@
+// What a room offers the runtime: kernel rows. One row = one operation on one instruction set.
+// Bits never depend on how [0, units) is split, on scratch, packing or state layout: those are tuning (law 4).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/attrs.h"
+#include "base/dtype.h"
+
+namespace invar::ops {
+
+inline constexpr int kMaxRank = 6;
+
+// A dense row-major tensor. Operands that a kernel packed at load time keep their logical shape and dtype here while
+// `data` points at the packed bytes and `packed` is true.
+struct View {
+  void* data = nullptr;
+  DType dtype = DType::f32;
+  int rank = 0;
+  bool packed = false;
+  int64_t dim[kMaxRank] = {};
+  // Inlined by force: an out-of-line copy compiled with one instruction set's flags must never serve another.
+  [[gnu::always_inline]] int64_t elements() const {
+    int64_t n = 1;
+    for (int i = 0; i < rank; ++i) n *= dim[i];
+    return n;
+  }
+  template <class T>
+  [[gnu::always_inline]] T* as() const { return static_cast<T*>(data); }
+};
+
+struct Call {
+  std::span<const View> in;
+  std::span<const View> out;
+  const Attrs* attrs;
+  // Operations with memory (attention): the room's own layout, `capacity` positions of which `past` are filled
+  // before this call. The call itself appends its new positions. 64-byte aligned; contents undefined at the start.
+  void* state = nullptr;
+  int64_t past = 0;
+  int64_t capacity = 0;
+};
+
+struct Kernel {
+  std::string_view op;   // the name in spec/opset.toml
+  std::string_view isa;  // "reference", "scalar", "avx2", "avx512", "neon"
+  int phases = 1;        // the runtime waits for all units of a phase before the next
+  // Number of independent work units of a phase.
+  int64_t (*units)(const Call&, int phase);
+  // Computes units [begin, end) of a phase. Never allocates, locks or calls the system. scratch: at least
+  // scratch_bytes(call), 64-byte aligned, private to the worker, contents undefined.
+  void (*run)(const Call&, int phase, int64_t begin, int64_t end, void* scratch);
+  size_t (*scratch_bytes)(const Call&) = nullptr;
+  // Load-time packing of constant operand `i`: 0 = takes it row-major as it is.
+  size_t (*pack_bytes)(const View& constant, int i, const Attrs&) = nullptr;
+  void (*pack)(const View& constant, int i, const Attrs&, void* packed) = nullptr;
+  // Bytes of state for `capacity` positions; operations without memory leave it null.
+  size_t (*state_bytes)(const Call&, int64_t capacity) = nullptr;
+};
+
+// All rows of this build (generated from spec/opset.toml), best instruction set first within an operation.
+std::span<const Kernel* const> kernels();
+// The row that runs `op`: the best this CPU supports, or exactly `isa` where one is named. Null: none.
+const Kernel* find(std::string_view op, std::string_view isa = "");
+// Instruction sets of this build that this CPU can run, best first, "reference" last.
+std::span<const std::string_view> isas();
+
+}  // namespace invar::ops

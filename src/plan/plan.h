@@ -1,0 +1,89 @@
+// The plan: a compiled program as data. Knows neither MLIR nor CUDA. Text format and digest: spec/plan.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/attrs.h"
+#include "base/dtype.h"
+#include "base/hash.h"
+#include "base/status.h"
+
+namespace invar::plan {
+
+// The arithmetic that this build writes into plans and receipts (spec/README.md). Old ones stay runnable for ever.
+inline constexpr std::string_view kNumerics = "invar-1";
+
+// A dimension: a constant, or the index of a symbol bound at run time ("batch", "seq", "past").
+struct Dim {
+  int64_t value = 0;
+  int symbol = -1;
+  bool operator==(const Dim&) const = default;
+};
+
+struct Value {  // an activation
+  DType dtype;
+  std::vector<Dim> shape;
+  int slot = -1;  // tuning: which planned buffer holds it; values alive at the same time never share one
+};
+
+struct Weight {  // a constant by reference
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> shape;
+  Digest sha256;  // of its bytes as stored, little-endian
+  // Where the bytes are; outside the digest, so resharding a checkpoint keeps the program.
+  std::string file;  // relative to the plan's folder, never absolute, never with ".."
+  uint64_t offset = 0, length = 0;
+};
+
+struct Operand {
+  enum Kind { value, weight } kind;
+  int index;
+  bool operator==(const Operand&) const = default;
+};
+
+struct Node {
+  std::string op;  // a name of spec/opset.toml
+  int version;
+  std::vector<Operand> in;
+  std::vector<int> out;  // values
+  int state = -1;        // index into states for operations with memory
+  Attrs attrs;           // numerics only (law 4)
+};
+
+struct State {  // memory between steps, e.g. one layer's keys and values
+  std::string name;
+};
+
+struct Port {  // a named input or output of the program
+  std::string name;
+  int value;
+};
+
+struct Plan {
+  std::string numerics{kNumerics};
+  std::string operation_set = "reproducible";
+  std::vector<std::string> symbols;
+  std::vector<Value> values;
+  std::vector<Weight> weights;
+  std::vector<State> states;
+  std::vector<Port> inputs, outputs;
+  std::vector<Node> nodes;  // in execution order
+  int slots = 0;
+};
+
+// Canonical text. print(parse(text)) == text for every text that print made.
+std::string print(const Plan&);
+// Checks everything a reader may rely on: indices, single assignment before use, known dtypes, file names, sizes.
+// An error names the line. A numerics version this build cannot run is refused by name (not_covered).
+Result<Plan> parse(std::string_view text, std::string_view file_name_for_errors);
+Result<Plan> load(const std::string& path);
+// SHA-256 over the program part: everything but where the weights lie and the buffer slots.
+Digest digest(const Plan&);
+// Merkle root over (name, dtype, shape, SHA-256) of every weight, in name order.
+Digest weights_digest(const Plan&);
+
+}  // namespace invar::plan

@@ -1,0 +1,81 @@
+// All of it -> receipt; receipt -> verdict. JSON fields, canonical form and hashes: spec/receipt.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/status.h"
+#include "plan/plan.h"
+#include "sample/sample.h"
+
+namespace invar::receipt {
+
+struct TensorDigest {
+  std::string name, dtype;
+  std::vector<int64_t> shape;
+  Digest sha256;
+};
+
+struct Receipt {
+  // model
+  std::string model_name, revision;
+  Digest weights;  // Merkle root over tensors
+  std::vector<TensorDigest> tensors;
+  Digest config, tokenizer, chat_template;  // of the files' bytes; chat_template: of its text, or of ""
+  // program
+  Digest program;
+  std::string numerics, operation_set, unicode;
+  // input
+  std::string prompt;
+  std::vector<int32_t> prompt_tokens;
+  int64_t max_new_tokens = 0;
+  std::vector<int32_t> stop_tokens;
+  sample::Params sampling;
+  // output
+  std::vector<int32_t> tokens;
+  std::string text, finish_reason;  // "stop" or "length"
+  std::vector<Digest> logits;       // per generated token: SHA-256 of its logits row, little-endian fp32
+  // execution: informational, outside the receipt hash (key -> value, e.g. device, isa, threads, version)
+  std::map<std::string, std::string> execution;
+};
+
+// Digest of one logits row.
+Digest commit(std::span<const float> logits);
+// Digest over everything binding: a Merkle root over the digests of single fields (spec/receipt.md).
+Digest receipt_hash(const Receipt&);
+// Pretty-printed JSON with receipt_hash and the digest of every bound field.
+std::string print(const Receipt&);
+
+// One finding: the field's path in the receipt (e.g. "output.tokens[12]"), and what was expected and found.
+struct Finding {
+  std::string field, expected, found;
+};
+
+// Structure, ranges and hashes, without the model. Error: not a receipt at all. An empty list: valid.
+// `out`, where not null and the structure allows, receives the content.
+Result<std::vector<Finding>> validate(std::string_view json, std::string_view file_name_for_errors,
+                                      Receipt* out = nullptr);
+
+// Compares a receipt with what this machine has and computes. The caller provides the model side (`mine`: model,
+// program and execution fields filled in) and the computation.
+struct Verdict {
+  std::vector<Finding> findings;  // empty: verified
+  int64_t steps_compared = 0;     // logits rows compared
+  int64_t tensors_compared = 0;
+};
+// forward(tokens) -> logits of every position, rows x vocab, delivered row by row in order (position, row).
+using Forward = std::function<Status(std::span<const int32_t> tokens,
+                                     const std::function<void(int64_t position, std::span<const float> row)>&)>;
+// Model-side comparison only: names each tensor or digest that differs.
+std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine);
+// Recomputes every answer token from one forward pass over prompt + answer (prefill bits = decode bits) and compares
+// each logits commitment and each token. Stops at the first difference, named by step.
+Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forward& forward);
+
+}  // namespace invar::receipt
