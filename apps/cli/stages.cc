@@ -66,9 +66,12 @@ Status do_compile(const CompileCommand& c) {
     INVAR_TRY(std::string text, ir::emit(graph, options, stage));
     return deliver(c.output, text);
   }
-  INVAR_TRY(plan::Plan plan, ir::compile(graph, options));
   const std::string output = c.output.empty() ? options.folder + "/plan.invar" : c.output;
-  INVAR_CHECK_OK(write_file(output, plan::print(plan)));
+  std::error_code ec;
+  if (!std::filesystem::equivalent(folder_of(output), options.folder, ec))
+    return bad_input(output + ": a plan lies beside its model, whose folder holds the weights: write it into " +
+                     options.folder);
+  INVAR_TRY(plan::Plan plan, compile_to(graph, options.folder, output));
   return deliver("", output + "\nprogram " + to_hex(plan::digest(plan)) + "\n");
 }
 #else

@@ -1,4 +1,4 @@
-// A thread pool with static partition: who computes what is a function of (units, threads) alone.
+// A thread pool with static partition: the ranges of a job are a function of (units, threads) alone.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,10 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   int threads() const;
-  // Calls f(worker, begin, end) once per worker that has units, units split into contiguous near-equal ranges over
-  // the first min(units, threads, at_most) workers, and returns when all are done. f must not throw or call run.
+  // Splits [0, units) into n = min(units, threads, at_most) contiguous near-equal ranges, calls f(worker, begin, end)
+  // for each, and returns when all are done. Range w belongs to worker w; where that thread is not awake yet, the
+  // calling thread computes it too, as worker 0: a machine busy with other things slows a job down but never stalls
+  // it. No two threads have the same worker number. f must not throw or call run.
   void run(int64_t units, const std::function<void(int worker, int64_t begin, int64_t end)>& f, int at_most = 1 << 30);
 
  private:

@@ -1,5 +1,5 @@
-// The compression function of SHA-256 over whole 64-byte blocks: one portable form and, where the processor has
-// instructions for it, a native one. Same result; hash_test.cc compares them.
+// The compression function of SHA-256 over whole 64-byte blocks: one portable form and, where the processor
+// has instructions for it, a native one. Same result; hash_test.cc compares them.
 #pragma once
 
 #include <cstddef>

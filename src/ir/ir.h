@@ -14,10 +14,18 @@ enum class Emit { onnx, repro, plan };  // the MLIR text of a stage; Emit::plan 
 struct Options {
   std::string folder;  // where the graph's external files lie; weights are hashed from there
   int threads = 0;     // for hashing; 0 = one per core
+  std::string constants_file = "constants.bin";  // the plan's name for the file of Program::constants
+};
+
+struct Program {
+  plan::Plan plan;
+  // The bytes of constants that lie in the model file itself (no other file holds them). Where not empty, the caller
+  // writes them as Options::constants_file beside the plan; the plan's weights point into it.
+  std::string constants;
 };
 
 // What has no reproducible kernel is refused with the whole list, one per line after the first (not_covered).
-Result<plan::Plan> compile(const onnx::Graph&, const Options&);
+Result<Program> compile(const onnx::Graph&, const Options&);
 // The IR after a stage as MLIR text that the same stage's tools can read again.
 Result<std::string> emit(const onnx::Graph&, const Options&, Emit stage);
 

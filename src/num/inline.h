@@ -1,9 +1,12 @@
-// How every function of num/ that kernels call is declared: inlined and of internal linkage, so that no weak symbol
-// exists which the linker could merge with a copy compiled for another instruction set.
+// How the functions of num/ that kernels call are declared: of internal linkage, so that no weak symbol
+// exists which the linker could merge with a copy compiled for another instruction set. INVAR_INTERNAL is for
+// the few long ones.
 #pragma once
 
 #ifdef __CUDACC__
 #define INVAR_INLINE static inline __host__ __device__
+#define INVAR_INTERNAL [[maybe_unused]] static __host__ __device__
 #else
 #define INVAR_INLINE [[gnu::always_inline]] static inline
+#define INVAR_INTERNAL [[maybe_unused, gnu::noinline]] static
 #endif

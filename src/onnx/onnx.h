@@ -35,8 +35,8 @@ struct Node {
   std::string name, op_type, domain;
   std::vector<std::string> inputs, outputs;  // "" = absent optional
   std::map<std::string, AttrValue> attributes;
-  // Attributes of kinds not in AttrValue (graphs, sparse tensors, ...): name -> kind, so that later stages refuse them
-  // by name instead of never seeing them.
+  // Attributes of kinds not in AttrValue (graphs, sparse tensors, ...): name -> kind, so that later stages
+  // refuse them by name instead of never seeing them.
   std::map<std::string, std::string> other_attributes;
 };
 
@@ -50,15 +50,16 @@ struct ValueInfo {
 struct Graph {
   std::string name;
   int64_t ir_version = 0;
-  std::map<std::string, int64_t> opsets;        // domain ("" = default) -> version
+  std::map<std::string, int64_t> opsets;           // domain ("" = default) -> version
   std::vector<ValueInfo> inputs, outputs, values;  // inputs exclude initialisers
   std::vector<TensorRef> initializers;
   std::vector<Node> nodes;                      // topologically sorted by read()
   std::map<std::string, std::string> metadata;  // metadata_props
 };
 
-// Reads and checks a .onnx file: well-formed, names unique and defined before use (sorts; a cycle names its nodes),
-// shapes and sizes consistent, external data inside the model's folder (symlinks: see docs/decisions.md), long enough.
+// Reads and checks a .onnx file (spec/onnx.md onnx.1 to onnx.3): well-formed, values defined once and before
+// use (sorts; a cycle names its nodes), sizes consistent, external data inside the model's folder and long
+// enough.
 Result<Graph> read(const std::string& path);
 
 // Writes a .onnx file (protobuf), initialisers by reference.
@@ -67,8 +68,9 @@ Status write(const Graph&, const std::string& path);
 struct ExportOptions {
   bool colocate_tensors = false;  // copy the weight files beside the .onnx instead of linking them
 };
-// Hugging Face checkpoint folder -> OUT/model.onnx with its weight files linked or copied beside it.
-// Returns the path of the model written. Architectures and settings not covered are refused by name (not_covered).
-Result<std::string> export_checkpoint(const std::string& folder, const std::string& out, const ExportOptions& = {});
+// Hugging Face checkpoint folder -> OUT/model.onnx with its weight files linked or copied beside it (onnx.4
+// to onnx.9). Returns the path of the model written. What is not covered is refused by name (not_covered).
+Result<std::string> export_checkpoint(const std::string& folder, const std::string& out,
+                                      const ExportOptions& = {});
 
 }  // namespace invar::onnx

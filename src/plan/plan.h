@@ -75,6 +75,9 @@ struct Plan {
   int slots = 0;
 };
 
+// Gives every value that a node makes a slot, few and of like sizes, so that values alive at the same time never share.
+void assign_slots(Plan&);
+
 // Canonical text. print(parse(text)) == text for every text that print made.
 std::string print(const Plan&);
 // Checks everything a reader may rely on: indices, single assignment before use, known dtypes, file names, sizes.

@@ -24,7 +24,7 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  int32_t vocab_size() const;  // including added tokens
+  int32_t vocab_size() const;  // one more than the highest id, added tokens included
   // Text must be valid UTF-8 (an error names the byte offset). Special tokens in the text are recognised as
   // Hugging Face does; with add_special_tokens the post-processor's (e.g. begin-of-text) are added.
   Result<std::vector<int32_t>> encode(std::string_view text, bool add_special_tokens = true) const;
@@ -32,9 +32,10 @@ class Tokenizer {
   std::string decode(std::span<const int32_t> tokens, bool skip_special_tokens = true) const;
   bool is_special(int32_t token) const;
 
+  struct Impl;  // prompt/impl.h
+
  private:
   friend class Stream;
-  struct Impl;
   explicit Tokenizer(std::unique_ptr<Impl>);
   std::unique_ptr<Impl> impl_;
 };

@@ -62,20 +62,24 @@ struct Finding {
 Result<std::vector<Finding>> validate(std::string_view json, std::string_view file_name_for_errors,
                                       Receipt* out = nullptr);
 
-// Compares a receipt with what this machine has and computes. The caller provides the model side (`mine`: model,
-// program and execution fields filled in) and the computation.
+// Compares a receipt with what this machine has and computes. The caller provides the model side (`mine`:
+// model, program and execution fields filled in) and the computation.
 struct Verdict {
   std::vector<Finding> findings;  // empty: verified
   int64_t steps_compared = 0;     // logits rows compared
   int64_t tensors_compared = 0;
 };
 // forward(tokens) -> logits of every position, rows x vocab, delivered row by row in order (position, row).
-using Forward = std::function<Status(std::span<const int32_t> tokens,
-                                     const std::function<void(int64_t position, std::span<const float> row)>&)>;
+using Forward =
+    std::function<Status(std::span<const int32_t> tokens,
+                         const std::function<void(int64_t position, std::span<const float> row)>&)>;
 // Model-side comparison only: names each tensor or digest that differs.
 std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine);
-// Recomputes every answer token from one forward pass over prompt + answer (prefill bits = decode bits) and compares
-// each logits commitment and each token. Stops at the first difference, named by step.
-Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forward& forward);
+// Recomputes every answer token from one forward pass over prompt + answer (prefill bits = decode bits) and
+// compares each logits commitment and each token. Stops at the first difference, named by step. Runs nothing
+// where the model differs or, if `vocab` is given, a token id is outside [0, vocab). The caller compares what
+// needs the tokenizer: input.tokens with the encoded prompt, output.text with the decoded tokens.
+Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forward& forward,
+                       int64_t vocab = 0);
 
 }  // namespace invar::receipt

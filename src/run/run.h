@@ -19,6 +19,7 @@ struct Options {
   int64_t capacity = 0;      // positions of memory (prompt + answer)
   int64_t chunk = 0;         // prefill at most this many tokens per step; 0 = 256
   bool check_weights = true; // hash every weight against the plan while loading
+  bool use_cache = true;     // false: remember tokens only, each step computes the sequence anew from its start
 };
 
 // A loaded program with its memory. Not thread-safe: one sequence at a time.
@@ -35,7 +36,8 @@ class Session {
   int threads() const;
   std::string_view isa() const;
   size_t peak_bytes() const;
-  // For every operation of the plan the kernel row that runs it, e.g. "matmul avx2": what the tests assert.
+  // For every operation of the plan the kernel row that runs it, e.g. "matmul avx2": what the tests assert. An
+  // operation with a reference row alone (nothing to vectorise) shows that one under every instruction set.
   std::vector<std::string> kernels() const;
   // Forgets everything: position() == 0.
   void reset();

@@ -9,10 +9,10 @@
 namespace invar::sample {
 
 struct Params {
-  bool do_sample = false;   // false: argmax, lowest index on ties
-  float temperature = 1.0f; // > 0
-  int32_t top_k = 0;        // 0 = off
-  float top_p = 1.0f;       // (0, 1]; 1 = off
+  bool do_sample = false;    // false: argmax, lowest index on ties
+  float temperature = 1.0f;  // > 0
+  int32_t top_k = 0;         // 0 = off
+  float top_p = 1.0f;        // (0, 1]; 1 = off
   uint64_t seed = 0;
 };
 

@@ -1,0 +1,270 @@
+#!/usr/bin/env bash
+# Sets up, builds, shows and tests Invar. `./setup.sh --help` says how. Needs bash, apt and Python 3; installs the rest.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+root=$PWD
+
+usage() {
+  cat <<'TEXT'
+Usage: ./setup.sh COMMAND [--jobs N]
+
+  demo    install what is missing, build, run the shipped model and verify its receipt
+  test    the same set-up with the test tools, then every test (about half an hour the first time on 2 cores)
+  build   install what is missing and build build/bin/invar
+  deps    only install what is missing; `deps --list` prints the names and installs nothing
+  clean   remove build/
+
+Works on Debian 12 and, as far as its package names allow, Ubuntu 24.04 (not tried there). Packages are installed with
+apt-get as root or through sudo, and only those that are missing; where neither is possible the one line to run is
+printed and nothing else happens. Everything built lies in build/. Every command can be repeated: what is done is not
+done again.
+TEXT
+}
+
+# --- what is needed --------------------------------------------------------------------------------------------------
+# compiler and build · MLIR 19 with its tools · static zlib and zstd for it · JSON, command line · ONNX's protobuf
+packages=(g++ cmake ninja-build ccache
+  libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools libzstd-dev zlib1g-dev
+  nlohmann-json3-dev libcli11-dev libonnx-dev protobuf-compiler libprotobuf-dev)
+# unit tests · the oracle of the exp proof · Python tests · the same kernels on another architecture
+test_packages=(libgtest-dev libgmock-dev libmpfr-dev python3-venv)
+cross_packages=(qemu-user-static g++-aarch64-linux-gnu)
+
+# --- saying what happens ---------------------------------------------------------------------------------------------
+if [[ -t 1 ]]; then bold=$'\e[1m' dim=$'\e[2m' off=$'\e[0m'; else bold='' dim='' off=''; fi
+say() { printf '%s\n' "$bold==>$off $*"; }
+note() { printf '    %s\n' "$*"; }
+die() { # CODE MESSAGE...
+  local code=$1
+  shift
+  printf 'setup.sh: %s\n' "$*" >&2
+  exit "$code"
+}
+
+# phase NAME COMMAND...: output into build/log/NAME.log, a sign of life every minute, the end of the log on failure.
+phase() {
+  local name=$1 log="$root/build/log/$1.log" start=$SECONDS beat rc=0
+  shift
+  mkdir -p "$root/build/log"
+  (while sleep 60 </dev/null >/dev/null 2>&1; do
+    note "$dim$name, $((SECONDS - start)) s: $(tail -n 1 "$log" 2>/dev/null | cut -c 1-90)$off"
+  done) &
+  beat=$!
+  # shellcheck disable=SC2064
+  trap "kill $beat 2>/dev/null" EXIT
+  "$@" >"$log" 2>&1 || rc=$?
+  kill "$beat" 2>/dev/null || true
+  trap - EXIT
+  wait "$beat" 2>/dev/null || true
+  if ((rc)); then
+    tail -n 40 "$log" >&2
+    die 1 "$name failed (exit $rc); the whole log: build/log/$name.log"
+  fi
+  note "$name: done in $((SECONDS - start)) s"
+}
+
+# --- packages --------------------------------------------------------------------------------------------------------
+missing_of() { # PACKAGE...: those that are not installed
+  local p
+  for p in "$@"; do
+    [[ $(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null) == installed ]] || printf '%s\n' "$p"
+  done
+}
+
+system() {
+  local id='' version=''
+  # shellcheck disable=SC1091
+  [[ -r /etc/os-release ]] && { id=$(. /etc/os-release && echo "${ID:-}"); version=$(. /etc/os-release && echo "${VERSION_ID:-}"); }
+  printf '%s %s' "$id" "$version"
+}
+
+as_root() { if ((EUID == 0)); then "$@"; else sudo "$@"; fi; }
+apt_get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@"; }
+apt_install() { # refreshes the lists only where they do not know a package or are too old to serve it
+  local p
+  for p in "$@"; do
+    apt-cache show "$p" >/dev/null 2>&1 || { apt_get update; break; }
+  done
+  apt_get install --no-install-recommends "$@" || { apt_get update && apt_get install --no-install-recommends "$@"; }
+}
+
+may_install() {
+  ((EUID == 0)) && return 0
+  command -v sudo >/dev/null || return 1
+  sudo -n true 2>/dev/null && return 0
+  [[ -t 0 ]] && sudo -v
+}
+
+install_packages() { # PACKAGE...
+  local wanted=("$@") missing=()
+  command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
+    die 2 "this system has no apt; install what these Debian packages contain, then use cmake --preset release: ${wanted[*]}"
+  mapfile -t missing < <(missing_of "${wanted[@]}")
+  if ((${#missing[@]} == 0)); then
+    say "Packages: all ${#wanted[@]} are here"
+  else
+    case $(system) in
+      'debian 12' | 'debian 13' | 'ubuntu 24.04') ;;
+      *) note "this is $(system); the package names are those of Debian 12" ;;
+    esac
+    say "Packages: installing ${#missing[@]} of ${#wanted[@]}: ${missing[*]}"
+    if ! may_install; then
+      printf 'setup.sh: not root, and sudo is not possible here; run this, then repeat:\n' >&2
+      printf 'apt-get update && apt-get install -y --no-install-recommends %s\n' "${missing[*]}" >&2
+      exit 2
+    fi
+    phase packages apt_install "${missing[@]}"
+    mapfile -t missing < <(missing_of "${wanted[@]}")
+    ((${#missing[@]} == 0)) || die 2 "apt-get ended well, yet these are not installed: ${missing[*]}"
+  fi
+  # Another LLVM's development files displace these without failing, so look at what is really there.
+  local tblgen="/usr/lib/llvm-19/bin/mlir-tblgen"
+  [[ -x $tblgen ]] || die 2 "$tblgen is missing although mlir-19-tools is installed; reinstall mlir-19-tools"
+  "$tblgen" --version | grep -q 'version 19\.' || die 2 "$tblgen is not version 19; reinstall mlir-19-tools"
+}
+
+test_list() {
+  printf '%s\n' "${packages[@]}" "${test_packages[@]}"
+  if can_cross; then printf '%s\n' "${cross_packages[@]}"; fi
+}
+can_cross() { [[ $(dpkg --print-architecture 2>/dev/null) == amd64 ]]; }
+
+# --- building --------------------------------------------------------------------------------------------------------
+jobs=''
+count_jobs() { # one per core, and about 1.2 GB of memory for each
+  [[ -n $jobs ]] && return
+  local cores kb limit
+  cores=$(nproc)
+  kb=$(awk '/^MemAvailable/ {print $2}' /proc/meminfo)
+  limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || echo max)
+  if [[ $limit =~ ^[0-9]+$ ]] && ((limit / 1024 < kb)); then kb=$((limit / 1024)); fi
+  jobs=$((kb / 1200000))
+  if ((jobs > cores)); then jobs=$cores; fi
+  if ((jobs < 1)); then jobs=1; fi
+}
+
+prepare_build_folder() {
+  mkdir -p build 2>/dev/null && [[ -w build ]] || die 2 "cannot write to build/ in $root"
+  # A cache made under another name of this folder is refused by CMake; it holds nothing worth keeping.
+  local cache was
+  for cache in build/CMakeCache.txt build/*/CMakeCache.txt; do
+    [[ -f $cache ]] || continue
+    was=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")
+    if [[ $was != "$root" ]]; then
+      note "this folder was moved: starting ${cache%/*} anew"
+      rm -rf "$cache" "${cache%/*}/CMakeFiles"
+    fi
+  done
+  # Compiler output is reused between folders and checkouts; where the home folder cannot hold it, build/ does.
+  export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+  if [[ -z ${CCACHE_DIR:-} ]] && ! { [[ -n ${HOME:-} ]] && mkdir -p "$HOME/.cache/ccache" 2>/dev/null && [[ -w $HOME/.cache/ccache ]]; }; then
+    export CCACHE_DIR="$root/build/ccache"
+  fi
+}
+
+configure_and_build() { # PRESET FOLDER TARGET [-DOPTION...]
+  local preset=$1 folder=$2 target=$3
+  shift 3
+  phase "configure-$preset" cmake --preset "$preset" "$@"
+  phase "build-$preset" cmake --build "$folder" --target "$target" --parallel "$jobs"
+}
+
+build_program() {
+  local options=()
+  # The demo needs no test tools; a build folder that has them keeps them.
+  grep -qs '^INVAR_TESTS:BOOL=ON' build/CMakeCache.txt || options=(-DINVAR_TESTS=OFF)
+  say "Build: build/bin/invar, $jobs at a time (minutes the first time)"
+  if command -v nvcc >/dev/null; then note "nvcc is here; this version has CPU kernels only and does not use it"; fi
+  configure_and_build release build invar "${options[@]}"
+}
+
+# --- commands --------------------------------------------------------------------------------------------------------
+show() { printf '%s\n' "$dim\$ $*$off"; "$@"; }
+
+demo() {
+  install_packages "${packages[@]}"
+  count_jobs
+  prepare_build_folder
+  build_program
+  mkdir -p build/demo
+  say "Run: the shipped model, a 4.2 M parameter Llama trained on Shakespeare"
+  local start=$EPOCHREALTIME
+  show build/bin/invar run --model-name models/shakespeare-4m --prompt-text "ROMEO:" --max-new-tokens 64 \
+    --receipt-path build/demo/receipt.json
+  note "$(elapsed "$start") s"
+  say "Verify: the same computation again, every step compared with the receipt"
+  start=$EPOCHREALTIME
+  show build/bin/invar verify build/demo/receipt.json
+  note "$(elapsed "$start") s"
+  say "Take build/demo/receipt.json to any other machine with this model: it verifies there too, or says where it parts."
+}
+elapsed() { # START: seconds since then, in milliseconds
+  local us=$((${EPOCHREALTIME//[^0-9]/} - ${1//[^0-9]/}))
+  printf '%d.%03d' $((us / 1000000)) $((us / 1000 % 1000))
+}
+
+python_environment() {
+  local wanted=tests/requirements.txt ready=build/venv/requirements.txt
+  if [[ -x build/venv/bin/python ]] && cmp -s "$wanted" "$ready" && build/venv/bin/python -c 'import pytest' 2>/dev/null; then
+    say "Python: build/venv is ready"
+    return
+  fi
+  say "Python: $(grep -v '^#' "$wanted" | tr '\n' ' ')into build/venv"
+  phase venv python3 -m venv --clear build/venv
+  phase pip build/venv/bin/python -m pip install --disable-pip-version-check -q -r "$wanted"
+  cp "$wanted" "$ready"
+}
+
+run_tests() {
+  local wanted=() folders=(. asan tsan)
+  mapfile -t wanted < <(test_list)
+  install_packages "${wanted[@]}"
+  count_jobs
+  prepare_build_folder
+  python_environment
+  local python=(-DINVAR_TESTS=ON "-DINVAR_PYTHON=$root/build/venv/bin/python")
+  say "Build: everything, $jobs at a time (minutes the first time)"
+  configure_and_build release build all "${python[@]}"
+  say "Build: the runtime under the address, undefined-behaviour and thread sanitizers"
+  configure_and_build asan build/asan all "${python[@]}" -DINVAR_COMPILER=OFF
+  configure_and_build tsan build/tsan all "${python[@]}" -DINVAR_COMPILER=OFF
+  if can_cross; then
+    say "Build: the runtime for AArch64, to run under QEMU"
+    configure_and_build aarch64 build/aarch64 all "${python[@]}"
+    folders+=(aarch64)
+  fi
+  # One ctest over all builds: one list, one count.
+  mkdir -p build/everything
+  local f
+  for f in "${folders[@]}"; do printf 'subdirs("%s")\n' "$root/build/$f"; done >build/everything/CTestTestfile.cmake
+  say "Test: ctest over build/ and build/{asan,tsan,aarch64}"
+  ctest --test-dir build/everything --output-on-failure --parallel "$jobs"
+}
+
+command=''
+list=''
+while (($#)); do
+  case $1 in
+    -h | --help) usage; exit 0 ;;
+    --jobs) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die 2 "--jobs needs a number"; jobs=$2; shift ;;
+    --list) list=1 ;;
+    demo | test | build | deps | clean) [[ -z $command ]] || die 2 "one command at a time; see --help"; command=$1 ;;
+    *) die 2 "unknown: $1; see ./setup.sh --help" ;;
+  esac
+  shift
+done
+case $command in
+  demo) demo ;;
+  test) run_tests ;;
+  build) install_packages "${packages[@]}"; count_jobs; prepare_build_folder; build_program ;;
+  deps)
+    if [[ -n $list ]]; then
+      mapfile -t all < <(test_list)
+      printf '%s\n' "${all[*]}"
+    else
+      mapfile -t all < <(test_list)
+      install_packages "${all[@]}"
+    fi ;;
+  clean) rm -rf build; say "build/ is gone" ;;
+  '') usage; exit 2 ;;
+esac

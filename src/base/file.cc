@@ -1,0 +1,129 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace invar {
+namespace {
+
+// A file descriptor that closes itself.
+struct Fd {
+  int fd;
+  explicit Fd(int f) : fd(f) {}
+  Fd(const Fd&) = delete;
+  ~Fd() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+Error failure(const char* verb, const std::string& path, int error) {
+  return bad_input(std::string("cannot ") + verb + " '" + path + "': " + std::strerror(error));
+}
+
+int write_all(int fd, std::string_view content) {
+  while (!content.empty()) {
+    ssize_t n = ::write(fd, content.data(), content.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    content.remove_prefix(static_cast<size_t>(n));
+  }
+  return 0;
+}
+
+// Devices and pipes (/dev/stdout, a FIFO) have no old content to keep and must never be renamed over.
+Status write_in_place(const std::string& path, std::string_view content) {
+  Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.fd < 0) return failure("write", path, errno);
+  if (int error = write_all(file.fd, content)) return failure("write", path, error);
+  return {};
+}
+
+}  // namespace
+
+Result<MappedFile> MappedFile::open(const std::string& path) {
+  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.fd < 0) return failure("open", path, errno);
+  struct stat info;
+  if (::fstat(file.fd, &info) != 0) return failure("open", path, errno);
+  if (S_ISDIR(info.st_mode)) return failure("open", path, EISDIR);
+  if (!S_ISREG(info.st_mode)) return bad_input("cannot map '" + path + "': not a regular file");
+  MappedFile map;
+  if (info.st_size == 0) return map;
+  void* data = ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, file.fd, 0);
+  if (data == MAP_FAILED) return failure("map", path, errno);
+  map.data_ = static_cast<const std::byte*>(data);
+  map.size_ = static_cast<size_t>(info.st_size);
+  return map;
+}
+
+MappedFile::MappedFile(MappedFile&& o) noexcept
+    : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& o) noexcept {
+  std::swap(data_, o.data_);
+  std::swap(size_, o.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+Result<std::string> read_file(const std::string& path) {
+  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.fd < 0) return failure("read", path, errno);
+  struct stat info;
+  if (::fstat(file.fd, &info) != 0) return failure("read", path, errno);
+  std::string content;
+  if (S_ISREG(info.st_mode)) content.reserve(static_cast<size_t>(info.st_size));
+  char buffer[1 << 16];
+  for (;;) {  // to the end rather than to st_size: pipes and growing files are read whole
+    ssize_t n = ::read(file.fd, buffer, sizeof buffer);
+    if (n == 0) return content;
+    if (n > 0)
+      content.append(buffer, static_cast<size_t>(n));
+    else if (errno != EINTR)
+      return failure("read", path, errno);
+  }
+}
+
+Status write_file(const std::string& path, std::string_view content) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    if (S_ISDIR(info.st_mode)) return failure("write", path, EISDIR);
+    return write_in_place(path, content);
+  }
+  const std::string temporary = path + ".tmp-" + std::to_string(::getpid());
+  int error = 0;
+  {
+    Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (file.fd < 0) return failure("write", path, errno);
+    error = write_all(file.fd, content);
+    if (!error && ::fsync(file.fd) != 0) error = errno;
+    // Network file systems report a full disk as late as here.
+    if (::close(std::exchange(file.fd, -1)) != 0 && !error) error = errno;
+  }
+  if (!error && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error) {
+    ::unlink(temporary.c_str());
+    return failure("write", path, error);
+  }
+  // The new name survives a power cut only once its folder is on disk; a file system that cannot sync folders
+  // is no reason to fail.
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  Fd dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (dir.fd >= 0) (void)::fsync(dir.fd);
+  return {};
+}
+
+}  // namespace invar

@@ -1,0 +1,122 @@
+#include "base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+
+namespace invar {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool contains(const Error& error, const std::string& text) {
+  return error.message.find(text) != std::string::npos;
+}
+
+class FileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "invar file XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string path(const char* name) const { return folder_ + "/" + name; }
+  size_t entries() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+  std::string folder_;
+};
+
+TEST_F(FileTest, WhatIsWrittenIsReadAndMapped) {
+  std::string content(200000, '\0');
+  for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 2654435761u >> 24);
+  ASSERT_TRUE(write_file(path("a"), content));
+  EXPECT_EQ(entries(), 1u);  // no temporary file stays
+  auto read = read_file(path("a"));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, content);
+  auto map = MappedFile::open(path("a"));
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->text(), content);
+  MappedFile moved = *std::move(map);
+  EXPECT_EQ(moved.text(), content);
+  EXPECT_EQ(map->bytes().size(), 0u);
+}
+
+TEST_F(FileTest, EmptyFileMapsToAnEmptySpan) {
+  ASSERT_TRUE(write_file(path("empty"), ""));
+  auto map = MappedFile::open(path("empty"));
+  ASSERT_TRUE(map);
+  EXPECT_TRUE(map->bytes().empty());
+  EXPECT_EQ(*read_file(path("empty")), "");
+}
+
+TEST_F(FileTest, ReplacesAndKeepsTheMappedOldContent) {
+  ASSERT_TRUE(write_file(path("a"), "old"));
+  auto map = MappedFile::open(path("a"));
+  ASSERT_TRUE(map);
+  ASSERT_TRUE(write_file(path("a"), "new and longer"));
+  EXPECT_EQ(map->text(), "old");  // the old file was renamed over, not written into
+  EXPECT_EQ(*read_file(path("a")), "new and longer");
+}
+
+TEST_F(FileTest, ErrorsNameThePathAndTheReason) {
+  for (auto error : {read_file(path("none")).error(), MappedFile::open(path("none")).error(),
+                     write_file(path("none/below"), "x").error()}) {
+    EXPECT_EQ(error.code, Code::bad_input);
+    EXPECT_TRUE(contains(error, path("none"))) << error.message;
+    EXPECT_TRUE(contains(error, "No such file or directory")) << error.message;
+  }
+  EXPECT_TRUE(contains(read_file(folder_).error(), "Is a directory")) << read_file(folder_).error().message;
+  EXPECT_TRUE(contains(MappedFile::open(folder_).error(), "Is a directory"))
+      << MappedFile::open(folder_).error().message;
+  EXPECT_TRUE(contains(write_file(folder_, "x").error(), "Is a directory"))
+      << write_file(folder_, "x").error().message;
+  EXPECT_TRUE(contains(MappedFile::open("/dev/null").error(), "not a regular file"))
+      << MappedFile::open("/dev/null").error().message;
+}
+
+TEST_F(FileTest, AFullDiskLeavesTheOldFile) {
+  ASSERT_TRUE(write_file(path("a"), "old"));
+  struct rlimit before, small;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  small = before;
+  small.rlim_cur = 1000;
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  Status status = write_file(path("a"), std::string(5000, 'x'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(status);
+  EXPECT_TRUE(contains(status.error(), "File too large")) << status.error().message;
+  EXPECT_EQ(*read_file(path("a")), "old");
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, DevicesAreWrittenIntoNeverReplaced) {
+  Status status = write_file("/dev/full", "x");
+  ASSERT_FALSE(status);
+  EXPECT_TRUE(contains(status.error(), "No space left on device")) << status.error().message;
+  struct stat info;
+  ASSERT_EQ(::stat("/dev/full", &info), 0);
+  EXPECT_TRUE(S_ISCHR(info.st_mode));
+  EXPECT_TRUE(write_file("/dev/null", "x"));
+}
+
+TEST_F(FileTest, AnUnwritableFolderIsAnError) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
+  ASSERT_EQ(::chmod(folder_.c_str(), 0500), 0);
+  Status status = write_file(path("a"), "x");
+  ::chmod(folder_.c_str(), 0700);
+  ASSERT_FALSE(status);
+  EXPECT_TRUE(contains(status.error(), "Permission denied")) << status.error().message;
+}
+
+}  // namespace
+}  // namespace invar

@@ -1,0 +1,88 @@
+#include "ir/ir.h"
+
+#include "ir/dialects.h"
+#include "ir/passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace invar::ir {
+namespace {
+using namespace mlir;
+
+// One line per refusal below a first line; the worst code leads: what is wrong before what is not covered.
+Error joined(const std::string& graph, const std::vector<Error>& list) {
+  Code code = Code::not_covered;
+  for (const Error& e : list) {
+    if (e.code == Code::bad_input && code == Code::not_covered) code = e.code;
+    if (e.code == Code::internal) code = e.code;
+  }
+  if (list.size() == 1) return {code, graph + ": " + list[0].message};
+  std::string text = graph + ": " + std::to_string(list.size()) +
+                     (code == Code::not_covered ? " nodes are outside the guarantee:" : " nodes cannot be compiled:");
+  for (const Error& e : list) text += "\n  " + e.message;
+  return {code, text};
+}
+
+class Compiler {
+ public:
+  Compiler(const onnx::Graph& graph, const Options& options)
+      : context_(MLIRContext::Threading::DISABLED), name_(graph.name.empty() ? "model" : graph.name) {
+    storage_.folder = options.folder;
+    storage_.constants_file = options.constants_file;
+    storage_.threads = options.threads;
+    load_dialects(context_);
+    module_ = import_graph(context_, graph);
+  }
+  Status run(Emit until);
+  ModuleOp module() { return *module_; }
+  std::string& constants() { return storage_.constants; }
+
+ private:
+  MLIRContext context_;
+  std::string name_;
+  Storage storage_;
+  OwningOpRef<ModuleOp> module_;
+};
+
+Status Compiler::run(Emit until) {
+  std::string said;
+  ScopedDiagnosticHandler listen(&context_, [&](Diagnostic& d) {
+    if (d.getSeverity() == DiagnosticSeverity::Error && said.empty()) said = d.str();
+  });
+  Refusals refused;
+  PassManager passes(&context_);
+  if (until != Emit::onnx) {
+    passes.addNestedPass<func::FuncOp>(to_repro(&refused));
+    passes.addNestedPass<func::FuncOp>(fold(&refused));
+  }
+  if (until == Emit::plan) passes.addNestedPass<func::FuncOp>(to_plan(&storage_));
+  if (succeeded(passes.run(*module_)) && succeeded(verify(*module_))) return {};
+  refused.list.insert(refused.list.end(), storage_.errors.begin(), storage_.errors.end());
+  if (!refused.list.empty()) return joined(name_, refused.list);
+  return Error{Code::internal, name_ + ": the compiler contradicts itself: " + said};
+}
+
+}  // namespace
+
+void load_dialects(MLIRContext& context) {
+  context.loadDialect<func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect>();
+}
+
+Result<Program> compile(const onnx::Graph& graph, const Options& options) {
+  Compiler compiler(graph, options);
+  INVAR_CHECK_OK(compiler.run(Emit::plan));
+  INVAR_TRY(plan::Plan plan, plan_from(compiler.module()));
+  return Program{std::move(plan), std::move(compiler.constants())};
+}
+
+Result<std::string> emit(const onnx::Graph& graph, const Options& options, Emit stage) {
+  Compiler compiler(graph, options);
+  INVAR_CHECK_OK(compiler.run(stage));
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  compiler.module().print(out);
+  return text + "\n";
+}
+
+}  // namespace invar::ir

@@ -1,0 +1,169 @@
+// ONNX graph -> onnx dialect.
+#include "ir/bytes.h"
+#include "ir/dialects.h"
+#include "ir/passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+namespace invar::ir {
+namespace {
+using namespace mlir;
+
+class Importer {
+ public:
+  Importer(MLIRContext& context, const onnx::Graph& graph) : graph_(graph), build_(&context) {}
+  OwningOpRef<ModuleOp> run();
+
+ private:
+  Type element(int32_t code) {
+    Type t = onnx_type(build_.getContext(), code);
+    return t ? t : Type(UnknownType::get(build_.getContext()));
+  }
+  Type type_of(const onnx::ValueInfo&);
+  Type type_of(const std::string& value) {
+    auto it = types_.find(value);
+    return it == types_.end() ? Type(UnknownType::get(build_.getContext())) : it->second;
+  }
+  Value weight(const std::string& name, const onnx::TensorRef&);
+  Value absent();
+  Attribute attribute(const onnx::AttrValue&);
+  DictionaryAttr tensor(const onnx::TensorRef&);
+  void node(const onnx::Node&);
+  // Unnamed or unknown values cannot come from onnx::read; they become absent rather than a crash.
+  Value value(const std::string& name) {
+    auto it = values_.find(name);
+    return it == values_.end() ? absent() : it->second;
+  }
+
+  const onnx::Graph& graph_;
+  OpBuilder build_;
+  std::map<std::string, Type> types_;
+  std::map<std::string, Value> values_;
+  Value absent_;
+};
+
+Type Importer::type_of(const onnx::ValueInfo& v) {
+  Type e = element(v.data_type);
+  if (!v.has_shape || isa<UnknownType>(e)) return UnknownType::get(build_.getContext());
+  Shape shape;
+  for (const onnx::Dim& d : v.shape)
+    shape.push_back({d.value >= 0 ? d.value : ShapedType::kDynamic, d.value >= 0 ? "" : d.name});
+  return tensor_of(shape, e);
+}
+
+Value Importer::absent() {
+  if (!absent_) {
+    OpBuilder::InsertionGuard guard(build_);
+    build_.setInsertionPointToStart(build_.getInsertionBlock());
+    absent_ = build_.create<AbsentOp>(build_.getUnknownLoc(), AbsentType::get(build_.getContext()));
+  }
+  return absent_;
+}
+
+Value Importer::weight(const std::string& name, const onnx::TensorRef& t) {
+  Shape shape;
+  for (int64_t d : t.shape) shape.push_back(Extent::of(d));
+  bool is_inline = t.file.empty();
+  return build_.create<OnnxWeightOp>(
+      build_.getUnknownLoc(), tensor_of(shape, element(t.data_type)), build_.getStringAttr(name),
+      build_.getStringAttr(t.file), build_.getI64IntegerAttr(static_cast<int64_t>(t.offset)),
+      build_.getI64IntegerAttr(static_cast<int64_t>(is_inline ? t.inline_data.size() : t.length)),
+      is_inline ? build_.getStringAttr(hex_from_bytes(t.inline_data)) : StringAttr());
+}
+
+DictionaryAttr Importer::tensor(const onnx::TensorRef& t) {
+  return build_.getDictionaryAttr({build_.getNamedAttr("name", build_.getStringAttr(t.name)),
+                                   build_.getNamedAttr("data_type", build_.getI64IntegerAttr(t.data_type)),
+                                   build_.getNamedAttr("shape", build_.getDenseI64ArrayAttr(t.shape)),
+                                   build_.getNamedAttr("file", build_.getStringAttr(t.file)),
+                                   build_.getNamedAttr("offset", build_.getI64IntegerAttr(int64_t(t.offset))),
+                                   build_.getNamedAttr("length", build_.getI64IntegerAttr(int64_t(t.length))),
+                                   build_.getNamedAttr("data", build_.getStringAttr(hex_from_bytes(t.inline_data)))});
+}
+
+Attribute Importer::attribute(const onnx::AttrValue& value) {
+  struct Visitor {
+    Importer& self;
+    Builder& b;
+    Attribute operator()(int64_t v) { return b.getI64IntegerAttr(v); }
+    Attribute operator()(float v) { return b.getF32FloatAttr(v); }
+    Attribute operator()(const std::string& v) { return b.getStringAttr(v); }
+    Attribute operator()(const std::vector<int64_t>& v) { return b.getDenseI64ArrayAttr(v); }
+    Attribute operator()(const std::vector<float>& v) { return b.getDenseF32ArrayAttr(v); }
+    Attribute operator()(const std::vector<std::string>& v) {
+      SmallVector<StringRef> refs(v.begin(), v.end());
+      return b.getStrArrayAttr(refs);
+    }
+    Attribute operator()(const onnx::TensorRef& v) { return self.tensor(v); }
+  };
+  return std::visit(Visitor{*this, build_}, value);
+}
+
+void Importer::node(const onnx::Node& n) {
+  // A node `Constant` is how ONNX also spells an initialiser.
+  if (n.op_type == "Constant" && n.domain.empty() && n.outputs.size() == 1 && n.attributes.size() == 1)
+    if (auto it = n.attributes.find("value"); it != n.attributes.end())
+      if (auto* t = std::get_if<onnx::TensorRef>(&it->second)) {
+        values_[n.outputs[0]] = weight(n.outputs[0], *t);
+        return;
+      }
+  SmallVector<Value> inputs;
+  for (const std::string& in : n.inputs) inputs.push_back(value(in));
+  SmallVector<Type> types;
+  for (const std::string& out : n.outputs)
+    types.push_back(out.empty() ? AbsentType::get(build_.getContext()) : type_of(out));
+  std::string name = n.name;
+  for (const std::string& out : n.outputs)
+    if (name.empty()) name = out;
+  SmallVector<NamedAttribute> attributes, others;
+  for (const auto& [key, v] : n.attributes) attributes.push_back(build_.getNamedAttr(key, attribute(v)));
+  for (const auto& [key, kind] : n.other_attributes)
+    others.push_back(build_.getNamedAttr(key, build_.getStringAttr(kind)));
+  auto opset = graph_.opsets.find(n.domain);
+  auto op = build_.create<NodeOp>(
+      NameLoc::get(build_.getStringAttr(name)), types, build_.getStringAttr(n.op_type), inputs,
+      build_.getStringAttr(name), build_.getStringAttr(n.domain),
+      build_.getI64IntegerAttr(opset == graph_.opsets.end() ? 0 : opset->second),
+      build_.getDictionaryAttr(attributes), others.empty() ? DictionaryAttr() : build_.getDictionaryAttr(others));
+  for (size_t i = 0; i < n.outputs.size(); ++i)
+    if (!n.outputs[i].empty()) values_[n.outputs[i]] = op.getOutputs()[i];
+}
+
+OwningOpRef<ModuleOp> Importer::run() {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(build_.getUnknownLoc());
+  for (const onnx::ValueInfo& v : graph_.values) types_[v.name] = type_of(v);
+  for (const onnx::ValueInfo& v : graph_.outputs) types_[v.name] = type_of(v);
+  SmallVector<Type> inputs;
+  for (const onnx::ValueInfo& v : graph_.inputs) inputs.push_back(type_of(v));
+  build_.setInsertionPointToStart(module->getBody());
+  auto function = build_.create<func::FuncOp>(build_.getUnknownLoc(), "main",
+                                              build_.getFunctionType(inputs, {}));
+  Block* body = function.addEntryBlock();
+  build_.setInsertionPointToStart(body);
+  for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+    function.setArgAttr(i, "onnx.name", build_.getStringAttr(graph_.inputs[i].name));
+    values_[graph_.inputs[i].name] = body->getArgument(i);
+  }
+  for (const onnx::TensorRef& t : graph_.initializers) values_[t.name] = weight(t.name, t);
+  for (const onnx::Node& n : graph_.nodes) node(n);
+
+  SmallVector<Value> results;
+  SmallVector<Type> types;
+  for (const onnx::ValueInfo& v : graph_.outputs) {
+    results.push_back(value(v.name));
+    types.push_back(results.back().getType());
+  }
+  function.setFunctionType(build_.getFunctionType(inputs, types));
+  for (size_t i = 0; i < graph_.outputs.size(); ++i)
+    function.setResultAttr(i, "onnx.name", build_.getStringAttr(graph_.outputs[i].name));
+  build_.create<func::ReturnOp>(build_.getUnknownLoc(), results);
+  return module;
+}
+
+}  // namespace
+
+OwningOpRef<ModuleOp> import_graph(MLIRContext& context, const onnx::Graph& graph) {
+  return Importer(context, graph).run();
+}
+
+}  // namespace invar::ir

@@ -1,0 +1,15 @@
+// invar-opt: reads and writes the text of every stage, and runs the passes one by one (tests/ir).
+#include "ir/dialects.h"
+#include "ir/passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+
+int main(int argc, char** argv) {
+  using namespace invar::ir;
+  mlir::DialectRegistry registry;
+  registry.insert<mlir::func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect>();
+  mlir::registerPass([] { return to_repro(); });
+  mlir::registerPass([] { return fold(); });
+  mlir::registerPass([] { return to_plan(nullptr); });
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "invar-opt\n", registry));
+}

@@ -1,0 +1,30 @@
+// The plan dialect: kernel calls in execution order, activations in buffer slots, weights hashed, memory as states.
+#ifndef INVAR_IR_PLAN_TD
+#define INVAR_IR_PLAN_TD
+
+include "ir/common.td"
+
+def PlanDialect : Dialect {
+  let name = "plan";
+  let cppNamespace = "::invar::ir";
+}
+
+def PlanWeightOp : Weight_Op<PlanDialect, (ins StrAttr:$sha256)>;
+
+def Plan_StateOp : Op<PlanDialect, "state"> {
+  let summary = "memory between steps";
+  let cppNamespace = "::invar::ir";
+  let arguments = (ins StrAttr:$name);
+  let assemblyFormat = "$name attr-dict";
+}
+
+def Plan_CallOp : Op<PlanDialect, "call"> {
+  let summary = "one kernel call";
+  let cppNamespace = "::invar::ir";
+  let arguments = (ins StrAttr:$op, Variadic<AnyRankedTensor>:$inputs, I64Attr:$version,
+                   DictionaryAttr:$params, OptionalAttr<I64Attr>:$slot, OptionalAttr<StrAttr>:$state);
+  let results = (outs AnyRankedTensor:$out);
+  let assemblyFormat = "$op `(` $inputs `)` attr-dict `:` functional-type($inputs, results)";
+}
+
+#endif

@@ -1,0 +1,124 @@
+// The plan dialect as plan::Plan.
+#include "ir/dialects.h"
+#include "ir/passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace invar::ir {
+namespace {
+using namespace mlir;
+
+class Writer {
+ public:
+  Result<plan::Plan> run(func::FuncOp);
+
+ private:
+  Result<int> value(Value, int64_t slot);
+  Status weight(PlanWeightOp);
+  Status call(CallOp);
+  Status port(func::FuncOp, unsigned i, bool input, Value v);
+
+  plan::Plan plan_;
+  llvm::DenseMap<Value, plan::Operand> operands_;
+  std::map<std::string, int> symbols_, states_;
+};
+
+Error broken(const std::string& what) { return {Code::internal, "plan dialect: " + what}; }
+
+Result<int> Writer::value(Value v, int64_t slot) {
+  auto type = dyn_cast<RankedTensorType>(v.getType());
+  std::optional<DType> dtype = type ? dtype_of(type.getElementType()) : std::nullopt;
+  if (!dtype) return broken("a value without shape or element type");
+  plan::Value made{*dtype, {}, static_cast<int>(slot)};
+  for (const Extent& e : shape_of(type)) {
+    if (!e.known()) return broken("an unknown dimension");
+    if (e.constant()) {
+      made.shape.push_back({e.value, -1});
+      continue;
+    }
+    auto [it, is_new] = symbols_.emplace(e.name, static_cast<int>(plan_.symbols.size()));
+    if (is_new) plan_.symbols.push_back(e.name);
+    made.shape.push_back({0, it->second});
+  }
+  int index = static_cast<int>(plan_.values.size());
+  plan_.values.push_back(std::move(made));
+  plan_.slots = std::max(plan_.slots, static_cast<int>(slot) + 1);
+  operands_.insert({v, {plan::Operand::value, index}});
+  return index;
+}
+
+Status Writer::weight(PlanWeightOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  std::optional<DType> dtype = dtype_of(type.getElementType());
+  std::optional<Digest> digest = digest_from_hex(std::string_view(op.getSha256()));
+  if (!dtype || !digest || !type.hasStaticShape()) return broken("weight \"" + op.getName().str() + "\"");
+  operands_.insert({op.getOut(), {plan::Operand::weight, static_cast<int>(plan_.weights.size())}});
+  plan_.weights.push_back({op.getName().str(), *dtype, type.getShape().vec(), *digest, op.getFile().str(),
+                           static_cast<uint64_t>(op.getOffset()), static_cast<uint64_t>(op.getLength())});
+  return {};
+}
+
+Status Writer::call(CallOp op) {
+  plan::Node node{op.getOp().str(), static_cast<int>(op.getVersion()), {}, {}, -1, {}};
+  for (Value in : op.getInputs()) node.in.push_back(operands_.lookup(in));
+  for (NamedAttribute a : op.getParams()) {
+    std::string key = a.getName().str();
+    if (auto v = dyn_cast<IntegerAttr>(a.getValue()))
+      node.attrs[key] = v.getInt();
+    else if (auto v = dyn_cast<FloatAttr>(a.getValue()); v && v.getType().isF32())
+      node.attrs[key] = F32Bits{static_cast<uint32_t>(v.getValue().bitcastToAPInt().getZExtValue())};
+    else if (auto v = dyn_cast<StringAttr>(a.getValue()))
+      node.attrs[key] = v.str();
+    else if (auto v = dyn_cast<DenseI64ArrayAttr>(a.getValue()))
+      node.attrs[key] = v.asArrayRef().vec();
+    else
+      return broken("attribute \"" + key + "\" of a kind that plans do not have");
+  }
+  if (op.getState()) {
+    auto it = states_.find(op.getState()->str());
+    if (it == states_.end()) return broken("state \"" + op.getState()->str() + "\" is not declared");
+    node.state = it->second;
+  }
+  INVAR_TRY(int out, value(op.getOut(), op.getSlot().value_or(-1)));
+  node.out.push_back(out);
+  plan_.nodes.push_back(std::move(node));
+  return {};
+}
+
+Status Writer::port(func::FuncOp function, unsigned i, bool input, Value v) {
+  auto name = input ? function.getArgAttrOfType<StringAttr>(i, "onnx.name")
+                    : function.getResultAttrOfType<StringAttr>(i, "onnx.name");
+  plan::Operand operand = operands_.lookup(v);
+  if (!name || operand.kind != plan::Operand::value) return broken("a port without name or value");
+  (input ? plan_.inputs : plan_.outputs).push_back({name.str(), operand.index});
+  return {};
+}
+
+Result<plan::Plan> Writer::run(func::FuncOp function) {
+  auto numerics = function->getAttrOfType<StringAttr>("plan.numerics");
+  if (!numerics) return broken("the function has no numerics");
+  plan_.numerics = numerics.str();
+  for (BlockArgument a : function.getArguments()) {
+    INVAR_TRY([[maybe_unused]] int index, value(a, -1));  // fed by the caller: no slot
+    INVAR_CHECK_OK(port(function, a.getArgNumber(), true, a));
+  }
+  for (Operation& op : function.front()) {
+    if (auto w = dyn_cast<PlanWeightOp>(op)) INVAR_CHECK_OK(weight(w));
+    if (auto c = dyn_cast<CallOp>(op)) INVAR_CHECK_OK(call(c));
+    if (auto s = dyn_cast<StateOp>(op)) {
+      states_[s.getName().str()] = static_cast<int>(plan_.states.size());
+      plan_.states.push_back({s.getName().str()});
+    }
+  }
+  for (OpOperand& out : function.front().getTerminator()->getOpOperands())
+    INVAR_CHECK_OK(port(function, out.getOperandNumber(), false, out.get()));
+  return std::move(plan_);
+}
+
+}  // namespace
+
+Result<plan::Plan> plan_from(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>()) return Writer().run(function);
+  return broken("no function");
+}
+
+}  // namespace invar::ir

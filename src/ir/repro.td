@@ -1,0 +1,43 @@
+// The reproducible dialect: one typed operation per room (src/ops/NAME/op.td), each carrying the numerics and the
+// version of spec/opset.toml that fix its bits.
+#ifndef INVAR_IR_REPRO_TD
+#define INVAR_IR_REPRO_TD
+
+include "ir/common.td"
+
+def ReproDialect : Dialect {
+  let name = "repro";
+  let cppNamespace = "::invar::ir";
+}
+
+def Repro_F32 : RankedTensorOf<[F32]>;
+def Repro_Wide : RankedTensorOf<[F32, BF16, F16]>;  // f32, or a narrower weight widened exactly by the kernel
+def Repro_I64 : RankedTensorOf<[I64]>;
+def Repro_Any : RankedTensorOf<[F32, BF16, F16, F64, I64, I32, I8, UI8, I1]>;
+
+def ReproOp : OpInterface<"ReproOp"> {
+  let cppNamespace = "::invar::ir";
+  let methods = [
+    InterfaceMethod<"The kernel widens a bf16 or f16 weight in this operand.", "bool", "widens",
+                    (ins "unsigned":$operand), "", "return false;">,
+    InterfaceMethod<"Output element i depends on element i of the only operand.", "bool", "elementwise", (ins), "",
+                    "return false;">
+  ];
+  let verify = "return ::invar::ir::verify_repro_op($_op);";
+}
+
+class Repro_Op<string mnemonic, dag operands, list<Trait> traits = []>
+    : Op<ReproDialect, mnemonic, [Pure, ReproOp] # traits> {
+  let cppNamespace = "::invar::ir";
+  let arguments = !con(operands, (ins StrAttr:$numerics, I64Attr:$version));
+  let results = (outs Repro_Any:$out);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+// With result types inferred: import.cc defines inferReturnTypes, which also says what does not fit together.
+class Repro_InferOp<string mnemonic, dag operands>
+    : Repro_Op<mnemonic, operands, [InferTypeOpAdaptor]>;
+
+// transposed: a rank-2 weight whose stored order is the transpose of its type; must be gone before a plan is made.
+def ReproWeightOp : Weight_Op<ReproDialect, (ins UnitAttr:$transposed)>;
+
+#endif

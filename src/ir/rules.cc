@@ -1,0 +1,192 @@
+#include "ir/rules.h"
+
+#include "base/opset.h"
+#include "ir/bytes.h"
+#include "rooms.inc"
+
+namespace invar::ir {
+namespace {
+
+std::string quoted(llvm::StringRef name) { return "\"" + name.str() + "\""; }
+
+template <class T>
+Error wrong_kind(llvm::StringRef name, const T& kind) {
+  return bad_input("attribute " + quoted(name) + " is not " + kind);
+}
+
+}  // namespace
+
+const Rooms& Rooms::all() {
+  static const Rooms rooms = [] {
+    Rooms r;
+#define INVAR_ROOM(name) import_##name(r);
+    INVAR_ROOMS
+#undef INVAR_ROOM
+    return r;
+  }();
+  return rooms;
+}
+
+const Rooms::Entry* Rooms::find(llvm::StringRef domain, llvm::StringRef op_type) const {
+  if (!domain.empty() && domain != "ai.onnx") return nullptr;
+  auto it = rules_.find(op_type.str());
+  return it == rules_.end() ? nullptr : &it->second;
+}
+
+Status Node::expect(unsigned least, unsigned most, std::initializer_list<llvm::StringRef> attributes,
+                    unsigned results) {
+  for (unsigned i = 0; i < least; ++i)
+    if (!has(i)) return bad_input("operand " + std::to_string(i) + " is missing");
+  for (unsigned i = most; i < op_.getInputs().size(); ++i)
+    if (has(i)) return not_covered("operand " + std::to_string(i) + " is not covered");
+  for (unsigned i = results; i < op_.getOutputs().size(); ++i)
+    if (!out(i).use_empty()) return not_covered("result " + std::to_string(i) + " is not covered");
+  if (op_.getOutputs().empty()) return bad_input("it has no results");
+  for (NamedAttribute a : op_.getParams())
+    if (std::find(attributes.begin(), attributes.end(), a.getName().getValue()) == attributes.end())
+      return not_covered("attribute " + quoted(a.getName()) + " is not covered");
+  if (auto other = op_.getOtherParams())
+    for (NamedAttribute a : *other)
+      return not_covered("attribute " + quoted(a.getName()) + " of kind " +
+                         cast<StringAttr>(a.getValue()).str() + " is not covered");
+  for (Value v : op_.getInputs())
+    if (!isa<RankedTensorType, AbsentType>(v.getType()))
+      return not_covered("an operand has no known shape and element type");
+  return {};
+}
+
+bool Node::has(unsigned i) const { return i < op_.getInputs().size() && !isa<AbsentType>(in(i).getType()); }
+
+Result<int64_t> Node::i(llvm::StringRef name, int64_t fallback) const {
+  Attribute a = attribute(name);
+  if (!a) return fallback;
+  if (auto v = dyn_cast<IntegerAttr>(a)) return v.getInt();
+  return wrong_kind(name, "an integer");
+}
+
+Result<float> Node::f(llvm::StringRef name, float fallback) const {
+  Attribute a = attribute(name);
+  if (!a) return fallback;
+  if (auto v = dyn_cast<FloatAttr>(a)) return v.getValue().convertToFloat();
+  return wrong_kind(name, "a float");
+}
+
+Result<std::vector<int64_t>> Node::ints(llvm::StringRef name) const {
+  Attribute a = attribute(name);
+  if (!a) return std::vector<int64_t>{};
+  if (auto v = dyn_cast<DenseI64ArrayAttr>(a)) return v.asArrayRef().vec();
+  return wrong_kind(name, "a list of integers");
+}
+
+Status Node::only(llvm::StringRef name, int64_t value) const {
+  INVAR_TRY(int64_t v, i(name, value));
+  if (v == value) return {};
+  return not_covered("attribute " + quoted(name) + " is " + std::to_string(v) + "; covered is " +
+                     std::to_string(value));
+}
+
+Status Node::only(llvm::StringRef name, float value) const {
+  INVAR_TRY(float v, f(name, value));
+  if (v == value) return {};
+  return not_covered("attribute " + quoted(name) + " is " + std::to_string(v) + "; covered is " +
+                     std::to_string(value));
+}
+
+Result<std::vector<int64_t>> Node::constants(unsigned i) const {
+  auto weight = in(i).getDefiningOp<ReproWeightOp>();
+  if (!weight || !weight.getData())
+    return not_covered("operand " + std::to_string(i) + " is not a constant in the model file");
+  auto type = cast<RankedTensorType>(weight.getType());
+  bool wide = type.getElementType().isSignlessInteger(64);
+  if (type.getRank() > 1 || !(wide || type.getElementType().isSignlessInteger(32)))
+    return bad_input("operand " + std::to_string(i) + " is not a list of integers");
+  return integers_from_hex(*weight.getData(), wide ? 8 : 4);
+}
+
+Result<int64_t> Node::axis(int64_t axis, size_t rank) {
+  int64_t r = static_cast<int64_t>(rank);
+  if (axis < -r || axis >= r)
+    return bad_input("axis " + std::to_string(axis) + " is outside rank " + std::to_string(r));
+  return axis < 0 ? axis + r : axis;
+}
+
+Operation* make_op(OpBuilder& build, Location loc, llvm::StringRef op, ValueRange operands,
+                   llvm::ArrayRef<NamedAttribute> attrs, Type result) {
+  OperationState state(loc, op);
+  state.addOperands(operands);
+  state.addAttributes(attrs);
+  std::string_view room(op);
+  room.remove_prefix(ReproDialect::getDialectNamespace().size() + 1);
+  if (const OpInfo* info = op_info(room)) {
+    state.addAttribute("numerics", build.getStringAttr(llvm::StringRef(info->numerics)));
+    state.addAttribute("version", build.getI64IntegerAttr(info->version));
+  }
+  state.addTypes(result);
+  return build.create(state);
+}
+
+Result<Value> Node::make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs, Type type) {
+  std::string said;
+  ScopedDiagnosticHandler listen(context(), [&](Diagnostic& d) {
+    if (said.empty()) said = d.str();
+  });
+  Operation* made = make_op(build_, op_.getLoc(), op, operands, attrs, type ? type : operands[0].getType());
+  // Element types and other constraints of the operation (after the shapes fit) are a matter of coverage.
+  bool fits = true;
+  if (!type) {
+    auto infer = dyn_cast<InferTypeOpInterface>(made);
+    SmallVector<Type> types;
+    fits = infer && succeeded(infer.inferReturnTypes(context(), made->getLoc(), made->getOperands(),
+                                                     made->getAttrDictionary(), made->getPropertiesStorage(),
+                                                     made->getRegions(), types));
+    if (fits) made->getResult(0).setType(types[0]);
+  }
+  bool shapes_fit = fits;
+  if (fits) {
+    auto registered = made->getName().getRegisteredInfo();
+    fits = registered && succeeded(registered->verifyInvariants(made));
+  }
+  if (fits) return made->getResult(0);
+  made->erase();
+  llvm::StringRef why = said;
+  if (why.consume_front(kRefusal) || shapes_fit) return not_covered(why.str());
+  return bad_input(why.str());
+}
+
+Status Node::replace(Value value) {
+  out(0).replaceAllUsesWith(value);
+  return {};
+}
+
+Result<std::string> Node::memory(unsigned in_index, unsigned out_index) {
+  auto past = dyn_cast<BlockArgument>(in(in_index));
+  if (!past || !past.hasOneUse())
+    return not_covered("operand " + std::to_string(in_index) + " (memory) is not an input of the graph of its own");
+  if (out_index >= op_.getOutputs().size() || !out(out_index).hasOneUse() ||
+      *out(out_index).user_begin() != end_.getOperation())
+    return not_covered("result " + std::to_string(out_index) +
+                       " (memory) is not an output of the graph and nothing else");
+  ports_.arguments.set(past.getArgNumber());
+  ports_.results.set(out(out_index).use_begin()->getOperandNumber());
+  auto function = cast<func::FuncOp>(end_->getParentOp());
+  return function.getArgAttrOfType<StringAttr>(past.getArgNumber(), "onnx.name").str();
+}
+
+LogicalResult infer_broadcast(std::optional<Location> loc, Value a, Value b, SmallVectorImpl<Type>& out) {
+  Shape x = shape_of(a.getType()), y = shape_of(b.getType());
+  if (std::optional<Shape> shape = broadcast(x, y)) {
+    out.push_back(tensor_of(*shape, Float32Type::get(a.getContext())));
+    return success();
+  }
+  Extent one = Extent::of(1);
+  bool provable = false;
+  for (size_t i = 1; i <= std::min(x.size(), y.size()); ++i) {
+    const Extent &p = x[x.size() - i], &q = y[y.size() - i];
+    provable |= p.constant() && q.constant() && p != q && p != one && q != one;
+  }
+  std::string shapes = "shapes " + text_of(x) + " and " + text_of(y);
+  return provable ? mismatch(loc, shapes + " do not broadcast")
+                  : refuse(loc, shapes + " cannot be shown to broadcast");
+}
+
+}  // namespace invar::ir

@@ -1,0 +1,122 @@
+// How a room (src/ops/NAME/import.cc) says which ONNX nodes it covers and what they become.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "base/status.h"
+#include "ir/dialects.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace invar::ir {
+using namespace mlir;
+
+// Ports of the program that became memory and are taken away when the conversion is done.
+struct Ports {
+  llvm::BitVector arguments, results;
+};
+
+// One ONNX node under conversion. Its operands are already operations of the reproducible dialect. Everything a rule
+// does not look at explicitly is refused: unknown attributes by expect(), unknown operands by its bounds.
+class Node {
+ public:
+  Node(NodeOp op, func::ReturnOp end, Ports& ports) : op_(op), end_(end), ports_(ports), build_(op) {}
+
+  int64_t version() const { return op_.getVersion(); }
+  // At least `least` operands and none beyond `most`, results only up to `results`, attributes only these. An operand
+  // below `least` must be there.
+  Status expect(unsigned least, unsigned most, std::initializer_list<llvm::StringRef> attributes,
+                unsigned results = 1);
+  bool has(unsigned i) const;
+  Value in(unsigned i) const { return op_.getInputs()[i]; }
+  Shape shape(unsigned i) const { return shape_of(in(i).getType()); }
+  Value out(unsigned i) const { return op_.getOutputs()[i]; }
+
+  Attribute attribute(llvm::StringRef name) const { return op_.getParams().get(name); }
+  Result<int64_t> i(llvm::StringRef name, int64_t fallback) const;
+  Result<float> f(llvm::StringRef name, float fallback) const;
+  Result<std::vector<int64_t>> ints(llvm::StringRef name) const;  // absent: empty
+  // The attribute must be absent or have this value.
+  Status only(llvm::StringRef name, int64_t value) const;
+  Status only(llvm::StringRef name, float value) const;
+  // The content of an integer constant operand of rank 0 or 1 that lies in the model file.
+  Result<std::vector<int64_t>> constants(unsigned i) const;
+  // An axis in [-rank, rank) -> [0, rank).
+  static Result<int64_t> axis(int64_t axis, size_t rank);
+
+  NamedAttribute attr(llvm::StringRef name, int64_t v) { return build_.getNamedAttr(name, build_.getI64IntegerAttr(v)); }
+  NamedAttribute attr(llvm::StringRef name, float v) { return build_.getNamedAttr(name, build_.getF32FloatAttr(v)); }
+  NamedAttribute attr(llvm::StringRef name, llvm::StringRef v) {
+    return build_.getNamedAttr(name, build_.getStringAttr(v));
+  }
+  // Adds an operation with its numerics and version. Without a type, the operation infers it.
+  template <class Op>
+  Result<Value> make(ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs = {}, Type type = {}) {
+    return make(Op::getOperationName(), operands, attrs, type);
+  }
+  // Lets `value` take the place of result 0.
+  Status replace(Value value);
+  OpBuilder& build() { return build_; }
+  MLIRContext* context() const { return op_.getContext(); }
+
+  // Past operand `in` and present result `out` become memory: nothing else may read either, `in` must be an input of
+  // the graph and `out` one of its outputs. Returns the name of the input.
+  Result<std::string> memory(unsigned in, unsigned out);
+
+ private:
+  Result<Value> make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute>, Type);
+
+  mutable NodeOp op_;  // MLIR handles are never const
+  func::ReturnOp end_;
+  Ports& ports_;
+  OpBuilder build_;
+};
+
+using Rule = Status (*)(Node&);
+
+// The rules and folds of all rooms.
+class Rooms {
+ public:
+  struct Entry {
+    int64_t since;
+    Rule rule;
+  };
+  // Nodes `op_type` of the default domain from opset `since` on.
+  void on(llvm::StringRef op_type, int64_t since, Rule rule) { rules_[op_type.str()] = {since, rule}; }
+  const Entry* find(llvm::StringRef domain, llvm::StringRef op_type) const;
+  // Rewrites within the reproducible dialect; each keeps the bits.
+  template <class Pattern>
+  void fold() {
+    folds_.push_back([](RewritePatternSet& set) { set.add<Pattern>(set.getContext()); });
+  }
+  void populate(RewritePatternSet& set) const {
+    for (auto add : folds_) add(set);
+  }
+  static const Rooms& all();
+
+ private:
+  std::map<std::string, Entry> rules_;
+  std::vector<void (*)(RewritePatternSet&)> folds_;
+};
+
+// The rule of an operation that takes the node's operands as they are.
+template <class Op>
+Status direct(Node& node, unsigned operands) {
+  INVAR_CHECK_OK(node.expect(operands, operands, {}));
+  SmallVector<Value> in;
+  for (unsigned i = 0; i < operands; ++i) in.push_back(node.in(i));
+  INVAR_TRY(Value out, node.make<Op>(in));
+  return node.replace(out);
+}
+
+// Type inference of two broadcast operands, f32 out.
+LogicalResult infer_broadcast(std::optional<Location>, Value a, Value b, SmallVectorImpl<Type>& out);
+
+// Adds an operation of the reproducible dialect with the numerics and version of spec/opset.toml.
+Operation* make_op(OpBuilder&, Location, llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute>,
+                   Type result);
+
+}  // namespace invar::ir

@@ -1,0 +1,134 @@
+#include "ir/shape.h"
+
+#include <algorithm>
+
+#include "ir/dialects.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace invar::ir {
+using namespace mlir;
+
+Shape shape_of(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  auto names = dyn_cast_or_null<ArrayAttr>(tensor.getEncoding());
+  Shape shape;
+  for (int64_t i = 0; i < tensor.getRank(); ++i) {
+    Extent e{tensor.getDimSize(i), ""};
+    if (!e.constant() && names && i < static_cast<int64_t>(names.size()))
+      if (auto name = dyn_cast<StringAttr>(names[i])) e.name = name.str();
+    shape.push_back(std::move(e));
+  }
+  return shape;
+}
+
+RankedTensorType tensor_of(const Shape& shape, Type element) {
+  SmallVector<int64_t> sizes;
+  SmallVector<Attribute> names;
+  bool symbolic = false;
+  for (const Extent& e : shape) {
+    sizes.push_back(e.value);
+    names.push_back(StringAttr::get(element.getContext(), e.name));
+    symbolic |= !e.name.empty();
+  }
+  return RankedTensorType::get(sizes, element, symbolic ? ArrayAttr::get(element.getContext(), names) : Attribute());
+}
+
+std::string text_of(const Extent& e) {
+  return e.constant() ? std::to_string(e.value) : e.name.empty() ? "?" : e.name;
+}
+
+std::string text_of(const Shape& shape) {
+  std::string text;
+  for (const Extent& e : shape) text += (text.empty() ? "[" : ", ") + text_of(e);
+  return text.empty() ? "[]" : text + "]";
+}
+
+bool same(const Extent& a, const Extent& b) { return a.known() && a == b; }
+
+std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
+  Shape out(std::max(a.size(), b.size()));
+  for (size_t i = 0; i < out.size(); ++i) {
+    Extent one = Extent::of(1);
+    const Extent& x = i < a.size() ? a[a.size() - 1 - i] : one;
+    const Extent& y = i < b.size() ? b[b.size() - 1 - i] : one;
+    if (!same(x, y) && x != one && y != one) return std::nullopt;
+    out[out.size() - 1 - i] = x == one ? y : x;
+  }
+  return out;
+}
+
+std::optional<Count> count_of(const Shape& shape) {
+  Count n;
+  for (const Extent& e : shape) {
+    if (!e.known()) return std::nullopt;
+    if (!e.constant())
+      n.symbols.push_back(e.name);
+    else if (__builtin_mul_overflow(n.factor, e.value, &n.factor))
+      return std::nullopt;
+  }
+  std::sort(n.symbols.begin(), n.symbols.end());
+  return n;
+}
+
+std::optional<DType> dtype_of(Type t) {
+  if (t.isF32()) return DType::f32;
+  if (t.isBF16()) return DType::bf16;
+  if (t.isF16()) return DType::f16;
+  if (t.isF64()) return DType::f64;
+  if (t.isSignlessInteger(64)) return DType::i64;
+  if (t.isSignlessInteger(32)) return DType::i32;
+  if (t.isSignlessInteger(8)) return DType::i8;
+  if (t.isUnsignedInteger(8)) return DType::u8;
+  if (t.isSignlessInteger(1)) return DType::boolean;
+  return std::nullopt;
+}
+
+Type type_of(MLIRContext* c, DType t) {
+  switch (t) {
+    case DType::f32: return Float32Type::get(c);
+    case DType::bf16: return BFloat16Type::get(c);
+    case DType::f16: return Float16Type::get(c);
+    case DType::f64: return Float64Type::get(c);
+    case DType::i64: return IntegerType::get(c, 64);
+    case DType::i32: return IntegerType::get(c, 32);
+    case DType::i8: return IntegerType::get(c, 8);
+    case DType::u8: return IntegerType::get(c, 8, IntegerType::Unsigned);
+    case DType::boolean: return IntegerType::get(c, 1);
+  }
+  return {};
+}
+
+// The codes of TensorProto.DataType, in their order.
+Type onnx_type(MLIRContext* c, int32_t code) {
+  auto u = [&](unsigned bits) { return IntegerType::get(c, bits, IntegerType::Unsigned); };
+  switch (code) {
+    case 1: return Float32Type::get(c);
+    case 2: return u(8);
+    case 3: return IntegerType::get(c, 8);
+    case 4: return u(16);
+    case 5: return IntegerType::get(c, 16);
+    case 6: return IntegerType::get(c, 32);
+    case 7: return IntegerType::get(c, 64);
+    case 9: return IntegerType::get(c, 1);
+    case 10: return Float16Type::get(c);
+    case 11: return Float64Type::get(c);
+    case 12: return u(32);
+    case 13: return u(64);
+    case 14: return ComplexType::get(Float32Type::get(c));
+    case 15: return ComplexType::get(Float64Type::get(c));
+    case 16: return BFloat16Type::get(c);
+    default: return code > 0 ? Type(ElementType::get(c, code)) : Type();
+  }
+}
+
+LogicalResult mismatch(std::optional<Location> loc, const Twine& what) { return emitOptionalError(loc, what); }
+LogicalResult refuse(std::optional<Location> loc, const Twine& what) {
+  return emitOptionalError(loc, kRefusal + what);
+}
+
+LogicalResult differ(std::optional<Location> loc, const Extent& a, const Extent& b, const Twine& what) {
+  std::string text = what.str() + ": " + text_of(a) + " and " + text_of(b);
+  return a.constant() && b.constant() ? mismatch(loc, text) : refuse(loc, text + " cannot be shown to be equal");
+}
+
+}  // namespace invar::ir

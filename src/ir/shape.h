@@ -1,0 +1,54 @@
+// Shapes with symbolic dimensions, as the IR's tensor types carry them, and element types.
+#pragma once
+
+#include <optional>
+
+#include "base/dtype.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Diagnostics.h"
+
+namespace invar::ir {
+
+// A dimension: a constant, a named symbol, or (dynamic and no name) unknown.
+struct Extent {
+  int64_t value = mlir::ShapedType::kDynamic;
+  std::string name;
+  static Extent of(int64_t v) { return {v, ""}; }
+  bool constant() const { return value != mlir::ShapedType::kDynamic; }
+  bool known() const { return constant() || !name.empty(); }
+  bool operator==(const Extent&) const = default;
+};
+using Shape = std::vector<Extent>;
+
+Shape shape_of(mlir::Type ranked_tensor);
+mlir::RankedTensorType tensor_of(const Shape&, mlir::Type element);
+std::string text_of(const Extent&);
+std::string text_of(const Shape&);
+
+// NumPy broadcasting; nothing where it cannot be shown that the shapes fit.
+std::optional<Shape> broadcast(const Shape& a, const Shape& b);
+// Equal and known.
+bool same(const Extent& a, const Extent& b);
+// A shape as (constant factor, sorted symbols); nothing where a dimension is unknown.
+struct Count {
+  int64_t factor = 1;
+  std::vector<std::string> symbols;
+  bool operator==(const Count&) const = default;
+};
+std::optional<Count> count_of(const Shape&);
+
+std::optional<DType> dtype_of(mlir::Type element);
+mlir::Type type_of(mlir::MLIRContext*, DType);
+// TensorProto.DataType; null where ONNX has no such code.
+mlir::Type onnx_type(mlir::MLIRContext*, int32_t code);
+
+// For the type inference of rooms: an operand pair that does not fit is the model's mistake; what is merely not
+// covered is refused. Both fail.
+mlir::LogicalResult mismatch(std::optional<mlir::Location>, const llvm::Twine& what);
+mlir::LogicalResult refuse(std::optional<mlir::Location>, const llvm::Twine& what);
+// Two dimensions that must be equal and are not the same: the model's mistake where both are constants, else refused.
+mlir::LogicalResult differ(std::optional<mlir::Location>, const Extent& a, const Extent& b, const llvm::Twine& what);
+inline constexpr char kRefusal[] = "not covered: ";  // how refuse() marks its message
+
+}  // namespace invar::ir

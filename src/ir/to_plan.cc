@@ -1,0 +1,155 @@
+// repro -> plan: every operation a kernel call, every value in a buffer slot, every weight hashed.
+#include "base/hash.h"
+#include "ir/bytes.h"
+#include "ir/passes.h"
+#include "ir/rules.h"
+#include "ir/weights.h"
+
+namespace invar::ir {
+namespace {
+
+class ToPlan : public PassWrapper<ToPlan, OperationPass<func::FuncOp>> {
+ public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ToPlan)
+  explicit ToPlan(Storage* storage) : storage_(storage) {}
+  StringRef getArgument() const final { return "repro-to-plan"; }
+  StringRef getDescription() const final { return "Hash weights, assign buffer slots, turn operations into calls"; }
+  void getDependentDialects(DialectRegistry& registry) const final { registry.insert<PlanDialect>(); }
+  void runOnOperation() final {
+    Status status = run();
+    if (status) return;
+    if (storage_)
+      storage_->errors.push_back(status.error());
+    else
+      getOperation()->emitError(status.error().message);
+    signalPassFailure();
+  }
+
+ private:
+  Status run();
+  Status weights(Storage&);
+  Status check_values();
+  Status slots();
+  void call(Operation& op);
+  Storage* storage_;
+};
+
+bool known(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && dtype_of(tensor.getElementType()) && count_of(shape_of(tensor));
+}
+
+std::string port(func::FuncOp f, bool input, unsigned i) {
+  auto name = input ? f.getArgAttrOfType<StringAttr>(i, "onnx.name") : f.getResultAttrOfType<StringAttr>(i, "onnx.name");
+  return (input ? "input \"" : "output \"") + (name ? name.str() : std::to_string(i)) + "\"";
+}
+
+Status ToPlan::weights(Storage& storage) {
+  SmallVector<ReproWeightOp> ops(getOperation().front().getOps<ReproWeightOp>());
+  std::vector<Range> ranges;
+  for (ReproWeightOp w : ops) {
+    auto type = cast<RankedTensorType>(w.getType());
+    std::optional<DType> dtype = dtype_of(type.getElementType());
+    std::optional<Count> count = count_of(shape_of(type));
+    if (!dtype || !count || !count->symbols.empty())
+      return not_covered("weight \"" + w.getName().str() + "\": its element type or shape");
+    int64_t bytes = 0;
+    if (__builtin_mul_overflow(count->factor, int64_t(size_of(*dtype)), &bytes) || bytes != int64_t(w.getLength()))
+      return bad_input("weight \"" + w.getName().str() + "\": has " + std::to_string(w.getLength()) +
+                       " bytes, not what its shape and type need");
+    if (!w.getData()) ranges.push_back({w.getFile().str(), uint64_t(w.getOffset()), uint64_t(w.getLength())});
+  }
+  INVAR_CHECK_OK(hash_ranges(storage.folder, ranges, storage.threads));
+  size_t next = 0;
+  for (ReproWeightOp w : ops) {
+    OpBuilder build(w);
+    std::string file = w.getFile().str();
+    int64_t offset = w.getOffset();
+    Digest digest;
+    if (w.getData()) {
+      std::optional<std::string> bytes = bytes_from_hex(*w.getData());
+      if (!bytes || bytes->size() != static_cast<size_t>(w.getLength()))
+        return bad_input("weight \"" + w.getName().str() + "\": its data are not hexadecimal of its length");
+      digest = sha256(*bytes);
+      file = storage.constants_file;
+      storage.constants.resize((storage.constants.size() + 63) / 64 * 64);  // as mapped, so aligned
+      offset = static_cast<int64_t>(storage.constants.size());
+      storage.constants += *bytes;
+    } else {
+      digest = ranges[next++].sha256;
+    }
+    auto made = build.create<PlanWeightOp>(w.getLoc(), w.getType(), w.getNameAttr(), build.getStringAttr(file),
+                                           build.getI64IntegerAttr(offset), w.getLengthAttr(), StringAttr(),
+                                           build.getStringAttr(to_hex(digest)));
+    w.replaceAllUsesWith(made.getOut());
+    w.erase();
+  }
+  return {};
+}
+
+Status ToPlan::check_values() {
+  func::FuncOp function = getOperation();
+  const char* why = ": its shape or element type is not known to the compiler";
+  for (BlockArgument a : function.getArguments())
+    if (!known(a.getType())) return not_covered(port(function, true, a.getArgNumber()) + why);
+  for (Operation& op : function.front())
+    if (isa<ReproOp>(op) && !known(op.getResult(0).getType()))
+      return not_covered(op.getName().getStringRef().str() + why);
+  for (OpOperand& out : function.front().getTerminator()->getOpOperands())
+    if (isa_and_nonnull<ReproWeightOp>(out.get().getDefiningOp()))
+      return not_covered(port(function, false, out.getOperandNumber()) + " is a weight");
+  return {};
+}
+
+// Planned on the plan itself (src/plan/slots.cc), written back so that the text shows it.
+Status ToPlan::slots() {
+  INVAR_TRY(plan::Plan plan, plan_from(getOperation()->getParentOfType<ModuleOp>()));
+  plan::assign_slots(plan);
+  size_t next = 0;
+  for (CallOp call : getOperation().front().getOps<CallOp>())
+    call.setSlot(plan.values[plan.nodes[next++].out[0]].slot);
+  return {};
+}
+
+void ToPlan::call(Operation& op) {
+  OpBuilder build(&op);
+  SmallVector<NamedAttribute> numerics;
+  for (NamedAttribute a : op.getAttrs())
+    if (a.getName() != "version" && a.getName() != "state") numerics.push_back(a);
+  auto made = build.create<CallOp>(op.getLoc(), op.getResult(0).getType(),
+                                   build.getStringAttr(op.getName().stripDialect()), op.getOperands(),
+                                   op.getAttrOfType<IntegerAttr>("version"), build.getDictionaryAttr(numerics),
+                                   IntegerAttr(), op.getAttrOfType<StringAttr>("state"));
+  op.replaceAllUsesWith(made);
+  op.erase();
+}
+
+Status ToPlan::run() {
+  func::FuncOp function = getOperation();
+  Block& block = function.front();
+  Storage standard;
+  Storage& storage = storage_ ? *storage_ : standard;
+  if (storage.constants_file.empty()) storage.constants_file = "constants.bin";
+  INVAR_CHECK_OK(check_values());
+  INVAR_CHECK_OK(weights(storage));
+  OpBuilder build(&getContext());
+  std::set<std::string> states;
+  for (Operation& op : llvm::make_early_inc_range(block)) {
+    if (!isa<ReproOp>(op)) continue;
+    if (auto state = op.getAttrOfType<StringAttr>("state")) {
+      if (!states.insert(state.str()).second)
+        return not_covered("memory \"" + state.str() + "\" is used by more than one operation");
+      build.setInsertionPoint(&op);
+      build.create<StateOp>(op.getLoc(), state);
+    }
+    call(op);
+  }
+  function->setAttr("plan.numerics", build.getStringAttr(llvm::StringRef(plan::kNumerics)));
+  return slots();
+}
+
+}  // namespace
+
+std::unique_ptr<Pass> to_plan(Storage* storage) { return std::make_unique<ToPlan>(storage); }
+
+}  // namespace invar::ir

@@ -1,0 +1,127 @@
+// onnx -> repro: one pass over the graph in its order. A node's operands are converted and typed before it, so every
+// rule sees full shapes. Whatever is left of the onnx dialect afterwards, and alive, is refused: legality by absence.
+#include "ir/passes.h"
+#include "ir/rules.h"
+
+namespace invar::ir {
+namespace {
+
+constexpr int64_t kNewestOpset = 28;  // the newest whose text on the covered operators was read (onnx 1.23)
+
+void convert(OnnxWeightOp weight) {
+  OpBuilder build(weight);
+  auto made = build.create<ReproWeightOp>(weight.getLoc(), weight.getType(), weight.getNameAttr(), weight.getFileAttr(),
+                                          weight.getOffsetAttr(), weight.getLengthAttr(), weight.getDataAttr(),
+                                          UnitAttr());
+  weight.replaceAllUsesWith(made.getOut());
+  weight.erase();
+}
+
+Error at(NodeOp node, const Error& error) {
+  std::string where = node.getOpType().str() + " (domain " +
+                      (node.getDomain().empty() ? "ai.onnx" : node.getDomain().str()) + " opset " +
+                      std::to_string(node.getVersion()) + ", node \"" + node.getName().str() + "\"): ";
+  return {error.code, where + error.message};
+}
+
+// A result that an uncovered node left without a type: its readers cannot be judged beyond having a rule.
+bool unknown_operand(NodeOp node) {
+  return llvm::any_of(node.getInputs(), [](Value v) {
+    return isa_and_nonnull<NodeOp>(v.getDefiningOp()) || !isa<RankedTensorType, AbsentType>(v.getType());
+  });
+}
+
+// A declared type may leave things open; what it says must hold. Names of symbols are the model's own.
+bool agree(Type declared, Type computed) {
+  auto d = dyn_cast<RankedTensorType>(declared), c = dyn_cast<RankedTensorType>(computed);
+  if (!d || !c) return true;
+  if (d.getElementType() != c.getElementType() || d.getRank() != c.getRank()) return false;
+  for (auto [x, y] : llvm::zip(d.getShape(), c.getShape()))
+    if (!ShapedType::isDynamic(x) && !ShapedType::isDynamic(y) && x != y) return false;
+  return true;
+}
+
+class ToRepro : public PassWrapper<ToRepro, OperationPass<func::FuncOp>> {
+ public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ToRepro)
+  explicit ToRepro(Refusals* refused) : refused_(refused) {}
+  StringRef getArgument() const final { return "onnx-to-repro"; }
+  StringRef getDescription() const final { return "Convert ONNX nodes to reproducible operations"; }
+  void getDependentDialects(DialectRegistry& registry) const final { registry.insert<ReproDialect>(); }
+  void runOnOperation() final;
+
+ private:
+  Status convert_node(NodeOp, func::ReturnOp, Ports&);
+  void refuse_node(Operation* op, const Error& error) {
+    if (refused_)
+      refused_->list.push_back(error);
+    else
+      op->emitError(error.message);
+    signalPassFailure();
+  }
+  void take_away(const Ports&, func::ReturnOp);
+  void remove_unused(llvm::DenseMap<Operation*, Error>& failed) {
+    for (Operation& op : llvm::make_early_inc_range(llvm::reverse(getOperation().front())))
+      if (isa<NodeOp, AbsentOp>(op) && op.use_empty()) {
+        failed.erase(&op);
+        op.erase();
+      }
+  }
+  Refusals* refused_;
+};
+
+Status ToRepro::convert_node(NodeOp op, func::ReturnOp end, Ports& ports) {
+  const Rooms::Entry* entry = Rooms::all().find(op.getDomain(), op.getOpType());
+  if (!entry) return not_covered("no reproducible kernel");
+  int64_t version = op.getVersion();
+  if (version < entry->since || version > kNewestOpset)
+    return not_covered("covered are opsets " + std::to_string(entry->since) + " to " + std::to_string(kNewestOpset));
+  if (unknown_operand(op)) return {};  // the producer is on the list
+  Node node(op, end, ports);
+  return entry->rule(node);
+}
+
+// Removes ports that became memory.
+void ToRepro::take_away(const Ports& ports, func::ReturnOp end) {
+  func::FuncOp function = getOperation();
+  end->eraseOperands(ports.results);
+  function.eraseResults(ports.results);
+  llvm::DenseMap<Operation*, Error> none;
+  remove_unused(none);
+  function.eraseArguments(ports.arguments);
+}
+
+void ToRepro::runOnOperation() {
+  func::FuncOp function = getOperation();
+  auto end = cast<func::ReturnOp>(function.front().getTerminator());
+  Ports ports{llvm::BitVector(function.getNumArguments()), llvm::BitVector(function.getNumResults())};
+  llvm::DenseMap<Operation*, Error> failed;
+  for (Operation& op : llvm::make_early_inc_range(function.front())) {
+    if (auto weight = dyn_cast<OnnxWeightOp>(op)) convert(weight);
+    auto node = dyn_cast<NodeOp>(op);
+    if (!node) continue;
+    if (Status s = convert_node(node, end, ports); !s) failed.insert({node, at(node, s.error())});
+  }
+  remove_unused(failed);  // dead nodes do no harm
+  for (Operation& op : function.front())
+    if (auto it = failed.find(&op); it != failed.end()) refuse_node(&op, it->second);
+  if (!failed.empty()) return;
+  for (unsigned i = 0; i < end->getNumOperands(); ++i)
+    if (!ports.results[i] && !agree(function.getResultTypes()[i], end->getOperand(i).getType())) {
+      auto name = function.getResultAttrOfType<StringAttr>(i, "onnx.name");
+      refuse_node(end, bad_input("output \"" + (name ? name.str() : std::to_string(i)) +
+                                 "\": its declared shape or element type is not what the graph computes"));
+    }
+  take_away(ports, end);
+  SmallVector<Type> types(end->getOperandTypes());
+  function.setFunctionType(FunctionType::get(&getContext(), function.getArgumentTypes(), types));
+  for (Operation& op : function.front())
+    if (!isa<func::ReturnOp>(op) && !isa<ReproDialect>(op.getDialect()))
+      refuse_node(&op, {Code::internal, "operation " + op.getName().getStringRef().str() + " was not converted"});
+}
+
+}  // namespace
+
+std::unique_ptr<Pass> to_repro(Refusals* refused) { return std::make_unique<ToRepro>(refused); }
+
+}  // namespace invar::ir

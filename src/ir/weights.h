@@ -1,0 +1,21 @@
+// SHA-256 of many file ranges at once.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/status.h"
+
+namespace invar::ir {
+
+struct Range {
+  std::string file;  // relative to the folder
+  uint64_t offset = 0, length = 0;
+  Digest sha256{};  // out
+};
+// Equal ranges are hashed once. threads: 0 = one per core.
+Status hash_ranges(const std::string& folder, std::span<Range> ranges, int threads);
+
+}  // namespace invar::ir

@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/hash.h"
+#include "num/contract/lanes.h"
+#include "num/contract/reference.h"
+#include "num/convert/convert.h"
+#include "num/testing/adversarial.h"
+
+namespace invar::num {
+namespace {
+
+using testing::adversarial;
+using testing::kKinds;
+
+const int64_t kDepths[] = {0,   1,    2,    64,   255,  256,  257,  511,  512,
+                           513, 2047, 2048, 2049, 2304, 4096, 4352, 5000, 11008};
+
+float dot(const std::vector<float>& a, const std::vector<float>& b, int64_t k) {
+  return reference::contract(
+      k, [&](int64_t i) { return a[static_cast<size_t>(i)]; },
+      [&](int64_t i) { return b[static_cast<size_t>(i)]; });
+}
+
+TEST(Contract, ScheduleCoversEveryBlockOnceInOrder) {
+  for (int64_t k = 0; k < 20000; ++k) {
+    int64_t block = 0;
+    int used = 0;
+    for (int s = 0; s < kSegments; ++s) {
+      Range r = segment_blocks(s, k);
+      ASSERT_LE(r.begin, r.end);
+      if (r.begin < r.end) {
+        ASSERT_EQ(r.begin, block);
+        ASSERT_EQ(used, s);  // the used segments are the first ones
+        block = r.end, ++used;
+      }
+    }
+    ASSERT_EQ(block, (k + 255) / 256);
+    ASSERT_EQ(used, segments_in_use(k));
+    if (block > 0) {
+      ASSERT_EQ(block_range(block - 1, k).end, k);
+    }
+  }
+}
+
+TEST(Contract, LaneFormEqualsReference) {
+  for (auto kind : kKinds)
+    for (int64_t k : kDepths) {
+      size_t n = static_cast<size_t>(k);
+      auto a = adversarial(kind, n, 2 * n), b = adversarial(kind, n, 2 * n + 1);
+      portable::F y[1];
+      portable::contract<1>(
+          k,
+          [&](int64_t begin, int64_t end, portable::F* c) {
+            c[0] = portable::zero();
+            for (int64_t i = begin; i < end; ++i)
+              c[0] = portable::fma(portable::F{a[i]}, portable::F{b[i]}, c[0]);
+          },
+          y);
+      EXPECT_EQ(f32_bits(canon(y[0].v)), f32_bits(canon(dot(a, b, k)))) << k;
+    }
+}
+
+// contraction.5: zero padding and the parties of a split are invisible.
+TEST(Contract, PaddingAndSplits) {
+  for (auto kind : {testing::Kind::cancelling, testing::Kind::tiny}) {
+    auto a = adversarial(kind, 2000, 5), b = adversarial(kind, 2000, 6);
+    float y = dot(a, b, 2000);
+    a.resize(2048, 0.0f), b.resize(2048, -0.0f);
+    EXPECT_EQ(f32_bits(dot(a, b, 2048)), f32_bits(y));
+  }
+}
+
+// spec/contraction.md, the example: with a[k] = 1 the order of the additions is visible.
+TEST(Contract, SpecExample) {
+  std::vector<float> one(512, 1.0f), x(512, 0.0f);
+  x[0] = 0x1p24f, x[1] = 1.0f, x[2] = 1.0f;  // one chain: 2^24 + 1 -> 2^24, twice
+  EXPECT_EQ(f32_bits(dot(one, x, 512)), 0x4b800000u);
+  x[1] = x[2] = 0.0f, x[256] = x[257] = 1.0f;  // the second chain is 2 when it joins
+  EXPECT_EQ(f32_bits(dot(one, x, 512)), 0x4b800001u);
+}
+
+// A chain may end in -0 by underflow; the result may not.
+TEST(Contract, UnderflowIsPlusZero) {
+  std::vector<float> a = {-0x1p-100f}, b = {0x1p-100f};
+  EXPECT_EQ(f32_bits(dot(a, b, 1)), 0u);
+}
+
+// The same digest on every machine.
+TEST(Contract, Golden) {
+  Sha256 hash;
+  for (auto kind : kKinds)
+    for (int64_t k : kDepths) {
+      size_t n = static_cast<size_t>(k);
+      uint32_t u = f32_bits(canon(dot(adversarial(kind, n, 3 * n), adversarial(kind, n, 3 * n + 1), k)));
+      uint8_t bytes[] = {uint8_t(u), uint8_t(u >> 8), uint8_t(u >> 16), uint8_t(u >> 24)};
+      hash.update(bytes, 4);
+    }
+  EXPECT_EQ(to_hex(hash.finish()), "3880f7a7a73f5e9b8e808b7095e3b80e200fe4aada65ade1e2d3d3ae5df7e6e9");
+}
+
+}  // namespace
+}  // namespace invar::num

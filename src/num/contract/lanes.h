@@ -1,0 +1,40 @@
+// Contraction over lanes: R vectors of outputs at once, profile fp32-1 (spec/contraction.md).
+#pragma once
+
+#include "num/contract/schedule.h"
+#include "num/lane/lane.h"
+
+namespace invar::num::INVAR_ISA_NS {
+
+// y[0..R) = the contraction over k. chain(k_begin, k_end, c) sets c[0..R) to the FMA chains over one block,
+// each starting at +0: the caller's inner loop, free to hold and load its operands as it likes.
+template <int R, class Chain>
+INVAR_INLINE void contract(int64_t k, Chain chain, F (&y)[R]) {
+  // Segments join as they are finished: tree[l] holds the sum of the last 2^l segments at an odd position of
+  // level l, as in a binary counter. Same additions as join_segments, three vectors instead of eight to keep.
+  F tree[3][R];
+  int used = segments_in_use(k);
+  for (int r = 0; r < R; ++r) y[r] = zero();
+  for (int s = 0; s < used; ++s) {
+    Range blocks = segment_blocks(s, k);
+    for (int r = 0; r < R; ++r) y[r] = zero();
+    for (int64_t b = blocks.begin; b < blocks.end; ++b) {
+      F c[R];
+      Range range = block_range(b, k);
+      chain(range.begin, range.end, c);
+      for (int r = 0; r < R; ++r) y[r] = add(y[r], c[r]);  // contraction.3
+    }
+    if (s + 1 == used) break;
+    int level = 0;
+    for (; s >> level & 1; ++level)
+      for (int r = 0; r < R; ++r) y[r] = add(tree[level][r], y[r]);  // contraction.4
+    for (int r = 0; r < R; ++r) tree[level][r] = y[r];
+  }
+  // The last segment climbs to the root. Absent segments to its right are +0 and no sum is -0: nothing to
+  // add.
+  for (int level = 0; level < 3; ++level)
+    if ((used - 1) >> level & 1 && used > 0)
+      for (int r = 0; r < R; ++r) y[r] = add(tree[level][r], y[r]);
+}
+
+}  // namespace invar::num::INVAR_ISA_NS

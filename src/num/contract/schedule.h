@@ -1,0 +1,53 @@
+// The schedule of contraction profile fp32-1 (spec/contraction.md): which products form a chain, which chains
+// a segment, and how segments join. Shared by the reference, the lane kernels and CUDA.
+#pragma once
+
+#include <cstdint>
+
+#include "num/inline.h"
+
+namespace invar::num {
+
+constexpr int64_t kChain = 256;  // contraction.2: products of one FMA chain, a block of K
+constexpr int kSegments = 8;     // contraction.3: contiguous runs of blocks
+
+struct Range {
+  int64_t begin, end;
+};
+
+INVAR_INLINE constexpr int64_t min_i64(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+INVAR_INLINE constexpr int64_t contraction_blocks(int64_t k) {
+  return (k + kChain - 1) / kChain;
+}
+INVAR_INLINE constexpr int64_t blocks_per_segment(int64_t k) {
+  return (contraction_blocks(k) + kSegments - 1) / kSegments;
+}
+// The k of block b.
+INVAR_INLINE constexpr Range block_range(int64_t b, int64_t k) {
+  return {b * kChain, min_i64((b + 1) * kChain, k)};
+}
+// The blocks of segment s; empty for the last segments of a short K.
+INVAR_INLINE constexpr Range segment_blocks(int s, int64_t k) {
+  int64_t nb = contraction_blocks(k), per = blocks_per_segment(k);
+  return {min_i64(s * per, nb), min_i64((s + 1) * per, nb)};
+}
+// Segments that hold any block. The others are +0 and, as no segment sum is -0, may be left out of the tree.
+INVAR_INLINE constexpr int segments_in_use(int64_t k) {
+  int64_t per = blocks_per_segment(k);
+  return per == 0 ? 0 : static_cast<int>((contraction_blocks(k) + per - 1) / per);
+}
+
+INVAR_INLINE float add(float a, float b) {
+  return a + b;
+}
+// contraction.4: the tree over the 8 segment sums; T is float or a vector of outputs with its own add.
+template <class T>
+INVAR_INLINE T join_segments(const T* s) {
+  T low = add(add(s[0], s[1]), add(s[2], s[3]));
+  T high = add(add(s[4], s[5]), add(s[6], s[7]));
+  return add(low, high);
+}
+
+}  // namespace invar::num

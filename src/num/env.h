@@ -1,0 +1,24 @@
+// The arithmetic environment of a thread: round to nearest even, gradual underflow (spec/formats.md
+// formats.4). Libraries change it behind our back: loading anything linked with -ffast-math sets
+// flush-to-zero for the thread.
+#pragma once
+
+#include <cstdint>
+
+namespace invar::num {
+
+// Sets the environment of this thread for its lifetime and restores what it found.
+struct ArithmeticEnv {
+  ArithmeticEnv();
+  ~ArithmeticEnv();
+  ArithmeticEnv(const ArithmeticEnv&) = delete;
+  ArithmeticEnv& operator=(const ArithmeticEnv&) = delete;
+
+ private:
+  uint64_t saved_;
+};
+
+// True if this thread computes as specified. Looks at results of arithmetic, not only at control registers.
+bool arithmetic_env_ok();
+
+}  // namespace invar::num

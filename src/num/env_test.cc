@@ -1,0 +1,59 @@
+#include "num/env.h"
+
+#include <gtest/gtest.h>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+#include <cfenv>
+
+namespace invar::num {
+namespace {
+
+TEST(Env, SetsAndRestoresRounding) {
+  ASSERT_TRUE(arithmetic_env_ok());
+  for (int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    std::fesetround(mode);
+    EXPECT_FALSE(arithmetic_env_ok());
+    {
+      ArithmeticEnv env;
+      EXPECT_TRUE(arithmetic_env_ok());
+    }
+    EXPECT_EQ(std::fegetround(), mode);
+  }
+  std::fesetround(FE_TONEAREST);
+  EXPECT_TRUE(arithmetic_env_ok());
+}
+
+#if defined(__x86_64__)
+TEST(Env, SetsAndRestoresFlushing) {
+  unsigned before = _mm_getcsr();
+  for (unsigned flag : {0x8000u, 0x0040u}) {  // FTZ, DAZ
+    _mm_setcsr(before | flag);
+    EXPECT_FALSE(arithmetic_env_ok());
+    {
+      ArithmeticEnv env;
+      EXPECT_TRUE(arithmetic_env_ok());
+    }
+    EXPECT_EQ(_mm_getcsr() & 0x8040u, flag);
+    _mm_setcsr(before);
+  }
+}
+#elif defined(__aarch64__)
+TEST(Env, SetsAndRestoresFlushing) {
+  uint64_t before, now;
+  asm volatile("mrs %0, fpcr" : "=r"(before));
+  asm volatile("msr fpcr, %0" : : "r"(before | uint64_t{1} << 24));  // FZ
+  EXPECT_FALSE(arithmetic_env_ok());
+  {
+    ArithmeticEnv env;
+    EXPECT_TRUE(arithmetic_env_ok());
+  }
+  asm volatile("mrs %0, fpcr" : "=r"(now));
+  EXPECT_NE(now & uint64_t{1} << 24, 0u);
+  asm volatile("msr fpcr, %0" : : "r"(before));
+}
+#endif
+
+}  // namespace
+}  // namespace invar::num

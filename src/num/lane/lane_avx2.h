@@ -1,0 +1,116 @@
+// Eight lanes: AVX2, FMA and F16C.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+// One operation, one line.
+// clang-format off
+namespace invar::num::INVAR_ISA_NS {
+
+constexpr int kW = 8;
+struct F { __m256 v; };
+struct D { __m256d lo, hi; };
+struct I { __m256i v; };
+struct H { __m128i v; };
+struct M { __m256 v; };
+
+INVAR_INLINE __m256i first_n(int n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+INVAR_INLINE F zero() { return {_mm256_setzero_ps()}; }
+INVAR_INLINE F set1(float x) { return {_mm256_set1_ps(x)}; }
+INVAR_INLINE F load(const float* p) { return {_mm256_loadu_ps(p)}; }
+INVAR_INLINE void store(float* p, F a) { _mm256_storeu_ps(p, a.v); }
+INVAR_INLINE F load_n(const float* p, int n) { return {_mm256_maskload_ps(p, first_n(n))}; }
+INVAR_INLINE void store_n(float* p, F a, int n) { _mm256_maskstore_ps(p, first_n(n), a.v); }
+
+INVAR_INLINE F add(F a, F b) { return {_mm256_add_ps(a.v, b.v)}; }
+INVAR_INLINE F sub(F a, F b) { return {_mm256_sub_ps(a.v, b.v)}; }
+INVAR_INLINE F mul(F a, F b) { return {_mm256_mul_ps(a.v, b.v)}; }
+INVAR_INLINE F div(F a, F b) { return {_mm256_div_ps(a.v, b.v)}; }
+INVAR_INLINE F sqrt(F a) { return {_mm256_sqrt_ps(a.v)}; }
+INVAR_INLINE F fma(F a, F b, F c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
+
+INVAR_INLINE M lt(F a, F b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_LT_OQ)}; }
+INVAR_INLINE M eq(F a, F b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_EQ_OQ)}; }
+INVAR_INLINE M unordered(F a, F b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_UNORD_Q)}; }
+INVAR_INLINE M both(M a, M b) { return {_mm256_and_ps(a.v, b.v)}; }
+INVAR_INLINE M either(M a, M b) { return {_mm256_or_ps(a.v, b.v)}; }
+INVAR_INLINE F select(M m, F yes, F no) { return {_mm256_blendv_ps(no.v, yes.v, m.v)}; }
+
+INVAR_INLINE I bits(F a) { return {_mm256_castps_si256(a.v)}; }
+INVAR_INLINE F from_bits(I a) { return {_mm256_castsi256_ps(a.v)}; }
+INVAR_INLINE I set1_i(int32_t x) { return {_mm256_set1_epi32(x)}; }
+INVAR_INLINE I bit_and(I a, I b) { return {_mm256_and_si256(a.v, b.v)}; }
+INVAR_INLINE I bit_or(I a, I b) { return {_mm256_or_si256(a.v, b.v)}; }
+INVAR_INLINE I bit_xor(I a, I b) { return {_mm256_xor_si256(a.v, b.v)}; }
+INVAR_INLINE I add(I a, I b) { return {_mm256_add_epi32(a.v, b.v)}; }
+template <int k>
+INVAR_INLINE I shift_left(I a) {
+  return {_mm256_slli_epi32(a.v, k)};
+}
+template <int k>
+INVAR_INLINE I shift_right(I a) {
+  return {_mm256_srli_epi32(a.v, k)};
+}
+INVAR_INLINE M gt(I a, I b) { return {_mm256_castsi256_ps(_mm256_cmpgt_epi32(a.v, b.v))}; }
+INVAR_INLINE I select(M m, I yes, I no) {
+  return {_mm256_blendv_epi8(no.v, yes.v, _mm256_castps_si256(m.v))};
+}
+
+INVAR_INLINE H load_h(const uint16_t* p) { return {_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))}; }
+INVAR_INLINE void store_h(uint16_t* p, H a) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), a.v); }
+INVAR_INLINE H load_h_n(const uint16_t* p, int n) {
+  alignas(16) uint16_t t[8] = {};
+  for (int i = 0; i < n && i < 8; ++i) t[i] = p[i];
+  return load_h(t);
+}
+INVAR_INLINE void store_h_n(uint16_t* p, H a, int n) {
+  alignas(16) uint16_t t[8];
+  store_h(t, a);
+  for (int i = 0; i < n && i < 8; ++i) p[i] = t[i];
+}
+INVAR_INLINE I widen_u16(H a) { return {_mm256_cvtepu16_epi32(a.v)}; }
+INVAR_INLINE H narrow_u16(I a) {
+  return {_mm_packus_epi32(_mm256_castsi256_si128(a.v), _mm256_extracti128_si256(a.v, 1))};
+}
+INVAR_INLINE F widen_f16(H a) { return {_mm256_cvtph_ps(a.v)}; }
+INVAR_INLINE H narrow_f16(F a) {
+  return {_mm256_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
+}
+
+INVAR_INLINE D set1_d(double x) { return {_mm256_set1_pd(x), _mm256_set1_pd(x)}; }
+INVAR_INLINE D to_double(F a) {
+  return {_mm256_cvtps_pd(_mm256_castps256_ps128(a.v)), _mm256_cvtps_pd(_mm256_extractf128_ps(a.v, 1))};
+}
+INVAR_INLINE F to_float(D a) { return {_mm256_set_m128(_mm256_cvtpd_ps(a.hi), _mm256_cvtpd_ps(a.lo))}; }
+INVAR_INLINE D add(D a, D b) { return {_mm256_add_pd(a.lo, b.lo), _mm256_add_pd(a.hi, b.hi)}; }
+INVAR_INLINE D sub(D a, D b) { return {_mm256_sub_pd(a.lo, b.lo), _mm256_sub_pd(a.hi, b.hi)}; }
+INVAR_INLINE D mul(D a, D b) { return {_mm256_mul_pd(a.lo, b.lo), _mm256_mul_pd(a.hi, b.hi)}; }
+INVAR_INLINE D fma(D a, D b, D c) {
+  return {_mm256_fmadd_pd(a.lo, b.lo, c.lo), _mm256_fmadd_pd(a.hi, b.hi, c.hi)};
+}
+// x limited to [lo, hi]; NaN stays NaN (max and min return their second operand where one is NaN).
+INVAR_INLINE D clamp(D a, double lo, double hi) {
+  __m256d l = _mm256_set1_pd(lo), h = _mm256_set1_pd(hi);
+  return {_mm256_min_pd(h, _mm256_max_pd(l, a.lo)), _mm256_min_pd(h, _mm256_max_pd(l, a.hi))};
+}
+// a * 2^n, where the low 12 bits of t hold n in two's complement and the result is a normal number.
+INVAR_INLINE D scale_by_low_bits(D a, D t) {
+  __m256i lo = _mm256_slli_epi64(_mm256_castpd_si256(t.lo), 52),
+          hi = _mm256_slli_epi64(_mm256_castpd_si256(t.hi), 52);
+  return {_mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(a.lo), lo)),
+          _mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(a.hi), hi))};
+}
+
+// The lanes joined by halving strides 4, 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).
+INVAR_INLINE float join_add(F a) {
+  __m128 r = _mm_add_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));
+  r = _mm_add_ps(r, _mm_movehl_ps(r, r));
+  return _mm_cvtss_f32(_mm_add_ss(r, _mm_movehdup_ps(r)));
+}
+INVAR_INLINE float first(F a) { return _mm256_cvtss_f32(a.v); }
+
+}  // namespace invar::num::INVAR_ISA_NS

@@ -1,0 +1,114 @@
+// Sixteen lanes: AVX-512 F, BW, DQ and VL.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+// GCC's own intrinsics start from deliberately undefined registers and warn about it where they are inlined
+// (GCC bug 105593), that is anywhere in the file.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
+// One operation, one line.
+// clang-format off
+namespace invar::num::INVAR_ISA_NS {
+
+constexpr int kW = 16;
+struct F { __m512 v; };
+struct D { __m512d lo, hi; };
+struct I { __m512i v; };
+struct H { __m256i v; };
+struct M { __mmask16 v; };
+
+INVAR_INLINE __mmask16 first_n(int n) {
+  return static_cast<__mmask16>(n <= 0 ? 0u : n >= 16 ? 0xffffu : (1u << n) - 1);
+}
+INVAR_INLINE F zero() { return {_mm512_setzero_ps()}; }
+INVAR_INLINE F set1(float x) { return {_mm512_set1_ps(x)}; }
+INVAR_INLINE F load(const float* p) { return {_mm512_loadu_ps(p)}; }
+INVAR_INLINE void store(float* p, F a) { _mm512_storeu_ps(p, a.v); }
+INVAR_INLINE F load_n(const float* p, int n) { return {_mm512_maskz_loadu_ps(first_n(n), p)}; }
+INVAR_INLINE void store_n(float* p, F a, int n) { _mm512_mask_storeu_ps(p, first_n(n), a.v); }
+
+INVAR_INLINE F add(F a, F b) { return {_mm512_add_ps(a.v, b.v)}; }
+INVAR_INLINE F sub(F a, F b) { return {_mm512_sub_ps(a.v, b.v)}; }
+INVAR_INLINE F mul(F a, F b) { return {_mm512_mul_ps(a.v, b.v)}; }
+INVAR_INLINE F div(F a, F b) { return {_mm512_div_ps(a.v, b.v)}; }
+INVAR_INLINE F sqrt(F a) { return {_mm512_sqrt_ps(a.v)}; }
+INVAR_INLINE F fma(F a, F b, F c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+
+INVAR_INLINE M lt(F a, F b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ)}; }
+INVAR_INLINE M eq(F a, F b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_EQ_OQ)}; }
+INVAR_INLINE M unordered(F a, F b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_UNORD_Q)}; }
+INVAR_INLINE M both(M a, M b) { return {static_cast<__mmask16>(a.v & b.v)}; }
+INVAR_INLINE M either(M a, M b) { return {static_cast<__mmask16>(a.v | b.v)}; }
+INVAR_INLINE F select(M m, F yes, F no) { return {_mm512_mask_blend_ps(m.v, no.v, yes.v)}; }
+
+INVAR_INLINE I bits(F a) { return {_mm512_castps_si512(a.v)}; }
+INVAR_INLINE F from_bits(I a) { return {_mm512_castsi512_ps(a.v)}; }
+INVAR_INLINE I set1_i(int32_t x) { return {_mm512_set1_epi32(x)}; }
+INVAR_INLINE I bit_and(I a, I b) { return {_mm512_and_si512(a.v, b.v)}; }
+INVAR_INLINE I bit_or(I a, I b) { return {_mm512_or_si512(a.v, b.v)}; }
+INVAR_INLINE I bit_xor(I a, I b) { return {_mm512_xor_si512(a.v, b.v)}; }
+INVAR_INLINE I add(I a, I b) { return {_mm512_add_epi32(a.v, b.v)}; }
+template <int k>
+INVAR_INLINE I shift_left(I a) {
+  return {_mm512_slli_epi32(a.v, k)};
+}
+template <int k>
+INVAR_INLINE I shift_right(I a) {
+  return {_mm512_srli_epi32(a.v, k)};
+}
+INVAR_INLINE M gt(I a, I b) { return {_mm512_cmpgt_epi32_mask(a.v, b.v)}; }
+INVAR_INLINE I select(M m, I yes, I no) { return {_mm512_mask_blend_epi32(m.v, no.v, yes.v)}; }
+
+INVAR_INLINE H load_h(const uint16_t* p) { return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))}; }
+INVAR_INLINE void store_h(uint16_t* p, H a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.v); }
+INVAR_INLINE H load_h_n(const uint16_t* p, int n) { return {_mm256_maskz_loadu_epi16(first_n(n), p)}; }
+INVAR_INLINE void store_h_n(uint16_t* p, H a, int n) { _mm256_mask_storeu_epi16(p, first_n(n), a.v); }
+INVAR_INLINE I widen_u16(H a) { return {_mm512_cvtepu16_epi32(a.v)}; }
+INVAR_INLINE H narrow_u16(I a) { return {_mm512_cvtepi32_epi16(a.v)}; }
+INVAR_INLINE F widen_f16(H a) { return {_mm512_cvtph_ps(a.v)}; }
+INVAR_INLINE H narrow_f16(F a) {
+  return {_mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
+}
+
+INVAR_INLINE D set1_d(double x) { return {_mm512_set1_pd(x), _mm512_set1_pd(x)}; }
+INVAR_INLINE D to_double(F a) {
+  return {_mm512_cvtps_pd(_mm512_castps512_ps256(a.v)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(a.v, 1))};
+}
+INVAR_INLINE F to_float(D a) {
+  return {_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a.lo)), _mm512_cvtpd_ps(a.hi), 1)};
+}
+INVAR_INLINE D add(D a, D b) { return {_mm512_add_pd(a.lo, b.lo), _mm512_add_pd(a.hi, b.hi)}; }
+INVAR_INLINE D sub(D a, D b) { return {_mm512_sub_pd(a.lo, b.lo), _mm512_sub_pd(a.hi, b.hi)}; }
+INVAR_INLINE D mul(D a, D b) { return {_mm512_mul_pd(a.lo, b.lo), _mm512_mul_pd(a.hi, b.hi)}; }
+INVAR_INLINE D fma(D a, D b, D c) {
+  return {_mm512_fmadd_pd(a.lo, b.lo, c.lo), _mm512_fmadd_pd(a.hi, b.hi, c.hi)};
+}
+// x limited to [lo, hi]; NaN stays NaN (max and min return their second operand where one is NaN).
+INVAR_INLINE D clamp(D a, double lo, double hi) {
+  __m512d l = _mm512_set1_pd(lo), h = _mm512_set1_pd(hi);
+  return {_mm512_min_pd(h, _mm512_max_pd(l, a.lo)), _mm512_min_pd(h, _mm512_max_pd(l, a.hi))};
+}
+// a * 2^n, where the low 12 bits of t hold n in two's complement and the result is a normal number.
+INVAR_INLINE D scale_by_low_bits(D a, D t) {
+  __m512i lo = _mm512_slli_epi64(_mm512_castpd_si512(t.lo), 52),
+          hi = _mm512_slli_epi64(_mm512_castpd_si512(t.hi), 52);
+  return {_mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(a.lo), lo)),
+          _mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(a.hi), hi))};
+}
+
+// The lanes joined by halving strides 8, 4, 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).
+INVAR_INLINE float join_add(F a) {
+  __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+  __m128 r = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+  r = _mm_add_ps(r, _mm_movehl_ps(r, r));
+  return _mm_cvtss_f32(_mm_add_ss(r, _mm_movehdup_ps(r)));
+}
+INVAR_INLINE float first(F a) { return _mm512_cvtss_f32(a.v); }
+
+}  // namespace invar::num::INVAR_ISA_NS

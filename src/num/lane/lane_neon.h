@@ -1,0 +1,111 @@
+// Four lanes: Advanced SIMD of AArch64 (32-bit Arm flushes subnormals and is not supported).
+#pragma once
+
+#include <arm_neon.h>
+
+#include <cstdint>
+
+// One operation, one line.
+// clang-format off
+namespace invar::num::INVAR_ISA_NS {
+
+constexpr int kW = 4;
+struct F { float32x4_t v; };
+struct D { float64x2_t lo, hi; };
+struct I { int32x4_t v; };
+struct H { uint16x4_t v; };
+struct M { uint32x4_t v; };
+
+INVAR_INLINE F zero() { return {vdupq_n_f32(0)}; }
+INVAR_INLINE F set1(float x) { return {vdupq_n_f32(x)}; }
+INVAR_INLINE F load(const float* p) { return {vld1q_f32(p)}; }
+INVAR_INLINE void store(float* p, F a) { vst1q_f32(p, a.v); }
+INVAR_INLINE F load_n(const float* p, int n) {
+  float t[4] = {};
+  for (int i = 0; i < n && i < 4; ++i) t[i] = p[i];
+  return load(t);
+}
+INVAR_INLINE void store_n(float* p, F a, int n) {
+  float t[4];
+  store(t, a);
+  for (int i = 0; i < n && i < 4; ++i) p[i] = t[i];
+}
+
+INVAR_INLINE F add(F a, F b) { return {vaddq_f32(a.v, b.v)}; }
+INVAR_INLINE F sub(F a, F b) { return {vsubq_f32(a.v, b.v)}; }
+INVAR_INLINE F mul(F a, F b) { return {vmulq_f32(a.v, b.v)}; }
+INVAR_INLINE F div(F a, F b) { return {vdivq_f32(a.v, b.v)}; }
+INVAR_INLINE F sqrt(F a) { return {vsqrtq_f32(a.v)}; }
+INVAR_INLINE F fma(F a, F b, F c) { return {vfmaq_f32(c.v, a.v, b.v)}; }
+
+INVAR_INLINE M lt(F a, F b) { return {vcltq_f32(a.v, b.v)}; }
+INVAR_INLINE M eq(F a, F b) { return {vceqq_f32(a.v, b.v)}; }
+INVAR_INLINE M unordered(F a, F b) {
+  return {vmvnq_u32(vandq_u32(vceqq_f32(a.v, a.v), vceqq_f32(b.v, b.v)))};
+}
+INVAR_INLINE M both(M a, M b) { return {vandq_u32(a.v, b.v)}; }
+INVAR_INLINE M either(M a, M b) { return {vorrq_u32(a.v, b.v)}; }
+INVAR_INLINE F select(M m, F yes, F no) { return {vbslq_f32(m.v, yes.v, no.v)}; }
+
+INVAR_INLINE I bits(F a) { return {vreinterpretq_s32_f32(a.v)}; }
+INVAR_INLINE F from_bits(I a) { return {vreinterpretq_f32_s32(a.v)}; }
+INVAR_INLINE I set1_i(int32_t x) { return {vdupq_n_s32(x)}; }
+INVAR_INLINE I bit_and(I a, I b) { return {vandq_s32(a.v, b.v)}; }
+INVAR_INLINE I bit_or(I a, I b) { return {vorrq_s32(a.v, b.v)}; }
+INVAR_INLINE I bit_xor(I a, I b) { return {veorq_s32(a.v, b.v)}; }
+INVAR_INLINE I add(I a, I b) { return {vaddq_s32(a.v, b.v)}; }
+template <int k>
+INVAR_INLINE I shift_left(I a) {
+  return {vshlq_n_s32(a.v, k)};
+}
+template <int k>
+INVAR_INLINE I shift_right(I a) {
+  return {vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(a.v), k))};
+}
+INVAR_INLINE M gt(I a, I b) { return {vcgtq_s32(a.v, b.v)}; }
+INVAR_INLINE I select(M m, I yes, I no) { return {vbslq_s32(m.v, yes.v, no.v)}; }
+
+INVAR_INLINE H load_h(const uint16_t* p) { return {vld1_u16(p)}; }
+INVAR_INLINE void store_h(uint16_t* p, H a) { vst1_u16(p, a.v); }
+INVAR_INLINE H load_h_n(const uint16_t* p, int n) {
+  uint16_t t[4] = {};
+  for (int i = 0; i < n && i < 4; ++i) t[i] = p[i];
+  return load_h(t);
+}
+INVAR_INLINE void store_h_n(uint16_t* p, H a, int n) {
+  uint16_t t[4];
+  store_h(t, a);
+  for (int i = 0; i < n && i < 4; ++i) p[i] = t[i];
+}
+INVAR_INLINE I widen_u16(H a) { return {vreinterpretq_s32_u32(vmovl_u16(a.v))}; }
+INVAR_INLINE H narrow_u16(I a) { return {vmovn_u32(vreinterpretq_u32_s32(a.v))}; }
+INVAR_INLINE F widen_f16(H a) { return {vcvt_f32_f16(vreinterpret_f16_u16(a.v))}; }
+INVAR_INLINE H narrow_f16(F a) { return {vreinterpret_u16_f16(vcvt_f16_f32(a.v))}; }
+
+INVAR_INLINE D set1_d(double x) { return {vdupq_n_f64(x), vdupq_n_f64(x)}; }
+INVAR_INLINE D to_double(F a) { return {vcvt_f64_f32(vget_low_f32(a.v)), vcvt_high_f64_f32(a.v)}; }
+INVAR_INLINE F to_float(D a) { return {vcvt_high_f32_f64(vcvt_f32_f64(a.lo), a.hi)}; }
+INVAR_INLINE D add(D a, D b) { return {vaddq_f64(a.lo, b.lo), vaddq_f64(a.hi, b.hi)}; }
+INVAR_INLINE D sub(D a, D b) { return {vsubq_f64(a.lo, b.lo), vsubq_f64(a.hi, b.hi)}; }
+INVAR_INLINE D mul(D a, D b) { return {vmulq_f64(a.lo, b.lo), vmulq_f64(a.hi, b.hi)}; }
+INVAR_INLINE D fma(D a, D b, D c) { return {vfmaq_f64(c.lo, a.lo, b.lo), vfmaq_f64(c.hi, a.hi, b.hi)}; }
+// x limited to [lo, hi]; NaN stays NaN.
+INVAR_INLINE D clamp(D a, double lo, double hi) {
+  float64x2_t l = vdupq_n_f64(lo), h = vdupq_n_f64(hi);
+  return {vminq_f64(vmaxq_f64(a.lo, l), h), vminq_f64(vmaxq_f64(a.hi, l), h)};
+}
+// a * 2^n, where the low 12 bits of t hold n in two's complement and the result is a normal number.
+INVAR_INLINE float64x2_t scale_half(float64x2_t a, float64x2_t t) {
+  int64x2_t n = vshlq_n_s64(vreinterpretq_s64_f64(t), 52);
+  return vreinterpretq_f64_s64(vaddq_s64(vreinterpretq_s64_f64(a), n));
+}
+INVAR_INLINE D scale_by_low_bits(D a, D t) { return {scale_half(a.lo, t.lo), scale_half(a.hi, t.hi)}; }
+
+// The lanes joined by halving strides 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).
+INVAR_INLINE float join_add(F a) {
+  float32x2_t r = vadd_f32(vget_low_f32(a.v), vget_high_f32(a.v));
+  return vget_lane_f32(r, 0) + vget_lane_f32(r, 1);
+}
+INVAR_INLINE float first(F a) { return vgetq_lane_f32(a.v, 0); }
+
+}  // namespace invar::num::INVAR_ISA_NS

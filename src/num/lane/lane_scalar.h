@@ -1,0 +1,97 @@
+// One lane in plain C++: the reference's own arithmetic and the kernels of any processor without a lane file.
+// __builtin_fma is the FMA instruction where the target has it (the scalar row of x86 is built with -mfma),
+// else the C library's exact fma. Never a multiply and an add.
+#pragma once
+
+#include <cstdint>
+
+#include "num/convert/convert.h"
+
+// One operation, one line.
+// clang-format off
+namespace invar::num::INVAR_ISA_NS {
+
+constexpr int kW = 1;
+struct F { float v; };
+struct D { double v; };
+struct I { int32_t v; };
+struct H { uint16_t v; };
+struct M { bool v; };
+
+INVAR_INLINE F zero() { return {0.0f}; }
+INVAR_INLINE F set1(float x) { return {x}; }
+INVAR_INLINE F load(const float* p) { return {*p}; }
+INVAR_INLINE void store(float* p, F a) { *p = a.v; }
+INVAR_INLINE F load_n(const float* p, int n) { return {n > 0 ? *p : 0.0f}; }
+INVAR_INLINE void store_n(float* p, F a, int n) {
+  if (n > 0) *p = a.v;
+}
+
+INVAR_INLINE F add(F a, F b) { return {a.v + b.v}; }
+INVAR_INLINE F sub(F a, F b) { return {a.v - b.v}; }
+INVAR_INLINE F mul(F a, F b) { return {a.v * b.v}; }
+INVAR_INLINE F div(F a, F b) { return {a.v / b.v}; }
+INVAR_INLINE F sqrt(F a) { return {__builtin_sqrtf(a.v)}; }
+INVAR_INLINE F fma(F a, F b, F c) { return {__builtin_fmaf(a.v, b.v, c.v)}; }
+
+INVAR_INLINE M lt(F a, F b) { return {a.v < b.v}; }
+INVAR_INLINE M eq(F a, F b) { return {a.v == b.v}; }
+INVAR_INLINE M unordered(F a, F b) { return {a.v != a.v || b.v != b.v}; }
+INVAR_INLINE M both(M a, M b) { return {a.v && b.v}; }
+INVAR_INLINE M either(M a, M b) { return {a.v || b.v}; }
+INVAR_INLINE F select(M m, F yes, F no) { return {m.v ? yes.v : no.v}; }
+
+INVAR_INLINE I bits(F a) { return {__builtin_bit_cast(int32_t, a.v)}; }
+INVAR_INLINE F from_bits(I a) { return {__builtin_bit_cast(float, a.v)}; }
+INVAR_INLINE I set1_i(int32_t x) { return {x}; }
+INVAR_INLINE I bit_and(I a, I b) { return {a.v & b.v}; }
+INVAR_INLINE I bit_or(I a, I b) { return {a.v | b.v}; }
+INVAR_INLINE I bit_xor(I a, I b) { return {a.v ^ b.v}; }
+INVAR_INLINE I add(I a, I b) {
+  return {static_cast<int32_t>(static_cast<uint32_t>(a.v) + static_cast<uint32_t>(b.v))};
+}
+template <int k>
+INVAR_INLINE I shift_left(I a) {
+  return {static_cast<int32_t>(static_cast<uint32_t>(a.v) << k)};
+}
+template <int k>
+INVAR_INLINE I shift_right(I a) {
+  return {static_cast<int32_t>(static_cast<uint32_t>(a.v) >> k)};
+}
+INVAR_INLINE M gt(I a, I b) { return {a.v > b.v}; }
+INVAR_INLINE I select(M m, I yes, I no) { return {m.v ? yes.v : no.v}; }
+
+INVAR_INLINE H load_h(const uint16_t* p) { return {*p}; }
+INVAR_INLINE H load_h_n(const uint16_t* p, int n) { return {n > 0 ? *p : uint16_t{0}}; }
+INVAR_INLINE void store_h(uint16_t* p, H a) { *p = a.v; }
+INVAR_INLINE void store_h_n(uint16_t* p, H a, int n) {
+  if (n > 0) *p = a.v;
+}
+INVAR_INLINE I widen_u16(H a) { return {a.v}; }
+INVAR_INLINE H narrow_u16(I a) { return {static_cast<uint16_t>(a.v)}; }
+INVAR_INLINE F widen_f16(H a) { return {f32_from_f16(a.v)}; }
+INVAR_INLINE H narrow_f16(F a) { return {f16_from_f32(a.v)}; }
+
+INVAR_INLINE D set1_d(double x) { return {x}; }
+INVAR_INLINE D to_double(F a) { return {static_cast<double>(a.v)}; }
+INVAR_INLINE F to_float(D a) { return {static_cast<float>(a.v)}; }
+INVAR_INLINE D add(D a, D b) { return {a.v + b.v}; }
+INVAR_INLINE D sub(D a, D b) { return {a.v - b.v}; }
+INVAR_INLINE D mul(D a, D b) { return {a.v * b.v}; }
+INVAR_INLINE D fma(D a, D b, D c) { return {__builtin_fma(a.v, b.v, c.v)}; }
+// x limited to [lo, hi]; NaN stays NaN.
+INVAR_INLINE D clamp(D a, double lo, double hi) {
+  double x = a.v < lo ? lo : a.v;
+  return {x > hi ? hi : x};
+}
+// a * 2^n, where the low 12 bits of t hold n in two's complement and the result is a normal number.
+INVAR_INLINE D scale_by_low_bits(D a, D t) {
+  uint64_t u = __builtin_bit_cast(uint64_t, a.v) + (__builtin_bit_cast(uint64_t, t.v) << 52);
+  return {__builtin_bit_cast(double, u)};
+}
+
+// The lanes joined by halving strides kW/2 ... 1: lane j += lane j + stride (spec/reduction.md reduction.4).
+INVAR_INLINE float join_add(F a) { return a.v; }
+INVAR_INLINE float first(F a) { return a.v; }
+
+}  // namespace invar::num::INVAR_ISA_NS

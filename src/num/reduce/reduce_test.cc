@@ -1,0 +1,89 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/hash.h"
+#include "num/convert/convert.h"
+#include "num/reduce/lanes.h"
+#include "num/reduce/reference.h"
+#include "num/testing/adversarial.h"
+
+namespace invar::num {
+namespace {
+
+using testing::adversarial;
+using testing::kKinds;
+
+const int64_t kLengths[] = {0,   1,   2,    127,  128,  129,  255,  256,  257,
+                            511, 512, 2049, 4095, 4096, 4097, 8192, 10007};
+
+TEST(Reduce, LaneFormEqualsReference) {
+  for (auto kind : kKinds)
+    for (int64_t n : kLengths) {
+      auto x = adversarial(kind, static_cast<size_t>(n), static_cast<uint64_t>(n));
+      EXPECT_EQ(f32_bits(canon(portable::row_sum(x.data(), n))),
+                f32_bits(canon(reference::row_sum(x.data(), n))))
+          << n;
+      EXPECT_EQ(f32_bits(canon(portable::row_sum_squares(x.data(), n))),
+                f32_bits(canon(reference::row_sum_squares(x.data(), n))))
+          << n;
+      int m = static_cast<int>(n < 128 ? n : 128);
+      EXPECT_EQ(f32_bits(canon(portable::block_sum(x.data(), m))),
+                f32_bits(canon(reference::block_sum(x.data(), m))))
+          << m;
+    }
+}
+
+// spec/reduction.md, the example: the order decides. 2^24 + 1 is a tie and falls to even.
+TEST(Reduce, SpecExample) {
+  std::vector<float> x(257, 0.0f);
+  x[0] = 0x1p24f, x[128] = 1.0f, x[256] = 1.0f;  // lane 0: 2^24 + 1 -> 2^24; then lane 128: 2^24 + 1 -> 2^24
+  EXPECT_EQ(f32_bits(reference::row_sum(x.data(), 257)), 0x4b800000u);
+  std::swap(x[256], x[129]);  // lanes 128 and 129 meet lane 0 one after the other: the same
+  EXPECT_EQ(f32_bits(reference::row_sum(x.data(), 257)), 0x4b800000u);
+  x[129] = 0.0f, x[192] = 1.0f;  // lane 64 gets lane 192 and lane 0 gets 128 first, then 64
+  EXPECT_EQ(f32_bits(reference::row_sum(x.data(), 257)), 0x4b800000u);
+  x[192] = 0.0f, x[1] = 1.0f, x[129] = 1.0f, x[128] = 0.0f;  // lane 1: 1 + 1, then 2^24 + 2
+  EXPECT_EQ(f32_bits(reference::row_sum(x.data(), 257)), 0x4b800001u);
+}
+
+TEST(Reduce, EmptyIsPlusZeroAndZeroPaddingIsInvisible) {
+  EXPECT_EQ(f32_bits(reference::row_sum(nullptr, 0)), 0u);
+  float minus_zero[300];
+  for (float& v : minus_zero) v = -0.0f;
+  EXPECT_EQ(f32_bits(reference::row_sum(minus_zero, 300)), 0u);
+  EXPECT_EQ(f32_bits(reference::block_sum(minus_zero, 3)), 0u);
+  auto x = adversarial(testing::Kind::cancelling, 5000, 7);
+  float sum = reference::row_sum(x.data(), 5000);
+  x.resize(9000, 0.0f);
+  EXPECT_EQ(f32_bits(reference::row_sum(x.data(), 9000)), f32_bits(sum));
+}
+
+// The same digest on every machine.
+TEST(Reduce, Golden) {
+  Sha256 hash;
+  for (auto kind : kKinds)
+    for (int64_t n : kLengths) {
+      auto x = adversarial(kind, static_cast<size_t>(n), 1000 + static_cast<uint64_t>(n));
+      uint32_t u[] = {f32_bits(canon(reference::row_sum(x.data(), n))),
+                      f32_bits(canon(reference::row_sum_squares(x.data(), n))),
+                      f32_bits(canon(reference::block_sum(x.data(), static_cast<int>(n < 128 ? n : 128))))};
+      for (uint32_t v : u)
+        for (int b = 0; b < 4; ++b) {
+          uint8_t byte = static_cast<uint8_t>(v >> 8 * b);
+          hash.update(&byte, 1);
+        }
+    }
+  EXPECT_EQ(to_hex(hash.finish()), "fedeb1e73644704bb48577865c41646ee497af96e342b7e79c823620ac6a09d7");
+}
+
+// Accuracy, besides bytes: against a sum in long double of one sign.
+TEST(Reduce, Accuracy) {
+  auto x = adversarial(testing::Kind::near_one, 100000, 3);
+  long double exact = 0;
+  for (float& v : x) exact += v = std::abs(v);
+  EXPECT_LT(std::abs(reference::row_sum(x.data(), 100000) - exact), 40 * 0x1p-24L * exact);
+}
+
+}  // namespace
+}  // namespace invar::num

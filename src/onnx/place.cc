@@ -1,0 +1,75 @@
+#include "onnx/place.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "onnx/text.h"
+
+namespace invar::onnx {
+namespace {
+
+std::string temporary_name(const std::string& path) {
+  return path + ".tmp-" + std::to_string(::getpid());
+}
+
+Error failure(const char* verb, const std::string& path, int error) {
+  return bad_input(std::string("cannot ") + verb + " " + quote(path) + ": " + std::strerror(error));
+}
+
+int copy_bytes(int from, int to) {
+  if (::ioctl(to, FICLONE, from) == 0) return 0;
+  std::vector<char> buffer(1 << 20);
+  for (;;) {
+    ssize_t n = ::read(from, buffer.data(), buffer.size());
+    if (n == 0) return 0;
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    for (const char* p = buffer.data(); n > 0;) {
+      ssize_t written = ::write(to, p, static_cast<size_t>(n));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return errno;
+      p += written;
+      n -= written;
+    }
+  }
+}
+
+}  // namespace
+
+Status place_link(const std::string& target, const std::string& path) {
+  const std::string temporary = temporary_name(path);
+  ::unlink(temporary.c_str());
+  if (::symlink(target.c_str(), temporary.c_str()) != 0) return failure("link", path, errno);
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(temporary.c_str());
+    return failure("link", path, error);
+  }
+  return {};
+}
+
+Status place_copy(const std::string& source, const std::string& path) {
+  const std::string temporary = temporary_name(path);
+  const int from = ::open(source.c_str(), O_RDONLY | O_CLOEXEC);
+  if (from < 0) return failure("read", source, errno);
+  const int to = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  int error = to < 0 ? errno : copy_bytes(from, to);
+  if (!error && ::fsync(to) != 0) error = errno;
+  ::close(from);
+  if (to >= 0 && ::close(to) != 0 && !error) error = errno;
+  if (!error && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error) {
+    ::unlink(temporary.c_str());
+    return failure("copy to", path, error);
+  }
+  return {};
+}
+
+}  // namespace invar::onnx

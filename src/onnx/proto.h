@@ -1,0 +1,21 @@
+// Between files and protobuf messages; the only header of this stage that knows protobuf.
+#pragma once
+
+#include <onnx.pb.h>
+
+#include <string>
+
+#include "base/status.h"
+#include "onnx/onnx.h"
+
+namespace invar::onnx {
+
+inline constexpr const char* kProducer = "invar";
+
+Result<::onnx::ModelProto> parse_model(const std::string& path);
+
+// TensorProto <-> TensorRef. `where` begins error messages.
+Result<TensorRef> from_proto(const ::onnx::TensorProto& proto, const std::string& where);
+void to_proto(const TensorRef& tensor, ::onnx::TensorProto& proto);
+
+}  // namespace invar::onnx

@@ -1,0 +1,64 @@
+#include "onnx/tensor.h"
+
+namespace invar::onnx {
+
+std::optional<int> bits_of(int32_t data_type) {
+  switch (data_type) {
+    case 15:
+      return 128;  // COMPLEX128
+    case 7:
+    case 11:
+    case 13:
+    case 14:
+      return 64;  // INT64 DOUBLE UINT64 COMPLEX64
+    case 1:
+    case 6:
+    case 12:
+      return 32;  // FLOAT INT32 UINT32
+    case 4:
+    case 5:
+    case 10:
+    case 16:
+      return 16;  // UINT16 INT16 FLOAT16 BFLOAT16
+    case 2:
+    case 3:
+    case 9:
+    case 17:
+    case 18:
+    case 19:
+    case 20:
+    case 24:
+      return 8;  // (U)INT8 BOOL FLOAT8*
+    case 21:
+    case 22:
+    case 23:
+      return 4;  // UINT4 INT4 FLOAT4E2M1
+    case 25:
+    case 26:
+      return 2;  // UINT2 INT2
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<uint64_t> byte_size(std::span<const int64_t> shape, int bits) {
+  // An empty tensor is empty whatever its other dimensions claim.
+  int64_t total = bits;
+  bool empty = false;
+  for (int64_t d : shape) {
+    if (d < 0) return std::nullopt;
+    empty |= d == 0;
+  }
+  if (empty) return 0;
+  for (int64_t d : shape)
+    if (__builtin_mul_overflow(total, d, &total)) return std::nullopt;
+  return static_cast<uint64_t>(total) / 8 + (total % 8 != 0);
+}
+
+std::string shape_text(std::span<const int64_t> shape) {
+  std::string out = "[";
+  for (size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
+  return out + "]";
+}
+
+}  // namespace invar::onnx

@@ -1,0 +1,22 @@
+// Sizes of tensors, with overflow and unknown types as errors rather than surprises.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "onnx/onnx.h"
+
+namespace invar::onnx {
+
+// TensorProto.DataType values that this stage names itself.
+inline constexpr int32_t kFloat = 1, kInt64 = 7, kString = 8, kFloat16 = 10, kBFloat16 = 16;
+
+// Bits per element of a TensorProto.DataType; nothing for strings, UNDEFINED and unknown numbers.
+std::optional<int> bits_of(int32_t data_type);
+// Bytes of a tensor; nothing when a dimension is negative or the size does not fit 63 bits.
+std::optional<uint64_t> byte_size(std::span<const int64_t> shape, int bits);
+std::string shape_text(std::span<const int64_t> shape);  // [2, 3]
+
+}  // namespace invar::onnx

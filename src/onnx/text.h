@@ -1,0 +1,13 @@
+// Words for one-line errors.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace invar::onnx {
+
+// 'text' in quotes, safe to print: control characters escaped, the middle of very long names left out. Names
+// come from files that may be hostile.
+std::string quote(std::string_view text);
+
+}  // namespace invar::onnx

@@ -1,0 +1,48 @@
+#include "ir/rules.h"
+
+namespace invar::ir {
+namespace {
+
+Status convert_type(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"to", "saturate", "round_mode"}));
+  INVAR_TRY(int64_t code, node.i("to", 0));
+  Type element = onnx_type(node.context(), static_cast<int32_t>(code));
+  if (!element) return bad_input("attribute \"to\" is no element type");
+  if (!dtype_of(element)) return not_covered("element type " + std::to_string(code) + " (TensorProto.DataType)");
+  if (getElementTypeOrSelf(node.in(0).getType()) == element) return node.replace(node.in(0));
+  INVAR_TRY(Value out, node.make<CastOp>(node.in(0), {}, tensor_of(node.shape(0), element)));
+  return node.replace(out);
+}
+
+// A weight widened to f32 -> the narrow weight, where the kernel that reads it widens: exact, so the same bits.
+struct WidenInKernel : OpRewritePattern<CastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CastOp cast, PatternRewriter& rewriter) const override {
+    auto weight = cast.getX().getDefiningOp<ReproWeightOp>();
+    if (!weight || !getElementTypeOrSelf(cast.getType()).isF32()) return failure();
+    Type narrow = getElementTypeOrSelf(weight.getType());
+    if (!narrow.isBF16() && !narrow.isF16()) return failure();
+    bool changed = false;
+    rewriter.replaceUsesWithIf(cast.getOut(), weight.getOut(), [&](OpOperand& use) {
+      auto reader = dyn_cast<ReproOp>(use.getOwner());
+      bool widens = reader && reader.widens(use.getOperandNumber());
+      changed |= widens;
+      return widens;
+    });
+    return success(changed);
+  }
+};
+
+}  // namespace
+
+LogicalResult CastOp::verify() {
+  if (shape_of(getX().getType()) == shape_of(getType())) return success();
+  return emitOpError("changes the shape");
+}
+
+void import_cast(Rooms& rooms) {
+  rooms.on("Cast", 6, convert_type);
+  rooms.fold<WidenInKernel>();
+}
+
+}  // namespace invar::ir

@@ -1,0 +1,17 @@
+// spec: spec.md cast.1 - cast.6
+#include "ops/cast/cast.h"
+#include "ops/reference.h"
+
+namespace invar::ops {
+
+static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const View &in = call.in[0], &out = call.out[0];
+  int64_t n = out.elements();
+  for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i)
+    write_number(out.data, out.dtype, i, read_number(in.data, in.dtype, i), in.dtype);
+}
+
+extern const Kernel row_cast_reference;
+const Kernel row_cast_reference = {.op = "cast", .isa = "reference", .units = chunk_units, .run = run};
+
+}  // namespace invar::ops

@@ -1,0 +1,94 @@
+#include "ir/rules.h"
+
+namespace invar::ir {
+namespace {
+
+Status matmul(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 2, {}));
+  INVAR_TRY(Value out, node.make<MatmulOp>({node.in(0), node.in(1)}, {node.attr("trans_b", int64_t{0})}));
+  return node.replace(out);
+}
+
+// A B' + C with alpha = beta = 1.
+Status gemm(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 3, {"alpha", "beta", "transA", "transB"}));
+  INVAR_CHECK_OK(node.only("alpha", 1.0f));
+  INVAR_CHECK_OK(node.only("transA", int64_t{0}));
+  INVAR_TRY(int64_t trans_b, node.i("transB", 0));
+  INVAR_TRY(Value out, node.make<MatmulOp>({node.in(0), node.in(1)}, {node.attr("trans_b", int64_t{trans_b != 0})}));
+  if (node.has(2)) {
+    INVAR_CHECK_OK(node.only("beta", 1.0f));
+    INVAR_TRY(out, node.make<AddOp>({out, node.in(2)}));
+  }
+  return node.replace(out);
+}
+
+// The transpose of a rank-2 weight, possibly behind one elementwise operation, is the weight read in the other order.
+Status transpose(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"perm"}));
+  INVAR_TRY(std::vector<int64_t> perm, node.ints("perm"));
+  Operation* through = node.in(0).getDefiningOp();
+  auto weight = dyn_cast_or_null<ReproWeightOp>(through);
+  if (!weight && through && isa<ReproOp>(through) && cast<ReproOp>(through).elementwise())
+    weight = through->getOperand(0).getDefiningOp<ReproWeightOp>();
+  if (!weight || node.shape(0).size() != 2 || !(perm.empty() || perm == std::vector<int64_t>{1, 0}))
+    return not_covered("covered is the transpose of a weight of rank 2");
+  auto flipped = [](Type type) {
+    Shape shape = shape_of(type);
+    std::swap(shape[0], shape[1]);
+    return tensor_of(shape, getElementTypeOrSelf(type));
+  };
+  OpBuilder build(weight);
+  build.setInsertionPointAfter(weight);
+  auto other = cast<ReproWeightOp>(build.clone(*weight));
+  other.getOut().setType(flipped(weight.getType()));
+  other.setTransposed(!weight.getTransposed());
+  if (through == weight) return node.replace(other.getOut());
+  Operation* copy = node.build().clone(*through);
+  copy->setOperand(0, other.getOut());
+  copy->getResult(0).setType(flipped(through->getResult(0).getType()));
+  return node.replace(copy->getResult(0));
+}
+
+// A transposed weight as second factor -> the weight as it is stored.
+struct ReadTransposed : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter& rewriter) const override {
+    auto weight = op.getB().getDefiningOp<ReproWeightOp>();
+    if (!weight || !weight.getTransposed()) return failure();
+    rewriter.setInsertionPointAfter(weight);
+    auto stored = cast<ReproWeightOp>(rewriter.clone(*weight));
+    Shape shape = shape_of(weight.getType());
+    std::swap(shape[0], shape[1]);
+    stored.getOut().setType(tensor_of(shape, getElementTypeOrSelf(weight.getType())));
+    stored.setTransposed(false);
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getBMutable().assign(stored.getOut());
+      op.setTransB(op.getTransB() ? 0 : 1);
+    });
+    return success();
+  }
+};
+
+}  // namespace
+
+LogicalResult MatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                         SmallVectorImpl<Type>& out) {
+  Shape a = shape_of(op.getA().getType()), b = shape_of(op.getB().getType());
+  if (a.size() < 2 || b.size() != 2) return refuse(loc, "covered is [..., M, K] x [K, N]");
+  bool trans_b = op.getTransB() != 0;
+  const Extent &k = b[trans_b ? 1 : 0], &n = b[trans_b ? 0 : 1];
+  if (!same(a.back(), k)) return differ(loc, a.back(), k, "inner dimensions");
+  a.back() = n;
+  out.push_back(tensor_of(a, Float32Type::get(context)));
+  return success();
+}
+
+void import_matmul(Rooms& rooms) {
+  rooms.on("MatMul", 1, matmul);
+  rooms.on("Gemm", 11, gemm);
+  rooms.on("Transpose", 1, transpose);
+  rooms.fold<ReadTransposed>();
+}
+
+}  // namespace invar::ir

@@ -1,0 +1,4 @@
+// The same elements in the same order under another shape.
+def Repro_ReshapeOp : Repro_Op<"reshape", (ins Repro_Any:$x)> {
+  let hasVerifier = 1;
+}

@@ -1,0 +1,16 @@
+// spec: spec.md reshape.1
+#include "ops/reference.h"
+
+namespace invar::ops {
+
+static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
+  int64_t width = static_cast<int64_t>(size_of(call.out[0].dtype)), n = call.out[0].elements() * width;
+  const auto* from = call.in[0].as<const unsigned char>();
+  auto* to = call.out[0].as<unsigned char>();
+  for (int64_t i = begin * kChunk * width; i < n && i < end * kChunk * width; ++i) to[i] = from[i];
+}
+
+extern const Kernel row_reshape_reference;
+const Kernel row_reshape_reference = {.op = "reshape", .isa = "reference", .units = chunk_units, .run = run};
+
+}  // namespace invar::ops

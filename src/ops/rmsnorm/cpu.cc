@@ -1,0 +1,33 @@
+#include "num/reduce/lanes.h"
+#include "ops/lanes.h"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+void run(const Call& call, int, int64_t begin, int64_t end, void*) {
+  int64_t n = last_dim(call.in[0]);
+  float epsilon = attr_f(call, "epsilon", 1e-5f);
+  with_format(call.in[1].dtype, [&](auto format) {
+    using W = decltype(format);
+    auto w = call.in[1].as<const typename W::T>();
+    for (int64_t row = begin; row < end; ++row) {
+      const float* x = call.in[0].as<const float>() + row * n;
+      float mean = num::INVAR_ISA_NS::row_sum_squares(x, n) / static_cast<float>(n);  // rmsnorm.2
+      F scale = div(set1(1.0f), sqrt(set1(mean + epsilon)));                          // rmsnorm.3
+      strip(call.out[0].as<float>() + row * n, n, [&](int64_t i, int lanes) {
+        F v = lanes == kW ? load(x + i) : load_n(x + i, lanes);
+        F g = lanes == kW ? W::get(w + i) : W::get_n(w + i, lanes);
+        return mul(mul(v, scale), g);  // rmsnorm.4
+      });
+    }
+  });
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+extern const Kernel INVAR_ROW;
+const Kernel INVAR_ROW = {.op = "rmsnorm", .isa = INVAR_ISA, .units = row_units, .run = INVAR_ISA_NS::run};
+
+}  // namespace invar::ops

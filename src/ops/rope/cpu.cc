@@ -1,0 +1,53 @@
+#include "ops/lanes.h"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+// rope.2, one head of one row whose pairs are (j, j + half).
+void rotate_halves(const float* x, const float* c, const float* s, int64_t half, float* out) {
+  auto at = [](const float* p, int n) { return n == kW ? load(p) : load_n(p, n); };
+  strip(out, half, [&](int64_t j, int n) {
+    return sub(mul(at(x + j, n), at(c + j, n)), mul(at(x + half + j, n), at(s + j, n)));
+  });
+  strip(out + half, half, [&](int64_t j, int n) {
+    return add(mul(at(x + half + j, n), at(c + j, n)), mul(at(x + j, n), at(s + j, n)));
+  });
+}
+
+// rope.3: pairs (2j, 2j + 1). One element at a time: the compiler vectorises plain multiplies and adds.
+void rotate_pairs(const float* x, const float* c, const float* s, int64_t half, float* out) {
+  for (int64_t j = 0; j < half; ++j) {
+    float x1 = x[2 * j], x2 = x[2 * j + 1];
+    float a = x1 * c[j], b = x2 * s[j], d = x2 * c[j], e = x1 * s[j];
+    out[2 * j] = num::canon(a - b);
+    out[2 * j + 1] = num::canon(d + e);
+  }
+}
+
+void run(const Call& call, int, int64_t begin, int64_t end, void*) {
+  int64_t width = last_dim(call.in[0]), heads = attr_i(call, "num_heads", 1), d = width / heads;
+  int64_t rotary = attr_i(call, "rotary_dim", 0);
+  if (rotary == 0) rotary = d;
+  int64_t half = rotary / 2;
+  auto rotate = attr_i(call, "interleaved", 0) ? rotate_pairs : rotate_halves;
+  for (int64_t row = begin; row < end; ++row) {
+    const float *c = call.in[1].as<const float>() + row * half, *s = call.in[2].as<const float>() + row * half;
+    for (int64_t h = 0; h < heads; ++h) {
+      const float* x = call.in[0].as<const float>() + row * width + h * d;
+      float* out = call.out[0].as<float>() + row * width + h * d;
+      rotate(x, c, s, half, out);
+      strip(out + rotary, d - rotary, [&](int64_t j, int n) {
+        return n == kW ? load(x + rotary + j) : load_n(x + rotary + j, n);
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+extern const Kernel INVAR_ROW;
+const Kernel INVAR_ROW = {.op = "rope", .isa = INVAR_ISA, .units = row_units, .run = INVAR_ISA_NS::run};
+
+}  // namespace invar::ops

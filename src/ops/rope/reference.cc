@@ -1,0 +1,32 @@
+// spec: spec.md rope.1 - rope.5
+#include "ops/reference.h"
+
+namespace invar::ops {
+
+static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const View &x = call.in[0], &cos = call.in[1], &sin = call.in[2], &out = call.out[0];
+  int64_t width = last_dim(x), heads = attr_i(call, "num_heads", 1), d = width / heads;
+  int64_t rotary = attr_i(call, "rotary_dim", 0);
+  if (rotary == 0) rotary = d;
+  int64_t half = rotary / 2;
+  bool interleaved = attr_i(call, "interleaved", 0) != 0;
+  for (int64_t row = begin; row < end; ++row) {
+    for (int64_t h = 0; h < heads; ++h) {
+      int64_t at = row * width + h * d;
+      for (int64_t j = 0; j < half; ++j) {
+        int64_t first = at + (interleaved ? 2 * j : j), second = at + (interleaved ? 2 * j + 1 : j + half);
+        float x1 = value(x, first), x2 = value(x, second);
+        float c = value(cos, row * half + j), s = value(sin, row * half + j);
+        float a = x1 * c, b = x2 * s, e = x2 * c, f = x1 * s;  // rope.2: each product rounded
+        put(out, first, a - b);
+        put(out, second, e + f);
+      }
+      for (int64_t j = rotary; j < d; ++j) put(out, at + j, value(x, at + j));  // rope.4
+    }
+  }
+}
+
+extern const Kernel row_rope_reference;
+const Kernel row_rope_reference = {.op = "rope", .isa = "reference", .units = row_units, .run = run};
+
+}  // namespace invar::ops

@@ -1,0 +1,65 @@
+// The register tile under matmul and attention: MR rows of `a` times NV vectors of columns of `b`, FMA chains over k.
+// Compiled once per instruction set.
+#pragma once
+#include "ops/lanes.h"
+
+namespace invar::ops::INVAR_ISA_NS {
+namespace {
+
+// The shape that fits the registers: accumulators plus a vector of b and a broadcast of a.
+constexpr int kAccumulators = kW == 16 || kW == 4 ? 24 : 12;  // of 32 registers, or of 16
+constexpr int kMaxRows = kW == 16 ? 12 : kW == 1 ? 2 : 6;
+
+// Vectors of columns of a tile of `rows` rows, at most `limit`: as many as leave room, a power of two.
+constexpr int tile_vectors(int rows, int limit) {
+  int v = rows == 1 ? 8 : 4;
+  while (v > limit || v * rows > kAccumulators) v /= 2;
+  return v;
+}
+
+// f(Rows<rows>{}), 1 <= rows <= kMaxRows: the number of rows as a constant.
+template <int N>
+struct Rows {
+  static constexpr int value = N;
+};
+template <int MR = kMaxRows, class Fn>
+INVAR_INLINE void with_rows(int rows, Fn f) {
+  if constexpr (MR > 1) {
+    if (rows < MR) return with_rows<MR - 1>(rows, f);
+  }
+  f(Rows<MR>{});
+}
+
+// b of one tile: rows of k lie `row` elements apart; vectors of columns lie in panels of kPer vectors, `panel` apart.
+template <class W, int kPer>
+struct Columns {
+  const typename W::T* data;
+  int64_t row, panel;
+  INVAR_INLINE const typename W::T* at(const Columns& c, int64_t k, int v) {
+    return c.data + k * c.row + v / kPer * c.panel + v % kPer * kW;
+  }
+};
+
+// c[r * NV + v] = the chain over k in [begin, end) from +0: c = fma(a(r, k), b(k, v), c).
+template <int MR, int NV, class W, int kPer>
+INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer> b, int64_t begin, int64_t end, F (&c)[MR * NV]) {
+  F acc[MR * NV];
+#pragma GCC unroll 32
+  for (int i = 0; i < MR * NV; ++i) acc[i] = zero();
+  for (int64_t k = begin; k < end; ++k) {
+    F w[NV];
+#pragma GCC unroll 32
+    for (int v = 0; v < NV; ++v) w[v] = W::get(b.at(b, k, v));
+#pragma GCC unroll 32
+    for (int r = 0; r < MR; ++r) {
+      F x = set1(a[r * lda + k]);
+#pragma GCC unroll 32
+      for (int v = 0; v < NV; ++v) acc[r * NV + v] = fma(x, w[v], acc[r * NV + v]);
+    }
+  }
+#pragma GCC unroll 32
+  for (int i = 0; i < MR * NV; ++i) c[i] = acc[i];
+}
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS

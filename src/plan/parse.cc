@@ -1,0 +1,405 @@
+// spec/plan.md: reads the canonical text and checks everything that its users rely on. The text may be hostile: no
+// count in it is trusted, nothing is allocated that the text itself does not spell out.
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "base/file.h"
+#include "base/opset.h"
+#include "plan/cursor.h"
+#include "plan/plan.h"
+#include "plan/text.h"
+
+namespace invar::plan {
+namespace {
+
+constexpr size_t kMaxRank = 6;
+constexpr size_t kMaxSymbols = 16;
+constexpr size_t kMaxCount = std::numeric_limits<int>::max();
+constexpr uint64_t kMaxBytes = uint64_t{1} << 60;  // of one tensor
+
+// A size that grows dimension by dimension and stays below kMaxBytes. A dimension of 0 makes the tensor empty but
+// leaves the bound, so that no product of other dimensions can overflow later.
+struct Size {
+  uint64_t bound;
+  bool empty = false;
+  bool multiply(int64_t dim) {
+    empty |= dim == 0;
+    return dim >= 0 && !__builtin_mul_overflow(bound, std::max<uint64_t>(dim, 1), &bound) && bound <= kMaxBytes;
+  }
+  uint64_t bytes() const { return empty ? 0 : bound; }
+};
+
+// Relative, below the plan's folder, and the same file on every system.
+bool safe_path(std::string_view path) {
+  if (path.empty() || path.find('\0') != path.npos || path.find('\\') != path.npos) return false;
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    const std::string_view part = path.substr(begin, end - begin);
+    if (part.empty() || part == "..") return false;  // "/x", "x//y", "x/" have an empty part
+    begin = end + 1;
+  }
+  return true;
+}
+
+class Parser {
+ public:
+  Parser(std::string_view text, std::string_view file) : text_(text), file_(file) {}
+
+  Result<Plan> parse() {
+    while (!done_) {
+      const size_t end = text_.find('\n', at_);
+      ++line_;
+      if (end == text_.npos) return error(bad_input("the plan ends before its line 'end'"));
+      const std::string_view line = text_.substr(at_, end - at_);
+      at_ = end + 1;
+      Cursor c(line);
+      if (auto status = read(c); !status) return error(status.error());
+      if (!c.ok()) return error(bad_input(c.error()));
+    }
+    if (at_ != text_.size()) return error(bad_input("unexpected text after the line 'end'"));
+    // One program, one text, one digest: what print would have written otherwise is refused.
+    const std::string canonical = print(plan_);
+    if (canonical != text_) return not_canonical(canonical);
+    return std::move(plan_);
+  }
+
+ private:
+  // Sections stand in this order.
+  enum Section { header, numerics, operations, symbols, weights, states, inputs, nodes, outputs, places, slots };
+
+  Error error(const Error& e) const {
+    return {e.code, std::string(file_) + ": line " + std::to_string(line_) + ": " + e.message};
+  }
+
+  Error not_canonical(const std::string& canonical) const {
+    size_t i = 0, line = 1, begin = 0;
+    for (; i < canonical.size() && i < text_.size() && canonical[i] == text_[i]; ++i)
+      if (text_[i] == '\n') ++line, begin = i + 1;
+    const std::string expected = canonical.substr(begin, canonical.find('\n', begin) - begin);
+    return bad_input(std::string(file_) + ": line " + std::to_string(line) +
+                     ": not in canonical form; expected: " + expected);
+  }
+
+  Status read(Cursor& c) {
+    if (section_ == header) return read_header(c);
+    auto is = [&](std::string_view word, Section s) {
+      if (section_ > s || !c.accept(word)) return false;
+      section_ = s;
+      return true;
+    };
+    if (section_ == header + 1) return read_numerics(c);
+    if (section_ == numerics + 1) return read_operations(c);
+    if (is("symbol ", symbols)) {
+      read_symbol(c);
+    } else if (is("weight ", weights)) {
+      read_weight(c);
+    } else if (is("state ", states)) {
+      read_state(c);
+    } else if (is("input ", inputs)) {
+      read_input(c);
+    } else if (is("node ", nodes)) {
+      return read_node(c);
+    } else if (is("output ", outputs)) {
+      read_output(c);
+    } else if (section_ < places && c.accept(kPlaces)) {
+      start_places(c);
+    } else if (section_ == places && c.accept("place ")) {
+      read_place(c);
+    } else if (section_ == places && c.accept("slots ")) {
+      start_slots(c);
+    } else if (section_ == slots && c.accept("slot ")) {
+      read_slot(c);
+    } else if (section_ == slots && c.accept(kEnd)) {
+      c.expect_end();
+      done_ = true;
+    } else {
+      c.fail("unknown or misplaced line " + brief(c.until(' ')));
+    }
+    return {};
+  }
+
+  Status read_header(Cursor& c) {
+    section_ = numerics;
+    if (c.accept(kHeader) && c.at_end()) return {};
+    if (c.accept("invar-plan "))
+      return not_covered("plan format " + brief(c.until(' ')) + " is not known to this build; it reads '" +
+                         std::string(kHeader) + "'");
+    return bad_input("not a plan: the first line is not '" + std::string(kHeader) + "'");
+  }
+
+  Status read_numerics(Cursor& c) {
+    section_ = operations;
+    c.expect("numerics ");
+    plan_.numerics = c.string();
+    c.expect_end();
+    if (c.ok() && plan_.numerics != kNumerics)
+      return not_covered("numerics " + brief(plan_.numerics) + " cannot be run by this build; it has " +
+                         quote(kNumerics));
+    return {};
+  }
+
+  Status read_operations(Cursor& c) {
+    section_ = symbols;
+    c.expect("operations ");
+    plan_.operation_set = c.string();
+    c.expect_end();
+    if (c.ok() && plan_.operation_set != "reproducible")
+      return not_covered("operation set " + brief(plan_.operation_set) +
+                         " cannot be run by this build; it has \"reproducible\"");
+    return {};
+  }
+
+  void read_symbol(Cursor& c) {
+    plan_.symbols.push_back(c.identifier());
+    c.expect_end();
+    if (plan_.symbols.size() > kMaxSymbols) c.fail("more than " + std::to_string(kMaxSymbols) + " symbols");
+    unique(c, plan_.symbols.back(), "symbol");
+  }
+
+  void read_weight(Cursor& c) {
+    next(c, 'w', plan_.weights.size());
+    Weight w;
+    c.expect(" ");
+    w.name = c.string();
+    c.expect(" ");
+    w.dtype = dtype(c);
+    c.expect(" [");
+    Size size{size_of(w.dtype)};
+    while (c.ok() && !c.accept("]")) {
+      if (!w.shape.empty()) c.expect(", ");
+      w.shape.push_back(c.integer());
+      if (c.ok() && (w.shape.size() > kMaxRank || !size.multiply(w.shape.back()))) c.fail("impossible shape");
+    }
+    c.expect(" sha256 ");
+    const std::string_view hex = c.until(' ');
+    if (const auto digest = digest_from_hex(hex)) {
+      w.sha256 = *digest;
+    } else {
+      c.fail("a SHA-256 is 64 lower-case hexadecimal digits");
+    }
+    c.expect_end();
+    unique(c, w.name, "weight");
+    plan_.weights.push_back(std::move(w));
+    weight_bytes_.push_back(size.bytes());
+  }
+
+  void read_state(Cursor& c) {
+    next(c, 's', plan_.states.size());
+    c.expect(" ");
+    plan_.states.push_back({c.string()});
+    state_used_.push_back(false);
+    c.expect_end();
+    unique(c, plan_.states.back().name, "state");
+  }
+
+  void read_input(Cursor& c) {
+    const int v = define(c, -1);
+    c.expect(" ");
+    plan_.inputs.push_back({c.string(), v});
+    c.expect_end();
+    unique(c, plan_.inputs.back().name, "input");
+  }
+
+  void read_output(Cursor& c) {
+    const int v = c.index('v', plan_.values.size());
+    c.expect(" ");
+    plan_.outputs.push_back({c.string(), v});
+    c.expect_end();
+    unique(c, plan_.outputs.back().name, "output");
+    if (c.ok()) last_use_[v] = static_cast<int>(plan_.nodes.size());  // alive to the end
+  }
+
+  Status read_node(Cursor& c) {
+    Node n;
+    const int position = static_cast<int>(plan_.nodes.size());
+    const size_t before = plan_.values.size();  // what this node defines, it cannot read
+    do {
+      n.out.push_back(define(c, position));
+    } while (c.accept(", "));
+    c.expect(" = ");
+    n.op = c.identifier();
+    c.expect(".");
+    const uint64_t version = c.natural();
+    n.version = version <= kMaxCount ? static_cast<int>(version) : -1;
+    c.expect("(");
+    while (c.ok() && !c.accept(")")) {
+      if (!n.in.empty()) c.expect(", ");
+      if (c.at("w")) {
+        n.in.push_back({Operand::weight, c.index('w', plan_.weights.size())});
+      } else {
+        n.in.push_back({Operand::value, c.index('v', before)});
+        if (c.ok()) last_use_[n.in.back().index] = position;
+      }
+    }
+    if (c.accept(" state ")) {
+      n.state = c.index('s', plan_.states.size());
+      if (c.ok() && state_used_[n.state]) c.fail("state s" + std::to_string(n.state) + " has two users");
+      if (c.ok()) state_used_[n.state] = true;
+    }
+    c.expect(" {");
+    while (c.ok() && !c.accept("}")) {
+      if (!n.attrs.empty()) c.expect(", ");
+      const std::string key = c.identifier();
+      c.expect("=");
+      if (!n.attrs.emplace(key, c.attribute()).second) c.fail("attribute " + key + " twice");
+    }
+    c.expect_end();
+    if (c.ok()) INVAR_CHECK_OK(covered(n));
+    plan_.nodes.push_back(std::move(n));
+    return {};
+  }
+
+  // The operation, its version and its numerics must be those of this build (spec/opset.toml).
+  static Status covered(const Node& n) {
+    const OpInfo* info = op_info(n.op);
+    if (!info) return not_covered("operation " + brief(n.op) + " is not one of this build");
+    if (info->version != n.version)
+      return not_covered("operation " + brief(n.op) + " version " + std::to_string(n.version) +
+                         " is not in this build; it has version " + std::to_string(info->version));
+    const auto it = n.attrs.find("numerics");
+    const std::string* rule = it == n.attrs.end() ? nullptr : std::get_if<std::string>(&it->second);
+    if (!rule) return bad_input("operation " + brief(n.op) + " does not name its numerics");
+    if (*rule != info->numerics)
+      return not_covered("operation " + brief(n.op) + " with numerics " + brief(*rule) + " is not in this build; it has " +
+                         quote(info->numerics));
+    return {};
+  }
+
+  void start_places(Cursor& c) {
+    c.expect_end();
+    section_ = places;
+    for (size_t s = 0; s < state_used_.size(); ++s)
+      if (!state_used_[s]) c.fail("state s" + std::to_string(s) + " is used by no node");
+    if (plan_.inputs.empty() || plan_.nodes.empty() || plan_.outputs.empty())
+      c.fail("a program has at least one input, one node and one output");
+  }
+
+  void read_place(Cursor& c) {
+    next(c, 'w', placed_);
+    if (c.ok() && placed_ >= plan_.weights.size()) c.fail("place of a weight that does not exist");
+    if (!c.ok()) return;
+    Weight& w = plan_.weights[placed_];
+    c.expect(" ");
+    w.file = c.string();
+    c.expect(" offset ");
+    w.offset = c.natural();
+    c.expect(" length ");
+    w.length = c.natural();
+    c.expect_end();
+    if (!c.ok()) return;
+    if (!safe_path(w.file)) {
+      c.fail("file " + brief(w.file) + " must be relative, inside the plan's folder, without '..'");
+    } else if (w.length != weight_bytes_[placed_]) {
+      c.fail("length " + std::to_string(w.length) + " of " + brief(w.name) + " should be " +
+             std::to_string(weight_bytes_[placed_]) + " by its dtype and shape");
+    } else if (w.offset > kMaxBytes) {
+      c.fail("impossible offset " + std::to_string(w.offset));
+    }
+    ++placed_;
+  }
+
+  void start_slots(Cursor& c) {
+    section_ = slots;
+    if (placed_ != plan_.weights.size()) c.fail("weight w" + std::to_string(placed_) + " has no place");
+    const uint64_t count = c.natural();
+    c.expect_end();
+    if (count > plan_.values.size()) c.fail("more slots than values");
+    if (c.ok()) plan_.slots = static_cast<int>(count);
+    free_after_.assign(plan_.slots, {-2, -1});
+  }
+
+  // Slots are given in the order of definition, so the holder before is the only one that can still be alive.
+  void read_slot(Cursor& c) {
+    const int v = c.index('v', plan_.values.size());
+    c.expect(" ");
+    const uint64_t slot = c.natural();
+    c.expect_end();
+    if (c.ok() && slot >= free_after_.size()) c.fail("there is no slot " + std::to_string(slot));
+    if (c.ok() && v <= last_slotted_) c.fail("slots are not in the order of the values");
+    if (!c.ok()) return;
+    last_slotted_ = v;
+    auto& [free_after, holder] = free_after_[slot];
+    if (free_after >= defined_[v])
+      c.fail("v" + std::to_string(v) + " shares slot " + std::to_string(slot) + " with v" + std::to_string(holder) +
+             ", which is still alive");
+    // Even a value that nobody reads occupies its slot while its node runs.
+    free_after = std::max(last_use_[v], defined_[v]);
+    holder = v;
+    plan_.values[v].slot = static_cast<int>(slot);
+  }
+
+  // vN: dtype [shape], where N is the next number. `node`: the position of the node that defines it, -1 = input.
+  int define(Cursor& c, int node) {
+    next(c, 'v', plan_.values.size());
+    c.expect(": ");
+    Value v;
+    v.dtype = dtype(c);
+    c.expect(" [");
+    Size size{size_of(v.dtype)};
+    while (c.ok() && !c.accept("]")) {
+      if (!v.shape.empty()) c.expect(", ");
+      v.shape.push_back(dim(c));
+      if (!c.ok()) break;
+      const Dim& d = v.shape.back();
+      if (v.shape.size() > kMaxRank || (d.symbol < 0 && !size.multiply(d.value))) c.fail("impossible shape");
+    }
+    plan_.values.push_back(std::move(v));
+    defined_.push_back(node);
+    last_use_.push_back(node);
+    return static_cast<int>(plan_.values.size()) - 1;
+  }
+
+  Dim dim(Cursor& c) const {
+    if (c.at("-") || c.at_digit()) return {c.integer(), -1};
+    const std::string name = c.identifier();
+    for (size_t s = 0; s < plan_.symbols.size(); ++s)
+      if (plan_.symbols[s] == name) return {0, static_cast<int>(s)};
+    c.fail("there is no symbol " + brief(name));
+    return {};
+  }
+
+  DType dtype(Cursor& c) const {
+    const std::string_view name = c.until(' ');
+    const auto t = dtype_from(name);
+    if (!t) c.fail("there is no dtype " + brief(name));
+    return t.value_or(DType::f32);
+  }
+
+  // Definitions carry the number that is due.
+  void next(Cursor& c, char letter, size_t due) const {
+    c.expect(std::string(1, letter) + std::to_string(due));
+    if (due >= kMaxCount) c.fail("too many");
+  }
+
+  void unique(Cursor& c, const std::string& name, const char* kind) {
+    if (c.ok() && !names_.insert(kind + (' ' + name)).second)
+      c.fail(std::string("two ") + kind + "s have the name " + brief(name));
+  }
+
+  std::string_view text_, file_;
+  size_t at_ = 0, line_ = 0;
+  bool done_ = false;
+  Section section_ = header;
+  Plan plan_;
+  std::set<std::string> names_;          // kind and name
+  std::vector<uint64_t> weight_bytes_;   // by dtype and shape
+  std::vector<bool> state_used_;
+  std::vector<int> defined_, last_use_;  // per value, positions of nodes; inputs: -1
+  size_t placed_ = 0;
+  std::vector<std::pair<int, int>> free_after_;  // per slot: last position of use, holder
+  int last_slotted_ = -1;
+};
+
+}  // namespace
+
+Result<Plan> parse(std::string_view text, std::string_view file_name_for_errors) {
+  return Parser(text, file_name_for_errors).parse();
+}
+
+Result<Plan> load(const std::string& path) {
+  INVAR_TRY(const auto file, MappedFile::open(path));
+  return parse(file.text(), path);
+}
+
+}  // namespace invar::plan

@@ -1,0 +1,159 @@
+// spec/plan.md: the canonical text and the two digests.
+#include <algorithm>
+#include <charconv>
+
+#include "plan/plan.h"
+#include "plan/text.h"
+
+namespace invar::plan {
+namespace {
+
+constexpr char kHex[] = "0123456789abcdef";
+
+std::string number(int64_t v) { return std::to_string(v); }
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string s = "[";
+  for (size_t i = 0; i < shape.size(); ++i) s += (i ? ", " : "") + number(shape[i]);
+  return s + "]";
+}
+
+std::string shape_text(const std::vector<Dim>& shape, const std::vector<std::string>& symbols) {
+  std::string s = "[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const Dim& d = shape[i];
+    if (i) s += ", ";
+    if (d.symbol < 0) {
+      s += number(d.value);
+    } else {
+      s += d.symbol < static_cast<int>(symbols.size()) ? symbols[d.symbol] : "?";
+    }
+  }
+  return s + "]";
+}
+
+std::string attr_text(const Attr& a) {
+  if (auto* i = std::get_if<int64_t>(&a)) return number(*i);
+  if (auto* s = std::get_if<std::string>(&a)) return quote(*s);
+  if (auto* v = std::get_if<std::vector<int64_t>>(&a)) return shape_text(*v);
+  std::string s = "0x";
+  for (int shift = 28; shift >= 0; shift -= 4) s += kHex[std::get<F32Bits>(a).bits >> shift & 15];
+  return s;
+}
+
+// What weights_digest hashes of a weight; in the plan it follows the weight's number.
+std::string weight_text(const Weight& w) {
+  return quote(w.name) + " " + std::string(name_of(w.dtype)) + " " + shape_text(w.shape) + " sha256 " +
+         to_hex(w.sha256) + "\n";
+}
+
+// Values are numbered in the order in which they are defined, whatever their order in the plan, so that the text and
+// the digest do not depend on how the compiler happened to number them.
+class Printer {
+ public:
+  explicit Printer(const Plan& p) : p_(p), number_(p.values.size(), -1) {
+    for (const Port& i : p.inputs) define(i.value);
+    for (const Node& n : p.nodes)
+      for (int v : n.out) define(v);
+  }
+
+  std::string program() const {
+    std::string s(kHeader);
+    s += "\nnumerics " + quote(p_.numerics) + "\noperations " + quote(p_.operation_set) + "\n";
+    for (const std::string& name : p_.symbols) s += "symbol " + name + "\n";
+    for (size_t i = 0; i < p_.weights.size(); ++i) s += "weight w" + number(i) + " " + weight_text(p_.weights[i]);
+    for (size_t i = 0; i < p_.states.size(); ++i)
+      s += "state s" + number(i) + " " + quote(p_.states[i].name) + "\n";
+    for (const Port& i : p_.inputs) s += "input " + definition(i.value) + " " + quote(i.name) + "\n";
+    for (const Node& n : p_.nodes) s += node(n);
+    for (const Port& o : p_.outputs) s += "output " + ref(o.value) + " " + quote(o.name) + "\n";
+    return s;
+  }
+
+  std::string places() const {
+    std::string s(kPlaces);
+    s += "\n";
+    for (size_t i = 0; i < p_.weights.size(); ++i) {
+      const Weight& w = p_.weights[i];
+      s += "place w" + number(i) + " " + quote(w.file) + " offset " + std::to_string(w.offset) + " length " +
+           std::to_string(w.length) + "\n";
+    }
+    s += "slots " + number(p_.slots) + "\n";
+    std::vector<std::string> lines(p_.values.size());
+    for (size_t v = 0; v < p_.values.size(); ++v)
+      if (number_[v] >= 0 && p_.values[v].slot >= 0)
+        lines[number_[v]] = "slot v" + number(number_[v]) + " " + number(p_.values[v].slot) + "\n";
+    for (const std::string& line : lines) s += line;
+    return s + std::string(kEnd) + "\n";
+  }
+
+ private:
+  void define(int v) {
+    if (v >= 0 && v < static_cast<int>(number_.size()) && number_[v] < 0) number_[v] = next_++;
+  }
+  std::string ref(int v) const {
+    return v >= 0 && v < static_cast<int>(number_.size()) && number_[v] >= 0 ? "v" + number(number_[v]) : "v?";
+  }
+  std::string definition(int v) const {
+    std::string s = ref(v);
+    if (s == "v?") return s;
+    const Value& value = p_.values[v];
+    return s + ": " + std::string(name_of(value.dtype)) + " " + shape_text(value.shape, p_.symbols);
+  }
+  std::string node(const Node& n) const {
+    std::string s = "node ";
+    for (size_t i = 0; i < n.out.size(); ++i) s += (i ? ", " : "") + definition(n.out[i]);
+    s += " = " + n.op + "." + number(n.version) + "(";
+    for (size_t i = 0; i < n.in.size(); ++i) {
+      if (i) s += ", ";
+      s += n.in[i].kind == Operand::value ? ref(n.in[i].index) : "w" + number(n.in[i].index);
+    }
+    s += ")";
+    if (n.state >= 0) s += " state s" + number(n.state);
+    s += " {";
+    bool first = true;
+    for (const auto& [key, value] : n.attrs) {
+      s += (first ? "" : ", ") + key + "=" + attr_text(value);
+      first = false;
+    }
+    return s + "}\n";
+  }
+
+  const Plan& p_;
+  std::vector<int> number_;  // of each value in the text; -1: defined nowhere
+  int next_ = 0;
+};
+
+}  // namespace
+
+std::string quote(std::string_view s) {
+  std::string q = "\"";
+  for (unsigned char c : s) {
+    if (c == '"' || c == '\\') {
+      q += {'\\', static_cast<char>(c)};
+    } else if (c < 0x20 || c == 0x7f) {
+      q += {'\\', 'x', kHex[c >> 4], kHex[c & 15]};
+    } else {
+      q += static_cast<char>(c);
+    }
+  }
+  return q + "\"";
+}
+
+std::string print(const Plan& p) {
+  const Printer printer(p);
+  return printer.program() + printer.places();
+}
+
+Digest digest(const Plan& p) { return invar::sha256(Printer(p).program()); }
+
+Digest weights_digest(const Plan& p) {
+  std::vector<const Weight*> sorted;
+  for (const Weight& w : p.weights) sorted.push_back(&w);
+  std::sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->name < b->name; });
+  std::vector<Digest> leaves;
+  for (const Weight* w : sorted) leaves.push_back(invar::sha256(weight_text(*w)));
+  return merkle_root(leaves);
+}
+
+}  // namespace invar::plan

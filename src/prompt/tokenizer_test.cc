@@ -1,0 +1,197 @@
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "prompt/bpe.h"
+#include "prompt/prompt.h"
+#include "prompt/utf8.h"
+
+namespace invar::prompt {
+namespace {
+
+using Json = nlohmann::json;
+using Ids = std::vector<int32_t>;
+
+// A byte-level tokenizer: the 256 bytes are the tokens 0..255, "ab" is 256, "abc" 257, <s> 258 (special).
+Json tiny() {
+  Json vocab;
+  for (int b = 0; b < 256; ++b) {
+    std::string name;
+    append_utf8(name, character_of_byte(static_cast<uint8_t>(b)));
+    vocab[name] = b;
+  }
+  vocab["ab"] = 256, vocab["abc"] = 257;
+  return {{"version", "1.0"},
+          {"added_tokens", {{{"id", 258}, {"content", "<s>"}, {"single_word", false}, {"lstrip", false},
+                             {"rstrip", false}, {"normalized", false}, {"special", true}}}},
+          {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}}},
+          {"decoder", {{"type", "ByteLevel"}}},
+          {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", {"a b", {"ab", "c"}}}}}};
+}
+
+Tokenizer made(const Json& j) {
+  auto t = Tokenizer::parse(j.dump(), "t.json");
+  EXPECT_TRUE(t) << t.error().message;
+  return *std::move(t);
+}
+
+Tokenizer shipped() {
+  auto json = read_file(INVAR_SOURCE_DIR "/models/shakespeare-4m/tokenizer.json");
+  EXPECT_TRUE(json);
+  auto t = Tokenizer::parse(*json, "tokenizer.json");
+  EXPECT_TRUE(t) << t.error().message;
+  return *std::move(t);
+}
+
+Ids ids(const Tokenizer& t, std::string_view text, bool special = true) {
+  auto r = t.encode(text, special);
+  EXPECT_TRUE(r) << r.error().message;
+  return *r;
+}
+
+// Ids as PyPI tokenizers 0.23.3 gives them.
+TEST(Tokenizer, Shipped) {
+  const Tokenizer t = shipped();
+  EXPECT_EQ(t.vocab_size(), 4096);
+  EXPECT_EQ(ids(t, "ROMEO:\n"), (Ids{0, 848, 270}));
+  EXPECT_EQ(ids(t, "ROMEO:\n", false), (Ids{848, 270}));
+  EXPECT_EQ(ids(t, "<|begin_of_text|>a<|end_of_text|>b"), (Ids{0, 0, 66, 1, 67}));
+  EXPECT_TRUE(t.is_special(0) && t.is_special(1));
+  EXPECT_FALSE(t.is_special(2) || t.is_special(-1) || t.is_special(1 << 30));
+  EXPECT_EQ(t.decode(ids(t, "Caf\u00E9 \U0001F600\n")), "Caf\u00E9 \U0001F600\n");
+  EXPECT_EQ(t.decode(Ids{0, 848, 1}), "ROMEO:");
+  EXPECT_EQ(t.decode(Ids{0, 848, 1}, false), "<|begin_of_text|>ROMEO:<|end_of_text|>");
+  EXPECT_EQ(t.decode(Ids{-1, 848, 1 << 30}), "ROMEO:");
+}
+
+TEST(Tokenizer, MergesByRankFromTheLeft) {
+  const Tokenizer t = made(tiny());
+  EXPECT_EQ(ids(t, "abcab"), (Ids{257, 256}));
+  EXPECT_EQ(ids(t, "aab<s>c"), (Ids{'a', 256, 258, 'c'}));
+}
+
+// Words of up to 24 symbols merge by scanning, longer ones by a heap: the definition, done naively, is the oracle.
+TEST(Bpe, EveryLengthMergesAsDefined) {
+  Bpe bpe;
+  for (int b = 0; b < 256; ++b) bpe.byte_id[b] = b;
+  uint32_t state = 1;
+  const auto random = [&](uint32_t n) { return (state = state * 1664525u + 1013904223u) / 65536 % n; };
+  std::map<std::pair<int32_t, int32_t>, Merge> merges;
+  for (uint32_t rank = 0; rank < 120; ++rank) {
+    const auto part = [&] { return static_cast<int32_t>(random(3) ? 'a' + random(3) : 1000 + random(rank + 1)); };
+    const std::pair<int32_t, int32_t> pair = {part(), part()};
+    merges[pair] = {rank, static_cast<int32_t>(1000 + rank)};
+    bpe.merges.set(pair.first, pair.second, merges[pair]);
+  }
+  Bpe::Scratch scratch;
+  for (size_t length = 0; length < 200; ++length) {
+    std::string word;
+    for (size_t i = 0; i < length; ++i) word += static_cast<char>('a' + random(3));
+    Ids naive(word.begin(), word.end());
+    for (;;) {
+      const Merge* best = nullptr;
+      size_t at = 0;
+      for (size_t i = 0; i + 1 < naive.size(); ++i) {
+        auto m = merges.find({naive[i], naive[i + 1]});
+        if (m != merges.end() && (!best || m->second.rank < best->rank)) best = &m->second, at = i;
+      }
+      if (!best) break;
+      naive[at] = best->merged;
+      naive.erase(naive.begin() + static_cast<ptrdiff_t>(at) + 1);
+    }
+    Ids out = {42};
+    ASSERT_EQ(bpe.encode(word, out, scratch), -1);
+    ASSERT_EQ(out[0], 42);
+    out.erase(out.begin());
+    ASSERT_EQ(out, naive) << word;
+  }
+}
+
+TEST(Tokenizer, IgnoreMergesTakesWholeWords) {
+  Json j = tiny();
+  j["model"]["vocab"]["xyz"] = 259;
+  EXPECT_EQ(ids(made(j), "xyz"), (Ids{'x', 'y', 'z'}));
+  j["model"]["ignore_merges"] = true;
+  EXPECT_EQ(ids(made(j), "xyz"), (Ids{259}));
+  EXPECT_EQ(ids(made(j), "xyzabc"), (Ids{'x', 'y', 'z', 257}));
+}
+
+TEST(Tokenizer, PrefixSpace) {
+  Json j = tiny();
+  j["pre_tokenizer"]["add_prefix_space"] = true;
+  EXPECT_EQ(ids(made(j), "a"), (Ids{' ', 'a'}));
+  EXPECT_EQ(ids(made(j), " a<s>b"), (Ids{' ', 'a', 258, ' ', 'b'}));
+  EXPECT_EQ(ids(made(j), ""), Ids{});
+}
+
+TEST(Tokenizer, Template) {
+  Json j = tiny();
+  j["post_processor"] = {{"type", "TemplateProcessing"},
+                         {"single", {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}},
+                                     {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
+                                     {{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}}}},
+                         {"special_tokens", {{"<s>", {{"id", "<s>"}, {"ids", {258}}, {"tokens", {"<s>"}}}}}}};
+  EXPECT_EQ(ids(made(j), "a"), (Ids{258, 'a', 258}));
+  EXPECT_EQ(ids(made(j), "a", false), (Ids{'a'}));
+}
+
+TEST(Tokenizer, InvalidUtf8IsRefusedWithItsPlace) {
+  auto r = made(tiny()).encode("ab\xC3(");
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().code, Code::bad_input);
+  EXPECT_NE(r.error().message.find("byte 2 of 4"), std::string::npos) << r.error().message;
+}
+
+TEST(Tokenizer, MissingByte) {
+  Json j = tiny();
+  j["model"]["vocab"].erase("q");
+  auto r = made(j).encode("aq");
+  ASSERT_FALSE(r);
+  EXPECT_NE(r.error().message.find("byte 113"), std::string::npos) << r.error().message;
+  j["model"]["vocab"]["<unk>"] = 259;
+  j["model"]["unk_token"] = "<unk>";
+  EXPECT_EQ(ids(made(j), "aqqb"), (Ids{'a', 259, 259, 'b'}));
+  j["model"]["fuse_unk"] = true;
+  EXPECT_EQ(ids(made(j), "aqqb"), (Ids{'a', 259, 'b'}));
+}
+
+TEST(Stream, HoldsBackIncompleteCharacters) {
+  const Tokenizer t = made(tiny());
+  Stream s(t);
+  const auto after = [&](Ids row) {
+    std::string out;
+    for (int32_t id : row) out += s.push(id);
+    return out;
+  };
+  EXPECT_EQ(after({0xF0, 0x9F, 0x98}), "");
+  EXPECT_EQ(after({0x80}), "\U0001F600");
+  EXPECT_EQ(after({0xE2, 'a'}), "\uFFFDa");
+  EXPECT_EQ(after({258, 0xC3}), "");
+  EXPECT_EQ(s.finish(), "\uFFFD");
+  EXPECT_EQ(s.finish(), "");
+}
+
+TEST(Stream, PiecesJoinedEqualDecode) {
+  const Tokenizer t = made(tiny());
+  uint32_t state = 7;
+  for (int round = 0; round < 2000; ++round) {
+    Ids row;
+    for (int i = 0; i < 12; ++i) row.push_back((state = state * 1664525u + 1013904223u) >> 24);
+    Stream s(t);
+    std::string joined;
+    for (int32_t id : row) joined += s.push(id);
+    joined += s.finish();
+    std::string bytes, whole;
+    for (int32_t id : row) bytes += static_cast<char>(id);
+    append_lossy(whole, bytes, false);
+    ASSERT_EQ(joined, whole);
+    ASSERT_EQ(t.decode(row), whole);
+  }
+}
+
+TEST(Tokenizer, UnicodeVersion) { EXPECT_EQ(unicode_version(), "16.0.0"); }
+
+}  // namespace
+}  // namespace invar::prompt

@@ -1,0 +1,44 @@
+// The bound fields of a receipt: one table that printing, hashing and reading all follow. spec/receipt.md.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "receipt/json.h"
+#include "receipt/receipt.h"
+
+namespace invar::receipt {
+
+inline constexpr std::string_view kSchema = "invar-receipt 1";
+inline constexpr std::string_view kSections[] = {"model", "program", "input", "output"};
+
+template <class... T>
+using AnyRef = std::variant<T& (*)(Receipt&)...>;
+
+struct Field {
+  std::string_view section, key;
+  AnyRef<std::string, Digest, bool, int32_t, int64_t, uint64_t, float, std::vector<int32_t>,
+         std::vector<Digest>, std::vector<TensorDigest>>
+      ref;
+  std::string path() const { return std::string(section) + "." + std::string(key); }
+};
+std::span<const Field> fields();  // in the order of printing and of the leaves
+
+// The value as JSON: compact (what is hashed, receipt.4) or as printed, lists broken into lines.
+enum class Style { compact, pretty };
+std::string write(const Field&, const Receipt&, Style);
+// Reads the value, or adds findings that say what is wrong with it and returns false.
+bool read(const Field&, const json::Value&, Receipt&, std::vector<Finding>&);
+
+// receipt.5: the digest of one field.
+Digest leaf(std::string_view path, std::string_view compact_json);
+// "schema", then every field: the leaves under receipt_hash and their names.
+std::vector<Digest> leaves(const Receipt&);
+std::vector<std::string> leaf_names();
+// Of the execution section: the leaves in ascending key order.
+std::vector<Digest> execution_leaves(const std::map<std::string, std::string>& execution);
+
+}  // namespace invar::receipt

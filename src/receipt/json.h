@@ -1,0 +1,37 @@
+// JSON as receipts need it (RFC 8259, strict): duplicate members and number literals are kept as written, so
+// that the reader of receipts can name them; an error says line and column.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace invar::receipt::json {
+
+struct Value {
+  enum Kind { null, boolean, number, string, array, object } kind = null;
+  std::string text;  // "true", "false", a number's literal, or a string's content in UTF-8
+  std::vector<Value> items;
+  std::vector<std::pair<std::string, Value>> members;  // in order
+};
+
+constexpr std::string_view name_of(Value::Kind k) {
+  constexpr std::string_view names[] = {"null", "a boolean", "a number", "a string", "a list", "an object"};
+  return names[k];
+}
+
+// Errors: bad_input "NAME:LINE:COLUMN: not JSON: why". Columns count bytes from 1.
+Result<Value> parse(std::string_view text, std::string_view name);
+
+// The length of the well-formed UTF-8 sequence at the start of s, or 0.
+size_t utf8_length(std::string_view s);
+// s as a JSON string with the fewest escapes (spec/receipt.md receipt.4); ill-formed UTF-8 becomes U+FFFD.
+std::string quote(std::string_view s);
+
+// The start of a long text, whole characters, for messages.
+std::string brief(std::string_view s);
+
+}  // namespace invar::receipt::json

@@ -1,0 +1,89 @@
+#include "receipt/receipt.h"
+
+#include <bit>
+#include <utility>
+
+#include "receipt/fields.h"
+
+namespace invar::receipt {
+
+// receipt.7; byte by byte, so the order of bytes in memory does not matter.
+Digest commit(std::span<const float> logits) {
+  Sha256 h;
+  uint8_t buffer[4096];
+  size_t held = 0;
+  for (float x : logits) {
+    const auto bits = std::bit_cast<uint32_t>(x);
+    for (int shift = 0; shift < 32; shift += 8) buffer[held++] = static_cast<uint8_t>(bits >> shift);
+    if (held == sizeof buffer) h.update(buffer, std::exchange(held, 0));
+  }
+  return h.update(buffer, held).finish();
+}
+
+Digest leaf(std::string_view path, std::string_view compact_json) {
+  return Sha256().update(path).update("=").update(compact_json).finish();
+}
+
+std::vector<std::string> leaf_names() {
+  std::vector<std::string> names{"schema"};
+  for (const Field& f : fields()) names.push_back(f.path());
+  return names;
+}
+
+std::vector<Digest> leaves(const Receipt& r) {
+  std::vector<Digest> d{leaf("schema", json::quote(kSchema))};
+  for (const Field& f : fields()) d.push_back(leaf(f.path(), write(f, r, Style::compact)));
+  return d;
+}
+
+std::vector<Digest> execution_leaves(const std::map<std::string, std::string>& execution) {
+  std::vector<Digest> d;
+  for (const auto& [key, value] : execution) d.push_back(leaf("execution." + key, json::quote(value)));
+  return d;
+}
+
+Digest receipt_hash(const Receipt& r) {
+  return merkle_root(leaves(r));
+}
+
+std::string print(const Receipt& r) {
+  std::string out = "{\n  \"schema\": " + json::quote(kSchema);
+  auto member = [&](int depth, std::string_view key, std::string_view value, bool first = false) {
+    out.append(first ? "" : ",")
+        .append("\n")
+        .append(2 * depth, ' ')
+        .append(json::quote(key))
+        .append(": ")
+        .append(value);
+  };
+  for (std::string_view section : kSections) {
+    member(1, section, "{");
+    bool first = true;
+    for (const Field& f : fields())
+      if (f.section == section) member(2, f.key, write(f, r, Style::pretty), std::exchange(first, false));
+    out += "\n  }";
+  }
+  auto digests = [&](std::string_view section, const std::vector<std::string>& names,
+                     const std::vector<Digest>& d) {
+    member(1, section, "{");
+    for (size_t i = 0; i < d.size(); ++i) member(2, names[i], '"' + to_hex(d[i]) + '"', i == 0);
+    out += d.empty() ? "}" : "\n  }";
+  };
+  const std::vector<Digest> bound = leaves(r);
+  digests("digests", leaf_names(), bound);
+  member(1, "receipt_hash", '"' + to_hex(merkle_root(bound)) + '"');
+
+  member(1, "execution", "{");
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : r.execution) {
+    member(2, key, json::quote(value), keys.empty());
+    keys.push_back(key);
+  }
+  out += keys.empty() ? "}" : "\n  }";
+  const std::vector<Digest> informational = execution_leaves(r.execution);
+  digests("execution_digests", keys, informational);
+  member(1, "execution_hash", '"' + to_hex(merkle_root(informational)) + '"');
+  return out + "\n}\n";
+}
+
+}  // namespace invar::receipt

@@ -1,0 +1,306 @@
+#include "receipt/receipt.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <set>
+
+#include "receipt/fields.h"
+#include "receipt/testing.h"
+
+namespace invar::receipt {
+namespace {
+
+using testing::fields_of;
+using testing::toy_receipt;
+
+std::vector<Finding> findings(const std::string& json) {
+  auto f = validate(json, "r.json");
+  EXPECT_TRUE(f) << f.error().message;
+  return f ? *f : std::vector<Finding>{};
+}
+
+void replace(std::string& s, const std::string& from, const std::string& to) {
+  size_t at = s.find(from);
+  ASSERT_NE(at, s.npos) << from;
+  s.replace(at, from.size(), to);
+}
+
+TEST(Receipt, RoundTrip) {
+  Receipt r = toy_receipt(), back{};
+  std::string text = print(r);
+  auto f = validate(text, "r.json", &back);
+  ASSERT_TRUE(f);
+  EXPECT_EQ(fields_of(*f), "");
+  EXPECT_EQ(print(back), text);
+  EXPECT_EQ(back.prompt, r.prompt);
+  EXPECT_EQ(back.sampling.seed, r.sampling.seed);
+  EXPECT_EQ(receipt_hash(back), receipt_hash(r));
+}
+
+// Committed, so that the form cannot change unnoticed; tests/test_receipt.py recomputes its digests in
+// Python.
+TEST(Receipt, ExampleIsByteForByte) {
+  std::ifstream in(INVAR_SOURCE_DIR "/src/receipt/example.json", std::ios::binary);
+  std::string committed{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_EQ(print(toy_receipt()), committed);
+}
+
+TEST(Receipt, CommitIsLittleEndianBinary32) {
+  std::vector<float> row{1.0f, -0.0f};
+  EXPECT_EQ(commit(row), sha256(std::string_view("\0\0\x80\x3f\0\0\0\x80", 8)));
+}
+
+TEST(Receipt, ExecutionIsOutsideTheHash) {
+  Receipt a = toy_receipt(), b = a;
+  b.execution = {{"threads", "8"}};
+  EXPECT_EQ(receipt_hash(a), receipt_hash(b));
+  b.execution.clear();
+  EXPECT_EQ(fields_of(findings(print(b))), "");
+}
+
+TEST(Receipt, InvalidUtf8InAPathIsReplaced) {
+  Receipt r = toy_receipt();
+  r.model_name = "mod\xff";
+  EXPECT_EQ(fields_of(findings(print(r))), "");
+}
+
+TEST(Receipt, FloatsKeepTheirBits) {
+  for (float t : {0.1f, 1.0f, 1e-5f, 0.7f, 3.4e38f, 1.17549435e-38f, 1.0000001f, 16777217.0f}) {
+    Receipt r = toy_receipt(), back{};
+    r.sampling.temperature = t;
+    ASSERT_EQ(fields_of(*validate(print(r), "r", &back)), "");
+    EXPECT_EQ(std::bit_cast<uint32_t>(back.sampling.temperature), std::bit_cast<uint32_t>(t));
+  }
+}
+
+// Every bound field, changed alone in the text, is named, and nothing else is.
+struct Edit {
+  std::string field;
+  std::function<void(Receipt&)> change;
+};
+
+std::vector<Edit> edits() {
+  std::vector<Edit> e{
+      {"model.name", [](Receipt& r) { r.model_name += "x"; }},
+      {"model.revision", [](Receipt& r) { r.revision = ""; }},
+      {"model.tensors", [](Receipt& r) { r.tensors.pop_back(); }},
+      {"model.tensors",
+       [](Receipt& r) {
+         r.tensors.push_back({"z", "f16", {}, sha256("z")});
+       }},
+      {"model.tensors", [](Receipt& r) { r.tensors[0].name += "x"; }},
+      {"model.tensors", [](Receipt& r) { r.tensors[0].dtype = "f16"; }},
+      {"model.tensors", [](Receipt& r) { std::swap(r.tensors[0].shape[0], r.tensors[0].shape[1]); }},
+      {"model.tensors", [](Receipt& r) { r.tensors[1].shape.push_back(1); }},
+      {"program.numerics", [](Receipt& r) { r.numerics = "invar-2"; }},
+      {"program.operation_set", [](Receipt& r) { r.operation_set = "default"; }},
+      {"program.unicode", [](Receipt& r) { r.unicode = "15.0.0"; }},
+      {"input.prompt",
+       [](Receipt& r) {
+         r.prompt.pop_back(), r.prompt.pop_back(), r.prompt.pop_back(), r.prompt.pop_back();
+       }},
+      {"input.prompt", [](Receipt& r) { r.prompt = ""; }},
+      {"input.max_new_tokens", [](Receipt& r) { ++r.max_new_tokens; }},
+      {"input.stop_tokens", [](Receipt& r) { r.stop_tokens = {}; }},
+      {"input.stop_tokens", [](Receipt& r) { std::swap(r.stop_tokens[0], r.stop_tokens[1]); }},
+      {"input.do_sample", [](Receipt& r) { r.sampling.do_sample ^= true; }},
+      {"input.temperature",
+       [](Receipt& r) { r.sampling.temperature = std::nextafter(r.sampling.temperature, 9.0f); }},
+      {"input.top_k", [](Receipt& r) { ++r.sampling.top_k; }},
+      {"input.top_p", [](Receipt& r) { r.sampling.top_p = 1; }},
+      {"input.seed", [](Receipt& r) { r.sampling.seed ^= 1; }},
+      {"output.text", [](Receipt& r) { r.text[0] ^= 1; }},
+      {"output.text", [](Receipt& r) { r.text += " "; }},
+      {"output.finish_reason",
+       [](Receipt& r) { r.finish_reason = r.finish_reason == "stop" ? "length" : "stop"; }},
+  };
+  auto every_list = [&](std::string field, auto list) {  // each element changed, removed, doubled, swapped
+    size_t n = list(*std::make_unique<Receipt>(toy_receipt())).size();
+    for (size_t i = 0; i < n; ++i) {
+      e.push_back({field, [=](Receipt& r) { list(r).erase(list(r).begin() + i); }});
+      e.push_back({field, [=](Receipt& r) {
+                     auto x = list(r)[i];
+                     list(r).insert(list(r).begin() + i, x);
+                   }});
+      for (size_t j = i + 1; j < n; ++j)
+        e.push_back({field, [=](Receipt& r) { std::swap(list(r)[i], list(r)[j]); }});
+    }
+  };
+  auto tokens = [&](std::string field, auto list) {
+    every_list(field, list);
+    for (size_t i = 0; i < list(*std::make_unique<Receipt>(toy_receipt())).size(); ++i)
+      e.push_back({field, [=](Receipt& r) { ++list(r)[i]; }});
+  };
+  tokens(
+      "input.tokens", [](Receipt & r) -> auto& { return r.prompt_tokens; });
+  tokens(
+      "output.tokens", [](Receipt & r) -> auto& { return r.tokens; });
+  every_list(
+      "output.logits", [](Receipt & r) -> auto& { return r.logits; });
+  for (int nibble = 0; nibble < 64; ++nibble) {
+    auto flip = [=](Digest& d) { d[nibble / 2] ^= nibble % 2 ? 0x01 : 0x10; };
+    e.push_back({"model.weights", [=](Receipt& r) { flip(r.weights); }});
+    e.push_back({"model.config", [=](Receipt& r) { flip(r.config); }});
+    e.push_back({"model.tokenizer", [=](Receipt& r) { flip(r.tokenizer); }});
+    e.push_back({"model.chat_template", [=](Receipt& r) { flip(r.chat_template); }});
+    e.push_back({"model.tensors", [=](Receipt& r) { flip(r.tensors[1].sha256); }});
+    e.push_back({"program.digest", [=](Receipt& r) { flip(r.program); }});
+    for (size_t i = 0; i < toy_receipt().logits.size(); ++i)
+      e.push_back({"output.logits", [=](Receipt& r) { flip(r.logits[i]); }});
+  }
+  return e;
+}
+
+// The text of r's fields under the digests and hash of `original`.
+std::string with_old_hashes(const Receipt& original, const Receipt& r) {
+  std::string a = print(original), b = print(r);
+  size_t cut_a = a.find("\n  \"digests\""), cut_b = b.find("\n  \"digests\"");
+  return b.substr(0, cut_b) + a.substr(cut_a);
+}
+
+TEST(Receipt, EveryBoundFieldIsNamed) {
+  const Receipt r = toy_receipt();
+  std::set<std::string> covered;
+  for (const Edit& e : edits()) {
+    Receipt changed = r;
+    e.change(changed);
+    std::string text = with_old_hashes(r, changed);
+    if (print(changed) == print(r)) continue;  // a swap of equals
+    EXPECT_EQ(fields_of(findings(text)), e.field);
+    EXPECT_NE(receipt_hash(changed), receipt_hash(r));
+    covered.insert(e.field);
+  }
+  for (const Field& f : fields()) EXPECT_TRUE(covered.contains(f.path())) << f.path();
+}
+
+TEST(Receipt, EveryDigestIsNamed) {
+  const Receipt r = toy_receipt();
+  const std::string text = print(r);
+  std::vector<std::string> names = leaf_names();
+  std::vector<Digest> d = leaves(r);
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::string changed = text, from = "\"" + names[i] + "\": \"" + to_hex(d[i]);
+    replace(changed, from, from.substr(0, from.size() - 1) + (from.back() == '0' ? "1" : "0"));
+    EXPECT_EQ(fields_of(findings(changed)), "digests." + names[i]);
+  }
+  std::string changed = text;
+  replace(changed, to_hex(receipt_hash(r)), to_hex(sha256("x")));
+  EXPECT_EQ(fields_of(findings(changed)), "receipt_hash");
+}
+
+TEST(Receipt, EveryExecutionFieldIsNamed) {
+  const Receipt r = toy_receipt();
+  for (const auto& [key, value] : r.execution) {
+    std::string changed = print(r);
+    replace(changed, "\"" + key + "\": \"" + value + "\"", "\"" + key + "\": \"other\"");
+    EXPECT_EQ(fields_of(findings(changed)), "execution." + key + " (informational)");
+  }
+  std::string changed = print(r), hash = to_hex(merkle_root(execution_leaves(r.execution)));
+  replace(changed, hash, to_hex(sha256("x")));
+  EXPECT_EQ(fields_of(findings(changed)), "execution_hash (informational)");
+}
+
+// A self-consistent forgery: hashes recomputed after the change. What needs no model is found by rule.
+TEST(Receipt, RulesHoldUnderRecomputedHashes) {
+  auto forged = [](auto change) {
+    Receipt r = toy_receipt(5, {});
+    change(r);
+    return fields_of(findings(print(r)));
+  };
+  EXPECT_EQ(forged([](Receipt& r) { r.tensors[0].sha256[0] ^= 1; }), "model.weights");
+  EXPECT_EQ(forged([](Receipt& r) { std::swap(r.tensors[0], r.tensors[1]); }), "model.tensors[1].name");
+  EXPECT_EQ(forged([](Receipt& r) { r.tensors[1].name = "embed"; }), "model.tensors[1].name");
+  EXPECT_EQ(forged([](Receipt& r) { r.tensors[1].dtype = "bf17"; }), "model.tensors[1].dtype");
+  EXPECT_EQ(forged([](Receipt& r) { r.tensors[0].shape[1] = -2; }), "model.tensors[0].shape[1]");
+  EXPECT_EQ(forged([](Receipt& r) { r.prompt_tokens[2] = -1; }), "input.tokens[2]");
+  EXPECT_EQ(forged([](Receipt& r) { r.prompt_tokens.clear(); }), "input.tokens");
+  EXPECT_EQ(forged([](Receipt& r) { r.sampling.temperature = 0; }), "input.temperature");
+  EXPECT_EQ(forged([](Receipt& r) { r.sampling.top_p = 1.5f; }), "input.top_p");
+  EXPECT_EQ(forged([](Receipt& r) { r.sampling.top_k = -3; }), "input.top_k");
+  EXPECT_EQ(forged([](Receipt& r) { r.max_new_tokens = 0; }), "input.max_new_tokens");
+  EXPECT_EQ(forged([](Receipt& r) { r.max_new_tokens = 4; }), "output.tokens");
+  EXPECT_EQ(forged([](Receipt& r) { r.max_new_tokens = 6; }), "output.tokens");
+  EXPECT_EQ(forged([](Receipt& r) { r.finish_reason = "stop"; }), "output.finish_reason");
+  EXPECT_EQ(forged([](Receipt& r) { r.finish_reason = "end"; }), "output.finish_reason");
+  EXPECT_EQ(forged([](Receipt& r) { r.logits.pop_back(); }), "output.logits");
+  EXPECT_EQ(forged([](Receipt& r) { r.tokens.clear(), r.logits.clear(); }), "output.tokens");
+}
+
+TEST(Receipt, StructureIsNamed) {
+  const std::string text = print(toy_receipt());
+  auto edited = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    replace(changed, from, to);
+    return fields_of(findings(changed));
+  };
+  EXPECT_EQ(edited("\"top_k\": 9", "\"top_k\": 9, \"top_j\": 1"), "input.top_j");
+  EXPECT_EQ(edited("\"top_k\": 9", "\"top_k\": 9, \"top_k\": 9"), "input.top_k");
+  EXPECT_EQ(edited("\"top_k\": 9,", ""), "input.top_k");
+  EXPECT_EQ(edited("\"top_k\": 9", "\"top_k\": \"9\""), "input.top_k");
+  EXPECT_EQ(edited("\"top_k\": 9", "\"top_k\": 9.0"), "input.top_k");
+  EXPECT_EQ(edited("\"top_k\": 9", "\"top_k\": 9000000000"), "input.top_k");
+  EXPECT_EQ(edited("\"temperature\": \"0.8\"", "\"temperature\": 0.8"), "input.temperature");
+  EXPECT_EQ(edited("\"temperature\": \"0.8\"", "\"temperature\": \"0.80\""), "input.temperature");
+  EXPECT_EQ(edited("\"temperature\": \"0.8\"", "\"temperature\": \"inf\""), "input.temperature");
+  EXPECT_EQ(edited("\"seed\": \"", "\"seed\": \"0"), "input.seed");
+  EXPECT_EQ(edited("\"do_sample\": true", "\"do_sample\": \"true\""), "input.do_sample");
+  EXPECT_EQ(edited("\"output\": {", "\"outputs\": {"), "outputs output");
+  EXPECT_EQ(edited("invar-receipt 1", "invar-receipt 2"), "schema");
+  EXPECT_EQ(edited("\"schema\": \"invar-receipt 1\",", ""), "schema");
+  EXPECT_EQ(edited("\"dtype\": \"bf16\"", "\"dtypes\": \"bf16\""),
+            "model.tensors[0].dtypes model.tensors[0].dtype");
+  EXPECT_EQ(edited("\"receipt_hash\": \"", "\"receipt_hash\": \"f"), "receipt_hash");
+  EXPECT_EQ(edited("\"threads\": \"2\"", "\"threads\": 2"), "execution.threads (informational)");
+}
+
+TEST(Receipt, NotAReceiptAtAll) {
+  auto message = [](std::string_view text) {
+    auto f = validate(text, "r.json");
+    return f ? "no error" : f.error().message;
+  };
+  EXPECT_EQ(message("{\"schema\": \n oops"), "r.json:2:2: not JSON: expected a value");
+  EXPECT_EQ(message("{\"a\": 1}"), "r.json: not a receipt: it has neither \"schema\" nor \"receipt_hash\"");
+  EXPECT_EQ(message("[]"), "r.json: not a receipt: it has neither \"schema\" nor \"receipt_hash\"");
+  EXPECT_EQ(message("{\"schema\": 3}"), "no error");
+}
+
+// Every position of a printed receipt, with each of several characters, and with the character removed or
+// doubled: not JSON, or a finding, or the same content.
+TEST(Receipt, EverySingleCharacterEditIsFound) {
+  const Receipt r = toy_receipt(2);
+  const std::string text = print(r);
+  int not_json = 0, found = 0, same = 0;
+  auto check = [&](const std::string& changed, size_t at) {
+    Receipt back{};
+    auto f = validate(changed, "r.json", &back);
+    if (!f) {
+      ASSERT_EQ(f.error().code, Code::bad_input);
+      ++not_json;
+    } else if (!f->empty()) {
+      ++found;
+    } else {
+      ASSERT_EQ(print(back), text) << "an edit at " << at
+                                   << " was not found: " << changed.substr(at - 20, 60);
+      ++same;
+    }
+  };
+  for (size_t at = 0; at < text.size(); ++at) {
+    for (char c : std::string("0a\",}")) {
+      if (c == text[at]) continue;
+      std::string changed = text;
+      changed[at] = c;
+      check(changed, at);
+    }
+    check(std::string(text).erase(at, 1), at);
+    check(std::string(text).insert(at, 1, text[at]), at);
+  }
+  EXPECT_GT(found, 20000);
+  EXPECT_GT(not_json, 3000);
+  EXPECT_GT(same, 500);  // white space
+}
+
+}  // namespace
+}  // namespace invar::receipt

@@ -1,0 +1,101 @@
+#include <map>
+
+#include "receipt/receipt.h"
+#include "receipt/rules.h"
+
+namespace invar::receipt {
+namespace {
+
+void compare_tensors(const Receipt& claimed, const Receipt& mine, std::vector<Finding>& f) {
+  auto by_name = [](const Receipt& r) {
+    std::map<std::string_view, const TensorDigest*> m;
+    for (const TensorDigest& t : r.tensors) m[t.name] = &t;
+    return m;
+  };
+  auto shape = [](const TensorDigest& t) {
+    std::string s;
+    for (int64_t d : t.shape) s += (s.empty() ? "" : "x") + std::to_string(d);
+    return t.dtype + " " + (s.empty() ? "scalar" : s);
+  };
+  const auto theirs = by_name(claimed), ours = by_name(mine);
+  auto field = [](std::string_view name) { return "model.tensors[" + std::string(name) + "]"; };
+  for (const auto& [name, t] : theirs) {
+    auto it = ours.find(name);
+    if (it == ours.end())
+      f.push_back({field(name), "no such tensor in this model", shape(*t)});
+    else if (shape(*it->second) != shape(*t))
+      f.push_back({field(name), shape(*it->second), shape(*t)});
+    else if (it->second->sha256 != t->sha256)
+      f.push_back({field(name) + ".sha256", to_hex(it->second->sha256), to_hex(t->sha256)});
+  }
+  for (const auto& [name, t] : ours)
+    if (!theirs.contains(name)) f.push_back({field(name), shape(*t), "no such tensor in the receipt"});
+}
+
+}  // namespace
+
+std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine) {
+  std::vector<Finding> f;
+  compare_tensors(claimed, mine, f);
+  auto digest = [&](std::string field, const Digest& theirs, const Digest& ours) {
+    if (theirs != ours) f.push_back({std::move(field), to_hex(ours), to_hex(theirs)});
+  };
+  auto text = [&](std::string field, const std::string& theirs, const std::string& ours) {
+    if (theirs != ours) f.push_back({std::move(field), ours, theirs});
+  };
+  if (f.empty()) digest("model.weights", claimed.weights, mine.weights);  // else the tensors say it
+  digest("model.config", claimed.config, mine.config);
+  digest("model.tokenizer", claimed.tokenizer, mine.tokenizer);
+  digest("model.chat_template", claimed.chat_template, mine.chat_template);
+  digest("program.digest", claimed.program, mine.program);
+  text("program.numerics", claimed.numerics, mine.numerics);
+  text("program.operation_set", claimed.operation_set, mine.operation_set);
+  text("program.unicode", claimed.unicode, mine.unicode);
+  return f;
+}
+
+Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forward& forward, int64_t vocab) {
+  Verdict v;
+  v.findings = compare_model(claimed, mine);
+  v.tensors_compared = static_cast<int64_t>(mine.tensors.size());
+  if (!v.findings.empty()) return v;
+  check_consistency(claimed, v.findings);
+  if (vocab > 0) {
+    check_tokens("input.tokens", claimed.prompt_tokens, vocab, v.findings);
+    check_tokens("output.tokens", claimed.tokens, vocab, v.findings);
+  }
+  if (!v.findings.empty()) return v;
+
+  // The logits behind answer token i are those of the position before it; the last token is not fed.
+  std::vector<int32_t> tokens = claimed.prompt_tokens;
+  tokens.insert(tokens.end(), claimed.tokens.begin(), claimed.tokens.end() - 1);
+  const int64_t first = static_cast<int64_t>(claimed.prompt_tokens.size()) - 1;
+  Status picked;
+  auto step = [&](int64_t position, std::span<const float> row) {
+    const int64_t i = position - first;
+    if (i < 0 || !v.findings.empty() || !picked) return;
+    if (i != v.steps_compared) {
+      picked = Error{Code::internal,
+                     "verify: logits of position " + std::to_string(position) + " came out of order"};
+      return;
+    }
+    const std::string index = "[" + std::to_string(i) + "]";
+    if (Digest d = commit(row); d != claimed.logits[i])
+      v.findings.push_back({"output.logits" + index, to_hex(d), to_hex(claimed.logits[i])});
+    auto token = sample::pick(row, claimed.sampling, static_cast<uint64_t>(i));
+    if (!token)
+      picked = token.error();
+    else if (*token != claimed.tokens[i])
+      v.findings.push_back(
+          {"output.tokens" + index, std::to_string(*token), std::to_string(claimed.tokens[i])});
+    ++v.steps_compared;
+  };
+  INVAR_CHECK_OK(forward(tokens, step));
+  INVAR_CHECK_OK(picked);
+  if (v.findings.empty() && v.steps_compared != static_cast<int64_t>(claimed.tokens.size()))
+    return Error{Code::internal, "verify: " + std::to_string(v.steps_compared) + " of " +
+                                     std::to_string(claimed.tokens.size()) + " logits rows came"};
+  return v;
+}
+
+}  // namespace invar::receipt

@@ -1,0 +1,53 @@
+// Memory of a session: aligned for every vector width, zero at the start, taken when it is first touched.
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+
+namespace invar::run {
+
+class Block {
+ public:
+  static constexpr size_t kAlign = 64;
+  static constexpr size_t round_up(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+  // Systems promise more than they have and end the process when it is touched; so never ask for more than there is.
+  static uint64_t physical_memory() {
+    const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
+    const uint64_t bytes = pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : 0;
+    return bytes ? std::min<uint64_t>(bytes, SIZE_MAX - kAlign) : SIZE_MAX - kAlign;
+  }
+
+  Block() = default;
+  static Result<Block> make(uint64_t bytes, const char* purpose) {
+    Block b;
+    if (bytes == 0) return b;
+    if (bytes <= physical_memory()) b.raw_.reset(std::calloc(static_cast<size_t>(bytes) + kAlign, 1));
+    if (!b.raw_)
+      return bad_input("out of memory: " + std::to_string(bytes) + " bytes for " + purpose +
+                       "; choose a smaller capacity or chunk");
+    b.size_ = static_cast<size_t>(bytes);
+    return b;
+  }
+  std::byte* data() const {
+    return reinterpret_cast<std::byte*>(round_up(reinterpret_cast<uintptr_t>(raw_.get())));
+  }
+  size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
+  std::unique_ptr<void, Free> raw_;
+  size_t size_ = 0;
+};
+
+}  // namespace invar::run

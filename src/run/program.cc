@@ -1,0 +1,212 @@
+#include "run/program.h"
+
+#include <algorithm>
+
+namespace invar::run {
+namespace {
+
+constexpr uint64_t kTooLarge = uint64_t{1} << 62;
+// Handing work to another thread costs about a microsecond, in which one core moves this many bytes.
+constexpr int64_t kBytesPerWorker = 16 << 10;
+
+Result<const ops::Kernel*> choose(const std::string& op, const std::string& isa) {
+  if (const ops::Kernel* k = ops::find(op, isa)) return k;
+  // An operation with a reference row alone (nothing to vectorise) runs it under every instruction set.
+  bool only_reference = true;
+  for (const ops::Kernel* k : ops::kernels()) only_reference &= k->op != op || k->isa == "reference";
+  if (const ops::Kernel* k = ops::find(op, "reference"); k && only_reference) return k;
+  return not_covered("operation " + op + " has no kernel" + (isa.empty() ? "" : " for instruction set " + isa) +
+                     " in this build");
+}
+
+}  // namespace
+
+Result<Program> Program::make(const plan::Plan& plan, const std::string& isa) {
+  if (!isa.empty() && std::find(ops::isas().begin(), ops::isas().end(), isa) == ops::isas().end()) {
+    std::string have;
+    for (std::string_view i : ops::isas()) have += (have.empty() ? "" : ", ") + std::string(i);
+    return bad_input("instruction set '" + isa + "' is not available here; this CPU and build have: " + have);
+  }
+  Program r;
+  r.plan_ = &plan;
+  for (const std::string& s : plan.symbols) {
+    if (s == "batch") {
+      r.symbols_.push_back(Symbol::batch);
+    } else if (s == "seq") {
+      r.symbols_.push_back(Symbol::seq);
+    } else if (s == "past") {
+      r.symbols_.push_back(Symbol::past);
+    } else {
+      return not_covered("the plan's symbol '" + s + "' cannot be bound; a session binds batch, seq and past");
+    }
+  }
+  r.has_memory_ = !plan.states.empty();
+  for (const plan::Node& n : plan.nodes) {
+    INVAR_TRY(const ops::Kernel* k, choose(n.op, isa));
+    if (n.state >= 0 && !k->state_bytes) return bad_input("operation " + n.op + " of the plan cannot have a state");
+    if (n.state < 0 && k->state_bytes) r.has_memory_ = false;
+    Node node{&n, k, false, std::vector<ops::View>(n.in.size()), std::vector<ops::View>(n.out.size()), {}};
+    r.nodes_.push_back(std::move(node));
+  }
+  for (const plan::Value& v : plan.values)
+    if (v.shape.size() > ops::kMaxRank)
+      return not_covered("the plan has a tensor of rank " + std::to_string(v.shape.size()));
+  for (const plan::Weight& w : plan.weights)
+    if (w.shape.size() > ops::kMaxRank) return not_covered("weight " + w.name + " has too many dimensions");
+  r.mark_core();
+  int next = plan.slots;
+  for (const plan::Value& v : plan.values) r.buffer_.push_back(v.slot >= 0 ? v.slot : next++);
+  r.offset_.resize(next + 1);
+  r.values_.resize(plan.values.size());
+  r.states_.resize(plan.nodes.size());
+  return r;
+}
+
+// Backwards from the nodes with a state: the rest, above all the projection to the vocabulary, is not needed for the
+// rows of a prompt whose logits nobody asked for.
+void Program::mark_core() {
+  core_value_.assign(plan_->values.size(), false);
+  for (auto n = nodes_.rbegin(); n != nodes_.rend(); ++n) {
+    n->core = n->node->state >= 0;
+    for (int v : n->node->out) n->core |= core_value_[v];
+    if (!n->core) continue;
+    for (int v : n->node->out) core_value_[v] = true;  // it runs, so all of its results need room
+    for (const plan::Operand& o : n->node->in)
+      if (o.kind == plan::Operand::value) core_value_[o.index] = true;
+  }
+  for (const plan::Port& i : plan_->inputs) core_value_[i.value] = true;
+}
+
+std::vector<Weights::Use> Program::weight_uses() const {
+  std::vector<Weights::Use> uses;
+  for (const Node& n : nodes_)
+    for (size_t i = 0; i < n.in.size(); ++i)
+      if (n.node->in[i].kind == plan::Operand::weight)
+        uses.push_back({n.node->in[i].index, n.kernel, static_cast<int>(i), &n.node->attrs});
+  return uses;
+}
+
+void Program::attach(const Weights& weights) {
+  size_t next = 0;
+  for (Node& n : nodes_)
+    for (size_t i = 0; i < n.in.size(); ++i)
+      if (n.node->in[i].kind == plan::Operand::weight) n.in[i] = weights.views()[next++];
+}
+
+uint64_t Program::shape(int v, int64_t rows, int64_t past, ops::View& view) const {
+  const plan::Value& value = plan_->values[v];
+  view.dtype = value.dtype;
+  view.rank = static_cast<int>(value.shape.size());
+  uint64_t bytes = size_of(value.dtype);
+  for (int i = 0; i < view.rank; ++i) {
+    const plan::Dim& d = value.shape[i];
+    int64_t n = d.value;
+    if (d.symbol >= 0) {
+      const Symbol s = symbols_[d.symbol];
+      n = s == Symbol::batch ? 1 : s == Symbol::seq ? rows : past;
+    }
+    view.dim[i] = n;
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(n), &bytes) || bytes >= kTooLarge) return kTooLarge;
+  }
+  return bytes;
+}
+
+Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity) {
+  std::vector<uint64_t> size(offset_.size());
+  for (size_t v = 0; v < values_.size(); ++v) {
+    ops::View view;
+    const uint64_t bytes = shape(static_cast<int>(v), core_value_[v] ? rows : tail_rows, capacity, view);
+    size[buffer_[v]] = std::max(size[buffer_[v]], bytes);
+  }
+  uint64_t total = 0;
+  std::vector<uint64_t> offset(size.size());
+  for (size_t b = 0; b < size.size(); ++b) {
+    offset[b] = total;
+    if (size[b] >= kTooLarge || (total += Block::round_up(size[b])) >= kTooLarge)
+      return bad_input("the plan's tensors are too large for any memory");
+  }
+  INVAR_TRY(arena_, Block::make(total, "activations"));  // on an error the old one stays
+  offset_ = std::move(offset);
+  capacity_ = capacity;
+  scratch_.resize(workers_);
+  INVAR_CHECK_OK(bind(1, 0));
+  for (size_t n = 0; n < nodes_.size(); ++n) {
+    Node& node = nodes_[n];
+    if (!node.kernel->state_bytes || states_[n].size()) continue;
+    INVAR_TRY(states_[n], Block::make(node.kernel->state_bytes(node.call, capacity), "memory between steps"));
+  }
+  // The largest steps, so that scratch memory is there before the first one.
+  INVAR_CHECK_OK(bind(tail_rows, capacity - tail_rows));
+  return bind(rows, capacity - rows);
+}
+
+Status Program::bind(int64_t rows, int64_t past) {
+  for (size_t v = 0; v < values_.size(); ++v) {
+    shape(static_cast<int>(v), rows, past, values_[v]);
+    values_[v].data = arena_.data() + offset_[buffer_[v]];
+  }
+  size_t scratch = 0;
+  for (size_t n = 0; n < nodes_.size(); ++n) {
+    Node& node = nodes_[n];
+    node.work = 0;
+    for (size_t i = 0; i < node.in.size(); ++i) {
+      const plan::Operand& o = node.node->in[i];
+      if (o.kind == plan::Operand::value) node.in[i] = values_[o.index];
+      node.work += node.in[i].elements() * static_cast<int64_t>(size_of(node.in[i].dtype));
+    }
+    for (size_t i = 0; i < node.out.size(); ++i) {
+      node.out[i] = values_[node.node->out[i]];
+      node.work += node.out[i].elements() * static_cast<int64_t>(size_of(node.out[i].dtype));
+    }
+    node.call = {node.in, node.out, &node.node->attrs, states_[n].data(), past, capacity_};
+    if (node.kernel->state_bytes) node.work += node.kernel->state_bytes(node.call, past + rows);
+    if (node.kernel->scratch_bytes) scratch = std::max(scratch, node.kernel->scratch_bytes(node.call));
+  }
+  for (Block& b : scratch_)
+    if (b.size() < scratch) {
+      INVAR_TRY(b, Block::make(scratch, "scratch"));
+    }
+  return {};
+}
+
+void Program::run(Pool& pool, bool tail) {
+  for (const Node& n : nodes_) {
+    if (!tail && !n.core) continue;
+    const int workers = static_cast<int>(std::clamp<int64_t>(n.work / kBytesPerWorker, 1, workers_));
+    for (int phase = 0; phase < n.kernel->phases; ++phase) {
+      const int64_t units = n.kernel->units(n.call, phase);
+      if (units <= 0) continue;
+      if (workers == 1 || units == 1) {
+        n.kernel->run(n.call, phase, 0, units, scratch_[0].data());
+        continue;
+      }
+      struct {
+        const Node& node;
+        int phase;
+        const std::vector<Block>& scratch;
+      } job{n, phase, scratch_};
+      auto work = [&job](int worker, int64_t begin, int64_t end) {
+        job.node.kernel->run(job.node.call, job.phase, begin, end, job.scratch[worker].data());
+      };
+      pool.run(units, work, workers);
+    }
+  }
+}
+
+std::vector<std::string> Program::kernels() const {
+  std::vector<std::string> names;
+  for (const Node& n : nodes_) {
+    const std::string name = std::string(n.kernel->op) + " " + std::string(n.kernel->isa);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+size_t Program::bytes() const {
+  size_t bytes = arena_.size();
+  for (const Block& b : states_) bytes += b.size();
+  for (const Block& b : scratch_) bytes += b.size();
+  return bytes;
+}
+
+}  // namespace invar::run

@@ -1,0 +1,66 @@
+// The plan's nodes with their kernels and buffers. Knows no operation by name (law 1).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/pool.h"
+#include "ops/kernel.h"
+#include "plan/plan.h"
+#include "run/memory.h"
+#include "run/weights.h"
+
+namespace invar::run {
+
+class Program {
+ public:
+  // Chooses the kernel of every node. The plan must outlive the program.
+  static Result<Program> make(const plan::Plan& plan, const std::string& isa);
+
+  std::vector<Weights::Use> weight_uses() const;  // in the order in which attach() takes their views
+  void attach(const Weights&);
+
+  // Memory for steps of up to `rows` rows in the nodes that some state depends on, and up to `tail_rows` in the rest.
+  Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity);
+  // Makes ready for a step of `rows` rows after `past` ones.
+  Status bind(int64_t rows, int64_t past);
+  // Runs the nodes; without `tail` only those that some state depends on.
+  void run(Pool&, bool tail);
+
+  ops::View value(int v) const { return values_[v]; }
+  // False: a step depends on all rows before it, and nothing remembers them between steps.
+  bool has_memory() const { return has_memory_; }
+  std::vector<std::string> kernels() const;
+  size_t bytes() const;
+  void set_workers(int n) { workers_ = n; }
+
+ private:
+  struct Node {
+    const plan::Node* node;
+    const ops::Kernel* kernel;
+    bool core;  // some state depends on it
+    std::vector<ops::View> in, out;
+    ops::Call call;
+    int64_t work = 0;  // bytes it touches in this step
+  };
+  enum class Symbol { batch, seq, past };
+
+  uint64_t shape(int v, int64_t rows, int64_t past, ops::View& view) const;  // bytes; kTooLarge on overflow
+  void mark_core();
+
+  const plan::Plan* plan_ = nullptr;
+  std::vector<Symbol> symbols_;
+  std::vector<Node> nodes_;
+  std::vector<bool> core_value_;
+  std::vector<int> buffer_;          // per value: its slot, or one of its own
+  std::vector<uint64_t> offset_;     // per buffer, into arena_
+  std::vector<ops::View> values_;
+  std::vector<Block> states_;        // per node; empty without memory
+  std::vector<Block> scratch_;       // per worker
+  Block arena_;
+  int64_t capacity_ = 0;
+  int workers_ = 1;
+  bool has_memory_ = true;
+};
+
+}  // namespace invar::run

@@ -1,0 +1,219 @@
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <latch>
+
+#include "num/env.h"
+#include "run/program.h"
+#include "run/run.h"
+
+namespace invar::run {
+namespace {
+
+constexpr int64_t kDefaultChunk = 256;
+// Up to this many rows a step computes the logits of all and returns the last: cheaper than a second pass over the
+// weights for the last row alone.
+constexpr int64_t kTailRows = 8;
+constexpr int64_t kMaxCapacity = int64_t{1} << 31;
+constexpr int kMaxThreads = 1024;
+
+Error wrong_arithmetic() {
+  return {Code::internal, "this thread does not compute IEEE arithmetic as specified (rounding or flush-to-zero)"};
+}
+
+}  // namespace
+
+struct Session::Impl {
+  plan::Plan plan;
+  Options options;
+  std::unique_ptr<Pool> pool;
+  Weights weights;
+  Program program;
+  std::string isa;
+  int64_t vocab = 0, chunk = 0, tail_rows = 0;
+  int ids = -1, positions = -1, logits = -1;  // values
+  bool recompute = false;                     // nothing is remembered but the tokens
+  int64_t position = 0;
+  std::vector<int32_t> history;  // with `recompute`
+  std::vector<float> rows;       // what step() returned with `all`
+
+  Status open(const std::string& folder);
+  Status bind_ports();
+  Status piece(std::span<const int32_t> tokens, int64_t past, bool tail);
+  Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all);
+};
+
+Status Session::Impl::open(const std::string& folder) {
+  if (options.threads < 0 || options.threads > kMaxThreads)
+    return bad_input("threads must be 0 (one per core) to " + std::to_string(kMaxThreads));
+  if (options.capacity < 1 || options.capacity > kMaxCapacity)
+    return bad_input("capacity must be 1 to " + std::to_string(kMaxCapacity) + " positions, not " +
+                     std::to_string(options.capacity));
+  if (options.chunk < 0) return bad_input("chunk must not be negative");
+  const int threads = options.threads ? options.threads : std::min(available_cores(), kMaxThreads);
+  struct Start {
+    explicit Start(int threads) : checked(threads) {}
+    std::latch checked;
+    std::atomic<int> wrong{0};
+  };
+  const auto start = std::make_shared<Start>(threads);
+  auto check = [start] {
+    start->wrong += !num::arithmetic_env_ok();
+    start->checked.count_down();
+  };
+  pool = std::make_unique<Pool>(threads, [check](const std::function<void()>& work) {
+    const num::ArithmeticEnv env;
+    check();
+    work();
+  });
+  const num::ArithmeticEnv env;
+  check();
+  start->checked.wait();
+  if (start->wrong) return wrong_arithmetic();
+
+  INVAR_TRY(program, Program::make(plan, options.isa));
+  program.set_workers(threads);
+  isa = options.isa.empty() ? std::string(ops::isas().front()) : options.isa;
+  recompute = !options.use_cache || !program.has_memory();
+  chunk = std::min(options.chunk ? options.chunk : kDefaultChunk, options.capacity);
+  if (!program.has_memory()) chunk = options.capacity;  // all rows in one piece
+  tail_rows = program.has_memory() ? std::min(kTailRows, chunk) : chunk;
+  INVAR_CHECK_OK(bind_ports());
+  INVAR_TRY(weights, Weights::load(plan, folder.empty() ? "." : folder, program.weight_uses(), *pool, options.check_weights));
+  program.attach(weights);
+  if (recompute) history.reserve(options.capacity);
+  return program.reserve(chunk, tail_rows, options.capacity);
+}
+
+// Finds the values that the session feeds and reads, and checks that their shapes are what it will write and read.
+Status Session::Impl::bind_ports() {
+  auto per_row = [&](int v, int64_t row) {  // one row of the step = `row` elements, for every number of rows
+    const plan::Value& value = plan.values[v];
+    int64_t constant = 1;
+    int seq = 0;
+    for (const plan::Dim& d : value.shape) {
+      if (d.symbol < 0) {
+        if (d.value < 0 || __builtin_mul_overflow(constant, d.value, &constant)) return false;
+      } else if (plan.symbols[d.symbol] == "seq") {
+        ++seq;
+      } else if (plan.symbols[d.symbol] != "batch") {
+        return false;
+      }
+    }
+    return seq == 1 && constant == row;
+  };
+  for (const plan::Port& i : plan.inputs) {
+    if (i.name == "input_ids") {
+      ids = i.value;
+    } else if (i.name == "position_ids") {
+      positions = i.value;
+    } else {
+      return not_covered("the plan's input '" + i.name + "' cannot be fed; a session feeds input_ids and position_ids");
+    }
+    if (plan.values[i.value].dtype != DType::i64 || !per_row(i.value, 1))
+      return bad_input("the plan's input '" + i.name + "' is not i64 [batch, seq]");
+  }
+  if (ids < 0) return bad_input("the plan has no input 'input_ids'");
+  for (const plan::Port& o : plan.outputs)
+    if (o.name == "logits") logits = o.value;
+  if (logits < 0) return bad_input("the plan has no output 'logits'");
+  const plan::Value& out = plan.values[logits];
+  if (!out.shape.empty() && out.shape.back().symbol < 0) vocab = out.shape.back().value;
+  if (out.dtype != DType::f32 || vocab < 1 || vocab > INT32_MAX || !per_row(logits, vocab))
+    return bad_input("the plan's output 'logits' is not f32 [batch, seq, vocabulary]");
+  return {};
+}
+
+// One pass through the program.
+Status Session::Impl::piece(std::span<const int32_t> tokens, int64_t past, bool tail) {
+  INVAR_CHECK_OK(program.bind(static_cast<int64_t>(tokens.size()), past));
+  std::copy(tokens.begin(), tokens.end(), program.value(ids).as<int64_t>());
+  if (positions >= 0)
+    for (size_t i = 0; i < tokens.size(); ++i)
+      program.value(positions).as<int64_t>()[i] = past + static_cast<int64_t>(i);
+  program.run(*pool, tail);
+  return {};
+}
+
+Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> tokens, bool all) {
+  const int64_t count = static_cast<int64_t>(tokens.size());
+  if (count == 0) return bad_input("a step needs at least one token");
+  if (count > options.capacity - position)
+    return bad_input("the memory has " + std::to_string(options.capacity) + " positions, " +
+                     std::to_string(position) + " in use; " + std::to_string(count) + " more do not fit");
+  for (int64_t i = 0; i < count; ++i)
+    if (tokens[i] < 0 || tokens[i] >= vocab)
+      return bad_input("token " + std::to_string(tokens[i]) + " at position " + std::to_string(position + i) +
+                       " is outside the vocabulary of " + std::to_string(vocab));
+  const num::ArithmeticEnv env;
+  if (!num::arithmetic_env_ok()) return wrong_arithmetic();
+  if (all && count > tail_rows && tail_rows < chunk) {
+    INVAR_CHECK_OK(program.reserve(chunk, chunk, options.capacity));
+    tail_rows = chunk;
+  }
+
+  int64_t past = position;
+  std::span<const int32_t> rest = tokens;
+  if (recompute) {
+    history.resize(position);  // a step that failed may have left tokens
+    history.insert(history.end(), tokens.begin(), tokens.end());
+    rest = history;
+    past = 0;
+  }
+  // Rows whose logits are not wanted stop where no state needs them; without memory there is nothing to split.
+  const int64_t size = static_cast<int64_t>(rest.size());
+  int64_t wanted = all ? count : 1;
+  if (!program.has_memory() || (!all && size <= kTailRows)) wanted = size;
+  const size_t row = static_cast<size_t>(vocab);
+  if (all) rows.resize(static_cast<size_t>(count) * row);
+  std::span<const float> last;
+  for (int64_t begin = 0; begin < size;) {
+    const bool tail = begin >= size - wanted;
+    const int64_t end = std::min(begin + (tail ? std::min(chunk, tail_rows) : chunk), tail ? size : size - wanted);
+    INVAR_CHECK_OK(piece(rest.subspan(begin, end - begin), past + begin, tail));
+    if (tail) {
+      const float* out = program.value(logits).as<float>();
+      last = {out + (end - begin - 1) * vocab, row};
+      // Of the rows [begin, end) those that belong to `tokens`.
+      const int64_t first = std::max(begin, size - count);
+      if (all)
+        std::memcpy(rows.data() + (first - (size - count)) * vocab, out + (first - begin) * vocab,
+                    (end - first) * row * sizeof(float));
+    }
+    begin = end;
+  }
+  position += count;
+  if (all) return std::span<const float>(rows);
+  return last;
+}
+
+Result<Session> Session::open(plan::Plan plan, const std::string& folder, Options options) {
+  auto impl = std::make_unique<Impl>();
+  impl->plan = std::move(plan);
+  impl->options = std::move(options);
+  INVAR_CHECK_OK(impl->open(folder));
+  return Session(std::move(impl));
+}
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+int64_t Session::vocab() const { return impl_->vocab; }
+int64_t Session::position() const { return impl_->position; }
+int Session::threads() const { return impl_->pool->threads(); }
+std::string_view Session::isa() const { return impl_->isa; }
+size_t Session::peak_bytes() const {
+  return impl_->program.bytes() + impl_->weights.bytes() + impl_->rows.capacity() * sizeof(float);
+}
+std::vector<std::string> Session::kernels() const { return impl_->program.kernels(); }
+void Session::reset() {
+  impl_->position = 0;
+  impl_->history.clear();
+}
+Result<std::span<const float>> Session::step(std::span<const int32_t> tokens, bool all) {
+  return impl_->step(tokens, all);
+}
+
+}  // namespace invar::run

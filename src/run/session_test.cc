@@ -1,0 +1,253 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "base/file.h"
+#include "num/env.h"
+#include "ops/kernel.h"
+#include "run/run.h"
+#include "run/tiny_model.h"
+
+namespace invar::run {
+namespace {
+
+constexpr int64_t kVocab = TinyModel::kVocab;
+constexpr int kTokens = 150;  // more than one block of 128 keys
+
+std::vector<int32_t> prompt() {
+  std::vector<int32_t> t(kTokens);
+  for (int i = 0; i < kTokens; ++i) t[i] = (i * i * 7 + i * 3 + 1) % kVocab;
+  return t;
+}
+
+Options options(int threads = 1, std::string isa = "") {
+  Options o;
+  o.threads = threads;
+  o.isa = std::move(isa);
+  o.capacity = kTokens;
+  return o;
+}
+
+Session open(const TinyModel& m, Options o) {
+  auto s = Session::open(m.plan, m.folder, std::move(o));
+  if (!s) {
+    ADD_FAILURE() << s.error().message;
+    std::abort();
+  }
+  return *std::move(s);
+}
+
+using Logits = std::vector<float>;
+
+// Feeds the prompt in pieces; all: every position's logits, else those of the last one of each piece.
+Logits logits(Session& s, int piece, bool all) {
+  const auto tokens = prompt();
+  Logits r;
+  for (int i = 0; i < kTokens; i += piece) {
+    const int n = std::min(piece, kTokens - i);
+    auto out = s.step({tokens.data() + i, static_cast<size_t>(n)}, all);
+    if (!out) {
+      ADD_FAILURE() << out.error().message;
+      return r;
+    }
+    EXPECT_EQ(out->size(), (all ? n : 1) * kVocab);
+    r.insert(r.end(), out->begin(), out->end());
+  }
+  return r;
+}
+
+bool same_bytes(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+class SessionTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    model = new TinyModel;
+    Session s = open(*model, options(1, "reference"));
+    truth = new Logits(logits(s, kTokens, true));
+  }
+  static void TearDownTestSuite() {
+    delete model;
+    delete truth;
+  }
+  static std::span<const float> last() { return std::span(*truth).last(kVocab); }
+
+  static TinyModel* model;
+  static Logits* truth;  // all positions, reference rows, one thread, one piece
+};
+TinyModel* SessionTest::model;
+Logits* SessionTest::truth;
+
+TEST_F(SessionTest, LogitsAreNotTrivial) {
+  ASSERT_EQ(truth->size(), size_t{kTokens * kVocab});
+  EXPECT_FALSE(same_bytes(last(), std::span(*truth).first(kVocab)));
+  EXPECT_TRUE(std::all_of(truth->begin(), truth->end(), [](float f) { return f == f; }));
+}
+
+TEST_F(SessionTest, SameBytesForEveryInstructionSetThreadCountAndPiece) {
+  for (std::string_view isa : ops::isas()) {
+    for (int threads : {1, 2, 3, 8}) {
+      Session s = open(*model, options(threads, std::string(isa)));
+      EXPECT_EQ(s.threads(), threads);
+      EXPECT_EQ(s.isa(), isa);
+      for (int piece : {kTokens, 7, 1}) {
+        s.reset();
+        EXPECT_TRUE(same_bytes(logits(s, piece, true), *truth)) << isa << ", threads " << threads << ", piece " << piece;
+        EXPECT_EQ(s.position(), kTokens);
+      }
+    }
+  }
+}
+
+TEST_F(SessionTest, SameBytesForEveryChunkAndForTheLastRowAlone) {
+  for (int64_t chunk : {1, 7, 64, 1000}) {
+    Options o = options(2);
+    o.chunk = chunk;
+    Session s = open(*model, o);
+    EXPECT_TRUE(same_bytes(logits(s, kTokens, false), last())) << chunk;
+    s.reset();
+    EXPECT_EQ(s.position(), 0);
+    EXPECT_TRUE(same_bytes(logits(s, kTokens, true), *truth)) << chunk;
+  }
+  for (int piece : {1, 2, 8, 9, 50}) {
+    Session s = open(*model, options(1));
+    const Logits r = logits(s, piece, false);
+    for (int i = 0, row = 0; i < kTokens; i += piece, ++row) {
+      const int end = std::min(i + piece, kTokens);
+      EXPECT_TRUE(same_bytes(std::span(r).subspan(row * kVocab, kVocab),
+                             std::span(*truth).subspan((end - 1) * kVocab, kVocab)));
+    }
+  }
+}
+
+TEST_F(SessionTest, SameBytesWithoutCacheAndWithoutState) {
+  Options o = options(2);
+  o.use_cache = false;
+  o.chunk = 20;
+  Session recompute = open(*model, o);
+  EXPECT_TRUE(same_bytes(logits(recompute, 11, true), *truth));
+  recompute.reset();
+  EXPECT_TRUE(same_bytes(logits(recompute, 11, true), *truth));
+  const TinyModel stateless(false);
+  Session s = open(stateless, options(2));
+  EXPECT_TRUE(same_bytes(logits(s, 11, true), *truth));
+  s.reset();
+  EXPECT_TRUE(same_bytes(logits(s, kTokens, false), last()));
+}
+
+TEST_F(SessionTest, StaleMemoryDoesNotShow) {
+  Session s = open(*model, options(2));
+  std::vector<int32_t> other(kTokens, 5);
+  ASSERT_TRUE(s.step(other));
+  s.reset();
+  EXPECT_TRUE(same_bytes(logits(s, 13, true), *truth));
+}
+
+TEST_F(SessionTest, CallersArithmeticEnvironmentIsSetAndRestored) {
+#if defined(__x86_64__)
+  Session s = open(*model, options(2));
+  const unsigned saved = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(saved | 0x8040 | 0x6000);  // flush to zero, denormals are zero, round toward zero
+  const unsigned set = __builtin_ia32_stmxcsr();
+  const Logits r = logits(s, kTokens, true);
+  const unsigned after = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(saved);
+  EXPECT_EQ(after & ~0x3fu, set & ~0x3fu);
+  EXPECT_TRUE(same_bytes(r, *truth));
+#endif
+}
+
+TEST_F(SessionTest, KernelsNameTheForcedInstructionSet) {
+  for (std::string_view isa : ops::isas()) {
+    const auto names = open(*model, options(1, std::string(isa))).kernels();
+    EXPECT_TRUE(std::count(names.begin(), names.end(), "matmul " + std::string(isa)));
+    for (const std::string& name : names) {
+      const std::string op = name.substr(0, name.find(' '));
+      const std::string row = name.substr(op.size() + 1);
+      const bool only_reference = ops::find(op)->isa == "reference";
+      EXPECT_EQ(row, only_reference ? "reference" : isa) << op;
+    }
+  }
+}
+
+std::string failure(const TinyModel& m, Options o, Code code, const plan::Plan* p = nullptr) {
+  auto s = Session::open(p ? *p : m.plan, m.folder, std::move(o));
+  if (s) return "opened";
+  EXPECT_EQ(s.error().code, code) << s.error().message;
+  return s.error().message;
+}
+
+TEST_F(SessionTest, BadUseIsRefused) {
+  EXPECT_EQ(failure(*model, options(1, "sse9"), Code::bad_input).find("instruction set 'sse9' is not available"), 0u);
+  Options o = options();
+  o.capacity = 0;
+  EXPECT_EQ(failure(*model, o, Code::bad_input).find("capacity must be 1"), 0u);
+  o.capacity = int64_t{1} << 31;
+  o.chunk = o.capacity;
+  EXPECT_NE(failure(*model, o, Code::bad_input).find("memory"), std::string::npos);
+  EXPECT_NE(failure(*model, options(-1), Code::bad_input).find("threads"), std::string::npos);
+
+  Session s = open(*model, options());
+  auto message = [&](std::vector<int32_t> tokens) {
+    auto r = s.step(tokens);
+    return r ? "accepted" : r.error().message;
+  };
+  EXPECT_EQ(message({1, 61}), "token 61 at position 1 is outside the vocabulary of 61");
+  EXPECT_EQ(message({-1}), "token -1 at position 0 is outside the vocabulary of 61");
+  EXPECT_EQ(message({}), "a step needs at least one token");
+  EXPECT_EQ(message(std::vector<int32_t>(kTokens + 1)),
+            "the memory has 150 positions, 0 in use; 151 more do not fit");
+  EXPECT_EQ(s.position(), 0);
+  EXPECT_TRUE(same_bytes(logits(s, kTokens, true), *truth));  // refusals leave no trace
+  EXPECT_EQ(message({1}), "the memory has 150 positions, 150 in use; 1 more do not fit");
+}
+
+TEST_F(SessionTest, PlansThatCannotBeFedAreRefused) {
+  plan::Plan p = model->plan;
+  p.symbols[1] = "length";
+  EXPECT_NE(failure(*model, options(), Code::not_covered, &p).find("symbol 'length'"), std::string::npos);
+  p = model->plan;
+  p.inputs[1].name = "pixels";
+  EXPECT_NE(failure(*model, options(), Code::not_covered, &p).find("input 'pixels'"), std::string::npos);
+  p = model->plan;
+  p.values[p.inputs[0].value].dtype = DType::i32;
+  EXPECT_NE(failure(*model, options(), Code::bad_input, &p).find("'input_ids' is not i64"), std::string::npos);
+  p = model->plan;
+  p.outputs[0].name = "scores";
+  EXPECT_NE(failure(*model, options(), Code::bad_input, &p).find("no output 'logits'"), std::string::npos);
+}
+
+TEST(Weights, EveryChangedByteIsFoundAndNamed) {
+  const TinyModel m;
+  for (const plan::Weight& w : m.plan.weights) {
+    const std::string path = m.folder + "/" + w.file;
+    const std::string good = *read_file(path);
+    for (uint64_t at : {w.offset, w.offset + w.length - 1}) {
+      std::string bad = good;
+      bad[at] ^= 0x10;
+      std::ofstream(path, std::ios::binary) << bad;
+      const std::string message = failure(m, options(3), Code::failed);
+      EXPECT_EQ(message.find("weight " + w.name + " in " + path + ": its bytes have SHA-256 "), 0u) << message;
+    }
+    std::ofstream(path, std::ios::binary) << good;
+  }
+  Options unchecked = options();
+  unchecked.check_weights = false;
+  EXPECT_TRUE(Session::open(m.plan, m.folder, unchecked));
+}
+
+TEST(Weights, MissingAndShortFilesAreNamed) {
+  const TinyModel m;
+  const std::string path = m.folder + "/part-1.bin";
+  const std::string good = *read_file(path);
+  std::ofstream(path, std::ios::binary) << good.substr(0, good.size() - 1);
+  EXPECT_EQ(failure(m, options(), Code::bad_input).find(path + ": the file has "), 0u);
+  std::remove(path.c_str());
+  EXPECT_NE(failure(m, options(), Code::bad_input).find(path), std::string::npos);
+}
+
+}  // namespace
+}  // namespace invar::run

@@ -1,0 +1,38 @@
+// The plan's weights in memory: mapped, checked against their SHA-256, packed for the kernels that read them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/pool.h"
+#include "ops/kernel.h"
+#include "plan/plan.h"
+#include "run/memory.h"
+
+namespace invar::run {
+
+class Weights {
+ public:
+  // One use of a weight: operand `operand` of a node that `kernel` runs.
+  struct Use {
+    int weight;
+    const ops::Kernel* kernel;
+    int operand;
+    const Attrs* attrs;
+  };
+  // The view of uses[i] is views()[i]. Uses that pack alike share one packing.
+  static Result<Weights> load(const plan::Plan&, const std::string& folder, std::span<const Use> uses, Pool&,
+                              bool check);
+  std::span<const ops::View> views() const { return views_; }
+  size_t bytes() const { return bytes_; }  // resident: packed, copied, and mapped where a kernel reads the map
+
+ private:
+  std::vector<MappedFile> files_;
+  std::vector<Block> blocks_;
+  std::vector<ops::View> views_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace invar::run

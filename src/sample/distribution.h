@@ -1,0 +1,28 @@
+// Between logits and token: integer weights of the tokens that may be drawn. spec/sampling.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "sample/sample.h"
+
+namespace invar::sample {
+
+// RNE(2^40 x) of a float in [0, 1]. sampling.1.
+uint64_t fixed40(float x);
+
+struct Choice {
+  int32_t token;
+  uint64_t weight;
+};
+
+// The tokens that remain after temperature, top-k and top-p, ascending, each of weight > 0; never empty.
+// sampling.5 to sampling.8.
+Result<std::vector<Choice>> distribution(std::span<const float> logits, const Params& params);
+
+// The token that the random number u draws. sampling.9. The sum of the weights is below 2^64.
+int32_t draw(std::span<const Choice> choices, uint64_t u);
+
+}  // namespace invar::sample

@@ -1,0 +1,186 @@
+#include "sample/sample.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string>
+
+#include "sample/distribution.h"
+#include "sample/philox.h"
+
+namespace invar::sample {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+TEST(Philox, Random123KnownAnswers) {
+  using A4 = std::array<uint32_t, 4>;
+  constexpr uint32_t f = 0xffffffff;
+  EXPECT_EQ(philox4x32_10({0, 0, 0, 0}, {0, 0}), (A4{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox4x32_10({f, f, f, f}, {f, f}), (A4{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox4x32_10({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+            (A4{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(Philox, EveryArgumentHasItsOwnWords) {
+  uint64_t base = random_u64(1, 2, 3);
+  for (int bit = 0; bit < 64; ++bit) {
+    EXPECT_NE(random_u64(1 ^ uint64_t{1} << bit, 2, 3), base);
+    EXPECT_NE(random_u64(1, 2 ^ uint64_t{1} << bit, 3), base);
+    EXPECT_NE(random_u64(1, 2, 3 ^ uint64_t{1} << bit), base);
+  }
+}
+
+TEST(Fixed40, RoundsToNearestEven) {
+  EXPECT_EQ(fixed40(1), uint64_t{1} << 40);
+  EXPECT_EQ(fixed40(0), 0u);
+  EXPECT_EQ(fixed40(0x1p-40f), 1u);
+  EXPECT_EQ(fixed40(0x1p-41f), 0u);  // a tie, to even
+  EXPECT_EQ(fixed40(0x1.000002p-41f), 1u);
+  EXPECT_EQ(fixed40(0x1.8p-40f), 2u);  // a tie, to even
+  EXPECT_EQ(fixed40(0x1.4p-39f), 2u);  // 2.5
+  EXPECT_EQ(fixed40(0x1.400002p-39f), 3u);
+  EXPECT_EQ(fixed40(0x1.fffffep-42f), 0u);
+  EXPECT_EQ(fixed40(0x1p-140f), 0u);
+  EXPECT_EQ(fixed40(0x1.fffffep-1f), 0xffffff0000u);
+  EXPECT_EQ(fixed40(0x1.fffffep-18f), 0x800000u - 0u);  // 2^23 - 1/2: a tie, to even
+}
+
+struct Case {
+  Params params;
+  uint64_t position, stream;
+  std::vector<float> logits;
+  std::vector<Choice> choices;
+  int32_t token;
+};
+
+std::vector<Case> read_vectors() {
+  std::vector<Case> cases;
+  std::ifstream in(INVAR_SOURCE_DIR "/src/sample/vectors.txt");
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    Case c;
+    std::string temperature, top_p, word;
+    words >> c.params.do_sample >> temperature >> c.params.top_k >> top_p >> c.params.seed >> c.position >>
+        c.stream;
+    auto f32 = [](const std::string& hex) {
+      return std::bit_cast<float>(static_cast<uint32_t>(std::stoul(hex, nullptr, 16)));
+    };
+    c.params.temperature = f32(temperature), c.params.top_p = f32(top_p);
+    words >> word;
+    while (words >> word && word != "|") c.logits.push_back(f32(word));
+    while (words >> word && word != "->")
+      if (size_t colon = word.find(':'); colon != word.npos)
+        c.choices.push_back({std::stoi(word), std::stoull(word.substr(colon + 1))});
+    words >> c.token;
+    cases.push_back(std::move(c));
+  }
+  return cases;
+}
+
+TEST(Sample, KnownAnswers) {
+  auto cases = read_vectors();
+  ASSERT_EQ(cases.size(), 215u);
+  for (size_t n = 0; n < cases.size(); ++n) {
+    const Case& c = cases[n];
+    auto token = pick(c.logits, c.params, c.position, c.stream);
+    ASSERT_TRUE(token) << "line " << n + 1 << ": " << token.error().message;
+    EXPECT_EQ(*token, c.token) << "line " << n + 1;
+    if (!c.params.do_sample) continue;
+    auto d = distribution(c.logits, c.params);
+    ASSERT_TRUE(d);
+    ASSERT_EQ(d->size(), c.choices.size()) << "line " << n + 1;
+    for (size_t i = 0; i < d->size(); ++i) {
+      EXPECT_EQ((*d)[i].token, c.choices[i].token) << "line " << n + 1;
+      EXPECT_EQ((*d)[i].weight, c.choices[i].weight) << "line " << n + 1;
+    }
+  }
+}
+
+// The share of random numbers that draw a token is its weight, exactly, up to one part in 2^64: each choice
+// owns the interval [ceil(2^64 s / W), ceil(2^64 (s + w) / W)), s the sum before it.
+TEST(Draw, OwnsExactIntervals) {
+  __extension__ using uint128 = unsigned __int128;
+  for (const std::vector<Choice>& choices :
+       std::vector<std::vector<Choice>>{{{3, 1}},
+                                        {{0, 1}, {1, 2}, {7, 5}},
+                                        {{0, 1}, {1, 1}, {2, 1}},
+                                        {{1, uint64_t{1} << 40}, {2, 1}, {9, (uint64_t{1} << 40) - 1}},
+                                        {{0, UINT64_MAX - 2}, {1, 1}, {2, 1}}}) {
+    uint64_t total = 0, sum = 0;
+    for (const Choice& c : choices) total += c.weight;
+    auto start = [&](uint64_t s) { return ((uint128{s} << 64) + total - 1) / total; };
+    for (const Choice& c : choices) {
+      uint128 first = start(sum), end = start(sum += c.weight);
+      ASSERT_LT(first, end);
+      EXPECT_EQ(draw(choices, static_cast<uint64_t>(first)), c.token);
+      EXPECT_EQ(draw(choices, static_cast<uint64_t>(end - 1)), c.token);
+    }
+    EXPECT_EQ(start(sum), uint128{1} << 64);
+  }
+}
+
+TEST(Draw, EightEquidistantNumbers) {
+  std::vector<Choice> choices{{4, 1}, {5, 2}, {6, 5}};
+  std::vector<int32_t> drawn;
+  for (uint64_t j = 0; j < 8; ++j) drawn.push_back(draw(choices, j << 61));
+  EXPECT_EQ(drawn, (std::vector<int32_t>{4, 5, 5, 6, 6, 6, 6, 6}));
+}
+
+TEST(Sample, InvariantUnderWhatMustNotMatter) {
+  for (const Case& c : read_vectors()) {
+    auto expected = pick(c.logits, c.params, c.position, c.stream);
+    auto padded = c.logits;  // a longer vocabulary of impossible tokens
+    padded.resize(padded.size() + 9, -kInf);
+    EXPECT_EQ(*pick(padded, c.params, c.position, c.stream), *expected);
+    padded.back() = kNan;
+    EXPECT_EQ(*pick(padded, c.params, c.position, c.stream), *expected);
+    Params p = c.params;
+    if (p.top_k == 0) p.top_k = static_cast<int32_t>(c.logits.size());
+    EXPECT_EQ(*pick(c.logits, p, c.position, c.stream), *expected);
+    p = c.params, p.do_sample = true, p.top_k = 1;
+    Params greedy;
+    EXPECT_EQ(*pick(c.logits, p, c.position, c.stream), *pick(c.logits, greedy, 0));
+  }
+}
+
+TEST(Sample, LargeVocabularyUniform) {
+  std::vector<float> logits(300000, 0.25f);
+  Params p{.do_sample = true, .top_p = 0.5f, .seed = 9};
+  auto d = distribution(logits, p);
+  ASSERT_TRUE(d);
+  EXPECT_EQ(d->size(), 150000u);
+  EXPECT_EQ(d->back().token, 149999);
+  p.top_k = 7, p.top_p = 1;
+  d = distribution(logits, p);
+  ASSERT_EQ(d->size(), 7u);
+  EXPECT_EQ(d->back().token, 6);
+}
+
+TEST(Sample, Refusals) {
+  auto message = [](Params p) {
+    Status s = check(p);
+    return s ? std::string() : s.error().message;
+  };
+  EXPECT_EQ(message({}), "");
+  EXPECT_EQ(message({.temperature = std::numeric_limits<float>::max()}), "");
+  for (float t : {0.0f, -0.0f, -1.0f, kNan, kInf, 0x1p-130f})
+    EXPECT_NE(message({.temperature = t}).find("temperature: "), std::string::npos) << t;
+  for (float p : {0.0f, -0.5f, 1.0000001f, kNan, kInf})
+    EXPECT_NE(message({.top_p = p}).find("top_p: "), std::string::npos) << p;
+  EXPECT_EQ(message({.top_k = -1}), "top_k: -1 is negative; use 0 for no limit");
+  for (bool do_sample : {false, true})
+    for (const std::vector<float>& logits :
+         {std::vector<float>{}, {kNan, kNan}, {-kInf, -kInf, -kInf}, {-kInf, kNan}}) {
+      auto r = pick(logits, {.do_sample = do_sample}, 0);
+      ASSERT_FALSE(r);
+      EXPECT_NE(r.error().message.find("no logit is above -Inf"), std::string::npos);
+    }
+}
+
+}  // namespace
+}  // namespace invar::sample

@@ -1,0 +1,228 @@
+// invar_conformance: every kernel row of every room against the reference, the chosen vectors and the committed
+// digests. README.md says how to use it and how to write a room's cases.
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "base/file.h"
+#include "base/opset.h"
+#include "num/env.h"
+#include "runner.h"
+
+namespace invar::conformance {
+namespace {
+
+struct Options {
+  std::string rooms = INVAR_SOURCE_DIR "/src/ops", isa, op;
+  int stride = 1;  // every n-th case of cases.txt
+  bool write_golden = false, list = false;
+};
+
+struct Room {
+  std::string_view op;
+  std::vector<Case> cases, vectors, golden;
+};
+
+int failures = 0;
+void fail(const std::string& line) {
+  if (++failures <= 20) std::printf("FAIL %s\n", line.c_str());
+}
+
+Result<std::vector<Case>> load(const std::string& path) {
+  INVAR_TRY(std::string text, read_file(path));
+  INVAR_TRY(std::vector<Case> cases, parse(text, path));
+  if (cases.empty()) return bad_input(path + " has no cases");
+  return cases;
+}
+
+Result<Room> open(std::string_view op, const Options& options) {
+  std::string folder = options.rooms + "/" + std::string(op) + "/";
+  Room room{op, {}, {}, {}};
+  INVAR_TRY(room.cases, load(folder + "cases.txt"));
+  INVAR_TRY(room.vectors, load(folder + "vectors.txt"));
+  INVAR_TRY(room.golden, load(folder + "golden.txt"));
+  return room;
+}
+
+Result<std::vector<Bytes>> inputs_of(const Case& c) {
+  std::vector<Bytes> inputs;
+  for (size_t i = 0; i < c.in.size(); ++i) {
+    INVAR_TRY(Bytes bytes, materialise(c.in[i], c.seed, static_cast<int>(i)));
+    inputs.push_back(std::move(bytes));
+  }
+  return inputs;
+}
+
+// How a case is run: whole, split, reversed, unpacked, in steps. `all`: every manner; else one.
+std::vector<Manner> manners(const ops::Kernel& k, const Case& c, bool all) {
+  std::vector<Manner> list{{}};
+  if (!all) return list;
+  list.push_back({.parts = 2});
+  list.push_back({.parts = 3, .reversed = true});
+  list.push_back({.parts = 8});
+  list.push_back({.parts = 0, .reversed = true});
+  bool constant = false;
+  for (const Tensor& t : c.in) constant |= t.constant;
+  if (constant && k.pack_bytes) list.push_back({.parts = 3, .packed = false});
+  for (int64_t chunk : c.chunks) {
+    list.push_back({.chunk = chunk});
+    list.push_back({.parts = 3, .reversed = true, .chunk = chunk});
+  }
+  return list;
+}
+
+struct Count {
+  int64_t cases = 0, runs = 0;
+};
+
+// Runs the rows on one case and compares with `expected` (null: with the first run of the first row).
+void check(const std::vector<const ops::Kernel*>& rows, const Case& c, const std::vector<Bytes>* expected,
+           std::map<std::string_view, Count>& counts) {
+  auto inputs = inputs_of(c);
+  if (!inputs) return fail(c.text + ": " + inputs.error().message);
+  std::vector<Bytes> truth;
+  for (const ops::Kernel* k : rows) {
+    ++counts[k->isa].cases;
+    for (const Manner& manner : manners(*k, c, k->isa != "reference" || !c.chunks.empty())) {
+      ++counts[k->isa].runs;
+      std::string name = std::string(k->op) + " " + std::string(k->isa) + " (" + manner.text() + ") " + c.text;
+      auto found = execute(*k, c, *inputs, manner);
+      if (!found) {
+        fail(name + ": " + found.error().message);
+        continue;
+      }
+      if (!expected) {
+        truth = *found;
+        expected = &truth;
+      }
+      std::string d = difference(c, *expected, *found);
+      if (!d.empty()) fail(name + ": " + d);
+      if (!c.digest.empty() && digest_of(c, *found) != c.digest) fail(name + ": digest is " + digest_of(c, *found));
+    }
+  }
+}
+
+// The rows of an operation to test, and their isas that this CPU cannot run.
+std::vector<const ops::Kernel*> rows_of(std::string_view op, const std::string& isa, std::map<std::string, int>& not_runnable) {
+  std::vector<const ops::Kernel*> rows;
+  const ops::Kernel* best = nullptr;
+  for (const ops::Kernel* k : ops::kernels()) {
+    if (k->op != op) continue;
+    const ops::Kernel* found = ops::find(op, k->isa);
+    if (!found) {
+      if (isa.empty() || k->isa == isa) ++not_runnable[std::string(k->isa)];
+      continue;
+    }
+    if (!best) best = k;
+    if (found != k) fail(std::string(op) + ": find(\"" + std::string(k->isa) + "\") gives the row " + std::string(found->isa));
+    if (k->isa == "reference") rows.insert(rows.begin(), k);  // the truth comes first
+    else if (isa.empty() || k->isa == isa) rows.push_back(k);
+  }
+  if (rows.empty() || rows[0]->isa != "reference") fail(std::string(op) + ": no reference row");
+  if (best != ops::find(op)) fail(std::string(op) + ": find() does not give the first runnable row");
+  return rows;
+}
+
+int write_golden(const Options& options) {
+  for (const OpInfo& info : opset()) {
+    if (!options.op.empty() && options.op != info.op) continue;
+    std::string path = options.rooms + "/" + std::string(info.op) + "/golden.txt";
+    auto text = read_file(path);
+    if (!text) return std::printf("%s\n", text.error().message.c_str()), 2;
+    std::string out;
+    for (size_t at = 0; at < text->size();) {
+      size_t end = std::min(text->find('\n', at), text->size());
+      std::string line = text->substr(at, end - at);
+      at = end + 1;
+      line = line.substr(0, line.find(" => "));
+      auto cases = parse(line, path);
+      if (!cases) return std::printf("%s\n", cases.error().message.c_str()), 2;
+      if (cases->empty()) {
+        out += line + "\n";  // a comment
+        continue;
+      }
+      const Case& c = cases->front();
+      auto inputs = inputs_of(c);
+      if (!inputs) return std::printf("%s\n", inputs.error().message.c_str()), 2;
+      auto found = execute(*ops::find(info.op, "reference"), c, *inputs, {});
+      if (!found) return std::printf("%s: %s\n", c.text.c_str(), found.error().message.c_str()), 1;
+      out += line + " => " + digest_of(c, *found) + "\n";
+    }
+    if (auto done = write_file(path, out); !done) return std::printf("%s\n", done.error().message.c_str()), 2;
+    std::printf("wrote %s\n", path.c_str());
+  }
+  return 0;
+}
+
+int run(const Options& options) {
+  if (!num::arithmetic_env_ok()) return std::printf("this thread does not compute IEEE arithmetic as specified\n"), 70;
+  if (options.write_golden) return write_golden(options);
+  std::map<std::string, int> not_runnable;
+  std::map<std::string_view, int> rooms_of_isa;
+  for (const OpInfo& info : opset()) {
+    if (!options.op.empty() && options.op != info.op) continue;
+    auto rows = rows_of(info.op, options.isa, not_runnable);
+    if (rows.empty()) continue;
+    auto room = open(info.op, options);
+    if (!room) {
+      fail(room.error().message);
+      continue;
+    }
+    std::map<std::string_view, Count> counts;
+    for (size_t i = 0; i < room->cases.size(); i += static_cast<size_t>(options.stride)) check(rows, room->cases[i], nullptr, counts);
+    for (const Case& c : room->golden) {
+      if (c.digest.empty()) fail(std::string(info.op) + "/golden.txt: no digest: " + c.text);
+      check(rows, c, nullptr, counts);
+    }
+    for (const Case& c : room->vectors) {
+      std::vector<Bytes> expected;
+      for (const Tensor& t : c.out) {
+        auto bytes = materialise(t, 0, 0);
+        if (!bytes || (t.bits.empty() && t.elements())) fail(std::string(info.op) + "/vectors.txt: no values: " + c.text);
+        else expected.push_back(*bytes);
+      }
+      if (expected.size() == c.out.size()) check(rows, c, &expected, counts);
+    }
+    std::printf("%-10s", std::string(info.op).c_str());
+    for (const ops::Kernel* k : rows) {
+      ++rooms_of_isa[k->isa];
+      std::printf("  %s %lld cases, %lld runs", std::string(k->isa).c_str(), static_cast<long long>(counts[k->isa].cases),
+                  static_cast<long long>(counts[k->isa].runs));
+    }
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+  for (auto& [isa, count] : not_runnable) std::printf("not runnable here: %s (%d rows)\n", isa.c_str(), count);
+  std::printf("ran:");
+  for (auto& [isa, count] : rooms_of_isa) std::printf(" %s (%d rows)", std::string(isa).c_str(), count);
+  std::printf("\n");
+  if (failures) return std::printf("%d failures\n", failures), 1;
+  if (!options.isa.empty() && !rooms_of_isa.contains(options.isa)) {
+    if (not_runnable.contains(options.isa)) return 77;  // ctest reports it as skipped
+    return std::printf("no such instruction set in this build: %s\n", options.isa.c_str()), 2;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace invar::conformance
+
+int main(int argc, char** argv) {
+  invar::conformance::Options o;
+  for (int i = 1; i < argc; ++i) {
+    std::string a = argv[i];
+    bool more = i + 1 < argc;
+    if (a == "--isa" && more) o.isa = argv[++i];
+    else if (a == "--op" && more) o.op = argv[++i];
+    else if (a == "--rooms" && more) o.rooms = argv[++i];
+    else if (a == "--fast") o.stride = 17;
+    else if (a == "--write-golden") o.write_golden = true;
+    else {
+      std::printf("usage: invar_conformance [--isa ISA] [--op OP] [--fast] [--rooms FOLDER] [--write-golden]\n");
+      return 2;
+    }
+  }
+  invar::num::ArithmeticEnv env;
+  return invar::conformance::run(o);
+}

@@ -1,0 +1,464 @@
+"""The rooms' vectors.txt computed a second time, from the specification alone: exact rational numbers and one explicit
+rounding per operation. Shares no code with the C++ side, not even the generator of inputs.
+
+    python3 tests/conformance/oracle.py           compares every room's vectors.txt
+    python3 tests/conformance/oracle.py --write   writes the outputs into them
+
+It is slow (about a microsecond per rounding) and that does not matter.
+"""
+
+import functools
+import math
+import re
+import struct
+import sys
+from decimal import Decimal, getcontext
+from fractions import Fraction
+from pathlib import Path
+
+ROOMS = Path(__file__).resolve().parents[2] / "src" / "ops"
+NAN, INF = math.nan, math.inf
+WIDTH = {"f32": 4, "bf16": 2, "f16": 2, "f64": 8, "i64": 8, "i32": 4, "i8": 1, "u8": 1, "bool": 1}
+FORMATS = {"f32": (24, -126, 127), "bf16": (8, -126, 127), "f16": (11, -14, 15), "f64": (53, -1022, 1023)}
+
+
+# ---- numbers: a binary32 value is a Python float that happens to be one
+
+def rounded(x, fmt="f32", sign=1.0):
+    """The Fraction x rounded to nearest even; `sign` is the sign of an exact zero."""
+    precision, low, high = FORMATS[fmt]
+    if x == 0:
+        return math.copysign(0.0, sign)
+    magnitude = abs(x)
+    e = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+    if magnitude < Fraction(2) ** e:
+        e -= 1
+    unit = Fraction(2) ** (max(e, low) - precision + 1)
+    units = round(magnitude / unit)  # ties to even
+    value = units * unit
+    result = INF if value >= Fraction(2) ** (high + 1) else float(value)
+    return math.copysign(result, 1 if x > 0 else -1)
+
+
+def finite(*xs):
+    return all(math.isfinite(x) for x in xs)
+
+
+def special(f):
+    """What IEEE 754 says where an operand is not finite: the same as for Python's own floats."""
+    try:
+        return f()
+    except ZeroDivisionError:
+        return None
+
+
+def add(a, b):
+    return rounded(Fraction(a) + Fraction(b), sign=a + b) if finite(a, b) else a + b
+
+
+def sub(a, b):
+    return add(a, -b)
+
+
+def mul(a, b):
+    return rounded(Fraction(a) * Fraction(b), sign=math.copysign(1, a) * math.copysign(1, b)) if finite(a, b) else a * b
+
+
+def fma(a, b, c):
+    if finite(a, b, c):
+        product = Fraction(a) * Fraction(b)
+        p = math.copysign(0.0, math.copysign(1, a) * math.copysign(1, b)) if product == 0 else 1.0 if product > 0 else -1.0
+        exact = product + Fraction(c)
+        return rounded(exact, sign=p + c if product == 0 else 1.0)
+    return a * b + c if finite(a, b) is False else c
+
+
+def div(a, b):
+    if not finite(a, b):
+        return a / b if b != 0 else math.copysign(INF, math.copysign(1, a) * math.copysign(1, b)) if a == a else NAN
+    sign = math.copysign(1, a) * math.copysign(1, b)
+    if b == 0:
+        return NAN if a == 0 else math.copysign(INF, sign)
+    return rounded(Fraction(a) / Fraction(b), sign=sign)
+
+
+def sqrt(a):
+    if a != a or a < 0:
+        return NAN
+    if a == INF or a == 0:
+        return a
+    scaled = Fraction(a) * Fraction(4) ** 200
+    root = math.isqrt(scaled.numerator // scaled.denominator)
+    exact = root * root == scaled
+    return rounded((Fraction(2 * root + (0 if exact else 1), 2)) / Fraction(2) ** 200)
+
+
+def canon(x):
+    """formats.5."""
+    if x != x:
+        return NAN
+    return math.copysign(0.0, x) if abs(x) < 2.0 ** -126 else x
+
+
+def maximum(a, b):
+    if a != a or b != b:
+        return NAN
+    if a == b == 0:
+        return 0.0 if math.copysign(1, a) + math.copysign(1, b) >= 0 else -0.0
+    return max(a, b)
+
+
+getcontext().prec = 150
+PI = None
+
+
+def pi():
+    global PI
+    if PI is None:  # Machin: 16 atan(1/5) - 4 atan(1/239)
+        def atan(n):
+            total, term, k = Decimal(0), Decimal(1) / n, 0
+            while abs(term) > Decimal(10) ** -148:
+                total += term / (2 * k + 1) * (-1 if k % 2 else 1)
+                term /= n * n
+                k += 1
+            return total
+        PI = 16 * atan(5) - 4 * atan(239)
+    return PI
+
+
+@functools.lru_cache(maxsize=None)
+def exp(x):
+    if x != x:
+        return NAN
+    if x > 200 or x < -200:
+        return INF if x > 0 else 0.0
+    return rounded(Fraction(Decimal(x).exp())) if x else 1.0
+
+
+def sine(x, shift):
+    """sin(x + shift pi/2)."""
+    if not finite(x):
+        return NAN
+    if x == 0:
+        return 1.0 if shift else x
+    t = Decimal(x) % (2 * pi()) + shift * pi() / 2
+    total, term, k = Decimal(0), t, 1
+    while abs(term) > Decimal(10) ** -100:
+        total += term
+        term *= -t * t / ((k + 1) * (k + 2))
+        k += 2
+    return rounded(Fraction(total))
+
+
+# ---- the schedules
+
+def contract(a, b):
+    """contraction.2 - 4."""
+    blocks = -(-len(a) // 256)
+    per = -(-blocks // 8)
+    s = []
+    for segment in range(8):
+        total = 0.0
+        for block in range(segment * per, min(blocks, (segment + 1) * per)):
+            chain = 0.0
+            for k in range(256 * block, min(len(a), 256 * block + 256)):
+                chain = fma(a[k], b[k], chain)
+            total = add(total, chain)
+        s.append(total)
+    return add(add(add(s[0], s[1]), add(s[2], s[3])), add(add(s[4], s[5]), add(s[6], s[7])))
+
+
+def joined(lane):
+    """reduction.4."""
+    while len(lane) > 1:
+        half = len(lane) // 2
+        lane = [add(lane[j], lane[j + half]) for j in range(half)]
+    return lane[0]
+
+
+def row_sum(x, squares=False):
+    total = 0.0
+    for begin in range(0, len(x), 4096):
+        lane = [0.0] * 256
+        for i in range(begin, min(len(x), begin + 4096)):
+            lane[i % 256] = fma(x[i], x[i], lane[i % 256]) if squares else add(lane[i % 256], x[i])
+        total = add(total, joined(lane))
+    return total
+
+
+# ---- operations: lists of operands, shapes and attributes -> list of values of the output
+
+def pairs(f):
+    def run(inputs, shapes, out, attrs):
+        def at(shape, i):
+            index, step = 0, 1
+            for d, size in zip(range(len(out) - 1, -1, -1), list(reversed(out))):
+                p, i = i % size, i // size
+                back = len(out) - d
+                if back <= len(shape):
+                    n = shape[len(shape) - back]
+                    index += step * (0 if n == 1 else p)
+                    step *= n
+            return index
+        return [canon(f(inputs[0][at(shapes[0], i)], inputs[1][at(shapes[1], i)])) for i in range(math.prod(out))]
+    return run
+
+
+def each(f):
+    return lambda inputs, shapes, out, attrs: [canon(f(x)) for x in inputs[0]]
+
+
+def sigmoid(x):
+    return div(1.0, add(1.0, exp(-x)))
+
+
+def rows(x, n):
+    return [x[i:i + n] for i in range(0, len(x), n)]
+
+
+def op_argmax(inputs, shapes, out, attrs):
+    result = []
+    for row in rows(inputs[0], shapes[0][-1]):
+        nan = [i for i, x in enumerate(row) if x != x]
+        result.append(nan[0] if nan else row.index(max(row)))
+    return result
+
+
+def op_gather(inputs, shapes, out, attrs):
+    table = rows(inputs[0], shapes[0][1])
+    return [x for i in inputs[1] for x in (table[i] if 0 <= i < len(table) else [NAN] * shapes[0][1])]
+
+
+def op_matmul(inputs, shapes, out, attrs):
+    k, n = shapes[0][-1], out[-1]
+    if attrs.get("trans_b"):
+        columns = rows(inputs[1], k)
+    else:
+        columns = [inputs[1][j::n] for j in range(n)]
+    return [canon(contract(a, b)) for a in rows(inputs[0], k) for b in columns]
+
+
+def op_rmsnorm(inputs, shapes, out, attrs):
+    result, n = [], shapes[0][-1]
+    for x in rows(inputs[0], n):
+        mean = div(row_sum(x, squares=True), rounded(Fraction(n)))
+        scale = div(1.0, sqrt(add(mean, attrs["epsilon"])))
+        result += [canon(mul(mul(v, scale), w)) for v, w in zip(x, inputs[1])]
+    return result
+
+
+def op_rope(inputs, shapes, out, attrs):
+    heads = attrs.get("num_heads", 1)
+    d = out[-1] // heads
+    rotary = attrs.get("rotary_dim", 0) or d
+    half, result = rotary // 2, []
+    for i, x in enumerate(rows(inputs[0], d)):
+        row = i // heads
+        c, s = inputs[1][row * half:(row + 1) * half], inputs[2][row * half:(row + 1) * half]
+        y = [canon(v) for v in x]
+        for j in range(half):
+            p, q = (2 * j, 2 * j + 1) if attrs.get("interleaved") else (j, j + half)
+            y[p] = canon(sub(mul(x[p], c[j]), mul(x[q], s[j])))
+            y[q] = canon(add(mul(x[q], c[j]), mul(x[p], s[j])))
+        result += y
+    return result
+
+
+def op_softmax(inputs, shapes, out, attrs):
+    result = []
+    for x in rows(inputs[0], shapes[0][-1]):
+        most = functools.reduce(maximum, x)
+        e = [canon(exp(sub(v, most))) for v in x]
+        total = row_sum(e)
+        result += [canon(div(v, total)) for v in e]
+    return result
+
+
+def op_attention(inputs, shapes, out, attrs):
+    q, k, v = inputs
+    seq, heads, kv_heads = shapes[0][1], attrs["q_heads"], attrs["kv_heads"]
+    d, dv = shapes[1][2] // kv_heads, shapes[2][2] // kv_heads
+    result = []
+    for i in range(seq):
+        for h in range(heads):
+            g = h // (heads // kv_heads)
+            query = q[(i * heads + h) * d:][:d]
+            m, l, o = -INF, 0.0, [0.0] * dv
+            visible = i + 1 if attrs.get("causal", 1) else seq
+            for first in range(0, visible, 128):
+                keys = range(first, min(visible, first + 128))
+                s = [mul(contract(query, k[(j * kv_heads + g) * d:][:d]), attrs["scale"]) for j in keys]
+                mb = functools.reduce(maximum, s)
+                if mb == -INF:
+                    continue
+                p = [canon(exp(sub(x, mb))) for x in s]
+                lb = joined([add(0.0, x) for x in p] + [0.0] * (128 - len(p)))
+                later = mb > m
+                f = canon(exp(sub(m, mb) if later else sub(mb, m)))
+                l = fma(l, f, lb) if later else fma(lb, f, l)
+                for c in range(dv):
+                    ob = 0.0
+                    for x, j in zip(p, keys):
+                        ob = fma(x, v[(j * kv_heads + g) * dv + c], ob)
+                    o[c] = fma(o[c], f, ob) if later else fma(ob, f, o[c])
+                m = maximum(m, mb)
+            result += [0.0 if m == -INF else canon(div(x, l)) for x in o]
+    return result
+
+
+OPERATIONS = {
+    "add": pairs(add), "mul": pairs(mul), "sin": each(lambda x: sine(x, 0)), "cos": each(lambda x: sine(x, 1)),
+    "sigmoid": each(sigmoid), "silu": each(lambda x: mul(x, canon(sigmoid(x)))), "argmax": op_argmax,
+    "gather": op_gather, "matmul": op_matmul, "rmsnorm": op_rmsnorm, "rope": op_rope, "softmax": op_softmax,
+    "attention": op_attention,
+}
+
+
+# ---- bits
+
+def read_bits(dtype, b):
+    if dtype == "bool":
+        return int(b != 0)
+    if dtype not in FORMATS:
+        bits = 8 * WIDTH[dtype]
+        return b - (1 << bits) if dtype[0] == "i" and b >> (bits - 1) else b
+    precision, low, high = FORMATS[dtype]
+    fraction, exponent_bits = precision - 1, 8 * WIDTH[dtype] - precision
+    sign, e, m = b >> (8 * WIDTH[dtype] - 1), b >> fraction & ((1 << exponent_bits) - 1), b & ((1 << fraction) - 1)
+    if e == (1 << exponent_bits) - 1:
+        return NAN if m else -INF if sign else INF
+    value = math.ldexp(m, low - fraction) if e == 0 else math.ldexp(m | 1 << fraction, e - 1 + low - fraction)
+    return -value if sign else value
+
+
+def write_bits(dtype, x):
+    if dtype not in FORMATS:
+        return x & ((1 << 8 * WIDTH[dtype]) - 1)
+    precision, low, high = FORMATS[dtype]
+    fraction = precision - 1
+    top = ((1 << 8 * WIDTH[dtype] - 1) - 1) >> fraction << fraction
+    if x != x:
+        return top | 1 << (fraction - 1)
+    sign = 1 << (8 * WIDTH[dtype] - 1) if math.copysign(1, x) < 0 else 0
+    x = abs(x)
+    if x == INF:
+        return sign | top
+    if x < 2.0 ** low:
+        return sign | int(Fraction(x) / Fraction(2) ** (low - fraction))
+    e = math.frexp(x)[1] - 1
+    return sign | (e - low) + 1 << fraction | int(Fraction(x) / Fraction(2) ** (e - fraction)) - (1 << fraction)
+
+
+def op_cast(b, source, target):
+    """One element, bits to bits: cast.1 - 6."""
+    x = read_bits(source, b)
+    real = source in FORMATS
+    if target == source:
+        return write_bits(target, x) if x == x else write_bits(target, NAN)
+    if target == "bool":
+        return int(x != 0)
+    if target in FORMATS:
+        if not real:
+            return write_bits(target, rounded(Fraction(x), target))
+        if not finite(x):
+            return write_bits(target, x)
+        if target == "f64" or (target == "f32" and source in ("bf16", "f16")):
+            return write_bits(target, x)
+        return write_bits(target, rounded(Fraction(canon(x)), target, x))
+    bits = 8 * WIDTH[target]
+    low, high = (0, (1 << bits) - 1) if target == "u8" else (-(1 << bits - 1), (1 << bits - 1) - 1)
+    if real:
+        x = 0 if x != x else high if x == INF else low if x == -INF else min(max(math.trunc(x), low), high)
+    return x & ((1 << bits) - 1)
+
+
+# ---- inputs: the fills of fill.cc that vectors use
+
+MASK = (1 << 64) - 1
+
+
+def random_bits(seed, operand, i, draw=0):
+    z = (seed * 0x9E3779B97F4A7C15 + operand * 0xD1342543DE82EF95 + (i * 4 + draw + 1) * 0xBF58476D1CE4E5B9) & MASK
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
+    return z ^ z >> 31
+
+
+def scattered(r, low, high):
+    return (r >> 31 & 0x80000000) | (127 + low + (r >> 32) % (high - low + 1)) << 23 | r & 0x7FFFFF
+
+
+def fill_bits(name, seed, operand, i):
+    r = random_bits(seed, operand, i)
+    if name == "normal":
+        return write_bits("f32", rounded(Fraction(sum(r >> 16 * j & 0xFFFF for j in range(4)) - 2 * 0xFFFF, 65536)))
+    if name == "wide":
+        return scattered(r, -40, 40)
+    if name == "tiny":
+        return scattered(r, -80, -60)
+    if name == "score":
+        return write_bits("f32", (r % 40001 - 20000) / 128)
+    if name == "cancel":
+        first = scattered(random_bits(seed, operand, i // 2), -12, 12)
+        return (first ^ 0x80000000) + r % 3 & 0xFFFFFFFF if i % 2 else first
+    raise ValueError(f"no fill {name} here")
+
+
+TENSOR = re.compile(r"@?(\w+)\[([\d,*+]*)\](?::([\w()]+)|=([0-9a-f,]*))?$")
+
+
+def tensor(text, seed, operand):
+    dtype, dims, fill, bits = TENSOR.match(text).groups()
+    shape = [sum(math.prod(int(f) for f in t.split("*")) for t in d.split("+")) for d in dims.split(",") if d]
+    if bits is not None:
+        return dtype, shape, [int(b, 16) for b in bits.split(",") if b]
+    if fill is None:
+        return dtype, shape, None
+    narrow = {"f32": 0, "bf16": 16}[dtype]
+    return dtype, shape, [fill_bits(fill, seed, operand, i) >> narrow for i in range(math.prod(shape))]
+
+
+def evaluate(op, line):
+    """The line with its output's values computed."""
+    left, _, settings = line.partition(" | ")
+    inputs, _, output = left.partition(" -> ")
+    attrs = {}
+    for s in settings.split():
+        name, value = s.split("=")
+        attrs[name] = read_bits("f32", int(value[4:], 16)) if value.startswith("f32:") else value if "," in value else int(value)
+    tensors = [tensor(t, attrs.get("seed", 0), i) for i, t in enumerate(inputs.split())]
+    dtype, shape, _ = tensor(output.split("=")[0], 0, 0)
+    if op == "reshape":
+        bits = tensors[0][2]
+    elif op == "cast":
+        bits = [op_cast(b, tensors[0][0], dtype) for b in tensors[0][2]]
+    else:
+        values = [[read_bits(t, b) for b in bits] for t, _, bits in tensors]
+        result = OPERATIONS[op](values, [s for _, s, _ in tensors], shape, attrs)
+        bits = [write_bits(dtype, x) for x in result]
+    words = ",".join(f"{b:0{2 * WIDTH[dtype]}x}" for b in bits)
+    return f"{inputs} -> {output.split('=')[0]}={words}" + (f" | {settings}" if settings else "")
+
+
+def room_lines(op):
+    """(line, what it should be) for every line of a room's vectors."""
+    for line in (ROOMS / op / "vectors.txt").read_text().splitlines():
+        yield line, line if line.startswith("#") or not line else evaluate(op, line)
+
+
+def main():
+    wrong = 0
+    for path in sorted(ROOMS.glob("*/vectors.txt")):
+        op = path.parent.name
+        lines = list(room_lines(op))
+        if "--write" in sys.argv:
+            path.write_text("".join(new + "\n" for _, new in lines))
+        for old, new in lines:
+            if old != new and "--write" not in sys.argv:
+                wrong += 1
+                print(f"{op}: {old}\n  should be {new}")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+// Runs one kernel row on one case the way a runtime might: units split in parts, operands packed or not, steps of
+// any size. Everything the kernel may write lies between guards; everything it may not rely on is poisoned.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "case.h"
+#include "ops/kernel.h"
+
+namespace invar::conformance {
+
+using Bytes = std::vector<std::byte>;
+
+struct Manner {
+  int parts = 1;          // units split into this many contiguous parts; 0: each unit on its own
+  bool reversed = false;  // the parts run last to first
+  bool packed = true;     // constants packed where the row packs them
+  int64_t chunk = 0;      // of axis 1 per call; 0: all in one call
+  std::string text() const;
+};
+
+// The outputs, or what the kernel did that it must not.
+Result<std::vector<Bytes>> execute(const ops::Kernel&, const Case&, const std::vector<Bytes>& inputs, const Manner&);
+
+// "" where equal; else the first difference: output, coordinates, bits.
+std::string difference(const Case&, const std::vector<Bytes>& expected, const std::vector<Bytes>& found);
+
+}  // namespace invar::conformance

@@ -1,0 +1,126 @@
+"""What every journey uses: the built program, the shipped model, and copies of it to damage.
+
+INVAR_BIN: the program (default build/bin/invar); INVAR_BUILD: its build folder."""
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
+BUILD = Path(os.environ.get("INVAR_BUILD", ROOT / "build"))
+MODEL = ROOT / "models/shakespeare-4m"
+SHARDS = [f"model-{i:05d}-of-00003.safetensors" for i in (1, 2, 3)]
+
+
+class Done:
+    """A finished program: exit code, output, and errors split into the error line(s) and the rest."""
+
+    def __init__(self, process):
+        self.code, self.out, self.err = process.returncode, process.stdout, process.stderr
+        self.errors = [line for line in self.err.decode("utf-8", "replace").split("\n") if line.startswith("invar: ")]
+        self.text = (self.out + b"\n" + self.err).decode("utf-8", "replace")
+
+    def json(self):
+        return json.loads(self.out)
+
+
+def execute(args, cwd=None, env=None, timeout=300, program=None):
+    command = (program or [BIN]) + [a if isinstance(a, bytes) else str(a) for a in args]
+    return Done(subprocess.run(command, cwd=cwd, env=env, capture_output=True, timeout=timeout))
+
+
+def invar(*args, code=0, **how):
+    """Runs the program and insists on its exit code; a refusal must be one line that starts with 'invar: '."""
+    done = execute(args, **how)
+    assert done.code == code, f"invar {args}: exit {done.code}, expected {code}\n{done.text}"
+    if code in (2, 3, 70):
+        assert len(done.errors) == 1, f"invar {args}: expected one error line\n{done.text}"
+    assert b"Sanitizer" not in done.err and b"terminate called" not in done.err, done.text
+    return done
+
+
+def refused(*args, code=2, names=(), **how):
+    """A refusal that names each of `names`."""
+    done = invar(*args, code=code, **how)
+    for name in names:
+        assert name in done.text, f"'{name}' is not named:\n{done.text}"
+    return done
+
+
+@pytest.fixture(scope="session")
+def tasks(tmp_path_factory):
+    """One folder for exports and plans, so that the shipped model is compiled once per session."""
+    return tmp_path_factory.mktemp("tasks")
+
+
+@pytest.fixture(scope="session")
+def generate(tasks, tmp_path_factory):
+    """generate(*options, model=..., prompt=..., tokens=...) -> what `invar run --json` says, plus the receipt read."""
+    folder = tmp_path_factory.mktemp("receipts")
+    count = 0
+
+    def f(*options, model=MODEL, prompt="ROMEO:", tokens=64, program=None, **how):
+        nonlocal count
+        count += 1
+        path = folder / f"{count}.json"
+        done = invar("run", "--model-name", model, "--prompt-text", prompt, "--max-new-tokens", tokens, "--tasks-root", tasks,
+                     "--receipt-path", path, "--json", *options, program=program, **how)
+        answer = done.json()
+        answer["receipt"] = path
+        answer["content"] = json.loads(path.read_text())
+        return answer
+
+    return f
+
+
+@pytest.fixture(scope="session")
+def answer(generate):
+    """The demo's run with every default."""
+    return generate()
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A copy of the shipped model that a test may damage."""
+    return Path(shutil.copytree(MODEL, tmp_path / "model"))
+
+
+def safetensors_header(path):
+    """-> (header as a dict, offset of the data)."""
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    return json.loads(data[8:8 + size]), 8 + size
+
+
+def rewrite_header(path, change):
+    """Applies change(header) and writes the file back with the header it returns; the data stays."""
+    header, begin = safetensors_header(path)
+    data = path.read_bytes()[begin:]
+    text = json.dumps(change(header)).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def cpu_isas():
+    """Instruction sets of Invar that this processor has, from the kernel's list rather than from Invar."""
+    flags = set()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith(("flags", "Features")):
+            flags = set(line.split(":", 1)[1].split())
+            break
+    if "asimd" in flags:
+        return ["neon", "scalar", "reference"]
+    found = ["reference"]
+    if "fma" in flags:
+        found.append("scalar")
+    if {"avx2", "fma", "f16c"} <= flags:
+        found.append("avx2")
+    if {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma", "f16c"} <= flags:
+        found.append("avx512")
+    return found

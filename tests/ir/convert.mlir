@@ -1,0 +1,107 @@
+// ONNX nodes become typed operations with the numerics and version of spec/opset.toml; shapes are inferred on the way.
+// RUN: %convert "%s" --split-input-file | %check
+
+// CHECK-LABEL: func.func @elementwise
+// CHECK-SAME: -> (tensor<?x?x4xf32, ["batch", "seq", ""]> {onnx.name = "y"})
+func.func @elementwise(%x: tensor<?x?x4xf32, ["batch", "seq", ""]>, %row: tensor<4xf32>)
+    -> (!onnx.unknown {onnx.name = "y"}) {
+  // CHECK: %[[A:.*]] = repro.add %arg0, %arg1 {numerics = "ieee", version = 1 : i64} : (tensor<?x?x4xf32, ["batch", "seq", ""]>, tensor<4xf32>) -> tensor<?x?x4xf32, ["batch", "seq", ""]>
+  %0 = onnx.node "Add"(%x, %row) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x4xf32, ["batch", "seq", ""]>, tensor<4xf32>) -> !onnx.unknown
+  // CHECK: %[[B:.*]] = repro.mul %arg1, %[[A]] {{.*}} -> tensor<?x?x4xf32, ["batch", "seq", ""]>
+  %1 = onnx.node "Mul"(%row, %0) {name = "b", domain = "ai.onnx", version = 23 : i64, params = {}} : (tensor<4xf32>, !onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.sin %[[B]] {numerics = "correctly-rounded"
+  %2 = onnx.node "Sin"(%1) {name = "c", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.cos
+  %3 = onnx.node "Cos"(%2) {name = "d", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.sigmoid {{.*}} {numerics = "graph-1"
+  %4 = onnx.node "Sigmoid"(%3) {name = "e", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.silu
+  %5 = onnx.node "Swish"(%4) {name = "f", domain = "", version = 24 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.softmax
+  %6 = onnx.node "Softmax"(%5) {name = "g", domain = "", version = 23 : i64, params = {axis = 2 : i64}} : (!onnx.unknown) -> !onnx.unknown
+  return %6 : !onnx.unknown
+}
+
+// -----
+
+// CHECK-LABEL: func.func @rows
+func.func @rows(%ids: tensor<?x?xi64, ["batch", "seq"]>) -> !onnx.unknown {
+  %table = onnx.weight "table" {file = "w", offset = 0 : i64, length = 64 : i64} : tensor<8x4xbf16>
+  %scale = onnx.weight "scale" {file = "w", offset = 64 : i64, length = 16 : i64} : tensor<4xf32>
+  // CHECK: repro.gather %table, %arg0 {{.*}} : (tensor<8x4xbf16>, tensor<?x?xi64, ["batch", "seq"]>) -> tensor<?x?x4xf32, ["batch", "seq", ""]>
+  %0 = onnx.node "Gather"(%table, %ids) {name = "a", domain = "", version = 23 : i64, params = {axis = -2 : i64}} : (tensor<8x4xbf16>, tensor<?x?xi64, ["batch", "seq"]>) -> !onnx.unknown
+  // CHECK: repro.rmsnorm %{{.*}}, %scale {epsilon = 9.99999974E-6 : f32, numerics = "row-1"
+  %1 = onnx.node "RMSNormalization"(%0, %scale) {name = "b", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<4xf32>) -> !onnx.unknown
+  // CHECK: repro.argmax {{.*}} -> tensor<?x?xi64, ["batch", "seq"]>
+  // CHECK: repro.reshape {{.*}} -> tensor<?x?x1xi64, ["batch", "seq", ""]>
+  %2 = onnx.node "ArgMax"(%1) {name = "c", domain = "", version = 23 : i64, params = {axis = -1 : i64}} : (!onnx.unknown) -> !onnx.unknown
+  return %2 : !onnx.unknown
+}
+
+// -----
+
+// CHECK-LABEL: func.func @shapes
+func.func @shapes(%x: tensor<?x?x6xf32, ["batch", "seq", ""]>) -> !onnx.unknown {
+  %last = onnx.weight "last" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
+  %split = onnx.weight "split" {file = "", offset = 0 : i64, length = 32 : i64, data = "0000000000000000ffffffffffffffff02000000000000000300000000000000"} : tensor<4xi64>
+  %rest = onnx.weight "rest" {file = "", offset = 0 : i64, length = 24 : i64, data = "00000000000000000000000000000000ffffffffffffffff"} : tensor<3xi64>
+  // CHECK: repro.reshape %arg0 {numerics = "none", version = 1 : i64} : {{.*}} -> tensor<?x?x6x1xf32, ["batch", "seq", "", ""]>
+  %0 = onnx.node "Unsqueeze"(%x, %last) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x6xf32, ["batch", "seq", ""]>, tensor<1xi64>) -> !onnx.unknown
+  // CHECK: repro.reshape {{.*}} -> tensor<?x?x6xf32, ["batch", "seq", ""]>
+  %1 = onnx.node "Squeeze"(%0, %last) {name = "b", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
+  // CHECK: repro.reshape {{.*}} -> tensor<?x?x2x3xf32, ["batch", "seq", "", ""]>
+  %2 = onnx.node "Reshape"(%1, %split) {name = "c", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<4xi64>) -> !onnx.unknown
+  // CHECK: repro.reshape {{.*}} -> tensor<?x?x6xf32, ["batch", "seq", ""]>
+  %3 = onnx.node "Reshape"(%2, %rest) {name = "d", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<3xi64>) -> !onnx.unknown
+  // CHECK-NOT: repro
+  %4 = onnx.node "Identity"(%3) {name = "e", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK: return
+  return %4 : !onnx.unknown
+}
+
+// -----
+
+// CHECK-LABEL: func.func @products
+func.func @products(%x: tensor<?x6xf32, ["seq", ""]>) -> !onnx.unknown {
+  %w = onnx.weight "w" {file = "w", offset = 0 : i64, length = 120 : i64} : tensor<6x5xf32>
+  %v = onnx.weight "v" {file = "w", offset = 120 : i64, length = 60 : i64} : tensor<3x5xf32>
+  %c = onnx.weight "c" {file = "w", offset = 180 : i64, length = 12 : i64} : tensor<3xf32>
+  // CHECK: repro.matmul %arg0, %w {numerics = "fp32-1", trans_b = 0 : i64, version = 1 : i64} : {{.*}} -> tensor<?x5xf32, ["seq", ""]>
+  %0 = onnx.node "MatMul"(%x, %w) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x6xf32, ["seq", ""]>, tensor<6x5xf32>) -> !onnx.unknown
+  // CHECK: repro.matmul %{{.*}}, %v {numerics = "fp32-1", trans_b = 1 : i64, {{.*}} -> tensor<?x3xf32, ["seq", ""]>
+  // CHECK: repro.add {{.*}}, %c
+  %1 = onnx.node "Gemm"(%0, %v, %c) {name = "b", domain = "", version = 23 : i64, params = {transB = 1 : i64, alpha = 1.0 : f32}} : (!onnx.unknown, tensor<3x5xf32>, tensor<3xf32>) -> !onnx.unknown
+  return %1 : !onnx.unknown
+}
+
+// -----
+
+// Memory: past and present leave the ports and become the operation's state.
+// CHECK-LABEL: func.func @memory
+// CHECK-SAME: (%arg0: tensor<?x?x8xf32, ["batch", "seq", ""]> {onnx.name = "q"}, %arg1: tensor<?x?x4xf32, ["batch", "seq", ""]> {onnx.name = "angles"})
+// CHECK-SAME: -> (tensor<?x?x8xf32, ["batch", "seq", ""]> {onnx.name = "y"}) {
+func.func @memory(%q: tensor<?x?x8xf32, ["batch", "seq", ""]> {onnx.name = "q"},
+                  %pk: tensor<?x1x?x4xf32, ["batch", "", "past", ""]> {onnx.name = "past.3.key"},
+                  %pv: tensor<?x1x?x4xf32, ["batch", "", "past", ""]> {onnx.name = "past.3.value"},
+                  %k: tensor<?x?x4xf32, ["batch", "seq", ""]> {onnx.name = "angles"})
+    -> (!onnx.unknown {onnx.name = "y"}, !onnx.unknown {onnx.name = "present.3.key"}, !onnx.unknown {onnx.name = "present.3.value"}) {
+  %none = onnx.absent
+  // CHECK: %[[Y:.*]] = repro.attention %arg0, %arg1, %arg1 {causal = 1 : i64, kv_heads = 1 : i64, numerics = "attention-1", q_heads = 2 : i64, scale = 5.000000e-01 : f32, state = "past.3", version = 1 : i64}
+  %0:3 = onnx.node "Attention"(%q, %k, %k, %none, %pk, %pv)
+      {name = "a", domain = "", version = 23 : i64, params = {is_causal = 1 : i64, q_num_heads = 2 : i64, kv_num_heads = 1 : i64}}
+      : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x4xf32, ["batch", "seq", ""]>, tensor<?x?x4xf32, ["batch", "seq", ""]>, !onnx.absent, tensor<?x1x?x4xf32, ["batch", "", "past", ""]>, tensor<?x1x?x4xf32, ["batch", "", "past", ""]>)
+      -> (!onnx.unknown, !onnx.unknown, !onnx.unknown)
+  // CHECK: return %[[Y]] : tensor<?x?x8xf32, ["batch", "seq", ""]>
+  return %0#0, %0#1, %0#2 : !onnx.unknown, !onnx.unknown, !onnx.unknown
+}
+
+// -----
+
+// CHECK-LABEL: func.func @angles
+func.func @angles(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>, %c: tensor<?x?x1xf32, ["batch", "seq", ""]>) -> !onnx.unknown {
+  // CHECK: repro.rope %arg0, %arg1, %arg1 {interleaved = 1 : i64, num_heads = 2 : i64, numerics = "ieee", rotary_dim = 2 : i64, version = 1 : i64}
+  %0 = onnx.node "RotaryEmbedding"(%x, %c, %c)
+      {name = "a", domain = "", version = 23 : i64, params = {num_heads = 2 : i64, interleaved = 1 : i64, rotary_embedding_dim = 2 : i64}}
+      : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x1xf32, ["batch", "seq", ""]>, tensor<?x?x1xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  return %0 : !onnx.unknown
+}

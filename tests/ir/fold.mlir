@@ -1,0 +1,57 @@
+// Widening and transposing a weight cost nothing at run time; x * sigmoid(x) is one operation; dead code goes.
+// RUN: %fold "%s" --split-input-file | %check
+
+// CHECK-LABEL: func.func @weights
+func.func @weights(%x: tensor<?x4xf32, ["seq", ""]>, %ids: tensor<?xi64, ["seq"]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  // CHECK-NEXT: %w = repro.weight "w" {file = "f", length = 64 : i64, offset = 0 : i64} : tensor<8x4xbf16>
+  // CHECK-NOT: repro.weight
+  // CHECK-NOT: repro.cast
+  %w = onnx.weight "w" {file = "f", offset = 0 : i64, length = 64 : i64} : tensor<8x4xbf16>
+  %dead = onnx.weight "dead" {file = "f", offset = 64 : i64, length = 64 : i64} : tensor<8x4xbf16>
+  %wide = onnx.node "Cast"(%w) {name = "a", domain = "", version = 23 : i64, params = {to = 1 : i64}} : (tensor<8x4xbf16>) -> !onnx.unknown
+  %wide_t = onnx.node "Transpose"(%wide) {name = "b", domain = "", version = 23 : i64, params = {perm = array<i64: 1, 0>}} : (!onnx.unknown) -> !onnx.unknown
+  %t = onnx.node "Transpose"(%w) {name = "c", domain = "", version = 23 : i64, params = {}} : (tensor<8x4xbf16>) -> !onnx.unknown
+  %t_wide = onnx.node "Cast"(%t) {name = "d", domain = "", version = 23 : i64, params = {to = 1 : i64}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.matmul %arg0, %w {numerics = "fp32-1", trans_b = 1 : i64, version = 1 : i64} : (tensor<?x4xf32, ["seq", ""]>, tensor<8x4xbf16>) -> tensor<?x8xf32, ["seq", ""]>
+  // CHECK: repro.matmul %arg0, %w {{.*}}trans_b = 1
+  // CHECK: repro.gather %w, %arg1
+  %y = onnx.node "MatMul"(%x, %wide_t) {name = "e", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, !onnx.unknown) -> !onnx.unknown
+  %z = onnx.node "MatMul"(%x, %t_wide) {name = "f", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, !onnx.unknown) -> !onnx.unknown
+  %rows = onnx.node "Gather"(%wide, %ids) {name = "g", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?xi64, ["seq"]>) -> !onnx.unknown
+  // Twice transposed is as it was.
+  %tt = onnx.node "Transpose"(%t_wide) {name = "h", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.gather %w, %arg1
+  %again = onnx.node "Gather"(%tt, %ids) {name = "i", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?xi64, ["seq"]>) -> !onnx.unknown
+  %unused = onnx.node "Sin"(%x) {name = "j", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  // CHECK-NOT: repro.sin
+  // CHECK: return
+  return %y, %z, %rows, %again : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
+}
+
+// -----
+
+// A kernel that does not widen keeps the conversion: the sine of a bf16 constant.
+// CHECK-LABEL: func.func @kept
+func.func @kept() -> !onnx.unknown {
+  %w = onnx.weight "w" {file = "f", offset = 0 : i64, length = 8 : i64} : tensor<4xbf16>
+  // CHECK: %[[C:.*]] = repro.cast %w {{.*}} : (tensor<4xbf16>) -> tensor<4xf32>
+  %c = onnx.node "Cast"(%w) {name = "a", domain = "", version = 23 : i64, params = {to = 1 : i64}} : (tensor<4xbf16>) -> !onnx.unknown
+  // CHECK: repro.sin %[[C]]
+  %s = onnx.node "Sin"(%c) {name = "b", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  return %s : !onnx.unknown
+}
+
+// -----
+
+// CHECK-LABEL: func.func @gate
+func.func @gate(%x: tensor<?x4xf32, ["seq", ""]>, %z: tensor<?x4xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unknown) {
+  %s = onnx.node "Sigmoid"(%x) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  // CHECK-NEXT: repro.silu %arg0 {numerics = "graph-1"
+  %g = onnx.node "Mul"(%s, %x) {name = "b", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  // Another factor: no fusion.
+  // CHECK-NEXT: %[[S:.*]] = repro.sigmoid %arg1
+  // CHECK-NEXT: repro.mul %[[S]], %arg0
+  %s2 = onnx.node "Sigmoid"(%z) {name = "c", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %g2 = onnx.node "Mul"(%s2, %x) {name = "d", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  return %g, %g2 : !onnx.unknown, !onnx.unknown
+}

@@ -1,0 +1,19 @@
+"""FileCheck tests of the compiler. Parameters: invar_opt, tools (LLVM's bin folder), out (scratch)."""
+
+import lit.formats
+
+config.name = "invar-ir"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir"]
+config.test_source_root = __file__.rsplit("/", 1)[0]
+config.test_exec_root = lit_config.params["out"]
+quoted = lambda path: '"' + path + '"'
+opt, tools = lit_config.params["invar_opt"], lit_config.params["tools"]
+config.substitutions += [
+    ("%convert", quoted(opt) + " --pass-pipeline='builtin.module(func.func(onnx-to-repro))'"),
+    ("%fold", quoted(opt) + " --pass-pipeline='builtin.module(func.func(onnx-to-repro,repro-fold))'"),
+    ("%plan", quoted(opt) + " --pass-pipeline='builtin.module(func.func(onnx-to-repro,repro-fold,repro-to-plan))'"),
+    ("%opt", quoted(opt)),
+    ("%check", quoted(tools + "/FileCheck") + ' "%s"'),
+    ("%not", quoted(tools + "/not")),
+]

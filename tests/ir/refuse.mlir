@@ -1,0 +1,70 @@
+// What has no reproducible kernel is refused by name, all of it, and nothing else.
+// RUN: %not %convert "%s" --split-input-file 2>&1 | %check --implicit-check-not error:
+
+// CHECK: error: Softplus (domain ai.onnx opset 23, node "a"): no reproducible kernel
+// CHECK: error: Foo (domain com.example opset 1, node "c"): no reproducible kernel
+// CHECK: error: Softmax (domain ai.onnx opset 11, node "d"): covered are opsets 13 to 28
+func.func @list(%x: tensor<?x4xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unknown) {
+  %0 = onnx.node "Softplus"(%x) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %1 = onnx.node "Sin"(%0) {name = "b", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  %2 = onnx.node "Foo"(%1) {name = "c", domain = "com.example", version = 1 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  %3 = onnx.node "Softmax"(%x) {name = "d", domain = "", version = 11 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %4 = onnx.node "Bar"(%x) {name = "dead", domain = "", version = 11 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  return %2, %3 : !onnx.unknown, !onnx.unknown
+}
+
+// -----
+
+// CHECK: error: Sin (domain ai.onnx opset 99, node "new"): covered are opsets 7 to 28
+// CHECK: error: Sin (domain ai.onnx opset 23, node "strange"): attribute "speed" is not covered
+// CHECK: error: Sin (domain ai.onnx opset 23, node "body"): attribute "body" of kind graph is not covered
+// CHECK: error: Add (domain ai.onnx opset 23, node "three"): operand 2 is not covered
+// CHECK: error: Add (domain ai.onnx opset 23, node "one"): operand 1 is missing
+// CHECK: error: Add (domain ai.onnx opset 23, node "wide"): {{.*}}must be ranked tensor of 32-bit float
+// CHECK: error: Add (domain ai.onnx opset 23, node "shapes"): shapes [seq, 4] and [3] do not broadcast
+// CHECK: error: Add (domain ai.onnx opset 23, node "symbols"): shapes [seq, 4] and [past, 4] cannot be shown to broadcast
+// CHECK: error: MatMul (domain ai.onnx opset 23, node "inner"): inner dimensions: 4 and 3
+// CHECK: error: Transpose (domain ai.onnx opset 23, node "turn"): covered is the transpose of a weight of rank 2
+// CHECK: error: Softmax (domain ai.onnx opset 23, node "axis"): axis 0; covered is the last
+// CHECK: error: Softmax (domain ai.onnx opset 23, node "beyond"): axis 7 is outside rank 2
+// CHECK: error: Reshape (domain ai.onnx opset 23, node "shape"): operand 1 is not a constant in the model file
+// CHECK: error: Cast (domain ai.onnx opset 23, node "words"): element type 8 (TensorProto.DataType)
+func.func @reasons(%x: tensor<?x4xf32, ["seq", ""]>, %p: tensor<?x4xf32, ["past", ""]>, %d: tensor<?x4xf64, ["seq", ""]>, %r: tensor<3xf32>, %m: tensor<3x3xf32>, %i: tensor<1xi64>)
+    -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  %0 = onnx.node "Sin"(%x) {name = "new", domain = "", version = 99 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %1 = onnx.node "Sin"(%x) {name = "strange", domain = "", version = 23 : i64, params = {speed = 1 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %2 = onnx.node "Sin"(%x) {name = "body", domain = "", version = 23 : i64, params = {}, other_params = {body = "graph"}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %3 = onnx.node "Add"(%x, %x, %x) {name = "three", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<?x4xf32, ["seq", ""]>, tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %4 = onnx.node "Add"(%x) {name = "one", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %5 = onnx.node "Add"(%d, %d) {name = "wide", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf64, ["seq", ""]>, tensor<?x4xf64, ["seq", ""]>) -> !onnx.unknown
+  %6 = onnx.node "Add"(%x, %r) {name = "shapes", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<3xf32>) -> !onnx.unknown
+  %7 = onnx.node "Add"(%x, %p) {name = "symbols", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<?x4xf32, ["past", ""]>) -> !onnx.unknown
+  %8 = onnx.node "MatMul"(%x, %m) {name = "inner", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<3x3xf32>) -> !onnx.unknown
+  %9 = onnx.node "Transpose"(%x) {name = "turn", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %10 = onnx.node "Softmax"(%x) {name = "axis", domain = "", version = 23 : i64, params = {axis = 0 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %11 = onnx.node "Softmax"(%x) {name = "beyond", domain = "", version = 23 : i64, params = {axis = 7 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %12 = onnx.node "Reshape"(%x, %i) {name = "shape", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<1xi64>) -> !onnx.unknown
+  %13 = onnx.node "Cast"(%x) {name = "words", domain = "", version = 23 : i64, params = {to = 8 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13
+    : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
+}
+
+// -----
+
+// CHECK: error: Attention (domain ai.onnx opset 23, node "mask"): an attention mask
+// CHECK: error: Attention (domain ai.onnx opset 23, node "cap"): attribute "softcap" is 1.000000; covered is 0.000000
+// CHECK: error: Attention (domain ai.onnx opset 23, node "heads"): heads and sizes of queries, keys and values do not fit
+// CHECK: error: Attention (domain ai.onnx opset 25, node "window"): attribute "left_window_size" is 3; covered is -1
+// CHECK: error: Attention (domain ai.onnx opset 23, node "kept"): result 1 (memory) is not an output of the graph and nothing else
+func.func @attention(%q: tensor<?x?x8xf32, ["batch", "seq", ""]>, %m: tensor<?x?xf32, ["seq", "seq"]>,
+                     %pk: tensor<?x2x?x4xf32, ["batch", "", "past", ""]> {onnx.name = "pk"}, %pv: tensor<?x2x?x4xf32, ["batch", "", "past", ""]> {onnx.name = "pv"})
+    -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  %none = onnx.absent
+  %0 = onnx.node "Attention"(%q, %q, %q, %m) {name = "mask", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?xf32, ["seq", "seq"]>) -> !onnx.unknown
+  %1 = onnx.node "Attention"(%q, %q, %q) {name = "cap", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64, softcap = 1.0 : f32}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %2 = onnx.node "Attention"(%q, %q, %q) {name = "heads", domain = "", version = 23 : i64, params = {q_num_heads = 3 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %3 = onnx.node "Attention"(%q, %q, %q) {name = "window", domain = "", version = 25 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64, left_window_size = 3 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %4:3 = onnx.node "Attention"(%q, %q, %q, %none, %pk, %pv) {name = "kept", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, !onnx.absent, tensor<?x2x?x4xf32, ["batch", "", "past", ""]>, tensor<?x2x?x4xf32, ["batch", "", "past", ""]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown)
+  %5 = onnx.node "Identity"(%4#1) {name = "id", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  return %0, %1, %2, %3, %4#0, %5 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
+}

@@ -1,0 +1,50 @@
+// The reproducible dialect holds only what this build can compute to the bit.
+// RUN: %opt "%s" --split-input-file --verify-diagnostics
+
+func.func @numerics(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{has numerics "fast" version 1, this build has "ieee" version 1}}
+  %0 = repro.add %x, %x {numerics = "fast", version = 1 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @version(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{has numerics "ieee" version 2, this build has "ieee" version 1}}
+  %0 = repro.add %x, %x {numerics = "ieee", version = 2 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @no_numerics(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{requires attribute 'numerics'}}
+  %0 = repro.add %x, %x {version = 1 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @type(%x: tensor<4xf32>) -> tensor<5xf32> {
+  // expected-error @+2 {{inferred type(s) 'tensor<4xf32>' are incompatible with return type(s) of operation 'tensor<5xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = repro.sin %x {numerics = "correctly-rounded", version = 1 : i64} : (tensor<4xf32>) -> tensor<5xf32>
+  return %0 : tensor<5xf32>
+}
+
+// -----
+
+// A narrow activation has no exact widening rule of its own.
+func.func @narrow(%x: tensor<4xbf16>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{operand #0 has element type 'bf16', which only a weight may have here}}
+  %0 = repro.add %x, %y {numerics = "ieee", version = 1 : i64} : (tensor<4xbf16>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @elements(%x: tensor<?x4xf32, ["seq", ""]>) -> tensor<?x5xf32, ["seq", ""]> {
+  // expected-error @+1 {{does not keep the number of elements}}
+  %0 = repro.reshape %x {numerics = "none", version = 1 : i64} : (tensor<?x4xf32, ["seq", ""]>) -> tensor<?x5xf32, ["seq", ""]>
+  return %0 : tensor<?x5xf32, ["seq", ""]>
+}

@@ -1,0 +1,157 @@
+"""Checkpoints and ONNX files that are wrong or hostile: one line that names the thing, the right exit code, nothing lost."""
+
+import json
+import os
+from random import Random
+
+import pytest
+from checkpoints import SMALL, header_bytes, shapes, write_small
+from conftest import SHARDS, execute, invar, refused
+from onnx import AttributeProto, TensorProto, helper
+
+INDEX = "model.safetensors.index.json"
+
+
+def refuses_export(model, out, code=2, names=(), keeps=True):
+    refused("export", "--model-name", model, "--output", out, code=code, names=names)
+    if keeps:
+        assert not out.exists()
+
+
+def change_json(path, change):
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("change,names", [
+    (lambda m: m.update({"model.norm.weight": SHARDS[0]}), ["model.norm.weight", SHARDS[0], SHARDS[2]]),
+    (lambda m: m.update({"ghost": SHARDS[0]}), ["ghost", SHARDS[0]]),
+    (lambda m: m.pop("model.norm.weight"), ["model.norm.weight"]),
+    (lambda m: m.update({"ghost": "model-00004-of-00004.safetensors"}), ["model-00004-of-00004.safetensors"]),
+    (lambda m: m.update({"model.norm.weight": "../model.safetensors"}), ["model.norm.weight", "plain file name"]),
+    (lambda m: m.update({"model.norm.weight": "/etc/passwd"}), ["model.norm.weight", "plain file name"]),
+], ids=["wrong shard", "no such tensor", "not in the index", "missing shard", "above the folder", "absolute"])
+def test_index(model, tmp_path, change, names):
+    home = json.loads((model / INDEX).read_text())["weight_map"]["model.norm.weight"]
+    change_json(model / INDEX, lambda index: change(index["weight_map"]))
+    refuses_export(model, tmp_path / "out", names=[n for n in names if n != SHARDS[2]] + [home] * (SHARDS[2] in names))
+
+
+@pytest.mark.parametrize("code,names,tensors", [
+    (3, ["model.layers.0.self_attn.q_norm.weight"], {"model.layers.0.self_attn.q_norm.weight": [6]}),
+    (3, ["model.layers.0.self_attn.q_proj.bias"], {"model.layers.0.self_attn.q_proj.bias": [24]}),
+    (2, ["model.norm.weight", "[25]", "[24]"], {"model.norm.weight": [25]}),
+    (2, ["model.norm.weight", "missing"], {"model.norm.weight": None}),
+    (2, ["lm_head.weight", "missing"], {"lm_head.weight": None}),
+], ids=["unknown tensor", "bias", "shape", "missing", "no head"])
+def test_tensors_that_do_not_fit_the_config(tmp_path, code, names, tensors):
+    write_small(tmp_path / "in")
+    all_of_them = {k: v for k, v in {**shapes(SMALL), **tensors}.items() if v}
+    head, size = header_bytes(all_of_them, "BF16", 2)
+    (tmp_path / "in/model.safetensors").write_bytes(head + bytes(size))
+    refuses_export(tmp_path / "in", tmp_path / "out", code=code, names=names)
+
+
+def test_tensor_types(tmp_path):
+    write_small(tmp_path / "in")
+    for dtype, width in [("F64", 8), ("F8_E4M3", 1), ("I8", 1)]:
+        head, size = header_bytes(shapes(SMALL), dtype, width)
+        (tmp_path / "in/model.safetensors").write_bytes(head + bytes(size))
+        refuses_export(tmp_path / "in", tmp_path / "out", code=3, names=[dtype])
+
+
+@pytest.mark.parametrize("code,name,change", [
+    (3, "sliding_window", {"sliding_window": 4096}),
+    (3, "attn_logit_softcapping", {"attn_logit_softcapping": 30.0}),
+    (3, "num_local_experts", {"num_local_experts": 8}),
+    (3, "partial_rotary_factor", {"partial_rotary_factor": 0.5}),
+    (3, "dynamic", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}),
+    (3, "float8_e4m3fn", {"torch_dtype": "float8_e4m3fn"}),
+    (2, "disagree", {"rope_scaling": {"type": "linear", "factor": 2.0}, "rope_parameters": {"rope_type": "default"}}),
+    (2, "rope_theta", {"rope_theta": 1e4, "rope_parameters": {"rope_type": "default", "rope_theta": 1e5}}),
+    (2, "factor", {"rope_scaling": {"type": "linear"}}),
+    (2, "head_dim", {"head_dim": 5}),
+    (2, "num_hidden_layers", {"num_hidden_layers": 1e9}),
+    (2, "eos_token_id", {"eos_token_id": 99999}),
+])
+def test_config(tmp_path, code, name, change):
+    write_small(tmp_path / "in")
+    change_json(tmp_path / "in/config.json", lambda c: c.update(change))
+    refuses_export(tmp_path / "in", tmp_path / "out", code=code, names=[name])
+
+
+def test_export_takes_nothing_away(model, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / SHARDS[0]).write_text("precious")
+    refuses_export(model, out, names=[SHARDS[0]], keeps=False)
+    (out / "model.onnx").write_text("precious")
+    refuses_export(model, out, names=["model.onnx"], keeps=False)
+    assert (out / SHARDS[0]).read_text() == (out / "model.onnx").read_text() == "precious"
+    (tmp_path / "file").write_text("")
+    refuses_export(model, tmp_path / "file", names=["file"], keeps=False)
+
+
+# --- ONNX ------------------------------------------------------------------------------------------------------------
+
+def onnx_file(path, nodes, initializers=(), functions=(), opset=23):
+    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in ("x", "y")]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], list(initializers))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=11, functions=functions)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def weight(location, offset="0", length="8"):
+    w = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)
+    for key, value in {"location": location, "offset": offset, "length": length}.items():
+        w.external_data.add(key=key, value=value)
+    return w
+
+
+@pytest.mark.parametrize("offset,length,name", [
+    ("1", "8", "only 8"), ("9223372036854775800", "8", "only 8"), ("18446744073709551608", "8", "offset"), ("-8", "8", "offset"),
+    ("0", "4", "length"), ("0", "2147483648", "length"), ("zero", "8", "offset"),
+])
+def test_external_places(tmp_path, offset, length, name):
+    (tmp_path / "w.bin").write_bytes(bytes(8))
+    path = onnx_file(tmp_path / "m.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [weight("w.bin", offset, length)])
+    refused("compile", path, names=["'w'", name])
+
+
+def test_links_are_followed_only_beside_the_model(tmp_path):
+    (tmp_path / "secret").write_bytes(bytes(8))
+    folder = tmp_path / "m"
+    (folder / "sub").mkdir(parents=True)
+    os.symlink(tmp_path / "secret", folder / "sub/w.bin")
+    os.symlink(tmp_path, folder / "up")
+    for location in ("sub/w.bin", "up/secret"):
+        path = onnx_file(folder / "m.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [weight(location)])
+        refused("compile", path, names=["'w'", "link"])
+    os.symlink(tmp_path / "secret", folder / "w.bin")
+    invar("compile", onnx_file(folder / "m.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [weight("w.bin")]))
+
+
+def test_nodes_that_carry_graphs_or_are_redefined(tmp_path):
+    body = helper.make_graph([helper.make_node("Neg", ["x"], ["z"])], "b", [],
+                             [helper.make_tensor_value_info("z", TensorProto.FLOAT, [2])])
+    branch = helper.make_node("If", ["x"], ["y"], name="branch", then_branch=body, else_branch=body)
+    assert branch.attribute[0].type == AttributeProto.GRAPH
+    refused("compile", onnx_file(tmp_path / "m.onnx", [branch]), code=3, names=["If"])
+    # A model-local function under a standard operator's name: computing the standard's would be a silent error.
+    add = helper.make_function("", "Add", ["a", "b"], ["c"], [helper.make_node("Mul", ["a", "b"], ["c"])], [helper.make_opsetid("", 23)])
+    refused("compile", onnx_file(tmp_path / "m.onnx", [helper.make_node("Add", ["x", "x"], ["y"], name="sum")], functions=[add]), code=3,
+            names=["sum"])
+
+
+@pytest.mark.parametrize("damage", range(12))
+def test_flipped_bytes_never_crash(model, tmp_path, damage):
+    path = tmp_path / "out/model.onnx"
+    invar("export", "--model-name", model, "--output", tmp_path / "out")
+    data, random = bytearray(path.read_bytes()), Random(damage)
+    for _ in range(8):
+        data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+    path.write_bytes(data)
+    done = execute(["compile", path, "--emit", "onnx"])
+    assert done.code in (0, 2, 3) and len(done.errors) == (done.code != 0), done.text

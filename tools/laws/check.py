@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Checks the laws of the house (docs/architecture.md) on this checkout.
+
+check.py [LAW...] [--build FOLDER]   names, includes, sums, flags, kernels, bytes, clean, clauses; all of them by default
+check.py --self-test [LAW...]        shows that each law can fail: broken miniature trees must be found, good ones not
+Exit 0: kept; 1: broken, one line per finding; 2: bad usage."""
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import law  # noqa: E402
+
+LAWS = ["names", "includes", "sums", "flags", "kernels", "bytes", "clean", "clauses"]
+
+
+def self_test(name, module):
+    failed = 0
+    for title, files, expected in module.SELF_TEST:
+        found = module.check(files)
+        if len(found) != expected:
+            failed += 1
+            print(f"{name}: '{title}': {len(found)} findings, expected {expected}: {found}")
+    if not any(expected for _, _, expected in module.SELF_TEST) or all(expected for _, _, expected in module.SELF_TEST):
+        failed += 1
+        print(f"{name}: needs a case that fails and one that passes")
+    print(f"{name}: {len(module.SELF_TEST) - failed} of {len(module.SELF_TEST)} cases as expected")
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("laws", nargs="*", metavar="LAW")
+    parser.add_argument("--build", metavar="FOLDER", help="also check compile_commands.json there")
+    parser.add_argument("--self-test", action="store_true")
+    args = parser.parse_args()
+    for name in args.laws:
+        if name not in LAWS:
+            parser.error(f"no law '{name}'; there are {', '.join(LAWS)}")
+    bad = 0
+    files = {} if args.self_test else law.tree()
+    if args.build:
+        files["compile_commands.json"] = (Path(args.build) / "compile_commands.json").read_text()
+    for name in args.laws or LAWS:
+        module = importlib.import_module(name)
+        if args.self_test:
+            bad += self_test(name, module)
+        else:
+            found = module.check(files)
+            bad += len(found)
+            for f in found:
+                print(f)
+            print(f"{name}: {len(found)} findings in {len(files)} files" if found else f"{name}: kept, {len(files)} files")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

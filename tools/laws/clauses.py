@@ -1,0 +1,67 @@
+"""Clauses: every `NAME.NUMBER` that code, tests or documents cite is defined in spec/ or a room's spec.md, once; every
+cited spec file and every relative link of a document exists.
+
+A clause is defined where a line or list item starts with its number in bold: `**attention.3 ...**`.
+The first word names the clause family; citations are recognised by families that exist, or by the file they name."""
+
+import posixpath
+import re
+
+from law import CPP, finding, lines
+
+DEFINED = re.compile(r"^(?:[-*]\s+)?\*\*([a-z][a-z0-9_-]*)\.(\d+)\b")
+FILE = re.compile(r"\b((?:spec|src/ops/[a-z0-9_]+)/[\w-]+\.md)\b(?:\s+([a-z][a-z0-9_-]*)\.(\d+))?")
+LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
+
+
+def is_spec(path):
+    return bool(re.match(r"spec/[\w-]+\.md$|src/ops/[a-z0-9_]+/spec\.md$|src/num/[a-z0-9_]+/spec\.md$", path))
+
+
+def check(files):
+    found = []
+    defined = {}
+    for path, text in files.items():
+        if text is not None and is_spec(path):
+            for n, line in lines(text):
+                m = DEFINED.match(line)
+                if m:
+                    clause = f"{m.group(1)}.{m.group(2)}"
+                    if clause in defined:
+                        found.append(finding(path, n, f"{clause} is already defined in {defined[clause]}"))
+                    defined.setdefault(clause, path)
+    if not defined:
+        return found + [finding("spec", 1, "no clauses found: this law has nothing to hold on to")]
+    families = sorted({c.rsplit(".", 1)[0] for c in defined}, key=len, reverse=True)
+    cited = re.compile(r"(?<![\w./-])(" + "|".join(map(re.escape, families)) + r")\.(\d+)(?![\w.]*\w)")
+    for path, text in files.items():
+        if text is None or path.startswith("tools/laws/") or not path.endswith(CPP + (".md", ".py", ".td", ".toml", ".cmake")):
+            continue
+        for n, line in lines(text):
+            here = {f"{m.group(1)}.{m.group(2)}" for m in cited.finditer(line)}
+            for m in FILE.finditer(line):
+                if m.group(1) not in files:
+                    found.append(finding(path, n, f"cites {m.group(1)}, which does not exist"))
+                if m.group(2):
+                    here.add(f"{m.group(2)}.{m.group(3)}")
+            for clause in sorted(here - set(defined)):
+                found.append(finding(path, n, f"cites {clause}, which no spec defines"))
+            if path.endswith(".md"):
+                for m in LINK.finditer(line):
+                    target = posixpath.normpath(posixpath.join(posixpath.dirname(path), m.group(1)))
+                    if target not in files and not any(f.startswith(target + "/") for f in files):
+                        found.append(finding(path, n, f"links to {m.group(1)}, which does not exist"))
+    return found
+
+
+SPEC = {"spec/attention.md": "# Attention\n**attention.1** One.\n\n- **attention.2** Two, after\nattention.1 in a line.\n"}
+SELF_TEST = [
+    ("an unknown clause", {**SPEC, "src/run/x.cc": "// attention.3\n"}, 1),
+    ("an unknown clause of a named file", {**SPEC, "src/run/x.cc": "// spec/attention.md rule.1\n"}, 1),
+    ("an unknown file", {**SPEC, "src/run/x.cc": "// spec/sums.md\n"}, 1),
+    ("defined twice", {**SPEC, "spec/more.md": "- **attention.2** again\n"}, 1),
+    ("a dead link", {**SPEC, "docs/x.md": "[here](nowhere.md)\n"}, 1),
+    ("no clauses", {"spec/x.md": "words\n"}, 1),
+    ("as it should be", {**SPEC, "src/run/x.cc": "// spec/attention.md attention.2, attention.1\n",
+                         "docs/x.md": "[spec](../spec/attention.md) v1.2\n"}, 0),
+]

@@ -1,0 +1,32 @@
+"""Law 7: kernels do not allocate, lock or call the system; they do not throw or print. Looked at: the rooms' reference.cc,
+cpu*.cc and *.cu, and the headers of src/num they are made of."""
+
+import re
+
+from law import code, finding, lines
+
+KERNEL = re.compile(r"src/ops/[a-z0-9_]+/(reference|cpu(_[a-z0-9]+)?)\.cc$|src/ops/.*\.cuh?$|src/num/(lane|reduce|contract)/.*\.h$")
+FORBIDDEN = re.compile(
+    r"\bnew\b|\bmalloc\b|\bcalloc\b|\brealloc\b|\bfree\s*\(|\balloca\b|std::(vector|string|map|unordered_map|deque|list|function|"
+    r"make_unique|make_shared|mutex|lock_guard|unique_lock|atomic|thread|async|cout|cerr|ofstream|ifstream)\b|\bthrow\b|"
+    r"\b(f|s|sn)?printf\s*\(|\bfopen\b|\bgetenv\b|\bmmap\b|#\s*include\s+<(iostream|fstream|mutex|thread|filesystem)>")
+
+
+def check(files):
+    found = []
+    for path, text in files.items():
+        if text is None or not KERNEL.match(path):
+            continue
+        for n, line in lines(code(text, strings=False)):
+            m = FORBIDDEN.search(line)
+            if m:
+                found.append(finding(path, n, f"'{m.group(0).strip()}' in a kernel; use scratch or the stack, and report through the session"))
+    return found
+
+
+SELF_TEST = [
+    ("allocates", {"src/ops/softmax/cpu.cc": "std::vector<float> t(n);\n"}, 1),
+    ("throws", {"src/ops/softmax/reference.cc": "throw 1;\n"}, 1),
+    ("locks", {"src/num/reduce/row.h": "std::mutex m;\n"}, 1),
+    ("does none of it", {"src/ops/softmax/cpu.cc": "// new\nfloat t[8];\nif (is_new) {}\n", "src/run/x.cc": "std::vector<int> v;\n"}, 0),
+]

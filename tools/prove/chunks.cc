@@ -1,0 +1,133 @@
+#include "chunks.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <bit>
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <thread>
+
+#include "num/env.h"
+#ifdef INVAR_HAVE_MPFR
+#include "oracle.h"
+#endif
+
+namespace invar::prove {
+
+Map map_of(const Probe& probe, const std::string& function) {
+  return function == "exp"   ? probe.exp
+         : function == "sin" ? probe.sin
+         : function == "cos" ? probe.cos
+                             : nullptr;
+}
+
+ChunkResult run_chunk(Map map, const std::string& function, int chunk, bool prove) {
+  num::ArithmeticEnv env;
+  constexpr int kBatch = 4096;
+  std::vector<float> x(kBatch), y(kBatch);
+  std::vector<uint8_t> bytes(4 * kBatch);
+  Sha256 hash;
+  ChunkResult r;
+#ifdef INVAR_HAVE_MPFR
+  std::unique_ptr<Oracle> oracle;
+  if (prove)
+    oracle = std::make_unique<Oracle>(function == "exp"   ? Function::exp
+                                      : function == "sin" ? Function::sin
+                                                          : Function::cos);
+#else
+  (void)function, (void)prove;
+#endif
+  uint32_t first = static_cast<uint32_t>(chunk) << 24;
+  for (uint32_t begin = 0; begin < 1u << 24; begin += kBatch) {
+    for (int i = 0; i < kBatch; ++i) x[i] = std::bit_cast<float>(first + begin + i);
+    map(x.data(), y.data(), kBatch);
+    for (int i = 0; i < kBatch; ++i) {
+      uint32_t u = std::bit_cast<uint32_t>(y[i]);
+      if (y[i] != y[i]) u = 0x7fc00000u;
+      for (int b = 0; b < 4; ++b) bytes[4 * i + b] = static_cast<uint8_t>(u >> 8 * b);
+#ifdef INVAR_HAVE_MPFR
+      if (!oracle) continue;
+      uint32_t right = oracle->value(x[i]);
+      if (u != right && ++r.wrong <= 10)
+        std::printf("%s(%08x) = %08x, correctly rounded %08x\n", function.c_str(),
+                    std::bit_cast<uint32_t>(x[i]), u, right);
+#endif
+    }
+    hash.update(bytes.data(), bytes.size());
+  }
+#ifdef INVAR_HAVE_MPFR
+  r.proved = oracle != nullptr;
+  if (oracle) r.judged = oracle->judged();
+#endif
+  r.digest = hash.finish();
+  return r;
+}
+
+namespace {
+
+std::map<int, ChunkResult> read_state(const std::string& path, const std::string& function,
+                                      const std::string& isa) {
+  std::map<int, ChunkResult> done;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream in(line);
+    std::string f, i, hex;
+    int chunk;
+    ChunkResult r;
+    if (!(in >> f >> i >> chunk >> r.proved >> r.wrong >> r.judged >> hex)) continue;
+    auto digest = digest_from_hex(hex);  // a line cut off by an interruption is not complete
+    if (f != function || i != isa || chunk < 0 || chunk >= kChunks || !digest) continue;
+    r.digest = *digest;
+    done[chunk] = r;
+  }
+  return done;
+}
+
+}  // namespace
+
+std::map<int, ChunkResult> run_chunks(Map map, const std::string& function, const std::string& isa,
+                                      const std::vector<int>& chunks, bool prove, int threads,
+                                      const std::string& state) {
+  std::map<int, ChunkResult> kept, done;
+  if (!state.empty()) kept = read_state(state, function, isa);
+  std::vector<int> pending;
+  for (int c : chunks) {
+    auto it = kept.find(c);
+    if (it != kept.end() && it->second.proved >= prove)
+      done[c] = it->second;
+    else
+      pending.push_back(c);
+  }
+  std::mutex mutex;
+  std::atomic<size_t> next = 0;
+  auto work = [&] {
+    for (size_t i; (i = next++) < pending.size();) {
+      ChunkResult r = run_chunk(map, function, pending[i], prove);
+      std::lock_guard lock(mutex);
+      done[pending[i]] = r;
+      if (!state.empty()) {
+        std::ofstream file(state, std::ios::app);
+        file << function << ' ' << isa << ' ' << pending[i] << ' ' << r.proved << ' ' << r.wrong << ' '
+             << r.judged << ' ' << to_hex(r.digest) << std::endl;
+      }
+      if (isatty(2)) {
+        int filled = static_cast<int>(40 * done.size() / chunks.size());
+        std::fprintf(stderr, "\r%s %s [%.*s%*s] %zu/%zu", function.c_str(), isa.c_str(), filled,
+                     "########################################", 40 - filled, "", done.size(), chunks.size());
+        if (done.size() == chunks.size()) std::fputc('\n', stderr);
+      }
+    }
+  };
+  std::vector<std::thread> pool;
+  for (int t = 1; t < threads; ++t) pool.emplace_back(work);
+  work();
+  for (auto& t : pool) t.join();
+  return done;
+}
+
+}  // namespace invar::prove

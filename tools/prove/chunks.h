@@ -1,0 +1,36 @@
+// All 2^32 inputs of a function in 256 chunks of 2^24: computed, hashed and, for a proof, compared with the
+// oracle.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "probe.h"
+
+namespace invar::prove {
+
+constexpr int kChunks = 256;
+
+struct ChunkResult {
+  Digest digest;        // SHA-256 of the 2^24 outputs, little-endian, NaN as 7fc00000
+  bool proved = false;  // compared with the oracle
+  int64_t wrong = 0;
+  int64_t judged = 0;  // inputs that the filter left to MPFR
+};
+
+// Null where `function` is not one of exp, sin, cos.
+Map map_of(const Probe& probe, const std::string& function);
+
+// With prove, prints the first wrong inputs.
+ChunkResult run_chunk(Map map, const std::string& function, int chunk, bool prove);
+
+// Chunks first ... last, on `threads` threads, with a progress bar on a terminal. What is in `state` is taken
+// from there, what is new is appended to it (empty: keep nothing), so that a run can be interrupted.
+std::map<int, ChunkResult> run_chunks(Map map, const std::string& function, const std::string& isa,
+                                      const std::vector<int>& chunks, bool prove, int threads,
+                                      const std::string& state);
+
+}  // namespace invar::prove

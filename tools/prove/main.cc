@@ -1,0 +1,165 @@
+// invar_prove: shows that a function of src/num is correctly rounded on all 2^32 inputs, and writes or
+// re-checks the digests of its outputs.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+#include <thread>
+
+#include "chunks.h"
+
+namespace invar::prove {
+
+#ifdef INVAR_HAVE_MPFR
+int pow_campaign(int64_t count, uint64_t seed);
+#endif
+
+namespace {
+
+constexpr const char* kUsage =
+    "usage: invar_prove exp|sin|cos [options]       every input against MPFR; exit 1 if one is wrong\n"
+    "       invar_prove digest exp|sin|cos [options]  outputs hashed only\n"
+    "       invar_prove check exp|sin|cos --golden FILE [--chunks LIST] [--isa NAME]\n"
+    "                                               chunks hashed and compared with FILE, on every "
+    "instruction set here\n"
+    "       invar_prove pow [--count N] [--seed S]    random pairs and the rotary domain against MPFR\n"
+    "       invar_prove isas                          the instruction sets that this machine can run\n"
+    "options: --isa NAME      instruction set (default: the best here)\n"
+    "         --from C --to C first and last of the 256 chunks of 2^24 inputs (default 0 255)\n"
+    "         --threads N     default: all\n"
+    "         --state FILE    finished chunks are kept there; run again to resume\n"
+    "         --golden FILE   write the chunk digests to FILE (all chunks, none wrong)\n";
+
+int usage(const std::string& problem) {
+  std::fprintf(stderr, "invar_prove: %s\n%s", problem.c_str(), kUsage);
+  return 2;
+}
+
+Digest root_of(const std::map<int, ChunkResult>& results) {
+  std::vector<Digest> leaves;
+  for (auto& [chunk, r] : results) leaves.push_back(r.digest);
+  return merkle_root(leaves);
+}
+
+int write_golden(const std::string& path, const std::string& function,
+                 const std::map<int, ChunkResult>& results) {
+  std::ofstream file(path);
+  file << "# " << function
+       << ": SHA-256 of the outputs (little-endian binary32, NaN as 7fc00000) of the inputs\n"
+       << "# CC000000 ... CCffffff, chunk CC by chunk, then the Merkle root of the 256 (src/base/hash.h).\n"
+       << "# Written by invar_prove " << function << " --golden; docs/evidence.\n";
+  for (auto& [chunk, r] : results) {
+    char cc[3];
+    std::snprintf(cc, sizeof cc, "%02x", chunk);
+    file << cc << ' ' << to_hex(r.digest) << '\n';
+  }
+  file << "root " << to_hex(root_of(results)) << '\n';
+  if (!file.flush()) return usage("cannot write " + path);
+  return 0;
+}
+
+int check(Map map, const Probe& probe, const std::string& function, const std::vector<int>& chunks,
+          int threads, const std::string& golden) {
+  std::map<std::string, std::string> expected;
+  std::ifstream file(golden);
+  for (std::string line, key, value; std::getline(file, line);) {
+    std::istringstream in(line);
+    if (line[0] != '#' && in >> key >> value) expected[key] = value;
+  }
+  if (expected.size() != kChunks + 1) return usage("not a file of 256 digests: " + golden);
+  int wrong = 0;
+  for (auto& [chunk, r] : run_chunks(map, function, probe.isa, chunks, false, threads, "")) {
+    char cc[3];
+    std::snprintf(cc, sizeof cc, "%02x", chunk);
+    if (expected[cc] == to_hex(r.digest)) continue;
+    ++wrong;
+    std::printf("%s %s chunk %s: digest %s, golden %s\n", function.c_str(), probe.isa, cc,
+                to_hex(r.digest).c_str(), expected[cc].c_str());
+  }
+  std::printf("%s %s: %zu chunks of 2^24 inputs, %d differ\n", function.c_str(), probe.isa, chunks.size(),
+              wrong);
+  return wrong ? 1 : 0;
+}
+
+std::vector<int> parse_chunks(const std::string& list) {
+  std::vector<int> v;
+  std::istringstream in(list);
+  for (std::string item; std::getline(in, item, ',');)
+    v.push_back(std::strtol(item.c_str(), nullptr, 16) & 255);
+  return v;
+}
+
+int main(int argc, char** argv) {
+  std::vector<std::string> words;
+  std::map<std::string, std::string> option;
+  for (int i = 1; i < argc; ++i) {
+    std::string a = argv[i];
+    if (a == "--help" || a == "-h") return std::fputs(kUsage, stdout), 0;
+    if (a.rfind("--", 0) != 0)
+      words.push_back(a);
+    else if (i + 1 < argc)
+      option[a.substr(2)] = argv[++i];
+    else
+      return usage("no value for " + a);
+  }
+  if (words.empty()) return usage("what is to be proved?");
+  if (words[0] == "isas") {
+    for (const Probe* p : probes()) std::printf("%s\n", p->isa);
+    return 0;
+  }
+  auto number = [&](const char* name, long fallback) {
+    return option.count(name) ? std::strtol(option[name].c_str(), nullptr, 0) : fallback;
+  };
+  int threads = static_cast<int>(number("threads", std::max(1u, std::thread::hardware_concurrency())));
+  bool is_check = words[0] == "check", digest_only = words[0] == "digest" || is_check;
+#ifdef INVAR_HAVE_MPFR
+  if (words[0] == "pow")
+    return pow_campaign(number("count", 1000000), static_cast<uint64_t>(number("seed", 1)));
+#else
+  if (!digest_only) return usage("built without MPFR: digest and check only");
+#endif
+  if (words.size() != (digest_only ? 2u : 1u)) return usage("one function is expected");
+  std::string function = words.back();
+  if (!map_of(*probes()[0], function)) return usage("unknown function " + function);
+  std::vector<int> chunks(
+      static_cast<size_t>(std::clamp(number("to", 255) - number("from", 0) + 1, 0L, 256L)));
+  std::iota(chunks.begin(), chunks.end(), static_cast<int>(number("from", 0)));
+  if (option.count("chunks")) chunks = parse_chunks(option["chunks"]);
+  if (chunks.empty() || chunks.front() < 0 || chunks.back() >= kChunks) return usage("chunks are 0 to 255");
+
+  std::vector<const Probe*> chosen;
+  if (option.count("isa"))
+    chosen.push_back(find_probe(option["isa"]));
+  else if (is_check)
+    chosen.assign(probes().begin(), probes().end());
+  else
+    chosen.push_back(probes()[0]);
+  if (!chosen[0]) return usage("this machine cannot run instruction set " + option["isa"]);
+  int rc = 0;
+  for (const Probe* probe : chosen) {
+    Map map = map_of(*probe, function);
+    if (is_check) {
+      rc = std::max(rc, check(map, *probe, function, chunks, threads, option["golden"]));
+      continue;
+    }
+    auto results = run_chunks(map, function, probe->isa, chunks, !digest_only, threads, option["state"]);
+    int64_t wrong = 0, judged = 0;
+    for (auto& [chunk, r] : results) wrong += r.wrong, judged += r.judged;
+    std::printf("%s %s: %zu inputs, ", function.c_str(), probe->isa, results.size() << 24);
+    if (!digest_only) std::printf("%lld wrong (%lld decided by MPFR), ", (long long)wrong, (long long)judged);
+    std::printf("digest %s\n", to_hex(root_of(results)).c_str());
+    if (wrong) rc = 1;
+    if (!rc && option.count("golden") && results.size() == kChunks)
+      rc = write_golden(option["golden"], function, results);
+  }
+  return rc;
+}
+
+}  // namespace
+}  // namespace invar::prove
+
+int main(int argc, char** argv) {
+  return invar::prove::main(argc, argv);
+}
