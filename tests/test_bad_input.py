@@ -229,7 +229,9 @@ def test_prompt_longer_than_the_context(run_on):
     args = run_on(MODEL)
     args[args.index("ROMEO:")] = "thou art " * 500
     refused(*args, names=["512"])
-    refused(*run_on(MODEL, "--max-new-tokens", 511), names=["512"])
+    args = run_on(MODEL)
+    args[args.index(4)] = 511
+    refused(*args, names=["512", "--max-new-tokens"])
 
 
 @pytest.mark.parametrize("option,value", [

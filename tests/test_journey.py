@@ -29,6 +29,12 @@ def test_the_committed_receipt_of_the_demo(answer):
     assert invar("verify", ROOT / "tests/golden/romeo.receipt.json", "--model-name", MODEL).code == 0
 
 
+def test_the_readme_shows_what_happens(answer):
+    readme = (ROOT / "README.md").read_text()
+    assert readme.count(answer["receipt_hash"]) >= 2 and "ROMEO:" + answer["text"] in readme
+    assert answer["content"]["program"]["digest"][:16] in readme and answer["content"]["model"]["weights"][:16] in readme
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 def test_threads(generate, answer, threads):
     other = generate("--threads", threads)

@@ -1,9 +1,9 @@
 """A second reading of spec/receipt.md, with nothing but json and hashlib."""
 import hashlib
 import json
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from conftest import ROOT
+
 SECTIONS = ("model", "program", "input", "output")
 
 
@@ -38,3 +38,8 @@ def check(receipt):
 
 def test_example():
     check(json.loads((ROOT / "src/receipt/example.json").read_text()))
+
+
+def test_a_real_receipt(answer):
+    check(answer["content"])
+    assert len(answer["content"]["output"]["logits"]) == len(answer["tokens"])

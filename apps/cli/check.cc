@@ -22,7 +22,8 @@ struct Outcome {
 
 int report(const char* good, const ReceiptCommand& c, const Outcome& o, const std::string& hash) {
   if (c.json) {
-    json j = {{"ok", o.findings.empty()}, {"receipt", c.receipt}, {"receipt_hash", hash}, {"compared", o.compared}};
+    json j = {
+        {"ok", o.findings.empty()}, {"receipt", c.receipt}, {"receipt_hash", hash}, {"compared", o.compared}};
     j["findings"] = json::array();
     for (const auto& f : o.findings)
       j["findings"].push_back({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
@@ -33,7 +34,8 @@ int report(const char* good, const ReceiptCommand& c, const Outcome& o, const st
       std::printf("  %-9s %s\n", what.c_str(), how.get<std::string>().c_str());
     std::printf("  %-9s %s\n", "receipt", hash.c_str());
   } else {
-    std::printf("%s  %s\n", good[0] == 'V' && good[1] == 'E' ? "NOT VERIFIED" : "NOT VALID", c.receipt.c_str());
+    std::printf("%s  %s\n", good[0] == 'V' && good[1] == 'E' ? "NOT VERIFIED" : "NOT VALID",
+                c.receipt.c_str());
     for (const auto& f : o.findings)
       std::printf("  %s: expected %s, found %s\n", f.field.c_str(), f.expected.c_str(), f.found.c_str());
   }
@@ -62,19 +64,26 @@ Result<Outcome> recompute(const ReceiptCommand& c, const receipt::Receipt& claim
   // The claimed texts must be what the claimed tokens say.
   auto prompt_tokens = model.tokenizer.encode(claimed.prompt);
   if (!prompt_tokens || *prompt_tokens != claimed.prompt_tokens)
-    outcome.findings.push_back({"input.prompt_tokens", "the tokens of input.prompt", "others"});
+    outcome.findings.push_back({"input.tokens", "the tokens of input.prompt", "others"});
   const std::string text = model.tokenizer.decode(claimed.tokens);
-  if (text != claimed.text) outcome.findings.push_back({"output.text", json(text).dump(-1, ' ', false, json::error_handler_t::replace), json(claimed.text).dump()});
+  if (text != claimed.text)
+    outcome.findings.push_back({"output.text",
+                                json(text).dump(-1, ' ', false, json::error_handler_t::replace),
+                                json(claimed.text).dump()});
   if (claimed.stop_tokens != model.stop_tokens)
-    outcome.findings.push_back({"input.stop_tokens", json(model.stop_tokens).dump(), json(claimed.stop_tokens).dump()});
+    outcome.findings.push_back(
+        {"input.stop_tokens", json(model.stop_tokens).dump(), json(claimed.stop_tokens).dump()});
   if (!outcome.findings.empty()) return outcome;
 
   const int64_t total = static_cast<int64_t>(claimed.prompt_tokens.size() + claimed.tokens.size());
   if (total > model.context)
-    return Outcome{{{"output.tokens", "at most " + std::to_string(model.context) + " positions with the prompt",
-                     std::to_string(total)}}, {}};
+    return Outcome{
+        {{"output.tokens", "at most " + std::to_string(model.context) + " positions with the prompt",
+          std::to_string(total)}},
+        {}};
   Phase loading("load", c.json);
-  INVAR_TRY(run::Session session, open_session(std::move(prepared.plan), prepared.folder, c.execution, total));
+  INVAR_TRY(run::Session session,
+            open_session(std::move(prepared.plan), prepared.folder, c.execution, total));
   loading.done(claimed.model_name + ", weights " + to_hex(mine.weights).substr(0, 16));
   Phase computing("recompute", c.json);
   const auto forward = [&](std::span<const int32_t> tokens,
@@ -91,12 +100,14 @@ Result<Outcome> recompute(const ReceiptCommand& c, const receipt::Receipt& claim
     }
     return {};
   };
-  INVAR_TRY(receipt::Verdict verdict, receipt::verify(claimed, mine, forward));
+  INVAR_TRY(receipt::Verdict verdict, receipt::verify(claimed, mine, forward, session.vocab()));
   outcome.findings = verdict.findings;
   const std::string steps = std::to_string(verdict.steps_compared);
   computing.done(steps + " steps, one forward pass of " + std::to_string(total) + " tokens");
-  outcome.compared["model"] = std::to_string(mine.tensors.size()) + " tensors, config, tokenizer, template: equal";
-  outcome.compared["program"] = to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "): equal";
+  outcome.compared["model"] =
+      std::to_string(mine.tensors.size()) + " tensors, config, tokenizer, template: equal";
+  outcome.compared["program"] =
+      to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "): equal";
   outcome.compared["steps"] = steps + " of " + std::to_string(claimed.tokens.size()) +
                               " recomputed: logits commitments and tokens equal";
   return outcome;
@@ -123,7 +134,11 @@ int check(const ReceiptCommand& c, bool execute) {
 
 }  // namespace
 
-int validate(const ReceiptCommand& c) { return check(c, false); }
-int verify(const ReceiptCommand& c) { return check(c, true); }
+int validate(const ReceiptCommand& c) {
+  return check(c, false);
+}
+int verify(const ReceiptCommand& c) {
+  return check(c, true);
+}
 
 }  // namespace invar::cli

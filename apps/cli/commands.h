@@ -8,7 +8,7 @@
 
 namespace invar::cli {
 
-struct ModelOptions {  // where the model and its compiled form are
+struct ModelOptions {      // where the model and its compiled form are
   std::string model_name;  // folder, or org/name in the local Hugging Face cache
   std::string plan;        // an existing plan: nothing is exported or compiled
   std::string task_dir;    // where exports and plans go; "" = one per model under tasks_root

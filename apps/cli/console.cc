@@ -6,8 +6,12 @@
 
 namespace invar::cli {
 
-bool stdout_is_terminal() { return isatty(STDOUT_FILENO) == 1; }
-bool stderr_is_terminal() { return isatty(STDERR_FILENO) == 1; }
+bool stdout_is_terminal() {
+  return isatty(STDOUT_FILENO) == 1;
+}
+bool stderr_is_terminal() {
+  return isatty(STDERR_FILENO) == 1;
+}
 
 int fail(const Error& error) {
   std::fflush(stdout);
@@ -42,7 +46,8 @@ void Phase::progress(int64_t done, int64_t total) {
   const int full = static_cast<int>(done * kWidth / total);
   std::string bar;
   for (int i = 0; i < kWidth; ++i) bar += i < full ? "█" : "░";
-  std::fprintf(stderr, "\r\033[K  %-9s %s %3d%%", name_.c_str(), bar.c_str(), static_cast<int>(done * 100 / total));
+  std::fprintf(stderr, "\r\033[K  %-9s %s %3d%%", name_.c_str(), bar.c_str(),
+               static_cast<int>(done * 100 / total));
 }
 
 void Phase::done(std::string_view detail) {

@@ -9,39 +9,34 @@ namespace invar::cli {
 Result<run::Session> open_session(plan::Plan plan, const std::string& folder, const ExecutionOptions& o,
                                   int64_t capacity) {
   if (o.device != "cpu" && !o.cpu_only)
-    return not_covered("device " + o.device + ": this build computes on cpu only: use --device cpu (the bits are the same)");
+    return not_covered("device " + o.device +
+                       ": this build computes on cpu only: use --device cpu (the bits are the same)");
   run::Options options;
   options.threads = o.threads;
   options.isa = o.isa;
   options.capacity = capacity;
   options.chunk = o.prefill_chunk;
+  options.use_cache = !o.no_kv_cache;
   return run::Session::open(std::move(plan), folder, options);
 }
 
 Result<Generation> generate(run::Session& session, std::span<const int32_t> prompt, int64_t max_new,
-                            const sample::Params& params, std::span<const int32_t> stop_tokens, bool no_cache,
+                            const sample::Params& params, std::span<const int32_t> stop_tokens,
                             const std::function<void(int32_t)>& on_token) {
   Generation g;
-  std::vector<int32_t> sequence(prompt.begin(), prompt.end());
-  std::span<const int32_t> next = sequence;
+  std::span<const int32_t> next = prompt;
   session.reset();
   for (int64_t i = 0; i < max_new; ++i) {
     INVAR_TRY(std::span<const float> logits, session.step(next));
     g.logits.push_back(receipt::commit(logits));
     INVAR_TRY(const int32_t token, sample::pick(logits, params, static_cast<uint64_t>(i)));
     g.tokens.push_back(token);
-    sequence.push_back(token);
     on_token(token);
     if (std::find(stop_tokens.begin(), stop_tokens.end(), token) != stop_tokens.end()) {
       g.finish_reason = "stop";
       return g;
     }
-    if (no_cache) {
-      session.reset();
-      next = sequence;
-    } else {
-      next = std::span(sequence).last(1);
-    }
+    next = std::span(g.tokens).last(1);
   }
   g.finish_reason = "length";
   return g;

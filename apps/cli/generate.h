@@ -25,9 +25,9 @@ struct Generation {
 Result<run::Session> open_session(plan::Plan plan, const std::string& folder, const ExecutionOptions&,
                                   int64_t capacity);
 
-// Generates up to max_new tokens. With no_cache every step starts from an empty memory: the same bits, slower.
-Result<Generation> generate(run::Session&, std::span<const int32_t> prompt, int64_t max_new, const sample::Params&,
-                            std::span<const int32_t> stop_tokens, bool no_cache,
+// Generates up to max_new tokens.
+Result<Generation> generate(run::Session&, std::span<const int32_t> prompt, int64_t max_new,
+                            const sample::Params&, std::span<const int32_t> stop_tokens,
                             const std::function<void(int32_t token)>& on_token);
 
 }  // namespace invar::cli

@@ -11,18 +11,21 @@ namespace {
 using namespace invar::cli;
 
 void add_model(CLI::App& app, ModelOptions& o, bool required) {
-  auto* name = app.add_option("--model-name", o.model_name, "checkpoint folder, or org/name in the Hugging Face cache");
+  auto* name = app.add_option("--model-name", o.model_name,
+                              "checkpoint folder, or org/name in the Hugging Face cache");
   if (required) name->required();
   app.add_option("--plan", o.plan, "use this compiled plan instead of exporting and compiling");
   app.add_option("--task-dir", o.task_dir, "where the export and the plan of this model go");
   app.add_option("--tasks-root", o.tasks_root, "where task folders are made (default: the user's cache)");
-  app.add_flag("--colocate-tensors", o.colocate_tensors, "copy weights into the task folder instead of linking them");
+  app.add_flag("--colocate-tensors", o.colocate_tensors,
+               "copy weights into the task folder instead of linking them");
 }
 
 void add_execution(CLI::App& app, ExecutionOptions& o) {
   app.add_option("--device", o.device, "cpu")->capture_default_str();
   app.add_flag("--cpu-only", o.cpu_only, "never use a GPU");
-  app.add_option("--threads", o.threads, "worker threads (default: one per core)")->check(CLI::Range(0, 4096));
+  app.add_option("--threads", o.threads, "worker threads (default: one per core)")
+      ->check(CLI::Range(0, 4096));
   app.add_option("--isa", o.isa, "force one instruction set: reference, scalar, avx2, avx512, neon");
   app.add_option("--prefill-chunk", o.prefill_chunk, "prompt tokens per step (default: 256)")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 20));
@@ -42,8 +45,10 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  CLI::App app{"Invar: AI inference that does not change with the machine.\n"
-               "Exit codes: 0 done or verified, 1 verification failed, 2 bad input, 3 not covered, 70 internal error."};
+  CLI::App app{
+      "Invar: AI inference that does not change with the machine.\n"
+      "Exit codes: 0 done or verified, 1 verification failed, 2 bad input, 3 not covered, 70 internal "
+      "error."};
   app.name("invar");
   app.require_subcommand(1);
   app.set_version_flag("--version", "invar " INVAR_VERSION);
@@ -58,9 +63,11 @@ int main(int argc, char** argv) try {
   text->excludes(file);
   add_sampling(*run_cmd, run_options.sampling);
   add_execution(*run_cmd, run_options.execution);
-  run_cmd->add_flag("--no-kv-cache", run_options.execution.no_kv_cache, "recompute the whole sequence at every token");
+  run_cmd->add_flag("--no-kv-cache", run_options.execution.no_kv_cache,
+                    "recompute the whole sequence at every token");
   run_cmd->add_option("--operation-set", run_options.operation_set, "reproducible")->capture_default_str();
-  run_cmd->add_option("--receipt-path", run_options.receipt_path, "where the receipt goes")->capture_default_str();
+  run_cmd->add_option("--receipt-path", run_options.receipt_path, "where the receipt goes")
+      ->capture_default_str();
   run_cmd->add_flag("--json", run_options.json, "one JSON object per prompt on standard output");
   run_cmd->callback([&] {
     if (!*text && !*file) throw CLI::RequiredError("--prompt-text or --prompt-file");
@@ -68,23 +75,29 @@ int main(int argc, char** argv) try {
   });
 
   ExportCommand export_options;
-  auto* export_cmd = app.add_subcommand("export", "checkpoint folder -> model.onnx with weights by reference");
-  export_cmd->add_option("--model-name", export_options.model_name, "checkpoint folder, or org/name")->required();
+  auto* export_cmd =
+      app.add_subcommand("export", "checkpoint folder -> model.onnx with weights by reference");
+  export_cmd->add_option("--model-name", export_options.model_name, "checkpoint folder, or org/name")
+      ->required();
   export_cmd->add_option("-o,--output", export_options.output, "folder for model.onnx")->required();
-  export_cmd->add_flag("--colocate-tensors", export_options.colocate_tensors, "copy the weights instead of linking them");
+  export_cmd->add_flag("--colocate-tensors", export_options.colocate_tensors,
+                       "copy the weights instead of linking them");
   export_cmd->callback([&] { result = export_model(export_options); });
 
   CompileCommand compile_options;
   auto* compile_cmd = app.add_subcommand("compile", "ONNX model -> plan");
   compile_cmd->add_option("model", compile_options.model, "a .onnx file")->required();
-  compile_cmd->add_option("-o,--output", compile_options.output, "the plan (default: plan.invar beside the model)");
-  compile_cmd->add_option("--emit", compile_options.emit, "print the IR of a stage instead: onnx, repro, plan")
+  compile_cmd->add_option("-o,--output", compile_options.output,
+                          "the plan (default: plan.invar beside the model)");
+  compile_cmd
+      ->add_option("--emit", compile_options.emit, "print the IR of a stage instead: onnx, repro, plan")
       ->check(CLI::IsMember({"onnx", "repro", "plan"}));
   compile_cmd->callback([&] { result = compile(compile_options); });
 
   TokensCommand encode_options;
   auto* encode_cmd = app.add_subcommand("encode", "text -> token ids");
-  encode_cmd->add_option("--model-name", encode_options.model_name, "checkpoint folder, or org/name")->required();
+  encode_cmd->add_option("--model-name", encode_options.model_name, "checkpoint folder, or org/name")
+      ->required();
   encode_cmd->add_option("--prompt-text", encode_options.text, "the text")->required();
   encode_cmd->callback([&] { result = encode(encode_options); });
 
@@ -93,18 +106,22 @@ int main(int argc, char** argv) try {
   infer_cmd->add_option("plan", infer_options.plan, "a compiled plan")->required();
   infer_cmd->add_option("--tokens", infer_options.tokens, "ids, comma separated")->delimiter(',');
   infer_cmd->add_option("--tokens-file", infer_options.tokens_file, "a JSON list of ids");
-  infer_cmd->add_option("--stop-tokens", infer_options.stop_tokens, "ids that end the answer")->delimiter(',');
+  infer_cmd->add_option("--stop-tokens", infer_options.stop_tokens, "ids that end the answer")
+      ->delimiter(',');
   add_sampling(*infer_cmd, infer_options.sampling);
   add_execution(*infer_cmd, infer_options.execution);
-  infer_cmd->add_flag("--no-kv-cache", infer_options.execution.no_kv_cache, "recompute the whole sequence at every token");
+  infer_cmd->add_flag("--no-kv-cache", infer_options.execution.no_kv_cache,
+                      "recompute the whole sequence at every token");
   infer_cmd->add_option("-o,--output", infer_options.output, "JSON result (default: standard output)");
-  infer_cmd->add_option("--logits-output", infer_options.logits_output,
-                        "generate nothing; write the logits of every given token (little-endian f32 [tokens, vocab])");
+  infer_cmd->add_option(
+      "--logits-output", infer_options.logits_output,
+      "generate nothing; write the logits of every given token (little-endian f32 [tokens, vocab])");
   infer_cmd->callback([&] { result = infer(infer_options); });
 
   TokensCommand decode_options;
   auto* decode_cmd = app.add_subcommand("decode", "token ids -> text");
-  decode_cmd->add_option("--model-name", decode_options.model_name, "checkpoint folder, or org/name")->required();
+  decode_cmd->add_option("--model-name", decode_options.model_name, "checkpoint folder, or org/name")
+      ->required();
   decode_cmd->add_option("--tokens", decode_options.tokens, "ids, comma separated")->delimiter(',');
   decode_cmd->add_option("file", decode_options.file, "the JSON that infer wrote, or a JSON list of ids");
   decode_cmd->callback([&] { result = decode(decode_options); });
@@ -129,7 +146,8 @@ int main(int argc, char** argv) try {
   }
   return result;
 } catch (const std::bad_alloc&) {
-  return fail({invar::Code::bad_input, "out of memory: use a smaller model, a shorter context, or a larger machine"});
+  return fail(
+      {invar::Code::bad_input, "out of memory: use a smaller model, a shorter context, or a larger machine"});
 } catch (const std::exception& e) {
   return fail({invar::Code::internal, std::string("internal error: ") + e.what() + ": please report it"});
 }

@@ -66,8 +66,8 @@ Result<Place> resolve(const std::string& model_name) {
       const std::string folder = repo + "/snapshots/" + revision;
       if (fs::is_directory(folder, ec)) return Place{model_name, revision, folder};
     }
-    return bad_input("model " + model_name + ": no such folder, and not in the Hugging Face cache " + hub_cache() +
-                     ": download it there first, or give a checkpoint folder");
+    return bad_input("model " + model_name + ": no such folder, and not in the Hugging Face cache " +
+                     hub_cache() + ": download it there first, or give a checkpoint folder");
   }
   return bad_input("model " + model_name + ": no such folder: give a checkpoint folder with config.json");
 }
@@ -82,8 +82,16 @@ Result<Model> open_model(const std::string& model_name) {
   INVAR_TRY(json tokenizer_config, optional_object(dir + "tokenizer_config.json"));
   INVAR_TRY(json generation, optional_object(dir + "generation_config.json"));
 
-  Model m{place.name, place.revision, place.folder, sha256(config_text), sha256(tokenizer_text), {},
-          std::move(tokenizer), 0, {}, {}};
+  Model m{place.name,
+          place.revision,
+          place.folder,
+          sha256(config_text),
+          sha256(tokenizer_text),
+          {},
+          std::move(tokenizer),
+          0,
+          {},
+          {}};
   std::string chat_template;
   if (auto it = tokenizer_config.find("chat_template"); it != tokenizer_config.end())
     chat_template = it->is_string() ? it->get<std::string>() : it->dump();
@@ -94,8 +102,9 @@ Result<Model> open_model(const std::string& model_name) {
     return bad_input(dir + "config.json: max_position_embeddings is not a positive integer");
   m.context = context.get<int64_t>();
   const bool own = generation.contains("eos_token_id");
-  INVAR_TRY(m.stop_tokens, token_list((own ? generation : config).value("eos_token_id", json()),
-                                      dir + (own ? "generation_config.json" : "config.json") + ": eos_token_id"));
+  INVAR_TRY(m.stop_tokens,
+            token_list((own ? generation : config).value("eos_token_id", json()),
+                       dir + (own ? "generation_config.json" : "config.json") + ": eos_token_id"));
 
   const std::string where = dir + "generation_config.json: ";
   auto number = [&](const char* key, auto fallback) -> Result<decltype(fallback)> {

@@ -61,7 +61,8 @@ std::string identity(const std::string& folder, bool colocate) {
 }  // namespace
 
 #ifdef INVAR_COMPILER
-Result<plan::Plan> compile_to(const onnx::Graph& graph, const std::string& model_folder, const std::string& path) {
+Result<plan::Plan> compile_to(const onnx::Graph& graph, const std::string& model_folder,
+                              const std::string& path) {
   const fs::path p(path);
   ir::Options options{model_folder};
   options.constants_file = p.filename().string() + ".constants";
@@ -82,7 +83,8 @@ Result<Prepared> prepare(const Place& place, const ModelOptions& options, bool q
 #ifndef INVAR_COMPILER
   (void)place;
   (void)quiet;
-  return not_covered("this build has no compiler: make the plan elsewhere with `invar compile` and pass it with --plan");
+  return not_covered(
+      "this build has no compiler: make the plan elsewhere with `invar compile` and pass it with --plan");
 #else
   const std::string id = identity(place.folder, options.colocate_tensors);
   std::string task = options.task_dir;

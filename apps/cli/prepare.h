@@ -25,6 +25,7 @@ Result<Prepared> prepare(const Place& place, const ModelOptions& options, bool q
 
 // Compiles and writes PATH and, where the model file itself holds constants, PATH.constants. The plan's weight files
 // are named relative to model_folder, so PATH belongs there.
-Result<plan::Plan> compile_to(const onnx::Graph& graph, const std::string& model_folder, const std::string& path);
+Result<plan::Plan> compile_to(const onnx::Graph& graph, const std::string& model_folder,
+                              const std::string& path);
 
 }  // namespace invar::cli

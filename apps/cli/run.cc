@@ -40,7 +40,8 @@ Result<std::vector<Job>> read_prompt_file(const std::string& path, const std::st
     const std::string where = path + ":" + std::to_string(line) + ": ";
     json j = json::parse(row, nullptr, false);
     if (j.is_object() && j.contains("messages"))
-      return not_covered(where + "chat messages need a chat template, which this version does not apply: give \"prompt\"");
+      return not_covered(
+          where + "chat messages need a chat template, which this version does not apply: give \"prompt\"");
     if (j.is_object()) j = j.value("prompt", json());
     if (!j.is_string()) return bad_input(where + "neither a JSON string nor an object with \"prompt\"");
     jobs.push_back({j.get<std::string>(), "", {}});
@@ -50,10 +51,10 @@ Result<std::vector<Job>> read_prompt_file(const std::string& path, const std::st
   const fs::path base(receipt_path);
   for (size_t i = 0; i < jobs.size(); ++i)
     jobs[i].receipt_path =
-        jobs.size() == 1
-            ? receipt_path
-            : (base.parent_path() / (base.stem().string() + "." + std::to_string(i + 1) + base.extension().string()))
-                  .string();
+        jobs.size() == 1 ? receipt_path
+                         : (base.parent_path() /
+                            (base.stem().string() + "." + std::to_string(i + 1) + base.extension().string()))
+                               .string();
   return jobs;
 }
 
@@ -63,7 +64,9 @@ Status check_writable(const std::string& path) {
   if (fs::is_directory(path, ec)) return bad_input("receipt " + path + ": is a folder: give a file name");
   const std::string probe = path + ".probe-" + std::to_string(getpid());
   FILE* f = std::fopen(probe.c_str(), "wb");
-  if (!f) return bad_input("receipt " + path + ": cannot be written here (" + std::strerror(errno) + "): choose another --receipt-path");
+  if (!f)
+    return bad_input("receipt " + path + ": cannot be written here (" + std::strerror(errno) +
+                     "): choose another --receipt-path");
   std::fclose(f);
   fs::remove(probe, ec);
   return {};
@@ -74,7 +77,8 @@ Status save_receipt(const std::string& path, const std::string& content) {
   const Status first = write_file(path, content);
   if (first) return first;
   std::error_code ec;
-  const std::string rescue = (fs::temp_directory_path(ec) / ("invar-receipt-" + std::to_string(getpid()) + ".json")).string();
+  const std::string rescue =
+      (fs::temp_directory_path(ec) / ("invar-receipt-" + std::to_string(getpid()) + ".json")).string();
   if (write_file(rescue, content))
     return Error{first.error().code, first.error().message + "; the receipt was saved as " + rescue};
   std::fprintf(stderr, "%s\n", content.c_str());
@@ -96,7 +100,7 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
   const auto start = Clock::now();
   Clock::time_point first;
   INVAR_TRY(Generation g, generate(session, job.tokens, o.sampling.max_new_tokens, params, model.stop_tokens,
-                                   o.execution.no_kv_cache, [&](int32_t token) {
+                                   [&](int32_t token) {
                                      if (first == Clock::time_point()) first = Clock::now();
                                      const std::string piece = stream.push(token);
                                      if (!o.json && written) written = write_stdout(piece);
@@ -121,16 +125,24 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
   const double decode_s = std::chrono::duration<double>(end - first).count();
   const double rate = g.tokens.size() > 1 && decode_s > 0 ? (g.tokens.size() - 1) / decode_s : 0;
   if (o.json) {
-    json j = {{"text", r.text}, {"tokens", r.tokens}, {"prompt_tokens", r.prompt_tokens},
-              {"finish_reason", r.finish_reason}, {"receipt", job.receipt_path}, {"receipt_hash", hash},
+    json j = {{"text", r.text},
+              {"tokens", r.tokens},
+              {"prompt_tokens", r.prompt_tokens},
+              {"finish_reason", r.finish_reason},
+              {"receipt", job.receipt_path},
+              {"receipt_hash", hash},
               {"prefill_seconds", std::chrono::duration<double>(first - start).count()},
-              {"decode_tokens_per_second", rate}, {"isa", session.isa()}, {"threads", session.threads()},
-              {"kernels", session.kernels()}, {"peak_bytes", session.peak_bytes()}};
+              {"decode_tokens_per_second", rate},
+              {"isa", session.isa()},
+              {"threads", session.threads()},
+              {"kernels", session.kernels()},
+              {"peak_bytes", session.peak_bytes()}};
     written = write_stdout(j.dump() + "\n");
   } else {
     if (terminal) std::fputs("\n", stderr);
-    std::fprintf(stderr, "  %-9s %zu tokens, %.0f tokens/s (%s, %d thread%s)\n", "infer", g.tokens.size(), rate,
-                 std::string(session.isa()).c_str(), session.threads(), session.threads() == 1 ? "" : "s");
+    std::fprintf(stderr, "  %-9s %zu tokens, %.0f tokens/s (%s, %d thread%s)\n", "infer", g.tokens.size(),
+                 rate, std::string(session.isa()).c_str(), session.threads(),
+                 session.threads() == 1 ? "" : "s");
     std::fprintf(stderr, "  %-9s %s\n  %-9s %s\n", "receipt", job.receipt_path.c_str(), "hash", hash.c_str());
   }
   return written;
@@ -138,7 +150,8 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
 
 Status do_run(const RunOptions& o) {
   if (o.operation_set != "reproducible")
-    return not_covered("operation set " + o.operation_set + ": this build has only reproducible kernels: use --operation-set reproducible");
+    return not_covered("operation set " + o.operation_set +
+                       ": this build has only reproducible kernels: use --operation-set reproducible");
   std::vector<Job> jobs;
   if (!o.prompt_file.empty()) {
     INVAR_TRY(jobs, read_prompt_file(o.prompt_file, o.receipt_path));
@@ -157,12 +170,14 @@ Status do_run(const RunOptions& o) {
     const int64_t n = static_cast<int64_t>(jobs[i].tokens.size()), room = model.context - n;
     if (n == 0) return bad_input(which + ": no tokens in it: give some text");
     if (room < 1)
-      return bad_input(which + ": " + std::to_string(n) + " tokens, but the context of " + model.name + " is " +
-                       std::to_string(model.context) + ": shorten it to at most " + std::to_string(model.context - 1));
+      return bad_input(which + ": " + std::to_string(n) + " tokens, but the context of " + model.name +
+                       " is " + std::to_string(model.context) + ": shorten it to at most " +
+                       std::to_string(model.context - 1));
     if (o.sampling.max_new_tokens > room)
-      return bad_input(which + ": " + std::to_string(n) + " tokens and " + std::to_string(o.sampling.max_new_tokens) +
-                       " new ones exceed the context of " + std::to_string(model.context) +
-                       ": use --max-new-tokens " + std::to_string(room) + " or less");
+      return bad_input(which + ": " + std::to_string(n) + " tokens and " +
+                       std::to_string(o.sampling.max_new_tokens) + " new ones exceed the context of " +
+                       std::to_string(model.context) + ": use --max-new-tokens " + std::to_string(room) +
+                       " or less");
     longest = std::max(longest, n);
     INVAR_CHECK_OK(check_writable(jobs[i].receipt_path));
   }
@@ -172,7 +187,8 @@ Status do_run(const RunOptions& o) {
   INVAR_TRY(run::Session session, open_session(std::move(prepared.plan), prepared.folder, o.execution,
                                                longest + o.sampling.max_new_tokens));
   loading.done(model.name + ", weights " + to_hex(described.weights).substr(0, 16));
-  for (const Job& job : jobs) INVAR_CHECK_OK(run_job(job, o, model, params, described, session, jobs.size() > 1));
+  for (const Job& job : jobs)
+    INVAR_CHECK_OK(run_job(job, o, model, params, described, session, jobs.size() > 1));
   return {};
 }
 

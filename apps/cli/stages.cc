@@ -41,7 +41,8 @@ Result<std::vector<int32_t>> tokens_from(const std::vector<int32_t>& given, cons
   INVAR_TRY(std::string text, read_file(file));
   json j = json::parse(text, nullptr, false);
   if (j.is_object()) j = j.value("tokens", json());
-  if (!j.is_array()) return bad_input(file + ": neither a JSON list of token ids nor an object with \"tokens\"");
+  if (!j.is_array())
+    return bad_input(file + ": neither a JSON list of token ids nor an object with \"tokens\"");
   std::vector<int32_t> ids;
   for (const json& t : j) {
     if (!t.is_number_integer() || t.get<int64_t>() < 0 || t.get<int64_t>() > INT32_MAX)
@@ -62,21 +63,28 @@ Status do_compile(const CompileCommand& c) {
   INVAR_TRY(onnx::Graph graph, onnx::read(c.model));
   const ir::Options options{folder_of(c.model)};
   if (!c.emit.empty()) {
-    const ir::Emit stage = c.emit == "onnx" ? ir::Emit::onnx : c.emit == "repro" ? ir::Emit::repro : ir::Emit::plan;
+    const ir::Emit stage = c.emit == "onnx"    ? ir::Emit::onnx
+                           : c.emit == "repro" ? ir::Emit::repro
+                                               : ir::Emit::plan;
     INVAR_TRY(std::string text, ir::emit(graph, options, stage));
     return deliver(c.output, text);
   }
   const std::string output = c.output.empty() ? options.folder + "/plan.invar" : c.output;
   std::error_code ec;
   if (!std::filesystem::equivalent(folder_of(output), options.folder, ec))
-    return bad_input(output + ": a plan lies beside its model, whose folder holds the weights: write it into " +
+    return bad_input(output +
+                     ": a plan lies beside its model, whose folder holds the weights: write it into " +
                      options.folder);
   INVAR_TRY(plan::Plan plan, compile_to(graph, options.folder, output));
   return deliver("", output + "\nprogram " + to_hex(plan::digest(plan)) + "\n");
 }
 #else
-Status do_export(const ExportCommand&) { return not_covered("this build has no exporter: use a full build"); }
-Status do_compile(const CompileCommand&) { return not_covered("this build has no compiler: use a full build"); }
+Status do_export(const ExportCommand&) {
+  return not_covered("this build has no exporter: use a full build");
+}
+Status do_compile(const CompileCommand&) {
+  return not_covered("this build has no compiler: use a full build");
+}
 #endif
 
 Status do_infer(const InferCommand& c) {
@@ -96,7 +104,8 @@ Status do_infer(const InferCommand& c) {
     return write_file(c.logits_output, bytes);
   }
   sample::Params params;
-  params.do_sample = !c.sampling.no_do_sample && (c.sampling.temperature || c.sampling.top_k || c.sampling.top_p);
+  params.do_sample =
+      !c.sampling.no_do_sample && (c.sampling.temperature || c.sampling.top_k || c.sampling.top_p);
   if (params.do_sample) {
     params.temperature = c.sampling.temperature.value_or(1.0f);
     params.top_k = c.sampling.top_k.value_or(0);
@@ -104,8 +113,8 @@ Status do_infer(const InferCommand& c) {
     params.seed = c.sampling.seed;
   }
   INVAR_CHECK_OK(sample::check(params));
-  INVAR_TRY(Generation g, generate(session, tokens, c.sampling.max_new_tokens, params, c.stop_tokens,
-                                   c.execution.no_kv_cache, [](int32_t) {}));
+  INVAR_TRY(Generation g,
+            generate(session, tokens, c.sampling.max_new_tokens, params, c.stop_tokens, [](int32_t) {}));
   json out = {{"prompt_tokens", tokens}, {"tokens", g.tokens}, {"finish_reason", g.finish_reason}};
   for (const Digest& d : g.logits) out["logits"].push_back(to_hex(d));
   return deliver(c.output, out.dump() + "\n");
@@ -127,14 +136,26 @@ Status do_decode(const TokensCommand& c) {
   return deliver("", model.tokenizer.decode(tokens) + "\n");
 }
 
-int code(const Status& s) { return s ? 0 : fail(s.error()); }
+int code(const Status& s) {
+  return s ? 0 : fail(s.error());
+}
 
 }  // namespace
 
-int export_model(const ExportCommand& c) { return code(do_export(c)); }
-int compile(const CompileCommand& c) { return code(do_compile(c)); }
-int infer(const InferCommand& c) { return code(do_infer(c)); }
-int encode(const TokensCommand& c) { return code(do_encode(c)); }
-int decode(const TokensCommand& c) { return code(do_decode(c)); }
+int export_model(const ExportCommand& c) {
+  return code(do_export(c));
+}
+int compile(const CompileCommand& c) {
+  return code(do_compile(c));
+}
+int infer(const InferCommand& c) {
+  return code(do_infer(c));
+}
+int encode(const TokensCommand& c) {
+  return code(do_encode(c));
+}
+int decode(const TokensCommand& c) {
+  return code(do_decode(c));
+}
 
 }  // namespace invar::cli

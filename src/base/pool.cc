@@ -12,9 +12,10 @@
 namespace invar {
 namespace {
 
-// One decoding step is a few hundred short phases, and a thread that went to sleep costs some 50 us to wake. So waiting
-// begins with spinning (tens of us, as long as the pause between two phases or steps), then gives the core away between
-// looks, then sleeps. With more threads than cores spinning would hold the core that the awaited thread needs.
+// One decoding step is a few hundred short phases, and a thread that went to sleep costs some 50 us to wake.
+// So waiting begins with spinning (tens of us, as long as the pause between two phases or steps), then gives
+// the core away between looks, then sleeps. With more threads than cores spinning would hold the core that
+// the awaited thread needs.
 constexpr int kSpins = 1000;
 constexpr int kYields = 50;
 
@@ -41,9 +42,10 @@ uint32_t wait_change(const std::atomic<uint32_t>& a, uint32_t old, int spins) {
   return now;
 }
 
-// A worker's letter box, on its own cache line so that posting one worker does not disturb another. A posted job is
-// computed by whoever raises `claimed` to its number: the worker, or the calling thread when it is done before the
-// worker is awake. All earlier jobs are claimed by then, because run() returns only when its ranges are done.
+// A worker's letter box, on its own cache line so that posting one worker does not disturb another. A posted
+// job is computed by whoever raises `claimed` to its number: the worker, or the calling thread when it is
+// done before the worker is awake. All earlier jobs are claimed by then, because run() returns only when its
+// ranges are done.
 struct alignas(64) Box {
   std::atomic<uint32_t> posted{0};
   std::atomic<uint32_t> claimed{0};
@@ -101,7 +103,7 @@ struct Pool::Impl {
   }
 };
 
-Pool::Pool(int threads, Around around) : impl_(std::make_unique<Impl>(std::max(1, threads))) {
+Pool::Pool(int threads, const Around& around) : impl_(std::make_unique<Impl>(std::max(1, threads))) {
   Impl* p = impl_.get();
   for (int w = 1; w < threads; ++w) {
     p->threads.emplace_back([p, w, around] {
@@ -120,7 +122,9 @@ Pool::~Pool() {
   for (auto& t : impl_->threads) t.join();
 }
 
-int Pool::threads() const { return static_cast<int>(impl_->boxes.size()); }
+int Pool::threads() const {
+  return static_cast<int>(impl_->boxes.size());
+}
 
 void Pool::run(int64_t units, const std::function<void(int, int64_t, int64_t)>& f, int at_most) {
   if (units <= 0) return;
@@ -136,7 +140,8 @@ void Pool::run(int64_t units, const std::function<void(int, int64_t, int64_t)>& 
       p.compute(w, 0);
       p.busy.fetch_sub(1, std::memory_order_relaxed);
     }
-  for (uint32_t left; (left = p.busy.load(std::memory_order_acquire)) != 0;) wait_change(p.busy, left, p.spins);
+  for (uint32_t left; (left = p.busy.load(std::memory_order_acquire)) != 0;)
+    wait_change(p.busy, left, p.spins);
 }
 
 }  // namespace invar

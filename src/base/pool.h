@@ -9,20 +9,21 @@ namespace invar {
 
 class Pool {
  public:
-  // `around` is called once in every thread the pool starts and must call its argument, the thread's whole work: the
-  // place for what holds per thread, like num's ArithmeticEnv (base knows no arithmetic). The calling thread is
-  // worker 0 and sees to its own.
+  // `around` is called once in every thread the pool starts and must call its argument, the thread's whole
+  // work: the place for what holds per thread, like num's ArithmeticEnv (base knows no arithmetic). The
+  // calling thread is worker 0 and sees to its own.
   using Around = std::function<void(const std::function<void()>& work)>;
-  explicit Pool(int threads, Around around = {});  // >= 1
+  explicit Pool(int threads, const Around& around = {});  // >= 1
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   int threads() const;
-  // Splits [0, units) into n = min(units, threads, at_most) contiguous near-equal ranges, calls f(worker, begin, end)
-  // for each, and returns when all are done. Range w belongs to worker w; where that thread is not awake yet, the
-  // calling thread computes it too, as worker 0: a machine busy with other things slows a job down but never stalls
-  // it. No two threads have the same worker number. f must not throw or call run.
-  void run(int64_t units, const std::function<void(int worker, int64_t begin, int64_t end)>& f, int at_most = 1 << 30);
+  // Splits [0, units) into n = min(units, threads, at_most) contiguous near-equal ranges, calls f(worker,
+  // begin, end) for each, and returns when all are done. Range w belongs to worker w; where that thread is
+  // not awake yet, the calling thread computes it too, as worker 0: a machine busy with other things slows a
+  // job down but never stalls it. No two threads have the same worker number. f must not throw or call run.
+  void run(int64_t units, const std::function<void(int worker, int64_t begin, int64_t end)>& f,
+           int at_most = 1 << 30);
 
  private:
   struct Impl;

@@ -20,7 +20,12 @@ struct Range {
 
 std::vector<Range> ranges(Pool& pool, int64_t units, int at_most = 1 << 30) {
   std::vector<std::vector<Range>> got(pool.threads());
-  pool.run(units, [&](int w, int64_t b, int64_t e) { got[w].push_back({b, e}); }, at_most);
+  pool.run(
+      units,
+      [&](int w, int64_t b, int64_t e) {
+        got[w].push_back({b, e});
+      },
+      at_most);
   std::vector<Range> all;
   for (int w = 0; w < pool.threads(); ++w) {
     EXPECT_LE(w == 0 ? 0 : got[w].size(), 1u);  // none where the calling thread took it
@@ -63,14 +68,18 @@ TEST(Pool, EveryThreadKeepsItsWorkerNumberAndTakesPart) {
 }
 
 TEST(Pool, WorkAfterRunSeesTheWritesOfAllWorkers) {
-  // More threads than cores, many short phases with changing widths: each reads what others wrote in the one before.
+  // More threads than cores, many short phases with changing widths: each reads what others wrote in the one
+  // before.
   for (int threads : {1, 2, 3, 8}) {
     Pool pool(threads);
     std::vector<int64_t> a(64, 0), b(64, 0);
     for (int round = 0; round < 2000; ++round) {
-      pool.run(64, [&](int, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) b[i] = a[63 - i] + 1;
-      }, 1 + round % threads);
+      pool.run(
+          64,
+          [&](int, int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) b[i] = a[63 - i] + 1;
+          },
+          1 + round % threads);
       std::swap(a, b);
     }
     EXPECT_EQ(std::accumulate(a.begin(), a.end(), int64_t{0}), 64 * 2000) << threads;
@@ -107,7 +116,9 @@ TEST(Pool, AroundWrapsTheWholeLifeOfEachStartedThread) {
   EXPECT_EQ(left, 3);
 }
 
-TEST(Pool, AvailableCoresIsPositive) { EXPECT_GE(available_cores(), 1); }
+TEST(Pool, AvailableCoresIsPositive) {
+  EXPECT_GE(available_cores(), 1);
+}
 
 }  // namespace
 }  // namespace invar

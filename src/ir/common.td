@@ -8,8 +8,8 @@ include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-// A constant by reference: [offset, offset + length) of `file`. Bytes that lie in the model file itself have no file
-// and stand here in hexadecimal.
+// A constant by reference: [offset, offset + length) of `file`. Bytes that lie in the model file itself have no
+// file and stand here in hexadecimal.
 class Weight_Op<Dialect dialect, dag more>
     : Op<dialect, "weight", [Pure, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let cppNamespace = "::invar::ir";

@@ -10,6 +10,13 @@ namespace invar::ir {
 namespace {
 using namespace mlir;
 
+// Names come from the model; a line break in one must not forge a line.
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return text;
+}
+
 // One line per refusal below a first line; the worst code leads: what is wrong before what is not covered.
 Error joined(const std::string& graph, const std::vector<Error>& list) {
   Code code = Code::not_covered;
@@ -17,17 +24,19 @@ Error joined(const std::string& graph, const std::vector<Error>& list) {
     if (e.code == Code::bad_input && code == Code::not_covered) code = e.code;
     if (e.code == Code::internal) code = e.code;
   }
-  if (list.size() == 1) return {code, graph + ": " + list[0].message};
-  std::string text = graph + ": " + std::to_string(list.size()) +
-                     (code == Code::not_covered ? " nodes are outside the guarantee:" : " nodes cannot be compiled:");
-  for (const Error& e : list) text += "\n  " + e.message;
+  if (list.size() == 1) return {code, graph + ": " + one_line(list[0].message)};
+  std::string text =
+      graph + ": " + std::to_string(list.size()) +
+      (code == Code::not_covered ? " nodes are outside the guarantee:" : " nodes cannot be compiled:");
+  for (const Error& e : list) text += "\n  " + one_line(e.message);
   return {code, text};
 }
 
 class Compiler {
  public:
   Compiler(const onnx::Graph& graph, const Options& options)
-      : context_(MLIRContext::Threading::DISABLED), name_(graph.name.empty() ? "model" : graph.name) {
+      : context_(MLIRContext::Threading::DISABLED),
+        name_(graph.name.empty() ? "model" : one_line(graph.name)) {
     storage_.folder = options.folder;
     storage_.constants_file = options.constants_file;
     storage_.threads = options.threads;
@@ -73,6 +82,9 @@ Result<Program> compile(const onnx::Graph& graph, const Options& options) {
   Compiler compiler(graph, options);
   INVAR_CHECK_OK(compiler.run(Emit::plan));
   INVAR_TRY(plan::Plan plan, plan_from(compiler.module()));
+  // The reader's own checks are the last word on what a plan may be.
+  if (auto read = plan::parse(plan::print(plan), graph.name); !read)
+    return not_covered("the program does not fit into a plan: " + read.error().message);
   return Program{std::move(plan), std::move(compiler.constants())};
 }
 

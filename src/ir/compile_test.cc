@@ -28,7 +28,8 @@ onnx::TensorRef constant(std::string name, int32_t type, std::vector<int64_t> sh
   return t;
 }
 
-onnx::TensorRef stored(std::string name, int32_t type, std::vector<int64_t> shape, uint64_t offset, uint64_t length) {
+onnx::TensorRef stored(std::string name, int32_t type, std::vector<int64_t> shape, uint64_t offset,
+                       uint64_t length) {
   onnx::TensorRef t;
   t.name = std::move(name);
   t.data_type = type;
@@ -60,7 +61,9 @@ class Compile : public ::testing::Test {
     std::ofstream(folder_ + "/weights", std::ios::binary) << bytes;
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
-  Result<Program> run(const onnx::Graph& g, int threads = 1) { return compile(g, {folder_, threads, "c.bin"}); }
+  Result<Program> run(const onnx::Graph& g, int threads = 1) {
+    return compile(g, {folder_, threads, "c.bin"});
+  }
   Error refusal(const onnx::Graph& g) {
     Result<Program> r = run(g);
     EXPECT_FALSE(r);
@@ -70,9 +73,11 @@ class Compile : public ::testing::Test {
 };
 
 onnx::Graph embedding() {
-  onnx::Graph g = graph({node("Cast", {"table"}, "wide", {{"to", int64_t{kF32}}}), node("Gather", {"wide", "ids"}, "rows"),
-                         node("Mul", {"rows", "two"}, "scaled"), node("Add", {"scaled", "x"}, "y")});
-  g.initializers = {stored("table", kBf16, {8, 4}, 10, 64), constant("two", kF32, {1}, std::string("\0\0\0\x40", 4))};
+  onnx::Graph g = graph({node("Cast", {"table"}, "wide", {{"to", int64_t{kF32}}}),
+                         node("Gather", {"wide", "ids"}, "rows"), node("Mul", {"rows", "two"}, "scaled"),
+                         node("Add", {"scaled", "x"}, "y")});
+  g.initializers = {stored("table", kBf16, {8, 4}, 10, 64),
+                    constant("two", kF32, {1}, std::string("\0\0\0\x40", 4))};
   return g;
 }
 
@@ -84,7 +89,8 @@ TEST_F(Compile, MakesAPlan) {
   EXPECT_EQ(p.symbols, (std::vector<std::string>{"batch", "seq"}));
   ASSERT_EQ(p.nodes.size(), 3u);
   EXPECT_EQ(p.nodes[0].op, "gather");
-  EXPECT_EQ(p.nodes[0].in, (std::vector<plan::Operand>{{plan::Operand::weight, 0}, {plan::Operand::value, 1}}));
+  EXPECT_EQ(p.nodes[0].in,
+            (std::vector<plan::Operand>{{plan::Operand::weight, 0}, {plan::Operand::value, 1}}));
   EXPECT_EQ(std::get<std::string>(p.nodes[1].attrs.at("numerics")), "ieee");
   ASSERT_EQ(p.weights.size(), 2u);
   EXPECT_EQ(p.weights[0].name, "table");
@@ -171,6 +177,14 @@ TEST_F(Compile, RefusesWithTheWholeList) {
             "  Softplus (domain ai.onnx opset 23, node \"y\"): no reproducible kernel");
 }
 
+TEST_F(Compile, NamesCannotForgeLines) {
+  onnx::Graph g = graph({node("Softplus\n  Fine (x): ok", {"x"}, "a\r\n"), node("Erf", {"x"}, "y\0"),
+                         node("Add", {"a\r\n", "y\0"}, "z")});
+  g.name = "two\nlines";
+  Error e = refusal(g);
+  EXPECT_EQ(std::count(e.message.begin(), e.message.end(), '\n'), 2) << e.message;
+}
+
 TEST_F(Compile, AGraphInAnAttributeIsNamed) {
   onnx::Graph g = graph({node("Sin", {"x"}, "y")});
   g.nodes[0].other_attributes = {{"body", "graph"}};
@@ -244,17 +258,41 @@ TEST_F(Compile, TimeIsLinearInTheNodes) {
 // Anything that a graph can hold imports, and compiling it ends in a plan or in an error.
 TEST_F(Compile, ImportIsTotal) {
   std::mt19937 random(7);
-  const char* ops[] = {"Add", "MatMul", "Gather", "Cast", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Softmax",
-                       "ArgMax", "Attention", "RotaryEmbedding", "RMSNormalization", "Gemm", "Swish", "Identity", "Loop"};
-  const char* names[] = {"axis", "to", "perm", "alpha", "num_heads", "q_num_heads", "kv_num_heads", "is_causal", "scale"};
+  int compiled = 0;
+  const char* ops[] = {"Add",
+                       "Mul",
+                       "Sin",
+                       "Cos",
+                       "Sigmoid",
+                       "Add",
+                       "Mul",
+                       "MatMul",
+                       "Gather",
+                       "Cast",
+                       "Reshape",
+                       "Unsqueeze",
+                       "Squeeze",
+                       "Transpose",
+                       "Softmax",
+                       "ArgMax",
+                       "Attention",
+                       "RotaryEmbedding",
+                       "RMSNormalization",
+                       "Gemm",
+                       "Swish",
+                       "Identity",
+                       "Loop"};
+  const char* names[] = {"axis",        "to",           "perm",      "alpha", "num_heads",
+                         "q_num_heads", "kv_num_heads", "is_causal", "scale"};
   for (int round = 0; round < 2000; ++round) {
     auto pick = [&](int n) { return static_cast<int>(random() % n); };
-    std::vector<std::string> values{"", "x", "ids", "w", "c", "absurd"};
+    std::vector<std::string> values{"x", "x", "x", "x", "w", "ids", "c", "", "absurd"};
     std::vector<onnx::Node> nodes;
     for (int n = 1 + pick(5); n > 0; --n) {
       onnx::Node made = node(ops[pick(std::size(ops))], {}, "v" + std::to_string(values.size()));
-      for (int i = pick(8); i > 0; --i) made.inputs.push_back(values[pick(values.size())]);
-      for (int i = pick(4); i > 0; --i) {
+      for (int i = pick(4) ? 1 + pick(2) : pick(8); i > 0; --i)
+        made.inputs.push_back(values[pick(values.size())]);
+      for (int i = pick(4) ? 0 : pick(4); i > 0; --i) {
         onnx::AttrValue v = int64_t{pick(20) - 3};
         if (pick(5) == 0) v = 0.5f;
         if (pick(5) == 0) v = std::vector<int64_t>{pick(3) - 1, 0};
@@ -266,21 +304,24 @@ TEST_F(Compile, ImportIsTotal) {
       nodes.push_back(std::move(made));
     }
     onnx::Graph g = graph(std::move(nodes));
-    g.opsets[""] = 11 + pick(20);
-    g.inputs[0].data_type = pick(24);
+    g.opsets[""] = pick(4) ? 23 : 11 + pick(20);
+    g.inputs[0].data_type = pick(4) ? kF32 : pick(24);
     g.inputs[0].has_shape = pick(4) > 0;
     g.initializers = {stored("w", pick(3) ? kBf16 : pick(24), {8, 4}, 0, 64),
                       constant("c", pick(2) ? kI64 : 6, {2}, std::string(16, pick(3) ? '\xff' : '\0'))};
     Options options{folder_, 1, "c.bin"};
     EXPECT_TRUE(emit(g, options, Emit::onnx));
     Result<Program> r = run(g);
-    if (!r) EXPECT_NE(r.error().code, Code::internal) << r.error().message;
-    if (r) {
+    if (!r) {
+      EXPECT_NE(r.error().code, Code::internal) << r.error().message;
+    } else {
+      ++compiled;
       std::string text = plan::print(r->plan);
       Result<plan::Plan> again = plan::parse(text, "plan");
       EXPECT_TRUE(again) << again.error().message << "\n" << text;
     }
   }
+  EXPECT_GT(compiled, 20);
 }
 
 }  // namespace

@@ -64,8 +64,8 @@ LogicalResult verify_repro_op(Operation* op) {
     if (repro.elementwise()) continue;  // a conversion: its own type constraints hold
     unsigned i = operand.getOperandNumber();
     if (!repro.widens(i) || !operand.get().getDefiningOp<ReproWeightOp>())
-      return op->emitOpError("operand #") << i << " has element type " << element
-                                          << ", which only a weight may have here";
+      return op->emitOpError("operand #")
+             << i << " has element type " << element << ", which only a weight may have here";
   }
   return success();
 }

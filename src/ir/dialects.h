@@ -17,8 +17,8 @@ mlir::LogicalResult verify_repro_op(mlir::Operation*);
 }  // namespace invar::ir
 
 #define GET_TYPEDEF_CLASSES
-#include "onnx_types.h.inc"
 #include "onnx_dialect.h.inc"
+#include "onnx_types.h.inc"
 #include "plan_dialect.h.inc"
 #include "repro_dialect.h.inc"
 #include "repro_interfaces.h.inc"

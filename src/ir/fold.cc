@@ -20,7 +20,9 @@ class Fold : public PassWrapper<Fold, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fold)
   explicit Fold(Refusals* refused) : refused_(refused) {}
   StringRef getArgument() const final { return "repro-fold"; }
-  StringRef getDescription() const final { return "Fold weights into operands, fuse, remove dead operations"; }
+  StringRef getDescription() const final {
+    return "Fold weights into operands, fuse, remove dead operations";
+  }
   void runOnOperation() final;
 
  private:
@@ -53,7 +55,8 @@ void Fold::runOnOperation() {
     }
     auto [it, is_new] = first.emplace(weight.getName().str(), weight);
     if (is_new) continue;
-    if (!OperationEquivalence::isEquivalentTo(it->second, weight, OperationEquivalence::IgnoreLocations)) continue;
+    if (!OperationEquivalence::isEquivalentTo(it->second, weight, OperationEquivalence::IgnoreLocations))
+      continue;
     weight.replaceAllUsesWith(it->second.getOut());
     weight.erase();
   }
@@ -61,6 +64,8 @@ void Fold::runOnOperation() {
 
 }  // namespace
 
-std::unique_ptr<Pass> fold(Refusals* refused) { return std::make_unique<Fold>(refused); }
+std::unique_ptr<Pass> fold(Refusals* refused) {
+  return std::make_unique<Fold>(refused);
+}
 
 }  // namespace invar::ir

@@ -72,13 +72,14 @@ Value Importer::weight(const std::string& name, const onnx::TensorRef& t) {
 }
 
 DictionaryAttr Importer::tensor(const onnx::TensorRef& t) {
-  return build_.getDictionaryAttr({build_.getNamedAttr("name", build_.getStringAttr(t.name)),
-                                   build_.getNamedAttr("data_type", build_.getI64IntegerAttr(t.data_type)),
-                                   build_.getNamedAttr("shape", build_.getDenseI64ArrayAttr(t.shape)),
-                                   build_.getNamedAttr("file", build_.getStringAttr(t.file)),
-                                   build_.getNamedAttr("offset", build_.getI64IntegerAttr(int64_t(t.offset))),
-                                   build_.getNamedAttr("length", build_.getI64IntegerAttr(int64_t(t.length))),
-                                   build_.getNamedAttr("data", build_.getStringAttr(hex_from_bytes(t.inline_data)))});
+  return build_.getDictionaryAttr(
+      {build_.getNamedAttr("name", build_.getStringAttr(t.name)),
+       build_.getNamedAttr("data_type", build_.getI64IntegerAttr(t.data_type)),
+       build_.getNamedAttr("shape", build_.getDenseI64ArrayAttr(t.shape)),
+       build_.getNamedAttr("file", build_.getStringAttr(t.file)),
+       build_.getNamedAttr("offset", build_.getI64IntegerAttr(int64_t(t.offset))),
+       build_.getNamedAttr("length", build_.getI64IntegerAttr(int64_t(t.length))),
+       build_.getNamedAttr("data", build_.getStringAttr(hex_from_bytes(t.inline_data)))});
 }
 
 Attribute Importer::attribute(const onnx::AttrValue& value) {
@@ -120,11 +121,12 @@ void Importer::node(const onnx::Node& n) {
   for (const auto& [key, kind] : n.other_attributes)
     others.push_back(build_.getNamedAttr(key, build_.getStringAttr(kind)));
   auto opset = graph_.opsets.find(n.domain);
-  auto op = build_.create<NodeOp>(
-      NameLoc::get(build_.getStringAttr(name)), types, build_.getStringAttr(n.op_type), inputs,
-      build_.getStringAttr(name), build_.getStringAttr(n.domain),
-      build_.getI64IntegerAttr(opset == graph_.opsets.end() ? 0 : opset->second),
-      build_.getDictionaryAttr(attributes), others.empty() ? DictionaryAttr() : build_.getDictionaryAttr(others));
+  auto op =
+      build_.create<NodeOp>(NameLoc::get(build_.getStringAttr(name)), types, build_.getStringAttr(n.op_type),
+                            inputs, build_.getStringAttr(name), build_.getStringAttr(n.domain),
+                            build_.getI64IntegerAttr(opset == graph_.opsets.end() ? 0 : opset->second),
+                            build_.getDictionaryAttr(attributes),
+                            others.empty() ? DictionaryAttr() : build_.getDictionaryAttr(others));
   for (size_t i = 0; i < n.outputs.size(); ++i)
     if (!n.outputs[i].empty()) values_[n.outputs[i]] = op.getOutputs()[i];
 }
@@ -136,8 +138,8 @@ OwningOpRef<ModuleOp> Importer::run() {
   SmallVector<Type> inputs;
   for (const onnx::ValueInfo& v : graph_.inputs) inputs.push_back(type_of(v));
   build_.setInsertionPointToStart(module->getBody());
-  auto function = build_.create<func::FuncOp>(build_.getUnknownLoc(), "main",
-                                              build_.getFunctionType(inputs, {}));
+  auto function =
+      build_.create<func::FuncOp>(build_.getUnknownLoc(), "main", build_.getFunctionType(inputs, {}));
   Block* body = function.addEntryBlock();
   build_.setInsertionPointToStart(body);
   for (size_t i = 0; i < graph_.inputs.size(); ++i) {

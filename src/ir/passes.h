@@ -34,8 +34,8 @@ std::unique_ptr<mlir::Pass> fold(Refusals* refused = nullptr);
 struct Storage {
   std::string folder, constants_file;
   int threads = 0;
-  std::string constants;           // out: the content of constants_file
-  std::vector<Error> errors;       // out
+  std::string constants;      // out: the content of constants_file
+  std::vector<Error> errors;  // out
 };
 std::unique_ptr<mlir::Pass> to_plan(Storage* storage);
 

@@ -1,4 +1,5 @@
-// The plan dialect: kernel calls in execution order, activations in buffer slots, weights hashed, memory as states.
+// The plan dialect: kernel calls in execution order, activations in buffer slots, weights hashed, memory as
+// states.
 #ifndef INVAR_IR_PLAN_TD
 #define INVAR_IR_PLAN_TD
 

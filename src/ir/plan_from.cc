@@ -22,7 +22,9 @@ class Writer {
   std::map<std::string, int> symbols_, states_;
 };
 
-Error broken(const std::string& what) { return {Code::internal, "plan dialect: " + what}; }
+Error broken(const std::string& what) {
+  return {Code::internal, "plan dialect: " + what};
+}
 
 Result<int> Writer::value(Value v, int64_t slot) {
   auto type = dyn_cast<RankedTensorType>(v.getType());

@@ -1,5 +1,5 @@
-// The reproducible dialect: one typed operation per room (src/ops/NAME/op.td), each carrying the numerics and the
-// version of spec/opset.toml that fix its bits.
+// The reproducible dialect: one typed operation per room (src/ops/NAME/op.td), each carrying the numerics and
+// the version of spec/opset.toml that fix its bits.
 #ifndef INVAR_IR_REPRO_TD
 #define INVAR_IR_REPRO_TD
 
@@ -20,8 +20,8 @@ def ReproOp : OpInterface<"ReproOp"> {
   let methods = [
     InterfaceMethod<"The kernel widens a bf16 or f16 weight in this operand.", "bool", "widens",
                     (ins "unsigned":$operand), "", "return false;">,
-    InterfaceMethod<"Output element i depends on element i of the only operand.", "bool", "elementwise", (ins), "",
-                    "return false;">
+    InterfaceMethod<"Output element i depends on element i of the only operand.", "bool", "elementwise",
+                    (ins), "", "return false;">
   ];
   let verify = "return ::invar::ir::verify_repro_op($_op);";
 }
@@ -37,7 +37,7 @@ class Repro_Op<string mnemonic, dag operands, list<Trait> traits = []>
 class Repro_InferOp<string mnemonic, dag operands>
     : Repro_Op<mnemonic, operands, [InferTypeOpAdaptor]>;
 
-// transposed: a rank-2 weight whose stored order is the transpose of its type; must be gone before a plan is made.
+// transposed: a rank-2 weight whose stored order is the transpose of its type; gone before a plan is made.
 def ReproWeightOp : Weight_Op<ReproDialect, (ins UnitAttr:$transposed)>;
 
 #endif

@@ -7,7 +7,9 @@
 namespace invar::ir {
 namespace {
 
-std::string quoted(llvm::StringRef name) { return "\"" + name.str() + "\""; }
+std::string quoted(llvm::StringRef name) {
+  return "\"" + name.str() + "\"";
+}
 
 template <class T>
 Error wrong_kind(llvm::StringRef name, const T& kind) {
@@ -55,7 +57,9 @@ Status Node::expect(unsigned least, unsigned most, std::initializer_list<llvm::S
   return {};
 }
 
-bool Node::has(unsigned i) const { return i < op_.getInputs().size() && !isa<AbsentType>(in(i).getType()); }
+bool Node::has(unsigned i) const {
+  return i < op_.getInputs().size() && !isa<AbsentType>(in(i).getType());
+}
 
 Result<int64_t> Node::i(llvm::StringRef name, int64_t fallback) const {
   Attribute a = attribute(name);
@@ -125,7 +129,8 @@ Operation* make_op(OpBuilder& build, Location loc, llvm::StringRef op, ValueRang
   return build.create(state);
 }
 
-Result<Value> Node::make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs, Type type) {
+Result<Value> Node::make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs,
+                         Type type) {
   std::string said;
   ScopedDiagnosticHandler listen(context(), [&](Diagnostic& d) {
     if (said.empty()) said = d.str();
@@ -161,7 +166,8 @@ Status Node::replace(Value value) {
 Result<std::string> Node::memory(unsigned in_index, unsigned out_index) {
   auto past = dyn_cast<BlockArgument>(in(in_index));
   if (!past || !past.hasOneUse())
-    return not_covered("operand " + std::to_string(in_index) + " (memory) is not an input of the graph of its own");
+    return not_covered("operand " + std::to_string(in_index) +
+                       " (memory) is not an input of the graph of its own");
   if (out_index >= op_.getOutputs().size() || !out(out_index).hasOneUse() ||
       *out(out_index).user_begin() != end_.getOperation())
     return not_covered("result " + std::to_string(out_index) +

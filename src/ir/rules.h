@@ -47,8 +47,12 @@ class Node {
   // An axis in [-rank, rank) -> [0, rank).
   static Result<int64_t> axis(int64_t axis, size_t rank);
 
-  NamedAttribute attr(llvm::StringRef name, int64_t v) { return build_.getNamedAttr(name, build_.getI64IntegerAttr(v)); }
-  NamedAttribute attr(llvm::StringRef name, float v) { return build_.getNamedAttr(name, build_.getF32FloatAttr(v)); }
+  NamedAttribute attr(llvm::StringRef name, int64_t v) {
+    return build_.getNamedAttr(name, build_.getI64IntegerAttr(v));
+  }
+  NamedAttribute attr(llvm::StringRef name, float v) {
+    return build_.getNamedAttr(name, build_.getF32FloatAttr(v));
+  }
   NamedAttribute attr(llvm::StringRef name, llvm::StringRef v) {
     return build_.getNamedAttr(name, build_.getStringAttr(v));
   }
@@ -116,7 +120,7 @@ Status direct(Node& node, unsigned operands) {
 LogicalResult infer_broadcast(std::optional<Location>, Value a, Value b, SmallVectorImpl<Type>& out);
 
 // Adds an operation of the reproducible dialect with the numerics and version of spec/opset.toml.
-Operation* make_op(OpBuilder&, Location, llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute>,
-                   Type result);
+Operation* make_op(OpBuilder&, Location, llvm::StringRef op, ValueRange operands,
+                   llvm::ArrayRef<NamedAttribute>, Type result);
 
 }  // namespace invar::ir

@@ -30,7 +30,8 @@ RankedTensorType tensor_of(const Shape& shape, Type element) {
     names.push_back(StringAttr::get(element.getContext(), e.name));
     symbolic |= !e.name.empty();
   }
-  return RankedTensorType::get(sizes, element, symbolic ? ArrayAttr::get(element.getContext(), names) : Attribute());
+  return RankedTensorType::get(sizes, element,
+                               symbolic ? ArrayAttr::get(element.getContext(), names) : Attribute());
 }
 
 std::string text_of(const Extent& e) {
@@ -43,7 +44,9 @@ std::string text_of(const Shape& shape) {
   return text.empty() ? "[]" : text + "]";
 }
 
-bool same(const Extent& a, const Extent& b) { return a.known() && a == b; }
+bool same(const Extent& a, const Extent& b) {
+  return a.known() && a == b;
+}
 
 std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   Shape out(std::max(a.size(), b.size()));
@@ -121,14 +124,17 @@ Type onnx_type(MLIRContext* c, int32_t code) {
   }
 }
 
-LogicalResult mismatch(std::optional<Location> loc, const Twine& what) { return emitOptionalError(loc, what); }
+LogicalResult mismatch(std::optional<Location> loc, const Twine& what) {
+  return emitOptionalError(loc, what);
+}
 LogicalResult refuse(std::optional<Location> loc, const Twine& what) {
   return emitOptionalError(loc, kRefusal + what);
 }
 
 LogicalResult differ(std::optional<Location> loc, const Extent& a, const Extent& b, const Twine& what) {
   std::string text = what.str() + ": " + text_of(a) + " and " + text_of(b);
-  return a.constant() && b.constant() ? mismatch(loc, text) : refuse(loc, text + " cannot be shown to be equal");
+  return a.constant() && b.constant() ? mismatch(loc, text)
+                                      : refuse(loc, text + " cannot be shown to be equal");
 }
 
 }  // namespace invar::ir

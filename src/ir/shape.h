@@ -48,7 +48,8 @@ mlir::Type onnx_type(mlir::MLIRContext*, int32_t code);
 mlir::LogicalResult mismatch(std::optional<mlir::Location>, const llvm::Twine& what);
 mlir::LogicalResult refuse(std::optional<mlir::Location>, const llvm::Twine& what);
 // Two dimensions that must be equal and are not the same: the model's mistake where both are constants, else refused.
-mlir::LogicalResult differ(std::optional<mlir::Location>, const Extent& a, const Extent& b, const llvm::Twine& what);
+mlir::LogicalResult differ(std::optional<mlir::Location>, const Extent& a, const Extent& b,
+                           const llvm::Twine& what);
 inline constexpr char kRefusal[] = "not covered: ";  // how refuse() marks its message
 
 }  // namespace invar::ir

@@ -4,6 +4,7 @@
 #include "ir/passes.h"
 #include "ir/rules.h"
 #include "ir/weights.h"
+#include "ops/kernel.h"
 
 namespace invar::ir {
 namespace {
@@ -13,7 +14,9 @@ class ToPlan : public PassWrapper<ToPlan, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ToPlan)
   explicit ToPlan(Storage* storage) : storage_(storage) {}
   StringRef getArgument() const final { return "repro-to-plan"; }
-  StringRef getDescription() const final { return "Hash weights, assign buffer slots, turn operations into calls"; }
+  StringRef getDescription() const final {
+    return "Hash weights, assign buffer slots, turn operations into calls";
+  }
   void getDependentDialects(DialectRegistry& registry) const final { registry.insert<PlanDialect>(); }
   void runOnOperation() final {
     Status status = run();
@@ -36,11 +39,13 @@ class ToPlan : public PassWrapper<ToPlan, OperationPass<func::FuncOp>> {
 
 bool known(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && dtype_of(tensor.getElementType()) && count_of(shape_of(tensor));
+  return tensor && tensor.getRank() <= ops::kMaxRank && dtype_of(tensor.getElementType()) &&
+         count_of(shape_of(tensor));
 }
 
 std::string port(func::FuncOp f, bool input, unsigned i) {
-  auto name = input ? f.getArgAttrOfType<StringAttr>(i, "onnx.name") : f.getResultAttrOfType<StringAttr>(i, "onnx.name");
+  auto name = input ? f.getArgAttrOfType<StringAttr>(i, "onnx.name")
+                    : f.getResultAttrOfType<StringAttr>(i, "onnx.name");
   return (input ? "input \"" : "output \"") + (name ? name.str() : std::to_string(i)) + "\"";
 }
 
@@ -54,7 +59,8 @@ Status ToPlan::weights(Storage& storage) {
     if (!dtype || !count || !count->symbols.empty())
       return not_covered("weight \"" + w.getName().str() + "\": its element type or shape");
     int64_t bytes = 0;
-    if (__builtin_mul_overflow(count->factor, int64_t(size_of(*dtype)), &bytes) || bytes != int64_t(w.getLength()))
+    if (__builtin_mul_overflow(count->factor, int64_t(size_of(*dtype)), &bytes) ||
+        bytes != int64_t(w.getLength()))
       return bad_input("weight \"" + w.getName().str() + "\": has " + std::to_string(w.getLength()) +
                        " bytes, not what its shape and type need");
     if (!w.getData()) ranges.push_back({w.getFile().str(), uint64_t(w.getOffset()), uint64_t(w.getLength())});
@@ -78,9 +84,9 @@ Status ToPlan::weights(Storage& storage) {
     } else {
       digest = ranges[next++].sha256;
     }
-    auto made = build.create<PlanWeightOp>(w.getLoc(), w.getType(), w.getNameAttr(), build.getStringAttr(file),
-                                           build.getI64IntegerAttr(offset), w.getLengthAttr(), StringAttr(),
-                                           build.getStringAttr(to_hex(digest)));
+    auto made = build.create<PlanWeightOp>(
+        w.getLoc(), w.getType(), w.getNameAttr(), build.getStringAttr(file), build.getI64IntegerAttr(offset),
+        w.getLengthAttr(), StringAttr(), build.getStringAttr(to_hex(digest)));
     w.replaceAllUsesWith(made.getOut());
     w.erase();
   }
@@ -89,12 +95,18 @@ Status ToPlan::weights(Storage& storage) {
 
 Status ToPlan::check_values() {
   func::FuncOp function = getOperation();
-  const char* why = ": its shape or element type is not known to the compiler";
+  const std::string why =
+      ": its shape or element type is unknown, or its rank above " + std::to_string(ops::kMaxRank);
+  bool computes = false;
   for (BlockArgument a : function.getArguments())
     if (!known(a.getType())) return not_covered(port(function, true, a.getArgNumber()) + why);
-  for (Operation& op : function.front())
-    if (isa<ReproOp>(op) && !known(op.getResult(0).getType()))
-      return not_covered(op.getName().getStringRef().str() + why);
+  for (Operation& op : function.front()) {
+    if (!isa<ReproOp>(op)) continue;
+    computes = true;
+    if (!known(op.getResult(0).getType())) return not_covered(op.getName().getStringRef().str() + why);
+  }
+  if (!computes || !function.getNumArguments() || !function.getNumResults())
+    return not_covered("a program has at least one input, one operation and one output");
   for (OpOperand& out : function.front().getTerminator()->getOpOperands())
     if (isa_and_nonnull<ReproWeightOp>(out.get().getDefiningOp()))
       return not_covered(port(function, false, out.getOperandNumber()) + " is a weight");
@@ -116,10 +128,10 @@ void ToPlan::call(Operation& op) {
   SmallVector<NamedAttribute> numerics;
   for (NamedAttribute a : op.getAttrs())
     if (a.getName() != "version" && a.getName() != "state") numerics.push_back(a);
-  auto made = build.create<CallOp>(op.getLoc(), op.getResult(0).getType(),
-                                   build.getStringAttr(op.getName().stripDialect()), op.getOperands(),
-                                   op.getAttrOfType<IntegerAttr>("version"), build.getDictionaryAttr(numerics),
-                                   IntegerAttr(), op.getAttrOfType<StringAttr>("state"));
+  auto made = build.create<CallOp>(
+      op.getLoc(), op.getResult(0).getType(), build.getStringAttr(op.getName().stripDialect()),
+      op.getOperands(), op.getAttrOfType<IntegerAttr>("version"), build.getDictionaryAttr(numerics),
+      IntegerAttr(), op.getAttrOfType<StringAttr>("state"));
   op.replaceAllUsesWith(made);
   op.erase();
 }
@@ -150,6 +162,8 @@ Status ToPlan::run() {
 
 }  // namespace
 
-std::unique_ptr<Pass> to_plan(Storage* storage) { return std::make_unique<ToPlan>(storage); }
+std::unique_ptr<Pass> to_plan(Storage* storage) {
+  return std::make_unique<ToPlan>(storage);
+}
 
 }  // namespace invar::ir

@@ -10,9 +10,9 @@ constexpr int64_t kNewestOpset = 28;  // the newest whose text on the covered op
 
 void convert(OnnxWeightOp weight) {
   OpBuilder build(weight);
-  auto made = build.create<ReproWeightOp>(weight.getLoc(), weight.getType(), weight.getNameAttr(), weight.getFileAttr(),
-                                          weight.getOffsetAttr(), weight.getLengthAttr(), weight.getDataAttr(),
-                                          UnitAttr());
+  auto made = build.create<ReproWeightOp>(weight.getLoc(), weight.getType(), weight.getNameAttr(),
+                                          weight.getFileAttr(), weight.getOffsetAttr(),
+                                          weight.getLengthAttr(), weight.getDataAttr(), UnitAttr());
   weight.replaceAllUsesWith(made.getOut());
   weight.erase();
 }
@@ -24,11 +24,9 @@ Error at(NodeOp node, const Error& error) {
   return {error.code, where + error.message};
 }
 
-// A result that an uncovered node left without a type: its readers cannot be judged beyond having a rule.
+// Reads what an uncovered node left behind: cannot be judged beyond having a rule.
 bool unknown_operand(NodeOp node) {
-  return llvm::any_of(node.getInputs(), [](Value v) {
-    return isa_and_nonnull<NodeOp>(v.getDefiningOp()) || !isa<RankedTensorType, AbsentType>(v.getType());
-  });
+  return llvm::any_of(node.getInputs(), [](Value v) { return isa_and_nonnull<NodeOp>(v.getDefiningOp()); });
 }
 
 // A declared type may leave things open; what it says must hold. Names of symbols are the model's own.
@@ -75,7 +73,8 @@ Status ToRepro::convert_node(NodeOp op, func::ReturnOp end, Ports& ports) {
   if (!entry) return not_covered("no reproducible kernel");
   int64_t version = op.getVersion();
   if (version < entry->since || version > kNewestOpset)
-    return not_covered("covered are opsets " + std::to_string(entry->since) + " to " + std::to_string(kNewestOpset));
+    return not_covered("covered are opsets " + std::to_string(entry->since) + " to " +
+                       std::to_string(kNewestOpset));
   if (unknown_operand(op)) return {};  // the producer is on the list
   Node node(op, end, ports);
   return entry->rule(node);
@@ -117,11 +116,14 @@ void ToRepro::runOnOperation() {
   function.setFunctionType(FunctionType::get(&getContext(), function.getArgumentTypes(), types));
   for (Operation& op : function.front())
     if (!isa<func::ReturnOp>(op) && !isa<ReproDialect>(op.getDialect()))
-      refuse_node(&op, {Code::internal, "operation " + op.getName().getStringRef().str() + " was not converted"});
+      refuse_node(&op,
+                  {Code::internal, "operation " + op.getName().getStringRef().str() + " was not converted"});
 }
 
 }  // namespace
 
-std::unique_ptr<Pass> to_repro(Refusals* refused) { return std::make_unique<ToRepro>(refused); }
+std::unique_ptr<Pass> to_repro(Refusals* refused) {
+  return std::make_unique<ToRepro>(refused);
+}
 
 }  // namespace invar::ir

@@ -26,15 +26,12 @@ Result<nlohmann::json> parse_json(std::string_view text, const std::string& file
         keys.emplace_back();
         break;
       case json::parse_event_t::object_end:
-      case json::parse_event_t::array_end:
-        keys.pop_back();
-        break;
+      case json::parse_event_t::array_end: keys.pop_back(); break;
       case json::parse_event_t::key:
         if (!keys.back().insert(value.get_ref<const std::string&>()).second)
           throw Refused{"key " + quote(value.get_ref<const std::string&>()) + " is given twice"};
         break;
-      case json::parse_event_t::value:
-        break;
+      case json::parse_event_t::value: break;
     }
     return true;
   };

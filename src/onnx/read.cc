@@ -17,22 +17,14 @@ using ::onnx::AttributeProto;
 
 const char* kind_name(const AttributeProto& a) {
   switch (a.type()) {
-    case AttributeProto::GRAPH:
-      return "graph";
-    case AttributeProto::GRAPHS:
-      return "graphs";
-    case AttributeProto::TENSORS:
-      return "tensors";
-    case AttributeProto::SPARSE_TENSOR:
-      return "sparse tensor";
-    case AttributeProto::SPARSE_TENSORS:
-      return "sparse tensors";
-    case AttributeProto::TYPE_PROTO:
-      return "type";
-    case AttributeProto::TYPE_PROTOS:
-      return "types";
-    default:
-      return "unknown";
+    case AttributeProto::GRAPH: return "graph";
+    case AttributeProto::GRAPHS: return "graphs";
+    case AttributeProto::TENSORS: return "tensors";
+    case AttributeProto::SPARSE_TENSOR: return "sparse tensor";
+    case AttributeProto::SPARSE_TENSORS: return "sparse tensors";
+    case AttributeProto::TYPE_PROTO: return "type";
+    case AttributeProto::TYPE_PROTOS: return "types";
+    default: return "unknown";
   }
 }
 
@@ -113,21 +105,11 @@ Status GraphReader::read_attribute(const AttributeProto& a, Node& node, const st
     return bad_input(label + " refers to a function's attribute outside a function");
   AttrValue value;
   switch (a.type()) {
-    case AttributeProto::INT:
-      value = int64_t{a.i()};
-      break;
-    case AttributeProto::FLOAT:
-      value = a.f();
-      break;
-    case AttributeProto::STRING:
-      value = a.s();
-      break;
-    case AttributeProto::INTS:
-      value = std::vector<int64_t>(a.ints().begin(), a.ints().end());
-      break;
-    case AttributeProto::FLOATS:
-      value = std::vector<float>(a.floats().begin(), a.floats().end());
-      break;
+    case AttributeProto::INT: value = int64_t{a.i()}; break;
+    case AttributeProto::FLOAT: value = a.f(); break;
+    case AttributeProto::STRING: value = a.s(); break;
+    case AttributeProto::INTS: value = std::vector<int64_t>(a.ints().begin(), a.ints().end()); break;
+    case AttributeProto::FLOATS: value = std::vector<float>(a.floats().begin(), a.floats().end()); break;
     case AttributeProto::STRINGS:
       value = std::vector<std::string>(a.strings().begin(), a.strings().end());
       break;
@@ -137,11 +119,8 @@ Status GraphReader::read_attribute(const AttributeProto& a, Node& node, const st
       value = std::move(t);
       break;
     }
-    case AttributeProto::UNDEFINED:
-      return bad_input(label + " has no type");
-    default:
-      node.other_attributes[a.name()] = kind_name(a);
-      return {};
+    case AttributeProto::UNDEFINED: return bad_input(label + " has no type");
+    default: node.other_attributes[a.name()] = kind_name(a); return {};
   }
   node.attributes.emplace(a.name(), std::move(value));
   return {};

@@ -6,9 +6,8 @@
 
 namespace invar::onnx {
 
-// Each line is one fp32 operation of the definition in transformers' modeling_rope_utils; a Python scalar
-// beside a tensor is rounded to fp32 first, and scalar / tensor is reciprocal then product, as torch defines
-// it.
+// spec/onnx.md onnx.6. Each line is one fp32 operation of the definition in transformers' modeling_rope_utils: a
+// Python scalar beside a tensor is rounded to fp32 first; scalar / tensor is reciprocal, then product, as in torch.
 std::vector<float> inverse_frequencies(const RopeParameters& rope, int64_t head_dim) {
   const auto theta = static_cast<float>(rope.theta), factor = static_cast<float>(rope.factor);
   std::vector<float> table(static_cast<size_t>(head_dim / 2));

@@ -98,6 +98,7 @@ Result<std::map<std::string, StoredTensor>> read_safetensors_header(const std::s
   }
   // The bytes must be covered exactly once: neither overlap nor gap nor tail can hide anything.
   std::vector<std::pair<const std::string, StoredTensor>*> order;
+  order.reserve(tensors.size());
   for (auto& item : tensors) order.push_back(&item);
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) {
     return std::pair(a->second.offset, a->second.length) < std::pair(b->second.offset, b->second.length);

@@ -4,22 +4,18 @@ namespace invar::onnx {
 
 std::optional<int> bits_of(int32_t data_type) {
   switch (data_type) {
-    case 15:
-      return 128;  // COMPLEX128
+    case 15: return 128;  // COMPLEX128
     case 7:
     case 11:
     case 13:
-    case 14:
-      return 64;  // INT64 DOUBLE UINT64 COMPLEX64
+    case 14: return 64;  // INT64 DOUBLE UINT64 COMPLEX64
     case 1:
     case 6:
-    case 12:
-      return 32;  // FLOAT INT32 UINT32
+    case 12: return 32;  // FLOAT INT32 UINT32
     case 4:
     case 5:
     case 10:
-    case 16:
-      return 16;  // UINT16 INT16 FLOAT16 BFLOAT16
+    case 16: return 16;  // UINT16 INT16 FLOAT16 BFLOAT16
     case 2:
     case 3:
     case 9:
@@ -27,17 +23,13 @@ std::optional<int> bits_of(int32_t data_type) {
     case 18:
     case 19:
     case 20:
-    case 24:
-      return 8;  // (U)INT8 BOOL FLOAT8*
+    case 24: return 8;  // (U)INT8 BOOL FLOAT8*
     case 21:
     case 22:
-    case 23:
-      return 4;  // UINT4 INT4 FLOAT4E2M1
+    case 23: return 4;  // UINT4 INT4 FLOAT4E2M1
     case 25:
-    case 26:
-      return 2;  // UINT2 INT2
-    default:
-      return std::nullopt;
+    case 26: return 2;  // UINT2 INT2
+    default: return std::nullopt;
   }
 }
 

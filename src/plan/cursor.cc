@@ -3,7 +3,9 @@
 namespace invar::plan {
 namespace {
 
-std::string excerpt(std::string_view s) { return s.empty() ? "the end of the line" : brief(s); }
+std::string excerpt(std::string_view s) {
+  return s.empty() ? "the end of the line" : brief(s);
+}
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -95,8 +97,12 @@ T Cursor::number(int base) {
   return v;
 }
 
-int64_t Cursor::integer() { return number<int64_t>(); }
-uint64_t Cursor::natural() { return number<uint64_t>(); }
+int64_t Cursor::integer() {
+  return number<int64_t>();
+}
+uint64_t Cursor::natural() {
+  return number<uint64_t>();
+}
 
 int Cursor::index(char letter, size_t count) {
   const std::string_view here = rest_;

@@ -1,4 +1,5 @@
-// Reads one line of a plan from left to right. After the first failure every call fails: check once, at the end.
+// Reads one line of a plan from left to right. After the first failure every call fails: check once, at the
+// end.
 #pragma once
 
 #include <charconv>
@@ -27,8 +28,8 @@ class Cursor {
   bool at_end() const { return rest_.empty(); }
   bool at(std::string_view text) const { return rest_.starts_with(text); }
   bool at_digit() const { return !rest_.empty() && rest_[0] >= '0' && rest_[0] <= '9'; }
-  bool accept(std::string_view text);    // skips `text` if it is next
-  void expect(std::string_view text);    // or fails
+  bool accept(std::string_view text);  // skips `text` if it is next
+  void expect(std::string_view text);  // or fails
   void expect_end();
   std::string identifier();              // [a-z_][a-z0-9_]*
   std::string string();                  // "..." as quote() writes it

@@ -1,11 +1,11 @@
-// spec/plan.md: reads the canonical text and checks everything that its users rely on. The text may be hostile: no
-// count in it is trusted, nothing is allocated that the text itself does not spell out.
+// spec/plan.md: reads the canonical text and checks everything that its users rely on. The text may be
+// hostile: no count in it is trusted, nothing is allocated that the text itself does not spell out.
 #include <algorithm>
 #include <limits>
 #include <set>
 
 #include "base/file.h"
-#include "base/opset.h"
+#include "plan/check.h"
 #include "plan/cursor.h"
 #include "plan/plan.h"
 #include "plan/text.h"
@@ -16,31 +16,6 @@ namespace {
 constexpr size_t kMaxRank = 6;
 constexpr size_t kMaxSymbols = 16;
 constexpr size_t kMaxCount = std::numeric_limits<int>::max();
-constexpr uint64_t kMaxBytes = uint64_t{1} << 60;  // of one tensor
-
-// A size that grows dimension by dimension and stays below kMaxBytes. A dimension of 0 makes the tensor empty but
-// leaves the bound, so that no product of other dimensions can overflow later.
-struct Size {
-  uint64_t bound;
-  bool empty = false;
-  bool multiply(int64_t dim) {
-    empty |= dim == 0;
-    return dim >= 0 && !__builtin_mul_overflow(bound, std::max<uint64_t>(dim, 1), &bound) && bound <= kMaxBytes;
-  }
-  uint64_t bytes() const { return empty ? 0 : bound; }
-};
-
-// Relative, below the plan's folder, and the same file on every system.
-bool safe_path(std::string_view path) {
-  if (path.empty() || path.find('\0') != path.npos || path.find('\\') != path.npos) return false;
-  for (size_t begin = 0; begin <= path.size();) {
-    const size_t end = std::min(path.find('/', begin), path.size());
-    const std::string_view part = path.substr(begin, end - begin);
-    if (part.empty() || part == "..") return false;  // "/x", "x//y", "x/" have an empty part
-    begin = end + 1;
-  }
-  return true;
-}
 
 class Parser {
  public:
@@ -58,7 +33,7 @@ class Parser {
       if (!c.ok()) return error(bad_input(c.error()));
     }
     if (at_ != text_.size()) return error(bad_input("unexpected text after the line 'end'"));
-    // One program, one text, one digest: what print would have written otherwise is refused.
+    // plan.1: one program, one text, one digest. What print would have written otherwise is refused.
     const std::string canonical = print(plan_);
     if (canonical != text_) return not_canonical(canonical);
     return std::move(plan_);
@@ -66,7 +41,19 @@ class Parser {
 
  private:
   // Sections stand in this order.
-  enum Section { header, numerics, operations, symbols, weights, states, inputs, nodes, outputs, places, slots };
+  enum Section {
+    header,
+    numerics,
+    operations,
+    symbols,
+    weights,
+    states,
+    inputs,
+    nodes,
+    outputs,
+    places,
+    slots
+  };
 
   Error error(const Error& e) const {
     return {e.code, std::string(file_) + ": line " + std::to_string(line_) + ": " + e.message};
@@ -250,22 +237,6 @@ class Parser {
     return {};
   }
 
-  // The operation, its version and its numerics must be those of this build (spec/opset.toml).
-  static Status covered(const Node& n) {
-    const OpInfo* info = op_info(n.op);
-    if (!info) return not_covered("operation " + brief(n.op) + " is not one of this build");
-    if (info->version != n.version)
-      return not_covered("operation " + brief(n.op) + " version " + std::to_string(n.version) +
-                         " is not in this build; it has version " + std::to_string(info->version));
-    const auto it = n.attrs.find("numerics");
-    const std::string* rule = it == n.attrs.end() ? nullptr : std::get_if<std::string>(&it->second);
-    if (!rule) return bad_input("operation " + brief(n.op) + " does not name its numerics");
-    if (*rule != info->numerics)
-      return not_covered("operation " + brief(n.op) + " with numerics " + brief(*rule) + " is not in this build; it has " +
-                         quote(info->numerics));
-    return {};
-  }
-
   void start_places(Cursor& c) {
     c.expect_end();
     section_ = places;
@@ -321,15 +292,16 @@ class Parser {
     last_slotted_ = v;
     auto& [free_after, holder] = free_after_[slot];
     if (free_after >= defined_[v])
-      c.fail("v" + std::to_string(v) + " shares slot " + std::to_string(slot) + " with v" + std::to_string(holder) +
-             ", which is still alive");
+      c.fail("v" + std::to_string(v) + " shares slot " + std::to_string(slot) + " with v" +
+             std::to_string(holder) + ", which is still alive");
     // Even a value that nobody reads occupies its slot while its node runs.
     free_after = std::max(last_use_[v], defined_[v]);
     holder = v;
     plan_.values[v].slot = static_cast<int>(slot);
   }
 
-  // vN: dtype [shape], where N is the next number. `node`: the position of the node that defines it, -1 = input.
+  // vN: dtype [shape], where N is the next number. `node`: the position of the node that defines it, -1 =
+  // input.
   int define(Cursor& c, int node) {
     next(c, 'v', plan_.values.size());
     c.expect(": ");
@@ -382,8 +354,8 @@ class Parser {
   bool done_ = false;
   Section section_ = header;
   Plan plan_;
-  std::set<std::string> names_;          // kind and name
-  std::vector<uint64_t> weight_bytes_;   // by dtype and shape
+  std::set<std::string> names_;         // kind and name
+  std::vector<uint64_t> weight_bytes_;  // by dtype and shape
   std::vector<bool> state_used_;
   std::vector<int> defined_, last_use_;  // per value, positions of nodes; inputs: -1
   size_t placed_ = 0;

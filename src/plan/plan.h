@@ -13,7 +13,8 @@
 
 namespace invar::plan {
 
-// The arithmetic that this build writes into plans and receipts (spec/README.md). Old ones stay runnable for ever.
+// The arithmetic that this build writes into plans and receipts (spec/README.md). Old ones stay runnable for
+// ever.
 inline constexpr std::string_view kNumerics = "invar-1";
 
 // A dimension: a constant, or the index of a symbol bound at run time ("batch", "seq", "past").
@@ -75,13 +76,14 @@ struct Plan {
   int slots = 0;
 };
 
-// Gives every value that a node makes a slot, few and of like sizes, so that values alive at the same time never share.
+// Gives every value that a node makes a slot, few and of like sizes, so that values alive at the same time
+// never share.
 void assign_slots(Plan&);
 
 // Canonical text. print(parse(text)) == text for every text that print made.
 std::string print(const Plan&);
-// Checks everything a reader may rely on: indices, single assignment before use, known dtypes, file names, sizes.
-// An error names the line. A numerics version this build cannot run is refused by name (not_covered).
+// Checks everything a reader may rely on: indices, single assignment before use, known dtypes, file names,
+// sizes. An error names the line. A numerics version this build cannot run is refused by name (not_covered).
 Result<Plan> parse(std::string_view text, std::string_view file_name_for_errors);
 Result<Plan> load(const std::string& path);
 // SHA-256 over the program part: everything but where the weights lie and the buffer slots.

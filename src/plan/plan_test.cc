@@ -121,9 +121,9 @@ TEST(Plan, DigestDoesNotDependOnTheNumberingOfValues) {
 
 TEST(Plan, WeightsDigestIsAMerkleRootInNameOrder) {
   Plan p = *parse(kText, "x.plan");
-  const Digest expected = merkle_root(std::vector<Digest>{
-      invar::sha256("\"embed\" bf16 [4, 2] sha256 " + std::string(64, '1') + "\n"),
-      invar::sha256("\"norm\" f32 [2] sha256 " + std::string(64, '2') + "\n")});
+  const Digest expected = merkle_root(
+      std::vector<Digest>{invar::sha256("\"embed\" bf16 [4, 2] sha256 " + std::string(64, '1') + "\n"),
+                          invar::sha256("\"norm\" f32 [2] sha256 " + std::string(64, '2') + "\n")});
   EXPECT_EQ(weights_digest(p), expected);
   std::swap(p.weights[0], p.weights[1]);
   EXPECT_EQ(weights_digest(p), expected);
@@ -172,7 +172,8 @@ TEST(Plan, RefusesWhatThisBuildDoesNotCoverByName) {
             "line 2: numerics 'invar-9' cannot be run by this build; it has \"invar-1\"");
   EXPECT_EQ(refusal(replaced("\"reproducible\"", "\"fast\""), nc),
             "line 3: operation set 'fast' cannot be run by this build; it has \"reproducible\"");
-  EXPECT_EQ(refusal(replaced("gather.1", "nosuch.1"), nc), "line 10: operation 'nosuch' is not one of this build");
+  EXPECT_EQ(refusal(replaced("gather.1", "nosuch.1"), nc),
+            "line 10: operation 'nosuch' is not one of this build");
   EXPECT_EQ(refusal(replaced("gather.1", "gather.7"), nc),
             "line 10: operation 'gather' version 7 is not in this build; it has version 1");
   EXPECT_EQ(refusal(replaced("\"fp32-1\"", "\"tf32-1\""), nc),
@@ -197,7 +198,8 @@ TEST(Plan, RefusesHostileText) {
            {"sha256 1111", "sha256 11", "line 6: a SHA-256 is 64 lower-case hexadecimal digits"},
            {"bf16", "bf17", "line 6: there is no dtype 'bf17'"},
            {"[batch, seq]", "[batch, sequence]", "line 9: there is no symbol 'sequence'"},
-           {"(w0, v0)", "(w2, v0)", "line 10: there is no such thing (yet): 'w2, v0) {numerics=\"convert-1\"}'"},
+           {"(w0, v0)", "(w2, v0)",
+            "line 10: there is no such thing (yet): 'w2, v0) {numerics=\"convert-1\"}'"},
            {"(w0, v0)", "(w0, v1)", "line 10: there is no such thing (yet): 'v1) {numerics=\"convert-1\"}'"},
            {"(w0, v0)", "(w0, v99999999999)",
             "line 10: there is no such thing (yet): 'v99999999999) {numerics=\"convert...'"},
@@ -211,8 +213,9 @@ TEST(Plan, RefusesHostileText) {
            {"output v5", "output v6", "line 15: there is no such thing (yet): 'v6 \"logits\"'"},
            {"output v5", "ouput v5", "line 15: unknown or misplaced line 'ouput'"},
            {"place w1", "place w0", "line 18: expected 'w1' before 'w0 \"model-2.safetensors\" offset ...'"},
-           {"model-1.", "/etc/x", "line 17: file '/etc/xsafetensors' must be relative, inside the plan's folder, "
-                                  "without '..'"},
+           {"model-1.", "/etc/x",
+            "line 17: file '/etc/xsafetensors' must be relative, inside the plan's folder, "
+            "without '..'"},
            {"model-1.", "a/../../b", nullptr},
            {"model-1.safetensors", "..", nullptr},
            {"model-1.safetensors", "", nullptr},
@@ -228,8 +231,9 @@ TEST(Plan, RefusesHostileText) {
            {"slot v5 0\nend\n", "slot v5 0\n", "line 25: the plan ends before its line 'end'"},
            {"slot v5 0\nend\n", "slot v5 0\nend\nx", "line 25: unexpected text after the line 'end'"},
            {"place w1 \"model-2.safetensors\" offset 64 length 8\n", "", "line 18: weight w1 has no place"},
-           {"[4, 2]", "[04, 2]", "line 6: not in canonical form; expected: weight w0 \"embed\" bf16 [4, 2] sha256 "
-                                 "1111111111111111111111111111111111111111111111111111111111111111"},
+           {"[4, 2]", "[04, 2]",
+            "line 6: not in canonical form; expected: weight w0 \"embed\" bf16 [4, 2] sha256 "
+            "1111111111111111111111111111111111111111111111111111111111111111"},
            {"\"embed\"", "\"em\\x62ed\"", nullptr},
            {"\"embed\"", "\"embed", nullptr},
            {"\"embed\"", "\"em\\qbed\"", nullptr},
@@ -250,7 +254,8 @@ TEST(Plan, EveryTruncationIsRefused) {
   for (size_t n = 0; n < kText.size(); ++n) EXPECT_NE(refusal(kText.substr(0, n)), "accepted") << n;
 }
 
-// Runs under the address and undefined sanitizers in CI: mutations must be refused, or be plans that print the same.
+// Runs under the address and undefined sanitizers in CI: mutations must be refused, or be plans that print
+// the same.
 TEST(Plan, MutationsNeverCrash) {
   uint64_t seed = 1;
   auto random = [&seed](uint64_t n) {

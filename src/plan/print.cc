@@ -10,7 +10,9 @@ namespace {
 
 constexpr char kHex[] = "0123456789abcdef";
 
-std::string number(int64_t v) { return std::to_string(v); }
+std::string number(int64_t v) {
+  return std::to_string(v);
+}
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::string s = "[";
@@ -41,14 +43,14 @@ std::string attr_text(const Attr& a) {
   return s;
 }
 
-// What weights_digest hashes of a weight; in the plan it follows the weight's number.
+// plan.8: what weights_digest hashes of a weight; in the plan it follows the weight's number.
 std::string weight_text(const Weight& w) {
   return quote(w.name) + " " + std::string(name_of(w.dtype)) + " " + shape_text(w.shape) + " sha256 " +
          to_hex(w.sha256) + "\n";
 }
 
-// Values are numbered in the order in which they are defined, whatever their order in the plan, so that the text and
-// the digest do not depend on how the compiler happened to number them.
+// plan.4: values are numbered in the order in which they are defined, whatever their order in the plan, so that the
+// text and the digest do not depend on how the compiler happened to number them.
 class Printer {
  public:
   explicit Printer(const Plan& p) : p_(p), number_(p.values.size(), -1) {
@@ -61,7 +63,8 @@ class Printer {
     std::string s(kHeader);
     s += "\nnumerics " + quote(p_.numerics) + "\noperations " + quote(p_.operation_set) + "\n";
     for (const std::string& name : p_.symbols) s += "symbol " + name + "\n";
-    for (size_t i = 0; i < p_.weights.size(); ++i) s += "weight w" + number(i) + " " + weight_text(p_.weights[i]);
+    for (size_t i = 0; i < p_.weights.size(); ++i)
+      s += "weight w" + number(i) + " " + weight_text(p_.weights[i]);
     for (size_t i = 0; i < p_.states.size(); ++i)
       s += "state s" + number(i) + " " + quote(p_.states[i].name) + "\n";
     for (const Port& i : p_.inputs) s += "input " + definition(i.value) + " " + quote(i.name) + "\n";
@@ -92,7 +95,8 @@ class Printer {
     if (v >= 0 && v < static_cast<int>(number_.size()) && number_[v] < 0) number_[v] = next_++;
   }
   std::string ref(int v) const {
-    return v >= 0 && v < static_cast<int>(number_.size()) && number_[v] >= 0 ? "v" + number(number_[v]) : "v?";
+    return v >= 0 && v < static_cast<int>(number_.size()) && number_[v] >= 0 ? "v" + number(number_[v])
+                                                                             : "v?";
   }
   std::string definition(int v) const {
     std::string s = ref(v);
@@ -145,13 +149,16 @@ std::string print(const Plan& p) {
   return printer.program() + printer.places();
 }
 
-Digest digest(const Plan& p) { return invar::sha256(Printer(p).program()); }
+Digest digest(const Plan& p) {
+  return invar::sha256(Printer(p).program());
+}
 
 Digest weights_digest(const Plan& p) {
   std::vector<const Weight*> sorted;
   for (const Weight& w : p.weights) sorted.push_back(&w);
   std::sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->name < b->name; });
   std::vector<Digest> leaves;
+  leaves.reserve(sorted.size());
   for (const Weight* w : sorted) leaves.push_back(invar::sha256(weight_text(*w)));
   return merkle_root(leaves);
 }

@@ -83,7 +83,8 @@ void AddedMatcher::split(std::string_view text, std::vector<Piece>& out) const {
     size_t start = at;
     at = stop;
     const Flags& f = tokens_[token];
-    if (f.single_word && (ends_with_word(text.substr(0, start)) || starts_with_word(text.substr(stop)))) continue;
+    if (f.single_word && (ends_with_word(text.substr(0, start)) || starts_with_word(text.substr(stop))))
+      continue;
     if (f.lstrip) start = std::max(space_before(text.substr(0, start)), done);
     if (f.rstrip) stop += space_after(text.substr(stop));
     if (done < start) out.push_back({text.substr(done, start - done), -1});

@@ -35,7 +35,7 @@ class AddedMatcher {
     int32_t id;
     bool single_word, lstrip, rstrip;
   };
-  PairMap<uint32_t> next_;                        // trie: (node, byte) -> node; node 0 is the root
+  PairMap<uint32_t> next_;                       // trie: (node, byte) -> node; node 0 is the root
   std::vector<uint32_t> token_of_ = {kNoToken};  // of each node
   std::vector<Flags> tokens_;
   bool begins_[256] = {};

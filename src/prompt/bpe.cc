@@ -30,9 +30,13 @@ constexpr ByteTable kBytes;
 
 }  // namespace
 
-uint32_t character_of_byte(uint8_t b) { return kBytes.character[b]; }
+uint32_t character_of_byte(uint8_t b) {
+  return kBytes.character[b];
+}
 
-int byte_of_character(uint32_t c) { return c < kBytes.byte.size() ? kBytes.byte[c] : -1; }
+int byte_of_character(uint32_t c) {
+  return c < kBytes.byte.size() ? kBytes.byte[c] : -1;
+}
 
 bool bytes_of_token(std::string_view token, std::string& bytes) {
   bytes.clear();

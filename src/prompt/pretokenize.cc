@@ -99,7 +99,8 @@ Status PreTokenizers::split(const PreTokenizer& step, std::string_view text, Reg
     }
     return std::nullopt;
   });
-  if (scratch.steps < 0) return not_covered("pattern " + s.shown + ": searching this text takes too many steps");
+  if (scratch.steps < 0)
+    return not_covered("pattern " + s.shown + ": searching this text takes too many steps");
   return {};
 }
 

@@ -27,7 +27,8 @@ using PreTokenizer = std::variant<Split, Digits>;
 
 struct PreTokenizers {
   std::vector<PreTokenizer> steps;
-  bool prefix_space = false;      // ByteLevel, the last of them: a piece that does not begin with a space gets one,
+  bool prefix_space =
+      false;  // ByteLevel, the last of them: a piece that does not begin with a space gets one,
   std::vector<Split> byte_level;  // and (none or one) the pattern of use_regex
 
   struct Scratch {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "prompt/impl.h"
 #include "prompt/unicode/unicode.h"
@@ -16,7 +17,9 @@ using Json = nlohmann::json;
 using Vocabulary = std::unordered_map<std::string, int32_t>;
 constexpr int kDeepest = 8;  // Sequence within Sequence
 
-Error wrong(const std::string& where, const std::string& what) { return bad_input(where + ": " + what); }
+Error wrong(const std::string& where, const std::string& what) {
+  return bad_input(where + ": " + what);
+}
 Error refused(const std::string& where, const std::string& what) {
   return not_covered(where + ": " + what + " is not supported");
 }
@@ -41,23 +44,26 @@ Result<std::string> text_of(const Json& o, const char* name, const std::string& 
   return v.get<std::string>();
 }
 
-Result<bool> flag_of(const Json& o, const char* name, const std::string& where, std::optional<bool> fallback = {}) {
+Result<bool> flag_of(const Json& o, const char* name, const std::string& where,
+                     std::optional<bool> fallback = {}) {
   const Json& v = member(o, name);
   if (v.is_null() && fallback) return *fallback;
   if (!v.is_boolean()) return wrong(where, std::string(name) + " must be true or false");
   return v.get<bool>();
 }
 
-Result<int32_t> id_of(const Json& v, const std::string& where) {
-  if (!v.is_number_integer() || v.is_number_float()) return wrong(where, "a token id must be an integer");
+// A token id; otherwise what is wrong with the value.
+Result<int32_t> id_of(const Json& v) {
+  if (!v.is_number_integer()) return bad_input("a token id must be an integer");
   if (v.is_number_unsigned() ? v.get<uint64_t>() > INT32_MAX : v.get<int64_t>() < 0)
-    return wrong(where, "the token id " + brief(v) + " is out of range");
+    return bad_input("the token id " + brief(v) + " is out of range");
   return static_cast<int32_t>(v.get<int64_t>());
 }
 
 class Reader {
  public:
-  Reader(const Json& root, std::string_view file) : root_(root), file_(file), impl_(std::make_unique<Impl>()) {}
+  Reader(const Json& root, std::string_view file)
+      : root_(root), file_(file), impl_(std::make_unique<Impl>()) {}
 
   Result<std::unique_ptr<Tokenizer::Impl>> read() {
     if (!root_.is_object()) return wrong(file_, "a tokenizer must be a JSON object");
@@ -106,9 +112,10 @@ class Reader {
     // An id may be missing, but a hole of any size would let a few bytes of input ask for gigabytes.
     most_ids_ = 2 * vocab.size() + 100000;
     for (const auto& [token, value] : vocab.items()) {
-      INVAR_TRY(const int32_t id, id_of(value, where + "[\"" + shown(token) + "\"]"));
-      INVAR_CHECK_OK(place(id, token, where));
-      ids_.emplace(token, id);
+      const auto id = id_of(value);
+      if (!id) return wrong(where + "[\"" + shown(token) + "\"]", id.error().message);
+      INVAR_CHECK_OK(place(*id, token, where));
+      ids_.emplace(token, *id);
     }
     std::string bytes;
     for (int b = 0; b < 256; ++b) {
@@ -200,7 +207,8 @@ class Reader {
       INVAR_TRY(impl_->pre.prefix_space, flag_of(p, "add_prefix_space", where));
       INVAR_TRY(const bool use_regex, flag_of(p, "use_regex", where, true));
       if (!use_regex) return {};
-      static constexpr char kGpt2[] = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+      static constexpr char kGpt2[] =
+          R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
       INVAR_TRY(Regex regex, Regex::pattern(kGpt2));
       impl_->pre.byte_level.push_back(Split{std::move(regex), Behavior::isolated, false, "of ByteLevel"});
       return {};
@@ -222,7 +230,8 @@ class Reader {
         {"MergedWithNext", Behavior::merged_with_next},
         {"Contiguous", Behavior::contiguous}};
     INVAR_TRY(const std::string behavior, text_of(p, "behavior", where));
-    auto b = std::find_if(std::begin(kBehaviors), std::end(kBehaviors), [&](auto& k) { return behavior == k.first; });
+    auto b = std::find_if(std::begin(kBehaviors), std::end(kBehaviors),
+                          [&](auto& k) { return behavior == k.first; });
     if (b == std::end(kBehaviors)) return refused(where, "behavior " + shown(behavior));
     INVAR_TRY(const bool invert, flag_of(p, "invert", where));
     const Json& pattern = member(p, "pattern");
@@ -253,29 +262,39 @@ class Reader {
     return refused(where, "type " + shown(type));
   }
 
-  // What the vocabulary lacks gets the next free id, in the order of the file, as in Hugging Face tokenizers.
+  // What the vocabulary lacks gets the next free id, in the order of the file, as in Hugging Face tokenizers. They do
+  // so whatever id the file says; one that says another is refused.
   Status added_tokens() {
     const Json& list = member(root_, "added_tokens");
     if (list.is_null()) return {};
     if (!list.is_array()) return wrong(file_ + ": added_tokens", "must be an array");
+    const auto vocabulary = static_cast<int32_t>(ids_.size());
+    int32_t next = vocabulary;
     std::vector<AddedToken> tokens;
+    std::unordered_set<std::string> seen;
     for (size_t i = 0; i < list.size(); ++i) {
       const std::string where = file_ + ": added_tokens[" + std::to_string(i) + "]";
       INVAR_TRY(AddedToken t, added_token(list[i], where));
+      const std::string name = "\"" + shown(t.content) + "\"";
+      if (!seen.insert(t.content).second) return wrong(where, name + " is given twice");
       auto known = ids_.find(t.content);
+      const int32_t id = known != ids_.end() ? known->second : next;
+      if (id != t.id)
+        return wrong(where, name + " has the id " + std::to_string(t.id) + " here, but " +
+                                (known != ids_.end() ? "in the vocabulary " : "the next free one is ") +
+                                std::to_string(id));
       if (known == ids_.end()) {
         most_ids_ += 2;
         INVAR_CHECK_OK(place(t.id, t.content, where));
         ids_.emplace(t.content, t.id);
-      } else if (known->second != t.id) {
-        return wrong(where, "\"" + shown(t.content) + "\" has the id " + std::to_string(t.id) + " here and " +
-                                std::to_string(known->second) + " elsewhere");
       }
+      if (t.id >= vocabulary) next = std::max(next, t.id + 1);
       tokens.push_back(std::move(t));
     }
     for (const AddedToken& t : tokens)
       if (t.special) impl_->tokens[t.id].special = true;
-    for (const bool special : {true, false})  // of equal strings the first one counts, and special ones come first
+    for (const bool special :
+         {true, false})  // of equal strings the first one counts, and special ones come first
       for (const AddedToken& t : tokens)
         if (t.special == special) {
           AddedMatcher& m = t.normalized ? impl_->normalized : impl_->raw;
@@ -287,7 +306,9 @@ class Reader {
   Result<AddedToken> added_token(const Json& o, const std::string& where) {
     AddedToken t;
     if (!o.is_object()) return wrong(where, "must be an object");
-    INVAR_TRY(t.id, id_of(member(o, "id"), where));
+    const auto id = id_of(member(o, "id"));
+    if (!id) return wrong(where, id.error().message);
+    t.id = *id;
     INVAR_TRY(t.content, text_of(o, "content", where));
     if (t.content.empty()) return wrong(where, "an empty token");
     INVAR_TRY(t.special, flag_of(o, "special", where));
@@ -329,10 +350,11 @@ class Reader {
     const Json& list = member(member(special_tokens, name.c_str()), "ids");
     if (!list.is_array()) return wrong(where, "\"" + shown(name) + "\" is not among special_tokens");
     for (const Json& v : list) {
-      INVAR_TRY(const int32_t id, id_of(v, where));
-      if (static_cast<size_t>(id) >= impl_->tokens.size() || !impl_->tokens[id].exists)
-        return wrong(where, "the token id " + std::to_string(id) + " does not exist");
-      ids.push_back(id);
+      const auto id = id_of(v);
+      if (!id) return wrong(where, id.error().message);
+      if (static_cast<size_t>(*id) >= impl_->tokens.size() || !impl_->tokens[*id].exists)
+        return wrong(where, "the token id " + std::to_string(*id) + " does not exist");
+      ids.push_back(*id);
     }
     return {};
   }

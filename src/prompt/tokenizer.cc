@@ -68,7 +68,9 @@ Result<Tokenizer> Tokenizer::parse(std::string_view json, std::string_view file_
   return Tokenizer(std::move(impl));
 }
 
-int32_t Tokenizer::vocab_size() const { return static_cast<int32_t>(impl_->tokens.size()); }
+int32_t Tokenizer::vocab_size() const {
+  return static_cast<int32_t>(impl_->tokens.size());
+}
 
 bool Tokenizer::is_special(int32_t token) const {
   return token >= 0 && token < vocab_size() && impl_->tokens[token].special;
@@ -129,7 +131,8 @@ std::string Tokenizer::decode(std::span<const int32_t> tokens, bool skip_special
   return text += stream.finish();
 }
 
-Stream::Stream(const Tokenizer& t, bool skip_special_tokens) : tokenizer_(&t), skip_special_(skip_special_tokens) {}
+Stream::Stream(const Tokenizer& t, bool skip_special_tokens)
+    : tokenizer_(&t), skip_special_(skip_special_tokens) {}
 
 std::string Stream::push(int32_t token) {
   const auto& tokens = tokenizer_->impl_->tokens;

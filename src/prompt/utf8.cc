@@ -79,7 +79,8 @@ std::string shown(std::string_view text) {
   while (at < text.size() && out.size() < kMost) {
     const Sequence s = sequence_at(text, at);
     const auto lead = static_cast<uint8_t>(text[at]);
-    if (s.kind != Sequence::well || lead < 0x20 || lead == 0x7F || (lead == 0xC2 && uint8_t(text[at + 1]) < 0xA0)) {
+    if (s.kind != Sequence::well || lead < 0x20 || lead == 0x7F ||
+        (lead == 0xC2 && uint8_t(text[at + 1]) < 0xA0)) {
       static constexpr char kHex[] = "0123456789abcdef";
       for (size_t i = 0; i < s.length; ++i) {
         const auto b = static_cast<uint8_t>(text[at + i]);

@@ -30,9 +30,9 @@ TEST(Utf8, ValidPrefixNamesTheFirstBadByte) {
   EXPECT_EQ(valid_prefix(""), 0u);
   EXPECT_EQ(valid_prefix("abcdefgh\xFF"), 8u);
   EXPECT_EQ(valid_prefix("abc\xC3"), 3u);
-  EXPECT_EQ(valid_prefix("\xC3\xA9\xC0\xAF"), 2u);       // overlong
-  EXPECT_EQ(valid_prefix("a\xED\xA0\x80"), 1u);          // surrogate
-  EXPECT_EQ(valid_prefix("ab\xF4\x90\x80\x80"), 2u);     // above U+10FFFF
+  EXPECT_EQ(valid_prefix("\xC3\xA9\xC0\xAF"), 2u);    // overlong
+  EXPECT_EQ(valid_prefix("a\xED\xA0\x80"), 1u);       // surrogate
+  EXPECT_EQ(valid_prefix("ab\xF4\x90\x80\x80"), 2u);  // above U+10FFFF
 }
 
 // The Unicode Standard, section 3.9, tables 3-8 to 3-11.
@@ -63,7 +63,7 @@ TEST(Nfc, ComposesAndOrders) {
   EXPECT_EQ(nfc("\u1100\u1161\u11A8"), "\uAC01");
   EXPECT_EQ(nfc("\uAC00\u11A8\u11A8"), "\uAC01\u11A8");
   EXPECT_EQ(nfc("\u212B"), "\u00C5");
-  EXPECT_EQ(nfc("\u0958"), "\u0915\u093C");              // excluded from composition
+  EXPECT_EQ(nfc("\u0958"), "\u0915\u093C");  // excluded from composition
   EXPECT_EQ(nfc("\u1E0B\u0323"), "\u1E0D\u0307");
   EXPECT_EQ(nfc("\u0344"), "\u0308\u0301");
   EXPECT_EQ(nfc("\u0301e"), "\u0301e");

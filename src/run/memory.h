@@ -19,10 +19,12 @@ class Block {
   static constexpr size_t kAlign = 64;
   static constexpr size_t round_up(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-  // Systems promise more than they have and end the process when it is touched; so never ask for more than there is.
+  // Systems promise more than they have and end the process when it is touched; so never ask for more than
+  // there is.
   static uint64_t physical_memory() {
     const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
-    const uint64_t bytes = pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : 0;
+    const uint64_t bytes =
+        pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : 0;
     return bytes ? std::min<uint64_t>(bytes, SIZE_MAX - kAlign) : SIZE_MAX - kAlign;
   }
 
@@ -35,11 +37,12 @@ class Block {
       return bad_input("out of memory: " + std::to_string(bytes) + " bytes for " + purpose +
                        "; choose a smaller capacity or chunk");
     b.size_ = static_cast<size_t>(bytes);
+    auto* start = static_cast<std::byte*>(b.raw_.get());
+    const size_t past = reinterpret_cast<uintptr_t>(start) % kAlign;
+    b.data_ = start + (past ? kAlign - past : 0);
     return b;
   }
-  std::byte* data() const {
-    return reinterpret_cast<std::byte*>(round_up(reinterpret_cast<uintptr_t>(raw_.get())));
-  }
+  std::byte* data() const { return data_; }
   size_t size() const { return size_; }
 
  private:
@@ -47,6 +50,7 @@ class Block {
     void operator()(void* p) const { std::free(p); }
   };
   std::unique_ptr<void, Free> raw_;
+  std::byte* data_ = nullptr;
   size_t size_ = 0;
 };
 

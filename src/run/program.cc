@@ -15,8 +15,8 @@ Result<const ops::Kernel*> choose(const std::string& op, const std::string& isa)
   bool only_reference = true;
   for (const ops::Kernel* k : ops::kernels()) only_reference &= k->op != op || k->isa == "reference";
   if (const ops::Kernel* k = ops::find(op, "reference"); k && only_reference) return k;
-  return not_covered("operation " + op + " has no kernel" + (isa.empty() ? "" : " for instruction set " + isa) +
-                     " in this build");
+  return not_covered("operation " + op + " has no kernel" +
+                     (isa.empty() ? "" : " for instruction set " + isa) + " in this build");
 }
 
 }  // namespace
@@ -37,13 +37,15 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa) {
     } else if (s == "past") {
       r.symbols_.push_back(Symbol::past);
     } else {
-      return not_covered("the plan's symbol '" + s + "' cannot be bound; a session binds batch, seq and past");
+      return not_covered("the plan's symbol '" + s +
+                         "' cannot be bound; a session binds batch, seq and past");
     }
   }
   r.has_memory_ = !plan.states.empty();
   for (const plan::Node& n : plan.nodes) {
     INVAR_TRY(const ops::Kernel* k, choose(n.op, isa));
-    if (n.state >= 0 && !k->state_bytes) return bad_input("operation " + n.op + " of the plan cannot have a state");
+    if (n.state >= 0 && !k->state_bytes)
+      return bad_input("operation " + n.op + " of the plan cannot have a state");
     if (n.state < 0 && k->state_bytes) r.has_memory_ = false;
     Node node{&n, k, false, std::vector<ops::View>(n.in.size()), std::vector<ops::View>(n.out.size()), {}};
     r.nodes_.push_back(std::move(node));
@@ -62,8 +64,8 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa) {
   return r;
 }
 
-// Backwards from the nodes with a state: the rest, above all the projection to the vocabulary, is not needed for the
-// rows of a prompt whose logits nobody asked for.
+// Backwards from the nodes with a state: the rest, above all the projection to the vocabulary, is not needed
+// for the rows of a prompt whose logits nobody asked for.
 void Program::mark_core() {
   core_value_.assign(plan_->values.size(), false);
   for (auto n = nodes_.rbegin(); n != nodes_.rend(); ++n) {
@@ -106,7 +108,8 @@ uint64_t Program::shape(int v, int64_t rows, int64_t past, ops::View& view) cons
       n = s == Symbol::batch ? 1 : s == Symbol::seq ? rows : past;
     }
     view.dim[i] = n;
-    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(n), &bytes) || bytes >= kTooLarge) return kTooLarge;
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(n), &bytes) || bytes >= kTooLarge)
+      return kTooLarge;
   }
   return bytes;
 }

@@ -20,7 +20,8 @@ class Program {
   std::vector<Weights::Use> weight_uses() const;  // in the order in which attach() takes their views
   void attach(const Weights&);
 
-  // Memory for steps of up to `rows` rows in the nodes that some state depends on, and up to `tail_rows` in the rest.
+  // Memory for steps of up to `rows` rows in the nodes that some state depends on, and up to `tail_rows` in
+  // the rest.
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity);
   // Makes ready for a step of `rows` rows after `past` ones.
   Status bind(int64_t rows, int64_t past);
@@ -52,11 +53,11 @@ class Program {
   std::vector<Symbol> symbols_;
   std::vector<Node> nodes_;
   std::vector<bool> core_value_;
-  std::vector<int> buffer_;          // per value: its slot, or one of its own
-  std::vector<uint64_t> offset_;     // per buffer, into arena_
+  std::vector<int> buffer_;       // per value: its slot, or one of its own
+  std::vector<uint64_t> offset_;  // per buffer, into arena_
   std::vector<ops::View> values_;
-  std::vector<Block> states_;        // per node; empty without memory
-  std::vector<Block> scratch_;       // per worker
+  std::vector<Block> states_;   // per node; empty without memory
+  std::vector<Block> scratch_;  // per worker
   Block arena_;
   int64_t capacity_ = 0;
   int workers_ = 1;

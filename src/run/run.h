@@ -14,18 +14,19 @@ namespace invar::run {
 
 // Tuning: none of it reaches the arithmetic.
 struct Options {
-  int threads = 0;           // 0 = one per available core
-  std::string isa;           // "" = the best this CPU has; else exactly this one, or an error
-  int64_t capacity = 0;      // positions of memory (prompt + answer)
-  int64_t chunk = 0;         // prefill at most this many tokens per step; 0 = 256
-  bool check_weights = true; // hash every weight against the plan while loading
-  bool use_cache = true;     // false: remember tokens only, each step computes the sequence anew from its start
+  int threads = 0;            // 0 = one per available core
+  std::string isa;            // "" = the best this CPU has; else exactly this one, or an error
+  int64_t capacity = 0;       // positions of memory (prompt + answer)
+  int64_t chunk = 0;          // prefill at most this many tokens per step; 0 = 256
+  bool check_weights = true;  // hash every weight against the plan while loading
+  bool use_cache = true;  // false: remember tokens only, each step computes the sequence anew from its start
 };
 
 // A loaded program with its memory. Not thread-safe: one sequence at a time.
 class Session {
  public:
-  // Maps, checks (SHA-256 against the plan; an error names the tensor, code failed) and packs the weights; plans buffers.
+  // Maps, checks (SHA-256 against the plan; an error names the tensor, code failed) and packs the weights;
+  // plans buffers.
   static Result<Session> open(plan::Plan plan, const std::string& folder, Options options);
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -36,13 +37,14 @@ class Session {
   int threads() const;
   std::string_view isa() const;
   size_t peak_bytes() const;
-  // For every operation of the plan the kernel row that runs it, e.g. "matmul avx2": what the tests assert. An
-  // operation with a reference row alone (nothing to vectorise) shows that one under every instruction set.
+  // For every operation of the plan the kernel row that runs it, e.g. "matmul avx2": what the tests assert.
+  // An operation with a reference row alone (nothing to vectorise) shows that one under every instruction
+  // set.
   std::vector<std::string> kernels() const;
   // Forgets everything: position() == 0.
   void reset();
-  // Appends tokens at position(); returns the logits of the last one, or of each with `all`: rows x vocab() floats,
-  // row-major, valid until the next call. Errors: token id out of range, beyond capacity.
+  // Appends tokens at position(); returns the logits of the last one, or of each with `all`: rows x vocab()
+  // floats, row-major, valid until the next call. Errors: token id out of range, beyond capacity.
   Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all = false);
 
  private:

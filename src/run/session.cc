@@ -11,14 +11,15 @@ namespace invar::run {
 namespace {
 
 constexpr int64_t kDefaultChunk = 256;
-// Up to this many rows a step computes the logits of all and returns the last: cheaper than a second pass over the
-// weights for the last row alone.
+// Up to this many rows a step computes the logits of all and returns the last: cheaper than a second pass
+// over the weights for the last row alone.
 constexpr int64_t kTailRows = 8;
 constexpr int64_t kMaxCapacity = int64_t{1} << 31;
 constexpr int kMaxThreads = 1024;
 
 Error wrong_arithmetic() {
-  return {Code::internal, "this thread does not compute IEEE arithmetic as specified (rounding or flush-to-zero)"};
+  return {Code::internal,
+          "this thread does not compute IEEE arithmetic as specified (rounding or flush-to-zero)"};
 }
 
 }  // namespace
@@ -79,13 +80,15 @@ Status Session::Impl::open(const std::string& folder) {
   if (!program.has_memory()) chunk = options.capacity;  // all rows in one piece
   tail_rows = program.has_memory() ? std::min(kTailRows, chunk) : chunk;
   INVAR_CHECK_OK(bind_ports());
-  INVAR_TRY(weights, Weights::load(plan, folder.empty() ? "." : folder, program.weight_uses(), *pool, options.check_weights));
+  INVAR_TRY(weights, Weights::load(plan, folder.empty() ? "." : folder, program.weight_uses(), *pool,
+                                   options.check_weights));
   program.attach(weights);
   if (recompute) history.reserve(options.capacity);
   return program.reserve(chunk, tail_rows, options.capacity);
 }
 
-// Finds the values that the session feeds and reads, and checks that their shapes are what it will write and read.
+// plan.9: finds the values that the session feeds and reads, and checks that their shapes are what it will write and
+// read.
 Status Session::Impl::bind_ports() {
   auto per_row = [&](int v, int64_t row) {  // one row of the step = `row` elements, for every number of rows
     const plan::Value& value = plan.values[v];
@@ -108,7 +111,8 @@ Status Session::Impl::bind_ports() {
     } else if (i.name == "position_ids") {
       positions = i.value;
     } else {
-      return not_covered("the plan's input '" + i.name + "' cannot be fed; a session feeds input_ids and position_ids");
+      return not_covered("the plan's input '" + i.name +
+                         "' cannot be fed; a session feeds input_ids and position_ids");
     }
     if (plan.values[i.value].dtype != DType::i64 || !per_row(i.value, 1))
       return bad_input("the plan's input '" + i.name + "' is not i64 [batch, seq]");
@@ -160,7 +164,8 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
     rest = history;
     past = 0;
   }
-  // Rows whose logits are not wanted stop where no state needs them; without memory there is nothing to split.
+  // Rows whose logits are not wanted stop where no state needs them; without memory there is nothing to
+  // split.
   const int64_t size = static_cast<int64_t>(rest.size());
   int64_t wanted = all ? count : 1;
   if (!program.has_memory() || (!all && size <= kTailRows)) wanted = size;
@@ -169,7 +174,8 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
   std::span<const float> last;
   for (int64_t begin = 0; begin < size;) {
     const bool tail = begin >= size - wanted;
-    const int64_t end = std::min(begin + (tail ? std::min(chunk, tail_rows) : chunk), tail ? size : size - wanted);
+    const int64_t end =
+        std::min(begin + (tail ? std::min(chunk, tail_rows) : chunk), tail ? size : size - wanted);
     INVAR_CHECK_OK(piece(rest.subspan(begin, end - begin), past + begin, tail));
     if (tail) {
       const float* out = program.value(logits).as<float>();
@@ -200,14 +206,24 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-int64_t Session::vocab() const { return impl_->vocab; }
-int64_t Session::position() const { return impl_->position; }
-int Session::threads() const { return impl_->pool->threads(); }
-std::string_view Session::isa() const { return impl_->isa; }
+int64_t Session::vocab() const {
+  return impl_->vocab;
+}
+int64_t Session::position() const {
+  return impl_->position;
+}
+int Session::threads() const {
+  return impl_->pool->threads();
+}
+std::string_view Session::isa() const {
+  return impl_->isa;
+}
 size_t Session::peak_bytes() const {
   return impl_->program.bytes() + impl_->weights.bytes() + impl_->rows.capacity() * sizeof(float);
 }
-std::vector<std::string> Session::kernels() const { return impl_->program.kernels(); }
+std::vector<std::string> Session::kernels() const {
+  return impl_->program.kernels();
+}
 void Session::reset() {
   impl_->position = 0;
   impl_->history.clear();

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <fstream>
 
@@ -87,6 +88,14 @@ TEST_F(SessionTest, LogitsAreNotTrivial) {
   EXPECT_TRUE(std::all_of(truth->begin(), truth->end(), [](float f) { return f == f; }));
 }
 
+// The same on every machine; changes only with the numerics version.
+TEST_F(SessionTest, LogitsHaveTheCommittedDigest) {
+  std::string bytes;
+  for (float f : *truth)
+    for (int i = 0; i < 4; ++i) bytes += static_cast<char>(std::bit_cast<uint32_t>(f) >> 8 * i);
+  EXPECT_EQ(to_hex(sha256(bytes)), "0f7d712db4e40f05e1fe3f3e98864dd3e7c3c88051ebf284316246071da7843a");
+}
+
 TEST_F(SessionTest, SameBytesForEveryInstructionSetThreadCountAndPiece) {
   for (std::string_view isa : ops::isas()) {
     for (int threads : {1, 2, 3, 8}) {
@@ -95,7 +104,8 @@ TEST_F(SessionTest, SameBytesForEveryInstructionSetThreadCountAndPiece) {
       EXPECT_EQ(s.isa(), isa);
       for (int piece : {kTokens, 7, 1}) {
         s.reset();
-        EXPECT_TRUE(same_bytes(logits(s, piece, true), *truth)) << isa << ", threads " << threads << ", piece " << piece;
+        EXPECT_TRUE(same_bytes(logits(s, piece, true), *truth))
+            << isa << ", threads " << threads << ", piece " << piece;
         EXPECT_EQ(s.position(), kTokens);
       }
     }
@@ -181,7 +191,9 @@ std::string failure(const TinyModel& m, Options o, Code code, const plan::Plan* 
 }
 
 TEST_F(SessionTest, BadUseIsRefused) {
-  EXPECT_EQ(failure(*model, options(1, "sse9"), Code::bad_input).find("instruction set 'sse9' is not available"), 0u);
+  EXPECT_EQ(
+      failure(*model, options(1, "sse9"), Code::bad_input).find("instruction set 'sse9' is not available"),
+      0u);
   Options o = options();
   o.capacity = 0;
   EXPECT_EQ(failure(*model, o, Code::bad_input).find("capacity must be 1"), 0u);
@@ -214,7 +226,8 @@ TEST_F(SessionTest, PlansThatCannotBeFedAreRefused) {
   EXPECT_NE(failure(*model, options(), Code::not_covered, &p).find("input 'pixels'"), std::string::npos);
   p = model->plan;
   p.values[p.inputs[0].value].dtype = DType::i32;
-  EXPECT_NE(failure(*model, options(), Code::bad_input, &p).find("'input_ids' is not i64"), std::string::npos);
+  EXPECT_NE(failure(*model, options(), Code::bad_input, &p).find("'input_ids' is not i64"),
+            std::string::npos);
   p = model->plan;
   p.outputs[0].name = "scores";
   EXPECT_NE(failure(*model, options(), Code::bad_input, &p).find("no output 'logits'"), std::string::npos);
@@ -230,7 +243,8 @@ TEST(Weights, EveryChangedByteIsFoundAndNamed) {
       bad[at] ^= 0x10;
       std::ofstream(path, std::ios::binary) << bad;
       const std::string message = failure(m, options(3), Code::failed);
-      EXPECT_EQ(message.find("weight " + w.name + " in " + path + ": its bytes have SHA-256 "), 0u) << message;
+      EXPECT_EQ(message.find("weight " + w.name + " in " + path + ": its bytes have SHA-256 "), 0u)
+          << message;
     }
     std::ofstream(path, std::ios::binary) << good;
   }

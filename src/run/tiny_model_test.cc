@@ -39,7 +39,8 @@ class Builder {
     return node("matmul", {x, w}, rows(width), {{"trans_b", int64_t{1}}});
   }
   Operand norm(Operand x, Operand w) {
-    return node("rmsnorm", {x, w}, rows(TinyModel::kWidth), {{"epsilon", F32Bits{std::bit_cast<uint32_t>(1e-5f)}}});
+    return node("rmsnorm", {x, w}, rows(TinyModel::kWidth),
+                {{"epsilon", F32Bits{std::bit_cast<uint32_t>(1e-5f)}}});
   }
 
   // Values of both signs and of several magnitudes, so that a wrong order of a sum shows.
@@ -49,13 +50,15 @@ class Builder {
     for (int64_t d : shape) n *= d;
     std::string data;
     for (int64_t i = 0; i < n; ++i) {
-      const float f = std::ldexp(static_cast<float>(random() >> 40) - 0x1p23f, -24 - static_cast<int>(random() % 3));
-      append(data, f, t);
+      const float significand = static_cast<float>(random() >> 40) - 0x1p23f;  // exact
+      append(data, std::ldexp(significand, -24 - static_cast<int>(random() % 3)), t);
     }
     return add(std::move(w), data, file);
   }
-  Operand constant(const char* name, std::vector<int64_t> shape, const std::vector<float>& values, size_t file) {
-    plan::Weight w{name, DType::f32, shape, {}, "part-" + std::to_string(file) + ".bin", bytes_[file].size(), 0};
+  Operand constant(const char* name, std::vector<int64_t> shape, const std::vector<float>& values,
+                   size_t file) {
+    plan::Weight w{name, DType::f32, shape, {}, "part-" + std::to_string(file) + ".bin", bytes_[file].size(),
+                   0};
     std::string data;
     for (float f : values) append(data, f, DType::f32);
     return add(std::move(w), data, file);
@@ -70,7 +73,8 @@ class Builder {
   static void append(std::string& data, float f, DType t) {
     uint32_t bits = std::bit_cast<uint32_t>(f);
     if (t == DType::bf16) bits >>= 16;
-    for (size_t i = 0; i < size_of(t); ++i) data += static_cast<char>(bits >> 8 * i);  // little-endian everywhere
+    for (size_t i = 0; i < size_of(t); ++i)
+      data += static_cast<char>(bits >> 8 * i);  // little-endian everywhere
   }
   Operand add(plan::Weight w, const std::string& data, size_t file) {
     w.length = data.size();
@@ -93,19 +97,22 @@ TinyModel::TinyModel(bool with_state) {
   Builder b(plan);
   constexpr int64_t kQ = kHeads * kHeadDim, kKv = kKvHeads * kHeadDim;
   const Operand embed = b.weight("embed", {kVocab, kWidth}, DType::bf16, 0);
-  const Operand wq = b.weight("q", {kQ, kWidth}, DType::bf16, 0), wk = b.weight("k", {kKv, kWidth}, DType::bf16, 0);
-  const Operand wv = b.weight("v", {kKv, kWidth}, DType::f32, 1), wo = b.weight("o", {kWidth, kQ}, DType::bf16, 1);
+  const Operand wq = b.weight("q", {kQ, kWidth}, DType::bf16, 0),
+                wk = b.weight("k", {kKv, kWidth}, DType::bf16, 0);
+  const Operand wv = b.weight("v", {kKv, kWidth}, DType::f32, 1),
+                wo = b.weight("o", {kWidth, kQ}, DType::bf16, 1);
   const Operand gate = b.weight("gate", {kHidden, kWidth}, DType::bf16, 0);
   const Operand up = b.weight("up", {kHidden, kWidth}, DType::f32, 0);
   const Operand down = b.weight("down", {kWidth, kHidden}, DType::bf16, 1);
-  const Operand norm1 = b.weight("norm1", {kWidth}, DType::bf16, 0), norm2 = b.weight("norm2", {kWidth}, DType::f32, 1);
+  const Operand norm1 = b.weight("norm1", {kWidth}, DType::bf16, 0),
+                norm2 = b.weight("norm2", {kWidth}, DType::f32, 1);
   const Operand freq = b.constant("inv_freq", {1, 1, kHeadDim / 2}, {1.0f, 0.1f, 0.01f, 0.001f}, 1);
 
   const Operand ids = b.input("input_ids"), positions = b.input("position_ids");
   const Operand column = b.node("reshape", {positions}, b.value({{0, 0}, {0, 1}, {1, -1}}, DType::i64));
-  const Operand angle =
-      b.node("mul", {b.node("cast", {column}, b.rows(1)), freq}, b.rows(kHeadDim / 2));
-  const Operand cos = b.node("cos", {angle}, b.rows(kHeadDim / 2)), sin = b.node("sin", {angle}, b.rows(kHeadDim / 2));
+  const Operand angle = b.node("mul", {b.node("cast", {column}, b.rows(1)), freq}, b.rows(kHeadDim / 2));
+  const Operand cos = b.node("cos", {angle}, b.rows(kHeadDim / 2)),
+                sin = b.node("sin", {angle}, b.rows(kHeadDim / 2));
 
   const Operand x = b.node("gather", {embed, ids}, b.rows(kWidth));
   const Operand h = b.norm(x, norm1);
@@ -116,7 +123,9 @@ TinyModel::TinyModel(bool with_state) {
   const Operand k = b.node("rope", {b.linear(h, wk, kKv), cos, sin}, b.rows(kKv), rope_k);
   if (with_state) plan.states = {{"layer 0"}};
   const Operand a = b.node("attention", {q, k, b.linear(h, wv, kKv)}, b.rows(kQ),
-                           {{"q_heads", kHeads}, {"kv_heads", kKvHeads}, {"causal", int64_t{1}},
+                           {{"q_heads", kHeads},
+                            {"kv_heads", kKvHeads},
+                            {"causal", int64_t{1}},
                             {"scale", F32Bits{std::bit_cast<uint32_t>(0.35355338f)}}},
                            with_state ? 0 : -1);
   const Operand y = b.node("add", {x, b.linear(a, wo, kWidth)}, b.rows(kWidth));
@@ -129,6 +138,8 @@ TinyModel::TinyModel(bool with_state) {
   b.write(folder);
 }
 
-TinyModel::~TinyModel() { std::filesystem::remove_all(folder); }
+TinyModel::~TinyModel() {
+  std::filesystem::remove_all(folder);
+}
 
 }  // namespace invar::run

@@ -12,7 +12,8 @@
 namespace invar::run {
 namespace {
 
-// Weights lie little-endian and at any offset; kernels read them in the host's order and aligned to their type.
+// Weights lie little-endian and at any offset; kernels read them in the host's order and aligned to their
+// type.
 bool usable_in_place(const std::byte* data, DType t) {
   return (std::endian::native == std::endian::little || size_of(t) == 1) &&
          reinterpret_cast<uintptr_t>(data) % size_of(t) == 0;
@@ -36,8 +37,8 @@ bool packs_alike(const Weights::Use& a, const Weights::Use& b) {
   return a.weight == b.weight && a.operand == b.operand && a.kernel == b.kernel && *a.attrs == *b.attrs;
 }
 
-// Jobs of very different sizes: the largest first, each taken by the next free worker. Who does which is left to
-// chance here, which is why it does nothing but hash and copy.
+// Jobs of very different sizes: the largest first, each taken by the next free worker. Who does which is left
+// to chance here, which is why it does nothing but hash and copy.
 void run_jobs(Pool& pool, std::vector<std::pair<uint64_t, std::function<void()>>> jobs) {
   std::stable_sort(jobs.begin(), jobs.end(), [](auto& a, auto& b) { return a.first > b.first; });
   std::atomic<size_t> next{0};
@@ -52,8 +53,8 @@ Error mismatch(const plan::Plan& plan, const std::string& folder, const std::vec
   for (size_t i = 0; i < plan.weights.size(); ++i) {
     const plan::Weight& w = plan.weights[i];
     if (found[i] == w.sha256 || ++wrong > 1) continue;
-    message = "weight " + w.name + " in " + folder + "/" + w.file + ": its bytes have SHA-256 " + to_hex(found[i]) +
-              ", the plan says " + to_hex(w.sha256);
+    message = "weight " + w.name + " in " + folder + "/" + w.file + ": its bytes have SHA-256 " +
+              to_hex(found[i]) + ", the plan says " + to_hex(w.sha256);
   }
   if (wrong > 1) message += " (and " + std::to_string(wrong - 1) + " more weights differ)";
   return {Code::failed, message};
@@ -61,8 +62,8 @@ Error mismatch(const plan::Plan& plan, const std::string& folder, const std::vec
 
 }  // namespace
 
-Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder, std::span<const Use> uses, Pool& pool,
-                              bool check) {
+Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder, std::span<const Use> uses,
+                              Pool& pool, bool check) {
   Weights r;
   const size_t count = plan.weights.size();
 
@@ -81,9 +82,9 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
     }
     const auto bytes = r.files_[it->second].bytes();
     if (w.offset > bytes.size() || w.length > bytes.size() - w.offset)
-      return bad_input(path + ": the file has " + std::to_string(bytes.size()) + " bytes, but weight " + w.name +
-                       " should lie at offset " + std::to_string(w.offset) + " with " + std::to_string(w.length) +
-                       " bytes; fetch the file again or compile anew");
+      return bad_input(path + ": the file has " + std::to_string(bytes.size()) + " bytes, but weight " +
+                       w.name + " should lie at offset " + std::to_string(w.offset) + " with " +
+                       std::to_string(w.length) + " bytes; fetch the file again or compile anew");
     stored[i] = bytes.data() + w.offset;
     raw[i].data = const_cast<std::byte*>(stored[i]);  // kernels do not write their inputs
     raw[i].dtype = w.dtype;

@@ -26,7 +26,9 @@ class Weights {
   static Result<Weights> load(const plan::Plan&, const std::string& folder, std::span<const Use> uses, Pool&,
                               bool check);
   std::span<const ops::View> views() const { return views_; }
-  size_t bytes() const { return bytes_; }  // resident: packed, copied, and mapped where a kernel reads the map
+  size_t bytes() const {
+    return bytes_;
+  }  // resident: packed, copied, and mapped where a kernel reads the map
 
  private:
   std::vector<MappedFile> files_;

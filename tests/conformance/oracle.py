@@ -394,6 +394,12 @@ def fill_bits(name, seed, operand, i):
         return write_bits("f32", rounded(Fraction(sum(r >> 16 * j & 0xFFFF for j in range(4)) - 2 * 0xFFFF, 65536)))
     if name == "wide":
         return scattered(r, -40, 40)
+    if name == "spread":
+        return scattered(r, -120, 120)
+    if name == "one":
+        return 0x3F800000
+    if name == "steps":
+        return write_bits("f32", -float(i // 128 % 2 * (80 + i // 128 * 3) + r % 4))
     if name == "tiny":
         return scattered(r, -80, -60)
     if name == "score":

@@ -105,3 +105,17 @@ func.func @angles(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>, %c: tensor<?x?x1x
       : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x1xf32, ["batch", "seq", ""]>, tensor<?x?x1xf32, ["batch", "seq", ""]>) -> !onnx.unknown
   return %0 : !onnx.unknown
 }
+
+// -----
+
+// CHECK-LABEL: func.func @tables
+func.func @tables(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>, %at: tensor<?x?xi64, ["batch", "seq"]>) -> !onnx.unknown {
+  %c = onnx.weight "c" {file = "w", offset = 0 : i64, length = 128 : i64} : tensor<16x2xf32>
+  %s = onnx.weight "s" {file = "w", offset = 128 : i64, length = 128 : i64} : tensor<16x2xf32>
+  // CHECK: %[[C:.*]] = repro.gather %c, %arg1 {{.*}} -> tensor<?x?x2xf32, ["batch", "seq", ""]>
+  // CHECK: %[[S:.*]] = repro.gather %s, %arg1
+  // CHECK: repro.rope %arg0, %[[C]], %[[S]] {interleaved = 0 : i64, num_heads = 2 : i64, numerics = "ieee", rotary_dim = 0 : i64
+  %0 = onnx.node "RotaryEmbedding"(%x, %c, %s, %at) {name = "a", domain = "", version = 23 : i64, params = {num_heads = 2 : i64}}
+      : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<16x2xf32>, tensor<16x2xf32>, tensor<?x?xi64, ["batch", "seq"]>) -> !onnx.unknown
+  return %0 : !onnx.unknown
+}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the laws of the house (docs/architecture.md) on this checkout.
 
-check.py [LAW...] [--build FOLDER]   names, includes, sums, flags, kernels, bytes, clean, clauses; all of them by default
+check.py [LAW...] [--build FOLDER]   names, includes, sums, flags, kernels, bytes, clean, clauses, proofs; all of them by default
 check.py --self-test [LAW...]        shows that each law can fail: broken miniature trees must be found, good ones not
 Exit 0: kept; 1: broken, one line per finding; 2: bad usage."""
 
@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import law  # noqa: E402
 
-LAWS = ["names", "includes", "sums", "flags", "kernels", "bytes", "clean", "clauses"]
+LAWS = ["names", "includes", "sums", "flags", "kernels", "bytes", "clean", "clauses", "proofs"]
 
 
 def self_test(name, module):
@@ -41,14 +41,13 @@ def main():
             parser.error(f"no law '{name}'; there are {', '.join(LAWS)}")
     bad = 0
     files = {} if args.self_test else law.tree()
-    if args.build:
-        files["compile_commands.json"] = (Path(args.build) / "compile_commands.json").read_text()
+    built = {"compile_commands.json": (Path(args.build) / "compile_commands.json").read_text()} if args.build else {}
     for name in args.laws or LAWS:
         module = importlib.import_module(name)
         if args.self_test:
             bad += self_test(name, module)
         else:
-            found = module.check(files)
+            found = module.check({**files, **built} if name == "flags" else files)
             bad += len(found)
             for f in found:
                 print(f)

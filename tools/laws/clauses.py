@@ -7,7 +7,7 @@ The first word names the clause family; citations are recognised by families tha
 import posixpath
 import re
 
-from law import CPP, finding, lines
+from law import CPP, comments, finding, lines
 
 DEFINED = re.compile(r"^(?:[-*]\s+)?\*\*([a-z][a-z0-9_-]*)\.(\d+)\b")
 FILE = re.compile(r"\b((?:spec|src/ops/[a-z0-9_]+)/[\w-]+\.md)\b(?:\s+([a-z][a-z0-9_-]*)\.(\d+))?")
@@ -37,7 +37,11 @@ def check(files):
     for path, text in files.items():
         if text is None or path.startswith("tools/laws/") or not path.endswith(CPP + (".md", ".py", ".td", ".toml", ".cmake")):
             continue
+        if path.endswith(CPP):
+            text = comments(text)
         for n, line in lines(text):
+            if path.endswith(".py") and "spec/" not in line:
+                continue  # Python cites by file; NAME.NUMBER alone may be data, such as an operation's version
             here = {f"{m.group(1)}.{m.group(2)}" for m in cited.finditer(line)}
             for m in FILE.finditer(line):
                 if m.group(1) not in files:
@@ -62,6 +66,7 @@ SELF_TEST = [
     ("defined twice", {**SPEC, "spec/more.md": "- **attention.2** again\n"}, 1),
     ("a dead link", {**SPEC, "docs/x.md": "[here](nowhere.md)\n"}, 1),
     ("no clauses", {"spec/x.md": "words\n"}, 1),
+    ("data that looks like a clause", {**SPEC, "src/run/x.cc": 'f("attention.3");\n', "tests/test_x.py": '"attention.3"\n'}, 0),
     ("as it should be", {**SPEC, "src/run/x.cc": "// spec/attention.md attention.2, attention.1\n",
                          "docs/x.md": "[spec](../spec/attention.md) v1.2\n"}, 0),
 ]

@@ -10,7 +10,7 @@ MAY = {
     "ops": {"base", "num", "ops"},
     "prompt": {"base", "prompt"},
     "plan": {"base", "plan"},
-    "onnx": {"base", "onnx"},
+    "onnx": {"base", "num", "onnx"},  # num: inverse frequencies, correctly rounded
     "ir": {"base", "onnx", "ops", "num", "plan", "ir"},
     "run": {"base", "num", "ops", "plan", "run"},
     "sample": {"base", "num", "sample"},

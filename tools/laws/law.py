@@ -63,6 +63,16 @@ def code(text, strings=True):
     return TOKEN.sub(blank, text)
 
 
+def comments(text):
+    """C++ text with everything but comments blanked; lines keep their numbers."""
+    out, end = [], 0
+    for m in TOKEN.finditer(text):
+        out.append(re.sub(r"[^\n]", " ", text[end:m.start()]))
+        out.append(m.group(0) if m.group(0).startswith(("//", "/*")) else re.sub(r"[^\n]", " ", m.group(0)))
+        end = m.end()
+    return "".join(out) + re.sub(r"[^\n]", " ", text[end:])
+
+
 def lines(text):
     return enumerate(text.split("\n"), 1)
 

@@ -54,29 +54,4 @@ INVAR_INLINE uint16_t f16_from_f32(float x) {
   return static_cast<uint16_t>(sign | (kept + (rest > half || (rest == half && (kept & 1u)))));
 }
 
-// formats.9: float to integer, to nearest even, saturating, NaN -> 0. Range first: what a conversion
-// instruction does outside it differs between processors, and between one and its compiler's constant
-// folding.
-INVAR_INLINE int64_t i64_from_f64(double x) {
-  if (x != x) return 0;
-  if (x >= 0x1p63) return INT64_MAX;
-  if (x < -0x1p63) return INT64_MIN;
-  double mag = x < 0 ? -x : x;
-  if (mag < 0x1p52) {  // adding 2^52 leaves no fraction bits: rounds to nearest even
-    mag = (mag + 0x1p52) - 0x1p52;
-    return static_cast<int64_t>(x < 0 ? -mag : mag);
-  }
-  return static_cast<int64_t>(x);
-}
-INVAR_INLINE int32_t i32_from_f64(double x) {
-  int64_t n = i64_from_f64(x);
-  return n > INT32_MAX ? INT32_MAX : n < INT32_MIN ? INT32_MIN : static_cast<int32_t>(n);
-}
-INVAR_INLINE int64_t i64_from_f32(float x) {
-  return i64_from_f64(x);
-}
-INVAR_INLINE int32_t i32_from_f32(float x) {
-  return i32_from_f64(x);
-}
-
 }  // namespace invar::num

@@ -31,6 +31,11 @@ INVAR_INLINE DD dd_add(DD a, DD b) {
   s = fast_two_sum(s.hi, s.lo + t.hi);
   return fast_two_sum(s.hi, s.lo + t.lo);
 }
+// a + b where |a.hi| >= 2 |b.hi|: a third of the operations.
+INVAR_INLINE DD dd_add_smaller(DD a, DD b) {
+  DD s = fast_two_sum(a.hi, b.hi);
+  return fast_two_sum(s.hi, s.lo + (a.lo + b.lo));
+}
 INVAR_INLINE DD dd_mul(DD a, DD b) {
   DD p = two_product(a.hi, b.hi);
   return fast_two_sum(p.hi, p.lo + (__builtin_fma(a.hi, b.lo, a.lo * b.hi)));

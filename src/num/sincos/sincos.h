@@ -46,33 +46,34 @@ INVAR_INLINE Reduced reduce_angle(uint32_t mag) {
   return {next ? dd_neg(r) : r, (limb[0] >> 30) + (next ? 1u : 0u)};
 }
 
-// sin and cos of r: Taylor to r^23 and r^22 (remainder below 2^-87), the first five coefficients as pairs.
-INVAR_INLINE DD horner(DD z, const double* tail, const DD* head) {
+// x or -x: the sign bit flipped by 0 or 0x80000000.
+INVAR_INLINE float with_sign(float x, uint32_t flip) {
+  return __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, x) ^ flip);
+}
+
+// sin(r) = r + r z S(z), cos(r) = 1 + z C(z), z = r^2: the Taylor series to r^23 and r^22 (remainder below 2^-86
+// relatively), the first three coefficients and all sums with them in double-double, the rest in binary64, where its
+// rounding weighs less than 2^-70. Which of the two is a matter of data, not of a branch.
+INVAR_INLINE DD sin_or_cos(DD r, uint32_t cosine) {
+  constexpr double kTail[2][8] = {
+      {-0x1.761b41316381ap-75, 0x1.71b8ef6dcf572p-66, -0x1.2f49b46814157p-57, 0x1.952c77030ad4ap-49,
+       -0x1.ae7f3e733b81fp-41, 0x1.6124613a86d09p-33, -0x1.ae64567f544e4p-26, 0x1.71de3a556c734p-19},
+      {-0x1.0ce396db7f853p-70, 0x1.e542ba4020225p-62, -0x1.6827863b97d97p-53, 0x1.ae7f3e733b81fp-45,
+       -0x1.93974a8c07c9dp-37, 0x1.1eed8eff8d898p-29, -0x1.27e4fb7789f5cp-22, 0x1.a01a01a01a01ap-16}};
+  constexpr DD kHead[2][3] = {{{-0x1.a01a01a01a01ap-13, -0x1.a01a01a01a01ap-73},
+                               {0x1.1111111111111p-7, 0x1.1111111111111p-63},
+                               {-0x1.5555555555555p-3, -0x1.5555555555555p-57}},
+                              {{-0x1.6c16c16c16c17p-10, 0x1.f49f49f49f49fp-65},
+                               {0x1.5555555555555p-5, 0x1.5555555555555p-59},
+                               {-0x1.0000000000000p-1, 0x0.0p+0}}};
+  DD z = dd_mul(r, r);
+  const double* tail = kTail[cosine];
   double t = tail[0];
-  for (int i = 1; i < 6; ++i) t = __builtin_fma(t, z.hi, tail[i]);
-  DD p = dd_mul(z, DD{t, 0.0});
-  for (int i = 0; i < 4; ++i) p = dd_mul(z, dd_add(p, head[i]));
-  return dd_mul(z, dd_add(p, head[4]));
-}
-INVAR_INLINE DD sin_taylor(DD r) {
-  constexpr double kTail[] = {-0x1.761b41316381ap-75, 0x1.71b8ef6dcf572p-66,  -0x1.2f49b46814157p-57,
-                              0x1.952c77030ad4ap-49,  -0x1.ae7f3e733b81fp-41, 0x1.6124613a86d09p-33};
-  constexpr DD kHead[] = {{-0x1.ae64567f544e4p-26, 0x1.c062e06d1f209p-80},
-                          {0x1.71de3a556c734p-19, -0x1.c154f8ddc6c00p-73},
-                          {-0x1.a01a01a01a01ap-13, -0x1.a01a01a01a01ap-73},
-                          {0x1.1111111111111p-7, 0x1.1111111111111p-63},
-                          {-0x1.5555555555555p-3, -0x1.5555555555555p-57}};
-  return dd_add(r, dd_mul(r, horner(dd_mul(r, r), kTail, kHead)));
-}
-INVAR_INLINE DD cos_taylor(DD r) {
-  constexpr double kTail[] = {-0x1.0ce396db7f853p-70, 0x1.e542ba4020225p-62,  -0x1.6827863b97d97p-53,
-                              0x1.ae7f3e733b81fp-45,  -0x1.93974a8c07c9dp-37, 0x1.1eed8eff8d898p-29};
-  constexpr DD kHead[] = {{-0x1.27e4fb7789f5cp-22, -0x1.cbbc05b4fa99ap-76},
-                          {0x1.a01a01a01a01ap-16, 0x1.a01a01a01a01ap-76},
-                          {-0x1.6c16c16c16c17p-10, 0x1.f49f49f49f49fp-65},
-                          {0x1.5555555555555p-5, 0x1.5555555555555p-59},
-                          {-0x1.0000000000000p-1, 0x0.0p+0}};
-  return dd_add(DD{1.0, 0.0}, horner(dd_mul(r, r), kTail, kHead));
+  for (int i = 1; i < 8; ++i) t = __builtin_fma(t, z.hi, tail[i]);
+  DD p = two_product(z.hi, t);
+  for (int i = 0; i < 3; ++i) p = dd_mul(z, dd_add_smaller(kHead[cosine][i], p));
+  DD one_or_r = cosine ? DD{1.0, 0.0} : r;
+  return dd_add_smaller(one_or_r, dd_mul(one_or_r, p));
 }
 
 INVAR_INTERNAL float sin(float x) {
@@ -80,16 +81,16 @@ INVAR_INTERNAL float sin(float x) {
   if (mag >= 0x7f800000u) return __builtin_bit_cast(float, 0x7fc00000u);  // infinity, NaN
   if (mag == 0) return x;
   Reduced a = reduce_angle(mag);
-  DD y = a.quadrant & 1u ? cos_taylor(a.r) : sin_taylor(a.r);
-  return f32_from_dd((a.quadrant >> 1 & 1u) != u >> 31 ? dd_neg(y) : y);
+  uint32_t sign = (a.quadrant << 30 ^ u) & 0x80000000u;
+  return with_sign(f32_from_dd(sin_or_cos(a.r, a.quadrant & 1u)), sign);
 }
 
 INVAR_INTERNAL float cos(float x) {
   uint32_t mag = __builtin_bit_cast(uint32_t, x) & 0x7fffffffu;
   if (mag >= 0x7f800000u) return __builtin_bit_cast(float, 0x7fc00000u);
   Reduced a = reduce_angle(mag);
-  DD y = a.quadrant & 1u ? sin_taylor(a.r) : cos_taylor(a.r);
-  return f32_from_dd(((a.quadrant + 1) >> 1 & 1u) ? dd_neg(y) : y);
+  uint32_t sign = (a.quadrant + 1) << 30 & 0x80000000u;
+  return with_sign(f32_from_dd(sin_or_cos(a.r, ~a.quadrant & 1u)), sign);
 }
 
 INVAR_INLINE F sin(F x) {

@@ -30,6 +30,8 @@ LogicalResult ArgmaxOp::inferReturnTypes(MLIRContext* context, std::optional<Loc
   return success();
 }
 
-void import_argmax(Rooms& rooms) { rooms.on("ArgMax", 13, argmax); }
+void import_argmax(Rooms& rooms) {
+  rooms.on("ArgMax", 13, argmax);
+}
 
 }  // namespace invar::ir

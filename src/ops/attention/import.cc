@@ -22,9 +22,11 @@ std::string common(const std::string& key, const std::string& value) {
 Status attention(Node& node) {
   // Operand 3 is the mask, 6 the lengths of padded batches; result 3 the raw scores.
   bool memory = node.has(4) || node.has(5);
-  INVAR_CHECK_OK(node.expect(3, 6, {"is_causal", "kv_num_heads", "left_window_size", "q_num_heads",
-                                    "qk_matmul_output_mode", "right_window_size", "scale", "softcap",
-                                    "softmax_precision"}, memory ? 3 : 1));
+  INVAR_CHECK_OK(
+      node.expect(3, 6,
+                  {"is_causal", "kv_num_heads", "left_window_size", "q_num_heads", "qk_matmul_output_mode",
+                   "right_window_size", "scale", "softcap", "softmax_precision"},
+                  memory ? 3 : 1));
   if (node.has(3)) return not_covered("an attention mask");
   INVAR_CHECK_OK(node.only("left_window_size", int64_t{-1}));
   INVAR_CHECK_OK(node.only("right_window_size", int64_t{-1}));
@@ -35,7 +37,8 @@ Status attention(Node& node) {
   INVAR_TRY(int64_t causal, node.i("is_causal", 0));
   Shape q = node.shape(0);
   if (q.size() != 3 || !q[2].constant() || q_heads <= 0 || kv_heads <= 0)
-    return not_covered("covered are operands [batch, sequence, heads * size] with the numbers of heads as attributes");
+    return not_covered(
+        "covered are operands [batch, sequence, heads * size] with the numbers of heads as attributes");
   // 1 / sqrt(D): sqrt, division and narrowing are IEEE operations, the same on every machine.
   double size = static_cast<double>(q[2].value / q_heads);
   INVAR_TRY(float scale, node.f("scale", static_cast<float>(1.0 / std::sqrt(size))));
@@ -57,9 +60,11 @@ Status attention(Node& node) {
 
 LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
                                             SmallVectorImpl<Type>& out) {
-  Shape q = shape_of(op.getQ().getType()), k = shape_of(op.getK().getType()), v = shape_of(op.getV().getType());
+  Shape q = shape_of(op.getQ().getType()), k = shape_of(op.getK().getType()),
+        v = shape_of(op.getV().getType());
   int64_t q_heads = op.getQHeads(), kv_heads = op.getKvHeads();
-  if (q.size() != 3 || k.size() != 3 || v.size() != 3 || !q[2].constant() || !k[2].constant() || !v[2].constant())
+  if (q.size() != 3 || k.size() != 3 || v.size() != 3 || !q[2].constant() || !k[2].constant() ||
+      !v[2].constant())
     return refuse(loc, "covered are operands [batch, sequence, heads * size]");
   if (q_heads <= 0 || kv_heads <= 0 || q_heads % kv_heads || q[2].value % q_heads || k[2].value % kv_heads ||
       v[2].value % kv_heads || q[2].value / q_heads != k[2].value / kv_heads)
@@ -73,6 +78,8 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location
   return success();
 }
 
-void import_attention(Rooms& rooms) { rooms.on("Attention", 23, attention); }
+void import_attention(Rooms& rooms) {
+  rooms.on("Attention", 23, attention);
+}
 
 }  // namespace invar::ir

@@ -8,7 +8,8 @@ Status convert_type(Node& node) {
   INVAR_TRY(int64_t code, node.i("to", 0));
   Type element = onnx_type(node.context(), static_cast<int32_t>(code));
   if (!element) return bad_input("attribute \"to\" is no element type");
-  if (!dtype_of(element)) return not_covered("element type " + std::to_string(code) + " (TensorProto.DataType)");
+  if (!dtype_of(element))
+    return not_covered("element type " + std::to_string(code) + " (TensorProto.DataType)");
   if (getElementTypeOrSelf(node.in(0).getType()) == element) return node.replace(node.in(0));
   INVAR_TRY(Value out, node.make<CastOp>(node.in(0), {}, tensor_of(node.shape(0), element)));
   return node.replace(out);

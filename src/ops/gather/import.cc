@@ -7,8 +7,7 @@ Status gather(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {"axis"}));
   INVAR_TRY(int64_t wanted, node.i("axis", 0));
   INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
-  if (axis != 0 || node.shape(0).size() != 2)
-    return not_covered("covered is axis 0 of a table of rank 2");
+  if (axis != 0 || node.shape(0).size() != 2) return not_covered("covered is axis 0 of a table of rank 2");
   INVAR_TRY(Value out, node.make<GatherOp>({node.in(0), node.in(1)}));
   return node.replace(out);
 }
@@ -24,6 +23,8 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext* context, std::optional<Loc
   return success();
 }
 
-void import_gather(Rooms& rooms) { rooms.on("Gather", 1, gather); }
+void import_gather(Rooms& rooms) {
+  rooms.on("Gather", 1, gather);
+}
 
 }  // namespace invar::ir

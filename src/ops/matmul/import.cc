@@ -15,7 +15,8 @@ Status gemm(Node& node) {
   INVAR_CHECK_OK(node.only("alpha", 1.0f));
   INVAR_CHECK_OK(node.only("transA", int64_t{0}));
   INVAR_TRY(int64_t trans_b, node.i("transB", 0));
-  INVAR_TRY(Value out, node.make<MatmulOp>({node.in(0), node.in(1)}, {node.attr("trans_b", int64_t{trans_b != 0})}));
+  INVAR_TRY(Value out,
+            node.make<MatmulOp>({node.in(0), node.in(1)}, {node.attr("trans_b", int64_t{trans_b != 0})}));
   if (node.has(2)) {
     INVAR_CHECK_OK(node.only("beta", 1.0f));
     INVAR_TRY(out, node.make<AddOp>({out, node.in(2)}));

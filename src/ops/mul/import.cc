@@ -3,7 +3,7 @@
 namespace invar::ir {
 
 LogicalResult MulOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                     SmallVectorImpl<Type>& out) {
+                                      SmallVectorImpl<Type>& out) {
   return infer_broadcast(loc, op.getA(), op.getB(), out);
 }
 

@@ -37,7 +37,8 @@ Status reshape(Node& node) {
   std::optional<size_t> open;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] < -1) return bad_input("dimension " + std::to_string(wanted[i]));
-    if (wanted[i] == 0 && i >= from.size()) return bad_input("0 stands for a dimension the operand does not have");
+    if (wanted[i] == 0 && i >= from.size())
+      return bad_input("0 stands for a dimension the operand does not have");
     if (wanted[i] == -1 && open) return bad_input("-1 twice");
     if (wanted[i] == -1) open = i;
     shape.push_back(wanted[i] == 0 ? from[i] : Extent::of(wanted[i]));
@@ -76,8 +77,10 @@ Status squeeze(Node& node) {
   Shape shape;
   for (size_t i = 0; i < from.size(); ++i) {
     bool one = from[i] == Extent::of(1);
-    if (!node.has(1) && !from[i].constant()) return not_covered("it may or may not drop a symbolic dimension");
-    if (at.count(static_cast<int64_t>(i)) && !one) return bad_input("axis " + std::to_string(i) + " is not 1");
+    if (!node.has(1) && !from[i].constant())
+      return not_covered("it may or may not drop a symbolic dimension");
+    if (at.count(static_cast<int64_t>(i)) && !one)
+      return bad_input("axis " + std::to_string(i) + " is not 1");
     if (!(node.has(1) ? at.count(static_cast<int64_t>(i)) > 0 : one)) shape.push_back(from[i]);
   }
   return to(node, shape);

@@ -27,6 +27,8 @@ LogicalResult RmsnormOp::inferReturnTypes(MLIRContext*, std::optional<Location> 
   return success();
 }
 
-void import_rmsnorm(Rooms& rooms) { rooms.on("RMSNormalization", 23, rms_normalization); }
+void import_rmsnorm(Rooms& rooms) {
+  rooms.on("RMSNormalization", 23, rms_normalization);
+}
 
 }  // namespace invar::ir

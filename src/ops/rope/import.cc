@@ -4,13 +4,18 @@ namespace invar::ir {
 namespace {
 
 Status rotary_embedding(Node& node) {
-  INVAR_CHECK_OK(node.expect(3, 3, {"interleaved", "num_heads", "rotary_embedding_dim"}));
+  INVAR_CHECK_OK(node.expect(3, 4, {"interleaved", "num_heads", "rotary_embedding_dim"}));
+  Value cos = node.in(1), sin = node.in(2);
+  if (node.has(3)) {  // tables of all positions, and which of them
+    INVAR_TRY(cos, node.make<GatherOp>({cos, node.in(3)}));
+    INVAR_TRY(sin, node.make<GatherOp>({sin, node.in(3)}));
+  }
   INVAR_TRY(int64_t heads, node.i("num_heads", 0));
   INVAR_TRY(int64_t rotary, node.i("rotary_embedding_dim", 0));
   INVAR_TRY(int64_t interleaved, node.i("interleaved", 0));
-  INVAR_TRY(Value out, node.make<RopeOp>({node.in(0), node.in(1), node.in(2)},
-                                 {node.attr("num_heads", heads), node.attr("rotary_dim", rotary),
-                                  node.attr("interleaved", int64_t{interleaved != 0})}));
+  INVAR_TRY(Value out, node.make<RopeOp>({node.in(0), cos, sin},
+                                         {node.attr("num_heads", heads), node.attr("rotary_dim", rotary),
+                                          node.attr("interleaved", int64_t{interleaved != 0})}));
   return node.replace(out);
 }
 
@@ -25,7 +30,8 @@ LogicalResult RopeOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc
     return mismatch(loc, std::to_string(heads) + " heads do not divide " + text_of(x[2]));
   int64_t size = x[2].value / heads, turned = rotary ? rotary : size;
   if (turned <= 0 || turned > size || turned % 2)
-    return mismatch(loc, "cannot rotate " + std::to_string(turned) + " of " + std::to_string(size) + " elements");
+    return mismatch(loc,
+                    "cannot rotate " + std::to_string(turned) + " of " + std::to_string(size) + " elements");
   if (cos != shape_of(op.getSin().getType())) return mismatch(loc, "cosines and sines differ in shape");
   if (cos != Shape{x[0], x[1], Extent::of(turned / 2)})
     return refuse(loc, "covered are angles of shape [batch, sequence, rotated / 2]");
@@ -33,6 +39,8 @@ LogicalResult RopeOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc
   return success();
 }
 
-void import_rope(Rooms& rooms) { rooms.on("RotaryEmbedding", 23, rotary_embedding); }
+void import_rope(Rooms& rooms) {
+  rooms.on("RotaryEmbedding", 23, rotary_embedding);
+}
 
 }  // namespace invar::ir

@@ -17,7 +17,8 @@ struct FuseGate : OpRewritePattern<MulOp> {
     for (int side : {0, 1}) {
       auto gate = product->getOperand(side).getDefiningOp<SigmoidOp>();
       if (!gate || !gate->hasOneUse() || gate.getX() != product->getOperand(1 - side)) continue;
-      Operation* fused = make_op(rewriter, product.getLoc(), SiluOp::getOperationName(), gate.getX(), {}, product.getType());
+      Operation* fused =
+          make_op(rewriter, product.getLoc(), SiluOp::getOperationName(), gate.getX(), {}, product.getType());
       rewriter.replaceOp(product, fused);
       return success();
     }
@@ -27,7 +28,8 @@ struct FuseGate : OpRewritePattern<MulOp> {
 
 }  // namespace
 
-LogicalResult SiluOp::inferReturnTypes(MLIRContext*, std::optional<Location>, Adaptor op, SmallVectorImpl<Type>& out) {
+LogicalResult SiluOp::inferReturnTypes(MLIRContext*, std::optional<Location>, Adaptor op,
+                                       SmallVectorImpl<Type>& out) {
   out.push_back(op.getX().getType());
   return success();
 }

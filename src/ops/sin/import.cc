@@ -2,7 +2,8 @@
 
 namespace invar::ir {
 
-LogicalResult SinOp::inferReturnTypes(MLIRContext*, std::optional<Location>, Adaptor op, SmallVectorImpl<Type>& out) {
+LogicalResult SinOp::inferReturnTypes(MLIRContext*, std::optional<Location>, Adaptor op,
+                                      SmallVectorImpl<Type>& out) {
   out.push_back(op.getX().getType());
   return success();
 }

@@ -23,6 +23,8 @@ LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext*, std::optional<Location> 
 }
 
 // Before opset 13 the operation flattened its operand first.
-void import_softmax(Rooms& rooms) { rooms.on("Softmax", 13, softmax); }
+void import_softmax(Rooms& rooms) {
+  rooms.on("Softmax", 13, softmax);
+}
 
 }  // namespace invar::ir

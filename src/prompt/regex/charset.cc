@@ -49,7 +49,8 @@ bool CharSet::property(std::string_view name, CharSet& out) {
   if (!known) return false;
   for (const CategoryRange& r : category_ranges()) {
     listed.push_back({r.first, r.last});
-    if (in_group(plain_name(kCategoryNames[static_cast<int>(r.category)]), wanted)) in.push_back(listed.back());
+    if (in_group(plain_name(kCategoryNames[static_cast<int>(r.category)]), wanted))
+      in.push_back(listed.back());
   }
   out = CharSet(std::move(in));
   if (with_unassigned) out = out | ~CharSet(std::move(listed));
@@ -71,7 +72,8 @@ CharSet CharSet::decimal_digits() {
 
 CharSet CharSet::word() {
   // Oniguruma takes the numbers of Latin-1 for letters here.
-  return CharSet(std::vector<Range>(word_ranges().begin(), word_ranges().end())) | CharSet({{0xB2, 0xB3}, {0xB9, 0xB9}, {0xBC, 0xBE}});
+  return CharSet(std::vector<Range>(word_ranges().begin(), word_ranges().end())) |
+         CharSet({{0xB2, 0xB3}, {0xB9, 0xB9}, {0xBC, 0xBE}});
 }
 
 CharSet CharSet::operator~() const {

@@ -95,7 +95,9 @@ class Regex::Compiler {
   void repeat(const Node& n) {
     const Node& k = n.kids[0];
     if (k.kind == Node::set) {
-      run(n, n.greed == Greed::greedy ? Code::run : n.greed == Greed::lazy ? Code::run_lazy : Code::run_possessive);
+      run(n, n.greed == Greed::greedy ? Code::run
+             : n.greed == Greed::lazy ? Code::run_lazy
+                                      : Code::run_possessive);
       return;
     }
     const Code::Op split = n.greed == Greed::lazy ? Code::defer : Code::prefer;
@@ -134,6 +136,8 @@ Result<Regex> Regex::pattern(std::string_view pattern) {
   return compile(n, pattern);
 }
 
-Result<Regex> Regex::literal(std::string_view text) { return compile(literal_pattern(text), text); }
+Result<Regex> Regex::literal(std::string_view text) {
+  return compile(literal_pattern(text), text);
+}
 
 }  // namespace invar::prompt

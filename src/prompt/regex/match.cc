@@ -24,7 +24,8 @@ bool take(const Bitmap& set, std::string_view text, size_t& at) {
 
 }  // namespace
 
-size_t Regex::run_of(const Bitmap& set, std::string_view text, size_t at, uint32_t most, uint32_t& count) const {
+size_t Regex::run_of(const Bitmap& set, std::string_view text, size_t at, uint32_t most,
+                     uint32_t& count) const {
   uint32_t n = 0;
   while (n < most && take(set, text, at)) ++n;
   count = n;
@@ -68,8 +69,12 @@ bool Regex::match_at(std::string_view text, size_t begin, size_t& end, Scratch& 
     const Code& c = code_[pc];
     bool ok = true;
     switch (c.op) {
-      case Code::chars: ok = take(sets_[c.x], text, at); ++pc; break;
-      case Code::run: case Code::run_possessive: {
+      case Code::chars:
+        ok = take(sets_[c.x], text, at);
+        ++pc;
+        break;
+      case Code::run:
+      case Code::run_possessive: {
         uint32_t count;
         const size_t start = at;
         size_t floor = at;
@@ -91,7 +96,8 @@ bool Regex::match_at(std::string_view text, size_t begin, size_t& end, Scratch& 
         uint32_t count;
         at = run_of(sets_[c.x], text, at, c.n[0], count);
         ok = count == c.n[0];
-        if (ok && c.n[1] > c.n[0]) stack.push_back({pc, take_one, at, c.n[1] == kNoBound ? SIZE_MAX : c.n[1] - c.n[0]});
+        if (ok && c.n[1] > c.n[0])
+          stack.push_back({pc, take_one, at, c.n[1] == kNoBound ? SIZE_MAX : c.n[1] - c.n[0]});
         ++pc;
         break;
       }
@@ -107,10 +113,23 @@ bool Regex::match_at(std::string_view text, size_t begin, size_t& end, Scratch& 
         break;
       }
       case Code::jump: pc = c.x; break;
-      case Code::prefer: stack.push_back({c.x, plain, at, 0}); ++pc; break;
-      case Code::defer: stack.push_back({pc + 1, plain, at, 0}); pc = c.x; break;
-      case Code::look: case Code::atomic: stack.push_back({c.x, barrier, at, 0}); ++pc; break;
-      case Code::look_not: stack.push_back({c.x, barrier_not, at, 0}); ++pc; break;
+      case Code::prefer:
+        stack.push_back({c.x, plain, at, 0});
+        ++pc;
+        break;
+      case Code::defer:
+        stack.push_back({pc + 1, plain, at, 0});
+        pc = c.x;
+        break;
+      case Code::look:
+      case Code::atomic:
+        stack.push_back({c.x, barrier, at, 0});
+        ++pc;
+        break;
+      case Code::look_not:
+        stack.push_back({c.x, barrier_not, at, 0});
+        ++pc;
+        break;
       case Code::look_end: {
         const Scratch::Frame f = cut();
         at = f.at;
@@ -118,11 +137,26 @@ bool Regex::match_at(std::string_view text, size_t begin, size_t& end, Scratch& 
         pc = f.pc;
         break;
       }
-      case Code::atomic_end: cut(); ++pc; break;
-      case Code::line_start: ok = at == 0 || (text[at - 1] == '\n' && at != text.size()); ++pc; break;
-      case Code::line_end: ok = at == text.size() || text[at] == '\n'; ++pc; break;
-      case Code::text_start: ok = at == 0; ++pc; break;
-      case Code::text_end: ok = at == text.size(); ++pc; break;
+      case Code::atomic_end:
+        cut();
+        ++pc;
+        break;
+      case Code::line_start:
+        ok = at == 0 || (text[at - 1] == '\n' && at != text.size());
+        ++pc;
+        break;
+      case Code::line_end:
+        ok = at == text.size() || text[at] == '\n';
+        ++pc;
+        break;
+      case Code::text_start:
+        ok = at == 0;
+        ++pc;
+        break;
+      case Code::text_end:
+        ok = at == text.size();
+        ++pc;
+        break;
       case Code::match: end = at; return true;
     }
     while (!ok) {
@@ -130,7 +164,8 @@ bool Regex::match_at(std::string_view text, size_t begin, size_t& end, Scratch& 
       if (--scratch.steps < 0) return false;
       Scratch::Frame& f = stack.back();
       switch (f.extra) {
-        case plain: case barrier_not:
+        case plain:
+        case barrier_not:
           pc = f.pc, at = f.at, ok = true;
           stack.pop_back();
           break;
@@ -155,8 +190,10 @@ bool Regex::match_at(std::string_view text, size_t begin, size_t& end, Scratch& 
           pc = b.target[std::countr_zero(open)];
           at = f.at, ok = true;
           open &= open - 1;
-          if (open) f.floor = static_cast<size_t>(open);
-          else stack.pop_back();
+          if (open)
+            f.floor = static_cast<size_t>(open);
+          else
+            stack.pop_back();
           break;
         }
       }

@@ -16,7 +16,7 @@ struct Node;
 
 class Regex {
  public:
-  static Result<Regex> pattern(std::string_view pattern);  // spec/tokens.md tokens.4
+  static Result<Regex> pattern(std::string_view pattern);  // spec/tokens.md tokens.5
   static Result<Regex> literal(std::string_view text);
 
   // Working memory of a search, kept between searches; `steps` is what is left before a search gives up.
@@ -46,9 +46,15 @@ class Regex {
       jump,            // to x
       prefer,          // go on; on failure go to x
       defer,           // go to x; on failure go on
-      look, look_not,  // until the matching look_end; x: behind it
-      look_end, atomic, atomic_end,
-      line_start, line_end, text_start, text_end,
+      look,
+      look_not,  // until the matching look_end; x: behind it
+      look_end,
+      atomic,
+      atomic_end,
+      line_start,
+      line_end,
+      text_start,
+      text_end,
       match
     } op;
     uint32_t x = 0;

@@ -37,7 +37,7 @@ TEST(Regex, RunsGiveBackUnlessPossessive) {
   EXPECT_EQ(matches("a{2,3}a", "aaaaaa"), "0-4");
   EXPECT_EQ(matches("(?>a|ab)c", "abc"), "");
   EXPECT_EQ(matches("(?:ab){2,}?a", "ababababa"), "0-5");
-  EXPECT_EQ(matches("\\s+(?!\\S)|\\s+", "  x \xE3\x80\x80 \n"), "0-1 1-2 3-8");
+  EXPECT_EQ(matches("\\s+(?!\\S)|\\s+", "  x \xE3\x80\x80 \n"), "0-1 1-2 3-9");
 }
 
 TEST(Regex, PlusAfterBracesRepeatsOnceMore) {
@@ -77,7 +77,7 @@ TEST(Regex, RefusesByName) {
            {"(?:a?)*", "can match nothing"},
            {"\\p{Greek}", "property Greek"},
            {"(?i:\\p{Lu})", "property Lu where case is ignored"},
-           {"(?i:stra\u00DFe)", "not ASCII where case is ignored"},
+           {"(?i:gro\u00DF)", "not ASCII where case is ignored"},
            {"(?i:ss)", "ligature"},
            {"(?x: a)", "this kind of group"},
            {"a**", "repeated repeat"},
@@ -118,8 +118,9 @@ TEST(Regex, LongTextNeedsNoStack) {
 TEST(CharSet, AgreesWithItsBitmap) {
   CharSet letters;
   ASSERT_TRUE(CharSet::property("L", letters));
-  for (const CharSet& set : {letters, ~letters, CharSet::white_space(), CharSet::all(), CharSet(),
-                             letters & CharSet({{0x100, 0x20FF}}), CharSet({{0xFF, 0x100}, {0x10FFFF, 0x10FFFF}})}) {
+  for (const CharSet& set :
+       {letters, ~letters, CharSet::white_space(), CharSet::all(), CharSet(),
+        letters & CharSet({{0x100, 0x20FF}}), CharSet({{0xFF, 0x100}, {0x10FFFF, 0x10FFFF}})}) {
     const Bitmap map(set);
     for (uint32_t c = 0; c <= kLastCodePoint; ++c) {
       ASSERT_EQ(map.contains(c), set.contains(c)) << std::hex << c;
@@ -147,7 +148,9 @@ TEST(CharSet, CategoriesPartitionUnicode) {
   ASSERT_TRUE(CharSet::property("Cn", some));
   count = 0;
   for (const Range& r : some.ranges()) count += r.last - r.first + 1;
-  EXPECT_EQ(count, 819533u);  // Unicode 16.0: 1114112 - 154998 characters - 2048 surrogates - 137468 private - 65 controls
+  EXPECT_EQ(
+      count,
+      819533u);  // Unicode 16.0: 1114112 - 154998 characters - 2048 surrogates - 137468 private - 65 controls
 }
 
 }  // namespace

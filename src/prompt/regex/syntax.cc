@@ -12,7 +12,9 @@ constexpr int kDeepest = 50;        // nested groups and classes
 constexpr int kMostRepeats = 1000;  // in {m,n}
 constexpr uint32_t kLongS = 0x17F, kKelvin = 0x212A;
 
-bool is_letter(uint32_t c) { return (c | 0x20) - 'a' < 26; }
+bool is_letter(uint32_t c) {
+  return (c | 0x20) - 'a' < 26;
+}
 
 // A character in either case. Besides the ASCII pairs, s and k have a third form each (Unicode CaseFolding.txt).
 CharSet either_case(uint32_t c) {
@@ -52,7 +54,7 @@ class Parser {
   }
   Error refuse(const std::string& what) const {
     return not_covered("pattern " + shown(p_) + ": " + what + " at byte " + std::to_string(at_) +
-                       " is outside the supported grammar (spec/tokens.md)");
+                       " is outside the supported grammar (spec/tokens.md tokens.5)");
   }
 
   Result<Node> choice() {
@@ -76,7 +78,8 @@ class Parser {
       INVAR_TRY(Node n, term());
       // These pairs also match one character (such as U+FB01), which a set per character cannot say.
       const uint32_t now = literal_;
-      if ((before == 's' && (now == 's' || now == 't')) || (before == 'f' && (now == 'f' || now == 'i' || now == 'l')))
+      if ((before == 's' && (now == 's' || now == 't')) ||
+          (before == 'f' && (now == 'f' || now == 'i' || now == 'l')))
         return refuse("a pair of letters with a ligature where case is ignored");
       before = now;
       all.kids.push_back(std::move(n));
@@ -103,7 +106,8 @@ class Parser {
     } else if (take("+")) {
       n.greed = Greed::possessive;
     }
-    if (!done() && (peek() == '*' || peek() == '+' || peek() == '?' || interval())) return refuse("a repeated repeat");
+    if (!done() && (peek() == '*' || peek() == '+' || peek() == '?' || interval()))
+      return refuse("a repeated repeat");
     return n;
   }
 
@@ -193,7 +197,9 @@ class Parser {
       case '.': ++at_; return Node{.kind = Node::set, .chars = ~CharSet::one('\n')};
       case '^': ++at_; return Node{.kind = Node::line_start};
       case '$': ++at_; return Node{.kind = Node::line_end};
-      case '*': case '+': case '?': return refuse("a quantifier of nothing");
+      case '*':
+      case '+':
+      case '?': return refuse("a quantifier of nothing");
     }
     if (take("\\A")) return Node{.kind = Node::text_start};
     if (take("\\z")) return Node{.kind = Node::text_end};
@@ -222,7 +228,8 @@ class Parser {
       case 'D': return Item{~CharSet::decimal_digits(), {}};
       case 'w': return Item{CharSet::word(), {}};
       case 'W': return Item{~CharSet::word(), {}};
-      case 'p': case 'P': return property(c == 'P');
+      case 'p':
+      case 'P': return property(c == 'P');
       case 'n': return single('\n');
       case 'r': return single('\r');
       case 't': return single('\t');
@@ -230,7 +237,8 @@ class Parser {
       case 'v': return single('\v');
       case 'a': return single('\a');
       case 'e': return single(0x1B);
-      case 'x': case 'u': return hexadecimal(c == 'u');
+      case 'x':
+      case 'u': return hexadecimal(c == 'u');
     }
     if (is_letter(c) || c - '0' < 10 || c >= 0x80) return at_ -= 1, refuse("this escape");
     return single(c);
@@ -256,7 +264,9 @@ class Parser {
     size_t digits = 0;
     for (; digits < most && !done(); ++digits, ++at_) {
       const char c = peek();
-      const int d = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+      const int d = c >= '0' && c <= '9'                     ? c - '0'
+                    : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                             : -1;
       if (d < 0) break;
       value = value * 16 + d;
     }
@@ -376,7 +386,8 @@ CharSet first_set(const Node& n) {
     case Node::choice:
       for (const Node& k : n.kids) out = out | first_set(k);
       return out;
-    case Node::repeat: case Node::atomic: return first_set(n.kids[0]);
+    case Node::repeat:
+    case Node::atomic: return first_set(n.kids[0]);
     default: return out;
   }
 }

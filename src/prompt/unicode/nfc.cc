@@ -18,16 +18,19 @@ struct Triple {
 constexpr ClassRange kClasses[] = {
 #include "unicode/combining.inc"
 };
-constexpr Triple kDecompositions[] = {  // a -> b c, ascending by a
+constexpr Triple kDecompositions[] = {
+    // a -> b c, ascending by a
 #include "unicode/decomposition.inc"
 };
-constexpr Triple kCompositions[] = {  // a b -> c, ascending by (a, b)
+constexpr Triple kCompositions[] = {
+    // a b -> c, ascending by (a, b)
 #include "unicode/composition.inc"
 };
 
 // Hangul syllables are composed by rule (The Unicode Standard, section 3.12).
 constexpr uint32_t kS = 0xAC00, kL = 0x1100, kV = 0x1161, kT = 0x11A7;
-constexpr uint32_t kLCount = 19, kVCount = 21, kTCount = 28, kNCount = kVCount * kTCount, kSCount = kLCount * kNCount;
+constexpr uint32_t kLCount = 19, kVCount = 21, kTCount = 28, kNCount = kVCount * kTCount,
+                   kSCount = kLCount * kNCount;
 
 struct Character {
   uint32_t code;
@@ -36,7 +39,8 @@ struct Character {
 
 uint8_t class_of(uint32_t c) {
   if (c < kClasses[0].first) return 0;
-  auto it = std::partition_point(std::begin(kClasses), std::end(kClasses), [c](auto& r) { return r.last < c; });
+  auto it =
+      std::partition_point(std::begin(kClasses), std::end(kClasses), [c](auto& r) { return r.last < c; });
   return it != std::end(kClasses) && it->first <= c ? it->combining_class : 0;
 }
 

@@ -28,15 +28,24 @@ const R* range_of(std::span<const R> ranges, uint32_t c) {
 
 }  // namespace
 
-std::string_view unicode_version() { return kVersion; }
+std::string_view unicode_version() {
+  return kVersion;
+}
 
-std::span<const CategoryRange> category_ranges() { return kCategories; }
-std::span<const Range> word_ranges() { return kWord; }
-std::span<const Range> han_ranges() { return kHan; }
+std::span<const CategoryRange> category_ranges() {
+  return kCategories;
+}
+std::span<const Range> word_ranges() {
+  return kWord;
+}
+std::span<const Range> han_ranges() {
+  return kHan;
+}
 
 bool is_white_space(uint32_t c) {
   return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
 }
 
 bool is_number(uint32_t c) {
@@ -44,6 +53,8 @@ bool is_number(uint32_t c) {
   return r && (r->category == Category::Nd || r->category == Category::Nl || r->category == Category::No);
 }
 
-bool is_word(uint32_t c) { return c == 0x200C || c == 0x200D || range_of(word_ranges(), c); }
+bool is_word(uint32_t c) {
+  return c == 0x200C || c == 0x200D || range_of(word_ranges(), c);
+}
 
 }  // namespace invar::prompt

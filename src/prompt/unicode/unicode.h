@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,11 +10,40 @@
 namespace invar::prompt {
 
 enum class Category : uint8_t {
-  Lu, Ll, Lt, Lm, Lo, Mn, Mc, Me, Nd, Nl, No, Pc, Pd, Ps, Pe, Pi, Pf, Po, Sm, Sc, Sk, So, Zs, Zl, Zp, Cc, Cf, Cs, Co, Cn
+  Lu,
+  Ll,
+  Lt,
+  Lm,
+  Lo,
+  Mn,
+  Mc,
+  Me,
+  Nd,
+  Nl,
+  No,
+  Pc,
+  Pd,
+  Ps,
+  Pe,
+  Pi,
+  Pf,
+  Po,
+  Sm,
+  Sc,
+  Sk,
+  So,
+  Zs,
+  Zl,
+  Zp,
+  Cc,
+  Cf,
+  Cs,
+  Co,
+  Cn
 };
-inline constexpr std::string_view kCategoryNames[] = {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl",
-                                                      "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc",
-                                                      "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"};
+inline constexpr std::string_view kCategoryNames[] = {
+    "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe",
+    "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"};
 inline constexpr uint32_t kLastCodePoint = 0x10FFFF;
 
 struct Range {
@@ -32,7 +60,7 @@ std::span<const Range> han_ranges();
 
 bool is_white_space(uint32_t c);  // the property White_Space
 bool is_number(uint32_t c);       // Nd, Nl, No
-bool is_word(uint32_t c);         // word_ranges and the two join controls: \w next to a single-word added token
+bool is_word(uint32_t c);  // word_ranges and the two join controls: \w next to a single-word added token
 
 // Normalization Form C of valid UTF-8; characters younger than Unicode 9.0 stay as they are (tokens.2).
 std::string nfc(std::string_view text);

@@ -1,0 +1,34 @@
+// What the reader of a plan checks about one word or one line.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "base/status.h"
+#include "plan/plan.h"
+
+namespace invar::plan {
+
+inline constexpr uint64_t kMaxBytes = uint64_t{1} << 60;  // of one tensor
+
+// A size that grows dimension by dimension and stays below kMaxBytes. A dimension of 0 makes the tensor empty
+// but leaves the bound, so that no product of other dimensions can overflow later.
+struct Size {
+  uint64_t bound;
+  bool empty = false;
+  bool multiply(int64_t dim) {
+    empty |= dim == 0;
+    return dim >= 0 && !__builtin_mul_overflow(bound, std::max<uint64_t>(dim, 1), &bound) &&
+           bound <= kMaxBytes;
+  }
+  uint64_t bytes() const { return empty ? 0 : bound; }
+};
+
+// Relative, below the plan's folder, and the same file on every system (spec/plan.md plan.6).
+bool safe_path(std::string_view path);
+
+// The operation, its version and its numerics must be those of this build (spec/plan.md plan.5).
+Status covered(const Node&);
+
+}  // namespace invar::plan
