@@ -96,7 +96,10 @@ void ToRepro::runOnOperation() {
   Ports ports{llvm::BitVector(function.getNumArguments()), llvm::BitVector(function.getNumResults())};
   llvm::DenseMap<Operation*, Error> failed;
   for (Operation& op : llvm::make_early_inc_range(function.front())) {
-    if (auto weight = dyn_cast<OnnxWeightOp>(op)) convert(weight);
+    if (auto weight = dyn_cast<OnnxWeightOp>(op)) {
+      convert(weight);
+      continue;
+    }
     auto node = dyn_cast<NodeOp>(op);
     if (!node) continue;
     if (Status s = convert_node(node, end, ports); !s) failed.insert({node, at(node, s.error())});

@@ -7,7 +7,7 @@
 namespace invar::ops {
 namespace {
 
-bool runnable(std::string_view isa) {
+bool runnable([[maybe_unused]] std::string_view isa) {
 #if defined(__x86_64__)
   if (isa == "avx512")
     return runnable("avx2") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

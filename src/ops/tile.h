@@ -40,6 +40,14 @@ struct Columns {
   }
 };
 
+// x, in a register from here on: GCC would fold the load into each of its uses and read memory once per row.
+INVAR_INLINE F held(F x) {
+#if defined(__x86_64__)
+  __asm__("" : "+v"(x.v));
+#endif
+  return x;
+}
+
 // c[r * NV + v] = the chain over k in [begin, end) from +0: c = fma(a(r, k), b(k, v), c).
 template <int MR, int NV, class W, int kPer>
 INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer> b, int64_t begin, int64_t end, F (&c)[MR * NV]) {
@@ -49,7 +57,7 @@ INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer> b, int64_
   for (int64_t k = begin; k < end; ++k) {
     F w[NV];
 #pragma GCC unroll 32
-    for (int v = 0; v < NV; ++v) w[v] = W::get(b.at(b, k, v));
+    for (int v = 0; v < NV; ++v) w[v] = MR > 1 ? held(W::get(b.at(b, k, v))) : W::get(b.at(b, k, v));
 #pragma GCC unroll 32
     for (int r = 0; r < MR; ++r) {
       F x = set1(a[r * lda + k]);

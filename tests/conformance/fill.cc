@@ -52,7 +52,8 @@ bool f32_value(const std::string& fill, uint64_t seed, int operand, int64_t i, u
   else if (fill == "score") out = num::f32_bits(std::ldexp(static_cast<float>(static_cast<int>(r % 40001) - 20000), -7));
   else if (fill == "spread") out = scattered(r, -120, 120);
   else if (fill == "cliff") out = s % 8 ? num::f32_bits(-87 - static_cast<float>(r % 4352) / 256) : 0;  // exp is subnormal
-  else if (fill == "steps") out = num::f32_bits(-static_cast<float>(i / 128 % 2 * (80 + i / 128 * 3) + static_cast<int64_t>(r % 4)));  // of runs of 128
+  else if (fill == "steps") out = num::f32_bits(-static_cast<float>((i / 128 + 1) % 2 * (92 + i / 128 * 3) + static_cast<int64_t>(r % 4)));  // by 128
+  else if (fill == "minute") out = scattered(r, -127, -120);  // on both sides of the smallest normal number
   else if (fill == "edge") out = s % 4 == 0 ? pick(kFiniteEdges, r) : f32_normal(r);
   else if (fill == "rare") out = s % 300 == 0 ? pick(kNonFinite, r) : f32_normal(r);
   else if (fill == "special") out = s % 3 == 0 ? pick(kNonFinite, r) : s % 3 == 1 ? pick(kFiniteEdges, r) : scattered(r, -127, 127);

@@ -399,7 +399,11 @@ def fill_bits(name, seed, operand, i):
     if name == "one":
         return 0x3F800000
     if name == "steps":
-        return write_bits("f32", -float(i // 128 % 2 * (80 + i // 128 * 3) + r % 4))
+        return write_bits("f32", -float((i // 128 + 1) % 2 * (92 + i // 128 * 3) + r % 4))
+    if name == "minute":
+        return scattered(r, -127, -120)
+    if name == "huge":
+        return scattered(r, 50, 64)
     if name == "tiny":
         return scattered(r, -80, -60)
     if name == "score":

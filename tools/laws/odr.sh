@@ -2,11 +2,13 @@
 # Kernels are compiled once per instruction set, and the linker keeps one copy of every weak symbol: a copy made for
 # one instruction set could then run where it must not. So no kernel object may define one (src/num/inline.h), and the
 # objects of an instruction set must use it.
-#   tools/laws/odr.sh BUILD_FOLDER | --self-test
+#   [NM=... OBJDUMP=...] tools/laws/odr.sh BUILD_FOLDER | --self-test
 set -euo pipefail
 
 weak() {  # the weak and unique definitions of an object
-  nm -C --defined-only "$1" | grep -E '^[0-9a-f]* [VWu] ' || true
+  local symbols
+  symbols=$("${NM:-nm}" -C --defined-only "$1") || exit 1
+  grep -E '^[0-9a-f]* [VWu] ' <<<"$symbols" || true
 }
 
 if [[ "${1:-}" == --self-test ]]; then
@@ -40,7 +42,8 @@ fi
 for isa in "${!register[@]}"; do
   objects=("$build"/CMakeFiles/invar_*_"$isa".dir/src/ops/*/cpu*.o)
   [[ -e ${objects[0]} ]] || continue
-  if ! grep -q "${register[$isa]}" <(objdump -d --no-show-raw-insn "${objects[@]}"); then
+  code=$("${OBJDUMP:-objdump}" -d --no-show-raw-insn "${objects[@]}")
+  if ! grep -q "${register[$isa]}" <<<"$code"; then
     echo "no kernel object of $isa uses ${register[$isa]}"
     bad=1
   fi

@@ -64,19 +64,17 @@ void scores(const Geometry& g, const float* q, const float* keys, float* s) {
   }
 }
 
-F weight(F difference) { return canon(num::INVAR_ISA_NS::exp(difference)); }  // attention.6
-
 // Scores of n visible keys -> weights; folds maximum and sum and says how to fold the results (attention.5 - 9).
 void weigh(const Work& w, int64_t r, int n) {
   float *s = w.p + r * kBlock, m = w.m[r], mb = row_max(s, n);
   w.fold[r] = nothing;
   if (mb == -kInf) return;
   strip(s, n, [&](int64_t i, int lanes) {
-    return weight(sub(lanes == kW ? load(s + i) : load_n(s + i, lanes), set1(mb)));
+    return num::INVAR_ISA_NS::exp(sub(lanes == kW ? load(s + i) : load_n(s + i, lanes), set1(mb)));  // attention.6
   });
   F lb = set1(num::INVAR_ISA_NS::block_sum(s, n)), l = set1(w.l[r]);
   bool later = mb > m;
-  F f = weight(set1(later ? m - mb : mb - m));
+  F f = canon(num::INVAR_ISA_NS::exp(set1(later ? m - mb : mb - m)));
   w.l[r] = first(later ? fma(l, f, lb) : fma(lb, f, l));
   w.f[r] = first(f);
   w.m[r] = first(maximum(set1(m), set1(mb)));

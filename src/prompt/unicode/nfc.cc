@@ -19,11 +19,11 @@ constexpr ClassRange kClasses[] = {
 #include "unicode/combining.inc"
 };
 constexpr Triple kDecompositions[] = {
-    // a -> b c, ascending by a
+// a -> b c, ascending by a
 #include "unicode/decomposition.inc"
 };
 constexpr Triple kCompositions[] = {
-    // a b -> c, ascending by (a, b)
+// a b -> c, ascending by (a, b)
 #include "unicode/composition.inc"
 };
 
