@@ -1,6 +1,7 @@
 #include "run/program.h"
 
 #include <algorithm>
+#include <variant>
 
 namespace invar::run {
 namespace {
@@ -41,6 +42,11 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa) {
                          "' cannot be bound; a session binds batch, seq and past");
     }
   }
+  for (const plan::Value& v : plan.values)
+    if (v.shape.size() > ops::kMaxRank)
+      return not_covered("the plan has a tensor of rank " + std::to_string(v.shape.size()));
+  for (const plan::Weight& w : plan.weights)
+    if (w.shape.size() > ops::kMaxRank) return not_covered("weight " + w.name + " has too many dimensions");
   r.has_memory_ = !plan.states.empty();
   for (const plan::Node& n : plan.nodes) {
     INVAR_TRY(const ops::Kernel* k, choose(n.op, isa));
@@ -48,13 +54,9 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa) {
       return bad_input("operation " + n.op + " of the plan cannot have a state");
     if (n.state < 0 && k->state_bytes) r.has_memory_ = false;
     Node node{&n, k, false, std::vector<ops::View>(n.in.size()), std::vector<ops::View>(n.out.size()), {}};
+    INVAR_CHECK_OK(r.check(*ops::find(n.op, "reference"), node, r.nodes_.size()));
     r.nodes_.push_back(std::move(node));
   }
-  for (const plan::Value& v : plan.values)
-    if (v.shape.size() > ops::kMaxRank)
-      return not_covered("the plan has a tensor of rank " + std::to_string(v.shape.size()));
-  for (const plan::Weight& w : plan.weights)
-    if (w.shape.size() > ops::kMaxRank) return not_covered("weight " + w.name + " has too many dimensions");
   r.mark_core();
   int next = plan.slots;
   for (const plan::Value& v : plan.values) r.buffer_.push_back(v.slot >= 0 ? v.slot : next++);
@@ -62,6 +64,37 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa) {
   r.values_.resize(plan.values.size());
   r.states_.resize(plan.nodes.size());
   return r;
+}
+
+// Dimensions are constants or symbols, so shapes that fit for two sizes of a step fit for all.
+Status Program::check(const ops::Kernel& reference, Node& node, size_t number) const {
+  bool small = true;
+  for (int64_t rows = 1; rows <= 2; ++rows) {
+    for (size_t i = 0; i < node.in.size(); ++i) {
+      const plan::Operand& o = node.node->in[i];
+      if (o.kind == plan::Operand::value) {
+        small &= shape(o.index, rows, rows + 2, node.in[i]) < kTooLarge;
+        continue;
+      }
+      const plan::Weight& w = plan_->weights[o.index];
+      node.in[i].dtype = w.dtype;
+      node.in[i].rank = static_cast<int>(w.shape.size());
+      std::copy(w.shape.begin(), w.shape.end(), node.in[i].dim);
+    }
+    for (size_t i = 0; i < node.out.size(); ++i)
+      small &= shape(node.node->out[i], rows, rows + 2, node.out[i]) < kTooLarge;
+    if (!small) return bad_input("the plan's tensors are too large for any memory");
+    const char* required;
+    try {
+      required = reference.check(ops::Call{node.in, node.out, &node.node->attrs});
+    } catch (const std::bad_variant_access&) {
+      required = "attributes of the types that the room names";
+    }
+    if (required)
+      return bad_input("operation " + std::to_string(number) + " of the plan, " + node.node->op +
+                       ", requires " + required + ": compile the model again");
+  }
+  return {};
 }
 
 // Backwards from the nodes with a state: the rest, above all the projection to the vocabulary, is not needed

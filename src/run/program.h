@@ -46,6 +46,7 @@ class Program {
   };
   enum class Symbol { batch, seq, past };
 
+  Status check(const ops::Kernel& reference, Node&, size_t number) const;
   uint64_t shape(int v, int64_t rows, int64_t past, ops::View& view) const;  // bytes; kTooLarge on overflow
   void mark_core();
 

@@ -233,6 +233,68 @@ TEST_F(SessionTest, PlansThatCannotBeFedAreRefused) {
   EXPECT_NE(failure(*model, options(), Code::bad_input, &p).find("no output 'logits'"), std::string::npos);
 }
 
+// A plan is a file that somebody may have edited: what its rooms do not take is refused, what they take runs within its
+// buffers (the address sanitizer watches).
+TEST_F(SessionTest, EditedPlansAreRefusedOrRunInBounds) {
+  int refused = 0, ran = 0;
+  auto attempt = [&](const plan::Plan& p) {
+    auto s = Session::open(p, model->folder, options(2));
+    if (!s) {
+      EXPECT_NE(s.error().code, Code::internal) << s.error().message;
+      ++refused;
+      return;
+    }
+    const std::vector<int32_t> tokens = prompt();
+    if (s->step(std::span(tokens).first(9))) ++ran;
+  };
+  for (size_t n = 0; n < model->plan.nodes.size(); ++n) {
+    const plan::Node& node = model->plan.nodes[n];
+    for (int v : node.out) {
+      for (size_t d = 0; d < model->plan.values[v].shape.size(); ++d)
+        for (int64_t by : {-1, 1, 1000}) {
+          plan::Plan p = model->plan;
+          plan::Dim& dim = p.values[v].shape[d];
+          dim = dim.symbol < 0 ? plan::Dim{dim.value + by, -1} : plan::Dim{by < 0 ? 0 : by, -1};
+          attempt(p);
+        }
+      plan::Plan p = model->plan;
+      p.values[v].dtype = DType::i8;
+      attempt(p);
+      p = model->plan;
+      p.values[v].shape.clear();
+      attempt(p);
+    }
+    for (const auto& [name, attr] : node.attrs) {
+      for (const Attr& other :
+           {Attr{std::string("?")}, Attr{int64_t{0}}, Attr{int64_t{-3}}, Attr{int64_t{7}}}) {
+        plan::Plan p = model->plan;
+        p.nodes[n].attrs[name] = other;
+        attempt(p);
+      }
+    }
+    plan::Plan p = model->plan;
+    std::reverse(p.nodes[n].in.begin(), p.nodes[n].in.end());
+    attempt(p);
+    p = model->plan;
+    p.nodes[n].in.pop_back();
+    attempt(p);
+    p = model->plan;
+    p.nodes[n].out.clear();
+    attempt(p);
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(ran, 0);
+
+  plan::Plan p = model->plan;
+  for (plan::Node& node : p.nodes)
+    if (node.op == "matmul") {
+      p.values[node.out[0]].shape.back().value += 1;
+      break;
+    }
+  EXPECT_NE(failure(*model, options(), Code::bad_input, &p).find("matmul, requires a result [..., N]"),
+            std::string::npos);
+}
+
 TEST(Weights, EveryChangedByteIsFoundAndNamed) {
   const TinyModel m;
   for (const plan::Weight& w : m.plan.weights) {

@@ -38,12 +38,8 @@ inline std::vector<float> adversarial(Kind kind, size_t n, uint64_t seed) {
                                0x80000000, 0x00000000, 0x00000001, 0x807fffff, 0x7f7fffff};
   for (size_t i = 0; i < n; ++i) {
     switch (kind) {
-      case Kind::near_one:
-        x[i] = make(-2, 1);
-        break;
-      case Kind::wide:
-        x[i] = make(-30, 30);
-        break;
+      case Kind::near_one: x[i] = make(-2, 1); break;
+      case Kind::wide: x[i] = make(-30, 30); break;
       case Kind::cancelling:
         x[i] =
             i % 2

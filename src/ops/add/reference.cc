@@ -1,5 +1,6 @@
 // spec: spec.md add.1 - add.4
 #include "ops/reference.h"
+#include "ops/check.h"
 
 namespace invar::ops {
 
@@ -8,6 +9,7 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }
 
 extern const Kernel row_add_reference;
-const Kernel row_add_reference = {.op = "add", .isa = "reference", .units = chunk_units, .run = run};
+const Kernel row_add_reference = {
+    .op = "add", .isa = "reference", .check = check_pair, .units = chunk_units, .run = run};
 
 }  // namespace invar::ops

@@ -5,6 +5,7 @@
 #include "num/contract/reference.h"
 #include "num/exp/reference.h"
 #include "num/reduce/reference.h"
+#include "ops/check.h"
 #include "ops/reference.h"
 
 namespace invar::ops {
@@ -23,10 +24,13 @@ size_t scratch_bytes(const Call& call) {
 }
 
 size_t state_bytes(const Call& call, int64_t capacity) {
-  return static_cast<size_t>(call.in[0].dim[0] * capacity * (last_dim(call.in[1]) + last_dim(call.in[2]))) * sizeof(float);
+  return static_cast<size_t>(call.in[0].dim[0] * capacity * (last_dim(call.in[1]) + last_dim(call.in[2]))) *
+         sizeof(float);
 }
 
-float weight(float difference) { return num::canon(num::reference::exp(difference)); }  // attention.6
+float weight(float difference) {
+  return num::canon(num::reference::exp(difference));
+}  // attention.6
 
 // One query and one head; `memory` holds `visible` positions.
 void attend(const float* q, const float* memory, int64_t stride, int64_t d, const float* v0, int64_t dv,
@@ -39,7 +43,9 @@ void attend(const float* q, const float* memory, int64_t stride, int64_t d, cons
     float mb = -kInf;
     for (int j = 0; j < n; ++j) {
       const float* k = memory + (first + j) * stride;
-      s[j] = num::reference::contract(d, [&](int64_t i) { return q[i]; }, [&](int64_t i) { return k[i]; }) * scale;
+      s[j] = num::reference::contract(
+                 d, [&](int64_t i) { return q[i]; }, [&](int64_t i) { return k[i]; }) *
+             scale;
       mb = maximum(mb, s[j]);  // attention.5
     }
     if (mb == -kInf) continue;
@@ -85,8 +91,31 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
 
 }  // namespace
 
+static const char* check(const Call& c) {
+  if (!has_operands(c, 3, 1)) return "q, k, v and one result";
+  const View &q = c.in[0], &k = c.in[1], &v = c.in[2], &out = c.out[0];
+  if (!is_f32(q) || !is_f32(k) || !is_f32(v) || !is_f32(out)) return "f32";
+  int64_t heads = attr_i(c, "q_heads", 1), kv = attr_i(c, "kv_heads", 1);
+  attr_i(c, "causal", 1), attr_f(c, "scale", 1.0f);
+  if (kv < 1 || heads < kv || heads % kv != 0) return "q_heads a multiple of kv_heads";
+  if (q.rank != 3 || k.rank != 3 || v.rank != 3 || out.rank != 3 || !same_leading(q, k, 2) ||
+      !same_leading(q, v, 2) || !same_leading(q, out, 2))
+    return "operands [B, S, ...] of one batch and length";
+  if (k.dim[2] % kv != 0 || v.dim[2] % kv != 0 || k.dim[2] < kv || v.dim[2] < kv ||
+      q.dim[2] / heads != k.dim[2] / kv || q.dim[2] % heads != 0 || out.dim[2] != v.dim[2] / kv * heads)
+    return "q [B, S, q_heads * D], k [B, S, kv_heads * D], v [B, S, kv_heads * Dv], a result [B, S, q_heads "
+           "* Dv]";
+  return nullptr;
+}
+
 extern const Kernel row_attention_reference;
-const Kernel row_attention_reference = {.op = "attention", .isa = "reference", .phases = 2, .units = units, .run = run,
-                                        .scratch_bytes = scratch_bytes, .state_bytes = state_bytes};
+const Kernel row_attention_reference = {.op = "attention",
+                                        .isa = "reference",
+                                        .check = check,
+                                        .phases = 2,
+                                        .units = units,
+                                        .run = run,
+                                        .scratch_bytes = scratch_bytes,
+                                        .state_bytes = state_bytes};
 
 }  // namespace invar::ops

@@ -1,6 +1,7 @@
 // spec: spec.md cast.1 - cast.6
-#include "ops/cast/cast.h"
 #include "ops/reference.h"
+#include "ops/cast/cast.h"
+#include "ops/check.h"
 
 namespace invar::ops {
 
@@ -11,7 +12,13 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
     write_number(out.data, out.dtype, i, read_number(in.data, in.dtype, i), in.dtype);
 }
 
+static const char* check(const Call& c) {
+  if (!has_operands(c, 1, 1)) return "one operand and one result";
+  return same_shape(c.in[0], c.out[0]) ? nullptr : "a result shaped like the operand";
+}
+
 extern const Kernel row_cast_reference;
-const Kernel row_cast_reference = {.op = "cast", .isa = "reference", .units = chunk_units, .run = run};
+const Kernel row_cast_reference = {
+    .op = "cast", .isa = "reference", .check = check, .units = chunk_units, .run = run};
 
 }  // namespace invar::ops

@@ -1,5 +1,6 @@
 // spec: spec.md cos.1 - cos.3
 #include "num/sincos/reference.h"
+#include "ops/check.h"
 #include "ops/reference.h"
 
 namespace invar::ops {
@@ -12,6 +13,7 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }
 
 extern const Kernel row_cos_reference;
-const Kernel row_cos_reference = {.op = "cos", .isa = "reference", .units = chunk_units, .run = run};
+const Kernel row_cos_reference = {
+    .op = "cos", .isa = "reference", .check = check_unary, .units = chunk_units, .run = run};
 
 }  // namespace invar::ops

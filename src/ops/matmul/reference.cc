@@ -1,5 +1,6 @@
 // spec: spec.md matmul.1 - matmul.4; the sum: spec/contraction.md
 #include "num/contract/reference.h"
+#include "ops/check.h"
 #include "ops/reference.h"
 
 namespace invar::ops {
@@ -16,7 +17,20 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
     }
 }
 
+static const char* check(const Call& c) {
+  if (!has_operands(c, 2, 1)) return "two operands and one result";
+  const View &a = c.in[0], &b = c.in[1], &out = c.out[0];
+  if (!is_f32(a) || !is_weight(b) || !is_f32(out)) return "f32 (the second operand may be bf16 or f16)";
+  bool trans = attr_i(c, "trans_b", 0) != 0;
+  if (a.rank < 1 || b.rank != 2 || last_dim(a) != b.dim[trans ? 1 : 0])
+    return "[..., K] times [K, N], or [N, K] with trans_b";
+  return out.rank == a.rank && same_leading(a, out, a.rank - 1) && last_dim(out) == b.dim[trans ? 0 : 1]
+             ? nullptr
+             : "a result [..., N]";
+}
+
 extern const Kernel row_matmul_reference;
-const Kernel row_matmul_reference = {.op = "matmul", .isa = "reference", .units = row_units, .run = run};
+const Kernel row_matmul_reference = {
+    .op = "matmul", .isa = "reference", .check = check, .units = row_units, .run = run};
 
 }  // namespace invar::ops

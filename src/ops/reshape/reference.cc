@@ -1,5 +1,6 @@
 // spec: spec.md reshape.1
 #include "ops/reference.h"
+#include "ops/check.h"
 
 namespace invar::ops {
 
@@ -10,7 +11,14 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   for (int64_t i = begin * kChunk * width; i < n && i < end * kChunk * width; ++i) to[i] = from[i];
 }
 
+static const char* check(const Call& c) {
+  if (!has_operands(c, 1, 1) || c.in[0].dtype != c.out[0].dtype)
+    return "one operand and one result of one dtype";
+  return c.in[0].elements() == c.out[0].elements() ? nullptr : "as many elements in the result";
+}
+
 extern const Kernel row_reshape_reference;
-const Kernel row_reshape_reference = {.op = "reshape", .isa = "reference", .units = chunk_units, .run = run};
+const Kernel row_reshape_reference = {
+    .op = "reshape", .isa = "reference", .check = check, .units = chunk_units, .run = run};
 
 }  // namespace invar::ops

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "num/reduce/reference.h"
+#include "ops/check.h"
 #include "ops/reference.h"
 
 namespace invar::ops {
@@ -23,7 +24,18 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   }
 }
 
+static const char* check(const Call& c) {
+  if (!has_operands(c, 2, 1)) return "two operands and one result";
+  const View &x = c.in[0], &w = c.in[1], &out = c.out[0];
+  if (!is_f32(x) || !is_weight(w) || !is_f32(out)) return "f32 (the weight may be bf16 or f16)";
+  attr_f(c, "epsilon", 1e-5f);
+  if (x.rank < 1 || last_dim(x) < 1 || w.rank != 1 || w.dim[0] != last_dim(x))
+    return "x [..., N] and a weight [N]";
+  return same_shape(x, out) ? nullptr : "a result shaped like x";
+}
+
 extern const Kernel row_rmsnorm_reference;
-const Kernel row_rmsnorm_reference = {.op = "rmsnorm", .isa = "reference", .units = row_units, .run = run};
+const Kernel row_rmsnorm_reference = {
+    .op = "rmsnorm", .isa = "reference", .check = check, .units = row_units, .run = run};
 
 }  // namespace invar::ops

@@ -1,5 +1,6 @@
 // spec: spec.md rope.1 - rope.5
 #include "ops/reference.h"
+#include "ops/check.h"
 
 namespace invar::ops {
 
@@ -26,7 +27,23 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   }
 }
 
+static const char* check(const Call& c) {
+  if (!has_operands(c, 3, 1)) return "x, cos, sin and one result";
+  const View &x = c.in[0], &cos = c.in[1], &sin = c.in[2];
+  if (!is_f32(x) || !is_f32(cos) || !is_f32(sin) || !is_f32(c.out[0])) return "f32";
+  int64_t heads = attr_i(c, "num_heads", 1), rotary = attr_i(c, "rotary_dim", 0);
+  attr_i(c, "interleaved", 0);
+  if (x.rank != 3 || heads < 1 || x.dim[2] % heads != 0) return "x [B, S, heads * D]";
+  int64_t d = x.dim[2] / heads;
+  if (rotary < 0 || rotary > d || (rotary ? rotary : d) % 2 != 0) return "an even rotary_dim of at most D";
+  if (!same_shape(cos, sin) || cos.rank != 3 || !same_leading(x, cos, 2) ||
+      cos.dim[2] * 2 != (rotary ? rotary : d))
+    return "cos and sin [B, S, rotary_dim / 2]";
+  return same_shape(x, c.out[0]) ? nullptr : "a result shaped like x";
+}
+
 extern const Kernel row_rope_reference;
-const Kernel row_rope_reference = {.op = "rope", .isa = "reference", .units = row_units, .run = run};
+const Kernel row_rope_reference = {
+    .op = "rope", .isa = "reference", .check = check, .units = row_units, .run = run};
 
 }  // namespace invar::ops

@@ -1,5 +1,6 @@
 // spec: spec.md silu.1 - silu.4
 #include "num/exp/reference.h"
+#include "ops/check.h"
 #include "ops/reference.h"
 
 namespace invar::ops {
@@ -13,6 +14,7 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }
 
 extern const Kernel row_silu_reference;
-const Kernel row_silu_reference = {.op = "silu", .isa = "reference", .units = chunk_units, .run = run};
+const Kernel row_silu_reference = {
+    .op = "silu", .isa = "reference", .check = check_unary, .units = chunk_units, .run = run};
 
 }  // namespace invar::ops
