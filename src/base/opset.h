@@ -12,7 +12,7 @@ struct OpInfo {
   std::string_view numerics;  // the rule of spec/ that fixes them
 };
 
-std::span<const OpInfo> opset();  // in the order of spec/opset.toml
+std::span<const OpInfo> opset();             // in the order of spec/opset.toml
 const OpInfo* op_info(std::string_view op);  // null: no such operation
 
 }  // namespace invar

@@ -2,7 +2,9 @@
 
 namespace invar::ops {
 
-int64_t attr_i(const Attrs& attrs, const char* name, int64_t fallback) { return attrs.i(name, fallback); }
+int64_t attr_i(const Attrs& attrs, const char* name, int64_t fallback) {
+  return attrs.i(name, fallback);
+}
 
 int64_t attr_i(const Call& call, const char* name, int64_t fallback) {
   return call.attrs ? call.attrs->i(name, fallback) : fallback;
@@ -18,9 +20,13 @@ int64_t row_count(const View& v) {
   return rows;
 }
 
-int64_t chunk_units(const Call& call, int) { return (call.out[0].elements() + kChunk - 1) / kChunk; }
+int64_t chunk_units(const Call& call, int) {
+  return (call.out[0].elements() + kChunk - 1) / kChunk;
+}
 
-int64_t row_units(const Call& call, int) { return row_count(call.out[0]); }
+int64_t row_units(const Call& call, int) {
+  return row_count(call.out[0]);
+}
 
 Broadcast broadcast(const View& a, const View& b, const View& out) {
   // Dimension i of `out` in operand v, whose shape is aligned to the right: its stride there.

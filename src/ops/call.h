@@ -12,7 +12,9 @@ float attr_f(const Call&, const char* name, float fallback);
 int64_t attr_i(const Attrs&, const char* name, int64_t fallback);
 
 // The last dimension, and how many rows of it there are.
-INVAR_INLINE int64_t last_dim(const View& v) { return v.rank ? v.dim[v.rank - 1] : 1; }
+INVAR_INLINE int64_t last_dim(const View& v) {
+  return v.rank ? v.dim[v.rank - 1] : 1;
+}
 int64_t row_count(const View& v);
 
 // A broadcast binary operation as a few nested loops (NumPy rules): adjacent dimensions that both operands walk in

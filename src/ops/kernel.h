@@ -29,7 +29,9 @@ struct View {
     return n;
   }
   template <class T>
-  [[gnu::always_inline]] T* as() const { return static_cast<T*>(data); }
+  [[gnu::always_inline]] T* as() const {
+    return static_cast<T*>(data);
+  }
 };
 
 struct Call {
@@ -49,7 +51,7 @@ struct Kernel {
   // Reference rows only: null if the room takes these shapes, dtypes and attributes, else what it requires. An attribute
   // of the wrong type throws std::bad_variant_access. No data is read.
   const char* (*check)(const Call&) = nullptr;
-  int phases = 1;        // the runtime waits for all units of a phase before the next
+  int phases = 1;  // the runtime waits for all units of a phase before the next
   // Number of independent work units of a phase.
   int64_t (*units)(const Call&, int phase);
   // Computes units [begin, end) of a phase. Never allocates, locks or calls the system. scratch: at least

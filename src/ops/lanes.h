@@ -31,14 +31,19 @@ struct F16 {
 };
 
 // formats.8: a copied or widened value, whose NaN becomes canonical.
-INVAR_INLINE F copied(F x) { return select(unordered(x, x), from_bits(set1_i(0x7fc00000)), x); }
+INVAR_INLINE F copied(F x) {
+  return select(unordered(x, x), from_bits(set1_i(0x7fc00000)), x);
+}
 
 // f(F32{}), f(Bf16{}) or f(F16{}) for the format of an operand.
 template <class Fn>
 INVAR_INLINE void with_format(DType t, Fn f) {
-  if (t == DType::bf16) f(Bf16{});
-  else if (t == DType::f16) f(F16{});
-  else f(F32{});
+  if (t == DType::bf16)
+    f(Bf16{});
+  else if (t == DType::f16)
+    f(F16{});
+  else
+    f(F32{});
 }
 
 // The maximum (spec/formats.md formats.7) of n >= 1 numbers; order-free, hence no schedule.
@@ -63,7 +68,8 @@ INVAR_INLINE void strip_exact(float* out, int64_t n, Fn f) {
 // ... or by the store rule (formats.5).
 template <class Fn>
 INVAR_INLINE void strip(float* out, int64_t n, Fn f) {
-  strip_exact(out, n, [&](int64_t i, int lanes) __attribute__((always_inline)) { return canon(f(i, lanes)); });
+  strip_exact(
+      out, n, [&](int64_t i, int lanes) __attribute__((always_inline)) { return canon(f(i, lanes)); });
 }
 
 // Units [begin, end) of a unary f32 operation.
@@ -71,8 +77,10 @@ template <class Fn>
 INVAR_INLINE void unary(const Call& call, int64_t begin, int64_t end, Fn f) {
   int64_t n = call.out[0].elements(), from = begin * kChunk, to = end * kChunk < n ? end * kChunk : n;
   const float* x = call.in[0].as<const float>() + from;
-  strip(call.out[0].as<float>() + from, to - from,
-        [&](int64_t i, int lanes) __attribute__((always_inline)) { return f(lanes == kW ? load(x + i) : load_n(x + i, lanes)); });
+  strip(
+      call.out[0].as<float>() + from, to - from, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+        return f(lanes == kW ? load(x + i) : load_n(x + i, lanes));
+      });
 }
 
 // Units [begin, end) of a binary operation with broadcasting; operands may be stored in any weight format.
@@ -93,11 +101,12 @@ INVAR_INLINE void binary(const Call& call, int64_t begin, int64_t end, Fn f) {
           pa += row % b.dim[d] * b.stride_a[d], pb += row % b.dim[d] * b.stride_b[d];
           row /= b.dim[d];
         }
-        strip(out + i, len, [&](int64_t j, int lanes) __attribute__((always_inline)) {
-          F x = !b.inner_a ? set1(A::one(*pa)) : lanes == kW ? A::get(pa + j) : A::get_n(pa + j, lanes);
-          F y = !b.inner_b ? set1(B::one(*pb)) : lanes == kW ? B::get(pb + j) : B::get_n(pb + j, lanes);
-          return f(x, y);
-        });
+        strip(
+            out + i, len, [&](int64_t j, int lanes) __attribute__((always_inline)) {
+              F x = !b.inner_a ? set1(A::one(*pa)) : lanes == kW ? A::get(pa + j) : A::get_n(pa + j, lanes);
+              F y = !b.inner_b ? set1(B::one(*pb)) : lanes == kW ? B::get(pb + j) : B::get_n(pb + j, lanes);
+              return f(x, y);
+            });
         i += len;
       }
     });

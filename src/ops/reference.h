@@ -15,10 +15,14 @@ inline float value(const View& v, int64_t i) {
 }
 
 // Stores binary32 under the store rule (formats.5).
-inline void put(const View& v, int64_t i, float x) { v.as<float>()[i] = num::canon(x); }
+inline void put(const View& v, int64_t i, float x) {
+  v.as<float>()[i] = num::canon(x);
+}
 
 // formats.8: a copied or widened value, whose NaN becomes canonical.
-inline float copied(float x) { return x == x ? x : num::f32_from_bits(0x7fc00000); }
+inline float copied(float x) {
+  return x == x ? x : num::f32_from_bits(0x7fc00000);
+}
 
 // maximum of IEEE 754-2019 (formats.7): NaN wins, -0 < +0.
 inline float maximum(float a, float b) {
@@ -40,7 +44,8 @@ void each_pair(const Call& call, int64_t begin, int64_t end, Fn f) {
   const View &a = call.in[0], &b = call.in[1], &out = call.out[0];
   each(call, begin, end, [&](int64_t i) {
     int64_t ia = 0, ib = 0, step_a = 1, step_b = 1;
-    for (int d = out.rank - 1, rest = 0; d >= 0; --d, ++rest) {  // from the last dimension: the index there, in each operand
+    for (int d = out.rank - 1, rest = 0; d >= 0;
+         --d, ++rest) {  // from the last dimension: the index there, in each operand
       int64_t at = i % out.dim[d];
       i /= out.dim[d];
       if (rest < a.rank) {

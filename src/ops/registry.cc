@@ -30,7 +30,9 @@ struct Runnable {
 
 }  // namespace
 
-std::span<const Kernel* const> kernels() { return kRows; }
+std::span<const Kernel* const> kernels() {
+  return kRows;
+}
 
 std::span<const std::string_view> isas() {
   static const Runnable r;

@@ -50,7 +50,8 @@ INVAR_INLINE F held(F x) {
 
 // c[r * NV + v] = the chain over k in [begin, end) from +0: c = fma(a(r, k), b(k, v), c).
 template <int MR, int NV, class W, int kPer>
-INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer> b, int64_t begin, int64_t end, F (&c)[MR * NV]) {
+INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer> b, int64_t begin, int64_t end,
+                         F (&c)[MR * NV]) {
   F acc[MR * NV];
 #pragma GCC unroll 32
   for (int i = 0; i < MR * NV; ++i) acc[i] = zero();

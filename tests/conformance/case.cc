@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cctype>
+#include <charconv>
 #include <map>
 
 #include "base/hash.h"
@@ -167,7 +167,8 @@ Result<std::vector<Case>> parse(std::string_view text, const std::string& file) 
     std::vector<size_t> index(variables.size(), 0);  // an odometer over all combinations
     for (bool more = true; more;) {
       std::map<std::string, std::string> values;
-      for (size_t v = 0; v < variables.size(); ++v) values[variables[v].first] = variables[v].second[index[v]];
+      for (size_t v = 0; v < variables.size(); ++v)
+        values[variables[v].first] = variables[v].second[index[v]];
       std::string text_of_case = substitute(line, values);
       Case c;
       if (!one_case(text_of_case, c)) return bad_input(where() + "not a case: " + text_of_case);
@@ -186,7 +187,8 @@ std::string digest_of(const Case& c, const std::vector<std::vector<std::byte>>& 
     std::vector<std::byte> bytes = outputs[o];
     if constexpr (std::endian::native == std::endian::big) {
       size_t width = size_of(c.out[o].dtype);
-      for (size_t i = 0; i < bytes.size(); i += width) std::reverse(bytes.begin() + i, bytes.begin() + i + width);
+      for (size_t i = 0; i < bytes.size(); i += width)
+        std::reverse(bytes.begin() + i, bytes.begin() + i + width);
     }
     sha.update(bytes.data(), bytes.size());
   }

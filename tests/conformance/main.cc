@@ -81,12 +81,15 @@ void check(const std::vector<const ops::Kernel*>& rows, const Case& c, const std
            std::map<std::string_view, Count>& counts) {
   auto inputs = inputs_of(c);
   if (!inputs) return fail(c.text + ": " + inputs.error().message);
+  if (std::string wrong = refusal(*rows[0], c); !wrong.empty())
+    fail(c.text + ": the room's check requires " + wrong);
   std::vector<Bytes> truth;
   for (const ops::Kernel* k : rows) {
     ++counts[k->isa].cases;
     for (const Manner& manner : manners(*k, c, k->isa != "reference" || !c.chunks.empty())) {
       ++counts[k->isa].runs;
-      std::string name = std::string(k->op) + " " + std::string(k->isa) + " (" + manner.text() + ") " + c.text;
+      std::string name =
+          std::string(k->op) + " " + std::string(k->isa) + " (" + manner.text() + ") " + c.text;
       auto found = execute(*k, c, *inputs, manner);
       if (!found) {
         fail(name + ": " + found.error().message);
@@ -98,13 +101,15 @@ void check(const std::vector<const ops::Kernel*>& rows, const Case& c, const std
       }
       std::string d = difference(c, *expected, *found);
       if (!d.empty()) fail(name + ": " + d);
-      if (!c.digest.empty() && digest_of(c, *found) != c.digest) fail(name + ": digest is " + digest_of(c, *found));
+      if (!c.digest.empty() && digest_of(c, *found) != c.digest)
+        fail(name + ": digest is " + digest_of(c, *found));
     }
   }
 }
 
 // The rows of an operation to test, and their isas that this CPU cannot run.
-std::vector<const ops::Kernel*> rows_of(std::string_view op, const std::string& isa, std::map<std::string, int>& not_runnable) {
+std::vector<const ops::Kernel*> rows_of(std::string_view op, const std::string& isa,
+                                        std::map<std::string, int>& not_runnable) {
   std::vector<const ops::Kernel*> rows;
   const ops::Kernel* best = nullptr;
   for (const ops::Kernel* k : ops::kernels()) {
@@ -115,9 +120,13 @@ std::vector<const ops::Kernel*> rows_of(std::string_view op, const std::string& 
       continue;
     }
     if (!best) best = k;
-    if (found != k) fail(std::string(op) + ": find(\"" + std::string(k->isa) + "\") gives the row " + std::string(found->isa));
-    if (k->isa == "reference") rows.insert(rows.begin(), k);  // the truth comes first
-    else if (isa.empty() || k->isa == isa) rows.push_back(k);
+    if (found != k)
+      fail(std::string(op) + ": find(\"" + std::string(k->isa) + "\") gives the row " +
+           std::string(found->isa));
+    if (k->isa == "reference")
+      rows.insert(rows.begin(), k);  // the truth comes first
+    else if (isa.empty() || k->isa == isa)
+      rows.push_back(k);
   }
   if (rows.empty() || rows[0]->isa != "reference") fail(std::string(op) + ": no reference row");
   if (best != ops::find(op)) fail(std::string(op) + ": find() does not give the first runnable row");
@@ -156,7 +165,8 @@ int write_golden(const Options& options) {
 }
 
 int run(const Options& options) {
-  if (!num::arithmetic_env_ok()) return std::printf("this thread does not compute IEEE arithmetic as specified\n"), 70;
+  if (!num::arithmetic_env_ok())
+    return std::printf("this thread does not compute IEEE arithmetic as specified\n"), 70;
   if (options.write_golden) return write_golden(options);
   std::map<std::string, int> not_runnable;
   std::map<std::string_view, int> rooms_of_isa;
@@ -170,7 +180,8 @@ int run(const Options& options) {
       continue;
     }
     std::map<std::string_view, Count> counts;
-    for (size_t i = 0; i < room->cases.size(); i += static_cast<size_t>(options.stride)) check(rows, room->cases[i], nullptr, counts);
+    for (size_t i = 0; i < room->cases.size(); i += static_cast<size_t>(options.stride))
+      check(rows, room->cases[i], nullptr, counts);
     for (const Case& c : room->golden) {
       if (c.digest.empty()) fail(std::string(info.op) + "/golden.txt: no digest: " + c.text);
       check(rows, c, nullptr, counts);
@@ -179,21 +190,24 @@ int run(const Options& options) {
       std::vector<Bytes> expected;
       for (const Tensor& t : c.out) {
         auto bytes = materialise(t, 0, 0);
-        if (!bytes || (t.bits.empty() && t.elements())) fail(std::string(info.op) + "/vectors.txt: no values: " + c.text);
-        else expected.push_back(*bytes);
+        if (!bytes || (t.bits.empty() && t.elements()))
+          fail(std::string(info.op) + "/vectors.txt: no values: " + c.text);
+        else
+          expected.push_back(*bytes);
       }
       if (expected.size() == c.out.size()) check(rows, c, &expected, counts);
     }
     std::printf("%-10s", std::string(info.op).c_str());
     for (const ops::Kernel* k : rows) {
       ++rooms_of_isa[k->isa];
-      std::printf("  %s %lld cases, %lld runs", std::string(k->isa).c_str(), static_cast<long long>(counts[k->isa].cases),
-                  static_cast<long long>(counts[k->isa].runs));
+      std::printf("  %s %lld cases, %lld runs", std::string(k->isa).c_str(),
+                  static_cast<long long>(counts[k->isa].cases), static_cast<long long>(counts[k->isa].runs));
     }
     std::printf("\n");
     std::fflush(stdout);
   }
-  for (auto& [isa, count] : not_runnable) std::printf("not runnable here: %s (%d rows)\n", isa.c_str(), count);
+  for (auto& [isa, count] : not_runnable)
+    std::printf("not runnable here: %s (%d rows)\n", isa.c_str(), count);
   std::printf("ran:");
   for (auto& [isa, count] : rooms_of_isa) std::printf(" %s (%d rows)", std::string(isa).c_str(), count);
   std::printf("\n");
@@ -213,13 +227,19 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     std::string a = argv[i];
     bool more = i + 1 < argc;
-    if (a == "--isa" && more) o.isa = argv[++i];
-    else if (a == "--op" && more) o.op = argv[++i];
-    else if (a == "--rooms" && more) o.rooms = argv[++i];
-    else if (a == "--fast") o.stride = 17;
-    else if (a == "--write-golden") o.write_golden = true;
+    if (a == "--isa" && more)
+      o.isa = argv[++i];
+    else if (a == "--op" && more)
+      o.op = argv[++i];
+    else if (a == "--rooms" && more)
+      o.rooms = argv[++i];
+    else if (a == "--fast")
+      o.stride = 17;
+    else if (a == "--write-golden")
+      o.write_golden = true;
     else {
-      std::printf("usage: invar_conformance [--isa ISA] [--op OP] [--fast] [--rooms FOLDER] [--write-golden]\n");
+      std::printf(
+          "usage: invar_conformance [--isa ISA] [--op OP] [--fast] [--rooms FOLDER] [--write-golden]\n");
       return 2;
     }
   }

@@ -24,7 +24,9 @@ class Block {
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }
   bool intact() const {
-    auto guard = [](const std::byte* p) { return std::all_of(p, p + kGuard, [](std::byte b) { return b == std::byte{0xa5}; }); };
+    auto guard = [](const std::byte* p) {
+      return std::all_of(p, p + kGuard, [](std::byte b) { return b == std::byte{0xa5}; });
+    };
     return guard(data_ - kGuard) && guard(data_ + size_);
   }
 
@@ -44,13 +46,15 @@ ops::View view(const Tensor& t, void* data) {
 // Rows [from, from + count) of axis 1.
 struct Slice {
   int64_t outer, inner, axis, from, count;
-  Slice(const Tensor& t, int64_t from, int64_t count) : outer(t.shape[0]), axis(t.shape[1]), from(from), count(count) {
+  Slice(const Tensor& t, int64_t from, int64_t count)
+      : outer(t.shape[0]), axis(t.shape[1]), from(from), count(count) {
     inner = static_cast<int64_t>(size_of(t.dtype));
     for (size_t i = 2; i < t.shape.size(); ++i) inner *= t.shape[i];
   }
   template <class Copy>
   void each(Copy copy) const {
-    for (int64_t o = 0; o < outer; ++o) copy((o * axis + from) * inner, o * count * inner, static_cast<size_t>(count * inner));
+    for (int64_t o = 0; o < outer; ++o)
+      copy((o * axis + from) * inner, o * count * inner, static_cast<size_t>(count * inner));
   }
 };
 
@@ -81,7 +85,8 @@ std::string Manner::text() const {
   return s;
 }
 
-Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs, const Manner& manner) {
+Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs,
+                                   const Manner& manner) {
   std::vector<Block> in, packed;
   std::vector<ops::View> views;
   for (size_t i = 0; i < c.in.size(); ++i) {
@@ -89,7 +94,8 @@ Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const st
     std::copy(inputs[i].begin(), inputs[i].end(), b.data());
     views.push_back(view(c.in[i], b.data()));
     int operand = static_cast<int>(i);
-    size_t bytes = c.in[i].constant && manner.packed && k.pack_bytes ? k.pack_bytes(views[i], operand, c.attrs) : 0;
+    size_t bytes =
+        c.in[i].constant && manner.packed && k.pack_bytes ? k.pack_bytes(views[i], operand, c.attrs) : 0;
     if (bytes == 0) continue;
     packed.emplace_back(bytes);
     k.pack(views[i], operand, c.attrs, packed.back().data());
@@ -99,7 +105,8 @@ Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const st
     std::fill(b.data(), b.data() + b.size(), kPoison);  // the row-major copy is gone
   }
   std::vector<Bytes> result;
-  for (const Tensor& t : c.out) result.emplace_back(static_cast<size_t>(t.elements()) * size_of(t.dtype), kPoison);
+  for (const Tensor& t : c.out)
+    result.emplace_back(static_cast<size_t>(t.elements()) * size_of(t.dtype), kPoison);
 
   int64_t length = manner.chunk ? c.out[0].shape[1] : 1, step = manner.chunk ? manner.chunk : 1;
   int64_t capacity = c.out[0].shape.size() > 1 ? c.out[0].shape[1] + c.spare : 0;
@@ -111,7 +118,9 @@ Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const st
     for (size_t i = 0; manner.chunk && i < c.in.size(); ++i) {
       Slice slice(c.in[i], at, count);
       Block& piece = pieces.emplace_back(static_cast<size_t>(slice.outer * count * slice.inner));
-      slice.each([&](int64_t whole, int64_t part, size_t n) { std::memcpy(piece.data() + part, in[i].data() + whole, n); });
+      slice.each([&](int64_t whole, int64_t part, size_t n) {
+        std::memcpy(piece.data() + part, in[i].data() + whole, n);
+      });
       call_in[i].data = piece.data();
       call_in[i].dim[1] = count;
     }
@@ -131,16 +140,27 @@ Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const st
     for (size_t o = 0; o < outs.size(); ++o) {
       if (!outs[o].intact()) return bad_input("wrote outside output " + std::to_string(o));
       if (manner.chunk) {
-        Slice(c.out[o], at, count).each([&](int64_t whole, int64_t part, size_t n) { std::memcpy(result[o].data() + whole, outs[o].data() + part, n); });
+        Slice(c.out[o], at, count).each([&](int64_t whole, int64_t part, size_t n) {
+          std::memcpy(result[o].data() + whole, outs[o].data() + part, n);
+        });
       } else {
         std::copy(outs[o].data(), outs[o].data() + outs[o].size(), result[o].begin());
       }
     }
   }
   for (size_t i = 0; i < in.size(); ++i)
-    if (!in[i].intact() || (!views[i].packed && !std::equal(inputs[i].begin(), inputs[i].end(), in[i].data())))
+    if (!in[i].intact() ||
+        (!views[i].packed && !std::equal(inputs[i].begin(), inputs[i].end(), in[i].data())))
       return bad_input("changed input " + std::to_string(i));
   return result;
+}
+
+std::string refusal(const ops::Kernel& k, const Case& c) {
+  std::vector<ops::View> in, out;
+  for (const Tensor& t : c.in) in.push_back(view(t, nullptr));
+  for (const Tensor& t : c.out) out.push_back(view(t, nullptr));
+  const char* wrong = k.check ? k.check({in, out, &c.attrs}) : "a check of its operands";
+  return wrong ? wrong : "";
 }
 
 std::string difference(const Case& c, const std::vector<Bytes>& expected, const std::vector<Bytes>& found) {
@@ -148,7 +168,9 @@ std::string difference(const Case& c, const std::vector<Bytes>& expected, const 
     const Tensor& t = c.out[o];
     size_t width = size_of(t.dtype), count = 0, first = 0;
     for (size_t i = 0; i * width < expected[o].size(); ++i)
-      if (std::memcmp(expected[o].data() + i * width, found[o].data() + i * width, width) != 0 && count++ == 0) first = i;
+      if (std::memcmp(expected[o].data() + i * width, found[o].data() + i * width, width) != 0 &&
+          count++ == 0)
+        first = i;
     if (count == 0) continue;
     std::string at;
     int64_t rest = static_cast<int64_t>(first);
@@ -161,11 +183,13 @@ std::string difference(const Case& c, const std::vector<Bytes>& expected, const 
         value = value << 8 | static_cast<uint64_t>(b[first * width + from]);
       }
       char text[17];
-      std::snprintf(text, sizeof text, "%0*llx", static_cast<int>(2 * width), static_cast<unsigned long long>(value));
+      std::snprintf(text, sizeof text, "%0*llx", static_cast<int>(2 * width),
+                    static_cast<unsigned long long>(value));
       return std::string(text);
     };
-    return std::to_string(count) + " of " + std::to_string(expected[o].size() / width) + " elements differ, the first at [" + at +
-           "] of output " + std::to_string(o) + ": expected " + bits(expected[o]) + ", found " + bits(found[o]);
+    return std::to_string(count) + " of " + std::to_string(expected[o].size() / width) +
+           " elements differ, the first at [" + at + "] of output " + std::to_string(o) + ": expected " +
+           bits(expected[o]) + ", found " + bits(found[o]);
   }
   return "";
 }

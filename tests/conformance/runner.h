@@ -21,7 +21,11 @@ struct Manner {
 };
 
 // The outputs, or what the kernel did that it must not.
-Result<std::vector<Bytes>> execute(const ops::Kernel&, const Case&, const std::vector<Bytes>& inputs, const Manner&);
+Result<std::vector<Bytes>> execute(const ops::Kernel&, const Case&, const std::vector<Bytes>& inputs,
+                                   const Manner&);
+
+// What the row's check says of the case; "" where it takes it.
+std::string refusal(const ops::Kernel&, const Case&);
 
 // "" where equal; else the first difference: output, coordinates, bits.
 std::string difference(const Case&, const std::vector<Bytes>& expected, const std::vector<Bytes>& found);

@@ -5,7 +5,9 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-int64_t units(const Call& call, int) { return row_count(call.in[0]); }
+int64_t units(const Call& call, int) {
+  return row_count(call.in[0]);
+}
 
 int64_t first_max(const float* x, int64_t n) {
   float m = row_max(x, n);
@@ -24,6 +26,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace INVAR_ISA_NS
 
 extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "argmax", .isa = INVAR_ISA, .units = INVAR_ISA_NS::units, .run = INVAR_ISA_NS::run};
+const Kernel INVAR_ROW = {
+    .op = "argmax", .isa = INVAR_ISA, .units = INVAR_ISA_NS::units, .run = INVAR_ISA_NS::run};
 
 }  // namespace invar::ops

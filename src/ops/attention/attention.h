@@ -6,14 +6,14 @@
 
 namespace invar::ops::attention {
 
-constexpr int kBlock = 128;       // attention.4
+constexpr int kBlock = 128;        // attention.4
 constexpr int64_t kRowGroup = 24;  // query rows of a unit: a multiple of every tile height
 
 struct Geometry {
   int64_t batch, seq, q_heads, kv_heads, d, dv;
   bool causal;
   float scale;
-  int64_t group;         // query heads that share one key head
+  int64_t group;  // query heads that share one key head
   int64_t dv_padded;
   int64_t blocks;        // of the memory
   int64_t rows, groups;  // (query, head of the group) pairs of one key head, and units of kRowGroup of them

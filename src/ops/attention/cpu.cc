@@ -21,9 +21,9 @@ constexpr float kInf = __builtin_inff();
 
 // What a unit holds in scratch, for each of its rows.
 struct Work {
-  float *q, *p, *o;         // query; scores, then weights; folded result
-  float *m, *l, *f;         // folded maximum and sum; the factor of this block's fold
-  int32_t* fold;            // which side this block's fold rescales
+  float *q, *p, *o;  // query; scores, then weights; folded result
+  float *m, *l, *f;  // folded maximum and sum; the factor of this block's fold
+  int32_t* fold;     // which side this block's fold rescales
 };
 enum Fold : int32_t { rescale_old, rescale_new, nothing };
 
@@ -56,9 +56,11 @@ void scores(const Geometry& g, const float* q, const float* keys, float* s) {
   for (int v = 0; v < kKeyVectors; v += NV) {
     Columns<F32, NV> b{keys + v * kW, kBlock, 0};
     F y[MR * NV];
-    num::INVAR_ISA_NS::contract(g.d, [&](int64_t begin, int64_t end, F(&c)[MR * NV]) __attribute__((always_inline)) {
-      chains<MR, NV>(q, g.d, b, begin, end, c);
-    }, y);
+    num::INVAR_ISA_NS::contract(
+        g.d,
+        [&](int64_t begin, int64_t end, F(&c)[MR * NV])
+            __attribute__((always_inline)) { chains<MR, NV>(q, g.d, b, begin, end, c); },
+        y);
     for (int i = 0; i < MR * NV; ++i)
       store(s + i / NV * kBlock + (v + i % NV) * kW, mul(y[i], set1(g.scale)));
   }
@@ -70,7 +72,8 @@ void weigh(const Work& w, int64_t r, int n) {
   w.fold[r] = nothing;
   if (mb == -kInf) return;
   strip(s, n, [&](int64_t i, int lanes) {
-    return num::INVAR_ISA_NS::exp(sub(lanes == kW ? load(s + i) : load_n(s + i, lanes), set1(mb)));  // attention.6
+    return num::INVAR_ISA_NS::exp(
+        sub(lanes == kW ? load(s + i) : load_n(s + i, lanes), set1(mb)));  // attention.6
   });
   F lb = set1(num::INVAR_ISA_NS::block_sum(s, n)), l = set1(w.l[r]);
   bool later = mb > m;
@@ -83,7 +86,8 @@ void weigh(const Work& w, int64_t r, int n) {
 
 // Rows r ... r + MR, all of which see the first n keys of the block, times NV vectors of value columns, folded.
 template <int MR, int NV>
-void result_columns(const Geometry& g, const Work& w, int64_t r, const float* values, int64_t n, int64_t column) {
+void result_columns(const Geometry& g, const Work& w, int64_t r, const float* values, int64_t n,
+                    int64_t column) {
   F ob[MR * NV];
   Columns<F32, NV> b{values + column, g.dv_padded, 0};
   chains<MR, NV>(w.p + r * kBlock, kBlock, b, 0, n, ob);  // attention.8
@@ -102,7 +106,8 @@ template <int MR>
 void results(const Geometry& g, const Work& w, int64_t r, const float* values, int64_t n) {
   constexpr int NV = tile_vectors(MR, kKeyVectors);
   int64_t column = 0;
-  for (; column + NV * kW <= g.dv_padded; column += NV * kW) result_columns<MR, NV>(g, w, r, values, n, column);
+  for (; column + NV * kW <= g.dv_padded; column += NV * kW)
+    result_columns<MR, NV>(g, w, r, values, n, column);
   for (; column < g.dv_padded; column += kW) result_columns<MR, 1>(g, w, r, values, n, column);
 }
 
@@ -122,12 +127,16 @@ void attend(const Geometry& g, const Call& call, int64_t head, int64_t from, int
   }
   int64_t start = 0;  // rows before it see nothing of this block or of later ones
   for (int64_t block = 0; block * kBlock < visible(rows - 1); ++block) {
-    auto seen = [&](int64_t r) { return static_cast<int>(num::min_i64(visible(r) - block * kBlock, kBlock)); };
+    auto seen = [&](int64_t r) {
+      return static_cast<int>(num::min_i64(visible(r) - block * kBlock, kBlock));
+    };
     while (seen(start) <= 0) ++start;
-    const float *keys = attention::keys(g, call, head, block), *values = attention::values(g, call, head, block);
+    const float *keys = attention::keys(g, call, head, block),
+                *values = attention::values(g, call, head, block);
     for (int64_t r = start; r < rows; r += kMaxRows) {
       int count = static_cast<int>(num::min_i64(kMaxRows, rows - r));
-      with_rows(count, [&](auto mr) { scores<decltype(mr)::value>(g, w.q + r * g.d, keys, w.p + r * kBlock); });
+      with_rows(count,
+                [&](auto mr) { scores<decltype(mr)::value>(g, w.q + r * g.d, keys, w.p + r * kBlock); });
       for (int i = 0; i < count; ++i) weigh(w, r + i, seen(r + i));
       for (int i = 0; i < count;) {  // runs of rows that see the same number of keys
         int run = 1, n = seen(r + i);
@@ -159,8 +168,12 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
 }  // namespace INVAR_ISA_NS
 
 extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "attention", .isa = INVAR_ISA, .phases = 2, .units = attention::units,
-                          .run = INVAR_ISA_NS::run, .scratch_bytes = attention::scratch_bytes,
+const Kernel INVAR_ROW = {.op = "attention",
+                          .isa = INVAR_ISA,
+                          .phases = 2,
+                          .units = attention::units,
+                          .run = INVAR_ISA_NS::run,
+                          .scratch_bytes = attention::scratch_bytes,
                           .state_bytes = attention::state_bytes};
 
 }  // namespace invar::ops

@@ -15,7 +15,8 @@ struct Number {
 // A double that rounds to f32, bf16 or f16 as `i` itself would: the 53 leading bits, the last of them sticky.
 INVAR_INLINE double sticky_double(int64_t i) {
   uint64_t mag = i < 0 ? 0 - static_cast<uint64_t>(i) : static_cast<uint64_t>(i);
-  double d = mag >> 53 ? static_cast<double>(mag >> 11 | ((mag & 2047) != 0)) * 2048.0 : static_cast<double>(mag);
+  double d =
+      mag >> 53 ? static_cast<double>(mag >> 11 | ((mag & 2047) != 0)) * 2048.0 : static_cast<double>(mag);
   return i < 0 ? -d : d;
 }
 
@@ -61,15 +62,17 @@ INVAR_INLINE void write_number(void* p, DType t, int64_t at, const Number& n, DT
   switch (t) {
     case DType::f32: {
       float f = static_cast<float>(d);
-      bool widened = from == DType::f32 || from == DType::bf16 || from == DType::f16;  // cast.2: subnormals stay
-      bool tiny = !widened && __builtin_fabs(d) < 0x1p-126;                            // cast.4: before rounding
+      bool widened =
+          from == DType::f32 || from == DType::bf16 || from == DType::f16;  // cast.2: subnormals stay
+      bool tiny = !widened && __builtin_fabs(d) < 0x1p-126;                 // cast.4: before rounding
       if (tiny) f = static_cast<float>(__builtin_copysign(0.0, d));
       static_cast<float*>(p)[at] = f == f ? f : num::f32_from_bits(0x7fc00000);
       return;
     }
     case DType::bf16: {
       uint16_t h = num::bf16_from_f32(sticky_float(d));
-      if (from == DType::bf16 && d == d) h = static_cast<uint16_t>(num::f32_bits(static_cast<float>(d)) >> 16);
+      if (from == DType::bf16 && d == d)
+        h = static_cast<uint16_t>(num::f32_bits(static_cast<float>(d)) >> 16);
       static_cast<uint16_t*>(p)[at] = h;
       return;
     }
@@ -80,10 +83,14 @@ INVAR_INLINE void write_number(void* p, DType t, int64_t at, const Number& n, DT
       return;
     }
     case DType::i64: static_cast<int64_t*>(p)[at] = to_integer(n, INT64_MIN, INT64_MAX); return;
-    case DType::i32: static_cast<int32_t*>(p)[at] = static_cast<int32_t>(to_integer(n, INT32_MIN, INT32_MAX)); return;
+    case DType::i32:
+      static_cast<int32_t*>(p)[at] = static_cast<int32_t>(to_integer(n, INT32_MIN, INT32_MAX));
+      return;
     case DType::i8: static_cast<int8_t*>(p)[at] = static_cast<int8_t>(to_integer(n, -128, 127)); return;
     case DType::u8: static_cast<uint8_t*>(p)[at] = static_cast<uint8_t>(to_integer(n, 0, 255)); return;
-    case DType::boolean: static_cast<uint8_t*>(p)[at] = n.integer ? n.i != 0 : n.d != 0; return;  // NaN -> true
+    case DType::boolean:
+      static_cast<uint8_t*>(p)[at] = n.integer ? n.i != 0 : n.d != 0;
+      return;  // NaN -> true
   }
 }
 

@@ -6,7 +6,9 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-bool is_float32_like(DType t) { return t == DType::f32 || t == DType::bf16 || t == DType::f16; }
+bool is_float32_like(DType t) {
+  return t == DType::f32 || t == DType::bf16 || t == DType::f16;
+}
 
 template <class Fn>
 INVAR_INLINE void strip_h(uint16_t* out, int64_t n, Fn f) {
@@ -18,9 +20,11 @@ INVAR_INLINE void strip_h(uint16_t* out, int64_t n, Fn f) {
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &in = call.in[0], &out = call.out[0];
   int64_t n = out.elements(), from = begin * kChunk, to = end * kChunk < n ? end * kChunk : n;
-  bool bf16_copy = in.dtype == DType::bf16 && out.dtype == DType::bf16;  // keeps subnormals, which to_bf16 would not
+  bool bf16_copy =
+      in.dtype == DType::bf16 && out.dtype == DType::bf16;  // keeps subnormals, which to_bf16 would not
   if (!is_float32_like(in.dtype) || !is_float32_like(out.dtype) || bf16_copy) {
-    for (int64_t i = from; i < to; ++i) write_number(out.data, out.dtype, i, read_number(in.data, in.dtype, i), in.dtype);
+    for (int64_t i = from; i < to; ++i)
+      write_number(out.data, out.dtype, i, read_number(in.data, in.dtype, i), in.dtype);
     return;
   }
   with_format(in.dtype, [&](auto format) {
@@ -28,11 +32,14 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
     auto x = in.as<const typename X::T>() + from;
     auto get = [&](int64_t i, int lanes) { return lanes == kW ? X::get(x + i) : X::get_n(x + i, lanes); };
     if (out.dtype == DType::f32) {
-      strip_exact(out.as<float>() + from, to - from, [&](int64_t i, int lanes) { return copied(get(i, lanes)); });
+      strip_exact(out.as<float>() + from, to - from,
+                  [&](int64_t i, int lanes) { return copied(get(i, lanes)); });
     } else if (out.dtype == DType::bf16) {
-      strip_h(out.as<uint16_t>() + from, to - from, [&](int64_t i, int lanes) { return to_bf16(get(i, lanes)); });
+      strip_h(out.as<uint16_t>() + from, to - from,
+              [&](int64_t i, int lanes) { return to_bf16(get(i, lanes)); });
     } else {
-      strip_h(out.as<uint16_t>() + from, to - from, [&](int64_t i, int lanes) { return to_f16(get(i, lanes)); });
+      strip_h(out.as<uint16_t>() + from, to - from,
+              [&](int64_t i, int lanes) { return to_f16(get(i, lanes)); });
     }
   });
 }

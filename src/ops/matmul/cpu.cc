@@ -19,14 +19,18 @@ static_assert(kGroup % kMaxRows == 0);
 template <int MR, int NV, class W>
 void tile(const Shape& s, const float* a, Columns<W, kPer> b, float* out, int64_t column) {
   F y[MR * NV];
-  num::INVAR_ISA_NS::contract(s.k, [&](int64_t begin, int64_t end, F(&c)[MR * NV]) __attribute__((always_inline)) {
-    chains<MR, NV>(a, s.k, b, begin, end, c);
-  }, y);
+  num::INVAR_ISA_NS::contract(
+      s.k,
+      [&](int64_t begin, int64_t end, F(&c)[MR * NV])
+          __attribute__((always_inline)) { chains<MR, NV>(a, s.k, b, begin, end, c); },
+      y);
   for (int r = 0; r < MR; ++r)
     for (int v = 0; v < NV; ++v) {
       int64_t j = column + v * kW, left = s.n - j;
-      if (left >= kW) put(out + r * s.n + j, y[r * NV + v]);
-      else if (left > 0) put_n(out + r * s.n + j, y[r * NV + v], static_cast<int>(left));
+      if (left >= kW)
+        put(out + r * s.n + j, y[r * NV + v]);
+      else if (left > 0)
+        put_n(out + r * s.n + j, y[r * NV + v], static_cast<int>(left));
     }
 }
 
@@ -81,8 +85,12 @@ void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
 }  // namespace INVAR_ISA_NS
 
 extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "matmul", .isa = INVAR_ISA, .units = matmul::units, .run = INVAR_ISA_NS::run,
-                          .scratch_bytes = matmul::scratch_bytes, .pack_bytes = matmul::pack_bytes,
+const Kernel INVAR_ROW = {.op = "matmul",
+                          .isa = INVAR_ISA,
+                          .units = matmul::units,
+                          .run = INVAR_ISA_NS::run,
+                          .scratch_bytes = matmul::scratch_bytes,
+                          .pack_bytes = matmul::pack_bytes,
                           .pack = matmul::pack};
 
 }  // namespace invar::ops

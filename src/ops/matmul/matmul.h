@@ -5,8 +5,8 @@
 
 namespace invar::ops::matmul {
 
-constexpr int kPanel = 32;       // columns
-constexpr int64_t kGroup = 48;   // rows of a unit: a multiple of every tile height
+constexpr int kPanel = 32;      // columns
+constexpr int64_t kGroup = 48;  // rows of a unit: a multiple of every tile height
 
 struct Shape {
   int64_t m, n, k;

@@ -9,7 +9,9 @@ Shape shape(const Call& call) {
   return {m, trans ? b.dim[0] : b.dim[1], last_dim(a), trans, (m + kGroup - 1) / kGroup};
 }
 
-static int64_t panels(int64_t n) { return (n + kPanel - 1) / kPanel; }
+static int64_t panels(int64_t n) {
+  return (n + kPanel - 1) / kPanel;
+}
 
 int64_t units(const Call& call, int) {
   Shape s = shape(call);

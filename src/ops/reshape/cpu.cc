@@ -10,7 +10,8 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   if (end * kChunk < n) n = end * kChunk;
   const auto* from = call.in[0].as<const char>() + begin * kChunk * width;
   auto* to = call.out[0].as<char>() + begin * kChunk * width;
-  if (from != to && n > begin * kChunk) std::memcpy(to, from, static_cast<size_t>((n - begin * kChunk) * width));
+  if (from != to && n > begin * kChunk)
+    std::memcpy(to, from, static_cast<size_t>((n - begin * kChunk) * width));
 }
 
 }  // namespace

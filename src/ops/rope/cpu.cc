@@ -32,14 +32,14 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   int64_t half = rotary / 2;
   auto rotate = attr_i(call, "interleaved", 0) ? rotate_pairs : rotate_halves;
   for (int64_t row = begin; row < end; ++row) {
-    const float *c = call.in[1].as<const float>() + row * half, *s = call.in[2].as<const float>() + row * half;
+    const float *c = call.in[1].as<const float>() + row * half,
+                *s = call.in[2].as<const float>() + row * half;
     for (int64_t h = 0; h < heads; ++h) {
       const float* x = call.in[0].as<const float>() + row * width + h * d;
       float* out = call.out[0].as<float>() + row * width + h * d;
       rotate(x, c, s, half, out);
-      strip(out + rotary, d - rotary, [&](int64_t j, int n) {
-        return n == kW ? load(x + rotary + j) : load_n(x + rotary + j, n);
-      });
+      strip(out + rotary, d - rotary,
+            [&](int64_t j, int n) { return n == kW ? load(x + rotary + j) : load_n(x + rotary + j, n); });
     }
   }
 }

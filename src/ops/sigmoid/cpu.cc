@@ -6,9 +6,8 @@ namespace INVAR_ISA_NS {
 namespace {
 
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  unary(call, begin, end, [](F x) {
-    return div(set1(1.0f), add(set1(1.0f), num::INVAR_ISA_NS::exp(neg(x))));
-  });
+  unary(call, begin, end,
+        [](F x) { return div(set1(1.0f), add(set1(1.0f), num::INVAR_ISA_NS::exp(neg(x)))); });
 }
 
 }  // namespace

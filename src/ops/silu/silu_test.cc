@@ -11,8 +11,10 @@ namespace {
 
 TEST(Silu, IsMulOfSigmoid) {
   std::vector<float> x, s, expected, y;
-  for (uint64_t u = 0; u < uint64_t{1} << 32; u += 8209) x.push_back(num::f32_from_bits(static_cast<uint32_t>(u)));
-  for (uint32_t u = 0xc2a00000; u < 0xc2d80000; u += 7) x.push_back(num::f32_from_bits(u));  // sigmoid near 2^-126
+  for (uint64_t u = 0; u < uint64_t{1} << 32; u += 8209)
+    x.push_back(num::f32_from_bits(static_cast<uint32_t>(u)));
+  for (uint32_t u = 0xc2a00000; u < 0xc2d80000; u += 7)
+    x.push_back(num::f32_from_bits(u));  // sigmoid near 2^-126
   auto n = static_cast<int64_t>(x.size());
   s.resize(x.size()), expected.resize(x.size()), y.resize(x.size());
   View vx = testing::view(x, DType::f32, {n}), vs = testing::view(s, DType::f32, {n});

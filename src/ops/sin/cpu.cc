@@ -6,9 +6,7 @@ namespace INVAR_ISA_NS {
 namespace {
 
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  unary(call, begin, end, [](F x) {
-    return num::INVAR_ISA_NS::sin(x);
-  });
+  unary(call, begin, end, [](F x) { return num::INVAR_ISA_NS::sin(x); });
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
     float* y = call.out[0].as<float>() + row * n;
     F most = set1(row_max(x, n));  // softmax.1
     strip(y, n, [&](int64_t i, int lanes) {
-      return num::INVAR_ISA_NS::exp(sub(lanes == kW ? load(x + i) : load_n(x + i, lanes), most));  // softmax.2
+      return num::INVAR_ISA_NS::exp(
+          sub(lanes == kW ? load(x + i) : load_n(x + i, lanes), most));  // softmax.2
     });
     F sum = set1(num::INVAR_ISA_NS::row_sum(y, n));  // softmax.3
     strip(y, n, [&](int64_t i, int lanes) {
