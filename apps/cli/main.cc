@@ -1,5 +1,6 @@
 // The command line: parsing only. The only file that includes CLI11 (6 s of compile time).
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <new>
 
@@ -31,6 +32,15 @@ void add_execution(CLI::App& app, ExecutionOptions& o) {
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 20));
 }
 
+// CLI11 would wrap "-1" and cut what is too large.
+std::string whole_number(const std::string& text) {
+  uint64_t value;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc() && stop == end) return "";
+  return text + " is not a whole number from 0 to 18446744073709551615";
+}
+
 void add_sampling(CLI::App& app, SamplingOptions& o) {
   app.add_option("--max-new-tokens", o.max_new_tokens, "at most this many new tokens")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
@@ -38,7 +48,9 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
   app.add_option("--temperature", o.temperature, "divide logits by this; > 0");
   app.add_option("--top-k", o.top_k, "keep the k most likely tokens; 0 = all");
   app.add_option("--top-p", o.top_p, "keep the smallest set with this probability; 1 = all");
-  app.add_option("--seed", o.seed, "seed of the counter-based generator")->capture_default_str();
+  app.add_option("--seed", o.seed, "seed of the counter-based generator")
+      ->check(whole_number)
+      ->capture_default_str();
   app.add_flag("--no-do-sample", o.no_do_sample, "always take the most likely token");
 }
 

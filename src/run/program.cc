@@ -54,7 +54,6 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa) {
       return bad_input("operation " + n.op + " of the plan cannot have a state");
     if (n.state < 0 && k->state_bytes) r.has_memory_ = false;
     Node node{&n, k, false, std::vector<ops::View>(n.in.size()), std::vector<ops::View>(n.out.size()), {}};
-    INVAR_CHECK_OK(r.check(*ops::find(n.op, "reference"), node, r.nodes_.size()));
     r.nodes_.push_back(std::move(node));
   }
   r.mark_core();
@@ -64,6 +63,12 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa) {
   r.values_.resize(plan.values.size());
   r.states_.resize(plan.nodes.size());
   return r;
+}
+
+Status Program::check() {
+  for (size_t n = 0; n < nodes_.size(); ++n)
+    INVAR_CHECK_OK(check(*ops::find(nodes_[n].node->op, "reference"), nodes_[n], n));
+  return {};
 }
 
 // Dimensions are constants or symbols, so shapes that fit for two sizes of a step fit for all.

@@ -17,6 +17,9 @@ class Program {
   // Chooses the kernel of every node. The plan must outlive the program.
   static Result<Program> make(const plan::Plan& plan, const std::string& isa);
 
+  // Whether every room takes what its nodes ask for. To be called before weights are packed or memory is reserved.
+  Status check();
+
   std::vector<Weights::Use> weight_uses() const;  // in the order in which attach() takes their views
   void attach(const Weights&);
 

@@ -80,6 +80,7 @@ Status Session::Impl::open(const std::string& folder) {
   if (!program.has_memory()) chunk = options.capacity;  // all rows in one piece
   tail_rows = program.has_memory() ? std::min(kTailRows, chunk) : chunk;
   INVAR_CHECK_OK(bind_ports());
+  INVAR_CHECK_OK(program.check());
   INVAR_TRY(weights, Weights::load(plan, folder.empty() ? "." : folder, program.weight_uses(), *pool,
                                    options.check_weights));
   program.attach(weights);

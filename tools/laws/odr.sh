@@ -33,7 +33,7 @@ while IFS= read -r -d '' object; do
     echo "$found" | head -5
     bad=1
   fi
-done < <(find "$build" -path '*/CMakeFiles/invar_*.dir/src/ops/*/cpu*.o' -print0)
+done < <(find "$build/CMakeFiles" -path '*/CMakeFiles/invar_*.dir/src/ops/*/cpu*.o' -print0)
 if ((count == 0)); then
   echo "odr: no kernel objects below $build"
   exit 1
