@@ -16,7 +16,7 @@ seconds() { # COMMAND...: wall seconds of one run
   local us=$((${EPOCHREALTIME//[^0-9]/} - ${start//[^0-9]/}))
   printf '%d.%06d\n' $((us / 1000000)) $((us % 1000000))
 }
-median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
+median() { sort -n | awk '{v[NR] = $1} END {x = v[int((NR + 1) / 2)]; printf x < 100 ? "%.3f\n" : "%.0f\n", x}'; }
 field() { sed -n "s/.*\"$1\":\([0-9.e+-]*\).*/\1/p" "$work/out"; }
 repeat() { for ((i = 0; i < runs; ++i)); do "$@"; done | median; }
 
