@@ -216,7 +216,7 @@ python_environment() {
 }
 
 run_tests() {
-  local wanted=() folders=(. asan tsan)
+  local wanted=() builds=(release=build asan=build/asan tsan=build/tsan)
   mapfile -t wanted < <(test_list)
   install_packages "${wanted[@]}"
   count_jobs
@@ -231,13 +231,10 @@ run_tests() {
   if can_cross; then
     say "Build: the runtime for AArch64, to run under QEMU"
     configure_and_build aarch64 build/aarch64 all "${python[@]}"
-    folders+=(aarch64)
+    builds+=(aarch64=build/aarch64)
   fi
-  # One ctest over all builds: one list, one count.
-  mkdir -p build/everything
-  local f
-  for f in "${folders[@]}"; do printf 'subdirs("%s")\n' "$root/build/$f"; done >build/everything/CTestTestfile.cmake
-  say "Test: ctest over build/ and build/{asan,tsan,aarch64}"
+  python3 tools/one_ctest.py build/everything "${builds[@]}"
+  say "Test: ctest over ${builds[*]#*=}"
   ctest --test-dir build/everything --output-on-failure --parallel "$jobs"
 }
 

@@ -73,6 +73,6 @@ user=root
 if [[ $as != root ]]; then user=visitor; chroot "$root" chown -R visitor: "$home"; fi
 printf 'fresh.sh: %s on %s as %s in "%s"\n' "$*" "$suite" "$as" "$place"
 start=$SECONDS rc=0
-chroot "$root" su "$user" -s /bin/bash -c 'cd "$0" && exec env "$@"' "$place" "${settings[@]}" "$@" </dev/null || rc=$?
+chroot "$root" su -s /bin/bash -c 'cd "$0" && exec env "$@"' -- "$user" "$place" "${settings[@]}" "$@" </dev/null || rc=$?
 printf 'fresh.sh: exit %s after %s s\n' "$rc" "$((SECONDS - start))"
 exit "$rc"

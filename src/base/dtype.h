@@ -12,10 +12,15 @@ enum class DType : uint8_t { f32, bf16, f16, f64, i64, i32, i8, u8, boolean };
 
 constexpr size_t size_of(DType t) {
   switch (t) {
-    case DType::f64: case DType::i64: return 8;
-    case DType::f32: case DType::i32: return 4;
-    case DType::bf16: case DType::f16: return 2;
-    case DType::i8: case DType::u8: case DType::boolean: return 1;
+    case DType::f64:
+    case DType::i64: return 8;
+    case DType::f32:
+    case DType::i32: return 4;
+    case DType::bf16:
+    case DType::f16: return 2;
+    case DType::i8:
+    case DType::u8:
+    case DType::boolean: return 1;
   }
   return 0;
 }

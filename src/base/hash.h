@@ -27,7 +27,9 @@ class Sha256 {
 };
 
 Digest sha256(const void* data, size_t bytes);
-inline Digest sha256(std::string_view text) { return sha256(text.data(), text.size()); }
+inline Digest sha256(std::string_view text) {
+  return sha256(text.data(), text.size());
+}
 
 // Merkle root (spec/receipt.md): leaf = SHA-256(0x00 || leaf digest), node = SHA-256(0x01 || left || right);
 // an odd node is carried up unchanged; the root of no leaves is SHA-256 of the empty string.

@@ -21,8 +21,12 @@ struct Error {
   std::string message;
 };
 
-inline Error bad_input(std::string message) { return {Code::bad_input, std::move(message)}; }
-inline Error not_covered(std::string message) { return {Code::not_covered, std::move(message)}; }
+inline Error bad_input(std::string message) {
+  return {Code::bad_input, std::move(message)};
+}
+inline Error not_covered(std::string message) {
+  return {Code::not_covered, std::move(message)};
+}
 
 // A T or an Error. Result<void> is Status.
 template <class T>
@@ -60,8 +64,8 @@ using Status = Result<void>;
 #define INVAR_CAT_(a, b) a##b
 #define INVAR_CAT(a, b) INVAR_CAT_(a, b)
 // INVAR_TRY(auto x, f());   x = *f(), or return its error.
-#define INVAR_TRY(decl, expr)                                  \
-  auto INVAR_CAT(try_, __LINE__) = (expr);                     \
+#define INVAR_TRY(decl, expr)                                               \
+  auto INVAR_CAT(try_, __LINE__) = (expr);                                  \
   if (!INVAR_CAT(try_, __LINE__)) return INVAR_CAT(try_, __LINE__).error(); \
   decl = *std::move(INVAR_CAT(try_, __LINE__))
 // INVAR_CHECK_OK(f());   return its error, if any.

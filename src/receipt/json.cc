@@ -55,20 +55,13 @@ class Reader {
     skip_space();
     if (depth > kMaxDepth) return fail("nested deeper than 32 levels");
     switch (peek()) {
-      case '{':
-        return v.kind = Value::object, object(v, depth);
-      case '[':
-        return v.kind = Value::array, array(v, depth);
-      case '"':
-        return v.kind = Value::string, string(v.text);
-      case 't':
-        return v.kind = Value::boolean, word("true", v);
-      case 'f':
-        return v.kind = Value::boolean, word("false", v);
-      case 'n':
-        return v.kind = Value::null, word("null", v);
-      default:
-        return v.kind = Value::number, number(v.text);
+      case '{': return v.kind = Value::object, object(v, depth);
+      case '[': return v.kind = Value::array, array(v, depth);
+      case '"': return v.kind = Value::string, string(v.text);
+      case 't': return v.kind = Value::boolean, word("true", v);
+      case 'f': return v.kind = Value::boolean, word("false", v);
+      case 'n': return v.kind = Value::null, word("null", v);
+      default: return v.kind = Value::number, number(v.text);
     }
   }
 

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Joins the tests of several build folders into one ctest, so that there is one list and one count.
+
+one_ctest.py OUT NAME=FOLDER...     then: ctest --test-dir OUT
+
+CTest keys properties by name, and the same tests exist in every build: each gets its build's name in front."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+
+def quote(value):
+    if isinstance(value, bool):
+        value = "TRUE" if value else "FALSE"
+    if isinstance(value, list):
+        value = ";".join(map(str, value))
+    return f"[==[{value}]==]"
+
+
+def main():
+    out, builds = Path(sys.argv[1]), [a.split("=", 1) for a in sys.argv[2:]]
+    lines = []
+    for name, folder in builds:
+        listing = subprocess.run(["ctest", "--test-dir", folder, "--show-only=json-v1"], check=True, capture_output=True).stdout
+        tests = json.loads(listing)["tests"]
+        if not tests:
+            sys.exit(f"one_ctest.py: no tests in {folder}")
+        for test in tests:
+            if "command" not in test:
+                sys.exit(f"one_ctest.py: {folder}: {test['name']} was not built")
+            title = quote(f"{name}.{test['name']}")
+            lines.append(f"add_test({title} {' '.join(map(quote, test['command']))})")
+            properties = [f"{p['name']} {quote(p['value'])}" for p in test.get("properties", [])]
+            if properties:
+                lines.append(f"set_tests_properties({title} PROPERTIES {' '.join(properties)})")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "CTestTestfile.cmake").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
