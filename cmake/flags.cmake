@@ -1,8 +1,9 @@
 # Law 6: compiler flags that touch floating point stand here and nowhere else.
 # -ffp-contract=off: GCC and clang otherwise fuse a*b+c where the target has FMA, so bits would depend on the target
 #   (measured: x86-64 baseline and x86-64-v3 differ). Kernels fuse explicitly.
+# -fno-math-errno: sqrt is the instruction alone, without a call for negative arguments; no bits depend on it.
 # -fno-fast-math et al. are the defaults; tools/laws checks that nothing switches them.
-add_compile_options(-ffp-contract=off -Wall -Wextra -Werror=return-type -fno-strict-aliasing)
+add_compile_options(-ffp-contract=off -fno-math-errno -Wall -Wextra -Werror=return-type -fno-strict-aliasing)
 
 set(INVAR_SANITIZE "" CACHE STRING "address,undefined or thread")
 if(INVAR_SANITIZE)

@@ -13,6 +13,8 @@ constexpr int kW = 8;
 struct F { __m256 v; };
 struct D { __m256d lo, hi; };
 struct I { __m256i v; };
+struct L { __m256i lo, hi; };
+struct MD { __m256d lo, hi; };
 struct H { __m128i v; };
 struct M { __m256 v; };
 
@@ -32,6 +34,9 @@ INVAR_INLINE F mul(F a, F b) { return {_mm256_mul_ps(a.v, b.v)}; }
 INVAR_INLINE F div(F a, F b) { return {_mm256_div_ps(a.v, b.v)}; }
 INVAR_INLINE F sqrt(F a) { return {_mm256_sqrt_ps(a.v)}; }
 INVAR_INLINE F fma(F a, F b, F c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
+INVAR_INLINE F floor(F a) { return {_mm256_floor_ps(a.v)}; }
+INVAR_INLINE F trunc(F a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)}; }
+INVAR_INLINE F round_even(F a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
 
 INVAR_INLINE M lt(F a, F b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_LT_OQ)}; }
 INVAR_INLINE M eq(F a, F b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_EQ_OQ)}; }
@@ -47,6 +52,7 @@ INVAR_INLINE I bit_and(I a, I b) { return {_mm256_and_si256(a.v, b.v)}; }
 INVAR_INLINE I bit_or(I a, I b) { return {_mm256_or_si256(a.v, b.v)}; }
 INVAR_INLINE I bit_xor(I a, I b) { return {_mm256_xor_si256(a.v, b.v)}; }
 INVAR_INLINE I add(I a, I b) { return {_mm256_add_epi32(a.v, b.v)}; }
+INVAR_INLINE I sub(I a, I b) { return {_mm256_sub_epi32(a.v, b.v)}; }
 template <int k>
 INVAR_INLINE I shift_left(I a) {
   return {_mm256_slli_epi32(a.v, k)};
@@ -103,6 +109,50 @@ INVAR_INLINE D scale_by_low_bits(D a, D t) {
           hi = _mm256_slli_epi64(_mm256_castpd_si256(t.hi), 52);
   return {_mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(a.lo), lo)),
           _mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(a.hi), hi))};
+}
+
+// Binary64 lanes: comparisons false on NaN, blends, bits as 64-bit integers.
+INVAR_INLINE D div(D a, D b) { return {_mm256_div_pd(a.lo, b.lo), _mm256_div_pd(a.hi, b.hi)}; }
+INVAR_INLINE D sqrt(D a) { return {_mm256_sqrt_pd(a.lo), _mm256_sqrt_pd(a.hi)}; }
+INVAR_INLINE MD lt(D a, D b) {
+  return {_mm256_cmp_pd(a.lo, b.lo, _CMP_LT_OQ), _mm256_cmp_pd(a.hi, b.hi, _CMP_LT_OQ)};
+}
+INVAR_INLINE D select(MD m, D yes, D no) {
+  return {_mm256_blendv_pd(no.lo, yes.lo, m.lo), _mm256_blendv_pd(no.hi, yes.hi, m.hi)};
+}
+INVAR_INLINE L bits(D a) { return {_mm256_castpd_si256(a.lo), _mm256_castpd_si256(a.hi)}; }
+INVAR_INLINE D from_bits(L a) { return {_mm256_castsi256_pd(a.lo), _mm256_castsi256_pd(a.hi)}; }
+INVAR_INLINE L set1_l(int64_t x) { return {_mm256_set1_epi64x(x), _mm256_set1_epi64x(x)}; }
+INVAR_INLINE L bit_and(L a, L b) { return {_mm256_and_si256(a.lo, b.lo), _mm256_and_si256(a.hi, b.hi)}; }
+INVAR_INLINE L bit_or(L a, L b) { return {_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)}; }
+INVAR_INLINE L bit_xor(L a, L b) { return {_mm256_xor_si256(a.lo, b.lo), _mm256_xor_si256(a.hi, b.hi)}; }
+INVAR_INLINE L add(L a, L b) { return {_mm256_add_epi64(a.lo, b.lo), _mm256_add_epi64(a.hi, b.hi)}; }
+INVAR_INLINE L sub(L a, L b) { return {_mm256_sub_epi64(a.lo, b.lo), _mm256_sub_epi64(a.hi, b.hi)}; }
+template <int k>
+INVAR_INLINE L shift_left(L a) {
+  return {_mm256_slli_epi64(a.lo, k), _mm256_slli_epi64(a.hi, k)};
+}
+template <int k>
+INVAR_INLINE L shift_right(L a) {
+  return {_mm256_srli_epi64(a.lo, k), _mm256_srli_epi64(a.hi, k)};
+}
+// The lanes of a mask, of 32-bit integers, and the low 32 bits of each 64-bit lane.
+INVAR_INLINE MD widen(M m) {
+  __m256i i = _mm256_castps_si256(m.v);
+  return {_mm256_castsi256_pd(_mm256_cvtepi32_epi64(_mm256_castsi256_si128(i))),
+          _mm256_castsi256_pd(_mm256_cvtepi32_epi64(_mm256_extracti128_si256(i, 1)))};
+}
+INVAR_INLINE D to_double(I a) {
+  return {_mm256_cvtepi32_pd(_mm256_castsi256_si128(a.v)), _mm256_cvtepi32_pd(_mm256_extracti128_si256(a.v, 1))};
+}
+INVAR_INLINE I low_bits(D a) {
+  __m256 even = _mm256_shuffle_ps(_mm256_castpd_ps(a.lo), _mm256_castpd_ps(a.hi), 0x88);
+  return {_mm256_permute4x64_epi64(_mm256_castps_si256(even), 0xd8)};
+}
+// table[i] per lane, 0 <= i.
+INVAR_INLINE D lookup(const double* table, I i) {
+  return {_mm256_i32gather_pd(table, _mm256_castsi256_si128(i.v), 8),
+          _mm256_i32gather_pd(table, _mm256_extracti128_si256(i.v, 1), 8)};
 }
 
 // The lanes joined by halving strides 4, 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).

@@ -20,6 +20,8 @@ constexpr int kW = 16;
 struct F { __m512 v; };
 struct D { __m512d lo, hi; };
 struct I { __m512i v; };
+struct L { __m512i lo, hi; };
+struct MD { __mmask8 lo, hi; };
 struct H { __m256i v; };
 struct M { __mmask16 v; };
 
@@ -39,6 +41,9 @@ INVAR_INLINE F mul(F a, F b) { return {_mm512_mul_ps(a.v, b.v)}; }
 INVAR_INLINE F div(F a, F b) { return {_mm512_div_ps(a.v, b.v)}; }
 INVAR_INLINE F sqrt(F a) { return {_mm512_sqrt_ps(a.v)}; }
 INVAR_INLINE F fma(F a, F b, F c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+INVAR_INLINE F floor(F a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)}; }
+INVAR_INLINE F trunc(F a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)}; }
+INVAR_INLINE F round_even(F a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
 
 INVAR_INLINE M lt(F a, F b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ)}; }
 INVAR_INLINE M eq(F a, F b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_EQ_OQ)}; }
@@ -54,6 +59,7 @@ INVAR_INLINE I bit_and(I a, I b) { return {_mm512_and_si512(a.v, b.v)}; }
 INVAR_INLINE I bit_or(I a, I b) { return {_mm512_or_si512(a.v, b.v)}; }
 INVAR_INLINE I bit_xor(I a, I b) { return {_mm512_xor_si512(a.v, b.v)}; }
 INVAR_INLINE I add(I a, I b) { return {_mm512_add_epi32(a.v, b.v)}; }
+INVAR_INLINE I sub(I a, I b) { return {_mm512_sub_epi32(a.v, b.v)}; }
 template <int k>
 INVAR_INLINE I shift_left(I a) {
   return {_mm512_slli_epi32(a.v, k)};
@@ -100,6 +106,46 @@ INVAR_INLINE D scale_by_low_bits(D a, D t) {
           hi = _mm512_slli_epi64(_mm512_castpd_si512(t.hi), 52);
   return {_mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(a.lo), lo)),
           _mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(a.hi), hi))};
+}
+
+// Binary64 lanes: comparisons false on NaN, blends, bits as 64-bit integers.
+INVAR_INLINE D div(D a, D b) { return {_mm512_div_pd(a.lo, b.lo), _mm512_div_pd(a.hi, b.hi)}; }
+INVAR_INLINE D sqrt(D a) { return {_mm512_sqrt_pd(a.lo), _mm512_sqrt_pd(a.hi)}; }
+INVAR_INLINE MD lt(D a, D b) {
+  return {_mm512_cmp_pd_mask(a.lo, b.lo, _CMP_LT_OQ), _mm512_cmp_pd_mask(a.hi, b.hi, _CMP_LT_OQ)};
+}
+INVAR_INLINE D select(MD m, D yes, D no) {
+  return {_mm512_mask_blend_pd(m.lo, no.lo, yes.lo), _mm512_mask_blend_pd(m.hi, no.hi, yes.hi)};
+}
+INVAR_INLINE L bits(D a) { return {_mm512_castpd_si512(a.lo), _mm512_castpd_si512(a.hi)}; }
+INVAR_INLINE D from_bits(L a) { return {_mm512_castsi512_pd(a.lo), _mm512_castsi512_pd(a.hi)}; }
+INVAR_INLINE L set1_l(int64_t x) { return {_mm512_set1_epi64(x), _mm512_set1_epi64(x)}; }
+INVAR_INLINE L bit_and(L a, L b) { return {_mm512_and_si512(a.lo, b.lo), _mm512_and_si512(a.hi, b.hi)}; }
+INVAR_INLINE L bit_or(L a, L b) { return {_mm512_or_si512(a.lo, b.lo), _mm512_or_si512(a.hi, b.hi)}; }
+INVAR_INLINE L bit_xor(L a, L b) { return {_mm512_xor_si512(a.lo, b.lo), _mm512_xor_si512(a.hi, b.hi)}; }
+INVAR_INLINE L add(L a, L b) { return {_mm512_add_epi64(a.lo, b.lo), _mm512_add_epi64(a.hi, b.hi)}; }
+INVAR_INLINE L sub(L a, L b) { return {_mm512_sub_epi64(a.lo, b.lo), _mm512_sub_epi64(a.hi, b.hi)}; }
+template <int k>
+INVAR_INLINE L shift_left(L a) {
+  return {_mm512_slli_epi64(a.lo, k), _mm512_slli_epi64(a.hi, k)};
+}
+template <int k>
+INVAR_INLINE L shift_right(L a) {
+  return {_mm512_srli_epi64(a.lo, k), _mm512_srli_epi64(a.hi, k)};
+}
+// The lanes of a mask, of 32-bit integers, and the low 32 bits of each 64-bit lane.
+INVAR_INLINE MD widen(M m) { return {static_cast<__mmask8>(m.v), static_cast<__mmask8>(m.v >> 8)}; }
+INVAR_INLINE D to_double(I a) {
+  return {_mm512_cvtepi32_pd(_mm512_castsi512_si256(a.v)), _mm512_cvtepi32_pd(_mm512_extracti32x8_epi32(a.v, 1))};
+}
+INVAR_INLINE I low_bits(D a) {
+  return {_mm512_inserti32x8(_mm512_castsi256_si512(_mm512_cvtepi64_epi32(_mm512_castpd_si512(a.lo))),
+                             _mm512_cvtepi64_epi32(_mm512_castpd_si512(a.hi)), 1)};
+}
+// table[i] per lane, 0 <= i.
+INVAR_INLINE D lookup(const double* table, I i) {
+  return {_mm512_i32gather_pd(_mm512_castsi512_si256(i.v), table, 8),
+          _mm512_i32gather_pd(_mm512_extracti32x8_epi32(i.v, 1), table, 8)};
 }
 
 // The lanes joined by halving strides 8, 4, 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).

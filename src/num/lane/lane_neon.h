@@ -13,6 +13,8 @@ constexpr int kW = 4;
 struct F { float32x4_t v; };
 struct D { float64x2_t lo, hi; };
 struct I { int32x4_t v; };
+struct L { int64x2_t lo, hi; };
+struct MD { uint64x2_t lo, hi; };
 struct H { uint16x4_t v; };
 struct M { uint32x4_t v; };
 
@@ -37,6 +39,9 @@ INVAR_INLINE F mul(F a, F b) { return {vmulq_f32(a.v, b.v)}; }
 INVAR_INLINE F div(F a, F b) { return {vdivq_f32(a.v, b.v)}; }
 INVAR_INLINE F sqrt(F a) { return {vsqrtq_f32(a.v)}; }
 INVAR_INLINE F fma(F a, F b, F c) { return {vfmaq_f32(c.v, a.v, b.v)}; }
+INVAR_INLINE F floor(F a) { return {vrndmq_f32(a.v)}; }
+INVAR_INLINE F trunc(F a) { return {vrndq_f32(a.v)}; }
+INVAR_INLINE F round_even(F a) { return {vrndnq_f32(a.v)}; }
 
 INVAR_INLINE M lt(F a, F b) { return {vcltq_f32(a.v, b.v)}; }
 INVAR_INLINE M eq(F a, F b) { return {vceqq_f32(a.v, b.v)}; }
@@ -54,6 +59,7 @@ INVAR_INLINE I bit_and(I a, I b) { return {vandq_s32(a.v, b.v)}; }
 INVAR_INLINE I bit_or(I a, I b) { return {vorrq_s32(a.v, b.v)}; }
 INVAR_INLINE I bit_xor(I a, I b) { return {veorq_s32(a.v, b.v)}; }
 INVAR_INLINE I add(I a, I b) { return {vaddq_s32(a.v, b.v)}; }
+INVAR_INLINE I sub(I a, I b) { return {vsubq_s32(a.v, b.v)}; }
 template <int k>
 INVAR_INLINE I shift_left(I a) {
   return {vshlq_n_s32(a.v, k)};
@@ -100,6 +106,47 @@ INVAR_INLINE float64x2_t scale_half(float64x2_t a, float64x2_t t) {
   return vreinterpretq_f64_s64(vaddq_s64(vreinterpretq_s64_f64(a), n));
 }
 INVAR_INLINE D scale_by_low_bits(D a, D t) { return {scale_half(a.lo, t.lo), scale_half(a.hi, t.hi)}; }
+
+// Binary64 lanes: comparisons false on NaN, blends, bits as 64-bit integers.
+INVAR_INLINE D div(D a, D b) { return {vdivq_f64(a.lo, b.lo), vdivq_f64(a.hi, b.hi)}; }
+INVAR_INLINE D sqrt(D a) { return {vsqrtq_f64(a.lo), vsqrtq_f64(a.hi)}; }
+INVAR_INLINE MD lt(D a, D b) { return {vcltq_f64(a.lo, b.lo), vcltq_f64(a.hi, b.hi)}; }
+INVAR_INLINE D select(MD m, D yes, D no) {
+  return {vbslq_f64(m.lo, yes.lo, no.lo), vbslq_f64(m.hi, yes.hi, no.hi)};
+}
+INVAR_INLINE L bits(D a) { return {vreinterpretq_s64_f64(a.lo), vreinterpretq_s64_f64(a.hi)}; }
+INVAR_INLINE D from_bits(L a) { return {vreinterpretq_f64_s64(a.lo), vreinterpretq_f64_s64(a.hi)}; }
+INVAR_INLINE L set1_l(int64_t x) { return {vdupq_n_s64(x), vdupq_n_s64(x)}; }
+INVAR_INLINE L bit_and(L a, L b) { return {vandq_s64(a.lo, b.lo), vandq_s64(a.hi, b.hi)}; }
+INVAR_INLINE L bit_or(L a, L b) { return {vorrq_s64(a.lo, b.lo), vorrq_s64(a.hi, b.hi)}; }
+INVAR_INLINE L bit_xor(L a, L b) { return {veorq_s64(a.lo, b.lo), veorq_s64(a.hi, b.hi)}; }
+INVAR_INLINE L add(L a, L b) { return {vaddq_s64(a.lo, b.lo), vaddq_s64(a.hi, b.hi)}; }
+INVAR_INLINE L sub(L a, L b) { return {vsubq_s64(a.lo, b.lo), vsubq_s64(a.hi, b.hi)}; }
+template <int k>
+INVAR_INLINE L shift_left(L a) {
+  return {vshlq_n_s64(a.lo, k), vshlq_n_s64(a.hi, k)};
+}
+template <int k>
+INVAR_INLINE L shift_right(L a) {
+  return {vreinterpretq_s64_u64(vshrq_n_u64(vreinterpretq_u64_s64(a.lo), k)),
+          vreinterpretq_s64_u64(vshrq_n_u64(vreinterpretq_u64_s64(a.hi), k))};
+}
+// The lanes of a mask, of 32-bit integers, and the low 32 bits of each 64-bit lane.
+INVAR_INLINE MD widen(M m) {
+  int32x4_t i = vreinterpretq_s32_u32(m.v);
+  return {vreinterpretq_u64_s64(vmovl_s32(vget_low_s32(i))), vreinterpretq_u64_s64(vmovl_high_s32(i))};
+}
+INVAR_INLINE D to_double(I a) {
+  return {vcvtq_f64_s64(vmovl_s32(vget_low_s32(a.v))), vcvtq_f64_s64(vmovl_high_s32(a.v))};
+}
+INVAR_INLINE I low_bits(D a) {
+  return {vmovn_high_s64(vmovn_s64(vreinterpretq_s64_f64(a.lo)), vreinterpretq_s64_f64(a.hi))};
+}
+// table[i] per lane, 0 <= i.
+INVAR_INLINE D lookup(const double* table, I i) {
+  float64x2_t lo = vdupq_n_f64(table[vgetq_lane_s32(i.v, 0)]), hi = vdupq_n_f64(table[vgetq_lane_s32(i.v, 2)]);
+  return {vsetq_lane_f64(table[vgetq_lane_s32(i.v, 1)], lo, 1), vsetq_lane_f64(table[vgetq_lane_s32(i.v, 3)], hi, 1)};
+}
 
 // The lanes joined by halving strides 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).
 INVAR_INLINE float join_add(F a) {

@@ -15,6 +15,8 @@ constexpr int kW = 1;
 struct F { float v; };
 struct D { double v; };
 struct I { int32_t v; };
+struct L { int64_t v; };
+struct MD { bool v; };
 struct H { uint16_t v; };
 struct M { bool v; };
 
@@ -33,6 +35,9 @@ INVAR_INLINE F mul(F a, F b) { return {a.v * b.v}; }
 INVAR_INLINE F div(F a, F b) { return {a.v / b.v}; }
 INVAR_INLINE F sqrt(F a) { return {__builtin_sqrtf(a.v)}; }
 INVAR_INLINE F fma(F a, F b, F c) { return {__builtin_fmaf(a.v, b.v, c.v)}; }
+INVAR_INLINE F floor(F a) { return {__builtin_floorf(a.v)}; }
+INVAR_INLINE F trunc(F a) { return {__builtin_truncf(a.v)}; }
+INVAR_INLINE F round_even(F a) { return {__builtin_rintf(a.v)}; }
 
 INVAR_INLINE M lt(F a, F b) { return {a.v < b.v}; }
 INVAR_INLINE M eq(F a, F b) { return {a.v == b.v}; }
@@ -49,6 +54,9 @@ INVAR_INLINE I bit_or(I a, I b) { return {a.v | b.v}; }
 INVAR_INLINE I bit_xor(I a, I b) { return {a.v ^ b.v}; }
 INVAR_INLINE I add(I a, I b) {
   return {static_cast<int32_t>(static_cast<uint32_t>(a.v) + static_cast<uint32_t>(b.v))};
+}
+INVAR_INLINE I sub(I a, I b) {
+  return {static_cast<int32_t>(static_cast<uint32_t>(a.v) - static_cast<uint32_t>(b.v))};
 }
 template <int k>
 INVAR_INLINE I shift_left(I a) {
@@ -89,6 +97,38 @@ INVAR_INLINE D scale_by_low_bits(D a, D t) {
   uint64_t u = __builtin_bit_cast(uint64_t, a.v) + (__builtin_bit_cast(uint64_t, t.v) << 52);
   return {__builtin_bit_cast(double, u)};
 }
+
+// Binary64 lanes: comparisons false on NaN, blends, bits as 64-bit integers.
+INVAR_INLINE D div(D a, D b) { return {a.v / b.v}; }
+INVAR_INLINE D sqrt(D a) { return {__builtin_sqrt(a.v)}; }
+INVAR_INLINE MD lt(D a, D b) { return {a.v < b.v}; }
+INVAR_INLINE D select(MD m, D yes, D no) { return {m.v ? yes.v : no.v}; }
+INVAR_INLINE L bits(D a) { return {__builtin_bit_cast(int64_t, a.v)}; }
+INVAR_INLINE D from_bits(L a) { return {__builtin_bit_cast(double, a.v)}; }
+INVAR_INLINE L set1_l(int64_t x) { return {x}; }
+INVAR_INLINE L bit_and(L a, L b) { return {a.v & b.v}; }
+INVAR_INLINE L bit_or(L a, L b) { return {a.v | b.v}; }
+INVAR_INLINE L bit_xor(L a, L b) { return {a.v ^ b.v}; }
+INVAR_INLINE L add(L a, L b) {
+  return {static_cast<int64_t>(static_cast<uint64_t>(a.v) + static_cast<uint64_t>(b.v))};
+}
+INVAR_INLINE L sub(L a, L b) {
+  return {static_cast<int64_t>(static_cast<uint64_t>(a.v) - static_cast<uint64_t>(b.v))};
+}
+template <int k>
+INVAR_INLINE L shift_left(L a) {
+  return {static_cast<int64_t>(static_cast<uint64_t>(a.v) << k)};
+}
+template <int k>
+INVAR_INLINE L shift_right(L a) {
+  return {static_cast<int64_t>(static_cast<uint64_t>(a.v) >> k)};
+}
+// The lanes of a mask, of 32-bit integers, and the low 32 bits of each 64-bit lane.
+INVAR_INLINE MD widen(M m) { return {m.v}; }
+INVAR_INLINE D to_double(I a) { return {static_cast<double>(a.v)}; }
+INVAR_INLINE I low_bits(D a) { return {static_cast<int32_t>(__builtin_bit_cast(int64_t, a.v))}; }
+// table[i] per lane, 0 <= i.
+INVAR_INLINE D lookup(const double* table, I i) { return {table[i.v]}; }
 
 // The lanes joined by halving strides kW/2 ... 1: lane j += lane j + stride (spec/reduction.md reduction.4).
 INVAR_INLINE float join_add(F a) { return a.v; }
