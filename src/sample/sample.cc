@@ -8,7 +8,7 @@
 #include <string>
 
 #include "num/env.h"
-#include "num/exp/reference.h"
+#include "num/reference.h"
 #include "sample/distribution.h"
 #include "sample/philox.h"
 

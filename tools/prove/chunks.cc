@@ -19,13 +19,6 @@
 
 namespace invar::prove {
 
-Map map_of(const Probe& probe, const std::string& function) {
-  return function == "exp"   ? probe.exp
-         : function == "sin" ? probe.sin
-         : function == "cos" ? probe.cos
-                             : nullptr;
-}
-
 ChunkResult run_chunk(Map map, const std::string& function, int chunk, bool prove) {
   num::ArithmeticEnv env;
   constexpr int kBatch = 4096;
@@ -35,10 +28,7 @@ ChunkResult run_chunk(Map map, const std::string& function, int chunk, bool prov
   ChunkResult r;
 #ifdef INVAR_HAVE_MPFR
   std::unique_ptr<Oracle> oracle;
-  if (prove)
-    oracle = std::make_unique<Oracle>(function == "exp"   ? Function::exp
-                                      : function == "sin" ? Function::sin
-                                                          : Function::cos);
+  if (prove) oracle = std::make_unique<Oracle>(function);
 #else
   (void)function, (void)prove;
 #endif

@@ -21,9 +21,6 @@ struct ChunkResult {
   int64_t judged = 0;  // inputs that the filter left to MPFR
 };
 
-// Null where `function` is not one of exp, sin, cos.
-Map map_of(const Probe& probe, const std::string& function);
-
 // With prove, prints the first wrong inputs.
 ChunkResult run_chunk(Map map, const std::string& function, int chunk, bool prove);
 

@@ -9,6 +9,9 @@
 #include <thread>
 
 #include "chunks.h"
+#ifdef INVAR_HAVE_MPFR
+#include "oracle.h"
+#endif
 
 namespace invar::prove {
 
@@ -19,15 +22,16 @@ int pow_campaign(int64_t count, uint64_t seed);
 namespace {
 
 constexpr const char* kUsage =
-    "usage: invar_prove exp|sin|cos [options]       every input against MPFR; exit 1 if one is wrong\n"
-    "       invar_prove digest exp|sin|cos [options]  outputs hashed only\n"
-    "       invar_prove check exp|sin|cos --golden FILE [--chunks LIST] [--isa NAME]\n"
+    "usage: invar_prove FUNCTION [options]          every input against MPFR; exit 1 if one is wrong\n"
+    "       invar_prove digest FUNCTION [options]   outputs hashed only\n"
+    "       invar_prove check FUNCTION --golden FILE [--chunks LIST] [--isa NAME]\n"
     "                                               chunks hashed and compared with FILE, on every "
     "instruction set here\n"
     "       invar_prove pow [--count N] [--seed S]    random pairs and the rotary domain against MPFR\n"
-    "       invar_prove isas                          the instruction sets that this machine can run\n"
+    "       invar_prove functions | isas            what is here to be proved, and on what\n"
     "options: --isa NAME      instruction set (default: the best here)\n"
     "         --from C --to C first and last of the 256 chunks of 2^24 inputs (default 0 255)\n"
+    "         --chunks LIST   these instead, in hexadecimal: 00,3f (check: default from FILE)\n"
     "         --threads N     default: all\n"
     "         --state FILE    finished chunks are kept there; run again to resume\n"
     "         --golden FILE   write the chunk digests to FILE (all chunks, none wrong)\n";
@@ -49,7 +53,8 @@ int write_golden(const std::string& path, const std::string& function,
   file << "# " << function
        << ": SHA-256 of the outputs (little-endian binary32, NaN as 7fc00000) of the inputs\n"
        << "# CC000000 ... CCffffff, chunk CC by chunk, then the Merkle root of the 256 (src/base/hash.h).\n"
-       << "# Written by invar_prove " << function << " --golden; docs/evidence.\n";
+       << "# Written by invar_prove " << function << " --golden; docs/evidence. Tests look at the sample.\n"
+       << "sample 00,3f,42,7f,b3,c2\n";
   for (auto& [chunk, r] : results) {
     char cc[3];
     std::snprintf(cc, sizeof cc, "%02x", chunk);
@@ -60,15 +65,24 @@ int write_golden(const std::string& path, const std::string& function,
   return 0;
 }
 
-int check(Map map, const Probe& probe, const std::string& function, const std::vector<int>& chunks,
-          int threads, const std::string& golden) {
+std::vector<int> parse_chunks(const std::string& list) {
+  std::vector<int> v;
+  std::istringstream in(list);
+  for (std::string item; std::getline(in, item, ',');)
+    v.push_back(std::strtol(item.c_str(), nullptr, 16) & 255);
+  return v;
+}
+
+int check(Map map, const Probe& probe, const std::string& function, const std::string& list, int threads,
+          const std::string& golden) {
   std::map<std::string, std::string> expected;
   std::ifstream file(golden);
   for (std::string line, key, value; std::getline(file, line);) {
     std::istringstream in(line);
     if (line[0] != '#' && in >> key >> value) expected[key] = value;
   }
-  if (expected.size() != kChunks + 1) return usage("not a file of 256 digests: " + golden);
+  if (expected.size() != kChunks + 2) return usage("not a file of 256 digests: " + golden);
+  std::vector<int> chunks = parse_chunks(list.empty() ? expected["sample"] : list);
   int wrong = 0;
   for (auto& [chunk, r] : run_chunks(map, function, probe.isa, chunks, false, threads, "")) {
     char cc[3];
@@ -81,14 +95,6 @@ int check(Map map, const Probe& probe, const std::string& function, const std::v
   std::printf("%s %s: %zu chunks of 2^24 inputs, %d differ\n", function.c_str(), probe.isa, chunks.size(),
               wrong);
   return wrong ? 1 : 0;
-}
-
-std::vector<int> parse_chunks(const std::string& list) {
-  std::vector<int> v;
-  std::istringstream in(list);
-  for (std::string item; std::getline(in, item, ',');)
-    v.push_back(std::strtol(item.c_str(), nullptr, 16) & 255);
-  return v;
 }
 
 int main(int argc, char** argv) {
@@ -109,6 +115,10 @@ int main(int argc, char** argv) {
     for (const Probe* p : probes()) std::printf("%s\n", p->isa);
     return 0;
   }
+  if (words[0] == "functions") {
+    for (const Function& f : probes()[0]->functions) std::printf("%s\n", f.name.data());
+    return 0;
+  }
   auto number = [&](const char* name, long fallback) {
     return option.count(name) ? std::strtol(option[name].c_str(), nullptr, 0) : fallback;
   };
@@ -122,7 +132,10 @@ int main(int argc, char** argv) {
 #endif
   if (words.size() != (digest_only ? 2u : 1u)) return usage("one function is expected");
   std::string function = words.back();
-  if (!map_of(*probes()[0], function)) return usage("unknown function " + function);
+  if (!find_map(*probes()[0], function)) return usage("unknown function " + function);
+#ifdef INVAR_HAVE_MPFR
+  if (!digest_only && !Oracle::knows(function)) return usage("no oracle for " + function);
+#endif
   std::vector<int> chunks(
       static_cast<size_t>(std::clamp(number("to", 255) - number("from", 0) + 1, 0L, 256L)));
   std::iota(chunks.begin(), chunks.end(), static_cast<int>(number("from", 0)));
@@ -139,9 +152,9 @@ int main(int argc, char** argv) {
   if (!chosen[0]) return usage("this machine cannot run instruction set " + option["isa"]);
   int rc = 0;
   for (const Probe* probe : chosen) {
-    Map map = map_of(*probe, function);
+    Map map = find_map(*probe, function);
     if (is_check) {
-      rc = std::max(rc, check(map, *probe, function, chunks, threads, option["golden"]));
+      rc = std::max(rc, check(map, *probe, function, option["chunks"], threads, option["golden"]));
       continue;
     }
     auto results = run_chunks(map, function, probe->isa, chunks, !digest_only, threads, option["state"]);

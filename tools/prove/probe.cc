@@ -1,9 +1,8 @@
 #include "probe.h"
 
 #include "num/contract/lanes.h"
-#include "num/exp/exp.h"
+#include "num/functions.h"
 #include "num/reduce/lanes.h"
-#include "num/sincos/sincos.h"
 
 namespace invar::prove {
 namespace {
@@ -23,15 +22,17 @@ void set(float* p, F v, int n) {
   n == kW ? lane::store(p, v) : lane::store_n(p, v, n);
 }
 
-void exp(const float* x, float* y, int n) {
-  each(n, [=](int i, int c) { set(y + i, lane::exp(get(x + i, c)), c); });
-}
-void sin(const float* x, float* y, int n) {
-  each(n, [=](int i, int c) { set(y + i, lane::sin(get(x + i, c)), c); });
-}
-void cos(const float* x, float* y, int n) {
-  each(n, [=](int i, int c) { set(y + i, lane::cos(get(x + i, c)), c); });
-}
+#define INVAR_ROW(f)                                                       \
+  void f(const float* x, float* y, int n) {                                \
+    each(n, [=](int i, int c) { set(y + i, lane::f(get(x + i, c)), c); }); \
+  }
+INVAR_FUNCTIONS(INVAR_ROW)
+#undef INVAR_ROW
+constexpr Function kFunctions[] = {
+#define INVAR_ROW(f) {#f, f},
+    INVAR_FUNCTIONS(INVAR_ROW)
+#undef INVAR_ROW
+};
 void canon(const float* x, float* y, int n) {
   each(n, [=](int i, int c) { set(y + i, lane::canon(get(x + i, c)), c); });
 }
@@ -99,8 +100,8 @@ void contract(const float* a, const float* b, int64_t k, float* y) {
 }  // namespace
 
 extern const Probe INVAR_PROBE;
-const Probe INVAR_PROBE = {
-    INVAR_ISA,  kW,        exp,      sin,     cos,    canon,   put_n,           maximum,   minimum,
-    arithmetic, from_bf16, from_f16, to_bf16, to_f16, row_sum, row_sum_squares, block_sum, contract};
+const Probe INVAR_PROBE = {INVAR_ISA,  kW,        kFunctions, canon,   put_n,  maximum, minimum,
+                           arithmetic, from_bf16, from_f16,   to_bf16, to_f16, row_sum, row_sum_squares,
+                           block_sum,  contract};
 
 }  // namespace invar::prove

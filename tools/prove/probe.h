@@ -10,10 +10,15 @@ namespace invar::prove {
 
 using Map = void (*)(const float* x, float* y, int n);
 
+struct Function {
+  std::string_view name;
+  Map map;
+};
+
 struct Probe {
   const char* isa;
   int lanes;
-  Map exp, sin, cos;
+  std::span<const Function> functions;  // those of src/num/function_list.h
   Map canon;
   void (*put_n)(float* y, const float* x, int n);  // load_n and put_n of a partial vector, n <= lanes
   void (*maximum)(const float* a, const float* b, float* y, int n);
@@ -34,5 +39,7 @@ struct Probe {
 // Instruction sets of this build that this CPU can run.
 std::span<const Probe* const> probes();
 const Probe* find_probe(std::string_view isa);
+// Null: none of that name.
+Map find_map(const Probe& probe, std::string_view function);
 
 }  // namespace invar::prove

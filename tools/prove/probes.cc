@@ -42,4 +42,10 @@ const Probe* find_probe(std::string_view isa) {
   return nullptr;
 }
 
+Map find_map(const Probe& probe, std::string_view function) {
+  for (const Function& f : probe.functions)
+    if (f.name == function) return f.map;
+  return nullptr;
+}
+
 }  // namespace invar::prove

@@ -1,5 +1,5 @@
 // exp of binary32, correctly rounded for every input (spec/functions.md functions.2; shown by `invar_prove
-// exp`, docs/evidence/exp.md). One branch-free sequence of binary64 operations and one final rounding, which
+// exp`, docs/evidence/functions.md). One branch-free sequence of binary64 operations and one final rounding, which
 // also makes overflow and gradual underflow right. The store rule is not applied here.
 //
 // x = n ln2 + r, |r| <= ln2/2:  exp(x) = 2^n (1 + r + r^2/2 + r^3 q(r)).  Constants:

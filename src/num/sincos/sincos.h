@@ -1,5 +1,5 @@
 // sin and cos of binary32 (spec/functions.md functions.3), correctly rounded for every input (`invar_prove
-// sin`, `invar_prove cos`; docs/evidence/sincos.md). One element at a time: a model takes a few sines per
+// sin`, `invar_prove cos`; docs/evidence/functions.md). One element at a time: a model takes a few sines per
 // token, for the angles of rotary embedding. Integers and double-doubles only, so the bits depend on nothing
 // but x. Constants: tools/prove/sincos_constants.py.
 #pragma once

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "num/convert/convert.h"
-#include "num/sincos/reference.h"
+#include "num/reference.h"
 
 namespace invar::num {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "num/contract/reference.h"
-#include "num/exp/reference.h"
+#include "num/reference.h"
 #include "num/reduce/reference.h"
 #include "ops/check.h"
 #include "ops/reference.h"

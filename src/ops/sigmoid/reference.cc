@@ -1,5 +1,5 @@
 // spec: spec.md sigmoid.1 - sigmoid.4
-#include "num/exp/reference.h"
+#include "num/reference.h"
 #include "ops/check.h"
 #include "ops/reference.h"
 

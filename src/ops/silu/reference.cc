@@ -1,5 +1,5 @@
 // spec: spec.md silu.1 - silu.4
-#include "num/exp/reference.h"
+#include "num/reference.h"
 #include "ops/check.h"
 #include "ops/reference.h"
 

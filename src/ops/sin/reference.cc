@@ -1,5 +1,5 @@
 // spec: spec.md sin.1 - sin.3
-#include "num/sincos/reference.h"
+#include "num/reference.h"
 #include "ops/check.h"
 #include "ops/reference.h"
 

@@ -1,5 +1,5 @@
 // spec: spec.md softmax.1 - softmax.5; the sum: spec/reduction.md
-#include "num/exp/reference.h"
+#include "num/reference.h"
 #include "num/reduce/reference.h"
 #include "ops/check.h"
 #include "ops/reference.h"

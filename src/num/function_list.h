@@ -1,0 +1,9 @@
+// The functions of one binary32 that are correctly rounded (spec/functions.md; docs/evidence/functions.md), in one list: a line here
+// and an include in functions.h give a function its reference, its rows in invar_prove and, with its golden_NAME.txt,
+// its tests.
+#pragma once
+
+#define INVAR_FUNCTIONS(X) \
+  X(exp)                   \
+  X(sin)                   \
+  X(cos)

@@ -1,0 +1,10 @@
+// The functions of function_list.h for reference code: the sequences of the lanes on one lane of plain C++.
+#pragma once
+
+#include "num/function_list.h"
+
+namespace invar::num::reference {
+#define INVAR_ROW(f) float f(float x);
+INVAR_FUNCTIONS(INVAR_ROW)
+#undef INVAR_ROW
+}  // namespace invar::num::reference
