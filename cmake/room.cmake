@@ -1,26 +1,34 @@
-# Rooms: every operation of spec/opset.toml is a folder src/ops/NAME. By file name:
+# Rooms: every operation of spec/opset.toml is a folder src/ops/NAME, or lives with others of one kind in the folder that
+# its `room` names. By file name:
 #   reference.cc   defines row_NAME_reference
 #   room.cc        optional: what all rows share (shapes, units, packing), compiled once without ISA flags
-#   cpu.cc         compiled once per instruction set, defines INVAR_ROW = row_NAME_ISA
+#   cpu.cc         compiled once per instruction set, defines INVAR_ROW = row_NAME_ISA (INVAR_ROW_OF(NAME), ops/kernel.h,
+#                  where several operations share the room)
 #   cpu_ISA.cc     an override for one instruction set, compiled instead of cpu.cc there
 #   *_test.cc      part of invar_ops_test
 #   cases.txt vectors.txt golden.txt   what the conformance harness runs (tests/conformance/README.md)
 # Rows are listed best instruction set first within an operation (build/generated/ops/rows.inc).
 include(isa)
 
-# Operations, versions and numerics -> the library invar_opset (src/base/opset.h), and INVAR_OPS = their names.
+# Operations, versions and numerics -> the library invar_opset (src/base/opset.h); INVAR_OPS = their names,
+# INVAR_ROOM_<NAME> the room of each, INVAR_ROOMS the rooms.
 function(invar_opset)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/spec/opset.toml)
-  file(STRINGS ${CMAKE_SOURCE_DIR}/spec/opset.toml lines REGEX "^(\\[|version|numerics)")
+  file(STRINGS ${CMAKE_SOURCE_DIR}/spec/opset.toml lines REGEX "^(\\[|version|numerics|room)")
   set(op "")
   foreach(line ${lines})
     if(line MATCHES "^\\[([a-z0-9_]+)\\]$")
       set(op ${CMAKE_MATCH_1})
+      set(room ${op})
       list(APPEND ops ${op})
     elseif(line MATCHES "^version = ([0-9]+)$")
       set(version ${CMAKE_MATCH_1})
+    elseif(line MATCHES "^room = \"([a-z0-9_]+)\"$")
+      set(room ${CMAKE_MATCH_1})
     elseif(line MATCHES "^numerics = \"([a-z0-9-]+)\"$")
-      string(APPEND table "    {\"${op}\", ${version}, \"${CMAKE_MATCH_1}\"},\n")
+      string(APPEND table "    {\"${op}\", ${version}, \"${CMAKE_MATCH_1}\", \"${room}\"},\n")
+      set(INVAR_ROOM_${op} ${room} PARENT_SCOPE)
+      list(APPEND rooms ${room})
     else()
       message(FATAL_ERROR "spec/opset.toml: not understood: ${line}")
     endif()
@@ -38,7 +46,9 @@ const OpInfo* op_info(std::string_view op) {
 }  // namespace invar\n")
   add_library(invar_opset STATIC ${CMAKE_BINARY_DIR}/generated/opset/opset.cc)
   target_include_directories(invar_opset PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  list(REMOVE_DUPLICATES rooms)
   set(INVAR_OPS ${ops} PARENT_SCOPE)
+  set(INVAR_ROOMS ${rooms} PARENT_SCOPE)
 endfunction()
 invar_opset()
 
@@ -46,30 +56,34 @@ function(invar_rooms dir)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   set(dir ${CMAKE_SOURCE_DIR}/${dir})
   file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cc)
-  foreach(op ${INVAR_OPS})
+  foreach(room ${INVAR_ROOMS})
     foreach(isa ${INVAR_ISAS})
-      set(file ${dir}/${op}/cpu_${isa}.cc)
+      set(file ${dir}/${room}/cpu_${isa}.cc)
       if(NOT EXISTS ${file})
-        set(file ${dir}/${op}/cpu.cc)
+        set(file ${dir}/${room}/cpu.cc)
       endif()
       if(EXISTS ${file})
-        add_library(invar_${op}_${isa} OBJECT ${file})
-        target_include_directories(invar_${op}_${isa} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+        add_library(invar_${room}_${isa} OBJECT ${file})
+        target_include_directories(invar_${room}_${isa} PRIVATE ${CMAKE_SOURCE_DIR}/src)
         string(TOUPPER ${isa} ISA)
-        target_compile_definitions(invar_${op}_${isa} PRIVATE INVAR_ROW=row_${op}_${isa} INVAR_ISA="${isa}"
+        target_compile_definitions(invar_${room}_${isa} PRIVATE INVAR_ROW=row_${room}_${isa} INVAR_ISA="${isa}"
                                    INVAR_ISA_NS=${isa} INVAR_ISA_${ISA}=1)
-        target_compile_options(invar_${op}_${isa} PRIVATE ${INVAR_ISA_FLAGS_${isa}})
-        list(APPEND sources $<TARGET_OBJECTS:invar_${op}_${isa}>)
+        target_compile_options(invar_${room}_${isa} PRIVATE ${INVAR_ISA_FLAGS_${isa}})
+        list(APPEND sources $<TARGET_OBJECTS:invar_${room}_${isa}>)
+      endif()
+    endforeach()
+    list(APPEND sources ${dir}/${room}/reference.cc)
+    if(EXISTS ${dir}/${room}/room.cc)
+      list(APPEND sources ${dir}/${room}/room.cc)
+    endif()
+  endforeach()
+  foreach(op ${INVAR_OPS})
+    foreach(isa ${INVAR_ISAS} reference)
+      if(isa STREQUAL reference OR TARGET invar_${INVAR_ROOM_${op}}_${isa})
         string(APPEND declared "extern const Kernel row_${op}_${isa};\n")
         string(APPEND listed "    &row_${op}_${isa},\n")
       endif()
     endforeach()
-    list(APPEND sources ${dir}/${op}/reference.cc)
-    if(EXISTS ${dir}/${op}/room.cc)
-      list(APPEND sources ${dir}/${op}/room.cc)
-    endif()
-    string(APPEND declared "extern const Kernel row_${op}_reference;\n")
-    string(APPEND listed "    &row_${op}_reference,\n")
   endforeach()
   list(JOIN INVAR_ISAS "\", \"" isas)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/ops/rows.inc CONTENT

@@ -10,6 +10,7 @@ struct OpInfo {
   std::string_view op;
   int version;                // changes whenever the operation's bits do
   std::string_view numerics;  // the rule of spec/ that fixes them
+  std::string_view room;      // its folder in src/ops, often its own name
 };
 
 std::span<const OpInfo> opset();             // in the order of spec/opset.toml

@@ -65,6 +65,11 @@ struct Kernel {
   size_t (*state_bytes)(const Call&, int64_t capacity) = nullptr;
 };
 
+// The row of one operation in a cpu.cc that holds several: row_NAME_ISA.
+#define INVAR_ROW_JOIN(op, isa) row_##op##_##isa
+#define INVAR_ROW_OF_ISA(op, isa) INVAR_ROW_JOIN(op, isa)
+#define INVAR_ROW_OF(op) INVAR_ROW_OF_ISA(op, INVAR_ISA_NS)
+
 // All rows of this build (generated from spec/opset.toml), best instruction set first within an operation.
 std::span<const Kernel* const> kernels();
 // The row that runs `op`: the best this CPU supports, or exactly `isa` where one is named. Null: none.

@@ -140,7 +140,24 @@ std::string substitute(std::string_view line, const std::map<std::string, std::s
 
 }  // namespace
 
-Result<std::vector<Case>> parse(std::string_view text, const std::string& file) {
+std::string_view prefix_of(std::string_view line) {
+  size_t end = 0;
+  while (end < line.size() &&
+         (std::islower(static_cast<unsigned char>(line[end])) ||
+          std::isdigit(static_cast<unsigned char>(line[end])) || line[end] == '_' || line[end] == ','))
+    ++end;
+  return end > 0 && line.substr(end).starts_with(": ") ? line.substr(0, end + 2) : std::string_view{};
+}
+
+bool is_for(std::string_view line, std::string_view op) {
+  std::string_view prefix = prefix_of(line);
+  if (prefix.empty()) return true;
+  for (std::string_view name : split(prefix.substr(0, prefix.size() - 2), ','))
+    if (name == op) return true;
+  return false;
+}
+
+Result<std::vector<Case>> parse(std::string_view text, const std::string& file, std::string_view op) {
   std::vector<Case> cases;
   int number = 0;
   for (size_t at = 0; at < text.size();) {
@@ -151,7 +168,8 @@ Result<std::vector<Case>> parse(std::string_view text, const std::string& file) 
     auto where = [&] { return file + ":" + std::to_string(number) + ": "; };
     line = line.substr(0, line.find('#'));
     while (!line.empty() && line.back() == ' ') line.remove_suffix(1);
-    if (line.empty()) continue;
+    if (line.empty() || !is_for(line, op)) continue;
+    line = line.substr(prefix_of(line).size());
     std::vector<std::pair<std::string, std::vector<std::string_view>>> variables;
     if (line.starts_with("for ")) {
       size_t colon = line.find(" : ");

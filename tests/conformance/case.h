@@ -34,8 +34,12 @@ struct Case {
   std::string digest;           // of the outputs, where the line promises one
 };
 
-// All cases of a file: comments dropped, `for` lines expanded. An error names file and line.
-Result<std::vector<Case>> parse(std::string_view text, const std::string& file);
+// In a room of several operations a line may begin with those it is for: `exp,log: `. The prefix of a line, or nothing.
+std::string_view prefix_of(std::string_view line);
+bool is_for(std::string_view line, std::string_view op);
+
+// All cases of a file that are for `op`: comments dropped, `for` lines expanded. An error names file and line.
+Result<std::vector<Case>> parse(std::string_view text, const std::string& file, std::string_view op);
 
 // The bytes of a tensor, little-endian or not as the host is. seed and index choose the random stream.
 Result<std::vector<std::byte>> materialise(const Tensor&, uint64_t seed, int index);

@@ -29,19 +29,19 @@ void fail(const std::string& line) {
   if (++failures <= 20) std::printf("FAIL %s\n", line.c_str());
 }
 
-Result<std::vector<Case>> load(const std::string& path) {
+Result<std::vector<Case>> load(const std::string& path, std::string_view op) {
   INVAR_TRY(std::string text, read_file(path));
-  INVAR_TRY(std::vector<Case> cases, parse(text, path));
-  if (cases.empty()) return bad_input(path + " has no cases");
+  INVAR_TRY(std::vector<Case> cases, parse(text, path, op));
+  if (cases.empty()) return bad_input(path + " has no cases of " + std::string(op));
   return cases;
 }
 
-Result<Room> open(std::string_view op, const Options& options) {
-  std::string folder = options.rooms + "/" + std::string(op) + "/";
-  Room room{op, {}, {}, {}};
-  INVAR_TRY(room.cases, load(folder + "cases.txt"));
-  INVAR_TRY(room.vectors, load(folder + "vectors.txt"));
-  INVAR_TRY(room.golden, load(folder + "golden.txt"));
+Result<Room> open(const OpInfo& info, const Options& options) {
+  std::string folder = options.rooms + "/" + std::string(info.room) + "/";
+  Room room{info.op, {}, {}, {}};
+  INVAR_TRY(room.cases, load(folder + "cases.txt", info.op));
+  INVAR_TRY(room.vectors, load(folder + "vectors.txt", info.op));
+  INVAR_TRY(room.golden, load(folder + "golden.txt", info.op));
   return room;
 }
 
@@ -136,16 +136,19 @@ std::vector<const ops::Kernel*> rows_of(std::string_view op, const std::string& 
 int write_golden(const Options& options) {
   for (const OpInfo& info : opset()) {
     if (!options.op.empty() && options.op != info.op) continue;
-    std::string path = options.rooms + "/" + std::string(info.op) + "/golden.txt";
+    std::string path = options.rooms + "/" + std::string(info.room) + "/golden.txt";
     auto text = read_file(path);
     if (!text) return std::printf("%s\n", text.error().message.c_str()), 2;
     std::string out;
     for (size_t at = 0; at < text->size();) {
       size_t end = std::min(text->find('\n', at), text->size());
-      std::string line = text->substr(at, end - at);
+      std::string whole = text->substr(at, end - at), line = whole.substr(0, whole.find(" => "));
       at = end + 1;
-      line = line.substr(0, line.find(" => "));
-      auto cases = parse(line, path);
+      if (prefix_of(line).empty() ? info.room != info.op : !is_for(line, info.op)) {
+        out += whole + "\n";  // another operation's, or a comment
+        continue;
+      }
+      auto cases = parse(line, path, info.op);
       if (!cases) return std::printf("%s\n", cases.error().message.c_str()), 2;
       if (cases->empty()) {
         out += line + "\n";  // a comment
@@ -174,7 +177,7 @@ int run(const Options& options) {
     if (!options.op.empty() && options.op != info.op) continue;
     auto rows = rows_of(info.op, options.isa, not_runnable);
     if (rows.empty()) continue;
-    auto room = open(info.op, options);
+    auto room = open(info, options);
     if (!room) {
       fail(room.error().message);
       continue;

@@ -10,6 +10,7 @@ It is slow (about a microsecond per rounding) and that does not matter.
 import functools
 import math
 import re
+import runpy
 import struct
 import sys
 from decimal import Decimal, getcontext
@@ -208,110 +209,8 @@ def each(f):
     return lambda inputs, shapes, out, attrs: [canon(f(x)) for x in inputs[0]]
 
 
-def sigmoid(x):
-    return div(1.0, add(1.0, exp(-x)))
-
-
 def rows(x, n):
     return [x[i:i + n] for i in range(0, len(x), n)]
-
-
-def op_argmax(inputs, shapes, out, attrs):
-    result = []
-    for row in rows(inputs[0], shapes[0][-1]):
-        nan = [i for i, x in enumerate(row) if x != x]
-        result.append(nan[0] if nan else row.index(max(row)))
-    return result
-
-
-def op_gather(inputs, shapes, out, attrs):
-    table = rows(inputs[0], shapes[0][1])
-    return [x for i in inputs[1] for x in (table[i] if 0 <= i < len(table) else [NAN] * shapes[0][1])]
-
-
-def op_matmul(inputs, shapes, out, attrs):
-    k, n = shapes[0][-1], out[-1]
-    if attrs.get("trans_b"):
-        columns = rows(inputs[1], k)
-    else:
-        columns = [inputs[1][j::n] for j in range(n)]
-    return [canon(contract(a, b)) for a in rows(inputs[0], k) for b in columns]
-
-
-def op_rmsnorm(inputs, shapes, out, attrs):
-    result, n = [], shapes[0][-1]
-    for x in rows(inputs[0], n):
-        mean = div(row_sum(x, squares=True), rounded(Fraction(n)))
-        scale = div(1.0, sqrt(add(mean, attrs["epsilon"])))
-        result += [canon(mul(mul(v, scale), w)) for v, w in zip(x, inputs[1])]
-    return result
-
-
-def op_rope(inputs, shapes, out, attrs):
-    heads = attrs.get("num_heads", 1)
-    d = out[-1] // heads
-    rotary = attrs.get("rotary_dim", 0) or d
-    half, result = rotary // 2, []
-    for i, x in enumerate(rows(inputs[0], d)):
-        row = i // heads
-        c, s = inputs[1][row * half:(row + 1) * half], inputs[2][row * half:(row + 1) * half]
-        y = [canon(v) for v in x]
-        for j in range(half):
-            p, q = (2 * j, 2 * j + 1) if attrs.get("interleaved") else (j, j + half)
-            y[p] = canon(sub(mul(x[p], c[j]), mul(x[q], s[j])))
-            y[q] = canon(add(mul(x[q], c[j]), mul(x[p], s[j])))
-        result += y
-    return result
-
-
-def op_softmax(inputs, shapes, out, attrs):
-    result = []
-    for x in rows(inputs[0], shapes[0][-1]):
-        most = functools.reduce(maximum, x)
-        e = [canon(exp(sub(v, most))) for v in x]
-        total = row_sum(e)
-        result += [canon(div(v, total)) for v in e]
-    return result
-
-
-def op_attention(inputs, shapes, out, attrs):
-    q, k, v = inputs
-    seq, heads, kv_heads = shapes[0][1], attrs["q_heads"], attrs["kv_heads"]
-    d, dv = shapes[1][2] // kv_heads, shapes[2][2] // kv_heads
-    result = []
-    for i in range(seq):
-        for h in range(heads):
-            g = h // (heads // kv_heads)
-            query = q[(i * heads + h) * d:][:d]
-            m, l, o = -INF, 0.0, [0.0] * dv
-            visible = i + 1 if attrs.get("causal", 1) else seq
-            for first in range(0, visible, 128):
-                keys = range(first, min(visible, first + 128))
-                s = [mul(contract(query, k[(j * kv_heads + g) * d:][:d]), attrs["scale"]) for j in keys]
-                mb = functools.reduce(maximum, s)
-                if mb == -INF:
-                    continue
-                p = [canon(exp(sub(x, mb))) for x in s]
-                lb = joined([add(0.0, x) for x in p] + [0.0] * (128 - len(p)))
-                later = mb > m
-                f = canon(exp(sub(m, mb) if later else sub(mb, m)))
-                l = fma(l, f, lb) if later else fma(lb, f, l)
-                for c in range(dv):
-                    ob = 0.0
-                    for x, j in zip(p, keys):
-                        ob = fma(x, v[(j * kv_heads + g) * dv + c], ob)
-                    o[c] = fma(o[c], f, ob) if later else fma(ob, f, o[c])
-                m = maximum(m, mb)
-            result += [0.0 if m == -INF else canon(div(x, l)) for x in o]
-    return result
-
-
-OPERATIONS = {
-    "add": pairs(add), "mul": pairs(mul), "sin": each(lambda x: sine(x, 0)), "cos": each(lambda x: sine(x, 1)),
-    "sigmoid": each(sigmoid), "silu": each(lambda x: mul(x, canon(sigmoid(x)))), "argmax": op_argmax,
-    "gather": op_gather, "matmul": op_matmul, "rmsnorm": op_rmsnorm, "rope": op_rope, "softmax": op_softmax,
-    "attention": op_attention,
-}
 
 
 # ---- bits
@@ -347,29 +246,6 @@ def write_bits(dtype, x):
         return sign | int(Fraction(x) / Fraction(2) ** (low - fraction))
     e = math.frexp(x)[1] - 1
     return sign | (e - low) + 1 << fraction | int(Fraction(x) / Fraction(2) ** (e - fraction)) - (1 << fraction)
-
-
-def op_cast(b, source, target):
-    """One element, bits to bits: cast.1 - 6."""
-    x = read_bits(source, b)
-    real = source in FORMATS
-    if target == source:
-        return write_bits(target, x) if x == x else write_bits(target, NAN)
-    if target == "bool":
-        return int(x != 0)
-    if target in FORMATS:
-        if not real:
-            return write_bits(target, rounded(Fraction(x), target))
-        if not finite(x):
-            return write_bits(target, x)
-        if target == "f64" or (target == "f32" and source in ("bf16", "f16")):
-            return write_bits(target, x)
-        return write_bits(target, rounded(Fraction(canon(x)), target, x))
-    bits = 8 * WIDTH[target]
-    low, high = (0, (1 << bits) - 1) if target == "u8" else (-(1 << bits - 1), (1 << bits - 1) - 1)
-    if real:
-        x = 0 if x != x else high if x == INF else low if x == -INF else min(max(math.trunc(x), low), high)
-    return x & ((1 << bits) - 1)
 
 
 # ---- inputs: the fills of fill.cc that vectors use
@@ -428,45 +304,63 @@ def tensor(text, seed, operand):
     return dtype, shape, [fill_bits(fill, seed, operand, i) >> narrow for i in range(math.prod(shape))]
 
 
+@functools.cache
+def operations():
+    """What the rooms' oracle.py know: OPERATIONS, f(lists of values, shapes, output shape, attributes) -> values, or a list
+    of them for each of several outputs; ON_BITS, f([(dtype, shape, bits)], [(dtype, shape)], attributes) -> bits by output."""
+    sys.modules.setdefault("oracle", sys.modules[__name__])
+    on_values, on_bits = {}, {}
+    for path in sorted(ROOMS.glob("*/oracle.py")):
+        room = runpy.run_path(str(path))
+        on_values.update(room.get("OPERATIONS", {}))
+        on_bits.update(room.get("ON_BITS", {}))
+    return on_values, on_bits
+
+
 def evaluate(op, line):
-    """The line with its output's values computed."""
+    """The line with its outputs' values computed."""
     left, _, settings = line.partition(" | ")
-    inputs, _, output = left.partition(" -> ")
+    inputs, _, outputs = left.partition(" -> ")
+    outputs = [o.split("=")[0] for o in outputs.split()]
     attrs = {}
     for s in settings.split():
         name, value = s.split("=")
         attrs[name] = read_bits("f32", int(value[4:], 16)) if value.startswith("f32:") else value if "," in value else int(value)
     tensors = [tensor(t, attrs.get("seed", 0), i) for i, t in enumerate(inputs.split())]
-    dtype, shape, _ = tensor(output.split("=")[0], 0, 0)
-    if op == "reshape":
-        bits = tensors[0][2]
-    elif op == "cast":
-        bits = [op_cast(b, tensors[0][0], dtype) for b in tensors[0][2]]
+    shaped = [tensor(o, 0, 0)[:2] for o in outputs]
+    on_values, on_bits = operations()
+    if op in on_bits:
+        bits = on_bits[op](tensors, shaped, attrs)
     else:
         values = [[read_bits(t, b) for b in bits] for t, _, bits in tensors]
-        result = OPERATIONS[op](values, [s for _, s, _ in tensors], shape, attrs)
-        bits = [write_bits(dtype, x) for x in result]
-    words = ",".join(f"{b:0{2 * WIDTH[dtype]}x}" for b in bits)
-    return f"{inputs} -> {output.split('=')[0]}={words}" + (f" | {settings}" if settings else "")
+        shapes = [s for _, s in shaped]
+        result = on_values[op](values, [s for _, s, _ in tensors], shapes[0] if len(shapes) == 1 else shapes, attrs)
+        bits = [[write_bits(t, x) for x in r] for (t, _), r in zip(shaped, [result] if len(shapes) == 1 else result)]
+    words = (",".join(f"{b:0{2 * WIDTH[t]}x}" for b in r) for (t, _), r in zip(shaped, bits))
+    return f"{inputs} -> " + " ".join(f"{o}={w}" for o, w in zip(outputs, words)) + (f" | {settings}" if settings else "")
 
 
-def room_lines(op):
-    """(line, what it should be) for every line of a room's vectors."""
-    for line in (ROOMS / op / "vectors.txt").read_text().splitlines():
-        yield line, line if line.startswith("#") or not line else evaluate(op, line)
+def room_lines(room):
+    """(line, what it should be) for every line of a room's vectors. In a room of several operations a line begins `OP: `."""
+    for line in (ROOMS / room / "vectors.txt").read_text().splitlines():
+        if line.startswith("#") or not line:
+            yield line, line
+            continue
+        of = re.match(r"([a-z0-9_]+): ", line)
+        yield line, of[0] + evaluate(of[1], line[of.end():]) if of else evaluate(room, line)
 
 
 def main():
     wrong = 0
     for path in sorted(ROOMS.glob("*/vectors.txt")):
-        op = path.parent.name
-        lines = list(room_lines(op))
+        room = path.parent.name
+        lines = list(room_lines(room))
         if "--write" in sys.argv:
             path.write_text("".join(new + "\n" for _, new in lines))
         for old, new in lines:
             if old != new and "--write" not in sys.argv:
                 wrong += 1
-                print(f"{op}: {old}\n  should be {new}")
+                print(f"{room}: {old}\n  should be {new}")
     sys.exit(1 if wrong else 0)
 
 

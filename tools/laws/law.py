@@ -81,6 +81,7 @@ def is_test(path):
     return path.startswith("tests/") or path.endswith(("_test.cc", "_test.py", "/testing.h", "/testing.cc"))
 
 
-def operations(files):
-    """Operation names of spec/opset.toml."""
-    return re.findall(r"^\[([a-z0-9_]+)\]", files.get("spec/opset.toml") or "", re.M)
+def rooms(files):
+    """{operation: the room it lives in}, from spec/opset.toml."""
+    blocks = re.findall(r"^\[([a-z0-9_]+)\]([^\[]*)", files.get("spec/opset.toml") or "", re.M)
+    return {op: (re.findall(r'^room = "([a-z0-9_]+)"', block, re.M) or [op])[0] for op, block in blocks}
