@@ -4,18 +4,24 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/status.h"
 
 namespace invar::receipt::json {
 
+struct Member;
+
 struct Value {
   enum Kind { null, boolean, number, string, array, object } kind = null;
   std::string text;  // "true", "false", a number's literal, or a string's content in UTF-8
   std::vector<Value> items;
-  std::vector<std::pair<std::string, Value>> members;  // in order
+  std::vector<Member> members;  // in order
+};
+
+struct Member {
+  std::string first;
+  Value second;
 };
 
 constexpr std::string_view name_of(Value::Kind k) {
