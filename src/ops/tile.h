@@ -33,6 +33,7 @@ INVAR_INLINE void with_rows(int rows, Fn f) {
 // b of one tile: rows of k lie `row` elements apart; vectors of columns lie in panels of kPer vectors, `panel` apart.
 template <class W, int kPer>
 struct Columns {
+  using Format = W;
   const typename W::T* data;
   int64_t row, panel;
   INVAR_INLINE const typename W::T* at(const Columns& c, int64_t k, int v) {
@@ -48,6 +49,19 @@ INVAR_INLINE F held(F x) {
   return x;
 }
 
+// x[v] = vector v of the columns, which lies at place(v); formats that come in pairs of vectors have get2.
+template <int NV, class W, class Place>
+INVAR_INLINE void get_all(W, F (&x)[NV], Place place) {
+#pragma GCC unroll 32
+  for (int v = 0; v < NV; ++v) {
+    if constexpr (requires(F & f) { W::get2(place(0), f, f); }) {
+      if (v % 2 == 0) W::get2(place(v), x[v], x[v + 1]);
+    } else {
+      x[v] = W::get(place(v));
+    }
+  }
+}
+
 // c[r * NV + v] = the chain over k in [begin, end) from +0: c = fma(a(r, k), b(k, v), c).
 template <int MR, int NV, class W, int kPer>
 INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer> b, int64_t begin, int64_t end,
@@ -57,8 +71,10 @@ INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer> b, int64_
   for (int i = 0; i < MR * NV; ++i) acc[i] = zero();
   for (int64_t k = begin; k < end; ++k) {
     F w[NV];
+    get_all<NV>(
+        W{}, w, [&](int v) __attribute__((always_inline)) { return b.at(b, k, v); });
 #pragma GCC unroll 32
-    for (int v = 0; v < NV; ++v) w[v] = MR > 1 ? held(W::get(b.at(b, k, v))) : W::get(b.at(b, k, v));
+    for (int v = 0; v < NV && MR > 1; ++v) w[v] = held(w[v]);
 #pragma GCC unroll 32
     for (int r = 0; r < MR; ++r) {
       F x = set1(a[r * lda + k]);

@@ -37,4 +37,22 @@ INVAR_INLINE void contract(int64_t k, Chain chain, F (&y)[R]) {
       for (int r = 0; r < R; ++r) y[r] = add(tree[level][r], y[r]);
 }
 
+// The same block by block: c[0..R) are the chains of the block at `place`; at(i, s) is where sum s of kSumsKept of output
+// vector i is kept from block to block. After the last block c is the contraction.
+template <int R, class At>
+INVAR_INLINE void join_block(const BlockPlace& place, F (&c)[R], At at) {
+  for (int i = 0; i < R; ++i) c[i] = add(place.opens ? zero() : load(at(i, 0)), c[i]);  // contraction.3
+  if (!place.closes) {
+    for (int i = 0; i < R; ++i) store(at(i, 0), c[i]);
+    return;
+  }
+  // A binary counter, as above: a finished segment climbs while its level's bit is set; the last one to the root.
+  int level = 0;
+  for (; place.last ? level < 3 : place.segment >> level & 1; ++level)
+    if (place.segment >> level & 1)
+      for (int i = 0; i < R; ++i) c[i] = add(load(at(i, 1 + level)), c[i]);  // contraction.4
+  if (!place.last)
+    for (int i = 0; i < R; ++i) store(at(i, 1 + level), c[i]);
+}
+
 }  // namespace invar::num::INVAR_ISA_NS

@@ -38,6 +38,17 @@ INVAR_INLINE constexpr int segments_in_use(int64_t k) {
   int64_t per = blocks_per_segment(k);
   return per == 0 ? 0 : static_cast<int>((contraction_blocks(k) + per - 1) / per);
 }
+// Where block b of k stands, for kernels that go block by block and keep the sums of many outputs in memory between.
+struct BlockPlace {
+  int segment;
+  bool opens, closes;  // it is the first, the last block of its segment
+  bool last;           // of all blocks
+};
+INVAR_INLINE constexpr BlockPlace block_place(int64_t b, int64_t k) {
+  int64_t nb = contraction_blocks(k), per = blocks_per_segment(k);
+  return {static_cast<int>(b / per), b % per == 0, (b + 1) % per == 0 || b + 1 == nb, b + 1 == nb};
+}
+constexpr int kSumsKept = 4;  // per output between blocks: its segment, and three levels of the tree
 
 INVAR_INLINE float add(float a, float b) {
   return a + b;

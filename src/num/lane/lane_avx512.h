@@ -157,4 +157,26 @@ INVAR_INLINE float join_add(F a) {
 }
 INVAR_INLINE float first(F a) { return _mm512_cvtss_f32(a.v); }
 
+// r[i] lane j <-> r[j] lane i.
+INVAR_INLINE void transpose(F (&r)[kW]) {
+  __m512 t[16], u[16];
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_ps(r[i].v, r[i + 1].v);
+    t[i + 1] = _mm512_unpackhi_ps(r[i].v, r[i + 1].v);
+  }
+  for (int i = 0; i < 16; i += 4)  // u[i + c]: column c of each quarter, of rows i ... i + 3
+    for (int h = 0; h < 2; ++h) {
+      u[i + 2 * h] = _mm512_shuffle_ps(t[i + h], t[i + h + 2], 0x44);
+      u[i + 2 * h + 1] = _mm512_shuffle_ps(t[i + h], t[i + h + 2], 0xee);
+    }
+  for (int c = 0; c < 4; ++c) {
+    __m512 a = _mm512_shuffle_f32x4(u[c], u[c + 4], 0x88), b = _mm512_shuffle_f32x4(u[c], u[c + 4], 0xdd);
+    __m512 d = _mm512_shuffle_f32x4(u[c + 8], u[c + 12], 0x88), e = _mm512_shuffle_f32x4(u[c + 8], u[c + 12], 0xdd);
+    r[c].v = _mm512_shuffle_f32x4(a, d, 0x88);
+    r[c + 4].v = _mm512_shuffle_f32x4(b, e, 0x88);
+    r[c + 8].v = _mm512_shuffle_f32x4(a, d, 0xdd);
+    r[c + 12].v = _mm512_shuffle_f32x4(b, e, 0xdd);
+  }
+}
+
 }  // namespace invar::num::INVAR_ISA_NS

@@ -155,4 +155,13 @@ INVAR_INLINE float join_add(F a) {
 }
 INVAR_INLINE float first(F a) { return vgetq_lane_f32(a.v, 0); }
 
+// r[i] lane j <-> r[j] lane i.
+INVAR_INLINE void transpose(F (&r)[kW]) {
+  float32x4x2_t a = vtrnq_f32(r[0].v, r[1].v), b = vtrnq_f32(r[2].v, r[3].v);
+  r[0].v = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
+  r[1].v = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
+  r[2].v = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
+  r[3].v = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+}
+
 }  // namespace invar::num::INVAR_ISA_NS

@@ -134,4 +134,7 @@ INVAR_INLINE D lookup(const double* table, I i) { return {table[i.v]}; }
 INVAR_INLINE float join_add(F a) { return a.v; }
 INVAR_INLINE float first(F a) { return a.v; }
 
+// r[i] lane j <-> r[j] lane i.
+INVAR_INLINE void transpose(F (&)[kW]) {}
+
 }  // namespace invar::num::INVAR_ISA_NS

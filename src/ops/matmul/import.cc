@@ -9,14 +9,15 @@ Status matmul(Node& node) {
   return node.replace(out);
 }
 
-// A B' + C with alpha = beta = 1.
+// A' B' + C with alpha = beta = 1.
 Status gemm(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 3, {"alpha", "beta", "transA", "transB"}));
   INVAR_CHECK_OK(node.only("alpha", 1.0f));
-  INVAR_CHECK_OK(node.only("transA", int64_t{0}));
+  INVAR_TRY(int64_t trans_a, node.i("transA", 0));
   INVAR_TRY(int64_t trans_b, node.i("transB", 0));
-  INVAR_TRY(Value out,
-            node.make<MatmulOp>({node.in(0), node.in(1)}, {node.attr("trans_b", int64_t{trans_b != 0})}));
+  SmallVector<NamedAttribute> attrs = {node.attr("trans_b", int64_t{trans_b != 0})};
+  if (trans_a) attrs.push_back(node.attr("trans_a", int64_t{1}));  // absent otherwise: plans stay as they are
+  INVAR_TRY(Value out, node.make<MatmulOp>({node.in(0), node.in(1)}, attrs));
   if (node.has(2)) {
     INVAR_CHECK_OK(node.only("beta", 1.0f));
     INVAR_TRY(out, node.make<AddOp>({out, node.in(2)}));
@@ -76,12 +77,18 @@ struct ReadTransposed : OpRewritePattern<MatmulOp> {
 LogicalResult MatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
                                          SmallVectorImpl<Type>& out) {
   Shape a = shape_of(op.getA().getType()), b = shape_of(op.getB().getType());
-  if (a.size() < 2 || b.size() != 2) return refuse(loc, "covered is [..., M, K] x [K, N]");
-  bool trans_b = op.getTransB() != 0;
-  const Extent &k = b[trans_b ? 1 : 0], &n = b[trans_b ? 0 : 1];
-  if (!same(a.back(), k)) return differ(loc, a.back(), k, "inner dimensions");
-  a.back() = n;
-  out.push_back(tensor_of(a, Float32Type::get(context)));
+  if (a.size() < 2 || b.size() < 2) return refuse(loc, "covered is [..., M, K] x [..., K, N]");
+  const bool trans_a = op.getTransA().value_or(0) != 0, trans_b = op.getTransB() != 0;
+  const Extent k = a[a.size() - (trans_a ? 2 : 1)], m = a[a.size() - (trans_a ? 1 : 2)];
+  const Extent kb = b[b.size() - (trans_b ? 1 : 2)], n = b[b.size() - (trans_b ? 2 : 1)];
+  if (!same(k, kb)) return differ(loc, k, kb, "inner dimensions");
+  a.resize(a.size() - 2), b.resize(b.size() - 2);
+  std::optional<Shape> out_shape = broadcast(a, b);
+  if (!out_shape)
+    return refuse(
+        loc, "leading dimensions " + text_of(a) + " and " + text_of(b) + " cannot be shown to broadcast");
+  out_shape->push_back(m), out_shape->push_back(n);
+  out.push_back(tensor_of(*out_shape, Float32Type::get(context)));
   return success();
 }
 

@@ -1,25 +1,34 @@
-// What the rows of matmul share. Constant b is packed at load into panels [ceil(N / 32)][K][32] in its own dtype,
-// columns beyond N being zero; units are (panel, group of rows), panel by panel.
+// What the rows of matmul share: the shapes of a call and how its work is cut.
 #pragma once
 #include "ops/call.h"
 
 namespace invar::ops::matmul {
 
-constexpr int kPanel = 32;      // columns
-constexpr int64_t kGroup = 48;  // rows of a unit: a multiple of every tile height
-
 struct Shape {
   int64_t m, n, k;
-  bool trans_b;
-  int64_t groups;  // of rows
+  bool trans_a, trans_b;
+  // Leading dimensions that are not rows: products one after another, each with its own part of a and b.
+  int rank;
+  int64_t batches, dim[kMaxRank], stride_a[kMaxRank], stride_b[kMaxRank];  // strides in elements
+  int64_t matrices_b;                                                      // in b
 };
-Shape shape(const Call&);
+Shape shape(const View& a, const View& b, const View& out, bool trans_a, bool trans_b);
+// Where product `batch` finds its operands.
+struct Offsets {
+  int64_t a, b, b_matrix;
+};
+Offsets offsets(const Shape&, int64_t batch);
 
-int64_t units(const Call&, int phase);
-size_t scratch_bytes(const Call&);  // one panel where b is not packed
-size_t pack_bytes(const View& b, int i, const Attrs&);
-void pack(const View& b, int i, const Attrs&, void* packed);
-// One panel of a b that is not packed.
-void pack_panel(const View& b, bool trans_b, int64_t panel, void* out);
+// How the outputs of a product are cut into units: blocks of rows x runs of panels. Panels hold `panel` columns, tiles up
+// to `tallest` rows; wide(h) panels go into a tile of h rows.
+struct Cut {
+  int64_t panels, rows, row_blocks, run, runs;
+  int64_t
+      chains;  // blocks of k taken before the next panel: all, or as many as keep the rows of a in the second cache
+  int64_t together;  // panels of a tile
+  bool copies_a;     // into rows of one chain each
+  int64_t units() const { return row_blocks * runs; }
+};
+Cut cut(const Shape&, int panel, int tallest, int (*wide)(int rows));
 
 }  // namespace invar::ops::matmul

@@ -1,63 +1,74 @@
+#include "num/contract/schedule.h"
 #include "ops/matmul/matmul.h"
 
 namespace invar::ops::matmul {
 
-Shape shape(const Call& call) {
-  const View &a = call.in[0], &b = call.in[1];
-  bool trans = attr_i(call, "trans_b", 0) != 0;
-  int64_t m = row_count(a);
-  return {m, trans ? b.dim[0] : b.dim[1], last_dim(a), trans, (m + kGroup - 1) / kGroup};
+static int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
 }
 
-static int64_t panels(int64_t n) {
-  return (n + kPanel - 1) / kPanel;
-}
-
-int64_t units(const Call& call, int) {
-  Shape s = shape(call);
-  return panels(s.n) * s.groups;
-}
-
-size_t scratch_bytes(const Call& call) {
-  if (call.in[1].packed) return 0;
-  return static_cast<size_t>(shape(call).k * kPanel) * size_of(call.in[1].dtype);
-}
-
-template <class T>
-static void copy_panel(const T* b, bool trans, int64_t k, int64_t n, int64_t panel, T* out) {
-  int64_t first = panel * kPanel, count = n - first < kPanel ? n - first : kPanel;
-  for (int64_t i = 0; i < k * kPanel && count < kPanel; ++i) out[i] = T{};
-  if (!trans) {
-    for (int64_t i = 0; i < k; ++i)
-      for (int64_t j = 0; j < count; ++j) out[i * kPanel + j] = b[i * n + first + j];
-    return;
+Shape shape(const View& a, const View& b, const View& out, bool trans_a, bool trans_b) {
+  Shape s{};
+  s.trans_a = trans_a, s.trans_b = trans_b;
+  s.k = a.dim[a.rank - (trans_a ? 2 : 1)];
+  s.m = a.rank < 2 ? 1 : a.dim[a.rank - (trans_a ? 1 : 2)];
+  s.n = b.dim[b.rank - (trans_b ? 2 : 1)];
+  s.batches = s.matrices_b = 1;
+  for (int i = 0; i + 2 < b.rank; ++i) s.matrices_b *= b.dim[i];
+  if (s.matrices_b == 1 && !trans_a && out.rank == a.rank) {  // leading dimensions of a are rows
+    s.m = row_count(a);
+    return s;
   }
-  constexpr int64_t kBlock = 64;  // of k: one read line per column, written lines stay in the first cache
-  for (int64_t from = 0; from < k; from += kBlock)
-    for (int64_t j = 0; j < count; ++j)
-      for (int64_t i = from; i < k && i < from + kBlock; ++i) out[i * kPanel + j] = b[(first + j) * k + i];
+  s.rank = out.rank - 2;
+  for (int i = 0; i < s.rank; ++i) s.batches *= s.dim[i] = out.dim[i];
+  auto strides = [&](const View& v, int64_t matrix, int64_t* stride) {
+    for (int i = s.rank - 1; i >= 0; --i) {
+      int j = i - (out.rank - v.rank);
+      stride[i] = j < 0 || v.dim[j] == 1 ? 0 : matrix;
+      if (j >= 0) matrix *= v.dim[j];
+    }
+  };
+  strides(a, s.m * s.k, s.stride_a);
+  strides(b, s.k * s.n, s.stride_b);
+  return s;
 }
 
-void pack_panel(const View& b, bool trans, int64_t panel, void* out) {
-  int64_t k = b.dim[trans ? 1 : 0], n = b.dim[trans ? 0 : 1];
-  if (size_of(b.dtype) == 2) {
-    copy_panel(b.as<const uint16_t>(), trans, k, n, panel, static_cast<uint16_t*>(out));
-  } else {
-    copy_panel(b.as<const float>(), trans, k, n, panel, static_cast<float*>(out));
+Offsets offsets(const Shape& s, int64_t batch) {
+  Offsets o{};
+  for (int i = s.rank - 1; i >= 0; --i) {
+    int64_t at = batch % s.dim[i];
+    batch /= s.dim[i];
+    o.a += at * s.stride_a[i], o.b += at * s.stride_b[i];
   }
+  o.b_matrix = s.k > 0 && s.n > 0 ? o.b / (s.k * s.n) : 0;
+  return o;
 }
 
-size_t pack_bytes(const View& b, int i, const Attrs& attrs) {
-  if (i != 1) return 0;
-  bool trans = attr_i(attrs, "trans_b", 0) != 0;
-  return static_cast<size_t>(panels(b.dim[trans ? 0 : 1]) * kPanel * b.dim[trans ? 1 : 0]) * size_of(b.dtype);
-}
-
-void pack(const View& b, int, const Attrs& attrs, void* packed) {
-  bool trans = attr_i(attrs, "trans_b", 0) != 0;
-  int64_t k = b.dim[trans ? 1 : 0], n = b.dim[trans ? 0 : 1];
-  size_t bytes = static_cast<size_t>(k * kPanel) * size_of(b.dtype);
-  for (int64_t p = 0; p < panels(n); ++p) pack_panel(b, trans, p, static_cast<char*>(packed) + p * bytes);
+// Sizes are tuning (matmul.3); measured with products of 64 ... 4096 rows and columns, second caches of 512 KiB.
+Cut cut(const Shape& s, int panel, int tallest, int (*wide)(int rows)) {
+  constexpr int64_t kRows = 192;  // of a block: its part of a, 256 deep, fits the second cache
+  constexpr int64_t kCopied = int64_t{80}
+                              << 10;  // elements of a block of a that may stay in the second cache
+  constexpr int64_t kUnits = 64;      // enough to share evenly
+  Cut c{};
+  int64_t blocks = num::contraction_blocks(s.k);
+  c.panels = ceil_div(s.n, panel);
+  c.row_blocks = s.m == 0 ? 0 : ceil_div(s.m, kRows);
+  c.rows = s.m == 0 ? 0 : ceil_div(ceil_div(s.m, c.row_blocks), tallest) * tallest;
+  if (c.rows) c.row_blocks = ceil_div(s.m, c.rows);
+  if (c.rows > s.m) c.rows = s.m;
+  c.copies_a = s.trans_a || (c.rows > 2 * tallest && blocks > 1);
+  int64_t tiles = ceil_div(c.rows, tallest);
+  c.together = tiles ? wide(static_cast<int>(c.rows / tiles)) : 1;
+  c.chains = blocks * c.rows * num::kChain <= kCopied ? blocks : 1;
+  if (c.chains < 1) c.chains = 1;
+  int64_t most = c.chains < blocks ? 32 : 8;  // panels: a copy of a serves so many
+  c.run = c.panels * c.row_blocks * s.batches / kUnits;
+  if (c.run > most) c.run = most;
+  if (c.chains < blocks && c.run < 16) c.run = 16;
+  c.run = ceil_div(c.run < 1 ? 1 : c.run, c.together) * c.together;
+  c.runs = ceil_div(c.panels, c.run);
+  return c;
 }
 
 }  // namespace invar::ops::matmul

@@ -1,0 +1,91 @@
+// One chain of k for a block of outputs: tiles of rows x columns in registers, their sums between chains in memory.
+// Compiled once per instruction set.
+#pragma once
+#include "num/contract/lanes.h"
+#include "ops/panel.h"
+#include "ops/tile.h"
+
+namespace invar::ops::INVAR_ISA_NS {
+namespace {
+
+using num::kChain;
+constexpr int64_t kRow = kChain + 18;  // between copied rows of a: not in one bank of the first cache
+
+// Where the chains of one block of k go.
+struct Place {
+  num::BlockPlace block;
+  float* sums;  // of the tile's first row and panel
+  int64_t rows, level;
+  float* out;          // of the tile's first row and column
+  int64_t n, columns;  // of the whole result; from the tile's first column to its end
+};
+
+template <int MR, int NV, class W, bool kCopied>
+INVAR_INLINE void tile(const float* a, int64_t lda, Columns<W, kPer> b, int64_t k, const Place& p) {
+  F c[MR * NV];
+  chains<MR, NV>(a, kCopied ? kRow : lda, b, 0, k, c);
+  num::INVAR_ISA_NS::join_block(
+      p.block, c, [&](int i, int sum) __attribute__((always_inline)) {
+        int v = i % NV;
+        return p.sums + sum * p.level + (v / kPer * p.rows + i / NV) * kPanel + v % kPer * kW;
+      });
+  if (!p.block.last) return;
+  for (int i = 0; i < MR * NV; ++i) {
+    int64_t j = i % NV * kW, left = p.columns - j;
+    float* at = p.out + i / NV * p.n + j;
+    if (left >= kW)
+      put(at, c[i]);
+    else if (left > 0)
+      put_n(at, c[i], static_cast<int>(left));
+  }
+}
+
+// MR rows times `panels` panels.
+template <int MR, class W, bool kCopied>
+[[gnu::noinline]] void across(const float* a, int64_t lda, Columns<W, kPer> b, int64_t panels, int64_t k,
+                              Place p) {
+  constexpr int kWide = tile_vectors(MR, 8), kNarrow = tile_vectors(MR, kPer);
+  for (int64_t v = 0; v < panels * kPer;) {
+    Columns<W, kPer> from = b;
+    from.data += v / kPer * b.panel + v % kPer * kW;
+    Place to = p;
+    to.sums += v / kPer * p.rows * kPanel + v % kPer * kW;
+    to.out += v * kW, to.columns -= v * kW;
+    if (kWide > kNarrow && v + kWide <= panels * kPer) {
+      tile<MR, kWide, W, kCopied>(a, lda, from, k, to);
+      v += kWide;
+    } else {
+      tile<MR, kNarrow, W, kCopied>(a, lda, from, k, to);
+      v += kNarrow;
+    }
+  }
+}
+
+// What will be read of b next, fetched into the second cache meanwhile: `count` runs of `bytes`, `hop` apart.
+struct Ahead {
+  const char* at = nullptr;
+  int64_t count = 0, bytes = 0, hop = 0;
+};
+
+// `rows` rows, in tiles of nearly equal height.
+template <class W, bool kCopied>
+void down(const float* a, int64_t lda, Columns<W, kPer> b, int64_t panels, int64_t k, int64_t rows, Place p,
+          Ahead next) {
+  int64_t tiles = (rows + kMaxRows - 1) / kMaxRows;
+  const int64_t share =
+      tiles < 4 ? 0 : (next.count * ((next.bytes + 63) / 64) + tiles - 1) / tiles;  // lines a tile
+  int64_t offset = 0;
+  for (int64_t t = 0, r = 0; t < tiles; ++t) {
+    for (int64_t line = 0; line < share && next.count > 0; ++line) {
+      __builtin_prefetch(next.at + offset, 0, 2);
+      if ((offset += 64) >= next.bytes) offset = 0, next.at += next.hop, --next.count;
+    }
+    int height = static_cast<int>(rows / tiles + (t < rows % tiles));
+    with_rows(height,
+              [&](auto mr) { across<decltype(mr)::value, W, kCopied>(a + r * lda, lda, b, panels, k, p); });
+    p.sums += height * kPanel, p.out += height * p.n, r += height;
+  }
+}
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS
