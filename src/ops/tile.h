@@ -86,5 +86,15 @@ INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer> b, int64_
   for (int i = 0; i < MR * NV; ++i) c[i] = acc[i];
 }
 
+// Chains of one row go on over k in [begin, end).
+template <int NV, class W, int kPer>
+INVAR_INLINE void extend(const float* a, Columns<W, kPer> b, int64_t begin, int64_t end, F* c) {
+  for (int64_t k = begin; k < end; ++k) {
+    F w[NV], x = set1(a[k]);
+    get_all<NV>(W{}, w, [&](int v) __attribute__((always_inline)) { return b.at(b, k, v); });
+    for (int v = 0; v < NV; ++v) c[v] = fma(x, w[v], c[v]);
+  }
+}
+
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

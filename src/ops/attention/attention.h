@@ -1,13 +1,19 @@
 // What the CPU rows of attention share: geometry and the layout of the memory between steps.
-// Keys and values of each head lie in blocks of 128 absolute positions: keys [D][128], so that scores are vectors
-// over keys, values [128][Dv rounded up to 16].
+// Keys and values of each head lie in blocks of 128 absolute positions, cut into panels of 16 columns: keys [128 / 16][D][16],
+// so that scores are vectors over keys, values [Dv rounded up to 16, / 16][128][16]. Behind them lie the parts of a step
+// that is shared out by blocks.
 #pragma once
 #include "ops/call.h"
 
 namespace invar::ops::attention {
 
 constexpr int kBlock = 128;        // attention.4
-constexpr int64_t kRowGroup = 24;  // query rows of a unit: a multiple of every tile height
+constexpr int kKeyPanel = 16;
+constexpr int64_t kRowGroup = 96;   // query rows of a unit: a multiple of every tile height
+constexpr int64_t kSplitFrom = 4;   // blocks: a single query that sees so many is shared out by blocks
+constexpr int64_t kTallest = 12;    // rows of a tile
+constexpr int64_t kScoreRow = kBlock + 8;  // floats between rows of scores: not in one bank of the first cache
+constexpr int64_t kPartHead = 16;   // floats before a part's result: m_b, l_b
 
 struct Geometry {
   int64_t batch, seq, q_heads, kv_heads, d, dv;
@@ -16,7 +22,9 @@ struct Geometry {
   int64_t group;  // query heads that share one key head
   int64_t dv_padded;
   int64_t blocks;        // of the memory
-  int64_t rows, groups;  // (query, head of the group) pairs of one key head, and units of kRowGroup of them
+  int64_t seen;          // blocks that the last query sees
+  bool split;            // units are blocks, which are folded in a phase of their own
+  int64_t rows, groups;  // (query, head of the group) pairs of one key head, and runs of kRowGroup of them
 };
 Geometry geometry(const Call&);
 
@@ -31,6 +39,13 @@ INVAR_INLINE float* keys(const Geometry& g, const Call& call, int64_t head, int6
 INVAR_INLINE float* values(const Geometry& g, const Call& call, int64_t head, int64_t block) {
   int64_t all_keys = g.batch * g.kv_heads * g.blocks * g.d * kBlock;
   return static_cast<float*>(call.state) + all_keys + (head * g.blocks + block) * g.dv_padded * kBlock;
+}
+
+// Block `block` for row `row` of a head: m_b, l_b and, after kPartHead floats, O_b.
+INVAR_INLINE float* part(const Geometry& g, const Call& call, int64_t head, int64_t block, int64_t row) {
+  int64_t all = g.batch * g.kv_heads * g.blocks * (g.d + g.dv_padded) * kBlock;
+  return static_cast<float*>(call.state) + all +
+         ((head * g.blocks + block) * g.group + row) * (g.dv_padded + kPartHead);
 }
 
 }  // namespace invar::ops::attention

@@ -1,10 +1,11 @@
 // Rows are the queries of all heads that share one key head. Scores are tiles of rows x keys, results tiles of rows x
-// value columns; where rows of a tile see different numbers of keys in a block they are taken one by one, as a hidden
-// key is never read (attention.3).
+// value columns: as far as all rows of a tile see the block together, then row by row, as a hidden key is never read
+// (attention.3). A single query over a long memory is shared out by blocks, whose results are folded in a last phase.
 #include "num/contract/lanes.h"
 #include "num/exp/exp.h"
 #include "num/reduce/lanes.h"
 #include "ops/attention/attention.h"
+#include "ops/panel.h"
 #include "ops/tile.h"
 
 namespace invar::ops {
@@ -13,48 +14,53 @@ namespace {
 
 using attention::Geometry;
 using attention::kBlock;
+using attention::kKeyPanel;
 using attention::kRowGroup;
-static_assert(kRowGroup % kMaxRows == 0);
+using attention::kScoreRow;
+static_assert(kRowGroup % kMaxRows == 0 && kMaxRows <= attention::kTallest);
 
-constexpr int kKeyVectors = kBlock / kW;
+constexpr int kKeyPer = kKeyPanel / kW;  // vectors of a panel
 constexpr float kInf = __builtin_inff();
 
-// What a unit holds in scratch, for each of its rows.
+// What a unit holds in scratch: of each row the query, the folded result, maximum and sum; scores, then weights, of a tile.
 struct Work {
-  float *q, *p, *o;  // query; scores, then weights; folded result
-  float *m, *l, *f;  // folded maximum and sum; the factor of this block's fold
-  int32_t* fold;     // which side this block's fold rescales
+  float *q, *o, *m, *l, *p;
 };
-enum Fold : int32_t { rescale_old, rescale_new, nothing };
-
 Work work(const Geometry& g, void* scratch) {
-  float* p = static_cast<float*>(scratch);
-  Work w{p, p + kRowGroup * g.d, p + kRowGroup * (g.d + kBlock), nullptr, nullptr, nullptr, nullptr};
-  w.m = w.o + kRowGroup * g.dv_padded;
-  w.l = w.m + kRowGroup, w.f = w.l + kRowGroup;
-  w.fold = reinterpret_cast<int32_t*>(w.f + kRowGroup);
-  return w;
+  float* o = static_cast<float*>(scratch);
+  return {o + kRowGroup * (g.dv_padded + 2) + attention::kTallest * kScoreRow, o, o + kRowGroup * g.dv_padded,
+          o + kRowGroup * (g.dv_padded + 1), o + kRowGroup * (g.dv_padded + 2)};
 }
 
-void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {  // attention.2
-  for (int64_t unit = begin; unit < end; ++unit) {
+// attention.2
+void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
+  for (int64_t unit = begin; unit < end;) {
     int64_t head = unit / g.seq, i = unit % g.seq, position = call.past + i, slot = position % kBlock;
     int64_t row = head / g.kv_heads * g.seq + i, h = head % g.kv_heads;
+    // A whole panel is turned at once where all its positions are this worker's.
+    int64_t left = num::min_i64(end - unit, g.seq - i), count = slot % kKeyPanel == 0 && left >= kKeyPanel ? kKeyPanel : 1;
     const float* k = call.in[1].as<const float>() + (row * g.kv_heads + h) * g.d;
     const float* v = call.in[2].as<const float>() + (row * g.kv_heads + h) * g.dv;
-    float* keys = attention::keys(g, call, head, position / kBlock) + slot;
-    float* values = attention::values(g, call, head, position / kBlock) + slot * g.dv_padded;
-    for (int64_t j = 0; j < g.d; ++j) keys[j * kBlock] = k[j];
-    for (int64_t j = 0; j < g.dv_padded; ++j) values[j] = j < g.dv ? v[j] : 0.0f;
+    float* keys = attention::keys(g, call, head, position / kBlock) + slot / kKeyPanel * kKeyPanel * g.d + slot % kKeyPanel;
+    float* values = attention::values(g, call, head, position / kBlock) + slot * kKeyPanel;
+    if (count == kKeyPanel)
+      copy_turned<Widen<F32>>(k, g.kv_heads * g.d, g.d, kKeyPanel, keys, kKeyPanel);
+    else
+      for (int64_t j = 0; j < g.d; ++j) keys[j * kKeyPanel] = k[j];
+    for (int64_t n = 0; n < count; ++n, v += g.kv_heads * g.dv, values += kKeyPanel)
+      for (int64_t j = 0; j < g.dv_padded; j += kW)
+        store(values + j / kKeyPanel * kKeyPanel * kBlock + j % kKeyPanel,
+              j + kW <= g.dv ? load(v + j) : load_n(v + (j < g.dv ? j : 0), within(g.dv - j)));
+    unit += count;
   }
 }
 
-// Scores of MR rows against the keys of a block (attention.3).
+// Scores of MR rows against the first n keys of a block, and a few more (attention.3).
 template <int MR>
-void scores(const Geometry& g, const float* q, const float* keys, float* s) {
-  constexpr int NV = tile_vectors(MR, kKeyVectors);
-  for (int v = 0; v < kKeyVectors; v += NV) {
-    Columns<F32, NV> b{keys + v * kW, kBlock, 0};
+void scores(const Geometry& g, const float* q, const float* keys, int64_t n, float* s) {
+  constexpr int NV = tile_vectors(MR, 128 / kW);
+  for (int64_t v = 0; v * kW < n; v += NV) {
+    Columns<F32, kKeyPer> b{keys + v / kKeyPer * kKeyPanel * g.d + v % kKeyPer * kW, kKeyPanel, kKeyPanel * g.d};
     F y[MR * NV];
     num::INVAR_ISA_NS::contract(
         g.d,
@@ -62,105 +68,184 @@ void scores(const Geometry& g, const float* q, const float* keys, float* s) {
             __attribute__((always_inline)) { chains<MR, NV>(q, g.d, b, begin, end, c); },
         y);
     for (int i = 0; i < MR * NV; ++i)
-      store(s + i / NV * kBlock + (v + i % NV) * kW, mul(y[i], set1(g.scale)));
+      store(s + i / NV * kScoreRow + (v + i % NV) * kW, mul(y[i], set1(g.scale)));
   }
 }
 
-// Scores of n visible keys -> weights; folds maximum and sum and says how to fold the results (attention.5 - 9).
-void weigh(const Work& w, int64_t r, int n) {
-  float *s = w.p + r * kBlock, m = w.m[r], mb = row_max(s, n);
-  w.fold[r] = nothing;
+// attention.5 for n scores, behind which up to a vector may be overwritten. The sign of a zero does not matter here.
+float block_max(float* s, int n) {
+  for (int i = n; i % kW; ++i) s[i] = -kInf;
+  F most = set1(-kInf);
+  M nan = unordered(most, most);
+  for (int i = 0; i < n; i += kW) {
+    F x = load(s + i);
+    nan = either(nan, unordered(x, x)), most = select(lt(most, x), x, most);
+  }
+  alignas(64) float lane[kW];
+  store(lane, select(nan, set1(__builtin_nanf("")), most));
+  float m = lane[0];
+  for (int j = 1; j < kW && m == m; ++j)
+    if (!(lane[j] <= m)) m = lane[j];
+  return m;
+}
+
+// Scores of n visible keys -> weights, their maximum and sum (attention.5 - 7).
+INVAR_INLINE void weigh(float* s, int n, float& mb, float& lb) {
+  mb = block_max(s, n);
   if (mb == -kInf) return;
-  strip(s, n, [&](int64_t i, int lanes) {
-    return num::INVAR_ISA_NS::exp(
-        sub(lanes == kW ? load(s + i) : load_n(s + i, lanes), set1(mb)));  // attention.6
-  });
-  F lb = set1(num::INVAR_ISA_NS::block_sum(s, n)), l = set1(w.l[r]);
-  bool later = mb > m;
-  F f = canon(num::INVAR_ISA_NS::exp(set1(later ? m - mb : mb - m)));
-  w.l[r] = first(later ? fma(l, f, lb) : fma(lb, f, l));
-  w.f[r] = first(f);
-  w.m[r] = first(maximum(set1(m), set1(mb)));
-  w.fold[r] = later ? rescale_old : rescale_new;
+  strip(
+      s, n, [&](int64_t i, int) __attribute__((always_inline)) {
+        return num::INVAR_ISA_NS::exp(sub(load(s + i), set1(mb)));  // attention.6; what lies behind n is not kept
+      });
+  lb = num::INVAR_ISA_NS::block_sum(s, n);
 }
 
-// Rows r ... r + MR, all of which see the first n keys of the block, times NV vectors of value columns, folded.
-template <int MR, int NV>
-void result_columns(const Geometry& g, const Work& w, int64_t r, const float* values, int64_t n,
-                    int64_t column) {
+// How a block joins what was folded before (attention.9): which side is rescaled, by what.
+struct Fold {
+  enum Side { old, fresh, nothing } side = nothing;
+  float f = 0;
+};
+INVAR_INLINE Fold fold(float mb, float lb, float& m, float& l) {
+  if (mb == -kInf) return {};
+  const bool later = mb > m;
+  const F f = canon(num::INVAR_ISA_NS::exp(set1(later ? m - mb : mb - m)));
+  l = first(later ? fma(set1(l), f, set1(lb)) : fma(set1(lb), f, set1(l)));
+  m = first(maximum(set1(m), set1(mb)));
+  return {later ? Fold::old : Fold::fresh, first(f)};
+}
+INVAR_INLINE void fold_result(const Fold& by, float* at, F x) {
+  if (by.side == Fold::nothing) return;
+  const F f = set1(by.f), o = load(at);
+  store(at, by.side == Fold::old ? fma(o, f, x) : fma(x, f, o));
+}
+
+// A tile of rows at weights p, of which row i sees seen[i] keys of the block: their results (attention.8), each vector
+// given to put(row, column, O_b).
+template <int MR, int NV, class Put>
+INVAR_INLINE void result_columns(const float* p, const int* seen, const float* values, int64_t column, Put put) {
   F ob[MR * NV];
-  Columns<F32, NV> b{values + column, g.dv_padded, 0};
-  chains<MR, NV>(w.p + r * kBlock, kBlock, b, 0, n, ob);  // attention.8
+  int all = seen[0];
+  for (int i = 1; i < MR; ++i) all = seen[i] < all ? seen[i] : all;
+  Columns<F32, kKeyPer> b{values + column / kKeyPanel * kKeyPanel * kBlock + column % kKeyPanel, kKeyPanel, kKeyPanel * kBlock};
+  chains<MR, NV>(p, kScoreRow, b, 0, all, ob);
   for (int i = 0; i < MR; ++i) {
-    if (w.fold[r + i] == nothing) continue;
-    F f = set1(w.f[r + i]);
-    for (int v = 0; v < NV; ++v) {
-      float* at = w.o + (r + i) * g.dv_padded + column + v * kW;
-      F o = load(at), x = ob[i * NV + v];
-      store(at, w.fold[r + i] == rescale_old ? fma(o, f, x) : fma(x, f, o));  // attention.9
-    }
+    extend<NV>(p + i * kScoreRow, b, all, seen[i], ob + i * NV);
+    for (int v = 0; v < NV; ++v) put(i, column + v * kW, ob[i * NV + v]);
   }
 }
-
-template <int MR>
-void results(const Geometry& g, const Work& w, int64_t r, const float* values, int64_t n) {
-  constexpr int NV = tile_vectors(MR, kKeyVectors);
+template <int MR, class Put>
+void results(const Geometry& g, const float* p, const int* seen, const float* values, Put put) {
+  constexpr int NV = tile_vectors(MR, 8), kNarrow = tile_vectors(MR, kKeyPer);
   int64_t column = 0;
-  for (; column + NV * kW <= g.dv_padded; column += NV * kW)
-    result_columns<MR, NV>(g, w, r, values, n, column);
-  for (; column < g.dv_padded; column += kW) result_columns<MR, 1>(g, w, r, values, n, column);
+  for (; column + NV * kW <= g.dv_padded; column += NV * kW) result_columns<MR, NV>(p, seen, values, column, put);
+  for (; column < g.dv_padded; column += kNarrow * kW) result_columns<MR, kNarrow>(p, seen, values, column, put);
+}
+
+// The block for `count` rows from q on: weights -> w.p, maxima and sums -> mb, lb, results -> put.
+template <class Folded, class Put>
+INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const Work& w, int64_t head, int64_t block,
+                             const float* q, int count, const int* seen, Folded folded, Put put) {
+  int most = 0;
+  for (int i = 0; i < count; ++i) most = seen[i] > most ? seen[i] : most;
+  with_rows(count, [&](auto mr) {
+    constexpr int MR = decltype(mr)::value;
+    scores<MR>(g, q, attention::keys(g, call, head, block), most, w.p);
+    for (int i = 0; i < MR; ++i) {
+      float mb, lb = 0;
+      weigh(w.p + i * kScoreRow, seen[i], mb, lb);
+      folded(i, mb, lb);
+    }
+    results<MR>(g, w.p, seen, attention::values(g, call, head, block), put);
+  });
+}
+
+// Of row `row` of a key head, its place in q, counted in heads.
+INVAR_INLINE int64_t place(const Geometry& g, int64_t head, int64_t row) {
+  return (head / g.kv_heads * g.seq + row / g.group) * g.q_heads + head % g.kv_heads * g.group + row % g.group;
+}
+// attention.10
+INVAR_INLINE void finish(const Geometry& g, const Call& call, int64_t place, const float* o, float m, float l) {
+  const bool none = m == -kInf;
+  strip(
+      call.out[0].as<float>() + place * g.dv, g.dv, [&](int64_t i, int) __attribute__((always_inline)) {
+        return none ? zero() : div(load(o + i), set1(l));  // o is padded
+      });
 }
 
 // Rows [from, to) of one key head.
-void attend(const Geometry& g, const Call& call, int64_t head, int64_t from, int64_t to, void* scratch) {
-  Work w = work(g, scratch);
-  int64_t rows = to - from, batch = head / g.kv_heads, h = head % g.kv_heads;
-  auto place = [&](int64_t row) {  // of a row in q, counted in heads
-    return (batch * g.seq + row / g.group) * g.q_heads + h * g.group + row % g.group;
-  };
+void attend(const Geometry& g, const Call& call, int64_t head, int64_t from, int64_t to, const Work& w) {
+  const int64_t rows = to - from;
   auto visible = [&](int64_t r) { return call.past + (g.causal ? (from + r) / g.group + 1 : g.seq); };
   for (int64_t r = 0; r < rows; ++r) {
-    const float* q = call.in[0].as<const float>() + place(from + r) * g.d;
+    const float* q = call.in[0].as<const float>() + place(g, head, from + r) * g.d;
     for (int64_t i = 0; i < g.d; ++i) w.q[r * g.d + i] = q[i];
     for (int64_t i = 0; i < g.dv_padded; ++i) w.o[r * g.dv_padded + i] = 0;
     w.m[r] = -kInf, w.l[r] = 0;
   }
   int64_t start = 0;  // rows before it see nothing of this block or of later ones
   for (int64_t block = 0; block * kBlock < visible(rows - 1); ++block) {
-    auto seen = [&](int64_t r) {
-      return static_cast<int>(num::min_i64(visible(r) - block * kBlock, kBlock));
-    };
-    while (seen(start) <= 0) ++start;
-    const float *keys = attention::keys(g, call, head, block),
-                *values = attention::values(g, call, head, block);
+    while (visible(start) <= block * kBlock) ++start;
     for (int64_t r = start; r < rows; r += kMaxRows) {
-      int count = static_cast<int>(num::min_i64(kMaxRows, rows - r));
-      with_rows(count,
-                [&](auto mr) { scores<decltype(mr)::value>(g, w.q + r * g.d, keys, w.p + r * kBlock); });
-      for (int i = 0; i < count; ++i) weigh(w, r + i, seen(r + i));
-      for (int i = 0; i < count;) {  // runs of rows that see the same number of keys
-        int run = 1, n = seen(r + i);
-        while (i + run < count && seen(r + i + run) == n) ++run;
-        with_rows(run, [&](auto mr) { results<decltype(mr)::value>(g, w, r + i, values, n); });
-        i += run;
-      }
+      const int count = static_cast<int>(num::min_i64(kMaxRows, rows - r));
+      int seen[kMaxRows];
+      for (int i = 0; i < count; ++i)
+        seen[i] = static_cast<int>(num::min_i64(visible(r + i) - block * kBlock, kBlock));
+      Fold by[kMaxRows];
+      block_rows(
+          g, call, w, head, block, w.q + r * g.d, count, seen,
+          [&](int i, float mb, float lb) { by[i] = fold(mb, lb, w.m[r + i], w.l[r + i]); },
+          [&](int i, int64_t column, F x) __attribute__((always_inline)) {
+            fold_result(by[i], w.o + (r + i) * g.dv_padded + column, x);
+          });
     }
   }
-  for (int64_t r = 0; r < rows; ++r) {
-    const float* o = w.o + r * g.dv_padded;
-    bool none = w.m[r] == -kInf;
-    strip(call.out[0].as<float>() + place(from + r) * g.dv, g.dv, [&](int64_t i, int) {  // o is padded
-      return none ? zero() : div(load(o + i), set1(w.l[r]));                             // attention.10
-    });
+  for (int64_t r = 0; r < rows; ++r) finish(g, call, place(g, head, from + r), w.o + r * g.dv_padded, w.m[r], w.l[r]);
+}
+
+// One block of a single query's heads -> its parts.
+void attend_block(const Geometry& g, const Call& call, int64_t head, int64_t block, const Work& w) {
+  const int n = static_cast<int>(num::min_i64(call.past + 1 - block * kBlock, kBlock));
+  for (int64_t r = 0; r < g.group; r += kMaxRows) {
+    const int count = static_cast<int>(num::min_i64(kMaxRows, g.group - r));
+    int seen[kMaxRows];
+    for (int i = 0; i < count; ++i) seen[i] = n;
+    block_rows(
+        g, call, w, head, block, call.in[0].as<const float>() + place(g, head, r) * g.d, count, seen,
+        [&](int i, float mb, float lb) {
+          float* part = attention::part(g, call, head, block, r + i);
+          part[0] = mb, part[1] = lb;
+        },
+        [&](int i, int64_t column, F x) __attribute__((always_inline)) {
+          store(attention::part(g, call, head, block, r + i) + attention::kPartHead + column, x);
+        });
+  }
+}
+void fold_parts(const Geometry& g, const Call& call, int64_t head, const Work& w) {
+  for (int64_t r = 0; r < g.group; ++r) {
+    float m = -kInf, l = 0;
+    for (int64_t j = 0; j < g.dv_padded; ++j) w.o[j] = 0;
+    for (int64_t block = 0; block < g.seen; ++block) {
+      const float* part = attention::part(g, call, head, block, r);
+      const Fold by = fold(part[0], part[1], m, l);
+      for (int64_t j = 0; j < g.dv_padded; j += kW) fold_result(by, w.o + j, load(part + attention::kPartHead + j));
+    }
+    finish(g, call, place(g, head, r), w.o, m, l);
   }
 }
 
 void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   const Geometry g = attention::geometry(call);
+  const Work w = work(g, scratch);
   if (phase == 0) return append(g, call, begin, end);
   for (int64_t unit = begin; unit < end; ++unit) {
-    int64_t from = unit % g.groups * kRowGroup;
-    attend(g, call, unit / g.groups, from, num::min_i64(from + kRowGroup, g.rows), scratch);
+    if (phase == 2) {
+      fold_parts(g, call, unit, w);
+    } else if (g.split) {
+      attend_block(g, call, unit / g.seen, unit % g.seen, w);
+    } else {
+      int64_t from = unit % g.groups * kRowGroup;
+      attend(g, call, unit / g.groups, from, num::min_i64(from + kRowGroup, g.rows), w);
+    }
   }
 }
 
@@ -170,7 +255,7 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
 extern const Kernel INVAR_ROW;
 const Kernel INVAR_ROW = {.op = "attention",
                           .isa = INVAR_ISA,
-                          .phases = 2,
+                          .phases = 3,
                           .units = attention::units,
                           .run = INVAR_ISA_NS::run,
                           .scratch_bytes = attention::scratch_bytes,

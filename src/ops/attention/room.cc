@@ -15,24 +15,30 @@ Geometry geometry(const Call& call) {
   g.blocks = (call.capacity + kBlock - 1) / kBlock;
   g.rows = g.seq * g.group;
   g.groups = (g.rows + kRowGroup - 1) / kRowGroup;
+  g.seen = (call.past + g.seq + kBlock - 1) / kBlock;
+  g.split = g.seq == 1 && g.seen >= kSplitFrom;
   return g;
 }
 
 int64_t units(const Call& call, int phase) {
   Geometry g = geometry(call);
-  return g.batch * g.kv_heads * (phase == 0 ? g.seq : g.groups);
+  const int64_t heads = g.batch * g.kv_heads;
+  if (phase == 0) return heads * g.seq;
+  if (phase == 1) return heads * (g.split ? g.seen : g.groups);
+  return g.split ? heads : 0;
 }
 
-// Query rows, scores, results, and three numbers a row.
+// Query rows, the scores of a tile, results, and two numbers a row.
 size_t scratch_bytes(const Call& call) {
   Geometry g = geometry(call);
-  return static_cast<size_t>(kRowGroup * (g.d + kBlock + g.dv_padded + 4)) * sizeof(float) + 64;
+  return static_cast<size_t>(kRowGroup * (g.d + g.dv_padded + 2) + kTallest * kScoreRow) * sizeof(float) + 64;
 }
 
 size_t state_bytes(const Call& call, int64_t capacity) {
   Geometry g = geometry(call);
-  int64_t blocks = (capacity + kBlock - 1) / kBlock;
-  return static_cast<size_t>(g.batch * g.kv_heads * blocks * kBlock * (g.d + g.dv_padded)) * sizeof(float);
+  const int64_t blocks = (capacity + kBlock - 1) / kBlock;
+  const int64_t block = kBlock * (g.d + g.dv_padded) + g.group * (g.dv_padded + kPartHead);
+  return static_cast<size_t>(g.batch * g.kv_heads * blocks * block) * sizeof(float);
 }
 
 }  // namespace invar::ops::attention
