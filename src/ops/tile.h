@@ -91,7 +91,8 @@ template <int NV, class W, int kPer>
 INVAR_INLINE void extend(const float* a, Columns<W, kPer> b, int64_t begin, int64_t end, F* c) {
   for (int64_t k = begin; k < end; ++k) {
     F w[NV], x = set1(a[k]);
-    get_all<NV>(W{}, w, [&](int v) __attribute__((always_inline)) { return b.at(b, k, v); });
+    get_all<NV>(
+        W{}, w, [&](int v) __attribute__((always_inline)) { return b.at(b, k, v); });
     for (int v = 0; v < NV; ++v) c[v] = fma(x, w[v], c[v]);
   }
 }

@@ -7,13 +7,14 @@
 
 namespace invar::ops::attention {
 
-constexpr int kBlock = 128;        // attention.4
+constexpr int kBlock = 128;  // attention.4
 constexpr int kKeyPanel = 16;
-constexpr int64_t kRowGroup = 96;   // query rows of a unit: a multiple of every tile height
-constexpr int64_t kSplitFrom = 4;   // blocks: a single query that sees so many is shared out by blocks
-constexpr int64_t kTallest = 12;    // rows of a tile
-constexpr int64_t kScoreRow = kBlock + 8;  // floats between rows of scores: not in one bank of the first cache
-constexpr int64_t kPartHead = 16;   // floats before a part's result: m_b, l_b
+constexpr int64_t kRowGroup = 96;  // query rows of a unit: a multiple of every tile height
+constexpr int64_t kSplitFrom = 4;  // blocks: a single query that sees so many is shared out by blocks
+constexpr int64_t kTallest = 12;   // rows of a tile
+constexpr int64_t kScoreRow =
+    kBlock + 8;                    // floats between rows of scores: not in one bank of the first cache
+constexpr int64_t kPartHead = 16;  // floats before a part's result: m_b, l_b
 
 struct Geometry {
   int64_t batch, seq, q_heads, kv_heads, d, dv;

@@ -38,10 +38,12 @@ void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
     int64_t head = unit / g.seq, i = unit % g.seq, position = call.past + i, slot = position % kBlock;
     int64_t row = head / g.kv_heads * g.seq + i, h = head % g.kv_heads;
     // A whole panel is turned at once where all its positions are this worker's.
-    int64_t left = num::min_i64(end - unit, g.seq - i), count = slot % kKeyPanel == 0 && left >= kKeyPanel ? kKeyPanel : 1;
+    int64_t left = num::min_i64(end - unit, g.seq - i),
+            count = slot % kKeyPanel == 0 && left >= kKeyPanel ? kKeyPanel : 1;
     const float* k = call.in[1].as<const float>() + (row * g.kv_heads + h) * g.d;
     const float* v = call.in[2].as<const float>() + (row * g.kv_heads + h) * g.dv;
-    float* keys = attention::keys(g, call, head, position / kBlock) + slot / kKeyPanel * kKeyPanel * g.d + slot % kKeyPanel;
+    float* keys = attention::keys(g, call, head, position / kBlock) + slot / kKeyPanel * kKeyPanel * g.d +
+                  slot % kKeyPanel;
     float* values = attention::values(g, call, head, position / kBlock) + slot * kKeyPanel;
     if (count == kKeyPanel)
       copy_turned<Widen<F32>>(k, g.kv_heads * g.d, g.d, kKeyPanel, keys, kKeyPanel);
@@ -60,7 +62,8 @@ template <int MR>
 void scores(const Geometry& g, const float* q, const float* keys, int64_t n, float* s) {
   constexpr int NV = tile_vectors(MR, 128 / kW);
   for (int64_t v = 0; v * kW < n; v += NV) {
-    Columns<F32, kKeyPer> b{keys + v / kKeyPer * kKeyPanel * g.d + v % kKeyPer * kW, kKeyPanel, kKeyPanel * g.d};
+    Columns<F32, kKeyPer> b{keys + v / kKeyPer * kKeyPanel * g.d + v % kKeyPer * kW, kKeyPanel,
+                            kKeyPanel * g.d};
     F y[MR * NV];
     num::INVAR_ISA_NS::contract(
         g.d,
@@ -95,7 +98,8 @@ INVAR_INLINE void weigh(float* s, int n, float& mb, float& lb) {
   if (mb == -kInf) return;
   strip(
       s, n, [&](int64_t i, int) __attribute__((always_inline)) {
-        return num::INVAR_ISA_NS::exp(sub(load(s + i), set1(mb)));  // attention.6; what lies behind n is not kept
+        return num::INVAR_ISA_NS::exp(
+            sub(load(s + i), set1(mb)));  // attention.6; what lies behind n is not kept
       });
   lb = num::INVAR_ISA_NS::block_sum(s, n);
 }
@@ -122,11 +126,13 @@ INVAR_INLINE void fold_result(const Fold& by, float* at, F x) {
 // A tile of rows at weights p, of which row i sees seen[i] keys of the block: their results (attention.8), each vector
 // given to put(row, column, O_b).
 template <int MR, int NV, class Put>
-INVAR_INLINE void result_columns(const float* p, const int* seen, const float* values, int64_t column, Put put) {
+INVAR_INLINE void result_columns(const float* p, const int* seen, const float* values, int64_t column,
+                                 Put put) {
   F ob[MR * NV];
   int all = seen[0];
   for (int i = 1; i < MR; ++i) all = seen[i] < all ? seen[i] : all;
-  Columns<F32, kKeyPer> b{values + column / kKeyPanel * kKeyPanel * kBlock + column % kKeyPanel, kKeyPanel, kKeyPanel * kBlock};
+  Columns<F32, kKeyPer> b{values + column / kKeyPanel * kKeyPanel * kBlock + column % kKeyPanel, kKeyPanel,
+                          kKeyPanel * kBlock};
   chains<MR, NV>(p, kScoreRow, b, 0, all, ob);
   for (int i = 0; i < MR; ++i) {
     extend<NV>(p + i * kScoreRow, b, all, seen[i], ob + i * NV);
@@ -137,8 +143,10 @@ template <int MR, class Put>
 void results(const Geometry& g, const float* p, const int* seen, const float* values, Put put) {
   constexpr int NV = tile_vectors(MR, 8), kNarrow = tile_vectors(MR, kKeyPer);
   int64_t column = 0;
-  for (; column + NV * kW <= g.dv_padded; column += NV * kW) result_columns<MR, NV>(p, seen, values, column, put);
-  for (; column < g.dv_padded; column += kNarrow * kW) result_columns<MR, kNarrow>(p, seen, values, column, put);
+  for (; column + NV * kW <= g.dv_padded; column += NV * kW)
+    result_columns<MR, NV>(p, seen, values, column, put);
+  for (; column < g.dv_padded; column += kNarrow * kW)
+    result_columns<MR, kNarrow>(p, seen, values, column, put);
 }
 
 // The block for `count` rows from q on: weights -> w.p, maxima and sums -> mb, lb, results -> put.
@@ -161,10 +169,12 @@ INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const Work& w,
 
 // Of row `row` of a key head, its place in q, counted in heads.
 INVAR_INLINE int64_t place(const Geometry& g, int64_t head, int64_t row) {
-  return (head / g.kv_heads * g.seq + row / g.group) * g.q_heads + head % g.kv_heads * g.group + row % g.group;
+  return (head / g.kv_heads * g.seq + row / g.group) * g.q_heads + head % g.kv_heads * g.group +
+         row % g.group;
 }
 // attention.10
-INVAR_INLINE void finish(const Geometry& g, const Call& call, int64_t place, const float* o, float m, float l) {
+INVAR_INLINE void finish(const Geometry& g, const Call& call, int64_t place, const float* o, float m,
+                         float l) {
   const bool none = m == -kInf;
   strip(
       call.out[0].as<float>() + place * g.dv, g.dv, [&](int64_t i, int) __attribute__((always_inline)) {
@@ -199,7 +209,8 @@ void attend(const Geometry& g, const Call& call, int64_t head, int64_t from, int
           });
     }
   }
-  for (int64_t r = 0; r < rows; ++r) finish(g, call, place(g, head, from + r), w.o + r * g.dv_padded, w.m[r], w.l[r]);
+  for (int64_t r = 0; r < rows; ++r)
+    finish(g, call, place(g, head, from + r), w.o + r * g.dv_padded, w.m[r], w.l[r]);
 }
 
 // One block of a single query's heads -> its parts.
@@ -227,7 +238,8 @@ void fold_parts(const Geometry& g, const Call& call, int64_t head, const Work& w
     for (int64_t block = 0; block < g.seen; ++block) {
       const float* part = attention::part(g, call, head, block, r);
       const Fold by = fold(part[0], part[1], m, l);
-      for (int64_t j = 0; j < g.dv_padded; j += kW) fold_result(by, w.o + j, load(part + attention::kPartHead + j));
+      for (int64_t j = 0; j < g.dv_padded; j += kW)
+        fold_result(by, w.o + j, load(part + attention::kPartHead + j));
     }
     finish(g, call, place(g, head, r), w.o, m, l);
   }
