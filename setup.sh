@@ -12,6 +12,7 @@ Usage: ./setup.sh COMMAND [--jobs N]
   test    the same set-up with the test tools, then every test (about half an hour the first time on 2 cores)
   build   install what is missing and build build/bin/invar
   deps    only install what is missing; `deps --list` prints the names and installs nothing
+  cross   what tools/evidence.sh needs: the packages of every instruction set and compiler, and the builds
   clean   remove build/
 
 Works on Debian 12 and Ubuntu 24.04. Packages are installed with
@@ -26,9 +27,11 @@ TEXT
 packages=(g++ cmake ninja-build ccache
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools libzstd-dev zlib1g-dev
   nlohmann-json3-dev libcli11-dev libonnx-dev protobuf-compiler libprotobuf-dev)
-# unit tests · the oracle of the exp proof · Python tests · the same kernels on another architecture
+# unit tests · the oracle of the exp proof · Python tests · the same kernels on other architectures, one of them big-endian
 test_packages=(libgtest-dev libgmock-dev libmpfr-dev python3-venv)
-cross_packages=(qemu-user-static g++-aarch64-linux-gnu)
+cross_packages=(qemu-user-static g++-aarch64-linux-gnu g++-s390x-linux-gnu)
+# the instruction sets that only tools/evidence.sh goes through, and the second compiler
+evidence_packages=(g++-riscv64-linux-gnu g++-powerpc64le-linux-gnu clang)
 
 # --- saying what happens ---------------------------------------------------------------------------------------------
 if [[ -t 1 ]]; then bold=$'\e[1m' dim=$'\e[2m' off=$'\e[0m'; else bold='' dim='' off=''; fi
@@ -232,6 +235,8 @@ run_tests() {
     say "Build: the runtime for AArch64, to run under QEMU"
     configure_and_build aarch64 build/aarch64 all "${python[@]}"
     builds+=(aarch64=build/aarch64)
+    say "Build: the program alone for s390x, which is big-endian; tests/test_cross.py runs it"
+    configure_and_build s390x build/s390x invar -DINVAR_TESTS=OFF
   fi
   python3 tools/one_ctest.py build/everything "${builds[@]}"
   say "Test: ctest over ${builds[*]#*=}"
@@ -245,7 +250,7 @@ while (($#)); do
     -h | --help) usage; exit 0 ;;
     --jobs) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die 2 "--jobs needs a number"; jobs=$2; shift ;;
     --list) list=1 ;;
-    demo | test | build | deps | clean) [[ -z $command ]] || die 2 "one command at a time; see --help"; command=$1 ;;
+    demo | test | build | deps | cross | clean) [[ -z $command ]] || die 2 "one command at a time; see --help"; command=$1 ;;
     *) die 2 "unknown: $1; see ./setup.sh --help" ;;
   esac
   shift
@@ -262,6 +267,18 @@ case $command in
       mapfile -t all < <(test_list)
       install_packages "${all[@]}"
     fi ;;
+  cross)
+    can_cross || die 2 "cross builds are made on x86-64 only"
+    mapfile -t all < <(test_list)
+    install_packages "${all[@]}" "${evidence_packages[@]}"
+    count_jobs
+    prepare_build_folder
+    build_program
+    say "Build: the program for every other instruction set, and with clang"
+    for cross in aarch64 s390x riscv64 ppc64le; do
+      configure_and_build "$cross" "build/$cross" invar -DINVAR_TESTS=OFF
+    done
+    configure_and_build clang build/clang invar -DINVAR_TESTS=OFF ;;
   clean) rm -rf build; say "build/ is gone" ;;
   '') usage; exit 2 ;;
 esac

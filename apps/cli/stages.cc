@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/endian.h"
 #include "base/file.h"
 #include "commands.h"
 #include "console.h"
@@ -96,11 +97,8 @@ Status do_infer(const InferCommand& c) {
                                                rows + (only_logits ? 0 : c.sampling.max_new_tokens)));
   if (only_logits) {
     INVAR_TRY(std::span<const float> logits, session.step(tokens, /*all=*/true));
-    std::string bytes(logits.size() * 4, '\0');
-    for (size_t i = 0; i < logits.size(); ++i) {
-      const uint32_t bits = std::bit_cast<uint32_t>(logits[i]);
-      for (int b = 0; b < 4; ++b) bytes[4 * i + b] = static_cast<char>(bits >> (8 * b));
-    }
+    std::string bytes(logits.size_bytes(), '\0');
+    copy_little_endian(bytes.data(), logits.data(), bytes.size(), sizeof(float));
     return write_file(c.logits_output, bytes);
   }
   sample::Params params;

@@ -10,3 +10,9 @@
 #define INVAR_INLINE [[gnu::always_inline]] static inline
 #define INVAR_INTERNAL [[maybe_unused, gnu::noinline]] static
 #endif
+
+// An operation on floats is rounded to float (spec/formats.md formats.3). Where a compiler would keep more (x87, GCC for
+// s390x as some distributions configure it), the build stops here.
+#ifdef __FLT_EVAL_METHOD__
+static_assert(__FLT_EVAL_METHOD__ == 0, "this compiler evaluates float in a wider format");
+#endif

@@ -1,23 +1,23 @@
 #include "receipt/receipt.h"
 
-#include <bit>
-#include <utility>
+#include <algorithm>
 
+#include "base/endian.h"
 #include "receipt/fields.h"
 
 namespace invar::receipt {
 
-// receipt.7; byte by byte, so the order of bytes in memory does not matter.
+// receipt.7
 Digest commit(std::span<const float> logits) {
+  if (kLittleEndian) return sha256(logits.data(), logits.size_bytes());
   Sha256 h;
   uint8_t buffer[4096];
-  size_t held = 0;
-  for (float x : logits) {
-    const auto bits = std::bit_cast<uint32_t>(x);
-    for (int shift = 0; shift < 32; shift += 8) buffer[held++] = static_cast<uint8_t>(bits >> shift);
-    if (held == sizeof buffer) h.update(buffer, std::exchange(held, 0));
+  for (; !logits.empty(); logits = logits.subspan(std::min(logits.size(), sizeof buffer / sizeof(float)))) {
+    const size_t bytes = std::min(logits.size_bytes(), sizeof buffer);
+    copy_little_endian(buffer, logits.data(), bytes, sizeof(float));
+    h.update(buffer, bytes);
   }
-  return h.update(buffer, held).finish();
+  return h.finish();
 }
 
 Digest leaf(std::string_view path, std::string_view compact_json) {

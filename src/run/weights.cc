@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
-#include <cstring>
 #include <functional>
 #include <map>
 
+#include "base/endian.h"
 #include "base/hash.h"
 
 namespace invar::run {
@@ -15,17 +14,7 @@ namespace {
 // Weights lie little-endian and at any offset; kernels read them in the host's order and aligned to their
 // type.
 bool usable_in_place(const std::byte* data, DType t) {
-  return (std::endian::native == std::endian::little || size_of(t) == 1) &&
-         reinterpret_cast<uintptr_t>(data) % size_of(t) == 0;
-}
-
-void copy_to_host(std::byte* to, const std::byte* from, size_t bytes, DType t) {
-  if (std::endian::native == std::endian::little) {
-    std::memcpy(to, from, bytes);
-    return;
-  }
-  const size_t step = size_of(t);
-  for (size_t i = 0; i < bytes; i += step) std::reverse_copy(from + i, from + i + step, to + i);
+  return native_in_storage(size_of(t)) && reinterpret_cast<uintptr_t>(data) % size_of(t) == 0;
 }
 
 struct Packing {
@@ -138,7 +127,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
     if (copy_of[i] < 0 && mine.empty()) continue;
     jobs.emplace_back(w.length, [&, i, mine] {
       if (copy_of[i] >= 0)
-        copy_to_host(static_cast<std::byte*>(raw[i].data), stored[i], plan.weights[i].length, raw[i].dtype);
+        copy_little_endian(raw[i].data, stored[i], plan.weights[i].length, size_of(raw[i].dtype));
       for (const Packing* p : mine)
         p->use.kernel->pack(raw[i], p->use.operand, *p->use.attrs, r.blocks_[p->block].data());
     });

@@ -1,11 +1,11 @@
 #include "case.h"
 
 #include <algorithm>
-#include <bit>
 #include <cctype>
 #include <charconv>
 #include <map>
 
+#include "base/endian.h"
 #include "base/hash.h"
 
 namespace invar::conformance {
@@ -202,12 +202,8 @@ Result<std::vector<Case>> parse(std::string_view text, const std::string& file, 
 std::string digest_of(const Case& c, const std::vector<std::vector<std::byte>>& outputs) {
   Sha256 sha;
   for (size_t o = 0; o < outputs.size(); ++o) {
-    std::vector<std::byte> bytes = outputs[o];
-    if constexpr (std::endian::native == std::endian::big) {
-      size_t width = size_of(c.out[o].dtype);
-      for (size_t i = 0; i < bytes.size(); i += width)
-        std::reverse(bytes.begin() + i, bytes.begin() + i + width);
-    }
+    std::vector<std::byte> bytes(outputs[o].size());
+    copy_little_endian(bytes.data(), outputs[o].data(), bytes.size(), size_of(c.out[o].dtype));
     sha.update(bytes.data(), bytes.size());
   }
   return to_hex(sha.finish());
