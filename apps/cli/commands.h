@@ -72,6 +72,13 @@ struct ReceiptCommand {  // validate, verify
   bool json = false;
 };
 
+struct DoctorCommand {
+  std::string rooms;                 // the rooms' texts from this folder; "" = those of the build
+  int threads = 0;                   // 0 = one per core
+  bool environment_was_good = true;  // of the main thread, before Invar set it
+  bool json = false;
+};
+
 int run(const RunOptions&);
 int export_model(const ExportCommand&);
 int compile(const CompileCommand&);
@@ -80,5 +87,6 @@ int encode(const TokensCommand&);
 int decode(const TokensCommand&);
 int validate(const ReceiptCommand&);
 int verify(const ReceiptCommand&);
+int doctor(const DoctorCommand&);
 
 }  // namespace invar::cli

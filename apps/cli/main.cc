@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "console.h"
+#include "num/env.h"
 
 namespace {
 
@@ -57,6 +58,9 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  // A library may have left this thread rounding or flushing otherwise; numbers are read from text here, too.
+  const bool environment_was_good = invar::num::arithmetic_env_ok();
+  const invar::num::ArithmeticEnv env;
   CLI::App app{
       "Invar: AI inference that does not change with the machine.\n"
       "Exit codes: 0 done or verified, 1 verification failed, 2 bad input, 3 not covered, 70 internal "
@@ -149,6 +153,16 @@ int main(int argc, char** argv) try {
   add_execution(*verify_cmd, verify_options.execution);
   verify_cmd->add_flag("--json", verify_options.json, "the verdict as JSON");
   verify_cmd->callback([&] { result = verify(verify_options); });
+
+  DoctorCommand doctor_options;
+  doctor_options.environment_was_good = environment_was_good;
+  auto* doctor_cmd =
+      app.add_subcommand("doctor", "check every kernel of this build on this machine against known answers");
+  doctor_cmd->add_option("--rooms", doctor_options.rooms, "known answers from FOLDER/OPERATION/*.txt");
+  doctor_cmd->add_option("--threads", doctor_options.threads, "worker threads (default: one per core)")
+      ->check(CLI::Range(0, 1024));
+  doctor_cmd->add_flag("--json", doctor_options.json, "the findings as JSON");
+  doctor_cmd->callback([&] { result = doctor(doctor_options); });
 
   try {
     app.parse(argc, argv);

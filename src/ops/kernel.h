@@ -14,7 +14,7 @@ namespace invar::ops {
 
 inline constexpr int kMaxRank = 6;
 
-// A dense row-major tensor. Operands that a kernel packed at load time keep their logical shape and dtype here while
+// A dense row-major tensor, aligned to its elements and no more. Results overlap nothing. Operands that a kernel packed at load time keep their logical shape and dtype here while
 // `data` points at the packed bytes and `packed` is true.
 struct View {
   void* data = nullptr;

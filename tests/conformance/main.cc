@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/opset.h"
 #include "num/env.h"
-#include "runner.h"
+#include "rooms.h"
 
 namespace invar::conformance {
 namespace {
@@ -19,39 +19,9 @@ struct Options {
   bool write_golden = false, list = false;
 };
 
-struct Room {
-  std::string_view op;
-  std::vector<Case> cases, vectors, golden;
-};
-
 int failures = 0;
 void fail(const std::string& line) {
   if (++failures <= 20) std::printf("FAIL %s\n", line.c_str());
-}
-
-Result<std::vector<Case>> load(const std::string& path, std::string_view op) {
-  INVAR_TRY(std::string text, read_file(path));
-  INVAR_TRY(std::vector<Case> cases, parse(text, path, op));
-  if (cases.empty()) return bad_input(path + " has no cases of " + std::string(op));
-  return cases;
-}
-
-Result<Room> open(const OpInfo& info, const Options& options) {
-  std::string folder = options.rooms + "/" + std::string(info.room) + "/";
-  Room room{info.op, {}, {}, {}};
-  INVAR_TRY(room.cases, load(folder + "cases.txt", info.op));
-  INVAR_TRY(room.vectors, load(folder + "vectors.txt", info.op));
-  INVAR_TRY(room.golden, load(folder + "golden.txt", info.op));
-  return room;
-}
-
-Result<std::vector<Bytes>> inputs_of(const Case& c) {
-  std::vector<Bytes> inputs;
-  for (size_t i = 0; i < c.in.size(); ++i) {
-    INVAR_TRY(Bytes bytes, materialise(c.in[i], c.seed, static_cast<int>(i)));
-    inputs.push_back(std::move(bytes));
-  }
-  return inputs;
 }
 
 // How a case is run: whole, split, reversed, unpacked, in steps. `all`: every manner; else one.
@@ -90,19 +60,9 @@ void check(const std::vector<const ops::Kernel*>& rows, const Case& c, const std
       ++counts[k->isa].runs;
       std::string name =
           std::string(k->op) + " " + std::string(k->isa) + " (" + manner.text() + ") " + c.text;
-      auto found = execute(*k, c, *inputs, manner);
-      if (!found) {
-        fail(name + ": " + found.error().message);
-        continue;
-      }
-      if (!expected) {
-        truth = *found;
-        expected = &truth;
-      }
-      std::string d = difference(c, *expected, *found);
-      if (!d.empty()) fail(name + ": " + d);
-      if (!c.digest.empty() && digest_of(c, *found) != c.digest)
-        fail(name + ": digest is " + digest_of(c, *found));
+      const auto found = execute(*k, c, *inputs, manner);
+      if (!expected && found) truth = *found, expected = &truth;
+      if (std::string wrong = judge(c, found, expected); !wrong.empty()) fail(name + ": " + wrong);
     }
   }
 }
@@ -177,7 +137,7 @@ int run(const Options& options) {
     if (!options.op.empty() && options.op != info.op) continue;
     auto rows = rows_of(info.op, options.isa, not_runnable);
     if (rows.empty()) continue;
-    auto room = open(info, options);
+    auto room = read_room(info, options.rooms);
     if (!room) {
       fail(room.error().message);
       continue;
@@ -185,20 +145,13 @@ int run(const Options& options) {
     std::map<std::string_view, Count> counts;
     for (size_t i = 0; i < room->cases.size(); i += static_cast<size_t>(options.stride))
       check(rows, room->cases[i], nullptr, counts);
-    for (const Case& c : room->golden) {
-      if (c.digest.empty()) fail(std::string(info.op) + "/golden.txt: no digest: " + c.text);
-      check(rows, c, nullptr, counts);
-    }
+    for (const Case& c : room->golden) check(rows, c, nullptr, counts);
     for (const Case& c : room->vectors) {
-      std::vector<Bytes> expected;
-      for (const Tensor& t : c.out) {
-        auto bytes = materialise(t, 0, 0);
-        if (!bytes || (t.bits.empty() && t.elements()))
-          fail(std::string(info.op) + "/vectors.txt: no values: " + c.text);
-        else
-          expected.push_back(*bytes);
-      }
-      if (expected.size() == c.out.size()) check(rows, c, &expected, counts);
+      auto expected = outputs_of(c);
+      if (!expected)
+        fail(std::string(info.op) + "/vectors.txt: " + expected.error().message);
+      else
+        check(rows, c, &*expected, counts);
     }
     std::printf("%-10s", std::string(info.op).c_str());
     for (const ops::Kernel* k : rows) {

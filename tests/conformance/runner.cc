@@ -1,9 +1,12 @@
 #include "runner.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+
+#include "base/endian.h"
 
 namespace invar::conformance {
 namespace {
@@ -11,12 +14,13 @@ namespace {
 constexpr size_t kGuard = 256;
 constexpr std::byte kPoison{0xff};  // as floats: NaN, which shows wherever it is read
 
-// 64-byte aligned memory between two guards.
+// Memory between two guards, `skew` bytes past a multiple of 64.
 class Block {
  public:
-  explicit Block(size_t bytes) : size_(bytes), raw_(bytes + 2 * kGuard + 64, kPoison) {
+  explicit Block(size_t bytes, size_t skew = 0)
+      : size_(bytes), raw_(bytes + 2 * kGuard + 64 + skew % 64, kPoison) {
     auto at = reinterpret_cast<uintptr_t>(raw_.data()) + kGuard;
-    data_ = raw_.data() + kGuard + (64 - at % 64) % 64;
+    data_ = raw_.data() + kGuard + (64 - at % 64) % 64 + skew % 64;
     std::fill(data_ - kGuard, data_, std::byte{0xa5});
     std::fill(data_ + size_, data_ + size_ + kGuard, std::byte{0xa5});
   }
@@ -63,14 +67,22 @@ Status run_parts(const ops::Kernel& k, const ops::Call& call, const Manner& mann
     int64_t units = k.units(call, phase);
     if (units < 0) return bad_input("negative number of units");
     int64_t parts = manner.parts ? manner.parts : std::max<int64_t>(units, 1);
-    for (int64_t p = 0; p < parts; ++p) {
-      int64_t part = manner.reversed ? parts - 1 - p : p;
-      int64_t begin = part * units / parts, end = (part + 1) * units / parts;
-      if (begin == end) continue;
-      Block scratch(k.scratch_bytes ? k.scratch_bytes(call) : 0);
-      k.run(call, phase, begin, end, scratch.data());
-      if (!scratch.intact()) return bad_input("wrote outside its scratch");
-    }
+    std::atomic<bool> intact = true;
+    auto run = [&](int, int64_t from, int64_t to) {
+      for (int64_t p = from; p < to; ++p) {
+        int64_t part = manner.reversed ? parts - 1 - p : p;
+        int64_t begin = part * units / parts, end = (part + 1) * units / parts;
+        if (begin == end) continue;
+        Block scratch(k.scratch_bytes ? k.scratch_bytes(call) : 0);
+        k.run(call, phase, begin, end, scratch.data());
+        if (!scratch.intact()) intact = false;
+      }
+    };
+    if (manner.pool)
+      manner.pool->run(parts, run);
+    else
+      run(0, 0, parts);
+    if (!intact) return bad_input("wrote outside its scratch");
   }
   return {};
 }
@@ -82,15 +94,18 @@ std::string Manner::text() const {
   if (reversed) s += " reversed";
   if (!packed) s += ", constants not packed";
   if (chunk) s += ", steps of " + std::to_string(chunk);
+  if (skew) s += ", skewed by " + std::to_string(skew);
+  if (pool) s += ", at once";
   return s;
 }
 
 Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs,
                                    const Manner& manner) {
+  auto skew = [&](const Tensor& t) { return static_cast<size_t>(manner.skew) * size_of(t.dtype); };
   std::vector<Block> in, packed;
   std::vector<ops::View> views;
   for (size_t i = 0; i < c.in.size(); ++i) {
-    Block& b = in.emplace_back(inputs[i].size());
+    Block& b = in.emplace_back(inputs[i].size(), skew(c.in[i]));
     std::copy(inputs[i].begin(), inputs[i].end(), b.data());
     views.push_back(view(c.in[i], b.data()));
     int operand = static_cast<int>(i);
@@ -117,7 +132,8 @@ Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const st
     std::vector<ops::View> call_in = views, call_out;
     for (size_t i = 0; manner.chunk && i < c.in.size(); ++i) {
       Slice slice(c.in[i], at, count);
-      Block& piece = pieces.emplace_back(static_cast<size_t>(slice.outer * count * slice.inner));
+      Block& piece =
+          pieces.emplace_back(static_cast<size_t>(slice.outer * count * slice.inner), skew(c.in[i]));
       slice.each([&](int64_t whole, int64_t part, size_t n) {
         std::memcpy(piece.data() + part, in[i].data() + whole, n);
       });
@@ -127,7 +143,7 @@ Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const st
     for (const Tensor& t : c.out) {
       ops::View v = view(t, nullptr);
       if (manner.chunk) v.dim[1] = count;
-      v.data = outs.emplace_back(static_cast<size_t>(v.elements()) * size_of(t.dtype)).data();
+      v.data = outs.emplace_back(static_cast<size_t>(v.elements()) * size_of(t.dtype), skew(t)).data();
       call_out.push_back(v);
     }
     ops::Call call{call_in, call_out, &c.attrs};
@@ -163,6 +179,21 @@ std::string refusal(const ops::Kernel& k, const Case& c) {
   return wrong ? wrong : "";
 }
 
+void ask_for_sizes(const std::vector<const ops::Kernel*>& rows, const Case& c) {
+  std::vector<ops::View> in, out;
+  for (const Tensor& t : c.in) in.push_back(view(t, nullptr));
+  for (const Tensor& t : c.out) out.push_back(view(t, nullptr));
+  const ops::Call call{in, out, &c.attrs};
+  volatile size_t seen = 0;  // so that nothing is left out
+  for (const ops::Kernel* k : rows) {
+    for (int phase = 0; phase < k->phases; ++phase) seen = seen + static_cast<size_t>(k->units(call, phase));
+    if (k->scratch_bytes) seen = seen + k->scratch_bytes(call);
+    if (k->state_bytes) seen = seen + k->state_bytes(call, 16);
+    for (size_t i = 0; k->pack_bytes && i < in.size(); ++i)
+      seen = seen + k->pack_bytes(in[i], static_cast<int>(i), c.attrs);
+  }
+}
+
 std::string difference(const Case& c, const std::vector<Bytes>& expected, const std::vector<Bytes>& found) {
   for (size_t o = 0; o < expected.size(); ++o) {
     const Tensor& t = c.out[o];
@@ -177,11 +208,10 @@ std::string difference(const Case& c, const std::vector<Bytes>& expected, const 
     for (size_t d = t.shape.size(); d-- > 0; rest /= t.shape[d])
       at = std::to_string(rest % t.shape[d]) + (at.empty() ? "" : ",") + at;
     auto bits = [&](const Bytes& b) {
+      std::byte little[8];
+      copy_little_endian(little, b.data() + first * width, width, width);
       uint64_t value = 0;
-      for (size_t i = 0; i < width; ++i) {
-        size_t from = std::endian::native == std::endian::little ? width - 1 - i : i;
-        value = value << 8 | static_cast<uint64_t>(b[first * width + from]);
-      }
+      for (size_t i = width; i-- > 0;) value = value << 8 | static_cast<uint64_t>(little[i]);
       char text[17];
       std::snprintf(text, sizeof text, "%0*llx", static_cast<int>(2 * width),
                     static_cast<unsigned long long>(value));

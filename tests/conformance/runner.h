@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/pool.h"
 #include "case.h"
 #include "ops/kernel.h"
 
@@ -17,6 +18,8 @@ struct Manner {
   bool reversed = false;  // the parts run last to first
   bool packed = true;     // constants packed where the row packs them
   int64_t chunk = 0;      // of axis 1 per call; 0: all in one call
+  int skew = 0;           // operands and results lie this many elements past a multiple of 64 bytes
+  Pool* pool = nullptr;   // the parts run at once in its threads, which must keep ArithmeticEnv
   std::string text() const;
 };
 
@@ -26,6 +29,9 @@ Result<std::vector<Bytes>> execute(const ops::Kernel&, const Case&, const std::v
 
 // What the row's check says of the case; "" where it takes it.
 std::string refusal(const ops::Kernel&, const Case&);
+
+// Computes what a runtime asks of the rows before it reserves memory: units, scratch, state, packing. No data is read.
+void ask_for_sizes(const std::vector<const ops::Kernel*>&, const Case&);
 
 // "" where equal; else the first difference: output, coordinates, bits.
 std::string difference(const Case&, const std::vector<Bytes>& expected, const std::vector<Bytes>& found);

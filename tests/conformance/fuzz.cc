@@ -1,0 +1,128 @@
+#include "fuzz.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace invar::conformance {
+
+char in_flight[4096];
+
+namespace {
+
+Manner random_manner(const Case& c, Random& r, Pool& pool) {
+  Manner m;
+  static const std::vector<int> kParts = {1, 1, 2, 3, 5, 8, 0};
+  m.parts = r.of(kParts);
+  m.reversed = r.one_in(2);
+  m.packed = !r.one_in(4);
+  if (r.one_in(2)) m.skew = static_cast<int>(r.below(17));
+  if (r.one_in(3)) m.pool = &pool, m.parts = std::max(m.parts, 2);
+  if (!c.chunks.empty() && r.one_in(2)) m.chunk = std::max<int64_t>(1, r.of(c.chunks));
+  return m;
+}
+
+void announce(const Subject& s, const ops::Kernel& row, const Case& c, const Manner& m) {
+  const std::string text =
+      s.op + " --isa " + std::string(row.isa) + " --manner '" + m.text() + "' --case '" + c.text + "'\n";
+  const size_t n = std::min(text.size(), sizeof in_flight - 1);
+  std::memcpy(in_flight, text.data(), n);
+  in_flight[n] = 0;
+}
+
+}  // namespace
+
+std::string compare(const Subject& s, const ops::Kernel& row, const Case& c, const Manner& m, Tally& tally) {
+  const auto inputs = inputs_of(c);
+  if (!inputs) return inputs.error().message;
+  // Steps of the same lengths: what a position sees may depend on them (attention where all sees all).
+  const Manner plain{.chunk = m.chunk};
+  announce(s, *s.reference, c, plain);
+  const auto expected = execute(*s.reference, c, *inputs, plain);
+  if (!expected) return "the reference: " + expected.error().message;
+  announce(s, row, c, m);
+  ++tally.runs;
+  return judge(c, execute(row, c, *inputs, m), &*expected);
+}
+
+std::optional<Manner> manner_from(const std::string& text, Pool& pool) {
+  Manner m;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(", ", at), text.size());
+    std::string part = text.substr(at, end - at);
+    at = end + 2;
+    if (part.ends_with(" reversed")) m.reversed = true, part.resize(part.size() - 9);
+    int number = 0;
+    if (part == "one unit at a time")
+      m.parts = 0;
+    else if (std::sscanf(part.c_str(), "%d parts", &number) == 1)
+      m.parts = number;
+    else if (part == "constants not packed")
+      m.packed = false;
+    else if (std::sscanf(part.c_str(), "steps of %d", &number) == 1)
+      m.chunk = number;
+    else if (std::sscanf(part.c_str(), "skewed by %d", &number) == 1)
+      m.skew = number;
+    else if (part == "at once")
+      m.pool = &pool;
+    else
+      return std::nullopt;
+  }
+  return m;
+}
+
+Case case_of(const Subject& s, uint64_t seed, int64_t limit) {
+  Random r(seed);
+  const int64_t budget = limit >> r.below(5);  // mostly small ones: quick, and readable when they fail
+  return mutated(*s.reference, r.of(s.cases), r, 1 + static_cast<int>(r.below(5)),
+                 std::max<int64_t>(budget, 64));
+}
+
+std::optional<Failure> fuzz(const Subject& s, uint64_t seed, int64_t limit, Pool& pool, Tally& tally) {
+  const Case c = case_of(s, seed, limit);
+  Random r(~seed);
+  announce(s, *s.reference, c, {});
+  ++tally.asked;
+  if (!ask_for_too_much(*s.reference, s.rows, c, r).empty()) ++tally.refused;
+  if (!accepted(*s.reference, c.text, limit)) return std::nullopt;  // a large case that nothing made smaller
+  ++tally.cases;
+  for (const auto* side : {&c.in, &c.out})
+    for (const Tensor& t : *side) tally.elements += t.elements();
+  const auto inputs = inputs_of(c);
+  if (!inputs) return Failure{s.reference, "the inputs", "", c.text, c.text, inputs.error().message};
+  std::optional<Result<std::vector<Bytes>>> expected;
+  int64_t chunk = -1;
+  for (const ops::Kernel* row : s.rows) {
+    const Manner m = random_manner(c, r, pool);
+    if (!expected || m.chunk != chunk) {
+      const Manner plain{.chunk = chunk = m.chunk};
+      announce(s, *s.reference, c, plain);
+      expected = execute(*s.reference, c, *inputs, plain);
+      if (!*expected)
+        return Failure{s.reference, "the reference", plain.text(), c.text, c.text, expected->error().message};
+    }
+    announce(s, *row, c, m);
+    ++tally.runs;
+    std::string wrong = judge(c, execute(*row, c, *inputs, m), &**expected);
+    if (wrong.empty()) continue;
+    // Simpler cases as long as one of them still fails.
+    Failure f{row, std::move(wrong), m.text(), c.text, c.text, ""};
+    f.difference = f.what;
+    Tally ignored;
+    for (bool smaller = true; smaller;) {
+      smaller = false;
+      for (const std::string& text : simpler(f.shrunk)) {
+        const auto next = accepted(*s.reference, text, limit);
+        if (!next || (m.chunk && next->chunks.empty())) continue;
+        std::string still = compare(s, *row, *next, m, ignored);
+        if (still.empty()) continue;
+        f.shrunk = text, f.difference = std::move(still);
+        smaller = ignored.runs < 2000;
+        break;
+      }
+    }
+    return f;
+  }
+  return std::nullopt;
+}
+
+}  // namespace invar::conformance

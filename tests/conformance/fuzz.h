@@ -1,0 +1,45 @@
+// Random programs of one operation: a case mutated from the room's own, run in a random manner by every row, its bytes
+// compared with the reference's. Everything is a function of the seed.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mutate.h"
+#include "rooms.h"
+
+namespace invar::conformance {
+
+struct Subject {
+  std::string op;
+  const ops::Kernel* reference;
+  std::vector<const ops::Kernel*> rows;  // under test
+  std::vector<Case> cases;               // what is mutated
+};
+
+struct Failure {
+  const ops::Kernel* row;
+  std::string what, manner, text;  // of the case as found ...
+  std::string shrunk, difference;  // ... and made small
+};
+
+struct Tally {
+  int64_t cases = 0, runs = 0, elements = 0;
+  int64_t asked = 0, refused = 0;  // shapes that no memory holds
+};
+
+// What is being run, for a handler of fatal signals: a row that crashes cannot report itself.
+extern char in_flight[4096];
+
+// The case of a seed; it may be larger than `limit` elements where nothing made it smaller.
+Case case_of(const Subject&, uint64_t seed, int64_t limit);
+// pool: two threads or more, each with ArithmeticEnv. limit: elements of a case.
+std::optional<Failure> fuzz(const Subject&, uint64_t seed, int64_t limit, Pool& pool, Tally&);
+
+// One case in one manner: "" or the difference from the reference.
+std::string compare(const Subject&, const ops::Kernel& row, const Case&, const Manner&, Tally&);
+
+// "3 parts, reversed, ..." as Manner::text writes it, read back. Nothing: not understood.
+std::optional<Manner> manner_from(const std::string& text, Pool&);
+
+}  // namespace invar::conformance

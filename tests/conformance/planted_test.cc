@@ -1,0 +1,149 @@
+// The fuzzer and the doctor find wrong kernels: defects planted into a copy of every room's best row, of the kinds that
+// real kernels have.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/opset.h"
+#include "doctor.h"
+#include "fuzz.h"
+#include "num/env.h"
+
+namespace invar::conformance {
+namespace {
+
+const ops::Kernel* original;  // what the planted row does rightly
+
+std::byte* last_element(const ops::Call& call) {
+  const ops::View& out = call.out[0];
+  const int64_t n = out.elements();
+  return n ? static_cast<std::byte*>(out.data) + static_cast<size_t>(n - 1) * size_of(out.dtype) : nullptr;
+}
+
+// One bit of the last element, where the number of elements is no multiple of a vector.
+void wrong_tail(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
+  original->run(call, phase, begin, end, scratch);
+  if (phase + 1 == original->phases && end == original->units(call, phase) && call.out[0].elements() % 4 != 0)
+    if (std::byte* at = last_element(call)) *at ^= std::byte{1};
+}
+// Forgets the last unit of a range that does not begin at the first.
+void wrong_split(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
+  original->run(call, phase, begin, begin > 0 ? end - 1 : end, scratch);
+}
+// Writes a vector where only a part of it is left.
+void wrong_end(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
+  original->run(call, phase, begin, end, scratch);
+  if (phase + 1 == original->phases && end == original->units(call, phase))
+    if (std::byte* at = last_element(call); at && call.out[0].elements() % 8 > 4)
+      std::memset(at + size_of(call.out[0].dtype), 0, size_of(call.out[0].dtype));
+}
+
+Pool& pool() {
+  static Pool p(3, [](const std::function<void()>& work) {
+    const num::ArithmeticEnv env;
+    work();
+  });
+  return p;
+}
+
+struct Plant {
+  const char* name;
+  void (*run)(const ops::Call&, int, int64_t, int64_t, void*);
+};
+
+class Planted : public testing::TestWithParam<Plant> {};
+
+TEST_P(Planted, FuzzerFindsItInEveryRoom) {
+  const num::ArithmeticEnv env;
+  for (const OpInfo& info : opset()) {
+    auto room = read_room(info);
+    ASSERT_TRUE(room);
+    original = ops::find(info.op);
+    ops::Kernel wrong = *original;
+    wrong.run = GetParam().run;
+    const Subject s{room->op, ops::find(info.op, "reference"), {&wrong}, room->cases};
+    Tally tally;
+    std::optional<Failure> found;
+    for (uint64_t seed = 0; seed < 1500 && !found; ++seed) found = fuzz(s, seed, 1 << 14, pool(), tally);
+    ASSERT_TRUE(found) << GetParam().name << " in " << info.op;
+    // The small case fails, too, in the manner that is printed.
+    const auto c = accepted(*s.reference, found->shrunk, 1 << 14);
+    const auto manner = manner_from(found->manner, pool());
+    ASSERT_TRUE(c && manner) << found->shrunk << " " << found->manner;
+    EXPECT_NE(compare(s, wrong, *c, *manner, tally), "") << found->shrunk;
+    EXPECT_LE(found->shrunk.size(), found->text.size());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Planted,
+                         testing::Values(Plant{"tail", wrong_tail}, Plant{"split", wrong_split},
+                                         Plant{"end", wrong_end}),
+                         [](const auto& p) { return p.param.name; });
+
+// Every element's lowest bit, every time: a row whose flags or instructions are wrong.
+void wrong_everywhere(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
+  original->run(call, phase, begin, end, scratch);
+  if (phase + 1 == original->phases)
+    if (std::byte* at = last_element(call)) *at ^= std::byte{1};
+}
+// The same, but not the same twice: what a failing processor does.
+void unstable(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
+  static int count = 0;
+  original->run(call, phase, begin, end, scratch);
+  if (std::byte* at = last_element(call); at && ++count % 2) *at ^= std::byte{2};
+}
+
+TEST(Doctor, NamesAWrongRow) {
+  const num::ArithmeticEnv env;
+  const auto room = read_room(opset().front());
+  ASSERT_TRUE(room);
+  original = ops::find(room->op);
+  ops::Kernel wrong = *original;
+  wrong.run = wrong_everywhere;
+  const ops::Kernel* rows[] = {original, &wrong};
+  Pool one(1);
+  const Examination e = examine(rows, {&*room, 1}, one);
+  EXPECT_EQ(e.wrong(*original), 0);
+  EXPECT_GT(e.wrong(wrong), 0);
+  EXPECT_EQ(e.checks.at(&wrong), static_cast<int64_t>(room->vectors.size() + room->golden.size()));
+  for (const Finding& f : e.findings) EXPECT_TRUE(f.stable) << f.text;
+  EXPECT_NE(suspicion(e, wrong).find("this row alone"), std::string::npos);
+
+  wrong.run = unstable;
+  const Examination u = examine(rows, {&*room, 1}, one);
+  EXPECT_GT(u.wrong(wrong), 0);
+  EXPECT_NE(suspicion(u, wrong).find("faulty processor"), std::string::npos);
+}
+
+TEST(Doctor, HasVectorsAndDigestsOfEveryOperation) {
+  for (const OpInfo& info : opset()) {
+    auto room = read_room(info);
+    ASSERT_TRUE(room) << room.error().message;
+    auto file = read_room(info, INVAR_SOURCE_DIR "/src/ops");
+    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_EQ(room->golden.size(), file->golden.size());
+    for (size_t g = 0; g < room->golden.size(); ++g) EXPECT_EQ(room->golden[g].text, file->golden[g].text);
+  }
+}
+
+// Texts taken apart and joined are the same texts, and what the harness prints is what the fuzzer reads.
+TEST(Mutate, PiecesJoinToTheText) {
+  for (const OpInfo& info : opset()) {
+    auto room = read_room(info);
+    ASSERT_TRUE(room);
+    for (const Case& c : room->cases) EXPECT_EQ(join(pieces_of(c.text)), c.text);
+  }
+}
+TEST(Mutate, MannersReadBack) {
+  for (const Manner& m :
+       {Manner{}, Manner{.parts = 0, .reversed = true, .chunk = 7, .skew = 3, .pool = &pool()},
+        Manner{.parts = 5, .packed = false}}) {
+    const auto back = manner_from(m.text(), pool());
+    ASSERT_TRUE(back) << m.text();
+    EXPECT_EQ(back->text(), m.text());
+  }
+  EXPECT_FALSE(manner_from("sideways", pool()));
+}
+
+}  // namespace
+}  // namespace invar::conformance
