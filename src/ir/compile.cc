@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
+#include "num/env.h"
 
 namespace invar::ir {
 namespace {
@@ -79,6 +80,7 @@ void load_dialects(MLIRContext& context) {
 }
 
 Result<Program> compile(const onnx::Graph& graph, const Options& options) {
+  const num::ArithmeticEnv env;
   Compiler compiler(graph, options);
   INVAR_CHECK_OK(compiler.run(Emit::plan));
   INVAR_TRY(plan::Plan plan, plan_from(compiler.module()));
@@ -89,6 +91,7 @@ Result<Program> compile(const onnx::Graph& graph, const Options& options) {
 }
 
 Result<std::string> emit(const onnx::Graph& graph, const Options& options, Emit stage) {
+  const num::ArithmeticEnv env;
   Compiler compiler(graph, options);
   INVAR_CHECK_OK(compiler.run(stage));
   std::string text;

@@ -7,6 +7,10 @@
 
 namespace invar::num {
 
+// Sets the environment of this thread anew if it is no longer as specified. A few cycles: for a thread's every
+// piece of work, because what runs between two (a library's hooks, a signal handler) may have changed it.
+void mend_arithmetic_env();
+
 // Sets the environment of this thread for its lifetime and restores what it found.
 struct ArithmeticEnv {
   ArithmeticEnv();

@@ -6,6 +6,7 @@
 #include <xmmintrin.h>
 #endif
 #include <cfenv>
+#include <cstdlib>
 
 namespace invar::num {
 namespace {
@@ -22,6 +23,40 @@ TEST(Env, SetsAndRestoresRounding) {
     EXPECT_EQ(std::fegetround(), mode);
   }
   std::fesetround(FE_TONEAREST);
+  EXPECT_TRUE(arithmetic_env_ok());
+}
+
+TEST(Env, MendsWhatChanged) {
+  for (int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    std::fesetround(mode);
+    EXPECT_FALSE(arithmetic_env_ok());
+    mend_arithmetic_env();
+    EXPECT_TRUE(arithmetic_env_ok());
+  }
+  std::fesetround(FE_TONEAREST);
+}
+
+// The C library rounds as it is told to when it reads text: 0.1 downwards is another double.
+TEST(Env, NumbersAreReadToNearest) {
+  volatile const char* text = "0.1";
+  auto read = [&] { return std::strtod(const_cast<const char*>(text), nullptr); };
+  const double nearest = read();
+  std::fesetround(FE_DOWNWARD);
+  {
+    ArithmeticEnv env;
+    EXPECT_EQ(read(), nearest);
+    EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+  }
+  EXPECT_EQ(std::fegetround(), FE_DOWNWARD);
+  std::fesetround(FE_TONEAREST);
+}
+
+// Sticky flags are no change: arithmetic raises them all the time.
+TEST(Env, LeavesRaisedFlags) {
+  std::feclearexcept(FE_ALL_EXCEPT);
+  std::feraiseexcept(FE_INEXACT | FE_UNDERFLOW);
+  mend_arithmetic_env();
+  EXPECT_EQ(std::fetestexcept(FE_INEXACT | FE_UNDERFLOW), FE_INEXACT | FE_UNDERFLOW);
   EXPECT_TRUE(arithmetic_env_ok());
 }
 

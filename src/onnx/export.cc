@@ -1,5 +1,6 @@
 #include <filesystem>
 
+#include "num/env.h"
 #include "onnx/checkpoint.h"
 #include "onnx/config.h"
 #include "onnx/llama.h"
@@ -48,6 +49,7 @@ Status place_weights(const fs::path& source, const fs::path& path, bool earlier_
 
 Result<std::string> export_checkpoint(const std::string& folder, const std::string& out,
                                       const ExportOptions& options) {
+  const num::ArithmeticEnv env;  // numbers are read from text and frequencies computed
   std::error_code error;
   if (!fs::is_directory(folder, error)) return bad_input("cannot export " + quote(folder) + ": not a folder");
   // Everything is checked before anything is written.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "num/env.h"
+
 namespace invar::run {
 namespace {
 
@@ -137,7 +139,9 @@ uint64_t Program::shape(int v, int64_t rows, int64_t past, ops::View& view) cons
   const plan::Value& value = plan_->values[v];
   view.dtype = value.dtype;
   view.rank = static_cast<int>(value.shape.size());
+  // A dimension of 0 makes the tensor empty, but products of the others are formed, too: they must fit as well.
   uint64_t bytes = size_of(value.dtype);
+  bool empty = false;
   for (int i = 0; i < view.rank; ++i) {
     const plan::Dim& d = value.shape[i];
     int64_t n = d.value;
@@ -146,10 +150,12 @@ uint64_t Program::shape(int v, int64_t rows, int64_t past, ops::View& view) cons
       n = s == Symbol::batch ? 1 : s == Symbol::seq ? rows : past;
     }
     view.dim[i] = n;
-    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(n), &bytes) || bytes >= kTooLarge)
+    empty |= n == 0;
+    if (n < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(std::max<int64_t>(n, 1)), &bytes) ||
+        bytes >= kTooLarge)
       return kTooLarge;
   }
-  return bytes;
+  return empty ? 0 : bytes;
 }
 
 Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity) {
@@ -213,6 +219,7 @@ Status Program::bind(int64_t rows, int64_t past) {
 void Program::run(Pool& pool, bool tail) {
   for (const Node& n : nodes_) {
     if (!tail && !n.core) continue;
+    num::mend_arithmetic_env();
     const int workers = static_cast<int>(std::clamp<int64_t>(n.work / kBytesPerWorker, 1, workers_));
     for (int phase = 0; phase < n.kernel->phases; ++phase) {
       const int64_t units = n.kernel->units(n.call, phase);
@@ -227,6 +234,7 @@ void Program::run(Pool& pool, bool tail) {
         const std::vector<Block>& scratch;
       } job{n, phase, scratch_};
       auto work = [&job](int worker, int64_t begin, int64_t end) {
+        num::mend_arithmetic_env();  // the thread may have slept, in functions that a library can replace
         job.node.kernel->run(job.node.call, job.phase, begin, end, job.scratch[worker].data());
       };
       pool.run(units, work, workers);

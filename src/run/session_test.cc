@@ -257,6 +257,14 @@ TEST_F(SessionTest, EditedPlansAreRefusedOrRunInBounds) {
           dim = dim.symbol < 0 ? plan::Dim{dim.value + by, -1} : plan::Dim{by < 0 ? 0 : by, -1};
           attempt(p);
         }
+      // Products that overflow, whatever stands beside them: with a dimension of 0, too.
+      for (int64_t huge : {int64_t{1} << 31, int64_t{1} << 40, int64_t{1} << 59, INT64_MAX, INT64_MIN})
+        for (bool empty : {false, true}) {
+          plan::Plan p = model->plan;
+          std::vector<plan::Dim>& shape = p.values[v].shape;
+          for (size_t d = 0; d < shape.size(); ++d) shape[d] = {empty && d == 0 ? 0 : huge, -1};
+          attempt(p);
+        }
       plan::Plan p = model->plan;
       p.values[v].dtype = DType::i8;
       attempt(p);

@@ -1,0 +1,74 @@
+// A library such as -ffast-math makes them, only worse: it flushes subnormals and rounds towards zero in the thread that
+// loads it, in every thread that starts after it, and in every thread that waits. Loaded or preloaded by the tests; at the
+// end it says in the file $HOSTILE_LOG how often it struck.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cfenv>
+#include <cstdio>
+#include <cstdlib>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace {
+
+std::atomic<int> threads, yields;
+
+struct Start {
+  void* (*function)(void*);
+  void* argument;
+};
+
+}  // namespace
+
+extern "C" void hostile_strike() {
+  std::fesetround(FE_TOWARDZERO);
+#if defined(__x86_64__)
+  _mm_setcsr(_mm_getcsr() | 0x8040);  // FTZ, DAZ
+#elif defined(__aarch64__)
+  unsigned long word;
+  asm volatile("mrs %0, fpcr" : "=r"(word));
+  asm volatile("msr fpcr, %0" : : "r"(word | 1ul << 24));  // FZ
+#endif
+}
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
+                              void* argument) {
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const Create real = reinterpret_cast<Create>(::dlsym(RTLD_NEXT, "pthread_create"));
+  ++threads;
+  auto begin = [](void* p) -> void* {
+    const Start start = *static_cast<Start*>(p);
+    delete static_cast<Start*>(p);
+    hostile_strike();
+    return start.function(start.argument);
+  };
+  return real(thread, attributes, begin, new Start{function, argument});
+}
+
+extern "C" int sched_yield() {
+  ++yields;
+  hostile_strike();
+  return static_cast<int>(::syscall(SYS_sched_yield));
+}
+
+namespace {
+
+[[gnu::constructor]] void load() {
+  hostile_strike();
+}
+[[gnu::destructor]] void unload() {
+  if (const char* path = std::getenv("HOSTILE_LOG"))
+    if (FILE* log = std::fopen(path, "w")) {
+      std::fprintf(log, "threads %d yields %d\n", threads.load(), yields.load());
+      std::fclose(log);
+    }
+}
+
+}  // namespace

@@ -1,0 +1,44 @@
+"""A preloaded library that flushes subnormals and rounds towards zero in every thread (tests/hostile) changes no bit."""
+
+import json
+import os
+
+import pytest
+from conftest import BUILD, MODEL, ROOT, invar
+
+LIBRARY = BUILD / "tests/hostile/libinvar_hostile.so"
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    """env of a process that the library is loaded into, and how often it struck there."""
+    assert LIBRARY.exists(), "not built"
+    log = tmp_path / "hostile.log"
+    env = {**os.environ, "LD_PRELOAD": str(LIBRARY), "HOSTILE_LOG": str(log)}
+    return env, lambda: dict(zip(*[iter(log.read_text().split())] * 2))
+
+
+def test_it_strikes_and_doctor_says_so(hostile):
+    env, strikes = hostile
+    assert not invar("doctor", "--json", env=env).json()["environment_as_found"]
+    assert "was changed by a library" in invar("doctor", "--threads", 3, env=env).out.decode()
+    assert int(strikes()["threads"]) == 2
+
+
+def test_the_whole_journey(hostile, tmp_path):
+    """Export, compile, load, infer with more threads than cores, which wait and yield."""
+    env, strikes = hostile
+    committed = json.loads((ROOT / "tests/golden/romeo.receipt.json").read_text())
+    receipt = tmp_path / "r.json"
+    done = invar("run", "--model-name", MODEL, "--prompt-text", "ROMEO:", "--max-new-tokens", 64, "--task-dir", tmp_path / "task",
+                 "--threads", 2 * os.cpu_count() + 1, "--receipt-path", receipt, "--json", env=env)
+    assert done.json()["receipt_hash"] == committed["receipt_hash"]
+    struck = strikes()
+    assert int(struck["threads"]) >= 2 * os.cpu_count() and int(struck["yields"]) > 0
+    assert invar("verify", receipt, "--task-dir", tmp_path / "other", env=env).code == 0
+
+
+def test_sampling_and_numbers_on_the_command_line(hostile, generate, tmp_path):
+    env, _ = hostile
+    options = ["--temperature", "0.7", "--top-p", "0.9", "--seed", "7"]
+    assert generate(*options, tokens=32, env=env)["receipt_hash"] == generate(*options, tokens=32)["receipt_hash"]
