@@ -6,4 +6,11 @@
 #define INVAR_FUNCTIONS(X) \
   X(exp)                   \
   X(sin)                   \
-  X(cos)
+  X(cos)                   \
+  X(log)                   \
+  X(log2)                  \
+  X(log10)                 \
+  X(log1p)                 \
+  X(sqrt)                  \
+  X(rsqrt)                 \
+  X(cbrt)

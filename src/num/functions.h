@@ -3,4 +3,11 @@
 
 #include "num/exp/exp.h"
 #include "num/function_list.h"
+#include "num/log/log.h"
+#include "num/log/log10.h"
+#include "num/log/log1p.h"
+#include "num/log/log2.h"
+#include "num/root/cbrt.h"
+#include "num/root/rsqrt.h"
+#include "num/root/sqrt.h"
 #include "num/sincos/sincos.h"

@@ -1,0 +1,74 @@
+// What the logarithms share: x = 2^e (1 + r) with 1 + r between sqrt(1/2) and sqrt(2), log(1 + r), and the results of
+// special inputs. No table; one division. Constants: tools/prove/log_coefficients.py 7.
+//
+// With s = r / (2 + r) and z = s^2:  log(1 + r) = 2 atanh(s) = r - s (r - z P(z)),  P within 2^-57.5 of it relatively to
+// the logarithm. r is exact and the bracket, half of r^2 or less, weighs little beside it: for e = 0 as for any other e
+// the result errs by little more than its own last rounding, half a unit of binary64.
+#pragma once
+
+#include "num/lane/lane.h"
+
+namespace invar::num::INVAR_ISA_NS {
+
+constexpr int64_t kExponentField = 0x7ff0000000000000, kOneBits = 0x3ff0000000000000;
+constexpr int64_t kSqrtHalfBits = 0x3fe6a09e00000000;
+
+// For a normal d > 0 the field is (e + 1023) 2^52, and below it are the bits of 1 + r above those of sqrt(1/2).
+INVAR_INLINE L exponent_offset(D d) {
+  return sub(bits(d), set1_l(kSqrtHalfBits - kOneBits));
+}
+INVAR_INLINE D exponent_of(L offset) {
+  D biased = from_bits(bit_or(shift_right<52>(offset), set1_l(0x4330000000000000)));  // 2^52 + e + 1023
+  return sub(biased, set1_d(0x1p52 + 1023));
+}
+INVAR_INLINE D significand_of(L offset) {
+  return from_bits(add(bit_and(offset, set1_l(0x000fffffffffffff)), set1_l(kSqrtHalfBits)));
+}
+
+INVAR_INLINE D minus_s(D r) {
+  return div(r, sub(set1_d(-2.0), r));
+}
+// Horner's rule: the fewest operations, and latency is hidden by the lanes.
+template <int n>
+INVAR_INLINE D polynomial(const double (&c)[n], D z) {
+  D p = set1_d(c[n - 1]);
+  for (int i = n - 2; i >= 0; --i) p = fma(p, z, set1_d(c[i]));
+  return p;
+}
+
+constexpr double kMinusP[] = {-0x1.5555555555558p-1, -0x1.99999999952d7p-2, -0x1.2492492df281ap-2,
+                              -0x1.c71c62e3f11e6p-3, -0x1.7462b51cb66b1p-3, -0x1.39fe51a7c18f9p-3,
+                              -0x1.2b5900de53b32p-3};
+// log(2^e (1 + r))
+INVAR_INLINE D natural(D e, D r) {
+  D s = minus_s(r), z = mul(s, s);
+  D l = fma(s, fma(polynomial(kMinusP, z), z, r), r);
+  return fma(e, set1_d(0x1.62e42fefa39efp-1), fma(e, set1_d(0x1.abc9e3b39803fp-56), l));
+}
+
+// The exact value of a few inputs lies so near the middle of two binary32 numbers that binary64 rounds onto the middle or
+// past it: for these the result is data. (A list found by exhaustion; invar_prove would name one that is missing.)
+struct Hard {
+  uint32_t x, result;
+};
+
+// The results that do not come from the sequence, as far as they follow from x alone, else 0: where the logarithm's
+// argument is 0 at `pole`, -infinity there, NaN below, x itself for +infinity and NaN; and the hard inputs. Computed beside
+// the sequence, not after it.
+INVAR_INLINE F special_inputs(F x, float pole) {
+  F at_or_below = select(eq(x, set1(pole)), set1(-__builtin_inff()), set1(__builtin_nanf("")));
+  F r = select(lt(set1(pole), x), zero(), at_or_below);
+  return select(lt(x, set1(__builtin_inff())), r, x);
+}
+template <int n>
+INVAR_INLINE F hard_inputs(F x, F special, const Hard (&hard)[n]) {
+  for (const Hard& h : hard)
+    special = select(eq(x, set1(__builtin_bit_cast(float, h.x))), set1(__builtin_bit_cast(float, h.result)),
+                     special);
+  return special;
+}
+INVAR_INLINE F unless(F special, F result) {
+  return select(eq(special, zero()), result, special);
+}
+
+}  // namespace invar::num::INVAR_ISA_NS

@@ -1,0 +1,35 @@
+// The cube root of binary32, correctly rounded for every input (spec/functions.md; shown by `invar_prove cbrt`,
+// docs/evidence/functions.md).
+//
+// With d = |x|: the upper half of the bits of d, divided by -3 and shifted, is that of a number z near d^(-1/3). As
+// e = 1 - d z^3 is below 0.11, z (1 - e)^(-1/3) by a polynomial of degree 4 gives z to 2^-23; once more,
+// d^(1/3) = d z^2 (1 - e)^(-2/3) to 2^-66, with d z^2 as rounded (its error reaches the result by a third: e makes good
+// the rest). No division. Constants: tools/prove/cbrt_coefficients.py.
+#pragma once
+
+#include "num/lane/lane.h"
+
+namespace invar::num::INVAR_ISA_NS {
+
+INVAR_INLINE F cbrt(F x) {
+  I sign = set1_i(INT32_MIN);
+  D minus_d = to_double(from_bits(bit_or(bits(x), sign)));
+  // 2^52 + h with h the upper 32 bits of d; then 2^52 + kRootBits - h/3.
+  D h = from_bits(bit_or(shift_right<33>(shift_left<1>(bits(minus_d))), set1_l(0x4330000000000000)));
+  D t = fma(h, set1_d(-1.0 / 3.0), set1_d(0x1.55555aa943eb4p+52));
+  D z = from_bits(shift_left<32>(bits(t)));
+  D e = fma(mul(mul(z, z), minus_d), z, set1_d(1.0));
+  D p = fma(set1_d(0x1.29f7cf0f2b9cep-3), e, set1_d(0x1.655629c7271b6p-3));
+  p = fma(p, e, set1_d(0x1.c71a71f56e659p-3));
+  p = fma(p, e, set1_d(0x1.555435879e969p-2));
+  p = fma(p, e, set1_d(1.0));
+  z = mul(z, p);
+  D y = mul(mul(z, z), minus_d);  // -d z^2
+  e = fma(y, z, set1_d(1.0));
+  y = fma(mul(y, e), fma(e, set1_d(5.0 / 9.0), set1_d(2.0 / 3.0)), y);
+  I magnitude = bit_and(bits(to_float(y)), set1_i(INT32_MAX));
+  F r = from_bits(bit_or(magnitude, bit_and(bits(x), sign)));
+  return select(lt(abs(x), set1(__builtin_inff())), r, x);
+}
+
+}  // namespace invar::num::INVAR_ISA_NS
