@@ -14,6 +14,9 @@
 namespace invar::ir {
 // Numerics and version stand as in spec/opset.toml; narrow operands are weights that the kernel widens.
 mlir::LogicalResult verify_repro_op(mlir::Operation*);
+// Result type of operands that broadcast: bool where the result is a truth value, else what the last operand is, widened.
+mlir::LogicalResult infer_elementwise(std::optional<mlir::Location>, mlir::ValueRange operands, bool truth,
+                                      mlir::SmallVectorImpl<mlir::Type>& out);
 }  // namespace invar::ir
 
 #define GET_TYPEDEF_CLASSES

@@ -2,6 +2,7 @@
 
 #include "base/opset.h"
 #include "ir/bytes.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "rooms.inc"
 
 namespace invar::ir {
@@ -30,8 +31,8 @@ const Rooms& Rooms::all() {
 }
 
 const Rooms::Entry* Rooms::find(llvm::StringRef domain, llvm::StringRef op_type) const {
-  if (!domain.empty() && domain != "ai.onnx") return nullptr;
-  auto it = rules_.find(op_type.str());
+  bool standard = domain.empty() || domain == "ai.onnx";
+  auto it = rules_.find(standard ? op_type.str() : (domain + "." + op_type).str());
   return it == rules_.end() ? nullptr : &it->second;
 }
 
@@ -178,10 +179,11 @@ Result<std::string> Node::memory(unsigned in_index, unsigned out_index) {
   return function.getArgAttrOfType<StringAttr>(past.getArgNumber(), "onnx.name").str();
 }
 
-LogicalResult infer_broadcast(std::optional<Location> loc, Value a, Value b, SmallVectorImpl<Type>& out) {
-  Shape x = shape_of(a.getType()), y = shape_of(b.getType());
+namespace {
+
+LogicalResult add_shape(std::optional<Location> loc, Shape& x, const Shape& y) {
   if (std::optional<Shape> shape = broadcast(x, y)) {
-    out.push_back(tensor_of(*shape, Float32Type::get(a.getContext())));
+    x = *shape;
     return success();
   }
   Extent one = Extent::of(1);
@@ -193,6 +195,34 @@ LogicalResult infer_broadcast(std::optional<Location> loc, Value a, Value b, Sma
   std::string shapes = "shapes " + text_of(x) + " and " + text_of(y);
   return provable ? mismatch(loc, shapes + " do not broadcast")
                   : refuse(loc, shapes + " cannot be shown to broadcast");
+}
+
+std::string text_of_type(Value v) {
+  std::string text;
+  llvm::raw_string_ostream(text) << getElementTypeOrSelf(v.getType());
+  return text;
+}
+Type widened(Value v) {
+  Type t = getElementTypeOrSelf(v.getType());
+  return t.isBF16() || t.isF16() ? Float32Type::get(t.getContext()) : t;
+}
+
+}  // namespace
+
+LogicalResult infer_elementwise(std::optional<Location> loc, ValueRange operands, bool truth,
+                                SmallVectorImpl<Type>& out) {
+  Shape shape;
+  for (Value v : operands)
+    if (failed(add_shape(loc, shape, shape_of(v.getType())))) return failure();
+  Value last = operands.back();
+  Type element = widened(last);
+  // A first operand of three is a condition. Types that no operation takes are left to its constraints.
+  for (Value v : operands.drop_front(operands.size() == 3))
+    if (widened(v) != element && !element.isF64() && !widened(v).isF64())
+      return mismatch(
+          loc, "operands of different element types: " + text_of_type(v) + " and " + text_of_type(last));
+  out.push_back(tensor_of(shape, truth ? IntegerType::get(element.getContext(), 1) : element));
+  return success();
 }
 
 }  // namespace invar::ir

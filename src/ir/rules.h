@@ -88,7 +88,7 @@ class Rooms {
     int64_t since;
     Rule rule;
   };
-  // Nodes `op_type` of the default domain from opset `since` on.
+  // Nodes `op_type` (of another domain: DOMAIN.TYPE) from opset `since` on.
   void on(llvm::StringRef op_type, int64_t since, Rule rule) { rules_[op_type.str()] = {since, rule}; }
   const Entry* find(llvm::StringRef domain, llvm::StringRef op_type) const;
   // Rewrites within the reproducible dialect; each keeps the bits.
@@ -115,9 +115,6 @@ Status direct(Node& node, unsigned operands) {
   INVAR_TRY(Value out, node.make<Op>(in));
   return node.replace(out);
 }
-
-// Type inference of two broadcast operands, f32 out.
-LogicalResult infer_broadcast(std::optional<Location>, Value a, Value b, SmallVectorImpl<Type>& out);
 
 // Adds an operation of the reproducible dialect with the numerics and version of spec/opset.toml.
 Operation* make_op(OpBuilder&, Location, llvm::StringRef op, ValueRange operands,

@@ -1,1 +1,0 @@
-def Repro_CosOp : Repro_InferOp<"cos", (ins Repro_F32:$x)>;

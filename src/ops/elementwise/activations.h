@@ -1,0 +1,64 @@
+// Activations: spec.md elementwise.9 - elementwise.12. Each line is one rounding; nothing is stored inside a graph except
+// where canon() says so.
+#pragma once
+#include "num/functions.h"
+#include "ops/elementwise/arithmetic.h"
+
+namespace invar::ops::INVAR_ISA_NS::graph {
+
+#define INVAR_FROM_NUM(f) using num::INVAR_ISA_NS::f;
+INVAR_FUNCTIONS(INVAR_FROM_NUM)
+#undef INVAR_FROM_NUM
+
+// elementwise.9: piecewise linear.
+INVAR_INLINE F relu(F x) {
+  return maximum(x, zero());
+}
+INVAR_INLINE F leakyrelu(F x, float alpha) {
+  return select(lt(x, zero()), mul(set1(alpha), x), x);
+}
+INVAR_INLINE F prelu(F x, F slope) {
+  return select(lt(x, zero()), mul(slope, x), x);
+}
+INVAR_INLINE F thresholdedrelu(F x, float alpha) {
+  return select(less_equal(x, set1(alpha)), zero(), x);
+}
+INVAR_INLINE F shrink(F x, float lambd, float bias) {
+  F inside = select(unordered(x, x), x, zero());
+  F right = select(lt(set1(lambd), x), sub(x, set1(bias)), inside);
+  return select(lt(x, set1(-lambd)), add(x, set1(bias)), right);
+}
+INVAR_INLINE F hardsigmoid(F x, float alpha, float beta) {
+  return maximum(minimum(fma(set1(alpha), x, set1(beta)), set1(1.0f)), zero());
+}
+INVAR_INLINE F hardswish(F x) {
+  return mul(x, hardsigmoid(x, 0x1.555556p-3f, 0.5f));
+}
+INVAR_INLINE F softsign(F x) {
+  return div(x, add(set1(1.0f), abs(x)));
+}
+
+// elementwise.10: by the exponential.
+INVAR_INLINE F sigmoid(F x) {
+  return div(set1(1.0f), add(set1(1.0f), exp(neg(x))));
+}
+INVAR_INLINE F silu(F x) {
+  return mul(x, canon(sigmoid(x)));
+}
+INVAR_INLINE F swish(F x, float alpha) {
+  return mul(x, canon(sigmoid(mul(set1(alpha), x))));
+}
+// tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2), e = exp(x); from x = 20 on it is 1 to the last bit.
+INVAR_INLINE F mish(F x) {
+  F e = exp(minimum(x, set1(20.0f)));
+  F n = mul(e, add(e, set1(2.0f)));
+  return mul(x, div(n, add(n, set1(2.0f))));
+}
+// (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3): no cancellation for negative x. Constants:
+// 2 sqrt(2/pi) and 0.08943 sqrt(2/pi) to nearest.
+INVAR_INLINE F gelu_tanh(F x) {
+  F p = fma(mul(x, x), set1(0x1.2444f2p-4f), set1(0x1.988454p+0f));
+  return div(x, add(set1(1.0f), exp(neg(mul(x, p)))));
+}
+
+}  // namespace invar::ops::INVAR_ISA_NS::graph

@@ -1,0 +1,246 @@
+#include <cstring>
+
+#include "ir/bytes.h"
+#include "ir/rules.h"
+
+namespace invar::ir {
+namespace {
+
+// The node's only operand, with nothing else to look at.
+template <class Op>
+Status unary(Node& node) {
+  return direct<Op>(node, 1);
+}
+template <class Op>
+Status binary(Node& node) {
+  return direct<Op>(node, 2);
+}
+
+// One operand and f32 attributes, ONNX's names and defaults beside ours.
+struct Scalar {
+  const char *onnx, *name;
+  float standard;
+};
+template <class Op>
+Status scaled(Node& node, std::initializer_list<Scalar> scalars) {
+  SmallVector<NamedAttribute> attrs;
+  std::initializer_list<llvm::StringRef> none;
+  INVAR_CHECK_OK(scalars.size() == 0 ? node.expect(1, 1, none)
+                 : scalars.size() == 1
+                     ? node.expect(1, 1, {scalars.begin()[0].onnx})
+                     : node.expect(1, 1, {scalars.begin()[0].onnx, scalars.begin()[1].onnx}));
+  for (const Scalar& s : scalars) {
+    INVAR_TRY(float value, node.f(s.onnx, s.standard));
+    attrs.push_back(node.attr(s.name, value));
+  }
+  INVAR_TRY(Value out, node.make<Op>(node.in(0), attrs));
+  return node.replace(out);
+}
+
+// x1, x2, ...: folded from the left.
+template <class Op>
+Result<Value> chain(Node& node) {
+  unsigned n = 0;
+  while (node.has(n)) ++n;
+  INVAR_CHECK_OK(node.expect(1, n, {}));
+  Value total = node.in(0);
+  for (unsigned i = 1; i < n; ++i) {
+    INVAR_TRY(Value next, node.make<Op>({total, node.in(i)}));
+    total = next;
+  }
+  return total;
+}
+template <class Op>
+Status n_ary(Node& node) {
+  INVAR_TRY(Value total, chain<Op>(node));
+  return node.replace(total);
+}
+
+Value constant(Node& node, float value) {
+  OpBuilder& build = node.build();
+  char bytes[4];
+  std::memcpy(bytes, &value, 4);
+  std::string hex = hex_from_bytes({bytes, 4});
+  Type type = RankedTensorType::get({}, build.getF32Type());
+  return build.create<ReproWeightOp>(node.out(0).getLoc(), type, build.getStringAttr("f32 " + hex),
+                                     build.getStringAttr(""), build.getI64IntegerAttr(0),
+                                     build.getI64IntegerAttr(4), build.getStringAttr(hex), UnitAttr());
+}
+
+// The sum, divided by how many there are.
+Status mean(Node& node) {
+  INVAR_TRY(Value total, chain<AddOp>(node));
+  float n = 0;
+  while (node.has(static_cast<unsigned>(n))) n = n + 1;
+  if (n > 1) {
+    INVAR_TRY(Value out, node.make<DivOp>({total, constant(node, n)}));
+    total = out;
+  }
+  return node.replace(total);
+}
+
+// The only f32 of operand i where it is a constant in the model file.
+std::optional<float> known(Node& node, unsigned i) {
+  auto weight = node.in(i).getDefiningOp<ReproWeightOp>();
+  if (!weight || !weight.getData() || !getElementTypeOrSelf(weight.getType()).isF32()) return std::nullopt;
+  std::optional<std::string> bytes = bytes_from_hex(*weight.getData());
+  if (!bytes || bytes->size() != 4) return std::nullopt;
+  float value;
+  std::memcpy(&value, bytes->data(), 4);
+  return value;
+}
+
+// Bounds are attributes up to opset 10, then operands; a missing one bounds nothing.
+Status clip(Node& node) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  if (node.version() < 11) return scaled<ClipOp>(node, {{"min", "min", -kInf}, {"max", "max", kInf}});
+  INVAR_CHECK_OK(node.expect(1, 3, {}));
+  std::optional<float> low = node.has(1) ? known(node, 1) : -kInf, high = node.has(2) ? known(node, 2) : kInf;
+  bool real = getElementTypeOrSelf(node.in(0).getType()).isF32();
+  if (real && low && high) {
+    INVAR_TRY(Value out, node.make<ClipOp>(node.in(0), {node.attr("min", *low), node.attr("max", *high)}));
+    return node.replace(out);
+  }
+  Value out = node.in(0);
+  if (node.has(1)) {
+    INVAR_TRY(Value above, node.make<MaxOp>({out, node.in(1)}));
+    out = above;
+  }
+  if (node.has(2)) {
+    INVAR_TRY(Value below, node.make<MinOp>({out, node.in(2)}));
+    out = below;
+  }
+  return node.replace(out);
+}
+
+Status gelu(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"approximate"}));
+  auto how = dyn_cast_or_null<StringAttr>(node.attribute("approximate"));
+  if (!how || how.getValue() != "tanh") return not_covered("attribute \"approximate\" is not \"tanh\"");
+  INVAR_TRY(Value out, node.make<GeluTanhOp>(node.in(0)));
+  return node.replace(out);
+}
+
+Status swish_of(Node& node, float standard) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"alpha"}));
+  INVAR_TRY(float alpha, node.f("alpha", standard));
+  if (alpha == 1.0f) {
+    INVAR_TRY(Value out, node.make<SiluOp>(node.in(0)));
+    return node.replace(out);
+  }
+  INVAR_TRY(Value out, node.make<SwishOp>(node.in(0), {node.attr("alpha", alpha)}));
+  return node.replace(out);
+}
+Status swish(Node& node) {
+  return swish_of(node, 1.0f);
+}
+Status quick_gelu(Node& node) {
+  return swish_of(node, 1.702f);
+}
+
+Status remainder(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 2, {"fmod"}));
+  INVAR_TRY(int64_t towards_zero, node.i("fmod", 0));
+  if (towards_zero == 0 && !getElementTypeOrSelf(node.in(0).getType()).isSignlessInteger())
+    return bad_input("operands that are not integers need attribute \"fmod\" = 1");
+  INVAR_TRY(Value out, towards_zero ? node.make<FmodOp>({node.in(0), node.in(1)})
+                                    : node.make<ModOp>({node.in(0), node.in(1)}));
+  return node.replace(out);
+}
+
+Status is_inf(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"detect_negative", "detect_positive"}));
+  INVAR_TRY(int64_t negative, node.i("detect_negative", 1));
+  INVAR_TRY(int64_t positive, node.i("detect_positive", 1));
+  INVAR_TRY(Value out, node.make<IsinfOp>(node.in(0), {node.attr("negative", int64_t{negative != 0}),
+                                                       node.attr("positive", int64_t{positive != 0})}));
+  return node.replace(out);
+}
+
+Status where(Node& node) {
+  return direct<WhereOp>(node, 3);
+}
+
+// The slope may be broadcast to x, not x to the slope.
+Status slopes(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 2, {}));
+  INVAR_TRY(Value out, node.make<PreluOp>({node.in(0), node.in(1)}));
+  if (shape_of(out.getType()) != node.shape(0)) return bad_input("the slope does not broadcast to operand 0");
+  return node.replace(out);
+}
+
+// x * sigmoid(x), in either order: the product commutes.
+struct FuseGate : OpRewritePattern<MulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MulOp product, PatternRewriter& rewriter) const override {
+    for (int side : {0, 1}) {
+      auto gate = product->getOperand(side).getDefiningOp<SigmoidOp>();
+      if (!gate || !gate->hasOneUse() || gate.getX() != product->getOperand(1 - side)) continue;
+      Operation* fused =
+          make_op(rewriter, product.getLoc(), SiluOp::getOperationName(), gate.getX(), {}, product.getType());
+      rewriter.replaceOp(product, fused);
+      return success();
+    }
+    return failure();
+  }
+};
+
+}  // namespace
+
+void import_elementwise(Rooms& rooms) {
+  rooms.on("Abs", 6, unary<AbsOp>);
+  rooms.on("Neg", 6, unary<NegOp>);
+  rooms.on("Sign", 9, unary<SignOp>);
+  rooms.on("Floor", 6, unary<FloorOp>);
+  rooms.on("Ceil", 6, unary<CeilOp>);
+  rooms.on("Round", 11, unary<RoundOp>);
+  rooms.on("Sqrt", 6, unary<SqrtOp>);
+  rooms.on("Reciprocal", 6, unary<ReciprocalOp>);
+  rooms.on("Exp", 6, unary<ExpOp>);
+  rooms.on("Sin", 7, unary<SinOp>);
+  rooms.on("Cos", 7, unary<CosOp>);
+  rooms.on("Relu", 6, unary<ReluOp>);
+  rooms.on("Sigmoid", 6, unary<SigmoidOp>);
+  rooms.on("HardSwish", 14, unary<HardswishOp>);
+  rooms.on("Softsign", 1, unary<SoftsignOp>);
+  rooms.on("Mish", 18, unary<MishOp>);
+  rooms.on("LeakyRelu", 6, [](Node& n) { return scaled<LeakyreluOp>(n, {{"alpha", "alpha", 0.01f}}); });
+  rooms.on("ThresholdedRelu", 10, [](Node& n) {
+    return scaled<ThresholdedreluOp>(n, {{"alpha", "alpha", 1.0f}});
+  });
+  rooms.on("Shrink", 9, [](Node& n) {
+    return scaled<ShrinkOp>(n, {{"lambd", "lambd", 0.5f}, {"bias", "bias", 0.0f}});
+  });
+  rooms.on("HardSigmoid", 6, [](Node& n) {
+    return scaled<HardsigmoidOp>(n, {{"alpha", "alpha", 0.2f}, {"beta", "beta", 0.5f}});
+  });
+  rooms.on("Gelu", 20, gelu);
+  rooms.on("Swish", 24, swish);
+  rooms.on("com.microsoft.QuickGelu", 1, quick_gelu);
+  rooms.on("Clip", 6, clip);
+  rooms.on("IsNaN", 9, unary<IsnanOp>);
+  rooms.on("IsInf", 10, is_inf);
+  rooms.on("Not", 1, unary<LogicalNotOp>);
+  rooms.on("Add", 7, binary<AddOp>);
+  rooms.on("Sub", 7, binary<SubOp>);
+  rooms.on("Mul", 7, binary<MulOp>);
+  rooms.on("Div", 7, binary<DivOp>);
+  rooms.on("Mod", 10, remainder);
+  rooms.on("Max", 8, n_ary<MaxOp>);
+  rooms.on("Min", 8, n_ary<MinOp>);
+  rooms.on("Sum", 8, n_ary<AddOp>);
+  rooms.on("Mean", 8, mean);
+  rooms.on("PRelu", 7, slopes);
+  rooms.on("Equal", 7, binary<EqualOp>);
+  rooms.on("Less", 7, binary<LessOp>);
+  rooms.on("LessOrEqual", 12, binary<LessEqualOp>);
+  rooms.on("Greater", 7, binary<GreaterOp>);
+  rooms.on("GreaterOrEqual", 12, binary<GreaterEqualOp>);
+  rooms.on("And", 7, binary<LogicalAndOp>);
+  rooms.on("Or", 7, binary<LogicalOrOp>);
+  rooms.on("Xor", 7, binary<LogicalXorOp>);
+  rooms.on("Where", 9, where);
+  rooms.fold<FuseGate>();
+}
+
+}  // namespace invar::ir

@@ -1,0 +1,271 @@
+// Graphs as loops over contiguous elements, and what each operation takes: a Kind per operation, from table.h.
+#pragma once
+#include "ops/elementwise/activations.h"
+#include "ops/elementwise/integer.h"
+#include "ops/elementwise/table.h"
+#include "ops/elementwise/walk.h"
+
+namespace invar::ops::INVAR_ISA_NS {
+namespace {
+
+using elementwise::kOperands;
+using elementwise::kScalars;
+
+// n elements: operand k lies at in[k], or is repeated where one[k].
+struct Strip {
+  const void* in[kOperands];
+  bool one[kOperands];
+  void* out;
+  int64_t n;
+  float scalar[kScalars];
+  template <class T>
+  INVAR_INLINE const T* at(const Strip& s, int k) {
+    return static_cast<const T*>(s.in[k]);
+  }
+};
+using Map = void (*)(const Strip&);
+
+// A loop for each element type that an operation takes; f32 stands for bf16 and f16 too where it has several operands.
+struct Kind {
+  Map f32 = nullptr, i64 = nullptr, i32 = nullptr, boolean = nullptr;
+  int operands = 1;
+  bool truth = false;  // the result is bool, else what the last operand is (f32 where that is widened)
+  const char* scalar[kScalars] = {};
+};
+
+INVAR_INLINE F lanes_of(const float* x, int64_t i, int lanes) {
+  return lanes == kW ? load(x + i) : load_n(x + i, lanes);
+}
+
+template <class Fn>
+void unary_f32(const Strip& s) {
+  auto x = Strip::at<float>(s, 0);
+  strip(
+      static_cast<float*>(s.out),
+      s.n, [=](int64_t i, int lanes) __attribute__((always_inline)) { return Fn{}(lanes_of(x, i, lanes)); });
+}
+template <class Fn, int scalars>
+void scaled_f32(const Strip& s) {
+  auto x = Strip::at<float>(s, 0);
+  float a = s.scalar[0], b = s.scalar[1];
+  strip(
+      static_cast<float*>(s.out), s.n, [=](int64_t i, int lanes) __attribute__((always_inline)) {
+        if constexpr (scalars == 2)
+          return Fn{}(lanes_of(x, i, lanes), a, b);
+        else
+          return Fn{}(lanes_of(x, i, lanes), a);
+      });
+}
+
+// f(i, lanes) of two operands: one loop for each way in which they repeat, so that none asks inside.
+template <class Loop, class Fn>
+INVAR_INLINE void pairs(const Strip& s, Loop loop, Fn f) {
+  auto a = Strip::at<float>(s, 0), b = Strip::at<float>(s, 1);
+  if (s.one[0]) {
+    F x = set1(*a);
+    loop([=](int64_t i, int n) __attribute__((always_inline)) { return f(x, lanes_of(b, i, n)); });
+  } else if (s.one[1]) {
+    F y = set1(*b);
+    loop([=](int64_t i, int n) __attribute__((always_inline)) { return f(lanes_of(a, i, n), y); });
+  } else {
+    loop([=](int64_t i, int n)
+             __attribute__((always_inline)) { return f(lanes_of(a, i, n), lanes_of(b, i, n)); });
+  }
+}
+template <class Fn>
+void binary_f32(const Strip& s) {
+  pairs(
+      s, [&](auto f) __attribute__((always_inline)) { strip(static_cast<float*>(s.out), s.n, f); }, Fn{});
+}
+
+// Masks become bytes by way of a tile of 32-bit zeros and ones.
+template <class Fn>
+INVAR_INLINE void truths(uint8_t* out, int64_t n, Fn mask) {
+  constexpr int kTile = 256;
+  alignas(64) float tile[kTile];
+  for (int64_t at = 0; at < n; at += kTile) {
+    int64_t count = n - at < kTile ? n - at : kTile;
+    strip_exact(
+        tile, count, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+          return from_bits(select(mask(at + i, lanes), set1_i(1), set1_i(0)));
+        });
+    auto bits = reinterpret_cast<const uint32_t*>(tile);
+    for (int64_t i = 0; i < count; ++i) out[at + i] = static_cast<uint8_t>(bits[i]);
+  }
+}
+template <class Fn>
+void compare_f32(const Strip& s) {
+  pairs(
+      s, [&](auto f) __attribute__((always_inline)) { truths(static_cast<uint8_t*>(s.out), s.n, f); }, Fn{});
+}
+template <class Fn, int scalars>
+void test_f32(const Strip& s) {
+  auto x = Strip::at<float>(s, 0);
+  float a = s.scalar[0], b = s.scalar[1];
+  truths(
+      static_cast<uint8_t*>(s.out), s.n, [=](int64_t i, int lanes) __attribute__((always_inline)) {
+        if constexpr (scalars == 2)
+          return Fn{}(lanes_of(x, i, lanes), a, b);
+        else
+          return Fn{}(lanes_of(x, i, lanes));
+      });
+}
+
+// One element at a time: integers, truth values, and f32 where no lanes serve. Results of f32 are stored (formats.5).
+INVAR_INLINE float stored(float x) {
+  return num::canon(x);
+}
+template <graph::Integer T>
+INVAR_INLINE T stored(T x) {
+  return x;
+}
+template <class Fn, class T, class R = T>
+void single(const Strip& s) {
+  auto x = Strip::at<T>(s, 0);
+  auto out = static_cast<R*>(s.out);
+  for (int64_t i = 0; i < s.n; ++i) out[i] = stored(static_cast<R>(Fn{}(x[i])));
+}
+template <class Fn, class T, class R = T>
+void couple(const Strip& s) {
+  auto a = Strip::at<T>(s, 0), b = Strip::at<T>(s, 1);
+  auto out = static_cast<R*>(s.out);
+  if (s.one[0]) {
+    for (int64_t i = 0; i < s.n; ++i) out[i] = stored(static_cast<R>(Fn{}(*a, b[i])));
+  } else if (s.one[1]) {
+    for (int64_t i = 0; i < s.n; ++i) out[i] = stored(static_cast<R>(Fn{}(a[i], *b)));
+  } else {
+    for (int64_t i = 0; i < s.n; ++i) out[i] = stored(static_cast<R>(Fn{}(a[i], b[i])));
+  }
+}
+
+// elementwise.15: where; T holds the bits.
+template <class Fn, class T, bool is_float = false>
+void choose(const Strip& s) {
+  auto c = Strip::at<uint8_t>(s, 0);
+  auto a = Strip::at<T>(s, 1), b = Strip::at<T>(s, 2);
+  auto out = static_cast<T*>(s.out);
+  auto loop = [&](auto at_c, auto at_a, auto at_b) __attribute__((always_inline)) {
+    for (int64_t i = 0; i < s.n; ++i) {
+      T v = Fn{}(at_c(i), at_a(i), at_b(i));
+      if constexpr (is_float) v = graph::canonical(v);
+      out[i] = v;
+    }
+  };
+  auto each_c = [=](int64_t i) { return c[i]; };
+  auto each_a = [=](int64_t i) { return a[i]; };
+  auto each_b = [=](int64_t i) { return b[i]; };
+  T one_a = s.one[1] ? *a : T{}, one_b = s.one[2] ? *b : T{};
+  auto all_a = [=](int64_t) { return one_a; };
+  auto all_b = [=](int64_t) { return one_b; };
+  if (s.one[0]) {
+    uint8_t one_c = *c;
+    loop([=](int64_t) { return one_c; }, [&](int64_t i) { return a[s.one[1] ? 0 : i]; },
+         [&](int64_t i) { return b[s.one[2] ? 0 : i]; });
+  } else if (s.one[1] && s.one[2]) {
+    loop(each_c, all_a, all_b);
+  } else if (s.one[1]) {
+    loop(each_c, all_a, each_b);
+  } else if (s.one[2]) {
+    loop(each_c, each_a, all_b);
+  } else {
+    loop(each_c, each_a, each_b);
+  }
+}
+
+// The constructors that table.h names.
+template <class Fn>
+constexpr Kind unary(Fn) {
+  return {.f32 = unary_f32<Fn>, .operands = 1};
+}
+template <class Fn>
+constexpr Kind scaled(Fn, const char* a) {
+  return {.f32 = scaled_f32<Fn, 1>, .operands = 1, .scalar = {a}};
+}
+template <class Fn>
+constexpr Kind scaled(Fn, const char* a, const char* b) {
+  return {.f32 = scaled_f32<Fn, 2>, .operands = 1, .scalar = {a, b}};
+}
+template <class Fn>
+constexpr Kind unary_number(Fn) {
+  return {.f32 = unary_f32<Fn>, .i64 = single<Fn, int64_t>, .i32 = single<Fn, int32_t>, .operands = 1};
+}
+template <class Fn>
+constexpr Kind test(Fn) {
+  return {.f32 = test_f32<Fn, 0>, .operands = 1, .truth = true};
+}
+template <class Fn>
+constexpr Kind test(Fn, const char* a, const char* b) {
+  return {.f32 = test_f32<Fn, 2>, .operands = 1, .truth = true, .scalar = {a, b}};
+}
+template <class Fn>
+constexpr Kind binary(Fn) {
+  return {.f32 = binary_f32<Fn>, .operands = 2};
+}
+template <class Fn>
+constexpr Kind binary_integer(Fn) {
+  return {.i64 = couple<Fn, int64_t>, .i32 = couple<Fn, int32_t>, .operands = 2};
+}
+template <class Fn>
+constexpr Kind binary_number(Fn f) {
+  Kind k = binary_integer(f);
+  k.f32 = binary_f32<Fn>;
+  return k;
+}
+template <class Fn>
+constexpr Kind couple_number(Fn f) {
+  Kind k = binary_integer(f);
+  k.f32 = couple<Fn, float>;
+  return k;
+}
+template <class Fn>
+constexpr Kind compare(Fn) {
+  return {.f32 = compare_f32<Fn>,
+          .i64 = couple<Fn, int64_t, uint8_t>,
+          .i32 = couple<Fn, int32_t, uint8_t>,
+          .operands = 2,
+          .truth = true};
+}
+template <class Fn>
+constexpr Kind compare_all(Fn f) {
+  Kind k = compare(f);
+  k.boolean = couple<Fn, uint8_t>;
+  return k;
+}
+template <class Fn>
+constexpr Kind logic(Fn) {
+  return {.boolean = couple<Fn, uint8_t>, .operands = 2, .truth = true};
+}
+template <class Fn>
+constexpr Kind negation(Fn) {
+  return {.boolean = single<Fn, uint8_t>, .operands = 1, .truth = true};
+}
+template <class Fn>
+constexpr Kind choice(Fn) {
+  return {.f32 = choose<Fn, uint32_t, true>,
+          .i64 = choose<Fn, uint64_t>,
+          .i32 = choose<Fn, uint32_t>,
+          .boolean = choose<Fn, uint8_t>,
+          .operands = 3};
+}
+
+#define INVAR_EACH(how, name, ...)                                             \
+  constexpr Kind k_##name = how([](auto... x) __attribute__((always_inline)) { \
+    return graph::name(x...);                                                  \
+  } __VA_OPT__(, ) __VA_ARGS__);
+INVAR_ELEMENTWISE(INVAR_EACH)
+#undef INVAR_EACH
+
+INVAR_INLINE Map map_of(const Kind& k, DType t) {
+  switch (t) {
+    case DType::f32: return k.f32;
+    case DType::bf16:
+    case DType::f16: return k.operands > 1 ? k.f32 : nullptr;
+    case DType::i64: return k.i64;
+    case DType::i32: return k.i32;
+    case DType::boolean: return k.boolean;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS

@@ -1,0 +1,69 @@
+// Operands of one kind and their result: infer_elementwise (src/ir/rules.cc), the same for all.
+class Elementwise<string mnemonic, dag operands, string truth> : Repro_InferOp<mnemonic, operands> {
+  let extraClassDefinition = [{
+    ::mlir::LogicalResult $cppClass::inferReturnTypes(::mlir::MLIRContext*, std::optional<::mlir::Location> loc,
+                                                      Adaptor op, ::mlir::SmallVectorImpl<::mlir::Type>& out) {
+      return ::invar::ir::infer_elementwise(loc, op.getOperands(), }] # truth # [{, out);
+    }
+  }];
+}
+def Repro_Integer : RankedTensorOf<[I64, I32]>;
+def Repro_Number : RankedTensorOf<[F32, I64, I32]>;
+def Repro_Operand : RankedTensorOf<[F32, BF16, F16, I64, I32]>;
+def Repro_Bool : RankedTensorOf<[I1]>;
+def Repro_Choice : RankedTensorOf<[F32, BF16, F16, I64, I32, I1]>;
+
+class Unary<string op, TypeConstraint x = Repro_F32, string truth = "false"> : Elementwise<op, (ins x:$x), truth>;
+class Scaled<string op, dag scalars, string truth = "false"> : Elementwise<op, !con((ins Repro_F32:$x), scalars), truth>;
+class Binary<string op, TypeConstraint t, string truth = "false"> : Elementwise<op, (ins t:$a, t:$b), truth> {
+  let extraClassDeclaration = "bool widens(unsigned) { return true; }";
+}
+
+def Repro_CeilOp : Unary<"ceil">;
+def Repro_FloorOp : Unary<"floor">;
+def Repro_RoundOp : Unary<"round">;
+def Repro_TruncOp : Unary<"trunc">;
+def Repro_SqrtOp : Unary<"sqrt">;
+def Repro_ReciprocalOp : Unary<"reciprocal">;
+def Repro_ExpOp : Unary<"exp">;
+def Repro_SinOp : Unary<"sin">;
+def Repro_CosOp : Unary<"cos">;
+def Repro_ReluOp : Unary<"relu">;
+def Repro_HardswishOp : Unary<"hardswish">;
+def Repro_SoftsignOp : Unary<"softsign">;
+def Repro_SigmoidOp : Unary<"sigmoid">;
+def Repro_SiluOp : Unary<"silu">;
+def Repro_MishOp : Unary<"mish">;
+def Repro_GeluTanhOp : Unary<"gelu_tanh">;
+def Repro_LeakyreluOp : Scaled<"leakyrelu", (ins F32Attr:$alpha)>;
+def Repro_ThresholdedreluOp : Scaled<"thresholdedrelu", (ins F32Attr:$alpha)>;
+def Repro_ShrinkOp : Scaled<"shrink", (ins F32Attr:$lambd, F32Attr:$bias)>;
+def Repro_HardsigmoidOp : Scaled<"hardsigmoid", (ins F32Attr:$alpha, F32Attr:$beta)>;
+def Repro_ClipOp : Scaled<"clip", (ins F32Attr:$min, F32Attr:$max)>;
+def Repro_SwishOp : Scaled<"swish", (ins F32Attr:$alpha)>;
+def Repro_AbsOp : Unary<"abs", Repro_Number>;
+def Repro_NegOp : Unary<"neg", Repro_Number>;
+def Repro_SignOp : Unary<"sign", Repro_Number>;
+def Repro_IsnanOp : Unary<"isnan", Repro_F32, "true">;
+def Repro_IsinfOp : Scaled<"isinf", (ins I64Attr:$negative, I64Attr:$positive), "true">;
+def Repro_AddOp : Binary<"add", Repro_Operand>;
+def Repro_SubOp : Binary<"sub", Repro_Operand>;
+def Repro_MulOp : Binary<"mul", Repro_Operand>;
+def Repro_DivOp : Binary<"div", Repro_Operand>;
+def Repro_MaxOp : Binary<"max", Repro_Operand>;
+def Repro_MinOp : Binary<"min", Repro_Operand>;
+def Repro_FmodOp : Binary<"fmod", Repro_Operand>;
+def Repro_ModOp : Binary<"mod", Repro_Integer>;
+def Repro_PreluOp : Binary<"prelu", Repro_Wide>;
+def Repro_EqualOp : Binary<"equal", Repro_Choice, "true">;
+def Repro_LessOp : Binary<"less", Repro_Operand, "true">;
+def Repro_LessEqualOp : Binary<"less_equal", Repro_Operand, "true">;
+def Repro_GreaterOp : Binary<"greater", Repro_Operand, "true">;
+def Repro_GreaterEqualOp : Binary<"greater_equal", Repro_Operand, "true">;
+def Repro_LogicalAndOp : Binary<"logical_and", Repro_Bool, "true">;
+def Repro_LogicalOrOp : Binary<"logical_or", Repro_Bool, "true">;
+def Repro_LogicalXorOp : Binary<"logical_xor", Repro_Bool, "true">;
+def Repro_LogicalNotOp : Unary<"logical_not", Repro_Bool, "true">;
+def Repro_WhereOp : Elementwise<"where", (ins Repro_Bool:$condition, Repro_Choice:$a, Repro_Choice:$b), "false"> {
+  let extraClassDeclaration = "bool widens(unsigned i) { return i > 0; }";
+}

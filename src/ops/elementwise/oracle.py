@@ -1,0 +1,163 @@
+"""The outputs of the elementwise operations from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+
+import math
+from fractions import Fraction
+
+from oracle import NAN, add, canon, div, exp, finite, fma, maximum, mul, rounded, sine, sqrt, sub
+
+F32 = {name: float.fromhex(value) for name, value in {
+    "sixth": "0x1.555556p-3", "gelu_1": "0x1.988454p+0", "gelu_3": "0x1.2444f2p-4"}.items()}
+
+
+def spread(shapes, out):
+    """elementwise.2: for each element of the result, the elements of the operands."""
+    for i in range(math.prod(out)):
+        index, rest = [], i
+        for size in reversed(out):
+            index.append(rest % size)
+            rest //= size
+        at = []
+        for shape in shapes:
+            place, step = 0, 1
+            for size, p in zip(reversed(shape), index):
+                place += step * (0 if size == 1 else p)
+                step *= size
+            at.append(place)
+        yield at
+
+
+def operation(real, whole=None, names=(), store=canon):
+    """real: on f32 values, stored; whole: on integers of the given width in bits. Attributes follow the operands."""
+    def on_bits(tensors, outputs, attrs):
+        from oracle import WIDTH, read_bits, write_bits
+        dtype, shape = outputs[0]
+        scalars = [attrs[n] for n in names]
+        values = [[read_bits(t, b) for b in bits] for t, _, bits in tensors]
+        kind = tensors[-1][0]
+        result = []
+        for at in spread([s for _, s, _ in tensors], shape):
+            x = [v[i] for v, i in zip(values, at)]
+            if kind in ("f32", "bf16", "f16"):
+                y = real(*x, *scalars)
+                result.append(write_bits(dtype, y if dtype == "bool" else store(y)))
+            else:
+                result.append(write_bits(dtype, whole(8 * WIDTH[kind], *x)))
+        return [result]
+    return on_bits
+
+
+def minimum(a, b):
+    return -maximum(-a, -b) if a == a and b == b else NAN
+
+
+def rounding(f):
+    return lambda x: math.copysign(float(f(Fraction(x))), x) if finite(x) else x
+
+
+def sign(x):
+    return x if x != x else 1.0 if x > 0 else -1.0 if x < 0 else 0.0
+
+
+def shrink(x, lambd, bias):
+    return x if x != x else add(x, bias) if x < -lambd else sub(x, bias) if x > lambd else 0.0
+
+
+def hardsigmoid(x, alpha, beta):
+    return maximum(minimum(fma(alpha, x, beta), 1.0), 0.0)
+
+
+def sigmoid(x):
+    return div(1.0, add(1.0, exp(-x)))
+
+
+def mish(x):
+    e = exp(minimum(x, 20.0))
+    n = mul(e, add(e, 2.0))
+    return mul(x, div(n, add(n, 2.0)))
+
+
+def gelu_tanh(x):
+    return div(x, add(1.0, exp(-mul(x, fma(mul(x, x), F32["gelu_3"], F32["gelu_1"])))))
+
+
+def fmod(x, y):
+    if not math.isfinite(x) or y != y or y == 0:
+        return NAN
+    if math.isinf(y):
+        return x
+    q = math.trunc(Fraction(x) / Fraction(y))
+    return rounded(Fraction(x) - q * Fraction(y), sign=x)
+
+
+def wrapped(f):
+    def g(bits, *x):
+        value = f(*x) & ((1 << bits) - 1)
+        return value - (1 << bits) if value >> (bits - 1) else value
+    return g
+
+
+def quotient(a, b):
+    return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def remainder(a, b):
+    return 0 if b == 0 else a - b * quotient(a, b)
+
+
+def plain(f):
+    return lambda bits, *x: f(*x)
+
+
+def compare(f):
+    return operation(f, plain(lambda a, b: int(f(a, b))))
+
+
+ON_BITS = {
+    "abs": operation(lambda x: math.copysign(x, 1.0), wrapped(abs)),
+    "neg": operation(lambda x: -x, wrapped(lambda x: -x)),
+    "sign": operation(sign, wrapped(lambda x: (x > 0) - (x < 0))),
+    "ceil": operation(rounding(math.ceil)),
+    "floor": operation(rounding(math.floor)),
+    "round": operation(rounding(round)),
+    "trunc": operation(rounding(math.trunc)),
+    "sqrt": operation(sqrt),
+    "reciprocal": operation(lambda x: div(1.0, x)),
+    "exp": operation(exp),
+    "sin": operation(lambda x: sine(x, 0)),
+    "cos": operation(lambda x: sine(x, 1)),
+    "relu": operation(lambda x: maximum(x, 0.0)),
+    "leakyrelu": operation(lambda x, alpha: mul(alpha, x) if x < 0 else x, names=("alpha",)),
+    "prelu": operation(lambda x, slope: mul(slope, x) if x < 0 else x),
+    "thresholdedrelu": operation(lambda x, alpha: 0.0 if x <= alpha else x, names=("alpha",)),
+    "shrink": operation(shrink, names=("lambd", "bias")),
+    "hardsigmoid": operation(hardsigmoid, names=("alpha", "beta")),
+    "hardswish": operation(lambda x: mul(x, hardsigmoid(x, F32["sixth"], 0.5))),
+    "softsign": operation(lambda x: div(x, add(1.0, abs(x)))),
+    "clip": operation(lambda x, low, high: minimum(maximum(x, low), high), names=("min", "max")),
+    "sigmoid": operation(sigmoid),
+    "silu": operation(lambda x: mul(x, canon(sigmoid(x)))),
+    "swish": operation(lambda x, alpha: mul(x, canon(sigmoid(mul(alpha, x)))), names=("alpha",)),
+    "mish": operation(mish),
+    "gelu_tanh": operation(gelu_tanh),
+    "isnan": operation(lambda x: int(x != x)),
+    "isinf": operation(lambda x, negative, positive: int(x == math.inf and positive != 0 or x == -math.inf and negative != 0),
+                       names=("negative", "positive")),
+    "add": operation(add, wrapped(lambda a, b: a + b)),
+    "sub": operation(sub, wrapped(lambda a, b: a - b)),
+    "mul": operation(mul, wrapped(lambda a, b: a * b)),
+    "div": operation(div, wrapped(quotient)),
+    "max": operation(maximum, plain(max)),
+    "min": operation(minimum, plain(min)),
+    "fmod": operation(fmod, plain(remainder)),
+    "mod": operation(None, plain(lambda a, b: a % b if b else 0)),
+    "equal": compare(lambda a, b: a == b),
+    "less": compare(lambda a, b: a < b),
+    "less_equal": compare(lambda a, b: a <= b),
+    "greater": compare(lambda a, b: a > b),
+    "greater_equal": compare(lambda a, b: a >= b),
+    "logical_and": operation(None, plain(lambda a, b: a & b)),
+    "logical_or": operation(None, plain(lambda a, b: a | b)),
+    "logical_xor": operation(None, plain(lambda a, b: a ^ b)),
+    "logical_not": operation(None, plain(lambda a: 1 - a)),
+    "where": operation(lambda c, a, b: a if c else b, plain(lambda c, a, b: a if c else b), store=lambda x: x),
+}

@@ -1,1 +1,0 @@
-def Repro_SigmoidOp : Repro_InferOp<"sigmoid", (ins Repro_F32:$x)>;

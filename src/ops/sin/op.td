@@ -1,1 +1,0 @@
-def Repro_SinOp : Repro_InferOp<"sin", (ins Repro_F32:$x)>;
