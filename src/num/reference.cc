@@ -1,6 +1,7 @@
 #include "num/reference.h"
 
 #include "num/functions.h"
+#include "num/pow/lanes.h"
 
 namespace invar::num::reference {
 #define INVAR_ROW(f)                      \
@@ -9,4 +10,7 @@ namespace invar::num::reference {
   }
 INVAR_FUNCTIONS(INVAR_ROW)
 #undef INVAR_ROW
+float pow(float x, float y) {
+  return portable::pow(portable::F{x}, portable::F{y}).v;
+}
 }  // namespace invar::num::reference

@@ -7,4 +7,5 @@ namespace invar::num::reference {
 #define INVAR_ROW(f) float f(float x);
 INVAR_FUNCTIONS(INVAR_ROW)
 #undef INVAR_ROW
+float pow(float x, float y);  // num/pow/lanes.h
 }  // namespace invar::num::reference

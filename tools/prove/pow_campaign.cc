@@ -1,4 +1,5 @@
-// pow_cr against MPFR: random pairs of several kinds and all of the rotary domain.
+// pow_cr, and pow over the lanes of every instruction set here, against MPFR: random pairs of several kinds, all special
+// cases, and all of the rotary domain.
 #include <mpfr.h>
 
 #include <bit>
@@ -6,8 +7,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <set>
+#include <vector>
 
+#include "num/env.h"
 #include "num/pow/pow.h"
+#include "probe.h"
 
 namespace invar::prove {
 namespace {
@@ -34,19 +38,40 @@ struct Judge {
     mpfr_set_emax(128);
     mpfr_inits2(24, a, b, y, nullptr);
   }
-  void operator()(float x, float e) {
-    mpfr_set_flt(a, x, MPFR_RNDN);
-    mpfr_set_flt(b, e, MPFR_RNDN);
-    int t = mpfr_pow(y, a, b, MPFR_RNDN);
-    t = mpfr_subnormalize(y, t, MPFR_RNDN);
-    float right = mpfr_get_flt(y, MPFR_RNDN), got = num::pow_cr(x, e);
-    ++checked;
-    infinite += std::isinf(right);
-    subnormal += right < 0x1p-126f && right > 0;
-    if (std::bit_cast<uint32_t>(right) != std::bit_cast<uint32_t>(got) && ++wrong <= 10)
-      std::printf("pow(%a, %a) = %a, correctly rounded %a\n", x, e, got, right);
+  std::vector<float> x, e, right;
+  // Pairs are kept until there are many: lanes take them together, as they come.
+  void operator()(float base, float exponent) {
+    x.push_back(base), e.push_back(exponent);
+    if (x.size() == 4099) flush();
+  }
+  static uint32_t id(float v) { return v != v ? 0x7fc00000u : std::bit_cast<uint32_t>(v); }
+  void compare(const char* who, size_t i, float got) {
+    if (id(right[i]) != id(got) && ++wrong <= 10)
+      std::printf("%s: pow(%a, %a) = %a, correctly rounded %a\n", who, x[i], e[i], got, right[i]);
+  }
+  void flush() {
+    for (size_t i = 0; i < x.size(); ++i) {
+      mpfr_set_flt(a, x[i], MPFR_RNDN);
+      mpfr_set_flt(b, e[i], MPFR_RNDN);
+      int t = mpfr_pow(y, a, b, MPFR_RNDN);
+      t = mpfr_subnormalize(y, t, MPFR_RNDN);
+      right.push_back(mpfr_get_flt(y, MPFR_RNDN));
+      ++checked;
+      infinite += std::isinf(right[i]);
+      subnormal += std::fabs(right[i]) < 0x1p-126f && right[i] != 0;
+      if (x[i] > 0 && std::isfinite(x[i]) && std::isfinite(e[i]))
+        compare("scalar", i, num::pow_cr(x[i], e[i]));
+    }
+    num::ArithmeticEnv env;
+    std::vector<float> got(x.size());
+    for (const Probe* p : probes()) {
+      p->pow(x.data(), e.data(), got.data(), static_cast<int>(x.size()));
+      for (size_t i = 0; i < x.size(); ++i) compare(p->isa, i, got[i]);
+    }
+    x.clear(), e.clear(), right.clear();
   }
   void report(const char* what) {
+    flush();
     std::printf("pow %s: %lld pairs, %lld wrong (%lld overflow, %lld subnormal)\n", what, (long long)checked,
                 (long long)wrong, (long long)infinite, (long long)subnormal);
     checked = infinite = subnormal = 0;
@@ -80,7 +105,39 @@ int pow_campaign(int64_t count, uint64_t seed) {
   judge.report("integers to multiples of 1/8");
   for (int64_t i = 0; i < count; ++i)
     judge(any_positive(), bits(static_cast<uint32_t>(next()) & 0xff7fffffu));
-  judge.report("any bits");
+  judge.report("any bits, x > 0");
+  for (int64_t i = 0; i < count; ++i)  // y of few bits, so that it is an integer now and then
+    judge(bits(static_cast<uint32_t>(next())),
+          bits(static_cast<uint32_t>(next()) & (0xffffffffu << next() % 24)));
+  judge.report("any bits, NaN and infinity too");
+  for (int64_t i = 0; i < count; ++i) {  // negative x to integers
+    float y = static_cast<float>(static_cast<int64_t>(next() % 129) - 64);
+    double l = static_cast<double>(next() >> 11) * 0x1p-53 * 300 - 150;
+    judge(-static_cast<float>(std::exp2(l / (y == 0 ? 1 : y))), y);
+  }
+  judge.report("negative x to integers");
+  const float special[] = {0.0f,
+                           0x1p-149f,
+                           0x1.fffffcp-127f,
+                           0x1p-126f,
+                           0.5f,
+                           0x1.fffffep-1f,
+                           1.0f,
+                           0x1.000002p0f,
+                           1.5f,
+                           2.0f,
+                           3.0f,
+                           2.5f,
+                           16777215.0f,
+                           16777216.0f,
+                           8388607.5f,
+                           0x1.fffffep127f,
+                           INFINITY,
+                           NAN};
+  for (float x : special)
+    for (float y : special)
+      for (int s = 0; s < 4; ++s) judge(s & 1 ? -x : x, s & 2 ? -y : y);
+  judge.report("special values, all signs");
 
   // Rotary embedding: e = 2 i / d rounded to binary32, for every even d up to 512 and common or random bases.
   std::set<float> exponents;

@@ -2,6 +2,7 @@
 
 #include "num/contract/lanes.h"
 #include "num/functions.h"
+#include "num/pow/lanes.h"
 #include "num/reduce/lanes.h"
 
 namespace invar::prove {
@@ -44,6 +45,9 @@ void maximum(const float* a, const float* b, float* y, int n) {
 }
 void minimum(const float* a, const float* b, float* y, int n) {
   each(n, [=](int i, int c) { set(y + i, lane::minimum(get(a + i, c), get(b + i, c)), c); });
+}
+void pow(const float* a, const float* b, float* y, int n) {
+  each(n, [=](int i, int c) { set(y + i, lane::pow(get(a + i, c), get(b + i, c)), c); });
 }
 void arithmetic(const float* a, const float* b, const float* c, float* y, int n) {
   each(n, [=](int i, int k) {
@@ -100,8 +104,8 @@ void contract(const float* a, const float* b, int64_t k, float* y) {
 }  // namespace
 
 extern const Probe INVAR_PROBE;
-const Probe INVAR_PROBE = {INVAR_ISA,  kW,        kFunctions, canon,   put_n,  maximum, minimum,
-                           arithmetic, from_bf16, from_f16,   to_bf16, to_f16, row_sum, row_sum_squares,
-                           block_sum,  contract};
+const Probe INVAR_PROBE = {INVAR_ISA, kW,      kFunctions,      canon,     put_n,    maximum,
+                           minimum,   pow,     arithmetic,      from_bf16, from_f16, to_bf16,
+                           to_f16,    row_sum, row_sum_squares, block_sum, contract};
 
 }  // namespace invar::prove

@@ -23,6 +23,7 @@ struct Probe {
   void (*put_n)(float* y, const float* x, int n);  // load_n and put_n of a partial vector, n <= lanes
   void (*maximum)(const float* a, const float* b, float* y, int n);
   void (*minimum)(const float* a, const float* b, float* y, int n);
+  void (*pow)(const float* a, const float* b, float* y, int n);
   // fma(a, b, c), then a + b, a - b, a * b, a / b, sqrt |a|, into y[0], y[n], ... y[5 n].
   void (*arithmetic)(const float* a, const float* b, const float* c, float* y, int n);
   void (*from_bf16)(const uint16_t* x, float* y, int n);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "num/convert/convert.h"
+#include "num/reference.h"
 
 namespace invar::num {
 namespace {
@@ -32,6 +33,36 @@ TEST(Pow, RotaryFrequencies) {  // theta 10000, head dimension 64: 10000^-(2i/64
   EXPECT_EQ(f32_bits(inverse_frequency(10000.0f, 0.0f)), 0x3f800000u);
   EXPECT_EQ(f32_bits(inverse_frequency(10000.0f, 2.0f / 64)), 0x3f3ff911u);
   EXPECT_EQ(f32_bits(inverse_frequency(10000.0f, 62.0f / 64)), 0x390bd472u);
+}
+
+// Over lanes: the special cases of IEEE 754-2019 clause 9.2.1 (spec/functions.md functions.26).
+TEST(PowOverLanes, SpecialCases) {
+  constexpr float inf = INFINITY;
+  const float nan = NAN;
+  auto at = [](float x, float y) {
+    float r = reference::pow(x, y);
+    return r != r ? 0x7fc00000u : f32_bits(r);
+  };
+  auto is = [&](float x, float y, float r) {
+    EXPECT_EQ(at(x, y), r != r ? 0x7fc00000u : f32_bits(r)) << x << " ^ " << y;
+  };
+  for (float x : {0.0f, -0.0f, 1.0f, -1.0f, inf, -inf, nan, 0x1p-149f, -2.5f})
+    for (float zero : {0.0f, -0.0f}) is(x, zero, 1);
+  for (float y : {inf, -inf, nan, 0.3f, -7.0f, 0x1p-149f}) is(1, y, 1);
+  is(0.0f, -3, inf), is(-0.0f, -3, -inf), is(0.0f, -inf, inf), is(-0.0f, -inf, inf);
+  is(0.0f, -2, inf), is(-0.0f, -2, inf), is(-0.0f, -2.5f, inf), is(-0.0f, -0x1p24f, inf);
+  is(-0.0f, -16777215.0f, -inf);
+  is(0.0f, 3, 0.0f), is(-0.0f, 3, -0.0f), is(-0.0f, 2, 0.0f), is(-0.0f, 0.5f, 0.0f), is(-0.0f, inf, 0.0f);
+  is(-1, inf, 1), is(-1, -inf, 1), is(-1, 16777215.0f, -1), is(-1, 16777216.0f, 1), is(-1, 0.5f, nan);
+  is(0.5f, inf, 0), is(-0.5f, inf, 0), is(2, inf, inf), is(-2, inf, inf);
+  is(0.5f, -inf, inf), is(-0.5f, -inf, inf), is(2, -inf, 0), is(-2, -inf, 0);
+  is(inf, 2, inf), is(inf, -2, 0), is(inf, 0x1p-149f, inf), is(inf, -0x1p-149f, 0);
+  is(-inf, 3, -inf), is(-inf, 2, inf), is(-inf, 0.5f, inf), is(-inf, -3, -0.0f), is(-inf, -2.5f, 0.0f);
+  is(-8, 0x1.555556p-2f, nan), is(-2, 3, -8), is(-2, -2, 0.25f), is(-2, 1.5f, nan);
+  is(nan, 2, nan), is(2, nan, nan), is(-1, nan, nan), is(nan, nan, nan), is(nan, inf, nan);
+  is(2, 128, inf), is(-2, 129, -inf), is(2, -149, 0x1p-149f), is(2, -150, 0), is(-2, -151, -0.0f);
+  is(0x1.fffffep127f, 0x1.fffffep127f, inf), is(0x1.fffffep127f, -0x1.fffffep127f, 0);
+  is(4097, 2, 16785408.0f), is(-4099, 2, 16801800.0f);  // ties: the fallback
 }
 
 }  // namespace
