@@ -13,4 +13,7 @@
   X(log1p)                 \
   X(sqrt)                  \
   X(rsqrt)                 \
-  X(cbrt)
+  X(cbrt)                  \
+  X(asinh)                 \
+  X(acosh)                 \
+  X(atanh)

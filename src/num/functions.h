@@ -3,6 +3,8 @@
 
 #include "num/exp/exp.h"
 #include "num/function_list.h"
+#include "num/hyperbolic_inverse/asinh.h"
+#include "num/hyperbolic_inverse/atanh.h"
 #include "num/log/log.h"
 #include "num/log/log10.h"
 #include "num/log/log1p.h"
