@@ -49,10 +49,12 @@ void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
       copy_turned<Widen<F32>>(k, g.kv_heads * g.d, g.d, kKeyPanel, keys, kKeyPanel);
     else
       for (int64_t j = 0; j < g.d; ++j) keys[j * kKeyPanel] = k[j];
-    for (int64_t n = 0; n < count; ++n, v += g.kv_heads * g.dv, values += kKeyPanel)
+    for (int64_t n = 0; n < count; ++n) {
+      const float* from = v + n * g.kv_heads * g.dv;
       for (int64_t j = 0; j < g.dv_padded; j += kW)
-        store(values + j / kKeyPanel * kKeyPanel * kBlock + j % kKeyPanel,
-              j + kW <= g.dv ? load(v + j) : load_n(v + (j < g.dv ? j : 0), within(g.dv - j)));
+        store(values + j / kKeyPanel * kKeyPanel * kBlock + n * kKeyPanel + j % kKeyPanel,
+              j + kW <= g.dv ? load(from + j) : load_n(from + (j < g.dv ? j : 0), within(g.dv - j)));
+    }
     unit += count;
   }
 }
