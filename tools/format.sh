@@ -12,14 +12,14 @@ tool() { # NAME: the chosen program, or what to install
   found=$(command -v "$1-14" || command -v "$1") || { echo "format.sh: $1 is missing: apt-get install $1-14" >&2; exit 2; }
   printf '%s' "$found"
 }
-sources() { find src apps tests tools \( -name '*.cc' -o -name '*.h' \) -print0 | sort -z; }
+sources() { find src apps bench tests tools \( -name '*.cc' -o -name '*.h' \) -print0 | sort -z; }
 
 case ${1:-} in
   '') sources | xargs -0 "${CLANG_FORMAT:-$(tool clang-format)}" -i ;;
   --check) sources | xargs -0 "${CLANG_FORMAT:-$(tool clang-format)}" --dry-run -Werror ;;
   --tidy)
     [[ -f build/compile_commands.json ]] || { echo 'format.sh: no build/: ./setup.sh build' >&2; exit 2; }
-    find src apps -name '*.cc' ! -name '*_test.cc' -print0 | sort -z |
+    find src apps bench -name '*.cc' ! -name '*_test.cc' -print0 | sort -z |
       xargs -0 -n 1 -P "$(nproc)" "${CLANG_TIDY:-$(tool clang-tidy)}" -p build --quiet ;;
   *) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

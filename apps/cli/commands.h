@@ -79,6 +79,15 @@ struct DoctorCommand {
   bool json = false;
 };
 
+struct BenchCommand {
+  std::vector<std::string> suites;
+  std::string op, shape, peer, python, model_name, plot;
+  std::vector<int> threads;
+  std::vector<std::string> isas;
+  double seconds = 0.4;
+  bool json = false;
+};
+
 int run(const RunOptions&);
 int export_model(const ExportCommand&);
 int compile(const CompileCommand&);
@@ -88,5 +97,9 @@ int decode(const TokensCommand&);
 int validate(const ReceiptCommand&);
 int verify(const ReceiptCommand&);
 int doctor(const DoctorCommand&);
+  bool json = false;
+};
+
+int bench(const BenchCommand&);
 
 }  // namespace invar::cli

@@ -164,6 +164,33 @@ int main(int argc, char** argv) try {
   doctor_cmd->add_flag("--json", doctor_options.json, "the findings as JSON");
   doctor_cmd->callback([&] { result = doctor(doctor_options); });
 
+  BenchCommand bench_options;
+  auto* bench_cmd =
+      app.add_subcommand("bench", "time of every operation: of this machine's limits, and to a peer");
+  bench_cmd->add_option("suites", bench_options.suites,
+                        "math, norm, gemm, decode, attention, model, all (default: all without model)");
+  bench_cmd->add_option("--op", bench_options.op, "one operation of spec/opset.toml");
+  bench_cmd->add_option("--shape", bench_options.shape,
+                        "with --op: this call instead, a line as in bench.txt");
+  bench_cmd
+      ->add_option("--threads", bench_options.threads,
+                   "thread counts, comma separated (default: 1 and one per core)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024));
+  bench_cmd->add_option("--isa", bench_options.isas, "instruction sets, comma separated (default: the best)")
+      ->delimiter(',');
+  bench_cmd->add_option("--seconds", bench_options.seconds, "per operation, shape and thread count")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  bench_cmd->add_option("--peer", bench_options.peer, "also time this library, in turns")
+      ->check(CLI::IsMember({"torch"}));
+  bench_cmd->add_option("--python", bench_options.python, "the Python that has the peer");
+  bench_cmd->add_option("--model-name", bench_options.model_name,
+                        "of the suite model: checkpoint folder, or org/name");
+  bench_cmd->add_option("--plot", bench_options.plot, "also draw the result (SVG)");
+  bench_cmd->add_flag("--json", bench_options.json, "the result as one JSON object");
+  bench_cmd->callback([&] { result = bench(bench_options); });
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

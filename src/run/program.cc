@@ -4,13 +4,12 @@
 #include <variant>
 
 #include "num/env.h"
+#include "run/share.h"
 
 namespace invar::run {
 namespace {
 
 constexpr uint64_t kTooLarge = uint64_t{1} << 62;
-// Handing work to another thread costs about a microsecond, in which one core moves this many bytes.
-constexpr int64_t kBytesPerWorker = 16 << 10;
 
 Result<const ops::Kernel*> choose(const std::string& op, const std::string& isa) {
   if (const ops::Kernel* k = ops::find(op, isa)) return k;
@@ -221,6 +220,7 @@ void Program::run(Pool& pool, bool tail) {
     if (!tail && !n.core) continue;
     num::mend_arithmetic_env();
     const int workers = static_cast<int>(std::clamp<int64_t>(n.work / kBytesPerWorker, 1, workers_));
+    const int workers = workers_for(n.work, workers_);
     for (int phase = 0; phase < n.kernel->phases; ++phase) {
       const int64_t units = n.kernel->units(n.call, phase);
       if (units <= 0) continue;

@@ -1,0 +1,124 @@
+#include "peer.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace invar::bench {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+struct Peer::Impl {
+  std::string name, version;
+  pid_t pid = -1;
+  FILE *to = nullptr, *from = nullptr;
+
+  ~Impl() {
+    if (to) std::fclose(to);  // end of its input ends the peer
+    if (from) std::fclose(from);
+    if (pid > 0) ::waitpid(pid, nullptr, 0);
+  }
+  Error gone() const {
+    return bad_input("the peer " + name + " ended without an answer: run bench/peer.py " + name + " by hand");
+  }
+
+  Result<json> answer() {
+    std::string line;
+    for (int c; (c = std::fgetc(from)) != EOF && c != '\n';) line += static_cast<char>(c);
+    if (line.empty()) return gone();
+    json reply = json::parse(line, nullptr, false);
+    if (!reply.is_object())
+      return bad_input("the peer " + name + " answered no JSON: " + line.substr(0, 200));
+    if (reply.contains("error"))
+      return bad_input("the peer " + name + ": " + reply.value("error", std::string()).substr(0, 300));
+    return reply;
+  }
+  Result<json> ask(const json& request) {
+    const std::string line = request.dump() + "\n";
+    if (std::fwrite(line.data(), 1, line.size(), to) != line.size() || std::fflush(to) != 0) return gone();
+    return answer();
+  }
+};
+
+Peer::Peer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Peer::Peer(Peer&&) noexcept = default;
+Peer& Peer::operator=(Peer&&) noexcept = default;
+Peer::~Peer() = default;
+
+Result<Peer> Peer::start(const std::string& name, const std::string& python, const std::string& root) {
+  if (root.empty())
+    return bad_input("--peer needs bench/peer.py of the source tree: run the program built there");
+  auto impl = std::make_unique<Impl>();
+  impl->name = name;
+  const std::string script = root + "/bench/peer.py";
+  const std::string own = root + "/build/venv/bin/python";
+  std::error_code ec;
+  const std::string program = !python.empty() ? python : fs::exists(own, ec) ? own : "python3";
+  int in[2], out[2];
+  if (::pipe(in) != 0) return bad_input("the peer cannot be started: " + std::string(std::strerror(errno)));
+  if (::pipe(out) != 0) {
+    ::close(in[0]), ::close(in[1]);
+    return bad_input("the peer cannot be started: " + std::string(std::strerror(errno)));
+  }
+  std::signal(SIGPIPE, SIG_IGN);  // a peer that died is an error with a message
+  impl->pid = ::fork();
+  if (impl->pid == 0) {
+    ::dup2(in[0], STDIN_FILENO), ::dup2(out[1], STDOUT_FILENO);
+    for (int fd : {in[0], in[1], out[0], out[1]}) ::close(fd);
+    // Large results would otherwise be new pages at every call: the allocator's cost, not the kernel's.
+    ::setenv("MALLOC_MMAP_MAX_", "0", 1), ::setenv("MALLOC_TRIM_THRESHOLD_", "1099511627776", 1);
+    ::execlp(program.c_str(), program.c_str(), "-B", script.c_str(), name.c_str(),
+             static_cast<char*>(nullptr));
+    std::printf("{\"error\":\"%s cannot be run: give --python\"}\n", program.c_str());
+    std::fflush(stdout);
+    ::_exit(127);
+  }
+  ::close(in[0]), ::close(out[1]);
+  impl->to = ::fdopen(in[1], "w"), impl->from = ::fdopen(out[0], "r");
+  if (impl->pid < 0) return bad_input("the peer cannot be started: " + std::string(std::strerror(errno)));
+  INVAR_TRY(json hello, impl->answer());
+  impl->version = hello.value("version", name);
+  return Peer(std::move(impl));
+}
+
+const std::string& Peer::version() const {
+  return impl_->version;
+}
+
+Result<std::string> Peer::prepare(const Item& item, int threads) {
+  json request{{"do", "prepare"}, {"op", item.op}, {"threads", threads}, {"past", item.past}};
+  for (const char* side : {"in", "out"}) {
+    request[side] = json::array();
+    for (const conformance::Tensor& t : side[0] == 'i' ? item.call.in : item.call.out)
+      request[side].push_back(
+          {{"dtype", name_of(t.dtype)}, {"shape", t.shape}, {"constant", t.constant}, {"fill", t.fill}});
+  }
+  request["attrs"] = json::object();
+  for (auto& [name, value] : item.call.attrs) {
+    if (const int64_t* i = std::get_if<int64_t>(&value)) request["attrs"][name] = *i;
+    if (const F32Bits* f = std::get_if<F32Bits>(&value)) request["attrs"][name] = f->value();
+  }
+  INVAR_TRY(json reply, impl_->ask(request));
+  return reply.value("name", std::string());
+}
+
+Result<double> Peer::time(int64_t calls) {
+  INVAR_TRY(json reply, impl_->ask({{"do", "time"}, {"calls", calls}}));
+  return reply.value("seconds", 0.0);
+}
+
+std::string source_root() {
+  std::error_code ec;
+  for (fs::path p = fs::read_symlink("/proc/self/exe", ec); p.has_relative_path(); p = p.parent_path())
+    if (fs::exists(p.parent_path() / "bench/peer.py", ec)) return p.parent_path().string();
+  return "";
+}
+
+}  // namespace invar::bench

@@ -1,0 +1,162 @@
+#include "run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "base/pool.h"
+#include "num/env.h"
+#include "subject.h"
+
+namespace invar::bench {
+namespace {
+
+constexpr int kSamples = 11;
+constexpr int kMaxThreads = 1024;
+// Between the sides: long enough for waiting threads of the other process to stop spinning.
+constexpr auto kPause = std::chrono::milliseconds(4);
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+// Seconds per call, `calls` in a row after one that is not counted.
+double time_calls(const Subject& s, Pool& pool, int64_t calls) {
+  s.run(pool);
+  const double start = now();
+  for (int64_t c = 0; c < calls; ++c) s.run(pool);
+  return (now() - start) / static_cast<double>(calls);
+}
+
+int64_t calls_in(double seconds, double one) {
+  return std::clamp<int64_t>(static_cast<int64_t>(seconds / std::max(one, 1e-9)), 1, 1000000);
+}
+
+// The peaks' share: flops at the peak or bytes at the rate of the caches or memory that hold them, whichever is longer.
+void bound(Row& row, const Subject& s, Peaks& peaks, Pool& pool) {
+  const double in = static_cast<double>(s.bytes_read()), out = static_cast<double>(s.bytes_written());
+  const double both = 2 * std::min(in, out), rest = in + out - both;
+  double t = 0;
+  if (both > 0) t += both / peaks.bytes(pool, Traffic::copy, s.working_set());
+  if (rest > 0) t += rest / peaks.bytes(pool, in > out ? Traffic::read : Traffic::copy, s.working_set());
+  const double f = row.flops > 0 ? row.flops / peaks.flops(pool) : 0;
+  row.limit_seconds = std::max(t, f);
+  row.by_flops = f > t;
+}
+
+Result<Row> measure_one(const Item& item, const ops::Kernel& kernel, Pool& pool, Peaks& peaks, Peer* peer,
+                        double seconds) {
+  Row row;
+  row.suite = item.suite, row.op = item.op, row.shape = item.shape(), row.text = item.call.text;
+  row.isa = std::string(kernel.isa), row.threads = pool.threads();
+  INVAR_TRY(Subject subject, Subject::make(item, kernel, pool.threads()));
+  row.flops = static_cast<double>(item.flops);
+  row.bytes = static_cast<double>(subject.working_set());
+  for (const auto& t : item.call.out) row.elements += static_cast<double>(t.elements());
+  if (item.past)
+    row.elements *= 1 - static_cast<double>(item.past) / static_cast<double>(item.call.out[0].shape[1]);
+  bound(row, subject, peaks, pool);
+  if (peer) {
+    INVAR_TRY(row.peer, peer->prepare(item, pool.threads()));
+  }
+  const bool both = !row.peer.empty();
+  const double share = seconds / (both ? 2 * kSamples : kSamples);
+  std::this_thread::sleep_for(kPause);
+  const int64_t calls = calls_in(share, std::min(time_calls(subject, pool, 1), time_calls(subject, pool, 1)));
+  int64_t peer_calls = 1;
+  if (both) {
+    INVAR_TRY(double first, peer->time(1));
+    peer_calls = calls_in(share, first);
+  }
+  std::vector<double> ours, theirs;
+  for (int i = 0; i < kSamples; ++i) {
+    if (both) std::this_thread::sleep_for(kPause);
+    ours.push_back(time_calls(subject, pool, calls));
+    if (!both) continue;
+    INVAR_TRY(double t, peer->time(peer_calls));
+    theirs.push_back(t);
+  }
+  row.seconds = median(ours);
+  if (both) row.peer_seconds = median(theirs);
+  return row;
+}
+
+Result<std::vector<std::string>> isas_of(const Settings& s) {
+  if (s.isas.empty()) return std::vector<std::string>{std::string(ops::isas().front())};
+  for (const std::string& isa : s.isas)
+    if (std::find(ops::isas().begin(), ops::isas().end(), isa) == ops::isas().end()) {
+      std::string have;
+      for (std::string_view i : ops::isas()) have += (have.empty() ? "" : ", ") + std::string(i);
+      return bad_input("instruction set '" + isa +
+                       "' is not available here; this CPU and build have: " + have);
+    }
+  return s.isas;
+}
+
+Result<std::vector<Item>> items_for(const Settings& s) {
+  if (s.shape.empty()) return choose(s.suites, s.op);
+  if (s.op.empty()) return bad_input("--shape needs --op: whose call is it?");
+  if (!ops::find(s.op, "reference"))
+    return bad_input("no operation '" + s.op + "': spec/opset.toml lists them");
+  return items_of(s.op, s.shape, "--shape");
+}
+
+}  // namespace
+
+Result<Report> measure(const Settings& s,
+                       const std::function<void(size_t, size_t, const std::string&)>& progress) {
+  INVAR_TRY(const std::vector<std::string> isas, isas_of(s));
+  INVAR_TRY(const std::vector<Item> items, items_for(s));
+  std::vector<int> threads = s.threads;
+  if (threads.empty()) {
+    threads.push_back(1);
+    if (const int all = std::min(available_cores(), kMaxThreads); all > 1) threads.push_back(all);
+  }
+  for (int t : threads)
+    if (t < 1 || t > kMaxThreads) return bad_input("--threads: 1 to " + std::to_string(kMaxThreads));
+  for (const Item& item : items) {
+    INVAR_TRY(const std::string wrong, refusal(item));
+    if (!wrong.empty()) return bad_input(item.op + " requires " + wrong + ": " + item.call.text);
+  }
+  Report report;
+  if (items.empty()) return report;
+  std::optional<Peer> peer;
+  if (!s.peer.empty()) {
+    INVAR_TRY(Peer started, Peer::start(s.peer, s.python, source_root()));
+    report.peer = started.version();
+    peer.emplace(std::move(started));
+  }
+  num::ArithmeticEnv env;
+  std::vector<Peaks> peaks(isas.begin(), isas.end());
+  const size_t total = items.size() * isas.size() * threads.size();
+  size_t done = 0;
+  for (int n : threads) {
+    Pool pool(n, [](const std::function<void()>& work) {
+      num::ArithmeticEnv worker;
+      work();
+    });
+    for (size_t i = 0; i < isas.size(); ++i) {
+      progress(done, total, "the machine's peaks");
+      report.limits.push_back({isas[i], n, peaks[i].flops(pool),
+                               peaks[i].bytes(pool, Traffic::read, Peaks::kOutOfCache),
+                               peaks[i].bytes(pool, Traffic::copy, Peaks::kOutOfCache)});
+      for (const Item& item : items) {
+        progress(done++, total, item.op + " " + item.shape());
+        const ops::Kernel* kernel = ops::find(item.op, isas[i]);
+        if (!kernel) kernel = ops::find(item.op, "reference");  // nothing to vectorise
+        INVAR_TRY(Row row, measure_one(item, *kernel, pool, peaks[i], peer ? &*peer : nullptr, s.seconds));
+        report.rows.push_back(std::move(row));
+      }
+    }
+  }
+  return report;
+}
+
+}  // namespace invar::bench

@@ -1,0 +1,52 @@
+// Measures items: ours and the peer's in turns, medians; the machine's limits in the same run.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "peak.h"
+#include "peer.h"
+#include "suite.h"
+
+namespace invar::bench {
+
+struct Settings {
+  std::vector<std::string> suites{"all"};
+  std::string op, shape;          // one operation; a line of bench.txt instead of the room's
+  std::vector<int> threads;       // empty: 1 and one per core
+  std::vector<std::string> isas;  // empty: the best of this CPU
+  double seconds = 0.4;           // per item, thread count and instruction set
+  std::string peer, python;
+};
+
+struct Limit {  // one of the machine's, as measured
+  std::string isa;
+  int threads;
+  double flops, read, copy;  // per second; bytes out of cache
+};
+
+struct Row {
+  std::string suite, op, shape, text, isa;
+  int threads = 1;
+  double seconds = 0;           // median of a call
+  double flops = 0, bytes = 0;  // of a call; bytes: operands, memory and results once
+  double limit_seconds = 0;     // what the machine's peaks allow
+  bool by_flops = false;        // which of them
+  double elements = 0;          // of results
+  std::string peer;             // its spelling; "" without one
+  double peer_seconds = 0;
+  double fraction() const { return limit_seconds / seconds; }
+  double ratio() const { return peer_seconds / seconds; }  // > 1: we are faster
+};
+
+struct Report {
+  std::string peer;  // version
+  std::vector<Limit> limits;
+  std::vector<Row> rows;
+};
+
+// `progress` is called before each measurement with how many are done and what comes next.
+Result<Report> measure(
+    const Settings&, const std::function<void(size_t done, size_t total, const std::string& next)>& progress);
+
+}  // namespace invar::bench

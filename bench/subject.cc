@@ -1,0 +1,145 @@
+#include "subject.h"
+
+#include <algorithm>
+#include <cstring>
+#include <variant>
+
+#include "run/share.h"
+
+namespace invar::bench {
+namespace {
+
+ops::View view(const conformance::Tensor& t, void* data) {
+  ops::View v;
+  v.data = data, v.dtype = t.dtype, v.rank = static_cast<int>(t.shape.size());
+  std::copy(t.shape.begin(), t.shape.end(), v.dim);
+  return v;
+}
+
+size_t bytes_of(const ops::View& v) {
+  return static_cast<size_t>(v.elements()) * size_of(v.dtype);
+}
+
+// Values made for this many elements and then repeated: times do not depend on them, and making them one by one takes
+// longer than measuring. A prime, so that rows do not repeat.
+constexpr int64_t kPeriod = 65521;
+
+Status fill(const conformance::Tensor& t, uint64_t seed, int operand, std::byte* to, size_t bytes) {
+  conformance::Tensor piece = t;
+  if (t.bits.empty()) piece.shape = {std::min(t.elements(), kPeriod)};
+  INVAR_TRY(auto values, conformance::materialise(piece, seed, operand));
+  for (size_t at = 0; at < bytes; at += values.size())
+    std::memcpy(to + at, values.data(), std::min(values.size(), bytes - at));
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> refusal(const Item& item) {
+  const ops::Kernel* reference = ops::find(item.op, "reference");
+  if (!reference) return bad_input("no operation '" + item.op + "': spec/opset.toml lists them");
+  std::vector<ops::View> in, out;
+  for (const auto& t : item.call.in) in.push_back(view(t, nullptr));
+  for (const auto& t : item.call.out) out.push_back(view(t, nullptr));
+  const char* wrong;
+  try {
+    wrong = reference->check(ops::Call{in, out, &item.call.attrs});
+  } catch (const std::bad_variant_access&) {
+    wrong = "attributes of the types that the room names";
+  }
+  if (wrong) return std::string(wrong);
+  if (item.past && !reference->state_bytes) return std::string("no past: the operation has no memory");
+  const auto& shape = item.call.out[0].shape;
+  if (item.past && (shape.size() < 2 || shape[0] != 1 || item.past >= shape[1]))
+    return std::string("one sequence, longer than its past");
+  return std::string();
+}
+
+Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int threads) {
+  Subject s;
+  s.kernel_ = &kernel;
+  s.attrs_ = std::make_unique<Attrs>(item.call.attrs);
+  uint64_t total = 0;
+  for (const auto* side : {&item.call.in, &item.call.out})
+    for (const auto& t : *side) total += static_cast<uint64_t>(t.elements()) * size_of(t.dtype);
+  if (total > run::Block::physical_memory() / 2)
+    return bad_input("more than half of this machine's memory is needed for " + item.call.text);
+  auto block = [&](size_t bytes, const char* purpose) -> Result<std::byte*> {
+    INVAR_TRY(run::Block b, run::Block::make(std::max<size_t>(bytes, 1), purpose));
+    s.blocks_.push_back(std::move(b));
+    return s.blocks_.back().data();
+  };
+  for (size_t i = 0; i < item.call.in.size(); ++i) {
+    const conformance::Tensor& t = item.call.in[i];
+    const int operand = static_cast<int>(i);
+    ops::View v = view(t, nullptr);
+    INVAR_TRY(std::byte * data, block(bytes_of(v), "operands"));
+    v.data = data;
+    INVAR_CHECK_OK(fill(t, item.call.seed, operand, data, bytes_of(v)));
+    s.read_ += static_cast<int64_t>(bytes_of(v));
+    const size_t packed = t.constant && kernel.pack_bytes ? kernel.pack_bytes(v, operand, *s.attrs_) : 0;
+    if (packed) {
+      INVAR_TRY(std::byte * to, block(packed, "packed weights"));
+      kernel.pack(v, operand, *s.attrs_, to);
+      v.data = to, v.packed = true;
+    }
+    s.in_.push_back(v);
+  }
+  for (const conformance::Tensor& t : item.call.out) {
+    ops::View v = view(t, nullptr);
+    INVAR_TRY(std::byte * data, block(bytes_of(v), "results"));
+    v.data = data;
+    std::memset(data, 1, bytes_of(v));  // touched, so that no page is new while the clock runs
+    s.written_ += static_cast<int64_t>(bytes_of(v));
+    s.out_.push_back(v);
+  }
+  s.call_ = {s.in_, s.out_, s.attrs_.get()};
+  if (kernel.state_bytes) {
+    const int64_t capacity = s.out_[0].dim[1];
+    INVAR_TRY(s.state_, run::Block::make(kernel.state_bytes(s.call_, capacity), "memory between steps"));
+    s.call_.state = s.state_.data(), s.call_.capacity = capacity;
+  }
+  const size_t scratch = kernel.scratch_bytes ? kernel.scratch_bytes(s.call_) : 0;
+  for (int w = 0; w < threads; ++w) {
+    INVAR_TRY(run::Block b, run::Block::make(std::max<size_t>(scratch, 1), "scratch"));
+    s.scratch_.push_back(std::move(b));
+  }
+  int64_t state =
+      kernel.state_bytes ? static_cast<int64_t>(kernel.state_bytes(s.call_, s.call_.capacity)) : 0;
+  if (item.past) {  // all positions at once fill the memory; what is timed are the last ones
+    for (int phase = 0; phase < kernel.phases; ++phase)
+      kernel.run(s.call_, phase, 0, kernel.units(s.call_, phase), s.scratch_[0].data());
+    const int64_t whole = s.out_[0].dim[1];
+    for (auto* side : {&s.in_, &s.out_})
+      for (ops::View& v : *side) {
+        const size_t row = bytes_of(v) / static_cast<size_t>(whole);
+        v.data = v.as<std::byte>() + static_cast<size_t>(item.past) * row;
+        v.dim[1] = whole - item.past;
+      }
+    s.call_.past = item.past;
+    s.read_ = state, s.written_ = 0;  // new keys and values are in the memory's bytes
+    for (const ops::View& v : s.in_) s.read_ += static_cast<int64_t>(bytes_of(v));
+    for (const ops::View& v : s.out_) s.written_ += static_cast<int64_t>(bytes_of(v));
+  }
+  s.workers_ = run::workers_for(s.read_ + s.written_ + (item.past ? 0 : state), threads);
+  return s;
+}
+
+void Subject::run(Pool& pool) const {
+  for (int phase = 0; phase < kernel_->phases; ++phase) {
+    const int64_t units = kernel_->units(call_, phase);
+    if (units <= 0) continue;
+    if (workers_ == 1 || units == 1) {
+      kernel_->run(call_, phase, 0, units, scratch_[0].data());
+      continue;
+    }
+    pool.run(
+        units,
+        [&](int worker, int64_t begin, int64_t end) {
+          kernel_->run(call_, phase, begin, end, scratch_[static_cast<size_t>(worker)].data());
+        },
+        workers_);
+  }
+}
+
+}  // namespace invar::bench

@@ -1,0 +1,3 @@
+def torch(call):
+    (x,), (y,) = call.inputs, call.outputs
+    return {"copy_": lambda: y.copy_(x)}
