@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <cstring>
-#include <memory>
 
 namespace invar::bench {
 namespace {
 
-constexpr int kTrials = 7;
+constexpr int kTrials = 3;
 constexpr double kTrialSeconds = 0.006;
 
 double now() {
@@ -34,6 +32,12 @@ double best_rate(double work, Once once) {
   return best;
 }
 
+// Powers of two from 16 KiB: between them a cache level's rate hardly changes.
+int64_t level(int64_t working_set) {
+  const auto size = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(working_set)));
+  return std::clamp<int64_t>(size, 16 << 10, Peaks::kOutOfCache);
+}
+
 // A place for results, so that no loop is dropped.
 volatile float kept_float;
 volatile uint32_t kept_bits;
@@ -45,25 +49,29 @@ Peaks::Peaks(std::string_view isa) : row_(peak_rows().back()) {
     if (r->isa == isa) row_ = r;
 }
 
+double Peaks::known_flops(int threads) const {
+  auto it = flops_.find(threads);
+  return it == flops_.end() ? 0 : it->second;
+}
+
+double Peaks::known_bytes(int threads, Traffic traffic, int64_t working_set) const {
+  auto it = bytes_.find({threads, traffic, level(working_set)});
+  return it == bytes_.end() ? 0 : it->second;
+}
+
 double Peaks::flops(Pool& pool) {
-  double& rate = flops_[pool.threads()];
-  if (rate > 0) return rate;
   constexpr int64_t kRounds = 20000;
   const auto work = [&](int, int64_t, int64_t) { kept_float = row_->fma(kRounds); };
-  return rate = best_rate(static_cast<double>(row_->flops_per_round * kRounds * pool.threads()),
-                          [&] { pool.run(pool.threads(), work); });
+  double& rate = flops_[pool.threads()];
+  return rate =
+             std::max(rate, best_rate(static_cast<double>(row_->flops_per_round * kRounds * pool.threads()),
+                                      [&] { pool.run(pool.threads(), work); }));
 }
 
 double Peaks::bytes(Pool& pool, Traffic traffic, int64_t working_set) {
-  // Powers of two from 16 KiB: between them a cache level's rate hardly changes.
-  const int64_t size = std::clamp<int64_t>(
-      static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(working_set))), 16 << 10, kOutOfCache);
-  double& rate = bytes_[{pool.threads(), traffic, size}];
-  if (rate > 0) return rate;
-  const int64_t floats = size / 4, half = floats / 2;
-  std::unique_ptr<float[]> memory(new float[static_cast<size_t>(floats)]);
-  std::memset(memory.get(), 1, static_cast<size_t>(size));
-  float* m = memory.get();
+  const int64_t size = level(working_set), floats = size / 4, half = floats / 2;
+  if (static_cast<int64_t>(memory_.size()) < floats) memory_.assign(static_cast<size_t>(floats), 1.0f);
+  float* m = memory_.data();
   const auto work = [&](int, int64_t begin, int64_t end) {  // in units of 256 floats
     if (traffic == Traffic::read)
       kept_bits = row_->read(m + begin * 256, (end - begin) * 256);
@@ -71,7 +79,8 @@ double Peaks::bytes(Pool& pool, Traffic traffic, int64_t working_set) {
       row_->copy(m + half + begin * 256, m + begin * 256, (end - begin) * 256);
   };
   const int64_t units = (traffic == Traffic::read ? floats : half) / 256;
-  return rate = best_rate(static_cast<double>(size), [&] { pool.run(units, work); });
+  double& rate = bytes_[{pool.threads(), traffic, size}];
+  return rate = std::max(rate, best_rate(static_cast<double>(size), [&] { pool.run(units, work); }));
 }
 
 }  // namespace invar::bench

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "base/pool.h"
 
@@ -27,19 +28,22 @@ std::span<const PeakRow* const> peak_rows();
 
 enum class Traffic { read, copy };
 
-// Measured when first asked for and kept; best of several trials, since a limit is what the machine can do.
+// The best of all trials so far, since a limit is what the machine can do; every call makes some more of them.
 class Peaks {
  public:
-  explicit Peaks(
-      std::string_view isa);  // an instruction set without lanes of its own ("reference") uses scalar's
-  double flops(Pool&);        // per second
+  // An instruction set without lanes of its own ("reference") uses scalar's.
+  explicit Peaks(std::string_view isa);
+  double flops(Pool&);  // per second
   // Bytes per second, reads and writes both counted, for a working set of about this many bytes.
   double bytes(Pool&, Traffic, int64_t working_set);
-  std::string_view isa() const { return row_->isa; }
-  static constexpr int64_t kOutOfCache = int64_t{512} << 20;
+  // What the calls above found, without more trials; 0 where there were none.
+  double known_flops(int threads) const;
+  double known_bytes(int threads, Traffic, int64_t working_set) const;
+  static constexpr int64_t kOutOfCache = int64_t{256} << 20;
 
  private:
   const PeakRow* row_;
+  std::vector<float> memory_;
   std::map<int, double> flops_;                                // by threads
   std::map<std::tuple<int, Traffic, int64_t>, double> bytes_;  // by threads, kind, working set
 };

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/opset.h"
+
 namespace invar::bench {
 
 using nlohmann::json;
@@ -93,7 +95,11 @@ const std::string& Peer::version() const {
 }
 
 Result<std::string> Peer::prepare(const Item& item, int threads) {
-  json request{{"do", "prepare"}, {"op", item.op}, {"threads", threads}, {"past", item.past}};
+  json request{{"do", "prepare"},
+               {"op", item.op},
+               {"room", op_info(item.op)->room},
+               {"threads", threads},
+               {"past", item.past}};
   for (const char* side : {"in", "out"}) {
     request[side] = json::array();
     for (const conformance::Tensor& t : side[0] == 'i' ? item.call.in : item.call.out)

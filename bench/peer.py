@@ -2,10 +2,10 @@
 """The other side of `invar bench --peer NAME`: times a library's own spelling of a room's operation.
 
 One JSON object per line on standard input, one answer per line on standard output:
-  {"do": "prepare", "op", "in": [{"dtype", "shape", "constant", "fill"}], "out": [...], "attrs", "past", "threads"}
+  {"do": "prepare", "op", "room", "in": [{"dtype", "shape", "constant", "fill"}], "out": [...], "attrs", "past", "threads"}
       -> {"name": SPELLING}, "" where the room has none
   {"do": "time", "calls": N} -> {"seconds": per call}
-A room's spellings are in src/ops/OP/peer.py: torch(call) -> {name: function without arguments}; the quickest counts."""
+A room's spellings are in src/ops/ROOM/peer.py: torch(call) -> {name: function without arguments}; the quickest counts."""
 
 import importlib.util
 import json
@@ -21,7 +21,7 @@ class Call:
     """The operands as the library's tensors, in the shapes of the room; with a past, all positions."""
 
     def __init__(self, library, request):
-        self.attrs, self.past = request["attrs"], request["past"]
+        self.op, self.attrs, self.past = request["op"], request["attrs"], request["past"]
         self.constant = [t["constant"] for t in request["in"]]
         self.inputs = [library.tensor(t) for t in request["in"]]
         self.outputs = [library.tensor({**t, "fill": "zero"}) for t in request["out"]]
@@ -57,10 +57,10 @@ def per_call(function, calls):
 
 
 def spellings(library, name, request):
-    path = OPS / request["op"] / "peer.py"
+    path = OPS / request["room"] / "peer.py"
     if not path.exists():
         return {}
-    spec = importlib.util.spec_from_file_location(f"peer_of_{request['op']}", path)
+    spec = importlib.util.spec_from_file_location(f"peer_of_{request['room']}", path)
     room = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(room)
     return getattr(room, name)(Call(library, request)) if hasattr(room, name) else {}

@@ -61,13 +61,15 @@ std::string table(const Report& r) {
   for (const Row& row : r.rows) width = std::max(width, row.shape.size());
   out += format("\n%-9s %-11s %-*s %-9s %3s %10s %15s %8s %13s  %s\n", "suite", "operation",
                 static_cast<int>(width), "shape", "isa", "thr", "time", "rate", "ns/elem", "of limit",
-                r.peer.empty() ? "" : "peer / ours");
+                r.peer.empty() ? "" : "peer / ours: medians, best");
   for (const Row& row : r.rows) {
     out += format("%-9s %-11s %-*s %-9s %3d %10s %15s %8.3f %5.0f%% %-6s  ", row.suite.c_str(),
                   row.op.c_str(), static_cast<int>(width), row.shape.c_str(), row.isa.c_str(), row.threads,
                   time_text(row.seconds).c_str(), rate_text(row).c_str(), per_element(row),
                   100 * row.fraction(), row.by_flops ? "FMA" : "bytes");
-    if (!row.peer.empty()) out += format("%6.2f  %s", row.ratio(), row.peer.c_str());
+    if (!row.peer.empty())
+      out += format("%6.2f %5.2f%s  %s", row.ratio(), row.best_ratio(), row.unsteady() ? "~" : " ",
+                    row.peer.c_str());
     out.erase(out.find_last_not_of(' ') + 1);
     out += "\n";
   }
@@ -93,13 +95,16 @@ std::string json_of(const Report& r) {
                    {"isa", row.isa},
                    {"threads", row.threads},
                    {"seconds", row.seconds},
+                   {"best_seconds", row.best_seconds},
                    {"flops", row.flops},
                    {"bytes", row.bytes},
                    {"ns_per_element", per_element(row)},
                    {"limit", row.by_flops ? "flops" : "bytes"},
                    {"fraction_of_limit", row.fraction()}};
-    if (!row.peer.empty())
+    if (!row.peer.empty()) {
       o["peer"] = row.peer, o["peer_seconds"] = row.peer_seconds, o["ratio"] = row.ratio();
+      o["peer_best_seconds"] = row.peer_best_seconds, o["best_ratio"] = row.best_ratio();
+    }
     j["rows"].push_back(std::move(o));
   }
   return j.dump(1) + "\n";

@@ -39,20 +39,35 @@ int64_t calls_in(double seconds, double one) {
   return std::clamp<int64_t>(static_cast<int64_t>(seconds / std::max(one, 1e-9)), 1, 1000000);
 }
 
-// The peaks' share: flops at the peak or bytes at the rate of the caches or memory that hold them, whichever is longer.
-void bound(Row& row, const Subject& s, Peaks& peaks, Pool& pool) {
-  const double in = static_cast<double>(s.bytes_read()), out = static_cast<double>(s.bytes_written());
-  const double both = 2 * std::min(in, out), rest = in + out - both;
+// Which bytes of a call count against the rate of copying and which against that of reading or writing alone.
+struct Bytes {
+  double copied, rest;
+  Traffic kind;
+  int64_t working_set;
+  explicit Bytes(const Subject& s) : working_set(s.working_set()) {
+    const auto in = static_cast<double>(s.bytes_read()), out = static_cast<double>(s.bytes_written());
+    copied = 2 * std::min(in, out), rest = in + out - copied;
+    kind = in > out ? Traffic::read : Traffic::copy;
+  }
+};
+
+// Flops at their peak, or bytes at the rate of the caches or memory that hold them, whichever takes longer.
+void bound(Row& row, const Bytes& b, const Peaks& peaks) {
   double t = 0;
-  if (both > 0) t += both / peaks.bytes(pool, Traffic::copy, s.working_set());
-  if (rest > 0) t += rest / peaks.bytes(pool, in > out ? Traffic::read : Traffic::copy, s.working_set());
-  const double f = row.flops > 0 ? row.flops / peaks.flops(pool) : 0;
+  if (b.copied > 0) t += b.copied / peaks.known_bytes(row.threads, Traffic::copy, b.working_set);
+  if (b.rest > 0) t += b.rest / peaks.known_bytes(row.threads, b.kind, b.working_set);
+  const double f = row.flops > 0 ? row.flops / peaks.known_flops(row.threads) : 0;
   row.limit_seconds = std::max(t, f);
   row.by_flops = f > t;
 }
 
-Result<Row> measure_one(const Item& item, const ops::Kernel& kernel, Pool& pool, Peaks& peaks, Peer* peer,
-                        double seconds) {
+struct Measured {
+  Row row;
+  Bytes bytes;
+};
+
+Result<Measured> measure_one(const Item& item, const ops::Kernel& kernel, Pool& pool, Peaks& peaks,
+                             Peer* peer, double seconds) {
   Row row;
   row.suite = item.suite, row.op = item.op, row.shape = item.shape(), row.text = item.call.text;
   row.isa = std::string(kernel.isa), row.threads = pool.threads();
@@ -62,7 +77,10 @@ Result<Row> measure_one(const Item& item, const ops::Kernel& kernel, Pool& pool,
   for (const auto& t : item.call.out) row.elements += static_cast<double>(t.elements());
   if (item.past)
     row.elements *= 1 - static_cast<double>(item.past) / static_cast<double>(item.call.out[0].shape[1]);
-  bound(row, subject, peaks, pool);
+  const Bytes bytes(subject);
+  if (row.flops > 0) peaks.flops(pool);
+  if (bytes.copied > 0) peaks.bytes(pool, Traffic::copy, bytes.working_set);
+  if (bytes.rest > 0) peaks.bytes(pool, bytes.kind, bytes.working_set);
   if (peer) {
     INVAR_TRY(row.peer, peer->prepare(item, pool.threads()));
   }
@@ -83,9 +101,11 @@ Result<Row> measure_one(const Item& item, const ops::Kernel& kernel, Pool& pool,
     INVAR_TRY(double t, peer->time(peer_calls));
     theirs.push_back(t);
   }
-  row.seconds = median(ours);
-  if (both) row.peer_seconds = median(theirs);
-  return row;
+  row.seconds = median(ours), row.best_seconds = *std::min_element(ours.begin(), ours.end());
+  if (both)
+    row.peer_seconds = median(theirs),
+    row.peer_best_seconds = *std::min_element(theirs.begin(), theirs.end());
+  return Measured{std::move(row), bytes};
 }
 
 Result<std::vector<std::string>> isas_of(const Settings& s) {
@@ -134,7 +154,8 @@ Result<Report> measure(const Settings& s,
     peer.emplace(std::move(started));
   }
   num::ArithmeticEnv env;
-  std::vector<Peaks> peaks(isas.begin(), isas.end());
+  std::vector<Peaks> peaks;
+  for (const std::string& isa : isas) peaks.emplace_back(isa);
   const size_t total = items.size() * isas.size() * threads.size();
   size_t done = 0;
   for (int n : threads) {
@@ -144,15 +165,23 @@ Result<Report> measure(const Settings& s,
     });
     for (size_t i = 0; i < isas.size(); ++i) {
       progress(done, total, "the machine's peaks");
-      report.limits.push_back({isas[i], n, peaks[i].flops(pool),
-                               peaks[i].bytes(pool, Traffic::read, Peaks::kOutOfCache),
-                               peaks[i].bytes(pool, Traffic::copy, Peaks::kOutOfCache)});
+      Limit limit{isas[i], n, peaks[i].flops(pool), peaks[i].bytes(pool, Traffic::read, Peaks::kOutOfCache),
+                  peaks[i].bytes(pool, Traffic::copy, Peaks::kOutOfCache)};
+      std::vector<Measured> measured;
       for (const Item& item : items) {
         progress(done++, total, item.op + " " + item.shape());
         const ops::Kernel* kernel = ops::find(item.op, isas[i]);
         if (!kernel) kernel = ops::find(item.op, "reference");  // nothing to vectorise
-        INVAR_TRY(Row row, measure_one(item, *kernel, pool, peaks[i], peer ? &*peer : nullptr, s.seconds));
-        report.rows.push_back(std::move(row));
+        INVAR_TRY(Measured m, measure_one(item, *kernel, pool, peaks[i], peer ? &*peer : nullptr, s.seconds));
+        measured.push_back(std::move(m));
+      }
+      limit.flops = peaks[i].known_flops(n);
+      limit.read = peaks[i].known_bytes(n, Traffic::read, Peaks::kOutOfCache);
+      limit.copy = peaks[i].known_bytes(n, Traffic::copy, Peaks::kOutOfCache);
+      report.limits.push_back(std::move(limit));
+      for (Measured& m : measured) {  // only now the limits are the best of the whole run
+        bound(m.row, m.bytes, peaks[i]);
+        report.rows.push_back(std::move(m.row));
       }
     }
   }

@@ -28,15 +28,18 @@ struct Limit {  // one of the machine's, as measured
 struct Row {
   std::string suite, op, shape, text, isa;
   int threads = 1;
-  double seconds = 0;           // median of a call
-  double flops = 0, bytes = 0;  // of a call; bytes: operands, memory and results once
-  double limit_seconds = 0;     // what the machine's peaks allow
-  bool by_flops = false;        // which of them
-  double elements = 0;          // of results
-  std::string peer;             // its spelling; "" without one
-  double peer_seconds = 0;
+  double seconds = 0, best_seconds = 0;  // of a call: median and least
+  double flops = 0, bytes = 0;           // of a call; bytes: operands, memory and results once
+  double limit_seconds = 0;              // what the machine's peaks allow
+  bool by_flops = false;                 // which of them
+  double elements = 0;                   // of results
+  std::string peer;                      // its spelling; "" without one
+  double peer_seconds = 0, peer_best_seconds = 0;
   double fraction() const { return limit_seconds / seconds; }
   double ratio() const { return peer_seconds / seconds; }  // > 1: we are faster
+  double best_ratio() const { return peer_best_seconds / best_seconds; }
+  // Medians and best times disagree: something else had the cores.
+  bool unsteady() const { return seconds > 1.5 * best_seconds || peer_seconds > 1.5 * peer_best_seconds; }
 };
 
 struct Report {

@@ -121,6 +121,7 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
     for (const ops::View& v : s.in_) s.read_ += static_cast<int64_t>(bytes_of(v));
     for (const ops::View& v : s.out_) s.written_ += static_cast<int64_t>(bytes_of(v));
   }
+  if (item.bytes) s.read_ = std::max<int64_t>(item.bytes - s.written_, 0);
   s.workers_ = run::workers_for(s.read_ + s.written_ + (item.past ? 0 : state), threads);
   return s;
 }

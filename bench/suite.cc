@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/opset.h"
 #include "ops/kernel.h"
 
 namespace invar::bench {
@@ -58,11 +59,12 @@ Result<std::vector<Item>> items_of(const std::string& op, std::string_view text,
       continue;
     }
     const std::string where = file + ":" + std::to_string(number);
-    auto cases = conformance::parse(line, where);
+    auto cases = conformance::parse(line, where, op);
     if (!cases) return bad_input(where + ": not a case; see bench/README.md: " + std::string(line));
     for (conformance::Case& c : *cases) {
-      Item item{suite, op, std::move(c), 0, 0};
-      bool fine = take(item.call.attrs, "flops", item.flops) && take(item.call.attrs, "past", item.past);
+      Item item{suite, op, std::move(c)};
+      bool fine = take(item.call.attrs, "flops", item.flops) && take(item.call.attrs, "past", item.past) &&
+                  take(item.call.attrs, "bytes", item.bytes);
       for (const auto* side : {&item.call.in, &item.call.out})
         for (const conformance::Tensor& t : *side)
           fine &= sane(t) && (side == &item.call.out || !t.fill.empty() || !t.bits.empty());
@@ -80,7 +82,8 @@ Result<std::vector<Item>> choose(const std::vector<std::string>& suites, const s
   bool op_known = op.empty();
   for (const SuiteText& t : embedded_texts()) {
     op_known |= t.op == op;
-    INVAR_TRY(std::vector<Item> items, items_of(std::string(t.op), t.text, std::string(t.op) + "/bench.txt"));
+    INVAR_TRY(std::vector<Item> items,
+              items_of(std::string(t.op), t.text, std::string(op_info(t.op)->room) + "/bench.txt"));
     for (Item& i : items) {
       if (std::find(known.begin(), known.end(), i.suite) == known.end()) known.push_back(i.suite);
       const bool wanted = std::find(suites.begin(), suites.end(), i.suite) != suites.end() ||

@@ -1,6 +1,7 @@
 // What is measured: lines of the rooms' bench.txt. The grammar of a line is that of cases.txt
 // (tests/conformance/README.md); after `|` a line may also have
 //   flops=EXPR   floating-point operations of a call, where arithmetic rather than memory bounds it
+//   bytes=EXPR   bytes that a call must move, where that is not every operand and result once
 //   past=EXPR    operations with memory: this many leading positions are there before the call
 // A line [NAME] begins a suite.
 #pragma once
@@ -22,7 +23,7 @@ embedded_texts();  // of every room that has a bench.txt, in the order of spec/o
 struct Item {
   std::string suite, op;
   conformance::Case call;
-  int64_t flops = 0, past = 0;
+  int64_t flops = 0, past = 0, bytes = 0;
   std::string shape() const;  // "1x4096 · bf16 4096x4096", for people
 };
 
