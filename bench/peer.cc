@@ -28,7 +28,8 @@ struct Peer::Impl {
     if (pid > 0) ::waitpid(pid, nullptr, 0);
   }
   Error gone() const {
-    return bad_input("the peer " + name + " ended without an answer: run bench/peer.py " + name + " by hand");
+    return bad_input("the peer " + name +
+                     " ended without an answer: give --python of an environment that has it");
   }
 
   Result<json> answer() {

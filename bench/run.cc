@@ -13,9 +13,11 @@
 namespace invar::bench {
 namespace {
 
-constexpr int kSamples = 11;
+// Many short samples: on a shared machine some of them are undisturbed.
+constexpr double kSampleSeconds = 0.002;
+constexpr double kLeastSamples = 5, kMostSamples = 201;
 constexpr int kMaxThreads = 1024;
-// Between the sides: long enough for waiting threads of the other process to stop spinning.
+// Between the sides, where there are several threads: long enough for waiting threads of the other process to stop spinning.
 constexpr auto kPause = std::chrono::milliseconds(4);
 
 double now() {
@@ -85,26 +87,31 @@ Result<Measured> measure_one(const Item& item, const ops::Kernel& kernel, Pool& 
     INVAR_TRY(row.peer, peer->prepare(item, pool.threads()));
   }
   const bool both = !row.peer.empty();
-  const double share = seconds / (both ? 2 * kSamples : kSamples);
+  const auto pause = both && row.threads > 1 ? kPause : std::chrono::milliseconds(0);
   std::this_thread::sleep_for(kPause);
-  const int64_t calls = calls_in(share, std::min(time_calls(subject, pool, 1), time_calls(subject, pool, 1)));
+  double once = std::min(time_calls(subject, pool, 1), time_calls(subject, pool, 1));
+  const int64_t calls = calls_in(kSampleSeconds, once);
+  double round = once * static_cast<double>(calls);  // seconds of a sample of each side
   int64_t peer_calls = 1;
   if (both) {
-    INVAR_TRY(double first, peer->time(1));
-    peer_calls = calls_in(share, first);
+    INVAR_TRY(once, peer->time(1));
+    peer_calls = calls_in(kSampleSeconds, once);
+    round += once * static_cast<double>(peer_calls) + std::chrono::duration<double>(pause).count();
   }
+  const int samples = static_cast<int>(std::clamp(seconds / round, kLeastSamples, kMostSamples));
   std::vector<double> ours, theirs;
-  for (int i = 0; i < kSamples; ++i) {
-    if (both) std::this_thread::sleep_for(kPause);
+  for (int i = 0; i < samples; ++i) {
+    std::this_thread::sleep_for(pause);
     ours.push_back(time_calls(subject, pool, calls));
     if (!both) continue;
     INVAR_TRY(double t, peer->time(peer_calls));
     theirs.push_back(t);
   }
   row.seconds = median(ours), row.best_seconds = *std::min_element(ours.begin(), ours.end());
-  if (both)
-    row.peer_seconds = median(theirs),
+  if (both) {
+    row.peer_seconds = median(theirs);
     row.peer_best_seconds = *std::min_element(theirs.begin(), theirs.end());
+  }
   return Measured{std::move(row), bytes};
 }
 

@@ -60,7 +60,7 @@ Result<std::vector<Item>> items_of(const std::string& op, std::string_view text,
     }
     const std::string where = file + ":" + std::to_string(number);
     auto cases = conformance::parse(line, where, op);
-    if (!cases) return bad_input(where + ": not a case; see bench/README.md: " + std::string(line));
+    if (!cases) return bad_input(where + ": not a case; see docs/bench.md: " + std::string(line));
     for (conformance::Case& c : *cases) {
       Item item{suite, op, std::move(c)};
       bool fine = take(item.call.attrs, "flops", item.flops) && take(item.call.attrs, "past", item.past) &&
