@@ -27,6 +27,7 @@ std::string time_text(double s) {
 }
 
 std::string rate_text(const Row& r) {
+  if (r.suite == "model") return format("%.0f tokens/s", 1 / r.seconds);
   return r.flops > 0 ? format("%.1f GFLOP/s", r.flops / r.seconds / 1e9)
                      : format("%.1f GB/s", r.bytes / r.seconds / 1e9);
 }

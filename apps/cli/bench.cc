@@ -39,7 +39,11 @@ Status measure_model(const BenchCommand& c, bench::Report& report) {
   INVAR_TRY(const Place place, resolve(name));
   INVAR_TRY(const Prepared prepared, prepare(place, ModelOptions{name, "", "", "", false}, true));
   double weight_bytes = 0;
-  for (const plan::Weight& w : prepared.plan.weights) weight_bytes += static_cast<double>(w.length);
+  double flops = 0;  // of a token: a multiplication and an addition for each weight
+  for (const plan::Weight& w : prepared.plan.weights) {
+    weight_bytes += static_cast<double>(w.length);
+    flops += 2 * static_cast<double>(w.length / size_of(w.dtype));
+  }
   std::vector<int> threads = c.threads;
   if (threads.empty()) {
     threads.push_back(1);
@@ -69,12 +73,13 @@ Status measure_model(const BenchCommand& c, bench::Report& report) {
       const double read = peaks.bytes(pool, bench::Traffic::read, static_cast<int64_t>(weight_bytes));
       bench::Row row;
       row.suite = "model", row.text = name, row.isa = std::string(session.isa()), row.threads = n;
-      row.bytes = weight_bytes, row.elements = 1;
+      row.bytes = weight_bytes;
       row.op = "decode", row.shape = "a token after " + std::to_string(kPrompt) + " and more";
       row.seconds = median(decode), row.limit_seconds = weight_bytes / read;
       report.rows.push_back(row);
       row.op = "prefill", row.shape = "a token of " + std::to_string(kPrompt);
-      row.seconds = median(prefill), row.limit_seconds = row.limit_seconds / kPrompt, row.bytes /= kPrompt;
+      row.seconds = median(prefill), row.bytes /= kPrompt, row.flops = flops;
+      row.limit_seconds = flops / peaks.flops(pool), row.by_flops = true;
       report.rows.push_back(row);
     }
   return {};
