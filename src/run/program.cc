@@ -219,7 +219,6 @@ void Program::run(Pool& pool, bool tail) {
   for (const Node& n : nodes_) {
     if (!tail && !n.core) continue;
     num::mend_arithmetic_env();
-    const int workers = static_cast<int>(std::clamp<int64_t>(n.work / kBytesPerWorker, 1, workers_));
     const int workers = workers_for(n.work, workers_);
     for (int phase = 0; phase < n.kernel->phases; ++phase) {
       const int64_t units = n.kernel->units(n.call, phase);
