@@ -97,9 +97,6 @@ int decode(const TokensCommand&);
 int validate(const ReceiptCommand&);
 int verify(const ReceiptCommand&);
 int doctor(const DoctorCommand&);
-  bool json = false;
-};
-
 int bench(const BenchCommand&);
 
 }  // namespace invar::cli
