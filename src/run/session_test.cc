@@ -299,7 +299,7 @@ TEST_F(SessionTest, EditedPlansAreRefusedOrRunInBounds) {
       p.values[node.out[0]].shape.back().value += 1;
       break;
     }
-  EXPECT_NE(failure(*model, options(), Code::bad_input, &p).find("matmul, requires a result [..., N]"),
+  EXPECT_NE(failure(*model, options(), Code::bad_input, &p).find("matmul, requires a result [..., M, N]"),
             std::string::npos);
 }
 

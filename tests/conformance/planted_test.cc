@@ -33,7 +33,7 @@ void wrong_split(const ops::Call& call, int phase, int64_t begin, int64_t end, v
 // Writes a vector where only a part of it is left.
 void wrong_end(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   original->run(call, phase, begin, end, scratch);
-  if (phase + 1 == original->phases && end == original->units(call, phase))
+  if (end == original->units(call, phase))
     if (std::byte* at = last_element(call); at && call.out[0].elements() % 8 > 4)
       std::memset(at + size_of(call.out[0].dtype), 0, size_of(call.out[0].dtype));
 }
