@@ -46,7 +46,8 @@ try x86_64 build/bin/invar
 try clang build/clang/bin/invar
 for arch in aarch64 riscv64 ppc64le s390x; do try "$arch" "qemu-$arch-static" "build/$arch/bin/invar"; done
 random=
-if [[ -x build/bin/invar_fuzz ]]; then
+if grep -qs '^INVAR_TESTS:BOOL=ON' build/CMakeCache.txt; then
+  if [[ $make ]]; then cmake --build build --target invar_fuzz >/dev/null; fi
   printf 'random cases %s\n' "$seeds"
   nice build/bin/invar_fuzz --seeds "$seeds" | tee "$out/fuzz.txt"
   random=$out/fuzz.txt
