@@ -1,5 +1,5 @@
-// Activations: spec.md elementwise.9 - elementwise.12. Each line is one rounding; nothing is stored inside a graph except
-// where canon() says so.
+// Activations: spec.md elementwise.9 - elementwise.11. Each line is one rounding; nothing is stored inside a graph except
+// where flushed() says so.
 #pragma once
 #include "num/functions.h"
 #include "ops/elementwise/arithmetic.h"
@@ -12,7 +12,7 @@ INVAR_FUNCTIONS(INVAR_FROM_NUM)
 
 // elementwise.9: piecewise linear.
 INVAR_INLINE F relu(F x) {
-  return maximum(x, zero());
+  return at_least(x, 0.0f);
 }
 INVAR_INLINE F leakyrelu(F x, float alpha) {
   return select(lt(x, zero()), mul(set1(alpha), x), x);
@@ -29,7 +29,7 @@ INVAR_INLINE F shrink(F x, float lambd, float bias) {
   return select(lt(x, set1(-lambd)), add(x, set1(bias)), right);
 }
 INVAR_INLINE F hardsigmoid(F x, float alpha, float beta) {
-  return maximum(minimum(fma(set1(alpha), x, set1(beta)), set1(1.0f)), zero());
+  return at_least(at_most(fma(set1(alpha), x, set1(beta)), 1.0f), 0.0f);
 }
 INVAR_INLINE F hardswish(F x) {
   return mul(x, hardsigmoid(x, 0x1.555556p-3f, 0.5f));
@@ -42,15 +42,19 @@ INVAR_INLINE F softsign(F x) {
 INVAR_INLINE F sigmoid(F x) {
   return div(set1(1.0f), add(set1(1.0f), exp(neg(x))));
 }
+// formats.5 of a number that is not negative; NaN stays NaN.
+INVAR_INLINE F flushed(F x) {
+  return select(lt(x, set1(0x1p-126f)), zero(), x);
+}
 INVAR_INLINE F silu(F x) {
-  return mul(x, canon(sigmoid(x)));
+  return mul(x, flushed(sigmoid(x)));
 }
 INVAR_INLINE F swish(F x, float alpha) {
-  return mul(x, canon(sigmoid(mul(set1(alpha), x))));
+  return mul(x, flushed(sigmoid(mul(set1(alpha), x))));
 }
 // tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2), e = exp(x); from x = 20 on it is 1 to the last bit.
 INVAR_INLINE F mish(F x) {
-  F e = exp(minimum(x, set1(20.0f)));
+  F e = exp(at_most(x, 20.0f));
   F n = mul(e, add(e, set1(2.0f)));
   return mul(x, div(n, add(n, set1(2.0f))));
 }

@@ -34,7 +34,18 @@ INVAR_INLINE F sign(F x) {
   F one = select(lt(zero(), x), set1(1.0f), select(lt(x, zero()), set1(-1.0f), zero()));
   return select(unordered(x, x), x, one);
 }
+// maximum and minimum with a constant that is no NaN, in fewer operations: where x and c are zeros of different signs, adding
+// +0 or -0 to x beforehand gives what formats.7 wants. c = -0 is not for at_most.
+INVAR_INLINE F at_least(F x, float c) {
+  F y = add(x, set1(num::f32_bits(c) == 0 ? 0.0f : -0.0f));
+  return select(lt(y, set1(c)), set1(c), y);
+}
+INVAR_INLINE F at_most(F x, float c) {
+  return select(lt(set1(c), x), set1(c), x);
+}
 INVAR_INLINE F clip(F x, float low, float high) {
+  if (low == low && high == high && num::f32_bits(high) != 0x80000000u)
+    return at_most(at_least(x, low), high);
   return minimum(maximum(x, set1(low)), set1(high));
 }
 

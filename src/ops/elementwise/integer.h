@@ -116,6 +116,13 @@ INVAR_INLINE float fmod(float x, float y) {
            b = num::f32_bits(y) & 0x7fffffffu;
   if (a >= 0x7f800000u || b > 0x7f800000u || b == 0) return num::f32_from_bits(0x7fc00000u);
   if (a < b) return x;
+  // Below 2^28 the quotient times y is exact in binary64, and so is the difference. The rounded quotient may be one too large.
+  double p = num::f32_from_bits(a), d = num::f32_from_bits(b);
+  if (p < d * 0x1p28) {
+    double left = p - static_cast<double>(static_cast<int64_t>(p / d)) * d;
+    float rest = static_cast<float>(left < 0 ? left + d : left);
+    return num::f32_from_bits(sign | num::f32_bits(rest));
+  }
   auto exponent = [](uint32_t v) {
     return v >> 23 ? static_cast<int>(v >> 23) : 1;
   };  // value = m 2^(e - 150)

@@ -37,6 +37,29 @@ INVAR_INLINE F lanes_of(const float* x, int64_t i, int lanes) {
   return lanes == kW ? load(x + i) : load_n(x + i, lanes);
 }
 
+// strip() for a few instructions per vector: four vectors a turn, so that the loop itself does not count.
+template <class Fn>
+INVAR_INLINE void strip_light(float* out, int64_t n, Fn f) {
+  int64_t i = 0;
+  for (; i + 4 * kW <= n; i += 4 * kW) {
+    F a = canon(f(i, kW)), b = canon(f(i + kW, kW)), c = canon(f(i + 2 * kW, kW)),
+      d = canon(f(i + 3 * kW, kW));
+    store(out + i, a);
+    store(out + i + kW, b);
+    store(out + i + 2 * kW, c);
+    store(out + i + 3 * kW, d);
+  }
+  strip(
+      out + i, n - i, [&](int64_t j, int lanes) __attribute__((always_inline)) { return f(i + j, lanes); });
+}
+
+template <class Fn>
+void light_f32(const Strip& s) {
+  auto x = Strip::at<float>(s, 0);
+  strip_light(
+      static_cast<float*>(s.out),
+      s.n, [=](int64_t i, int lanes) __attribute__((always_inline)) { return Fn{}(lanes_of(x, i, lanes)); });
+}
 template <class Fn>
 void unary_f32(const Strip& s) {
   auto x = Strip::at<float>(s, 0);
@@ -48,7 +71,7 @@ template <class Fn, int scalars>
 void scaled_f32(const Strip& s) {
   auto x = Strip::at<float>(s, 0);
   float a = s.scalar[0], b = s.scalar[1];
-  strip(
+  strip_light(
       static_cast<float*>(s.out), s.n, [=](int64_t i, int lanes) __attribute__((always_inline)) {
         if constexpr (scalars == 2)
           return Fn{}(lanes_of(x, i, lanes), a, b);
@@ -75,7 +98,8 @@ INVAR_INLINE void pairs(const Strip& s, Loop loop, Fn f) {
 template <class Fn>
 void binary_f32(const Strip& s) {
   pairs(
-      s, [&](auto f) __attribute__((always_inline)) { strip(static_cast<float*>(s.out), s.n, f); }, Fn{});
+      s, [&](auto f) __attribute__((always_inline)) { strip_light(static_cast<float*>(s.out), s.n, f); },
+      Fn{});
 }
 
 // Masks become bytes by way of a tile of 32-bit zeros and ones.
@@ -123,18 +147,22 @@ template <class Fn, class T, class R = T>
 void single(const Strip& s) {
   auto x = Strip::at<T>(s, 0);
   auto out = static_cast<R*>(s.out);
-  for (int64_t i = 0; i < s.n; ++i) out[i] = stored(static_cast<R>(Fn{}(x[i])));
+  const int64_t n = s.n;  // a store of bytes could change what s holds
+  for (int64_t i = 0; i < n; ++i) out[i] = stored(static_cast<R>(Fn{}(x[i])));
 }
 template <class Fn, class T, class R = T>
 void couple(const Strip& s) {
   auto a = Strip::at<T>(s, 0), b = Strip::at<T>(s, 1);
   auto out = static_cast<R*>(s.out);
+  const int64_t n = s.n;
   if (s.one[0]) {
-    for (int64_t i = 0; i < s.n; ++i) out[i] = stored(static_cast<R>(Fn{}(*a, b[i])));
+    const T x = *a;
+    for (int64_t i = 0; i < n; ++i) out[i] = stored(static_cast<R>(Fn{}(x, b[i])));
   } else if (s.one[1]) {
-    for (int64_t i = 0; i < s.n; ++i) out[i] = stored(static_cast<R>(Fn{}(a[i], *b)));
+    const T y = *b;
+    for (int64_t i = 0; i < n; ++i) out[i] = stored(static_cast<R>(Fn{}(a[i], y)));
   } else {
-    for (int64_t i = 0; i < s.n; ++i) out[i] = stored(static_cast<R>(Fn{}(a[i], b[i])));
+    for (int64_t i = 0; i < n; ++i) out[i] = stored(static_cast<R>(Fn{}(a[i], b[i])));
   }
 }
 
@@ -144,8 +172,9 @@ void choose(const Strip& s) {
   auto c = Strip::at<uint8_t>(s, 0);
   auto a = Strip::at<T>(s, 1), b = Strip::at<T>(s, 2);
   auto out = static_cast<T*>(s.out);
-  auto loop = [&](auto at_c, auto at_a, auto at_b) __attribute__((always_inline)) {
-    for (int64_t i = 0; i < s.n; ++i) {
+  const int64_t n = s.n;
+  auto loop = [=](auto at_c, auto at_a, auto at_b) __attribute__((always_inline)) {
+    for (int64_t i = 0; i < n; ++i) {
       T v = Fn{}(at_c(i), at_a(i), at_b(i));
       if constexpr (is_float) v = graph::canonical(v);
       out[i] = v;
@@ -174,6 +203,10 @@ void choose(const Strip& s) {
 
 // The constructors that table.h names.
 template <class Fn>
+constexpr Kind light(Fn) {
+  return {.f32 = light_f32<Fn>};
+}
+template <class Fn>
 constexpr Kind unary(Fn) {
   return {.f32 = unary_f32<Fn>, .operands = 1};
 }
@@ -187,7 +220,7 @@ constexpr Kind scaled(Fn, const char* a, const char* b) {
 }
 template <class Fn>
 constexpr Kind unary_number(Fn) {
-  return {.f32 = unary_f32<Fn>, .i64 = single<Fn, int64_t>, .i32 = single<Fn, int32_t>, .operands = 1};
+  return {.f32 = light_f32<Fn>, .i64 = single<Fn, int64_t>, .i32 = single<Fn, int32_t>, .operands = 1};
 }
 template <class Fn>
 constexpr Kind test(Fn) {

@@ -4,18 +4,18 @@
 #pragma once
 
 #define INVAR_ELEMENTWISE(X)              \
-  X(unary, ceil)                          \
-  X(unary, floor)                         \
-  X(unary, round)                         \
-  X(unary, trunc)                         \
-  X(unary, sqrt)                          \
-  X(unary, reciprocal)                    \
+  X(light, ceil)                          \
+  X(light, floor)                         \
+  X(light, round)                         \
+  X(light, trunc)                         \
+  X(light, sqrt)                          \
+  X(light, reciprocal)                    \
   X(unary, exp)                           \
   X(unary, sin)                           \
   X(unary, cos)                           \
-  X(unary, relu)                          \
-  X(unary, hardswish)                     \
-  X(unary, softsign)                      \
+  X(light, relu)                          \
+  X(light, hardswish)                     \
+  X(light, softsign)                      \
   X(unary, sigmoid)                       \
   X(unary, silu)                          \
   X(unary, mish)                          \
