@@ -19,7 +19,7 @@
 
 namespace invar::prove {
 
-ChunkResult run_chunk(Map map, const std::string& function, int chunk, bool prove) {
+ChunkResult run_chunk(const Function1& map, const std::string& function, int chunk, bool prove) {
   num::ArithmeticEnv env;
   constexpr int kBatch = 4096;
   std::vector<float> x(kBatch), y(kBatch);
@@ -80,9 +80,9 @@ std::map<int, ChunkResult> read_state(const std::string& path, const std::string
 
 }  // namespace
 
-std::map<int, ChunkResult> run_chunks(Map map, const std::string& function, const std::string& isa,
-                                      const std::vector<int>& chunks, bool prove, int threads,
-                                      const std::string& state) {
+std::map<int, ChunkResult> run_chunks(const Function1& map, const std::string& function,
+                                      const std::string& isa, const std::vector<int>& chunks, bool prove,
+                                      int threads, const std::string& state) {
   std::map<int, ChunkResult> kept, done;
   if (!state.empty()) kept = read_state(state, function, isa);
   std::vector<int> pending;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@ namespace invar::prove {
 
 constexpr int kChunks = 256;
 
+using Function1 = std::function<void(const float* x, float* y, int n)>;
+
 struct ChunkResult {
   Digest digest;        // SHA-256 of the 2^24 outputs, little-endian, NaN as 7fc00000
   bool proved = false;  // compared with the oracle
@@ -22,12 +25,12 @@ struct ChunkResult {
 };
 
 // With prove, prints the first wrong inputs.
-ChunkResult run_chunk(Map map, const std::string& function, int chunk, bool prove);
+ChunkResult run_chunk(const Function1& map, const std::string& function, int chunk, bool prove);
 
 // Chunks first ... last, on `threads` threads, with a progress bar on a terminal. What is in `state` is taken
 // from there, what is new is appended to it (empty: keep nothing), so that a run can be interrupted.
-std::map<int, ChunkResult> run_chunks(Map map, const std::string& function, const std::string& isa,
-                                      const std::vector<int>& chunks, bool prove, int threads,
-                                      const std::string& state);
+std::map<int, ChunkResult> run_chunks(const Function1& map, const std::string& function,
+                                      const std::string& isa, const std::vector<int>& chunks, bool prove,
+                                      int threads, const std::string& state);
 
 }  // namespace invar::prove

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "chunks.h"
+#include "operation.h"
 #ifdef INVAR_HAVE_MPFR
 #include "oracle.h"
 #endif
@@ -27,6 +28,10 @@ constexpr const char* kUsage =
     "       invar_prove check FUNCTION --golden FILE [--chunks LIST] [--isa NAME]\n"
     "                                               chunks hashed and compared with FILE, on every "
     "instruction set here\n"
+    "       invar_prove digest|check op:NAME[,ATTRIBUTE=BITS] ...   an operation of one f32 operand and "
+    "result\n"
+    "       invar_prove operations FILE [--mode sample|full|fill]   the digests of FILE "
+    "(src/ops/*/exhaustive.txt)\n"
     "       invar_prove pow [--count N] [--seed S]    random pairs and the rotary domain against MPFR\n"
     "       invar_prove functions | isas            what is here to be proved, and on what\n"
     "options: --isa NAME      instruction set (default: the best here)\n"
@@ -73,8 +78,8 @@ std::vector<int> parse_chunks(const std::string& list) {
   return v;
 }
 
-int check(Map map, const Probe& probe, const std::string& function, const std::string& list, int threads,
-          const std::string& golden) {
+int check(const Function1& map, const Probe& probe, const std::string& function, const std::string& list,
+          int threads, const std::string& golden) {
   std::map<std::string, std::string> expected;
   std::ifstream file(golden);
   for (std::string line, key, value; std::getline(file, line);) {
@@ -124,6 +129,15 @@ int main(int argc, char** argv) {
   };
   int threads = static_cast<int>(number("threads", std::max(1u, std::thread::hardware_concurrency())));
   bool is_check = words[0] == "check", digest_only = words[0] == "digest" || is_check;
+  if (words[0] == "operations" && words.size() == 2) {
+    std::string mode = option.count("mode") ? option["mode"] : "sample";
+    if (mode != "sample" && mode != "full" && mode != "fill") return usage("no such mode: " + mode);
+    std::vector<const Probe*> isas(probes().begin(), probes().end());
+    if (option.count("isa")) isas = {find_probe(option["isa"])};
+    if (mode == "fill") isas.resize(1);
+    if (!isas[0]) return usage("this machine cannot run instruction set " + option["isa"]);
+    return operations(words[1], mode, isas, threads);
+  }
 #ifdef INVAR_HAVE_MPFR
   if (words[0] == "pow")
     return pow_campaign(number("count", 1000000), static_cast<uint64_t>(number("seed", 1)));
@@ -132,7 +146,8 @@ int main(int argc, char** argv) {
 #endif
   if (words.size() != (digest_only ? 2u : 1u)) return usage("one function is expected");
   std::string function = words.back();
-  if (!find_map(*probes()[0], function)) return usage("unknown function " + function);
+  bool operation = digest_only && function.rfind("op:", 0) == 0;
+  if (!operation && !find_map(*probes()[0], function)) return usage("unknown function " + function);
 #ifdef INVAR_HAVE_MPFR
   if (!digest_only && !Oracle::knows(function)) return usage("no oracle for " + function);
 #endif
@@ -152,7 +167,13 @@ int main(int argc, char** argv) {
   if (!chosen[0]) return usage("this machine cannot run instruction set " + option["isa"]);
   int rc = 0;
   for (const Probe* probe : chosen) {
-    Map map = find_map(*probe, function);
+    Function1 map = find_map(*probe, function);
+    if (operation) {
+      std::string problem;
+      auto found = find_operation(function, probe->isa, problem);
+      if (!found) return usage(problem);
+      map = *found;
+    }
     if (is_check) {
       rc = std::max(rc, check(map, *probe, function, option["chunks"], threads, option["golden"]));
       continue;

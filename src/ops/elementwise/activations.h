@@ -1,4 +1,4 @@
-// Activations: spec.md elementwise.9 - elementwise.11. Each line is one rounding; nothing is stored inside a graph except
+// Activations: spec.md elementwise.9 - elementwise.12. Each line is one rounding; nothing is stored inside a graph except
 // where flushed() says so.
 #pragma once
 #include "num/functions.h"
@@ -63,6 +63,11 @@ INVAR_INLINE F mish(F x) {
 INVAR_INLINE F gelu_tanh(F x) {
   F p = fma(mul(x, x), set1(0x1.2444f2p-4f), set1(0x1.988454p+0f));
   return div(x, add(set1(1.0f), exp(neg(mul(x, p)))));
+}
+
+// elementwise.12: log(1 + exp(x)) without overflow and without cancellation.
+INVAR_INLINE F softplus(F x) {
+  return add(at_least(x, 0.0f), log1p(exp(neg(abs(x)))));
 }
 
 }  // namespace invar::ops::INVAR_ISA_NS::graph

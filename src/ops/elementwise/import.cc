@@ -197,6 +197,8 @@ void import_elementwise(Rooms& rooms) {
   rooms.on("Sqrt", 6, unary<SqrtOp>);
   rooms.on("Reciprocal", 6, unary<ReciprocalOp>);
   rooms.on("Exp", 6, unary<ExpOp>);
+  rooms.on("Log", 6, unary<LogOp>);
+  rooms.on("Softplus", 1, unary<SoftplusOp>);
   rooms.on("Sin", 7, unary<SinOp>);
   rooms.on("Cos", 7, unary<CosOp>);
   rooms.on("Relu", 6, unary<ReluOp>);

@@ -1,6 +1,7 @@
 """The outputs of the elementwise operations from spec.md, without the C++ code (tests/conformance/oracle.py)."""
 
 import math
+from decimal import Decimal, getcontext
 from fractions import Fraction
 
 from oracle import NAN, add, canon, div, exp, finite, fma, maximum, mul, rounded, sine, sqrt, sub
@@ -66,6 +67,44 @@ def hardsigmoid(x, alpha, beta):
     return maximum(minimum(fma(alpha, x, beta), 1.0), 0.0)
 
 
+getcontext().prec = 150
+
+
+def by_log(f, pole):
+    """f of a Decimal above its pole, where it is -inf."""
+    def g(x):
+        if x != x or x < pole:
+            return NAN
+        if x == pole or x == math.inf:
+            return math.copysign(math.inf, x - pole if x != pole else -1.0)
+        return rounded(Fraction(f(Decimal(x))), sign=x if pole else 1.0)
+    return g
+
+
+LOG1P = by_log(lambda x: (1 + x).ln(), -1)
+
+
+def root(x, k, inverse=False):
+    """The k-th root, or 1 over it, by integers with 200 guard bits; the last of them says whether anything was lost."""
+    if x != x or (x < 0 and k == 2):
+        return NAN
+    if x == 0 or math.isinf(x):
+        return (math.copysign(math.inf, x) if k == 2 and x == 0 else 0.0) if inverse else x
+    r = abs(Fraction(x)) ** (-1 if inverse else 1) * Fraction(2) ** (600 * k)
+    n = r.numerator // r.denominator
+    guess = math.isqrt(n) if k == 2 else cube_root(n)
+    exact = guess ** k == r
+    return rounded((2 * guess + (0 if exact else 1)) * (1 if x > 0 else -1) / Fraction(2) ** 601)
+
+
+def cube_root(n):
+    low, high = 0, 1 << (n.bit_length() // 3 + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if middle ** 3 <= n else (low, middle)
+    return low
+
+
 def sigmoid(x):
     return div(1.0, add(1.0, exp(-x)))
 
@@ -125,6 +164,13 @@ ON_BITS = {
     "exp": operation(exp),
     "sin": operation(lambda x: sine(x, 0)),
     "cos": operation(lambda x: sine(x, 1)),
+    "log": operation(by_log(lambda x: x.ln(), 0)),
+    "log2": operation(by_log(lambda x: x.ln() / Decimal(2).ln(), 0)),
+    "log10": operation(by_log(lambda x: x.log10(), 0)),
+    "log1p": operation(LOG1P),
+    "rsqrt": operation(lambda x: root(x, 2, inverse=True)),
+    "cbrt": operation(lambda x: root(x, 3)),
+    "softplus": operation(lambda x: add(maximum(x, 0.0), LOG1P(exp(-abs(x))))),
     "relu": operation(lambda x: maximum(x, 0.0)),
     "leakyrelu": operation(lambda x, alpha: mul(alpha, x) if x < 0 else x, names=("alpha",)),
     "prelu": operation(lambda x, slope: mul(slope, x) if x < 0 else x),

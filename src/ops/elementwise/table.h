@@ -11,6 +11,13 @@
   X(light, sqrt)                          \
   X(light, reciprocal)                    \
   X(unary, exp)                           \
+  X(unary, log)                           \
+  X(unary, log2)                          \
+  X(unary, log10)                         \
+  X(unary, log1p)                         \
+  X(unary, rsqrt)                         \
+  X(unary, cbrt)                          \
+  X(unary, softplus)                      \
   X(unary, sin)                           \
   X(unary, cos)                           \
   X(light, relu)                          \

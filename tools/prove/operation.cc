@@ -1,0 +1,110 @@
+#include "operation.h"
+
+#include <cstdio>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include "ops/kernel.h"
+
+namespace invar::prove {
+
+std::optional<Function1> find_operation(const std::string& text, const std::string& isa,
+                                        std::string& problem) {
+  std::istringstream words(text.substr(3));
+  std::string name, word;
+  std::getline(words, name, ',');
+  Attrs attrs;
+  while (std::getline(words, word, ',')) {
+    size_t equal = word.find('=');
+    std::string value = equal == word.npos ? "" : word.substr(equal + 1);
+    if (value.empty() || value.find_first_not_of("0123456789abcdef") != value.npos || value.size() > 8)
+      return problem = "not an attribute: " + word, std::nullopt;
+    if (value.size() == 8)
+      attrs[word.substr(0, equal)] = F32Bits{static_cast<uint32_t>(std::stoul(value, nullptr, 16))};
+    else
+      attrs[word.substr(0, equal)] = static_cast<int64_t>(std::stol(value));
+  }
+  const ops::Kernel *kernel = ops::find(name, isa), *reference = ops::find(name, "reference");
+  if (!kernel) return problem = "no operation " + name + " for " + isa + " here", std::nullopt;
+  auto view = [](const float* data, int n) {
+    ops::View v;
+    v.data = const_cast<float*>(data), v.rank = 1, v.dim[0] = n;
+    return v;
+  };
+  ops::View one = view(nullptr, 1);
+  if (const char* wrong = reference->check({{&one, 1}, {&one, 1}, &attrs}))
+    return problem = name + " of one f32 requires " + wrong, std::nullopt;
+  return [=](const float* x, float* y, int n) {
+    ops::View in = view(x, n), out = view(y, n);
+    ops::Call call{{&in, 1}, {&out, 1}, &attrs};
+    kernel->run(call, 0, 0, kernel->units(call, 0), nullptr);
+  };
+}
+
+namespace {
+
+std::vector<std::string> split(const std::string& line) {
+  std::istringstream in(line);
+  std::vector<std::string> words;
+  for (std::string w; in >> w;) words.push_back(w);
+  return words;
+}
+
+}  // namespace
+
+// Lines of the file: OPERATION ROOT CHUNK DIGEST [CHUNK DIGEST ...]; ROOT is - where it is not known yet.
+int operations(const std::string& path, const std::string& mode, const std::vector<const Probe*>& isas,
+               int threads) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  std::vector<int> all(kChunks);
+  std::iota(all.begin(), all.end(), 0);
+  int count = 0, wrong = 0;
+  for (std::string& line : lines) {
+    std::vector<std::string> words = split(line);
+    if (words.empty() || words[0][0] == '#') continue;
+    if (words.size() < 4 || words.size() % 2)
+      return std::printf("%s: not understood: %s\n", path.c_str(), line.c_str()), 2;
+    if (mode == "fill" && words[1] != "-") continue;
+    bool whole = mode != "sample";
+    std::vector<int> chunks = all;
+    if (!whole) {
+      chunks.clear();
+      for (size_t i = 2; i < words.size(); i += 2)
+        chunks.push_back(static_cast<int>(std::stol(words[i], nullptr, 16)));
+    }
+    for (const Probe* probe : isas) {
+      std::string problem;
+      auto map = find_operation(words[0], probe->isa, problem);
+      if (!map) return std::printf("%s: %s\n", words[0].c_str(), problem.c_str()), 2;
+      auto results = run_chunks(*map, words[0], probe->isa, chunks, false, threads, "");
+      auto compare = [&](const std::string& what, std::string& expected, const Digest& digest) {
+        if (mode == "fill") expected = to_hex(digest);
+        ++count;
+        if (expected == to_hex(digest)) return;
+        ++wrong;
+        std::printf("%s %s %s: digest %s, committed %s\n", words[0].c_str(), probe->isa, what.c_str(),
+                    to_hex(digest).c_str(), expected.c_str());
+      };
+      for (size_t i = 2; i < words.size(); i += 2)
+        compare("chunk " + words[i], words[i + 1],
+                results[static_cast<int>(std::stol(words[i], nullptr, 16))].digest);
+      if (whole) {
+        std::vector<Digest> leaves;
+        for (auto& [chunk, r] : results) leaves.push_back(r.digest);
+        compare("all", words[1], merkle_root(leaves));
+      }
+    }
+    if (mode != "fill") continue;
+    line.clear();
+    for (const std::string& w : words) line += (line.empty() ? "" : " ") + w;
+    std::ofstream out(path);
+    for (const std::string& l : lines) out << l << '\n';
+  }
+  std::printf("%d digests, %d differ\n", count, wrong);
+  return wrong || (!count && mode != "fill") ? 1 : 0;
+}
+
+}  // namespace invar::prove
