@@ -16,4 +16,10 @@
   X(cbrt)                  \
   X(asinh)                 \
   X(acosh)                 \
-  X(atanh)
+  X(atanh)                 \
+  X(tan)                   \
+  X(sinpi)                 \
+  X(cospi)                 \
+  X(asin)                  \
+  X(acos)                  \
+  X(atan)

@@ -1,6 +1,8 @@
 // All functions of function_list.h as lanes compute them.
 #pragma once
 
+#include "num/arc/arc.h"
+#include "num/arc/atan2.h"
 #include "num/exp/exp.h"
 #include "num/function_list.h"
 #include "num/hyperbolic_inverse/asinh.h"
@@ -13,3 +15,5 @@
 #include "num/root/rsqrt.h"
 #include "num/root/sqrt.h"
 #include "num/sincos/sincos.h"
+#include "num/sinpi/sinpi.h"
+#include "num/tan/tan.h"

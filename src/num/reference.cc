@@ -13,4 +13,7 @@ INVAR_FUNCTIONS(INVAR_ROW)
 float pow(float x, float y) {
   return portable::pow(portable::F{x}, portable::F{y}).v;
 }
+float atan2(float y, float x) {
+  return portable::atan2(portable::F{y}, portable::F{x}).v;
+}
 }  // namespace invar::num::reference

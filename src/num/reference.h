@@ -8,4 +8,5 @@ namespace invar::num::reference {
 INVAR_FUNCTIONS(INVAR_ROW)
 #undef INVAR_ROW
 float pow(float x, float y);  // num/pow/lanes.h
+float atan2(float y, float x);
 }  // namespace invar::num::reference

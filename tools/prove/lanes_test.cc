@@ -168,6 +168,19 @@ TEST_P(Lanes, Pow) {
         << std::hex << f32_bits(x[i]) << ' ' << f32_bits(y[i]);
 }
 
+TEST_P(Lanes, Atan2) {  // every kind of pair, and single lanes that need the double-double route
+  auto x = interesting();
+  size_t n = x.size() - 3;
+  for (size_t shift : {size_t{0}, size_t{1}, size_t{7}, n / 3}) {
+    std::vector<float> a(x.begin(), x.begin() + static_cast<long>(n)), b(n), y(n);
+    for (size_t i = 0; i < n; ++i) b[i] = x[(i + shift) % n];
+    probe().atan2(a.data(), b.data(), y.data(), static_cast<int>(n));
+    for (size_t i = 0; i < n; ++i)
+      ASSERT_EQ(id(y[i]), id(num::reference::atan2(a[i], b[i])))
+          << std::hex << f32_bits(a[i]) << ' ' << f32_bits(b[i]);
+  }
+}
+
 TEST_P(Lanes, Reductions) {
   for (auto kind : kKinds)
     for (int64_t n : {0, 1, 7, 15, 16, 17, 127, 128, 255, 256, 257, 320, 4095, 4096, 4097, 10007}) {

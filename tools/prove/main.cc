@@ -18,6 +18,7 @@ namespace invar::prove {
 
 #ifdef INVAR_HAVE_MPFR
 int pow_campaign(int64_t count, uint64_t seed);
+int atan2_campaign(int64_t count, uint64_t seed, const Probe& probe);
 #endif
 
 namespace {
@@ -33,6 +34,7 @@ constexpr const char* kUsage =
     "       invar_prove operations FILE [--mode sample|full|fill]   the digests of FILE "
     "(src/ops/*/exhaustive.txt)\n"
     "       invar_prove pow [--count N] [--seed S]    random pairs and the rotary domain against MPFR\n"
+    "       invar_prove atan2 [--count N] [--seed S] [--isa NAME]   random pairs against MPFR\n"
     "       invar_prove functions | isas            what is here to be proved, and on what\n"
     "options: --isa NAME      instruction set (default: the best here)\n"
     "         --from C --to C first and last of the 256 chunks of 2^24 inputs (default 0 255)\n"
@@ -141,6 +143,11 @@ int main(int argc, char** argv) {
 #ifdef INVAR_HAVE_MPFR
   if (words[0] == "pow")
     return pow_campaign(number("count", 1000000), static_cast<uint64_t>(number("seed", 1)));
+  if (words[0] == "atan2") {
+    const Probe* probe = option.count("isa") ? find_probe(option["isa"]) : probes()[0];
+    if (!probe) return usage("this machine cannot run instruction set " + option["isa"]);
+    return atan2_campaign(number("count", 1000000), static_cast<uint64_t>(number("seed", 1)), *probe);
+  }
 #else
   if (!digest_only) return usage("built without MPFR: digest and check only");
 #endif

@@ -34,6 +34,9 @@ constexpr Function kFunctions[] = {
     INVAR_FUNCTIONS(INVAR_ROW)
 #undef INVAR_ROW
 };
+void atan2(const float* y, const float* x, float* r, int n) {
+  each(n, [=](int i, int c) { set(r + i, lane::atan2(get(y + i, c), get(x + i, c)), c); });
+}
 void canon(const float* x, float* y, int n) {
   each(n, [=](int i, int c) { set(y + i, lane::canon(get(x + i, c)), c); });
 }
@@ -104,8 +107,8 @@ void contract(const float* a, const float* b, int64_t k, float* y) {
 }  // namespace
 
 extern const Probe INVAR_PROBE;
-const Probe INVAR_PROBE = {INVAR_ISA, kW,      kFunctions,      canon,     put_n,    maximum,
-                           minimum,   pow,     arithmetic,      from_bf16, from_f16, to_bf16,
-                           to_f16,    row_sum, row_sum_squares, block_sum, contract};
+const Probe INVAR_PROBE = {INVAR_ISA, kW,      kFunctions, atan2,           canon,     put_n,
+                           maximum,   minimum, pow,        arithmetic,      from_bf16, from_f16,
+                           to_bf16,   to_f16,  row_sum,    row_sum_squares, block_sum, contract};
 
 }  // namespace invar::prove

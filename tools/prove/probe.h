@@ -19,6 +19,7 @@ struct Probe {
   const char* isa;
   int lanes;
   std::span<const Function> functions;  // those of src/num/function_list.h
+  void (*atan2)(const float* y, const float* x, float* result, int n);
   Map canon;
   void (*put_n)(float* y, const float* x, int n);  // load_n and put_n of a partial vector, n <= lanes
   void (*maximum)(const float* a, const float* b, float* y, int n);

@@ -40,6 +40,12 @@ INVAR_INLINE DD dd_mul(DD a, DD b) {
   DD p = two_product(a.hi, b.hi);
   return fast_two_sum(p.hi, p.lo + (__builtin_fma(a.hi, b.lo, a.lo * b.hi)));
 }
+// Relative error below 2^-98: the remainder of the first quotient is exact but for the products with b.lo.
+INVAR_INLINE DD dd_div(DD a, DD b) {
+  double q = a.hi / b.hi;
+  double r = __builtin_fma(-q, b.hi, a.hi) + __builtin_fma(-q, b.lo, a.lo);
+  return fast_two_sum(q, r / b.hi);
+}
 INVAR_INLINE DD dd_neg(DD a) {
   return {-a.hi, -a.lo};
 }

@@ -5,6 +5,11 @@
 
 #include <cstdint>
 
+// GCC's gathers start from deliberately undefined registers (GCC bug 105593).
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+
 // One operation, one line.
 // clang-format off
 namespace invar::num::INVAR_ISA_NS {
