@@ -5,6 +5,12 @@
 
 #define INVAR_FUNCTIONS(X) \
   X(exp)                   \
+  X(exp2)                  \
+  X(exp10)                 \
+  X(expm1)                 \
+  X(sinh)                  \
+  X(cosh)                  \
+  X(tanh)                  \
   X(sin)                   \
   X(cos)                   \
   X(log)                   \

@@ -42,6 +42,10 @@ INVAR_INLINE F fma(F a, F b, F c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
 INVAR_INLINE F floor(F a) { return {_mm256_floor_ps(a.v)}; }
 INVAR_INLINE F trunc(F a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)}; }
 INVAR_INLINE F round_even(F a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
+// x limited to [lo, hi]; NaN stays NaN.
+INVAR_INLINE F clamp(F a, float lo, float hi) {
+  return {_mm256_min_ps(_mm256_set1_ps(hi), _mm256_max_ps(_mm256_set1_ps(lo), a.v))};
+}
 
 INVAR_INLINE M lt(F a, F b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_LT_OQ)}; }
 INVAR_INLINE M eq(F a, F b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_EQ_OQ)}; }

@@ -42,6 +42,10 @@ INVAR_INLINE F fma(F a, F b, F c) { return {vfmaq_f32(c.v, a.v, b.v)}; }
 INVAR_INLINE F floor(F a) { return {vrndmq_f32(a.v)}; }
 INVAR_INLINE F trunc(F a) { return {vrndq_f32(a.v)}; }
 INVAR_INLINE F round_even(F a) { return {vrndnq_f32(a.v)}; }
+// x limited to [lo, hi]; NaN stays NaN.
+INVAR_INLINE F clamp(F a, float lo, float hi) {
+  return {vminq_f32(vmaxq_f32(a.v, vdupq_n_f32(lo)), vdupq_n_f32(hi))};
+}
 
 INVAR_INLINE M lt(F a, F b) { return {vcltq_f32(a.v, b.v)}; }
 INVAR_INLINE M eq(F a, F b) { return {vceqq_f32(a.v, b.v)}; }
