@@ -11,6 +11,8 @@
   X(sinh)                  \
   X(cosh)                  \
   X(tanh)                  \
+  X(erf)                   \
+  X(erfc)                  \
   X(sin)                   \
   X(cos)                   \
   X(log)                   \

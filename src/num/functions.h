@@ -3,6 +3,7 @@
 
 #include "num/arc/arc.h"
 #include "num/arc/atan2.h"
+#include "num/erf/erf.h"
 #include "num/exp/exp.h"
 #include "num/exp/exp10.h"
 #include "num/exp/exp2.h"
