@@ -31,3 +31,11 @@
   X(asin)                  \
   X(acos)                  \
   X(atan)
+
+// Those that have a float-float route beside it (num/ff/ff.h), f_ff: the same bits; rows NAME.ff in invar_prove.
+#define INVAR_FF_FUNCTIONS(X) \
+  X(exp)                      \
+  X(exp2)                     \
+  X(expm1)                    \
+  X(tanh)                     \
+  X(erf)

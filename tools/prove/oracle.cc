@@ -57,7 +57,9 @@ constexpr Row kRows[] = {
     {"tanh", mpfr_tanh, std::tanh},    {"asinh", mpfr_asinh, std::asinh}, {"acosh", mpfr_acosh, std::acosh},
     {"atanh", mpfr_atanh, std::atanh}, {"erf", mpfr_erf, std::erf},       {"erfc", mpfr_erfc, std::erfc},
 };
+// NAME.ff, the float-float route, is the same function.
 const Row* row_of(std::string_view function) {
+  function = function.substr(0, function.find(".ff"));
   for (const Row& r : kRows)
     if (r.name == function) return &r;
   return nullptr;

@@ -29,9 +29,18 @@ void set(float* p, F v, int n) {
   }
 INVAR_FUNCTIONS(INVAR_ROW)
 #undef INVAR_ROW
+#define INVAR_ROW(f)                                                            \
+  void f##_ff(const float* x, float* y, int n) {                                \
+    each(n, [=](int i, int c) { set(y + i, lane::f##_ff(get(x + i, c)), c); }); \
+  }
+INVAR_FF_FUNCTIONS(INVAR_ROW)
+#undef INVAR_ROW
 constexpr Function kFunctions[] = {
 #define INVAR_ROW(f) {#f, f},
     INVAR_FUNCTIONS(INVAR_ROW)
+#undef INVAR_ROW
+#define INVAR_ROW(f) {#f ".ff", f##_ff},
+        INVAR_FF_FUNCTIONS(INVAR_ROW)
 #undef INVAR_ROW
 };
 void atan2(const float* y, const float* x, float* r, int n) {

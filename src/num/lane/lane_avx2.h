@@ -53,6 +53,7 @@ INVAR_INLINE M unordered(F a, F b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_UNORD_
 INVAR_INLINE M both(M a, M b) { return {_mm256_and_ps(a.v, b.v)}; }
 INVAR_INLINE M either(M a, M b) { return {_mm256_or_ps(a.v, b.v)}; }
 INVAR_INLINE bool any(M a) { return _mm256_movemask_ps(a.v) != 0; }
+INVAR_INLINE bool all(M a) { return _mm256_movemask_ps(a.v) == 0xff; }
 INVAR_INLINE F select(M m, F yes, F no) { return {_mm256_blendv_ps(no.v, yes.v, m.v)}; }
 
 INVAR_INLINE I bits(F a) { return {_mm256_castps_si256(a.v)}; }

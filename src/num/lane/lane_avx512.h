@@ -55,6 +55,7 @@ INVAR_INLINE M unordered(F a, F b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_U
 INVAR_INLINE M both(M a, M b) { return {static_cast<__mmask16>(a.v & b.v)}; }
 INVAR_INLINE M either(M a, M b) { return {static_cast<__mmask16>(a.v | b.v)}; }
 INVAR_INLINE bool any(M a) { return a.v != 0; }
+INVAR_INLINE bool all(M a) { return a.v == 0xffff; }
 INVAR_INLINE F select(M m, F yes, F no) { return {_mm512_mask_blend_ps(m.v, no.v, yes.v)}; }
 
 INVAR_INLINE I bits(F a) { return {_mm512_castps_si512(a.v)}; }

@@ -55,6 +55,7 @@ INVAR_INLINE M unordered(F a, F b) {
 INVAR_INLINE M both(M a, M b) { return {vandq_u32(a.v, b.v)}; }
 INVAR_INLINE M either(M a, M b) { return {vorrq_u32(a.v, b.v)}; }
 INVAR_INLINE bool any(M a) { return vmaxvq_u32(a.v) != 0; }
+INVAR_INLINE bool all(M a) { return vminvq_u32(a.v) != 0; }
 INVAR_INLINE F select(M m, F yes, F no) { return {vbslq_f32(m.v, yes.v, no.v)}; }
 
 INVAR_INLINE I bits(F a) { return {vreinterpretq_s32_f32(a.v)}; }

@@ -50,6 +50,7 @@ INVAR_INLINE M unordered(F a, F b) { return {a.v != a.v || b.v != b.v}; }
 INVAR_INLINE M both(M a, M b) { return {a.v && b.v}; }
 INVAR_INLINE M either(M a, M b) { return {a.v || b.v}; }
 INVAR_INLINE bool any(M a) { return a.v; }
+INVAR_INLINE bool all(M a) { return a.v; }
 INVAR_INLINE F select(M m, F yes, F no) { return {m.v ? yes.v : no.v}; }
 
 INVAR_INLINE I bits(F a) { return {__builtin_bit_cast(int32_t, a.v)}; }

@@ -1,0 +1,74 @@
+// Float-float arithmetic over lanes: the unevaluated sum hi + lo of two binary32 numbers, |lo| <= ulp(hi)/2. For
+// processors whose binary64 is slow (most GPUs). A function computes f(x) so, to about 2^-44, and its caller asks
+// rounds() whether that decides the result; for the few inputs where it does not, binary64 does. So both routes give the
+// same bits. The margins that callers give are 16 times those at which all inputs near a tie still came out right, not derived bounds: what shows
+// that no accepted result is wrong is the digest of all 2^32 outputs (`invar_prove digest NAME.ff`).
+//
+// All operations are exact or lose at most about 2^-46 of the result as long as nothing is subnormal: ff_two_product loses
+// its lower half below 2^-102, so callers keep away from there.
+#pragma once
+
+#include "num/lane/lane.h"
+
+namespace invar::num::INVAR_ISA_NS {
+
+struct FF {
+  F hi, lo;
+};
+
+INVAR_INLINE FF set1_ff(float hi, float lo) {
+  return {set1(hi), set1(lo)};
+}
+// a + b exactly, where |a| >= |b| or a = 0.
+INVAR_INLINE FF ff_fast_two_sum(F a, F b) {
+  F s = add(a, b);
+  return {s, sub(b, sub(s, a))};
+}
+INVAR_INLINE FF ff_two_sum(F a, F b) {
+  F s = add(a, b), t = sub(s, a);
+  return {s, add(sub(a, sub(s, t)), sub(b, t))};
+}
+INVAR_INLINE FF ff_two_product(F a, F b) {
+  F p = mul(a, b);
+  return {p, fma(a, b, neg(p))};
+}
+INVAR_INLINE FF ff_mul(FF a, F b) {
+  FF p = ff_two_product(a.hi, b);
+  return {p.hi, fma(a.lo, b, p.lo)};
+}
+INVAR_INLINE FF ff_mul(FF a, FF b) {
+  FF p = ff_two_product(a.hi, b.hi);
+  return {p.hi, fma(a.hi, b.lo, fma(a.lo, b.hi, p.lo))};
+}
+// a + b, where |a.hi| >= |b.hi|.
+INVAR_INLINE FF ff_add_smaller(FF a, FF b) {
+  FF s = ff_fast_two_sum(a.hi, b.hi);
+  return {s.hi, add(s.lo, add(a.lo, b.lo))};
+}
+// a + b for any two of one sign.
+INVAR_INLINE FF ff_add(FF a, FF b) {
+  FF s = ff_two_sum(a.hi, b.hi);
+  return {s.hi, add(s.lo, add(a.lo, b.lo))};
+}
+// a / b: the quotient of the high parts and what it leaves.
+INVAR_INLINE FF ff_div(FF a, FF b) {
+  F q = div(a.hi, b.hi);
+  F rest = fma(neg(q), b.hi, a.hi);  // exact
+  rest = sub(add(rest, a.lo), mul(q, b.lo));
+  return ff_fast_two_sum(q, div(rest, b.hi));
+}
+
+// y = hi + lo rounded, and where every number within a relative distance of `error` rounds to it as well (Ziv's test;
+// rounding is monotonic). NaN is refused.
+struct Rounded {
+  F y;
+  M sure;
+};
+INVAR_INLINE Rounded rounds(FF a, float error) {
+  FF s = ff_fast_two_sum(a.hi, a.lo);
+  F margin = mul(s.hi, set1(error));
+  F up = add(s.hi, add(s.lo, margin)), down = add(s.hi, sub(s.lo, margin));
+  return {up, eq(up, down)};
+}
+
+}  // namespace invar::num::INVAR_ISA_NS

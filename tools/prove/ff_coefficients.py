@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Prints the float-float constants of the *_ff.h files in src/num: each number as the sum of binary32 numbers.
+ln 2, log2 e, the Taylor coefficients 1/k! of e^r and ln(2)^k/k! of 2^r, and the fraction of erf.h.
+
+usage: ff_coefficients.py      (needs mpmath)
+"""
+import re
+import struct
+from pathlib import Path
+
+from mpmath import factorial, log, mp, mpf
+
+mp.dps = 60
+
+
+def to_f32(v):
+    return struct.unpack("<f", struct.pack("<f", float(v)))[0]  # binary64 first: two roundings do no harm here
+
+
+def parts(v, n):
+    out = []
+    for _ in range(n):
+        out.append(to_f32(v))
+        v -= mpf(out[-1])
+    return "{" + ", ".join(short(p) + "f" for p in out) + "}"
+
+
+def short(x):
+    return re.sub(r"\.?0*p", "p", x.hex())
+
+
+ln2 = log(mpf(2))
+print("ln2", parts(ln2, 3))
+print("log2(e)", parts(1 / ln2, 1))
+for k in range(2, 13):
+    print("1/%d!" % k, parts(1 / factorial(k), 2 if k < 7 else 1))
+for k in range(1, 13):
+    print("ln2^%d/%d!" % (k, k), parts(ln2**k / factorial(k), 2 if k < 7 else 1))
+source = (Path(__file__).resolve().parents[2] / "src/num/erf/erf.h").read_text()
+body = source[source.index("F erf(F x)"):source.index("to_float(div")]
+for name in "pq":
+    found = re.findall(r"D %s = set1_d\(([^)]*)\)|%s = fma\(%s, z, set1_d\(([^)]*)\)" % (name, name, name), body)
+    print("erf", name, ", ".join(parts(mpf(float.fromhex(a or b)), 2) for a, b in found))
