@@ -69,6 +69,28 @@ INVAR_INLINE float row_sum_squares(const float* x, int64_t n) {
       });
 }
 
+// The same of x[i] - center.
+INVAR_INLINE float row_sum_squares(const float* x, float center, int64_t n) {
+  F whole = set1(center);
+  alignas(64) float centers[kW];
+  store(centers, whole);
+  return reduce_row(
+      n, [ =, &centers ](F acc, int64_t i, int count) __attribute__((always_inline)) {
+        // Past the row's end +0 - +0 is subtracted, not the center.
+        F v = count == kW ? sub(load(x + i), whole) : sub(load_n(x + i, count), load_n(centers, count));
+        return fma(v, v, acc);  // reduction.3
+      });
+}
+
+// reduction.9, n >= 1.
+struct Moments {
+  float mean, variance;
+};
+INVAR_INLINE Moments row_moments(const float* x, int64_t n) {
+  float count = static_cast<float>(n), mean = row_sum(x, n) / count;
+  return {mean, row_sum_squares(x, mean, n) / count};
+}
+
 // reduction.6: the sum of n <= 128 terms, the missing ones being +0.
 INVAR_INLINE float block_sum(const float* x, int n) {
   F lane[kBlockLanes / kW];

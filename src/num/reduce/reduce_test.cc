@@ -27,6 +27,10 @@ TEST(Reduce, LaneFormEqualsReference) {
       EXPECT_EQ(f32_bits(canon(portable::row_sum_squares(x.data(), n))),
                 f32_bits(canon(reference::row_sum_squares(x.data(), n))))
           << n;
+      for (float center : {0.0f, -1.5f, n ? x[0] : 1.0f, 0x1p127f, NAN})
+        EXPECT_EQ(f32_bits(canon(portable::row_sum_squares(x.data(), center, n))),
+                  f32_bits(canon(reference::row_sum_squares(x.data(), center, n))))
+            << n << " about " << center;
       int m = static_cast<int>(n < 128 ? n : 128);
       EXPECT_EQ(f32_bits(canon(portable::block_sum(x.data(), m))),
                 f32_bits(canon(reference::block_sum(x.data(), m))))
@@ -57,6 +61,21 @@ TEST(Reduce, EmptyIsPlusZeroAndZeroPaddingIsInvisible) {
   float sum = reference::row_sum(x.data(), 5000);
   x.resize(9000, 0.0f);
   EXPECT_EQ(f32_bits(reference::row_sum(x.data(), 9000)), f32_bits(sum));
+}
+
+// The center of a row is its own mean in reduction.9; a row that is constant has no variance, whatever its length.
+TEST(Reduce, Moments) {
+  for (int64_t n : {1, 7, 255, 256, 257, 4097}) {
+    std::vector<float> x(static_cast<size_t>(n), 3.0f);
+    reference::Moments moments = reference::row_moments(x.data(), n);
+    EXPECT_EQ(f32_bits(moments.mean), 0x40400000u) << n;
+    EXPECT_EQ(f32_bits(moments.variance), 0u) << n;
+    portable::Moments lanes = portable::row_moments(x.data(), n);
+    EXPECT_EQ(f32_bits(lanes.mean), 0x40400000u) << n;
+    EXPECT_EQ(f32_bits(lanes.variance), 0u) << n;
+  }
+  const float x[] = {1, 2, 3, 6};
+  EXPECT_EQ(f32_bits(reference::row_moments(x, 4).variance), 0x40600000u);  // (4 + 1 + 0 + 9) / 4
 }
 
 // The same digest on every machine.

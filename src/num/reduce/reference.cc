@@ -40,6 +40,20 @@ float row_sum_squares(const float* x, int64_t n) {
   return row(n, [x](float lane, int64_t i) { return std::fma(x[i], x[i], lane); });  // reduction.3
 }
 
+float row_sum_squares(const float* x, float center, int64_t n) {
+  return row(n, [=](float lane, int64_t i) {
+    float d = x[i] - center;
+    return std::fma(d, d, lane);  // reduction.3
+  });
+}
+
+Moments row_moments(const float* x, int64_t n) {
+  float count = static_cast<float>(n);
+  float mean = row_sum(x, n) / count;
+  float squares = row_sum_squares(x, mean, n);
+  return {mean, squares / count};
+}
+
 float block_sum(const float* x, int n) {
   float lane[kBlockLanes] = {};
   for (int j = 0; j < n; ++j) lane[j] = 0.0f + x[j];
