@@ -1,0 +1,86 @@
+#include "ops/batchnorm/batchnorm.h"
+
+#include "ops/lanes.h"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+// What is known of channels: one in every lane, or a lane for each.
+struct Channel {
+  F mean, scale, weight, bias;
+};
+INVAR_INLINE F value(const Channel& c, F x) {
+  return add(mul(mul(sub(x, c.mean), c.scale), c.weight), c.bias);  // batchnorm.3
+}
+
+INVAR_INLINE F factor(F variance, F epsilon) {  // batchnorm.2
+  return div(set1(1.0f), sqrt(add(variance, epsilon)));
+}
+
+INVAR_INLINE float one(const View& v, int64_t i) {
+  float x = 0;
+  with_format(v.dtype, [&](auto format) {
+    using W = decltype(format);
+    x = W::one(v.as<const typename W::T>()[i]);
+  });
+  return x;
+}
+INVAR_INLINE F lanes_of(const View& v, int64_t i, int lanes) {
+  F x = zero();
+  with_format(v.dtype, [&](auto format) {
+    using W = decltype(format);
+    auto p = v.as<const typename W::T>() + i;
+    x = lanes == kW ? W::get(p) : W::get_n(p, lanes);
+  });
+  return x;
+}
+
+// Samples [begin, end) of C channels of one element: down the samples by blocks of channels, whose factors are made once.
+void samples(const Call& call, int64_t channels, F epsilon, int64_t begin, int64_t end) {
+  constexpr int kVectors = 8;
+  for (int64_t from = 0; from < channels; from += kVectors * kW) {
+    int64_t left = channels - from, width = left < kVectors * kW ? left : kVectors * kW;
+    Channel known[kVectors];
+    for (int64_t i = 0; i < width; i += kW) {
+      int lanes = width - i < kW ? static_cast<int>(width - i) : kW;
+      known[i / kW] = {lanes_of(call.in[3], from + i, lanes),
+                       factor(lanes_of(call.in[4], from + i, lanes), epsilon),
+                       lanes_of(call.in[1], from + i, lanes), lanes_of(call.in[2], from + i, lanes)};
+    }
+    for (int64_t row = begin; row < end; ++row) {
+      const float* x = call.in[0].as<const float>() + row * channels + from;
+      strip(
+          call.out[0].as<float>() + row * channels + from,
+          width, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+            return value(known[i / kW], lanes == kW ? load(x + i) : load_n(x + i, lanes));
+          });
+    }
+  }
+}
+
+void run(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const batchnorm::Geometry g = batchnorm::geometry(call);
+  F epsilon = set1(attr_f(call, "epsilon", 1e-5f));
+  if (g.spatial == 1) return samples(call, g.channels, epsilon, begin, end);
+  for (int64_t unit = begin; unit < end; ++unit) {
+    int64_t c = unit % g.channels;
+    const Channel known = {set1(one(call.in[3], c)), factor(set1(one(call.in[4], c)), epsilon),
+                           set1(one(call.in[1], c)), set1(one(call.in[2], c))};
+    const float* x = call.in[0].as<const float>() + unit * g.spatial;
+    strip(
+        call.out[0].as<float>() + unit * g.spatial,
+        g.spatial, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+          return value(known, lanes == kW ? load(x + i) : load_n(x + i, lanes));
+        });
+  }
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+extern const Kernel INVAR_ROW;
+const Kernel INVAR_ROW = {
+    .op = "batchnorm", .isa = INVAR_ISA, .units = batchnorm::units, .run = INVAR_ISA_NS::run};
+
+}  // namespace invar::ops

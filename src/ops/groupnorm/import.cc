@@ -1,0 +1,55 @@
+#include "ir/rules.h"
+
+namespace invar::ir {
+namespace {
+
+Status normalize(Node& node, int64_t groups) {
+  INVAR_TRY(float epsilon, node.f("epsilon", 1e-5f));
+  INVAR_TRY(Value out, node.make<GroupnormOp>({node.in(0), node.in(1), node.in(2)},
+                                              {node.attr("groups", groups), node.attr("epsilon", epsilon)}));
+  return node.replace(out);
+}
+
+Status group_normalization(Node& node) {
+  INVAR_CHECK_OK(node.expect(3, 3, {"epsilon", "num_groups", "stash_type"}));
+  INVAR_CHECK_OK(node.only("stash_type", int64_t{1}));
+  INVAR_TRY(int64_t groups, node.i("num_groups", 0));
+  return normalize(node, groups);
+}
+
+// A group of its own for each channel.
+Status instance_normalization(Node& node) {
+  INVAR_CHECK_OK(node.expect(3, 3, {"epsilon"}));
+  if (node.shape(0).size() < 2 || !node.shape(0)[1].constant())
+    return not_covered("the number of channels (dimension 1) is not a constant");
+  return normalize(node, node.shape(0)[1].value);
+}
+
+}  // namespace
+
+LogicalResult GroupnormOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                            SmallVectorImpl<Type>& out) {
+  Shape x = shape_of(op.getX().getType());
+  if (x.size() < 2)
+    return mismatch(loc, "an operand of rank " + std::to_string(x.size()) + " has no channels");
+  if (!x[1].constant()) return refuse(loc, "the number of channels (dimension 1) is not a constant");
+  int64_t groups = static_cast<int64_t>(op.getGroups());
+  if (groups < 1 || x[1].value % groups)
+    return mismatch(loc, std::to_string(x[1].value) + " channels do not divide into " +
+                             std::to_string(groups) + " groups");
+  for (Value v : {op.getWeight(), op.getBias()}) {
+    Shape shape = shape_of(v.getType());
+    if (shape.size() != 1) return refuse(loc, "scale or bias is not of rank 1");
+    if (!same(x[1], shape[0])) return differ(loc, x[1], shape[0], "channels and scale or bias");
+  }
+  out.push_back(op.getX().getType());
+  return success();
+}
+
+// Before opset 21 the scale had an element for each group, not for each channel.
+void import_groupnorm(Rooms& rooms) {
+  rooms.on("GroupNormalization", 21, group_normalization);
+  rooms.on("InstanceNormalization", 6, instance_normalization);
+}
+
+}  // namespace invar::ir

@@ -1,0 +1,48 @@
+#include "ops/layernorm/layernorm.h"
+
+#include "num/reduce/lanes.h"
+#include "ops/lanes.h"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+// Without a bias nothing is added, not even +0, which would change -0.
+template <bool kBias, class W, class B>
+INVAR_INLINE void rows(const Call& call, int64_t begin, int64_t end) {
+  int64_t n = call.in[1].elements();
+  float epsilon = attr_f(call, "epsilon", 1e-5f);
+  auto w = call.in[1].as<const typename W::T>();
+  auto b = kBias ? call.in[2].as<const typename B::T>() : nullptr;
+  for (int64_t row = begin; row < end; ++row) {
+    const float* x = call.in[0].as<const float>() + row * n;
+    auto moments = num::INVAR_ISA_NS::row_moments(x, n);  // layernorm.2
+    F mean = set1(moments.mean);
+    F scale = div(set1(1.0f), sqrt(set1(moments.variance + epsilon)));  // layernorm.3
+    strip(
+        call.out[0].as<float>() + row * n, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+          F v = lanes == kW ? load(x + i) : load_n(x + i, lanes);
+          F g = lanes == kW ? W::get(w + i) : W::get_n(w + i, lanes);
+          F y = mul(mul(sub(v, mean), scale), g);  // layernorm.4
+          if constexpr (kBias) y = add(y, lanes == kW ? B::get(b + i) : B::get_n(b + i, lanes));
+          return y;
+        });
+  }
+}
+
+void run(const Call& call, int, int64_t begin, int64_t end, void*) {
+  with_format(call.in[1].dtype, [&](auto weight) {
+    using W = decltype(weight);
+    if (call.in.size() == 2) return rows<false, W, F32>(call, begin, end);
+    with_format(call.in[2].dtype, [&](auto bias) { rows<true, W, decltype(bias)>(call, begin, end); });
+  });
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+extern const Kernel INVAR_ROW;
+const Kernel INVAR_ROW = {
+    .op = "layernorm", .isa = INVAR_ISA, .units = layernorm::units, .run = INVAR_ISA_NS::run};
+
+}  // namespace invar::ops

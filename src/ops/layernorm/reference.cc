@@ -1,0 +1,47 @@
+// spec: spec.md layernorm.1 - layernorm.5; mean and variance: spec/reduction.md reduction.9
+#include <cmath>
+
+#include "num/reduce/reference.h"
+#include "ops/check.h"
+#include "ops/layernorm/layernorm.h"
+#include "ops/reference.h"
+
+namespace invar::ops {
+
+static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const View &x = call.in[0], &w = call.in[1], &out = call.out[0];
+  int64_t n = w.elements();
+  float epsilon = attr_f(call, "epsilon", 1e-5f);
+  for (int64_t row = begin; row < end; ++row) {
+    auto [mean, variance] = num::reference::row_moments(x.as<const float>() + row * n, n);
+    float shifted = variance + epsilon;
+    float root = std::sqrt(shifted);
+    float scale = 1.0f / root;
+    for (int64_t i = 0; i < n; ++i) {
+      float centered = value(x, row * n + i) - mean;
+      float scaled = centered * scale;
+      float weighted = scaled * value(w, i);
+      put(out, row * n + i, call.in.size() == 3 ? weighted + value(call.in[2], i) : weighted);
+    }
+  }
+}
+
+static const char* check(const Call& c) {
+  if (!has_operands(c, 2, 1) && !has_operands(c, 3, 1)) return "two or three operands and one result";
+  const View &x = c.in[0], &w = c.in[1], &out = c.out[0];
+  if (!is_f32(x) || !is_weight(w) || !is_f32(out)) return "f32 (weight and bias may be bf16 or f16)";
+  attr_f(c, "epsilon", 1e-5f);
+  if (w.rank < 1 || w.rank > x.rank) return "a weight of the last dimensions of x";
+  for (int i = 1; i <= w.rank; ++i)
+    if (w.dim[w.rank - i] < 1 || w.dim[w.rank - i] != x.dim[x.rank - i])
+      return "a weight of the last dimensions of x, which have elements";
+  if (c.in.size() == 3 && (!is_weight(c.in[2]) || !same_shape(w, c.in[2])))
+    return "a bias shaped like the weight";
+  return same_shape(x, out) ? nullptr : "a result shaped like x";
+}
+
+extern const Kernel row_layernorm_reference;
+const Kernel row_layernorm_reference = {
+    .op = "layernorm", .isa = "reference", .check = check, .units = layernorm::units, .run = run};
+
+}  // namespace invar::ops
