@@ -166,6 +166,39 @@ INVAR_INLINE D lookup(const double* table, I i) {
           _mm256_i32gather_pd(table, _mm256_extracti128_si256(i.v, 1), 8)};
 }
 
+// Towards zero, limited to the integers of the type; NaN -> 0 (spec/formats.md formats.9).
+INVAR_INLINE I truncate(F a) {  // the instruction gives INT32_MIN for what does not fit
+  __m256i r = _mm256_cvttps_epi32(a.v);
+  __m256i high = _mm256_castps_si256(_mm256_cmp_ps(a.v, _mm256_set1_ps(0x1p31f), _CMP_GE_OQ));  // INT32_MIN -> INT32_MAX
+  __m256i number = _mm256_castps_si256(_mm256_cmp_ps(a.v, a.v, _CMP_ORD_Q));
+  return {_mm256_and_si256(_mm256_xor_si256(r, high), number)};
+}
+// By shifts of the significand m = 2^23 ... 2^24 - 1 of each number m * 2^left; shifts by 64 or more, and by less than 0, give 0.
+INVAR_INLINE __m256i truncate_half(__m128i u) {
+  __m128i mag = _mm_and_si128(u, _mm_set1_epi32(0x7fffffff));
+  __m128i m = _mm_or_si128(_mm_and_si128(u, _mm_set1_epi32(0x7fffff)), _mm_set1_epi32(0x800000));
+  __m128i left = _mm_sub_epi32(_mm_srli_epi32(mag, 23), _mm_set1_epi32(127 + 23));
+  __m256i wide = _mm256_cvtepu32_epi64(m), sign = _mm256_cvtepi32_epi64(_mm_srai_epi32(u, 31));
+  __m256i r = _mm256_or_si256(
+      _mm256_sllv_epi64(wide, _mm256_cvtepi32_epi64(left)),
+      _mm256_srlv_epi64(wide, _mm256_cvtepi32_epi64(_mm_sub_epi32(_mm_setzero_si128(), left))));
+  r = _mm256_sub_epi64(_mm256_xor_si256(r, sign), sign);
+  __m256i limit = _mm256_xor_si256(_mm256_set1_epi64x(INT64_MAX), sign);
+  __m128i large = _mm_cmpgt_epi32(mag, _mm_set1_epi32(0x5effffff));  // 2^63 or more
+  __m128i nan = _mm_cmpgt_epi32(mag, _mm_set1_epi32(0x7f800000));
+  r = _mm256_blendv_epi8(r, limit, _mm256_cvtepi32_epi64(large));
+  return _mm256_andnot_si256(_mm256_cvtepi32_epi64(nan), r);
+}
+INVAR_INLINE L truncate_wide(F a) {
+  __m256i u = _mm256_castps_si256(a.v);
+  return {truncate_half(_mm256_castsi256_si128(u)), truncate_half(_mm256_extracti128_si256(u, 1))};
+}
+INVAR_INLINE void store_i(int32_t* p, I a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.v); }
+INVAR_INLINE void store_l(int64_t* p, L a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.lo);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 4), a.hi);
+}
+
 // The lanes joined by halving strides 4, 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).
 INVAR_INLINE float join_add(F a) {
   __m128 r = _mm_add_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));

@@ -154,6 +154,29 @@ INVAR_INLINE D lookup(const double* table, I i) {
           _mm512_i32gather_pd(_mm512_extracti32x8_epi32(i.v, 1), table, 8)};
 }
 
+// Towards zero, limited to the integers of the type; NaN -> 0 (spec/formats.md formats.9). The instructions give the least
+// integer for what does not fit.
+INVAR_INLINE I truncate(F a) {
+  __mmask16 high = _mm512_cmp_ps_mask(a.v, _mm512_set1_ps(0x1p31f), _CMP_GE_OQ);
+  __mmask16 number = _mm512_cmp_ps_mask(a.v, a.v, _CMP_ORD_Q);
+  __m512i r = _mm512_maskz_cvttps_epi32(number, a.v);
+  return {_mm512_mask_mov_epi32(r, high, _mm512_set1_epi32(INT32_MAX))};
+}
+INVAR_INLINE __m512i truncate_half(__m256 a) {
+  __mmask8 high = _mm256_cmp_ps_mask(a, _mm256_set1_ps(0x1p63f), _CMP_GE_OQ);
+  __mmask8 number = _mm256_cmp_ps_mask(a, a, _CMP_ORD_Q);
+  __m512i r = _mm512_maskz_cvttps_epi64(number, a);
+  return _mm512_mask_mov_epi64(r, high, _mm512_set1_epi64(INT64_MAX));
+}
+INVAR_INLINE L truncate_wide(F a) {
+  return {truncate_half(_mm512_castps512_ps256(a.v)), truncate_half(_mm512_extractf32x8_ps(a.v, 1))};
+}
+INVAR_INLINE void store_i(int32_t* p, I a) { _mm512_storeu_si512(p, a.v); }
+INVAR_INLINE void store_l(int64_t* p, L a) {
+  _mm512_storeu_si512(p, a.lo);
+  _mm512_storeu_si512(p + 8, a.hi);
+}
+
 // The lanes joined by halving strides 8, 4, 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).
 INVAR_INLINE float join_add(F a) {
   __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));

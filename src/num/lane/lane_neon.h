@@ -154,6 +154,18 @@ INVAR_INLINE D lookup(const double* table, I i) {
   return {vsetq_lane_f64(table[vgetq_lane_s32(i.v, 1)], lo, 1), vsetq_lane_f64(table[vgetq_lane_s32(i.v, 3)], hi, 1)};
 }
 
+// Towards zero, limited to the integers of the type; NaN -> 0 (spec/formats.md formats.9): what the instructions do.
+INVAR_INLINE I truncate(F a) { return {vcvtq_s32_f32(a.v)}; }
+INVAR_INLINE L truncate_wide(F a) {
+  D d = to_double(a);
+  return {vcvtq_s64_f64(d.lo), vcvtq_s64_f64(d.hi)};
+}
+INVAR_INLINE void store_i(int32_t* p, I a) { vst1q_s32(p, a.v); }
+INVAR_INLINE void store_l(int64_t* p, L a) {
+  vst1q_s64(p, a.lo);
+  vst1q_s64(p + 2, a.hi);
+}
+
 // The lanes joined by halving strides 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).
 INVAR_INLINE float join_add(F a) {
   float32x2_t r = vadd_f32(vget_low_f32(a.v), vget_high_f32(a.v));

@@ -137,6 +137,18 @@ INVAR_INLINE I low_bits(D a) { return {static_cast<int32_t>(__builtin_bit_cast(i
 // table[i] per lane, 0 <= i.
 INVAR_INLINE D lookup(const double* table, I i) { return {table[i.v]}; }
 
+// Towards zero, limited to the integers of the type; NaN -> 0 (spec/formats.md formats.9).
+INVAR_INLINE I truncate(F a) {
+  if (a.v != a.v) return {0};
+  return {a.v >= 0x1p31f ? INT32_MAX : a.v < -0x1p31f ? INT32_MIN : static_cast<int32_t>(a.v)};
+}
+INVAR_INLINE L truncate_wide(F a) {
+  if (a.v != a.v) return {0};
+  return {a.v >= 0x1p63f ? INT64_MAX : a.v < -0x1p63f ? INT64_MIN : static_cast<int64_t>(a.v)};
+}
+INVAR_INLINE void store_i(int32_t* p, I a) { *p = a.v; }
+INVAR_INLINE void store_l(int64_t* p, L a) { *p = a.v; }
+
 // The lanes joined by halving strides kW/2 ... 1: lane j += lane j + stride (spec/reduction.md reduction.4).
 INVAR_INLINE float join_add(F a) { return a.v; }
 INVAR_INLINE float first(F a) { return a.v; }
