@@ -119,3 +119,23 @@ func.func @tables(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>, %at: tensor<?x?xi
       : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<16x2xf32>, tensor<16x2xf32>, tensor<?x?xi64, ["batch", "seq"]>) -> !onnx.unknown
   return %0 : !onnx.unknown
 }
+
+// -----
+
+// CHECK-LABEL: func.func @normalizations
+func.func @normalizations(%x: tensor<?x6x4xf32, ["batch", "", ""]>) -> !onnx.unknown {
+  %w6 = onnx.weight "w6" {file = "w", offset = 0 : i64, length = 24 : i64} : tensor<6xf32>
+  %w4 = onnx.weight "w4" {file = "w", offset = 24 : i64, length = 16 : i64} : tensor<4xf32>
+  %w24 = onnx.weight "w24" {file = "w", offset = 40 : i64, length = 96 : i64} : tensor<6x4xf32>
+  // CHECK: repro.layernorm %arg0, %w4 {epsilon = 9.99999974E-6 : f32, numerics = "row-1", version = 1 : i64} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<4xf32>) -> tensor<?x6x4xf32, ["batch", "", ""]>
+  %0 = onnx.node "LayerNormalization"(%x, %w4) {name = "a", domain = "", version = 17 : i64, params = {}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<4xf32>) -> !onnx.unknown
+  // CHECK: repro.layernorm %{{.*}}, %w24, %w24 {epsilon = 1.250000e-01 : f32
+  %1 = onnx.node "LayerNormalization"(%0, %w24, %w24) {name = "b", domain = "", version = 23 : i64, params = {axis = 1 : i64, epsilon = 0.125 : f32}} : (!onnx.unknown, tensor<6x4xf32>, tensor<6x4xf32>) -> !onnx.unknown
+  // CHECK: repro.groupnorm %{{.*}}, %w6, %w6 {epsilon = 9.99999974E-6 : f32, groups = 3 : i64, numerics = "row-1"
+  %2 = onnx.node "GroupNormalization"(%1, %w6, %w6) {name = "c", domain = "", version = 21 : i64, params = {num_groups = 3 : i64}} : (!onnx.unknown, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
+  // CHECK: repro.groupnorm %{{.*}}, %w6, %w6 {epsilon = 9.99999974E-6 : f32, groups = 6 : i64
+  %3 = onnx.node "InstanceNormalization"(%2, %w6, %w6) {name = "d", domain = "", version = 22 : i64, params = {}} : (!onnx.unknown, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
+  // CHECK: repro.batchnorm %{{.*}}, %w6, %w6, %w6, %w6 {epsilon = 9.99999974E-6 : f32, numerics = "ieee"
+  %4 = onnx.node "BatchNormalization"(%3, %w6, %w6, %w6, %w6) {name = "e", domain = "", version = 15 : i64, params = {momentum = 0.5 : f32, training_mode = 0 : i64}} : (!onnx.unknown, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
+  return %4 : !onnx.unknown
+}

@@ -68,3 +68,22 @@ func.func @attention(%q: tensor<?x?x8xf32, ["batch", "seq", ""]>, %m: tensor<?x?
   %5 = onnx.node "Identity"(%4#1) {name = "id", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   return %0, %1, %2, %3, %4#0, %5 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
+
+// -----
+
+// CHECK: error: LayerNormalization (domain ai.onnx opset 23, node "scale"): a scale that does not have the dimensions from axis -2 on
+// CHECK: error: LayerNormalization (domain ai.onnx opset 23, node "last"): a dimension of operand and scale: 4 and 6
+// CHECK: error: GroupNormalization (domain ai.onnx opset 20, node "old"): covered are opsets 21 to 28
+// CHECK: error: GroupNormalization (domain ai.onnx opset 23, node "groups"): 6 channels do not divide into 4 groups
+// CHECK: error: InstanceNormalization (domain ai.onnx opset 23, node "open"): the number of channels (dimension 1) is not a constant
+// CHECK: error: BatchNormalization (domain ai.onnx opset 23, node "training"): {{.*}}training_mode
+func.func @normalizations(%x: tensor<?x6x4xf32, ["batch", "", ""]>, %s: tensor<?x?x4xf32, ["batch", "channels", ""]>, %w: tensor<6xf32>)
+    -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  %0 = onnx.node "LayerNormalization"(%x, %w) {name = "scale", domain = "", version = 23 : i64, params = {axis = -2 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>) -> !onnx.unknown
+  %1 = onnx.node "LayerNormalization"(%x, %w) {name = "last", domain = "", version = 23 : i64, params = {}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>) -> !onnx.unknown
+  %2 = onnx.node "GroupNormalization"(%x, %w, %w) {name = "old", domain = "", version = 20 : i64, params = {num_groups = 3 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
+  %3 = onnx.node "GroupNormalization"(%x, %w, %w) {name = "groups", domain = "", version = 23 : i64, params = {num_groups = 4 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
+  %4 = onnx.node "InstanceNormalization"(%s, %w, %w) {name = "open", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x4xf32, ["batch", "channels", ""]>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
+  %5 = onnx.node "BatchNormalization"(%x, %w, %w, %w, %w) {name = "training", domain = "", version = 23 : i64, params = {training_mode = 1 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
+  return %0, %1, %2, %3, %4, %5 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
+}

@@ -190,6 +190,9 @@ INVAR_INLINE __m256i truncate_half(__m128i u) {
   return _mm256_andnot_si256(_mm256_cvtepi32_epi64(nan), r);
 }
 INVAR_INLINE L truncate_wide(F a) {
+  __m256i r = _mm256_cvttps_epi32(a.v);  // nearly always all that is needed
+  if (_mm256_testz_si256(_mm256_cmpeq_epi32(r, _mm256_set1_epi32(INT32_MIN)), _mm256_set1_epi32(-1)))
+    return {_mm256_cvtepi32_epi64(_mm256_castsi256_si128(r)), _mm256_cvtepi32_epi64(_mm256_extracti128_si256(r, 1))};
   __m256i u = _mm256_castps_si256(a.v);
   return {truncate_half(_mm256_castsi256_si128(u)), truncate_half(_mm256_extracti128_si256(u, 1))};
 }

@@ -18,14 +18,6 @@ INVAR_INLINE F factor(F variance, F epsilon) {  // batchnorm.2
   return div(set1(1.0f), sqrt(add(variance, epsilon)));
 }
 
-INVAR_INLINE float one(const View& v, int64_t i) {
-  float x = 0;
-  with_format(v.dtype, [&](auto format) {
-    using W = decltype(format);
-    x = W::one(v.as<const typename W::T>()[i]);
-  });
-  return x;
-}
 INVAR_INLINE F lanes_of(const View& v, int64_t i, int lanes) {
   F x = zero();
   with_format(v.dtype, [&](auto format) {
@@ -36,18 +28,20 @@ INVAR_INLINE F lanes_of(const View& v, int64_t i, int lanes) {
   return x;
 }
 
+// A lane for each of the channels from `at` on, of which `left` count.
+INVAR_INLINE Channel channels_at(const Call& call, F epsilon, int64_t at, int64_t left) {
+  int lanes = left < kW ? static_cast<int>(left) : kW;
+  return {lanes_of(call.in[3], at, lanes), factor(lanes_of(call.in[4], at, lanes), epsilon),
+          lanes_of(call.in[1], at, lanes), lanes_of(call.in[2], at, lanes)};
+}
+
 // Samples [begin, end) of C channels of one element: down the samples by blocks of channels, whose factors are made once.
 void samples(const Call& call, int64_t channels, F epsilon, int64_t begin, int64_t end) {
   constexpr int kVectors = 8;
   for (int64_t from = 0; from < channels; from += kVectors * kW) {
     int64_t left = channels - from, width = left < kVectors * kW ? left : kVectors * kW;
     Channel known[kVectors];
-    for (int64_t i = 0; i < width; i += kW) {
-      int lanes = width - i < kW ? static_cast<int>(width - i) : kW;
-      known[i / kW] = {lanes_of(call.in[3], from + i, lanes),
-                       factor(lanes_of(call.in[4], from + i, lanes), epsilon),
-                       lanes_of(call.in[1], from + i, lanes), lanes_of(call.in[2], from + i, lanes)};
-    }
+    for (int64_t i = 0; i < width; i += kW) known[i / kW] = channels_at(call, epsilon, from + i, width - i);
     for (int64_t row = begin; row < end; ++row) {
       const float* x = call.in[0].as<const float>() + row * channels + from;
       strip(
@@ -63,16 +57,27 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const batchnorm::Geometry g = batchnorm::geometry(call);
   F epsilon = set1(attr_f(call, "epsilon", 1e-5f));
   if (g.spatial == 1) return samples(call, g.channels, epsilon, begin, end);
-  for (int64_t unit = begin; unit < end; ++unit) {
-    int64_t c = unit % g.channels;
-    const Channel known = {set1(one(call.in[3], c)), factor(set1(one(call.in[4], c)), epsilon),
-                           set1(one(call.in[1], c)), set1(one(call.in[2], c))};
-    const float* x = call.in[0].as<const float>() + unit * g.spatial;
-    strip(
-        call.out[0].as<float>() + unit * g.spatial,
-        g.spatial, [&](int64_t i, int lanes) __attribute__((always_inline)) {
-          return value(known, lanes == kW ? load(x + i) : load_n(x + i, lanes));
-        });
+  // What is known, by blocks of channels.
+  constexpr int kBlock = 64;
+  alignas(64) float mean[kBlock], scale[kBlock], weight[kBlock], bias[kBlock];
+  for (int64_t unit = begin; unit < end;) {
+    int64_t from = unit % g.channels, count = kBlock;
+    if (count > g.channels - from) count = g.channels - from;
+    if (count > end - unit) count = end - unit;
+    for (int64_t c = 0; c < count; c += kW) {
+      const Channel known = channels_at(call, epsilon, from + c, count - c);
+      store(mean + c, known.mean), store(scale + c, known.scale);
+      store(weight + c, known.weight), store(bias + c, known.bias);
+    }
+    for (int64_t c = 0; c < count; ++c, ++unit) {
+      const Channel known = {set1(mean[c]), set1(scale[c]), set1(weight[c]), set1(bias[c])};
+      const float* x = call.in[0].as<const float>() + unit * g.spatial;
+      strip(
+          call.out[0].as<float>() + unit * g.spatial,
+          g.spatial, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+            return value(known, lanes == kW ? load(x + i) : load_n(x + i, lanes));
+          });
+    }
   }
 }
 
