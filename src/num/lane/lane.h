@@ -31,7 +31,7 @@ namespace invar::num::INVAR_ISA_NS {
 // spec/formats.md formats.5, the store rule: any NaN -> 0x7fc00000, a subnormal -> the zero of its sign.
 INVAR_INLINE F canon(F x) {
   I u = bits(x), mag = bit_and(u, set1_i(0x7fffffff));
-  I flushed = select(gt(set1_i(0x00800000), mag), bit_and(u, set1_i(INT32_MIN)), u);
+  I flushed = select(gt(mag, set1_i(0x007fffff)), u, bit_and(u, set1_i(INT32_MIN)));
   return from_bits(select(gt(mag, set1_i(0x7f800000)), set1_i(0x7fc00000), flushed));
 }
 // canon() and store.
