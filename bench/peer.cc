@@ -111,6 +111,7 @@ Result<std::string> Peer::prepare(const Item& item, int threads) {
   for (auto& [name, value] : item.call.attrs) {
     if (const int64_t* i = std::get_if<int64_t>(&value)) request["attrs"][name] = *i;
     if (const F32Bits* f = std::get_if<F32Bits>(&value)) request["attrs"][name] = f->value();
+    if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) request["attrs"][name] = *list;
   }
   INVAR_TRY(json reply, impl_->ask(request));
   return reply.value("name", std::string());

@@ -104,6 +104,9 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
     INVAR_TRY(run::Block b, run::Block::make(std::max<size_t>(scratch, 1), "scratch"));
     s.scratch_.push_back(std::move(b));
   }
+  INVAR_TRY(s.shared_, run::Block::make(kernel.shared_bytes ? kernel.shared_bytes(s.call_) : 0,
+                                        "memory between phases"));
+  s.call_.shared = s.shared_.data();
   int64_t state =
       kernel.state_bytes ? static_cast<int64_t>(kernel.state_bytes(s.call_, s.call_.capacity)) : 0;
   if (item.past) {  // all positions at once fill the memory; what is timed are the last ones

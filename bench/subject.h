@@ -24,6 +24,7 @@ class Subject {
   const ops::Kernel* kernel_ = nullptr;
   std::unique_ptr<Attrs> attrs_;
   std::vector<run::Block> blocks_, scratch_;
+  run::Block shared_;
   std::vector<ops::View> in_, out_;
   run::Block state_;
   ops::Call call_;

@@ -56,6 +56,9 @@ class Node {
   NamedAttribute attr(llvm::StringRef name, llvm::StringRef v) {
     return build_.getNamedAttr(name, build_.getStringAttr(v));
   }
+  NamedAttribute attr(llvm::StringRef name, llvm::ArrayRef<int64_t> v) {
+    return build_.getNamedAttr(name, build_.getDenseI64ArrayAttr(v));
+  }
   // Adds an operation with its numerics and version. Without a type, the operation infers it.
   template <class Op>
   Result<Value> make(ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs = {}, Type type = {}) {
@@ -63,6 +66,10 @@ class Node {
   }
   // Lets `value` take the place of result 0.
   Status replace(Value value);
+  // The same for another result, where the node has it.
+  void replace(unsigned result, Value value) {
+    if (result < op_.getOutputs().size()) out(result).replaceAllUsesWith(value);
+  }
   OpBuilder& build() { return build_; }
   MLIRContext* context() const { return op_.getContext(); }
 

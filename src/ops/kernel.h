@@ -43,6 +43,9 @@ struct Call {
   void* state = nullptr;
   int64_t past = 0;
   int64_t capacity = 0;
+  // Kernel::shared_bytes of memory that all workers and phases of this call see; 64-byte aligned, contents undefined at
+  // the start of the first phase. Units of one phase write disjoint parts of it, later phases read them.
+  void* shared = nullptr;
 };
 
 struct Kernel {
@@ -58,6 +61,8 @@ struct Kernel {
   // scratch_bytes(call), 64-byte aligned, private to the worker, contents undefined.
   void (*run)(const Call&, int phase, int64_t begin, int64_t end, void* scratch);
   size_t (*scratch_bytes)(const Call&) = nullptr;
+  // Bytes of Call::shared, for results that one phase hands to the next.
+  size_t (*shared_bytes)(const Call&) = nullptr;
   // Load-time packing of constant operand `i`: 0 = takes it row-major as it is.
   size_t (*pack_bytes)(const View& constant, int i, const Attrs&) = nullptr;
   void (*pack)(const View& constant, int i, const Attrs&, void* packed) = nullptr;

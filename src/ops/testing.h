@@ -27,6 +27,8 @@ inline void run(const Kernel& k, std::span<const View> in, std::span<const View>
     char bytes[64];
   };
   std::vector<Line> scratch(k.scratch_bytes ? k.scratch_bytes(call) / sizeof(Line) + 1 : 0);
+  std::vector<Line> shared(k.shared_bytes ? k.shared_bytes(call) / sizeof(Line) + 1 : 0);
+  call.shared = shared.data();
   for (int phase = 0; phase < k.phases; ++phase) k.run(call, phase, 0, k.units(call, phase), scratch.data());
 }
 

@@ -191,7 +191,7 @@ Status Program::bind(int64_t rows, int64_t past) {
     shape(static_cast<int>(v), rows, past, values_[v]);
     values_[v].data = arena_.data() + offset_[buffer_[v]];
   }
-  size_t scratch = 0;
+  size_t scratch = 0, shared = 0;
   for (size_t n = 0; n < nodes_.size(); ++n) {
     Node& node = nodes_[n];
     node.work = 0;
@@ -207,11 +207,16 @@ Status Program::bind(int64_t rows, int64_t past) {
     node.call = {node.in, node.out, &node.node->attrs, states_[n].data(), past, capacity_};
     if (node.kernel->state_bytes) node.work += node.kernel->state_bytes(node.call, past + rows);
     if (node.kernel->scratch_bytes) scratch = std::max(scratch, node.kernel->scratch_bytes(node.call));
+    if (node.kernel->shared_bytes) shared = std::max(shared, node.kernel->shared_bytes(node.call));
   }
   for (Block& b : scratch_)
     if (b.size() < scratch) {
       INVAR_TRY(b, Block::make(scratch, "scratch"));
     }
+  if (shared_.size() < shared) {
+    INVAR_TRY(shared_, Block::make(shared, "memory between phases"));
+  }
+  for (Node& node : nodes_) node.call.shared = shared_.data();  // one node runs at a time
   return {};
 }
 
@@ -254,6 +259,7 @@ size_t Program::bytes() const {
   size_t bytes = arena_.size();
   for (const Block& b : states_) bytes += b.size();
   for (const Block& b : scratch_) bytes += b.size();
+  bytes += shared_.size();
   return bytes;
 }
 

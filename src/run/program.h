@@ -62,6 +62,7 @@ class Program {
   std::vector<ops::View> values_;
   std::vector<Block> states_;   // per node; empty without memory
   std::vector<Block> scratch_;  // per worker
+  Block shared_;                // of the node that runs
   Block arena_;
   int64_t capacity_ = 0;
   int workers_ = 1;

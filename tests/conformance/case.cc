@@ -89,6 +89,13 @@ bool setting(std::string_view s, Case& c) {
     c.attrs[name] = F32Bits{bits};
     return true;
   }
+  if (value.find(',') != value.npos) {
+    std::vector<int64_t> list;
+    for (std::string_view v : split(value, ','))
+      if (!number(v, list.emplace_back())) return false;
+    c.attrs[name] = list;
+    return true;
+  }
   int64_t i;
   if (!expression(value, i)) return false;
   c.attrs[name] = i;

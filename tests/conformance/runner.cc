@@ -151,7 +151,10 @@ Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const st
       if (!state) state = std::make_unique<Block>(k.state_bytes(call, capacity));
       call.state = state->data(), call.past = at, call.capacity = capacity;
     }
+    Block shared(k.shared_bytes ? k.shared_bytes(call) : 0);
+    call.shared = shared.data();
     INVAR_CHECK_OK(run_parts(k, call, manner));
+    if (!shared.intact()) return bad_input("wrote outside its shared memory");
     if (state && !state->intact()) return bad_input("wrote outside its state");
     for (size_t o = 0; o < outs.size(); ++o) {
       if (!outs[o].intact()) return bad_input("wrote outside output " + std::to_string(o));
@@ -188,6 +191,7 @@ void ask_for_sizes(const std::vector<const ops::Kernel*>& rows, const Case& c) {
   for (const ops::Kernel* k : rows) {
     for (int phase = 0; phase < k->phases; ++phase) seen = seen + static_cast<size_t>(k->units(call, phase));
     if (k->scratch_bytes) seen = seen + k->scratch_bytes(call);
+    if (k->shared_bytes) seen = seen + k->shared_bytes(call);
     if (k->state_bytes) seen = seen + k->state_bytes(call, 16);
     for (size_t i = 0; k->pack_bytes && i < in.size(); ++i)
       seen = seen + k->pack_bytes(in[i], static_cast<int>(i), c.attrs);

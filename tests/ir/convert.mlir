@@ -139,3 +139,25 @@ func.func @normalizations(%x: tensor<?x6x4xf32, ["batch", "", ""]>) -> !onnx.unk
   %4 = onnx.node "BatchNormalization"(%3, %w6, %w6, %w6, %w6) {name = "e", domain = "", version = 15 : i64, params = {momentum = 0.5 : f32, training_mode = 0 : i64}} : (!onnx.unknown, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
   return %4 : !onnx.unknown
 }
+
+// -----
+
+// Axes: an operand or an attribute, by opset; ascending and never negative afterwards.
+// CHECK-LABEL: func.func @reductions
+func.func @reductions(%x: tensor<?x?x6xf32, ["batch", "seq", ""]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  %axes = onnx.weight "axes" {file = "", offset = 0 : i64, length = 16 : i64, data = "ffffffffffffffff0000000000000000"} : tensor<2xi64>
+  // CHECK: repro.reduce_sum %arg0 {axes = array<i64: 0, 2>, keepdims = 1 : i64, numerics = "row-1", version = 1 : i64} : {{.*}} -> tensor<1x?x1xf32, ["", "seq", ""]>
+  %0 = onnx.node "ReduceSum"(%x, %axes) {name = "a", domain = "", version = 13 : i64, params = {}} : (tensor<?x?x6xf32, ["batch", "seq", ""]>, tensor<2xi64>) -> !onnx.unknown
+  // CHECK: repro.reduce_mean %arg0 {axes = array<i64: 1>, keepdims = 0 : i64, {{.*}} -> tensor<?x6xf32, ["batch", ""]>
+  %1 = onnx.node "ReduceMean"(%x) {name = "b", domain = "", version = 17 : i64, params = {axes = array<i64: -2>, keepdims = 0 : i64}} : (tensor<?x?x6xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  // CHECK: repro.reduce_l2 %arg0 {axes = array<i64: 0, 1, 2>, keepdims = 0 : i64, {{.*}} -> tensor<f32>
+  %2 = onnx.node "ReduceL2"(%x) {name = "c", domain = "", version = 18 : i64, params = {keepdims = 0 : i64}} : (tensor<?x?x6xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  // CHECK: repro.argmin %arg0 {axis = 1 : i64, numerics = "order", select_last = 1 : i64, version = 1 : i64} : {{.*}} -> tensor<?x6xi64, ["batch", ""]>
+  // CHECK: repro.reshape {{.*}} -> tensor<?x1x6xi64, ["batch", "", ""]>
+  %3 = onnx.node "ArgMin"(%x) {name = "d", domain = "", version = 13 : i64, params = {axis = 1 : i64, select_last_index = 1 : i64}} : (tensor<?x?x6xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  // CHECK-NOT: repro.reduce_max
+  %4 = onnx.node "ReduceMax"(%x) {name = "e", domain = "", version = 20 : i64, params = {noop_with_empty_axes = 1 : i64}} : (tensor<?x?x6xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  // CHECK: repro.reduce_prod
+  %5 = onnx.node "ReduceProd"(%4, %axes) {name = "f", domain = "", version = 20 : i64, params = {noop_with_empty_axes = 1 : i64}} : (!onnx.unknown, tensor<2xi64>) -> !onnx.unknown
+  return %0, %1, %2, %3, %4, %5 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
+}

@@ -6,6 +6,7 @@
 #include "num/convert/convert.h"
 #include "num/reduce/lanes.h"
 #include "num/reduce/reference.h"
+#include "num/reduce/scan.h"
 #include "num/testing/adversarial.h"
 
 namespace invar::num {
@@ -76,6 +77,58 @@ TEST(Reduce, Moments) {
   }
   const float x[] = {1, 2, 3, 6};
   EXPECT_EQ(f32_bits(reference::row_moments(x, 4).variance), 0x40600000u);  // (4 + 1 + 0 + 9) / 4
+}
+
+// reduction.10: lanes without elements are 1, so a -0 or a NaN decides alone; the order decides overflow.
+TEST(Reduce, Products) {
+  for (int64_t n : kLengths) {
+    auto x = adversarial(testing::Kind::near_one, static_cast<size_t>(n), 5);
+    float found = portable::reduce_row<portable::Product>(n, [&](portable::F acc, int64_t i, int count) {
+      return portable::mul(acc, portable::load_or_start<portable::Product>(x.data() + i, count));
+    });
+    EXPECT_EQ(f32_bits(found),
+              f32_bits(reference::row_product_of(n, [&](int64_t i) { return x[static_cast<size_t>(i)]; })))
+        << n;
+  }
+  EXPECT_EQ(f32_bits(reference::row_product_of(1, [](int64_t) { return -0.0f; })), 0x80000000u);
+  // Lanes 0 and 128 meet before lane 1 comes: 2^100 * 2^100 overflows though the product is 2^100.
+  auto at = [](int64_t i) { return i == 0 || i == 128 ? 0x1p100f : i == 1 ? 0x1p-100f : 1.0f; };
+  EXPECT_EQ(f32_bits(reference::row_product_of(129, at)), 0x7f800000u);
+}
+
+// reduction.11: rows across memory, in every way there is, have the bits of rows along it.
+TEST(Reduce, ColumnsEqualRows) {
+  for (int64_t n : {1, 2, 3, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 4095, 4096})
+    for (int64_t width : {1, 3, 8}) {
+      auto x = adversarial(testing::Kind::cancelling, static_cast<size_t>(n * width), 11);
+      std::vector<float> dense(static_cast<size_t>(kRowLanes * width));
+      std::vector<float> wide(static_cast<size_t>(portable::kWideBuffers * width));
+      portable::reduce_dense<portable::Sum>(
+          n, width, x.data(), [](portable::F a, portable::F b) { return portable::add(a, b); }, dense.data());
+      portable::reduce_wide<portable::Sum>(
+          n, width, [&](int64_t i) { return x.data() + i * width; },
+          [](portable::F a, portable::F b, int64_t, int) { return portable::add(a, b); }, wide.data());
+      for (int64_t c = 0; c < width; ++c) {
+        uint32_t expected = f32_bits(
+            reference::row_sum_of(n, [&](int64_t i) { return x[static_cast<size_t>(i * width + c)]; }));
+        EXPECT_EQ(f32_bits(dense[static_cast<size_t>(c)]), expected) << n << " " << width;
+        EXPECT_EQ(f32_bits(wide[static_cast<size_t>(c)]), expected) << n << " " << width;
+      }
+    }
+}
+
+// reduction.13: no step down where no element is negative, across runs and blocks too.
+TEST(Reduce, ScansGrow) {
+  auto x = adversarial(testing::Kind::wide, 5000, 13);
+  for (float& v : x) v = std::abs(v);
+  float last = 0;
+  reference::scan(
+      5000, 0.0f, [&](int64_t i) { return x[static_cast<size_t>(i)]; },
+      [](float a, float b) { return a + b; },
+      [&](int64_t i, float v) {
+        EXPECT_GE(v, last) << i;
+        last = v;
+      });
 }
 
 // The same digest on every machine.

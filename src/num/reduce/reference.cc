@@ -1,50 +1,27 @@
 #include "num/reduce/reference.h"
 
-#include <algorithm>
 #include <cmath>
 
-#include "num/reduce/schedule.h"
-
 namespace invar::num::reference {
-namespace {
-
-// reduction.4: lane j += lane j + stride, for strides lanes/2 ... 1.
-float join(float* lane, int lanes) {
-  for (int stride = lanes / 2; stride >= 1; stride /= 2)
-    for (int j = 0; j < stride; ++j) lane[j] = lane[j] + lane[j + stride];
-  return lane[0];
-}
-
-template <class Accumulate>
-float row(int64_t n, Accumulate accumulate) {
-  float total = 0;
-  for (int64_t begin = 0; begin < n; begin += kRowSegment) {  // reduction.1
-    float lane[kRowLanes] = {};
-    int64_t end = std::min(n, begin + kRowSegment);
-    for (int64_t i = begin; i < end; ++i) {  // reduction.2; begin is a multiple of 256
-      float& l = lane[i % kRowLanes];
-      l = accumulate(l, i);
-    }
-    total = total + join(lane, kRowLanes);  // reduction.5
-  }
-  return total;
-}
-
-}  // namespace
 
 float row_sum(const float* x, int64_t n) {
-  return row(n, [x](float lane, int64_t i) { return lane + x[i]; });
+  return row_sum_of(n, [x](int64_t i) { return x[i]; });
 }
 
 float row_sum_squares(const float* x, int64_t n) {
-  return row(n, [x](float lane, int64_t i) { return std::fma(x[i], x[i], lane); });  // reduction.3
+  return reduce_row(
+      n, 0.0f, [x](float lane, int64_t i) { return std::fma(x[i], x[i], lane); },  // reduction.3
+      [](float a, float b) { return a + b; });
 }
 
 float row_sum_squares(const float* x, float center, int64_t n) {
-  return row(n, [=](float lane, int64_t i) {
-    float d = x[i] - center;
-    return std::fma(d, d, lane);  // reduction.3
-  });
+  return reduce_row(
+      n, 0.0f,
+      [=](float lane, int64_t i) {
+        float d = x[i] - center;
+        return std::fma(d, d, lane);  // reduction.3
+      },
+      [](float a, float b) { return a + b; });
 }
 
 Moments row_moments(const float* x, int64_t n) {
@@ -57,7 +34,9 @@ Moments row_moments(const float* x, int64_t n) {
 float block_sum(const float* x, int n) {
   float lane[kBlockLanes] = {};
   for (int j = 0; j < n; ++j) lane[j] = 0.0f + x[j];
-  return join(lane, kBlockLanes);
+  for (int stride = kBlockLanes / 2; stride >= 1; stride /= 2)
+    for (int j = 0; j < stride; ++j) lane[j] = lane[j] + lane[j + stride];
+  return lane[0];
 }
 
 }  // namespace invar::num::reference

@@ -1,11 +1,64 @@
-// Row reductions, the scalar truth (spec/reduction.md). x: n contiguous elements. Results are not yet stored:
-// the caller applies the store rule to what it stores.
+// Row reductions, the scalar truth (spec/reduction.md). Results are not yet stored: the caller applies the store
+// rule to what it stores.
 #pragma once
 
 #include <cstdint>
 
+#include "num/reduce/schedule.h"
+
 namespace invar::num::reference {
 
+// reduction.1 - 5 with any accumulation and joining: lane = accumulate(lane, i) for the elements i of the row in
+// ascending order, lanes and segments joined by join, everything starting at `start`.
+template <class Accumulate, class Join>
+float reduce_row(int64_t n, float start, Accumulate accumulate, Join join) {
+  float total = start;
+  for (int64_t begin = 0; begin < n; begin += kRowSegment) {  // reduction.1
+    float lane[kRowLanes];
+    for (float& l : lane) l = start;
+    int64_t end = n < begin + kRowSegment ? n : begin + kRowSegment;
+    for (int64_t i = begin; i < end; ++i) {  // reduction.2; begin is a multiple of 256
+      float& l = lane[i % kRowLanes];
+      l = accumulate(l, i);
+    }
+    for (int stride = kRowLanes / 2; stride >= 1; stride /= 2)  // reduction.4
+      for (int j = 0; j < stride; ++j) lane[j] = join(lane[j], lane[j + stride]);
+    total = join(total, lane[0]);  // reduction.5
+  }
+  return total;
+}
+
+// The sum of at(i) over i < n, and the product (reduction.10).
+template <class At>
+float row_sum_of(int64_t n, At at) {
+  return reduce_row(
+      n, 0.0f, [&](float lane, int64_t i) { return lane + at(i); }, [](float a, float b) { return a + b; });
+}
+template <class At>
+float row_product_of(int64_t n, At at) {
+  return reduce_row(
+      n, 1.0f, [&](float lane, int64_t i) { return lane * at(i); }, [](float a, float b) { return a * b; });
+}
+
+// reduction.12: give(i, v) for every i < n in ascending order, where v is the inclusive scan up to at(i).
+template <class At, class Join, class Give>
+void scan(int64_t n, float start, At at, Join join, Give give) {
+  float carry = start;
+  for (int64_t block = 0; block < n; block += kScanBlock) {
+    float offset = start;
+    for (int64_t run = block; run < n && run < block + kScanBlock; run += kScanRun) {
+      float prefix = start;
+      for (int64_t i = run; i < n && i < run + kScanRun; ++i) {
+        prefix = join(prefix, at(i));
+        give(i, join(carry, join(offset, prefix)));
+      }
+      offset = join(offset, prefix);
+    }
+    carry = join(carry, offset);
+  }
+}
+
+// x: n contiguous elements.
 float row_sum(const float* x, int64_t n);
 float row_sum_squares(const float* x, int64_t n);
 // The sum of squares of x[i] - center.

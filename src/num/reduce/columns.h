@@ -1,0 +1,105 @@
+// Reductions down the columns of a matrix (spec/reduction.md reduction.11): the rows of the specification lie across
+// memory, and many of them are reduced at a time, without a transpose; each step of the schedule is a vector operation
+// over neighbouring columns.
+#pragma once
+
+#include "num/reduce/lanes.h"
+
+namespace invar::num::INVAR_ISA_NS {
+
+// At most so many columns at a time in reduce_dense (its 256 lanes of them fill half of a second-level cache of 256 KiB)
+// and in reduce_wide (one page of memory per row; its partial sums stay in the first-level cache).
+constexpr int64_t kDenseColumns = 128, kWideColumns = 1024;
+constexpr int64_t kWideBuffers = 9;  // the lane at hand and one partial join per level of the tree
+
+// acc[c] = step(acc[c] or the start, K further elements) for c < count. K sources at a time: one load and
+// one store of acc for K elements.
+template <int K, class Join, class Step>
+INVAR_INLINE void accumulate_columns(float* to, bool fresh, const float* const* x, int64_t count, Step step) {
+  int64_t c = 0;
+  for (; c + kW <= count; c += kW) {
+    F acc = fresh ? set1(Join::kStart) : load(to + c);
+    for (int k = 0; k < K; ++k) acc = step(acc, load(x[k] + c), c, kW);
+    store(to + c, acc);
+  }
+  if (c < count) {
+    int left = static_cast<int>(count - c);
+    F acc = fresh ? set1(Join::kStart) : load_n(to + c, left);
+    for (int k = 0; k < K; ++k) acc = step(acc, load_n(x[k] + c, left), c, left);
+    store_n(to + c, acc, left);
+  }
+}
+template <class Join, class Step>
+INVAR_INLINE void accumulate_sources(int sources, float* to, bool fresh, const float* const* x, int64_t count,
+                                     Step step) {
+  if (sources == 4) accumulate_columns<4, Join>(to, fresh, x, count, step);
+  if (sources == 3) accumulate_columns<3, Join>(to, fresh, x, count, step);
+  if (sources == 2) accumulate_columns<2, Join>(to, fresh, x, count, step);
+  if (sources == 1) accumulate_columns<1, Join>(to, fresh, x, count, step);
+}
+
+// to[c] = join(to[c], from[c]).
+template <class Join>
+INVAR_INLINE void join_columns(float* to, const float* from, int64_t count) {
+  const float* x[1] = {from};
+  accumulate_columns<1, Join>(
+      to, false, x, count,
+      [](F a, F b, int64_t, int) __attribute__((always_inline)) { return Join::join(a, b); });
+}
+
+// One segment of n <= 4096 elements of each of `width` columns that fill memory without gaps: x[i * width + c]. The 256
+// lanes of all columns are a matrix, lane[j * width + c], to which 256 rows are added as one vector, and whose upper half
+// is joined to its lower half as one vector. step(acc, x) where columns do not matter. The results are lane[0 ... width).
+template <class Join, class Step>
+INVAR_INLINE void reduce_dense(int64_t n, int64_t width, const float* x, Step step, float* lane) {
+  int64_t matrix = kRowLanes * width, size = n * width;
+  for (int64_t begin = 0; begin < size; begin += 4 * matrix) {
+    const float* from[4] = {x + begin, x + begin + matrix, x + begin + 2 * matrix, x + begin + 3 * matrix};
+    int64_t left = size - begin, rest = left % matrix;
+    int whole = left >= 4 * matrix ? 4 : static_cast<int>(left / matrix);
+    auto each = [&](F acc, F v, int64_t, int) __attribute__((always_inline)) {
+      return step(acc, v);
+    };
+    accumulate_sources<Join>(whole, lane, begin == 0, from, matrix, each);
+    if (whole < 4 && rest)
+      accumulate_columns<1, Join>(lane, begin == 0 && whole == 0, from + whole, rest, each);
+  }
+  // reduction.4; lanes without elements hold the start, which changes nothing (reduction.7, reduction.10).
+  int64_t lanes = n < kRowLanes ? n : kRowLanes;
+  for (int64_t stride = kRowLanes / 2; stride >= 1; stride /= 2)
+    if (lanes > stride) {
+      join_columns<Join>(lane, lane + stride * width, (lanes - stride) * width);
+      lanes = stride;
+    }
+}
+
+// The same for columns anywhere: at(i) is where the i-th elements of `width` columns lie. step(acc, x, c, count): the
+// elements x of the columns c ... join acc. One lane after the other, in the order of the tree's leaves, so that only
+// one partial join per level is alive: the leaves below the join with stride s are the lanes that are equal modulo s,
+// which puts lane j at place (j, its 8 bits reversed). work: kWideBuffers * width floats; the results are its first.
+template <class Join, class At, class Step>
+INVAR_INLINE void reduce_wide(int64_t n, int64_t width, At at, Step step, float* work) {
+  static_assert(kRowLanes == 256 && kRowSegment <= 16 * kRowLanes);
+  int top = 0;  // partial joins on the stack
+  bool there[kWideBuffers];
+  for (uint32_t leaf = 0; leaf < kRowLanes; ++leaf) {
+    uint32_t j = leaf;
+    j = (j & 0xf0) >> 4 | (j & 0x0f) << 4;
+    j = (j & 0xcc) >> 2 | (j & 0x33) << 2;
+    j = (j & 0xaa) >> 1 | (j & 0x55) << 1;
+    float* lane = work + top * width;
+    there[top++] = j < n;
+    for (int64_t i = j; i < n; i += 4 * kRowLanes) {
+      const float* x[4];
+      int sources = 0;
+      for (int64_t k = i; sources < 4 && k < n; k += kRowLanes) x[sources++] = at(k);
+      accumulate_sources<Join>(sources, lane, i == j, x, width, step);
+    }
+    for (uint32_t done = leaf + 1; done % 2 == 0; done /= 2) {
+      --top;
+      if (there[top]) join_columns<Join>(work + (top - 1) * width, work + top * width, width);
+    }
+  }
+}
+
+}  // namespace invar::num::INVAR_ISA_NS

@@ -1,0 +1,96 @@
+// argmax and argmin. Included by cpu.cc alone.
+#pragma once
+#include "num/reduce/lanes.h"
+#include "ops/lanes.h"
+#include "ops/reduce/reduce.h"
+
+namespace invar::ops::INVAR_ISA_NS {
+namespace {
+
+// Of what Extreme keeps: a in front of b.
+INVAR_INLINE M ahead(num::INVAR_ISA_NS::Largest, F a, F b) {
+  return lt(b, a);
+}
+INVAR_INLINE M ahead(num::INVAR_ISA_NS::Smallest, F a, F b) {
+  return lt(a, b);
+}
+INVAR_INLINE bool ahead(num::INVAR_ISA_NS::Largest, float a, float b) {
+  return a > b;
+}
+INVAR_INLINE bool ahead(num::INVAR_ISA_NS::Smallest, float a, float b) {
+  return a < b;
+}
+
+// Along memory: the extreme of every block first, then the place within the first (or last) block that has the
+// extreme of the row.
+template <class Extreme>
+INVAR_INLINE int64_t arg_of_row(const float* x, int64_t n, bool last) {
+  constexpr int64_t kBlock = 1024;
+  float best = 0;
+  int64_t from = -1;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    float m = num::INVAR_ISA_NS::reduce_segment<Extreme>(
+        n - begin < kBlock ? n - begin : kBlock, [&](F acc, int64_t i,
+                                                     int count) __attribute__((always_inline)) {
+          return Extreme::join(acc, num::INVAR_ISA_NS::load_or_start<Extreme>(x + begin + i, count));
+        });
+    bool nan = m != m, best_nan = best != best;
+    bool better = nan ? !best_nan : !best_nan && ahead(Extreme{}, m, best);
+    if (from < 0 || better || (last && (nan ? best_nan : m == best))) best = m, from = begin;
+  }
+  int64_t end = n < from + kBlock ? n : from + kBlock, place = from;
+  for (int64_t i = from; i < end; ++i)
+    if (x[i] == best || (best != best && x[i] != x[i])) {
+      place = i;
+      if (!last) break;
+    }
+  return place;
+}
+
+// Across memory: `width` <= kArgColumns columns, swept row by row; places as the bits of 32-bit integers.
+template <class Extreme, bool kLast>
+INVAR_INLINE void arg_of_columns(const float* x, const Along& a, int64_t width, int64_t* out) {
+  alignas(64) float best[kArgColumns], place[kArgColumns];
+  for (int64_t i = 0; i < a.n; ++i) {
+    const float* row = x + i * a.inner;
+    F here = from_bits(set1_i(static_cast<int32_t>(i)));
+    for (int64_t c = 0; c < width; c += kW) {
+      F v = width - c >= kW ? load(row + c) : load_n(row + c, static_cast<int>(width - c));
+      if (i == 0) {
+        store(best + c, v), store(place + c, here);
+        continue;
+      }
+      F b = load(best + c);
+      M better = either(ahead(Extreme{}, v, b),
+                        kLast ? either(unordered(v, v), eq(v, b)) : both(unordered(v, v), eq(b, b)));
+      store(best + c, select(better, v, b));
+      store(place + c, select(better, here, load(place + c)));
+    }
+  }
+  for (int64_t c = 0; c < width; ++c) out[c] = __builtin_bit_cast(int32_t, place[c]);
+}
+
+template <class Extreme>
+void arg(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const Along a = along_of(call);
+  const float* x = call.in[0].as<const float>();
+  int64_t* out = call.out[0].as<int64_t>();
+  bool last = attr_i(call, "select_last", 0) != 0;
+  int64_t blocks = a.inner == 1 ? 1 : (a.inner + a.width - 1) / a.width;
+  for (int64_t u = begin; u < end; ++u) {
+    if (a.inner == 1) {
+      out[u] = arg_of_row<Extreme>(x + u * a.n, a.n, last);
+      continue;
+    }
+    int64_t outer = u / blocks, from = u % blocks * a.width;
+    int64_t width = a.inner - from < a.width ? a.inner - from : a.width;
+    const float* at = x + outer * a.n * a.inner + from;
+    if (last)
+      arg_of_columns<Extreme, true>(at, a, width, out + outer * a.inner + from);
+    else
+      arg_of_columns<Extreme, false>(at, a, width, out + outer * a.inner + from);
+  }
+}
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS

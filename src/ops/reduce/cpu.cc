@@ -1,0 +1,257 @@
+#include "num/exp/exp.h"
+#include "num/log/log.h"
+#include "num/reduce/columns.h"
+#include "ops/lanes.h"
+#include "ops/reduce/arg.h"
+#include "ops/reduce/reduce.h"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+namespace lanes = num::INVAR_ISA_NS;
+
+// An operation: how lanes join; what fills the vector at a row's end; one step; the value of a row.
+struct Plain {
+  static constexpr bool kCentred = false;
+  INVAR_INLINE F centre(F) { return zero(); }
+};
+struct SumOp : Plain {
+  using Join = lanes::Sum;
+  using Fill = Join;
+  INVAR_INLINE F step(F acc, F x, F) { return add(acc, x); }
+  INVAR_INLINE F finish(F total, float, F) { return total; }
+};
+struct MeanOp : SumOp {
+  INVAR_INLINE F finish(F total, float n, F) { return div(total, set1(n)); }
+};
+struct L1Op : SumOp {
+  INVAR_INLINE F step(F acc, F x, F) { return add(acc, lanes::abs(x)); }
+};
+struct SquareOp : SumOp {
+  INVAR_INLINE F step(F acc, F x, F) { return fma(x, x, acc); }
+};
+struct L2Op : SquareOp {
+  INVAR_INLINE F finish(F total, float, F) { return sqrt(total); }
+};
+template <class Joining>
+struct JoinOp : Plain {
+  using Join = Joining;
+  using Fill = Join;
+  INVAR_INLINE F step(F acc, F x, F) { return Join::join(acc, x); }
+  INVAR_INLINE F finish(F total, float, F) { return total; }
+};
+using ProdOp = JoinOp<lanes::Product>;
+using MaxOp = JoinOp<lanes::Largest>;
+using MinOp = JoinOp<lanes::Smallest>;
+
+struct LogSumOp : SumOp {
+  INVAR_INLINE F finish(F total, float, F) { return lanes::log(total); }
+};
+// reduce.9: weights relative to the centre, the row's maximum where that is finite.
+struct LogSumExpOp {
+  static constexpr bool kCentred = true;
+  using Join = lanes::Sum;
+  using Fill = lanes::Largest;  // exp(-inf) = +0
+  INVAR_INLINE F centre(F most) { return select(eq(sub(most, most), zero()), most, zero()); }
+  INVAR_INLINE F step(F acc, F x, F centre) { return add(acc, canon(lanes::exp(sub(x, centre)))); }
+  INVAR_INLINE F finish(F total, float, F centre) { return add(centre, lanes::log(total)); }
+};
+
+// Segment g of row `row` along memory: contiguous, or gathered first.
+template <class Op>
+INVAR_INLINE float segment_along(const Reduction& r, const float* x, int64_t g, F centre, float* gathered) {
+  int64_t begin = g * num::kRowSegment;
+  int64_t n = r.n - begin < num::kRowSegment ? r.n - begin : num::kRowSegment;
+  const float* p = x + begin;
+  if (r.reduced.count > 1) {
+    int64_t run = r.reduced.dim[r.reduced.count - 1];
+    for (int64_t i = 0; i < n;) {
+      int64_t rest = run - (begin + i) % run, length = rest < n - i ? rest : n - i;
+      const float* from = x + Dims::offset(r.reduced, begin + i);
+      for (int64_t k = 0; k < length; ++k) gathered[i + k] = from[k];
+      i += length;
+    }
+    p = gathered;
+  }
+  return lanes::reduce_segment<typename Op::Join>(
+      n,
+      [&](F acc, int64_t i, int count) __attribute__((always_inline)) {
+        return Op::step(acc, lanes::load_or_start<typename Op::Fill>(p + i, count), centre);
+      },
+      p == gathered ? nullptr : p + n);
+}
+
+// The segments g ... end of a row along memory, folded.
+template <class Op>
+INVAR_INLINE float row_along(const Reduction& r, const float* x, F centre, float* gathered) {
+  float total = Op::Join::kStart;
+  for (int64_t g = 0; g < r.segments; ++g)
+    total = lanes::fold<typename Op::Join>(total, segment_along<Op>(r, x, g, centre, gathered));
+  return total;
+}
+
+// Segment g of `width` columns -> lane[0 ... width). centre: of each column, where the operation has one.
+template <class Op>
+INVAR_INLINE void segment_across(const Reduction& r, const float* x, int64_t width, int64_t g,
+                                 const float* centre, float* lane) {
+  int64_t begin = g * num::kRowSegment;
+  int64_t n = r.n - begin < num::kRowSegment ? r.n - begin : num::kRowSegment;
+  if constexpr (!Op::kCentred)
+    if (r.dense)
+      return lanes::reduce_dense<typename Op::Join>(
+          n, width, x + begin * width,
+          [](F acc, F v) __attribute__((always_inline)) { return Op::step(acc, v, zero()); }, lane);
+  bool one = r.reduced.count <= 1;
+  int64_t stride = r.reduced.count ? r.reduced.stride[0] : 0;
+  lanes::reduce_wide<typename Op::Join>(
+      n, width,
+      [&](int64_t i) __attribute__((always_inline)) {
+        return x + (one ? (begin + i) * stride : Dims::offset(r.reduced, begin + i));
+      },
+      [&](F acc, F v, int64_t c, int count) __attribute__((always_inline)) {
+        if constexpr (Op::kCentred)
+          return Op::step(acc, v, count == kW ? load(centre + c) : load_n(centre + c, count));
+        return Op::step(acc, v, zero());
+      },
+      lane);
+}
+
+// to[c] = the folded segments of `width` columns.
+template <class Op>
+INVAR_INLINE void rows_across(const Reduction& r, const float* x, int64_t width, const float* centre,
+                              float* lane, float* to) {
+  for (int64_t c = 0; c < width; ++c) to[c] = Op::Join::kStart;
+  for (int64_t g = 0; g < r.segments; ++g) {
+    segment_across<Op>(r, x, width, g, centre, lane);
+    strip_exact(
+        to, width, [&](int64_t c, int count) __attribute__((always_inline)) {
+          F total = count == kW ? load(to + c) : load_n(to + c, count);
+          return Op::Join::join(total, count == kW ? load(lane + c) : load_n(lane + c, count));
+        });
+  }
+}
+
+// Phase 0: the segments of split rows into call.shared [segment][output], or whole rows into the result.
+template <class Op>
+INVAR_INLINE void reduce(const Call& call, const Reduction& r, int64_t begin, int64_t end, float* scratch,
+                         float* partial, const float* centre) {
+  const float* x = call.in[0].as<const float>();
+  float* out = call.out[0].as<float>();
+  float n = static_cast<float>(r.n);
+  for (int64_t u = begin; u < end; ++u) {
+    int64_t block = r.split ? u / r.segments : u, g = r.split ? u % r.segments : 0;
+    if (!r.across) {
+      int64_t row = block * (r.split ? 1 : r.rows), last = r.split ? row + 1 : row + r.rows;
+      for (; row < last && row < r.outputs; ++row) {
+        const float* p = x + Dims::offset(r.kept, row);
+        if (r.split) {
+          partial[g * r.outputs + row] =
+              segment_along<Op>(r, p, g, Op::kCentred ? set1(centre[row]) : zero(), scratch);
+          continue;
+        }
+        F middle = zero();
+        if constexpr (Op::kCentred) middle = Op::centre(set1(row_along<MaxOp>(r, p, zero(), scratch)));
+        F total = set1(row_along<Op>(r, p, middle, scratch));
+        put_n(out + row, Op::finish(total, n, middle), 1);
+      }
+      continue;
+    }
+    int64_t outer = block / r.blocks, from = block % r.blocks * r.width;
+    int64_t width = r.inner - from < r.width ? r.inner - from : r.width, at = outer * r.inner + from;
+    const float* p = x + Dims::offset(r.kept, outer) + from;
+    float *middle = scratch, *total = scratch + r.width, *lane = scratch + 2 * r.width;
+    if (r.split) {
+      segment_across<Op>(r, p, width, g, Op::kCentred ? centre + at : nullptr, lane);
+      strip_exact(
+          partial + g * r.outputs + at, width, [&](int64_t c, int count) __attribute__((always_inline)) {
+            return count == kW ? load(lane + c) : load_n(lane + c, count);
+          });
+      continue;
+    }
+    if constexpr (Op::kCentred) {
+      rows_across<MaxOp>(r, p, width, nullptr, lane, middle);
+      strip_exact(
+          middle, width, [&](int64_t c, int count) __attribute__((always_inline)) {
+            return Op::centre(count == kW ? load(middle + c) : load_n(middle + c, count));
+          });
+    }
+    rows_across<Op>(r, p, width, middle, lane, total);
+    strip(
+        out + at, width, [&](int64_t c, int count) __attribute__((always_inline)) {
+          F m = !Op::kCentred ? zero() : count == kW ? load(middle + c) : load_n(middle + c, count);
+          return Op::finish(count == kW ? load(total + c) : load_n(total + c, count), n, m);
+        });
+  }
+}
+
+// Phase 1: the folds; f(total, o, count) of the outputs o ... stored to `to`.
+template <class Join, class Fn>
+INVAR_INLINE void fold_split(const Reduction& r, int64_t begin, int64_t end, const float* partial, Fn f) {
+  int64_t to = end * kChunk < r.outputs ? end * kChunk : r.outputs;
+  for (int64_t o = begin * kChunk; o < to; o += kW) {
+    int count = to - o < kW ? static_cast<int>(to - o) : kW;
+    F total = set1(Join::kStart);
+    for (int64_t g = 0; g < r.segments; ++g) {
+      const float* p = partial + g * r.outputs + o;
+      total = Join::join(total, count == kW ? load(p) : load_n(p, count));
+    }
+    f(total, o, count);
+  }
+}
+
+template <class Op>
+void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
+  const Reduction r = reduction_of(call);
+  float *partial = static_cast<float*>(call.shared),
+        *centre = partial + (r.split ? r.segments * r.outputs : 0);
+  float* out = call.out[0].as<float>();
+  float n = static_cast<float>(r.n);
+  if constexpr (Op::kCentred) {
+    if (phase == 0) return reduce<MaxOp>(call, r, begin, end, static_cast<float*>(scratch), partial, nullptr);
+    if (phase == 1)
+      return fold_split<lanes::Largest>(r, begin, end, partial, [&](F most, int64_t o, int count) {
+        store_n(centre + o, Op::centre(most), count);
+      });
+    phase -= 2;
+  }
+  if (phase == 0) return reduce<Op>(call, r, begin, end, static_cast<float*>(scratch), partial, centre);
+  fold_split<typename Op::Join>(r, begin, end, partial, [&](F total, int64_t o, int count) {
+    F m = Op::kCentred ? load_n(centre + o, count) : zero();
+    put_n(out + o, Op::finish(total, n, m), count);
+  });
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+#define INVAR_REDUCTION(name, Op)                                                                        \
+  extern const Kernel INVAR_ROW_OF(name);                                                                \
+  const Kernel INVAR_ROW_OF(name) = {.op = #name,                                                        \
+                                     .isa = INVAR_ISA,                                                   \
+                                     .phases = INVAR_ISA_NS::Op::kCentred ? 4 : 2,                       \
+                                     .units = INVAR_ISA_NS::Op::kCentred ? centred_units : reduce_units, \
+                                     .run = INVAR_ISA_NS::run<INVAR_ISA_NS::Op>,                         \
+                                     .scratch_bytes = reduce_scratch,                                    \
+                                     .shared_bytes = reduce_shared};
+INVAR_REDUCTION(reduce_sum, SumOp)
+INVAR_REDUCTION(reduce_mean, MeanOp)
+INVAR_REDUCTION(reduce_prod, ProdOp)
+INVAR_REDUCTION(reduce_max, MaxOp)
+INVAR_REDUCTION(reduce_min, MinOp)
+INVAR_REDUCTION(reduce_l1, L1Op)
+INVAR_REDUCTION(reduce_l2, L2Op)
+INVAR_REDUCTION(reduce_sum_square, SquareOp)
+INVAR_REDUCTION(reduce_log_sum, LogSumOp)
+INVAR_REDUCTION(reduce_log_sum_exp, LogSumExpOp)
+
+#define INVAR_ARG(name, Extreme)                         \
+  extern const Kernel INVAR_ROW_OF(name);                \
+  const Kernel INVAR_ROW_OF(name) = {.op = #name,        \
+                                     .isa = INVAR_ISA,   \
+                                     .units = arg_units, \
+                                     .run = INVAR_ISA_NS::arg<num::INVAR_ISA_NS::Extreme>};
+INVAR_ARG(argmax, Largest)
+INVAR_ARG(argmin, Smallest)
+
+}  // namespace invar::ops

@@ -1,0 +1,136 @@
+#include "ir/rules.h"
+
+namespace invar::ir {
+namespace {
+
+// The axes of a node, ascending; from an operand since opset `operand_since`, before that an attribute. None given: all.
+Result<std::vector<int64_t>> axes_of(Node& node, int64_t operand_since) {
+  std::vector<int64_t> given;
+  if (node.version() >= operand_since) {
+    INVAR_CHECK_OK(node.expect(1, 2, {"keepdims", "noop_with_empty_axes"}));
+    if (node.has(1)) {
+      INVAR_TRY(given, node.constants(1));
+    }
+  } else {
+    INVAR_CHECK_OK(node.expect(1, 1, {"axes", "keepdims"}));
+    INVAR_TRY(given, node.ints("axes"));
+  }
+  const size_t rank = node.shape(0).size();
+  std::set<int64_t> axes;
+  for (int64_t a : given) {
+    INVAR_TRY(int64_t axis, Node::axis(a, rank));
+    if (!axes.insert(axis).second) return bad_input("axis " + std::to_string(a) + " twice");
+  }
+  if (given.empty())
+    for (size_t d = 0; d < rank; ++d) axes.insert(static_cast<int64_t>(d));
+  return std::vector<int64_t>(axes.begin(), axes.end());
+}
+
+template <class Op, int kOperandSince, bool kNoop>
+Status reduction(Node& node) {
+  INVAR_TRY(std::vector<int64_t> axes, axes_of(node, kOperandSince));
+  INVAR_TRY(int64_t keep, node.i("keepdims", 1));
+  INVAR_TRY(int64_t noop, node.i("noop_with_empty_axes", 0));
+  if (noop && axes.size() == node.shape(0).size()) {
+    bool named = false;
+    if (node.has(1)) {
+      INVAR_TRY(std::vector<int64_t> given, node.constants(1));
+      named = !given.empty();
+    }
+    if (!named && kNoop) return node.replace(node.in(0));
+    if (!named) return not_covered("attribute \"noop_with_empty_axes\" is 1 and there are no axes");
+  }
+  INVAR_TRY(Value out, node.make<Op>(node.in(0), {node.attr("axes", llvm::ArrayRef<int64_t>(axes)),
+                                                  node.attr("keepdims", int64_t{keep != 0})}));
+  return node.replace(out);
+}
+
+LogicalResult infer(std::optional<Location> loc, Value x, llvm::ArrayRef<int64_t> axes, bool keep,
+                    SmallVectorImpl<Type>& out) {
+  Shape from = shape_of(x.getType()), to;
+  int64_t last = -1;
+  for (int64_t a : axes) {
+    if (a <= last || a >= static_cast<int64_t>(from.size()))
+      return mismatch(loc, "axes are not ascending axes of the operand");
+    last = a;
+  }
+  for (size_t d = 0; d < from.size(); ++d) {
+    bool reduced = llvm::is_contained(axes, static_cast<int64_t>(d));
+    if (!reduced || keep) to.push_back(reduced ? Extent::of(1) : from[d]);
+  }
+  out.push_back(tensor_of(to, getElementTypeOrSelf(x.getType())));
+  return success();
+}
+
+template <class Op>
+Status arg(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"axis", "keepdims", "select_last_index"}));
+  INVAR_TRY(int64_t wanted, node.i("axis", 0));
+  INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
+  INVAR_TRY(int64_t keep, node.i("keepdims", 1));
+  INVAR_TRY(int64_t last, node.i("select_last_index", 0));
+  INVAR_TRY(Value out, node.make<Op>(node.in(0), {node.attr("axis", axis),
+                                                  node.attr("select_last", int64_t{last != 0})}));
+  if (!keep) return node.replace(out);
+  Shape kept = node.shape(0);
+  kept[axis] = Extent::of(1);
+  INVAR_TRY(Value shaped, node.make<ReshapeOp>(out, {}, tensor_of(kept, node.build().getI64Type())));
+  return node.replace(shaped);
+}
+
+LogicalResult infer_arg(MLIRContext* context, std::optional<Location> loc, Value x, int64_t axis,
+                        SmallVectorImpl<Type>& out) {
+  Shape shape = shape_of(x.getType());
+  if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
+    return mismatch(loc, "axis " + std::to_string(axis) + " is outside rank " + std::to_string(shape.size()));
+  if (shape[axis] == Extent::of(0)) return mismatch(loc, "an axis without elements has no extreme");
+  shape.erase(shape.begin() + axis);
+  out.push_back(tensor_of(shape, IntegerType::get(context, 64)));
+  return success();
+}
+
+}  // namespace
+
+#define INVAR_INFER(Op)                                                                     \
+  LogicalResult Op::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op, \
+                                     SmallVectorImpl<Type>& out) {                          \
+    return infer(loc, op.getX(), op.getAxes(), op.getKeepdims() != 0, out);                 \
+  }
+INVAR_INFER(ReduceSumOp)
+INVAR_INFER(ReduceMeanOp)
+INVAR_INFER(ReduceProdOp)
+INVAR_INFER(ReduceMaxOp)
+INVAR_INFER(ReduceMinOp)
+INVAR_INFER(ReduceL1Op)
+INVAR_INFER(ReduceL2Op)
+INVAR_INFER(ReduceSumSquareOp)
+INVAR_INFER(ReduceLogSumOp)
+INVAR_INFER(ReduceLogSumExpOp)
+#undef INVAR_INFER
+#define INVAR_INFER(Op)                                                                             \
+  LogicalResult Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op, \
+                                     SmallVectorImpl<Type>& out) {                                  \
+    return infer_arg(context, loc, op.getX(), op.getAxis(), out);                                   \
+  }
+INVAR_INFER(ArgmaxOp)
+INVAR_INFER(ArgminOp)
+#undef INVAR_INFER
+
+// Axes are an operand from opset 13 (ReduceSum) or 18 on. Without axes and with noop_with_empty_axes, what combines
+// elements does nothing to one alone; the others are refused.
+void import_reduce(Rooms& rooms) {
+  rooms.on("ReduceSum", 1, reduction<ReduceSumOp, 13, true>);
+  rooms.on("ReduceMean", 1, reduction<ReduceMeanOp, 18, true>);
+  rooms.on("ReduceProd", 1, reduction<ReduceProdOp, 18, true>);
+  rooms.on("ReduceMax", 1, reduction<ReduceMaxOp, 18, true>);
+  rooms.on("ReduceMin", 1, reduction<ReduceMinOp, 18, true>);
+  rooms.on("ReduceL1", 1, reduction<ReduceL1Op, 18, false>);
+  rooms.on("ReduceL2", 1, reduction<ReduceL2Op, 18, false>);
+  rooms.on("ReduceSumSquare", 1, reduction<ReduceSumSquareOp, 18, false>);
+  rooms.on("ReduceLogSum", 1, reduction<ReduceLogSumOp, 18, false>);
+  rooms.on("ReduceLogSumExp", 1, reduction<ReduceLogSumExpOp, 18, false>);
+  rooms.on("ArgMax", 1, arg<ArgmaxOp>);
+  rooms.on("ArgMin", 1, arg<ArgminOp>);
+}
+
+}  // namespace invar::ir

@@ -1,0 +1,158 @@
+// spec: spec.md reduce.1 - reduce.9, argmax.1 - argmax.5; the sums: spec/reduction.md
+#include "ops/reference.h"
+
+#include <cmath>
+#include <limits>
+
+#include "num/reduce/reference.h"
+#include "num/reference.h"
+#include "ops/check.h"
+#include "ops/reduce/reduce.h"
+
+namespace invar::ops {
+namespace {
+
+// reduce.2: element i of row `row`, both counted in row-major order of their own dimensions.
+int64_t place(const Call& call, int64_t row, int64_t i) {
+  const View& x = call.in[0];
+  int64_t at = 0, stride = 1;
+  for (int d = x.rank - 1; d >= 0; --d) {
+    int64_t& index = is_reduced(call, d) ? i : row;
+    at += index % x.dim[d] * stride;
+    index /= x.dim[d];
+    stride *= x.dim[d];
+  }
+  return at;
+}
+
+int64_t elements_per_row(const Call& call) {
+  int64_t n = 1;
+  for (int d = 0; d < call.in[0].rank; ++d)
+    if (is_reduced(call, d)) n *= call.in[0].dim[d];
+  return n;
+}
+
+int64_t units(const Call& call, int) {
+  return call.out[0].elements();
+}
+
+// f(n, at) of every row, where at(i) is its element i; stored.
+template <class Fn>
+void rows(const Call& call, int64_t begin, int64_t end, Fn f) {
+  int64_t n = elements_per_row(call);
+  const float* x = call.in[0].as<const float>();
+  for (int64_t row = begin; row < end; ++row)
+    put(call.out[0], row, f(n, [&, row](int64_t i) { return x[place(call, row, i)]; }));
+}
+
+template <class At>
+float largest(int64_t n, At at) {
+  float most = -std::numeric_limits<float>::infinity();
+  for (int64_t i = 0; i < n; ++i) most = maximum(most, at(i));
+  return most;
+}
+
+template <class At>
+float squares(int64_t n, At at) {
+  return num::reference::reduce_row(
+      n, 0.0f, [&](float lane, int64_t i) { return std::fma(at(i), at(i), lane); },
+      [](float a, float b) { return a + b; });
+}
+
+const char* check(const Call& c) {
+  if (const char* wrong = has_operands(c, 1, 1) ? nullptr : "one operand and one result") return wrong;
+  const View &x = c.in[0], &out = c.out[0];
+  if (!is_f32(x) || !is_f32(out)) return "f32";
+  if (const char* wrong = check_axes(c)) return wrong;
+  int kept = 0;
+  bool dropped = true, ones = out.rank == x.rank;
+  for (int d = 0; d < x.rank; ++d) {
+    bool yes = is_reduced(c, d);
+    ones = ones && out.dim[d] == (yes ? 1 : x.dim[d]);
+    if (!yes) dropped = dropped && kept < out.rank && out.dim[kept] == x.dim[d], ++kept;
+  }
+  return ones || (dropped && out.rank == kept) ? nullptr
+                                               : "a result without the reduced axes, or with 1 there";
+}
+
+// reduce.9
+template <class At>
+float log_sum_exp(int64_t n, At at) {
+  float most = largest(n, at), centre = std::isfinite(most) ? most : 0.0f;
+  float sum = num::reference::row_sum_of(
+      n, [&](int64_t i) { return num::canon(num::reference::exp(at(i) - centre)); });
+  return centre + num::reference::log(sum);
+}
+
+// argmax.2 - argmax.5. better(a, b): a is strictly in front of b among numbers.
+template <class Better>
+void arg(const Call& call, int64_t begin, int64_t end, Better better) {
+  const Along a = along_of(call);
+  bool last = attr_i(call, "select_last", 0) != 0;
+  for (int64_t o = begin; o < end; ++o) {
+    const float* x = call.in[0].as<const float>() + o / a.inner * a.n * a.inner + o % a.inner;
+    int64_t best = 0;
+    for (int64_t i = 1; i < a.n; ++i) {
+      float v = x[i * a.inner], b = x[best * a.inner];
+      bool nan = v != v, best_nan = b != b;
+      bool ahead = nan ? !best_nan : !best_nan && better(v, b);
+      bool equal = nan ? best_nan : v == b;
+      if (ahead || (equal && last)) best = i;
+    }
+    call.out[0].as<int64_t>()[o] = best;
+  }
+}
+
+const char* check_arg(const Call& c) {
+  if (!has_operands(c, 1, 1) || !is_f32(c.in[0]) || c.out[0].dtype != DType::i64)
+    return "an f32 operand and an i64 result";
+  const View &x = c.in[0], &out = c.out[0];
+  int64_t axis = attr_i(c, "axis", -1), last = attr_i(c, "select_last", 0);
+  if (axis < -x.rank || axis >= x.rank) return "an axis of the operand";
+  if (axis < 0) axis += x.rank;
+  if (last != 0 && last != 1) return "select_last of 0 or 1";
+  if (x.dim[axis] < 1 || x.dim[axis] > INT32_MAX) return "an axis with elements, fewer than 2^31";
+  bool kept = out.rank == x.rank, dropped = out.rank == x.rank - 1;
+  for (int d = 0; d < x.rank; ++d) {
+    if (kept) kept = out.dim[d] == (d == axis ? 1 : x.dim[d]);
+    if (dropped && d != axis) dropped = out.dim[d < axis ? d : d - 1] == x.dim[d];
+  }
+  return kept || dropped ? nullptr : "a result without the axis, or with 1 there";
+}
+
+void argmax(const Call& call, int, int64_t begin, int64_t end, void*) {
+  arg(call, begin, end, [](float a, float b) { return a > b; });
+}
+void argmin(const Call& call, int, int64_t begin, int64_t end, void*) {
+  arg(call, begin, end, [](float a, float b) { return a < b; });
+}
+
+}  // namespace
+
+#define INVAR_REDUCTION(name, expression)                                                    \
+  static void run_##name(const Call& call, int, int64_t begin, int64_t end, void*) {         \
+    rows(call, begin, end, [](int64_t n, auto at) -> float { return (void)n, expression; }); \
+  }                                                                                          \
+  extern const Kernel row_##name##_reference;                                                \
+  const Kernel row_##name##_reference = {                                                    \
+      .op = #name, .isa = "reference", .check = check, .units = units, .run = run_##name};
+
+INVAR_REDUCTION(reduce_sum, num::reference::row_sum_of(n, at))                           // reduce.3
+INVAR_REDUCTION(reduce_mean, num::reference::row_sum_of(n, at) / static_cast<float>(n))  // reduce.4
+INVAR_REDUCTION(reduce_prod, num::reference::row_product_of(n, at))                      // reduce.5
+INVAR_REDUCTION(reduce_max, largest(n, at))                                              // reduce.6
+INVAR_REDUCTION(reduce_min, -largest(n, [&](int64_t i) { return -at(i); }))              // reduce.6
+INVAR_REDUCTION(reduce_l1,
+                num::reference::row_sum_of(n, [&](int64_t i) { return std::fabs(at(i)); }))  // reduce.7
+INVAR_REDUCTION(reduce_sum_square, squares(n, at))                                           // reduce.7
+INVAR_REDUCTION(reduce_l2, std::sqrt(squares(n, at)))                                        // reduce.7
+INVAR_REDUCTION(reduce_log_sum, num::reference::log(num::reference::row_sum_of(n, at)))      // reduce.9
+INVAR_REDUCTION(reduce_log_sum_exp, log_sum_exp(n, at))                                      // reduce.9
+
+extern const Kernel row_argmax_reference, row_argmin_reference;
+const Kernel row_argmax_reference = {
+    .op = "argmax", .isa = "reference", .check = check_arg, .units = units, .run = argmax};
+const Kernel row_argmin_reference = {
+    .op = "argmin", .isa = "reference", .check = check_arg, .units = units, .run = argmin};
+
+}  // namespace invar::ops

@@ -1,0 +1,138 @@
+#include <algorithm>
+
+#include "num/reduce/columns.h"
+#include "ops/reduce/reduce.h"
+
+namespace invar::ops {
+namespace {
+
+constexpr int64_t kUnits = 64;  // enough for many threads to share evenly
+constexpr int64_t kBlocks = 16;
+constexpr int64_t kUnitFloats = 16384;  // a unit is worth handing to another thread
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+}  // namespace
+
+bool is_reduced(const Call& call, int axis) {
+  if (!call.attrs) return true;
+  auto it = call.attrs->find("axes");
+  if (it == call.attrs->end()) return true;
+  for (int64_t a : std::get<std::vector<int64_t>>(it->second))
+    if (a == axis) return true;
+  return false;
+}
+
+const char* check_axes(const Call& call) {
+  if (!call.attrs || !call.attrs->count("axes")) return nullptr;
+  int64_t last = -1;
+  for (int64_t a : std::get<std::vector<int64_t>>(call.attrs->at("axes"))) {
+    if (a <= last || a >= call.in[0].rank) return "ascending axes of the operand";
+    last = a;
+  }
+  return nullptr;
+}
+
+Reduction reduction_of(const Call& call) {
+  const View& x = call.in[0];
+  Reduction r{};
+  r.n = r.outputs = 1;
+  Dims reduced, kept;  // innermost first
+  int64_t stride = 1;
+  int last = -1;  // the kind of the dimension before
+  for (int i = x.rank - 1; i >= 0; --i) {
+    bool yes = is_reduced(call, i);
+    (yes ? r.n : r.outputs) *= x.dim[i];
+    if (x.dim[i] != 1) {
+      Dims& d = yes ? reduced : kept;
+      if (last == yes) {
+        d.dim[d.count - 1] *= x.dim[i];
+      } else {
+        d.dim[d.count] = x.dim[i], d.stride[d.count] = stride;
+        ++d.count;
+      }
+      if (last < 0) r.across = !yes;
+      last = yes;
+    }
+    stride *= x.dim[i];
+  }
+  r.inner = 1;
+  if (r.across) {
+    r.inner = kept.dim[0];
+    --kept.count;
+    std::copy(kept.dim + 1, kept.dim + 1 + kept.count, kept.dim);
+    std::copy(kept.stride + 1, kept.stride + 1 + kept.count, kept.stride);
+  }
+  for (auto [from, to] : {std::pair(&reduced, &r.reduced), std::pair(&kept, &r.kept)}) {
+    to->count = from->count;
+    std::reverse_copy(from->dim, from->dim + from->count, to->dim);
+    std::reverse_copy(from->stride, from->stride + from->count, to->stride);
+  }
+  r.outer = r.inner ? r.outputs / r.inner : 0;
+  r.segments = ceil_div(r.n, num::kRowSegment);
+  r.width = r.rows = 1;
+  if (r.across) {
+    r.dense =
+        r.inner <= num::portable::kDenseColumns && r.reduced.count == 1 && r.reduced.stride[0] == r.inner;
+    r.width = std::min(r.inner, r.dense ? num::portable::kDenseColumns : num::portable::kWideColumns);
+    // Narrower blocks where that makes work for more threads; a few lines of memory at least.
+    while (!r.dense && r.width >= 256 && r.n * r.width > 2 * kUnitFloats &&
+           r.outer * ceil_div(r.inner, r.width) * r.segments < kBlocks)
+      r.width = r.width / 2 / 16 * 16;
+    r.blocks = ceil_div(r.inner, std::max<int64_t>(r.width, 1));
+    r.split = r.segments > 1 && r.outer * r.blocks < kUnits;
+  } else {
+    r.rows = std::clamp<int64_t>(kUnitFloats / std::max<int64_t>(r.n, 1), 1, std::max<int64_t>(r.outputs, 1));
+    r.blocks = ceil_div(r.outputs, r.rows);
+    r.split = r.segments > 1 && r.blocks < kUnits;
+  }
+  return r;
+}
+
+// Phase 0: segments, or whole rows; phase 1: the folds of what was split.
+int64_t reduce_units(const Call& call, int phase) {
+  Reduction r = reduction_of(call);
+  if (phase == 1) return r.split ? ceil_div(r.outputs, kChunk) : 0;
+  int64_t blocks = r.across ? r.outer * r.blocks : r.blocks;
+  return r.split ? (r.across ? blocks : r.outputs) * r.segments : blocks;
+}
+
+// The same twice, for the maximum first where rows are split.
+int64_t centred_units(const Call& call, int phase) {
+  if (phase < 2 && !reduction_of(call).split) return 0;
+  return reduce_units(call, phase % 2);
+}
+
+// The lane matrix, totals and centres of the columns; or a segment gathered from several places.
+size_t reduce_scratch(const Call& call) {
+  Reduction r = reduction_of(call);
+  int64_t work = r.dense ? num::kRowLanes : num::portable::kWideBuffers;
+  int64_t floats = r.across ? (work + 2) * r.width : num::kRowSegment;
+  return static_cast<size_t>(floats + 64) * sizeof(float);
+}
+
+// Segment results [segment][output], and centres.
+size_t reduce_shared(const Call& call) {
+  Reduction r = reduction_of(call);
+  return r.split ? static_cast<size_t>((r.segments + 1) * r.outputs) * sizeof(float) : 0;
+}
+
+Along along_of(const Call& call) {
+  const View& x = call.in[0];
+  int64_t axis = attr_i(call, "axis", -1);
+  if (axis < 0) axis += x.rank;
+  Along a{1, x.dim[axis], 1, kArgColumns};
+  for (int i = 0; i < axis; ++i) a.outer *= x.dim[i];
+  for (int i = static_cast<int>(axis) + 1; i < x.rank; ++i) a.inner *= x.dim[i];
+  while (a.width > 32 && a.outer * ceil_div(a.inner, a.width) < kUnits) a.width /= 2;
+  return a;
+}
+
+int64_t arg_units(const Call& call, int) {
+  Along a = along_of(call);
+  return a.outer * (a.inner == 1 ? 1 : ceil_div(a.inner, a.width));
+}
+
+}  // namespace invar::ops
