@@ -1,6 +1,7 @@
 #include "num/exp/exp.h"
 #include "num/reduce/lanes.h"
 #include "ops/lanes.h"
+#include "ops/softmax/across.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -33,8 +34,10 @@ INVAR_INLINE F flush(F y) {
   return select(lt(y, set1(0x1p-126f)), zero(), y);
 }
 
-void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  int64_t n = last_dim(call.in[0]);
+void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
+  const SoftmaxShape shape = softmax_shape(call);
+  if (shape.inner != 1) return softmax_across<false>(call, shape, begin, end, static_cast<float*>(scratch));
+  int64_t n = shape.n;
   for (int64_t row = begin; row < end; ++row) {
     const float* x = call.in[0].as<const float>() + row * n;
     float* y = call.out[0].as<float>() + row * n;
@@ -59,10 +62,43 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   }
 }
 
+void run_log(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
+  const SoftmaxShape shape = softmax_shape(call);
+  if (shape.inner != 1) return softmax_across<true>(call, shape, begin, end, static_cast<float*>(scratch));
+  int64_t n = shape.n;
+  for (int64_t row = begin; row < end; ++row) {
+    const float* x = call.in[0].as<const float>() + row * n;
+    float* y = call.out[0].as<float>() + row * n;
+    // softmax.1, exactly: the sign of a zero shows in x - m where l is 1.
+    F most = set1(num::INVAR_ISA_NS::reduce_row<num::INVAR_ISA_NS::Largest>(
+        n, [&](F acc, int64_t i, int count) __attribute__((always_inline)) {
+          return maximum(acc, num::INVAR_ISA_NS::load_or_start<num::INVAR_ISA_NS::Largest>(x + i, count));
+        }));
+    strip(
+        y, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+          return num::INVAR_ISA_NS::exp(sub(load_part(x + i, lanes), most));  // softmax.2
+        });
+    F l = num::INVAR_ISA_NS::log(set1(num::INVAR_ISA_NS::row_sum(y, n)));  // softmax.3
+    strip(
+        y, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+          return sub(sub(load_part(x + i, lanes), most), l);  // softmax.6
+        });
+  }
+}
+
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "softmax", .isa = INVAR_ISA, .units = row_units, .run = INVAR_ISA_NS::run};
+extern const Kernel INVAR_ROW_OF(softmax), INVAR_ROW_OF(log_softmax);
+const Kernel INVAR_ROW_OF(softmax) = {.op = "softmax",
+                                      .isa = INVAR_ISA,
+                                      .units = softmax_units,
+                                      .run = INVAR_ISA_NS::run,
+                                      .scratch_bytes = softmax_scratch};
+const Kernel INVAR_ROW_OF(log_softmax) = {.op = "log_softmax",
+                                          .isa = INVAR_ISA,
+                                          .units = softmax_units,
+                                          .run = INVAR_ISA_NS::run_log,
+                                          .scratch_bytes = softmax_scratch};
 
 }  // namespace invar::ops

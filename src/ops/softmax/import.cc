@@ -3,28 +3,39 @@
 namespace invar::ir {
 namespace {
 
+template <class Op>
 Status softmax(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"axis"}));
   INVAR_TRY(int64_t wanted, node.i("axis", -1));
   INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
-  if (axis + 1 != static_cast<int64_t>(node.shape(0).size()))
-    return not_covered("axis " + std::to_string(wanted) + "; covered is the last");
-  INVAR_TRY(Value out, node.make<SoftmaxOp>(node.in(0)));
+  INVAR_TRY(Value out, node.make<Op>(node.in(0), node.attr("axis", axis)));
   return node.replace(out);
+}
+
+LogicalResult infer(std::optional<Location> loc, Value x, int64_t axis, SmallVectorImpl<Type>& out) {
+  Shape shape = shape_of(x.getType());
+  if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
+    return mismatch(loc, "axis " + std::to_string(axis) + " is outside rank " + std::to_string(shape.size()));
+  if (shape[axis] == Extent::of(0)) return mismatch(loc, "an axis without elements");
+  out.push_back(x.getType());
+  return success();
 }
 
 }  // namespace
 
 LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
                                           SmallVectorImpl<Type>& out) {
-  if (shape_of(op.getX().getType()).empty()) return mismatch(loc, "a scalar has no last axis");
-  out.push_back(op.getX().getType());
-  return success();
+  return infer(loc, op.getX(), op.getAxis(), out);
+}
+LogicalResult LogSoftmaxOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                             SmallVectorImpl<Type>& out) {
+  return infer(loc, op.getX(), op.getAxis(), out);
 }
 
-// Before opset 13 the operation flattened its operand first.
+// Before opset 13 the operations flattened their operand first.
 void import_softmax(Rooms& rooms) {
-  rooms.on("Softmax", 13, softmax);
+  rooms.on("Softmax", 13, softmax<SoftmaxOp>);
+  rooms.on("LogSoftmax", 13, softmax<LogSoftmaxOp>);
 }
 
 }  // namespace invar::ir

@@ -1,2 +1,4 @@
-// Over the last axis.
-def Repro_SoftmaxOp : Repro_InferOp<"softmax", (ins Repro_F32:$x)>;
+// Over one axis.
+class Repro_AxisOp<string mnemonic> : Repro_InferOp<mnemonic, (ins Repro_F32:$x, I64Attr:$axis)>;
+def Repro_SoftmaxOp : Repro_AxisOp<"softmax">;
+def Repro_LogSoftmaxOp : Repro_AxisOp<"log_softmax">;

@@ -1,26 +1,51 @@
-// spec: spec.md softmax.1 - softmax.5; the sum: spec/reduction.md
-#include "num/reference.h"
-#include "num/reduce/reference.h"
-#include "ops/check.h"
+// spec: spec.md softmax.1 - softmax.7; the sum: spec/reduction.md
 #include "ops/reference.h"
 
-namespace invar::ops {
+#include "num/reduce/reference.h"
+#include "num/reference.h"
+#include "ops/check.h"
+#include "ops/softmax/softmax.h"
 
-static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const View &in = call.in[0], &out = call.out[0];
-  int64_t n = last_dim(in);
+namespace invar::ops {
+namespace {
+
+// units: rows, one for each index of the other dimensions.
+int64_t units(const Call& call, int) {
+  const SoftmaxShape s = softmax_shape(call);
+  return s.outer * s.inner;
+}
+
+template <bool kLog>
+void run(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const SoftmaxShape s = softmax_shape(call);
+  const float* x = call.in[0].as<const float>();
+  const View& out = call.out[0];
   for (int64_t row = begin; row < end; ++row) {
-    const float* x = in.as<const float>() + row * n;
-    float most = x[0];
-    for (int64_t i = 1; i < n; ++i) most = maximum(most, x[i]);                               // softmax.1
-    for (int64_t i = 0; i < n; ++i) put(out, row * n + i, num::reference::exp(x[i] - most));  // softmax.2
-    float sum = num::reference::row_sum(out.as<const float>() + row * n, n);                  // softmax.3
-    for (int64_t i = 0; i < n; ++i) put(out, row * n + i, value(out, row * n + i) / sum);     // softmax.4
+    auto at = [&](int64_t i) { return (row / s.inner * s.n + i) * s.inner + row % s.inner; };
+    float most = x[at(0)];
+    for (int64_t i = 1; i < s.n; ++i) most = maximum(most, x[at(i)]);                           // softmax.1
+    for (int64_t i = 0; i < s.n; ++i) put(out, at(i), num::reference::exp(x[at(i)] - most));    // softmax.2
+    float sum = num::reference::row_sum_of(s.n, [&](int64_t i) { return value(out, at(i)); });  // softmax.3
+    float log_sum = num::reference::log(sum);
+    for (int64_t i = 0; i < s.n; ++i)
+      put(out, at(i), kLog ? (x[at(i)] - most) - log_sum : value(out, at(i)) / sum);  // softmax.4, softmax.6
   }
 }
 
-extern const Kernel row_softmax_reference;
+const char* check(const Call& c) {
+  if (const char* wrong = check_unary(c)) return wrong;
+  const View& x = c.in[0];
+  int64_t axis = attr_i(c, "axis", -1);
+  if (axis < -x.rank || axis >= x.rank) return "an axis of the operand";
+  return x.dim[axis < 0 ? axis + x.rank : axis] >= 1 ? nullptr : "an axis with elements";
+}
+
+}  // namespace
+
+extern const Kernel row_softmax_reference, row_log_softmax_reference;
 const Kernel row_softmax_reference = {
-    .op = "softmax", .isa = "reference", .check = check_rows, .units = row_units, .run = run};
+    .op = "softmax", .isa = "reference", .check = check, .units = units, .run = run<false>};
+const Kernel row_log_softmax_reference = {
+    .op = "log_softmax", .isa = "reference", .check = check, .units = units, .run = run<true>};
 
 }  // namespace invar::ops
