@@ -161,3 +161,19 @@ func.func @reductions(%x: tensor<?x?x6xf32, ["batch", "seq", ""]>) -> (!onnx.unk
   %5 = onnx.node "ReduceProd"(%4, %axes) {name = "f", domain = "", version = 20 : i64, params = {noop_with_empty_axes = 1 : i64}} : (!onnx.unknown, tensor<2xi64>) -> !onnx.unknown
   return %0, %1, %2, %3, %4, %5 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
+
+// -----
+
+// CHECK-LABEL: func.func @along
+func.func @along(%x: tensor<?x?x6xf32, ["batch", "seq", ""]>, %i: tensor<?x?xi64, ["batch", "seq"]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  %axis = onnx.weight "axis" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<i64>
+  // CHECK: repro.softmax %arg0 {axis = 1 : i64, numerics = "row-1", version = 1 : i64}
+  %0 = onnx.node "Softmax"(%x) {name = "a", domain = "", version = 13 : i64, params = {axis = -2 : i64}} : (tensor<?x?x6xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  // CHECK: repro.log_softmax %{{.*}} {axis = 2 : i64,
+  %1 = onnx.node "LogSoftmax"(%0) {name = "b", domain = "", version = 13 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.cumsum %arg1 {axis = 1 : i64, exclusive = 1 : i64, numerics = "row-1", reverse = 0 : i64, version = 1 : i64} : {{.*}} -> tensor<?x?xi64, ["batch", "seq"]>
+  %2 = onnx.node "CumSum"(%i, %axis) {name = "c", domain = "", version = 14 : i64, params = {exclusive = 1 : i64}} : (tensor<?x?xi64, ["batch", "seq"]>, tensor<i64>) -> !onnx.unknown
+  // CHECK: repro.cumprod %arg0 {axis = 2 : i64, exclusive = 0 : i64, numerics = "row-1", reverse = 1 : i64
+  %3 = onnx.node "CumProd"(%x, %axis) {name = "d", domain = "", version = 26 : i64, params = {reverse = 1 : i64}} : (tensor<?x?x6xf32, ["batch", "seq", ""]>, tensor<i64>) -> !onnx.unknown
+  return %1, %2, %3 : !onnx.unknown, !onnx.unknown, !onnx.unknown
+}
