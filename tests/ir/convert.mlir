@@ -177,3 +177,15 @@ func.func @along(%x: tensor<?x?x6xf32, ["batch", "seq", ""]>, %i: tensor<?x?xi64
   %3 = onnx.node "CumProd"(%x, %axis) {name = "d", domain = "", version = 26 : i64, params = {reverse = 1 : i64}} : (tensor<?x?x6xf32, ["batch", "seq", ""]>, tensor<i64>) -> !onnx.unknown
   return %1, %2, %3 : !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
+
+// -----
+
+// CHECK-LABEL: func.func @first
+func.func @first(%x: tensor<?x6xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unknown) {
+  %k = onnx.weight "k" {file = "", offset = 0 : i64, length = 8 : i64, data = "0200000000000000"} : tensor<1xi64>
+  // CHECK: %[[I:.*]] = repro.topk %arg0 {axis = 1 : i64, k = 2 : i64, largest = 0 : i64, numerics = "order", version = 1 : i64} : {{.*}} -> tensor<?x2xi64, ["seq", ""]>
+  // CHECK: %[[V:.*]] = repro.gather_elements %arg0, %[[I]] {axis = 1 : i64, {{.*}} -> tensor<?x2xf32, ["seq", ""]>
+  // CHECK: return %[[V]], %[[I]]
+  %0:2 = onnx.node "TopK"(%x, %k) {name = "a", domain = "", version = 11 : i64, params = {largest = 0 : i64}} : (tensor<?x6xf32, ["seq", ""]>, tensor<1xi64>) -> (!onnx.unknown, !onnx.unknown)
+  return %0#0, %0#1 : !onnx.unknown, !onnx.unknown
+}

@@ -1,0 +1,38 @@
+"""The outputs of topk and gather_elements from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+
+import itertools
+import math
+
+from oracle import INF, NAN
+
+
+def topk(inputs, shapes, out, attrs):
+    shape = shapes[0]
+    axis = attrs.get("axis", -1) % len(shape)
+    n, k, inner = shape[axis], out[axis], math.prod(shape[axis + 1:])
+    result = [None] * math.prod(out)
+    for row in range(math.prod(shape) // n if n else 0):
+        at = row // inner * n * inner + row % inner
+        x = [inputs[0][at + i * inner] for i in range(n)]
+        rank = [(2, 0) if v != v else (1, v) for v in x]  # NaN above +inf; -0 == +0
+        order = sorted(range(n), key=lambda i: rank[i], reverse=bool(attrs.get("largest", 1)))  # stable both ways
+        for j in range(k):
+            result[row // inner * k * inner + row % inner + j * inner] = order[j]
+    return result
+
+
+def gather_elements(inputs, shapes, out, attrs):
+    x, index = inputs
+    shape = shapes[0]
+    axis = attrs.get("axis", 0) % len(shape)
+    strides = [math.prod(shape[d + 1:]) for d in range(len(shape))]
+    result = []
+    for place, i in zip(itertools.product(*map(range, out)), index):
+        where = list(place)
+        where[axis] = i + shape[axis] if i < 0 else i
+        inside = 0 <= where[axis] < shape[axis]
+        result.append(x[sum(p * s for p, s in zip(where, strides))] if inside else NAN)
+    return result
+
+
+OPERATIONS = {"topk": topk, "gather_elements": gather_elements}

@@ -1,0 +1,104 @@
+// spec: spec.md topk.1 - topk.5, gather_elements.1 - gather_elements.3
+#include "ops/reference.h"
+
+#include "ops/check.h"
+#include "ops/topk/topk.h"
+
+namespace invar::ops {
+namespace {
+
+// topk.2, written out: a stands before b among largest (or smallest) first.
+bool before(float a, float b, bool largest) {
+  if (a != a || b != b) return largest ? a != a && b == b : a == a && b != b;
+  return largest ? a > b : a < b;
+}
+
+void topk(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const TopkShape s = topk_shape(call);
+  for (int64_t row = begin; row < end; ++row) {
+    int64_t from = row / s.inner * s.n * s.inner + row % s.inner;
+    int64_t to = row / s.inner * s.k * s.inner + row % s.inner;
+    const float* x = call.in[0].as<const float>() + from;
+    // topk.3: of a and b, (value, index) decides; each next one is the first behind the one before.
+    auto ahead = [&](int64_t a, int64_t b) {
+      if (before(x[a * s.inner], x[b * s.inner], s.largest)) return true;
+      return !before(x[b * s.inner], x[a * s.inner], s.largest) && a < b;
+    };
+    int64_t last = -1;
+    for (int64_t j = 0; j < s.k; ++j) {
+      int64_t best = -1;
+      for (int64_t i = 0; i < s.n; ++i)
+        if ((last < 0 || ahead(last, i)) && (best < 0 || ahead(i, best))) best = i;
+      call.out[0].as<int64_t>()[to + j * s.inner] = last = best;
+    }
+  }
+}
+
+const char* check(const Call& c) {
+  if (!has_operands(c, 1, 1) || !is_f32(c.in[0]) || c.out[0].dtype != DType::i64)
+    return "an f32 operand and an i64 result";
+  const View &x = c.in[0], &out = c.out[0];
+  int64_t axis = attr_i(c, "axis", -1), largest = attr_i(c, "largest", 1);
+  if (axis < -x.rank || axis >= x.rank) return "an axis of the operand";
+  if (axis < 0) axis += x.rank;
+  if (largest != 0 && largest != 1) return "largest of 0 or 1";
+  if (out.rank != x.rank) return "a result of the operand's rank";
+  for (int d = 0; d < x.rank; ++d)
+    if (d == axis ? out.dim[d] > x.dim[d] : out.dim[d] != x.dim[d])
+      return "a result shaped like the operand, with at most its elements along the axis";
+  return x.dim[axis] <= INT32_MAX ? nullptr : "an axis of fewer than 2^31 elements";
+}
+
+// The place in x of element o of the result, or -1 (gather_elements.3).
+int64_t source(const Call& call, int64_t o) {
+  const View &x = call.in[0], &out = call.out[0];
+  int64_t axis = attr_i(call, "axis", 0), at = 0, stride = 1, rest = o;
+  if (axis < 0) axis += x.rank;
+  for (int d = x.rank - 1; d >= 0; --d) {
+    int64_t i = rest % out.dim[d];
+    rest /= out.dim[d];
+    if (d == axis) {
+      i = call.in[1].as<const int64_t>()[o];
+      if (i < 0) i += x.dim[d];
+      if (i < 0 || i >= x.dim[d]) return -1;
+    }
+    at += i * stride, stride *= x.dim[d];
+  }
+  return at;
+}
+
+void gather_elements(const Call& call, int, int64_t begin, int64_t end, void*) {
+  int64_t n = call.out[0].elements();
+  for (int64_t o = begin * kChunk; o < n && o < end * kChunk; ++o) {
+    int64_t from = source(call, o);
+    call.out[0].as<float>()[o] =
+        from < 0 ? num::f32_from_bits(0x7fc00000) : copied(call.in[0].as<const float>()[from]);
+  }
+}
+
+const char* check_gather(const Call& c) {
+  if (!has_operands(c, 2, 1) || !is_f32(c.in[0]) || c.in[1].dtype != DType::i64 || !is_f32(c.out[0]))
+    return "an f32 operand, i64 indices, an f32 result";
+  const View &x = c.in[0], &index = c.in[1];
+  int64_t axis = attr_i(c, "axis", 0);
+  if (axis < -x.rank || axis >= x.rank) return "an axis of the operand";
+  if (axis < 0) axis += x.rank;
+  if (index.rank != x.rank || !same_shape(index, c.out[0]))
+    return "indices and result of the operand's rank and one shape";
+  for (int d = 0; d < x.rank; ++d)
+    if (d != axis && index.dim[d] > x.dim[d]) return "indices no longer than the operand beside the axis";
+  return nullptr;
+}
+
+}  // namespace
+
+extern const Kernel row_topk_reference, row_gather_elements_reference;
+const Kernel row_topk_reference = {
+    .op = "topk", .isa = "reference", .check = check, .units = topk_units, .run = topk};
+const Kernel row_gather_elements_reference = {.op = "gather_elements",
+                                              .isa = "reference",
+                                              .check = check_gather,
+                                              .units = chunk_units,
+                                              .run = gather_elements};
+
+}  // namespace invar::ops
