@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "num/contract/reference.h"
-#include "num/reference.h"
 #include "num/reduce/reference.h"
+#include "num/reference.h"
 #include "ops/check.h"
 #include "ops/reference.h"
 
