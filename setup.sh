@@ -229,8 +229,8 @@ run_tests() {
   say "Build: everything, $jobs at a time (minutes the first time)"
   configure_and_build release build all "${python[@]}"
   say "Build: the runtime under the address, undefined-behaviour and thread sanitizers"
-  configure_and_build asan build/asan all "${python[@]}" -DINVAR_COMPILER=OFF
-  configure_and_build tsan build/tsan all "${python[@]}" -DINVAR_COMPILER=OFF
+  configure_and_build asan build/asan invar_tests "${python[@]}" -DINVAR_COMPILER=OFF
+  configure_and_build tsan build/tsan invar_tests "${python[@]}" -DINVAR_COMPILER=OFF
   if can_cross; then
     say "Build: the runtime for AArch64, to run under QEMU"
     configure_and_build aarch64 build/aarch64 all "${python[@]}"

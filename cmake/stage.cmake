@@ -28,11 +28,19 @@ function(invar_library name sources depends)
   endforeach()
 endfunction()
 
+# Test programs, all of them: what a build under a sanitizer makes. The thread sanitizer has something to see only where
+# there are threads.
+if(INVAR_TESTS)
+  add_custom_target(invar_tests)
+endif()
+set(INVAR_THREADED base run)
+
 function(invar_tests name tests)
-  if(INVAR_TESTS AND tests)
+  if(INVAR_TESTS AND tests AND (NOT INVAR_SANITIZE STREQUAL "thread" OR name IN_LIST INVAR_THREADED))
     add_executable(invar_${name}_test ${tests})
     target_link_libraries(invar_${name}_test PRIVATE invar_${name} GTest::gtest GTest::gmock GTest::gtest_main)
     target_compile_definitions(invar_${name}_test PRIVATE INVAR_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     gtest_discover_tests(invar_${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60)
+    add_dependencies(invar_tests invar_${name}_test)
   endif()
 endfunction()

@@ -165,8 +165,8 @@ TEST_F(Compile, ConstantNodesAreWeights) {
 }
 
 TEST_F(Compile, RefusesWithTheWholeList) {
-  onnx::Graph g = graph({node("Det", {"x"}, "a"), node("Sin", {"a"}, "b"), node("Erf", {"b"}, "c"),
-                         node("Det", {"c"}, "y")});
+  onnx::Graph g = graph(
+      {node("Det", {"x"}, "a"), node("Sin", {"a"}, "b"), node("Erf", {"b"}, "c"), node("Det", {"c"}, "y")});
   g.nodes[2].domain = "com.example";
   Error e = refusal(g);
   EXPECT_EQ(e.code, Code::not_covered);
