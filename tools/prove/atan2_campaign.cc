@@ -2,7 +2,6 @@
 // arc lies just below a tie.
 #include <mpfr.h>
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -10,29 +9,22 @@
 
 #include "num/arc/atan2.h"
 #include "num/env.h"
+#include "num/testing/adversarial.h"
+#include "num/testing/bits.h"
 #include "probe.h"
 
 namespace invar::prove {
 namespace {
 
-uint64_t state;
-uint64_t next() {  // splitmix64
-  uint64_t z = state += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
-float bits(uint32_t u) {
-  return std::bit_cast<float>(u);
-}
-uint32_t id(float x) {
-  return x != x ? 0x7fc00000u : std::bit_cast<uint32_t>(x);
-}
+using num::f32_from_bits;
+using num::testing::id;
+
+num::testing::SplitMix next;
 // Sign and fraction at random, exponent within `range` of `middle`.
 float near_exponent(int middle, int range) {
   uint32_t r = static_cast<uint32_t>(next());
   int e = middle + static_cast<int>(next() % (2 * range + 1)) - range;
-  return bits((r & 0x807fffffu) | static_cast<uint32_t>(e < 0 ? 0 : e > 254 ? 254 : e) << 23);
+  return f32_from_bits((r & 0x807fffffu) | static_cast<uint32_t>(e < 0 ? 0 : e > 254 ? 254 : e) << 23);
 }
 
 struct Judge {
@@ -69,7 +61,7 @@ struct Judge {
       uint32_t e = right(ys[i], xs[i]);
       subnormal += (e & 0x7fffffffu) < 0x00800000u;
       if (e != id(got[i]) && ++wrong <= 10)
-        std::printf("atan2(%a, %a) = %a, correctly rounded %a\n", ys[i], xs[i], got[i], bits(e));
+        std::printf("atan2(%a, %a) = %a, correctly rounded %a\n", ys[i], xs[i], got[i], f32_from_bits(e));
     }
     ys.clear(), xs.clear();
   }
@@ -86,26 +78,27 @@ struct Judge {
 
 int atan2_campaign(int64_t count, uint64_t seed, const Probe& probe) {
   num::ArithmeticEnv env;
-  state = seed;
+  next = {seed};
   Judge judge(probe);
   const uint32_t special[] = {0,          1,          0x007fffff, 0x00800000, 0x00800001, 0x1f800000,
                               0x33800000, 0x3ed413cd, 0x3f7fffff, 0x3f800000, 0x3f800001, 0x401a827a,
                               0x4b000001, 0x7f7fffff, 0x7f800000, 0x7fc00000};
   for (uint32_t a : special)
     for (uint32_t b : special)
-      for (uint32_t s = 0; s < 4; ++s) judge(bits(a | s << 31), bits(b | (s >> 1) << 31));
+      for (uint32_t s = 0; s < 4; ++s) judge(f32_from_bits(a | s << 31), f32_from_bits(b | (s >> 1) << 31));
   judge.report("special values");
   for (int64_t i = 0; i < count; ++i) judge(near_exponent(127, 3), near_exponent(127, 3));
   judge.report("of like size");
   for (int64_t i = 0; i < count; ++i) judge(near_exponent(127, 24), near_exponent(127, 24));
   judge.report("quotient 2^-48 ... 2^48");
   for (int64_t i = 0; i < count; ++i)
-    judge(bits(static_cast<uint32_t>(next())), bits(static_cast<uint32_t>(next())));
+    judge(f32_from_bits(static_cast<uint32_t>(next())), f32_from_bits(static_cast<uint32_t>(next())));
   judge.report("any bits");
   for (int64_t i = 0; i < count; ++i) {  // subnormal and smallest normal results
     int e = static_cast<int>(next() % 100) + 128;
     judge(near_exponent(e - 127, 26),
-          bits(0x3f800000u | (static_cast<uint32_t>(next()) & 0x807fffffu)) * std::ldexp(1.0f, e - 127));
+          f32_from_bits(0x3f800000u | (static_cast<uint32_t>(next()) & 0x807fffffu)) *
+              std::ldexp(1.0f, e - 127));
   }
   judge.report("results about 2^-126");
   for (int64_t i = 0; i < count; ++i) {  // small exact quotients: the arc is a hair below a short number
@@ -115,7 +108,7 @@ int atan2_campaign(int64_t count, uint64_t seed, const Probe& probe) {
   judge.report("exact quotients");
   for (int64_t i = 0; i < count;
        ++i) {  // tiny results whose last places are subnormal: exact ties of y / 2^k
-    float y = bits(0x00800000u + static_cast<uint32_t>(next() % (20u << 23)));
+    float y = f32_from_bits(0x00800000u + static_cast<uint32_t>(next() % (20u << 23)));
     judge(y, std::ldexp(1.0f, static_cast<int>(next() % 30)));
   }
   judge.report("ties of subnormals");
@@ -123,7 +116,7 @@ int atan2_campaign(int64_t count, uint64_t seed, const Probe& probe) {
   int64_t hard = 0;
   for (int64_t i = 0; i < count; ++i) {
     uint32_t u = 0x3a000000u + static_cast<uint32_t>(next() % (0x3fc90fdbu - 0x3a000000u));
-    double tie = (static_cast<double>(bits(u)) + static_cast<double>(bits(u + 1))) / 2;
+    double tie = (static_cast<double>(f32_from_bits(u)) + static_cast<double>(f32_from_bits(u + 1))) / 2;
     long double t = std::tan(static_cast<long double>(tie)), rest = t;
     uint64_t p0 = 1, q0 = 0, p1 = static_cast<uint64_t>(t), q1 = 1;
     while (rest != std::floor(rest)) {

@@ -39,5 +39,5 @@ for k in range(1, 13):
 source = (Path(__file__).resolve().parents[2] / "src/num/erf/erf.h").read_text()
 body = source[source.index("F erf(F x)"):source.index("to_float(div")]
 for name in "pq":
-    found = re.findall(r"D %s = set1_d\(([^)]*)\)|%s = fma\(%s, z, set1_d\(([^)]*)\)" % (name, name, name), body)
-    print("erf", name, ", ".join(parts(mpf(float.fromhex(a or b)), 2) for a, b in found))
+    found = re.search(r"D %s = horner\(z, ([^)]*)\)" % name, body)[1].split(",")
+    print("erf", name, ", ".join(parts(mpf(float.fromhex(c)), 2) for c in reversed(found)))

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "num/contract/reference.h"
-#include "num/convert/convert.h"
 #include "num/reduce/reference.h"
 #include "num/reference.h"
 #include "num/testing/adversarial.h"
+#include "num/testing/bits.h"
 #include "probe.h"
 
 namespace invar::prove {
@@ -18,13 +18,9 @@ namespace {
 using num::f32_bits;
 using num::f32_from_bits;
 using num::testing::adversarial;
+using num::testing::id;
 using num::testing::Kind;
 using num::testing::kKinds;
-
-// Bits, all NaN being one.
-uint32_t id(float x) {
-  return x != x ? 0x7fc00000u : f32_bits(x);
-}
 
 class Lanes : public ::testing::TestWithParam<std::string> {
  protected:

@@ -2,7 +2,6 @@
 // cases, and all of the rotary domain.
 #include <mpfr.h>
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -11,23 +10,19 @@
 
 #include "num/env.h"
 #include "num/pow/pow.h"
+#include "num/testing/adversarial.h"
+#include "num/testing/bits.h"
 #include "probe.h"
 
 namespace invar::prove {
 namespace {
 
-uint64_t state;
-uint64_t next() {  // splitmix64
-  uint64_t z = state += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
-float bits(uint32_t u) {
-  return std::bit_cast<float>(u);
-}
+using num::f32_from_bits;
+using num::testing::id;
+
+num::testing::SplitMix next;
 float any_positive() {
-  return bits(static_cast<uint32_t>(next() % 0x7f7fffffu) + 1);
+  return f32_from_bits(static_cast<uint32_t>(next() % 0x7f7fffffu) + 1);
 }
 
 struct Judge {
@@ -44,7 +39,6 @@ struct Judge {
     x.push_back(base), e.push_back(exponent);
     if (x.size() == 4099) flush();
   }
-  static uint32_t id(float v) { return v != v ? 0x7fc00000u : std::bit_cast<uint32_t>(v); }
   void compare(const char* who, size_t i, float got) {
     if (id(right[i]) != id(got) && ++wrong <= 10)
       std::printf("%s: pow(%a, %a) = %a, correctly rounded %a\n", who, x[i], e[i], got, right[i]);
@@ -81,7 +75,7 @@ struct Judge {
 }  // namespace
 
 int pow_campaign(int64_t count, uint64_t seed) {
-  state = seed;
+  next = {seed};
   Judge judge;
   for (int64_t i = 0; i < count; ++i) {  // results of every magnitude, the limits of the format included
     float x = any_positive();
@@ -91,8 +85,8 @@ int pow_campaign(int64_t count, uint64_t seed) {
   }
   judge.report("random x, result 2^-156 ... 2^134");
   for (int64_t i = 0; i < count; ++i) {  // x next to 1, huge y
-    float x = bits(0x3f800000u + static_cast<uint32_t>(next() % 4096) - 2048);
-    float y = bits(static_cast<uint32_t>(next() % (24u << 23)) + 0x47000000u);
+    float x = f32_from_bits(0x3f800000u + static_cast<uint32_t>(next() % 4096) - 2048);
+    float y = f32_from_bits(static_cast<uint32_t>(next() % (24u << 23)) + 0x47000000u);
     judge(x, next() & 1 ? y : -y);
   }
   judge.report("x next to 1");
@@ -104,11 +98,11 @@ int pow_campaign(int64_t count, uint64_t seed) {
   }
   judge.report("integers to multiples of 1/8");
   for (int64_t i = 0; i < count; ++i)
-    judge(any_positive(), bits(static_cast<uint32_t>(next()) & 0xff7fffffu));
+    judge(any_positive(), f32_from_bits(static_cast<uint32_t>(next()) & 0xff7fffffu));
   judge.report("any bits, x > 0");
   for (int64_t i = 0; i < count; ++i)  // y of few bits, so that it is an integer now and then
-    judge(bits(static_cast<uint32_t>(next())),
-          bits(static_cast<uint32_t>(next()) & (0xffffffffu << next() % 24)));
+    judge(f32_from_bits(static_cast<uint32_t>(next())),
+          f32_from_bits(static_cast<uint32_t>(next()) & (0xffffffffu << next() % 24)));
   judge.report("any bits, NaN and infinity too");
   for (int64_t i = 0; i < count; ++i) {  // negative x to integers
     float y = static_cast<float>(static_cast<int64_t>(next() % 129) - 64);

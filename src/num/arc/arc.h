@@ -43,7 +43,7 @@ INVAR_INLINE F acos(F x) {
   D k = to_double(select(h.big, select(gt(set1_i(0), bits(x)), two, zero()), set1(1.0f)));
   D g = fma(c, h.s, fma(c, h.u, mul(k, set1_d(0x1.1a62633145c07p-54))));
   F y = to_float(fma(k, set1_d(0x1.921fb54442d18p+0), g));
-  return given(given(y, x, 0x328885a3, 0x3fc90fdb), x, 0x39826222, 0x3fc907b5);
+  return given(y, x, {{0x328885a3, 0x3fc90fdb}, {0x39826222, 0x3fc907b5}});
 }
 
 // atan(y / x) = k pi/4 + g in two parts, for y, x >= 0 of 24 bits: g = t + t z P(z), z = t^2, |t| <= tan(pi/8) (relative error
@@ -75,7 +75,7 @@ INVAR_INLINE F atan(F x) {
   D alpha = to_double(select(gt(mag, set1_i(0x401a827a)), zero(), one));
   D beta = to_double(select(gt(mag, set1_i(0x3ed413cd)), one, zero()));
   F y = to_float(arc_sum(arc_of_ratio(a, set1_d(1.0), alpha, beta)));
-  return flip_with(given(y, from_bits(mag), 0x3d8d6b23, 0x3d8d31c3), x);
+  return flip_with(given(y, from_bits(mag), {{0x3d8d6b23, 0x3d8d31c3}}), x);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -12,27 +12,12 @@ INVAR_INLINE F erf(F x) {
   // Beyond this the result is 1.
   D d = to_double(clamp(x, -3.9375f, 3.9375f));
   D z = mul(d, d);
-  D q = set1_d(0x1.7fb4459060bffp-42);
-  D p = set1_d(0x1.c7447a50e1165p-37);
-  q = fma(q, z, set1_d(0x1.d08945c2135dep-33));
-  p = fma(p, z, set1_d(0x1.0f04fa2a1151ep-29));
-  q = fma(q, z, set1_d(0x1.af57056875813p-27));
-  p = fma(p, z, set1_d(0x1.2f10bfdd0ea3fp-24));
-  q = fma(q, z, set1_d(0x1.c5ef89473fedcp-22));
-  p = fma(p, z, set1_d(0x1.34ce14995b636p-19));
-  q = fma(q, z, set1_d(0x1.487e068cfac73p-17));
-  p = fma(p, z, set1_d(0x1.3ccd57b0e651dp-15));
-  q = fma(q, z, set1_d(0x1.5c40e092eabc0p-13));
-  p = fma(p, z, set1_d(0x1.66acc06cb8e11p-11));
-  q = fma(q, z, set1_d(0x1.12bb6cd291927p-9));
-  p = fma(p, z, set1_d(0x1.74068f5b0421ap-8));
-  q = fma(q, z, set1_d(0x1.3dfd91c09f4c3p-6));
-  p = fma(p, z, set1_d(0x1.f88d7a9a9f11dp-5));
-  q = fma(q, z, set1_d(0x1.01a188d1a7db7p-3));
-  p = fma(p, z, set1_d(0x1.a0abd181f9071p-3));
-  q = fma(q, z, set1_d(0x1.06fba3cd4119ep-1));
-  p = fma(p, z, set1_d(0x1.20dd750429b6dp+0));
-  q = fma(q, z, set1_d(1.0));
+  D p = horner(z, 0x1.20dd750429b6dp+0, 0x1.a0abd181f9071p-3, 0x1.f88d7a9a9f11dp-5, 0x1.74068f5b0421ap-8,
+               0x1.66acc06cb8e11p-11, 0x1.3ccd57b0e651dp-15, 0x1.34ce14995b636p-19, 0x1.2f10bfdd0ea3fp-24,
+               0x1.0f04fa2a1151ep-29, 0x1.c7447a50e1165p-37);
+  D q = horner(z, 1.0, 0x1.06fba3cd4119ep-1, 0x1.01a188d1a7db7p-3, 0x1.3dfd91c09f4c3p-6, 0x1.12bb6cd291927p-9,
+               0x1.5c40e092eabc0p-13, 0x1.487e068cfac73p-17, 0x1.c5ef89473fedcp-22, 0x1.af57056875813p-27,
+               0x1.d08945c2135dep-33, 0x1.7fb4459060bffp-42);
   return to_float(div(mul(d, p), q));
 }
 
@@ -41,27 +26,12 @@ INVAR_INLINE F erfc(F x) {
   // Beyond these the result is 2 or 0.
   F limited = clamp(x, -4.0f, 10.0625f);
   D d = to_double(limited), a = to_double(abs(limited));
-  D m = set1_d(0x1.28a27ce45080ep-14);
-  D n = set1_d(0x1.4eb7685c6c9f5p-15);
-  m = fma(m, a, set1_d(0x1.7b827b5656a05p-10));
-  n = fma(n, a, set1_d(0x1.ac3b17e5b7d11p-11));
-  m = fma(m, a, set1_d(0x1.d6eb9e8fc2ba2p-7));
-  n = fma(n, a, set1_d(0x1.0908ddbe61cc4p-7));
-  m = fma(m, a, set1_d(0x1.706f8a38f9d72p-4));
-  n = fma(n, a, set1_d(0x1.9c63be7ee976ep-5));
-  m = fma(m, a, set1_d(0x1.8f1a6d23c9d0ep-2));
-  n = fma(n, a, set1_d(0x1.ba192799bf7bdp-3));
-  m = fma(m, a, set1_d(0x1.36c4001b181d1p+0));
-  n = fma(n, a, set1_d(0x1.51fbc6930f955p-1));
-  m = fma(m, a, set1_d(0x1.5e9c177d35544p+1));
-  n = fma(n, a, set1_d(0x1.7102ee588f0c8p+0));
-  m = fma(m, a, set1_d(0x1.19df214432fd1p+2));
-  n = fma(n, a, set1_d(0x1.16e773824a2ddp+1));
-  m = fma(m, a, set1_d(0x1.3419676513c35p+2));
-  n = fma(n, a, set1_d(0x1.0bec81f708ef7p+1));
-  m = fma(m, a, set1_d(0x1.9c5b3c791dcacp+1));
-  n = fma(n, a, set1_d(1.0));
-  m = fma(m, a, set1_d(1.0));
+  D n = horner(a, 1.0, 0x1.0bec81f708ef7p+1, 0x1.16e773824a2ddp+1, 0x1.7102ee588f0c8p+0, 0x1.51fbc6930f955p-1,
+               0x1.ba192799bf7bdp-3, 0x1.9c63be7ee976ep-5, 0x1.0908ddbe61cc4p-7, 0x1.ac3b17e5b7d11p-11,
+               0x1.4eb7685c6c9f5p-15);
+  D m = horner(a, 1.0, 0x1.9c5b3c791dcacp+1, 0x1.3419676513c35p+2, 0x1.19df214432fd1p+2, 0x1.5e9c177d35544p+1,
+               0x1.36c4001b181d1p+0, 0x1.8f1a6d23c9d0ep-2, 0x1.706f8a38f9d72p-4, 0x1.d6eb9e8fc2ba2p-7,
+               0x1.7b827b5656a05p-10, 0x1.28a27ce45080ep-14);
   // -x^2 is exact and has at most 48 bits, so it is reduced like a binary32 number.
   ExpParts e = exp_parts(mul(sub(set1_d(0.0), d), d));
   D one = set1_d(1.0);

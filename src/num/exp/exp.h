@@ -12,10 +12,9 @@ namespace invar::num::INVAR_ISA_NS {
 INVAR_INLINE F exp(F x) {
   // Beyond these the result is 0 or infinity anyhow, and 2^n stays a normal binary64 number.
   D d = to_double(clamp(x, -110.0f, 90.0f));
-  // Adding 1.5 * 2^52 rounds to an integer n and leaves it in the low bits of t.
-  D magic = set1_d(0x1.8p52), log2_e = set1_d(0x1.71547652b82fep+0);
-  D t = fma(d, log2_e, magic);
-  D r = fma(d, log2_e, sub(magic, t));
+  D round = set1_d(kRound), log2_e = set1_d(0x1.71547652b82fep+0);
+  D t = fma(d, log2_e, round);
+  D r = fma(d, log2_e, sub(round, t));
   r = fma(d, set1_d(0x1.777d0ffda0d24p-56), r);
   // A NaN widened from binary32 has zeros in its low bits and stays NaN here.
   return to_float(scale_by_low_bits(exp2_fraction(r), t));

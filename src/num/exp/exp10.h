@@ -10,9 +10,9 @@ namespace invar::num::INVAR_ISA_NS {
 
 INVAR_INLINE F exp10(F x) {
   D d = to_double(clamp(x, -46.0f, 39.0f));
-  D magic = set1_d(0x1.8p52), log2_10 = set1_d(0x1.a934f0979a371p+1);
-  D t = fma(d, log2_10, magic);
-  D r = fma(d, log2_10, sub(magic, t));
+  D round = set1_d(kRound), log2_10 = set1_d(0x1.a934f0979a371p+1);
+  D t = fma(d, log2_10, round);
+  D r = fma(d, log2_10, sub(round, t));
   r = fma(d, set1_d(0x1.7f2495fb7fa6dp-53), r);
   return to_float(scale_by_low_bits(exp2_fraction(r), t));
 }

@@ -4,7 +4,7 @@
 // x = n + r, |r| <= 1/2, both exact:  2^x = 2^n (1 + r A(r)).
 #pragma once
 
-#include "num/lane/lane.h"
+#include "num/lane/elementary.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
@@ -12,31 +12,20 @@ namespace invar::num::INVAR_ISA_NS {
 // Odd and even terms are summed apart, which halves the chain of dependent operations.
 INVAR_INLINE D exp2_fraction(D r) {
   D z = mul(r, r);
-  D o = set1_d(0x1.f300fb9224a4fp-32);
-  D e = set1_d(0x1.e6371837d8c13p-28);
-  o = fma(o, z, set1_d(0x1.b51f17cfe3609p-24));
-  e = fma(e, z, set1_d(0x1.62bfb664b5e48p-20));
-  o = fma(o, z, set1_d(0x1.ffcbfefc186a3p-17));
-  e = fma(e, z, set1_d(0x1.4309131579c81p-13));
-  o = fma(o, z, set1_d(0x1.5d87fe782d10ap-10));
-  e = fma(e, z, set1_d(0x1.3b2ab6fb9e2c0p-7));
-  o = fma(o, z, set1_d(0x1.c6b08d704a2c0p-5));
-  e = fma(e, z, set1_d(0x1.ebfbdff82c5aep-3));
-  o = fma(o, z, set1_d(0x1.62e42fefa39efp-1));
+  D o = horner(z, 0x1.62e42fefa39efp-1, 0x1.c6b08d704a2c0p-5, 0x1.5d87fe782d10ap-10, 0x1.ffcbfefc186a3p-17,
+               0x1.b51f17cfe3609p-24, 0x1.f300fb9224a4fp-32);
+  D e = horner(z, 0x1.ebfbdff82c5aep-3, 0x1.3b2ab6fb9e2c0p-7, 0x1.4309131579c81p-13, 0x1.62bfb664b5e48p-20,
+               0x1.e6371837d8c13p-28);
   return fma(fma(e, r, o), r, set1_d(1.0));
 }
 
 INVAR_INLINE F exp2(F x) {
   // Beyond these the result is 0 or infinity anyhow, and 2^n stays a normal binary64 number.
   D d = to_double(clamp(x, -151.0f, 129.0f));
-  // Adding 1.5 * 2^52 rounds to an integer n and leaves it in the low bits of t.
-  D magic = set1_d(0x1.8p52);
-  D t = add(d, magic);
-  D r = sub(d, sub(t, magic));
-  F y = to_float(scale_by_low_bits(exp2_fraction(r), t));
-  // Two values lie within 2^-53 and 2^-56 above the middle between two binary32 numbers: nearer than binary64 can say.
-  y = select(eq(x, set1(0x1.853a6ep-9f)), set1(0x1.00870ap+0f), y);
-  return select(eq(x, set1(-0x1.e7526ep-6f)), set1(0x1.f58d62p-1f), y);
+  D t = add(d, set1_d(kRound));
+  D r = sub(d, sub(t, set1_d(kRound)));
+  return given(to_float(scale_by_low_bits(exp2_fraction(r), t)), x,
+               {{0x3b429d37, 0x3f804385}, {0xbcf3a937, 0x3f7ac6b1}});
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

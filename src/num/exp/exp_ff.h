@@ -9,14 +9,13 @@
 
 namespace invar::num::INVAR_ISA_NS {
 
-// x = n ln2 + h + l, |h| <= 0.35, h + l to about 2^-47 of 1; n in the low bits of t (n + 1.5 * 2^23).
+// x = n ln2 + h + l, |h| <= 0.35, h + l to about 2^-47 of 1; n in the low bits of t (n + kRoundFF).
 struct ReducedFF {
   F t, n, h, l;
 };
 INVAR_INLINE ReducedFF reduce_ln2_ff(F x) {
-  F magic = set1(0x1.8p23f);
-  F t = fma(x, set1(0x1.715476p+0f), magic);
-  F n = sub(t, magic);
+  F t = fma(x, set1(0x1.715476p+0f), set1(kRoundFF));
+  F n = sub(t, set1(kRoundFF));
   F r = fma(n, set1(-0x1.62e43p-1f), x);  // exact: a multiple of 2^-25 below 1/2
   FF p = ff_two_product(n, set1(0x1.05c61p-29f));
   FF s = ff_two_sum(r, p.hi);
@@ -71,9 +70,8 @@ INVAR_INLINE F exp_ff(F x) {
 
 INVAR_INLINE F exp2_ff(F x) {
   F d = clamp(x, -151.0f, 129.0f);
-  F magic = set1(0x1.8p23f);
-  F t = add(d, magic);
-  F h = sub(d, sub(t, magic));  // exact
+  F t = add(d, set1(kRoundFF));
+  F h = sub(d, sub(t, set1(kRoundFF)));  // exact
   F f = set1(0x1.c3bd66p-36f);
   f = fma(f, h, set1(0x1.e8cac8p-32f));
   f = fma(f, h, set1(0x1.e4cf52p-28f));

@@ -8,13 +8,16 @@
 // its lower half below 2^-102, so callers keep away from there.
 #pragma once
 
-#include "num/lane/lane.h"
+#include "num/lane/elementary.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
 struct FF {
   F hi, lo;
 };
+
+// As kRound: x + kRoundFF rounds |x| < 2^22 to an integer, which stays in the low bits.
+constexpr float kRoundFF = 0x1.8p23f;
 
 INVAR_INLINE FF set1_ff(float hi, float lo) {
   return {set1(hi), set1(lo)};

@@ -17,28 +17,25 @@ INVAR_INLINE D log_of_sum(D sinh, D cosh) {
   D s = div(select(e_is_0, mul(sinh, set1_d(-1.0)), sub(power, u)),  // -s
             select(e_is_0, add(one, cosh), add(power, u)));
   D z = mul(s, s);
-  D l = fma(mul(s, z), polynomial(kMinusP, z), mul(s, set1_d(-2.0)));
+  D l = fma(mul(s, z), horner(z, kMinusP), mul(s, set1_d(-2.0)));
   return fma(e, set1_d(0x1.62e42fefa39efp-1), fma(e, set1_d(0x1.abc9e3b39803fp-56), l));
 }
 
 INVAR_INLINE F asinh(F x) {
-  constexpr Hard kHard[] = {{0x4bdd65a5, 0x418f034b}, {0x655890d3, 0x4254d1f9}, {0x6eb1a8ec, 0x42845a89}};
   F a = abs(x);
   D d = to_double(a);
   F special = select(lt(a, set1(__builtin_inff())), zero(), a);  // infinity, NaN
-  F y = to_float(log_of_sum(d, sqrt(fma(d, d, set1_d(1.0)))));
-  y = unless(hard_inputs(a, special, kHard), y);
-  return from_bits(bit_or(bits(y), bit_and(bits(x), set1_i(INT32_MIN))));
+  special = given(special, a, {{0x4bdd65a5, 0x418f034b}, {0x655890d3, 0x4254d1f9}, {0x6eb1a8ec, 0x42845a89}});
+  return flip_with(unless(special, to_float(log_of_sum(d, sqrt(fma(d, d, set1_d(1.0)))))), x);
 }
 
 // cosh y = x, sinh y = sqrt(x^2 - 1), where x^2 - 1 is exact below 8.
 INVAR_INLINE F acosh(F x) {
-  constexpr Hard kHard[] = {{0x655890d3, 0x4254d1f9}, {0x6eb1a8ec, 0x42845a89}};
   D d = to_double(x);
   F special = select(lt(x, set1(1.0f)), set1(__builtin_nanf("")), zero());
-  special = select(lt(x, set1(__builtin_inff())), special, x);
-  F y = to_float(log_of_sum(sqrt(fma(d, d, set1_d(-1.0))), d));
-  return unless(hard_inputs(x, special, kHard), y);
+  special = given(select(lt(x, set1(__builtin_inff())), special, x), x,
+                  {{0x655890d3, 0x4254d1f9}, {0x6eb1a8ec, 0x42845a89}});
+  return unless(special, to_float(log_of_sum(sqrt(fma(d, d, set1_d(-1.0))), d)));
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

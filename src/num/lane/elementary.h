@@ -17,6 +17,14 @@ INVAR_INLINE D horner(D z, double c, C... higher) {
 // x + kRound rounds |x| < 2^51 to an integer, which stays in the low bits; x + kRoundOdd leaves it there plus 1.
 constexpr double kRound = 0x1.8p52, kRoundOdd = 0x1.8p52 + 1;
 
+// The coefficients as an array, where several functions share it.
+template <int n>
+INVAR_INLINE D horner(D z, const double (&c)[n]) {
+  D p = set1_d(c[n - 1]);
+  for (int i = n - 2; i >= 0; --i) p = fma(p, z, set1_d(c[i]));
+  return p;
+}
+
 // a, negated where the lowest bit of t is set.
 INVAR_INLINE D flip_if_odd(D a, D t) {
   return from_bits(bit_xor(bits(a), shift_left<63>(bits(t))));
@@ -25,16 +33,31 @@ INVAR_INLINE D flip_if_odd(D a, D t) {
 INVAR_INLINE I magnitude(F x) {
   return bit_and(bits(x), set1_i(0x7fffffff));
 }
-// y or -y where x is negative.
+// y, or -y where x is negative.
 INVAR_INLINE F flip_with(F y, F x) {
   return from_bits(bit_xor(bits(y), bit_and(bits(x), set1_i(INT32_MIN))));
 }
 
-// y, but `result` where x is `input` (bits): for the few inputs of a function whose exact values lie nearer to a tie than its
-// sequence can tell.
-INVAR_INLINE F given(F y, F x, uint32_t input, uint32_t result) {
-  M here = eq(x, set1(__builtin_bit_cast(float, input)));
-  return select(here, set1(__builtin_bit_cast(float, result)), y);
+// The sign of x on y: y of the other sign must be zero.
+INVAR_INLINE F or_sign(F y, F x) {
+  return from_bits(bit_or(bits(y), bit_and(bits(x), set1_i(INT32_MIN))));
+}
+
+// y, but `y` of the list where x is its `x` (bits): for the few inputs of a function whose exact values lie so near the
+// middle of two binary32 numbers that binary64 rounds onto the middle or past it. A list found by exhaustion; invar_prove
+// would name one that is missing.
+struct Given {
+  uint32_t x, y;
+};
+template <int n>
+INVAR_INLINE F given(F y, F x, const Given (&list)[n]) {
+  for (const Given& g : list)
+    y = select(eq(x, set1(__builtin_bit_cast(float, g.x))), set1(__builtin_bit_cast(float, g.y)), y);
+  return y;
+}
+// y unless `special` is not 0: a long list and the limits of a domain, found beside the sequence and not after it.
+INVAR_INLINE F unless(F special, F y) {
+  return select(eq(special, zero()), y, special);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -6,7 +6,7 @@
 // the result errs by little more than its own last rounding, half a unit of binary64.
 #pragma once
 
-#include "num/lane/lane.h"
+#include "num/lane/elementary.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
@@ -28,47 +28,22 @@ INVAR_INLINE D significand_of(L offset) {
 INVAR_INLINE D minus_s(D r) {
   return div(r, sub(set1_d(-2.0), r));
 }
-// Horner's rule: the fewest operations, and latency is hidden by the lanes.
-template <int n>
-INVAR_INLINE D polynomial(const double (&c)[n], D z) {
-  D p = set1_d(c[n - 1]);
-  for (int i = n - 2; i >= 0; --i) p = fma(p, z, set1_d(c[i]));
-  return p;
-}
-
 constexpr double kMinusP[] = {-0x1.5555555555558p-1, -0x1.99999999952d7p-2, -0x1.2492492df281ap-2,
                               -0x1.c71c62e3f11e6p-3, -0x1.7462b51cb66b1p-3, -0x1.39fe51a7c18f9p-3,
                               -0x1.2b5900de53b32p-3};
 // log(2^e (1 + r))
 INVAR_INLINE D natural(D e, D r) {
   D s = minus_s(r), z = mul(s, s);
-  D l = fma(s, fma(polynomial(kMinusP, z), z, r), r);
+  D l = fma(s, fma(horner(z, kMinusP), z, r), r);
   return fma(e, set1_d(0x1.62e42fefa39efp-1), fma(e, set1_d(0x1.abc9e3b39803fp-56), l));
 }
 
-// The exact value of a few inputs lies so near the middle of two binary32 numbers that binary64 rounds onto the middle or
-// past it: for these the result is data. (A list found by exhaustion; invar_prove would name one that is missing.)
-struct Hard {
-  uint32_t x, result;
-};
-
-// The results that do not come from the sequence, as far as they follow from x alone, else 0: where the logarithm's
-// argument is 0 at `pole`, -infinity there, NaN below, x itself for +infinity and NaN; and the hard inputs. Computed beside
-// the sequence, not after it.
-INVAR_INLINE F special_inputs(F x, float pole) {
+// What does not come from the sequence, else 0: where the logarithm's argument is 0 at `pole`, -infinity there, NaN below it,
+// x itself for +infinity and NaN.
+INVAR_INLINE F outside_domain(F x, float pole) {
   F at_or_below = select(eq(x, set1(pole)), set1(-__builtin_inff()), set1(__builtin_nanf("")));
   F r = select(lt(set1(pole), x), zero(), at_or_below);
   return select(lt(x, set1(__builtin_inff())), r, x);
-}
-template <int n>
-INVAR_INLINE F hard_inputs(F x, F special, const Hard (&hard)[n]) {
-  for (const Hard& h : hard)
-    special = select(eq(x, set1(__builtin_bit_cast(float, h.x))), set1(__builtin_bit_cast(float, h.result)),
-                     special);
-  return special;
-}
-INVAR_INLINE F unless(F special, F result) {
-  return select(eq(special, zero()), result, special);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -14,13 +14,12 @@ INVAR_INLINE F log10(F x) {
   L offset = exponent_offset(to_double(x));
   D r = sub(significand_of(offset), set1_d(1.0)), e = exponent_of(offset);
   D s = minus_s(r), z = mul(s, s);
-  D bracket = fma(polynomial(kMinusP10, z), z, mul(r, set1_d(0x1.bcb7b1526e50ep-2)));
+  D bracket = fma(horner(z, kMinusP10), z, mul(r, set1_d(0x1.bcb7b1526e50ep-2)));
   D low = fma(s, bracket, mul(r, set1_d(0x1.95355baaafad3p-57)));
   D l = fma(r, set1_d(0x1.bcb7b1526e50ep-2), low);
   l = fma(e, set1_d(-0x1.9dc1da994fd21p-59), l);
-  constexpr Hard kHard[] = {{0x0efeee7a, 0xc1e99d23}};
-  return unless(hard_inputs(x, special_inputs(x, 0.0f), kHard),
-                to_float(fma(e, set1_d(0x1.34413509f79ffp-2), l)));
+  F special = given(outside_domain(x, 0.0f), x, {{0x0efeee7a, 0xc1e99d23}});
+  return unless(special, to_float(fma(e, set1_d(0x1.34413509f79ffp-2), l)));
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -14,10 +14,10 @@ INVAR_INLINE F log2(F x) {
   L offset = exponent_offset(to_double(x));
   D r = sub(significand_of(offset), set1_d(1.0));
   D s = minus_s(r), z = mul(s, s);
-  D bracket = fma(polynomial(kMinusP2, z), z, mul(r, set1_d(0x1.71547652b82fep+0)));
+  D bracket = fma(horner(z, kMinusP2), z, mul(r, set1_d(0x1.71547652b82fep+0)));
   D low = fma(s, bracket, mul(r, set1_d(0x1.777d0ffda0d24p-56)));
   D l = fma(r, set1_d(0x1.71547652b82fep+0), low);
-  return unless(special_inputs(x, 0.0f), to_float(add(exponent_of(offset), l)));
+  return unless(outside_domain(x, 0.0f), to_float(add(exponent_of(offset), l)));
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

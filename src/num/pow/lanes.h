@@ -39,7 +39,7 @@ INVAR_INLINE PowPair pow_bounds(D a, D y) {
   D head_low = fma(s, c, mul(head, minus_one));
   head_low = add(head_low, fma(s, c_low, mul(s_low, c)));
   D z = mul(s, s);
-  D u = mul(mul(mul(s, minus_one), z), polynomial(kP, z));
+  D u = mul(mul(mul(s, minus_one), z), horner(z, kP));
   D l = add(e, head);  // |e| > |head| or e = 0
   D l_low = add(sub(head, sub(l, e)), add(head_low, u));
   D t = mul(y, l);
@@ -47,10 +47,10 @@ INVAR_INLINE PowPair pow_bounds(D a, D y) {
   D sum = add(t, t_low);
   D rest = clamp(sub(t_low, sub(sum, t)), -0x1p-45, 0x1p-45);  // half a unit of sum where that is not clamped
   sum = clamp(sum, -160.0, 140.0);
-  D shifted = add(sum, set1_d(0x1.8p52));
-  D n = sub(shifted, set1_d(0x1.8p52));
+  D shifted = add(sum, set1_d(kRound));
+  D n = sub(shifted, set1_d(kRound));
   D g = add(sub(sum, n), rest);
-  D p = scale_by_low_bits(polynomial(kExp2, g), shifted);
+  D p = scale_by_low_bits(horner(g, kExp2), shifted);
   return {mul(p, set1_d(1 - 0x1p-48)), mul(p, set1_d(1 + 0x1p-48))};
 }
 
@@ -75,9 +75,7 @@ INVAR_INLINE F pow(F x, F y) {
   F half = mul(y, set1(0.5f));
   M integral = eq(trunc(y), y);                         // infinity too
   M odd_or_fraction = lt(abs(trunc(half)), abs(half));  // among integers: odd
-  F sign = from_bits(bit_and(bits(x), set1_i(INT32_MIN)));
-  F signed_r = from_bits(bit_or(bits(r), bits(sign)));
-  r = select(both(integral, odd_or_fraction), signed_r, r);
+  r = select(both(integral, odd_or_fraction), flip_with(r, x), r);
   F negative = select(both(lt(x, zero()), lt(a, infinity)), one, zero());
   r = select(integral, r, select(lt(zero(), negative), nan, r));
   r = select(unordered(x, y), nan, r);

@@ -7,28 +7,23 @@
 // the rest). No division. Constants: tools/prove/cbrt_coefficients.py.
 #pragma once
 
-#include "num/lane/lane.h"
+#include "num/lane/elementary.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
 INVAR_INLINE F cbrt(F x) {
-  I sign = set1_i(INT32_MIN);
-  D minus_d = to_double(from_bits(bit_or(bits(x), sign)));
+  D minus_d = to_double(neg(abs(x)));
   // 2^52 + h with h the upper 32 bits of d; then 2^52 + kRootBits - h/3.
   D h = from_bits(bit_or(shift_right<33>(shift_left<1>(bits(minus_d))), set1_l(0x4330000000000000)));
   D t = fma(h, set1_d(-1.0 / 3.0), set1_d(0x1.55555aa943eb4p+52));
   D z = from_bits(shift_left<32>(bits(t)));
   D e = fma(mul(mul(z, z), minus_d), z, set1_d(1.0));
-  D p = fma(set1_d(0x1.29f7cf0f2b9cep-3), e, set1_d(0x1.655629c7271b6p-3));
-  p = fma(p, e, set1_d(0x1.c71a71f56e659p-3));
-  p = fma(p, e, set1_d(0x1.555435879e969p-2));
-  p = fma(p, e, set1_d(1.0));
-  z = mul(z, p);
+  z = mul(z, horner(e, 1.0, 0x1.555435879e969p-2, 0x1.c71a71f56e659p-3, 0x1.655629c7271b6p-3,
+                    0x1.29f7cf0f2b9cep-3));
   D y = mul(mul(z, z), minus_d);  // -d z^2
   e = fma(y, z, set1_d(1.0));
   y = fma(mul(y, e), fma(e, set1_d(5.0 / 9.0), set1_d(2.0 / 3.0)), y);
-  I magnitude = bit_and(bits(to_float(y)), set1_i(INT32_MAX));
-  F r = from_bits(bit_or(magnitude, bit_and(bits(x), sign)));
+  F r = flip_with(abs(to_float(y)), x);
   return select(lt(abs(x), set1(__builtin_inff())), r, x);
 }
 

@@ -1,22 +1,18 @@
 // All 2^32 inputs are the matter of invar_prove; here what a reader may want to see at once.
 #include <gtest/gtest.h>
 
-#include "num/convert/convert.h"
 #include "num/reference.h"
+#include "num/testing/bits.h"
 
 namespace invar::num {
 namespace {
 
-constexpr uint32_t kNan = 0x7fc00000;
+using testing::kNan;
+using testing::of;
+
 struct Row {
   uint32_t x, sqrt, rsqrt, cbrt;
 };
-
-// Bits, all NaN being one.
-uint32_t at(float (*f)(float), uint32_t x) {
-  float y = f(f32_from_bits(x));
-  return y != y ? kNan : f32_bits(y);
-}
 
 TEST(Root, SpecExamples) {  // spec/functions.md functions.22, functions.23
   for (Row r : {Row{0x3f800000, 0x3f800000, 0x3f800000, 0x3f800000},
@@ -33,9 +29,9 @@ TEST(Root, SpecExamples) {  // spec/functions.md functions.22, functions.23
                 {0xff800000, kNan, kNan, 0xff800000},
                 {0x7f800001, kNan, kNan, kNan},
                 {0xffffffff, kNan, kNan, kNan}}) {
-    EXPECT_EQ(at(reference::sqrt, r.x), r.sqrt) << std::hex << r.x;
-    EXPECT_EQ(at(reference::rsqrt, r.x), r.rsqrt) << std::hex << r.x;
-    EXPECT_EQ(at(reference::cbrt, r.x), r.cbrt) << std::hex << r.x;
+    EXPECT_EQ(of(reference::sqrt, r.x), r.sqrt) << std::hex << r.x;
+    EXPECT_EQ(of(reference::rsqrt, r.x), r.rsqrt) << std::hex << r.x;
+    EXPECT_EQ(of(reference::cbrt, r.x), r.cbrt) << std::hex << r.x;
   }
 }
 
