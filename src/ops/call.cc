@@ -1,5 +1,7 @@
 #include "ops/call.h"
 
+#include <algorithm>
+
 namespace invar::ops {
 
 int64_t attr_i(const Attrs& attrs, const char* name, int64_t fallback) {
@@ -28,32 +30,19 @@ int64_t row_units(const Call& call, int) {
   return row_count(call.out[0]);
 }
 
-Broadcast broadcast(const View& a, const View& b, const View& out) {
-  // Dimension i of `out` in operand v, whose shape is aligned to the right: its stride there.
-  auto stride = [&out](const View& v, int i) -> int64_t {
-    int j = i - (out.rank - v.rank);
-    if (j < 0 || v.dim[j] == 1) return 0;
-    int64_t s = 1;
-    for (int d = j + 1; d < v.rank; ++d) s *= v.dim[d];
-    return s;
-  };
-  Broadcast r{};
-  r.inner = 1;
-  for (int i = out.rank - 1; i >= 0; --i) {
-    if (out.dim[i] == 1) continue;
-    int64_t sa = stride(a, i), sb = stride(b, i);
-    bool first = r.rank == 0 && r.inner == 1;
-    if (first) r.inner_a = sa ? 1 : 0, r.inner_b = sb ? 1 : 0;
-    if (first || (r.rank == 0 && sa == r.inner_a * r.inner && sb == r.inner_b * r.inner)) {
-      r.inner *= out.dim[i];
-    } else {
-      r.dim[r.rank] = out.dim[i], r.stride_a[r.rank] = sa, r.stride_b[r.rank] = sb;
-      ++r.rank;
-    }
-  }
-  r.rows = 1;
-  for (int i = 0; i < r.rank; ++i) r.rows *= r.dim[i];
-  return r;
+Axis axis_of(const View& v, int64_t axis) {
+  if (axis < 0) axis += v.rank;
+  Axis a{1, v.dim[axis], 1};
+  for (int i = 0; i < axis; ++i) a.outer *= v.dim[i];
+  for (int i = static_cast<int>(axis) + 1; i < v.rank; ++i) a.inner *= v.dim[i];
+  return a;
+}
+
+Columns columns_of(const Axis& a, int64_t width, int64_t least, int64_t units) {
+  auto blocks = [&](int64_t w) { return w ? (a.inner + w - 1) / w : 0; };
+  width = std::min(width, a.inner);
+  while (width / 2 >= least && a.outer * blocks(width) < units) width = width / 2 / 16 * 16;
+  return {a, width, blocks(width)};
 }
 
 }  // namespace invar::ops

@@ -17,15 +17,28 @@ INVAR_INLINE int64_t last_dim(const View& v) {
 }
 int64_t row_count(const View& v);
 
-// A broadcast binary operation as a few nested loops (NumPy rules): adjacent dimensions that both operands walk in
-// step are merged, so that `inner` is as long as it can be. Strides are in elements; 0 = repeated.
-struct Broadcast {
-  int rank;  // of the outer loops
-  int64_t dim[kMaxRank], stride_a[kMaxRank], stride_b[kMaxRank];
-  int64_t inner, inner_a, inner_b;  // the innermost loop: length and strides (0 or 1)
-  int64_t rows;                     // product of the outer dimensions
+// An axis, counted from the end where it is negative, as it lies in memory: [outer, n, inner]. inner = 1: its rows lie
+// along memory.
+struct Axis {
+  int64_t outer, n, inner;
 };
-Broadcast broadcast(const View& a, const View& b, const View& out);
+Axis axis_of(const View&, int64_t axis);
+
+// The rows along an axis in blocks: for each index before it, `blocks` blocks of at most `width` of the `inner` rows that
+// are neighbouring columns.
+struct Columns : Axis {
+  int64_t width, blocks;
+};
+// Where block u begins in memory (in a tensor with n elements along the axis), and how many columns it has.
+INVAR_INLINE int64_t block_begin(const Columns& c, int64_t u, int64_t n) {
+  return u / c.blocks * n * c.inner + u % c.blocks * c.width;
+}
+INVAR_INLINE int64_t block_width(const Columns& c, int64_t u) {
+  int64_t left = c.inner - u % c.blocks * c.width;
+  return left < c.width ? left : c.width;
+}
+// Blocks as wide as `width` allows, or narrower (`least` columns at least, 16 or more) where that makes `units` blocks.
+Columns columns_of(const Axis&, int64_t width, int64_t least = INT64_MAX, int64_t units = 0);
 
 // Elements of work per unit of an elementwise operation: a multiple of every vector width.
 inline constexpr int64_t kChunk = 2048;

@@ -31,24 +31,11 @@ inline const char* check_unary(const Call& c) {
   if (!is_f32(c.in[0]) || !is_f32(c.out[0])) return "f32";
   return same_shape(c.in[0], c.out[0]) ? nullptr : "a result shaped like the operand";
 }
-// The same over the last dimension, which must have elements.
-inline const char* check_rows(const Call& c) {
-  if (const char* wrong = check_unary(c)) return wrong;
-  return c.in[0].rank >= 1 && last_dim(c.in[0]) >= 1 ? nullptr : "a last dimension with elements";
-}
 
-// out = f(a, b) with NumPy broadcasting.
-inline const char* check_pair(const Call& c) {
-  if (!has_operands(c, 2, 1)) return "two operands and one result";
-  const View &a = c.in[0], &b = c.in[1], &out = c.out[0];
-  if (!is_weight(a) || !is_weight(b) || !is_f32(out)) return "f32 (weights may be bf16 or f16)";
-  if (out.rank != (a.rank > b.rank ? a.rank : b.rank)) return "a result of the operands' rank";
-  for (int i = 1; i <= out.rank; ++i) {
-    int64_t da = i <= a.rank ? a.dim[a.rank - i] : 1, db = i <= b.rank ? b.dim[b.rank - i] : 1;
-    if ((da != db && da != 1 && db != 1) || out.dim[out.rank - i] != (da == 1 ? db : da))
-      return "shapes that broadcast to the result's";
-  }
-  return nullptr;
+// An axis of v, counted from the end where it is negative -> [0, rank); -1 where v has none such.
+inline int axis_in(const View& v, int64_t axis) {
+  if (axis < -v.rank || axis >= v.rank) return -1;
+  return static_cast<int>(axis < 0 ? axis + v.rank : axis);
 }
 
 }  // namespace invar::ops

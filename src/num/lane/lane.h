@@ -34,6 +34,17 @@ INVAR_INLINE F canon(F x) {
   I flushed = select(gt(mag, set1_i(0x007fffff)), u, bit_and(u, set1_i(INT32_MIN)));
   return from_bits(select(gt(mag, set1_i(0x7f800000)), set1_i(0x7fc00000), flushed));
 }
+// n <= kW elements at p.
+INVAR_INLINE F load_part(const float* p, int n) {
+  return n == kW ? load(p) : load_n(p, n);
+}
+INVAR_INLINE void store_part(float* p, F x, int n) {
+  if (n == kW)
+    store(p, x);
+  else
+    store_n(p, x, n);
+}
+
 // canon() and store.
 INVAR_INLINE void put(float* p, F x) {
   store(p, canon(x));

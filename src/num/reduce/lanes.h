@@ -15,38 +15,33 @@ struct Sum {
   INVAR_INLINE float join(float a, float b) { return a + b; }
   INVAR_INLINE float lanes(F a) { return join_add(a); }
 };
+// reduction.4 within one vector.
+template <class Join>
+INVAR_INLINE float join_within(F a) {
+  alignas(64) float lane[kW];
+  store(lane, a);
+  for (int stride = kW / 2; stride >= 1; stride /= 2)
+    for (int j = 0; j < stride; ++j) lane[j] = Join::join(lane[j], lane[j + stride]);
+  return lane[0];
+}
 struct Product {
   static constexpr float kStart = 1.0f;
   INVAR_INLINE F join(F a, F b) { return mul(a, b); }
   INVAR_INLINE float join(float a, float b) { return a * b; }
-  INVAR_INLINE float lanes(F a) {
-    alignas(64) float lane[kW];
-    store(lane, a);
-    for (int stride = kW / 2; stride >= 1; stride /= 2)
-      for (int j = 0; j < stride; ++j) lane[j] = lane[j] * lane[j + stride];
-    return lane[0];
-  }
+  INVAR_INLINE float lanes(F a) { return join_within<Product>(a); }
 };
 // Extremes have no order (reduction.8); they walk the same schedule.
 struct Largest {
   static constexpr float kStart = -__builtin_inff();
   INVAR_INLINE F join(F a, F b) { return maximum(a, b); }
-  INVAR_INLINE float lanes(F a) {
-    alignas(64) float lane[kW];
-    store(lane, a);
-    for (int j = 1; j < kW; ++j) a = maximum(a, set1(lane[j]));
-    return first(a);
-  }
+  INVAR_INLINE float join(float a, float b) { return first(maximum(set1(a), set1(b))); }
+  INVAR_INLINE float lanes(F a) { return join_within<Largest>(a); }
 };
 struct Smallest {
   static constexpr float kStart = __builtin_inff();
   INVAR_INLINE F join(F a, F b) { return minimum(a, b); }
-  INVAR_INLINE float lanes(F a) {
-    alignas(64) float lane[kW];
-    store(lane, a);
-    for (int j = 1; j < kW; ++j) a = minimum(a, set1(lane[j]));
-    return first(a);
-  }
+  INVAR_INLINE float join(float a, float b) { return first(minimum(set1(a), set1(b))); }
+  INVAR_INLINE float lanes(F a) { return join_within<Smallest>(a); }
 };
 
 // n <= kW elements at p, the missing ones being the start.
@@ -100,18 +95,6 @@ INVAR_INLINE float reduce_segment(int64_t n, Step step, const float* ahead = nul
   return join_lanes<kRowLanes, Join>(lane);
 }
 
-// reduction.5: totals and segment sums, in ascending order of the segments.
-template <class Join = Sum>
-INVAR_INLINE float fold(float total, float segment) {
-  return first(Join::join(set1(total), set1(segment)));
-}
-template <class Join = Sum>
-INVAR_INLINE float fold_all(const float* segment, int64_t n) {
-  float total = Join::kStart;
-  for (int64_t i = 0; i < n; ++i) total = fold<Join>(total, segment[i]);
-  return total;
-}
-
 // A whole row of n elements; step as above with i counted from the start of the row. For values a kernel
 // computes as it goes; step must return what row_sum of the stored values would.
 template <class Join = Sum, class Step>
@@ -122,22 +105,21 @@ INVAR_INLINE float reduce_row(int64_t n, Step step) {
     float segment = reduce_segment<Join>(
         length, [&](F acc, int64_t i, int count)
                     __attribute__((always_inline)) { return step(acc, begin + i, count); });
-    total = fold<Join>(total, segment);
+    total = Join::join(total, segment);
   }
   return total;
 }
 
 INVAR_INLINE float row_sum(const float* x, int64_t n) {
   return reduce_row(
-      n, [=](F acc, int64_t i, int count) __attribute__((always_inline)) {
-        return add(acc, count == kW ? load(x + i) : load_n(x + i, count));
-      });
+      n, [=](F acc, int64_t i, int count)
+             __attribute__((always_inline)) { return add(acc, load_part(x + i, count)); });
 }
 
 INVAR_INLINE float row_sum_squares(const float* x, int64_t n) {
   return reduce_row(
       n, [=](F acc, int64_t i, int count) __attribute__((always_inline)) {
-        F v = count == kW ? load(x + i) : load_n(x + i, count);
+        F v = load_part(x + i, count);
         return fma(v, v, acc);  // reduction.3
       });
 }

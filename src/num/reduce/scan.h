@@ -48,25 +48,12 @@ INVAR_INLINE void scan_columns(int64_t n, int64_t width, At at, Give give, float
     const float* x = at(i);
     for (int64_t c = 0; c < width; c += kW) {
       int count = width - c < kW ? static_cast<int>(width - c) : kW;
-      bool whole = count == kW;
       F start = set1(Join::kStart);
-      F p = Join::join(new_run ? start
-                       : whole ? load(prefix + c)
-                               : load_n(prefix + c, count),
-                       whole ? load(x + c) : load_n(x + c, count));
-      F o = new_block ? start : whole ? load(offset + c) : load_n(offset + c, count);
-      if (whole)
-        store(prefix + c, p);
-      else
-        store_n(prefix + c, p, count);
-      if (new_block) {
-        if (whole)
-          store(offset + c, start);
-        else
-          store_n(offset + c, start, count);
-      }
-      F before = whole ? load(carry + c) : load_n(carry + c, count);
-      give(i, c, Join::join(before, Join::join(o, p)), count);
+      F p = Join::join(new_run ? start : load_part(prefix + c, count), load_part(x + c, count));
+      F o = new_block ? start : load_part(offset + c, count);
+      store_part(prefix + c, p, count);
+      if (new_block) store_part(offset + c, start, count);
+      give(i, c, Join::join(load_part(carry + c, count), Join::join(o, p)), count);
     }
   }
 }

@@ -14,29 +14,26 @@ INVAR_INLINE F value(const Channel& c, F x) {
   return add(mul(mul(sub(x, c.mean), c.scale), c.weight), c.bias);  // batchnorm.3
 }
 
-INVAR_INLINE F factor(F variance, F epsilon) {  // batchnorm.2
-  return div(set1(1.0f), sqrt(add(variance, epsilon)));
-}
-
 INVAR_INLINE F lanes_of(const View& v, int64_t i, int lanes) {
   F x = zero();
   with_format(v.dtype, [&](auto format) {
     using W = decltype(format);
-    auto p = v.as<const typename W::T>() + i;
-    x = lanes == kW ? W::get(p) : W::get_n(p, lanes);
+    x = get_part<W>(v.as<const typename W::T>() + i, lanes);
   });
   return x;
 }
 
 // A lane for each of the channels from `at` on, of which `left` count.
-INVAR_INLINE Channel channels_at(const Call& call, F epsilon, int64_t at, int64_t left) {
+INVAR_INLINE Channel channels_at(const Call& call, float epsilon, int64_t at, int64_t left) {
   int lanes = left < kW ? static_cast<int>(left) : kW;
-  return {lanes_of(call.in[3], at, lanes), factor(lanes_of(call.in[4], at, lanes), epsilon),
+  return {lanes_of(call.in[3], at, lanes),
+          inverse_root(lanes_of(call.in[4], at, lanes), epsilon),  // batchnorm.2
+
           lanes_of(call.in[1], at, lanes), lanes_of(call.in[2], at, lanes)};
 }
 
 // Samples [begin, end) of C channels of one element: down the samples by blocks of channels, whose factors are made once.
-void samples(const Call& call, int64_t channels, F epsilon, int64_t begin, int64_t end) {
+void samples(const Call& call, int64_t channels, float epsilon, int64_t begin, int64_t end) {
   constexpr int kVectors = 8;
   for (int64_t from = 0; from < channels; from += kVectors * kW) {
     int64_t left = channels - from, width = left < kVectors * kW ? left : kVectors * kW;
@@ -47,7 +44,7 @@ void samples(const Call& call, int64_t channels, F epsilon, int64_t begin, int64
       strip(
           call.out[0].as<float>() + row * channels + from,
           width, [&](int64_t i, int lanes) __attribute__((always_inline)) {
-            return value(known[i / kW], lanes == kW ? load(x + i) : load_n(x + i, lanes));
+            return value(known[i / kW], load_part(x + i, lanes));
           });
     }
   }
@@ -55,7 +52,7 @@ void samples(const Call& call, int64_t channels, F epsilon, int64_t begin, int64
 
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const batchnorm::Geometry g = batchnorm::geometry(call);
-  F epsilon = set1(attr_f(call, "epsilon", 1e-5f));
+  float epsilon = attr_f(call, "epsilon", 1e-5f);
   if (g.spatial == 1) return samples(call, g.channels, epsilon, begin, end);
   // What is known, by blocks of channels.
   constexpr int kBlock = 64;
@@ -75,7 +72,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
       strip(
           call.out[0].as<float>() + unit * g.spatial,
           g.spatial, [&](int64_t i, int lanes) __attribute__((always_inline)) {
-            return value(known, lanes == kW ? load(x + i) : load_n(x + i, lanes));
+            return value(known, load_part(x + i, lanes));
           });
     }
   }

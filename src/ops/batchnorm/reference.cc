@@ -1,9 +1,7 @@
 // spec: spec.md batchnorm.1 - batchnorm.4
-#include <cmath>
-
+#include "ops/reference.h"
 #include "ops/batchnorm/batchnorm.h"
 #include "ops/check.h"
-#include "ops/reference.h"
 
 namespace invar::ops {
 
@@ -13,9 +11,7 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   float epsilon = attr_f(call, "epsilon", 1e-5f);
   for (int64_t i = begin * per_unit; i < end * per_unit; ++i) {
     int64_t c = i / g.spatial % g.channels;
-    float shifted = value(call.in[4], c) + epsilon;
-    float root = std::sqrt(shifted);
-    float scale = 1.0f / root;
+    float scale = inverse_root(value(call.in[4], c), epsilon);
     float centered = value(call.in[0], i) - value(call.in[3], c);
     float scaled = centered * scale;
     float weighted = scaled * value(call.in[1], c);

@@ -19,16 +19,15 @@ INVAR_INLINE void rows(const Call& call, int64_t begin, int64_t end) {
     auto b = call.in[2].as<const typename B::T>() + row % g.groups * g.channels;
     auto moments = num::INVAR_ISA_NS::row_moments(x, n);  // groupnorm.2
     F mean = set1(moments.mean);
-    F scale = div(set1(1.0f), sqrt(set1(moments.variance + epsilon)));  // groupnorm.3
+    F scale = inverse_root(set1(moments.variance), epsilon);  // groupnorm.3
     auto value = [&](int64_t i, int lanes, F weight, F bias) __attribute__((always_inline)) {
-      F v = lanes == kW ? load(x + i) : load_n(x + i, lanes);
+      F v = load_part(x + i, lanes);
       return add(mul(mul(sub(v, mean), scale), weight), bias);  // groupnorm.4
     };
     if (g.spatial == 1) {  // lanes are channels
       strip(
           y, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
-            return lanes == kW ? value(i, lanes, W::get(w + i), B::get(b + i))
-                               : value(i, lanes, W::get_n(w + i, lanes), B::get_n(b + i, lanes));
+            return value(i, lanes, get_part<W>(w + i, lanes), get_part<B>(b + i, lanes));
           });
       continue;
     }

@@ -18,14 +18,14 @@ INVAR_INLINE void rows(const Call& call, int64_t begin, int64_t end) {
     const float* x = call.in[0].as<const float>() + row * n;
     auto moments = num::INVAR_ISA_NS::row_moments(x, n);  // layernorm.2
     F mean = set1(moments.mean);
-    F scale = div(set1(1.0f), sqrt(set1(moments.variance + epsilon)));  // layernorm.3
+    F scale = inverse_root(set1(moments.variance), epsilon);  // layernorm.3
     strip(
         call.out[0].as<float>() + row * n, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
           __builtin_prefetch(x + n + i);  // the next row: its sums jump, which the processor does not foresee
-          F v = lanes == kW ? load(x + i) : load_n(x + i, lanes);
-          F g = lanes == kW ? W::get(w + i) : W::get_n(w + i, lanes);
+          F v = load_part(x + i, lanes);
+          F g = get_part<W>(w + i, lanes);
           F y = mul(mul(sub(v, mean), scale), g);  // layernorm.4
-          if constexpr (kBias) y = add(y, lanes == kW ? B::get(b + i) : B::get_n(b + i, lanes));
+          if constexpr (kBias) y = add(y, get_part<B>(b + i, lanes));
           return y;
         });
   }

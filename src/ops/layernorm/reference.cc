@@ -1,6 +1,4 @@
 // spec: spec.md layernorm.1 - layernorm.5; mean and variance: spec/reduction.md reduction.9
-#include <cmath>
-
 #include "num/reduce/reference.h"
 #include "ops/check.h"
 #include "ops/layernorm/layernorm.h"
@@ -14,9 +12,7 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   float epsilon = attr_f(call, "epsilon", 1e-5f);
   for (int64_t row = begin; row < end; ++row) {
     auto [mean, variance] = num::reference::row_moments(x.as<const float>() + row * n, n);
-    float shifted = variance + epsilon;
-    float root = std::sqrt(shifted);
-    float scale = 1.0f / root;
+    float scale = inverse_root(variance, epsilon);
     for (int64_t i = 0; i < n; ++i) {
       float centered = value(x, row * n + i) - mean;
       float scaled = centered * scale;

@@ -49,13 +49,13 @@ INVAR_INLINE int64_t arg_of_row(const float* x, int64_t n, bool last) {
 
 // Across memory: `width` <= kArgColumns columns, swept row by row; places as the bits of 32-bit integers.
 template <class Extreme, bool kLast>
-INVAR_INLINE void arg_of_columns(const float* x, const Along& a, int64_t width, int64_t* out) {
+INVAR_INLINE void arg_of_columns(const float* x, const Columns& a, int64_t width, int64_t* out) {
   alignas(64) float best[kArgColumns], place[kArgColumns];
   for (int64_t i = 0; i < a.n; ++i) {
     const float* row = x + i * a.inner;
     F here = from_bits(set1_i(static_cast<int32_t>(i)));
     for (int64_t c = 0; c < width; c += kW) {
-      F v = width - c >= kW ? load(row + c) : load_n(row + c, static_cast<int>(width - c));
+      F v = load_part(row + c, width - c >= kW ? kW : static_cast<int>(width - c));
       if (i == 0) {
         store(best + c, v), store(place + c, here);
         continue;
@@ -72,23 +72,21 @@ INVAR_INLINE void arg_of_columns(const float* x, const Along& a, int64_t width, 
 
 template <class Extreme>
 void arg(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const Along a = along_of(call);
+  const Columns a = arg_columns(call);
   const float* x = call.in[0].as<const float>();
   int64_t* out = call.out[0].as<int64_t>();
   bool last = attr_i(call, "select_last", 0) != 0;
-  int64_t blocks = a.inner == 1 ? 1 : (a.inner + a.width - 1) / a.width;
   for (int64_t u = begin; u < end; ++u) {
     if (a.inner == 1) {
       out[u] = arg_of_row<Extreme>(x + u * a.n, a.n, last);
       continue;
     }
-    int64_t outer = u / blocks, from = u % blocks * a.width;
-    int64_t width = a.inner - from < a.width ? a.inner - from : a.width;
-    const float* at = x + outer * a.n * a.inner + from;
+    const float* at = x + block_begin(a, u, a.n);
+    int64_t* to = out + block_begin(a, u, 1);
     if (last)
-      arg_of_columns<Extreme, true>(at, a, width, out + outer * a.inner + from);
+      arg_of_columns<Extreme, true>(at, a, block_width(a, u), to);
     else
-      arg_of_columns<Extreme, false>(at, a, width, out + outer * a.inner + from);
+      arg_of_columns<Extreme, false>(at, a, block_width(a, u), to);
   }
 }
 

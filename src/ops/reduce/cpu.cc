@@ -87,7 +87,7 @@ template <class Op>
 INVAR_INLINE float row_along(const Reduction& r, const float* x, F centre, float* gathered) {
   float total = Op::Join::kStart;
   for (int64_t g = 0; g < r.segments; ++g)
-    total = lanes::fold<typename Op::Join>(total, segment_along<Op>(r, x, g, centre, gathered));
+    total = Op::Join::join(total, segment_along<Op>(r, x, g, centre, gathered));
   return total;
 }
 
@@ -110,8 +110,7 @@ INVAR_INLINE void segment_across(const Reduction& r, const float* x, int64_t wid
         return x + (one ? (begin + i) * stride : Dims::offset(r.reduced, begin + i));
       },
       [&](F acc, F v, int64_t c, int count) __attribute__((always_inline)) {
-        if constexpr (Op::kCentred)
-          return Op::step(acc, v, count == kW ? load(centre + c) : load_n(centre + c, count));
+        if constexpr (Op::kCentred) return Op::step(acc, v, load_part(centre + c, count));
         return Op::step(acc, v, zero());
       },
       lane);
@@ -126,8 +125,8 @@ INVAR_INLINE void rows_across(const Reduction& r, const float* x, int64_t width,
     segment_across<Op>(r, x, width, g, centre, lane);
     strip_exact(
         to, width, [&](int64_t c, int count) __attribute__((always_inline)) {
-          F total = count == kW ? load(to + c) : load_n(to + c, count);
-          return Op::Join::join(total, count == kW ? load(lane + c) : load_n(lane + c, count));
+          F total = load_part(to + c, count);
+          return Op::Join::join(total, load_part(lane + c, count));
         });
   }
 }
@@ -165,7 +164,7 @@ INVAR_INLINE void reduce(const Call& call, const Reduction& r, int64_t begin, in
       segment_across<Op>(r, p, width, g, Op::kCentred ? centre + at : nullptr, lane);
       strip_exact(
           partial + g * r.outputs + at, width, [&](int64_t c, int count) __attribute__((always_inline)) {
-            return count == kW ? load(lane + c) : load_n(lane + c, count);
+            return load_part(lane + c, count);
           });
       continue;
     }
@@ -173,14 +172,14 @@ INVAR_INLINE void reduce(const Call& call, const Reduction& r, int64_t begin, in
       rows_across<MaxOp>(r, p, width, nullptr, lane, middle);
       strip_exact(
           middle, width, [&](int64_t c, int count) __attribute__((always_inline)) {
-            return Op::centre(count == kW ? load(middle + c) : load_n(middle + c, count));
+            return Op::centre(load_part(middle + c, count));
           });
     }
     rows_across<Op>(r, p, width, middle, lane, total);
     strip(
         out + at, width, [&](int64_t c, int count) __attribute__((always_inline)) {
-          F m = !Op::kCentred ? zero() : count == kW ? load(middle + c) : load_n(middle + c, count);
-          return Op::finish(count == kW ? load(total + c) : load_n(total + c, count), n, m);
+          F m = !Op::kCentred ? zero() : load_part(middle + c, count);
+          return Op::finish(load_part(total + c, count), n, m);
         });
   }
 }
@@ -194,7 +193,7 @@ INVAR_INLINE void fold_split(const Reduction& r, int64_t begin, int64_t end, con
     F total = set1(Join::kStart);
     for (int64_t g = 0; g < r.segments; ++g) {
       const float* p = partial + g * r.outputs + o;
-      total = Join::join(total, count == kW ? load(p) : load_n(p, count));
+      total = Join::join(total, load_part(p, count));
     }
     f(total, o, count);
   }

@@ -38,14 +38,8 @@ Reduction reduction_of(const Call&);
 bool is_reduced(const Call&, int axis);
 const char* check_axes(const Call&);
 
-// One axis as [outer, n, inner].
-struct Along {
-  int64_t outer, n, inner;
-  int64_t width;  // columns at a time
-};
-Along along_of(const Call&);
-
 inline constexpr int64_t kArgColumns = 256;
+Columns arg_columns(const Call&);
 
 // What the rows of all instruction sets share.
 int64_t reduce_units(const Call&, int phase);

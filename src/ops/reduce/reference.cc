@@ -87,7 +87,7 @@ float log_sum_exp(int64_t n, At at) {
 // argmax.2 - argmax.5. better(a, b): a is strictly in front of b among numbers.
 template <class Better>
 void arg(const Call& call, int64_t begin, int64_t end, Better better) {
-  const Along a = along_of(call);
+  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
   bool last = attr_i(call, "select_last", 0) != 0;
   for (int64_t o = begin; o < end; ++o) {
     const float* x = call.in[0].as<const float>() + o / a.inner * a.n * a.inner + o % a.inner;
@@ -107,9 +107,9 @@ const char* check_arg(const Call& c) {
   if (!has_operands(c, 1, 1) || !is_f32(c.in[0]) || c.out[0].dtype != DType::i64)
     return "an f32 operand and an i64 result";
   const View &x = c.in[0], &out = c.out[0];
-  int64_t axis = attr_i(c, "axis", -1), last = attr_i(c, "select_last", 0);
-  if (axis < -x.rank || axis >= x.rank) return "an axis of the operand";
-  if (axis < 0) axis += x.rank;
+  int axis = axis_in(x, attr_i(c, "axis", -1));
+  int64_t last = attr_i(c, "select_last", 0);
+  if (axis < 0) return "an axis of the operand";
   if (last != 0 && last != 1) return "select_last of 0 or 1";
   if (x.dim[axis] < 1 || x.dim[axis] > INT32_MAX) return "an axis with elements, fewer than 2^31";
   bool kept = out.rank == x.rank, dropped = out.rank == x.rank - 1;

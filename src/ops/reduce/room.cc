@@ -119,20 +119,13 @@ size_t reduce_shared(const Call& call) {
   return r.split ? static_cast<size_t>((r.segments + 1) * r.outputs) * sizeof(float) : 0;
 }
 
-Along along_of(const Call& call) {
-  const View& x = call.in[0];
-  int64_t axis = attr_i(call, "axis", -1);
-  if (axis < 0) axis += x.rank;
-  Along a{1, x.dim[axis], 1, kArgColumns};
-  for (int i = 0; i < axis; ++i) a.outer *= x.dim[i];
-  for (int i = static_cast<int>(axis) + 1; i < x.rank; ++i) a.inner *= x.dim[i];
-  while (a.width > 32 && a.outer * ceil_div(a.inner, a.width) < kUnits) a.width /= 2;
-  return a;
+Columns arg_columns(const Call& call) {
+  return columns_of(axis_of(call.in[0], attr_i(call, "axis", -1)), kArgColumns, 32, kUnits);
 }
 
 int64_t arg_units(const Call& call, int) {
-  Along a = along_of(call);
-  return a.outer * (a.inner == 1 ? 1 : ceil_div(a.inner, a.width));
+  Columns a = arg_columns(call);
+  return a.outer * a.blocks;
 }
 
 }  // namespace invar::ops

@@ -14,10 +14,10 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
     for (int64_t row = begin; row < end; ++row) {
       const float* x = call.in[0].as<const float>() + row * n;
       float mean = num::INVAR_ISA_NS::row_sum_squares(x, n) / static_cast<float>(n);  // rmsnorm.2
-      F scale = div(set1(1.0f), sqrt(set1(mean + epsilon)));                          // rmsnorm.3
+      F scale = inverse_root(set1(mean), epsilon);                                    // rmsnorm.3
       strip(call.out[0].as<float>() + row * n, n, [&](int64_t i, int lanes) {
-        F v = lanes == kW ? load(x + i) : load_n(x + i, lanes);
-        F g = lanes == kW ? W::get(w + i) : W::get_n(w + i, lanes);
+        F v = load_part(x + i, lanes);
+        F g = get_part<W>(w + i, lanes);
         return mul(mul(v, scale), g);  // rmsnorm.4
       });
     }

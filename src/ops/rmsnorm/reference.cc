@@ -1,6 +1,4 @@
 // spec: spec.md rmsnorm.1 - rmsnorm.5; the sum: spec/reduction.md
-#include <cmath>
-
 #include "num/reduce/reference.h"
 #include "ops/check.h"
 #include "ops/reference.h"
@@ -14,9 +12,7 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   for (int64_t row = begin; row < end; ++row) {
     float squares = num::reference::row_sum_squares(x.as<const float>() + row * n, n);
     float mean = squares / static_cast<float>(n);
-    float shifted = mean + epsilon;
-    float root = std::sqrt(shifted);
-    float scale = 1.0f / root;
+    float scale = inverse_root(mean, epsilon);
     for (int64_t i = 0; i < n; ++i) {
       float scaled = value(x, row * n + i) * scale;
       put(out, row * n + i, scaled * value(w, i));

@@ -28,9 +28,8 @@ INVAR_INLINE void scan_row(const ScanShape& s, const float* x, float* y) {
     const float* result = s.exclusive ? value : inclusive;
     float* to = s.reverse ? block : y + begin;
     strip(
-        to, n, [&](int64_t i, int count) __attribute__((always_inline)) {
-          return count == kW ? load(result + i) : load_n(result + i, count);
-        });
+        to,
+        n, [&](int64_t i, int count) __attribute__((always_inline)) { return load_part(result + i, count); });
     if (s.reverse)
       for (int64_t i = 0; i < n; ++i) y[scan_place(s, begin + i)] = block[i];
   }
@@ -39,8 +38,7 @@ INVAR_INLINE void scan_row(const ScanShape& s, const float* x, float* y) {
 template <class Join>
 INVAR_INLINE void scan_floats(const Call& call, const ScanShape& s, int64_t begin, int64_t end, float* work) {
   for (int64_t u = begin; u < end; ++u) {
-    int64_t from = u % s.blocks * s.width, at = u / s.blocks * s.n * s.inner + from;
-    int64_t width = s.inner - from < s.width ? s.inner - from : s.width;
+    int64_t at = block_begin(s, u, s.n), width = block_width(s, u);
     const float* x = call.in[0].as<const float>() + at;
     float* y = call.out[0].as<float>() + at;
     if (s.inner == 1) {
@@ -57,10 +55,7 @@ INVAR_INLINE void scan_floats(const Call& call, const ScanShape& s, int64_t begi
           i += s.exclusive;
           if (i >= s.n) return;
           float* to = y + scan_place(s, i) * s.inner + c;
-          if (count == kW)
-            put(to, v);
-          else
-            put_n(to, v, count);
+          store_part(to, canon(v), count);
         },
         work);
   }
@@ -70,9 +65,8 @@ INVAR_INLINE void scan_floats(const Call& call, const ScanShape& s, int64_t begi
 template <bool kProduct, class U>
 INVAR_INLINE void scan_integers(const Call& call, const ScanShape& s, int64_t begin, int64_t end) {
   for (int64_t u = begin; u < end; ++u) {
-    int64_t first = u % s.blocks * s.width, last = first + s.width < s.inner ? first + s.width : s.inner;
-    for (int64_t c = first; c < last; ++c) {
-      int64_t at = u / s.blocks * s.n * s.inner + c;
+    for (int64_t c = 0; c < block_width(s, u); ++c) {
+      int64_t at = block_begin(s, u, s.n) + c;
       const U* x = call.in[0].as<const U>() + at;
       U* y = call.out[0].as<U>() + at;
       U all = kProduct;

@@ -61,8 +61,7 @@ const char* check(const Call& c) {
   if (x.dtype != out.dtype || (x.dtype != DType::f32 && x.dtype != DType::i64 && x.dtype != DType::i32))
     return "f32, i64 or i32";
   if (!same_shape(x, out)) return "a result shaped like the operand";
-  int64_t axis = attr_i(c, "axis", -1);
-  if (axis < -x.rank || axis >= x.rank) return "an axis of the operand";
+  if (axis_in(x, attr_i(c, "axis", -1)) < 0) return "an axis of the operand";
   for (const char* name : {"exclusive", "reverse"})
     if (int64_t v = attr_i(c, name, 0); v != 0 && v != 1) return "exclusive and reverse of 0 or 1";
   return nullptr;

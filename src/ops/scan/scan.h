@@ -1,12 +1,10 @@
-// Scans along one axis: x as [outer, n, inner].
+// What the rows of cumsum and cumprod share.
 #pragma once
 #include "ops/call.h"
 
 namespace invar::ops {
 
-struct ScanShape {
-  int64_t outer, n, inner;
-  int64_t width, blocks;  // columns at a time, where rows lie across memory; blocks of them in `inner`
+struct ScanShape : Columns {
   bool exclusive, reverse;
 };
 ScanShape scan_shape(const Call&);

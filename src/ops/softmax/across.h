@@ -9,18 +9,13 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-INVAR_INLINE F load_part(const float* p, int lanes) {
-  return lanes == kW ? load(p) : load_n(p, lanes);
-}
-
 // kLog: log_softmax.
 template <bool kLog>
-INVAR_INLINE void softmax_across(const Call& call, const SoftmaxShape& s, int64_t begin, int64_t end,
+INVAR_INLINE void softmax_across(const Call& call, const Columns& s, int64_t begin, int64_t end,
                                  float* scratch) {
   float *most = scratch, *sum = scratch + s.width, *work = scratch + 2 * s.width;
   for (int64_t u = begin; u < end; ++u) {
-    int64_t from = u % s.blocks * s.width, at = u / s.blocks * s.n * s.inner + from;
-    int64_t width = s.inner - from < s.width ? s.inner - from : s.width;
+    int64_t at = block_begin(s, u, s.n), width = block_width(s, u);
     const float* x = call.in[0].as<const float>() + at;
     float* y = call.out[0].as<float>() + at;
     strip_exact(

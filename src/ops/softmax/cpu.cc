@@ -35,7 +35,7 @@ INVAR_INLINE F flush(F y) {
 }
 
 void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
-  const SoftmaxShape shape = softmax_shape(call);
+  const Columns shape = softmax_columns(call);
   if (shape.inner != 1) return softmax_across<false>(call, shape, begin, end, static_cast<float*>(scratch));
   int64_t n = shape.n;
   for (int64_t row = begin; row < end; ++row) {
@@ -44,7 +44,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
     F most = most_of(x, n);  // softmax.1
     strip_exact(
         y, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
-          F v = lanes == kW ? load(x + i) : load_n(x + i, lanes);
+          F v = load_part(x + i, lanes);
           return flush(num::INVAR_ISA_NS::exp(sub(v, most)));  // softmax.2; NaN passes
         });
     float sum = num::INVAR_ISA_NS::row_sum(y, n);  // softmax.3
@@ -57,13 +57,13 @@ void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
     F divisor = set1(sum);
     strip_exact(
         y, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
-          return flush(div(lanes == kW ? load(y + i) : load_n(y + i, lanes), divisor));  // softmax.4
+          return flush(div(load_part(y + i, lanes), divisor));  // softmax.4
         });
   }
 }
 
 void run_log(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
-  const SoftmaxShape shape = softmax_shape(call);
+  const Columns shape = softmax_columns(call);
   if (shape.inner != 1) return softmax_across<true>(call, shape, begin, end, static_cast<float*>(scratch));
   int64_t n = shape.n;
   for (int64_t row = begin; row < end; ++row) {

@@ -4,20 +4,19 @@
 #include "num/reduce/reference.h"
 #include "num/reference.h"
 #include "ops/check.h"
-#include "ops/softmax/softmax.h"
 
 namespace invar::ops {
 namespace {
 
 // units: rows, one for each index of the other dimensions.
 int64_t units(const Call& call, int) {
-  const SoftmaxShape s = softmax_shape(call);
+  const Axis s = axis_of(call.in[0], attr_i(call, "axis", -1));
   return s.outer * s.inner;
 }
 
 template <bool kLog>
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const SoftmaxShape s = softmax_shape(call);
+  const Axis s = axis_of(call.in[0], attr_i(call, "axis", -1));
   const float* x = call.in[0].as<const float>();
   const View& out = call.out[0];
   for (int64_t row = begin; row < end; ++row) {
@@ -35,9 +34,9 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 const char* check(const Call& c) {
   if (const char* wrong = check_unary(c)) return wrong;
   const View& x = c.in[0];
-  int64_t axis = attr_i(c, "axis", -1);
-  if (axis < -x.rank || axis >= x.rank) return "an axis of the operand";
-  return x.dim[axis < 0 ? axis + x.rank : axis] >= 1 ? nullptr : "an axis with elements";
+  int axis = axis_in(x, attr_i(c, "axis", -1));
+  if (axis < 0) return "an axis of the operand";
+  return x.dim[axis] >= 1 ? nullptr : "an axis with elements";
 }
 
 }  // namespace

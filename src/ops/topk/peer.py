@@ -7,5 +7,5 @@ def torch(call):
         return {}
     k = call.outputs[0].shape[axis]
     if k == x.shape[axis]:
-        return {"sort": lambda: t.sort(x, axis, descending=largest, stable=True)}
+        return {"sort": lambda: t.sort(x, dim=axis, descending=largest, stable=True)}
     return {"topk": lambda: t.topk(x, k, axis, largest)}

@@ -38,9 +38,9 @@ const char* check(const Call& c) {
   if (!has_operands(c, 1, 1) || !is_f32(c.in[0]) || c.out[0].dtype != DType::i64)
     return "an f32 operand and an i64 result";
   const View &x = c.in[0], &out = c.out[0];
-  int64_t axis = attr_i(c, "axis", -1), largest = attr_i(c, "largest", 1);
-  if (axis < -x.rank || axis >= x.rank) return "an axis of the operand";
-  if (axis < 0) axis += x.rank;
+  int axis = axis_in(x, attr_i(c, "axis", -1));
+  int64_t largest = attr_i(c, "largest", 1);
+  if (axis < 0) return "an axis of the operand";
   if (largest != 0 && largest != 1) return "largest of 0 or 1";
   if (out.rank != x.rank) return "a result of the operand's rank";
   for (int d = 0; d < x.rank; ++d)
@@ -80,9 +80,8 @@ const char* check_gather(const Call& c) {
   if (!has_operands(c, 2, 1) || !is_f32(c.in[0]) || c.in[1].dtype != DType::i64 || !is_f32(c.out[0]))
     return "an f32 operand, i64 indices, an f32 result";
   const View &x = c.in[0], &index = c.in[1];
-  int64_t axis = attr_i(c, "axis", 0);
-  if (axis < -x.rank || axis >= x.rank) return "an axis of the operand";
-  if (axis < 0) axis += x.rank;
+  int axis = axis_in(x, attr_i(c, "axis", 0));
+  if (axis < 0) return "an axis of the operand";
   if (index.rank != x.rank || !same_shape(index, c.out[0]))
     return "indices and result of the operand's rank and one shape";
   for (int d = 0; d < x.rank; ++d)

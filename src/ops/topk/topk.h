@@ -1,11 +1,11 @@
-// The k first elements along one axis: x as [outer, n, inner].
+// What the rows of topk share.
 #pragma once
 #include "ops/call.h"
 
 namespace invar::ops {
 
-struct TopkShape {
-  int64_t outer, n, inner, k;
+struct TopkShape : Axis {
+  int64_t k;
   bool largest;
 };
 TopkShape topk_shape(const Call&);
