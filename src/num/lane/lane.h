@@ -60,17 +60,17 @@ INVAR_INLINE F abs(F x) {
   return from_bits(bit_and(bits(x), set1_i(0x7fffffff)));
 }
 
-// maximum and minimum of IEEE 754-2019 (spec/formats.md formats.7): NaN wins, -0 < +0. Where a == b only the
-// signs of zeros can differ, so AND of the bits is the larger, OR the smaller.
+// maximum and minimum of IEEE 754-2019 (spec/formats.md formats.7): NaN wins, -0 < +0. A maximum of numbers is negative
+// just where all of them are, so its sign bit is the AND of theirs; that of a minimum is the OR.
 INVAR_INLINE F maximum(F a, F b) {
-  F equal = from_bits(bit_and(bits(a), bits(b)));
-  F r = select(eq(a, b), equal, select(lt(b, a), a, b));
-  return select(unordered(a, b), from_bits(set1_i(0x7fc00000)), r);
+  I sign = bit_or(bit_and(bits(a), bits(b)), set1_i(INT32_MAX));
+  F most = from_bits(bit_and(bits(larger(a, b)), sign));
+  return select(unordered(a, b), from_bits(set1_i(0x7fc00000)), most);
 }
 INVAR_INLINE F minimum(F a, F b) {
-  F equal = from_bits(bit_or(bits(a), bits(b)));
-  F r = select(eq(a, b), equal, select(lt(a, b), a, b));
-  return select(unordered(a, b), from_bits(set1_i(0x7fc00000)), r);
+  I sign = bit_and(bit_or(bits(a), bits(b)), set1_i(INT32_MIN));
+  F least = from_bits(bit_or(bits(smaller(a, b)), sign));
+  return select(unordered(a, b), from_bits(set1_i(0x7fc00000)), least);
 }
 
 // Widening loads: exact (spec/formats.md formats.2).

@@ -13,21 +13,24 @@ constexpr int64_t kDenseColumns = 128, kWideColumns = 1024;
 constexpr int64_t kWideBuffers = 9;  // the lane at hand and one partial join per level of the tree
 
 // acc[c] = step(acc[c] or the start, K further elements) for c < count. K sources at a time: one load and
-// one store of acc for K elements.
+// one store of acc for K elements. Extremes take no other step than joining.
 template <int K, class Join, class Step>
 INVAR_INLINE void accumulate_columns(float* to, bool fresh, const float* const* x, int64_t count, Step step) {
+  auto vector = [&](int64_t c, int n) __attribute__((always_inline)) {
+    F acc = fresh ? set1(Join::kStart) : load_part(to + c, n);
+    if constexpr (Join::kExtreme) {
+      Join e = Join::of(acc);
+      for (int k = 0; k < K; k += 2)
+        Join::take(e, load_part(x[k] + c, n), load_part(x[k + 1 < K ? k + 1 : k] + c, n));
+      acc = Join::lanes_of(e);
+    } else {
+      for (int k = 0; k < K; ++k) acc = step(acc, load_part(x[k] + c, n), c, n);
+    }
+    store_part(to + c, acc, n);
+  };
   int64_t c = 0;
-  for (; c + kW <= count; c += kW) {
-    F acc = fresh ? set1(Join::kStart) : load(to + c);
-    for (int k = 0; k < K; ++k) acc = step(acc, load(x[k] + c), c, kW);
-    store(to + c, acc);
-  }
-  if (c < count) {
-    int left = static_cast<int>(count - c);
-    F acc = fresh ? set1(Join::kStart) : load_n(to + c, left);
-    for (int k = 0; k < K; ++k) acc = step(acc, load_n(x[k] + c, left), c, left);
-    store_n(to + c, acc, left);
-  }
+  for (; c + kW <= count; c += kW) vector(c, kW);
+  if (c < count) vector(c, static_cast<int>(count - c));
 }
 template <class Join, class Step>
 INVAR_INLINE void accumulate_sources(int sources, float* to, bool fresh, const float* const* x, int64_t count,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "num/lane/lane.h"
+#include "num/reduce/extreme.h"
 #include "num/reduce/schedule.h"
 
 namespace invar::num::INVAR_ISA_NS {
@@ -10,6 +11,7 @@ static_assert(kBlockLanes % kW == 0 && kRowLanes % kW == 0);
 
 // What joins lanes and segments, and the value that every lane and total starts with (reduction.2, reduction.10).
 struct Sum {
+  static constexpr bool kExtreme = false;
   static constexpr float kStart = 0.0f;
   INVAR_INLINE F join(F a, F b) { return add(a, b); }
   INVAR_INLINE float join(float a, float b) { return a + b; }
@@ -25,23 +27,11 @@ INVAR_INLINE float join_within(F a) {
   return lane[0];
 }
 struct Product {
+  static constexpr bool kExtreme = false;
   static constexpr float kStart = 1.0f;
   INVAR_INLINE F join(F a, F b) { return mul(a, b); }
   INVAR_INLINE float join(float a, float b) { return a * b; }
   INVAR_INLINE float lanes(F a) { return join_within<Product>(a); }
-};
-// Extremes have no order (reduction.8); they walk the same schedule.
-struct Largest {
-  static constexpr float kStart = -__builtin_inff();
-  INVAR_INLINE F join(F a, F b) { return maximum(a, b); }
-  INVAR_INLINE float join(float a, float b) { return first(maximum(set1(a), set1(b))); }
-  INVAR_INLINE float lanes(F a) { return join_within<Largest>(a); }
-};
-struct Smallest {
-  static constexpr float kStart = __builtin_inff();
-  INVAR_INLINE F join(F a, F b) { return minimum(a, b); }
-  INVAR_INLINE float join(float a, float b) { return first(minimum(set1(a), set1(b))); }
-  INVAR_INLINE float lanes(F a) { return join_within<Smallest>(a); }
 };
 
 // n <= kW elements at p, the missing ones being the start.

@@ -29,11 +29,7 @@ INVAR_INLINE int64_t arg_of_row(const float* x, int64_t n, bool last) {
   float best = 0;
   int64_t from = -1;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
-    float m = num::INVAR_ISA_NS::reduce_segment<Extreme>(
-        n - begin < kBlock ? n - begin : kBlock, [&](F acc, int64_t i,
-                                                     int count) __attribute__((always_inline)) {
-          return Extreme::join(acc, num::INVAR_ISA_NS::load_or_start<Extreme>(x + begin + i, count));
-        });
+    float m = num::INVAR_ISA_NS::row_extreme<Extreme>(x + begin, n - begin < kBlock ? n - begin : kBlock);
     bool nan = m != m, best_nan = best != best;
     bool better = nan ? !best_nan : !best_nan && ahead(Extreme{}, m, best);
     if (from < 0 || better || (last && (nan ? best_nan : m == best))) best = m, from = begin;

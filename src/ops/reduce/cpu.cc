@@ -74,6 +74,7 @@ INVAR_INLINE float segment_along(const Reduction& r, const float* x, int64_t g, 
     }
     p = gathered;
   }
+  if constexpr (Op::Join::kExtreme) return lanes::row_extreme<typename Op::Join>(p, n);
   return lanes::reduce_segment<typename Op::Join>(
       n,
       [&](F acc, int64_t i, int count) __attribute__((always_inline)) {
