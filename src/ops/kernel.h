@@ -52,7 +52,7 @@ struct Kernel {
   std::string_view op;   // the name in spec/opset.toml
   std::string_view isa;  // "reference", "scalar", "avx2", "avx512", "neon"
   // Reference rows only: null if the room takes these shapes, dtypes and attributes, else what it requires. An attribute
-  // of the wrong type throws std::bad_variant_access. No data is read.
+  // of the wrong type throws std::bad_variant_access. No data is read; Call::capacity is not 0 where the node has a state.
   const char* (*check)(const Call&) = nullptr;
   int phases = 1;  // the runtime waits for all units of a phase before the next
   // Number of independent work units of a phase.

@@ -62,13 +62,13 @@ INVAR_INLINE void get_all(W, F (&x)[NV], Place place) {
   }
 }
 
-// c[r * NV + v] = the chain over k in [begin, end) from +0: c = fma(a(r, k), b(k, v), c).
+// The chains c[r * NV + v] go on over k in [begin, end): c = fma(a(r, k), b(k, v), c).
 template <int MR, int NV, class W, int kPer>
-INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer> b, int64_t begin, int64_t end,
+INVAR_INLINE void extend(const float* a, int64_t lda, Columns<W, kPer> b, int64_t begin, int64_t end,
                          F (&c)[MR * NV]) {
   F acc[MR * NV];
 #pragma GCC unroll 32
-  for (int i = 0; i < MR * NV; ++i) acc[i] = zero();
+  for (int i = 0; i < MR * NV; ++i) acc[i] = c[i];
   for (int64_t k = begin; k < end; ++k) {
     F w[NV];
     get_all<NV>(
@@ -86,15 +86,13 @@ INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer> b, int64_
   for (int i = 0; i < MR * NV; ++i) c[i] = acc[i];
 }
 
-// Chains of one row go on over k in [begin, end).
-template <int NV, class W, int kPer>
-INVAR_INLINE void extend(const float* a, Columns<W, kPer> b, int64_t begin, int64_t end, F* c) {
-  for (int64_t k = begin; k < end; ++k) {
-    F w[NV], x = set1(a[k]);
-    get_all<NV>(
-        W{}, w, [&](int v) __attribute__((always_inline)) { return b.at(b, k, v); });
-    for (int v = 0; v < NV; ++v) c[v] = fma(x, w[v], c[v]);
-  }
+// The same from +0.
+template <int MR, int NV, class W, int kPer>
+INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer> b, int64_t begin, int64_t end,
+                         F (&c)[MR * NV]) {
+#pragma GCC unroll 32
+  for (int i = 0; i < MR * NV; ++i) c[i] = zero();
+  extend<MR, NV>(a, lda, b, begin, end, c);
 }
 
 }  // namespace

@@ -92,7 +92,9 @@ Status Program::check(const ops::Kernel& reference, Node& node, size_t number) c
     if (!small) return bad_input("the plan's tensors are too large for any memory");
     const char* required;
     try {
-      required = reference.check(ops::Call{node.in, node.out, &node.node->attrs});
+      ops::Call call{node.in, node.out, &node.node->attrs};
+      call.capacity = node.node->state >= 0;
+      required = reference.check(call);
     } catch (const std::bad_variant_access&) {
       required = "attributes of the types that the room names";
     }

@@ -18,16 +18,27 @@ constexpr int64_t kPartHead = 16;  // floats before a part's result: m_b, l_b
 
 struct Geometry {
   int64_t batch, seq, q_heads, kv_heads, d, dv;
+  int64_t keys, total;  // new ones, and with those before: T and N
+  bool heads_first;
   bool causal;
-  float scale;
-  int64_t group;  // query heads that share one key head
+  int64_t left, right, first;  // attention.13
+  float scale, softcap;
+  const View *mask, *sinks, *lengths;  // null where there is none
+  int64_t mask_step[3];  // elements between batches, heads and queries of the mask; 0 = repeated
+  int64_t group;         // query heads that share one key head
   int64_t dv_padded;
   int64_t blocks;        // of the memory
-  int64_t seen;          // blocks that the last query sees
+  int64_t seen;          // blocks of all keys
   bool split;            // units are blocks, which are folded in a phase of their own
   int64_t rows, groups;  // (query, head of the group) pairs of one key head, and runs of kRowGroup of them
 };
 Geometry geometry(const Call&);
+
+// Where a head's row i lies, counted in rows of one head: of q and y with their heads and S, of k and v with theirs and T.
+INVAR_INLINE int64_t head_row(const Geometry& g, int64_t batch, int64_t i, int64_t head, int64_t rows,
+                              int64_t heads) {
+  return g.heads_first ? (batch * heads + head) * rows + i : (batch * rows + i) * heads + head;
+}
 
 int64_t units(const Call&, int phase);
 size_t scratch_bytes(const Call&);

@@ -1,10 +1,12 @@
 // Rows are the queries of all heads that share one key head. Scores are tiles of rows x keys, results tiles of rows x
-// value columns: as far as all rows of a tile see the block together, then row by row, as a hidden key is never read
-// (attention.3). A single query over a long memory is shared out by blocks, whose results are folded in a last phase.
+// value columns: runs of keys that all rows of a tile see together, and what lies between row by row, as a hidden key is
+// left out (attention.18). A single query over a long memory is shared out by blocks, whose results are folded in a last
+// phase.
 #include "num/contract/lanes.h"
 #include "num/exp/exp.h"
+#include "num/hyperbolic/tanh_ff.h"
 #include "num/reduce/lanes.h"
-#include "ops/attention/attention.h"
+#include "ops/attention/sight.h"
 #include "ops/panel.h"
 #include "ops/tile.h"
 
@@ -17,6 +19,8 @@ using attention::kBlock;
 using attention::kKeyPanel;
 using attention::kRowGroup;
 using attention::kScoreRow;
+using attention::Seen;
+using attention::Sight;
 static_assert(kRowGroup % kMaxRows == 0 && kMaxRows <= attention::kTallest);
 
 constexpr int kKeyPer = kKeyPanel / kW;  // vectors of a panel
@@ -34,23 +38,24 @@ Work work(const Geometry& g, void* scratch) {
 
 // attention.2
 void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
+  const int64_t next_row = g.heads_first ? 1 : g.kv_heads;
   for (int64_t unit = begin; unit < end;) {
-    int64_t head = unit / g.seq, i = unit % g.seq, position = call.past + i, slot = position % kBlock;
-    int64_t row = head / g.kv_heads * g.seq + i, h = head % g.kv_heads;
+    int64_t head = unit / g.keys, i = unit % g.keys, position = call.past + i, slot = position % kBlock;
     // A whole panel is turned at once where all its positions are this worker's.
-    int64_t left = num::min_i64(end - unit, g.seq - i),
+    int64_t left = num::min_i64(end - unit, g.keys - i),
             count = slot % kKeyPanel == 0 && left >= kKeyPanel ? kKeyPanel : 1;
-    const float* k = call.in[1].as<const float>() + (row * g.kv_heads + h) * g.d;
-    const float* v = call.in[2].as<const float>() + (row * g.kv_heads + h) * g.dv;
+    const int64_t row = attention::head_row(g, head / g.kv_heads, i, head % g.kv_heads, g.keys, g.kv_heads);
+    const float* k = call.in[1].as<const float>() + row * g.d;
+    const float* v = call.in[2].as<const float>() + row * g.dv;
     float* keys = attention::keys(g, call, head, position / kBlock) + slot / kKeyPanel * kKeyPanel * g.d +
                   slot % kKeyPanel;
     float* values = attention::values(g, call, head, position / kBlock) + slot * kKeyPanel;
     if (count == kKeyPanel)
-      copy_turned<Widen<F32>>(k, g.kv_heads * g.d, g.d, kKeyPanel, keys, kKeyPanel);
+      copy_turned<Widen<F32>>(k, next_row * g.d, g.d, kKeyPanel, keys, kKeyPanel);
     else
       for (int64_t j = 0; j < g.d; ++j) keys[j * kKeyPanel] = k[j];
     for (int64_t n = 0; n < count; ++n) {
-      const float* from = v + n * g.kv_heads * g.dv;
+      const float* from = v + n * next_row * g.dv;
       for (int64_t j = 0; j < g.dv_padded; j += kW)
         store(values + j / kKeyPanel * kKeyPanel * kBlock + n * kKeyPanel + j % kKeyPanel,
               j + kW <= g.dv ? load(from + j) : load_n(from + (j < g.dv ? j : 0), within(g.dv - j)));
@@ -59,22 +64,50 @@ void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
   }
 }
 
-// Scores of MR rows against the first n keys of a block, and a few more (attention.3).
+// Scores of MR rows against the keys [begin, end) of a block, and a few more (attention.3).
 template <int MR>
-void scores(const Geometry& g, const float* q, const float* keys, int64_t n, float* s) {
+void scores(const Geometry& g, const float* q, const float* keys, int begin, int end, float* s) {
   constexpr int NV = tile_vectors(MR, 128 / kW);
-  for (int64_t v = 0; v * kW < n; v += NV) {
+  for (int v = begin / (NV * kW) * NV; v * kW < end; v += NV) {
     Columns<F32, kKeyPer> b{keys + v / kKeyPer * kKeyPanel * g.d + v % kKeyPer * kW, kKeyPanel,
                             kKeyPanel * g.d};
     F y[MR * NV];
     num::INVAR_ISA_NS::contract(
         g.d,
-        [&](int64_t begin, int64_t end, F(&c)[MR * NV])
-            __attribute__((always_inline)) { chains<MR, NV>(q, g.d, b, begin, end, c); },
+        [&](int64_t from, int64_t to, F(&c)[MR * NV])
+            __attribute__((always_inline)) { chains<MR, NV>(q, g.d, b, from, to, c); },
         y);
     for (int i = 0; i < MR * NV; ++i)
       store(s + i / NV * kScoreRow + (v + i % NV) * kW, mul(y[i], set1(g.scale)));
   }
+}
+
+// attention.16 and attention.14 for n scores whose part of the mask begins at `mask` and has `columns` elements.
+void adjust(const Geometry& g, const float* mask, int64_t columns, float* s, int n) {
+  for (int i = 0; i < n; i += kW) {
+    F x = load(s + i);
+    if (g.softcap != 0) x = mul(set1(g.softcap), num::INVAR_ISA_NS::tanh_ff(div(x, set1(g.softcap))));
+    if (mask) x = add(x, load_n(mask + i, within(columns - i)));
+    store(s + i, x);
+  }
+}
+
+// Of the keys of a block those that this part of a mask, of `columns` elements, does not hide (attention.14).
+Seen unmasked(const float* mask, int64_t columns) {
+  const F hides = set1(-kInf);
+  bool some = false;
+  Seen seen = attention::below(columns);
+  const int n = attention::end_of(seen);
+  for (int i = 0; i < n; i += kW) some = some || any(eq(load_n(mask + i, within(n - i)), hides));
+  for (int i = 0; some && i < n; ++i)
+    if (mask[i] == -kInf) seen.half[i / 64] &= ~(uint64_t{1} << i % 64);
+  return seen;
+}
+Seen unmasked(const uint8_t* mask, int64_t columns) {
+  Seen seen;
+  const int n = attention::end_of(attention::below(columns));
+  for (int i = 0; i < n; ++i) seen.half[i / 64] |= uint64_t{mask[i] != 0} << i % 64;
+  return seen;
 }
 
 // attention.5 for n scores, behind which up to a vector may be overwritten. The sign of a zero does not matter here.
@@ -125,24 +158,35 @@ INVAR_INLINE void fold_result(const Fold& by, float* at, F x) {
   store(at, by.side == Fold::old ? fma(o, f, x) : fma(x, f, o));
 }
 
-// A tile of rows at weights p, of which row i sees seen[i] keys of the block: their results (attention.8), each vector
-// given to put(row, column, O_b).
+// A tile of rows at weights p, of which row i sees seen[i] of the block: their results (attention.8), each vector given to
+// put(row, column, O_b).
 template <int MR, int NV, class Put>
-INVAR_INLINE void result_columns(const float* p, const int* seen, const float* values, int64_t column,
+INVAR_INLINE void result_columns(const float* p, const Seen* seen, const float* values, int64_t column,
                                  Put put) {
   F ob[MR * NV];
-  int all = seen[0];
-  for (int i = 1; i < MR; ++i) all = seen[i] < all ? seen[i] : all;
+  for (F& x : ob) x = zero();
+  Seen all = seen[0];
+  for (int i = 1; i < MR; ++i) all = all & seen[i];
   Columns<F32, kKeyPer> b{values + column / kKeyPanel * kKeyPanel * kBlock + column % kKeyPanel, kKeyPanel,
                           kKeyPanel * kBlock};
-  chains<MR, NV>(p, kScoreRow, b, 0, all, ob);
-  for (int i = 0; i < MR; ++i) {
-    extend<NV>(p + i * kScoreRow, b, all, seen[i], ob + i * NV);
-    for (int v = 0; v < NV; ++v) put(i, column + v * kW, ob[i * NV + v]);
+  for (int at = 0; at < kBlock;) {
+    const int from = attention::next(all, at), to = attention::next(~all, from);
+    for (int i = 0; from > at && MR > 1 && i < MR; ++i) {
+      F row[NV];
+      for (int v = 0; v < NV; ++v) row[v] = ob[i * NV + v];
+      attention::each_run(
+          seen[i], at, from, [&](int begin, int end) __attribute__((always_inline)) {
+            extend<1, NV>(p + i * kScoreRow, kScoreRow, b, begin, end, row);
+          });
+      for (int v = 0; v < NV; ++v) ob[i * NV + v] = row[v];
+    }
+    extend<MR, NV>(p, kScoreRow, b, from, to, ob);
+    at = to;
   }
+  for (int i = 0; i < MR * NV; ++i) put(i / NV, column + i % NV * kW, ob[i]);
 }
 template <int MR, class Put>
-void results(const Geometry& g, const float* p, const int* seen, const float* values, Put put) {
+void results(const Geometry& g, const float* p, const Seen* seen, const float* values, Put put) {
   constexpr int NV = tile_vectors(MR, 8), kNarrow = tile_vectors(MR, kKeyPer);
   int64_t column = 0;
   for (; column + NV * kW <= g.dv_padded; column += NV * kW)
@@ -151,79 +195,110 @@ void results(const Geometry& g, const float* p, const int* seen, const float* va
     result_columns<MR, kNarrow>(p, seen, values, column, put);
 }
 
-// The block for `count` rows from q on: weights -> w.p, maxima and sums -> mb, lb, results -> put.
+// Row `row` of a key head: its batch, its query and its head, and what it sees.
+struct Row {
+  int64_t batch, i, head;
+  Sight sight;
+};
+INVAR_INLINE Row row_of(const Geometry& g, const Call& call, int64_t head, int64_t row) {
+  const int64_t batch = head / g.kv_heads, i = row / g.group;
+  return {batch, i, head % g.kv_heads * g.group + row % g.group, attention::sight(g, call, batch, i)};
+}
+
+// The block for rows [row, row + count) of a key head, whose queries begin at q: weights -> w.p, maxima and sums ->
+// folded, results -> put. Nothing is called where none of them sees anything of it.
 template <class Folded, class Put>
 INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const Work& w, int64_t head, int64_t block,
-                             const float* q, int count, const int* seen, Folded folded, Put put) {
-  int most = 0;
-  for (int i = 0; i < count; ++i) most = seen[i] > most ? seen[i] : most;
+                             int64_t row, const float* q, int count, Folded folded, Put put) {
+  Seen seen[kMaxRows], any;
+  const float* added[kMaxRows] = {};
+  const int64_t columns = g.mask ? attention::mask_columns(g) - block * kBlock : 0;
+  for (int i = 0; i < count; ++i) {
+    const Row r = row_of(g, call, head, row + i);
+    seen[i] = attention::seen_of(r.sight, block);
+    if (g.mask && attention::end_of(seen[i])) {
+      const int64_t at = attention::mask_row(g, r.batch, r.head, r.i) + block * kBlock;
+      const bool adds = g.mask->dtype == DType::f32;
+      if (adds && columns > 0) added[i] = g.mask->as<const float>() + at;
+      seen[i] = seen[i] & (adds ? unmasked(g.mask->as<const float>() + at, columns)
+                                : unmasked(g.mask->as<const uint8_t>() + at, columns));
+    }
+    any = any | seen[i];
+  }
+  const int most = attention::end_of(any);
+  if (most == 0) return;
   with_rows(count, [&](auto mr) {
     constexpr int MR = decltype(mr)::value;
-    scores<MR>(g, q, attention::keys(g, call, head, block), most, w.p);
+    scores<MR>(g, q, attention::keys(g, call, head, block), attention::next(any, 0), most, w.p);
     for (int i = 0; i < MR; ++i) {
-      float mb, lb = 0;
-      weigh(w.p + i * kScoreRow, seen[i], mb, lb);
+      float *s = w.p + i * kScoreRow, mb, lb = 0;
+      const int n = attention::end_of(seen[i]);
+      if (g.softcap != 0 || added[i]) adjust(g, added[i], columns, s, n);
+      attention::each_run(~seen[i], 0, n, [&](int from, int to) {
+        for (int j = from; j < to; ++j) s[j] = -kInf;
+      });
+      weigh(s, n, mb, lb);
       folded(i, mb, lb);
     }
     results<MR>(g, w.p, seen, attention::values(g, call, head, block), put);
   });
 }
 
-// Of row `row` of a key head, its place in q, counted in heads.
+// Of row `row` of a key head, its place in q and y, counted in heads.
 INVAR_INLINE int64_t place(const Geometry& g, int64_t head, int64_t row) {
-  return (head / g.kv_heads * g.seq + row / g.group) * g.q_heads + head % g.kv_heads * g.group +
-         row % g.group;
+  return attention::head_row(g, head / g.kv_heads, row / g.group, head % g.kv_heads * g.group + row % g.group,
+                             g.seq, g.q_heads);
 }
-// attention.10
-INVAR_INLINE void finish(const Geometry& g, const Call& call, int64_t place, const float* o, float m,
+// attention.17 and attention.10; o is padded.
+INVAR_INLINE void finish(const Geometry& g, const Call& call, int64_t head, int64_t row, float* o, float m,
                          float l) {
+  if (g.sinks) {
+    const float sink = g.sinks->as<const float>()[head % g.kv_heads * g.group + row % g.group];
+    const Fold by = fold(sink, 1, m, l);
+    for (int64_t j = 0; j < g.dv_padded; j += kW) fold_result(by, o + j, zero());
+  }
   const bool none = m == -kInf;
   strip(
-      call.out[0].as<float>() + place * g.dv, g.dv, [&](int64_t i, int) __attribute__((always_inline)) {
-        return none ? zero() : div(load(o + i), set1(l));  // o is padded
+      call.out[0].as<float>() + place(g, head, row) * g.dv,
+      g.dv, [&](int64_t i, int) __attribute__((always_inline)) {
+        return none ? zero() : div(load(o + i), set1(l));
       });
 }
 
-// Rows [from, to) of one key head.
+// Rows [from, to) of one key head. What a row sees begins and ends no earlier than what the row before it sees.
 void attend(const Geometry& g, const Call& call, int64_t head, int64_t from, int64_t to, const Work& w) {
   const int64_t rows = to - from;
-  auto visible = [&](int64_t r) { return call.past + (g.causal ? (from + r) / g.group + 1 : g.seq); };
   for (int64_t r = 0; r < rows; ++r) {
     const float* q = call.in[0].as<const float>() + place(g, head, from + r) * g.d;
     for (int64_t i = 0; i < g.d; ++i) w.q[r * g.d + i] = q[i];
     for (int64_t i = 0; i < g.dv_padded; ++i) w.o[r * g.dv_padded + i] = 0;
     w.m[r] = -kInf, w.l[r] = 0;
   }
+  auto high = [&](int64_t r) { return row_of(g, call, head, from + r).sight.high; };
   int64_t start = 0;  // rows before it see nothing of this block or of later ones
-  for (int64_t block = 0; block * kBlock < visible(rows - 1); ++block) {
-    while (visible(start) <= block * kBlock) ++start;
+  for (int64_t block = 0; block * kBlock < high(rows - 1); ++block) {
+    while (high(start) <= block * kBlock) ++start;
     for (int64_t r = start; r < rows; r += kMaxRows) {
       const int count = static_cast<int>(num::min_i64(kMaxRows, rows - r));
-      int seen[kMaxRows];
-      for (int i = 0; i < count; ++i)
-        seen[i] = static_cast<int>(num::min_i64(visible(r + i) - block * kBlock, kBlock));
       Fold by[kMaxRows];
       block_rows(
-          g, call, w, head, block, w.q + r * g.d, count, seen,
+          g, call, w, head, block, from + r, w.q + r * g.d, count,
           [&](int i, float mb, float lb) { by[i] = fold(mb, lb, w.m[r + i], w.l[r + i]); },
           [&](int i, int64_t column, F x) __attribute__((always_inline)) {
             fold_result(by[i], w.o + (r + i) * g.dv_padded + column, x);
           });
     }
   }
-  for (int64_t r = 0; r < rows; ++r)
-    finish(g, call, place(g, head, from + r), w.o + r * g.dv_padded, w.m[r], w.l[r]);
+  for (int64_t r = 0; r < rows; ++r) finish(g, call, head, from + r, w.o + r * g.dv_padded, w.m[r], w.l[r]);
 }
 
 // One block of a single query's heads -> its parts.
 void attend_block(const Geometry& g, const Call& call, int64_t head, int64_t block, const Work& w) {
-  const int n = static_cast<int>(num::min_i64(call.past + 1 - block * kBlock, kBlock));
   for (int64_t r = 0; r < g.group; r += kMaxRows) {
     const int count = static_cast<int>(num::min_i64(kMaxRows, g.group - r));
-    int seen[kMaxRows];
-    for (int i = 0; i < count; ++i) seen[i] = n;
+    for (int64_t i = 0; i < count; ++i) attention::part(g, call, head, block, r + i)[0] = -kInf;
     block_rows(
-        g, call, w, head, block, call.in[0].as<const float>() + place(g, head, r) * g.d, count, seen,
+        g, call, w, head, block, r, call.in[0].as<const float>() + place(g, head, r) * g.d, count,
         [&](int i, float mb, float lb) {
           float* part = attention::part(g, call, head, block, r + i);
           part[0] = mb, part[1] = lb;
@@ -243,7 +318,7 @@ void fold_parts(const Geometry& g, const Call& call, int64_t head, const Work& w
       for (int64_t j = 0; j < g.dv_padded; j += kW)
         fold_result(by, w.o + j, load(part + attention::kPartHead + j));
     }
-    finish(g, call, place(g, head, r), w.o, m, l);
+    finish(g, call, head, r, w.o, m, l);
   }
 }
 

@@ -1,5 +1,6 @@
 // spec: spec/attention.md; sums: spec/contraction.md, spec/reduction.md
 // Memory: one row per position, all key heads and then all value heads.
+#include <algorithm>
 #include <cmath>
 
 #include "num/contract/reference.h"
@@ -14,99 +15,231 @@ namespace {
 constexpr int64_t kBlock = 128;  // attention.4
 constexpr float kInf = INFINITY;
 
+struct Sizes {
+  bool heads_first;
+  int64_t batch, seq, keys, q_heads, kv_heads, d, dv;
+};
+Sizes sizes(const Call& call) {
+  const View &q = call.in[0], &k = call.in[1], &v = call.in[2];
+  const bool first = attr_i(call, "heads_first", 0) != 0;
+  const int64_t heads = attr_i(call, "q_heads", 1), kv = attr_i(call, "kv_heads", 1);
+  if (first) return {first, q.dim[0], q.dim[2], k.dim[2], heads, kv, k.dim[3], v.dim[3]};
+  return {first, q.dim[0], q.dim[1], k.dim[1], heads, kv, k.dim[2] / kv, v.dim[2] / kv};
+}
+
 int64_t units(const Call& call, int phase) {
-  int64_t rows = row_count(call.in[0]);
-  return phase == 0 ? rows : rows * attr_i(call, "q_heads", 1);
+  const Sizes n = sizes(call);
+  return phase == 0 ? n.batch * n.keys * n.kv_heads : n.batch * n.seq * n.q_heads;
 }
 
 size_t scratch_bytes(const Call& call) {
-  return static_cast<size_t>(2 * kBlock + last_dim(call.out[0]) / attr_i(call, "q_heads", 1)) * sizeof(float);
+  return static_cast<size_t>(2 * kBlock + sizes(call).dv) * sizeof(float);
 }
 
+int64_t positions(const Call& call, int64_t capacity) {
+  return std::max(capacity, sizes(call).keys);
+}
 size_t state_bytes(const Call& call, int64_t capacity) {
-  return static_cast<size_t>(call.in[0].dim[0] * capacity * (last_dim(call.in[1]) + last_dim(call.in[2]))) *
-         sizeof(float);
+  const Sizes n = sizes(call);
+  return static_cast<size_t>(n.batch * positions(call, capacity) * n.kv_heads * (n.d + n.dv)) * sizeof(float);
 }
 
 float weight(float difference) {
   return num::canon(num::reference::exp(difference));
 }  // attention.6
 
-// One query and one head; `memory` holds `visible` positions.
-void attend(const float* q, const float* memory, int64_t stride, int64_t d, const float* v0, int64_t dv,
-            int64_t visible, float scale, float* scratch, const View& out, int64_t at) {
+// The optional operands by what they are for.
+struct More {
+  const View *mask = nullptr, *sinks = nullptr, *lengths = nullptr;
+};
+More more(const Call& call) {
+  More m;
+  const View* next = call.in.data() + 3;
+  if (attr_i(call, "mask", 0)) m.mask = next++;
+  if (attr_i(call, "sinks", 0)) m.sinks = next++;
+  if (attr_i(call, "lengths", 0)) m.lengths = next++;
+  return m;
+}
+
+// Element j of the mask's row for a query, or null beyond its columns; attention.14.
+struct Mask {
+  const View* view;
+  int64_t row = 0;  // of the mask
+  Mask(const View* v, int64_t batch, int64_t head, int64_t i) : view(v) {
+    const int64_t index[3] = {batch, head, i};
+    for (int d = 0; v && d + 1 < v->rank; ++d)
+      row = row * v->dim[d] + (v->dim[d] == 1 ? 0 : index[d + 4 - v->rank]);
+  }
+  bool hides(int64_t j) const {
+    if (!view) return false;
+    if (j >= last_dim(*view)) return true;
+    const int64_t at = row * last_dim(*view) + j;
+    return view->dtype == DType::f32 ? value(*view, at) == -kInf : view->as<uint8_t>()[at] == 0;
+  }
+  float plus(float s, int64_t j) const {
+    return view && view->dtype == DType::f32 ? s + value(*view, row * last_dim(*view) + j) : s;
+  }
+};
+
+// One head's query row: attention.3, attention.13 - attention.15.
+struct Query {
+  const Call& call;
+  int64_t n, p;  // keys that may be seen, its own position
+  Mask mask;
+  bool sees(int64_t j) const {
+    if (j >= n || (attr_i(call, "causal", 1) && j > p)) return false;
+    const int64_t left = attr_i(call, "left", -1), right = attr_i(call, "right", -1);
+    if (right >= 0 && j > p && j - p > right) return false;
+    if (left >= 0 && j < p && p - j > left && j >= attr_i(call, "first", 0)) return false;
+    return !mask.hides(j);
+  }
+};
+
+// attention.9: a block's maximum and sum join; the results join by the factor and side that are returned.
+struct Fold {
+  bool later;
+  float f;
+  Fold(float mb, float lb, float& m, float& l) : later(mb > m), f(weight(later ? m - mb : mb - m)) {
+    // attention.9
+    l = later ? std::fma(l, f, lb) : std::fma(lb, f, l);
+    m = maximum(m, mb);
+  }
+  float result(float o, float ob) const { return later ? std::fma(o, f, ob) : std::fma(ob, f, o); }
+};
+
+// One query and one head; position j of the memory is at k0 + j * stride and v0 + j * stride.
+void attend(const Query& query, const float* q, const float* k0, const float* v0, int64_t stride,
+            const Sizes& n, const float* sink, float* scratch, const View& out, int64_t at) {
+  const float scale = attr_f(query.call, "scale", 1.0f), cap = attr_f(query.call, "softcap", 0.0f);
   float *s = scratch, *p = scratch + kBlock, *o = scratch + 2 * kBlock;
   float m = -kInf, l = 0;
-  for (int64_t i = 0; i < dv; ++i) o[i] = 0;
-  for (int64_t first = 0; first < visible; first += kBlock) {
-    int n = static_cast<int>(visible - first < kBlock ? visible - first : kBlock);
+  for (int64_t i = 0; i < n.dv; ++i) o[i] = 0;
+  for (int64_t first = 0; first < query.n; first += kBlock) {
+    int count = static_cast<int>(std::min(query.n - first, kBlock));
     float mb = -kInf;
-    for (int j = 0; j < n; ++j) {
-      const float* k = memory + (first + j) * stride;
+    bool seen[kBlock];
+    for (int j = 0; j < count; ++j) {
+      p[j] = 0;
+      if (!(seen[j] = query.sees(first + j))) continue;
+      const float* k = k0 + (first + j) * stride;
       s[j] = num::reference::contract(
-                 d, [&](int64_t i) { return q[i]; }, [&](int64_t i) { return k[i]; }) *
+                 n.d, [&](int64_t i) { return q[i]; }, [&](int64_t i) { return k[i]; }) *
              scale;
+      if (cap != 0) s[j] = cap * num::reference::tanh(s[j] / cap);  // attention.16
+      s[j] = query.mask.plus(s[j], first + j);
       mb = maximum(mb, s[j]);  // attention.5
     }
     if (mb == -kInf) continue;
-    for (int j = 0; j < n; ++j) p[j] = weight(s[j] - mb);
-    float lb = num::reference::block_sum(p, n);  // attention.7
-    bool later = mb > m;                         // attention.9
-    float f = weight(later ? m - mb : mb - m);
-    l = later ? std::fma(l, f, lb) : std::fma(lb, f, l);
-    for (int64_t i = 0; i < dv; ++i) {
+    for (int j = 0; j < count; ++j)
+      if (seen[j]) p[j] = weight(s[j] - mb);
+    const float lb = num::reference::block_sum(p, count);  // attention.7
+    const Fold fold(mb, lb, m, l);
+    for (int64_t i = 0; i < n.dv; ++i) {
       float ob = 0;
-      for (int j = 0; j < n; ++j) ob = std::fma(p[j], v0[(first + j) * stride + i], ob);  // attention.8
-      o[i] = later ? std::fma(o[i], f, ob) : std::fma(ob, f, o[i]);
+      for (int j = 0; j < count; ++j)
+        if (seen[j]) ob = std::fma(p[j], v0[(first + j) * stride + i], ob);  // attention.8
+      o[i] = fold.result(o[i], ob);
     }
-    m = maximum(m, mb);
   }
-  for (int64_t i = 0; i < dv; ++i) put(out, at + i, m == -kInf ? 0.0f : o[i] / l);  // attention.10
+  if (sink && *sink != -kInf) {  // attention.17
+    const Fold fold(*sink, 1, m, l);
+    for (int64_t i = 0; i < n.dv; ++i) o[i] = fold.result(o[i], 0);
+  }
+  for (int64_t i = 0; i < n.dv; ++i) put(out, at + i, m == -kInf ? 0.0f : o[i] / l);  // attention.10
+}
+
+// Where row i of a head begins in q, k, v or y, in heads.
+int64_t place(const Sizes& n, int64_t batch, int64_t i, int64_t head, int64_t rows, int64_t heads) {
+  return n.heads_first ? (batch * heads + head) * rows + i : (batch * rows + i) * heads + head;
 }
 
 void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   const View &q = call.in[0], &k = call.in[1], &v = call.in[2], &out = call.out[0];
-  int64_t seq = q.dim[1], wk = last_dim(k), wv = last_dim(v), stride = wk + wv;
+  const Sizes n = sizes(call);
+  const More m = more(call);
+  const int64_t stride = n.kv_heads * (n.d + n.dv), capacity = positions(call, call.capacity);
   auto memory = [&](int64_t batch, int64_t position) {
-    return static_cast<float*>(call.state) + (batch * call.capacity + position) * stride;
+    return static_cast<float*>(call.state) + (batch * capacity + position) * stride;
   };
-  if (phase == 0) {  // attention.2
-    for (int64_t row = begin; row < end; ++row) {
-      float* to = memory(row / seq, call.past + row % seq);
-      for (int64_t i = 0; i < wk; ++i) to[i] = value(k, row * wk + i);
-      for (int64_t i = 0; i < wv; ++i) to[wk + i] = value(v, row * wv + i);
+  for (int64_t unit = begin; phase == 0 && unit < end; ++unit) {  // attention.2
+    const int64_t head = unit % n.kv_heads, i = unit / n.kv_heads % n.keys,
+                  batch = unit / n.kv_heads / n.keys;
+    const int64_t from = place(n, batch, i, head, n.keys, n.kv_heads);
+    float* to = memory(batch, call.past + i);
+    for (int64_t j = 0; j < n.d; ++j) to[head * n.d + j] = value(k, from * n.d + j);
+    for (int64_t j = 0; j < n.dv; ++j) to[n.kv_heads * n.d + head * n.dv + j] = value(v, from * n.dv + j);
+  }
+  for (int64_t unit = begin; phase == 1 && unit < end; ++unit) {
+    const int64_t h = unit % n.q_heads, i = unit / n.q_heads % n.seq, batch = unit / n.q_heads / n.seq;
+    const int64_t kv = h / (n.q_heads / n.kv_heads), total = call.past + n.keys;
+    Query query{call, total, call.past + i, Mask(m.mask, batch, h, i)};
+    if (m.lengths) {  // attention.15
+      query.n = std::clamp<int64_t>(m.lengths->as<int64_t>()[batch], 0, total);
+      query.p = query.n - n.seq + i;
     }
-    return;
+    const int64_t at = place(n, batch, i, h, n.seq, n.q_heads);
+    const float* base = memory(batch, 0);
+    attend(query, q.as<const float>() + at * n.d, base + kv * n.d, base + n.kv_heads * n.d + kv * n.dv,
+           stride, n, m.sinks ? m.sinks->as<const float>() + h : nullptr, static_cast<float*>(scratch), out,
+           at * n.dv);
   }
-  int64_t heads = attr_i(call, "q_heads", 1), kv_heads = attr_i(call, "kv_heads", 1);
-  int64_t d = wk / kv_heads, dv = wv / kv_heads;
-  for (int64_t unit = begin; unit < end; ++unit) {
-    int64_t row = unit / heads, h = unit % heads, kv = h / (heads / kv_heads), i = row % seq;
-    int64_t visible = call.past + (attr_i(call, "causal", 1) ? i + 1 : seq);  // attention.3
-    const float* base = memory(row / seq, 0);
-    attend(q.as<const float>() + unit * d, base + kv * d, stride, d, base + wk + kv * dv, dv, visible,
-           attr_f(call, "scale", 1.0f), static_cast<float*>(scratch), out, unit * dv);
+}
+
+bool broadcasts(const View& mask, const Sizes& n) {
+  const int64_t size[3] = {n.batch, n.q_heads, n.seq};
+  if (mask.rank < 2 || mask.rank > 4) return false;
+  for (int d = 0; d + 1 < mask.rank; ++d)
+    if (mask.dim[d] != 1 && mask.dim[d] != size[d + 4 - mask.rank]) return false;
+  return true;
+}
+
+// Room for keys, values and what is between phases can be counted; plans are files.
+bool countable(const Sizes& n) {
+  int64_t bytes = 64 * sizeof(float);
+  for (int64_t x : {n.batch, n.q_heads, std::max(n.seq, n.keys) + 1, n.d + n.dv + 1})
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(x, 1), &bytes)) return false;
+  return true;
+}
+
+const char* check(const Call& c) {
+  const size_t operands =
+      3 + (attr_i(c, "mask", 0) != 0) + (attr_i(c, "sinks", 0) != 0) + (attr_i(c, "lengths", 0) != 0);
+  if (!has_operands(c, operands, 1)) return "q, k, v, the operands that its attributes name, and one result";
+  const View &q = c.in[0], &k = c.in[1], &v = c.in[2], &out = c.out[0];
+  if (!is_f32(q) || !is_f32(k) || !is_f32(v) || !is_f32(out)) return "f32";
+  const int64_t heads = attr_i(c, "q_heads", 1), kv = attr_i(c, "kv_heads", 1);
+  attr_i(c, "causal", 1), attr_i(c, "left", -1), attr_i(c, "right", -1), attr_i(c, "first", 0);
+  attr_f(c, "scale", 1.0f), attr_f(c, "softcap", 0.0f);
+  if (kv < 1 || heads < kv || heads % kv != 0) return "q_heads a multiple of kv_heads";
+  if (attr_i(c, "heads_first", 0)) {
+    if (q.rank != 4 || k.rank != 4 || v.rank != 4 || out.rank != 4 || q.dim[1] != heads || k.dim[1] != kv ||
+        v.dim[1] != kv || q.dim[0] != k.dim[0] || k.dim[0] != v.dim[0] || k.dim[2] != v.dim[2] ||
+        q.dim[3] != k.dim[3] || k.dim[3] < 1 || v.dim[3] < 1 || !same_leading(q, out, 3) ||
+        out.dim[3] != v.dim[3])
+      return "q [B, q_heads, S, D], k [B, kv_heads, T, D], v [B, kv_heads, T, Dv], a result [B, q_heads, S, "
+             "Dv]";
+  } else if (q.rank != 3 || k.rank != 3 || v.rank != 3 || out.rank != 3 || q.dim[0] != k.dim[0] ||
+             !same_leading(k, v, 2) || !same_leading(q, out, 2) || k.dim[2] % kv != 0 || v.dim[2] % kv != 0 ||
+             k.dim[2] < kv || v.dim[2] < kv || q.dim[2] / heads != k.dim[2] / kv || q.dim[2] % heads != 0 ||
+             out.dim[2] / heads != v.dim[2] / kv || out.dim[2] % heads != 0) {
+    return "q [B, S, q_heads * D], k [B, T, kv_heads * D], v [B, T, kv_heads * Dv], a result [B, S, q_heads "
+           "* Dv]";
   }
+  const Sizes n = sizes(c);
+  const More m = more(c);
+  if (!countable(n)) return "sizes that some memory holds";
+  if (c.capacity && (n.keys != n.seq || m.mask || m.lengths))
+    return "with memory, as many keys as queries, no mask and no lengths";
+  if (m.mask && (!(is_f32(*m.mask) || m.mask->dtype == DType::boolean) || !broadcasts(*m.mask, n)))
+    return "a mask of f32 or bool [B or 1, q_heads or 1, S or 1, keys]";
+  if (m.sinks && (!is_f32(*m.sinks) || m.sinks->rank != 1 || m.sinks->dim[0] != heads))
+    return "sinks f32 [q_heads]";
+  if (m.lengths && (m.lengths->dtype != DType::i64 || m.lengths->rank != 1 || m.lengths->dim[0] != n.batch))
+    return "lengths i64 [B]";
+  return nullptr;
 }
 
 }  // namespace
-
-static const char* check(const Call& c) {
-  if (!has_operands(c, 3, 1)) return "q, k, v and one result";
-  const View &q = c.in[0], &k = c.in[1], &v = c.in[2], &out = c.out[0];
-  if (!is_f32(q) || !is_f32(k) || !is_f32(v) || !is_f32(out)) return "f32";
-  int64_t heads = attr_i(c, "q_heads", 1), kv = attr_i(c, "kv_heads", 1);
-  attr_i(c, "causal", 1), attr_f(c, "scale", 1.0f);
-  if (kv < 1 || heads < kv || heads % kv != 0) return "q_heads a multiple of kv_heads";
-  if (q.rank != 3 || k.rank != 3 || v.rank != 3 || out.rank != 3 || !same_leading(q, k, 2) ||
-      !same_leading(q, v, 2) || !same_leading(q, out, 2))
-    return "operands [B, S, ...] of one batch and length";
-  if (k.dim[2] % kv != 0 || v.dim[2] % kv != 0 || k.dim[2] < kv || v.dim[2] < kv ||
-      q.dim[2] / heads != k.dim[2] / kv || q.dim[2] % heads != 0 || out.dim[2] != v.dim[2] / kv * heads)
-    return "q [B, S, q_heads * D], k [B, S, kv_heads * D], v [B, S, kv_heads * Dv], a result [B, S, q_heads "
-           "* Dv]";
-  return nullptr;
-}
 
 extern const Kernel row_attention_reference;
 const Kernel row_attention_reference = {.op = "attention",

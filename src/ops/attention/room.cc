@@ -5,17 +5,34 @@ namespace invar::ops::attention {
 Geometry geometry(const Call& call) {
   const View &q = call.in[0], &k = call.in[1], &v = call.in[2];
   Geometry g{};
-  g.batch = q.dim[0], g.seq = q.dim[1];
+  g.heads_first = attr_i(call, "heads_first", 0) != 0;
   g.q_heads = attr_i(call, "q_heads", 1), g.kv_heads = attr_i(call, "kv_heads", 1);
-  g.d = k.dim[2] / g.kv_heads, g.dv = v.dim[2] / g.kv_heads;
+  g.batch = q.dim[0], g.seq = q.dim[g.heads_first ? 2 : 1], g.keys = k.dim[g.heads_first ? 2 : 1];
+  g.total = call.past + g.keys;
+  g.d = g.heads_first ? k.dim[3] : k.dim[2] / g.kv_heads,
+  g.dv = g.heads_first ? v.dim[3] : v.dim[2] / g.kv_heads;
   g.causal = attr_i(call, "causal", 1) != 0;
-  g.scale = attr_f(call, "scale", 1.0f);
+  g.left = attr_i(call, "left", -1), g.right = attr_i(call, "right", -1), g.first = attr_i(call, "first", 0);
+  g.scale = attr_f(call, "scale", 1.0f), g.softcap = attr_f(call, "softcap", 0.0f);
+  const View* more = call.in.data() + 3;
+  if (attr_i(call, "mask", 0)) {
+    g.mask = more++;
+    int64_t step = g.mask->dim[g.mask->rank - 1];
+    for (int back = 2; back <= g.mask->rank; ++back) {
+      const int64_t size = g.mask->dim[g.mask->rank - back];
+      g.mask_step[4 - back] = size == 1 ? 0 : step;
+      step *= size;
+    }
+  }
+  if (attr_i(call, "sinks", 0)) g.sinks = more++;
+  if (attr_i(call, "lengths", 0)) g.lengths = more++;
   g.group = g.q_heads / g.kv_heads;
   g.dv_padded = (g.dv + 15) / 16 * 16;
-  g.blocks = (call.capacity + kBlock - 1) / kBlock;
+  // A call without memory may bring more keys than the session has positions.
+  g.blocks = ((call.capacity > g.keys ? call.capacity : g.keys) + kBlock - 1) / kBlock;
   g.rows = g.seq * g.group;
   g.groups = (g.rows + kRowGroup - 1) / kRowGroup;
-  g.seen = (call.past + g.seq + kBlock - 1) / kBlock;
+  g.seen = (g.total + kBlock - 1) / kBlock;
   g.split = g.seq == 1 && g.seen >= kSplitFrom;
   return g;
 }
@@ -23,7 +40,7 @@ Geometry geometry(const Call& call) {
 int64_t units(const Call& call, int phase) {
   Geometry g = geometry(call);
   const int64_t heads = g.batch * g.kv_heads;
-  if (phase == 0) return heads * g.seq;
+  if (phase == 0) return heads * g.keys;
   if (phase == 1) return heads * (g.split ? g.seen : g.groups);
   return g.split ? heads : 0;
 }
@@ -36,7 +53,7 @@ size_t scratch_bytes(const Call& call) {
 
 size_t state_bytes(const Call& call, int64_t capacity) {
   Geometry g = geometry(call);
-  const int64_t blocks = (capacity + kBlock - 1) / kBlock;
+  const int64_t blocks = ((capacity > g.keys ? capacity : g.keys) + kBlock - 1) / kBlock;
   const int64_t block = kBlock * (g.d + g.dv_padded) + g.group * (g.dv_padded + kPartHead);
   return static_cast<size_t>(g.batch * g.kv_heads * blocks * block) * sizeof(float);
 }
