@@ -3,6 +3,12 @@
 namespace invar::ir {
 namespace {
 
+Status convert_to(Node& node, Type element) {
+  if (getElementTypeOrSelf(node.in(0).getType()) == element) return node.replace(node.in(0));
+  INVAR_TRY(Value out, node.make<CastOp>(node.in(0), {}, tensor_of(node.shape(0), element)));
+  return node.replace(out);
+}
+
 Status convert_type(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"to", "saturate", "round_mode"}));
   INVAR_TRY(int64_t code, node.i("to", 0));
@@ -10,9 +16,15 @@ Status convert_type(Node& node) {
   if (!element) return bad_input("attribute \"to\" is no element type");
   if (!dtype_of(element))
     return not_covered("element type " + std::to_string(code) + " (TensorProto.DataType)");
-  if (getElementTypeOrSelf(node.in(0).getType()) == element) return node.replace(node.in(0));
-  INVAR_TRY(Value out, node.make<CastOp>(node.in(0), {}, tensor_of(node.shape(0), element)));
-  return node.replace(out);
+  return convert_to(node, element);
+}
+
+// To the element type of the second operand, whose values do not matter.
+Status convert_like(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 2, {"saturate", "round_mode"}));
+  Type element = getElementTypeOrSelf(node.in(1).getType());
+  if (!dtype_of(element)) return not_covered("the element type of operand 1");
+  return convert_to(node, element);
 }
 
 // A weight widened to f32 -> the narrow weight, where the kernel that reads it widens: exact, so the same bits.
@@ -43,6 +55,7 @@ LogicalResult CastOp::verify() {
 
 void import_cast(Rooms& rooms) {
   rooms.on("Cast", 6, convert_type);
+  rooms.on("CastLike", 15, convert_like);
   rooms.fold<WidenInKernel>();
 }
 

@@ -90,6 +90,14 @@ std::optional<float> known(Node& node, unsigned i) {
   return value;
 }
 
+// A string attribute.
+Result<std::string> text(Node& node, llvm::StringRef name, const char* fallback) {
+  Attribute a = node.attribute(name);
+  if (!a) return std::string(fallback);
+  if (auto v = dyn_cast<StringAttr>(a)) return v.str();
+  return bad_input("attribute \"" + name.str() + "\" is not a string");
+}
+
 // Bounds are attributes up to opset 10, then operands; a missing one bounds nothing.
 Status clip(Node& node) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -115,9 +123,23 @@ Status clip(Node& node) {
 
 Status gelu(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"approximate"}));
-  auto how = dyn_cast_or_null<StringAttr>(node.attribute("approximate"));
-  if (!how || how.getValue() != "tanh") return not_covered("attribute \"approximate\" is not \"tanh\"");
-  INVAR_TRY(Value out, node.make<GeluTanhOp>(node.in(0)));
+  INVAR_TRY(std::string how, text(node, "approximate", "none"));
+  if (how != "none" && how != "tanh")
+    return bad_input("attribute \"approximate\" is neither \"none\" nor \"tanh\"");
+  INVAR_TRY(Value out, how == "none" ? node.make<GeluOp>(node.in(0)) : node.make<GeluTanhOp>(node.in(0)));
+  return node.replace(out);
+}
+
+// Of the sum of x and a bias, which may be absent where `least` is 1.
+template <class Op, unsigned least>
+Status biased(Node& node) {
+  INVAR_CHECK_OK(node.expect(least, 2, {}));
+  Value x = node.in(0);
+  if (node.has(1)) {
+    INVAR_TRY(Value sum, node.make<AddOp>({x, node.in(1)}));
+    x = sum;
+  }
+  INVAR_TRY(Value out, node.make<Op>(x));
   return node.replace(out);
 }
 
@@ -145,6 +167,46 @@ Status remainder(Node& node) {
     return bad_input("operands that are not integers need attribute \"fmod\" = 1");
   INVAR_TRY(Value out, towards_zero ? node.make<FmodOp>({node.in(0), node.in(1)})
                                     : node.make<ModOp>({node.in(0), node.in(1)}));
+  return node.replace(out);
+}
+
+Result<Value> cast_to(Node& node, Value v, Type element) {
+  if (getElementTypeOrSelf(v.getType()) == element) return v;
+  return node.make<CastOp>(v, {}, tensor_of(shape_of(v.getType()), element));
+}
+
+// elementwise.18: the result has the type of the base.
+Status power(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 2, {}));
+  Type type = getElementTypeOrSelf(node.in(0).getType()), other = getElementTypeOrSelf(node.in(1).getType());
+  bool whole = type.isSignlessInteger(32) || type.isSignlessInteger(64);
+  bool whole_exponent = other.isIntOrIndex() && !other.isInteger(1);
+  std::optional<float> exponent = known(node, 1);
+  Value x = node.in(0), y = node.in(1), out;
+  if (type.isF32() && node.shape(1).size() <= node.shape(0).size() &&
+      (exponent == 2.0f || exponent == -1.0f)) {
+    // One rounding of the same number.
+    INVAR_TRY(Value same, exponent == 2.0f ? node.make<MulOp>({x, x}) : node.make<ReciprocalOp>(x));
+    return node.replace(same);
+  }
+  if (whole ? type != other : isa<FloatType>(type) && whole_exponent) {
+    Type common = whole && whole_exponent ? Type(node.build().getI64Type()) : Type(node.build().getF32Type());
+    INVAR_TRY(Value wide_x, whole ? cast_to(node, x, common) : Result<Value>(x));
+    INVAR_TRY(Value wide_y, cast_to(node, y, common));
+    x = wide_x, y = wide_y;
+  }
+  INVAR_TRY(Value raised, node.make<PowOp>({x, y}));
+  INVAR_TRY(Value result, whole ? cast_to(node, raised, type) : Result<Value>(raised));
+  return node.replace(result);
+}
+
+Status bit_shift(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 2, {"direction"}));
+  INVAR_TRY(std::string direction, text(node, "direction", ""));
+  if (direction != "LEFT" && direction != "RIGHT")
+    return bad_input("attribute \"direction\" is neither \"LEFT\" nor \"RIGHT\"");
+  INVAR_TRY(Value out, direction == "LEFT" ? node.make<ShiftLeftOp>({node.in(0), node.in(1)})
+                                           : node.make<ShiftRightOp>({node.in(0), node.in(1)}));
   return node.replace(out);
 }
 
@@ -201,11 +263,27 @@ void import_elementwise(Rooms& rooms) {
   rooms.on("Softplus", 1, unary<SoftplusOp>);
   rooms.on("Sin", 7, unary<SinOp>);
   rooms.on("Cos", 7, unary<CosOp>);
+  rooms.on("Tan", 7, unary<TanOp>);
+  rooms.on("Asin", 7, unary<AsinOp>);
+  rooms.on("Acos", 7, unary<AcosOp>);
+  rooms.on("Atan", 7, unary<AtanOp>);
+  rooms.on("Sinh", 9, unary<SinhOp>);
+  rooms.on("Cosh", 9, unary<CoshOp>);
+  rooms.on("Tanh", 6, unary<TanhOp>);
+  rooms.on("Asinh", 9, unary<AsinhOp>);
+  rooms.on("Acosh", 9, unary<AcoshOp>);
+  rooms.on("Atanh", 9, unary<AtanhOp>);
+  rooms.on("Erf", 9, unary<ErfOp>);
   rooms.on("Relu", 6, unary<ReluOp>);
   rooms.on("Sigmoid", 6, unary<SigmoidOp>);
   rooms.on("HardSwish", 14, unary<HardswishOp>);
   rooms.on("Softsign", 1, unary<SoftsignOp>);
   rooms.on("Mish", 18, unary<MishOp>);
+  rooms.on("Elu", 6, [](Node& n) { return scaled<EluOp>(n, {{"alpha", "alpha", 1.0f}}); });
+  rooms.on("Selu", 6, [](Node& n) {
+    return scaled<SeluOp>(n, {{"alpha", "alpha", 0x1.ac5afap+0f}, {"gamma", "gamma", 0x1.0cfabep+0f}});
+  });
+  rooms.on("Celu", 12, [](Node& n) { return scaled<CeluOp>(n, {{"alpha", "alpha", 1.0f}}); });
   rooms.on("LeakyRelu", 6, [](Node& n) { return scaled<LeakyreluOp>(n, {{"alpha", "alpha", 0.01f}}); });
   rooms.on("ThresholdedRelu", 10, [](Node& n) {
     return scaled<ThresholdedreluOp>(n, {{"alpha", "alpha", 1.0f}});
@@ -219,6 +297,9 @@ void import_elementwise(Rooms& rooms) {
   rooms.on("Gelu", 20, gelu);
   rooms.on("Swish", 24, swish);
   rooms.on("com.microsoft.QuickGelu", 1, quick_gelu);
+  rooms.on("com.microsoft.Gelu", 1, unary<GeluOp>);
+  rooms.on("com.microsoft.BiasGelu", 1, biased<GeluOp, 2>);
+  rooms.on("com.microsoft.FastGelu", 1, biased<GeluTanhOp, 1>);
   rooms.on("Clip", 6, clip);
   rooms.on("IsNaN", 9, unary<IsnanOp>);
   rooms.on("IsInf", 10, is_inf);
@@ -228,6 +309,12 @@ void import_elementwise(Rooms& rooms) {
   rooms.on("Mul", 7, binary<MulOp>);
   rooms.on("Div", 7, binary<DivOp>);
   rooms.on("Mod", 10, remainder);
+  rooms.on("Pow", 7, power);
+  rooms.on("BitwiseAnd", 18, binary<BitwiseAndOp>);
+  rooms.on("BitwiseOr", 18, binary<BitwiseOrOp>);
+  rooms.on("BitwiseXor", 18, binary<BitwiseXorOp>);
+  rooms.on("BitwiseNot", 18, unary<BitwiseNotOp>);
+  rooms.on("BitShift", 11, bit_shift);
   rooms.on("Max", 8, n_ary<MaxOp>);
   rooms.on("Min", 8, n_ary<MinOp>);
   rooms.on("Sum", 8, n_ary<AddOp>);

@@ -2,6 +2,7 @@
 #pragma once
 #include "ops/elementwise/activations.h"
 #include "ops/elementwise/integer.h"
+#include "ops/elementwise/remainder.h"
 #include "ops/elementwise/table.h"
 #include "ops/elementwise/walk.h"
 
@@ -27,7 +28,7 @@ using Map = void (*)(const Strip&);
 
 // A loop for each element type that an operation takes; f32 stands for bf16 and f16 too where it has several operands.
 struct Kind {
-  Map f32 = nullptr, i64 = nullptr, i32 = nullptr, boolean = nullptr;
+  Map f32 = nullptr, i64 = nullptr, i32 = nullptr, i8 = nullptr, u8 = nullptr, boolean = nullptr;
   int operands = 1;
   bool truth = false;  // the result is bool, else what the last operand is (f32 where that is widened)
   const char* scalar[kScalars] = {};
@@ -53,31 +54,24 @@ INVAR_INLINE void strip_light(float* out, int64_t n, Fn f) {
       out + i, n - i, [&](int64_t j, int lanes) __attribute__((always_inline)) { return f(i + j, lanes); });
 }
 
-template <class Fn>
-void light_f32(const Strip& s) {
-  auto x = Strip::at<float>(s, 0);
-  strip_light(
-      static_cast<float*>(s.out),
-      s.n, [=](int64_t i, int lanes) __attribute__((always_inline)) { return Fn{}(lanes_of(x, i, lanes)); });
-}
-template <class Fn>
-void unary_f32(const Strip& s) {
-  auto x = Strip::at<float>(s, 0);
-  strip(
-      static_cast<float*>(s.out),
-      s.n, [=](int64_t i, int lanes) __attribute__((always_inline)) { return Fn{}(lanes_of(x, i, lanes)); });
-}
-template <class Fn, int scalars>
-void scaled_f32(const Strip& s) {
+// One operand. light: a few instructions per vector.
+template <class Fn, int scalars, bool is_light>
+void one_f32(const Strip& s) {
   auto x = Strip::at<float>(s, 0);
   float a = s.scalar[0], b = s.scalar[1];
-  strip_light(
-      static_cast<float*>(s.out), s.n, [=](int64_t i, int lanes) __attribute__((always_inline)) {
-        if constexpr (scalars == 2)
-          return Fn{}(lanes_of(x, i, lanes), a, b);
-        else
-          return Fn{}(lanes_of(x, i, lanes), a);
-      });
+  auto f = [=](int64_t i, int lanes) __attribute__((always_inline)) {
+    if constexpr (scalars == 2)
+      return Fn{}(lanes_of(x, i, lanes), a, b);
+    else if constexpr (scalars == 1)
+      return Fn{}(lanes_of(x, i, lanes), a);
+    else
+      return Fn{}(lanes_of(x, i, lanes));
+  };
+  auto out = static_cast<float*>(s.out);
+  if constexpr (is_light)
+    strip_light(out, s.n, f);
+  else
+    strip(out, s.n, f);
 }
 
 // f(i, lanes) of two operands: one loop for each way in which they repeat, so that none asks inside.
@@ -100,6 +94,17 @@ void binary_f32(const Strip& s) {
   pairs(
       s, [&](auto f) __attribute__((always_inline)) { strip_light(static_cast<float*>(s.out), s.n, f); },
       Fn{});
+}
+// Of many instructions: one loop for all three, so that they are compiled once.
+template <class Fn>
+void heavy_f32(const Strip& s) {
+  auto a = Strip::at<float>(s, 0), b = Strip::at<float>(s, 1);
+  const bool one_a = s.one[0], one_b = s.one[1];
+  const F x = set1(*a), y = set1(*b);
+  strip(
+      static_cast<float*>(s.out), s.n, [=](int64_t i, int lanes) __attribute__((always_inline)) {
+        return Fn{}(one_a ? x : lanes_of(a, i, lanes), one_b ? y : lanes_of(b, i, lanes));
+      });
 }
 
 // Masks become bytes by way of a tile of 32-bit zeros and ones.
@@ -135,20 +140,13 @@ void test_f32(const Strip& s) {
       });
 }
 
-// One element at a time: integers, truth values, and f32 where no lanes serve. Results of f32 are stored (formats.5).
-INVAR_INLINE float stored(float x) {
-  return num::canon(x);
-}
-template <graph::Integer T>
-INVAR_INLINE T stored(T x) {
-  return x;
-}
+// One element at a time: integers and truth values.
 template <class Fn, class T, class R = T>
 void single(const Strip& s) {
   auto x = Strip::at<T>(s, 0);
   auto out = static_cast<R*>(s.out);
   const int64_t n = s.n;  // a store of bytes could change what s holds
-  for (int64_t i = 0; i < n; ++i) out[i] = stored(static_cast<R>(Fn{}(x[i])));
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(Fn{}(x[i]));
 }
 template <class Fn, class T, class R = T>
 void couple(const Strip& s) {
@@ -157,12 +155,12 @@ void couple(const Strip& s) {
   const int64_t n = s.n;
   if (s.one[0]) {
     const T x = *a;
-    for (int64_t i = 0; i < n; ++i) out[i] = stored(static_cast<R>(Fn{}(x, b[i])));
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(Fn{}(x, b[i]));
   } else if (s.one[1]) {
     const T y = *b;
-    for (int64_t i = 0; i < n; ++i) out[i] = stored(static_cast<R>(Fn{}(a[i], y)));
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(Fn{}(a[i], y));
   } else {
-    for (int64_t i = 0; i < n; ++i) out[i] = stored(static_cast<R>(Fn{}(a[i], b[i])));
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(Fn{}(a[i], b[i]));
   }
 }
 
@@ -201,42 +199,71 @@ void choose(const Strip& s) {
   }
 }
 
-// The constructors that table.h names.
+// The constructors that table.h names. `scaled`: with attributes; `heavy`: of many instructions.
 template <class Fn>
 constexpr Kind light(Fn) {
-  return {.f32 = light_f32<Fn>};
+  return {.f32 = one_f32<Fn, 0, true>};
 }
 template <class Fn>
 constexpr Kind unary(Fn) {
-  return {.f32 = unary_f32<Fn>, .operands = 1};
+  return {.f32 = one_f32<Fn, 0, false>};
 }
 template <class Fn>
 constexpr Kind scaled(Fn, const char* a) {
-  return {.f32 = scaled_f32<Fn, 1>, .operands = 1, .scalar = {a}};
+  return {.f32 = one_f32<Fn, 1, true>, .scalar = {a}};
 }
 template <class Fn>
 constexpr Kind scaled(Fn, const char* a, const char* b) {
-  return {.f32 = scaled_f32<Fn, 2>, .operands = 1, .scalar = {a, b}};
+  return {.f32 = one_f32<Fn, 2, true>, .scalar = {a, b}};
 }
 template <class Fn>
-constexpr Kind unary_number(Fn) {
-  return {.f32 = light_f32<Fn>, .i64 = single<Fn, int64_t>, .i32 = single<Fn, int32_t>, .operands = 1};
+constexpr Kind scaled_heavy(Fn, const char* a) {
+  return {.f32 = one_f32<Fn, 1, false>, .scalar = {a}};
+}
+template <class Fn>
+constexpr Kind scaled_heavy(Fn, const char* a, const char* b) {
+  return {.f32 = one_f32<Fn, 2, false>, .scalar = {a, b}};
+}
+template <class Fn>
+constexpr Kind unary_integer(Fn) {
+  return {.i64 = single<Fn, int64_t>,
+          .i32 = single<Fn, int32_t>,
+          .i8 = single<Fn, int8_t>,
+          .u8 = single<Fn, uint8_t>};
+}
+template <class Fn>
+constexpr Kind unary_number(Fn f) {
+  Kind k = unary_integer(f);
+  k.f32 = one_f32<Fn, 0, true>;
+  return k;
 }
 template <class Fn>
 constexpr Kind test(Fn) {
-  return {.f32 = test_f32<Fn, 0>, .operands = 1, .truth = true};
+  return {.f32 = test_f32<Fn, 0>, .truth = true};
 }
 template <class Fn>
 constexpr Kind test(Fn, const char* a, const char* b) {
-  return {.f32 = test_f32<Fn, 2>, .operands = 1, .truth = true, .scalar = {a, b}};
+  return {.f32 = test_f32<Fn, 2>, .truth = true, .scalar = {a, b}};
 }
 template <class Fn>
 constexpr Kind binary(Fn) {
   return {.f32 = binary_f32<Fn>, .operands = 2};
 }
 template <class Fn>
+constexpr Kind binary_heavy(Fn) {
+  return {.f32 = heavy_f32<Fn>, .operands = 2};
+}
+template <class Fn>
+constexpr Kind power(Fn) {
+  return {.f32 = heavy_f32<Fn>, .i64 = couple<Fn, int64_t>, .i32 = couple<Fn, int32_t>, .operands = 2};
+}
+template <class Fn>
 constexpr Kind binary_integer(Fn) {
-  return {.i64 = couple<Fn, int64_t>, .i32 = couple<Fn, int32_t>, .operands = 2};
+  return {.i64 = couple<Fn, int64_t>,
+          .i32 = couple<Fn, int32_t>,
+          .i8 = couple<Fn, int8_t>,
+          .u8 = couple<Fn, uint8_t>,
+          .operands = 2};
 }
 template <class Fn>
 constexpr Kind binary_number(Fn f) {
@@ -245,38 +272,36 @@ constexpr Kind binary_number(Fn f) {
   return k;
 }
 template <class Fn>
-constexpr Kind couple_number(Fn f) {
-  Kind k = binary_integer(f);
-  k.f32 = couple<Fn, float>;
-  return k;
-}
-template <class Fn>
 constexpr Kind compare(Fn) {
   return {.f32 = compare_f32<Fn>,
           .i64 = couple<Fn, int64_t, uint8_t>,
           .i32 = couple<Fn, int32_t, uint8_t>,
+          .i8 = couple<Fn, int8_t, uint8_t>,
+          .u8 = couple<Fn, uint8_t, uint8_t>,
           .operands = 2,
           .truth = true};
 }
 template <class Fn>
 constexpr Kind compare_all(Fn f) {
   Kind k = compare(f);
-  k.boolean = couple<Fn, uint8_t>;
+  k.boolean = couple<Fn, graph::Truth, uint8_t>;
   return k;
 }
 template <class Fn>
 constexpr Kind logic(Fn) {
-  return {.boolean = couple<Fn, uint8_t>, .operands = 2, .truth = true};
+  return {.boolean = couple<Fn, graph::Truth, uint8_t>, .operands = 2, .truth = true};
 }
 template <class Fn>
 constexpr Kind negation(Fn) {
-  return {.boolean = single<Fn, uint8_t>, .operands = 1, .truth = true};
+  return {.boolean = single<Fn, graph::Truth, uint8_t>, .truth = true};
 }
 template <class Fn>
 constexpr Kind choice(Fn) {
   return {.f32 = choose<Fn, uint32_t, true>,
           .i64 = choose<Fn, uint64_t>,
           .i32 = choose<Fn, uint32_t>,
+          .i8 = choose<Fn, uint8_t>,
+          .u8 = choose<Fn, uint8_t>,
           .boolean = choose<Fn, uint8_t>,
           .operands = 3};
 }
@@ -295,6 +320,8 @@ INVAR_INLINE Map map_of(const Kind& k, DType t) {
     case DType::f16: return k.operands > 1 ? k.f32 : nullptr;
     case DType::i64: return k.i64;
     case DType::i32: return k.i32;
+    case DType::i8: return k.i8;
+    case DType::u8: return k.u8;
     case DType::boolean: return k.boolean;
     default: return nullptr;
   }

@@ -4,10 +4,11 @@ import math
 from decimal import Decimal, getcontext
 from fractions import Fraction
 
-from oracle import NAN, add, canon, div, exp, finite, fma, maximum, mul, rounded, sine, sqrt, sub
+from oracle import INF, NAN, add, canon, div, exp, finite, fma, maximum, mul, pi, rounded, sine, sqrt, sub
 
 F32 = {name: float.fromhex(value) for name, value in {
-    "sixth": "0x1.555556p-3", "gelu_1": "0x1.988454p+0", "gelu_3": "0x1.2444f2p-4"}.items()}
+    "sixth": "0x1.555556p-3", "gelu_1": "0x1.988454p+0", "gelu_3": "0x1.2444f2p-4", "half_root": "0x1.6a09e6p-1",
+    "half_root_low": "0x1.9fcef4p-27", "gelu_m": "0x1.45f306p+0"}.items()}
 
 
 def spread(shapes, out):
@@ -84,6 +85,130 @@ def by_log(f, pole):
 LOG1P = by_log(lambda x: (1 + x).ln(), -1)
 
 
+def function(f, low=-INF, high=INF, limit=INF, even=False, edges=None):
+    """f of a Decimal in [low, high], elsewhere NaN; `edges`: its value there. From +-limit on the result is the same."""
+    def g(x):
+        if x != x or not low <= x <= high:
+            return NAN
+        if edges and x in edges:
+            return edges[x]
+        y = f(Decimal(max(-limit, min(x, limit))))
+        return rounded(Fraction(y), sign=1.0 if even else x)
+    return g
+
+
+def on_circle(f):
+    return function(lambda x: f(x % (2 * pi())), edges={INF: NAN, -INF: NAN})
+
+
+def dec_sine(x):
+    total, term, k = Decimal(0), x, 1
+    while abs(term) > Decimal(10) ** -200:
+        total += term
+        term *= -x * x / ((k + 1) * (k + 2))
+        k += 2
+    return total
+
+
+def dec_sinpi(x):
+    r = x % 2
+    r = r - 2 if r > 1 else r + 2 if r < -1 else r
+    return dec_sine(pi() * (1 - r if 2 * r > 1 else -1 - r if 2 * r < -1 else r))
+
+
+def dec_atan(x):
+    for _ in range(9):
+        x = x / (1 + (1 + x * x).sqrt())
+    total, term, k = Decimal(0), x, 1
+    while abs(term) > Decimal(10) ** -200:
+        total += term / k
+        term *= -x * x
+        k += 2
+    return 512 * total
+
+
+def dec_asin(x):
+    return dec_atan(x / (1 - x * x).sqrt()) if abs(x) < 1 else x * pi() / 2
+
+
+def dec_erf(x):
+    total, term, k = Decimal(0), x, 1
+    while abs(term) > Decimal(10) ** -200:
+        total += term
+        term *= 2 * x * x / (k + 2)
+        k += 2
+    return 2 / pi().sqrt() * (-x * x).exp() * total
+
+
+def dec_asinh(x):
+    return (abs(x) + (x * x + 1).sqrt()).ln().copy_sign(x)
+
+
+EXPM1 = function(lambda x: x.exp() - 1, limit=200)
+ERFC = function(lambda x: 1 - dec_erf(x), limit=12, even=True)
+FUNCTIONS = {
+    "exp2": function(lambda x: (x * Decimal(2).ln()).exp(), limit=200),
+    "exp10": function(lambda x: Decimal(10) ** x, limit=200),
+    "expm1": EXPM1,
+    "tan": on_circle(lambda x: dec_sine(x) / dec_sine(x + pi() / 2)),
+    "sinpi": function(dec_sinpi, edges={INF: NAN, -INF: NAN}),
+    "cospi": function(lambda x: dec_sinpi(Decimal("0.5") - abs(x) % 2), even=True, edges={INF: NAN, -INF: NAN}),
+    "asin": function(dec_asin, low=-1, high=1),
+    "acos": function(lambda x: pi() / 2 - dec_asin(x) if x != 1 else Decimal(0), low=-1, high=1),
+    "atan": function(dec_atan, limit=1e40),
+    "sinh": function(lambda x: (x.exp() - (-x).exp()) / 2, limit=200),
+    "cosh": function(lambda x: (x.exp() + (-x).exp()) / 2, limit=200),
+    "tanh": function(lambda x: 1 - 2 / ((2 * x).exp() + 1), limit=150),
+    "asinh": function(dec_asinh, edges={INF: INF, -INF: -INF}),
+    "acosh": function(lambda x: (x + (x * x - 1).sqrt()).ln(), low=1, edges={INF: INF}),
+    "atanh": function(lambda x: ((1 + x) / (1 - x)).ln() / 2, low=-1, high=1, edges={1: INF, -1: -INF}),
+    "erf": function(dec_erf, limit=12),
+    "erfc": ERFC,
+}
+
+
+def power(x, y):
+    """functions.26. The result can be a tie only for integers 0 < y < 25: an odd factor of 25 bits at the most."""
+    if y == 0 or x == 1:
+        return 1.0
+    if x != x or y != y:
+        return NAN
+    whole = math.isinf(y) or y == math.trunc(y)
+    if x < 0 and finite(x) and not whole:
+        return NAN
+    a, odd = abs(x), finite(y) and whole and int(y) % 2
+    if a == 0 or math.isinf(a):
+        result = INF if (a > 0) == (y > 0) else 0.0
+    elif a == 1:
+        result = 1.0
+    elif math.isinf(y):
+        result = INF if (a > 1) == (y > 0) else 0.0
+    elif whole and abs(y) < 64:
+        result = rounded(Fraction(a) ** int(y))
+    else:
+        e = Decimal(y) * Decimal(a).ln()
+        result = rounded(Fraction(max(Decimal(-200), min(e, Decimal(200))).exp()))
+    return math.copysign(result, x) if odd else result
+
+
+def atan2(y, x):
+    if x != x or y != y:
+        return NAN
+    left = math.copysign(1, x) < 0
+    if math.isinf(x):
+        part = (3 if left else 1) if math.isinf(y) else (4 if left else 0)
+    elif y == 0:
+        part = 4 if left else 0
+    else:
+        part = 2 if x == 0 or math.isinf(y) else None
+    if part is not None:
+        angle = part * pi() / 4
+    else:
+        angle = dec_atan(Decimal(abs(y)) / Decimal(abs(x)))
+        angle = pi() - angle if left else angle
+    return math.copysign(rounded(Fraction(angle)), y)
+
+
 def root(x, k, inverse=False):
     """The k-th root, or 1 over it, by integers with 200 guard bits; the last of them says whether anything was lost."""
     if x != x or (x < 0 and k == 2):
@@ -119,6 +244,19 @@ def gelu_tanh(x):
     return div(x, add(1.0, exp(-mul(x, fma(mul(x, x), F32["gelu_3"], F32["gelu_1"])))))
 
 
+def elu(x, alpha):
+    return mul(alpha, EXPM1(x)) if x < 0 else x
+
+
+def gelu(x):
+    y = -maximum(x, -20.0)
+    t = mul(y, F32["half_root"])
+    r = fma(y, F32["half_root_low"], fma(y, F32["half_root"], -t))
+    m = add(t, sqrt(fma(t, t, F32["gelu_m"])))
+    e = ERFC(t)
+    return mul(mul(0.5, x), fma(-mul(r, m) if x < 0 else -0.0, e, e))
+
+
 def fmod(x, y):
     if not math.isfinite(x) or y != y or y == 0:
         return NAN
@@ -126,13 +264,6 @@ def fmod(x, y):
         return x
     q = math.trunc(Fraction(x) / Fraction(y))
     return rounded(Fraction(x) - q * Fraction(y), sign=x)
-
-
-def wrapped(f):
-    def g(bits, *x):
-        value = f(*x) & ((1 << bits) - 1)
-        return value - (1 << bits) if value >> (bits - 1) else value
-    return g
 
 
 def quotient(a, b):
@@ -147,14 +278,25 @@ def plain(f):
     return lambda bits, *x: f(*x)
 
 
+def shift_left(bits, a, b):
+    n = b % (1 << bits)
+    return a << n if n < bits else 0
+
+
+def whole_power(bits, a, b):
+    if b >= 0:
+        return pow(a, b, 1 << bits)
+    return a ** (b % 2) if abs(a) == 1 else 0
+
+
 def compare(f):
     return operation(f, plain(lambda a, b: int(f(a, b))))
 
 
 ON_BITS = {
-    "abs": operation(lambda x: math.copysign(x, 1.0), wrapped(abs)),
-    "neg": operation(lambda x: -x, wrapped(lambda x: -x)),
-    "sign": operation(sign, wrapped(lambda x: (x > 0) - (x < 0))),
+    "abs": operation(lambda x: math.copysign(x, 1.0), plain(abs)),
+    "neg": operation(lambda x: -x, plain(lambda x: -x)),
+    "sign": operation(sign, plain(lambda x: (x > 0) - (x < 0))),
     "ceil": operation(rounding(math.ceil)),
     "floor": operation(rounding(math.floor)),
     "round": operation(rounding(round)),
@@ -185,17 +327,29 @@ ON_BITS = {
     "swish": operation(lambda x, alpha: mul(x, canon(sigmoid(mul(alpha, x)))), names=("alpha",)),
     "mish": operation(mish),
     "gelu_tanh": operation(gelu_tanh),
+    "gelu": operation(gelu),
+    "elu": operation(elu, names=("alpha",)),
+    "selu": operation(lambda x, alpha, gamma: mul(gamma, elu(x, alpha)), names=("alpha", "gamma")),
+    "celu": operation(lambda x, alpha: mul(alpha, EXPM1(div(x, alpha))) if x < 0 else x, names=("alpha",)),
     "isnan": operation(lambda x: int(x != x)),
     "isinf": operation(lambda x, negative, positive: int(x == math.inf and positive != 0 or x == -math.inf and negative != 0),
                        names=("negative", "positive")),
-    "add": operation(add, wrapped(lambda a, b: a + b)),
-    "sub": operation(sub, wrapped(lambda a, b: a - b)),
-    "mul": operation(mul, wrapped(lambda a, b: a * b)),
-    "div": operation(div, wrapped(quotient)),
+    "add": operation(add, plain(lambda a, b: a + b)),
+    "sub": operation(sub, plain(lambda a, b: a - b)),
+    "mul": operation(mul, plain(lambda a, b: a * b)),
+    "div": operation(div, plain(quotient)),
     "max": operation(maximum, plain(max)),
     "min": operation(minimum, plain(min)),
     "fmod": operation(fmod, plain(remainder)),
     "mod": operation(None, plain(lambda a, b: a % b if b else 0)),
+    "pow": operation(power, whole_power),
+    "atan2": operation(atan2),
+    "bitwise_and": operation(None, plain(lambda a, b: a & b)),
+    "bitwise_or": operation(None, plain(lambda a, b: a | b)),
+    "bitwise_xor": operation(None, plain(lambda a, b: a ^ b)),
+    "bitwise_not": operation(None, plain(lambda a: ~a)),
+    "shift_left": operation(None, shift_left),
+    "shift_right": operation(None, lambda bits, a, b: a >> min(b % (1 << bits), bits)),
     "equal": compare(lambda a, b: a == b),
     "less": compare(lambda a, b: a < b),
     "less_equal": compare(lambda a, b: a <= b),
@@ -207,3 +361,4 @@ ON_BITS = {
     "logical_not": operation(None, plain(lambda a: 1 - a)),
     "where": operation(lambda c, a, b: a if c else b, plain(lambda c, a, b: a if c else b), store=lambda x: x),
 }
+ON_BITS |= {name: operation(f) for name, f in FUNCTIONS.items()}

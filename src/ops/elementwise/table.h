@@ -11,15 +11,32 @@
   X(light, sqrt)                          \
   X(light, reciprocal)                    \
   X(unary, exp)                           \
+  X(unary, exp2)                          \
+  X(unary, exp10)                         \
+  X(unary, expm1)                         \
   X(unary, log)                           \
   X(unary, log2)                          \
   X(unary, log10)                         \
   X(unary, log1p)                         \
   X(unary, rsqrt)                         \
   X(unary, cbrt)                          \
-  X(unary, softplus)                      \
   X(unary, sin)                           \
   X(unary, cos)                           \
+  X(unary, tan)                           \
+  X(unary, sinpi)                         \
+  X(unary, cospi)                         \
+  X(unary, asin)                          \
+  X(unary, acos)                          \
+  X(unary, atan)                          \
+  X(unary, sinh)                          \
+  X(unary, cosh)                          \
+  X(unary, tanh)                          \
+  X(unary, asinh)                         \
+  X(unary, acosh)                         \
+  X(unary, atanh)                         \
+  X(unary, erf)                           \
+  X(unary, erfc)                          \
+  X(unary, softplus)                      \
   X(light, relu)                          \
   X(light, hardswish)                     \
   X(light, softsign)                      \
@@ -27,12 +44,16 @@
   X(unary, silu)                          \
   X(unary, mish)                          \
   X(unary, gelu_tanh)                     \
+  X(unary, gelu)                          \
+  X(scaled_heavy, elu, "alpha")           \
+  X(scaled_heavy, selu, "alpha", "gamma") \
+  X(scaled_heavy, celu, "alpha")          \
   X(scaled, leakyrelu, "alpha")           \
   X(scaled, thresholdedrelu, "alpha")     \
   X(scaled, shrink, "lambd", "bias")      \
   X(scaled, hardsigmoid, "alpha", "beta") \
   X(scaled, clip, "min", "max")           \
-  X(scaled, swish, "alpha")               \
+  X(scaled_heavy, swish, "alpha")         \
   X(unary_number, abs)                    \
   X(unary_number, neg)                    \
   X(unary_number, sign)                   \
@@ -44,8 +65,16 @@
   X(binary_number, div)                   \
   X(binary_number, max)                   \
   X(binary_number, min)                   \
-  X(couple_number, fmod)                  \
+  X(binary_number, fmod)                  \
   X(binary_integer, mod)                  \
+  X(power, pow)                           \
+  X(binary_heavy, atan2)                  \
+  X(binary_integer, bitwise_and)          \
+  X(binary_integer, bitwise_or)           \
+  X(binary_integer, bitwise_xor)          \
+  X(unary_integer, bitwise_not)           \
+  X(binary_integer, shift_left)           \
+  X(binary_integer, shift_right)          \
   X(binary, prelu)                        \
   X(compare_all, equal)                   \
   X(compare, less)                        \
