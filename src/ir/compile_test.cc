@@ -281,9 +281,23 @@ TEST_F(Compile, ImportIsTotal) {
                        "Gemm",
                        "Swish",
                        "Identity",
+                       "Slice",
+                       "Split",
+                       "Concat",
+                       "Expand",
+                       "Tile",
+                       "Pad",
+                       "DepthToSpace",
+                       "Trilu",
+                       "ReverseSequence",
+                       "OneHot",
+                       "Range",
+                       "ConstantOfShape",
+                       "EyeLike",
                        "Loop"};
-  const char* names[] = {"axis",        "to",           "perm",      "alpha", "num_heads",
-                         "q_num_heads", "kv_num_heads", "is_causal", "scale"};
+  const char* names[] = {"axis",         "to",        "perm",  "alpha",  "num_heads", "q_num_heads",
+                         "kv_num_heads", "is_causal", "scale", "starts", "ends",      "axes",
+                         "pads",         "blocksize", "mode",  "value"};
   for (int round = 0; round < 2000; ++round) {
     auto pick = [&](int n) { return static_cast<int>(random() % n); };
     std::vector<std::string> values{"x", "x", "x", "x", "w", "ids", "c", "", "absurd"};

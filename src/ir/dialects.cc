@@ -61,7 +61,7 @@ LogicalResult verify_repro_op(Operation* op) {
   for (OpOperand& operand : op->getOpOperands()) {
     Type element = getElementTypeOrSelf(operand.get().getType());
     if (!element.isBF16() && !element.isF16()) continue;
-    if (repro.elementwise()) continue;  // a conversion: its own type constraints hold
+    if (repro.elementwise() || repro.copies()) continue;  // its own type constraints hold
     unsigned i = operand.getOperandNumber();
     if (!repro.widens(i) || !operand.get().getDefiningOp<ReproWeightOp>())
       return op->emitOpError("operand #")

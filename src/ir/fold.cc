@@ -43,16 +43,7 @@ void Fold::runOnOperation() {
   for (Operation& op : llvm::make_early_inc_range(block)) {
     auto weight = dyn_cast<ReproWeightOp>(op);
     if (!weight) continue;
-    if (weight.getTransposed()) {
-      Error error = not_covered("weight \"" + weight.getName().str() +
-                                "\": its transpose is covered as second factor of a matrix product only");
-      if (refused_)
-        refused_->list.push_back(error);
-      else
-        weight->emitError(error.message);
-      signalPassFailure();
-      continue;
-    }
+    if (weight.getTransposed()) Rooms::all().turn(weight);
     auto [it, is_new] = first.emplace(weight.getName().str(), weight);
     if (is_new) continue;
     if (!OperationEquivalence::isEquivalentTo(it->second, weight, OperationEquivalence::IgnoreLocations))

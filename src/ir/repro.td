@@ -21,7 +21,9 @@ def ReproOp : OpInterface<"ReproOp"> {
     InterfaceMethod<"The kernel widens a bf16 or f16 weight in this operand.", "bool", "widens",
                     (ins "unsigned":$operand), "", "return false;">,
     InterfaceMethod<"Output element i depends on element i of the only operand.", "bool", "elementwise",
-                    (ins), "", "return false;">
+                    (ins), "", "return false;">,
+    InterfaceMethod<"Elements arrive as they are, whatever their type.", "bool", "copies", (ins), "",
+                    "return false;">
   ];
   let verify = "return ::invar::ir::verify_repro_op($_op);";
 }

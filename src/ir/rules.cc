@@ -108,6 +108,27 @@ Result<std::vector<int64_t>> Node::constants(unsigned i) const {
   return integers_from_hex(*weight.getData(), wide ? 8 : 4);
 }
 
+std::optional<std::string> Node::bytes(unsigned i) const {
+  auto weight = in(i).getDefiningOp<ReproWeightOp>();
+  return weight && weight.getData() ? bytes_from_hex(*weight.getData()) : std::nullopt;
+}
+
+Value Node::constant(llvm::StringRef bytes, DType dtype) {
+  std::string hex = hex_from_bytes(std::string_view(bytes));
+  return build_.create<ReproWeightOp>(
+      op_.getLoc(), RankedTensorType::get({}, type_of(context(), dtype)),
+      build_.getStringAttr(llvm::Twine(llvm::StringRef(name_of(dtype))) + " " + hex),
+      build_.getStringAttr(""), build_.getI64IntegerAttr(0),
+      build_.getI64IntegerAttr(static_cast<int64_t>(bytes.size())), build_.getStringAttr(hex), UnitAttr());
+}
+
+Value Node::constant(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  std::string bytes;
+  for (int i = 0; i < 4; ++i, bits >>= 8) bytes += static_cast<char>(bits);
+  return constant(bytes, DType::f32);
+}
+
 Result<int64_t> Node::axis(int64_t axis, size_t rank) {
   int64_t r = static_cast<int64_t>(rank);
   if (axis < -r || axis >= r)

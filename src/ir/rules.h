@@ -34,6 +34,7 @@ class Node {
   Value in(unsigned i) const { return op_.getInputs()[i]; }
   Shape shape(unsigned i) const { return shape_of(in(i).getType()); }
   Value out(unsigned i) const { return op_.getOutputs()[i]; }
+  unsigned results() const { return op_.getOutputs().size(); }
 
   Attribute attribute(llvm::StringRef name) const { return op_.getParams().get(name); }
   Result<int64_t> i(llvm::StringRef name, int64_t fallback) const;
@@ -44,6 +45,11 @@ class Node {
   Status only(llvm::StringRef name, float value) const;
   // The content of an integer constant operand of rank 0 or 1 that lies in the model file.
   Result<std::vector<int64_t>> constants(unsigned i) const;
+  // The bytes of operand i where it is a constant that lies in the model file.
+  std::optional<std::string> bytes(unsigned i) const;
+  // A constant of rank 0.
+  Value constant(llvm::StringRef bytes, DType);
+  Value constant(float);
   // An axis in [-rank, rank) -> [0, rank).
   static Result<int64_t> axis(int64_t axis, size_t rank);
 
@@ -103,6 +109,9 @@ class Rooms {
   void fold() {
     folds_.push_back([](RewritePatternSet& set) { set.add<Pattern>(set.getContext()); });
   }
+  // What becomes of a weight that stays transposed, because not all that reads it can read it so.
+  void turn(void (*rule)(ReproWeightOp)) { turn_ = rule; }
+  void turn(ReproWeightOp weight) const { turn_(weight); }
   void populate(RewritePatternSet& set) const {
     for (auto add : folds_) add(set);
   }
@@ -111,6 +120,7 @@ class Rooms {
  private:
   std::map<std::string, Entry> rules_;
   std::vector<void (*)(RewritePatternSet&)> folds_;
+  void (*turn_)(ReproWeightOp) = nullptr;
 };
 
 // The rule of an operation that takes the node's operands as they are.

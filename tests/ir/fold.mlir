@@ -55,3 +55,21 @@ func.func @gate(%x: tensor<?x4xf32, ["seq", ""]>, %z: tensor<?x4xf32, ["seq", ""
   %g2 = onnx.node "Mul"(%s2, %x) {name = "d", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
   return %g, %g2 : !onnx.unknown, !onnx.unknown
 }
+
+// -----
+
+// A transposed weight that something else reads is turned at run time, and widened where a kernel would have done it.
+// CHECK-LABEL: func.func @turned
+func.func @turned(%x: tensor<4x8xf32>) -> (!onnx.unknown, !onnx.unknown) {
+  %w = onnx.weight "w" {file = "f", offset = 0 : i64, length = 64 : i64} : tensor<8x4xbf16>
+  %t = onnx.node "Transpose"(%w) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<8x4xbf16>) -> !onnx.unknown
+  %wide = onnx.node "Cast"(%t) {name = "b", domain = "", version = 23 : i64, params = {to = 1 : i64}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK: %[[T:.*]] = repro.transpose %w {numerics = "none", perm = array<i64: 1, 0>, version = 1 : i64} : (tensor<8x4xbf16>) -> tensor<4x8xbf16>
+  // CHECK: %[[C:.*]] = repro.cast %[[T]] {{.*}} : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+  // CHECK: repro.add %arg0, %[[C]]
+  %y = onnx.node "Add"(%x, %wide) {name = "c", domain = "", version = 23 : i64, params = {}} : (tensor<4x8xf32>, !onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.matmul %arg0, %w {{.*}}trans_b = 0
+  %u = onnx.node "Transpose"(%wide) {name = "d", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  %z = onnx.node "MatMul"(%x, %u) {name = "e", domain = "", version = 23 : i64, params = {}} : (tensor<4x8xf32>, !onnx.unknown) -> !onnx.unknown
+  return %y, %z : !onnx.unknown, !onnx.unknown
+}

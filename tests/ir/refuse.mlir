@@ -24,7 +24,7 @@ func.func @list(%x: tensor<?x4xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unkno
 // CHECK: error: Add (domain ai.onnx opset 23, node "shapes"): shapes [seq, 4] and [3] do not broadcast
 // CHECK: error: Add (domain ai.onnx opset 23, node "symbols"): shapes [seq, 4] and [past, 4] cannot be shown to broadcast
 // CHECK: error: MatMul (domain ai.onnx opset 23, node "inner"): inner dimensions: 4 and 3
-// CHECK: error: Transpose (domain ai.onnx opset 23, node "turn"): covered is the transpose of a weight of rank 2
+// CHECK: error: Transpose (domain ai.onnx opset 23, node "turn"): perm is not a permutation of the operand's dimensions
 // CHECK: error: Softmax (domain ai.onnx opset 23, node "beyond"): axis 7 is outside rank 2
 // CHECK: error: Reshape (domain ai.onnx opset 23, node "shape"): operand 1 is not a constant in the model file
 // CHECK: error: Cast (domain ai.onnx opset 23, node "words"): element type 8 (TensorProto.DataType)
@@ -39,7 +39,7 @@ func.func @reasons(%x: tensor<?x4xf32, ["seq", ""]>, %p: tensor<?x4xf32, ["past"
   %6 = onnx.node "Add"(%x, %r) {name = "shapes", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<3xf32>) -> !onnx.unknown
   %7 = onnx.node "Add"(%x, %p) {name = "symbols", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<?x4xf32, ["past", ""]>) -> !onnx.unknown
   %8 = onnx.node "MatMul"(%x, %m) {name = "inner", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<3x3xf32>) -> !onnx.unknown
-  %9 = onnx.node "Transpose"(%x) {name = "turn", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %9 = onnx.node "Transpose"(%x) {name = "turn", domain = "", version = 23 : i64, params = {perm = array<i64: 1, 1>}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
   %10 = onnx.node "Softmax"(%x) {name = "axis", domain = "", version = 23 : i64, params = {axis = 0 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
   %11 = onnx.node "Softmax"(%x) {name = "beyond", domain = "", version = 23 : i64, params = {axis = 7 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
   %12 = onnx.node "Reshape"(%x, %i) {name = "shape", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<1xi64>) -> !onnx.unknown

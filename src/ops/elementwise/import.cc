@@ -1,6 +1,5 @@
 #include <cstring>
 
-#include "ir/bytes.h"
 #include "ir/rules.h"
 
 namespace invar::ir {
@@ -56,24 +55,13 @@ Status n_ary(Node& node) {
   return node.replace(total);
 }
 
-Value constant(Node& node, float value) {
-  OpBuilder& build = node.build();
-  char bytes[4];
-  std::memcpy(bytes, &value, 4);
-  std::string hex = hex_from_bytes({bytes, 4});
-  Type type = RankedTensorType::get({}, build.getF32Type());
-  return build.create<ReproWeightOp>(node.out(0).getLoc(), type, build.getStringAttr("f32 " + hex),
-                                     build.getStringAttr(""), build.getI64IntegerAttr(0),
-                                     build.getI64IntegerAttr(4), build.getStringAttr(hex), UnitAttr());
-}
-
 // The sum, divided by how many there are.
 Status mean(Node& node) {
   INVAR_TRY(Value total, chain<AddOp>(node));
   float n = 0;
   while (node.has(static_cast<unsigned>(n))) n = n + 1;
   if (n > 1) {
-    INVAR_TRY(Value out, node.make<DivOp>({total, constant(node, n)}));
+    INVAR_TRY(Value out, node.make<DivOp>({total, node.constant(n)}));
     total = out;
   }
   return node.replace(total);
@@ -81,9 +69,8 @@ Status mean(Node& node) {
 
 // The only f32 of operand i where it is a constant in the model file.
 std::optional<float> known(Node& node, unsigned i) {
-  auto weight = node.in(i).getDefiningOp<ReproWeightOp>();
-  if (!weight || !weight.getData() || !getElementTypeOrSelf(weight.getType()).isF32()) return std::nullopt;
-  std::optional<std::string> bytes = bytes_from_hex(*weight.getData());
+  if (!getElementTypeOrSelf(node.in(i).getType()).isF32()) return std::nullopt;
+  std::optional<std::string> bytes = node.bytes(i);
   if (!bytes || bytes->size() != 4) return std::nullopt;
   float value;
   std::memcpy(&value, bytes->data(), 4);

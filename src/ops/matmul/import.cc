@@ -25,33 +25,6 @@ Status gemm(Node& node) {
   return node.replace(out);
 }
 
-// The transpose of a rank-2 weight, possibly behind one elementwise operation, is the weight read in the other order.
-Status transpose(Node& node) {
-  INVAR_CHECK_OK(node.expect(1, 1, {"perm"}));
-  INVAR_TRY(std::vector<int64_t> perm, node.ints("perm"));
-  Operation* through = node.in(0).getDefiningOp();
-  auto weight = dyn_cast_or_null<ReproWeightOp>(through);
-  if (!weight && through && isa<ReproOp>(through) && cast<ReproOp>(through).elementwise())
-    weight = through->getOperand(0).getDefiningOp<ReproWeightOp>();
-  if (!weight || node.shape(0).size() != 2 || !(perm.empty() || perm == std::vector<int64_t>{1, 0}))
-    return not_covered("covered is the transpose of a weight of rank 2");
-  auto flipped = [](Type type) {
-    Shape shape = shape_of(type);
-    std::swap(shape[0], shape[1]);
-    return tensor_of(shape, getElementTypeOrSelf(type));
-  };
-  OpBuilder build(weight);
-  build.setInsertionPointAfter(weight);
-  auto other = cast<ReproWeightOp>(build.clone(*weight));
-  other.getOut().setType(flipped(weight.getType()));
-  other.setTransposed(!weight.getTransposed());
-  if (through == weight) return node.replace(other.getOut());
-  Operation* copy = node.build().clone(*through);
-  copy->setOperand(0, other.getOut());
-  copy->getResult(0).setType(flipped(through->getResult(0).getType()));
-  return node.replace(copy->getResult(0));
-}
-
 // A transposed weight as second factor -> the weight as it is stored.
 struct ReadTransposed : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -95,7 +68,6 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Loc
 void import_matmul(Rooms& rooms) {
   rooms.on("MatMul", 1, matmul);
   rooms.on("Gemm", 11, gemm);
-  rooms.on("Transpose", 1, transpose);
   rooms.fold<ReadTransposed>();
 }
 

@@ -1,0 +1,279 @@
+#include <variant>
+
+#include "ops/check.h"
+#include "ops/move/walk.h"
+
+namespace invar::ops {
+namespace {
+
+constexpr int64_t kTurnLeast = 8;  // shorter innermost axes go along memory in as many streams
+
+// Merged with its outer neighbour where both are one longer axis.
+void append(MoveWalk& w, MoveAxis a) {
+  if (a.size == 1 && a.beyond == Beyond::never) return;
+  if (w.rank > 0 && a.beyond == Beyond::never) {
+    MoveAxis& outer = w.axis[w.rank - 1];
+    bool in_step = outer.stride == a.stride * a.size;
+    if (in_step && outer.beyond != Beyond::edge && outer.beyond != Beyond::reflect) {
+      outer.size *= a.size, outer.stride = a.stride;
+      outer.begin *= a.size, outer.length *= a.size;
+      return;
+    }
+  }
+  w.axis[w.rank++] = a;
+}
+
+void look_for_turn(MoveWalk& w, int64_t width) {
+  for (int d = 0; d < w.rank; ++d)
+    if (w.axis[d].beyond != Beyond::never) return;
+  const MoveAxis& inner = w.axis[w.rank - 1];
+  if (inner.stride == 0 || inner.stride == 1 || inner.size < kTurnLeast) return;
+  for (int d = 0; d + 1 < w.rank; ++d)
+    if (w.axis[d].stride == 1 && w.axis[d].size > 1) w.along = d;
+  if (w.along < 0) return;
+  int64_t lines = kTurnBytes / width;
+  w.groups = (inner.size + kTurnGroup - 1) / kTurnGroup;
+  w.blocks = (w.axis[w.along].size + lines - 1) / lines;
+}
+
+Beyond beyond_of(Move move) {
+  return move == Move::pad           ? Beyond::constant
+         : move == Move::pad_edge    ? Beyond::edge
+         : move == Move::pad_reflect ? Beyond::reflect
+                                     : Beyond::wrap;
+}
+
+}  // namespace
+
+int64_t move_list(const Call& call, const char* name, int i, int64_t fallback) {
+  if (!call.attrs) return fallback;
+  auto it = call.attrs->find(name);
+  if (it == call.attrs->end()) return fallback;
+  return std::get<std::vector<int64_t>>(it->second)[static_cast<size_t>(i)];
+}
+
+MoveWalk move_walk(Move move, const Call& call) {
+  const View &x = call.in[0], &out = call.out[0];
+  int64_t stride[kMaxRank], step = 1;
+  for (int d = x.rank - 1; d >= 0; --d) stride[d] = step, step *= x.dim[d];
+  MoveWalk w;
+  switch (move) {
+    case Move::transpose:
+      for (int d = 0; d < out.rank; ++d)
+        append(w, {out.dim[d], stride[move_list(call, "perm", d, out.rank - 1 - d)]});
+      break;
+    case Move::slice:
+      for (int d = 0; d < out.rank; ++d) {
+        int64_t start = move_list(call, "starts", d, 0);
+        w.base += (start < 0 ? start + x.dim[d] : start) * stride[d];
+        append(w, {out.dim[d], move_list(call, "steps", d, 1) * stride[d]});
+      }
+      break;
+    case Move::expand:
+      for (int d = 0; d < out.rank; ++d) {
+        int from = d - (out.rank - x.rank);
+        append(w, {out.dim[d], from < 0 || x.dim[from] == 1 ? 0 : stride[from]});
+      }
+      break;
+    case Move::depth_to_space: {
+      int64_t b = attr_i(call, "blocksize", 0), c = out.dim[1], plane = x.dim[2] * x.dim[3];
+      bool crd = attr_i(call, "crd", 0) != 0;
+      append(w, {x.dim[0], stride[0]});
+      append(w, {c, crd ? b * b * plane : plane});
+      append(w, {x.dim[2], x.dim[3]});
+      append(w, {b, (crd ? b : b * c) * plane});
+      append(w, {x.dim[3], 1});
+      append(w, {b, (crd ? 1 : c) * plane});
+      break;
+    }
+    case Move::space_to_depth: {
+      int64_t b = attr_i(call, "blocksize", 0);
+      append(w, {x.dim[0], stride[0]});
+      append(w, {b, x.dim[3]});
+      append(w, {b, 1});
+      append(w, {x.dim[1], stride[1]});
+      append(w, {out.dim[2], b * x.dim[3]});
+      append(w, {out.dim[3], b});
+      break;
+    }
+    default:
+      for (int d = 0; d < out.rank; ++d) {
+        int64_t begin = move_list(call, "begins", d, 0);
+        if (begin == 0 && out.dim[d] == x.dim[d])
+          append(w, {out.dim[d], stride[d]});
+        else
+          append(w, {out.dim[d], stride[d], beyond_of(move), begin, x.dim[d]});
+      }
+  }
+  if (w.rank == 0) w.axis[w.rank++] = {1, 1};
+  look_for_turn(w, static_cast<int64_t>(size_of(out.dtype)));
+  return w;
+}
+
+int64_t move_units(const MoveWalk& w, const Call& call) {
+  if (w.along < 0) return chunk_units(call, 0);
+  int64_t units = w.blocks * w.groups;
+  for (int d = 0; d + 1 < w.rank; ++d)
+    if (d != w.along) units *= w.axis[d].size;
+  return units;
+}
+
+int64_t triangle_units(const Call& call, int phase) {
+  return call.out[0].elements() ? row_units(call, phase) : 0;
+}
+
+int64_t sequence_units(const Call& call, int) {
+  const View& x = call.in[0];
+  return x.elements() ? x.dim[0] * x.dim[1] : 0;
+}
+
+namespace {
+
+// The attribute `name`, if it is there, has one integer for each dimension.
+bool is_list(const Call& c, const char* name, int rank) {
+  if (!c.attrs || !c.attrs->count(name)) return true;
+  return static_cast<int>(std::get<std::vector<int64_t>>(c.attrs->at(name)).size()) == rank;
+}
+bool divides(int64_t b, int64_t n) {
+  return n % b == 0;
+}
+
+const char* check_transpose(const Call& c) {
+  const View &x = c.in[0], &out = c.out[0];
+  if (out.rank != x.rank || !is_list(c, "perm", x.rank)) return "a permutation of the operand's dimensions";
+  unsigned seen = 0;
+  for (int d = 0; d < x.rank; ++d) {
+    int64_t from = move_list(c, "perm", d, x.rank - 1 - d);
+    if (from < 0 || from >= x.rank || (seen >> from & 1)) return "a permutation of the operand's dimensions";
+    seen |= 1u << from;
+    if (out.dim[d] != x.dim[from]) return "a result shaped like the permuted operand";
+  }
+  return nullptr;
+}
+
+const char* check_slice(const Call& c) {
+  const View &x = c.in[0], &out = c.out[0];
+  if (out.rank != x.rank || !is_list(c, "starts", x.rank) || !is_list(c, "steps", x.rank))
+    return "starts and steps for every dimension of the operand";
+  for (int d = 0; d < x.rank; ++d) {
+    if (out.dim[d] == 0) continue;
+    int64_t n = x.dim[d], first = move_list(c, "starts", d, 0), step = move_list(c, "steps", d, 1), last;
+    if (first < 0 && first >= -n) first += n;
+    if (__builtin_mul_overflow(out.dim[d] - 1, step, &last) || __builtin_add_overflow(last, first, &last) ||
+        first < 0 || first >= n || last < 0 || last >= n)
+      return "slices inside the operand";
+  }
+  return nullptr;
+}
+
+const char* check_expand(const Call& c) {
+  const View &x = c.in[0], &out = c.out[0];
+  if (out.rank < x.rank) return "a result of the operand's rank or a higher one";
+  for (int i = 1; i <= x.rank; ++i)
+    if (x.dim[x.rank - i] != 1 && x.dim[x.rank - i] != out.dim[out.rank - i])
+      return "an operand that broadcasts to the result's shape";
+  return nullptr;
+}
+
+const char* check_blocks(const View& deep, const View& wide, int64_t b) {
+  if (deep.rank != 4 || wide.rank != 4) return "operand and result of rank 4";
+  if (b < 1 || b > INT32_MAX) return "a positive blocksize";
+  if (deep.dim[0] != wide.dim[0] || !divides(b * b, deep.dim[1]) || deep.dim[1] / (b * b) != wide.dim[1])
+    return "blocksize^2 times the channels on the deep side";
+  for (int d = 2; d < 4; ++d)
+    if (!divides(b, wide.dim[d]) || wide.dim[d] / b != deep.dim[d])
+      return "blocksize times the height and width on the wide side";
+  return nullptr;
+}
+
+const char* check_pad(const Call& c, bool filled) {
+  const View &x = c.in[0], &out = c.out[0];
+  if (out.rank != x.rank || !is_list(c, "begins", x.rank)) return "begins for every dimension of the operand";
+  if (c.in.size() > 1 && (c.in[1].dtype != x.dtype || c.in[1].elements() != 1))
+    return "a fill value of the operand's type";
+  for (int d = 0; d < x.rank; ++d) {
+    int64_t begin = move_list(c, "begins", d, 0), most = x.dim[d] > out.dim[d] ? x.dim[d] : out.dim[d];
+    if (begin < -most || begin > most) return "begins within the operand or the result";
+    if (!filled && x.dim[d] == 0 && out.dim[d] != 0) return "a dimension with elements where it is continued";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* move_check(Move move, const Call& c) {
+  const bool filled = move == Move::pad;
+  if (c.in.empty() || c.in.size() > (filled ? 2 : 1) || c.out.size() != 1)
+    return "one operand and one result";
+  if (c.in[0].dtype != c.out[0].dtype) return "operand and result of one dtype";
+  const int64_t b = attr_i(c, "blocksize", 0), crd = attr_i(c, "crd", 0);
+  if (crd != 0 && crd != 1) return "crd of 0 or 1";
+  switch (move) {
+    case Move::transpose: return check_transpose(c);
+    case Move::slice: return check_slice(c);
+    case Move::expand: return check_expand(c);
+    case Move::depth_to_space: return check_blocks(c.in[0], c.out[0], b);
+    case Move::space_to_depth: return check_blocks(c.out[0], c.in[0], b);
+    default: return check_pad(c, filled);
+  }
+}
+
+const char* concat_check(const Call& c) {
+  if (c.in.empty() || c.out.size() != 1) return "operands and one result";
+  const View& out = c.out[0];
+  int64_t axis = attr_i(c, "axis", 0), total = 0;
+  if (axis < 0 || axis >= out.rank) return "an axis of the result";
+  for (const View& v : c.in) {
+    if (v.dtype != out.dtype || v.rank != out.rank) return "operands of the result's type and rank";
+    for (int d = 0; d < out.rank; ++d)
+      if (d != axis && v.dim[d] != out.dim[d]) return "operands that differ along the axis only";
+    if (__builtin_add_overflow(total, v.dim[axis], &total)) return "a sum of dimensions that is a dimension";
+  }
+  return total == out.dim[axis] ? nullptr : "a result as long as all operands along the axis";
+}
+
+const char* trilu_check(const Call& c) {
+  if (!has_operands(c, 1, 1) || c.in[0].dtype != c.out[0].dtype || !same_shape(c.in[0], c.out[0]))
+    return "a result shaped like the operand";
+  int64_t upper = attr_i(c, "upper", 1);
+  attr_i(c, "k", 0);
+  if (upper != 0 && upper != 1) return "upper of 0 or 1";
+  return c.in[0].rank >= 2 ? nullptr : "an operand of rank 2 or more";
+}
+
+const char* sequence_check(const Call& c) {
+  if (!has_operands(c, 2, 1) || c.in[0].dtype != c.out[0].dtype || !same_shape(c.in[0], c.out[0]))
+    return "an operand, lengths, and a result shaped like the operand";
+  const View &x = c.in[0], &lengths = c.in[1];
+  int64_t time = attr_i(c, "time_axis", 0);
+  if (x.rank < 2 || (time != 0 && time != 1)) return "time_axis 0 or 1 of rank 2 or more";
+  if (lengths.dtype != DType::i64 || lengths.rank != 1 || lengths.dim[0] != x.dim[1 - time])
+    return "an i64 length for each sequence";
+  return nullptr;
+}
+
+const char* one_hot_check(const Call& c) {
+  if (!has_operands(c, 2, 1)) return "indices, two values and one result";
+  const View &index = c.in[0], &values = c.in[1], &out = c.out[0];
+  if ((index.dtype != DType::i64 && index.dtype != DType::i32) || values.dtype != out.dtype ||
+      values.rank != 1 || values.dim[0] != 2)
+    return "i64 or i32 indices and two values of the result's type";
+  int64_t axis = attr_i(c, "axis", 0);
+  if (out.rank != index.rank + 1 || axis < 0 || axis >= out.rank)
+    return "one axis more than the indices have";
+  for (int d = 0; d < index.rank; ++d)
+    if (index.dim[d] != out.dim[d < axis ? d : d + 1])
+      return "a result shaped like the indices beside the axis";
+  return nullptr;
+}
+
+const char* iota_check(const Call& c) {
+  if (!has_operands(c, 2, 1)) return "two operands and one result";
+  const View &a = c.in[0], &b = c.in[1], &out = c.out[0];
+  if (a.dtype != out.dtype || b.dtype != out.dtype) return "operands of the result's type";
+  if (out.dtype != DType::f32 && out.dtype != DType::i64 && out.dtype != DType::i32) return "f32, i64 or i32";
+  return a.elements() == 1 && b.elements() == 1 && out.rank == 1 ? nullptr
+                                                                 : "two numbers and a result of rank 1";
+}
+
+}  // namespace invar::ops

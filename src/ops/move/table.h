@@ -1,0 +1,14 @@
+// The walked operations of this room, as X(name): each is one case of move_walk (room.cc), a line in spec/opset.toml, op.td and
+// import.cc, and its clause, vectors and golden digests.
+#pragma once
+
+#define INVAR_MOVES(X) \
+  X(transpose)         \
+  X(slice)             \
+  X(expand)            \
+  X(depth_to_space)    \
+  X(space_to_depth)    \
+  X(pad)               \
+  X(pad_edge)          \
+  X(pad_reflect)       \
+  X(pad_wrap)
