@@ -34,10 +34,6 @@ struct Kind {
   const char* scalar[kScalars] = {};
 };
 
-INVAR_INLINE F lanes_of(const float* x, int64_t i, int lanes) {
-  return lanes == kW ? load(x + i) : load_n(x + i, lanes);
-}
-
 // strip() for a few instructions per vector: four vectors a turn, so that the loop itself does not count.
 template <class Fn>
 INVAR_INLINE void strip_light(float* out, int64_t n, Fn f) {
@@ -61,11 +57,11 @@ void one_f32(const Strip& s) {
   float a = s.scalar[0], b = s.scalar[1];
   auto f = [=](int64_t i, int lanes) __attribute__((always_inline)) {
     if constexpr (scalars == 2)
-      return Fn{}(lanes_of(x, i, lanes), a, b);
+      return Fn{}(load_part(x + i, lanes), a, b);
     else if constexpr (scalars == 1)
-      return Fn{}(lanes_of(x, i, lanes), a);
+      return Fn{}(load_part(x + i, lanes), a);
     else
-      return Fn{}(lanes_of(x, i, lanes));
+      return Fn{}(load_part(x + i, lanes));
   };
   auto out = static_cast<float*>(s.out);
   if constexpr (is_light)
@@ -80,13 +76,13 @@ INVAR_INLINE void pairs(const Strip& s, Loop loop, Fn f) {
   auto a = Strip::at<float>(s, 0), b = Strip::at<float>(s, 1);
   if (s.one[0]) {
     F x = set1(*a);
-    loop([=](int64_t i, int n) __attribute__((always_inline)) { return f(x, lanes_of(b, i, n)); });
+    loop([=](int64_t i, int n) __attribute__((always_inline)) { return f(x, load_part(b + i, n)); });
   } else if (s.one[1]) {
     F y = set1(*b);
-    loop([=](int64_t i, int n) __attribute__((always_inline)) { return f(lanes_of(a, i, n), y); });
+    loop([=](int64_t i, int n) __attribute__((always_inline)) { return f(load_part(a + i, n), y); });
   } else {
     loop([=](int64_t i, int n)
-             __attribute__((always_inline)) { return f(lanes_of(a, i, n), lanes_of(b, i, n)); });
+             __attribute__((always_inline)) { return f(load_part(a + i, n), load_part(b + i, n)); });
   }
 }
 template <class Fn>
@@ -103,7 +99,7 @@ void heavy_f32(const Strip& s) {
   const F x = set1(*a), y = set1(*b);
   strip(
       static_cast<float*>(s.out), s.n, [=](int64_t i, int lanes) __attribute__((always_inline)) {
-        return Fn{}(one_a ? x : lanes_of(a, i, lanes), one_b ? y : lanes_of(b, i, lanes));
+        return Fn{}(one_a ? x : load_part(a + i, lanes), one_b ? y : load_part(b + i, lanes));
       });
 }
 
@@ -134,9 +130,9 @@ void test_f32(const Strip& s) {
   truths(
       static_cast<uint8_t*>(s.out), s.n, [=](int64_t i, int lanes) __attribute__((always_inline)) {
         if constexpr (scalars == 2)
-          return Fn{}(lanes_of(x, i, lanes), a, b);
+          return Fn{}(load_part(x + i, lanes), a, b);
         else
-          return Fn{}(lanes_of(x, i, lanes));
+          return Fn{}(load_part(x + i, lanes));
       });
 }
 

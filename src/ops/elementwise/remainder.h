@@ -1,5 +1,6 @@
 // elementwise.8: x - y trunc(x / y), exact.
 #pragma once
+#include "num/lane/elementary.h"
 #include "ops/lanes.h"
 
 namespace invar::ops::INVAR_ISA_NS::graph {
@@ -38,12 +39,11 @@ INVAR_INTERNAL F fmod_far(F x, F y, F r, M known) {
 INVAR_INLINE F fmod(F x, F y) {
   F a = abs(x), b = abs(y);
   M near = both(lt(a, mul(b, set1(0x1p50f))), lt(b, set1(__builtin_inff())));
-  D p = to_double(a), d = to_double(b), none = set1_d(0.0), rounder = set1_d(0x1.8p52);
+  D p = to_double(a), d = to_double(b), none = set1_d(0.0), rounder = set1_d(kRound);
   D n = sub(rounder, add(div(p, d), rounder));
   D left = fma(n, d, p);
   left = select(lt(left, none), add(left, d), left);
-  F sign = from_bits(bit_and(bits(x), set1_i(INT32_MIN)));
-  F r = from_bits(bit_or(bits(to_float(left)), bits(sign)));
+  F r = or_sign(to_float(left), x);
   return all(near) ? r : fmod_far(x, y, r, near);
 }
 
