@@ -3,7 +3,7 @@
 // where it lies if it was packed at load, else copied chain by chain. Free by matmul.3.
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/pack.h"
-#include "ops/matmul/tiles.h"
+#include "ops/tiles.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

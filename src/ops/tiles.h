@@ -18,6 +18,8 @@ struct Place {
   int64_t rows, level;
   float* out;          // of the tile's first row and column
   int64_t n, columns;  // of the whole result; from the tile's first column to its end
+  const float* bias =
+      nullptr;  // of the tile's first row: added to the stored contraction (spec/contraction.md contraction.6)
 };
 
 template <int MR, int NV, class W, bool kCopied>
@@ -33,6 +35,7 @@ INVAR_INLINE void tile(const float* a, int64_t lda, Columns<W, kPer> b, int64_t 
   for (int i = 0; i < MR * NV; ++i) {
     int64_t j = i % NV * kW, left = p.columns - j;
     float* at = p.out + i / NV * p.n + j;
+    if (p.bias) c[i] = add(canon(c[i]), set1(p.bias[i / NV]));
     if (left >= kW)
       put(at, c[i]);
     else if (left > 0)
@@ -84,6 +87,7 @@ void down(const float* a, int64_t lda, Columns<W, kPer> b, int64_t panels, int64
     with_rows(height,
               [&](auto mr) { across<decltype(mr)::value, W, kCopied>(a + r * lda, lda, b, panels, k, p); });
     p.sums += height * kPanel, p.out += height * p.n, r += height;
+    if (p.bias) p.bias += height;
   }
 }
 

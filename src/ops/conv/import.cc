@@ -1,0 +1,139 @@
+#include "ir/window.h"
+
+namespace invar::ir {
+namespace {
+
+using Numbers = llvm::ArrayRef<int64_t>;
+
+Result<std::vector<int64_t>> kernel_of(const Node& node) {
+  std::vector<int64_t> kernel;
+  const Shape w = node.shape(1);
+  if (w.size() != node.shape(0).size()) return bad_input("operand and weights differ in rank");
+  for (size_t i = 2; i < w.size(); ++i) {
+    if (!w[i].constant() || w[i].value < 1) return not_covered("weights without a kernel of constant size");
+    kernel.push_back(w[i].value);
+  }
+  return kernel;
+}
+
+template <class Op>
+Status finish(Node& node, const Window& w, SmallVector<NamedAttribute> more = {}) {
+  INVAR_TRY(int64_t groups, node.i("group", 1));
+  SmallVector<Value> in = {node.in(0), node.in(1)};
+  if (node.has(2)) in.push_back(node.in(2));
+  more.append({node.attr("strides", Numbers(w.strides)), node.attr("dilations", Numbers(w.dilations)),
+               node.attr("pads", Numbers(w.pads)), node.attr("groups", groups)});
+  INVAR_TRY(Value out, node.make<Op>(in, more));
+  return node.replace(out);
+}
+
+Status convolution(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 3, {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"}));
+  INVAR_TRY(std::vector<int64_t> kernel, kernel_of(node));
+  INVAR_TRY(Window w, window_of(node, kernel));
+  INVAR_TRY(AutoPad how, auto_pad(node));
+  INVAR_CHECK_OK(resolve_pads(node, how, w));
+  return finish<ConvOp>(node, w);
+}
+
+// auto_pad and output_shape say how long the result is; the pads follow. Of an odd pad more is at the end with SAME_UPPER, else
+// at the begin.
+Status transposed(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 3,
+                             {"auto_pad", "dilations", "group", "kernel_shape", "output_padding",
+                              "output_shape", "pads", "strides"}));
+  INVAR_TRY(std::vector<int64_t> kernel, kernel_of(node));
+  INVAR_TRY(Window w, window_of(node, kernel));
+  INVAR_TRY(AutoPad how, auto_pad(node));
+  INVAR_TRY(std::vector<int64_t> more, node.ints("output_padding"));
+  INVAR_TRY(std::vector<int64_t> length, node.ints("output_shape"));
+  const size_t axes = w.kernel.size();
+  if (more.empty()) more.resize(axes);
+  if (length.size() == axes + 2)
+    length.erase(length.begin(), length.begin() + 2);  // batch and channels as well
+  if (more.size() != axes || (!length.empty() && length.size() != axes))
+    return bad_input("output_padding or output_shape does not have a number for each spatial dimension");
+  for (int64_t n : more)
+    if (n < 0 || n >= int64_t{1} << 30)
+      return not_covered("attribute \"output_padding\" contains " + std::to_string(n));
+  if (!length.empty() || how != AutoPad::notset) {
+    const Shape x = node.shape(0);
+    for (size_t i = 0; i < axes; ++i) {
+      int64_t total = 0;
+      if (!length.empty() || how != AutoPad::valid) {
+        if (!x[2 + i].constant())
+          return not_covered("auto_pad or output_shape with a spatial dimension that is not a constant");
+        const int64_t in = x[2 + i].value, wanted = length.empty() ? in * w.strides[i] : length[i];
+        total = (in - 1) * w.strides[i] + more[i] + w.reach(i) - wanted;
+      }
+      if (total < 0) more[i] -= total, total = 0;  // +0, or the bias, at the end
+      split_pad(w, i, total, how == AutoPad::same_upper);
+    }
+  }
+  return finish<ConvTransposeOp>(node, w, {node.attr("output_padding", Numbers(more))});
+}
+
+// The result's shape: batch, `rows` channels, what length(i) says of spatial dimension i.
+template <class Op, class Length>
+LogicalResult infer(std::optional<Location> loc, Op op, bool transposed, Length length,
+                    SmallVectorImpl<Type>& out) {
+  const Shape x = shape_of(op.getX().getType()), w = shape_of(op.getWeight().getType());
+  const int64_t groups = static_cast<int64_t>(op.getGroups());
+  if (x.size() < 3 || x.size() > 5 || w.size() != x.size())
+    return refuse(loc, "covered are one to three spatial dimensions, in operand and weights");
+  const size_t axes = x.size() - 2;
+  if (op.getStrides().size() != axes || op.getDilations().size() != axes || op.getPads().size() != 2 * axes)
+    return mismatch(loc, "strides, dilations or pads do not have a number for each spatial dimension");
+  for (size_t i = 0; i < w.size(); ++i)
+    if (!w[i].constant()) return refuse(loc, "weights whose shape is not constant");
+  if (!x[1].constant()) return refuse(loc, "the number of channels (dimension 1) is not a constant");
+  if (groups < 1 || x[1].value % groups || w[0].value % groups)
+    return mismatch(loc, "channels do not divide into " + std::to_string(groups) + " groups");
+  if (w[transposed ? 0 : 1].value != (transposed ? x[1].value : x[1].value / groups))
+    return mismatch(
+        loc, text_of(x[1]) + " channels, weights " + text_of(w) + ", groups " + std::to_string(groups));
+  Shape to = {x[0], transposed ? Extent::of(w[1].value * groups) : w[0]};
+  if (op.getBias() && shape_of(op.getBias().getType()) != Shape{to[1]})
+    return mismatch(loc, "a bias that does not have an element for each channel of the result");
+  for (size_t i = 0; i + 2 < x.size(); ++i) {
+    std::optional<Extent> n =
+        length(x[2 + i], (w[2 + i].value - 1) * op.getDilations()[i] + 1, i, x.size() - 2 + i);
+    if (!n) return refuse(loc, "spatial dimension " + std::to_string(i) + " is not a constant");
+    if (n->constant() && n->value < 0) return mismatch(loc, "pads that leave less than nothing");
+    to.push_back(*n);
+  }
+  out.push_back(tensor_of(to, Float32Type::get(op.getX().getContext())));
+  return success();
+}
+
+}  // namespace
+
+LogicalResult ConvOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                       SmallVectorImpl<Type>& out) {
+  return infer(
+      loc, op, false,
+      [&](const Extent& in, int64_t reach, size_t i, size_t end) {
+        return windows_in(in, reach, op.getStrides()[i], op.getPads()[i], op.getPads()[end], false);
+      },
+      out);
+}
+
+LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                                SmallVectorImpl<Type>& out) {
+  return infer(
+      loc, op, true,
+      [&](const Extent& in, int64_t reach, size_t i, size_t end) -> std::optional<Extent> {
+        const int64_t more = op.getOutputPadding()[i] + reach - op.getPads()[i] - op.getPads()[end];
+        if (in.constant()) return Extent::of((in.value - 1) * op.getStrides()[i] + more);
+        if (op.getStrides()[i] == 1 && more == 1) return in;
+        return std::nullopt;
+      },
+      out);
+}
+
+void import_conv(Rooms& rooms) {
+  rooms.on("Conv", 1, convolution);
+  rooms.on("ConvTranspose", 1, transposed);
+}
+
+}  // namespace invar::ir

@@ -1,0 +1,46 @@
+"""The outputs of conv and conv_transpose from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+
+import itertools
+import math
+
+from oracle import add, canon, contract
+
+
+def numbers(attrs, name, default):
+    value = attrs.get(name)
+    return default if value is None else [int(v) for v in str(value).split(",") if v]
+
+
+def convolution(inputs, shapes, out, attrs, transposed):
+    x, w, axes = inputs[0], inputs[1], len(out) - 2
+    stride, dilation = (numbers(attrs, name, [1] * axes) for name in ("strides", "dilations"))
+    begin, groups = numbers(attrs, "pads", [0] * 2 * axes)[:axes], attrs.get("groups", 1)
+    size, kernel = shapes[0][2:], shapes[1][2:]
+    channels, rows = shapes[0][1] // groups, out[1] // groups
+    result = []
+    for n, m, *o in itertools.product(*map(range, out)):
+        group, a, b = m // rows, [], []
+        for r in itertools.product(*map(range, kernel)):
+            if transposed:
+                at = [p + q - t * d for p, q, t, d in zip(o, begin, r, dilation)]
+                if any(i % s for i, s in zip(at, stride)):
+                    continue
+                at = [i // s for i, s in zip(at, stride)]
+            else:
+                at = [p * s + t * d - q for p, s, t, d, q in zip(o, stride, r, dilation, begin)]
+            inside = all(0 <= i < s for i, s in zip(at, size))
+            for c in range(channels):
+                place, lead = (n * groups + group) * channels + c, (group * channels + c, m % rows) if transposed else (m, c)
+                for i, s in zip(at, size):
+                    place = place * s + i
+                weight = lead[0] * (rows if transposed else channels) + lead[1]
+                for i, s in zip(r, kernel):
+                    weight = weight * s + i
+                a.append(x[place] if inside else 0.0)
+                b.append(w[weight])
+        y = canon(contract(a, b))
+        result.append(canon(add(y, inputs[2][m])) if len(inputs) > 2 else y)
+    return result
+
+
+OPERATIONS = {"conv": lambda *a: convolution(*a, False), "conv_transpose": lambda *a: convolution(*a, True)}

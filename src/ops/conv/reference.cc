@@ -1,0 +1,75 @@
+// spec: spec.md conv.1 - conv.5, conv_transpose.1 - conv_transpose.3; the sum: spec/contraction.md
+#include "num/contract/reference.h"
+#include "ops/conv/conv.h"
+#include "ops/reference.h"
+
+namespace invar::ops {
+namespace {
+
+using conv::kAxes;
+
+// One element of the result: the phase of its output on each axis and the place j in it.
+float output(const Call& call, const conv::Plan& p, bool transposed, int64_t image, int64_t m,
+             const int64_t (&at)[kAxes]) {
+  const View &x = call.in[0], &w = call.in[1];
+  const int64_t group = m / p.rows;
+  int64_t first[kAxes], taps[kAxes], kernel[kAxes];
+  for (int d = 0; d < kAxes; ++d) {
+    const conv::Axis& a = p.axis[d];
+    kernel[d] = a.kernel;
+    // conv_transpose.2: taps r with (o + pad - r * dilation) divisible by the stride, ascending.
+    first[d] = 0;
+    while (transposed && first[d] < a.kernel && (at[d] + a.pad - first[d] * a.dilation) % a.stride != 0)
+      ++first[d];
+    taps[d] = conv::taps_of(a, first[d]);
+  }
+  auto tap = [&](int64_t t, int64_t(&r)[kAxes]) {
+    for (int d = kAxes - 1; d >= 0; --d) r[d] = first[d] + t % taps[d] * p.axis[d].hop, t /= taps[d];
+  };
+  auto operand = [&](int64_t k) {  // conv.2: +0 outside
+    int64_t r[kAxes], place = (image * p.groups + group) * p.channels + k % p.channels;
+    tap(k / p.channels, r);
+    for (int d = 0; d < kAxes; ++d) {
+      const conv::Axis& a = p.axis[d];
+      const int64_t i = transposed ? (at[d] + a.pad - r[d] * a.dilation) / a.stride
+                                   : at[d] * a.stride + r[d] * a.dilation - a.pad;
+      if (i < 0 || i >= a.in) return 0.0f;
+      place = place * a.in + i;
+    }
+    return value(x, place);
+  };
+  auto weight = [&](int64_t k) {
+    int64_t r[kAxes];
+    tap(k / p.channels, r);
+    return value(w, conv::weight_at(p.weights, transposed, group, m % p.rows, k % p.channels,
+                                    (r[0] * kernel[1] + r[1]) * kernel[2] + r[2]));
+  };
+  const float y =
+      num::canon(num::reference::contract(taps[0] * taps[1] * taps[2] * p.channels, operand, weight));
+  return call.in.size() > 2 ? y + value(call.in[2], m) : y;  // conv.3
+}
+
+template <bool kTransposed>
+void run(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const conv::Plan p = conv::plan_of(call, kTransposed);
+  each(call, begin, end, [&](int64_t i) {
+    int64_t at[kAxes];
+    for (int d = kAxes - 1; d >= 0; --d) at[d] = i % p.axis[d].out, i /= p.axis[d].out;
+    return output(call, p, kTransposed, i / (p.groups * p.rows), i % (p.groups * p.rows), at);
+  });
+}
+
+template <bool kTransposed>
+const char* check(const Call& call) {
+  return conv::check(call, kTransposed);
+}
+
+}  // namespace
+
+extern const Kernel row_conv_reference, row_conv_transpose_reference;
+const Kernel row_conv_reference = {
+    .op = "conv", .isa = "reference", .check = check<false>, .units = chunk_units, .run = run<false>};
+const Kernel row_conv_transpose_reference = {
+    .op = "conv_transpose", .isa = "reference", .check = check<true>, .units = chunk_units, .run = run<true>};
+
+}  // namespace invar::ops
