@@ -97,6 +97,24 @@ func.func @memory(%q: tensor<?x?x8xf32, ["batch", "seq", ""]> {onnx.name = "q"},
 
 // -----
 
+// What attention takes beside q, k and v; absent attributes stay absent, so that plans made before stay what they are.
+// CHECK-LABEL: func.func @attention
+// CHECK: repro.attention %arg0, %arg1, %arg2, %arg3 {causal = 0 : i64, heads_first = 1 : i64, kv_heads = 1 : i64, mask = 1 : i64, numerics = "attention-1", q_heads = 2 : i64, scale = 5.000000e-01 : f32, softcap = 5.000000e+01 : f32, version = 1 : i64}
+// CHECK-SAME: -> tensor<?x2x?x6xf32, ["batch", "", "seq", ""]>
+// CHECK: repro.attention %arg0, %arg1, %arg2, %arg4, %arg5 {causal = 1 : i64, heads_first = 1 : i64, kv_heads = 1 : i64, left = 9 : i64, lengths = 1 : i64, mask = 1 : i64, numerics = "attention-1", q_heads = 2 : i64, right = 0 : i64, scale = 2.500000e-01 : f32, version = 1 : i64}
+// CHECK: repro.attention %arg6, %arg6, %arg6, %arg7 {causal = 1 : i64, kv_heads = 2 : i64, mask = 1 : i64, numerics = "attention-1", q_heads = 2 : i64, scale = 5.000000e-01 : f32, version = 1 : i64}
+func.func @attention(%q: tensor<?x2x?x4xf32, ["batch", "", "seq", ""]>, %k: tensor<?x1x300x4xf32, ["batch", "", "", ""]>, %v: tensor<?x1x300x6xf32, ["batch", "", "", ""]>, %m: tensor<?x300xi1, ["seq", ""]>, %s: tensor<?x2x1x200xf32, ["batch", "", "", ""]>,
+                     %n: tensor<?xi64, ["batch"]>, %x: tensor<?x?x8xf32, ["batch", "seq", ""]>, %b: tensor<1x1x?x?xf32, ["", "", "seq", "seq"]>)
+    -> (!onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  %none = onnx.absent
+  %0 = onnx.node "Attention"(%q, %k, %v, %m) {name = "a", domain = "", version = 23 : i64, params = {softcap = 5.0e+01 : f32}} : (tensor<?x2x?x4xf32, ["batch", "", "seq", ""]>, tensor<?x1x300x4xf32, ["batch", "", "", ""]>, tensor<?x1x300x6xf32, ["batch", "", "", ""]>, tensor<?x300xi1, ["seq", ""]>) -> !onnx.unknown
+  %1 = onnx.node "Attention"(%q, %k, %v, %s, %none, %none, %n) {name = "b", domain = "", version = 25 : i64, params = {is_causal = 1 : i64, left_window_size = 9 : i64, right_window_size = 0 : i64, scale = 2.5e-01 : f32}} : (tensor<?x2x?x4xf32, ["batch", "", "seq", ""]>, tensor<?x1x300x4xf32, ["batch", "", "", ""]>, tensor<?x1x300x6xf32, ["batch", "", "", ""]>, tensor<?x2x1x200xf32, ["batch", "", "", ""]>, !onnx.absent, !onnx.absent, tensor<?xi64, ["batch"]>) -> !onnx.unknown
+  %2 = onnx.node "MultiHeadAttention"(%x, %x, %x, %none, %none, %b) {name = "c", domain = "com.microsoft", version = 1 : i64, params = {num_heads = 2 : i64, unidirectional = 1 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, !onnx.absent, !onnx.absent, tensor<1x1x?x?xf32, ["", "", "seq", "seq"]>) -> !onnx.unknown
+  return %0, %1, %2 : !onnx.unknown, !onnx.unknown, !onnx.unknown
+}
+
+// -----
+
 // CHECK-LABEL: func.func @angles
 func.func @angles(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>, %c: tensor<?x?x1xf32, ["batch", "seq", ""]>) -> !onnx.unknown {
   // CHECK: repro.rope %arg0, %arg1, %arg1 {interleaved = 1 : i64, num_heads = 2 : i64, numerics = "ieee", rotary_dim = 2 : i64, version = 1 : i64}

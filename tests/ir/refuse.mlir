@@ -50,22 +50,33 @@ func.func @reasons(%x: tensor<?x4xf32, ["seq", ""]>, %p: tensor<?x4xf32, ["past"
 
 // -----
 
-// CHECK: error: Attention (domain ai.onnx opset 23, node "mask"): an attention mask
-// CHECK: error: Attention (domain ai.onnx opset 23, node "cap"): attribute "softcap" is 1.000000; covered is 0.000000
+// CHECK: error: Attention (domain ai.onnx opset 23, node "mask"): an attention mask together with past keys
+// CHECK: error: Attention (domain ai.onnx opset 23, node "columns"): a mask whose columns cannot be shown to be the keys: 4 and seq
+// CHECK: error: Attention (domain ai.onnx opset 24, node "rows"): the mask and batch, heads or queries
+// CHECK: error: Attention (domain ai.onnx opset 23, node "wide"): attribute "softmax_precision" is 11; covered is 1
 // CHECK: error: Attention (domain ai.onnx opset 23, node "heads"): heads and sizes of queries, keys and values do not fit
-// CHECK: error: Attention (domain ai.onnx opset 25, node "window"): attribute "left_window_size" is 3; covered is -1
+// CHECK: error: Attention (domain ai.onnx opset 25, node "window"): left_window_size is -2
+// CHECK: error: Attention (domain ai.onnx opset 23, node "scores")
+// CHECK: error: GroupQueryAttention (domain com.microsoft opset 1, node "group"): its seqlens_k decides at run time which keys are seen
+// CHECK: error: MultiHeadAttention (domain com.microsoft opset 1, node "bias"): a bias of the projections: add it before the node
 // CHECK: error: Attention (domain ai.onnx opset 23, node "kept"): result 1 (memory) is not an output of the graph and nothing else
-func.func @attention(%q: tensor<?x?x8xf32, ["batch", "seq", ""]>, %m: tensor<?x?xf32, ["seq", "seq"]>,
-                     %pk: tensor<?x2x?x4xf32, ["batch", "", "past", ""]> {onnx.name = "pk"}, %pv: tensor<?x2x?x4xf32, ["batch", "", "past", ""]> {onnx.name = "pv"})
-    -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
+func.func @attention(%q: tensor<?x?x8xf32, ["batch", "seq", ""]>, %m: tensor<?x?xf32, ["seq", "seq"]>, %c: tensor<?x4xf32, ["seq", ""]>, %r: tensor<3x?xf32, ["", "seq"]>,
+                     %pk: tensor<?x2x?x4xf32, ["batch", "", "past", ""]> {onnx.name = "pk"}, %pv: tensor<?x2x?x4xf32, ["batch", "", "past", ""]> {onnx.name = "pv"},
+                     %ok: tensor<?x2x?x4xf32, ["batch", "", "past", ""]> {onnx.name = "ok"}, %ov: tensor<?x2x?x4xf32, ["batch", "", "past", ""]> {onnx.name = "ov"})
+    -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
   %none = onnx.absent
-  %0 = onnx.node "Attention"(%q, %q, %q, %m) {name = "mask", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?xf32, ["seq", "seq"]>) -> !onnx.unknown
-  %1 = onnx.node "Attention"(%q, %q, %q) {name = "cap", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64, softcap = 1.0 : f32}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
-  %2 = onnx.node "Attention"(%q, %q, %q) {name = "heads", domain = "", version = 23 : i64, params = {q_num_heads = 3 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
-  %3 = onnx.node "Attention"(%q, %q, %q) {name = "window", domain = "", version = 25 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64, left_window_size = 3 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %0 = onnx.node "Attention"(%q, %q, %q, %m, %ok, %ov) {name = "mask", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?xf32, ["seq", "seq"]>, tensor<?x2x?x4xf32, ["batch", "", "past", ""]>, tensor<?x2x?x4xf32, ["batch", "", "past", ""]>) -> !onnx.unknown
+  %1 = onnx.node "Attention"(%q, %q, %q, %c) {name = "columns", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %2 = onnx.node "Attention"(%q, %q, %q, %r) {name = "rows", domain = "", version = 24 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<3x?xf32, ["", "seq"]>) -> !onnx.unknown
+  %3 = onnx.node "Attention"(%q, %q, %q) {name = "wide", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64, softmax_precision = 11 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %6 = onnx.node "Attention"(%q, %q, %q) {name = "heads", domain = "", version = 23 : i64, params = {q_num_heads = 3 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %7 = onnx.node "Attention"(%q, %q, %q) {name = "window", domain = "", version = 25 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64, left_window_size = -2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %8:4 = onnx.node "Attention"(%q, %q, %q) {name = "scores", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64, qk_matmul_output_mode = 1 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown)
+  %9 = onnx.node "GroupQueryAttention"(%q, %q, %q) {name = "group", domain = "com.microsoft", version = 1 : i64, params = {num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %10 = onnx.node "MultiHeadAttention"(%q, %q, %q, %c) {name = "bias", domain = "com.microsoft", version = 1 : i64, params = {num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
   %4:3 = onnx.node "Attention"(%q, %q, %q, %none, %pk, %pv) {name = "kept", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, !onnx.absent, tensor<?x2x?x4xf32, ["batch", "", "past", ""]>, tensor<?x2x?x4xf32, ["batch", "", "past", ""]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown)
   %5 = onnx.node "Identity"(%4#1) {name = "id", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  return %0, %1, %2, %3, %4#0, %5 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
+  return %0, %1, %2, %3, %6, %7, %8#3, %9, %10, %4#0, %5 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
 
 // -----

@@ -19,41 +19,122 @@ std::string common(const std::string& key, const std::string& value) {
   return n ? key.substr(0, n) : key;
 }
 
+// What a node brings besides q, k and v: numbers of its operands, of which some may be absent.
+struct Parts {
+  unsigned mask, past;  // key; the value follows it
+  int lengths = -1;     // none
+  int64_t q_heads = 0, kv_heads = 0;
+  bool mask_may_end = false;  // keys beyond its last column are hidden; else it has one for each key
+};
+
+Status attend(Node& node, const Parts& p, SmallVector<NamedAttribute> attrs) {
+  const Shape q = node.shape(0), k = node.shape(1);
+  const bool heads_first = q.size() == 4, memory = node.has(p.past) || node.has(p.past + 1);
+  const size_t axis = heads_first ? 2 : 1;
+  if ((q.size() != 3 && !heads_first) || k.size() != q.size() || p.q_heads <= 0 || p.kv_heads <= 0)
+    return not_covered(
+        "covered are operands [batch, sequence, heads * size] with the numbers of heads as attributes, and "
+        "[batch, heads, sequence, size]");
+  const Extent& width = q.back();
+  if (!width.constant()) return not_covered("queries of a size that is not constant");
+  // 1 / sqrt(D): sqrt, division and narrowing are IEEE operations, the same on every machine.
+  const double size = static_cast<double>(heads_first ? width.value : width.value / p.q_heads);
+  INVAR_TRY(float scale, node.f("scale", static_cast<float>(1.0 / std::sqrt(size))));
+  attrs.append(
+      {node.attr("q_heads", p.q_heads), node.attr("kv_heads", p.kv_heads), node.attr("scale", scale)});
+  if (heads_first) attrs.push_back(node.attr("heads_first", int64_t{1}));
+  SmallVector<Value> operands{node.in(0), node.in(1), node.in(2)};
+  if (node.has(p.mask)) {
+    const Shape mask = node.shape(p.mask);
+    if (!mask.empty() && !same(mask.back(), k[axis]) && !(p.mask_may_end && mask.back() != Extent::of(1)))
+      return not_covered("a mask whose columns cannot be shown to be the keys: " + text_of(mask.back()) +
+                         " and " + text_of(k[axis]));
+    if (memory) return not_covered("an attention mask together with past keys");
+    operands.push_back(node.in(p.mask)), attrs.push_back(node.attr("mask", int64_t{1}));
+  }
+  if (p.lengths >= 0 && node.has(static_cast<unsigned>(p.lengths))) {
+    if (memory) return bad_input("lengths of sequences together with past keys");
+    operands.push_back(node.in(static_cast<unsigned>(p.lengths))),
+        attrs.push_back(node.attr("lengths", int64_t{1}));
+  }
+  if (memory) {
+    if (node.has(p.past) != node.has(p.past + 1))
+      return bad_input("past key without past value, or the reverse");
+    if (!is_past(node.shape(p.past), k, p.kv_heads) ||
+        !is_past(node.shape(p.past + 1), node.shape(2), p.kv_heads))
+      return not_covered(
+          "past key and value are covered as [batch, kv_heads, past, size] beside operands [batch, sequence, "
+          "heads "
+          "* size]");
+    INVAR_TRY(std::string key, node.memory(p.past, 1));
+    INVAR_TRY(std::string value, node.memory(p.past + 1, 2));
+    attrs.push_back(node.attr("state", common(key, value)));
+  }
+  INVAR_TRY(Value out, node.make<AttentionOp>(operands, attrs));
+  return node.replace(out);
+}
+
 Status attention(Node& node) {
-  // Operand 3 is the mask, 6 the lengths of padded batches; result 3 the raw scores.
-  bool memory = node.has(4) || node.has(5);
+  // Operand 3 is the mask, 4 and 5 the past, 6 the lengths of padded sequences; result 3 the raw scores.
+  const bool memory = node.has(4) || node.has(5);
+  if (node.version() < 24 && node.has(6)) return bad_input("operand 6 comes with opset 24");
   INVAR_CHECK_OK(
-      node.expect(3, 6,
+      node.expect(3, 7,
                   {"is_causal", "kv_num_heads", "left_window_size", "q_num_heads", "qk_matmul_output_mode",
                    "right_window_size", "scale", "softcap", "softmax_precision"},
                   memory ? 3 : 1));
-  if (node.has(3)) return not_covered("an attention mask");
-  INVAR_CHECK_OK(node.only("left_window_size", int64_t{-1}));
-  INVAR_CHECK_OK(node.only("right_window_size", int64_t{-1}));
-  INVAR_CHECK_OK(node.only("softcap", 0.0f));
   INVAR_CHECK_OK(node.only("softmax_precision", int64_t{1}));
-  INVAR_TRY(int64_t q_heads, node.i("q_num_heads", 0));
-  INVAR_TRY(int64_t kv_heads, node.i("kv_num_heads", 0));
+  Parts p{.mask = 3, .past = 4, .lengths = 6, .mask_may_end = node.version() >= 24};
+  const Shape q = node.shape(0), k = node.shape(1);
+  const bool heads_first = q.size() == 4 && k.size() == 4;
+  INVAR_TRY(p.q_heads, node.i("q_num_heads", heads_first && q[1].constant() ? q[1].value : 0));
+  INVAR_TRY(p.kv_heads, node.i("kv_num_heads", heads_first && k[1].constant() ? k[1].value : 0));
   INVAR_TRY(int64_t causal, node.i("is_causal", 0));
-  Shape q = node.shape(0);
-  if (q.size() != 3 || !q[2].constant() || q_heads <= 0 || kv_heads <= 0)
-    return not_covered(
-        "covered are operands [batch, sequence, heads * size] with the numbers of heads as attributes");
-  // 1 / sqrt(D): sqrt, division and narrowing are IEEE operations, the same on every machine.
-  double size = static_cast<double>(q[2].value / q_heads);
-  INVAR_TRY(float scale, node.f("scale", static_cast<float>(1.0 / std::sqrt(size))));
-  SmallVector<NamedAttribute> attrs{node.attr("q_heads", q_heads), node.attr("kv_heads", kv_heads),
-                                    node.attr("scale", scale), node.attr("causal", int64_t{causal != 0})};
-  if (memory && node.has(4) != node.has(5)) return bad_input("past key without past value, or the reverse");
-  if (memory) {
-    if (!is_past(node.shape(4), node.shape(1), kv_heads) || !is_past(node.shape(5), node.shape(2), kv_heads))
-      return not_covered("past key and value are covered as [batch, kv_heads, past, size]");
-    INVAR_TRY(std::string key, node.memory(4, 1));
-    INVAR_TRY(std::string value, node.memory(5, 2));
-    attrs.push_back(node.attr("state", common(key, value)));
+  INVAR_TRY(float softcap, node.f("softcap", 0.0f));
+  SmallVector<NamedAttribute> attrs{node.attr("causal", int64_t{causal != 0})};
+  if (softcap != 0) attrs.push_back(node.attr("softcap", softcap));
+  for (auto [name, ours] : {std::pair{"left_window_size", "left"}, {"right_window_size", "right"}}) {
+    INVAR_TRY(int64_t edge, node.i(name, -1));
+    if (edge < -1) return bad_input(std::string(name) + " is " + std::to_string(edge));
+    if (edge >= 0) attrs.push_back(node.attr(ours, edge));
   }
-  INVAR_TRY(Value out, node.make<AttentionOp>({node.in(0), node.in(1), node.in(2)}, attrs));
-  return node.replace(out);
+  return attend(node, p, std::move(attrs));
+}
+
+Status multi_head_attention(Node& node) {
+  const bool memory = node.has(6) || node.has(7);
+  INVAR_CHECK_OK(
+      node.expect(3, 8, {"mask_filter_value", "num_heads", "scale", "unidirectional"}, memory ? 3 : 1));
+  if (node.has(3)) return not_covered("a bias of the projections: add it before the node");
+  if (node.has(4))
+    return not_covered("key_padding_mask, which adds a finite number; give attention_bias instead");
+  Parts p{.mask = 5, .past = 6};
+  INVAR_TRY(p.q_heads, node.i("num_heads", 0));
+  p.kv_heads = p.q_heads;
+  INVAR_TRY(int64_t causal, node.i("unidirectional", 0));
+  const Shape q = node.shape(0), k = node.shape(1);
+  if (q.size() != 3 || k.size() != 3)
+    return not_covered("covered are operands [batch, sequence, heads * size]");
+  if (causal && !same(q[1], k[1]))
+    return not_covered("unidirectional with other positions of keys than of queries");
+  return attend(node, p, {node.attr("causal", int64_t{causal != 0})});
+}
+
+Status group_query_attention(Node&) {
+  return not_covered(
+      "its seqlens_k decides at run time which keys are seen; export with the operator Attention of opset "
+      "23");
+}
+
+// What attention.14 asks of a mask's leading dimensions.
+LogicalResult check_mask(std::optional<Location> loc, const Shape& mask, const Shape& query) {
+  if (mask.size() < 2 || mask.size() > 4) return refuse(loc, "a mask of rank " + std::to_string(mask.size()));
+  for (size_t d = 0; d + 1 < mask.size(); ++d) {
+    const Extent& size = query[d + 4 - mask.size()];
+    if (mask[d] != Extent::of(1) && !same(mask[d], size))
+      return differ(loc, mask[d], size, "the mask and batch, heads or queries");
+  }
+  return success();
 }
 
 }  // namespace
@@ -62,24 +143,52 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location
                                             SmallVectorImpl<Type>& out) {
   Shape q = shape_of(op.getQ().getType()), k = shape_of(op.getK().getType()),
         v = shape_of(op.getV().getType());
-  int64_t q_heads = op.getQHeads(), kv_heads = op.getKvHeads();
-  if (q.size() != 3 || k.size() != 3 || v.size() != 3 || !q[2].constant() || !k[2].constant() ||
-      !v[2].constant())
-    return refuse(loc, "covered are operands [batch, sequence, heads * size]");
-  if (q_heads <= 0 || kv_heads <= 0 || q_heads % kv_heads || q[2].value % q_heads || k[2].value % kv_heads ||
-      v[2].value % kv_heads || q[2].value / q_heads != k[2].value / kv_heads)
+  const int64_t q_heads = op.getQHeads(), kv_heads = op.getKvHeads();
+  const bool heads_first = op.getHeadsFirst().value_or(0) != 0;
+  const size_t rank = heads_first ? 4 : 3, axis = heads_first ? 2 : 1;
+  if (q.size() != rank || k.size() != rank || v.size() != rank || !q.back().constant() ||
+      !k.back().constant() || !v.back().constant())
+    return refuse(loc,
+                  "covered are operands [batch, sequence, heads * size] and [batch, heads, sequence, size]");
+  const auto fits = [&](const Shape& x, int64_t heads) {
+    return heads_first ? x[1] == Extent::of(heads) : x[2].value % heads == 0;
+  };
+  const auto size = [&](const Shape& x, int64_t heads) {
+    return heads_first ? x[3].value : x[2].value / heads;
+  };
+  if (q_heads <= 0 || kv_heads <= 0 || q_heads % kv_heads || !fits(q, q_heads) || !fits(k, kv_heads) ||
+      !fits(v, kv_heads) || size(q, q_heads) != size(k, kv_heads))
     return mismatch(loc, "heads and sizes of queries, keys and values do not fit");
-  for (int i : {0, 1}) {
-    if (!same(k[i], v[i])) return differ(loc, k[i], v[i], "batch or sequence of keys and values");
-    if (!same(q[i], k[i])) return refuse(loc, "covered are queries and keys of the same batch and positions");
+  if (!same(q[0], k[0])) return differ(loc, q[0], k[0], "batch of queries and keys");
+  if (!same(k[0], v[0])) return differ(loc, k[0], v[0], "batch of keys and values");
+  if (!same(k[axis], v[axis])) return differ(loc, k[axis], v[axis], "sequence of keys and values");
+  if (op.getState() && !same(q[axis], k[axis]))
+    return refuse(loc, "with memory, covered are keys of the same positions as the queries");
+  if (!q[axis].known() || !k[axis].known()) return refuse(loc, "unknown lengths of queries or keys");
+  size_t next = 0;
+  if (op.getMask().value_or(0)) {
+    const Type mask = op.getMore()[next++].getType(), element = getElementTypeOrSelf(mask);
+    if (!element.isF32() && !element.isInteger(1)) return refuse(loc, "a mask that is neither f32 nor bool");
+    if (failed(check_mask(loc, shape_of(mask), {q[0], Extent::of(q_heads), q[axis]}))) return failure();
   }
-  out.push_back(tensor_of({q[0], q[1], Extent::of(v[2].value / kv_heads * q_heads)},
-                          getElementTypeOrSelf(op.getQ().getType())));
+  if (op.getSinks().value_or(0)) ++next;
+  if (op.getLengths().value_or(0)) {
+    const Type lengths = op.getMore()[next++].getType();
+    if (!getElementTypeOrSelf(lengths).isInteger(64) || shape_of(lengths).size() != 1)
+      return refuse(loc, "lengths that are not i64 [batch]");
+    if (!same(shape_of(lengths)[0], q[0]))
+      return differ(loc, shape_of(lengths)[0], q[0], "lengths and batch");
+  }
+  Shape y = q;
+  y.back() = Extent::of(heads_first ? v[3].value : v[2].value / kv_heads * q_heads);
+  out.push_back(tensor_of(y, getElementTypeOrSelf(op.getQ().getType())));
   return success();
 }
 
 void import_attention(Rooms& rooms) {
   rooms.on("Attention", 23, attention);
+  rooms.on("com.microsoft.MultiHeadAttention", 1, multi_head_attention);
+  rooms.on("com.microsoft.GroupQueryAttention", 1, group_query_attention);
 }
 
 }  // namespace invar::ir
