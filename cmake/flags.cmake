@@ -3,7 +3,8 @@
 #   (measured: x86-64 baseline and x86-64-v3 differ). Kernels fuse explicitly.
 # -fno-math-errno: sqrt is the instruction alone, without a call for negative arguments; no bits depend on it.
 # -fno-fast-math et al. are the defaults; tools/laws checks that nothing switches them.
-add_compile_options(-ffp-contract=off -fno-math-errno -Wall -Wextra -Werror=return-type -fno-strict-aliasing)
+set(flags -ffp-contract=off -fno-math-errno -Wall -Wextra -Werror=return-type -fno-strict-aliasing)
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${flags}>")
 
 set(INVAR_SANITIZE "" CACHE STRING "address,undefined or thread")
 if(INVAR_SANITIZE)

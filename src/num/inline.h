@@ -1,14 +1,23 @@
 // How the functions of num/ that kernels call are declared: of internal linkage, so that no weak symbol
 // exists which the linker could merge with a copy compiled for another instruction set. INVAR_INTERNAL is for
-// the few long ones.
+// the few long ones. INVAR_TABLE is an array of constants at namespace scope, which lies in the device's memory there.
 #pragma once
 
 #ifdef __CUDACC__
 #define INVAR_INLINE static inline __host__ __device__
 #define INVAR_INTERNAL [[maybe_unused]] static __host__ __device__
+#define INVAR_TABLE static __device__ constexpr
 #else
 #define INVAR_INLINE [[gnu::always_inline]] static inline
 #define INVAR_INTERNAL [[maybe_unused, gnu::noinline]] static
+#define INVAR_TABLE constexpr
+#endif
+
+// The 64 bytes at p into the second-level cache; nothing on a GPU, whose threads hide that latency themselves.
+#ifdef __CUDACC__
+#define INVAR_PREFETCH(p)
+#else
+#define INVAR_PREFETCH(p) __builtin_prefetch(p, 0, 2)
 #endif
 
 // An operation on floats is rounded to float (spec/formats.md formats.3). Where a compiler would keep more (x87, GCC for

@@ -21,7 +21,7 @@ namespace invar::prove {
 
 ChunkResult run_chunk(const Function1& map, const std::string& function, int chunk, bool prove) {
   num::ArithmeticEnv env;
-  constexpr int kBatch = 4096;
+  constexpr int kBatch = 1 << 16;
   std::vector<float> x(kBatch), y(kBatch);
   std::vector<uint8_t> bytes(4 * kBatch);
   Sha256 hash;

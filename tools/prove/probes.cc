@@ -8,6 +8,10 @@ namespace invar::prove {
 INVAR_PROBE_ROWS
 #undef INVAR_PROBE_ROW
 
+#ifdef INVAR_CUDA
+bool has_device();  // probe.cu
+#endif
+
 namespace {
 bool runs_here(std::string_view isa) {
 #if defined(__x86_64__)
@@ -18,6 +22,9 @@ bool runs_here(std::string_view isa) {
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (isa == "avx2") return avx2;
   if (isa == "scalar") return __builtin_cpu_supports("fma");
+#endif
+#ifdef INVAR_CUDA
+  if (isa == "cuda") return has_device();
 #endif
   (void)isa;
   return true;

@@ -1,96 +1,15 @@
-// 2^(y log2 x) in double-double, then a rounding that is proved or refused.
-//
-// Error. Each double-double operation errs by less than 2^-100 relatively (dd.h). log: 22 Horner steps damped
-// by s^2 < 0.03, remainder s^46/47 < 2^-120; with the quotient s and log2(e), log2 x errs by less than 2^-97
-// relatively (k + log2 m cannot cancel: |log2 m| <= 1/2). y log2 x is below 2^8 in what follows, so its
-// absolute error is below 2^-88.9, and 2^f, by Taylor to degree 27 with remainder below 2^-130, errs by less
-// than 2^-88 relatively. The bound used is 2^-85.
 #include "num/pow/pow.h"
 
-#include <bit>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
-#include "num/dd/dd.h"
+#include "num/pow/certified.h"
 
 namespace invar::num {
-namespace {
-
-constexpr DD kLog2E = {0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56};
-constexpr DD kLn2 = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
-
-// a / b to 2^-104.
-DD quotient(double a, double b) {
-  double q = a / b;
-  return fast_two_sum(q, std::fma(-q, b, a) / b);
-}
-
-// log2 of x = 2^k m, 1/sqrt2 < m < sqrt2, by log m = 2 atanh s, s = (m - 1) / (m + 1).
-DD log2_of(double x) {
-  int k;
-  double m = std::frexp(x, &k);
-  if (m < 0x1.6a09e6p-1) m *= 2, --k;
-  DD s = quotient(m - 1, m + 1), z = dd_mul(s, s), p = quotient(1, 45);
-  for (int i = 43; i >= 1; i -= 2) p = dd_add(dd_mul(p, z), quotient(1, i));
-  DD log_m = dd_mul(dd_mul(s, p), DD{2, 0});
-  return dd_add(DD{static_cast<double>(k), 0}, dd_mul(log_m, kLog2E));
-}
-
-DD exp2_of(DD f) {  // |f| <= 1/2
-  DD r = dd_mul(f, kLn2), p = {1, 0};
-  for (int i = 27; i >= 1; --i) p = dd_add(DD{1, 0}, dd_mul(dd_mul(p, r), quotient(1, i)));
-  return p;
-}
-
-// v = m 2^e with odd m.
-struct Odd {
-  uint64_t m;
-  int e;
-};
-Odd odd_part(double v) {
-  int e;
-  uint64_t m = static_cast<uint64_t>(std::ldexp(std::frexp(v, &e), 53));
-  int zeros = std::countr_zero(m);
-  return {m >> zeros, e - 53 + zeros};
-}
-
-// Whether x^y is exactly b, the midpoint of two neighbours (an odd part below 2^25). With odd parts a of x
-// and c of b and y = p / 2^k, p odd or k = 0: the powers of two must agree, and a^p = c^(2^k), so that a is
-// the 2^k-th power of some w with w^p = c.
-bool is_exactly(float x, float y, double b) {
-  Odd a = odd_part(x), c = odd_part(b);
-  if (a.e * static_cast<double>(y) != c.e) return false;  // 8 bits times 24: exact
-  if (a.m == 1) return c.m == 1;
-  if (y < 0) return false;  // 1 / a^|y| is no binary fraction
-  double p = y;
-  uint64_t w = a.m;
-  while (p != std::floor(p)) {
-    p *= 2;
-    uint64_t root = static_cast<uint64_t>(std::sqrt(static_cast<double>(w)));  // exact: w < 2^24
-    if (root * root != w || root == 1) return false;
-    w = root;
-  }
-  uint64_t power = 1;
-  for (; p >= 1 && power < uint64_t{1} << 25; p -= 1) power *= w;
-  return p < 1 && power == c.m;
-}
-
-}  // namespace
 
 float pow_cr(float x, float y) {
-  if (!(x > 0) || !std::isfinite(x) || !std::isfinite(y)) return std::bit_cast<float>(0x7fc00000u);
-  DD t = dd_mul(log2_of(x), DD{y, 0});
-  if (t.hi > 129) return std::bit_cast<float>(0x7f800000u);
-  if (t.hi < -151) return 0.0f;
-  double n = std::nearbyint(t.hi), scale = std::ldexp(1.0, static_cast<int>(n));
-  DD r = exp2_of(dd_add(t, DD{-n, 0}));
-  r = {r.hi * scale, r.lo * scale};
-  double error = r.hi * 0x1p-85;
-  float low = f32_from_dd({r.hi, r.lo - error}), high = f32_from_dd({r.hi, r.lo + error});
-  if (low == high) return low;  // rounding is monotonic and the exact value lies between
-  double tie = (static_cast<double>(low) + (std::isinf(high) ? 0x1p128 : static_cast<double>(high))) / 2;
-  if (is_exactly(x, y, tie)) return std::bit_cast<uint32_t>(low) & 1u ? high : low;
+  const Certified r = pow_certified(x, y);
+  if (r.proved) return r.value;
   std::fprintf(stderr, "invar: pow(%a, %a) lies within 2^-85 of a rounding boundary; please report it\n", x,
                y);
   std::abort();

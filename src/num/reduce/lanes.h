@@ -71,7 +71,7 @@ INVAR_INLINE float reduce_segment(int64_t n, Step step, const float* ahead = nul
     int64_t i = g * kW;
     for (; i + kGroup * kW <= n; i += kRowLanes) {
       if (ahead) {
-        for (int line = 0; line < kGroup * kW; line += 16) __builtin_prefetch(ahead + line, 0, 2);
+        for (int line = 0; line < kGroup * kW; line += 16) INVAR_PREFETCH(ahead + line);
         ahead += kGroup * kW;
       }
       for (int v = 0; v < kGroup; ++v) acc[v] = step(acc[v], i + v * kW, kW);

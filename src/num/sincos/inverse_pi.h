@@ -5,7 +5,7 @@
 namespace invar::num {
 
 // clang-format off
-constexpr double kInversePi[3][100] = {
+INVAR_TABLE double kInversePi[3][100] = {
     {0x1.7cc1b74000000p-3, 0x1.7cc1b72000000p-2, 0x1.7cc1b72000000p-1, -0x1.067c91b000000p-1,
      0x1.f306dca000000p-1, -0x1.9f246c0000000p-5, -0x1.9f246c8000000p-4, -0x1.9f246c8000000p-3,
      -0x1.9f246c6000000p-2, -0x1.9f246c7000000p-1, 0x1.836e4e4000000p-2, 0x1.836e4e4000000p-1,
