@@ -52,11 +52,13 @@ float output(const Call& call, const conv::Plan& p, bool transposed, int64_t ima
 template <bool kTransposed>
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const conv::Plan p = conv::plan_of(call, kTransposed);
-  each(call, begin, end, [&](int64_t i) {
-    int64_t at[kAxes];
-    for (int d = kAxes - 1; d >= 0; --d) at[d] = i % p.axis[d].out, i /= p.axis[d].out;
-    return output(call, p, kTransposed, i / (p.groups * p.rows), i % (p.groups * p.rows), at);
-  });
+  const int64_t n = call.out[0].elements();
+  for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i) {
+    int64_t at[kAxes], rest = i;
+    for (int d = kAxes - 1; d >= 0; --d) at[d] = rest % p.axis[d].out, rest /= p.axis[d].out;
+    put(call.out[0], i,
+        output(call, p, kTransposed, rest / (p.groups * p.rows), rest % (p.groups * p.rows), at));
+  }
 }
 
 template <bool kTransposed>
