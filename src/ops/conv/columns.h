@@ -3,54 +3,30 @@
 #pragma once
 #include "ops/conv/conv.h"
 #include "ops/panel.h"
+#include "ops/slide_lanes.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
-
-using conv::Axis;
-using conv::kAxes;
-
-// Positions [begin, begin + n) of one line of an axis, all its planes, `pitch` apart: elements of x, +0 outside of it.
-INVAR_INLINE void copy_line(const Axis& a, const float* x, bool outside, int64_t begin, int64_t n,
-                            int64_t pitch, float* to) {
-  const int64_t step = a.transposed ? 1 : a.stride;
-  for (int64_t p = 0; p < a.planes; ++p) {
-    const int64_t first = p * a.dilation % step + a.low + begin * step;  // the element at position `begin`
-    int64_t i = outside ? n : first < 0 ? num::min_i64(conv::ceil_div(-first, step), n) : 0;
-    int64_t end = first >= a.in ? i : num::min_i64(conv::ceil_div(a.in - first, step), n);
-    if (end < i) end = i;
-    float* line = to + p * pitch;
-    const float* source = x + first;
-    for (int64_t j = 0; j < i; ++j) line[j] = 0;
-    if (step == 1)
-      for (; i < end; ++i) line[i] = source[i];
-    else if (step == 2)
-      for (; i < end; ++i) line[i] = source[2 * i];
-    else
-      for (; i < end; ++i) line[i] = source[i * step];
-    for (; i < n; ++i) line[i] = 0;
-  }
-}
-
-// The element of the operand at position i of plane p of an axis; may lie outside.
-INVAR_INLINE int64_t element(const Axis& a, int64_t plane, int64_t i) {
-  return a.transposed ? i + a.low : i * a.stride + plane * a.dilation % a.stride + a.low;
-}
 
 // Lines [begin, end) of the copy: [image, group, channel][planes of three axes][position][position], each of p.line elements.
 INVAR_INLINE void copy_lines(const conv::Plan& p, const float* x, int64_t begin, int64_t end, float* copy) {
   const Axis &deep = p.axis[0], &high = p.axis[1], &wide = p.axis[2];
   const int64_t lines = deep.length * high.length;
-  for (int64_t line = begin; line < end; ++line) {
-    int64_t rest = line;
-    const int64_t j = rest % high.length, i = (rest /= high.length) % deep.length;
-    const int64_t q = (rest /= deep.length) % high.planes, r = (rest /= high.planes) % deep.planes;
-    const int64_t channel = rest / deep.planes, d = element(deep, r, i), h = element(high, q, j);
-    float* to = copy + channel * p.channel + (r * high.planes + q) * wide.planes * lines * wide.length +
-                (i * high.length + j) * wide.length;
-    const bool outside = d < 0 || d >= deep.in || h < 0 || h >= high.in;
-    copy_line(wide, x + ((channel * deep.in + (outside ? 0 : d)) * high.in + (outside ? 0 : h)) * wide.in,
-              outside, 0, wide.length, lines * wide.length, to);
+  for (int64_t plane = 0; plane < wide.planes; ++plane) {
+    const Line all = line_of(wide, plane, 0, wide.length), none{0, 0, 0, 1};
+    for (int64_t line = begin; line < end; ++line) {
+      int64_t rest = line;
+      const int64_t j = rest % high.length, i = (rest /= high.length) % deep.length;
+      const int64_t q = (rest /= deep.length) % high.planes, r = (rest /= high.planes) % deep.planes;
+      const int64_t channel = rest / deep.planes, d = element(deep, r, i), h = element(high, q, j);
+      float* to = copy + channel * p.channel +
+                  ((r * high.planes + q) * wide.planes + plane) * lines * wide.length +
+                  (i * high.length + j) * wide.length;
+      const bool inside = d >= 0 && d < deep.in && h >= 0 && h < high.in;
+      copy_line<false>(inside ? all : none,
+                       inside ? x + ((channel * deep.in + d) * high.in + h) * wide.in : x, 0, wide.length, 0,
+                       to);
+    }
   }
 }
 
@@ -58,7 +34,7 @@ INVAR_INLINE void copy_lines(const conv::Plan& p, const float* x, int64_t begin,
 INVAR_INLINE int64_t place_of(const conv::Plan& p, const conv::Phases& f, const int64_t (&t)[kAxes]) {
   int64_t plane = 0, shift = 0, size = 1;
   for (int d = 0; d < kAxes; ++d) {
-    const conv::Tap tap = conv::tap_of(p.axis[d], f.of[d], t[d]);
+    const slide::Tap tap = slide::tap_of(p.axis[d], f.of[d], t[d]);
     plane = plane * p.axis[d].planes + tap.plane;
     shift = shift * p.axis[d].length + tap.shift;
     size *= p.axis[d].length;

@@ -13,7 +13,6 @@ namespace {
 using conv::Cut;
 using conv::Phases;
 using conv::Plan;
-using conv::ThinCut;
 using conv::Weights;
 
 constexpr int64_t kSlack = 64;  // floats behind copies that may be read or written
@@ -31,8 +30,8 @@ INVAR_INLINE void each_class(const Weights& w, Fn fn) {
     for (int64_t j = 0; j < w.axis[1].classes; ++j)
       for (int64_t l = 0; l < w.axis[2].classes; ++l) {
         const int64_t first[kAxes] = {i, j, l};
-        const int64_t k = w.channels * conv::taps_of(w.axis[0], i) * conv::taps_of(w.axis[1], j) *
-                          conv::taps_of(w.axis[2], l);
+        const int64_t k = w.channels * slide::taps_of(w.axis[0], i) * slide::taps_of(w.axis[1], j) *
+                          slide::taps_of(w.axis[2], l);
         fn(first, k, at);
         at += packed_size(w, k);
       }
@@ -45,7 +44,7 @@ INVAR_INLINE void copy_weights(const Weights& w, const typename W::T* from, cons
   if (begin == end) return;
   int64_t taps[kAxes], t[kAxes], rest = begin / w.channels, c = begin % w.channels;
   for (int d = kAxes - 1; d >= 0; --d) {
-    taps[d] = conv::taps_of(w.axis[d], first[d]);
+    taps[d] = slide::taps_of(w.axis[d], first[d]);
     t[d] = rest % taps[d], rest /= taps[d];
   }
   for (int64_t k = begin; k < end; c = 0) {
@@ -99,29 +98,23 @@ float* packed_class(const Weights& w, const View& v, const Phases& f) {
 struct Job {
   Plan p;
   Cut c;
-  ThinCut thin;
+  BlockCut thin;              // no floats: not thin
   int64_t most_k, most_taps;  // of any output
 };
 template <bool kTransposed>
 Job job_of(const Call& call) {
   Job j{conv::plan_of(call, kTransposed), {}, {}, 1, 1};
   j.c = conv::cut_of(j.p, kPanel, kMaxRows);
-  j.thin = conv::thin_cut(j.p);
-  for (const Axis& a : j.p.axis) j.most_taps *= conv::taps_of(a, 0);
+  if (j.p.thin) j.thin = slide::block_cut(j.p.axis, j.p.images, j.p.groups * j.p.rows);
+  for (const Axis& a : j.p.axis) j.most_taps *= slide::taps_of(a, 0);
   j.most_k = j.most_taps * j.p.channels;
   return j;
-}
-
-// Units of thin groups: [phase][image][row][place on the first axis][row block][column block].
-int64_t thin_units(const Job& j) {
-  const int64_t deep = j.c.phases ? conv::phase_of(j.p.axis[0], 0).count : 0;
-  return j.c.phases * j.p.images * j.p.groups * j.p.rows * deep * j.thin.row_blocks * j.thin.column_blocks;
 }
 
 template <bool kTransposed>
 int64_t units(const Call& call, int phase) {
   const Job j = job_of<kTransposed>(call);
-  if (j.thin.floats) return phase == 0 ? 0 : thin_units(j);
+  if (j.thin.floats) return phase == 0 ? 0 : slide::block_units(j.p.axis, j.thin, j.p.images);
   return phase == 0 ? conv::copy_cut(j.p).units : j.c.units(j.c, j.p.groups);
 }
 
@@ -150,16 +143,26 @@ Work work_of(const Job& j, float* scratch) {
   w.end = w.bias + j.c.rows;
   return w;
 }
-// Thin groups: offsets of taps, a row of weights, the copy, contractions.
-int64_t thin_floats(const Job& j) {
-  return 3 * j.most_taps + j.thin.floats + j.thin.rows * j.thin.pitch + 4 * kThinSlack;
+// Thin groups: offsets of taps, a row of weights, contractions, the copy.
+struct ThinWork {
+  int64_t* offset;
+  float *weights, *flat, *spare, *copy, *end;
+};
+ThinWork thin_work(const Job& j, void* scratch) {
+  ThinWork w;
+  w.offset = static_cast<int64_t*>(scratch);
+  w.weights = static_cast<float*>(scratch) + 2 * j.most_taps;
+  w.flat = w.weights + j.most_taps;
+  w.spare = w.flat + j.thin.rows * j.thin.pitch + kSlideSlack;
+  w.copy = w.spare + j.thin.columns + kW;
+  w.end = w.copy + j.thin.floats + 2 * kSlideSlack;
+  return w;
 }
 template <bool kTransposed>
 size_t scratch_bytes(const Call& call) {
   const Job j = job_of<kTransposed>(call);
-  return static_cast<size_t>(j.thin.floats ? thin_floats(j)
-                                           : work_of(j, nullptr).end - static_cast<float*>(nullptr)) *
-         sizeof(float);
+  const float* end = j.thin.floats ? thin_work(j, nullptr).end : work_of(j, nullptr).end;
+  return static_cast<size_t>(end - static_cast<float*>(nullptr)) * sizeof(float);
 }
 
 // Columns [begin, begin + n) of a phase, as rows of `ld` at `from`, to where they belong: row r of the block is channel m + r.
@@ -202,7 +205,7 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
     const int64_t group = (rest /= c.row_blocks) % p.groups, image = (rest /= p.groups) % c.images;
     const Phases f = conv::phases_at(p, rest / c.images);
     const int64_t columns = c.merged ? f.columns * p.images : f.columns;
-    const int64_t panels = num::min_i64(c.run, conv::ceil_div(columns, kPanel) - panel),
+    const int64_t panels = num::min_i64(c.run, slide::ceil_div(columns, kPanel) - panel),
                   first = panel * kPanel;
     if (panels <= 0) continue;
     const int64_t row = row_block * c.rows, m = group * p.rows + row,
@@ -286,72 +289,53 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
 template <bool kTransposed>
 void thin_blocks(const Call& call, const Job& job, int64_t begin, int64_t end, void* scratch) {
   const Plan& p = job.p;
-  const ThinCut& c = job.thin;
-  const Weights& weights = p.weights;
-  int64_t* offset = static_cast<int64_t*>(scratch);
-  float* own = static_cast<float*>(scratch) + 2 * job.most_taps;
-  float* flat = own + (job.most_taps + 15) / 16 * 16;
-  float* copy = flat + c.rows * c.pitch + kThinSlack;
-  int64_t copied = -1, laid = -1;
-  const int64_t size[kAxes] = {p.axis[0].out, p.axis[1].out, p.axis[2].out};
-  const int64_t deep = conv::phase_of(p.axis[0], 0).count;
+  const BlockCut& c = job.thin;
+  const ThinWork s = thin_work(job, scratch);
+  const int64_t in = p.axis[0].in * p.axis[1].in * p.axis[2].in,
+                out = p.axis[0].out * p.axis[1].out * p.axis[2].out;
+  const bool biased = call.in.size() > 2;
+  int64_t phase = -1, k = 0;
+  const float* packed = nullptr;
   for (int64_t unit = begin; unit < end; ++unit) {
-    // [phase][image][group][place][row block][column block][row]: the rows of a group read the same copy.
-    int64_t rest = unit;
-    const int64_t row = rest % p.rows, place = rest /= p.rows;
-    const int64_t column_block = rest % c.column_blocks, row_block = (rest /= c.column_blocks) % c.row_blocks;
-    const int64_t d = (rest /= c.row_blocks) % deep, group = (rest /= deep) % p.groups;
-    const int64_t image = (rest /= p.groups) % p.images, phase = rest / p.images;
-    const Phases f = conv::phases_at(p, phase);
-    Block b{d, row_block * c.rows, 0, column_block * c.columns, 0};
-    b.rows = num::min_i64(c.rows, f.of[1].count - b.row);
-    b.columns = num::min_i64(c.columns, f.of[2].count - b.column);
-    if (d >= f.of[0].count || b.rows <= 0 || b.columns <= 0) continue;
-    const int64_t m = group * p.rows + row;
-    if (f.k && laid != phase) thin_offsets(p, f, c, offset), laid = phase;
-    if (f.k && copied != place) {
-      copy_block(p, f, c,
-                 call.in[0].as<const float>() +
-                     (image * p.groups + group) * p.axis[0].in * p.axis[1].in * p.axis[2].in,
-                 b, copy);
-      copied = place;
+    const Block b = slide::block_at(p.axis, c, p.images, p.groups * p.rows, unit);
+    if (b.rows <= 0 || b.columns <= 0) continue;
+    if (b.phase != phase) {
+      const Phases f = conv::phases_at(p, phase = b.phase);
+      k = f.k;
+      if (k) block_offsets(p.axis, c, b, s.offset);
+      if (k && call.in[1].packed) packed = packed_class(p.weights, call.in[1], f);
     }
-    const float* w = own;
-    if (f.k && call.in[1].packed)
-      w = packed_class(weights, call.in[1], f) + m * f.k;
-    else
-      with_format(call.in[1].dtype, [&](auto format) {
-        using W = decltype(format);
-        const int64_t taps[kAxes] = {f.of[0].first, f.of[1].first, f.of[2].first};
-        copy_weights<W, kTransposed>(weights, call.in[1].as<const typename W::T>(), taps, group, row, 0, f.k,
-                                     own);
-      });
-    thin_rows(copy, offset, w, f.k, (b.rows - 1) * c.pitch + b.columns, flat);
-    float bias = 0;
-    const bool biased = call.in.size() > 2;
-    if (biased)
-      with_format(call.in[2].dtype, [&](auto format) {
-        using B = decltype(format);
-        bias = B::one(call.in[2].as<const typename B::T>()[m]);
-      });
-    for (int64_t i = 0; i < b.rows; ++i) {
-      const float* y = flat + i * c.pitch;
-      const int64_t h = f.of[1].start + (b.row + i) * f.of[1].step;
-      float* to =
-          call.out[0].as<float>() +
-          (((image * p.groups * p.rows + m) * size[0] + f.of[0].start + d * f.of[0].step) * size[1] + h) *
-              size[2] +
-          f.of[2].start + b.column * f.of[2].step;
-      auto value = [&](int64_t j, int lanes) __attribute__((always_inline)) {
-        F v = lanes == kW ? load(y + j) : load_n(y + j, lanes);
-        return biased ? add(canon(v), set1(bias)) : v;  // conv.3
-      };
-      if (f.of[2].step == 1) {
-        strip(to, b.columns, value);
-        continue;
+    for (int64_t m = b.channel, copied = -1; m < b.channel + b.channels; ++m) {
+      const int64_t group = m / p.rows;
+      if (k && group != copied) {
+        const int64_t place = b.image * p.groups + group;
+        copy_block(p.axis, c, b, call.in[0].as<const float>() + place * in,
+                   (p.images * p.groups - place) * in, 0, s.copy);
+        copied = group;
       }
-      strip(flat + i * c.pitch, b.columns, value);
-      for (int64_t j = 0; j < b.columns; ++j) to[j * f.of[2].step] = y[j];
+      if (!call.in[1].packed)
+        with_format(call.in[1].dtype, [&](auto format) {
+          using W = decltype(format);
+          const int64_t first[kAxes] = {b.of[0].first, b.of[1].first, b.of[2].first};
+          copy_weights<W, kTransposed>(p.weights, call.in[1].as<const typename W::T>(), first, group,
+                                       m % p.rows, 0, k, s.weights);
+        });
+      thin_rows(s.copy, s.offset, call.in[1].packed ? packed + m * k : s.weights, k,
+                (b.rows - 1) * c.pitch + b.columns, s.flat);
+      float bias = 0;
+      if (biased)
+        with_format(call.in[2].dtype, [&](auto format) {
+          using B = decltype(format);
+          bias = B::one(call.in[2].as<const typename B::T>()[m]);
+        });
+      const F added = set1(bias);
+      float* channel = call.out[0].as<float>() + (b.image * p.groups * p.rows + m) * out;
+      for (int64_t i = 0; i < b.rows; ++i)
+        put_row(
+            p.axis, b, i, channel, s.spare, [&](int64_t j) __attribute__((always_inline)) {
+              const F y = load(s.flat + i * c.pitch + j);
+              return biased ? add(canon(y), added) : y;  // conv.3
+            });
     }
   }
 }

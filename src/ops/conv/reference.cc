@@ -6,7 +6,7 @@
 namespace invar::ops {
 namespace {
 
-using conv::kAxes;
+using slide::kAxes;
 
 // One element of the result: the phase of its output on each axis and the place j in it.
 float output(const Call& call, const conv::Plan& p, bool transposed, int64_t image, int64_t m,
@@ -15,13 +15,13 @@ float output(const Call& call, const conv::Plan& p, bool transposed, int64_t ima
   const int64_t group = m / p.rows;
   int64_t first[kAxes], taps[kAxes], kernel[kAxes];
   for (int d = 0; d < kAxes; ++d) {
-    const conv::Axis& a = p.axis[d];
+    const slide::Axis& a = p.axis[d];
     kernel[d] = a.kernel;
     // conv_transpose.2: taps r with (o + pad - r * dilation) divisible by the stride, ascending.
     first[d] = 0;
     while (transposed && first[d] < a.kernel && (at[d] + a.pad - first[d] * a.dilation) % a.stride != 0)
       ++first[d];
-    taps[d] = conv::taps_of(a, first[d]);
+    taps[d] = slide::taps_of(a, first[d]);
   }
   auto tap = [&](int64_t t, int64_t(&r)[kAxes]) {
     for (int d = kAxes - 1; d >= 0; --d) r[d] = first[d] + t % taps[d] * p.axis[d].hop, t /= taps[d];
@@ -30,7 +30,7 @@ float output(const Call& call, const conv::Plan& p, bool transposed, int64_t ima
     int64_t r[kAxes], place = (image * p.groups + group) * p.channels + k % p.channels;
     tap(k / p.channels, r);
     for (int d = 0; d < kAxes; ++d) {
-      const conv::Axis& a = p.axis[d];
+      const slide::Axis& a = p.axis[d];
       const int64_t i = transposed ? (at[d] + a.pad - r[d] * a.dilation) / a.stride
                                    : at[d] * a.stride + r[d] * a.dilation - a.pad;
       if (i < 0 || i >= a.in) return 0.0f;
