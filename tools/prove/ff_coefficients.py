@@ -5,16 +5,13 @@ ln 2, log2 e, the Taylor coefficients 1/k! of e^r and ln(2)^k/k! of 2^r, and the
 usage: ff_coefficients.py      (needs mpmath)
 """
 import re
-import struct
 from pathlib import Path
 
 from mpmath import factorial, log, mp, mpf
 
+from remez import short, to_f32
+
 mp.dps = 60
-
-
-def to_f32(v):
-    return struct.unpack("<f", struct.pack("<f", float(v)))[0]  # binary64 first: two roundings do no harm here
 
 
 def parts(v, n):
@@ -22,11 +19,7 @@ def parts(v, n):
     for _ in range(n):
         out.append(to_f32(v))
         v -= mpf(out[-1])
-    return "{" + ", ".join(short(p) + "f" for p in out) + "}"
-
-
-def short(x):
-    return re.sub(r"\.?0*p", "p", x.hex())
+    return "{" + ", ".join(short(p) for p in out) + "}"
 
 
 ln2 = log(mpf(2))

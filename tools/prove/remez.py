@@ -5,6 +5,9 @@ the error divided by weight(x); fit_rounded() rounds them to binary64 one by one
 again, so that what one rounding loses the rest takes up.  The fit only has to be good: that a sequence is correctly
 rounded is shown by `invar_prove`.
 """
+import re
+import struct
+
 from mpmath import mp, mpf, lu_solve, matrix, cos, pi, log, qr_solve
 
 mp.dps = 60
@@ -98,3 +101,12 @@ def fit_rational(f, m, n, low, high, rounds=6):
 def show(name, coefficients):
     for k, c in enumerate(coefficients):
         print("%s%d = %s" % (name, k, float(c).hex()))
+
+
+def to_f32(v):
+    return struct.unpack("<f", struct.pack("<f", float(v)))[0]  # binary64 first: two roundings do no harm here
+
+
+def short(x):
+    """Hexadecimal without the zeros at the end, as a binary32 literal."""
+    return re.sub(r"\.?0*p", "p", float(x).hex()) + "f"

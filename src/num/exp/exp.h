@@ -1,15 +1,14 @@
 // exp of binary32, correctly rounded for every input (spec/functions.md functions.2; shown by `invar_prove
-// exp`, docs/evidence/functions.md). One branch-free sequence of binary64 operations and one final rounding, which
-// also makes overflow and gradual underflow right. The store rule is not applied here.
-//
-// e^x = 2^(n + r), n + r = x log2(e), |r| <= 1/2.
+// exp`, docs/evidence/functions.md). The store rule is not applied here.
 #pragma once
 
 #include "num/exp/exp2.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
-INVAR_INLINE F exp(F x) {
+// One branch-free sequence of binary64 operations and one final rounding, which also makes overflow and gradual underflow
+// right: e^x = 2^(n + r), n + r = x log2(e), |r| <= 1/2.
+INVAR_INLINE F exp_wide(F x) {
   // Beyond these the result is 0 or infinity anyhow, and 2^n stays a normal binary64 number.
   D d = to_double(clamp(x, -110.0f, 90.0f));
   D round = set1_d(kRound), log2_e = set1_d(0x1.71547652b82fep+0);
@@ -18,6 +17,13 @@ INVAR_INLINE F exp(F x) {
   r = fma(d, set1_d(0x1.777d0ffda0d24p-56), r);
   // A NaN widened from binary32 has zeros in its low bits and stays NaN here.
   return to_float(scale_by_low_bits(exp2_fraction(r), t));
+}
+
+INVAR_INLINE F exp(F x) {
+  if constexpr (kTable == 1) return exp_wide(x);
+  F t = fma(x, set1(0x1.715476p+0f), set1(kStep)), m = sub(t, set1(kStep));
+  F r = fma(m, set1(-0x1.62e43p-1f), x);  // exact: a multiple of 2^-30 below 2^-4
+  return decide<exp_wide>(power_near(t, r, fma(m, set1(0x1.05c61p-29f), rest_of(t))), x, 87.0f, -104.0f);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

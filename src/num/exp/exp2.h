@@ -1,10 +1,8 @@
 // exp2 of binary32, correctly rounded for every input (spec/functions.md functions.6; shown by `invar_prove
-// exp2`, docs/evidence/functions.md): like exp.h, in binary64 with one final rounding.
-//
-// x = n + r, |r| <= 1/2, both exact:  2^x = 2^n (1 + r A(r)).
+// exp2`, docs/evidence/functions.md).
 #pragma once
 
-#include "num/lane/elementary.h"
+#include "num/exp/near.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
@@ -19,13 +17,22 @@ INVAR_INLINE D exp2_fraction(D r) {
   return fma(fma(e, r, o), r, set1_d(1.0));
 }
 
-INVAR_INLINE F exp2(F x) {
+// x = n + r, |r| <= 1/2, both exact:  2^x = 2^n (1 + r A(r)).
+INVAR_INLINE F exp2_wide(F x) {
   // Beyond these the result is 0 or infinity anyhow, and 2^n stays a normal binary64 number.
   D d = to_double(clamp(x, -151.0f, 129.0f));
   D t = add(d, set1_d(kRound));
   D r = sub(d, sub(t, set1_d(kRound)));
   return given(to_float(scale_by_low_bits(exp2_fraction(r), t)), x,
                {{0x3b429d37, 0x3f804385}, {0xbcf3a937, 0x3f7ac6b1}});
+}
+
+INVAR_INLINE F exp2(F x) {
+  if constexpr (kTable == 1) return exp2_wide(x);
+  F t = add(x, set1(kStep)), f = sub(x, sub(t, set1(kStep)));  // exact
+  F ln2 = set1(0x1.62e43p-1f), r = mul(f, ln2);
+  F low = add(fma(f, ln2, neg(r)), fma(f, set1(-0x1.05c61p-29f), rest_of(t)));
+  return decide<exp2_wide>(power_near(t, r, low), x, 126.0f, -150.0f);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

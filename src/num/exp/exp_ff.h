@@ -65,7 +65,7 @@ INVAR_INLINE F exp_ff(F x) {
     over = lt(set1(89.0f), x);
   M sure = either(inside, either(zeros, over));
   v = select(inside, v, select(over, set1(__builtin_inff()), zero()));
-  return all(sure) ? v : select(sure, v, exp(x));
+  return all(sure) ? v : select(sure, v, exp_wide(x));
 }
 
 INVAR_INLINE F exp2_ff(F x) {
@@ -91,7 +91,7 @@ INVAR_INLINE F exp2_ff(F x) {
     over = lt(set1(127.99999f), x);
   M sure = either(inside, either(zeros, over));
   v = select(over, set1(__builtin_inff()), select(inside, v, zero()));
-  return all(sure) ? v : select(sure, v, exp2(x));
+  return all(sure) ? v : select(sure, v, exp2_wide(x));
 }
 
 INVAR_INLINE F expm1_ff(F x) {

@@ -17,6 +17,13 @@ INVAR_INLINE D horner(D z, double c, C... higher) {
 // x + kRound rounds |x| < 2^51 to an integer, which stays in the low bits; x + kRoundOdd leaves it there plus 1.
 constexpr double kRound = 0x1.8p52, kRoundOdd = 0x1.8p52 + 1;
 
+INVAR_INLINE F horner(F, float c) {
+  return set1(c);
+}
+template <class... C>
+INVAR_INLINE F horner(F z, float c, C... higher) {
+  return fma(horner(z, higher...), z, set1(c));
+}
 // The coefficients as an array, where several functions share it.
 template <int n>
 INVAR_INLINE D horner(D z, const double (&c)[n]) {

@@ -169,6 +169,10 @@ INVAR_INLINE D lookup(const double* table, I i) {
           _mm256_i32gather_pd(table, _mm256_extracti128_si256(i.v, 1), 8)};
 }
 
+// table[i % kTable] per lane, from registers; kTable is 1 where the instruction set has nothing of the kind.
+constexpr int kTable = 8;
+INVAR_INLINE F pick(const float* table, I i) { return {_mm256_permutevar8x32_ps(_mm256_load_ps(table), i.v)}; }
+
 // Towards zero, limited to the integers of the type; NaN -> 0 (spec/formats.md formats.9).
 INVAR_INLINE I truncate(F a) {  // the instruction gives INT32_MIN for what does not fit
   __m256i r = _mm256_cvttps_epi32(a.v);

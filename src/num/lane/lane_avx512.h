@@ -157,6 +157,12 @@ INVAR_INLINE D lookup(const double* table, I i) {
           _mm512_i32gather_pd(_mm512_extracti32x8_epi32(i.v, 1), table, 8)};
 }
 
+// table[i % kTable] per lane, from registers; kTable is 1 where the instruction set has nothing of the kind.
+constexpr int kTable = 32;
+INVAR_INLINE F pick(const float* table, I i) {
+  return {_mm512_permutex2var_ps(_mm512_load_ps(table), i.v, _mm512_load_ps(table + 16))};
+}
+
 // Towards zero, limited to the integers of the type; NaN -> 0 (spec/formats.md formats.9). The instructions give the least
 // integer for what does not fit.
 INVAR_INLINE I truncate(F a) {

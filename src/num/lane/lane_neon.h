@@ -157,6 +157,10 @@ INVAR_INLINE D lookup(const double* table, I i) {
   return {vsetq_lane_f64(table[vgetq_lane_s32(i.v, 1)], lo, 1), vsetq_lane_f64(table[vgetq_lane_s32(i.v, 3)], hi, 1)};
 }
 
+// table[i % kTable] per lane, from registers; kTable is 1 where the instruction set has nothing of the kind.
+constexpr int kTable = 1;
+INVAR_INLINE F pick(const float* table, I) { return set1(table[0]); }
+
 // Towards zero, limited to the integers of the type; NaN -> 0 (spec/formats.md formats.9): what the instructions do.
 INVAR_INLINE I truncate(F a) { return {vcvtq_s32_f32(a.v)}; }
 INVAR_INLINE L truncate_wide(F a) {

@@ -140,6 +140,10 @@ INVAR_INLINE I low_bits(D a) { return {static_cast<int32_t>(__builtin_bit_cast(i
 // table[i] per lane, 0 <= i.
 INVAR_INLINE D lookup(const double* table, I i) { return {table[i.v]}; }
 
+// table[i % kTable] per lane, from registers; kTable is 1 where the instruction set has nothing of the kind.
+constexpr int kTable = 1;
+INVAR_INLINE F pick(const float* table, I) { return set1(table[0]); }
+
 // Towards zero, limited to the integers of the type; NaN -> 0 (spec/formats.md formats.9).
 INVAR_INLINE I truncate(F a) {
   if (a.v != a.v) return {0};

@@ -1,0 +1,81 @@
+// Powers by binary32 alone where that decides the result, for lanes whose registers hold a table (kTable, num/lane/lane.h):
+// twice as many lanes per operation as in binary64, which does the rest. Constants: tools/prove/near_coefficients.py.
+//
+// e^x = 2^m e^(r + low), m a multiple of 1/kTable: 2^m = 2^n T (1 + rest) with T from the table, and V = T e^r is
+// T (1 + r + E), E = r^2 P(r). s0 = T (1 + r), s = s0 + T E and what both roundings lose; low, below 2^-21.9, comes in by
+// the derivative, s low. So V = s + lo to 2^-36 (kTable = 32) or 2^-32 (8), half of that below 1, with lo < 2^-21.
+//
+// s + lo rounds like V unless a middle between two numbers lies between. lo is there at least 2^-24 (2^-25 below 1), so
+// lo (1 +- kDoubt) covers the error: where both give one result, that is V rounded. As invar_prove shows on every input.
+#pragma once
+
+#include "num/lane/elementary.h"
+
+namespace invar::num::INVAR_ISA_NS {
+
+constexpr float kDoubt = kTable >= 32 ? 0x1p-11f : 0x1p-8f;
+constexpr int kTableBits = __builtin_ctz(kTable);
+// x + kStep rounds |x| < 2^22 / kTable to a multiple of 1/kTable, which stays in the low bits.
+constexpr float kStep = 0x1.8p23f / kTable;
+
+// 2^(i/32) rounded, and the exact 2^(i/32) over it, less 1.
+constexpr float kPower[32] = {0x1p+0f,        0x1.059b0ep+0f, 0x1.0b5586p+0f, 0x1.11301ep+0f, 0x1.172b84p+0f,
+                              0x1.1d4874p+0f, 0x1.2387a6p+0f, 0x1.29e9ep+0f,  0x1.306fep+0f,  0x1.371a74p+0f,
+                              0x1.3dea64p+0f, 0x1.44e086p+0f, 0x1.4bfdaep+0f, 0x1.5342b6p+0f, 0x1.5ab07ep+0f,
+                              0x1.6247ecp+0f, 0x1.6a09e6p+0f, 0x1.71f75ep+0f, 0x1.7a1148p+0f, 0x1.82589ap+0f,
+                              0x1.8ace54p+0f, 0x1.93737cp+0f, 0x1.9c4918p+0f, 0x1.a5503cp+0f, 0x1.ae89fap+0f,
+                              0x1.b7f77p+0f,  0x1.c199bep+0f, 0x1.cb720ep+0f, 0x1.d5818ep+0f, 0x1.dfc974p+0f,
+                              0x1.ea4afap+0f, 0x1.f50766p+0f};
+constexpr float kRest[32] = {0x0p+0f,          -0x1.947414p-25f, 0x1.8d96d4p-25f,  -0x1.dda2fcp-25f,
+                             -0x1.9c0c22p-27f, -0x1.a2fbb2p-25f, 0x1.964904p-25f,  -0x1.2b0dbcp-25f,
+                             0x1.125002p-25f,  -0x1.cde8cep-26f, 0x1.370be4p-25f,  0x1.336de2p-30f,
+                             -0x1.0a355p-25f,  -0x1.c541b4p-26f, -0x1.00d8acp-27f, -0x1.6cb284p-25f,
+                             0x1.26055cp-26f,  0x1.8b2bb8p-26f,  -0x1.05cb44p-25f, -0x1.1c2142p-26f,
+                             0x1.67a1cap-28f,  -0x1.348e56p-25f, 0x1.a3b5e4p-28f,  -0x1.0b7ec8p-25f,
+                             -0x1.f9c304p-27f, -0x1.e4c886p-26f, -0x1.6961b4p-28f, -0x1.b5151ep-28f,
+                             -0x1.a5217cp-28f, -0x1.ab7132p-26f, 0x1.61428ep-28f,  -0x1.2ad5f8p-27f};
+struct Table {
+  alignas(64) float entry[kTable];
+};
+INVAR_INLINE constexpr Table every(int stride, const float (&from)[32]) {
+  Table t{};
+  for (int i = 0; i < kTable; ++i) t.entry[i] = from[i * stride];
+  return t;
+}
+constexpr Table kPowers = every(32 / kTable, kPower), kRests = every(32 / kTable, kRest);
+
+// What the table's power for t = m + kStep leaves, relatively.
+INVAR_INLINE F rest_of(F t) {
+  return pick(kRests.entry, bits(t));
+}
+// s + lo, to be multiplied by 2^n: `exponent` is n in the exponent's place.
+struct Near {
+  F s, lo;
+  I exponent;
+};
+INVAR_INLINE Near power_near(F t, F r, F low) {
+  F power = pick(kPowers.entry, bits(t));
+  F p = kTable >= 32 ? horner(r, 0.5f, 0x1.5555c8p-3f, 0x1.5555dcp-5f)
+                     : horner(r, 0.5f, 0x1.555556p-3f, 0x1.555ceap-5f, 0x1.111678p-7f);
+  F e = mul(mul(r, r), p);
+  F s0 = fma(power, r, power), lost = fma(power, r, sub(power, s0));
+  F s = fma(power, e, s0), lo = add(lost, fma(power, e, sub(s0, s)));
+  I n = bit_and(shift_left<23 - kTableBits>(bits(t)), set1_i(static_cast<int32_t>(0xff800000)));
+  return {s, fma(s, low, lo), n};
+}
+template <F (*wide)(F)>
+INVAR_INTERNAL F decide_rare(F x, F y, M sure, F least) {
+  M zeros = lt(x, least);
+  y = select(zeros, zero(), y), sure = either(sure, zeros);
+  return all(sure) ? y : select(sure, y, wide(x));
+}
+// The result, which is normal for |x| < limit and 0 below `least`; by `wide` where that is not certain.
+template <F (*wide)(F)>
+INVAR_INLINE F decide(Near v, F x, float limit, float least) {
+  F up = fma(v.lo, set1(1 + kDoubt), v.s), down = fma(v.lo, set1(1 - kDoubt), v.s);
+  F y = from_bits(add(bits(up), v.exponent));
+  M sure = both(eq(up, down), lt(abs(x), set1(limit)));
+  return __builtin_expect(all(sure), true) ? y : decide_rare<wide>(x, y, sure, set1(least));
+}
+
+}  // namespace invar::num::INVAR_ISA_NS
