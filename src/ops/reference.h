@@ -40,11 +40,4 @@ inline float maximum(float a, float b) {
   return a > b ? a : b;
 }
 
-// The loop of an element-by-element reference: out[i] = f(i).
-template <class Fn>
-void each(const Call& call, int64_t begin, int64_t end, Fn f) {
-  const int64_t n = call.out[0].elements();
-  for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i) put(call.out[0], i, f(i));
-}
-
 }  // namespace invar::ops
