@@ -1,16 +1,28 @@
 import torch as t
 
-# Where the name or the form with a result made beforehand differs.
+aten = t.ops.aten
+# Where the name or the form with a result made beforehand differs: (result, attributes, operands ...).
 SPELLED = {
-    "silu": lambda x, y: t.ops.aten.silu.out(x, out=y),
-    "mish": lambda x, y: t.ops.aten.mish.out(x, out=y),
-    "gelu_tanh": lambda x, y: t.ops.aten.gelu.out(x, approximate="tanh", out=y),
+    "silu": lambda y, a, x: aten.silu.out(x, out=y),
+    "mish": lambda y, a, x: aten.mish.out(x, out=y),
+    "gelu": lambda y, a, x: aten.gelu.out(x, out=y),
+    "gelu_tanh": lambda y, a, x: aten.gelu.out(x, approximate="tanh", out=y),
+    "elu": lambda y, a, x: aten.elu.out(x, a["alpha"], out=y),
+    "softplus": lambda y, a, x: aten.softplus.out(x, out=y),
+    "hardswish": lambda y, a, x: aten.hardswish.out(x, out=y),
+    "leakyrelu": lambda y, a, x: aten.leaky_relu.out(x, a["alpha"], out=y),
+    "clip": lambda y, a, x: t.clamp(x, a["min"], a["max"], out=y),
+    "equal": lambda y, a, x, z: t.eq(x, z, out=y),
+    "isnan": lambda y, a, x: aten.isnan.out(x, out=y),
+    "mod": lambda y, a, x, z: t.remainder(x, z, out=y),
+    "shift_left": lambda y, a, x, z: t.bitwise_left_shift(x, z, out=y),
+    "shift_right": lambda y, a, x, z: t.bitwise_right_shift(x, z, out=y),
 }
 
 
 def torch(call):
     (y,) = call.outputs
     if call.op in SPELLED:
-        return {call.op: lambda: SPELLED[call.op](*call.inputs, y)}
+        return {call.op: lambda: SPELLED[call.op](y, call.attrs, *call.inputs)}
     function = getattr(t, call.op, None)
     return {call.op: lambda: function(*call.inputs, out=y)} if function else {}
