@@ -1,10 +1,14 @@
-// Lanes from f32, bf16 and f16 to these, i32 and i64; one element at a time for the rest.
+// Lanes from f32, bf16 and f16 to these and to integers; a loop for each pair of the rest.
+#include <type_traits>
+
 #include "ops/cast/cast.h"
 #include "ops/lanes.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
+
+#define INVAR_DTYPES(X) X(f32) X(bf16) X(f16) X(f64) X(i64) X(i32) X(i8) X(u8) X(boolean)
 
 bool is_float32_like(DType t) {
   return t == DType::f32 || t == DType::bf16 || t == DType::f16;
@@ -17,12 +21,20 @@ INVAR_INLINE void strip_h(uint16_t* out, int64_t n, Fn f) {
   if (i < n) store_h_n(out + i, f(i, static_cast<int>(n - i)), static_cast<int>(n - i));
 }
 
-// Integers of 32 or 64 bits; the last ones through memory of their own.
+// Integers; the last ones through memory of their own. What saturates at 32 bits and then at 8 has saturated at 8.
 INVAR_INLINE void put_integers(int32_t* p, F x) {
   store_i(p, truncate(x));
 }
 INVAR_INLINE void put_integers(int64_t* p, F x) {
   store_l(p, truncate_wide(x));
+}
+template <class T>
+requires(sizeof(T) == 1) INVAR_INLINE void put_integers(T* p, F x) {
+  constexpr int32_t kLow = std::is_signed_v<T> ? -128 : 0, kHigh = kLow + 255;
+  int32_t wide[kW];
+  store_i(wide, truncate(x));
+  for (int j = 0; j < kW; ++j)
+    p[j] = static_cast<T>(wide[j] < kLow ? kLow : wide[j] > kHigh ? kHigh : wide[j]);
 }
 template <class T, class Fn>
 INVAR_INLINE void strip_integers(T* out, int64_t n, Fn f) {
@@ -34,17 +46,68 @@ INVAR_INLINE void strip_integers(T* out, int64_t n, Fn f) {
   for (int64_t j = i; j < n; ++j) out[j] = last[j - i];
 }
 
+// The type in which elements lie, where C++ has one, else void.
+template <DType t>
+struct Native {
+  using T = void;
+};
+#define INVAR_NATIVE(dtype, type) \
+  template <>                     \
+  struct Native<DType::dtype> {   \
+    using T = type;               \
+  };
+INVAR_NATIVE(f32, float)
+INVAR_NATIVE(f64, double)
+INVAR_NATIVE(i64, int64_t)
+INVAR_NATIVE(i32, int32_t)
+INVAR_NATIVE(i8, int8_t)
+INVAR_NATIVE(u8, uint8_t)
+INVAR_NATIVE(boolean, uint8_t)
+#undef INVAR_NATIVE
+
+// Elements [begin, end), the dtypes known when this is compiled. From integers C++ converts as formats.10 does: to floats with
+// one rounding (none of them is tiny), to integers by the low bits.
+template <DType from, DType to>
+void each(const View& in, const View& out, int64_t begin, int64_t end) {
+  using X = typename Native<from>::T;
+  using Y = typename Native<to>::T;
+  if constexpr (!std::is_void_v<X> && !std::is_void_v<Y> && (std::is_integral_v<X> || to == DType::boolean)) {
+    auto x = in.as<const X>();
+    auto y = out.as<Y>();
+    for (int64_t i = begin; i < end; ++i)
+      if constexpr (from == DType::boolean || to == DType::boolean)
+        y[i] = static_cast<Y>(x[i] != 0);
+      else
+        y[i] = static_cast<Y>(x[i]);
+  } else {
+    for (int64_t i = begin; i < end; ++i) write_number(out.data, to, i, read_number(in.data, from, i), from);
+  }
+}
+template <DType from>
+void each_to(const View& in, const View& out, int64_t begin, int64_t end) {
+  switch (out.dtype) {
+#define INVAR_TO(t) \
+  case DType::t: return each<from, DType::t>(in, out, begin, end);
+    INVAR_DTYPES(INVAR_TO)
+#undef INVAR_TO
+  }
+}
+void each_from(const View& in, const View& out, int64_t begin, int64_t end) {
+  switch (in.dtype) {
+#define INVAR_FROM(t) \
+  case DType::t: return each_to<DType::t>(in, out, begin, end);
+    INVAR_DTYPES(INVAR_FROM)
+#undef INVAR_FROM
+  }
+}
+
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &in = call.in[0], &out = call.out[0];
   int64_t n = out.elements(), from = begin * kChunk, to = end * kChunk < n ? end * kChunk : n;
   bool bf16_copy =
       in.dtype == DType::bf16 && out.dtype == DType::bf16;  // keeps subnormals, which to_bf16 would not
-  bool integers = out.dtype == DType::i32 || out.dtype == DType::i64;
-  if (!is_float32_like(in.dtype) || !(is_float32_like(out.dtype) || integers) || bf16_copy) {
-    for (int64_t i = from; i < to; ++i)
-      write_number(out.data, out.dtype, i, read_number(in.data, in.dtype, i), in.dtype);
-    return;
-  }
+  if (!is_float32_like(in.dtype) || out.dtype == DType::f64 || out.dtype == DType::boolean || bf16_copy)
+    return each_from(in, out, from, to);
   with_format(in.dtype, [&](auto format) {
     using X = decltype(format);
     auto x = in.as<const typename X::T>() + from;
@@ -53,6 +116,10 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
       strip_integers(out.as<int32_t>() + from, to - from, get);
     } else if (out.dtype == DType::i64) {
       strip_integers(out.as<int64_t>() + from, to - from, get);
+    } else if (out.dtype == DType::i8) {
+      strip_integers(out.as<int8_t>() + from, to - from, get);
+    } else if (out.dtype == DType::u8) {
+      strip_integers(out.as<uint8_t>() + from, to - from, get);
     } else if (out.dtype == DType::f32) {
       strip_exact(out.as<float>() + from, to - from,
                   [&](int64_t i, int lanes) { return copied(get(i, lanes)); });
