@@ -116,6 +116,8 @@ def test_subgraphs_are_refused_by_name(tmp_path):
     ([helper.make_node("MatMul", ["x", "w3x3"], ["y"])], 2, ["inner dimensions", "4 and 3"]),
     ([helper.make_node("Transpose", ["x"], ["y"], perm=[0, 2, 2])], 2, ["Transpose", "not a permutation"]),
     ([helper.make_node("Concat", ["x", "x"], ["y"], axis=1)], 3, ["Concat", "constant lengths"]),
+    ([helper.make_node("Gather", ["x", "to"], ["y"], axis=2)], 2, ["Gather", "index 4", "dimension of 4"]),
+    ([helper.make_node("ScatterND", ["w3x3", "twice", "w3"], ["y"], reduction="mean")], 2, ["ScatterND", "reduction"]),
     ([helper.make_node("Softmax", ["x"], ["y"], axis=5)], 2, ["Softmax", "axis 5"]),
     ([helper.make_node("ReduceL1", ["x"], ["y"], noop_with_empty_axes=1)], 3, ["ReduceL1", "noop_with_empty_axes"]),
     ([helper.make_node("ReduceSum", ["x", "x"], ["y"])], 3, ["ReduceSum", "not a constant"]),
@@ -123,7 +125,7 @@ def test_subgraphs_are_refused_by_name(tmp_path):
     ([helper.make_node("Identity", ["x"], ["y"])], 3, ["at least one"]),
     ([helper.make_node("Add", ["x", "d"], ["y"])], 3, ["xf64", "Add"]),
     ([helper.make_node("Reshape", ["x", "to"], ["y"])], 3, ["-1 is not one dimension"]),
-], ids=["shapes", "inner", "transpose", "concat", "axis", "noop", "axes", "twice", "nothing", "double", "reshape"])
+], ids=["shapes", "inner", "transpose", "concat", "index", "reduction", "axis", "noop", "axes", "twice", "nothing", "double", "reshape"])
 def test_refusals(tmp_path, nodes, code, names):
     weights = [("w3", np.ones(3, np.float32)), ("w3x3", np.ones((3, 3), np.float32)), ("d", np.ones(4)),
                ("to", np.array([-1, 4])), ("twice", np.array([2, -1]))]

@@ -48,12 +48,21 @@ struct Call {
   void* shared = nullptr;
 };
 
+// An element of an index operand that names no place: 0 ... limit - 1 do, and from the end -limit ... -1.
+struct Stray {
+  int operand;
+  int64_t element, value, limit;
+};
+
 struct Kernel {
   std::string_view op;   // the name in spec/opset.toml
   std::string_view isa;  // "reference", "scalar", "avx2", "avx512", "neon"
   // Reference rows only: null if the room takes these shapes, dtypes and attributes, else what it requires. An attribute
   // of the wrong type throws std::bad_variant_access. No data is read; Call::capacity is not 0 where the node has a state.
   const char* (*check)(const Call&) = nullptr;
+  // Reference rows only, where operands name places: whether one of this call's names none, and the first that does not.
+  // The runtime asks before it runs the operation; every row computes something defined all the same.
+  bool (*stray)(const Call&, Stray&) = nullptr;
   int phases = 1;  // the runtime waits for all units of a phase before the next
   // Number of independent work units of a phase.
   int64_t (*units)(const Call&, int phase);

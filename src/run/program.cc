@@ -54,7 +54,13 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa) {
     if (n.state >= 0 && !k->state_bytes)
       return bad_input("operation " + n.op + " of the plan cannot have a state");
     if (n.state < 0 && k->state_bytes) r.has_memory_ = false;
-    Node node{&n, k, false, std::vector<ops::View>(n.in.size()), std::vector<ops::View>(n.out.size()), {}};
+    Node node{&n,
+              k,
+              ops::find(n.op, "reference"),
+              false,
+              std::vector<ops::View>(n.in.size()),
+              std::vector<ops::View>(n.out.size()),
+              {}};
     r.nodes_.push_back(std::move(node));
   }
   r.mark_core();
@@ -67,8 +73,7 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa) {
 }
 
 Status Program::check() {
-  for (size_t n = 0; n < nodes_.size(); ++n)
-    INVAR_CHECK_OK(check(*ops::find(nodes_[n].node->op, "reference"), nodes_[n], n));
+  for (size_t n = 0; n < nodes_.size(); ++n) INVAR_CHECK_OK(check(*nodes_[n].reference, nodes_[n], n));
   return {};
 }
 
@@ -222,10 +227,26 @@ Status Program::bind(int64_t rows, int64_t past) {
   return {};
 }
 
-void Program::run(Pool& pool, bool tail) {
+Error Program::names_no_place(const Node& node, const ops::Stray& stray) const {
+  const ops::View& index = node.in[static_cast<size_t>(stray.operand)];
+  std::string at;
+  int64_t rest = stray.element;
+  for (int d = index.rank - 1; d >= 0; --d) {
+    at = std::to_string(rest % index.dim[d]) + (at.empty() ? "" : ", ") + at;
+    rest /= index.dim[d];
+  }
+  return bad_input("operation " + std::to_string(&node - nodes_.data()) + " of the plan, " + node.node->op +
+                   ": index " + std::to_string(stray.value) + " at [" + at + "] of operand " +
+                   std::to_string(stray.operand) + " is outside " + std::to_string(-stray.limit) + " ... " +
+                   std::to_string(stray.limit - 1));
+}
+
+Status Program::run(Pool& pool, bool tail) {
   for (const Node& n : nodes_) {
     if (!tail && !n.core) continue;
     num::mend_arithmetic_env();
+    if (ops::Stray stray; n.reference->stray && n.reference->stray(n.call, stray))
+      return names_no_place(n, stray);
     const int workers = workers_for(n.work, workers_);
     for (int phase = 0; phase < n.kernel->phases; ++phase) {
       const int64_t units = n.kernel->units(n.call, phase);
@@ -246,6 +267,7 @@ void Program::run(Pool& pool, bool tail) {
       pool.run(units, work, workers);
     }
   }
+  return {};
 }
 
 std::vector<std::string> Program::kernels() const {

@@ -28,8 +28,8 @@ class Program {
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity);
   // Makes ready for a step of `rows` rows after `past` ones.
   Status bind(int64_t rows, int64_t past);
-  // Runs the nodes; without `tail` only those that some state depends on.
-  void run(Pool&, bool tail);
+  // Runs the nodes; without `tail` only those that some state depends on. An index that names no place is an error.
+  Status run(Pool&, bool tail);
 
   ops::View value(int v) const { return values_[v]; }
   // False: a step depends on all rows before it, and nothing remembers them between steps.
@@ -41,7 +41,7 @@ class Program {
  private:
   struct Node {
     const plan::Node* node;
-    const ops::Kernel* kernel;
+    const ops::Kernel *kernel, *reference;
     bool core;  // some state depends on it
     std::vector<ops::View> in, out;
     ops::Call call;
@@ -52,6 +52,7 @@ class Program {
   Status check(const ops::Kernel& reference, Node&, size_t number) const;
   uint64_t shape(int v, int64_t rows, int64_t past, ops::View& view) const;  // bytes; kTooLarge on overflow
   void mark_core();
+  Error names_no_place(const Node&, const ops::Stray&) const;
 
   const plan::Plan* plan_ = nullptr;
   std::vector<Symbol> symbols_;

@@ -136,8 +136,7 @@ Status Session::Impl::piece(std::span<const int32_t> tokens, int64_t past, bool 
   if (positions >= 0)
     for (size_t i = 0; i < tokens.size(); ++i)
       program.value(positions).as<int64_t>()[i] = past + static_cast<int64_t>(i);
-  program.run(*pool, tail);
-  return {};
+  return program.run(*pool, tail);
 }
 
 Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> tokens, bool all) {

@@ -303,6 +303,31 @@ TEST_F(SessionTest, EditedPlansAreRefusedOrRunInBounds) {
             std::string::npos);
 }
 
+TEST_F(SessionTest, AnIndexThatNamesNothingIsNamed) {
+  plan::Plan p = model->plan;
+  plan::Weight table = p.weights[0];
+  const uint64_t row = table.length / static_cast<uint64_t>(kVocab);
+  table.name = "without its last row", table.shape[0] -= 1, table.length -= row;
+  size_t at = 0;
+  while (p.nodes[at].op != "gather") ++at;
+  p.nodes[at].in[0].index = static_cast<int>(p.weights.size());
+  p.weights.push_back(table);
+  Options o = options();
+  o.check_weights = false;
+  auto s = Session::open(p, model->folder, o);
+  ASSERT_TRUE(s) << s.error().message;
+  const int32_t last[] = {0, static_cast<int32_t>(kVocab) - 2},
+                beyond[] = {5, static_cast<int32_t>(kVocab) - 1};
+  EXPECT_TRUE(s->step(last));
+  const auto r = s->step(beyond);
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().message, "operation " + std::to_string(at) + " of the plan, gather: index " +
+                                   std::to_string(kVocab - 1) + " at [0, 1] of operand 1 is outside " +
+                                   std::to_string(1 - kVocab) + " ... " + std::to_string(kVocab - 2));
+  EXPECT_EQ(s->position(), 2);
+  EXPECT_TRUE(s->step(last));
+}
+
 TEST(Weights, EveryChangedByteIsFoundAndNamed) {
   const TinyModel m;
   for (const plan::Weight& w : m.plan.weights) {

@@ -98,3 +98,20 @@ func.func @made(%i: tensor<?x4xi64, ["seq", ""]>, %x: tensor<2x8x3x5xf32>) -> (!
   %5 = onnx.node "SpaceToDepth"(%4) {name = "g", domain = "", version = 13 : i64, params = {blocksize = 2 : i64}} : (!onnx.unknown) -> !onnx.unknown
   return %0, %1, %3, %3, %4, %5 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
+
+// -----
+
+// CHECK-LABEL: func.func @indices
+func.func @indices(%x: tensor<?x5x4xf32, ["seq", "", ""]>, %i: tensor<2x3xi32>, %k: tensor<?x7x1xi64, ["seq", "", ""]>, %u: tensor<?x7x4xf32, ["seq", "", ""]>, %e: tensor<?x5x9xi64, ["seq", "", ""]>, %v: tensor<?x5x9xf32, ["seq", "", ""]>, %s: tensor<7x4xf32>, %t: tensor<6x4xf32>, %n: tensor<7x1xi64>)
+    -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  // CHECK: %[[I:.*]] = repro.cast %arg1 {{.*}} -> tensor<2x3xi64>
+  // CHECK: repro.gather %arg0, %[[I]] {axis = 1 : i64, {{.*}} -> tensor<?x2x3x4xf32, ["seq", "", "", ""]>
+  %0 = onnx.node "Gather"(%x, %i) {name = "a", domain = "", version = 13 : i64, params = {axis = -2 : i64}} : (tensor<?x5x4xf32, ["seq", "", ""]>, tensor<2x3xi32>) -> !onnx.unknown
+  // CHECK: repro.gather_nd %arg0, %arg2 {batch_dims = 1 : i64, {{.*}} -> tensor<?x7x4xf32, ["seq", "", ""]>
+  %1 = onnx.node "GatherND"(%x, %k) {name = "b", domain = "", version = 13 : i64, params = {batch_dims = 1 : i64}} : (tensor<?x5x4xf32, ["seq", "", ""]>, tensor<?x7x1xi64, ["seq", "", ""]>) -> !onnx.unknown
+  // CHECK: repro.scatter_elements %arg0, %arg4, %arg5 {axis = 2 : i64, numerics = "ieee", reduction = 4 : i64
+  %2 = onnx.node "ScatterElements"(%x, %e, %v) {name = "c", domain = "", version = 18 : i64, params = {axis = -1 : i64, reduction = "max"}} : (tensor<?x5x4xf32, ["seq", "", ""]>, tensor<?x5x9xi64, ["seq", "", ""]>, tensor<?x5x9xf32, ["seq", "", ""]>) -> !onnx.unknown
+  // CHECK: repro.scatter_nd %arg7, %arg8, %arg6 {numerics = "ieee", reduction = 1 : i64
+  %3 = onnx.node "ScatterND"(%t, %n, %s) {name = "d", domain = "", version = 16 : i64, params = {reduction = "add"}} : (tensor<6x4xf32>, tensor<7x1xi64>, tensor<7x4xf32>) -> !onnx.unknown
+  return %0, %1, %2, %3 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
+}

@@ -1,22 +1,219 @@
+#include <cstring>
+
+#include "ops/gather/index.h"
 #include "ops/lanes.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const View& table = call.in[0];
-  int64_t rows = table.dim[0], width = last_dim(call.out[0]);
-  with_format(table.dtype, [&](auto format) {
-    using W = decltype(format);
-    for (int64_t r = begin; r < end; ++r) {
-      int64_t from = call.in[1].as<const int64_t>()[r];
-      bool inside = from >= 0 && from < rows;
-      auto p = table.as<const typename W::T>() + (inside ? from * width : 0);
-      strip_exact(call.out[0].as<float>() + r * width, width, [&](int64_t i, int n) {
-        if (!inside) return from_bits(set1_i(0x7fc00000));  // gather.3
-        return copied(n == kW ? W::get(p + i) : W::get_n(p + i, n));
+constexpr int64_t kAhead = 6;  // rows lie anywhere: the processor does not see the next ones coming
+
+INVAR_INLINE int64_t range_end(const Call& call, int64_t end) {
+  int64_t n = call.out[0].elements();
+  return end * kChunk < n ? end * kChunk : n;
+}
+INVAR_INLINE void prefetch(const void* p, int64_t bytes) {
+  for (int64_t at = 0; at < bytes && at < 512; at += 64) __builtin_prefetch(static_cast<const char*>(p) + at);
+}
+
+// Copies of stored formats: Out elements from In elements, and what stands for none.
+template <class W>
+struct Widened {  // gather.2
+  using In = typename W::T;
+  using Out = float;
+  INVAR_INLINE void copy(Out* to, const In* from, int64_t n) {
+    strip_exact(
+        to, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+          return copied(get_part<W>(from + i, lanes));
+        });
+  }
+  INVAR_INLINE Out one(In x) {
+    float v = W::one(x);
+    return v == v ? v : num::f32_from_bits(0x7fc00000);
+  }
+};
+template <class T>
+struct Kept {
+  using In = T;
+  using Out = T;
+  INVAR_INLINE void copy(T* to, const T* from, int64_t n) {
+    std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
+  }
+  INVAR_INLINE T one(T x) { return x; }
+};
+// f(copy) for an operand of type t whose result is of type `out`.
+template <class Fn>
+INVAR_INLINE void with_copy(DType t, DType out, Fn f) {
+  if (out == DType::f32) return with_format(t, [&](auto format) { f(Widened<decltype(format)>{}); });
+  switch (size_of(t)) {
+    case 1: return f(Kept<uint8_t>{});
+    case 2: return f(Kept<uint16_t>{});
+    case 4: return f(Kept<uint32_t>{});
+    default: f(Kept<uint64_t>{});
+  }
+}
+template <class T>
+INVAR_INLINE T as_bits(uint64_t bits) {
+  if constexpr (sizeof(T) == 8)
+    return __builtin_bit_cast(T, bits);
+  else if constexpr (sizeof(T) == 4)
+    return __builtin_bit_cast(T, static_cast<uint32_t>(bits));
+  else
+    return static_cast<T>(bits);
+}
+
+// Results [i, to) are runs of `inner` elements; run r begins at x + place(r), or is nowhere where that is negative.
+template <class C, class Place>
+INVAR_INLINE void runs(C, const Call& call, int64_t inner, int64_t i, int64_t to, Place place) {
+  using In = typename C::In;
+  using Out = typename C::Out;
+  const In* x = call.in[0].as<const In>();
+  Out* out = call.out[0].as<Out>();
+  const Out none = as_bits<Out>(nowhere(call.out[0].dtype));
+  if (inner == 1) {
+    for (; i < to; ++i) {
+      int64_t at = place(i);
+      out[i] = at < 0 ? none : C::one(x[at]);
+    }
+    return;
+  }
+  for (int64_t r = i / inner, last = (to - 1) / inner; i < to; ++r) {
+    int64_t from = i - r * inner, n = inner - from < to - i ? inner - from : to - i, at = place(r);
+    if (int64_t next = r + kAhead <= last ? place(r + kAhead) : -1; next >= 0)
+      prefetch(x + next, inner * static_cast<int64_t>(sizeof(In)));
+    if (at >= 0)
+      C::copy(out + i, x + at + from, n);
+    else
+      for (int64_t j = 0; j < n; ++j) out[i + j] = none;
+    i += n;
+  }
+}
+
+void gather(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const View& x = call.in[0];
+  const Axis a = axis_of(x, attr_i(call, "axis", 0));
+  const int64_t *index = call.in[1].as<const int64_t>(), m = call.in[1].elements();
+  with_copy(x.dtype, call.out[0].dtype, [&](auto copy) {
+    if (a.outer == 1)
+      return runs(copy, call, a.inner, begin * kChunk, range_end(call, end), [&](int64_t r) {
+        int64_t j = inside(index[r], a.n);
+        return j < 0 ? -1 : j * a.inner;
       });
+    runs(copy, call, a.inner, begin * kChunk, range_end(call, end), [&](int64_t r) {
+      int64_t j = inside(index[r % m], a.n);
+      return j < 0 ? -1 : (r / m * a.n + j) * a.inner;
+    });
+  });
+}
+
+void gather_nd(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const View& x = call.in[0];
+  const Tuples t = tuples_of(x, call.in[1], attr_i(call, "batch_dims", 0));
+  const int64_t* index = call.in[1].as<const int64_t>();
+  with_copy(x.dtype, x.dtype, [&](auto copy) {
+    runs(copy, call, t.inner, begin * kChunk, range_end(call, end), [&](int64_t r) {
+      int64_t slice = slice_of(t, index + r * t.width);
+      return slice < 0 ? -1 : ((t.batches == 1 ? 0 : r / t.count * t.slices) + slice) * t.inner;
+    });
+  });
+}
+
+// Result rows along the last dimension; the index picks along the axis.
+void gather_elements(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const View &x = call.in[0], &out = call.out[0];
+  const int axis = static_cast<int>(attr_i(call, "axis", 0) + (attr_i(call, "axis", 0) < 0 ? x.rank : 0));
+  int64_t last = range_end(call, end), stride[kMaxRank], step = 1;
+  for (int d = x.rank - 1; d >= 0; --d) stride[d] = step, step *= x.dim[d];
+  const int64_t *index = call.in[1].as<const int64_t>(), n = x.dim[axis];
+  const int inner = x.rank - 1;
+  with_copy(x.dtype, out.dtype, [&](auto copy) {
+    using C = decltype(copy);
+    auto from = x.as<const typename C::In>();
+    auto to = out.as<typename C::Out>();
+    const auto none = as_bits<typename C::Out>(nowhere(out.dtype));
+    for (int64_t o = begin * kChunk; o < last;) {
+      int64_t rest = o / out.dim[inner], first = o % out.dim[inner], base = 0;
+      for (int d = inner - 1; d >= 0; --d) {
+        if (d != axis) base += rest % out.dim[d] * stride[d];
+        rest /= out.dim[d];
+      }
+      int64_t along = inner == axis ? 0 : 1;
+      for (int64_t i = first; i < out.dim[inner] && o < last; ++i, ++o) {
+        int64_t at = inside(index[o], n);
+        to[o] = at < 0 ? none : C::one(from[base + at * stride[axis] + along * i]);
+      }
+    }
+  });
+}
+
+void copy_operand(const Call& call, int64_t begin, int64_t end) {
+  int64_t width = static_cast<int64_t>(size_of(call.out[0].dtype)), from = begin * kChunk,
+          to = range_end(call, end);
+  if (from < to)
+    std::memcpy(call.out[0].as<char>() + from * width, call.in[0].as<const char>() + from * width,
+                static_cast<size_t>((to - from) * width));
+}
+
+// Units are lines of updates: no two meet, and the updates of each come in order.
+void scatter_elements(const Call& call, int phase, int64_t begin, int64_t end, void*) {
+  if (phase == 0) return copy_operand(call, begin, end);
+  const View &out = call.out[0], &updates = call.in[2];
+  const Lines l = lines_of(call);
+  int64_t to_stride[kMaxRank], from_stride[kMaxRank], to_step = 1, from_step = 1;
+  for (int d = out.rank - 1; d >= 0; --d) {
+    to_stride[d] = to_step, from_stride[d] = from_step;
+    to_step *= out.dim[d], from_step *= updates.dim[d];
+  }
+  const int64_t n = out.dim[l.axis], beside = to_stride[l.axis], step = from_stride[l.axis];
+  const int beyond = l.axis == out.rank - 1 ? out.rank : out.rank - 1;  // the dimensions of rows
+  with_join(attr_i(call, "reduction", 0), out.dtype, [&](auto zero, auto how) {
+    using T = decltype(zero);
+    for (int64_t u = begin; u < end; ++u) {
+      int64_t row = u / l.blocks, first = u % l.blocks * l.block, to = 0, from = 0;
+      for (int d = beyond - 1; d >= 0; --d) {
+        if (d == l.axis) continue;
+        to += row % updates.dim[d] * to_stride[d], from += row % updates.dim[d] * from_stride[d];
+        row /= updates.dim[d];
+      }
+      const int64_t columns = l.columns - first < l.block ? l.columns - first : l.block;
+      for (int64_t k = 0; k < l.length; ++k) {
+        const int64_t* index = call.in[1].as<const int64_t>() + from + first + k * step;
+        const T* update = updates.as<const T>() + from + first + k * step;
+        T* y = out.as<T>() + to + first;
+        for (int64_t c = 0; c < columns; ++c) {
+          int64_t at = inside(index[c], n);
+          if (at >= 0) y[at * beside + c] = joined<decltype(how)::value>(y[at * beside + c], update[c]);
+        }
+      }
+    }
+  });
+}
+
+// Units are slices [first, last) of the result times blocks of their columns; each looks at all tuples, in order.
+void scatter_nd(const Call& call, int phase, int64_t begin, int64_t end, void*) {
+  if (phase == 0) return copy_operand(call, begin, end);
+  const Tuples t = tuples_of(call.in[0], call.in[1], 0);
+  const Shares s = shares_of(t);
+  const int64_t* index = call.in[1].as<const int64_t>();
+  with_join(attr_i(call, "reduction", 0), call.out[0].dtype, [&](auto zero, auto how) {
+    using T = decltype(zero);
+    T* out = call.out[0].as<T>();
+    const T* updates = call.in[2].as<const T>();
+    for (int64_t u = begin; u < end;) {
+      const int64_t part = u % s.parts, block = u / s.parts * s.block;
+      const int64_t parts = s.parts - part < end - u ? s.parts - part : end - u;  // neighbours in one go
+      const int64_t each = (t.slices + s.parts - 1) / s.parts, first = part * each,
+                    last = first + parts * each;
+      const int64_t columns = t.inner - block < s.block ? t.inner - block : s.block;
+      for (int64_t i = 0; i < t.count; ++i) {
+        const int64_t slice = slice_of(t, index + i * t.width);
+        if (slice < first || slice >= last) continue;
+        T* to = out + slice * t.inner + block;
+        const T* from = updates + i * t.inner + block;
+        for (int64_t c = 0; c < columns; ++c) to[c] = joined<decltype(how)::value>(to[c], from[c]);
+      }
+      u += parts;
     }
   });
 }
@@ -24,7 +221,15 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "gather", .isa = INVAR_ISA, .units = row_units, .run = INVAR_ISA_NS::run};
+#define INVAR_ROW_IS(name, phases_of, units_of) \
+  extern const Kernel INVAR_ROW_OF(name);       \
+  const Kernel INVAR_ROW_OF(name) = {           \
+      .op = #name, .isa = INVAR_ISA, .phases = phases_of, .units = units_of, .run = INVAR_ISA_NS::name};
+INVAR_ROW_IS(gather, 1, chunk_units)
+INVAR_ROW_IS(gather_elements, 1, chunk_units)
+INVAR_ROW_IS(gather_nd, 1, chunk_units)
+INVAR_ROW_IS(scatter_elements, 2, lines_units)
+INVAR_ROW_IS(scatter_nd, 2, shares_units)
+#undef INVAR_ROW_IS
 
 }  // namespace invar::ops

@@ -1,34 +1,123 @@
-// spec: spec.md gather.1 - gather.4
+// spec: spec.md gather.1 - gather.9
 #include "ops/reference.h"
+
+#include <cstring>
+
 #include "ops/check.h"
+#include "ops/gather/index.h"
 
 namespace invar::ops {
+namespace {
 
-static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const View &table = call.in[0], &index = call.in[1], &out = call.out[0];
-  int64_t rows = table.dim[0], width = last_dim(out);
-  for (int64_t r = begin; r < end; ++r) {
-    int64_t from = index.as<int64_t>()[r];
-    bool inside = from >= 0 && from < rows;
-    for (int64_t i = 0; i < width; ++i)
-      out.as<float>()[r * width + i] =
-          inside ? copied(value(table, from * width + i)) : num::f32_from_bits(0x7fc00000);
+// Element o of the result is element `from` of operand 0, or nowhere where that is negative.
+void put_copy(const Call& call, int64_t o, int64_t from) {
+  const View &x = call.in[0], &out = call.out[0];
+  size_t width = size_of(out.dtype);
+  char* to = out.as<char>() + o * static_cast<int64_t>(width);
+  uint64_t bits = nowhere(out.dtype);
+  if (from >= 0 && out.dtype == DType::f32) bits = num::f32_bits(copied(value(x, from)));
+  if (from >= 0 && out.dtype != DType::f32) {
+    std::memcpy(to, x.as<char>() + from * static_cast<int64_t>(width), width);
+  } else if (width == 1) {
+    *to = static_cast<char>(bits);
+  } else if (width == 2) {
+    *reinterpret_cast<uint16_t*>(to) = static_cast<uint16_t>(bits);
+  } else if (width == 4) {
+    *reinterpret_cast<uint32_t*>(to) = static_cast<uint32_t>(bits);
+  } else {
+    *reinterpret_cast<uint64_t*>(to) = bits;
   }
 }
-
-static const char* check(const Call& c) {
-  if (!has_operands(c, 2, 1)) return "a table, indices and one result";
-  const View &table = c.in[0], &index = c.in[1], &out = c.out[0];
-  if (!is_weight(table) || index.dtype != DType::i64 || !is_f32(out))
-    return "a float table, i64 indices, an f32 result";
-  if (table.rank != 2 || out.rank != index.rank + 1 || !same_leading(index, out, index.rank) ||
-      last_dim(out) != table.dim[1])
-    return "a table [R, D] and a result [indices..., D]";
-  return nullptr;
+template <class Fn>
+void each_result(const Call& call, int64_t begin, int64_t end, Fn from) {
+  int64_t n = call.out[0].elements();
+  for (int64_t o = begin * kChunk; o < n && o < end * kChunk; ++o) put_copy(call, o, from(o));
 }
 
-extern const Kernel row_gather_reference;
-const Kernel row_gather_reference = {
-    .op = "gather", .isa = "reference", .check = check, .units = row_units, .run = run};
+void gather(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const Axis a = axis_of(call.in[0], attr_i(call, "axis", 0));
+  int64_t m = call.in[1].elements();
+  each_result(call, begin, end, [&](int64_t o) -> int64_t {
+    int64_t c = o % a.inner, i = o / a.inner % m, outer = o / a.inner / m;
+    int64_t j = inside(call.in[1].as<int64_t>()[i], a.n);
+    return j < 0 ? -1 : (outer * a.n + j) * a.inner + c;
+  });
+}
+
+// The place in x of what is at element o of `like`, with the index there in place of the axis; -1: outside.
+int64_t place_along(const View& x, const View& index, int64_t o, int axis) {
+  int64_t at = 0, stride = 1, rest = o;
+  for (int d = x.rank - 1; d >= 0; --d) {
+    int64_t i = rest % index.dim[d];
+    rest /= index.dim[d];
+    if (d == axis && (i = inside(index.as<int64_t>()[o], x.dim[d])) < 0) return -1;
+    at += i * stride, stride *= x.dim[d];
+  }
+  return at;
+}
+
+void gather_elements(const Call& call, int, int64_t begin, int64_t end, void*) {
+  int axis = axis_in(call.in[0], attr_i(call, "axis", 0));
+  each_result(call, begin, end, [&](int64_t o) { return place_along(call.in[0], call.in[1], o, axis); });
+}
+
+void gather_nd(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const Tuples t = tuples_of(call.in[0], call.in[1], attr_i(call, "batch_dims", 0));
+  each_result(call, begin, end, [&](int64_t o) -> int64_t {
+    int64_t tuple = o / t.inner, slice = slice_of(t, call.in[1].as<int64_t>() + tuple * t.width);
+    return slice < 0 ? -1 : (tuple / t.count * t.slices + slice) * t.inner + o % t.inner;
+  });
+}
+
+int64_t one_unit(const Call&, int) {
+  return 1;
+}
+
+// gather.7, gather.8: a copy; then each update in row-major order at place(its element).
+template <class Fn>
+void scatter(const Call& call, Fn place) {
+  const View &out = call.out[0], &updates = call.in[2];
+  size_t bytes = static_cast<size_t>(out.elements()) * size_of(out.dtype);
+  if (bytes) std::memcpy(out.data, call.in[0].data, bytes);
+  with_join(attr_i(call, "reduction", 0), out.dtype, [&](auto zero, auto how) {
+    using T = decltype(zero);
+    int64_t n = updates.elements();
+    for (int64_t i = 0; i < n; ++i) {
+      int64_t at = place(i);
+      if (at >= 0) out.as<T>()[at] = joined<decltype(how)::value>(out.as<T>()[at], updates.as<T>()[i]);
+    }
+  });
+}
+
+void scatter_elements(const Call& call, int, int64_t begin, int64_t end, void*) {
+  int axis = axis_in(call.in[0], attr_i(call, "axis", 0));
+  if (begin < end) scatter(call, [&](int64_t i) { return place_along(call.in[0], call.in[1], i, axis); });
+}
+
+void scatter_nd(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const Tuples t = tuples_of(call.in[0], call.in[1], 0);
+  if (begin < end)
+    scatter(call, [&](int64_t i) -> int64_t {
+      int64_t slice = slice_of(t, call.in[1].as<int64_t>() + i / t.inner * t.width);
+      return slice < 0 ? -1 : slice * t.inner + i % t.inner;
+    });
+}
+
+}  // namespace
+
+#define INVAR_ROW_IS(name, units_of, stray_of)                  \
+  extern const Kernel row_##name##_reference;                   \
+  const Kernel row_##name##_reference = {.op = #name,           \
+                                         .isa = "reference",    \
+                                         .check = name##_check, \
+                                         .stray = stray_of,     \
+                                         .units = units_of,     \
+                                         .run = name};
+INVAR_ROW_IS(gather, chunk_units, gather_stray)
+INVAR_ROW_IS(gather_elements, chunk_units, gather_stray)
+INVAR_ROW_IS(gather_nd, chunk_units, gather_nd_stray)
+INVAR_ROW_IS(scatter_elements, one_unit, gather_stray)
+INVAR_ROW_IS(scatter_nd, one_unit, scatter_nd_stray)
+#undef INVAR_ROW_IS
 
 }  // namespace invar::ops

@@ -95,43 +95,14 @@ void topk(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
   }
 }
 
-// Result rows along the last dimension; the index picks along the axis.
-void gather_elements(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const View &x = call.in[0], &out = call.out[0];
-  int64_t axis = attr_i(call, "axis", 0), n = out.elements(), last = end * kChunk < n ? end * kChunk : n;
-  if (axis < 0) axis += x.rank;
-  int64_t stride[kMaxRank], step = 1;
-  for (int d = x.rank - 1; d >= 0; --d) stride[d] = step, step *= x.dim[d];
-  const int64_t* index = call.in[1].as<const int64_t>();
-  const float* from = x.as<const float>();
-  float* to = out.as<float>();
-  int inner = x.rank - 1;
-  for (int64_t o = begin * kChunk; o < last;) {
-    int64_t rest = o / out.dim[inner], first = o % out.dim[inner], base = 0;
-    for (int d = inner - 1; d >= 0; --d) {
-      if (d != axis) base += rest % out.dim[d] * stride[d];
-      rest /= out.dim[d];
-    }
-    int64_t along = inner == axis ? 0 : 1;
-    for (int64_t i = first; i < out.dim[inner] && o < last; ++i, ++o) {
-      int64_t at = index[o] < 0 ? index[o] + x.dim[axis] : index[o];
-      bool inside = at >= 0 && at < x.dim[axis];
-      float v = inside ? from[base + at * stride[axis] + along * i] : 0;
-      to[o] = inside && v == v ? v : __builtin_bit_cast(float, 0x7fc00000);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW_OF(topk), INVAR_ROW_OF(gather_elements);
-const Kernel INVAR_ROW_OF(topk) = {.op = "topk",
-                                   .isa = INVAR_ISA,
-                                   .units = topk_units,
-                                   .run = INVAR_ISA_NS::topk,
-                                   .scratch_bytes = topk_scratch};
-const Kernel INVAR_ROW_OF(gather_elements) = {
-    .op = "gather_elements", .isa = INVAR_ISA, .units = chunk_units, .run = INVAR_ISA_NS::gather_elements};
+extern const Kernel INVAR_ROW;
+const Kernel INVAR_ROW = {.op = "topk",
+                          .isa = INVAR_ISA,
+                          .units = topk_units,
+                          .run = INVAR_ISA_NS::topk,
+                          .scratch_bytes = topk_scratch};
 
 }  // namespace invar::ops

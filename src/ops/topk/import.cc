@@ -18,14 +18,6 @@ Status topk(Node& node) {
   return node.replace(values);
 }
 
-Status gather_elements(Node& node) {
-  INVAR_CHECK_OK(node.expect(2, 2, {"axis"}));
-  INVAR_TRY(int64_t wanted, node.i("axis", 0));
-  INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
-  INVAR_TRY(Value out, node.make<GatherElementsOp>({node.in(0), node.in(1)}, node.attr("axis", axis)));
-  return node.replace(out);
-}
-
 }  // namespace
 
 LogicalResult TopkOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
@@ -42,26 +34,9 @@ LogicalResult TopkOp::inferReturnTypes(MLIRContext* context, std::optional<Locat
   return success();
 }
 
-LogicalResult GatherElementsOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc,
-                                                 Adaptor op, SmallVectorImpl<Type>& out) {
-  Shape x = shape_of(op.getX().getType()), index = shape_of(op.getIndices().getType());
-  int64_t axis = op.getAxis();
-  if (x.size() != index.size()) return mismatch(loc, "operand and indices differ in rank");
-  if (axis < 0 || axis >= static_cast<int64_t>(x.size()))
-    return mismatch(loc, "axis " + std::to_string(axis) + " is outside rank " + std::to_string(x.size()));
-  for (size_t d = 0; d < x.size(); ++d) {
-    if (static_cast<int64_t>(d) == axis || same(x[d], index[d])) continue;
-    if (!x[d].constant() || !index[d].constant()) return refuse(loc, "indices that cannot be shown to fit");
-    if (index[d].value > x[d].value) return mismatch(loc, "indices are longer than the operand");
-  }
-  out.push_back(tensor_of(index, Float32Type::get(context)));
-  return success();
-}
-
 // Before opset 10 k was an attribute.
 void import_topk(Rooms& rooms) {
   rooms.on("TopK", 10, topk);
-  rooms.on("GatherElements", 11, gather_elements);
 }
 
 }  // namespace invar::ir

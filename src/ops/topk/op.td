@@ -1,5 +1,2 @@
 // Indices of the k first elements along an axis, in order.
 def Repro_TopkOp : Repro_InferOp<"topk", (ins Repro_F32:$x, I64Attr:$axis, I64Attr:$k, I64Attr:$largest)>;
-// Elements picked along an axis.
-def Repro_GatherElementsOp
-    : Repro_InferOp<"gather_elements", (ins Repro_F32:$x, Repro_I64:$indices, I64Attr:$axis)>;

@@ -1,9 +1,6 @@
-"""The outputs of topk and gather_elements from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of topk from spec.md, without the C++ code (tests/conformance/oracle.py)."""
 
-import itertools
 import math
-
-from oracle import INF, NAN
 
 
 def topk(inputs, shapes, out, attrs):
@@ -21,18 +18,4 @@ def topk(inputs, shapes, out, attrs):
     return result
 
 
-def gather_elements(inputs, shapes, out, attrs):
-    x, index = inputs
-    shape = shapes[0]
-    axis = attrs.get("axis", 0) % len(shape)
-    strides = [math.prod(shape[d + 1:]) for d in range(len(shape))]
-    result = []
-    for place, i in zip(itertools.product(*map(range, out)), index):
-        where = list(place)
-        where[axis] = i + shape[axis] if i < 0 else i
-        inside = 0 <= where[axis] < shape[axis]
-        result.append(x[sum(p * s for p, s in zip(where, strides))] if inside else NAN)
-    return result
-
-
-OPERATIONS = {"topk": topk, "gather_elements": gather_elements}
+OPERATIONS = {"topk": topk}

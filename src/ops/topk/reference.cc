@@ -1,4 +1,4 @@
-// spec: spec.md topk.1 - topk.5, gather_elements.1 - gather_elements.3
+// spec: spec.md topk.1 - topk.5
 #include "ops/reference.h"
 
 #include "ops/check.h"
@@ -49,55 +49,10 @@ const char* check(const Call& c) {
   return x.dim[axis] <= INT32_MAX ? nullptr : "an axis of fewer than 2^31 elements";
 }
 
-// The place in x of element o of the result, or -1 (gather_elements.3).
-int64_t source(const Call& call, int64_t o) {
-  const View &x = call.in[0], &out = call.out[0];
-  int64_t axis = attr_i(call, "axis", 0), at = 0, stride = 1, rest = o;
-  if (axis < 0) axis += x.rank;
-  for (int d = x.rank - 1; d >= 0; --d) {
-    int64_t i = rest % out.dim[d];
-    rest /= out.dim[d];
-    if (d == axis) {
-      i = call.in[1].as<const int64_t>()[o];
-      if (i < 0) i += x.dim[d];
-      if (i < 0 || i >= x.dim[d]) return -1;
-    }
-    at += i * stride, stride *= x.dim[d];
-  }
-  return at;
-}
-
-void gather_elements(const Call& call, int, int64_t begin, int64_t end, void*) {
-  int64_t n = call.out[0].elements();
-  for (int64_t o = begin * kChunk; o < n && o < end * kChunk; ++o) {
-    int64_t from = source(call, o);
-    call.out[0].as<float>()[o] =
-        from < 0 ? num::f32_from_bits(0x7fc00000) : copied(call.in[0].as<const float>()[from]);
-  }
-}
-
-const char* check_gather(const Call& c) {
-  if (!has_operands(c, 2, 1) || !is_f32(c.in[0]) || c.in[1].dtype != DType::i64 || !is_f32(c.out[0]))
-    return "an f32 operand, i64 indices, an f32 result";
-  const View &x = c.in[0], &index = c.in[1];
-  int axis = axis_in(x, attr_i(c, "axis", 0));
-  if (axis < 0) return "an axis of the operand";
-  if (index.rank != x.rank || !same_shape(index, c.out[0]))
-    return "indices and result of the operand's rank and one shape";
-  for (int d = 0; d < x.rank; ++d)
-    if (d != axis && index.dim[d] > x.dim[d]) return "indices no longer than the operand beside the axis";
-  return nullptr;
-}
-
 }  // namespace
 
-extern const Kernel row_topk_reference, row_gather_elements_reference;
+extern const Kernel row_topk_reference;
 const Kernel row_topk_reference = {
     .op = "topk", .isa = "reference", .check = check, .units = topk_units, .run = topk};
-const Kernel row_gather_elements_reference = {.op = "gather_elements",
-                                              .isa = "reference",
-                                              .check = check_gather,
-                                              .units = chunk_units,
-                                              .run = gather_elements};
 
 }  // namespace invar::ops
