@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -40,15 +41,70 @@ Result<int32_t> greatest(std::span<const float> logits) {
   return index;
 }
 
-// sampling.8: keeps the shortest prefix of `order` that holds the share top_p of the whole weight.
-void keep_top_p(std::vector<Choice>& order, float top_p) {
+// sampling.7 as one integer: greater keys come first. NaN and -Inf, which never do, have the least logit part, 0.
+uint32_t rank(float logit) {
+  if (!(logit > -kInf)) return 0;
+  const auto u = std::bit_cast<uint32_t>(logit + 0.0f);  // -0 equals +0
+  return u >> 31 ? ~u : u | 0x80000000;
+}
+uint64_t key(uint32_t rank, size_t token) {
+  return uint64_t{rank} << 32 | (UINT32_MAX - token);
+}
+int32_t token_of(uint64_t key) {
+  return static_cast<int32_t>(UINT32_MAX - static_cast<uint32_t>(key));
+}
+// The first `count` of the keys in order, in front, themselves in no order.
+void to_front(std::vector<uint64_t>& keys, size_t from, size_t count) {
+  if (from + count < keys.size())
+    std::nth_element(keys.begin() + from, keys.begin() + from + count, keys.end(), std::greater<>());
+}
+
+// sampling.7: the tokens that remain of `count`. The least of the `count` greatest maxima of blocks is a bound that at least
+// `count` logits reach, and mostly few more, so that little is left to select from.
+std::vector<uint64_t> first_tokens(std::span<const float> logits, size_t count) {
+  constexpr size_t kBlock = 16;
+  std::vector<uint32_t> ranks(logits.size()), most((logits.size() + kBlock - 1) / kBlock, 0);
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    ranks[i] = rank(logits[i]);
+    most[i / kBlock] = std::max(most[i / kBlock], ranks[i]);
+  }
+  uint32_t bound = 1;
+  if (count <= most.size()) {
+    std::nth_element(most.begin(), most.begin() + (count - 1), most.end(), std::greater<>());
+    bound = std::max(bound, most[count - 1]);
+  }
+  std::vector<uint64_t> keys;
+  for (size_t i = 0; i < ranks.size(); ++i)
+    if (ranks[i] >= bound) keys.push_back(key(ranks[i], i));
+  to_front(keys, 0, count);
+  if (keys.size() > count) keys.resize(count);
+  return keys;
+}
+
+// sampling.8: keeps the shortest prefix of the order that holds the share top_p of the whole weight. The order is made
+// piece by piece: mostly the first one is enough.
+void keep_top_p(std::vector<Choice>& choices, std::span<const float> logits, float top_p) {
+  std::vector<uint64_t> keys;
+  std::vector<uint64_t> weight(logits.size());
   uint128 whole = 0, share = fixed40(top_p);
-  for (const Choice& c : order) whole += c.weight;
+  for (const Choice& c : choices) {
+    whole += c.weight;
+    keys.push_back(key(rank(logits[c.token]), static_cast<size_t>(c.token)));
+    weight[c.token] = c.weight;
+  }
   uint128 sum = 0;
-  size_t n = 0;
-  do sum += order[n++].weight;
-  while (n < order.size() && (sum << 40) < share * whole);
-  order.resize(n);
+  size_t n = 0, ordered = 0;
+  do {
+    if (n == ordered) {
+      const size_t piece = std::min(std::max<size_t>(64, 4 * ordered), keys.size() - ordered);
+      to_front(keys, ordered, piece);
+      std::sort(keys.begin() + ordered, keys.begin() + ordered + piece, std::greater<>());
+      ordered += piece;
+    }
+    sum += weight[token_of(keys[n++])];
+  } while (n < keys.size() && (sum << 40) < share * whole);
+  choices.clear();
+  for (size_t i = 0; i < n; ++i) choices.push_back({token_of(keys[i]), weight[token_of(keys[i])]});
 }
 
 }  // namespace
@@ -84,26 +140,16 @@ Result<std::vector<Choice>> distribution(std::span<const float> logits, const Pa
                       : 0;  // exp(-28.5) < 2^-41: the weight is 0 anyway; also for NaN
   };
   std::vector<Choice> choices;
-  const bool limited = params.top_k > 0 && static_cast<size_t>(params.top_k) < logits.size();
-  auto before = [&](const Choice& a, const Choice& b) {  // sampling.7: the total order
-    return logits[a.token] > logits[b.token] || (logits[a.token] == logits[b.token] && a.token < b.token);
+  auto choose = [&](int32_t token) {
+    if (const uint64_t w = weight(logits[token])) choices.push_back({token, w});
   };
-  for (size_t i = 0; i < logits.size(); ++i) {
-    uint64_t w = limited ? uint64_t{logits[i] > -kInf} : weight(logits[i]);
-    if (w > 0) choices.push_back({static_cast<int32_t>(i), w});
+  if (params.top_k > 0 && static_cast<size_t>(params.top_k) < logits.size()) {
+    for (const uint64_t k : first_tokens(logits, static_cast<size_t>(params.top_k))) choose(token_of(k));
+  } else {
+    for (size_t i = 0; i < logits.size(); ++i) choose(static_cast<int32_t>(i));
+    if (params.top_p == 1) return choices;  // in ascending order as they are
   }
-  if (limited) {
-    if (static_cast<size_t>(params.top_k) < choices.size()) {
-      std::nth_element(choices.begin(), choices.begin() + params.top_k, choices.end(), before);
-      choices.resize(params.top_k);
-    }
-    for (Choice& c : choices) c.weight = weight(logits[c.token]);
-    std::erase_if(choices, [](const Choice& c) { return c.weight == 0; });
-  }
-  if (params.top_p < 1) {
-    std::sort(choices.begin(), choices.end(), before);
-    keep_top_p(choices, params.top_p);
-  }
+  if (params.top_p < 1) keep_top_p(choices, logits, params.top_p);
   std::sort(choices.begin(), choices.end(),
             [](const Choice& a, const Choice& b) { return a.token < b.token; });
   return choices;

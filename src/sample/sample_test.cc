@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <fstream>
 #include <limits>
@@ -159,6 +160,43 @@ TEST(Sample, LargeVocabularyUniform) {
   d = distribution(logits, p);
   ASSERT_EQ(d->size(), 7u);
   EXPECT_EQ(d->back().token, 6);
+}
+
+// The order written out: every token sorted, then cut by top_k and top_p.
+TEST(Sample, SelectionIsThatOfTheWholeOrder) {
+  uint32_t state = 1;
+  auto next = [&state](uint32_t n) { return (state = state * 1664525 + 1013904223) / 65536 % n; };
+  for (int round = 0; round < 400; ++round) {
+    std::vector<float> logits(1 + next(round % 4 ? 90 : 3000));
+    const uint32_t distinct = 2 + next(300);  // mostly ties
+    for (float& l : logits) {
+      l = (static_cast<float>(next(distinct)) - static_cast<float>(distinct / 2)) / 16;
+      if (next(40) == 0) l = next(2) ? kNan : -kInf;
+      if (next(40) == 0) l = -0.0f;
+    }
+    logits[0] = 1;
+    Params p{.do_sample = true, .top_k = static_cast<int32_t>(next(3) ? next(200) : 0)};
+    if (next(3)) p.top_p = static_cast<float>(1 + next(1000)) / 1000;
+    const auto all = distribution(logits, {.do_sample = true});
+    ASSERT_TRUE(all);
+    std::vector<Choice> order = *all;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](const Choice& a, const Choice& b) { return logits[a.token] > logits[b.token]; });
+    if (p.top_k) order.resize(std::min(order.size(), static_cast<size_t>(p.top_k)));
+    __extension__ unsigned __int128 whole = 0, sum = 0;
+    for (const Choice& c : order) whole += c.weight;
+    size_t n = 0;
+    do sum += order[n++].weight;
+    while (p.top_p < 1 && n < order.size() && (sum << 40) < fixed40(p.top_p) * whole);
+    if (p.top_p < 1) order.resize(n);
+    std::sort(order.begin(), order.end(), [](const Choice& a, const Choice& b) { return a.token < b.token; });
+    const auto found = distribution(logits, p);
+    ASSERT_EQ(found->size(), order.size()) << round;
+    for (size_t i = 0; i < order.size(); ++i) {
+      ASSERT_EQ((*found)[i].token, order[i].token) << round;
+      ASSERT_EQ((*found)[i].weight, order[i].weight) << round;
+    }
+  }
 }
 
 TEST(Sample, Refusals) {
