@@ -33,9 +33,12 @@ INVAR_INLINE void with_rows(int rows, Fn f) {
 // b of one tile: rows of k lie `row` elements apart; vectors of columns lie in panels of kPer vectors, `panel` apart.
 template <class W, int kPer>
 struct Columns {
-  using Format = W;
+  static constexpr int kRows = kMaxRows, kWide = 8;  // of a tile: rows, and vectors of columns at most
   const typename W::T* data;
   int64_t row, panel;
+  INVAR_INLINE Columns skip(const Columns& c, int64_t v) {  // from vector v on
+    return {c.data + v / kPer * c.panel + v % kPer * kW, c.row, c.panel};
+  }
   INVAR_INLINE const typename W::T* at(const Columns& c, int64_t k, int v) {
     return c.data + k * c.row + v / kPer * c.panel + v % kPer * kW;
   }

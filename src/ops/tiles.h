@@ -22,8 +22,8 @@ struct Place {
       nullptr;  // of the tile's first row: added to the stored contraction (spec/contraction.md contraction.6)
 };
 
-template <int MR, int NV, class W, bool kCopied>
-INVAR_INLINE void tile(const float* a, int64_t lda, Columns<W, kPer> b, int64_t k, const Place& p) {
+template <int MR, int NV, class B, bool kCopied>
+INVAR_INLINE void tile(const float* a, int64_t lda, const B& b, int64_t k, const Place& p) {
   F c[MR * NV];
   chains<MR, NV>(a, kCopied ? kRow : lda, b, 0, k, c);
   num::INVAR_ISA_NS::join_block(
@@ -43,22 +43,20 @@ INVAR_INLINE void tile(const float* a, int64_t lda, Columns<W, kPer> b, int64_t 
   }
 }
 
-// MR rows times `panels` panels.
-template <int MR, class W, bool kCopied>
-[[gnu::noinline]] void across(const float* a, int64_t lda, Columns<W, kPer> b, int64_t panels, int64_t k,
-                              Place p) {
-  constexpr int kWide = tile_vectors(MR, 8), kNarrow = tile_vectors(MR, kPer);
+// MR rows times `panels` panels of b, the columns of a tile (ops/tile.h).
+template <int MR, class B, bool kCopied>
+[[gnu::noinline]] void across(const float* a, int64_t lda, B b, int64_t panels, int64_t k, Place p) {
+  constexpr int kWide = tile_vectors(MR, B::kWide), kNarrow = tile_vectors(MR, kPer);
   for (int64_t v = 0; v < panels * kPer;) {
-    Columns<W, kPer> from = b;
-    from.data += v / kPer * b.panel + v % kPer * kW;
+    const B from = b.skip(b, v);
     Place to = p;
     to.sums += v / kPer * p.rows * kPanel + v % kPer * kW;
     to.out += v * kW, to.columns -= v * kW;
     if (kWide > kNarrow && v + kWide <= panels * kPer) {
-      tile<MR, kWide, W, kCopied>(a, lda, from, k, to);
+      tile<MR, kWide, B, kCopied>(a, lda, from, k, to);
       v += kWide;
     } else {
-      tile<MR, kNarrow, W, kCopied>(a, lda, from, k, to);
+      tile<MR, kNarrow, B, kCopied>(a, lda, from, k, to);
       v += kNarrow;
     }
   }
@@ -71,10 +69,10 @@ struct Ahead {
 };
 
 // `rows` rows, in tiles of nearly equal height.
-template <class W, bool kCopied>
-void down(const float* a, int64_t lda, Columns<W, kPer> b, int64_t panels, int64_t k, int64_t rows, Place p,
+template <class B, bool kCopied>
+void down(const float* a, int64_t lda, const B& b, int64_t panels, int64_t k, int64_t rows, Place p,
           Ahead next) {
-  int64_t tiles = (rows + kMaxRows - 1) / kMaxRows;
+  int64_t tiles = (rows + B::kRows - 1) / B::kRows;
   const int64_t share =
       tiles < 4 ? 0 : (next.count * ((next.bytes + 63) / 64) + tiles - 1) / tiles;  // lines a tile
   int64_t offset = 0;
@@ -84,8 +82,8 @@ void down(const float* a, int64_t lda, Columns<W, kPer> b, int64_t panels, int64
       if ((offset += 64) >= next.bytes) offset = 0, next.at += next.hop, --next.count;
     }
     int height = static_cast<int>(rows / tiles + (t < rows % tiles));
-    with_rows(height,
-              [&](auto mr) { across<decltype(mr)::value, W, kCopied>(a + r * lda, lda, b, panels, k, p); });
+    with_rows<B::kRows>(
+        height, [&](auto mr) { across<decltype(mr)::value, B, kCopied>(a + r * lda, lda, b, panels, k, p); });
     p.sums += height * kPanel, p.out += height * p.n, r += height;
     if (p.bias) p.bias += height;
   }

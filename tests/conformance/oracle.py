@@ -300,6 +300,8 @@ def tensor(text, seed, operand):
         return dtype, shape, [int(b, 16) for b in bits.split(",") if b]
     if fill is None:
         return dtype, shape, None
+    if fill.startswith("below("):
+        return dtype, shape, [random_bits(seed, operand, i) % int(fill[6:-1]) for i in range(math.prod(shape))]
     narrow = {"f32": 0, "bf16": 16}[dtype]
     return dtype, shape, [fill_bits(fill, seed, operand, i) >> narrow for i in range(math.prod(shape))]
 

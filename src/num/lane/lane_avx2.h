@@ -96,6 +96,20 @@ INVAR_INLINE I widen_u16(H a) { return {_mm256_cvtepu16_epi32(a.v)}; }
 INVAR_INLINE H narrow_u16(I a) {
   return {_mm_packus_epi32(_mm256_castsi256_si128(a.v), _mm256_extracti128_si256(a.v, 1))};
 }
+// Bytes, to and from 32-bit integers 0 ... 255, and integers to floats, rounded to nearest even.
+INVAR_INLINE I load_u8(const uint8_t* p) {
+  return {_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)))};
+}
+INVAR_INLINE I load_u8_n(const uint8_t* p, int n) {
+  alignas(8) uint8_t t[8] = {};
+  for (int i = 0; i < n && i < 8; ++i) t[i] = p[i];
+  return load_u8(t);
+}
+INVAR_INLINE void store_u8(uint8_t* p, I a) {
+  __m128i h = narrow_u16(a).v;
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packus_epi16(h, h));
+}
+INVAR_INLINE F to_float(I a) { return {_mm256_cvtepi32_ps(a.v)}; }
 INVAR_INLINE F widen_f16(H a) { return {_mm256_cvtph_ps(a.v)}; }
 INVAR_INLINE H narrow_f16(F a) {
   return {_mm256_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};

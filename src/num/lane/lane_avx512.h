@@ -86,6 +86,17 @@ INVAR_INLINE H load_h_n(const uint16_t* p, int n) { return {_mm256_maskz_loadu_e
 INVAR_INLINE void store_h_n(uint16_t* p, H a, int n) { _mm256_mask_storeu_epi16(p, first_n(n), a.v); }
 INVAR_INLINE I widen_u16(H a) { return {_mm512_cvtepu16_epi32(a.v)}; }
 INVAR_INLINE H narrow_u16(I a) { return {_mm512_cvtepi32_epi16(a.v)}; }
+// Bytes, to and from 32-bit integers 0 ... 255, and integers to floats, rounded to nearest even.
+INVAR_INLINE I load_u8(const uint8_t* p) {
+  return {_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+}
+INVAR_INLINE I load_u8_n(const uint8_t* p, int n) {
+  return {_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(first_n(n), p))};
+}
+INVAR_INLINE void store_u8(uint8_t* p, I a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v));
+}
+INVAR_INLINE F to_float(I a) { return {_mm512_cvtepi32_ps(a.v)}; }
 INVAR_INLINE F widen_f16(H a) { return {_mm512_cvtph_ps(a.v)}; }
 INVAR_INLINE H narrow_f16(F a) {
   return {_mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};

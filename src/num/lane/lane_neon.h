@@ -94,6 +94,23 @@ INVAR_INLINE void store_h_n(uint16_t* p, H a, int n) {
 }
 INVAR_INLINE I widen_u16(H a) { return {vreinterpretq_s32_u32(vmovl_u16(a.v))}; }
 INVAR_INLINE H narrow_u16(I a) { return {vmovn_u32(vreinterpretq_u32_s32(a.v))}; }
+// Bytes, to and from 32-bit integers 0 ... 255, and integers to floats, rounded to nearest even.
+INVAR_INLINE I load_u8_n(const uint8_t* p, int n) {
+  uint8_t t[8] = {};
+  for (int i = 0; i < n && i < 4; ++i) t[i] = p[i];
+  return widen_u16({vget_low_u16(vmovl_u8(vld1_u8(t)))});
+}
+INVAR_INLINE I load_u8(const uint8_t* p) {
+  uint32_t t;
+  __builtin_memcpy(&t, p, 4);
+  return widen_u16({vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(t))))});
+}
+INVAR_INLINE void store_u8(uint8_t* p, I a) {
+  uint16x4_t h = narrow_u16(a).v;
+  uint32_t t = vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(h, h))), 0);
+  __builtin_memcpy(p, &t, 4);
+}
+INVAR_INLINE F to_float(I a) { return {vcvtq_f32_s32(a.v)}; }
 INVAR_INLINE F widen_f16(H a) { return {vcvt_f32_f16(vreinterpret_f16_u16(a.v))}; }
 INVAR_INLINE H narrow_f16(F a) { return {vreinterpret_u16_f16(vcvt_f16_f32(a.v))}; }
 

@@ -87,6 +87,11 @@ INVAR_INLINE void store_h_n(uint16_t* p, H a, int n) {
 }
 INVAR_INLINE I widen_u16(H a) { return {a.v}; }
 INVAR_INLINE H narrow_u16(I a) { return {static_cast<uint16_t>(a.v)}; }
+// Bytes, to and from 32-bit integers 0 ... 255, and integers to floats, rounded to nearest even.
+INVAR_INLINE I load_u8(const uint8_t* p) { return {*p}; }
+INVAR_INLINE I load_u8_n(const uint8_t* p, int n) { return {n > 0 ? *p : 0}; }
+INVAR_INLINE void store_u8(uint8_t* p, I a) { *p = static_cast<uint8_t>(a.v); }
+INVAR_INLINE F to_float(I a) { return {static_cast<float>(a.v)}; }
 INVAR_INLINE F widen_f16(H a) { return {f32_from_f16(a.v)}; }
 INVAR_INLINE H narrow_f16(F a) { return {f16_from_f32(a.v)}; }
 

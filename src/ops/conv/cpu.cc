@@ -278,8 +278,9 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
                           bias};
         const Ahead next{reinterpret_cast<const char*>(block + total * kRow) + i * ahead, ahead > 0,
                          ahead * count, 0};
-        down<F32, true>(block, kRow, Columns<F32, kPer>{w.b + i * kPanel * kChain, kPanel, kPanel * kChain},
-                        count, r.end - r.begin, rows, place, next);
+        down<Columns<F32, kPer>, true>(block, kRow,
+                                       Columns<F32, kPer>{w.b + i * kPanel * kChain, kPanel, kPanel * kChain},
+                                       count, r.end - r.begin, rows, place, next);
       }
     }
     if (!direct) scatter(p, f, image, m, rows, first, present, to, ld, out);

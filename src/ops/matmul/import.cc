@@ -25,6 +25,60 @@ Status gemm(Node& node) {
   return node.replace(out);
 }
 
+// A weight in another shape of the same elements.
+Result<Value> reshaped(Node& node, unsigned operand, const std::vector<int64_t>& dims) {
+  Shape shape;
+  for (int64_t d : dims) shape.push_back(Extent::of(d));
+  Value v = node.in(operand);
+  if (node.shape(operand) == shape) return v;
+  std::optional<Count> have = count_of(node.shape(operand)), wanted = count_of(shape);
+  if (!have || !wanted || *have != *wanted)
+    return bad_input("operand " + std::to_string(operand) + " has the shape " + text_of(node.shape(operand)) +
+                     " instead of " + text_of(shape));
+  auto weight = v.getDefiningOp<ReproWeightOp>();
+  if (!weight)
+    return not_covered("operand " + std::to_string(operand) + " is no constant of the shape " +
+                       text_of(shape));
+  OpBuilder build(weight);
+  build.setInsertionPointAfter(weight);
+  auto other = cast<ReproWeightOp>(build.clone(*weight));
+  other.getOut().setType(tensor_of(shape, getElementTypeOrSelf(v.getType())));
+  return Value(other.getOut());
+}
+
+// accuracy_level allows less than f32 and asks for nothing.
+Status matmul_nbits(Node& node) {
+  INVAR_CHECK_OK(node.expect(3, 6, {"K", "N", "accuracy_level", "bits", "block_size"}));
+  if (node.has(4)) return not_covered("operand 4 (g_idx) is not covered");
+  INVAR_TRY(int64_t k, node.i("K", 0));
+  INVAR_TRY(int64_t n, node.i("N", 0));
+  INVAR_TRY(int64_t bits, node.i("bits", 4));
+  INVAR_TRY(int64_t block, node.i("block_size", 0));
+  if (bits != 4 && bits != 8) return not_covered("covered are 4 and 8 bits");
+  if (k < 1 || n < 1 || block < 16 || (block & (block - 1)))
+    return bad_input("K and N are positive, block_size a power of two from 16 on");
+  if (Shape a = node.shape(0); a.empty() || a.back() != Extent::of(k))
+    return bad_input("the last dimension of operand 0 is not K = " + std::to_string(k));
+  const int64_t groups = k / block + (k % block != 0);
+  INVAR_TRY(Value b, reshaped(node, 1, {n, groups, block / 8 * bits}));
+  INVAR_TRY(Value scales, reshaped(node, 2, {n, groups}));
+  SmallVector<Value> in = {node.in(0), b, scales};
+  if (node.has(3)) {
+    if (!getElementTypeOrSelf(node.in(3).getType()).isUnsignedInteger(8))
+      return not_covered("covered are zero points of uint8");
+    INVAR_TRY(Value zeros, reshaped(node, 3, {n, bits == 4 ? (groups + 1) / 2 : groups}));
+    in.push_back(zeros);
+  }
+  INVAR_TRY(Value out,
+            node.make<MatmulNbitsOp>(
+                in, {node.attr("bits", bits), node.attr("block", block), node.attr("trans_b", int64_t{1}),
+                     node.attr("zero", int64_t{node.has(3) ? 0 : int64_t{1} << (bits - 1)})}));
+  if (node.has(5)) {
+    INVAR_TRY(out, node.make<AddOp>({out, node.in(5)}));
+  }
+  return node.replace(out);
+}
+
 // A transposed weight as second factor -> the weight as it is stored.
 struct ReadTransposed : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -65,9 +119,23 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Loc
   return success();
 }
 
+LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                              SmallVectorImpl<Type>& out) {
+  Shape a = shape_of(op.getA().getType()), b = shape_of(op.getB().getType());
+  const bool trans_b = op.getTransB() != 0;
+  if (a.empty() || b.size() < 2 || (b.size() > 2 && !trans_b))
+    return refuse(loc, "covered is [..., K] x integers of N columns");
+  if (op.getBits() == 8 && b.size() == 2 && !same(a.back(), b[trans_b ? 1 : 0]))
+    return differ(loc, a.back(), b[trans_b ? 1 : 0], "inner dimensions");
+  a.back() = b[trans_b ? 0 : 1];
+  out.push_back(tensor_of(a, Float32Type::get(context)));
+  return success();
+}
+
 void import_matmul(Rooms& rooms) {
   rooms.on("MatMul", 1, matmul);
   rooms.on("Gemm", 11, gemm);
+  rooms.on("com.microsoft.MatMulNBits", 1, matmul_nbits);
   rooms.fold<ReadTransposed>();
 }
 

@@ -2,8 +2,10 @@
 // the transposed operand. contraction.1: a row does not depend on the rows beside it.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
 
+#include "num/convert/convert.h"
 #include "ops/testing.h"
 
 namespace invar::ops {
@@ -73,6 +75,56 @@ TEST_F(Matmul, RowsAreIndependent) {
       for (float y : product(*matmul, b, 0, r, 1)) one_by_one.push_back(y);
     EXPECT_TRUE(same(all, one_by_one)) << isa;
   }
+}
+
+// matmul_nbits.2: dequantising first gives the same bits. Scales of all exponents, so that every way of making w is taken.
+TEST(MatmulNbits, IsMatmulOfDequantised) {
+  constexpr int64_t kRows = 2, kDeep = 300, kColumns = 21, kBlock = 32, kGroups = 10;
+  std::vector<float> a(kRows * kDeep), scales(kColumns * kGroups), wide(kColumns * kDeep);
+  std::vector<uint8_t> q(kColumns * kGroups * kBlock), zeros(kColumns * kGroups);
+  for (size_t i = 0; i < a.size(); ++i)
+    a[i] = static_cast<float>(static_cast<int>(i * 7919 % 2003) - 1001) / 64;
+  for (size_t i = 0; i < q.size(); ++i) q[i] = static_cast<uint8_t>(i * 40503 >> 4);
+  for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<uint8_t>(i * 2654435761u >> 7);
+  for (int64_t bits : {4, 8})
+    for (uint32_t mask : {0xffffffffu, 0xffffe000u})  // scales of 24 bits and of 11
+      for (uint32_t exponents : {8u, 128u}) {         // about 1, and down to subnormal
+        for (uint32_t i = 0; i < scales.size(); ++i) {
+          const uint32_t exponent = 127 - i * 7 % exponents;
+          scales[i] = std::bit_cast<float>(((i * 2654435761u & 0x807fffffu) | exponent << 23) & mask);
+        }
+        std::vector<uint8_t> packed(q), packed_zeros(zeros);
+        if (bits == 4) {
+          packed.assign(q.size() / 2, 0), packed_zeros.assign(zeros.size() / 2, 0);
+          for (size_t i = 0; i < q.size(); ++i)
+            packed[i / 2] |= static_cast<uint8_t>((q[i] & 15) << i % 2 * 4);
+          for (size_t i = 0; i < zeros.size(); ++i)
+            packed_zeros[i / 2] |= static_cast<uint8_t>((zeros[i] & 15) << i % 2 * 4);
+        }
+        const int of = bits == 4 ? 15 : 255;
+        for (int64_t j = 0; j < kColumns; ++j)
+          for (int64_t k = 0; k < kDeep; ++k) {
+            const auto g = static_cast<size_t>(j * kGroups + k / kBlock);
+            const int d = (q[static_cast<size_t>(j * kGroups * kBlock + k)] & of) - (zeros[g] & of);
+            wide[static_cast<size_t>(j * kDeep + k)] = num::canon(static_cast<float>(d) * scales[g]);
+          }
+        for (std::string_view isa : isas()) {
+          const Kernel *matmul = find("matmul", isa), *nbits = find("matmul_nbits", isa);
+          std::vector<float> expected(kRows * kColumns), y(kRows * kColumns, 1.0f);
+          View out = testing::view(expected, DType::f32, {kRows, kColumns});
+          View in[] = {testing::view(a, DType::f32, {kRows, kDeep}),
+                       testing::view(wide, DType::f32, {kColumns, kDeep})};
+          testing::run(*matmul, in, {&out, 1}, Attrs{{"trans_b", int64_t{1}}});
+          out = testing::view(y, DType::f32, {kRows, kColumns});
+          View from[] = {in[0], testing::view(packed, DType::u8, {kColumns, kGroups, kBlock * bits / 8}),
+                         testing::view(scales, DType::f32, {kColumns, kGroups}),
+                         testing::view(packed_zeros, DType::u8, {kColumns, kGroups * bits / 8})};
+          testing::run(*nbits, from, {&out, 1},
+                       Attrs{{"trans_b", int64_t{1}}, {"bits", bits}, {"block", kBlock}});
+          EXPECT_EQ(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)), 0)
+              << isa << ' ' << bits << ' ' << mask << ' ' << exponents;
+        }
+      }
 }
 
 }  // namespace

@@ -2,3 +2,10 @@
 def Repro_MatmulOp : Repro_InferOp<"matmul", (ins Repro_F32:$a, Repro_Wide:$b, I64Attr:$trans_b, OptionalAttr<I64Attr>:$trans_a)> {
   let extraClassDeclaration = "bool widens(unsigned operand) { return operand == 1; }";
 }
+// a x b of 4- or 8-bit integers with a scale for each column and block (spec.md matmul_nbits.1).
+def Repro_Integers : RankedTensorOf<[I8, UI8]>;
+def Repro_MatmulNbitsOp : Repro_InferOp<"matmul_nbits",
+    (ins Repro_F32:$a, Repro_Integers:$b, Repro_Wide:$scales, Optional<Repro_Integers>:$zeros, I64Attr:$bits,
+     I64Attr:$block, I64Attr:$trans_b, I64Attr:$zero)> {
+  let extraClassDeclaration = "bool widens(unsigned operand) { return operand == 2; }";
+}

@@ -1,9 +1,9 @@
-"""The outputs of matmul from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of matmul and matmul_nbits from spec.md, without the C++ code (tests/conformance/oracle.py)."""
 
 import itertools
 import math
 
-from oracle import canon, contract
+from oracle import canon, contract, mul, rows
 
 
 def matmul(inputs, shapes, out, attrs):
@@ -28,4 +28,32 @@ def matmul(inputs, shapes, out, attrs):
     return result
 
 
-OPERATIONS = {"matmul": matmul}
+def matmul_nbits(inputs, shapes, out, attrs):
+    a, b, scales = inputs[:3]
+    k, n, bits = shapes[0][-1], out[-1], attrs.get("bits", 8)
+    block = attrs.get("block", 0) or max(k, 1)
+    groups = -(-k // block) if attrs.get("block", 0) else 1
+
+    def of_group(values, j, g):
+        return values[0 if len(values) == 1 else j * groups + g if attrs.get("trans_b") else g * n + j]
+
+    def nibble(data, column, i):  # each column begins with a byte
+        return data[column + i // 2] >> 4 * (i % 2) & 15
+
+    def weight(j, i):
+        g = i // block
+        if len(inputs) < 4:
+            z = attrs.get("zero", 0)
+        else:
+            z = nibble(inputs[3], j * ((groups + 1) // 2), g) if bits == 4 else of_group(inputs[3], j, g)
+        if bits == 4:
+            q = nibble(b, j * groups * block // 2, i)
+        else:
+            q = b[j * (len(b) // n) + i if attrs.get("trans_b") else i * n + j]
+        return canon(mul(float(q - z), of_group(scales, j, g)))
+
+    columns = [[weight(j, i) for i in range(k)] for j in range(n)]
+    return [canon(contract(row, c)) for row in (rows(a, k) if k else [[]] * math.prod(out[:-1])) for c in columns]
+
+
+OPERATIONS = {"matmul": matmul, "matmul_nbits": matmul_nbits}

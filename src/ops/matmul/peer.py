@@ -2,6 +2,10 @@ import torch as t
 
 
 def torch(call):
+    return {"matmul": matmul, "matmul_nbits": matmul_nbits}[call.op](call)
+
+
+def matmul(call):
     (a, b), constant = call.inputs, call.constant[1]
     weight = b if call.attrs.get("trans_b") else b.mT  # [N, K]
     wide = weight.float()
@@ -15,4 +19,20 @@ def torch(call):
         if weight.dtype != t.float32:
             half = a.to(weight.dtype)  # fewer bits everywhere: what a decoder in that type would run
             ways[f"linear {weight.dtype}".replace("torch.", "")] = lambda: t.nn.functional.linear(half, weight)
+    return ways
+
+
+# The same weights, of other values: dequantised before, and by the library's products of f32 with packed integers.
+def matmul_nbits(call):
+    a, b, scales = call.inputs[:3]
+    k, n, groups = a.shape[-1], call.outputs[0].shape[-1], max(1, scales.numel() // call.outputs[0].shape[-1])
+    dense = t.randn(n, k)
+    ways = {"linear of dequantised": lambda: t.nn.functional.linear(a, dense)}
+    if call.attrs.get("bits", 8) == 8:
+        q, s = t.randint(-128, 128, (n, k), dtype=t.int8), t.randn(n)
+        ways["_weight_int8pack_mm"] = lambda: t.ops.aten._weight_int8pack_mm(a, q, s)
+    else:
+        q = t.ops.aten._convert_weight_to_int4pack_for_cpu(t.randint(0, 16, (n, k), dtype=t.int32), 1)
+        s = t.randn(groups, n, 2)
+        ways["_weight_int4pack_mm_for_cpu"] = lambda: t.ops.aten._weight_int4pack_mm_for_cpu(a, q, k // groups, s)
     return ways

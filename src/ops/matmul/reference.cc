@@ -1,7 +1,8 @@
-// spec: spec.md matmul.1 - matmul.4; the sum: spec/contraction.md
+// spec: spec.md matmul.1 - matmul.4, matmul_nbits.1 - 3; the sum: spec/contraction.md
 #include "num/contract/reference.h"
 #include "ops/check.h"
 #include "ops/matmul/matmul.h"
+#include "ops/matmul/nbits.h"
 #include "ops/reference.h"
 
 namespace invar::ops {
@@ -46,8 +47,70 @@ static const char* check(const Call& c) {
   return nullptr;
 }
 
+static void run_nbits(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const View &a = call.in[0], &b = call.in[1], &scales = call.in[2];
+  const matmul::Nbits l = matmul::nbits(call);
+  auto weight = [&](int64_t j, int64_t k) {  // matmul_nbits.2
+    const int64_t group = l.block ? k / l.block : 0;
+    const int z = call.in.size() > 3 ? matmul::zero_point(l, call.in[3], j, group) : matmul::zero_point(l);
+    return num::canon(static_cast<float>(matmul::integer(l, b, j, k) - z) *
+                      value(scales, matmul::scale_index(l, scales, j, group)));
+  };
+  for (int64_t row = begin; row < end; ++row)
+    for (int64_t j = 0; j < l.n; ++j)
+      put(call.out[0], row * l.n + j,
+          num::reference::contract(
+              l.k, [&](int64_t k) { return value(a, row * l.k + k); },
+              [&](int64_t k) { return weight(j, k); }));
+}
+
+// A scale or zero point for each column and group: [N, groups] with trans_b, else [groups, N], or [N] of one group.
+static bool per_group(const View& v, int64_t n, int64_t groups, bool trans_b) {
+  if (v.rank < 2) return v.elements() == 1 || (groups == 1 && v.dim[0] == n);
+  return v.rank == 2 && v.dim[trans_b ? 0 : 1] == n && v.dim[trans_b ? 1 : 0] == groups;
+}
+
+static const char* check_nbits(const Call& c) {
+  if (!has_operands(c, 3, 1) && !has_operands(c, 4, 1)) return "three or four operands and one result";
+  const View &a = c.in[0], &b = c.in[1], &scales = c.in[2], &out = c.out[0];
+  const int64_t bits = attr_i(c, "bits", 8), block = attr_i(c, "block", 0), zero = attr_i(c, "zero", 0);
+  const bool trans_b = attr_i(c, "trans_b", 0) != 0;
+  if (bits != 4 && bits != 8) return "4 or 8 bits";
+  if (block < 0 || block % 16) return "a block that is a multiple of 16";
+  if (!is_f32(a) || !is_f32(out) || !is_weight(scales)) return "f32; scales of f32, bf16 or f16";
+  if (b.dtype != DType::u8 && (b.dtype != DType::i8 || bits == 4))
+    return "integers of u8, or of i8 where they have 8 bits";
+  if (zero < (b.dtype == DType::i8 ? -128 : 0) || zero > (bits == 4 ? 15 : b.dtype == DType::i8 ? 127 : 255))
+    return "a zero point within the integers' range";
+  if (bits == 4 && (block == 0 || !trans_b)) return "blocks and trans_b = 1 for 4 bits";
+  if (a.rank < 1 || a.rank != out.rank || !same_leading(a, out, a.rank - 1))
+    return "a [..., K] and a result [..., N]";
+  const int64_t k = last_dim(a), n = last_dim(out), groups = block == 0 ? 1 : k / block + (k % block != 0);
+  // Bytes of a block of a column.
+  const int64_t bytes = bits == 4 ? block / 2 : block;
+  const bool whole = bits == 8 && b.rank == 2 && b.dim[trans_b ? 1 : 0] == k && b.dim[trans_b ? 0 : 1] == n;
+  const bool padded =
+      trans_b && block && b.dim[0] == n &&
+      (b.rank == 3 ? b.dim[1] == groups && b.dim[2] == bytes
+                   : b.rank == 2 && bits == 4 && b.dim[1] / bytes == groups && b.dim[1] % bytes == 0);
+  if (!whole && !padded)
+    return "b of 8 bits [K, N] or [N, K], or [N, blocks, block]; of 4 bits [N, blocks, block / 2] or [N, "
+           "blocks * block / 2]";
+  if (!per_group(scales, n, groups, trans_b)) return "a scale for each column and block, or one for all";
+  if (c.in.size() < 4) return nullptr;
+  const View& z = c.in[3];
+  if (z.dtype != b.dtype) return "zero points of b's type";
+  if (bits == 4 ? z.rank != 2 || z.dim[0] != n || z.dim[1] != (groups + 1) / 2
+                : !per_group(z, n, groups, trans_b))
+    return "a zero point for each scale, of 4 bits [N, ceil(blocks / 2)]";
+  return nullptr;
+}
+
 extern const Kernel row_matmul_reference;
 const Kernel row_matmul_reference = {
     .op = "matmul", .isa = "reference", .check = check, .units = row_units, .run = run};
+extern const Kernel row_matmul_nbits_reference;
+const Kernel row_matmul_nbits_reference = {
+    .op = "matmul_nbits", .isa = "reference", .check = check_nbits, .units = row_units, .run = run_nbits};
 
 }  // namespace invar::ops

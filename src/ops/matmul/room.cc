@@ -1,5 +1,6 @@
 #include "num/contract/schedule.h"
 #include "ops/matmul/matmul.h"
+#include "ops/matmul/nbits.h"
 
 namespace invar::ops::matmul {
 
@@ -69,6 +70,84 @@ Cut cut(const Shape& s, int panel, int tallest, int (*wide)(int rows)) {
   c.run = ceil_div(c.run < 1 ? 1 : c.run, c.together) * c.together;
   c.runs = ceil_div(c.panels, c.run);
   return c;
+}
+
+Nbits nbits(const View& b, const Attrs& attrs) {
+  Nbits l{};
+  l.bits = attr_i(attrs, "bits", 8), l.block = attr_i(attrs, "block", 0);
+  l.trans_b = attr_i(attrs, "trans_b", 0) != 0, l.zero = attr_i(attrs, "zero", 0);
+  l.is_signed = b.dtype == DType::i8;
+  l.n = b.dim[l.trans_b ? 0 : 1];
+  l.column = l.trans_b && l.n > 0 ? b.elements() / l.n : 0;
+  l.k = l.trans_b ? l.column * (l.bits == 4 ? 2 : 1) : b.dim[0];
+  return l;
+}
+
+Nbits nbits(const Call& c) {
+  Nbits l = nbits(c.in[1], *c.attrs);
+  l.k = last_dim(c.in[0]);
+  l.blocks = l.block == 0 ? 1 : ceil_div(l.k, l.block);
+  return l;
+}
+
+int integer(const Nbits& l, const View& b, int64_t j, int64_t k) {
+  const auto* p = b.as<const uint8_t>();
+  if (l.bits == 4) return p[j * l.column + k / 2] >> k % 2 * 4 & 15;
+  return p[l.trans_b ? j * l.column + k : k * l.n + j] ^ (l.is_signed ? 0x80 : 0);
+}
+
+int64_t scale_index(const Nbits& l, const View& scales, int64_t j, int64_t group) {
+  if (scales.elements() == 1) return 0;
+  return l.trans_b ? j * l.blocks + group : group * l.n + j;
+}
+
+int zero_point(const Nbits& l, const View& zeros, int64_t j, int64_t group) {
+  const auto* p = zeros.as<const uint8_t>();
+  if (l.bits == 4) return p[j * ((l.blocks + 1) / 2) + group / 2] >> group % 2 * 4 & 15;
+  return p[scale_index(l, zeros, j, group)] ^ (l.is_signed ? 0x80 : 0);
+}
+int zero_point(const Nbits& l) {
+  return static_cast<int>(l.zero + (l.is_signed ? 0x80 : 0));
+}
+
+int64_t zero_groups(const Nbits& l, const View& zeros) {
+  return l.bits == 4 ? 2 * zeros.dim[1] : l.blocks;
+}
+
+// As far as a small operand says it.
+static Nbits nbits_of(const View& v, int operand, const Attrs& attrs) {
+  Nbits l{};
+  l.bits = attr_i(attrs, "bits", 8), l.trans_b = attr_i(attrs, "trans_b", 0) != 0;
+  l.is_signed = v.dtype == DType::i8;
+  l.n = v.dim[v.rank < 2 || l.trans_b ? 0 : 1];
+  l.blocks = v.rank < 2 ? 1 : v.dim[l.trans_b ? 1 : 0];
+  if (operand == 3 && l.bits == 4) l.blocks *= 2;
+  return l;
+}
+
+size_t small_bytes(const View& v, int operand, const Attrs& attrs, int panel) {
+  if (v.elements() == 1) return 0;
+  const Nbits l = nbits_of(v, operand, attrs);
+  return static_cast<size_t>(ceil_div(l.n, panel) * panel * l.blocks) * size_of(v.dtype);
+}
+
+void pack_small(const View& v, int operand, const Attrs& attrs, int panel, void* packed) {
+  const Nbits l = nbits_of(v, operand, attrs);
+  auto copy = [&](auto* to, auto get) {
+    for (int64_t first = 0; first < l.n; first += panel)
+      for (int64_t group = 0; group < l.blocks; ++group)
+        for (int64_t j = first; j < first + panel; ++j) *to++ = j < l.n ? get(j, group) : 0;
+  };
+  auto as_it_is = [&]<class T>(T* to) {
+    copy(to, [&](int64_t j, int64_t group) { return v.as<const T>()[scale_index(l, v, j, group)]; });
+  };
+  if (operand == 3)
+    copy(static_cast<uint8_t*>(packed),
+         [&](int64_t j, int64_t group) { return static_cast<uint8_t>(zero_point(l, v, j, group)); });
+  else if (size_of(v.dtype) == 2)
+    as_it_is(static_cast<uint16_t*>(packed));
+  else
+    as_it_is(static_cast<float*>(packed));
 }
 
 }  // namespace invar::ops::matmul

@@ -1,0 +1,55 @@
+// b of floats: read where it lies if it was packed at load, else copied chain by chain. Compiled once per instruction set.
+#pragma once
+#include "ops/matmul/pack.h"
+#include "ops/matmul/product.h"
+
+namespace invar::ops::INVAR_ISA_NS {
+namespace {
+
+template <class W>
+struct Dense {
+  using T = typename W::T;
+  using P = Packed<W>;
+  const Shape& s;
+  const Cut& c;
+  bool packed;
+  const T* matrix;
+  float* chain;  // of `together` panels
+
+  Ahead ahead(int64_t panel, int64_t k) const {
+    const int64_t j = panel * kPanel, size = static_cast<int64_t>(sizeof(T));
+    const int64_t depth = num::min_i64(kChain, s.k - k);
+    auto from = [&](int64_t i) { return reinterpret_cast<const char*>(matrix + i); };
+    if (packed) return {from(j * s.k + k * kPanel), c.together, depth * kPanel * size, kPanel * s.k * size};
+    if (s.trans_b) return {from(j * s.k + k), c.together * kPanel, depth * size, s.k * size};
+    return {from(k * s.n + j), depth, c.together * kPanel * size, s.n * size};
+  }
+
+  template <class Go>
+  void columns(int64_t panel, int64_t count, num::Range r, int64_t rows, Go go) const {
+    const bool widens = packed && sizeof(T) != 4 && rows >= kWidenRows;
+    // Few rows read a row-major b in place.
+    const bool direct = !packed && !s.trans_b && sizeof(T) == 4 && rows <= 2 * kMaxRows;
+    const int64_t column = panel * kPanel, k = r.end - r.begin;
+    const T* there = matrix + (panel * s.k + r.begin) * kPanel;
+    if (packed && !widens) {
+      go(Columns<typename P::Read, kPer>{there, kPanel, s.k * kPanel});
+    } else if (direct && column + count * kPanel <= s.n) {
+      go(Columns<F32, kPer>{reinterpret_cast<const float*>(matrix) + r.begin * s.n + column, s.n, kPanel});
+    } else {
+      for (int64_t p = 0; p < count; ++p) {
+        float* to = chain + p * kPanel * kChain;
+        const int64_t j = column + p * kPanel;
+        if (widens)
+          widen<typename P::Read>(there + p * s.k * kPanel, k * kPanel, to);
+        else
+          copy_panel<Widen<W>>(s.trans_b ? matrix + j * s.k + r.begin : matrix + r.begin * s.n + j,
+                               s.trans_b ? s.k : s.n, s.trans_b, k, num::min_i64(kPanel, s.n - j), to);
+      }
+      go(Columns<F32, kPer>{chain, kPanel, kPanel * kChain});
+    }
+  }
+};
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS
