@@ -34,6 +34,7 @@ INVAR_INLINE void with_rows(int rows, Fn f) {
 template <class W, int kPer>
 struct Columns {
   static constexpr int kRows = kMaxRows, kWide = 8;  // of a tile: rows, and vectors of columns at most
+  static constexpr bool kFew = false;
   const typename W::T* data;
   int64_t row, panel;
   INVAR_INLINE Columns skip(const Columns& c, int64_t v) {  // from vector v on

@@ -48,25 +48,25 @@ Shape shape_nbits(const Call& c) {
   return s;
 }
 Cut cut_nbits(const Shape& s) {
-  return matmul::cut(s, kPanel, kMaxRows, wide<Groups<Q4, true>>);
+  return matmul::cut(s, kPanel, kMaxRows, wide<Groups<Fields<4>, true>>);
 }
 int64_t units_nbits(const Call& c, int) {
   return cut_nbits(shape_nbits(c)).units();
 }
 size_t scratch_bytes_nbits(const Call& call) {
   const Cut c = cut_nbits(shape_nbits(call));
-  return work_bytes(c, Quantised<Q4>::floats(c));
+  return work_bytes(c, Quantised<Fields<4>>::floats(c));
 }
 void run_nbits(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
   const Shape s = shape_nbits(call);
   const Cut c = cut_nbits(s);
-  const Work w = work(c, Quantised<Q4>::floats(c), scratch);
+  const Work w = work(c, Quantised<Fields<4>>::floats(c), scratch);
   const matmul::Nbits layout = matmul::nbits(call);
   each_unit(call, s, c, w, begin, end, [&](const matmul::Offsets&, auto product) {
     if (layout.bits == 4)
-      product(Quantised<Q4>{layout, call, c, w.b, w.more});
+      product(Quantised<Fields<4>>{layout, call, c, w.b, w.more});
     else
-      product(Quantised<Q8>{layout, call, c, w.b, w.more});
+      product(Quantised<Fields<8>>{layout, call, c, w.b, w.more});
   });
 }
 

@@ -71,12 +71,13 @@ void product(const Shape& s, const Cut& c, const B& b, const Unit& u, const Work
         Ahead next;
         if (next_panel < u.panels) next = b.ahead(u.first + next_panel, (deeper ? kb + 1 : from) * kChain);
         b.columns(u.first + panel, count, r, u.rows, [&](auto columns) {
-          if (c.copies_a)
-            down<decltype(columns), true>(w.a + (kb - from) * c.rows * kRow, kRow, columns, count,
-                                          r.end - r.begin, u.rows, place, next);
-          else
-            down<decltype(columns), false>(u.a + r.begin, u.lda, columns, count, r.end - r.begin, u.rows,
-                                           place, next);
+          using C = decltype(columns);
+          const int64_t k = r.end - r.begin;
+          if constexpr (!C::kFew)
+            if (c.copies_a)
+              return down<C, true>(w.a + (kb - from) * c.rows * kRow, kRow, columns, count, k, u.rows, place,
+                                   next);
+          down<C, false>(u.a + r.begin, u.lda, columns, count, k, u.rows, place, next);
         });
       }
     }

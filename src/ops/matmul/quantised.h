@@ -15,51 +15,57 @@ using matmul::Nbits;
 // plain: (q - z), which is exact, times s. tiny: the same, then the store rule, which changes only subnormals.
 enum class Way { exact, plain, tiny };
 
-// f for the constants of one vector of columns and group: kConstants vectors. way plain: s first, z last.
-// 8 bits: q is a byte, row k a row of bytes. exact: s, -z s.
-struct Q8 {
-  using T = uint8_t;
-  static constexpr int kDeep = 1, kConstants = 2;
-  INVAR_INLINE void exact(F s, F minus_zs, F (&c)[kConstants]) { c[0] = s, c[1] = minus_zs; }
+// p, forgotten: what lies there is read again, as an operand of the instruction that needs it. GCC would keep it in
+// registers, of which there are too few, and move it between them and the stack.
+template <class T>
+INVAR_INLINE const T* reread(const T* p) {
+#if defined(__x86_64__)
+  __asm__("" : "+r"(p));
+#endif
+  return p;
+}
 
-  template <int NV, bool kExact, class At, class Constant, class Sink>
-  INVAR_INLINE void rows(int64_t k, int, At at, Constant constant, Sink sink) {
-    F w[NV];
-#pragma GCC unroll 32
-    for (int v = 0; v < NV; ++v) {
-      F q = to_float(load_u8(at(k, v)));
-      w[v] = kExact ? fma(q, constant(0, v), constant(1, v)) : mul(sub(q, constant(1, v)), constant(0, v));
-    }
-    sink(k, w);
-  }
-};
-// 4 bits: k ... k + 7 are the nibbles of a word, the lowest first. In place, nibble i of a half of the word is 16^i q.
-// exact: s, s / 16, s / 256, s / 4096, -z s.
-struct Q4 {
-  using T = uint32_t;
-  static constexpr int kDeep = 8, kConstants = 5;
+// Integers of kBits bits: k ... k + kDeep - 1 are the fields of a word, the lowest first. Those of the lower half are taken
+// where they are, field i as 2^(kBits i) q, so their s is s / 2^(kBits i); then the upper half comes down.
+template <int kBits>
+struct Fields {
+  static constexpr int kDeep = 32 / kBits, kHalf = kDeep / 2, kConstants = kHalf + 1;
   INVAR_INLINE void exact(F s, F minus_zs, F (&c)[kConstants]) {
-    c[0] = s, c[1] = mul(s, set1(0x1p-4f)), c[2] = mul(s, set1(0x1p-8f)), c[3] = mul(s, set1(0x1p-12f));
-    c[4] = minus_zs;
+    for (int i = 0; i < kHalf; ++i) c[i] = mul(s, set1(1.0f / static_cast<float>(1 << kBits * i)));
+    c[kHalf] = minus_zs;
   }
 
-  template <int NV, bool kExact, class At, class Constant, class Sink>
-  INVAR_INLINE void rows(int64_t k, int n, At at, Constant constant, Sink sink) {
+  // Vectors that pick field i.
+  INVAR_INLINE void masks(float* out) {
+    for (int i = 0; i < kHalf; ++i) store(out + i * kW, from_bits(set1_i(((1 << kBits) - 1) << kBits * i)));
+  }
+
+  // sink(k, w) for n rows: w[v] from the words at word(v), the masks, and constants as at(constants, i, v) finds them.
+  template <int NV, bool kExact, class Word, class At, class Sink>
+  INVAR_INLINE void rows(int64_t k, int n, const float* masks, Word word, const float* constants, At at,
+                         Sink sink) {
+    auto constant = [&](int i, int v) __attribute__((always_inline)) {
+      return load(at(constants, i, v));
+    };
     I x[NV];
+    F last[NV], w[NV];
 #pragma GCC unroll 32
-    for (int v = 0; v < NV; ++v) x[v] = bits(load(reinterpret_cast<const float*>(at(k / kDeep, v))));
+    for (int v = 0; v < NV; ++v) x[v] = bits(load(reinterpret_cast<const float*>(word(v))));
+#pragma GCC unroll 32
+    for (int v = 0; v < NV; ++v) last[v] = constant(kHalf, v);
 #pragma GCC unroll 8
     for (int j = 0; j < kDeep; ++j) {
       if (j >= n) break;
-      F w[NV];
+      masks = reread(masks), constants = reread(constants);
 #pragma GCC unroll 32
       for (int v = 0; v < NV; ++v) {
         if (kExact) {
-          if (j == 4) x[v] = shift_right<16>(x[v]);
-          w[v] = fma(to_float(bit_and(x[v], set1_i(15 << 4 * (j % 4)))), constant(j % 4, v), constant(4, v));
+          if (j == kHalf) x[v] = shift_right<16>(x[v]);
+          const I q = bit_and(x[v], bits(load(masks + j % kHalf * kW)));
+          w[v] = fma(to_float(q), constant(j % kHalf, v), last[v]);
         } else {
-          w[v] = mul(sub(to_float(bit_and(x[v], set1_i(15))), constant(4, v)), constant(0, v));
-          x[v] = shift_right<4>(x[v]);
+          w[v] = mul(sub(to_float(bit_and(x[v], bits(load(masks)))), last[v]), constant(0, v));
+          x[v] = shift_right<kBits>(x[v]);
         }
       }
       sink(k + j, w);
@@ -74,8 +80,9 @@ constexpr int64_t kGroupsOfChain = kChain / 16 + 1;  // groups are multiples of 
 template <class Q, bool kExact>
 struct Groups {
   static constexpr int kRows = kMaxRows < 4 ? kMaxRows : 4, kWide = 4;
+  static constexpr bool kFew = true;  // rows, which are not copied
   static constexpr int64_t kConstants = kGroupsOfChain * Q::kConstants * kPanel;  // floats of a panel
-  const typename Q::T* data;
+  const uint32_t* data;
   int64_t panel;
   const float* constants;
   int64_t first, block;
@@ -88,19 +95,25 @@ struct Groups {
 // sink(k, w) for k in [0, end) in order: w[v] = the weights of vector v of the columns.
 template <int NV, class Q, bool kExact, class Sink>
 INVAR_INLINE void each_weight(const Groups<Q, kExact>& g, int64_t end, Sink sink) {
-  int64_t group = 0;
-  auto at = [&](int64_t row, int v) __attribute__((always_inline)) {
-    return g.data + row * kPanel + v / kPer * g.panel + v % kPer * kW;
+  alignas(64) float masks[Q::kHalf * kW];
+  Q::masks(masks);
+  const float* group = g.constants;
+  auto at = [](const float* p, int c, int v) __attribute__((always_inline)) {
+    return p + c * kPanel + v / kPer * Groups<Q, kExact>::kConstants + v % kPer * kW;
   };
-  auto constant = [&](int c, int v) __attribute__((always_inline)) {
-    return load(g.constants + (group * Q::kConstants + c) * kPanel +
-                v / kPer * Groups<Q, kExact>::kConstants + v % kPer * kW);
-  };
-  for (int64_t k = 0, stop = g.first; k < end; stop += g.block, ++group) {
+  for (int64_t k = 0, stop = g.first, i = 1; k < end; stop += g.block, ++i) {
     const int64_t to = num::min_i64(stop, end);
-    for (; k + Q::kDeep <= to; k += Q::kDeep) Q::template rows<NV, kExact>(k, Q::kDeep, at, constant, sink);
-    if (k < to) Q::template rows<NV, kExact>(k, static_cast<int>(to - k), at, constant, sink);
+    for (; k < to; k += Q::kDeep) {
+      auto word = [&](int v) __attribute__((always_inline)) {
+        return g.data + static_cast<uint64_t>(k) / Q::kDeep * kPanel + v / kPer * g.panel + v % kPer * kW;
+      };
+      if (k + Q::kDeep <= to)
+        Q::template rows<NV, kExact>(k, Q::kDeep, masks, word, group, at, sink);
+      else
+        Q::template rows<NV, kExact>(k, static_cast<int>(to - k), masks, word, group, at, sink);
+    }
     k = to;
+    group = g.constants + i * Q::kConstants * kPanel;
   }
 }
 
@@ -114,7 +127,7 @@ INVAR_INLINE void chains(const float* a, int64_t lda, const Groups<Q, kExact>& g
       g, end, [&](int64_t k, F(&w)[NV]) __attribute__((always_inline)) {
 #pragma GCC unroll 32
         for (int r = 0; r < MR; ++r) {
-          F x = set1(a[r * lda + k]);
+          const F x = set1(a[r * lda + k]);
 #pragma GCC unroll 32
           for (int v = 0; v < NV; ++v) acc[r * NV + v] = fma(x, w[v], acc[r * NV + v]);
         }
@@ -162,117 +175,119 @@ struct Words {
   INVAR_INLINE void write(Out* out, I x) { store(reinterpret_cast<float*>(out), from_bits(x)); }
 };
 
-// Rows [begin, end) of k of the panel at column j.
-INVAR_INLINE void copy_integers(const View& b, const Nbits& l, int64_t j, int64_t begin, int64_t end,
-                                uint8_t* out) {
-  const int64_t columns = num::min_i64(kPanel, l.n - j), ld = l.trans_b ? l.column : l.n;
-  const uint8_t* in = b.as<const uint8_t>() + (l.trans_b ? j * ld + begin : begin * l.n + j);
+// Rows [begin, end) of k, within one chain, of the panel at column j.
+INVAR_INLINE void copy_words(const View& b, const Nbits& l, int64_t j, int64_t begin, int64_t end,
+                             uint32_t* out) {
+  const int64_t columns = num::min_i64(kPanel, l.n - j), k = end - begin;
+  const auto* data = b.as<const uint8_t>();
+  if (l.bits == 4) {
+    auto in = reinterpret_cast<const uint32_t*>(data + j * l.column + begin / 2);
+    return copy_panel<Words>(in, l.column / 4, true, (k + 7) / 8, columns, out);
+  }
+  alignas(64) uint8_t row[kChain * kPanel];
+  const int64_t ld = l.trans_b ? l.column : l.n;
+  const uint8_t* in = data + (l.trans_b ? j * ld + begin : begin * ld + j);
   if (b.dtype == DType::i8)
-    copy_panel<Bytes<0x80>>(in, ld, l.trans_b, end - begin, columns, out);
+    copy_panel<Bytes<0x80>>(in, ld, l.trans_b, k, columns, row);
   else
-    copy_panel<Bytes<0>>(in, ld, l.trans_b, end - begin, columns, out);
-}
-INVAR_INLINE void copy_integers(const View& b, const Nbits& l, int64_t j, int64_t begin, int64_t end,
-                                uint32_t* out) {
-  auto in = reinterpret_cast<const uint32_t*>(b.as<const uint8_t>() + j * l.column + begin / 2);
-  copy_panel<Words>(in, l.column / 4, true, (end - begin + 7) / 8, num::min_i64(kPanel, l.n - j), out);
+    copy_panel<Bytes<0>>(in, ld, l.trans_b, k, columns, row);
+  for (int64_t i = 0; i < k; i += 4)
+    for (int64_t v = 0; v < kPanel; v += kW) {
+      auto byte = [&](int64_t n) __attribute__((always_inline)) {
+        return i + n < k ? load_u8(row + (i + n) * kPanel + v) : set1_i(0);
+      };
+      const I low = bit_or(byte(0), shift_left<8>(byte(1)));
+      const I high = bit_or(shift_left<16>(byte(2)), shift_left<24>(byte(3)));
+      store(reinterpret_cast<float*>(out + i / 4 * kPanel + v), from_bits(bit_or(low, high)));
+    }
 }
 
-// Rows of a panel.
-template <class Q>
+// Words of a column in its panel.
 INVAR_INLINE int64_t depth(const Nbits& l) {
-  return Q::kDeep > 1 ? l.column / 4 : l.trans_b ? l.column : l.k;
+  return l.bits == 4 ? l.column / 4 : ((l.trans_b ? l.column : l.k) + 3) / 4;
 }
 size_t pack_bytes_nbits(const View& v, int i, const Attrs& attrs) {
   if (i == 0) return 0;
   if (i > 1) return matmul::small_bytes(v, i, attrs, kPanel);
   const Nbits l = matmul::nbits(v, attrs);
-  const int64_t rows = (l.n + kPanel - 1) / kPanel * kPanel;
-  return static_cast<size_t>(rows * (l.bits == 4 ? l.column : l.k));
+  return static_cast<size_t>((l.n + kPanel - 1) / kPanel * kPanel * depth(l)) * sizeof(uint32_t);
 }
 void pack_nbits(const View& v, int i, const Attrs& attrs, void* packed) {
   if (i > 1) return matmul::pack_small(v, i, attrs, kPanel, packed);
   const Nbits l = matmul::nbits(v, attrs);
-  const int64_t panels = (l.n + kPanel - 1) / kPanel;
-  for (int64_t p = 0; p < panels; ++p)
-    if (l.bits == 4)
-      copy_integers(v, l, p * kPanel, 0, l.k, static_cast<uint32_t*>(packed) + p * depth<Q4>(l) * kPanel);
-    else
-      copy_integers(v, l, p * kPanel, 0, l.k, static_cast<uint8_t*>(packed) + p * depth<Q8>(l) * kPanel);
+  auto* to = static_cast<uint32_t*>(packed);
+  for (int64_t j = 0; j < l.n; j += kPanel)
+    for (int64_t k = 0; k < l.k; k += kChain)
+      copy_words(v, l, j, k, num::min_i64(k + kChain, l.k), to + j * depth(l) + k / (32 / l.bits) * kPanel);
 }
 
 // The b of a product.
 template <class Q>
 struct Quantised {
-  using T = typename Q::T;
   const Nbits& l;
   const Call& call;
   const Cut& c;
   float *chain, *more;                                    // of `together` panels
-  static constexpr int64_t kWords = kPanel * kChain / 4;  // of one chain, in the wider format
+  static constexpr int64_t kWords = kPanel * kChain / 4;  // of a chain of 8 bits
 
   static int64_t floats(const Cut& c) { return c.together * (kWords + Groups<Q, true>::kConstants); }
   Ahead ahead(int64_t, int64_t) const { return {}; }
 
-  // z of a panel and group, as floats.
-  void zeros(int64_t panel, int64_t group, float* out) const {
-    const View* z = call.in.size() > 3 ? &call.in[3] : nullptr;
-    const F fixed = to_float(set1_i(matmul::zero_point(l)));
-    for (int64_t j = 0; j < kPanel; j += kW)
-      if (!z)
-        store(out + j, fixed);
-      else if (z->packed)
-        store(out + j, to_float(load_u8(z->as<const uint8_t>() +
-                                        (panel * matmul::zero_groups(l, *z) + group) * kPanel + j)));
-      else
-        for (int64_t i = panel * kPanel + j, end = i + kW; i < end; ++i)
-          out[i - panel * kPanel] = i < l.n ? static_cast<float>(matmul::zero_point(l, *z, i, group)) : 0.0f;
+  // s and z of a panel and group, of the columns from j on.
+  template <class W>
+  INVAR_INLINE F scale(const Quantised& q, int64_t panel, int64_t group, int64_t j) {
+    const View& s = q.call.in[2];
+    const auto* p = s.as<const typename W::T>();
+    if (s.packed) return W::get(p + (panel * q.l.blocks + group) * kPanel + j);
+    float lane[kW];
+    for (int64_t i = 0, column = panel * kPanel + j; i < kW; ++i, ++column)
+      lane[i] = column < q.l.n ? W::one(p[matmul::scale_index(q.l, s, column, group)]) : 0.0f;
+    return load(lane);
   }
-  void scales(int64_t panel, int64_t group, float* out) const {
-    const View& s = call.in[2];
-    with_format(s.dtype, [&](auto format) {
-      using W = decltype(format);
-      auto p = s.as<const typename W::T>();
-      for (int64_t j = 0; j < kPanel; j += kW)
-        if (s.packed)
-          store(out + j, W::get(p + (panel * l.blocks + group) * kPanel + j));
-        else
-          for (int64_t i = panel * kPanel + j, end = i + kW; i < end; ++i)
-            out[i - panel * kPanel] = i < l.n ? W::one(p[matmul::scale_index(l, s, i, group)]) : 0.0f;
-    });
+  INVAR_INLINE F zero_of(const Quantised& q, int64_t panel, int64_t group, int64_t j) {
+    const View& z = q.call.in[3];
+    if (z.packed)
+      return to_float(
+          load_u8(z.as<const uint8_t>() + (panel * matmul::zero_groups(q.l, z) + group) * kPanel + j));
+    float lane[kW];
+    for (int64_t i = 0, column = panel * kPanel + j; i < kW; ++i, ++column)
+      lane[i] = column < q.l.n ? static_cast<float>(matmul::zero_point(q.l, z, column, group)) : 0.0f;
+    return load(lane);
   }
 
-  // The constants of the groups of a chain.
+  // The constants of the groups of a chain, made the exact way as far as that goes, else s first and z last.
   Way constants(int64_t panel, int64_t count, int64_t group, int64_t groups) const {
+    const bool has_zeros = call.in.size() > 3;
+    const F fixed = to_float(set1_i(matmul::zero_point(l)));
     Way way = Way::exact;
-    auto each = [&](auto f) {
+    auto make = [&](auto format) {
       for (int64_t p = 0; p < count; ++p)
-        for (int64_t g = 0; g < groups; ++g)
-          f(p, g, more + c.together * kWords + p * Groups<Q, true>::kConstants + g * Q::kConstants * kPanel);
+        for (int64_t g = 0; g < groups; ++g) {
+          float* to =
+              more + c.together * kWords + p * Groups<Q, true>::kConstants + g * Q::kConstants * kPanel;
+          for (int64_t j = 0; j < kPanel; j += kW) {
+            const F s = scale<decltype(format)>(*this, panel + p, group + g, j);
+            const F z = has_zeros ? zero_of(*this, panel + p, group + g, j) : fixed;
+            F v[Q::kConstants] = {};
+            if (way == Way::exact) {
+              const F zs = mul(z, s);
+              const I mag = bit_and(bits(s), set1_i(0x7fffffff));
+              const M middle =
+                  both(gt(mag, set1_i(0x0d800000)), gt(set1_i(0x71800000), mag));  // 2^-100 ... 2^100
+              if (!all(both(either(gt(set1_i(1), mag), middle), eq(fma(z, s, neg(zs)), zero()))))
+                return static_cast<void>(way = Way::plain);
+              Q::exact(s, neg(zs), v);
+            } else {
+              const I mag = bit_and(bits(s), set1_i(0x7fffffff));
+              if (any(both(gt(mag, set1_i(0)), gt(set1_i(0x00800000), mag)))) way = Way::tiny;
+              v[0] = s, v[Q::kConstants - 1] = z;
+            }
+            for (int i = 0; i < Q::kConstants; ++i) store(to + i * kPanel + j, v[i]);
+          }
+        }
     };
-    constexpr int kLast = Q::kConstants - 1;
-    each([&](int64_t p, int64_t g, float* to) {
-      scales(panel + p, group + g, to);
-      zeros(panel + p, group + g, to + kLast * kPanel);
-      for (int64_t j = 0; j < kPanel; j += kW) {
-        const F s = load(to + j), z = load(to + kLast * kPanel + j), zs = mul(z, s);
-        const I mag = bit_and(bits(s), set1_i(0x7fffffff));
-        const M none = gt(set1_i(1), mag);
-        const M middle = both(gt(mag, set1_i(0x0d800000)), gt(set1_i(0x71800000), mag));  // 2^-100 ... 2^100
-        if (way == Way::exact && !all(both(either(none, middle), eq(fma(z, s, neg(zs)), zero()))))
-          way = Way::plain;
-        if (way == Way::plain && any(both(gt(mag, set1_i(0)), gt(set1_i(0x00800000), mag)))) way = Way::tiny;
-      }
-    });
-    if (way != Way::exact) return way;
-    each([&](int64_t, int64_t, float* to) {
-      for (int64_t j = 0; j < kPanel; j += kW) {
-        F v[Q::kConstants];
-        const F s = load(to + j);
-        Q::exact(s, neg(mul(load(to + kLast * kPanel + j), s)), v);
-        for (int i = 0; i < Q::kConstants; ++i) store(to + i * kPanel + j, v[i]);
-      }
-    });
+    with_format(call.in[2].dtype, make);
+    if (way != Way::exact) with_format(call.in[2].dtype, make);
     return way;
   }
 
@@ -281,14 +296,13 @@ struct Quantised {
     const int64_t block = l.block ? l.block : int64_t{1} << 40, group = r.begin / block;
     const Way way = constants(panel, count, group, (r.end - 1) / block - group + 1);
     const View& b = call.in[1];
-    const T* data = b.as<const T>() + (panel * depth<Q>(l) + r.begin / Q::kDeep) * kPanel;
-    int64_t hop = depth<Q>(l) * kPanel;
+    const uint32_t* data = b.as<const uint32_t>() + (panel * depth(l) + r.begin / Q::kDeep) * kPanel;
+    int64_t hop = depth(l) * kPanel;
     if (!b.packed) {
-      T* copy = reinterpret_cast<T*>(more);
-      hop = kWords * 4 / static_cast<int64_t>(sizeof(T));
+      auto* copy = reinterpret_cast<uint32_t*>(more);
       for (int64_t p = 0; p < count; ++p)
-        copy_integers(b, l, (panel + p) * kPanel, r.begin, r.end, copy + p * hop);
-      data = copy;
+        copy_words(b, l, (panel + p) * kPanel, r.begin, r.end, copy + p * kWords);
+      data = copy, hop = kWords;
     }
     const float* at = more + c.together * kWords;
     const Groups<Q, true> exact{data, hop, at, block - r.begin % block, block};
