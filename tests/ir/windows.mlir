@@ -42,3 +42,30 @@ func.func @transposed(%x: tensor<2x4x3xf32>, %w: tensor<4x5x3xf32>, %b: tensor<1
   %5 = onnx.node "ConvTranspose"(%x, %w) {name = "f", domain = "", version = 13 : i64, params = {strides = array<i64: 2>, output_shape = array<i64: 9>}} : (tensor<2x4x3xf32>, tensor<4x5x3xf32>) -> !onnx.unknown
   return %0, %1, %2, %3, %4, %5 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
+
+// -----
+
+// CHECK-LABEL: func.func @pools
+func.func @pools(%x: tensor<?x4x9x8xf32, ["batch", "", "", ""]>, %o: tensor<?x4x?xf32, ["batch", "", "length"]>)
+    -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  // CHECK: repro.max_pool %arg0 {ceil_mode = 1 : i64, dilations = array<i64: 1, 1>, kernel = array<i64: 3, 2>, numerics = "order", pads = array<i64: 1, 0, 1, 1>, strides = array<i64: 3, 3>, version = 1 : i64} {{.*}} -> tensor<?x4x4x3xf32
+  // CHECK: repro.max_pool_indices %arg0 {ceil_mode = 1 : i64, column_major = 1 : i64, {{.*}} -> tensor<?x4x4x3xi64
+  %0:2 = onnx.node "MaxPool"(%x) {name = "a", domain = "", version = 22 : i64, params = {kernel_shape = array<i64: 3, 2>, strides = array<i64: 3, 3>, pads = array<i64: 1, 0, 1, 1>, ceil_mode = 1 : i64, storage_order = 1 : i64}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>) -> (!onnx.unknown, !onnx.unknown)
+  // CHECK-NOT: max_pool_indices
+  // CHECK: repro.max_pool %arg0 {ceil_mode = 0 : i64, {{.*}}pads = array<i64: 0, 0, 1, 0>, strides = array<i64: 2, 2>{{.*}} -> tensor<?x4x5x4xf32
+  %1 = onnx.node "MaxPool"(%x) {name = "b", domain = "", version = 13 : i64, params = {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>, auto_pad = "SAME_UPPER", ceil_mode = 1 : i64}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>) -> !onnx.unknown
+  // CHECK: repro.average_pool %arg1 {ceil_mode = 0 : i64, count_include_pad = 1 : i64, dilations = array<i64: 2>, kernel = array<i64: 3>, numerics = "fp32-1", pads = array<i64: 2, 2>{{.*}} -> tensor<?x4x?xf32, ["batch", "", "length"]>
+  %2 = onnx.node "AveragePool"(%o) {name = "c", domain = "", version = 19 : i64, params = {kernel_shape = array<i64: 3>, dilations = array<i64: 2>, pads = array<i64: 2, 2>, count_include_pad = 1 : i64}} : (tensor<?x4x?xf32, ["batch", "", "length"]>) -> !onnx.unknown
+  // The window that would begin behind the operand is none.
+  // CHECK: repro.average_pool %arg0 {ceil_mode = 1 : i64, count_include_pad = 0 : i64, {{.*}} -> tensor<?x4x3x2xf32
+  %3 = onnx.node "AveragePool"(%x) {name = "d", domain = "", version = 13 : i64, params = {kernel_shape = array<i64: 2, 2>, strides = array<i64: 4, 4>, pads = array<i64: 1, 0, 1, 1>, ceil_mode = 1 : i64}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>) -> !onnx.unknown
+  // CHECK: repro.lp_pool {{.*}}p = 2 : i64
+  %4 = onnx.node "LpPool"(%x) {name = "e", domain = "", version = 18 : i64, params = {kernel_shape = array<i64: 2, 2>}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>) -> !onnx.unknown
+  // CHECK: repro.reduce_mean %arg0 {axes = array<i64: 2, 3>, keepdims = 1 : i64
+  %5 = onnx.node "GlobalAveragePool"(%x) {name = "f", domain = "", version = 13 : i64, params = {}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>) -> !onnx.unknown
+  // CHECK: repro.reduce_max %arg1 {axes = array<i64: 2>, keepdims = 1 : i64
+  %6 = onnx.node "GlobalMaxPool"(%o) {name = "g", domain = "", version = 13 : i64, params = {}} : (tensor<?x4x?xf32, ["batch", "", "length"]>) -> !onnx.unknown
+  // CHECK: repro.reduce_l1
+  %7 = onnx.node "GlobalLpPool"(%x) {name = "h", domain = "", version = 13 : i64, params = {p = 1 : i64}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>) -> !onnx.unknown
+  return %0#0, %0#1, %1, %2, %3, %4, %5, %6, %7 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
+}

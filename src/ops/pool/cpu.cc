@@ -1,0 +1,259 @@
+// A block of a channel is copied with its pads (ops/slide_lanes.h); each tap is then a vector of neighbouring outputs. What is too
+// large for a copy goes output by output.
+#include "num/contract/lanes.h"
+#include "num/reduce/extreme.h"
+#include "ops/pool/pool.h"
+#include "ops/slide_lanes.h"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+using num::INVAR_ISA_NS::Largest;
+using pool::Plan;
+
+constexpr int kExtremeVectors = 4;  // three registers each
+
+// n outputs and up to kSlideSlack more, each over taps offset[0 ... k).
+struct Most {
+  static constexpr float kFill = -__builtin_inff();
+  INVAR_INLINE void rows(const float* x, const int64_t* offset, int64_t k, int64_t n, float* to) {
+    for (int64_t j = 0; j < n; j += kExtremeVectors * kW) {
+      Largest e[kExtremeVectors];
+      for (Largest& v : e) v = Largest::of(set1(kFill));
+      for (int64_t t = 0; t < k; t += 2) {
+        const float *a = x + j + offset[t], *b = x + j + offset[t + 1 < k ? t + 1 : t];
+        for (int v = 0; v < kExtremeVectors; ++v) Largest::take(e[v], load(a + v * kW), load(b + v * kW));
+      }
+      for (int v = 0; v < kExtremeVectors; ++v) store(to + j + v * kW, Largest::lanes_of(e[v]));
+    }
+  }
+};
+
+// Sums of step(element), by the schedule of a contraction with ones (or, step being fma, with itself).
+template <class Step>
+struct Total {
+  static constexpr float kFill = 0;
+  template <int R>
+  INVAR_INLINE void vectors(const float* x, const int64_t* offset, int64_t k, float* to) {
+    F y[R];
+    num::INVAR_ISA_NS::contract<R>(
+        k,
+        [&](int64_t begin, int64_t end, F(&c)[R]) __attribute__((always_inline)) {
+          F acc[R];
+#pragma GCC unroll 32
+          for (int v = 0; v < R; ++v) acc[v] = zero();
+          for (int64_t t = begin; t < end; ++t) {
+            const float* at = x + offset[t];
+#pragma GCC unroll 32
+            for (int v = 0; v < R; ++v) acc[v] = Step::step(acc[v], load(at + v * kW));
+          }
+#pragma GCC unroll 32
+          for (int v = 0; v < R; ++v) c[v] = acc[v];
+        },
+        y);
+    for (int v = 0; v < R; ++v) store(to + v * kW, y[v]);
+  }
+  INVAR_INLINE void rows(const float* x, const int64_t* offset, int64_t k, int64_t n, float* to) {
+    int64_t j = 0;
+    for (; n - j > 2 * kW; j += kSlideVectors * kW) vectors<kSlideVectors>(x + j, offset, k, to + j);
+    if (j < n) vectors<2>(x + j, offset, k, to + j);
+  }
+};
+struct Plain {
+  INVAR_INLINE F step(F c, F x) { return add(c, x); }
+};
+struct Magnitude {
+  INVAR_INLINE F step(F c, F x) { return add(c, num::INVAR_ISA_NS::abs(x)); }
+};
+struct Square {
+  INVAR_INLINE F step(F c, F x) { return fma(x, x, c); }
+};
+
+// The operations: what goes over a window, what becomes of it. counts: of the window's rows, and a vector of its columns.
+struct MaxOp {
+  using Over = Most;
+  static constexpr bool kCounts = false;
+  INVAR_INLINE F finish(F y, F) { return y; }
+};
+struct AverageOp {
+  using Over = Total<Plain>;
+  static constexpr bool kCounts = true;
+  INVAR_INLINE F finish(F y, F count) { return div(y, count); }
+};
+struct NormOp {
+  using Over = Total<Square>;
+  static constexpr bool kCounts = false;
+  INVAR_INLINE F finish(F y, F) { return sqrt(y); }
+};
+struct AbsoluteOp {
+  using Over = Total<Magnitude>;
+  static constexpr bool kCounts = false;
+  INVAR_INLINE F finish(F y, F) { return y; }
+};
+
+// Scratch: offsets of taps, results of a block, columns' counts, the copy; or the elements of one window.
+struct Work {
+  int64_t* offset;
+  float *flat, *counts, *copy, *end;
+};
+Work work_of(const Plan& p, void* scratch) {
+  Work w;
+  w.offset = static_cast<int64_t*>(scratch);
+  w.flat = static_cast<float*>(scratch) + 2 * p.taps;
+  w.counts = w.flat + p.cut.rows * p.cut.pitch + kSlideSlack;
+  w.copy = w.counts + p.cut.columns + kW;
+  w.end = w.copy + (p.cut.floats ? p.cut.floats : p.taps) + 2 * kSlideSlack;
+  return w;
+}
+
+size_t scratch_bytes(const Call& call) {
+  const Plan p = pool::plan_of(call);
+  return static_cast<size_t>(work_of(p, nullptr).end - static_cast<float*>(nullptr)) * sizeof(float);
+}
+
+int64_t units(const Call& call, int) {
+  const Plan p = pool::plan_of(call);
+  return p.cut.floats ? slide::block_units(p.axis, p.cut, p.images) : call.out[0].elements();
+}
+
+int64_t size_in(const Plan& p) {
+  return p.axis[0].in * p.axis[1].in * p.axis[2].in;
+}
+
+template <class Op>
+void blocks(const Call& call, const Plan& p, int64_t begin, int64_t end, void* scratch) {
+  const Work w = work_of(p, scratch);
+  const int64_t in = size_in(p), out = p.axis[0].out * p.axis[1].out * p.axis[2].out;
+  const bool padded = Op::kCounts && attr_i(call, "count_include_pad", 0) != 0;
+  bool ready = false;
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const slide::Block b = slide::block_at(p.axis, p.cut, p.images, p.channels, unit);
+    if (!ready) block_offsets(p.axis, p.cut, b, w.offset), ready = true;
+    for (int64_t j = 0; Op::kCounts && j < b.columns; ++j)
+      w.counts[j] = static_cast<float>(pool::places(p.axis[2], b.column + j, padded));
+    const int64_t deep = Op::kCounts ? pool::places(p.axis[0], b.deep, padded) : 0;
+    for (int64_t c = b.channel; c < b.channel + b.channels; ++c) {
+      const int64_t place = b.image * p.channels + c;
+      copy_block(p.axis, p.cut, b, call.in[0].as<const float>() + place * in,
+                 (p.images * p.channels - place) * in, Op::Over::kFill, w.copy);
+      Op::Over::rows(w.copy, w.offset, p.taps, (b.rows - 1) * p.cut.pitch + b.columns, w.flat);
+      for (int64_t i = 0; i < b.rows; ++i) {
+        const F count = Op::kCounts
+                            ? set1(static_cast<float>(deep * pool::places(p.axis[1], b.row + i, padded)))
+                            : zero();
+        put_row(
+            p.axis, b, i, call.out[0].as<float>() + place * out,
+            w.flat, [&](int64_t j) __attribute__((always_inline)) {
+              return Op::finish(load(w.flat + i * p.cut.pitch + j),
+                                Op::kCounts ? mul(count, load(w.counts + j)) : zero());
+            });
+      }
+    }
+  }
+}
+
+// The window of output `o` of a channel, from its first place inside of the operand on.
+struct Window {
+  int64_t at[kAxes], from[kAxes], taps[kAxes];
+};
+Window window_of(const Plan& p, int64_t o) {
+  Window w;
+  for (int d = kAxes - 1; d >= 0; --d) {
+    const Axis& a = p.axis[d];
+    w.at[d] = o % a.out, o /= a.out;
+    w.from[d] = pool::first_inside(a, w.at[d]), w.taps[d] = pool::places(a, w.at[d], false);
+  }
+  return w;
+}
+// fn(tap, element) for its places inside.
+template <class Fn>
+INVAR_INLINE void each_inside(const Plan& p, const Window& w, Fn fn) {
+  auto element = [&](int d, int64_t t) {
+    return w.at[d] * p.axis[d].stride + t * p.axis[d].dilation - p.axis[d].pad;
+  };
+  for (int64_t i = w.from[0]; i < w.from[0] + w.taps[0]; ++i)
+    for (int64_t j = w.from[1]; j < w.from[1] + w.taps[1]; ++j)
+      for (int64_t k = w.from[2]; k < w.from[2] + w.taps[2]; ++k)
+        fn((i * p.axis[1].kernel + j) * p.axis[2].kernel + k,
+           (element(0, i) * p.axis[1].in + element(1, j)) * p.axis[2].in + element(2, k));
+}
+
+template <class Op>
+void one_by_one(const Call& call, const Plan& p, int64_t begin, int64_t end, void* scratch) {
+  const Work w = work_of(p, scratch);
+  const int64_t in = size_in(p), out = p.axis[0].out * p.axis[1].out * p.axis[2].out;
+  const bool padded = Op::kCounts && attr_i(call, "count_include_pad", 0) != 0;
+  for (int64_t t = 0; t < p.taps; ++t) w.offset[t] = t;
+  for (int64_t i = begin; i < end; ++i) {
+    const float* x = call.in[0].as<const float>() + i / out * in;
+    const Window window = window_of(p, i % out);
+    for (int64_t t = 0; t < p.taps + kSlideSlack; ++t) w.copy[t] = Op::Over::kFill;
+    each_inside(p, window, [&](int64_t t, int64_t e) { w.copy[t] = x[e]; });
+    Op::Over::rows(w.copy, w.offset, p.taps, 1, w.flat);
+    int64_t count = 1;
+    for (int d = 0; d < kAxes; ++d) count *= pool::places(p.axis[d], window.at[d], padded);
+    put_n(call.out[0].as<float>() + i, Op::finish(load(w.flat), set1(static_cast<float>(count))), 1);
+  }
+}
+
+template <class Op>
+void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
+  const Plan p = pool::plan_of(call);
+  if (p.cut.floats)
+    blocks<Op>(call, p, begin, end, scratch);
+  else
+    one_by_one<Op>(call, p, begin, end, scratch);
+}
+
+void lp(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
+  if (attr_i(call, "p", 2) == 1)
+    run<AbsoluteOp>(call, phase, begin, end, scratch);
+  else
+    run<NormOp>(call, phase, begin, end, scratch);
+}
+
+// pool.4
+void indices(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const Plan p = pool::plan_of(call);
+  const View& view = call.in[0];
+  const bool by_columns = attr_i(call, "column_major", 0) != 0;
+  const int64_t in = size_in(p), out = p.axis[0].out * p.axis[1].out * p.axis[2].out,
+                n = call.out[0].elements();
+  const int64_t wide = last_dim(view), high = view.rank > 3 ? view.dim[view.rank - 2] : 1;
+  for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i) {
+    const float* x = view.as<const float>() + i / out * in;
+    int64_t best = -1;
+    each_inside(p, window_of(p, i % out), [&](int64_t, int64_t e) {
+      if (best < 0 || x[e] > x[best] || (x[e] != x[e] && x[best] == x[best])) best = e;
+    });
+    if (best >= 0 && by_columns)
+      best = (best % wide * high + best / wide % high) * (in / (high * wide)) + best / (high * wide);
+    call.out[0].as<int64_t>()[i] = best < 0 ? -1 : i / out * in + best;
+  }
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+extern const Kernel INVAR_ROW_OF(max_pool), INVAR_ROW_OF(max_pool_indices), INVAR_ROW_OF(average_pool),
+    INVAR_ROW_OF(lp_pool);
+const Kernel INVAR_ROW_OF(max_pool) = {.op = "max_pool",
+                                       .isa = INVAR_ISA,
+                                       .units = INVAR_ISA_NS::units,
+                                       .run = INVAR_ISA_NS::run<INVAR_ISA_NS::MaxOp>,
+                                       .scratch_bytes = INVAR_ISA_NS::scratch_bytes};
+const Kernel INVAR_ROW_OF(max_pool_indices) = {
+    .op = "max_pool_indices", .isa = INVAR_ISA, .units = chunk_units, .run = INVAR_ISA_NS::indices};
+const Kernel INVAR_ROW_OF(average_pool) = {.op = "average_pool",
+                                           .isa = INVAR_ISA,
+                                           .units = INVAR_ISA_NS::units,
+                                           .run = INVAR_ISA_NS::run<INVAR_ISA_NS::AverageOp>,
+                                           .scratch_bytes = INVAR_ISA_NS::scratch_bytes};
+const Kernel INVAR_ROW_OF(lp_pool) = {.op = "lp_pool",
+                                      .isa = INVAR_ISA,
+                                      .units = INVAR_ISA_NS::units,
+                                      .run = INVAR_ISA_NS::lp,
+                                      .scratch_bytes = INVAR_ISA_NS::scratch_bytes};
+
+}  // namespace invar::ops

@@ -1,0 +1,130 @@
+#include "ir/window.h"
+
+namespace invar::ir {
+namespace {
+
+using Numbers = llvm::ArrayRef<int64_t>;
+
+// The attributes of every pool. With auto_pad the number of windows is the same rounded up and down.
+Result<SmallVector<NamedAttribute>> settings(Node& node) {
+  INVAR_TRY(Window w, window_of(node, {}));
+  INVAR_TRY(AutoPad how, auto_pad(node));
+  INVAR_TRY(int64_t ceil, node.i("ceil_mode", 0));
+  INVAR_CHECK_OK(resolve_pads(node, how, w));
+  return SmallVector<NamedAttribute>{
+      node.attr("kernel", Numbers(w.kernel)), node.attr("strides", Numbers(w.strides)),
+      node.attr("dilations", Numbers(w.dilations)), node.attr("pads", Numbers(w.pads)),
+      node.attr("ceil_mode", int64_t{ceil != 0 && how == AutoPad::notset})};
+}
+
+Status max_pool(Node& node) {
+  INVAR_CHECK_OK(node.expect(
+      1, 1, {"auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "storage_order", "strides"}, 2));
+  INVAR_TRY(SmallVector<NamedAttribute> attrs, settings(node));
+  INVAR_TRY(int64_t by_columns, node.i("storage_order", 0));
+  INVAR_TRY(Value out, node.make<MaxPoolOp>(node.in(0), attrs));
+  if (node.results() > 1 && !node.out(1).use_empty()) {
+    attrs.push_back(node.attr("column_major", int64_t{by_columns != 0}));
+    INVAR_TRY(Value indices, node.make<MaxPoolIndicesOp>(node.in(0), attrs));
+    node.replace(1, indices);
+  }
+  return node.replace(out);
+}
+
+Status average_pool(Node& node) {
+  INVAR_CHECK_OK(node.expect(
+      1, 1, {"auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides"}));
+  INVAR_TRY(SmallVector<NamedAttribute> attrs, settings(node));
+  INVAR_TRY(int64_t padded, node.i("count_include_pad", 0));
+  attrs.push_back(node.attr("count_include_pad", int64_t{padded != 0}));
+  INVAR_TRY(Value out, node.make<AveragePoolOp>(node.in(0), attrs));
+  return node.replace(out);
+}
+
+// The power of a norm: 1 or 2.
+Result<int64_t> norm_power(const Node& node) {
+  INVAR_TRY(int64_t p, node.i("p", 2));
+  if (p != 1 && p != 2)
+    return not_covered("attribute \"p\" is " + std::to_string(p) + "; covered are 1 and 2");
+  return p;
+}
+
+Status lp_pool(Node& node) {
+  INVAR_CHECK_OK(
+      node.expect(1, 1, {"auto_pad", "ceil_mode", "dilations", "kernel_shape", "p", "pads", "strides"}));
+  INVAR_TRY(int64_t p, norm_power(node));
+  INVAR_TRY(SmallVector<NamedAttribute> attrs, settings(node));
+  attrs.push_back(node.attr("p", p));
+  INVAR_TRY(Value out, node.make<LpPoolOp>(node.in(0), attrs));
+  return node.replace(out);
+}
+
+// One window over everything is a reduction over the spatial dimensions, which are kept.
+template <class Op>
+Status over_all(Node& node) {
+  const size_t rank = node.shape(0).size();
+  if (rank < 2) return bad_input("an operand of rank " + std::to_string(rank) + " has no channels");
+  std::vector<int64_t> axes;
+  for (size_t d = 2; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
+  INVAR_TRY(Value out,
+            node.make<Op>(node.in(0), {node.attr("axes", Numbers(axes)), node.attr("keepdims", int64_t{1})}));
+  return node.replace(out);
+}
+
+template <class Op>
+Status global_pool(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {}));
+  return over_all<Op>(node);
+}
+
+Status global_lp_pool(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"p"}));
+  INVAR_TRY(int64_t p, norm_power(node));
+  return p == 1 ? over_all<ReduceL1Op>(node) : over_all<ReduceL2Op>(node);
+}
+
+template <class Op>
+LogicalResult infer(std::optional<Location> loc, Op op, Type element, SmallVectorImpl<Type>& out) {
+  const Shape x = shape_of(op.getX().getType());
+  const size_t axes = x.size() - 2;
+  if (x.size() < 3 || x.size() > 5) return refuse(loc, "covered are one to three spatial dimensions");
+  if (op.getKernel().size() != axes || op.getStrides().size() != axes || op.getDilations().size() != axes ||
+      op.getPads().size() != 2 * axes)
+    return mismatch(loc,
+                    "kernel, strides, dilations or pads do not have a number for each spatial dimension");
+  Shape to = {x[0], x[1]};
+  for (size_t i = 0; i < axes; ++i) {
+    std::optional<Extent> n =
+        windows_in(x[2 + i], (op.getKernel()[i] - 1) * op.getDilations()[i] + 1, op.getStrides()[i],
+                   op.getPads()[i], op.getPads()[axes + i], op.getCeilMode() != 0);
+    if (!n) return refuse(loc, "spatial dimension " + std::to_string(i) + " is not a constant");
+    to.push_back(*n);
+  }
+  out.push_back(tensor_of(to, element));
+  return success();
+}
+
+}  // namespace
+
+#define INVAR_INFER(Op, element)                                                                    \
+  LogicalResult Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op, \
+                                     SmallVectorImpl<Type>& out) {                                  \
+    return infer(loc, op, element, out);                                                            \
+  }
+INVAR_INFER(MaxPoolOp, Float32Type::get(context))
+INVAR_INFER(MaxPoolIndicesOp, IntegerType::get(context, 64))
+INVAR_INFER(AveragePoolOp, Float32Type::get(context))
+INVAR_INFER(LpPoolOp, Float32Type::get(context))
+#undef INVAR_INFER
+
+// Before opset 2 the power of a norm was a float.
+void import_pool(Rooms& rooms) {
+  rooms.on("MaxPool", 1, max_pool);
+  rooms.on("AveragePool", 1, average_pool);
+  rooms.on("LpPool", 2, lp_pool);
+  rooms.on("GlobalMaxPool", 1, global_pool<ReduceMaxOp>);
+  rooms.on("GlobalAveragePool", 1, global_pool<ReduceMeanOp>);
+  rooms.on("GlobalLpPool", 2, global_lp_pool);
+}
+
+}  // namespace invar::ir

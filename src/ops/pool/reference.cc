@@ -1,0 +1,143 @@
+// spec: spec.md pool.1 - pool.8; the sum: spec/contraction.md
+#include <cmath>
+
+#include "num/contract/reference.h"
+#include "ops/check.h"
+#include "ops/pool/pool.h"
+#include "ops/reference.h"
+
+namespace invar::ops {
+namespace {
+
+using slide::kAxes;
+
+// The element of a channel at place t, row-major, of window o; -1 outside.
+int64_t element(const pool::Plan& p, int64_t o, int64_t t) {
+  int64_t i = 0, stride = 1;
+  bool inside = true;
+  for (int d = kAxes - 1; d >= 0; --d) {
+    const slide::Axis& a = p.axis[d];
+    const int64_t at = o % a.out * a.stride + t % a.kernel * a.dilation - a.pad;
+    inside = inside && at >= 0 && at < a.in;
+    i += at * stride, stride *= a.in;
+    o /= a.out, t /= a.kernel;
+  }
+  return inside ? i : -1;
+}
+
+int64_t size_in(const pool::Plan& p) {
+  return p.axis[0].in * p.axis[1].in * p.axis[2].in;
+}
+int64_t size_out(const pool::Plan& p) {
+  return p.axis[0].out * p.axis[1].out * p.axis[2].out;
+}
+
+// fn(channel's elements, output of the channel)
+template <class Fn>
+void each_output(const Call& call, int64_t begin, int64_t end, Fn fn) {
+  const pool::Plan p = pool::plan_of(call);
+  each(call, begin, end, [&](int64_t i) {
+    return fn(p, call.in[0].as<const float>() + i / size_out(p) * size_in(p), i % size_out(p));
+  });
+}
+
+void max_pool(const Call& call, int, int64_t begin, int64_t end, void*) {
+  each_output(call, begin, end, [](const pool::Plan& p, const float* x, int64_t o) {
+    float most = -INFINITY;
+    for (int64_t t = 0; t < p.taps; ++t) {  // pool.3
+      const int64_t e = element(p, o, t);
+      if (e >= 0) most = maximum(most, x[e]);
+    }
+    return most;
+  });
+}
+
+void max_pool_indices(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const pool::Plan p = pool::plan_of(call);
+  const bool by_columns = attr_i(call, "column_major", 0) != 0;
+  const int64_t n = call.out[0].elements();
+  for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i) {
+    const int64_t channel = i / size_out(p);
+    const float* x = call.in[0].as<const float>() + channel * size_in(p);
+    int64_t best = -1;
+    for (int64_t t = 0; t < p.taps; ++t) {  // pool.4
+      const int64_t e = element(p, i % size_out(p), t);
+      if (e >= 0 && (best < 0 || x[e] > x[best] || (x[e] != x[e] && x[best] == x[best]))) best = e;
+    }
+    if (best >= 0 && by_columns) {
+      const int64_t high = call.in[0].rank > 3 ? call.in[0].dim[call.in[0].rank - 2] : 1,
+                    wide = last_dim(call.in[0]);
+      const int64_t deep = size_in(p) / (high * wide), d = best / (high * wide), h = best / wide % high,
+                    w = best % wide;
+      best = (w * high + h) * deep + d;
+    }
+    call.out[0].as<int64_t>()[i] = best < 0 ? -1 : channel * size_in(p) + best;
+  }
+}
+
+// The contraction of f(element), +0 outside, with b(element).
+template <class A, class B>
+float sum(const pool::Plan& p, const float* x, int64_t o, A a, B b) {
+  auto at = [&](int64_t k) {
+    const int64_t e = element(p, o, k);
+    return e < 0 ? 0 : x[e];
+  };
+  return num::reference::contract(
+      p.taps, [&](int64_t k) { return a(at(k)); }, [&](int64_t k) { return b(at(k)); });
+}
+float same(float v) {
+  return v;
+}
+float one(float) {
+  return 1;
+}
+
+void average_pool(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const bool padded = attr_i(call, "count_include_pad", 0) != 0;
+  each_output(call, begin, end, [&](const pool::Plan& p, const float* x, int64_t o) {
+    int64_t count = 1, rest = o;
+    for (int d = kAxes - 1; d >= 0; --d)
+      count *= pool::places(p.axis[d], rest % p.axis[d].out, padded), rest /= p.axis[d].out;
+    return sum(p, x, o, same, one) / static_cast<float>(count);  // pool.5
+  });
+}
+
+void lp_pool(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const bool squares = attr_i(call, "p", 2) == 2;
+  each_output(call, begin, end, [&](const pool::Plan& p, const float* x, int64_t o) {
+    if (squares) return std::sqrt(sum(p, x, o, same, same));  // pool.6
+    return sum(
+        p, x, o, [](float v) { return std::fabs(v); }, one);
+  });
+}
+
+const char* check(const Call& c) {
+  if (const char* wrong = pool::check(c)) return wrong;
+  return is_f32(c.out[0]) ? nullptr : "an f32 result";
+}
+const char* check_indices(const Call& c) {
+  if (const char* wrong = pool::check(c)) return wrong;
+  return c.out[0].dtype == DType::i64 ? nullptr : "an i64 result";
+}
+const char* check_lp(const Call& c) {
+  const int64_t p = attr_i(c, "p", 2);
+  return p == 1 || p == 2 ? check(c) : "a p of 1 or 2";
+}
+
+}  // namespace
+
+extern const Kernel row_max_pool_reference, row_max_pool_indices_reference, row_average_pool_reference,
+    row_lp_pool_reference;
+const Kernel row_max_pool_reference = {
+    .op = "max_pool", .isa = "reference", .check = check, .units = chunk_units, .run = max_pool};
+const Kernel row_max_pool_indices_reference = {.op = "max_pool_indices",
+                                               .isa = "reference",
+                                               .check = check_indices,
+                                               .units = chunk_units,
+                                               .run = max_pool_indices};
+const Kernel row_average_pool_reference = {
+    .op = "average_pool", .isa = "reference", .check = check, .units = chunk_units, .run = average_pool};
+const Kernel row_lp_pool_reference = {
+    .op = "lp_pool", .isa = "reference", .check = check_lp, .units = chunk_units, .run = lp_pool};
+
+}  // namespace invar::ops

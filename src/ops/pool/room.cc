@@ -1,0 +1,52 @@
+#include "ops/pool/pool.h"
+
+#include <algorithm>
+
+#include "ops/check.h"
+
+namespace invar::ops::pool {
+
+Plan plan_of(const Call& call) {
+  const View &x = call.in[0], &out = call.out[0];
+  Plan p{};
+  p.images = x.dim[0], p.channels = x.dim[1];
+  p.taps = 1;
+  const int axes = x.rank - 2;
+  for (int i = 0; i < axes; ++i) {
+    const int64_t kernel = slide::item(*call.attrs, "kernel", i, 1);
+    p.axis[kAxes - axes + i] = slide::axis_of(*call.attrs, i, axes, kernel, false);
+    p.taps *= kernel;
+  }
+  slide::fit(x, out, p.axis);
+  p.cut = slide::block_cut(p.axis, p.images, p.channels);
+  return p;
+}
+
+const char* check(const Call& c) {
+  if (!has_operands(c, 1, 1) || !is_f32(c.in[0])) return "one f32 operand and one result";
+  const View &x = c.in[0], &out = c.out[0];
+  if (!c.attrs) return "attributes";
+  if (const char* wrong = slide::check_lists(x, *c.attrs)) return wrong;
+  const int axes = x.rank - 2;
+  if (!c.attrs->count("kernel") || !slide::has_length(*c.attrs, "kernel", axes))
+    return "a kernel for each spatial dimension";
+  if (!same_leading(x, out, 2) || out.rank != x.rank) return "a result [N, C, ...] of the operand's rank";
+  int64_t taps = 1;
+  for (int i = 0; i < axes; ++i) {
+    const int64_t kernel = slide::item(*c.attrs, "kernel", i, 1);
+    if (const char* wrong = slide::check_axis(x, *c.attrs, i, kernel)) return wrong;
+    const Axis a = slide::axis_of(*c.attrs, i, axes, kernel, false);
+    if (a.pad < 0 || a.end_pad < 0) return "pads of 0 and more";
+    if (!slide::within(taps, kernel) || taps >= int64_t{1} << 24) return "windows of fewer than 2^24 places";
+    const int64_t free = a.pad + a.end_pad - (kernel - 1) * a.dilation - 1 + x.dim[2 + i];
+    const int64_t down = free < 0 ? 0 : free / a.stride + 1;
+    int64_t up = free <= -a.stride ? 0 : (free + a.stride - 1) / a.stride + 1;
+    if (up > 0 && (up - 1) * a.stride >= x.dim[2 + i] + a.pad) --up;
+    if (out.dim[2 + i] != down && out.dim[2 + i] != up)
+      return "spatial dimensions of the result that follow from the settings";
+  }
+  if (!slide::within(x) || !slide::within(out)) return "shapes that memory could hold";
+  return nullptr;
+}
+
+}  // namespace invar::ops::pool
