@@ -44,6 +44,13 @@ INVAR_INLINE F load_or_start(const float* p, int n) {
   return load(lane);
 }
 
+// The first n lanes, the others +0.
+INVAR_INLINE F first_lanes(F x, int n) {
+  alignas(64) float lane[kW];
+  store(lane, x);
+  return load_n(lane, n);
+}
+
 // reduction.4: kLanes lanes held in kLanes / kW vectors, joined by halving strides. Overwrites them.
 template <int kLanes, class Join = Sum>
 INVAR_INLINE float join_lanes(F* lane) {
@@ -56,21 +63,23 @@ INVAR_INLINE float join_lanes(F* lane) {
 // 1 of the segment (count <= kW; fewer only at the row's end, where the missing lanes must add the start of
 // Join) to the lanes of acc.
 //
-// ahead: where the elements after this segment lie, or null. The four passes over a segment do not read memory in order,
+// ahead: where the elements after this segment lie, or null. Several passes over a segment do not read memory in order,
 // which the processor's own prefetching follows badly (5.4 against 4.1 GB/s, 5.6 for one pass in order); so what comes
 // next is asked for here, in order. An address beyond the tensor does no harm.
 template <class Join = Sum, class Step>
 INVAR_INLINE float reduce_segment(int64_t n, Step step, const float* ahead = nullptr) {
   constexpr int kVectors = kRowLanes / kW;
-  constexpr int kGroup =
-      kVectors < 8 ? kVectors : 8;  // accumulators in flight: hides the latency of the adder
+  // Accumulators in flight hide the latency of the adder; with 32 registers all of them, in one pass.
+  constexpr int kGroup = kW == 16 ? kVectors : 8;
   F lane[kVectors];
-  for (int g = 0; g < kVectors; g += kGroup) {
+  // Lanes without elements hold the start, which changes nothing (reduction.7): a short row has a small tree.
+  const int lanes = n > kRowLanes / 2 ? kRowLanes : n > kRowLanes / 4 ? kRowLanes / 2 : kRowLanes / 4;
+  for (int g = 0; g * kW < lanes; g += kGroup) {
     F acc[kGroup];
     for (int v = 0; v < kGroup; ++v) acc[v] = set1(Join::kStart);
     int64_t i = g * kW;
     for (; i + kGroup * kW <= n; i += kRowLanes) {
-      if (ahead) {
+      if (ahead && kGroup < kVectors) {
         for (int line = 0; line < kGroup * kW; line += 16) INVAR_PREFETCH(ahead + line);
         ahead += kGroup * kW;
       }
@@ -82,7 +91,9 @@ INVAR_INLINE float reduce_segment(int64_t n, Step step, const float* ahead = nul
     }
     for (int v = 0; v < kGroup; ++v) lane[g + v] = acc[v];
   }
-  return join_lanes<kRowLanes, Join>(lane);
+  return lanes == kRowLanes       ? join_lanes<kRowLanes, Join>(lane)
+         : lanes == kRowLanes / 2 ? join_lanes<kRowLanes / 2, Join>(lane)
+                                  : join_lanes<kRowLanes / 4, Join>(lane);
 }
 
 // A whole row of n elements; step as above with i counted from the start of the row. For values a kernel
@@ -117,12 +128,10 @@ INVAR_INLINE float row_sum_squares(const float* x, int64_t n) {
 // The same of x[i] - center.
 INVAR_INLINE float row_sum_squares(const float* x, float center, int64_t n) {
   F whole = set1(center);
-  alignas(64) float centers[kW];
-  store(centers, whole);
   return reduce_row(
-      n, [ =, &centers ](F acc, int64_t i, int count) __attribute__((always_inline)) {
+      n, [=](F acc, int64_t i, int count) __attribute__((always_inline)) {
         // Past the row's end +0 - +0 is subtracted, not the center.
-        F v = count == kW ? sub(load(x + i), whole) : sub(load_n(x + i, count), load_n(centers, count));
+        F v = sub(load_part(x + i, count), count == kW ? whole : first_lanes(whole, count));
         return fma(v, v, acc);  // reduction.3
       });
 }

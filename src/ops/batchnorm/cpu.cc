@@ -23,28 +23,40 @@ INVAR_INLINE F lanes_of(const View& v, int64_t i, int lanes) {
   return x;
 }
 
-// A lane for each of the channels from `at` on, of which `left` count.
-INVAR_INLINE Channel channels_at(const Call& call, float epsilon, int64_t at, int64_t left) {
-  int lanes = left < kW ? static_cast<int>(left) : kW;
-  return {lanes_of(call.in[3], at, lanes),
-          inverse_root(lanes_of(call.in[4], at, lanes), epsilon),  // batchnorm.2
-
-          lanes_of(call.in[1], at, lanes), lanes_of(call.in[2], at, lanes)};
+// What is known of a block of channels, their factors made once.
+struct Known {
+  static constexpr int kBlock = 512;
+  alignas(64) float mean[kBlock], scale[kBlock], weight[kBlock], bias[kBlock];
+  INVAR_INLINE Channel lanes(const Known& k, int64_t c) {
+    return {load(k.mean + c), load(k.scale + c), load(k.weight + c), load(k.bias + c)};
+  }
+  INVAR_INLINE Channel one(const Known& k, int64_t c) {
+    return {set1(k.mean[c]), set1(k.scale[c]), set1(k.weight[c]), set1(k.bias[c])};
+  }
+};
+INVAR_INLINE void know(const Call& call, int64_t from, int64_t count, Known& k) {
+  float epsilon = attr_f(call, "epsilon", 1e-5f);
+  for (int64_t c = 0; c < count; c += kW) {
+    int lanes = count - c < kW ? static_cast<int>(count - c) : kW;
+    store(k.mean + c, lanes_of(call.in[3], from + c, lanes));
+    store(k.scale + c, inverse_root(lanes_of(call.in[4], from + c, lanes), epsilon));  // batchnorm.2
+    store(k.weight + c, lanes_of(call.in[1], from + c, lanes));
+    store(k.bias + c, lanes_of(call.in[2], from + c, lanes));
+  }
 }
 
-// Samples [begin, end) of C channels of one element: down the samples by blocks of channels, whose factors are made once.
-void samples(const Call& call, int64_t channels, float epsilon, int64_t begin, int64_t end) {
-  constexpr int kVectors = 8;
-  for (int64_t from = 0; from < channels; from += kVectors * kW) {
-    int64_t left = channels - from, width = left < kVectors * kW ? left : kVectors * kW;
-    Channel known[kVectors];
-    for (int64_t i = 0; i < width; i += kW) known[i / kW] = channels_at(call, epsilon, from + i, width - i);
+// Samples [begin, end) of channels of one element: down the samples by blocks of channels, a lane for each.
+void samples(const Call& call, int64_t channels, int64_t begin, int64_t end) {
+  Known known;
+  for (int64_t from = 0; from < channels; from += Known::kBlock) {
+    int64_t left = channels - from, width = left < Known::kBlock ? left : Known::kBlock;
+    know(call, from, width, known);
     for (int64_t row = begin; row < end; ++row) {
       const float* x = call.in[0].as<const float>() + row * channels + from;
       strip(
           call.out[0].as<float>() + row * channels + from,
           width, [&](int64_t i, int lanes) __attribute__((always_inline)) {
-            return value(known[i / kW], load_part(x + i, lanes));
+            return value(Known::lanes(known, i), load_part(x + i, lanes));
           });
     }
   }
@@ -52,27 +64,20 @@ void samples(const Call& call, int64_t channels, float epsilon, int64_t begin, i
 
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const batchnorm::Geometry g = batchnorm::geometry(call);
-  float epsilon = attr_f(call, "epsilon", 1e-5f);
-  if (g.spatial == 1) return samples(call, g.channels, epsilon, begin, end);
-  // What is known, by blocks of channels.
-  constexpr int kBlock = 64;
-  alignas(64) float mean[kBlock], scale[kBlock], weight[kBlock], bias[kBlock];
+  if (g.spatial == 1) return samples(call, g.channels, begin, end);
+  Known known;
   for (int64_t unit = begin; unit < end;) {
-    int64_t from = unit % g.channels, count = kBlock;
+    int64_t from = unit % g.channels, count = Known::kBlock;
     if (count > g.channels - from) count = g.channels - from;
     if (count > end - unit) count = end - unit;
-    for (int64_t c = 0; c < count; c += kW) {
-      const Channel known = channels_at(call, epsilon, from + c, count - c);
-      store(mean + c, known.mean), store(scale + c, known.scale);
-      store(weight + c, known.weight), store(bias + c, known.bias);
-    }
+    know(call, from, count, known);
     for (int64_t c = 0; c < count; ++c, ++unit) {
-      const Channel known = {set1(mean[c]), set1(scale[c]), set1(weight[c]), set1(bias[c])};
+      const Channel channel = Known::one(known, c);
       const float* x = call.in[0].as<const float>() + unit * g.spatial;
       strip(
           call.out[0].as<float>() + unit * g.spatial,
           g.spatial, [&](int64_t i, int lanes) __attribute__((always_inline)) {
-            return value(known, load_part(x + i, lanes));
+            return value(channel, load_part(x + i, lanes));
           });
     }
   }

@@ -9,6 +9,11 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
+// The store rule (formats.5) of a number >= +0; of a NaN only that it is one.
+INVAR_INLINE F flush(F y) {
+  return select(lt(y, set1(0x1p-126f)), zero(), y);
+}
+
 // kLog: log_softmax.
 template <bool kLog>
 INVAR_INLINE void softmax_across(const Call& call, const Columns& s, int64_t begin, int64_t end,
@@ -28,10 +33,10 @@ INVAR_INLINE void softmax_across(const Call& call, const Columns& s, int64_t beg
             return maximum(load_part(most + c, lanes), load_part(x + i * s.inner + c, lanes));
           });
     for (int64_t i = 0; i < s.n; ++i)  // softmax.2
-      strip(
+      strip_exact(
           y + i * s.inner, width, [&](int64_t c, int lanes) __attribute__((always_inline)) {
-            return num::INVAR_ISA_NS::exp(
-                sub(load_part(x + i * s.inner + c, lanes), load_part(most + c, lanes)));
+            return flush(num::INVAR_ISA_NS::exp(
+                sub(load_part(x + i * s.inner + c, lanes), load_part(most + c, lanes))));
           });
     for (int64_t c = 0; c < width; ++c) sum[c] = 0;
     for (int64_t segment = 0; segment < s.n; segment += num::kRowSegment) {  // softmax.3

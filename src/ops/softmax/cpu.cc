@@ -7,11 +7,6 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-// The store rule (formats.5) of a number >= +0 that is not NaN.
-INVAR_INLINE F flush(F y) {
-  return select(lt(y, set1(0x1p-126f)), zero(), y);
-}
-
 void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
   const Columns shape = softmax_columns(call);
   if (shape.inner != 1) return softmax_across<false>(call, shape, begin, end, static_cast<float*>(scratch));
@@ -50,11 +45,12 @@ void run_log(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
     float* y = call.out[0].as<float>() + row * n;
     // softmax.1, exactly: the sign of a zero shows in x - m where l is 1.
     F most = set1(num::INVAR_ISA_NS::row_extreme<num::INVAR_ISA_NS::Largest>(x, n));
-    strip(
-        y, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
-          return num::INVAR_ISA_NS::exp(sub(load_part(x + i, lanes), most));  // softmax.2
-        });
-    F l = num::INVAR_ISA_NS::log(set1(num::INVAR_ISA_NS::row_sum(y, n)));  // softmax.3
+    // softmax.2, softmax.3: the weights are summed as they are made; beyond the row's end e^-inf = +0.
+    F l = num::INVAR_ISA_NS::log(set1(num::INVAR_ISA_NS::reduce_row(
+        n, [&](F acc, int64_t i, int count) __attribute__((always_inline)) {
+          F v = num::INVAR_ISA_NS::load_or_start<num::INVAR_ISA_NS::Largest>(x + i, count);
+          return add(acc, flush(num::INVAR_ISA_NS::exp(sub(v, most))));
+        })));
     strip(
         y, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
           return sub(sub(load_part(x + i, lanes), most), l);  // softmax.6
