@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/norm.h"
+
 namespace invar::ops {
 
 int64_t attr_i(const Attrs& attrs, const char* name, int64_t fallback) {
@@ -28,6 +30,20 @@ int64_t chunk_units(const Call& call, int) {
 
 int64_t row_units(const Call& call, int) {
   return row_count(call.out[0]);
+}
+
+int64_t covered_rows(const Call& call, int) {
+  int64_t rows = 1;
+  for (int i = 0; i + call.in[1].rank < call.in[0].rank; ++i) rows *= call.in[0].dim[i];
+  return rows;
+}
+
+const char* check_covered(const View& x, const View& w) {
+  if (w.rank < 1 || w.rank > x.rank) return "a weight of the last dimensions of x";
+  for (int i = 1; i <= w.rank; ++i)
+    if (w.dim[w.rank - i] < 1 || w.dim[w.rank - i] != x.dim[x.rank - i])
+      return "a weight of the last dimensions of x, which have elements";
+  return nullptr;
 }
 
 Axis axis_of(const View& v, int64_t axis) {

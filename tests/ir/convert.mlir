@@ -232,3 +232,58 @@ func.func @first(%x: tensor<?x6xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unkn
   %0:2 = onnx.node "TopK"(%x, %k) {name = "a", domain = "", version = 11 : i64, params = {largest = 0 : i64}} : (tensor<?x6xf32, ["seq", ""]>, tensor<1xi64>) -> (!onnx.unknown, !onnx.unknown)
   return %0#0, %0#1 : !onnx.unknown, !onnx.unknown
 }
+
+// -----
+
+// Statistics of layers as further results; sums with what is skipped; weights of several dimensions.
+// CHECK-LABEL: func.func @statistics
+func.func @statistics(%x: tensor<?x6x4xf32, ["batch", "", ""]>, %skip: tensor<6x4xf32>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  %none = onnx.absent
+  %w = onnx.weight "w" {file = "w", offset = 0 : i64, length = 16 : i64} : tensor<4xf32>
+  %w24 = onnx.weight "w24" {file = "w", offset = 16 : i64, length = 96 : i64} : tensor<6x4xf32>
+  // CHECK: %[[Y:.*]] = repro.layernorm %arg0, %w24
+  // CHECK: %[[MEAN:.*]] = repro.reduce_mean %arg0 {axes = array<i64: 1, 2>, keepdims = 1 : i64, {{.*}} -> tensor<?x1x1xf32, ["batch", "", ""]>
+  // CHECK: %[[V:.*]] = repro.reduce_var %arg0 {axes = array<i64: 1, 2>, correction = 0 : i64, keepdims = 1 : i64
+  // CHECK: %[[S:.*]] = repro.add %[[V]]
+  // CHECK: %[[R:.*]] = repro.sqrt %[[S]]
+  // CHECK: %[[I:.*]] = repro.reciprocal %[[R]]
+  %0:3 = onnx.node "LayerNormalization"(%x, %w24) {name = "a", domain = "", version = 17 : i64, params = {axis = 1 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6x4xf32>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown)
+  // CHECK: %[[SUM:.*]] = repro.add %[[Y]], %arg1
+  // CHECK: %[[BIASED:.*]] = repro.add %[[SUM]], %w
+  // CHECK: repro.layernorm %[[BIASED]], %w {epsilon = 9.99999996E-13 : f32
+  %1:4 = onnx.node "SkipLayerNormalization"(%0#0, %skip, %w, %none, %w) {name = "b", domain = "com.microsoft", version = 1 : i64, params = {}} : (!onnx.unknown, tensor<6x4xf32>, tensor<4xf32>, !onnx.absent, tensor<4xf32>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown)
+  // CHECK: %[[MORE:.*]] = repro.add
+  // CHECK: repro.rmsnorm %[[MORE]], %w
+  %2:4 = onnx.node "SkipSimplifiedLayerNormalization"(%1#0, %1#3, %w) {name = "c", domain = "com.microsoft", version = 1 : i64, params = {}} : (!onnx.unknown, !onnx.unknown, tensor<4xf32>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown)
+  // CHECK: %[[Z:.*]] = repro.rmsnorm %{{.*}}, %w24
+  %3 = onnx.node "RMSNormalization"(%2#0, %w24) {name = "d", domain = "", version = 23 : i64, params = {axis = 1 : i64}} : (!onnx.unknown, tensor<6x4xf32>) -> !onnx.unknown
+  // CHECK: return %[[Z]], %[[MEAN]], %[[I]], %[[BIASED]]
+  return %3, %0#1, %0#2, %1#3 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
+}
+
+// -----
+
+// CHECK-LABEL: func.func @composed
+func.func @composed(%x: tensor<?x3x4x5xf32, ["batch", "", "", ""]>, %i: tensor<?x6xi32, ["batch", ""]>, %b: tensor<?x6xi1, ["batch", ""]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  %one = onnx.weight "one" {file = "", offset = 0 : i64, length = 8 : i64, data = "0100000000000000"} : tensor<1xi64>
+  // CHECK: %[[N:.*]] = repro.reduce_l2 %arg0 {axes = array<i64: 3>, keepdims = 1 : i64
+  // CHECK: %[[E:.*]] = repro.equal %[[N]]
+  // CHECK: %[[D:.*]] = repro.where %[[E]]
+  // CHECK: %[[A:.*]] = repro.div %arg0, %[[D]]
+  %0 = onnx.node "LpNormalization"(%x) {name = "a", domain = "", version = 22 : i64, params = {}} : (tensor<?x3x4x5xf32, ["batch", "", "", ""]>) -> !onnx.unknown
+  // CHECK: repro.reduce_l1 %[[A]] {axes = array<i64: 1>
+  %1 = onnx.node "LpNormalization"(%0) {name = "b", domain = "", version = 1 : i64, params = {axis = 1 : i64, p = 1 : i64}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.reduce_mean %[[B:.*]] {axes = array<i64: 0, 2, 3>
+  // CHECK: %[[C:.*]] = repro.sub %[[B]]
+  // CHECK: repro.reduce_std %[[B]] {axes = array<i64: 0, 2, 3>, correction = 0 : i64
+  // CHECK: repro.add
+  // CHECK: repro.div %[[C]]
+  %2 = onnx.node "MeanVarianceNormalization"(%1) {name = "c", domain = "", version = 13 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.hardmax {{.*}} {axis = 1 : i64, numerics = "order", version = 1 : i64}
+  %3 = onnx.node "Hardmax"(%2) {name = "d", domain = "", version = 13 : i64, params = {axis = -3 : i64}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.reduce_sum %arg1 {{.*}} -> tensor<?xi32, ["batch"]>
+  %4 = onnx.node "ReduceSum"(%i, %one) {name = "e", domain = "", version = 13 : i64, params = {keepdims = 0 : i64}} : (tensor<?x6xi32, ["batch", ""]>, tensor<1xi64>) -> !onnx.unknown
+  // CHECK: repro.reduce_max %arg2 {{.*}} -> tensor<?x1xi1, ["batch", ""]>
+  %5 = onnx.node "ReduceMax"(%b, %one) {name = "f", domain = "", version = 20 : i64, params = {}} : (tensor<?x6xi1, ["batch", ""]>, tensor<1xi64>) -> !onnx.unknown
+  return %3, %4, %5 : !onnx.unknown, !onnx.unknown, !onnx.unknown
+}

@@ -1,11 +1,11 @@
 // What has no reproducible kernel is refused by name, all of it, and nothing else.
 // RUN: %not %convert "%s" --split-input-file 2>&1 | %check --implicit-check-not error:
 
-// CHECK: error: Hardmax (domain ai.onnx opset 23, node "a"): no reproducible kernel
+// CHECK: error: Det (domain ai.onnx opset 23, node "a"): no reproducible kernel
 // CHECK: error: Foo (domain com.example opset 1, node "c"): no reproducible kernel
 // CHECK: error: Softmax (domain ai.onnx opset 11, node "d"): covered are opsets 13 to 28
 func.func @list(%x: tensor<?x4xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unknown) {
-  %0 = onnx.node "Hardmax"(%x) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %0 = onnx.node "Det"(%x) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
   %1 = onnx.node "Sin"(%0) {name = "b", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %2 = onnx.node "Foo"(%1) {name = "c", domain = "com.example", version = 1 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %3 = onnx.node "Softmax"(%x) {name = "d", domain = "", version = 11 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown

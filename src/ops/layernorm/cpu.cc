@@ -1,7 +1,6 @@
-#include "ops/layernorm/layernorm.h"
-
 #include "num/reduce/lanes.h"
 #include "ops/lanes.h"
+#include "ops/norm.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -44,6 +43,6 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 
 extern const Kernel INVAR_ROW;
 const Kernel INVAR_ROW = {
-    .op = "layernorm", .isa = INVAR_ISA, .units = layernorm::units, .run = INVAR_ISA_NS::run};
+    .op = "layernorm", .isa = INVAR_ISA, .units = covered_rows, .run = INVAR_ISA_NS::run};
 
 }  // namespace invar::ops

@@ -1,10 +1,43 @@
-#include "ir/rules.h"
+#include "ir/norm.h"
 
 namespace invar::ir {
 namespace {
 
+// Results 1 and 2, where the graph reads them: the mean and 1 / sqrt(variance + epsilon) of the rows of x, whose dimensions
+// from `axis` on become 1.
+Status statistics(Node& node, Value x, int64_t axis, float epsilon) {
+  SmallVector<int64_t> axes;
+  for (int64_t d = axis; d < static_cast<int64_t>(shape_of(x.getType()).size()); ++d) axes.push_back(d);
+  const llvm::ArrayRef<int64_t> from(axes);
+  SmallVector<NamedAttribute> attrs = {node.attr("axes", from), node.attr("keepdims", int64_t{1})};
+  if (wanted(node, 1)) {
+    INVAR_TRY(Value mean, node.make<ReduceMeanOp>(x, attrs));
+    node.replace(1, mean);
+  }
+  if (!wanted(node, 2)) return {};
+  attrs.push_back(node.attr("correction", int64_t{0}));
+  INVAR_TRY(Value variance, node.make<ReduceVarOp>(x, attrs));
+  INVAR_TRY(Value shifted, node.make<AddOp>({variance, node.constant(epsilon)}));
+  INVAR_TRY(Value root, node.make<SqrtOp>(shifted));
+  INVAR_TRY(Value inverse, node.make<ReciprocalOp>(root));
+  node.replace(2, inverse);
+  return {};
+}
+
+Status skip_layer_normalization(Node& node) {
+  INVAR_CHECK_OK(node.expect(3, 5, {"epsilon"}, 4));
+  INVAR_TRY(float epsilon, node.f("epsilon", 1e-12f));
+  INVAR_TRY(Value sum, skipped(node, 4));
+  const auto rank = static_cast<int64_t>(shape_of(sum.getType()).size());
+  SmallVector<Value> in = {sum, node.in(2)};
+  if (node.has(3)) in.push_back(node.in(3));
+  INVAR_TRY(Value out, node.make<LayernormOp>(in, {node.attr("epsilon", epsilon)}));
+  INVAR_CHECK_OK(statistics(node, sum, rank - 1, epsilon));
+  return node.replace(out);
+}
+
 Status layer_normalization(Node& node) {
-  INVAR_CHECK_OK(node.expect(2, 3, {"axis", "epsilon", "stash_type"}));
+  INVAR_CHECK_OK(node.expect(2, 3, {"axis", "epsilon", "stash_type"}, 3));
   INVAR_CHECK_OK(node.only("stash_type", int64_t{1}));
   INVAR_TRY(int64_t wanted, node.i("axis", -1));
   INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
@@ -15,6 +48,7 @@ Status layer_normalization(Node& node) {
   SmallVector<Value> in = {node.in(0), node.in(1)};
   if (node.has(2)) in.push_back(node.in(2));
   INVAR_TRY(Value out, node.make<LayernormOp>(in, {node.attr("epsilon", epsilon)}));
+  INVAR_CHECK_OK(statistics(node, node.in(0), axis, epsilon));
   return node.replace(out);
 }
 
@@ -23,11 +57,7 @@ Status layer_normalization(Node& node) {
 LogicalResult LayernormOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
                                             SmallVectorImpl<Type>& out) {
   Shape x = shape_of(op.getX().getType()), weight = shape_of(op.getWeight().getType());
-  if (weight.empty()) return refuse(loc, "the scale is a scalar");
-  if (weight.size() > x.size()) return mismatch(loc, "the scale has more dimensions than the operand");
-  for (size_t i = 1; i <= weight.size(); ++i)
-    if (!same(x[x.size() - i], weight[weight.size() - i]))
-      return differ(loc, x[x.size() - i], weight[weight.size() - i], "a dimension of operand and scale");
+  if (failed(covers(loc, x, weight))) return failure();
   if (op.getBias() && shape_of(op.getBias().getType()) != weight)
     return refuse(loc, "a bias of another shape than the scale");
   out.push_back(op.getX().getType());
@@ -36,6 +66,7 @@ LogicalResult LayernormOp::inferReturnTypes(MLIRContext*, std::optional<Location
 
 void import_layernorm(Rooms& rooms) {
   rooms.on("LayerNormalization", 17, layer_normalization);
+  rooms.on("com.microsoft.SkipLayerNormalization", 1, skip_layer_normalization);
 }
 
 }  // namespace invar::ir

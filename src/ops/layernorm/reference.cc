@@ -1,7 +1,7 @@
 // spec: spec.md layernorm.1 - layernorm.5; mean and variance: spec/reduction.md reduction.9
 #include "num/reduce/reference.h"
 #include "ops/check.h"
-#include "ops/layernorm/layernorm.h"
+#include "ops/norm.h"
 #include "ops/reference.h"
 
 namespace invar::ops {
@@ -27,10 +27,7 @@ static const char* check(const Call& c) {
   const View &x = c.in[0], &w = c.in[1], &out = c.out[0];
   if (!is_f32(x) || !is_weight(w) || !is_f32(out)) return "f32 (weight and bias may be bf16 or f16)";
   attr_f(c, "epsilon", 1e-5f);
-  if (w.rank < 1 || w.rank > x.rank) return "a weight of the last dimensions of x";
-  for (int i = 1; i <= w.rank; ++i)
-    if (w.dim[w.rank - i] < 1 || w.dim[w.rank - i] != x.dim[x.rank - i])
-      return "a weight of the last dimensions of x, which have elements";
+  if (const char* wrong = check_covered(x, w)) return wrong;
   if (c.in.size() == 3 && (!is_weight(c.in[2]) || !same_shape(w, c.in[2])))
     return "a bias shaped like the weight";
   return same_shape(x, out) ? nullptr : "a result shaped like x";
@@ -38,6 +35,6 @@ static const char* check(const Call& c) {
 
 extern const Kernel row_layernorm_reference;
 const Kernel row_layernorm_reference = {
-    .op = "layernorm", .isa = "reference", .check = check, .units = layernorm::units, .run = run};
+    .op = "layernorm", .isa = "reference", .check = check, .units = covered_rows, .run = run};
 
 }  // namespace invar::ops

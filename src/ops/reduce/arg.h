@@ -86,5 +86,23 @@ void arg(const Call& call, int, int64_t begin, int64_t end, void*) {
   }
 }
 
+// 1 where argmax is, else +0.
+void hardmax(const Call& call, int, int64_t begin, int64_t end, void*) {
+  using num::INVAR_ISA_NS::Largest;
+  const Columns a = arg_columns(call);
+  int64_t place[kArgColumns];
+  for (int64_t u = begin; u < end; ++u) {
+    int64_t at = block_begin(a, u, a.n), width = block_width(a, u);
+    const float* x = call.in[0].as<const float>() + at;
+    float* y = call.out[0].as<float>() + at;
+    if (a.inner == 1)
+      place[0] = arg_of_row<Largest>(x, a.n, false);
+    else
+      arg_of_columns<Largest, false>(x, a, width, place);
+    for (int64_t i = 0; i < a.n; ++i)
+      for (int64_t c = 0; c < width; ++c) y[i * a.inner + c] = place[c] == i ? 1.0f : 0.0f;
+  }
+}
+
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

@@ -3,6 +3,7 @@
 #include "num/reduce/columns.h"
 #include "ops/lanes.h"
 #include "ops/reduce/arg.h"
+#include "ops/reduce/integer.h"
 #include "ops/reduce/reduce.h"
 
 namespace invar::ops {
@@ -11,52 +12,87 @@ namespace {
 
 namespace lanes = num::INVAR_ISA_NS;
 
-// An operation: how lanes join; what fills the vector at a row's end; one step; the value of a row.
+// How many elements a row has; for a variance the free ones among them (reduce.10).
+struct Count {
+  F all, free;
+};
+
+// An operation: how lanes join; what fills the vector at a row's end; one step; the value of a row; the same for integers.
+// A centred one makes something of a first reduction of the same rows before.
 struct Plain {
-  static constexpr bool kCentred = false;
-  INVAR_INLINE F centre(F) { return zero(); }
+  static constexpr bool kCentred = false, kFillCentre = false;
+  static constexpr Whole kWhole = Whole::none;
 };
 struct SumOp : Plain {
+  static constexpr Whole kWhole = Whole::sum;
   using Join = lanes::Sum;
   using Fill = Join;
   INVAR_INLINE F step(F acc, F x, F) { return add(acc, x); }
-  INVAR_INLINE F finish(F total, float, F) { return total; }
+  INVAR_INLINE F finish(F total, Count, F) { return total; }
 };
 struct MeanOp : SumOp {
-  INVAR_INLINE F finish(F total, float n, F) { return div(total, set1(n)); }
+  static constexpr Whole kWhole = Whole::mean;
+  INVAR_INLINE F finish(F total, Count n, F) { return div(total, n.all); }
 };
 struct L1Op : SumOp {
+  static constexpr Whole kWhole = Whole::l1;
   INVAR_INLINE F step(F acc, F x, F) { return add(acc, lanes::abs(x)); }
 };
 struct SquareOp : SumOp {
+  static constexpr Whole kWhole = Whole::squares;
   INVAR_INLINE F step(F acc, F x, F) { return fma(x, x, acc); }
 };
 struct L2Op : SquareOp {
-  INVAR_INLINE F finish(F total, float, F) { return sqrt(total); }
+  static constexpr Whole kWhole = Whole::none;
+  INVAR_INLINE F finish(F total, Count, F) { return sqrt(total); }
 };
-template <class Joining>
+template <class Joining, Whole kIntegers>
 struct JoinOp : Plain {
+  static constexpr Whole kWhole = kIntegers;
   using Join = Joining;
   using Fill = Join;
   INVAR_INLINE F step(F acc, F x, F) { return Join::join(acc, x); }
-  INVAR_INLINE F finish(F total, float, F) { return total; }
+  INVAR_INLINE F finish(F total, Count, F) { return total; }
 };
-using ProdOp = JoinOp<lanes::Product>;
-using MaxOp = JoinOp<lanes::Largest>;
-using MinOp = JoinOp<lanes::Smallest>;
+using ProdOp = JoinOp<lanes::Product, Whole::prod>;
+using MaxOp = JoinOp<lanes::Largest, Whole::max>;
+using MinOp = JoinOp<lanes::Smallest, Whole::min>;
 
 struct LogSumOp : SumOp {
-  INVAR_INLINE F finish(F total, float, F) { return lanes::log(total); }
+  static constexpr Whole kWhole = Whole::none;
+  INVAR_INLINE F finish(F total, Count, F) { return lanes::log(total); }
 };
 // reduce.9: weights relative to the centre, the row's maximum where that is finite.
-struct LogSumExpOp {
+struct LogSumExpOp : Plain {
   static constexpr bool kCentred = true;
+  using First = MaxOp;
   using Join = lanes::Sum;
   using Fill = lanes::Largest;  // exp(-inf) = +0
-  INVAR_INLINE F centre(F most) { return select(eq(sub(most, most), zero()), most, zero()); }
+  INVAR_INLINE F centre(F most, Count) { return select(eq(sub(most, most), zero()), most, zero()); }
   INVAR_INLINE F step(F acc, F x, F centre) { return add(acc, canon(lanes::exp(sub(x, centre)))); }
-  INVAR_INLINE F finish(F total, float, F centre) { return add(centre, lanes::log(total)); }
+  INVAR_INLINE F finish(F total, Count, F centre) { return add(centre, lanes::log(total)); }
 };
+// reduce.10
+struct VarOp : Plain {
+  static constexpr bool kCentred = true, kFillCentre = true;  // +0 - +0 beyond a row's end
+  using First = SumOp;
+  using Join = lanes::Sum;
+  using Fill = Join;
+  INVAR_INLINE F centre(F total, Count n) { return div(total, n.all); }
+  INVAR_INLINE F step(F acc, F x, F centre) {
+    F d = sub(x, centre);
+    return fma(d, d, acc);
+  }
+  INVAR_INLINE F finish(F total, Count n, F) { return div(total, n.free); }
+};
+struct StdOp : VarOp {
+  INVAR_INLINE F finish(F total, Count n, F) { return sqrt(div(total, n.free)); }
+};
+
+INVAR_INLINE Count count_of(const Call& call, const Reduction& r) {
+  int64_t free = r.n - attr_i(call, "correction", 0);
+  return {set1(static_cast<float>(r.n)), set1(static_cast<float>(free < 0 ? 0 : free))};
+}
 
 // Segment g of row `row` along memory: contiguous, or gathered first.
 template <class Op>
@@ -78,7 +114,8 @@ INVAR_INLINE float segment_along(const Reduction& r, const float* x, int64_t g, 
   return lanes::reduce_segment<typename Op::Join>(
       n,
       [&](F acc, int64_t i, int count) __attribute__((always_inline)) {
-        return Op::step(acc, lanes::load_or_start<typename Op::Fill>(p + i, count), centre);
+        F c = Op::kFillCentre && count < kW ? lanes::first_lanes(centre, count) : centre;
+        return Op::step(acc, lanes::load_or_start<typename Op::Fill>(p + i, count), c);
       },
       p == gathered ? nullptr : p + n);
 }
@@ -138,7 +175,7 @@ INVAR_INLINE void reduce(const Call& call, const Reduction& r, int64_t begin, in
                          float* partial, const float* centre) {
   const float* x = call.in[0].as<const float>();
   float* out = call.out[0].as<float>();
-  float n = static_cast<float>(r.n);
+  const Count n = count_of(call, r);
   for (int64_t u = begin; u < end; ++u) {
     int64_t block = r.split ? u / r.segments : u, g = r.split ? u % r.segments : 0;
     if (!r.across) {
@@ -151,7 +188,8 @@ INVAR_INLINE void reduce(const Call& call, const Reduction& r, int64_t begin, in
           continue;
         }
         F middle = zero();
-        if constexpr (Op::kCentred) middle = Op::centre(set1(row_along<MaxOp>(r, p, zero(), scratch)));
+        if constexpr (Op::kCentred)
+          middle = Op::centre(set1(row_along<typename Op::First>(r, p, zero(), scratch)), n);
         F total = set1(row_along<Op>(r, p, middle, scratch));
         put_n(out + row, Op::finish(total, n, middle), 1);
       }
@@ -170,10 +208,10 @@ INVAR_INLINE void reduce(const Call& call, const Reduction& r, int64_t begin, in
       continue;
     }
     if constexpr (Op::kCentred) {
-      rows_across<MaxOp>(r, p, width, nullptr, lane, middle);
+      rows_across<typename Op::First>(r, p, width, nullptr, lane, middle);
       strip_exact(
           middle, width, [&](int64_t c, int count) __attribute__((always_inline)) {
-            return Op::centre(load_part(middle + c, count));
+            return Op::centre(load_part(middle + c, count), n);
           });
     }
     rows_across<Op>(r, p, width, middle, lane, total);
@@ -202,16 +240,19 @@ INVAR_INLINE void fold_split(const Reduction& r, int64_t begin, int64_t end, con
 
 template <class Op>
 void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
+  if constexpr (Op::kWhole != Whole::none)
+    if (call.in[0].dtype != DType::f32) return run_integers<Op::kWhole>(call, phase, begin, end, scratch);
   const Reduction r = reduction_of(call);
   float *partial = static_cast<float*>(call.shared),
         *centre = partial + (r.split ? r.segments * r.outputs : 0);
   float* out = call.out[0].as<float>();
-  float n = static_cast<float>(r.n);
+  const Count n = count_of(call, r);
   if constexpr (Op::kCentred) {
-    if (phase == 0) return reduce<MaxOp>(call, r, begin, end, static_cast<float*>(scratch), partial, nullptr);
+    using First = typename Op::First;
+    if (phase == 0) return reduce<First>(call, r, begin, end, static_cast<float*>(scratch), partial, nullptr);
     if (phase == 1)
-      return fold_split<lanes::Largest>(r, begin, end, partial, [&](F most, int64_t o, int count) {
-        store_n(centre + o, Op::centre(most), count);
+      return fold_split<typename First::Join>(r, begin, end, partial, [&](F total, int64_t o, int count) {
+        store_n(centre + o, Op::centre(total, n), count);
       });
     phase -= 2;
   }
@@ -244,6 +285,8 @@ INVAR_REDUCTION(reduce_l2, L2Op)
 INVAR_REDUCTION(reduce_sum_square, SquareOp)
 INVAR_REDUCTION(reduce_log_sum, LogSumOp)
 INVAR_REDUCTION(reduce_log_sum_exp, LogSumExpOp)
+INVAR_REDUCTION(reduce_var, VarOp)
+INVAR_REDUCTION(reduce_std, StdOp)
 
 #define INVAR_ARG(name, Extreme)                         \
   extern const Kernel INVAR_ROW_OF(name);                \
@@ -253,5 +296,9 @@ INVAR_REDUCTION(reduce_log_sum_exp, LogSumExpOp)
                                      .run = INVAR_ISA_NS::arg<num::INVAR_ISA_NS::Extreme>};
 INVAR_ARG(argmax, Largest)
 INVAR_ARG(argmin, Smallest)
+
+extern const Kernel INVAR_ROW_OF(hardmax);
+const Kernel INVAR_ROW_OF(hardmax) = {
+    .op = "hardmax", .isa = INVAR_ISA, .units = arg_units, .run = INVAR_ISA_NS::hardmax};
 
 }  // namespace invar::ops

@@ -1,7 +1,19 @@
+#include <limits>
+
 #include "ir/rules.h"
 
 namespace invar::ir {
 namespace {
+
+// The axes, ascending.
+Result<std::vector<int64_t>> ascending(llvm::ArrayRef<int64_t> given, size_t rank) {
+  std::set<int64_t> axes;
+  for (int64_t a : given) {
+    INVAR_TRY(int64_t axis, Node::axis(a, rank));
+    if (!axes.insert(axis).second) return bad_input("axis " + std::to_string(a) + " twice");
+  }
+  return std::vector<int64_t>(axes.begin(), axes.end());
+}
 
 // The axes of a node, ascending; from an operand since opset `operand_since`, before that an attribute. None given: all.
 Result<std::vector<int64_t>> axes_of(Node& node, int64_t operand_since) {
@@ -16,14 +28,9 @@ Result<std::vector<int64_t>> axes_of(Node& node, int64_t operand_since) {
     INVAR_TRY(given, node.ints("axes"));
   }
   const size_t rank = node.shape(0).size();
-  std::set<int64_t> axes;
-  for (int64_t a : given) {
-    INVAR_TRY(int64_t axis, Node::axis(a, rank));
-    if (!axes.insert(axis).second) return bad_input("axis " + std::to_string(a) + " twice");
-  }
   if (given.empty())
-    for (size_t d = 0; d < rank; ++d) axes.insert(static_cast<int64_t>(d));
-  return std::vector<int64_t>(axes.begin(), axes.end());
+    for (size_t d = 0; d < rank; ++d) given.push_back(static_cast<int64_t>(d));
+  return ascending(given, rank);
 }
 
 template <class Op, int kOperandSince, bool kNoop>
@@ -42,6 +49,53 @@ Status reduction(Node& node) {
   }
   INVAR_TRY(Value out, node.make<Op>(node.in(0), {node.attr("axes", llvm::ArrayRef<int64_t>(axes)),
                                                   node.attr("keepdims", int64_t{keep != 0})}));
+  return node.replace(out);
+}
+
+// x with the axes as 1.
+template <class Op>
+Result<Value> reduced(Node& node, Value x, llvm::ArrayRef<int64_t> axes) {
+  return node.make<Op>(x, {node.attr("axes", axes), node.attr("keepdims", int64_t{1})});
+}
+
+// x / norm, and 0 where the norm is.
+Status lp_normalization(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"axis", "p"}));
+  INVAR_TRY(int64_t wanted, node.i("axis", -1));
+  INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
+  INVAR_TRY(int64_t p, node.i("p", 2));
+  if (p != 1 && p != 2) return bad_input("attribute \"p\" is neither 1 nor 2");
+  Value x = node.in(0);
+  INVAR_TRY(Value norm, p == 1 ? reduced<ReduceL1Op>(node, x, axis) : reduced<ReduceL2Op>(node, x, axis));
+  INVAR_TRY(Value none, node.make<EqualOp>({norm, node.constant(0.0f)}));
+  INVAR_TRY(Value divisor,
+            node.make<WhereOp>({none, node.constant(std::numeric_limits<float>::infinity()), norm}));
+  INVAR_TRY(Value out, node.make<DivOp>({x, divisor}));
+  return node.replace(out);
+}
+
+// (x - mean) / (deviation + 1e-9), the deviation in two passes (reduce.10).
+Status mean_variance_normalization(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"axes"}));
+  INVAR_TRY(std::vector<int64_t> given, node.ints("axes"));
+  if (!node.attribute("axes")) given = {0, 2, 3};
+  INVAR_TRY(std::vector<int64_t> axes, ascending(given, node.shape(0).size()));
+  Value x = node.in(0);
+  INVAR_TRY(Value mean, reduced<ReduceMeanOp>(node, x, axes));
+  INVAR_TRY(Value centred, node.make<SubOp>({x, mean}));
+  INVAR_TRY(Value deviation, node.make<ReduceStdOp>(x, {node.attr("axes", llvm::ArrayRef<int64_t>(axes)),
+                                                        node.attr("keepdims", int64_t{1}),
+                                                        node.attr("correction", int64_t{0})}));
+  INVAR_TRY(Value shifted, node.make<AddOp>({deviation, node.constant(1e-9f)}));
+  INVAR_TRY(Value out, node.make<DivOp>({centred, shifted}));
+  return node.replace(out);
+}
+
+Status hardmax(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"axis"}));
+  INVAR_TRY(int64_t wanted, node.i("axis", -1));
+  INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
+  INVAR_TRY(Value out, node.make<HardmaxOp>(node.in(0), node.attr("axis", axis)));
   return node.replace(out);
 }
 
@@ -106,6 +160,8 @@ INVAR_INFER(ReduceL2Op)
 INVAR_INFER(ReduceSumSquareOp)
 INVAR_INFER(ReduceLogSumOp)
 INVAR_INFER(ReduceLogSumExpOp)
+INVAR_INFER(ReduceVarOp)
+INVAR_INFER(ReduceStdOp)
 #undef INVAR_INFER
 #define INVAR_INFER(Op)                                                                             \
   LogicalResult Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op, \
@@ -116,8 +172,16 @@ INVAR_INFER(ArgmaxOp)
 INVAR_INFER(ArgminOp)
 #undef INVAR_INFER
 
+LogicalResult HardmaxOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                          SmallVectorImpl<Type>& out) {
+  if (shape_of(op.getX().getType())[op.getAxis()] == Extent::of(0))
+    return mismatch(loc, "an axis without elements has no extreme");
+  out.push_back(op.getX().getType());
+  return success();
+}
+
 // Axes are an operand from opset 13 (ReduceSum) or 18 on. Without axes and with noop_with_empty_axes, what combines
-// elements does nothing to one alone; the others are refused.
+// elements does nothing to one alone; the others are refused. Before opset 13 Hardmax flattened its operand first.
 void import_reduce(Rooms& rooms) {
   rooms.on("ReduceSum", 1, reduction<ReduceSumOp, 13, true>);
   rooms.on("ReduceMean", 1, reduction<ReduceMeanOp, 18, true>);
@@ -129,6 +193,9 @@ void import_reduce(Rooms& rooms) {
   rooms.on("ReduceSumSquare", 1, reduction<ReduceSumSquareOp, 18, false>);
   rooms.on("ReduceLogSum", 1, reduction<ReduceLogSumOp, 18, false>);
   rooms.on("ReduceLogSumExp", 1, reduction<ReduceLogSumExpOp, 18, false>);
+  rooms.on("LpNormalization", 1, lp_normalization);
+  rooms.on("MeanVarianceNormalization", 9, mean_variance_normalization);
+  rooms.on("Hardmax", 13, hardmax);
   rooms.on("ArgMax", 1, arg<ArgmaxOp>);
   rooms.on("ArgMin", 1, arg<ArgminOp>);
 }

@@ -1,16 +1,23 @@
 // Reductions over any axes, which disappear or (keepdims) become 1.
-class Repro_ReduceOp<string mnemonic>
-    : Repro_InferOp<mnemonic, (ins Repro_F32:$x, DenseI64ArrayAttr:$axes, I64Attr:$keepdims)>;
-def Repro_ReduceSumOp : Repro_ReduceOp<"reduce_sum">;
-def Repro_ReduceMeanOp : Repro_ReduceOp<"reduce_mean">;
-def Repro_ReduceProdOp : Repro_ReduceOp<"reduce_prod">;
-def Repro_ReduceMaxOp : Repro_ReduceOp<"reduce_max">;
-def Repro_ReduceMinOp : Repro_ReduceOp<"reduce_min">;
-def Repro_ReduceL1Op : Repro_ReduceOp<"reduce_l1">;
+def Repro_Summed : RankedTensorOf<[F32, I64, I32]>;
+def Repro_Compared : RankedTensorOf<[F32, I64, I32, I8, UI8, I1]>;
+class Repro_ReduceOp<string mnemonic, Type type = Repro_F32>
+    : Repro_InferOp<mnemonic, (ins type:$x, DenseI64ArrayAttr:$axes, I64Attr:$keepdims)>;
+def Repro_ReduceSumOp : Repro_ReduceOp<"reduce_sum", Repro_Summed>;
+def Repro_ReduceMeanOp : Repro_ReduceOp<"reduce_mean", Repro_Summed>;
+def Repro_ReduceProdOp : Repro_ReduceOp<"reduce_prod", Repro_Summed>;
+def Repro_ReduceMaxOp : Repro_ReduceOp<"reduce_max", Repro_Compared>;
+def Repro_ReduceMinOp : Repro_ReduceOp<"reduce_min", Repro_Compared>;
+def Repro_ReduceL1Op : Repro_ReduceOp<"reduce_l1", Repro_Summed>;
 def Repro_ReduceL2Op : Repro_ReduceOp<"reduce_l2">;
-def Repro_ReduceSumSquareOp : Repro_ReduceOp<"reduce_sum_square">;
+def Repro_ReduceSumSquareOp : Repro_ReduceOp<"reduce_sum_square", Repro_Summed>;
 def Repro_ReduceLogSumOp : Repro_ReduceOp<"reduce_log_sum">;
 def Repro_ReduceLogSumExpOp : Repro_ReduceOp<"reduce_log_sum_exp">;
+// correction: 0 for the variance of a population, 1 for that of a sample.
+class Repro_SpreadOp<string mnemonic> : Repro_InferOp<mnemonic,
+    (ins Repro_F32:$x, DenseI64ArrayAttr:$axes, I64Attr:$keepdims, I64Attr:$correction)>;
+def Repro_ReduceVarOp : Repro_SpreadOp<"reduce_var">;
+def Repro_ReduceStdOp : Repro_SpreadOp<"reduce_std">;
 
 // Index of the largest or smallest element along one axis; of equals the first or (select_last) the last. The axis
 // disappears.
@@ -18,3 +25,5 @@ class Repro_ArgOp<string mnemonic>
     : Repro_InferOp<mnemonic, (ins Repro_F32:$x, I64Attr:$axis, I64Attr:$select_last)>;
 def Repro_ArgmaxOp : Repro_ArgOp<"argmax">;
 def Repro_ArgminOp : Repro_ArgOp<"argmin">;
+// 1 there, else 0.
+def Repro_HardmaxOp : Repro_InferOp<"hardmax", (ins Repro_F32:$x, I64Attr:$axis)>;

@@ -80,7 +80,64 @@ def arg(better):
     return run
 
 
+def variance(x, free):
+    m = mean(x)
+    d = [oracle.sub(v, m) for v in x]
+    return div(squares(d), rounded(oracle.Fraction(free))) if free > 0 else NAN
+
+
+def spread(f):
+    def run(inputs, shapes, out, attrs):
+        return [canon(f(variance(r, len(r) - attrs.get("correction", 0)))) for r in rows_of(inputs[0], shapes[0], attrs)]
+    return run
+
+
+def hardmax(inputs, shapes, out, attrs):
+    axis = attrs.get("axis", -1) % len(out)
+    n, inner = out[axis], math.prod(out[axis + 1:])
+    result = [0.0] * math.prod(out)
+    for row, best in enumerate(arg(max)(inputs, shapes, None, {"axis": axis})):
+        result[(row // inner * n + best) * inner + row % inner] = 1.0
+    return result
+
+
+def least(dtype):
+    return -1 << 8 * oracle.WIDTH[dtype] - 1 if dtype[0] == "i" else 0
+
+
+def most(dtype):
+    return 1 if dtype == "bool" else (1 << 8 * oracle.WIDTH[dtype]) - 1 + least(dtype)
+
+
+def average(dtype, x):
+    total = oracle.read_bits(dtype, oracle.write_bits(dtype, sum(x)))
+    return int(oracle.Fraction(total, len(x))) if x else 0
+
+
+INTEGERS = {
+    "reduce_sum": lambda dtype, x: sum(x),
+    "reduce_mean": average,
+    "reduce_prod": lambda dtype, x: math.prod(x),
+    "reduce_max": lambda dtype, x: max(x, default=least(dtype)),
+    "reduce_min": lambda dtype, x: min(x, default=most(dtype)),
+    "reduce_l1": lambda dtype, x: sum(map(abs, x)),
+    "reduce_sum_square": lambda dtype, x: sum(v * v for v in x),
+}
+
+
+def by_type(floats, integers):
+    def run(tensors, outs, attrs):
+        dtype, shape, bits = tensors[0]
+        x = [oracle.read_bits(dtype, b) for b in bits]
+        y = floats([x], [shape], outs[0][1], attrs) if dtype == "f32" else [integers(dtype, r) for r in rows_of(x, shape, attrs)]
+        return [[oracle.write_bits(dtype, v) for v in y]]
+    return run
+
+
 OPERATIONS = {
+    "hardmax": hardmax,
+    "reduce_var": spread(lambda v: v),
+    "reduce_std": spread(sqrt),
     "argmax": arg(max),
     "argmin": arg(min),
     "reduce_sum": by_row(total),
@@ -94,3 +151,4 @@ OPERATIONS = {
     "reduce_log_sum_exp": by_row(log_sum_exp),
     "reduce_l2": by_row(lambda x: sqrt(squares(x))),
 }
+ON_BITS = {op: by_type(OPERATIONS.pop(op), f) for op, f in INTEGERS.items()}

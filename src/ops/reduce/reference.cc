@@ -1,4 +1,4 @@
-// spec: spec.md reduce.1 - reduce.9, argmax.1 - argmax.5; the sums: spec/reduction.md
+// spec: spec.md reduce.1 - reduce.12, argmax.1 - argmax.5, hardmax.1 - hardmax.2; the sums: spec/reduction.md
 #include "ops/reference.h"
 
 #include <cmath>
@@ -59,10 +59,78 @@ float squares(int64_t n, At at) {
       [](float a, float b) { return a + b; });
 }
 
+// reduce.10
+template <class At>
+float variance(const Call& call, int64_t n, At at) {
+  float mean = num::reference::row_sum_of(n, at) / static_cast<float>(n);
+  float total = num::reference::reduce_row(
+      n, 0.0f,
+      [&](float lane, int64_t i) {
+        float d = at(i) - mean;
+        return std::fma(d, d, lane);
+      },
+      [](float a, float b) { return a + b; });
+  int64_t free = n - attr_i(call, "correction", 0);
+  return total / static_cast<float>(free < 0 ? 0 : free);
+}
+
+// Element i as it is, or a truth value; what is put is cut to the type (reduce.11, reduce.12).
+int64_t whole(const View& v, int64_t i) {
+  switch (v.dtype) {
+    case DType::i64: return v.as<int64_t>()[i];
+    case DType::i32: return v.as<int32_t>()[i];
+    case DType::i8: return v.as<int8_t>()[i];
+    case DType::u8: return v.as<uint8_t>()[i];
+    default: return v.as<uint8_t>()[i] != 0;
+  }
+}
+void put_whole(const View& v, int64_t i, int64_t x) {
+  switch (v.dtype) {
+    case DType::i64: v.as<int64_t>()[i] = x; break;
+    case DType::i32: v.as<int32_t>()[i] = static_cast<int32_t>(x); break;
+    default: v.as<uint8_t>()[i] = static_cast<uint8_t>(x);
+  }
+}
+int64_t bound(DType t, bool upper) {
+  switch (t) {
+    case DType::i64: return upper ? INT64_MAX : INT64_MIN;
+    case DType::i32: return upper ? INT32_MAX : INT32_MIN;
+    case DType::i8: return upper ? INT8_MAX : INT8_MIN;
+    case DType::u8: return upper ? UINT8_MAX : 0;
+    default: return upper;
+  }
+}
+enum class Whole { none, sum, mean, prod, max, min, l1, squares };
+void integers(const Call& call, int64_t begin, int64_t end, Whole op) {
+  const View &x = call.in[0], &out = call.out[0];
+  int64_t n = elements_per_row(call);
+  for (int64_t row = begin; row < end; ++row) {
+    uint64_t total = op == Whole::prod ? 1 : 0;
+    int64_t best = bound(x.dtype, op == Whole::min);
+    for (int64_t i = 0; i < n; ++i) {
+      int64_t v = whole(x, place(call, row, i));
+      auto u = static_cast<uint64_t>(v);
+      total = op == Whole::prod ? total * u
+                                : total + (op == Whole::squares       ? u * u
+                                           : op == Whole::l1 && v < 0 ? -u
+                                                                      : u);
+      if (op == Whole::max ? v > best : v < best) best = v;
+    }
+    put_whole(out, row, op == Whole::max || op == Whole::min ? best : static_cast<int64_t>(total));
+    if (op == Whole::mean) put_whole(out, row, n ? whole(out, row) / n : 0);
+  }
+}
+
+template <Whole kOp>
 const char* check(const Call& c) {
   if (const char* wrong = has_operands(c, 1, 1) ? nullptr : "one operand and one result") return wrong;
   const View &x = c.in[0], &out = c.out[0];
-  if (!is_f32(x) || !is_f32(out)) return "f32";
+  bool extreme = kOp == Whole::max || kOp == Whole::min;
+  bool wide = is_f32(x) || (kOp != Whole::none && (x.dtype == DType::i64 || x.dtype == DType::i32));
+  bool byte = x.dtype == DType::i8 || x.dtype == DType::u8 || x.dtype == DType::boolean;
+  if (x.dtype != out.dtype || !(wide || (extreme && byte)))
+    return extreme ? "f32, i64, i32, i8, u8 or bool" : kOp == Whole::none ? "f32" : "f32, i64 or i32";
+  if (int64_t v = attr_i(c, "correction", 0); v != 0 && v != 1) return "a correction of 0 or 1";
   if (const char* wrong = check_axes(c)) return wrong;
   int kept = 0;
   bool dropped = true, ones = out.rank == x.rank;
@@ -120,6 +188,30 @@ const char* check_arg(const Call& c) {
   return kept || dropped ? nullptr : "a result without the axis, or with 1 there";
 }
 
+void hardmax(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
+  for (int64_t row = begin; row < end; ++row) {
+    auto at = [&](int64_t i) { return (row / a.inner * a.n + i) * a.inner + row % a.inner; };
+    int64_t best = 0;
+    for (int64_t i = 1; i < a.n; ++i) {
+      float v = call.in[0].as<const float>()[at(i)], b = call.in[0].as<const float>()[at(best)];
+      if (b == b && (v != v || v > b)) best = i;
+    }
+    for (int64_t i = 0; i < a.n; ++i) put(call.out[0], at(i), i == best ? 1.0f : 0.0f);
+  }
+}
+int64_t hardmax_units(const Call& call, int) {
+  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
+  return a.outer * a.inner;
+}
+const char* check_hardmax(const Call& c) {
+  if (const char* wrong = check_unary(c)) return wrong;
+  int axis = axis_in(c.in[0], attr_i(c, "axis", -1));
+  if (axis < 0) return "an axis of the operand";
+  int64_t n = c.in[0].dim[axis];
+  return n >= 1 && n <= INT32_MAX ? nullptr : "an axis with elements, fewer than 2^31";
+}
+
 void argmax(const Call& call, int, int64_t begin, int64_t end, void*) {
   arg(call, begin, end, [](float a, float b) { return a > b; });
 }
@@ -129,30 +221,35 @@ void argmin(const Call& call, int, int64_t begin, int64_t end, void*) {
 
 }  // namespace
 
-#define INVAR_REDUCTION(name, expression)                                                    \
-  static void run_##name(const Call& call, int, int64_t begin, int64_t end, void*) {         \
-    rows(call, begin, end, [](int64_t n, auto at) -> float { return (void)n, expression; }); \
-  }                                                                                          \
-  extern const Kernel row_##name##_reference;                                                \
-  const Kernel row_##name##_reference = {                                                    \
-      .op = #name, .isa = "reference", .check = check, .units = units, .run = run_##name};
+#define INVAR_REDUCTION(name, kind, expression)                                               \
+  static void run_##name(const Call& call, int, int64_t begin, int64_t end, void*) {          \
+    if (call.in[0].dtype != DType::f32) return integers(call, begin, end, Whole::kind);       \
+    rows(call, begin, end, [&](int64_t n, auto at) -> float { return (void)n, expression; }); \
+  }                                                                                           \
+  extern const Kernel row_##name##_reference;                                                 \
+  const Kernel row_##name##_reference = {                                                     \
+      .op = #name, .isa = "reference", .check = check<Whole::kind>, .units = units, .run = run_##name};
 
-INVAR_REDUCTION(reduce_sum, num::reference::row_sum_of(n, at))                           // reduce.3
-INVAR_REDUCTION(reduce_mean, num::reference::row_sum_of(n, at) / static_cast<float>(n))  // reduce.4
-INVAR_REDUCTION(reduce_prod, num::reference::row_product_of(n, at))                      // reduce.5
-INVAR_REDUCTION(reduce_max, largest(n, at))                                              // reduce.6
-INVAR_REDUCTION(reduce_min, -largest(n, [&](int64_t i) { return -at(i); }))              // reduce.6
-INVAR_REDUCTION(reduce_l1,
-                num::reference::row_sum_of(n, [&](int64_t i) { return std::fabs(at(i)); }))  // reduce.7
-INVAR_REDUCTION(reduce_sum_square, squares(n, at))                                           // reduce.7
-INVAR_REDUCTION(reduce_l2, std::sqrt(squares(n, at)))                                        // reduce.7
-INVAR_REDUCTION(reduce_log_sum, num::reference::log(num::reference::row_sum_of(n, at)))      // reduce.9
-INVAR_REDUCTION(reduce_log_sum_exp, log_sum_exp(n, at))                                      // reduce.9
+INVAR_REDUCTION(reduce_sum, sum, num::reference::row_sum_of(n, at))                            // reduce.3
+INVAR_REDUCTION(reduce_mean, mean, num::reference::row_sum_of(n, at) / static_cast<float>(n))  // reduce.4
+INVAR_REDUCTION(reduce_prod, prod, num::reference::row_product_of(n, at))                      // reduce.5
+INVAR_REDUCTION(reduce_max, max, largest(n, at))                                               // reduce.6
+INVAR_REDUCTION(reduce_min, min, -largest(n, [&](int64_t i) { return -at(i); }))               // reduce.6
+INVAR_REDUCTION(reduce_l1, l1,
+                num::reference::row_sum_of(n, [&](int64_t i) { return std::fabs(at(i)); }))    // reduce.7
+INVAR_REDUCTION(reduce_sum_square, squares, squares(n, at))                                    // reduce.7
+INVAR_REDUCTION(reduce_l2, none, std::sqrt(squares(n, at)))                                    // reduce.7
+INVAR_REDUCTION(reduce_log_sum, none, num::reference::log(num::reference::row_sum_of(n, at)))  // reduce.9
+INVAR_REDUCTION(reduce_log_sum_exp, none, log_sum_exp(n, at))                                  // reduce.9
+INVAR_REDUCTION(reduce_var, none, variance(call, n, at))                                       // reduce.10
+INVAR_REDUCTION(reduce_std, none, std::sqrt(variance(call, n, at)))                            // reduce.10
 
-extern const Kernel row_argmax_reference, row_argmin_reference;
+extern const Kernel row_argmax_reference, row_argmin_reference, row_hardmax_reference;
 const Kernel row_argmax_reference = {
     .op = "argmax", .isa = "reference", .check = check_arg, .units = units, .run = argmax};
 const Kernel row_argmin_reference = {
     .op = "argmin", .isa = "reference", .check = check_arg, .units = units, .run = argmin};
+const Kernel row_hardmax_reference = {
+    .op = "hardmax", .isa = "reference", .check = check_hardmax, .units = hardmax_units, .run = hardmax};
 
 }  // namespace invar::ops

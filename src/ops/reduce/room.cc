@@ -105,7 +105,8 @@ int64_t centred_units(const Call& call, int phase) {
   return reduce_units(call, phase % 2);
 }
 
-// The lane matrix, totals and centres of the columns; or a segment gathered from several places.
+// The lane matrix, totals and centres of the columns; or a segment gathered from several places. Enough for an integer of
+// any size for each column.
 size_t reduce_scratch(const Call& call) {
   Reduction r = reduction_of(call);
   int64_t work = r.dense ? num::kRowLanes : num::portable::kWideBuffers;
@@ -116,7 +117,8 @@ size_t reduce_scratch(const Call& call) {
 // Segment results [segment][output], and centres.
 size_t reduce_shared(const Call& call) {
   Reduction r = reduction_of(call);
-  return r.split ? static_cast<size_t>((r.segments + 1) * r.outputs) * sizeof(float) : 0;
+  size_t size = std::max(size_of(call.in[0].dtype), sizeof(float));
+  return r.split ? static_cast<size_t>((r.segments + 1) * r.outputs) * size : 0;
 }
 
 Columns arg_columns(const Call& call) {

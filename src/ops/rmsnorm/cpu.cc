@@ -1,12 +1,13 @@
 #include "num/reduce/lanes.h"
 #include "ops/lanes.h"
+#include "ops/norm.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  int64_t n = last_dim(call.in[0]);
+  int64_t n = call.in[1].elements();
   float epsilon = attr_f(call, "epsilon", 1e-5f);
   with_format(call.in[1].dtype, [&](auto format) {
     using W = decltype(format);
@@ -28,6 +29,6 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace INVAR_ISA_NS
 
 extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "rmsnorm", .isa = INVAR_ISA, .units = row_units, .run = INVAR_ISA_NS::run};
+const Kernel INVAR_ROW = {.op = "rmsnorm", .isa = INVAR_ISA, .units = covered_rows, .run = INVAR_ISA_NS::run};
 
 }  // namespace invar::ops

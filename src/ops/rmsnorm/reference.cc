@@ -1,13 +1,14 @@
 // spec: spec.md rmsnorm.1 - rmsnorm.5; the sum: spec/reduction.md
 #include "num/reduce/reference.h"
 #include "ops/check.h"
+#include "ops/norm.h"
 #include "ops/reference.h"
 
 namespace invar::ops {
 
 static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &x = call.in[0], &w = call.in[1], &out = call.out[0];
-  int64_t n = last_dim(x);
+  int64_t n = w.elements();
   float epsilon = attr_f(call, "epsilon", 1e-5f);
   for (int64_t row = begin; row < end; ++row) {
     float squares = num::reference::row_sum_squares(x.as<const float>() + row * n, n);
@@ -25,13 +26,12 @@ static const char* check(const Call& c) {
   const View &x = c.in[0], &w = c.in[1], &out = c.out[0];
   if (!is_f32(x) || !is_weight(w) || !is_f32(out)) return "f32 (the weight may be bf16 or f16)";
   attr_f(c, "epsilon", 1e-5f);
-  if (x.rank < 1 || last_dim(x) < 1 || w.rank != 1 || w.dim[0] != last_dim(x))
-    return "x [..., N] and a weight [N]";
+  if (const char* wrong = check_covered(x, w)) return wrong;
   return same_shape(x, out) ? nullptr : "a result shaped like x";
 }
 
 extern const Kernel row_rmsnorm_reference;
 const Kernel row_rmsnorm_reference = {
-    .op = "rmsnorm", .isa = "reference", .check = check, .units = row_units, .run = run};
+    .op = "rmsnorm", .isa = "reference", .check = check, .units = covered_rows, .run = run};
 
 }  // namespace invar::ops
