@@ -36,6 +36,18 @@
 #define INVAR_FF_FUNCTIONS(X) \
   X(exp)                      \
   X(exp2)                     \
+  X(exp10)                    \
   X(expm1)                    \
+  X(sinh)                     \
+  X(cosh)                     \
   X(tanh)                     \
-  X(erf)
+  X(erf)                      \
+  X(sin)                      \
+  X(cos)                      \
+  X(log)                      \
+  X(log2)                     \
+  X(log10)                    \
+  X(log1p)                    \
+  X(rsqrt)                    \
+  X(sinpi)                    \
+  X(cospi)

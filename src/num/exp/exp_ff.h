@@ -1,8 +1,9 @@
-// exp, exp2 and expm1 with binary32 arithmetic alone wherever that decides the result, else by exp.h, exp2.h and expm1.h
+// exp, exp2, exp10 and expm1 with binary32 arithmetic alone wherever that decides the result, else by exp.h and so on
 // (num/ff/ff.h): the same bits. Constants: tools/prove/ff_coefficients.py.
 #pragma once
 
 #include "num/exp/exp.h"
+#include "num/exp/exp10.h"
 #include "num/exp/exp2.h"
 #include "num/exp/expm1.h"
 #include "num/ff/ff.h"
@@ -94,17 +95,41 @@ INVAR_INLINE F exp2_ff(F x) {
   return all(sure) ? v : select(sure, v, exp2_wide(x));
 }
 
-INVAR_INLINE F expm1_ff(F x) {
-  F d = clamp(x, -20.0f, 89.0f);
-  ReducedFF r = reduce_ln2_ff(d);
+// x = n log10(2) + f + g, and (f + g) log(10) = h + l.
+INVAR_INLINE F exp10_ff(F x) {
+  F d = clamp(x, -46.0f, 39.0f);
+  F t = fma(d, set1(0x1.a934fp+1f), set1(kRoundFF)), n = sub(t, set1(kRoundFF));
+  FF p = ff_two_product(n, set1(0x1.ec10cp-27f));
+  FF s = ff_two_sum(fma(n, set1(-0x1.344136p-2f), d),
+                    p.hi);  // the difference is exact: a multiple of 2^-26 below 1/4
+  FF f = ff_fast_two_sum(s.hi, fma(n, set1(0x1.0cee0ep-54f), add(s.lo, p.lo)));
+  FF r = ff_mul(f, set1_ff(0x1.26bb1cp+1f, -0x1.12aabap-25f));
+  Rounded y = rounds(ff_add_smaller(set1_ff(1.0f, 0.0f), expm1_ff_fraction(r.hi, r.lo)), 0x1p-42f);
+  F v = scale_ff(y.y, t);
+  M inside = both(y.sure, between(x, -37.9f, 38.5f)), zeros = lt(x, set1(-46.0f)), over = lt(set1(39.0f), x);
+  M sure = either(inside, either(zeros, over));
+  v = select(inside, v, select(over, set1(__builtin_inff()), zero()));
+  return all(sure) ? v : select(sure, v, exp10_wide(x));
+}
+
+// (e^x - 1) 2^-n = (e^(h + l) - 1) + (1 - 2^-n): both exact for |n| <= 23; beyond, 1 - 2^-n is rounded by less than the
+// 2^-47 that do not count. back = 2^-n.
+struct Expm1FF {
+  FF u;
+  F back;
+};
+INVAR_INLINE Expm1FF expm1_ff_scaled(ReducedFF r) {
   FF m = expm1_ff_fraction(r.h, r.l);
-  // 2^n m + (2^n - 1) = 2^n (m + (1 - 2^-n)), both exact for |n| <= 23; beyond, 1 - 2^-n is rounded by less than the 2^-47
-  // that do not count.
   F back = from_bits(sub(set1_i(0x3f800000), shift_left<23>(bits(r.t))));
   FF one = ff_two_sum(set1(1.0f), neg(back));
   FF sum = ff_two_sum(one.hi, m.hi);
-  FF w = ff_fast_two_sum(sum.hi, add(sum.lo, add(one.lo, m.lo)));
-  Rounded y = rounds(w, 0x1p-41f);
+  return {ff_fast_two_sum(sum.hi, add(sum.lo, add(one.lo, m.lo))), back};
+}
+
+INVAR_INLINE F expm1_ff(F x) {
+  F d = clamp(x, -20.0f, 89.0f);
+  ReducedFF r = reduce_ln2_ff(d);
+  Rounded y = rounds(expm1_ff_scaled(r).u, 0x1p-41f);
   F v = scale_ff(y.y, r.t);
   // x itself below 2^-25 (x + x^2/2 rounds to it), -1 below -18.
   M tiny = lt(abs(x), set1(0x1p-25f)), least = lt(x, set1(-18.0f));

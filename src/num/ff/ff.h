@@ -1,8 +1,8 @@
 // Float-float arithmetic over lanes: the unevaluated sum hi + lo of two binary32 numbers, |lo| <= ulp(hi)/2. For
 // processors whose binary64 is slow (most GPUs). A function computes f(x) so, to about 2^-44, and its caller asks
 // rounds() whether that decides the result; for the few inputs where it does not, binary64 does. So both routes give the
-// same bits. The margins that callers give are 16 times those at which all inputs near a tie still came out right, not derived bounds: what shows
-// that no accepted result is wrong is the digest of all 2^32 outputs (`invar_prove digest NAME.ff`).
+// same bits. The margins that callers give are 16 times such at which inputs near a tie still came out right, not derived
+// bounds: what shows that no accepted result is wrong is the digest of all 2^32 outputs (`invar_prove digest NAME.ff`).
 //
 // All operations are exact or lose at most about 2^-46 of the result as long as nothing is subnormal: ff_two_product loses
 // its lower half below 2^-102, so callers keep away from there.
