@@ -4,7 +4,7 @@
 // phase.
 #include "num/contract/lanes.h"
 #include "num/exp/exp.h"
-#include "num/hyperbolic/tanh_ff.h"
+#include "num/hyperbolic/hyperbolic_ff.h"
 #include "num/reduce/lanes.h"
 #include "ops/attention/sight.h"
 #include "ops/panel.h"
