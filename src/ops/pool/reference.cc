@@ -36,9 +36,9 @@ int64_t size_out(const pool::Plan& p) {
 template <class Fn>
 void each_output(const Call& call, int64_t begin, int64_t end, Fn fn) {
   const pool::Plan p = pool::plan_of(call);
-  each(call, begin, end, [&](int64_t i) {
-    return fn(p, call.in[0].as<const float>() + i / size_out(p) * size_in(p), i % size_out(p));
-  });
+  const int64_t n = call.out[0].elements();
+  for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i)
+    put(call.out[0], i, fn(p, call.in[0].as<const float>() + i / size_out(p) * size_in(p), i % size_out(p)));
 }
 
 void max_pool(const Call& call, int, int64_t begin, int64_t end, void*) {
