@@ -54,18 +54,14 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa) {
     if (n.state >= 0 && !k->state_bytes)
       return bad_input("operation " + n.op + " of the plan cannot have a state");
     if (n.state < 0 && k->state_bytes) r.has_memory_ = false;
-    Node node{&n,
-              k,
-              ops::find(n.op, "reference"),
-              false,
-              std::vector<ops::View>(n.in.size()),
-              std::vector<ops::View>(n.out.size()),
-              {}};
-    r.nodes_.push_back(std::move(node));
+    Node& node = r.nodes_.emplace_back();
+    node.node = &n, node.kernel = k, node.reference = ops::find(n.op, "reference");
+    node.in.resize(n.in.size()), node.out.resize(n.out.size());
   }
   r.mark_core();
   int next = plan.slots;
   for (const plan::Value& v : plan.values) r.buffer_.push_back(v.slot >= 0 ? v.slot : next++);
+  r.mark_joins();
   r.offset_.resize(next + 1);
   r.values_.resize(plan.values.size());
   r.states_.resize(plan.nodes.size());
@@ -123,6 +119,33 @@ void Program::mark_core() {
       if (o.kind == plan::Operand::value) core_value_[o.index] = true;
   }
   for (const plan::Port& i : plan_->inputs) core_value_[i.value] = true;
+}
+
+// Neither touches a buffer that the other writes.
+bool Program::independent(const Node& before, const Node& after) const {
+  auto writes = [this](const Node& n, int value) {
+    return std::any_of(n.node->out.begin(), n.node->out.end(),
+                       [&](int v) { return buffer_[v] == buffer_[value]; });
+  };
+  for (int v : after.node->out)
+    if (writes(before, v)) return false;
+  for (const plan::Operand& o : after.node->in)
+    if (o.kind == plan::Operand::value && writes(before, o.index)) return false;
+  for (const plan::Operand& o : before.node->in)
+    if (o.kind == plan::Operand::value && writes(after, o.index)) return false;
+  return true;
+}
+
+// Runs of nodes of one kernel that do not depend on one another, such as projections of the same rows: shared out together
+// they cost one hand-over, and their units fill the workers better.
+void Program::mark_joins() {
+  for (size_t first = 0, n = 1; n < nodes_.size(); ++n) {
+    Node& node = nodes_[n];
+    node.joins =
+        node.kernel == nodes_[first].kernel && node.core == nodes_[first].core && node.node->state < 0;
+    for (size_t m = first; node.joins && m < n; ++m) node.joins = independent(nodes_[m], node);
+    if (!node.joins) first = n;
+  }
 }
 
 std::vector<Weights::Use> Program::weight_uses() const {
@@ -214,7 +237,8 @@ Status Program::bind(int64_t rows, int64_t past) {
     node.call = {node.in, node.out, &node.node->attrs, states_[n].data(), past, capacity_};
     if (node.kernel->state_bytes) node.work += node.kernel->state_bytes(node.call, past + rows);
     if (node.kernel->scratch_bytes) scratch = std::max(scratch, node.kernel->scratch_bytes(node.call));
-    if (node.kernel->shared_bytes) shared = std::max(shared, node.kernel->shared_bytes(node.call));
+    if (node.kernel->shared_bytes) node.shared = node.kernel->shared_bytes(node.call);
+    shared = std::max(shared, node.shared);
   }
   for (Block& b : scratch_)
     if (b.size() < scratch) {
@@ -242,32 +266,50 @@ Error Program::names_no_place(const Node& node, const ops::Stray& stray) const {
 }
 
 Status Program::run(Pool& pool, bool tail) {
-  for (const Node& n : nodes_) {
-    if (!tail && !n.core) continue;
-    num::mend_arithmetic_env();
-    if (ops::Stray stray; n.reference->stray && n.reference->stray(n.call, stray))
-      return names_no_place(n, stray);
-    const int workers = workers_for(n.work, workers_);
-    for (int phase = 0; phase < n.kernel->phases; ++phase) {
-      const int64_t units = n.kernel->units(n.call, phase);
-      if (units <= 0) continue;
-      if (workers == 1 || units == 1) {
-        n.kernel->run(n.call, phase, 0, units, scratch_[0].data());
-        continue;
-      }
-      struct {
-        const Node& node;
-        int phase;
-        const std::vector<Block>& scratch;
-      } job{n, phase, scratch_};
-      auto work = [&job](int worker, int64_t begin, int64_t end) {
-        num::mend_arithmetic_env();  // the thread may have slept, in functions that a library can replace
-        job.node.kernel->run(job.node.call, job.phase, begin, end, job.scratch[worker].data());
-      };
-      pool.run(units, work, workers);
-    }
+  for (size_t n = 0, end; n < nodes_.size(); n = end) {
+    end = n + 1;
+    if (!tail && !nodes_[n].core) continue;
+    int64_t work = nodes_[n].work;
+    while (end < nodes_.size() && nodes_[end].joins && !nodes_[n].shared && !nodes_[end].shared)
+      work += nodes_[end++].work;
+    for (size_t m = n; m < end; ++m)
+      if (ops::Stray stray; nodes_[m].reference->stray && nodes_[m].reference->stray(nodes_[m].call, stray))
+        return names_no_place(nodes_[m], stray);
+    run(pool, n, end, workers_for(work, workers_));
   }
   return {};
+}
+
+// Nodes [begin, end) of one kernel, phase by phase; their units are one range.
+void Program::run(Pool& pool, size_t begin, size_t end, int workers) {
+  num::mend_arithmetic_env();
+  const ops::Kernel& kernel = *nodes_[begin].kernel;
+  for (int phase = 0; phase < kernel.phases; ++phase) {
+    int64_t units = 0;
+    for (size_t n = begin; n < end; ++n) units += std::max<int64_t>(kernel.units(nodes_[n].call, phase), 0);
+    if (units == 0) continue;
+    struct {
+      const Program& program;
+      const ops::Kernel& kernel;
+      size_t begin, end;
+      int phase;
+    } job{*this, kernel, begin, end, phase};
+    auto work = [&job](int worker, int64_t from, int64_t to) {
+      num::mend_arithmetic_env();  // the thread may have slept, in functions that a library can replace
+      int64_t first = 0;           // unit of the node
+      for (size_t n = job.begin; n < job.end && first < to; ++n) {
+        const ops::Call& call = job.program.nodes_[n].call;
+        const int64_t here = std::max<int64_t>(job.kernel.units(call, job.phase), 0);
+        const int64_t a = std::max(from - first, int64_t{0}), b = std::min(to - first, here);
+        if (a < b) job.kernel.run(call, job.phase, a, b, job.program.scratch_[worker].data());
+        first += here;
+      }
+    };
+    if (workers == 1 || units == 1)
+      work(0, 0, units);
+    else
+      pool.run(units, work, workers);
+  }
 }
 
 std::vector<std::string> Program::kernels() const {

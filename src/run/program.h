@@ -45,7 +45,9 @@ class Program {
     bool core;  // some state depends on it
     std::vector<ops::View> in, out;
     ops::Call call;
-    int64_t work = 0;  // bytes it touches in this step
+    int64_t work = 0;   // bytes it touches in this step
+    size_t shared = 0;  // bytes that its phases hand on in this step
+    bool joins = false;  // it may run beside the nodes before it, back to the last that does not join
   };
   enum class Symbol { batch, seq, past };
 
@@ -53,6 +55,9 @@ class Program {
   uint64_t shape(int v, int64_t rows, int64_t past, ops::View& view) const;  // bytes; kTooLarge on overflow
   void mark_core();
   Error names_no_place(const Node&, const ops::Stray&) const;
+  void mark_joins();
+  bool independent(const Node& before, const Node& after) const;
+  void run(Pool&, size_t begin, size_t end, int workers);
 
   const plan::Plan* plan_ = nullptr;
   std::vector<Symbol> symbols_;

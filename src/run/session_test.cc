@@ -112,6 +112,40 @@ TEST_F(SessionTest, SameBytesForEveryInstructionSetThreadCountAndPiece) {
   }
 }
 
+// Nodes of one kernel that stand side by side run at the same time only where none needs another's result or buffer: here
+// a chain of them, whose buffers are used in turns.
+TEST_F(SessionTest, NodesThatNeedOneAnotherWait) {
+  plan::Plan plan = model->plan;
+  auto node =
+      std::find_if(plan.nodes.begin(), plan.nodes.end(), [](const plan::Node& n) { return n.op == "silu"; });
+  ASSERT_NE(node, plan.nodes.end());
+  const int first = node->out[0];
+  int last = first;
+  std::vector<plan::Node> chain(5, *node);
+  for (plan::Node& n : chain) {
+    plan.values.push_back(plan.values[first]);
+    n.in[0].index = last;
+    n.out[0] = last = static_cast<int>(plan.values.size()) - 1;
+  }
+  for (auto user = node + 1; user != plan.nodes.end(); ++user)
+    for (plan::Operand& o : user->in)
+      if (o.kind == plan::Operand::value && o.index == first) o.index = last;
+  plan.nodes.insert(node + 1, chain.begin(), chain.end());
+  plan::assign_slots(plan);
+  Logits expected;
+  for (int threads : {1, 2, 8}) {
+    auto s = Session::open(plan, model->folder, options(threads));
+    ASSERT_TRUE(s) << s.error().message;
+    for (int round = 0; round < 3; ++round) {
+      s->reset();
+      const Logits found = logits(*s, kTokens, true);
+      if (expected.empty()) expected = found;
+      EXPECT_TRUE(same_bytes(found, expected)) << threads << " threads";
+    }
+  }
+  EXPECT_FALSE(same_bytes(expected, *truth));
+}
+
 TEST_F(SessionTest, SameBytesForEveryChunkAndForTheLastRowAlone) {
   for (int64_t chunk : {1, 7, 64, 1000}) {
     Options o = options(2);

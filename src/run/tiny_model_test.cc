@@ -119,10 +119,12 @@ TinyModel::TinyModel(bool with_state) {
   const Attrs rope = {{"interleaved", int64_t{0}}, {"rotary_dim", int64_t{0}}};
   Attrs rope_q = rope, rope_k = rope;
   rope_q["num_heads"] = kHeads, rope_k["num_heads"] = kKvHeads;
-  const Operand q = b.node("rope", {b.linear(h, wq, kQ), cos, sin}, b.rows(kQ), rope_q);
-  const Operand k = b.node("rope", {b.linear(h, wk, kKv), cos, sin}, b.rows(kKv), rope_k);
+  // Side by side, as the compiler leaves them: they may run at the same time.
+  const Operand plain_q = b.linear(h, wq, kQ), plain_k = b.linear(h, wk, kKv), v = b.linear(h, wv, kKv);
+  const Operand q = b.node("rope", {plain_q, cos, sin}, b.rows(kQ), rope_q);
+  const Operand k = b.node("rope", {plain_k, cos, sin}, b.rows(kKv), rope_k);
   if (with_state) plan.states = {{"layer 0"}};
-  const Operand a = b.node("attention", {q, k, b.linear(h, wv, kKv)}, b.rows(kQ),
+  const Operand a = b.node("attention", {q, k, v}, b.rows(kQ),
                            {{"q_heads", kHeads},
                             {"kv_heads", kKvHeads},
                             {"causal", int64_t{1}},
