@@ -148,6 +148,19 @@ TEST_P(Lanes, Functions) {
   }
 }
 
+// All of [-88, -87], where results become subnormal, and a sweep of the other x <= 0 and NaN.
+TEST_P(Lanes, ExpStored) {
+  std::vector<float> x;
+  for (uint32_t u = 0xc2ae0000u; u <= 0xc2b00000u; ++u) x.push_back(f32_from_bits(u));
+  for (uint64_t u = 0x80000000u; u < 0x100000000; u += 4099)
+    x.push_back(f32_from_bits(static_cast<uint32_t>(u)));
+  x.push_back(0.0f), x.push_back(-INFINITY);
+  std::vector<float> y(x.size());
+  probe().exp_stored(x.data(), y.data(), static_cast<int>(x.size()));
+  for (size_t i = 0; i < x.size(); ++i)
+    ASSERT_EQ(id(y[i]), id(num::canon(num::reference::exp(x[i])))) << std::hex << f32_bits(x[i]);
+}
+
 // Pairs that take the fallback (exact ties) stand beside others, so that vectors are mixed; the last one is partial.
 TEST_P(Lanes, Pow) {
   std::vector<float> x, y, out;

@@ -49,6 +49,9 @@ void atan2(const float* y, const float* x, float* r, int n) {
 void canon(const float* x, float* y, int n) {
   each(n, [=](int i, int c) { set(y + i, lane::canon(get(x + i, c)), c); });
 }
+void exp_stored(const float* x, float* y, int n) {
+  each(n, [=](int i, int c) { set(y + i, lane::exp_stored(get(x + i, c)), c); });
+}
 void put_n(float* y, const float* x, int n) {
   lane::put_n(y, lane::load_n(x, n), n);
 }
@@ -116,8 +119,8 @@ void contract(const float* a, const float* b, int64_t k, float* y) {
 }  // namespace
 
 extern const Probe INVAR_PROBE;
-const Probe INVAR_PROBE = {INVAR_ISA, kW,      kFunctions, atan2,           canon,     put_n,
-                           maximum,   minimum, pow,        arithmetic,      from_bf16, from_f16,
-                           to_bf16,   to_f16,  row_sum,    row_sum_squares, block_sum, contract};
+const Probe INVAR_PROBE = {
+    INVAR_ISA,  kW,        kFunctions, atan2,   canon,  exp_stored, put_n,           maximum,   minimum, pow,
+    arithmetic, from_bf16, from_f16,   to_bf16, to_f16, row_sum,    row_sum_squares, block_sum, contract};
 
 }  // namespace invar::prove

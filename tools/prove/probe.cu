@@ -99,6 +99,7 @@ void map(const X* x, Y* y, int n) {
 #define INVAR_ROW(f) INVAR_AT(at_##f, float, float, lane::store(y, lane::f(lane::load(x))))
 INVAR_FUNCTIONS(INVAR_ROW)
 INVAR_ROW(canon)
+INVAR_ROW(exp_stored)
 #undef INVAR_ROW
 #define INVAR_ROW(f) INVAR_AT(at_##f##_ff, float, float, lane::store(y, lane::f##_ff(lane::load(x))))
 INVAR_FF_FUNCTIONS(INVAR_ROW)
@@ -222,6 +223,7 @@ const Probe probe_cuda = {"cuda",
                           kFunctions,
                           map_pairs<pair_atan2>,
                           map<at_canon, float, float>,
+                          map<at_exp_stored, float, float>,
                           put_n,
                           map_pairs<pair_maximum>,
                           map_pairs<pair_minimum>,

@@ -26,4 +26,19 @@ INVAR_INLINE F exp(F x) {
   return decide<exp_wide>(power_near(t, r, fma(m, set1(0x1.05c61p-29f), rest_of(t))), x, 87.0f, -104.0f);
 }
 
+// The same for x <= 0 or NaN under the store rule (formats.5; of a NaN only that it is one): what would be subnormal is 0, and
+// takes no rare path. -0x1.5d589ep+6 is the least x whose e^x is not subnormal.
+INVAR_INLINE F exp_stored(F x) {
+  if constexpr (kTable == 1) {
+    F y = exp_wide(x);
+    return select(lt(y, set1(0x1p-126f)), zero(), y);
+  }
+  const float least = -0x1.5d589ep+6f;
+  F c = clamp(x, least, 0.0f);
+  F t = fma(c, set1(0x1.715476p+0f), set1(kStep)), m = sub(t, set1(kStep));
+  F r = fma(m, set1(-0x1.62e43p-1f), c);
+  F y = decide<exp_wide>(power_near(t, r, fma(m, set1(0x1.05c61p-29f), rest_of(t))), c, 88.0f, least);
+  return select(lt(x, set1(least)), zero(), y);
+}
+
 }  // namespace invar::num::INVAR_ISA_NS

@@ -35,8 +35,8 @@ INVAR_INLINE void softmax_across(const Call& call, const Columns& s, int64_t beg
     for (int64_t i = 0; i < s.n; ++i)  // softmax.2
       strip_exact(
           y + i * s.inner, width, [&](int64_t c, int lanes) __attribute__((always_inline)) {
-            return flush(num::INVAR_ISA_NS::exp(
-                sub(load_part(x + i * s.inner + c, lanes), load_part(most + c, lanes))));
+            return num::INVAR_ISA_NS::exp_stored(
+                sub(load_part(x + i * s.inner + c, lanes), load_part(most + c, lanes)));
           });
     for (int64_t c = 0; c < width; ++c) sum[c] = 0;
     for (int64_t segment = 0; segment < s.n; segment += num::kRowSegment) {  // softmax.3
