@@ -45,8 +45,8 @@ class Program {
     bool core;  // some state depends on it
     std::vector<ops::View> in, out;
     ops::Call call;
-    int64_t work = 0;   // bytes it touches in this step
-    size_t shared = 0;  // bytes that its phases hand on in this step
+    int64_t work = 0;    // bytes it touches in this step
+    size_t shared = 0;   // bytes that its phases hand on in this step
     bool joins = false;  // it may run beside the nodes before it, back to the last that does not join
   };
   enum class Symbol { batch, seq, past };
