@@ -14,6 +14,10 @@
 namespace invar::ir {
 using namespace mlir;
 
+inline Type element_of(Value v) {
+  return getElementTypeOrSelf(v.getType());
+}
+
 // Ports of the program that became memory and are taken away when the conversion is done.
 struct Ports {
   llvm::BitVector arguments, results;

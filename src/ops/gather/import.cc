@@ -4,10 +4,6 @@
 namespace invar::ir {
 namespace {
 
-Type element_of(Value v) {
-  return getElementTypeOrSelf(v.getType());
-}
-
 // Operand 1, widened where it is not i64. What is known of it must name places in a dimension of `n`.
 Result<Value> indices(Node& node, const Extent& n) {
   Value index = node.in(1);

@@ -9,10 +9,6 @@ namespace {
 
 constexpr int64_t kFar = INT32_MAX;  // a bound that exporters write for "to the end"
 
-Type element_of(Value v) {
-  return getElementTypeOrSelf(v.getType());
-}
-
 // plan.9: a step has at least one sequence and one position.
 bool never_empty(const Extent& e) {
   return e.name == "batch" || e.name == "seq";
