@@ -81,16 +81,29 @@ struct Mask {
   }
 };
 
+// The attributes that decide a score and who sees it.
+struct Rules {
+  bool causal;
+  int64_t left, right, first;
+  float scale, cap;
+  explicit Rules(const Call& c)
+      : causal(attr_i(c, "causal", 1) != 0),
+        left(attr_i(c, "left", -1)),
+        right(attr_i(c, "right", -1)),
+        first(attr_i(c, "first", 0)),
+        scale(attr_f(c, "scale", 1.0f)),
+        cap(attr_f(c, "softcap", 0.0f)) {}
+};
+
 // One head's query row: attention.3, attention.13 - attention.15.
 struct Query {
-  const Call& call;
+  const Rules& rules;
   int64_t n, p;  // keys that may be seen, its own position
   Mask mask;
   bool sees(int64_t j) const {
-    if (j >= n || (attr_i(call, "causal", 1) && j > p)) return false;
-    const int64_t left = attr_i(call, "left", -1), right = attr_i(call, "right", -1);
-    if (right >= 0 && j > p && j - p > right) return false;
-    if (left >= 0 && j < p && p - j > left && j >= attr_i(call, "first", 0)) return false;
+    if (j >= n || (rules.causal && j > p)) return false;
+    if (rules.right >= 0 && j > p && j - p > rules.right) return false;
+    if (rules.left >= 0 && j < p && p - j > rules.left && j >= rules.first) return false;
     return !mask.hides(j);
   }
 };
@@ -110,7 +123,7 @@ struct Fold {
 // One query and one head; position j of the memory is at k0 + j * stride and v0 + j * stride.
 void attend(const Query& query, const float* q, const float* k0, const float* v0, int64_t stride,
             const Sizes& n, const float* sink, float* scratch, const View& out, int64_t at) {
-  const float scale = attr_f(query.call, "scale", 1.0f), cap = attr_f(query.call, "softcap", 0.0f);
+  const float scale = query.rules.scale, cap = query.rules.cap;
   float *s = scratch, *p = scratch + kBlock, *o = scratch + 2 * kBlock;
   float m = -kInf, l = 0;
   for (int64_t i = 0; i < n.dv; ++i) o[i] = 0;
@@ -157,6 +170,7 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
   const View &q = call.in[0], &k = call.in[1], &v = call.in[2], &out = call.out[0];
   const Sizes n = sizes(call);
   const More m = more(call);
+  const Rules rules(call);
   const int64_t stride = n.kv_heads * (n.d + n.dv), capacity = positions(call, call.capacity);
   auto memory = [&](int64_t batch, int64_t position) {
     return static_cast<float*>(call.state) + (batch * capacity + position) * stride;
@@ -172,7 +186,7 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
   for (int64_t unit = begin; phase == 1 && unit < end; ++unit) {
     const int64_t h = unit % n.q_heads, i = unit / n.q_heads % n.seq, batch = unit / n.q_heads / n.seq;
     const int64_t kv = h / (n.q_heads / n.kv_heads), total = call.past + n.keys;
-    Query query{call, total, call.past + i, Mask(m.mask, batch, h, i)};
+    Query query{rules, total, call.past + i, Mask(m.mask, batch, h, i)};
     if (m.lengths) {  // attention.15
       query.n = std::clamp<int64_t>(m.lengths->as<int64_t>()[batch], 0, total);
       query.p = query.n - n.seq + i;
@@ -208,8 +222,7 @@ const char* check(const Call& c) {
   const View &q = c.in[0], &k = c.in[1], &v = c.in[2], &out = c.out[0];
   if (!is_f32(q) || !is_f32(k) || !is_f32(v) || !is_f32(out)) return "f32";
   const int64_t heads = attr_i(c, "q_heads", 1), kv = attr_i(c, "kv_heads", 1);
-  attr_i(c, "causal", 1), attr_i(c, "left", -1), attr_i(c, "right", -1), attr_i(c, "first", 0);
-  attr_f(c, "scale", 1.0f), attr_f(c, "softcap", 0.0f);
+  static_cast<void>(Rules(c));  // their types
   if (kv < 1 || heads < kv || heads % kv != 0) return "q_heads a multiple of kv_heads";
   if (attr_i(c, "heads_first", 0)) {
     if (q.rank != 4 || k.rank != 4 || v.rank != 4 || out.rank != 4 || q.dim[1] != heads || k.dim[1] != kv ||
