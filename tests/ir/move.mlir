@@ -115,3 +115,24 @@ func.func @indices(%x: tensor<?x5x4xf32, ["seq", "", ""]>, %i: tensor<2x3xi32>, 
   %3 = onnx.node "ScatterND"(%t, %n, %s) {name = "d", domain = "", version = 16 : i64, params = {reduction = "add"}} : (tensor<6x4xf32>, tensor<7x1xi64>, tensor<7x4xf32>) -> !onnx.unknown
   return %0, %1, %2, %3 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
+
+// -----
+
+// CHECK-LABEL: func.func @resized
+func.func @resized(%x: tensor<?x3x8x10xf32, ["batch", "", "", ""]>, %b: tensor<?x3x8x10xui8, ["batch", "", "", ""]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  %none = onnx.absent
+  %scales = onnx.weight "scales" {file = "", offset = 0 : i64, length = 16 : i64, data = "0000803f0000803f0000004000002040"} : tensor<4xf32>
+  %sizes = onnx.weight "sizes" {file = "", offset = 0 : i64, length = 16 : i64, data = "04000000000000000500000000000000"} : tensor<2xi64>
+  %roi = onnx.weight "roi" {file = "", offset = 0 : i64, length = 16 : i64, data = "000000000000803e0000803f0000403f"} : tensor<4xf32>
+  // CHECK: repro.resize %arg0 {antialias = 0 : i64, coordinates = 0 : i64, cubic = -7.500000e-01 : f32, exclude_outside = 0 : i64, extrapolation = 0.000000e+00 : f32, numerics = "resize-1", order = 1 : i64, rounding = 0 : i64, scales = array<i64: 1065353216, 1065353216, 1073741824, 1075838976>, version = 1 : i64} : {{.*}} -> tensor<?x3x16x25xf32, ["batch", "", "", ""]>
+  %0 = onnx.node "Resize"(%x, %none, %scales) {name = "a", domain = "", version = 13 : i64, params = {mode = "linear"}} : (tensor<?x3x8x10xf32, ["batch", "", "", ""]>, !onnx.absent, tensor<4xf32>) -> !onnx.unknown
+  // CHECK: repro.resize %arg0 {antialias = 0 : i64, coordinates = 5 : i64, {{.*}}order = 3 : i64, roi = array<i64: 0, 0, 0, 1048576000, 1065353216, 1065353216, 1065353216, 1061158912>, {{.*}}scales = array<i64: 1065353216, 1065353216, 0, 0>{{.*}} -> tensor<?x3x4x5xf32, ["batch", "", "", ""]>
+  %1 = onnx.node "Resize"(%x, %roi, %none, %sizes) {name = "b", domain = "", version = 19 : i64, params = {mode = "cubic", axes = array<i64: 2, -1>, coordinate_transformation_mode = "tf_crop_and_resize"}} : (tensor<?x3x8x10xf32, ["batch", "", "", ""]>, tensor<4xf32>, !onnx.absent, tensor<2xi64>) -> !onnx.unknown
+  // CHECK: repro.resize %arg1 {{.*}}coordinates = 4 : i64, {{.*}}order = 0 : i64, rounding = 2 : i64, {{.*}} -> tensor<?x3x16x25xui8, ["batch", "", "", ""]>
+  %2 = onnx.node "Resize"(%b, %scales) {name = "c", domain = "", version = 10 : i64, params = {}} : (tensor<?x3x8x10xui8, ["batch", "", "", ""]>, tensor<4xf32>) -> !onnx.unknown
+  // One scale, 5 / 10: 8 elements become 4.
+  // CHECK: repro.resize %arg0 {{.*}}scales = array<i64: 1065353216, 1065353216, 1056964608, 1056964608>{{.*}} -> tensor<?x3x4x5xf32, ["batch", "", "", ""]>
+  %large = onnx.weight "large" {file = "", offset = 0 : i64, length = 16 : i64, data = "06000000000000000500000000000000"} : tensor<2xi64>
+  %3 = onnx.node "Resize"(%x, %none, %none, %large) {name = "d", domain = "", version = 19 : i64, params = {mode = "linear", axes = array<i64: 2, 3>, keep_aspect_ratio_policy = "not_larger"}} : (tensor<?x3x8x10xf32, ["batch", "", "", ""]>, !onnx.absent, !onnx.absent, tensor<2xi64>) -> !onnx.unknown
+  return %0, %1, %2, %3 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
+}

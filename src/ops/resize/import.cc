@@ -1,0 +1,199 @@
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "ir/rules.h"
+
+namespace invar::ir {
+namespace {
+
+// Which of `names`, separated by blanks, the attribute has.
+Result<int64_t> choice(Node& node, const char* name, llvm::StringRef names, llvm::StringRef standard) {
+  llvm::StringRef value = standard;
+  if (Attribute given = node.attribute(name)) {
+    auto text = dyn_cast<StringAttr>(given);
+    if (!text) return bad_input("attribute \"" + std::string(name) + "\" is not a string");
+    value = text.getValue();
+  }
+  SmallVector<llvm::StringRef> all;
+  names.split(all, ' ');
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i] == value) return static_cast<int64_t>(i);
+  return not_covered("attribute \"" + std::string(name) + "\" is \"" + value.str() + "\"");
+}
+
+// The floats of a constant operand, as bits.
+Result<std::vector<int64_t>> bits_of(Node& node, unsigned i) {
+  std::optional<std::string> bytes = node.bytes(i);
+  if (!bytes || !getElementTypeOrSelf(node.in(i).getType()).isF32())
+    return not_covered("operand " + std::to_string(i) + " is not a constant of f32 in the model file");
+  std::vector<int64_t> bits;
+  for (size_t at = 0; at + 4 <= bytes->size(); at += 4) {
+    uint32_t b = 0;
+    for (size_t k = 4; k-- > 0;) b = b << 8 | static_cast<uint8_t>((*bytes)[at + k]);
+    bits.push_back(b);
+  }
+  return bits;
+}
+float float_of(int64_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits));
+}
+constexpr int64_t kOne = 0x3f800000;
+
+// What a node says, in the terms of resize.1 - resize.7.
+struct Said {
+  int64_t order = 0, coordinates = 0, rounding = 0, antialias = 0, exclude = 0;
+  int64_t policy = 0;  // of kPolicies
+  float cubic = -0.75f, extrapolation = 0;
+  unsigned roi = 0, scales = 0, sizes = 0;  // operands; 0: none
+};
+
+// Sizes by the one scale that the policy picks, the least or the greatest of size / N: N times it, half rounded up. `scales`
+// becomes that scale for every axis, rounded to binary32.
+Result<std::vector<int64_t>> proportional(const Shape& shape, const std::vector<int64_t>& axes,
+                                          std::vector<int64_t> sizes, bool least,
+                                          std::vector<int64_t>& scales) {
+  int64_t size = 0, n = 0;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const Extent& e = shape[static_cast<size_t>(axes[i])];
+    if (!e.constant()) return not_covered("dimension " + text_of(e) + " resized");
+    if (e.value < 1 || e.value > INT32_MAX || sizes[i] < 1 || sizes[i] > INT32_MAX)
+      return bad_input("size " + std::to_string(sizes[i]) + " of " + std::to_string(e.value) + " elements");
+    const bool lesser = i == 0 || sizes[i] * n < size * e.value;
+    if (i == 0 || lesser == least) size = sizes[i], n = e.value;
+  }
+  const auto scale = static_cast<float>(static_cast<double>(size) / static_cast<double>(n));
+  scales.assign(axes.size(), std::bit_cast<uint32_t>(scale));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t e = shape[static_cast<size_t>(axes[i])].value, rest = e * size % n;
+    sizes[i] = e * size / n + (2 * rest >= n);
+  }
+  return sizes;
+}
+
+Status made(Node& node, const Said& said) {
+  Shape shape = node.shape(0);
+  const size_t rank = shape.size();
+  std::vector<int64_t> axes, scales(rank, kOne), roi(2 * rank, 0);
+  if (node.version() >= 18) {
+    INVAR_TRY(axes, node.ints("axes"));
+  }
+  if (axes.empty())
+    for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
+  std::set<int64_t> seen;
+  for (int64_t& a : axes) {
+    INVAR_TRY(a, Node::axis(a, rank));
+    if (!seen.insert(a).second) return bad_input("axis " + std::to_string(a) + " twice");
+  }
+  for (size_t d = 0; d < rank; ++d) roi[rank + d] = kOne;
+  const bool crops = said.coordinates == 5;
+  if (crops) {
+    if (!said.roi || !node.has(said.roi))
+      return bad_input("a region without operand " + std::to_string(said.roi));
+    INVAR_TRY(std::vector<int64_t> given, bits_of(node, said.roi));
+    if (given.size() != 2 * axes.size()) return bad_input("roi is not two numbers for each axis");
+    for (size_t i = 0; i < axes.size(); ++i)
+      roi[axes[i]] = given[i], roi[rank + axes[i]] = given[axes.size() + i];
+  }
+  std::vector<int64_t> by_scale, by_size;
+  if (said.scales && node.has(said.scales)) {
+    INVAR_TRY(by_scale, bits_of(node, said.scales));
+  }
+  if (by_scale.empty() && said.sizes && node.has(said.sizes)) {
+    INVAR_TRY(by_size, node.constants(said.sizes));
+  }
+  if ((by_scale.empty() ? by_size : by_scale).size() != axes.size())
+    return bad_input("scales or sizes are not one for each axis");
+  std::vector<int64_t> common(axes.size(), 0);  // scales that go with sizes; 0: M / N
+  if (!by_size.empty() && said.policy != 0) {
+    INVAR_TRY(by_size, proportional(shape, axes, by_size, said.policy == 1, common));
+  }
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t d = static_cast<size_t>(axes[i]);
+    Extent& e = shape[d];
+    const bool whole = !crops || (float_of(roi[d]) == 0 && float_of(roi[rank + d]) == 1);
+    if (!by_scale.empty()) {
+      const float scale = float_of(by_scale[i]);
+      if (!(scale > 0) || std::isinf(scale)) return bad_input("scale " + std::to_string(scale));
+      if (scale == 1 && whole) continue;
+      if (!e.constant()) return not_covered("dimension " + text_of(e) + " resized");
+      // ONNX: the floor of N times the region's part times the scale; in binary32, as ONNX's own shape inference has it.
+      const float part = crops ? float_of(roi[rank + d]) - float_of(roi[d]) : 1.0f;
+      const float size = std::floor(static_cast<float>(e.value) * part * scale);
+      if (!(size >= 0 && size < 0x1p31f)) return bad_input("scale " + std::to_string(scale));
+      scales[d] = by_scale[i], e = Extent::of(static_cast<int64_t>(size));
+    } else {
+      if (by_size[i] < 0 || by_size[i] > INT32_MAX) return bad_input("size " + std::to_string(by_size[i]));
+      if (!e.constant()) return not_covered("dimension " + text_of(e) + " resized");
+      scales[d] = common[i], e = Extent::of(by_size[i]);
+    }
+  }
+  SmallVector<NamedAttribute> attrs = {node.attr("order", said.order),
+                                       node.attr("coordinates", said.coordinates),
+                                       node.attr("rounding", said.rounding),
+                                       node.attr("antialias", said.antialias),
+                                       node.attr("exclude_outside", said.exclude),
+                                       node.attr("cubic", said.cubic),
+                                       node.attr("extrapolation", said.extrapolation),
+                                       node.attr("scales", llvm::ArrayRef<int64_t>(scales))};
+  if (crops) attrs.push_back(node.attr("roi", llvm::ArrayRef<int64_t>(roi)));
+  INVAR_TRY(Value out, node.make<ResizeOp>(node.in(0), attrs,
+                                           tensor_of(shape, getElementTypeOrSelf(node.in(0).getType()))));
+  return node.replace(out);
+}
+
+constexpr llvm::StringLiteral
+    kModes = "nearest linear ? cubic",
+    kRounding = "round_prefer_floor round_prefer_ceil floor ceil",
+    kPolicies = "stretch not_larger not_smaller",
+    kTransforms =
+        "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric tf_crop_and_resize";
+
+// Before opset 11 coordinates are asymmetric and nearest is the floor.
+Status early(Node& node, unsigned scales) {
+  Said said;
+  said.coordinates = 4, said.rounding = 2, said.scales = scales;
+  INVAR_CHECK_OK(node.expect(2, 2, {"mode"}));
+  INVAR_TRY(said.order, choice(node, "mode", "nearest linear", "nearest"));
+  return made(node, said);
+}
+Status upsample(Node& node) {
+  return early(node, 1);
+}
+
+Status resize(Node& node) {
+  if (node.version() < 11) return early(node, 1);
+  INVAR_CHECK_OK(
+      node.expect(1, 4,
+                  {"antialias", "axes", "coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside",
+                   "extrapolation_value", "keep_aspect_ratio_policy", "mode", "nearest_mode"}));
+  Said said;
+  said.roi = 1, said.scales = 2, said.sizes = 3;
+  INVAR_TRY(said.order, choice(node, "mode", kModes, "nearest"));
+  INVAR_TRY(said.coordinates, choice(node, "coordinate_transformation_mode", kTransforms, "half_pixel"));
+  INVAR_TRY(said.rounding, choice(node, "nearest_mode", kRounding, "round_prefer_floor"));
+  INVAR_TRY(said.policy, choice(node, "keep_aspect_ratio_policy", kPolicies, "stretch"));
+  INVAR_TRY(said.antialias, node.i("antialias", 0));
+  INVAR_TRY(said.exclude, node.i("exclude_outside", 0));
+  INVAR_TRY(said.cubic, node.f("cubic_coeff_a", -0.75f));
+  INVAR_TRY(said.extrapolation, node.f("extrapolation_value", 0));
+  said.antialias = said.antialias != 0, said.exclude = said.exclude != 0;
+  return made(node, said);
+}
+
+}  // namespace
+
+LogicalResult ResizeOp::verify() {
+  if (shape_of(getX().getType()).size() != shape_of(getType()).size()) return emitOpError("changes the rank");
+  if (getOrder() != 0 && !getElementTypeOrSelf(getX().getType()).isF32())
+    return emitOpError("interpolates elements that are not f32");
+  return success();
+}
+
+// Before opset 9 the scales of Upsample were an attribute.
+void import_resize(Rooms& rooms) {
+  rooms.on("Upsample", 9, upsample);
+  rooms.on("Resize", 10, resize);
+}
+
+}  // namespace invar::ir

@@ -1,0 +1,159 @@
+// Where the elements of a resized axis come from, and with which weights: spec.md resize.2 - resize.6, in binary64 and in the
+// order written there. Used by every row of the room.
+#pragma once
+#include "num/inline.h"
+#include "ops/call.h"
+
+namespace invar::ops {
+
+enum class Coordinates : int64_t {
+  half_pixel,
+  half_pixel_symmetric,
+  pytorch_half_pixel,
+  align_corners,
+  asymmetric,
+  crop_and_resize
+};
+enum class Rounding : int64_t { prefer_floor, prefer_ceil, floor, ceil };
+inline constexpr int64_t kCoordinates = 6, kRoundings = 4;
+
+struct ResizeAxis {
+  int64_t in, out;
+  double scale, start, end;  // of the region, for crop_and_resize
+  bool kept;                 // resize.1: copied as it is
+  int taps;
+};
+struct Resize {
+  int order;  // of the kernel of interpolation: 0 nearest, 1 linear, 3 cubic
+  Coordinates coordinates;
+  Rounding rounding;
+  bool antialias, exclude_outside;
+  double cubic;
+  int rank;
+  ResizeAxis axis[kMaxRank];
+};
+
+// The largest integer that is not above x, |x| kept below 2^40 (beyond any dimension).
+INVAR_INLINE int64_t floor_of(double x) {
+  constexpr double kFar = 0x1p40;
+  x = x < -kFar ? -kFar : x > kFar ? kFar : x;
+  int64_t i = static_cast<int64_t>(x);
+  return static_cast<double>(i) > x ? i - 1 : i;
+}
+
+// resize.3
+INVAR_INLINE double coordinate_of(Coordinates how, const ResizeAxis& a, int64_t i) {
+  const double x = static_cast<double>(i), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
+  switch (how) {
+    case Coordinates::half_pixel: return (x + 0.5) / a.scale - 0.5;
+    case Coordinates::half_pixel_symmetric: {
+      double adjustment = out / (a.scale * in), offset = in / 2 * (1 - adjustment);
+      double half = offset + (x + 0.5) / a.scale;
+      return half - 0.5;
+    }
+    case Coordinates::pytorch_half_pixel: return a.out > 1 ? (x + 0.5) / a.scale - 0.5 : 0;
+    case Coordinates::align_corners: return a.out > 1 ? x * (in - 1) / (out - 1) : 0;
+    case Coordinates::asymmetric: return x / a.scale;
+    case Coordinates::crop_and_resize: break;
+  }
+  if (a.out <= 1) return 0.5 * (a.start + a.end) * (in - 1);
+  double step = x * (a.end - a.start) * (in - 1) / (out - 1);
+  return a.start * (in - 1) + step;
+}
+
+// resize.4
+INVAR_INLINE int64_t nearest_of(Rounding how, double c) {
+  int64_t f = floor_of(c);
+  double rest = c - static_cast<double>(f);
+  switch (how) {
+    case Rounding::prefer_floor: return f + (rest > 0.5);
+    case Rounding::prefer_ceil: return f + (rest >= 0.5);
+    case Rounding::floor: return f;
+    case Rounding::ceil: break;
+  }
+  return f + (rest > 0);
+}
+
+// resize.5: the kernel of interpolation at distance d.
+INVAR_INLINE double kernel_of(const Resize& r, double d) {
+  if (d < 0) d = -d;
+  if (r.order == 1) return d < 1 ? 1 - d : 0;
+  if (d < 1) {
+    double inner = (r.cubic + 2) * d - (r.cubic + 3);
+    return inner * d * d + 1;
+  }
+  if (d >= 2) return 0;
+  double outer = r.cubic * d - 5 * r.cubic;
+  outer = outer * d + 8 * r.cubic;
+  return outer * d - 4 * r.cubic;
+}
+
+// Element i of axis a: index[k * step] and weight[k * step] of its taps. True: the coordinate is outside the operand and
+// crop_and_resize puts the extrapolation value there (resize.7).
+INVAR_INLINE bool taps_of(const Resize& r, const ResizeAxis& a, int64_t i, int32_t* index, float* weight,
+                          int64_t step) {
+  const double c = coordinate_of(r.coordinates, a, i);
+  auto within = [&a](int64_t j) { return static_cast<int32_t>(j < 0 ? 0 : j >= a.in ? a.in - 1 : j); };
+  const bool outside =
+      r.coordinates == Coordinates::crop_and_resize && (c < 0 || c > static_cast<double>(a.in - 1));
+  if (r.order == 0) {
+    index[0] = within(nearest_of(r.rounding, c)), weight[0] = 1;
+    return outside;
+  }
+  const double shrink = r.antialias && a.scale < 1 ? a.scale : 1;
+  const int64_t first = floor_of(c) - a.taps / 2 + 1;
+  double total = 0;
+  for (int pass = 0; pass < 2; ++pass)
+    for (int k = 0; k < a.taps; ++k) {
+      const int64_t j = first + k;
+      double w = kernel_of(r, (static_cast<double>(j) - c) * shrink);
+      if (r.exclude_outside && (j < 0 || j >= a.in)) w = 0;
+      // resize.6: the sum of the weights, ascending.
+      if (pass == 0) total += w;
+      if (pass == 0) continue;
+      index[k * step] = within(j);
+      weight[k * step] = static_cast<float>(r.antialias || r.exclude_outside ? w / total : w);
+    }
+  return outside;
+}
+
+Resize resize_of(const Call&);
+const char* resize_check(const Call&);
+
+// The tables of the axes that are not kept, in shared memory: taps lie [tap][element], then a byte for each element that is
+// outside.
+struct ResizeTable {
+  int32_t* index;
+  float* weight;
+  uint8_t* outside;
+};
+INVAR_INLINE ResizeTable table_of(const Resize& r, int axis, void* shared) {
+  auto at = static_cast<char*>(shared);
+  for (int d = 0; d < kMaxRank; ++d) {
+    const ResizeAxis& a = r.axis[d];
+    const int64_t n = a.kept ? 0 : a.out;
+    if (d == axis)
+      return {reinterpret_cast<int32_t*>(at), reinterpret_cast<float*>(at + 4 * n * a.taps),
+              reinterpret_cast<uint8_t*>(at + 8 * n * a.taps)};
+    at += 8 * n * a.taps + (n + 7) / 8 * 8;
+  }
+  return {};
+}
+// Fills the tables of axes [begin, end).
+INVAR_INLINE void resize_tables(const Resize& r, void* shared, int64_t begin, int64_t end) {
+  for (int64_t d = begin; d < end; ++d) {
+    const ResizeTable t = table_of(r, static_cast<int>(d), shared);
+    const ResizeAxis& a = r.axis[d];
+    for (int64_t i = 0; i < a.out && !a.kept; ++i)
+      t.outside[i] = taps_of(r, a, i, t.index + i, t.weight + i, a.out);
+  }
+}
+size_t resize_shared(const Call&);
+size_t resize_scratch(const Call&);
+// Phase 0: one axis each; phase 1: rows of the result's last dimension.
+int64_t resize_units(const Call&, int phase);
+
+// Rows along the last axis that a worker remembers.
+inline constexpr int64_t kResizeRows = 16;
+
+}  // namespace invar::ops
