@@ -22,24 +22,43 @@ struct Place {
       nullptr;  // of the tile's first row: added to the stored contraction (spec/contraction.md contraction.6)
 };
 
-template <int MR, int NV, class B, bool kCopied>
-INVAR_INLINE void tile(const float* a, int64_t lda, const B& b, int64_t k, const Place& p) {
-  F c[MR * NV];
-  chains<MR, NV>(a, kCopied ? kRow : lda, b, 0, k, c);
+// Sets c[0..MR * NV) to the contraction, or keeps the sums of an unfinished one: false.
+template <int MR, int NV>
+INVAR_INLINE bool join(const Place& p, F (&c)[MR * NV]) {
+  if (p.block.opens && p.block.last && p.block.segment == 0) {  // one chain is all there is
+#pragma GCC unroll 32
+    for (int i = 0; i < MR * NV; ++i) c[i] = add(zero(), c[i]);  // contraction.3
+    return true;
+  }
   num::INVAR_ISA_NS::join_block(
       p.block, c, [&](int i, int sum) __attribute__((always_inline)) {
         int v = i % NV;
         return p.sums + sum * p.level + (v / kPer * p.rows + i / NV) * kPanel + v % kPer * kW;
       });
-  if (!p.block.last) return;
+  return p.block.last;
+}
+
+template <int MR, int NV, class B, bool kCopied>
+INVAR_INLINE void tile(const float* a, int64_t lda, const B& b, int64_t k, const Place& p) {
+  constexpr int kLine = 64 / sizeof(float);
+  if (p.block.last)  // the lines of the result arrive while the chains are summed
+    for (int r = 0; r < MR; ++r)
+#pragma GCC unroll 8
+      for (int j = 0; j < NV * kW; j += kLine) __builtin_prefetch(p.out + r * p.n + j, 1);
+  F c[MR * NV];
+  chains<MR, NV>(a, kCopied ? kRow : lda, b, 0, k, c);
+  if (!join<MR, NV>(p, c)) return;
+  if (p.bias)
+#pragma GCC unroll 32
+    for (int i = 0; i < MR * NV; ++i) c[i] = add(canon(c[i]), set1(p.bias[i / NV]));
+  if (p.columns >= NV * kW) {
+#pragma GCC unroll 32
+    for (int i = 0; i < MR * NV; ++i) put(p.out + i / NV * p.n + i % NV * kW, c[i]);
+    return;
+  }
   for (int i = 0; i < MR * NV; ++i) {
-    int64_t j = i % NV * kW, left = p.columns - j;
-    float* at = p.out + i / NV * p.n + j;
-    if (p.bias) c[i] = add(canon(c[i]), set1(p.bias[i / NV]));
-    if (left >= kW)
-      put(at, c[i]);
-    else if (left > 0)
-      put_n(at, c[i], static_cast<int>(left));
+    const int64_t j = i % NV * kW, left = p.columns - j;
+    if (left > 0) put_n(p.out + i / NV * p.n + j, c[i], within(left));
   }
 }
 
