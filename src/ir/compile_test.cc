@@ -178,7 +178,7 @@ TEST_F(Compile, RefusesWithTheWholeList) {
 }
 
 TEST_F(Compile, NamesCannotForgeLines) {
-  onnx::Graph g = graph({node("Softplus\n  Fine (x): ok", {"x"}, "a\r\n"), node("Erf", {"x"}, "y\0"),
+  onnx::Graph g = graph({node("Softplus\n  Fine (x): ok", {"x"}, "a\r\n"), node("Det", {"x"}, "y\0"),
                          node("Add", {"a\r\n", "y\0"}, "z")});
   g.name = "two\nlines";
   Error e = refusal(g);
