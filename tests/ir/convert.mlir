@@ -122,6 +122,21 @@ func.func @memory(%q: tensor<?x?x8xf32, ["batch", "seq", ""]> {onnx.name = "q"},
 
 // -----
 
+// com.microsoft's operand order, heads by the tables' width; heads first.
+// CHECK-LABEL: func.func @rotary
+func.func @rotary(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>, %at: tensor<?x?xi64, ["batch", "seq"]>, %t: tensor<100x2xf32>, %y: tensor<?x2x?x4xf32, ["batch", "", "seq", ""]>, %a: tensor<?x?x2xf32, ["batch", "seq", ""]>)
+    -> (!onnx.unknown, !onnx.unknown) {
+  // CHECK: %[[C:.*]] = repro.gather %arg2, %arg1
+  // CHECK: %[[S:.*]] = repro.gather %arg2, %arg1
+  // CHECK: repro.rope %arg0, %[[C]], %[[S]] {interleaved = 0 : i64, num_heads = 2 : i64, numerics = "ieee", rotary_dim = 0 : i64, version = 1 : i64}
+  %0 = onnx.node "RotaryEmbedding"(%x, %at, %t, %t) {name = "a", domain = "com.microsoft", version = 1 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?xi64, ["batch", "seq"]>, tensor<100x2xf32>, tensor<100x2xf32>) -> !onnx.unknown
+  // CHECK: repro.rope %arg3, %arg4, %arg4 {heads_first = 1 : i64, interleaved = 0 : i64, num_heads = 2 : i64, numerics = "ieee", rotary_dim = 0 : i64, version = 1 : i64}
+  %1 = onnx.node "RotaryEmbedding"(%y, %a, %a) {name = "b", domain = "", version = 23 : i64, params = {}} : (tensor<?x2x?x4xf32, ["batch", "", "seq", ""]>, tensor<?x?x2xf32, ["batch", "seq", ""]>, tensor<?x?x2xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  return %0, %1 : !onnx.unknown, !onnx.unknown
+}
+
+// -----
+
 // What attention takes beside q, k and v; absent attributes stay absent, so that plans made before stay what they are.
 // CHECK-LABEL: func.func @attention
 // CHECK: repro.attention %arg0, %arg1, %arg2, %arg3 {causal = 0 : i64, heads_first = 1 : i64, kv_heads = 1 : i64, mask = 1 : i64, numerics = "attention-1", q_heads = 2 : i64, scale = 5.000000e-01 : f32, softcap = 5.000000e+01 : f32, version = 1 : i64}

@@ -25,15 +25,23 @@ void rotate_pairs(const float* x, const float* c, const float* s, int64_t half, 
   }
 }
 
+// The row of cosines that belongs to a row of x [B, H, S, D].
+INVAR_INLINE int64_t angle_row(const View& x, int64_t row) {
+  return row / x.dim[2] / x.dim[1] * x.dim[2] + row % x.dim[2];
+}
+
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  int64_t width = last_dim(call.in[0]), heads = attr_i(call, "num_heads", 1), d = width / heads;
+  const bool heads_first = attr_i(call, "heads_first", 0) != 0;  // rope.6: a row is one head's
+  int64_t width = last_dim(call.in[0]), heads = heads_first ? 1 : attr_i(call, "num_heads", 1),
+          d = width / heads;
   int64_t rotary = attr_i(call, "rotary_dim", 0);
   if (rotary == 0) rotary = d;
   int64_t half = rotary / 2;
   auto rotate = attr_i(call, "interleaved", 0) ? rotate_pairs : rotate_halves;
   for (int64_t row = begin; row < end; ++row) {
-    const float *c = call.in[1].as<const float>() + row * half,
-                *s = call.in[2].as<const float>() + row * half;
+    const int64_t angles = heads_first ? angle_row(call.in[0], row) : row;
+    const float *c = call.in[1].as<const float>() + angles * half,
+                *s = call.in[2].as<const float>() + angles * half;
     for (int64_t h = 0; h < heads; ++h) {
       const float* x = call.in[0].as<const float>() + row * width + h * d;
       float* out = call.out[0].as<float>() + row * width + h * d;

@@ -3,20 +3,49 @@
 namespace invar::ir {
 namespace {
 
+// Tables of all positions, where `positions` says which of them, else the angles themselves.
+Status rotate(Node& node, Value cos, Value sin, Value positions, int64_t heads, int64_t rotary) {
+  if (positions) {
+    INVAR_TRY(cos, node.make<GatherOp>({cos, positions}));
+    INVAR_TRY(sin, node.make<GatherOp>({sin, positions}));
+  }
+  INVAR_TRY(int64_t interleaved, node.i("interleaved", 0));
+  SmallVector<NamedAttribute> attrs{node.attr("num_heads", heads), node.attr("rotary_dim", rotary),
+                                    node.attr("interleaved", int64_t{interleaved != 0})};
+  if (node.shape(0).size() == 4) attrs.push_back(node.attr("heads_first", int64_t{1}));
+  INVAR_TRY(Value out, node.make<RopeOp>({node.in(0), cos, sin}, attrs));
+  return node.replace(out);
+}
+
+// [batch, heads, sequence, size] says how many heads there are.
+Result<int64_t> heads_of(const Node& node) {
+  const Shape x = node.shape(0);
+  if (x.size() == 4 && x[1].constant()) return x[1].value;
+  return node.i("num_heads", 0);
+}
+
 Status rotary_embedding(Node& node) {
   INVAR_CHECK_OK(node.expect(3, 4, {"interleaved", "num_heads", "rotary_embedding_dim"}));
-  Value cos = node.in(1), sin = node.in(2);
-  if (node.has(3)) {  // tables of all positions, and which of them
-    INVAR_TRY(cos, node.make<GatherOp>({cos, node.in(3)}));
-    INVAR_TRY(sin, node.make<GatherOp>({sin, node.in(3)}));
-  }
-  INVAR_TRY(int64_t heads, node.i("num_heads", 0));
+  INVAR_TRY(int64_t heads, heads_of(node));
   INVAR_TRY(int64_t rotary, node.i("rotary_embedding_dim", 0));
-  INVAR_TRY(int64_t interleaved, node.i("interleaved", 0));
-  INVAR_TRY(Value out, node.make<RopeOp>({node.in(0), cos, sin},
-                                         {node.attr("num_heads", heads), node.attr("rotary_dim", rotary),
-                                          node.attr("interleaved", int64_t{interleaved != 0})}));
-  return node.replace(out);
+  return rotate(node, node.in(1), node.in(2), node.has(3) ? node.in(3) : Value(), heads, rotary);
+}
+
+// com.microsoft: x, positions, cosines and sines of all positions. Without attributes the tables are half a head wide.
+Status rotary_embedding_of_tables(Node& node) {
+  INVAR_CHECK_OK(
+      node.expect(4, 4, {"interleaved", "is_packed_batching", "num_heads", "rotary_embedding_dim", "scale"}));
+  INVAR_CHECK_OK(node.only("is_packed_batching", int64_t{0}));
+  INVAR_CHECK_OK(node.only("scale", 1.0f));
+  const Shape x = node.shape(0), positions = node.shape(1), table = node.shape(2);
+  if (positions.size() != 2)
+    return not_covered("positions are covered as [batch, sequence], not as one offset");
+  INVAR_TRY(int64_t heads, heads_of(node));
+  INVAR_TRY(int64_t rotary, node.i("rotary_embedding_dim", 0));
+  if (heads == 0 && rotary == 0 && x.size() == 3 && x[2].constant() && table.size() == 2 &&
+      table[1].constant() && table[1].value > 0)
+    heads = x[2].value / (2 * table[1].value);
+  return rotate(node, node.in(2), node.in(3), node.in(1), heads, rotary);
 }
 
 }  // namespace
@@ -25,15 +54,17 @@ LogicalResult RopeOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc
                                        SmallVectorImpl<Type>& out) {
   Shape x = shape_of(op.getX().getType()), cos = shape_of(op.getCos().getType());
   int64_t heads = op.getNumHeads(), rotary = op.getRotaryDim();
-  if (x.size() != 3 || !x[2].constant()) return refuse(loc, "covered is [batch, sequence, heads * size]");
-  if (heads <= 0 || x[2].value % heads)
-    return mismatch(loc, std::to_string(heads) + " heads do not divide " + text_of(x[2]));
-  int64_t size = x[2].value / heads, turned = rotary ? rotary : size;
+  const bool heads_first = op.getHeadsFirst().value_or(0) != 0;
+  if (x.size() != (heads_first ? 4 : 3) || !x.back().constant())
+    return refuse(loc, "covered are [batch, sequence, heads * size] and [batch, heads, sequence, size]");
+  if (heads <= 0 || (heads_first ? x[1] != Extent::of(heads) : x[2].value % heads != 0))
+    return mismatch(loc, std::to_string(heads) + " heads do not divide " + text_of(x[heads_first ? 1 : 2]));
+  int64_t size = heads_first ? x[3].value : x[2].value / heads, turned = rotary ? rotary : size;
   if (turned <= 0 || turned > size || turned % 2)
     return mismatch(loc,
                     "cannot rotate " + std::to_string(turned) + " of " + std::to_string(size) + " elements");
   if (cos != shape_of(op.getSin().getType())) return mismatch(loc, "cosines and sines differ in shape");
-  if (cos != Shape{x[0], x[1], Extent::of(turned / 2)})
+  if (cos != Shape{x[0], x[heads_first ? 2 : 1], Extent::of(turned / 2)})
     return refuse(loc, "covered are angles of shape [batch, sequence, rotated / 2]");
   out.push_back(op.getX().getType());
   return success();
@@ -41,6 +72,7 @@ LogicalResult RopeOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc
 
 void import_rope(Rooms& rooms) {
   rooms.on("RotaryEmbedding", 23, rotary_embedding);
+  rooms.on("com.microsoft.RotaryEmbedding", 1, rotary_embedding_of_tables);
 }
 
 }  // namespace invar::ir

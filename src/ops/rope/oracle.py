@@ -5,11 +5,11 @@ from oracle import add, canon, mul, rows, sub
 
 def rope(inputs, shapes, out, attrs):
     heads = attrs.get("num_heads", 1)
-    d = out[-1] // heads
+    d = out[-1] if attrs.get("heads_first") else out[-1] // heads
     rotary = attrs.get("rotary_dim", 0) or d
     half, result = rotary // 2, []
     for i, x in enumerate(rows(inputs[0], d)):
-        row = i // heads
+        row = i // (out[1] * out[2]) * out[2] + i % out[2] if attrs.get("heads_first") else i // heads
         c, s = inputs[1][row * half:(row + 1) * half], inputs[2][row * half:(row + 1) * half]
         y = [canon(v) for v in x]
         for j in range(half):

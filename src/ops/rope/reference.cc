@@ -1,4 +1,4 @@
-// spec: spec.md rope.1 - rope.5
+// spec: spec.md rope.1 - rope.6
 #include "ops/reference.h"
 #include "ops/check.h"
 
@@ -6,18 +6,20 @@ namespace invar::ops {
 
 static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &x = call.in[0], &cos = call.in[1], &sin = call.in[2], &out = call.out[0];
-  int64_t width = last_dim(x), heads = attr_i(call, "num_heads", 1), d = width / heads;
+  const bool heads_first = attr_i(call, "heads_first", 0) != 0;  // rope.6
+  int64_t width = last_dim(x), heads = heads_first ? 1 : attr_i(call, "num_heads", 1), d = width / heads;
   int64_t rotary = attr_i(call, "rotary_dim", 0);
   if (rotary == 0) rotary = d;
   int64_t half = rotary / 2;
   bool interleaved = attr_i(call, "interleaved", 0) != 0;
   for (int64_t row = begin; row < end; ++row) {
+    const int64_t angles = heads_first ? row / (x.dim[1] * x.dim[2]) * x.dim[2] + row % x.dim[2] : row;
     for (int64_t h = 0; h < heads; ++h) {
       int64_t at = row * width + h * d;
       for (int64_t j = 0; j < half; ++j) {
         int64_t first = at + (interleaved ? 2 * j : j), second = at + (interleaved ? 2 * j + 1 : j + half);
         float x1 = value(x, first), x2 = value(x, second);
-        float c = value(cos, row * half + j), s = value(sin, row * half + j);
+        float c = value(cos, angles * half + j), s = value(sin, angles * half + j);
         float a = x1 * c, b = x2 * s, e = x2 * c, f = x1 * s;  // rope.2: each product rounded
         put(out, first, a - b);
         put(out, second, e + f);
@@ -33,11 +35,13 @@ static const char* check(const Call& c) {
   if (!is_f32(x) || !is_f32(cos) || !is_f32(sin) || !is_f32(c.out[0])) return "f32";
   int64_t heads = attr_i(c, "num_heads", 1), rotary = attr_i(c, "rotary_dim", 0);
   attr_i(c, "interleaved", 0);
-  if (x.rank != 3 || heads < 1 || x.dim[2] % heads != 0) return "x [B, S, heads * D]";
-  int64_t d = x.dim[2] / heads;
+  const bool heads_first = attr_i(c, "heads_first", 0) != 0;
+  if (heads_first ? x.rank != 4 || x.dim[1] != heads : x.rank != 3 || heads < 1 || x.dim[2] % heads != 0)
+    return "x [B, S, heads * D], or [B, heads, S, D] with heads_first";
+  int64_t d = heads_first ? x.dim[3] : x.dim[2] / heads;
   if (rotary < 0 || rotary > d || (rotary ? rotary : d) % 2 != 0) return "an even rotary_dim of at most D";
-  if (!same_shape(cos, sin) || cos.rank != 3 || !same_leading(x, cos, 2) ||
-      cos.dim[2] * 2 != (rotary ? rotary : d))
+  if (!same_shape(cos, sin) || cos.rank != 3 || cos.dim[0] != x.dim[0] ||
+      cos.dim[1] != x.dim[heads_first ? 2 : 1] || cos.dim[2] * 2 != (rotary ? rotary : d))
     return "cos and sin [B, S, rotary_dim / 2]";
   return same_shape(x, c.out[0]) ? nullptr : "a result shaped like x";
 }
