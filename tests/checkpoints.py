@@ -4,7 +4,7 @@ import json
 import struct
 
 import numpy as np
-from rope_oracle import inverse_frequencies
+from rope_oracle import attention_factor, inverse_frequencies
 
 SMALL = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "vocab_size": 29, "hidden_size": 24,
          "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 6,
@@ -114,7 +114,9 @@ def rope_of(config):
     kind = rope.pop("rope_type", None) or rope.pop("type", None) or "default"
     rope.pop("type", None)
     theta = rope.pop("rope_theta", config.get("rope_theta", 10000.0))
-    return inverse_frequencies(head_dim(config), theta=theta, rope_type=kind, **rope)
+    if kind in ("llama3", "yarn"):
+        rope.setdefault("original_max_position_embeddings", config.get("max_position_embeddings", 2048))
+    return inverse_frequencies(head_dim(config), theta=theta, rope_type=kind, **rope), attention_factor(kind, **rope)
 
 
 def float64_logits(config, weights, ids):
@@ -122,8 +124,9 @@ def float64_logits(config, weights, ids):
     w = {k: v.astype(np.float64) for k, v in weights.items()}
     heads, groups, d = config["num_attention_heads"], config["num_key_value_heads"], head_dim(config)
     n = len(ids)
-    angles = np.arange(n)[:, None] * rope_of(config).astype(np.float64)
-    cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    frequencies, scale = rope_of(config)
+    angles = np.arange(n)[:, None] * frequencies.astype(np.float64)
+    cos, sin = scale * np.cos(angles)[:, None], scale * np.sin(angles)[:, None]
 
     def linear(x, name):
         return x @ w[name + ".weight"].T + w.get(name + ".bias", 0)

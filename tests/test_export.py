@@ -26,6 +26,10 @@ VARIANTS = {
     "linear, new": {"rope_parameters": {"rope_type": "linear", "factor": 2.5, "rope_theta": 5000.0}},
     "llama3": {"head_dim": 16, "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                                                 "original_max_position_embeddings": 32}},
+    "yarn": {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}},
+    "yarn, factors": {"head_dim": 16, "rope_parameters": {
+        "rope_type": "yarn", "factor": 40.0, "original_max_position_embeddings": 512, "beta_fast": 16, "beta_slow": 2, "truncate": False,
+        "mscale": 0.707, "mscale_all_dim": 0.5, "rope_theta": 5000.0}},
 }
 
 
@@ -83,7 +87,10 @@ def test_every_kind_of_checkpoint(tmp_path, variant):
     model = embedded(path)
     onnx.checker.check_model(model, full_check=True)
     initializers = {t.name: t for t in model.graph.initializer}
-    assert initializers["inv_freq"].raw_data == rope_of(config).astype("<f4").tobytes()
+    frequencies, scale = rope_of(config)
+    assert initializers["inv_freq"].raw_data == frequencies.astype("<f4").tobytes()
+    scaled = [initializers["attention_factor"].raw_data] if "attention_factor" in initializers else []
+    assert scaled == ([scale.astype("<f4").tobytes()] if scale != 1 else [])
 
     # Accuracy, apart from the tests of bytes: against float64, all at once and in pieces.
     ids = np.random.default_rng(7).integers(0, config["vocab_size"], 12)

@@ -124,6 +124,7 @@ class Reader {
                    (v ? " = " + shown(*v) + " is not a positive number" : " is missing")));
     return 1;
   }
+  double optional(const char* key) { return find(key) ? positive(key, 0) : 0; }  // 0: absent
   std::string text(const char* key, const char* fallback) {
     const json* v = find(key);
     if (!v) return fallback;
@@ -190,27 +191,47 @@ Status read_rope(Reader& top, const std::string& where, int64_t max_positions, R
                                               "high_freq_factor",
                                               "original_max_position_embeddings",
                                               "partial_rotary_factor"};
+  static const std::set<std::string> of_yarn = {"attention_factor", "beta_fast",      "beta_slow",
+                                                "mscale",           "mscale_all_dim", "truncate"};
   Reader inner(object, where + ": rope");
   const std::string type = inner.text("rope_type", inner.text("type", "default").c_str());
   if (type == "linear")
     rope.type = RopeParameters::linear;
   else if (type == "llama3")
     rope.type = RopeParameters::llama3;
+  else if (type == "yarn")
+    rope.type = RopeParameters::yarn;
+  else if (type == "dynamic" || type == "longrope")
+    inner.refuse("type " + quote(type) +
+                 " is not covered: its angles depend on how long the sequence becomes");
   else if (type != "default")
-    inner.refuse("type " + quote(type) + " is not covered; default, linear and llama3 are");
+    inner.refuse("type " + quote(type) + " is not covered; default, linear, llama3 and yarn are");
+  const bool yarn = rope.type == RopeParameters::yarn;
   for (const auto& [key, value] : object.items())
-    if (!known.contains(key) && !value.is_null())
+    if (!known.contains(key) && !(yarn && of_yarn.contains(key)) && !value.is_null())
       inner.refuse(quote(key) + " = " + shown(value) + " is not covered");
   if (inner.positive("partial_rotary_factor", 1) != 1)
     inner.refuse("'partial_rotary_factor' other than 1 is not covered");
 
   rope.theta = either(top, inner, "rope_theta", 10000);
   if (rope.type != RopeParameters::standard) rope.factor = inner.positive("factor", 0);
+  if (yarn || rope.type == RopeParameters::llama3)
+    rope.original_max_positions =
+        either(top, inner, "original_max_position_embeddings", static_cast<double>(max_positions));
+  if (yarn) {
+    rope.beta_fast = inner.positive("beta_fast", rope.beta_fast);
+    rope.beta_slow = inner.positive("beta_slow", rope.beta_slow);
+    rope.attention_factor = inner.optional("attention_factor");
+    rope.mscale = inner.optional("mscale");
+    rope.mscale_all_dim = inner.optional("mscale_all_dim");
+    rope.truncate = !inner.find("truncate") || inner.flag("truncate");
+    if (rope.beta_fast <= rope.beta_slow)
+      inner.fail(bad_input(where + ": rope: 'beta_fast' must be above 'beta_slow'"));
+    if (rope.theta <= 1) inner.fail(bad_input(where + ": rope: 'rope_theta' must be above 1 for yarn"));
+  }
   if (rope.type == RopeParameters::llama3) {
     rope.low_freq_factor = inner.positive("low_freq_factor", 0);
     rope.high_freq_factor = inner.positive("high_freq_factor", 0);
-    rope.original_max_positions =
-        either(top, inner, "original_max_position_embeddings", static_cast<double>(max_positions));
     if (rope.high_freq_factor <= rope.low_freq_factor)
       inner.fail(bad_input(where + ": rope: 'high_freq_factor' must be above 'low_freq_factor'"));
   }

@@ -65,6 +65,25 @@ TEST_F(ConfigTest, BothSpellingsOfRope) {
     ASSERT_TRUE(c) << c.error().message;
     EXPECT_EQ(c->rope, llama3) << patch;
   }
+  RopeParameters yarn{.type = RopeParameters::yarn, .factor = 4, .original_max_positions = 64};
+  auto short_form = with(R"({"rope_scaling":{"type":"yarn","factor":4,"beta_fast":null}})");
+  ASSERT_TRUE(short_form) << short_form.error().message;
+  EXPECT_EQ(short_form->rope, yarn);
+  yarn = {.type = RopeParameters::yarn,
+          .theta = 150000,
+          .factor = 32,
+          .original_max_positions = 4096,
+          .beta_fast = 16,
+          .beta_slow = 2,
+          .attention_factor = 1.25,
+          .mscale = 0.5,
+          .mscale_all_dim = 2,
+          .truncate = false};
+  auto full = with(
+      R"({"rope_parameters":{"rope_type":"yarn","rope_theta":150000,"factor":32,"beta_fast":16,"beta_slow":2,"attention_factor":1.25,
+          "mscale":0.5,"mscale_all_dim":2,"truncate":false,"original_max_position_embeddings":4096}})");
+  ASSERT_TRUE(full) << full.error().message;
+  EXPECT_EQ(full->rope, yarn);
   auto plain = with(R"({"rope_theta":1e6,"rope_scaling":null})");
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->rope.theta, 1e6);
@@ -94,7 +113,9 @@ TEST_F(ConfigTest, RefusesByName) {
       {R"({"num_local_experts":8})", "'num_local_experts'"},
       {R"({"partial_rotary_factor":0.5})", "'partial_rotary_factor'"},
       {R"({"rope_scaling":{"type":"dynamic","factor":2.0}})", "'dynamic'"},
-      {R"({"rope_parameters":{"rope_type":"yarn","factor":2.0}})", "'yarn'"},
+      {R"({"rope_scaling":{"type":"longrope","short_factor":[1.0],"long_factor":[2.0]}})", "'longrope'"},
+      {R"({"rope_parameters":{"rope_type":"proportional"}})", "'proportional'"},
+      {R"({"rope_parameters":{"rope_type":"yarn","factor":2.0,"short_factor":[1.0]}})", "'short_factor'"},
       {R"({"rope_parameters":{"rope_type":"linear","factor":2.0,"mscale":1.0}})", "'mscale'"},
       {R"({"rope_parameters":{"rope_type":"default","partial_rotary_factor":0.5}})",
        "'partial_rotary_factor'"},
@@ -134,6 +155,11 @@ TEST_F(ConfigTest, RefusesWrongValues) {
        "'rope_theta' is given twice"},
       {R"({"rope_scaling":{"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":4}})",
        "must be above"},
+      {R"({"rope_scaling":{"rope_type":"yarn"}})", "'factor' is missing"},
+      {R"({"rope_scaling":{"rope_type":"yarn","factor":2,"beta_fast":1}})", "'beta_fast' must be above"},
+      {R"({"rope_scaling":{"rope_type":"yarn","factor":2,"truncate":1}})", "'truncate' = 1"},
+      {R"({"rope_scaling":{"rope_type":"yarn","factor":2,"attention_factor":0}})", "'attention_factor' = 0"},
+      {R"({"rope_theta":1,"rope_scaling":{"rope_type":"yarn","factor":2}})", "'rope_theta' must be above 1"},
       {R"({"eos_token_id":10})", "token id below 10"},
       {R"({"eos_token_id":"x"})", "token id below 10"},
   };

@@ -186,6 +186,16 @@ Result<Graph> Builder::build() {
       node("Mul", "angles", {node("Unsqueeze", "positions.column", {positions, "last_axis"}), "inv_freq"});
   cos_ = node("Cos", "cos", {angles});
   sin_ = node("Sin", "sin", {angles});
+  if (const float factor = attention_factor(c_.rope); factor != 1) {
+    TensorRef constant;
+    constant.name = "attention_factor";
+    constant.data_type = kFloat;
+    constant.shape = {1};
+    constant.inline_data = little_endian(std::vector<float>{factor});
+    graph_.initializers.push_back(constant);
+    cos_ = node("Mul", "cos.scaled", {cos_, constant.name});
+    sin_ = node("Mul", "sin.scaled", {sin_, constant.name});
+  }
 
   // transformers ties the two tables only if the checkpoint does not hold them with different values, and
   // ties them in whichever direction is there. So a stored lm_head is always right, tied or not.
