@@ -71,5 +71,24 @@ INVAR_INLINE void strip(float* out, int64_t n, Fn f) {
       out, n, [&](int64_t i, int lanes) __attribute__((always_inline)) { return canon(f(i, lanes)); });
 }
 
+// Stores the integers f(i, lanes) as bytes, limited to the range of T, at out + i for i < n in steps of kW.
+template <class T, class Fn>
+INVAR_INLINE void strip_bytes(T* out, int64_t n, Fn f) {
+  int64_t i = 0;
+  for (; i + 4 * kW <= n; i += 4 * kW) {
+    const I x[4] = {f(i, kW), f(i + kW, kW), f(i + 2 * kW, kW), f(i + 3 * kW, kW)};
+    store_limited(out + i, x);
+  }
+  if (i == n) return;
+  I x[4] = {set1_i(0), set1_i(0), set1_i(0), set1_i(0)};
+  for (int v = 0; i + v * kW < n; ++v) {
+    const int64_t left = n - i - v * kW;
+    x[v] = f(i + v * kW, left < kW ? static_cast<int>(left) : kW);
+  }
+  T last[4 * kW];
+  store_limited(last, x);
+  for (int64_t j = i; j < n; ++j) out[j] = last[j - i];
+}
+
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

@@ -222,6 +222,40 @@ INVAR_INLINE void store_l(int64_t* p, L a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.lo);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 4), a.hi);
 }
+INVAR_INLINE L load_l(const int64_t* p) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 4))};
+}
+// Four vectors as bytes, each integer limited to the range of the type.
+INVAR_INLINE __m256i in_order(__m256i packed) {
+  return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+INVAR_INLINE void store_limited(int8_t* p, const I (&a)[4]) {
+  __m256i r = _mm256_packs_epi16(_mm256_packs_epi32(a[0].v, a[1].v), _mm256_packs_epi32(a[2].v, a[3].v));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), in_order(r));
+}
+INVAR_INLINE void store_limited(uint8_t* p, const I (&a)[4]) {
+  __m256i r = _mm256_packus_epi16(_mm256_packs_epi32(a[0].v, a[1].v), _mm256_packs_epi32(a[2].v, a[3].v));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), in_order(r));
+}
+// Integers to floats, rounded once: through binary64, which holds all below 2^51 in magnitude. Of the others the low 12 bits,
+// far below half of a float's last place, only say whether there is a rest: bit 11 is set for it.
+INVAR_INLINE __m128 round_half(__m256i x) {
+  __m256i low = _mm256_set1_epi64x(0xfff), rest = _mm256_and_si256(x, low);
+  __m256i moved = _mm256_add_epi64(x, _mm256_set1_epi64x(int64_t{1} << 51));
+  __m256i keep = _mm256_or_si256(_mm256_cmpeq_epi64(rest, _mm256_setzero_si256()),
+                                 _mm256_cmpeq_epi64(_mm256_srli_epi64(moved, 52), _mm256_setzero_si256()));
+  __m256i joined = _mm256_or_si256(_mm256_andnot_si256(low, x), _mm256_set1_epi64x(0x800));
+  x = _mm256_blendv_epi8(joined, x, keep);
+  // The high half on 3 * 2^67, the low one on 2^52: their sum less both is exact.
+  __m256i high = _mm256_blend_epi16(_mm256_srai_epi32(x, 16), _mm256_setzero_si256(), 0x33);
+  high = _mm256_add_epi64(high, _mm256_castpd_si256(_mm256_set1_pd(0x3p67)));
+  __m256d bottom = _mm256_castsi256_pd(
+      _mm256_blend_epi16(x, _mm256_castpd_si256(_mm256_set1_pd(0x1p52)), 0x88));
+  __m256d top = _mm256_sub_pd(_mm256_castsi256_pd(high), _mm256_set1_pd(0x3p67 + 0x1p52));
+  return _mm256_cvtpd_ps(_mm256_add_pd(top, bottom));
+}
+INVAR_INLINE F to_float(L a) { return {_mm256_set_m128(round_half(a.hi), round_half(a.lo))}; }
 
 // The lanes joined by halving strides 4, 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).
 INVAR_INLINE float join_add(F a) {

@@ -196,6 +196,21 @@ INVAR_INLINE void store_l(int64_t* p, L a) {
   _mm512_storeu_si512(p, a.lo);
   _mm512_storeu_si512(p + 8, a.hi);
 }
+INVAR_INLINE L load_l(const int64_t* p) { return {_mm512_loadu_si512(p), _mm512_loadu_si512(p + 8)}; }
+// Four vectors as bytes, each integer limited to the range of the type.
+INVAR_INLINE void store_limited(int8_t* p, const I (&a)[4]) {
+  for (int i = 0; i < 4; ++i)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 16 * i), _mm512_cvtsepi32_epi8(a[i].v));
+}
+INVAR_INLINE void store_limited(uint8_t* p, const I (&a)[4]) {
+  for (int i = 0; i < 4; ++i)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 16 * i),
+                     _mm512_cvtusepi32_epi8(_mm512_max_epi32(a[i].v, _mm512_setzero_si512())));
+}
+// Integers to floats, rounded once.
+INVAR_INLINE F to_float(L a) {
+  return {_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtepi64_ps(a.lo)), _mm512_cvtepi64_ps(a.hi), 1)};
+}
 
 // The lanes joined by halving strides 8, 4, 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).
 INVAR_INLINE float join_add(F a) {

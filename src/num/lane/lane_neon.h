@@ -189,6 +189,21 @@ INVAR_INLINE void store_l(int64_t* p, L a) {
   vst1q_s64(p, a.lo);
   vst1q_s64(p + 2, a.hi);
 }
+INVAR_INLINE L load_l(const int64_t* p) { return {vld1q_s64(p), vld1q_s64(p + 2)}; }
+// Four vectors as bytes, each integer limited to the range of the type.
+INVAR_INLINE int16x8_t limited(I a, I b) { return vcombine_s16(vqmovn_s32(a.v), vqmovn_s32(b.v)); }
+INVAR_INLINE void store_limited(int8_t* p, const I (&a)[4]) {
+  vst1q_s8(p, vcombine_s8(vqmovn_s16(limited(a[0], a[1])), vqmovn_s16(limited(a[2], a[3]))));
+}
+INVAR_INLINE void store_limited(uint8_t* p, const I (&a)[4]) {
+  vst1q_u8(p, vcombine_u8(vqmovun_s16(limited(a[0], a[1])), vqmovun_s16(limited(a[2], a[3]))));
+}
+// Integers to floats, rounded once: there is no vector instruction for it.
+INVAR_INLINE F to_float(L a) {
+  float t[4] = {static_cast<float>(vgetq_lane_s64(a.lo, 0)), static_cast<float>(vgetq_lane_s64(a.lo, 1)),
+                static_cast<float>(vgetq_lane_s64(a.hi, 0)), static_cast<float>(vgetq_lane_s64(a.hi, 1))};
+  return {vld1q_f32(t)};
+}
 
 // The lanes joined by halving strides 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).
 INVAR_INLINE float join_add(F a) {

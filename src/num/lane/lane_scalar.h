@@ -160,6 +160,16 @@ INVAR_INLINE L truncate_wide(F a) {
 }
 INVAR_INLINE void store_i(int32_t* p, I a) { *p = a.v; }
 INVAR_INLINE void store_l(int64_t* p, L a) { *p = a.v; }
+INVAR_INLINE L load_l(const int64_t* p) { return {*p}; }
+// Four vectors as bytes, each integer limited to the range of the type.
+INVAR_INLINE void store_limited(int8_t* p, const I (&a)[4]) {
+  for (int i = 0; i < 4; ++i) p[i] = static_cast<int8_t>(a[i].v < -128 ? -128 : a[i].v > 127 ? 127 : a[i].v);
+}
+INVAR_INLINE void store_limited(uint8_t* p, const I (&a)[4]) {
+  for (int i = 0; i < 4; ++i) p[i] = static_cast<uint8_t>(a[i].v < 0 ? 0 : a[i].v > 255 ? 255 : a[i].v);
+}
+// Integers to floats, rounded once.
+INVAR_INLINE F to_float(L a) { return {static_cast<float>(a.v)}; }
 
 // The lanes joined by halving strides kW/2 ... 1: lane j += lane j + stride (spec/reduction.md reduction.4).
 INVAR_INLINE float join_add(F a) { return a.v; }

@@ -21,20 +21,12 @@ INVAR_INLINE void strip_h(uint16_t* out, int64_t n, Fn f) {
   if (i < n) store_h_n(out + i, f(i, static_cast<int>(n - i)), static_cast<int>(n - i));
 }
 
-// Integers; the last ones through memory of their own. What saturates at 32 bits and then at 8 has saturated at 8.
+// Integers; the last ones through memory of their own.
 INVAR_INLINE void put_integers(int32_t* p, F x) {
   store_i(p, truncate(x));
 }
 INVAR_INLINE void put_integers(int64_t* p, F x) {
   store_l(p, truncate_wide(x));
-}
-template <class T>
-requires(sizeof(T) == 1) INVAR_INLINE void put_integers(T* p, F x) {
-  constexpr int32_t kLow = std::is_signed_v<T> ? -128 : 0, kHigh = kLow + 255;
-  int32_t wide[kW];
-  store_i(wide, truncate(x));
-  for (int j = 0; j < kW; ++j)
-    p[j] = static_cast<T>(wide[j] < kLow ? kLow : wide[j] > kHigh ? kHigh : wide[j]);
 }
 template <class T, class Fn>
 INVAR_INLINE void strip_integers(T* out, int64_t n, Fn f) {
@@ -74,7 +66,10 @@ void each(const View& in, const View& out, int64_t begin, int64_t end) {
   if constexpr (!std::is_void_v<X> && !std::is_void_v<Y> && (std::is_integral_v<X> || to == DType::boolean)) {
     auto x = in.as<const X>();
     auto y = out.as<Y>();
-    for (int64_t i = begin; i < end; ++i)
+    int64_t i = begin;
+    if constexpr (from == DType::i64 && to == DType::f32)
+      for (; i + kW <= end; i += kW) store(y + i, to_float(load_l(x + i)));
+    for (; i < end; ++i)
       if constexpr (from == DType::boolean || to == DType::boolean)
         y[i] = static_cast<Y>(x[i] != 0);
       else
@@ -112,14 +107,18 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
     using X = decltype(format);
     auto x = in.as<const typename X::T>() + from;
     auto get = [&](int64_t i, int lanes) { return lanes == kW ? X::get(x + i) : X::get_n(x + i, lanes); };
+    // What is limited to 32 bits and then to 8 is limited to 8.
+    auto byte = [&](int64_t i, int lanes) __attribute__((always_inline)) {
+      return truncate(get(i, lanes));
+    };
     if (out.dtype == DType::i32) {
       strip_integers(out.as<int32_t>() + from, to - from, get);
     } else if (out.dtype == DType::i64) {
       strip_integers(out.as<int64_t>() + from, to - from, get);
     } else if (out.dtype == DType::i8) {
-      strip_integers(out.as<int8_t>() + from, to - from, get);
+      strip_bytes(out.as<int8_t>() + from, to - from, byte);
     } else if (out.dtype == DType::u8) {
-      strip_integers(out.as<uint8_t>() + from, to - from, get);
+      strip_bytes(out.as<uint8_t>() + from, to - from, byte);
     } else if (out.dtype == DType::f32) {
       strip_exact(out.as<float>() + from, to - from,
                   [&](int64_t i, int lanes) { return copied(get(i, lanes)); });
