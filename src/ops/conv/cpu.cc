@@ -15,7 +15,8 @@ using conv::Phases;
 using conv::Plan;
 using conv::Weights;
 
-constexpr int64_t kSlack = 64;  // floats behind copies that may be read or written
+constexpr int64_t kFirst = 6144;  // floats of panels that stay in the first cache beside rows of weights
+constexpr int64_t kSlack = 64;    // floats behind copies that may be read or written
 
 // Floats between packed rows: thin groups keep whole rows of K, others pieces of one chain.
 int64_t packed_size(const Weights& w, int64_t k) {
@@ -264,8 +265,10 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
       // The rows of the next chain are fetched meanwhile, a part with every panel.
       const int64_t ahead =
           a && b + 1 < chains ? rows * kRow * static_cast<int64_t>(sizeof(float)) / panels : 0;
-      constexpr int kTogether = tile_vectors(kMaxRows, 8) > kPer ? tile_vectors(kMaxRows, 8) / kPer : 1;
-      const int64_t together = rows < kMaxRows ? panels : kTogether;
+      constexpr int64_t kTogether = tile_vectors(kMaxRows, 8) > kPer ? tile_vectors(kMaxRows, 8) / kPer : 1;
+      // One chain: a tile's rows meet as many panels as stay in the first cache, and results are stored in long pieces.
+      const int64_t near = chains == 1 ? kFirst / (f.k * kPanel) : 1;
+      const int64_t together = rows < kMaxRows ? panels : near > kTogether ? near : kTogether;
       for (int64_t i = 0; i < panels; i += together) {
         const int64_t count = num::min_i64(together, panels - i);
         const Place place{num::block_place(b, f.k),

@@ -37,8 +37,9 @@ struct Dense {
     } else if (direct && column + count * kPanel <= s.n) {
       go(Columns<F32, kPer>{reinterpret_cast<const float*>(matrix) + r.begin * s.n + column, s.n, kPanel});
     } else {
+      const int64_t hop = kPanel * num::min_i64(kChain, s.k);
       for (int64_t p = 0; p < count; ++p) {
-        float* to = chain + p * kPanel * kChain;
+        float* to = chain + p * hop;
         const int64_t j = column + p * kPanel;
         if (widens)
           widen<typename P::Read>(there + p * s.k * kPanel, k * kPanel, to);
@@ -46,7 +47,7 @@ struct Dense {
           copy_panel<Widen<W>>(s.trans_b ? matrix + j * s.k + r.begin : matrix + r.begin * s.n + j,
                                s.trans_b ? s.k : s.n, s.trans_b, k, num::min_i64(kPanel, s.n - j), to);
       }
-      go(Columns<F32, kPer>{chain, kPanel, kPanel * kChain});
+      go(Columns<F32, kPer>{chain, kPanel, hop});
     }
   }
 };

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "num/contract/schedule.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/nbits.h"
@@ -47,14 +49,18 @@ Offsets offsets(const Shape& s, int64_t batch) {
 
 // Sizes are tuning (matmul.3); measured with products of 64 ... 4096 rows and columns, second caches of 512 KiB.
 Cut cut(const Shape& s, int panel, int tallest, int (*wide)(int rows)) {
-  constexpr int64_t kRows = 192;  // of a block: its part of a, 256 deep, fits the second cache
+  // Rows of a block: its part of a, 256 deep, fits the second cache. Where little is summed the results are most of the
+  // traffic: fewer rows, of more columns.
+  constexpr int64_t kShort = 32;
+  const int64_t most_rows = s.k > kShort ? 192 : 48;
+  constexpr int64_t kFirst = 6144;  // elements of panels that stay in the first cache beside rows of a
   constexpr int64_t kCopied = int64_t{80}
                               << 10;  // elements of a block of a that may stay in the second cache
   constexpr int64_t kUnits = 64;      // enough to share evenly
   Cut c{};
   int64_t blocks = num::contraction_blocks(s.k);
   c.panels = ceil_div(s.n, panel);
-  c.row_blocks = s.m == 0 ? 0 : ceil_div(s.m, kRows);
+  c.row_blocks = s.m == 0 ? 0 : ceil_div(s.m, most_rows);
   c.rows = s.m == 0 ? 0 : ceil_div(ceil_div(s.m, c.row_blocks), tallest) * tallest;
   if (c.rows) c.row_blocks = ceil_div(s.m, c.rows);
   if (c.rows > s.m) c.rows = s.m;
@@ -63,11 +69,14 @@ Cut cut(const Shape& s, int panel, int tallest, int (*wide)(int rows)) {
   c.together = tiles ? wide(static_cast<int>(c.rows / tiles)) : 1;
   c.chains = blocks * c.rows * num::kChain <= kCopied ? blocks : 1;
   if (c.chains < 1) c.chains = 1;
-  int64_t most = c.chains < blocks ? 32 : 8;  // panels: a copy of a serves so many
+  int64_t most = c.chains < blocks || s.k <= kShort ? 32 : 8;  // panels: a copy of a serves so many
   c.run = c.panels * c.row_blocks * s.batches / kUnits;
   if (c.run > most) c.run = most;
   if (c.chains < blocks && c.run < 16) c.run = 16;
-  c.run = ceil_div(c.run < 1 ? 1 : c.run, c.together) * c.together;
+  if (c.run < 1) c.run = 1;
+  if (s.k > 0 && blocks == 1)  // one chain: a tile's rows meet as many panels as stay there
+    c.together = std::max(c.together, std::min(c.run, kFirst / (s.k * panel)));
+  c.run = ceil_div(c.run, c.together) * c.together;
   c.runs = ceil_div(c.panels, c.run);
   return c;
 }
