@@ -56,8 +56,11 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa) {
     if (n.state < 0 && k->state_bytes) r.has_memory_ = false;
     Node& node = r.nodes_.emplace_back();
     node.node = &n, node.kernel = k, node.reference = ops::find(n.op, "reference");
-    node.in.resize(n.in.size()), node.out.resize(n.out.size());
+    node.in.resize(n.in.size()), node.out.resize(n.out.size()), node.units.resize(k->phases);
   }
+  for (const plan::Value& v : plan.values)
+    for (const plan::Dim& d : v.shape)
+      r.shaped_by_past_ |= d.symbol >= 0 && r.symbols_[d.symbol] == Symbol::past;
   r.mark_core();
   int next = plan.slots;
   for (const plan::Value& v : plan.values) r.buffer_.push_back(v.slot >= 0 ? v.slot : next++);
@@ -202,6 +205,7 @@ Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity) {
       return bad_input("the plan's tensors are too large for any memory");
   }
   INVAR_TRY(arena_, Block::make(total, "activations"));  // on an error the old one stays
+  rows_ = 0;
   offset_ = std::move(offset);
   capacity_ = capacity;
   scratch_.resize(workers_);
@@ -217,37 +221,47 @@ Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity) {
 }
 
 Status Program::bind(int64_t rows, int64_t past) {
-  for (size_t v = 0; v < values_.size(); ++v) {
+  // Steps of as many rows as the last differ in what is remembered alone.
+  const bool anew = rows != rows_ || shaped_by_past_;
+  rows_ = 0;
+  for (size_t v = 0; anew && v < values_.size(); ++v) {
     shape(static_cast<int>(v), rows, past, values_[v]);
     values_[v].data = arena_.data() + offset_[buffer_[v]];
   }
-  size_t scratch = 0, shared = 0;
-  for (size_t n = 0; n < nodes_.size(); ++n) {
-    Node& node = nodes_[n];
-    node.work = 0;
-    for (size_t i = 0; i < node.in.size(); ++i) {
-      const plan::Operand& o = node.node->in[i];
-      if (o.kind == plan::Operand::value) node.in[i] = values_[o.index];
-      node.work += node.in[i].elements() * static_cast<int64_t>(size_of(node.in[i].dtype));
-    }
-    for (size_t i = 0; i < node.out.size(); ++i) {
-      node.out[i] = values_[node.node->out[i]];
-      node.work += node.out[i].elements() * static_cast<int64_t>(size_of(node.out[i].dtype));
-    }
-    node.call = {node.in, node.out, &node.node->attrs, states_[n].data(), past, capacity_};
-    if (node.kernel->state_bytes) node.work += node.kernel->state_bytes(node.call, past + rows);
-    if (node.kernel->scratch_bytes) scratch = std::max(scratch, node.kernel->scratch_bytes(node.call));
-    if (node.kernel->shared_bytes) node.shared = node.kernel->shared_bytes(node.call);
-    shared = std::max(shared, node.shared);
+  for (size_t n = 0; n < nodes_.size(); ++n)
+    if (anew || nodes_[n].kernel->state_bytes) INVAR_CHECK_OK(bind(nodes_[n], states_[n], rows, past));
+  rows_ = rows;
+  return {};
+}
+
+Status Program::bind(Node& node, Block& state, int64_t rows, int64_t past) {
+  node.work = 0;
+  auto count = [&node](const ops::View& v) {
+    node.work += v.elements() * static_cast<int64_t>(size_of(v.dtype));
+  };
+  for (size_t i = 0; i < node.in.size(); ++i) {
+    const plan::Operand& o = node.node->in[i];
+    if (o.kind == plan::Operand::value) node.in[i] = values_[o.index];
+    count(node.in[i]);
   }
-  for (Block& b : scratch_)
-    if (b.size() < scratch) {
-      INVAR_TRY(b, Block::make(scratch, "scratch"));
-    }
-  if (shared_.size() < shared) {
-    INVAR_TRY(shared_, Block::make(shared, "memory between phases"));
+  for (size_t i = 0; i < node.out.size(); ++i) count(node.out[i] = values_[node.node->out[i]]);
+  node.call = {node.in, node.out, &node.node->attrs, state.data(), past, capacity_, shared_.data()};
+  const ops::Kernel& k = *node.kernel;
+  if (k.state_bytes) node.work += k.state_bytes(node.call, past + rows);
+  for (int phase = 0; phase < k.phases; ++phase)
+    node.units[phase] = std::max<int64_t>(k.units(node.call, phase), 0);
+  if (k.scratch_bytes) {
+    const size_t bytes = k.scratch_bytes(node.call);
+    for (Block& b : scratch_)
+      if (b.size() < bytes) {
+        INVAR_TRY(b, Block::make(bytes, "scratch"));
+      }
   }
-  for (Node& node : nodes_) node.call.shared = shared_.data();  // one node runs at a time
+  node.shared = k.shared_bytes ? k.shared_bytes(node.call) : 0;
+  if (shared_.size() < node.shared) {
+    INVAR_TRY(shared_, Block::make(node.shared, "memory between phases"));
+    for (Node& n : nodes_) n.call.shared = shared_.data();  // one node runs at a time
+  }
   return {};
 }
 
@@ -286,7 +300,7 @@ void Program::run(Pool& pool, size_t begin, size_t end, int workers) {
   const ops::Kernel& kernel = *nodes_[begin].kernel;
   for (int phase = 0; phase < kernel.phases; ++phase) {
     int64_t units = 0;
-    for (size_t n = begin; n < end; ++n) units += std::max<int64_t>(kernel.units(nodes_[n].call, phase), 0);
+    for (size_t n = begin; n < end; ++n) units += nodes_[n].units[phase];
     if (units == 0) continue;
     struct {
       const Program& program;
@@ -298,10 +312,10 @@ void Program::run(Pool& pool, size_t begin, size_t end, int workers) {
       num::mend_arithmetic_env();  // the thread may have slept, in functions that a library can replace
       int64_t first = 0;           // unit of the node
       for (size_t n = job.begin; n < job.end && first < to; ++n) {
-        const ops::Call& call = job.program.nodes_[n].call;
-        const int64_t here = std::max<int64_t>(job.kernel.units(call, job.phase), 0);
+        const Node& node = job.program.nodes_[n];
+        const int64_t here = node.units[job.phase];
         const int64_t a = std::max(from - first, int64_t{0}), b = std::min(to - first, here);
-        if (a < b) job.kernel.run(call, job.phase, a, b, job.program.scratch_[worker].data());
+        if (a < b) job.kernel.run(node.call, job.phase, a, b, job.program.scratch_[worker].data());
         first += here;
       }
     };

@@ -45,14 +45,16 @@ class Program {
     bool core;  // some state depends on it
     std::vector<ops::View> in, out;
     ops::Call call;
-    int64_t work = 0;    // bytes it touches in this step
-    size_t shared = 0;   // bytes that its phases hand on in this step
-    bool joins = false;  // it may run beside the nodes before it, back to the last that does not join
+    std::vector<int64_t> units;  // of its phases in this step
+    int64_t work = 0;            // bytes it touches in this step
+    size_t shared = 0;           // bytes that its phases hand on in this step
+    bool joins = false;          // it may run beside the nodes before it, back to the last that does not join
   };
   enum class Symbol { batch, seq, past };
 
   Status check(const ops::Kernel& reference, Node&, size_t number) const;
   uint64_t shape(int v, int64_t rows, int64_t past, ops::View& view) const;  // bytes; kTooLarge on overflow
+  Status bind(Node&, Block& state, int64_t rows, int64_t past);
   void mark_core();
   Error names_no_place(const Node&, const ops::Stray&) const;
   void mark_joins();
@@ -71,6 +73,8 @@ class Program {
   Block shared_;                // of the node that runs
   Block arena_;
   int64_t capacity_ = 0;
+  int64_t rows_ = 0;             // of the last bind(); 0: none holds
+  bool shaped_by_past_ = false;  // the shape of some value
   int workers_ = 1;
   bool has_memory_ = true;
 };
