@@ -31,6 +31,7 @@ struct Geometry {
   int64_t seen;          // blocks of all keys
   bool split;            // units are blocks, which are folded in a phase of their own
   int64_t rows, groups;  // (query, head of the group) pairs of one key head, and runs of kRowGroup of them
+  bool whole;            // a unit has all of them, and appends the head's keys itself
 };
 Geometry geometry(const Call&);
 

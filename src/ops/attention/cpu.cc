@@ -332,6 +332,7 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
     } else if (g.split) {
       attend_block(g, call, unit / g.seen, unit % g.seen, w);
     } else {
+      if (g.whole) append(g, call, unit * g.keys, (unit + 1) * g.keys);
       int64_t from = unit % g.groups * kRowGroup;
       attend(g, call, unit / g.groups, from, num::min_i64(from + kRowGroup, g.rows), w);
     }

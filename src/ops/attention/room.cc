@@ -34,13 +34,14 @@ Geometry geometry(const Call& call) {
   g.groups = (g.rows + kRowGroup - 1) / kRowGroup;
   g.seen = (g.total + kBlock - 1) / kBlock;
   g.split = g.seq == 1 && g.seen >= kSplitFrom;
+  g.whole = !g.split && g.groups == 1;
   return g;
 }
 
 int64_t units(const Call& call, int phase) {
   Geometry g = geometry(call);
   const int64_t heads = g.batch * g.kv_heads;
-  if (phase == 0) return heads * g.keys;
+  if (phase == 0) return g.whole ? 0 : heads * g.keys;
   if (phase == 1) return heads * (g.split ? g.seen : g.groups);
   return g.split ? heads : 0;
 }
