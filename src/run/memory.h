@@ -1,6 +1,7 @@
 // Memory of a session: aligned for every vector width, zero at the start, taken when it is first touched.
 #pragma once
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@ namespace invar::run {
 class Block {
  public:
   static constexpr size_t kAlign = 64;
+  static constexpr size_t kHuge = size_t{2} << 20;  // bytes of a page that stands for 512
   static constexpr size_t round_up(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
   // Systems promise more than they have and end the process when it is touched; so never ask for more than
@@ -25,21 +27,23 @@ class Block {
     const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
     const uint64_t bytes =
         pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : 0;
-    return bytes ? std::min<uint64_t>(bytes, SIZE_MAX - kAlign) : SIZE_MAX - kAlign;
+    return bytes ? std::min<uint64_t>(bytes, SIZE_MAX - kHuge) : SIZE_MAX - kHuge;
   }
 
   Block() = default;
   static Result<Block> make(uint64_t bytes, const char* purpose) {
     Block b;
     if (bytes == 0) return b;
-    if (bytes <= physical_memory()) b.raw_.reset(std::calloc(static_cast<size_t>(bytes) + kAlign, 1));
+    const size_t align = bytes >= 2 * kHuge ? kHuge : kAlign;
+    if (bytes <= physical_memory()) b.raw_.reset(std::calloc(static_cast<size_t>(bytes) + align, 1));
     if (!b.raw_)
       return bad_input("out of memory: " + std::to_string(bytes) + " bytes for " + purpose +
                        "; choose a smaller capacity or chunk");
     b.size_ = static_cast<size_t>(bytes);
     auto* start = static_cast<std::byte*>(b.raw_.get());
-    const size_t past = reinterpret_cast<uintptr_t>(start) % kAlign;
-    b.data_ = start + (past ? kAlign - past : 0);
+    const size_t past = reinterpret_cast<uintptr_t>(start) % align;
+    b.data_ = start + (past ? align - past : 0);
+    if (align == kHuge) wish_huge(b.data_, b.size_ / kHuge * kHuge);
     return b;
   }
   std::byte* data() const { return data_; }
@@ -49,6 +53,11 @@ class Block {
   struct Free {
     void operator()(void* p) const { std::free(p); }
   };
+  static void wish_huge([[maybe_unused]] void* at, [[maybe_unused]] size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+    ::madvise(at, bytes, MADV_HUGEPAGE);  // where the system refuses, pages are small
+#endif
+  }
   std::unique_ptr<void, Free> raw_;
   std::byte* data_ = nullptr;
   size_t size_ = 0;

@@ -19,7 +19,7 @@ bool usable_in_place(const std::byte* data, DType t) {
 
 struct Packing {
   Weights::Use use;
-  size_t block;
+  uint64_t at;  // in the block of all packed weights
 };
 
 bool packs_alike(const Weights::Use& a, const Weights::Use& b) {
@@ -85,6 +85,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
   std::vector<Packing> packings;
   std::vector<int> packing_of(uses.size(), -1);
   std::vector<bool> read_raw(count), used(count);
+  uint64_t packed_bytes = 0;
   for (size_t u = 0; u < uses.size(); ++u) {
     const Use& use = uses[u];
     used[use.weight] = true;
@@ -97,11 +98,13 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
     for (size_t p = 0; p < packings.size() && packing_of[u] < 0; ++p)
       if (packs_alike(packings[p].use, use)) packing_of[u] = static_cast<int>(p);
     if (packing_of[u] >= 0) continue;
-    INVAR_TRY(auto block, Block::make(bytes, "packed weights"));
     packing_of[u] = static_cast<int>(packings.size());
-    packings.push_back({use, r.blocks_.size()});
-    r.blocks_.push_back(std::move(block));
+    packings.push_back({use, packed_bytes});
+    packed_bytes += Block::round_up(bytes);
   }
+  INVAR_TRY(auto packed_block, Block::make(packed_bytes, "packed weights"));
+  std::byte* const packed = packed_block.data();
+  r.blocks_.push_back(std::move(packed_block));
   std::vector<int> copy_of(count, -1);
   for (size_t i = 0; i < count; ++i) {
     if (!used[i]) continue;
@@ -129,7 +132,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
       if (copy_of[i] >= 0)
         copy_little_endian(raw[i].data, stored[i], plan.weights[i].length, size_of(raw[i].dtype));
       for (const Packing* p : mine)
-        p->use.kernel->pack(raw[i], p->use.operand, *p->use.attrs, r.blocks_[p->block].data());
+        p->use.kernel->pack(raw[i], p->use.operand, *p->use.attrs, packed + p->at);
     });
   }
   run_jobs(pool, std::move(jobs));
@@ -139,7 +142,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
   for (size_t u = 0; u < uses.size(); ++u) {
     ops::View v = raw[uses[u].weight];
     if (packing_of[u] >= 0) {
-      v.data = r.blocks_[packings[packing_of[u]].block].data();
+      v.data = packed + packings[packing_of[u]].at;
       v.packed = true;
     }
     r.views_.push_back(v);
