@@ -98,16 +98,17 @@ INVAR_INLINE void copy_turned(const typename C::In* in, int64_t ld, int64_t rows
   }
 }
 
-// A panel (or a part of its k) of b: k rows of kPanel columns, of which `columns` exist. trans: b is stored by columns.
+// A panel (or a part of its k) of b: k rows of kPanel columns, of which `columns` exist, out_ld apart. trans: b is stored by
+// columns.
 template <class C>
 INVAR_INLINE void copy_panel(const typename C::In* b, int64_t ld, bool trans, int64_t k, int64_t columns,
-                             typename C::Out* out) {
+                             typename C::Out* out, int64_t out_ld = kPanel) {
   if (trans)
-    copy_turned<C>(b, ld, k, columns, out, kPanel);
+    copy_turned<C>(b, ld, k, columns, out, out_ld);
   else
-    copy_rows<C>(b, ld, k, columns, out, kPanel);
+    copy_rows<C>(b, ld, k, columns, out, out_ld);
   for (int64_t j = (columns + C::kColumns - 1) / C::kColumns * C::kColumns; j < kPanel; ++j)
-    for (int64_t i = 0; i < k; ++i) out[i * kPanel + j] = 0;
+    for (int64_t i = 0; i < k; ++i) out[i * out_ld + j] = 0;
 }
 
 }  // namespace

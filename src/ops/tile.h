@@ -31,7 +31,8 @@ INVAR_INLINE void with_rows(int rows, Fn f) {
 }
 
 // b of one tile: rows of k lie `row` elements apart; vectors of columns lie in panels of kPer vectors, `panel` apart.
-template <class W, int kPer>
+// kAhead: how many bytes before its use a single row of a asks for what it reads; 0 where b is there already.
+template <class W, int kPer, int kAhead = 0>
 struct Columns {
   static constexpr int kRows = kMaxRows, kWide = 8;  // of a tile: rows, and vectors of columns at most
   static constexpr bool kFew = false;
@@ -67,13 +68,18 @@ INVAR_INLINE void get_all(W, F (&x)[NV], Place place) {
 }
 
 // The chains c[r * NV + v] go on over k in [begin, end): c = fma(a(r, k), b(k, v), c).
-template <int MR, int NV, class W, int kPer>
-INVAR_INLINE void extend(const float* a, int64_t lda, Columns<W, kPer> b, int64_t begin, int64_t end,
+template <int MR, int NV, class W, int kPer, int kAhead>
+INVAR_INLINE void extend(const float* a, int64_t lda, Columns<W, kPer, kAhead> b, int64_t begin, int64_t end,
                          F (&c)[MR * NV]) {
   F acc[MR * NV];
 #pragma GCC unroll 32
   for (int i = 0; i < MR * NV; ++i) acc[i] = c[i];
-  for (int64_t k = begin; k < end; ++k) {
+  auto step = [&](int64_t k) __attribute__((always_inline)) {
+    if constexpr (MR == 1 && kAhead > 0) {
+#pragma GCC unroll 32
+      for (int i = 0; i < NV * kW * static_cast<int>(sizeof(typename W::T)); i += 64)
+        __builtin_prefetch(reinterpret_cast<const char*>(b.at(b, k, 0)) + kAhead + i);
+    }
     F w[NV];
     get_all<NV>(
         W{}, w, [&](int v) __attribute__((always_inline)) { return b.at(b, k, v); });
@@ -85,14 +91,18 @@ INVAR_INLINE void extend(const float* a, int64_t lda, Columns<W, kPer> b, int64_
 #pragma GCC unroll 32
       for (int v = 0; v < NV; ++v) acc[r * NV + v] = fma(x, w[v], acc[r * NV + v]);
     }
-  }
+  };
+  int64_t k = begin;
+  if constexpr (MR == 1)  // little is done for a k: two of them share the loop's own work
+    for (; k + 2 <= end; k += 2) step(k), step(k + 1);
+  for (; k < end; ++k) step(k);
 #pragma GCC unroll 32
   for (int i = 0; i < MR * NV; ++i) c[i] = acc[i];
 }
 
 // The same from +0.
-template <int MR, int NV, class W, int kPer>
-INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer> b, int64_t begin, int64_t end,
+template <int MR, int NV, class W, int kPer, int kAhead>
+INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer, kAhead> b, int64_t begin, int64_t end,
                          F (&c)[MR * NV]) {
 #pragma GCC unroll 32
   for (int i = 0; i < MR * NV; ++i) c[i] = zero();

@@ -67,15 +67,16 @@ template <int MR, class B, bool kCopied>
 [[gnu::noinline]] void across(const float* a, int64_t lda, B b, int64_t panels, int64_t k, Place p) {
   constexpr int kWide = tile_vectors(MR, B::kWide), kNarrow = tile_vectors(MR, kPer);
   for (int64_t v = 0; v < panels * kPer;) {
-    const B from = b.skip(b, v);
+    auto from = b.skip(b, v);
+    using From = decltype(from);
     Place to = p;
     to.sums += v / kPer * p.rows * kPanel + v % kPer * kW;
     to.out += v * kW, to.columns -= v * kW;
     if (kWide > kNarrow && v + kWide <= panels * kPer) {
-      tile<MR, kWide, B, kCopied>(a, lda, from, k, to);
+      tile<MR, kWide, From, kCopied>(a, lda, from, k, to);
       v += kWide;
     } else {
-      tile<MR, kNarrow, B, kCopied>(a, lda, from, k, to);
+      tile<MR, kNarrow, From, kCopied>(a, lda, from, k, to);
       v += kNarrow;
     }
   }

@@ -20,7 +20,10 @@ struct Dense {
     const int64_t j = panel * kPanel, size = static_cast<int64_t>(sizeof(T));
     const int64_t depth = num::min_i64(kChain, s.k - k);
     auto from = [&](int64_t i) { return reinterpret_cast<const char*>(matrix + i); };
-    if (packed) return {from(j * s.k + k * kPanel), c.together, depth * kPanel * size, kPanel * s.k * size};
+    if (packed) {
+      const PanelPlace p = place_of(panel, c.panels, s.k);
+      return {from(p.at + k * p.row), depth, num::min_i64(c.together * kPanel, p.row) * size, p.row * size};
+    }
     if (s.trans_b) return {from(j * s.k + k), c.together * kPanel, depth * size, s.k * size};
     return {from(k * s.n + j), depth, c.together * kPanel * size, s.n * size};
   }
@@ -31,9 +34,8 @@ struct Dense {
     // Few rows read a row-major b in place.
     const bool direct = !packed && !s.trans_b && sizeof(T) == 4 && rows <= 2 * kMaxRows;
     const int64_t column = panel * kPanel, k = r.end - r.begin;
-    const T* there = matrix + (panel * s.k + r.begin) * kPanel;
     if (packed && !widens) {
-      go(Columns<typename P::Read, kPer>{there, kPanel, s.k * kPanel});
+      go(Stream<typename P::Read>{matrix, panel, c.panels, s.k, r.begin});
     } else if (direct && column + count * kPanel <= s.n) {
       go(Columns<F32, kPer>{reinterpret_cast<const float*>(matrix) + r.begin * s.n + column, s.n, kPanel});
     } else {
@@ -41,11 +43,13 @@ struct Dense {
       for (int64_t p = 0; p < count; ++p) {
         float* to = chain + p * hop;
         const int64_t j = column + p * kPanel;
-        if (widens)
-          widen<typename P::Read>(there + p * s.k * kPanel, k * kPanel, to);
-        else
+        if (widens) {
+          const PanelPlace place = place_of(panel + p, c.panels, s.k);
+          widen<typename P::Read>(matrix + place.at + r.begin * place.row, place.row, k, to);
+        } else {
           copy_panel<Widen<W>>(s.trans_b ? matrix + j * s.k + r.begin : matrix + r.begin * s.n + j,
                                s.trans_b ? s.k : s.n, s.trans_b, k, num::min_i64(kPanel, s.n - j), to);
+        }
       }
       go(Columns<F32, kPer>{chain, kPanel, hop});
     }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "num/contract/schedule.h"
 #include "ops/matmul/matmul.h"
@@ -74,8 +75,14 @@ Cut cut(const Shape& s, int panel, int tallest, int (*wide)(int rows)) {
   if (c.run > most) c.run = most;
   if (c.chains < blocks && c.run < 16) c.run = 16;
   if (c.run < 1) c.run = 1;
-  if (s.k > 0 && blocks == 1)  // one chain: a tile's rows meet as many panels as stay there
-    c.together = std::max(c.together, std::min(c.run, kFirst / (s.k * panel)));
+  if (s.k > 0 && blocks == 1) {  // one chain: a tile's rows meet as many panels as stay there
+    const int64_t near = std::min(c.run, kFirst / (s.k * panel)), group = wide(1);
+    // Whole groups of packed panels, or a part that divides one: no tile lies in two (pack.h).
+    if (near > 0)
+      c.together = std::max(c.together,
+                            near < group ? static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(near)))
+                                         : near / group * group);
+  }
   c.run = ceil_div(c.run, c.together) * c.together;
   c.runs = ceil_div(c.panels, c.run);
   return c;
