@@ -200,6 +200,21 @@ func.func @normalizations(%x: tensor<?x6x4xf32, ["batch", "", ""]>) -> !onnx.unk
 
 // -----
 
+// Before opset 21 scale and bias have an element for each group: repeated for each of its channels.
+// CHECK-LABEL: func.func @groups
+func.func @groups(%x: tensor<?x6x4xf32, ["batch", "", ""]>, %w: tensor<3xf32>, %b: tensor<3xf32>) -> !onnx.unknown {
+  // CHECK: %[[W1:.*]] = repro.reshape %arg1 {{.*}} -> tensor<3x1xf32>
+  // CHECK: %[[W2:.*]] = repro.expand %[[W1]] {{.*}} -> tensor<3x2xf32>
+  // CHECK: %[[W:.*]] = repro.reshape %[[W2]] {{.*}} -> tensor<6xf32>
+  // CHECK: %[[B2:.*]] = repro.expand
+  // CHECK: %[[B:.*]] = repro.reshape %[[B2]] {{.*}} -> tensor<6xf32>
+  // CHECK: repro.groupnorm %arg0, %[[W]], %[[B]] {epsilon = 9.99999974E-6 : f32, groups = 3 : i64
+  %0 = onnx.node "GroupNormalization"(%x, %w, %b) {name = "a", domain = "", version = 18 : i64, params = {num_groups = 3 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<3xf32>, tensor<3xf32>) -> !onnx.unknown
+  return %0 : !onnx.unknown
+}
+
+// -----
+
 // Axes: an operand or an attribute, by opset; ascending and never negative afterwards.
 // CHECK-LABEL: func.func @reductions
 func.func @reductions(%x: tensor<?x?x6xf32, ["batch", "seq", ""]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {

@@ -69,3 +69,20 @@ func.func @pools(%x: tensor<?x4x9x8xf32, ["batch", "", "", ""]>, %o: tensor<?x4x
   %7 = onnx.node "GlobalLpPool"(%x) {name = "h", domain = "", version = 13 : i64, params = {p = 1 : i64}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>) -> !onnx.unknown
   return %0#0, %0#1, %1, %2, %3, %4, %5, %6, %7 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
+
+// -----
+
+// Local response: the mean of squares over channels around each, as a window over a spatial dimension.
+// CHECK-LABEL: func.func @local
+func.func @local(%x: tensor<?x4x9x8xf32, ["batch", "", "", ""]>) -> !onnx.unknown {
+  // CHECK: %[[S:.*]] = repro.mul %arg0, %arg0
+  // CHECK: %[[R:.*]] = repro.reshape %[[S]] {{.*}} -> tensor<?x1x4x9x8xf32, ["batch", "", "", "", ""]>
+  // CHECK: %[[P:.*]] = repro.average_pool %[[R]] {ceil_mode = 0 : i64, count_include_pad = 1 : i64, {{.*}}kernel = array<i64: 4, 1, 1>, {{.*}}pads = array<i64: 1, 0, 0, 2, 0, 0>, strides = array<i64: 1, 1, 1>{{.*}} -> tensor<?x1x4x9x8xf32, ["batch", "", "", "", ""]>
+  // CHECK: %[[M:.*]] = repro.reshape %[[P]] {{.*}} -> tensor<?x4x9x8xf32, ["batch", "", "", ""]>
+  // CHECK: %[[A:.*]] = repro.mul %[[M]],
+  // CHECK: %[[B:.*]] = repro.add %[[A]],
+  // CHECK: %[[D:.*]] = repro.pow %[[B]],
+  // CHECK: repro.div %arg0, %[[D]]
+  %0 = onnx.node "LRN"(%x) {name = "a", domain = "", version = 13 : i64, params = {size = 4 : i64, alpha = 0.5 : f32, beta = 0.75 : f32, bias = 2.0 : f32}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>) -> !onnx.unknown
+  return %0 : !onnx.unknown
+}

@@ -3,18 +3,38 @@
 namespace invar::ir {
 namespace {
 
-Status normalize(Node& node, int64_t groups) {
+Status normalize(Node& node, int64_t groups, Value weight, Value bias) {
   INVAR_TRY(float epsilon, node.f("epsilon", 1e-5f));
-  INVAR_TRY(Value out, node.make<GroupnormOp>({node.in(0), node.in(1), node.in(2)},
+  INVAR_TRY(Value out, node.make<GroupnormOp>({node.in(0), weight, bias},
                                               {node.attr("groups", groups), node.attr("epsilon", epsilon)}));
   return node.replace(out);
+}
+
+// An element for each group -> one for each of its channels.
+Result<Value> for_channels(Node& node, unsigned operand, int64_t groups) {
+  const Shape x = node.shape(0);
+  if (x.size() < 2 || !x[1].constant())
+    return not_covered("the number of channels (dimension 1) is not a constant");
+  if (groups < 1 || x[1].value % groups || node.shape(operand) != Shape{Extent::of(groups)})
+    return bad_input("operand " + std::to_string(operand) + " of shape " + text_of(node.shape(operand)) +
+                     " does not have an element for each of " + std::to_string(groups) + " groups");
+  auto type = [&](Shape shape) { return tensor_of(shape, element_of(node.in(operand))); };
+  const Extent g = Extent::of(groups), of_group = Extent::of(x[1].value / groups);
+  INVAR_TRY(Value out, node.make<ReshapeOp>(node.in(operand), {}, type({g, Extent::of(1)})));
+  INVAR_TRY(out, node.make<ExpandOp>(out, {}, type({g, of_group})));
+  return node.make<ReshapeOp>(out, {}, type({x[1]}));
 }
 
 Status group_normalization(Node& node) {
   INVAR_CHECK_OK(node.expect(3, 3, {"epsilon", "num_groups", "stash_type"}));
   INVAR_CHECK_OK(node.only("stash_type", int64_t{1}));
   INVAR_TRY(int64_t groups, node.i("num_groups", 0));
-  return normalize(node, groups);
+  Value weight = node.in(1), bias = node.in(2);
+  if (node.version() < 21) {
+    INVAR_TRY(weight, for_channels(node, 1, groups));
+    INVAR_TRY(bias, for_channels(node, 2, groups));
+  }
+  return normalize(node, groups, weight, bias);
 }
 
 // A group of its own for each channel.
@@ -22,7 +42,7 @@ Status instance_normalization(Node& node) {
   INVAR_CHECK_OK(node.expect(3, 3, {"epsilon"}));
   if (node.shape(0).size() < 2 || !node.shape(0)[1].constant())
     return not_covered("the number of channels (dimension 1) is not a constant");
-  return normalize(node, node.shape(0)[1].value);
+  return normalize(node, node.shape(0)[1].value, node.in(1), node.in(2));
 }
 
 }  // namespace
@@ -48,7 +68,7 @@ LogicalResult GroupnormOp::inferReturnTypes(MLIRContext*, std::optional<Location
 
 // Before opset 21 the scale had an element for each group, not for each channel.
 void import_groupnorm(Rooms& rooms) {
-  rooms.on("GroupNormalization", 21, group_normalization);
+  rooms.on("GroupNormalization", 18, group_normalization);
   rooms.on("InstanceNormalization", 6, instance_normalization);
 }
 

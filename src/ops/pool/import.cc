@@ -83,6 +83,36 @@ Status global_lp_pool(Node& node) {
   return p == 1 ? over_all<ReduceL1Op>(node) : over_all<ReduceL2Op>(node);
 }
 
+// x / (bias + alpha mean)^beta, the mean over `size` channels around each of the squares, of which those beyond the ends are 0:
+// an average pool along the channels, which become a spatial dimension.
+Status local_response(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"alpha", "beta", "bias", "size"}));
+  INVAR_TRY(float alpha, node.f("alpha", 1e-4f));
+  INVAR_TRY(float beta, node.f("beta", 0.75f));
+  INVAR_TRY(float bias, node.f("bias", 1.0f));
+  INVAR_TRY(int64_t size, node.i("size", 0));
+  Shape shape = node.shape(0), windows = shape;
+  if (size < 1) return bad_input("attribute \"size\" is " + std::to_string(size));
+  if (shape.size() < 2 || shape.size() > 4) return not_covered("covered are ranks 2 to 4");
+  windows.insert(windows.begin() + 1, Extent::of(1));
+  const size_t axes = shape.size() - 1;
+  std::vector<int64_t> kernel(axes, 1), ones(axes, 1), pads(2 * axes, 0);
+  kernel[0] = size, pads[0] = (size - 1) / 2, pads[axes] = size / 2;
+  const Value x = node.in(0);
+  INVAR_TRY(Value v, node.make<MulOp>({x, x}));
+  INVAR_TRY(v, node.make<ReshapeOp>(v, {}, tensor_of(windows, element_of(x))));
+  INVAR_TRY(v, node.make<AveragePoolOp>(
+                   v, {node.attr("kernel", Numbers(kernel)), node.attr("strides", Numbers(ones)),
+                       node.attr("dilations", Numbers(ones)), node.attr("pads", Numbers(pads)),
+                       node.attr("ceil_mode", int64_t{0}), node.attr("count_include_pad", int64_t{1})}));
+  INVAR_TRY(v, node.make<ReshapeOp>(v, {}, tensor_of(shape, element_of(x))));
+  INVAR_TRY(v, node.make<MulOp>({v, node.constant(alpha)}));
+  INVAR_TRY(v, node.make<AddOp>({v, node.constant(bias)}));
+  INVAR_TRY(v, node.make<PowOp>({v, node.constant(beta)}));
+  INVAR_TRY(Value out, node.make<DivOp>({x, v}));
+  return node.replace(out);
+}
+
 template <class Op>
 LogicalResult infer(std::optional<Location> loc, Op op, Type element, SmallVectorImpl<Type>& out) {
   const Shape x = shape_of(op.getX().getType());
@@ -122,6 +152,7 @@ void import_pool(Rooms& rooms) {
   rooms.on("MaxPool", 1, max_pool);
   rooms.on("AveragePool", 1, average_pool);
   rooms.on("LpPool", 2, lp_pool);
+  rooms.on("LRN", 1, local_response);
   rooms.on("GlobalMaxPool", 1, global_pool<ReduceMaxOp>);
   rooms.on("GlobalAveragePool", 1, global_pool<ReduceMeanOp>);
   rooms.on("GlobalLpPool", 2, global_lp_pool);
