@@ -101,6 +101,30 @@ func.func @more_products(%x: tensor<?x3x6x2xf32, ["batch", "", "", ""]>, %y: ten
 
 // -----
 
+// Gemm step by step: factors that are not 1, biases of a row, of a column and of one element; products of many matrices.
+// CHECK-LABEL: func.func @gemm
+func.func @gemm(%x: tensor<?x6xf32, ["seq", ""]>, %y: tensor<6x?xf32, ["", "seq"]>, %m: tensor<2x1x?x6xf32, ["", "", "seq", ""]>, %n: tensor<3x6x5xf32>, %one: tensor<f32>, %rows: tensor<?x1xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  %w = onnx.weight "w" {file = "w", offset = 0 : i64, length = 120 : i64} : tensor<6x5xf32>
+  %v = onnx.weight "v" {file = "w", offset = 120 : i64, length = 120 : i64} : tensor<5x6xf32>
+  %c = onnx.weight "c" {file = "w", offset = 240 : i64, length = 20 : i64} : tensor<5xf32>
+  // CHECK: %[[P:.*]] = repro.matmul %arg0, %v {numerics = "fp32-1", trans_b = 1 : i64
+  // CHECK: %[[A:.*]] = repro.mul %[[P]], %{{.*}} : {{.*}}, tensor<f32>) -> tensor<?x5xf32, ["seq", ""]>
+  // CHECK: %[[B:.*]] = repro.mul %c, %{{.*}} -> tensor<5xf32>
+  // CHECK: repro.add %[[A]], %[[B]] {{.*}} -> tensor<?x5xf32, ["seq", ""]>
+  %0 = onnx.node "Gemm"(%x, %v, %c) {name = "a", domain = "", version = 13 : i64, params = {transB = 1 : i64, alpha = 0.5 : f32, beta = 2.0 : f32}} : (tensor<?x6xf32, ["seq", ""]>, tensor<5x6xf32>, tensor<5xf32>) -> !onnx.unknown
+  // CHECK: %[[T:.*]] = repro.matmul %arg1, %w {numerics = "fp32-1", trans_a = 1 : i64, trans_b = 0 : i64
+  // CHECK-NEXT: repro.add %[[T]], %arg5 {{.*}} -> tensor<?x5xf32, ["seq", ""]>
+  %1 = onnx.node "Gemm"(%y, %w, %rows) {name = "b", domain = "", version = 13 : i64, params = {transA = 1 : i64}} : (tensor<6x?xf32, ["", "seq"]>, tensor<6x5xf32>, tensor<?x1xf32, ["seq", ""]>) -> !onnx.unknown
+  // CHECK: %[[BOTH:.*]] = repro.matmul %arg1, %v {numerics = "fp32-1", trans_a = 1 : i64, trans_b = 1 : i64
+  // CHECK: repro.add %[[BOTH]], %arg4 {{.*}} -> tensor<?x5xf32, ["seq", ""]>
+  %2 = onnx.node "Gemm"(%y, %v, %one) {name = "c", domain = "", version = 13 : i64, params = {transA = 1 : i64, transB = 1 : i64}} : (tensor<6x?xf32, ["", "seq"]>, tensor<5x6xf32>, tensor<f32>) -> !onnx.unknown
+  // CHECK: repro.matmul %arg2, %arg3 {{.*}} -> tensor<2x3x?x5xf32, ["", "", "seq", ""]>
+  %3 = onnx.node "MatMul"(%m, %n) {name = "d", domain = "", version = 13 : i64, params = {}} : (tensor<2x1x?x6xf32, ["", "", "seq", ""]>, tensor<3x6x5xf32>) -> !onnx.unknown
+  return %0, %1, %2, %3 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
+}
+
+// -----
+
 // Memory: past and present leave the ports and become the operation's state.
 // CHECK-LABEL: func.func @memory
 // CHECK-SAME: (%arg0: tensor<?x?x8xf32, ["batch", "seq", ""]> {onnx.name = "q"}, %arg1: tensor<?x?x4xf32, ["batch", "seq", ""]> {onnx.name = "angles"})

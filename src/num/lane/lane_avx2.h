@@ -67,6 +67,8 @@ INVAR_INLINE I bit_or(I a, I b) { return {_mm256_or_si256(a.v, b.v)}; }
 INVAR_INLINE I bit_xor(I a, I b) { return {_mm256_xor_si256(a.v, b.v)}; }
 INVAR_INLINE I add(I a, I b) { return {_mm256_add_epi32(a.v, b.v)}; }
 INVAR_INLINE I sub(I a, I b) { return {_mm256_sub_epi32(a.v, b.v)}; }
+// Per lane, of its two 16-bit integers: low * low + high * high.
+INVAR_INLINE I pair_products(I a, I b) { return {_mm256_madd_epi16(a.v, b.v)}; }
 template <int k>
 INVAR_INLINE I shift_left(I a) {
   return {_mm256_slli_epi32(a.v, k)};

@@ -69,6 +69,8 @@ INVAR_INLINE I bit_or(I a, I b) { return {_mm512_or_si512(a.v, b.v)}; }
 INVAR_INLINE I bit_xor(I a, I b) { return {_mm512_xor_si512(a.v, b.v)}; }
 INVAR_INLINE I add(I a, I b) { return {_mm512_add_epi32(a.v, b.v)}; }
 INVAR_INLINE I sub(I a, I b) { return {_mm512_sub_epi32(a.v, b.v)}; }
+// Per lane, of its two 16-bit integers: low * low + high * high.
+INVAR_INLINE I pair_products(I a, I b) { return {_mm512_madd_epi16(a.v, b.v)}; }
 template <int k>
 INVAR_INLINE I shift_left(I a) {
   return {_mm512_slli_epi32(a.v, k)};

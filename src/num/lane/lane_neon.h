@@ -69,6 +69,11 @@ INVAR_INLINE I bit_or(I a, I b) { return {vorrq_s32(a.v, b.v)}; }
 INVAR_INLINE I bit_xor(I a, I b) { return {veorq_s32(a.v, b.v)}; }
 INVAR_INLINE I add(I a, I b) { return {vaddq_s32(a.v, b.v)}; }
 INVAR_INLINE I sub(I a, I b) { return {vsubq_s32(a.v, b.v)}; }
+// Per lane, of its two 16-bit integers: low * low + high * high.
+INVAR_INLINE I pair_products(I a, I b) {
+  int16x8_t x = vreinterpretq_s16_s32(a.v), y = vreinterpretq_s16_s32(b.v);
+  return {vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y))};
+}
 template <int k>
 INVAR_INLINE I shift_left(I a) {
   return {vshlq_n_s32(a.v, k)};

@@ -68,6 +68,10 @@ INVAR_INLINE I add(I a, I b) {
 INVAR_INLINE I sub(I a, I b) {
   return {static_cast<int32_t>(static_cast<uint32_t>(a.v) - static_cast<uint32_t>(b.v))};
 }
+// Per lane, of its two 16-bit integers: low * low + high * high.
+INVAR_INLINE I pair_products(I a, I b) {
+  return {static_cast<int16_t>(a.v & 0xffff) * static_cast<int16_t>(b.v & 0xffff) + (a.v >> 16) * (b.v >> 16)};
+}
 template <int k>
 INVAR_INLINE I shift_left(I a) {
   return {static_cast<int32_t>(static_cast<uint32_t>(a.v) << k)};

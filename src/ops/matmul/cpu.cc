@@ -1,5 +1,6 @@
 // Tiles of rows x columns held in registers over one chain of k (tiles.h, product.h). Free by matmul.3.
 #include "ops/matmul/dense.h"
+#include "ops/matmul/integer.h"
 #include "ops/matmul/quantised.h"
 
 namespace invar::ops {
@@ -73,7 +74,7 @@ void run_nbits(const Call& call, int, int64_t begin, int64_t end, void* scratch)
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW_OF(matmul), INVAR_ROW_OF(matmul_nbits);
+extern const Kernel INVAR_ROW_OF(matmul), INVAR_ROW_OF(matmul_integer), INVAR_ROW_OF(matmul_nbits);
 const Kernel INVAR_ROW_OF(matmul) = {.op = "matmul",
                                      .isa = INVAR_ISA,
                                      .units = INVAR_ISA_NS::units,
@@ -81,6 +82,15 @@ const Kernel INVAR_ROW_OF(matmul) = {.op = "matmul",
                                      .scratch_bytes = INVAR_ISA_NS::scratch_bytes,
                                      .pack_bytes = INVAR_ISA_NS::pack_bytes,
                                      .pack = INVAR_ISA_NS::pack};
+const Kernel INVAR_ROW_OF(matmul_integer) = {.op = "matmul_integer",
+                                             .isa = INVAR_ISA,
+                                             .phases = 2,
+                                             .units = INVAR_ISA_NS::units_integer,
+                                             .run = INVAR_ISA_NS::run_integer,
+                                             .scratch_bytes = INVAR_ISA_NS::scratch_bytes_integer,
+                                             .shared_bytes = INVAR_ISA_NS::shared_bytes_integer,
+                                             .pack_bytes = INVAR_ISA_NS::pack_bytes_integer,
+                                             .pack = INVAR_ISA_NS::pack_integer};
 const Kernel INVAR_ROW_OF(matmul_nbits) = {.op = "matmul_nbits",
                                            .isa = INVAR_ISA,
                                            .units = INVAR_ISA_NS::units_nbits,

@@ -9,19 +9,39 @@ Status matmul(Node& node) {
   return node.replace(out);
 }
 
-// A' B' + C with alpha = beta = 1.
+// x times a number, which is 1 where it is absent.
+Result<Value> times(Node& node, Value x, const char* name) {
+  INVAR_TRY(float factor, node.f(name, 1.0f));
+  if (factor == 1) return x;
+  return node.make<MulOp>({x, node.constant(factor)});
+}
+
+// alpha A' B' + beta C, step by step.
 Status gemm(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 3, {"alpha", "beta", "transA", "transB"}));
-  INVAR_CHECK_OK(node.only("alpha", 1.0f));
   INVAR_TRY(int64_t trans_a, node.i("transA", 0));
   INVAR_TRY(int64_t trans_b, node.i("transB", 0));
   SmallVector<NamedAttribute> attrs = {node.attr("trans_b", int64_t{trans_b != 0})};
   if (trans_a) attrs.push_back(node.attr("trans_a", int64_t{1}));  // absent otherwise: plans stay as they are
   INVAR_TRY(Value out, node.make<MatmulOp>({node.in(0), node.in(1)}, attrs));
+  INVAR_TRY(out, times(node, out, "alpha"));
   if (node.has(2)) {
-    INVAR_CHECK_OK(node.only("beta", 1.0f));
-    INVAR_TRY(out, node.make<AddOp>({out, node.in(2)}));
+    INVAR_TRY(Value bias, times(node, node.in(2), "beta"));
+    INVAR_TRY(out, node.make<AddOp>({out, bias}));
   }
+  return node.replace(out);
+}
+
+// Where only b has a zero point, that of a is 0.
+Status matmul_integer(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 4, {}));
+  SmallVector<Value> in = {node.in(0), node.in(1)};
+  if (node.has(2))
+    in.push_back(node.in(2));
+  else if (node.has(3))
+    in.push_back(node.constant(llvm::StringRef("\0", 1), *dtype_of(element_of(node.in(0)))));
+  if (node.has(3)) in.push_back(node.in(3));
+  INVAR_TRY(Value out, node.make<MatmulIntegerOp>(in));
   return node.replace(out);
 }
 
@@ -101,11 +121,10 @@ struct ReadTransposed : OpRewritePattern<MatmulOp> {
 
 }  // namespace
 
-LogicalResult MatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                         SmallVectorImpl<Type>& out) {
-  Shape a = shape_of(op.getA().getType()), b = shape_of(op.getB().getType());
+static LogicalResult infer(std::optional<Location> loc, Value left, Value right, bool trans_a, bool trans_b,
+                           Type element, SmallVectorImpl<Type>& out) {
+  Shape a = shape_of(left.getType()), b = shape_of(right.getType());
   if (a.size() < 2 || b.size() < 2) return refuse(loc, "covered is [..., M, K] x [..., K, N]");
-  const bool trans_a = op.getTransA().value_or(0) != 0, trans_b = op.getTransB() != 0;
   const Extent k = a[a.size() - (trans_a ? 2 : 1)], m = a[a.size() - (trans_a ? 1 : 2)];
   const Extent kb = b[b.size() - (trans_b ? 1 : 2)], n = b[b.size() - (trans_b ? 2 : 1)];
   if (!same(k, kb)) return differ(loc, k, kb, "inner dimensions");
@@ -115,7 +134,30 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Loc
     return refuse(
         loc, "leading dimensions " + text_of(a) + " and " + text_of(b) + " cannot be shown to broadcast");
   out_shape->push_back(m), out_shape->push_back(n);
-  out.push_back(tensor_of(*out_shape, Float32Type::get(context)));
+  out.push_back(tensor_of(*out_shape, element));
+  return success();
+}
+
+LogicalResult MatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                         SmallVectorImpl<Type>& out) {
+  return infer(loc, op.getA(), op.getB(), op.getTransA().value_or(0) != 0, op.getTransB() != 0,
+               Float32Type::get(context), out);
+}
+
+LogicalResult MatmulIntegerOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                                SmallVectorImpl<Type>& out) {
+  if (failed(infer(loc, op.getA(), op.getB(), false, false, IntegerType::get(context, 32), out)))
+    return failure();
+  const Shape made = shape_of(out.back());
+  for (size_t i = 0; i < op.getZeros().size(); ++i) {
+    Value zero = op.getZeros()[i], of = i ? op.getB() : op.getA();
+    const Shape shape = shape_of(zero.getType());
+    if (element_of(zero) != element_of(of)) return mismatch(loc, "a zero point of another type");
+    if (shape.size() > 1) return refuse(loc, "zero points of rank " + std::to_string(shape.size()));
+    const Extent& all = made[made.size() - (i ? 1 : 2)];
+    if (!shape.empty() && shape[0] != Extent::of(1) && !same(shape[0], all))
+      return differ(loc, shape[0], all, "zero points and what they are for");
+  }
   return success();
 }
 
@@ -135,6 +177,7 @@ LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optiona
 void import_matmul(Rooms& rooms) {
   rooms.on("MatMul", 1, matmul);
   rooms.on("Gemm", 11, gemm);
+  rooms.on("MatMulInteger", 10, matmul_integer);
   rooms.on("com.microsoft.MatMulNBits", 1, matmul_nbits);
   rooms.fold<ReadTransposed>();
 }

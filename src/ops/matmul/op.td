@@ -9,3 +9,7 @@ def Repro_MatmulNbitsOp : Repro_InferOp<"matmul_nbits",
      I64Attr:$block, I64Attr:$trans_b, I64Attr:$zero)> {
   let extraClassDeclaration = "bool widens(unsigned operand) { return operand == 2; }";
 }
+// Sums of bytes without their zero points, modulo 2^32. zeros: that of a, then that of b; one, or one for each row of a and
+// column of b.
+def Repro_MatmulIntegerOp : Repro_InferOp<"matmul_integer",
+    (ins Repro_Integers:$a, Repro_Integers:$b, Variadic<Repro_Integers>:$zeros)>;

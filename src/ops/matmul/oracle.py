@@ -1,4 +1,4 @@
-"""The outputs of matmul and matmul_nbits from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of matmul, matmul_integer and matmul_nbits from spec.md, without the C++ code (tests/conformance/oracle.py)."""
 
 import itertools
 import math
@@ -7,6 +7,10 @@ from oracle import canon, contract, mul, rows
 
 
 def matmul(inputs, shapes, out, attrs):
+    return products(*inputs, shapes, out, attrs, lambda row, column: canon(contract(row, column)))
+
+
+def products(left, right, shapes, out, attrs, product):
     trans_a, trans_b = attrs.get("trans_a", 0), attrs.get("trans_b", 0)
     shape_a, shape_b = shapes[0] if len(shapes[0]) > 1 else [1] + shapes[0], shapes[1]
     (m, k), n = shape_a[-2:][::-1 if trans_a else 1], shape_b[-2 if trans_b else -1]
@@ -21,11 +25,20 @@ def matmul(inputs, shapes, out, attrs):
 
     result = []
     for index in itertools.product(*map(range, lead)):
-        a, b = inputs[0][matrix(shape_a, index):][:m * k], inputs[1][matrix(shape_b, index):][:k * n]
+        a, b = left[matrix(shape_a, index):][:m * k], right[matrix(shape_b, index):][:k * n]
         for i in range(m):
             row = a[i::m] if trans_a else a[i * k:(i + 1) * k]
-            result += [canon(contract(row, b[j * k:(j + 1) * k] if trans_b else b[j::n])) for j in range(n)]
+            result += [product(row, b[j * k:(j + 1) * k] if trans_b else b[j::n]) for j in range(n)]
     return result
+
+
+def matmul_integer(inputs, shapes, out, attrs):
+    a, b = inputs[:2]
+    m, n = (shapes[0][-2] if len(shapes[0]) > 1 else 1), shapes[1][-1]
+    zeros = [inputs[i] if len(inputs) > i else [0] for i in (2, 3)]
+    moved = [[v - z[0 if len(z) == 1 else at(i)] for i, v in enumerate(x)]
+             for x, z, at in ((a, zeros[0], lambda i: i // shapes[0][-1] % m), (b, zeros[1], lambda i: i % n))]
+    return products(*moved, shapes, out, attrs, lambda row, column: sum(x * y for x, y in zip(row, column)))
 
 
 def matmul_nbits(inputs, shapes, out, attrs):
@@ -56,4 +69,4 @@ def matmul_nbits(inputs, shapes, out, attrs):
     return [canon(contract(row, c)) for row in (rows(a, k) if k else [[]] * math.prod(out[:-1])) for c in columns]
 
 
-OPERATIONS = {"matmul": matmul, "matmul_nbits": matmul_nbits}
+OPERATIONS = {"matmul": matmul, "matmul_integer": matmul_integer, "matmul_nbits": matmul_nbits}

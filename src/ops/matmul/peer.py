@@ -2,7 +2,7 @@ import torch as t
 
 
 def torch(call):
-    return {"matmul": matmul, "matmul_nbits": matmul_nbits}[call.op](call)
+    return {"matmul": matmul, "matmul_integer": matmul_integer, "matmul_nbits": matmul_nbits}[call.op](call)
 
 
 def matmul(call):
@@ -19,6 +19,20 @@ def matmul(call):
         if weight.dtype != t.float32:
             half = a.to(weight.dtype)  # fewer bits everywhere: what a decoder in that type would run
             ways[f"linear {weight.dtype}".replace("torch.", "")] = lambda: t.nn.functional.linear(half, weight)
+    return ways
+
+
+# A library that packs b for one type of a: u8 by i8 through a quantised linear, i8 by i8 as they are, f32 for comparison.
+def matmul_integer(call):
+    a, b = call.inputs[:2]
+    x, w = a.float(), b.float().mT.contiguous()
+    ways = {"linear of f32": lambda: t.nn.functional.linear(x, w)}
+    if a.dtype == t.int8 and a.shape[0] > 16:
+        ways["_int_mm"] = lambda: t._int_mm(a, b)
+    if a.dtype == t.uint8:
+        q = t.quantize_per_tensor(x, 1.0, 0, t.quint8)
+        packed = t.ops.quantized.linear_prepack(t.quantize_per_tensor(w, 1.0, 0, t.qint8), None)
+        ways["quantized.linear"] = lambda: t.ops.quantized.linear(q, packed, 1.0, 0)
     return ways
 
 

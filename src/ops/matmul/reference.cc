@@ -26,10 +26,9 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   }
 }
 
-static const char* check(const Call& c) {
-  if (!has_operands(c, 2, 1)) return "two operands and one result";
+// Shapes that matmul.1 allows.
+static const char* check_shapes(const Call& c) {
   const View &a = c.in[0], &b = c.in[1], &out = c.out[0];
-  if (!is_f32(a) || !is_weight(b) || !is_f32(out)) return "f32 (the second operand may be bf16 or f16)";
   const bool trans_a = attr_i(c, "trans_a", 0) != 0, trans_b = attr_i(c, "trans_b", 0) != 0;
   const char* shapes =
       "[..., M, K] times [..., K, N], the last two dimensions exchanged with trans_a, trans_b";
@@ -43,6 +42,57 @@ static const char* check(const Call& c) {
   for (int i = 3; i <= out.rank; ++i) {
     const int64_t da = i <= a.rank ? a.dim[a.rank - i] : 1, db = i <= b.rank ? b.dim[b.rank - i] : 1;
     if ((da != db && da != 1 && db != 1) || out.dim[out.rank - i] != (da == 1 ? db : da)) return result;
+  }
+  return nullptr;
+}
+
+static const char* check(const Call& c) {
+  if (!has_operands(c, 2, 1)) return "two operands and one result";
+  if (!is_f32(c.in[0]) || !is_weight(c.in[1]) || !is_f32(c.out[0]))
+    return "f32 (the second operand may be bf16 or f16)";
+  return check_shapes(c);
+}
+
+static bool is_byte(const View& v) {
+  return v.dtype == DType::i8 || v.dtype == DType::u8;
+}
+
+static int64_t byte(const View& v, int64_t i) {
+  return v.dtype == DType::i8 ? v.as<const int8_t>()[i] : v.as<const uint8_t>()[i];
+}
+
+static void run_integer(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const View &a = call.in[0], &b = call.in[1], &out = call.out[0];
+  const matmul::Shape s = shape(call);
+  const int64_t m = a.rank < 2 ? 1 : a.dim[a.rank - 2];
+  auto zero = [&](size_t operand, int64_t i) {
+    if (call.in.size() <= operand) return int64_t{0};
+    return byte(call.in[operand], call.in[operand].elements() == 1 ? 0 : i);
+  };
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t i = row % s.m;
+    const matmul::Offsets at = matmul::offsets(s, row / s.m);
+    for (int64_t j = 0; j < s.n; ++j) {
+      uint64_t sum = 0;
+      for (int64_t k = 0; k < s.k; ++k)
+        sum += static_cast<uint64_t>((byte(a, at.a + i * s.k + k) - zero(2, i % m)) *
+                                     (byte(b, at.b + k * s.n + j) - zero(3, j)));
+      out.as<int32_t>()[row * s.n + j] = static_cast<int32_t>(static_cast<uint32_t>(sum));
+    }
+  }
+}
+
+static const char* check_integer(const Call& c) {
+  if (c.in.size() < 2 || c.in.size() > 4 || c.out.size() != 1) return "two to four operands and one result";
+  const View &a = c.in[0], &b = c.in[1];
+  if (!is_byte(a) || !is_byte(b) || c.out[0].dtype != DType::i32) return "i8 or u8 and a result of i32";
+  if (attr_i(c, "trans_a", 0) || attr_i(c, "trans_b", 0)) return "operands that are not transposed";
+  if (const char* wrong = check_shapes(c)) return wrong;
+  for (size_t i = 2; i < c.in.size(); ++i) {
+    const View &z = c.in[i], &of = c.in[i - 2];
+    const int64_t n = i == 3 ? last_dim(b) : a.rank < 2 ? 1 : a.dim[a.rank - 2];
+    if (z.dtype != of.dtype || z.rank > 1 || (z.elements() != 1 && z.dim[0] != n))
+      return "zero points of the operands' types, one for all or one for each row of a and column of b";
   }
   return nullptr;
 }
@@ -109,6 +159,12 @@ static const char* check_nbits(const Call& c) {
 extern const Kernel row_matmul_reference;
 const Kernel row_matmul_reference = {
     .op = "matmul", .isa = "reference", .check = check, .units = row_units, .run = run};
+extern const Kernel row_matmul_integer_reference;
+const Kernel row_matmul_integer_reference = {.op = "matmul_integer",
+                                             .isa = "reference",
+                                             .check = check_integer,
+                                             .units = row_units,
+                                             .run = run_integer};
 extern const Kernel row_matmul_nbits_reference;
 const Kernel row_matmul_nbits_reference = {
     .op = "matmul_nbits", .isa = "reference", .check = check_nbits, .units = row_units, .run = run_nbits};

@@ -1,0 +1,32 @@
+// How scales and zero points lie over the elements of a tensor: spec.md quantize.2. Used by every row of the room.
+#pragma once
+#include "num/inline.h"
+#include "ops/call.h"
+
+namespace invar::ops {
+
+// The tensor as [outer, n, inner] around the axis. block = 0: one scale for all, or (by_axis) one for each index of the axis.
+// Else one for `block` indices, of which there are `blocks`, and for each index of outer and inner.
+struct Grid {
+  int64_t n, inner, block, blocks;
+  bool by_axis;
+};
+Grid grid_of(const Call&);
+
+// Elements from one on up to `end` have the scale `at`, or, with `each`, that one and those after it.
+struct Run {
+  int64_t end, at;
+  bool each;
+};
+INVAR_INLINE Run run_at(const Grid& g, int64_t i, int64_t size) {
+  if (!g.block && !g.by_axis) return {size, 0, false};
+  const int64_t row = i / g.inner, column = i % g.inner, k = row % g.n, outer = row / g.n;
+  const int64_t end = g.inner > 1 ? (row + 1) * g.inner : (outer + 1) * g.n;
+  if (!g.block) return {end, k, g.inner == 1};
+  const int64_t at = (outer * g.blocks + k / g.block) * g.inner + column;
+  if (g.inner > 1) return {end, at, true};
+  const int64_t next = outer * g.n + (k / g.block + 1) * g.block;
+  return {next < end ? next : end, at, false};
+}
+
+}  // namespace invar::ops
