@@ -11,6 +11,9 @@ namespace {
 using num::kChain;
 constexpr int64_t kRow = kChain + 18;  // between copied rows of a: not in one bank of the first cache
 
+// Panels of a tile of full height.
+constexpr int64_t kTogether = tile_vectors(kMaxRows, 8) > kPer ? tile_vectors(kMaxRows, 8) / kPer : 1;
+
 // Where the chains of one block of k go.
 struct Place {
   num::BlockPlace block;

@@ -8,8 +8,10 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
+constexpr int64_t kSlack = 64;  // floats behind copies that may be read or written
+
 // Lines [begin, end) of the copy: [image, group, channel][planes of three axes][position][position], each of p.line elements.
-INVAR_INLINE void copy_lines(const conv::Plan& p, const float* x, int64_t begin, int64_t end, float* copy) {
+void copy_lines(const conv::Plan& p, const float* x, int64_t begin, int64_t end, float* copy) {
   const Axis &deep = p.axis[0], &high = p.axis[1], &wide = p.axis[2];
   const int64_t lines = deep.length * high.length;
   for (int64_t plane = 0; plane < wide.planes; ++plane) {

@@ -14,6 +14,7 @@ struct Weights {
   int64_t groups, channels, rows;
   Axis axis[kAxes];
   bool thin;
+  bool by_place;  // packed as columns, channels of the result; else as rows
 };
 struct Plan {
   int64_t images, groups;
@@ -22,6 +23,7 @@ struct Plan {
   Weights weights;  // with these axes
   bool copied;      // else the operand itself is the copy
   bool thin;        // one channel and few rows in a group
+  bool by_place;    // rows of the product are places, columns are channels of the result
   int64_t channel;  // elements of a channel in the copy
   int64_t line;     // elements that lie together there: the planes of the last axis
 };
@@ -57,6 +59,24 @@ INVAR_INLINE Phases phases_at(const Plan& p, int64_t i) {
   r.columns = r.of[0].count * r.of[1].count * r.of[2].count;
   return r;
 }
+
+// By places the copy is [image, group][position][position][position][channel]: what a tap reads for neighbouring channels lies
+// together, as do neighbouring taps of the last axis.
+INVAR_INLINE int64_t positions_of(const Axis& a) {
+  return a.transposed ? a.length : (a.out - 1) * a.stride + (a.kernel - 1) * a.dilation + 1;
+}
+INVAR_INLINE int64_t position_of(const Axis& a,
+                                 int64_t j) {  // of tap 0 of the j-th output of a phase, but for shift_of
+  return a.transposed ? j : j * a.stride;
+}
+INVAR_INLINE int64_t shift_of(const Axis& a, const Phase& p, int64_t t) {
+  return a.transposed ? p.shift + t * p.shift_hop : t * a.dilation;
+}
+// Units by places: [phase][group][block of places of all images][run of panels of channels].
+struct PlaceCut {
+  int64_t phases, places, rows, blocks, panels, run, runs;
+};
+PlaceCut place_cut(const Plan&, int panel, int tallest);
 
 // Sizes are tuning. Units of the main phase: [phase][image][group][row block][run of panels of columns].
 struct Cut {

@@ -1,10 +1,8 @@
-// Rows of the result are rows of weights, columns are places: blocks of both in tiles of registers, chain by chain of K
-// (ops/tiles.h). Weights are packed as rows of one chain [class of taps][chain][M][kRow] in f32; a run of panels of columns is
-// copied for each chain and stays in the second cache. Thin groups have a loop of their own. Free by conv.4.
-#include "ops/conv/columns.h"
-#include "ops/conv/conv.h"
+// A matrix product in one of two ways. Rows of the result are rows of weights, columns are places: blocks of both in tiles of
+// registers, chain by chain of K (ops/tiles.h); a run of panels of columns is copied for each chain and stays in the second cache. Or
+// the other way around (places.h). Thin groups have a loop of their own. Free by conv.4.
+#include "ops/conv/places.h"
 #include "ops/conv/thin.h"
-#include "ops/tiles.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -13,99 +11,22 @@ namespace {
 using conv::Cut;
 using conv::Phases;
 using conv::Plan;
-using conv::Weights;
 
 constexpr int64_t kFirst = 6144;  // floats of panels that stay in the first cache beside rows of weights
-constexpr int64_t kSlack = 64;    // floats behind copies that may be read or written
-
-// Floats between packed rows: thin groups keep whole rows of K, others pieces of one chain.
-int64_t packed_size(const Weights& w, int64_t k) {
-  return w.groups * w.rows * (w.thin ? k : num::contraction_blocks(k) * kRow);
-}
-
-// fn(first taps, K, floats before) for every class of taps.
-template <class Fn>
-INVAR_INLINE void each_class(const Weights& w, Fn fn) {
-  int64_t at = 0;
-  for (int64_t i = 0; i < w.axis[0].classes; ++i)
-    for (int64_t j = 0; j < w.axis[1].classes; ++j)
-      for (int64_t l = 0; l < w.axis[2].classes; ++l) {
-        const int64_t first[kAxes] = {i, j, l};
-        const int64_t k = w.channels * slide::taps_of(w.axis[0], i) * slide::taps_of(w.axis[1], j) *
-                          slide::taps_of(w.axis[2], l);
-        fn(first, k, at);
-        at += packed_size(w, k);
-      }
-}
-
-// The elements k in [begin, end) of one row of a class, widened.
-template <class W, bool kTransposed>
-INVAR_INLINE void copy_weights(const Weights& w, const typename W::T* from, const int64_t (&first)[kAxes],
-                               int64_t group, int64_t row, int64_t begin, int64_t end, float* to) {
-  if (begin == end) return;
-  int64_t taps[kAxes], t[kAxes], rest = begin / w.channels, c = begin % w.channels;
-  for (int d = kAxes - 1; d >= 0; --d) {
-    taps[d] = slide::taps_of(w.axis[d], first[d]);
-    t[d] = rest % taps[d], rest /= taps[d];
-  }
-  for (int64_t k = begin; k < end; c = 0) {
-    int64_t tap = 0;
-    for (int d = 0; d < kAxes; ++d) tap = tap * w.axis[d].kernel + first[d] + t[d] * w.axis[d].hop;
-    for (; c < w.channels && k < end; ++c, ++k)
-      to[k - begin] = W::one(from[conv::weight_at(w, kTransposed, group, row, c, tap)]);
-    for (int d = kAxes - 1; d >= 0 && ++t[d] == taps[d]; --d) t[d] = 0;
-  }
-}
-
-template <bool kTransposed>
-size_t pack_bytes(const View& v, int i, const Attrs& attrs) {
-  if (i != 1) return 0;
-  int64_t floats = 0;
-  const Weights w = conv::weights_of(v, attrs, kTransposed);
-  each_class(w, [&](const int64_t(&)[kAxes], int64_t k, int64_t at) { floats = at + packed_size(w, k); });
-  return static_cast<size_t>(floats) * sizeof(float);
-}
-
-template <bool kTransposed>
-void pack(const View& v, int, const Attrs& attrs, void* packed) {
-  const Weights w = conv::weights_of(v, attrs, kTransposed);
-  with_format(v.dtype, [&](auto format) {
-    using W = decltype(format);
-    const auto* from = v.as<const typename W::T>();
-    each_class(w, [&](const int64_t(&first)[kAxes], int64_t k, int64_t at) {
-      float* to = static_cast<float*>(packed) + at;
-      const int64_t chains = num::contraction_blocks(k), rows = w.groups * w.rows;
-      for (int64_t m = 0; m < rows; ++m)
-        for (int64_t b = 0; b < chains; ++b) {
-          const num::Range r = num::block_range(b, k);
-          copy_weights<W, kTransposed>(w, from, first, m / w.rows, m % w.rows, r.begin, r.end,
-                                       w.thin ? to + m * k + r.begin : to + (b * rows + m) * kRow);
-        }
-    });
-  });
-}
-
-// The class of a phase in packed weights.
-float* packed_class(const Weights& w, const View& v, const Phases& f) {
-  float* found = nullptr;
-  each_class(w, [&](const int64_t(&first)[kAxes], int64_t, int64_t at) {
-    if (first[0] == f.of[0].first && first[1] == f.of[1].first && first[2] == f.of[2].first)
-      found = v.as<float>() + at;
-  });
-  return found;
-}
 
 // What a call is, once per run.
 struct Job {
   Plan p;
   Cut c;
+  conv::PlaceCut by_place;
   BlockCut thin;              // no floats: not thin
   int64_t most_k, most_taps;  // of any output
 };
 template <bool kTransposed>
 Job job_of(const Call& call) {
-  Job j{conv::plan_of(call, kTransposed), {}, {}, 1, 1};
+  Job j{conv::plan_of(call, kTransposed), {}, {}, {}, 1, 1};
   j.c = conv::cut_of(j.p, kPanel, kMaxRows);
+  j.by_place = conv::place_cut(j.p, kPanel, kMaxRows);
   if (j.p.thin) j.thin = slide::block_cut(j.p.axis, j.p.images, j.p.groups * j.p.rows);
   for (const Axis& a : j.p.axis) j.most_taps *= slide::taps_of(a, 0);
   j.most_k = j.most_taps * j.p.channels;
@@ -116,14 +37,19 @@ template <bool kTransposed>
 int64_t units(const Call& call, int phase) {
   const Job j = job_of<kTransposed>(call);
   if (j.thin.floats) return phase == 0 ? 0 : slide::block_units(j.p.axis, j.thin, j.p.images);
-  return phase == 0 ? conv::copy_cut(j.p).units : j.c.units(j.c, j.p.groups);
+  const conv::PlaceCut& c = j.by_place;
+  return phase == 0     ? conv::copy_cut(j.p).units
+         : j.p.by_place ? c.phases * j.p.groups * c.blocks * c.runs
+                        : j.c.units(j.c, j.p.groups);
 }
 
 template <bool kTransposed>
 size_t shared_bytes(const Call& call) {
   const Job j = job_of<kTransposed>(call);
-  if (j.thin.floats || !j.p.copied) return 0;
-  return static_cast<size_t>(j.p.images * j.p.groups * j.p.channels * j.p.channel + kSlack) * sizeof(float);
+  if (j.thin.floats || (!j.p.copied && !j.p.by_place)) return 0;
+  int64_t channel = j.p.by_place ? 1 : j.p.channel;
+  for (int d = 0; j.p.by_place && d < kAxes; ++d) channel *= conv::positions_of(j.p.axis[d]);
+  return static_cast<size_t>(j.p.images * j.p.groups * j.p.channels * channel + kSlack) * sizeof(float);
 }
 
 struct Work {
@@ -162,40 +88,17 @@ ThinWork thin_work(const Job& j, void* scratch) {
 template <bool kTransposed>
 size_t scratch_bytes(const Call& call) {
   const Job j = job_of<kTransposed>(call);
-  const float* end = j.thin.floats ? thin_work(j, nullptr).end : work_of(j, nullptr).end;
+  const float* end = j.thin.floats  ? thin_work(j, nullptr).end
+                     : j.p.by_place ? place_work(j.by_place, j.most_k, nullptr).end
+                                    : work_of(j, nullptr).end;
   return static_cast<size_t>(end - static_cast<float*>(nullptr)) * sizeof(float);
-}
-
-// Columns [begin, begin + n) of a phase, as rows of `ld` at `from`, to where they belong: row r of the block is channel m + r.
-void scatter(const Plan& p, const Phases& f, int64_t image, int64_t m, int64_t rows, int64_t begin, int64_t n,
-             const float* from, int64_t ld, float* out) {
-  const int64_t wide = f.of[2].count, high = f.of[1].count, total = p.groups * p.rows;
-  const int64_t size[kAxes] = {p.axis[0].out, p.axis[1].out, p.axis[2].out}, step = f.of[2].step;
-  int64_t line = begin / wide, j = begin % wide;
-  const int64_t channel = size[0] * size[1] * size[2];
-  for (int64_t done = 0; done < n; ++line, j = 0) {
-    const int64_t in_image = f.of[0].count * high, i = line % in_image;
-    const int64_t length = num::min_i64(wide - j, n - done);
-    const int64_t d = f.of[0].start + i / high * f.of[0].step, h = f.of[1].start + i % high * f.of[1].step;
-    const int64_t place = ((image + line / in_image) * total + m) * channel + (d * size[1] + h) * size[2] +
-                          f.of[2].start + j * step;
-    for (int64_t r = 0; r < rows; ++r) {
-      const float* y = from + r * ld + done;
-      float* to = out + place + r * channel;
-      if (step == 1)
-        for (int64_t q = 0; q < length; ++q) to[q] = y[q];
-      else
-        for (int64_t q = 0; q < length; ++q) to[q * step] = y[q];
-    }
-    done += length;
-  }
 }
 
 template <bool kTransposed>
 void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, void* scratch) {
   const Plan& p = job.p;
   const Cut& c = job.c;
-  const Weights& weights = p.weights;
+  const conv::Weights& weights = p.weights;
   const Work w = work_of(job, static_cast<float*>(scratch));
   const float* x = p.copied ? static_cast<const float*>(call.shared) : call.in[0].as<const float>();
   float* out = call.out[0].as<float>();
@@ -214,15 +117,10 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
     const int64_t present = num::min_i64(panels * kPanel, columns - first);
     const bool direct = !c.merged && f.of[0].step * f.of[1].step * f.of[2].step == 1;
     const float* base = x + (image * p.groups + group) * p.channels * p.channel;
-    const float* a = weights.thin || !call.in[1].packed ? nullptr : packed_class(weights, call.in[1], f);
-    const float* bias = nullptr;
-    if (call.in.size() > 2) {
-      with_format(call.in[2].dtype, [&](auto format) {
-        using B = decltype(format);
-        for (int64_t r = 0; r < rows; ++r) w.bias[r] = B::one(call.in[2].as<const typename B::T>()[m + r]);
-      });
-      bias = w.bias;
-    }
+    const float* a = weights.thin || weights.by_place || !call.in[1].packed
+                         ? nullptr
+                         : packed_class(weights, call.in[1], f);
+    const float* bias = widened_bias(call, m, rows, w.bias);
     float* to = direct ? out + (image * total + m) * f.columns + first : w.out;
     const int64_t ld = direct ? f.columns : panels * kPanel;
     if (f.k == 0)
@@ -243,8 +141,10 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
           const int64_t taps[kAxes] = {f.of[0].first, f.of[1].first, f.of[2].first};
           for (int64_t i = 0; i < rows; ++i)
             if (call.in[1].packed) {
-              const float* thin = packed_class(weights, call.in[1], f) + (m + i) * f.k;
-              for (int64_t k = r.begin; k < r.end; ++k) w.a[i * kRow + k - r.begin] = thin[k];
+              const float* packed = packed_class(weights, call.in[1], f);
+              for (int64_t k = r.begin; k < r.end; ++k)
+                w.a[i * kRow + k - r.begin] =
+                    packed[weights.thin ? (m + i) * f.k + k : in_panels(weights, f.k, group, row + i, k)];
             } else {
               copy_weights<W, kTransposed>(weights, call.in[1].as<const typename W::T>(), taps, group,
                                            row + i, r.begin, r.end, w.a + i * kRow);
@@ -265,7 +165,6 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
       // The rows of the next chain are fetched meanwhile, a part with every panel.
       const int64_t ahead =
           a && b + 1 < chains ? rows * kRow * static_cast<int64_t>(sizeof(float)) / panels : 0;
-      constexpr int64_t kTogether = tile_vectors(kMaxRows, 8) > kPer ? tile_vectors(kMaxRows, 8) / kPer : 1;
       // One chain: a tile's rows meet as many panels as stay in the first cache, and results are stored in long pieces.
       const int64_t near = chains == 1 ? kFirst / (f.k * kPanel) : 1;
       const int64_t together = rows < kMaxRows ? panels : near > kTogether ? near : kTogether;
@@ -349,8 +248,11 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
   const Job job = job_of<kTransposed>(call);
   if (phase == 0) {
     const conv::CopyCut c = conv::copy_cut(job.p);
-    copy_lines(job.p, call.in[0].as<const float>(), begin * c.each, num::min_i64(end * c.each, c.lines),
-               static_cast<float*>(call.shared));
+    const auto copy = job.p.by_place ? copy_places : copy_lines;
+    copy(job.p, call.in[0].as<const float>(), begin * c.each, num::min_i64(end * c.each, c.lines),
+         static_cast<float*>(call.shared));
+  } else if (job.p.by_place) {
+    place_units(call, job.p, job.by_place, job.most_k, begin, end, scratch);
   } else if (job.thin.floats) {
     thin_blocks<kTransposed>(call, job, begin, end, scratch);
   } else {

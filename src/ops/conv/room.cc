@@ -13,6 +13,10 @@ Weights weights_of(const View& w, const Attrs& attrs, bool transposed) {
   for (int i = 0; i < axes; ++i)
     r.axis[kAxes - axes + i] = slide::axis_of(attrs, i, axes, w.dim[2 + i], transposed);
   r.thin = r.channels == 1 && r.rows <= 4;
+  // Where a copy serves several taps, and vectors of channels are nearly full.
+  int64_t taps = 1;
+  for (const Axis& a : r.axis) taps *= a.kernel;
+  r.by_place = !r.thin && taps > 1 && slide::ceil_div(r.rows, 32) * 32 <= r.rows + r.rows / 8;
   return r;
 }
 
@@ -31,6 +35,12 @@ Plan plan_of(const Call& call, bool transposed) {
   }
   std::copy(p.axis, p.axis + kAxes,
             p.weights.axis);  // axes that went have one tap: nothing moves in the weights
+  // Not where far pads or strides would make a copy of little but gaps.
+  int64_t size = 1, most = 64;
+  for (const Axis& a : p.axis) most *= 2 * std::max<int64_t>(a.in, 1);
+  p.by_place = p.weights.by_place && call.in[1].packed;
+  for (const Axis& a : p.axis)
+    p.by_place = p.by_place && a.out > 0 && slide::within(size, positions_of(a)) && size <= most;
   p.line = p.axis[kAxes - 1].planes * p.axis[kAxes - 1].length;
   return p;
 }
@@ -58,9 +68,36 @@ Cut cut_of(const Plan& p, int panel, int tallest) {
   return c;
 }
 
+PlaceCut place_cut(const Plan& p, int panel, int tallest) {
+  constexpr int64_t kRows = 96, kRun = 16, kUnits = 24;
+  PlaceCut c{};
+  if (!p.by_place) return c;
+  c.phases = 1, c.places = p.images;
+  for (const Axis& a : p.axis) {
+    c.phases *= slide::phases_of(a);
+    c.places *= slide::phase_of(a, 0).count;
+  }
+  c.blocks = slide::ceil_div(c.places, kRows);
+  if (c.blocks) c.rows = slide::ceil_div(slide::ceil_div(c.places, c.blocks), tallest) * tallest;
+  if (c.rows > c.places) c.rows = c.places;
+  if (c.rows) c.blocks = slide::ceil_div(c.places, c.rows);
+  c.panels = slide::ceil_div(p.rows, panel);
+  c.run = std::clamp<int64_t>(c.panels * c.phases * p.groups * c.blocks / kUnits, 1, kRun);
+  c.runs = slide::ceil_div(c.panels, c.run);
+  c.run = slide::ceil_div(c.panels, std::max<int64_t>(c.runs, 1));
+  return c;
+}
+
 CopyCut copy_cut(const Plan& p) {
   constexpr int64_t kElements = 8192;  // a unit is worth handing to another thread
   CopyCut c{};
+  if (p.by_place) {
+    const int64_t line = positions_of(p.axis[kAxes - 1]) * p.channels;
+    c.lines = line > 0 ? p.images * p.groups * positions_of(p.axis[0]) * positions_of(p.axis[1]) : 0;
+    c.each = slide::ceil_div(kElements, std::max<int64_t>(line, 1));
+    c.units = slide::ceil_div(c.lines, c.each);
+    return c;
+  }
   if (!p.copied || p.channel == 0) return c;
   c.lines = p.images * p.groups * p.channels * (p.channel / p.line);
   c.each = slide::ceil_div(kElements, p.line);

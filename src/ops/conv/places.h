@@ -1,0 +1,176 @@
+// Rows of a product are places, columns are channels of the result: weights are packed as panels of columns
+// [class of taps][group][panel][K][kPanel], rows are copied chain by chain out of a padded copy of the operand in which the channels
+// of a place lie together. Compiled once per instruction set.
+#pragma once
+#include "ops/conv/columns.h"
+#include "ops/conv/result.h"
+#include "ops/conv/weights.h"
+
+namespace invar::ops::INVAR_ISA_NS {
+namespace {
+
+// put(to + i * to_ld + j, from[j * ld + i], lanes, i) for i < rows, j < columns, vectors of j.
+template <class Put>
+INVAR_INLINE void turn(const float* from, int64_t ld, int64_t rows, int64_t columns, float* to, int64_t to_ld,
+                       Put put) {
+  for (int64_t i = 0; i < rows; i += kW)
+    for (int64_t j = 0; j < columns; j += kW) {
+      const int lanes = within(columns - j), high = within(rows - i);
+      F r[kW];
+      for (int v = 0; v < kW; ++v) r[v] = v < lanes ? load_part(from + (j + v) * ld + i, high) : zero();
+      transpose(r);
+      for (int v = 0; v < high; ++v) {
+        put(to + (i + v) * to_ld + j, r[v], lanes, i + v);
+        __builtin_prefetch(to + (i + kW + v) * to_ld + j, 1);
+      }
+    }
+}
+
+// Lines [begin, end) of the copy: [image, group][position][position].
+void copy_places(const conv::Plan& p, const float* x, int64_t begin, int64_t end, float* copy) {
+  const Axis &deep = p.axis[0], &high = p.axis[1], &wide = p.axis[2];
+  const int64_t n = conv::positions_of(wide), size = n * p.channels, channel = deep.in * high.in * wide.in;
+  const Line line{num::min_i64(wide.low < 0 ? -wide.low : 0, n), 0, wide.low < 0 ? 0 : wide.low, 1};
+  const int64_t inside = num::min_i64(wide.in - line.first, n - line.before);
+  for (int64_t l = begin; l < end; ++l) {
+    int64_t rest = l;
+    const int64_t h = rest % conv::positions_of(high) + high.low;
+    const int64_t d = (rest /= conv::positions_of(high)) % conv::positions_of(deep) + deep.low;
+    const int64_t group = rest / conv::positions_of(deep);
+    float* to = copy + l * size;
+    const bool there = d >= 0 && d < deep.in && h >= 0 && h < high.in && inside > 0;
+    const int64_t first = there ? line.before * p.channels : size,
+                  last = there ? first + inside * p.channels : size;
+    for (int64_t i = 0; i < first; ++i) to[i] = 0;
+    for (int64_t c = 0; there && c < p.channels; c += kW)
+      turn(
+          x + (group * p.channels + c) * channel + (d * high.in + h) * wide.in + line.first, channel, inside,
+          num::min_i64(kW, p.channels - c), to + first + c, p.channels,
+          [](float* at, F v, int lanes, int64_t)
+              __attribute__((always_inline)) { store_part(at, v, lanes); });
+    for (int64_t i = last; i < size; ++i) to[i] = 0;
+  }
+}
+
+// place[i]: where the tap at position 0 of place first + i of a phase lies in the copy, of its group.
+INVAR_INLINE void places_of(const conv::Plan& p, const conv::Phases& f, int64_t first, int64_t n,
+                            int64_t* place) {
+  const int64_t wide = f.of[2].count, high = f.of[1].count, deep = f.of[0].count;
+  const int64_t line = conv::positions_of(p.axis[2]), area = line * conv::positions_of(p.axis[1]);
+  const int64_t image = p.groups * area * conv::positions_of(p.axis[0]);
+  int64_t row = first / wide, j = first % wide;
+  for (int64_t i = 0; i < n; ++row, j = 0) {
+    const int64_t base = row / high / deep * image + conv::position_of(p.axis[0], row / high % deep) * area +
+                         conv::position_of(p.axis[1], row % high) * line;
+    for (; j < wide && i < n; ++j, ++i) place[i] = (base + conv::position_of(p.axis[2], j)) * p.channels;
+  }
+}
+
+// Rows of one chain: k in [begin, end) of each place, kRow apart. Up to a vector behind them is read and written.
+INVAR_INLINE void copy_rows_of(const conv::Plan& p, const conv::Phases& f, const float* x,
+                               const int64_t* place, int64_t rows, num::Range r, float* to) {
+  const int64_t line = conv::positions_of(p.axis[2]), high = conv::positions_of(p.axis[1]);
+  auto offset = [&](const Walk& w) {
+    int64_t at[kAxes];
+    for (int d = 0; d < kAxes; ++d) at[d] = conv::shift_of(p.axis[d], f.of[d], w.t[d]);
+    return ((at[0] * high + at[1]) * line + at[2]) * p.channels + w.channel;
+  };
+  Walk w = walk_from(p, f, r.begin);
+  for (int64_t k = r.begin; k < r.end;) {
+    const int64_t from = offset(w);
+    int64_t n = 0;
+    do {  // neighbouring taps are one piece
+      n += p.channels - w.channel;
+      next_tap(f, w);
+    } while (k + n < r.end && offset(w) == from + n);
+    n = num::min_i64(n, r.end - k);
+    for (int64_t i = 0; i < rows; ++i) {
+      const float* source = x + place[i] + from;
+      float* row = to + i * kRow + k - r.begin;
+      for (int64_t e = 0; e < n; e += kW) store(row + e, load(source + e));
+    }
+    k += n;
+  }
+}
+
+// By places: rows of one chain, sums, the result before and after it is turned.
+struct PlaceWork {
+  int64_t* place;
+  float *a, *sums, *out, *turned, *bias, *end;
+  int64_t level;
+};
+PlaceWork place_work(const conv::PlaceCut& c, int64_t most_k, void* scratch) {
+  PlaceWork w;
+  w.place = static_cast<int64_t*>(scratch);
+  w.a = static_cast<float*>(scratch) + slide::ceil_div(2 * c.rows, 16) * 16;
+  w.level = c.rows * c.run * kPanel;
+  w.sums = w.a + slide::ceil_div(c.rows * kRow, 16) * 16;
+  w.out = w.sums + (num::contraction_blocks(most_k) > 1 ? num::kSumsKept * w.level : 0);
+  w.turned = w.out + w.level;
+  w.bias = w.turned + w.level;
+  w.end = w.bias + c.run * kPanel;
+  return w;
+}
+
+void place_units(const Call& call, const conv::Plan& p, const conv::PlaceCut& c, int64_t most_k,
+                 int64_t begin, int64_t end, void* scratch) {
+  const PlaceWork w = place_work(c, most_k, scratch);
+  float* out = call.out[0].as<float>();
+  int64_t channel = p.channels;
+  for (const Axis& a : p.axis) channel *= conv::positions_of(a);
+  for (int64_t unit = begin; unit < end; ++unit) {
+    int64_t rest = unit;
+    const int64_t panel = rest % c.runs * c.run, first = (rest /= c.runs) % c.blocks * c.rows;
+    const int64_t group = (rest /= c.blocks) % p.groups;
+    const conv::Phases f = conv::phases_at(p, rest / p.groups);
+    const int64_t rows = num::min_i64(c.rows, p.images * f.columns - first);
+    const int64_t panels = num::min_i64(c.run, c.panels - panel);
+    if (rows <= 0 || panels <= 0) continue;
+    const int64_t row = panel * kPanel, m = group * p.rows + row, ld = panels * kPanel,
+                  present = num::min_i64(ld, p.rows - row);
+    const float* x = static_cast<const float*>(call.shared) + group * channel;
+    const int64_t chains = num::contraction_blocks(f.k);
+    const float* b =
+        chains ? packed_class(p.weights, call.in[1], f) + in_panels(p.weights, f.k, group, row, 0) : nullptr;
+    for (int64_t i = 0; chains == 0 && i < rows * ld; ++i) w.out[i] = 0;  // conv.5
+    places_of(p, f, first, rows, w.place);
+    for (int64_t kb = 0; kb < chains; ++kb) {
+      const num::Range r = num::block_range(kb, f.k);
+      copy_rows_of(p, f, x, w.place, rows, r, w.a);
+      const int64_t together = rows < kMaxRows ? panels : kTogether;
+      for (int64_t i = 0; i < panels; i += together) {
+        const int64_t count = num::min_i64(together, panels - i);
+        const Place place{num::block_place(kb, f.k),
+                          w.sums + i * rows * kPanel,
+                          rows,
+                          w.level,
+                          w.out + i * kPanel,
+                          ld,
+                          ld - i * kPanel};
+        // Next come the next panels of this chain, else the first ones of the next.
+        const bool more = i + count < panels;
+        const int64_t k = more ? r.begin : r.end;
+        const int64_t floats = kPanel * (num::min_i64(k + kChain, f.k) - k);
+        const Ahead next{
+            reinterpret_cast<const char*>(b + (more ? i + count : 0) * kPanel * f.k + k * kPanel),
+            floats > 0 ? count : 0, floats * static_cast<int64_t>(sizeof(float)),
+            kPanel * f.k * static_cast<int64_t>(sizeof(float))};
+        down<Columns<F32, kPer>, true>(
+            w.a, kRow, Columns<F32, kPer>{b + (i * f.k + r.begin) * kPanel, kPanel, kPanel * f.k}, count,
+            r.end - r.begin, rows, place, next);
+      }
+    }
+    const float* bias = widened_bias(call, m, present, w.bias);
+    const int64_t image = first / f.columns, at = first % f.columns;
+    const bool direct = at + rows <= f.columns && f.of[0].step * f.of[1].step * f.of[2].step == 1;
+    turn(
+        w.out, ld, present, rows, direct ? out + (image * p.groups * p.rows + m) * f.columns + at : w.turned,
+        direct ? f.columns : rows, [&](float* to, F y, int lanes, int64_t i) __attribute__((always_inline)) {
+          store_part(to, bias ? canon(add(y, set1(bias[i]))) : y, lanes);  // conv.3
+        });
+    if (!direct) scatter(p, f, 0, m, present, first, rows, w.turned, rows, out);
+  }
+}
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS
