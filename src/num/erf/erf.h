@@ -1,14 +1,18 @@
 // erf and erfc of binary32, correctly rounded for every input (spec/functions.md functions.8; shown by `invar_prove
-// erf` and `invar_prove erfc`, docs/evidence/functions.md), in binary64 with one final rounding. All coefficients are
-// positive, so no sum loses anything by cancellation. Constants: tools/prove/erf_coefficients.py.
+// erf` and `invar_prove erfc`, docs/evidence/functions.md): by rows (num/rows/rows.h) where lanes have them, else, and where
+// those do not decide, in binary64 with one final rounding. All coefficients are positive, so no sum loses anything by
+// cancellation. Constants: tools/prove/erf_coefficients.py.
 #pragma once
 
+#include "num/erf/erf_rows.h"
+#include "num/erf/erfc_rows.h"
 #include "num/exp/parts.h"
+#include "num/rows/rows.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
 // erf x = x P(z)/Q(z), z = x^2, relative error 2^-53.
-INVAR_INLINE F erf(F x) {
+INVAR_INLINE F erf_wide(F x) {
   // Beyond this the result is 1.
   D d = to_double(clamp(x, -3.9375f, 3.9375f));
   D z = mul(d, d);
@@ -22,7 +26,7 @@ INVAR_INLINE F erf(F x) {
 }
 
 // erfc |x| = e^-z N(|x|)/M(|x|), relative error of the fraction 2^-54.8;  erfc(-|x|) = 2 - erfc |x|.
-INVAR_INLINE F erfc(F x) {
+INVAR_INLINE F erfc_wide(F x) {
   // Beyond these the result is 2 or 0.
   F limited = clamp(x, -4.0f, 10.0625f);
   D d = to_double(limited), a = to_double(abs(limited));
@@ -38,6 +42,52 @@ INVAR_INLINE F erfc(F x) {
   D power = scale_by_low_bits(fma(fma(e.r, fma(e.r, e.s, e.c), one), e.r, one), e.t);
   D y = div(mul(power, n), m);
   return to_float(select(lt(d, set1_d(0.0)), sub(set1_d(2.0), y), y));
+}
+
+// h of rows.h for both, |d| <= 2^-8 and |c| <= 4: the derivative at c + s is exp(-2 c s - s^2) of that at c, so with v = c d
+// and w = d^2, 1 + h = 1 - v + (2 v^2 - w)/3 - (2 v^3 - 3 v w)/6 + ...; what is left out after that is below 2^-20 of h, but for
+// w^2/10, which erf wants near 0.
+// x + kBellRound rounds to a multiple of 1/128, which stays in the low bits.
+constexpr float kBellRound = 0x1.8p16f;
+INVAR_INLINE F bell_slope(F v, F w, F third) {
+  F p = fma(v, fma(v, set1(-0x1.555556p-2f), set1(0x1.555556p-1f)), set1(-1.0f));
+  return fma(v, p, mul(w, fma(v, set1(0.5f), third)));
+}
+
+template <bool stored>
+INVAR_INLINE F erf_as(F x) {
+  if constexpr (!kRows) return stored ? canon(erf_wide(x)) : erf_wide(x);
+  F a = abs(x), t = add(a, set1(kBellRound)), c = sub(t, set1(kBellRound)), d = sub(a, c), w = mul(d, d);
+  F h = bell_slope(mul(c, d), w, fma(w, set1(0.1f), set1(-0x1.555556p-2f)));
+  Settled v = settle(row(kErfRows, bit_and(bits(t), set1_i(511))), d, h);
+  F y = or_sign(v.y, x);
+  M sure = both(v.sure, inside(x, 0x1p-100f, 3.99f));
+  if (__builtin_expect(all(sure), true)) return y;
+  M none = eq(x, zero());  // from 3.93 on the result is 1
+  return settle_rare<erf_wide, stored>(x, y, sure, either(none, lt(set1(3.93f), a)),
+                                       or_sign(select(none, zero(), set1(1.0f)), x));
+}
+
+// erfc(-x) for |x| < 3.99.
+INVAR_INLINE Settled erfc_of_minus(F x) {
+  F t = add(x, set1(kBellRound)), c = sub(t, set1(kBellRound)), d = sub(x, c);
+  F h = bell_slope(mul(c, d), mul(d, d), set1(-0x1.555556p-2f));
+  return settle(row(kErfcRows, bit_and(bits(t), set1_i(1023))), d, h);
+}
+template <bool stored>
+INVAR_INLINE F erfc_as(F x) {
+  if constexpr (!kRows) return stored ? canon(erfc_wide(x)) : erfc_wide(x);
+  Settled v = erfc_of_minus(neg(x));
+  M sure = both(v.sure, lt(abs(x), set1(3.99f)));
+  if (__builtin_expect(all(sure), true)) return v.y;
+  return settle_rare<erfc_wide, stored>(x, v.y, sure, lt(x, set1(-3.98f)), set1(2.0f));
+}
+
+INVAR_INLINE F erf(F x) {
+  return erf_as<false>(x);
+}
+INVAR_INLINE F erfc(F x) {
+  return erfc_as<false>(x);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -37,7 +37,7 @@ INVAR_INLINE F erf_ff(F x) {
   M inside = both(y.sure, both(lt(set1(0x1p-40f), a), lt(a, set1(3.93f))));
   M sure = either(inside, either(large, none));
   F v = or_sign(select(none, zero(), select(large, set1(1.0f), y.y)), x);
-  return all(sure) ? v : select(sure, v, erf(x));
+  return all(sure) ? v : select(sure, v, erf_wide(x));
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

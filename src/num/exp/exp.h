@@ -19,11 +19,15 @@ INVAR_INLINE F exp_wide(F x) {
   return to_float(scale_by_low_bits(exp2_fraction(r), t));
 }
 
-INVAR_INLINE F exp(F x) {
-  if constexpr (kTable == 1) return exp_wide(x);
+INVAR_INLINE Near exp_near(F x) {
   F t = fma(x, set1(0x1.715476p+0f), set1(kStep)), m = sub(t, set1(kStep));
   F r = fma(m, set1(-0x1.62e43p-1f), x);  // exact: a multiple of 2^-30 below 2^-4
-  return decide<exp_wide>(power_near(t, r, fma(m, set1(0x1.05c61p-29f), rest_of(t))), x, 87.0f, -104.0f);
+  return power_near(t, r, fma(m, set1(0x1.05c61p-29f), rest_of(t)));
+}
+constexpr float kExpNormal = 87.0f, kExpZero = -104.0f;  // a normal result for |x| < 87, 0 below -104
+INVAR_INLINE F exp(F x) {
+  if constexpr (kTable == 1) return exp_wide(x);
+  return decide<exp_wide>(exp_near(x), x, kExpNormal, kExpZero);
 }
 
 // The same for x <= 0 or NaN under the store rule (formats.5; of a NaN only that it is one): what would be subnormal is 0, and
@@ -35,9 +39,7 @@ INVAR_INLINE F exp_stored(F x) {
   }
   const float least = -0x1.5d589ep+6f;
   F c = clamp(x, least, 0.0f);
-  F t = fma(c, set1(0x1.715476p+0f), set1(kStep)), m = sub(t, set1(kStep));
-  F r = fma(m, set1(-0x1.62e43p-1f), c);
-  F y = decide<exp_wide>(power_near(t, r, fma(m, set1(0x1.05c61p-29f), rest_of(t))), c, 88.0f, least);
+  F y = decide<exp_wide>(exp_near(c), c, 88.0f, least);
   return select(lt(x, set1(least)), zero(), y);
 }
 

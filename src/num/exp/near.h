@@ -69,13 +69,17 @@ INVAR_INTERNAL F decide_rare(F x, F y, M sure, F least) {
   y = select(zeros, zero(), y), sure = either(sure, zeros);
   return all(sure) ? y : select(sure, y, wide(x));
 }
+// Certain where it is normal besides.
+INVAR_INLINE Settled settle(Near v) {
+  F up = fma(v.lo, set1(1 + kDoubt), v.s), down = fma(v.lo, set1(1 - kDoubt), v.s);
+  return {from_bits(add(bits(up), v.exponent)), eq(up, down)};
+}
 // The result, which is normal for |x| < limit and 0 below `least`; by `wide` where that is not certain.
 template <F (*wide)(F)>
-INVAR_INLINE F decide(Near v, F x, float limit, float least) {
-  F up = fma(v.lo, set1(1 + kDoubt), v.s), down = fma(v.lo, set1(1 - kDoubt), v.s);
-  F y = from_bits(add(bits(up), v.exponent));
-  M sure = both(eq(up, down), lt(abs(x), set1(limit)));
-  return __builtin_expect(all(sure), true) ? y : decide_rare<wide>(x, y, sure, set1(least));
+INVAR_INLINE F decide(Near n, F x, float limit, float least) {
+  Settled v = settle(n);
+  M sure = both(v.sure, lt(abs(x), set1(limit)));
+  return __builtin_expect(all(sure), true) ? v.y : decide_rare<wide>(x, v.y, sure, set1(least));
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -19,7 +19,7 @@ INVAR_INLINE F tanh_ff(F x) {
   M sure = either(either(tiny, large), both(y.sure, lt(a, set1(9.2f))));
   F v1 = or_sign(select(large, set1(1.0f), y.y), x);
   F w = select(tiny, x, v1);
-  return all(sure) ? w : select(sure, w, tanh(x));
+  return all(sure) ? w : select(sure, w, tanh_wide(x));
 }
 
 // u = e^|x| - 1 as a whole, n <= 126: 2 sinh |x| = u + u / (u + 1), 2 cosh x = (u + 1) + 1 / (u + 1).

@@ -45,6 +45,19 @@ INVAR_INLINE F flip_with(F y, F x) {
   return from_bits(bit_xor(bits(y), bit_and(bits(x), set1_i(INT32_MIN))));
 }
 
+// low <= |x| < limit, in one comparison of integers, so shifted that what is below low becomes large.
+INVAR_INLINE M inside(F x, float low, float limit) {
+  const uint32_t from = __builtin_bit_cast(uint32_t, low), size = __builtin_bit_cast(uint32_t, limit) - from;
+  I shifted = add(magnitude(x), set1_i(static_cast<int32_t>(0x80000000u - from)));
+  return gt(set1_i(static_cast<int32_t>(0x80000000u + size)), shifted);
+}
+
+// A result, and where that is certain.
+struct Settled {
+  F y;
+  M sure;
+};
+
 // The sign of x on y: y of the other sign must be zero.
 INVAR_INLINE F or_sign(F y, F x) {
   return from_bits(bit_or(bits(y), bit_and(bits(x), set1_i(INT32_MIN))));

@@ -34,6 +34,13 @@ INVAR_INLINE F canon(F x) {
   I flushed = select(gt(mag, set1_i(0x007fffff)), u, bit_and(u, set1_i(INT32_MIN)));
   return from_bits(select(gt(mag, set1_i(0x7f800000)), set1_i(0x7fc00000), flushed));
 }
+// Lanes that the store rule leaves as they are.
+struct Stored {
+  F v;
+};
+INVAR_INLINE F canon(Stored x) {
+  return x.v;
+}
 // n <= kW elements at p.
 INVAR_INLINE F load_part(const float* p, int n) {
   return n == kW ? load(p) : load_n(p, n);

@@ -185,6 +185,21 @@ INVAR_INLINE D lookup(const double* table, I i) {
           _mm256_i32gather_pd(table, _mm256_extracti128_si256(i.v, 1), 8)};
 }
 
+// The four numbers of row i per lane, from memory, 0 <= i.
+constexpr bool kRows = true;
+struct Row { F f, f_low, g, g_low; };
+INVAR_INLINE Row row(const float (*table)[4], I i) {
+  alignas(32) uint32_t at[8];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(at), i.v);
+  asm("" : "+m"(at));  // by way of memory: single lanes taken out of a register cost the ports that all else here needs
+  __m256 r[4];
+  for (int j = 0; j < 4; ++j)
+    r[j] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_load_ps(table[at[j]])), _mm_load_ps(table[at[j + 4]]), 1);
+  __m256 p = _mm256_unpacklo_ps(r[0], r[1]), q = _mm256_unpacklo_ps(r[2], r[3]);
+  __m256 s = _mm256_unpackhi_ps(r[0], r[1]), t = _mm256_unpackhi_ps(r[2], r[3]);
+  return {{_mm256_shuffle_ps(p, q, 0x44)}, {_mm256_shuffle_ps(p, q, 0xee)}, {_mm256_shuffle_ps(s, t, 0x44)}, {_mm256_shuffle_ps(s, t, 0xee)}};
+}
+
 // table[i % kTable] per lane, from registers; kTable is 1 where the instruction set has nothing of the kind.
 constexpr int kTable = 8;
 INVAR_INLINE F pick(const float* table, I i) { return {_mm256_permutevar8x32_ps(_mm256_load_ps(table), i.v)}; }

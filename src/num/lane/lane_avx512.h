@@ -170,6 +170,25 @@ INVAR_INLINE D lookup(const double* table, I i) {
           _mm512_i32gather_pd(_mm512_extracti32x8_epi32(i.v, 1), table, 8)};
 }
 
+// The four numbers of row i per lane, from memory, 0 <= i.
+constexpr bool kRows = true;
+struct Row { F f, f_low, g, g_low; };
+INVAR_INLINE Row row(const float (*table)[4], I i) {
+  alignas(64) uint32_t at[16];
+  _mm512_store_si512(at, i.v);
+  asm("" : "+m"(at));  // by way of memory: single lanes taken out of a register cost the ports that all else here needs
+  __m512 r[4];
+  for (int j = 0; j < 4; ++j) {
+    r[j] = _mm512_castps128_ps512(_mm_load_ps(table[at[j]]));
+    r[j] = _mm512_insertf32x4(r[j], _mm_load_ps(table[at[j + 4]]), 1);
+    r[j] = _mm512_insertf32x4(r[j], _mm_load_ps(table[at[j + 8]]), 2);
+    r[j] = _mm512_insertf32x4(r[j], _mm_load_ps(table[at[j + 12]]), 3);
+  }
+  __m512 p = _mm512_unpacklo_ps(r[0], r[1]), q = _mm512_unpacklo_ps(r[2], r[3]);
+  __m512 s = _mm512_unpackhi_ps(r[0], r[1]), t = _mm512_unpackhi_ps(r[2], r[3]);
+  return {{_mm512_shuffle_ps(p, q, 0x44)}, {_mm512_shuffle_ps(p, q, 0xee)}, {_mm512_shuffle_ps(s, t, 0x44)}, {_mm512_shuffle_ps(s, t, 0xee)}};
+}
+
 // table[i % kTable] per lane, from registers; kTable is 1 where the instruction set has nothing of the kind.
 constexpr int kTable = 32;
 INVAR_INLINE F pick(const float* table, I i) {

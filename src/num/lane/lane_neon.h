@@ -179,6 +179,17 @@ INVAR_INLINE D lookup(const double* table, I i) {
   return {vsetq_lane_f64(table[vgetq_lane_s32(i.v, 1)], lo, 1), vsetq_lane_f64(table[vgetq_lane_s32(i.v, 3)], hi, 1)};
 }
 
+// The four numbers of row i per lane, from memory, 0 <= i. kRows: whether that pays here.
+constexpr bool kRows = false;
+struct Row { F f, f_low, g, g_low; };
+INVAR_INLINE Row row(const float (*table)[4], I i) {
+  float32x4_t r0 = vld1q_f32(table[vgetq_lane_s32(i.v, 0)]), r1 = vld1q_f32(table[vgetq_lane_s32(i.v, 1)]);
+  float32x4_t r2 = vld1q_f32(table[vgetq_lane_s32(i.v, 2)]), r3 = vld1q_f32(table[vgetq_lane_s32(i.v, 3)]);
+  float32x4x2_t p = vzipq_f32(r0, r2), q = vzipq_f32(r1, r3);
+  float32x4x2_t s = vzipq_f32(p.val[0], q.val[0]), t = vzipq_f32(p.val[1], q.val[1]);
+  return {{s.val[0]}, {s.val[1]}, {t.val[0]}, {t.val[1]}};
+}
+
 // table[i % kTable] per lane, from registers; kTable is 1 where the instruction set has nothing of the kind.
 constexpr int kTable = 1;
 INVAR_INLINE F pick(const float* table, I) { return set1(table[0]); }

@@ -149,6 +149,14 @@ INVAR_INLINE I low_bits(D a) { return {static_cast<int32_t>(__builtin_bit_cast(i
 // table[i] per lane, 0 <= i.
 INVAR_INLINE D lookup(const double* table, I i) { return {table[i.v]}; }
 
+// The four numbers of row i per lane, from memory, 0 <= i. kRows: whether that pays here.
+constexpr bool kRows = false;
+struct Row { F f, f_low, g, g_low; };
+INVAR_INLINE Row row(const float (*table)[4], I i) {
+  const float* r = table[i.v];
+  return {{r[0]}, {r[1]}, {r[2]}, {r[3]}};
+}
+
 // table[i % kTable] per lane, from registers; kTable is 1 where the instruction set has nothing of the kind.
 constexpr int kTable = 1;
 INVAR_INLINE F pick(const float* table, I) { return set1(table[0]); }

@@ -7,9 +7,12 @@
 
 namespace invar::ops::INVAR_ISA_NS::graph {
 
+namespace from_num {
 #define INVAR_FROM_NUM(f) using num::INVAR_ISA_NS::f;
 INVAR_FUNCTIONS(INVAR_FROM_NUM)
 #undef INVAR_FROM_NUM
+}  // namespace from_num
+using namespace from_num;
 using num::INVAR_ISA_NS::atan2;
 using num::INVAR_ISA_NS::pow;
 
@@ -42,18 +45,18 @@ INVAR_INLINE F softsign(F x) {
 }
 
 // elementwise.10: by the exponential.
-INVAR_INLINE F sigmoid(F x) {
-  return div(set1(1.0f), add(set1(1.0f), exp(neg(x))));
+INVAR_INLINE F sigmoid_of_exp(F e) {
+  return div(set1(1.0f), add(set1(1.0f), e));
+}
+INVAR_INLINE F sigmoid_graph(F x) {
+  return sigmoid_of_exp(exp(neg(x)));
 }
 // formats.5 of a number that is not negative; NaN stays NaN.
 INVAR_INLINE F flushed(F x) {
   return select(lt(x, set1(0x1p-126f)), zero(), x);
 }
-INVAR_INLINE F silu(F x) {
-  return mul(x, flushed(sigmoid(x)));
-}
 INVAR_INLINE F swish(F x, float alpha) {
-  return mul(x, flushed(sigmoid(mul(set1(alpha), x))));
+  return mul(x, flushed(sigmoid_graph(mul(set1(alpha), x))));
 }
 // tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2), e = exp(x); from x = 20 on it is 1 to the last bit.
 INVAR_INLINE F mish(F x) {
@@ -82,7 +85,7 @@ INVAR_INLINE F celu(F x, float alpha) {
 // made good: erfc(t + r) = erfc(t) (1 - r m), m = 2/sqrt(pi) exp(-t^2) / erfc(t), which t + sqrt(t^2 + 4/pi) gives well enough.
 // Below -20 all is -0. Constants: 1/sqrt(2) in two parts, 4/pi, to nearest. Farthest from x/2 erfc(-x / sqrt(2)) in binary64, of
 // all inputs: 2.6 units in the last place; 7.2 below -12.9, where erfc is subnormal.
-INVAR_INLINE F gelu(F x) {
+INVAR_INLINE F gelu_graph(F x) {
   F y = neg(at_least(x, -20.0f)), c = set1(0x1.6a09e6p-1f);
   F t = mul(y, c);
   F r = fma(y, set1(0x1.9fcef4p-27f), fma(y, c, neg(t)));
@@ -94,6 +97,61 @@ INVAR_INLINE F gelu(F x) {
 // log(1 + exp(x)) without overflow and without cancellation.
 INVAR_INLINE F softplus(F x) {
   return add(at_least(x, 0.0f), log1p(exp(neg(abs(x)))));
+}
+
+// Below, those whose fast path knows that its result is normal and so has no use for the store rule. The same numbers.
+namespace lanes = num::INVAR_ISA_NS;
+INVAR_INLINE Stored tanh(F x) {
+  return {lanes::tanh_as<true>(x)};
+}
+INVAR_INLINE Stored erf(F x) {
+  return {lanes::erf_as<true>(x)};
+}
+INVAR_INLINE Stored erfc(F x) {
+  return {lanes::erfc_as<true>(x)};
+}
+// graph(exp(u)), which is fast(exp(u)) and normal for |u| between low and kExpNormal, and for u = 0.
+template <class Fast, class Graph>
+INVAR_INLINE Stored by_exp(F u, float low, Fast fast, Graph graph) {
+  if constexpr (lanes::kTable == 1) return {canon(graph(lanes::exp(u)))};
+  lanes::Settled e = lanes::settle(lanes::exp_near(u));
+  M range = low == 0 ? lt(abs(u), set1(lanes::kExpNormal)) : lanes::inside(u, low, lanes::kExpNormal);
+  M sure = both(e.sure, range);
+  if (__builtin_expect(all(sure), true)) return {fast(e.y)};
+  sure = either(sure, both(e.sure, eq(u, zero())));
+  return {canon(graph(lanes::decide_rare<lanes::exp_wide>(u, e.y, sure, set1(lanes::kExpZero))))};
+}
+INVAR_INLINE Stored exp(F x) {
+  auto same = [](F e) __attribute__((always_inline)) {
+    return e;
+  };
+  return by_exp(x, 0, same, same);
+}
+INVAR_INLINE Stored sigmoid(F x) {
+  return by_exp(neg(x), 0, sigmoid_of_exp, sigmoid_of_exp);
+}
+INVAR_INLINE Stored silu(F x) {
+  return by_exp(
+      neg(x), 0x1p-100f, [=](F e) __attribute__((always_inline)) { return mul(x, sigmoid_of_exp(e)); },
+      [=](F e) __attribute__((always_inline)) { return mul(x, flushed(sigmoid_of_exp(e))); });
+}
+// What gelu() leaves: 0, where y is right; from 5.65 on, where erfc is 2, x; else the graph.
+INVAR_INTERNAL F gelu_rare(F x, F y, M sure) {
+  M large = lt(set1(5.65f), x);
+  y = select(large, x, y), sure = either(sure, either(large, eq(x, zero())));
+  return canon(all(sure) ? y : select(sure, y, gelu_graph(x)));
+}
+// The same by erfc_of_minus(u), u = -t: every number is that of the graph or its negative, whose rounding is the same.
+INVAR_INLINE Stored gelu(F x) {
+  if constexpr (!lanes::kRows) return {canon(gelu_graph(x))};
+  F c = set1(-0x1.6a09e6p-1f), u = mul(x, set1(0x1.6a09e6p-1f));
+  lanes::Settled e = lanes::erfc_of_minus(u);
+  F r = fma(x, set1(-0x1.9fcef4p-27f), fma(x, c, u));
+  F minus_m = sub(u, sqrt(fma(u, u, set1(0x1.45f306p+0f))));
+  F minus_lost = select(lt(x, zero()), mul(r, minus_m), zero());
+  F y = mul(mul(set1(0.5f), x), fma(minus_lost, e.y, e.y));
+  M sure = both(e.sure, lanes::inside(x, 0x1p-100f, 5.63f));
+  return {__builtin_expect(all(sure), true) ? y : gelu_rare(x, y, sure)};
 }
 
 }  // namespace invar::ops::INVAR_ISA_NS::graph

@@ -1,0 +1,36 @@
+// Functions by binary32 alone where that decides the result, for lanes that fetch rows of a table from memory (kRows,
+// num/lane/lane.h): twice as many lanes per operation as in binary64, which does the rest. Tables: tools/prove/row_tables.py.
+//
+// f(c + d) = f + d g (1 + h), where c is the place of a row, f and g = f'(c) stand there as sums of two numbers, f + f_low and
+// g + g_low, and h(c, d) is small. s = f + d g rounded; what that rounding loses is exact (f - s is, as |d g| <= f/2 or f = 0),
+// and so lo = lost + f_low + d (g_low + g h) makes V = s + lo.
+//
+// Error of V. Its largest parts are the roundings behind d g h, each at most 2^-24 of it: two for its products, less than
+// four of h, whose terms hardly cancel; and the end of h's series, at most 2^-20 of h: together below 2^-19.4 |d g h|. All else
+// - the second roundings of lost, f_low and g_low, and those of the table - is below 2^-46 s. Where a middle between two
+// numbers lies near V, lo is at least 2^-25 s, and d g h is below lo + 2^-22.9 s. So lo 2^-17 covers the error wherever that
+// matters: where s + lo (1 +- 2^-17) give one result, that is V rounded. As invar_prove shows on every input
+// (docs/evidence/functions.md).
+#pragma once
+
+#include "num/lane/elementary.h"
+
+namespace invar::num::INVAR_ISA_NS {
+
+constexpr float kRowDoubt = 0x1p-17f;
+
+INVAR_INLINE Settled settle(Row r, F d, F h) {
+  F s = fma(d, r.g, r.f), lost = fma(d, r.g, sub(r.f, s));
+  F lo = add(fma(d, fma(r.g, h, r.g_low), r.f_low), lost);
+  F up = fma(lo, set1(1 + kRowDoubt), s), down = fma(lo, set1(1 - kRowDoubt), s);
+  return {up, eq(up, down)};
+}
+// Of a function that is `value` where that is known: y where it is sure, else the binary64 sequence; `stored` by the store rule.
+template <F (*wide)(F), bool stored>
+INVAR_INTERNAL F settle_rare(F x, F y, M sure, M known, F value) {
+  y = select(known, value, y), sure = either(sure, known);
+  y = all(sure) ? y : select(sure, y, wide(x));
+  return stored ? canon(y) : y;
+}
+
+}  // namespace invar::num::INVAR_ISA_NS
