@@ -55,13 +55,13 @@ struct Packed<F16> {
 // k rows of a packed panel as floats.
 template <class R>
 void widen(const typename R::T* from, int64_t row, int64_t k, float* to) {
-  for (int64_t i = 0; i < k; ++i, from += row, to += kPanel)
+  for (int64_t i = 0; i < k; ++i)
 #pragma GCC unroll 4
     for (int j = 0; j < kPanel; j += 2 * kW) {
       F x[2];
       get_all<2>(
-          R{}, x, [&](int v) __attribute__((always_inline)) { return from + j + v * kW; });
-      store(to + j, x[0]), store(to + j + kW, x[1]);
+          R{}, x, [&](int v) __attribute__((always_inline)) { return from + i * row + j + v * kW; });
+      store(to + i * kPanel + j, x[0]), store(to + i * kPanel + j + kW, x[1]);
     }
 }
 
@@ -88,13 +88,13 @@ void pack(const View& b, int, const Attrs& attrs, void* packed) {
     using T = typename decltype(format)::T;
     const int64_t panels = (m.n + kPanel - 1) / kPanel;
     T* to = static_cast<T*>(packed);
-    for (int64_t i = 0; i < m.count; ++i, to += panels * kPanel * m.k)
+    for (int64_t i = 0; i < m.count; ++i)
       for (int64_t p = 0; p < panels; ++p) {
         const int64_t j = p * kPanel;
         const PanelPlace place = place_of(p, panels, m.k);
         copy_panel<typename Packed<decltype(format)>::Keep>(
             b.as<const T>() + i * m.k * m.n + (m.trans ? j * m.k : j), m.trans ? m.k : m.n, m.trans, m.k,
-            num::min_i64(m.n - j, kPanel), to + place.at, place.row);
+            num::min_i64(m.n - j, kPanel), to + i * panels * kPanel * m.k + place.at, place.row);
       }
   });
 }
