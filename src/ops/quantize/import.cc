@@ -165,7 +165,7 @@ LogicalResult fits(Operation* op, Value x, Value scale, Value zeros, Type intege
   if (axis < -rank || axis >= rank) return op->emitOpError("has no axis ") << axis;
   Extent& along = shape[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
   if (block && !along.constant()) return op->emitOpError("cuts an open dimension into blocks");
-  if (block) along = Extent::of((along.value + block - 1) / block);
+  if (block) along = Extent::of(along.value / block + (along.value % block != 0));
   if (scales == (block ? shape : Shape{along})) return success();
   return op->emitOpError("has scales of shape " + text_of(scales) + " instead of " +
                          text_of(block ? shape : Shape{along}));

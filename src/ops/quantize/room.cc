@@ -10,6 +10,7 @@ Grid grid_of(const Call& call) {
   if (!g.block && !g.by_axis) return g;
   const Axis a = axis_of(x, attr_i(call, "axis", 1));
   g.n = a.n, g.inner = a.inner;
+  if (g.block > a.n) g.block = a.n > 0 ? a.n : 1;  // one block for all of the axis
   if (g.block) g.blocks = (a.n + g.block - 1) / g.block;
   return g;
 }
