@@ -10,6 +10,12 @@ namespace invar::num::INVAR_ISA_NS {
 // each starting at +0: the caller's inner loop, free to hold and load its operands as it likes.
 template <int R, class Chain>
 INVAR_INLINE void contract(int64_t k, Chain chain, F (&y)[R]) {
+  if (k <= kChain) {  // one chain, joined with +0 alone
+    F c[R];
+    chain(0, k, c);
+    for (int r = 0; r < R; ++r) y[r] = add(zero(), c[r]);  // contraction.3
+    return;
+  }
   // Segments join as they are finished: tree[l] holds the sum of the last 2^l segments at an odd position of
   // level l, as in a binary counter. Same additions as join_segments, three vectors instead of eight to keep.
   F tree[3][R];

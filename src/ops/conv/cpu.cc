@@ -208,12 +208,17 @@ void thin_blocks(const Call& call, const Job& job, int64_t begin, int64_t end, v
       if (k) block_offsets(p.axis, c, b, s.offset);
       if (k && call.in[1].packed) packed = packed_class(p.weights, call.in[1], f);
     }
+    Inside inside[kMostPlanes];
+    const int planes = k && b.channels > p.rows ? insides_of(p.axis, c, b, s.copy, inside) : 0;
     for (int64_t m = b.channel, copied = -1; m < b.channel + b.channels; ++m) {
       const int64_t group = m / p.rows;
       if (k && group != copied) {
         const int64_t place = b.image * p.groups + group;
-        copy_block(p.axis, c, b, call.in[0].as<const float>() + place * in,
-                   (p.images * p.groups - place) * in, 0, s.copy);
+        const float* x = call.in[0].as<const float>() + place * in;
+        if (planes)
+          copy_insides(inside, planes, c.pitch, x, s.copy);
+        else
+          copy_block(p.axis, c, b, x, (p.images * p.groups - place) * in, 0, s.copy);
         copied = group;
       }
       if (!call.in[1].packed)
