@@ -31,7 +31,7 @@ INVAR_INLINE void with_rows(int rows, Fn f) {
 }
 
 // b of one tile: rows of k lie `row` elements apart; vectors of columns lie in panels of kPer vectors, `panel` apart.
-// kAhead: how many bytes before its use a single row of a asks for what it reads; 0 where b is there already.
+// kAhead: how many bytes before its use b is asked for; 0 where it is there already.
 template <class W, int kPer, int kAhead = 0>
 struct Columns {
   static constexpr int kRows = kMaxRows, kWide = 8;  // of a tile: rows, and vectors of columns at most
@@ -75,7 +75,7 @@ INVAR_INLINE void extend(const float* a, int64_t lda, Columns<W, kPer, kAhead> b
 #pragma GCC unroll 32
   for (int i = 0; i < MR * NV; ++i) acc[i] = c[i];
   auto step = [&](int64_t k) __attribute__((always_inline)) {
-    if constexpr (MR == 1 && kAhead > 0) {
+    if constexpr (kAhead > 0) {
 #pragma GCC unroll 32
       for (int i = 0; i < NV * kW * static_cast<int>(sizeof(typename W::T)); i += 64)
         __builtin_prefetch(reinterpret_cast<const char*>(b.at(b, k, 0)) + kAhead + i);
