@@ -39,7 +39,8 @@ INVAR_INLINE F exp_stored(F x) {
   }
   const float least = -0x1.5d589ep+6f;
   F c = clamp(x, least, 0.0f);
-  F y = decide<exp_wide>(exp_near(c), c, 88.0f, least);
+  Settled v = settle(exp_near(c));  // every result is normal; of a NaN nothing is certain
+  F y = __builtin_expect(all(v.sure), true) ? v.y : decide_rare<exp_wide>(c, v.y, v.sure, set1(least));
   return select(lt(x, set1(least)), zero(), y);
 }
 
