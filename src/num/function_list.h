@@ -1,6 +1,6 @@
 // The functions of one binary32 that are correctly rounded (spec/functions.md; docs/evidence/functions.md), in one list: a line here
 // and an include in functions.h give a function its reference, its rows in invar_prove and, with its golden_NAME.txt,
-// its tests.
+// its tests. Each has a float-float route beside it, f_ff (num/functions_ff.h): rows NAME.ff.
 #pragma once
 
 #define INVAR_FUNCTIONS(X) \
@@ -31,23 +31,3 @@
   X(asin)                  \
   X(acos)                  \
   X(atan)
-
-// Those that have a float-float route beside it (num/ff/ff.h), f_ff: the same bits; rows NAME.ff in invar_prove.
-#define INVAR_FF_FUNCTIONS(X) \
-  X(exp)                      \
-  X(exp2)                     \
-  X(exp10)                    \
-  X(expm1)                    \
-  X(sinh)                     \
-  X(cosh)                     \
-  X(tanh)                     \
-  X(erf)                      \
-  X(sin)                      \
-  X(cos)                      \
-  X(log)                      \
-  X(log2)                     \
-  X(log10)                    \
-  X(log1p)                    \
-  X(rsqrt)                    \
-  X(sinpi)                    \
-  X(cospi)

@@ -137,7 +137,7 @@ TEST_P(Lanes, Functions) {
   std::vector<float> y(x.size());
   constexpr float (*kReference[])(float) = {
 #define INVAR_ROW(f) num::reference::f,
-      INVAR_FUNCTIONS(INVAR_ROW) INVAR_FF_FUNCTIONS(INVAR_ROW)
+      INVAR_FUNCTIONS(INVAR_ROW) INVAR_FUNCTIONS(INVAR_ROW)
 #undef INVAR_ROW
   };
   for (size_t f = 0; f < probe().functions.size(); ++f) {

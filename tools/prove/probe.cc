@@ -1,7 +1,7 @@
 #include "probe.h"
 
 #include "num/contract/lanes.h"
-#include "num/functions.h"
+#include "num/functions_ff.h"
 #include "num/pow/lanes.h"
 #include "num/reduce/lanes.h"
 
@@ -33,14 +33,14 @@ INVAR_FUNCTIONS(INVAR_ROW)
   void f##_ff(const float* x, float* y, int n) {                                \
     each(n, [=](int i, int c) { set(y + i, lane::f##_ff(get(x + i, c)), c); }); \
   }
-INVAR_FF_FUNCTIONS(INVAR_ROW)
+INVAR_FUNCTIONS(INVAR_ROW)
 #undef INVAR_ROW
 constexpr Function kFunctions[] = {
 #define INVAR_ROW(f) {#f, f},
     INVAR_FUNCTIONS(INVAR_ROW)
 #undef INVAR_ROW
 #define INVAR_ROW(f) {#f ".ff", f##_ff},
-        INVAR_FF_FUNCTIONS(INVAR_ROW)
+        INVAR_FUNCTIONS(INVAR_ROW)
 #undef INVAR_ROW
 };
 void atan2(const float* y, const float* x, float* r, int n) {

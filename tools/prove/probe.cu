@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "num/contract/lanes.h"
-#include "num/functions.h"
+#include "num/functions_ff.h"
 #include "num/pow/lanes.h"
 #include "num/reduce/lanes.h"
 #include "probe.h"
@@ -102,7 +102,7 @@ INVAR_ROW(canon)
 INVAR_ROW(exp_stored)
 #undef INVAR_ROW
 #define INVAR_ROW(f) INVAR_AT(at_##f##_ff, float, float, lane::store(y, lane::f##_ff(lane::load(x))))
-INVAR_FF_FUNCTIONS(INVAR_ROW)
+INVAR_FUNCTIONS(INVAR_ROW)
 #undef INVAR_ROW
 INVAR_AT(widen_bf16, uint16_t, float, lane::store(y, lane::load_bf16(x)))
 INVAR_AT(widen_f16, uint16_t, float, lane::store(y, lane::load_f16(x)))
@@ -114,7 +114,7 @@ constexpr Function kFunctions[] = {
     INVAR_FUNCTIONS(INVAR_ROW)
 #undef INVAR_ROW
 #define INVAR_ROW(f) {#f ".ff", map<at_##f##_ff, float, float>},
-        INVAR_FF_FUNCTIONS(INVAR_ROW)
+        INVAR_FUNCTIONS(INVAR_ROW)
 #undef INVAR_ROW
 };
 
