@@ -116,7 +116,7 @@ def test_damaged_json(model, run_on, name, text):
 @pytest.mark.parametrize("change,name", [
     ({"architectures": ["MambaForCausalLM"], "model_type": "mamba"}, "mamba"),
     ({"hidden_act": "relu"}, "relu"),
-    ({"rope_parameters": {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0}}, "yarn"),
+    ({"rope_parameters": {"rope_type": "longrope", "rope_theta": 10000.0, "factor": 4.0}}, "longrope"),
     ({"num_key_value_heads": 3}, "num_key_value_heads"),
     ({"num_hidden_layers": 0}, "num_hidden_layers"),
     ({"hidden_size": -256}, "hidden_size"),
