@@ -1,6 +1,6 @@
 # cmake -DFOLDER=... "-DROOMS=a b" -DOUT=FILE -P embed.cmake: the rooms' texts as a C++ table (tests/conformance/rooms.h).
 separate_arguments(ROOMS)
-set(out "#include \"rooms.h\"\n\nnamespace invar::conformance {\nnamespace {\nconstexpr RoomText kRooms[] = {\n")
+set(out "#include \"rooms.h\"\n\nnamespace invar::conformance {\nnamespace {\nconst RoomText kRooms[] = {\n")
 foreach(room ${ROOMS})
   string(APPEND out "    {\"${room}\"")
   foreach(text cases vectors golden)

@@ -1,30 +1,19 @@
 // Which kernels this build has, and which of them this CPU can run.
 #include <array>
 
+#include "base/isa.h"
 #include "ops/kernel.h"
 #include "rows.inc"
 
 namespace invar::ops {
 namespace {
 
-bool runnable([[maybe_unused]] std::string_view isa) {
-#if defined(__x86_64__)
-  if (isa == "avx512")
-    return runnable("avx2") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (isa == "avx2")
-    return runnable("scalar") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
-  if (isa == "scalar") return __builtin_cpu_supports("fma");
-#endif
-  return true;  // reference; elsewhere what is built is the architecture's base
-}
-
 struct Runnable {
   std::array<std::string_view, std::size(kBuilt)> isa;
   size_t count = 0;
   Runnable() {
     for (std::string_view i : kBuilt)
-      if (runnable(i)) isa[count++] = i;
+      if (runs_here(i)) isa[count++] = i;
   }
 };
 

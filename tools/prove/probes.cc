@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "base/isa.h"
 #include "probe.h"
 
 namespace invar::prove {
@@ -13,21 +14,11 @@ bool has_device();  // probe.cu
 #endif
 
 namespace {
-bool runs_here(std::string_view isa) {
-#if defined(__x86_64__)
-  bool avx2 =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  if (isa == "avx512")
-    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (isa == "avx2") return avx2;
-  if (isa == "scalar") return __builtin_cpu_supports("fma");
-#endif
+bool can_run(std::string_view isa) {
 #ifdef INVAR_CUDA
   if (isa == "cuda") return has_device();
 #endif
-  (void)isa;
-  return true;
+  return runs_here(isa);
 }
 }  // namespace
 
@@ -35,7 +26,7 @@ std::span<const Probe* const> probes() {
   static const std::vector<const Probe*> here = [] {
     std::vector<const Probe*> v;
 #define INVAR_PROBE_ROW(isa) \
-  if (runs_here(#isa)) v.push_back(&probe_##isa);
+  if (can_run(#isa)) v.push_back(&probe_##isa);
     INVAR_PROBE_ROWS
 #undef INVAR_PROBE_ROW
     return v;
