@@ -42,7 +42,7 @@ INVAR_INLINE constexpr Table every(int stride, const float (&from)[32]) {
   for (int i = 0; i < kTable; ++i) t.entry[i] = from[i * stride];
   return t;
 }
-constexpr Table kPowers = every(32 / kTable, kPower), kRests = every(32 / kTable, kRest);
+INVAR_TABLE Table kPowers = every(32 / kTable, kPower), kRests = every(32 / kTable, kRest);
 
 // What the table's power for t = m + kStep leaves, relatively.
 INVAR_INLINE F rest_of(F t) {
