@@ -2,6 +2,7 @@
 // pitch; the few columns between rows are computed and dropped, so that a vector may hold the end of one row and the begin of the
 // next. Compiled once per instruction set.
 #pragma once
+#include "num/contract/lanes.h"
 #include "ops/lanes.h"
 #include "ops/slide.h"
 
@@ -35,6 +36,14 @@ INVAR_INLINE Line line_of(const Axis& a, int64_t plane, int64_t begin, int64_t n
   return {before, end > before ? end - before : 0, first + before * step, step};
 }
 
+// to[i] = from[i * step] for i < n and a step above 1.
+INVAR_INLINE void copy_spread(const float* from, int64_t step, int64_t n, float* to) {
+  if (step == 2)
+    for (int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
+  else
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i * step];
+}
+
 // n positions of a line of x, `fill` outside. Up to a vector may be written behind them if `over`; `readable` elements lie from x on.
 template <bool kOver>
 INVAR_INLINE void copy_line(const Line& l, const float* x, int64_t readable, int64_t n, float fill,
@@ -42,18 +51,16 @@ INVAR_INLINE void copy_line(const Line& l, const float* x, int64_t readable, int
   for (int64_t j = 0; j < l.before; ++j) to[j] = fill;
   const float* source = x + l.first;
   float* line = to + l.before;
-  int64_t i = 0;
   if (l.step == 1) {
+    int64_t i = 0;
     for (; i + kW <= l.count; i += kW) store(line + i, load(source + i));
     if (kOver && i < l.count && l.first + i + kW <= readable) {
       store(line + i, load(source + i));
       i = l.count;
     }
     for (; i < l.count; ++i) line[i] = source[i];
-  } else if (l.step == 2) {
-    for (; i < l.count; ++i) line[i] = source[2 * i];
   } else {
-    for (; i < l.count; ++i) line[i] = source[i * l.step];
+    copy_spread(source, l.step, l.count, line);
   }
   for (int64_t j = l.before + l.count; j < n; ++j) to[j] = fill;
 }
@@ -101,6 +108,36 @@ INVAR_INLINE void block_offsets(const Axis (&a)[kAxes], const BlockCut& c, const
         offset[n] = (plane * c.lines + high.shift - lowest(a[1], b.of[1], 0)) * c.pitch + wide.shift -
                     lowest(a[2], b.of[2], 0);
       }
+}
+
+// to[j] for R vectors: step(sum, x[offset[t] + j], t) over the taps t < k, by the schedule of a contraction.
+template <int R, class Step>
+INVAR_INLINE void sum_taps(const float* x, const int64_t* offset, int64_t k, float* to, Step step) {
+  F y[R];
+  num::INVAR_ISA_NS::contract<R>(
+      k,
+      [&](int64_t begin, int64_t end, F(&c)[R]) __attribute__((always_inline)) {
+        F acc[R];
+#pragma GCC unroll 32
+        for (int v = 0; v < R; ++v) acc[v] = zero();
+        for (int64_t t = begin; t < end; ++t) {
+          const float* at = x + offset[t];
+#pragma GCC unroll 32
+          for (int v = 0; v < R; ++v) acc[v] = step(acc[v], load(at + v * kW), t);
+        }
+#pragma GCC unroll 32
+        for (int v = 0; v < R; ++v) c[v] = acc[v];
+      },
+      y);
+  for (int v = 0; v < R; ++v) store(to + v * kW, y[v]);
+}
+// The same for n outputs, and up to kSlideSlack more.
+template <class Step>
+INVAR_INLINE void sum_taps(const float* x, const int64_t* offset, int64_t k, int64_t n, float* to,
+                           Step step) {
+  int64_t j = 0;
+  for (; n - j > 2 * kW; j += kSlideVectors * kW) sum_taps<kSlideVectors>(x + j, offset, k, to + j, step);
+  if (j < n) sum_taps<2>(x + j, offset, k, to + j, step);
 }
 
 // Element 0 of row i of a block in a channel of the result; rows lie together if together(b).

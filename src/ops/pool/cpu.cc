@@ -34,30 +34,10 @@ struct Most {
 template <class Step>
 struct Total {
   static constexpr float kFill = 0;
-  template <int R>
-  INVAR_INLINE void vectors(const float* x, const int64_t* offset, int64_t k, float* to) {
-    F y[R];
-    num::INVAR_ISA_NS::contract<R>(
-        k,
-        [&](int64_t begin, int64_t end, F(&c)[R]) __attribute__((always_inline)) {
-          F acc[R];
-#pragma GCC unroll 32
-          for (int v = 0; v < R; ++v) acc[v] = zero();
-          for (int64_t t = begin; t < end; ++t) {
-            const float* at = x + offset[t];
-#pragma GCC unroll 32
-            for (int v = 0; v < R; ++v) acc[v] = Step::step(acc[v], load(at + v * kW));
-          }
-#pragma GCC unroll 32
-          for (int v = 0; v < R; ++v) c[v] = acc[v];
-        },
-        y);
-    for (int v = 0; v < R; ++v) store(to + v * kW, y[v]);
-  }
   INVAR_INLINE void rows(const float* x, const int64_t* offset, int64_t k, int64_t n, float* to) {
-    int64_t j = 0;
-    for (; n - j > 2 * kW; j += kSlideVectors * kW) vectors<kSlideVectors>(x + j, offset, k, to + j);
-    if (j < n) vectors<2>(x + j, offset, k, to + j);
+    sum_taps(
+        x, offset, k, n, to,
+        [](F sum, F v, int64_t) __attribute__((always_inline)) { return Step::step(sum, v); });
   }
 };
 struct Plain {
