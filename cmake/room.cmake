@@ -5,6 +5,7 @@
 #   cpu.cc         compiled once per instruction set, defines INVAR_ROW = row_NAME_ISA (INVAR_ROW_OF(NAME), ops/kernel.h,
 #                  where several operations share the room)
 #   cpu_ISA.cc     an override for one instruction set, compiled instead of cpu.cc there
+#   cuda.cu        the rows of a GPU (builds with INVAR_CUDA), for every operation of the room; beside it what it includes
 #   *_test.cc      part of invar_ops_test
 #   cases.txt vectors.txt golden.txt   what the conformance harness runs (tests/conformance/README.md)
 # Rows are listed best instruction set first within an operation (build/generated/ops/rows.inc).
@@ -77,8 +78,23 @@ function(invar_rooms dir)
       list(APPEND sources ${dir}/${room}/room.cc)
     endif()
   endforeach()
+  set(isas ${INVAR_ISAS})
+  if(INVAR_CUDA)
+    list(APPEND isas cuda)
+    foreach(room ${INVAR_ROOMS})
+      file(GLOB sources_cuda CONFIGURE_DEPENDS ${dir}/${room}/*.cu)
+      if(sources_cuda)
+        add_library(invar_${room}_cuda OBJECT ${sources_cuda})
+        target_include_directories(invar_${room}_cuda PRIVATE ${CMAKE_SOURCE_DIR}/src)
+        target_compile_definitions(invar_${room}_cuda PRIVATE INVAR_ROW=row_${room}_cuda INVAR_ISA="cuda"
+                                   INVAR_ISA_NS=cuda)
+        target_compile_options(invar_${room}_cuda PRIVATE ${INVAR_ISA_FLAGS_cuda})
+        list(APPEND sources $<TARGET_OBJECTS:invar_${room}_cuda>)
+      endif()
+    endforeach()
+  endif()
   foreach(op ${INVAR_OPS})
-    foreach(isa ${INVAR_ISAS} reference)
+    foreach(isa ${isas} reference)
       if(isa STREQUAL reference OR TARGET invar_${INVAR_ROOM_${op}}_${isa})
         string(APPEND declared "extern const Kernel row_${op}_${isa};\n")
         string(APPEND listed "    &row_${op}_${isa},\n")

@@ -139,7 +139,7 @@ Result<Report> examine_machine(const DoctorCommand& c) {
   r.environment_was_good = c.environment_was_good;
   std::set<std::string> missing;
   for (const ops::Kernel* k : ops::kernels()) {
-    if (ops::find(k->op, k->isa) == k)
+    if (ops::find(k->op, k->isa) == k && (!k->enqueue || gpu()))
       r.rows.push_back(k);
     else
       missing.emplace(k->isa);

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/attrs.h"
+#include "base/device.h"
 #include "base/dtype.h"
 
 namespace invar::ops {
@@ -46,6 +47,11 @@ struct Call {
   // Kernel::shared_bytes of memory that all workers and phases of this call see; 64-byte aligned, contents undefined at
   // the start of the first phase. Units of one phase write disjoint parts of it, later phases read them.
   void* shared = nullptr;
+  // Rows of a GPU: all pointers are device memory, and the queued work may run again in later steps. `past` is then the most
+  // that any of these finds filled; what the running step finds stands at *past_now. *fault is set where an index operand
+  // names no place.
+  const int64_t* past_now = nullptr;
+  uint32_t* fault = nullptr;
 };
 
 // An element of an index operand that names no place: 0 ... limit - 1 do, and from the end -limit ... -1.
@@ -56,7 +62,7 @@ struct Stray {
 
 struct Kernel {
   std::string_view op;   // the name in spec/opset.toml
-  std::string_view isa;  // "reference", "scalar", "avx2", "avx512", "neon"
+  std::string_view isa;  // "reference", "scalar", "avx2", "avx512", "neon", "cuda"
   // Reference rows only: null if the room takes these shapes, dtypes and attributes, else what it requires. An attribute
   // of the wrong type throws std::bad_variant_access. No data is read; Call::capacity is not 0 where the node has a state.
   const char* (*check)(const Call&) = nullptr;
@@ -65,10 +71,10 @@ struct Kernel {
   bool (*stray)(const Call&, Stray&) = nullptr;
   int phases = 1;  // the runtime waits for all units of a phase before the next
   // Number of independent work units of a phase.
-  int64_t (*units)(const Call&, int phase);
+  int64_t (*units)(const Call&, int phase) = nullptr;
   // Computes units [begin, end) of a phase. Never allocates, locks or calls the system. scratch: at least
   // scratch_bytes(call), 64-byte aligned, private to the worker, contents undefined.
-  void (*run)(const Call&, int phase, int64_t begin, int64_t end, void* scratch);
+  void (*run)(const Call&, int phase, int64_t begin, int64_t end, void* scratch) = nullptr;
   size_t (*scratch_bytes)(const Call&) = nullptr;
   // Bytes of Call::shared, for results that one phase hands to the next.
   size_t (*shared_bytes)(const Call&) = nullptr;
@@ -77,6 +83,10 @@ struct Kernel {
   void (*pack)(const View& constant, int i, const Attrs&, void* packed) = nullptr;
   // Bytes of state for `capacity` positions; operations without memory leave it null.
   size_t (*state_bytes)(const Call&, int64_t capacity) = nullptr;
+  // Rows of a GPU ("cuda") have these two in the place of units, run and pack; the other functions are asked on the host, with
+  // views of device memory. Both only queue work on the calling thread's device; they neither wait nor allocate.
+  void (*enqueue)(const Call&, Stream) = nullptr;
+  void (*enqueue_pack)(const View& constant, int i, const Attrs&, void* packed, Stream) = nullptr;
 };
 
 // The row of one operation in a cpu.cc that holds several: row_NAME_ISA.
@@ -86,7 +96,9 @@ struct Kernel {
 
 // All rows of this build (generated from spec/opset.toml), best instruction set first within an operation.
 std::span<const Kernel* const> kernels();
-// The row that runs `op`: the best this CPU supports, or exactly `isa` where one is named. Null: none.
+inline constexpr std::string_view kCuda = "cuda";
+// The row that runs `op`: the best this CPU supports, or exactly `isa` where one is named. Null: none. Whether a GPU is there
+// for a "cuda" row is Device::open's to say.
 const Kernel* find(std::string_view op, std::string_view isa = "");
 // Instruction sets of this build that this CPU can run, best first, "reference" last.
 std::span<const std::string_view> isas();

@@ -30,9 +30,11 @@ std::span<const std::string_view> isas() {
 
 const Kernel* find(std::string_view op, std::string_view isa) {
   for (const Kernel* k : kRows)
-    if (k->op == op && (isa.empty() || k->isa == isa))
+    if (k->op == op && (isa.empty() || k->isa == isa)) {
+      if (isa == kCuda) return k;
       for (std::string_view can : isas())
         if (can == k->isa) return k;
+    }
   return nullptr;
 }
 

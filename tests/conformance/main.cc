@@ -29,6 +29,13 @@ void fail(const std::string& line) {
 std::vector<Manner> manners(const ops::Kernel& k, const Case& c, bool all) {
   std::vector<Manner> list{{}};
   if (!all) return list;
+  if (k.enqueue) {  // the whole call at once; `reversed`: queued for any position
+    for (const Tensor& t : c.in)
+      if (t.constant && k.pack_bytes && list.size() == 1) list.push_back({.packed = false});
+    for (int64_t chunk : c.chunks)
+      list.push_back({.chunk = chunk}), list.push_back({.reversed = true, .chunk = chunk});
+    return list;
+  }
   list.push_back({.parts = 2});
   list.push_back({.parts = 3, .reversed = true});
   list.push_back({.parts = 8});
@@ -76,7 +83,7 @@ std::vector<const ops::Kernel*> rows_of(std::string_view op, const std::string& 
   for (const ops::Kernel* k : ops::kernels()) {
     if (k->op != op) continue;
     const ops::Kernel* found = ops::find(op, k->isa);
-    if (!found) {
+    if (!found || (k->enqueue && !gpu())) {
       if (isa.empty() || k->isa == isa) ++not_runnable[std::string(k->isa)];
       continue;
     }
@@ -132,7 +139,9 @@ int run(const Options& options) {
   if (!num::arithmetic_env_ok())
     return std::printf("this thread does not compute IEEE arithmetic as specified\n"), 70;
   if (options.write_golden) return write_golden(options);
-  if (!options.isa.empty() &&
+  if (options.isa == ops::kCuda && Device::built() && !gpu())
+    return std::printf("not runnable here: %s\n", gpu().error().message.c_str()), 77;
+  if (!options.isa.empty() && options.isa != ops::kCuda &&
       std::ranges::none_of(ops::isas(), [&](auto isa) { return isa == options.isa; })) {
     if (std::ranges::any_of(ops::kernels(), [&](auto* k) { return k->isa == options.isa; }))
       return std::printf("not runnable here: %s\n", options.isa.c_str()), 77;  // ctest reports it as skipped

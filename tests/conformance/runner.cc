@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 
 #include "base/endian.h"
 
@@ -14,19 +15,63 @@ namespace {
 constexpr size_t kGuard = 256;
 constexpr std::byte kPoison{0xff};  // as floats: NaN, which shows wherever it is read
 
-// Memory between two guards, `skew` bytes past a multiple of 64.
+// The memory of a GPU for one run at a time of this thread.
+class Arena {
+ public:
+  explicit Arena(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  ~Arena() { clear(); }
+  Device& device() const { return *device_; }
+  void clear() {
+    for (auto& [memory, size] : pieces_) device_->give(memory);
+    pieces_.clear();
+  }
+  // What the run before took is free again.
+  void reset() {
+    if (pieces_.size() > 1) clear();
+    used_ = 0;
+  }
+  std::byte* take(size_t bytes) {
+    bytes = (bytes + 255) / 256 * 256;
+    if (pieces_.empty() || used_ + bytes > pieces_.back().second) {
+      const size_t size = std::max<size_t>(bytes, size_t{64} << 20);
+      auto memory = device_->take(size, "a test");
+      if (!memory) throw std::runtime_error(memory.error().message);
+      pieces_.emplace_back(*memory, size);
+      used_ = 0;
+    }
+    used_ += bytes;
+    return static_cast<std::byte*>(pieces_.back().first) + used_ - bytes;
+  }
+
+ private:
+  std::shared_ptr<Device> device_;
+  std::vector<std::pair<void*, size_t>> pieces_;
+  size_t used_ = 0;
+};
+
+// Memory between two guards, `skew` bytes past a multiple of 64. Where there is an arena the kernel sees a copy there: send()
+// makes it what lies here, fetch() the other way round.
 class Block {
  public:
-  explicit Block(size_t bytes, size_t skew = 0)
-      : size_(bytes), raw_(bytes + 2 * kGuard + 64 + skew % 64, kPoison) {
+  explicit Block(Arena* arena, size_t bytes, size_t skew = 0)
+      : size_(bytes), raw_(bytes + 2 * kGuard + 64 + skew % 64, kPoison), arena_(arena) {
     auto at = reinterpret_cast<uintptr_t>(raw_.data()) + kGuard;
     data_ = raw_.data() + kGuard + (64 - at % 64) % 64 + skew % 64;
     std::fill(data_ - kGuard, data_, std::byte{0xa5});
     std::fill(data_ + size_, data_ + size_ + kGuard, std::byte{0xa5});
+    if (arena_) seen_ = arena_->take(size_ + 2 * kGuard + 64) + kGuard + skew % 64;
+    send();
   }
   Block(Block&&) = default;
   std::byte* data() const { return data_; }
+  std::byte* seen() const { return arena_ ? seen_ : data_; }
   size_t size() const { return size_; }
+  void send() {
+    copied(arena_ ? arena_->device().upload(seen_ - kGuard, data_ - kGuard, size_ + 2 * kGuard) : Status());
+  }
+  void fetch() {
+    copied(arena_ ? arena_->device().download(data_ - kGuard, seen_ - kGuard, size_ + 2 * kGuard) : Status());
+  }
   bool intact() const {
     auto guard = [](const std::byte* p) {
       return std::all_of(p, p + kGuard, [](std::byte b) { return b == std::byte{0xa5}; });
@@ -35,10 +80,29 @@ class Block {
   }
 
  private:
+  static void copied(const Status& status) {
+    if (!status) throw std::runtime_error(status.error().message);
+  }
   size_t size_;
   Bytes raw_;
   std::byte* data_;
+  Arena* arena_;
+  std::byte* seen_ = nullptr;
 };
+
+// This thread's arena for a row that runs on a GPU.
+Arena* arena_of(const ops::Kernel& k) {
+  if (!k.enqueue) return nullptr;
+  thread_local std::unique_ptr<Arena> arena;
+  if (!arena) {
+    auto device = gpu();
+    if (!device) throw std::runtime_error(device.error().message);
+    arena = std::make_unique<Arena>(*device);
+  }
+  arena->device().enter();
+  arena->reset();
+  return arena.get();
+}
 
 ops::View view(const Tensor& t, void* data) {
   ops::View v;
@@ -62,7 +126,11 @@ struct Slice {
   }
 };
 
-Status run_parts(const ops::Kernel& k, const ops::Call& call, const Manner& manner) {
+Status run_parts(const ops::Kernel& k, const ops::Call& call, const Manner& manner, Arena* arena) {
+  if (arena) {
+    k.enqueue(call, arena->device().stream());
+    return arena->device().wait();
+  }
   for (int phase = 0; phase < k.phases; ++phase) {
     int64_t units = k.units(call, phase);
     if (units < 0) return bad_input("negative number of units");
@@ -73,7 +141,7 @@ Status run_parts(const ops::Kernel& k, const ops::Call& call, const Manner& mann
         int64_t part = manner.reversed ? parts - 1 - p : p;
         int64_t begin = part * units / parts, end = (part + 1) * units / parts;
         if (begin == end) continue;
-        Block scratch(k.scratch_bytes ? k.scratch_bytes(call) : 0);
+        Block scratch(nullptr, k.scratch_bytes ? k.scratch_bytes(call) : 0);
         k.run(call, phase, begin, end, scratch.data());
         if (!scratch.intact()) intact = false;
       }
@@ -99,25 +167,32 @@ std::string Manner::text() const {
   return s;
 }
 
-Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs,
-                                   const Manner& manner) {
+static Result<std::vector<Bytes>> run_case(const ops::Kernel& k, const Case& c,
+                                           const std::vector<Bytes>& inputs, const Manner& manner) {
+  Arena* const arena = arena_of(k);
   auto skew = [&](const Tensor& t) { return static_cast<size_t>(manner.skew) * size_of(t.dtype); };
   std::vector<Block> in, packed;
   std::vector<ops::View> views;
   for (size_t i = 0; i < c.in.size(); ++i) {
-    Block& b = in.emplace_back(inputs[i].size(), skew(c.in[i]));
+    Block& b = in.emplace_back(arena, inputs[i].size(), skew(c.in[i]));
     std::copy(inputs[i].begin(), inputs[i].end(), b.data());
-    views.push_back(view(c.in[i], b.data()));
+    b.send();
+    views.push_back(view(c.in[i], b.seen()));
     int operand = static_cast<int>(i);
     size_t bytes =
         c.in[i].constant && manner.packed && k.pack_bytes ? k.pack_bytes(views[i], operand, c.attrs) : 0;
     if (bytes == 0) continue;
-    packed.emplace_back(bytes);
-    k.pack(views[i], operand, c.attrs, packed.back().data());
-    if (!packed.back().intact()) return bad_input("pack wrote outside its memory");
-    views[i].data = packed.back().data();
+    Block& p = packed.emplace_back(arena, bytes);
+    if (arena)
+      k.enqueue_pack(views[i], operand, c.attrs, p.seen(), arena->device().stream());
+    else
+      k.pack(views[i], operand, c.attrs, p.data());
+    p.fetch();
+    if (!p.intact()) return bad_input("pack wrote outside its memory");
+    views[i].data = p.seen();
     views[i].packed = true;
     std::fill(b.data(), b.data() + b.size(), kPoison);  // the row-major copy is gone
+    b.send();
   }
   std::vector<Bytes> result;
   for (const Tensor& t : c.out)
@@ -133,27 +208,38 @@ Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const st
     for (size_t i = 0; manner.chunk && i < c.in.size(); ++i) {
       Slice slice(c.in[i], at, count);
       Block& piece =
-          pieces.emplace_back(static_cast<size_t>(slice.outer * count * slice.inner), skew(c.in[i]));
+          pieces.emplace_back(arena, static_cast<size_t>(slice.outer * count * slice.inner), skew(c.in[i]));
       slice.each([&](int64_t whole, int64_t part, size_t n) {
         std::memcpy(piece.data() + part, in[i].data() + whole, n);
       });
-      call_in[i].data = piece.data();
+      piece.send();
+      call_in[i].data = piece.seen();
       call_in[i].dim[1] = count;
     }
     for (const Tensor& t : c.out) {
       ops::View v = view(t, nullptr);
       if (manner.chunk) v.dim[1] = count;
-      v.data = outs.emplace_back(static_cast<size_t>(v.elements()) * size_of(t.dtype), skew(t)).data();
+      v.data = outs.emplace_back(arena, static_cast<size_t>(v.elements()) * size_of(t.dtype), skew(t)).seen();
       call_out.push_back(v);
     }
     ops::Call call{call_in, call_out, &c.attrs};
     if (k.state_bytes) {
-      if (!state) state = std::make_unique<Block>(k.state_bytes(call, capacity));
-      call.state = state->data(), call.past = at, call.capacity = capacity;
+      if (!state) state = std::make_unique<Block>(arena, k.state_bytes(call, capacity));
+      call.state = state->seen(), call.past = at, call.capacity = capacity;
     }
-    Block shared(k.shared_bytes ? k.shared_bytes(call) : 0);
-    call.shared = shared.data();
-    INVAR_CHECK_OK(run_parts(k, call, manner));
+    // What a GPU finds in memory: where the step stands, of which the call says an upper bound, and the flag of a fault.
+    Block now(arena, sizeof at), fault(arena, sizeof *call.fault);
+    std::memcpy(now.data(), &at, sizeof at);
+    now.send();
+    call.past_now = reinterpret_cast<const int64_t*>(now.seen());
+    call.fault = reinterpret_cast<uint32_t*>(fault.seen());
+    if (arena && k.state_bytes && manner.reversed) call.past = std::max(at, capacity - count);
+    Block shared(arena, k.shared_bytes ? k.shared_bytes(call) : 0);
+    call.shared = shared.seen();
+    INVAR_CHECK_OK(run_parts(k, call, manner, arena));
+    shared.fetch();
+    if (state) state->fetch();
+    for (Block& b : outs) b.fetch();
     if (!shared.intact()) return bad_input("wrote outside its shared memory");
     if (state && !state->intact()) return bad_input("wrote outside its state");
     for (size_t o = 0; o < outs.size(); ++o) {
@@ -167,11 +253,24 @@ Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const st
       }
     }
   }
+  for (Block& b : in) b.fetch();
   for (size_t i = 0; i < in.size(); ++i)
     if (!in[i].intact() ||
         (!views[i].packed && !std::equal(inputs[i].begin(), inputs[i].end(), in[i].data())))
       return bad_input("changed input " + std::to_string(i));
   return result;
+}
+
+Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs,
+                                   const Manner& manner) try {
+  return run_case(k, c, inputs, manner);
+} catch (const std::runtime_error& e) {  // of the GPU, or its memory
+  return bad_input(e.what());
+}
+
+Result<std::shared_ptr<Device>> gpu() {
+  static const Result<std::shared_ptr<Device>> device = Device::open();
+  return device;
 }
 
 std::string refusal(const ops::Kernel& k, const Case& c) {
@@ -189,7 +288,8 @@ void ask_for_sizes(const std::vector<const ops::Kernel*>& rows, const Case& c) {
   const ops::Call call{in, out, &c.attrs};
   volatile size_t seen = 0;  // so that nothing is left out
   for (const ops::Kernel* k : rows) {
-    for (int phase = 0; phase < k->phases; ++phase) seen = seen + static_cast<size_t>(k->units(call, phase));
+    for (int phase = 0; k->units && phase < k->phases; ++phase)
+      seen = seen + static_cast<size_t>(k->units(call, phase));
     if (k->scratch_bytes) seen = seen + k->scratch_bytes(call);
     if (k->shared_bytes) seen = seen + k->shared_bytes(call);
     if (k->state_bytes) seen = seen + k->state_bytes(call, 16);

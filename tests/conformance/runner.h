@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/device.h"
 #include "base/pool.h"
 #include "case.h"
 #include "ops/kernel.h"
@@ -26,6 +27,9 @@ struct Manner {
 // The outputs, or what the kernel did that it must not.
 Result<std::vector<Bytes>> execute(const ops::Kernel&, const Case&, const std::vector<Bytes>& inputs,
                                    const Manner&);
+
+// The GPU of this process, on which "cuda" rows run, or why there is none.
+Result<std::shared_ptr<Device>> gpu();
 
 // What the row's check says of the case; "" where it takes it.
 std::string refusal(const ops::Kernel&, const Case&);

@@ -1,0 +1,167 @@
+#include "base/device.h"
+
+#ifndef INVAR_CUDA
+
+namespace invar {
+
+bool Device::built() {
+  return false;
+}
+
+Result<std::shared_ptr<Device>> Device::open(int) {
+  return bad_input(
+      "this build has no CUDA kernels; install CUDA's compiler nvcc (13.0 or newer) and build again");
+}
+
+}  // namespace invar
+
+#else
+
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+
+namespace invar {
+namespace {
+
+std::string text(cudaError_t e) {
+  return std::string(cudaGetErrorString(e)) + " (" + cudaGetErrorName(e) + ")";
+}
+std::string version(int v) {
+  return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10);
+}
+std::string megabytes(uint64_t bytes) {
+  return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
+}
+
+class Cuda final : public Device {
+ public:
+  explicit Cuda(Info info) : info_(std::move(info)) {}
+  ~Cuda() override {
+    enter();
+    if (stream_) cudaStreamDestroy(stream_);
+  }
+  Status start() {
+    enter();
+    return done(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cannot make a stream");
+  }
+
+  const Info& info() const override { return info_; }
+  Stream stream() const override { return stream_; }
+  void enter() const override { cudaSetDevice(info_.index); }
+
+  Result<void*> take(uint64_t bytes, const std::string& purpose) override {
+    enter();
+    void* p = nullptr;
+    const cudaError_t e = cudaMalloc(&p, bytes ? bytes : 1);
+    if (e == cudaSuccess) return p;
+    cudaGetLastError();
+    if (e != cudaErrorMemoryAllocation) return done(e, "cannot take memory for " + purpose).error();
+    size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    return bad_input("out of memory on " + where() + ": " + megabytes(bytes) + " for " + purpose + ", " +
+                     megabytes(free) + " free of " + megabytes(total) +
+                     "; choose a smaller capacity or chunk, or --device cpu");
+  }
+  void give(void* p) override {
+    enter();
+    cudaFree(p);
+  }
+  void* take_pinned(size_t bytes) override {
+    enter();
+    void* p = nullptr;
+    if (cudaMallocHost(&p, bytes) == cudaSuccess) return p;
+    cudaGetLastError();
+    return nullptr;
+  }
+  void give_pinned(void* p) override { cudaFreeHost(p); }
+
+  Status upload(void* device, const void* host, size_t bytes) override {
+    return done(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_), "cannot copy to it");
+  }
+  Status download(void* host, const void* device, size_t bytes) override {
+    INVAR_CHECK_OK(
+        done(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_), "cannot copy from it"));
+    return wait();
+  }
+  Status fill(void* device, int byte, size_t bytes) override {
+    return done(cudaMemsetAsync(device, byte, bytes, stream_), "cannot fill memory");
+  }
+  Status wait() override {
+    INVAR_CHECK_OK(done(cudaGetLastError(), "a kernel did not start"));
+    return done(cudaStreamSynchronize(stream_), "a kernel failed");
+  }
+
+  struct Recorded final : Graph {
+    explicit Recorded(cudaGraphExec_t e) : exec(e) {}
+    ~Recorded() override { cudaGraphExecDestroy(exec); }
+    cudaGraphExec_t exec;
+  };
+  Status record() override {
+    return done(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cannot record");
+  }
+  Result<std::unique_ptr<Graph>> recorded() override {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    INVAR_CHECK_OK(done(cudaStreamEndCapture(stream_, &graph), "cannot record"));
+    const cudaError_t e = cudaGraphInstantiate(&exec, graph, 0);
+    cudaGraphDestroy(graph);
+    INVAR_CHECK_OK(done(e, "cannot record"));
+    return std::unique_ptr<Graph>(std::make_unique<Recorded>(exec));
+  }
+  Status replay(const Graph& g) override {
+    return done(cudaGraphLaunch(static_cast<const Recorded&>(g).exec, stream_), "cannot run a graph");
+  }
+
+ private:
+  std::string where() const { return "cuda:" + std::to_string(info_.index) + " (" + info_.name + ")"; }
+  Status done(cudaError_t e, const std::string& what) const {
+    if (e == cudaSuccess) return {};
+    return Error{Code::bad_input, where() + ": " + what + ": " + text(e) + "; --device cpu still works"};
+  }
+
+  Info info_;
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace
+
+bool Device::built() {
+  return true;
+}
+
+Result<std::shared_ptr<Device>> Device::open(int index) {
+  Info info;
+  info.index = index;
+  int count = 0;
+  const cudaError_t e = cudaGetDeviceCount(&count);
+  cudaRuntimeGetVersion(&info.runtime);
+  cudaDriverGetVersion(&info.driver);
+  if (e == cudaErrorInsufficientDriver && info.driver != 0)
+    return bad_input("the CUDA driver is too old: it serves CUDA " + version(info.driver) +
+                     ", this program needs " + version(info.runtime) +
+                     "; update the driver, or use --device cpu");
+  if (e == cudaErrorInsufficientDriver || info.driver == 0)
+    return bad_input("no CUDA driver is installed; install NVIDIA's driver, or use --device cpu");
+  if (e == cudaErrorNoDevice || (e == cudaSuccess && count == 0))
+    return bad_input("there is no CUDA device here; use --device cpu");
+  if (e != cudaSuccess) return bad_input("CUDA does not start: " + text(e) + "; use --device cpu");
+  if (index < 0 || index >= count)
+    return bad_input("there is no device cuda:" + std::to_string(index) + "; this machine has cuda:0" +
+                     (count > 1 ? " ... cuda:" + std::to_string(count - 1) : ""));
+  cudaDeviceProp p;
+  if (const cudaError_t bad = cudaGetDeviceProperties(&p, index); bad != cudaSuccess)
+    return bad_input("cuda:" + std::to_string(index) + " does not answer: " + text(bad) +
+                     "; use --device cpu");
+  info.name = p.name;
+  info.compute = p.major * 10 + p.minor;
+  info.processors = p.multiProcessorCount;
+  info.memory = p.totalGlobalMem;
+  auto device = std::make_shared<Cuda>(std::move(info));
+  INVAR_CHECK_OK(device->start());
+  return std::shared_ptr<Device>(std::move(device));
+}
+
+}  // namespace invar
+
+#endif

@@ -1,0 +1,40 @@
+// One thread: one pair of one head of one row (rope.2, rope.3), or one element behind the pairs.
+#include "ops/launch.h"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+void enqueue(const Call& call, Stream stream) {
+  const View& in = call.in[0];
+  const bool heads_first = attr_i(call, "heads_first", 0) != 0;  // rope.6: a row is one head's
+  const bool interleaved = attr_i(call, "interleaved", 0) != 0;
+  const int64_t heads = heads_first ? 1 : attr_i(call, "num_heads", 1), d = last_dim(in) / heads;
+  int64_t rotary = attr_i(call, "rotary_dim", 0);
+  if (rotary == 0) rotary = d;
+  const int64_t half = rotary / 2, items = half + d - rotary, rows = row_count(in) * heads;
+  const int64_t seq = heads_first ? in.dim[2] : 1, of_all = heads_first ? in.dim[1] : 1;
+  const float *x = in.as<const float>(), *c = call.in[1].as<const float>(), *s = call.in[2].as<const float>();
+  float* out = call.out[0].as<float>();
+  each(stream, rows * items, [=] __device__(int64_t unit) {
+    const int64_t head = unit / items, item = unit % items, row = head / heads, at = head * d;
+    if (item >= half) {
+      const int64_t j = at + rotary + item - half;
+      put(out + j, load(x + j));
+      return;
+    }
+    const int64_t angle = (heads_first ? row / seq / of_all * seq + row % seq : row) * half + item;
+    const int64_t first = at + (interleaved ? 2 * item : item), second = first + (interleaved ? 1 : half);
+    const F cos = load(c + angle), sin = load(s + angle), a = load(x + first), b = load(x + second);
+    put(out + first, sub(mul(a, cos), mul(b, sin)));
+    put(out + second, add(mul(b, cos), mul(a, sin)));
+  });
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+extern const Kernel INVAR_ROW;
+const Kernel INVAR_ROW = {.op = "rope", .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::enqueue};
+
+}  // namespace invar::ops
