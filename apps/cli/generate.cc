@@ -8,10 +8,8 @@ namespace invar::cli {
 
 Result<run::Session> open_session(plan::Plan plan, const std::string& folder, const ExecutionOptions& o,
                                   int64_t capacity) {
-  if (o.device != "cpu" && !o.cpu_only)
-    return not_covered("device " + o.device +
-                       ": this build computes on cpu only: use --device cpu (the bits are the same)");
   run::Options options;
+  options.device = o.cpu_only ? "cpu" : o.device;
   options.threads = o.threads;
   options.isa = o.isa;
   options.capacity = capacity;

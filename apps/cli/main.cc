@@ -24,7 +24,7 @@ void add_model(CLI::App& app, ModelOptions& o, bool required) {
 }
 
 void add_execution(CLI::App& app, ExecutionOptions& o) {
-  app.add_option("--device", o.device, "cpu")->capture_default_str();
+  app.add_option("--device", o.device, "cpu, cuda or cuda:N; never changes a bit")->capture_default_str();
   app.add_flag("--cpu-only", o.cpu_only, "never use a GPU");
   app.add_option("--threads", o.threads, "worker threads (default: one per core)")
       ->check(CLI::Range(0, 4096));

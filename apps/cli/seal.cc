@@ -27,7 +27,7 @@ receipt::Receipt describe(const Model& m, const plan::Plan& plan) {
 std::map<std::string, std::string> describe_execution(const run::Session& s, const std::string& model_path) {
   utsname host{};
   uname(&host);
-  return {{"device", "cpu"},
+  return {{"device", std::string(s.device())},
           {"isa", std::string(s.isa())},
           {"machine", host.machine},
           {"model_path", model_path},

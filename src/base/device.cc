@@ -67,12 +67,13 @@ class Cuda final : public Device {
     enter();
     cudaFree(p);
   }
-  void* take_pinned(size_t bytes) override {
+  Result<void*> take_pinned(uint64_t bytes, const std::string& purpose) override {
     enter();
     void* p = nullptr;
-    if (cudaMallocHost(&p, bytes) == cudaSuccess) return p;
+    if (cudaMallocHost(&p, bytes ? bytes : 1) == cudaSuccess) return p;
     cudaGetLastError();
-    return nullptr;
+    return bad_input("out of memory: " + megabytes(bytes) + " of pinned memory for " + purpose +
+                     "; choose a smaller capacity or chunk, or --device cpu");
   }
   void give_pinned(void* p) override { cudaFreeHost(p); }
 
@@ -80,9 +81,7 @@ class Cuda final : public Device {
     return done(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_), "cannot copy to it");
   }
   Status download(void* host, const void* device, size_t bytes) override {
-    INVAR_CHECK_OK(
-        done(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_), "cannot copy from it"));
-    return wait();
+    return done(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_), "cannot copy from it");
   }
   Status fill(void* device, int byte, size_t bytes) override {
     return done(cudaMemsetAsync(device, byte, bytes, stream_), "cannot fill memory");

@@ -27,7 +27,7 @@ class Device {
     int driver = 0, runtime = 0;  // versions of CUDA, 13000 for 13.0
   };
   static bool built();  // false: this build has no CUDA
-  // Errors: built without CUDA, no driver or an old one, no GPU, no such index.
+  // A queue of its own each time. Errors: built without CUDA, no driver or an old one, no GPU, no such index.
   static Result<std::shared_ptr<Device>> open(int index = 0);
 
   virtual ~Device() = default;
@@ -39,13 +39,14 @@ class Device {
   // Device memory, aligned to 256 bytes; the error says how much there is.
   virtual Result<void*> take(uint64_t bytes, const std::string& purpose) = 0;
   virtual void give(void*) = 0;
-  // Host memory that copies take at full speed. Null: none.
-  virtual void* take_pinned(size_t bytes) = 0;
+  // Host memory that copies take at full speed, and graphs take at all.
+  virtual Result<void*> take_pinned(uint64_t bytes, const std::string& purpose) = 0;
   virtual void give_pinned(void*) = 0;
 
-  // In order with the work. Host memory may be changed when upload() returns, but pinned memory only after wait().
+  // In order with the work. Host memory may be changed when upload() returns, pinned memory only after wait(); download() has
+  // arrived after wait().
   virtual Status upload(void* device, const void* host, size_t bytes) = 0;
-  virtual Status download(void* host, const void* device, size_t bytes) = 0;  // waits
+  virtual Status download(void* host, const void* device, size_t bytes) = 0;
   virtual Status fill(void* device, int byte, size_t bytes) = 0;
   // What has been enqueued is done. An error names the kernel's fault; the device is lost then.
   virtual Status wait() = 0;

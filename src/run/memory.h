@@ -1,4 +1,5 @@
-// Memory of a session: aligned for every vector width, zero at the start, taken when it is first touched.
+// Memory of a session: aligned for every vector width. On the host it is zero at the start and taken when it is first
+// touched; on a GPU its contents are undefined.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,9 +12,24 @@
 #include <memory>
 #include <string>
 
+#include "base/device.h"
 #include "base/status.h"
 
 namespace invar::run {
+
+// How a block's memory goes back.
+struct Free {
+  std::shared_ptr<Device> device;  // null: the host's
+  bool pinned = false;
+  void operator()(void* p) const {
+    if (!device)
+      std::free(p);
+    else if (pinned)
+      device->give_pinned(p);
+    else
+      device->give(p);
+  }
+};
 
 class Block {
  public:
@@ -31,9 +47,15 @@ class Block {
   }
 
   Block() = default;
-  static Result<Block> make(uint64_t bytes, const char* purpose) {
+  static Result<Block> make(uint64_t bytes, const char* purpose, const std::shared_ptr<Device>& device = {}) {
     Block b;
     if (bytes == 0) return b;
+    if (device) {
+      INVAR_TRY(void* const memory, device->take(bytes, purpose));
+      b.raw_ = Owned(memory, Free{device, false});
+      b.data_ = static_cast<std::byte*>(memory), b.size_ = static_cast<size_t>(bytes);
+      return b;
+    }
     const size_t align = bytes >= 2 * kHuge ? kHuge : kAlign;
     if (bytes <= physical_memory()) b.raw_.reset(std::calloc(static_cast<size_t>(bytes) + align, 1));
     if (!b.raw_)
@@ -46,19 +68,26 @@ class Block {
     if (align == kHuge) wish_huge(b.data_, b.size_ / kHuge * kHuge);
     return b;
   }
+  // Host memory that a GPU's copies take at full speed.
+  static Result<Block> make_pinned(uint64_t bytes, const char* purpose,
+                                   const std::shared_ptr<Device>& device) {
+    INVAR_TRY(void* const memory, device->take_pinned(bytes, purpose));
+    Block b;
+    b.raw_ = Owned(memory, Free{device, true});
+    b.data_ = static_cast<std::byte*>(memory), b.size_ = static_cast<size_t>(bytes);
+    return b;
+  }
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }
 
  private:
-  struct Free {
-    void operator()(void* p) const { std::free(p); }
-  };
   static void wish_huge([[maybe_unused]] void* at, [[maybe_unused]] size_t bytes) {
 #if defined(MADV_HUGEPAGE)
     ::madvise(at, bytes, MADV_HUGEPAGE);  // where the system refuses, pages are small
 #endif
   }
-  std::unique_ptr<void, Free> raw_;
+  using Owned = std::unique_ptr<void, Free>;
+  Owned raw_;
   std::byte* data_ = nullptr;
   size_t size_ = 0;
 };

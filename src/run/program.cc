@@ -13,6 +13,9 @@ constexpr uint64_t kTooLarge = uint64_t{1} << 62;
 
 Result<const ops::Kernel*> choose(const std::string& op, const std::string& isa) {
   if (const ops::Kernel* k = ops::find(op, isa)) return k;
+  if (isa == ops::kCuda)
+    return not_covered("operation " + op +
+                       " has no kernel for CUDA in this build: use --device cpu (the bits are the same)");
   // An operation with a reference row alone (nothing to vectorise) runs it under every instruction set.
   bool only_reference = true;
   for (const ops::Kernel* k : ops::kernels()) only_reference &= k->op != op || k->isa == "reference";
@@ -23,14 +26,19 @@ Result<const ops::Kernel*> choose(const std::string& op, const std::string& isa)
 
 }  // namespace
 
-Result<Program> Program::make(const plan::Plan& plan, const std::string& isa) {
-  if (!isa.empty() && std::find(ops::isas().begin(), ops::isas().end(), isa) == ops::isas().end()) {
+Result<Program> Program::make(const plan::Plan& plan, const std::string& isa,
+                              std::shared_ptr<Device> device) {
+  if (device) {
+    if (!isa.empty())
+      return bad_input("an instruction set cannot be forced on a GPU; leave --isa out, or --device");
+  } else if (!isa.empty() && std::find(ops::isas().begin(), ops::isas().end(), isa) == ops::isas().end()) {
     std::string have;
     for (std::string_view i : ops::isas()) have += (have.empty() ? "" : ", ") + std::string(i);
     return bad_input("instruction set '" + isa + "' is not available here; this CPU and build have: " + have);
   }
   Program r;
   r.plan_ = &plan;
+  r.device_ = std::move(device);
   for (const std::string& s : plan.symbols) {
     if (s == "batch") {
       r.symbols_.push_back(Symbol::batch);
@@ -50,7 +58,7 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa) {
     if (w.shape.size() > ops::kMaxRank) return not_covered("weight " + w.name + " has too many dimensions");
   r.has_memory_ = !plan.states.empty();
   for (const plan::Node& n : plan.nodes) {
-    INVAR_TRY(const ops::Kernel* k, choose(n.op, isa));
+    INVAR_TRY(const ops::Kernel* k, choose(n.op, r.device_ ? std::string(ops::kCuda) : isa));
     if (n.state >= 0 && !k->state_bytes)
       return bad_input("operation " + n.op + " of the plan cannot have a state");
     if (n.state < 0 && k->state_bytes) r.has_memory_ = false;
@@ -204,7 +212,13 @@ Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity) {
     if (size[b] >= kTooLarge || (total += Block::round_up(size[b])) >= kTooLarge)
       return bad_input("the plan's tensors are too large for any memory");
   }
-  INVAR_TRY(arena_, Block::make(total, "activations"));  // on an error the old one stays
+  if (device_) INVAR_CHECK_OK(device_->wait());  // nothing reads what goes
+  if (device_ && !now_.size()) {
+    INVAR_TRY(now_, Block::make_pinned(sizeof(Now), "positions", device_));
+    INVAR_TRY(now_on_device_, Block::make(sizeof(Now), "positions", device_));
+  }
+  graphs_.clear();
+  INVAR_TRY(arena_, Block::make(total, "activations", device_));  // on an error the old one stays
   rows_ = 0;
   offset_ = std::move(offset);
   capacity_ = capacity;
@@ -213,17 +227,20 @@ Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity) {
   for (size_t n = 0; n < nodes_.size(); ++n) {
     Node& node = nodes_[n];
     if (!node.kernel->state_bytes || states_[n].size()) continue;
-    INVAR_TRY(states_[n], Block::make(node.kernel->state_bytes(node.call, capacity), "memory between steps"));
+    INVAR_TRY(states_[n],
+              Block::make(node.kernel->state_bytes(node.call, capacity), "memory between steps", device_));
   }
   // The largest steps, so that scratch memory is there before the first one.
   INVAR_CHECK_OK(bind(tail_rows, capacity - tail_rows));
-  return bind(rows, capacity - rows);
+  INVAR_CHECK_OK(bind(rows, capacity - rows));
+  return device_ ? reserve_ports(size) : Status();
 }
 
 Status Program::bind(int64_t rows, int64_t past) {
   // Steps of as many rows as the last differ in what is remembered alone.
   const bool anew = rows != rows_ || shaped_by_past_;
   rows_ = 0;
+  if (device_) reinterpret_cast<Now*>(now_.data())->past = past, past = bound_ = bound_of(rows, past);
   for (size_t v = 0; anew && v < values_.size(); ++v) {
     shape(static_cast<int>(v), rows, past, values_[v]);
     values_[v].data = arena_.data() + offset_[buffer_[v]];
@@ -246,9 +263,13 @@ Status Program::bind(Node& node, Block& state, int64_t rows, int64_t past) {
   }
   for (size_t i = 0; i < node.out.size(); ++i) count(node.out[i] = values_[node.node->out[i]]);
   node.call = {node.in, node.out, &node.node->attrs, state.data(), past, capacity_, shared_.data()};
+  if (device_) {
+    Now* const now = reinterpret_cast<Now*>(now_on_device_.data());
+    node.call.past_now = &now->past, node.call.fault = &now->fault;
+  }
   const ops::Kernel& k = *node.kernel;
   if (k.state_bytes) node.work += k.state_bytes(node.call, past + rows);
-  for (int phase = 0; phase < k.phases; ++phase)
+  for (int phase = 0; k.units && phase < k.phases; ++phase)
     node.units[phase] = std::max<int64_t>(k.units(node.call, phase), 0);
   if (k.scratch_bytes) {
     const size_t bytes = k.scratch_bytes(node.call);
@@ -259,7 +280,9 @@ Status Program::bind(Node& node, Block& state, int64_t rows, int64_t past) {
   }
   node.shared = k.shared_bytes ? k.shared_bytes(node.call) : 0;
   if (shared_.size() < node.shared) {
-    INVAR_TRY(shared_, Block::make(node.shared, "memory between phases"));
+    if (device_) INVAR_CHECK_OK(device_->wait());
+    graphs_.clear();  // they know the old one
+    INVAR_TRY(shared_, Block::make(node.shared, "memory between phases", device_));
     for (Node& n : nodes_) n.call.shared = shared_.data();  // one node runs at a time
   }
   return {};
@@ -280,6 +303,7 @@ Error Program::names_no_place(const Node& node, const ops::Stray& stray) const {
 }
 
 Status Program::run(Pool& pool, bool tail) {
+  if (device_) return run_on_device(tail);
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = n + 1;
     if (!tail && !nodes_[n].core) continue;
@@ -326,6 +350,12 @@ void Program::run(Pool& pool, size_t begin, size_t end, int workers) {
   }
 }
 
+ops::View Program::port(int v) const {
+  ops::View view = values_[v];
+  if (device_) view.data = ports_.at(v).data();
+  return view;
+}
+
 std::vector<std::string> Program::kernels() const {
   std::vector<std::string> names;
   for (const Node& n : nodes_) {
@@ -340,6 +370,7 @@ size_t Program::bytes() const {
   for (const Block& b : states_) bytes += b.size();
   for (const Block& b : scratch_) bytes += b.size();
   bytes += shared_.size();
+  for (const auto& [v, b] : ports_) bytes += b.size();
   return bytes;
 }
 

@@ -1,7 +1,9 @@
 // The plan's nodes with their kernels and buffers. Knows no operation by name (law 1).
 #pragma once
 
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/pool.h"
@@ -14,8 +16,9 @@ namespace invar::run {
 
 class Program {
  public:
-  // Chooses the kernel of every node. The plan must outlive the program.
-  static Result<Program> make(const plan::Plan& plan, const std::string& isa);
+  // Chooses the kernel of every node: of an instruction set, or those of a GPU. The plan must outlive the program.
+  static Result<Program> make(const plan::Plan& plan, const std::string& isa,
+                              std::shared_ptr<Device> device = {});
 
   // Whether every room takes what its nodes ask for. To be called before weights are packed or memory is reserved.
   Status check();
@@ -31,7 +34,8 @@ class Program {
   // Runs the nodes; without `tail` only those that some state depends on. An index that names no place is an error.
   Status run(Pool&, bool tail);
 
-  ops::View value(int v) const { return values_[v]; }
+  // An input or output of the plan as the host sees it: written before run(), read after it.
+  ops::View port(int v) const;
   // False: a step depends on all rows before it, and nothing remembers them between steps.
   bool has_memory() const { return has_memory_; }
   std::vector<std::string> kernels() const;
@@ -60,8 +64,15 @@ class Program {
   void mark_joins();
   bool independent(const Node& before, const Node& after) const;
   void run(Pool&, size_t begin, size_t end, int workers);
+  // program_device.cc
+  int64_t bound_of(int64_t rows, int64_t past) const;
+  Status reserve_ports(const std::vector<uint64_t>& size);
+  Status run_on_device(bool tail);
+  Status queue(bool tail);
+  Status find_fault(bool tail);
 
   const plan::Plan* plan_ = nullptr;
+  std::shared_ptr<Device> device_;  // null: the host
   std::vector<Symbol> symbols_;
   std::vector<Node> nodes_;
   std::vector<bool> core_value_;
@@ -77,6 +88,17 @@ class Program {
   bool shaped_by_past_ = false;  // the shape of some value
   int workers_ = 1;
   bool has_memory_ = true;
+
+  // On a GPU: the ports of the plan in pinned memory, [past, fault] there and on the device, and steps as graphs, by their
+  // rows, the bound of what they find filled, and tail.
+  struct Now {
+    int64_t past;
+    uint32_t fault, unused;
+  };
+  std::map<int, Block> ports_;
+  Block now_, now_on_device_;
+  std::map<std::tuple<int64_t, int64_t, bool>, std::unique_ptr<Device::Graph>> graphs_;
+  int64_t bound_ = 0;  // of the last bind()
 };
 
 }  // namespace invar::run

@@ -14,11 +14,12 @@ namespace invar::run {
 
 // Tuning: none of it reaches the arithmetic.
 struct Options {
-  int threads = 0;            // 0 = one per available core
-  std::string isa;            // "" = the best this CPU has; else exactly this one, or an error
-  int64_t capacity = 0;       // positions of memory (prompt + answer)
-  int64_t chunk = 0;          // prefill at most this many tokens per step; 0 = 256
-  bool check_weights = true;  // hash every weight against the plan while loading
+  int threads = 0;             // 0 = one per available core
+  std::string device = "cpu";  // or "cuda", "cuda:1"
+  std::string isa;             // "" = the best this CPU has; else exactly this one, or an error
+  int64_t capacity = 0;        // positions of memory (prompt + answer)
+  int64_t chunk = 0;           // prefill at most this many tokens per step; 0 = 256, on a GPU 2048
+  bool check_weights = true;   // hash every weight against the plan while loading
   bool use_cache = true;  // false: remember tokens only, each step computes the sequence anew from its start
 };
 
@@ -35,7 +36,8 @@ class Session {
   int64_t vocab() const;
   int64_t position() const;  // tokens in memory
   int threads() const;
-  std::string_view isa() const;
+  std::string_view isa() const;     // "cuda" on a GPU
+  std::string_view device() const;  // "cpu", or "cuda:0 NVIDIA H200"
   size_t peak_bytes() const;
   // For every operation of the plan the kernel row that runs it, e.g. "matmul avx2": what the tests assert.
   // An operation with a reference row alone (nothing to vectorise) shows that one under every instruction

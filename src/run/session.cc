@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstring>
 #include <latch>
 
@@ -10,7 +11,7 @@
 namespace invar::run {
 namespace {
 
-constexpr int64_t kDefaultChunk = 256;
+constexpr int64_t kDefaultChunk = 256, kDeviceChunk = 2048;
 // Up to this many rows a step computes the logits of all and returns the last: cheaper than a second pass
 // over the weights for the last row alone.
 constexpr int64_t kTailRows = 8;
@@ -22,15 +23,29 @@ Error wrong_arithmetic() {
           "this thread does not compute IEEE arithmetic as specified (rounding or flush-to-zero)"};
 }
 
+// "cpu" -> null; "cuda", "cuda:1".
+Result<std::shared_ptr<Device>> open_device(const std::string& name) {
+  if (name == "cpu") return std::shared_ptr<Device>();
+  int index = 0;
+  const char *begin = name.data() + 5, *end = name.data() + name.size();
+  if (name.starts_with("cuda:"))
+    if (const auto [stop, error] = std::from_chars(begin, end, index); error != std::errc() || stop != end)
+      return bad_input("device '" + name + "' is not known; use cpu, cuda or cuda:N");
+  if (name != "cuda" && !name.starts_with("cuda:"))
+    return bad_input("device '" + name + "' is not known; use cpu, cuda or cuda:N");
+  return Device::open(index);
+}
+
 }  // namespace
 
 struct Session::Impl {
   plan::Plan plan;
   Options options;
   std::unique_ptr<Pool> pool;
+  std::shared_ptr<Device> device;  // null: the host
   Weights weights;
   Program program;
-  std::string isa;
+  std::string isa, where = "cpu";
   int64_t vocab = 0, chunk = 0, tail_rows = 0;
   int ids = -1, positions = -1, logits = -1;  // values
   bool recompute = false;                     // nothing is remembered but the tokens
@@ -72,17 +87,20 @@ Status Session::Impl::open(const std::string& folder) {
   start->checked.wait();
   if (start->wrong) return wrong_arithmetic();
 
-  INVAR_TRY(program, Program::make(plan, options.isa));
+  INVAR_TRY(device, open_device(options.device));
+  INVAR_TRY(program, Program::make(plan, options.isa, device));
   program.set_workers(threads);
   isa = options.isa.empty() ? std::string(ops::isas().front()) : options.isa;
+  if (device)
+    isa = ops::kCuda, where = "cuda:" + std::to_string(device->info().index) + " " + device->info().name;
   recompute = !options.use_cache || !program.has_memory();
-  chunk = std::min(options.chunk ? options.chunk : kDefaultChunk, options.capacity);
+  chunk = std::min(options.chunk ? options.chunk : device ? kDeviceChunk : kDefaultChunk, options.capacity);
   if (!program.has_memory()) chunk = options.capacity;  // all rows in one piece
   tail_rows = program.has_memory() ? std::min(kTailRows, chunk) : chunk;
   INVAR_CHECK_OK(bind_ports());
   INVAR_CHECK_OK(program.check());
   INVAR_TRY(weights, Weights::load(plan, folder.empty() ? "." : folder, program.weight_uses(), *pool,
-                                   options.check_weights));
+                                   options.check_weights, device));
   program.attach(weights);
   if (recompute) history.reserve(options.capacity);
   return program.reserve(chunk, tail_rows, options.capacity);
@@ -132,10 +150,10 @@ Status Session::Impl::bind_ports() {
 // One pass through the program.
 Status Session::Impl::piece(std::span<const int32_t> tokens, int64_t past, bool tail) {
   INVAR_CHECK_OK(program.bind(static_cast<int64_t>(tokens.size()), past));
-  std::copy(tokens.begin(), tokens.end(), program.value(ids).as<int64_t>());
+  std::copy(tokens.begin(), tokens.end(), program.port(ids).as<int64_t>());
   if (positions >= 0)
     for (size_t i = 0; i < tokens.size(); ++i)
-      program.value(positions).as<int64_t>()[i] = past + static_cast<int64_t>(i);
+      program.port(positions).as<int64_t>()[i] = past + static_cast<int64_t>(i);
   return program.run(*pool, tail);
 }
 
@@ -178,7 +196,7 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
         std::min(begin + (tail ? std::min(chunk, tail_rows) : chunk), tail ? size : size - wanted);
     INVAR_CHECK_OK(piece(rest.subspan(begin, end - begin), past + begin, tail));
     if (tail) {
-      const float* out = program.value(logits).as<float>();
+      const float* out = program.port(logits).as<float>();
       last = {out + (end - begin - 1) * vocab, row};
       // Of the rows [begin, end) those that belong to `tokens`.
       const int64_t first = std::max(begin, size - count);
@@ -214,6 +232,9 @@ int64_t Session::position() const {
 }
 int Session::threads() const {
   return impl_->pool->threads();
+}
+std::string_view Session::device() const {
+  return impl_->where;
 }
 std::string_view Session::isa() const {
   return impl_->isa;

@@ -1,4 +1,5 @@
-// The plan's weights in memory: mapped, checked against their SHA-256, packed for the kernels that read them.
+// The plan's weights in memory, the host's or a GPU's: mapped, checked against their SHA-256, packed for the kernels that
+// read them.
 #pragma once
 
 #include <span>
@@ -13,6 +14,8 @@
 
 namespace invar::run {
 
+struct Loading;
+
 class Weights {
  public:
   // One use of a weight: operand `operand` of a node that `kernel` runs.
@@ -24,13 +27,15 @@ class Weights {
   };
   // The view of uses[i] is views()[i]. Uses that pack alike share one packing.
   static Result<Weights> load(const plan::Plan&, const std::string& folder, std::span<const Use> uses, Pool&,
-                              bool check);
+                              bool check, const std::shared_ptr<Device>& device = {});
   std::span<const ops::View> views() const { return views_; }
   size_t bytes() const {
     return bytes_;
   }  // resident: packed, copied, and mapped where a kernel reads the map
 
  private:
+  static Result<Weights> load_on(const std::shared_ptr<Device>&, Loading&, std::span<const Use> uses, Pool&,
+                                 bool check);
   std::vector<MappedFile> files_;
   std::vector<Block> blocks_;
   std::vector<ops::View> views_;

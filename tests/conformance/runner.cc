@@ -70,7 +70,9 @@ class Block {
     copied(arena_ ? arena_->device().upload(seen_ - kGuard, data_ - kGuard, size_ + 2 * kGuard) : Status());
   }
   void fetch() {
-    copied(arena_ ? arena_->device().download(data_ - kGuard, seen_ - kGuard, size_ + 2 * kGuard) : Status());
+    if (!arena_) return;
+    copied(arena_->device().download(data_ - kGuard, seen_ - kGuard, size_ + 2 * kGuard));
+    copied(arena_->device().wait());
   }
   bool intact() const {
     auto guard = [](const std::byte* p) {

@@ -1,0 +1,102 @@
+#include "run/loading.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+
+namespace invar::run {
+
+static bool packs_alike(const Weights::Use& a, const Weights::Use& b) {
+  return a.weight == b.weight && a.operand == b.operand && a.kernel == b.kernel && *a.attrs == *b.attrs;
+}
+
+void run_jobs(Pool& pool, std::vector<std::pair<uint64_t, std::function<void(int)>>> jobs) {
+  std::stable_sort(jobs.begin(), jobs.end(), [](auto& a, auto& b) { return a.first > b.first; });
+  std::atomic<size_t> next{0};
+  pool.run(pool.threads(), [&](int worker, int64_t, int64_t) {
+    for (size_t i; (i = next.fetch_add(1)) < jobs.size();) jobs[i].second(worker);
+  });
+}
+
+Result<Loading> Loading::begin(const plan::Plan& plan, const std::string& folder,
+                               std::span<const Weights::Use> uses) {
+  Loading l;
+  l.plan = &plan, l.folder = folder;
+  const size_t count = plan.weights.size();
+  l.stored.resize(count), l.raw.resize(count), l.used.resize(count), l.read_raw.resize(count);
+  std::map<std::string, size_t> opened;  // file name -> index into files
+  for (size_t i = 0; i < count; ++i) {
+    const plan::Weight& w = plan.weights[i];
+    const std::string path = folder + "/" + w.file;
+    auto it = opened.find(w.file);
+    if (it == opened.end()) {
+      auto file = MappedFile::open(path);
+      if (!file) return Error{file.error().code, file.error().message + " (it holds weight " + w.name + ")"};
+      l.files.push_back(*std::move(file));
+      it = opened.emplace(w.file, l.files.size() - 1).first;
+    }
+    const auto bytes = l.files[it->second].bytes();
+    if (w.offset > bytes.size() || w.length > bytes.size() - w.offset)
+      return bad_input(path + ": the file has " + std::to_string(bytes.size()) + " bytes, but weight " +
+                       w.name + " should lie at offset " + std::to_string(w.offset) + " with " +
+                       std::to_string(w.length) + " bytes; fetch the file again or compile anew");
+    l.stored[i] = bytes.data() + w.offset;
+    l.raw[i].data = const_cast<std::byte*>(l.stored[i]);  // kernels do not write their inputs
+    l.raw[i].dtype = w.dtype;
+    l.raw[i].rank = static_cast<int>(w.shape.size());
+    std::copy(w.shape.begin(), w.shape.end(), l.raw[i].dim);
+  }
+
+  l.packing_of.assign(uses.size(), -1);
+  for (size_t u = 0; u < uses.size(); ++u) {
+    const Weights::Use& use = uses[u];
+    l.used[use.weight] = true;
+    const size_t bytes =
+        use.kernel->pack_bytes ? use.kernel->pack_bytes(l.raw[use.weight], use.operand, *use.attrs) : 0;
+    if (bytes == 0) {
+      l.read_raw[use.weight] = true;
+      continue;
+    }
+    for (size_t p = 0; p < l.packings.size() && l.packing_of[u] < 0; ++p)
+      if (packs_alike(l.packings[p].use, use)) l.packing_of[u] = static_cast<int>(p);
+    if (l.packing_of[u] >= 0) continue;
+    l.packing_of[u] = static_cast<int>(l.packings.size());
+    l.packings.push_back({use, l.packed_bytes});
+    l.packed_bytes += Block::round_up(bytes);
+  }
+  return l;
+}
+
+std::vector<const Loading::Packing*> Loading::packings_of(int weight) const {
+  std::vector<const Packing*> mine;
+  for (const Packing& p : packings)
+    if (p.use.weight == weight) mine.push_back(&p);
+  return mine;
+}
+
+Status Loading::verdict() const {
+  int wrong = 0;
+  std::string message;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const plan::Weight& w = plan->weights[i];
+    if (found[i] == w.sha256 || ++wrong > 1) continue;
+    message = "weight " + w.name + " in " + folder + "/" + w.file + ": its bytes have SHA-256 " +
+              to_hex(found[i]) + ", the plan says " + to_hex(w.sha256);
+  }
+  if (wrong == 0) return {};
+  if (wrong > 1) message += " (and " + std::to_string(wrong - 1) + " more weights differ)";
+  return Error{Code::failed, message};
+}
+
+std::vector<ops::View> Loading::views(std::span<const Weights::Use> uses, std::byte* packed) const {
+  std::vector<ops::View> views;
+  for (size_t u = 0; u < uses.size(); ++u) {
+    ops::View& v = views.emplace_back(raw[uses[u].weight]);
+    if (packing_of[u] < 0) continue;
+    v.data = packed + packings[packing_of[u]].at;
+    v.packed = true;
+  }
+  return views;
+}
+
+}  // namespace invar::run

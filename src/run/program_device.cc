@@ -1,0 +1,96 @@
+// A step on a GPU: ports go there, nodes are queued one after another, results come back; small steps, which recur, as graphs.
+#include <algorithm>
+#include <bit>
+
+#include "run/program.h"
+
+namespace invar::run {
+
+constexpr int64_t kGraphRows = 8;  // steps of more rows cost more than queueing their nodes
+
+// The positions that a step's kernels are queued for: few different ones, so that a graph serves many steps.
+int64_t Program::bound_of(int64_t rows, int64_t past) const {
+  if (shaped_by_past_ || rows > kGraphRows) return past;
+  const auto most = static_cast<uint64_t>(std::max<int64_t>(past, 255));
+  return std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(most + 1)), capacity_ - rows);
+}
+
+// Room for the largest step of each port.
+Status Program::reserve_ports(const std::vector<uint64_t>& size) {
+  auto reserve = [&](const plan::Port& port) -> Status {
+    const uint64_t bytes = size[buffer_[port.value]];
+    Block& b = ports_[port.value];
+    if (b.size() >= bytes) return {};
+    INVAR_TRY(b, Block::make_pinned(bytes, port.name.c_str(), device_));
+    return {};
+  };
+  for (const plan::Port& p : plan_->inputs) INVAR_CHECK_OK(reserve(p));
+  for (const plan::Port& p : plan_->outputs) INVAR_CHECK_OK(reserve(p));
+  return {};
+}
+
+static size_t bytes_of(const ops::View& v) {
+  return static_cast<size_t>(v.elements()) * size_of(v.dtype);
+}
+
+Status Program::queue(bool tail) {
+  INVAR_CHECK_OK(device_->upload(now_on_device_.data(), now_.data(), sizeof(Now)));
+  for (const plan::Port& p : plan_->inputs)
+    INVAR_CHECK_OK(
+        device_->upload(values_[p.value].data, ports_.at(p.value).data(), bytes_of(values_[p.value])));
+  for (const Node& n : nodes_)
+    if (tail || n.core) n.kernel->enqueue(n.call, device_->stream());
+  for (const plan::Port& p : plan_->outputs)
+    if (tail || core_value_[p.value])
+      INVAR_CHECK_OK(
+          device_->download(ports_.at(p.value).data(), values_[p.value].data, bytes_of(values_[p.value])));
+  return device_->download(now_.data(), now_on_device_.data(), sizeof(Now));
+}
+
+Status Program::run_on_device(bool tail) {
+  device_->enter();
+  Now& now = *reinterpret_cast<Now*>(now_.data());
+  now.fault = 0;
+  if (shaped_by_past_ || rows_ > kGraphRows) {
+    INVAR_CHECK_OK(queue(tail));
+  } else {
+    auto& graph = graphs_[{rows_, bound_, tail}];
+    if (!graph) {
+      INVAR_CHECK_OK(device_->record());
+      const Status queued = queue(tail);
+      INVAR_TRY(graph, device_->recorded());
+      INVAR_CHECK_OK(queued);
+    }
+    INVAR_CHECK_OK(device_->replay(*graph));
+  }
+  INVAR_CHECK_OK(device_->wait());
+  return now.fault ? find_fault(tail) : Status();
+}
+
+// Some index named no place: the step once more, node by node, until it shows which. What a step writes does not depend on
+// what it wrote before.
+Status Program::find_fault(bool tail) {
+  reinterpret_cast<Now*>(now_.data())->fault = 0;
+  INVAR_CHECK_OK(device_->upload(now_on_device_.data(), now_.data(), sizeof(Now)));
+  for (Node& n : nodes_) {
+    if (!tail && !n.core) continue;
+    if (n.reference->stray) {
+      std::vector<std::vector<std::byte>> here;
+      ops::Call call = n.call;
+      std::vector<ops::View> in = n.in;
+      for (ops::View& v : in) {
+        if (v.dtype != DType::i64) continue;  // no index
+        auto& copy = here.emplace_back(bytes_of(v));
+        INVAR_CHECK_OK(device_->download(copy.data(), v.data, copy.size()));
+        v.data = copy.data();
+      }
+      INVAR_CHECK_OK(device_->wait());
+      call.in = in;
+      if (ops::Stray stray; n.reference->stray(call, stray)) return names_no_place(n, stray);
+    }
+    n.kernel->enqueue(n.call, device_->stream());
+  }
+  return Error{Code::internal, "a kernel reports an index that names no place, and its reference finds none"};
+}
+
+}  // namespace invar::run
