@@ -238,7 +238,7 @@ def test_prompt_longer_than_the_context(run_on):
     ("--max-new-tokens", "0"), ("--max-new-tokens", "-1"), ("--max-new-tokens", "many"), ("--max-new-tokens", "99999999999999999999"),
     ("--temperature", "0"), ("--temperature", "-1"), ("--temperature", "nan"), ("--temperature", "inf"), ("--top-k", "-1"),
     ("--top-p", "0"), ("--top-p", "1.5"), ("--seed", "-1"), ("--threads", "-1"), ("--threads", "x"), ("--isa", "mmx"),
-    ("--prefill-chunk", "-1"), ("--device", "abacus"), ("--no-such-option", "1"),
+    ("--prefill-chunk", "-1"), ("--device", "abacus"), ("--device", "cuda:x"), ("--device", "cuda:4096"), ("--no-such-option", "1"),
 ])
 def test_bad_options(run_on, option, value):
     args = run_on(MODEL)

@@ -1,0 +1,102 @@
+// Sessions on a GPU: the bytes of the host, whatever the pieces of a prompt. Skipped, by name, where there is no GPU, unless
+// the build was promised one (INVAR_GPU).
+#include <fstream>
+
+#include "base/device.h"
+#include "base/file.h"
+#include "run/testing.h"
+
+namespace invar::run {
+namespace {
+
+Options on_device(int64_t capacity = kTokens) {
+  Options o = options(2);
+  o.device = "cuda", o.capacity = capacity;
+  return o;
+}
+
+class OnDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto device = Device::open();
+    if (device) return;
+#ifdef INVAR_GPU
+    FAIL() << "a GPU is promised to this build: " << device.error().message;
+#else
+    GTEST_SKIP() << device.error().message;
+#endif
+  }
+  const TinyModel model;
+};
+
+TEST_F(OnDevice, SameBytesAsTheHostForEveryPiece) {
+  Session host = open(model, options(1, "reference"));
+  const Logits truth = logits(host, kTokens, true);
+  for (int64_t capacity : {int64_t{kTokens}, int64_t{1000}}) {
+    Session s = open(model, on_device(capacity));
+    EXPECT_EQ(s.isa(), "cuda");
+    EXPECT_EQ(s.device().substr(0, 7), "cuda:0 ");
+    for (const std::string& k : s.kernels()) EXPECT_TRUE(k.ends_with(" cuda")) << k;
+    for (int piece : {kTokens, 130, 9, 7, 1}) {
+      for (int round = 0; round < 2; ++round) {  // graphs are recorded, then replayed
+        s.reset();
+        EXPECT_TRUE(same_bytes(logits(s, piece, true), truth)) << "piece " << piece << ", round " << round;
+      }
+      s.reset();
+      EXPECT_TRUE(same_bytes(std::span<const float>(logits(s, piece, false)).last(kVocab),
+                             std::span(truth).last(kVocab)))
+          << "last rows, piece " << piece;
+    }
+  }
+}
+
+TEST_F(OnDevice, WithoutMemoryTheSameBytes) {
+  const TinyModel plain(false);
+  Session host = open(plain, options(1, "reference")), s = open(plain, on_device());
+  EXPECT_TRUE(same_bytes(logits(s, 50, true), logits(host, 50, true)));
+  Options again = on_device();
+  again.use_cache = false;
+  Session t = open(model, again), u = open(model, options());
+  EXPECT_TRUE(same_bytes(logits(t, 50, true), logits(u, 50, true)));
+}
+
+TEST_F(OnDevice, AnIndexThatNamesNothingIsNamed) {
+  an_index_that_names_nothing_is_named(model, on_device());
+}
+
+TEST_F(OnDevice, AChangedByteIsFound) {
+  const plan::Weight& w = model.plan.weights[0];
+  const std::string path = model.folder + "/" + w.file;
+  std::string bytes = *read_file(path);
+  bytes[w.offset] ^= 1;
+  std::ofstream(path, std::ios::binary) << bytes;
+  const auto s = Session::open(model.plan, model.folder, on_device());
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, Code::failed);
+  EXPECT_EQ(s.error().message.find("weight " + w.name + " in " + path + ": its bytes have SHA-256 "), 0u)
+      << s.error().message;
+}
+
+TEST_F(OnDevice, TooMuchMemoryIsRefusedWithNumbers) {
+  Options o = on_device(int64_t{1} << 31);
+  const auto s = Session::open(model.plan, model.folder, o);
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, Code::bad_input);
+  EXPECT_NE(s.error().message.find("MiB free of"), std::string::npos) << s.error().message;
+  EXPECT_TRUE(Session::open(model.plan, model.folder, on_device()));
+}
+
+TEST(Devices, WhatIsNotThereIsNamed) {
+  const TinyModel model;
+  for (const char* name : {"abacus", "cuda:", "cuda:x", "cuda:1x", "cuda0", "cuda:-1", "cuda:4096"}) {
+    Options o = options();
+    o.device = name;
+    const auto s = Session::open(model.plan, model.folder, o);
+    ASSERT_FALSE(s) << name;
+    EXPECT_EQ(s.error().code, Code::bad_input);
+    EXPECT_EQ(s.error().message.find('\n'), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace invar::run

@@ -1,0 +1,89 @@
+// What the tests of sessions share: a prompt for the tiny model, and its logits taken in pieces.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "run/run.h"
+#include "run/tiny_model.h"
+
+namespace invar::run {
+
+constexpr int64_t kVocab = TinyModel::kVocab;
+constexpr int kTokens = 150;  // more than one block of 128 keys
+
+inline std::vector<int32_t> prompt() {
+  std::vector<int32_t> t(kTokens);
+  for (int i = 0; i < kTokens; ++i) t[i] = (i * i * 7 + i * 3 + 1) % kVocab;
+  return t;
+}
+
+inline Options options(int threads = 1, std::string isa = "") {
+  Options o;
+  o.threads = threads;
+  o.isa = std::move(isa);
+  o.capacity = kTokens;
+  return o;
+}
+
+inline Session open(const TinyModel& m, Options o) {
+  auto s = Session::open(m.plan, m.folder, std::move(o));
+  if (!s) {
+    ADD_FAILURE() << s.error().message;
+    std::abort();
+  }
+  return *std::move(s);
+}
+
+using Logits = std::vector<float>;
+
+// Feeds the prompt in pieces; all: every position's logits, else those of the last one of each piece.
+inline Logits logits(Session& s, int piece, bool all) {
+  const auto tokens = prompt();
+  Logits r;
+  for (int i = 0; i < kTokens; i += piece) {
+    const int n = std::min(piece, kTokens - i);
+    auto out = s.step({tokens.data() + i, static_cast<size_t>(n)}, all);
+    if (!out) {
+      ADD_FAILURE() << out.error().message;
+      return r;
+    }
+    EXPECT_EQ(out->size(), (all ? n : 1) * kVocab);
+    r.insert(r.end(), out->begin(), out->end());
+  }
+  return r;
+}
+
+inline bool same_bytes(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+// A table that lacks its last row: the token that asks for it is an error, which leaves the session as it was.
+inline void an_index_that_names_nothing_is_named(const TinyModel& model, Options o) {
+  plan::Plan p = model.plan;
+  plan::Weight table = p.weights[0];
+  const uint64_t row = table.length / static_cast<uint64_t>(kVocab);
+  table.name = "without its last row", table.shape[0] -= 1, table.length -= row;
+  size_t at = 0;
+  while (p.nodes[at].op != "gather") ++at;
+  p.nodes[at].in[0].index = static_cast<int>(p.weights.size());
+  p.weights.push_back(table);
+  o.check_weights = false;
+  auto s = Session::open(p, model.folder, o);
+  ASSERT_TRUE(s) << s.error().message;
+  const int32_t last[] = {0, static_cast<int32_t>(kVocab) - 2},
+                beyond[] = {5, static_cast<int32_t>(kVocab) - 1};
+  EXPECT_TRUE(s->step(last));
+  const auto r = s->step(beyond);
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().message, "operation " + std::to_string(at) + " of the plan, gather: index " +
+                                   std::to_string(kVocab - 1) + " at [0, 1] of operand 1 is outside " +
+                                   std::to_string(1 - kVocab) + " ... " + std::to_string(kVocab - 2));
+  EXPECT_EQ(s->position(), 2);
+  EXPECT_TRUE(s->step(last));
+}
+
+}  // namespace invar::run
