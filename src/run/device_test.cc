@@ -23,7 +23,7 @@ class OnDevice : public testing::Test {
 #ifdef INVAR_GPU
     FAIL() << "a GPU is promised to this build: " << device.error().message;
 #else
-    GTEST_SKIP() << device.error().message;
+    GTEST_SKIP() << "no GPU here: " << device.error().message;
 #endif
   }
   const TinyModel model;
