@@ -6,26 +6,16 @@
 
 namespace invar::ops {
 
-// Of the few attributes of an operation the one of this name, or null. Kernels ask several times in a call that may take a
-// microsecond: lengths are compared first, and no string is made.
-static const Attr* find(const Attrs& attrs, std::string_view name) {
-  for (const auto& [n, value] : attrs)
-    if (n.size() == name.size() && n == name) return &value;
-  return nullptr;
-}
-
 int64_t attr_i(const Attrs& attrs, const char* name, int64_t fallback) {
-  const Attr* a = find(attrs, name);
-  return a ? std::get<int64_t>(*a) : fallback;
+  return attrs.i(name, fallback);
 }
 
 int64_t attr_i(const Call& call, const char* name, int64_t fallback) {
-  return call.attrs ? attr_i(*call.attrs, name, fallback) : fallback;
+  return call.attrs ? call.attrs->i(name, fallback) : fallback;
 }
 
 float attr_f(const Call& call, const char* name, float fallback) {
-  const Attr* a = call.attrs ? find(*call.attrs, name) : nullptr;
-  return a ? std::get<F32Bits>(*a).value() : fallback;
+  return call.attrs ? call.attrs->f(name, fallback) : fallback;
 }
 
 int64_t row_count(const View& v) {

@@ -229,7 +229,7 @@ class Parser {
       if (!n.attrs.empty()) c.expect(", ");
       const std::string key = c.identifier();
       c.expect("=");
-      if (!n.attrs.emplace(key, c.attribute()).second) c.fail("attribute " + key + " twice");
+      if (!n.attrs.emplace(key, c.attribute())) c.fail("attribute " + key + " twice");
     }
     c.expect_end();
     if (c.ok()) INVAR_CHECK_OK(covered(n));

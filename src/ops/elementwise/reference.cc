@@ -56,7 +56,7 @@ const char* check(const Kind& kind, const Call& c) {
   if (c.out[0].dtype != (kind.truth ? DType::boolean : widened(t)))
     return "a result of the operation's element type";
   for (int k = 0; k < kScalars && kind.scalar[k]; ++k) {
-    if (!c.attrs || !c.attrs->count(kind.scalar[k])) return "the attributes of its clause";
+    if (!c.attrs || !c.attrs->contains(kind.scalar[k])) return "the attributes of its clause";
     elementwise::scalar(c, kind.scalar[k]);
   }
   return elementwise::check_shapes(c);

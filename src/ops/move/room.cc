@@ -131,7 +131,7 @@ namespace {
 
 // The attribute `name`, if it is there, has one integer for each dimension.
 bool is_list(const Call& c, const char* name, int rank) {
-  if (!c.attrs || !c.attrs->count(name)) return true;
+  if (!c.attrs || !c.attrs->contains(name)) return true;
   return static_cast<int>(std::get<std::vector<int64_t>>(c.attrs->at(name)).size()) == rank;
 }
 bool divides(int64_t b, int64_t n) {

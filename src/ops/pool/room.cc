@@ -28,7 +28,7 @@ const char* check(const Call& c) {
   if (!c.attrs) return "attributes";
   if (const char* wrong = slide::check_lists(x, *c.attrs)) return wrong;
   const int axes = x.rank - 2;
-  if (!c.attrs->count("kernel") || !slide::has_length(*c.attrs, "kernel", axes))
+  if (!c.attrs->contains("kernel") || !slide::has_length(*c.attrs, "kernel", axes))
     return "a kernel for each spatial dimension";
   if (!same_leading(x, out, 2) || out.rank != x.rank) return "a result [N, C, ...] of the operand's rank";
   int64_t taps = 1;

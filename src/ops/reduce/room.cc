@@ -26,7 +26,7 @@ bool is_reduced(const Call& call, int axis) {
 }
 
 const char* check_axes(const Call& call) {
-  if (!call.attrs || !call.attrs->count("axes")) return nullptr;
+  if (!call.attrs || !call.attrs->contains("axes")) return nullptr;
   int64_t last = -1;
   for (int64_t a : std::get<std::vector<int64_t>>(call.attrs->at("axes"))) {
     if (a <= last || a >= call.in[0].rank) return "ascending axes of the operand";
