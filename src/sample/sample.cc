@@ -26,59 +26,81 @@ std::string text(float x) {
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, x).ptr};
 }
 
-// The token of the greatest logit, lowest index on ties. NaN and -Inf are never picked. sampling.5.
-Result<int32_t> greatest(std::span<const float> logits) {
-  if (logits.size() > kMaxVocab)
-    return not_covered("sampling: " + std::to_string(logits.size()) +
-                       " logits; at most 16777215 are covered");
-  float max = -kInf;
-  int32_t index = -1;
-  for (size_t i = 0; i < logits.size(); ++i)
-    if (logits[i] > max) max = logits[i], index = static_cast<int32_t>(i);  // false for NaN
-  if (index < 0)
-    return bad_input("sampling: no logit is above -Inf (" + std::to_string(logits.size()) +
-                     " logits); check the model's weights");
-  return index;
+// sampling.7 as one integer, ascending. NaN and -Inf, which never come, have the least.
+constexpr int32_t kNever = INT32_MIN;
+int32_t rank(float logit) {
+  const auto u = std::bit_cast<int32_t>(logit + 0.0f);  // -0 equals +0
+  return logit > -kInf ? u ^ (u >> 31 & INT32_MAX) : kNever;
 }
-
-// sampling.7 as one integer: greater keys come first. NaN and -Inf, which never do, have the least logit part, 0.
-uint32_t rank(float logit) {
-  if (!(logit > -kInf)) return 0;
-  const auto u = std::bit_cast<uint32_t>(logit + 0.0f);  // -0 equals +0
-  return u >> 31 ? ~u : u | 0x80000000;
-}
-uint64_t key(uint32_t rank, size_t token) {
-  return uint64_t{rank} << 32 | (UINT32_MAX - token);
+// A rank and a token as one integer: greater keys come first.
+uint64_t key(int32_t rank, size_t token) {
+  return uint64_t{static_cast<uint32_t>(rank) ^ 0x80000000} << 32 | (UINT32_MAX - token);
 }
 int32_t token_of(uint64_t key) {
   return static_cast<int32_t>(UINT32_MAX - static_cast<uint32_t>(key));
 }
+
+// The greatest rank of each block of logits: one pass over all of them, after which only few are looked at again. Four
+// maxima a block do not wait for one another.
+constexpr size_t kBlock = 16;
+std::vector<int32_t> block_maxima(std::span<const float> logits) {
+  std::vector<int32_t> most((logits.size() + kBlock - 1) / kBlock, kNever);
+  const size_t whole = logits.size() / kBlock;
+  for (size_t b = 0; b < whole; ++b) {
+    int32_t m[4] = {kNever, kNever, kNever, kNever};
+    for (size_t i = b * kBlock; i < (b + 1) * kBlock; i += 4)
+      for (size_t j = 0; j < 4; ++j) m[j] = std::max(m[j], rank(logits[i + j]));
+    most[b] = std::max(std::max(m[0], m[1]), std::max(m[2], m[3]));
+  }
+  for (size_t i = whole * kBlock; i < logits.size(); ++i)
+    most[whole] = std::max(most[whole], rank(logits[i]));
+  return most;
+}
+
+// The token of the greatest logit, lowest index on ties. sampling.5.
+Result<int32_t> greatest(std::span<const float> logits, std::span<const int32_t> maxima) {
+  if (logits.size() > kMaxVocab)
+    return not_covered("sampling: " + std::to_string(logits.size()) +
+                       " logits; at most 16777215 are covered");
+  const auto most = std::max_element(maxima.begin(), maxima.end());  // the first of equals
+  if (most == maxima.end() || *most == kNever)
+    return bad_input("sampling: no logit is above -Inf (" + std::to_string(logits.size()) +
+                     " logits); check the model's weights");
+  size_t i = static_cast<size_t>(most - maxima.begin()) * kBlock;
+  while (rank(logits[i]) != *most) ++i;
+  return static_cast<int32_t>(i);
+}
+
 // The first `count` of the keys in order, in front, themselves in no order.
 void to_front(std::vector<uint64_t>& keys, size_t from, size_t count) {
   if (from + count < keys.size())
     std::nth_element(keys.begin() + from, keys.begin() + from + count, keys.end(), std::greater<>());
 }
 
-// sampling.7: the tokens that remain of `count`. The least of the `count` greatest maxima of blocks is a bound that at least
-// `count` logits reach, and mostly few more, so that little is left to select from.
-std::vector<uint64_t> first_tokens(std::span<const float> logits, size_t count) {
-  constexpr size_t kBlock = 16;
-  std::vector<uint32_t> ranks(logits.size()), most((logits.size() + kBlock - 1) / kBlock, 0);
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    ranks[i] = rank(logits[i]);
-    most[i / kBlock] = std::max(most[i / kBlock], ranks[i]);
-  }
-  uint32_t bound = 1;
-  if (count <= most.size()) {
-    std::nth_element(most.begin(), most.begin() + (count - 1), most.end(), std::greater<>());
-    bound = std::max(bound, most[count - 1]);
+// sampling.7: the tokens that remain of `count` >= 1, ascending. The least of the `count` greatest maxima of blocks is a
+// bound that at least `count` logits reach, and mostly few more, so that little is left to select from.
+std::vector<int32_t> first_tokens(std::span<const float> logits, std::span<const int32_t> maxima,
+                                  size_t count) {
+  int32_t bound = kNever + 1;
+  if (count <= maxima.size()) {
+    std::vector<int32_t> order(maxima.begin(), maxima.end());
+    std::nth_element(order.begin(), order.begin() + (count - 1), order.end(), std::greater<>());
+    bound = std::max(bound, order[count - 1]);
   }
   std::vector<uint64_t> keys;
-  for (size_t i = 0; i < ranks.size(); ++i)
-    if (ranks[i] >= bound) keys.push_back(key(ranks[i], i));
-  to_front(keys, 0, count);
-  if (keys.size() > count) keys.resize(count);
-  return keys;
+  for (size_t b = 0; b < maxima.size(); ++b)
+    for (size_t i = b * kBlock; maxima[b] >= bound && i < std::min((b + 1) * kBlock, logits.size()); ++i)
+      if (const int32_t r = rank(logits[i]); r >= bound) keys.push_back(key(r, i));
+  std::vector<int32_t> tokens;
+  uint64_t last = 0;  // key that remains
+  if (keys.size() > count) {
+    std::vector<uint64_t> order = keys;
+    std::nth_element(order.begin(), order.begin() + (count - 1), order.end(), std::greater<>());
+    last = order[count - 1];
+  }
+  for (const uint64_t k : keys)
+    if (k >= last) tokens.push_back(token_of(k));
+  return tokens;
 }
 
 // sampling.8: keeps the shortest prefix of the order that holds the share top_p of the whole weight. The order is made
@@ -105,6 +127,8 @@ void keep_top_p(std::vector<Choice>& choices, std::span<const float> logits, flo
   } while (n < keys.size() && (sum << 40) < share * whole);
   choices.clear();
   for (size_t i = 0; i < n; ++i) choices.push_back({token_of(keys[i]), weight[token_of(keys[i])]});
+  std::sort(choices.begin(), choices.end(),
+            [](const Choice& a, const Choice& b) { return a.token < b.token; });
 }
 
 }  // namespace
@@ -131,7 +155,8 @@ uint64_t fixed40(float x) {
 
 Result<std::vector<Choice>> distribution(std::span<const float> logits, const Params& params) {
   const num::ArithmeticEnv env;
-  INVAR_TRY(const int32_t best, greatest(logits));
+  const std::vector<int32_t> maxima = block_maxima(logits);
+  INVAR_TRY(const int32_t best, greatest(logits, maxima));
   const float max = logits[best];
   auto weight = [&](float l) -> uint64_t {
     if (l == max) return fixed40(1);           // also where max = +Inf
@@ -144,14 +169,11 @@ Result<std::vector<Choice>> distribution(std::span<const float> logits, const Pa
     if (const uint64_t w = weight(logits[token])) choices.push_back({token, w});
   };
   if (params.top_k > 0 && static_cast<size_t>(params.top_k) < logits.size()) {
-    for (const uint64_t k : first_tokens(logits, static_cast<size_t>(params.top_k))) choose(token_of(k));
+    for (const int32_t t : first_tokens(logits, maxima, static_cast<size_t>(params.top_k))) choose(t);
   } else {
     for (size_t i = 0; i < logits.size(); ++i) choose(static_cast<int32_t>(i));
-    if (params.top_p == 1) return choices;  // in ascending order as they are
   }
   if (params.top_p < 1) keep_top_p(choices, logits, params.top_p);
-  std::sort(choices.begin(), choices.end(),
-            [](const Choice& a, const Choice& b) { return a.token < b.token; });
   return choices;
 }
 
@@ -168,7 +190,7 @@ int32_t draw(std::span<const Choice> choices, uint64_t u) {
 Result<int32_t> pick(std::span<const float> logits, const Params& params, uint64_t position,
                      uint64_t stream) {
   INVAR_CHECK_OK(check(params));
-  if (!params.do_sample) return greatest(logits);
+  if (!params.do_sample) return greatest(logits, block_maxima(logits));
   INVAR_TRY(const std::vector<Choice> choices, distribution(logits, params));
   return draw(choices, random_u64(params.seed, position, stream));
 }
