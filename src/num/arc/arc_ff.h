@@ -40,11 +40,11 @@ INVAR_INLINE F asin_ff(F x) {
   HalfArcFF h = half_arc_ff(a);
   FF s = ff_two_sum(set1(0x1.921fb6p+0f), mul(two, h.arc.hi));
   F low = add(s.lo, fma(two, h.arc.lo, set1(-0x1.777a5cp-25f)));
-  Rounded y = rounds({select(h.big, s.hi, h.arc.hi), select(h.big, low, h.arc.lo)}, 0x1p-41f);
+  Settled y = settle({select(h.big, s.hi, h.arc.hi), select(h.big, low, h.arc.lo)}, 0x1p-16f);
   M tiny = lt(a, set1(0x1p-12f));  // x + x^3/6 rounds to x
   M sure = either(tiny, both(y.sure, lt(a, set1(1.0f))));
   F v = select(tiny, x, flip_with(y.y, x));
-  return all(sure) ? v : select(sure, v, asin(x));
+  return settle_rare<asin>(x, v, sure);
 }
 
 // k pi/2 + c asin(s): k = 1, c = -1 up to |x| = 1/2; beyond it k = 0 or 2, c = 2; both for positive x, else c = -c.
@@ -54,9 +54,9 @@ INVAR_INLINE F acos_ff(F x) {
   F c = flip_with(select(h.big, set1(2.0f), set1(-1.0f)), x);
   F k = select(h.big, select(lt(x, zero()), set1(2.0f), zero()), set1(1.0f));
   FF s = ff_two_sum(mul(k, set1(0x1.921fb6p+0f)), mul(c, h.arc.hi));
-  Rounded y = rounds({s.hi, add(s.lo, fma(c, h.arc.lo, mul(k, set1(-0x1.777a5cp-25f))))}, 0x1p-41f);
+  Settled y = settle({s.hi, add(s.lo, fma(c, h.arc.lo, mul(k, set1(-0x1.777a5cp-25f))))}, 0x1p-16f);
   M sure = both(y.sure, lt(a, set1(1.0f)));
-  return all(sure) ? y.y : select(sure, y.y, acos(x));
+  return settle_rare<acos>(x, y.y, sure);
 }
 
 // k pi/4 + atan(t) as in arc.h.
@@ -70,11 +70,11 @@ INVAR_INLINE F atan_ff(F x) {
   FF g = ff_add_smaller(t, ff_mul(ff_mul(t, z), ff_horner<4>(z, kAtanFF)));
   F k = select(low, zero(), select(beyond, set1(2.0f), one));
   FF s = ff_two_sum(mul(k, set1(0x1.921fb6p-1f)), g.hi);
-  Rounded y = rounds({s.hi, add(s.lo, fma(k, set1(-0x1.777a5cp-26f), g.lo))}, 0x1p-41f);
+  Settled y = settle({s.hi, add(s.lo, fma(k, set1(-0x1.777a5cp-26f), g.lo))}, 0x1p-16f);
   M tiny = lt(a, set1(0x1p-12f));  // x - x^3/3 rounds to x
   M sure = either(tiny, y.sure);
   F v = select(tiny, x, flip_with(y.y, x));
-  return all(sure) ? v : select(sure, v, atan(x));
+  return settle_rare<atan>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

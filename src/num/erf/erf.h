@@ -64,8 +64,10 @@ INVAR_INLINE F erf_as(F x) {
   M sure = both(v.sure, inside(x, 0x1p-100f, 3.99f));
   if (__builtin_expect(all(sure), true)) return y;
   M none = eq(x, zero());  // from 3.93 on the result is 1
-  return settle_rare<erf_wide, stored>(x, y, sure, either(none, lt(set1(3.93f), a)),
-                                       or_sign(select(none, zero(), set1(1.0f)), x));
+  M known = either(none, lt(set1(3.93f), a));
+  F value = or_sign(select(none, zero(), set1(1.0f)), x);
+  y = settle_rare<erf_wide>(x, select(known, value, y), either(sure, known));
+  return stored ? canon(y) : y;
 }
 
 // erfc(-x) for |x| < 3.99.
@@ -80,7 +82,9 @@ INVAR_INLINE F erfc_as(F x) {
   Settled v = erfc_of_minus(neg(x));
   M sure = both(v.sure, lt(abs(x), set1(3.99f)));
   if (__builtin_expect(all(sure), true)) return v.y;
-  return settle_rare<erfc_wide, stored>(x, v.y, sure, lt(x, set1(-3.98f)), set1(2.0f));
+  M known = lt(x, set1(-3.98f));
+  F y = settle_rare<erfc_wide>(x, select(known, set1(2.0f), v.y), either(sure, known));
+  return stored ? canon(y) : y;
 }
 
 INVAR_INLINE F erf(F x) {

@@ -40,16 +40,16 @@ INVAR_INLINE F erfc_ff(F x) {
   FF n = ff_horner<0>(arg, kErfcNumeratorFF), m = ff_horner<0>(arg, kErfcDenominatorFF);
   FF w = ff_div(ff_mul(ff_fast_two_sum(power.hi, power.lo), ff_fast_two_sum(n.hi, n.lo)),
                 ff_fast_two_sum(m.hi, m.lo));
-  Rounded right = rounds(w, 0x1p-40f);
+  Settled right = settle(w, 0x1p-15f);
   F scale = from_bits(add(set1_i(0x3f800000), shift_left<23>(bits(r.t))));
   FF s = ff_two_sum(set1(2.0f), neg(mul(w.hi, scale)));
-  Rounded left = rounds({s.hi, sub(s.lo, mul(w.lo, scale))}, 0x1p-41f);
+  Settled left = settle({s.hi, sub(s.lo, mul(w.lo, scale))}, 0x1p-16f);
   M negative = lt(x, zero()), below = lt(x, set1(-3.9f));
   F v = select(negative, select(below, set1(2.0f), left.y), mul(right.y, scale));
   M sure =
       either(both(left.sure, between(x, -3.91f, -0x1p-40f)), both(right.sure, between(x, 0x1p-40f, 9.19f)));
   sure = either(sure, below);
-  return all(sure) ? v : select(sure, v, erfc_wide(x));
+  return settle_rare<erfc_wide>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

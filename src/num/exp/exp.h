@@ -40,7 +40,7 @@ INVAR_INLINE F exp_stored(F x) {
   const float least = -0x1.5d589ep+6f;
   F c = clamp(x, least, 0.0f);
   Settled v = settle(exp_near(c));  // every result is normal; of a NaN nothing is certain
-  F y = __builtin_expect(all(v.sure), true) ? v.y : decide_rare<exp_wide>(c, v.y, v.sure, set1(least));
+  F y = __builtin_expect(all(v.sure), true) ? v.y : settle_rare<exp_wide>(c, v.y, v.sure);
   return select(lt(x, set1(least)), zero(), y);
 }
 

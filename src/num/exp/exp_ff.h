@@ -59,14 +59,14 @@ INVAR_INLINE M between(F x, float low, float high) {
 INVAR_INLINE F exp_ff(F x) {
   F d = clamp(x, -104.0f, 89.0f);
   ReducedFF r = reduce_ln2_ff(d);
-  Rounded y = rounds(ff_add_smaller(set1_ff(1.0f, 0.0f), expm1_ff_fraction(r.h, r.l)), 0x1p-42f);
+  Settled y = settle(ff_add_smaller(set1_ff(1.0f, 0.0f), expm1_ff_fraction(r.h, r.l)), 0x1p-17f);
   // Inside, the result is normal and finite; below -103.98 it is 0, above 88.722839 infinity.
   F v = scale_ff(y.y, r.t);
   M inside = both(y.sure, between(x, -87.0f, 88.7228f)), zeros = lt(x, set1(-104.0f)),
     over = lt(set1(89.0f), x);
   M sure = either(inside, either(zeros, over));
   v = select(inside, v, select(over, set1(__builtin_inff()), zero()));
-  return all(sure) ? v : select(sure, v, exp_wide(x));
+  return settle_rare<exp_wide>(x, v, sure);
 }
 
 INVAR_INLINE F exp2_ff(F x) {
@@ -86,13 +86,13 @@ INVAR_INLINE F exp2_ff(F x) {
   q = step_ff(set1_ff(0x1.ebfbep-3f, -0x1.f4e9c6p-33f), h, q);
   q = step_ff(set1_ff(0x1.62e43p-1f, -0x1.05c61p-29f), h, q);
   q = step_ff(set1_ff(1.0f, 0.0f), h, q);
-  Rounded y = rounds(q, 0x1p-42f);
+  Settled y = settle(q, 0x1p-17f);
   F v = scale_ff(y.y, t);
   M inside = both(y.sure, between(x, -126.0f, 128.0f)), zeros = lt(x, set1(-150.0f)),
     over = lt(set1(127.99999f), x);
   M sure = either(inside, either(zeros, over));
   v = select(over, set1(__builtin_inff()), select(inside, v, zero()));
-  return all(sure) ? v : select(sure, v, exp2_wide(x));
+  return settle_rare<exp2_wide>(x, v, sure);
 }
 
 // x = n log10(2) + f + g, and (f + g) log(10) = h + l.
@@ -104,12 +104,12 @@ INVAR_INLINE F exp10_ff(F x) {
                     p.hi);  // the difference is exact: a multiple of 2^-26 below 1/4
   FF f = ff_fast_two_sum(s.hi, fma(n, set1(0x1.0cee0ep-54f), add(s.lo, p.lo)));
   FF r = ff_mul(f, set1_ff(0x1.26bb1cp+1f, -0x1.12aabap-25f));
-  Rounded y = rounds(ff_add_smaller(set1_ff(1.0f, 0.0f), expm1_ff_fraction(r.hi, r.lo)), 0x1p-42f);
+  Settled y = settle(ff_add_smaller(set1_ff(1.0f, 0.0f), expm1_ff_fraction(r.hi, r.lo)), 0x1p-17f);
   F v = scale_ff(y.y, t);
   M inside = both(y.sure, between(x, -37.9f, 38.5f)), zeros = lt(x, set1(-46.0f)), over = lt(set1(39.0f), x);
   M sure = either(inside, either(zeros, over));
   v = select(inside, v, select(over, set1(__builtin_inff()), zero()));
-  return all(sure) ? v : select(sure, v, exp10_wide(x));
+  return settle_rare<exp10_wide>(x, v, sure);
 }
 
 // (e^x - 1) 2^-n = (e^(h + l) - 1) + (1 - 2^-n): both exact for |n| <= 23; beyond, 1 - 2^-n is rounded by less than the
@@ -129,14 +129,14 @@ INVAR_INLINE Expm1FF expm1_ff_scaled(ReducedFF r) {
 INVAR_INLINE F expm1_ff(F x) {
   F d = clamp(x, -20.0f, 89.0f);
   ReducedFF r = reduce_ln2_ff(d);
-  Rounded y = rounds(expm1_ff_scaled(r).u, 0x1p-41f);
+  Settled y = settle(expm1_ff_scaled(r).u, 0x1p-16f);
   F v = scale_ff(y.y, r.t);
   // x itself below 2^-25 (x + x^2/2 rounds to it), -1 below -18.
   M tiny = lt(abs(x), set1(0x1p-25f)), least = lt(x, set1(-18.0f));
   M inside = both(y.sure, between(x, -18.5f, 88.0f)), over = lt(set1(89.0f), x);
   M sure = either(either(inside, tiny), either(least, over));
   v = select(tiny, x, select(over, set1(__builtin_inff()), select(least, set1(-1.0f), v)));
-  return all(sure) ? v : select(sure, v, expm1(x));
+  return settle_rare<expm1>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -63,23 +63,19 @@ INVAR_INLINE Near power_near(F t, F r, F low) {
   I n = bit_and(shift_left<23 - kTableBits>(bits(t)), set1_i(static_cast<int32_t>(0xff800000)));
   return {s, fma(s, low, lo), n};
 }
-template <F (*wide)(F)>
-INVAR_INTERNAL F decide_rare(F x, F y, M sure, F least) {
-  M zeros = lt(x, least);
-  y = select(zeros, zero(), y), sure = either(sure, zeros);
-  return all(sure) ? y : select(sure, y, wide(x));
-}
 // Certain where it is normal besides.
 INVAR_INLINE Settled settle(Near v) {
-  F up = fma(v.lo, set1(1 + kDoubt), v.s), down = fma(v.lo, set1(1 - kDoubt), v.s);
-  return {from_bits(add(bits(up), v.exponent)), eq(up, down)};
+  Settled r = settle(v.s, v.lo, kDoubt);
+  return {from_bits(add(bits(r.y), v.exponent)), r.sure};
 }
 // The result, which is normal for |x| < limit and 0 below `least`; by `wide` where that is not certain.
 template <F (*wide)(F)>
 INVAR_INLINE F decide(Near n, F x, float limit, float least) {
   Settled v = settle(n);
   M sure = both(v.sure, lt(abs(x), set1(limit)));
-  return __builtin_expect(all(sure), true) ? v.y : decide_rare<wide>(x, v.y, sure, set1(least));
+  if (__builtin_expect(all(sure), true)) return v.y;
+  M zeros = lt(x, set1(least));
+  return settle_rare<wide>(x, select(zeros, zero(), v.y), either(sure, zeros));
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

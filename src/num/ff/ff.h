@@ -1,6 +1,6 @@
 // Float-float arithmetic over lanes: the unevaluated sum hi + lo of two binary32 numbers, |lo| <= ulp(hi)/2. For
 // processors whose binary64 is slow (most GPUs). A function computes f(x) so, to about 2^-44, and its caller asks
-// rounds() whether that decides the result; for the few inputs where it does not, binary64 does. So both routes give the
+// settle() whether that decides the result; for the few inputs where it does not, binary64 does. So both routes give the
 // same bits. The margins that callers give are 16 times such at which inputs near a tie still came out right, not derived
 // bounds: what shows that no accepted result is wrong is the digest of all 2^32 outputs (`invar_prove digest NAME.ff`).
 //
@@ -61,17 +61,8 @@ INVAR_INLINE FF ff_div(FF a, FF b) {
   return ff_fast_two_sum(q, div(rest, b.hi));
 }
 
-// y = hi + lo rounded, and where every number within a relative distance of `error` rounds to it as well (Ziv's test;
-// rounding is monotonic). NaN is refused.
-struct Rounded {
-  F y;
-  M sure;
-};
-INVAR_INLINE Rounded rounds(FF a, float error) {
-  FF s = ff_fast_two_sum(a.hi, a.lo);
-  F margin = mul(s.hi, set1(error));
-  F up = add(s.hi, add(s.lo, margin)), down = add(s.hi, sub(s.lo, margin));
-  return {up, eq(up, down)};
+INVAR_INLINE Settled settle(FF a, float doubt) {
+  return settle(a.hi, a.lo, doubt);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

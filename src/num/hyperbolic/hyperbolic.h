@@ -52,7 +52,9 @@ INVAR_INLINE F tanh_as(F x) {
   M sure = both(s.sure, inside(x, 0x1p-100f, 8.99f));
   if (__builtin_expect(all(sure), true)) return y;
   M tiny = lt(a, set1(0x1p-13f)), large = lt(set1(9.02f), a);  // x - x^3/3 rounds to x; 1
-  return settle_rare<tanh_wide, stored>(x, y, sure, either(tiny, large), select(tiny, x, or_sign(one, x)));
+  y = select(large, or_sign(one, x), select(tiny, x, y));
+  y = settle_rare<tanh_wide>(x, y, either(sure, either(tiny, large)));
+  return stored ? canon(y) : y;
 }
 
 INVAR_INLINE F tanh(F x) {

@@ -13,13 +13,13 @@ INVAR_INLINE F tanh_ff(F x) {
   ReducedFF r = reduce_ln2_ff(add(d, d));
   Expm1FF e = expm1_ff_scaled(r);
   FF v = ff_add(e.u, {add(e.back, e.back), zero()});
-  Rounded y = rounds(ff_div(e.u, ff_fast_two_sum(v.hi, v.lo)), 0x1p-41f);
+  Settled y = settle(ff_div(e.u, ff_fast_two_sum(v.hi, v.lo)), 0x1p-16f);
   // x itself below 2^-13 (x - x^3/3 rounds to it), +-1 above 9.1.
   M tiny = lt(a, set1(0x1p-13f)), large = lt(set1(9.1f), a);
   M sure = either(either(tiny, large), both(y.sure, lt(a, set1(9.2f))));
   F v1 = or_sign(select(large, set1(1.0f), y.y), x);
   F w = select(tiny, x, v1);
-  return all(sure) ? w : select(sure, w, tanh_wide(x));
+  return settle_rare<tanh_wide>(x, w, sure);
 }
 
 // u = e^|x| - 1 as a whole, n <= 126: 2 sinh |x| = u + u / (u + 1), 2 cosh x = (u + 1) + 1 / (u + 1).
@@ -36,20 +36,20 @@ INVAR_INLINE HalvesFF halves_ff(F a) {
 INVAR_INLINE F sinh_ff(F x) {
   F a = abs(x);
   HalvesFF h = halves_ff(a);
-  Rounded y = rounds(ff_add(h.u, ff_div(h.u, h.power)), 0x1p-41f);
+  Settled y = settle(ff_add(h.u, ff_div(h.u, h.power)), 0x1p-16f);
   M tiny = lt(a, set1(0x1p-12f));  // x + x^3/6 rounds to x
   M sure = either(tiny, both(y.sure, lt(a, set1(86.9f))));
   F v = select(tiny, x, flip_with(mul(y.y, set1(0.5f)), x));
-  return all(sure) ? v : select(sure, v, sinh(x));
+  return settle_rare<sinh>(x, v, sure);
 }
 INVAR_INLINE F cosh_ff(F x) {
   F a = abs(x);
   HalvesFF h = halves_ff(a);
-  Rounded y = rounds(ff_add(h.power, ff_div(set1_ff(1.0f, 0.0f), h.power)), 0x1p-41f);
+  Settled y = settle(ff_add(h.power, ff_div(set1_ff(1.0f, 0.0f), h.power)), 0x1p-16f);
   M tiny = lt(a, set1(0x1p-12f));  // 1 + x^2/2 rounds to 1
   M sure = either(tiny, both(y.sure, lt(a, set1(86.9f))));
   F v = select(tiny, set1(1.0f), mul(y.y, set1(0.5f)));
-  return all(sure) ? v : select(sure, v, cosh(x));
+  return settle_rare<cosh>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

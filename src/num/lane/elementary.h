@@ -57,6 +57,18 @@ struct Settled {
   F y;
   M sure;
 };
+// s + lo rounded; certain where s + lo (1 +- doubt) give one result (Ziv's test: rounding is monotonic, so all between give it).
+// The error of s + lo matters only where a middle between two binary32 numbers is near. s is one of them, so |lo| is there at least
+// 2^-25 |s|, and doubt = 2^(25-n) covers an error of 2^-n |s|. NaN is never certain.
+INVAR_INLINE Settled settle(F s, F lo, float doubt) {
+  F up = fma(lo, set1(1 + doubt), s), down = fma(lo, set1(1 - doubt), s);
+  return {up, eq(up, down)};
+}
+// y where it is sure, else by `wide`.
+template <F (*wide)(F)>
+INVAR_INTERNAL F settle_rare(F x, F y, M sure) {
+  return all(sure) ? y : select(sure, y, wide(x));
+}
 
 // The sign of x on y: y of the other sign must be zero.
 INVAR_INLINE F or_sign(F y, F x) {

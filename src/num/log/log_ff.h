@@ -51,23 +51,23 @@ INVAR_INLINE M positive(F x) {
 
 INVAR_INLINE F log_ff(F x) {
   LogFF v = log_parts_ff(x);
-  Rounded y = rounds(ff_sum_of_log(v.e, 0x1.62e43p-1f, -0x1.05c61p-29f, v.l), 0x1p-41f);
+  Settled y = settle(ff_sum_of_log(v.e, 0x1.62e43p-1f, -0x1.05c61p-29f, v.l), 0x1p-16f);
   M sure = both(y.sure, positive(x));
-  return all(sure) ? y.y : select(sure, y.y, log(x));
+  return settle_rare<log>(x, y.y, sure);
 }
 INVAR_INLINE F log2_ff(F x) {
   LogFF v = log_parts_ff(x);
   FF l = ff_mul(v.l, set1_ff(0x1.715476p+0f, 0x1.4ae0cp-26f));
-  Rounded y = rounds(ff_sum_of_log(v.e, 1.0f, 0.0f, l), 0x1p-41f);
+  Settled y = settle(ff_sum_of_log(v.e, 1.0f, 0.0f, l), 0x1p-16f);
   M sure = both(y.sure, positive(x));
-  return all(sure) ? y.y : select(sure, y.y, log2(x));
+  return settle_rare<log2>(x, y.y, sure);
 }
 INVAR_INLINE F log10_ff(F x) {
   LogFF v = log_parts_ff(x);
   FF l = ff_mul(v.l, set1_ff(0x1.bcb7b2p-2f, -0x1.5b235ep-27f));
-  Rounded y = rounds(ff_sum_of_log(v.e, 0x1.344136p-2f, -0x1.ec10cp-27f, l), 0x1p-41f);
+  Settled y = settle(ff_sum_of_log(v.e, 0x1.344136p-2f, -0x1.ec10cp-27f, l), 0x1p-16f);
   M sure = both(y.sure, positive(x));
-  return all(sure) ? y.y : select(sure, y.y, log10(x));
+  return settle_rare<log10>(x, y.y, sure);
 }
 
 // 1 + x in two parts; where e = 0 what is left of them after 1 is x again, exactly. x itself below 2^-25.
@@ -77,11 +77,11 @@ INVAR_INLINE F log1p_ff(F x) {
   F back = from_bits(shift_left<23>(sub(set1_i(254), p.field)));  // 2^-e
   FF r = ff_two_sum(sub(p.m, set1(1.0f)), mul(u.lo, back)), d = ff_two_sum(set1(2.0f), r.hi);
   FF l = twice_atanh_ff(ff_div(r, {d.hi, add(d.lo, r.lo)}));
-  Rounded y = rounds(ff_sum_of_log(p.e, 0x1.62e43p-1f, -0x1.05c61p-29f, l), 0x1p-41f);
+  Settled y = settle(ff_sum_of_log(p.e, 0x1.62e43p-1f, -0x1.05c61p-29f, l), 0x1p-16f);
   M tiny = lt(abs(x), set1(0x1p-25f)), inside = both(lt(set1(-1.0f), x), lt(x, set1(0x1p126f)));
   M sure = either(tiny, both(y.sure, inside));
   F v = select(tiny, x, y.y);
-  return all(sure) ? v : select(sure, v, log1p(x));
+  return settle_rare<log1p>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -24,10 +24,10 @@ INVAR_INLINE F cbrt_ff(F x) {
   }
   FF cube = ff_mul(ff_two_product(y, y), y), rest = ff_two_sum(d, neg(cube.hi));
   F q = div(sub(add(rest.hi, rest.lo), cube.lo), cube.hi), third = mul(q, set1(1 / 3.0f));
-  Rounded r = rounds({y, mul(y, fma(neg(third), third, third))}, 0x1p-42f);
+  Settled r = settle({y, mul(y, fma(neg(third), third, third))}, 0x1p-17f);
   M sure = both(r.sure, both(lt(zero(), a), lt(a, set1(__builtin_inff()))));
   F v = flip_with(mul(r.y, select(small, set1(0x1p-24f), select(large, set1(0x1p24f), set1(1.0f)))), x);
-  return all(sure) ? v : select(sure, v, cbrt(x));
+  return settle_rare<cbrt>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -15,10 +15,10 @@ INVAR_INLINE F rsqrt_ff(F x) {
   F a = mul(mul(x, scale), scale), y0 = div(set1(1.0f), sqrt(a));
   FF p = ff_two_product(y0, y0);
   F minus_a = neg(a), e = fma(minus_a, p.lo, fma(minus_a, p.hi, set1(1.0f)));
-  Rounded y = rounds({y0, mul(mul(y0, e), fma(e, set1(0.375f), set1(0.5f)))}, 0x1p-43f);
+  Settled y = settle({y0, mul(mul(y0, e), fma(e, set1(0.375f), set1(0.5f)))}, 0x1p-18f);
   M sure = both(y.sure, both(lt(zero(), x), lt(x, set1(__builtin_inff()))));
   F v = mul(y.y, scale);
-  return all(sure) ? v : select(sure, v, rsqrt(x));
+  return settle_rare<rsqrt>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

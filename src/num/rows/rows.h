@@ -22,15 +22,7 @@ constexpr float kRowDoubt = 0x1p-17f;
 INVAR_INLINE Settled settle(Row r, F d, F h) {
   F s = fma(d, r.g, r.f), lost = fma(d, r.g, sub(r.f, s));
   F lo = add(fma(d, fma(r.g, h, r.g_low), r.f_low), lost);
-  F up = fma(lo, set1(1 + kRowDoubt), s), down = fma(lo, set1(1 - kRowDoubt), s);
-  return {up, eq(up, down)};
-}
-// Of a function that is `value` where that is known: y where it is sure, else the binary64 sequence; `stored` by the store rule.
-template <F (*wide)(F), bool stored>
-INVAR_INTERNAL F settle_rare(F x, F y, M sure, M known, F value) {
-  y = select(known, value, y), sure = either(sure, known);
-  y = all(sure) ? y : select(sure, y, wide(x));
-  return stored ? canon(y) : y;
+  return settle(s, lo, kRowDoubt);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -39,11 +39,11 @@ INVAR_INLINE F tan_ff(F x) {
   M odd = lt(flip_by_low_bit(set1(1.0f), t), zero());
   FF over = {select(odd, cos.hi, sin.hi), select(odd, cos.lo, sin.lo)};
   FF under = {select(odd, sin.hi, cos.hi), select(odd, sin.lo, cos.lo)};
-  Rounded y = rounds(ff_div(over, under), 0x1p-41f);
+  Settled y = settle(ff_div(over, under), 0x1p-16f);
   M tiny = lt(a, set1(0x1p-12f));  // x + x^3/3 rounds to x
   M sure = either(tiny, both(y.sure, decided_by_ff(a, r)));
   F v = select(tiny, x, flip_with(flip_by_low_bit(y.y, t), x));
-  return all(sure) ? v : select(sure, v, tan(x));
+  return settle_rare<tan>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

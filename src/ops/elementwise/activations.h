@@ -118,8 +118,9 @@ INVAR_INLINE Stored by_exp(F u, float low, Fast fast, Graph graph) {
   M range = low == 0 ? lt(abs(u), set1(lanes::kExpNormal)) : lanes::inside(u, low, lanes::kExpNormal);
   M sure = both(e.sure, range);
   if (__builtin_expect(all(sure), true)) return {fast(e.y)};
-  sure = either(sure, both(e.sure, eq(u, zero())));
-  return {canon(graph(lanes::decide_rare<lanes::exp_wide>(u, e.y, sure, set1(lanes::kExpZero))))};
+  M zeros = lt(u, set1(lanes::kExpZero));
+  sure = either(either(sure, zeros), both(e.sure, eq(u, zero())));
+  return {canon(graph(lanes::settle_rare<lanes::exp_wide>(u, select(zeros, zero(), e.y), sure)))};
 }
 INVAR_INLINE Stored exp(F x) {
   auto same = [](F e) __attribute__((always_inline)) {
@@ -135,12 +136,6 @@ INVAR_INLINE Stored silu(F x) {
       neg(x), 0x1p-100f, [=](F e) __attribute__((always_inline)) { return mul(x, sigmoid_of_exp(e)); },
       [=](F e) __attribute__((always_inline)) { return mul(x, flushed(sigmoid_of_exp(e))); });
 }
-// What gelu() leaves: 0, where y is right; from 5.65 on, where erfc is 2, x; else the graph.
-INVAR_INTERNAL F gelu_rare(F x, F y, M sure) {
-  M large = lt(set1(5.65f), x);
-  y = select(large, x, y), sure = either(sure, either(large, eq(x, zero())));
-  return canon(all(sure) ? y : select(sure, y, gelu_graph(x)));
-}
 // The same by erfc_of_minus(u), u = -t: every number is that of the graph or its negative, whose rounding is the same.
 INVAR_INLINE Stored gelu(F x) {
   if constexpr (!lanes::kRows) return {canon(gelu_graph(x))};
@@ -151,7 +146,10 @@ INVAR_INLINE Stored gelu(F x) {
   F minus_lost = select(lt(x, zero()), mul(r, minus_m), zero());
   F y = mul(mul(set1(0.5f), x), fma(minus_lost, e.y, e.y));
   M sure = both(e.sure, lanes::inside(x, 0x1p-100f, 5.63f));
-  return {__builtin_expect(all(sure), true) ? y : gelu_rare(x, y, sure)};
+  if (__builtin_expect(all(sure), true)) return {y};
+  M large = lt(set1(5.65f), x);  // erfc is 2
+  sure = either(sure, either(large, eq(x, zero())));
+  return {canon(lanes::settle_rare<gelu_graph>(x, select(large, x, y), sure))};
 }
 
 }  // namespace invar::ops::INVAR_ISA_NS::graph
