@@ -4,10 +4,9 @@
 // cancellation. Constants: tools/prove/erf_coefficients.py.
 #pragma once
 
-#include "num/erf/erf_rows.h"
-#include "num/erf/erfc_rows.h"
 #include "num/exp/parts.h"
 #include "num/rows/rows.h"
+#include "num/rows/tables.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
@@ -45,21 +44,21 @@ INVAR_INLINE F erfc_wide(F x) {
 }
 
 // h of rows.h for both, |d| <= 2^-8 and |c| <= 4: the derivative at c + s is exp(-2 c s - s^2) of that at c, so with v = c d
-// and w = d^2, 1 + h = 1 - v + (2 v^2 - w)/3 - (2 v^3 - 3 v w)/6 + ...; what is left out after that is below 2^-20 of h, but for
-// w^2/10, which erf wants near 0.
+// and w = d^2, 1 + h = 1 - v + (2 v^2 - w)/3 - (2 v^3 - 3 v w)/6 + w^2/10 + ...; what is left out is below 2^-21.5 of h.
 // x + kBellRound rounds to a multiple of 1/128, which stays in the low bits.
 constexpr float kBellRound = 0x1.8p16f;
-INVAR_INLINE F bell_slope(F v, F w, F third) {
+INVAR_INLINE F bell_slope(F v, F w) {
   F p = fma(v, fma(v, set1(-0x1.555556p-2f), set1(0x1.555556p-1f)), set1(-1.0f));
-  return fma(v, p, mul(w, fma(v, set1(0.5f), third)));
+  F q = fma(v, set1(0.5f), fma(w, set1(0.1f), set1(-0x1.555556p-2f)));
+  return fma(v, p, mul(w, q));
 }
 
 template <bool stored>
 INVAR_INLINE F erf_as(F x) {
   if constexpr (!kRows) return stored ? canon(erf_wide(x)) : erf_wide(x);
-  F a = abs(x), t = add(a, set1(kBellRound)), c = sub(t, set1(kBellRound)), d = sub(a, c), w = mul(d, d);
-  F h = bell_slope(mul(c, d), w, fma(w, set1(0.1f), set1(-0x1.555556p-2f)));
-  Settled v = settle(row(kErfRows, bit_and(bits(t), set1_i(511))), d, h);
+  F a = abs(x), t = add(a, set1(kBellRound)), c = sub(t, set1(kBellRound)), d = sub(a, c);
+  F h = bell_slope(mul(c, d), mul(d, d));
+  Settled v = settle(row(kErfRows.row, bit_and(bits(t), set1_i(511))), d, h);
   F y = or_sign(v.y, x);
   M sure = both(v.sure, inside(x, 0x1p-100f, 3.99f));
   if (__builtin_expect(all(sure), true)) return y;
@@ -73,8 +72,8 @@ INVAR_INLINE F erf_as(F x) {
 // erfc(-x) for |x| < 3.99.
 INVAR_INLINE Settled erfc_of_minus(F x) {
   F t = add(x, set1(kBellRound)), c = sub(t, set1(kBellRound)), d = sub(x, c);
-  F h = bell_slope(mul(c, d), mul(d, d), set1(-0x1.555556p-2f));
-  return settle(row(kErfcRows, bit_and(bits(t), set1_i(1023))), d, h);
+  F h = bell_slope(mul(c, d), mul(d, d));
+  return settle(row(kErfcRows.row, bit_and(bits(t), set1_i(1023))), d, h);
 }
 template <bool stored>
 INVAR_INLINE F erfc_as(F x) {

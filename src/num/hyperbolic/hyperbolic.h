@@ -7,8 +7,8 @@
 #pragma once
 
 #include "num/exp/parts.h"
-#include "num/hyperbolic/tanh_rows.h"
 #include "num/rows/rows.h"
+#include "num/rows/tables.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
@@ -44,7 +44,7 @@ INVAR_INLINE F tanh_as(F x) {
   if constexpr (!kRows) return stored ? canon(tanh_wide(x)) : tanh_wide(x);
   F a = abs(x), round = set1(0x1.8p23f), t = fma(a, set1(512 / 9.0f), round), one = set1(1.0f);
   F d = fma(sub(t, round), set1(-9 / 512.0f), a);  // exact
-  Row r = row(kTanhRows, bit_and(bits(t), set1_i(511)));
+  Row r = row(kTanhRows.row, bit_and(bits(t), set1_i(511)));
   F v = mul(r.f, d), w = mul(d, d), p = fma(v, sub(one, v), set1(-1.0f));
   F q = fma(w, set1(0x1.111112p-3f), fma(v, set1(0x1.555556p-1f), set1(-0x1.555556p-2f)));
   Settled s = settle(r, d, fma(v, p, mul(w, q)));
