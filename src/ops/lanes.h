@@ -30,6 +30,14 @@ struct F16 {
   INVAR_INLINE float one(T x) { return num::f32_from_f16(x); }
 };
 
+// x, in a register from here on: GCC would fold the load into each of its uses and read memory once for each.
+INVAR_INLINE F held(F x) {
+#if defined(__x86_64__)
+  __asm__("" : "+v"(x.v));
+#endif
+  return x;
+}
+
 // n <= kW elements of a stored format.
 template <class W>
 INVAR_INLINE F get_part(const typename W::T* p, int n) {

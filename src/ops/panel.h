@@ -54,7 +54,7 @@ struct Bf16Pairs {
     if constexpr (kW == 1) {
       first = load_bf16(p), second = load_bf16(p + 1);
     } else {
-      I x = bits(load(reinterpret_cast<const float*>(p)));
+      I x = bits(held(load(reinterpret_cast<const float*>(p))));
       first = from_bits(shift_left<16>(x));
       second = from_bits(bit_and(x, set1_i(static_cast<int32_t>(0xffff0000u))));
     }

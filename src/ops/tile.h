@@ -46,14 +46,6 @@ struct Columns {
   }
 };
 
-// x, in a register from here on: GCC would fold the load into each of its uses and read memory once per row.
-INVAR_INLINE F held(F x) {
-#if defined(__x86_64__)
-  __asm__("" : "+v"(x.v));
-#endif
-  return x;
-}
-
 // x[v] = vector v of the columns, which lies at place(v); formats that come in pairs of vectors have get2.
 template <int NV, class W, class Place>
 INVAR_INLINE void get_all(W, F (&x)[NV], Place place) {

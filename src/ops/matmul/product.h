@@ -89,9 +89,12 @@ template <class Make>
 INVAR_INLINE void each_unit(const Call& call, const Shape& s, const Cut& c, const Work& w, int64_t begin,
                             int64_t end, Make make) {
   int64_t copied = -1;  // the block of rows whose a is in scratch
-  for (int64_t unit = begin; unit < end; ++unit) {
+  const bool whole = c.chains >= num::contraction_blocks(s.k);
+  for (int64_t unit = begin, runs; unit < end; unit += runs) {
     const int64_t row_block = unit / c.runs, batch = row_block / c.row_blocks,
                   row = row_block % c.row_blocks * c.rows;
+    // Where k is taken as a whole no sums are kept from panel to panel: the runs of the same rows are one.
+    runs = whole ? num::min_i64(end, (row_block + 1) * c.runs) - unit : 1;
     const matmul::Offsets at = matmul::offsets(s, batch);
     Unit u;
     u.lda = s.trans_a ? s.m : s.k;
@@ -99,7 +102,7 @@ INVAR_INLINE void each_unit(const Call& call, const Shape& s, const Cut& c, cons
     u.out = call.out[0].as<float>() + (batch * s.m + row) * s.n;
     u.rows = num::min_i64(c.rows, s.m - row);
     u.first = unit % c.runs * c.run;
-    u.panels = num::min_i64(c.run, c.panels - u.first);
+    u.panels = num::min_i64(runs * c.run, c.panels - u.first);
     if (s.k == 0) {  // matmul.4
       for (int64_t r = 0; r < u.rows; ++r)
         for (int64_t j = u.first * kPanel; j < num::min_i64(s.n, (u.first + u.panels) * kPanel); ++j)
@@ -107,7 +110,7 @@ INVAR_INLINE void each_unit(const Call& call, const Shape& s, const Cut& c, cons
       continue;
     }
     make(at, [&](const auto& b) { product(s, c, b, u, w, copied == row_block); });
-    if (c.chains >= num::contraction_blocks(s.k)) copied = row_block;
+    if (whole) copied = row_block;
   }
 }
 
