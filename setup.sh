@@ -6,7 +6,7 @@ root=$PWD
 
 usage() {
   cat <<'TEXT'
-Usage: ./setup.sh COMMAND [--jobs N]
+Usage: ./setup.sh COMMAND [--jobs N] [--cuda auto|all|off]
 
   demo    install what is missing, build, run the shipped model and verify its receipt
   test    the same set-up with the test tools, then every test (about half an hour the first time on 2 cores)
@@ -14,6 +14,10 @@ Usage: ./setup.sh COMMAND [--jobs N]
   deps    only install what is missing; `deps --list` prints the names and installs nothing
   cross   what tools/evidence.sh needs: the packages of every instruction set and compiler, and the builds
   clean   remove build/
+
+CUDA kernels need NVIDIA's compiler nvcc 13, which no command here installs. auto: they are built for the GPUs of this
+machine, if both are here; all: for every GPU from Turing on, whatever is here (many minutes); `test` builds them wherever
+nvcc is.
 
 Works on Debian 12 and Ubuntu 24.04. Packages are installed with
 apt-get as root or through sudo, and only those that are missing; where neither is possible the one line to run is
@@ -172,13 +176,46 @@ configure_and_build() { # PRESET FOLDER TARGET [-DOPTION...]
   phase "build-$preset" cmake --build "$folder" --target "$target" --parallel "$jobs"
 }
 
+# Where nvcc 13 is: on the PATH or where its packages put it. Nothing: it is not here.
+find_nvcc() {
+  local nvcc version
+  nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null) || return 0
+  version=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+  if ((${version:-0} >= 13)); then printf '%s' "$nvcc"; else note "$nvcc is too old: CUDA kernels need version 13" >&2; fi
+}
+gpus() { # compute capabilities of the GPUs here, as CMake writes them
+  nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | grep -x '[0-9]*' | sort -u | paste -sd ';' -
+}
+# options_of_cuda [test]: sets `with_cuda`, options for CMake.
+options_of_cuda() {
+  local nvcc here
+  nvcc=$(find_nvcc)
+  here=$(gpus)
+  with_cuda=(-DINVAR_CUDA=OFF)
+  [[ $cuda == off ]] && return
+  if [[ -z $nvcc ]]; then
+    [[ $cuda == all ]] && die 2 "--cuda all needs NVIDIA's compiler nvcc 13; install its toolkit, or leave --cuda out"
+    if [[ -n $here ]]; then note "there is a GPU, but no nvcc 13: built for the CPU alone"; fi
+    return
+  fi
+  local target=$here
+  if [[ $cuda == all ]]; then
+    target=''
+  elif [[ -z $here ]]; then
+    if [[ ${1:-} != test ]]; then note "nvcc is here, but no GPU: built for the CPU alone (--cuda all builds for every GPU)"; return; fi
+    target=90
+  fi
+  with_cuda=(-DINVAR_CUDA=ON "-DCMAKE_CUDA_COMPILER=$nvcc")
+  if [[ -n $target ]]; then with_cuda+=("-DCMAKE_CUDA_ARCHITECTURES=$target"); else with_cuda+=(-UCMAKE_CUDA_ARCHITECTURES); fi
+}
+
 build_program() {
   local options=()
   # The demo needs no test tools; a build folder that has them keeps them.
   grep -qs '^INVAR_TESTS:BOOL=ON' build/CMakeCache.txt || options=(-DINVAR_TESTS=OFF)
   say "Build: build/bin/invar, $jobs at a time (minutes the first time)"
-  if command -v nvcc >/dev/null; then note "nvcc is here; this version has CPU kernels only and does not use it"; fi
-  configure_and_build release build invar "${options[@]}"
+  options_of_cuda
+  configure_and_build release build invar "${options[@]}" "${with_cuda[@]}"
 }
 
 # --- commands --------------------------------------------------------------------------------------------------------
@@ -227,7 +264,9 @@ run_tests() {
   python_environment
   local python=(-DINVAR_TESTS=ON "-DINVAR_PYTHON=$root/build/venv/bin/python")
   say "Build: everything, $jobs at a time (minutes the first time)"
-  configure_and_build release build all "${python[@]}"
+  options_of_cuda test
+  if [[ -n $(gpus) && ${with_cuda[0]} == *=ON ]]; then with_cuda+=(-DINVAR_GPU=ON); fi
+  configure_and_build release build all "${python[@]}" "${with_cuda[@]}"
   say "Build: the runtime under the address, undefined-behaviour and thread sanitizers"
   configure_and_build asan build/asan invar_tests "${python[@]}" -DINVAR_COMPILER=OFF
   configure_and_build tsan build/tsan invar_tests "${python[@]}" -DINVAR_COMPILER=OFF
@@ -245,10 +284,12 @@ run_tests() {
 
 command=''
 list=''
+cuda=auto
 while (($#)); do
   case $1 in
     -h | --help) usage; exit 0 ;;
     --jobs) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die 2 "--jobs needs a number"; jobs=$2; shift ;;
+    --cuda) [[ ${2:-} =~ ^(auto|all|off)$ ]] || die 2 "--cuda needs auto, all or off"; cuda=$2; shift ;;
     --list) list=1 ;;
     demo | test | build | deps | cross | clean) [[ -z $command ]] || die 2 "one command at a time; see --help"; command=$1 ;;
     *) die 2 "unknown: $1; see ./setup.sh --help" ;;
