@@ -26,14 +26,14 @@ def test_this_machine_is_sound():
     done = invar("doctor")
     text = done.out.decode()
     assert "SOUND" in text and "DIFFERS" not in text
-    for word in ["invar 0.", "driver", "arithmetic", *OPERATIONS, *cpu_isas()]:
+    for word in ["invar 0.", "GPU", "arithmetic", *OPERATIONS, *cpu_isas()]:
         assert word in text, word
 
 
 def test_json_lists_every_row():
     found = invar("doctor", "--json").json()
-    assert found["ok"] and found["findings"] == [] and found["driver"] is None and found["environment_as_found"]
-    assert sorted(found["isas"]) == sorted(cpu_isas())
+    assert found["ok"] and found["findings"] == [] and found["environment_as_found"]
+    assert sorted(found["isas"]) == sorted(cpu_isas() + (["cuda"] if found["gpu"] else []))
     rows = {(r["operation"], r["isa"]) for r in found["rows"]}
     assert {op for op, _ in rows} == set(OPERATIONS)
     assert all(r["checks"] >= 2 and r["wrong"] == 0 for r in found["rows"])

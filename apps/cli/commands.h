@@ -75,6 +75,7 @@ struct ReceiptCommand {  // validate, verify
 struct DoctorCommand {
   std::string rooms;                 // the rooms' texts from this folder; "" = those of the build
   int threads = 0;                   // 0 = one per core
+  double soak = 0;                   // seconds to go on checking
   bool environment_was_good = true;  // of the main thread, before Invar set it
   bool json = false;
 };

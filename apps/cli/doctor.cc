@@ -42,6 +42,8 @@ std::string processor(const std::string& fallback) {
 struct Report {
   std::string machine, cpu;
   int cores = 0;
+  std::string gpu;  // its name, size and versions, or why there is none
+  bool has_gpu = false;
   bool environment_was_good = false;  // as found: a library may have changed it, and then it is set anew
   std::vector<std::string> isas, missing;
   std::vector<const ops::Kernel*> rows;
@@ -58,13 +60,12 @@ const ops::Kernel* row_of(const Report& r, std::string_view op, std::string_view
 void print_table(const Report& r) {
   std::string sets, missing;
   for (const auto& i : r.isas) sets += " " + i;
-  for (const auto& i : r.missing)
-    missing += (missing.empty() ? "; built, but not on this processor: " : " ") + i;
+  for (const auto& i : r.missing) missing += (missing.empty() ? "; built, but not here: " : " ") + i;
   std::printf("  %-11s invar %s, numerics %s, %s\n", "version", INVAR_VERSION,
               std::string(plan::kNumerics).c_str(), kCompiler);
   std::printf("  %-11s %s (%s), %d core%s\n", "processor", r.cpu.c_str(), r.machine.c_str(), r.cores,
               r.cores == 1 ? "" : "s");
-  std::printf("  %-11s none: this build computes on processors only\n", "driver");
+  std::printf("  %-11s %s\n", "GPU", r.gpu.c_str());
   std::printf("  %-11s%s%s\n", "sets", sets.c_str(), missing.c_str());
   std::printf("  %-11s %s\n\n", "arithmetic",
               r.environment_was_good ? "round to nearest even, gradual underflow"
@@ -106,7 +107,7 @@ void print_json(const Report& r) {
             {"machine", r.machine},
             {"processor", r.cpu},
             {"cores", r.cores},
-            {"driver", nullptr},
+            {"gpu", r.has_gpu ? json(r.gpu) : json(nullptr)},
             {"isas", r.isas},
             {"isas_not_here", r.missing},
             {"environment_as_found", r.environment_was_good},
@@ -128,6 +129,14 @@ void print_json(const Report& r) {
   std::printf("%s\n", j.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
 }
 
+std::string describe(const Device::Info& i) {
+  auto version = [](int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); };
+  return i.name + ", compute capability " + std::to_string(i.compute / 10) + "." +
+         std::to_string(i.compute % 10) + ", " + std::to_string(i.processors) + " multiprocessors, " +
+         std::to_string(i.memory >> 30) + " GiB; CUDA driver " + version(i.driver) + ", runtime " +
+         version(i.runtime);
+}
+
 Result<Report> examine_machine(const DoctorCommand& c) {
   const auto start = std::chrono::steady_clock::now();
   Report r;
@@ -146,6 +155,12 @@ Result<Report> examine_machine(const DoctorCommand& c) {
   }
   r.missing.assign(missing.begin(), missing.end());
   for (std::string_view i : ops::isas()) r.isas.emplace_back(i);
+  if (const auto device = gpu()) {
+    r.gpu = describe((*device)->info()), r.has_gpu = true;
+    r.isas.insert(r.isas.end() - 1, std::string(ops::kCuda));
+  } else {
+    r.gpu = "none: " + device.error().message;
+  }
   std::vector<Room> rooms;
   for (const OpInfo& info : opset()) {
     INVAR_TRY(Room room, read_room(info, c.rooms));
@@ -155,8 +170,10 @@ Result<Report> examine_machine(const DoctorCommand& c) {
     const num::ArithmeticEnv env;
     work();
   });
-  r.examination = examine(r.rows, rooms, pool);
-  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  do {
+    r.examination.add(examine(r.rows, rooms, pool));
+    r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  } while (r.seconds < c.soak);
   return r;
 }
 

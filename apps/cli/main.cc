@@ -161,6 +161,10 @@ int main(int argc, char** argv) try {
   doctor_cmd->add_option("--rooms", doctor_options.rooms, "known answers from FOLDER/OPERATION/*.txt");
   doctor_cmd->add_option("--threads", doctor_options.threads, "worker threads (default: one per core)")
       ->check(CLI::Range(0, 1024));
+  doctor_cmd
+      ->add_option("--soak", doctor_options.soak,
+                   "go on for so many seconds: faulty hardware may need a while to show")
+      ->check(CLI::Range(0.0, 1e6));
   doctor_cmd->add_flag("--json", doctor_options.json, "the findings as JSON");
   doctor_cmd->callback([&] { result = doctor(doctor_options); });
 

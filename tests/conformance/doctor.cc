@@ -56,6 +56,11 @@ int64_t Examination::wrong(const ops::Kernel& row) const {
   return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.row == &row; });
 }
 
+void Examination::add(Examination more) {
+  for (const auto& [row, count] : more.checks) checks[row] += count;
+  std::move(more.findings.begin(), more.findings.end(), std::back_inserter(findings));
+}
+
 Examination examine(std::span<const ops::Kernel* const> rows, std::span<const Room> rooms, Pool& pool) {
   std::vector<Job> jobs;
   for (const Room& room : rooms) {

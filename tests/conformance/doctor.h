@@ -21,6 +21,7 @@ struct Examination {
   std::map<const ops::Kernel*, int64_t> checks;  // cases per row
   std::vector<Finding> findings;                 // in the order of the rooms
   int64_t wrong(const ops::Kernel&) const;       // findings of this row
+  void add(Examination);                         // one that was made after this
 };
 
 // rows: those that this processor can run. Rooms without a row among them are passed over.
