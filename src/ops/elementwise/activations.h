@@ -1,14 +1,25 @@
 // Activations: spec.md elementwise.9 - elementwise.12. Each line is one rounding; nothing is stored inside a graph except
 // where flushed() says so.
 #pragma once
-#include "num/functions.h"
+#include "num/functions_ff.h"
 #include "num/pow/lanes.h"
 #include "ops/elementwise/arithmetic.h"
 
 namespace invar::ops::INVAR_ISA_NS::graph {
 
+namespace lanes = num::INVAR_ISA_NS;
+
+// Where a GPU has few units for binary64 the float-float routes are the faster ones; the same bits.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
+constexpr bool kFloatFloat = true;
+#else
+constexpr bool kFloatFloat = false;
+#endif
 namespace from_num {
-#define INVAR_FROM_NUM(f) using num::INVAR_ISA_NS::f;
+#define INVAR_FROM_NUM(f)                                \
+  INVAR_INLINE F f(F x) {                                \
+    return kFloatFloat ? lanes::f##_ff(x) : lanes::f(x); \
+  }
 INVAR_FUNCTIONS(INVAR_FROM_NUM)
 #undef INVAR_FROM_NUM
 }  // namespace from_num
@@ -49,7 +60,7 @@ INVAR_INLINE F sigmoid_of_exp(F e) {
   return div(set1(1.0f), add(set1(1.0f), e));
 }
 INVAR_INLINE F sigmoid_graph(F x) {
-  return sigmoid_of_exp(exp(neg(x)));
+  return sigmoid_of_exp(from_num::exp(neg(x)));
 }
 // formats.5 of a number that is not negative; NaN stays NaN.
 INVAR_INLINE F flushed(F x) {
@@ -60,7 +71,7 @@ INVAR_INLINE F swish(F x, float alpha) {
 }
 // tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2), e = exp(x); from x = 20 on it is 1 to the last bit.
 INVAR_INLINE F mish(F x) {
-  F e = exp(at_most(x, 20.0f));
+  F e = from_num::exp(at_most(x, 20.0f));
   F n = mul(e, add(e, set1(2.0f)));
   return mul(x, div(n, add(n, set1(2.0f))));
 }
@@ -68,18 +79,18 @@ INVAR_INLINE F mish(F x) {
 // 2 sqrt(2/pi) and 0.08943 sqrt(2/pi) to nearest.
 INVAR_INLINE F gelu_tanh(F x) {
   F p = fma(mul(x, x), set1(0x1.2444f2p-4f), set1(0x1.988454p+0f));
-  return div(x, add(set1(1.0f), exp(neg(mul(x, p)))));
+  return div(x, add(set1(1.0f), from_num::exp(neg(mul(x, p)))));
 }
 
 // elementwise.12: by other functions.
 INVAR_INLINE F elu(F x, float alpha) {
-  return select(lt(x, zero()), mul(set1(alpha), expm1(x)), x);
+  return select(lt(x, zero()), mul(set1(alpha), from_num::expm1(x)), x);
 }
 INVAR_INLINE F selu(F x, float alpha, float gamma) {
   return mul(set1(gamma), elu(x, alpha));
 }
 INVAR_INLINE F celu(F x, float alpha) {
-  return select(lt(x, zero()), mul(set1(alpha), expm1(div(x, set1(alpha)))), x);
+  return select(lt(x, zero()), mul(set1(alpha), from_num::expm1(div(x, set1(alpha)))), x);
 }
 // x/2 erfc(-x / sqrt(2)). For x < 0 one part of t = -x / sqrt(2) is 2 t^2 and more of erfc t, so what rounding t loses, r, is
 // made good: erfc(t + r) = erfc(t) (1 - r m), m = 2/sqrt(pi) exp(-t^2) / erfc(t), which t + sqrt(t^2 + 4/pi) gives well enough.
@@ -89,38 +100,37 @@ INVAR_INLINE F gelu_graph(F x) {
   F y = neg(at_least(x, -20.0f)), c = set1(0x1.6a09e6p-1f);
   F t = mul(y, c);
   F r = fma(y, set1(0x1.9fcef4p-27f), fma(y, c, neg(t)));
-  F m = add(t, sqrt(fma(t, t, set1(0x1.45f306p+0f))));
-  F e = erfc(t);
+  F m = add(t, lanes::sqrt(fma(t, t, set1(0x1.45f306p+0f))));
+  F e = from_num::erfc(t);
   F lost = select(lt(x, zero()), mul(r, m), zero());
   return mul(mul(set1(0.5f), x), fma(neg(lost), e, e));
 }
 // log(1 + exp(x)) without overflow and without cancellation.
 INVAR_INLINE F softplus(F x) {
-  return add(at_least(x, 0.0f), log1p(exp(neg(abs(x)))));
+  return add(at_least(x, 0.0f), from_num::log1p(from_num::exp(neg(abs(x)))));
 }
 
 // Below, those whose fast path knows that its result is normal and so has no use for the store rule. The same numbers.
-namespace lanes = num::INVAR_ISA_NS;
 INVAR_INLINE Stored tanh(F x) {
-  return {lanes::tanh_as<true>(x)};
+  return {kFloatFloat ? canon(from_num::tanh(x)) : lanes::tanh_as<true>(x)};
 }
 INVAR_INLINE Stored erf(F x) {
-  return {lanes::erf_as<true>(x)};
+  return {kFloatFloat ? canon(from_num::erf(x)) : lanes::erf_as<true>(x)};
 }
 INVAR_INLINE Stored erfc(F x) {
-  return {lanes::erfc_as<true>(x)};
+  return {kFloatFloat ? canon(from_num::erfc(x)) : lanes::erfc_as<true>(x)};
 }
 // graph(exp(u)), which is fast(exp(u)) and normal for |u| between low and kExpNormal, and for u = 0.
 template <class Fast, class Graph>
 INVAR_INLINE Stored by_exp(F u, float low, Fast fast, Graph graph) {
-  if constexpr (lanes::kTable == 1) return {canon(graph(lanes::exp(u)))};
+  if constexpr (lanes::kTable == 1) return Stored{canon(graph(from_num::exp(u)))};
   lanes::Settled e = lanes::settle(lanes::exp_near(u));
   M range = low == 0 ? lt(abs(u), set1(lanes::kExpNormal)) : lanes::inside(u, low, lanes::kExpNormal);
   M sure = both(e.sure, range);
-  if (__builtin_expect(all(sure), true)) return {fast(e.y)};
+  if (__builtin_expect(all(sure), true)) return Stored{fast(e.y)};
   M zeros = lt(u, set1(lanes::kExpZero));
   sure = either(either(sure, zeros), both(e.sure, eq(u, zero())));
-  return {canon(graph(lanes::settle_rare<lanes::exp_wide>(u, select(zeros, zero(), e.y), sure)))};
+  return Stored{canon(graph(lanes::settle_rare<lanes::exp_wide>(u, select(zeros, zero(), e.y), sure)))};
 }
 INVAR_INLINE Stored exp(F x) {
   auto same = [](F e) __attribute__((always_inline)) {
@@ -142,7 +152,7 @@ INVAR_INLINE Stored gelu(F x) {
   F c = set1(-0x1.6a09e6p-1f), u = mul(x, set1(0x1.6a09e6p-1f));
   lanes::Settled e = lanes::erfc_of_minus(u);
   F r = fma(x, set1(-0x1.9fcef4p-27f), fma(x, c, u));
-  F minus_m = sub(u, sqrt(fma(u, u, set1(0x1.45f306p+0f))));
+  F minus_m = sub(u, lanes::sqrt(fma(u, u, set1(0x1.45f306p+0f))));
   F minus_lost = select(lt(x, zero()), mul(r, minus_m), zero());
   F y = mul(mul(set1(0.5f), x), fma(minus_lost, e.y, e.y));
   M sure = both(e.sure, lanes::inside(x, 0x1p-100f, 5.63f));

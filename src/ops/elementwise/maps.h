@@ -1,9 +1,8 @@
-// Graphs as loops over contiguous elements, and what each operation takes: a Kind per operation, from table.h.
+// Graphs as loops over contiguous elements, for the kinds of kinds.h.
 #pragma once
 #include "ops/elementwise/activations.h"
 #include "ops/elementwise/integer.h"
 #include "ops/elementwise/remainder.h"
-#include "ops/elementwise/table.h"
 #include "ops/elementwise/walk.h"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -25,14 +24,6 @@ struct Strip {
   }
 };
 using Map = void (*)(const Strip&);
-
-// A loop for each element type that an operation takes; f32 stands for bf16 and f16 too where it has several operands.
-struct Kind {
-  Map f32 = nullptr, i64 = nullptr, i32 = nullptr, i8 = nullptr, u8 = nullptr, boolean = nullptr;
-  int operands = 1;
-  bool truth = false;  // the result is bool, else what the last operand is (f32 where that is widened)
-  const char* scalar[kScalars] = {};
-};
 
 // strip() for a few instructions per vector: four vectors a turn, so that the loop itself does not count.
 template <class Fn>
@@ -195,133 +186,7 @@ void choose(const Strip& s) {
   }
 }
 
-// The constructors that table.h names. `scaled`: with attributes; `heavy`: of many instructions.
-template <class Fn>
-constexpr Kind light(Fn) {
-  return {.f32 = one_f32<Fn, 0, true>};
-}
-template <class Fn>
-constexpr Kind unary(Fn) {
-  return {.f32 = one_f32<Fn, 0, false>};
-}
-template <class Fn>
-constexpr Kind scaled(Fn, const char* a) {
-  return {.f32 = one_f32<Fn, 1, true>, .scalar = {a}};
-}
-template <class Fn>
-constexpr Kind scaled(Fn, const char* a, const char* b) {
-  return {.f32 = one_f32<Fn, 2, true>, .scalar = {a, b}};
-}
-template <class Fn>
-constexpr Kind scaled_heavy(Fn, const char* a) {
-  return {.f32 = one_f32<Fn, 1, false>, .scalar = {a}};
-}
-template <class Fn>
-constexpr Kind scaled_heavy(Fn, const char* a, const char* b) {
-  return {.f32 = one_f32<Fn, 2, false>, .scalar = {a, b}};
-}
-template <class Fn>
-constexpr Kind unary_integer(Fn) {
-  return {.i64 = single<Fn, int64_t>,
-          .i32 = single<Fn, int32_t>,
-          .i8 = single<Fn, int8_t>,
-          .u8 = single<Fn, uint8_t>};
-}
-template <class Fn>
-constexpr Kind unary_number(Fn f) {
-  Kind k = unary_integer(f);
-  k.f32 = one_f32<Fn, 0, true>;
-  return k;
-}
-template <class Fn>
-constexpr Kind test(Fn) {
-  return {.f32 = test_f32<Fn, 0>, .truth = true};
-}
-template <class Fn>
-constexpr Kind test(Fn, const char* a, const char* b) {
-  return {.f32 = test_f32<Fn, 2>, .truth = true, .scalar = {a, b}};
-}
-template <class Fn>
-constexpr Kind binary(Fn) {
-  return {.f32 = binary_f32<Fn>, .operands = 2};
-}
-template <class Fn>
-constexpr Kind binary_heavy(Fn) {
-  return {.f32 = heavy_f32<Fn>, .operands = 2};
-}
-template <class Fn>
-constexpr Kind power(Fn) {
-  return {.f32 = heavy_f32<Fn>, .i64 = couple<Fn, int64_t>, .i32 = couple<Fn, int32_t>, .operands = 2};
-}
-template <class Fn>
-constexpr Kind binary_integer(Fn) {
-  return {.i64 = couple<Fn, int64_t>,
-          .i32 = couple<Fn, int32_t>,
-          .i8 = couple<Fn, int8_t>,
-          .u8 = couple<Fn, uint8_t>,
-          .operands = 2};
-}
-template <class Fn>
-constexpr Kind binary_number(Fn f) {
-  Kind k = binary_integer(f);
-  k.f32 = binary_f32<Fn>;
-  return k;
-}
-template <class Fn>
-constexpr Kind compare(Fn) {
-  return {.f32 = compare_f32<Fn>,
-          .i64 = couple<Fn, int64_t, uint8_t>,
-          .i32 = couple<Fn, int32_t, uint8_t>,
-          .i8 = couple<Fn, int8_t, uint8_t>,
-          .u8 = couple<Fn, uint8_t, uint8_t>,
-          .operands = 2,
-          .truth = true};
-}
-template <class Fn>
-constexpr Kind compare_all(Fn f) {
-  Kind k = compare(f);
-  k.boolean = couple<Fn, graph::Truth, uint8_t>;
-  return k;
-}
-template <class Fn>
-constexpr Kind logic(Fn) {
-  return {.boolean = couple<Fn, graph::Truth, uint8_t>, .operands = 2, .truth = true};
-}
-template <class Fn>
-constexpr Kind negation(Fn) {
-  return {.boolean = single<Fn, graph::Truth, uint8_t>, .truth = true};
-}
-template <class Fn>
-constexpr Kind choice(Fn) {
-  return {.f32 = choose<Fn, uint32_t, true>,
-          .i64 = choose<Fn, uint64_t>,
-          .i32 = choose<Fn, uint32_t>,
-          .i8 = choose<Fn, uint8_t>,
-          .u8 = choose<Fn, uint8_t>,
-          .boolean = choose<Fn, uint8_t>,
-          .operands = 3};
-}
-
-#define INVAR_EACH(how, name, ...)                                             \
-  constexpr Kind k_##name = how([](auto... x) __attribute__((always_inline)) { \
-    return graph::name(x...);                                                  \
-  } __VA_OPT__(, ) __VA_ARGS__);
-INVAR_ELEMENTWISE(INVAR_EACH)
-#undef INVAR_EACH
-
-INVAR_INLINE Map map_of(const Kind& k, DType t) {
-  switch (t) {
-    case DType::f32: return k.f32;
-    case DType::bf16:
-    case DType::f16: return k.operands > 1 ? k.f32 : nullptr;
-    case DType::i64: return k.i64;
-    case DType::i32: return k.i32;
-    case DType::i8: return k.i8;
-    case DType::u8: return k.u8;
-    case DType::boolean: return k.boolean;
-    default: return nullptr;
-  }
-}
-
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS
+
+#include "ops/elementwise/kinds.h"
