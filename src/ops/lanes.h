@@ -32,7 +32,7 @@ struct F16 {
 
 // x, in a register from here on: GCC would fold the load into each of its uses and read memory once for each.
 INVAR_INLINE F held(F x) {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__CUDACC__)
   __asm__("" : "+v"(x.v));
 #endif
   return x;
