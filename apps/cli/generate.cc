@@ -1,6 +1,7 @@
 #include "generate.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "receipt/receipt.h"
 
@@ -21,15 +22,22 @@ Result<run::Session> open_session(plan::Plan plan, const std::string& folder, co
 Result<Generation> generate(run::Session& session, std::span<const int32_t> prompt, int64_t max_new,
                             const sample::Params& params, std::span<const int32_t> stop_tokens,
                             const std::function<void(int32_t)>& on_token) {
+  using Clock = std::chrono::steady_clock;
+  auto since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
   Generation g;
   std::span<const int32_t> next = prompt;
   session.reset();
+  const auto start = Clock::now();
+  Clock::time_point first;
   for (int64_t i = 0; i < max_new; ++i) {
     INVAR_TRY(std::span<const float> logits, session.step(next));
     g.logits.push_back(receipt::commit(logits));
     INVAR_TRY(const int32_t token, sample::pick(logits, params, static_cast<uint64_t>(i)));
     g.tokens.push_back(token);
+    if (i == 0) g.prefill_seconds = since(start), first = Clock::now();
     on_token(token);
+    if (const double s = since(first); i > 0 && s > 0)
+      g.decode_tokens_per_second = static_cast<double>(i) / s;
     if (std::find(stop_tokens.begin(), stop_tokens.end(), token) != stop_tokens.end()) {
       g.finish_reason = "stop";
       return g;

@@ -17,8 +17,10 @@ namespace invar::cli {
 
 struct Generation {
   std::vector<int32_t> tokens;
-  std::vector<Digest> logits;  // one per token
-  std::string finish_reason;   // "stop": the last token is a stop token; "length"
+  std::vector<Digest> logits;           // one per token
+  double prefill_seconds = 0;           // until the first token
+  double decode_tokens_per_second = 0;  // of those after it; 0 where there are none
+  std::string finish_reason;            // "stop": the last token is a stop token; "length"
 };
 
 // Where the plan runs. Errors: an unknown device, one this build does not have.

@@ -21,7 +21,6 @@ namespace {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 struct Job {
   std::string prompt, receipt_path;
@@ -97,15 +96,11 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
   if (!o.json && several) written = write_stdout("== " + job.receipt_path + "\n");
   if (!o.json && terminal) written = write_stdout("\n\033[1m" + job.prompt + "\033[0m");
   prompt::Stream stream(model.tokenizer);
-  const auto start = Clock::now();
-  Clock::time_point first;
   INVAR_TRY(Generation g, generate(session, job.tokens, o.sampling.max_new_tokens, params, model.stop_tokens,
                                    [&](int32_t token) {
-                                     if (first == Clock::time_point()) first = Clock::now();
                                      const std::string piece = stream.push(token);
                                      if (!o.json && written) written = write_stdout(piece);
                                    }));
-  const auto end = Clock::now();
   if (!o.json && written) written = write_stdout(stream.finish() + "\n");
 
   receipt::Receipt r = described;
@@ -122,8 +117,6 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
   const std::string hash = to_hex(receipt::receipt_hash(r));
   INVAR_CHECK_OK(save_receipt(job.receipt_path, receipt::print(r)));
 
-  const double decode_s = std::chrono::duration<double>(end - first).count();
-  const double rate = g.tokens.size() > 1 && decode_s > 0 ? (g.tokens.size() - 1) / decode_s : 0;
   if (o.json) {
     json j = {{"text", r.text},
               {"tokens", r.tokens},
@@ -131,8 +124,8 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
               {"finish_reason", r.finish_reason},
               {"receipt", job.receipt_path},
               {"receipt_hash", hash},
-              {"prefill_seconds", std::chrono::duration<double>(first - start).count()},
-              {"decode_tokens_per_second", rate},
+              {"prefill_seconds", g.prefill_seconds},
+              {"decode_tokens_per_second", g.decode_tokens_per_second},
               {"isa", session.isa()},
               {"threads", session.threads()},
               {"kernels", session.kernels()},
@@ -141,7 +134,7 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
   } else {
     if (terminal) std::fputs("\n", stderr);
     std::fprintf(stderr, "  %-9s %zu tokens, %.0f tokens/s (%s, %d thread%s)\n", "infer", g.tokens.size(),
-                 rate, std::string(session.isa()).c_str(), session.threads(),
+                 g.decode_tokens_per_second, std::string(session.isa()).c_str(), session.threads(),
                  session.threads() == 1 ? "" : "s");
     std::fprintf(stderr, "  %-9s %s\n  %-9s %s\n", "receipt", job.receipt_path.c_str(), "hash", hash.c_str());
   }

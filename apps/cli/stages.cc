@@ -113,6 +113,8 @@ Status do_infer(const InferCommand& c) {
   INVAR_CHECK_OK(sample::check(params));
   INVAR_TRY(Generation g,
             generate(session, tokens, c.sampling.max_new_tokens, params, c.stop_tokens, [](int32_t) {}));
+  std::fprintf(stderr, "  infer     %zu tokens after %.3f s, %.1f tokens/s (%s)\n", g.tokens.size(),
+               g.prefill_seconds, g.decode_tokens_per_second, std::string(session.isa()).c_str());
   json out = {{"prompt_tokens", tokens}, {"tokens", g.tokens}, {"finish_reason", g.finish_reason}};
   for (const Digest& d : g.logits) out["logits"].push_back(to_hex(d));
   return deliver(c.output, out.dump() + "\n");
