@@ -1,98 +1,10 @@
-#include "num/exp/exp.h"
-#include "num/log/log.h"
 #include "num/reduce/columns.h"
-#include "ops/lanes.h"
 #include "ops/reduce/arg.h"
-#include "ops/reduce/integer.h"
-#include "ops/reduce/reduce.h"
+#include "ops/reduce/operation.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
-
-namespace lanes = num::INVAR_ISA_NS;
-
-// How many elements a row has; for a variance the free ones among them (reduce.10).
-struct Count {
-  F all, free;
-};
-
-// An operation: how lanes join; what fills the vector at a row's end; one step; the value of a row; the same for integers.
-// A centred one makes something of a first reduction of the same rows before.
-struct Plain {
-  static constexpr bool kCentred = false, kFillCentre = false;
-  static constexpr Whole kWhole = Whole::none;
-};
-struct SumOp : Plain {
-  static constexpr Whole kWhole = Whole::sum;
-  using Join = lanes::Sum;
-  using Fill = Join;
-  INVAR_INLINE F step(F acc, F x, F) { return add(acc, x); }
-  INVAR_INLINE F finish(F total, Count, F) { return total; }
-};
-struct MeanOp : SumOp {
-  static constexpr Whole kWhole = Whole::mean;
-  INVAR_INLINE F finish(F total, Count n, F) { return div(total, n.all); }
-};
-struct L1Op : SumOp {
-  static constexpr Whole kWhole = Whole::l1;
-  INVAR_INLINE F step(F acc, F x, F) { return add(acc, lanes::abs(x)); }
-};
-struct SquareOp : SumOp {
-  static constexpr Whole kWhole = Whole::squares;
-  INVAR_INLINE F step(F acc, F x, F) { return fma(x, x, acc); }
-};
-struct L2Op : SquareOp {
-  static constexpr Whole kWhole = Whole::none;
-  INVAR_INLINE F finish(F total, Count, F) { return sqrt(total); }
-};
-template <class Joining, Whole kIntegers>
-struct JoinOp : Plain {
-  static constexpr Whole kWhole = kIntegers;
-  using Join = Joining;
-  using Fill = Join;
-  INVAR_INLINE F step(F acc, F x, F) { return Join::join(acc, x); }
-  INVAR_INLINE F finish(F total, Count, F) { return total; }
-};
-using ProdOp = JoinOp<lanes::Product, Whole::prod>;
-using MaxOp = JoinOp<lanes::Largest, Whole::max>;
-using MinOp = JoinOp<lanes::Smallest, Whole::min>;
-
-struct LogSumOp : SumOp {
-  static constexpr Whole kWhole = Whole::none;
-  INVAR_INLINE F finish(F total, Count, F) { return lanes::log(total); }
-};
-// reduce.9: weights relative to the centre, the row's maximum where that is finite.
-struct LogSumExpOp : Plain {
-  static constexpr bool kCentred = true;
-  using First = MaxOp;
-  using Join = lanes::Sum;
-  using Fill = lanes::Largest;  // exp(-inf) = +0
-  INVAR_INLINE F centre(F most, Count) { return select(eq(sub(most, most), zero()), most, zero()); }
-  INVAR_INLINE F step(F acc, F x, F centre) { return add(acc, canon(lanes::exp(sub(x, centre)))); }
-  INVAR_INLINE F finish(F total, Count, F centre) { return add(centre, lanes::log(total)); }
-};
-// reduce.10
-struct VarOp : Plain {
-  static constexpr bool kCentred = true, kFillCentre = true;  // +0 - +0 beyond a row's end
-  using First = SumOp;
-  using Join = lanes::Sum;
-  using Fill = Join;
-  INVAR_INLINE F centre(F total, Count n) { return div(total, n.all); }
-  INVAR_INLINE F step(F acc, F x, F centre) {
-    F d = sub(x, centre);
-    return fma(d, d, acc);
-  }
-  INVAR_INLINE F finish(F total, Count n, F) { return div(total, n.free); }
-};
-struct StdOp : VarOp {
-  INVAR_INLINE F finish(F total, Count n, F) { return sqrt(div(total, n.free)); }
-};
-
-INVAR_INLINE Count count_of(const Call& call, const Reduction& r) {
-  int64_t free = r.n - attr_i(call, "correction", 0);
-  return {set1(static_cast<float>(r.n)), set1(static_cast<float>(free < 0 ? 0 : free))};
-}
 
 // Segment g of row `row` along memory: contiguous, or gathered first.
 template <class Op>

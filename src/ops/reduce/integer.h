@@ -1,5 +1,5 @@
 // Reductions of integers and truth values (spec.md reduce.11, reduce.12): sums and products wrap, so no order shows.
-// Included by cpu.cc alone.
+// Included by the rows of all instruction sets.
 #pragma once
 #include "ops/lanes.h"
 #include "ops/reduce/reduce.h"
@@ -29,7 +29,7 @@ struct Integers {
   INVAR_INLINE T step(T acc, T x) {
     U u = static_cast<U>(x);
     if (kTruth) return join(acc, x != 0);
-    if (kOp == Whole::l1) return join(acc, static_cast<T>(x < 0 ? U{0} - u : u));
+    if constexpr (kOp == Whole::l1) return join(acc, static_cast<T>(x < 0 ? U{0} - u : u));
     if (kOp == Whole::squares) return join(acc, static_cast<T>(u * u));
     return join(acc, x);
   }

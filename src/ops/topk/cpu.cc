@@ -76,9 +76,9 @@ void topk(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
     const float* x = call.in[0].as<const float>() + row / s.inner * s.n * s.inner + row % s.inner;
     int64_t* out = call.out[0].as<int64_t>() + row / s.inner * s.k * s.inner + row % s.inner;
     if (s.inner == 1)
-      for (int64_t i = 0; i < s.n; ++i) key[i] = topk_rank(x[i]) ^ turn;
+      for (int64_t i = 0; i < s.n; ++i) key[i] = rank_of(x[i]) ^ turn;
     else
-      for (int64_t i = 0; i < s.n; ++i) key[i] = topk_rank(x[i * s.inner]) ^ turn;
+      for (int64_t i = 0; i < s.n; ++i) key[i] = rank_of(x[i * s.inner]) ^ turn;
     int64_t m = 0;
     if (4 * s.k < s.n) {
       // All below the limit; of those at it no more than k, in ascending order of the indices.

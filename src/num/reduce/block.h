@@ -1,0 +1,259 @@
+// Row reductions on a GPU (spec/reduction.md), compiled by nvcc alone. A team of threads has a segment of a row: every
+// thread some of the 256 lanes, with all their elements, in registers. The lanes then meet in shared memory, where the
+// team's first warp joins them. A block has a team for each segment of its row and folds their sums; rows too long for
+// that are shared among blocks in several kernels (Pass).
+#pragma once
+
+#include "num/reduce/lanes.h"
+
+#define INVAR_DEVICE __device__ __forceinline__
+
+namespace invar::num::INVAR_ISA_NS {
+
+constexpr int kWarpThreads = 32;
+constexpr unsigned kWholeWarp = 0xffffffffu;
+
+// Of numbers the larger one: where a NaN may be passed over, and a zero have either sign.
+struct Numbers {
+  static constexpr float kStart = -__builtin_inff();
+  INVAR_INLINE F join(F a, F b) { return larger(a, b); }
+};
+
+// Strides 16 ... 1 of reduction.4 within a warp; all threads get the result.
+template <class Join>
+INVAR_DEVICE F join_warp(F a) {
+#pragma unroll
+  for (int stride = kWarpThreads / 2; stride >= 1; stride /= 2)
+    a = Join::join(a, {__shfl_xor_sync(kWholeWarp, a.v, stride)});
+  return a;
+}
+
+// Of kCount lanes of one thread the strides kCount / 2 ... 1, level by level: lane j joins the one that stands the highest
+// bit of j before it.
+template <class Join, int kCount>
+INVAR_DEVICE F join_own(F* lane) {
+#pragma unroll
+  for (int j = kCount - 1; j >= 1; --j) {
+    const int to = j - (1 << (31 - __builtin_clz(j)));
+    lane[to] = Join::join(lane[to], lane[j]);
+  }
+  return lane[0];
+}
+
+// kV elements at p, which is aligned to all of them.
+template <int kV>
+INVAR_DEVICE void load_vector(const float* p, F* v) {
+  if constexpr (kV == 4) {
+    const float4 u = *reinterpret_cast<const float4*>(p);
+    v[0] = {u.x}, v[1] = {u.y}, v[2] = {u.z}, v[3] = {u.w};
+  } else if constexpr (kV == 2) {
+    const float2 u = *reinterpret_cast<const float2*>(p);
+    v[0] = {u.x}, v[1] = {u.y};
+  } else {
+    v[0] = {*p};
+  }
+}
+template <int kV>
+INVAR_DEVICE void store_vector(float* p, const F* v) {
+  if constexpr (kV == 4)
+    *reinterpret_cast<float4*>(p) = {v[0].v, v[1].v, v[2].v, v[3].v};
+  else if constexpr (kV == 2)
+    *reinterpret_cast<float2*>(p) = {v[0].v, v[1].v};
+  else
+    *p = v[0].v;
+}
+
+// A row along memory. kAligned: it begins at a multiple of 16 bytes and is a multiple of four elements long.
+template <bool kAligned>
+struct Line {
+  static constexpr bool kVectors = kAligned;
+  const float* x;
+  INVAR_DEVICE const float* at(int64_t i) const { return x + i; }
+};
+
+// Rows shared among blocks take a kernel for each of their reductions, which leaves its segments in partial[segment][row],
+// and one that folds these to total[reduction][row]; in the end one kernel has all totals.
+struct Pass {
+  float *partial, *total;
+  int64_t rows;
+};
+constexpr int kWhole = -1;  // not shared: one kernel for everything
+
+// What an operation on rows is written over: reduce() in the order of the passes, then give() or leader(). kPhase: the
+// reduction this kernel is for.
+template <int kPhase>
+struct Phase {
+  Pass pass;
+  int64_t row;
+  int next = 0;  // reductions so far
+  // Beyond its own reduction a kernel has nothing to do.
+  INVAR_DEVICE bool active() const { return kPhase == kWhole || next <= kPhase; }
+};
+
+template <class Source, int kTeam, int kSteps, int kPhase>
+class HeldRow : Phase<kPhase> {
+ public:
+  static constexpr int kLanes = kRowLanes / kTeam;    // of a thread ...
+  static constexpr int kV = kLanes < 4 ? kLanes : 4;  // ... of which so many are neighbours
+  static constexpr int64_t kMost = kTeam == kWarpThreads ? kSteps * kRowLanes : INT64_MAX;
+
+  // room: of the block; kRowLanes floats for each of its teams, and one. A team of one warp has a row of its own.
+  INVAR_DEVICE HeldRow(const Source& source, int64_t n, int64_t segment, float* room, const Pass& pass,
+                       int64_t row)
+      : Phase<kPhase>{pass, row}, source_(source), thread_(threadIdx.x % kTeam), segment_(segment) {
+    const int team = threadIdx.x / kTeam;
+    room_ = room + team * kRowLanes;
+    part_ = room + blockDim.x / kTeam * kRowLanes;
+    begin_ = segment * kRowSegment;
+    const int64_t left = n - begin_;
+    left_ = left > kRowSegment ? kRowSegment : static_cast<int>(left);
+    if (kPhase == kWhole) load();
+  }
+
+  // The row's reduction, step(lane, element) one step of a lane. The same in every thread.
+  template <class Join, class Step>
+  INVAR_DEVICE F reduce(Step step) {
+    if constexpr (kPhase != kWhole) {
+      const int k = this->next++;
+      if (k < kPhase) return {this->pass.total[k * this->pass.rows + this->row]};
+      if (k > kPhase) return zero();
+    }
+    load();
+    F lane[kLanes];
+#pragma unroll
+    for (int c = 0; c < kLanes; ++c) lane[c] = set1(Join::kStart);
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s)
+#pragma unroll
+      for (int c = 0; c < kLanes; ++c)
+        if (has(s, c)) lane[c] = step(lane[c], value_[s][c]);
+    const F sum = join<Join>(lane);
+    if constexpr (kPhase != kWhole) {
+      if (thread_ == 0) this->pass.partial[segment_ * this->pass.rows + this->row] = sum.v;
+      return zero();
+    }
+    F total = set1(Join::kStart);
+    if constexpr (kTeam == kWarpThreads) return Join::join(total, sum);
+    if (thread_ == 0) part_[threadIdx.x / kTeam] = sum.v;
+    __syncthreads();
+    for (int g = 0; g < blockDim.x / kTeam; ++g) total = Join::join(total, {part_[g]});  // reduction.5
+    return total;
+  }
+
+  // From here on f(x) stands for the element x; kept, where the row is.
+  template <class Fn>
+  INVAR_DEVICE void map(Fn f) {
+    if (!this->active()) return;
+    load();
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s)
+#pragma unroll
+      for (int c = 0; c < kLanes; ++c) value_[s][c] = f(value_[s][c]);
+  }
+  template <class Fn>
+  INVAR_DEVICE static F mapped(Fn, F v) {
+    return v;
+  }
+
+  // f(i, v, count): the elements v[0] ... v[count - 1], count <= kV, from place i of the row on. With vectors count is kV.
+  template <class Fn>
+  INVAR_DEVICE void each(Fn f) {
+    if (!this->active()) return;
+    load();
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s)
+#pragma unroll
+      for (int c = 0; c < kLanes; c += kV) {
+        const int left = left_ - place(s, c);
+        if (left > 0) f(begin_ + place(s, c), &value_[s][c], left < kV ? left : kV);
+      }
+  }
+  // Stores f(element) by the store rule, at its place of a row y that lies as this one does.
+  template <class Fn>
+  INVAR_DEVICE void give(float* y, Fn f) {
+    each([&](int64_t i, const F* v, int count) {
+      F out[kV];
+#pragma unroll
+      for (int k = 0; k < kV; ++k) out[k] = canon(f(v[k]));
+      store_at(y, i, out, count);
+    });
+  }
+  INVAR_DEVICE void store_at(float* y, int64_t i, const F* v, int count) const {
+    if constexpr (Source::kVectors) {
+      store_vector<kV>(y + i, v);
+    } else {
+#pragma unroll
+      for (int k = 0; k < kV; ++k)
+        if (k < count) y[i + k] = v[k].v;
+    }
+  }
+  // Whether this thread stores what is one of the row.
+  INVAR_DEVICE bool leader() const {
+    return this->active() && (kTeam == kWarpThreads ? thread_ == 0 : threadIdx.x == 0);
+  }
+
+ private:
+  Source source_;
+  int thread_, left_;
+  int64_t segment_, begin_;
+  float *room_, *part_;
+  bool loaded_ = false;
+  F value_[kSteps][kLanes];
+
+  INVAR_DEVICE int place(int s, int c) const {
+    return s * kRowLanes + c / kV * kV * kTeam + thread_ * kV + c % kV;
+  }
+  INVAR_DEVICE bool has(int s, int c) const {
+    return place(s, Source::kVectors ? c / kV * kV : c) < left_;
+  }
+  INVAR_DEVICE void load() {
+    if (loaded_) return;
+    loaded_ = true;
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s)
+#pragma unroll
+      for (int c = 0; c < kLanes; c += kV)
+        if constexpr (Source::kVectors) {
+          for (int k = 0; k < kV; ++k) value_[s][c + k] = zero();
+          if (has(s, c)) load_vector<kV>(source_.at(begin_ + place(s, c)), &value_[s][c]);
+        } else {
+#pragma unroll
+          for (int k = 0; k < kV; ++k)
+            value_[s][c + k] = has(s, c + k) ? F{*source_.at(begin_ + place(s, c + k))} : zero();
+        }
+  }
+  // reduction.4, for all teams of the block at once; the result is the first warp's.
+  template <class Join>
+  INVAR_DEVICE F join(const F* lane) {
+    if (kTeam == kWarpThreads) __syncwarp();  // the lanes of the last reduction have been read
+#pragma unroll
+    for (int c = 0; c < kLanes; c += kV) store_vector<kV>(room_ + place(0, c), lane + c);
+    if (kTeam == kWarpThreads)
+      __syncwarp();
+    else
+      __syncthreads();
+    if (thread_ >= kWarpThreads) return zero();
+    constexpr int kPer = kRowLanes / kWarpThreads;
+    F v[kPer];
+#pragma unroll
+    for (int k = 0; k < kPer; ++k) v[k] = {room_[k * kWarpThreads + thread_]};
+    return join_warp<Join>(join_own<Join, kPer>(v));
+  }
+};
+
+// reduction.9 of a row of n elements.
+struct RowMoments {
+  F mean, variance;
+};
+template <class Row>
+INVAR_DEVICE RowMoments moments_of(Row& row, int64_t n) {
+  const F count = set1(static_cast<float>(n));
+  const F mean = div(row.template reduce<Sum>([](F lane, F v) { return add(lane, v); }), count);
+  const F squares = row.template reduce<Sum>([=](F lane, F v) {
+    const F d = sub(v, mean);
+    return fma(d, d, lane);
+  });
+  return {mean, div(squares, count)};
+}
+
+}  // namespace invar::num::INVAR_ISA_NS

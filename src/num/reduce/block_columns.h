@@ -1,0 +1,119 @@
+// Reductions down columns on a GPU (reduction.11), compiled by nvcc alone: a block has kColumns neighbouring columns of
+// memory and reads them row by row, all of its threads side by side. Of a column a thread has every (256 / kColumns)th
+// lane, so it makes the longer strides of the tree by itself. One column may be any row, whose elements lie anywhere.
+// Nothing is kept: every pass reads the elements again.
+#pragma once
+
+#include "num/reduce/block.h"
+
+namespace invar::num::INVAR_ISA_NS {
+
+constexpr int kColumnThreads = 256;
+
+template <class Source, int kColumns, int kPhase>
+class ColumnRow : Phase<kPhase> {
+ public:
+  static constexpr int kClasses = kColumnThreads / kColumns, kLanes = kRowLanes / kClasses;
+  static constexpr int kV = 1;
+
+  // there: whether this thread's column is one. room: kColumnThreads floats.
+  INVAR_DEVICE ColumnRow(const Source& source, int64_t n, int64_t segment, float* room, const Pass& pass,
+                         int64_t row, bool there)
+      : Phase<kPhase>{pass, row},
+        source_(source),
+        there_(there),
+        class_(threadIdx.x / kColumns),
+        n_(n),
+        segment_(segment),
+        room_(room) {}
+
+  template <class Join, class Step>
+  INVAR_DEVICE F reduce(Step step) {
+    if constexpr (kPhase != kWhole) {
+      const int k = this->next++;
+      if (k < kPhase) return there_ ? F{this->pass.total[k * this->pass.rows + this->row]} : zero();
+      if (k > kPhase) return zero();
+      const F sum = segment<Join>(segment_ * kRowSegment, step);
+      if (class_ == 0 && there_) this->pass.partial[segment_ * this->pass.rows + this->row] = sum.v;
+      return zero();
+    }
+    F total = set1(Join::kStart);
+    for (int64_t begin = 0; begin < n_; begin += kRowSegment)
+      total = Join::join(total, segment<Join>(begin, step));
+    return total;
+  }
+
+  template <class Fn>
+  INVAR_DEVICE void map(Fn) {}
+  template <class Fn>
+  INVAR_DEVICE static F mapped(Fn f, F v) {
+    return f(v);
+  }
+
+  template <class Fn>
+  INVAR_DEVICE void each(Fn f) {
+    if (!this->active() || !there_) return;
+    const int64_t begin = kPhase == kWhole ? 0 : segment_ * kRowSegment;
+    const int64_t end = kPhase == kWhole || n_ - begin < kRowSegment ? n_ : begin + kRowSegment;
+#pragma unroll 4
+    for (int64_t i = begin + class_; i < end; i += kClasses) {
+      const F v = {*source_.at(i)};
+      f(i, &v, 1);
+    }
+  }
+  template <class Fn>
+  INVAR_DEVICE void give(float* y, Fn f) {
+    each([&](int64_t i, const F* v, int) { y[source_.at(i) - source_.at(0)] = canon(f(*v)).v; });
+  }
+  INVAR_DEVICE void store_at(float* y, int64_t i, const F* v, int) const {
+    y[i] = v->v;
+  }
+  INVAR_DEVICE bool leader() const {
+    return this->active() && there_ && class_ == 0;
+  }
+
+ private:
+  Source source_;
+  bool there_;
+  int class_;
+  int64_t n_, segment_;
+  float* room_;
+
+  template <class Join, class Step>
+  INVAR_DEVICE F segment(int64_t begin, Step step) {
+    F lane[kLanes];
+#pragma unroll
+    for (int k = 0; k < kLanes; ++k) lane[k] = set1(Join::kStart);
+    const int count = !there_ ? 0 : n_ - begin < kRowSegment ? static_cast<int>(n_ - begin) : kRowSegment;
+    constexpr int kAhead = kLanes >= 32 ? 1 : kLanes >= 8 ? 2 : 8;  // steps whose loads are in flight
+#pragma unroll 1
+    for (int s = 0; s < count; s += kAhead * kRowLanes) {
+      F v[kAhead][kLanes];
+#pragma unroll
+      for (int a = 0; a < kAhead; ++a)
+#pragma unroll
+        for (int k = 0; k < kLanes; ++k) {
+          const int i = s + a * kRowLanes + k * kClasses + class_;
+          v[a][k] = i < count ? F{*source_.at(begin + i)} : zero();
+        }
+#pragma unroll
+      for (int a = 0; a < kAhead; ++a)
+#pragma unroll
+        for (int k = 0; k < kLanes; ++k)
+          if (s + a * kRowLanes + k * kClasses + class_ < count) lane[k] = step(lane[k], v[a][k]);
+    }
+    // reduction.4: a thread's lanes are kClasses apart; then the classes.
+    float* own = room_ + threadIdx.x;
+    __syncthreads();  // the last segment's sum has been read
+    *own = join_own<Join, kLanes>(lane).v;
+    __syncthreads();
+#pragma unroll
+    for (int stride = kClasses / 2; stride >= 1; stride /= 2) {
+      if (class_ < stride) *own = Join::join(F{*own}, F{own[stride * kColumns]}).v;
+      __syncthreads();
+    }
+    return {room_[threadIdx.x % kColumns]};
+  }
+};
+
+}  // namespace invar::num::INVAR_ISA_NS

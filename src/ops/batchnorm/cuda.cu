@@ -1,0 +1,67 @@
+// One thread: four neighbouring elements of a channel, or one element.
+#include "ops/batchnorm/batchnorm.h"
+
+#include "ops/weights.cuh"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+struct BatchNorm {
+  const float* x;
+  float* y;
+  Weights weight, bias, mean, variance;
+  batchnorm::Geometry g;
+  float epsilon;
+  bool narrow;  // 32 bits hold the places
+
+  INVAR_DEVICE int64_t channel(int64_t i) const {
+    if (narrow)
+      return static_cast<uint32_t>(i) / static_cast<uint32_t>(g.spatial) % static_cast<uint32_t>(g.channels);
+    return i / g.spatial % g.channels;
+  }
+};
+// What is known of a channel.
+struct Channel {
+  F mean, scale, weight, bias;
+  INVAR_DEVICE Channel(const BatchNorm& b, int64_t c)
+      : mean(ops::INVAR_ISA_NS::weight(b.mean, c)),
+        scale(inverse_root(ops::INVAR_ISA_NS::weight(b.variance, c), b.epsilon)),  // batchnorm.2
+        weight(ops::INVAR_ISA_NS::weight(b.weight, c)),
+        bias(ops::INVAR_ISA_NS::weight(b.bias, c)) {}
+  INVAR_DEVICE F value(F x) const {
+    return canon(add(mul(mul(sub(x, mean), scale), weight), bias));
+  }  // batchnorm.3
+};
+
+void enqueue(const Call& call, Stream stream) {
+  const View &x = call.in[0], &y = call.out[0];
+  const int64_t n = y.elements();
+  const BatchNorm b{x.as<const float>(),
+                    y.as<float>(),
+                    weights_of(call.in[1]),
+                    weights_of(call.in[2]),
+                    weights_of(call.in[3]),
+                    weights_of(call.in[4]),
+                    batchnorm::geometry(call),
+                    attr_f(call, "epsilon", 1e-5f),
+                    n <= INT32_MAX};
+  if (b.g.spatial % 4 == 0 && aligned(x.data) && aligned(y.data))
+    return each(stream, n / 4, [=] __device__(int64_t i) {
+      F v[4];
+      num::INVAR_ISA_NS::load_vector<4>(b.x + 4 * i, v);
+      const Channel c(b, b.channel(4 * i));
+#pragma unroll
+      for (F& e : v) e = c.value(e);
+      num::INVAR_ISA_NS::store_vector<4>(b.y + 4 * i, v);
+    });
+  each(stream, n, [=] __device__(int64_t i) { b.y[i] = Channel(b, b.channel(i)).value(F{b.x[i]}).v; });
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+extern const Kernel INVAR_ROW;
+const Kernel INVAR_ROW = {.op = "batchnorm", .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::enqueue};
+
+}  // namespace invar::ops

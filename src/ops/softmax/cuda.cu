@@ -1,0 +1,103 @@
+#include "num/exp/exp.h"
+#include "num/log/log.h"
+#include "ops/rows.cuh"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+namespace lanes = num::INVAR_ISA_NS;
+
+// Where the rows lie: along memory, in vectors where that is aligned ...
+template <bool kAligned>
+struct Along {
+  const float* x;
+  float* y;
+  int64_t n;
+  INVAR_DEVICE lanes::Line<kAligned> source(int64_t r, int64_t = 0) const { return {x + r * n}; }
+  INVAR_DEVICE float* result(int64_t r) const { return y + r * n; }
+};
+// ... or across it.
+struct Strided {
+  const float* x;
+  int64_t stride;
+  INVAR_DEVICE const float* at(int64_t i) const { return x + i * stride; }
+};
+struct Across {
+  const float* x;
+  float* y;
+  int64_t n, inner;
+  INVAR_DEVICE int64_t place(int64_t outer, int64_t column) const { return outer * n * inner + column; }
+  INVAR_DEVICE Strided source(int64_t outer, int64_t column) const {
+    return {x + place(outer, column), inner};
+  }
+  INVAR_DEVICE float* result(int64_t r) const { return y + place(r / inner, r % inner); }
+};
+
+template <class Place>
+struct Softmax : Place {
+  static constexpr int kReductions = 2;
+  static constexpr bool kGives = true;
+  template <int k>
+  using Join = std::conditional_t<k == 0, lanes::Numbers, lanes::Sum>;
+  template <class Row>
+  INVAR_DEVICE void operator()(Row& row, int64_t r) const {
+    // softmax.1, with less care (formats.7): a NaN makes its own weight and so the sum NaN, and exp(0) = exp(-0).
+    const F most = row.template reduce<Join<0>>([](F lane, F v) { return larger(lane, v); });
+    const auto weight = [=](F v) { return lanes::exp_stored(sub(v, most)); };  // softmax.2
+    row.map(weight);
+    const F sum = row.template reduce<Join<1>>([=](F lane, F v) { return add(lane, row.mapped(weight, v)); });
+    row.give(this->result(r), [=](F v) { return div(row.mapped(weight, v), sum); });  // softmax.4
+  }
+};
+
+template <class Place>
+struct LogSoftmax : Place {
+  static constexpr int kReductions = 2;
+  static constexpr bool kGives = true;
+  template <int k>
+  using Join = std::conditional_t<k == 0, lanes::Largest, lanes::Sum>;
+  template <class Row>
+  INVAR_DEVICE void operator()(Row& row, int64_t r) const {
+    // softmax.1, exactly: the sign of a zero shows in x - m where l is 1.
+    const F most = row.template reduce<Join<0>>([](F lane, F v) { return maximum(lane, v); });
+    const F sum = row.template reduce<Join<1>>(
+        [=](F lane, F v) { return add(lane, lanes::exp_stored(sub(v, most))); });  // softmax.2, softmax.3
+    const F l = lanes::log(sum);
+    row.give(this->result(r), [=](F v) { return sub(sub(v, most), l); });  // softmax.6
+  }
+};
+
+template <template <class> class Fn>
+void enqueue(const Call& call, Stream stream) {
+  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
+  const float* x = call.in[0].as<const float>();
+  float* y = call.out[0].as<float>();
+  if (a.inner != 1)
+    return queue_columns(Fn<Across>{{x, y, a.n, a.inner}}, column_blocks(a.outer, a.inner, a.n), call.shared,
+                         stream);
+  if (aligned(x) && aligned(y) && a.n % 4 == 0)
+    return queue_rows(Fn<Along<true>>{{x, y, a.n}}, a.outer, a.n, call.shared, stream);
+  queue_loose_rows(Fn<Along<false>>{{x, y, a.n}}, a.outer, a.n, call.shared, stream);
+}
+
+size_t shared_bytes(const Call& call) {
+  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
+  if (a.inner != 1) return column_bytes(column_blocks(a.outer, a.inner, a.n), 2);
+  return shares_rows(a.n) ? pass_bytes(a.outer, a.n, 2) : 0;
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+extern const Kernel INVAR_ROW_OF(softmax), INVAR_ROW_OF(log_softmax);
+const Kernel INVAR_ROW_OF(softmax) = {.op = "softmax",
+                                      .isa = INVAR_ISA,
+                                      .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                                      .enqueue = INVAR_ISA_NS::enqueue<INVAR_ISA_NS::Softmax>};
+const Kernel INVAR_ROW_OF(log_softmax) = {.op = "log_softmax",
+                                          .isa = INVAR_ISA,
+                                          .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                                          .enqueue = INVAR_ISA_NS::enqueue<INVAR_ISA_NS::LogSoftmax>};
+
+}  // namespace invar::ops
