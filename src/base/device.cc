@@ -114,8 +114,12 @@ class Cuda final : public Device {
 
  private:
   std::string where() const { return "cuda:" + std::to_string(info_.index) + " (" + info_.name + ")"; }
-  Status done(cudaError_t e, const std::string& what) const {
+  Status done(cudaError_t e, std::string what) const {
     if (e == cudaSuccess) return {};
+    for (cudaError_t fault : {cudaErrorIllegalAddress, cudaErrorMisalignedAddress, cudaErrorLaunchFailure,
+                              cudaErrorIllegalInstruction, cudaErrorHardwareStackError,
+                              cudaErrorECCUncorrectable, cudaErrorLaunchTimeout})
+      if (e == fault) what = "a kernel failed, and this process cannot use the device any more";
     return Error{Code::bad_input, where() + ": " + what + ": " + text(e) + "; --device cpu still works"};
   }
 
