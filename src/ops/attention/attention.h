@@ -1,7 +1,7 @@
-// What the CPU rows of attention share: geometry and the layout of the memory between steps.
-// Keys and values of each head lie in blocks of 128 absolute positions, cut into panels of 16 columns: keys [128 / 16][D][16],
-// so that scores are vectors over keys, values [Dv rounded up to 16, / 16][128][16]. Behind them lie the parts of a step
-// that is shared out by blocks.
+// What the rows of attention share: geometry and the layout of the memory between steps.
+// Keys and values of each head lie in blocks of 128 absolute positions. On a CPU they are cut into panels of 16 columns: keys
+// [128 / 16][D][16], so that scores are vectors over keys, values [Dv rounded up to 16, / 16][128][16]; behind them lie the
+// parts of a step that is shared out by blocks. On a GPU: step.cuh.
 #pragma once
 #include "ops/call.h"
 
@@ -46,12 +46,12 @@ size_t scratch_bytes(const Call&);
 size_t state_bytes(const Call&, int64_t capacity);
 
 // The keys of a block of a head; its values follow all keys of the memory.
-INVAR_INLINE float* keys(const Geometry& g, const Call& call, int64_t head, int64_t block) {
-  return static_cast<float*>(call.state) + (head * g.blocks + block) * g.d * kBlock;
+INVAR_INLINE float* keys(const Geometry& g, void* state, int64_t head, int64_t block) {
+  return static_cast<float*>(state) + (head * g.blocks + block) * g.d * kBlock;
 }
-INVAR_INLINE float* values(const Geometry& g, const Call& call, int64_t head, int64_t block) {
+INVAR_INLINE float* values(const Geometry& g, void* state, int64_t head, int64_t block) {
   int64_t all_keys = g.batch * g.kv_heads * g.blocks * g.d * kBlock;
-  return static_cast<float*>(call.state) + all_keys + (head * g.blocks + block) * g.dv_padded * kBlock;
+  return static_cast<float*>(state) + all_keys + (head * g.blocks + block) * g.dv_padded * kBlock;
 }
 
 // Block `block` for row `row` of a head: m_b, l_b and, after kPartHead floats, O_b.

@@ -47,9 +47,9 @@ void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
     const int64_t row = attention::head_row(g, head / g.kv_heads, i, head % g.kv_heads, g.keys, g.kv_heads);
     const float* k = call.in[1].as<const float>() + row * g.d;
     const float* v = call.in[2].as<const float>() + row * g.dv;
-    float* keys = attention::keys(g, call, head, position / kBlock) + slot / kKeyPanel * kKeyPanel * g.d +
-                  slot % kKeyPanel;
-    float* values = attention::values(g, call, head, position / kBlock) + slot * kKeyPanel;
+    float* keys = attention::keys(g, call.state, head, position / kBlock) +
+                  slot / kKeyPanel * kKeyPanel * g.d + slot % kKeyPanel;
+    float* values = attention::values(g, call.state, head, position / kBlock) + slot * kKeyPanel;
     if (count == kKeyPanel)
       copy_turned<Widen<F32>>(k, next_row * g.d, g.d, kKeyPanel, keys, kKeyPanel);
     else
@@ -202,7 +202,9 @@ struct Row {
 };
 INVAR_INLINE Row row_of(const Geometry& g, const Call& call, int64_t head, int64_t row) {
   const int64_t batch = head / g.kv_heads, i = row / g.group;
-  return {batch, i, head % g.kv_heads * g.group + row % g.group, attention::sight(g, call, batch, i)};
+  const int64_t* lengths = g.lengths ? g.lengths->as<const int64_t>() : nullptr;
+  return {batch, i, head % g.kv_heads * g.group + row % g.group,
+          attention::sight(g, lengths, call.past, batch, i)};
 }
 
 // The block for rows [row, row + count) of a key head, whose queries begin at q: weights -> w.p, maxima and sums ->
@@ -229,7 +231,7 @@ INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const Work& w,
   if (most == 0) return;
   with_rows(count, [&](auto mr) {
     constexpr int MR = decltype(mr)::value;
-    scores<MR>(g, q, attention::keys(g, call, head, block), attention::next(any, 0), most, w.p);
+    scores<MR>(g, q, attention::keys(g, call.state, head, block), attention::next(any, 0), most, w.p);
     for (int i = 0; i < MR; ++i) {
       float *s = w.p + i * kScoreRow, mb, lb = 0;
       const int n = attention::end_of(seen[i]);
@@ -240,7 +242,7 @@ INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const Work& w,
       weigh(s, n, mb, lb);
       folded(i, mb, lb);
     }
-    results<MR>(g, w.p, seen, attention::values(g, call, head, block), put);
+    results<MR>(g, w.p, seen, attention::values(g, call.state, head, block), put);
   });
 }
 

@@ -1,5 +1,6 @@
 // Which keys a query sees: attention.3, attention.13 and attention.15 as index arithmetic, the mask as bits.
 #pragma once
+#include "num/contract/schedule.h"
 #include "ops/attention/attention.h"
 
 namespace invar::ops::attention {
@@ -42,11 +43,10 @@ INVAR_INLINE void each_run(Seen s, int begin, int end, Fn f) {
 struct Sight {
   int64_t low, high, first;
 };
-INVAR_INLINE Sight sight(const Geometry& g, const Call& call, int64_t batch, int64_t i) {
-  int64_t n = g.total, p = call.past + i;
-  if (g.lengths) {
-    const int64_t length = g.lengths->as<const int64_t>()[batch];
-    n = length < 0 ? 0 : num::min_i64(length, n);
+INVAR_INLINE Sight sight(const Geometry& g, const int64_t* lengths, int64_t past, int64_t batch, int64_t i) {
+  int64_t n = past + g.keys, p = past + i;
+  if (lengths) {
+    n = lengths[batch] < 0 ? 0 : num::min_i64(lengths[batch], n);
     p = n - g.seq + i;
   }
   Sight s{0, n, g.first};

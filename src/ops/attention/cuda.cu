@@ -1,0 +1,130 @@
+// Few rows of a key head (steps of decoding) are shared out by key blocks, which a last kernel folds; many rows go in tiles;
+// heads too wide for one chain of a contraction row by row.
+#include "ops/attention/append.cuh"
+#include "ops/attention/rows.cuh"
+#include "ops/attention/split.cuh"
+#include "ops/attention/tile.cuh"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+constexpr int64_t kFewRows = 16;
+constexpr int64_t kMostParts = 256 << 20;  // bytes of parts for which tiles are shared out
+
+size_t state_bytes(const Call& call, int64_t capacity) {
+  const Geometry g = attention::geometry(call);
+  const int64_t blocks = ceil_div(capacity > g.keys ? capacity : g.keys, kBlock);
+  return static_cast<size_t>(g.batch * g.kv_heads * blocks * kBlock * (g.d + g.dv_padded)) * sizeof(float);
+}
+
+// Rows of a tile: as many as the device's shared memory holds.
+constexpr int kTileRows = 64, kTileRowsSmall = 32;
+
+// How a call is computed. Bits do not depend on it.
+struct Plan {
+  enum Way { split, tiles, rows } way;
+  int64_t columns, runs;          // of tiles: value columns of a thread block; see tile_kernel
+  bool shared_out;                // by key blocks: fold_kernel joins the parts
+  int64_t queries, parts, marks;  // floats of Call::shared
+};
+Plan plan_of(const Geometry& g) {
+  Plan p{
+      g.d > num::kChain ? Plan::rows : g.rows <= kFewRows ? Plan::split : Plan::tiles, 0, 1, false, 0, 0, 0};
+  const int64_t heads = g.batch * g.kv_heads, parts = heads * g.rows * g.seen;
+  p.shared_out = p.way == Plan::split;
+  if (p.way == Plan::tiles) {
+    p.columns = g.dv > kBlock / 2 ? kBlock : kBlock / 2;
+    p.queries = heads * ceil_div(g.rows, kTileRows) * kTileRows * g.d;
+    // Two thread blocks to a processor, and two key blocks at least to each.
+    const int64_t blocks = heads * ceil_div(g.rows, kTileRows) * ceil_div(g.dv, p.columns);
+    const int64_t runs = blocks ? num::min_i64(2 * processors() / blocks, g.seen / 2) : 1;
+    p.shared_out = runs > 1 && parts * (g.dv_padded + 2) * static_cast<int64_t>(sizeof(float)) <= kMostParts;
+    if (p.shared_out) p.runs = runs;
+  }
+  if (p.shared_out) p.parts = parts * g.dv_padded, p.marks = 2 * parts;
+  return p;
+}
+size_t shared_bytes(const Call& call) {
+  const Plan p = plan_of(attention::geometry(call));
+  return static_cast<size_t>(p.queries + p.parts + p.marks) * sizeof(float);
+}
+
+Step step_of(const Call& call, const Geometry& g, const Plan& p) {
+  Step s{};
+  s.g = g;
+  s.q = call.in[0].as<const float>(), s.k = call.in[1].as<const float>(), s.v = call.in[2].as<const float>();
+  if (s.g.mask) {
+    s.columns = attention::mask_columns(s.g);
+    if (s.g.mask->dtype == DType::f32)
+      s.added = s.g.mask->as<const float>();
+    else
+      s.shown = s.g.mask->as<const uint8_t>();
+  }
+  if (s.g.sinks) s.sinks = s.g.sinks->as<const float>();
+  if (s.g.lengths) s.lengths = s.g.lengths->as<const int64_t>();
+  s.past = call.past_now;
+  s.y = call.out[0].as<float>(), s.state = static_cast<float*>(call.state);
+  s.queries = static_cast<float*>(call.shared);
+  s.parts = s.queries + p.queries, s.marks = s.parts + p.parts;
+  return s;
+}
+
+dim3 grid(int64_t blocks, int64_t y = 1) {
+  return dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(y));
+}
+
+template <int R>
+void split(const Step& s, Stream stream) {
+  const Geometry& g = s.g;
+  const int64_t units = g.batch * g.kv_heads * ceil_div(g.rows, R) * g.seen;
+  launch(split_kernel<R>, grid(num::min_i64(ceil_div(units, kSplitWarps), 4 * processors())),
+         dim3(kSplitThreads), 0, stream, s);
+}
+template <int kRows, int kColumns>
+void tiles(const Step& s, int64_t runs, Stream stream) {
+  const Geometry& g = s.g;
+  using T = Tile<kRows, kColumns>;
+  const int64_t heads = g.batch * g.kv_heads;
+  const int count = static_cast<int>(ceil_div(g.rows, kRows));
+  launch(turn_kernel<kRows>, grid(heads * count * ceil_div(g.d, kPiece)), dim3(kAppendThreads), 0, stream, s,
+         count);
+  launch(tile_kernel<kRows, kColumns>, grid(heads * count * runs, ceil_div(g.dv, kColumns)),
+         dim3(T::kThreads), sizeof(typename T::Shared), stream, s, count, static_cast<int>(runs));
+}
+
+void enqueue(const Call& call, Stream stream) {
+  const Geometry g = attention::geometry(call);
+  const Plan p = plan_of(g);
+  const Step s = step_of(call, g, p);
+  const int64_t heads = g.batch * g.kv_heads;
+  if (p.way != Plan::split) {
+    const int64_t blocks = g.keys ? ceil_div(g.keys, kBlock) + 1 : 0;
+    launch(append_kernel, grid(heads * blocks * (ceil_div(g.d, kPiece) + ceil_div(g.dv, kPiece))),
+           dim3(kAppendThreads), 0, stream, s, static_cast<int>(blocks));
+  }
+  if (p.way == Plan::rows) {
+    launch(row_kernel, grid(heads * g.rows), dim3(kRowThreads), 0, stream, s);
+  } else if (p.way == Plan::split) {
+    const auto f = g.rows == 1 ? split<1> : g.rows == 2 ? split<2> : g.rows <= 4 ? split<4> : split<8>;
+    f(s, stream);
+  } else if (device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) <
+             static_cast<int>(sizeof(Tile<kTileRows, kBlock>::Shared))) {
+    tiles<kTileRowsSmall, kBlock>(s, p.runs, stream);
+  } else {
+    (p.columns == kBlock ? tiles<kTileRows, kBlock> : tiles<kTileRows, kBlock / 2>)(s, p.runs, stream);
+  }
+  if (p.shared_out) launch(fold_kernel, grid(heads * g.rows), dim3(kFoldThreads), 0, stream, s);
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+extern const Kernel INVAR_ROW;
+const Kernel INVAR_ROW = {.op = "attention",
+                          .isa = INVAR_ISA,
+                          .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                          .state_bytes = INVAR_ISA_NS::state_bytes,
+                          .enqueue = INVAR_ISA_NS::enqueue};
+
+}  // namespace invar::ops
