@@ -31,17 +31,21 @@ INVAR_INLINE F exp(F x) {
 }
 
 // The same for x <= 0 or NaN under the store rule (formats.5; of a NaN only that it is one): what would be subnormal is 0, and
-// takes no rare path. -0x1.5d589ep+6 is the least x whose e^x is not subnormal.
+// takes no rare path. kExpStored is the least x whose e^x is not subnormal.
+constexpr float kExpStored = -0x1.5d589ep+6f;
+INVAR_INLINE F exp_stored_wide(F x) {
+  F y = exp_wide(x);
+  return select(lt(y, set1(0x1p-126f)), zero(), y);
+}
+INVAR_INLINE Settled exp_stored_near(F x) {
+  Settled v =
+      settle(exp_near(larger(set1(kExpStored), x)));  // every result is normal; of a NaN nothing is certain
+  return {select(lt(x, set1(kExpStored)), zero(), v.y), v.sure};
+}
 INVAR_INLINE F exp_stored(F x) {
-  if constexpr (kTable == 1) {
-    F y = exp_wide(x);
-    return select(lt(y, set1(0x1p-126f)), zero(), y);
-  }
-  const float least = -0x1.5d589ep+6f;
-  F c = clamp(x, least, 0.0f);
-  Settled v = settle(exp_near(c));  // every result is normal; of a NaN nothing is certain
-  F y = __builtin_expect(all(v.sure), true) ? v.y : settle_rare<exp_wide>(c, v.y, v.sure);
-  return select(lt(x, set1(least)), zero(), y);
+  if constexpr (kTable == 1) return exp_stored_wide(x);
+  Settled v = exp_stored_near(x);
+  return __builtin_expect(all(v.sure), true) ? v.y : settle_rare<exp_stored_wide>(x, v.y, v.sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -44,7 +44,7 @@ INVAR_INLINE F fma(F a, F b, F c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
 INVAR_INLINE F floor(F a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)}; }
 INVAR_INLINE F trunc(F a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)}; }
 INVAR_INLINE F round_even(F a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
-// The larger and the smaller of two numbers; of equals, and where one is NaN, either.
+// The larger and the smaller of two numbers; of equals, and where a is NaN, either; NaN where b is.
 INVAR_INLINE F larger(F a, F b) { return {_mm512_max_ps(a.v, b.v)}; }
 INVAR_INLINE F smaller(F a, F b) { return {_mm512_min_ps(a.v, b.v)}; }
 // x limited to [lo, hi]; NaN stays NaN.

@@ -42,7 +42,7 @@ INVAR_INLINE F fma(F a, F b, F c) { return {vfmaq_f32(c.v, a.v, b.v)}; }
 INVAR_INLINE F floor(F a) { return {vrndmq_f32(a.v)}; }
 INVAR_INLINE F trunc(F a) { return {vrndq_f32(a.v)}; }
 INVAR_INLINE F round_even(F a) { return {vrndnq_f32(a.v)}; }
-// The larger and the smaller of two numbers; of equals, and where one is NaN, either.
+// The larger and the smaller of two numbers; of equals, and where a is NaN, either; NaN where b is.
 INVAR_INLINE F larger(F a, F b) { return {vmaxq_f32(a.v, b.v)}; }
 INVAR_INLINE F smaller(F a, F b) { return {vminq_f32(a.v, b.v)}; }
 // x limited to [lo, hi]; NaN stays NaN.

@@ -38,7 +38,7 @@ INVAR_INLINE F fma(F a, F b, F c) { return {__builtin_fmaf(a.v, b.v, c.v)}; }
 INVAR_INLINE F floor(F a) { return {__builtin_floorf(a.v)}; }
 INVAR_INLINE F trunc(F a) { return {__builtin_truncf(a.v)}; }
 INVAR_INLINE F round_even(F a) { return {__builtin_rintf(a.v)}; }
-// The larger and the smaller of two numbers; of equals, and where one is NaN, either.
+// The larger and the smaller of two numbers; of equals, and where a is NaN, either; NaN where b is.
 INVAR_INLINE F larger(F a, F b) { return {a.v > b.v ? a.v : b.v}; }
 INVAR_INLINE F smaller(F a, F b) { return {a.v < b.v ? a.v : b.v}; }
 // x limited to [lo, hi]; NaN stays NaN.

@@ -9,11 +9,6 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// The store rule (formats.5) of a number >= +0; of a NaN only that it is one.
-INVAR_INLINE F flush(F y) {
-  return select(lt(y, set1(0x1p-126f)), zero(), y);
-}
-
 // kLog: log_softmax.
 template <bool kLog>
 INVAR_INLINE void softmax_across(const Call& call, const Columns& s, int64_t begin, int64_t end,

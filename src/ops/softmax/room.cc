@@ -13,9 +13,24 @@ Columns softmax_columns(const Call& call) {
                                            num::portable::kWideColumns));
 }
 
-int64_t softmax_units(const Call& call, int) {
-  Columns s = softmax_columns(call);
-  return s.outer * s.blocks;
+int64_t softmax_segments(const Call& call) {
+  constexpr int64_t kFewRows = 16, kSegments = 4;
+  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
+  const int64_t segments = (a.n + num::kRowSegment - 1) / num::kRowSegment;
+  return a.inner == 1 && a.outer < kFewRows && segments >= kSegments ? segments : 0;
+}
+
+int64_t softmax_units(const Call& call, int phase) {
+  const Columns s = softmax_columns(call);
+  const int64_t segments = softmax_segments(call);
+  if (phase > 0 && !segments) return 0;
+  return s.outer * (segments ? segments : s.blocks);
+}
+
+// The maximum and the sum of each segment.
+size_t softmax_shared(const Call& call) {
+  const int64_t units = softmax_columns(call).outer * softmax_segments(call);
+  return static_cast<size_t>(2 * units) * sizeof(float);
 }
 
 size_t softmax_scratch(const Call& call) {
