@@ -3,6 +3,7 @@
 
 #include "base/isa.h"
 #include "ops/kernel.h"
+#include "ops/variant.h"
 #include "rows.inc"
 
 namespace invar::ops {
@@ -17,7 +18,16 @@ struct Runnable {
   }
 };
 
+int g_variant = 0;
+
 }  // namespace
+
+void force_variant(int variant) {
+  g_variant = variant;
+}
+int variant() {
+  return g_variant;
+}
 
 std::span<const Kernel* const> kernels() {
   return kRows;

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/opset.h"
 #include "num/env.h"
+#include "ops/variant.h"
 #include "rooms.h"
 
 namespace invar::conformance {
@@ -200,13 +201,16 @@ int main(int argc, char** argv) {
       o.op = argv[++i];
     else if (a == "--rooms" && more)
       o.rooms = argv[++i];
+    else if (a == "--variant" && more)
+      invar::ops::force_variant(std::atoi(argv[++i]));
     else if (a == "--fast")
       o.stride = 17;
     else if (a == "--write-golden")
       o.write_golden = true;
     else {
       std::printf(
-          "usage: invar_conformance [--isa ISA] [--op OP] [--fast] [--rooms FOLDER] [--write-golden]\n");
+          "usage: invar_conformance [--isa ISA] [--op OP] [--fast] [--variant N] [--rooms FOLDER] "
+          "[--write-golden]\n");
       return 2;
     }
   }

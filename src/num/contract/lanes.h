@@ -43,6 +43,21 @@ INVAR_INLINE void contract(int64_t k, Chain chain, F (&y)[R]) {
       for (int r = 0; r < R; ++r) y[r] = add(tree[level][r], y[r]);
 }
 
+// The finished sums c[0..R) of a segment climb the tree: a binary counter, as above. at(i, l) is where output i keeps the sum
+// that waits at level l; the last segment climbs to the root, and c is the contraction then.
+template <int R, class At>
+INVAR_INLINE void join_segment(int segment, bool last, F (&c)[R], At at) {
+  int level = 0;
+  for (; last ? level < 3 : segment >> level & 1; ++level)
+    if (segment >> level & 1) {
+      INVAR_UNROLL
+      for (int i = 0; i < R; ++i) c[i] = add(load(at(i, level)), c[i]);  // contraction.4
+    }
+  if (last) return;
+  INVAR_UNROLL
+  for (int i = 0; i < R; ++i) store(at(i, level), c[i]);
+}
+
 // The same block by block: c[0..R) are the chains of the block at `place`; at(i, s) is where sum s of kSumsKept of output
 // vector i is kept from block to block. After the last block c is the contraction.
 template <int R, class At>
@@ -52,13 +67,7 @@ INVAR_INLINE void join_block(const BlockPlace& place, F (&c)[R], At at) {
     for (int i = 0; i < R; ++i) store(at(i, 0), c[i]);
     return;
   }
-  // A binary counter, as above: a finished segment climbs while its level's bit is set; the last one to the root.
-  int level = 0;
-  for (; place.last ? level < 3 : place.segment >> level & 1; ++level)
-    if (place.segment >> level & 1)
-      for (int i = 0; i < R; ++i) c[i] = add(load(at(i, 1 + level)), c[i]);  // contraction.4
-  if (!place.last)
-    for (int i = 0; i < R; ++i) store(at(i, 1 + level), c[i]);
+  join_segment(place.segment, place.last, c, [&](int i, int level) { return at(i, 1 + level); });
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

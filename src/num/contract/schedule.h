@@ -6,6 +6,13 @@
 
 #include "num/inline.h"
 
+// The loop that follows is over registers, which a GPU cannot index: it is unrolled there.
+#ifdef __CUDACC__
+#define INVAR_UNROLL _Pragma("unroll")
+#else
+#define INVAR_UNROLL
+#endif
+
 namespace invar::num {
 
 constexpr int64_t kChain = 256;  // contraction.2: products of one FMA chain, a block of K
@@ -52,6 +59,13 @@ constexpr int kSumsKept = 4;  // per output between blocks: its segment, and thr
 
 INVAR_INLINE float add(float a, float b) {
   return a + b;
+}
+// contraction.3: a segment of the blocks' chains; chain(b) is that of block b.
+template <class Chain>
+INVAR_INLINE float join_chains(Range blocks, Chain chain) {
+  float sum = 0;
+  for (int64_t b = blocks.begin; b < blocks.end; ++b) sum = add(sum, chain(b));
+  return sum;
 }
 // contraction.4: the tree over the 8 segment sums; T is float or a vector of outputs with its own add.
 template <class T>

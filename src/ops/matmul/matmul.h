@@ -17,7 +17,16 @@ Shape shape(const View& a, const View& b, const View& out, bool trans_a, bool tr
 struct Offsets {
   int64_t a, b, b_matrix;
 };
-Offsets offsets(const Shape&, int64_t batch);
+INVAR_INLINE Offsets offsets(const Shape& s, int64_t batch) {
+  Offsets o{};
+  for (int i = s.rank - 1; i >= 0; --i) {
+    const int64_t at = batch % s.dim[i];
+    batch /= s.dim[i];
+    o.a += at * s.stride_a[i], o.b += at * s.stride_b[i];
+  }
+  o.b_matrix = s.k > 0 && s.n > 0 ? o.b / (s.k * s.n) : 0;
+  return o;
+}
 
 // How the outputs of a product are cut into units: blocks of rows x runs of panels. Panels hold `panel` columns, tiles up
 // to `tallest` rows; wide(h) panels go into a tile of h rows.

@@ -17,9 +17,24 @@ Nbits nbits(const Call&);
 Nbits nbits(const View& b, const Attrs&);
 
 // Integer k of column j and the zero point of its group. Signed ones are moved to 0 ... 255, both alike.
-int integer(const Nbits&, const View& b, int64_t j, int64_t k);
+INVAR_INLINE int integer(const Nbits& l, const View& b, int64_t j, int64_t k) {
+  const auto* p = static_cast<const uint8_t*>(b.data);
+  if (l.bits == 4) return p[j * l.column + k / 2] >> k % 2 * 4 & 15;
+  return p[l.trans_b ? j * l.column + k : k * l.n + j] ^ (l.is_signed ? 0x80 : 0);
+}
+INVAR_INLINE int64_t scale_index(const Nbits& l, bool one_for_all, int64_t j, int64_t group) {
+  if (one_for_all) return 0;
+  return l.trans_b ? j * l.blocks + group : group * l.n + j;
+}
+INVAR_INLINE int zero_point(const Nbits& l, const uint8_t* zeros, bool one_for_all, int64_t j,
+                            int64_t group) {
+  if (l.bits == 4) return zeros[j * ((l.blocks + 1) / 2) + group / 2] >> group % 2 * 4 & 15;
+  return zeros[scale_index(l, one_for_all, j, group)] ^ (l.is_signed ? 0x80 : 0);
+}
+INVAR_INLINE int zero_point(const Nbits& l) {
+  return static_cast<int>(l.zero + (l.is_signed ? 0x80 : 0));
+}
 int zero_point(const Nbits&, const View& zeros, int64_t j, int64_t group);
-int zero_point(const Nbits&);
 int64_t scale_index(const Nbits&, const View& scales, int64_t j, int64_t group);
 
 // Scales (operand 2) and zero points (3) packed: [ceil(N / panel)][groups][panel], zero points as bytes as zero_point()

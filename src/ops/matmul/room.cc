@@ -37,17 +37,6 @@ Shape shape(const View& a, const View& b, const View& out, bool trans_a, bool tr
   return s;
 }
 
-Offsets offsets(const Shape& s, int64_t batch) {
-  Offsets o{};
-  for (int i = s.rank - 1; i >= 0; --i) {
-    int64_t at = batch % s.dim[i];
-    batch /= s.dim[i];
-    o.a += at * s.stride_a[i], o.b += at * s.stride_b[i];
-  }
-  o.b_matrix = s.k > 0 && s.n > 0 ? o.b / (s.k * s.n) : 0;
-  return o;
-}
-
 // Sizes are tuning (matmul.3); measured with products of 64 ... 4096 rows and columns, second caches of 512 KiB.
 Cut cut(const Shape& s, int panel, int tallest, int (*wide)(int rows)) {
   // Rows of a block: its part of a, 256 deep, fits the second cache. Where little is summed the results are most of the
@@ -106,24 +95,11 @@ Nbits nbits(const Call& c) {
   return l;
 }
 
-int integer(const Nbits& l, const View& b, int64_t j, int64_t k) {
-  const auto* p = b.as<const uint8_t>();
-  if (l.bits == 4) return p[j * l.column + k / 2] >> k % 2 * 4 & 15;
-  return p[l.trans_b ? j * l.column + k : k * l.n + j] ^ (l.is_signed ? 0x80 : 0);
-}
-
 int64_t scale_index(const Nbits& l, const View& scales, int64_t j, int64_t group) {
-  if (scales.elements() == 1) return 0;
-  return l.trans_b ? j * l.blocks + group : group * l.n + j;
+  return scale_index(l, scales.elements() == 1, j, group);
 }
-
 int zero_point(const Nbits& l, const View& zeros, int64_t j, int64_t group) {
-  const auto* p = zeros.as<const uint8_t>();
-  if (l.bits == 4) return p[j * ((l.blocks + 1) / 2) + group / 2] >> group % 2 * 4 & 15;
-  return p[scale_index(l, zeros, j, group)] ^ (l.is_signed ? 0x80 : 0);
-}
-int zero_point(const Nbits& l) {
-  return static_cast<int>(l.zero + (l.is_signed ? 0x80 : 0));
+  return zero_point(l, zeros.as<const uint8_t>(), zeros.elements() == 1, j, group);
 }
 
 int64_t zero_groups(const Nbits& l, const View& zeros) {

@@ -1,0 +1,54 @@
+// Which kernel a GPU runs for a product, and how K is parted: tuning, decided by the shape alone (matmul.3).
+#pragma once
+#include "num/contract/schedule.h"
+#include "ops/matmul/matmul.h"
+#include "ops/variant.h"
+
+namespace invar::ops::matmul {
+
+enum class Route { automatic, few_rows, large, small, large_segments, small_segments, small_chains };
+constexpr int kRoutes = 7;
+
+struct Choice {
+  Route route;
+  int64_t parts, blocks;  // of K, and the chains of each part
+};
+
+// Large and small tiles: rows, columns, how many a processor holds at once.
+constexpr int64_t kLargeTile[3] = {64, 128, 2}, kSmallTile[3] = {32, 64, 4};
+constexpr int64_t kFewRows = 16;
+
+inline int64_t tiles_of(const Shape& s, const int64_t (&tile)[3]) {
+  return (s.m + tile[0] - 1) / tile[0] * ((s.n + tile[1] - 1) / tile[1]) * s.batches;
+}
+
+// few: whether the kernel of few rows can take it.
+inline Choice choose(const Shape& s, bool few, int64_t processors, int forced) {
+  const int64_t nb = num::contraction_blocks(s.k), segments = num::segments_in_use(s.k);
+  auto route = static_cast<Route>(forced % kRoutes);
+  if (route == Route::few_rows && !few) route = Route::automatic;
+  if (route == Route::automatic) {
+    const int64_t large = tiles_of(s, kLargeTile), small = tiles_of(s, kSmallTile);
+    const int64_t room = kSmallTile[2] * processors;
+    if (few && s.m <= kFewRows)
+      route = Route::few_rows;
+    else if (large >= kLargeTile[2] * processors)
+      route = Route::large;
+    else if (small >= room || nb < 2)
+      route = Route::small;
+    else if (large * segments >= kLargeTile[2] * processors && s.m > kSmallTile[0])
+      route = Route::large_segments;
+    else if (small * segments >= room || nb == segments || small * nb > 16 * room)
+      route = Route::small_segments;
+    else
+      route = Route::small_chains;
+  }
+  Choice c{route, 1, nb};
+  if (route == Route::large_segments || route == Route::small_segments)
+    c.parts = segments, c.blocks = num::blocks_per_segment(s.k);
+  if (route == Route::small_chains) c.parts = nb, c.blocks = 1;
+  if (c.parts < 2) c.parts = 1, c.blocks = nb;
+  return c;
+}
+
+}  // namespace invar::ops::matmul

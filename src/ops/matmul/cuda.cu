@@ -1,0 +1,90 @@
+// matmul on a GPU: packed weights and values, by tiles or by rows. Free by matmul.3.
+#include "ops/matmul/dense.cuh"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+Shape shape(const Call& c) {
+  return matmul::shape(c.in[0], c.in[1], c.out[0], attr_i(c, "trans_a", 0) != 0,
+                       attr_i(c, "trans_b", 0) != 0);
+}
+Choice choice(const Shape& s, const View& b) {
+  return matmul::choose(s, fits_rows(s, b.packed), processors(), variant());
+}
+size_t shared_bytes(const Call& call) {
+  const Shape s = shape(call);
+  return workspace(s, choice(s, call.in[1]));
+}
+
+// Rows of words of a matrix of b.
+int64_t word_rows(const Shape& s, DType t) {
+  return t == DType::f32 ? s.k : ceil_div(s.k, 2);
+}
+
+void enqueue(const Call& call, Stream stream) {
+  const Shape s = shape(call);
+  const View& b = call.in[1];
+  const auto* a = call.in[0].as<const float>();
+  auto* out = call.out[0].as<float>();
+  if (enqueue_zeros(s, out, stream)) return;
+  const Choice c = choice(s, b);
+  auto product = [&]<bool kLarge>(const auto& source, std::bool_constant<kLarge>) {
+    enqueue_product<kLarge>(s, c, a, source, out, call.shared, stream);
+  };
+  constexpr std::true_type kFast{};
+  constexpr std::false_type kRare{};
+  if (!b.packed && b.dtype == DType::f32) {
+    const auto* p = b.as<const float>();
+    if (s.trans_b) return product(AlongK{p, s.k, s.n, s.k}, kFast);
+    if (s.n % 4 == 0 && reinterpret_cast<uintptr_t>(p) % 16 == 0)
+      return product(AlongOuter<true>{p, s.n, s.n, s.k}, kFast);
+    return product(AlongOuter<false>{p, s.n, s.n, s.k}, kRare);
+  }
+  const Strides strides = s.trans_b ? Strides{1, s.k} : Strides{s.n, 1};
+  const auto* packed = b.as<const uint32_t>();
+  const int64_t rows = word_rows(s, b.dtype);
+  with_words(b.dtype, b.data, strides, [&](auto words) {
+    using Words = decltype(words);
+    if (c.route == Route::few_rows)
+      return enqueue_rows(Rows{a, packed, out, s.m, s.n, s.k, rows}, words, stream);
+    if (b.packed) return product(Columns4<Words, true>{words, packed, s.n, s.k, rows}, kFast);
+    if constexpr (Words::kDeep > 1) product(Columns4<Words, false>{words, nullptr, s.n, s.k, rows}, kRare);
+  });
+}
+
+// A constant b: its matrices one after another, as words.cuh says.
+Shape matrix(const View& b, const Attrs& attrs) {
+  Shape s{};
+  s.trans_b = attr_i(attrs, "trans_b", 0) != 0;
+  s.k = b.dim[b.rank - (s.trans_b ? 1 : 2)], s.n = b.dim[b.rank - (s.trans_b ? 2 : 1)];
+  s.matrices_b = 1;
+  for (int i = 0; i + 2 < b.rank; ++i) s.matrices_b *= b.dim[i];
+  return s;
+}
+size_t pack_bytes(const View& b, int i, const Attrs& attrs) {
+  if (i != 1) return 0;
+  const Shape s = matrix(b, attrs);
+  return static_cast<size_t>(s.matrices_b * packed_words(s.n, word_rows(s, b.dtype))) * sizeof(uint32_t);
+}
+void enqueue_pack(const View& b, int, const Attrs& attrs, void* packed, Stream stream) {
+  const Shape s = matrix(b, attrs);
+  auto* to = static_cast<uint32_t*>(packed);
+  with_words(b.dtype, b.data, s.trans_b ? Strides{1, s.k} : Strides{s.n, 1}, [&](auto words) {
+    for (int64_t i = 0; i < s.matrices_b; ++i, words.move(s.k * s.n))
+      enqueue_words(words, s.n, s.k, to + i * packed_words(s.n, word_rows(s, b.dtype)), stream);
+  });
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+extern const Kernel INVAR_ROW_OF(matmul);
+const Kernel INVAR_ROW_OF(matmul) = {.op = "matmul",
+                                     .isa = INVAR_ISA,
+                                     .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                                     .pack_bytes = INVAR_ISA_NS::pack_bytes,
+                                     .enqueue = INVAR_ISA_NS::enqueue,
+                                     .enqueue_pack = INVAR_ISA_NS::enqueue_pack};
+
+}  // namespace invar::ops

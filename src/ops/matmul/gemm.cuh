@@ -1,0 +1,245 @@
+// Products by tiles: a block of threads holds a tile of outputs in registers while it goes through K, or through a part of
+// it where tiles alone are too few. What is done at the end of a chain is the profile's (Fp32Sums below).
+#pragma once
+#include "num/contract/lanes.h"
+#include "ops/matmul/stage.cuh"
+
+namespace invar::ops::INVAR_ISA_NS {
+namespace {
+
+using matmul::Shape;
+
+// kRows x kColumns outputs of a block, kTall x kWide of a thread, kDepth k in shared memory, kStages times.
+template <int rows, int columns, int tall, int wide, int per_processor>
+struct Tile {
+  static constexpr int kRows = rows, kColumns = columns, kTall = tall, kWide = wide, kDepth = 16, kStages = 3;
+  static constexpr int kThreads = rows / tall * (columns / wide), kPerProcessor = per_processor;
+  static constexpr int kSums = tall * wide, kArea = rows * columns;
+  static constexpr int kLeft = kDepth * (rows + kPad), kStage = kLeft + kDepth * (columns + kPad);  // words
+  static constexpr size_t kStageBytes = size_t{kStages} * kStage * 4;
+  // A warp's threads: 4 down, 8 across; so it reads 64 and 128 bytes of a row of the tiles.
+  static constexpr int kDown = 4, kAcross = 8, kWarpsAcross = columns / wide / kAcross;
+  static_assert(tall % 4 == 0 && wide % 4 == 0 && columns / wide % kAcross == 0 && rows / tall % kDown == 0);
+};
+
+// What a block does: tiles x parts of K x products, one after another.
+struct Job {
+  Shape s;
+  int64_t depth;          // K in steps of the tiles
+  int64_t rows, columns;  // tiles
+  int64_t parts, blocks;  // of K: how many, and the chains of each
+  __host__ __device__ int64_t items() const { return rows * columns * parts * s.batches; }
+};
+
+// Where an item stands. Neighbouring blocks share columns of b, and a band of kBand tiles down shares rows of a: both stay in
+// the L2.
+struct Place {
+  int64_t row, column, part, batch;
+};
+template <class T>
+__device__ Place place_of(const Job& job, int64_t item) {
+  constexpr int64_t kBand = 16;
+  const int64_t tile = item % (job.rows * job.columns), other = item / (job.rows * job.columns);
+  const int64_t band = tile / (kBand * job.columns) * kBand, in_band = tile - band * job.columns;
+  const int64_t tall = num::min_i64(kBand, job.rows - band);
+  return {(band + in_band % tall) * T::kRows, in_band / tall * T::kColumns, other % job.parts,
+          other / job.parts};
+}
+
+// Where a thread keeps the sums that wait at a level of the tree: the lowest `in_shared` levels, which are used most, in
+// shared memory, the others in memory that the L2 holds.
+template <class T>
+struct Levels {
+  float* shared;
+  int in_shared;
+  float* kept;
+  __device__ float* at(int i, int level) const {
+    float* from = level < in_shared ? shared + level * T::kArea : kept + level * T::kArea;
+    return from + (i / 4 * T::kThreads + threadIdx.x) * 4 + i % 4;
+  }
+};
+
+// fp32-1: chains of 256 (contraction.2), the sum of a segment, and the levels of the tree where a block goes through all
+// segments: they lie in memory that only this thread reads.
+template <int kTall, int kWide>
+struct Fp32Sums {
+  static constexpr int64_t kChain = num::kChain;
+  static constexpr int kSums = kTall * kWide;
+  using Word = float;
+  using Sum = F;
+  F chain[kSums], segment[kSums];
+  __device__ void open() {
+    INVAR_UNROLL
+    for (int i = 0; i < kSums; ++i) chain[i] = zero(), segment[i] = zero();
+  }
+  // One k: a column of a times a row of b, there and back: each product shares a register with the one before, so that two
+  // others are read for it, which is what a cycle has ports for.
+  __device__ void add_products(const float (&a)[kTall], const float (&b)[kWide]) {
+    INVAR_UNROLL
+    for (int i = 0; i < kSums; ++i) {
+      const int down = i / kWide, r = kTall - 1 - down, c = down % 2 ? kWide - 1 - i % kWide : i % kWide;
+      chain[r * kWide + c] = fma(set1(a[r]), set1(b[c]), chain[r * kWide + c]);
+    }
+  }
+  // The chain that began at k is complete.
+  template <class T>
+  __device__ void close(int k, const Job& job, const Levels<T>& levels) {
+    INVAR_UNROLL
+    for (int i = 0; i < kSums; ++i) {
+      segment[i] = add(segment[i], chain[i]);  // contraction.3
+      chain[i] = zero();
+    }
+    if (job.parts > 1) return;
+    const num::BlockPlace place = num::block_place(k / num::kChain, job.depth);
+    if (!place.closes) return;
+    join_segment(place.segment, place.last, segment, [&](int i, int level) { return levels.at(i, level); });
+    if (place.last) return;
+    INVAR_UNROLL
+    for (int i = 0; i < kSums; ++i) segment[i] = zero();
+  }
+  __device__ F result(int r, int c) const { return segment[r * kWide + c]; }
+};
+
+// Outputs of f32: stored, or kept as the sums of parts, [parts][batches][M][N].
+struct F32Out {
+  float* to;
+  float* parts;
+  bool wide;  // rows of four are aligned to 16 bytes
+  __device__ void store(const Job& job, int64_t part, int64_t batch, int64_t i, int64_t j,
+                        const F (&y)[4]) const {
+    float* at = (job.parts > 1 ? parts + part * job.s.batches * job.s.m * job.s.n : to) +
+                (batch * job.s.m + i) * job.s.n + j;
+    float x[4];
+    INVAR_UNROLL
+    for (int e = 0; e < 4; ++e) x[e] = job.parts > 1 ? y[e].v : num::canon(y[e].v);
+    if (wide) {
+      *reinterpret_cast<float4*>(at) = {x[0], x[1], x[2], x[3]};
+    } else {
+      INVAR_UNROLL
+      for (int e = 0; e < 4; ++e)
+        if (j + e < job.s.n) at[e] = x[e];
+    }
+  }
+};
+
+// The words of one k of a thread: kCount in fours, kSpan apart.
+template <int kCount, int kSpan, class Word>
+__device__ void fragment(const Word* from, Word (&to)[kCount]) {
+  INVAR_UNROLL
+  for (int g = 0; g < kCount / 4; ++g)
+    *reinterpret_cast<uint4*>(to + 4 * g) = *reinterpret_cast<const uint4*>(from + g * kSpan);
+}
+
+template <class T, class S, class A, class B, class Out>
+__global__ void __launch_bounds__(T::kThreads, T::kPerProcessor)
+    gemm_kernel(const Job job, const A a, const B b, const Out out, float* kept, int in_shared) {
+  using Word = typename S::Word;
+  extern __shared__ __align__(16) uint32_t memory[];
+  auto* const stages = reinterpret_cast<Word*>(memory);
+  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const int y = (warp / T::kWarpsAcross * T::kDown + lane / T::kAcross) * 4;
+  const int x = (warp % T::kWarpsAcross * T::kAcross + lane % T::kAcross) * 4;
+  const Levels<T> levels{reinterpret_cast<float*>(stages + T::kStages * T::kStage), in_shared,
+                         kept + int64_t{blockIdx.x} * 3 * T::kArea};
+  const int64_t items = job.items();
+  for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const Place place = place_of<T>(job, item);
+    const int64_t row = place.row, column = place.column, batch = place.batch, part = place.part;
+    const int64_t first = part * job.blocks,
+                  last = num::min_i64(first + job.blocks, ceil_div(job.depth, S::kChain));
+    const int begin = static_cast<int>(first * S::kChain);
+    const int end = static_cast<int>(num::min_i64(last * S::kChain, job.depth));
+    const bool whole = row + T::kRows <= job.s.m && column + T::kColumns <= job.s.n;
+    typename A::template Loader<T::kRows, T::kDepth, T::kThreads> from_a;
+    typename B::template Loader<T::kColumns, T::kDepth, T::kThreads> from_b;
+    {
+      const matmul::Offsets at = matmul::offsets(job.s, batch);
+      A moved_a = a;
+      B moved_b = b;
+      moved_a.move(at.a, 0), moved_b.move(at.b, at.b_matrix);
+      from_a.begin(moved_a, row, begin), from_b.begin(moved_b, column, begin);
+    }
+    S sums;
+    sums.open();
+    auto ask = [&](Word* stage, int k) {
+      if (whole && k + T::kDepth <= end) {
+        from_a.template ask<true>(stage, k), from_b.template ask<true>(stage + T::kLeft, k);
+      } else if (k < end) {
+        from_a.template ask<false>(stage, k), from_b.template ask<false>(stage + T::kLeft, k);
+      }
+      copies_end();
+    };
+    auto put = [&](Word* stage, int k) {
+      if (k < end) from_a.put(stage), from_b.put(stage + T::kLeft);
+    };
+    constexpr int kAhead = (T::kStages - 1) * T::kDepth;
+    __syncthreads();  // the last item is done with the stages
+    INVAR_UNROLL
+    for (int s = 0; s < T::kStages - 1; ++s) {
+      ask(stages + s * T::kStage, begin + s * T::kDepth);
+      put(stages + s * T::kStage, begin + s * T::kDepth);
+    }
+    copies_wait<T::kStages - 2>();
+    __syncthreads();
+    Word *now = stages, *free = stages + (T::kStages - 1) * T::kStage;
+    Word u[2][T::kTall], v[2][T::kWide];
+    auto fetch = [&](const Word* stage, int i) {
+      fragment<T::kTall, T::kRows * 4 / T::kTall>(stage + i * (T::kRows + kPad) + y, u[i % 2]);
+      fragment<T::kWide, T::kColumns * 4 / T::kWide>(stage + T::kLeft + i * (T::kColumns + kPad) + x,
+                                                     v[i % 2]);
+    };
+    fetch(now, 0);
+    for (int chain = begin; chain < end;) {
+      const int stop = S::kChain < end - chain ? chain + static_cast<int>(S::kChain) : end;
+      for (int k = chain; k < stop; k += T::kDepth) {
+        ask(free, k + kAhead);
+        INVAR_UNROLL
+        for (int i = 0; i < T::kDepth; ++i) {
+          if (i + 1 < T::kDepth) {
+            fetch(now, i + 1);
+          } else {  // all have read this stage, and what the next needs is there
+            put(free, k + kAhead);
+            copies_wait<T::kStages - 2>();
+            __syncthreads();
+            free = now;
+            now = now == stages + (T::kStages - 1) * T::kStage ? stages : now + T::kStage;
+            fetch(now, 0);
+          }
+          sums.add_products(u[i % 2], v[i % 2]);
+        }
+      }
+      sums.close(chain, job, levels);
+      chain = stop;
+    }
+    INVAR_UNROLL
+    for (int r = 0; r < T::kTall; ++r) {
+      const int64_t i = row + y + r / 4 * (T::kRows * 4 / T::kTall) + r % 4;
+      INVAR_UNROLL
+      for (int c = 0; c < T::kWide; c += 4) {
+        const int64_t j = column + x + c / 4 * (T::kColumns * 4 / T::kWide);
+        if (i >= job.s.m || j >= job.s.n) continue;
+        const typename S::Sum four[4] = {sums.result(r, c), sums.result(r, c + 1), sums.result(r, c + 2),
+                                         sums.result(r, c + 3)};
+        out.store(job, part, batch, i, j, four);
+      }
+    }
+  }
+}
+
+// The sums of parts joined: out[i] of n outputs. Parts are segments or, where `each_chain`, chains.
+inline void enqueue_join(const float* parts, int64_t n, int64_t k, bool each_chain, float* out,
+                         Stream stream) {
+  each(stream, n, [=] __device__(int64_t i) {
+    float segment[num::kSegments];
+    INVAR_UNROLL
+    for (int s = 0; s < num::kSegments; ++s) {
+      const num::Range blocks =
+          each_chain ? num::segment_blocks(s, k) : num::Range{s, s < num::segments_in_use(k) ? s + 1 : s};
+      segment[s] = num::join_chains(blocks, [&](int64_t b) { return parts[b * n + i]; });
+    }
+    out[i] = num::canon(num::join_segments(segment));
+  });
+}
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS
