@@ -108,11 +108,12 @@ Result<Weights> Weights::load_on(const std::shared_ptr<Device>& device, Loading&
       view.data = passing.data();
     }
     Sha256 hash;
-    if (view.data)
+    if (view.data) {
       INVAR_CHECK_OK(
           lane.send(static_cast<std::byte*>(view.data), l.stored[i], length, check ? &hash : nullptr));
-    else if (check)
+    } else if (check) {
       hash.update(l.stored[i], length);
+    }
     if (check) l.found[i] = hash.finish();
     INVAR_CHECK_OK(lane.arrived());
     lane.side[0].device->enter();
