@@ -72,21 +72,26 @@ INVAR_INLINE void extend(const float* a, int64_t lda, Columns<W, kPer, kAhead> b
       for (int i = 0; i < NV * kW * static_cast<int>(sizeof(typename W::T)); i += 64)
         __builtin_prefetch(reinterpret_cast<const char*>(b.at(b, k, 0)) + kAhead + i);
     }
-    F w[NV];
-    get_all<NV>(
-        W{}, w, [&](int v) __attribute__((always_inline)) { return b.at(b, k, v); });
+    // A single row uses a vector of b once, at once: more of them than registers are left would be kept in memory.
+    constexpr int kTaken = MR == 1 && NV > 2 ? 2 : NV;
 #pragma GCC unroll 32
-    for (int v = 0; v < NV && MR > 1; ++v) w[v] = held(w[v]);
+    for (int first = 0; first < NV; first += kTaken) {
+      F w[kTaken];
+      get_all<kTaken>(
+          W{}, w, [&](int v) __attribute__((always_inline)) { return b.at(b, k, first + v); });
 #pragma GCC unroll 32
-    for (int r = 0; r < MR; ++r) {
-      F x = set1(a[r * lda + k]);
+      for (int v = 0; v < kTaken && MR > 1; ++v) w[v] = held(w[v]);
 #pragma GCC unroll 32
-      for (int v = 0; v < NV; ++v) acc[r * NV + v] = fma(x, w[v], acc[r * NV + v]);
+      for (int r = 0; r < MR; ++r) {
+        F x = set1(a[r * lda + k]);
+#pragma GCC unroll 32
+        for (int v = 0; v < kTaken; ++v) acc[r * NV + first + v] = fma(x, w[v], acc[r * NV + first + v]);
+      }
     }
   };
   int64_t k = begin;
-  if constexpr (MR == 1)  // little is done for a k: two of them share the loop's own work
-    for (; k + 2 <= end; k += 2) step(k), step(k + 1);
+  if constexpr (MR == 1)  // little is done for a k: four of them share the loop's own work
+    for (; k + 4 <= end; k += 4) step(k), step(k + 1), step(k + 2), step(k + 3);
   for (; k < end; ++k) step(k);
 #pragma GCC unroll 32
   for (int i = 0; i < MR * NV; ++i) c[i] = acc[i];

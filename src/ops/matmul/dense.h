@@ -16,6 +16,10 @@ struct Dense {
   const T* matrix;
   float* chain;  // of `together` panels
 
+  // Whether a block of so many rows reads its columns where they lie.
+  bool widens(int64_t rows) const { return packed && sizeof(T) != 4 && rows >= kWidenRows; }
+  bool in_place(int64_t rows) const { return packed && !widens(rows); }
+
   Ahead ahead(int64_t panel, int64_t k) const {
     const int64_t j = panel * kPanel, size = static_cast<int64_t>(sizeof(T));
     const int64_t depth = num::min_i64(kChain, s.k - k);
@@ -30,11 +34,10 @@ struct Dense {
 
   template <class Go>
   void columns(int64_t panel, int64_t count, num::Range r, int64_t rows, Go go) const {
-    const bool widens = packed && sizeof(T) != 4 && rows >= kWidenRows;
     // Few rows read a row-major b in place.
     const bool direct = !packed && !s.trans_b && sizeof(T) == 4 && rows <= 2 * kMaxRows;
     const int64_t column = panel * kPanel, k = r.end - r.begin;
-    if (packed && !widens) {
+    if (in_place(rows)) {
       go(Stream<typename P::Read>{matrix, panel, c.panels, s.k, r.begin});
     } else if (direct && column + count * kPanel <= s.n) {
       go(Columns<F32, kPer>{reinterpret_cast<const float*>(matrix) + r.begin * s.n + column, s.n, kPanel});
@@ -43,7 +46,7 @@ struct Dense {
       for (int64_t p = 0; p < count; ++p) {
         float* to = chain + p * hop;
         const int64_t j = column + p * kPanel;
-        if (widens) {
+        if (widens(rows)) {
           const PanelPlace place = place_of(panel + p, c.panels, s.k);
           widen<typename P::Read>(matrix + place.at + r.begin * place.row, place.row, k, to);
         } else {

@@ -40,10 +40,13 @@ struct Unit {
   int64_t rows, first, panels;
 };
 
-// b.columns(panel, count, block of k, rows, go) calls go(columns) for `count` panels; b.ahead(panel, k) says what to fetch.
+// b.columns(panel, count, block of k, rows, go) calls go(columns) for `count` panels; b.ahead(panel, k) says what to fetch,
+// b.in_place(rows) whether columns are read without a copy.
 template <class B>
 void product(const Shape& s, const Cut& c, const B& b, const Unit& u, const Work& w, bool a_is_there) {
   const int64_t blocks = num::contraction_blocks(s.k);
+  // Panels that lie ready meet the only tile of rows one after another, as many as there are.
+  const int64_t together = blocks == 1 && u.rows <= kMaxRows && b.in_place(u.rows) ? u.panels : c.together;
   for (int64_t from = 0; from < blocks; from += c.chains) {
     const int64_t to = num::min_i64(from + c.chains, blocks);
     for (int64_t kb = from; c.copies_a && !a_is_there && kb < to; ++kb) {
@@ -54,8 +57,8 @@ void product(const Shape& s, const Cut& c, const B& b, const Unit& u, const Work
       else
         copy_rows<Widen<F32>>(u.a + r.begin, u.lda, u.rows, r.end - r.begin, copy, kRow);
     }
-    for (int64_t panel = 0; panel < u.panels; panel += c.together) {
-      const int64_t count = num::min_i64(c.together, u.panels - panel), column = (u.first + panel) * kPanel;
+    for (int64_t panel = 0; panel < u.panels; panel += together) {
+      const int64_t count = num::min_i64(together, u.panels - panel), column = (u.first + panel) * kPanel;
       for (int64_t kb = from; kb < to; ++kb) {
         const num::Range r = num::block_range(kb, s.k);
         const Place place{num::block_place(kb, s.k),
@@ -67,7 +70,7 @@ void product(const Shape& s, const Cut& c, const B& b, const Unit& u, const Work
                           s.n - column};
         // Next comes the next block of k of these panels, else the first of the next panels.
         const bool deeper = kb + 1 < to;
-        const int64_t next_panel = panel + (deeper ? 0 : c.together);
+        const int64_t next_panel = panel + (deeper ? 0 : together);
         Ahead next;
         if (next_panel < u.panels) next = b.ahead(u.first + next_panel, (deeper ? kb + 1 : from) * kChain);
         b.columns(u.first + panel, count, r, u.rows, [&](auto columns) {

@@ -231,6 +231,7 @@ struct Quantised {
   static constexpr int64_t kWords = kPanel * kChain / 4;  // of a chain of 8 bits
 
   static int64_t floats(const Cut& c) { return c.together * (kWords + Groups<Q, true>::kConstants); }
+  bool in_place(int64_t) const { return false; }  // constants are made for each run of columns
   Ahead ahead(int64_t, int64_t) const { return {}; }
 
   // s and z of a panel and group, of the columns from j on.
