@@ -127,12 +127,14 @@ float block_max(float* s, int n) {
   return m;
 }
 
-// Scores of n visible keys -> weights, their maximum and sum (attention.5 - 7).
-INVAR_INLINE void weigh(float* s, int n, float& mb, float& lb) {
+// Scores of n visible keys -> weights, their maximum and sum (attention.5 - 7). Meanwhile n lines from `ahead` on arrive,
+// where it is not null.
+INVAR_INLINE void weigh(float* s, int n, const float* ahead, float& mb, float& lb) {
   mb = block_max(s, n);
   if (mb == -kInf) return;
   strip(
       s, n, [&](int64_t i, int) __attribute__((always_inline)) {
+        for (int64_t line = i; ahead && line < i + kW; ++line) __builtin_prefetch(ahead + line * kKeyPanel);
         return num::INVAR_ISA_NS::exp(
             sub(load(s + i), set1(mb)));  // attention.6; what lies behind n is not kept
       });
@@ -231,6 +233,7 @@ INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const Work& w,
   if (most == 0) return;
   with_rows(count, [&](auto mr) {
     constexpr int MR = decltype(mr)::value;
+    const float* const values = attention::values(g, call.state, head, block);
     scores<MR>(g, q, attention::keys(g, call.state, head, block), attention::next(any, 0), most, w.p);
     for (int i = 0; i < MR; ++i) {
       float *s = w.p + i * kScoreRow, mb, lb = 0;
@@ -239,10 +242,11 @@ INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const Work& w,
       attention::each_run(~seen[i], 0, n, [&](int from, int to) {
         for (int j = from; j < to; ++j) s[j] = -kInf;
       });
-      weigh(s, n, mb, lb);
+      // Each row asks for one panel of values; with many rows the block's values are there soon.
+      weigh(s, n, i * kKeyPanel < g.dv_padded ? values + i * kKeyPanel * kBlock : nullptr, mb, lb);
       folded(i, mb, lb);
     }
-    results<MR>(g, w.p, seen, attention::values(g, call.state, head, block), put);
+    results<MR>(g, w.p, seen, values, put);
   });
 }
 
