@@ -88,10 +88,20 @@ std::vector<int32_t> first_tokens(std::span<const float> logits, std::span<const
     bound = std::max(bound, order[count - 1]);
   }
   std::vector<uint64_t> keys;
-  for (size_t b = 0; b < maxima.size(); ++b)
-    for (size_t i = b * kBlock; maxima[b] >= bound && i < std::min((b + 1) * kBlock, logits.size()); ++i)
-      if (const int32_t r = rank(logits[i]); r >= bound) keys.push_back(key(r, i));
+  keys.reserve(std::min((count + 1) * kBlock, logits.size() + kBlock));
+  for (size_t b = 0; b < maxima.size(); ++b) {
+    if (maxima[b] < bound) continue;
+    size_t kept = keys.size();  // without a branch that nothing could foretell
+    keys.resize(kept + kBlock);
+    for (size_t i = b * kBlock; i < std::min((b + 1) * kBlock, logits.size()); ++i) {
+      const int32_t r = rank(logits[i]);
+      keys[kept] = key(r, i);
+      kept += r >= bound;
+    }
+    keys.resize(kept);
+  }
   std::vector<int32_t> tokens;
+  tokens.reserve(count);
   uint64_t last = 0;  // key that remains
   if (keys.size() > count) {
     std::vector<uint64_t> order = keys;
@@ -165,6 +175,8 @@ Result<std::vector<Choice>> distribution(std::span<const float> logits, const Pa
                       : 0;  // exp(-28.5) < 2^-41: the weight is 0 anyway; also for NaN
   };
   std::vector<Choice> choices;
+  choices.reserve(params.top_k > 0 ? std::min(logits.size(), static_cast<size_t>(params.top_k))
+                                   : logits.size());
   auto choose = [&](int32_t token) {
     if (const uint64_t w = weight(logits[token])) choices.push_back({token, w});
   };
