@@ -268,7 +268,7 @@ Status Program::bind(Node& node, Block& state, int64_t rows, int64_t past) {
     node.call.past_now = &now->past, node.call.fault = &now->fault;
   }
   const ops::Kernel& k = *node.kernel;
-  if (k.state_bytes) node.work += k.state_bytes(node.call, past + rows);
+  if (state.size()) node.work += static_cast<int64_t>(state.size()) / capacity_ * (past + rows);
   for (int phase = 0; k.units && phase < k.phases; ++phase)
     node.units[phase] = std::max<int64_t>(k.units(node.call, phase), 0);
   if (k.scratch_bytes) {
