@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "receipt/receipt.h"
 
@@ -31,8 +32,15 @@ Result<Generation> generate(run::Session& session, std::span<const int32_t> prom
   Clock::time_point first;
   for (int64_t i = 0; i < max_new; ++i) {
     INVAR_TRY(std::span<const float> logits, session.step(next));
-    g.logits.push_back(receipt::commit(logits));
-    INVAR_TRY(const int32_t token, sample::pick(logits, params, static_cast<uint64_t>(i)));
+    Digest& digest = g.logits.emplace_back();
+    std::optional<Result<int32_t>> picked;
+    session.share(2, [&](int task) {
+      if (task == 0)
+        picked = sample::pick(logits, params, static_cast<uint64_t>(i));
+      else
+        digest = receipt::commit(logits);
+    });
+    INVAR_TRY(const int32_t token, *std::move(picked));
     g.tokens.push_back(token);
     if (i == 0) g.prefill_seconds = since(start), first = Clock::now();
     on_token(token);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -48,6 +49,9 @@ class Session {
   // Appends tokens at position(); returns the logits of the last one, or of each with `all`: rows x vocab()
   // floats, row-major, valid until the next call. Errors: token id out of range, beyond capacity.
   Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all = false);
+  // Calls f(0) ... f(count - 1), shared out to the threads that wait for the next step: for what comes between two steps.
+  // f must not throw nor use the session.
+  void share(int count, const std::function<void(int)>& f);
 
  private:
   struct Impl;

@@ -252,5 +252,10 @@ void Session::reset() {
 Result<std::span<const float>> Session::step(std::span<const int32_t> tokens, bool all) {
   return impl_->step(tokens, all);
 }
+void Session::share(int count, const std::function<void(int)>& f) {
+  impl_->pool->run(count, [&f](int, int64_t begin, int64_t end) {
+    for (; begin < end; ++begin) f(static_cast<int>(begin));
+  });
+}
 
 }  // namespace invar::run

@@ -321,5 +321,19 @@ TEST(Weights, MissingAndShortFilesAreNamed) {
   EXPECT_NE(failure(m, options(), Code::bad_input).find(path), std::string::npos);
 }
 
+TEST(Session, SharesWhatComesBetweenSteps) {
+  const TinyModel m;
+  const auto tokens = prompt();
+  for (int threads : {1, 2, 3}) {
+    Session s = open(m, options(threads));
+    for (int count : {0, 1, 2, 7}) {
+      std::vector<int> calls(static_cast<size_t>(count));
+      ASSERT_TRUE(s.step({tokens.data(), 1}));
+      s.share(count, [&](int task) { ++calls[static_cast<size_t>(task)]; });
+      EXPECT_EQ(calls, std::vector<int>(static_cast<size_t>(count), 1)) << threads;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace invar::run
