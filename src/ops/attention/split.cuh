@@ -42,29 +42,7 @@ __device__ inline void multiply_lane(const float4& b, const F (&a)[R], F (&c)[R]
     }
 }
 
-// What a warp reads of a block, keys and then values, is asked into the second-level cache that far ahead of its use.
 constexpr int kBatch = 16;  // rows whose loads are in flight at once
-constexpr int kLine = 32, kLinesAhead = 4 * kBatch * kBlock / kLine;
-struct Prefetch {
-  const float *keys, *values;
-  int key_lines, lines, at;
-  __device__ Prefetch(const float* keys, int64_t key_floats, const float* values, int64_t value_floats)
-      : keys(keys),
-        values(values),
-        key_lines(static_cast<int>(key_floats / kLine)),
-        lines(key_lines + static_cast<int>(value_floats / kLine)),
-        at(threadIdx.x % kWarp) {
-    to(kLinesAhead);
-  }
-  __device__ void to(int line) {
-    for (; at < line && at < lines; at += kWarp) {
-      const float* p = at < key_lines ? keys + at * kLine : values + (at - key_lines) * kLine;
-      asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
-    }
-  }
-  // To be called for every kBatch rows.
-  __device__ void ahead() { to(at - at % kWarp + kBatch * kBlock / kLine); }
-};
 
 __device__ inline void append_to(const Step& s, int64_t head, int64_t block, int64_t past) {
   const Geometry& g = s.g;
@@ -105,8 +83,6 @@ __global__ void __launch_bounds__(kSplitThreads, 4) split_kernel(const __grid_co
     const bool plain = !g.mask && g.softcap == 0 && (base >= high.low || base + kBlock <= g.first) &&
                        base + kBlock <= low.high;
     const float* keys = attention::keys(g, s.state, head, block) + kLaneKeys * lane;
-    Prefetch stream(keys - kLaneKeys * lane, d * kBlock, attention::values(g, s.state, head, block),
-                    kBlock * g.dv_padded);
     __syncwarp();
     const float* query = s.q + place(g, row_at(lane % R)) * d;
     for (int i = lane / R; i < d; i += kWarp / R) w.q[i][lane % R] = query[i];
@@ -116,7 +92,6 @@ __global__ void __launch_bounds__(kSplitThreads, 4) split_kernel(const __grid_co
     F a[R];
     int i = 0;
     for (; i + kBatch <= d; i += kBatch) {
-      stream.ahead();
 #pragma unroll
       for (int j = i; j < i + kBatch; ++j) {
         load_rows<R>(w.q[j], a);
@@ -167,7 +142,6 @@ __global__ void __launch_bounds__(kSplitThreads, 4) split_kernel(const __grid_co
       const float* values = attention::values(g, s.state, head, block) + column;
       F o[R][kLaneKeys] = {};
       for (int from = 0; from < end; from += kBatch) {
-        stream.ahead();
         if (all) {
 #pragma unroll
           for (int j = from; j < from + kBatch; ++j) {
@@ -193,9 +167,11 @@ __global__ void __launch_bounds__(kSplitThreads, 4) split_kernel(const __grid_co
 
 // One row: folds its parts (attention.9, attention.17, attention.10).
 __global__ void __launch_bounds__(kFoldThreads) fold_kernel(const __grid_constant__ Step s) {
-  constexpr int kAhead = 32;             // parts that are asked for before they are folded
+  constexpr int kAhead = kWarp;          // parts that are asked for before they are folded
   __shared__ float2 mark[kFoldThreads];  // the factor of a block, and l_b
   __shared__ float last[kFoldWarps];
+  __shared__ bool
+      smaller[kFoldWarps];  // none of kWarp blocks has a larger maximum than those before it, as is usual
   const Geometry& g = s.g;
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const int64_t head = blockIdx.x / g.rows, row = blockIdx.x % g.rows,
@@ -232,7 +208,10 @@ __global__ void __launch_bounds__(kFoldThreads) fold_kernel(const __grid_constan
       for (int k = 0; k < warp; ++k) m = most(m, last[k]);
       const float before = __shfl_up_sync(kAllLanes, upto, 1);
       if (lane > 0) m = most(m, before);
-      mark[threadIdx.x] = make_float2(factor(set1(mb), set1(m)), lb);
+      const float by = factor(set1(mb), set1(m));
+      mark[threadIdx.x] = make_float2(by, lb);
+      const bool none = __all_sync(kAllLanes, by < 0);
+      if (lane == 0) smaller[warp] = none;
       for (int k = 0; k < kFoldWarps; ++k) all.m = set1(most(all.m.v, last[k]));
       __syncthreads();
       for (int k = 0; k < kFoldThreads && b + k < blocks; k += kAhead) {
@@ -240,11 +219,18 @@ __global__ void __launch_bounds__(kFoldThreads) fold_kernel(const __grid_constan
 #pragma unroll
         for (int i = 0; i < kAhead; ++i) part[i] = ahead[i];
         ask(b + k + kAhead);
+        if (smaller[k / kWarp]) {
 #pragma unroll
-        for (int i = 0; i < kAhead; ++i) {
-          const float2 by = mark[k + i];
-          all.l = fold(by.x, all.l, set1(by.y));
-          o = fold(by.x, o, part[i]);
+          for (int i = 0; i < kAhead; ++i) {
+            const float2 by = mark[k + i];
+            all.l = fma(set1(by.y), set1(-by.x), all.l), o = fma(part[i], set1(-by.x), o);  // attention.9
+          }
+        } else {
+#pragma unroll
+          for (int i = 0; i < kAhead; ++i) {
+            const float2 by = mark[k + i];
+            all.l = fold(by.x, all.l, set1(by.y)), o = fold(by.x, o, part[i]);
+          }
         }
       }
     }
