@@ -4,6 +4,7 @@
 #include "ops/attention/rows.cuh"
 #include "ops/attention/split.cuh"
 #include "ops/attention/tile.cuh"
+#include "ops/variant.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -23,23 +24,26 @@ constexpr int kTileRows = 64, kTileRowsSmall = 32;
 
 // How a call is computed. Bits do not depend on it.
 struct Plan {
-  enum Way { split, tiles, rows } way;
+  enum Way { automatic, split, tiles, small_tiles, shared_tiles, rows, count } way;
   int64_t columns, runs;          // of tiles: value columns of a thread block; see tile_kernel
   bool shared_out;                // by key blocks: fold_kernel joins the parts
   int64_t queries, parts, marks;  // floats of Call::shared
 };
 Plan plan_of(const Geometry& g) {
-  Plan p{
-      g.d > num::kChain ? Plan::rows : g.rows <= kFewRows ? Plan::split : Plan::tiles, 0, 1, false, 0, 0, 0};
+  Plan p{static_cast<Plan::Way>(variant() % Plan::count), 0, 1, false, 0, 0, 0};
+  if (g.d > num::kChain) p.way = Plan::rows;
+  if (p.way == Plan::automatic) p.way = g.rows <= kFewRows ? Plan::split : Plan::tiles;
   const int64_t heads = g.batch * g.kv_heads, parts = heads * g.rows * g.seen;
   p.shared_out = p.way == Plan::split;
-  if (p.way == Plan::tiles) {
+  if (p.way != Plan::split && p.way != Plan::rows) {
     p.columns = g.dv > kBlock / 2 ? kBlock : kBlock / 2;
     p.queries = heads * ceil_div(g.rows, kTileRows) * kTileRows * g.d;
     // Two thread blocks to a processor, and two key blocks at least to each.
     const int64_t blocks = heads * ceil_div(g.rows, kTileRows) * ceil_div(g.dv, p.columns);
-    const int64_t runs = blocks ? num::min_i64(2 * processors() / blocks, g.seen / 2) : 1;
-    p.shared_out = runs > 1 && parts * (g.dv_padded + 2) * static_cast<int64_t>(sizeof(float)) <= kMostParts;
+    int64_t runs = blocks ? num::min_i64(2 * processors() / blocks, g.seen / 2) : 1;
+    if (runs > 1 && parts * (g.dv_padded + 2) * static_cast<int64_t>(sizeof(float)) > kMostParts) runs = 1;
+    if (p.way == Plan::shared_tiles && runs < 2) runs = 2;
+    p.shared_out = runs > 1;
     if (p.shared_out) p.runs = runs;
   }
   if (p.shared_out) p.parts = parts * g.dv_padded, p.marks = 2 * parts;
@@ -108,8 +112,8 @@ void enqueue(const Call& call, Stream stream) {
   } else if (p.way == Plan::split) {
     const auto f = g.rows == 1 ? split<1> : g.rows == 2 ? split<2> : g.rows <= 4 ? split<4> : split<8>;
     f(s, stream);
-  } else if (device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) <
-             static_cast<int>(sizeof(Tile<kTileRows, kBlock>::Shared))) {
+  } else if (p.way == Plan::small_tiles || device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) <
+                                               static_cast<int>(sizeof(Tile<kTileRows, kBlock>::Shared))) {
     tiles<kTileRowsSmall, kBlock>(s, p.runs, stream);
   } else {
     (p.columns == kBlock ? tiles<kTileRows, kBlock> : tiles<kTileRows, kBlock / 2>)(s, p.runs, stream);
