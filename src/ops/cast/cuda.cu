@@ -65,8 +65,8 @@ struct Conversion {
 template <DType from, DType to>
 void convert(const Call& call, Stream stream) {
   using C = Conversion<from, to>;
-  flat<true>(stream, call.out[0].elements(), call.out[0].as<typename C::Y>(), C{},
-             Line<typename C::X>{call.in[0].as<const typename C::X>()});
+  flat<Work::light>(stream, call.out[0].elements(), call.out[0].as<typename C::Y>(), C{},
+                    Line<typename C::X>{call.in[0].as<const typename C::X>()});
 }
 template <DType from>
 void convert_from(const Call& call, Stream stream) {

@@ -87,37 +87,36 @@ struct Walked {
   }
 };
 
-template <bool light, class R, class Fn, class... T>
+template <Work work, class R, class Fn, class... T>
 __global__ void __launch_bounds__(kFlatThreads)
     walked_kernel(int64_t n, R* out, Fn f, Steps s, Walked<T>... from) {
-  constexpr int kPack = packed<R, T...>(), kUnroll = light ? 4 : 1;
+  constexpr int kPack = packed<R, T...>();
   const int64_t base = blockIdx.x * int64_t{kFlatThreads * kPack};
-  if (s.packs) {  // n is a multiple of the pack
-    const int64_t i = base + threadIdx.x * kPack;
-    if (i >= n) return;
-    const auto place = place_of<sizeof...(T)>(s, i);
-    Pack<R, kPack> r;
-    auto store = [&](const auto&... x) {
+  if constexpr (work != Work::huge) {
+    if (s.packs) {  // n is a multiple of the pack
+      const int64_t i = base + threadIdx.x * kPack;
+      if (i >= n) return;
+      const auto place = place_of<sizeof...(T)>(s, i);
+      Pack<R, kPack> r;
+      auto store = [&](const auto&... x) {
 #pragma unroll
-      for (int j = 0; j < kPack; ++j) r.v[j] = f(x.v[j]...);
-    };
-    store(from.template pack<kPack>(s, place.at[from.k])...);
-    store_pack(out + i, r);
-    return;
+        for (int j = 0; j < kPack; ++j) r.v[j] = f(x.v[j]...);
+      };
+      store(from.template pack<kPack>(s, place.at[from.k])...);
+      store_pack(out + i, r);
+      return;
+    }
   }
-#pragma unroll kUnroll
-  for (int j = 0; j < kPack; ++j) {
-    const int64_t i = base + j * kFlatThreads + threadIdx.x;
-    if (i >= n) return;
+  fill_turns<work == Work::light ? kPack : 1, kPack>(base, n, out, [&](int64_t i) {
     const auto place = place_of<sizeof...(T)>(s, i);
-    out[i] = f(from.at(place.at[from.k])...);
-  }
+    return f(from.at(place.at[from.k])...);
+  });
 }
 
 template <class... T>
 struct Types {};
 
-template <bool light, class R, class Fn, class... T, size_t... k>
+template <Work work, class R, class Fn, class... T, size_t... k>
 void map(const Job& job, Fn f, Types<T...>, std::index_sequence<k...>) {
   const Call& call = job.call;
   const int64_t n = call.out[0].elements();
@@ -126,7 +125,7 @@ void map(const Job& job, Fn f, Types<T...>, std::index_sequence<k...>) {
   R* out = call.out[0].as<R>();
   const bool as_stored = ((!std::is_same_v<T, float> || call.in[k].dtype == DType::f32) && ...);
   if (w.rank == 0 && as_stored)
-    return flat<light>(job.stream, n, out, f, Line<T>{call.in[k].template as<const T>(), w.step[k] == 0}...);
+    return flat<work>(job.stream, n, out, f, Line<T>{call.in[k].template as<const T>(), w.step[k] == 0}...);
   if constexpr (sizeof...(T) > 1) {
     constexpr int kPack = packed<R, T...>();
     Steps s{.rank = w.rank, .inner = Divisor(w.inner)};
@@ -141,16 +140,15 @@ void map(const Job& job, Fn f, Types<T...>, std::index_sequence<k...>) {
     for (int j = 0; j < w.operands; ++j) s.step[j] = w.step[j];
     auto start = [&](auto... from) {
       s.packs &= ((!s.step[from.k] || from.template packs<kPack>()) && ...);
-      launch(walked_kernel<light, R, Fn, T...>,
-             dim3(static_cast<unsigned>(ceil_div(n, kFlatThreads * kPack))), dim3(kFlatThreads), 0,
-             job.stream, n, out, f, s, from...);
+      launch(walked_kernel<work, R, Fn, T...>, dim3(static_cast<unsigned>(ceil_div(n, kFlatThreads * kPack))),
+             dim3(kFlatThreads), 0, job.stream, n, out, f, s, from...);
     };
     start(Walked<T>{call.in[k].data, call.in[k].dtype, static_cast<int>(k)}...);
   }
 }
-template <bool light, class R, class... T, class Fn>
+template <Work work, class R, class... T, class Fn>
 void map(const Job& job, Fn f) {
-  map<light, R>(job, f, Types<T...>{}, std::index_sequence_for<T...>{});
+  map<work, R>(job, f, Types<T...>{}, std::index_sequence_for<T...>{});
 }
 
 // A graph over floats, with its attributes; results are stored by the store rule, masks as truth values.
@@ -199,38 +197,39 @@ struct ChosenFloat {
 
 template <class Fn, int scalars, bool is_light>
 void one_f32(const Job& job) {
-  map<is_light, float, float>(job, Number<Fn, scalars>{job.scalar[0], job.scalar[1]});
+  map<is_light ? Work::light : Work::heavy, float, float>(job,
+                                                          Number<Fn, scalars>{job.scalar[0], job.scalar[1]});
 }
 template <class Fn, int scalars>
 void test_f32(const Job& job) {
-  map<true, uint8_t, float>(job, Mask<Fn, scalars>{job.scalar[0], job.scalar[1]});
+  map<Work::light, uint8_t, float>(job, Mask<Fn, scalars>{job.scalar[0], job.scalar[1]});
 }
 template <class Fn>
 void binary_f32(const Job& job) {
-  map<true, float, float, float>(job, Number<Fn, 0>{});
+  map<Work::light, float, float, float>(job, Number<Fn, 0>{});
 }
 template <class Fn>
 void heavy_f32(const Job& job) {
-  map<false, float, float, float>(job, Number<Fn, 0>{});
+  map<Work::huge, float, float, float>(job, Number<Fn, 0>{});
 }
 template <class Fn>
 void compare_f32(const Job& job) {
-  map<true, uint8_t, float, float>(job, Mask<Fn, 0>{});
+  map<Work::light, uint8_t, float, float>(job, Mask<Fn, 0>{});
 }
 template <class Fn, class T, class R = T>
 void single(const Job& job) {
-  map<true, R, T>(job, Whole<Fn, R>{});
+  map<Work::light, R, T>(job, Whole<Fn, R>{});
 }
 template <class Fn, class T, class R = T>
 void couple(const Job& job) {
-  map<true, R, T, T>(job, Whole<Fn, R>{});
+  map<Work::light, R, T, T>(job, Whole<Fn, R>{});
 }
 template <class Fn, class T, bool is_float = false>
 void choose(const Job& job) {
   if constexpr (is_float)
-    map<true, float, uint8_t, float, float>(job, ChosenFloat<Fn>{});
+    map<Work::light, float, uint8_t, float, float>(job, ChosenFloat<Fn>{});
   else
-    map<true, T, uint8_t, T, T>(job, Whole<Fn, T>{});
+    map<Work::light, T, uint8_t, T, T>(job, Whole<Fn, T>{});
 }
 
 }  // namespace

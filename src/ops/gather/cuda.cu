@@ -70,21 +70,29 @@ __global__ void __launch_bounds__(kFlatThreads)
   }
   store_pack(out + i * n, y);
 }
+// The same element by element.
+template <class C, class Place>
+void short_runs(Stream stream, int64_t n, Divisor inner, const typename C::In* x, typename C::Out* out,
+                typename C::Out none, uint32_t* fault, Place place) {
+  fill(stream, n, out, [=] __device__(int64_t i) {
+    const int64_t from = inner.remainder(i), at = place(i);
+    if (at >= 0) return C::one(x[at + from]);
+    *fault = 1;
+    return none;
+  });
+}
 template <class C, class Place>
 void runs(C, const Call& call, Stream stream, int64_t inner, Place place) {
-  constexpr int kPack = 16 / sizeof(typename C::Out);
+  constexpr int kPack = 16 / sizeof(typename C::In);
   const auto* x = call.in[0].as<const typename C::In>();
   auto* out = call.out[0].as<typename C::Out>();
   const auto none = as_bits<typename C::Out>(nowhere(call.out[0].dtype));
   const int64_t n = call.out[0].elements();
-  auto start = [&](auto kernel, int pack) {
-    launch(kernel, dim3(static_cast<unsigned>(ceil_div(n / pack, kFlatThreads))), dim3(kFlatThreads), 0,
-           stream, n / pack, Divisor(inner / pack), x, out, none, call.fault, place);
-  };
   if (inner % kPack == 0 && is_aligned<kPack>(x) && is_aligned<kPack>(out))
-    start(runs_kernel<kPack, C, Place>, kPack);
+    launch(runs_kernel<kPack, C, Place>, dim3(static_cast<unsigned>(ceil_div(n / kPack, kFlatThreads))),
+           dim3(kFlatThreads), 0, stream, n / kPack, Divisor(inner / kPack), x, out, none, call.fault, place);
   else
-    start(runs_kernel<1, C, Place>, 1);
+    short_runs<C>(stream, n, Divisor(inner), x, out, none, call.fault, place);
 }
 
 template <class C>
@@ -150,6 +158,19 @@ Beside beside(const View& x, const View& index, int64_t axis) {
   return b;
 }
 
+// Where line u of these begins in x and in the indices.
+struct Start {
+  int64_t to, from;
+};
+__device__ Start start_of(const Beside& b, int64_t u) {
+  Start l{0, 0};
+  for (int d = 0; d < b.rank; ++d) {
+    const int64_t i = b.dim[d].remainder(u);
+    l.to += i * b.stride[d], l.from += i * b.step[d];
+  }
+  return l;
+}
+
 template <class C>
 void gather_elements_as(C, const Call& call, Stream stream) {
   using In = typename C::In;
@@ -165,19 +186,18 @@ void gather_elements_as(C, const Call& call, Stream stream) {
   uint32_t* fault = call.fault;
   const Divisor along(b.length);
   const int before = x.rank - 1 - static_cast<int>(axis);  // dimensions inside the axis
-  each(stream, y.elements(), [=] __device__(int64_t o) {
+  fill(stream, y.elements(), out, [=] __device__(int64_t o) {
     int64_t rest = o, at = inside(index[o], b.n);
     if (at < 0) {
       *fault = 1;
-      out[o] = none;
-      return;
+      return none;
     }
     at *= b.along_stride;
     for (int d = 0; d < b.rank; ++d) {
       if (d == before) rest = along.quotient(rest);
       at += b.dim[d].remainder(rest) * b.stride[d];
     }
-    out[o] = C::one(from[at]);
+    return C::one(from[at]);
   });
 }
 void gather_elements(const Call& call, Stream stream) {
@@ -188,13 +208,27 @@ void copy_operand(const Call& call, Stream stream) {
   const size_t bytes = static_cast<size_t>(call.out[0].elements()) * size_of(call.out[0].dtype);
   if (bytes) cudaMemcpyAsync(call.out[0].data, call.in[0].data, bytes, cudaMemcpyDeviceToDevice, stream);
 }
-// Walks through `updates` that share `places` results are each made by several threads, of which thread p owns every place
-// whose low bits are p: as many as make the GPU busy. They all read all indices, which they find in a cache.
-int64_t parts_of(int64_t walks, int64_t updates, int64_t places) {
-  constexpr int64_t kBusy = 1 << 16;
+// The lines of updates that could meet are each walked by several warps, of which warp p owns every place whose low bits are p:
+// as many as make the GPU busy. All read all indices, a lane each, and then do in order those that are theirs.
+int64_t parts_of(int64_t lines, int64_t updates, int64_t places) {
+  constexpr int64_t kBusy = 1 << 12;
   int64_t parts = 1;
-  while (parts < updates && parts < places && walks * parts < kBusy) parts *= 2;
+  while (parts < updates && parts < places && lines * parts < kBusy) parts *= 2;
   return parts;
+}
+// place(i), i < n, is where update i goes, or -1; join(i, place) is called by all lanes for those of this part, in order.
+template <class PlaceOf, class JoinAt>
+__device__ void walk_part(int64_t n, int64_t part, int64_t parts, PlaceOf place, JoinAt join) {
+  const int lane = threadIdx.x % kWarp;
+  for (int64_t first = 0; first < n; first += kWarp) {
+    const int64_t i = first + lane, at = i < n ? place(i) : -1;
+    unsigned mine = __ballot_sync(kAllLanes, at >= 0 && (at & (parts - 1)) == part);
+    for (; mine; mine &= mine - 1) {
+      const int from = __ffs(mine) - 1;
+      join(first + from, __shfl_sync(kAllLanes, at, from));
+      __syncwarp();
+    }
+  }
 }
 
 template <Join join, class T>
@@ -206,21 +240,37 @@ void scatter_elements_as(const Call& call, Stream stream) {
   T* out = call.out[0].as<T>();
   uint32_t* fault = call.fault;
   const Divisor by_parts(parts);
-  each(stream, b.lines * parts, [=] __device__(int64_t u) {
-    const int64_t part = by_parts.remainder(u);
-    int64_t to = 0, from = 0;
-    for (int d = 0; d < b.rank; ++d) {
-      const int64_t i = b.dim[d].remainder(u);
-      to += i * b.stride[d], from += i * b.step[d];
-    }
+  if (parts == 1) {  // lines enough: a thread each
+    return each(stream, b.lines, [=] __device__(int64_t u) {
+      const Start line = start_of(b, u);
 #pragma unroll 4
-    for (int64_t k = 0; k < b.length; ++k, from += b.along_step) {
-      const int64_t at = inside(index[from], b.n);
-      if (at < 0) *fault = 1;
-      if (at < 0 || (at & (parts - 1)) != part) continue;
-      T& y = out[to + at * b.along_stride];
-      y = joined<join>(y, updates[from]);
-    }
+      for (int64_t k = 0; k < b.length; ++k) {
+        const int64_t from = line.from + k * b.along_step, at = inside(index[from], b.n);
+        if (at < 0) {
+          *fault = 1;
+          continue;
+        }
+        T& y = out[line.to + at * b.along_stride];
+        y = joined<join>(y, updates[from]);
+      }
+    });
+  }
+  each(stream, b.lines * parts * kWarp, [=] __device__(int64_t thread) {
+    int64_t u = thread / kWarp;
+    const int64_t part = by_parts.remainder(u);
+    const Start line = start_of(b, u);
+    walk_part(
+        b.length, part, parts,
+        [&](int64_t k) {
+          const int64_t at = inside(index[line.from + k * b.along_step], b.n);
+          if (at < 0) *fault = 1;
+          return at;
+        },
+        [&](int64_t k, int64_t at) {
+          if (threadIdx.x % kWarp) return;
+          T& y = out[line.to + at * b.along_stride];
+          y = joined<join>(y, updates[line.from + k * b.along_step]);
+        });
   });
 }
 void scatter_elements(const Call& call, Stream stream) {
@@ -230,25 +280,34 @@ void scatter_elements(const Call& call, Stream stream) {
   });
 }
 
+// A warp takes runs of up to kColumns columns of its slices.
 template <Join join, class T>
 void scatter_nd_as(const Call& call, Stream stream) {
+  constexpr int64_t kColumns = 512;
   const Tuples t = tuples_of(call.in[0], call.in[1], 0);
-  const int64_t parts = parts_of(t.inner, t.count, t.slices);
+  const int64_t runs = ceil_div(t.inner, kColumns), parts = parts_of(runs, t.count, t.slices);
   const int64_t* index = call.in[1].as<const int64_t>();
   const T* updates = call.in[2].as<const T>();
   T* out = call.out[0].as<T>();
   uint32_t* fault = call.fault;
-  const Divisor inner(t.inner);
-  each(stream, t.inner * parts, [=] __device__(int64_t u) {
-    const int64_t c = inner.remainder(u);
-#pragma unroll 4
-    for (int64_t i = 0; i < t.count; ++i) {
-      const int64_t slice = slice_of(t, index + i * t.width);
-      if (slice < 0) *fault = 1;
-      if (slice < 0 || (slice & (parts - 1)) != u) continue;
-      T& y = out[slice * t.inner + c];
-      y = joined<join>(y, updates[i * t.inner + c]);
-    }
+  const Divisor by_parts(parts);
+  each(stream, runs * parts * kWarp, [=] __device__(int64_t thread) {
+    int64_t run = thread / kWarp;
+    const int64_t part = by_parts.remainder(run), begin = run * kColumns;
+    const int64_t end = begin + kColumns < t.inner ? begin + kColumns : t.inner;
+    walk_part(
+        t.count, part, parts,
+        [&](int64_t i) {
+          const int64_t slice = slice_of(t, index + i * t.width);
+          if (slice < 0) *fault = 1;
+          return slice;
+        },
+        [&](int64_t i, int64_t slice) {
+          for (int64_t c = begin + threadIdx.x % kWarp; c < end; c += kWarp) {
+            T& y = out[slice * t.inner + c];
+            y = joined<join>(y, updates[i * t.inner + c]);
+          }
+        });
   });
   if (t.inner == 0) check_indices(call, t, stream);
 }

@@ -90,6 +90,15 @@ __global__ void __launch_bounds__(kFlatThreads)
   }
   store_pack(out + i * n, y);
 }
+// The same element by element.
+template <class T>
+void walk_elements(const Axes& a, const T* x, const T* value, T* out, int64_t n, Stream stream) {
+  const Axes axes = a;
+  fill(stream, n, out, [=] __device__(int64_t i) {
+    const int64_t at = source(axes, i);
+    return at >= 0 ? x[at] : value ? *value : T{0};
+  });
+}
 template <class T>
 void walk(const MoveWalk& w, const T* x, const T* value, T* out, int64_t n, Stream stream) {
   constexpr int kPack = 16 / sizeof(T);
@@ -98,14 +107,9 @@ void walk(const MoveWalk& w, const T* x, const T* value, T* out, int64_t n, Stre
   bool packs = inner.beyond == Beyond::never && (repeats || inner.stride == 1) && inner.size % kPack == 0;
   packs &= is_aligned<kPack>(out) && (repeats || (is_aligned<kPack>(x) && w.base % kPack == 0));
   for (int d = 0; d + 1 < w.rank; ++d) packs &= repeats || w.axis[d].stride % kPack == 0;
-  auto start = [&](auto kernel, int pack) {
-    launch(kernel, dim3(static_cast<unsigned>(ceil_div(n / pack, kFlatThreads))), dim3(kFlatThreads), 0,
-           stream, n / pack, axes_of(w, pack), repeats, x, value, out);
-  };
-  if (packs)
-    start(walk_kernel<T, kPack>, kPack);
-  else
-    start(walk_kernel<T, 1>, 1);
+  if (!packs) return walk_elements(axes_of(w, 1), x, value, out, n, stream);
+  launch(walk_kernel<T, kPack>, dim3(static_cast<unsigned>(ceil_div(n / kPack, kFlatThreads))),
+         dim3(kFlatThreads), 0, stream, n / kPack, axes_of(w, kPack), repeats, x, value, out);
 }
 
 // Squares of as many elements; a line of one is 128 bytes where it can be.
@@ -228,10 +232,10 @@ void trilu_as(const Call& call, Stream stream) {
   const T* from = x.as<const T>();
   T* to = call.out[0].as<T>();
   const Divisor by_n(n), by_rows(rows);
-  each(stream, x.elements(), [=] __device__(int64_t i) {
+  fill(stream, x.elements(), to, [=] __device__(int64_t i) {
     int64_t row = i;
     const int64_t column = by_n.remainder(row), above = column - by_rows.remainder(row) - k;
-    to[i] = (upper ? above >= 0 : above <= 0) ? from[i] : T{0};
+    return (upper ? above >= 0 : above <= 0) ? from[i] : T{0};
   });
 }
 void trilu(const Call& call, Stream stream) {
@@ -249,12 +253,12 @@ void reverse_as(const Call& call, int64_t bytes, Stream stream) {
   T* to = call.out[0].as<T>();
   const int64_t* lengths = call.in[1].as<const int64_t>();
   const Divisor by_inner(inner), by_width(width);
-  each(stream, x.dim[0] * width * inner, [=] __device__(int64_t i) {
+  fill(stream, x.dim[0] * width * inner, to, [=] __device__(int64_t i) {
     int64_t row = i;
     const int64_t at = by_inner.remainder(row), column = by_width.remainder(row);
     const int64_t most = lengths[second ? row : column], length = most < time ? most : time;
     const int64_t t = second ? column : row, source = t < length ? length - 1 - t : t;
-    to[i] = from[(second ? row * width + source : source * width + column) * inner + at];
+    return from[(second ? row * width + source : source * width + column) * inner + at];
   });
 }
 void reverse_sequence(const Call& call, Stream stream) {
@@ -276,10 +280,10 @@ void one_hot_as(const Call& call, Stream stream) {
   const T* values = call.in[1].as<const T>();
   T* to = out.as<T>();
   const Divisor by_inner(inner), by_depth(depth);
-  each(stream, out.elements(), [=] __device__(int64_t i) {
+  fill(stream, out.elements(), to, [=] __device__(int64_t i) {
     int64_t row = i;
     const int64_t at = by_inner.remainder(row), d = by_depth.remainder(row), v = index[row * inner + at];
-    to[i] = values[(v < 0 ? v + depth : v) == d];
+    return values[(v < 0 ? v + depth : v) == d];
   });
 }
 void one_hot(const Call& call, Stream stream) {

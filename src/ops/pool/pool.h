@@ -17,18 +17,25 @@ Plan plan_of(const Call&);
 // Null, or what is wrong with a call.
 const char* check(const Call&);
 
+// In integers of 64 bits, or of 32 on a GPU where they do. Dilations are mostly 1, and divisions slow.
+template <class A, class I>
+INVAR_INLINE I hops(const A& a, I n) {
+  return a.dilation == 1 ? n : n / a.dilation + (n % a.dilation > 0);
+}
 // How many places of output o's window lie within the operand, or (padded) within its pads as well.
-INVAR_INLINE int64_t places(const Axis& a, int64_t o, bool padded) {
-  const int64_t low = padded ? -a.pad : 0, high = padded ? a.in + a.end_pad : a.in,
-                first = o * a.stride - a.pad;
-  const int64_t begin = first < low ? slide::ceil_div(low - first, a.dilation) : 0;
-  const int64_t end = first >= high ? 0 : num::min_i64(slide::ceil_div(high - first, a.dilation), a.kernel);
+template <class A, class I>
+INVAR_INLINE I places(const A& a, I o, bool padded) {
+  const I low = padded ? -a.pad : 0, high = padded ? a.in + a.end_pad : a.in, first = o * a.stride - a.pad;
+  const I begin = first < low ? hops(a, low - first) : 0;
+  I end = first >= high ? 0 : hops(a, high - first);
+  if (end > a.kernel) end = a.kernel;
   return end > begin ? end - begin : 0;
 }
 // The first tap of output o's window that lies within the operand, where any does.
-INVAR_INLINE int64_t first_inside(const Axis& a, int64_t o) {
-  const int64_t first = o * a.stride - a.pad;
-  return first < 0 ? slide::ceil_div(-first, a.dilation) : 0;
+template <class A, class I>
+INVAR_INLINE I first_inside(const A& a, I o) {
+  const I first = o * a.stride - a.pad;
+  return first < 0 ? hops(a, -first) : 0;
 }
 
 }  // namespace invar::ops::pool

@@ -1,7 +1,7 @@
 // Runs of elements that share a scale, or have theirs one after another.
 #include <type_traits>
 
-#include "ops/lanes.h"
+#include "ops/quantize/graph.h"
 #include "ops/quantize/quantize.h"
 
 namespace invar::ops {
@@ -15,14 +15,6 @@ template <class T>
 INVAR_INLINE I moved(const T* p, int lanes) {
   auto bytes = reinterpret_cast<const uint8_t*>(p);
   return bit_xor(lanes == kW ? load_u8(bytes) : load_u8_n(bytes, lanes), set1_i(kMoved<T>));
-}
-
-// quantize.3 of x / s: a quotient within +-1024 lies on 3 * 2^22, whose last place is 1, rounded to an integer, ties to even.
-// What is beyond saturates with every zero point. `zero`: as it stays for NaN.
-INVAR_INLINE I quantized(F x, F s, I zero) {
-  const F q = clamp(div(x, s), -1024.0f, 1024.0f);
-  const I sum = add(bits(add(q, set1(0x3p22f))), sub(zero, set1_i(0x4b400000)));
-  return select(unordered(q, q), zero, sum);
 }
 
 // f(i, n, run) for the runs of [begin, end): n elements from i on.

@@ -1,0 +1,192 @@
+// A thread per output, which reads its window; neighbours find theirs in the caches.
+#include "num/contract/lanes.h"
+#include "num/reduce/extreme.h"
+#include "ops/divide.h"
+#include "ops/flat.h"
+#include "ops/pool/pool.h"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+using num::INVAR_ISA_NS::Largest;
+using pool::kAxes;
+using pool::Plan;
+using slide::Axis;
+
+// In integers of type I.
+template <class I>
+struct Windows {
+  struct {
+    I in, kernel, stride, dilation, pad, end_pad;
+  } axis[kAxes];
+  Divisor out[kAxes];
+  I taps, size;  // places of a window; elements of a channel
+  bool padded;   // places in pads count
+};
+template <class I>
+Windows<I> windows_of(const Plan& p, const Call& call) {
+  Windows<I> w{};
+  w.taps = static_cast<I>(p.taps), w.size = 1, w.padded = attr_i(call, "count_include_pad", 0) != 0;
+  for (int d = 0; d < kAxes; ++d) {
+    const Axis& a = p.axis[d];
+    w.axis[d] = {static_cast<I>(a.in),       static_cast<I>(a.kernel), static_cast<I>(a.stride),
+                 static_cast<I>(a.dilation), static_cast<I>(a.pad),    static_cast<I>(a.end_pad)};
+    w.out[d] = Divisor(a.out);
+    w.size *= static_cast<I>(a.in);
+  }
+  return w;
+}
+// Whether 32 bits do for every place and element.
+bool is_small(const Plan& p, const Call& call) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  bool small = call.in[0].elements() < kMost && call.out[0].elements() < kMost;
+  for (const Axis& a : p.axis) small &= a.in + a.pad + a.end_pad + a.kernel * a.dilation + a.stride < kMost;
+  return small;
+}
+
+// The window of an output: `taps` places along each axis lie inside of the operand, from tap `first` on at element `from`.
+template <class I>
+struct Window {
+  I channel, first[kAxes], taps[kAxes], from[kAxes], places;
+};
+template <class I>
+__device__ Window<I> window_of(const Windows<I>& w, I i) {
+  Window<I> r;
+  r.places = 1;
+#pragma unroll
+  for (int d = kAxes - 1; d >= 0; --d) {
+    const auto& a = w.axis[d];
+    const I o = w.out[d].remainder(i);
+    r.first[d] = pool::first_inside(a, o), r.taps[d] = pool::places(a, o, false);
+    r.from[d] = o * a.stride - a.pad + r.first[d] * a.dilation;
+    r.places *= w.padded ? pool::places(a, o, true) : r.taps[d];
+  }
+  r.channel = i * w.size;
+  return r;
+}
+// f(element of the channel) for its places inside, row-major.
+template <class I, class Fn>
+__device__ void each_inside(const Windows<I>& w, const Window<I>& r, Fn f) {
+  for (I i = 0; i < r.taps[0]; ++i)
+    for (I j = 0; j < r.taps[1]; ++j) {
+      const I line = (r.from[0] + i * w.axis[0].dilation) * w.axis[1].in + r.from[1] + j * w.axis[1].dilation;
+      I at = line * w.axis[2].in + r.from[2];
+#pragma unroll 4
+      for (I k = 0; k < r.taps[2]; ++k, at += w.axis[2].dilation) f(at);
+    }
+}
+
+// The operations: step(c, x) over a window, what becomes of the sum.
+struct Most {};
+struct Average {
+  static __device__ F step(F c, F x) { return add(c, x); }
+  static __device__ F finish(F y, int64_t places) { return div(y, F{static_cast<float>(places)}); }
+};
+struct Norm {
+  static __device__ F step(F c, F x) { return fma(x, x, c); }
+  static __device__ F finish(F y, int64_t) { return sqrt(y); }
+};
+struct Absolute {
+  static __device__ F step(F c, F x) { return add(c, num::INVAR_ISA_NS::abs(x)); }
+  static __device__ F finish(F y, int64_t) { return y; }
+};
+
+// A place outside adds +0 to a chain, which is never -0: nothing. Taps come in order, so a chain ends where a tap of the next
+// block does.
+template <class Op, class I>
+__device__ F over(const Windows<I>& w, const Window<I>& r, const float* x) {
+  if constexpr (std::is_same_v<Op, Most>) {
+    Largest most = Largest::of(F{Largest::kStart});
+    each_inside(w, r, [&](I e) { Largest::take(most, load(x + e), load(x + e)); });
+    return Largest::lanes_of(most);
+  } else {
+    F y[1];
+    if (w.taps <= num::kChain) {
+      y[0] = zero();
+      each_inside(w, r, [&](I e) { y[0] = Op::step(y[0], load(x + e)); });
+    } else {
+      num::INVAR_ISA_NS::contract<1>(
+          w.taps,
+          [&](int64_t begin, int64_t end, F(&c)[1]) {
+            c[0] = zero();
+            for (int64_t t = begin; t < end; ++t) {
+              I rest = static_cast<I>(t), at = 0, step = 1;
+              bool inside = true;
+#pragma unroll
+              for (int d = kAxes - 1; d >= 0; --d) {
+                const I i = rest % w.axis[d].kernel - r.first[d];
+                rest /= w.axis[d].kernel;
+                inside &= i >= 0 && i < r.taps[d];
+                at += (r.from[d] + i * w.axis[d].dilation) * step, step *= w.axis[d].in;
+              }
+              if (inside) c[0] = Op::step(c[0], load(x + at));
+            }
+          },
+          y);
+    }
+    return Op::finish(y[0], r.places);
+  }
+}
+
+template <class Op, class I>
+void run_as(const Plan& p, const Call& call, Stream stream) {
+  const Windows<I> w = windows_of<I>(p, call);
+  const float* x = call.in[0].as<const float>();
+  float* out = call.out[0].as<float>();
+  each(stream, call.out[0].elements(), [=] __device__(int64_t i) {
+    const Window<I> r = window_of(w, static_cast<I>(i));
+    put(out + i, over<Op>(w, r, x + r.channel));
+  });
+}
+template <class Op>
+void run(const Call& call, Stream stream) {
+  const Plan p = pool::plan_of(call);
+  if (is_small(p, call))
+    run_as<Op, int32_t>(p, call, stream);
+  else
+    run_as<Op, int64_t>(p, call, stream);
+}
+void lp(const Call& call, Stream stream) {
+  if (attr_i(call, "p", 2) == 1)
+    run<Absolute>(call, stream);
+  else
+    run<Norm>(call, stream);
+}
+
+// pool.4
+void indices(const Call& call, Stream stream) {
+  const View& view = call.in[0];
+  const Windows<int64_t> w = windows_of<int64_t>(pool::plan_of(call), call);
+  const bool by_columns = attr_i(call, "column_major", 0) != 0;
+  const int64_t wide = last_dim(view), high = view.rank > 3 ? view.dim[view.rank - 2] : 1;
+  const float* all = view.as<const float>();
+  int64_t* out = call.out[0].as<int64_t>();
+  each(stream, call.out[0].elements(), [=] __device__(int64_t i) {
+    const Window<int64_t> r = window_of(w, i);
+    const float* x = all + r.channel;
+    int64_t best = -1;
+    float most = 0;
+    each_inside(w, r, [&](int64_t e) {
+      const float v = x[e];
+      if (best < 0 || v > most || (v != v && most == most)) best = e, most = v;
+    });
+    if (best >= 0 && by_columns)
+      best = (best % wide * high + best / wide % high) * (w.size / (high * wide)) + best / (high * wide);
+    out[i] = best < 0 ? -1 : r.channel + best;
+  });
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+#define INVAR_ROW_IS(name, enqueue_of)    \
+  extern const Kernel INVAR_ROW_OF(name); \
+  const Kernel INVAR_ROW_OF(name) = {.op = #name, .isa = INVAR_ISA, .enqueue = enqueue_of};
+INVAR_ROW_IS(max_pool, INVAR_ISA_NS::run<INVAR_ISA_NS::Most>)
+INVAR_ROW_IS(max_pool_indices, INVAR_ISA_NS::indices)
+INVAR_ROW_IS(average_pool, INVAR_ISA_NS::run<INVAR_ISA_NS::Average>)
+INVAR_ROW_IS(lp_pool, INVAR_ISA_NS::lp)
+#undef INVAR_ROW_IS
+
+}  // namespace invar::ops

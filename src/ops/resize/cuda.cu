@@ -1,0 +1,182 @@
+// A block of threads fills the tables of the axes; then a thread per element walks its taps, the last axis innermost.
+#include "ops/divide.h"
+#include "ops/flat.h"
+#include "ops/resize/resize.h"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+// Axes for a kernel, in integers of type I, the last one at the end; those in front that are missing are kept and of length 1.
+template <class I>
+struct Axes {
+  struct {
+    Divisor out;
+    ResizeTable table;
+    I in = 1, elements = 1;  // elements: of the table's rows
+    int taps = 1;
+    bool kept = true;
+  } axis[kMaxRank];
+};
+template <class I>
+Axes<I> axes_of(const Resize& r, void* shared) {
+  Axes<I> a;
+  for (int d = 0; d < r.rank; ++d) {
+    const ResizeAxis& from = r.axis[d];
+    a.axis[kMaxRank - r.rank + d] = {Divisor(from.out),
+                                     table_of(r, d, shared),
+                                     static_cast<I>(from.in),
+                                     static_cast<I>(from.out),
+                                     from.taps,
+                                     from.kept};
+  }
+  return a;
+}
+
+void fill_tables(const Resize& r, void* shared, Stream stream) {
+  for (int d = 0; d < r.rank; ++d) {
+    const ResizeTable t = table_of(r, d, shared);
+    const ResizeAxis a = r.axis[d];
+    if (a.kept) continue;
+    const Resize how = r;
+    each(stream, a.out,
+         [=] __device__(int64_t i) { t.outside[i] = taps_of(how, a, i, t.index + i, t.weight + i, a.out); });
+  }
+}
+
+// The indices of element i, and whether it is outside in any resized axis.
+template <class I>
+struct Place {
+  I index[kMaxRank];
+  bool outside;
+};
+template <class I>
+__device__ Place<I> place_of(const Axes<I>& a, I i) {
+  Place<I> p;
+  p.outside = false;
+#pragma unroll
+  for (int d = kMaxRank - 1; d >= 0; --d) {
+    p.index[d] = a.axis[d].out.remainder(i);
+    p.outside |= !a.axis[d].kept && a.axis[d].table.outside[p.index[d]];
+  }
+  return p;
+}
+
+// resize.2: the value over the axes from d on, at the place chosen before.
+template <int d, class I>
+__device__ float value(const Axes<I>& a, const Place<I>& p, const float* x, I at) {
+  if constexpr (d == kMaxRank) {
+    return x[at];
+  } else {
+    const auto& axis = a.axis[d];
+    at *= axis.in;
+    float c = 0;
+    I tap = p.index[d];
+#pragma unroll 1
+    for (int k = 0; k < axis.taps; ++k, tap += axis.elements) {
+      const I along = axis.kept ? tap : axis.table.index[tap];
+      const float v = value<d + 1>(a, p, x, at + along);
+      c = axis.kept ? v : __builtin_fmaf(axis.table.weight[tap], v, c);
+    }
+    return c;
+  }
+}
+// The same where only the last two axes are resized, with as many taps: images.
+template <int taps, class I>
+__device__ float plane(const Axes<I>& a, const Place<I>& p, const float* x) {
+  constexpr int kHigh = kMaxRank - 2, kWide = kMaxRank - 1;
+  const auto &high = a.axis[kHigh], &wide = a.axis[kWide];
+  I at = 0;
+#pragma unroll
+  for (int d = 0; d < kHigh; ++d) at = at * a.axis[d].in + p.index[d];
+  float c = 0;
+#pragma unroll
+  for (int k = 0; k < taps; ++k) {
+    const I tap = p.index[kHigh] + k * high.elements;
+    const float* line = x + (at * high.in + high.table.index[tap]) * wide.in;
+    float inner = 0;
+#pragma unroll
+    for (int l = 0; l < taps; ++l) {
+      const I of = p.index[kWide] + l * wide.elements;
+      inner = __builtin_fmaf(wide.table.weight[of], line[wide.table.index[of]], inner);
+    }
+    c = __builtin_fmaf(high.table.weight[tap], inner, c);
+  }
+  return c;
+}
+// taps: of plane(); 0: any.
+template <class I, int taps>
+void interpolate(const Resize& r, const Call& call, Stream stream) {
+  const Axes<I> a = axes_of<I>(r, call.shared);
+  const float* x = call.in[0].as<const float>();
+  float* out = call.out[0].as<float>();
+  const float extrapolation = attr_f(call, "extrapolation", 0);
+  fill<taps == 0 ? 1 : 4>(stream, call.out[0].elements(), out, [=] __device__(int64_t i) {
+    const Place<I> p = place_of(a, static_cast<I>(i));
+    float y;
+    if (p.outside)
+      y = extrapolation;
+    else
+      y = taps == 0 ? value<0>(a, p, x, I{0}) : plane<taps>(a, p, x);
+    return canon(F{y}).v;
+  });
+}
+
+template <class I, class T>
+void nearest(const Resize& r, const Call& call, Stream stream) {
+  const Axes<I> a = axes_of<I>(r, call.shared);
+  const View& result = call.out[0];
+  const T* x = call.in[0].as<const T>();
+  T* out = result.as<T>();
+  // What is outside gets the extrapolation value in f32, else 0.
+  const T none = result.dtype == DType::f32
+                     ? static_cast<T>(num::f32_bits(num::canon(attr_f(call, "extrapolation", 0))))
+                     : T{0};
+  fill(stream, result.elements(), out, [=] __device__(int64_t i) {
+    const Place<I> p = place_of(a, static_cast<I>(i));
+    I at = 0;
+#pragma unroll
+    for (int d = 0; d < kMaxRank; ++d)
+      at = at * a.axis[d].in + (a.axis[d].kept ? p.index[d] : a.axis[d].table.index[p.index[d]]);
+    return p.outside ? none : x[at];
+  });
+}
+
+template <class I>
+void resized(const Resize& r, const Call& call, Stream stream) {
+  if (r.order != 0) {
+    bool image = r.rank >= 2;
+    for (int d = 0; d < r.rank; ++d) image &= r.axis[d].kept == (d < r.rank - 2);
+    const int taps =
+        image && r.axis[r.rank - 1].taps == r.axis[r.rank - 2].taps ? r.axis[r.rank - 1].taps : 0;
+    if (taps == 2) return interpolate<I, 2>(r, call, stream);
+    if (taps == 4) return interpolate<I, 4>(r, call, stream);
+    return interpolate<I, 0>(r, call, stream);
+  }
+  switch (size_of(call.out[0].dtype)) {
+    case 1: return nearest<I, uint8_t>(r, call, stream);
+    case 2: return nearest<I, uint16_t>(r, call, stream);
+    case 4: return nearest<I, uint32_t>(r, call, stream);
+    default: nearest<I, uint64_t>(r, call, stream);
+  }
+}
+void enqueue(const Call& call, Stream stream) {
+  if (call.out[0].elements() == 0) return;
+  const Resize r = resize_of(call);
+  fill_tables(r, call.shared, stream);
+  bool small = call.in[0].elements() <= INT32_MAX && call.out[0].elements() <= INT32_MAX;
+  for (int d = 0; d < r.rank; ++d) small &= r.axis[d].taps * r.axis[d].out <= INT32_MAX;
+  if (small)
+    resized<int32_t>(r, call, stream);
+  else
+    resized<int64_t>(r, call, stream);
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+extern const Kernel INVAR_ROW;
+const Kernel INVAR_ROW = {
+    .op = "resize", .isa = INVAR_ISA, .shared_bytes = resize_shared, .enqueue = INVAR_ISA_NS::enqueue};
+
+}  // namespace invar::ops
