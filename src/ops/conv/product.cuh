@@ -155,22 +155,22 @@ __global__ void __launch_bounds__(kProductThreads, 3)
     }
     int64_t tap = k0 + first, channel = o.channels.remainder(tap);
     int64_t at = has_place && k0 + first < o.k ? element_at(o, c, tap_of(o, tap)) : -1;
-    int64_t place = channel * o.plane + at;
+    const float* from = image + channel * o.plane + at;
     float* to = &x_tile[stage][first][own];
     if (one_tap) {
-      const float* from = at < 0 ? x : image + place;
       const size_t none = at < 0 ? 4 : 0, step = at < 0 ? 0 : o.plane;
-#pragma unroll
-      for (int i = 0; i < kRun; ++i) __pipeline_memcpy_async(to + i * kColumns, from + i * step, 4, none);
+      if (at < 0) from = x;
+#pragma unroll  // conv.2: from channel to channel
+      for (int i = 0; i < kRun; ++i, from += step) __pipeline_memcpy_async(to + i * kColumns, from, 4, none);
       return;
     }
-#pragma unroll 1
-    for (int i = 0; i < kRun; ++i, place += o.plane) {
+#pragma unroll 1  // conv.2: and from tap to tap
+    for (int i = 0; i < kRun; ++i, from += o.plane) {
       const bool there = at >= 0 && k0 + first + i < o.k;
-      __pipeline_memcpy_async(to + i * kColumns, there ? image + place : x, 4, there ? 0 : 4);
+      __pipeline_memcpy_async(to + i * kColumns, there ? from : x, 4, there ? 0 : 4);
       if (++channel < channels || i + 1 == kRun) continue;
       channel = 0, at = has_place ? element_at(o, c, tap_of(o, ++tap)) : -1;
-      place = at - o.plane;
+      from = image + at - o.plane;
     }
   };
 
