@@ -14,8 +14,9 @@ else()  # riscv64, ppc64le, s390x and others: fused multiply-add is part of thei
   set(INVAR_ISA_FLAGS_scalar -O2)
 endif()
 # The GPU. Without these nvcc fuses a*b+c, as GCC does (cmake/flags.cmake); the others are its defaults, written down.
-# Headers of num/ and ops/ are written for both sides: kernels may call their constexpr functions.
-set(INVAR_ISA_FLAGS_cuda -fmad=false -ftz=false -prec-div=true -prec-sqrt=true --expt-relaxed-constexpr --extended-lambda)
+# Headers of num/ and ops/ are written for both sides: kernels may call their constexpr functions. The host's side of a file is
+# compiled as all others are.
+set(INVAR_ISA_FLAGS_cuda -Xcompiler=-ffp-contract=off -fmad=false -ftz=false -prec-div=true -prec-sqrt=true --expt-relaxed-constexpr --extended-lambda)
 
 # Instrumented code is for finding defects, and one wide set shows those of the one loop: with -O3 and AVX-512 the
 # sanitizers take minutes for a kernel. Use after scope is not watched in kernels, whose locals are registers:

@@ -1,5 +1,5 @@
 """Law 6: compiler flags that touch floating point stand in cmake/flags.cmake and cmake/isa.cmake alone; nothing is fast;
-and every file of a build is compiled with -ffp-contract=off (given --build FOLDER)."""
+and every file of a build is compiled with -ffp-contract=off, a GPU's with -fmad=false as well (given --build FOLDER)."""
 
 import json
 import re
@@ -53,8 +53,11 @@ def commands(text):
     for e in entries:
         words = e.get("command", "").split() or e["arguments"]
         name = Path(e["file"]).name
-        if [w for w in words if w.startswith("-ffp-contract")][-1:] != ["-ffp-contract=off"]:
-            found.append(finding(name, 1, "compiled without -ffp-contract=off"))
+        wanted = {"-fmad": "-fmad=false", "-Xcompiler=-ffp": "-Xcompiler=-ffp-contract=off"} if name.endswith(".cu") else {
+            "-ffp-contract": "-ffp-contract=off"}
+        for prefix, flag in wanted.items():
+            if [w for w in words if w.startswith(prefix)][-1:] != [flag]:
+                found.append(finding(name, 1, f"compiled without {flag}"))
         for w in words:
             if FAST.match(w):
                 found.append(finding(name, 1, f"compiled with {w}"))
@@ -72,6 +75,10 @@ SELF_TEST = [
     ("a file built without it", {**GOOD, "compile_commands.json": '[{"file": "a.cc", "command": "g++ -O2 a.cc"}]'}, 1),
     ("a file built against it",
      {**GOOD, "compile_commands.json": '[{"file": "a.cc", "command": "g++ -ffp-contract=off -ffp-contract=fast a.cc"}]'}, 2),
+    ("a GPU's without its own", {**GOOD, "compile_commands.json":
+                                 '[{"file": "a.cu", "command": "nvcc -Xcompiler=-ffp-contract=off a.cu"}]'}, 1),
+    ("a GPU's as it should be", {**GOOD, "compile_commands.json":
+                                 '[{"file": "a.cu", "command": "nvcc -fmad=false -Xcompiler=-ffp-contract=off a.cu"}]'}, 0),
     ("as it should be", {**GOOD, "compile_commands.json": '[{"file": "a.cc", "command": "g++ -ffp-contract=off a.cc"}]',
                          "cmake/isa.cmake": "set(F -mavx2 -mfma)\n", "src/x.cc": "// FP_CONTRACT\n"}, 0),
 ]
