@@ -184,7 +184,7 @@ find_nvcc() {
   if ((${version:-0} >= 13)); then printf '%s' "$nvcc"; else note "$nvcc is too old: CUDA kernels need version 13" >&2; fi
 }
 gpus() { # compute capabilities of the GPUs here, as CMake writes them
-  nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | grep -x '[0-9]*' | sort -u | paste -sd ';' -
+  { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null || true; } | tr -d . | sed -n '/^[0-9][0-9]*$/p' | sort -u | paste -sd ';' -
 }
 # options_of_cuda [test]: sets `with_cuda`, options for CMake.
 options_of_cuda() {
