@@ -81,6 +81,9 @@ __global__ void __launch_bounds__(kColumns* num::kScanRuns)
   }
 }
 
+unsigned grid_of(int64_t blocks) {
+  return static_cast<unsigned>(blocks < INT32_MAX ? blocks : INT32_MAX);
+}
 template <class Join, class T>
 void queue(const Call& call, Stream stream) {
   const ScanShape s = scan_shape(call);
