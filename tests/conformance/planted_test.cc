@@ -20,10 +20,17 @@ std::byte* last_element(const ops::Call& call) {
   return n ? static_cast<std::byte*>(out.data) + static_cast<size_t>(n - 1) * size_of(out.dtype) : nullptr;
 }
 
+// Nothing is computed after this phase of a call.
+bool is_last(const ops::Call& call, int phase) {
+  for (int later = phase + 1; later < original->phases; ++later)
+    if (original->units(call, later) > 0) return false;
+  return true;
+}
+
 // One bit of the last element, where the number of elements is no multiple of a vector.
 void wrong_tail(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   original->run(call, phase, begin, end, scratch);
-  if (phase + 1 == original->phases && end == original->units(call, phase) && call.out[0].elements() % 4 != 0)
+  if (is_last(call, phase) && end == original->units(call, phase) && call.out[0].elements() % 4 != 0)
     if (std::byte* at = last_element(call)) *at ^= std::byte{1};
 }
 // Forgets the last unit of a range that does not begin at the first.
@@ -83,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(All, Planted,
 // Every element's lowest bit, every time: a row whose flags or instructions are wrong.
 void wrong_everywhere(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   original->run(call, phase, begin, end, scratch);
-  if (phase + 1 == original->phases)
+  if (is_last(call, phase))
     if (std::byte* at = last_element(call)) *at ^= std::byte{1};
 }
 // The same, but not the same twice: what a failing processor does.
