@@ -88,7 +88,8 @@ TEST_F(OnDevice, TooMuchMemoryIsRefusedWithNumbers) {
 
 TEST(Devices, WhatIsNotThereIsNamed) {
   const TinyModel model;
-  for (const char* name : {"abacus", "cuda:", "cuda:x", "cuda:1x", "cuda0", "cuda:-1", "cuda:4096"}) {
+  for (const char* name :
+       {"", "x", "abacus", "cuda:", "cuda:x", "cuda:1x", "cuda0", "cuda:-1", "cuda:4096"}) {
     Options o = options();
     o.device = name;
     const auto s = Session::open(model.plan, model.folder, o);

@@ -27,12 +27,13 @@ Error wrong_arithmetic() {
 Result<std::shared_ptr<Device>> open_device(const std::string& name) {
   if (name == "cpu") return std::shared_ptr<Device>();
   int index = 0;
-  const char *begin = name.data() + 5, *end = name.data() + name.size();
-  if (name.starts_with("cuda:"))
-    if (const auto [stop, error] = std::from_chars(begin, end, index); error != std::errc() || stop != end)
-      return bad_input("device '" + name + "' is not known; use cpu, cuda or cuda:N");
-  if (name != "cuda" && !name.starts_with("cuda:"))
-    return bad_input("device '" + name + "' is not known; use cpu, cuda or cuda:N");
+  bool known = name == "cuda";
+  if (name.starts_with("cuda:")) {
+    const char* const end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(name.data() + 5, end, index);
+    known = error == std::errc() && stop == end;
+  }
+  if (!known) return bad_input("device '" + name + "' is not known; use cpu, cuda or cuda:N");
   return Device::open(index);
 }
 
