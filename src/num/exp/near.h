@@ -35,7 +35,7 @@ constexpr float kRest[32] = {0x0p+0f,          -0x1.947414p-25f, 0x1.8d96d4p-25f
                              -0x1.f9c304p-27f, -0x1.e4c886p-26f, -0x1.6961b4p-28f, -0x1.b5151ep-28f,
                              -0x1.a5217cp-28f, -0x1.ab7132p-26f, 0x1.61428ep-28f,  -0x1.2ad5f8p-27f};
 struct Table {
-  alignas(64) float entry[kTable];
+  alignas(128) float entry[kTable];  // a line of a GPU's cache
 };
 INVAR_INLINE constexpr Table every(int stride, const float (&from)[32]) {
   Table t{};

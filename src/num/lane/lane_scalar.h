@@ -149,17 +149,27 @@ INVAR_INLINE I low_bits(D a) { return {static_cast<int32_t>(__builtin_bit_cast(i
 // table[i] per lane, 0 <= i.
 INVAR_INLINE D lookup(const double* table, I i) { return {table[i.v]}; }
 
-// The four numbers of row i per lane, from memory, 0 <= i. kRows: whether that pays here.
-constexpr bool kRows = false;
+// The four numbers of row i per lane, from memory, 0 <= i; table[i % kTable] per lane. kRows: whether rows pay here; kTable is 1
+// where a table does not. On a GPU both do, more so where it has few units for binary64: its first cache serves a warp at once, and
+// the smaller table is one line of it.
 struct Row { F f, f_low, g, g_low; };
+#ifdef __CUDACC__
+constexpr bool kRows = true;
+constexpr int kTable = 32;
+INVAR_INLINE Row row(const float (*table)[4], I i) {
+  struct alignas(16) Four { float f, f_low, g, g_low; };
+  const Four r = *reinterpret_cast<const Four*>(table[i.v]);
+  return {{r.f}, {r.f_low}, {r.g}, {r.g_low}};
+}
+#else
+constexpr bool kRows = false;
+constexpr int kTable = 1;
 INVAR_INLINE Row row(const float (*table)[4], I i) {
   const float* r = table[i.v];
   return {{r[0]}, {r[1]}, {r[2]}, {r[3]}};
 }
-
-// table[i % kTable] per lane, from registers; kTable is 1 where the instruction set has nothing of the kind.
-constexpr int kTable = 1;
-INVAR_INLINE F pick(const float* table, I) { return set1(table[0]); }
+#endif
+INVAR_INLINE F pick(const float* table, I i) { return {table[i.v & (kTable - 1)]}; }
 
 // Towards zero, limited to the integers of the type; NaN -> 0 (spec/formats.md formats.9).
 INVAR_INLINE I truncate(F a) {

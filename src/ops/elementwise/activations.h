@@ -60,7 +60,7 @@ INVAR_INLINE F sigmoid_of_exp(F e) {
   return div(set1(1.0f), add(set1(1.0f), e));
 }
 INVAR_INLINE F sigmoid_graph(F x) {
-  return sigmoid_of_exp(from_num::exp(neg(x)));
+  return sigmoid_of_exp(lanes::exp(neg(x)));
 }
 // formats.5 of a number that is not negative; NaN stays NaN.
 INVAR_INLINE F flushed(F x) {
@@ -71,7 +71,7 @@ INVAR_INLINE F swish(F x, float alpha) {
 }
 // tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2), e = exp(x); from x = 20 on it is 1 to the last bit.
 INVAR_INLINE F mish(F x) {
-  F e = from_num::exp(at_most(x, 20.0f));
+  F e = lanes::exp(at_most(x, 20.0f));
   F n = mul(e, add(e, set1(2.0f)));
   return mul(x, div(n, add(n, set1(2.0f))));
 }
@@ -79,7 +79,7 @@ INVAR_INLINE F mish(F x) {
 // 2 sqrt(2/pi) and 0.08943 sqrt(2/pi) to nearest.
 INVAR_INLINE F gelu_tanh(F x) {
   F p = fma(mul(x, x), set1(0x1.2444f2p-4f), set1(0x1.988454p+0f));
-  return div(x, add(set1(1.0f), from_num::exp(neg(mul(x, p)))));
+  return div(x, add(set1(1.0f), lanes::exp(neg(mul(x, p)))));
 }
 
 // elementwise.12: by other functions.
@@ -101,29 +101,29 @@ INVAR_INLINE F gelu_graph(F x) {
   F t = mul(y, c);
   F r = fma(y, set1(0x1.9fcef4p-27f), fma(y, c, neg(t)));
   F m = add(t, lanes::sqrt(fma(t, t, set1(0x1.45f306p+0f))));
-  F e = from_num::erfc(t);
+  F e = lanes::erfc(t);
   F lost = select(lt(x, zero()), mul(r, m), zero());
   return mul(mul(set1(0.5f), x), fma(neg(lost), e, e));
 }
 // log(1 + exp(x)) without overflow and without cancellation.
 INVAR_INLINE F softplus(F x) {
-  return add(at_least(x, 0.0f), from_num::log1p(from_num::exp(neg(abs(x)))));
+  return add(at_least(x, 0.0f), from_num::log1p(lanes::exp(neg(abs(x)))));
 }
 
 // Below, those whose fast path knows that its result is normal and so has no use for the store rule. The same numbers.
 INVAR_INLINE Stored tanh(F x) {
-  return {kFloatFloat ? canon(from_num::tanh(x)) : lanes::tanh_as<true>(x)};
+  return {lanes::tanh_as<true>(x)};
 }
 INVAR_INLINE Stored erf(F x) {
-  return {kFloatFloat ? canon(from_num::erf(x)) : lanes::erf_as<true>(x)};
+  return {lanes::erf_as<true>(x)};
 }
 INVAR_INLINE Stored erfc(F x) {
-  return {kFloatFloat ? canon(from_num::erfc(x)) : lanes::erfc_as<true>(x)};
+  return {lanes::erfc_as<true>(x)};
 }
 // graph(exp(u)), which is fast(exp(u)) and normal for |u| between low and kExpNormal, and for u = 0.
 template <class Fast, class Graph>
 INVAR_INLINE Stored by_exp(F u, float low, Fast fast, Graph graph) {
-  if constexpr (lanes::kTable == 1) return Stored{canon(graph(from_num::exp(u)))};
+  if constexpr (lanes::kTable == 1) return Stored{canon(graph(lanes::exp(u)))};
   lanes::Settled e = lanes::settle(lanes::exp_near(u));
   M range = low == 0 ? lt(abs(u), set1(lanes::kExpNormal)) : lanes::inside(u, low, lanes::kExpNormal);
   M sure = both(e.sure, range);
