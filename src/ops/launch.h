@@ -26,6 +26,11 @@ INVAR_INLINE int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
+// Kernels whose blocks go on with the work of further ones.
+unsigned grid_for(int64_t blocks) {
+  return static_cast<unsigned>(blocks < INT32_MAX ? blocks : INT32_MAX);
+}
+
 // Starts a kernel with `shared` bytes of dynamic shared memory; a grid without blocks is nothing to do. What is wrong with a
 // launch shows in Device::wait.
 template <class... P, class... A>

@@ -1,9 +1,39 @@
-// Weights of a stored format, as kernels that hold rows read them: in the vectors of num's HeldRow.
+// What the normalizations of rows along memory share: where the rows are, and weights of a stored format.
 #pragma once
 #include "ops/rows.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
+
+// As an operation of rows.cuh, kSums its reductions.
+template <bool kVectors, int kSums>
+struct NormRows {
+  static constexpr bool kAligned = kVectors, kGives = true;
+  static constexpr int kReductions = kSums;
+  template <int>
+  using Join = num::INVAR_ISA_NS::Sum;
+  const float* x;
+  float* y;
+  int64_t n;
+  float epsilon;
+
+  NormRows(const Call& call, int64_t elements)
+      : x(call.in[0].as<const float>()),
+        y(call.out[0].as<float>()),
+        n(elements),
+        epsilon(attr_f(call, "epsilon", 1e-5f)) {}
+  INVAR_DEVICE num::INVAR_ISA_NS::Line<kAligned> source(int64_t r, int64_t = 0) const { return {x + r * n}; }
+};
+template <class Fn>
+void queue_norm(const Fn& fn, int64_t rows, const Call& call, Stream stream) {
+  if constexpr (Fn::kAligned)
+    queue_rows(fn, rows, fn.n, call.shared, stream);
+  else
+    queue_loose_rows(fn, rows, fn.n, call.shared, stream);
+}
+bool aligned_rows(const Call& call, int64_t n) {
+  return aligned(call.in[0].data) && aligned(call.out[0].data) && n % 4 == 0;
+}
 
 struct Weights {
   const void* p;  // null: none
@@ -28,23 +58,40 @@ INVAR_DEVICE F weight(const Weights& w, int64_t i) {
   if (w.format == DType::f32) return {static_cast<const float*>(w.p)[i]};
   return widened(static_cast<const uint16_t*>(w.p)[i], w.format);
 }
-// kFloats: they are f32, as their owner knows.
-template <int kV, bool kVectors, bool kFloats>
-INVAR_DEVICE void load_weights(const Weights& w, int64_t i, int count, F* v) {
-  if constexpr (!kVectors) {
+// The weights of a row's elements, in the row's vectors, on their way before the row is reduced where a thread has
+// registers for them. kFloats: they are f32, as their owner knows.
+template <class Row, bool kFloats>
+class RowWeights {
+ public:
+  INVAR_DEVICE RowWeights(const Row& row, const Weights& w) : w_(w) {
+    if constexpr (kEarly)
+      if (w.p) row.slots([&](int slot, int64_t i) { load(i, early_[slot]); });
+  }
+  INVAR_DEVICE void get(int slot, int64_t i, F* v) const {
+    if constexpr (kEarly) {
 #pragma unroll
-    for (int k = 0; k < kV; ++k)
-      if (k < count) v[k] = weight(w, i + k);
-  } else if (kFloats || w.format == DType::f32) {
-    num::INVAR_ISA_NS::load_vector<kV>(static_cast<const float*>(w.p) + i, v);
-  } else {
+      for (int k = 0; k < Row::kV; ++k) v[k] = early_[slot][k];
+    } else {
+      load(i, v);
+    }
+  }
+
+ private:
+  static constexpr bool kEarly = Row::kElements <= 16;
+  const Weights& w_;
+  F early_[kEarly ? Row::kSlots : 1][Row::kV];
+
+  INVAR_DEVICE void load(int64_t i, F* v) const {
+    constexpr int kV = Row::kV;
+    if (kFloats || w_.format == DType::f32)
+      return num::INVAR_ISA_NS::load_vector<kV>(static_cast<const float*>(w_.p) + i, v);
     struct alignas(2 * kV) {
       uint16_t x[kV];
-    } const u = *reinterpret_cast<const decltype(u)*>(static_cast<const uint16_t*>(w.p) + i);
+    } const u = *reinterpret_cast<const decltype(u)*>(static_cast<const uint16_t*>(w_.p) + i);
 #pragma unroll
-    for (int k = 0; k < kV; ++k) v[k] = widened(u.x[k], w.format);
+    for (int k = 0; k < kV; ++k) v[k] = widened(u.x[k], w_.format);
   }
-}
+};
 
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

@@ -16,8 +16,14 @@ constexpr unsigned kWholeWarp = 0xffffffffu;
 // Of numbers the larger one: where a NaN may be passed over, and a zero have either sign.
 struct Numbers {
   static constexpr float kStart = -__builtin_inff();
-  INVAR_INLINE F join(F a, F b) { return larger(a, b); }
+  INVAR_DEVICE static F join(F a, F b) { return {fmaxf(a.v, b.v)}; }
 };
+
+// Whether warps may join what they have as they like. maximum is too long for that: it is joined as a sum is.
+template <class Join>
+constexpr bool kAnyOrder = false;
+template <>
+constexpr bool kAnyOrder<Numbers> = true;
 
 // Strides 16 ... 1 of reduction.4 within a warp; all threads get the result.
 template <class Join>
@@ -90,20 +96,25 @@ struct Phase {
   INVAR_DEVICE bool active() const { return kPhase == kWhole || next <= kPhase; }
 };
 
+constexpr int room_floats(int threads, int team) {
+  return threads / team * (kRowLanes + 1) + threads / kWarpThreads;
+}
+
 template <class Source, int kTeam, int kSteps, int kPhase>
 class HeldRow : Phase<kPhase> {
  public:
-  static constexpr int kLanes = kRowLanes / kTeam;    // of a thread ...
-  static constexpr int kV = kLanes < 4 ? kLanes : 4;  // ... of which so many are neighbours
-  static constexpr int64_t kMost = kTeam == kWarpThreads ? kSteps * kRowLanes : INT64_MAX;
+  static constexpr int kLanes = kRowLanes / kTeam;  // of a thread, of which kV are neighbours
+  static constexpr int kV = !Source::kVectors ? 1 : kLanes < 4 ? kLanes : 4;
+  static constexpr int kElements = kSteps * kLanes, kSlots = kElements / kV;  // at most, of a thread
 
-  // room: of the block; kRowLanes floats for each of its teams, and one. A team of one warp has a row of its own.
+  // room: of the block, room_floats(its threads, kTeam). A team of one warp has a row of its own.
   INVAR_DEVICE HeldRow(const Source& source, int64_t n, int64_t segment, float* room, const Pass& pass,
                        int64_t row)
       : Phase<kPhase>{pass, row}, source_(source), thread_(threadIdx.x % kTeam), segment_(segment) {
     const int team = threadIdx.x / kTeam;
     room_ = room + team * kRowLanes;
     part_ = room + blockDim.x / kTeam * kRowLanes;
+    most_ = part_ + blockDim.x / kTeam;
     begin_ = segment * kRowSegment;
     const int64_t left = n - begin_;
     left_ = left > kRowSegment ? kRowSegment : static_cast<int>(left);
@@ -127,13 +138,13 @@ class HeldRow : Phase<kPhase> {
 #pragma unroll
       for (int c = 0; c < kLanes; ++c)
         if (has(s, c)) lane[c] = step(lane[c], value_[s][c]);
-    const F sum = join<Join>(lane);
+    const F sum = kAnyOrder<Join> ? extreme<Join>(lane) : join<Join>(lane);
     if constexpr (kPhase != kWhole) {
       if (thread_ == 0) this->pass.partial[segment_ * this->pass.rows + this->row] = sum.v;
       return zero();
     }
     F total = set1(Join::kStart);
-    if constexpr (kTeam == kWarpThreads) return Join::join(total, sum);
+    if constexpr (kTeam == kWarpThreads || kAnyOrder<Join>) return Join::join(total, sum);
     if (thread_ == 0) part_[threadIdx.x / kTeam] = sum.v;
     __syncthreads();
     for (int g = 0; g < blockDim.x / kTeam; ++g) total = Join::join(total, {part_[g]});  // reduction.5
@@ -155,37 +166,31 @@ class HeldRow : Phase<kPhase> {
     return v;
   }
 
-  // f(i, v, count): the elements v[0] ... v[count - 1], count <= kV, from place i of the row on. With vectors count is kV.
+  // f(slot, i): the thread's kV elements number `slot` are those from place i of the row on.
+  template <class Fn>
+  INVAR_DEVICE void slots(Fn f) const {
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s)
+#pragma unroll
+      for (int c = 0; c < kLanes; c += kV)
+        if (has(s, c)) f((s * kLanes + c) / kV, begin_ + place(s, c));
+  }
+  // f(slot, i, v) with these elements.
   template <class Fn>
   INVAR_DEVICE void each(Fn f) {
     if (!this->active()) return;
     load();
-#pragma unroll
-    for (int s = 0; s < kSteps; ++s)
-#pragma unroll
-      for (int c = 0; c < kLanes; c += kV) {
-        const int left = left_ - place(s, c);
-        if (left > 0) f(begin_ + place(s, c), &value_[s][c], left < kV ? left : kV);
-      }
+    slots([&](int slot, int64_t i) { f(slot, i, &value_[slot * kV / kLanes][slot * kV % kLanes]); });
   }
   // Stores f(element) by the store rule, at its place of a row y that lies as this one does.
   template <class Fn>
   INVAR_DEVICE void give(float* y, Fn f) {
-    each([&](int64_t i, const F* v, int count) {
+    each([&](int, int64_t i, const F* v) {
       F out[kV];
 #pragma unroll
       for (int k = 0; k < kV; ++k) out[k] = canon(f(v[k]));
-      store_at(y, i, out, count);
+      store_vector<kV>(y + i, out);
     });
-  }
-  INVAR_DEVICE void store_at(float* y, int64_t i, const F* v, int count) const {
-    if constexpr (Source::kVectors) {
-      store_vector<kV>(y + i, v);
-    } else {
-#pragma unroll
-      for (int k = 0; k < kV; ++k)
-        if (k < count) y[i + k] = v[k].v;
-    }
   }
   // Whether this thread stores what is one of the row.
   INVAR_DEVICE bool leader() const {
@@ -196,7 +201,7 @@ class HeldRow : Phase<kPhase> {
   Source source_;
   int thread_, left_;
   int64_t segment_, begin_;
-  float *room_, *part_;
+  float *room_, *part_, *most_;
   bool loaded_ = false;
   F value_[kSteps][kLanes];
 
@@ -204,7 +209,7 @@ class HeldRow : Phase<kPhase> {
     return s * kRowLanes + c / kV * kV * kTeam + thread_ * kV + c % kV;
   }
   INVAR_DEVICE bool has(int s, int c) const {
-    return place(s, Source::kVectors ? c / kV * kV : c) < left_;
+    return place(s, c / kV * kV) < left_;
   }
   INVAR_DEVICE void load() {
     if (loaded_) return;
@@ -212,15 +217,11 @@ class HeldRow : Phase<kPhase> {
 #pragma unroll
     for (int s = 0; s < kSteps; ++s)
 #pragma unroll
-      for (int c = 0; c < kLanes; c += kV)
-        if constexpr (Source::kVectors) {
-          for (int k = 0; k < kV; ++k) value_[s][c + k] = zero();
-          if (has(s, c)) load_vector<kV>(source_.at(begin_ + place(s, c)), &value_[s][c]);
-        } else {
+      for (int c = 0; c < kLanes; c += kV) {
 #pragma unroll
-          for (int k = 0; k < kV; ++k)
-            value_[s][c + k] = has(s, c + k) ? F{*source_.at(begin_ + place(s, c + k))} : zero();
-        }
+        for (int k = 0; k < kV; ++k) value_[s][c + k] = zero();
+        if (has(s, c)) load_vector<kV>(source_.at(begin_ + place(s, c)), &value_[s][c]);
+      }
   }
   // reduction.4, for all teams of the block at once; the result is the first warp's.
   template <class Join>
@@ -238,6 +239,16 @@ class HeldRow : Phase<kPhase> {
 #pragma unroll
     for (int k = 0; k < kPer; ++k) v[k] = {room_[k * kWarpThreads + thread_]};
     return join_warp<Join>(join_own<Join, kPer>(v));
+  }
+  // reduction.8, of the whole block, or of the warp that has the row. Between two of a block's there is another reduction.
+  template <class Join>
+  INVAR_DEVICE F extreme(F* lane) {
+    F most = join_warp<Join>(join_own<Join, kLanes>(lane));
+    if (kTeam == kWarpThreads) return most;
+    if (threadIdx.x % kWarpThreads == 0) most_[threadIdx.x / kWarpThreads] = most.v;
+    __syncthreads();
+    for (int w = 0; w < blockDim.x / kWarpThreads; ++w) most = Join::join(most, {most_[w]});
+    return most;
   }
 };
 

@@ -1,22 +1,24 @@
 // Reductions down columns on a GPU (reduction.11), compiled by nvcc alone: a block has kColumns neighbouring columns of
-// memory and reads them row by row, all of its threads side by side. Of a column a thread has every (256 / kColumns)th
-// lane, so it makes the longer strides of the tree by itself. One column may be any row, whose elements lie anywhere.
-// Nothing is kept: every pass reads the elements again.
+// memory and reads them row by row, all of its threads side by side. Of a column a thread has every kClasses-th lane and
+// makes the longer strides of the tree by itself. One column may be any row, whose elements lie anywhere. Nothing is kept:
+// every pass reads the elements again.
 #pragma once
 
 #include "num/reduce/block.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
-constexpr int kColumnThreads = 256;
+constexpr int column_threads(int columns) {
+  return columns == 1 ? kRowLanes : 1024;
+}
 
 template <class Source, int kColumns, int kPhase>
 class ColumnRow : Phase<kPhase> {
  public:
-  static constexpr int kClasses = kColumnThreads / kColumns, kLanes = kRowLanes / kClasses;
-  static constexpr int kV = 1;
+  static constexpr int kClasses = column_threads(kColumns) / kColumns, kLanes = kRowLanes / kClasses;
+  static constexpr int kV = 1, kSlots = 1, kElements = INT32_MAX;
 
-  // there: whether this thread's column is one. room: kColumnThreads floats.
+  // there: whether this thread's column is one. room: a float for each thread of the block.
   INVAR_DEVICE ColumnRow(const Source& source, int64_t n, int64_t segment, float* room, const Pass& pass,
                          int64_t row, bool there)
       : Phase<kPhase>{pass, row},
@@ -58,15 +60,12 @@ class ColumnRow : Phase<kPhase> {
 #pragma unroll 4
     for (int64_t i = begin + class_; i < end; i += kClasses) {
       const F v = {*source_.at(i)};
-      f(i, &v, 1);
+      f(0, i, &v);
     }
   }
   template <class Fn>
   INVAR_DEVICE void give(float* y, Fn f) {
-    each([&](int64_t i, const F* v, int) { y[source_.at(i) - source_.at(0)] = canon(f(*v)).v; });
-  }
-  INVAR_DEVICE void store_at(float* y, int64_t i, const F* v, int) const {
-    y[i] = v->v;
+    each([&](int, int64_t i, const F* v) { y[source_.at(i) - source_.at(0)] = canon(f(*v)).v; });
   }
   INVAR_DEVICE bool leader() const {
     return this->active() && there_ && class_ == 0;
@@ -85,7 +84,7 @@ class ColumnRow : Phase<kPhase> {
 #pragma unroll
     for (int k = 0; k < kLanes; ++k) lane[k] = set1(Join::kStart);
     const int count = !there_ ? 0 : n_ - begin < kRowSegment ? static_cast<int>(n_ - begin) : kRowSegment;
-    constexpr int kAhead = kLanes >= 32 ? 1 : kLanes >= 8 ? 2 : 8;  // steps whose loads are in flight
+    constexpr int kAhead = 16 / kLanes;  // steps whose loads are in flight
 #pragma unroll 1
     for (int s = 0; s < count; s += kAhead * kRowLanes) {
       F v[kAhead][kLanes];

@@ -6,53 +6,37 @@ namespace INVAR_ISA_NS {
 namespace {
 
 template <bool kAligned, bool kFloats>
-struct LayerNorm {
-  static constexpr int kReductions = 2;
-  static constexpr bool kGives = true;
-  template <int>
-  using Join = num::INVAR_ISA_NS::Sum;
-  const float* x;
-  float* y;
+struct LayerNorm : NormRows<kAligned, 2> {
   Weights w, b;
-  int64_t n;
-  float epsilon;
 
-  INVAR_DEVICE num::INVAR_ISA_NS::Line<kAligned> source(int64_t r, int64_t = 0) const { return {x + r * n}; }
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
-    const auto moments = num::INVAR_ISA_NS::moments_of(row, n);  // layernorm.2
-    const F scale = inverse_root(moments.variance, epsilon);     // layernorm.3
-    row.each([&](int64_t i, const F* v, int count) {
-      F g[Row::kV], h[Row::kV], out[Row::kV];
-      load_weights<Row::kV, kAligned, kFloats>(w, i, count, g);
-      if (b.p) load_weights<Row::kV, kAligned, kFloats>(b, i, count, h);
+    const RowWeights<Row, kFloats> gains(row, w), biases(row, b);
+    const auto moments = num::INVAR_ISA_NS::moments_of(row, this->n);  // layernorm.2
+    const F scale = inverse_root(moments.variance, this->epsilon);     // layernorm.3
+    row.each([&](int slot, int64_t i, const F* v) {
+      F g[Row::kV], h[Row::kV];
+      gains.get(slot, i, g);
+      if (b.p) biases.get(slot, i, h);
 #pragma unroll
       for (int k = 0; k < Row::kV; ++k) {
         const F scaled = mul(mul(sub(v[k], moments.mean), scale), g[k]);  // layernorm.4
-        out[k] = canon(b.p ? add(scaled, h[k]) : scaled);
+        g[k] = canon(b.p ? add(scaled, h[k]) : scaled);
       }
-      row.store_at(y + r * n, i, out, count);
+      num::INVAR_ISA_NS::store_vector<Row::kV>(this->y + r * this->n + i, g);
     });
   }
 };
 
 template <bool kAligned, bool kFloats>
 void queue(const Call& call, Stream stream) {
-  const int64_t n = call.in[1].elements();
-  const LayerNorm<kAligned, kFloats> fn{call.in[0].as<const float>(),
-                                        call.out[0].as<float>(),
-                                        weights_of(call.in[1]),
-                                        call.in.size() > 2 ? weights_of(call.in[2]) : Weights{},
-                                        n,
-                                        attr_f(call, "epsilon", 1e-5f)};
-  if constexpr (kAligned)
-    queue_rows(fn, covered_rows(call, 0), n, call.shared, stream);
-  else
-    queue_loose_rows(fn, covered_rows(call, 0), n, call.shared, stream);
+  queue_norm(LayerNorm<kAligned, kFloats>{{call, call.in[1].elements()},
+                                          weights_of(call.in[1]),
+                                          call.in.size() > 2 ? weights_of(call.in[2]) : Weights{}},
+             covered_rows(call, 0), call, stream);
 }
 void enqueue(const Call& call, Stream stream) {
-  bool vectors = aligned(call.in[0].data) && aligned(call.out[0].data) && call.in[1].elements() % 4 == 0;
-  bool floats = true;
+  bool vectors = aligned_rows(call, call.in[1].elements()), floats = true;
   for (const View& weight : call.in.subspan(1)) {
     vectors = vectors && aligned(weights_of(weight));
     floats = floats && weight.dtype == DType::f32;
@@ -63,8 +47,7 @@ void enqueue(const Call& call, Stream stream) {
 }
 
 size_t shared_bytes(const Call& call) {
-  const int64_t n = call.in[1].elements();
-  return shares_rows(n) ? pass_bytes(covered_rows(call, 0), n, 2) : 0;
+  return row_bytes(covered_rows(call, 0), call.in[1].elements(), 2);
 }
 
 }  // namespace

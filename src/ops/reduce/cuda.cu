@@ -69,7 +69,8 @@ void enqueue(const Call& call, Stream stream) {
   const bool line = r.reduced.count <= 1;
   if (line && r.n % 4 == 0 && aligned(fn.x))
     return queue_rows(Lines<Family, true>{fn, r.n}, r.outputs, r.n, call.shared, stream);
-  if (line && r.n <= kWarpRow) return queue_warps<4>(Lines<Family, false>{fn, r.n}, r.outputs, r.n, stream);
+  if (line && r.n <= kShortRow)
+    return queue_loose_rows(Lines<Family, false>{fn, r.n}, r.outputs, r.n, call.shared, stream);
   queue_scattered_rows(Anywhere<Family>{fn, r}, r.outputs, r.n, call.shared, stream);
 }
 
@@ -78,7 +79,7 @@ size_t shared_bytes(const Call& call) {
   if (call.in[0].dtype != DType::f32) return 0;
   const Reduction r = reduction_of(call);
   if (r.across) return column_bytes(column_blocks(r.outer, r.inner, r.n), Family::kReductions);
-  return shares_rows(r.n) ? pass_bytes(r.outputs, r.n, Family::kReductions) : 0;
+  return row_bytes(r.outputs, r.n, Family::kReductions);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ struct Grouping {
 Grouping grouping(int64_t outer, int64_t inner, int64_t n) {
   Grouping g{outer * inner, n, inner, 1, 1, 1};
   if (inner == 1) {
-    g.classes = n <= 256 ? kWarp : n <= 4096 ? 256 : kUnorderedThreads;
+    g.classes = n <= 256 ? kWarp : n <= 16384 ? 256 : kUnorderedThreads;
     g.units = g.classes == kWarp ? 8 : 1;
   } else {
     g.units = inner > 8 ? kWarp : 8;
@@ -27,6 +27,13 @@ Grouping grouping(int64_t outer, int64_t inner, int64_t n) {
     g.blocks = ceil_div(inner, g.units);
   }
   return g;
+}
+
+// A state of at most eight bytes from another thread of the warp.
+template <class State>
+INVAR_DEVICE State from_lane(State a, int distance) {
+  using Word = std::conditional_t<sizeof(State) == 8, unsigned long long, unsigned>;
+  return static_cast<State>(__shfl_xor_sync(kAllLanes, static_cast<Word>(a), distance));
 }
 
 // Fn: State, a plain type; start(), join(a, b), step(a, row, i) with the row's element i, finish(row, state, first, step)
@@ -51,14 +58,24 @@ __global__ void __launch_bounds__(kUnorderedThreads)
 #pragma unroll 8
       for (int64_t i = c; i < g.n; i += g.classes) own = fn.step(own, *source.at(i), i);
     }
-    State* mine = states + c * g.units + unit;
-    *mine = own;
-    __syncthreads();
-    for (int half = g.classes / 2; half >= 1; half /= 2) {
-      if (c < half) *mine = Fn::join(*mine, mine[half * g.units]);
+    if (along) {
+      for (int distance = kWarp / 2; distance >= 1; distance /= 2)
+        own = Fn::join(own, from_lane(own, distance));
+      if (threadIdx.x % kWarp == 0) states[threadIdx.x / kWarp] = own;
       __syncthreads();
+      const State* first = states + (threadIdx.x - c) / kWarp;
+      own = *first;
+      for (int w = 1; w < g.classes / kWarp; ++w) own = Fn::join(own, first[w]);
+    } else {
+      State* mine = states + threadIdx.x;
+      *mine = own;
+      __syncthreads();
+      for (int half = g.classes / 2; half >= 1; half /= 2) {
+        if (c < half) *mine = Fn::join(*mine, mine[half * g.units]);
+        __syncthreads();
+      }
+      own = states[unit];
     }
-    own = states[unit];
     if (there) fn.finish(outer, column, row, own, c, g.classes);
     __syncthreads();
   }
@@ -67,7 +84,7 @@ template <class Fn>
 void queue_unordered(const Fn& fn, const Grouping& g, Stream stream) {
   if (g.rows == 0) return;
   const int64_t blocks = g.inner == 1 ? ceil_div(g.rows, g.units) : g.rows / g.inner * g.blocks;
-  launch(unordered<Fn>, dim3(grid_of(blocks)), dim3(static_cast<unsigned>(g.units * g.classes)), 0, stream,
+  launch(unordered<Fn>, dim3(grid_for(blocks)), dim3(static_cast<unsigned>(g.units * g.classes)), 0, stream,
          fn, g);
 }
 

@@ -6,54 +6,40 @@ namespace INVAR_ISA_NS {
 namespace {
 
 template <bool kAligned, bool kFloats>
-struct RmsNorm {
-  static constexpr int kReductions = 1;
-  static constexpr bool kGives = true;
-  template <int>
-  using Join = num::INVAR_ISA_NS::Sum;
-  const float* x;
-  float* y;
+struct RmsNorm : NormRows<kAligned, 1> {
   Weights w;
-  int64_t n;
-  float epsilon;
 
-  INVAR_DEVICE num::INVAR_ISA_NS::Line<kAligned> source(int64_t r, int64_t = 0) const { return {x + r * n}; }
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
-    const F squares = row.template reduce<Join<0>>([](F lane, F v) { return fma(v, v, lane); });  // rmsnorm.1
-    const F mean = div(squares, set1(static_cast<float>(n)));                                     // rmsnorm.2
-    const F scale = inverse_root(mean, epsilon);                                                  // rmsnorm.3
-    row.each([&](int64_t i, const F* v, int count) {
-      F g[Row::kV], out[Row::kV];
-      load_weights<Row::kV, kAligned, kFloats>(w, i, count, g);
+    const RowWeights<Row, kFloats> weights(row, w);
+    const F squares = row.template reduce<num::INVAR_ISA_NS::Sum>(
+        [](F lane, F v) { return fma(v, v, lane); });                // rmsnorm.1
+    const F mean = div(squares, set1(static_cast<float>(this->n)));  // rmsnorm.2
+    const F scale = inverse_root(mean, this->epsilon);               // rmsnorm.3
+    row.each([&](int slot, int64_t i, const F* v) {
+      F g[Row::kV];
+      weights.get(slot, i, g);
 #pragma unroll
-      for (int k = 0; k < Row::kV; ++k) out[k] = canon(mul(mul(v[k], scale), g[k]));  // rmsnorm.4
-      row.store_at(y + r * n, i, out, count);
+      for (int k = 0; k < Row::kV; ++k) g[k] = canon(mul(mul(v[k], scale), g[k]));  // rmsnorm.4
+      num::INVAR_ISA_NS::store_vector<Row::kV>(this->y + r * this->n + i, g);
     });
   }
 };
 
 template <bool kAligned, bool kFloats>
 void queue(const Call& call, Stream stream) {
-  const int64_t n = call.in[1].elements();
-  const RmsNorm<kAligned, kFloats> fn{call.in[0].as<const float>(), call.out[0].as<float>(),
-                                      weights_of(call.in[1]), n, attr_f(call, "epsilon", 1e-5f)};
-  if constexpr (kAligned)
-    queue_rows(fn, covered_rows(call, 0), n, call.shared, stream);
-  else
-    queue_loose_rows(fn, covered_rows(call, 0), n, call.shared, stream);
+  queue_norm(RmsNorm<kAligned, kFloats>{{call, call.in[1].elements()}, weights_of(call.in[1])},
+             covered_rows(call, 0), call, stream);
 }
 void enqueue(const Call& call, Stream stream) {
-  const bool vectors = aligned(call.in[0].data) && aligned(call.out[0].data) &&
-                       aligned(weights_of(call.in[1])) && call.in[1].elements() % 4 == 0;
-  if (!vectors) return queue<false, false>(call, stream);
-  if (call.in[1].dtype == DType::f32) return queue<true, true>(call, stream);
+  const Weights w = weights_of(call.in[1]);
+  if (!aligned_rows(call, call.in[1].elements()) || !aligned(w)) return queue<false, false>(call, stream);
+  if (w.format == DType::f32) return queue<true, true>(call, stream);
   queue<true, false>(call, stream);
 }
 
 size_t shared_bytes(const Call& call) {
-  const int64_t n = call.in[1].elements();
-  return shares_rows(n) ? pass_bytes(covered_rows(call, 0), n, 1) : 0;
+  return row_bytes(covered_rows(call, 0), call.in[1].elements(), 1);
 }
 
 }  // namespace

@@ -81,9 +81,6 @@ __global__ void __launch_bounds__(kColumns* num::kScanRuns)
   }
 }
 
-unsigned grid_of(int64_t blocks) {
-  return static_cast<unsigned>(blocks < INT32_MAX ? blocks : INT32_MAX);
-}
 template <class Join, class T>
 void queue(const Call& call, Stream stream) {
   const ScanShape s = scan_shape(call);
@@ -91,9 +88,9 @@ void queue(const Call& call, Stream stream) {
   const T* x = call.in[0].as<const T>();
   T* y = call.out[0].as<T>();
   if (s.inner == 1)
-    return launch(scan_rows<Join, T>, dim3(grid_of(s.outer)), dim3(kTile / kRun), 0, stream, s, x, y);
+    return launch(scan_rows<Join, T>, dim3(grid_for(s.outer)), dim3(kTile / kRun), 0, stream, s, x, y);
   const int64_t blocks = ceil_div(s.inner, kColumns);
-  launch(scan_columns<Join, T>, dim3(grid_of(s.outer * blocks)), dim3(kColumns * num::kScanRuns), 0, stream,
+  launch(scan_columns<Join, T>, dim3(grid_for(s.outer * blocks)), dim3(kColumns * num::kScanRuns), 0, stream,
          s, blocks, x, y);
 }
 template <bool kProduct, class Join>

@@ -43,7 +43,7 @@ struct Softmax : Place {
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
     // softmax.1, with less care (formats.7): a NaN makes its own weight and so the sum NaN, and exp(0) = exp(-0).
-    const F most = row.template reduce<Join<0>>([](F lane, F v) { return larger(lane, v); });
+    const F most = row.template reduce<Join<0>>([](F lane, F v) { return Join<0>::join(lane, v); });
     const auto weight = [=](F v) { return lanes::exp_stored(sub(v, most)); };  // softmax.2
     row.map(weight);
     const F sum = row.template reduce<Join<1>>([=](F lane, F v) { return add(lane, row.mapped(weight, v)); });
@@ -84,7 +84,7 @@ void enqueue(const Call& call, Stream stream) {
 size_t shared_bytes(const Call& call) {
   const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
   if (a.inner != 1) return column_bytes(column_blocks(a.outer, a.inner, a.n), 2);
-  return shares_rows(a.n) ? pass_bytes(a.outer, a.n, 2) : 0;
+  return row_bytes(a.outer, a.n, 2);
 }
 
 }  // namespace
