@@ -43,19 +43,14 @@ INVAR_INLINE void contract(int64_t k, Chain chain, F (&y)[R]) {
       for (int r = 0; r < R; ++r) y[r] = add(tree[level][r], y[r]);
 }
 
-// The finished sums c[0..R) of a segment climb the tree: a binary counter, as above. at(i, l) is where output i keeps the sum
-// that waits at level l; the last segment climbs to the root, and c is the contraction then.
-template <int R, class At>
-INVAR_INLINE void join_segment(int segment, bool last, F (&c)[R], At at) {
+// A finished segment climbs the tree, a binary counter as above: take(l) adds it to the sum that waits at level l, keep(l)
+// lets it wait there; the last segment climbs to the root.
+template <class Take, class Keep>
+INVAR_INLINE void climb(int segment, bool last, Take take, Keep keep) {
   int level = 0;
   for (; last ? level < 3 : segment >> level & 1; ++level)
-    if (segment >> level & 1) {
-      INVAR_UNROLL
-      for (int i = 0; i < R; ++i) c[i] = add(load(at(i, level)), c[i]);  // contraction.4
-    }
-  if (last) return;
-  INVAR_UNROLL
-  for (int i = 0; i < R; ++i) store(at(i, level), c[i]);
+    if (segment >> level & 1) take(level);  // contraction.4
+  if (!last) keep(level);
 }
 
 // The same block by block: c[0..R) are the chains of the block at `place`; at(i, s) is where sum s of kSumsKept of output
@@ -67,7 +62,14 @@ INVAR_INLINE void join_block(const BlockPlace& place, F (&c)[R], At at) {
     for (int i = 0; i < R; ++i) store(at(i, 0), c[i]);
     return;
   }
-  join_segment(place.segment, place.last, c, [&](int i, int level) { return at(i, 1 + level); });
+  climb(
+      place.segment, place.last,
+      [&](int level) __attribute__((always_inline)) {
+        for (int i = 0; i < R; ++i) c[i] = add(load(at(i, 1 + level)), c[i]);
+      },
+      [&](int level) __attribute__((always_inline)) {
+        for (int i = 0; i < R; ++i) store(at(i, 1 + level), c[i]);
+      });
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

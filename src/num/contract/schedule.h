@@ -51,8 +51,9 @@ struct BlockPlace {
   bool opens, closes;  // it is the first, the last block of its segment
   bool last;           // of all blocks
 };
-INVAR_INLINE constexpr BlockPlace block_place(int64_t b, int64_t k) {
-  int64_t nb = contraction_blocks(k), per = blocks_per_segment(k);
+template <class Int>
+INVAR_INLINE constexpr BlockPlace block_place(Int b, Int k) {
+  const auto nb = static_cast<Int>(contraction_blocks(k)), per = static_cast<Int>(blocks_per_segment(k));
   return {static_cast<int>(b / per), b % per == 0, (b + 1) % per == 0 || b + 1 == nb, b + 1 == nb};
 }
 constexpr int kSumsKept = 4;  // per output between blocks: its segment, and three levels of the tree

@@ -32,9 +32,10 @@ inline Choice choose(const Shape& s, bool few, int64_t processors, int forced) {
     const int64_t room = kSmallTile[2] * processors;
     if (few && s.m <= kFewRows)
       route = Route::few_rows;
-    else if (large >= kLargeTile[2] * processors)
+    else if (4 * large >=
+             3 * processors)  // one on most processors beats small ones on all (1024^3: 1.2 times)
       route = Route::large;
-    else if (small >= room || nb < 2)
+    else if (small >= room || nb < 4)
       route = Route::small;
     else if (large * segments >= kLargeTile[2] * processors && s.m > kSmallTile[0])
       route = Route::large_segments;

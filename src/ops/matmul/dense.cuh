@@ -1,7 +1,7 @@
 // A product from its operands' sources: the choice of its kernel, its workspace, its launch.
 #pragma once
 #include "ops/matmul/choice.h"
-#include "ops/matmul/gemm.cuh"
+#include "ops/matmul/fp32.cuh"
 #include "ops/matmul/rows.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {

@@ -1,7 +1,7 @@
 // Products by tiles: a block of threads holds a tile of outputs in registers while it goes through K, or through a part of
-// it where tiles alone are too few. What is done at the end of a chain is the profile's (Fp32Sums below).
+// it where tiles alone are too few. What a product is, what is done at the end of a chain and how results are stored is the
+// profile's (fp32.cuh, integer.cu).
 #pragma once
-#include "num/contract/lanes.h"
 #include "ops/matmul/stage.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -46,79 +46,16 @@ __device__ Place place_of(const Job& job, int64_t item) {
           other / job.parts};
 }
 
-// Where a thread keeps the sums that wait at a level of the tree: the lowest `in_shared` levels, which are used most, in
+// Where a thread keeps sums that wait at a level of a tree: the lowest `in_shared` levels, which are used most, in
 // shared memory, the others in memory that the L2 holds.
 template <class T>
 struct Levels {
   float* shared;
   int in_shared;
   float* kept;
-  __device__ float* at(int i, int level) const {
+  __device__ float4* at(int level) const {
     float* from = level < in_shared ? shared + level * T::kArea : kept + level * T::kArea;
-    return from + (i / 4 * T::kThreads + threadIdx.x) * 4 + i % 4;
-  }
-};
-
-// fp32-1: chains of 256 (contraction.2), the sum of a segment, and the levels of the tree where a block goes through all
-// segments: they lie in memory that only this thread reads.
-template <int kTall, int kWide>
-struct Fp32Sums {
-  static constexpr int64_t kChain = num::kChain;
-  static constexpr int kSums = kTall * kWide;
-  using Word = float;
-  using Sum = F;
-  F chain[kSums], segment[kSums];
-  __device__ void open() {
-    INVAR_UNROLL
-    for (int i = 0; i < kSums; ++i) chain[i] = zero(), segment[i] = zero();
-  }
-  // One k: a column of a times a row of b, there and back: each product shares a register with the one before, so that two
-  // others are read for it, which is what a cycle has ports for.
-  __device__ void add_products(const float (&a)[kTall], const float (&b)[kWide]) {
-    INVAR_UNROLL
-    for (int i = 0; i < kSums; ++i) {
-      const int down = i / kWide, r = kTall - 1 - down, c = down % 2 ? kWide - 1 - i % kWide : i % kWide;
-      chain[r * kWide + c] = fma(set1(a[r]), set1(b[c]), chain[r * kWide + c]);
-    }
-  }
-  // The chain that began at k is complete.
-  template <class T>
-  __device__ void close(int k, const Job& job, const Levels<T>& levels) {
-    INVAR_UNROLL
-    for (int i = 0; i < kSums; ++i) {
-      segment[i] = add(segment[i], chain[i]);  // contraction.3
-      chain[i] = zero();
-    }
-    if (job.parts > 1) return;
-    const num::BlockPlace place = num::block_place(k / num::kChain, job.depth);
-    if (!place.closes) return;
-    join_segment(place.segment, place.last, segment, [&](int i, int level) { return levels.at(i, level); });
-    if (place.last) return;
-    INVAR_UNROLL
-    for (int i = 0; i < kSums; ++i) segment[i] = zero();
-  }
-  __device__ F result(int r, int c) const { return segment[r * kWide + c]; }
-};
-
-// Outputs of f32: stored, or kept as the sums of parts, [parts][batches][M][N].
-struct F32Out {
-  float* to;
-  float* parts;
-  bool wide;  // rows of four are aligned to 16 bytes
-  __device__ void store(const Job& job, int64_t part, int64_t batch, int64_t i, int64_t j,
-                        const F (&y)[4]) const {
-    float* at = (job.parts > 1 ? parts + part * job.s.batches * job.s.m * job.s.n : to) +
-                (batch * job.s.m + i) * job.s.n + j;
-    float x[4];
-    INVAR_UNROLL
-    for (int e = 0; e < 4; ++e) x[e] = job.parts > 1 ? y[e].v : num::canon(y[e].v);
-    if (wide) {
-      *reinterpret_cast<float4*>(at) = {x[0], x[1], x[2], x[3]};
-    } else {
-      INVAR_UNROLL
-      for (int e = 0; e < 4; ++e)
-        if (j + e < job.s.n) at[e] = x[e];
-    }
+    return reinterpret_cast<float4*>(from) + threadIdx.x;
   }
 };
 
@@ -211,34 +148,21 @@ __global__ void __launch_bounds__(T::kThreads, T::kPerProcessor)
       sums.close(chain, job, levels);
       chain = stop;
     }
+    typename Out::Element* const corner = out.matrix(job, part, batch) + (row + y) * job.s.n + column + x;
     INVAR_UNROLL
     for (int r = 0; r < T::kTall; ++r) {
-      const int64_t i = row + y + r / 4 * (T::kRows * 4 / T::kTall) + r % 4;
+      const int down = r / 4 * (T::kRows * 4 / T::kTall) + r % 4;
+      if (row + y + down >= job.s.m) continue;
       INVAR_UNROLL
       for (int c = 0; c < T::kWide; c += 4) {
-        const int64_t j = column + x + c / 4 * (T::kColumns * 4 / T::kWide);
-        if (i >= job.s.m || j >= job.s.n) continue;
+        const int across = c / 4 * (T::kColumns * 4 / T::kWide);
+        if (column + x + across >= job.s.n) continue;
         const typename S::Sum four[4] = {sums.result(r, c), sums.result(r, c + 1), sums.result(r, c + 2),
                                          sums.result(r, c + 3)};
-        out.store(job, part, batch, i, j, four);
+        out.store(job, corner + down * job.s.n + across, row + y + down, column + x + across, four);
       }
     }
   }
-}
-
-// The sums of parts joined: out[i] of n outputs. Parts are segments or, where `each_chain`, chains.
-inline void enqueue_join(const float* parts, int64_t n, int64_t k, bool each_chain, float* out,
-                         Stream stream) {
-  each(stream, n, [=] __device__(int64_t i) {
-    float segment[num::kSegments];
-    INVAR_UNROLL
-    for (int s = 0; s < num::kSegments; ++s) {
-      const num::Range blocks =
-          each_chain ? num::segment_blocks(s, k) : num::Range{s, s < num::segments_in_use(k) ? s + 1 : s};
-      segment[s] = num::join_chains(blocks, [&](int64_t b) { return parts[b * n + i]; });
-    }
-    out[i] = num::canon(num::join_segments(segment));
-  });
 }
 
 }  // namespace

@@ -139,9 +139,11 @@ struct I32Out {
   int32_t* to;
   ZeroPoints a, b;
   int64_t rows, k;  // rows of a matrix of a, which a product may have several of; bytes
-  __device__ void store(const Job& job, int64_t, int64_t batch, int64_t i, int64_t j,
-                        const IntegerSum (&y)[4]) const {
-    int32_t* at = to + (batch * job.s.m + i) * job.s.n + j;
+  using Element = int32_t;
+  __device__ int32_t* matrix(const Job& job, int64_t, int64_t batch) const {
+    return to + batch * job.s.m * job.s.n;
+  }
+  __device__ void store(const Job& job, int32_t* at, int64_t i, int64_t j, const IntegerSum (&y)[4]) const {
     const uint32_t za = a.at(i % rows);
     INVAR_UNROLL
     for (int e = 0; e < 4; ++e) {

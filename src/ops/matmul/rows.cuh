@@ -1,6 +1,6 @@
 // Few rows of a and packed columns: what a step of decoding does. A group of 8 threads sums one chain (contraction.2) of the
-// 32 columns of a panel, a thread four of them. The groups of a block take the chains of a panel pass by pass, and fold them
-// in between. Every warp streams what it needs through a ring of its own in shared memory.
+// columns of a panel or two, a thread four of each. The groups of a block take the chains pass by pass, and fold them in
+// between. Every warp streams what it needs through a ring of its own in shared memory.
 #pragma once
 #include "num/contract/lanes.h"
 #include "ops/matmul/async.cuh"
@@ -9,20 +9,27 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-constexpr int kRowWarps = 4;
 constexpr int kGroupThreads = kPanelColumns / kQuad, kGroups = kWarp / kGroupThreads;  // of a warp
-constexpr int kStageWords = 4;                    // that a thread reads in a stage
-constexpr int kMostChains = kRowWarps * kGroups;  // of a pass
 
-// A stage of a warp's ring: words of its four chains, and R rows of a for each, which begin 4 banks apart.
-template <class Words, int R>
-struct RowStage {
-  static constexpr int kLength = kStageWords * Words::kDeep;  // k
-  static constexpr int kRow = kLength + 4;
-  static constexpr int kWordsAt = R * kGroups * kRow;  // floats before the words
-  static constexpr int kFloats = kWordsAt + kStageWords * kWarp * kQuad;
+// What a block is for R rows and kPanels panels.
+template <class Words, int R, int kPanels, int ring>
+struct RowsShape {
+  static constexpr int kMostWarps = R * kPanels >= 16 ? 4 : 8, kRing = ring;
+  static constexpr int kColumns = kPanels * kPanelColumns, kOutputs = R * kColumns;
+  // A stage of a warp's ring: R rows of a for each of its chains, which begin in different banks; then words, so many of a
+  // panel for a thread.
+  static constexpr int kWords = R <= 4 || Words::kDeep <= 2 ? 4 : 8 / Words::kDeep;
+  static constexpr int kLength = kWords * Words::kDeep;  // k
+  static constexpr int kRow = kLength > 8 ? kLength + 4 : kLength;
+  static constexpr int kWordsAt = R * kGroups * kRow;
+  static constexpr int kFloats = kWordsAt + kPanels * kWords * kWarp * kQuad;
   static constexpr int kOfChain = static_cast<int>(num::kChain) / kLength;
-  static constexpr int kRing = R <= 4 ? 6 : 5;
+  // Rows whose chains are folded at once, and what is kept of every output from pass to pass.
+  static constexpr int kFold = R < 4 ? R : 4, kKept = num::kSumsKept * kOutputs;
+  static size_t bytes(int warps) {
+    return static_cast<size_t>(warps * (kRing * kFloats + kGroups * kFold * kColumns) + kKept) *
+           sizeof(float);
+  }
 };
 
 struct Rows {
@@ -32,57 +39,65 @@ struct Rows {
   int64_t m, n, k, words;  // words: rows of a packed panel
 };
 
-// The weights of four k in a row times R rows of a.
-template <int R, class Quad>
-__device__ void add_products(F (&c)[R][kQuad], const float* x, int stride, const Quad (&w)[4]) {
-  INVAR_UNROLL
-  for (int r = 0; r < R; ++r) {
-    const float4 a = *reinterpret_cast<const float4*>(x + r * stride);
-    const float at[4] = {a.x, a.y, a.z, a.w};
-    INVAR_UNROLL
-    for (int i = 0; i < 4; ++i) INVAR_UNROLL
-    for (int q = 0; q < kQuad; ++q) c[r][q] = fma(set1(at[i]), set1(w[i].v[q]), c[r][q]);  // contraction.2
+// The chains [first, last) of an output after those before: chain(b) is that of block b, kept(s) where sum s of kSumsKept
+// stands. True where these were the last: *y is the contraction then.
+template <class Chain, class Kept>
+__device__ bool fold(int first, int last, int blocks, int per, Chain chain, Kept kept, float* y) {
+  float sum = first ? *kept(0) : 0.0f;
+  for (int b = first, segment = first / per, end = (segment + 1) * per; b < last;) {
+    sum = num::add(sum, chain(b));  // contraction.3
+    if (++b != end && b != blocks) continue;
+    climb(
+        segment, b == blocks, [&](int level) { sum = num::add(*kept(1 + level), sum); },
+        [&](int level) { *kept(1 + level) = sum, sum = 0; });
+    ++segment, end += per;
   }
+  *kept(0) = *y = sum;
+  return last == blocks;
 }
 
-template <class Words, int R>
-__global__ void __launch_bounds__(kRowWarps* kWarp) rows_kernel(const Rows job, const Words w) {
-  using Stage = RowStage<Words, R>;
-  constexpr int kOutputs = R * kPanelColumns;
+template <class Words, int R, int kPanels, int ring>
+__global__ void __launch_bounds__(RowsShape<Words, R, kPanels, ring>::kMostWarps* kWarp)
+    rows_kernel(const Rows job, const Words w) {
+  using S = RowsShape<Words, R, kPanels, ring>;
   extern __shared__ __align__(16) uint32_t memory[];
   const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, group = lane / kGroupThreads;
-  const int warps = blockDim.x / kWarp, chains = warps * kGroups,
-            blocks = static_cast<int>(num::contraction_blocks(job.k));
-  const int column = lane % kGroupThreads * kQuad;
-  const int64_t row = int64_t{blockIdx.x} % ceil_div(job.m, R) * R, panel = blockIdx.x / ceil_div(job.m, R);
-  const int64_t j = panel * kPanelColumns + column;
-  const PanelPlace place = panel_place(panel, job.n, job.words);
-  float* ring = reinterpret_cast<float*>(memory) + warp * Stage::kRing * Stage::kFloats;
-  float* sums =
-      reinterpret_cast<float*>(memory) + warps * Stage::kRing * Stage::kFloats;  // [chains of a pass][R][32]
-  float* segments = sums + chains * kOutputs;                                    // [8][R][32]
+  const int warps = blockDim.x / kWarp, chains = warps * kGroups;
+  const int blocks = static_cast<int>(num::contraction_blocks(job.k));
+  const int per = static_cast<int>(num::blocks_per_segment(job.k)), column = lane % kGroupThreads * kQuad;
+  const int64_t row_blocks = ceil_div(job.m, R), row = blockIdx.x % row_blocks * R;
+  const int64_t first_column = blockIdx.x / row_blocks * S::kColumns;
+  const uint32_t* packed[kPanels];
+  int width[kPanels];  // 0: no such columns
+  INVAR_UNROLL
+  for (int p = 0; p < kPanels; ++p) {
+    const PanelPlace place = panel_place(first_column / kPanelColumns + p, job.n, job.words);
+    packed[p] = job.packed + place.at + column;
+    width[p] = column < place.width ? place.width : 0;
+  }
+  float* const stages = reinterpret_cast<float*>(memory) + warp * ring * S::kFloats;
+  float* const sums =
+      reinterpret_cast<float*>(memory) + warps * ring * S::kFloats;  // [chains][kFold][kColumns]
+  float* const kept = sums + chains * S::kFold * S::kColumns;
   const int64_t rows_of_words = ceil_div(job.k, Words::kDeep);
-  const uint32_t* packed = job.packed + place.at + column;
   const bool wide = job.k % 4 == 0 && reinterpret_cast<uintptr_t>(job.a) % 16 == 0;
 
   // Stage s of this warp's work: of its chains, pass after pass.
-  auto ask = [&](int s) {
-    float* to = ring + s % Stage::kRing * Stage::kFloats;
-    const int first = s / Stage::kOfChain * chains + warp * kGroups,
-              k0 = s % Stage::kOfChain * Stage::kLength;
-    const int64_t k = int64_t{first + group} * num::kChain + k0, at = k / Words::kDeep;
+  auto ask = [&](int s, float* to) {
+    const int first = s / S::kOfChain * chains + warp * kGroups, k0 = s % S::kOfChain * S::kLength;
+    const int64_t at = (int64_t{first + group} * num::kChain + k0) / Words::kDeep;
     INVAR_UNROLL
-    for (int i = 0; i < kStageWords; ++i)
-      copy_16(to + Stage::kWordsAt + (i * kWarp + lane) * kQuad, packed + (at + i) * place.width,
-              at + i < rows_of_words && column < place.width);
-    constexpr int kPieces = R * kGroups * Stage::kLength / 4;
+    for (int p = 0; p < kPanels; ++p) INVAR_UNROLL
+    for (int i = 0; i < S::kWords; ++i)
+      copy_16(to + S::kWordsAt + ((p * S::kWords + i) * kWarp + lane) * kQuad,
+              packed[p] + (at + i) * width[p], at + i < rows_of_words && width[p]);
+    constexpr int kAcross = S::kLength / 4, kPieces = R * kGroups * kAcross;
     INVAR_UNROLL
     for (int p = lane; p < kPieces; p += kWarp) {
-      const int i = p % (Stage::kLength / 4) * 4, g = p / (Stage::kLength / 4) % kGroups;
-      const int r = p / (Stage::kLength / 4) / kGroups;
+      const int i = p % kAcross * 4, g = p / kAcross % kGroups, r = p / kAcross / kGroups;
       const int64_t from = int64_t{first + g} * num::kChain + k0 + i;
       const float* x = job.a + (row + r) * job.k + from;
-      float* y = to + (r * kGroups + g) * Stage::kRow + i;
+      float* y = to + (r * kGroups + g) * S::kRow + i;
       if (wide) {
         copy_16(y, x, from < job.k && row + r < job.m);
       } else {
@@ -91,97 +106,112 @@ __global__ void __launch_bounds__(kRowWarps* kWarp) rows_kernel(const Rows job, 
       }
     }
   };
+  auto next = [&](float*& stage) {
+    stage = stage == stages + (ring - 1) * S::kFloats ? stages : stage + S::kFloats;
+  };
 
-  const int passes = (blocks + chains - 1) / chains, stages = passes * Stage::kOfChain;
-  for (int s = 0; s < Stage::kRing - 1; ++s) ask(s), copies_end();
-  float sum[(kOutputs + kWarp - 1) / kWarp];  // of the segment, of this thread's outputs
-  const int per = static_cast<int>(num::blocks_per_segment(job.k));
+  const int passes = (blocks + chains - 1) / chains, all = passes * S::kOfChain;
+  for (int s = 0; s < ring - 1; ++s) ask(s, stages + s * S::kFloats), copies_end();
+  float *now = stages, *free = stages + (ring - 1) * S::kFloats;
   for (int pass = 0, s = 0; pass < passes; ++pass) {
-    const int chain = pass * chains + warp * kGroups + group;
-    F c[R][kQuad];
+    const int64_t first_k = int64_t{pass * chains + warp * kGroups + group} * num::kChain;
+    F c[R][kPanels][kQuad];
     INVAR_UNROLL
-    for (int i = 0; i < R * kQuad; ++i) c[i / kQuad][i % kQuad] = zero();
-    typename Words::Known known{};
-    for (int i = 0; i < Stage::kOfChain; ++i, ++s) {
-      copies_wait<Stage::kRing - 2>();
+    for (int i = 0; i < R * kPanels * kQuad; ++i)
+      c[i / kQuad / kPanels][i / kQuad % kPanels][i % kQuad] = zero();
+    typename Words::Known known[kPanels] = {};
+    for (int i = 0; i < S::kOfChain; ++i, ++s) {
+      copies_wait<ring - 2>();
       __syncwarp();
-      const float* from = ring + s % Stage::kRing * Stage::kFloats;
-      const float* x = from + group * Stage::kRow;
-      uint4 words[kStageWords];
+      uint4 words[kPanels][S::kWords];
       INVAR_UNROLL
-      for (int v = 0; v < kStageWords; ++v)
-        words[v] = *reinterpret_cast<const uint4*>(from + Stage::kWordsAt + (v * kWarp + lane) * kQuad);
-      const int64_t k = int64_t{chain} * num::kChain + i * Stage::kLength;
+      for (int p = 0; p < kPanels; ++p) INVAR_UNROLL
+      for (int v = 0; v < S::kWords; ++v)
+        words[p][v] =
+            *reinterpret_cast<const uint4*>(now + S::kWordsAt + ((p * S::kWords + v) * kWarp + lane) * kQuad);
+      const int64_t k = first_k + i * S::kLength;
       INVAR_UNROLL
-      for (int u = 0; u < Stage::kLength; u += 4) {
-        if (Words::kScaled && ((u == 0 && i == 0) || (u % 16 == 0 && w.changes(k + u))))
-          known = w.known(k + u < job.k ? k + u : 0, j, job.n);
-        typename Words::Quad weights[4];
+      for (int u = 0; u < S::kLength; u += 4) {
+        typename Words::Quad weights[kPanels][4];
         INVAR_UNROLL
-        for (int e = 0; e < 4; ++e) {
-          weights[e] = w.weights(words[(u + e) / Words::kDeep], known, (u + e) % Words::kDeep);
-          if (Words::kScaled && k + u + e >= job.k) weights[e] = {};  // takes no part, whatever its scale is
+        for (int p = 0; p < kPanels; ++p) {
+          if (Words::kScaled && ((u == 0 && i == 0) || (u % 16 == 0 && w.changes(k + u))))
+            known[p] = w.known(k + u < job.k ? k + u : 0, first_column + p * kPanelColumns + column, job.n);
+          INVAR_UNROLL
+          for (int e = 0; e < 4; ++e) {
+            weights[p][e] = w.weights(words[p][(u + e) / Words::kDeep], known[p], (u + e) % Words::kDeep);
+            if (Words::kScaled && k + u + e >= job.k)
+              weights[p][e] = {};  // takes no part, whatever its scale is
+          }
         }
-        add_products<R>(c, x + u, kGroups * Stage::kRow, weights);
+        INVAR_UNROLL
+        for (int r = 0; r < R; ++r) {
+          const float4 x = *reinterpret_cast<const float4*>(now + (r * kGroups + group) * S::kRow + u);
+          const float a[4] = {x.x, x.y, x.z, x.w};
+          INVAR_UNROLL
+          for (int e = 0; e < 4; ++e) INVAR_UNROLL
+          for (int q = 0; q < kPanels * kQuad; ++q)
+            c[r][q / kQuad][q % kQuad] = fma(set1(a[e]), set1(weights[q / kQuad][e].v[q % kQuad]),
+                                             c[r][q / kQuad][q % kQuad]);  // contraction.2
+        }
       }
       __syncwarp();
-      if (s + Stage::kRing - 1 < stages) ask(s + Stage::kRing - 1);
+      if (s + ring - 1 < all) ask(s + ring - 1, free);
       copies_end();
+      next(now), next(free);
     }
-    INVAR_UNROLL
-    for (int r = 0; r < R; ++r)
-      *reinterpret_cast<float4*>(sums + ((warp * kGroups + group) * R + r) * kPanelColumns + column) = {
-          c[r][0].v, c[r][1].v, c[r][2].v, c[r][3].v};
-    __syncthreads();
     const int first = pass * chains, last = first + chains < blocks ? first + chains : blocks;
     INVAR_UNROLL
-    for (int o = 0; o < (kOutputs + kWarp - 1) / kWarp; ++o) {
-      const int i = threadIdx.x + o * blockDim.x;
-      if (i >= kOutputs) break;
-      if (pass == 0) sum[o] = 0;
-      for (int b = first, segment = first / per, end = (segment + 1) * per; b < last;) {
-        sum[o] = num::add(sum[o], sums[(b - first) * kOutputs + i]);  // contraction.3
-        if (++b != end && b != blocks) continue;
-        segments[segment * kOutputs + i] = sum[o], sum[o] = 0;
-        ++segment, end += per;
+    for (int f = 0; f < R; f += S::kFold) {
+      INVAR_UNROLL
+      for (int r = 0; r < S::kFold; ++r) INVAR_UNROLL
+      for (int p = 0; p < kPanels; ++p) {
+        const F* x = c[f + r][p];
+        *reinterpret_cast<float4*>(sums + ((warp * kGroups + group) * S::kFold + r) * S::kColumns +
+                                   p * kPanelColumns + column) = {x[0].v, x[1].v, x[2].v, x[3].v};
       }
+      __syncthreads();
+      for (int i = threadIdx.x; i < S::kFold * S::kColumns; i += blockDim.x) {
+        const int64_t to_row = row + f + i / S::kColumns, to = first_column + i % S::kColumns;
+        float y;
+        const bool done = fold(
+            first, last, blocks, per, [&](int b) { return sums[(b - first) * S::kFold * S::kColumns + i]; },
+            [&](int s) { return kept + s * S::kOutputs + f * S::kColumns + i; }, &y);
+        if (done && to_row < job.m && to < job.n) job.out[to_row * job.n + to] = num::canon(y);
+      }
+      __syncthreads();
     }
-    __syncthreads();
-  }
-  const int used = num::segments_in_use(job.k);
-  for (int i = threadIdx.x; i < kOutputs; i += blockDim.x) {
-    float segment[num::kSegments];
-    INVAR_UNROLL
-    for (int s = 0; s < num::kSegments; ++s) segment[s] = s < used ? segments[s * kOutputs + i] : 0;
-    const int64_t r = row + i / kPanelColumns, to = panel * kPanelColumns + i % kPanelColumns;
-    if (r < job.m && to < job.n) job.out[r * job.n + to] = num::canon(num::join_segments(segment));
   }
 }
 
-template <class Words, int R>
+template <class Words, int R, int kPanels, int ring>
 void enqueue_rows_of(const Rows& job, const Words& w, Stream stream) {
-  using Stage = RowStage<Words, R>;
-  const int64_t needed = ceil_div(num::contraction_blocks(job.k), kGroups);
-  const int warps = needed < kRowWarps ? static_cast<int>(needed) : kRowWarps;
-  const size_t shared = static_cast<size_t>(warps * Stage::kRing * Stage::kFloats +
-                                            (warps * kGroups + num::kSegments) * R * kPanelColumns) *
-                        sizeof(float);
-  launch(rows_kernel<Words, R>,
-         dim3(static_cast<unsigned>(ceil_div(job.n, kPanelColumns) * ceil_div(job.m, R))),
-         dim3(static_cast<unsigned>(warps * kWarp)), shared, stream, job, w);
+  using S = RowsShape<Words, R, kPanels, ring>;
+  // As few passes as the warps allow, and no more warps than those need.
+  const int64_t groups = ceil_div(num::contraction_blocks(job.k), kGroups);
+  const int64_t passes = ceil_div(groups, S::kMostWarps);
+  auto warps = static_cast<unsigned>(ceil_div(groups, passes));
+  const auto most = static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  while (warps > 1 && S::bytes(static_cast<int>(warps)) > most) --warps;
+  launch(rows_kernel<Words, R, kPanels, ring>,
+         dim3(static_cast<unsigned>(ceil_div(job.n, S::kColumns) * ceil_div(job.m, R))), dim3(warps * kWarp),
+         S::bytes(static_cast<int>(warps)), stream, job, w);
 }
+
+// Where the panels are few, each block streams more at once; where many, blocks do.
 template <class Words>
 void enqueue_rows(const Rows& job, const Words& w, Stream stream) {
+  const bool few = ceil_div(job.n, kPanelColumns) <= 2 * processors();
   if (job.m == 1)
-    enqueue_rows_of<Words, 1>(job, w, stream);
-  else if (job.m == 2)
-    enqueue_rows_of<Words, 2>(job, w, stream);
+    few ? enqueue_rows_of<Words, 1, 1, 8>(job, w, stream) : enqueue_rows_of<Words, 1, 1, 5>(job, w, stream);
   else if (job.m <= 4)
-    enqueue_rows_of<Words, 4>(job, w, stream);
+    enqueue_rows_of<Words, 4, 1, 5>(job, w, stream);
   else if (job.m <= 8)
-    enqueue_rows_of<Words, 8>(job, w, stream);
+    few ? enqueue_rows_of<Words, 8, 1, 6>(job, w, stream) : enqueue_rows_of<Words, 8, 1, 3>(job, w, stream);
   else
-    enqueue_rows_of<Words, 16>(job, w, stream);
+    few || Words::kScaled
+        ? enqueue_rows_of<Words, 16, 1, 5>(job, w, stream)
+        : enqueue_rows_of<Words, 16, Words::kScaled ? 1 : 2, Words::kScaled ? 5 : 3>(job, w, stream);
 }
 
 }  // namespace

@@ -109,13 +109,14 @@ struct Columns4 {
   struct Loader {
     static constexpr int kDeep = Words::kDeep, kAcross = kTile / kQuad, kAll = kAcross * (kDepth / kDeep);
     static constexpr int kPieces = (kAll + kThreads - 1) / kThreads, kStep = kThreads / kAcross;
+    static constexpr bool kCopied = kPacked && Words::kDeep == 1;  // words are what the tile holds
     static_assert(kThreads % kAcross == 0 && kDepth % kDeep == 0);
     Columns4 s;
     int64_t column;
     const uint32_t* at;
     int width, row, from;  // in words; k
     bool in;
-    uint4 piece[kPieces];
+    uint4 piece[kCopied ? 1 : kPieces];
     __device__ bool has(int i) const { return kAll % kThreads == 0 || row + i * kStep < kDepth / kDeep; }
     __device__ void begin(const Columns4& source, int64_t first, int from_k) {
       s = source, row = threadIdx.x / kAcross;
@@ -123,17 +124,20 @@ struct Columns4 {
       if constexpr (kPacked) {
         const PanelPlace p = panel_place(in ? column / kPanelColumns : 0, s.outer, s.rows);
         width = p.width;
-        at = s.packed + p.at + (from_k / kDeep + row) * width + column % kPanelColumns;
+        at = s.packed + p.at + int64_t{from_k / kDeep + row} * width + column % kPanelColumns;
       }
     }
     template <bool kWhole>
-    __device__ void ask(Word*, int k) {
+    __device__ void ask(Word* tile, int k) {
       from = k;
       INVAR_UNROLL
       for (int i = 0; i < kPieces; ++i) {
         if (!has(i)) continue;
         const int here = k + (row + i * kStep) * kDeep;
-        if constexpr (kPacked) {
+        if constexpr (kCopied) {
+          copy_16(tile + (row + i * kStep) * (kTile + kPad) + column % kTile, at + i * kStep * width,
+                  kWhole || (in && here < s.k));
+        } else if constexpr (kPacked) {
           piece[i] = kWhole || (in && here < s.k)
                          ? __ldg(reinterpret_cast<const uint4*>(at + i * kStep * width))
                          : uint4{};
@@ -150,7 +154,7 @@ struct Columns4 {
     __device__ void put(Word* tile) {
       INVAR_UNROLL
       for (int i = 0; i < kPieces; ++i) {
-        if (!has(i)) continue;
+        if (kCopied || !has(i)) continue;
         const int down = (row + i * kStep) * kDeep;
         const int here = from + down;
         const typename Words::Known known = s.w.known(here < s.k ? here : 0, column, s.outer);

@@ -1,6 +1,7 @@
 // The stored formats of b as a GPU reads them: words of 32 bits, each with kDeep consecutive k of one column, the lowest k in
 // the lowest bits; and four columns of words at a time, widened (matmul.1, matmul_nbits.2).
 #pragma once
+#include "num/contract/schedule.h"
 #include "ops/launch.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/nbits.h"
