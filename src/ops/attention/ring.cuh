@@ -6,7 +6,7 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-constexpr int kStages = 3, kDepth = 16;  // of a ring, and rows in a stage
+constexpr int kStages = 2, kDepth = 32;  // of a ring, and rows in a stage
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define INVAR_COPY_ENGINE 1

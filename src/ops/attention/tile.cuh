@@ -16,7 +16,6 @@ struct Tile {
     Ring<kThreads, kBlock, kRows> ring;        // keys with queries, or values
     alignas(16) float p[kBlock][kWeightStep];  // weights; negative: hidden
     int64_t low[kRows], high[kRows];           // what rows see
-    float* y[kRows];                           // where their results go; null beyond the last row
   };
 };
 
@@ -68,38 +67,9 @@ __device__ inline void multiply_seen(const float* left, const float* right, F (&
     for (int i = 0; i < kOwn; ++i) c[r][i] = select(lt(a[r], zero()), c[r][i], fma(a[r], b[i], c[r][i]));
 }
 
-// A thread's columns of a row of y from `column` on, 4 and 4 more behind 64, as far as there are: nothing where y is null. whole:
-// fours of them are aligned.
-template <int kOwn>
-__device__ inline void load_own(const float* y, int column, int columns, bool whole, F (&o)[kOwn]) {
-#pragma unroll
-  for (int i = 0; y && i < kOwn; i += 4) {
-    const int at = column + i / 4 * (kBlock / 2);
-    if (whole && at < columns) {
-      const float4 v = *reinterpret_cast<const float4*>(y + at);
-      o[i] = set1(v.x), o[i + 1] = set1(v.y), o[i + 2] = set1(v.z), o[i + 3] = set1(v.w);
-    }
-#pragma unroll
-    for (int k = 0; k < 4; ++k)
-      if (!whole && at + k < columns) o[i + k] = load(y + at + k);
-  }
-}
-template <int kOwn>
-__device__ inline void store_own(float* y, int column, int columns, bool whole, const F (&o)[kOwn]) {
-#pragma unroll
-  for (int i = 0; y && i < kOwn; i += 4) {
-    const int at = column + i / 4 * (kBlock / 2);
-    if (whole && at < columns)
-      *reinterpret_cast<float4*>(y + at) = make_float4(o[i].v, o[i + 1].v, o[i + 2].v, o[i + 3].v);
-#pragma unroll
-    for (int k = 0; k < 4; ++k)
-      if (!whole && at + k < columns) store(y + at + k, o[i + k]);
-  }
-}
-
 // runs: how many thread blocks share the key blocks of a tile. More than one leave parts and marks for fold_kernel.
 template <int kRows, int kColumns>
-__global__ void __launch_bounds__(Tile<kRows, kColumns>::kThreads, 3)
+__global__ void __launch_bounds__(Tile<kRows, kColumns>::kThreads, 2)
     tile_kernel(const __grid_constant__ Step s, int tiles, int runs) {
   using T = Tile<kRows, kColumns>;
   constexpr int kHalf = kRows / 2, kOwn = T::kOwn;  // a thread has 4 rows of each half
@@ -117,7 +87,6 @@ __global__ void __launch_bounds__(Tile<kRows, kColumns>::kThreads, 3)
     const Row row = row_at(r);
     const Sight sight = attention::sight(g, s.lengths, past, row.batch, row.i);
     w.low[r] = sight.low, w.high[r] = sight.high;
-    w.y[r] = first_row + r < g.rows ? s.y + place(g, row) * g.dv : nullptr;
   }
   const int64_t blocks = ceil_div(past + g.keys, kBlock), run_index = blockIdx.x / heads / tiles;
   const int run_begin = static_cast<int>(blocks * run_index / runs),
@@ -170,11 +139,8 @@ __global__ void __launch_bounds__(Tile<kRows, kColumns>::kThreads, 3)
     return slot;
   };
 
-  F c[8][8];
-  Folded folded;      // of row tx % 8 of this thread's
-  bool fresh = true;  // nothing is folded yet; what is stands in y, where registers are not short
-  const bool whole = g.dv % 4 == 0 && reinterpret_cast<uintptr_t>(s.y) % 16 == 0;
-  const int column = static_cast<int>(first_column) + 4 * tx, columns = static_cast<int>(g.dv);
+  F o[8][kOwn] = {}, c[8][8];
+  Folded folded;  // of row tx % 8 of this thread's
   while (!now.done()) {
 #pragma unroll
     for (int r = 0; r < 8; ++r)
@@ -274,14 +240,9 @@ __global__ void __launch_bounds__(Tile<kRows, kColumns>::kThreads, 3)
 #pragma unroll
       for (int r = 0; r < 8; ++r) {
         const float by = __shfl_sync(kAllLanes, my_factor, r, kRun);
-        float* y = w.y[4 * ty + r % 4 + r / 4 * kHalf];
-        F o[kOwn] = {};
-        if (!fresh) load_own(y, column, columns, whole, o);
 #pragma unroll
-        for (int i = 0; i < kOwn; ++i) o[i] = fold(by, o[i], ob[r][i]);
-        store_own(y, column, columns, whole, o);
+        for (int i = 0; i < kOwn; ++i) o[r][i] = fold(by, o[r][i], ob[r][i]);
       }
-      fresh = false;
     }
     ++now.block, now.enter();
   }
@@ -297,12 +258,14 @@ __global__ void __launch_bounds__(Tile<kRows, kColumns>::kThreads, 3)
     const float by = __shfl_sync(kAllLanes, by_sink, r, kRun);
     const F m = set1(__shfl_sync(kAllLanes, folded.m.v, r, kRun)),
             l = set1(__shfl_sync(kAllLanes, folded.l.v, r, kRun));
-    float* y = w.y[4 * ty + r % 4 + r / 4 * kHalf];
-    F o[kOwn] = {};
-    if (!fresh) load_own(y, column, columns, whole, o);
+    const int64_t row = first_row + 4 * ty + r % 4 + r / 4 * kHalf;
+    if (row >= g.rows) continue;
+    float* y = s.y + place(g, row_of(g, head, row)) * g.dv;
 #pragma unroll
-    for (int i = 0; i < kOwn; ++i) o[i] = result(fold(by, o[i], zero()), m, l);
-    store_own(y, column, columns, whole, o);
+    for (int i = 0; i < kOwn; ++i) {
+      const int64_t column = first_column + 4 * tx + i % 4 + i / 4 * (kBlock / 2);
+      if (column < g.dv) store(y + column, result(fold(by, o[r][i], zero()), m, l));
+    }
   }
 }
 
