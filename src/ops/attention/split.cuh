@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(kSplitThreads, 4) split_kernel(const __grid_co
 
 // One row: folds its parts (attention.9, attention.17, attention.10).
 __global__ void __launch_bounds__(kFoldThreads) fold_kernel(const __grid_constant__ Step s) {
-  constexpr int kAhead = kWarp;          // parts that are asked for before they are folded
+  constexpr int kAhead = 2 * kWarp;      // parts that are asked for before they are folded
   __shared__ float2 mark[kFoldThreads];  // the factor of a block, and l_b
   __shared__ float last[kFoldWarps];
   __shared__ bool
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(kFoldThreads) fold_kernel(const __grid_constan
 #pragma unroll
         for (int i = 0; i < kAhead; ++i) part[i] = ahead[i];
         ask(b + k + kAhead);
-        if (smaller[k / kWarp]) {
+        if (smaller[k / kWarp] && smaller[k / kWarp + 1]) {
 #pragma unroll
           for (int i = 0; i < kAhead; ++i) {
             const float2 by = mark[k + i];
