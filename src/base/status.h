@@ -68,6 +68,8 @@ using Status = Result<void>;
   auto INVAR_CAT(try_, __LINE__) = (expr);                                  \
   if (!INVAR_CAT(try_, __LINE__)) return INVAR_CAT(try_, __LINE__).error(); \
   decl = *std::move(INVAR_CAT(try_, __LINE__))
-// INVAR_CHECK_OK(f());   return its error, if any.
-#define INVAR_CHECK_OK(expr) \
-  if (auto status_ = (expr); !status_) return status_.error()
+// INVAR_CHECK_OK(f());   return its error, if any; an else after it is an error of the compiler's.
+#define INVAR_CHECK_OK(expr)            \
+  if (auto status_ = (expr); status_) { \
+  } else                                \
+    return status_.error()
