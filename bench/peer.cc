@@ -55,7 +55,8 @@ Peer::Peer(Peer&&) noexcept = default;
 Peer& Peer::operator=(Peer&&) noexcept = default;
 Peer::~Peer() = default;
 
-Result<Peer> Peer::start(const std::string& name, const std::string& python, const std::string& root) {
+Result<Peer> Peer::start(const std::string& name, const std::string& python, const std::string& root,
+                         int gpu) {
   if (root.empty())
     return bad_input("--peer needs bench/peer.py of the source tree: run the program built there");
   auto impl = std::make_unique<Impl>();
@@ -63,6 +64,7 @@ Result<Peer> Peer::start(const std::string& name, const std::string& python, con
   const std::string script = root + "/bench/peer.py";
   const std::string own = root + "/build/venv/bin/python";
   std::error_code ec;
+  const std::string device = gpu < 0 ? "cpu" : "cuda:" + std::to_string(gpu);
   const std::string program = !python.empty() ? python : fs::exists(own, ec) ? own : "python3";
   int in[2], out[2];
   if (::pipe(in) != 0) return bad_input("the peer cannot be started: " + std::string(std::strerror(errno)));
@@ -77,7 +79,7 @@ Result<Peer> Peer::start(const std::string& name, const std::string& python, con
     for (int fd : {in[0], in[1], out[0], out[1]}) ::close(fd);
     // Large results would otherwise be new pages at every call: the allocator's cost, not the kernel's.
     ::setenv("MALLOC_MMAP_MAX_", "0", 1), ::setenv("MALLOC_TRIM_THRESHOLD_", "1099511627776", 1);
-    ::execlp(program.c_str(), program.c_str(), "-B", script.c_str(), name.c_str(),
+    ::execlp(program.c_str(), program.c_str(), "-B", script.c_str(), name.c_str(), device.c_str(),
              static_cast<char*>(nullptr));
     std::printf("{\"error\":\"%s cannot be run: give --python\"}\n", program.c_str());
     std::fflush(stdout);
@@ -95,12 +97,9 @@ const std::string& Peer::version() const {
   return impl_->version;
 }
 
-Result<std::string> Peer::prepare(const Item& item, int threads) {
-  json request{{"do", "prepare"},
-               {"op", item.op},
-               {"room", op_info(item.op)->room},
-               {"threads", threads},
-               {"past", item.past}};
+Result<std::string> Peer::prepare(const Item& item, int threads, int copies) {
+  json request{{"do", "prepare"},    {"op", item.op},    {"room", op_info(item.op)->room},
+               {"threads", threads}, {"copies", copies}, {"past", item.past}};
   for (const char* side : {"in", "out"}) {
     request[side] = json::array();
     for (const conformance::Tensor& t : side[0] == 'i' ? item.call.in : item.call.out)

@@ -9,17 +9,19 @@ namespace invar::bench {
 
 class Peer {
  public:
-  // Starts PYTHON ROOT/bench/peer.py NAME. An error where it cannot be started or the library cannot be imported.
-  static Result<Peer> start(const std::string& name, const std::string& python, const std::string& root);
+  // Starts PYTHON ROOT/bench/peer.py NAME DEVICE: on the CPU, or the GPU of that index. An error where it cannot be started or
+  // the library cannot be imported.
+  static Result<Peer> start(const std::string& name, const std::string& python, const std::string& root,
+                            int gpu = -1);
   Peer(Peer&&) noexcept;
   Peer& operator=(Peer&&) noexcept;
   ~Peer();
 
   const std::string& version() const;
   // Makes the call ready; the quickest of its spellings there is chosen. Returns its name, or "" where the peer has
-  // no such operation.
-  Result<std::string> prepare(const Item&, int threads);
-  // Seconds per call, `calls` in a row after one that is not counted.
+  // no such operation. On a GPU the calls go through so many copies of the operands.
+  Result<std::string> prepare(const Item&, int threads, int copies);
+  // Seconds per call, `calls` in a row after one that is not counted; on a GPU a graph of them after one that is not.
   Result<double> time(int64_t calls);
 
  private:

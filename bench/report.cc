@@ -32,9 +32,9 @@ std::string rate_text(const Row& r) {
                      : format("%.1f GB/s", r.bytes / r.seconds / 1e9);
 }
 
-// Nanoseconds of one thread per element of the result.
+// Nanoseconds of one thread, or of the GPU, per element of the result.
 double per_element(const Row& r) {
-  return r.elements > 0 ? r.seconds * r.threads / r.elements * 1e9 : 0;
+  return r.elements > 0 ? r.seconds * std::max(r.threads, 1) / r.elements * 1e9 : 0;
 }
 
 std::string cpu_name() {
@@ -54,19 +54,22 @@ std::string escape(const std::string& s) {
 }  // namespace
 
 std::string table(const Report& r) {
-  std::string out = cpu_name() + (r.peer.empty() ? "" : "; peer: " + r.peer) + "\n";
+  std::string out =
+      (r.device == "cpu" ? cpu_name() : r.device) + (r.peer.empty() ? "" : "; peer: " + r.peer) + "\n";
   for (const Limit& l : r.limits)
-    out += format("limits %s, %d thread%s: %.1f GFLOP/s, read %.1f GB/s, copy %.1f GB/s\n", l.isa.c_str(),
-                  l.threads, l.threads == 1 ? "" : "s", l.flops / 1e9, l.read / 1e9, l.copy / 1e9);
+    out +=
+        "limits " + l.isa + (l.threads ? format(", %d thread%s", l.threads, l.threads == 1 ? "" : "s") : "") +
+        format(": %.1f GFLOP/s, read %.1f GB/s, copy %.1f GB/s\n", l.flops / 1e9, l.read / 1e9, l.copy / 1e9);
   size_t width = 5;
   for (const Row& row : r.rows) width = std::max(width, row.shape.size());
   out += format("\n%-9s %-11s %-*s %-9s %3s %10s %15s %8s %13s  %s\n", "suite", "operation",
                 static_cast<int>(width), "shape", "isa", "thr", "time", "rate", "ns/elem", "of limit",
                 r.peer.empty() ? "" : "peer / ours: medians, best");
   for (const Row& row : r.rows) {
-    out += format("%-9s %-11s %-*s %-9s %3d %10s %15s %8.3f %5.0f%% %-6s  ", row.suite.c_str(),
-                  row.op.c_str(), static_cast<int>(width), row.shape.c_str(), row.isa.c_str(), row.threads,
-                  time_text(row.seconds).c_str(), rate_text(row).c_str(), per_element(row),
+    const std::string threads = row.threads ? std::to_string(row.threads) : "-";
+    out += format("%-9s %-11s %-*s %-9s %3s %10s %15s %8.3f %5.0f%% %-6s  ", row.suite.c_str(),
+                  row.op.c_str(), static_cast<int>(width), row.shape.c_str(), row.isa.c_str(),
+                  threads.c_str(), time_text(row.seconds).c_str(), rate_text(row).c_str(), per_element(row),
                   100 * row.fraction(), row.by_flops ? "FMA" : "bytes");
     if (!row.peer.empty())
       out += format("%6.2f %5.2f%s  %s", row.ratio(), row.best_ratio(), row.unsteady() ? "~" : " ",
@@ -79,6 +82,7 @@ std::string table(const Report& r) {
 
 std::string json_of(const Report& r) {
   ordered_json j{{"cpu", cpu_name()},
+                 {"device", r.device},
                  {"peer", r.peer},
                  {"limits", ordered_json::array()},
                  {"rows", ordered_json::array()}};

@@ -8,7 +8,7 @@
 
 #include "base/pool.h"
 #include "num/env.h"
-#include "subject.h"
+#include "turns.h"
 
 namespace invar::bench {
 namespace {
@@ -17,6 +17,7 @@ namespace {
 constexpr double kSampleSeconds = 0.002;
 constexpr double kLeastSamples = 5, kMostSamples = 201;
 constexpr int kMaxThreads = 1024;
+constexpr int64_t kMostCalls = 1000000;
 // Between the sides, where there are several threads: long enough for waiting threads of the other process to stop spinning.
 constexpr auto kPause = std::chrono::milliseconds(4);
 
@@ -29,38 +30,16 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
+int64_t calls_in(double seconds, double one, int64_t most) {
+  return std::clamp<int64_t>(static_cast<int64_t>(seconds / std::max(one, 1e-9)), 1, most);
+}
+
 // Seconds per call, `calls` in a row after one that is not counted.
 double time_calls(const Subject& s, Pool& pool, int64_t calls) {
   s.run(pool);
   const double start = now();
   for (int64_t c = 0; c < calls; ++c) s.run(pool);
   return (now() - start) / static_cast<double>(calls);
-}
-
-int64_t calls_in(double seconds, double one) {
-  return std::clamp<int64_t>(static_cast<int64_t>(seconds / std::max(one, 1e-9)), 1, 1000000);
-}
-
-// Which bytes of a call count against the rate of copying and which against that of reading or writing alone.
-struct Bytes {
-  double copied, rest;
-  Traffic kind;
-  int64_t working_set;
-  explicit Bytes(const Subject& s) : working_set(s.working_set()) {
-    const auto in = static_cast<double>(s.bytes_read()), out = static_cast<double>(s.bytes_written());
-    copied = 2 * std::min(in, out), rest = in + out - copied;
-    kind = in > out ? Traffic::read : Traffic::copy;
-  }
-};
-
-// Flops at their peak, or bytes at the rate of the caches or memory that hold them, whichever takes longer.
-void bound(Row& row, const Bytes& b, const Peaks& peaks) {
-  double t = 0;
-  if (b.copied > 0) t += b.copied / peaks.known_bytes(row.threads, Traffic::copy, b.working_set);
-  if (b.rest > 0) t += b.rest / peaks.known_bytes(row.threads, b.kind, b.working_set);
-  const double f = row.flops > 0 ? row.flops / peaks.known_flops(row.threads) : 0;
-  row.limit_seconds = std::max(t, f);
-  row.by_flops = f > t;
 }
 
 struct Measured {
@@ -70,48 +49,23 @@ struct Measured {
 
 Result<Measured> measure_one(const Item& item, const ops::Kernel& kernel, Pool& pool, Peaks& peaks,
                              Peer* peer, double seconds) {
-  Row row;
-  row.suite = item.suite, row.op = item.op, row.shape = item.shape(), row.text = item.call.text;
-  row.isa = std::string(kernel.isa), row.threads = pool.threads();
+  Row row = row_of(item, kernel);
+  row.threads = pool.threads();
   INVAR_TRY(Subject subject, Subject::make(item, kernel, pool.threads()));
-  row.flops = static_cast<double>(item.flops);
   row.bytes = static_cast<double>(subject.working_set());
-  for (const auto& t : item.call.out) row.elements += static_cast<double>(t.elements());
-  if (item.past)
-    row.elements *= 1 - static_cast<double>(item.past) / static_cast<double>(item.call.out[0].shape[1]);
   const Bytes bytes(subject);
   if (row.flops > 0) peaks.flops(pool);
   if (bytes.copied > 0) peaks.bytes(pool, Traffic::copy, bytes.working_set);
   if (bytes.rest > 0) peaks.bytes(pool, bytes.kind, bytes.working_set);
   if (peer) {
-    INVAR_TRY(row.peer, peer->prepare(item, pool.threads()));
+    INVAR_TRY(row.peer, peer->prepare(item, pool.threads(), 1));
   }
   const bool both = !row.peer.empty();
-  const auto pause = both && row.threads > 1 ? kPause : std::chrono::milliseconds(0);
   std::this_thread::sleep_for(kPause);
-  double once = std::min(time_calls(subject, pool, 1), time_calls(subject, pool, 1));
-  const int64_t calls = calls_in(kSampleSeconds, once);
-  double round = once * static_cast<double>(calls);  // seconds of a sample of each side
-  int64_t peer_calls = 1;
-  if (both) {
-    INVAR_TRY(once, peer->time(1));
-    peer_calls = calls_in(kSampleSeconds, once);
-    round += once * static_cast<double>(peer_calls) + std::chrono::duration<double>(pause).count();
-  }
-  const int samples = static_cast<int>(std::clamp(seconds / round, kLeastSamples, kMostSamples));
-  std::vector<double> ours, theirs;
-  for (int i = 0; i < samples; ++i) {
-    std::this_thread::sleep_for(pause);
-    ours.push_back(time_calls(subject, pool, calls));
-    if (!both) continue;
-    INVAR_TRY(double t, peer->time(peer_calls));
-    theirs.push_back(t);
-  }
-  row.seconds = median(ours), row.best_seconds = *std::min_element(ours.begin(), ours.end());
-  if (both) {
-    row.peer_seconds = median(theirs);
-    row.peer_best_seconds = *std::min_element(theirs.begin(), theirs.end());
-  }
+  INVAR_CHECK_OK(take_turns(
+      row, [&](int64_t calls) -> Result<double> { return time_calls(subject, pool, calls); },
+      both ? peer : nullptr, seconds, kMostCalls,
+      both&& row.threads > 1 ? kPause : std::chrono::milliseconds(0)));
   return Measured{std::move(row), bytes};
 }
 
@@ -128,7 +82,7 @@ Result<std::vector<std::string>> isas_of(const Settings& s) {
 }
 
 Result<std::vector<Item>> items_for(const Settings& s) {
-  if (s.shape.empty()) return choose(s.suites, s.op);
+  if (s.shape.empty()) return choose(s.suites, s.op, s.device == "cpu" ? "cpu" : "cuda");
   if (s.op.empty()) return bad_input("--shape needs --op: whose call is it?");
   if (!ops::find(s.op, "reference"))
     return bad_input("no operation '" + s.op + "': spec/opset.toml lists them");
@@ -137,10 +91,62 @@ Result<std::vector<Item>> items_for(const Settings& s) {
 
 }  // namespace
 
-Result<Report> measure(const Settings& s,
-                       const std::function<void(size_t, size_t, const std::string&)>& progress) {
-  INVAR_TRY(const std::vector<std::string> isas, isas_of(s));
+Row row_of(const Item& item, const ops::Kernel& kernel) {
+  Row row;
+  row.suite = item.suite, row.op = item.op, row.shape = item.shape(), row.text = item.call.text;
+  row.isa = std::string(kernel.isa), row.flops = static_cast<double>(item.flops);
+  for (const auto& t : item.call.out) row.elements += static_cast<double>(t.elements());
+  if (item.past)
+    row.elements *= 1 - static_cast<double>(item.past) / static_cast<double>(item.call.out[0].shape[1]);
+  return row;
+}
+
+void bound(Row& row, const Bytes& b, double flops, double copy, double rest) {
+  const double t = (b.copied > 0 ? b.copied / copy : 0) + (b.rest > 0 ? b.rest / rest : 0);
+  const double f = row.flops > 0 ? row.flops / flops : 0;
+  row.limit_seconds = std::max(t, f);
+  row.by_flops = f > t;
+}
+
+Status take_turns(Row& row, const std::function<Result<double>(int64_t)>& ours, Peer* peer, double seconds,
+                  int64_t most_calls, std::chrono::milliseconds pause) {
+  INVAR_TRY(double once, ours(1));
+  INVAR_TRY(const double again, ours(1));
+  once = std::min(once, again);
+  const int64_t calls = calls_in(kSampleSeconds, once, most_calls);
+  double round = once * static_cast<double>(calls);  // seconds of a sample of each side
+  int64_t peer_calls = 1;
+  if (peer) {
+    INVAR_TRY(once, peer->time(1));
+    peer_calls = calls_in(kSampleSeconds, once, most_calls);
+    round += once * static_cast<double>(peer_calls) + std::chrono::duration<double>(pause).count();
+  }
+  const int samples = static_cast<int>(std::clamp(seconds / round, kLeastSamples, kMostSamples));
+  std::vector<double> mine, theirs;
+  for (int i = 0; i < samples; ++i) {
+    std::this_thread::sleep_for(pause);
+    INVAR_TRY(const double m, ours(calls));
+    mine.push_back(m);
+    if (!peer) continue;
+    INVAR_TRY(const double t, peer->time(peer_calls));
+    theirs.push_back(t);
+  }
+  row.seconds = median(mine), row.best_seconds = *std::min_element(mine.begin(), mine.end());
+  if (peer) {
+    row.peer_seconds = median(theirs);
+    row.peer_best_seconds = *std::min_element(theirs.begin(), theirs.end());
+  }
+  return {};
+}
+
+Result<Report> measure(const Settings& s, const Progress& progress) {
   INVAR_TRY(const std::vector<Item> items, items_for(s));
+  for (const Item& item : items) {
+    INVAR_TRY(const std::string wrong, refusal(item));
+    if (!wrong.empty()) return bad_input(item.op + " requires " + wrong + ": " + item.call.text);
+  }
+  if (s.device != "cpu") return measure_on_device(s, items, progress);
+  INVAR_TRY(const std::vector<std::string> isas, isas_of(s));
   std::vector<int> threads = s.threads;
   if (threads.empty()) {
     threads.push_back(1);
@@ -148,10 +154,6 @@ Result<Report> measure(const Settings& s,
   }
   for (int t : threads)
     if (t < 1 || t > kMaxThreads) return bad_input("--threads: 1 to " + std::to_string(kMaxThreads));
-  for (const Item& item : items) {
-    INVAR_TRY(const std::string wrong, refusal(item));
-    if (!wrong.empty()) return bad_input(item.op + " requires " + wrong + ": " + item.call.text);
-  }
   Report report;
   if (items.empty()) return report;
   std::optional<Peer> peer;
@@ -187,7 +189,8 @@ Result<Report> measure(const Settings& s,
       limit.copy = peaks[i].known_bytes(n, Traffic::copy, Peaks::kOutOfCache);
       report.limits.push_back(std::move(limit));
       for (Measured& m : measured) {  // only now the limits are the best of the whole run
-        bound(m.row, m.bytes, peaks[i]);
+        const auto rate = [&](Traffic t) { return peaks[i].known_bytes(n, t, m.bytes.working_set); };
+        bound(m.row, m.bytes, peaks[i].known_flops(n), rate(Traffic::copy), rate(m.bytes.kind));
         report.rows.push_back(std::move(m.row));
       }
     }

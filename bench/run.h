@@ -15,19 +15,20 @@ struct Settings {
   std::string op, shape;          // one operation; a line of bench.txt instead of the room's
   std::vector<int> threads;       // empty: 1 and one per core
   std::vector<std::string> isas;  // empty: the best of this CPU
+  std::string device = "cpu";     // or "cuda", "cuda:1"
   double seconds = 0.4;           // per item, thread count and instruction set
   std::string peer, python;
 };
 
 struct Limit {  // one of the machine's, as measured
   std::string isa;
-  int threads;
+  int threads;               // 0: a GPU
   double flops, read, copy;  // per second; bytes out of cache
 };
 
 struct Row {
   std::string suite, op, shape, text, isa;
-  int threads = 1;
+  int threads = 0;                       // 0: a GPU
   double seconds = 0, best_seconds = 0;  // of a call: median and least
   double flops = 0, bytes = 0;           // of a call; bytes: operands, memory and results once
   double limit_seconds = 0;              // what the machine's peaks allow
@@ -43,13 +44,15 @@ struct Row {
 };
 
 struct Report {
-  std::string peer;  // version
+  std::string device = "cpu";  // or "cuda:0 NVIDIA H200"
+  std::string peer;            // version
   std::vector<Limit> limits;
   std::vector<Row> rows;
 };
 
-// `progress` is called before each measurement with how many are done and what comes next.
-Result<Report> measure(
-    const Settings&, const std::function<void(size_t done, size_t total, const std::string& next)>& progress);
+// Called before each measurement with how many are done and what comes next.
+using Progress = std::function<void(size_t done, size_t total, const std::string& next)>;
+Result<Report> measure(const Settings&, const Progress&);
+Result<Report> measure_on_device(const Settings&, const std::vector<Item>&, const Progress&);
 
 }  // namespace invar::bench

@@ -55,32 +55,39 @@ Result<std::string> refusal(const Item& item) {
   return std::string();
 }
 
-Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int threads) {
+Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int threads,
+                              const std::shared_ptr<Device>& device) {
   Subject s;
   s.kernel_ = &kernel;
   s.attrs_ = std::make_unique<Attrs>(item.call.attrs);
   uint64_t total = 0;
   for (const auto* side : {&item.call.in, &item.call.out})
     for (const auto& t : *side) total += static_cast<uint64_t>(t.elements()) * size_of(t.dtype);
-  if (total > run::Block::physical_memory() / 2)
+  if (!device && total > run::Block::physical_memory() / 2)
     return bad_input("more than half of this machine's memory is needed for " + item.call.text);
   auto block = [&](size_t bytes, const char* purpose) -> Result<std::byte*> {
-    INVAR_TRY(run::Block b, run::Block::make(std::max<size_t>(bytes, 1), purpose));
+    INVAR_TRY(run::Block b, run::Block::make(std::max<size_t>(bytes, 1), purpose, device));
     s.blocks_.push_back(std::move(b));
     return s.blocks_.back().data();
   };
+  std::vector<std::byte> staged;  // of a GPU: an operand's values on their way
   for (size_t i = 0; i < item.call.in.size(); ++i) {
     const conformance::Tensor& t = item.call.in[i];
     const int operand = static_cast<int>(i);
     ops::View v = view(t, nullptr);
     INVAR_TRY(std::byte * data, block(bytes_of(v), "operands"));
     v.data = data;
-    INVAR_CHECK_OK(fill(t, item.call.seed, operand, data, bytes_of(v)));
+    if (device) staged.resize(bytes_of(v));
+    INVAR_CHECK_OK(fill(t, item.call.seed, operand, device ? staged.data() : data, bytes_of(v)));
+    if (device) INVAR_CHECK_OK(device->upload(data, staged.data(), staged.size()));
     s.read_ += static_cast<int64_t>(bytes_of(v));
     const size_t packed = t.constant && kernel.pack_bytes ? kernel.pack_bytes(v, operand, *s.attrs_) : 0;
     if (packed) {
       INVAR_TRY(std::byte * to, block(packed, "packed weights"));
-      kernel.pack(v, operand, *s.attrs_, to);
+      if (device)
+        kernel.enqueue_pack(v, operand, *s.attrs_, to, device->stream());
+      else
+        kernel.pack(v, operand, *s.attrs_, to);
       v.data = to, v.packed = true;
     }
     s.in_.push_back(v);
@@ -89,29 +96,31 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
     ops::View v = view(t, nullptr);
     INVAR_TRY(std::byte * data, block(bytes_of(v), "results"));
     v.data = data;
-    std::memset(data, 1, bytes_of(v));  // touched, so that no page is new while the clock runs
+    if (!device) std::memset(data, 1, bytes_of(v));  // touched, so that no page is new while the clock runs
     s.written_ += static_cast<int64_t>(bytes_of(v));
     s.out_.push_back(v);
   }
   s.call_ = {s.in_, s.out_, s.attrs_.get()};
   if (kernel.state_bytes) {
     const int64_t capacity = s.out_[0].dim[1];
-    INVAR_TRY(s.state_, run::Block::make(kernel.state_bytes(s.call_, capacity), "memory between steps"));
+    INVAR_TRY(s.state_,
+              run::Block::make(kernel.state_bytes(s.call_, capacity), "memory between steps", device));
     s.call_.state = s.state_.data(), s.call_.capacity = capacity;
   }
   const size_t scratch = kernel.scratch_bytes ? kernel.scratch_bytes(s.call_) : 0;
-  for (int w = 0; w < threads; ++w) {
+  for (int w = 0; !device && w < threads; ++w) {
     INVAR_TRY(run::Block b, run::Block::make(std::max<size_t>(scratch, 1), "scratch"));
     s.scratch_.push_back(std::move(b));
   }
-  INVAR_TRY(s.shared_, run::Block::make(kernel.shared_bytes ? kernel.shared_bytes(s.call_) : 0,
-                                        "memory between phases"));
-  s.call_.shared = s.shared_.data();
+  INVAR_CHECK_OK(s.place(0, device));
   int64_t state =
       kernel.state_bytes ? static_cast<int64_t>(kernel.state_bytes(s.call_, s.call_.capacity)) : 0;
   if (item.past) {  // all positions at once fill the memory; what is timed are the last ones
-    for (int phase = 0; phase < kernel.phases; ++phase)
-      kernel.run(s.call_, phase, 0, kernel.units(s.call_, phase), s.scratch_[0].data());
+    if (device)
+      s.queue(device->stream());
+    else
+      for (int phase = 0; phase < kernel.phases; ++phase)
+        kernel.run(s.call_, phase, 0, kernel.units(s.call_, phase), s.scratch_[0].data());
     const int64_t whole = s.out_[0].dim[1];
     for (auto* side : {&s.in_, &s.out_})
       for (ops::View& v : *side) {
@@ -119,14 +128,38 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
         v.data = v.as<std::byte>() + static_cast<size_t>(item.past) * row;
         v.dim[1] = whole - item.past;
       }
-    s.call_.past = item.past;
+    INVAR_CHECK_OK(s.place(item.past, device));
     s.read_ = state, s.written_ = 0;  // new keys and values are in the memory's bytes
     for (const ops::View& v : s.in_) s.read_ += static_cast<int64_t>(bytes_of(v));
     for (const ops::View& v : s.out_) s.written_ += static_cast<int64_t>(bytes_of(v));
   }
   if (item.bytes) s.read_ = std::max<int64_t>(item.bytes - s.written_, 0);
   s.workers_ = run::workers_for(s.read_ + s.written_ + (item.past ? 0 : state), threads);
+  if (device) INVAR_CHECK_OK(device->wait());
   return s;
+}
+
+// What the call finds filled; a GPU's kernels read it there.
+Status Subject::place(int64_t past, const std::shared_ptr<Device>& device) {
+  call_.past = past;
+  const size_t shared = kernel_->shared_bytes ? kernel_->shared_bytes(call_) : 0;
+  if (shared > shared_.size()) {
+    INVAR_TRY(shared_, run::Block::make(shared, "memory between phases", device));
+  }
+  call_.shared = shared_.data();
+  if (!device) return {};
+  const int64_t now[2] = {past, 0};  // and whether an index names no place
+  if (now_.size() == 0) {
+    INVAR_TRY(now_, run::Block::make(sizeof now, "the position", device));
+  }
+  auto* at = reinterpret_cast<int64_t*>(now_.data());
+  call_.past_now = at, call_.fault = reinterpret_cast<uint32_t*>(at + 1);
+  INVAR_CHECK_OK(device->upload(at, now, sizeof now));
+  return device->wait();
+}
+
+void Subject::queue(Stream stream) const {
+  kernel_->enqueue(call_, stream);
 }
 
 void Subject::run(Pool& pool) const {

@@ -47,7 +47,8 @@ std::string Item::shape() const {
 
 Result<std::vector<Item>> items_of(const std::string& op, std::string_view text, const std::string& file) {
   std::vector<Item> items;
-  std::string suite = "none";
+  std::string suite = "none", device = "cpu";
+  constexpr std::string_view kOnDevice = " cuda";
   int number = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -55,14 +56,15 @@ Result<std::vector<Item>> items_of(const std::string& op, std::string_view text,
     at = end + 1;
     ++number;
     if (line.starts_with('[') && line.ends_with(']')) {
-      suite = line.substr(1, line.size() - 2);
+      suite = line.substr(1, line.size() - 2), device = "cpu";
+      if (suite.ends_with(kOnDevice)) suite.resize(suite.size() - kOnDevice.size()), device = "cuda";
       continue;
     }
     const std::string where = file + ":" + std::to_string(number);
     auto cases = conformance::parse(line, where, op);
     if (!cases) return bad_input(where + ": not a case; see docs/bench.md: " + std::string(line));
     for (conformance::Case& c : *cases) {
-      Item item{suite, op, std::move(c)};
+      Item item{suite, op, device, std::move(c)};
       bool fine = take(item.call.attrs, "flops", item.flops) && take(item.call.attrs, "past", item.past) &&
                   take(item.call.attrs, "bytes", item.bytes);
       for (const auto* side : {&item.call.in, &item.call.out})
@@ -76,7 +78,8 @@ Result<std::vector<Item>> items_of(const std::string& op, std::string_view text,
   return items;
 }
 
-Result<std::vector<Item>> choose(const std::vector<std::string>& suites, const std::string& op) {
+Result<std::vector<Item>> choose(const std::vector<std::string>& suites, const std::string& op,
+                                 const std::string& device) {
   std::vector<Item> chosen;
   std::vector<std::string> known;
   bool op_known = op.empty();
@@ -85,6 +88,7 @@ Result<std::vector<Item>> choose(const std::vector<std::string>& suites, const s
     INVAR_TRY(std::vector<Item> items,
               items_of(std::string(t.op), t.text, std::string(op_info(t.op)->room) + "/bench.txt"));
     for (Item& i : items) {
+      if (i.device != device) continue;
       if (std::find(known.begin(), known.end(), i.suite) == known.end()) known.push_back(i.suite);
       const bool wanted = std::find(suites.begin(), suites.end(), i.suite) != suites.end() ||
                           std::find(suites.begin(), suites.end(), "all") != suites.end();

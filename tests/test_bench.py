@@ -14,7 +14,7 @@ FIELDS = {"suite", "op", "shape", "call", "isa", "threads", "seconds", "best_sec
 
 def test_json_has_the_fields(tmp_path):
     done = invar("bench", *TINY, "--json", "--plot", tmp_path / "p.svg").json()
-    assert set(done) == {"cpu", "peer", "limits", "rows"}
+    assert set(done) == {"cpu", "device", "peer", "limits", "rows"} and done["device"] == "cpu"
     (limit,), (row,) = done["limits"], done["rows"]
     assert set(limit) == {"isa", "threads", "flops_per_second", "read_bytes_per_second", "copy_bytes_per_second"}
     assert all(limit[k] > 0 for k in limit if k.endswith("_per_second"))

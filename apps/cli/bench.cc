@@ -12,6 +12,7 @@
 #include "console.h"
 #include "generate.h"
 #include "model.h"
+#include "peak_device.h"
 #include "prepare.h"
 #include "report.h"
 #include "run.h"
@@ -45,6 +46,12 @@ Status measure_model(const BenchCommand& c, bench::Report& report) {
     flops += 2 * static_cast<double>(w.length / size_of(w.dtype));
   }
   std::vector<int> threads = c.threads;
+  INVAR_TRY(const auto device, Device::named(c.device));
+  bench::DevicePeaks limits;
+  if (device) {
+    threads = {0};
+    INVAR_TRY(limits, bench::device_peaks(*device));
+  }
   if (threads.empty()) {
     threads.push_back(1);
     if (available_cores() > 1) threads.push_back(available_cores());
@@ -52,7 +59,7 @@ Status measure_model(const BenchCommand& c, bench::Report& report) {
   for (const std::string& isa : c.isas.empty() ? std::vector<std::string>{""} : c.isas)
     for (const int n : threads) {
       ExecutionOptions how;
-      how.isa = isa, how.threads = n;
+      how.isa = isa, how.threads = n, how.device = c.device;
       INVAR_TRY(run::Session session, open_session(prepared.plan, prepared.folder, how, kPrompt + kNew));
       const std::vector<int32_t> prompt(kPrompt, 1);
       std::vector<double> prefill, decode;
@@ -68,18 +75,21 @@ Status measure_model(const BenchCommand& c, bench::Report& report) {
         }
         if (i) decode.push_back(seconds_since(start) / kNew);  // the first run warms up
       }
-      bench::Peaks peaks(session.isa());
-      Pool pool(n);
-      const double read = peaks.bytes(pool, bench::Traffic::read, static_cast<int64_t>(weight_bytes));
+      if (!device) {
+        bench::Peaks peaks(session.isa());
+        Pool pool(n);
+        limits.read = peaks.bytes(pool, bench::Traffic::read, static_cast<int64_t>(weight_bytes));
+        limits.flops = peaks.flops(pool);
+      }
       bench::Row row;
       row.suite = "model", row.text = name, row.isa = std::string(session.isa()), row.threads = n;
       row.bytes = weight_bytes;
       row.op = "decode", row.shape = "a token after " + std::to_string(kPrompt) + " and more";
-      row.seconds = median(decode), row.limit_seconds = weight_bytes / read;
+      row.seconds = median(decode), row.limit_seconds = weight_bytes / limits.read;
       report.rows.push_back(row);
       row.op = "prefill", row.shape = "a token of " + std::to_string(kPrompt);
       row.seconds = median(prefill), row.bytes /= kPrompt, row.flops = flops;
-      row.limit_seconds = flops / peaks.flops(pool), row.by_flops = true;
+      row.limit_seconds = flops / limits.flops, row.by_flops = true;
       report.rows.push_back(row);
     }
   return {};
@@ -89,7 +99,8 @@ Status do_bench(const BenchCommand& c) {
   bench::Settings s;
   if (!c.suites.empty()) s.suites = c.suites;
   const bool model = std::find(c.suites.begin(), c.suites.end(), "model") != c.suites.end();
-  s.op = c.op, s.shape = c.shape, s.threads = c.threads, s.isas = c.isas, s.seconds = c.seconds;
+  s.op = c.op, s.shape = c.shape, s.threads = c.threads, s.isas = c.isas, s.device = c.device;
+  s.seconds = c.seconds;
   s.peer = c.peer, s.python = c.python;
   const bool draw = stderr_is_terminal();
   INVAR_TRY(bench::Report report, bench::measure(s, [&](size_t done, size_t total, const std::string& next) {

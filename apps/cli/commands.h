@@ -82,7 +82,7 @@ struct DoctorCommand {
 
 struct BenchCommand {
   std::vector<std::string> suites;
-  std::string op, shape, peer, python, model_name, plot;
+  std::string op, shape, peer, python, model_name, plot, device = "cpu";
   std::vector<int> threads;
   std::vector<std::string> isas;
   double seconds = 0.4;

@@ -183,6 +183,7 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(1, 1024));
   bench_cmd->add_option("--isa", bench_options.isas, "instruction sets, comma separated (default: the best)")
       ->delimiter(',');
+  bench_cmd->add_option("--device", bench_options.device, "cpu, cuda or cuda:N")->capture_default_str();
   bench_cmd->add_option("--seconds", bench_options.seconds, "per operation, shape and thread count")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();

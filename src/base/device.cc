@@ -1,5 +1,24 @@
 #include "base/device.h"
 
+#include <charconv>
+
+namespace invar {
+
+Result<std::shared_ptr<Device>> Device::named(const std::string& name) {
+  if (name == "cpu") return std::shared_ptr<Device>();
+  int index = 0;
+  bool known = name == "cuda";
+  if (name.starts_with("cuda:")) {
+    const char* const end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(name.data() + 5, end, index);
+    known = error == std::errc() && stop == end;
+  }
+  if (!known) return bad_input("device '" + name + "' is not known; use cpu, cuda or cuda:N");
+  return open(index);
+}
+
+}  // namespace invar
+
 #ifndef INVAR_CUDA
 
 namespace invar {
@@ -110,6 +129,20 @@ class Cuda final : public Device {
   }
   Status replay(const Graph& g) override {
     return done(cudaGraphLaunch(static_cast<const Recorded&>(g).exec, stream_), "cannot run a graph");
+  }
+  Result<double> time(const Graph& g) override {
+    struct Event {
+      Event() { cudaEventCreate(&event); }
+      ~Event() { cudaEventDestroy(event); }
+      cudaEvent_t event = nullptr;
+    } start, stop;
+    INVAR_CHECK_OK(done(cudaEventRecord(start.event, stream_), "cannot time"));
+    INVAR_CHECK_OK(replay(g));
+    INVAR_CHECK_OK(done(cudaEventRecord(stop.event, stream_), "cannot time"));
+    INVAR_CHECK_OK(wait());
+    float milliseconds = 0;
+    INVAR_CHECK_OK(done(cudaEventElapsedTime(&milliseconds, start.event, stop.event), "cannot time"));
+    return milliseconds * 1e-3;
   }
 
  private:

@@ -29,6 +29,8 @@ class Device {
   static bool built();  // false: this build has no CUDA
   // A queue of its own each time. Errors: built without CUDA, no driver or an old one, no GPU, no such index.
   static Result<std::shared_ptr<Device>> open(int index = 0);
+  // "cuda" or "cuda:N"; null for "cpu".
+  static Result<std::shared_ptr<Device>> named(const std::string& name);
 
   virtual ~Device() = default;
   virtual const Info& info() const = 0;
@@ -59,6 +61,8 @@ class Device {
   virtual Status record() = 0;
   virtual Result<std::unique_ptr<Graph>> recorded() = 0;
   virtual Status replay(const Graph&) = 0;
+  // Replays it and waits; seconds from its start to its end on the device.
+  virtual Result<double> time(const Graph&) = 0;
 };
 
 }  // namespace invar

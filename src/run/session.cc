@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstring>
 #include <latch>
 
@@ -21,20 +20,6 @@ constexpr int kMaxThreads = 1024;
 Error wrong_arithmetic() {
   return {Code::internal,
           "this thread does not compute IEEE arithmetic as specified (rounding or flush-to-zero)"};
-}
-
-// "cpu" -> null; "cuda", "cuda:1".
-Result<std::shared_ptr<Device>> open_device(const std::string& name) {
-  if (name == "cpu") return std::shared_ptr<Device>();
-  int index = 0;
-  bool known = name == "cuda";
-  if (name.starts_with("cuda:")) {
-    const char* const end = name.data() + name.size();
-    const auto [stop, error] = std::from_chars(name.data() + 5, end, index);
-    known = error == std::errc() && stop == end;
-  }
-  if (!known) return bad_input("device '" + name + "' is not known; use cpu, cuda or cuda:N");
-  return Device::open(index);
 }
 
 }  // namespace
@@ -88,7 +73,7 @@ Status Session::Impl::open(const std::string& folder) {
   start->checked.wait();
   if (start->wrong) return wrong_arithmetic();
 
-  INVAR_TRY(device, open_device(options.device));
+  INVAR_TRY(device, Device::named(options.device));
   INVAR_TRY(program, Program::make(plan, options.isa, device));
   program.set_workers(threads);
   isa = options.isa.empty() ? std::string(ops::isas().front()) : options.isa;

@@ -14,8 +14,11 @@ def matmul(call):
     if constant and a.dim() == 2:
         dense = wide.contiguous()
         ways["linear"] = lambda: t.nn.functional.linear(a, dense)
-        packed = t.ops.mkldnn._reorder_linear_weight(dense, None)
-        ways["linear, oneDNN, packed"] = lambda: t.ops.mkldnn._linear_pointwise(a, packed, None, "none", [], "")
+        if call.gpu and a.shape[0] > 64:  # beyond that the tensor cores' fewer bits decide, not the weights' bytes
+            return ways
+        if not call.gpu:
+            packed = t.ops.mkldnn._reorder_linear_weight(dense, None)
+            ways["linear, oneDNN, packed"] = lambda: t.ops.mkldnn._linear_pointwise(a, packed, None, "none", [], "")
         if weight.dtype != t.float32:
             half = a.to(weight.dtype)  # fewer bits everywhere: what a decoder in that type would run
             ways[f"linear {weight.dtype}".replace("torch.", "")] = lambda: t.nn.functional.linear(half, weight)
@@ -29,7 +32,7 @@ def matmul_integer(call):
     ways = {"linear of f32": lambda: t.nn.functional.linear(x, w)}
     if a.dtype == t.int8 and a.shape[0] > 16:
         ways["_int_mm"] = lambda: t._int_mm(a, b)
-    if a.dtype == t.uint8:
+    if a.dtype == t.uint8 and not call.gpu:
         q = t.quantize_per_tensor(x, 1.0, 0, t.quint8)
         packed = t.ops.quantized.linear_prepack(t.quantize_per_tensor(w, 1.0, 0, t.qint8), None)
         ways["quantized.linear"] = lambda: t.ops.quantized.linear(q, packed, 1.0, 0)
@@ -42,6 +45,8 @@ def matmul_nbits(call):
     k, n, groups = a.shape[-1], call.outputs[0].shape[-1], max(1, scales.numel() // call.outputs[0].shape[-1])
     dense = t.randn(n, k)
     ways = {"linear of dequantised": lambda: t.nn.functional.linear(a, dense)}
+    if call.gpu:
+        return ways
     if call.attrs.get("bits", 8) == 8:
         q, s = t.randint(-128, 128, (n, k), dtype=t.int8), t.randn(n)
         ways["_weight_int8pack_mm"] = lambda: t.ops.aten._weight_int8pack_mm(a, q, s)
