@@ -55,12 +55,25 @@ def test_table_for_people():
     (["--op", "add", "--shape", "f32[2]:normal f32[2]:normal -> f32[2] | flops=f32:3f800000"], ["3f800000"]),
     ([*TINY, "--isa", "mmx"], ["mmx"]),
     ([*TINY[:4], "--threads", 0], ["--threads"]),
+    ([*TINY, "--device", "tpu"], ["tpu", "cuda"]),
     ([*TINY, "--peer", "nolib"], ["--peer"]),
     ([*TINY, "--peer", "torch", "--python", "no-such-program"], ["no-such-program", "--python"]),
     ([*TINY, "--peer", "torch", "--python", "false"], ["--python"]),
 ])
 def test_refusals(args, names):
     refused("bench", *args, names=names)
+
+
+def test_a_gpu_is_measured_or_refused():
+    on_gpu = [*TINY[:4], "--seconds", 0.001, "--device", "cuda"]
+    if not invar("doctor", "--json").json()["gpu"]:
+        refused("bench", *on_gpu, names=["CUDA"])
+        return
+    done = invar("bench", *on_gpu, "--json").json()
+    (limit,), (row,) = done["limits"], done["rows"]
+    assert done["device"].startswith("cuda ") and limit["flops_per_second"] > 1e12 and limit["isa"] == row["isa"] == "cuda"
+    assert row["threads"] == 0 and row["seconds"] >= row["best_seconds"] > 0 and row["bytes"] == 4 * (15 + 5 + 15)
+    refused("bench", *TINY, "--device", "cuda", names=["--threads"])
 
 
 def test_peer():
