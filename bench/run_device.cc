@@ -72,9 +72,9 @@ Result<Row> measure_one(const Item& item, const std::shared_ptr<Device>& device,
 
 Result<Report> measure_on_device(const Settings& s, const std::vector<Item>& items,
                                  const Progress& progress) {
+  INVAR_TRY(const auto device, Device::named(s.device));
   if (!s.threads.empty() || !s.isas.empty())
     return bad_input("--threads and --isa are a CPU's: leave them out with --device " + s.device);
-  INVAR_TRY(const auto device, Device::named(s.device));
   Report report;
   report.device = s.device + " " + device->info().name;
   std::optional<Peer> peer;
