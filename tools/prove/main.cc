@@ -135,8 +135,6 @@ int main(int argc, char** argv) {
     std::string mode = option.count("mode") ? option["mode"] : "sample";
     if (mode != "sample" && mode != "full" && mode != "fill") return usage("no such mode: " + mode);
     std::vector<const Probe*> isas(probes().begin(), probes().end());
-    std::erase_if(isas,
-                  [](auto* p) { return std::string_view(p->isa) == "cuda"; });  // rooms have no such rows
     if (option.count("isa")) isas = {find_probe(option["isa"])};
     if (mode == "fill") isas.resize(1);
     if (!isas[0]) return usage("this machine cannot run instruction set " + option["isa"]);

@@ -1,13 +1,83 @@
 #include "operation.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <memory>
+#include <mutex>
 #include <numeric>
 #include <sstream>
 
 #include "ops/kernel.h"
 
 namespace invar::prove {
+namespace {
+
+template <class T>
+T checked(Result<T> r) {
+  if (!r) std::fprintf(stderr, "invar_prove: %s\n", r.error().message.c_str()), std::exit(70);
+  return *std::move(r);
+}
+void checked(const Status& s) {
+  if (!s) std::fprintf(stderr, "invar_prove: %s\n", s.error().message.c_str()), std::exit(70);
+}
+
+// A queue on a GPU, with the operand and the result of a call there and, for copies at full speed, here.
+class Lane {
+ public:
+  explicit Lane(size_t elements) : device_(checked(Device::open())), elements_(elements) {
+    for (int i = 0; i < 2; ++i) {
+      there_[i] = checked(device_->take(elements * sizeof(float), "numbers"));
+      here_[i] = checked(device_->take_pinned(elements * sizeof(float), "numbers"));
+    }
+  }
+  ~Lane() {
+    for (int i = 0; i < 2; ++i) device_->give(there_[i]), device_->give_pinned(here_[i]);
+  }
+  size_t elements() const { return elements_; }
+  void run(const ops::Kernel& kernel, const Attrs& attrs, const float* x, float* y, int n) {
+    const size_t bytes = static_cast<size_t>(n) * sizeof(float);
+    ops::View in, out;
+    in.rank = out.rank = 1, in.dim[0] = out.dim[0] = n, in.data = there_[0], out.data = there_[1];
+    std::memcpy(here_[0], x, bytes);
+    device_->enter();
+    checked(device_->upload(there_[0], here_[0], bytes));
+    kernel.enqueue({{&in, 1}, {&out, 1}, &attrs}, device_->stream());
+    checked(device_->download(here_[1], there_[1], bytes));
+    checked(device_->wait());
+    std::memcpy(y, here_[1], bytes);
+  }
+
+ private:
+  std::shared_ptr<Device> device_;
+  size_t elements_;
+  void *there_[2], *here_[2];
+};
+
+// As many lanes as threads call at once: while one hashes, the others' calls go on.
+void run_on_device(const ops::Kernel& kernel, const Attrs& attrs, const float* x, float* y, int n) {
+  static std::mutex mutex;
+  static std::vector<std::unique_ptr<Lane>> idle;
+  std::unique_ptr<Lane> lane;
+  {
+    const std::lock_guard lock(mutex);
+    if (!idle.empty()) lane = std::move(idle.back()), idle.pop_back();
+  }
+  if (!lane || lane->elements() < static_cast<size_t>(n)) lane = std::make_unique<Lane>(n);
+  lane->run(kernel, attrs, x, y, n);
+  const std::lock_guard lock(mutex);
+  idle.push_back(std::move(lane));
+}
+
+std::vector<std::string> split(const std::string& line) {
+  std::istringstream in(line);
+  std::vector<std::string> words;
+  for (std::string w; in >> w;) words.push_back(w);
+  return words;
+}
+
+}  // namespace
 
 std::optional<Function1> find_operation(const std::string& text, const std::string& isa,
                                         std::string& problem) {
@@ -35,23 +105,16 @@ std::optional<Function1> find_operation(const std::string& text, const std::stri
   ops::View one = view(nullptr, 1);
   if (const char* wrong = reference->check({{&one, 1}, {&one, 1}, &attrs}))
     return problem = name + " of one f32 requires " + wrong, std::nullopt;
+  if (kernel->shared_bytes && kernel->enqueue)
+    return problem = name + " needs memory of its own on a GPU", std::nullopt;
+  if (kernel->enqueue)
+    return [=](const float* x, float* y, int n) { run_on_device(*kernel, attrs, x, y, n); };
   return [=](const float* x, float* y, int n) {
     ops::View in = view(x, n), out = view(y, n);
     ops::Call call{{&in, 1}, {&out, 1}, &attrs};
     kernel->run(call, 0, 0, kernel->units(call, 0), nullptr);
   };
 }
-
-namespace {
-
-std::vector<std::string> split(const std::string& line) {
-  std::istringstream in(line);
-  std::vector<std::string> words;
-  for (std::string w; in >> w;) words.push_back(w);
-  return words;
-}
-
-}  // namespace
 
 // Lines of the file: OPERATION ROOT CHUNK DIGEST [CHUNK DIGEST ...]; ROOT is - where it is not known yet.
 int operations(const std::string& path, const std::string& mode, const std::vector<const Probe*>& isas,
