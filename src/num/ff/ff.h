@@ -12,6 +12,14 @@
 
 namespace invar::num::INVAR_ISA_NS {
 
+// Whether the float-float routes are the faster ones here: on a GPU with few units for binary64. What needs binary64 for few
+// inputs only, by tables (kRows, kTable), or once a row, asks nobody.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
+constexpr bool kFloatFloat = true;
+#else
+constexpr bool kFloatFloat = false;
+#endif
+
 struct FF {
   F hi, lo;
 };

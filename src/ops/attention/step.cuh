@@ -3,8 +3,8 @@
 // (kRun), values [128][dv_padded].
 #pragma once
 #include "num/contract/schedule.h"
-#include "num/exp/exp_ff.h"
-#include "num/hyperbolic/hyperbolic_ff.h"
+#include "num/exp/exp.h"
+#include "num/hyperbolic/hyperbolic.h"
 #include "num/reduce/block_sum.cuh"
 #include "ops/attention/sight.h"
 #include "ops/launch.h"
@@ -51,16 +51,9 @@ INVAR_INLINE int64_t place(const Geometry& g, const Row& r) {
   return attention::head_row(g, r.batch, r.i, r.head, g.seq, g.q_heads);
 }
 
-// Processors whose binary64 is half as fast as binary32 or faster; elsewhere pairs of binary32 give the same bits sooner.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
-constexpr bool kFastWide = false;
-#else
-constexpr bool kFastWide = true;
-#endif
-
 // attention.6 and attention.9: the stored exp of a difference, which is not positive.
 __device__ inline F weight(F x) {
-  return kFastWide ? exp_stored(x) : canon(exp_ff(x));
+  return exp_stored(x);
 }
 // The larger of two; NaN if either is. Of zeros, either.
 __device__ inline float most(float a, float b) {
@@ -75,7 +68,7 @@ __device__ inline float most(float a, float b) {
 // attention.16; not part of every loop over scores.
 __device__ __noinline__ float bent(float x, float cap) {
   const F by = div(set1(x), set1(cap));
-  return mul(set1(cap), kFastWide ? tanh(by) : tanh_ff(by)).v;
+  return mul(set1(cap), tanh(by)).v;
 }
 // What one row sees of a block: the keys [low, high), and those of [0, first) that are below high, less what the mask hides.
 struct Scores {

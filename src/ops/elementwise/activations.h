@@ -9,16 +9,11 @@ namespace invar::ops::INVAR_ISA_NS::graph {
 
 namespace lanes = num::INVAR_ISA_NS;
 
-// Where a GPU has few units for binary64 the float-float routes are the faster ones; the same bits.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
-constexpr bool kFloatFloat = true;
-#else
-constexpr bool kFloatFloat = false;
-#endif
+// The faster route of two that give the same bits.
 namespace from_num {
-#define INVAR_FROM_NUM(f)                                \
-  INVAR_INLINE F f(F x) {                                \
-    return kFloatFloat ? lanes::f##_ff(x) : lanes::f(x); \
+#define INVAR_FROM_NUM(f)                                       \
+  INVAR_INLINE F f(F x) {                                       \
+    return lanes::kFloatFloat ? lanes::f##_ff(x) : lanes::f(x); \
   }
 INVAR_FUNCTIONS(INVAR_FROM_NUM)
 #undef INVAR_FROM_NUM
