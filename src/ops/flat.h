@@ -73,14 +73,15 @@ __device__ void fill_turns(int64_t base, int64_t n, R* out, Fn f) {
 }
 template <int turns, class R, class Fn>
 __global__ void __launch_bounds__(kFlatThreads) fill_kernel(int64_t n, R* out, Fn f) {
+  follow();
   fill_turns<turns, turns>(blockIdx.x * int64_t{kFlatThreads * turns}, n, out, f);
 }
 // out[i] = f(i) for i < n, a thread several.
 template <int turns = 4, class R, class Fn>
 void fill(Stream stream, int64_t n, R* out, Fn f) {
   const int64_t blocks = ceil_div(n, kFlatThreads * turns);
-  launch(fill_kernel<turns, R, Fn>, dim3(static_cast<unsigned>(blocks)), dim3(kFlatThreads), 0, stream, n,
-         out, f);
+  launch_early(fill_kernel<turns, R, Fn>, dim3(static_cast<unsigned>(blocks)), dim3(kFlatThreads), 0, stream,
+               n, out, f);
 }
 
 // How much f is: light, a few instructions; heavy, so that the loads of a block's next strip are to be in flight while it computes
@@ -93,6 +94,7 @@ __global__ void __launch_bounds__(kFlatThreads)
   constexpr int kPack = packed<R, typename Operand::Element...>();
   constexpr int64_t kStep = kFlatThreads * kPack;
   int64_t base = blockIdx.x * kStep * turns;
+  follow();
   if constexpr (work != Work::huge) {
     if (packs && base + kStep * turns <= n) {
       int64_t i = base + threadIdx.x * kPack;
@@ -128,8 +130,8 @@ void flat(Stream stream, int64_t n, R* out, Fn f, Operand... from) {
   const int turns = work == Work::heavy && n >= kMany ? 4 : 1;
   const bool packs = is_aligned<kPack>(out) && (from.template packs<kPack>() && ...);
   const int64_t blocks = ceil_div(n, int64_t{kFlatThreads} * kPack * turns);
-  launch(flat_kernel<work, R, Fn, Operand...>, dim3(static_cast<unsigned>(blocks)), dim3(kFlatThreads), 0,
-         stream, n, turns, packs, out, f, from...);
+  launch_early(flat_kernel<work, R, Fn, Operand...>, dim3(static_cast<unsigned>(blocks)), dim3(kFlatThreads),
+               0, stream, n, turns, packs, out, f, from...);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ __global__ void __launch_bounds__(kTeamOf* kTeams)
   extern __shared__ float4 room[];
   using Row = num::INVAR_ISA_NS::HeldRow<decltype(fn.source(0)), kTeamOf, kStepsOf, kWhole>;
   constexpr int kAtOnce = kTeamOf == kWarp ? kWarps : 1;
+  follow();
   int64_t r = int64_t{blockIdx.x} * kAtOnce + (kAtOnce == 1 ? 0 : threadIdx.x / kWarp);
   for (; r < rows; r += int64_t{gridDim.x} * kAtOnce) {
     Row row(fn.source(r), n, kAtOnce == 1 ? threadIdx.x / kTeamOf : 0, reinterpret_cast<float*>(room), {}, r);
@@ -35,6 +36,7 @@ __global__ void __launch_bounds__(kTeam)
     shared_rows(const __grid_constant__ Fn fn, int64_t n, int64_t segments, int64_t units, Pass pass) {
   extern __shared__ float4 room[];
   using Row = num::INVAR_ISA_NS::HeldRow<decltype(fn.source(0)), kTeam, kSteps, kPhase>;
+  follow();
   for (int64_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
     const int64_t r = unit / segments;
     Row row(fn.source(r), n, unit % segments, reinterpret_cast<float*>(room), pass, r);
@@ -48,6 +50,7 @@ __global__ void __launch_bounds__(num::INVAR_ISA_NS::column_threads(kColumns))
                 int64_t units, Pass pass) {
   __shared__ float room[num::INVAR_ISA_NS::column_threads(kColumns)];
   using Row = num::INVAR_ISA_NS::ColumnRow<decltype(fn.source(0, 0)), kColumns, kPhase>;
+  follow();
   for (int64_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
     const int64_t block = unit / segments, outer = block / blocks;
     const int64_t column = block % blocks * kColumns + threadIdx.x % kColumns;
@@ -67,6 +70,7 @@ __global__ void __launch_bounds__(kWarp* kWarps) fold_rows(Pass pass, int64_t se
   const int lane = threadIdx.x % kWarp;
   float* own = sums[threadIdx.x / kWarp];
   const int64_t step = int64_t{gridDim.x} * kWarps;
+  follow();
   for (int64_t r = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp; r < pass.rows; r += step) {
     float next[kEach];
     auto load = [&](int64_t from) {
@@ -103,8 +107,8 @@ __global__ void __launch_bounds__(kWarp* kWarps) fold_rows(Pass pass, int64_t se
 
 template <class Fn, int k>
 void fold(const Pass& pass, int64_t segments, Stream stream) {
-  launch(fold_rows<typename Fn::template Join<k>>, dim3(grid_for(ceil_div(pass.rows, kWarps))),
-         dim3(kWarp * kWarps), 0, stream, pass, segments, k);
+  launch_early(fold_rows<typename Fn::template Join<k>>, dim3(grid_for(ceil_div(pass.rows, kWarps))),
+               dim3(kWarp * kWarps), 0, stream, pass, segments, k);
 }
 
 size_t room_bytes(int threads, int team) {
@@ -134,8 +138,8 @@ size_t row_bytes(int64_t rows, int64_t n, int reductions) {
 template <class Fn, int k = 0>
 void queue_shared(const Fn& fn, int64_t n, const Pass& pass, Stream stream) {
   const int64_t segments = k < Fn::kReductions || Fn::kGives ? segments_of(n) : 1;
-  launch(shared_rows<Fn, k>, dim3(grid_for(pass.rows * segments)), dim3(kTeam), room_bytes(kTeam, kTeam),
-         stream, fn, n, segments, pass.rows * segments, pass);
+  launch_early(shared_rows<Fn, k>, dim3(grid_for(pass.rows * segments)), dim3(kTeam),
+               room_bytes(kTeam, kTeam), stream, fn, n, segments, pass.rows * segments, pass);
   if constexpr (k < Fn::kReductions) {
     fold<Fn, k>(pass, segments, stream);
     queue_shared<Fn, k + 1>(fn, n, pass, stream);
@@ -148,8 +152,8 @@ template <int kTeamOf, int kStepsOf, int kTeams, class Fn>
 void queue_whole(const Fn& fn, int64_t rows, int64_t n, Stream stream) {
   const int64_t at_once = kTeamOf == kWarp ? kWarps : 1;
   const int threads = kTeamOf * (kTeamOf == kWarp ? kWarps : static_cast<int>(segments_of(n)));
-  launch(whole_rows<Fn, kTeamOf, kStepsOf, kTeams>, dim3(grid_for(ceil_div(rows, at_once))),
-         dim3(static_cast<unsigned>(threads)), room_bytes(threads, kTeamOf), stream, fn, rows, n);
+  launch_early(whole_rows<Fn, kTeamOf, kStepsOf, kTeams>, dim3(grid_for(ceil_div(rows, at_once))),
+               dim3(static_cast<unsigned>(threads)), room_bytes(threads, kTeamOf), stream, fn, rows, n);
 }
 template <class Fn>
 void queue_short(const Fn& fn, int64_t rows, int64_t n, Stream stream) {
@@ -193,14 +197,14 @@ void queue_columns_of(const Fn& fn, const ColumnBlocks& c, void* shared, Stream 
   const dim3 threads(num::INVAR_ISA_NS::column_threads(kColumns));
   if (!c.shares) {
     const int64_t units = c.outer * blocks;
-    return launch(column_rows<Fn, kColumns, kWhole>, dim3(grid_for(units)), threads, 0, stream, fn, c.n,
-                  c.inner, blocks, int64_t{1}, units, Pass{});
+    return launch_early(column_rows<Fn, kColumns, kWhole>, dim3(grid_for(units)), threads, 0, stream, fn, c.n,
+                        c.inner, blocks, int64_t{1}, units, Pass{});
   }
   const Pass pass = pass_of(shared, c.outer * c.inner, c.n);
   const int64_t segments = k < Fn::kReductions || Fn::kGives ? segments_of(c.n) : 1;
   const int64_t units = c.outer * blocks * segments;
-  launch(column_rows<Fn, kColumns, k>, dim3(grid_for(units)), threads, 0, stream, fn, c.n, c.inner, blocks,
-         segments, units, pass);
+  launch_early(column_rows<Fn, kColumns, k>, dim3(grid_for(units)), threads, 0, stream, fn, c.n, c.inner,
+               blocks, segments, units, pass);
   if constexpr (k < Fn::kReductions) {
     fold<Fn, k>(pass, segments, stream);
     queue_columns_of<Fn, kColumns, k + 1>(fn, c, shared, stream);

@@ -38,7 +38,8 @@ TEST_F(OnDevice, SameBytesAsTheHostForEveryPiece) {
     EXPECT_EQ(s.device().substr(0, 7), "cuda:0 ");
     for (const std::string& k : s.kernels()) EXPECT_TRUE(k.ends_with(" cuda")) << k;
     for (int piece : {kTokens, 130, 9, 7, 1}) {
-      for (int round = 0; round < 2; ++round) {  // graphs are recorded, then replayed
+      // Graphs are recorded, then replayed; kernels that do not wait for those they follow err in some rounds only.
+      for (int round = 0; round < (piece == 1 ? 30 : 2); ++round) {
         s.reset();
         EXPECT_TRUE(same_bytes(logits(s, piece, true), truth)) << "piece " << piece << ", round " << round;
       }

@@ -1,6 +1,7 @@
 """Law 7: kernels do not allocate, lock or call the system; they do not throw or print. Looked at: the rooms' reference.cc,
 cpu*.cc and *.cu, and the headers of src/num they are made of. What a GPU runs neither waits nor allocates, takes no function of
-the vendor's mathematical library, and adds no floats in an order of chance."""
+the vendor's mathematical library, and adds no floats in an order of chance. A kernel that may start before the one it follows
+has ended (launch_early) waits for that one, whatever it does."""
 
 import re
 
@@ -17,9 +18,39 @@ GPU = re.compile(
     r"\b__?(exp|log|sin|cos|tan|pow|exp10|log2|log10|sincos|saturate|fdividef|frcp_rn|frsqrt_rn)f?\s*\(|"
     r"\b(exp|exp2|exp10|expm1|log|log2|log10|log1p|sin|cos|tan|tanh|sinh|cosh|erf|erfc|pow|rsqrt|cbrt|fmod)f\s*\(|\batomicAdd\s*\((?!.*, 1u\))|\batomicExch\s*\(")
 
+KERNEL_OF_GPU = re.compile(r"\b__global__\s+void\s+(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\s*\((?:[^()]|\([^()]*\))*\)\s*\{")
+EARLY = re.compile(r"\blaunch_early\s*\(\s*(\w+)")
+AWAITS = re.compile(r"\b(await_previous|follow)\s*\(\s*\)\s*;")
+
+
+def awaits(body):
+    """Whether the text of a kernel from its opening brace on waits in every thread: not within a branch, nor behind a return."""
+    depth = 0
+    for m in re.finditer(r"[{}]|\breturn\s*;|" + AWAITS.pattern, body):
+        if m.group(0) in "{}":
+            depth += 1 if m.group(0) == "{" else -1
+            if depth == 0:
+                return False
+        elif m.group(0).startswith("return"):
+            return False
+        elif depth == 1:
+            return True
+    return False
+
+
+def check_early(files):
+    texts = {path: code(text, strings=False) for path, text in files.items() if text and re.match(r"src/.*\.(cu|cuh|h)$", path)}
+    waits = {}
+    for text in texts.values():
+        for m in KERNEL_OF_GPU.finditer(text):
+            waits[m.group(1)] = awaits(text[m.end() - 1:])
+    return [finding(path, text[:m.start()].count("\n") + 1, f"'{m.group(1)}' may start early and does not begin with follow() or await_previous()")
+            for path, text in texts.items() for m in EARLY.finditer(text)
+            if m.group(1) not in ("kernel", "void") and not waits.get(m.group(1))]
+
 
 def check(files):
-    found = []
+    found = check_early(files)
     for path, text in files.items():
         if text is None or not KERNEL.match(path):
             continue
@@ -39,5 +70,9 @@ SELF_TEST = [
     ("an order of chance", {"src/ops/scatter/cuda.cu": "atomicAdd(&y[i], x);\n"}, 1),
     ("counts", {"src/ops/topk/cuda.cu": "atomicAdd(&count[i], 1u);\n"}, 0),
     ("queues", {"src/ops/softmax/cuda.cu": "cudaMemcpyAsync(a, b, n, k, stream);\ny = exp(x);\n"}, 0),
+    ("starts early, waits", {"src/ops/softmax/cuda.cu": "template <class F>\n__global__ void __launch_bounds__(kTeam* g(2)) k(int n, F f) {\n  if (n) { f(n); }\n  follow();\n}\nlaunch_early(k<F>, n);\n"}, 0),
+    ("starts early, never waits", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  work(n);\n}\nlaunch_early(k, n);\n"}, 1),
+    ("waits in a branch", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  if (n) { follow(); }\n}\nlaunch_early(k, n);\n"}, 1),
+    ("ends before", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  if (n) return;\n  follow();\n}\nlaunch_early(k, n);\n"}, 1),
     ("does none of it", {"src/ops/softmax/cpu.cc": "// new\nfloat t[8];\nif (is_new) {}\n", "src/run/x.cc": "std::vector<int> v;\n"}, 0),
 ]

@@ -82,8 +82,8 @@ template <int R>
 void split(const Step& s, Stream stream) {
   const Geometry& g = s.g;
   const int64_t units = g.batch * g.kv_heads * ceil_div(g.rows, R) * g.seen;
-  launch(split_kernel<R>, grid(num::min_i64(ceil_div(units, kSplitWarps), 4 * processors())),
-         dim3(kSplitThreads), 0, stream, s);
+  launch_early(split_kernel<R>, grid(num::min_i64(ceil_div(units, kSplitWarps), 4 * processors())),
+               dim3(kSplitThreads), 0, stream, s);
 }
 template <int kRows, int kColumns>
 void tiles(const Step& s, int64_t runs, Stream stream) {
@@ -118,7 +118,7 @@ void enqueue(const Call& call, Stream stream) {
   } else {
     (p.columns == kBlock ? tiles<kTileRows, kBlock> : tiles<kTileRows, kBlock / 2>)(s, p.runs, stream);
   }
-  if (p.shared_out) launch(fold_kernel, grid(heads * g.rows), dim3(kFoldThreads), 0, stream, s);
+  if (p.shared_out) launch_early(fold_kernel, grid(heads * g.rows), dim3(kFoldThreads), 0, stream, s);
 }
 
 }  // namespace

@@ -64,6 +64,7 @@ __global__ void __launch_bounds__(kSplitThreads, 4) split_kernel(const __grid_co
   SplitWork<R>& w = shared[threadIdx.x / kWarp];
   const Geometry& g = s.g;
   const int lane = threadIdx.x % kWarp, d = static_cast<int>(g.d);
+  follow();
   const int64_t past = *s.past, blocks = ceil_div(past + g.keys, kBlock), runs = ceil_div(g.rows, R);
   for (int64_t unit = int64_t{blockIdx.x} * kSplitWarps + threadIdx.x / kWarp;
        unit < g.batch * g.kv_heads * runs * blocks; unit += int64_t{gridDim.x} * kSplitWarps) {
@@ -174,6 +175,7 @@ __global__ void __launch_bounds__(kFoldThreads) fold_kernel(const __grid_constan
       smaller[kFoldWarps];  // none of kWarp blocks has a larger maximum than those before it, as is usual
   const Geometry& g = s.g;
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  follow();
   const int64_t head = blockIdx.x / g.rows, row = blockIdx.x % g.rows,
                 blocks = ceil_div(*s.past + g.keys, kBlock);
   const Row r = row_of(g, head, row);

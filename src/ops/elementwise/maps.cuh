@@ -92,6 +92,7 @@ __global__ void __launch_bounds__(kFlatThreads)
     walked_kernel(int64_t n, R* out, Fn f, Steps s, Walked<T>... from) {
   constexpr int kPack = packed<R, T...>();
   const int64_t base = blockIdx.x * int64_t{kFlatThreads * kPack};
+  follow();
   if constexpr (work != Work::huge) {
     if (s.packs) {  // n is a multiple of the pack
       const int64_t i = base + threadIdx.x * kPack;
@@ -140,8 +141,9 @@ void map(const Job& job, Fn f, Types<T...>, std::index_sequence<k...>) {
     for (int j = 0; j < w.operands; ++j) s.step[j] = w.step[j];
     auto start = [&](auto... from) {
       s.packs &= ((!s.step[from.k] || from.template packs<kPack>()) && ...);
-      launch(walked_kernel<work, R, Fn, T...>, dim3(static_cast<unsigned>(ceil_div(n, kFlatThreads * kPack))),
-             dim3(kFlatThreads), 0, job.stream, n, out, f, s, from...);
+      launch_early(walked_kernel<work, R, Fn, T...>,
+                   dim3(static_cast<unsigned>(ceil_div(n, kFlatThreads * kPack))), dim3(kFlatThreads), 0,
+                   job.stream, n, out, f, s, from...);
     };
     start(Walked<T>{call.in[k].data, call.in[k].dtype, static_cast<int>(k)}...);
   }

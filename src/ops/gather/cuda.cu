@@ -56,6 +56,7 @@ __global__ void __launch_bounds__(kFlatThreads)
     runs_kernel(int64_t packs, Divisor inner, const typename C::In* x, typename C::Out* out,
                 typename C::Out none, uint32_t* fault, Place place) {
   const int64_t i = blockIdx.x * int64_t{kFlatThreads} + threadIdx.x;
+  follow();
   if (i >= packs) return;
   int64_t r = i;
   const int64_t from = inner.remainder(r) * n, at = place(r);
@@ -89,8 +90,9 @@ void runs(C, const Call& call, Stream stream, int64_t inner, Place place) {
   const auto none = as_bits<typename C::Out>(nowhere(call.out[0].dtype));
   const int64_t n = call.out[0].elements();
   if (inner % kPack == 0 && is_aligned<kPack>(x) && is_aligned<kPack>(out))
-    launch(runs_kernel<kPack, C, Place>, dim3(static_cast<unsigned>(ceil_div(n / kPack, kFlatThreads))),
-           dim3(kFlatThreads), 0, stream, n / kPack, Divisor(inner / kPack), x, out, none, call.fault, place);
+    launch_early(runs_kernel<kPack, C, Place>, dim3(static_cast<unsigned>(ceil_div(n / kPack, kFlatThreads))),
+                 dim3(kFlatThreads), 0, stream, n / kPack, Divisor(inner / kPack), x, out, none, call.fault,
+                 place);
   else
     short_runs<C>(stream, n, Divisor(inner), x, out, none, call.fault, place);
 }

@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(RowsShape<Words, R, kPanels, ring>::kMostWarps
   const bool wide = job.k % 4 == 0 && reinterpret_cast<uintptr_t>(job.a) % 16 == 0;
 
   // Stage s of this warp's work: of its chains, pass after pass.
-  auto ask = [&](int s, float* to) {
+  auto ask_words = [&](int s, float* to) {
     const int first = s / S::kOfChain * chains + warp * kGroups, k0 = s % S::kOfChain * S::kLength;
     const int64_t at = (int64_t{first + group} * num::kChain + k0) / Words::kDeep;
     INVAR_UNROLL
@@ -91,6 +91,9 @@ __global__ void __launch_bounds__(RowsShape<Words, R, kPanels, ring>::kMostWarps
     for (int i = 0; i < S::kWords; ++i)
       copy_16(to + S::kWordsAt + ((p * S::kWords + i) * kWarp + lane) * kQuad,
               packed[p] + (at + i) * width[p], at + i < rows_of_words && width[p]);
+  };
+  auto ask_rows = [&](int s, float* to) {
+    const int first = s / S::kOfChain * chains + warp * kGroups, k0 = s % S::kOfChain * S::kLength;
     constexpr int kAcross = S::kLength / 4, kPieces = R * kGroups * kAcross;
     INVAR_UNROLL
     for (int p = lane; p < kPieces; p += kWarp) {
@@ -111,7 +114,11 @@ __global__ void __launch_bounds__(RowsShape<Words, R, kPanels, ring>::kMostWarps
   };
 
   const int passes = (blocks + chains - 1) / chains, all = passes * S::kOfChain;
-  for (int s = 0; s < ring - 1; ++s) ask(s, stages + s * S::kFloats), copies_end();
+  // Weights are nobody's results.
+  release_next();
+  for (int s = 0; s < ring - 1; ++s) ask_words(s, stages + s * S::kFloats);
+  await_previous();
+  for (int s = 0; s < ring - 1; ++s) ask_rows(s, stages + s * S::kFloats), copies_end();
   float *now = stages, *free = stages + (ring - 1) * S::kFloats;
   for (int pass = 0, s = 0; pass < passes; ++pass) {
     const int64_t first_k = int64_t{pass * chains + warp * kGroups + group} * num::kChain;
@@ -156,7 +163,7 @@ __global__ void __launch_bounds__(RowsShape<Words, R, kPanels, ring>::kMostWarps
         }
       }
       __syncwarp();
-      if (s + ring - 1 < all) ask(s + ring - 1, free);
+      if (s + ring - 1 < all) ask_words(s + ring - 1, free), ask_rows(s + ring - 1, free);
       copies_end();
       next(now), next(free);
     }
@@ -193,9 +200,9 @@ void enqueue_rows_of(const Rows& job, const Words& w, Stream stream) {
   auto warps = static_cast<unsigned>(ceil_div(groups, passes));
   const auto most = static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
   while (warps > 1 && S::bytes(static_cast<int>(warps)) > most) --warps;
-  launch(rows_kernel<Words, R, kPanels, ring>,
-         dim3(static_cast<unsigned>(ceil_div(job.n, S::kColumns) * ceil_div(job.m, R))), dim3(warps * kWarp),
-         S::bytes(static_cast<int>(warps)), stream, job, w);
+  launch_early(rows_kernel<Words, R, kPanels, ring>,
+               dim3(static_cast<unsigned>(ceil_div(job.n, S::kColumns) * ceil_div(job.m, R))),
+               dim3(warps * kWarp), S::bytes(static_cast<int>(warps)), stream, job, w);
 }
 
 // Where the panels are few, each block streams more at once; where many, blocks do.
