@@ -84,8 +84,9 @@ struct Kernel {
   // Bytes of state for `capacity` positions; operations without memory leave it null.
   size_t (*state_bytes)(const Call&, int64_t capacity) = nullptr;
   // Rows of a GPU ("cuda") have these two in the place of units, run and pack; the other functions are asked on the host, with
-  // views of device memory. Both only queue work on the calling thread's device; they neither wait nor allocate. Packed operands
-  // may be read before the kernels queued ahead have ended (ops/launch.h): their packing has been waited for.
+  // views of device memory. Both only queue work on the calling thread's device; they neither wait nor allocate. Packed operands,
+  // *past_now and what earlier calls left in `state` may be read before the kernels queued ahead have ended (ops/launch.h): their
+  // writers are copies, or have been waited for.
   void (*enqueue)(const Call&, Stream) = nullptr;
   void (*enqueue_pack)(const View& constant, int i, const Attrs&, void* packed, Stream) = nullptr;
 };

@@ -66,27 +66,43 @@ bool starts_early() {
   return early;
 }
 template <class... P, class... A>
-void start(bool early, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, Stream stream, A... args) {
+void start(bool early, unsigned cluster, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared,
+           Stream stream, A... args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   if (shared > (48 << 10))
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attribute[2] = {};
+  unsigned attributes = 0;
+  if (early) {
+    cudaLaunchAttribute& a = attribute[attributes++];
+    a.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    a.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (cluster > 1) {
+    cudaLaunchAttribute& a = attribute[attributes++];
+    a.id = cudaLaunchAttributeClusterDimension;
+    a.val.clusterDim.x = cluster, a.val.clusterDim.y = a.val.clusterDim.z = 1;
+  }
   cudaLaunchConfig_t how{};
   how.gridDim = grid, how.blockDim = block, how.dynamicSmemBytes = shared, how.stream = stream;
-  how.attrs = &attribute, how.numAttrs = early;
+  how.attrs = attribute, how.numAttrs = attributes;
   cudaLaunchKernelEx(&how, kernel, static_cast<P>(args)...);
 }
 // Starts a kernel with `shared` bytes of dynamic shared memory; a grid without blocks is nothing to do. What is wrong with a
 // launch shows in Device::wait.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, Stream stream, A... args) {
-  start(false, kernel, grid, block, shared, stream, args...);
+  start(false, 1, kernel, grid, block, shared, stream, args...);
 }
 template <class... P, class... A>
 void launch_early(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, Stream stream, A... args) {
-  start(starts_early(), kernel, grid, block, shared, stream, args...);
+  start(starts_early(), 1, kernel, grid, block, shared, stream, args...);
+}
+// The same in clusters of so many blocks, where starts_early().
+template <class... P, class... A>
+void launch_clusters(void (*kernel)(P...), unsigned cluster, dim3 grid, dim3 block, size_t shared,
+                     Stream stream, A... args) {
+  start(true, cluster, kernel, grid, block, shared, stream, args...);
 }
 
 constexpr int kEachThreads = 256;

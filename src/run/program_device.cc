@@ -12,7 +12,7 @@ constexpr int64_t kGraphRows = 8;  // steps of more rows cost more than queueing
 int64_t Program::bound_of(int64_t rows, int64_t past) const {
   if (shaped_by_past_ || rows > kGraphRows) return past;
   const auto most = static_cast<uint64_t>(std::max<int64_t>(past, 255));
-  return std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(most + 1)), capacity_ - rows);
+  return std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(most + 1)) - 1, capacity_ - rows);
 }
 
 // Room for the largest step of each port.

@@ -1,7 +1,7 @@
 """Law 7: kernels do not allocate, lock or call the system; they do not throw or print. Looked at: the rooms' reference.cc,
 cpu*.cc and *.cu, and the headers of src/num they are made of. What a GPU runs neither waits nor allocates, takes no function of
 the vendor's mathematical library, and adds no floats in an order of chance. A kernel that may start before the one it follows
-has ended (launch_early) waits for that one, whatever it does."""
+has ended (launch_early, launch_clusters) waits for that one, whatever it does."""
 
 import re
 
@@ -19,7 +19,7 @@ GPU = re.compile(
     r"\b(exp|exp2|exp10|expm1|log|log2|log10|log1p|sin|cos|tan|tanh|sinh|cosh|erf|erfc|pow|rsqrt|cbrt|fmod)f\s*\(|\batomicAdd\s*\((?!.*, 1u\))|\batomicExch\s*\(")
 
 KERNEL_OF_GPU = re.compile(r"\b__global__\s+void\s+(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\s*\((?:[^()]|\([^()]*\))*\)\s*\{")
-EARLY = re.compile(r"\blaunch_early\s*\(\s*(\w+)")
+EARLY = re.compile(r"\blaunch_(?:early|clusters)\s*\(\s*(\w+)")
 AWAITS = re.compile(r"\b(await_previous|follow)\s*\(\s*\)\s*;")
 
 
@@ -73,6 +73,6 @@ SELF_TEST = [
     ("starts early, waits", {"src/ops/softmax/cuda.cu": "template <class F>\n__global__ void __launch_bounds__(kTeam* g(2)) k(int n, F f) {\n  if (n) { f(n); }\n  follow();\n}\nlaunch_early(k<F>, n);\n"}, 0),
     ("starts early, never waits", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  work(n);\n}\nlaunch_early(k, n);\n"}, 1),
     ("waits in a branch", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  if (n) { follow(); }\n}\nlaunch_early(k, n);\n"}, 1),
-    ("ends before", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  if (n) return;\n  follow();\n}\nlaunch_early(k, n);\n"}, 1),
+    ("ends before", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  if (n) return;\n  follow();\n}\nlaunch_clusters(k, n);\n"}, 1),
     ("does none of it", {"src/ops/softmax/cpu.cc": "// new\nfloat t[8];\nif (is_new) {}\n", "src/run/x.cc": "std::vector<int> v;\n"}, 0),
 ]

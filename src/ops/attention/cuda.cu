@@ -1,6 +1,9 @@
-// Few rows of a key head (steps of decoding) are shared out by key blocks, which a last kernel folds; many rows go in tiles;
-// heads too wide for one chain of a contraction row by row.
+// Few rows of a key head (steps of decoding) are shared out by key blocks, which a last kernel folds, or, where they are few
+// too, a cluster of thread blocks; many rows go in tiles; heads too wide for one chain of a contraction row by row.
+#include <bit>
+
 #include "ops/attention/append.cuh"
+#include "ops/attention/near.cuh"
 #include "ops/attention/rows.cuh"
 #include "ops/attention/split.cuh"
 #include "ops/attention/tile.cuh"
@@ -24,18 +27,41 @@ constexpr int kTileRows = 64, kTileRowsSmall = 32;
 
 // How a call is computed. Bits do not depend on it.
 struct Plan {
-  enum Way { automatic, split, tiles, small_tiles, shared_tiles, rows, count } way;
+  enum Way { automatic, split, tiles, small_tiles, shared_tiles, rows, near, count } way;
   int64_t columns, runs;          // of tiles: value columns of a thread block; see tile_kernel
   bool shared_out;                // by key blocks: fold_kernel joins the parts
   int64_t queries, parts, marks;  // floats of Call::shared
 };
+// f of the number of rows that a kernel takes at once.
+template <class Fn>
+auto with_run(int64_t rows, Fn f) {
+  if (rows == 1) return f(std::integral_constant<int, 1>{});
+  if (rows == 2) return f(std::integral_constant<int, 2>{});
+  if (rows <= 4) return f(std::integral_constant<int, 4>{});
+  return f(std::integral_constant<int, 8>{});
+}
+int64_t runs_of(const Geometry& g) {
+  return with_run(g.rows, [&](auto r) { return g.batch * g.kv_heads * ceil_div(g.rows, r); });
+}
+size_t near_bytes(const Geometry& g) {
+  return with_run(g.rows, [&](auto r) { return static_cast<size_t>(Near<r>(g).all) * sizeof(float); });
+}
+// Whether clusters can take all rows.
+bool fits_near(const Geometry& g) {
+  return starts_early() && g.seen <= kNearBlocks &&
+         near_bytes(g) <= static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+}
 Plan plan_of(const Geometry& g) {
   Plan p{static_cast<Plan::Way>(variant() % Plan::count), 0, 1, false, 0, 0, 0};
   if (g.d > num::kChain) p.way = Plan::rows;
-  if (p.way == Plan::automatic) p.way = g.rows <= kFewRows ? Plan::split : Plan::tiles;
+  if (p.way == Plan::near && !fits_near(g)) p.way = Plan::split;
+  if (p.way == Plan::automatic)
+    p.way = g.rows > kFewRows                                         ? Plan::tiles
+            : runs_of(g) * g.seen <= 2 * processors() && fits_near(g) ? Plan::near
+                                                                      : Plan::split;
   const int64_t heads = g.batch * g.kv_heads, parts = heads * g.rows * g.seen;
   p.shared_out = p.way == Plan::split;
-  if (p.way != Plan::split && p.way != Plan::rows) {
+  if (p.way != Plan::split && p.way != Plan::near && p.way != Plan::rows) {
     p.columns = g.dv > kBlock / 2 ? kBlock : kBlock / 2;
     p.queries = heads * ceil_div(g.rows, kTileRows) * kTileRows * g.d;
     // Two thread blocks to a processor, and two key blocks at least to each.
@@ -85,6 +111,13 @@ void split(const Step& s, Stream stream) {
   launch_early(split_kernel<R>, grid(num::min_i64(ceil_div(units, kSplitWarps), 4 * processors())),
                dim3(kSplitThreads), 0, stream, s);
 }
+template <int R>
+void near(const Step& s, Stream stream) {
+  const Geometry& g = s.g;
+  const unsigned cluster = std::bit_ceil(static_cast<unsigned>(g.seen));
+  launch_clusters(near_kernel<R>, cluster, grid(runs_of(g) * cluster), dim3(kNearThreads), near_bytes(g),
+                  stream, s);
+}
 template <int kRows, int kColumns>
 void tiles(const Step& s, int64_t runs, Stream stream) {
   const Geometry& g = s.g;
@@ -102,7 +135,7 @@ void enqueue(const Call& call, Stream stream) {
   const Plan p = plan_of(g);
   const Step s = step_of(call, g, p);
   const int64_t heads = g.batch * g.kv_heads;
-  if (p.way != Plan::split) {
+  if (p.way != Plan::split && p.way != Plan::near) {
     const int64_t blocks = g.keys ? ceil_div(g.keys, kBlock) + 1 : 0;
     launch(append_kernel, grid(heads * blocks * (ceil_div(g.d, kPiece) + ceil_div(g.dv, kPiece))),
            dim3(kAppendThreads), 0, stream, s, static_cast<int>(blocks));
@@ -110,8 +143,9 @@ void enqueue(const Call& call, Stream stream) {
   if (p.way == Plan::rows) {
     launch(row_kernel, grid(heads * g.rows), dim3(kRowThreads), 0, stream, s);
   } else if (p.way == Plan::split) {
-    const auto f = g.rows == 1 ? split<1> : g.rows == 2 ? split<2> : g.rows <= 4 ? split<4> : split<8>;
-    f(s, stream);
+    with_run(g.rows, [&](auto r) { split<r>(s, stream); });
+  } else if (p.way == Plan::near) {
+    with_run(g.rows, [&](auto r) { near<r>(s, stream); });
   } else if (p.way == Plan::small_tiles || device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) <
                                                static_cast<int>(sizeof(Tile<kTileRows, kBlock>::Shared))) {
     tiles<kTileRowsSmall, kBlock>(s, p.runs, stream);
