@@ -103,8 +103,9 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
   s.call_ = {s.in_, s.out_, s.attrs_.get()};
   if (kernel.state_bytes) {
     const int64_t capacity = s.out_[0].dim[1];
-    INVAR_TRY(s.state_,
-              run::Block::make(kernel.state_bytes(s.call_, capacity), "memory between steps", device));
+    s.call_.slot_bytes = run::Block::round_up(kernel.state_bytes(s.call_, capacity));
+    const uint64_t bytes = s.call_.slot_bytes * static_cast<uint64_t>(s.out_[0].dim[0]);
+    INVAR_TRY(s.state_, run::Block::make(bytes, "memory between steps", device));
     s.call_.state = s.state_.data(), s.call_.capacity = capacity;
   }
   const size_t scratch = kernel.scratch_bytes ? kernel.scratch_bytes(s.call_) : 0;
@@ -113,8 +114,7 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
     s.scratch_.push_back(std::move(b));
   }
   INVAR_CHECK_OK(s.place(0, device));
-  int64_t state =
-      kernel.state_bytes ? static_cast<int64_t>(kernel.state_bytes(s.call_, s.call_.capacity)) : 0;
+  const int64_t state = static_cast<int64_t>(s.state_.size());
   if (item.past) {  // all positions at once fill the memory; what is timed are the last ones
     if (device)
       s.queue(device->stream());
@@ -139,7 +139,7 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
   return s;
 }
 
-// What the call finds filled; a GPU's kernels read it there.
+// What the call finds filled, each sequence of a batch alike; a GPU's kernels read it there.
 Status Subject::place(int64_t past, const std::shared_ptr<Device>& device) {
   call_.past = past;
   const size_t shared = kernel_->shared_bytes ? kernel_->shared_bytes(call_) : 0;
@@ -147,14 +147,21 @@ Status Subject::place(int64_t past, const std::shared_ptr<Device>& device) {
     INVAR_TRY(shared_, run::Block::make(shared, "memory between phases", device));
   }
   call_.shared = shared_.data();
-  if (!device) return {};
-  const int64_t now[2] = {past, 0};  // and whether an index names no place
+  std::vector<int64_t> now{past, 0};  // and whether an index names no place
+  if (call_.state)
+    for (int64_t b = 0; b < out_[0].dim[0]; ++b) now.insert(now.end(), {b, past});
+  const size_t bytes = now.size() * sizeof(int64_t);
   if (now_.size() == 0) {
-    INVAR_TRY(now_, run::Block::make(sizeof now, "the position", device));
+    INVAR_TRY(now_, run::Block::make(bytes, "the position", device));
   }
   auto* at = reinterpret_cast<int64_t*>(now_.data());
   call_.past_now = at, call_.fault = reinterpret_cast<uint32_t*>(at + 1);
-  INVAR_CHECK_OK(device->upload(at, now, sizeof now));
+  call_.sequences = reinterpret_cast<const ops::Sequence*>(at + 2);
+  if (!device) {
+    std::memcpy(at, now.data(), bytes);
+    return {};
+  }
+  INVAR_CHECK_OK(device->upload(at, now.data(), bytes));
   return device->wait();
 }
 

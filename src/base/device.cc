@@ -80,7 +80,7 @@ class Cuda final : public Device {
     cudaMemGetInfo(&free, &total);
     return bad_input("out of memory on " + where() + ": " + megabytes(bytes) + " for " + purpose + ", " +
                      megabytes(free) + " free of " + megabytes(total) +
-                     "; choose a smaller capacity or chunk, or --device cpu");
+                     "; choose fewer sequences, a smaller capacity or chunk, or --device cpu");
   }
   void give(void* p) override {
     enter();
@@ -92,7 +92,7 @@ class Cuda final : public Device {
     if (cudaMallocHost(&p, bytes ? bytes : 1) == cudaSuccess) return p;
     cudaGetLastError();
     return bad_input("out of memory: " + megabytes(bytes) + " of pinned memory for " + purpose +
-                     "; choose a smaller capacity or chunk, or --device cpu");
+                     "; choose fewer sequences, a smaller capacity or chunk, or --device cpu");
   }
   void give_pinned(void* p) override { cudaFreeHost(p); }
 

@@ -35,12 +35,19 @@ struct View {
   }
 };
 
+// An element of the leading axis of an operation with memory: which slot is its memory, and how many positions of it are
+// filled before this call. No two of a call have the same slot.
+struct Sequence {
+  int64_t slot, past;
+};
+
 struct Call {
   std::span<const View> in;
   std::span<const View> out;
   const Attrs* attrs;
-  // Operations with memory (attention): the room's own layout, `capacity` positions of which `past` are filled
-  // before this call. The call itself appends its new positions. 64-byte aligned; contents undefined at the start.
+  // Operations with memory (attention): slots of `capacity` positions in the room's own layout, 64-byte aligned, contents
+  // undefined at the start; see `sequences`. `past` is the most that any of these finds filled before this call, which
+  // appends its new positions itself.
   void* state = nullptr;
   int64_t past = 0;
   int64_t capacity = 0;
@@ -48,10 +55,14 @@ struct Call {
   // the start of the first phase. Units of one phase write disjoint parts of it, later phases read them.
   void* shared = nullptr;
   // Rows of a GPU: all pointers are device memory, and the queued work may run again in later steps. `past` is then the most
-  // that any of these finds filled; what the running step finds stands at *past_now. *fault is set where an index operand
-  // names no place.
+  // that any of these finds filled; the running step's sequences stand at `sequences`, the most that any of them finds filled
+  // at *past_now. *fault is set where an index operand names no place.
   const int64_t* past_now = nullptr;
   uint32_t* fault = nullptr;
+  // Operations with memory: an element for each of the leading axis (on a GPU, of the running step), and the bytes from a slot
+  // to the next. Null where only sizes are asked for.
+  const Sequence* sequences = nullptr;
+  size_t slot_bytes = 0;
 };
 
 // An element of an index operand that names no place: 0 ... limit - 1 do, and from the end -limit ... -1.
@@ -81,14 +92,18 @@ struct Kernel {
   // Load-time packing of constant operand `i`: 0 = takes it row-major as it is.
   size_t (*pack_bytes)(const View& constant, int i, const Attrs&) = nullptr;
   void (*pack)(const View& constant, int i, const Attrs&, void* packed) = nullptr;
-  // Bytes of state for `capacity` positions; operations without memory leave it null.
+  // Bytes of a slot of `capacity` positions; operations without memory leave it null.
   size_t (*state_bytes)(const Call&, int64_t capacity) = nullptr;
   // Rows of a GPU ("cuda") have these two in the place of units, run and pack; the other functions are asked on the host, with
   // views of device memory. Both only queue work on the calling thread's device; they neither wait nor allocate. Packed operands,
-  // *past_now and what earlier calls left in `state` may be read before the kernels queued ahead have ended (ops/launch.h): their
-  // writers are copies, or have been waited for.
+  // *past_now, `sequences` and what earlier calls left in `state` may be read before the kernels queued ahead have ended
+  // (ops/launch.h): their writers are copies, or have been waited for.
   void (*enqueue)(const Call&, Stream) = nullptr;
   void (*enqueue_pack)(const View& constant, int i, const Attrs&, void* packed, Stream) = nullptr;
+  // Reference rows only: whether element i of the leading axis of every result depends, of the operands whose bit is set in
+  // `carries` (their leading axes are as long as the results'), on element i of that axis alone, and is the same whatever else
+  // stands there and however long it is. Null: never. The harness tries it.
+  bool (*alone)(const Call&, uint64_t carries) = nullptr;
 };
 
 // The row of one operation in a cpu.cc that holds several: row_NAME_ISA.

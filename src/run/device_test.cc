@@ -51,6 +51,15 @@ TEST_F(OnDevice, SameBytesAsTheHostForEveryPiece) {
   }
 }
 
+TEST_F(OnDevice, CompanyDoesNotShow) {
+  const std::vector<Logits> truth = alone(model);
+  Options o = on_device(400);  // several bounds of what is filled, so that graphs serve many positions
+  o.sequences = kSequences;
+  Session s = open(model, o);
+  for (int round = 0; round < 2; ++round)
+    for (int batch : {1, 2, 3, 17, kSequences}) company_does_not_show(s, batch, truth);
+}
+
 TEST_F(OnDevice, WithoutMemoryTheSameBytes) {
   const TinyModel plain(false);
   Session host = open(plain, options(1, "reference")), s = open(plain, on_device());

@@ -60,7 +60,7 @@ class Block {
     if (bytes <= physical_memory()) b.raw_.reset(std::calloc(static_cast<size_t>(bytes) + align, 1));
     if (!b.raw_)
       return bad_input("out of memory: " + std::to_string(bytes) + " bytes for " + purpose +
-                       "; choose a smaller capacity or chunk");
+                       "; choose fewer sequences, a smaller capacity or chunk");
     b.size_ = static_cast<size_t>(bytes);
     auto* start = static_cast<std::byte*>(b.raw_.get());
     const size_t past = reinterpret_cast<uintptr_t>(start) % align;

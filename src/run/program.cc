@@ -1,15 +1,12 @@
 #include "run/program.h"
 
 #include <algorithm>
-#include <variant>
 
 #include "num/env.h"
 #include "run/share.h"
 
 namespace invar::run {
 namespace {
-
-constexpr uint64_t kTooLarge = uint64_t{1} << 62;
 
 Result<const ops::Kernel*> choose(const std::string& op, const std::string& isa) {
   if (const ops::Kernel* k = ops::find(op, isa)) return k;
@@ -75,46 +72,7 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa,
   r.mark_joins();
   r.offset_.resize(next + 1);
   r.values_.resize(plan.values.size());
-  r.states_.resize(plan.nodes.size());
   return r;
-}
-
-Status Program::check() {
-  for (size_t n = 0; n < nodes_.size(); ++n) INVAR_CHECK_OK(check(*nodes_[n].reference, nodes_[n], n));
-  return {};
-}
-
-// Dimensions are constants or symbols, so shapes that fit for two sizes of a step fit for all.
-Status Program::check(const ops::Kernel& reference, Node& node, size_t number) const {
-  bool small = true;
-  for (int64_t rows = 1; rows <= 2; ++rows) {
-    for (size_t i = 0; i < node.in.size(); ++i) {
-      const plan::Operand& o = node.node->in[i];
-      if (o.kind == plan::Operand::value) {
-        small &= shape(o.index, rows, rows + 2, node.in[i]) < kTooLarge;
-        continue;
-      }
-      const plan::Weight& w = plan_->weights[o.index];
-      node.in[i].dtype = w.dtype;
-      node.in[i].rank = static_cast<int>(w.shape.size());
-      std::copy(w.shape.begin(), w.shape.end(), node.in[i].dim);
-    }
-    for (size_t i = 0; i < node.out.size(); ++i)
-      small &= shape(node.node->out[i], rows, rows + 2, node.out[i]) < kTooLarge;
-    if (!small) return bad_input("the plan's tensors are too large for any memory");
-    const char* required;
-    try {
-      ops::Call call{node.in, node.out, &node.node->attrs};
-      call.capacity = node.node->state >= 0;
-      required = reference.check(call);
-    } catch (const std::bad_variant_access&) {
-      required = "attributes of the types that the room names";
-    }
-    if (required)
-      return bad_input("operation " + std::to_string(number) + " of the plan, " + node.node->op +
-                       ", requires " + required + ": compile the model again");
-  }
-  return {};
 }
 
 // Backwards from the nodes with a state: the rest, above all the projection to the vocabulary, is not needed
@@ -175,7 +133,7 @@ void Program::attach(const Weights& weights) {
       if (n.node->in[i].kind == plan::Operand::weight) n.in[i] = weights.views()[next++];
 }
 
-uint64_t Program::shape(int v, int64_t rows, int64_t past, ops::View& view) const {
+uint64_t Program::shape(int v, const Extent& extent, ops::View& view) const {
   const plan::Value& value = plan_->values[v];
   view.dtype = value.dtype;
   view.rank = static_cast<int>(value.shape.size());
@@ -187,7 +145,7 @@ uint64_t Program::shape(int v, int64_t rows, int64_t past, ops::View& view) cons
     int64_t n = d.value;
     if (d.symbol >= 0) {
       const Symbol s = symbols_[d.symbol];
-      n = s == Symbol::batch ? 1 : s == Symbol::seq ? rows : past;
+      n = s == Symbol::batch ? extent.batch : s == Symbol::seq ? extent.rows : extent.past;
     }
     view.dim[i] = n;
     empty |= n == 0;
@@ -198,12 +156,13 @@ uint64_t Program::shape(int v, int64_t rows, int64_t past, ops::View& view) cons
   return empty ? 0 : bytes;
 }
 
-Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity) {
+Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t slots) {
   std::vector<uint64_t> size(offset_.size());
   for (size_t v = 0; v < values_.size(); ++v) {
     ops::View view;
-    const uint64_t bytes = shape(static_cast<int>(v), core_value_[v] ? rows : tail_rows, capacity, view);
-    size[buffer_[v]] = std::max(size[buffer_[v]], bytes);
+    for (const Extent& e :
+         {Extent{1, core_value_[v] ? rows : tail_rows, capacity}, Extent{slots, 1, capacity}})
+      size[buffer_[v]] = std::max(size[buffer_[v]], shape(static_cast<int>(v), e, view));
   }
   uint64_t total = 0;
   std::vector<uint64_t> offset(size.size());
@@ -213,45 +172,68 @@ Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity) {
       return bad_input("the plan's tensors are too large for any memory");
   }
   if (device_) INVAR_CHECK_OK(device_->wait());  // nothing reads what goes
-  if (device_ && !now_.size()) {
-    INVAR_TRY(now_, Block::make_pinned(sizeof(Now), "positions", device_));
-    INVAR_TRY(now_on_device_, Block::make(sizeof(Now), "positions", device_));
+  if (!now_.size()) {
+    const uint64_t bytes = sizeof(Now) + static_cast<uint64_t>(slots) * sizeof(ops::Sequence);
+    INVAR_TRY(now_,
+              device_ ? Block::make_pinned(bytes, "positions", device_) : Block::make(bytes, "positions"));
+    INVAR_TRY(now_on_device_, Block::make(device_ ? bytes : 0, "positions", device_));
   }
   graphs_.clear();
   INVAR_TRY(arena_, Block::make(total, "activations", device_));  // on an error the old one stays
-  rows_ = 0;
+  bound_ = {};
   offset_ = std::move(offset);
   capacity_ = capacity;
   scratch_.resize(workers_);
-  INVAR_CHECK_OK(bind(1, 0));
-  for (size_t n = 0; n < nodes_.size(); ++n) {
-    Node& node = nodes_[n];
-    if (!node.kernel->state_bytes || states_[n].size()) continue;
-    INVAR_TRY(states_[n],
-              Block::make(node.kernel->state_bytes(node.call, capacity), "memory between steps", device_));
-  }
+  std::vector<ops::Sequence> all;
+  for (int64_t i = 0; i < slots; ++i) all.push_back({i, 0});
+  INVAR_CHECK_OK(bind(1, {all.data(), 1}));
+  if (!states_.size()) INVAR_CHECK_OK(reserve_states(slots));
   // The largest steps, so that scratch memory is there before the first one.
-  INVAR_CHECK_OK(bind(tail_rows, capacity - tail_rows));
-  INVAR_CHECK_OK(bind(rows, capacity - rows));
+  for (auto [count, of_each] : {std::pair{slots, int64_t{1}}, {int64_t{1}, tail_rows}, {int64_t{1}, rows}}) {
+    for (ops::Sequence& s : all) s.past = capacity - of_each;
+    INVAR_CHECK_OK(bind(of_each, {all.data(), static_cast<size_t>(count)}));
+  }
   return device_ ? reserve_ports(size) : Status();
 }
 
-Status Program::bind(int64_t rows, int64_t past) {
-  // Steps of as many rows as the last differ in what is remembered alone.
-  const bool anew = rows != rows_ || shaped_by_past_;
-  rows_ = 0;
-  if (device_) reinterpret_cast<Now*>(now_.data())->past = past, past = bound_ = bound_of(rows, past);
-  for (size_t v = 0; anew && v < values_.size(); ++v) {
-    shape(static_cast<int>(v), rows, past, values_[v]);
-    values_[v].data = arena_.data() + offset_[buffer_[v]];
+Status Program::reserve_states(int64_t slots) {
+  uint64_t total = 0;
+  for (Node& n : nodes_) {
+    if (!n.kernel->state_bytes) continue;
+    n.slot_bytes = Block::round_up(n.kernel->state_bytes(n.call, capacity_)), n.slots_at = total;
+    uint64_t bytes;
+    if (__builtin_mul_overflow(n.slot_bytes, static_cast<uint64_t>(slots), &bytes) ||
+        (total += bytes) >= kTooLarge)
+      return bad_input("the memory of " + std::to_string(slots) + " sequences of " +
+                       std::to_string(capacity_) + " positions is too large for any machine");
   }
-  for (size_t n = 0; n < nodes_.size(); ++n)
-    if (anew || nodes_[n].kernel->state_bytes) INVAR_CHECK_OK(bind(nodes_[n], states_[n], rows, past));
-  rows_ = rows;
+  const std::string purpose =
+      "memory between steps (" + std::to_string(slots) + " x " + std::to_string(capacity_) + " positions)";
+  INVAR_TRY(states_, Block::make(total, purpose.c_str(), device_));
   return {};
 }
 
-Status Program::bind(Node& node, Block& state, int64_t rows, int64_t past) {
+Status Program::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
+  Now& now = *reinterpret_cast<Now*>(now_.data());
+  std::copy(sequences.begin(), sequences.end(), sequences_in(now_));
+  now.past = 0;
+  for (const ops::Sequence& s : sequences) now.past = std::max(now.past, s.past);
+  const Extent extent{static_cast<int64_t>(sequences.size()), rows,
+                      device_ ? bound_of(rows, now.past) : now.past};
+  // Steps of as many rows as the last differ in what is remembered alone.
+  const bool anew = extent.batch != bound_.batch || rows != bound_.rows || shaped_by_past_;
+  bound_ = {};
+  for (size_t v = 0; anew && v < values_.size(); ++v) {
+    shape(static_cast<int>(v), extent, values_[v]);
+    values_[v].data = arena_.data() + offset_[buffer_[v]];
+  }
+  for (Node& n : nodes_)
+    if (anew || n.kernel->state_bytes) INVAR_CHECK_OK(bind(n, extent));
+  bound_ = extent;
+  return {};
+}
+
+Status Program::bind(Node& node, const Extent& extent) {
   node.work = 0;
   auto count = [&node](const ops::View& v) {
     node.work += v.elements() * static_cast<int64_t>(size_of(v.dtype));
@@ -262,13 +244,20 @@ Status Program::bind(Node& node, Block& state, int64_t rows, int64_t past) {
     count(node.in[i]);
   }
   for (size_t i = 0; i < node.out.size(); ++i) count(node.out[i] = values_[node.node->out[i]]);
-  node.call = {node.in, node.out, &node.node->attrs, state.data(), past, capacity_, shared_.data()};
+  node.call = {node.in, node.out, &node.node->attrs};
+  node.call.shared = shared_.data();
   if (device_) {
     Now* const now = reinterpret_cast<Now*>(now_on_device_.data());
     node.call.past_now = &now->past, node.call.fault = &now->fault;
   }
   const ops::Kernel& k = *node.kernel;
-  if (state.size()) node.work += static_cast<int64_t>(state.size()) / capacity_ * (past + rows);
+  if (k.state_bytes) {
+    node.call.state = states_.data() + node.slots_at, node.call.slot_bytes = node.slot_bytes;
+    node.call.sequences = sequences_in(device_ ? now_on_device_ : now_);
+    node.call.past = extent.past, node.call.capacity = capacity_;
+    node.work +=
+        extent.batch * static_cast<int64_t>(node.slot_bytes) / capacity_ * (extent.past + extent.rows);
+  }
   for (int phase = 0; k.units && phase < k.phases; ++phase)
     node.units[phase] = std::max<int64_t>(k.units(node.call, phase), 0);
   if (k.scratch_bytes) {
@@ -367,7 +356,7 @@ std::vector<std::string> Program::kernels() const {
 
 size_t Program::bytes() const {
   size_t bytes = arena_.size();
-  for (const Block& b : states_) bytes += b.size();
+  bytes += states_.size();
   for (const Block& b : scratch_) bytes += b.size();
   bytes += shared_.size();
   for (const auto& [v, b] : ports_) bytes += b.size();

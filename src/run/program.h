@@ -20,17 +20,18 @@ class Program {
   static Result<Program> make(const plan::Plan& plan, const std::string& isa,
                               std::shared_ptr<Device> device = {});
 
-  // Whether every room takes what its nodes ask for. To be called before weights are packed or memory is reserved.
-  Status check();
+  // Whether every room takes what its nodes ask for, of `slots` sequences in one step. To be called before weights are packed
+  // or memory is reserved.
+  Status check(int64_t slots);
 
   std::vector<Weights::Use> weight_uses() const;  // in the order in which attach() takes their views
   void attach(const Weights&);
 
-  // Memory for steps of up to `rows` rows in the nodes that some state depends on, and up to `tail_rows` in
-  // the rest.
-  Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity);
-  // Makes ready for a step of `rows` rows after `past` ones.
-  Status bind(int64_t rows, int64_t past);
+  // Memory of `slots` sequences; for steps of one of them, of up to `rows` rows in the nodes that some state depends on and up
+  // to `tail_rows` in the rest, and for one row of each.
+  Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t slots);
+  // Makes ready for a step of `rows` rows of each of the sequences, of which there is at least one.
+  Status bind(int64_t rows, std::span<const ops::Sequence> sequences);
   // Runs the nodes; without `tail` only those that some state depends on. An index that names no place is an error.
   Status run(Pool&, bool tail);
 
@@ -38,6 +39,9 @@ class Program {
   ops::View port(int v) const;
   // False: a step depends on all rows before it, and nothing remembers them between steps.
   bool has_memory() const { return has_memory_; }
+  // Where a value has the sequences of a step: nowhere, on its leading axis alone, or otherwise.
+  enum class Batch { absent, leading, elsewhere };
+  Batch batch_of(int v) const;
   std::vector<std::string> kernels() const;
   size_t bytes() const;
   void set_workers(int n) { workers_ = n; }
@@ -49,16 +53,24 @@ class Program {
     bool core;  // some state depends on it
     std::vector<ops::View> in, out;
     ops::Call call;
-    std::vector<int64_t> units;  // of its phases in this step
-    int64_t work = 0;            // bytes it touches in this step
-    size_t shared = 0;           // bytes that its phases hand on in this step
-    bool joins = false;          // it may run beside the nodes before it, back to the last that does not join
+    std::vector<int64_t> units;           // of its phases in this step
+    int64_t work = 0;                     // bytes it touches in this step
+    size_t shared = 0;                    // bytes that its phases hand on in this step
+    size_t slots_at = 0, slot_bytes = 0;  // its memory in states_; 0 bytes: none
+    bool joins = false;  // it may run beside the nodes before it, back to the last that does not join
   };
   enum class Symbol { batch, seq, past };
+  // What the symbols stand for.
+  struct Extent {
+    int64_t batch, rows, past;
+  };
 
-  Status check(const ops::Kernel& reference, Node&, size_t number) const;
-  uint64_t shape(int v, int64_t rows, int64_t past, ops::View& view) const;  // bytes; kTooLarge on overflow
-  Status bind(Node&, Block& state, int64_t rows, int64_t past);
+  Status check(const ops::Kernel& reference, Node&, size_t number, const Extent&) const;
+  Status check_alone(size_t number);
+  static constexpr uint64_t kTooLarge = uint64_t{1} << 62;
+  uint64_t shape(int v, const Extent&, ops::View& view) const;  // bytes; kTooLarge on overflow
+  Status reserve_states(int64_t slots);
+  Status bind(Node&, const Extent&);
   void mark_core();
   Error names_no_place(const Node&, const ops::Stray&) const;
   void mark_joins();
@@ -79,26 +91,31 @@ class Program {
   std::vector<int> buffer_;       // per value: its slot, or one of its own
   std::vector<uint64_t> offset_;  // per buffer, into arena_
   std::vector<ops::View> values_;
-  std::vector<Block> states_;   // per node; empty without memory
+  Block states_;                // of all nodes
   std::vector<Block> scratch_;  // per worker
   Block shared_;                // of the node that runs
   Block arena_;
   int64_t capacity_ = 0;
-  int64_t rows_ = 0;             // of the last bind(); 0: none holds
+  Extent bound_{};               // of the last bind(); no rows: none holds
   bool shaped_by_past_ = false;  // the shape of some value
   int workers_ = 1;
   bool has_memory_ = true;
 
-  // On a GPU: the ports of the plan in pinned memory, [past, fault] there and on the device, and steps as graphs, by their
-  // rows, the bound of what they find filled, and tail.
+  // What a step stands at: this, and behind it its sequences. For a GPU it is in pinned memory, and copied there.
   struct Now {
-    int64_t past;
+    int64_t past;  // the most of the sequences
     uint32_t fault, unused;
   };
+  ops::Sequence* sequences_in(const Block& now) const {
+    return reinterpret_cast<ops::Sequence*>(now.data() + sizeof(Now));
+  }
+  Block now_;
+
+  // On a GPU: the ports of the plan in pinned memory, and steps as graphs, by their sequences, their rows, the bound of what
+  // they find filled, and tail.
   std::map<int, Block> ports_;
-  Block now_, now_on_device_;
-  std::map<std::tuple<int64_t, int64_t, bool>, std::unique_ptr<Device::Graph>> graphs_;
-  int64_t bound_ = 0;  // of the last bind()
+  Block now_on_device_;
+  std::map<std::tuple<int64_t, int64_t, int64_t, bool>, std::unique_ptr<Device::Graph>> graphs_;
 };
 
 }  // namespace invar::run

@@ -34,7 +34,8 @@ static size_t bytes_of(const ops::View& v) {
 }
 
 Status Program::queue(bool tail) {
-  INVAR_CHECK_OK(device_->upload(now_on_device_.data(), now_.data(), sizeof(Now)));
+  INVAR_CHECK_OK(device_->upload(now_on_device_.data(), now_.data(),
+                                 sizeof(Now) + static_cast<size_t>(bound_.batch) * sizeof(ops::Sequence)));
   for (const plan::Port& p : plan_->inputs)
     INVAR_CHECK_OK(
         device_->upload(values_[p.value].data, ports_.at(p.value).data(), bytes_of(values_[p.value])));
@@ -51,10 +52,10 @@ Status Program::run_on_device(bool tail) {
   device_->enter();
   Now& now = *reinterpret_cast<Now*>(now_.data());
   now.fault = 0;
-  if (shaped_by_past_ || rows_ > kGraphRows) {
+  if (shaped_by_past_ || bound_.rows > kGraphRows) {
     INVAR_CHECK_OK(queue(tail));
   } else {
-    auto& graph = graphs_[{rows_, bound_, tail}];
+    auto& graph = graphs_[{bound_.batch, bound_.rows, bound_.past, tail}];
     if (!graph) {
       INVAR_CHECK_OK(device_->record());
       const Status queued = queue(tail);

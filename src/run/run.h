@@ -18,13 +18,21 @@ struct Options {
   int threads = 0;             // 0 = one per available core
   std::string device = "cpu";  // or "cuda", "cuda:1"
   std::string isa;             // "" = the best this CPU has; else exactly this one, or an error
-  int64_t capacity = 0;        // positions of memory (prompt + answer)
+  int64_t capacity = 0;        // positions of memory of a sequence (prompt + answer)
+  int64_t sequences = 1;       // with memory of their own
   int64_t chunk = 0;           // prefill at most this many tokens per step; 0 = 256, on a GPU 2048
   bool check_weights = true;   // hash every weight against the plan while loading
   bool use_cache = true;  // false: remember tokens only, each step computes the sequence anew from its start
 };
 
-// A loaded program with its memory. Not thread-safe: one sequence at a time.
+// The next token of a sequence.
+struct Next {
+  int64_t sequence;
+  int32_t token;
+};
+
+// A loaded program with the memory of its sequences, numbered from 0. Not thread-safe: one step at a time. The logits of a
+// sequence do not depend on the others, nor on which sequences a step has (plan.11).
 class Session {
  public:
   // Maps, checks (SHA-256 against the plan; an error names the tensor, code failed) and packs the weights;
@@ -35,7 +43,8 @@ class Session {
   ~Session();
 
   int64_t vocab() const;
-  int64_t position() const;  // tokens in memory
+  int64_t sequences() const;
+  int64_t position(int64_t sequence = 0) const;  // tokens in its memory
   int threads() const;
   std::string_view isa() const;     // "cuda" on a GPU
   std::string_view device() const;  // "cpu", or "cuda:0 NVIDIA H200"
@@ -44,11 +53,15 @@ class Session {
   // An operation with a reference row alone (nothing to vectorise) shows that one under every instruction
   // set.
   std::vector<std::string> kernels() const;
-  // Forgets everything: position() == 0.
-  void reset();
-  // Appends tokens at position(); returns the logits of the last one, or of each with `all`: rows x vocab()
-  // floats, row-major, valid until the next call. Errors: token id out of range, beyond capacity.
-  Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all = false);
+  // Forgets all of a sequence: position(sequence) == 0.
+  void reset(int64_t sequence = 0);
+  // Appends tokens at position(sequence); returns the logits of the last one, or of each with `all`: rows x vocab()
+  // floats, row-major, valid until the next call. Errors: token id out of range, beyond capacity, no such sequence.
+  Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all = false,
+                                      int64_t sequence = 0);
+  // Appends one token to each of these sequences, no two the same, wherever they stand, in one step; returns the logits
+  // of each, in their order, as step() does.
+  Result<std::span<const float>> step_many(std::span<const Next>);
   // Calls f(0) ... f(count - 1), shared out to the threads that wait for the next step: for what comes between two steps.
   // f must not throw nor use the session.
   void share(int count, const std::function<void(int)>& f);

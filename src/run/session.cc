@@ -15,6 +15,7 @@ constexpr int64_t kDefaultChunk = 256, kDeviceChunk = 2048;
 // over the weights for the last row alone.
 constexpr int64_t kTailRows = 8;
 constexpr int64_t kMaxCapacity = int64_t{1} << 31;
+constexpr int64_t kMaxSequences = 1 << 16;
 constexpr int kMaxThreads = 1024;
 
 Error wrong_arithmetic() {
@@ -35,14 +36,17 @@ struct Session::Impl {
   int64_t vocab = 0, chunk = 0, tail_rows = 0;
   int ids = -1, positions = -1, logits = -1;  // values
   bool recompute = false;                     // nothing is remembered but the tokens
-  int64_t position = 0;
-  std::vector<int32_t> history;  // with `recompute`
-  std::vector<float> rows;       // what step() returned with `all`
+  std::vector<int64_t> position;              // of each sequence
+  std::vector<int32_t> history;               // with `recompute`
+  std::vector<float> rows;                    // what step() returned with `all`
+  std::vector<ops::Sequence> batch;           // of a step of many
 
   Status open(const std::string& folder);
   Status bind_ports();
-  Status piece(std::span<const int32_t> tokens, int64_t past, bool tail);
-  Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all);
+  Status may_append(int64_t sequence, std::span<const int32_t> tokens) const;
+  Status piece(std::span<const int32_t> tokens, int64_t sequence, int64_t past, bool tail);
+  Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all, int64_t sequence);
+  Result<std::span<const float>> step_many(std::span<const Next> next);
 };
 
 Status Session::Impl::open(const std::string& folder) {
@@ -52,6 +56,10 @@ Status Session::Impl::open(const std::string& folder) {
     return bad_input("capacity must be 1 to " + std::to_string(kMaxCapacity) + " positions, not " +
                      std::to_string(options.capacity));
   if (options.chunk < 0) return bad_input("chunk must not be negative");
+  if (options.sequences < 1 || options.sequences > kMaxSequences)
+    return bad_input("sequences must be 1 to " + std::to_string(kMaxSequences) + ", not " +
+                     std::to_string(options.sequences));
+  position.assign(static_cast<size_t>(options.sequences), 0);
   const int threads = options.threads ? options.threads : std::min(available_cores(), kMaxThreads);
   struct Start {
     explicit Start(int threads) : checked(threads) {}
@@ -80,16 +88,21 @@ Status Session::Impl::open(const std::string& folder) {
   if (device)
     isa = ops::kCuda, where = "cuda:" + std::to_string(device->info().index) + " " + device->info().name;
   recompute = !options.use_cache || !program.has_memory();
+  if (recompute && options.sequences > 1)
+    return not_covered(
+        "several sequences need " +
+        std::string(options.use_cache ? "a plan with memory between steps" : "their memory between steps") +
+        ": run one sequence at a time");
   chunk = std::min(options.chunk ? options.chunk : device ? kDeviceChunk : kDefaultChunk, options.capacity);
   if (!program.has_memory()) chunk = options.capacity;  // all rows in one piece
   tail_rows = program.has_memory() ? std::min(kTailRows, chunk) : chunk;
   INVAR_CHECK_OK(bind_ports());
-  INVAR_CHECK_OK(program.check());
+  INVAR_CHECK_OK(program.check(options.sequences));
   INVAR_TRY(weights, Weights::load(plan, folder.empty() ? "." : folder, program.weight_uses(), *pool,
                                    options.check_weights, device));
   program.attach(weights);
   if (recompute) history.reserve(options.capacity);
-  return program.reserve(chunk, tail_rows, options.capacity);
+  return program.reserve(chunk, tail_rows, options.capacity, options.sequences);
 }
 
 // plan.9: finds the values that the session feeds and reads, and checks that their shapes are what it will write and
@@ -121,6 +134,9 @@ Status Session::Impl::bind_ports() {
     }
     if (plan.values[i.value].dtype != DType::i64 || !per_row(i.value, 1))
       return bad_input("the plan's input '" + i.name + "' is not i64 [batch, seq]");
+    if (options.sequences > 1 && program.batch_of(i.value) != Program::Batch::leading)
+      return not_covered("the plan's input '" + i.name +
+                         "' does not have sequences on its leading axis: run one sequence at a time");
   }
   if (ids < 0) return bad_input("the plan has no input 'input_ids'");
   for (const plan::Port& o : plan.outputs)
@@ -134,8 +150,9 @@ Status Session::Impl::bind_ports() {
 }
 
 // One pass through the program.
-Status Session::Impl::piece(std::span<const int32_t> tokens, int64_t past, bool tail) {
-  INVAR_CHECK_OK(program.bind(static_cast<int64_t>(tokens.size()), past));
+Status Session::Impl::piece(std::span<const int32_t> tokens, int64_t sequence, int64_t past, bool tail) {
+  const ops::Sequence one{sequence, past};
+  INVAR_CHECK_OK(program.bind(static_cast<int64_t>(tokens.size()), {&one, 1}));
   std::copy(tokens.begin(), tokens.end(), program.port(ids).as<int64_t>());
   if (positions >= 0)
     for (size_t i = 0; i < tokens.size(); ++i)
@@ -143,27 +160,63 @@ Status Session::Impl::piece(std::span<const int32_t> tokens, int64_t past, bool 
   return program.run(*pool, tail);
 }
 
-Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> tokens, bool all) {
+Status Session::Impl::may_append(int64_t sequence, std::span<const int32_t> tokens) const {
   const int64_t count = static_cast<int64_t>(tokens.size());
   if (count == 0) return bad_input("a step needs at least one token");
-  if (count > options.capacity - position)
-    return bad_input("the memory has " + std::to_string(options.capacity) + " positions, " +
-                     std::to_string(position) + " in use; " + std::to_string(count) + " more do not fit");
+  if (sequence < 0 || sequence >= options.sequences)
+    return bad_input("there is no sequence " + std::to_string(sequence) + "; the session has " +
+                     std::to_string(options.sequences));
+  const std::string of = options.sequences > 1 ? " of sequence " + std::to_string(sequence) : "";
+  const int64_t past = position[sequence];
+  if (count > options.capacity - past)
+    return bad_input("the memory" + of + " has " + std::to_string(options.capacity) + " positions, " +
+                     std::to_string(past) + " in use; " + std::to_string(count) + " more do not fit");
   for (int64_t i = 0; i < count; ++i)
     if (tokens[i] < 0 || tokens[i] >= vocab)
-      return bad_input("token " + std::to_string(tokens[i]) + " at position " + std::to_string(position + i) +
-                       " is outside the vocabulary of " + std::to_string(vocab));
+      return bad_input("token " + std::to_string(tokens[i]) + " at position " + std::to_string(past + i) +
+                       of + " is outside the vocabulary of " + std::to_string(vocab));
+  return {};
+}
+
+Result<std::span<const float>> Session::Impl::step_many(std::span<const Next> next) {
+  if (next.empty()) return bad_input("a step needs at least one token");
+  batch.clear();
+  std::vector<bool> used(position.size());
+  for (const Next& n : next) {
+    INVAR_CHECK_OK(may_append(n.sequence, {&n.token, 1}));
+    if (used[n.sequence])
+      return bad_input("sequence " + std::to_string(n.sequence) + " stands in one step twice");
+    used[n.sequence] = true;
+    batch.push_back({n.sequence, position[n.sequence]});
+  }
+  if (next.size() == 1) return step({&next[0].token, 1}, false, next[0].sequence);
+  const num::ArithmeticEnv env;
+  if (!num::arithmetic_env_ok()) return wrong_arithmetic();
+  INVAR_CHECK_OK(program.bind(1, batch));
+  for (size_t i = 0; i < next.size(); ++i) {
+    program.port(ids).as<int64_t>()[i] = next[i].token;
+    if (positions >= 0) program.port(positions).as<int64_t>()[i] = batch[i].past;
+  }
+  INVAR_CHECK_OK(program.run(*pool, true));
+  for (const Next& n : next) ++position[n.sequence];
+  return std::span<const float>(program.port(logits).as<float>(), next.size() * static_cast<size_t>(vocab));
+}
+
+Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> tokens, bool all,
+                                                   int64_t sequence) {
+  const int64_t count = static_cast<int64_t>(tokens.size());
+  INVAR_CHECK_OK(may_append(sequence, tokens));
   const num::ArithmeticEnv env;
   if (!num::arithmetic_env_ok()) return wrong_arithmetic();
   if (all && count > tail_rows && tail_rows < chunk) {
-    INVAR_CHECK_OK(program.reserve(chunk, chunk, options.capacity));
+    INVAR_CHECK_OK(program.reserve(chunk, chunk, options.capacity, options.sequences));
     tail_rows = chunk;
   }
 
-  int64_t past = position;
+  int64_t past = position[sequence];
   std::span<const int32_t> rest = tokens;
   if (recompute) {
-    history.resize(position);  // a step that failed may have left tokens
+    history.resize(past);  // a step that failed may have left tokens
     history.insert(history.end(), tokens.begin(), tokens.end());
     rest = history;
     past = 0;
@@ -180,7 +233,7 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
     const bool tail = begin >= size - wanted;
     const int64_t end =
         std::min(begin + (tail ? std::min(chunk, tail_rows) : chunk), tail ? size : size - wanted);
-    INVAR_CHECK_OK(piece(rest.subspan(begin, end - begin), past + begin, tail));
+    INVAR_CHECK_OK(piece(rest.subspan(begin, end - begin), sequence, past + begin, tail));
     if (tail) {
       const float* out = program.port(logits).as<float>();
       last = {out + (end - begin - 1) * vocab, row};
@@ -192,7 +245,7 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
     }
     begin = end;
   }
-  position += count;
+  position[sequence] += count;
   if (all) return std::span<const float>(rows);
   return last;
 }
@@ -213,8 +266,11 @@ Session::~Session() = default;
 int64_t Session::vocab() const {
   return impl_->vocab;
 }
-int64_t Session::position() const {
-  return impl_->position;
+int64_t Session::sequences() const {
+  return impl_->options.sequences;
+}
+int64_t Session::position(int64_t sequence) const {
+  return impl_->position.at(static_cast<size_t>(sequence));
 }
 int Session::threads() const {
   return impl_->pool->threads();
@@ -231,12 +287,15 @@ size_t Session::peak_bytes() const {
 std::vector<std::string> Session::kernels() const {
   return impl_->program.kernels();
 }
-void Session::reset() {
-  impl_->position = 0;
-  impl_->history.clear();
+void Session::reset(int64_t sequence) {
+  impl_->position.at(static_cast<size_t>(sequence)) = 0;
+  if (impl_->recompute) impl_->history.clear();
 }
-Result<std::span<const float>> Session::step(std::span<const int32_t> tokens, bool all) {
-  return impl_->step(tokens, all);
+Result<std::span<const float>> Session::step(std::span<const int32_t> tokens, bool all, int64_t sequence) {
+  return impl_->step(tokens, all, sequence);
+}
+Result<std::span<const float>> Session::step_many(std::span<const Next> next) {
+  return impl_->step_many(next);
 }
 void Session::share(int count, const std::function<void(int)>& f) {
   impl_->pool->run(count, [&f](int, int64_t begin, int64_t end) {

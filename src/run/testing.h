@@ -61,6 +61,73 @@ inline bool same_bytes(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
+// Sequences of lengths of their own, and the logits of all their positions, each computed alone by the reference rows.
+constexpr int kSequences = 64;
+inline std::vector<int32_t> tokens_of(int sequence) {
+  std::vector<int32_t> t(20 + sequence * 37 % (kTokens - 20));
+  for (int i = 0; i < static_cast<int>(t.size()); ++i)
+    t[i] = static_cast<int32_t>((i * i * 7 + i * 3 + sequence * 11 + 1) % kVocab);
+  return t;
+}
+inline std::vector<Logits> alone(const TinyModel& m) {
+  Session s = open(m, options(1, "reference"));
+  std::vector<Logits> all;
+  for (int b = 0; b < kSequences; ++b) {
+    s.reset();
+    const auto out = s.step(tokens_of(b), true);
+    EXPECT_TRUE(out);
+    all.emplace_back(out->begin(), out->end());
+  }
+  return all;
+}
+
+// plan.11: sequences that join with prompts of their own, stand at different positions, pause and leave, in changing order.
+inline void company_does_not_show(Session& s, int batch, const std::vector<Logits>& truth) {
+  struct Sequence {
+    std::vector<int32_t> tokens;
+    int joins, prompt;
+    int64_t slot;
+  };
+  std::vector<Sequence> all;
+  for (int b = 0; b < batch; ++b) {
+    std::vector<int32_t> tokens = tokens_of(b);
+    const int size = static_cast<int>(tokens.size());
+    all.push_back({std::move(tokens), b % 5 * 3, b * 13 % size, s.sequences() - 1 - b});
+    s.reset(all.back().slot);
+  }
+  auto same = [&](std::span<const float> found, int b, int64_t position) {
+    EXPECT_TRUE(same_bytes(found, std::span(truth[b]).subspan(position * kVocab, kVocab)))
+        << "sequence " << b << " of " << batch << ", position " << position;
+  };
+  for (int turn = 0;; ++turn) {
+    std::vector<Next> next;
+    std::vector<int> who;
+    int left = 0;
+    for (int i = 0; i < batch; ++i) {
+      const int b = (turn % 2 ? batch - 1 - i : i + turn) % batch;
+      const Sequence& q = all[b];
+      const int64_t at = s.position(q.slot);
+      if (at == static_cast<int64_t>(q.tokens.size())) continue;
+      ++left;
+      if (turn < q.joins || (turn + b) % 7 == 6) continue;
+      if (at == 0 && q.prompt) {
+        const auto out = s.step(std::span(q.tokens).first(q.prompt), false, q.slot);
+        ASSERT_TRUE(out) << out.error().message;
+        same(*out, b, q.prompt - 1);
+      } else {
+        next.push_back({q.slot, q.tokens[at]}), who.push_back(b);
+      }
+    }
+    if (!left) return;
+    if (next.empty()) continue;
+    const auto out = s.step_many(next);
+    ASSERT_TRUE(out) << out.error().message;
+    ASSERT_EQ(out->size(), next.size() * kVocab);
+    for (size_t i = 0; i < who.size(); ++i)
+      same(out->subspan(i * kVocab, kVocab), who[i], s.position(next[i].sequence) - 1);
+  }
+}
+
 // A table that lacks its last row: the token that asks for it is an error, which leaves the session as it was.
 inline void an_index_that_names_nothing_is_named(const TinyModel& model, Options o) {
   plan::Plan p = model.plan;

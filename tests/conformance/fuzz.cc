@@ -18,6 +18,7 @@ Manner random_manner(const Case& c, Random& r, Pool& pool) {
   if (r.one_in(2)) m.skew = static_cast<int>(r.below(17));
   if (r.one_in(3)) m.pool = &pool, m.parts = std::max(m.parts, 2);
   if (!c.chunks.empty() && r.one_in(2)) m.chunk = std::max<int64_t>(1, r.of(c.chunks));
+  if (m.chunk && r.one_in(2)) m.company = Manner::Company::ragged;
   return m;
 }
 
@@ -29,13 +30,19 @@ void announce(const Subject& s, const ops::Kernel& row, const Case& c, const Man
   in_flight[n] = 0;
 }
 
+// How the reference runs where a row runs so: steps of the same lengths, as what a position sees may depend on them (attention
+// where all sees all), and each sequence on its own.
+Manner plain_of(const Manner& m) {
+  using Company = Manner::Company;
+  return {.chunk = m.chunk, .company = m.company == Company::even ? m.company : Company::alone};
+}
+
 }  // namespace
 
 std::string compare(const Subject& s, const ops::Kernel& row, const Case& c, const Manner& m, Tally& tally) {
   const auto inputs = inputs_of(c);
   if (!inputs) return inputs.error().message;
-  // Steps of the same lengths: what a position sees may depend on them (attention where all sees all).
-  const Manner plain{.chunk = m.chunk};
+  const Manner plain = plain_of(m);
   announce(s, *s.reference, c, plain);
   const auto expected = execute(*s.reference, c, *inputs, plain);
   if (!expected) return "the reference: " + expected.error().message;
@@ -62,6 +69,10 @@ std::optional<Manner> manner_from(const std::string& text, Pool& pool) {
       m.chunk = number;
     else if (std::sscanf(part.c_str(), "skewed by %d", &number) == 1)
       m.skew = number;
+    else if (part == "ragged")
+      m.company = Manner::Company::ragged;
+    else if (part == "alone")
+      m.company = Manner::Company::alone;
     else if (part == "at once")
       m.pool = &pool;
     else
@@ -90,15 +101,19 @@ std::optional<Failure> fuzz(const Subject& s, uint64_t seed, int64_t limit, Pool
   const auto inputs = inputs_of(c);
   if (!inputs) return Failure{s.reference, "the inputs", "", c.text, c.text, inputs.error().message};
   std::optional<Result<std::vector<Bytes>>> expected;
-  int64_t chunk = -1;
+  Manner plain;
   for (const ops::Kernel* row : s.rows) {
-    const Manner m = random_manner(c, r, pool);
-    if (!expected || m.chunk != chunk) {
-      const Manner plain{.chunk = chunk = m.chunk};
+    const Manner m = random_manner(c, r, pool), next = plain_of(m);
+    if (!expected || next.chunk != plain.chunk || next.company != plain.company) {
+      plain = next;
       announce(s, *s.reference, c, plain);
       expected = execute(*s.reference, c, *inputs, plain);
       if (!*expected)
         return Failure{s.reference, "the reference", plain.text(), c.text, c.text, expected->error().message};
+      if (std::string wrong =
+              plain.chunk ? std::string() : company_shows(*s.reference, c, *inputs, **expected);
+          !wrong.empty())
+        return Failure{s.reference, "the reference", plain.text(), c.text, c.text, wrong};
     }
     announce(s, *row, c, m);
     ++tally.runs;

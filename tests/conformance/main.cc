@@ -30,11 +30,16 @@ void fail(const std::string& line) {
 std::vector<Manner> manners(const ops::Kernel& k, const Case& c, bool all) {
   std::vector<Manner> list{{}};
   if (!all) return list;
+  using Company = Manner::Company;
+  std::vector<Company> companies{Company::even};
+  if (!c.chunks.empty() && c.out[0].shape[0] > 1) companies.push_back(Company::ragged);
   if (k.enqueue) {  // the whole call at once; `reversed`: queued for any position
     for (const Tensor& t : c.in)
       if (t.constant && k.pack_bytes && list.size() == 1) list.push_back({.packed = false});
     for (int64_t chunk : c.chunks)
-      list.push_back({.chunk = chunk}), list.push_back({.reversed = true, .chunk = chunk});
+      for (Company company : companies)
+        list.push_back({.chunk = chunk, .company = company}),
+            list.push_back({.reversed = true, .chunk = chunk, .company = company});
     return list;
   }
   list.push_back({.parts = 2});
@@ -44,10 +49,11 @@ std::vector<Manner> manners(const ops::Kernel& k, const Case& c, bool all) {
   bool constant = false;
   for (const Tensor& t : c.in) constant |= t.constant;
   if (constant && k.pack_bytes) list.push_back({.parts = 3, .packed = false});
-  for (int64_t chunk : c.chunks) {
-    list.push_back({.chunk = chunk});
-    list.push_back({.parts = 3, .reversed = true, .chunk = chunk});
-  }
+  for (int64_t chunk : c.chunks)
+    for (Company company : companies) {
+      list.push_back({.chunk = chunk, .company = company});
+      list.push_back({.parts = 3, .reversed = true, .chunk = chunk, .company = company});
+    }
   return list;
 }
 
@@ -72,6 +78,9 @@ void check(const std::vector<const ops::Kernel*>& rows, const Case& c, const std
       const auto found = execute(*k, c, *inputs, manner);
       if (!expected && found) truth = *found, expected = &truth;
       if (std::string wrong = judge(c, found, expected); !wrong.empty()) fail(name + ": " + wrong);
+      if (k != rows[0] || manner.chunk || !found) continue;
+      if (std::string wrong = company_shows(*k, c, *inputs, *found); !wrong.empty())
+        fail(name + ": " + wrong);
     }
   }
 }

@@ -144,7 +144,8 @@ TEST(Mutate, PiecesJoinToTheText) {
 TEST(Mutate, MannersReadBack) {
   for (const Manner& m :
        {Manner{}, Manner{.parts = 0, .reversed = true, .chunk = 7, .skew = 3, .pool = &pool()},
-        Manner{.parts = 5, .packed = false}}) {
+        Manner{.chunk = 1, .company = Manner::Company::ragged},
+        Manner{.chunk = 1, .company = Manner::Company::alone}, Manner{.parts = 5, .packed = false}}) {
     const auto back = manner_from(m.text(), pool());
     ASSERT_TRUE(back) << m.text();
     EXPECT_EQ(back->text(), m.text());

@@ -113,20 +113,58 @@ ops::View view(const Tensor& t, void* data) {
   return v;
 }
 
-// Rows [from, from + count) of axis 1.
-struct Slice {
-  int64_t outer, inner, axis, from, count;
-  Slice(const Tensor& t, int64_t from, int64_t count)
-      : outer(t.shape[0]), axis(t.shape[1]), from(from), count(count) {
-    inner = static_cast<int64_t>(size_of(t.dtype));
-    for (size_t i = 2; i < t.shape.size(); ++i) inner *= t.shape[i];
+// What one call takes: of some elements of the leading axis, `count` rows of axis 1 from a place of its own on.
+struct Step {
+  struct Element {
+    int64_t index, from;
+  };
+  std::vector<Element> elements;
+  int64_t count;
+  int64_t furthest() const {
+    int64_t most = 0;
+    for (const Element& e : elements) most = std::max(most, e.from);
+    return most;
   }
+  // copy(bytes from the beginning of t, bytes from the beginning of the call's tensor, how many)
   template <class Copy>
-  void each(Copy copy) const {
-    for (int64_t o = 0; o < outer; ++o)
-      copy((o * axis + from) * inner, o * count * inner, static_cast<size_t>(count * inner));
+  void each(const Tensor& t, Copy copy) const {
+    int64_t inner = static_cast<int64_t>(size_of(t.dtype));
+    for (size_t i = 2; i < t.shape.size(); ++i) inner *= t.shape[i];
+    int64_t to = 0;
+    for (const Element& e : elements) {
+      copy((e.index * t.shape[1] + e.from) * inner, to, static_cast<size_t>(count * inner));
+      to += count * inner;
+    }
   }
 };
+
+// All of [batch, length], cut up as the manner says.
+std::vector<Step> steps_of(int64_t batch, int64_t length, const Manner& manner) {
+  std::vector<Step> steps;
+  std::vector<int64_t> at(static_cast<size_t>(batch));
+  const int64_t chunk = manner.chunk ? manner.chunk : length;
+  auto take = [&](const std::vector<int64_t>& who, int64_t count) {
+    Step step{{}, count};
+    for (int64_t b : who) step.elements.push_back({b, at[b]}), at[b] += count;
+    if (manner.company != Manner::Company::alone) return steps.push_back(step);
+    for (const Step::Element& e : step.elements) steps.push_back({{e}, count});
+  };
+  if (manner.company != Manner::Company::even)
+    for (int64_t b = 0; b < batch; ++b)
+      if (const int64_t ahead = (batch - 1 - b) * length / batch) take({b}, ahead);
+  for (int64_t turn = 0;; ++turn) {
+    std::vector<int64_t> who;
+    int64_t count = chunk;
+    for (int64_t i = 0; i < batch; ++i) {
+      const int64_t b = manner.company == Manner::Company::even ? i : (i + turn) % batch;
+      if (at[b] < length) who.push_back(b);
+    }
+    if (who.empty()) return steps;
+    if (manner.company != Manner::Company::even && who.size() > 2 && turn % 3) who.pop_back();
+    for (int64_t b : who) count = std::min(count, length - at[b]);
+    take(who, count);
+  }
+}
 
 Status run_parts(const ops::Kernel& k, const ops::Call& call, const Manner& manner, Arena* arena) {
   if (arena) {
@@ -164,6 +202,8 @@ std::string Manner::text() const {
   if (reversed) s += " reversed";
   if (!packed) s += ", constants not packed";
   if (chunk) s += ", steps of " + std::to_string(chunk);
+  if (company == Company::ragged) s += ", ragged";
+  if (company == Company::alone) s += ", alone";
   if (skew) s += ", skewed by " + std::to_string(skew);
   if (pool) s += ", at once";
   return s;
@@ -200,42 +240,59 @@ static Result<std::vector<Bytes>> run_case(const ops::Kernel& k, const Case& c,
   for (const Tensor& t : c.out)
     result.emplace_back(static_cast<size_t>(t.elements()) * size_of(t.dtype), kPoison);
 
-  int64_t length = manner.chunk ? c.out[0].shape[1] : 1, step = manner.chunk ? manner.chunk : 1;
-  int64_t capacity = c.out[0].shape.size() > 1 ? c.out[0].shape[1] + c.spare : 0;
+  const int64_t batch = c.out[0].shape.empty() ? 1 : c.out[0].shape[0];
+  const int64_t capacity = c.out[0].shape.size() > 1 ? c.out[0].shape[1] + c.spare : 0;
+  std::vector<Step> steps;
+  if (manner.chunk) {
+    steps = steps_of(batch, c.out[0].shape[1], manner);
+  } else {  // the tensors as they are, whatever their axes
+    steps.push_back({{}, c.out[0].shape.size() > 1 ? c.out[0].shape[1] : 1});
+    for (int64_t b = 0; k.state_bytes && b < batch; ++b) steps[0].elements.push_back({b, 0});
+  }
   std::unique_ptr<Block> state;
-  for (int64_t at = 0; at < length; at += step) {
-    int64_t count = std::min(step, length - at);
+  for (const Step& step : steps) {
+    const int64_t count = step.count, past = step.furthest();
     std::vector<Block> pieces, outs;
     std::vector<ops::View> call_in = views, call_out;
+    auto shorten = [&](ops::View& v) {
+      if (manner.chunk) v.dim[0] = static_cast<int64_t>(step.elements.size()), v.dim[1] = count;
+    };
     for (size_t i = 0; manner.chunk && i < c.in.size(); ++i) {
-      Slice slice(c.in[i], at, count);
-      Block& piece =
-          pieces.emplace_back(arena, static_cast<size_t>(slice.outer * count * slice.inner), skew(c.in[i]));
-      slice.each([&](int64_t whole, int64_t part, size_t n) {
+      shorten(call_in[i]);
+      Block& piece = pieces.emplace_back(
+          arena, static_cast<size_t>(call_in[i].elements()) * size_of(c.in[i].dtype), skew(c.in[i]));
+      step.each(c.in[i], [&](int64_t whole, int64_t part, size_t n) {
         std::memcpy(piece.data() + part, in[i].data() + whole, n);
       });
       piece.send();
       call_in[i].data = piece.seen();
-      call_in[i].dim[1] = count;
     }
     for (const Tensor& t : c.out) {
       ops::View v = view(t, nullptr);
-      if (manner.chunk) v.dim[1] = count;
+      shorten(v);
       v.data = outs.emplace_back(arena, static_cast<size_t>(v.elements()) * size_of(t.dtype), skew(t)).seen();
       call_out.push_back(v);
     }
     ops::Call call{call_in, call_out, &c.attrs};
+    // Slots in the other order than the sequences.
+    std::vector<ops::Sequence> places;
+    for (const Step::Element& e : step.elements) places.push_back({batch - 1 - e.index, e.from});
+    Block sequences(arena, places.size() * sizeof(ops::Sequence));
+    if (!places.empty()) std::memcpy(sequences.data(), places.data(), sequences.size());
+    sequences.send();
     if (k.state_bytes) {
-      if (!state) state = std::make_unique<Block>(arena, k.state_bytes(call, capacity));
-      call.state = state->seen(), call.past = at, call.capacity = capacity;
+      call.capacity = capacity, call.past = past;
+      call.slot_bytes = (k.state_bytes(call, capacity) + 63) / 64 * 64;
+      if (!state) state = std::make_unique<Block>(arena, static_cast<size_t>(batch) * call.slot_bytes);
+      call.state = state->seen(), call.sequences = reinterpret_cast<const ops::Sequence*>(sequences.seen());
     }
     // What a GPU finds in memory: where the step stands, of which the call says an upper bound, and the flag of a fault.
-    Block now(arena, sizeof at), fault(arena, sizeof *call.fault);
-    std::memcpy(now.data(), &at, sizeof at);
+    Block now(arena, sizeof past), fault(arena, sizeof *call.fault);
+    std::memcpy(now.data(), &past, sizeof past);
     now.send();
     call.past_now = reinterpret_cast<const int64_t*>(now.seen());
     call.fault = reinterpret_cast<uint32_t*>(fault.seen());
-    if (arena && k.state_bytes && manner.reversed) call.past = std::max(at, capacity - count);
+    if (arena && k.state_bytes && manner.reversed) call.past = std::max(past, capacity - count);
     Block shared(arena, k.shared_bytes ? k.shared_bytes(call) : 0);
     call.shared = shared.seen();
     INVAR_CHECK_OK(run_parts(k, call, manner, arena));
@@ -247,7 +304,7 @@ static Result<std::vector<Bytes>> run_case(const ops::Kernel& k, const Case& c,
     for (size_t o = 0; o < outs.size(); ++o) {
       if (!outs[o].intact()) return bad_input("wrote outside output " + std::to_string(o));
       if (manner.chunk) {
-        Slice(c.out[o], at, count).each([&](int64_t whole, int64_t part, size_t n) {
+        step.each(c.out[o], [&](int64_t whole, int64_t part, size_t n) {
           std::memcpy(result[o].data() + whole, outs[o].data() + part, n);
         });
       } else {
@@ -268,6 +325,52 @@ Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const st
   return run_case(k, c, inputs, manner);
 } catch (const std::runtime_error& e) {  // of the GPU, or its memory
   return bad_input(e.what());
+}
+
+namespace {
+
+// Element `i` of the leading axis of the tensors of `carries` and of the results.
+Case element_of(const Case& c, uint64_t carries) {
+  Case one = c;
+  for (size_t t = 0; t < one.in.size(); ++t)
+    if (carries >> t & 1) one.in[t].shape[0] = 1;
+  for (Tensor& t : one.out) t.shape[0] = 1;
+  return one;
+}
+Bytes element_of(const Bytes& whole, int64_t i, int64_t count) {
+  const auto size = static_cast<ptrdiff_t>(whole.size()) / count;
+  return Bytes(whole.begin() + i * size, whole.begin() + (i + 1) * size);
+}
+
+}  // namespace
+
+std::string company_shows(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs,
+                          const std::vector<Bytes>& whole) {
+  const int64_t batch = c.out[0].shape.empty() ? 0 : c.out[0].shape[0];
+  auto has_batch = [&](const Tensor& t) { return !t.shape.empty() && t.shape[0] == batch; };
+  if (!k.alone || batch < 2 || c.in.size() > 6 || !std::all_of(c.out.begin(), c.out.end(), has_batch))
+    return "";
+  std::vector<ops::View> in, out;
+  for (const Tensor& t : c.in) in.push_back(view(t, nullptr));
+  for (const Tensor& t : c.out) out.push_back(view(t, nullptr));
+  for (uint64_t carries = 1; carries < uint64_t{1} << c.in.size(); ++carries) {
+    bool possible = true;
+    for (size_t i = 0; i < c.in.size(); ++i) possible &= !(carries >> i & 1) || has_batch(c.in[i]);
+    if (!possible || !k.alone({in, out, &c.attrs}, carries)) continue;
+    const Case one = element_of(c, carries);
+    const std::string name = "kept apart by operands " + std::to_string(carries) + ", element ";
+    if (const std::string wrong = refusal(k, one); !wrong.empty()) return name + "alone requires " + wrong;
+    for (int64_t i : {int64_t{0}, batch / 2, batch - 1}) {
+      std::vector<Bytes> mine = inputs, expected;
+      for (size_t t = 0; t < mine.size(); ++t)
+        if (carries >> t & 1) mine[t] = element_of(inputs[t], i, batch);
+      for (const Bytes& b : whole) expected.push_back(element_of(b, i, batch));
+      const auto found = execute(k, one, mine, {});
+      const std::string wrong = found ? difference(one, expected, *found) : found.error().message;
+      if (!wrong.empty()) return name + std::to_string(i) + ": " + wrong;
+    }
+  }
+  return "";
 }
 
 Result<std::shared_ptr<Device>> gpu() {

@@ -19,8 +19,11 @@ struct Manner {
   bool reversed = false;  // the parts run last to first
   bool packed = true;     // constants packed where the row packs them
   int64_t chunk = 0;      // of axis 1 per call; 0: all in one call
-  int skew = 0;           // operands and results lie this many elements past a multiple of 64 bytes
-  Pool* pool = nullptr;   // the parts run at once in its threads, which must keep ArithmeticEnv
+  // With `chunk`: how the elements of the leading axis, each a sequence with memory of its own, share calls. `ragged`: some
+  // are ahead of others, join late, leave early, in changing order; `alone`: the same steps, a call for each.
+  enum class Company { even, ragged, alone } company = Company::even;
+  int skew = 0;          // operands and results lie this many elements past a multiple of 64 bytes
+  Pool* pool = nullptr;  // the parts run at once in its threads, which must keep ArithmeticEnv
   std::string text() const;
 };
 
@@ -30,6 +33,11 @@ Result<std::vector<Bytes>> execute(const ops::Kernel&, const Case&, const std::v
 
 // The GPU of this process, on which "cuda" rows run, or why there is none.
 Result<std::shared_ptr<Device>> gpu();
+
+// Of a reference row: elements of the leading axis, where it says that it keeps them apart (Kernel::alone), computed one by one
+// and compared with `whole`, which it gave. "" where they are equal.
+std::string company_shows(const ops::Kernel&, const Case&, const std::vector<Bytes>& inputs,
+                          const std::vector<Bytes>& whole);
 
 // What the row's check says of the case; "" where it takes it.
 std::string refusal(const ops::Kernel&, const Case&);

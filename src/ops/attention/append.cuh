@@ -8,14 +8,15 @@ namespace {
 constexpr int kPiece = 32;  // columns of a block that a thread block moves
 constexpr int kAppendThreads = 256;
 
-// One piece of the keys or of the values of a block. The first block is the one that `past` stands in.
+// One piece of the keys or of the values of a block. The first block is the one that the sequence's `past` stands in.
 __global__ void __launch_bounds__(kAppendThreads) append_kernel(const __grid_constant__ Step s, int blocks) {
   __shared__ float tile[kPiece][kBlock + 1];
   const Geometry& g = s.g;
-  const int64_t past = *s.past, key_pieces = ceil_div(g.d, kPiece),
-                pieces = key_pieces + ceil_div(g.dv, kPiece);
-  const int64_t piece = blockIdx.x % pieces, block = past / kBlock + blockIdx.x / pieces % blocks,
+  const int64_t key_pieces = ceil_div(g.d, kPiece), pieces = key_pieces + ceil_div(g.dv, kPiece),
                 head = blockIdx.x / pieces / blocks;
+  const Memory m = memory_of(s, head);
+  const int64_t past = m.past, piece = blockIdx.x % pieces,
+                block = past / kBlock + blockIdx.x / pieces % blocks;
   const int64_t base = block * kBlock - past;  // of the block's first position among the new ones
   auto is_new = [&](int i) { return base + i >= 0 && base + i < g.keys; };
   auto row = [&](int i) {
@@ -24,7 +25,7 @@ __global__ void __launch_bounds__(kAppendThreads) append_kernel(const __grid_con
   if (base >= g.keys) return;
   if (piece >= key_pieces) {
     const int64_t begin = (piece - key_pieces) * kPiece;
-    float* values = attention::values(g, s.state, head, block);
+    float* values = values_of(s, m, block);
     for (int i = threadIdx.x; i < kPiece * kBlock; i += kAppendThreads) {
       const int64_t column = begin + i % kPiece;
       if (is_new(i / kPiece) && column < g.dv)
@@ -38,7 +39,7 @@ __global__ void __launch_bounds__(kAppendThreads) append_kernel(const __grid_con
     if (is_new(i / kPiece) && i % kPiece < columns)
       tile[i % kPiece][i / kPiece] = s.k[row(i / kPiece) * g.d + begin + i % kPiece];
   __syncthreads();
-  float* keys = attention::keys(g, s.state, head, block) + begin * kBlock;
+  float* keys = keys_of(s, m, block) + begin * kBlock;
   for (int i = threadIdx.x; i < columns * kBlock; i += kAppendThreads)
     if (const int key = key_at(i % kBlock); is_new(key)) keys[i] = tile[i / kBlock][key];
 }

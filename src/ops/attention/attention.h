@@ -18,7 +18,7 @@ constexpr int64_t kPartHead = 16;  // floats before a part's result: m_b, l_b
 
 struct Geometry {
   int64_t batch, seq, q_heads, kv_heads, d, dv;
-  int64_t keys, total;  // new ones, and with those before: T and N
+  int64_t keys;  // new ones: T
   bool heads_first;
   bool causal;
   int64_t left, right, first;  // attention.13
@@ -27,8 +27,8 @@ struct Geometry {
   int64_t mask_step[3];  // elements between batches, heads and queries of the mask; 0 = repeated
   int64_t group;         // query heads that share one key head
   int64_t dv_padded;
-  int64_t blocks;        // of the memory
-  int64_t seen;          // blocks of all keys
+  int64_t blocks;        // of a slot
+  int64_t seen;          // blocks of all keys of the longest sequence
   bool split;            // units are blocks, which are folded in a phase of their own
   int64_t rows, groups;  // (query, head of the group) pairs of one key head, and runs of kRowGroup of them
   bool whole;            // a unit has all of them, and appends the head's keys itself
@@ -45,20 +45,28 @@ int64_t units(const Call&, int phase);
 size_t scratch_bytes(const Call&);
 size_t state_bytes(const Call&, int64_t capacity);
 
-// The keys of a block of a head; its values follow all keys of the memory.
-INVAR_INLINE float* keys(const Geometry& g, void* state, int64_t head, int64_t block) {
-  return static_cast<float*>(state) + (head * g.blocks + block) * g.d * kBlock;
+// The keys of a block of a head, of those of one slot; its values follow all keys of the slot.
+INVAR_INLINE float* keys(const Geometry& g, void* slot, int64_t head, int64_t block) {
+  return static_cast<float*>(slot) + (head * g.blocks + block) * g.d * kBlock;
 }
-INVAR_INLINE float* values(const Geometry& g, void* state, int64_t head, int64_t block) {
-  int64_t all_keys = g.batch * g.kv_heads * g.blocks * g.d * kBlock;
-  return static_cast<float*>(state) + all_keys + (head * g.blocks + block) * g.dv_padded * kBlock;
+INVAR_INLINE float* values(const Geometry& g, void* slot, int64_t head, int64_t block) {
+  int64_t all_keys = g.kv_heads * g.blocks * g.d * kBlock;
+  return static_cast<float*>(slot) + all_keys + (head * g.blocks + block) * g.dv_padded * kBlock;
 }
 
-// Block `block` for row `row` of a head: m_b, l_b and, after kPartHead floats, O_b.
-INVAR_INLINE float* part(const Geometry& g, const Call& call, int64_t head, int64_t block, int64_t row) {
-  int64_t all = g.batch * g.kv_heads * g.blocks * (g.d + g.dv_padded) * kBlock;
-  return static_cast<float*>(call.state) + all +
+// Block `block` for row `row` of a head of a slot: m_b, l_b and, after kPartHead floats, O_b.
+INVAR_INLINE float* part(const Geometry& g, void* slot, int64_t head, int64_t block, int64_t row) {
+  int64_t all = g.kv_heads * g.blocks * (g.d + g.dv_padded) * kBlock;
+  return static_cast<float*>(slot) + all +
          ((head * g.blocks + block) * g.group + row) * (g.dv_padded + kPartHead);
+}
+
+// The memory of a sequence of the batch, and the blocks of its keys and `past` before them.
+INVAR_INLINE void* slot_of(const Call& call, int64_t batch) {
+  return static_cast<char*>(call.state) + call.sequences[batch].slot * static_cast<int64_t>(call.slot_bytes);
+}
+INVAR_INLINE int64_t seen_blocks(const Geometry& g, int64_t past) {
+  return (past + g.keys + kBlock - 1) / kBlock;
 }
 
 }  // namespace invar::ops::attention

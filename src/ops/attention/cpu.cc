@@ -40,16 +40,18 @@ Work work(const Geometry& g, void* scratch) {
 void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
   const int64_t next_row = g.heads_first ? 1 : g.kv_heads;
   for (int64_t unit = begin; unit < end;) {
-    int64_t head = unit / g.keys, i = unit % g.keys, position = call.past + i, slot = position % kBlock;
+    int64_t head = unit / g.keys, i = unit % g.keys, batch = head / g.kv_heads,
+            position = call.sequences[batch].past + i, slot = position % kBlock;
     // A whole panel is turned at once where all its positions are this worker's.
     int64_t left = num::min_i64(end - unit, g.keys - i),
             count = slot % kKeyPanel == 0 && left >= kKeyPanel ? kKeyPanel : 1;
-    const int64_t row = attention::head_row(g, head / g.kv_heads, i, head % g.kv_heads, g.keys, g.kv_heads);
+    const int64_t row = attention::head_row(g, batch, i, head % g.kv_heads, g.keys, g.kv_heads);
     const float* k = call.in[1].as<const float>() + row * g.d;
     const float* v = call.in[2].as<const float>() + row * g.dv;
-    float* keys = attention::keys(g, call.state, head, position / kBlock) +
+    void* const memory = attention::slot_of(call, batch);
+    float* keys = attention::keys(g, memory, head % g.kv_heads, position / kBlock) +
                   slot / kKeyPanel * kKeyPanel * g.d + slot % kKeyPanel;
-    float* values = attention::values(g, call.state, head, position / kBlock) + slot * kKeyPanel;
+    float* values = attention::values(g, memory, head % g.kv_heads, position / kBlock) + slot * kKeyPanel;
     if (count == kKeyPanel)
       copy_turned<Widen<F32>>(k, next_row * g.d, g.d, kKeyPanel, keys, kKeyPanel);
     else
@@ -206,7 +208,7 @@ INVAR_INLINE Row row_of(const Geometry& g, const Call& call, int64_t head, int64
   const int64_t batch = head / g.kv_heads, i = row / g.group;
   const int64_t* lengths = g.lengths ? g.lengths->as<const int64_t>() : nullptr;
   return {batch, i, head % g.kv_heads * g.group + row % g.group,
-          attention::sight(g, lengths, call.past, batch, i)};
+          attention::sight(g, lengths, call.sequences[batch].past, batch, i)};
 }
 
 // The block for rows [row, row + count) of a key head, whose queries begin at q: weights -> w.p, maxima and sums ->
@@ -217,6 +219,7 @@ INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const Work& w,
   Seen seen[kMaxRows], any;
   const float* added[kMaxRows] = {};
   const int64_t columns = g.mask ? attention::mask_columns(g) - block * kBlock : 0;
+  void* const memory = attention::slot_of(call, head / g.kv_heads);
   for (int i = 0; i < count; ++i) {
     const Row r = row_of(g, call, head, row + i);
     seen[i] = attention::seen_of(r.sight, block);
@@ -233,8 +236,9 @@ INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const Work& w,
   if (most == 0) return;
   with_rows(count, [&](auto mr) {
     constexpr int MR = decltype(mr)::value;
-    const float* const values = attention::values(g, call.state, head, block);
-    scores<MR>(g, q, attention::keys(g, call.state, head, block), attention::next(any, 0), most, w.p);
+    const float* const values = attention::values(g, memory, head % g.kv_heads, block);
+    scores<MR>(g, q, attention::keys(g, memory, head % g.kv_heads, block), attention::next(any, 0), most,
+               w.p);
     for (int i = 0; i < MR; ++i) {
       float *s = w.p + i * kScoreRow, mb, lb = 0;
       const int n = attention::end_of(seen[i]);
@@ -299,32 +303,48 @@ void attend(const Geometry& g, const Call& call, int64_t head, int64_t from, int
 }
 
 // One block of a single query's heads -> its parts.
+float* part_of(const Geometry& g, const Call& call, int64_t head, int64_t block, int64_t row) {
+  return attention::part(g, attention::slot_of(call, head / g.kv_heads), head % g.kv_heads, block, row);
+}
 void attend_block(const Geometry& g, const Call& call, int64_t head, int64_t block, const Work& w) {
   for (int64_t r = 0; r < g.group; r += kMaxRows) {
     const int count = static_cast<int>(num::min_i64(kMaxRows, g.group - r));
-    for (int64_t i = 0; i < count; ++i) attention::part(g, call, head, block, r + i)[0] = -kInf;
+    for (int64_t i = 0; i < count; ++i) part_of(g, call, head, block, r + i)[0] = -kInf;
     block_rows(
         g, call, w, head, block, r, call.in[0].as<const float>() + place(g, head, r) * g.d, count,
         [&](int i, float mb, float lb) {
-          float* part = attention::part(g, call, head, block, r + i);
+          float* part = part_of(g, call, head, block, r + i);
           part[0] = mb, part[1] = lb;
         },
         [&](int i, int64_t column, F x) __attribute__((always_inline)) {
-          store(attention::part(g, call, head, block, r + i) + attention::kPartHead + column, x);
+          store(part_of(g, call, head, block, r + i) + attention::kPartHead + column, x);
         });
   }
 }
 void fold_parts(const Geometry& g, const Call& call, int64_t head, const Work& w) {
+  const int64_t blocks = attention::seen_blocks(g, call.sequences[head / g.kv_heads].past);
   for (int64_t r = 0; r < g.group; ++r) {
     float m = -kInf, l = 0;
     for (int64_t j = 0; j < g.dv_padded; ++j) w.o[j] = 0;
-    for (int64_t block = 0; block < g.seen; ++block) {
-      const float* part = attention::part(g, call, head, block, r);
+    for (int64_t block = 0; block < blocks; ++block) {
+      const float* part = part_of(g, call, head, block, r);
       const Fold by = fold(part[0], part[1], m, l);
       for (int64_t j = 0; j < g.dv_padded; j += kW)
         fold_result(by, w.o + j, load(part + attention::kPartHead + j));
     }
     finish(g, call, head, r, w.o, m, l);
+  }
+}
+
+// Units of a step that is shared out by blocks: the blocks of every head of a sequence, then those of the next sequence.
+struct Piece {
+  int64_t head, block;
+};
+Piece piece_of(const Geometry& g, const Call& call, int64_t unit) {
+  for (int64_t batch = 0;; ++batch) {
+    const int64_t blocks = attention::seen_blocks(g, call.sequences[batch].past);
+    if (unit < g.kv_heads * blocks) return {batch * g.kv_heads + unit / blocks, unit % blocks};
+    unit -= g.kv_heads * blocks;
   }
 }
 
@@ -336,7 +356,8 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
     if (phase == 2) {
       fold_parts(g, call, unit, w);
     } else if (g.split) {
-      attend_block(g, call, unit / g.seen, unit % g.seen, w);
+      const Piece piece = piece_of(g, call, unit);
+      attend_block(g, call, piece.head, piece.block, w);
     } else {
       if (g.whole) append(g, call, unit * g.keys, (unit + 1) * g.keys);
       int64_t from = unit % g.groups * kRowGroup;

@@ -19,7 +19,7 @@ constexpr int64_t kMostParts = 256 << 20;  // bytes of parts for which tiles are
 size_t state_bytes(const Call& call, int64_t capacity) {
   const Geometry g = attention::geometry(call);
   const int64_t blocks = ceil_div(capacity > g.keys ? capacity : g.keys, kBlock);
-  return static_cast<size_t>(g.batch * g.kv_heads * blocks * kBlock * (g.d + g.dv_padded)) * sizeof(float);
+  return static_cast<size_t>(g.kv_heads * blocks * kBlock * (g.d + g.dv_padded)) * sizeof(float);
 }
 
 // Rows of a tile: as many as the device's shared memory holds.
@@ -93,8 +93,9 @@ Step step_of(const Call& call, const Geometry& g, const Plan& p) {
   }
   if (s.g.sinks) s.sinks = s.g.sinks->as<const float>();
   if (s.g.lengths) s.lengths = s.g.lengths->as<const int64_t>();
-  s.past = call.past_now;
+  s.past = call.past_now, s.sequences = call.sequences;
   s.y = call.out[0].as<float>(), s.state = static_cast<float*>(call.state);
+  s.slot = static_cast<int64_t>(call.slot_bytes / sizeof(float));
   s.queries = static_cast<float*>(call.shared);
   s.parts = s.queries + p.queries, s.marks = s.parts + p.parts;
   return s;

@@ -81,12 +81,13 @@ __global__ void __launch_bounds__(kNearThreads) near_kernel(const __grid_constan
   const int64_t unit = blockIdx.x / cluster.num_blocks(), runs = ceil_div(g.rows, R);
   const int64_t first = unit % runs * R, head = unit / runs;
   const int count = static_cast<int>(num::min_i64(R, g.rows - first));
-  // What was before this step: the position, and the keys and values up to it.
-  const int64_t past = *s.past, base = int64_t{block} * kBlock;
+  // What was before this step: the sequence's position, and its keys and values up to it.
+  const Memory found = memory_of(s, head);
+  const int64_t past = found.past, base = int64_t{block} * kBlock;
   const int blocks = static_cast<int>(ceil_div(past + g.keys, kBlock));
   float *const keys = memory + at.keys, *const values = memory + at.values;
-  float* const all_keys = attention::keys(g, s.state, head, block);
-  float* const all_values = attention::values(g, s.state, head, block);
+  float* const all_keys = keys_of(s, found, block);
+  float* const all_values = values_of(s, found, block);
   release_next();
   const int old = static_cast<int>(past <= base ? 0 : num::min_i64(past - base, kBlock));
   if (old) {

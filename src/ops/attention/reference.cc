@@ -1,5 +1,5 @@
 // spec: spec/attention.md; sums: spec/contraction.md, spec/reduction.md
-// Memory: one row per position, all key heads and then all value heads.
+// A slot: one row per position, all key heads and then all value heads.
 #include <algorithm>
 #include <cmath>
 
@@ -41,7 +41,7 @@ int64_t positions(const Call& call, int64_t capacity) {
 }
 size_t state_bytes(const Call& call, int64_t capacity) {
   const Sizes n = sizes(call);
-  return static_cast<size_t>(n.batch * positions(call, capacity) * n.kv_heads * (n.d + n.dv)) * sizeof(float);
+  return static_cast<size_t>(positions(call, capacity) * n.kv_heads * (n.d + n.dv)) * sizeof(float);
 }
 
 float weight(float difference) {
@@ -171,28 +171,31 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
   const Sizes n = sizes(call);
   const More m = more(call);
   const Rules rules(call);
-  const int64_t stride = n.kv_heads * (n.d + n.dv), capacity = positions(call, call.capacity);
-  auto memory = [&](int64_t batch, int64_t position) {
-    return static_cast<float*>(call.state) + (batch * capacity + position) * stride;
+  const int64_t stride = n.kv_heads * (n.d + n.dv);
+  auto memory = [&](const Sequence& s, int64_t position) {
+    return static_cast<float*>(call.state) + s.slot * static_cast<int64_t>(call.slot_bytes / sizeof(float)) +
+           position * stride;
   };
   for (int64_t unit = begin; phase == 0 && unit < end; ++unit) {  // attention.2
     const int64_t head = unit % n.kv_heads, i = unit / n.kv_heads % n.keys,
                   batch = unit / n.kv_heads / n.keys;
     const int64_t from = place(n, batch, i, head, n.keys, n.kv_heads);
-    float* to = memory(batch, call.past + i);
+    const Sequence& sequence = call.sequences[batch];
+    float* to = memory(sequence, sequence.past + i);
     for (int64_t j = 0; j < n.d; ++j) to[head * n.d + j] = value(k, from * n.d + j);
     for (int64_t j = 0; j < n.dv; ++j) to[n.kv_heads * n.d + head * n.dv + j] = value(v, from * n.dv + j);
   }
   for (int64_t unit = begin; phase == 1 && unit < end; ++unit) {
     const int64_t h = unit % n.q_heads, i = unit / n.q_heads % n.seq, batch = unit / n.q_heads / n.seq;
-    const int64_t kv = h / (n.q_heads / n.kv_heads), total = call.past + n.keys;
-    Query query{rules, total, call.past + i, Mask(m.mask, batch, h, i)};
+    const Sequence& sequence = call.sequences[batch];
+    const int64_t kv = h / (n.q_heads / n.kv_heads), total = sequence.past + n.keys;
+    Query query{rules, total, sequence.past + i, Mask(m.mask, batch, h, i)};
     if (m.lengths) {  // attention.15
       query.n = std::clamp<int64_t>(m.lengths->as<int64_t>()[batch], 0, total);
       query.p = query.n - n.seq + i;
     }
     const int64_t at = place(n, batch, i, h, n.seq, n.q_heads);
-    const float* base = memory(batch, 0);
+    const float* base = memory(sequence, 0);
     attend(query, q.as<const float>() + at * n.d, base + kv * n.d, base + n.kv_heads * n.d + kv * n.dv,
            stride, n, m.sinks ? m.sinks->as<const float>() + h : nullptr, static_cast<float*>(scratch), out,
            at * n.dv);
@@ -252,6 +255,16 @@ const char* check(const Call& c) {
   return nullptr;
 }
 
+bool alone(const Call& c, uint64_t carries) {
+  const More m = more(c);
+  uint64_t expected = 7;
+  for (size_t i = 3; i < c.in.size(); ++i) {
+    const View& v = c.in[i];
+    if (&v == m.lengths || (&v == m.mask && v.rank == 4 && v.dim[0] != 1)) expected |= uint64_t{1} << i;
+  }
+  return carries == expected;
+}
+
 }  // namespace
 
 extern const Kernel row_attention_reference;
@@ -262,6 +275,7 @@ const Kernel row_attention_reference = {.op = "attention",
                                         .units = units,
                                         .run = run,
                                         .scratch_bytes = scratch_bytes,
-                                        .state_bytes = state_bytes};
+                                        .state_bytes = state_bytes,
+                                        .alone = alone};
 
 }  // namespace invar::ops

@@ -8,7 +8,6 @@ Geometry geometry(const Call& call) {
   g.heads_first = attr_i(call, "heads_first", 0) != 0;
   g.q_heads = attr_i(call, "q_heads", 1), g.kv_heads = attr_i(call, "kv_heads", 1);
   g.batch = q.dim[0], g.seq = q.dim[g.heads_first ? 2 : 1], g.keys = k.dim[g.heads_first ? 2 : 1];
-  g.total = call.past + g.keys;
   g.d = g.heads_first ? k.dim[3] : k.dim[2] / g.kv_heads,
   g.dv = g.heads_first ? v.dim[3] : v.dim[2] / g.kv_heads;
   g.causal = attr_i(call, "causal", 1) != 0;
@@ -32,7 +31,7 @@ Geometry geometry(const Call& call) {
   g.blocks = ((call.capacity > g.keys ? call.capacity : g.keys) + kBlock - 1) / kBlock;
   g.rows = g.seq * g.group;
   g.groups = (g.rows + kRowGroup - 1) / kRowGroup;
-  g.seen = (g.total + kBlock - 1) / kBlock;
+  g.seen = seen_blocks(g, call.past);
   g.split = g.seq == 1 && g.seen >= kSplitFrom;
   g.whole = !g.split && g.groups == 1;
   return g;
@@ -42,8 +41,12 @@ int64_t units(const Call& call, int phase) {
   Geometry g = geometry(call);
   const int64_t heads = g.batch * g.kv_heads;
   if (phase == 0) return g.whole ? 0 : heads * g.keys;
-  if (phase == 1) return heads * (g.split ? g.seen : g.groups);
-  return g.split ? heads : 0;
+  if (phase == 2) return g.split ? heads : 0;
+  if (!g.split) return heads * g.groups;
+  if (!call.sequences) return heads * g.seen;
+  int64_t blocks = 0;
+  for (int64_t b = 0; b < g.batch; ++b) blocks += g.kv_heads * seen_blocks(g, call.sequences[b].past);
+  return blocks;
 }
 
 // Query rows, the scores of a tile, results, and two numbers a row.
@@ -56,7 +59,7 @@ size_t state_bytes(const Call& call, int64_t capacity) {
   Geometry g = geometry(call);
   const int64_t blocks = ((capacity > g.keys ? capacity : g.keys) + kBlock - 1) / kBlock;
   const int64_t block = kBlock * (g.d + g.dv_padded) + g.group * (g.dv_padded + kPartHead);
-  return static_cast<size_t>(g.batch * g.kv_heads * blocks * block) * sizeof(float);
+  return static_cast<size_t>(g.kv_heads * blocks * block) * sizeof(float);
 }
 
 }  // namespace invar::ops::attention

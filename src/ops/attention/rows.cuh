@@ -13,9 +13,10 @@ __global__ void __launch_bounds__(kRowThreads) row_kernel(const __grid_constant_
   __shared__ float q[num::kChain], p[kBlock], last[kRowWarps];  // p negative: hidden
   const Geometry& g = s.g;
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, key = key_at(threadIdx.x);
-  const int64_t past = *s.past, head = blockIdx.x / g.rows;
+  const int64_t head = blockIdx.x / g.rows;
+  const Memory memory = memory_of(s, head);
   const Row row = row_of(g, head, blockIdx.x % g.rows);
-  const Sight sight = attention::sight(g, s.lengths, past, row.batch, row.i);
+  const Sight sight = attention::sight(g, s.lengths, memory.past, row.batch, row.i);
   const float* query = s.q + place(g, row) * g.d;
   float* y = s.y + place(g, row) * g.dv;
   Folded folded;
@@ -23,7 +24,7 @@ __global__ void __launch_bounds__(kRowThreads) row_kernel(const __grid_constant_
   for (int64_t block = 0; block * kBlock < sight.high; ++block) {
     const int64_t base = block * kBlock;
     if (base + kBlock <= sight.low && base >= sight.first) continue;
-    const float* keys = attention::keys(g, s.state, head, block) + threadIdx.x;
+    const float* keys = keys_of(s, memory, block) + threadIdx.x;
     F segment[num::kSegments] = {};
     for (int64_t b = 0; b < num::contraction_blocks(g.d); ++b) {
       const num::Range range = num::block_range(b, g.d);
@@ -54,7 +55,7 @@ __global__ void __launch_bounds__(kRowThreads) row_kernel(const __grid_constant_
     }
     const float by = folded.join(set1(mb), set1(num::INVAR_ISA_NS::block_sum<kWarp>(lanes)));
     if (by == kNothing) continue;
-    const float* values = attention::values(g, s.state, head, block);
+    const float* values = values_of(s, memory, block);
     const int end = static_cast<int>(num::min_i64(kBlock, sight.high - base));
     for (int64_t c = threadIdx.x; c < g.dv; c += kRowThreads) {
       F o = zero();

@@ -44,20 +44,21 @@ __device__ inline void multiply_lane(const float4& b, const F (&a)[R], F (&c)[R]
 
 constexpr int kBatch = 16;  // rows whose loads are in flight at once
 
-__device__ inline void append_to(const Step& s, int64_t head, int64_t block, int64_t past) {
+__device__ inline void append_to(const Step& s, const Memory& memory, int64_t head, int64_t block) {
   const Geometry& g = s.g;
-  const int64_t base = block * kBlock, end = num::min_i64(base + kBlock - past, g.keys);
+  const int64_t past = memory.past, base = block * kBlock, end = num::min_i64(base + kBlock - past, g.keys);
   for (int64_t i = base > past ? base - past : 0; i < end; ++i) {
     const int slot = static_cast<int>(past + i - base);
     const int64_t from = attention::head_row(g, head / g.kv_heads, i, head % g.kv_heads, g.keys, g.kv_heads);
-    float* key = attention::keys(g, s.state, head, block) + place_of_key(slot);
-    float* value = attention::values(g, s.state, head, block) + slot * g.dv_padded;
+    float* key = keys_of(s, memory, block) + place_of_key(slot);
+    float* value = values_of(s, memory, block) + slot * g.dv_padded;
     for (int64_t j = threadIdx.x % kWarp; j < g.d; j += kWarp) key[j * kBlock] = s.k[from * g.d + j];
     for (int64_t j = threadIdx.x % kWarp; j < g.dv; j += kWarp) value[j] = s.v[from * g.dv + j];
   }
 }
 
-// Units: blocks of runs of R rows of key heads; m_b and l_b -> marks, results -> parts.
+// Units: blocks of runs of R rows of key heads, as many of each as the longest sequence has; m_b and l_b -> marks, results ->
+// parts.
 template <int R>
 __global__ void __launch_bounds__(kSplitThreads, 4) split_kernel(const __grid_constant__ Step s) {
   __shared__ SplitWork<R> shared[kSplitWarps];
@@ -65,10 +66,13 @@ __global__ void __launch_bounds__(kSplitThreads, 4) split_kernel(const __grid_co
   const Geometry& g = s.g;
   const int lane = threadIdx.x % kWarp, d = static_cast<int>(g.d);
   follow();
-  const int64_t past = *s.past, blocks = ceil_div(past + g.keys, kBlock), runs = ceil_div(g.rows, R);
+  const int64_t blocks = ceil_div(*s.past + g.keys, kBlock), runs = ceil_div(g.rows, R);
   for (int64_t unit = int64_t{blockIdx.x} * kSplitWarps + threadIdx.x / kWarp;
        unit < g.batch * g.kv_heads * runs * blocks; unit += int64_t{gridDim.x} * kSplitWarps) {
     const int64_t block = unit % blocks, first = unit / blocks % runs * R, head = unit / blocks / runs;
+    const Memory memory = memory_of(s, head);
+    const int64_t past = memory.past;
+    if (block * kBlock >= past + g.keys) continue;
     const int count = static_cast<int>(num::min_i64(R, g.rows - first));
     const int64_t base = block * kBlock, to = (head * g.rows + first) * g.seen + block;
     auto row_at = [&](int r) { return row_of(g, head, first + (r < count ? r : count - 1)); };
@@ -76,14 +80,14 @@ __global__ void __launch_bounds__(kSplitThreads, 4) split_kernel(const __grid_co
     const Row low_row = row_at(0), high_row = row_at(count - 1);
     const Sight low = attention::sight(g, s.lengths, past, low_row.batch, low_row.i),
                 high = attention::sight(g, s.lengths, past, high_row.batch, high_row.i);
-    append_to(s, head, block, past);
+    append_to(s, memory, head, block);
     if (base >= high.high || (base + kBlock <= low.low && base >= g.first)) {
       if (lane < count) s.marks[2 * (to + lane * g.seen)] = -kInf;
       continue;
     }
     const bool plain = !g.mask && g.softcap == 0 && (base >= high.low || base + kBlock <= g.first) &&
                        base + kBlock <= low.high;
-    const float* keys = attention::keys(g, s.state, head, block) + kLaneKeys * lane;
+    const float* keys = keys_of(s, memory, block) + kLaneKeys * lane;
     __syncwarp();
     const float* query = s.q + place(g, row_at(lane % R)) * d;
     for (int i = lane / R; i < d; i += kWarp / R) w.q[i][lane % R] = query[i];
@@ -140,7 +144,7 @@ __global__ void __launch_bounds__(kSplitThreads, 4) split_kernel(const __grid_co
     if (nothing) continue;
     const int end = static_cast<int>(num::min_i64(kBlock, high.high - base));
     for (int64_t column = kLaneKeys * lane; column < g.dv; column += kBlock) {
-      const float* values = attention::values(g, s.state, head, block) + column;
+      const float* values = values_of(s, memory, block) + column;
       F o[R][kLaneKeys] = {};
       for (int from = 0; from < end; from += kBatch) {
         if (all) {
@@ -177,7 +181,7 @@ __global__ void __launch_bounds__(kFoldThreads) fold_kernel(const __grid_constan
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   follow();
   const int64_t head = blockIdx.x / g.rows, row = blockIdx.x % g.rows,
-                blocks = ceil_div(*s.past + g.keys, kBlock);
+                blocks = ceil_div(s.sequences[head / g.kv_heads].past + g.keys, kBlock);
   const Row r = row_of(g, head, row);
   const float* marks = s.marks + 2 * blockIdx.x * g.seen;
   for (int64_t first = 0; first < g.dv; first += kFoldThreads) {

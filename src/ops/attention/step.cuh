@@ -34,11 +34,31 @@ struct Step {
   const float *q, *k, *v, *sinks, *added;  // added: a mask of f32
   const uint8_t* shown;                    // a mask of bool
   int64_t columns;                         // of the mask
-  const int64_t *lengths, *past;
+  const int64_t *lengths, *past;           // past: the most that any sequence finds filled
+  const Sequence* sequences;
   float *y, *state;
+  int64_t slot;          // floats of one
   float* queries;        // turned, of tiles
   float *parts, *marks;  // of blocks: results, and pairs m_b, l_b
 };
+
+// Of a key head of the batch, what its sequence finds filled, and the keys and values of its blocks.
+struct Memory {
+  int64_t past;
+  float *keys, *values;  // of the first block
+};
+__device__ inline Memory memory_of(const Step& s, int64_t head) {
+  const Sequence sequence = s.sequences[head / s.g.kv_heads];
+  float* const slot = s.state + sequence.slot * s.slot;
+  return {sequence.past, attention::keys(s.g, slot, head % s.g.kv_heads, 0),
+          attention::values(s.g, slot, head % s.g.kv_heads, 0)};
+}
+__device__ inline float* keys_of(const Step& s, const Memory& m, int64_t block) {
+  return m.keys + block * s.g.d * kBlock;
+}
+__device__ inline float* values_of(const Step& s, const Memory& m, int64_t block) {
+  return m.values + block * s.g.dv_padded * kBlock;
+}
 
 // Row `row` of a key head: its query and its head.
 struct Row {

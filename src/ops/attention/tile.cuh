@@ -77,11 +77,13 @@ __global__ void __launch_bounds__(Tile<kRows, kColumns>::kThreads, 2)
   auto& w = *reinterpret_cast<typename T::Shared*>(bytes);
   const Geometry& g = s.g;
   const int tx = threadIdx.x % kRun, ty = threadIdx.x / kRun;
-  const int64_t heads = g.batch * g.kv_heads, past = *s.past;
+  const int64_t heads = g.batch * g.kv_heads;
   // The longest tiles first, all heads at the same keys.
   const int64_t head = blockIdx.x % heads, tile = tiles - 1 - blockIdx.x / heads % tiles,
                 first_row = tile * kRows;
   const int64_t first_column = int64_t{blockIdx.y} * kColumns;
+  const Memory memory = memory_of(s, head);
+  const int64_t past = memory.past;
   auto row_at = [&](int r) { return row_of(g, head, num::min_i64(first_row + r, g.rows - 1)); };
   for (int r = threadIdx.x; r < kRows; r += T::kThreads) {
     const Row row = row_at(r);
@@ -119,13 +121,13 @@ __global__ void __launch_bounds__(Tile<kRows, kColumns>::kThreads, 2)
     if (!ahead.done()) {
       const int from = ahead.at * kDepth, after = from - ahead.keys * kDepth;
       if (after < 0)
-        w.ring.template fetch<kBlock>(slot, attention::keys(g, s.state, head, ahead.block) + from * kBlock,
-                                      kBlock, static_cast<int>(num::min_i64(kDepth, g.d - from)), kBlock,
+        w.ring.template fetch<kBlock>(slot, keys_of(s, memory, ahead.block) + from * kBlock, kBlock,
+                                      static_cast<int>(num::min_i64(kDepth, g.d - from)), kBlock,
                                       queries + from * kRows);
       else
         w.ring.template fetch<kColumns>(
-            slot, attention::values(g, s.state, head, ahead.block) + after * g.dv_padded + first_column,
-            g.dv_padded, kDepth, width, nullptr);
+            slot, values_of(s, memory, ahead.block) + after * g.dv_padded + first_column, g.dv_padded, kDepth,
+            width, nullptr);
     }
     for (int i = 0; i < w.ring.kFetchers; ++i) ahead.next();
     w.ring.fetched();

@@ -1,5 +1,6 @@
 // spec: spec.md cast.1 - cast.6
 #include "ops/reference.h"
+#include "ops/alone.h"
 #include "ops/cast/cast.h"
 #include "ops/check.h"
 
@@ -19,6 +20,6 @@ static const char* check(const Call& c) {
 
 extern const Kernel row_cast_reference;
 const Kernel row_cast_reference = {
-    .op = "cast", .isa = "reference", .check = check, .units = chunk_units, .run = run};
+    .op = "cast", .isa = "reference", .check = check, .units = chunk_units, .run = run, .alone = alone_first};
 
 }  // namespace invar::ops

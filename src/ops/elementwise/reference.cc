@@ -1,6 +1,7 @@
 // spec: spec.md elementwise.1 - elementwise.15. One element at a time over the one-lane arithmetic of num/lane: for each,
 // which element of each operand belongs to it, its widened value, and the graph.
 #include "ops/reference.h"
+#include "ops/alone.h"
 #include "ops/check.h"
 #include "ops/elementwise/maps.h"
 
@@ -80,7 +81,8 @@ const char* check_of(const Call& call) {
                                          .isa = "reference",                               \
                                          .check = portable::check_of<&portable::k_##name>, \
                                          .units = chunk_units,                             \
-                                         .run = portable::run<&portable::k_##name>};
+                                         .run = portable::run<&portable::k_##name>,        \
+                                         .alone = alone_elementwise};
 INVAR_ELEMENTWISE(INVAR_EACH)
 #undef INVAR_EACH
 

@@ -103,21 +103,27 @@ void scatter_nd(const Call& call, int, int64_t begin, int64_t end, void*) {
     });
 }
 
+// Indices of the batch into one table, or one list of indices into a tensor of the batch.
+bool gather_alone(const Call& c, uint64_t carries) {
+  return carries == (axis_in(c.in[0], attr_i(c, "axis", 0)) == 0 ? 2u : 1u);
+}
+
 }  // namespace
 
-#define INVAR_ROW_IS(name, units_of, stray_of)                  \
+#define INVAR_ROW_IS(name, units_of, stray_of, alone_of)        \
   extern const Kernel row_##name##_reference;                   \
   const Kernel row_##name##_reference = {.op = #name,           \
                                          .isa = "reference",    \
                                          .check = name##_check, \
                                          .stray = stray_of,     \
                                          .units = units_of,     \
-                                         .run = name};
-INVAR_ROW_IS(gather, chunk_units, gather_stray)
-INVAR_ROW_IS(gather_elements, chunk_units, gather_stray)
-INVAR_ROW_IS(gather_nd, chunk_units, gather_nd_stray)
-INVAR_ROW_IS(scatter_elements, one_unit, gather_stray)
-INVAR_ROW_IS(scatter_nd, one_unit, scatter_nd_stray)
+                                         .run = name,           \
+                                         .alone = alone_of};
+INVAR_ROW_IS(gather, chunk_units, gather_stray, gather_alone)
+INVAR_ROW_IS(gather_elements, chunk_units, gather_stray, nullptr)
+INVAR_ROW_IS(gather_nd, chunk_units, gather_nd_stray, nullptr)
+INVAR_ROW_IS(scatter_elements, one_unit, gather_stray, nullptr)
+INVAR_ROW_IS(scatter_nd, one_unit, scatter_nd_stray, nullptr)
 #undef INVAR_ROW_IS
 
 }  // namespace invar::ops

@@ -1,5 +1,6 @@
 // spec: spec.md layernorm.1 - layernorm.5; mean and variance: spec/reduction.md reduction.9
 #include "num/reduce/reference.h"
+#include "ops/alone.h"
 #include "ops/check.h"
 #include "ops/norm.h"
 #include "ops/reference.h"
@@ -34,7 +35,11 @@ static const char* check(const Call& c) {
 }
 
 extern const Kernel row_layernorm_reference;
-const Kernel row_layernorm_reference = {
-    .op = "layernorm", .isa = "reference", .check = check, .units = covered_rows, .run = run};
+const Kernel row_layernorm_reference = {.op = "layernorm",
+                                        .isa = "reference",
+                                        .check = check,
+                                        .units = covered_rows,
+                                        .run = run,
+                                        .alone = alone_rows};
 
 }  // namespace invar::ops

@@ -1,5 +1,6 @@
 // spec: spec.md matmul.1 - matmul.4, matmul_nbits.1 - 3; the sum: spec/contraction.md
 #include "num/contract/reference.h"
+#include "ops/alone.h"
 #include "ops/check.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/nbits.h"
@@ -53,6 +54,16 @@ static const char* check(const Call& c) {
   return check_shapes(c);
 }
 
+// Rows of a, and with them matrices of a batch.
+static bool alone(const Call& c, uint64_t carries) {
+  const View &a = c.in[0], &b = c.in[1], &out = c.out[0];
+  if (carries > 3) return false;
+  const bool rows = a.rank == out.rank && (a.rank > 2 || (a.rank == 2 && !attr_i(c, "trans_a", 0)));
+  const bool one_a = a.rank < out.rank || (a.rank > 2 && a.dim[0] == 1);
+  const bool one_b = b.rank <= 2 || b.rank < out.rank || b.dim[0] == 1;
+  return (carries & 1 ? rows : one_a) && (carries & 2 ? b.rank > 2 && b.rank == out.rank : one_b);
+}
+
 static bool is_byte(const View& v) {
   return v.dtype == DType::i8 || v.dtype == DType::u8;
 }
@@ -95,6 +106,10 @@ static const char* check_integer(const Call& c) {
       return "zero points of the operands' types, one for all or one for each row of a and column of b";
   }
   return nullptr;
+}
+
+static bool alone_integer(const Call& c, uint64_t carries) {
+  return alone(c, carries) && (c.in.size() < 3 || c.in[2].elements() == 1 || c.out[0].rank > 2);
 }
 
 static void run_nbits(const Call& call, int, int64_t begin, int64_t end, void*) {
@@ -156,17 +171,26 @@ static const char* check_nbits(const Call& c) {
   return nullptr;
 }
 
+static bool alone_nbits(const Call& c, uint64_t carries) {
+  return carries == 1 && c.in[0].rank > 1;
+}
+
 extern const Kernel row_matmul_reference;
 const Kernel row_matmul_reference = {
-    .op = "matmul", .isa = "reference", .check = check, .units = row_units, .run = run};
+    .op = "matmul", .isa = "reference", .check = check, .units = row_units, .run = run, .alone = alone};
 extern const Kernel row_matmul_integer_reference;
 const Kernel row_matmul_integer_reference = {.op = "matmul_integer",
                                              .isa = "reference",
                                              .check = check_integer,
                                              .units = row_units,
-                                             .run = run_integer};
+                                             .run = run_integer,
+                                             .alone = alone_integer};
 extern const Kernel row_matmul_nbits_reference;
-const Kernel row_matmul_nbits_reference = {
-    .op = "matmul_nbits", .isa = "reference", .check = check_nbits, .units = row_units, .run = run_nbits};
+const Kernel row_matmul_nbits_reference = {.op = "matmul_nbits",
+                                           .isa = "reference",
+                                           .check = check_nbits,
+                                           .units = row_units,
+                                           .run = run_nbits,
+                                           .alone = alone_nbits};
 
 }  // namespace invar::ops

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "ops/alone.h"
 #include "ops/move/walk.h"
 
 namespace invar::ops {
@@ -166,20 +167,48 @@ const char* check(const Call& call) {
   return move_check(move, call);
 }
 
+// The leading axis stays where it is.
+template <Move move>
+bool alone(const Call& c, uint64_t carries) {
+  const View& x = c.in[0];
+  if (carries != 1) return false;
+  switch (move) {
+    case Move::transpose: return move_list(c, "perm", 0, x.rank - 1) == 0;
+    case Move::slice: return move_list(c, "starts", 0, 0) == 0 && move_list(c, "steps", 0, 1) == 1;
+    case Move::expand: return x.rank == c.out[0].rank;
+    case Move::depth_to_space:
+    case Move::space_to_depth: return true;
+    default: return move_list(c, "begins", 0, 0) == 0;
+  }
+}
+bool concat_alone(const Call& c, uint64_t carries) {
+  return attr_i(c, "axis", 0) > 0 && c.in.size() < 64 && carries == (uint64_t{1} << c.in.size()) - 1;
+}
+bool trilu_alone(const Call& c, uint64_t carries) {
+  return carries == 1 && c.in[0].rank > 2;
+}
+bool one_hot_alone(const Call& c, uint64_t carries) {
+  return carries == 1 && attr_i(c, "axis", 0) > 0;
+}
+
 }  // namespace
 
-#define INVAR_ROW_IS(name, check_of, run_of)  \
-  extern const Kernel row_##name##_reference; \
-  const Kernel row_##name##_reference = {     \
-      .op = #name, .isa = "reference", .check = check_of, .units = chunk_units, .run = run_of};
-#define INVAR_EACH(name) INVAR_ROW_IS(name, check<Move::name>, run<Move::name>)
+#define INVAR_ROW_IS(name, check_of, alone_of, run_of)         \
+  extern const Kernel row_##name##_reference;                  \
+  const Kernel row_##name##_reference = {.op = #name,          \
+                                         .isa = "reference",   \
+                                         .check = check_of,    \
+                                         .units = chunk_units, \
+                                         .run = run_of,        \
+                                         .alone = alone_of};
+#define INVAR_EACH(name) INVAR_ROW_IS(name, check<Move::name>, alone<Move::name>, run<Move::name>)
 INVAR_MOVES(INVAR_EACH)
 #undef INVAR_EACH
-INVAR_ROW_IS(concat, concat_check, concat)
-INVAR_ROW_IS(trilu, trilu_check, trilu)
-INVAR_ROW_IS(reverse_sequence, sequence_check, reverse_sequence)
-INVAR_ROW_IS(one_hot, one_hot_check, one_hot)
-INVAR_ROW_IS(iota, iota_check, iota)
+INVAR_ROW_IS(concat, concat_check, concat_alone, concat)
+INVAR_ROW_IS(trilu, trilu_check, trilu_alone, trilu)
+INVAR_ROW_IS(reverse_sequence, sequence_check, nullptr, reverse_sequence)
+INVAR_ROW_IS(one_hot, one_hot_check, one_hot_alone, one_hot)
+INVAR_ROW_IS(iota, iota_check, nullptr, iota)
 #undef INVAR_ROW_IS
 
 }  // namespace invar::ops

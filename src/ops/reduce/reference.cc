@@ -6,6 +6,7 @@
 
 #include "num/reduce/reference.h"
 #include "num/reference.h"
+#include "ops/alone.h"
 #include "ops/check.h"
 #include "ops/reduce/reduce.h"
 
@@ -219,6 +220,10 @@ void argmin(const Call& call, int, int64_t begin, int64_t end, void*) {
   arg(call, begin, end, [](float a, float b) { return a < b; });
 }
 
+bool alone(const Call& c, uint64_t carries) {
+  return carries == 1 && !is_reduced(c, 0);
+}
+
 }  // namespace
 
 #define INVAR_REDUCTION(name, kind, expression)                                               \
@@ -227,8 +232,12 @@ void argmin(const Call& call, int, int64_t begin, int64_t end, void*) {
     rows(call, begin, end, [&](int64_t n, auto at) -> float { return (void)n, expression; }); \
   }                                                                                           \
   extern const Kernel row_##name##_reference;                                                 \
-  const Kernel row_##name##_reference = {                                                     \
-      .op = #name, .isa = "reference", .check = check<Whole::kind>, .units = units, .run = run_##name};
+  const Kernel row_##name##_reference = {.op = #name,                                         \
+                                         .isa = "reference",                                  \
+                                         .check = check<Whole::kind>,                         \
+                                         .units = units,                                      \
+                                         .run = run_##name,                                   \
+                                         .alone = alone};
 
 INVAR_REDUCTION(reduce_sum, sum, num::reference::row_sum_of(n, at))                            // reduce.3
 INVAR_REDUCTION(reduce_mean, mean, num::reference::row_sum_of(n, at) / static_cast<float>(n))  // reduce.4
@@ -245,11 +254,23 @@ INVAR_REDUCTION(reduce_var, none, variance(call, n, at))                        
 INVAR_REDUCTION(reduce_std, none, std::sqrt(variance(call, n, at)))                            // reduce.10
 
 extern const Kernel row_argmax_reference, row_argmin_reference, row_hardmax_reference;
-const Kernel row_argmax_reference = {
-    .op = "argmax", .isa = "reference", .check = check_arg, .units = units, .run = argmax};
-const Kernel row_argmin_reference = {
-    .op = "argmin", .isa = "reference", .check = check_arg, .units = units, .run = argmin};
-const Kernel row_hardmax_reference = {
-    .op = "hardmax", .isa = "reference", .check = check_hardmax, .units = hardmax_units, .run = hardmax};
+const Kernel row_argmax_reference = {.op = "argmax",
+                                     .isa = "reference",
+                                     .check = check_arg,
+                                     .units = units,
+                                     .run = argmax,
+                                     .alone = alone_along<-1>};
+const Kernel row_argmin_reference = {.op = "argmin",
+                                     .isa = "reference",
+                                     .check = check_arg,
+                                     .units = units,
+                                     .run = argmin,
+                                     .alone = alone_along<-1>};
+const Kernel row_hardmax_reference = {.op = "hardmax",
+                                      .isa = "reference",
+                                      .check = check_hardmax,
+                                      .units = hardmax_units,
+                                      .run = hardmax,
+                                      .alone = alone_along<-1>};
 
 }  // namespace invar::ops

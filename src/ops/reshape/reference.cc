@@ -1,5 +1,6 @@
 // spec: spec.md reshape.1
 #include "ops/reference.h"
+#include "ops/alone.h"
 #include "ops/check.h"
 
 namespace invar::ops {
@@ -18,7 +19,11 @@ static const char* check(const Call& c) {
 }
 
 extern const Kernel row_reshape_reference;
-const Kernel row_reshape_reference = {
-    .op = "reshape", .isa = "reference", .check = check, .units = chunk_units, .run = run};
+const Kernel row_reshape_reference = {.op = "reshape",
+                                      .isa = "reference",
+                                      .check = check,
+                                      .units = chunk_units,
+                                      .run = run,
+                                      .alone = alone_first};
 
 }  // namespace invar::ops

@@ -1,5 +1,6 @@
 // spec: spec.md rmsnorm.1 - rmsnorm.5; the sum: spec/reduction.md
 #include "num/reduce/reference.h"
+#include "ops/alone.h"
 #include "ops/check.h"
 #include "ops/norm.h"
 #include "ops/reference.h"
@@ -31,7 +32,11 @@ static const char* check(const Call& c) {
 }
 
 extern const Kernel row_rmsnorm_reference;
-const Kernel row_rmsnorm_reference = {
-    .op = "rmsnorm", .isa = "reference", .check = check, .units = covered_rows, .run = run};
+const Kernel row_rmsnorm_reference = {.op = "rmsnorm",
+                                      .isa = "reference",
+                                      .check = check,
+                                      .units = covered_rows,
+                                      .run = run,
+                                      .alone = alone_rows};
 
 }  // namespace invar::ops

@@ -46,8 +46,12 @@ static const char* check(const Call& c) {
   return same_shape(x, c.out[0]) ? nullptr : "a result shaped like x";
 }
 
+static bool alone(const Call&, uint64_t carries) {
+  return carries == 7;
+}
+
 extern const Kernel row_rope_reference;
 const Kernel row_rope_reference = {
-    .op = "rope", .isa = "reference", .check = check, .units = row_units, .run = run};
+    .op = "rope", .isa = "reference", .check = check, .units = row_units, .run = run, .alone = alone};
 
 }  // namespace invar::ops

@@ -2,6 +2,7 @@
 #include "ops/reference.h"
 
 #include "num/reduce/reference.h"
+#include "ops/alone.h"
 #include "ops/check.h"
 #include "ops/scan/scan.h"
 
@@ -70,9 +71,17 @@ const char* check(const Call& c) {
 }  // namespace
 
 extern const Kernel row_cumsum_reference, row_cumprod_reference;
-const Kernel row_cumsum_reference = {
-    .op = "cumsum", .isa = "reference", .check = check, .units = units, .run = run_sum};
-const Kernel row_cumprod_reference = {
-    .op = "cumprod", .isa = "reference", .check = check, .units = units, .run = run_product};
+const Kernel row_cumsum_reference = {.op = "cumsum",
+                                     .isa = "reference",
+                                     .check = check,
+                                     .units = units,
+                                     .run = run_sum,
+                                     .alone = alone_along<-1>};
+const Kernel row_cumprod_reference = {.op = "cumprod",
+                                      .isa = "reference",
+                                      .check = check,
+                                      .units = units,
+                                      .run = run_product,
+                                      .alone = alone_along<-1>};
 
 }  // namespace invar::ops

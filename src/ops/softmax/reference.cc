@@ -3,6 +3,7 @@
 
 #include "num/reduce/reference.h"
 #include "num/reference.h"
+#include "ops/alone.h"
 #include "ops/check.h"
 
 namespace invar::ops {
@@ -42,9 +43,17 @@ const char* check(const Call& c) {
 }  // namespace
 
 extern const Kernel row_softmax_reference, row_log_softmax_reference;
-const Kernel row_softmax_reference = {
-    .op = "softmax", .isa = "reference", .check = check, .units = units, .run = run<false>};
-const Kernel row_log_softmax_reference = {
-    .op = "log_softmax", .isa = "reference", .check = check, .units = units, .run = run<true>};
+const Kernel row_softmax_reference = {.op = "softmax",
+                                      .isa = "reference",
+                                      .check = check,
+                                      .units = units,
+                                      .run = run<false>,
+                                      .alone = alone_along<-1>};
+const Kernel row_log_softmax_reference = {.op = "log_softmax",
+                                          .isa = "reference",
+                                          .check = check,
+                                          .units = units,
+                                          .run = run<true>,
+                                          .alone = alone_along<-1>};
 
 }  // namespace invar::ops
