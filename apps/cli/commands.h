@@ -53,13 +53,13 @@ struct CompileCommand {
 };
 struct InferCommand {
   std::string plan;
-  std::vector<int32_t> tokens;
-  std::string tokens_file;  // a JSON list of ids, or an object with "tokens"
+  std::vector<std::string> tokens;  // of each sequence: ids, comma separated
+  std::string tokens_file;          // a JSON list of ids, an object with "tokens", or a list of lists of ids
   ExecutionOptions execution;
   SamplingOptions sampling;
   std::vector<int32_t> stop_tokens;
-  std::string output;         // JSON; "" = stdout
-  std::string logits_output;  // raw little-endian f32 [tokens given, vocab]
+  std::string output;         // JSON, a line for each sequence; "" = stdout
+  std::string logits_output;  // raw little-endian f32 [tokens given, vocab], sequence after sequence
 };
 struct TokensCommand {  // encode, decode
   std::string model_name, text, file;

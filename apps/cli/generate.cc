@@ -9,22 +9,30 @@
 namespace invar::cli {
 
 Result<run::Session> open_session(plan::Plan plan, const std::string& folder, const ExecutionOptions& o,
-                                  int64_t capacity) {
+                                  int64_t capacity, int64_t sequences) {
   run::Options options;
   options.device = o.cpu_only ? "cpu" : o.device;
   options.threads = o.threads;
   options.isa = o.isa;
   options.capacity = capacity;
+  options.sequences = sequences;
   options.chunk = o.prefill_chunk;
   options.use_cache = !o.no_kv_cache;
   return run::Session::open(std::move(plan), folder, options);
 }
 
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point t) {
+  return std::chrono::duration<double>(Clock::now() - t).count();
+}
+
+}  // namespace
+
 Result<Generation> generate(run::Session& session, std::span<const int32_t> prompt, int64_t max_new,
                             const sample::Params& params, std::span<const int32_t> stop_tokens,
                             const std::function<void(int32_t)>& on_token) {
-  using Clock = std::chrono::steady_clock;
-  auto since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
   Generation g;
   std::span<const int32_t> next = prompt;
   session.reset();
@@ -54,6 +62,58 @@ Result<Generation> generate(run::Session& session, std::span<const int32_t> prom
   }
   g.finish_reason = "length";
   return g;
+}
+
+Result<std::vector<Generation>> generate_many(run::Session& session,
+                                              std::span<const std::vector<int32_t>> prompts, int64_t max_new,
+                                              const sample::Params& params,
+                                              std::span<const int32_t> stop_tokens) {
+  std::vector<Generation> all(prompts.size());
+  std::vector<run::Next> next;
+  // Logits of the sequences `who`, in their order -> a token more of each; those that go on -> next.
+  auto take = [&](std::span<const float> logits, std::span<const int64_t> who) -> Status {
+    const size_t vocab = static_cast<size_t>(session.vocab());
+    std::vector<std::optional<Result<int32_t>>> picked(who.size());
+    std::vector<Digest> digests(who.size());
+    session.share(static_cast<int>(who.size()), [&](int i) {
+      const auto row = logits.subspan(static_cast<size_t>(i) * vocab, vocab);
+      picked[i] = sample::pick(row, params, static_cast<uint64_t>(all[who[i]].tokens.size()));
+      digests[i] = receipt::commit(row);
+    });
+    for (size_t i = 0; i < who.size(); ++i) {
+      INVAR_TRY(const int32_t token, *std::move(picked[i]));
+      Generation& g = all[who[i]];
+      g.logits.push_back(digests[i]), g.tokens.push_back(token);
+      if (std::find(stop_tokens.begin(), stop_tokens.end(), token) != stop_tokens.end())
+        g.finish_reason = "stop";
+      else if (static_cast<int64_t>(g.tokens.size()) == max_new)
+        g.finish_reason = "length";
+      else
+        next.push_back({who[i], token});
+    }
+    return {};
+  };
+  const auto start = Clock::now();
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const auto sequence = static_cast<int64_t>(i);
+    session.reset(sequence);
+    INVAR_TRY(std::span<const float> logits, session.step(prompts[i], false, sequence));
+    INVAR_CHECK_OK(take(logits, {&sequence, 1}));
+  }
+  all[0].prefill_seconds = since(start);
+  const auto first = Clock::now();
+  int64_t count = 0;
+  while (!next.empty()) {
+    std::vector<int64_t> who;
+    for (const run::Next& n : next) who.push_back(n.sequence);
+    INVAR_TRY(std::span<const float> logits, session.step_many(next));
+    next.clear();
+    INVAR_CHECK_OK(take(logits, who));
+    count += static_cast<int64_t>(who.size());
+  }
+  if (const double s = since(first); count && s > 0)
+    all[0].decode_tokens_per_second = static_cast<double>(count) / s;
+  return all;
 }
 
 }  // namespace invar::cli

@@ -25,11 +25,17 @@ struct Generation {
 
 // Where the plan runs. Errors: an unknown device, one this build does not have.
 Result<run::Session> open_session(plan::Plan plan, const std::string& folder, const ExecutionOptions&,
-                                  int64_t capacity);
+                                  int64_t capacity, int64_t sequences = 1);
 
 // Generates up to max_new tokens.
 Result<Generation> generate(run::Session&, std::span<const int32_t> prompt, int64_t max_new,
                             const sample::Params&, std::span<const int32_t> stop_tokens,
                             const std::function<void(int32_t token)>& on_token);
+
+// The same for many sequences, all that are not done in every step after their prompts. What it says of times is all of
+// them together, in the first.
+Result<std::vector<Generation>> generate_many(run::Session&, std::span<const std::vector<int32_t>> prompts,
+                                              int64_t max_new, const sample::Params&,
+                                              std::span<const int32_t> stop_tokens);
 
 }  // namespace invar::cli

@@ -120,8 +120,11 @@ int main(int argc, char** argv) try {
   InferCommand infer_options;
   auto* infer_cmd = app.add_subcommand("infer", "plan + token ids -> new token ids, or logits");
   infer_cmd->add_option("plan", infer_options.plan, "a compiled plan")->required();
-  infer_cmd->add_option("--tokens", infer_options.tokens, "ids, comma separated")->delimiter(',');
-  infer_cmd->add_option("--tokens-file", infer_options.tokens_file, "a JSON list of ids");
+  infer_cmd
+      ->add_option("--tokens", infer_options.tokens,
+                   "ids, comma separated; given several times, sequences that are computed together")
+      ->allow_extra_args(false);
+  infer_cmd->add_option("--tokens-file", infer_options.tokens_file, "a JSON list of ids, or a list of those");
   infer_cmd->add_option("--stop-tokens", infer_options.stop_tokens, "ids that end the answer")
       ->delimiter(',');
   add_sampling(*infer_cmd, infer_options.sampling);

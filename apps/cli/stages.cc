@@ -33,24 +33,52 @@ Status deliver(const std::string& output, const std::string& text) {
   return {};
 }
 
-// Ids from the command line, or from a file: a JSON list, or an object with "tokens".
-Result<std::vector<int32_t>> tokens_from(const std::vector<int32_t>& given, const std::string& file) {
-  if (file.empty()) {
-    if (given.empty()) return bad_input("no tokens: pass --tokens 0,5,7 or a JSON file of ids");
-    return given;
-  }
+// Where ids are not given: from a file, a JSON list, or an object with "tokens".
+Result<json> tokens_in(const std::string& file) {
+  if (file.empty()) return bad_input("no tokens: pass --tokens 0,5,7 or a JSON file of ids");
   INVAR_TRY(std::string text, read_file(file));
   json j = json::parse(text, nullptr, false);
   if (j.is_object()) j = j.value("tokens", json());
-  if (!j.is_array())
+  return j;
+}
+Result<std::vector<int32_t>> ids_of(const json& list, const std::string& file) {
+  if (!list.is_array())
     return bad_input(file + ": neither a JSON list of token ids nor an object with \"tokens\"");
   std::vector<int32_t> ids;
-  for (const json& t : j) {
+  for (const json& t : list) {
     if (!t.is_number_integer() || t.get<int64_t>() < 0 || t.get<int64_t>() > INT32_MAX)
       return bad_input(file + ": entry " + std::to_string(ids.size()) + " is not a token id");
     ids.push_back(t.get<int32_t>());
   }
   return ids;
+}
+Result<std::vector<int32_t>> tokens_from(const std::vector<int32_t>& given, const std::string& file) {
+  if (!given.empty() && file.empty()) return given;
+  INVAR_TRY(const json list, tokens_in(file));
+  return ids_of(list, file);
+}
+
+// Several sequences: a text of ids for each, or a file with a list of lists.
+Result<std::vector<std::vector<int32_t>>> sequences_from(const std::vector<std::string>& given,
+                                                         const std::string& file) {
+  std::vector<std::vector<int32_t>> all;
+  if (given.empty() || !file.empty()) {
+    INVAR_TRY(const json list, tokens_in(file));
+    const bool several = list.is_array() && !list.empty() && list[0].is_array();
+    for (const json& one : several ? list : json::array({list})) {
+      INVAR_TRY(std::vector<int32_t> ids, ids_of(one, file));
+      all.push_back(std::move(ids));
+    }
+    return all;
+  }
+  for (const std::string& text : given) {
+    const json list = json::parse("[" + text + "]", nullptr, false);
+    if (list.is_discarded())
+      return bad_input("--tokens " + text + ": not token ids, comma separated, such as 0,5,7");
+    INVAR_TRY(std::vector<int32_t> ids, ids_of(list, "--tokens " + text));
+    all.push_back(std::move(ids));
+  }
+  return all;
 }
 
 #ifdef INVAR_COMPILER
@@ -90,16 +118,24 @@ Status do_compile(const CompileCommand&) {
 
 Status do_infer(const InferCommand& c) {
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
-  INVAR_TRY(std::vector<int32_t> tokens, tokens_from(c.tokens, c.tokens_file));
-  const int64_t rows = static_cast<int64_t>(tokens.size());
+  INVAR_TRY(const auto sequences, sequences_from(c.tokens, c.tokens_file));
+  size_t rows = 0;
+  for (const auto& tokens : sequences) rows = std::max(rows, tokens.size());
   const bool only_logits = !c.logits_output.empty();
-  INVAR_TRY(run::Session session, open_session(std::move(plan), folder_of(c.plan), c.execution,
-                                               rows + (only_logits ? 0 : c.sampling.max_new_tokens)));
+  INVAR_TRY(run::Session session,
+            open_session(std::move(plan), folder_of(c.plan), c.execution,
+                         static_cast<int64_t>(rows) + (only_logits ? 0 : c.sampling.max_new_tokens),
+                         only_logits ? 1 : static_cast<int64_t>(sequences.size())));
   if (only_logits) {
-    INVAR_TRY(std::span<const float> logits, session.step(tokens, /*all=*/true));
-    std::string bytes(logits.size_bytes(), '\0');
-    copy_little_endian(bytes.data(), logits.data(), bytes.size(), sizeof(float));
-    return write_file(c.logits_output, bytes);
+    std::string all;
+    for (const auto& tokens : sequences) {
+      session.reset();
+      INVAR_TRY(std::span<const float> logits, session.step(tokens, /*all=*/true));
+      const size_t at = all.size();
+      all.resize(at + logits.size_bytes());
+      copy_little_endian(all.data() + at, logits.data(), logits.size_bytes(), sizeof(float));
+    }
+    return write_file(c.logits_output, all);
   }
   sample::Params params;
   params.do_sample =
@@ -111,13 +147,26 @@ Status do_infer(const InferCommand& c) {
     params.seed = c.sampling.seed;
   }
   INVAR_CHECK_OK(sample::check(params));
-  INVAR_TRY(Generation g,
-            generate(session, tokens, c.sampling.max_new_tokens, params, c.stop_tokens, [](int32_t) {}));
-  std::fprintf(stderr, "  infer     %zu tokens after %.3f s, %.1f tokens/s (%s)\n", g.tokens.size(),
-               g.prefill_seconds, g.decode_tokens_per_second, std::string(session.isa()).c_str());
-  json out = {{"prompt_tokens", tokens}, {"tokens", g.tokens}, {"finish_reason", g.finish_reason}};
-  for (const Digest& d : g.logits) out["logits"].push_back(to_hex(d));
-  return deliver(c.output, out.dump() + "\n");
+  std::vector<Generation> all;
+  if (sequences.size() == 1) {
+    INVAR_TRY(Generation g, generate(session, sequences[0], c.sampling.max_new_tokens, params, c.stop_tokens,
+                                     [](int32_t) {}));
+    all.push_back(std::move(g));
+  } else {
+    INVAR_TRY(all, generate_many(session, sequences, c.sampling.max_new_tokens, params, c.stop_tokens));
+  }
+  size_t count = 0;
+  std::string text;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Generation& g = all[i];
+    count += g.tokens.size();
+    json out = {{"prompt_tokens", sequences[i]}, {"tokens", g.tokens}, {"finish_reason", g.finish_reason}};
+    for (const Digest& d : g.logits) out["logits"].push_back(to_hex(d));
+    text += out.dump() + "\n";
+  }
+  std::fprintf(stderr, "  infer     %zu tokens after %.3f s, %.1f tokens/s (%s)\n", count,
+               all[0].prefill_seconds, all[0].decode_tokens_per_second, std::string(session.isa()).c_str());
+  return deliver(c.output, text);
 }
 
 Status do_encode(const TokensCommand& c) {
