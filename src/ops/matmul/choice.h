@@ -16,7 +16,7 @@ struct Choice {
 
 // Large and small tiles: rows, columns, how many a processor holds at once.
 constexpr int64_t kLargeTile[3] = {64, 128, 2}, kSmallTile[3] = {32, 64, 4};
-constexpr int64_t kFewRows = 16;
+constexpr int64_t kFewRows = 32;
 
 inline int64_t tiles_of(const Shape& s, const int64_t (&tile)[3]) {
   return (s.m + tile[0] - 1) / tile[0] * ((s.n + tile[1] - 1) / tile[1]) * s.batches;
@@ -37,7 +37,7 @@ inline Choice choose(const Shape& s, bool few, int64_t processors, int forced) {
       route = Route::large;
     else if (small >= room || nb < 4)
       route = Route::small;
-    else if (large * segments >= kLargeTile[2] * processors && s.m > kSmallTile[0])
+    else if (8 * large * segments >= 7 * kLargeTile[2] * processors && s.m > kSmallTile[0])
       route = Route::large_segments;
     else if (small * segments >= room || nb == segments || small * nb > 16 * room)
       route = Route::small_segments;

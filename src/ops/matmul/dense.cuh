@@ -49,8 +49,8 @@ inline size_t workspace(const Shape& s, const Choice& c) {
 
 // Whether the kernel of few rows can take it: rows of a one after another, and one b.
 inline bool fits_rows(const Shape& s, bool packed) {
-  constexpr int64_t kMost = int64_t{1} << 31;  // its indices of k have 32 bits
-  return packed && !s.trans_a && s.batches == 1 && s.k > 0 && s.k < kMost - num::kChain;
+  constexpr int64_t kMost = int64_t{1} << 30;  // its indices of k have 32 bits, and go a pass beyond
+  return packed && !s.trans_a && s.batches == 1 && s.k > 0 && s.k < kMost;
 }
 
 template <class T, class A, class B>
