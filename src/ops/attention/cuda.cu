@@ -49,7 +49,8 @@ size_t near_bytes(const Geometry& g) {
 // Whether clusters can take all rows.
 bool fits_near(const Geometry& g) {
   return starts_early() && g.seen <= kNearBlocks &&
-         near_bytes(g) <= static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+         near_bytes(g) + kFewRows * sizeof(NearRow) <=
+             static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
 }
 Plan plan_of(const Geometry& g) {
   Plan p{static_cast<Plan::Way>(variant() % Plan::count), 0, 1, false, 0, 0, 0};

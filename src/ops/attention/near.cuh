@@ -23,11 +23,17 @@ struct Near {
   }
 };
 
+// A row and its place among the queries: divisions of 64 bits, which nobody is to wait for.
+struct NearRow {
+  Row row;
+  int64_t place;
+};
+
 // Rows `count` of R of a cluster's run: their parts of all blocks, which lie in the thread blocks' shared memories
 // (attention.9, attention.17, attention.10). A warp has 32 columns of a row; lane b what is to be known of block b.
 template <int R, class Cluster>
 __device__ void fold_near(const Step& s, const Cluster& cluster, float* memory, const Near<R>& at,
-                          int64_t head, int64_t first, int count, int blocks) {
+                          const NearRow (&rows)[R], int count, int blocks) {
   const Geometry& g = s.g;
   const int lane = threadIdx.x % kWarp, chunks = static_cast<int>(ceil_div(g.dv, kWarp));
   const int warps = static_cast<int>(cluster.num_blocks()) * kNearWarps;
@@ -61,9 +67,8 @@ __device__ void fold_near(const Step& s, const Cluster& cluster, float* memory, 
       const float f = __shfl_sync(kAllLanes, by, b), l = __shfl_sync(kAllLanes, lb, b);
       if (b < blocks) all.l = fold(f, all.l, set1(l)), o = fold(f, o, set1(part[b]));
     }
-    const Row row = row_of(g, head, first + r);
-    if (s.sinks) o = fold(all.join(set1(s.sinks[row.head]), set1(1.0f)), o, zero());
-    if (column < g.dv) store(s.y + place(g, row) * g.dv + column, result(o, all.m, all.l));
+    if (s.sinks) o = fold(all.join(set1(s.sinks[rows[r].row.head]), set1(1.0f)), o, zero());
+    if (column < g.dv) store(s.y + rows[r].place * g.dv + column, result(o, all.m, all.l));
   }
 }
 
@@ -72,6 +77,7 @@ template <int R>
 __global__ void __launch_bounds__(kNearThreads) near_kernel(const __grid_constant__ Step s) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   extern __shared__ float4 room[];
+  __shared__ NearRow rows[R];
   float* const memory = reinterpret_cast<float*>(room);
   const auto cluster = cooperative_groups::this_cluster();
   const Geometry& g = s.g;
@@ -80,6 +86,7 @@ __global__ void __launch_bounds__(kNearThreads) near_kernel(const __grid_constan
   const int block = static_cast<int>(cluster.block_rank());
   const int64_t unit = blockIdx.x / cluster.num_blocks(), runs = ceil_div(g.rows, R);
   const int64_t first = unit % runs * R, head = unit / runs;
+  const int64_t batch = head / g.kv_heads, key_head = head % g.kv_heads;
   const int count = static_cast<int>(num::min_i64(R, g.rows - first));
   // What was before this step: the sequence's position, and its keys and values up to it.
   const Memory found = memory_of(s, head);
@@ -98,21 +105,23 @@ __global__ void __launch_bounds__(kNearThreads) near_kernel(const __grid_constan
       __pipeline_memcpy_async(values + i, all_values + i, 16);
     __pipeline_commit();
   }
+  if (t < R) {
+    const Row row = row_of(g, head, first + (t < count ? t : count - 1));
+    rows[t] = {row, place(g, row)};
+  }
+  __syncthreads();
   await_previous();
 
-  auto row_at = [&](int r) { return row_of(g, head, first + (r < count ? r : count - 1)); };
   float *const query = memory + at.queries, *const p = memory + at.weights;
   float *const parts = memory + at.parts, *const marks = memory + at.marks, *const tops = marks + 2 * R;
   for (int i = t; i < d; i += kNearThreads)
 #pragma unroll
-    for (int r = 0; r < R; ++r) query[i * R + r] = s.q[place(g, row_at(r)) * d + i];
+    for (int r = 0; r < R; ++r) query[i * R + r] = s.q[rows[r].place * d + i];
   __pipeline_wait_prior(1);
   __syncthreads();
   // attention.2
   const int64_t end = num::min_i64(base + kBlock - past, g.keys);
-  auto from = [&](int64_t i) {
-    return attention::head_row(g, head / g.kv_heads, i, head % g.kv_heads, g.keys, g.kv_heads);
-  };
+  auto from = [&](int64_t i) { return attention::head_row(g, batch, i, key_head, g.keys, g.kv_heads); };
   for (int64_t i = base > past ? base - past : 0; i < end; ++i) {
     const int slot = static_cast<int>(past + i - base), to = place_of_key(slot);
     for (int j = t; j < d; j += kNearThreads)
@@ -121,7 +130,7 @@ __global__ void __launch_bounds__(kNearThreads) near_kernel(const __grid_constan
   }
   __syncthreads();
 
-  const Row low_row = row_at(0), high_row = row_at(count - 1);
+  const Row low_row = rows[0].row, high_row = rows[R - 1].row;
   const Sight low = attention::sight(g, s.lengths, past, low_row.batch, low_row.i),
               high = attention::sight(g, s.lengths, past, high_row.batch, high_row.i);
   const bool nothing = base >= high.high || (base + kBlock <= low.low && base >= g.first);
@@ -146,7 +155,7 @@ __global__ void __launch_bounds__(kNearThreads) near_kernel(const __grid_constan
       c[r] = mul(add(zero(), c[r]), set1(g.scale));  // attention.3: the one chain joins +0 (contraction.3)
       bool seen = true;
       if (!plain) {
-        const Row row = row_at(r);
+        const Row& row = rows[r].row;
         const Scores of(s, attention::sight(g, s.lengths, past, row.batch, row.i), row, block);
         seen = of.score(s, block, key_at(t), c[r]);
       }
@@ -202,7 +211,7 @@ __global__ void __launch_bounds__(kNearThreads) near_kernel(const __grid_constan
     }
   }
   cluster.sync();
-  fold_near<R>(s, cluster, memory, at, head, first, count, blocks);
+  fold_near<R>(s, cluster, memory, at, rows, count, blocks);
   cluster.sync();  // nobody ends while others read its memory
 #endif
 }
