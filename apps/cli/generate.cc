@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <optional>
 
+#include "ops/kernel.h"
 #include "receipt/receipt.h"
 
 namespace invar::cli {
@@ -35,20 +37,34 @@ Result<Generation> generate(run::Session& session, std::span<const int32_t> prom
                             const std::function<void(int32_t)>& on_token) {
   Generation g;
   std::span<const int32_t> next = prompt;
+  // While a GPU does the next step the host commits to a copy of the logits of the last one.
+  const bool beside = session.isa() == ops::kCuda;
+  std::vector<float> last;
+  std::future<Digest> coming;
+  auto arrive = [&] {
+    if (coming.valid()) g.logits.push_back(coming.get());
+  };
   session.reset();
   const auto start = Clock::now();
   Clock::time_point first;
   for (int64_t i = 0; i < max_new; ++i) {
     INVAR_TRY(std::span<const float> logits, session.step(next));
-    Digest& digest = g.logits.emplace_back();
     std::optional<Result<int32_t>> picked;
-    session.share(2, [&](int task) {
+    Digest digest{};
+    session.share(beside ? 1 : 2, [&](int task) {
       if (task == 0)
         picked = sample::pick(logits, params, static_cast<uint64_t>(i));
       else
         digest = receipt::commit(logits);
     });
     INVAR_TRY(const int32_t token, *std::move(picked));
+    arrive();
+    if (beside) {
+      last.assign(logits.begin(), logits.end());
+      coming = std::async(std::launch::async, [&last] { return receipt::commit(last); });
+    } else {
+      g.logits.push_back(digest);
+    }
     g.tokens.push_back(token);
     if (i == 0) g.prefill_seconds = since(start), first = Clock::now();
     on_token(token);
@@ -56,11 +72,13 @@ Result<Generation> generate(run::Session& session, std::span<const int32_t> prom
       g.decode_tokens_per_second = static_cast<double>(i) / s;
     if (std::find(stop_tokens.begin(), stop_tokens.end(), token) != stop_tokens.end()) {
       g.finish_reason = "stop";
+      arrive();
       return g;
     }
     next = std::span(g.tokens).last(1);
   }
   g.finish_reason = "length";
+  arrive();
   return g;
 }
 
