@@ -20,20 +20,24 @@ GPU = re.compile(
 
 KERNEL_OF_GPU = re.compile(r"\b__global__\s+void\s+(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\s*\((?:[^()]|\([^()]*\))*\)\s*\{")
 EARLY = re.compile(r"\blaunch_(?:early|clusters)\s*\(\s*(\w+)")
+LAMBDA = re.compile(r"\[[&=]?\]\s*(\([^()]*\))?\s*$")
 AWAITS = re.compile(r"\b(await_previous|follow)\s*\(\s*\)\s*;")
 
 
 def awaits(body):
     """Whether the text of a kernel from its opening brace on waits in every thread: not within a branch, nor behind a return."""
-    depth = 0
+    inside = []  # of what is open: whether it is a lambda
     for m in re.finditer(r"[{}]|\breturn\s*;|" + AWAITS.pattern, body):
-        if m.group(0) in "{}":
-            depth += 1 if m.group(0) == "{" else -1
-            if depth == 0:
+        if m.group(0) == "{":
+            inside.append(bool(LAMBDA.search(body, max(0, m.start() - 80), m.start())))
+        elif m.group(0) == "}":
+            inside.pop()
+            if not inside:
                 return False
         elif m.group(0).startswith("return"):
-            return False
-        elif depth == 1:
+            if not any(inside):
+                return False
+        elif len(inside) == 1:
             return True
     return False
 
@@ -71,6 +75,7 @@ SELF_TEST = [
     ("counts", {"src/ops/topk/cuda.cu": "atomicAdd(&count[i], 1u);\n"}, 0),
     ("queues", {"src/ops/softmax/cuda.cu": "cudaMemcpyAsync(a, b, n, k, stream);\ny = exp(x);\n"}, 0),
     ("starts early, waits", {"src/ops/softmax/cuda.cu": "template <class F>\n__global__ void __launch_bounds__(kTeam* g(2)) k(int n, F f) {\n  if (n) { f(n); }\n  follow();\n}\nlaunch_early(k<F>, n);\n"}, 0),
+    ("returns from a lambda", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  auto f = [&](int i) {\n    if (i) return;\n  };\n  follow();\n}\nlaunch_early(k, n);\n"}, 0),
     ("starts early, never waits", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  work(n);\n}\nlaunch_early(k, n);\n"}, 1),
     ("waits in a branch", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  if (n) { follow(); }\n}\nlaunch_early(k, n);\n"}, 1),
     ("ends before", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  if (n) return;\n  follow();\n}\nlaunch_clusters(k, n);\n"}, 1),
