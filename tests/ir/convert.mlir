@@ -61,6 +61,19 @@ func.func @shapes(%x: tensor<?x?x6xf32, ["batch", "seq", ""]>) -> !onnx.unknown 
 
 // -----
 
+// CHECK-LABEL: func.func @flat
+func.func @flat(%x: tensor<?x2x3xf32, ["batch", "", ""]>, %y: tensor<2x3xf32>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  // CHECK: repro.reshape %arg0 {{.*}} -> tensor<?x6xf32, ["batch", ""]>
+  %0 = onnx.node "Flatten"(%x) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x2x3xf32, ["batch", "", ""]>) -> !onnx.unknown
+  // CHECK: repro.reshape %arg1 {{.*}} -> tensor<1x6xf32>
+  %1 = onnx.node "Flatten"(%y) {name = "b", domain = "", version = 23 : i64, params = {axis = 0 : i64}} : (tensor<2x3xf32>) -> !onnx.unknown
+  // CHECK: repro.reshape %arg1 {{.*}} -> tensor<6x1xf32>
+  %2 = onnx.node "Flatten"(%y) {name = "c", domain = "", version = 9 : i64, params = {axis = 2 : i64}} : (tensor<2x3xf32>) -> !onnx.unknown
+  return %0, %1, %2 : !onnx.unknown, !onnx.unknown, !onnx.unknown
+}
+
+// -----
+
 // CHECK-LABEL: func.func @products
 func.func @products(%x: tensor<?x6xf32, ["seq", ""]>) -> !onnx.unknown {
   %w = onnx.weight "w" {file = "w", offset = 0 : i64, length = 120 : i64} : tensor<6x5xf32>

@@ -12,6 +12,13 @@ Status to(Node& node, const Shape& shape) {
   return node.replace(out);
 }
 
+// So many elements as one dimension.
+std::optional<Extent> one_dimension(const Count& n) {
+  if (n.symbols.empty()) return Extent::of(n.factor);
+  if (n.factor != 1 || n.symbols.size() != 1) return std::nullopt;
+  return Extent{ShapedType::kDynamic, n.symbols[0]};
+}
+
 // -1 stands for what is left: the elements of `from` over those of the rest, where that is one dimension.
 Result<Extent> rest(const Shape& from, const Shape& others) {
   std::optional<Count> all = count_of(from), part = count_of(others);
@@ -23,10 +30,9 @@ Result<Extent> rest(const Shape& from, const Shape& others) {
   }
   if (part->factor == 0 || all->factor % part->factor)
     return bad_input("the sizes of operand and shape do not divide");
-  int64_t factor = all->factor / part->factor;
-  if (all->symbols.empty()) return Extent::of(factor);
-  if (factor != 1 || all->symbols.size() != 1) return not_covered("-1 is not one dimension");
-  return Extent{ShapedType::kDynamic, all->symbols[0]};
+  all->factor /= part->factor;
+  if (std::optional<Extent> e = one_dimension(*all)) return *e;
+  return not_covered("-1 is not one dimension");
 }
 
 Status reshape(Node& node) {
@@ -48,6 +54,24 @@ Status reshape(Node& node) {
     INVAR_TRY(shape[*open], rest(from, others));
   }
   return to(node, shape);
+}
+
+Status flatten(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"axis"}));
+  const Shape from = node.shape(0);
+  INVAR_TRY(int64_t axis, node.i("axis", 1));
+  if (axis != static_cast<int64_t>(from.size())) {
+    INVAR_TRY(axis, Node::axis(axis, from.size()));
+  }
+  Shape to_shape;
+  for (const Shape& part :
+       {Shape(from.begin(), from.begin() + axis), Shape(from.begin() + axis, from.end())}) {
+    const std::optional<Count> count = count_of(part);
+    const std::optional<Extent> e = count ? one_dimension(*count) : std::nullopt;
+    if (!e) return not_covered("dimensions of " + text_of(part) + " do not make one");
+    to_shape.push_back(*e);
+  }
+  return to(node, to_shape);
 }
 
 Status unsqueeze(Node& node) {
@@ -103,6 +127,7 @@ LogicalResult ReshapeOp::verify() {
 
 void import_reshape(Rooms& rooms) {
   rooms.on("Reshape", 5, reshape);
+  rooms.on("Flatten", 9, flatten);
   rooms.on("Unsqueeze", 13, unsqueeze);
   rooms.on("Squeeze", 13, squeeze);
   rooms.on("Identity", 1, identity);
