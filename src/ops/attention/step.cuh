@@ -71,9 +71,10 @@ INVAR_INLINE int64_t place(const Geometry& g, const Row& r) {
   return attention::head_row(g, r.batch, r.i, r.head, g.seq, g.q_heads);
 }
 
-// attention.6 and attention.9: the stored exp of a difference, which is not positive.
+// attention.6 and attention.9: the stored exp of a difference, which is not positive. By tables only where binary64 is slow:
+// its pipe is idle here otherwise, while binary32 and loads are what the kernels wait for.
 __device__ inline F weight(F x) {
-  return exp_stored(x);
+  return kFloatFloat ? exp_stored(x) : exp_stored_wide(x);
 }
 // The larger of two; NaN if either is. Of zeros, either.
 __device__ inline float most(float a, float b) {
