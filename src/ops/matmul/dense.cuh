@@ -10,6 +10,8 @@ namespace {
 using matmul::Choice;
 using matmul::Route;
 using Large = Tile<matmul::kLargeTile[0], matmul::kLargeTile[1], 8, 8, matmul::kLargeTile[2]>;
+using Largest = Tile<matmul::kLargestTile[0], matmul::kLargestTile[1], 16, 8, matmul::kLargestTile[2], 8, 4,
+                     num::kSumsKept>;
 using Small = Tile<matmul::kSmallTile[0], matmul::kSmallTile[1], 4, 4, matmul::kSmallTile[2]>;
 
 inline bool is_large(const Choice& c) {
@@ -29,7 +31,7 @@ int shared_levels() {
   const int64_t left =
       all - device_attribute(cudaDevAttrReservedSharedMemoryPerBlock) - int64_t{T::kStageBytes};
   const int64_t levels = left / static_cast<int64_t>(T::kArea * sizeof(float));
-  return static_cast<int>(levels < 0 ? 0 : levels > 3 ? 3 : levels);
+  return static_cast<int>(levels < 0 ? 0 : levels > T::kKept ? T::kKept : levels);
 }
 template <class T>
 Job job_of(const Shape& s, const Choice& c) {
@@ -40,10 +42,11 @@ template <class T>
 size_t workspace_of(const Shape& s, const Choice& c) {
   if (c.parts > 1) return static_cast<size_t>(c.parts * s.batches * s.m * s.n) * sizeof(float);
   if (num::segments_in_use(s.k) < 2) return 0;
-  return static_cast<size_t>(blocks_of<T>(job_of<T>(s, c)) * 3 * T::kArea) * sizeof(float);
+  return static_cast<size_t>(blocks_of<T>(job_of<T>(s, c)) * T::kKept * T::kArea) * sizeof(float);
 }
 inline size_t workspace(const Shape& s, const Choice& c) {
   if (c.route == Route::few_rows || s.k == 0) return 0;
+  if (c.route == Route::largest) return workspace_of<Largest>(s, c);
   return is_large(c) ? workspace_of<Large>(s, c) : workspace_of<Small>(s, c);
 }
 
@@ -62,22 +65,24 @@ void enqueue_tiles(const Shape& s, const Choice& c, const A& a, const B& b, floa
   const bool wide = s.n % 4 == 0 && reinterpret_cast<uintptr_t>(to) % 16 == 0;
   const int in_shared = c.parts > 1 || num::segments_in_use(s.k) < 2 ? 0 : shared_levels<T>();
   const size_t bytes = T::kStageBytes + static_cast<size_t>(in_shared) * T::kArea * sizeof(float);
-  launch(gemm_kernel<T, Fp32Sums<T::kTall, T::kWide>, A, B, F32Out>,
-         dim3(static_cast<unsigned>(blocks_of<T>(job))), dim3(T::kThreads), bytes, stream, job, a, b,
-         F32Out{out, memory, wide}, memory, in_shared);
+  launch(gemm_kernel<T, Fp32SumsOf<T>, A, B, F32Out>, dim3(static_cast<unsigned>(blocks_of<T>(job))),
+         dim3(T::kThreads), bytes, stream, job, a, b, F32Out{out, memory, wide}, memory, in_shared);
   if (c.parts > 1)
     enqueue_join(memory, s.batches * s.m * s.n, s.k, c.route == Route::small_chains, out, stream);
 }
 
-// kLarge: whether it is worth large tiles; a choice of those is then taken by small ones, which need less memory.
+// kLarge: whether it is worth large tiles. A choice of tiles that a source has not goes to smaller ones, which need less memory.
 template <bool kLarge, class B>
 void enqueue_product(const Shape& s, const Choice& c, const float* a, const B& b, float* out, void* shared,
                      Stream stream) {
   const AlongK rows{a, s.k, s.m, s.k};
   if (s.trans_a)
     return enqueue_tiles<Small>(s, c, AlongOuter<false>{a, s.m, s.m, s.k}, b, out, shared, stream);
+  if constexpr (kLarge && B::kDeep <= 2)
+    if (c.route == Route::largest) return enqueue_tiles<Largest>(s, c, rows, b, out, shared, stream);
   if constexpr (kLarge)
-    if (is_large(c)) return enqueue_tiles<Large>(s, c, rows, b, out, shared, stream);
+    if (is_large(c) || c.route == Route::largest)
+      return enqueue_tiles<Large>(s, c, rows, b, out, shared, stream);
   enqueue_tiles<Small>(s, c, rows, b, out, shared, stream);
 }
 

@@ -9,10 +9,13 @@ namespace {
 
 using matmul::Shape;
 
-// kRows x kColumns outputs of a block, kTall x kWide of a thread, kDepth k in shared memory, kStages times.
-template <int rows, int columns, int tall, int wide, int per_processor>
+// kRows x kColumns outputs of a block, kTall x kWide of a thread, kDepth k in shared memory, kStages times; sums of an output
+// that may wait in memory.
+template <int rows, int columns, int tall, int wide, int per_processor, int depth = 16, int stages = 3,
+          int kept = num::kSumsKept - 1>
 struct Tile {
-  static constexpr int kRows = rows, kColumns = columns, kTall = tall, kWide = wide, kDepth = 16, kStages = 3;
+  static constexpr int kRows = rows, kColumns = columns, kTall = tall, kWide = wide, kDepth = depth,
+                       kStages = stages, kKept = kept;
   static constexpr int kThreads = rows / tall * (columns / wide), kPerProcessor = per_processor;
   static constexpr int kSums = tall * wide, kArea = rows * columns;
   static constexpr int kLeft = kDepth * (rows + kPad), kStage = kLeft + kDepth * (columns + kPad);  // words
@@ -77,7 +80,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kPerProcessor)
   const int y = (warp / T::kWarpsAcross * T::kDown + lane / T::kAcross) * 4;
   const int x = (warp % T::kWarpsAcross * T::kAcross + lane % T::kAcross) * 4;
   const Levels<T> levels{reinterpret_cast<float*>(stages + T::kStages * T::kStage), in_shared,
-                         kept + int64_t{blockIdx.x} * 3 * T::kArea};
+                         kept + int64_t{blockIdx.x} * T::kKept * T::kArea};
   const int64_t items = job.items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const Place place = place_of<T>(job, item);

@@ -14,6 +14,7 @@ constexpr int kPad = 4;
 // f32 whose k lie one after another. Eight k of four rows at a time: 32 bytes of each, and 32 banks.
 struct AlongK {
   using Word = float;
+  static constexpr int kDeep = 1;
   const float* p;
   int64_t ld, outer, k;
   __host__ __device__ void move(int64_t elements, int64_t) { p = &p[elements]; }
@@ -53,6 +54,7 @@ struct AlongK {
 template <bool kAligned>
 struct AlongOuter {
   using Word = float;
+  static constexpr int kDeep = 1;
   const float* p;
   int64_t ld, outer, k;
   __host__ __device__ void move(int64_t elements, int64_t) { p = &p[elements]; }
@@ -94,6 +96,7 @@ struct AlongOuter {
 template <class Words, bool kPacked>
 struct Columns4 {
   using Word = typename Words::Word;
+  static constexpr int kDeep = Words::kDeep;  // k of a word
   Words w;
   const uint32_t* packed;
   int64_t outer, k, rows;  // rows: of words in a packed panel
@@ -107,7 +110,7 @@ struct Columns4 {
 
   template <int kTile, int kDepth, int kThreads>
   struct Loader {
-    static constexpr int kDeep = Words::kDeep, kAcross = kTile / kQuad, kAll = kAcross * (kDepth / kDeep);
+    static constexpr int kAcross = kTile / kQuad, kAll = kAcross * (kDepth / kDeep);
     static constexpr int kPieces = (kAll + kThreads - 1) / kThreads, kStep = kThreads / kAcross;
     static constexpr bool kCopied = kPacked && Words::kDeep == 1;  // words are what the tile holds
     static_assert(kThreads % kAcross == 0 && kDepth % kDeep == 0);
