@@ -99,6 +99,8 @@ struct Kernel {
   // *past_now, `sequences` and what earlier calls left in `state` may be read before the kernels queued ahead have ended
   // (ops/launch.h): their writers are copies, or have been waited for.
   void (*enqueue)(const Call&, Stream) = nullptr;
+  // Calls that do not depend on one another, at once. Null: one after another.
+  void (*enqueue_all)(std::span<const Call* const>, Stream) = nullptr;
   void (*enqueue_pack)(const View& constant, int i, const Attrs&, void* packed, Stream) = nullptr;
   // Reference rows only: whether element i of the leading axis of every result depends, of the operands whose bit is set in
   // `carries` (their leading axes are as long as the results'), on element i of that axis alone, and is the same whatever else

@@ -39,8 +39,19 @@ Status Program::queue(bool tail) {
   for (const plan::Port& p : plan_->inputs)
     INVAR_CHECK_OK(
         device_->upload(values_[p.value].data, ports_.at(p.value).data(), bytes_of(values_[p.value])));
-  for (const Node& n : nodes_)
-    if (tail || n.core) n.kernel->enqueue(n.call, device_->stream());
+  for (size_t n = 0, end; n < nodes_.size(); n = end) {
+    end = n + 1;
+    if (!tail && !nodes_[n].core) continue;
+    const ops::Kernel& kernel = *nodes_[n].kernel;
+    std::vector<const ops::Call*> calls{&nodes_[n].call};
+    while (kernel.enqueue_all && end < nodes_.size() && nodes_[end].joins && !nodes_[n].shared &&
+           !nodes_[end].shared)
+      calls.push_back(&nodes_[end++].call);
+    if (calls.size() > 1)
+      kernel.enqueue_all(calls, device_->stream());
+    else
+      kernel.enqueue(nodes_[n].call, device_->stream());
+  }
   for (const plan::Port& p : plan_->outputs)
     if (tail || core_value_[p.value])
       INVAR_CHECK_OK(

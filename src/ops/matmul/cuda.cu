@@ -53,6 +53,32 @@ void enqueue(const Call& call, Stream stream) {
   });
 }
 
+void enqueue_all(std::span<const Call* const> calls, Stream stream) {
+  const Shape s = shape(*calls[0]);
+  const View& b = calls[0]->in[1];
+  bool together = calls.size() <= kMostProducts;
+  for (const Call* c : calls) {
+    const Shape t = shape(*c);
+    together &=
+        choice(t, c->in[1]).route == Route::few_rows && c->in[1].dtype == b.dtype && t.m == s.m && t.k == s.k;
+  }
+  if (!together) {
+    for (const Call* c : calls) enqueue(*c, stream);
+    return;
+  }
+  with_words(b.dtype, b.data, Strides{}, [&](auto words) {
+    Products<decltype(words)> products{};
+    for (const Call* c : calls) {
+      const Shape t = shape(*c);
+      products.words[products.count] = words;  // whose place in memory says nothing once they are packed
+      products.rows[products.count++] = {
+          c->in[0].as<const float>(), c->in[1].as<const uint32_t>(), c->out[0].as<float>(), t.m, t.n, t.k,
+          word_rows(t, b.dtype)};
+    }
+    enqueue_rows(products, stream);
+  });
+}
+
 // A constant b: its matrices one after another, as words.cuh says.
 Shape matrix(const View& b, const Attrs& attrs) {
   Shape s{};
@@ -85,6 +111,7 @@ const Kernel INVAR_ROW_OF(matmul) = {.op = "matmul",
                                      .shared_bytes = INVAR_ISA_NS::shared_bytes,
                                      .pack_bytes = INVAR_ISA_NS::pack_bytes,
                                      .enqueue = INVAR_ISA_NS::enqueue,
+                                     .enqueue_all = INVAR_ISA_NS::enqueue_all,
                                      .enqueue_pack = INVAR_ISA_NS::enqueue_pack};
 
 }  // namespace invar::ops

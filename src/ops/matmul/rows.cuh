@@ -35,7 +35,15 @@ struct Rows {
   const uint32_t* packed;
   float* out;
   int64_t m, n, k, words;  // words: rows of a packed panel
-  int passes;
+};
+// Products that one kernel makes, all of as many rows and as long; product i has the blocks from end[i - 1] to end[i].
+constexpr int kMostProducts = 4;
+template <class Words>
+struct Products {
+  int count, passes;
+  unsigned end[kMostProducts];
+  Rows rows[kMostProducts];
+  Words words[kMostProducts];
 };
 
 inline __device__ Floats add(const Floats& a, const Floats& b) {
@@ -44,7 +52,13 @@ inline __device__ Floats add(const Floats& a, const Floats& b) {
 }
 
 template <class Words, class S>
-__global__ void __launch_bounds__(S::kMostWarps* kWarp) rows_kernel(const Rows job, const Words w) {
+__global__ void __launch_bounds__(S::kMostWarps* kWarp)
+    rows_kernel(const __grid_constant__ Products<Words> products) {
+  int product = 0;
+  while (blockIdx.x >= products.end[product]) ++product;
+  const Rows& job = products.rows[product];
+  const Words& w = products.words[product];
+  const unsigned block = blockIdx.x - (product ? products.end[product - 1] : 0);
   extern __shared__ __align__(16) uint32_t memory[];
   auto* const floats = reinterpret_cast<float*>(memory);
   const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
@@ -52,8 +66,8 @@ __global__ void __launch_bounds__(S::kMostWarps* kWarp) rows_kernel(const Rows j
             own = lane / S::kAcross / S::kDown;
   const int chains = blockDim.x / kWarp * S::kChains, warp_chain = warp * S::kChains;
   const int k_end = static_cast<int>(job.k), blocks = static_cast<int>(num::contraction_blocks(job.k));
-  const int64_t row_blocks = ceil_div(job.m, S::kRows), row = blockIdx.x % row_blocks * S::kRows;
-  const int64_t first_column = blockIdx.x / row_blocks * S::kColumns;
+  const int64_t row_blocks = ceil_div(job.m, S::kRows), row = block % row_blocks * S::kRows;
+  const int64_t first_column = block / row_blocks * S::kColumns;
   float* const ring = floats + warp * S::kRing * S::kFloats;
 
   // The words of a stage: a thread copies every kDown-th of four columns of a chain.
@@ -120,9 +134,8 @@ __global__ void __launch_bounds__(S::kMostWarps* kWarp) rows_kernel(const Rows j
     rows_stage = 0, k_left -= over, rows_from += over;
   };
 
-  const int all = job.passes * S::kOfChain;
+  const int all = products.passes * S::kOfChain;
   // Weights are nobody's results.
-  release_next();
   INVAR_UNROLL
   for (int s = 0; s < S::kRing - 1; ++s) ask_words(ring + s * S::kFloats);
   await_previous();
@@ -130,9 +143,9 @@ __global__ void __launch_bounds__(S::kMostWarps* kWarp) rows_kernel(const Rows j
   for (int s = 0; s < S::kRing - 1; ++s) ask_rows(ring + s * S::kFloats), copies_end();
   float *now = ring, *free = ring + (S::kRing - 1) * S::kFloats;
   // Chains of a pass where the ring was, if there is but one pass; then segments.
-  float* const sums = floats + (job.passes > 1 ? blockDim.x / kWarp * S::kRing * S::kFloats : 0);
+  float* const sums = floats + (products.passes > 1 ? blockDim.x / kWarp * S::kRing * S::kFloats : 0);
   float* const segments = sums + chains * S::kOutputs;
-  for (int pass = 0, s = 0; pass < job.passes; ++pass) {
+  for (int pass = 0, s = 0; pass < products.passes; ++pass) {
     const int first_k = (pass * chains + warp_chain + own) * static_cast<int>(num::kChain);
     F c[S::kTall * S::kWide];
     INVAR_UNROLL
@@ -168,6 +181,8 @@ __global__ void __launch_bounds__(S::kMostWarps* kWarp) rows_kernel(const Rows j
         for (int r = 0; r < S::kTall; ++r)
           x[r] = *reinterpret_cast<const float4*>(own_rows + r * S::kChains * S::kRow + u);
         if (u == 0) {  // while those come; all lanes have left the stage before, which is filled again
+          // Blocks that start sooner crowd the processors with room to spare, and take three times as long.
+          if (s + S::kRing == all) release_next();
           if (s + S::kRing - 1 < all) ask_words(free), ask_rows(free);
           copies_end();
         }
@@ -186,7 +201,7 @@ __global__ void __launch_bounds__(S::kMostWarps* kWarp) rows_kernel(const Rows j
       now = now == ring + (S::kRing - 1) * S::kFloats ? ring : now + S::kFloats;
     }
     const int first = pass * chains, last = first + chains < blocks ? first + chains : blocks;
-    if (job.passes == 1) __syncthreads();  // all are done with their rings
+    if (products.passes == 1) __syncthreads();  // all are done with their rings
     INVAR_UNROLL
     for (int r = 0; r < S::kTall; ++r) INVAR_UNROLL
     for (int p = 0; p < S::kPanels; ++p) {
@@ -226,9 +241,9 @@ __global__ void __launch_bounds__(S::kMostWarps* kWarp) rows_kernel(const Rows j
 }
 
 template <class S, class Words>
-void enqueue_rows_of(Rows job, const Words& w, Stream stream) {
+void enqueue_rows_of(Products<Words>& products, Stream stream) {
   // As few passes as the warps allow, and no more warps than those need.
-  const int64_t groups = ceil_div(num::contraction_blocks(job.k), S::kChains);
+  const int64_t groups = ceil_div(num::contraction_blocks(products.rows[0].k), S::kChains);
   auto bytes = [&](int64_t warps) {
     const int64_t ring = warps * S::kRing * S::kFloats, sums = warps * S::kChains * S::kOutputs;
     const int64_t folded = sums + num::kSegments * S::kOutputs;
@@ -239,30 +254,40 @@ void enqueue_rows_of(Rows job, const Words& w, Stream stream) {
   const auto most = static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
   int64_t warps = ceil_div(groups, ceil_div(groups, S::kMostWarps));
   while (warps > 1 && bytes(warps) > most) --warps;
-  job.passes = static_cast<int>(ceil_div(groups, warps));
-  launch_early(rows_kernel<Words, S>,
-               dim3(static_cast<unsigned>(ceil_div(job.n, S::kColumns) * ceil_div(job.m, S::kRows))),
-               dim3(static_cast<unsigned>(warps * kWarp)), bytes(warps), stream, job, w);
+  products.passes = static_cast<int>(ceil_div(groups, warps));
+  unsigned blocks = 0;
+  for (int i = 0; i < products.count; ++i) {
+    const Rows& job = products.rows[i];
+    blocks += static_cast<unsigned>(ceil_div(job.n, S::kColumns) * ceil_div(job.m, S::kRows));
+    products.end[i] = blocks;
+  }
+  launch_early(rows_kernel<Words, S>, dim3(blocks), dim3(static_cast<unsigned>(warps * kWarp)), bytes(warps),
+               stream, products);
 }
 
 // Where panels are few, each block streams more at once; where halves have many, a block takes two. Loops are 64 to 1024
 // multiply-adds long: at 2048 they leave the instruction cache, and take three times as long.
 template <class Words>
-void enqueue_rows(const Rows& job, const Words& w, Stream stream) {
+void enqueue_rows(Products<Words> products, Stream stream) {
+  const int64_t m = products.rows[0].m;
+  int64_t panels = 0;
+  for (int i = 0; i < products.count; ++i) panels += ceil_div(products.rows[i].n, kPanelColumns);
   if constexpr (Words::kDeep == 2) {
-    if (ceil_div(job.n, kPanelColumns) > 2 * processors()) {
-      if (job.m == 1) return enqueue_rows_of<RowsShape<Words, 1, 1, 1, 16, 3, 8>>(job, w, stream);
-      if (job.m > 4 && job.m <= 8)
-        return enqueue_rows_of<RowsShape<Words, 8, 8, 2, 16, 3, 4>>(job, w, stream);
-      if (job.m > 8 && job.m <= 16)
-        return enqueue_rows_of<RowsShape<Words, 16, 16, 2, 8, 4, 4>>(job, w, stream);
+    if (panels > 2 * processors()) {
+      if (m == 1) return enqueue_rows_of<RowsShape<Words, 1, 1, 1, 16, 3, 8>>(products, stream);
+      if (m > 4 && m <= 8) return enqueue_rows_of<RowsShape<Words, 8, 8, 2, 16, 3, 4>>(products, stream);
+      if (m > 8 && m <= 16) return enqueue_rows_of<RowsShape<Words, 16, 16, 2, 8, 4, 4>>(products, stream);
     }
   }
-  if (job.m == 1) return enqueue_rows_of<RowsShape<Words, 1, 1, 1, 8, 8, 8>>(job, w, stream);
-  if (job.m <= 4) return enqueue_rows_of<RowsShape<Words, 4, 4, 1, 16, 4, 8>>(job, w, stream);
-  if (job.m <= 8) return enqueue_rows_of<RowsShape<Words, 8, 8, 1, 16, 4, 8>>(job, w, stream);
-  if (job.m <= 16) return enqueue_rows_of<RowsShape<Words, 16, 8, 1, 16, 4, 8>>(job, w, stream);
-  enqueue_rows_of<RowsShape<Words, 32, 16, 1, 16, 3, 8>>(job, w, stream);
+  if (m == 1) return enqueue_rows_of<RowsShape<Words, 1, 1, 1, 8, 8, 8>>(products, stream);
+  if (m <= 4) return enqueue_rows_of<RowsShape<Words, 4, 4, 1, 16, 4, 8>>(products, stream);
+  if (m <= 8) return enqueue_rows_of<RowsShape<Words, 8, 8, 1, 16, 4, 8>>(products, stream);
+  if (m <= 16) return enqueue_rows_of<RowsShape<Words, 16, 8, 1, 16, 4, 8>>(products, stream);
+  enqueue_rows_of<RowsShape<Words, 32, 16, 1, 16, 3, 8>>(products, stream);
+}
+template <class Words>
+void enqueue_rows(const Rows& job, const Words& w, Stream stream) {
+  enqueue_rows(Products<Words>{1, 0, {}, {job}, {w}}, stream);
 }
 
 }  // namespace
