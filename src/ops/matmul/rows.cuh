@@ -128,10 +128,10 @@ __global__ void __launch_bounds__(S::kMostWarps* kWarp)
                  r < rows_left && e < k_left);
       }
     }
-    rows_from += S::kLength, k_left -= S::kLength;
+    rows_from = &rows_from[S::kLength], k_left -= S::kLength;
     if (++rows_stage < S::kOfChain) return;
     const int over = (chains - 1) * static_cast<int>(num::kChain);
-    rows_stage = 0, k_left -= over, rows_from += over;
+    rows_stage = 0, k_left -= over, rows_from = &rows_from[over];
   };
 
   const int all = products.passes * S::kOfChain;
