@@ -1,9 +1,13 @@
 """A GPU changes no bit: the same receipt, verified across. Where there is none, that is said in one line, and the CPU works."""
 
 import json
+import sys
 
 import pytest
-from conftest import MODEL, invar, refused
+from conftest import MODEL, ROOT, invar, refused
+
+sys.path.insert(0, str(ROOT / "tools"))
+import random_models  # noqa: E402
 
 GPU = invar("doctor", "--json").json()["gpu"]
 
@@ -39,6 +43,18 @@ def test_a_changed_receipt_is_found_on_a_gpu(on_gpu, tasks, tmp_path):
     path = tmp_path / "changed.json"
     path.write_text(json.dumps(content))
     invar("verify", path, "--model-name", MODEL, "--tasks-root", tasks, "--device", "cuda", code=1)
+
+
+@pytest.mark.parametrize("name", random_models.SIZES)
+def test_whole_models(name, tmp_path):
+    if not GPU:
+        pytest.skip("no GPU with CUDA kernels in this build")
+    random_models.make(tmp_path, name, "small")
+    invar("compile", tmp_path / "model.onnx")
+    for batch in (1, 3, 64):
+        feeds = [x for path in (tmp_path / str(batch)).glob("*.npy") for x in ("--input", f"{path.stem}={path}")]
+        host, device = (invar("infer", tmp_path / "plan.invar", *feeds, "--device", d).json() for d in ("cpu", "cuda"))
+        assert device["isa"] == "cuda" and device["outputs"] == host["outputs"], batch
 
 
 def test_no_gpu_is_said_in_one_line(tasks, tmp_path):

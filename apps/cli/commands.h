@@ -58,8 +58,10 @@ struct InferCommand {
   ExecutionOptions execution;
   SamplingOptions sampling;
   std::vector<int32_t> stop_tokens;
-  std::string output;         // JSON, a line for each sequence; "" = stdout
-  std::string logits_output;  // raw little-endian f32 [tokens given, vocab], sequence after sequence
+  std::string output;               // JSON, a line for each sequence; "" = stdout
+  std::string logits_output;        // raw little-endian f32 [tokens given, vocab], sequence after sequence
+  std::vector<std::string> inputs;  // NAME=FILE.npy: the plan as a function of tensors
+  std::string tensors_output;       // folder for NAME.npy of each output; "" = digests alone
 };
 struct TokensCommand {  // encode, decode
   std::string model_name, text, file;

@@ -10,12 +10,17 @@
 
 namespace invar::cli {
 
-Result<run::Session> open_session(plan::Plan plan, const std::string& folder, const ExecutionOptions& o,
-                                  int64_t capacity, int64_t sequences) {
+run::Options run_options(const ExecutionOptions& o) {
   run::Options options;
   options.device = o.cpu_only ? "cpu" : o.device;
   options.threads = o.threads;
   options.isa = o.isa;
+  return options;
+}
+
+Result<run::Session> open_session(plan::Plan plan, const std::string& folder, const ExecutionOptions& o,
+                                  int64_t capacity, int64_t sequences) {
+  run::Options options = run_options(o);
   options.capacity = capacity;
   options.sequences = sequences;
   options.chunk = o.prefill_chunk;

@@ -23,6 +23,8 @@ struct Generation {
   std::string finish_reason;            // "stop": the last token is a stop token; "length"
 };
 
+// What sessions and functions have in common of them.
+run::Options run_options(const ExecutionOptions&);
 // Where the plan runs. Errors: an unknown device, one this build does not have.
 Result<run::Session> open_session(plan::Plan plan, const std::string& folder, const ExecutionOptions&,
                                   int64_t capacity, int64_t sequences = 1);

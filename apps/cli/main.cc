@@ -118,7 +118,8 @@ int main(int argc, char** argv) try {
   encode_cmd->callback([&] { result = encode(encode_options); });
 
   InferCommand infer_options;
-  auto* infer_cmd = app.add_subcommand("infer", "plan + token ids -> new token ids, or logits");
+  auto* infer_cmd =
+      app.add_subcommand("infer", "plan + token ids -> new token ids, or logits; plan + tensors -> tensors");
   infer_cmd->add_option("plan", infer_options.plan, "a compiled plan")->required();
   infer_cmd
       ->add_option("--tokens", infer_options.tokens,
@@ -135,6 +136,10 @@ int main(int argc, char** argv) try {
   infer_cmd->add_option(
       "--logits-output", infer_options.logits_output,
       "generate nothing; write the logits of every given token (little-endian f32 [tokens, vocab])");
+  infer_cmd->add_option("--input", infer_options.inputs,
+                        "NAME=FILE.npy for every input of a plan without memory: tensors instead of tokens");
+  infer_cmd->add_option("--tensors-output", infer_options.tensors_output,
+                        "with --input: write each output to FOLDER/NAME.npy, too");
   infer_cmd->callback([&] { result = infer(infer_options); });
 
   TokensCommand decode_options;

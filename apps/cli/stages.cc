@@ -9,6 +9,7 @@
 #include "console.h"
 #include "generate.h"
 #include "model.h"
+#include "npy.h"
 #include "prepare.h"
 #ifdef INVAR_COMPILER
 #include "ir/ir.h"
@@ -81,6 +82,12 @@ Result<std::vector<std::vector<int32_t>>> sequences_from(const std::vector<std::
   return all;
 }
 
+std::string gigabytes(uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f GB", static_cast<double>(bytes) * 1e-9);
+  return text;
+}
+
 #ifdef INVAR_COMPILER
 Status do_export(const ExportCommand& c) {
   INVAR_TRY(Place place, resolve(c.model_name));
@@ -122,10 +129,14 @@ Status do_infer(const InferCommand& c) {
   size_t rows = 0;
   for (const auto& tokens : sequences) rows = std::max(rows, tokens.size());
   const bool only_logits = !c.logits_output.empty();
+  uint64_t weights = 0;
+  for (const plan::Weight& w : plan.weights) weights += w.length;
+  Phase loading("load", false);
   INVAR_TRY(run::Session session,
             open_session(std::move(plan), folder_of(c.plan), c.execution,
                          static_cast<int64_t>(rows) + (only_logits ? 0 : c.sampling.max_new_tokens),
                          only_logits ? 1 : static_cast<int64_t>(sequences.size())));
+  loading.done(gigabytes(weights) + " of weights, memory " + gigabytes(session.peak_bytes()));
   if (only_logits) {
     std::string all;
     for (const auto& tokens : sequences) {
@@ -169,6 +180,36 @@ Status do_infer(const InferCommand& c) {
   return deliver(c.output, text);
 }
 
+// The plan as a function: tensors from files -> a digest of each output, and files.
+Status do_infer_tensors(const InferCommand& c) {
+  if (!c.tokens.empty() || !c.tokens_file.empty() || !c.logits_output.empty())
+    return bad_input("--input gives tensors: leave --tokens, --tokens-file and --logits-output out");
+  INVAR_TRY(plan::Plan plan, plan::load(c.plan));
+  run::Function::Named inputs;
+  for (const std::string& given : c.inputs) {
+    const size_t equal = given.find('=');
+    if (equal == given.npos || equal == 0) return bad_input("--input " + given + ": not NAME=FILE.npy");
+    INVAR_TRY(run::Tensor t, read_npy(given.substr(equal + 1)));
+    inputs.emplace_back(given.substr(0, equal), std::move(t));
+  }
+  INVAR_TRY(run::Function function,
+            run::Function::open(std::move(plan), folder_of(c.plan), run_options(c.execution)));
+  INVAR_TRY(const run::Function::Named outputs, function.run(inputs));
+  json out;
+  for (const auto& [name, t] : outputs) {
+    std::string bytes(t.bytes.size(), '\0');
+    copy_little_endian(bytes.data(), t.bytes.data(), bytes.size(), size_of(t.dtype));
+    out["outputs"][name] = {
+        {"dtype", name_of(t.dtype)}, {"shape", t.shape}, {"sha256", to_hex(sha256(bytes))}};
+    if (c.tensors_output.empty()) continue;
+    if (name.empty() || std::filesystem::path(name).filename() != name || name.starts_with('.'))
+      return bad_input("output '" + name + "': no name of a file: leave --tensors-output out");
+    INVAR_CHECK_OK(write_file(c.tensors_output + "/" + name + ".npy", npy_of(t)));
+  }
+  out["isa"] = function.isa();
+  return deliver(c.output, out.dump() + "\n");
+}
+
 Status do_encode(const TokensCommand& c) {
   INVAR_TRY(Model model, open_model(c.model_name));
   INVAR_TRY(std::vector<int32_t> tokens, model.tokenizer.encode(c.text));
@@ -198,7 +239,7 @@ int compile(const CompileCommand& c) {
   return code(do_compile(c));
 }
 int infer(const InferCommand& c) {
-  return code(do_infer(c));
+  return code(c.inputs.empty() ? do_infer(c) : do_infer_tensors(c));
 }
 int encode(const TokensCommand& c) {
   return code(do_encode(c));

@@ -133,6 +133,15 @@ void Program::attach(const Weights& weights) {
       if (n.node->in[i].kind == plan::Operand::weight) n.in[i] = weights.views()[next++];
 }
 
+int64_t Program::constant_sequences() const {
+  int64_t most = 1;
+  for (const Node& n : nodes_)
+    for (int v : n.node->out)
+      if (const auto& shape = plan_->values[v].shape; n.kernel->state_bytes && !shape.empty())
+        most = std::max(most, shape[0].value);
+  return most;
+}
+
 uint64_t Program::shape(int v, const Extent& extent, ops::View& view) const {
   const plan::Value& value = plan_->values[v];
   view.dtype = value.dtype;

@@ -14,6 +14,10 @@
 
 namespace invar::run {
 
+inline size_t bytes_of(const ops::View& v) {
+  return static_cast<size_t>(v.elements()) * size_of(v.dtype);
+}
+
 class Program {
  public:
   // Chooses the kernel of every node: of an instruction set, or those of a GPU. The plan must outlive the program.
@@ -42,6 +46,8 @@ class Program {
   // Where a value has the sequences of a step: nowhere, on its leading axis alone, or otherwise.
   enum class Batch { absent, leading, elsewhere };
   Batch batch_of(int v) const;
+  // The most sequences that an operation with memory has, as far as these are constants of the plan; at least 1.
+  int64_t constant_sequences() const;
   std::vector<std::string> kernels() const;
   size_t bytes() const;
   void set_workers(int n) { workers_ = n; }

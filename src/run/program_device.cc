@@ -29,10 +29,6 @@ Status Program::reserve_ports(const std::vector<uint64_t>& size) {
   return {};
 }
 
-static size_t bytes_of(const ops::View& v) {
-  return static_cast<size_t>(v.elements()) * size_of(v.dtype);
-}
-
 Status Program::queue(bool tail) {
   INVAR_CHECK_OK(device_->upload(now_on_device_.data(), now_.data(),
                                  sizeof(Now) + static_cast<size_t>(bound_.batch) * sizeof(ops::Sequence)));

@@ -1,11 +1,10 @@
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <latch>
 
 #include "num/env.h"
 #include "run/program.h"
 #include "run/run.h"
+#include "run/start.h"
 
 namespace invar::run {
 namespace {
@@ -16,12 +15,6 @@ constexpr int64_t kDefaultChunk = 256, kDeviceChunk = 2048;
 constexpr int64_t kTailRows = 8;
 constexpr int64_t kMaxCapacity = int64_t{1} << 31;
 constexpr int64_t kMaxSequences = 1 << 16;
-constexpr int kMaxThreads = 1024;
-
-Error wrong_arithmetic() {
-  return {Code::internal,
-          "this thread does not compute IEEE arithmetic as specified (rounding or flush-to-zero)"};
-}
 
 }  // namespace
 
@@ -50,8 +43,6 @@ struct Session::Impl {
 };
 
 Status Session::Impl::open(const std::string& folder) {
-  if (options.threads < 0 || options.threads > kMaxThreads)
-    return bad_input("threads must be 0 (one per core) to " + std::to_string(kMaxThreads));
   if (options.capacity < 1 || options.capacity > kMaxCapacity)
     return bad_input("capacity must be 1 to " + std::to_string(kMaxCapacity) + " positions, not " +
                      std::to_string(options.capacity));
@@ -60,30 +51,11 @@ Status Session::Impl::open(const std::string& folder) {
     return bad_input("sequences must be 1 to " + std::to_string(kMaxSequences) + ", not " +
                      std::to_string(options.sequences));
   position.assign(static_cast<size_t>(options.sequences), 0);
-  const int threads = options.threads ? options.threads : std::min(available_cores(), kMaxThreads);
-  struct Start {
-    explicit Start(int threads) : checked(threads) {}
-    std::latch checked;
-    std::atomic<int> wrong{0};
-  };
-  const auto start = std::make_shared<Start>(threads);
-  auto check = [start] {
-    start->wrong += !num::arithmetic_env_ok();
-    start->checked.count_down();
-  };
-  pool = std::make_unique<Pool>(threads, [check](const std::function<void()>& work) {
-    const num::ArithmeticEnv env;
-    check();
-    work();
-  });
+  INVAR_TRY(pool, start_pool(options.threads));
   const num::ArithmeticEnv env;
-  check();
-  start->checked.wait();
-  if (start->wrong) return wrong_arithmetic();
-
   INVAR_TRY(device, Device::named(options.device));
   INVAR_TRY(program, Program::make(plan, options.isa, device));
-  program.set_workers(threads);
+  program.set_workers(pool->threads());
   isa = options.isa.empty() ? std::string(ops::isas().front()) : options.isa;
   if (device)
     isa = ops::kCuda, where = "cuda:" + std::to_string(device->info().index) + " " + device->info().name;

@@ -1,0 +1,46 @@
+// plan + tensors -> tensors: a program without memory between steps, such as an encoder or a network for pictures.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "run/run.h"
+
+namespace invar::run {
+
+struct Tensor {
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape;
+  std::vector<std::byte> bytes;  // row-major, in the processor's order
+};
+
+// A loaded program. Not thread-safe. Of the options those of a session's memory mean nothing here.
+class Function {
+ public:
+  // As Session::open.
+  static Result<Function> open(plan::Plan plan, const std::string& folder, Options options);
+  Function(Function&&) noexcept;
+  Function& operator=(Function&&) noexcept;
+  ~Function();
+
+  using Named = std::vector<std::pair<std::string, Tensor>>;
+  // One tensor for every input of the plan, by name, in any order; returns its outputs in the plan's order. A symbol of the
+  // plan stands for the dimension that the inputs have there (plan.9). Errors name the input.
+  Result<Named> run(const Named& inputs);
+
+  std::string_view isa() const;  // "cuda" on a GPU
+  size_t peak_bytes() const;
+  std::vector<std::string> kernels() const;
+
+ private:
+  struct Impl;
+  explicit Function(std::unique_ptr<Impl>);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace invar::run

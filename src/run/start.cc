@@ -1,0 +1,44 @@
+#include "run/start.h"
+
+#include <algorithm>
+#include <atomic>
+#include <latch>
+
+#include "num/env.h"
+
+namespace invar::run {
+
+constexpr int kMaxThreads = 1024;
+
+Error wrong_arithmetic() {
+  return {Code::internal,
+          "this thread does not compute IEEE arithmetic as specified (rounding or flush-to-zero)"};
+}
+
+Result<std::unique_ptr<Pool>> start_pool(int threads) {
+  if (threads < 0 || threads > kMaxThreads)
+    return bad_input("threads must be 0 (one per core) to " + std::to_string(kMaxThreads));
+  if (threads == 0) threads = std::min(available_cores(), kMaxThreads);
+  struct Start {
+    explicit Start(int threads) : checked(threads) {}
+    std::latch checked;
+    std::atomic<int> wrong{0};
+  };
+  const auto start = std::make_shared<Start>(threads);
+  auto check = [start] {
+    start->wrong += !num::arithmetic_env_ok();
+    start->checked.count_down();
+  };
+  auto pool = std::make_unique<Pool>(threads, [check](const std::function<void()>& work) {
+    const num::ArithmeticEnv env;
+    check();
+    work();
+  });
+  const num::ArithmeticEnv env;
+  check();
+  start->checked.wait();
+  if (start->wrong) return wrong_arithmetic();
+  return pool;
+}
+
+}  // namespace invar::run
