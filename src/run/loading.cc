@@ -10,11 +10,14 @@ static bool packs_alike(const Weights::Use& a, const Weights::Use& b) {
   return a.weight == b.weight && a.operand == b.operand && a.kernel == b.kernel && *a.attrs == *b.attrs;
 }
 
-void run_jobs(Pool& pool, std::vector<std::pair<uint64_t, std::function<void(int)>>> jobs) {
-  std::stable_sort(jobs.begin(), jobs.end(), [](auto& a, auto& b) { return a.first > b.first; });
-  std::atomic<size_t> next{0};
+void run_jobs(Pool& pool, Jobs jobs, Jobs apart, int own) {
+  std::atomic<size_t> next[2] = {};
+  Jobs* const lists[2] = {&apart, &jobs};
+  for (Jobs* list : lists)
+    std::stable_sort(list->begin(), list->end(), [](auto& a, auto& b) { return a.first > b.first; });
   pool.run(pool.threads(), [&](int worker, int64_t, int64_t) {
-    for (size_t i; (i = next.fetch_add(1)) < jobs.size();) jobs[i].second(worker);
+    for (int i = worker < own ? 0 : 1; i < 2; ++i)
+      for (size_t j; (j = next[i].fetch_add(1)) < lists[i]->size();) (*lists[i])[j].second(worker);
   });
 }
 

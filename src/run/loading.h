@@ -40,7 +40,8 @@ struct Loading {
 };
 
 // Jobs of very different sizes: the largest first, each taken by the next free worker. Who does which is left to chance
-// here, which is why it does nothing but hash and copy.
-void run_jobs(Pool& pool, std::vector<std::pair<uint64_t, std::function<void(int worker)>>> jobs);
+// here, which is why it does nothing but hash and copy. Those `apart` are for the first `own` workers alone, and come first.
+using Jobs = std::vector<std::pair<uint64_t, std::function<void(int worker)>>>;
+void run_jobs(Pool& pool, Jobs jobs, Jobs apart = {}, int own = 0);
 
 }  // namespace invar::run

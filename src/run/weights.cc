@@ -35,7 +35,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
   for (const Block& b : r.blocks_) r.bytes_ += b.size();
 
   // Hashing, copying and packing all at once.
-  std::vector<std::pair<uint64_t, std::function<void(int)>>> jobs;
+  Jobs jobs;
   if (check) l.found.resize(count);
   for (size_t i = 0; i < count; ++i) {
     const uint64_t length = plan.weights[i].length;

@@ -1,7 +1,7 @@
-// Weights on a GPU. Each worker hashes a piece and copies it into pinned memory while the piece before it is on its way; a
-// weight that is packed passes through memory of its own, of which few are held at a time.
+// Weights on a GPU. Some workers copy pieces into pinned memory while those before them are on their way, the others hash, which
+// takes longer: a weight is one chain there. A weight that is packed passes through memory that the next one takes; of those that
+// are large beside all weights, one at a time.
 #include <algorithm>
-#include <condition_variable>
 #include <cstring>
 #include <mutex>
 
@@ -11,8 +11,8 @@
 namespace invar::run {
 namespace {
 
-constexpr uint64_t kPiece =
-    4 << 20;  // bytes: hashed and copied while they are in the second cache, sent in one go
+constexpr uint64_t kPiece = 4 << 20;  // bytes that are sent in one go
+constexpr int kHashing = 4;           // workers that hash, to one that copies: that is five times as fast
 
 // One worker's way to the device: two queues with a piece of pinned memory each.
 struct Lane {
@@ -21,6 +21,7 @@ struct Lane {
     Block pinned;
   } side[2];
   int next = 0;
+  Block passing;  // for weights on their way into a packing
   static Result<Lane> open(int index) {
     Lane lane;
     for (Side& s : lane.side) {
@@ -29,7 +30,7 @@ struct Lane {
     }
     return lane;
   }
-  Status send(std::byte* to, const std::byte* from, uint64_t bytes, Sha256* hash) {
+  Status send(std::byte* to, const std::byte* from, uint64_t bytes) {
     for (uint64_t at = 0; at < bytes; at += kPiece) {
       const uint64_t n = std::min(kPiece, bytes - at);
       Side& s = side[next ^= 1];
@@ -37,7 +38,6 @@ struct Lane {
       s.device->enter();
       std::memcpy(s.pinned.data(), from + at, n);
       INVAR_CHECK_OK(s.device->upload(to + at, s.pinned.data(), n));
-      if (hash) hash->update(s.pinned.data(), n);
     }
     return {};
   }
@@ -45,27 +45,6 @@ struct Lane {
     for (Side& s : side) INVAR_CHECK_OK(s.device->wait());
     return {};
   }
-};
-
-// Memory for weights on their way into a packing: at most `limit` bytes at a time, or one weight.
-class Passage {
- public:
-  explicit Passage(uint64_t limit) : limit_(limit) {}
-  void enter(uint64_t bytes) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return used_ == 0 || used_ + bytes <= limit_; });
-    used_ += bytes;
-  }
-  void leave(uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    used_ -= bytes;
-    changed_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  uint64_t limit_, used_ = 0;
 };
 
 }  // namespace
@@ -89,52 +68,56 @@ Result<Weights> Weights::load_on(const std::shared_ptr<Device>& device, Loading&
   }
   for (const Block& b : r.blocks_) r.bytes_ += b.size();
 
+  const int copying = check ? (pool.threads() + kHashing) / (1 + kHashing) : pool.threads();
   std::vector<Lane> lanes;
-  for (int w = 0; w < pool.threads(); ++w) {
+  for (int w = 0; w < copying; ++w) {
     INVAR_TRY(Lane lane, Lane::open(device->info().index));
     lanes.push_back(std::move(lane));
   }
-  Passage passage(total / 20);
-  std::mutex mutex;
-  Status status;
-  if (check) l.found.resize(count);
-  auto one = [&](Lane& lane, size_t i) -> Status {
+  // So passing memory is at most a sixteenth of all weights, and one of them.
+  const uint64_t large = total / 16 / static_cast<uint64_t>(copying);
+  uint64_t most = 0;
+  for (size_t i = 0; i < count; ++i)
+    if (const uint64_t length = l.plan->weights[i].length; l.used[i] && !l.read_raw[i] && length <= large)
+      most = std::max(most, length);
+  std::mutex one_at_a_time;
+  auto copy = [&](Lane& lane, size_t i) -> Status {
     const uint64_t length = l.plan->weights[i].length;
     ops::View view = l.raw[i];
-    const auto mine = l.packings_of(static_cast<int>(i));
-    Block passing;
-    if (!view.data && !mine.empty()) {
-      INVAR_TRY(passing, Block::make(length, "a weight on its way", device));
+    std::unique_lock alone(one_at_a_time, std::defer_lock);
+    Block own;
+    if (!l.read_raw[i]) {
+      Block& passing = length > large ? own : lane.passing;
+      if (length > large) alone.lock();
+      if (passing.size() < length) {
+        INVAR_TRY(passing, Block::make(length > large ? length : most, "a weight on its way", device));
+      }
       view.data = passing.data();
     }
-    Sha256 hash;
-    if (view.data) {
-      INVAR_CHECK_OK(
-          lane.send(static_cast<std::byte*>(view.data), l.stored[i], length, check ? &hash : nullptr));
-    } else if (check) {
-      hash.update(l.stored[i], length);
-    }
-    if (check) l.found[i] = hash.finish();
+    INVAR_CHECK_OK(lane.send(static_cast<std::byte*>(view.data), l.stored[i], length));
     INVAR_CHECK_OK(lane.arrived());
     lane.side[0].device->enter();
-    for (const Loading::Packing* p : mine)
+    for (const Loading::Packing* p : l.packings_of(static_cast<int>(i)))
       p->use.kernel->enqueue_pack(view, p->use.operand, *p->use.attrs, packed + p->at,
                                   lane.side[0].device->stream());
     return lane.side[0].device->wait();
   };
-  std::vector<std::pair<uint64_t, std::function<void(int)>>> jobs;
+  std::mutex mutex;
+  Status status;
+  Jobs copies, hashes;
+  if (check) l.found.resize(count);
   for (size_t i = 0; i < count; ++i) {
-    if (!l.used[i] && !check) continue;
-    const uint64_t length = l.plan->weights[i].length, held = l.read_raw[i] ? 0 : length;
-    jobs.emplace_back(length, [&, i, held](int worker) {
-      passage.enter(held);
-      const Status done = one(lanes[static_cast<size_t>(worker)], i);
-      passage.leave(held);
+    const uint64_t length = l.plan->weights[i].length;
+    if (check)
+      hashes.emplace_back(length, [&l, i, length](int) { l.found[i] = sha256(l.stored[i], length); });
+    if (!l.used[i]) continue;
+    copies.emplace_back(length, [&, i](int worker) {
+      const Status done = copy(lanes[static_cast<size_t>(worker)], i);
       const std::lock_guard lock(mutex);
       if (!done && status) status = done;
     });
   }
-  run_jobs(pool, std::move(jobs));
+  run_jobs(pool, std::move(hashes), std::move(copies), copying);
   INVAR_CHECK_OK(status);
   INVAR_CHECK_OK(l.verdict());
   r.views_ = l.views(uses, packed);
