@@ -4,6 +4,7 @@
 #pragma once
 #include "num/contract/schedule.h"
 #include "num/exp/exp.h"
+#include "num/ff/ff.h"
 #include "num/hyperbolic/hyperbolic.h"
 #include "num/reduce/block_sum.cuh"
 #include "ops/attention/sight.h"
