@@ -79,7 +79,9 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
     v.data = data;
     if (device) staged.resize(bytes_of(v));
     INVAR_CHECK_OK(fill(t, item.call.seed, operand, device ? staged.data() : data, bytes_of(v)));
-    if (device) INVAR_CHECK_OK(device->upload(data, staged.data(), staged.size()));
+    if (device) {
+      INVAR_CHECK_OK(device->upload(data, staged.data(), staged.size()));
+    }
     s.read_ += static_cast<int64_t>(bytes_of(v));
     const size_t packed = t.constant && kernel.pack_bytes ? kernel.pack_bytes(v, operand, *s.attrs_) : 0;
     if (packed) {
@@ -135,7 +137,9 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
   }
   if (item.bytes) s.read_ = std::max<int64_t>(item.bytes - s.written_, 0);
   s.workers_ = run::workers_for(s.read_ + s.written_ + (item.past ? 0 : state), threads);
-  if (device) INVAR_CHECK_OK(device->wait());
+  if (device) {
+    INVAR_CHECK_OK(device->wait());
+  }
   return s;
 }
 

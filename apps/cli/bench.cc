@@ -107,9 +107,13 @@ Status do_bench(const BenchCommand& c) {
               if (draw) std::fprintf(stderr, "\r\033[K  %zu of %zu  %s", done, total, next.c_str());
             }));
   if (draw) std::fputs("\r\033[K", stderr);
-  if (model) INVAR_CHECK_OK(measure_model(c, report));
+  if (model) {
+    INVAR_CHECK_OK(measure_model(c, report));
+  }
   if (report.rows.empty()) return bad_input("nothing to measure: no such operation in these suites");
-  if (!c.plot.empty()) INVAR_CHECK_OK(write_file(c.plot, bench::svg(report)));
+  if (!c.plot.empty()) {
+    INVAR_CHECK_OK(write_file(c.plot, bench::svg(report)));
+  }
   const std::string text = c.json ? bench::json_of(report) : bench::table(report);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     return bad_input("standard output: cannot be written (full disk or closed pipe?)");

@@ -104,8 +104,12 @@ Result<plan::Plan> Writer::run(func::FuncOp function) {
     INVAR_CHECK_OK(port(function, a.getArgNumber(), true, a));
   }
   for (Operation& op : function.front()) {
-    if (auto w = dyn_cast<PlanWeightOp>(op)) INVAR_CHECK_OK(weight(w));
-    if (auto c = dyn_cast<CallOp>(op)) INVAR_CHECK_OK(call(c));
+    if (auto w = dyn_cast<PlanWeightOp>(op)) {
+      INVAR_CHECK_OK(weight(w));
+    }
+    if (auto c = dyn_cast<CallOp>(op)) {
+      INVAR_CHECK_OK(call(c));
+    }
     if (auto s = dyn_cast<StateOp>(op)) {
       states_[s.getName().str()] = static_cast<int>(plan_.states.size());
       plan_.states.push_back({s.getName().str()});

@@ -66,7 +66,9 @@ Status GraphReader::read_initializers(const ::onnx::GraphProto& graph) {
   for (const auto& proto : graph.initializer()) {
     const std::string where = path_ + ": initialiser " + quote(proto.name());
     INVAR_TRY(TensorRef t, from_proto(proto, where));
-    if (!t.file.empty()) INVAR_CHECK_OK(external_.check(t, where));
+    if (!t.file.empty()) {
+      INVAR_CHECK_OK(external_.check(t, where));
+    }
     graph_.initializers.push_back(std::move(t));
   }
   if (graph.sparse_initializer_size())
@@ -115,7 +117,9 @@ Status GraphReader::read_attribute(const AttributeProto& a, Node& node, const st
       break;
     case AttributeProto::TENSOR: {
       INVAR_TRY(TensorRef t, from_proto(a.t(), label));
-      if (!t.file.empty()) INVAR_CHECK_OK(external_.check(t, label));
+      if (!t.file.empty()) {
+        INVAR_CHECK_OK(external_.check(t, label));
+      }
       value = std::move(t);
       break;
     }

@@ -25,7 +25,9 @@ Result<Producers> define_all(const Graph& graph, const std::string& where) {
   for (const auto& v : graph.inputs) INVAR_CHECK_OK(define(v.name, kNotANode, "a graph input"));
   for (size_t i = 0; i < graph.nodes.size(); ++i)
     for (const auto& name : graph.nodes[i].outputs)
-      if (!name.empty()) INVAR_CHECK_OK(define(name, i, node_label(graph.nodes[i], i)));
+      if (!name.empty()) {
+        INVAR_CHECK_OK(define(name, i, node_label(graph.nodes[i], i)));
+      }
   return producers;
 }
 

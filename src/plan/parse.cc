@@ -232,7 +232,9 @@ class Parser {
       if (!n.attrs.emplace(key, c.attribute())) c.fail("attribute " + key + " twice");
     }
     c.expect_end();
-    if (c.ok()) INVAR_CHECK_OK(covered(n));
+    if (c.ok()) {
+      INVAR_CHECK_OK(covered(n));
+    }
     plan_.nodes.push_back(std::move(n));
     return {};
   }

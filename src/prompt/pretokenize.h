@@ -57,14 +57,18 @@ Status PreTokenizers::run(std::string_view text, Scratch& scratch, F&& word) con
   };
   for (const PreTokenizer& s : steps) INVAR_CHECK_OK(apply(s));
   if (!prefix_space) {
-    if (!byte_level.empty()) INVAR_CHECK_OK(apply(byte_level[0]));
+    if (!byte_level.empty()) {
+      INVAR_CHECK_OK(apply(byte_level[0]));
+    }
     for (std::string_view w : words) INVAR_CHECK_OK(word(w));
     return {};
   }
   const std::vector<std::string_view> pieces = words;
   for (std::string_view p : pieces) {
     words.assign(1, p.starts_with(' ') ? p : std::string_view(scratch.prefixed.emplace_back(" ").append(p)));
-    if (!byte_level.empty()) INVAR_CHECK_OK(apply(byte_level[0]));
+    if (!byte_level.empty()) {
+      INVAR_CHECK_OK(apply(byte_level[0]));
+    }
     for (std::string_view w : words) INVAR_CHECK_OK(word(w));
   }
   return {};

@@ -180,7 +180,9 @@ Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64
     if (size[b] >= kTooLarge || (total += Block::round_up(size[b])) >= kTooLarge)
       return bad_input("the plan's tensors are too large for any memory");
   }
-  if (device_) INVAR_CHECK_OK(device_->wait());  // nothing reads what goes
+  if (device_) {  // nothing reads what goes
+    INVAR_CHECK_OK(device_->wait());
+  }
   if (!now_.size()) {
     const uint64_t bytes = sizeof(Now) + static_cast<uint64_t>(slots) * sizeof(ops::Sequence);
     INVAR_TRY(now_,
@@ -196,7 +198,9 @@ Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64
   std::vector<ops::Sequence> all;
   for (int64_t i = 0; i < slots; ++i) all.push_back({i, 0});
   INVAR_CHECK_OK(bind(1, {all.data(), 1}));
-  if (!states_.size()) INVAR_CHECK_OK(reserve_states(slots));
+  if (!states_.size()) {
+    INVAR_CHECK_OK(reserve_states(slots));
+  }
   // The largest steps, so that scratch memory is there before the first one.
   for (auto [count, of_each] : {std::pair{slots, int64_t{1}}, {int64_t{1}, tail_rows}, {int64_t{1}, rows}}) {
     for (ops::Sequence& s : all) s.past = capacity - of_each;
@@ -237,7 +241,9 @@ Status Program::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
     values_[v].data = arena_.data() + offset_[buffer_[v]];
   }
   for (Node& n : nodes_)
-    if (anew || n.kernel->state_bytes) INVAR_CHECK_OK(bind(n, extent));
+    if (anew || n.kernel->state_bytes) {
+      INVAR_CHECK_OK(bind(n, extent));
+    }
   bound_ = extent;
   return {};
 }
@@ -278,7 +284,9 @@ Status Program::bind(Node& node, const Extent& extent) {
   }
   node.shared = k.shared_bytes ? k.shared_bytes(node.call) : 0;
   if (shared_.size() < node.shared) {
-    if (device_) INVAR_CHECK_OK(device_->wait());
+    if (device_) {
+      INVAR_CHECK_OK(device_->wait());
+    }
     graphs_.clear();  // they know the old one
     INVAR_TRY(shared_, Block::make(node.shared, "memory between phases", device_));
     for (Node& n : nodes_) n.call.shared = shared_.data();  // one node runs at a time

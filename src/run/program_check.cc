@@ -13,7 +13,9 @@ Status Program::check(int64_t slots) {
   for (size_t n = 0; n < nodes_.size(); ++n) {
     for (const Extent& e : {Extent{1, 1, 3}, Extent{1, 2, 4}})
       INVAR_CHECK_OK(check(*nodes_[n].reference, nodes_[n], n, e));
-    if (slots > 1) INVAR_CHECK_OK(check_alone(n));
+    if (slots > 1) {
+      INVAR_CHECK_OK(check_alone(n));
+    }
   }
   return {};
 }

@@ -49,9 +49,10 @@ Status Program::queue(bool tail) {
       kernel.enqueue(nodes_[n].call, device_->stream());
   }
   for (const plan::Port& p : plan_->outputs)
-    if (tail || core_value_[p.value])
+    if (tail || core_value_[p.value]) {
       INVAR_CHECK_OK(
           device_->download(ports_.at(p.value).data(), values_[p.value].data, bytes_of(values_[p.value])));
+    }
   return device_->download(now_.data(), now_on_device_.data(), sizeof(Now));
 }
 
