@@ -22,9 +22,10 @@ __global__ void __launch_bounds__(kThreads) fma_kernel(float* kept, float a, flo
   if (sum == 12345.0f) *kept = sum;  // hardly ever, which the compiler does not know
 }
 
-constexpr int kAhead = 4;  // 16-byte words that a thread asks for before it needs the first
-__global__ void __launch_bounds__(kThreads) read_kernel(const uint4* from, size_t words, uint32_t* kept) {
-  uint32_t all = 0;
+// Calls take(i, word) for every word of this thread, of which it asks for several before it needs the first.
+template <class Take>
+__device__ void each_word(const uint4* from, size_t words, Take take) {
+  constexpr int kAhead = 4;
   const size_t step = size_t{gridDim.x} * kThreads;
   for (size_t i = size_t{blockIdx.x} * kThreads + threadIdx.x; i + (kAhead - 1) * step < words;
        i += kAhead * step) {
@@ -32,21 +33,18 @@ __global__ void __launch_bounds__(kThreads) read_kernel(const uint4* from, size_
 #pragma unroll
     for (int k = 0; k < kAhead; ++k) w[k] = from[i + k * step];
 #pragma unroll
-    for (int k = 0; k < kAhead; ++k) all ^= w[k].x ^ w[k].y ^ w[k].z ^ w[k].w;
+    for (int k = 0; k < kAhead; ++k) take(i + k * step, w[k]);
   }
+}
+
+__global__ void __launch_bounds__(kThreads) read_kernel(const uint4* from, size_t words, uint32_t* kept) {
+  uint32_t all = 0;
+  each_word(from, words, [&](size_t, uint4 w) { all ^= w.x ^ w.y ^ w.z ^ w.w; });
   if (all == 0x9e3779b9u) *kept = all;
 }
 
 __global__ void __launch_bounds__(kThreads) copy_kernel(uint4* to, const uint4* from, size_t words) {
-  const size_t step = size_t{gridDim.x} * kThreads;
-  for (size_t i = size_t{blockIdx.x} * kThreads + threadIdx.x; i + (kAhead - 1) * step < words;
-       i += kAhead * step) {
-    uint4 w[kAhead];
-#pragma unroll
-    for (int k = 0; k < kAhead; ++k) w[k] = from[i + k * step];
-#pragma unroll
-    for (int k = 0; k < kAhead; ++k) to[i + k * step] = w[k];
-  }
+  each_word(from, words, [&](size_t i, uint4 w) { to[i] = w; });
 }
 
 // The shortest of some replays of what `queue` queues.

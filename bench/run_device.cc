@@ -77,6 +77,7 @@ Result<Report> measure_on_device(const Settings& s, const std::vector<Item>& ite
     return bad_input("--threads and --isa are a CPU's: leave them out with --device " + s.device);
   Report report;
   report.device = s.device + " " + device->info().name;
+  if (items.empty()) return report;
   std::optional<Peer> peer;
   if (!s.peer.empty()) {
     INVAR_TRY(Peer started, Peer::start(s.peer, s.python, source_root(), device->info().index));

@@ -308,14 +308,20 @@ Error Program::names_no_place(const Node& node, const ops::Stray& stray) const {
                    std::to_string(stray.limit - 1));
 }
 
+size_t Program::joined_end(size_t first) const {
+  size_t end = first + 1;
+  while (end < nodes_.size() && nodes_[end].joins && !nodes_[first].shared && !nodes_[end].shared) ++end;
+  return end;
+}
+
 Status Program::run(Pool& pool, bool tail) {
   if (device_) return run_on_device(tail);
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = n + 1;
     if (!tail && !nodes_[n].core) continue;
-    int64_t work = nodes_[n].work;
-    while (end < nodes_.size() && nodes_[end].joins && !nodes_[n].shared && !nodes_[end].shared)
-      work += nodes_[end++].work;
+    end = joined_end(n);
+    int64_t work = 0;
+    for (size_t m = n; m < end; ++m) work += nodes_[m].work;
     for (size_t m = n; m < end; ++m)
       if (ops::Stray stray; nodes_[m].reference->stray && nodes_[m].reference->stray(nodes_[m].call, stray))
         return names_no_place(nodes_[m], stray);
@@ -372,10 +378,8 @@ std::vector<std::string> Program::kernels() const {
 }
 
 size_t Program::bytes() const {
-  size_t bytes = arena_.size();
-  bytes += states_.size();
+  size_t bytes = arena_.size() + states_.size() + shared_.size();
   for (const Block& b : scratch_) bytes += b.size();
-  bytes += shared_.size();
   for (const auto& [v, b] : ports_) bytes += b.size();
   return bytes;
 }

@@ -40,9 +40,8 @@ Status Program::queue(bool tail) {
     if (!tail && !nodes_[n].core) continue;
     const ops::Kernel& kernel = *nodes_[n].kernel;
     std::vector<const ops::Call*> calls{&nodes_[n].call};
-    while (kernel.enqueue_all && end < nodes_.size() && nodes_[end].joins && !nodes_[n].shared &&
-           !nodes_[end].shared)
-      calls.push_back(&nodes_[end++].call);
+    if (kernel.enqueue_all) end = joined_end(n);
+    for (size_t m = n + 1; m < end; ++m) calls.push_back(&nodes_[m].call);
     if (calls.size() > 1)
       kernel.enqueue_all(calls, device_->stream());
     else
