@@ -3,7 +3,8 @@
 //   flops=EXPR   floating-point operations of a call, where arithmetic rather than memory bounds it
 //   bytes=EXPR   bytes that a call must move, where that is not every operand and result once
 //   past=EXPR    operations with memory: this many leading positions are there before the call
-// A line [NAME] begins a suite, [NAME cuda] one of calls that are measured on a GPU.
+// A line [NAME] begins a suite, [NAME cuda] one of calls that are measured on a GPU; there an operation without any has those
+// of the CPU.
 #pragma once
 #include <span>
 #include <string>

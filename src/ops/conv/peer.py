@@ -15,7 +15,7 @@ def torch(call):
         return {"conv_transpose": lambda: f(x, w, bias, stride, pads[:axes], more, groups, dilation)}
     f = getattr(t.nn.functional, f"conv{axes}d")
     ways = {"conv": lambda: f(x, w, bias, stride, pads[:axes], dilation, groups)}
-    if axes == 2:
+    if axes == 2 and not x.is_cuda:
         packed = t.ops.mkldnn._reorder_convolution_weight(w, pads[:axes], stride, dilation, groups, list(x.shape))
         ways["conv, oneDNN, packed"] = lambda: t.ops.mkldnn._convolution_pointwise(
             x, packed, bias, pads[:axes], stride, dilation, groups, "none", [], "")
