@@ -36,11 +36,12 @@ Updates slice_updates(const Call& call) {
   return {t.count, t.inner, t.slices, last_stays(call)};
 }
 
-__device__ inline uint32_t exchange(uint32_t* at, uint32_t x) {
-  return atomicExch(at, x);
+// x leads now; the one that led is returned.
+__device__ inline uint32_t lead(uint32_t* leader, uint32_t x) {
+  return atomicExch(leader, x);
 }
-__device__ inline uint64_t exchange(uint64_t* at, uint64_t x) {
-  return atomicExch(reinterpret_cast<unsigned long long*>(at), x);
+__device__ inline uint64_t lead(uint64_t* leader, uint64_t x) {
+  return atomicExch(reinterpret_cast<unsigned long long*>(leader), x);
 }
 __device__ inline void raise(uint32_t* at, uint32_t x) {
   atomicMax(at, x);
@@ -55,7 +56,7 @@ __device__ void link(const Chains<Link>& c, int64_t at, int64_t i) {
   if constexpr (join == Join::none)
     raise(c.leader + at, number);
   else
-    c.next[i] = exchange(c.leader + at, number);
+    c.next[i] = lead(c.leader + at, number);
 }
 
 constexpr int kOrderThreads = 256;
