@@ -16,7 +16,7 @@ constexpr struct {
   DType dtype;
 } kTypes[] = {{"<f4", DType::f32}, {"<f2", DType::f16},     {"<f8", DType::f64},
               {"<i8", DType::i64}, {"<i4", DType::i32},     {"|i1", DType::i8},
-              {"|u1", DType::u8},  {"|b1", DType::boolean}, {"<u2", DType::bf16}};
+              {"|u1", DType::u8},  {"|b1", DType::boolean}, {"<V2", DType::bf16}};
 
 // What follows 'KEY': in the header, a Python dictionary; empty where it has no such key.
 std::string_view value_of(std::string_view header, const std::string& key) {
@@ -66,7 +66,7 @@ Result<run::Tensor> read_npy(const std::string& path) {
     return bad_input(path + ": its array is column-major: save numpy.ascontiguousarray(...)");
   const auto type = std::find_if(std::begin(kTypes), std::end(kTypes),
                                  [&](auto& t) { return descr.substr(1, 3) == t.descr; });
-  if (type == std::end(kTypes) || type->dtype == DType::bf16)
+  if (type == std::end(kTypes))
     return bad_input(path + ": elements " + std::string(descr.substr(0, descr.find(','))) +
                      ": use float32, float16, float64, int64, int32, int8, uint8 or bool");
 

@@ -9,7 +9,7 @@
 namespace invar::cli {
 
 Result<run::Tensor> read_npy(const std::string& path);
-// A file of version 1.0. bf16, which NumPy does not have, is written as its 16-bit words.
+// A file of version 1.0. bf16, which NumPy does not have, is in files what ml_dtypes makes of it: pairs of bytes.
 std::string npy_of(const run::Tensor&);
 
 }  // namespace invar::cli

@@ -150,8 +150,6 @@ Status quick_gelu(Node& node) {
 Status remainder(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {"fmod"}));
   INVAR_TRY(int64_t towards_zero, node.i("fmod", 0));
-  if (towards_zero == 0 && !getElementTypeOrSelf(node.in(0).getType()).isSignlessInteger())
-    return bad_input("operands that are not integers need attribute \"fmod\" = 1");
   INVAR_TRY(Value out, towards_zero ? node.make<FmodOp>({node.in(0), node.in(1)})
                                     : node.make<ModOp>({node.in(0), node.in(1)}));
   return node.replace(out);

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Runs the node tests of the installed onnx package on the native runtime and sorts them by what becomes of them.
+
+onnx_nodes.py [--write] [--only PATTERN] [--jobs N] [--verbose]
+
+Each case is compiled by `invar compile`, run by `invar infer` and compared by ONNX's own rule and tolerance. It is
+  passed    the outputs agree
+  refused   exit code 3: something in it is not covered, and the message says what
+  wrong     exit code 0 with another answer, or exit code 2: the model is sound
+  crashed   anything else
+--write renews tests/onnx_nodes.txt, the cases that pass, and docs/onnx.md. Without it the exit code is 1 where a case on that list
+does not pass, or any is wrong or crashed. INVAR_BIN: the program (default build/bin/invar)."""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+ROOT = Path(__file__).resolve().parents[1]
+BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
+LIST, TABLE = ROOT / "tests/onnx_nodes.txt", ROOT / "docs/onnx.md"
+STATES = ["passed", "refused", "wrong", "crashed"]
+
+# What Invar means to cover: tensors of these, in operators whose result is decided by their operands.
+DTYPES = {getattr(TensorProto, name) for name in
+          "FLOAT FLOAT16 BFLOAT16 DOUBLE INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL".split()}
+RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+
+
+def load():
+    """Name -> case, of all node tests."""
+    with warnings.catch_warnings():  # some cases divide by zero on purpose
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.loader import load_model_tests
+        return {case.name: case for case in load_model_tests(kind="node")}
+
+
+def operator_of(name, cases):
+    """The operator a case is about: that of its twin, where the case is the body of a function."""
+    twin = re.sub(r"_expanded(_ver\d+)?$", "", name)
+    nodes = cases.get(twin, cases[name]).model.graph.node
+    return max(nodes, key=lambda n: n.op_type not in ("Constant", "Identity")).op_type if nodes else ""
+
+
+def outside(case):
+    """Why a case is outside what Invar means to cover; empty: it is not."""
+    graph = case.model.graph
+    domains = {n.domain for n in graph.node} - {"", "ai.onnx"}
+    if domains:
+        return "domain " + sorted(domains)[0]
+    if any(n.op_type in RANDOM for n in graph.node):
+        return "random numbers"
+    if any(n.op_type == "ImageDecoder" for n in graph.node):
+        return "compressed pictures"
+    for value in [*graph.input, *graph.output]:
+        kind = value.type.WhichOneof("value")
+        if kind != "tensor_type":
+            return kind.removesuffix("_type") + "s"
+        if value.type.tensor_type.elem_type not in DTYPES:
+            return TensorProto.DataType.Name(value.type.tensor_type.elem_type).lower() + " elements"
+    return ""
+
+
+def array_of(item):
+    return onnx.numpy_helper.to_array(item) if isinstance(item, TensorProto) else np.asarray(item)
+
+
+def execute(*args):
+    done = subprocess.run([BIN, *map(str, args)], capture_output=True, timeout=60)
+    return done.returncode, done.stderr.decode("utf-8", "replace")
+
+
+def judge(case, folder):
+    """-> (state, message)."""
+    model = folder / "model.onnx"
+    onnx.save(case.model, model)
+    code, said = execute("compile", model)
+    if code:
+        return by_code(code, said)
+    for inputs, wanted in case.data_sets:
+        args = ["infer", folder / "plan.invar", "--threads", 1, "--tensors-output", folder]
+        for port, item in zip(case.model.graph.input, inputs):
+            np.save(folder / f"in.{port.name}.npy", array_of(item))
+            args += ["--input", f"{port.name}={folder}/in.{port.name}.npy"]
+        code, said = execute(*args)
+        if code:
+            return by_code(code, said)
+        found = [np.load(folder / f"{port.name}.npy") for port in case.model.graph.output]
+        wanted = [array_of(item) for item in wanted]
+        # NumPy has no bfloat16 of its own: files hold it as pairs of bytes.
+        found = [f.view(w.dtype) if f.dtype.kind == "V" else f for f, w in zip(found, wanted)]
+        try:
+            from onnx.backend.test.runner import Runner
+            Runner.assert_similar_outputs(wanted, found, case.rtol, case.atol)
+        except AssertionError as error:
+            return "wrong", " ".join(str(error).split())
+    return "passed", ""
+
+
+def by_code(code, said):
+    lines = [line for line in said.splitlines() if line.strip()]
+    state = {3: "refused", 2: "wrong"}.get(code, "crashed")
+    return state, "\n".join(lines) if lines else f"exit code {code}"
+
+
+def reasons(message):
+    """The refusals that a message lists, without what differs from case to case."""
+    lines = message.splitlines()
+    short = []
+    for line in lines[1:] if len(lines) > 1 else lines:
+        line = re.sub(r"^\s*(invar: )?(\S+\.onnx: )?(test_\w+: )?", "", line)
+        line = re.sub(r"'repro\.(\w+)' op operand #\d+ must be .* but got 'tensor<(?:[\d?]*x)*(\w+).*", r"\1 of \2", line)
+        line = re.sub(r"'repro\.(\w+)' op operand #\d+ has element type '(\w+)'.*", r"\1 of \2", line)
+        where = re.match(r"(\w+) \(domain [^,]*, node \"[^\"]*\"\): (.*)", line)
+        short.append(f"{where[1]}: {where[2]}" if where else line)
+    return sorted(set(re.sub(r"\"[^\"]*\"", "…", s) if "attribute" not in s else s for s in short))
+
+
+def run(names, cases, jobs):
+    """Name -> (state, message)."""
+    with tempfile.TemporaryDirectory() as root, ThreadPoolExecutor(jobs) as pool:
+        def one(name):
+            folder = Path(root) / name
+            folder.mkdir()
+            try:
+                return judge(cases[name], folder)
+            except subprocess.TimeoutExpired:
+                return "crashed", "it does not end"
+        return dict(zip(names, pool.map(one, names)))
+
+
+def table(results, cases):
+    """docs/onnx.md."""
+    operators, left_out = defaultdict(list), Counter()
+    covered = Counter()
+    for name in cases:
+        why = outside(cases[name])
+        if why and results[name][0] == "refused":
+            left_out[why] += 1
+            continue
+        operators[operator_of(name, cases)].append(name)
+        covered[results[name][0]] += 1
+    total = sum(covered.values())
+    text = [
+        "# ONNX: what runs", "",
+        f"The node tests of onnx {onnx.__version__} on the native runtime, compared with their expected results by ONNX's own rule",
+        "(tools/onnx_nodes.py --write makes this page; CI runs all of them). A case passes or is refused by name with exit code 3; none may answer",
+        "wrongly.", "",
+        "| | cases |", "|---|---:|",
+        f"| of the covered types | {total} |",
+        *(f"| {state} | {covered[state]} ({100 * covered[state] / total:.1f} %) |" for state in STATES if covered[state]),
+        *(f"| refused, not meant to be covered: {why} | {count} |" for why, count in sorted(left_out.items())), "",
+        "Below, each operator with the cases of it that pass and, for the others, what they need that is not there. A case may be the body of",
+        "the operator's function (`_expanded`), so the operator refused can be another.", "",
+        "| operator | passed | refused |", "|---|---:|---|"]
+    for operator in sorted(operators):
+        names = operators[operator]
+        passed = sum(results[n][0] == "passed" for n in names)
+        why = Counter(r for n in names if results[n][0] != "passed" for r in reasons(results[n][1])[:1])
+        listed = "; ".join(f"{r} ({n})" for r, n in why.most_common()).replace("|", "\\|").replace("<", "&lt;")
+        text.append(f"| {operator} | {passed} of {len(names)} | {listed} |")
+    return "\n".join(text) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--only", default="", help="cases whose name this regular expression finds")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--verbose", action="store_true", help="print every case that does not pass")
+    parser.add_argument("--json", help="write what became of every case to this file")
+    args = parser.parse_args()
+    cases = load()
+    names = [name for name in cases if re.search(args.only, name)]
+    results = run(names, cases, args.jobs)
+    passed = [name for name in names if results[name][0] == "passed"]
+    before = set(LIST.read_text().split()) if LIST.exists() else set()
+    lost = sorted((before & set(names)) - set(passed))
+    bad = [name for name in names if results[name][0] in ("wrong", "crashed")]
+    for name in names if args.verbose else sorted({*bad, *lost}):
+        if results[name][0] != "passed":
+            print(f"{name}: {results[name][0]}: {results[name][1]}")
+    print(f"onnx {onnx.__version__}: {len(names)} cases;", ", ".join(
+        f"{sum(r[0] == state for r in results.values())} {state}" for state in STATES), f"; {len(lost)} that passed before do not")
+    if args.json:
+        Path(args.json).write_text(json.dumps({n: (*r, operator_of(n, cases), outside(cases[n])) for n, r in results.items()}))
+    if args.write and not args.only:
+        LIST.write_text("".join(f"{name}\n" for name in sorted(passed)))
+        TABLE.write_text(table(results, cases))
+        return 0
+    return 1 if lost or bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
