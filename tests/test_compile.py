@@ -122,10 +122,9 @@ def test_subgraphs_are_refused_by_name(tmp_path):
     ([helper.make_node("ReduceL1", ["x"], ["y"], noop_with_empty_axes=1)], 3, ["ReduceL1", "noop_with_empty_axes"]),
     ([helper.make_node("ReduceSum", ["x", "x"], ["y"])], 3, ["ReduceSum", "not a constant"]),
     ([helper.make_node("ReduceMax", ["x", "twice"], ["y"])], 2, ["ReduceMax", "axis -1 twice"]),
-    ([helper.make_node("Identity", ["x"], ["y"])], 3, ["at least one"]),
     ([helper.make_node("Add", ["x", "d"], ["y"])], 3, ["xf64", "Add"]),
     ([helper.make_node("Reshape", ["x", "to"], ["y"])], 3, ["-1 is not one dimension"]),
-], ids=["shapes", "inner", "transpose", "concat", "index", "reduction", "axis", "noop", "axes", "twice", "nothing", "double", "reshape"])
+], ids=["shapes", "inner", "transpose", "concat", "index", "reduction", "axis", "noop", "axes", "twice", "double", "reshape"])
 def test_refusals(tmp_path, nodes, code, names):
     weights = [("w3", np.ones(3, np.float32)), ("w3x3", np.ones((3, 3), np.float32)), ("d", np.ones(4)),
                ("to", np.array([-1, 4])), ("twice", np.array([2, -1]))]
@@ -196,3 +195,25 @@ def test_folding_weights_and_fusing_keep_the_bits(tmp_path):
     assert " silu.1(" in folded and "cast.1(" not in folded and "trans_b=1" in folded and " bf16 " in folded
     assert " sigmoid.1(" in plain and "silu" not in plain and " bf16 " not in plain and "trans_b=1" not in plain
     assert len(a) == 4 * 64 * 4 and a == b
+
+
+def test_inputs_that_decide_shapes_are_bound(tmp_path):
+    graph = helper.make_graph([helper.make_node("Reshape", ["x", "shape"], ["y"])], "made",
+                              [helper.make_tensor_value_info("x", F32, [2, 6]), helper.make_tensor_value_info("shape", TensorProto.INT64, [2])],
+                              [helper.make_tensor_value_info("y", F32, None)])
+    path = tmp_path / "model.onnx"
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), path)
+    x, shape = np.arange(12, dtype=np.float32).reshape(2, 6), np.array([3, -1])
+    np.save(tmp_path / "x.npy", x), np.save(tmp_path / "shape.npy", shape), np.save(tmp_path / "narrow.npy", shape.astype(np.int32))
+    refused("compile", path, code=3, names=["operand 1 is not a constant in the model file", "--bind shape=FILE.npy"])
+    refused("compile", path, "--bind", f"shape={tmp_path}/narrow.npy", names=["input 'shape'", "is not what the graph takes"])
+    refused("compile", path, "--bind", f"size={tmp_path}/shape.npy", names=["input 'size'", "none of this name"])
+    refused("compile", path, "--bind", f"shape={tmp_path}/none.npy", names=["none.npy"])
+    refused("compile", path, "--bind", "shape", names=["not NAME=FILE.npy"])
+    invar("compile", path, "--bind", f"shape={tmp_path}/shape.npy")
+    invar("infer", tmp_path / "plan.invar", "--input", f"x={tmp_path}/x.npy", "--tensors-output", tmp_path)
+    assert np.array_equal(np.load(tmp_path / "y.npy"), x.reshape(3, 4))
+    # Nothing is left to give: the plan is a constant.
+    invar("compile", path, "--bind", f"shape={tmp_path}/shape.npy", "--bind", f"x={tmp_path}/x.npy")
+    invar("infer", tmp_path / "plan.invar", "--tensors-output", tmp_path)
+    assert np.array_equal(np.load(tmp_path / "y.npy"), x.reshape(3, 4))

@@ -50,6 +50,7 @@ struct ExportCommand {
 };
 struct CompileCommand {
   std::string model, output, emit;
+  std::vector<std::string> bound;  // NAME=FILE.npy: inputs that become constants
 };
 struct InferCommand {
   std::string plan;

@@ -108,6 +108,11 @@ int main(int argc, char** argv) try {
   compile_cmd
       ->add_option("--emit", compile_options.emit, "print the IR of a stage instead: onnx, repro, plan")
       ->check(CLI::IsMember({"onnx", "repro", "plan"}));
+  compile_cmd
+      ->add_option(
+          "--bind", compile_options.bound,
+          "NAME=FILE.npy: this input's value, known from now on (shapes, axes, sizes); once for each input")
+      ->allow_extra_args(false);
   compile_cmd->callback([&] { result = compile(compile_options); });
 
   TokensCommand encode_options;

@@ -68,7 +68,9 @@ Result<plan::Plan> compile_to(const onnx::Graph& graph, const std::string& model
   options.constants_file = p.filename().string() + ".constants";
   INVAR_TRY(ir::Program program, ir::compile(graph, options));
   // Constants first: a plan that can be read is complete.
-  if (!program.constants.empty()) {
+  const auto& weights = program.plan.weights;
+  if (std::any_of(weights.begin(), weights.end(),
+                  [&](const plan::Weight& w) { return w.file == options.constants_file; })) {
     INVAR_CHECK_OK(write_file((p.parent_path() / options.constants_file).string(), program.constants));
   }
   INVAR_CHECK_OK(write_file(path, plan::print(program.plan)));

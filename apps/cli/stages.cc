@@ -14,6 +14,7 @@
 #ifdef INVAR_COMPILER
 #include "ir/ir.h"
 #include "onnx/onnx.h"
+#include "onnx/tensor.h"
 #endif
 
 namespace invar::cli {
@@ -82,6 +83,18 @@ Result<std::vector<std::vector<int32_t>>> sequences_from(const std::vector<std::
   return all;
 }
 
+// NAME=FILE.npy, each.
+Result<run::Function::Named> tensors_from(const std::string& option, const std::vector<std::string>& given) {
+  run::Function::Named tensors;
+  for (const std::string& one : given) {
+    const size_t equal = one.find('=');
+    if (equal == one.npos || equal == 0) return bad_input(option + " " + one + ": not NAME=FILE.npy");
+    INVAR_TRY(run::Tensor t, read_npy(one.substr(equal + 1)));
+    tensors.emplace_back(one.substr(0, equal), std::move(t));
+  }
+  return tensors;
+}
+
 std::string gigabytes(uint64_t bytes) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3f GB", static_cast<double>(bytes) * 1e-9);
@@ -97,6 +110,14 @@ Status do_export(const ExportCommand& c) {
 
 Status do_compile(const CompileCommand& c) {
   INVAR_TRY(onnx::Graph graph, onnx::read(c.model));
+  INVAR_TRY(const run::Function::Named bound, tensors_from("--bind", c.bound));
+  for (const auto& [name, t] : bound) {
+    onnx::TensorRef value;
+    value.name = name, value.data_type = onnx::code_of(t.dtype), value.shape = t.shape;
+    value.inline_data.resize(t.bytes.size());
+    copy_little_endian(value.inline_data.data(), t.bytes.data(), t.bytes.size(), size_of(t.dtype));
+    INVAR_CHECK_OK(onnx::bind(graph, std::move(value)));
+  }
   const ir::Options options{folder_of(c.model)};
   if (!c.emit.empty()) {
     const ir::Emit stage = c.emit == "onnx"    ? ir::Emit::onnx
@@ -185,13 +206,7 @@ Status do_infer_tensors(const InferCommand& c) {
   if (!c.tokens.empty() || !c.tokens_file.empty() || !c.logits_output.empty())
     return bad_input("--input gives tensors: leave --tokens, --tokens-file and --logits-output out");
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
-  run::Function::Named inputs;
-  for (const std::string& given : c.inputs) {
-    const size_t equal = given.find('=');
-    if (equal == given.npos || equal == 0) return bad_input("--input " + given + ": not NAME=FILE.npy");
-    INVAR_TRY(run::Tensor t, read_npy(given.substr(equal + 1)));
-    inputs.emplace_back(given.substr(0, equal), std::move(t));
-  }
+  INVAR_TRY(const run::Function::Named inputs, tensors_from("--input", c.inputs));
   INVAR_TRY(run::Function function,
             run::Function::open(std::move(plan), folder_of(c.plan), run_options(c.execution)));
   INVAR_TRY(const run::Function::Named outputs, function.run(inputs));
@@ -239,7 +254,7 @@ int compile(const CompileCommand& c) {
   return code(do_compile(c));
 }
 int infer(const InferCommand& c) {
-  return code(c.inputs.empty() ? do_infer(c) : do_infer_tensors(c));
+  return code(c.inputs.empty() && c.tensors_output.empty() ? do_infer(c) : do_infer_tensors(c));
 }
 int encode(const TokensCommand& c) {
   return code(do_encode(c));

@@ -4,6 +4,7 @@
 #include "ir/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "onnx/tensor.h"
 
 namespace invar::ir {
 namespace {
@@ -49,6 +50,34 @@ Type Importer::type_of(const onnx::ValueInfo& v) {
   for (const onnx::Dim& d : v.shape)
     shape.push_back({d.value >= 0 ? d.value : ShapedType::kDynamic, d.value >= 0 ? "" : d.name});
   return tensor_of(shape, e);
+}
+
+// The content of a node `Constant`, where it is a tensor, numbers or a number.
+std::optional<onnx::TensorRef> spelled(const std::pair<const std::string, onnx::AttrValue>& attribute) {
+  const auto& [key, value] = attribute;
+  if (auto* t = std::get_if<onnx::TensorRef>(&value); t && key == "value") return *t;
+  onnx::TensorRef t;
+  auto append = [&t](auto word) {
+    for (size_t i = 0; i < sizeof word; ++i) t.inline_data += static_cast<char>(word >> (8 * i));
+  };
+  auto real = [&](float v) { append(std::bit_cast<uint32_t>(v)); };
+  auto whole = [&](int64_t v) { append(static_cast<uint64_t>(v)); };
+  auto list = [&](const auto& all, auto&& each) {
+    t.shape = {static_cast<int64_t>(all.size())};
+    for (auto v : all) each(v);
+  };
+  t.data_type = key.starts_with("value_float") ? onnx::kFloat : onnx::kInt64;
+  if (auto* v = std::get_if<float>(&value); v && key == "value_float")
+    real(*v);
+  else if (auto* v = std::get_if<int64_t>(&value); v && key == "value_int")
+    whole(*v);
+  else if (auto* v = std::get_if<std::vector<float>>(&value); v && key == "value_floats")
+    list(*v, real);
+  else if (auto* v = std::get_if<std::vector<int64_t>>(&value); v && key == "value_ints")
+    list(*v, whole);
+  else
+    return std::nullopt;
+  return t;
 }
 
 Value Importer::absent() {
@@ -103,11 +132,10 @@ Attribute Importer::attribute(const onnx::AttrValue& value) {
 void Importer::node(const onnx::Node& n) {
   // A node `Constant` is how ONNX also spells an initialiser.
   if (n.op_type == "Constant" && n.domain.empty() && n.outputs.size() == 1 && n.attributes.size() == 1)
-    if (auto it = n.attributes.find("value"); it != n.attributes.end())
-      if (auto* t = std::get_if<onnx::TensorRef>(&it->second)) {
-        values_[n.outputs[0]] = weight(n.outputs[0], *t);
-        return;
-      }
+    if (std::optional<onnx::TensorRef> t = spelled(*n.attributes.begin())) {
+      values_[n.outputs[0]] = weight(n.outputs[0], *t);
+      return;
+    }
   SmallVector<Value> inputs;
   for (const std::string& in : n.inputs) inputs.push_back(value(in));
   SmallVector<Type> types;

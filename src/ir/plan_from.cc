@@ -1,5 +1,6 @@
 // The plan dialect as plan::Plan.
 #include "ir/dialects.h"
+#include "ir/evaluate.h"
 #include "ir/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -62,19 +63,7 @@ Status Writer::weight(PlanWeightOp op) {
 Status Writer::call(CallOp op) {
   plan::Node node{op.getOp().str(), static_cast<int>(op.getVersion()), {}, {}, -1, {}};
   for (Value in : op.getInputs()) node.in.push_back(operands_.lookup(in));
-  for (NamedAttribute a : op.getParams()) {
-    std::string key = a.getName().str();
-    if (auto v = dyn_cast<IntegerAttr>(a.getValue()))
-      node.attrs[key] = v.getInt();
-    else if (auto v = dyn_cast<FloatAttr>(a.getValue()); v && v.getType().isF32())
-      node.attrs[key] = F32Bits{static_cast<uint32_t>(v.getValue().bitcastToAPInt().getZExtValue())};
-    else if (auto v = dyn_cast<StringAttr>(a.getValue()))
-      node.attrs[key] = v.str();
-    else if (auto v = dyn_cast<DenseI64ArrayAttr>(a.getValue()))
-      node.attrs[key] = v.asArrayRef().vec();
-    else
-      return broken("attribute \"" + key + "\" of a kind that plans do not have");
-  }
+  INVAR_TRY(node.attrs, attrs_of(op.getParams().getValue()));
   if (op.getState()) {
     auto it = states_.find(op.getState()->str());
     if (it == states_.end()) return broken("state \"" + op.getState()->str() + "\" is not declared");

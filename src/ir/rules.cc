@@ -1,7 +1,9 @@
 #include "ir/rules.h"
 
+#include "base/hash.h"
 #include "base/opset.h"
 #include "ir/bytes.h"
+#include "ir/evaluate.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "rooms.inc"
 
@@ -99,13 +101,33 @@ Status Node::only(llvm::StringRef name, float value) const {
 
 Result<std::vector<int64_t>> Node::constants(unsigned i) const {
   auto weight = in(i).getDefiningOp<ReproWeightOp>();
-  if (!weight || !weight.getData())
-    return not_covered("operand " + std::to_string(i) + " is not a constant in the model file");
+  if (!weight || !weight.getData()) return unknown(i);
   auto type = cast<RankedTensorType>(weight.getType());
   bool wide = type.getElementType().isSignlessInteger(64);
-  if (type.getRank() > 1 || !(wide || type.getElementType().isSignlessInteger(32)))
-    return bad_input("operand " + std::to_string(i) + " is not a list of integers");
+  if (type.getRank() > 1) return bad_input("operand " + std::to_string(i) + " is not a list");
+  if (!wide && !type.getElementType().isSignlessInteger(32))
+    return not_covered("operand " + std::to_string(i) + " is neither i64 nor i32");
   return integers_from_hex(*weight.getData(), wide ? 8 : 4);
+}
+
+Error Node::unknown(unsigned i, llvm::StringRef what) const {
+  std::string message = "operand " + std::to_string(i) + " is not " + what.str() + " in the model file";
+  auto function = cast<func::FuncOp>(end_->getParentOp());
+  llvm::BitVector inputs(function.getNumArguments());
+  llvm::SetVector<Value> reached;
+  reached.insert(in(i));
+  for (size_t at = 0; at < reached.size(); ++at) {
+    if (auto argument = dyn_cast<BlockArgument>(reached[at])) inputs.set(argument.getArgNumber());
+    if (Operation* op = reached[at].getDefiningOp())
+      for (Value v : op->getOperands()) reached.insert(v);
+  }
+  for (unsigned input : inputs.set_bits())
+    if (auto name = function.getArgAttrOfType<StringAttr>(input, "onnx.name"))
+      message += (input == static_cast<unsigned>(inputs.find_first())
+                      ? "; give what it depends on when compiling: --bind "
+                      : " --bind ") +
+                 name.str() + "=FILE.npy";
+  return not_covered(message);
 }
 
 std::optional<std::string> Node::bytes(unsigned i) const {
@@ -113,11 +135,15 @@ std::optional<std::string> Node::bytes(unsigned i) const {
   return weight && weight.getData() ? bytes_from_hex(*weight.getData()) : std::nullopt;
 }
 
-Value Node::constant(llvm::StringRef bytes, DType dtype) {
+Value Node::constant(llvm::StringRef bytes, DType dtype, llvm::ArrayRef<int64_t> shape) {
   std::string hex = hex_from_bytes(std::string_view(bytes));
+  // Names are unique in a plan, so one says what it names.
+  std::string name = std::string(name_of(dtype)) + " ";
+  for (size_t d = 0; d < shape.size(); ++d)
+    name += std::to_string(shape[d]) + (d + 1 == shape.size() ? " " : "x");
+  name += hex.size() <= 32 ? hex : to_hex(sha256(hex));
   return build_.create<ReproWeightOp>(
-      op_.getLoc(), RankedTensorType::get({}, type_of(context(), dtype)),
-      build_.getStringAttr(llvm::Twine(llvm::StringRef(name_of(dtype))) + " " + hex),
+      op_.getLoc(), RankedTensorType::get(shape, type_of(context(), dtype)), build_.getStringAttr(name),
       build_.getStringAttr(""), build_.getI64IntegerAttr(0),
       build_.getI64IntegerAttr(static_cast<int64_t>(bytes.size())), build_.getStringAttr(hex), UnitAttr());
 }
@@ -127,6 +153,22 @@ Value Node::constant(float value) {
   std::string bytes;
   for (int i = 0; i < 4; ++i, bits >>= 8) bytes += static_cast<char>(bits);
   return constant(bytes, DType::f32);
+}
+
+Value Node::constant(llvm::ArrayRef<int64_t> list) {
+  std::string bytes;
+  for (int64_t v : list)
+    for (int i = 0; i < 8; ++i) bytes += static_cast<char>(static_cast<uint64_t>(v) >> (8 * i));
+  return constant(bytes, DType::i64, static_cast<int64_t>(list.size()));
+}
+
+Value Node::settled(Operation* made) {
+  std::optional<std::string> bytes = evaluate(made);
+  if (!bytes) return made->getResult(0);
+  auto type = cast<RankedTensorType>(made->getResult(0).getType());
+  Value known = constant(*bytes, *dtype_of(type.getElementType()), type.getShape());
+  made->erase();
+  return known;
 }
 
 Result<int64_t> Node::axis(int64_t axis, size_t rank) {
@@ -173,7 +215,7 @@ Result<Value> Node::make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef
     auto registered = made->getName().getRegisteredInfo();
     fits = registered && succeeded(registered->verifyInvariants(made));
   }
-  if (fits) return made->getResult(0);
+  if (fits) return settled(made);
   made->erase();
   llvm::StringRef why = said;
   if (why.consume_front(kRefusal) || shapes_fit) return not_covered(why.str());
@@ -181,8 +223,39 @@ Result<Value> Node::make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef
 }
 
 Status Node::replace(Value value) {
-  out(0).replaceAllUsesWith(value);
+  replace(0, value);
   return {};
+}
+
+bool Node::widen() {
+  auto is_narrow = [](Type t) { return t.isBF16() || t.isF16(); };
+  Type first;
+  bool any = false;
+  for (OpOperand& operand : op_->getOpOperands()) {
+    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+    if (!type || !isa<FloatType>(type.getElementType())) continue;
+    if (!first) first = type.getElementType();
+    if (!is_narrow(type.getElementType())) continue;
+    any = true;
+    Operation* wide = make_op(build_, op_.getLoc(), CastOp::getOperationName(), operand.get(), {},
+                              tensor_of(shape_of(type), build_.getF32Type()));
+    operand.set(settled(wide));
+  }
+  if (any && is_narrow(first)) narrow_ = first;
+  std::fill(results_.begin(), results_.end(), Replacement{});
+  return any;
+}
+
+void Node::commit() {
+  for (size_t i = 0; i < results_.size(); ++i) {
+    auto [value, stays_wide] = results_[i];
+    if (!value) continue;
+    if (narrow_ && !stays_wide && element_of(value).isF32())
+      value = make_op(build_, op_.getLoc(), CastOp::getOperationName(), value, {},
+                      tensor_of(shape_of(value.getType()), narrow_))
+                  ->getResult(0);
+    out(static_cast<unsigned>(i)).replaceAllUsesWith(value);
+  }
 }
 
 Result<std::string> Node::memory(unsigned in_index, unsigned out_index) {

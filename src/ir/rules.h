@@ -27,7 +27,8 @@ struct Ports {
 // does not look at explicitly is refused: unknown attributes by expect(), unknown operands by its bounds.
 class Node {
  public:
-  Node(NodeOp op, func::ReturnOp end, Ports& ports) : op_(op), end_(end), ports_(ports), build_(op) {}
+  Node(NodeOp op, func::ReturnOp end, Ports& ports)
+      : op_(op), end_(end), ports_(ports), build_(op), results_(op.getOutputs().size()) {}
 
   int64_t version() const { return op_.getVersion(); }
   // At least `least` operands and none beyond `most`, results only up to `results`, attributes only these. An operand
@@ -51,9 +52,12 @@ class Node {
   Result<std::vector<int64_t>> constants(unsigned i) const;
   // The bytes of operand i where it is a constant that lies in the model file.
   std::optional<std::string> bytes(unsigned i) const;
-  // A constant of rank 0.
-  Value constant(llvm::StringRef bytes, DType);
+  // Operand i must be known and is not: why, and which inputs of the graph it comes from.
+  Error unknown(unsigned i, llvm::StringRef what = "a constant") const;
+  // A constant; of rank 0 where no shape is given.
+  Value constant(llvm::StringRef bytes, DType, llvm::ArrayRef<int64_t> shape = {});
   Value constant(float);
+  Value constant(llvm::ArrayRef<int64_t> list);
   // An axis in [-rank, rank) -> [0, rank).
   static Result<int64_t> axis(int64_t axis, size_t rank);
 
@@ -69,17 +73,23 @@ class Node {
   NamedAttribute attr(llvm::StringRef name, llvm::ArrayRef<int64_t> v) {
     return build_.getNamedAttr(name, build_.getDenseI64ArrayAttr(v));
   }
-  // Adds an operation with its numerics and version. Without a type, the operation infers it.
+  // Adds an operation with its numerics and version. Without a type, the operation infers it. Of small constants, the result
+  // is a constant, too.
   template <class Op>
   Result<Value> make(ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs = {}, Type type = {}) {
     return make(Op::getOperationName(), operands, attrs, type);
   }
-  // Lets `value` take the place of result 0.
+  // Lets `value` take the place of result 0 when the rule is done.
   Status replace(Value value);
-  // The same for another result, where the node has it.
-  void replace(unsigned result, Value value) {
-    if (result < op_.getOutputs().size()) out(result).replaceAllUsesWith(value);
+  // The same for another result, where the node has it. stays_wide: its type does not follow that of the operands.
+  void replace(unsigned result, Value value, bool stays_wide = false) {
+    if (result < results_.size()) results_[result] = {value, stays_wide};
   }
+  // A node of bf16 or f16 whose rule takes f32: its operands are widened, which is exact, and its results rounded once
+  // (spec/onnx.md onnx.10). False: it has no such operands.
+  bool widen();
+  // The rule is done: its values take the places of the results.
+  void commit();
   OpBuilder& build() { return build_; }
   MLIRContext* context() const { return op_.getContext(); }
 
@@ -89,11 +99,18 @@ class Node {
 
  private:
   Result<Value> make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute>, Type);
+  Value settled(Operation* made);
 
   mutable NodeOp op_;  // MLIR handles are never const
   func::ReturnOp end_;
   Ports& ports_;
   OpBuilder build_;
+  struct Replacement {
+    Value value;
+    bool stays_wide = false;
+  };
+  std::vector<Replacement> results_;
+  Type narrow_;  // that of the results where the operands were widened
 };
 
 using Rule = Status (*)(Node&);
@@ -116,6 +133,9 @@ class Rooms {
   // What becomes of a weight that stays transposed, because not all that reads it can read it so.
   void turn(void (*rule)(ReproWeightOp)) { turn_ = rule; }
   void turn(ReproWeightOp weight) const { turn_(weight); }
+  // A value that is computed, where `value` is an input or a weight: the program returns only such.
+  void copy(Value (*rule)(OpBuilder&, Value)) { copy_ = rule; }
+  Value copy(OpBuilder& build, Value value) const { return copy_(build, value); }
   void populate(RewritePatternSet& set) const {
     for (auto add : folds_) add(set);
   }
@@ -125,6 +145,7 @@ class Rooms {
   std::map<std::string, Entry> rules_;
   std::vector<void (*)(RewritePatternSet&)> folds_;
   void (*turn_)(ReproWeightOp) = nullptr;
+  Value (*copy_)(OpBuilder&, Value) = nullptr;
 };
 
 // The rule of an operation that takes the node's operands as they are.

@@ -105,11 +105,7 @@ Status ToPlan::check_values() {
     computes = true;
     if (!known(op.getResult(0).getType())) return not_covered(op.getName().getStringRef().str() + why);
   }
-  if (!computes || !function.getNumArguments() || !function.getNumResults())
-    return not_covered("a program has at least one input, one operation and one output");
-  for (OpOperand& out : function.front().getTerminator()->getOpOperands())
-    if (isa_and_nonnull<ReproWeightOp>(out.get().getDefiningOp()))
-      return not_covered(port(function, false, out.getOperandNumber()) + " is a weight");
+  if (!computes) return not_covered("the graph has no outputs");
   return {};
 }
 
@@ -142,9 +138,13 @@ Status ToPlan::run() {
   Storage standard;
   Storage& storage = storage_ ? *storage_ : standard;
   if (storage.constants_file.empty()) storage.constants_file = "constants.bin";
+  OpBuilder build(&getContext());
+  build.setInsertionPoint(block.getTerminator());
+  for (OpOperand& out : block.getTerminator()->getOpOperands())
+    if (Value v = out.get(); isa<BlockArgument>(v) || isa<ReproWeightOp>(v.getDefiningOp()))
+      out.set(Rooms::all().copy(build, v));
   INVAR_CHECK_OK(check_values());
   INVAR_CHECK_OK(weights(storage));
-  OpBuilder build(&getContext());
   std::set<std::string> states;
   for (Operation& op : llvm::make_early_inc_range(block)) {
     if (!isa<ReproOp>(op)) continue;

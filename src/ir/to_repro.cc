@@ -77,7 +77,14 @@ Status ToRepro::convert_node(NodeOp op, func::ReturnOp end, Ports& ports) {
                        std::to_string(kNewestOpset));
   if (unknown_operand(op)) return {};  // the producer is on the list
   Node node(op, end, ports);
-  return entry->rule(node);
+  Status status = entry->rule(node);
+  if (!status && status.error().code == Code::not_covered && node.widen()) {
+    Status wide = entry->rule(node);
+    if (!wide) return status;
+    status = wide;
+  }
+  if (status) node.commit();
+  return status;
 }
 
 // Removes ports that became memory.

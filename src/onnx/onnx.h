@@ -62,6 +62,9 @@ struct Graph {
 // enough.
 Result<Graph> read(const std::string& path);
 
+// Gives the input of this name a value: it becomes an initialiser. The value must be what the graph says of the input.
+Status bind(Graph&, TensorRef value);
+
 // Writes a .onnx file (protobuf), initialisers by reference.
 Status write(const Graph&, const std::string& path);
 

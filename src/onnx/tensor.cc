@@ -47,6 +47,21 @@ std::optional<uint64_t> byte_size(std::span<const int64_t> shape, int bits) {
   return static_cast<uint64_t>(total) / 8 + (total % 8 != 0);
 }
 
+int32_t code_of(DType t) {
+  switch (t) {
+    case DType::f32: return 1;
+    case DType::u8: return 2;
+    case DType::i8: return 3;
+    case DType::i32: return 6;
+    case DType::i64: return 7;
+    case DType::boolean: return 9;
+    case DType::f16: return 10;
+    case DType::f64: return 11;
+    case DType::bf16: return 16;
+  }
+  return 0;
+}
+
 std::string shape_text(std::span<const int64_t> shape) {
   std::string out = "[";
   for (size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "base/dtype.h"
 #include "onnx/onnx.h"
 
 namespace invar::onnx {
@@ -17,6 +18,7 @@ inline constexpr int32_t kFloat = 1, kInt64 = 7, kString = 8, kFloat16 = 10, kBF
 std::optional<int> bits_of(int32_t data_type);
 // Bytes of a tensor; nothing when a dimension is negative or the size does not fit 63 bits.
 std::optional<uint64_t> byte_size(std::span<const int64_t> shape, int bits);
+int32_t code_of(DType);                                  // TensorProto.DataType
 std::string shape_text(std::span<const int64_t> shape);  // [2, 3]
 
 }  // namespace invar::onnx

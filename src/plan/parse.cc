@@ -244,8 +244,8 @@ class Parser {
     section_ = places;
     for (size_t s = 0; s < state_used_.size(); ++s)
       if (!state_used_[s]) c.fail("state s" + std::to_string(s) + " is used by no node");
-    if (plan_.inputs.empty() || plan_.nodes.empty() || plan_.outputs.empty())
-      c.fail("a program has at least one input, one node and one output");
+    if (plan_.nodes.empty() || plan_.outputs.empty())
+      c.fail("a program has at least one node and one output");
   }
 
   void read_place(Cursor& c) {

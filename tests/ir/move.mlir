@@ -78,15 +78,17 @@ func.func @made(%i: tensor<?x4xi64, ["seq", ""]>, %x: tensor<2x8x3x5xf32>) -> (!
   %zero = onnx.weight "zero" {file = "", offset = 0 : i64, length = 8 : i64, data = "0000000000000000"} : tensor<i64>
   %values = onnx.weight "values" {file = "", offset = 0 : i64, length = 8 : i64, data = "000000000000803f"} : tensor<2xf32>
   %n2 = onnx.weight "n2" {file = "", offset = 0 : i64, length = 16 : i64, data = "03000000000000000500000000000000"} : tensor<2xi64>
-  %shape = onnx.weight "shape" {file = "", offset = 0 : i64, length = 16 : i64, data = "03000000000000000500000000000000"} : tensor<2xi64>
+  %shape = onnx.weight "shape" {file = "", offset = 0 : i64, length = 16 : i64, data = "2c01000000000000f401000000000000"} : tensor<2xi64>
   // CHECK: repro.one_hot %arg0, %values {axis = 1 : i64, {{.*}} -> tensor<?x7x4xf32, ["seq", "", ""]>
   %0 = onnx.node "OneHot"(%i, %seven, %values) {name = "a", domain = "", version = 11 : i64, params = {axis = -2 : i64}} : (tensor<?x4xi64, ["seq", ""]>, tensor<i64>, tensor<2xf32>) -> !onnx.unknown
-  // CHECK: repro.iota %zero, %two {{.*}} -> tensor<4xi64>
+  // Of constants, the result is a constant.
+  // CHECK-NOT: repro.iota
+  // CHECK: repro.weight "i64 4 {{[0-9a-f]*}}" {data = "0000000000000000020000000000000004000000000000000600000000000000"
   %1 = onnx.node "Range"(%zero, %seven, %two) {name = "b", domain = "", version = 11 : i64, params = {}} : (tensor<i64>, tensor<i64>, tensor<i64>) -> !onnx.unknown
   // CHECK: %[[V:.*]] = repro.weight "i32 05000000"
-  // CHECK: %[[E:.*]] = repro.expand %[[V]] {{.*}} -> tensor<3x5xi32>
+  // CHECK: %[[E:.*]] = repro.expand %[[V]] {{.*}} -> tensor<300x500xi32>
   %2 = onnx.node "ConstantOfShape"(%shape) {name = "c", domain = "", version = 9 : i64, params = {value = {name = "", data_type = 6 : i64, shape = array<i64: 1>, file = "", offset = 0 : i64, length = 4 : i64, data = "05000000"}}} : (tensor<2xi64>) -> !onnx.unknown
-  // CHECK: %[[ONES:.*]] = repro.expand {{.*}} -> tensor<3x5xi64>
+  // CHECK: %[[ONES:.*]] = repro.expand {{.*}} -> tensor<300x500xi64>
   // CHECK: %[[LOW:.*]] = repro.trilu %[[ONES]] {k = -1 : i64, numerics = "none", upper = 0 : i64
   // CHECK: repro.trilu %[[LOW]] {k = -1 : i64, numerics = "none", upper = 1 : i64
   %3 = onnx.node "EyeLike"(%2) {name = "d", domain = "", version = 9 : i64, params = {k = -1 : i64, dtype = 7 : i64}} : (!onnx.unknown) -> !onnx.unknown

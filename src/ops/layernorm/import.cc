@@ -12,7 +12,7 @@ Status statistics(Node& node, Value x, int64_t axis, float epsilon) {
   SmallVector<NamedAttribute> attrs = {node.attr("axes", from), node.attr("keepdims", int64_t{1})};
   if (wanted(node, 1)) {
     INVAR_TRY(Value mean, node.make<ReduceMeanOp>(x, attrs));
-    node.replace(1, mean);
+    node.replace(1, mean, /*stays_wide=*/true);
   }
   if (!wanted(node, 2)) return {};
   attrs.push_back(node.attr("correction", int64_t{0}));
@@ -20,7 +20,7 @@ Status statistics(Node& node, Value x, int64_t axis, float epsilon) {
   INVAR_TRY(Value shifted, node.make<AddOp>({variance, node.constant(epsilon)}));
   INVAR_TRY(Value root, node.make<SqrtOp>(shifted));
   INVAR_TRY(Value inverse, node.make<ReciprocalOp>(root));
-  node.replace(2, inverse);
+  node.replace(2, inverse, /*stays_wide=*/true);
   return {};
 }
 

@@ -81,23 +81,61 @@ Status pad(Node& node) {
   return node.replace(*out);
 }
 
+// As many elements around the middle; where there are fewer, zeros on both sides, the odd one behind.
+Status center_crop_pad(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 2, {"axes"}));
+  INVAR_TRY(std::vector<int64_t> sizes, node.constants(1));
+  INVAR_TRY(std::vector<int64_t> axes, node.ints("axes"));
+  Shape shape = node.shape(0);
+  if (!node.attribute("axes"))
+    for (size_t d = 0; d < shape.size(); ++d) axes.push_back(static_cast<int64_t>(d));
+  if (axes.size() != sizes.size()) return bad_input("operand 1 is not one size for each axis");
+  std::vector<int64_t> begins(shape.size(), 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    INVAR_TRY(const int64_t axis, Node::axis(axes[i], shape.size()));
+    Extent& e = shape[static_cast<size_t>(axis)];
+    if (!e.constant()) return not_covered("dimension " + text_of(e) + " cropped or padded");
+    if (sizes[i] < 0) return bad_input("size " + std::to_string(sizes[i]));
+    // floor((size - N) / 2) in front where it grows, floor((N - size) / 2) less where it shrinks.
+    begins[static_cast<size_t>(axis)] =
+        sizes[i] >= e.value ? (sizes[i] - e.value) / 2 : -((e.value - sizes[i]) / 2);
+    e = Extent::of(sizes[i]);
+  }
+  INVAR_TRY(Value out, padded<PadOp>(node, begins, shape));
+  return node.replace(out);
+}
+
 // ---- blocks, triangles, sequences
 
-Status depth_to_space(Node& node) {
-  INVAR_CHECK_OK(node.expect(1, 1, {"blocksize", "mode"}));
-  INVAR_TRY(int64_t block, node.i("blocksize", 0));
+Result<bool> channels_before_blocks(Node& node) {
   auto mode = dyn_cast_or_null<StringAttr>(node.attribute("mode"));
   if (mode && mode.getValue() != "DCR" && mode.getValue() != "CRD")
     return bad_input("mode \"" + mode.str() + "\" is neither DCR nor CRD");
+  return mode && mode.getValue() == "CRD";
+}
+Status depth_to_space(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"blocksize", "mode"}));
+  INVAR_TRY(int64_t block, node.i("blocksize", 0));
+  INVAR_TRY(const bool crd, channels_before_blocks(node));
   INVAR_TRY(Value out, node.make<DepthToSpaceOp>(
-                           node.in(0), {node.attr("blocksize", block),
-                                        node.attr("crd", int64_t{mode && mode.getValue() == "CRD"})}));
+                           node.in(0), {node.attr("blocksize", block), node.attr("crd", int64_t{crd})}));
   return node.replace(out);
 }
 Status space_to_depth(Node& node) {
-  INVAR_CHECK_OK(node.expect(1, 1, {"blocksize"}));
+  INVAR_CHECK_OK(node.expect(1, 1, {"blocksize", "mode"}));
   INVAR_TRY(int64_t block, node.i("blocksize", 0));
+  INVAR_TRY(const bool channels_first, channels_before_blocks(node));
   INVAR_TRY(Value out, node.make<SpaceToDepthOp>(node.in(0), node.attr("blocksize", block)));
+  if (!channels_first) return node.replace(out);
+  // [N, b * b, C, H, W] -> [N, C, b * b, H, W].
+  const Shape to = shape_of(out.getType());
+  const Extent blocks = Extent::of(block * block);
+  const Type element = element_of(out);
+  const Shape split = {to[0], blocks, node.shape(0)[1], to[2], to[3]};
+  INVAR_TRY(Value parts, node.make<ReshapeOp>(out, {}, tensor_of(split, element)));
+  INVAR_TRY(parts,
+            node.make<TransposeOp>(parts, node.attr("perm", llvm::ArrayRef<int64_t>({0, 2, 1, 3, 4}))));
+  INVAR_TRY(out, node.make<ReshapeOp>(parts, {}, tensor_of(to, element)));
   return node.replace(out);
 }
 
@@ -123,20 +161,6 @@ Status reverse_sequence(Node& node) {
 
 // ---- made of nothing
 
-Status one_hot(Node& node) {
-  INVAR_CHECK_OK(node.expect(3, 3, {"axis"}));
-  INVAR_TRY(int64_t depth, number_of(node, 1, 0));
-  INVAR_TRY(int64_t wanted, node.i("axis", -1));
-  Shape shape = node.shape(0);
-  INVAR_TRY(int64_t axis, Node::axis(wanted, shape.size() + 1));
-  if (depth < 0) return bad_input("depth " + std::to_string(depth));
-  if (node.shape(2) != Shape{Extent::of(2)}) return bad_input("operand 2 is not two values");
-  shape.insert(shape.begin() + axis, Extent::of(depth));
-  INVAR_TRY(Value out, node.make<OneHotOp>({node.in(0), node.in(2)}, node.attr("axis", axis),
-                                           tensor_of(shape, element_of(node.in(2)))));
-  return node.replace(out);
-}
-
 // The only number of a constant operand.
 Result<double> real_of(Node& node, unsigned i) {
   if (!element_of(node.in(i)).isF32()) {
@@ -144,11 +168,25 @@ Result<double> real_of(Node& node, unsigned i) {
     return static_cast<double>(v);
   }
   std::optional<std::string> bytes = node.bytes(i);
-  if (!bytes || bytes->size() != 4)
-    return not_covered("operand " + std::to_string(i) + " is not a constant in the model file");
+  if (!bytes || bytes->size() != 4) return node.unknown(i);
   float value;
   std::memcpy(&value, bytes->data(), 4);
   return static_cast<double>(value);
+}
+
+Status one_hot(Node& node) {
+  INVAR_CHECK_OK(node.expect(3, 3, {"axis"}));
+  INVAR_TRY(const double length, real_of(node, 1));
+  if (!(length >= 0 && length <= 0x1p40)) return bad_input("depth " + std::to_string(length));
+  const auto depth = static_cast<int64_t>(length);
+  INVAR_TRY(int64_t wanted, node.i("axis", -1));
+  Shape shape = node.shape(0);
+  INVAR_TRY(int64_t axis, Node::axis(wanted, shape.size() + 1));
+  if (node.shape(2) != Shape{Extent::of(2)}) return bad_input("operand 2 is not two values");
+  shape.insert(shape.begin() + axis, Extent::of(depth));
+  INVAR_TRY(Value out, node.make<OneHotOp>({node.in(0), node.in(2)}, node.attr("axis", axis),
+                                           tensor_of(shape, element_of(node.in(2)))));
+  return node.replace(out);
 }
 
 // max(ceil((limit - start) / delta), 0) elements.
@@ -306,6 +344,7 @@ void import_move(Rooms& rooms) {
   rooms.on("Expand", 8, expand);
   rooms.on("Tile", 6, tile);
   rooms.on("Pad", 2, pad);
+  rooms.on("CenterCropPad", 18, center_crop_pad);
   rooms.on("DepthToSpace", 1, depth_to_space);
   rooms.on("SpaceToDepth", 1, space_to_depth);
   rooms.on("Trilu", 14, trilu);

@@ -37,17 +37,17 @@ Result<Extent> rest(const Shape& from, const Shape& others) {
 
 Status reshape(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {"allowzero"}));
-  INVAR_CHECK_OK(node.only("allowzero", int64_t{0}));
+  INVAR_TRY(const int64_t zeros, node.i("allowzero", 0));
   INVAR_TRY(std::vector<int64_t> wanted, node.constants(1));
   Shape from = node.shape(0), shape, others;
   std::optional<size_t> open;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] < -1) return bad_input("dimension " + std::to_string(wanted[i]));
-    if (wanted[i] == 0 && i >= from.size())
-      return bad_input("0 stands for a dimension the operand does not have");
+    const bool kept = wanted[i] == 0 && !zeros;
+    if (kept && i >= from.size()) return bad_input("0 stands for a dimension the operand does not have");
     if (wanted[i] == -1 && open) return bad_input("-1 twice");
     if (wanted[i] == -1) open = i;
-    shape.push_back(wanted[i] == 0 ? from[i] : Extent::of(wanted[i]));
+    shape.push_back(kept ? from[i] : Extent::of(wanted[i]));
     if (wanted[i] != -1) others.push_back(shape.back());
   }
   if (open) {
@@ -110,6 +110,62 @@ Status squeeze(Node& node) {
   return to(node, shape);
 }
 
+// Dimensions that are constants, of [start, end).
+Result<std::vector<int64_t>> sizes_of(const Shape& shape, int64_t start, int64_t end) {
+  const auto rank = static_cast<int64_t>(shape.size());
+  auto place = [&](int64_t at) { return std::clamp(at < 0 ? at + rank : at, int64_t{0}, rank); };
+  std::vector<int64_t> sizes;
+  for (int64_t d = place(start); d < place(end); ++d) {
+    if (!shape[static_cast<size_t>(d)].constant())
+      return not_covered("dimension " + text_of(shape[static_cast<size_t>(d)]) +
+                         " is not known when compiling");
+    sizes.push_back(shape[static_cast<size_t>(d)].value);
+  }
+  return sizes;
+}
+
+Status sizes(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"start", "end"}));
+  INVAR_TRY(int64_t start, node.i("start", 0));
+  INVAR_TRY(int64_t end, node.i("end", INT64_MAX));
+  INVAR_TRY(std::vector<int64_t> list, sizes_of(node.shape(0), start, end));
+  return node.replace(node.constant(list));
+}
+
+Status count(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {}));
+  INVAR_CHECK_OK(sizes_of(node.shape(0), 0, INT64_MAX));
+  const std::optional<Count> n = count_of(node.shape(0));
+  if (!n) return bad_input("more elements than can be counted");
+  INVAR_TRY(Value out, node.make<ReshapeOp>(node.constant(llvm::ArrayRef<int64_t>(n->factor)), {},
+                                            tensor_of({}, node.build().getI64Type())));
+  return node.replace(out);
+}
+
+// Without training: what comes in, and a mask of ones.
+Status dropout(Node& node) {
+  if (node.version() < 12) {
+    INVAR_CHECK_OK(node.expect(1, 1, {"ratio"}, 2));
+  } else {
+    INVAR_CHECK_OK(node.expect(1, 3, {"seed"}, 2));
+  }
+  if (node.has(2)) {
+    const std::optional<std::string> training = node.bytes(2);
+    if (!training) return node.unknown(2);
+    const std::optional<std::string> ratio = node.has(1) ? node.bytes(1) : std::nullopt;
+    const bool all = ratio && ratio->find_first_not_of('\0') == ratio->npos;
+    if (*training != std::string(1, '\0') && !all) return not_covered("training draws random numbers");
+  }
+  INVAR_TRY(Value mask, node.make<ExpandOp>(node.constant(llvm::StringRef("\1"), DType::boolean), {},
+                                            tensor_of(node.shape(0), node.build().getI1Type())));
+  node.replace(1, mask);
+  return node.replace(node.in(0));
+}
+
+Value copied(OpBuilder& build, Value x) {
+  return make_op(build, x.getLoc(), ReshapeOp::getOperationName(), x, {}, x.getType())->getResult(0);
+}
+
 Status identity(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {}));
   return node.replace(node.in(0));
@@ -131,6 +187,10 @@ void import_reshape(Rooms& rooms) {
   rooms.on("Unsqueeze", 13, unsqueeze);
   rooms.on("Squeeze", 13, squeeze);
   rooms.on("Identity", 1, identity);
+  rooms.on("Dropout", 7, dropout);
+  rooms.on("Shape", 1, sizes);
+  rooms.on("Size", 1, count);
+  rooms.copy(copied);
 }
 
 }  // namespace invar::ir

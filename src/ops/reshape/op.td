@@ -1,4 +1,5 @@
 // The same elements in the same order under another shape.
 def Repro_ReshapeOp : Repro_Op<"reshape", (ins Repro_Any:$x)> {
+  let extraClassDeclaration = "bool copies() { return true; }";
   let hasVerifier = 1;
 }

@@ -26,7 +26,7 @@ Result<int64_t> choice(Node& node, const char* name, llvm::StringRef names, llvm
 Result<std::vector<int64_t>> bits_of(Node& node, unsigned i) {
   std::optional<std::string> bytes = node.bytes(i);
   if (!bytes || !getElementTypeOrSelf(node.in(i).getType()).isF32())
-    return not_covered("operand " + std::to_string(i) + " is not a constant of f32 in the model file");
+    return node.unknown(i, "a constant of f32");
   std::vector<int64_t> bits;
   for (size_t at = 0; at + 4 <= bytes->size(); at += 4) {
     uint32_t b = 0;
@@ -121,6 +121,9 @@ Status made(Node& node, const Said& said) {
       const float part = crops ? float_of(roi[rank + d]) - float_of(roi[d]) : 1.0f;
       const float size = std::floor(static_cast<float>(e.value) * part * scale);
       if (!(size >= 0 && size < 0x1p31f)) return bad_input("scale " + std::to_string(scale));
+      // ONNX's reference takes N times the scale for the result's length here, ONNX Runtime its floor.
+      if (said.coordinates == 3 && size != static_cast<float>(e.value) * scale)
+        return not_covered("align_corners with scales that do not make whole sizes; give sizes");
       scales[d] = by_scale[i], e = Extent::of(static_cast<int64_t>(size));
     } else {
       if (by_size[i] < 0 || by_size[i] > INT32_MAX) return bad_input("size " + std::to_string(by_size[i]));

@@ -1,4 +1,4 @@
-#include "ir/rules.h"
+#include "ops/softmax/import.h"
 
 namespace invar::ir {
 namespace {
@@ -36,6 +36,8 @@ LogicalResult LogSoftmaxOp::inferReturnTypes(MLIRContext*, std::optional<Locatio
 void import_softmax(Rooms& rooms) {
   rooms.on("Softmax", 13, softmax<SoftmaxOp>);
   rooms.on("LogSoftmax", 13, softmax<LogSoftmaxOp>);
+  rooms.on("NegativeLogLikelihoodLoss", 12, negative_log_likelihood);
+  rooms.on("SoftmaxCrossEntropyLoss", 12, cross_entropy);
 }
 
 }  // namespace invar::ir
