@@ -3,6 +3,7 @@
 #pragma once
 
 #include "num/exp/exp2.h"
+#include "num/ff/ff.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
@@ -42,8 +43,14 @@ INVAR_INLINE Settled exp_stored_near(F x) {
       settle(exp_near(larger(set1(kExpStored), x)));  // every result is normal; of a NaN nothing is certain
   return {select(lt(x, set1(kExpStored)), zero(), v.y), v.sure};
 }
+// Softmax and attention on a GPU wait for binary32, loads and branches, not for the pipe of binary64 where that is fast.
+#ifdef __CUDA_ARCH__
+constexpr bool kStoredWide = !kFloatFloat;
+#else
+constexpr bool kStoredWide = kTable == 1;
+#endif
 INVAR_INLINE F exp_stored(F x) {
-  if constexpr (kTable == 1) return exp_stored_wide(x);
+  if constexpr (kStoredWide) return exp_stored_wide(x);
   Settled v = exp_stored_near(x);
   return __builtin_expect(all(v.sure), true) ? v.y : settle_rare<exp_stored_wide>(x, v.y, v.sure);
 }

@@ -4,7 +4,6 @@
 #pragma once
 #include "num/contract/schedule.h"
 #include "num/exp/exp.h"
-#include "num/ff/ff.h"
 #include "num/hyperbolic/hyperbolic.h"
 #include "num/reduce/block_sum.cuh"
 #include "ops/attention/sight.h"
@@ -72,10 +71,9 @@ INVAR_INLINE int64_t place(const Geometry& g, const Row& r) {
   return attention::head_row(g, r.batch, r.i, r.head, g.seq, g.q_heads);
 }
 
-// attention.6 and attention.9: the stored exp of a difference, which is not positive. By tables only where binary64 is slow:
-// its pipe is idle here otherwise, while binary32 and loads are what the kernels wait for.
+// attention.6 and attention.9: the stored exp of a difference, which is not positive.
 __device__ inline F weight(F x) {
-  return kFloatFloat ? exp_stored(x) : exp_stored_wide(x);
+  return exp_stored(x);
 }
 // The larger of two; NaN if either is. Of zeros, either.
 __device__ inline float most(float a, float b) {

@@ -1,5 +1,6 @@
 #include "num/exp/exp.h"
 #include "num/log/log.h"
+#include "num/quotient/quotient.h"
 #include "ops/rows.cuh"
 
 namespace invar::ops {
@@ -47,7 +48,8 @@ struct Softmax : Place {
     const auto weight = [=](F v) { return lanes::exp_stored(sub(v, most)); };  // softmax.2
     row.map(weight);
     const F sum = row.template reduce<Join<1>>([=](F lane, F v) { return add(lane, row.mapped(weight, v)); });
-    row.give(this->result(r), [=](F v) { return div(row.mapped(weight, v), sum); });  // softmax.4
+    const lanes::Divisor by = lanes::divisor(sum);
+    row.give(this->result(r), [=](F v) { return lanes::quotient(row.mapped(weight, v), by); });  // softmax.4
   }
 };
 
