@@ -40,6 +40,7 @@ __device__ Place<operands> place_of(const Steps& s, int64_t i) {
   const int64_t along = s.inner.remainder(i);
 #pragma unroll
   for (int k = 0; k < operands; ++k) p.at[k] = along * s.step[k];
+#pragma unroll 1  // eight copies for each element of a pack took compilers minutes, and the cache of instructions
   for (int d = 0; d < s.rank; ++d) {
     const int64_t index = s.dim[d].remainder(i);
 #pragma unroll
@@ -108,7 +109,7 @@ __global__ void __launch_bounds__(kFlatThreads)
       return;
     }
   }
-  fill_turns<work == Work::light ? kPack : 1, kPack>(base, n, out, [&](int64_t i) {
+  fill_turns<work == Work::light ? 2 : 1, kPack>(base, n, out, [&](int64_t i) {
     const auto place = place_of<sizeof...(T)>(s, i);
     return f(from.at(place.at[from.k])...);
   });

@@ -25,6 +25,7 @@ class ElementPlaces {
     const int64_t along = inside(index_[o], n_);
     if (along < 0) return -1;
     int64_t at = 0;
+#pragma unroll 1
     for (int d = 0; d < rank_; ++d) {
       const int64_t beside = dim_[d].remainder(o);
       at += (d == axis_ ? along : beside) * stride_[d];
