@@ -16,9 +16,13 @@ namespace invar::conformance {
 namespace {
 
 struct Options {
-  std::string rooms = INVAR_SOURCE_DIR "/src/ops", isa, op;
-  int stride = 1;  // every n-th case of cases.txt
-  bool write_golden = false, list = false;
+  std::string rooms = INVAR_SOURCE_DIR "/src/ops", op;
+  std::vector<std::string> isas;  // empty: all
+  int stride = 1;                 // every n-th case of cases.txt
+  bool write_golden = false, runs = false;
+  bool wants(std::string_view isa) const {
+    return isas.empty() || std::ranges::find(isas, isa) != isas.end();
+  }
 };
 
 int failures = 0;
@@ -86,7 +90,7 @@ void check(const std::vector<const ops::Kernel*>& rows, const Case& c, const std
 }
 
 // The rows of an operation to test, and their isas that this CPU cannot run.
-std::vector<const ops::Kernel*> rows_of(std::string_view op, const std::string& isa,
+std::vector<const ops::Kernel*> rows_of(std::string_view op, const Options& options,
                                         std::map<std::string, int>& not_runnable) {
   std::vector<const ops::Kernel*> rows;
   const ops::Kernel* best = nullptr;
@@ -94,7 +98,7 @@ std::vector<const ops::Kernel*> rows_of(std::string_view op, const std::string& 
     if (k->op != op) continue;
     const ops::Kernel* found = ops::find(op, k->isa);
     if (!found || (k->enqueue && !gpu())) {
-      if (isa.empty() || k->isa == isa) ++not_runnable[std::string(k->isa)];
+      if (options.wants(k->isa)) ++not_runnable[std::string(k->isa)];
       continue;
     }
     if (!best) best = k;
@@ -103,7 +107,7 @@ std::vector<const ops::Kernel*> rows_of(std::string_view op, const std::string& 
            std::string(found->isa));
     if (k->isa == "reference")
       rows.insert(rows.begin(), k);  // the truth comes first
-    else if (isa.empty() || k->isa == isa)
+    else if (options.wants(k->isa))
       rows.push_back(k);
   }
   if (rows.empty() || rows[0]->isa != "reference") fail(std::string(op) + ": no reference row");
@@ -149,19 +153,24 @@ int run(const Options& options) {
   if (!num::arithmetic_env_ok())
     return std::printf("this thread does not compute IEEE arithmetic as specified\n"), 70;
   if (options.write_golden) return write_golden(options);
-  if (options.isa == ops::kCuda && Device::built() && !gpu())
-    return std::printf("not runnable here: %s\n", gpu().error().message.c_str()), 77;
-  if (!options.isa.empty() && options.isa != ops::kCuda &&
-      std::ranges::none_of(ops::isas(), [&](auto isa) { return isa == options.isa; })) {
-    if (std::ranges::any_of(ops::kernels(), [&](auto* k) { return k->isa == options.isa; }))
-      return std::printf("not runnable here: %s\n", options.isa.c_str()), 77;  // ctest reports it as skipped
-    return std::printf("no such instruction set in this build: %s\n", options.isa.c_str()), 2;
+  size_t runnable = 0;
+  for (const std::string& isa : options.isas) {
+    if (std::ranges::none_of(ops::kernels(), [&](auto* k) { return k->isa == isa; }))
+      return std::printf("no such instruction set in this build: %s\n", isa.c_str()), 2;
+    if (isa == ops::kCuda && !gpu())
+      std::printf("not runnable here: %s\n", gpu().error().message.c_str());
+    else if (isa != ops::kCuda && std::ranges::find(ops::isas(), isa) == ops::isas().end())
+      std::printf("not runnable here: %s\n", isa.c_str());
+    else
+      ++runnable;
   }
+  if (runnable == 0 && !options.isas.empty()) return 77;  // ctest reports it as skipped
+  if (options.runs) return 0;
   std::map<std::string, int> not_runnable;
   std::map<std::string_view, int> rooms_of_isa;
   for (const OpInfo& info : opset()) {
     if (!options.op.empty() && options.op != info.op) continue;
-    auto rows = rows_of(info.op, options.isa, not_runnable);
+    auto rows = rows_of(info.op, options, not_runnable);
     if (rows.empty()) continue;
     auto room = read_room(info, options.rooms);
     if (!room) {
@@ -205,7 +214,7 @@ int main(int argc, char** argv) {
     std::string a = argv[i];
     bool more = i + 1 < argc;
     if (a == "--isa" && more)
-      o.isa = argv[++i];
+      o.isas.emplace_back(argv[++i]);
     else if (a == "--op" && more)
       o.op = argv[++i];
     else if (a == "--rooms" && more)
@@ -216,10 +225,12 @@ int main(int argc, char** argv) {
       o.stride = 17;
     else if (a == "--write-golden")
       o.write_golden = true;
+    else if (a == "--runs")
+      o.runs = true;
     else {
       std::printf(
-          "usage: invar_conformance [--isa ISA] [--op OP] [--fast] [--variant N] [--rooms FOLDER] "
-          "[--write-golden]\n");
+          "usage: invar_conformance [--isa ISA ...] [--op OP] [--fast] [--variant N] [--rooms FOLDER] "
+          "[--write-golden] [--runs]\n");
       return 2;
     }
   }
