@@ -34,9 +34,10 @@ ChunkResult run_chunk(const Function1& map, const std::string& function, int chu
 #else
   (void)function, (void)prove;
 #endif
-  uint32_t first = static_cast<uint32_t>(chunk) << 24;
-  for (uint32_t begin = 0; begin < 1u << 24; begin += kBatch) {
-    for (int i = 0; i < kBatch; ++i) x[i] = std::bit_cast<float>(first + begin + i);
+  const bool spread = chunk == kSpread;
+  const uint32_t first = spread ? 0 : static_cast<uint32_t>(chunk) << 24, step = spread ? kSpreadStep : 1;
+  for (uint32_t begin = 0; begin < (spread ? kSpreadInputs : 1u << 24); begin += kBatch) {
+    for (uint32_t i = 0; i < kBatch; ++i) x[i] = std::bit_cast<float>(first + (begin + i) * step);
     map(x.data(), y.data(), kBatch);
     for (int i = 0; i < kBatch; ++i) {
       const uint32_t u = canonical(y[i]);
@@ -73,7 +74,7 @@ std::map<int, ChunkResult> read_state(const std::string& path, const std::string
     ChunkResult r;
     if (!(in >> f >> i >> chunk >> r.proved >> r.wrong >> r.judged >> hex)) continue;
     auto digest = digest_from_hex(hex);  // a line cut off by an interruption is not complete
-    if (f != function || i != isa || chunk < 0 || chunk >= kChunks || !digest) continue;
+    if (f != function || i != isa || chunk < 0 || chunk > kSpread || !digest) continue;
     r.digest = *digest;
     done[chunk] = r;
   }

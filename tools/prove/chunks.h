@@ -1,5 +1,5 @@
 // All 2^32 inputs of a function in 256 chunks of 2^24: computed, hashed and, for a proof, compared with the
-// oracle.
+// oracle. And a few of every binade, for emulators.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,14 @@
 namespace invar::prove {
 
 constexpr int kChunks = 256;
+// One more "chunk": 2^19 inputs, every 8191st from 00000000 on.
+constexpr int kSpread = kChunks;
+constexpr uint32_t kSpreadInputs = 1u << 19, kSpreadStep = 8191;
 
 using Function1 = std::function<void(const float* x, float* y, int n)>;
 
 struct ChunkResult {
-  Digest digest;        // SHA-256 of the 2^24 outputs, little-endian, NaN as 7fc00000
+  Digest digest;        // SHA-256 of the outputs, little-endian, NaN as 7fc00000
   bool proved = false;  // compared with the oracle
   int64_t wrong = 0;
   int64_t judged = 0;  // inputs that the filter left to MPFR

@@ -38,7 +38,8 @@ constexpr const char* kUsage =
     "       invar_prove functions | isas            what is here to be proved, and on what\n"
     "options: --isa NAME      instruction set (default: the best here)\n"
     "         --from C --to C first and last of the 256 chunks of 2^24 inputs (default 0 255)\n"
-    "         --chunks LIST   these instead, in hexadecimal: 00,3f (check: default from FILE)\n"
+    "         --chunks LIST   these instead, in hexadecimal: 00,3f (check: default from FILE); spread: 2^19 inputs,\n"
+    "                         every 8191st\n"
     "         --threads N     default: all\n"
     "         --state FILE    finished chunks are kept there; run again to resume\n"
     "         --golden FILE   write the chunk digests to FILE (all chunks, none wrong)\n";
@@ -54,20 +55,23 @@ Digest root_of(const std::map<int, ChunkResult>& results) {
   return merkle_root(leaves);
 }
 
-int write_golden(const std::string& path, const std::string& function,
+std::string name_of(int chunk) {
+  char cc[3];
+  std::snprintf(cc, sizeof cc, "%02x", chunk & 255);
+  return chunk == kSpread ? "spread" : cc;
+}
+
+int write_golden(const std::string& path, const std::string& function, const Digest& spread,
                  const std::map<int, ChunkResult>& results) {
   std::ofstream file(path);
   file << "# " << function
        << ": SHA-256 of the outputs (little-endian binary32, NaN as 7fc00000) of the inputs\n"
-       << "# CC000000 ... CCffffff, chunk CC by chunk, then the Merkle root of the 256 (src/base/hash.h).\n"
+       << "# CC000000 ... CCffffff, chunk CC by chunk, then the Merkle root of the 256 (src/base/hash.h), then of\n"
+       << "# every 8191st input from 00000000 on, 2^19 of them.\n"
        << "# Written by invar_prove " << function << " --golden; docs/evidence. Tests look at the sample.\n"
-       << "sample 00,3f,42,7f,b3,c2\n";
-  for (auto& [chunk, r] : results) {
-    char cc[3];
-    std::snprintf(cc, sizeof cc, "%02x", chunk);
-    file << cc << ' ' << to_hex(r.digest) << '\n';
-  }
-  file << "root " << to_hex(root_of(results)) << '\n';
+       << "sample 00,3f,42,7f,b3,c2,spread\n";
+  for (auto& [chunk, r] : results) file << name_of(chunk) << ' ' << to_hex(r.digest) << '\n';
+  file << "root " << to_hex(root_of(results)) << "\nspread " << to_hex(spread) << '\n';
   if (!file.flush()) return usage("cannot write " + path);
   return 0;
 }
@@ -76,7 +80,7 @@ std::vector<int> parse_chunks(const std::string& list) {
   std::vector<int> v;
   std::istringstream in(list);
   for (std::string item; std::getline(in, item, ',');)
-    v.push_back(std::strtol(item.c_str(), nullptr, 16) & 255);
+    v.push_back(item == "spread" ? kSpread : std::strtol(item.c_str(), nullptr, 16) & 255);
   return v;
 }
 
@@ -88,19 +92,17 @@ int check(const Function1& map, const Probe& probe, const std::string& function,
     std::istringstream in(line);
     if (line[0] != '#' && in >> key >> value) expected[key] = value;
   }
-  if (expected.size() != kChunks + 2) return usage("not a file of 256 digests: " + golden);
+  if (expected.size() != kChunks + 3) return usage("not a file of 256 digests: " + golden);
   std::vector<int> chunks = parse_chunks(list.empty() ? expected["sample"] : list);
   int wrong = 0;
   for (auto& [chunk, r] : run_chunks(map, function, probe.isa, chunks, false, threads, "")) {
-    char cc[3];
-    std::snprintf(cc, sizeof cc, "%02x", chunk);
-    if (expected[cc] == to_hex(r.digest)) continue;
+    const std::string name = name_of(chunk);
+    if (expected[name] == to_hex(r.digest)) continue;
     ++wrong;
-    std::printf("%s %s chunk %s: digest %s, golden %s\n", function.c_str(), probe.isa, cc,
-                to_hex(r.digest).c_str(), expected[cc].c_str());
+    std::printf("%s %s chunk %s: digest %s, golden %s\n", function.c_str(), probe.isa, name.c_str(),
+                to_hex(r.digest).c_str(), expected[name].c_str());
   }
-  std::printf("%s %s: %zu chunks of 2^24 inputs, %d differ\n", function.c_str(), probe.isa, chunks.size(),
-              wrong);
+  std::printf("%s %s: %zu chunks, %d differ\n", function.c_str(), probe.isa, chunks.size(), wrong);
   return wrong ? 1 : 0;
 }
 
@@ -162,7 +164,7 @@ int main(int argc, char** argv) {
       static_cast<size_t>(std::clamp(number("to", 255) - number("from", 0) + 1, 0L, 256L)));
   std::iota(chunks.begin(), chunks.end(), static_cast<int>(number("from", 0)));
   if (option.count("chunks")) chunks = parse_chunks(option["chunks"]);
-  if (chunks.empty() || chunks.front() < 0 || chunks.back() >= kChunks) return usage("chunks are 0 to 255");
+  if (chunks.empty() || chunks.front() < 0 || chunks.back() >= (is_check ? kSpread + 1 : kChunks)) return usage("chunks are 0 to 255");
 
   std::vector<const Probe*> chosen;
   if (option.count("isa"))
@@ -193,7 +195,7 @@ int main(int argc, char** argv) {
     std::printf("digest %s\n", to_hex(root_of(results)).c_str());
     if (wrong) rc = 1;
     if (!rc && option.count("golden") && results.size() == kChunks)
-      rc = write_golden(option["golden"], function, results);
+      rc = write_golden(option["golden"], function, run_chunk(map, function, kSpread, false).digest, results);
   }
   return rc;
 }
