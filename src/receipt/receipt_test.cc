@@ -287,7 +287,8 @@ TEST(Receipt, EverySingleCharacterEditIsFound) {
       ++same;
     }
   };
-  for (size_t at = 0; at < text.size(); ++at) {
+  constexpr int kStep = INVAR_EMULATED ? 17 : 1;
+  for (size_t at = 0; at < text.size(); at += kStep) {
     for (char c : std::string("0a\",}")) {
       if (c == text[at]) continue;
       std::string changed = text;
@@ -297,9 +298,9 @@ TEST(Receipt, EverySingleCharacterEditIsFound) {
     check(std::string(text).erase(at, 1), at);
     check(std::string(text).insert(at, 1, text[at]), at);
   }
-  EXPECT_GT(found, 20000);
-  EXPECT_GT(not_json, 3000);
-  EXPECT_GT(same, 500);  // white space
+  EXPECT_GT(found, 20000 / kStep);
+  EXPECT_GT(not_json, 3000 / kStep);
+  EXPECT_GT(same, 500 / kStep);  // white space
 }
 
 }  // namespace
