@@ -1,8 +1,10 @@
-// Few rows of a key head (steps of decoding) are shared out by key blocks, which a last kernel folds, or, where they are few
-// too, a cluster of thread blocks; many rows go in tiles; heads too wide for one chain of a contraction row by row.
+// Few rows of a key head (steps of decoding) are shared out by key blocks, whole ones where shared memory holds them, which a
+// last kernel folds, or, where they are few too, a cluster of thread blocks; many rows go in tiles; heads too wide for one
+// chain of a contraction row by row.
 #include <bit>
 
 #include "ops/attention/append.cuh"
+#include "ops/attention/far.cuh"
 #include "ops/attention/near.cuh"
 #include "ops/attention/rows.cuh"
 #include "ops/attention/split.cuh"
@@ -14,6 +16,7 @@ namespace INVAR_ISA_NS {
 namespace {
 
 constexpr int64_t kFewRows = 16;
+constexpr int kFewParts = 8;               // of a row: more rows are folded at once where few are asked for
 constexpr int64_t kMostParts = 256 << 20;  // bytes of parts for which tiles are shared out
 
 size_t state_bytes(const Call& call, int64_t capacity) {
@@ -27,7 +30,7 @@ constexpr int kTileRows = 64, kTileRowsSmall = 32;
 
 // How a call is computed. Bits do not depend on it.
 struct Plan {
-  enum Way { automatic, split, tiles, small_tiles, shared_tiles, rows, near, count } way;
+  enum Way { automatic, split, tiles, small_tiles, shared_tiles, rows, near, far, count } way;
   int64_t columns, runs;          // of tiles: value columns of a thread block; see tile_kernel
   bool shared_out;                // by key blocks: fold_kernel joins the parts
   int64_t queries, parts, marks;  // floats of Call::shared
@@ -43,26 +46,32 @@ auto with_run(int64_t rows, Fn f) {
 int64_t runs_of(const Geometry& g) {
   return with_run(g.rows, [&](auto r) { return g.batch * g.kv_heads * ceil_div(g.rows, r); });
 }
-size_t near_bytes(const Geometry& g) {
-  return with_run(g.rows, [&](auto r) { return static_cast<size_t>(Near<r>(g).all) * sizeof(float); });
+template <bool kBoth>
+size_t whole_bytes(const Geometry& g) {
+  return with_run(g.rows, [&](auto r) { return static_cast<size_t>(Room<r, kBoth>(g).all) * sizeof(float); });
 }
-// Whether clusters can take all rows.
+// Whether thread blocks can hold what WholeBlock keeps, and clusters of them all blocks that there are.
+template <bool kBoth>
+bool fits_whole(const Geometry& g) {
+  return whole_bytes<kBoth>(g) + kFewRows * sizeof(PlacedRow) <=
+         static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+}
 bool fits_near(const Geometry& g) {
-  return starts_early() && g.seen <= kNearBlocks &&
-         near_bytes(g) + kFewRows * sizeof(NearRow) <=
-             static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  return starts_early() && g.seen <= kNearBlocks && fits_whole<true>(g);
 }
 Plan plan_of(const Geometry& g) {
   Plan p{static_cast<Plan::Way>(variant() % Plan::count), 0, 1, false, 0, 0, 0};
   if (g.d > num::kChain) p.way = Plan::rows;
-  if (p.way == Plan::near && !fits_near(g)) p.way = Plan::split;
+  if (p.way == Plan::near && !fits_near(g)) p.way = Plan::far;
+  if (p.way == Plan::far && !fits_whole<false>(g)) p.way = Plan::split;
   if (p.way == Plan::automatic)
     p.way = g.rows > kFewRows                                         ? Plan::tiles
             : runs_of(g) * g.seen <= 2 * processors() && fits_near(g) ? Plan::near
+            : fits_whole<false>(g)                                    ? Plan::far
                                                                       : Plan::split;
   const int64_t heads = g.batch * g.kv_heads, parts = heads * g.rows * g.seen;
-  p.shared_out = p.way == Plan::split;
-  if (p.way != Plan::split && p.way != Plan::near && p.way != Plan::rows) {
+  p.shared_out = p.way == Plan::split || p.way == Plan::far;
+  if (p.way == Plan::tiles || p.way == Plan::small_tiles || p.way == Plan::shared_tiles) {
     p.columns = g.dv > kBlock / 2 ? kBlock : kBlock / 2;
     p.queries = heads * ceil_div(g.rows, kTileRows) * kTileRows * g.d;
     // Two thread blocks to a processor, and two key blocks at least to each.
@@ -117,8 +126,19 @@ template <int R>
 void near(const Step& s, Stream stream) {
   const Geometry& g = s.g;
   const unsigned cluster = std::bit_ceil(static_cast<unsigned>(g.seen));
-  launch_clusters(near_kernel<R>, cluster, grid(runs_of(g) * cluster), dim3(kNearThreads), near_bytes(g),
-                  stream, s);
+  launch_clusters(near_kernel<R>, cluster, grid(runs_of(g) * cluster), dim3(kWholeThreads),
+                  whole_bytes<true>(g), stream, s);
+}
+template <int R>
+void far(const Step& s, Stream stream) {
+  const Geometry& g = s.g;
+  const size_t bytes = whole_bytes<false>(g);
+  const int64_t of_processor =
+      device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) /
+      static_cast<int64_t>(bytes + sizeof(PlacedRow) * R +
+                           device_attribute(cudaDevAttrReservedSharedMemoryPerBlock));
+  launch_early(far_kernel<R>, grid(num::min_i64(runs_of(g) * g.seen, of_processor * processors())),
+               dim3(kWholeThreads), bytes, stream, s);
 }
 template <int kRows, int kColumns>
 void tiles(const Step& s, int64_t runs, Stream stream) {
@@ -137,7 +157,7 @@ void enqueue(const Call& call, Stream stream) {
   const Plan p = plan_of(g);
   const Step s = step_of(call, g, p);
   const int64_t heads = g.batch * g.kv_heads;
-  if (p.way != Plan::split && p.way != Plan::near) {
+  if (p.way != Plan::split && p.way != Plan::near && p.way != Plan::far) {
     const int64_t blocks = g.keys ? ceil_div(g.keys, kBlock) + 1 : 0;
     launch(append_kernel, grid(heads * blocks * (ceil_div(g.d, kPiece) + ceil_div(g.dv, kPiece))),
            dim3(kAppendThreads), 0, stream, s, static_cast<int>(blocks));
@@ -148,13 +168,21 @@ void enqueue(const Call& call, Stream stream) {
     with_run(g.rows, [&](auto r) { split<r>(s, stream); });
   } else if (p.way == Plan::near) {
     with_run(g.rows, [&](auto r) { near<r>(s, stream); });
+  } else if (p.way == Plan::far) {
+    with_run(g.rows, [&](auto r) { far<r>(s, stream); });
   } else if (p.way == Plan::small_tiles || device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) <
                                                static_cast<int>(sizeof(Tile<kTileRows, kBlock>::Shared))) {
     tiles<kTileRowsSmall, kBlock>(s, p.runs, stream);
   } else {
     (p.columns == kBlock ? tiles<kTileRows, kBlock> : tiles<kTileRows, kBlock / 2>)(s, p.runs, stream);
   }
-  if (p.shared_out) launch_early(fold_kernel, grid(heads * g.rows), dim3(kFoldThreads), 0, stream, s);
+  if (p.shared_out) {
+    const dim3 rows = grid(heads * g.rows), threads(kFoldThreads);
+    if (g.seen <= kFewParts)
+      launch_early(fold_kernel<kFewParts>, rows, threads, 0, stream, s);
+    else
+      launch_early(fold_kernel<2 * kWarp>, rows, threads, 0, stream, s);
+  }
 }
 
 }  // namespace

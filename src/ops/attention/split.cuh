@@ -170,9 +170,9 @@ __global__ void __launch_bounds__(kSplitThreads, 4) split_kernel(const __grid_co
   }
 }
 
-// One row: folds its parts (attention.9, attention.17, attention.10).
+// One row: folds its parts (attention.9, attention.17, attention.10), of which kAhead are asked for before they are folded.
+template <int kAhead>
 __global__ void __launch_bounds__(kFoldThreads) fold_kernel(const __grid_constant__ Step s) {
-  constexpr int kAhead = 2 * kWarp;      // parts that are asked for before they are folded
   __shared__ float2 mark[kFoldThreads];  // the factor of a block, and l_b
   __shared__ float last[kFoldWarps];
   __shared__ bool
@@ -225,7 +225,10 @@ __global__ void __launch_bounds__(kFoldThreads) fold_kernel(const __grid_constan
 #pragma unroll
         for (int i = 0; i < kAhead; ++i) part[i] = ahead[i];
         ask(b + k + kAhead);
-        if (smaller[k / kWarp] && smaller[k / kWarp + 1]) {
+        bool plain = true;
+#pragma unroll
+        for (int w = 0; w < kAhead; w += kWarp) plain = plain && smaller[(k + w) / kWarp];
+        if (plain) {
 #pragma unroll
           for (int i = 0; i < kAhead; ++i) {
             const float2 by = mark[k + i];
