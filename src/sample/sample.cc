@@ -40,17 +40,18 @@ int32_t token_of(uint64_t key) {
   return static_cast<int32_t>(UINT32_MAX - static_cast<uint32_t>(key));
 }
 
-// The greatest rank of each block of logits: one pass over all of them, after which only few are looked at again. Four
-// maxima a block do not wait for one another.
+// The greatest rank of each block of logits: one pass over all of them, after which only few are looked at again. Floats that
+// are numbers have the order of their ranks, and a NaN is greater than none; four maxima a block are one vector everywhere.
 constexpr size_t kBlock = 16;
 std::vector<int32_t> block_maxima(std::span<const float> logits) {
   std::vector<int32_t> most((logits.size() + kBlock - 1) / kBlock, kNever);
   const size_t whole = logits.size() / kBlock;
+  auto larger = [](float a, float b) { return a > b ? a : b; };  // one instruction, and no branch
   for (size_t b = 0; b < whole; ++b) {
-    int32_t m[4] = {kNever, kNever, kNever, kNever};
+    float m[4] = {-kInf, -kInf, -kInf, -kInf};
     for (size_t i = b * kBlock; i < (b + 1) * kBlock; i += 4)
-      for (size_t j = 0; j < 4; ++j) m[j] = std::max(m[j], rank(logits[i + j]));
-    most[b] = std::max(std::max(m[0], m[1]), std::max(m[2], m[3]));
+      for (size_t j = 0; j < 4; ++j) m[j] = larger(logits[i + j], m[j]);
+    most[b] = rank(larger(larger(m[0], m[1]), larger(m[2], m[3])));
   }
   for (size_t i = whole * kBlock; i < logits.size(); ++i)
     most[whole] = std::max(most[whole], rank(logits[i]));
