@@ -106,6 +106,8 @@ struct Kernel {
   // `carries` (their leading axes are as long as the results'), on element i of that axis alone, and is the same whatever else
   // stands there and however long it is. Null: never. The harness tries it.
   bool (*alone)(const Call&, uint64_t carries) = nullptr;
+  // Rows of a GPU, beside enqueue_all: bytes of memory that these calls share, the Call::shared of each.
+  size_t (*shared_bytes_all)(std::span<const Call* const>) = nullptr;
 };
 
 // The row of one operation in a cpu.cc that holds several: row_NAME_ISA.

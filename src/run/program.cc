@@ -244,6 +244,13 @@ Status Program::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
     if (anew || n.kernel->state_bytes) {
       INVAR_CHECK_OK(bind(n, extent));
     }
+  if (device_ && anew)
+    for (size_t n = 0, end; n < nodes_.size(); n = end) {
+      end = joined_end(n);
+      if (end > n + 1 && nodes_[n].kernel->shared_bytes_all) {
+        INVAR_CHECK_OK(reserve_shared(nodes_[n].kernel->shared_bytes_all(calls(n, end))));
+      }
+    }
   bound_ = extent;
   return {};
 }
@@ -283,14 +290,17 @@ Status Program::bind(Node& node, const Extent& extent) {
       }
   }
   node.shared = k.shared_bytes ? k.shared_bytes(node.call) : 0;
-  if (shared_.size() < node.shared) {
-    if (device_) {
-      INVAR_CHECK_OK(device_->wait());
-    }
-    graphs_.clear();  // they know the old one
-    INVAR_TRY(shared_, Block::make(node.shared, "memory between phases", device_));
-    for (Node& n : nodes_) n.call.shared = shared_.data();  // one node runs at a time
+  return reserve_shared(node.shared);
+}
+
+Status Program::reserve_shared(size_t bytes) {
+  if (shared_.size() >= bytes) return {};
+  if (device_) {
+    INVAR_CHECK_OK(device_->wait());
   }
+  graphs_.clear();  // they know the old one
+  INVAR_TRY(shared_, Block::make(bytes, "memory between phases", device_));
+  for (Node& n : nodes_) n.call.shared = shared_.data();  // one node runs at a time, or some that share it
   return {};
 }
 
@@ -308,10 +318,19 @@ Error Program::names_no_place(const Node& node, const ops::Stray& stray) const {
                    std::to_string(stray.limit - 1));
 }
 
+// On the host each of them would need memory of its own between its phases; a GPU's kernel knows what it shares.
 size_t Program::joined_end(size_t first) const {
   size_t end = first + 1;
-  while (end < nodes_.size() && nodes_[end].joins && !nodes_[first].shared && !nodes_[end].shared) ++end;
+  while (
+      end < nodes_.size() && nodes_[end].joins &&
+      (device_ ? nodes_[first].kernel->enqueue_all != nullptr : !nodes_[first].shared && !nodes_[end].shared))
+    ++end;
   return end;
+}
+std::vector<const ops::Call*> Program::calls(size_t begin, size_t end) const {
+  std::vector<const ops::Call*> calls;
+  for (; begin < end; ++begin) calls.push_back(&nodes_[begin].call);
+  return calls;
 }
 
 Status Program::run(Pool& pool, bool tail) {

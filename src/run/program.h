@@ -82,6 +82,8 @@ class Program {
   void mark_joins();
   bool independent(const Node& before, const Node& after) const;
   size_t joined_end(size_t first) const;  // past the nodes after it that may run beside it
+  std::vector<const ops::Call*> calls(size_t begin, size_t end) const;
+  Status reserve_shared(size_t bytes);
   void run(Pool&, size_t begin, size_t end, int workers);
   // program_device.cc
   int64_t bound_of(int64_t rows, int64_t past) const;

@@ -36,14 +36,11 @@ Status Program::queue(bool tail) {
     INVAR_CHECK_OK(
         device_->upload(values_[p.value].data, ports_.at(p.value).data(), bytes_of(values_[p.value])));
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
-    end = n + 1;
+    end = joined_end(n);
     if (!tail && !nodes_[n].core) continue;
     const ops::Kernel& kernel = *nodes_[n].kernel;
-    std::vector<const ops::Call*> calls{&nodes_[n].call};
-    if (kernel.enqueue_all) end = joined_end(n);
-    for (size_t m = n + 1; m < end; ++m) calls.push_back(&nodes_[m].call);
-    if (calls.size() > 1)
-      kernel.enqueue_all(calls, device_->stream());
+    if (end > n + 1)
+      kernel.enqueue_all(calls(n, end), device_->stream());
     else
       kernel.enqueue(nodes_[n].call, device_->stream());
   }

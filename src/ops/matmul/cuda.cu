@@ -22,6 +22,11 @@ int64_t word_rows(const Shape& s, DType t) {
   return t == DType::f32 ? s.k : ceil_div(s.k, 2);
 }
 
+template <class Words>
+Columns4<Words, true> columns(const Shape& s, const View& b, const Words& words) {
+  return {words, b.as<const uint32_t>(), s.n, s.k, word_rows(s, b.dtype)};
+}
+
 void enqueue(const Call& call, Stream stream) {
   const Shape s = shape(call);
   const View& b = call.in[1];
@@ -48,26 +53,76 @@ void enqueue(const Call& call, Stream stream) {
     using Words = decltype(words);
     if (c.route == Route::few_rows)
       return enqueue_rows(Rows{a, packed, out, s.m, s.n, s.k, rows}, words, stream);
-    if (b.packed) return product(Columns4<Words, true>{words, packed, s.n, s.k, rows}, kFast);
+    if (b.packed) return product(columns(s, b, words), kFast);
     if constexpr (Words::kDeep > 1) product(Columns4<Words, false>{words, nullptr, s.n, s.k, rows}, kRare);
   });
 }
 
-void enqueue_all(std::span<const Call* const> calls, Stream stream) {
-  const Shape s = shape(*calls[0]);
+// How products are made that could be made at once: of packed weights of one format, by rows, each of its own a, or in large
+// tiles, all of one a.
+struct Together {
+  enum Way { apart, rows, tiles } way;
+  Shape shapes[kMostProducts];
+  Choice choice;  // of tiles
+};
+Together together(std::span<const Call* const> calls) {
+  Together t{};
+  if (calls.size() > kMostProducts) return t;
   const View& b = calls[0]->in[1];
-  bool together = calls.size() <= kMostProducts;
-  for (const Call* c : calls) {
-    const Shape t = shape(*c);
-    together &=
-        choice(t, c->in[1]).route == Route::few_rows && c->in[1].dtype == b.dtype && t.m == s.m && t.k == s.k;
+  bool alike = true, one_a = true;
+  Shape all{};
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Shape& s = t.shapes[i] = shape(*calls[i]);
+    alike &= calls[i]->in[1].packed && calls[i]->in[1].dtype == b.dtype && s.m == t.shapes[0].m &&
+             s.k == t.shapes[0].k && s.k > 0 && s.batches == 1 && !s.trans_a;
+    one_a &= calls[i]->in[0].data == calls[0]->in[0].data;
+    if (i == 0)
+      all = s;
+    else
+      all.n += s.n;
   }
-  if (!together) {
+  if (!alike) return t;
+  t.choice = choice(all, b);
+  if (t.choice.route == Route::few_rows)
+    t.way = Together::rows;
+  else if (one_a && is_large(t.choice))
+    t.way = Together::tiles;
+  return t;
+}
+size_t shared_bytes_all(std::span<const Call* const> calls) {
+  const Together t = together(calls);
+  if (t.way != Together::tiles) {
+    size_t most = 0;
+    for (const Call* c : calls) most = std::max(most, shared_bytes(*c));
+    return most;
+  }
+  Shape all = t.shapes[0];  // whose tiles are as many as those of all at least
+  for (size_t i = 1; i < calls.size(); ++i)
+    all.n = ceil_div(all.n, Large::kColumns) * Large::kColumns + t.shapes[i].n;
+  return workspace_of<Large>(all, t.choice);
+}
+
+void enqueue_all(std::span<const Call* const> calls, Stream stream) {
+  const Together how = together(calls);
+  if (how.way == Together::apart) {
     for (const Call* c : calls) enqueue(*c, stream);
     return;
   }
+  const View& b = calls[0]->in[1];
   with_words(b.dtype, b.data, Strides{}, [&](auto words) {
-    Products<decltype(words)> products{};
+    using Words = decltype(words);
+    if (how.way == Together::tiles) {
+      Columns4<Words, true> of_b[kMostProducts] = {columns(how.shapes[0], b, words)};
+      float* out[kMostProducts] = {};
+      for (size_t i = 0; i < calls.size(); ++i)
+        of_b[i] = columns(how.shapes[i], calls[i]->in[1], words), out[i] = calls[i]->out[0].as<float>();
+      const Shape& s = how.shapes[0];
+      enqueue_tiles<Large, kMostProducts>({how.shapes, calls.size()}, how.choice,
+                                          AlongK{calls[0]->in[0].as<const float>(), s.k, s.m, s.k}, of_b, out,
+                                          calls[0]->shared, stream);
+      return;
+    }
+    Products<Words> products{};
     for (const Call* c : calls) {
       const Shape t = shape(*c);
       products.words[products.count] = words;  // whose place in memory says nothing once they are packed
@@ -112,6 +167,7 @@ const Kernel INVAR_ROW_OF(matmul) = {.op = "matmul",
                                      .pack_bytes = INVAR_ISA_NS::pack_bytes,
                                      .enqueue = INVAR_ISA_NS::enqueue,
                                      .enqueue_all = INVAR_ISA_NS::enqueue_all,
-                                     .enqueue_pack = INVAR_ISA_NS::enqueue_pack};
+                                     .enqueue_pack = INVAR_ISA_NS::enqueue_pack,
+                                     .shared_bytes_all = INVAR_ISA_NS::shared_bytes_all};
 
 }  // namespace invar::ops

@@ -20,9 +20,9 @@ inline bool is_large(const Choice& c) {
 
 // Blocks of threads that a launch has: so many run at once, and each takes tile after tile.
 template <class T>
-int64_t blocks_of(const Job& job) {
+int64_t blocks_of(int64_t items) {
   const int64_t most = int64_t{T::kPerProcessor} * processors();
-  return job.items() < most ? job.items() : most;
+  return items < most ? items : most;
 }
 // Levels of the tree for which a processor's shared memory has room beside the stages of the blocks it holds.
 template <class T>
@@ -42,7 +42,9 @@ template <class T>
 size_t workspace_of(const Shape& s, const Choice& c) {
   if (c.parts > 1) return static_cast<size_t>(c.parts * s.batches * s.m * s.n) * sizeof(float);
   if (num::segments_in_use(s.k) < 2) return 0;
-  return static_cast<size_t>(blocks_of<T>(job_of<T>(s, c)) * T::kKept * T::kArea) * sizeof(float);
+  const Job job = job_of<T>(s, c);
+  return static_cast<size_t>(blocks_of<T>(job.rows * job.columns * s.batches) * T::kKept * T::kArea) *
+         sizeof(float);
 }
 inline size_t workspace(const Shape& s, const Choice& c) {
   if (c.route == Route::few_rows || s.k == 0) return 0;
@@ -56,19 +58,31 @@ inline bool fits_rows(const Shape& s, bool packed) {
   return packed && !s.trans_a && s.batches == 1 && s.k > 0 && s.k < kMost;
 }
 
+// Products of one a: shapes, which differ in N, their b and where they go.
+template <class T, int most, class A, class B>
+void enqueue_tiles(std::span<const Shape> shapes, const Choice& c, const A& a, const B* b, float* const* out,
+                   void* shared, Stream stream) {
+  auto* const memory = static_cast<float*>(shared);
+  Tiled<B, F32Out, most> products{};
+  float* parts = memory;
+  for (const Shape& s : shapes) {
+    const int p = products.count++;
+    float* const to = c.parts > 1 ? parts : out[p];
+    products.first[p] = products.columns, products.job[p] = job_of<T>(s, c), products.b[p] = b[p];
+    products.out[p] = {out[p], parts, s.n % 4 == 0 && reinterpret_cast<uintptr_t>(to) % 16 == 0};
+    products.columns += products.job[p].columns, parts = &parts[c.parts * s.batches * s.m * s.n];
+  }
+  const int in_shared = c.parts > 1 || num::segments_in_use(shapes[0].k) < 2 ? 0 : shared_levels<T>();
+  const size_t bytes = T::kStageBytes + static_cast<size_t>(in_shared) * T::kArea * sizeof(float);
+  launch(gemm_kernel<T, Fp32SumsOf<T>, A, B, F32Out, most>,
+         dim3(static_cast<unsigned>(blocks_of<T>(products.items()))), dim3(T::kThreads), bytes, stream,
+         products, a, memory, in_shared);
+  if (c.parts > 1) enqueue_join(products, c.route == Route::small_chains, stream);
+}
 template <class T, class A, class B>
 void enqueue_tiles(const Shape& s, const Choice& c, const A& a, const B& b, float* out, void* shared,
                    Stream stream) {
-  const Job job = job_of<T>(s, c);
-  auto* memory = static_cast<float*>(shared);
-  float* to = c.parts > 1 ? memory : out;
-  const bool wide = s.n % 4 == 0 && reinterpret_cast<uintptr_t>(to) % 16 == 0;
-  const int in_shared = c.parts > 1 || num::segments_in_use(s.k) < 2 ? 0 : shared_levels<T>();
-  const size_t bytes = T::kStageBytes + static_cast<size_t>(in_shared) * T::kArea * sizeof(float);
-  launch(gemm_kernel<T, Fp32SumsOf<T>, A, B, F32Out>, dim3(static_cast<unsigned>(blocks_of<T>(job))),
-         dim3(T::kThreads), bytes, stream, job, a, b, F32Out{out, memory, wide}, memory, in_shared);
-  if (c.parts > 1)
-    enqueue_join(memory, s.batches * s.m * s.n, s.k, c.route == Route::small_chains, out, stream);
+  enqueue_tiles<T, 1>({&s, 1}, c, a, &b, &out, shared, stream);
 }
 
 // kLarge: whether it is worth large tiles. A choice of tiles that a source has not goes to smaller ones, which need less memory.

@@ -130,10 +130,29 @@ struct F32Out {
   }
 };
 
-// The sums of parts joined: out[i] of n outputs. Parts are segments or, where `each_chain`, chains.
-inline void enqueue_join(const float* parts, int64_t n, int64_t k, bool each_chain, float* out,
-                         Stream stream) {
-  each(stream, n, [=] __device__(int64_t i) {
+// The sums of parts joined, for each product. Parts are segments or, where `each_chain`, chains.
+template <int most>
+struct Joins {
+  int count;
+  int64_t n[most];  // outputs
+  const float* parts[most];
+  float* out[most];
+};
+template <class B, int most>
+void enqueue_join(const Tiled<B, F32Out, most>& products, bool each_chain, Stream stream) {
+  Joins<most> all{products.count, {}, {}, {}};
+  int64_t outputs = 0;
+  for (int p = 0; p < products.count; ++p) {
+    const Shape& s = products.job[p].s;
+    all.n[p] = s.batches * s.m * s.n, all.parts[p] = products.out[p].parts, all.out[p] = products.out[p].to;
+    outputs += all.n[p];
+  }
+  const int64_t k = products.job[0].s.k;
+  each(stream, outputs, [=] __device__(int64_t i) {
+    int p = 0;
+    for (; p + 1 < all.count && i >= all.n[p]; ++p) i -= all.n[p];
+    const int64_t n = all.n[p];
+    const float* const parts = all.parts[p];
     float segment[num::kSegments];
     INVAR_UNROLL
     for (int s = 0; s < num::kSegments; ++s) {
@@ -141,7 +160,7 @@ inline void enqueue_join(const float* parts, int64_t n, int64_t k, bool each_cha
           each_chain ? num::segment_blocks(s, k) : num::Range{s, s < num::segments_in_use(k) ? s + 1 : s};
       segment[s] = num::join_chains(blocks, [&](int64_t b) { return parts[b * n + i]; });
     }
-    out[i] = num::canon(num::join_segments(segment));
+    all.out[p][i] = num::canon(num::join_segments(segment));
   });
 }
 

@@ -31,22 +31,40 @@ struct Job {
   int64_t depth;          // K in steps of the tiles
   int64_t rows, columns;  // tiles
   int64_t parts, blocks;  // of K: how many, and the chains of each
-  __host__ __device__ int64_t items() const { return rows * columns * parts * s.batches; }
+};
+// Products of the same a that one kernel makes: for each its b, its results, and where its columns of tiles begin among all.
+template <class B, class Out, int most>
+struct Tiled {
+  static constexpr int kMost = most;
+  int count;
+  int64_t columns;  // of tiles, of all
+  int64_t first[most];
+  Job job[most];  // which differ in N
+  B b[most];
+  Out out[most];
+  __host__ __device__ int64_t items() const {
+    return job[0].rows * columns * job[0].parts * job[0].s.batches;
+  }
 };
 
 // Where an item stands. Neighbouring blocks share columns of b, and a band of kBand tiles down shares rows of a: both stay in
 // the L2.
 struct Place {
+  int product;
   int64_t row, column, part, batch;
 };
-template <class T>
-__device__ Place place_of(const Job& job, int64_t item) {
+template <class T, class P>
+__device__ Place place_of(const P& products, int64_t item) {
   constexpr int64_t kBand = 16;
-  const int64_t tile = item % (job.rows * job.columns), other = item / (job.rows * job.columns);
-  const int64_t band = tile / (kBand * job.columns) * kBand, in_band = tile - band * job.columns;
-  const int64_t tall = num::min_i64(kBand, job.rows - band);
-  return {(band + in_band % tall) * T::kRows, in_band / tall * T::kColumns, other % job.parts,
-          other / job.parts};
+  const Job& job = products.job[0];
+  const int64_t tiles = job.rows * products.columns, tile = item % tiles, other = item / tiles;
+  const int64_t band = tile / (kBand * products.columns) * kBand, in_band = tile - band * products.columns;
+  const int64_t tall = num::min_i64(kBand, job.rows - band), column = in_band / tall;
+  int product = 0;
+  if constexpr (P::kMost > 1)
+    while (product + 1 < products.count && column >= products.first[product + 1]) ++product;
+  return {product, (band + in_band % tall) * T::kRows, (column - products.first[product]) * T::kColumns,
+          other % job.parts, other / job.parts};
 }
 
 // Where a thread keeps sums that wait at a level of a tree: the lowest `in_shared` levels, which are used most, in
@@ -70,9 +88,9 @@ __device__ void fragment(const Word* from, Word (&to)[kCount]) {
     *reinterpret_cast<uint4*>(to + 4 * g) = *reinterpret_cast<const uint4*>(from + g * kSpan);
 }
 
-template <class T, class S, class A, class B, class Out>
+template <class T, class S, class A, class B, class Out, int most>
 __global__ void __launch_bounds__(T::kThreads, T::kPerProcessor)
-    gemm_kernel(const Job job, const A a, const B b, const Out out, float* kept, int in_shared) {
+    gemm_kernel(const __grid_constant__ Tiled<B, Out, most> products, const A a, float* kept, int in_shared) {
   using Word = typename S::Word;
   extern __shared__ __align__(16) uint32_t memory[];
   auto* const stages = reinterpret_cast<Word*>(memory);
@@ -81,9 +99,11 @@ __global__ void __launch_bounds__(T::kThreads, T::kPerProcessor)
   const int x = (warp % T::kWarpsAcross * T::kAcross + lane % T::kAcross) * 4;
   const Levels<T> levels{reinterpret_cast<float*>(stages + T::kStages * T::kStage), in_shared,
                          kept + int64_t{blockIdx.x} * T::kKept * T::kArea};
-  const int64_t items = job.items();
+  const int64_t items = products.items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
-    const Place place = place_of<T>(job, item);
+    const Place place = place_of<T>(products, item);
+    const Job& job = products.job[place.product];
+    const Out& out = products.out[place.product];
     const int64_t row = place.row, column = place.column, batch = place.batch, part = place.part;
     const int64_t first = part * job.blocks,
                   last = num::min_i64(first + job.blocks, ceil_div(job.depth, S::kChain));
@@ -95,7 +115,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kPerProcessor)
     {
       const matmul::Offsets at = matmul::offsets(job.s, batch);
       A moved_a = a;
-      B moved_b = b;
+      B moved_b = products.b[place.product];
       moved_a.move(at.a, 0), moved_b.move(at.b, at.b_matrix);
       from_a.begin(moved_a, row, begin), from_b.begin(moved_b, column, begin);
     }

@@ -178,11 +178,12 @@ void enqueue(const Call& call, Stream stream) {
   auto with = [&]<class T>(T, const auto& right) {
     using B = std::decay_t<decltype(right)>;
     const Job job{s, words, ceil_div(s.m, T::kRows), ceil_div(s.n, T::kColumns), 1, 1};
+    const Tiled<B, I32Out, 1> product{1, job.columns, {0}, {job}, {right}, {to}};
     const int64_t most = int64_t{T::kPerProcessor} * processors();
-    const int64_t blocks = job.items() < most ? job.items() : most;
-    launch(gemm_kernel<T, IntegerSums<T::kTall, T::kWide>, RowsBytes, B, I32Out>,
-           dim3(static_cast<unsigned>(blocks)), dim3(T::kThreads), T::kStageBytes, stream, job, left, right,
-           to, nullptr, 0);
+    const int64_t blocks = product.items() < most ? product.items() : most;
+    launch(gemm_kernel<T, IntegerSums<T::kTall, T::kWide>, RowsBytes, B, I32Out, 1>,
+           dim3(static_cast<unsigned>(blocks)), dim3(T::kThreads), T::kStageBytes, stream, product, left,
+           nullptr, 0);
   };
   auto sized = [&](const auto& right) {
     const bool large = matmul::tiles_of(s, {Large::kRows, Large::kColumns, 0}) >= processors();

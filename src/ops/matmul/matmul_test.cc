@@ -2,9 +2,12 @@
 // the transposed operand. contraction.1: a row does not depend on the rows beside it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <stdexcept>
 
+#include "base/device.h"
 #include "num/convert/convert.h"
 #include "ops/testing.h"
 
@@ -125,6 +128,69 @@ TEST(MatmulNbits, IsMatmulOfDequantised) {
               << isa << ' ' << bits << ' ' << mask << ' ' << exponents;
         }
       }
+}
+
+// Products of one a at once, in each of the ways that their shapes ask for, are the products one by one.
+TEST(MatmulOnDevice, AtOnceOrOneByOne) {
+  const auto opened = Device::open();
+  if (!opened) GTEST_SKIP() << "no GPU here: " << opened.error().message;
+  Device& gpu = **opened;
+  gpu.enter();
+  const Kernel& k = *find("matmul", kCuda);
+  const Attrs attrs{{"trans_b", int64_t{1}}};
+  std::vector<void*> taken;
+  auto take = [&](size_t bytes) {
+    const auto p = gpu.take(bytes + 1, "a test");
+    if (!p) throw std::runtime_error(p.error().message);
+    taken.push_back(*p);
+    return *p;
+  };
+  struct {
+    int64_t m, k, n[3];
+  } const cases[] = {{1, 513, {37, 100, 1}},         {64, 300, {96, 640, 33}},
+                     {40, 2100, {3000, 500, 701}},   {64, 2100, {4096, 1024, 1030}},
+                     {64, 513, {9000, 7001, 12000}}, {70, 300, {6000, 1024, 8000}}};
+  for (const auto& c : cases) {
+    std::vector<float> a(c.m * c.k);
+    for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i * 7919 % 2003) - 1001.5f;
+    View x{take(a.size() * 4), DType::f32, 2, false, {c.m, c.k}};
+    ASSERT_TRUE(gpu.upload(x.data, a.data(), a.size() * 4));
+    View in[3][2], out[3];
+    Call calls[3];
+    std::vector<const Call*> all;
+    for (int p = 0; p < 3; ++p) {
+      const auto stored = bits(c.n[p] * c.k + p);
+      View b{take(stored.size() * 2), DType::bf16, 2, false, {c.n[p], c.k}};
+      ASSERT_TRUE(gpu.upload(b.data, stored.data() + p, static_cast<size_t>(c.n[p] * c.k) * 2));
+      void* const packed = take(k.pack_bytes(b, 1, attrs));
+      k.enqueue_pack(b, 1, attrs, packed, gpu.stream());
+      in[p][0] = x, in[p][1] = b, in[p][1].data = packed, in[p][1].packed = true;
+      out[p] = {take(static_cast<size_t>(c.m * c.n[p]) * 4), DType::f32, 2, false, {c.m, c.n[p]}};
+      calls[p].in = in[p], calls[p].out = {&out[p], 1}, calls[p].attrs = &attrs;
+      all.push_back(&calls[p]);
+    }
+    size_t shared = k.shared_bytes_all(all);
+    for (const Call& call : calls) shared = std::max(shared, k.shared_bytes(call));
+    void* const memory = take(shared);
+    for (Call& call : calls) call.shared = memory;
+    std::vector<float> result[2];
+    for (int together : {0, 1}) {
+      for (const View& y : out) ASSERT_TRUE(gpu.fill(y.data, 0xff, static_cast<size_t>(y.elements()) * 4));
+      if (together)
+        k.enqueue_all(all, gpu.stream());
+      else
+        for (const Call* call : all) k.enqueue(*call, gpu.stream());
+      for (const View& y : out) {
+        std::vector<float> here(static_cast<size_t>(y.elements()));
+        ASSERT_TRUE(gpu.download(here.data(), y.data, here.size() * 4));
+        ASSERT_TRUE(gpu.wait());
+        result[together].insert(result[together].end(), here.begin(), here.end());
+      }
+    }
+    EXPECT_EQ(std::memcmp(result[0].data(), result[1].data(), result[0].size() * 4), 0)
+        << c.m << " x " << c.k;
+  }
+  for (void* p : taken) gpu.give(p);
 }
 
 }  // namespace
