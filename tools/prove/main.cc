@@ -38,7 +38,8 @@ constexpr const char* kUsage =
     "       invar_prove functions | isas            what is here to be proved, and on what\n"
     "options: --isa NAME      instruction set (default: the best here)\n"
     "         --from C --to C first and last of the 256 chunks of 2^24 inputs (default 0 255)\n"
-    "         --chunks LIST   these instead, in hexadecimal: 00,3f (check: default from FILE); spread: 2^19 inputs,\n"
+    "         --chunks LIST   these instead, in hexadecimal: 00,3f (check: default from FILE); spread: 2^19 "
+    "inputs,\n"
     "                         every 8191st\n"
     "         --threads N     default: all\n"
     "         --state FILE    finished chunks are kept there; run again to resume\n"
@@ -66,7 +67,8 @@ int write_golden(const std::string& path, const std::string& function, const Dig
   std::ofstream file(path);
   file << "# " << function
        << ": SHA-256 of the outputs (little-endian binary32, NaN as 7fc00000) of the inputs\n"
-       << "# CC000000 ... CCffffff, chunk CC by chunk, then the Merkle root of the 256 (src/base/hash.h), then of\n"
+       << "# CC000000 ... CCffffff, chunk CC by chunk, then the Merkle root of the 256 (src/base/hash.h), "
+          "then of\n"
        << "# every 8191st input from 00000000 on, 2^19 of them.\n"
        << "# Written by invar_prove " << function << " --golden; docs/evidence. Tests look at the sample.\n"
        << "sample 00,3f,42,7f,b3,c2,spread\n";
@@ -164,7 +166,8 @@ int main(int argc, char** argv) {
       static_cast<size_t>(std::clamp(number("to", 255) - number("from", 0) + 1, 0L, 256L)));
   std::iota(chunks.begin(), chunks.end(), static_cast<int>(number("from", 0)));
   if (option.count("chunks")) chunks = parse_chunks(option["chunks"]);
-  if (chunks.empty() || chunks.front() < 0 || chunks.back() >= (is_check ? kSpread + 1 : kChunks)) return usage("chunks are 0 to 255");
+  if (chunks.empty() || chunks.front() < 0 || chunks.back() >= (is_check ? kSpread + 1 : kChunks))
+    return usage("chunks are 0 to 255");
 
   std::vector<const Probe*> chosen;
   if (option.count("isa"))
