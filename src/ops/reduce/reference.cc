@@ -13,25 +13,27 @@
 namespace invar::ops {
 namespace {
 
-// reduce.2: element i of row `row`, both counted in row-major order of their own dimensions.
-int64_t place(const Call& call, int64_t row, int64_t i) {
-  const View& x = call.in[0];
-  int64_t at = 0, stride = 1;
-  for (int d = x.rank - 1; d >= 0; --d) {
-    int64_t& index = is_reduced(call, d) ? i : row;
-    at += index % x.dim[d] * stride;
-    index /= x.dim[d];
-    stride *= x.dim[d];
+// reduce.2
+struct Rows {
+  const View& x;
+  bool reduced[kMaxRank];
+  int64_t n = 1;  // elements of a row
+  explicit Rows(const Call& call) : x(call.in[0]) {
+    for (int d = 0; d < x.rank; ++d)
+      if ((reduced[d] = is_reduced(call, d))) n *= x.dim[d];
   }
-  return at;
-}
-
-int64_t elements_per_row(const Call& call) {
-  int64_t n = 1;
-  for (int d = 0; d < call.in[0].rank; ++d)
-    if (is_reduced(call, d)) n *= call.in[0].dim[d];
-  return n;
-}
+  // Element i of row `row`, both counted in row-major order of their own dimensions.
+  int64_t place(int64_t row, int64_t i) const {
+    int64_t at = 0, stride = 1;
+    for (int d = x.rank - 1; d >= 0; --d) {
+      int64_t& index = reduced[d] ? i : row;
+      at += index % x.dim[d] * stride;
+      index /= x.dim[d];
+      stride *= x.dim[d];
+    }
+    return at;
+  }
+};
 
 int64_t units(const Call& call, int) {
   return call.out[0].elements();
@@ -40,10 +42,10 @@ int64_t units(const Call& call, int) {
 // f(n, at) of every row, where at(i) is its element i; stored.
 template <class Fn>
 void rows(const Call& call, int64_t begin, int64_t end, Fn f) {
-  int64_t n = elements_per_row(call);
+  const Rows rows(call);
   const float* x = call.in[0].as<const float>();
   for (int64_t row = begin; row < end; ++row)
-    put(call.out[0], row, f(n, [&, row](int64_t i) { return x[place(call, row, i)]; }));
+    put(call.out[0], row, f(rows.n, [&, row](int64_t i) { return x[rows.place(row, i)]; }));
 }
 
 template <class At>
@@ -104,12 +106,13 @@ int64_t bound(DType t, bool upper) {
 enum class Whole { none, sum, mean, prod, max, min, l1, squares };
 void integers(const Call& call, int64_t begin, int64_t end, Whole op) {
   const View &x = call.in[0], &out = call.out[0];
-  int64_t n = elements_per_row(call);
+  const Rows rows(call);
+  const int64_t n = rows.n;
   for (int64_t row = begin; row < end; ++row) {
     uint64_t total = op == Whole::prod ? 1 : 0;
     int64_t best = bound(x.dtype, op == Whole::min);
     for (int64_t i = 0; i < n; ++i) {
-      int64_t v = whole(x, place(call, row, i));
+      int64_t v = whole(x, rows.place(row, i));
       auto u = static_cast<uint64_t>(v);
       total = op == Whole::prod ? total * u
                                 : total + (op == Whole::squares       ? u * u
