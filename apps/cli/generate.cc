@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <future>
 #include <optional>
 
 #include "ops/kernel.h"
@@ -42,34 +41,24 @@ Result<Generation> generate(run::Session& session, std::span<const int32_t> prom
                             const std::function<void(int32_t)>& on_token) {
   Generation g;
   std::span<const int32_t> next = prompt;
-  // While a GPU does the next step the host commits to a copy of the logits of the last one.
+  // While a GPU does the next step the host commits to the logits of the last one.
   const bool beside = session.isa() == ops::kCuda;
-  std::vector<float> last;
-  std::future<Digest> coming;
-  auto arrive = [&] {
-    if (coming.valid()) g.logits.push_back(coming.get());
-  };
   session.reset();
   const auto start = Clock::now();
   Clock::time_point first;
   for (int64_t i = 0; i < max_new; ++i) {
     INVAR_TRY(std::span<const float> logits, session.step(next));
     std::optional<Result<int32_t>> picked;
-    Digest digest{};
+    g.logits.emplace_back();
+    auto commit = [logits, to = &g.logits.back()](int) { *to = receipt::commit(logits); };
     session.share(beside ? 1 : 2, [&](int task) {
       if (task == 0)
         picked = sample::pick(logits, params, static_cast<uint64_t>(i));
       else
-        digest = receipt::commit(logits);
+        commit(task);
     });
     INVAR_TRY(const int32_t token, *std::move(picked));
-    arrive();
-    if (beside) {
-      last.assign(logits.begin(), logits.end());
-      coming = std::async(std::launch::async, [&last] { return receipt::commit(last); });
-    } else {
-      g.logits.push_back(digest);
-    }
+    if (beside) session.share_beside(1, commit);
     g.tokens.push_back(token);
     if (i == 0) g.prefill_seconds = since(start), first = Clock::now();
     on_token(token);
@@ -77,13 +66,13 @@ Result<Generation> generate(run::Session& session, std::span<const int32_t> prom
       g.decode_tokens_per_second = static_cast<double>(i) / s;
     if (std::find(stop_tokens.begin(), stop_tokens.end(), token) != stop_tokens.end()) {
       g.finish_reason = "stop";
-      arrive();
+      session.settle();
       return g;
     }
     next = std::span(g.tokens).last(1);
   }
   g.finish_reason = "length";
-  arrive();
+  session.settle();
   return g;
 }
 
@@ -93,20 +82,24 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
                                               std::span<const int32_t> stop_tokens) {
   std::vector<Generation> all(prompts.size());
   std::vector<run::Next> next;
+  const bool beside = session.isa() == ops::kCuda;  // as above
   // Logits of the sequences `who`, in their order -> a token more of each; those that go on -> next.
   auto take = [&](std::span<const float> logits, std::span<const int64_t> who) -> Status {
     const size_t vocab = static_cast<size_t>(session.vocab());
+    auto row = [=](int i) { return logits.subspan(static_cast<size_t>(i) * vocab, vocab); };
     std::vector<std::optional<Result<int32_t>>> picked(who.size());
-    std::vector<Digest> digests(who.size());
-    session.share(static_cast<int>(who.size()), [&](int i) {
-      const auto row = logits.subspan(static_cast<size_t>(i) * vocab, vocab);
-      picked[i] = sample::pick(row, params, static_cast<uint64_t>(all[who[i]].tokens.size()));
-      digests[i] = receipt::commit(row);
+    std::vector<Digest*> digests;
+    for (const int64_t s : who) digests.push_back(&all[s].logits.emplace_back());
+    auto commit = [row, digests](int i) { *digests[i] = receipt::commit(row(i)); };
+    const int count = static_cast<int>(who.size());
+    session.share(count, [&](int i) {
+      picked[i] = sample::pick(row(i), params, static_cast<uint64_t>(all[who[i]].tokens.size()));
+      if (!beside) commit(i);
     });
     for (size_t i = 0; i < who.size(); ++i) {
       INVAR_TRY(const int32_t token, *std::move(picked[i]));
       Generation& g = all[who[i]];
-      g.logits.push_back(digests[i]), g.tokens.push_back(token);
+      g.tokens.push_back(token);
       if (std::find(stop_tokens.begin(), stop_tokens.end(), token) != stop_tokens.end())
         g.finish_reason = "stop";
       else if (static_cast<int64_t>(g.tokens.size()) == max_new)
@@ -114,6 +107,7 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
       else
         next.push_back({who[i], token});
     }
+    if (beside) session.share_beside(count, commit);
     return {};
   };
   const auto start = Clock::now();
@@ -134,6 +128,7 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
     INVAR_CHECK_OK(take(logits, who));
     count += static_cast<int64_t>(who.size());
   }
+  session.settle();
   if (const double s = since(first); count && s > 0)
     all[0].decode_tokens_per_second = static_cast<double>(count) / s;
   return all;

@@ -51,6 +51,26 @@ TEST_F(OnDevice, SameBytesAsTheHostForEveryPiece) {
   }
 }
 
+TEST_F(OnDevice, ResultsStayBesideTheNextStep) {
+  Session s = open(model, on_device());
+  for (int32_t token = 0; token < 20; ++token) {
+    const auto logits = *s.step({&token, 1});
+    const Logits truth(logits.begin(), logits.end());
+    bool same[3] = {};
+    s.share_beside(3, [&, logits](int i) { same[i] = same_bytes(logits, truth); });
+    if (token % 3)
+      s.settle();
+    else
+      ASSERT_TRUE(s.step({&token, 1}));
+    EXPECT_TRUE(same[0] && same[1] && same[2]) << token;
+  }
+  bool done = false;
+  s.share_beside(1, [&](int) { done = true; });
+  const int32_t none = -1;
+  EXPECT_FALSE(s.step({&none, 1}));  // which nothing is done beside
+  EXPECT_TRUE(done);
+}
+
 TEST_F(OnDevice, CompanyDoesNotShow) {
   const std::vector<Logits> truth = alone(model);
   Options o = on_device(400);  // several bounds of what is filled, so that graphs serve many positions

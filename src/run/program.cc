@@ -333,8 +333,8 @@ std::vector<const ops::Call*> Program::calls(size_t begin, size_t end) const {
   return calls;
 }
 
-Status Program::run(Pool& pool, bool tail) {
-  if (device_) return run_on_device(tail);
+Status Program::run(Pool& pool, bool tail, const std::function<void()>& beside) {
+  if (device_) return run_on_device(tail, beside);
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = n + 1;
     if (!tail && !nodes_[n].core) continue;
@@ -383,7 +383,7 @@ void Program::run(Pool& pool, size_t begin, size_t end, int workers) {
 
 ops::View Program::port(int v) const {
   ops::View view = values_[v];
-  if (device_) view.data = ports_.at(v).data();
+  if (device_) view.data = inputs_.contains(v) ? inputs_.at(v).data() : result_on_host(v);
   return view;
 }
 
@@ -399,7 +399,8 @@ std::vector<std::string> Program::kernels() const {
 size_t Program::bytes() const {
   size_t bytes = arena_.size() + states_.size() + shared_.size();
   for (const Block& b : scratch_) bytes += b.size();
-  for (const auto& [v, b] : ports_) bytes += b.size();
+  for (const auto* ports : {&inputs_, &outputs_})
+    for (const auto& [v, b] : *ports) bytes += b.size();
   return bytes;
 }
 

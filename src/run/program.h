@@ -1,6 +1,7 @@
 // The plan's nodes with their kernels and buffers. Knows no operation by name (law 1).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -36,8 +37,9 @@ class Program {
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t slots);
   // Makes ready for a step of `rows` rows of each of the sequences, of which there is at least one.
   Status bind(int64_t rows, std::span<const ops::Sequence> sequences);
-  // Runs the nodes; without `tail` only those that some state depends on. An index that names no place is an error.
-  Status run(Pool&, bool tail);
+  // Runs the nodes; without `tail` only those that some state depends on. An index that names no place is an error. While a GPU
+  // does them, `beside` is called once; outputs of the run before may be read there.
+  Status run(Pool&, bool tail, const std::function<void()>& beside = {});
 
   // An input or output of the plan as the host sees it: written before run(), read after it.
   ops::View port(int v) const;
@@ -88,8 +90,10 @@ class Program {
   // program_device.cc
   int64_t bound_of(int64_t rows, int64_t past) const;
   Status reserve_ports(const std::vector<uint64_t>& size);
-  Status run_on_device(bool tail);
+  Status run_on_device(bool tail, const std::function<void()>& beside);
   Status queue(bool tail);
+  Status fetch(bool tail);
+  std::byte* result_on_host(int v) const;
   Status find_fault(bool tail);
 
   const plan::Plan* plan_ = nullptr;
@@ -120,9 +124,10 @@ class Program {
   }
   Block now_;
 
-  // On a GPU: the ports of the plan in pinned memory, and steps as graphs, by their sequences, their rows, the bound of what
-  // they find filled, and tail.
-  std::map<int, Block> ports_;
+  // On a GPU: the ports of the plan in pinned memory, outputs in two halves in turn, and steps as graphs, by their sequences,
+  // their rows, the bound of what they find filled, and tail.
+  std::map<int, Block> inputs_, outputs_;
+  bool second_half_ = false;
   Block now_on_device_;
   std::map<std::tuple<int64_t, int64_t, int64_t, bool>, std::unique_ptr<Device::Graph>> graphs_;
 };

@@ -1,4 +1,4 @@
-// A step on a GPU: ports go there, nodes are queued one after another, results come back; small steps, which recur, as graphs.
+// A step on a GPU: ports go there, nodes are queued one after another, small steps, which recur, as graphs; results come back.
 #include <algorithm>
 #include <bit>
 
@@ -17,16 +17,21 @@ int64_t Program::bound_of(int64_t rows, int64_t past) const {
 
 // Room for the largest step of each port.
 Status Program::reserve_ports(const std::vector<uint64_t>& size) {
-  auto reserve = [&](const plan::Port& port) -> Status {
-    const uint64_t bytes = size[buffer_[port.value]];
-    Block& b = ports_[port.value];
+  auto reserve = [&](Block& b, const plan::Port& port, uint64_t times) -> Status {
+    const uint64_t bytes = times * Block::round_up(size[buffer_[port.value]]);
     if (b.size() >= bytes) return {};
     INVAR_TRY(b, Block::make_pinned(bytes, port.name.c_str(), device_));
     return {};
   };
-  for (const plan::Port& p : plan_->inputs) INVAR_CHECK_OK(reserve(p));
-  for (const plan::Port& p : plan_->outputs) INVAR_CHECK_OK(reserve(p));
+  for (const plan::Port& p : plan_->inputs) INVAR_CHECK_OK(reserve(inputs_[p.value], p, 1));
+  for (const plan::Port& p : plan_->outputs)
+    if (!inputs_.contains(p.value)) INVAR_CHECK_OK(reserve(outputs_[p.value], p, 2));
   return {};
+}
+
+std::byte* Program::result_on_host(int v) const {
+  const Block& halves = outputs_.at(v);
+  return halves.data() + (second_half_ ? halves.size() / 2 : 0);
 }
 
 Status Program::queue(bool tail) {
@@ -34,7 +39,7 @@ Status Program::queue(bool tail) {
                                  sizeof(Now) + static_cast<size_t>(bound_.batch) * sizeof(ops::Sequence)));
   for (const plan::Port& p : plan_->inputs)
     INVAR_CHECK_OK(
-        device_->upload(values_[p.value].data, ports_.at(p.value).data(), bytes_of(values_[p.value])));
+        device_->upload(values_[p.value].data, inputs_.at(p.value).data(), bytes_of(values_[p.value])));
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = joined_end(n);
     if (!tail && !nodes_[n].core) continue;
@@ -44,15 +49,21 @@ Status Program::queue(bool tail) {
     else
       kernel.enqueue(nodes_[n].call, device_->stream());
   }
+  return {};
+}
+
+// Behind the nodes, and in no graph: where results go changes from step to step.
+Status Program::fetch(bool tail) {
+  second_half_ = !second_half_;
   for (const plan::Port& p : plan_->outputs)
-    if (tail || core_value_[p.value]) {
+    if ((tail || core_value_[p.value]) && !inputs_.contains(p.value)) {
       INVAR_CHECK_OK(
-          device_->download(ports_.at(p.value).data(), values_[p.value].data, bytes_of(values_[p.value])));
+          device_->download(result_on_host(p.value), values_[p.value].data, bytes_of(values_[p.value])));
     }
   return device_->download(now_.data(), now_on_device_.data(), sizeof(Now));
 }
 
-Status Program::run_on_device(bool tail) {
+Status Program::run_on_device(bool tail, const std::function<void()>& beside) {
   device_->enter();
   Now& now = *reinterpret_cast<Now*>(now_.data());
   now.fault = 0;
@@ -68,6 +79,8 @@ Status Program::run_on_device(bool tail) {
     }
     INVAR_CHECK_OK(device_->replay(*graph));
   }
+  INVAR_CHECK_OK(fetch(tail));
+  if (beside) beside();
   INVAR_CHECK_OK(device_->wait());
   return now.fault ? find_fault(tail) : Status();
 }

@@ -65,6 +65,10 @@ class Session {
   // Calls f(0) ... f(count - 1), shared out to the threads that wait for the next step: for what comes between two steps.
   // f must not throw nor use the session.
   void share(int count, const std::function<void(int)>& f);
+  // The same, beside the next step if a GPU does that, at once otherwise; done when that step or settle() returns. f may read the
+  // logits that the last step returned, unless these are of `all`.
+  void share_beside(int count, std::function<void(int)> f);
+  void settle();
 
  private:
   struct Impl;

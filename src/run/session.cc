@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "num/env.h"
 #include "run/program.h"
@@ -33,10 +34,16 @@ struct Session::Impl {
   std::vector<int32_t> history;               // with `recompute`
   std::vector<float> rows;                    // what step() returned with `all`
   std::vector<ops::Sequence> batch;           // of a step of many
+  std::function<void()> pending;              // what is to be done beside the next step
 
   Status open(const std::string& folder);
   Status bind_ports();
   Status may_append(int64_t sequence, std::span<const int32_t> tokens) const;
+  void share(int count, const std::function<void(int)>& f);
+  void settle();
+  Status run(bool tail) {
+    return program.run(*pool, tail, [this] { settle(); });
+  }
   Status piece(std::span<const int32_t> tokens, int64_t sequence, int64_t past, bool tail);
   Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all, int64_t sequence);
   Result<std::span<const float>> step_many(std::span<const Next> next);
@@ -129,7 +136,17 @@ Status Session::Impl::piece(std::span<const int32_t> tokens, int64_t sequence, i
   if (positions >= 0)
     for (size_t i = 0; i < tokens.size(); ++i)
       program.port(positions).as<int64_t>()[i] = past + static_cast<int64_t>(i);
-  return program.run(*pool, tail);
+  return run(tail);
+}
+
+void Session::Impl::share(int count, const std::function<void(int)>& f) {
+  pool->run(count, [&f](int, int64_t begin, int64_t end) {
+    for (; begin < end; ++begin) f(static_cast<int>(begin));
+  });
+}
+
+void Session::Impl::settle() {
+  if (const auto f = std::exchange(pending, nullptr)) f();
 }
 
 Status Session::Impl::may_append(int64_t sequence, std::span<const int32_t> tokens) const {
@@ -169,7 +186,7 @@ Result<std::span<const float>> Session::Impl::step_many(std::span<const Next> ne
     program.port(ids).as<int64_t>()[i] = next[i].token;
     if (positions >= 0) program.port(positions).as<int64_t>()[i] = batch[i].past;
   }
-  INVAR_CHECK_OK(program.run(*pool, true));
+  INVAR_CHECK_OK(run(true));
   for (const Next& n : next) ++position[n.sequence];
   return std::span<const float>(program.port(logits).as<float>(), next.size() * static_cast<size_t>(vocab));
 }
@@ -264,15 +281,25 @@ void Session::reset(int64_t sequence) {
   if (impl_->recompute) impl_->history.clear();
 }
 Result<std::span<const float>> Session::step(std::span<const int32_t> tokens, bool all, int64_t sequence) {
-  return impl_->step(tokens, all, sequence);
+  auto logits = impl_->step(tokens, all, sequence);
+  impl_->settle();
+  return logits;
 }
 Result<std::span<const float>> Session::step_many(std::span<const Next> next) {
-  return impl_->step_many(next);
+  auto logits = impl_->step_many(next);
+  impl_->settle();
+  return logits;
 }
 void Session::share(int count, const std::function<void(int)>& f) {
-  impl_->pool->run(count, [&f](int, int64_t begin, int64_t end) {
-    for (; begin < end; ++begin) f(static_cast<int>(begin));
-  });
+  impl_->share(count, f);
+}
+void Session::share_beside(int count, std::function<void(int)> f) {
+  if (!impl_->device) return impl_->share(count, f);
+  impl_->settle();
+  impl_->pending = [impl = impl_.get(), count, f = std::move(f)] { impl->share(count, f); };
+}
+void Session::settle() {
+  impl_->settle();
 }
 
 }  // namespace invar::run
