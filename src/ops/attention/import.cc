@@ -1,6 +1,4 @@
-#include <cmath>
-
-#include "ir/rules.h"
+#include "ops/attention/import.h"
 
 namespace invar::ir {
 namespace {
@@ -82,7 +80,7 @@ Status attention(Node& node) {
       node.expect(3, 7,
                   {"is_causal", "kv_num_heads", "left_window_size", "q_num_heads", "qk_matmul_output_mode",
                    "right_window_size", "scale", "softcap", "softmax_precision"},
-                  memory ? 3 : 1));
+                  4));
   INVAR_CHECK_OK(node.only("softmax_precision", int64_t{1}));
   Parts p{.mask = 3, .past = 4, .lengths = 6, .mask_may_end = node.version() >= 24};
   const Shape q = node.shape(0), k = node.shape(1);
@@ -98,7 +96,21 @@ Status attention(Node& node) {
     if (edge < -1) return bad_input(std::string(name) + " is " + std::to_string(edge));
     if (edge >= 0) attrs.push_back(node.attr(ours, edge));
   }
-  return attend(node, p, std::move(attrs));
+  // 1 / sqrt(D) as in attend().
+  const Extent width = q.empty() ? Extent() : q.back();
+  const double size =
+      static_cast<double>(q.size() == 3 && p.q_heads > 0 ? width.value / p.q_heads : width.value);
+  INVAR_TRY(float scale, node.f("scale", static_cast<float>(1.0 / std::sqrt(size))));
+  const bool remembers = memory && !node.has(3) && node.has(4) && node.has(5) &&
+                         is_past(node.shape(4), k, p.kv_heads) &&
+                         is_past(node.shape(5), node.shape(2), p.kv_heads);
+  const bool returns = wanted(node, 3) || (!memory && (wanted(node, 1) || wanted(node, 2)));
+  Status fused = not_covered(memory && node.has(3) ? "an attention mask together with past keys"
+                                                   : "its scores, or keys and values, as results");
+  if (!returns && (remembers || !memory)) fused = attend(node, p, std::move(attrs));
+  if (fused || fused.error().code != Code::not_covered || (remembers && !returns)) return fused;
+  const Status steps = composed(node, p.q_heads, p.kv_heads, scale, softcap);
+  return steps || steps.error().code != Code::not_covered ? steps : fused;
 }
 
 Status multi_head_attention(Node& node) {
@@ -187,6 +199,7 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location
 
 void import_attention(Rooms& rooms) {
   rooms.on("Attention", 23, attention);
+  rooms.on("LinearAttention", 27, linear_attention);
   rooms.on("com.microsoft.MultiHeadAttention", 1, multi_head_attention);
   rooms.on("com.microsoft.GroupQueryAttention", 1, group_query_attention);
 }

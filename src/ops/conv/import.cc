@@ -1,3 +1,4 @@
+#include "ir/compose.h"
 #include "ir/window.h"
 
 namespace invar::ir {
@@ -34,6 +35,45 @@ Status convolution(Node& node) {
   INVAR_TRY(AutoPad how, auto_pad(node));
   INVAR_CHECK_OK(resolve_pads(node, how, w));
   return finish<ConvOp>(node, w);
+}
+
+// Each channel by itself over the positions up to its own; the first see `past_state`, or zeros. What later ones would see is
+// result 1.
+Status causal_convolution(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 4, {"activation"}, 2));
+  std::string activation = "none";
+  if (auto given = dyn_cast_or_null<StringAttr>(node.attribute("activation"))) activation = given.str();
+  // ONNX calls these two as their room does, and means one by both.
+  const bool gated = activation == SiluOp::getOperationName().split('.').second ||
+                     activation == SwishOp::getOperationName().split('.').second;
+  if (activation != "none" && !gated) return bad_input("attribute \"activation\" is \"" + activation + "\"");
+  Shape x = node.shape(0);
+  const Shape w = node.shape(1);
+  if (x.size() != 3 || w.size() != 3) return bad_input("operand or weights are not of rank 3");
+  if (!x[1].constant() || !x[2].constant() || !w[2].constant() || w[2].value < 1)
+    return not_covered("channels, length or kernel of unknown size");
+  const int64_t before = w[2].value - 1;
+  Value all = node.in(0);
+  x[2] = Extent::of(x[2].value + before);
+  if (node.has(3)) {
+    INVAR_TRY(all, joined(node, {node.in(3), node.in(0)}, 2));
+    if (shape_of(all.getType()) != x) return bad_input("operand 3 is not one position less than the kernel");
+  } else if (before) {
+    INVAR_TRY(all, node.make<PadOp>(all, node.attr("begins", Numbers({0, 0, before})),
+                                    tensor_of(x, element_of(all))));
+  }
+  SmallVector<Value> in = {all, node.in(1)};
+  if (node.has(2)) in.push_back(node.in(2));
+  const int64_t one = 1, none[] = {0, 0};
+  INVAR_TRY(Value out,
+            node.make<ConvOp>(in, {node.attr("strides", Numbers(one)), node.attr("dilations", Numbers(one)),
+                                   node.attr("pads", Numbers(none)), node.attr("groups", x[1].value)}));
+  if (gated) {
+    INVAR_TRY(out, node.make<SiluOp>(out));
+  }
+  INVAR_TRY(Value state, part(node, all, 2, x[2].value - before, before));
+  node.replace(1, state);
+  return node.replace(out);
 }
 
 // auto_pad and output_shape say how long the result is; the pads follow. Of an odd pad more is at the end with SAME_UPPER, else
@@ -132,6 +172,7 @@ LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext*, std::optional<Loca
 }
 
 void import_conv(Rooms& rooms) {
+  rooms.on("CausalConvWithState", 27, causal_convolution);
   rooms.on("Conv", 1, convolution);
   rooms.on("ConvTranspose", 1, transposed);
 }

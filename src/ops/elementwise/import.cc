@@ -140,6 +140,16 @@ Status swish_of(Node& node, float standard) {
   INVAR_TRY(Value out, node.make<SwishOp>(node.in(0), {node.attr("alpha", alpha)}));
   return node.replace(out);
 }
+// The gate's swish times the other operand.
+Status swish_gate(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 2, {"alpha"}));
+  INVAR_TRY(float alpha, node.f("alpha", 1.0f));
+  if (node.shape(0) != node.shape(1)) return bad_input("operands of different shapes");
+  INVAR_TRY(Value gate, alpha == 1.0f ? node.make<SiluOp>(node.in(0))
+                                      : node.make<SwishOp>(node.in(0), {node.attr("alpha", alpha)}));
+  INVAR_TRY(Value out, node.make<MulOp>({gate, node.in(1)}));
+  return node.replace(out);
+}
 Status swish(Node& node) {
   return swish_of(node, 1.0f);
 }
@@ -206,6 +216,37 @@ Status is_inf(Node& node) {
 
 Status where(Node& node) {
   return direct<WhereOp>(node, 3);
+}
+
+// a - b cos(2 pi i / n) + c cos(4 pi i / n), in this order, for i below a size that is known.
+Status cosine_window(Node& node, float a, float b, float c) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"output_datatype", "periodic"}));
+  INVAR_TRY(const int64_t periodic, node.i("periodic", 1));
+  INVAR_TRY(const int64_t code, node.i("output_datatype", 1));
+  Type element = onnx_type(node.context(), static_cast<int32_t>(code));
+  if (!element || !(element.isF32() || element.isF16() || element.isBF16()))
+    return not_covered("covered are windows of f32, f16 and bf16");
+  INVAR_TRY(const std::vector<int64_t> size, node.constants(0));
+  const int64_t most = int64_t{1} << 24;  // as floats, all are exact
+  if (size.size() != 1 || size[0] < 0 || size[0] > most) return bad_input("a window of no size");
+  const int64_t n = periodic ? size[0] : size[0] - 1;
+  if (n < 1) return not_covered("a window of less than two places");
+  INVAR_TRY(Value at, node.make<IotaOp>({node.constant(0.0f), node.constant(1.0f)}, {},
+                                        tensor_of({Extent::of(size[0])}, node.build().getF32Type())));
+  auto wave = [&](float turns, float factor) -> Result<Value> {
+    INVAR_TRY(Value angle, node.make<MulOp>({at, node.constant(turns)}));
+    INVAR_TRY(angle, node.make<DivOp>({angle, node.constant(static_cast<float>(n))}));
+    INVAR_TRY(Value cosine, node.make<CospiOp>(angle));
+    return node.make<MulOp>({cosine, node.constant(factor)});
+  };
+  INVAR_TRY(Value first, wave(2, b));
+  INVAR_TRY(Value out, node.make<SubOp>({node.constant(a), first}));
+  if (c != 0) {
+    INVAR_TRY(Value second, wave(4, c));
+    INVAR_TRY(out, node.make<AddOp>({out, second}));
+  }
+  INVAR_TRY(out, cast_to(node, out, element));
+  return node.replace(out);
 }
 
 // The slope may be broadcast to x, not x to the slope.
@@ -281,6 +322,7 @@ void import_elementwise(Rooms& rooms) {
   });
   rooms.on("Gelu", 20, gelu);
   rooms.on("Swish", 24, swish);
+  rooms.on("SwiGLU", 28, swish_gate);
   rooms.on("com.microsoft.QuickGelu", 1, quick_gelu);
   rooms.on("com.microsoft.Gelu", 1, unary<GeluOp>);
   rooms.on("com.microsoft.BiasGelu", 1, biased<GeluOp, 2>);
@@ -304,6 +346,9 @@ void import_elementwise(Rooms& rooms) {
   rooms.on("Min", 8, n_ary<MinOp>);
   rooms.on("Sum", 8, n_ary<AddOp>);
   rooms.on("Mean", 8, mean);
+  rooms.on("HannWindow", 17, [](Node& n) { return cosine_window(n, 0.5f, 0.5f, 0); });
+  rooms.on("HammingWindow", 17, [](Node& n) { return cosine_window(n, 25.0f / 46, 21.0f / 46, 0); });
+  rooms.on("BlackmanWindow", 17, [](Node& n) { return cosine_window(n, 0.42f, 0.5f, 0.08f); });
   rooms.on("PRelu", 7, slopes);
   rooms.on("Equal", 7, binary<EqualOp>);
   rooms.on("Less", 7, binary<LessOp>);

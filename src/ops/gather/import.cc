@@ -1,5 +1,5 @@
 #include "ir/bytes.h"
-#include "ir/rules.h"
+#include "ir/compose.h"
 
 namespace invar::ir {
 namespace {
@@ -74,6 +74,65 @@ Status scatter_nd(Node& node) {
   INVAR_TRY(int64_t reduction, reduction_of(node));
   INVAR_TRY(Value out,
             node.make<ScatterNdOp>({node.in(0), node.in(1), node.in(2)}, node.attr("reduction", reduction)));
+  return node.replace(out);
+}
+
+// The elements along an axis, or of all in one row, that a constant condition names.
+Status compress(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 2, {"axis"}));
+  const std::optional<std::string> condition = node.bytes(1);
+  if (!condition) return node.unknown(1);
+  Value x = node.in(0);
+  int64_t axis = 0;
+  if (node.attribute("axis")) {
+    INVAR_TRY(axis, axis_of(node));
+  } else {
+    const std::optional<Count> n = count_of(node.shape(0));
+    if (!n || !n->symbols.empty()) return not_covered("a row of unknown length");
+    INVAR_TRY(x, shaped(node, x, {Extent::of(n->factor)}));
+  }
+  const Extent length = shape_of(x.getType())[static_cast<size_t>(axis)];
+  if (!length.constant()) return not_covered("dimension " + text_of(length) + " compressed");
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < condition->size(); ++i)
+    if ((*condition)[i]) places.push_back(static_cast<int64_t>(i));
+  if (!places.empty() && places.back() >= length.value) return bad_input("a condition longer than the axis");
+  SmallVector<NamedAttribute> attrs;
+  if (axis != 0) attrs.push_back(node.attr("axis", axis));
+  INVAR_TRY(Value out, node.make<GatherOp>({x, node.constant(places)}, attrs));
+  return node.replace(out);
+}
+
+// An update of some positions of a cache, for each element of the leading axis from its own position on.
+Status tensor_scatter(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 3, {"axis", "mode"}));
+  INVAR_TRY(const int64_t wanted, node.i("axis", -2));
+  const Shape cache = node.shape(0), update = node.shape(1);
+  INVAR_TRY(const int64_t axis, Node::axis(wanted, cache.size()));
+  auto mode = dyn_cast_or_null<StringAttr>(node.attribute("mode"));
+  if (mode && mode.getValue() != "linear" && mode.getValue() != "circular")
+    return bad_input("attribute \"mode\" is neither linear nor circular");
+  const auto at = static_cast<size_t>(axis);
+  if (axis == 0 || update.size() != cache.size()) return bad_input("axis 0, or an update of another rank");
+  if (!cache[at].constant() || !update[at].constant()) return not_covered("positions of an unknown number");
+  if (update[at].value > cache[at].value) return bad_input("an update longer than the cache");
+  for (size_t d = 0; d < cache.size(); ++d)
+    if (d != at && !same(cache[d], update[d])) return bad_input("cache and update differ beside the axis");
+  Shape line(cache.size(), Extent::of(1)), start = line;
+  line[at] = update[at], start[0] = cache[0];
+  INVAR_TRY(Value place, counted(node, update[at].value, line));
+  if (node.has(2)) {
+    if (node.shape(2) != Shape{cache[0]}) return bad_input("operand 2 is not one index for each element");
+    INVAR_TRY(Value first, shaped(node, node.in(2), start));
+    INVAR_TRY(place, node.make<AddOp>({first, place}));
+  }
+  if (mode && mode.getValue() == "circular") {
+    INVAR_TRY(place, node.make<ModOp>({place, node.constant(Sizes(cache[at].value))}));
+  }
+  INVAR_TRY(place, spread(node, place, update));
+  INVAR_TRY(Value out,
+            node.make<ScatterElementsOp>({node.in(0), place, node.in(1)},
+                                         {node.attr("axis", axis), node.attr("reduction", int64_t{0})}));
   return node.replace(out);
 }
 
@@ -194,6 +253,8 @@ void import_gather(Rooms& rooms) {
   rooms.on("Gather", 1, gather);
   rooms.on("GatherElements", 11, gather_elements);
   rooms.on("GatherND", 11, gather_nd);
+  rooms.on("Compress", 9, compress);
+  rooms.on("TensorScatter", 24, tensor_scatter);
   rooms.on("Scatter", 9, scatter_elements);
   rooms.on("ScatterElements", 11, scatter_elements);
   rooms.on("ScatterND", 11, scatter_nd);

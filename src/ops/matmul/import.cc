@@ -1,11 +1,25 @@
-#include "ir/rules.h"
+#include "ops/matmul/import.h"
 
 namespace invar::ir {
 namespace {
 
 Status matmul(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {}));
-  INVAR_TRY(Value out, node.make<MatmulOp>({node.in(0), node.in(1)}, {node.attr("trans_b", int64_t{0})}));
+  Value a = node.in(0), b = node.in(1);
+  // A vector is a row of a, or a column of b, that the result does not have as a dimension.
+  Shape row = node.shape(0), column = node.shape(1);
+  const bool drop_row = row.size() == 1, drop_column = column.size() == 1;
+  if (drop_row) {
+    INVAR_TRY(a, shaped(node, a, {Extent::of(1), row[0]}));
+  }
+  if (drop_column) {
+    INVAR_TRY(b, shaped(node, b, {column[0], Extent::of(1)}));
+  }
+  INVAR_TRY(Value out, product(node, a, b));
+  Shape shape = shape_of(out.getType());
+  if (drop_column) shape.pop_back();
+  if (drop_row) shape.erase(shape.end() - (drop_column ? 1 : 2));
+  INVAR_TRY(out, shaped(node, out, shape));
   return node.replace(out);
 }
 
@@ -175,6 +189,9 @@ LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optiona
 }
 
 void import_matmul(Rooms& rooms) {
+  rooms.on("RNN", 7, recurrent<1>);
+  rooms.on("GRU", 7, recurrent<3>);
+  rooms.on("LSTM", 7, recurrent<4>);
   rooms.on("MatMul", 1, matmul);
   rooms.on("Gemm", 11, gemm);
   rooms.on("MatMulInteger", 10, matmul_integer);

@@ -1,0 +1,48 @@
+// Shorthand for rules that make one node of many operations.
+#pragma once
+#include "ir/rules.h"
+
+namespace invar::ir {
+namespace {
+
+using Sizes = llvm::ArrayRef<int64_t>;
+
+// The same elements under another shape.
+inline Result<Value> shaped(Node& node, Value x, const Shape& shape) {
+  if (shape_of(x.getType()) == shape) return x;
+  return node.make<ReshapeOp>(x, {}, tensor_of(shape, element_of(x)));
+}
+inline Result<Value> permuted(Node& node, Value x, Sizes perm) {
+  return node.make<TransposeOp>(x, node.attr("perm", perm));
+}
+// x over a larger shape.
+inline Result<Value> spread(Node& node, Value x, const Shape& shape) {
+  if (shape_of(x.getType()) == shape) return x;
+  return node.make<ExpandOp>(x, {}, tensor_of(shape, element_of(x)));
+}
+// [start, start + size) along an axis.
+inline Result<Value> part(Node& node, Value x, size_t axis, int64_t start, int64_t size) {
+  Shape shape = shape_of(x.getType());
+  if (start == 0 && shape[axis] == Extent::of(size)) return x;
+  SmallVector<int64_t> starts(shape.size(), 0), steps(shape.size(), 1);
+  starts[axis] = size ? start : 0, shape[axis] = Extent::of(size);
+  return node.make<SliceOp>(x, {node.attr("starts", Sizes(starts)), node.attr("steps", Sizes(steps))},
+                            tensor_of(shape, element_of(x)));
+}
+inline Result<Value> joined(Node& node, ValueRange parts, int64_t axis) {
+  if (parts.size() == 1) return Value(parts[0]);
+  return node.make<ConcatOp>(parts, node.attr("axis", axis));
+}
+// a x b, or a x the transpose of b.
+inline Result<Value> product(Node& node, Value a, Value b, bool transposed = false) {
+  return node.make<MatmulOp>({a, b}, {node.attr("trans_b", int64_t{transposed})});
+}
+// 0, 1, ... n - 1 in this shape.
+inline Result<Value> counted(Node& node, int64_t n, const Shape& shape) {
+  std::vector<int64_t> all;
+  for (int64_t i = 0; i < n; ++i) all.push_back(i);
+  return shaped(node, node.constant(all), shape);
+}
+
+}  // namespace
+}  // namespace invar::ir
