@@ -3,6 +3,7 @@
 //   kGives: whether it stores elements (else one value a row)
 //   source(row), or for columns source(outer, column): the row's elements (Line)
 //   operator()(row, r): the operation on row r, over num's HeldRow or ColumnRow
+//   ahead(), where there is something to ask for before the kernel waits
 // Fn is copied to the device; n is the length of the rows.
 #pragma once
 #include "num/reduce/block_columns.h"
@@ -23,6 +24,8 @@ __global__ void __launch_bounds__(kTeamOf* kTeams)
   extern __shared__ float4 room[];
   using Row = num::INVAR_ISA_NS::HeldRow<decltype(fn.source(0)), kTeamOf, kStepsOf, kWhole>;
   constexpr int kAtOnce = kTeamOf == kWarp ? kWarps : 1;
+  if constexpr (requires { fn.ahead(); })
+    if (blockIdx.x == 0) fn.ahead();
   follow();
   int64_t r = int64_t{blockIdx.x} * kAtOnce + (kAtOnce == 1 ? 0 : threadIdx.x / kWarp);
   for (; r < rows; r += int64_t{gridDim.x} * kAtOnce) {

@@ -42,6 +42,14 @@ struct Weights {
 Weights weights_of(const View& v) {
   return {v.data, v.dtype};
 }
+// Asks for the first n into the second cache, which is allowed before a kernel waits: what is there stays coherent.
+INVAR_DEVICE void ask(const Weights& w, int64_t n) {
+  constexpr int64_t kLine = 128;
+  const auto* p = static_cast<const char*>(w.p);
+  const int64_t bytes = p ? n * (w.format == DType::f32 ? 4 : 2) : 0;
+  for (int64_t at = threadIdx.x * kLine; at < bytes; at += blockDim.x * kLine)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p + at));
+}
 // Whether vectors of four elements are aligned.
 bool aligned(const Weights& w) {
   return aligned(w.p, w.format == DType::f32 ? 16 : 8);

@@ -9,6 +9,7 @@ template <bool kAligned, bool kFloats>
 struct RmsNorm : NormRows<kAligned, 1> {
   Weights w;
 
+  INVAR_DEVICE void ahead() const { ask(w, this->n); }
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
     const RowWeights<Row, kFloats> weights(row, w);
