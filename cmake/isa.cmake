@@ -1,9 +1,8 @@
 # Instruction sets of the target processor, best first. One line here and one file in src/num/lane/ per new one.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(INVAR_ISAS avx512 avx2 scalar)
-  # Loops of a few instructions that cross a line of 64 bytes take up to 1.4 of the time on Zen 3 (a sum over columns).
-  set(INVAR_ISA_FLAGS_avx512 -O3 -falign-loops=32 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c)
-  set(INVAR_ISA_FLAGS_avx2 -O3 -falign-loops=32 -mavx2 -mfma -mf16c)
+  set(INVAR_ISA_FLAGS_avx512 -O3 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c)
+  set(INVAR_ISA_FLAGS_avx2 -O3 -mavx2 -mfma -mf16c)
   # scalar FMA instructions only: a second, independent instruction path to the same bits
   set(INVAR_ISA_FLAGS_scalar -O2 -mfma -fno-tree-vectorize -fno-tree-slp-vectorize)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")

@@ -8,8 +8,7 @@ namespace {
 
 // Segment g of row `row` along memory: contiguous, or gathered first.
 template <class Op>
-[[gnu::noinline]] float segment_along(const Reduction& r, const float* x, int64_t g, F centre,
-                                      float* gathered) {
+INVAR_INLINE float segment_along(const Reduction& r, const float* x, int64_t g, F centre, float* gathered) {
   int64_t begin = g * num::kRowSegment;
   int64_t n = r.n - begin < num::kRowSegment ? r.n - begin : num::kRowSegment;
   const float* p = x + begin;
@@ -38,14 +37,14 @@ template <class Op>
 INVAR_INLINE float row_along(const Reduction& r, const float* x, F centre, float* gathered) {
   float total = Op::Join::kStart;
   for (int64_t g = 0; g < r.segments; ++g)
-    total = Op::Join::join(total, segment_along<typename Op::Steps>(r, x, g, centre, gathered));
+    total = Op::Join::join(total, segment_along<Op>(r, x, g, centre, gathered));
   return total;
 }
 
 // Segment g of `width` columns -> lane[0 ... width). centre: of each column, where the operation has one.
 template <class Op>
-[[gnu::noinline]] void segment_across(const Reduction& r, const float* x, int64_t width, int64_t g,
-                                      const float* centre, float* lane) {
+INVAR_INLINE void segment_across(const Reduction& r, const float* x, int64_t width, int64_t g,
+                                 const float* centre, float* lane) {
   int64_t begin = g * num::kRowSegment;
   int64_t n = r.n - begin < num::kRowSegment ? r.n - begin : num::kRowSegment;
   if constexpr (!Op::kCentred)
@@ -73,7 +72,7 @@ INVAR_INLINE void rows_across(const Reduction& r, const float* x, int64_t width,
                               float* lane, float* to) {
   for (int64_t c = 0; c < width; ++c) to[c] = Op::Join::kStart;
   for (int64_t g = 0; g < r.segments; ++g) {
-    segment_across<typename Op::Steps>(r, x, width, g, centre, lane);
+    segment_across<Op>(r, x, width, g, centre, lane);
     strip_exact(
         to, width, [&](int64_t c, int count) __attribute__((always_inline)) {
           F total = load_part(to + c, count);
@@ -97,7 +96,7 @@ INVAR_INLINE void reduce(const Call& call, const Reduction& r, int64_t begin, in
         const float* p = x + Dims::offset(r.kept, row);
         if (r.split) {
           partial[g * r.outputs + row] =
-              segment_along<typename Op::Steps>(r, p, g, Op::kCentred ? set1(centre[row]) : zero(), scratch);
+              segment_along<Op>(r, p, g, Op::kCentred ? set1(centre[row]) : zero(), scratch);
           continue;
         }
         F middle = zero();
@@ -113,7 +112,7 @@ INVAR_INLINE void reduce(const Call& call, const Reduction& r, int64_t begin, in
     const float* p = x + Dims::offset(r.kept, outer) + from;
     float *middle = scratch, *total = scratch + r.width, *lane = scratch + 2 * r.width;
     if (r.split) {
-      segment_across<typename Op::Steps>(r, p, width, g, Op::kCentred ? centre + at : nullptr, lane);
+      segment_across<Op>(r, p, width, g, Op::kCentred ? centre + at : nullptr, lane);
       strip_exact(
           partial + g * r.outputs + at, width, [&](int64_t c, int count) __attribute__((always_inline)) {
             return load_part(lane + c, count);

@@ -18,15 +18,13 @@ struct Count {
 };
 
 // An operation: how lanes join; what fills the vector at a row's end; one step; the value of a row; the same for integers.
-// A centred one makes something of a first reduction of the same rows before. Steps: the operation whose lanes are the same,
-// so that these loops are compiled once.
+// A centred one makes something of a first reduction of the same rows before.
 struct Plain {
   static constexpr bool kCentred = false, kFillCentre = false;
   static constexpr Whole kWhole = Whole::none;
 };
 struct SumOp : Plain {
   static constexpr Whole kWhole = Whole::sum;
-  using Steps = SumOp;
   using Join = lanes::Sum;
   using Fill = Join;
   INVAR_INLINE F step(F acc, F x, F) { return add(acc, x); }
@@ -38,12 +36,10 @@ struct MeanOp : SumOp {
 };
 struct L1Op : SumOp {
   static constexpr Whole kWhole = Whole::l1;
-  using Steps = L1Op;
   INVAR_INLINE F step(F acc, F x, F) { return add(acc, lanes::abs(x)); }
 };
 struct SquareOp : SumOp {
   static constexpr Whole kWhole = Whole::squares;
-  using Steps = SquareOp;
   INVAR_INLINE F step(F acc, F x, F) { return fma(x, x, acc); }
 };
 struct L2Op : SquareOp {
@@ -53,7 +49,6 @@ struct L2Op : SquareOp {
 template <class Joining, Whole kIntegers>
 struct JoinOp : Plain {
   static constexpr Whole kWhole = kIntegers;
-  using Steps = JoinOp;
   using Join = Joining;
   using Fill = Join;
   INVAR_INLINE F step(F acc, F x, F) { return Join::join(acc, x); }
@@ -70,7 +65,6 @@ struct LogSumOp : SumOp {
 // reduce.9: weights relative to the centre, the row's maximum where that is finite.
 struct LogSumExpOp : Plain {
   static constexpr bool kCentred = true;
-  using Steps = LogSumExpOp;
   using First = MaxOp;
   using Join = lanes::Sum;
   using Fill = lanes::Largest;  // exp(-inf) = +0
@@ -81,7 +75,6 @@ struct LogSumExpOp : Plain {
 // reduce.10
 struct VarOp : Plain {
   static constexpr bool kCentred = true, kFillCentre = true;  // +0 - +0 beyond a row's end
-  using Steps = VarOp;
   using First = SumOp;
   using Join = lanes::Sum;
   using Fill = Join;
