@@ -60,24 +60,6 @@ std::string identity(const std::string& folder, bool colocate) {
 
 }  // namespace
 
-#ifdef INVAR_COMPILER
-Result<plan::Plan> compile_to(const onnx::Graph& graph, const std::string& model_folder,
-                              const std::string& path) {
-  const fs::path p(path);
-  ir::Options options{model_folder};
-  options.constants_file = p.filename().string() + ".constants";
-  INVAR_TRY(ir::Program program, ir::compile(graph, options));
-  // Constants first: a plan that can be read is complete.
-  const auto& weights = program.plan.weights;
-  if (std::any_of(weights.begin(), weights.end(),
-                  [&](const plan::Weight& w) { return w.file == options.constants_file; })) {
-    INVAR_CHECK_OK(write_file((p.parent_path() / options.constants_file).string(), program.constants));
-  }
-  INVAR_CHECK_OK(write_file(path, plan::print(program.plan)));
-  return std::move(program.plan);
-}
-#endif
-
 Result<Prepared> prepare(const Place& place, const ModelOptions& options, bool quiet) {
   if (!options.plan.empty()) {
     INVAR_TRY(plan::Plan plan, plan::load(options.plan));
@@ -116,7 +98,7 @@ Result<Prepared> prepare(const Place& place, const ModelOptions& options, bool q
   exporting.done(model);
   Phase compiling("compile", quiet);
   INVAR_TRY(onnx::Graph graph, onnx::read(model));
-  INVAR_TRY(plan::Plan plan, compile_to(graph, task, plan_path));
+  INVAR_TRY(plan::Plan plan, ir::compile_to(graph, task, plan_path));
   INVAR_CHECK_OK(write_file(id_path, id));
   compiling.done(plan_path + "  program " + to_hex(plan::digest(plan)).substr(0, 16));
   return Prepared{std::move(plan), task};

@@ -8,10 +8,6 @@
 #include "model.h"
 #include "plan/plan.h"
 
-namespace invar::onnx {
-struct Graph;
-}
-
 namespace invar::cli {
 
 struct Prepared {
@@ -22,10 +18,5 @@ struct Prepared {
 // options.plan, or the plan in the task folder if it was made from the files as they are now (names, sizes, times and
 // the content of the JSON files; weights are hashed at load anyway), or a new one.
 Result<Prepared> prepare(const Place& place, const ModelOptions& options, bool quiet);
-
-// Compiles and writes PATH and, where the model file itself holds constants, PATH.constants. The plan's weight files
-// are named relative to model_folder, so PATH belongs there.
-Result<plan::Plan> compile_to(const onnx::Graph& graph, const std::string& model_folder,
-                              const std::string& path);
 
 }  // namespace invar::cli

@@ -14,7 +14,6 @@
 #ifdef INVAR_COMPILER
 #include "ir/ir.h"
 #include "onnx/onnx.h"
-#include "onnx/tensor.h"
 #endif
 
 namespace invar::cli {
@@ -111,13 +110,8 @@ Status do_export(const ExportCommand& c) {
 Status do_compile(const CompileCommand& c) {
   INVAR_TRY(onnx::Graph graph, onnx::read(c.model));
   INVAR_TRY(const run::Function::Named bound, tensors_from("--bind", c.bound));
-  for (const auto& [name, t] : bound) {
-    onnx::TensorRef value;
-    value.name = name, value.data_type = onnx::code_of(t.dtype), value.shape = t.shape;
-    value.inline_data.resize(t.bytes.size());
-    copy_little_endian(value.inline_data.data(), t.bytes.data(), t.bytes.size(), size_of(t.dtype));
-    INVAR_CHECK_OK(onnx::bind(graph, std::move(value)));
-  }
+  for (const auto& [name, t] : bound)
+    INVAR_CHECK_OK(onnx::bind(graph, name, t.dtype, t.shape, t.bytes.data()));
   const ir::Options options{folder_of(c.model)};
   if (!c.emit.empty()) {
     const ir::Emit stage = c.emit == "onnx"    ? ir::Emit::onnx
@@ -132,7 +126,7 @@ Status do_compile(const CompileCommand& c) {
     return bad_input(output +
                      ": a plan lies beside its model, whose folder holds the weights: write it into " +
                      options.folder);
-  INVAR_TRY(plan::Plan plan, compile_to(graph, options.folder, output));
+  INVAR_TRY(plan::Plan plan, ir::compile_to(graph, options.folder, output));
   return deliver("", output + "\nprogram " + to_hex(plan::digest(plan)) + "\n");
 }
 #else

@@ -1,5 +1,9 @@
 #include "ir/ir.h"
 
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file.h"
 #include "ir/dialects.h"
 #include "ir/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -88,6 +92,22 @@ Result<Program> compile(const onnx::Graph& graph, const Options& options) {
   if (auto read = plan::parse(plan::print(plan), graph.name); !read)
     return not_covered("the program does not fit into a plan: " + read.error().message);
   return Program{std::move(plan), std::move(compiler.constants())};
+}
+
+Result<plan::Plan> compile_to(const onnx::Graph& graph, const std::string& model_folder,
+                              const std::string& path) {
+  const std::filesystem::path p(path);
+  Options options{model_folder};
+  options.constants_file = p.filename().string() + ".constants";
+  INVAR_TRY(Program program, compile(graph, options));
+  // Constants first: a plan that can be read is complete.
+  const auto& weights = program.plan.weights;
+  if (std::any_of(weights.begin(), weights.end(),
+                  [&](const plan::Weight& w) { return w.file == options.constants_file; })) {
+    INVAR_CHECK_OK(write_file((p.parent_path() / options.constants_file).string(), program.constants));
+  }
+  INVAR_CHECK_OK(write_file(path, plan::print(program.plan)));
+  return std::move(program.plan);
 }
 
 Result<std::string> emit(const onnx::Graph& graph, const Options& options, Emit stage) {

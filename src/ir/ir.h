@@ -2,7 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "base/attrs.h"
+#include "base/dtype.h"
 #include "base/status.h"
 #include "onnx/onnx.h"
 #include "plan/plan.h"
@@ -26,7 +29,18 @@ struct Program {
 
 // What has no reproducible kernel is refused with the whole list, one per line after the first (not_covered).
 Result<Program> compile(const onnx::Graph&, const Options&);
+// Compiles and writes PATH and, where the model file itself holds constants, PATH.constants. The plan's weight files are
+// named relative to model_folder, so PATH belongs there, or where they are linked.
+Result<plan::Plan> compile_to(const onnx::Graph&, const std::string& model_folder, const std::string& path);
 // The IR after a stage as MLIR text that the same stage's tools can read again.
 Result<std::string> emit(const onnx::Graph&, const Options&, Emit stage);
+
+struct TensorType {
+  DType dtype;
+  std::vector<int64_t> shape;
+};
+// The type of the result of a reproducible operation. attrs: without numerics and version. not_covered where the operation
+// does not infer it; bad_input where the operands do not fit together.
+Result<TensorType> infer(const std::string& op, const Attrs& attrs, const std::vector<TensorType>& operands);
 
 }  // namespace invar::ir

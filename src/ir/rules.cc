@@ -193,19 +193,21 @@ Operation* make_op(OpBuilder& build, Location loc, llvm::StringRef op, ValueRang
   return build.create(state);
 }
 
-Result<Value> Node::make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs,
-                         Type type) {
+Result<Operation*> make_checked(OpBuilder& build, Location loc, llvm::StringRef op, ValueRange operands,
+                                llvm::ArrayRef<NamedAttribute> attrs, Type type) {
+  MLIRContext* context = build.getContext();
   std::string said;
-  ScopedDiagnosticHandler listen(context(), [&](Diagnostic& d) {
+  ScopedDiagnosticHandler listen(context, [&](Diagnostic& d) {
     if (said.empty()) said = d.str();
   });
-  Operation* made = make_op(build_, op_.getLoc(), op, operands, attrs, type ? type : operands[0].getType());
+  Operation* made = make_op(build, loc, op, operands, attrs, type ? type : operands[0].getType());
   // Element types and other constraints of the operation (after the shapes fit) are a matter of coverage.
   bool fits = true;
   if (!type) {
     auto infer = dyn_cast<InferTypeOpInterface>(made);
+    if (!infer) said = kRefusal + std::string("the type of its result does not follow from its operands");
     SmallVector<Type> types;
-    fits = infer && succeeded(infer.inferReturnTypes(context(), made->getLoc(), made->getOperands(),
+    fits = infer && succeeded(infer.inferReturnTypes(context, made->getLoc(), made->getOperands(),
                                                      made->getAttrDictionary(), made->getPropertiesStorage(),
                                                      made->getRegions(), types));
     if (fits) made->getResult(0).setType(types[0]);
@@ -215,11 +217,17 @@ Result<Value> Node::make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef
     auto registered = made->getName().getRegisteredInfo();
     fits = registered && succeeded(registered->verifyInvariants(made));
   }
-  if (fits) return settled(made);
+  if (fits) return made;
   made->erase();
   llvm::StringRef why = said;
   if (why.consume_front(kRefusal) || shapes_fit) return not_covered(why.str());
   return bad_input(why.str());
+}
+
+Result<Value> Node::make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs,
+                         Type type) {
+  INVAR_TRY(Operation * made, make_checked(build_, op_.getLoc(), op, operands, attrs, type));
+  return settled(made);
 }
 
 Status Node::replace(Value value) {

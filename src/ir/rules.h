@@ -161,5 +161,8 @@ Status direct(Node& node, unsigned operands) {
 // Adds an operation of the reproducible dialect with the numerics and version of spec/opset.toml.
 Operation* make_op(OpBuilder&, Location, llvm::StringRef op, ValueRange operands,
                    llvm::ArrayRef<NamedAttribute>, Type result);
+// The same, verified; without a type, the operation infers it.
+Result<Operation*> make_checked(OpBuilder&, Location, llvm::StringRef op, ValueRange operands,
+                                llvm::ArrayRef<NamedAttribute>, Type);
 
 }  // namespace invar::ir

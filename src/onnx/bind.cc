@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/endian.h"
 #include "onnx/tensor.h"
 #include "onnx/text.h"
 
@@ -22,6 +23,17 @@ Status bind(Graph& graph, TensorRef value) {
   graph.inputs.erase(input);
   graph.initializers.push_back(std::move(value));
   return {};
+}
+
+Status bind(Graph& graph, const std::string& name, DType dtype, std::vector<int64_t> shape,
+            const void* data) {
+  TensorRef value;
+  value.name = name, value.data_type = code_of(dtype), value.shape = std::move(shape);
+  size_t bytes = size_of(dtype);
+  for (const int64_t d : value.shape) bytes *= static_cast<size_t>(d);
+  value.inline_data.resize(bytes);
+  copy_little_endian(value.inline_data.data(), data, bytes, size_of(dtype));
+  return bind(graph, std::move(value));
 }
 
 }  // namespace invar::onnx

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/status.h"
 
 namespace invar::onnx {
@@ -64,6 +65,8 @@ Result<Graph> read(const std::string& path);
 
 // Gives the input of this name a value: it becomes an initialiser. The value must be what the graph says of the input.
 Status bind(Graph&, TensorRef value);
+// The same, of elements row-major in this processor's order.
+Status bind(Graph&, const std::string& name, DType, std::vector<int64_t> shape, const void* data);
 
 // Writes a .onnx file (protobuf), initialisers by reference.
 Status write(const Graph&, const std::string& path);

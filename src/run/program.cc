@@ -3,35 +3,17 @@
 #include <algorithm>
 
 #include "num/env.h"
+#include "run/choose.h"
 #include "run/share.h"
 
 namespace invar::run {
-namespace {
-
-Result<const ops::Kernel*> choose(const std::string& op, const std::string& isa) {
-  if (const ops::Kernel* k = ops::find(op, isa)) return k;
-  if (isa == ops::kCuda)
-    return not_covered("operation " + op +
-                       " has no kernel for CUDA in this build: use --device cpu (the bits are the same)");
-  // An operation with a reference row alone (nothing to vectorise) runs it under every instruction set.
-  bool only_reference = true;
-  for (const ops::Kernel* k : ops::kernels()) only_reference &= k->op != op || k->isa == "reference";
-  if (const ops::Kernel* k = ops::find(op, "reference"); k && only_reference) return k;
-  return not_covered("operation " + op + " has no kernel" +
-                     (isa.empty() ? "" : " for instruction set " + isa) + " in this build");
-}
-
-}  // namespace
-
 Result<Program> Program::make(const plan::Plan& plan, const std::string& isa,
                               std::shared_ptr<Device> device) {
   if (device) {
     if (!isa.empty())
       return bad_input("an instruction set cannot be forced on a GPU; leave --isa out, or --device");
-  } else if (!isa.empty() && std::find(ops::isas().begin(), ops::isas().end(), isa) == ops::isas().end()) {
-    std::string have;
-    for (std::string_view i : ops::isas()) have += (have.empty() ? "" : ", ") + std::string(i);
-    return bad_input("instruction set '" + isa + "' is not available here; this CPU and build have: " + have);
+  } else {
+    INVAR_CHECK_OK(check_isa(isa));
   }
   Program r;
   r.plan_ = &plan;
@@ -305,17 +287,8 @@ Status Program::reserve_shared(size_t bytes) {
 }
 
 Error Program::names_no_place(const Node& node, const ops::Stray& stray) const {
-  const ops::View& index = node.in[static_cast<size_t>(stray.operand)];
-  std::string at;
-  int64_t rest = stray.element;
-  for (int d = index.rank - 1; d >= 0; --d) {
-    at = std::to_string(rest % index.dim[d]) + (at.empty() ? "" : ", ") + at;
-    rest /= index.dim[d];
-  }
   return bad_input("operation " + std::to_string(&node - nodes_.data()) + " of the plan, " + node.node->op +
-                   ": index " + std::to_string(stray.value) + " at [" + at + "] of operand " +
-                   std::to_string(stray.operand) + " is outside " + std::to_string(-stray.limit) + " ... " +
-                   std::to_string(stray.limit - 1));
+                   ": " + text_of(stray, node.in[static_cast<size_t>(stray.operand)]));
 }
 
 // On the host each of them would need memory of its own between its phases; a GPU's kernel knows what it shares.

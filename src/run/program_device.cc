@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "run/choose.h"
 #include "run/program.h"
 
 namespace invar::run {
@@ -92,23 +93,11 @@ Status Program::find_fault(bool tail) {
   INVAR_CHECK_OK(device_->upload(now_on_device_.data(), now_.data(), sizeof(Now)));
   for (Node& n : nodes_) {
     if (!tail && !n.core) continue;
-    if (n.reference->stray) {
-      std::vector<std::vector<std::byte>> here;
-      ops::Call call = n.call;
-      std::vector<ops::View> in = n.in;
-      for (ops::View& v : in) {
-        if (v.dtype != DType::i64) continue;  // no index
-        auto& copy = here.emplace_back(bytes_of(v));
-        INVAR_CHECK_OK(device_->download(copy.data(), v.data, copy.size()));
-        v.data = copy.data();
-      }
-      INVAR_CHECK_OK(device_->wait());
-      call.in = in;
-      if (ops::Stray stray; n.reference->stray(call, stray)) return names_no_place(n, stray);
-    }
+    INVAR_TRY(const auto stray, stray_of(*n.reference, n.call, *device_));
+    if (stray) return names_no_place(n, *stray);
     n.kernel->enqueue(n.call, device_->stream());
   }
-  return Error{Code::internal, "a kernel reports an index that names no place, and its reference finds none"};
+  return unfounded_fault();
 }
 
 }  // namespace invar::run

@@ -1,0 +1,56 @@
+// Arrays of Python as the runtime sees them, without copies: anything with DLPack or the buffer protocol.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <vector>
+
+#include "base/attrs.h"
+#include "base/dtype.h"
+#include "base/status.h"
+#include "ops/kernel.h"
+#include "run/function.h"
+
+namespace invar::python {
+namespace nb = nanobind;
+
+// Errors become invar.Error and its kinds.
+struct Raised {
+  Error error;
+};
+template <class T>
+T or_raise(Result<T> r) {
+  if (!r) throw Raised{r.error()};
+  if constexpr (!std::is_void_v<T>) return *std::move(r);
+}
+
+using Array = nb::ndarray<nb::c_contig>;
+using ReadOnly = nb::ndarray<nb::ro, nb::c_contig>;
+
+DType dtype_of(nb::dlpack::dtype, const std::string& where);
+nb::dlpack::dtype dlpack_of(DType);
+
+template <class A>
+ops::View view_of(const A& a, const std::string& where) {
+  if (a.ndim() > ops::kMaxRank)
+    throw Raised{not_covered(where + ": rank " + std::to_string(a.ndim()) + "; covered is up to " +
+                             std::to_string(ops::kMaxRank))};
+  ops::View view;
+  view.data = const_cast<void*>(static_cast<const void*>(a.data()));
+  view.dtype = dtype_of(a.dtype(), where);
+  view.rank = static_cast<int>(a.ndim());
+  for (size_t i = 0; i < a.ndim(); ++i) view.dim[i] = static_cast<int64_t>(a.shape(i));
+  return view;
+}
+
+run::Tensor tensor_of(const ReadOnly&, const std::string& where);  // a copy
+nb::object array_of(run::Tensor);                                  // takes its bytes; DLPack
+Attrs attrs_of(const nb::dict&);                                   // int, float (binary32), str, lists of int
+nb::dict dict_of(const Attrs&);
+
+}  // namespace invar::python

@@ -1,0 +1,116 @@
+"""ONNX model -> a program that runs natively."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from invar import _native, arrays
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An input or output of a program: element type as in plans ("f32", "i64", ...), dimensions as numbers or, where the inputs
+    of a call decide, names."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...]
+
+
+class Artifacts:
+    """The folder of a compilation: plan, constants, and links to the model's weight files, or copies of them. One that nobody
+    named goes with this object, unless INVAR_DEBUG is set: then its place is printed and it stays."""
+
+    def __init__(self, folder=None):
+        self.path = Path(folder or tempfile.mkdtemp(prefix="invar-")).absolute()
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise _native.BadInput(f"artifacts folder {self.path}: {e.strerror}: choose another") from None
+        self.temporary = folder is None and not os.environ.get("INVAR_DEBUG")
+        if folder is None and not self.temporary:
+            print(f"invar: artifacts in {self.path}")
+
+    def __del__(self):
+        if getattr(self, "temporary", False):
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def compile(self, model, bind, colocate_tensors):
+        """Compiles a path or a ModelProto; returns the plan's description."""
+        if isinstance(model, str | os.PathLike):
+            source = Path(model).absolute()
+        elif hasattr(model, "SerializeToString"):
+            source = self.path / "model.onnx"
+            source.write_bytes(model.SerializeToString())
+        else:
+            raise _native.BadInput(f"model: {type(model).__name__} is neither a path nor a ModelProto")
+        plan = self.path / "plan.invar"
+        bound = [(name, arrays.on_host(value, f"bind['{name}']")) for name, value in (bind or {}).items()]
+        _native.compile(str(source), str(source.parent), str(plan), bound)
+        described = _native.describe(str(plan))
+        for file in {w["file"] for w in described["weights"]} - {"plan.invar.constants"}:
+            self.place(source.parent / file, self.path / file, colocate_tensors)
+        return described
+
+    @staticmethod
+    def place(source, target, copy):
+        if target.exists() and target.samefile(source) and not (copy and target.is_symlink()):
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        if copy:
+            shutil.copyfile(source, target)
+        else:
+            target.symlink_to(source.resolve())
+
+
+class Program:
+    """A compiled model. The bytes that it computes depend on the model and the inputs alone."""
+
+    def __init__(self, artifacts, described, device, isa, threads):
+        self._artifacts = artifacts
+        self._native = _native.Program(str(artifacts.path / "plan.invar"), str(artifacts.path), device, isa, threads)
+        tensors = lambda ports: tuple(Tensor(n, described["values"][v][0], tuple(described["values"][v][1])) for n, v in ports)
+        self.inputs = tensors(described["inputs"])
+        self.outputs = tensors(described["outputs"])
+        self.digest = described["digest"]
+
+    def run(self, inputs=None, /, **named):
+        """Inputs by name, in a dict or as keywords -> outputs by name. Arrays of NumPy give arrays of NumPy; other arrays with
+        DLPack (torch tensors, on whatever device) give tensors of their own library, on the host."""
+        given = {**(inputs or {}), **named}
+        if not isinstance(inputs, Mapping | None.__class__):
+            raise _native.BadInput(f"inputs: {type(inputs).__name__} is no dict from names to arrays")
+        fed = {name: arrays.on_host(value, f"input '{name}'") for name, value in given.items()}
+        wrap = arrays.like(given.values())
+        return {name: wrap(value) for name, value in self._native.run(fed)}
+
+    @property
+    def plan(self):
+        """The program's text (spec/plan.md); `digest` is its SHA-256 up to the line `places`."""
+        return (self._artifacts.path / "plan.invar").read_text()
+
+    isa = property(lambda self: self._native.isa, doc='The instruction set that runs it; "cuda" on a GPU.')
+    kernels = property(lambda self: self._native.kernels, doc="Operation and instruction set of every kernel in it.")
+    peak_bytes = property(lambda self: self._native.peak_bytes, doc="Memory of weights and activations at the sizes of the last run.")
+
+    def __repr__(self):
+        text = lambda all: ", ".join(f"{t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" for t in all)
+        return f"invar.Program({text(self.inputs)} -> {text(self.outputs)}; {self.digest[:16]})"
+
+
+def compile(model, *, bind=None, device="cpu", isa="", threads=0, artifacts_dir=None, colocate_tensors=False):
+    """Compiles an ONNX model for the native runtime.
+
+    model: path of a .onnx file, or an onnx.ModelProto. bind: inputs whose values decide shapes (axes, sizes), by name, known
+    from now on. device: "cpu", "cuda" or "cuda:N"; isa: an instruction set to force; threads: 0 = one per core; none of these
+    three ever changes a bit. artifacts_dir, colocate_tensors: as in CompileOptions.
+
+    Raises NotCovered with all nodes that have no reproducible kernel, and BadInput for a model that is not what it should be."""
+    artifacts = Artifacts(artifacts_dir)
+    return Program(artifacts, artifacts.compile(model, bind, colocate_tensors), device, isa, threads)

@@ -1,0 +1,192 @@
+"""A plan's description (_native.describe) -> the source of a torch module."""
+
+import functools
+import importlib
+import keyword
+import re
+from dataclasses import dataclass
+
+from invar import _native
+
+TORCH = {"f32": "torch.float32", "bf16": "torch.bfloat16", "f16": "torch.float16", "f64": "torch.float64", "i64": "torch.int64",
+         "i32": "torch.int32", "i16": "torch.int16", "i8": "torch.int8", "u64": "torch.uint64", "u32": "torch.uint32",
+         "u16": "torch.uint16", "u8": "torch.uint8", "bool": "torch.bool"}
+NARROW = ("bf16", "f16")
+
+
+@dataclass
+class Call:
+    """A node as the rooms' spellings see it: c[0] is the text of an operand, c.axis an attribute (None where it is absent)."""
+
+    op: str
+    operands: list[str]
+    attributes: dict
+    operand_types: list[tuple[str, list]]
+    type: tuple[str, list]
+
+    def __getitem__(self, i):
+        return self.operands[i]
+
+    def __len__(self):
+        return len(self.operands)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.attributes.get(name)
+
+    def rank(self, i=0):
+        return len(self.operand_types[i][1])
+
+    @property
+    def dtype(self):
+        return TORCH[self.type[0]]
+
+    @property
+    def shape(self):
+        return text_of(self.type[1])
+
+    def keywords(self, *names):
+        """Attributes as keywords: all, or these."""
+        chosen = names or sorted(self.attributes)
+        return "".join(f", {n}={self.attributes[n]!r}" for n in chosen if n in self.attributes)
+
+
+def text_of(shape):
+    return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+
+
+def identifier(name, taken):
+    """A name of the model as Python's, like no other."""
+    base = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "x"
+    if base[0].isdigit() or keyword.iskeyword(base) or base in ("torch", "functional", "ops", "rooms", "self"):
+        base = "_" + base
+    found, n = base, 2
+    while found in taken:
+        found, n = f"{base}_{n}", n + 1
+    taken.add(found)
+    return found
+
+
+@functools.cache
+def spellings():
+    """Operation -> how torch says it, of all rooms."""
+    from invar import rooms
+    return {op: spelled for name in rooms.NAMES for op, spelled in importlib.import_module(f"invar.rooms.{name}").SPELLED.items()}
+
+
+def in_torch(call):
+    spelled = spellings().get(call.op)
+    if spelled is None:
+        raise _native.NotCovered(f"{call.op}: torch has no spelling of it here; requires_reproducibility=True has it")
+    if callable(spelled):
+        return spelled(call)
+    return spelled.format(*call.operands, shape=call.shape, dtype=call.dtype, **call.attributes)
+
+
+@functools.lru_cache(4096)
+def follows(op, attributes, operands):
+    """The type of the result as the operation infers it; None: it does not."""
+    try:
+        return _native.infer(op, {k: list(v) if isinstance(v, tuple) else v for k, v in attributes}, [(d, list(s)) for d, s in operands])
+    except _native.Error:
+        return None
+
+
+def in_invar(call, sizes):
+    """With shape= and dtype= where they do not follow from the operands."""
+    known = lambda t: (t[0], tuple(sizes[d] if isinstance(d, str) else d for d in t[1]))
+    frozen = tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in sorted(call.attributes.items()))
+    kept = follows(call.op, frozen, tuple(known(t) for t in call.operand_types))
+    text = f"ops.{call.op}({', '.join(call.operands)}{call.keywords()}"
+    if kept is None or (kept[0], tuple(kept[1])) != known(call.type):
+        text += f"{', ' if call.operands or call.attributes else ''}shape={call.shape}, dtype={call.type[0]!r}"
+    return (text + ")").replace("(, ", "(")
+
+
+class Source:
+    def __init__(self, plan, reproducible):
+        if any(n["state"] for n in plan["nodes"]):
+            raise _native.NotCovered("the model remembers what it was given (past -> present): a module without memory is covered")
+        self.plan, self.reproducible = plan, reproducible
+        taken = set(dir_of_module())
+        self.weights = [identifier(w["name"], taken) for w in plan["weights"]]
+        self.symbols = {s: identifier(s, taken) for s in plan["symbols"]}
+        self.names = {v: identifier(name, taken) for name, v in plan["inputs"]}
+        # Distinct numbers for the dimensions that a call decides: what does not follow for them does not follow.
+        self.sizes = {s: 101 + 2 * i for i, s in enumerate(self.symbols.values())}
+        self.taken = taken
+        self.last = {}
+        for i, node in enumerate(plan["nodes"]):
+            for kind, v in node["in"]:
+                if kind == "value":
+                    self.last[v] = i
+        self.kept = {v for _, v in plan["outputs"]} | {v for _, v in plan["inputs"]}
+
+    def shape(self, dims):
+        return [self.symbols[d] if isinstance(d, str) else d for d in dims]
+
+    def type_of(self, v):
+        dtype, dims = self.plan["values"][v]
+        return dtype, self.shape(dims)
+
+    def operand(self, kind, i, widened):
+        if kind == "value":
+            return self.names[i], self.type_of(i)
+        w = self.plan["weights"][i]
+        name = f"self.{self.weights[i]}"
+        return (name + ".float()" if widened and w["dtype"] in NARROW else name), (w["dtype"], w["shape"])
+
+    def line(self, i, node):
+        (out,) = node["out"]
+        type = self.type_of(out)
+        # A kernel widens a narrow weight as it reads it; torch is told to.
+        widened = not self.reproducible and type[0] == "f32" and node["op"] != "cast"
+        operands = [self.operand(kind, v, widened) for kind, v in node["in"]]
+        call = Call(node["op"], [name for name, _ in operands], node["attributes"], [t for _, t in operands], type)
+        text = in_invar(call, self.sizes) if self.reproducible else in_torch(call)
+        self.names[out] = identifier(f"{node['op']}_{i}", self.taken)
+        gone = sorted({self.names[v] for kind, v in node["in"] if kind == "value" and self.last[v] == i and v not in self.kept})
+        return f"        {self.names[out]} = {text}" + (f"; del {', '.join(gone)}" if gone else "")
+
+    def text(self):
+        plan = self.plan
+        lines = [self.line(i, node) for i, node in enumerate(plan["nodes"])]
+        inputs = [self.names[v] for _, v in plan["inputs"]]
+        outputs = [self.names[v] for _, v in plan["outputs"]]
+        body = "\n".join(lines)
+        imports = "import torch\n" if "torch." in body.replace("self.", "") else ""
+        imports += "import torch.nn.functional as functional\n" if "functional." in body else ""
+        from_invar = [n for n in ("ops", "rooms") if f"{n}." in body]
+        imports += "\n" if imports else ""
+        imports += f"from invar import {', '.join(from_invar)}\n" if from_invar else ""
+        used = [s for s in self.symbols.values()]
+        table = lambda rows: "{\n" + "".join(f"        {key!r}: {value!r},\n" for key, value in rows) + "    }"
+        ports = [(name, (dtype, tuple(dims))) for name, v in plan["inputs"] for dtype, dims in [plan["values"][v]]]
+        weights = [(n, (w["dtype"], tuple(w["shape"]), w["file"], w["offset"])) for n, w in zip(self.weights, plan["weights"])]
+        order = self.order(ports)
+        sizes = f"{', '.join(order)}{',' if len(order) == 1 else ''} = " if order else ""
+        assert sorted(order) == sorted(used), "a dimension that no input has"
+        kind = "Invar's reproducible operations" if self.reproducible else "plain operations of torch"
+        return (f'"""Made by invar {_native.__version__} of program {plan["digest"]}: {kind}."""\n\n'
+                f"{imports}from invar.nn import Module\n\n\n"
+                f"class Model(Module):\n    INPUTS = {table(ports)}\n    WEIGHTS = {table(weights)}\n\n"
+                f"    def forward(self{''.join(', ' + i for i in inputs)}):\n"
+                f"        {sizes}self.sizes({', '.join(inputs)})\n{body}\n"
+                f"        return {', '.join(outputs)}\n")
+
+    def order(self, ports):
+        seen = []
+        for _, (_, dims) in ports:
+            seen += [self.symbols[d] for d in dims if isinstance(d, str) and self.symbols[d] not in seen]
+        return seen
+
+
+def dir_of_module():
+    """Names that an emitted class has already."""
+    import torch
+    return {*dir(torch.nn.Module), "INPUTS", "WEIGHTS", "load", "sizes"}
+
+
+def source(plan, reproducible):
+    return Source(plan, reproducible).text()

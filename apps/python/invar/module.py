@@ -1,0 +1,59 @@
+"""ONNX model -> torch.nn.Module, as source that a person can read."""
+
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass
+
+from invar import _native, emit
+from invar.compiler import Artifacts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileOptions:
+    """artifacts_dir: where plan, source and constants go; None: a temporary folder, kept where INVAR_DEBUG is set.
+    colocate_tensors: copy the model's external tensor files into the artifacts instead of linking them.
+    requires_reproducibility: operations are Invar's (same bits everywhere); False: plain operations of torch."""
+
+    artifacts_dir: str | None = None
+    colocate_tensors: bool = False
+    requires_reproducibility: bool = True
+
+    def __post_init__(self):
+        if self.artifacts_dir is not None and not isinstance(self.artifacts_dir, str | os.PathLike):
+            raise _native.BadInput(f"artifacts_dir: {type(self.artifacts_dir).__name__} is no path")
+        for name in ("colocate_tensors", "requires_reproducibility"):
+            if not isinstance(getattr(self, name), bool):
+                raise _native.BadInput(f"{name}: {getattr(self, name)!r} is neither True nor False")
+
+
+def convert(onnx_model_or_path, options=CompileOptions()):
+    """A torch.nn.Module that computes what the ONNX model (a path or an onnx.ModelProto) says.
+
+    Its source is module.py in the artifacts. forward() takes the model's inputs in order, or by name, and returns its output, or
+    a tuple of them. With requires_reproducibility its bytes are those of invar.compile() on the same model."""
+    try:
+        import torch  # noqa: F401  the module is one of torch's
+    except ImportError:
+        raise _native.BadInput("convert() makes a torch.nn.Module: install torch; invar.compile() needs none") from None
+    if not isinstance(options, CompileOptions):
+        raise _native.BadInput(f"options: {type(options).__name__} is no CompileOptions")
+    artifacts = Artifacts(options.artifacts_dir)
+    described = artifacts.compile(onnx_model_or_path, None, options.colocate_tensors)
+    source = emit.source(described, options.requires_reproducibility)
+    (artifacts.path / "module.py").write_text(source)
+    module = build(source, described["digest"])
+    module.load(artifacts.path)
+    return module
+
+
+def build(source, digest):
+    """The module of an emitted source, its weights not yet there. Also how torch.load() makes one again."""
+    name = f"invar_module_{digest[:16]}_{abs(hash(source)):x}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_loader(name, loader=None)
+        made = importlib.util.module_from_spec(spec)
+        exec(compile(source, f"<{name}>", "exec"), made.__dict__)  # noqa: S102  what emit wrote
+        made.SOURCE, made.DIGEST = source, digest
+        sys.modules[name] = made
+    return sys.modules[name].Model()

@@ -1,0 +1,55 @@
+"""What emitted modules inherit."""
+
+import numpy as np
+import torch
+
+from invar import _native
+from invar import module as _module
+
+TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f64": torch.float64, "i64": torch.int64,
+         "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u64": torch.uint64, "u32": torch.uint32,
+         "u16": torch.uint16, "u8": torch.uint8, "bool": torch.bool}
+
+
+class Module(torch.nn.Module):
+    """A class of this kind has INPUTS (name -> element type, dimensions) and WEIGHTS (name -> element type, shape, file, offset)."""
+
+    INPUTS: dict
+    WEIGHTS: dict
+
+    def __init__(self):
+        super().__init__()
+        for name, (dtype, shape, _, _) in self.WEIGHTS.items():
+            tensor = torch.empty(shape, dtype=TYPES[dtype])
+            if tensor.is_floating_point():
+                self.register_parameter(name, torch.nn.Parameter(tensor, requires_grad=False))
+            else:
+                self.register_buffer(name, tensor)
+
+    def load(self, folder):
+        """Reads the weights from the files beside the plan, whose digests the compiler has made of the same bytes."""
+        for name, (dtype, shape, file, offset) in self.WEIGHTS.items():
+            tensor = getattr(self, name)
+            if tensor.numel() == 0:
+                continue
+            stored = np.memmap(folder / file, np.uint8, "r", offset, tensor.numel() * tensor.element_size())
+            tensor.detach().reshape(-1).view(torch.uint8).copy_(torch.from_numpy(np.array(stored)))
+
+    def sizes(self, *inputs):
+        """Checks the inputs against INPUTS; returns what the named dimensions are, in the order of their first appearance."""
+        if len(inputs) != len(self.INPUTS):
+            raise _native.BadInput(f"{len(inputs)} inputs; the model takes {len(self.INPUTS)}: {', '.join(self.INPUTS)}")
+        found = {}
+        for x, (name, (dtype, shape)) in zip(inputs, self.INPUTS.items()):
+            if not isinstance(x, torch.Tensor):
+                raise _native.BadInput(f"input '{name}': {type(x).__name__} is no torch.Tensor")
+            fits = x.dtype == TYPES[dtype] and x.dim() == len(shape)
+            fits = fits and all(n == (d if isinstance(d, int) else found.setdefault(d, n)) for n, d in zip(x.shape, shape))
+            if not fits:
+                takes = ", ".join(f"{d} = {found[d]}" if d in found else str(d) for d in shape)
+                raise _native.BadInput(f"input '{name}': it is {x.dtype} {list(x.shape)}, the model takes {TYPES[dtype]} [{takes}]")
+        return tuple(found.values())
+
+    def __reduce_ex__(self, protocol):
+        source = __import__("sys").modules[type(self).__module__]
+        return _module.build, (source.SOURCE, source.DIGEST), self.__getstate__() if hasattr(self, "__getstate__") else self.__dict__

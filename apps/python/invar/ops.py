@@ -1,0 +1,97 @@
+"""The reproducible operations, one by one, on NumPy arrays or torch tensors (on the host or on a CUDA GPU).
+
+Every operation of spec/opset.toml is a function here: `ops.NAME(x, w, axis=-1)`. Operands come first, in the
+order of the operation's specification (src/ops/ROOM/spec.md); its attributes are keywords. Where the type of the result does not
+follow from the operands, `shape` and `dtype` ("f32", ...) say it. The result is a new array of the
+operands' library, on their device, and the same bytes wherever it is computed."""
+
+import functools
+
+import numpy as np
+
+from invar import _native, arrays
+
+__all__ = ["call", *_native.operations()]
+
+_REMEMBERED = 4096  # types of results that are remembered
+
+
+@functools.lru_cache(_REMEMBERED)
+def _inferred(op, attributes, operands):
+    return _native.infer(op, {name: list(v) if isinstance(v, tuple) else v for name, v in attributes}, list(operands))
+
+
+class _Numpy:
+    """The library of the operands, if it is NumPy."""
+
+    @staticmethod
+    def of(x, where):
+        return arrays.on_host(np.asarray(x) if not hasattr(x, "__dlpack__") else x, where)
+
+    @staticmethod
+    def type_of(x):
+        return arrays.NAMES[np.asarray(x).dtype], tuple(x.shape)
+
+    @staticmethod
+    def empty(shape, dtype, like):
+        if dtype not in arrays.NUMPY:
+            raise _native.NotCovered(f"NumPy has no elements of {dtype}: give torch tensors")
+        return np.empty(shape, arrays.NUMPY[dtype])
+
+
+@functools.cache
+def _torch():
+    torch = arrays.torch()
+    types = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f64": torch.float64, "i64": torch.int64,
+             "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u64": torch.uint64, "u32": torch.uint32,
+             "u16": torch.uint16, "u8": torch.uint8, "bool": torch.bool}
+    names = {t: name for name, t in types.items()}
+
+    class Torch:
+        @staticmethod
+        def of(x, where):
+            return x.detach().contiguous()
+
+        @staticmethod
+        def type_of(x):
+            if x.dtype not in names:
+                raise _native.NotCovered(f"elements of {x.dtype}")
+            return names[x.dtype], tuple(x.shape)
+
+        @staticmethod
+        def empty(shape, dtype, like):
+            return torch.empty(shape, dtype=types[dtype], device=like.device)
+
+    return Torch
+
+
+def call(op, *operands, shape=None, dtype=None, isa="", **attributes):
+    """Operation `op` on `operands`; `isa` forces an instruction set of the host."""
+    library = _torch() if any(arrays.is_tensor(x) for x in operands) else _Numpy
+    operands = [library.of(x, f"{op}: operand {i}") for i, x in enumerate(operands)]
+    attributes = {name: int(v) if isinstance(v, bool | np.integer) else v for name, v in attributes.items()}
+    if operands and isinstance(axis := attributes.get("axis"), int) and axis < 0:
+        attributes["axis"] = axis + operands[0].ndim
+    if shape is None or dtype is None:
+        frozen = tuple(sorted((n, tuple(v) if isinstance(v, list) else v) for n, v in attributes.items()))
+        kept = _inferred(op, frozen, tuple(library.type_of(x) for x in operands)) if shape is None else None
+        shape = kept[1] if shape is None else shape
+        dtype = dtype or (kept[0] if kept else library.type_of(operands[0])[0])
+    result = library.empty(tuple(shape), dtype, operands[0] if operands else None)
+    if arrays.is_tensor(result) and result.is_cuda:
+        arrays.torch().cuda.current_stream(result.device).synchronize()  # the operation has a queue of its own
+    _native.once(op, attributes, operands, result, isa)
+    return result
+
+
+def __getattr__(op):
+    if op in _native.operations():
+        function = functools.partial(call, op)
+        function.__doc__ = f"The operation {op} (spec/opset.toml)."
+        globals()[op] = function
+        return function
+    raise AttributeError(f"invar.ops has no operation {op!r} (spec/opset.toml has all)")
+
+
+def __dir__():
+    return __all__

@@ -1,0 +1,231 @@
+// invar._native: the compiler and the runtime for the Python package beside it. Everything here raises invar.Error.
+#include <map>
+#include <mutex>
+
+#include "arrays.h"
+#include "base/opset.h"
+#include "ir/ir.h"
+#include "onnx/onnx.h"
+#include "plan/plan.h"
+#include "run/once.h"
+#include "run/start.h"
+
+namespace invar::python {
+namespace {
+
+// A loaded plan. One call at a time.
+class Program {
+ public:
+  Program(const std::string& plan, const std::string& folder, const std::string& device,
+          const std::string& isa, int threads) {
+    nb::gil_scoped_release free;
+    run::Options options;
+    options.device = device, options.isa = isa, options.threads = threads;
+    function_ = std::make_unique<run::Function>(
+        or_raise(run::Function::open(or_raise(plan::load(plan)), folder, options)));
+  }
+  nb::list run(const nb::dict& given) {
+    run::Function::Named inputs;
+    for (auto [key, value] : given) {
+      const auto name = nb::cast<std::string>(key);
+      ReadOnly array;
+      if (!nb::try_cast(value, array, false))
+        throw Raised{bad_input("input '" + name + "': no array (DLPack or the buffer protocol) on the host")};
+      inputs.emplace_back(name, tensor_of(array, "input '" + name + "'"));
+    }
+    run::Function::Named outputs;
+    {
+      nb::gil_scoped_release free;
+      const std::lock_guard one(mutex_);
+      outputs = or_raise(function_->run(inputs));
+    }
+    nb::list list;
+    for (auto& [name, tensor] : outputs) list.append(nb::make_tuple(name, array_of(std::move(tensor))));
+    return list;
+  }
+  std::string isa() const { return std::string(function_->isa()); }
+  size_t peak_bytes() const { return function_->peak_bytes(); }
+  std::vector<std::string> kernels() const { return function_->kernels(); }
+
+ private:
+  std::unique_ptr<run::Function> function_;
+  std::mutex mutex_;
+};
+
+void compile(const std::string& model, const std::string& folder, const std::string& plan,
+             const std::vector<std::pair<std::string, ReadOnly>>& bound) {
+  onnx::Graph graph = or_raise(onnx::read(model));
+  for (const auto& [name, array] : bound) {
+    const ops::View v = view_of(array, "input '" + name + "'");
+    or_raise(onnx::bind(graph, name, v.dtype, {v.dim, v.dim + v.rank}, v.data));
+  }
+  nb::gil_scoped_release free;
+  or_raise(ir::compile_to(graph, folder, plan));
+}
+
+// A plan as dictionaries: what the emitter of PyTorch modules reads.
+nb::dict describe(const std::string& path) {
+  const plan::Plan p = or_raise(plan::load(path));
+  nb::dict d;
+  auto shape = [&p](const std::vector<plan::Dim>& dims) {
+    nb::list list;
+    for (const plan::Dim& dim : dims)
+      list.append(dim.symbol < 0 ? nb::cast(dim.value) : nb::cast(p.symbols[dim.symbol]));
+    return list;
+  };
+  auto ports = [&](const std::vector<plan::Port>& all) {
+    nb::list list;
+    for (const plan::Port& port : all) list.append(nb::make_tuple(port.name, port.value));
+    return list;
+  };
+  nb::list values, weights, nodes;
+  for (const plan::Value& v : p.values)
+    values.append(nb::make_tuple(std::string(name_of(v.dtype)), shape(v.shape)));
+  for (const plan::Weight& w : p.weights) {
+    nb::dict one;
+    one["name"] = w.name, one["dtype"] = std::string(name_of(w.dtype)), one["shape"] = w.shape;
+    one["file"] = w.file, one["offset"] = w.offset, one["length"] = w.length;
+    weights.append(one);
+  }
+  for (const plan::Node& n : p.nodes) {
+    nb::dict one;
+    nb::list in;
+    for (const plan::Operand& o : n.in)
+      in.append(nb::make_tuple(o.kind == plan::Operand::weight ? "weight" : "value", o.index));
+    Attrs attrs = n.attrs;
+    attrs.erase(attrs.find("numerics"));
+    one["op"] = n.op, one["in"] = in, one["out"] = n.out, one["attributes"] = dict_of(attrs);
+    one["state"] = n.state >= 0;
+    nodes.append(one);
+  }
+  d["symbols"] = p.symbols, d["values"] = values, d["weights"] = weights, d["nodes"] = nodes;
+  d["inputs"] = ports(p.inputs), d["outputs"] = ports(p.outputs);
+  d["digest"] = to_hex(plan::digest(p));
+  return d;
+}
+
+// The threads and GPUs of operations that are called one by one.
+struct Workers {
+  std::mutex mutex;
+  int threads = 0;
+  std::unique_ptr<Pool> pool;
+  std::map<int, std::shared_ptr<Device>> devices;
+};
+Workers& workers() {
+  static auto* all = new Workers;  // threads outlive the interpreter's end
+  return *all;
+}
+
+void set_threads(int threads) {
+  Workers& w = workers();
+  const std::lock_guard one(w.mutex);
+  w.pool = or_raise(run::start_pool(threads));
+  w.threads = threads;
+}
+
+void once(const std::string& op, const nb::dict& attributes, const std::vector<ReadOnly>& in,
+          const Array& out, const std::string& isa) {
+  const Attrs attrs = attrs_of(attributes);
+  std::vector<ops::View> views;
+  for (size_t i = 0; i < in.size(); ++i) {
+    views.push_back(view_of(in[i], op + ": operand " + std::to_string(i)));
+    if (in[i].device_type() != out.device_type() || in[i].device_id() != out.device_id())
+      throw Raised{
+          bad_input(op + ": operand " + std::to_string(i) + " lies on another device than the result")};
+  }
+  const ops::View result = view_of(out, op + ": result");
+  nb::gil_scoped_release free;
+  Workers& w = workers();
+  const std::lock_guard one(w.mutex);
+  if (!w.pool) w.pool = or_raise(run::start_pool(w.threads));
+  std::shared_ptr<Device> device;
+  if (out.device_type() == nb::device::cuda::value) {
+    auto& known = w.devices[out.device_id()];
+    if (!known) known = or_raise(Device::open(out.device_id()));
+    device = known;
+  } else if (out.device_type() != nb::device::cpu::value) {
+    throw Raised{not_covered(op + ": covered are arrays on the host and on CUDA devices")};
+  }
+  or_raise(run::once(op, attrs, views, result, isa, *w.pool, device));
+}
+
+nb::tuple infer(const std::string& op, const nb::dict& attributes,
+                const std::vector<std::pair<std::string, std::vector<int64_t>>>& operands) {
+  std::vector<ir::TensorType> types;
+  for (const auto& [name, shape] : operands) {
+    const auto dtype = dtype_from(name);
+    if (!dtype) throw Raised{bad_input(op + ": there is no element type '" + name + "'")};
+    types.push_back({*dtype, shape});
+  }
+  const Result<ir::TensorType> t = ir::infer(op, attrs_of(attributes), types);
+  if (!t) throw Raised{Error{t.error().code, op + ": " + t.error().message}};
+  return nb::make_tuple(std::string(name_of(t->dtype)), nb::tuple(nb::cast(t->shape)));
+}
+
+// invar.Error and one kind of it for each exit code of the command line.
+struct Kinds {
+  PyObject *error, *bad_input, *not_covered, *failed, *internal;
+} kinds;
+
+PyObject* kind(nb::module_& m, const char* name, const char* doc, nb::handle base, nb::handle also,
+               int code) {
+  nb::dict members;
+  members["exit_code"] = code;
+  const nb::object bases = also ? nb::object(nb::make_tuple(base, also)) : nb::borrow(base);
+  PyObject* made =
+      PyErr_NewExceptionWithDoc(("invar." + std::string(name)).c_str(), doc, bases.ptr(), members.ptr());
+  m.attr(name) = nb::borrow(made);
+  return made;
+}
+
+PyObject* kind_of(Code code) {
+  switch (code) {
+    case Code::bad_input: return kinds.bad_input;
+    case Code::not_covered: return kinds.not_covered;
+    case Code::failed: return kinds.failed;
+    default: return kinds.internal;
+  }
+}
+
+void translate(const std::exception_ptr& p, void*) {
+  try {
+    std::rethrow_exception(p);
+  } catch (const Raised& r) {
+    PyErr_SetString(kind_of(r.error.code), r.error.message.c_str());
+  }
+}
+
+}  // namespace
+}  // namespace invar::python
+
+NB_MODULE(_native, m) {
+  using namespace invar;
+  using namespace invar::python;
+  kinds.error = kind(m, "Error", "What Invar refuses, in one line; exit_code is that of the command line.",
+                     PyExc_Exception, {}, 70);
+  kinds.bad_input =
+      kind(m, "BadInput", "Something is not what it should be.", kinds.error, PyExc_ValueError, 2);
+  kinds.not_covered = kind(m, "NotCovered", "Outside the guarantee: refused by name.", kinds.error,
+                           PyExc_NotImplementedError, 3);
+  kinds.failed = kind(m, "Failed", "A verification ran and did not hold.", kinds.error, {}, 1);
+  kinds.internal = kind(m, "Internal", "A defect of Invar.", kinds.error, PyExc_RuntimeError, 70);
+  nb::register_exception_translator(translate, nullptr);
+
+  nb::class_<Program>(m, "Program")
+      .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&, int>())
+      .def("run", &Program::run)
+      .def_prop_ro("isa", &Program::isa)
+      .def_prop_ro("peak_bytes", &Program::peak_bytes)
+      .def_prop_ro("kernels", &Program::kernels);
+  m.def("compile", &compile);
+  m.def("describe", &describe);
+  m.def("once", &once);
+  m.def("infer", &infer);
+  m.def("set_threads", &set_threads);
+  m.def("operations", [] {
+    std::vector<std::string> names;
+    for (const OpInfo& o : opset()) names.emplace_back(o.op);
+    return names;
+  });
+  m.attr("__version__") = INVAR_VERSION;
+}
