@@ -11,6 +11,7 @@ Usage: ./setup.sh COMMAND [--jobs N] [--cuda auto|all|off]
   demo    install what is missing, build, run the shipped model and verify its receipt
   test    the same set-up with the test tools, then every test (about half an hour the first time on 2 cores)
   build   install what is missing and build build/bin/invar
+  wheel   the Python package: install what is missing and build build/dist/invar-*.whl for this machine's python3
   deps    only install what is missing; `deps --list` prints the names and installs nothing
   cross   what tools/evidence.sh needs: the packages of every instruction set and compiler, and the builds
   clean   remove build/
@@ -31,8 +32,10 @@ TEXT
 packages=(g++ cmake ninja-build ccache
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools libzstd-dev zlib1g-dev
   nlohmann-json3-dev libcli11-dev libonnx-dev protobuf-compiler libprotobuf-dev)
+# the Python package
+package_packages=(python3-dev python3-venv)
 # unit tests · the oracle of the exp proof · Python tests · the same kernels on other architectures, one of them big-endian
-test_packages=(libgtest-dev libgmock-dev libmpfr-dev python3-venv)
+test_packages=(libgtest-dev libgmock-dev libmpfr-dev "${package_packages[@]}")
 cross_packages=(qemu-user-static g++-aarch64-linux-gnu g++-s390x-linux-gnu)
 # the instruction sets that only tools/evidence.sh goes through, and the second compiler
 evidence_packages=(g++-riscv64-linux-gnu g++-powerpc64le-linux-gnu clang)
@@ -218,6 +221,17 @@ build_program() {
   configure_and_build release build invar "${options[@]}" "${with_cuda[@]}"
 }
 
+# What compiles the package is installed by pip into an environment of its own; the compiler's cache knows most of it already.
+build_wheel() {
+  install_packages "${packages[@]}" "${package_packages[@]}"
+  count_jobs
+  prepare_build_folder
+  [[ -x build/wheel-venv/bin/python ]] || phase wheel-venv python3 -m venv build/wheel-venv
+  say "Build: the Python package, $jobs at a time (minutes the first time)"
+  CMAKE_BUILD_PARALLEL_LEVEL=$jobs phase wheel build/wheel-venv/bin/python -m pip wheel --disable-pip-version-check --no-deps -w build/dist .
+  say "$(ls -t build/dist/invar-*.whl | head -n 1): install it with python3 -m pip install"
+}
+
 # --- commands --------------------------------------------------------------------------------------------------------
 show() { printf '%s\n' "$dim\$ $*$off"; "$@"; }
 
@@ -266,7 +280,7 @@ run_tests() {
   say "Build: everything, $jobs at a time (minutes the first time)"
   options_of_cuda test
   if [[ -n $(gpus) && ${with_cuda[0]} == *=ON ]]; then with_cuda+=(-DINVAR_GPU=ON); fi
-  configure_and_build release build all "${python[@]}" "${with_cuda[@]}"
+  configure_and_build release build all "${python[@]}" "${with_cuda[@]}" -DINVAR_PACKAGE=ON "-DPython_EXECUTABLE=$root/build/venv/bin/python"
   say "Build: the runtime under the address, undefined-behaviour and thread sanitizers"
   configure_and_build asan build/asan invar_tests "${python[@]}" -DINVAR_COMPILER=OFF
   configure_and_build tsan build/tsan invar_tests "${python[@]}" -DINVAR_COMPILER=OFF
@@ -291,7 +305,7 @@ while (($#)); do
     --jobs) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die 2 "--jobs needs a number"; jobs=$2; shift ;;
     --cuda) [[ ${2:-} =~ ^(auto|all|off)$ ]] || die 2 "--cuda needs auto, all or off"; cuda=$2; shift ;;
     --list) list=1 ;;
-    demo | test | build | deps | cross | clean) [[ -z $command ]] || die 2 "one command at a time; see --help"; command=$1 ;;
+    demo | test | build | wheel | deps | cross | clean) [[ -z $command ]] || die 2 "one command at a time; see --help"; command=$1 ;;
     *) die 2 "unknown: $1; see ./setup.sh --help" ;;
   esac
   shift
@@ -300,6 +314,7 @@ case $command in
   demo) demo ;;
   test) run_tests ;;
   build) install_packages "${packages[@]}"; count_jobs; prepare_build_folder; build_program ;;
+  wheel) build_wheel ;;
   deps)
     if [[ -n $list ]]; then
       mapfile -t all < <(test_list)

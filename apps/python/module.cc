@@ -149,17 +149,20 @@ void once(const std::string& op, const nb::dict& attributes, const std::vector<R
   or_raise(run::once(op, attrs, views, result, isa, *w.pool, device));
 }
 
-nb::tuple infer(const std::string& op, const nb::dict& attributes,
-                const std::vector<std::pair<std::string, std::vector<int64_t>>>& operands) {
+using Type = std::pair<std::string, std::vector<int64_t>>;
+ir::TensorType type_of(const std::string& op, const Type& type) {
+  const auto dtype = dtype_from(type.first);
+  if (!dtype) throw Raised{bad_input(op + ": there is no element type '" + type.first + "'")};
+  return {*dtype, type.second};
+}
+
+nb::tuple infer(const std::string& op, const nb::dict& attributes, const std::vector<Type>& operands,
+                const std::optional<Type>& wanted) {
   std::vector<ir::TensorType> types;
-  for (const auto& [name, shape] : operands) {
-    const auto dtype = dtype_from(name);
-    if (!dtype) throw Raised{bad_input(op + ": there is no element type '" + name + "'")};
-    types.push_back({*dtype, shape});
-  }
-  const Result<ir::TensorType> t = ir::infer(op, attrs_of(attributes), types);
-  if (!t) throw Raised{Error{t.error().code, op + ": " + t.error().message}};
-  return nb::make_tuple(std::string(name_of(t->dtype)), nb::tuple(nb::cast(t->shape)));
+  for (const Type& t : operands) types.push_back(type_of(op, t));
+  const auto t = or_raise(ir::infer(op, attrs_of(attributes), types,
+                                    wanted ? std::optional(type_of(op, *wanted)) : std::nullopt));
+  return nb::make_tuple(std::string(name_of(t.dtype)), nb::tuple(nb::cast(t.shape)));
 }
 
 // invar.Error and one kind of it for each exit code of the command line.
@@ -220,7 +223,7 @@ NB_MODULE(_native, m) {
   m.def("compile", &compile);
   m.def("describe", &describe);
   m.def("once", &once);
-  m.def("infer", &infer);
+  m.def("infer", &infer, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"), nb::arg("wanted").none() = nb::none());
   m.def("set_threads", &set_threads);
   m.def("operations", [] {
     std::vector<std::string> names;

@@ -1,3 +1,4 @@
+#include "base/opset.h"
 #include "ir/ir.h"
 #include "ir/passes.h"
 #include "ir/rules.h"
@@ -12,6 +13,20 @@ Attribute attribute_of(Builder& build, const Attr& value) {
   return build.getDenseI64ArrayAttr(std::get<std::vector<int64_t>>(value));
 }
 
+// What the operation says of attributes that are missing or of another kind; its own rules expect them to be there.
+std::string wrong_attribute(OpBuilder& build, const std::string& name, ValueRange operands,
+                            llvm::ArrayRef<NamedAttribute> attrs) {
+  std::string said;
+  ScopedDiagnosticHandler listen(build.getContext(), [&](Diagnostic& d) {
+    if (said.empty()) said = d.str();
+  });
+  Operation* made = make_op(build, build.getUnknownLoc(), name, operands, attrs,
+                            RankedTensorType::get({}, build.getF32Type()));
+  const bool fits = succeeded(made->getName().getRegisteredInfo()->verifyInvariants(made));
+  made->erase();
+  return !fits && llvm::StringRef(said).contains("attribute") ? said : "";
+}
+
 Result<TensorType> type_of(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   const std::optional<DType> dtype = tensor ? dtype_of(tensor.getElementType()) : std::nullopt;
@@ -21,23 +36,33 @@ Result<TensorType> type_of(Type type) {
 
 }  // namespace
 
-Result<TensorType> infer(const std::string& op, const Attrs& attrs, const std::vector<TensorType>& operands) {
+Result<TensorType> infer(const std::string& op, const Attrs& attrs, const std::vector<TensorType>& operands,
+                         const std::optional<TensorType>& wanted) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   load_dialects(context);
   const std::string name = ReproDialect::getDialectNamespace().str() + "." + op;
-  if (!RegisteredOperationName::lookup(name, &context))
+  const auto known = RegisteredOperationName::lookup(name, &context);
+  if (!known || !op_info(op))
     return not_covered(op + ": there is no operation of this name (spec/opset.toml has all)");
   OpBuilder build(&context);
+  SmallVector<NamedAttribute> given;
+  for (const auto& [key, value] : attrs) {
+    const auto names = known->getAttributeNames();
+    if (llvm::none_of(names, [&](StringAttr a) { return a.getValue() == key; }) || key == "numerics" || key == "version")
+      return bad_input(op + ": attribute '" + key + "': the operation has none of this name");
+    given.push_back(build.getNamedAttr(key, attribute_of(build, value)));
+  }
+  auto tensor = [&](const TensorType& t) { return RankedTensorType::get(t.shape, type_of(&context, t.dtype)); };
   Block block;
   build.setInsertionPointToEnd(&block);
-  for (const TensorType& t : operands)
-    block.addArgument(RankedTensorType::get(t.shape, type_of(&context, t.dtype)), build.getUnknownLoc());
-  SmallVector<NamedAttribute> given;
-  for (const auto& [key, value] : attrs) given.push_back(build.getNamedAttr(key, attribute_of(build, value)));
-  if (operands.empty()) return not_covered("the type of its result does not follow from its operands");
-  INVAR_TRY(Operation * made,
-            make_checked(build, build.getUnknownLoc(), name, block.getArguments(), given, {}));
-  return type_of(made->getResult(0).getType());
+  for (const TensorType& t : operands) block.addArgument(tensor(t), build.getUnknownLoc());
+  if (operands.empty() && !wanted) return not_covered(op + ": the type of its result does not follow from operands");
+  if (const std::string wrong = wrong_attribute(build, name, block.getArguments(), given); !wrong.empty())
+    return bad_input(op + ": " + wrong.substr(wrong.find("op ") == wrong.npos ? 0 : wrong.find("op ") + 3));
+  const Result<Operation*> made = make_checked(build, build.getUnknownLoc(), name, block.getArguments(), given,
+                                               wanted ? tensor(*wanted) : Type());
+  if (!made) return Error{made.error().code, op + ": " + made.error().message};
+  return type_of((*made)->getResult(0).getType());
 }
 
 }  // namespace invar::ir

@@ -1,6 +1,7 @@
 // ONNX graph -> IR -> plan. The only folder that links MLIR.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,10 @@ struct TensorType {
   DType dtype;
   std::vector<int64_t> shape;
 };
-// The type of the result of a reproducible operation. attrs: without numerics and version. not_covered where the operation
-// does not infer it; bad_input where the operands do not fit together.
-Result<TensorType> infer(const std::string& op, const Attrs& attrs, const std::vector<TensorType>& operands);
+// The type of the result of a reproducible operation, or, where `wanted` is given, that one, checked. attrs: without numerics
+// and version. not_covered where the operation does not infer it or takes no such operands, bad_input where they do not fit
+// together or the operation has no such attribute.
+Result<TensorType> infer(const std::string& op, const Attrs& attrs, const std::vector<TensorType>& operands,
+                         const std::optional<TensorType>& wanted = {});
 
 }  // namespace invar::ir

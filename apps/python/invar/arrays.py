@@ -28,9 +28,10 @@ def on_host(x, where):
     if not isinstance(x, np.ndarray) and not hasattr(x, "__dlpack__"):
         x = np.asarray(x)
     if isinstance(x, np.ndarray):
+        x = x.astype(x.dtype.newbyteorder("="), copy=False)
         if x.dtype not in NAMES:
             raise _native.NotCovered(f"{where}: elements of NumPy's {x.dtype}")
-        x = np.require(x.astype(x.dtype.newbyteorder("="), copy=False), requirements=["C", "A"])
+        x = np.require(x, requirements=["C", "A"])
     return x
 
 

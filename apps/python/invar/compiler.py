@@ -83,9 +83,9 @@ class Program:
     def run(self, inputs=None, /, **named):
         """Inputs by name, in a dict or as keywords -> outputs by name. Arrays of NumPy give arrays of NumPy; other arrays with
         DLPack (torch tensors, on whatever device) give tensors of their own library, on the host."""
-        given = {**(inputs or {}), **named}
-        if not isinstance(inputs, Mapping | None.__class__):
+        if not isinstance(inputs, Mapping | None):
             raise _native.BadInput(f"inputs: {type(inputs).__name__} is no dict from names to arrays")
+        given = {**(inputs or {}), **named}
         fed = {name: arrays.on_host(value, f"input '{name}'") for name, value in given.items()}
         wrap = arrays.like(given.values())
         return {name: wrap(value) for name, value in self._native.run(fed)}

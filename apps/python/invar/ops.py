@@ -17,8 +17,8 @@ _REMEMBERED = 4096  # types of results that are remembered
 
 
 @functools.lru_cache(_REMEMBERED)
-def _inferred(op, attributes, operands):
-    return _native.infer(op, {name: list(v) if isinstance(v, tuple) else v for name, v in attributes}, list(operands))
+def _type(op, attributes, operands, wanted):
+    return _native.infer(op, {name: list(v) if isinstance(v, tuple) else v for name, v in attributes}, list(operands), wanted)
 
 
 class _Numpy:
@@ -72,12 +72,15 @@ def call(op, *operands, shape=None, dtype=None, isa="", **attributes):
     attributes = {name: int(v) if isinstance(v, bool | np.integer) else v for name, v in attributes.items()}
     if operands and isinstance(axis := attributes.get("axis"), int) and axis < 0:
         attributes["axis"] = axis + operands[0].ndim
-    if shape is None or dtype is None:
-        frozen = tuple(sorted((n, tuple(v) if isinstance(v, list) else v) for n, v in attributes.items()))
-        kept = _inferred(op, frozen, tuple(library.type_of(x) for x in operands)) if shape is None else None
-        shape = kept[1] if shape is None else shape
-        dtype = dtype or (kept[0] if kept else library.type_of(operands[0])[0])
-    result = library.empty(tuple(shape), dtype, operands[0] if operands else None)
+    types = tuple(library.type_of(x) for x in operands)
+    wanted = None
+    if shape is not None or dtype is not None:
+        if (shape is None or dtype is None) and not types:
+            raise _native.BadInput(f"{op}: without operands, give shape and dtype")
+        wanted = (dtype or types[0][0], tuple(types[0][1] if shape is None else shape))
+    frozen = tuple(sorted((n, tuple(v) if isinstance(v, list) else v) for n, v in attributes.items()))
+    dtype, shape = _type(op, frozen, types, wanted)
+    result = library.empty(shape, dtype, operands[0] if operands else None)
     if arrays.is_tensor(result) and result.is_cuda:
         arrays.torch().cuda.current_stream(result.device).synchronize()  # the operation has a queue of its own
     _native.once(op, attributes, operands, result, isa)
