@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from checkpoints import SMALL, header_bytes, shapes, write_small
 from conftest import SHARDS, execute, invar, refused
-from onnx import AttributeProto, TensorProto, helper
+from onnx import TensorProto, helper
 
 INDEX = "model.safetensors.index.json"
 
@@ -95,10 +95,10 @@ def test_export_takes_nothing_away(model, tmp_path):
 
 # --- ONNX ------------------------------------------------------------------------------------------------------------
 
-def onnx_file(path, nodes, initializers=(), functions=(), opset=23):
+def onnx_file(path, nodes, initializers=(), opset=23):
     values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in ("x", "y")]
     graph = helper.make_graph(nodes, "g", values[:1], values[1:], list(initializers))
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=11, functions=functions)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=11)
     path.write_bytes(model.SerializeToString())
     return path
 
@@ -131,18 +131,6 @@ def test_links_are_followed_only_beside_the_model(tmp_path):
         refused("compile", path, names=["'w'", "link"])
     os.symlink(tmp_path / "secret", folder / "w.bin")
     invar("compile", onnx_file(folder / "m.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [weight("w.bin")]))
-
-
-def test_nodes_that_carry_graphs_or_are_redefined(tmp_path):
-    body = helper.make_graph([helper.make_node("Neg", ["x"], ["z"])], "b", [],
-                             [helper.make_tensor_value_info("z", TensorProto.FLOAT, [2])])
-    branch = helper.make_node("If", ["x"], ["y"], name="branch", then_branch=body, else_branch=body)
-    assert branch.attribute[0].type == AttributeProto.GRAPH
-    refused("compile", onnx_file(tmp_path / "m.onnx", [branch]), code=3, names=["If"])
-    # A model-local function under a standard operator's name: computing the standard's would be a silent error.
-    add = helper.make_function("", "Add", ["a", "b"], ["c"], [helper.make_node("Mul", ["a", "b"], ["c"])], [helper.make_opsetid("", 23)])
-    refused("compile", onnx_file(tmp_path / "m.onnx", [helper.make_node("Add", ["x", "x"], ["y"], name="sum")], functions=[add]), code=3,
-            names=["sum"])
 
 
 @pytest.mark.parametrize("damage", range(12))

@@ -100,7 +100,7 @@ def judge(case, folder):
     bound, binding = [], []
     while True:
         code, said = execute("compile", model, *binding)
-        more = [name for name in ASKED.findall(said) if name not in bound] if code == 3 else []
+        more = [name for name in dict.fromkeys(ASKED.findall(said)) if name not in bound] if code == 3 else []
         if not more:
             break
         bound += more

@@ -30,6 +30,7 @@ class Importer {
   Attribute attribute(const onnx::AttrValue&);
   DictionaryAttr tensor(const onnx::TensorRef&);
   void node(const onnx::Node&);
+  void body(const onnx::Body&, Region&);
   // Unnamed or unknown values cannot come from onnx::read; they become absent rather than a crash.
   Value value(const std::string& name) {
     auto it = values_.find(name);
@@ -38,8 +39,10 @@ class Importer {
 
   const onnx::Graph& graph_;
   OpBuilder build_;
+  Operation* outermost_ = nullptr;  // the node of the model's graph that is read
   std::map<std::string, Type> types_;
   std::map<std::string, Value> values_;
+  std::map<std::string, int> weights_;  // how often a name has come
   Value absent_;
 };
 
@@ -83,13 +86,18 @@ std::optional<onnx::TensorRef> spelled(const std::pair<const std::string, onnx::
 Value Importer::absent() {
   if (!absent_) {
     OpBuilder::InsertionGuard guard(build_);
-    build_.setInsertionPointToStart(build_.getInsertionBlock());
+    build_.setInsertionPointToStart(outermost_ ? outermost_->getBlock() : build_.getInsertionBlock());
     absent_ = build_.create<AbsentOp>(build_.getUnknownLoc(), AbsentType::get(build_.getContext()));
   }
   return absent_;
 }
 
-Value Importer::weight(const std::string& name, const onnx::TensorRef& t) {
+Value Importer::weight(const std::string& given, const onnx::TensorRef& t) {
+  OpBuilder::InsertionGuard guard(build_);
+  if (outermost_) build_.setInsertionPoint(outermost_);
+  // Graphs beside one another may use a name for different things.
+  std::string name = given;
+  while (int n = weights_[name]++) name += "#" + std::to_string(n + 1);
   Shape shape;
   for (int64_t d : t.shape) shape.push_back(Extent::of(d));
   bool is_inline = t.file.empty();
@@ -149,14 +157,49 @@ void Importer::node(const onnx::Node& n) {
   for (const auto& [key, kind] : n.other_attributes)
     others.push_back(build_.getNamedAttr(key, build_.getStringAttr(kind)));
   auto opset = graph_.opsets.find(n.domain);
-  auto op =
-      build_.create<NodeOp>(NameLoc::get(build_.getStringAttr(name)), types, build_.getStringAttr(n.op_type),
-                            inputs, build_.getStringAttr(name), build_.getStringAttr(n.domain),
-                            build_.getI64IntegerAttr(opset == graph_.opsets.end() ? 0 : opset->second),
-                            build_.getDictionaryAttr(attributes),
-                            others.empty() ? DictionaryAttr() : build_.getDictionaryAttr(others));
+  SmallVector<StringRef> bodies;
+  for (const onnx::Body& b : n.bodies) bodies.push_back(b.attribute);
+  auto op = build_.create<NodeOp>(
+      NameLoc::get(build_.getStringAttr(name)), types, build_.getStringAttr(n.op_type), inputs,
+      build_.getStringAttr(name), build_.getStringAttr(n.domain),
+      build_.getI64IntegerAttr(n.opset                        ? n.opset
+                               : opset == graph_.opsets.end() ? 0
+                                                              : opset->second),
+      build_.getDictionaryAttr(attributes),
+      others.empty() ? DictionaryAttr() : build_.getDictionaryAttr(others),
+      bodies.empty() ? ArrayAttr() : build_.getStrArrayAttr(bodies), static_cast<unsigned>(bodies.size()));
+  const bool is_outermost = !outermost_;
+  if (is_outermost) outermost_ = op;
+  for (size_t i = 0; i < n.bodies.size(); ++i) body(n.bodies[i], op.getBodies()[i]);
+  if (is_outermost) outermost_ = nullptr;
   for (size_t i = 0; i < n.outputs.size(); ++i)
     if (!n.outputs[i].empty()) values_[n.outputs[i]] = op.getOutputs()[i];
+}
+
+// What it defines is seen within it alone.
+void Importer::body(const onnx::Body& b, Region& region) {
+  OpBuilder::InsertionGuard guard(build_);
+  Block& block = region.emplaceBlock();
+  build_.setInsertionPointToStart(&block);
+  std::vector<std::string> defined;
+  for (const onnx::ValueInfo& v : b.graph.values) types_[v.name] = type_of(v);
+  for (const onnx::ValueInfo& v : b.graph.outputs) types_.emplace(v.name, type_of(v));
+  for (const onnx::ValueInfo& v : b.graph.inputs) {
+    values_[v.name] = block.addArgument(type_of(v), build_.getUnknownLoc());
+    defined.push_back(v.name);
+  }
+  for (const onnx::TensorRef& t : b.graph.initializers) {
+    values_[t.name] = weight(t.name, t);
+    defined.push_back(t.name);
+  }
+  for (const onnx::Node& n : b.graph.nodes) {
+    node(n);
+    defined.insert(defined.end(), n.outputs.begin(), n.outputs.end());
+  }
+  SmallVector<Value> results;
+  for (const onnx::ValueInfo& v : b.graph.outputs) results.push_back(value(v.name));
+  build_.create<YieldOp>(build_.getUnknownLoc(), results);
+  for (const std::string& name : defined) types_.erase(name), values_.erase(name);
 }
 
 OwningOpRef<ModuleOp> Importer::run() {

@@ -37,9 +37,20 @@ def Onnx_NodeOp : Op<OnnxDialect, "node", [Pure]> {
   let arguments = (ins StrAttr:$op_type, Variadic<AnyType>:$inputs, StrAttr:$name, StrAttr:$domain,
                    I64Attr:$version, DictionaryAttr:$params,
                    // attribute -> kind, for kinds that are not data (graphs, sparse tensors)
-                   OptionalAttr<DictionaryAttr>:$other_params);
+                   OptionalAttr<DictionaryAttr>:$other_params,
+                   OptionalAttr<StrArrayAttr>:$body_names);  // of the attributes that are graphs
+  let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
   let results = (outs Variadic<AnyType>:$outputs);
-  let assemblyFormat = "$op_type `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";
+  let assemblyFormat = [{
+    $op_type `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) (`of` $bodies^)?
+  }];
+}
+
+def Onnx_YieldOp : Op<OnnxDialect, "yield", [Pure, Terminator, ParentOneOf<["NodeOp"]>]> {
+  let summary = "the outputs of a graph within a node";
+  let cppNamespace = "::invar::ir";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
 #endif

@@ -10,6 +10,9 @@
 namespace invar::ir {
 namespace {
 
+// Bytes of constants that are computed for one model: small files can describe long chains of large ones.
+constexpr int64_t kMostEvaluated = 64 << 20;
+
 std::string quoted(llvm::StringRef name) {
   return "\"" + name.str() + "\"";
 }
@@ -111,11 +114,14 @@ Result<std::vector<int64_t>> Node::constants(unsigned i) const {
 }
 
 Error Node::unknown(unsigned i, llvm::StringRef what) const {
-  std::string message = "operand " + std::to_string(i) + " is not " + what.str() + " in the model file";
+  return unknown(in(i), "operand " + std::to_string(i) + " is not " + what.str() + " in the model file");
+}
+
+Error Node::unknown(Value value, std::string message) const {
   auto function = cast<func::FuncOp>(end_->getParentOp());
   llvm::BitVector inputs(function.getNumArguments());
   llvm::SetVector<Value> reached;
-  reached.insert(in(i));
+  reached.insert(value);
   for (size_t at = 0; at < reached.size(); ++at) {
     if (auto argument = dyn_cast<BlockArgument>(reached[at])) inputs.set(argument.getArgNumber());
     if (Operation* op = reached[at].getDefiningOp())
@@ -163,8 +169,10 @@ Value Node::constant(llvm::ArrayRef<int64_t> list) {
 }
 
 Value Node::settled(Operation* made) {
-  std::optional<std::string> bytes = evaluate(made);
+  std::optional<std::string> bytes;
+  if (ports_.evaluated < kMostEvaluated) bytes = evaluate(made);
   if (!bytes) return made->getResult(0);
+  ports_.evaluated += static_cast<int64_t>(bytes->size()) + 64;
   auto type = cast<RankedTensorType>(made->getResult(0).getType());
   Value known = constant(*bytes, *dtype_of(type.getElementType()), type.getShape());
   made->erase();

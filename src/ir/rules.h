@@ -21,6 +21,7 @@ inline Type element_of(Value v) {
 // Ports of the program that became memory and are taken away when the conversion is done.
 struct Ports {
   llvm::BitVector arguments, results;
+  int64_t evaluated = 0;  // bytes of constants computed so far
 };
 
 // One ONNX node under conversion. Its operands are already operations of the reproducible dialect. Everything a rule
@@ -54,6 +55,8 @@ class Node {
   std::optional<std::string> bytes(unsigned i) const;
   // Operand i must be known and is not: why, and which inputs of the graph it comes from.
   Error unknown(unsigned i, llvm::StringRef what = "a constant") const;
+  // The same of another value, with the reason in words.
+  Error unknown(Value, std::string message) const;
   // A constant; of rank 0 where no shape is given.
   Value constant(llvm::StringRef bytes, DType, llvm::ArrayRef<int64_t> shape = {});
   Value constant(float);

@@ -1,14 +1,13 @@
 // onnx -> repro: one pass over the graph in its order. A node's operands are converted and typed before it, so every
 // rule sees full shapes. Whatever is left of the onnx dialect afterwards, and alive, is refused: legality by absence.
-#include "ir/passes.h"
-#include "ir/rules.h"
+#include "ir/convert.h"
 
 namespace invar::ir {
 namespace {
 
 constexpr int64_t kNewestOpset = 28;  // the newest whose text on the covered operators was read (onnx 1.23)
 
-void convert(OnnxWeightOp weight) {
+void convert_weight(OnnxWeightOp weight) {
   OpBuilder build(weight);
   auto made = build.create<ReproWeightOp>(weight.getLoc(), weight.getType(), weight.getNameAttr(),
                                           weight.getFileAttr(), weight.getOffsetAttr(),
@@ -49,7 +48,6 @@ class ToRepro : public PassWrapper<ToRepro, OperationPass<func::FuncOp>> {
   void runOnOperation() final;
 
  private:
-  Status convert_node(NodeOp, func::ReturnOp, Ports&);
   void refuse_node(Operation* op, const Error& error) {
     if (refused_)
       refused_->list.push_back(error);
@@ -68,25 +66,6 @@ class ToRepro : public PassWrapper<ToRepro, OperationPass<func::FuncOp>> {
   Refusals* refused_;
 };
 
-Status ToRepro::convert_node(NodeOp op, func::ReturnOp end, Ports& ports) {
-  const Rooms::Entry* entry = Rooms::all().find(op.getDomain(), op.getOpType());
-  if (!entry) return not_covered("no reproducible kernel");
-  int64_t version = op.getVersion();
-  if (version < entry->since || version > kNewestOpset)
-    return not_covered("covered are opsets " + std::to_string(entry->since) + " to " +
-                       std::to_string(kNewestOpset));
-  if (unknown_operand(op)) return {};  // the producer is on the list
-  Node node(op, end, ports);
-  Status status = entry->rule(node);
-  if (!status && status.error().code == Code::not_covered && node.widen()) {
-    Status wide = entry->rule(node);
-    if (!wide) return status;
-    status = wide;
-  }
-  if (status) node.commit();
-  return status;
-}
-
 // Removes ports that became memory.
 void ToRepro::take_away(const Ports& ports, func::ReturnOp end) {
   func::FuncOp function = getOperation();
@@ -99,18 +78,11 @@ void ToRepro::take_away(const Ports& ports, func::ReturnOp end) {
 
 void ToRepro::runOnOperation() {
   func::FuncOp function = getOperation();
-  auto end = cast<func::ReturnOp>(function.front().getTerminator());
-  Ports ports{llvm::BitVector(function.getNumArguments()), llvm::BitVector(function.getNumResults())};
-  llvm::DenseMap<Operation*, Error> failed;
-  for (Operation& op : llvm::make_early_inc_range(function.front())) {
-    if (auto weight = dyn_cast<OnnxWeightOp>(op)) {
-      convert(weight);
-      continue;
-    }
-    auto node = dyn_cast<NodeOp>(op);
-    if (!node) continue;
-    if (Status s = convert_node(node, end, ports); !s) failed.insert({node, at(node, s.error())});
-  }
+  Conversion conversion(function);
+  func::ReturnOp end = conversion.end();
+  const Ports& ports = conversion.ports();
+  llvm::DenseMap<Operation*, Error>& failed = conversion.failed();
+  conversion.convert(&function.front().front(), end);
   remove_unused(failed);  // dead nodes do no harm
   for (Operation& op : function.front())
     if (auto it = failed.find(&op); it != failed.end()) refuse_node(&op, it->second);
@@ -131,6 +103,40 @@ void ToRepro::runOnOperation() {
 }
 
 }  // namespace
+
+Status Conversion::convert_node(NodeOp op) {
+  const FlowEntry* flow = find_flow(op);
+  const Rooms::Entry* entry = Rooms::all().find(op.getDomain(), op.getOpType());
+  if (!entry && !flow) return not_covered("no reproducible kernel");
+  const int64_t version = op.getVersion(), since = flow ? flow->since : entry->since;
+  if (version < since || version > kNewestOpset)
+    return not_covered("covered are opsets " + std::to_string(since) + " to " + std::to_string(kNewestOpset));
+  if (unknown_operand(op)) return {};  // the producer is on the list
+  if (flow) return (this->*flow->rule)(op);
+  if (!op.getBodies().empty()) return not_covered("attributes that are graphs");
+  Node node(op, end_, ports_);
+  Status status = entry->rule(node);
+  if (!status && status.error().code == Code::not_covered && node.widen()) {
+    Status wide = entry->rule(node);
+    if (!wide) return status;
+    status = wide;
+  }
+  if (status) node.commit();
+  return status;
+}
+
+void Conversion::convert(Operation* first, Operation* last) {
+  for (Operation *op = first, *next; op != last; op = next) {
+    next = op->getNextNode();
+    if (auto weight = dyn_cast<OnnxWeightOp>(op)) {
+      convert_weight(weight);
+      continue;
+    }
+    auto node = dyn_cast<NodeOp>(op);
+    if (!node) continue;
+    if (Status s = convert_node(node); !s) failed_.insert({node, at(node, s.error())});
+  }
+}
 
 std::unique_ptr<Pass> to_repro(Refusals* refused) {
   return std::make_unique<ToRepro>(refused);

@@ -32,13 +32,17 @@ struct TensorRef {  // an initialiser
 using AttrValue = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
                                std::vector<std::string>, TensorRef>;
 
+struct Body;
+
 struct Node {
   std::string name, op_type, domain;
   std::vector<std::string> inputs, outputs;  // "" = absent optional
   std::map<std::string, AttrValue> attributes;
-  // Attributes of kinds not in AttrValue (graphs, sparse tensors, ...): name -> kind, so that later stages
+  // Attributes of kinds not in AttrValue (lists of graphs, sparse tensors, ...): name -> kind, so that later stages
   // refuse them by name instead of never seeing them.
   std::map<std::string, std::string> other_attributes;
+  std::vector<Body> bodies = {};  // attributes that are graphs
+  int64_t opset = 0;              // of its domain; 0: the graph's
 };
 
 struct ValueInfo {
@@ -58,9 +62,15 @@ struct Graph {
   std::map<std::string, std::string> metadata;  // metadata_props
 };
 
-// Reads and checks a .onnx file (spec/onnx.md onnx.1 to onnx.3): well-formed, values defined once and before
-// use (sorts; a cycle names its nodes), sizes consistent, external data inside the model's folder and long
-// enough.
+// A graph within a node. It may read what is defined around it, which counts as a use by the node.
+struct Body {
+  std::string attribute;
+  Graph graph;
+};
+
+// Reads and checks a .onnx file (spec/onnx.md onnx.1 to onnx.3 and onnx.12): well-formed, values defined once and
+// before use (sorts; a cycle names its nodes), sizes consistent, external data inside the model's folder and long
+// enough. Calls of the model's own functions are their bodies.
 Result<Graph> read(const std::string& path);
 
 // Gives the input of this name a value: it becomes an initialiser. The value must be what the graph says of the input.

@@ -73,6 +73,9 @@ Status write(const Graph& graph, const std::string& path) {
       return not_covered(path + ": " + node_label(node, i) + ": attribute " +
                          quote(node.other_attributes.begin()->first) + " (" +
                          node.other_attributes.begin()->second + ") cannot be written");
+    if (!node.bodies.empty())
+      return not_covered(path + ": " + node_label(node, i) + ": attribute " +
+                         quote(node.bodies[0].attribute) + " (graph) cannot be written");
     auto* n = g->add_node();
     n->set_name(node.name);
     n->set_op_type(node.op_type);
