@@ -14,7 +14,7 @@ Usage: ./setup.sh COMMAND [--jobs N] [--cuda auto|all|off]
   wheel   the Python package: install what is missing and build build/dist/invar-*.whl for this machine's python3
   deps    only install what is missing; `deps --list` prints the names and installs nothing
   cross   what tools/evidence.sh needs: the packages of every instruction set and compiler, and the builds
-  clean   remove build/
+  clean   remove build/ and build-wheel/
 
 CUDA kernels need NVIDIA's compiler nvcc 13, which no command here installs. auto: they are built for the GPUs of this
 machine, if both are here; all: for every GPU from Turing on, whatever is here (many minutes); `test` builds them wherever
@@ -22,7 +22,7 @@ nvcc is.
 
 Works on Debian 12 and Ubuntu 24.04. Packages are installed with
 apt-get as root or through sudo, and only those that are missing; where neither is possible the one line to run is
-printed and nothing else happens. Everything built lies in build/. Every command can be repeated: what is done is not
+printed and nothing else happens. Everything built lies in build/ (the package also in build-wheel/). Every command can be repeated: what is done is not
 done again.
 TEXT
 }
@@ -335,6 +335,6 @@ case $command in
       configure_and_build "$cross" "build/$cross" invar -DINVAR_TESTS=OFF
     done
     configure_and_build clang build/clang invar -DINVAR_TESTS=OFF ;;
-  clean) rm -rf build; say "build/ is gone" ;;
+  clean) rm -rf build build-wheel; say "build/ and build-wheel/ are gone" ;;
   '') usage; exit 2 ;;
 esac

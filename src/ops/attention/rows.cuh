@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kRowThreads) row_kernel(const __grid_constant_
     if (lane == 0) last[warp] = mb;
     __syncthreads();
     for (int i = 0; i < kRowWarps; ++i) mb = most(mb, last[i]);
-    p[key] = seen ? weight(sub(x, set1(mb))).v : -1.0f;
+    p[key] = seen ? exp_stored(sub(x, set1(mb))).v : -1.0f;
     __syncthreads();
     float lanes[kBlock / kWarp];
     for (int i = 0; i < kBlock / kWarp; ++i) {

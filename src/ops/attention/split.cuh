@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(kSplitThreads, 4) split_kernel(const __grid_co
       float p[kLaneKeys];
 #pragma unroll
       for (int i = 0; i < kLaneKeys; ++i) {
-        p[i] = weight(sub(c[r][i], set1(m))).v;
+        p[i] = exp_stored(sub(c[r][i], set1(m))).v;
         w.p[key_at(kLaneKeys * lane + i)][r] = hidden >> (kLaneKeys * r + i) & 1 ? -1.0f : p[i];
       }
       const float l = num::INVAR_ISA_NS::block_sum_runs(p);

@@ -71,10 +71,6 @@ INVAR_INLINE int64_t place(const Geometry& g, const Row& r) {
   return attention::head_row(g, r.batch, r.i, r.head, g.seq, g.q_heads);
 }
 
-// attention.6 and attention.9: the stored exp of a difference, which is not positive.
-__device__ inline F weight(F x) {
-  return exp_stored(x);
-}
 // The larger of two; NaN if either is. Of zeros, either.
 __device__ inline float most(float a, float b) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -128,7 +124,7 @@ constexpr float kNothing = 2.0f;
 __device__ inline float factor(F mb, F m) {
   if (mb.v == -kInf) return kNothing;
   const bool later = mb.v > m.v;
-  const F f = weight(later ? sub(m, mb) : sub(mb, m));
+  const F f = exp_stored(later ? sub(m, mb) : sub(mb, m));
   return later ? f.v : -f.v;
 }
 __device__ inline F fold(float by, F before, F block) {

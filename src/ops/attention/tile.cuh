@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(Tile<kRows, kColumns>::kThreads, 2)
 #pragma unroll
       for (int step = kRun / 2; step; step /= 2) m = most(m, __shfl_xor_sync(kAllLanes, m, step));
 #pragma unroll
-      for (int i = 0; i < 8; ++i) c[r][i] = weight(sub(c[r][i], set1(m))), p[i] = c[r][i].v;
+      for (int i = 0; i < 8; ++i) c[r][i] = exp_stored(sub(c[r][i], set1(m))), p[i] = c[r][i].v;
       const float sum = num::INVAR_ISA_NS::block_sum<kRun>(p);
       if (tx % 8 == r) my_max = m, my_sum = sum;
     }

@@ -147,7 +147,7 @@ struct WholeBlock {
 #pragma unroll
       for (int w = 0; w < kWholeWarps; ++w) m[r] = most(m[r], tops[w * R + r]);
       float& mine = p[key_at(t) * R + r];
-      if (mine == 0) mine = weight(sub(c[r], set1(m[r]))).v;  // attention.6; a hidden key's is +0
+      if (mine == 0) mine = exp_stored(sub(c[r], set1(m[r]))).v;  // attention.6; a hidden key's is +0
       if (t == 0 && r < stored) marks[r * mark_step] = m[r];
     }
     __pipeline_wait_prior(0);
