@@ -14,9 +14,10 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr struct {
   std::string_view descr;
   DType dtype;
-} kTypes[] = {{"<f4", DType::f32}, {"<f2", DType::f16},     {"<f8", DType::f64},
-              {"<i8", DType::i64}, {"<i4", DType::i32},     {"|i1", DType::i8},
-              {"|u1", DType::u8},  {"|b1", DType::boolean}, {"<V2", DType::bf16}};
+} kTypes[] = {{"<f4", DType::f32},  {"<f2", DType::f16}, {"<f8", DType::f64}, {"<i8", DType::i64},
+              {"<i4", DType::i32},  {"|i1", DType::i8},  {"|u1", DType::u8},  {"|b1", DType::boolean},
+              {"<V2", DType::bf16}, {"<i2", DType::i16}, {"<u2", DType::u16}, {"<u4", DType::u32},
+              {"<u8", DType::u64}};
 
 // What follows 'KEY': in the header, a Python dictionary; empty where it has no such key.
 std::string_view value_of(std::string_view header, const std::string& key) {
@@ -68,7 +69,7 @@ Result<run::Tensor> read_npy(const std::string& path) {
                                  [&](auto& t) { return descr.substr(1, 3) == t.descr; });
   if (type == std::end(kTypes))
     return bad_input(path + ": elements " + std::string(descr.substr(0, descr.find(','))) +
-                     ": use float32, float16, float64, int64, int32, int8, uint8 or bool");
+                     ": use float32, float16, float64, bool or integers of 8 to 64 bits");
 
   run::Tensor t{type->dtype, *shape, {}};
   uint64_t bytes = size_of(t.dtype);

@@ -13,7 +13,7 @@ def ReproDialect : Dialect {
 def Repro_F32 : RankedTensorOf<[F32]>;
 def Repro_Wide : RankedTensorOf<[F32, BF16, F16]>;  // f32, or a narrower weight widened exactly by the kernel
 def Repro_I64 : RankedTensorOf<[I64]>;
-def Repro_Any : RankedTensorOf<[F32, BF16, F16, F64, I64, I32, I8, UI8, I1]>;
+def Repro_Any : RankedTensorOf<[F32, BF16, F16, F64, I64, I32, I16, I8, UI64, UI32, UI16, UI8, I1]>;
 
 def ReproOp : OpInterface<"ReproOp"> {
   let cppNamespace = "::invar::ir";

@@ -243,33 +243,70 @@ Status Node::replace(Value value) {
   return {};
 }
 
-bool Node::widen() {
-  auto is_narrow = [](Type t) { return t.isBF16() || t.isF16(); };
-  Type first;
+namespace {
+
+Type wider(Type t, Widens how) {
+  Builder build(t.getContext());
+  if (t.isBF16() || t.isF16()) return build.getF32Type();
+  auto integer = dyn_cast<IntegerType>(t);
+  if (!integer || how == Widens::floats) return {};
+  const unsigned bits = integer.getWidth();
+  if (bits == 8 || bits == 16) return how == Widens::exact ? Type(build.getF32Type()) : build.getI32Type();
+  if (!integer.isUnsigned() || how == Widens::exact) return {};
+  if (bits == 32 || how == Widens::wrapping || how == Widens::ordered) return build.getI64Type();
+  return {};
+}
+
+}  // namespace
+
+Value Node::converted(Value x, Type element) {
+  return settled(make_op(build_, op_.getLoc(), CastOp::getOperationName(), x, {},
+                         tensor_of(shape_of(x.getType()), element)));
+}
+
+Value Node::flipped(Value x) {
+  Value top = constant(llvm::StringRef("\0\0\0\0\0\0\0\x80", 8), DType::u64);
+  return settled(make_op(build_, op_.getLoc(), BitwiseXorOp::getOperationName(), {x, top}, {}, x.getType()));
+}
+
+bool Node::widen(Widens how) {
+  Type
+      first;  // of the operands that are floats, or, where none of these is narrow, of those that become wider
   bool any = false;
+  for (Value v : op_->getOperands())
+    if (auto t = dyn_cast<RankedTensorType>(v.getType()); t && isa<FloatType>(t.getElementType())) {
+      if (!first) first = t.getElementType();
+      any |= t.getElementType().isBF16() || t.getElementType().isF16();
+    }
+  if (!any) first = {};
   for (OpOperand& operand : op_->getOpOperands()) {
     auto type = dyn_cast<RankedTensorType>(operand.get().getType());
-    if (!type || !isa<FloatType>(type.getElementType())) continue;
-    if (!first) first = type.getElementType();
-    if (!is_narrow(type.getElementType())) continue;
-    any = true;
-    Operation* wide = make_op(build_, op_.getLoc(), CastOp::getOperationName(), operand.get(), {},
-                              tensor_of(shape_of(type), build_.getF32Type()));
-    operand.set(settled(wide));
+    const Type wide = type ? wider(type.getElementType(), any ? Widens::floats : how) : Type();
+    if (!wide) continue;
+    if (!any && first && first != type.getElementType()) return false;
+    if (!any) first = type.getElementType();
   }
-  if (any && is_narrow(first)) narrow_ = first;
+  if (!first) return false;
   std::fill(results_.begin(), results_.end(), Replacement{});
-  return any;
+  if (any) how = Widens::floats;
+  if (wider(first, how)) narrow_ = first, wide_ = wider(first, how);
+  flips_ = first.isUnsignedInteger(64) && how == Widens::ordered;
+  for (OpOperand& operand : op_->getOpOperands()) {
+    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+    if (Type wide = type ? wider(type.getElementType(), how) : Type())
+      operand.set(converted(flips_ ? flipped(operand.get()) : operand.get(), wide));
+  }
+  return true;
 }
 
 void Node::commit() {
   for (size_t i = 0; i < results_.size(); ++i) {
     auto [value, stays_wide] = results_[i];
     if (!value) continue;
-    if (narrow_ && !stays_wide && element_of(value).isF32())
-      value = make_op(build_, op_.getLoc(), CastOp::getOperationName(), value, {},
-                      tensor_of(shape_of(value.getType()), narrow_))
-                  ->getResult(0);
+    if (narrow_ && !stays_wide && element_of(value) == wide_) {
+      value = converted(value, narrow_);
+      if (flips_) value = flipped(value);
+    }
     out(static_cast<unsigned>(i)).replaceAllUsesWith(value);
   }
 }
@@ -326,11 +363,14 @@ LogicalResult infer_elementwise(std::optional<Location> loc, ValueRange operands
     if (failed(add_shape(loc, shape, shape_of(v.getType())))) return failure();
   Value last = operands.back();
   Type element = widened(last);
-  // A first operand of three is a condition. Types that no operation takes are left to its constraints.
-  for (Value v : operands.drop_front(operands.size() == 3))
-    if (widened(v) != element && !element.isF64() && !widened(v).isF64())
-      return mismatch(
-          loc, "operands of different element types: " + text_of_type(v) + " and " + text_of_type(last));
+  // A first operand of three is a condition.
+  for (Value v : operands.drop_front(operands.size() == 3)) {
+    if (widened(v) == element) continue;
+    const std::string types =
+        "operands of different element types: " + text_of_type(v) + " and " + text_of_type(last);
+    // Rules compose with constants of f32.
+    return element.isF64() || widened(v).isF64() ? refuse(loc, types) : mismatch(loc, types);
+  }
   out.push_back(tensor_of(shape, truth ? IntegerType::get(element.getContext(), 1) : element));
   return success();
 }

@@ -24,6 +24,16 @@ struct Ports {
   int64_t evaluated = 0;  // bytes of constants computed so far
 };
 
+// Which operands a node's rule may get wider where it does not take them as they are (spec/onnx.md onnx.10, onnx.12): what a
+// kernel of the wider type computes has the low bits that are wanted.
+enum class Widens : uint8_t {
+  floats,    // f16, bf16 -> f32
+  integers,  // and integers of 8 and 16 bits -> i32, u32 -> i64
+  wrapping,  // and u64 -> i64: neither order nor quotients matter
+  ordered,   // and u64 -> i64 with the top bit flipped: only order matters
+  exact,     // floats, and integers of 8 and 16 bits -> f32
+};
+
 // One ONNX node under conversion. Its operands are already operations of the reproducible dialect. Everything a rule
 // does not look at explicitly is refused: unknown attributes by expect(), unknown operands by its bounds.
 class Node {
@@ -88,9 +98,9 @@ class Node {
   void replace(unsigned result, Value value, bool stays_wide = false) {
     if (result < results_.size()) results_[result] = {value, stays_wide};
   }
-  // A node of bf16 or f16 whose rule takes f32: its operands are widened, which is exact, and its results rounded once
-  // (spec/onnx.md onnx.10). False: it has no such operands.
-  bool widen();
+  // A node whose rule does not take its operands as they are: they are widened, which is exact, and its results converted
+  // once. False: it has no such operands.
+  bool widen(Widens);
   // The rule is done: its values take the places of the results.
   void commit();
   OpBuilder& build() { return build_; }
@@ -103,6 +113,8 @@ class Node {
  private:
   Result<Value> make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute>, Type);
   Value settled(Operation* made);
+  Value converted(Value, Type element);
+  Value flipped(Value);  // u64: the top bit
 
   mutable NodeOp op_;  // MLIR handles are never const
   func::ReturnOp end_;
@@ -113,7 +125,8 @@ class Node {
     bool stays_wide = false;
   };
   std::vector<Replacement> results_;
-  Type narrow_;  // that of the results where the operands were widened
+  Type narrow_, wide_;  // of the results where the operands were widened: those of wide_ become narrow_
+  bool flips_ = false;
 };
 
 using Rule = Status (*)(Node&);
@@ -124,9 +137,12 @@ class Rooms {
   struct Entry {
     int64_t since;
     Rule rule;
+    Widens widens;
   };
   // Nodes `op_type` (of another domain: DOMAIN.TYPE) from opset `since` on.
-  void on(llvm::StringRef op_type, int64_t since, Rule rule) { rules_[op_type.str()] = {since, rule}; }
+  void on(llvm::StringRef op_type, int64_t since, Rule rule, Widens widens = Widens::floats) {
+    rules_[op_type.str()] = {since, rule, widens};
+  }
   const Entry* find(llvm::StringRef domain, llvm::StringRef op_type) const;
   // Rewrites within the reproducible dialect; each keeps the bits.
   template <class Pattern>

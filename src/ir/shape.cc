@@ -83,6 +83,10 @@ std::optional<DType> dtype_of(Type t) {
   if (t.isSignlessInteger(8)) return DType::i8;
   if (t.isUnsignedInteger(8)) return DType::u8;
   if (t.isSignlessInteger(1)) return DType::boolean;
+  if (t.isSignlessInteger(16)) return DType::i16;
+  if (t.isUnsignedInteger(16)) return DType::u16;
+  if (t.isUnsignedInteger(32)) return DType::u32;
+  if (t.isUnsignedInteger(64)) return DType::u64;
   return std::nullopt;
 }
 
@@ -97,6 +101,10 @@ Type type_of(MLIRContext* c, DType t) {
     case DType::i8: return IntegerType::get(c, 8);
     case DType::u8: return IntegerType::get(c, 8, IntegerType::Unsigned);
     case DType::boolean: return IntegerType::get(c, 1);
+    case DType::i16: return IntegerType::get(c, 16);
+    case DType::u16: return IntegerType::get(c, 16, IntegerType::Unsigned);
+    case DType::u32: return IntegerType::get(c, 32, IntegerType::Unsigned);
+    case DType::u64: return IntegerType::get(c, 64, IntegerType::Unsigned);
   }
   return {};
 }

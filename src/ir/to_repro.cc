@@ -116,7 +116,7 @@ Status Conversion::convert_node(NodeOp op) {
   if (!op.getBodies().empty()) return not_covered("attributes that are graphs");
   Node node(op, end_, ports_);
   Status status = entry->rule(node);
-  if (!status && status.error().code == Code::not_covered && node.widen()) {
+  if (!status && status.error().code == Code::not_covered && node.widen(entry->widens)) {
     Status wide = entry->rule(node);
     if (!wide) return status;
     status = wide;

@@ -52,11 +52,15 @@ int32_t code_of(DType t) {
     case DType::f32: return 1;
     case DType::u8: return 2;
     case DType::i8: return 3;
+    case DType::u16: return 4;
+    case DType::i16: return 5;
     case DType::i32: return 6;
     case DType::i64: return 7;
     case DType::boolean: return 9;
     case DType::f16: return 10;
     case DType::f64: return 11;
+    case DType::u32: return 12;
+    case DType::u64: return 13;
     case DType::bf16: return 16;
   }
   return 0;

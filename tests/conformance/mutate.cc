@@ -14,7 +14,8 @@ const std::vector<std::string> kFloatFills = {
     "cliff",          "steps",  "minute", "edge", "rare",           "special",        "any",
     "cancel",         "masked", "few",    "zero", "bits(7f800000)", "bits(ffc00001)", "bits(ff800000)",
     "bits(80000000)", "one"};
-const std::vector<std::string> kDtypes = {"f32", "bf16", "f16", "f64", "i64", "i32", "i8", "u8", "bool"};
+const std::vector<std::string> kDtypes = {"f32", "bf16", "f16", "f64", "i64", "i32", "i8",
+                                          "u8",  "bool", "i16", "u16", "u32", "u64"};
 // Around vector widths, blocks of schedules, chunks of work.
 const std::vector<int64_t> kSizes = {
     0,   1,   2,   3,   4,    5,    6,    7,    8,    9,    11,   12,   13,   15,   16,   17,   23,  24,  25,

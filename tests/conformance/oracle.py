@@ -19,14 +19,19 @@ from pathlib import Path
 
 ROOMS = Path(__file__).resolve().parents[2] / "src" / "ops"
 NAN, INF = math.nan, math.inf
-WIDTH = {"f32": 4, "bf16": 2, "f16": 2, "f64": 8, "i64": 8, "i32": 4, "i8": 1, "u8": 1, "bool": 1}
+WIDTH = {"f32": 4, "bf16": 2, "f16": 2, "f64": 8, "i64": 8, "i32": 4, "i8": 1, "u8": 1, "bool": 1,
+         "i16": 2, "u16": 2, "u32": 4, "u64": 8}
 FORMATS = {"f32": (24, -126, 127), "bf16": (8, -126, 127), "f16": (11, -14, 15), "f64": (53, -1022, 1023)}
 
 
 # ---- numbers: a binary32 value is a Python float that happens to be one
 
-def rounded(x, fmt="f32", sign=1.0):
+ARITHMETIC = ["f32"]  # the format of operations; within a room's oracle "f64" where operands are
+
+
+def rounded(x, fmt=None, sign=1.0):
     """The Fraction x rounded to nearest even; `sign` is the sign of an exact zero."""
+    fmt = fmt or ARITHMETIC[-1]
     precision, low, high = FORMATS[fmt]
     if x == 0:
         return math.copysign(0.0, sign)
@@ -88,10 +93,10 @@ def sqrt(a):
         return NAN
     if a == INF or a == 0:
         return a
-    scaled = Fraction(a) * Fraction(4) ** 200
+    scaled = Fraction(a) * Fraction(4) ** 700
     root = math.isqrt(scaled.numerator // scaled.denominator)
     exact = root * root == scaled
-    return rounded((Fraction(2 * root + (0 if exact else 1), 2)) / Fraction(2) ** 200)
+    return rounded((Fraction(2 * root + (0 if exact else 1), 2)) / Fraction(2) ** 700)
 
 
 def canon(x):

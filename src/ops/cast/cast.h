@@ -8,16 +8,18 @@ namespace invar::ops {
 // What was read: an integer, or a double that holds the source value exactly.
 struct Number {
   bool integer;
-  int64_t i;
+  int64_t i;  // with `large`, the bits of an integer of 2^63 or more
   double d;
+  bool large = false;
 };
 
 // A double that rounds to f32, bf16 or f16 as `i` itself would: the 53 leading bits, the last of them sticky.
-INVAR_INLINE double sticky_double(int64_t i) {
-  uint64_t mag = i < 0 ? 0 - static_cast<uint64_t>(i) : static_cast<uint64_t>(i);
+INVAR_INLINE double sticky_double(int64_t i, bool large) {
+  const bool negative = i < 0 && !large;
+  uint64_t mag = negative ? 0 - static_cast<uint64_t>(i) : static_cast<uint64_t>(i);
   double d =
       mag >> 53 ? static_cast<double>(mag >> 11 | ((mag & 2047) != 0)) * 2048.0 : static_cast<double>(mag);
-  return i < 0 ? -d : d;
+  return negative ? -d : d;
 }
 
 // A float that rounds to bf16 or f16 as `d` itself would: truncated, the last bit sticky (round to odd).
@@ -43,6 +45,13 @@ INVAR_INLINE Number read_number(const void* p, DType t, int64_t at) {
     case DType::i8: return integer(static_cast<const int8_t*>(p)[at]);
     case DType::u8: return integer(static_cast<const uint8_t*>(p)[at]);
     case DType::boolean: return integer(static_cast<const uint8_t*>(p)[at] != 0);
+    case DType::i16: return integer(static_cast<const int16_t*>(p)[at]);
+    case DType::u16: return integer(static_cast<const uint16_t*>(p)[at]);
+    case DType::u32: return integer(static_cast<const uint32_t*>(p)[at]);
+    case DType::u64: {
+      const uint64_t u = static_cast<const uint64_t*>(p)[at];
+      return {true, static_cast<int64_t>(u), 0, (u >> 63) != 0};
+    }
   }
   return integer(0);
 }
@@ -55,10 +64,15 @@ INVAR_INLINE int64_t to_integer(const Number& n, int64_t lo, int64_t hi) {
   if (n.d >= static_cast<double>(hi)) return hi;  // for i64 this double is 2^63
   return static_cast<int64_t>(n.d);
 }
+INVAR_INLINE uint64_t to_u64(const Number& n) {
+  if (n.integer) return static_cast<uint64_t>(n.i);
+  if (!(n.d > 0)) return 0;
+  return n.d >= 0x1p64 ? UINT64_MAX : static_cast<uint64_t>(n.d);
+}
 
 // `from`: the dtype that n was read from.
 INVAR_INLINE void write_number(void* p, DType t, int64_t at, const Number& n, DType from) {
-  double d = n.integer ? sticky_double(n.i) : n.d;
+  double d = n.integer ? sticky_double(n.i, n.large) : n.d;
   switch (t) {
     case DType::f32: {
       float f = static_cast<float>(d);
@@ -78,7 +92,9 @@ INVAR_INLINE void write_number(void* p, DType t, int64_t at, const Number& n, DT
     }
     case DType::f16: static_cast<uint16_t*>(p)[at] = num::f16_from_f32(sticky_float(d)); return;
     case DType::f64: {
-      double r = n.integer ? static_cast<double>(n.i) : n.d;
+      double r = n.large     ? static_cast<double>(static_cast<uint64_t>(n.i))
+                 : n.integer ? static_cast<double>(n.i)
+                             : n.d;
       static_cast<double*>(p)[at] = r == r ? r : __builtin_bit_cast(double, uint64_t{0x7ff8} << 48);
       return;
     }
@@ -88,6 +104,16 @@ INVAR_INLINE void write_number(void* p, DType t, int64_t at, const Number& n, DT
       return;
     case DType::i8: static_cast<int8_t*>(p)[at] = static_cast<int8_t>(to_integer(n, -128, 127)); return;
     case DType::u8: static_cast<uint8_t*>(p)[at] = static_cast<uint8_t>(to_integer(n, 0, 255)); return;
+    case DType::i16:
+      static_cast<int16_t*>(p)[at] = static_cast<int16_t>(to_integer(n, INT16_MIN, INT16_MAX));
+      return;
+    case DType::u16:
+      static_cast<uint16_t*>(p)[at] = static_cast<uint16_t>(to_integer(n, 0, UINT16_MAX));
+      return;
+    case DType::u32:
+      static_cast<uint32_t*>(p)[at] = static_cast<uint32_t>(to_integer(n, 0, UINT32_MAX));
+      return;
+    case DType::u64: static_cast<uint64_t*>(p)[at] = to_u64(n); return;
     case DType::boolean:
       static_cast<uint8_t*>(p)[at] = n.integer ? n.i != 0 : n.d != 0;
       return;  // NaN -> true

@@ -8,10 +8,15 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-#define INVAR_DTYPES(X) X(f32) X(bf16) X(f16) X(f64) X(i64) X(i32) X(i8) X(u8) X(boolean)
+#define INVAR_DTYPES(X) \
+  X(f32) X(bf16) X(f16) X(f64) X(i64) X(i32) X(i8) X(u8) X(boolean) X(i16) X(u16) X(u32) X(u64)
 
 bool is_float32_like(DType t) {
   return t == DType::f32 || t == DType::bf16 || t == DType::f16;
+}
+// From these there are lanes to it.
+bool has_lanes(DType t) {
+  return is_float32_like(t) || t == DType::i32 || t == DType::i64 || t == DType::i8 || t == DType::u8;
 }
 
 template <class Fn>
@@ -55,6 +60,10 @@ INVAR_NATIVE(i32, int32_t)
 INVAR_NATIVE(i8, int8_t)
 INVAR_NATIVE(u8, uint8_t)
 INVAR_NATIVE(boolean, uint8_t)
+INVAR_NATIVE(i16, int16_t)
+INVAR_NATIVE(u16, uint16_t)
+INVAR_NATIVE(u32, uint32_t)
+INVAR_NATIVE(u64, uint64_t)
 #undef INVAR_NATIVE
 
 // Elements [begin, end), the dtypes known when this is compiled. From integers C++ converts as formats.10 does: to floats with
@@ -101,8 +110,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   int64_t n = out.elements(), from = begin * kChunk, to = end * kChunk < n ? end * kChunk : n;
   bool bf16_copy =
       in.dtype == DType::bf16 && out.dtype == DType::bf16;  // keeps subnormals, which to_bf16 would not
-  if (!is_float32_like(in.dtype) || out.dtype == DType::f64 || out.dtype == DType::boolean || bf16_copy)
-    return each_from(in, out, from, to);
+  if (!is_float32_like(in.dtype) || !has_lanes(out.dtype) || bf16_copy) return each_from(in, out, from, to);
   with_format(in.dtype, [&](auto format) {
     using X = decltype(format);
     auto x = in.as<const typename X::T>() + from;

@@ -8,7 +8,8 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-#define INVAR_DTYPES(X) X(f32) X(bf16) X(f16) X(f64) X(i64) X(i32) X(i8) X(u8) X(boolean)
+#define INVAR_DTYPES(X) \
+  X(f32) X(bf16) X(f16) X(f64) X(i64) X(i32) X(i8) X(u8) X(boolean) X(i16) X(u16) X(u32) X(u64)
 
 // In what elements lie; bf16 and f16 by their bits.
 template <DType t>
@@ -27,6 +28,10 @@ INVAR_ELEMENT(f64, double)
 INVAR_ELEMENT(i64, int64_t)
 INVAR_ELEMENT(i32, int32_t)
 INVAR_ELEMENT(i8, int8_t)
+INVAR_ELEMENT(i16, int16_t)
+INVAR_ELEMENT(u16, uint16_t)
+INVAR_ELEMENT(u32, uint32_t)
+INVAR_ELEMENT(u64, uint64_t)
 #undef INVAR_ELEMENT
 
 template <DType from, DType to>

@@ -103,7 +103,8 @@ TEST(Elementwise, Refusals) {
   EXPECT_TRUE(refused("sin", {h12}, f12));
   EXPECT_TRUE(refused("sin", {f12}, f34));
   EXPECT_TRUE(refused("less", {f12, f12}, f12));
-  EXPECT_TRUE(refused("mod", {f12, f12}, f12));
+  EXPECT_FALSE(refused("mod", {f12, f12}, f12));
+  EXPECT_TRUE(refused("bitwise_and", {f12, f12}, f12));
   EXPECT_TRUE(refused("logical_and", {l12, l12}, b12));
   EXPECT_TRUE(refused("where", {l12, f12, f12}, f12));
   EXPECT_TRUE(refused("where", {b12, f12, l12}, l12));

@@ -170,6 +170,22 @@ Result<Value> cast_to(Node& node, Value v, Type element) {
   return node.make<CastOp>(v, {}, tensor_of(shape_of(v.getType()), element));
 }
 
+// elementwise.18: an exponent of u64 as one of i64 with the same power modulo 2^64: of odd bases the powers have a period that
+// divides 2^62, of even ones they are 0 from 2^6 on.
+Result<Value> exponent_of(Node& node, Value y) {
+  constexpr int64_t kPeriod = int64_t{1} << 62;
+  auto number = [&](int64_t v) {
+    std::string bytes;
+    for (int i = 0; i < 8; ++i) bytes += static_cast<char>(static_cast<uint64_t>(v) >> (8 * i));
+    return node.constant(bytes, DType::i64);
+  };
+  INVAR_TRY(y, cast_to(node, y, node.build().getI64Type()));
+  INVAR_TRY(Value large, node.make<LessOp>({y, number(0)}));
+  INVAR_TRY(Value low, node.make<BitwiseAndOp>({y, number(kPeriod - 1)}));
+  INVAR_TRY(low, node.make<BitwiseOrOp>({low, number(kPeriod)}));
+  return node.make<WhereOp>({large, low, y});
+}
+
 // elementwise.18: the result has the type of the base.
 Status power(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {}));
@@ -177,6 +193,7 @@ Status power(Node& node) {
   bool whole = type.isSignlessInteger(32) || type.isSignlessInteger(64);
   bool whole_exponent = other.isIntOrIndex() && !other.isInteger(1);
   std::optional<float> exponent = known(node, 1);
+  if (type.isF64() || other.isF64()) return not_covered("powers of f64");
   Value x = node.in(0), y = node.in(1), out;
   if (type.isF32() && node.shape(1).size() <= node.shape(0).size() &&
       (exponent == 2.0f || exponent == -1.0f)) {
@@ -187,7 +204,8 @@ Status power(Node& node) {
   if (whole ? type != other : isa<FloatType>(type) && whole_exponent) {
     Type common = whole && whole_exponent ? Type(node.build().getI64Type()) : Type(node.build().getF32Type());
     INVAR_TRY(Value wide_x, whole ? cast_to(node, x, common) : Result<Value>(x));
-    INVAR_TRY(Value wide_y, cast_to(node, y, common));
+    INVAR_TRY(Value wide_y,
+              whole && other.isUnsignedInteger(64) ? exponent_of(node, y) : cast_to(node, y, common));
     x = wide_x, y = wide_y;
   }
   INVAR_TRY(Value raised, node.make<PowOp>({x, y}));
@@ -211,6 +229,15 @@ Status is_inf(Node& node) {
   INVAR_TRY(int64_t positive, node.i("detect_positive", 1));
   INVAR_TRY(Value out, node.make<IsinfOp>(node.in(0), {node.attr("negative", int64_t{negative != 0}),
                                                        node.attr("positive", int64_t{positive != 0})}));
+  return node.replace(out);
+}
+
+// Integers: the larger of x and 0.
+Status relu(Node& node) {
+  if (!element_of(node.in(0)).isIntOrIndex()) return unary<ReluOp>(node);
+  INVAR_CHECK_OK(node.expect(1, 1, {}));
+  const DType type = *dtype_of(element_of(node.in(0)));
+  INVAR_TRY(Value out, node.make<MaxOp>({node.in(0), node.constant(std::string(size_of(type), '\0'), type)}));
   return node.replace(out);
 }
 
@@ -276,9 +303,9 @@ struct FuseGate : OpRewritePattern<MulOp> {
 }  // namespace
 
 void import_elementwise(Rooms& rooms) {
-  rooms.on("Abs", 6, unary<AbsOp>);
-  rooms.on("Neg", 6, unary<NegOp>);
-  rooms.on("Sign", 9, unary<SignOp>);
+  rooms.on("Abs", 6, unary<AbsOp>, Widens::integers);
+  rooms.on("Neg", 6, unary<NegOp>, Widens::integers);
+  rooms.on("Sign", 9, unary<SignOp>, Widens::integers);
   rooms.on("Floor", 6, unary<FloorOp>);
   rooms.on("Ceil", 6, unary<CeilOp>);
   rooms.on("Round", 11, unary<RoundOp>);
@@ -300,7 +327,7 @@ void import_elementwise(Rooms& rooms) {
   rooms.on("Acosh", 9, unary<AcoshOp>);
   rooms.on("Atanh", 9, unary<AtanhOp>);
   rooms.on("Erf", 9, unary<ErfOp>);
-  rooms.on("Relu", 6, unary<ReluOp>);
+  rooms.on("Relu", 6, relu, Widens::integers);
   rooms.on("Sigmoid", 6, unary<SigmoidOp>);
   rooms.on("HardSwish", 14, unary<HardswishOp>);
   rooms.on("Softsign", 1, unary<SoftsignOp>);
@@ -327,34 +354,34 @@ void import_elementwise(Rooms& rooms) {
   rooms.on("com.microsoft.Gelu", 1, unary<GeluOp>);
   rooms.on("com.microsoft.BiasGelu", 1, biased<GeluOp, 2>);
   rooms.on("com.microsoft.FastGelu", 1, biased<GeluTanhOp, 1>);
-  rooms.on("Clip", 6, clip);
+  rooms.on("Clip", 6, clip, Widens::integers);
   rooms.on("IsNaN", 9, unary<IsnanOp>);
   rooms.on("IsInf", 10, is_inf);
   rooms.on("Not", 1, unary<LogicalNotOp>);
-  rooms.on("Add", 7, binary<AddOp>);
-  rooms.on("Sub", 7, binary<SubOp>);
-  rooms.on("Mul", 7, binary<MulOp>);
-  rooms.on("Div", 7, binary<DivOp>);
-  rooms.on("Mod", 10, remainder);
+  rooms.on("Add", 7, binary<AddOp>, Widens::integers);
+  rooms.on("Sub", 7, binary<SubOp>, Widens::integers);
+  rooms.on("Mul", 7, binary<MulOp>, Widens::integers);
+  rooms.on("Div", 7, binary<DivOp>, Widens::integers);
+  rooms.on("Mod", 10, remainder, Widens::integers);
   rooms.on("Pow", 7, power);
-  rooms.on("BitwiseAnd", 18, binary<BitwiseAndOp>);
-  rooms.on("BitwiseOr", 18, binary<BitwiseOrOp>);
-  rooms.on("BitwiseXor", 18, binary<BitwiseXorOp>);
-  rooms.on("BitwiseNot", 18, unary<BitwiseNotOp>);
-  rooms.on("BitShift", 11, bit_shift);
-  rooms.on("Max", 8, n_ary<MaxOp>);
-  rooms.on("Min", 8, n_ary<MinOp>);
-  rooms.on("Sum", 8, n_ary<AddOp>);
+  rooms.on("BitwiseAnd", 18, binary<BitwiseAndOp>, Widens::integers);
+  rooms.on("BitwiseOr", 18, binary<BitwiseOrOp>, Widens::integers);
+  rooms.on("BitwiseXor", 18, binary<BitwiseXorOp>, Widens::integers);
+  rooms.on("BitwiseNot", 18, unary<BitwiseNotOp>, Widens::integers);
+  rooms.on("BitShift", 11, bit_shift, Widens::integers);
+  rooms.on("Max", 8, n_ary<MaxOp>, Widens::integers);
+  rooms.on("Min", 8, n_ary<MinOp>, Widens::integers);
+  rooms.on("Sum", 8, n_ary<AddOp>, Widens::integers);
   rooms.on("Mean", 8, mean);
   rooms.on("HannWindow", 17, [](Node& n) { return cosine_window(n, 0.5f, 0.5f, 0); });
   rooms.on("HammingWindow", 17, [](Node& n) { return cosine_window(n, 25.0f / 46, 21.0f / 46, 0); });
   rooms.on("BlackmanWindow", 17, [](Node& n) { return cosine_window(n, 0.42f, 0.5f, 0.08f); });
   rooms.on("PRelu", 7, slopes);
-  rooms.on("Equal", 7, binary<EqualOp>);
-  rooms.on("Less", 7, binary<LessOp>);
-  rooms.on("LessOrEqual", 12, binary<LessEqualOp>);
-  rooms.on("Greater", 7, binary<GreaterOp>);
-  rooms.on("GreaterOrEqual", 12, binary<GreaterEqualOp>);
+  rooms.on("Equal", 7, binary<EqualOp>, Widens::integers);
+  rooms.on("Less", 7, binary<LessOp>, Widens::integers);
+  rooms.on("LessOrEqual", 12, binary<LessEqualOp>, Widens::integers);
+  rooms.on("Greater", 7, binary<GreaterOp>, Widens::integers);
+  rooms.on("GreaterOrEqual", 12, binary<GreaterEqualOp>, Widens::integers);
   rooms.on("And", 7, binary<LogicalAndOp>);
   rooms.on("Or", 7, binary<LogicalOrOp>);
   rooms.on("Xor", 7, binary<LogicalXorOp>);

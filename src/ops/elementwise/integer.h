@@ -40,12 +40,14 @@ INVAR_INLINE T sign(T a) {
 // elementwise.14: towards zero; by zero 0.
 template <Integer T>
 INVAR_INLINE T div(T a, T b) {
-  return b == 0 ? T{0} : b == -1 ? neg(a) : static_cast<T>(a / b);
+  if (std::is_signed_v<T> && b == static_cast<T>(-1)) return neg(a);
+  return b == 0 ? T{0} : static_cast<T>(a / b);
 }
 // The remainder of div, with the sign of a; by zero 0.
 template <Integer T>
 INVAR_INLINE T fmod(T a, T b) {
-  return b == 0 || b == -1 ? T{0} : static_cast<T>(a % b);
+  if (std::is_signed_v<T> && b == static_cast<T>(-1)) return T{0};
+  return b == 0 ? T{0} : static_cast<T>(a % b);
 }
 // The remainder of the quotient rounded down, with the sign of b; by zero 0.
 template <Integer T>
@@ -122,6 +124,12 @@ INVAR_INLINE T pow(T a, T b) {
   for (auto n = static_cast<Wrap<T>>(b); n; n >>= 1, square *= square)
     if (n & 1) r *= square;
   return static_cast<T>(r);
+}
+
+// How a result becomes an element.
+template <Integer T>
+INVAR_INLINE T kept(T x) {
+  return x;
 }
 
 // Truth values: a byte of which 0 is false and any other true; results are 0 or 1.

@@ -16,7 +16,8 @@ using elementwise::kScalars;
 
 // A loop for each element type that an operation takes; f32 stands for bf16 and f16 too where it has several operands.
 struct Kind {
-  Map f32 = nullptr, i64 = nullptr, i32 = nullptr, i8 = nullptr, u8 = nullptr, boolean = nullptr;
+  Map f32 = nullptr, f64 = nullptr, i64 = nullptr, i32 = nullptr, i8 = nullptr, u8 = nullptr,
+      boolean = nullptr, u64 = nullptr, u32 = nullptr, words = nullptr;  // words: i16 and u16
   int operands = 1;
   bool truth = false;  // the result is bool, else what the last operand is (f32 where that is widened)
   const char* scalar[kScalars] = {};
@@ -26,6 +27,11 @@ struct Kind {
 template <class Fn>
 constexpr Kind light(Fn) {
   return {.f32 = one_f32<Fn, 0, true>};
+}
+// Of binary64 as well.
+template <class Fn>
+constexpr Kind light_real(Fn) {
+  return {.f32 = one_f32<Fn, 0, true>, .f64 = single<Fn, double>};
 }
 template <class Fn>
 constexpr Kind unary(Fn) {
@@ -48,21 +54,24 @@ constexpr Kind scaled_heavy(Fn, const char* a, const char* b) {
   return {.f32 = one_f32<Fn, 2, false>, .scalar = {a, b}};
 }
 template <class Fn>
-constexpr Kind unary_integer(Fn) {
+constexpr Kind unary_bits(Fn) {
   return {.i64 = single<Fn, int64_t>,
           .i32 = single<Fn, int32_t>,
           .i8 = single<Fn, int8_t>,
-          .u8 = single<Fn, uint8_t>};
+          .u8 = single<Fn, uint8_t>,
+          .u64 = single<Fn, int64_t>};
 }
 template <class Fn>
 constexpr Kind unary_number(Fn f) {
-  Kind k = unary_integer(f);
+  Kind k = unary_bits(f);
   k.f32 = one_f32<Fn, 0, true>;
+  k.f64 = single<Fn, double>;
+  k.u64 = single<Fn, uint64_t>;
   return k;
 }
 template <class Fn>
-constexpr Kind test(Fn) {
-  return {.f32 = test_f32<Fn, 0>, .truth = true};
+constexpr Kind test_real(Fn) {
+  return {.f32 = test_f32<Fn, 0>, .f64 = single<Fn, double, uint8_t>, .truth = true};
 }
 template <class Fn>
 constexpr Kind test(Fn, const char* a, const char* b) {
@@ -81,26 +90,43 @@ constexpr Kind power(Fn) {
   return {.f32 = heavy_f32<Fn>, .i64 = couple<Fn, int64_t>, .i32 = couple<Fn, int32_t>, .operands = 2};
 }
 template <class Fn>
-constexpr Kind binary_integer(Fn) {
+constexpr Kind binary_bits(Fn) {
   return {.i64 = couple<Fn, int64_t>,
           .i32 = couple<Fn, int32_t>,
           .i8 = couple<Fn, int8_t>,
           .u8 = couple<Fn, uint8_t>,
+          .u64 = couple<Fn, int64_t>,  // the same bits with and without a sign
           .operands = 2};
 }
 template <class Fn>
-constexpr Kind binary_number(Fn f) {
-  Kind k = binary_integer(f);
-  k.f32 = binary_f32<Fn>;
+constexpr Kind binary_integer(Fn f) {
+  Kind k = binary_bits(f);
+  k.u64 = couple<Fn, uint64_t>;
   return k;
+}
+template <class Fn>
+constexpr Kind of_floats(Kind k, Fn) {
+  k.f32 = binary_f32<Fn>;
+  k.f64 = couple<Fn, double>;
+  return k;
+}
+template <class Fn>
+constexpr Kind binary_number(Fn f) {
+  return of_floats(binary_integer(f), f);
+}
+template <class Fn>
+constexpr Kind binary_wrapping(Fn f) {
+  return of_floats(binary_bits(f), f);
 }
 template <class Fn>
 constexpr Kind compare(Fn) {
   return {.f32 = compare_f32<Fn>,
+          .f64 = couple<Fn, double, uint8_t>,
           .i64 = couple<Fn, int64_t, uint8_t>,
           .i32 = couple<Fn, int32_t, uint8_t>,
           .i8 = couple<Fn, int8_t, uint8_t>,
           .u8 = couple<Fn, uint8_t, uint8_t>,
+          .u64 = couple<Fn, uint64_t, uint8_t>,
           .operands = 2,
           .truth = true};
 }
@@ -121,11 +147,15 @@ constexpr Kind negation(Fn) {
 template <class Fn>
 constexpr Kind choice(Fn) {
   return {.f32 = choose<Fn, uint32_t, true>,
+          .f64 = choose<Fn, uint64_t, true>,
           .i64 = choose<Fn, uint64_t>,
           .i32 = choose<Fn, uint32_t>,
           .i8 = choose<Fn, uint8_t>,
           .u8 = choose<Fn, uint8_t>,
           .boolean = choose<Fn, uint8_t>,
+          .u64 = choose<Fn, uint64_t>,
+          .u32 = choose<Fn, uint32_t>,
+          .words = choose<Fn, uint16_t>,
           .operands = 3};
 }
 
@@ -157,8 +187,13 @@ INVAR_INLINE Map map_of(const Kind& k, DType t) {
     case DType::i8: return k.i8;
     case DType::u8: return k.u8;
     case DType::boolean: return k.boolean;
-    default: return nullptr;
+    case DType::f64: return k.f64;
+    case DType::u64: return k.u64;
+    case DType::u32: return k.u32;
+    case DType::i16:
+    case DType::u16: return k.words;
   }
+  return nullptr;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "ops/divide.h"
 #include "ops/elementwise/activations.h"
 #pragma nv_diag_suppress 186, 514  // comparisons of unsigned types with 0, in templates
+#include "ops/elementwise/float64.h"
 #include "ops/elementwise/integer.h"
 #pragma nv_diag_default 186, 514
 #include "ops/elementwise/remainder.h"
@@ -187,7 +188,7 @@ template <class Fn, class R>
 struct Whole {
   template <class... X>
   __device__ R operator()(X... x) const {
-    return static_cast<R>(Fn{}(x...));
+    return static_cast<R>(graph::kept(Fn{}(x...)));
   }
 };
 // elementwise.15: where; T holds the bits.
@@ -195,6 +196,12 @@ template <class Fn>
 struct ChosenFloat {
   __device__ float operator()(uint8_t c, float a, float b) const {
     return num::f32_from_bits(graph::canonical(Fn{}(c, num::f32_bits(a), num::f32_bits(b))));
+  }
+};
+template <class Fn>
+struct ChosenDouble {
+  __device__ uint64_t operator()(uint8_t c, uint64_t a, uint64_t b) const {
+    return graph::canonical(Fn{}(c, a, b));
   }
 };
 
@@ -229,7 +236,9 @@ void couple(const Job& job) {
 }
 template <class Fn, class T, bool is_float = false>
 void choose(const Job& job) {
-  if constexpr (is_float)
+  if constexpr (is_float && sizeof(T) == 8)
+    map<Work::light, T, uint8_t, T, T>(job, ChosenDouble<Fn>{});
+  else if constexpr (is_float)
     map<Work::light, float, uint8_t, float, float>(job, ChosenFloat<Fn>{});
   else
     map<Work::light, T, uint8_t, T, T>(job, Whole<Fn, T>{});

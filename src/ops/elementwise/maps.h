@@ -1,6 +1,7 @@
 // Graphs as loops over contiguous elements, for the kinds of kinds.h.
 #pragma once
 #include "ops/elementwise/activations.h"
+#include "ops/elementwise/float64.h"
 #include "ops/elementwise/integer.h"
 #include "ops/elementwise/remainder.h"
 #include "ops/elementwise/walk.h"
@@ -127,13 +128,14 @@ void test_f32(const Strip& s) {
       });
 }
 
-// One element at a time: integers and truth values.
+// One element at a time: integers, binary64 and truth values.
+using graph::kept;
 template <class Fn, class T, class R = T>
 void single(const Strip& s) {
   auto x = Strip::at<T>(s, 0);
   auto out = static_cast<R*>(s.out);
   const int64_t n = s.n;  // a store of bytes could change what s holds
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(Fn{}(x[i]));
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(kept(Fn{}(x[i])));
 }
 template <class Fn, class T, class R = T>
 void couple(const Strip& s) {
@@ -142,12 +144,12 @@ void couple(const Strip& s) {
   const int64_t n = s.n;
   if (s.one[0]) {
     const T x = *a;
-    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(Fn{}(x, b[i]));
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(kept(Fn{}(x, b[i])));
   } else if (s.one[1]) {
     const T y = *b;
-    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(Fn{}(a[i], y));
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(kept(Fn{}(a[i], y)));
   } else {
-    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(Fn{}(a[i], b[i]));
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(kept(Fn{}(a[i], b[i])));
   }
 }
 

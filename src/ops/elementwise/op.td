@@ -7,12 +7,13 @@ class Elementwise<string mnemonic, dag operands, string truth> : Repro_InferOp<m
     }
   }];
 }
-def Repro_Integer : RankedTensorOf<[I64, I32, I8, UI8]>;
-def Repro_Number : RankedTensorOf<[F32, I64, I32, I8, UI8]>;
-def Repro_Operand : RankedTensorOf<[F32, BF16, F16, I64, I32, I8, UI8]>;
+def Repro_Real : RankedTensorOf<[F32, F64]>;
+def Repro_Integer : RankedTensorOf<[I64, I32, I8, UI64, UI8]>;
+def Repro_Number : RankedTensorOf<[F32, F64, I64, I32, I8, UI64, UI8]>;
+def Repro_Operand : RankedTensorOf<[F32, BF16, F16, F64, I64, I32, I8, UI64, UI8]>;
 def Repro_Base : RankedTensorOf<[F32, BF16, F16, I64, I32]>;
 def Repro_Bool : RankedTensorOf<[I1]>;
-def Repro_Choice : RankedTensorOf<[F32, BF16, F16, I64, I32, I8, UI8, I1]>;
+def Repro_Compared : RankedTensorOf<[F32, BF16, F16, F64, I64, I32, I8, UI64, UI8, I1]>;
 
 class Unary<string op, TypeConstraint x = Repro_F32, string truth = "false"> : Elementwise<op, (ins x:$x), truth>;
 class Scaled<string op, dag scalars, string truth = "false"> : Elementwise<op, !con((ins Repro_F32:$x), scalars), truth>;
@@ -20,12 +21,12 @@ class Binary<string op, TypeConstraint t, string truth = "false"> : Elementwise<
   let extraClassDeclaration = "bool widens(unsigned) { return true; }";
 }
 
-def Repro_CeilOp : Unary<"ceil">;
-def Repro_FloorOp : Unary<"floor">;
-def Repro_RoundOp : Unary<"round">;
-def Repro_TruncOp : Unary<"trunc">;
-def Repro_SqrtOp : Unary<"sqrt">;
-def Repro_ReciprocalOp : Unary<"reciprocal">;
+def Repro_CeilOp : Unary<"ceil", Repro_Real>;
+def Repro_FloorOp : Unary<"floor", Repro_Real>;
+def Repro_RoundOp : Unary<"round", Repro_Real>;
+def Repro_TruncOp : Unary<"trunc", Repro_Real>;
+def Repro_SqrtOp : Unary<"sqrt", Repro_Real>;
+def Repro_ReciprocalOp : Unary<"reciprocal", Repro_Real>;
 def Repro_ExpOp : Unary<"exp">;
 def Repro_Exp2Op : Unary<"exp2">;
 def Repro_Exp10Op : Unary<"exp10">;
@@ -53,7 +54,7 @@ def Repro_AcoshOp : Unary<"acosh">;
 def Repro_AtanhOp : Unary<"atanh">;
 def Repro_ErfOp : Unary<"erf">;
 def Repro_ErfcOp : Unary<"erfc">;
-def Repro_ReluOp : Unary<"relu">;
+def Repro_ReluOp : Unary<"relu", Repro_Real>;
 def Repro_HardswishOp : Unary<"hardswish">;
 def Repro_SoftsignOp : Unary<"softsign">;
 def Repro_SigmoidOp : Unary<"sigmoid">;
@@ -73,7 +74,7 @@ def Repro_SwishOp : Scaled<"swish", (ins F32Attr:$alpha)>;
 def Repro_AbsOp : Unary<"abs", Repro_Number>;
 def Repro_NegOp : Unary<"neg", Repro_Number>;
 def Repro_SignOp : Unary<"sign", Repro_Number>;
-def Repro_IsnanOp : Unary<"isnan", Repro_F32, "true">;
+def Repro_IsnanOp : Unary<"isnan", Repro_Real, "true">;
 def Repro_IsinfOp : Scaled<"isinf", (ins I64Attr:$negative, I64Attr:$positive), "true">;
 def Repro_AddOp : Binary<"add", Repro_Operand>;
 def Repro_SubOp : Binary<"sub", Repro_Operand>;
@@ -82,7 +83,7 @@ def Repro_DivOp : Binary<"div", Repro_Operand>;
 def Repro_MaxOp : Binary<"max", Repro_Operand>;
 def Repro_MinOp : Binary<"min", Repro_Operand>;
 def Repro_FmodOp : Binary<"fmod", Repro_Operand>;
-def Repro_ModOp : Binary<"mod", Repro_Integer>;
+def Repro_ModOp : Binary<"mod", Repro_Operand>;
 def Repro_PowOp : Binary<"pow", Repro_Base>;
 def Repro_Atan2Op : Binary<"atan2", Repro_Wide>;
 def Repro_BitwiseAndOp : Binary<"bitwise_and", Repro_Integer>;
@@ -92,7 +93,7 @@ def Repro_ShiftLeftOp : Binary<"shift_left", Repro_Integer>;
 def Repro_ShiftRightOp : Binary<"shift_right", Repro_Integer>;
 def Repro_BitwiseNotOp : Unary<"bitwise_not", Repro_Integer>;
 def Repro_PreluOp : Binary<"prelu", Repro_Wide>;
-def Repro_EqualOp : Binary<"equal", Repro_Choice, "true">;
+def Repro_EqualOp : Binary<"equal", Repro_Compared, "true">;
 def Repro_LessOp : Binary<"less", Repro_Operand, "true">;
 def Repro_LessEqualOp : Binary<"less_equal", Repro_Operand, "true">;
 def Repro_GreaterOp : Binary<"greater", Repro_Operand, "true">;
@@ -101,6 +102,6 @@ def Repro_LogicalAndOp : Binary<"logical_and", Repro_Bool, "true">;
 def Repro_LogicalOrOp : Binary<"logical_or", Repro_Bool, "true">;
 def Repro_LogicalXorOp : Binary<"logical_xor", Repro_Bool, "true">;
 def Repro_LogicalNotOp : Unary<"logical_not", Repro_Bool, "true">;
-def Repro_WhereOp : Elementwise<"where", (ins Repro_Bool:$condition, Repro_Choice:$a, Repro_Choice:$b), "false"> {
+def Repro_WhereOp : Elementwise<"where", (ins Repro_Bool:$condition, Repro_Any:$a, Repro_Any:$b), "false"> {
   let extraClassDeclaration = "bool widens(unsigned i) { return i > 0; }";
 }

@@ -31,7 +31,7 @@ def spread(shapes, out):
 def operation(real, whole=None, names=(), store=canon):
     """real: on f32 values, stored; whole: on integers of the given width in bits. Attributes follow the operands."""
     def on_bits(tensors, outputs, attrs):
-        from oracle import WIDTH, read_bits, write_bits
+        from oracle import ARITHMETIC, WIDTH, read_bits, write_bits
         dtype, shape = outputs[0]
         scalars = [attrs[n] for n in names]
         values = [[read_bits(t, b) for b in bits] for t, _, bits in tensors]
@@ -42,6 +42,10 @@ def operation(real, whole=None, names=(), store=canon):
             if kind in ("f32", "bf16", "f16"):
                 y = real(*x, *scalars)
                 result.append(write_bits(dtype, y if dtype == "bool" else store(y)))
+            elif kind == "f64":  # elementwise.19: nothing is flushed
+                ARITHMETIC.append("f64")
+                result.append(write_bits(dtype, real(*x, *scalars)))
+                ARITHMETIC.pop()
             else:
                 result.append(write_bits(dtype, whole(8 * WIDTH[kind], *x)))
         return [result]
@@ -266,6 +270,11 @@ def fmod(x, y):
     return rounded(Fraction(x) - q * Fraction(y), sign=x)
 
 
+def mod(x, y):
+    r = fmod(x, y)
+    return math.copysign(r, y) if r == 0 else add(r, y) if r * math.copysign(1, y) < 0 else r
+
+
 def quotient(a, b):
     return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
@@ -341,7 +350,7 @@ ON_BITS = {
     "max": operation(maximum, plain(max)),
     "min": operation(minimum, plain(min)),
     "fmod": operation(fmod, plain(remainder)),
-    "mod": operation(None, plain(lambda a, b: a % b if b else 0)),
+    "mod": operation(mod, plain(lambda a, b: a % b if b else 0)),
     "pow": operation(power, whole_power),
     "atan2": operation(atan2),
     "bitwise_and": operation(None, plain(lambda a, b: a & b)),

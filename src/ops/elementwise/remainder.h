@@ -46,5 +46,11 @@ INVAR_INLINE F fmod(F x, F y) {
   F r = or_sign(to_float(left), x);
   return all(near) ? r : fmod_far(x, y, r, near);
 }
+// elementwise.8: the remainder of the quotient rounded down; a zero has the sign of y.
+INVAR_INLINE F mod(F x, F y) {
+  const F r = fmod(x, y);
+  const M apart = either(both(lt(r, zero()), lt(zero(), y)), both(lt(zero(), r), lt(y, zero())));
+  return select(eq(r, zero()), or_sign(zero(), y), select(apart, add(r, y), r));
+}
 
 }  // namespace invar::ops::INVAR_ISA_NS::graph

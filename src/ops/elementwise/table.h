@@ -4,12 +4,12 @@
 #pragma once
 
 #define INVAR_ELEMENTWISE_FLOATS(X)       \
-  X(light, ceil)                          \
-  X(light, floor)                         \
-  X(light, round)                         \
-  X(light, trunc)                         \
-  X(light, sqrt)                          \
-  X(light, reciprocal)                    \
+  X(light_real, ceil)                     \
+  X(light_real, floor)                    \
+  X(light_real, round)                    \
+  X(light_real, trunc)                    \
+  X(light_real, sqrt)                     \
+  X(light_real, reciprocal)               \
   X(unary, exp)                           \
   X(unary, exp2)                          \
   X(unary, exp10)                         \
@@ -37,7 +37,7 @@
   X(unary, erf)                           \
   X(unary, erfc)                          \
   X(unary, softplus)                      \
-  X(light, relu)                          \
+  X(light_real, relu)                     \
   X(light, hardswish)                     \
   X(light, softsign)                      \
   X(unary, sigmoid)                       \
@@ -59,23 +59,23 @@
   X(unary_number, abs)                   \
   X(unary_number, neg)                   \
   X(unary_number, sign)                  \
-  X(test, isnan)                         \
+  X(test_real, isnan)                    \
   X(test, isinf, "negative", "positive") \
-  X(binary_number, add)                  \
-  X(binary_number, sub)                  \
-  X(binary_number, mul)                  \
+  X(binary_wrapping, add)                \
+  X(binary_wrapping, sub)                \
+  X(binary_wrapping, mul)                \
   X(binary_number, div)                  \
   X(binary_number, max)                  \
   X(binary_number, min)                  \
   X(binary_number, fmod)                 \
-  X(binary_integer, mod)                 \
+  X(binary_number, mod)                  \
   X(power, pow)                          \
   X(binary_heavy, atan2)                 \
-  X(binary_integer, bitwise_and)         \
-  X(binary_integer, bitwise_or)          \
-  X(binary_integer, bitwise_xor)         \
-  X(unary_integer, bitwise_not)          \
-  X(binary_integer, shift_left)          \
+  X(binary_bits, bitwise_and)            \
+  X(binary_bits, bitwise_or)             \
+  X(binary_bits, bitwise_xor)            \
+  X(unary_bits, bitwise_not)             \
+  X(binary_bits, shift_left)             \
   X(binary_integer, shift_right)         \
   X(binary, prelu)                       \
   X(compare_all, equal)                  \

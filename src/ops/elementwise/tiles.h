@@ -51,8 +51,13 @@ INVAR_INLINE void with_layout(DType t, Fn f) {
     case DType::f32: return f(Real<F32>{});
     case DType::bf16: return f(Real<Bf16>{});
     case DType::f16: return f(Real<F16>{});
-    case DType::i32: return f(Plain<uint32_t>{});
-    case DType::i64: return f(Plain<uint64_t>{});
+    case DType::i32:
+    case DType::u32: return f(Plain<uint32_t>{});
+    case DType::i64:
+    case DType::u64:
+    case DType::f64: return f(Plain<uint64_t>{});
+    case DType::i16:
+    case DType::u16: return f(Plain<uint16_t>{});
     default: return f(Plain<uint8_t>{});
   }
 }

@@ -255,9 +255,9 @@ void import_gather(Rooms& rooms) {
   rooms.on("GatherND", 11, gather_nd);
   rooms.on("Compress", 9, compress);
   rooms.on("TensorScatter", 24, tensor_scatter);
-  rooms.on("Scatter", 9, scatter_elements);
-  rooms.on("ScatterElements", 11, scatter_elements);
-  rooms.on("ScatterND", 11, scatter_nd);
+  rooms.on("Scatter", 9, scatter_elements, Widens::integers);
+  rooms.on("ScatterElements", 11, scatter_elements, Widens::integers);
+  rooms.on("ScatterND", 11, scatter_nd, Widens::integers);
 }
 
 }  // namespace invar::ir

@@ -1,8 +1,8 @@
 // The other ONNX nodes of this room, and the types that its operations infer.
 #include "ops/move/import.h"
 
+#include <bit>
 #include <cmath>
-#include <cstring>
 
 #include "ir/bytes.h"
 
@@ -163,15 +163,20 @@ Status reverse_sequence(Node& node) {
 
 // The only number of a constant operand.
 Result<double> real_of(Node& node, unsigned i) {
-  if (!element_of(node.in(i)).isF32()) {
+  Type element = element_of(node.in(i));
+  if (element.isSignlessInteger(64) || element.isSignlessInteger(32)) {
     INVAR_TRY(int64_t v, number_of(node, i, 0));
     return static_cast<double>(v);
   }
-  std::optional<std::string> bytes = node.bytes(i);
-  if (!bytes || bytes->size() != 4) return node.unknown(i);
-  float value;
-  std::memcpy(&value, bytes->data(), 4);
-  return static_cast<double>(value);
+  if (!node.bytes(i)) return node.unknown(i);
+  INVAR_TRY(Value wide,
+            node.make<CastOp>(node.in(i), {}, tensor_of(node.shape(i), node.build().getF64Type())));
+  auto known = wide.getDefiningOp<ReproWeightOp>();
+  const std::optional<std::string> bytes = known ? bytes_from_hex(*known.getData()) : std::nullopt;
+  if (!bytes || bytes->size() != 8) return bad_input("operand " + std::to_string(i) + " is not one number");
+  uint64_t bits = 0;
+  for (size_t b = 0; b < 8; ++b) bits |= uint64_t{static_cast<uint8_t>((*bytes)[b])} << (8 * b);
+  return std::bit_cast<double>(bits);
 }
 
 Status one_hot(Node& node) {
@@ -184,7 +189,12 @@ Status one_hot(Node& node) {
   INVAR_TRY(int64_t axis, Node::axis(wanted, shape.size() + 1));
   if (node.shape(2) != Shape{Extent::of(2)}) return bad_input("operand 2 is not two values");
   shape.insert(shape.begin() + axis, Extent::of(depth));
-  INVAR_TRY(Value out, node.make<OneHotOp>({node.in(0), node.in(2)}, node.attr("axis", axis),
+  Value index = node.in(0);
+  Type element = element_of(index);
+  if (!element.isSignlessInteger(64) && !element.isSignlessInteger(32)) {
+    INVAR_TRY(index, node.make<CastOp>(index, {}, tensor_of(node.shape(0), node.build().getI64Type())));
+  }
+  INVAR_TRY(Value out, node.make<OneHotOp>({index, node.in(2)}, node.attr("axis", axis),
                                            tensor_of(shape, element_of(node.in(2)))));
   return node.replace(out);
 }
@@ -197,9 +207,27 @@ Status range(Node& node) {
   INVAR_TRY(double delta, real_of(node, 2));
   double count = std::ceil((limit - start) / delta);
   if (delta == 0 || !(count <= 0x1p40)) return bad_input("a range without end");
-  INVAR_TRY(Value out, node.make<IotaOp>({node.in(0), node.in(2)}, {},
-                                         tensor_of({Extent::of(count > 0 ? static_cast<int64_t>(count) : 0)},
-                                                   element_of(node.in(0)))));
+  const Shape shape = {Extent::of(count > 0 ? static_cast<int64_t>(count) : 0)};
+  Type element = element_of(node.in(0)), wide = node.build().getI64Type();
+  auto counted_as = [&](Type type, Value from, Value step) {
+    return node.make<IotaOp>({from, step}, {}, tensor_of(shape, type));
+  };
+  Value out;
+  if (element.isF64()) {
+    const int64_t none = 0, one = 1;
+    INVAR_TRY(out, counted_as(wide, node.constant(llvm::ArrayRef<int64_t>(none)),
+                              node.constant(llvm::ArrayRef<int64_t>(one))));
+    INVAR_TRY(out, node.make<CastOp>(out, {}, tensor_of(shape, element)));
+    INVAR_TRY(out, node.make<MulOp>({out, node.in(2)}));
+    INVAR_TRY(out, node.make<AddOp>({out, node.in(0)}));
+  } else if (element.isIntOrIndex() && !element.isSignlessInteger(32) && element != wide) {
+    INVAR_TRY(Value from, node.make<CastOp>(node.in(0), {}, tensor_of(node.shape(0), wide)));
+    INVAR_TRY(Value step, node.make<CastOp>(node.in(2), {}, tensor_of(node.shape(2), wide)));
+    INVAR_TRY(out, counted_as(wide, from, step));
+    INVAR_TRY(out, node.make<CastOp>(out, {}, tensor_of(shape, element)));
+  } else {
+    INVAR_TRY(out, counted_as(element, node.in(0), node.in(2)));
+  }
   return node.replace(out);
 }
 

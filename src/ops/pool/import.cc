@@ -149,7 +149,7 @@ INVAR_INFER(LpPoolOp, Float32Type::get(context))
 
 // Before opset 2 the power of a norm was a float.
 void import_pool(Rooms& rooms) {
-  rooms.on("MaxPool", 1, max_pool);
+  rooms.on("MaxPool", 1, max_pool, Widens::exact);
   rooms.on("AveragePool", 1, average_pool);
   rooms.on("LpPool", 2, lp_pool);
   rooms.on("LRN", 1, local_response);

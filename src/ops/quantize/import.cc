@@ -1,4 +1,4 @@
-#include "ir/rules.h"
+#include "ops/quantize/import.h"
 
 namespace invar::ir {
 namespace {
@@ -43,11 +43,16 @@ Status quantize_linear(Node& node) {
   if (!element_of(node.in(0)).isF32()) return not_covered("covered is quantization of f32");
   Type element = node.has(2) ? element_of(node.in(2)) : node.build().getIntegerType(8, false);
   if (code) element = onnx_type(node.context(), static_cast<int32_t>(code));
-  if (!element || !(element.isSignlessInteger(8) || element.isUnsignedInteger(8)))
-    return not_covered("covered are results of int8 and uint8");
+  const bool words = element && element.isIntOrIndex() && element.getIntOrFloatBitWidth() == 16;
+  if (!element || !(words || element.isSignlessInteger(8) || element.isUnsignedInteger(8)))
+    return not_covered("covered are results of 8 and 16 bits");
   if (node.has(2) && element_of(node.in(2)) != element)
     return bad_input("zero points are not of the result's type");
   INVAR_TRY(SmallVector<Value> in, scaled(node, false));
+  if (words) {
+    INVAR_TRY(Value out, quantized_words(node, element));
+    return node.replace(out);
+  }
   INVAR_TRY(SmallVector<NamedAttribute> attrs, places(node));
   INVAR_TRY(Value out, quantized(node, in, element, attrs));
   return node.replace(out);
@@ -59,8 +64,13 @@ Status dequantize_linear(Node& node) {
   if (code > 1) return not_covered("covered are results of f32");
   Type element = element_of(node.in(0));
   const bool wide = element.isSignlessInteger(32);
+  if (element.isIntOrIndex() && element.getIntOrFloatBitWidth() == 16) {
+    if (!element_of(node.in(1)).isF32()) return not_covered("covered are scales of f32");
+    INVAR_TRY(Value out, dequantized_words(node));
+    return node.replace(out);
+  }
   if (!wide && !element.isSignlessInteger(8) && !element.isUnsignedInteger(8))
-    return not_covered("covered are int8, uint8 and int32");
+    return not_covered("covered are int8, uint8, int16, uint16 and int32");
   INVAR_TRY(SmallVector<Value> in, scaled(node, wide));
   INVAR_TRY(SmallVector<NamedAttribute> attrs, places(node));
   INVAR_TRY(Value out,
@@ -153,6 +163,33 @@ Status dynamic_quantize_matmul(Node& node) {
   return biased(node, a, {node.in(1), node.in(2), given(node, 3)}, 4);
 }
 
+Status conv_integer(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 4, {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"}));
+  INVAR_TRY(Value out, convolved(node, 1, node.in(0), given(node, 2), node.in(1), given(node, 3)));
+  return node.replace(out);
+}
+// A scale of the weights for all channels of the result, or for each.
+Status qlinear_conv(Node& node) {
+  INVAR_CHECK_OK(node.expect(8, 9, {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"}));
+  const Shape one, single = {Extent::of(1)};
+  for (unsigned i : {1u, 2u, 6u, 7u})
+    if (node.shape(i) != one && node.shape(i) != single)
+      return not_covered("scales of channels of operand or result");
+  for (unsigned i : {1u, 4u, 6u})
+    if (!element_of(node.in(i)).isF32()) return not_covered("covered are scales of f32");
+  INVAR_TRY(Value sum, convolved(node, 3, node.in(0), node.in(2), node.in(3), node.in(5)));
+  if (node.has(8)) {
+    INVAR_TRY(Value bias, along_channels(node, node.in(8), shape_of(sum.getType()).size()));
+    INVAR_TRY(sum, node.make<AddOp>({sum, bias}));
+  }
+  INVAR_TRY(Value scale, node.make<MulOp>({node.in(1), node.in(4)}));
+  INVAR_TRY(Value out,
+            node.make<DequantizeLinearOp>({sum, scale}, whole(node),
+                                          tensor_of(shape_of(sum.getType()), node.build().getF32Type())));
+  INVAR_TRY(out, quantized(node, {out, node.in(6), node.in(7)}, element_of(node.in(7)), whole(node)));
+  return node.replace(out);
+}
+
 // The scales' shape as quantize.2 has it.
 LogicalResult fits(Operation* op, Value x, Value scale, Value zeros, Type integers, int64_t axis,
                    int64_t block) {
@@ -187,6 +224,8 @@ void import_quantize(Rooms& rooms) {
   rooms.on("DequantizeLinear", 10, dequantize_linear);
   rooms.on("DynamicQuantizeLinear", 11, dynamic_quantize_linear);
   rooms.on("QLinearMatMul", 10, qlinear_matmul);
+  rooms.on("ConvInteger", 10, conv_integer);
+  rooms.on("QLinearConv", 10, qlinear_conv);
   rooms.on("com.microsoft.MatMulIntegerToFloat", 1, matmul_integer_to_float);
   rooms.on("com.microsoft.DynamicQuantizeMatMul", 1, dynamic_quantize_matmul);
 }

@@ -116,20 +116,32 @@ LogicalResult infer(std::optional<Location> loc, Value x, llvm::ArrayRef<int64_t
   return success();
 }
 
-template <class Op>
+// The place of an extreme. Of integers: of the first or last 1 among what equals it.
+template <class Op, class Extreme>
 Status arg(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"axis", "keepdims", "select_last_index"}));
   INVAR_TRY(int64_t wanted, node.i("axis", 0));
   INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
   INVAR_TRY(int64_t keep, node.i("keepdims", 1));
   INVAR_TRY(int64_t last, node.i("select_last_index", 0));
-  INVAR_TRY(Value out, node.make<Op>(node.in(0), {node.attr("axis", axis),
-                                                  node.attr("select_last", int64_t{last != 0})}));
-  if (!keep) return node.replace(out);
-  Shape kept = node.shape(0);
-  kept[axis] = Extent::of(1);
-  INVAR_TRY(Value shaped, node.make<ReshapeOp>(out, {}, tensor_of(kept, node.build().getI64Type())));
-  return node.replace(shaped);
+  SmallVector<NamedAttribute> attrs = {node.attr("axis", axis), node.attr("select_last", int64_t{last != 0})};
+  Value out;
+  if (element_of(node.in(0)).isIntOrIndex()) {
+    INVAR_TRY(Value most, reduced<Extreme>(node, node.in(0), axis));
+    INVAR_TRY(Value is_most, node.make<EqualOp>({node.in(0), most}));
+    INVAR_TRY(Value ones,
+              node.make<CastOp>(is_most, {}, tensor_of(node.shape(0), node.build().getF32Type())));
+    INVAR_TRY(out, node.make<ArgmaxOp>(ones, attrs));
+  } else {
+    INVAR_TRY(out, node.make<Op>(node.in(0), attrs));
+  }
+  if (keep) {
+    Shape kept = node.shape(0);
+    kept[axis] = Extent::of(1);
+    INVAR_TRY(out, node.make<ReshapeOp>(out, {}, tensor_of(kept, node.build().getI64Type())));
+  }
+  node.replace(0, out, /*stays_wide=*/true);
+  return {};
 }
 
 LogicalResult infer_arg(MLIRContext* context, std::optional<Location> loc, Value x, int64_t axis,
@@ -183,22 +195,22 @@ LogicalResult HardmaxOp::inferReturnTypes(MLIRContext*, std::optional<Location> 
 // Axes are an operand from opset 13 (ReduceSum) or 18 on. Without axes and with noop_with_empty_axes, what combines
 // elements does nothing to one alone; the others are refused. Before opset 13 Hardmax flattened its operand first.
 void import_reduce(Rooms& rooms) {
-  rooms.on("ReduceSum", 1, reduction<ReduceSumOp, 13, true>);
-  rooms.on("ReduceMean", 1, reduction<ReduceMeanOp, 18, true>);
-  rooms.on("ReduceProd", 1, reduction<ReduceProdOp, 18, true>);
-  rooms.on("ReduceMax", 1, reduction<ReduceMaxOp, 18, true>);
-  rooms.on("ReduceMin", 1, reduction<ReduceMinOp, 18, true>);
-  rooms.on("ReduceL1", 1, reduction<ReduceL1Op, 18, false>);
+  rooms.on("ReduceSum", 1, reduction<ReduceSumOp, 13, true>, Widens::wrapping);
+  rooms.on("ReduceMean", 1, reduction<ReduceMeanOp, 18, true>, Widens::integers);
+  rooms.on("ReduceProd", 1, reduction<ReduceProdOp, 18, true>, Widens::wrapping);
+  rooms.on("ReduceMax", 1, reduction<ReduceMaxOp, 18, true>, Widens::ordered);
+  rooms.on("ReduceMin", 1, reduction<ReduceMinOp, 18, true>, Widens::ordered);
+  rooms.on("ReduceL1", 1, reduction<ReduceL1Op, 18, false>, Widens::integers);
   rooms.on("ReduceL2", 1, reduction<ReduceL2Op, 18, false>);
-  rooms.on("ReduceSumSquare", 1, reduction<ReduceSumSquareOp, 18, false>);
+  rooms.on("ReduceSumSquare", 1, reduction<ReduceSumSquareOp, 18, false>, Widens::wrapping);
   rooms.on("ReduceLogSum", 1, reduction<ReduceLogSumOp, 18, false>);
   rooms.on("ReduceLogSumExp", 1, reduction<ReduceLogSumExpOp, 18, false>);
   rooms.on("Einsum", 12, einsum);
   rooms.on("LpNormalization", 1, lp_normalization);
   rooms.on("MeanVarianceNormalization", 9, mean_variance_normalization);
   rooms.on("Hardmax", 13, hardmax);
-  rooms.on("ArgMax", 1, arg<ArgmaxOp>);
-  rooms.on("ArgMin", 1, arg<ArgminOp>);
+  rooms.on("ArgMax", 1, arg<ArgmaxOp, ReduceMaxOp>, Widens::ordered);
+  rooms.on("ArgMin", 1, arg<ArgminOp, ReduceMinOp>, Widens::ordered);
 }
 
 }  // namespace invar::ir

@@ -16,7 +16,10 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 
 }  // namespace
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "reshape", .isa = INVAR_ISA, .units = chunk_units, .run = run};
+#define INVAR_ROW_FOR(name)               \
+  extern const Kernel INVAR_ROW_OF(name); \
+  const Kernel INVAR_ROW_OF(name) = {.op = #name, .isa = INVAR_ISA, .units = chunk_units, .run = run};
+INVAR_ROW_FOR(reshape)
+INVAR_ROW_FOR(bitcast)
 
 }  // namespace invar::ops

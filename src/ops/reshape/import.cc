@@ -166,6 +166,20 @@ Value copied(OpBuilder& build, Value x) {
   return make_op(build, x.getLoc(), ReshapeOp::getOperationName(), x, {}, x.getType())->getResult(0);
 }
 
+Status bit_cast(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"to"}));
+  INVAR_TRY(int64_t code, node.i("to", 0));
+  Type element = onnx_type(node.context(), static_cast<int32_t>(code));
+  if (!element) return bad_input("attribute \"to\" is no element type");
+  if (element_of(node.in(0)) == element) return node.replace(node.in(0));
+  const std::optional<DType> from = dtype_of(element_of(node.in(0))), to = dtype_of(element);
+  if (!from || !to || *to == DType::boolean)
+    return not_covered("element type " + std::to_string(code) + " (TensorProto.DataType)");
+  if (size_of(*from) != size_of(*to)) return bad_input("elements of different width");
+  INVAR_TRY(Value out, node.make<BitcastOp>(node.in(0), {}, tensor_of(node.shape(0), element)));
+  return node.replace(out);
+}
+
 Status identity(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {}));
   return node.replace(node.in(0));
@@ -181,11 +195,17 @@ LogicalResult ReshapeOp::verify() {
   return emitOpError("does not keep the number of elements");
 }
 
+LogicalResult BitcastOp::verify() {
+  if (shape_of(getX().getType()) == shape_of(getType())) return success();
+  return emitOpError("changes the shape");
+}
+
 void import_reshape(Rooms& rooms) {
   rooms.on("Reshape", 5, reshape);
   rooms.on("Flatten", 9, flatten);
   rooms.on("Unsqueeze", 13, unsqueeze);
   rooms.on("Squeeze", 13, squeeze);
+  rooms.on("BitCast", 26, bit_cast);
   rooms.on("Identity", 1, identity);
   rooms.on("Dropout", 7, dropout);
   rooms.on("Shape", 1, sizes);

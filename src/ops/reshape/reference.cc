@@ -1,4 +1,4 @@
-// spec: spec.md reshape.1
+// spec: spec.md reshape.1, reshape.2
 #include "ops/reference.h"
 #include "ops/alone.h"
 #include "ops/check.h"
@@ -18,10 +18,22 @@ static const char* check(const Call& c) {
   return c.in[0].elements() == c.out[0].elements() ? nullptr : "as many elements in the result";
 }
 
-extern const Kernel row_reshape_reference;
+static const char* check_bits(const Call& c) {
+  if (!has_operands(c, 1, 1) || size_of(c.in[0].dtype) != size_of(c.out[0].dtype))
+    return "one operand and one result whose elements are as wide";
+  return same_shape(c.in[0], c.out[0]) ? nullptr : "a result shaped like the operand";
+}
+
+extern const Kernel row_reshape_reference, row_bitcast_reference;
 const Kernel row_reshape_reference = {.op = "reshape",
                                       .isa = "reference",
                                       .check = check,
+                                      .units = chunk_units,
+                                      .run = run,
+                                      .alone = alone_first};
+const Kernel row_bitcast_reference = {.op = "bitcast",
+                                      .isa = "reference",
+                                      .check = check_bits,
                                       .units = chunk_units,
                                       .run = run,
                                       .alone = alone_first};

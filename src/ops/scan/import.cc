@@ -31,8 +31,8 @@ LogicalResult CumprodOp::inferReturnTypes(MLIRContext*, std::optional<Location>,
 }
 
 void import_scan(Rooms& rooms) {
-  rooms.on("CumSum", 11, scan<CumsumOp>);
-  rooms.on("CumProd", 26, scan<CumprodOp>);
+  rooms.on("CumSum", 11, scan<CumsumOp>, Widens::wrapping);
+  rooms.on("CumProd", 26, scan<CumprodOp>, Widens::wrapping);
 }
 
 }  // namespace invar::ir

@@ -1,0 +1,124 @@
+// Graphs over binary64: spec.md elementwise.19. One number at a time, in plain C++ without contraction.
+#pragma once
+#include <cstdint>
+
+#include "num/inline.h"
+
+namespace invar::ops::INVAR_ISA_NS::graph {
+
+INVAR_INLINE uint64_t bits_of(double x) {
+  return __builtin_bit_cast(uint64_t, x);
+}
+INVAR_INLINE double double_from(uint64_t u) {
+  return __builtin_bit_cast(double, u);
+}
+constexpr uint64_t kSign64 = uint64_t{1} << 63, kInfinity64 = uint64_t{0x7ff} << 52,
+                   kNan64 = uint64_t{0x7ff8} << 48;
+INVAR_INLINE bool is_nan64(uint64_t u) {
+  return (u & ~kSign64) > kInfinity64;
+}
+INVAR_INLINE uint64_t canonical(uint64_t u) {
+  return is_nan64(u) ? kNan64 : u;
+}
+// How a result becomes an element: subnormal numbers stay, NaN becomes canonical.
+INVAR_INLINE double kept(double x) {
+  return x == x ? x : double_from(kNan64);
+}
+
+INVAR_INLINE double add(double a, double b) {
+  return a + b;
+}
+INVAR_INLINE double sub(double a, double b) {
+  return a - b;
+}
+INVAR_INLINE double mul(double a, double b) {
+  return a * b;
+}
+INVAR_INLINE double div(double a, double b) {
+  return a / b;
+}
+INVAR_INLINE double neg(double a) {
+  return -a;
+}
+INVAR_INLINE double abs(double a) {
+  return double_from(bits_of(a) & ~kSign64);
+}
+INVAR_INLINE double sign(double a) {
+  return a > 0 ? 1.0 : a < 0 ? -1.0 : a == a ? 0.0 : a;
+}
+INVAR_INLINE double sqrt(double a) {
+  return __builtin_sqrt(a);
+}
+INVAR_INLINE double reciprocal(double a) {
+  return 1.0 / a;
+}
+INVAR_INLINE double floor(double a) {
+  return __builtin_floor(a);
+}
+INVAR_INLINE double ceil(double a) {
+  return __builtin_ceil(a);
+}
+INVAR_INLINE double trunc(double a) {
+  return __builtin_trunc(a);
+}
+INVAR_INLINE double round(double a) {
+  return __builtin_rint(a);
+}
+// Of equals only zeros differ: AND of their bits is the larger, OR the smaller.
+INVAR_INLINE double max(double a, double b) {
+  if (a == b) return double_from(bits_of(a) & bits_of(b));
+  return a > b || a != a ? a : b;
+}
+INVAR_INLINE double min(double a, double b) {
+  if (a == b) return double_from(bits_of(a) | bits_of(b));
+  return a < b || a != a ? a : b;
+}
+INVAR_INLINE double relu(double a) {
+  return max(a, 0.0);
+}
+
+// The long division of the significands, 11 bits at a time: what is left is below 2^53.
+INVAR_INTERNAL double fmod(double x, double y) {
+  uint64_t u = bits_of(x), a = u & ~kSign64, b = bits_of(y) & ~kSign64;
+  if (a >= kInfinity64 || b > kInfinity64 || b == 0) return double_from(kNan64);
+  if (a < b) return x;
+  auto exponent = [](uint64_t v) { return v >> 52 ? static_cast<int>(v >> 52) : 1; };  // m 2^(e - 1075)
+  auto significand = [](uint64_t v) {
+    constexpr uint64_t kOne = uint64_t{1} << 52;
+    return v >> 52 ? (v & (kOne - 1)) | kOne : v;
+  };
+  uint64_t n = significand(b), r = significand(a) % n;
+  for (int e = exponent(a) - exponent(b); e > 0 && r != 0; e -= 11) r = (r << (e < 11 ? e : 11)) % n;
+  if (r == 0) return double_from(u & kSign64);
+  // r 2^(exponent(b) - 1075), below y: normal or subnormal, exact either way.
+  const int up = __builtin_clzll(r) - 11, e = exponent(b) - up;
+  const uint64_t whole = e >= 1 ? (r << up) + (static_cast<uint64_t>(e - 1) << 52) : r << (exponent(b) - 1);
+  return double_from((u & kSign64) | whole);
+}
+// elementwise.8: the remainder of the quotient rounded down; a zero has the sign of y.
+INVAR_INLINE double mod(double x, double y) {
+  const double r = fmod(x, y);
+  if (r == 0) return double_from(bits_of(y) & kSign64);
+  return (r < 0 && y > 0) || (r > 0 && y < 0) ? r + y : r;
+}
+
+INVAR_INLINE bool equal(double a, double b) {
+  return a == b;
+}
+INVAR_INLINE bool less(double a, double b) {
+  return a < b;
+}
+INVAR_INLINE bool greater(double a, double b) {
+  return b < a;
+}
+INVAR_INLINE bool less_equal(double a, double b) {
+  return a <= b;
+}
+INVAR_INLINE bool greater_equal(double a, double b) {
+  return b <= a;
+}
+INVAR_INLINE bool isnan(double a) {
+  return a != a;
+}
+
+}  // namespace invar::ops::INVAR_ISA_NS::graph
