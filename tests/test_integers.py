@@ -1,5 +1,5 @@
 """Integers of every width with and without sign, at their extremes: the answers of unbounded integers, of which the low bits stay
-(spec/onnx.md onnx.12), whatever type a node is computed in."""
+(spec/onnx.md onnx.14), whatever type a node is computed in."""
 
 import itertools
 import operator

@@ -24,7 +24,7 @@ struct Ports {
   int64_t evaluated = 0;  // bytes of constants computed so far
 };
 
-// Which operands a node's rule may get wider where it does not take them as they are (spec/onnx.md onnx.10, onnx.12): what a
+// Which operands a node's rule may get wider where it does not take them as they are (spec/onnx.md onnx.10, onnx.14): what a
 // kernel of the wider type computes has the low bits that are wanted.
 enum class Widens : uint8_t {
   floats,    // f16, bf16 -> f32
