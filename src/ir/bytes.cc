@@ -44,4 +44,11 @@ std::vector<int64_t> integers_from_hex(std::string_view hex, int size) {
   return values;
 }
 
+std::string bytes_of(std::span<const int64_t> integers, size_t size) {
+  std::string bytes;
+  for (int64_t v : integers)
+    for (size_t i = 0; i < size; ++i) bytes += static_cast<char>(static_cast<uint64_t>(v) >> (8 * i));
+  return bytes;
+}
+
 }  // namespace invar::ir

@@ -215,12 +215,15 @@ TEST_F(Compile, WeightsMustLieInTheirFiles) {
   EXPECT_EQ(refusal(g).code, Code::bad_input);
 }
 
-TEST_F(Compile, UnnamedDimensionsAreRefused) {
+TEST_F(Compile, DimensionsGetNamesThatAPlanCanHold) {
   onnx::Graph g = graph({node("Sin", {"x"}, "y")});
+  g.inputs[0].shape[0].name = "Batch-Size";
   g.inputs[0].shape[1].name = "";
-  Error e = refusal(g);
-  EXPECT_EQ(e.code, Code::not_covered);
-  EXPECT_NE(e.message.find("input \"x\""), std::string::npos) << e.message;
+  g.inputs[1].shape[0].name = "size";
+  g.inputs[1].shape[1].name = "2 * size";
+  auto program = compile(g, {folder_, 1, "c.bin"});
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_EQ(program->plan.symbols, (std::vector<std::string>{"batch_size", "size_2", "size", "2*size"}));
 }
 
 TEST_F(Compile, AnOutputMustBeWhatTheModelDeclares) {

@@ -57,22 +57,36 @@ Result<Attrs> attrs_of(llvm::ArrayRef<NamedAttribute> given) {
   return attrs;
 }
 
+std::optional<std::string> constant_of(Value v) {
+  auto weight = v.getDefiningOp<ReproWeightOp>();
+  if (!weight || !view_of(v.getType()) || !weight.getData() || weight.getTransposed()) return std::nullopt;
+  return bytes_from_hex(*weight.getData());
+}
+
 std::optional<std::string> evaluate(Operation* op) {
+  std::vector<std::string> operands;
+  for (Value v : op->getOperands()) {
+    std::optional<std::string> bytes = constant_of(v);
+    if (!bytes) return bytes;
+    operands.push_back(*std::move(bytes));
+  }
+  return evaluate(op, operands);
+}
+
+std::optional<std::string> evaluate(Operation* op, llvm::ArrayRef<std::string> operands) {
   const std::string_view name(op->getName().stripDialect());
   const ops::Kernel* kernel = ops::find(name, "reference");
   const Result<Attrs> attrs = attrs_of(op->getAttrs());
   if (!kernel || kernel->state_bytes || !attrs || op->getNumOperands() == 0) return std::nullopt;
   std::vector<ops::View> in;
   std::vector<Memory> data;
-  for (Value v : op->getOperands()) {
-    auto weight = v.getDefiningOp<ReproWeightOp>();
+  for (auto [v, bytes] : llvm::zip(op->getOperands(), operands)) {
     std::optional<ops::View> view = view_of(v.getType());
-    if (!weight || !view || !weight.getData() || weight.getTransposed()) return std::nullopt;
-    const std::optional<std::string> bytes = bytes_from_hex(*weight.getData());
+    if (!view) return std::nullopt;
     const size_t size = static_cast<size_t>(view->elements()) * size_of(view->dtype);
-    if (!bytes || bytes->size() != size) return std::nullopt;
+    if (bytes.size() != size) return std::nullopt;
     view->data = data.emplace_back(memory(size)).data();
-    copy_little_endian(view->data, bytes->data(), size, size_of(view->dtype));
+    copy_little_endian(view->data, bytes.data(), size, size_of(view->dtype));
     in.push_back(*view);
   }
   std::optional<ops::View> out = view_of(op->getResult(0).getType());

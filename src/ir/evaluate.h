@@ -17,5 +17,9 @@ Result<Attrs> attrs_of(llvm::ArrayRef<mlir::NamedAttribute>);
 // The result's bytes, little-endian, where all operands are small constants that lie in the model file and the room computes
 // something of them; nothing otherwise.
 std::optional<std::string> evaluate(mlir::Operation*);
+// The same for operands of these bytes.
+std::optional<std::string> evaluate(mlir::Operation*, llvm::ArrayRef<std::string> operands);
+// The bytes of a small constant.
+std::optional<std::string> constant_of(mlir::Value);
 
 }  // namespace invar::ir

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "onnx/tensor.h"
+#include "plan/text.h"
 
 namespace invar::ir {
 namespace {
@@ -20,7 +21,9 @@ class Importer {
     Type t = onnx_type(build_.getContext(), code);
     return t ? t : Type(UnknownType::get(build_.getContext()));
   }
-  Type type_of(const onnx::ValueInfo&);
+  Type type_of(const onnx::ValueInfo&, bool input = false);
+  void name_symbols();
+  std::string fresh(const std::string& name);
   Type type_of(const std::string& value) {
     auto it = types_.find(value);
     return it == types_.end() ? Type(UnknownType::get(build_.getContext())) : it->second;
@@ -41,18 +44,62 @@ class Importer {
   OpBuilder build_;
   Operation* outermost_ = nullptr;  // the node of the model's graph that is read
   std::map<std::string, Type> types_;
+  std::map<std::string, std::string> symbols_;  // name of a dimension in the model -> in the program
   std::map<std::string, Value> values_;
   std::map<std::string, int> weights_;  // how often a name has come
   Value absent_;
 };
 
-Type Importer::type_of(const onnx::ValueInfo& v) {
+Type Importer::type_of(const onnx::ValueInfo& v, bool input) {
   Type e = element(v.data_type);
   if (!v.has_shape || isa<UnknownType>(e)) return UnknownType::get(build_.getContext());
   Shape shape;
-  for (const onnx::Dim& d : v.shape)
-    shape.push_back({d.value >= 0 ? d.value : ShapedType::kDynamic, d.value >= 0 ? "" : d.name});
+  for (const onnx::Dim& d : v.shape) {
+    if (d.value >= 0) {
+      shape.push_back(Extent::of(d.value));
+      continue;
+    }
+    const auto it = symbols_.find(d.name);
+    std::string name = it == symbols_.end() ? std::string() : it->second;
+    if (name.empty() && input) {
+      name = fresh("size");
+      symbols_[" " + name] = name;
+    }
+    shape.push_back({ShapedType::kDynamic, name});
+  }
   return tensor_of(shape, e);
+}
+
+// Dimensions of inputs by names that a plan can hold (plan.2), equal for equal names of the model; by what they are computed from
+// where their name says so of other names; an open dimension without a name is one of its own.
+void Importer::name_symbols() {
+  auto plain = [](const std::string& s) { return plan::is_name(s); };
+  for (const onnx::ValueInfo& v : graph_.inputs)
+    for (const onnx::Dim& d : v.shape)
+      if (d.value < 0 && plain(d.name)) symbols_[d.name] = d.name;
+  for (const onnx::ValueInfo& v : graph_.inputs)
+    for (const onnx::Dim& d : v.shape) {
+      if (d.value >= 0 || d.name.empty() || symbols_.contains(d.name)) continue;
+      const std::optional<Polynomial> sum = Polynomial::read(d.name);
+      if (sum && !sum->constant() &&
+          sum->all_names([&](auto& name) { return plain(name) && symbols_.contains(name); })) {
+        symbols_[d.name] = sum->text();
+        continue;
+      }
+      std::string made;
+      for (char c : d.name) {
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+        made += plain({c}) || (c >= '0' && c <= '9') ? c : '_';
+      }
+      symbols_[d.name] = fresh(made[0] >= '0' && made[0] <= '9' ? "_" + made : made);
+    }
+}
+std::string Importer::fresh(const std::string& name) {
+  std::string made = name;
+  auto used = [&](auto& s) { return s.second == made; };
+  for (int i = 2; std::any_of(symbols_.begin(), symbols_.end(), used); ++i)
+    made = name + "_" + std::to_string(i);
+  return made;
 }
 
 // The content of a node `Constant`, where it is a tensor, numbers or a number.
@@ -204,10 +251,11 @@ void Importer::body(const onnx::Body& b, Region& region) {
 
 OwningOpRef<ModuleOp> Importer::run() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(build_.getUnknownLoc());
+  name_symbols();
   for (const onnx::ValueInfo& v : graph_.values) types_[v.name] = type_of(v);
   for (const onnx::ValueInfo& v : graph_.outputs) types_[v.name] = type_of(v);
   SmallVector<Type> inputs;
-  for (const onnx::ValueInfo& v : graph_.inputs) inputs.push_back(type_of(v));
+  for (const onnx::ValueInfo& v : graph_.inputs) inputs.push_back(type_of(v, true));
   build_.setInsertionPointToStart(module->getBody());
   auto function =
       build_.create<func::FuncOp>(build_.getUnknownLoc(), "main", build_.getFunctionType(inputs, {}));

@@ -39,6 +39,15 @@ class Repro_Op<string mnemonic, dag operands, list<Trait> traits = []>
 class Repro_InferOp<string mnemonic, dag operands>
     : Repro_Op<mnemonic, operands, [InferTypeOpAdaptor]>;
 
+// Integers that depend on the dimensions of the inputs alone, each the text of a polynomial (plan.12), row-major. Where kernels read
+// them they become operations of their own; gone before a plan is made.
+def ReproSizesOp : Op<ReproDialect, "sizes", [Pure]> {
+  let cppNamespace = "::invar::ir";
+  let arguments = (ins StrArrayAttr:$sizes);
+  let results = (outs Repro_I64:$out);
+  let assemblyFormat = "$sizes attr-dict `:` type($out)";
+}
+
 // transposed: a rank-2 weight whose stored order is the transpose of its type; gone before a plan is made.
 def ReproWeightOp : Weight_Op<ReproDialect, (ins UnitAttr:$transposed)>;
 

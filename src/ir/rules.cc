@@ -4,6 +4,7 @@
 #include "base/opset.h"
 #include "ir/bytes.h"
 #include "ir/evaluate.h"
+#include "ir/sizes.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "rooms.inc"
 
@@ -113,6 +114,15 @@ Result<std::vector<int64_t>> Node::constants(unsigned i) const {
   return integers_from_hex(*weight.getData(), wide ? 8 : 4);
 }
 
+Result<std::vector<Polynomial>> Node::sizes(unsigned i) const {
+  const std::optional<std::vector<Polynomial>> list = sizes_of(in(i));
+  if (list && cast<RankedTensorType>(in(i).getType()).getRank() <= 1) return *list;
+  std::vector<Polynomial> all;
+  INVAR_TRY(const std::vector<int64_t> numbers, constants(i));
+  for (int64_t n : numbers) all.push_back(n);
+  return all;
+}
+
 Error Node::unknown(unsigned i, llvm::StringRef what) const {
   return unknown(in(i), "operand " + std::to_string(i) + " is not " + what.str() + " in the model file");
 }
@@ -141,17 +151,22 @@ std::optional<std::string> Node::bytes(unsigned i) const {
   return weight && weight.getData() ? bytes_from_hex(*weight.getData()) : std::nullopt;
 }
 
-Value Node::constant(llvm::StringRef bytes, DType dtype, llvm::ArrayRef<int64_t> shape) {
+Value make_constant(OpBuilder& build, Location loc, llvm::StringRef bytes, DType dtype,
+                    llvm::ArrayRef<int64_t> shape) {
   std::string hex = hex_from_bytes(std::string_view(bytes));
   // Names are unique in a plan, so one says what it names.
   std::string name = std::string(name_of(dtype)) + " ";
   for (size_t d = 0; d < shape.size(); ++d)
     name += std::to_string(shape[d]) + (d + 1 == shape.size() ? " " : "x");
   name += hex.size() <= 32 ? hex : to_hex(sha256(hex));
-  return build_.create<ReproWeightOp>(
-      op_.getLoc(), RankedTensorType::get(shape, type_of(context(), dtype)), build_.getStringAttr(name),
-      build_.getStringAttr(""), build_.getI64IntegerAttr(0),
-      build_.getI64IntegerAttr(static_cast<int64_t>(bytes.size())), build_.getStringAttr(hex), UnitAttr());
+  return build.create<ReproWeightOp>(
+      loc, RankedTensorType::get(shape, type_of(build.getContext(), dtype)), build.getStringAttr(name),
+      build.getStringAttr(""), build.getI64IntegerAttr(0),
+      build.getI64IntegerAttr(static_cast<int64_t>(bytes.size())), build.getStringAttr(hex), UnitAttr());
+}
+
+Value Node::constant(llvm::StringRef bytes, DType dtype, llvm::ArrayRef<int64_t> shape) {
+  return make_constant(build_, op_.getLoc(), bytes, dtype, shape);
 }
 
 Value Node::constant(float value) {
@@ -162,18 +177,42 @@ Value Node::constant(float value) {
 }
 
 Value Node::constant(llvm::ArrayRef<int64_t> list) {
-  std::string bytes;
-  for (int64_t v : list)
-    for (int i = 0; i < 8; ++i) bytes += static_cast<char>(static_cast<uint64_t>(v) >> (8 * i));
-  return constant(bytes, DType::i64, static_cast<int64_t>(list.size()));
+  return constant(bytes_of(list, 8), DType::i64, static_cast<int64_t>(list.size()));
+}
+
+Value Node::sizes(llvm::ArrayRef<Polynomial> list, llvm::ArrayRef<int64_t> shape) {
+  std::vector<int64_t> numbers;
+  std::vector<std::string> texts;
+  for (const Polynomial& p : list) {
+    if (const std::optional<int64_t> n = p.constant()) numbers.push_back(*n);
+    texts.push_back(p.text());
+  }
+  if (numbers.size() == list.size()) return constant(bytes_of(numbers, 8), DType::i64, shape);
+  SmallVector<llvm::StringRef> refs(texts.begin(), texts.end());
+  return build_.create<ReproSizesOp>(op_.getLoc(), RankedTensorType::get(shape, build_.getI64Type()),
+                                     build_.getStrArrayAttr(refs));
 }
 
 Value Node::settled(Operation* made) {
   std::optional<std::string> bytes;
   if (ports_.evaluated < kMostEvaluated) bytes = evaluate(made);
-  if (!bytes) return made->getResult(0);
-  ports_.evaluated += static_cast<int64_t>(bytes->size()) + 64;
   auto type = cast<RankedTensorType>(made->getResult(0).getType());
+  if (!bytes) {
+    const std::optional<std::vector<Polynomial>> list = evaluate_sizes(made);
+    if (!list) return made->getResult(0);
+    if (type.getElementType().isSignlessInteger(64)) {
+      Value known = sizes(*list, type.getShape());
+      made->erase();
+      return known;
+    }
+    std::vector<int64_t> numbers;
+    for (const Polynomial& p : *list) {
+      if (!p.constant()) return made->getResult(0);
+      numbers.push_back(*p.constant());
+    }
+    bytes = bytes_of(numbers, size_of(*dtype_of(type.getElementType())));
+  }
+  ports_.evaluated += static_cast<int64_t>(bytes->size()) + 64;
   Value known = constant(*bytes, *dtype_of(type.getElementType()), type.getShape());
   made->erase();
   return known;

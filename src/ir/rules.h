@@ -6,8 +6,10 @@
 #include <set>
 #include <vector>
 
+#include "base/polynomial.h"
 #include "base/status.h"
 #include "ir/dialects.h"
+#include "llvm/ADT/StringMap.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -61,6 +63,8 @@ class Node {
   Status only(llvm::StringRef name, float value) const;
   // The content of an integer constant operand of rank 0 or 1 that lies in the model file.
   Result<std::vector<int64_t>> constants(unsigned i) const;
+  // The elements of an integer operand of rank 0 or 1 that depends on constants and on dimensions of the inputs alone.
+  Result<std::vector<Polynomial>> sizes(unsigned i) const;
   // The bytes of operand i where it is a constant that lies in the model file.
   std::optional<std::string> bytes(unsigned i) const;
   // Operand i must be known and is not: why, and which inputs of the graph it comes from.
@@ -71,6 +75,8 @@ class Node {
   Value constant(llvm::StringRef bytes, DType, llvm::ArrayRef<int64_t> shape = {});
   Value constant(float);
   Value constant(llvm::ArrayRef<int64_t> list);
+  // Integers of that shape; a constant where all are.
+  Value sizes(llvm::ArrayRef<Polynomial>, llvm::ArrayRef<int64_t> shape);
   // An axis in [-rank, rank) -> [0, rank).
   static Result<int64_t> axis(int64_t axis, size_t rank);
 
@@ -130,6 +136,8 @@ class Node {
 };
 
 using Rule = Status (*)(Node&);
+// One element of a result from the elements of the operands, dimensions or constants.
+using SizeRule = std::optional<Polynomial> (*)(llvm::ArrayRef<Polynomial>);
 
 // The rules and folds of all rooms.
 class Rooms {
@@ -155,6 +163,25 @@ class Rooms {
   // A value that is computed, where `value` is an input or a weight: the program returns only such.
   void copy(Value (*rule)(OpBuilder&, Value)) { copy_ = rule; }
   Value copy(OpBuilder& build, Value value) const { return copy_(build, value); }
+  // How an operation computes dimensions: by a rule, or (null) it carries elements to other places.
+  struct Sizing {
+    SizeRule rule;
+  };
+  template <class... Op>
+  void carries() {
+    (sizings_.insert({Op::getOperationName(), {nullptr}}), ...);
+  }
+  template <class Op>
+  void sizes(SizeRule rule) {
+    sizings_.insert({Op::getOperationName(), {rule}});
+  }
+  const Sizing* sizing(llvm::StringRef op) const {
+    auto it = sizings_.find(op);
+    return it == sizings_.end() ? nullptr : &it->second;
+  }
+  // Operations that compute what `sizes` stands for.
+  void measure(Value (*rule)(OpBuilder&, ReproSizesOp)) { measure_ = rule; }
+  Value measure(OpBuilder& build, ReproSizesOp sizes) const { return measure_(build, sizes); }
   void populate(RewritePatternSet& set) const {
     for (auto add : folds_) add(set);
   }
@@ -165,6 +192,8 @@ class Rooms {
   std::vector<void (*)(RewritePatternSet&)> folds_;
   void (*turn_)(ReproWeightOp) = nullptr;
   Value (*copy_)(OpBuilder&, Value) = nullptr;
+  llvm::StringMap<Sizing> sizings_;
+  Value (*measure_)(OpBuilder&, ReproSizesOp) = nullptr;
 };
 
 // The rule of an operation that takes the node's operands as they are.
@@ -177,6 +206,8 @@ Status direct(Node& node, unsigned operands) {
   return node.replace(out);
 }
 
+// A constant that lies in the model file.
+Value make_constant(OpBuilder&, Location, llvm::StringRef bytes, DType, llvm::ArrayRef<int64_t> shape);
 // Adds an operation of the reproducible dialect with the numerics and version of spec/opset.toml.
 Operation* make_op(OpBuilder&, Location, llvm::StringRef op, ValueRange operands,
                    llvm::ArrayRef<NamedAttribute>, Type result);

@@ -60,16 +60,19 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   return out;
 }
 
-std::optional<Count> count_of(const Shape& shape) {
-  Count n;
+std::optional<Polynomial> polynomial_of(const Extent& e) {
+  if (e.constant()) return e.value;
+  return Polynomial::parse(e.name);
+}
+
+std::optional<Polynomial> count_of(const Shape& shape) {
+  std::optional<Polynomial> n = 1;
   for (const Extent& e : shape) {
-    if (!e.known()) return std::nullopt;
-    if (!e.constant())
-      n.symbols.push_back(e.name);
-    else if (__builtin_mul_overflow(n.factor, e.value, &n.factor))
-      return std::nullopt;
+    const std::optional<Polynomial> dim = polynomial_of(e);
+    if (!dim) return std::nullopt;
+    n = product(*n, *dim);
+    if (!n) return n;
   }
-  std::sort(n.symbols.begin(), n.symbols.end());
   return n;
 }
 

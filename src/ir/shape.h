@@ -4,17 +4,22 @@
 #include <optional>
 
 #include "base/dtype.h"
+#include "base/polynomial.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Diagnostics.h"
 
 namespace invar::ir {
 
-// A dimension: a constant, a named symbol, or (dynamic and no name) unknown.
+// A dimension: a constant, a named symbol or the text of a polynomial in such, or (dynamic and no name) unknown.
 struct Extent {
   int64_t value = mlir::ShapedType::kDynamic;
   std::string name;
   static Extent of(int64_t v) { return {v, ""}; }
+  static Extent of(const Polynomial& p) {
+    const std::optional<int64_t> v = p.constant();
+    return v ? of(*v) : Extent{mlir::ShapedType::kDynamic, p.text()};
+  }
   bool constant() const { return value != mlir::ShapedType::kDynamic; }
   bool known() const { return constant() || !name.empty(); }
   bool operator==(const Extent&) const = default;
@@ -30,13 +35,9 @@ std::string text_of(const Shape&);
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 // Equal and known.
 bool same(const Extent& a, const Extent& b);
-// A shape as (constant factor, sorted symbols); nothing where a dimension is unknown.
-struct Count {
-  int64_t factor = 1;
-  std::vector<std::string> symbols;
-  bool operator==(const Count&) const = default;
-};
-std::optional<Count> count_of(const Shape&);
+// Nothing where a dimension is unknown, or there are more elements than can be counted.
+std::optional<Polynomial> polynomial_of(const Extent&);
+std::optional<Polynomial> count_of(const Shape&);
 
 std::optional<DType> dtype_of(mlir::Type element);
 mlir::Type type_of(mlir::MLIRContext*, DType);

@@ -55,11 +55,11 @@ Status ToPlan::weights(Storage& storage) {
   for (ReproWeightOp w : ops) {
     auto type = cast<RankedTensorType>(w.getType());
     std::optional<DType> dtype = dtype_of(type.getElementType());
-    std::optional<Count> count = count_of(shape_of(type));
-    if (!dtype || !count || !count->symbols.empty())
+    std::optional<Polynomial> count = count_of(shape_of(type));
+    if (!dtype || !count || !count->constant())
       return not_covered("weight \"" + w.getName().str() + "\": its element type or shape");
     int64_t bytes = 0;
-    if (__builtin_mul_overflow(count->factor, int64_t(size_of(*dtype)), &bytes) ||
+    if (__builtin_mul_overflow(*count->constant(), int64_t(size_of(*dtype)), &bytes) ||
         bytes != int64_t(w.getLength()))
       return bad_input("weight \"" + w.getName().str() + "\": has " + std::to_string(w.getLength()) +
                        " bytes, not what its shape and type need");

@@ -56,6 +56,7 @@ class ToRepro : public PassWrapper<ToRepro, OperationPass<func::FuncOp>> {
     signalPassFailure();
   }
   void take_away(const Ports&, func::ReturnOp);
+  void measure();
   void remove_unused(llvm::DenseMap<Operation*, Error>& failed) {
     for (Operation& op : llvm::make_early_inc_range(llvm::reverse(getOperation().front())))
       if (isa<NodeOp, AbsentOp>(op) && op.use_empty()) {
@@ -76,6 +77,23 @@ void ToRepro::take_away(const Ports& ports, func::ReturnOp end) {
   function.eraseArguments(ports.arguments);
 }
 
+// What kernels read of dimensions becomes operations, once for equal ones.
+void ToRepro::measure() {
+  Block& block = getOperation().front();
+  std::map<std::pair<const void*, const void*>, Value> made;
+  for (Operation& op : llvm::make_early_inc_range(block)) {
+    auto sizes = dyn_cast<ReproSizesOp>(op);
+    if (!sizes) continue;
+    if (!sizes.use_empty()) {
+      Value& value = made[{sizes.getSizes().getAsOpaquePointer(), sizes.getType().getAsOpaquePointer()}];
+      OpBuilder build(sizes);
+      if (!value) value = Rooms::all().measure(build, sizes);
+      sizes.replaceAllUsesWith(value);
+    }
+    sizes.erase();
+  }
+}
+
 void ToRepro::runOnOperation() {
   func::FuncOp function = getOperation();
   Conversion conversion(function);
@@ -87,6 +105,7 @@ void ToRepro::runOnOperation() {
   for (Operation& op : function.front())
     if (auto it = failed.find(&op); it != failed.end()) refuse_node(&op, it->second);
   if (!failed.empty()) return;
+  measure();
   for (unsigned i = 0; i < end->getNumOperands(); ++i)
     if (!ports.results[i] && !agree(function.getResultTypes()[i], end->getOperand(i).getType())) {
       auto name = function.getResultAttrOfType<StringAttr>(i, "onnx.name");

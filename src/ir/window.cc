@@ -74,8 +74,11 @@ Status resolve_pads(const Node& node, AutoPad how, Window& w) {
 std::optional<Extent> windows_in(const Extent& in, int64_t reach, int64_t stride, int64_t begin, int64_t end,
                                  bool ceil) {
   if (!in.constant()) {
-    if (stride == 1 && begin + end == reach - 1) return in;
-    return std::nullopt;
+    const std::optional<Polynomial> size = polynomial_of(in);
+    const std::optional<Polynomial> free = size && !ceil ? sum(*size, begin + end - reach) : std::nullopt;
+    const std::optional<Polynomial> steps = free ? floor_quotient(*free, stride) : free;
+    const std::optional<Polynomial> n = steps ? sum(*steps, 1) : steps;
+    return n ? std::optional(Extent::of(*n)) : std::nullopt;
   }
   const int64_t free = in.value + begin + end - reach;
   if (free < 0 && !(ceil && free > -stride)) return Extent::of(0);

@@ -74,6 +74,12 @@ std::string Cursor::string() {
   return {};
 }
 
+std::string_view Cursor::word() {
+  const std::string_view s = rest_.substr(0, rest_.find_first_of(",]"));
+  rest_.remove_prefix(s.size());
+  return s;
+}
+
 std::string_view Cursor::until(char stop) {
   const std::string_view s = rest_.substr(0, rest_.find(stop));
   rest_.remove_prefix(s.size());

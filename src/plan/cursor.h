@@ -34,6 +34,7 @@ class Cursor {
   std::string identifier();              // [a-z_][a-z0-9_]*
   std::string string();                  // "..." as quote() writes it
   std::string_view until(char stop);     // up to `stop` or the end, which stays
+  std::string_view word();               // up to the comma or bracket that ends a dimension, which stays
   int64_t integer();                     // signed decimal
   uint64_t natural();                    // unsigned decimal
   int index(char letter, size_t count);  // letter and number below `count`, e.g. v7

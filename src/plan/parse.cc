@@ -2,9 +2,11 @@
 // hostile: no count in it is trusted, nothing is allocated that the text itself does not spell out.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "base/file.h"
+#include "base/polynomial.h"
 #include "plan/check.h"
 #include "plan/cursor.h"
 #include "plan/plan.h"
@@ -138,7 +140,7 @@ class Parser {
   }
 
   void read_symbol(Cursor& c) {
-    plan_.symbols.push_back(c.identifier());
+    symbol(c.identifier());
     c.expect_end();
     if (plan_.symbols.size() > kMaxSymbols) c.fail("more than " + std::to_string(kMaxSymbols) + " symbols");
     unique(c, plan_.symbols.back(), "symbol");
@@ -324,13 +326,24 @@ class Parser {
     return static_cast<int>(plan_.values.size()) - 1;
   }
 
-  Dim dim(Cursor& c) const {
-    if (c.at("-") || c.at_digit()) return {c.integer(), -1};
-    const std::string name = c.identifier();
-    for (size_t s = 0; s < plan_.symbols.size(); ++s)
-      if (plan_.symbols[s] == name) return {0, static_cast<int>(s)};
-    c.fail("there is no symbol " + brief(name));
-    return {};
+  // A number, a symbol, or what is computed from symbols and stands for itself from here on.
+  Dim dim(Cursor& c) {
+    const std::string_view text = c.word();
+    Cursor word(text);
+    if (const int64_t n = word.integer(); word.ok() && word.at_end()) return {n, -1};
+    const auto it = symbol_.find(text);
+    if (it != symbol_.end()) return {0, it->second};
+    const std::optional<Polynomial> size = is_name(text) ? std::nullopt : Polynomial::parse(text);
+    const bool bound = size && !size->constant() &&
+                       size->all_names([this](const std::string& name) { return symbol_.contains(name); });
+    if (!bound) c.fail("there is no symbol " + brief(text));
+    return bound ? symbol(std::string(text)) : Dim{};
+  }
+  Dim symbol(std::string text) {
+    const int index = static_cast<int>(plan_.symbols.size());
+    symbol_.emplace(text, index);
+    plan_.symbols.push_back(std::move(text));
+    return {0, index};
   }
 
   DType dtype(Cursor& c) const {
@@ -356,7 +369,8 @@ class Parser {
   bool done_ = false;
   Section section_ = header;
   Plan plan_;
-  std::set<std::string> names_;         // kind and name
+  std::set<std::string> names_;  // kind and name
+  std::map<std::string, int, std::less<>> symbol_;
   std::vector<uint64_t> weight_bytes_;  // by dtype and shape
   std::vector<bool> state_used_;
   std::vector<int> defined_, last_use_;  // per value, positions of nodes; inputs: -1

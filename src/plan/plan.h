@@ -17,7 +17,7 @@ namespace invar::plan {
 // ever.
 inline constexpr std::string_view kNumerics = "invar-1";
 
-// A dimension: a constant, or the index of a symbol bound at run time ("batch", "seq", "past").
+// A dimension: a constant, or the index of a symbol: bound at run time ("batch", "seq", "past"), or computed from such ("batch*seq").
 struct Dim {
   int64_t value = 0;
   int symbol = -1;
@@ -67,7 +67,7 @@ struct Port {  // a named input or output of the program
 struct Plan {
   std::string numerics{kNumerics};
   std::string operation_set = "reproducible";
-  std::vector<std::string> symbols;
+  std::vector<std::string> symbols;  // names, and texts of polynomials in them (plan.12)
   std::vector<Value> values;
   std::vector<Weight> weights;
   std::vector<State> states;

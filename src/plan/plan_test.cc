@@ -146,6 +146,21 @@ TEST(Plan, EveryKindOfAttributeAndOddNamesRoundTrip) {
   EXPECT_EQ(print(*q), print(p));
 }
 
+TEST(Plan, ComputedDimensionsRoundTrip) {
+  for (const char* shape : {"[batch*seq, 2]", "[2*seq-1, (batch+1)/2+3]", "[(seq+1)/2*batch]"}) {
+    const std::string text = replaced("[batch, seq, 2] = add.1", std::string(shape) + " = add.1");
+    const auto p = parse(text, "x.plan");
+    ASSERT_TRUE(p) << p.error().message;
+    EXPECT_EQ(print(*p), text);
+  }
+  for (const char* shape :
+       {"[seq*batch]", "[past+seq]", "[seq+0]", "[2*3]", "[(seq)/2/2]", "[seq+-1]", "[1*seq]", "[(2*seq)/2]"})
+    EXPECT_NE(refusal(replaced("[batch, seq, 2] = add.1", std::string(shape) + " = add.1"))
+                  .find("line 13: there is no symbol"),
+              std::string::npos)
+        << shape;
+}
+
 TEST(Plan, PrintOfABrokenPlanIsRefusedByParse) {
   Plan p = *parse(kText, "x.plan");
   p.nodes[0].out[0] = 77;

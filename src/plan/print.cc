@@ -62,7 +62,8 @@ class Printer {
   std::string program() const {
     std::string s(kHeader);
     s += "\nnumerics " + quote(p_.numerics) + "\noperations " + quote(p_.operation_set) + "\n";
-    for (const std::string& name : p_.symbols) s += "symbol " + name + "\n";
+    for (const std::string& name : p_.symbols)
+      if (is_name(name)) s += "symbol " + name + "\n";
     for (size_t i = 0; i < p_.weights.size(); ++i)
       s += "weight w" + number(i) + " " + weight_text(p_.weights[i]);
     for (size_t i = 0; i < p_.states.size(); ++i)

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/polynomial.h"
 #include "num/env.h"
+#include "plan/text.h"
 #include "run/program.h"
 #include "run/start.h"
 
 namespace invar::run {
 namespace {
+
+constexpr int64_t kLargestTried = 4096;
 
 std::string text_of(DType type, const std::vector<std::string>& dims) {
   std::string s = std::string(name_of(type)) + " [";
@@ -19,6 +23,18 @@ std::string text_of(DType type, const std::vector<int64_t>& shape) {
   std::vector<std::string> dims;
   for (const int64_t d : shape) dims.push_back(std::to_string(d));
   return text_of(type, dims);
+}
+
+// What plan.12 computes from the symbols that are bound; -1 where that is no dimension.
+void derive(const plan::Plan& plan, std::vector<int64_t>& sizes) {
+  const auto lookup = [&](const std::string& name) -> std::optional<int64_t> {
+    const auto it = std::find(plan.symbols.begin(), plan.symbols.end(), name);
+    return it == plan.symbols.end() ? std::nullopt : std::optional(sizes[it - plan.symbols.begin()]);
+  };
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (!plan::is_name(plan.symbols[i]))
+      if (const auto size = Polynomial::parse(plan.symbols[i]))
+        sizes[i] = std::max<int64_t>(size->value(lookup).value_or(-1), -1);
 }
 
 // The plan with every symbol in its place a constant: to the runtime a program of one size.
@@ -56,10 +72,18 @@ Status Function::Impl::open(const std::string& folder) {
   INVAR_TRY(pool, start_pool(options.threads));
   const num::ArithmeticEnv env;
   INVAR_TRY(device, Device::named(options.device));
-  // What packing depends on, it has of any size.
-  plan::Plan small = of_sizes(plan, std::vector<int64_t>(plan.symbols.size(), 1));
-  INVAR_TRY(Program any, Program::make(small, options.isa, device));
-  INVAR_CHECK_OK(any.check(1));
+  // What packing depends on, it has of any size; some programs have no smallest ones.
+  plan::Plan small;
+  Program any;
+  for (int64_t size = 1;; size *= 2) {
+    std::vector<int64_t> sizes(plan.symbols.size(), size);
+    derive(plan, sizes);
+    small = of_sizes(plan, sizes);
+    INVAR_TRY(any, Program::make(small, options.isa, device));
+    Status fits = any.check(1);
+    if (fits) break;
+    if (plan.symbols.empty() || size == kLargestTried) return fits;
+  }
   INVAR_TRY(weights, Weights::load(plan, folder.empty() ? "." : folder, any.weight_uses(), *pool,
                                    options.check_weights, device));
   return {};
@@ -120,7 +144,18 @@ Result<std::vector<int64_t>> Function::Impl::sizes_of(const Named& inputs) const
       return bad_input("input '" + name + "': the plan has none of this name");
   }
   for (size_t i = 0; i < found.size(); ++i)
-    if (found[i] < 0) return not_covered("no input has the plan's dimension '" + plan.symbols[i] + "'");
+    if (found[i] < 0 && plan::is_name(plan.symbols[i]))
+      return not_covered("no input has the plan's dimension '" + plan.symbols[i] + "'");
+  const std::vector<int64_t> given = found;
+  derive(plan, found);
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (found[i] < 0)
+      return bad_input("the inputs are too small or too large: the plan's dimension '" + plan.symbols[i] +
+                       "' is none for their shapes");
+    if (given[i] >= 0 && given[i] != found[i])
+      return bad_input("an input has " + std::to_string(given[i]) + " where the plan takes '" +
+                       plan.symbols[i] + "' = " + std::to_string(found[i]));
+  }
   return found;
 }
 

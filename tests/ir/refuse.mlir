@@ -50,14 +50,6 @@ func.func @reasons(%x: tensor<?x4xf32, ["seq", ""]>, %p: tensor<?x4xf32, ["past"
 
 // -----
 
-// CHECK: error: Flatten (domain ai.onnx opset 23, node "flat"): dimensions of [seq, 4] do not make one
-func.func @flat(%x: tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown {
-  %0 = onnx.node "Flatten"(%x) {name = "flat", domain = "", version = 23 : i64, params = {axis = 2 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
-  return %0 : !onnx.unknown
-}
-
-// -----
-
 // CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "order"): operand 4 (g_idx) is not covered
 // CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "three"): covered are 4 and 8 bits
 // CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "block"): K and N are positive, block_size a power of two from 16 on

@@ -165,8 +165,10 @@ LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext*, std::optional<Loca
       [&](const Extent& in, int64_t reach, size_t i, size_t end) -> std::optional<Extent> {
         const int64_t more = op.getOutputPadding()[i] + reach - op.getPads()[i] - op.getPads()[end];
         if (in.constant()) return Extent::of((in.value - 1) * op.getStrides()[i] + more);
-        if (op.getStrides()[i] == 1 && more == 1) return in;
-        return std::nullopt;
+        const std::optional<Polynomial> size = polynomial_of(in);
+        const std::optional<Polynomial> places = size ? product(*size, op.getStrides()[i]) : size;
+        const std::optional<Polynomial> n = places ? sum(*places, more - op.getStrides()[i]) : places;
+        return n ? std::optional(Extent::of(*n)) : std::nullopt;
       },
       out);
 }

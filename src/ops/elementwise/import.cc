@@ -284,6 +284,53 @@ Status slopes(Node& node) {
   return node.replace(out);
 }
 
+// ---- dimensions
+
+using SizeList = llvm::ArrayRef<Polynomial>;
+// 1 where `shown` is never negative, 0 where its opposite is always below it: what is not below is above or equal.
+std::optional<Polynomial> decided(const std::optional<Polynomial>& shown,
+                                  const std::optional<Polynomial>& opposite) {
+  if (shown && shown->never_negative()) return 1;
+  if (opposite && opposite->never_negative()) return 0;
+  return std::nullopt;
+}
+std::optional<Polynomial> beyond(const Polynomial& a, const Polynomial& b, int64_t by) {  // a - b - by
+  const std::optional<Polynomial> gap = difference(a, b);
+  return gap ? difference(*gap, by) : gap;
+}
+std::optional<Polynomial> size_less(SizeList x) {
+  return decided(beyond(x[1], x[0], 1), beyond(x[0], x[1], 0));
+}
+std::optional<Polynomial> size_less_equal(SizeList x) {
+  return decided(beyond(x[1], x[0], 0), beyond(x[0], x[1], 1));
+}
+std::optional<Polynomial> size_equal(SizeList x) {
+  if (x[0] == x[1]) return 1;
+  const std::optional<Polynomial> above = beyond(x[0], x[1], 1), below = beyond(x[1], x[0], 1);
+  if ((above && above->never_negative()) || (below && below->never_negative())) return 0;
+  return std::nullopt;
+}
+std::optional<Polynomial> size_max(SizeList x) {
+  const std::optional<Polynomial> less = size_less_equal(x);
+  return less ? std::optional(x[*less == 1]) : std::nullopt;
+}
+std::optional<Polynomial> size_min(SizeList x) {
+  const std::optional<Polynomial> less = size_less_equal(x);
+  return less ? std::optional(x[*less == 0]) : std::nullopt;
+}
+// Division of integers cuts towards zero and the remainder has the divisor's sign, so what they are of must not be negative.
+std::optional<Polynomial> size_quotient(SizeList x) {
+  if (std::optional<Polynomial> exact = exact_quotient(x[0], x[1]); exact && x[1].constant()) return exact;
+  const int64_t by = x[1].constant().value_or(0);
+  return by > 0 && x[0].never_negative() ? floor_quotient(x[0], by) : std::nullopt;
+}
+std::optional<Polynomial> size_remainder(SizeList x) {
+  const int64_t by = x[1].constant().value_or(0);
+  const std::optional<Polynomial> whole = by > 0 ? floor_quotient(x[0], by) : std::nullopt;
+  const std::optional<Polynomial> gone = whole ? product(*whole, by) : whole;
+  return gone ? difference(x[0], *gone) : gone;
+}
+
 // x * sigmoid(x), in either order: the product commutes.
 struct FuseGate : OpRewritePattern<MulOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -303,6 +350,19 @@ struct FuseGate : OpRewritePattern<MulOp> {
 }  // namespace
 
 void import_elementwise(Rooms& rooms) {
+  rooms.sizes<AddOp>([](SizeList x) { return sum(x[0], x[1]); });
+  rooms.sizes<SubOp>([](SizeList x) { return difference(x[0], x[1]); });
+  rooms.sizes<MulOp>([](SizeList x) { return product(x[0], x[1]); });
+  rooms.sizes<DivOp>(size_quotient);
+  rooms.sizes<ModOp>(size_remainder);
+  rooms.sizes<MaxOp>(size_max);
+  rooms.sizes<MinOp>(size_min);
+  rooms.sizes<EqualOp>(size_equal);
+  rooms.sizes<LessOp>(size_less);
+  rooms.sizes<LessEqualOp>(size_less_equal);
+  rooms.sizes<GreaterOp>([](SizeList x) { return size_less({x[1], x[0]}); });
+  rooms.sizes<GreaterEqualOp>([](SizeList x) { return size_less_equal({x[1], x[0]}); });
+  rooms.carries<WhereOp>();
   rooms.on("Abs", 6, unary<AbsOp>, Widens::integers);
   rooms.on("Neg", 6, unary<NegOp>, Widens::integers);
   rooms.on("Sign", 9, unary<SignOp>, Widens::integers);

@@ -87,9 +87,9 @@ Status compress(Node& node) {
   if (node.attribute("axis")) {
     INVAR_TRY(axis, axis_of(node));
   } else {
-    const std::optional<Count> n = count_of(node.shape(0));
-    if (!n || !n->symbols.empty()) return not_covered("a row of unknown length");
-    INVAR_TRY(x, shaped(node, x, {Extent::of(n->factor)}));
+    const std::optional<Polynomial> n = count_of(node.shape(0));
+    if (!n || !n->constant()) return not_covered("a row of unknown length");
+    INVAR_TRY(x, shaped(node, x, {Extent::of(*n)}));
   }
   const Extent length = shape_of(x.getType())[static_cast<size_t>(axis)];
   if (!length.constant()) return not_covered("dimension " + text_of(length) + " compressed");
@@ -250,6 +250,7 @@ LogicalResult ScatterNdOp::inferReturnTypes(MLIRContext*, std::optional<Location
 
 // Scatter is what ScatterElements was called before opset 11.
 void import_gather(Rooms& rooms) {
+  rooms.carries<GatherOp, GatherElementsOp, GatherNdOp>();
   rooms.on("Gather", 1, gather);
   rooms.on("GatherElements", 11, gather_elements);
   rooms.on("GatherND", 11, gather_nd);

@@ -65,7 +65,7 @@ Result<Value> reshaped(Node& node, unsigned operand, const std::vector<int64_t>&
   for (int64_t d : dims) shape.push_back(Extent::of(d));
   Value v = node.in(operand);
   if (node.shape(operand) == shape) return v;
-  std::optional<Count> have = count_of(node.shape(operand)), wanted = count_of(shape);
+  std::optional<Polynomial> have = count_of(node.shape(operand)), wanted = count_of(shape);
   if (!have || !wanted || *have != *wanted)
     return bad_input("operand " + std::to_string(operand) + " has the shape " + text_of(node.shape(operand)) +
                      " instead of " + text_of(shape));

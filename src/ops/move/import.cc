@@ -22,15 +22,16 @@ Result<Value> padded(Node& node, const std::vector<int64_t>& begins, const Shape
 
 Status tile(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {}));
-  INVAR_TRY(std::vector<int64_t> repeats, node.constants(1));
+  INVAR_TRY(std::vector<Polynomial> repeats, node.sizes(1));
   Shape shape = node.shape(0);
   if (repeats.size() != shape.size()) return bad_input("repeats are not one for each dimension");
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (repeats[d] < 0) return bad_input("repeat " + std::to_string(repeats[d]));
-    if (repeats[d] == 1) continue;
-    if (!shape[d].constant()) return not_covered("dimension " + text_of(shape[d]) + " repeated");
-    if (__builtin_mul_overflow(shape[d].value, repeats[d], &shape[d].value))
-      return bad_input("repeat " + std::to_string(repeats[d]) + " makes more elements than can be counted");
+    if (repeats[d].constant().value_or(0) < 0) return bad_input("repeat " + repeats[d].text());
+    const std::optional<Polynomial> size = polynomial_of(shape[d]);
+    if (!size) return not_covered("a dimension is unknown");
+    const std::optional<Polynomial> all = product(*size, repeats[d]);
+    if (!all) return bad_input("repeat " + repeats[d].text() + " makes more elements than can be counted");
+    shape[d] = Extent::of(*all);
   }
   INVAR_TRY(Value out, padded<PadWrapOp>(node, std::vector<int64_t>(shape.size(), 0), shape));
   return node.replace(out);
@@ -63,11 +64,16 @@ Status pad(Node& node) {
     const int64_t begin = pads[i], end = pads[i + axes.size()];
     if (begin == 0 && end == 0) continue;
     Extent& e = shape[axis];
-    if (!e.constant()) return not_covered("dimension " + text_of(e) + " padded");
-    if (begin < -e.value || end < -e.value || __builtin_add_overflow(e.value, begin, &e.value) ||
-        __builtin_add_overflow(e.value, end, &e.value) || e.value < 0)
-      return bad_input("pads " + std::to_string(begin) + " and " + std::to_string(end) + " of axis " +
-                       std::to_string(axis));
+    const std::string pads_of =
+        "pads " + std::to_string(begin) + " and " + std::to_string(end) + " of axis " + std::to_string(axis);
+    const std::optional<Polynomial> size = polynomial_of(e);
+    if (!size) return not_covered("a dimension is unknown");
+    if (!e.constant() && (begin < 0 || end < 0)) return not_covered(pads_of + " of " + text_of(e));
+    const std::optional<Polynomial> longer = sum(*size, begin);
+    const std::optional<Polynomial> all = longer ? sum(*longer, end) : longer;
+    if (!all || all->constant().value_or(0) < 0 || (e.constant() && (begin < -e.value || end < -e.value)))
+      return bad_input(pads_of);
+    e = Extent::of(*all);
     begins[axis] = begin;
   }
   std::string mode = "constant";
@@ -202,6 +208,23 @@ Status one_hot(Node& node) {
 // max(ceil((limit - start) / delta), 0) elements.
 Status range(Node& node) {
   INVAR_CHECK_OK(node.expect(3, 3, {}));
+  if (element_of(node.in(0)).isSignlessInteger(64)) {
+    INVAR_TRY(const std::vector<Polynomial> start, node.sizes(0));
+    INVAR_TRY(const std::vector<Polynomial> limit, node.sizes(1));
+    INVAR_TRY(const std::vector<Polynomial> delta, node.sizes(2));
+    if (start.size() != 1 || limit.size() != 1 || delta.size() != 1)
+      return bad_input("an operand is not one number");
+    const int64_t step = delta[0].constant().value_or(0);
+    const std::optional<Polynomial> way = difference(limit[0], start[0]);
+    if (way && !way->constant() && step > 0) {
+      // That a bound lies below the start shows when the dimension is computed.
+      const std::optional<Polynomial> up = sum(*way, step - 1), n = up ? floor_quotient(*up, step) : up;
+      if (!n) return not_covered("a range of " + way->text());
+      INVAR_TRY(Value out, node.make<IotaOp>({node.in(0), node.in(2)}, {},
+                                             tensor_of({Extent::of(*n)}, node.build().getI64Type())));
+      return node.replace(out);
+    }
+  }
   INVAR_TRY(double start, real_of(node, 0));
   INVAR_TRY(double limit, real_of(node, 1));
   INVAR_TRY(double delta, real_of(node, 2));
@@ -311,10 +334,11 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext*, std::optional<Location> l
       return mismatch(loc, "operands of different element types");
     for (size_t d = 0; d < to.size(); ++d)
       if (d != axis && !same(x[d], to[d])) return differ(loc, to[d], x[d], "operands beside the axis");
-    if (!x[axis].constant() || !to[axis].constant())
-      return refuse(loc, "covered is an axis of constant lengths");
-    if (__builtin_add_overflow(to[axis].value, x[axis].value, &to[axis].value))
-      return mismatch(loc, "more elements than can be counted");
+    const std::optional<Polynomial> before = polynomial_of(to[axis]), more = polynomial_of(x[axis]);
+    if (!before || !more) return refuse(loc, "a dimension is unknown");
+    const std::optional<Polynomial> both = sum(*before, *more);
+    if (!both) return mismatch(loc, "more elements than can be counted");
+    to[axis] = Extent::of(*both);
   }
   out.push_back(tensor_of(to, getElementTypeOrSelf(first)));
   return success();
@@ -365,6 +389,7 @@ LogicalResult ReverseSequenceOp::inferReturnTypes(MLIRContext*, std::optional<Lo
 }
 
 void import_move(Rooms& rooms) {
+  rooms.carries<TransposeOp, SliceOp, ExpandOp, ConcatOp, PadOp, PadEdgeOp, PadWrapOp>();
   rooms.on("Transpose", 1, transpose);
   rooms.on("Slice", 1, slice);
   rooms.on("Split", 2, split);

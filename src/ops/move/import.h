@@ -9,16 +9,16 @@ namespace {
 
 constexpr int64_t kFar = INT32_MAX;  // a bound that exporters write for "to the end"
 
-// plan.9: a step has at least one sequence and one position.
-bool never_empty(const Extent& e) {
-  return e.name == "batch" || e.name == "seq";
-}
-
 // An integer list that is an attribute before opset `since` and then operand i; absent: empty.
 Result<std::vector<int64_t>> list_of(Node& node, const char* name, unsigned i, int64_t since) {
   if (node.version() < since) return node.ints(name);
   if (!node.has(i)) return std::vector<int64_t>{};
   return node.constants(i);
+}
+Result<std::vector<Polynomial>> sizes_of(Node& node, const char* name, unsigned i, int64_t since) {
+  if (node.version() >= since && node.has(i)) return node.sizes(i);
+  INVAR_TRY(std::vector<int64_t> list, list_of(node, name, i, since));
+  return std::vector<Polynomial>(list.begin(), list.end());
 }
 Result<int64_t> number_of(Node& node, unsigned i, int64_t fallback) {
   if (!node.has(i)) return fallback;
@@ -33,8 +33,10 @@ Type flipped(Type type) {
   return tensor_of(shape, getElementTypeOrSelf(type));
 }
 
-// The transpose of a rank-2 weight, possibly behind one elementwise operation, is the weight read in the other order.
+// The transpose of a rank-2 weight, possibly behind one elementwise operation, is the weight read in the other order. Integers are
+// not weights: exporters transpose lists of pads.
 bool flip_weight(Node& node) {
+  if (isa<IntegerType>(element_of(node.in(0)))) return false;
   Operation* through = node.in(0).getDefiningOp();
   auto weight = dyn_cast_or_null<ReproWeightOp>(through);
   if (!weight && through && isa<ReproOp>(through) && cast<ReproOp>(through).elementwise())
@@ -96,16 +98,34 @@ void turn(ReproWeightOp weight) {
 struct Cut {
   int64_t start = 0, step = 1;
   Extent size;
+  std::optional<Polynomial> from = {};  // instead of a start that is no constant from either end
 };
-Result<Cut> cut_of(const Extent& n, int64_t start, int64_t end, int64_t step) {
+
+// Of an open dimension, or with open bounds: the kernel checks that it lies inside, and what ONNX would clamp is refused there.
+Result<Cut> open_cut(const Extent& n, const Polynomial& start, const Polynomial& end, int64_t step) {
+  const std::optional<int64_t> first = start.constant(), last = end.constant();
+  if (step == -1 && first && (*first == -1 || *first >= kFar) && last && *last <= -kFar)
+    return Cut{-1, -1, n};
+  if (step != 1)
+    return not_covered("of dimension " + text_of(n) + " covered are steps of 1, and its reverse");
+  const std::optional<Polynomial> size = polynomial_of(n);
+  if (!size) return not_covered("a dimension is unknown");
+  std::optional<Polynomial> from = start, to = end;
+  if (first && *first < 0) from = *first <= -kFar ? Polynomial(0) : sum(*size, *first);
+  if (last) to = *last >= kFar ? *size : *last < 0 ? sum(*size, *last) : end;
+  const std::optional<Polynomial> length = from && to ? difference(*to, *from) : from;
+  const std::optional<Polynomial> behind = from ? difference(*size, *from) : from;
+  if (!length || !behind) return not_covered("bounds " + start.text() + " and " + end.text());
+  if (*length == *size && *from == 0) return Cut{0, 1, n};
+  if (length->constant().value_or(0) < 0) return Cut{0, 1, Extent::of(0)};
+  if (from->constant()) return Cut{*from->constant(), 1, Extent::of(*length)};
+  if (behind->constant().value_or(0) > 0) return Cut{-*behind->constant(), 1, Extent::of(*length)};
+  return Cut{0, 1, Extent::of(*length), *from};
+}
+Result<Cut> cut_of(const Extent& n, const Polynomial& first, const Polynomial& last, int64_t step) {
   if (step == 0) return bad_input("a step of 0");
-  if (!n.constant()) {
-    if (step == 1 && start == 0 && end >= kFar) return Cut{0, 1, n};
-    if (step == -1 && (start == -1 || start >= kFar) && end <= -kFar) return Cut{-1, -1, n};
-    if (step == 1 && start == -1 && end >= kFar && never_empty(n)) return Cut{-1, 1, Extent::of(1)};
-    return not_covered("of dimension " + text_of(n) +
-                       " covered are all of it, its reverse and its last element");
-  }
+  if (!n.constant() || !first.constant() || !last.constant()) return open_cut(n, first, last, step);
+  int64_t start = *first.constant(), end = *last.constant();
   const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n.value : n.value - 1;
   auto place = [&](int64_t at, int64_t least) { return std::clamp(at < 0 ? at + n.value : at, least, high); };
   start = place(start, 0), end = place(end, low);
@@ -116,19 +136,29 @@ Result<Cut> cut_of(const Extent& n, int64_t start, int64_t end, int64_t step) {
 }
 
 Result<Value> sliced(Node& node, const std::vector<Cut>& cuts) {
+  Value x = node.in(0);
+  // Starts that are computed: indices that count from there.
+  for (size_t d = 0; d < cuts.size(); ++d) {
+    if (!cuts[d].from) continue;
+    if (Type t = element_of(x); t.isBF16() || t.isF16())
+      return not_covered("a slice of bf16 or f16 from an open start");
+    INVAR_TRY(Value places, node.make<IotaOp>({node.sizes(*cuts[d].from, {}), node.sizes(Polynomial(1), {})},
+                                              {}, tensor_of({cuts[d].size}, node.build().getI64Type())));
+    INVAR_TRY(x, node.make<GatherOp>({x, places}, node.attr("axis", static_cast<int64_t>(d))));
+  }
   std::vector<int64_t> starts, steps;
   Shape shape;
   bool whole = true;
-  const Shape from = node.shape(0);
+  const Shape from = shape_of(x.getType());
   for (size_t d = 0; d < cuts.size(); ++d) {
     starts.push_back(cuts[d].start), steps.push_back(cuts[d].step), shape.push_back(cuts[d].size);
     whole &= cuts[d].start == 0 && cuts[d].step == 1 && cuts[d].size == from[d];
   }
-  if (whole) return node.in(0);
-  return node.make<SliceOp>(node.in(0),
+  if (whole) return x;
+  return node.make<SliceOp>(x,
                             {node.attr("starts", llvm::ArrayRef<int64_t>(starts)),
                              node.attr("steps", llvm::ArrayRef<int64_t>(steps))},
-                            tensor_of(shape, element_of(node.in(0))));
+                            tensor_of(shape, element_of(x)));
 }
 std::vector<Cut> all_of(const Shape& shape) {
   std::vector<Cut> cuts;
@@ -142,8 +172,8 @@ Status slice(Node& node) {
   } else {
     INVAR_CHECK_OK(node.expect(3, 5, {}));
   }
-  INVAR_TRY(std::vector<int64_t> starts, list_of(node, "starts", 1, 10));
-  INVAR_TRY(std::vector<int64_t> ends, list_of(node, "ends", 2, 10));
+  INVAR_TRY(std::vector<Polynomial> starts, sizes_of(node, "starts", 1, 10));
+  INVAR_TRY(std::vector<Polynomial> ends, sizes_of(node, "ends", 2, 10));
   INVAR_TRY(std::vector<int64_t> axes, list_of(node, "axes", 3, 10));
   std::vector<int64_t> steps;
   if (node.version() >= 10) {
@@ -176,29 +206,34 @@ Status split(Node& node) {
   INVAR_TRY(int64_t wanted, node.i("axis", 0));
   const Shape from = node.shape(0);
   INVAR_TRY(int64_t axis, Node::axis(wanted, from.size()));
-  INVAR_TRY(std::vector<int64_t> sizes, list_of(node, "split", 1, 13));
+  INVAR_TRY(std::vector<Polynomial> sizes, sizes_of(node, "split", 1, 13));
   INVAR_TRY(int64_t count, node.i("num_outputs", parts));
-  if (!from[axis].constant()) return not_covered("covered is an axis of constant length");
-  const int64_t n = from[axis].value;
+  const std::optional<Polynomial> n = polynomial_of(from[axis]);
+  if (!n) return not_covered("a dimension is unknown");
   if (sizes.empty()) {
     if (count != parts) return bad_input("num_outputs is not the number of results");
-    if (node.version() < 18 && n % parts)
-      return bad_input(std::to_string(n) + " elements do not divide into " + std::to_string(parts) +
-                       " parts");
-    const int64_t each = (n + parts - 1) / parts;
+    const std::optional<Polynomial> equal = exact_quotient(*n, parts);
+    if (!equal && !n->constant())
+      return not_covered("dimension " + n->text() + " cannot be shown to divide into parts");
+    if (!equal && node.version() < 18)
+      return bad_input(n->text() + " elements do not divide into " + std::to_string(parts) + " parts");
+    const int64_t all = n->constant().value_or(0), each = (all + parts - 1) / parts;
     for (int64_t at = 0; sizes.size() < parts; at += each)
-      sizes.push_back(std::clamp<int64_t>(n - at, 0, each));
+      sizes.push_back(equal ? *equal : Polynomial(std::clamp<int64_t>(all - at, 0, each)));
   }
-  int64_t total = 0;
-  for (int64_t s : sizes)
-    if (s < 0 || __builtin_add_overflow(total, s, &total))
-      return bad_input("a part of negative or absurd size");
-  if (sizes.size() != parts || total != n)
-    return bad_input("the parts do not make up the " + std::to_string(n) + " elements of the axis");
-  int64_t at = 0;
-  for (unsigned i = 0; i < parts; at += sizes[i], ++i) {
+  std::vector<Polynomial> bounds = {0};
+  std::optional<Polynomial> total = 0;
+  for (const Polynomial& s : sizes) {
+    total = sum(*total, s);
+    if (total) bounds.push_back(*total);
+    if (!total || s.constant().value_or(0) < 0) return bad_input("a part of negative or absurd size");
+  }
+  if (sizes.size() != parts || (total->constant() && n->constant() && *total != *n))
+    return bad_input("the parts do not make up the " + n->text() + " elements of the axis");
+  if (*total != *n) return not_covered("parts of " + total->text() + " elements of an axis of " + n->text());
+  for (unsigned i = 0; i < parts; ++i) {
     std::vector<Cut> cuts = all_of(from);
-    cuts[axis] = {sizes[i] ? at : 0, 1, Extent::of(sizes[i])};
+    INVAR_TRY(cuts[axis], cut_of(from[axis], bounds[i], bounds[i + 1], 1));
     INVAR_TRY(Value part, sliced(node, cuts));
     node.replace(i, part);
   }
@@ -223,10 +258,10 @@ Result<Value> expanded(Node& node, Value x, const Shape& shape) {
   return node.make<ExpandOp>(x, {}, tensor_of(shape, element_of(x)));
 }
 Result<Shape> constant_shape(Node& node, unsigned i) {
-  INVAR_TRY(std::vector<int64_t> sizes, node.constants(i));
+  INVAR_TRY(std::vector<Polynomial> sizes, node.sizes(i));
   Shape shape;
-  for (int64_t s : sizes) {
-    if (s < 0) return bad_input("dimension " + std::to_string(s));
+  for (const Polynomial& s : sizes) {
+    if (s.constant().value_or(0) < 0) return bad_input("dimension " + s.text());
     shape.push_back(Extent::of(s));
   }
   return shape;
@@ -236,8 +271,13 @@ Status expand(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {}));
   INVAR_TRY(Shape wanted, constant_shape(node, 1));
   std::optional<Shape> shape = broadcast(node.shape(0), wanted);
-  if (!shape)
-    return bad_input("shapes " + text_of(node.shape(0)) + " and " + text_of(wanted) + " do not broadcast");
+  if (!shape) {
+    const auto constant = [](const Extent& e) { return e.constant(); };
+    const std::string why = "shapes " + text_of(node.shape(0)) + " and " + text_of(wanted);
+    if (llvm::all_of(node.shape(0), constant) && llvm::all_of(wanted, constant))
+      return bad_input(why + " do not broadcast");
+    return not_covered(why + " cannot be shown to broadcast");
+  }
   INVAR_TRY(Value out, expanded(node, node.in(0), *shape));
   return node.replace(out);
 }

@@ -118,8 +118,8 @@ Status dynamic_quantize_linear(Node& node) {
 Result<Value> product(Node& node, const Quantised& a, const Quantised& b) {
   if (!element_of(a.scale).isF32() || !element_of(b.scale).isF32())
     return not_covered("covered are scales of f32");
-  std::optional<Count> one = count_of(shape_of(a.scale.getType()));
-  if (!one || *one != Count{}) return not_covered("more than one scale of the first factor");
+  std::optional<Polynomial> one = count_of(shape_of(a.scale.getType()));
+  if (!one || *one != 1) return not_covered("more than one scale of the first factor");
   SmallVector<Value> in = {a.x, b.x};
   if (a.zero || b.zero) {
     Value zero = a.zero ? a.zero : node.constant(llvm::StringRef("\0", 1), *dtype_of(element_of(a.x)));

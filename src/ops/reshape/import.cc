@@ -12,37 +12,23 @@ Status to(Node& node, const Shape& shape) {
   return node.replace(out);
 }
 
-// So many elements as one dimension.
-std::optional<Extent> one_dimension(const Count& n) {
-  if (n.symbols.empty()) return Extent::of(n.factor);
-  if (n.factor != 1 || n.symbols.size() != 1) return std::nullopt;
-  return Extent{ShapedType::kDynamic, n.symbols[0]};
-}
-
-// -1 stands for what is left: the elements of `from` over those of the rest, where that is one dimension.
+// -1 stands for what is left: the elements of `from` over those of the rest.
 Result<Extent> rest(const Shape& from, const Shape& others) {
-  std::optional<Count> all = count_of(from), part = count_of(others);
+  const std::optional<Polynomial> all = count_of(from), part = count_of(others);
   if (!all || !part) return not_covered("a dimension is unknown");
-  for (const std::string& symbol : part->symbols) {
-    auto at = std::find(all->symbols.begin(), all->symbols.end(), symbol);
-    if (at == all->symbols.end()) return not_covered("-1 is not one dimension");
-    all->symbols.erase(at);
-  }
-  if (part->factor == 0 || all->factor % part->factor)
-    return bad_input("the sizes of operand and shape do not divide");
-  all->factor /= part->factor;
-  if (std::optional<Extent> e = one_dimension(*all)) return *e;
-  return not_covered("-1 is not one dimension");
+  if (const std::optional<Polynomial> e = exact_quotient(*all, *part)) return Extent::of(*e);
+  if (all->constant() && part->constant()) return bad_input("the sizes of operand and shape do not divide");
+  return not_covered("-1 stands for " + all->text() + " over " + part->text() + ", which is no dimension");
 }
 
 Status reshape(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {"allowzero"}));
   INVAR_TRY(const int64_t zeros, node.i("allowzero", 0));
-  INVAR_TRY(std::vector<int64_t> wanted, node.constants(1));
+  INVAR_TRY(std::vector<Polynomial> wanted, node.sizes(1));
   Shape from = node.shape(0), shape, others;
   std::optional<size_t> open;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i] < -1) return bad_input("dimension " + std::to_string(wanted[i]));
+    if (wanted[i].constant().value_or(0) < -1) return bad_input("dimension " + wanted[i].text());
     const bool kept = wanted[i] == 0 && !zeros;
     if (kept && i >= from.size()) return bad_input("0 stands for a dimension the operand does not have");
     if (wanted[i] == -1 && open) return bad_input("-1 twice");
@@ -66,10 +52,9 @@ Status flatten(Node& node) {
   Shape to_shape;
   for (const Shape& part :
        {Shape(from.begin(), from.begin() + axis), Shape(from.begin() + axis, from.end())}) {
-    const std::optional<Count> count = count_of(part);
-    const std::optional<Extent> e = count ? one_dimension(*count) : std::nullopt;
-    if (!e) return not_covered("dimensions of " + text_of(part) + " do not make one");
-    to_shape.push_back(*e);
+    const std::optional<Polynomial> count = count_of(part);
+    if (!count) return not_covered("dimensions of " + text_of(part) + " do not make one");
+    to_shape.push_back(Extent::of(*count));
   }
   return to(node, to_shape);
 }
@@ -110,36 +95,84 @@ Status squeeze(Node& node) {
   return to(node, shape);
 }
 
-// Dimensions that are constants, of [start, end).
-Result<std::vector<int64_t>> sizes_of(const Shape& shape, int64_t start, int64_t end) {
-  const auto rank = static_cast<int64_t>(shape.size());
-  auto place = [&](int64_t at) { return std::clamp(at < 0 ? at + rank : at, int64_t{0}, rank); };
-  std::vector<int64_t> sizes;
-  for (int64_t d = place(start); d < place(end); ++d) {
-    if (!shape[static_cast<size_t>(d)].constant())
-      return not_covered("dimension " + text_of(shape[static_cast<size_t>(d)]) +
-                         " is not known when compiling");
-    sizes.push_back(shape[static_cast<size_t>(d)].value);
-  }
-  return sizes;
-}
-
+// The dimensions of [start, end).
 Status sizes(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"start", "end"}));
   INVAR_TRY(int64_t start, node.i("start", 0));
   INVAR_TRY(int64_t end, node.i("end", INT64_MAX));
-  INVAR_TRY(std::vector<int64_t> list, sizes_of(node.shape(0), start, end));
-  return node.replace(node.constant(list));
+  const Shape shape = node.shape(0);
+  const auto rank = static_cast<int64_t>(shape.size());
+  auto place = [&](int64_t at) { return std::clamp(at < 0 ? at + rank : at, int64_t{0}, rank); };
+  std::vector<Polynomial> list;
+  for (int64_t d = place(start); d < place(end); ++d) {
+    const std::optional<Polynomial> size = polynomial_of(shape[static_cast<size_t>(d)]);
+    if (!size) return not_covered("a dimension is unknown");
+    list.push_back(*size);
+  }
+  return node.replace(node.sizes(list, static_cast<int64_t>(list.size())));
 }
 
 Status count(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {}));
-  INVAR_CHECK_OK(sizes_of(node.shape(0), 0, INT64_MAX));
-  const std::optional<Count> n = count_of(node.shape(0));
-  if (!n) return bad_input("more elements than can be counted");
-  INVAR_TRY(Value out, node.make<ReshapeOp>(node.constant(llvm::ArrayRef<int64_t>(n->factor)), {},
-                                            tensor_of({}, node.build().getI64Type())));
-  return node.replace(out);
+  const std::optional<Polynomial> n = count_of(node.shape(0));
+  if (!n) return not_covered("a dimension is unknown, or there are more elements than can be counted");
+  return node.replace(node.sizes(*n, {}));
+}
+
+// A name is the sum of as many ones; a quotient rounds down, whatever its sign.
+class Measure {
+ public:
+  Measure(OpBuilder& build, Location loc) : build_(build), loc_(loc) {}
+  Value of(const Polynomial& p) {
+    Value total;
+    for (const auto& [monomial, times] : p.terms()) {
+      Value term = times != 1 || monomial.empty() ? number(times) : Value();
+      for (const std::string& factor : monomial) {
+        const auto parts = Polynomial::quotient_of(factor);
+        Value next = parts ? quotient(of(parts->first), number(parts->second)) : named(factor);
+        term = term ? made<MulOp>({term, next}) : next;
+      }
+      total = total ? made<AddOp>({total, term}) : term;
+    }
+    return total ? total : number(0);
+  }
+  template <class Op>
+  Value made(ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs = {}, Type type = {}) {
+    if (!type) type = operands[0].getType();
+    return make_op(build_, loc_, Op::getOperationName(), operands, attrs, type)->getResult(0);
+  }
+
+ private:
+  Value number(int64_t n) {
+    std::string bytes;
+    for (int i = 0; i < 8; ++i) bytes += static_cast<char>(static_cast<uint64_t>(n) >> (8 * i));
+    return make_constant(build_, loc_, bytes, DType::i64, 1);
+  }
+  Value named(const std::string& name) {
+    Value ones =
+        made<ExpandOp>(number(1), {}, tensor_of({{ShapedType::kDynamic, name}}, build_.getI64Type()));
+    return made<ReduceSumOp>(ones,
+                             {build_.getNamedAttr("axes", build_.getDenseI64ArrayAttr({0})),
+                              build_.getNamedAttr("keepdims", build_.getI64IntegerAttr(1))},
+                             RankedTensorType::get(1, build_.getI64Type()));
+  }
+  Value quotient(Value a, Value by) { return made<DivOp>({made<SubOp>({a, made<ModOp>({a, by})}), by}); }
+  OpBuilder& build_;
+  Location loc_;
+};
+
+Value measured(OpBuilder& build, ReproSizesOp sizes) {
+  Measure measure(build, sizes.getLoc());
+  SmallVector<Value> parts;
+  for (Attribute text : sizes.getSizes())
+    parts.push_back(measure.of(*Polynomial::parse(cast<StringAttr>(text).getValue())));
+  Type element = build.getI64Type();
+  Value all = parts[0];
+  if (parts.size() > 1)
+    all = measure.made<ConcatOp>(parts, build.getNamedAttr("axis", build.getI64IntegerAttr(0)),
+                                 RankedTensorType::get(static_cast<int64_t>(parts.size()), element));
+  if (all.getType() == sizes.getType()) return all;
+  return measure.made<ReshapeOp>(all, {}, sizes.getType());
 }
 
 // Without training: what comes in, and a mask of ones.
@@ -190,7 +223,7 @@ Status identity(Node& node) {
 LogicalResult ReshapeOp::verify() {
   if (getElementTypeOrSelf(getX().getType()) != getElementTypeOrSelf(getType()))
     return emitOpError("changes the element type");
-  std::optional<Count> from = count_of(shape_of(getX().getType())), to = count_of(shape_of(getType()));
+  std::optional<Polynomial> from = count_of(shape_of(getX().getType())), to = count_of(shape_of(getType()));
   if (from && from == to) return success();
   return emitOpError("does not keep the number of elements");
 }
@@ -211,6 +244,8 @@ void import_reshape(Rooms& rooms) {
   rooms.on("Shape", 1, sizes);
   rooms.on("Size", 1, count);
   rooms.copy(copied);
+  rooms.measure(measured);
+  rooms.carries<ReshapeOp>();
 }
 
 }  // namespace invar::ir

@@ -1,0 +1,73 @@
+// Dimensions that are computed from named ones: integer polynomials and their quotients, such as batch*seq, past+seq-1 and
+// (height+1)/2. spec/plan.md plan.12.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace invar {
+
+class Polynomial {
+ public:
+  Polynomial(int64_t constant = 0) {
+    if (constant) terms_[{}] = constant;
+  }
+  static Polynomial of(std::string name) {
+    Polynomial p;
+    p.terms_[{std::move(name)}] = 1;
+    return p;
+  }
+  // What text() wrote, nothing else.
+  static std::optional<Polynomial> parse(std::string_view);
+  // Any sum of products, with spaces.
+  static std::optional<Polynomial> read(std::string text);
+  std::string text() const;
+
+  std::optional<int64_t> constant() const;
+  // Its value for those of the names; nothing where a name has none or a number does not fit into 64 bits.
+  using Lookup = std::function<std::optional<int64_t>(const std::string& name)>;
+  std::optional<int64_t> value(const Lookup&) const;
+  bool all_names(const std::function<bool(const std::string&)>&) const;
+  // Names are of dimensions, which are never negative: what follows for all of them.
+  bool never_negative() const;
+  bool operator==(const Polynomial&) const = default;
+
+  // Nothing where the result is too large to be of use.
+  friend std::optional<Polynomial> sum(const Polynomial&, const Polynomial&);
+  friend std::optional<Polynomial> product(const Polynomial&, const Polynomial&);
+  // The polynomial that times b is a.
+  friend std::optional<Polynomial> exact_quotient(const Polynomial& a, const Polynomial& b);
+  // Rounded down; by > 0.
+  friend std::optional<Polynomial> floor_quotient(const Polynomial& a, int64_t by);
+
+  // A product of names and quotients, "(TEXT)/N", in ascending order.
+  using Monomial = std::vector<std::string>;
+  // The order in which they are written: by degree, the highest first. Products keep it, which division needs.
+  struct Before {
+    bool operator()(const Monomial& a, const Monomial& b) const {
+      return a.size() != b.size() ? a.size() > b.size() : a < b;
+    }
+  };
+  const auto& terms() const { return terms_; }
+  // What a quotient among the factors divides, and by what; nothing for a name.
+  static std::optional<std::pair<Polynomial, int64_t>> quotient_of(const std::string& factor);
+
+ private:
+  std::map<Monomial, int64_t, Before> terms_;  // no factor is 0
+};
+
+std::optional<Polynomial> sum(const Polynomial&, const Polynomial&);
+std::optional<Polynomial> product(const Polynomial&, const Polynomial&);
+std::optional<Polynomial> exact_quotient(const Polynomial& a, const Polynomial& b);
+std::optional<Polynomial> floor_quotient(const Polynomial& a, int64_t by);
+inline std::optional<Polynomial> difference(const Polynomial& a, const Polynomial& b) {
+  const std::optional<Polynomial> negative = product(b, -1);
+  return negative ? sum(a, *negative) : std::nullopt;
+}
+
+}  // namespace invar

@@ -1,0 +1,17 @@
+// Integers that a graph computes from the dimensions of its inputs, known as polynomials when it is compiled.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/polynomial.h"
+#include "ir/dialects.h"
+
+namespace invar::ir {
+
+// The elements of an operation `sizes` or of a small integer constant.
+std::optional<std::vector<Polynomial>> sizes_of(mlir::Value);
+// Those of the result of an operation whose operands are such; nothing where its room does not say how, or they are not polynomials.
+std::optional<std::vector<Polynomial>> evaluate_sizes(mlir::Operation*);
+
+}  // namespace invar::ir

@@ -1,0 +1,120 @@
+"""Models with open dimensions: sizes computed from those of the inputs, for every size that fits, and one line for those that do not."""
+
+import numpy as np
+import pytest
+from conftest import invar, refused
+from onnx import TensorProto, helper, numpy_helper
+
+F32, I64 = TensorProto.FLOAT, TensorProto.INT64
+
+
+def compiled(folder, nodes, outputs, constants=(), inputs=(("x", ["batch", "seq", 4]),)):
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(n, F32, s) for n, s in inputs],
+                              [helper.make_tensor_value_info(n, t, None) for n, t in outputs],
+                              [numpy_helper.from_array(np.array(v, np.int64), n) for n, v in constants])
+    path = folder / "m.onnx"
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9).SerializeToString())
+    invar("compile", path)
+    return folder / "plan.invar"
+
+
+def run(plan, folder, arrays, check=invar, **how):
+    args = []
+    for name, array in arrays.items():
+        np.save(folder / f"in.{name}.npy", array)
+        args += ["--input", f"{name}={folder / f'in.{name}.npy'}"]
+    done = check("infer", plan, *args, "--tensors-output", folder, **how)
+    return done if how else {p.stem: np.load(p) for p in folder.glob("*.npy") if not p.stem.startswith("in.")}
+
+
+def numbers(*shape):
+    return (np.arange(np.prod(shape)) * 37 % 101 - 50).astype(np.float32).reshape(shape) / 8
+
+
+def same(found, want):
+    assert found.dtype == want.dtype and found.shape == want.shape and found.tobytes() == np.ascontiguousarray(want).tobytes()
+
+
+SHAPE = [helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Gather", ["shape", "zero"], ["batch"]),
+         helper.make_node("Gather", ["shape", "one"], ["seq"])]
+CONSTANTS = [("zero", 0), ("one", 1), ("m1", [-1]), ("l0", [0]), ("l1", [1]), ("l2", [2]), ("three", 3), ("four", [4])]
+
+
+def test_sizes(tmp_path):
+    plan = compiled(tmp_path, SHAPE + [
+        helper.make_node("Reshape", ["x", "rows"], ["flat"]),
+        helper.make_node("Unsqueeze", ["batch", "l0"], ["b"]), helper.make_node("Unsqueeze", ["seq", "l0"], ["s"]),
+        helper.make_node("Concat", ["s", "b", "m1"], ["order"], axis=0), helper.make_node("Reshape", ["flat", "order"], ["again"]),
+        helper.make_node("Concat", ["x", "x", "x"], ["long"], axis=1),
+        helper.make_node("Sub", ["s", "l1"], ["before"]), helper.make_node("Slice", ["long", "before", "s", "l1"], ["last"]),
+        helper.make_node("Range", ["zero", "seq", "three"], ["places"]),
+        helper.make_node("Mul", ["batch", "seq"], ["cells"]), helper.make_node("Div", ["cells", "three"], ["third"]),
+        helper.make_node("Slice", ["x", "before", "s", "l1"], ["end"]), helper.make_node("Slice", ["x", "l0", "m1", "l1"], ["front"]),
+        helper.make_node("Split", ["long"], ["left", "middle", "right"], axis=1)],
+        [("flat", F32), ("again", F32), ("last", F32), ("places", I64), ("third", I64), ("end", F32), ("front", F32), ("middle", F32)],
+        [*CONSTANTS, ("rows", [-1, 4])])
+    text = plan.read_text()
+    assert "[batch*seq, 4]" in text and "[batch, 3*seq, 4]" in text and "[(seq+2)/3]" in text and "[batch, seq-1, 4]" in text
+    for batch, seq in (1, 1), (2, 7), (5, 2), (3, 64), (0, 3):
+        x = numbers(batch, seq, 4)
+        y = run(plan, tmp_path, {"x": x})
+        same(y["flat"], x.reshape(-1, 4))
+        same(y["again"], x.reshape(seq, batch, 4))
+        same(y["last"], np.concatenate([x, x, x], 1)[:, seq - 1:seq])
+        same(y["places"], np.arange(0, seq, 3))
+        same(y["third"], np.array(batch * seq // 3))
+        same(y["end"], x[:, -1:])
+        same(y["front"], x[:, :-1])
+        same(y["middle"], x)
+
+
+def test_a_start_that_is_computed(tmp_path):
+    plan = compiled(tmp_path, SHAPE + [helper.make_node("Div", ["seq", "three"], ["third"]), helper.make_node("Unsqueeze", ["third", "l0"], ["from"]),
+                                       helper.make_node("Add", ["from", "l2"], ["to"]), helper.make_node("Slice", ["x", "from", "to", "l1"], ["y"])],
+                    [("y", F32)], CONSTANTS)
+    for seq in 3, 4, 100:
+        x = numbers(2, seq, 4)
+        same(run(plan, tmp_path, {"x": x})["y"], x[:, seq // 3:seq // 3 + 2])
+    run(plan, tmp_path, {"x": numbers(2, 1, 4)}, refused, code=2, names=["index"])
+
+
+def test_a_table_by_length(tmp_path):
+    plan = compiled(tmp_path, SHAPE + [helper.make_node("Unsqueeze", ["seq", "l0"], ["s"]),
+                                       helper.make_node("Slice", ["table", "l0", "s", "l1"], ["y"])],
+                    [("y", F32)], CONSTANTS, [("x", ["batch", "seq", 4]), ("table", [1, 8])])
+    table = numbers(1, 8)
+    for seq in 1, 5, 8:
+        same(run(plan, tmp_path, {"x": numbers(1, seq, 4), "table": table})["y"], table[:, :seq])
+    run(plan, tmp_path, {"x": numbers(1, 9, 4), "table": table}, refused, code=2, names=["slices inside the operand"])
+
+
+def test_a_dimension_that_would_be_negative(tmp_path):
+    plan = compiled(tmp_path, [helper.make_node("Slice", ["x", "l2", "m1", "l1"], ["y"])], [("y", F32)], CONSTANTS)
+    same(run(plan, tmp_path, {"x": numbers(1, 5, 4)})["y"], numbers(1, 5, 4)[:, 2:-1])
+    run(plan, tmp_path, {"x": numbers(1, 2, 4)}, refused, code=2, names=["'seq-3'"])
+
+
+@pytest.mark.parametrize("name", ["past + seq", "Sequence-Length", "3d", None])
+def test_names_of_dimensions(tmp_path, name):
+    inputs = [("a", ["past", 2]), ("b", ["seq", 2]), ("c", [name, 2])]
+    plan = compiled(tmp_path, [helper.make_node("Concat", ["a", "b"], ["ab"], axis=0), helper.make_node("Relu", ["c"], ["r"]),
+                               helper.make_node("Add", ["ab", "c"], ["sum"]) if name == "past + seq" else
+                               helper.make_node("Identity", ["ab"], ["sum"])], [("sum", F32), ("r", F32)], inputs=inputs)
+    a, b, c = numbers(3, 2), numbers(4, 2), numbers(7, 2)
+    found = run(plan, tmp_path, {"a": a, "b": b, "c": c})
+    both = np.concatenate([a, b])
+    same(found["sum"], both + c if name == "past + seq" else both)
+    same(found["r"], np.maximum(c, 0))
+    if name == "past + seq":
+        run(plan, tmp_path, {"a": a, "b": b, "c": numbers(6, 2)}, refused, code=2, names=["'past+seq' = 7"])
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_windows(tmp_path, stride):
+    plan = compiled(tmp_path, [helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], strides=[stride, stride], pads=[1, 1, 0, 0])],
+                    [("y", F32)], inputs=[("x", ["n", 2, "height", "width"])])
+    for height, width in (9, 5), (2, 3), (8, 8):
+        x = numbers(2, 2, height, width)
+        wide = np.pad(x, ((0, 0), (0, 0), (1, 0), (1, 0)), constant_values=-np.inf)
+        want = np.lib.stride_tricks.sliding_window_view(wide, (3, 3), (2, 3))[:, :, ::stride, ::stride].max((-1, -2))
+        same(run(plan, tmp_path, {"x": x})["y"], want)
