@@ -1,6 +1,6 @@
 // Buffer planning: which values share memory. Tuning: no choice made here reaches the bits.
 #include <algorithm>
-#include <cmath>
+#include <set>
 
 #include "plan/plan.h"
 
@@ -28,26 +28,36 @@ void assign_slots(Plan& p) {
   }
   for (const Port& o : p.outputs) last_use[o.value] = end;
 
-  struct Slot {
-    double bytes;
-    int free_after;
+  std::vector<double> slots;              // bytes
+  std::set<std::pair<double, int>> free;  // bytes, slot
+  std::set<std::pair<int, int>> taken;    // last use, slot
+  // Of the free slots the one that grows or wastes least, of equals the first.
+  const auto best_for = [&](double bytes) {
+    const auto above = free.lower_bound({bytes, -1});
+    if (above == free.begin()) return above;
+    const auto below = free.lower_bound({std::prev(above)->first, -1});
+    if (above == free.end()) return below;
+    const double waste = above->first - bytes, growth = bytes - below->first;
+    return growth < waste || (growth == waste && below->second < above->second) ? below : above;
   };
-  std::vector<Slot> slots;
   for (int n = 0; n < end; ++n) {
+    while (!taken.empty() && taken.begin()->first < n) {
+      const int slot = taken.begin()->second;
+      free.insert({slots[slot], slot});
+      taken.erase(taken.begin());
+    }
     for (int v : p.nodes[n].out) {
-      // Of the free slots the one that grows or wastes least.
       const double bytes = typical_bytes(p.values[v]);
-      int best = -1;
-      for (int s = 0; s < static_cast<int>(slots.size()); ++s) {
-        if (slots[s].free_after >= n) continue;
-        if (best < 0 || std::abs(slots[s].bytes - bytes) < std::abs(slots[best].bytes - bytes)) best = s;
+      int slot = static_cast<int>(slots.size());
+      if (const auto best = best_for(bytes); best != free.end()) {
+        slot = best->second;
+        free.erase(best);
+        slots[slot] = std::max(slots[slot], bytes);
+      } else {
+        slots.push_back(bytes);
       }
-      if (best < 0) {
-        best = static_cast<int>(slots.size());
-        slots.push_back({0, 0});
-      }
-      slots[best] = {std::max(slots[best].bytes, bytes), last_use[v]};
-      p.values[v].slot = best;
+      taken.insert({last_use[v], slot});
+      p.values[v].slot = slot;
     }
   }
   for (const Port& i : p.inputs) p.values[i.value].slot = -1;  // fed by the caller

@@ -51,8 +51,8 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa,
   r.mark_core();
   int next = plan.slots;
   for (const plan::Value& v : plan.values) r.buffer_.push_back(v.slot >= 0 ? v.slot : next++);
-  r.mark_joins();
   r.offset_.resize(next + 1);
+  r.mark_joins();
   r.values_.resize(plan.values.size());
   return r;
 }
@@ -72,30 +72,27 @@ void Program::mark_core() {
   for (const plan::Port& i : plan_->inputs) core_value_[i.value] = true;
 }
 
-// Neither touches a buffer that the other writes.
-bool Program::independent(const Node& before, const Node& after) const {
-  auto writes = [this](const Node& n, int value) {
-    return std::any_of(n.node->out.begin(), n.node->out.end(),
-                       [&](int v) { return buffer_[v] == buffer_[value]; });
-  };
-  for (int v : after.node->out)
-    if (writes(before, v)) return false;
-  for (const plan::Operand& o : after.node->in)
-    if (o.kind == plan::Operand::value && writes(before, o.index)) return false;
-  for (const plan::Operand& o : before.node->in)
-    if (o.kind == plan::Operand::value && writes(after, o.index)) return false;
-  return true;
-}
-
 // Runs of nodes of one kernel that do not depend on one another, such as projections of the same rows: shared out together
-// they cost one hand-over, and their units fill the workers better.
+// they cost one hand-over, and their units fill the workers better. None touches a buffer that another writes.
 void Program::mark_joins() {
-  for (size_t first = 0, n = 1; n < nodes_.size(); ++n) {
+  std::vector<size_t> written(offset_.size(), nodes_.size()),
+      read = written;  // per buffer: the run that last did so
+  auto touches = [this](const Node& n, const auto& writes, const auto& reads) {
+    for (int v : n.node->out) writes(static_cast<size_t>(buffer_[v]));
+    for (const plan::Operand& o : n.node->in)
+      if (o.kind == plan::Operand::value) reads(static_cast<size_t>(buffer_[o.index]));
+  };
+  size_t first = 0;
+  for (size_t n = 0; n < nodes_.size(); ++n) {
     Node& node = nodes_[n];
-    node.joins =
-        node.kernel == nodes_[first].kernel && node.core == nodes_[first].core && node.node->state < 0;
-    for (size_t m = first; node.joins && m < n; ++m) node.joins = independent(nodes_[m], node);
+    node.joins = n > 0 && node.kernel == nodes_[first].kernel && node.core == nodes_[first].core &&
+                 node.node->state < 0;
+    touches(
+        node, [&](size_t b) { node.joins &= written[b] != first && read[b] != first; },
+        [&](size_t b) { node.joins &= written[b] != first; });
     if (!node.joins) first = n;
+    touches(
+        node, [&](size_t b) { written[b] = first; }, [&](size_t b) { read[b] = first; });
   }
 }
 

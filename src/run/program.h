@@ -82,7 +82,6 @@ class Program {
   void mark_core();
   Error names_no_place(const Node&, const ops::Stray&) const;
   void mark_joins();
-  bool independent(const Node& before, const Node& after) const;
   size_t joined_end(size_t first) const;  // past the nodes after it that may run beside it
   std::vector<const ops::Call*> calls(size_t begin, size_t end) const;
   Status reserve_shared(size_t bytes);
