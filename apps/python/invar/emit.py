@@ -6,6 +6,8 @@ import keyword
 import re
 from dataclasses import dataclass
 
+import numpy as np
+
 from invar import _native
 
 TORCH = {"f32": "torch.float32", "bf16": "torch.bfloat16", "f16": "torch.float16", "f64": "torch.float64", "i64": "torch.int64",
@@ -25,7 +27,9 @@ class Call:
     type: tuple[str, list]
 
     def __getitem__(self, i):
-        return self.operands[i]
+        """Kernels widen narrow operands as they read them; torch is told to."""
+        widened = self.type[0] == "f32" and self.operand_types[i][0] in NARROW and self.op != "cast"
+        return self.operands[i] + ".float()" if widened else self.operands[i]
 
     def __len__(self):
         return len(self.operands)
@@ -34,6 +38,12 @@ class Call:
         if name.startswith("__"):
             raise AttributeError(name)
         return self.attributes.get(name)
+
+    def text(self, name):
+        return literal(self.attributes[name])
+
+    def get(self, name, default):
+        return self.attributes.get(name, default)
 
     def rank(self, i=0):
         return len(self.operand_types[i][1])
@@ -46,10 +56,25 @@ class Call:
     def shape(self):
         return text_of(self.type[1])
 
+    def refused(self, why):
+        return _native.NotCovered(f"{self.op}: torch has none {why}; requires_reproducibility=True does it")
+
+    def shape_of(self, i):
+        return text_of(self.operand_types[i][1])
+
     def keywords(self, *names):
         """Attributes as keywords: all, or these."""
         chosen = names or sorted(self.attributes)
-        return "".join(f", {n}={self.attributes[n]!r}" for n in chosen if n in self.attributes)
+        return "".join(f", {n}={literal(self.attributes[n])}" for n in chosen if n in self.attributes)
+
+
+def literal(value):
+    """An attribute in Python; a number of f32 in as few digits as name it."""
+    if not isinstance(value, float):
+        return repr(value)
+    if not np.isfinite(value):
+        return f'float("{value}")'
+    return repr(float(str(np.float32(value))))
 
 
 def text_of(shape):
@@ -81,7 +106,8 @@ def in_torch(call):
         raise _native.NotCovered(f"{call.op}: torch has no spelling of it here; requires_reproducibility=True has it")
     if callable(spelled):
         return spelled(call)
-    return spelled.format(*call.operands, shape=call.shape, dtype=call.dtype, **call.attributes)
+    attributes = {name: literal(value) for name, value in call.attributes.items()}
+    return spelled.format(*(call[i] for i in range(len(call))), shape=call.shape, dtype=call.dtype, **attributes)
 
 
 @functools.lru_cache(4096)
@@ -130,19 +156,16 @@ class Source:
         dtype, dims = self.plan["values"][v]
         return dtype, self.shape(dims)
 
-    def operand(self, kind, i, widened):
+    def operand(self, kind, i):
         if kind == "value":
             return self.names[i], self.type_of(i)
         w = self.plan["weights"][i]
-        name = f"self.{self.weights[i]}"
-        return (name + ".float()" if widened and w["dtype"] in NARROW else name), (w["dtype"], w["shape"])
+        return f"self.{self.weights[i]}", (w["dtype"], w["shape"])
 
     def line(self, i, node):
         (out,) = node["out"]
         type = self.type_of(out)
-        # A kernel widens a narrow weight as it reads it; torch is told to.
-        widened = not self.reproducible and type[0] == "f32" and node["op"] != "cast"
-        operands = [self.operand(kind, v, widened) for kind, v in node["in"]]
+        operands = [self.operand(kind, v) for kind, v in node["in"]]
         call = Call(node["op"], [name for name, _ in operands], node["attributes"], [t for _, t in operands], type)
         text = in_invar(call, self.sizes) if self.reproducible else in_torch(call)
         self.names[out] = identifier(f"{node['op']}_{i}", self.taken)

@@ -1,4 +1,1 @@
-SPELLED = {
-    "softmax": "torch.softmax({0}, {axis})",
-    "log_softmax": "torch.log_softmax({0}, {axis})",
-}
+SPELLED = {op: lambda c: f"torch.{c.op}({c[0]}, dim={c.get('axis', -1)})" for op in ("softmax", "log_softmax")}

@@ -1,0 +1,73 @@
+import torch
+import torch.nn.functional as functional
+
+
+def visible(q, k, causal, lengths, left, right, first):
+    """Which keys a query sees: [S, T] or [B, 1, S, T], or None for all. Queries count from position 0 or, with lengths, so
+    that the last one stands at the last key."""
+    i, j = torch.arange(q.shape[-2], device=q.device)[:, None], torch.arange(k.shape[-2], device=q.device)
+    seen = None
+    if lengths is not None:
+        n = lengths.clamp(0, k.shape[-2]).view(-1, 1, 1, 1)
+        i, seen = i + n - q.shape[-2], j < n
+    both = lambda a, b: b if a is None else a & b
+    if causal:
+        seen = both(seen, j <= i)
+    if right >= 0:
+        seen = both(seen, j <= i + right)
+    if left >= 0:
+        seen = both(seen, (j >= i - left) | (j < first))
+    return seen
+
+
+def attention(q, k, v, *more, q_heads, kv_heads, scale, causal=1, heads_first=0, mask=0, sinks=0, lengths=0, left=-1, right=-1,
+              first=0, softcap=0.0):
+    """Scaled dot-product attention of [B, S, heads * D], or with heads_first of [B, heads, S, D]; `more`: mask, sinks, lengths."""
+    shape = q.shape
+    if not heads_first:
+        q, k, v = (x.unflatten(-1, (h, -1)).transpose(1, 2) for x, h in ((q, q_heads), (k, kv_heads), (v, kv_heads)))
+    k, v = (x.repeat_interleave(q_heads // kv_heads, 1) for x in (k, v))
+    given = iter(more)
+    mask, sinks, lengths = (next(given) if there else None for there in (mask, sinks, lengths))
+    seen = visible(q, k, causal, lengths, left, right, first)
+    bias = None
+    if mask is not None:
+        hidden = False if mask.dtype == torch.bool else float("-inf")
+        mask = functional.pad(mask, (0, k.shape[-2] - mask.shape[-1]), value=hidden)
+        if mask.dtype == torch.bool:
+            seen = mask if seen is None else seen & mask
+        else:
+            bias = mask
+    if bias is not None:
+        bias = bias if seen is None else torch.where(seen, bias, float("-inf"))
+    elif seen is not None:
+        bias = torch.where(seen, 0.0, float("-inf"))
+    y = weighted(q, k, v, bias, sinks, scale, softcap)
+    return y if heads_first else y.transpose(1, 2).reshape(*shape[:2], -1)
+
+
+def weighted(q, k, v, bias, sinks, scale, softcap):
+    """Rows that see no key are 0."""
+    if sinks is None and not softcap and k.shape[-2]:
+        y = functional.scaled_dot_product_attention(q, k, v, bias, scale=scale)
+        return y if bias is None else torch.where((bias > float("-inf")).any(-1, keepdim=True), y, 0.0)
+    scores = torch.matmul(q, k.mT) * scale
+    if softcap:
+        scores = softcap * torch.tanh(scores / softcap)
+    scores = scores if bias is None else scores + bias
+    if sinks is not None:
+        scores = torch.cat((scores, sinks.view(-1, 1, 1).expand(*scores.shape[:3], 1)), -1)
+    weights = torch.softmax(scores, -1)[..., :k.shape[-2]]
+    return torch.matmul(torch.where(scores[..., :k.shape[-2]] > float("-inf"), weights, 0.0), v)
+
+
+def spelled(c):
+    others = {name for name, value in c.attributes.items() if value != {"left": -1, "right": -1}.get(name, 0)}
+    if c.heads_first and others <= {"q_heads", "kv_heads", "scale", "causal", "heads_first"}:
+        causal = ", is_causal=True" if c.get("causal", 1) else ""
+        shared = ", enable_gqa=True" if c.q_heads != c.kv_heads else ""
+        return f"functional.scaled_dot_product_attention({c[0]}, {c[1]}, {c[2]}{causal}, scale={c.text('scale')}{shared})"
+    return f"rooms.attention.attention({', '.join(c[i] for i in range(len(c)))}{c.keywords()})"
+
+
+SPELLED = {"attention": spelled}

@@ -1,0 +1,1 @@
+SPELLED = {"cast": "{0}.to({dtype})"}

@@ -1,0 +1,87 @@
+import math
+
+import torch
+
+BOTH_SIGNS = {(1, 1): "torch.isinf({0})", (1, 0): "torch.isneginf({0})", (0, 1): "torch.isposinf({0})",
+              (0, 0): "torch.zeros_like({0}, dtype=torch.bool)"}
+SIXTH = 0.1666666716337204  # 1 / 6 in f32
+
+
+def cbrt(x):
+    return torch.copysign(torch.abs(x).pow(1 / 3), x)
+
+
+def sinpi(x):
+    return torch.sin(torch.remainder(x, 2) * math.pi)
+
+
+def cospi(x):
+    return torch.cos(torch.remainder(x, 2) * math.pi)
+
+
+def clip(c):
+    low, high = c.get("min", -math.inf), c.get("max", math.inf)
+    bounds = [f"{name}={c.text(name)}" for name, v in (("min", low), ("max", high)) if math.isfinite(v)]
+    return f"torch.clamp({', '.join([c[0], *bounds])})" if bounds else c[0]
+
+
+def selu(c):
+    if (c.alpha, c.gamma) == (1.6732631921768188, 1.0507010221481323):
+        return f"functional.selu({c[0]})"
+    return f"{c.text('gamma')} * functional.elu({c[0]}, {c.text('alpha')})"
+
+
+def shrink(c):
+    if c.lambd >= 0 and c.bias in (0, c.lambd):
+        return f"functional.{'soft' if c.bias else 'hard'}shrink({c[0]}, {c.text('lambd')})"
+    x, limit, bias = c[0], c.text("lambd"), c.text("bias")
+    return f"torch.where({x} < -({limit}), {x} + {bias}, torch.where({x} > {limit}, {x} - {bias}, torch.where({x}.isnan(), {x}, 0.0)))"
+
+
+def hardsigmoid(c):
+    if (c.alpha, c.beta) == (SIXTH, 0.5):
+        return f"functional.hardsigmoid({c[0]})"
+    return f"torch.clamp({c.text('alpha')} * {c[0]} + {c.text('beta')}, 0.0, 1.0)"
+
+
+def div(c):
+    floating = c.type[0] == "f32"
+    return f"{c[0]} / {c[1]}" if floating else f'torch.div({c[0]}, {c[1]}, rounding_mode="trunc")'
+
+
+# Of this name in torch, with the same operands.
+SAME = ("abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "erf", "erfc", "exp", "exp2",
+        "expm1", "floor", "fmod", "isnan", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
+        "logical_xor", "pow", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh",
+        "trunc", "where")
+IN_FUNCTIONAL = ("gelu", "hardswish", "mish", "silu", "softplus", "softsign")
+INFIX = {"add": "+", "sub": "-", "mul": "*", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "equal": "==",
+         "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "shift_left": "<<", "shift_right": ">>"}
+
+SPELLED = {
+    **{op: lambda c, op=op: f"torch.{op}({', '.join(c[i] for i in range(len(c)))})" for op in SAME},
+    **{op: f"functional.{op}({{0}})" for op in IN_FUNCTIONAL},
+    **{op: f"{{0}} {sign} {{1}}" for op, sign in INFIX.items()},
+    "bitwise_not": "~{0}",
+    "cbrt": "rooms.elementwise.cbrt({0})",
+    "celu": "functional.celu({0}, {alpha})",
+    "clip": clip,
+    "cospi": "rooms.elementwise.cospi({0})",
+    "div": div,
+    "elu": "functional.elu({0}, {alpha})",
+    "exp10": "torch.pow(10.0, {0})",
+    "gelu_tanh": 'functional.gelu({0}, approximate="tanh")',
+    "hardsigmoid": hardsigmoid,
+    "isinf": lambda c: BOTH_SIGNS[c.get("negative", 1), c.get("positive", 1)].format(c[0]),
+    "leakyrelu": "functional.leaky_relu({0}, {alpha})",
+    "max": "torch.maximum({0}, {1})",
+    "min": "torch.minimum({0}, {1})",
+    "mod": "torch.remainder({0}, {1})",
+    "neg": "-{0}",
+    "prelu": "torch.where({0} < 0, {1} * {0}, {0})",
+    "selu": selu,
+    "shrink": shrink,
+    "sinpi": "rooms.elementwise.sinpi({0})",
+    "swish": "{0} * torch.sigmoid({alpha} * {0})",
+    "thresholdedrelu": "functional.threshold({0}, {alpha}, 0.0)",
+}

@@ -1,0 +1,50 @@
+import torch
+
+
+def matmul_integer(a, b, a_zero=None, b_zero=None):
+    """Sums of products of bytes: exact in double precision, which every device multiplies in; modulo 2^32."""
+    a, b = a.double(), b.double()
+    if a_zero is not None:
+        a = a - (a_zero.double().reshape(-1, 1) if a.dim() > 1 else a_zero.double())
+    if b_zero is not None:
+        b = b - b_zero.double()
+    return torch.matmul(a, b).long().int()
+
+
+def dequantized(b, scales, zeros=None, *, k, bits=8, block=0, trans_b=0, zero=0):
+    """[N, K] of b's integers without their zero points, times the scales of blocks of k."""
+    b = b.flatten(1) if trans_b else b.t()
+    if bits == 4:
+        b, zeros = halves(b), None if zeros is None else halves(zeros)
+
+    def spread(v):
+        if v.numel() == 1:
+            return v.reshape(1, 1).float()
+        v = v.unsqueeze(1) if v.dim() < 2 else v if trans_b else v.t()
+        return v.float().repeat_interleave(block, 1)[:, :k] if block else v.float()
+
+    return (b[:, :k].float() - (zero if zeros is None else spread(zeros))) * spread(scales)
+
+
+def halves(packed):
+    """The two numbers of each byte, the low one first."""
+    return torch.stack((packed & 15, packed >> 4), -1).flatten(-2)
+
+
+def matmul(c):
+    if c.trans_b and not c.trans_a and c.rank(1) == 2:
+        return f"functional.linear({c[0]}, {c[1]})"
+    return f"torch.matmul({c[0]}{'.mT' if c.trans_a else ''}, {c[1]}{'.mT' if c.trans_b else ''})"
+
+
+def nbits(c):
+    k = c.operand_types[0][1][-1]
+    weights = f"rooms.matmul.dequantized({', '.join(c[i] for i in range(1, len(c)))}, k={k}{c.keywords()})"
+    return f"functional.linear({c[0]}, {weights})"
+
+
+SPELLED = {
+    "matmul": matmul,
+    "matmul_integer": lambda c: f"rooms.matmul.matmul_integer({', '.join(c[i] for i in range(len(c)))})",
+    "matmul_nbits": nbits,
+}

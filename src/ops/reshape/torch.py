@@ -1,0 +1,1 @@
+SPELLED = {"reshape": "{0}.reshape({shape})"}
