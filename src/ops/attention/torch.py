@@ -26,24 +26,24 @@ def attention(q, k, v, *more, q_heads, kv_heads, scale, causal=1, heads_first=0,
     shape = q.shape
     if not heads_first:
         q, k, v = (x.unflatten(-1, (h, -1)).transpose(1, 2) for x, h in ((q, q_heads), (k, kv_heads), (v, kv_heads)))
-    k, v = (x.repeat_interleave(q_heads // kv_heads, 1) for x in (k, v))
     given = iter(more)
     mask, sinks, lengths = (next(given) if there else None for there in (mask, sinks, lengths))
-    seen = visible(q, k, causal, lengths, left, right, first)
-    bias = None
-    if mask is not None:
-        hidden = False if mask.dtype == torch.bool else float("-inf")
-        mask = functional.pad(mask, (0, k.shape[-2] - mask.shape[-1]), value=hidden)
-        if mask.dtype == torch.bool:
-            seen = mask if seen is None else seen & mask
-        else:
-            bias = mask
-    if bias is not None:
-        bias = bias if seen is None else torch.where(seen, bias, float("-inf"))
-    elif seen is not None:
-        bias = torch.where(seen, 0.0, float("-inf"))
-    y = weighted(q, k, v, bias, sinks, scale, softcap)
+    if mask is None and sinks is None and lengths is None and left < 0 and right < 0 and not softcap and k.shape[-2]:
+        y = functional.scaled_dot_product_attention(q, k, v, is_causal=bool(causal), scale=scale, enable_gqa=q_heads != kv_heads)
+    else:
+        k, v = (x.repeat_interleave(q_heads // kv_heads, 1) for x in (k, v))
+        y = weighted(q, k, v, biased(mask, visible(q, k, causal, lengths, left, right, first), k), sinks, scale, softcap)
     return y if heads_first else y.transpose(1, 2).reshape(*shape[:2], -1)
+
+
+def biased(mask, seen, k):
+    """What is added to scores; None: nothing. The mask's columns are the first keys."""
+    if mask is None:
+        return None if seen is None else torch.where(seen, 0.0, float("-inf"))
+    mask = functional.pad(mask, (0, k.shape[-2] - mask.shape[-1]), value=False if mask.dtype == torch.bool else float("-inf"))
+    if mask.dtype == torch.bool:
+        return torch.where(mask if seen is None else mask & seen, 0.0, float("-inf"))
+    return mask if seen is None else torch.where(seen, mask, float("-inf"))
 
 
 def weighted(q, k, v, bias, sinks, scale, softcap):
@@ -52,13 +52,12 @@ def weighted(q, k, v, bias, sinks, scale, softcap):
         y = functional.scaled_dot_product_attention(q, k, v, bias, scale=scale)
         return y if bias is None else torch.where((bias > float("-inf")).any(-1, keepdim=True), y, 0.0)
     scores = torch.matmul(q, k.mT) * scale
-    if softcap:
-        scores = softcap * torch.tanh(scores / softcap)
+    scores = softcap * torch.tanh(scores / softcap) if softcap else scores
     scores = scores if bias is None else scores + bias
     if sinks is not None:
         scores = torch.cat((scores, sinks.view(-1, 1, 1).expand(*scores.shape[:3], 1)), -1)
-    weights = torch.softmax(scores, -1)[..., :k.shape[-2]]
-    return torch.matmul(torch.where(scores[..., :k.shape[-2]] > float("-inf"), weights, 0.0), v)
+    weights = torch.softmax(scores, -1)
+    return torch.matmul(torch.where(scores > float("-inf"), weights, 0.0)[..., :k.shape[-2]], v)
 
 
 def spelled(c):

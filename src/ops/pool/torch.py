@@ -79,7 +79,7 @@ class Windows:
         self.strides, self.dilations = list(c.strides or [1] * n), list(c.dilations or [1] * n)
         pads = list(c.pads or [0] * 2 * n)
         self.begins, self.ends = pads[:n], pads[n:]
-        self.out = "(" + "".join(f"{d}, " for d in c.type[1][2:]).strip() + ")"
+        self.out = f"({', '.join(map(str, c.type[1][2:]))}{',' if n == 1 else ''})"
         # torch pads both ends alike, at most half a window, and of averages and norms has no dilated ones.
         self.alike = self.begins == self.ends and all(0 <= 2 * p <= k for p, k in zip(self.begins, self.kernel))
         self.dense = set(self.dilations) <= {1}
