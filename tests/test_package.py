@@ -256,6 +256,27 @@ def test_operations_one_by_one():
         ops.frobnicate
 
 
+def test_computed_dimensions():
+    """Exporters' y = reshape(x, [batch * seq, 8]) beside an input of past + seq."""
+    value = lambda n, shape: helper.make_tensor_value_info(n, TensorProto.FLOAT, shape)
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Slice", ["s", "zero", "two"], ["ends"]),
+             helper.make_node("ReduceProd", ["ends"], ["rows"], keepdims=1), helper.make_node("Concat", ["rows", "eight"], ["to"], axis=0),
+             helper.make_node("Reshape", ["x", "to"], ["y"]), helper.make_node("Concat", ["old", "x"], ["z"], axis=1), helper.make_node("Add", ["z", "m"], ["w"])]
+    constants = [numpy_helper.from_array(np.array([v], np.int64), n) for n, v in [("zero", 0), ("two", 2), ("eight", 8)]]
+    graph = helper.make_graph(nodes, "g", [value("x", ["batch", "seq", 8]), value("old", ["batch", "past", 8]), value("m", ["batch", "past + seq", 8])],
+                              [value("y", None), value("w", None)], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    old, m = np.ones((2, 4, 8), "f"), np.full((2, 7, 8), 2, "f")
+    want = invar.compile(model).run(x=X, old=old, m=m)
+    assert want["y"].shape == (6, 8) and want["w"].shape == (2, 7, 8)
+    for reproducible in (True, False):
+        module = invar.convert(model, CompileOptions(requires_reproducibility=reproducible))
+        got = module(*map(torch.from_numpy, (X, old, m)))
+        assert [t.numpy().tobytes() for t in got] == [want["y"].tobytes(), want["w"].tobytes()]
+        with pytest.raises(invar.BadInput, match="past.*= 7"):
+            module(*map(torch.from_numpy, (X, old, m[:, :6])))
+
+
 def test_names_of_a_model_become_names_of_python():
     names = ["a.b", "a_b", "class", "1st", "forward", "Ωmega", "torch"]
     constants = [numpy_helper.from_array(np.full((2,), i, "f"), n) for i, n in enumerate(names)]

@@ -121,7 +121,7 @@ def follows(op, attributes, operands):
 
 def in_invar(call, sizes):
     """With shape= and dtype= where they do not follow from the operands."""
-    known = lambda t: (t[0], tuple(sizes[d] if isinstance(d, str) else d for d in t[1]))
+    known = lambda t: (t[0], tuple(eval(d, {}, sizes) if isinstance(d, str) else d for d in t[1]))
     frozen = tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in sorted(call.attributes.items()))
     kept = follows(call.op, frozen, tuple(known(t) for t in call.operand_types))
     text = f"ops.{call.op}({', '.join(call.operands)}{call.keywords()}"
@@ -137,7 +137,7 @@ class Source:
         self.plan, self.reproducible = plan, reproducible
         taken = set(dir_of_module())
         self.weights = [identifier(w["name"], taken) for w in plan["weights"]]
-        self.symbols = {s: identifier(s, taken) for s in plan["symbols"]}
+        self.symbols = {s: identifier(s, taken) for s in plan["symbols"] if s.isidentifier()}  # others are computed (plan.12)
         self.names = {v: identifier(name, taken) for name, v in plan["inputs"]}
         # Distinct numbers for the dimensions that a call decides: what does not follow for them does not follow.
         self.sizes = {s: 101 + 2 * i for i, s in enumerate(self.symbols.values())}
@@ -150,7 +150,8 @@ class Source:
         self.kept = {v for _, v in plan["outputs"]} | {v for _, v in plan["inputs"]}
 
     def shape(self, dims):
-        return [self.symbols[d] if isinstance(d, str) else d for d in dims]
+        in_python = lambda d: re.sub(r"[a-z_][a-z0-9_]*", lambda name: self.symbols[name[0]], d).replace("/", "//")
+        return [in_python(d) if isinstance(d, str) else d for d in dims]
 
     def type_of(self, v):
         dtype, dims = self.plan["values"][v]
@@ -201,7 +202,7 @@ class Source:
     def order(self, ports):
         seen = []
         for _, (_, dims) in ports:
-            seen += [self.symbols[d] for d in dims if isinstance(d, str) and self.symbols[d] not in seen]
+            seen += [self.symbols[d] for d in dims if d in self.symbols and self.symbols[d] not in seen]
         return seen
 
 

@@ -11,6 +11,14 @@ TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f6
          "u16": torch.uint16, "u8": torch.uint8, "bool": torch.bool}
 
 
+def size(dim, found):
+    """A dimension, or what is computed from those found (spec/plan.md plan.12); None: one of them is not."""
+    try:
+        return eval(dim.replace("/", "//"), {}, found) if isinstance(dim, str) else dim
+    except NameError:
+        return None
+
+
 class Module(torch.nn.Module):
     """A class of this kind has INPUTS (name -> element type, dimensions) and WEIGHTS (name -> element type, shape, file, offset)."""
 
@@ -43,10 +51,14 @@ class Module(torch.nn.Module):
         for x, (name, (dtype, shape)) in zip(inputs, self.INPUTS.items()):
             if not isinstance(x, torch.Tensor):
                 raise _native.BadInput(f"input '{name}': {type(x).__name__} is no torch.Tensor")
-            fits = x.dtype == TYPES[dtype] and x.dim() == len(shape)
-            fits = fits and all(n == (d if isinstance(d, int) else found.setdefault(d, n)) for n, d in zip(x.shape, shape))
-            if not fits:
-                takes = ", ".join(f"{d} = {found[d]}" if d in found else str(d) for d in shape)
+            if x.dim() == len(shape):
+                for n, d in zip(x.shape, shape):
+                    if isinstance(d, str) and d.isidentifier():
+                        found.setdefault(d, n)
+        for x, (name, (dtype, shape)) in zip(inputs, self.INPUTS.items()):
+            wanted = [size(d, found) for d in shape]
+            if x.dtype != TYPES[dtype] or list(x.shape) != wanted:
+                takes = ", ".join(str(d) if n in (d, None) else f"{d} = {n}" for d, n in zip(shape, wanted))
                 raise _native.BadInput(f"input '{name}': it is {x.dtype} {list(x.shape)}, the model takes {TYPES[dtype]} [{takes}]")
         return tuple(found.values())
 
