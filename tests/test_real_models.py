@@ -1,0 +1,22 @@
+"""Models of transformers and torch, exported here: a few for each kind of network and each exporter (docs/models.md has all). Skipped
+where Python has no torch: tests/requirements.txt leaves it out, because PyPI's build for this platform is gigabytes."""
+
+import sys
+from importlib.util import find_spec
+
+import pytest
+from conftest import ROOT
+
+if not all(map(find_spec, ("torch", "transformers", "onnxscript", "onnxruntime"))):
+    pytest.skip("needs torch, transformers, onnxscript and onnxruntime, gigabytes that tests/requirements.txt leaves out", allow_module_level=True)
+sys.path.insert(0, str(ROOT / "tools"))
+import real_models  # noqa: E402
+
+
+@pytest.mark.parametrize("name,exporter", [("gpt2", "dynamo"), ("llama", "legacy"), ("gemma2", "legacy"), ("qwen3-moe", "dynamo"), ("bert", "dynamo"),
+                                           ("deberta-v2", "legacy"), ("t5-decoder", "legacy"), ("whisper-encoder", "legacy"), ("clip", "legacy"),
+                                           ("vit", "dynamo"), ("convnext", "legacy"), ("unet", "dynamo"), ("lstm", "legacy")])
+def test_runs(tmp_path, name, exporter):
+    model = real_models.MODELS[name]()
+    result = real_models.judge(model, tmp_path, exporter, real_models.exact(model))
+    assert (result["state"], result["kind"]) == ("runs", "dynamic"), result
