@@ -102,7 +102,8 @@ MODELS = {
         { a = Gemm<transB=1>(x, w1, b1)  g = Gelu<approximate="tanh">(a)  d = Gemm(g, w2)  s = LayerNormalization<axis=-1>(d, w3, b3)
           y = LogSoftmax<axis=-1>(s) }""",
     "convolutions": """(float[n, 3, 16, 18] x) => (float[n, c] y, int64[n, 1] best)
-        { a = Conv<pads=[1,1,1,1], strides=[2,2]>(x, k1, kb1)  r = Relu(a)  m = MaxPool<kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]>(r)
+        { a = Conv<pads=[1,1,1,1], strides=[2,2]>(x, k1, kb1)  r = Relu(a)
+          m = MaxPool<kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]>(r)
           t = ConvTranspose<strides=[2,2], pads=[0,1,1,0], output_padding=[1,0]>(m, k2)  h = HardSwish(t)
           p = AveragePool<kernel_shape=[3,2], strides=[2,1], pads=[1,0,0,1]>(h)  i = InstanceNormalization(p, w4, b4)
           g = GlobalAveragePool(i)  f = Flatten(g)  y = Sigmoid(f)  best = ArgMax<axis=1>(y) }""",
@@ -115,6 +116,9 @@ MODELS = {
           t = Transpose<perm=[0,2,1]>(p)
           z = Resize<mode="linear", coordinate_transformation_mode="align_corners", axes=[2,1]>(t, , , sizes)
           c = CumSum<reverse=1>(e, last)  l = Less(c, zero)  n1 = Neg(c)  y = Where(l, n1, c) }""",
+    "dimensions": """(float[n, t, 4] x, float[u, 4] z) => (float[m, 4] y, float[n, o, 4] last, float[n, d, 4] twice)
+        { a = Concat<axis=1>(x, x)  flat = Reshape(x, rows)  y = Tanh(flat)  last0 = Slice(a, one, far, one, one)  last = Neg(last0)
+          twice = Sigmoid(a) }""",
     "quantized": """(float[n, 24] x) => (float[n, 8] y)
         { q = QuantizeLinear(x, scale, zero8)  d = DequantizeLinear(q, scale, zero8)  wd = DequantizeLinear<axis=1>(wq, wscale)
           y = MatMul(d, wd) }""",
@@ -125,9 +129,10 @@ MODELS = {
 SHAPES = {"w1": (48, 32), "b1": (48,), "w2": (48, 20), "w3": (20,), "b3": (20,), "k1": (8, 3, 3, 3), "kb1": (8,), "k2": (8, 5, 3, 3),
           "w4": (5,), "b4": (5,), "q1": (32, 32), "k3": (32, 16), "v1": (32, 16), "w5": (32,), "table": (11, 7)}
 RANDOM = np.random.default_rng(5)
+LISTS = dict(starts=[4, 0], ends=[-100, 5], axes=[1, 2], steps=[-1, 2], amounts=[0, 0, 2, 0, 1, 1], three=[3], sizes=[4, 9], rows=[-1, 4],
+             far=[2**62], last=2, one=[1], ends02=[0, 2], last1=[-1])
 CONSTANTS = {name: RANDOM.standard_normal(shape).astype("f") / np.sqrt(shape[0]).astype("f") for name, shape in SHAPES.items()} | {
-    name: np.array(value) for name, value in dict(starts=[4, 0], ends=[-100, 5], axes=[1, 2], steps=[-1, 2], amounts=[0, 0, 2, 0, 1, 1],
-                                                  three=[3], sizes=[4, 9], last=2, one=[1], ends02=[0, 2], last1=[-1]).items()} | {
+    **{name: np.array(value) for name, value in LISTS.items()},
     "zero": np.float32(0), "low": np.float32(-0.5), "scale": np.float32(0.05), "zero8": np.uint8(120),
     "wq": RANDOM.integers(-128, 128, (24, 8)).astype(np.int8), "wscale": RANDOM.uniform(0.01, 0.1, 8).astype("f")}
 
@@ -141,7 +146,7 @@ def model(name):
 
 def fed(module, n):
     random = np.random.default_rng(n)
-    sizes = {"n": n, "t": 9}
+    sizes = {"n": n, "t": 9, "u": 2}
     of = {"f32": lambda shape: random.standard_normal(shape).astype("f"), "i64": lambda shape: random.integers(-11, 11, shape),
           "bool": lambda shape: random.integers(0, 4, shape) > 0}
     return {name: of[dtype]([sizes.get(d, d) for d in dims]) for name, (dtype, dims) in module.INPUTS.items()}
@@ -189,6 +194,12 @@ def test_infinite_attributes_are_written_as_python_reads_them():
     module = invar.convert(made)
     inputs = fed(module, 2)
     assert [t.numpy().tobytes() for t in results(module, inputs)] == [v.tobytes() for v in invar.compile(made).run(inputs).values()]
+
+
+def test_sizes_that_are_none_are_refused():
+    module = invar.convert(model("dimensions"), PLAIN)
+    with pytest.raises((RuntimeError, invar.BadInput), match="narrow|2[*]t-1"):
+        module(torch.zeros(3, 0, 4), torch.zeros(1, 4))
 
 
 def test_modules_are_modules():

@@ -4,7 +4,7 @@ import functools
 import importlib
 import keyword
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ TORCH = {"f32": "torch.float32", "bf16": "torch.bfloat16", "f16": "torch.float16
          "i32": "torch.int32", "i16": "torch.int16", "i8": "torch.int8", "u64": "torch.uint64", "u32": "torch.uint32",
          "u16": "torch.uint16", "u8": "torch.uint8", "bool": "torch.bool"}
 NARROW = ("bf16", "f16")
+SIGNED = {"u16": "i16", "u32": "i32", "u64": "i64"}
 
 
 @dataclass
@@ -55,6 +56,16 @@ class Call:
     @property
     def shape(self):
         return text_of(self.type[1])
+
+    def as_signed(self, spelled):
+        """The text for signed integers of the same bits: torch moves unsigned ones of 16 bits and more, and does little else."""
+        if not any(t in SIGNED for t, _ in self.operand_types):
+            return in_text(spelled, self)
+        operands = [f"{x}.view({TORCH[SIGNED[t]]})" if t in SIGNED else x for x, (t, _) in zip(self.operands, self.operand_types)]
+        types = [(SIGNED.get(t, t), shape) for t, shape in self.operand_types]
+        result = SIGNED.get(self.type[0], self.type[0]), self.type[1]
+        text = in_text(spelled, replace(self, operands=operands, operand_types=types, type=result))
+        return f"({text}).view({self.dtype})" if result[0] != self.type[0] else text
 
     def refused(self, why):
         return _native.NotCovered(f"{self.op}: torch has none {why}; requires_reproducibility=True does it")
@@ -104,6 +115,10 @@ def in_torch(call):
     spelled = spellings().get(call.op)
     if spelled is None:
         raise _native.NotCovered(f"{call.op}: torch has no spelling of it here; requires_reproducibility=True has it")
+    return in_text(spelled, call)
+
+
+def in_text(spelled, call):
     if callable(spelled):
         return spelled(call)
     attributes = {name: literal(value) for name, value in call.attributes.items()}

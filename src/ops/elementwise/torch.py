@@ -1,6 +1,7 @@
 import math
 
 import torch
+from invar.emit import in_text
 
 BOTH_SIGNS = {(1, 1): "torch.isinf({0})", (1, 0): "torch.isneginf({0})", (0, 1): "torch.isposinf({0})",
               (0, 0): "torch.zeros_like({0}, dtype=torch.bool)"}
@@ -45,7 +46,7 @@ def hardsigmoid(c):
 
 
 def div(c):
-    floating = c.type[0] == "f32"
+    floating = c.type[0] in ("f32", "f64")
     return f"{c[0]} / {c[1]}" if floating else f'torch.div({c[0]}, {c[1]}, rounding_mode="trunc")'
 
 
@@ -58,7 +59,7 @@ IN_FUNCTIONAL = ("gelu", "hardswish", "mish", "silu", "softplus", "softsign")
 INFIX = {"add": "+", "sub": "-", "mul": "*", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "equal": "==",
          "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "shift_left": "<<", "shift_right": ">>"}
 
-SPELLED = {
+FLOATING_OR_SIGNED = {
     **{op: lambda c, op=op: f"torch.{op}({', '.join(c[i] for i in range(len(c)))})" for op in SAME},
     **{op: f"functional.{op}({{0}})" for op in IN_FUNCTIONAL},
     **{op: f"{{0}} {sign} {{1}}" for op, sign in INFIX.items()},
@@ -85,3 +86,20 @@ SPELLED = {
     "swish": "{0} * torch.sigmoid({alpha} * {0})",
     "thresholdedrelu": "functional.threshold({0}, {alpha}, 0.0)",
 }
+
+
+# Of u64 the same bits as of i64,.
+SAME_BITS = {"add", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "equal", "mul", "neg", "shift_left", "sub"}
+
+
+def of_any(op, spelled):
+    def text(c):
+        if op == "where" or all(t != "u64" for t, _ in c.operand_types):
+            return in_text(spelled, c)
+        if op not in SAME_BITS:
+            raise c.refused("of u64")
+        return c.as_signed(spelled)
+    return text
+
+
+SPELLED = {op: of_any(op, spelled) for op, spelled in FLOATING_OR_SIGNED.items()}

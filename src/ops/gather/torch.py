@@ -63,6 +63,6 @@ SPELLED = {
     "gather": gather,
     "gather_elements": lambda c: f"torch.gather({c[0]}, {along(c)})",
     "gather_nd": gather_tuples,
-    "scatter_elements": scatter_elements,
-    "scatter_nd": scatter_tuples,
+    "scatter_elements": lambda c: c.as_signed(scatter_elements),
+    "scatter_nd": lambda c: c.as_signed(scatter_tuples),
 }

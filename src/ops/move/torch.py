@@ -67,32 +67,27 @@ def one_hot(indices, values, axis, depth):
     return torch.where(i == torch.arange(depth, device=i.device).view(shape), values[1], values[0])
 
 
-def span(n, start, step, count):
-    """Python's slice of a dimension of n elements, sizes being numbers or names; None: there is none."""
-    if (start, step) == (0, 1) and n == count:
-        return ":"
-    if isinstance(n, int) and start < 0:
-        start += n
-    if step < 0 or (start < 0 and not isinstance(count, int)):
-        return None
-    stride = "" if step == 1 else f":{step}"
-    if not isinstance(count, int):
-        return f"{start or ''}:{f'{start} + ' if start else ''}{count}{'' if step == 1 else f' * {step}'}{stride}"
-    end = start + count * step
-    if end >= n if isinstance(n, int) else start < 0 <= end:
-        return f"{start or ''}:{stride}" if count else "0:0"
-    return f"{start or ''}:{end}{stride}"
-
-
 def sliced(c):
-    n, rank = c.operand_types[0][1], c.rank()
-    starts, steps = c.get("starts", [0] * rank), c.get("steps", [1] * rank)
-    spans = [span(*all) for all in zip(n, starts, steps, c.type[1])]
-    if None in spans:
-        return f"rooms.move.strided({c[0]}, {starts}, {steps}, {c.shape})"
+    """Python's slices shorten what a dimension that only a call decides does not have: narrow() and strided() refuse."""
+    rank = c.rank()
+    rows = list(zip(c.operand_types[0][1], c.get("starts", [0] * rank), c.get("steps", [1] * rank), c.type[1]))
+    spans, narrowed = [], ""
+    for d, (n, start, step, count) in enumerate(rows):
+        known = isinstance(n, int) and isinstance(count, int)
+        start += n if start < 0 and known else 0
+        end = start + count * step if known else None
+        if (start, step, n) == (0, 1, count):
+            spans.append(":")
+        elif step == 1 and not known:
+            spans.append(":")
+            narrowed += f".narrow({d}, {start}, {count})"
+        elif step < 1 or not known:
+            return f"rooms.move.strided({c[0]}, {[r[1] for r in rows]}, {[r[2] for r in rows]}, {c.shape})"
+        else:
+            spans.append(f"{start or ''}:{'' if end >= n and count else end}{'' if step == 1 else f':{step}'}")
     while spans and spans[-1] == ":":
         spans.pop()
-    return f"{c[0]}[{', '.join(spans)}]" if spans else c[0]
+    return c[0] + (f"[{', '.join(spans)}]" if spans else "") + narrowed
 
 
 def sizes(c):
@@ -101,7 +96,7 @@ def sizes(c):
     begins = c.get("begins", [0] * c.rank())
     for n, begin, m in zip(c.operand_types[0][1], begins, c.type[1]):
         known = isinstance(n, int) and isinstance(m, int)
-        end = m - n - begin if known else 0 if (n, begin) == (m, 0) else f"{m} - {n}{f' - {begin}' if begin else ''}"
+        end = m - n - begin if known else 0 if (n, begin) == (m, 0) else f"{m} - ({n}){f' - {begin}' if begin else ''}"
         amounts.append((begin, end))
     while amounts and amounts[0] == (0, 0):
         amounts.pop(0)
@@ -136,8 +131,12 @@ def counted(c):
     return f"{start} + torch.arange({n}, dtype={c.dtype}, device={start}.device) * {c[1]}"
 
 
+def triangle(c):
+    return f"torch.{'triu' if c.get('upper', 1) else 'tril'}({c[0]}, diagonal={c.get('k', 0)})"
+
+
 SPELLED = {
-    "concat": lambda c: f"torch.cat(({''.join(f'{c[i]}, ' for i in range(len(c))).strip()}), dim={c.axis})",
+    "concat": lambda c: f"torch.cat(({', '.join(c[i] for i in range(len(c)))}{',' * (len(c) == 1)}), dim={c.axis})",
     "depth_to_space": lambda c: f"{'functional.pixel_shuffle' if c.crd else 'rooms.move.depth_to_space'}({c[0]}, {c.blocksize})",
     "expand": "{0}.expand({shape})",
     "iota": counted,
@@ -150,5 +149,5 @@ SPELLED = {
     "slice": sliced,
     "space_to_depth": "rooms.move.space_to_depth({0}, {blocksize})",
     "transpose": permuted,
-    "trilu": lambda c: f"torch.{'triu' if c.get('upper', 1) else 'tril'}({c[0]}, diagonal={c.get('k', 0)})",
+    "trilu": lambda c: c.as_signed(triangle),
 }

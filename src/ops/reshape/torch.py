@@ -1,1 +1,1 @@
-SPELLED = {"reshape": "{0}.reshape({shape})"}
+SPELLED = {"bitcast": "{0}.view({dtype})", "reshape": "{0}.reshape({shape})"}
