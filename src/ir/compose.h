@@ -1,5 +1,7 @@
 // Shorthand for rules that make one node of many operations.
 #pragma once
+#include <bit>
+
 #include "ir/rules.h"
 
 namespace invar::ir {
@@ -37,6 +39,26 @@ inline Result<Value> joined(Node& node, ValueRange parts, int64_t axis) {
 inline Result<Value> product(Node& node, Value a, Value b, bool transposed = false) {
   return node.make<MatmulOp>({a, b}, {node.attr("trans_b", int64_t{transposed})});
 }
+// A number of binary64.
+inline Value wide(Node& node, double value) {
+  uint64_t bits = std::bit_cast<uint64_t>(value);
+  std::string bytes;
+  for (int i = 0; i < 8; ++i, bits >>= 8) bytes += static_cast<char>(bits);
+  return node.constant(bytes, DType::f64);
+}
+// Softmax of binary64, step by step (onnx.16).
+inline Result<Value> wide_softmax(Node& node, Value x, int64_t axis, bool logarithm) {
+  const SmallVector<NamedAttribute> along = {node.attr("axes", Sizes(axis)),
+                                             node.attr("keepdims", int64_t{1})};
+  INVAR_TRY(Value most, node.make<ReduceMaxOp>(x, along));
+  INVAR_TRY(Value centred, node.make<SubOp>({x, most}));
+  INVAR_TRY(Value weights, node.make<ExpF64Op>(centred));
+  INVAR_TRY(Value total, node.make<ReduceSumOp>(weights, along));
+  if (!logarithm) return node.make<DivOp>({weights, total});
+  INVAR_TRY(total, node.make<LogF64Op>(total));
+  return node.make<SubOp>({centred, total});
+}
+
 // 0, 1, ... n - 1 in this shape.
 inline Result<Value> counted(Node& node, int64_t n, const Shape& shape) {
   std::vector<int64_t> all;

@@ -26,12 +26,12 @@ FORMATS = {"f32": (24, -126, 127), "bf16": (8, -126, 127), "f16": (11, -14, 15),
 
 # ---- numbers: a binary32 value is a Python float that happens to be one
 
-ARITHMETIC = ["f32"]  # the format of operations; within a room's oracle "f64" where operands are
+ARITHMETIC = ["f32"]  # the format of operations: f64 where results are (formats.12)
 
 
 def rounded(x, fmt=None, sign=1.0):
     """The Fraction x rounded to nearest even; `sign` is the sign of an exact zero."""
-    fmt = fmt or ARITHMETIC[-1]
+    fmt = fmt or ARITHMETIC[0]
     precision, low, high = FORMATS[fmt]
     if x == 0:
         return math.copysign(0.0, sign)
@@ -100,9 +100,11 @@ def sqrt(a):
 
 
 def canon(x):
-    """formats.5."""
+    """formats.5, formats.12."""
     if x != x:
         return NAN
+    if ARITHMETIC[0] == "f64":
+        return x
     return math.copysign(0.0, x) if abs(x) < 2.0 ** -126 else x
 
 
@@ -336,6 +338,7 @@ def evaluate(op, line):
     tensors = [tensor(t, attrs.get("seed", 0), i) for i, t in enumerate(inputs.split())]
     shaped = [tensor(o, 0, 0)[:2] for o in outputs]
     on_values, on_bits = operations()
+    ARITHMETIC[0] = "f64" if shaped[0][0] == "f64" else "f32"
     if op in on_bits:
         bits = on_bits[op](tensors, shaped, attrs)
     else:

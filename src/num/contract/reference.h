@@ -8,14 +8,14 @@
 namespace invar::num::reference {
 
 // a and b: functions from k to the exactly widened operand. The result is not yet stored.
-template <class A, class B>
-static float contract(int64_t k, A a, B b) {
-  float segment[kSegments];
+template <class T = float, class A, class B>
+static T contract(int64_t k, A a, B b) {
+  T segment[kSegments];
   for (int s = 0; s < kSegments; ++s) {
     segment[s] = 0;
     Range blocks = segment_blocks(s, k);
     for (int64_t block = blocks.begin; block < blocks.end; ++block) {
-      float chain = 0;
+      T chain = 0;
       Range r = block_range(block, k);
       for (int64_t i = r.begin; i < r.end; ++i) chain = std::fma(a(i), b(i), chain);  // contraction.2
       segment[s] = segment[s] + chain;                                                // contraction.3

@@ -61,6 +61,9 @@ constexpr int kSumsKept = 4;  // per output between blocks: its segment, and thr
 INVAR_INLINE float add(float a, float b) {
   return a + b;
 }
+INVAR_INLINE double add(double a, double b) {
+  return a + b;
+}
 // contraction.3: a segment of the blocks' chains; chain(b) is that of block b.
 template <class Chain>
 INVAR_INLINE float join_chains(Range blocks, Chain chain) {

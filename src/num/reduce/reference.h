@@ -10,15 +10,15 @@ namespace invar::num::reference {
 
 // reduction.1 - 5 with any accumulation and joining: lane = accumulate(lane, i) for the elements i of the row in
 // ascending order, lanes and segments joined by join, everything starting at `start`.
-template <class Accumulate, class Join>
-float reduce_row(int64_t n, float start, Accumulate accumulate, Join join) {
-  float total = start;
+template <class T, class Accumulate, class Join>
+T reduce_row(int64_t n, T start, Accumulate accumulate, Join join) {
+  T total = start;
   for (int64_t begin = 0; begin < n; begin += kRowSegment) {  // reduction.1
-    float lane[kRowLanes];
-    for (float& l : lane) l = start;
+    T lane[kRowLanes];
+    for (T& l : lane) l = start;
     int64_t end = n < begin + kRowSegment ? n : begin + kRowSegment;
     for (int64_t i = begin; i < end; ++i) {  // reduction.2; begin is a multiple of 256
-      float& l = lane[i % kRowLanes];
+      T& l = lane[i % kRowLanes];
       l = accumulate(l, i);
     }
     for (int stride = kRowLanes / 2; stride >= 1; stride /= 2)  // reduction.4
@@ -41,13 +41,13 @@ float row_product_of(int64_t n, At at) {
 }
 
 // reduction.12: give(i, v) for every i < n in ascending order, where v is the inclusive scan up to at(i).
-template <class At, class Join, class Give>
-void scan(int64_t n, float start, At at, Join join, Give give) {
-  float carry = start;
+template <class T, class At, class Join, class Give>
+void scan(int64_t n, T start, At at, Join join, Give give) {
+  T carry = start;
   for (int64_t block = 0; block < n; block += kScanBlock) {
-    float offset = start;
+    T offset = start;
     for (int64_t run = block; run < n && run < block + kScanBlock; run += kScanRun) {
-      float prefix = start;
+      T prefix = start;
       for (int64_t i = run; i < n && i < run + kScanRun; ++i) {
         prefix = join(prefix, at(i));
         give(i, join(carry, join(offset, prefix)));

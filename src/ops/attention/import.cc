@@ -81,7 +81,10 @@ Status attention(Node& node) {
                   {"is_causal", "kv_num_heads", "left_window_size", "q_num_heads", "qk_matmul_output_mode",
                    "right_window_size", "scale", "softcap", "softmax_precision"},
                   4));
-  INVAR_CHECK_OK(node.only("softmax_precision", int64_t{1}));
+  INVAR_TRY(const int64_t precision, node.i("softmax_precision", kF32));
+  if (precision != kF32 && precision != kF64)
+    return not_covered("attribute \"softmax_precision\" is " + std::to_string(precision) +
+                       "; covered are 1 and 11");
   Parts p{.mask = 3, .past = 4, .lengths = 6, .mask_may_end = node.version() >= 24};
   const Shape q = node.shape(0), k = node.shape(1);
   const bool heads_first = q.size() == 4 && k.size() == 4;
@@ -106,8 +109,9 @@ Status attention(Node& node) {
                          is_past(node.shape(5), node.shape(2), p.kv_heads);
   const bool returns = wanted(node, 3) || (!memory && (wanted(node, 1) || wanted(node, 2)));
   Status fused = not_covered(memory && node.has(3) ? "an attention mask together with past keys"
+                             : precision == kF64   ? "weights in f64 together with a memory"
                                                    : "its scores, or keys and values, as results");
-  if (!returns && (remembers || !memory)) fused = attend(node, p, std::move(attrs));
+  if (precision == kF32 && !returns && (remembers || !memory)) fused = attend(node, p, std::move(attrs));
   if (fused || fused.error().code != Code::not_covered || (remembers && !returns)) return fused;
   const Status steps = composed(node, p.q_heads, p.kv_heads, scale, softcap);
   return steps || steps.error().code != Code::not_covered ? steps : fused;

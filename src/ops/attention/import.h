@@ -106,9 +106,20 @@ Result<Value> bias_of(Node& node, int64_t queries, int64_t keys, int64_t past) {
   return node.make<AddOp>({seen.bias, hidden});
 }
 
+constexpr int64_t kF32 = 1, kF64 = 11;  // TensorProto.DataType
+
 // A query that sees no key has no weights instead of none that is a number.
 Result<Value> weights_of(Node& node, Value scores, Value bias) {
-  INVAR_TRY(Value weights, node.make<SoftmaxOp>(scores, node.attr("axis", int64_t{3})));
+  INVAR_TRY(const int64_t precision, node.i("softmax_precision", kF32));
+  Value weights;
+  if (precision == kF64) {
+    const Shape shape = shape_of(scores.getType());
+    INVAR_TRY(weights, node.make<CastOp>(scores, {}, tensor_of(shape, node.build().getF64Type())));
+    INVAR_TRY(weights, wide_softmax(node, weights, 3, /*logarithm=*/false));
+    INVAR_TRY(weights, node.make<CastOp>(weights, {}, tensor_of(shape, node.build().getF32Type())));
+  } else {
+    INVAR_TRY(weights, node.make<SoftmaxOp>(scores, node.attr("axis", int64_t{3})));
+  }
   if (!bias) return weights;
   const int64_t last = static_cast<int64_t>(shape_of(bias.getType()).size()) - 1;
   INVAR_TRY(Value most, node.make<ReduceMaxOp>(

@@ -1,28 +1,17 @@
 // Graphs over binary64: spec.md elementwise.19. One number at a time, in plain C++ without contraction.
 #pragma once
-#include <cstdint>
-
-#include "num/inline.h"
+#include "num/log/binary64.h"
 
 namespace invar::ops::INVAR_ISA_NS::graph {
 
-INVAR_INLINE uint64_t bits_of(double x) {
-  return __builtin_bit_cast(uint64_t, x);
-}
-INVAR_INLINE double double_from(uint64_t u) {
-  return __builtin_bit_cast(double, u);
-}
-constexpr uint64_t kSign64 = uint64_t{1} << 63, kInfinity64 = uint64_t{0x7ff} << 52,
-                   kNan64 = uint64_t{0x7ff8} << 48;
-INVAR_INLINE bool is_nan64(uint64_t u) {
-  return (u & ~kSign64) > kInfinity64;
-}
+using num::f64_bits, num::f64_from_bits, num::kInfinity64, num::kNan64, num::kSign64;
+
 INVAR_INLINE uint64_t canonical(uint64_t u) {
-  return is_nan64(u) ? kNan64 : u;
+  return num::canonical64(u);
 }
-// How a result becomes an element: subnormal numbers stay, NaN becomes canonical.
+// How a result becomes an element.
 INVAR_INLINE double kept(double x) {
-  return x == x ? x : double_from(kNan64);
+  return num::canon64(x);
 }
 
 INVAR_INLINE double add(double a, double b) {
@@ -41,7 +30,7 @@ INVAR_INLINE double neg(double a) {
   return -a;
 }
 INVAR_INLINE double abs(double a) {
-  return double_from(bits_of(a) & ~kSign64);
+  return num::abs64(a);
 }
 INVAR_INLINE double sign(double a) {
   return a > 0 ? 1.0 : a < 0 ? -1.0 : a == a ? 0.0 : a;
@@ -64,23 +53,28 @@ INVAR_INLINE double trunc(double a) {
 INVAR_INLINE double round(double a) {
   return __builtin_rint(a);
 }
-// Of equals only zeros differ: AND of their bits is the larger, OR the smaller.
 INVAR_INLINE double max(double a, double b) {
-  if (a == b) return double_from(bits_of(a) & bits_of(b));
-  return a > b || a != a ? a : b;
+  return num::maximum64(a, b);
 }
 INVAR_INLINE double min(double a, double b) {
-  if (a == b) return double_from(bits_of(a) | bits_of(b));
-  return a < b || a != a ? a : b;
+  return num::minimum64(a, b);
 }
 INVAR_INLINE double relu(double a) {
   return max(a, 0.0);
 }
 
+// functions.40, functions.41
+INVAR_INTERNAL double exp_f64(double x) {
+  return num::INVAR_ISA_NS::exp64(x);
+}
+INVAR_INTERNAL double log_f64(double x) {
+  return num::INVAR_ISA_NS::log64(x);
+}
+
 // The long division of the significands, 11 bits at a time: what is left is below 2^53.
 INVAR_INTERNAL double fmod(double x, double y) {
-  uint64_t u = bits_of(x), a = u & ~kSign64, b = bits_of(y) & ~kSign64;
-  if (a >= kInfinity64 || b > kInfinity64 || b == 0) return double_from(kNan64);
+  uint64_t u = f64_bits(x), a = u & ~kSign64, b = f64_bits(y) & ~kSign64;
+  if (a >= kInfinity64 || b > kInfinity64 || b == 0) return f64_from_bits(kNan64);
   if (a < b) return x;
   auto exponent = [](uint64_t v) { return v >> 52 ? static_cast<int>(v >> 52) : 1; };  // m 2^(e - 1075)
   auto significand = [](uint64_t v) {
@@ -89,16 +83,16 @@ INVAR_INTERNAL double fmod(double x, double y) {
   };
   uint64_t n = significand(b), r = significand(a) % n;
   for (int e = exponent(a) - exponent(b); e > 0 && r != 0; e -= 11) r = (r << (e < 11 ? e : 11)) % n;
-  if (r == 0) return double_from(u & kSign64);
+  if (r == 0) return f64_from_bits(u & kSign64);
   // r 2^(exponent(b) - 1075), below y: normal or subnormal, exact either way.
   const int up = __builtin_clzll(r) - 11, e = exponent(b) - up;
   const uint64_t whole = e >= 1 ? (r << up) + (static_cast<uint64_t>(e - 1) << 52) : r << (exponent(b) - 1);
-  return double_from((u & kSign64) | whole);
+  return f64_from_bits((u & kSign64) | whole);
 }
 // elementwise.8: the remainder of the quotient rounded down; a zero has the sign of y.
 INVAR_INLINE double mod(double x, double y) {
   const double r = fmod(x, y);
-  if (r == 0) return double_from(bits_of(y) & kSign64);
+  if (r == 0) return f64_from_bits(f64_bits(y) & kSign64);
   return (r < 0 && y > 0) || (r > 0 && y < 0) ? r + y : r;
 }
 

@@ -15,6 +15,12 @@ Status binary(Node& node) {
   return direct<Op>(node, 2);
 }
 
+// A function of f32 or of f64.
+template <class Op, class Wide>
+Status of_width(Node& node) {
+  return element_of(node.in(0)).isF64() ? direct<Wide>(node, 1) : direct<Op>(node, 1);
+}
+
 // One operand and f32 attributes, ONNX's names and defaults beside ours.
 struct Scalar {
   const char *onnx, *name;
@@ -371,8 +377,8 @@ void import_elementwise(Rooms& rooms) {
   rooms.on("Round", 11, unary<RoundOp>);
   rooms.on("Sqrt", 6, unary<SqrtOp>);
   rooms.on("Reciprocal", 6, unary<ReciprocalOp>);
-  rooms.on("Exp", 6, unary<ExpOp>);
-  rooms.on("Log", 6, unary<LogOp>);
+  rooms.on("Exp", 6, of_width<ExpOp, ExpF64Op>);
+  rooms.on("Log", 6, of_width<LogOp, LogF64Op>);
   rooms.on("Softplus", 1, unary<SoftplusOp>);
   rooms.on("Sin", 7, unary<SinOp>);
   rooms.on("Cos", 7, unary<CosOp>);

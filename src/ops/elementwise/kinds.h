@@ -33,6 +33,11 @@ template <class Fn>
 constexpr Kind light_real(Fn) {
   return {.f32 = one_f32<Fn, 0, true>, .f64 = single<Fn, double>};
 }
+// Of binary64 alone.
+template <class Fn>
+constexpr Kind binary64(Fn) {
+  return {.f64 = single<Fn, double>};
+}
 template <class Fn>
 constexpr Kind unary(Fn) {
   return {.f32 = one_f32<Fn, 0, false>};

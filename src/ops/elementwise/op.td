@@ -28,6 +28,8 @@ def Repro_TruncOp : Unary<"trunc", Repro_Real>;
 def Repro_SqrtOp : Unary<"sqrt", Repro_Real>;
 def Repro_ReciprocalOp : Unary<"reciprocal", Repro_Real>;
 def Repro_ExpOp : Unary<"exp">;
+def Repro_ExpF64Op : Unary<"exp_f64", RankedTensorOf<[F64]>>;
+def Repro_LogF64Op : Unary<"log_f64", RankedTensorOf<[F64]>>;
 def Repro_Exp2Op : Unary<"exp2">;
 def Repro_Exp10Op : Unary<"exp10">;
 def Repro_Expm1Op : Unary<"expm1">;

@@ -31,7 +31,7 @@ def spread(shapes, out):
 def operation(real, whole=None, names=(), store=canon):
     """real: on f32 values, stored; whole: on integers of the given width in bits. Attributes follow the operands."""
     def on_bits(tensors, outputs, attrs):
-        from oracle import ARITHMETIC, WIDTH, read_bits, write_bits
+        from oracle import FORMATS, WIDTH, read_bits, write_bits
         dtype, shape = outputs[0]
         scalars = [attrs[n] for n in names]
         values = [[read_bits(t, b) for b in bits] for t, _, bits in tensors]
@@ -39,13 +39,9 @@ def operation(real, whole=None, names=(), store=canon):
         result = []
         for at in spread([s for _, s, _ in tensors], shape):
             x = [v[i] for v, i in zip(values, at)]
-            if kind in ("f32", "bf16", "f16"):
+            if kind in FORMATS:
                 y = real(*x, *scalars)
                 result.append(write_bits(dtype, y if dtype == "bool" else store(y)))
-            elif kind == "f64":  # elementwise.19: nothing is flushed
-                ARITHMETIC.append("f64")
-                result.append(write_bits(dtype, real(*x, *scalars)))
-                ARITHMETIC.pop()
             else:
                 result.append(write_bits(dtype, whole(8 * WIDTH[kind], *x)))
         return [result]
@@ -302,7 +298,50 @@ def compare(f):
     return operation(f, plain(lambda a, b: int(f(a, b))))
 
 
+def high_first(coefficients, x):
+    y = coefficients[-1]
+    for c in reversed(coefficients[:-1]):
+        y = fma(y, x, c)
+    return y
+
+
+LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42fefa38p-1"), float.fromhex("0x1.ef35793c7673p-45")
+
+
+def exp_f64(x):
+    """functions.40."""
+    if x != x:
+        return NAN
+    x = min(max(x, -746.0), 710.0)
+    n = round(mul(x, float.fromhex("0x1.71547652b82fep+0")))
+    high, low = fma(n, -LN2_HIGH, x), mul(n, LN2_LOW)
+    r = sub(high, low)
+    c = sub(sub(high, r), low)
+    p = high_first([rounded(Fraction(1, math.factorial(k))) for k in range(2, 15)], r)
+    y = add(1.0, add(r, add(mul(mul(r, r), p), c)))
+    return mul(mul(y, 2.0 ** (n >> 1)), 2.0 ** (n - (n >> 1)))
+
+
+def log_f64(x):
+    """functions.41."""
+    if x != x or x < 0:
+        return NAN
+    if x == 0 or x == INF:
+        return -INF if x == 0 else x
+    m, k = math.frexp(x)
+    if m < float.fromhex("0x1.6a09ep-1"):
+        m, k = 2 * m, k - 1
+    f = sub(m, 1.0)
+    s = div(f, add(2.0, f))
+    z = mul(s, s)
+    t = mul(high_first([rounded(Fraction(2, j)) for j in range(3, 25, 2)], z), z)
+    v = fma(-k, LN2_LOW, mul(s, sub(f, t)))
+    return add(mul(k, LN2_HIGH), sub(f, v))
+
+
 ON_BITS = {
+    "exp_f64": operation(exp_f64),
+    "log_f64": operation(log_f64),
     "abs": operation(lambda x: math.copysign(x, 1.0), plain(abs)),
     "neg": operation(lambda x: -x, plain(lambda x: -x)),
     "sign": operation(sign, plain(lambda x: (x > 0) - (x < 0))),

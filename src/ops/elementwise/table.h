@@ -1,6 +1,6 @@
 // The operations of this room: X(how, name, attributes...). `how` is a constructor of maps.h, the graph is the function of
 // that name. A new operation is a graph, a line here, one in spec/opset.toml, op.td and import.cc, and its clause, vectors and
-// golden digests. In two parts, for compilers that would take long for one.
+// golden digests. In three parts, for compilers that would take long for one.
 #pragma once
 
 #define INVAR_ELEMENTWISE_FLOATS(X)       \
@@ -38,6 +38,8 @@
   X(unary, erfc)                          \
   X(unary, softplus)                      \
   X(light_real, relu)                     \
+  X(binary64, exp_f64)                    \
+  X(binary64, log_f64)                    \
   X(light, hardswish)                     \
   X(light, softsign)                      \
   X(unary, sigmoid)                       \
@@ -71,24 +73,27 @@
   X(binary_number, mod)                  \
   X(power, pow)                          \
   X(binary_heavy, atan2)                 \
-  X(binary_bits, bitwise_and)            \
-  X(binary_bits, bitwise_or)             \
-  X(binary_bits, bitwise_xor)            \
-  X(unary_bits, bitwise_not)             \
-  X(binary_bits, shift_left)             \
-  X(binary_integer, shift_right)         \
-  X(binary, prelu)                       \
-  X(compare_all, equal)                  \
-  X(compare, less)                       \
-  X(compare, less_equal)                 \
-  X(compare, greater)                    \
-  X(compare, greater_equal)              \
-  X(logic, logical_and)                  \
-  X(logic, logical_or)                   \
-  X(logic, logical_xor)                  \
-  X(negation, logical_not)               \
+  X(binary, prelu)
+
+#define INVAR_ELEMENTWISE_BITS(X) \
+  X(binary_bits, bitwise_and)     \
+  X(binary_bits, bitwise_or)      \
+  X(binary_bits, bitwise_xor)     \
+  X(unary_bits, bitwise_not)      \
+  X(binary_bits, shift_left)      \
+  X(binary_integer, shift_right)  \
+  X(compare_all, equal)           \
+  X(compare, less)                \
+  X(compare, less_equal)          \
+  X(compare, greater)             \
+  X(compare, greater_equal)       \
+  X(logic, logical_and)           \
+  X(logic, logical_or)            \
+  X(logic, logical_xor)           \
+  X(negation, logical_not)        \
   X(choice, where)
 
-#define INVAR_ELEMENTWISE(X)  \
-  INVAR_ELEMENTWISE_FLOATS(X) \
-  INVAR_ELEMENTWISE_NUMBERS(X)
+#define INVAR_ELEMENTWISE(X)   \
+  INVAR_ELEMENTWISE_FLOATS(X)  \
+  INVAR_ELEMENTWISE_NUMBERS(X) \
+  INVAR_ELEMENTWISE_BITS(X)

@@ -1,4 +1,5 @@
 // Tiles of rows x columns held in registers over one chain of k (tiles.h, product.h). Free by matmul.3.
+#include "ops/matmul/binary64.h"
 #include "ops/matmul/dense.h"
 #include "ops/matmul/integer.h"
 #include "ops/matmul/quantised.h"
@@ -22,13 +23,16 @@ Cut cut(const Shape& s) {
 }
 int64_t units(const Call& c, int) {
   Shape s = shape(c);
+  if (c.in[0].dtype == DType::f64) return s.batches * s.m;
   return s.batches * cut(s).units();
 }
 size_t scratch_bytes(const Call& call) {
+  if (call.in[0].dtype == DType::f64) return 0;
   return work_bytes(cut(shape(call)), 0);
 }
 void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
   const Shape s = shape(call);
+  if (call.in[0].dtype == DType::f64) return run_binary64(call, s, begin, end);
   const Cut c = cut(s);
   const Work w = work(c, 0, scratch);
   const View& b = call.in[1];

@@ -1,4 +1,5 @@
 // matmul on a GPU: packed weights and values, by tiles or by rows. Free by matmul.3.
+#include "num/contract/binary64.h"
 #include "ops/matmul/dense.cuh"
 
 namespace invar::ops {
@@ -12,7 +13,30 @@ Shape shape(const Call& c) {
 Choice choice(const Shape& s, const View& b) {
   return matmul::choose(s, fits_rows(s, b.packed), processors(), variant());
 }
+// matmul.5: a thread for each element of the result.
+__global__ void binary64_kernel(Shape s, const double* a, const double* b, double* out) {
+  const int64_t n = s.batches * s.m * s.n, step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t at = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; at < n; at += step) {
+    const int64_t row = at / s.n, j = at % s.n, i = row % s.m;
+    const matmul::Offsets from = matmul::offsets(s, row / s.m);
+    const double *left = a + from.a + (s.trans_a ? i : i * s.k),
+                 *right = b + from.b + (s.trans_b ? j * s.k : j);
+    const int64_t step_a = s.trans_a ? s.m : 1, step_b = s.trans_b ? 1 : s.n;
+    num::INVAR_ISA_NS::contract64<1>(
+        s.k, 1, [=](int64_t k) { return left[k * step_a]; },
+        [=](int64_t k, int) { return right[k * step_b]; }, out + at);
+  }
+}
+void enqueue_binary64(const Call& call, const Shape& s, Stream stream) {
+  constexpr int kThreads = 256;
+  const int64_t n = s.batches * s.m * s.n;
+  if (n)
+    launch(binary64_kernel, dim3(grid_for(ceil_div(n, kThreads))), dim3(kThreads), 0, stream, s,
+           call.in[0].as<const double>(), call.in[1].as<const double>(), call.out[0].as<double>());
+}
+
 size_t shared_bytes(const Call& call) {
+  if (call.in[0].dtype == DType::f64) return 0;
   const Shape s = shape(call);
   return workspace(s, choice(s, call.in[1]));
 }
@@ -29,6 +53,7 @@ Columns4<Words, true> columns(const Shape& s, const View& b, const Words& words)
 
 void enqueue(const Call& call, Stream stream) {
   const Shape s = shape(call);
+  if (call.in[0].dtype == DType::f64) return enqueue_binary64(call, s, stream);
   const View& b = call.in[1];
   const auto* a = call.in[0].as<const float>();
   auto* out = call.out[0].as<float>();
@@ -144,7 +169,7 @@ Shape matrix(const View& b, const Attrs& attrs) {
   return s;
 }
 size_t pack_bytes(const View& b, int i, const Attrs& attrs) {
-  if (i != 1) return 0;
+  if (i != 1 || b.dtype == DType::f64) return 0;
   const Shape s = matrix(b, attrs);
   return static_cast<size_t>(s.matrices_b * packed_words(s.n, word_rows(s, b.dtype))) * sizeof(uint32_t);
 }

@@ -27,7 +27,11 @@ Status matmul(Node& node) {
 Result<Value> times(Node& node, Value x, const char* name) {
   INVAR_TRY(float factor, node.f(name, 1.0f));
   if (factor == 1) return x;
-  return node.make<MulOp>({x, node.constant(factor)});
+  Value by = node.constant(factor);
+  if (element_of(x).isF64()) {
+    INVAR_TRY(by, node.make<CastOp>(by, {}, tensor_of({}, element_of(x))));
+  }
+  return node.make<MulOp>({x, by});
 }
 
 // alpha A' B' + beta C, step by step.
@@ -154,8 +158,10 @@ static LogicalResult infer(std::optional<Location> loc, Value left, Value right,
 
 LogicalResult MatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
                                          SmallVectorImpl<Type>& out) {
+  const bool wide = element_of(op.getA()).isF64();
+  if (wide != element_of(op.getB()).isF64()) return refuse(loc, "f64 times another type");
   return infer(loc, op.getA(), op.getB(), op.getTransA().value_or(0) != 0, op.getTransB() != 0,
-               Float32Type::get(context), out);
+               wide ? Type(Float64Type::get(context)) : Type(Float32Type::get(context)), out);
 }
 
 LogicalResult MatmulIntegerOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,

@@ -1,5 +1,5 @@
 // [..., M, K] x [..., K, N], either one by columns with trans_a, trans_b; leading dimensions broadcast.
-def Repro_MatmulOp : Repro_InferOp<"matmul", (ins Repro_F32:$a, Repro_Wide:$b, I64Attr:$trans_b, OptionalAttr<I64Attr>:$trans_a)> {
+def Repro_MatmulOp : Repro_InferOp<"matmul", (ins RankedTensorOf<[F32, F64]>:$a, RankedTensorOf<[F32, BF16, F16, F64]>:$b, I64Attr:$trans_b, OptionalAttr<I64Attr>:$trans_a)> {
   let extraClassDeclaration = "bool widens(unsigned operand) { return operand == 1; }";
 }
 // a x b of 4- or 8-bit integers with a scale for each column and block (spec.md matmul_nbits.1).

@@ -77,7 +77,7 @@ Matrices matrices(const View& b, const Attrs& attrs) {
 }
 
 size_t pack_bytes(const View& b, int i, const Attrs& attrs) {
-  if (i != 1) return 0;
+  if (i != 1 || b.dtype == DType::f64) return 0;
   const Matrices m = matrices(b, attrs);
   return static_cast<size_t>(m.count * ((m.n + kPanel - 1) / kPanel) * kPanel * m.k) * size_of(b.dtype);
 }

@@ -1,5 +1,6 @@
 // spec: spec.md matmul.1 - matmul.4, matmul_nbits.1 - 3; the sum: spec/contraction.md
 #include "num/contract/reference.h"
+#include "num/binary64.h"
 #include "ops/alone.h"
 #include "ops/check.h"
 #include "ops/matmul/matmul.h"
@@ -20,8 +21,17 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
     const int64_t i = row % s.m;
     const matmul::Offsets at = matmul::offsets(s, row / s.m);
     for (int64_t j = 0; j < s.n; ++j) {
-      auto left = [&](int64_t k) { return value(a, at.a + (s.trans_a ? k * s.m + i : i * s.k + k)); };
-      auto right = [&](int64_t k) { return value(b, at.b + (s.trans_b ? j * s.k + k : k * s.n + j)); };
+      auto place_a = [&](int64_t k) { return at.a + (s.trans_a ? k * s.m + i : i * s.k + k); };
+      auto place_b = [&](int64_t k) { return at.b + (s.trans_b ? j * s.k + k : k * s.n + j); };
+      if (a.dtype == DType::f64) {  // matmul.5
+        const double y = num::reference::contract<double>(
+            s.k, [&](int64_t k) { return a.as<double>()[place_a(k)]; },
+            [&](int64_t k) { return b.as<double>()[place_b(k)]; });
+        out.as<double>()[row * s.n + j] = num::canon64(y);
+        continue;
+      }
+      auto left = [&](int64_t k) { return value(a, place_a(k)); };
+      auto right = [&](int64_t k) { return value(b, place_b(k)); };
       put(out, row * s.n + j, num::reference::contract(s.k, left, right));
     }
   }
@@ -49,8 +59,10 @@ static const char* check_shapes(const Call& c) {
 
 static const char* check(const Call& c) {
   if (!has_operands(c, 2, 1)) return "two operands and one result";
-  if (!is_f32(c.in[0]) || !is_weight(c.in[1]) || !is_f32(c.out[0]))
-    return "f32 (the second operand may be bf16 or f16)";
+  const bool wide =
+      c.in[0].dtype == DType::f64 && c.in[1].dtype == DType::f64 && c.out[0].dtype == DType::f64;
+  if (!wide && (!is_f32(c.in[0]) || !is_weight(c.in[1]) || !is_f32(c.out[0])))
+    return "f32 (the second operand may be bf16 or f16), or f64";
   return check_shapes(c);
 }
 

@@ -152,6 +152,8 @@ INVAR_INLINE void fold_split(const Reduction& r, int64_t begin, int64_t end, con
 
 template <class Op>
 void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
+  if constexpr (!std::is_void_v<typename Op::Wide>)
+    if (call.in[0].dtype == DType::f64) return run_binary64<typename Op::Wide>(call, phase, begin, end);
   if constexpr (Op::kWhole != Whole::none)
     if (call.in[0].dtype != DType::f32) return run_integers<Op::kWhole>(call, phase, begin, end, scratch);
   const Reduction r = reduction_of(call);

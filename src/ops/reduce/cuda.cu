@@ -1,3 +1,4 @@
+#include "ops/reduce/binary64.cuh"
 #include "ops/reduce/operation.h"
 #include "ops/reduce/unordered.cuh"
 
@@ -58,10 +59,12 @@ struct Anywhere : Family {
   }
 };
 
-template <class Family, Whole kWhole, int which>
+template <class Family, class Op, int which>
 void enqueue(const Call& call, Stream stream) {
-  if constexpr (kWhole != Whole::none)
-    if (call.in[0].dtype != DType::f32) return queue_integers<kWhole>(call, stream);
+  if constexpr (!std::is_void_v<typename Op::Wide>)
+    if (call.in[0].dtype == DType::f64) return queue_binary64<typename Op::Wide>(call, stream);
+  if constexpr (Op::kWhole != Whole::none)
+    if (call.in[0].dtype != DType::f32) return queue_integers<Op::kWhole>(call, stream);
   const Reduction r = reduction_of(call);
   const Family fn{call.in[0].as<const float>(), call.out[0].as<float>(), count_of(call, r), which};
   if (r.across)
@@ -92,7 +95,7 @@ size_t shared_bytes(const Call& call) {
       .op = #name,                                                      \
       .isa = INVAR_ISA,                                                 \
       .shared_bytes = INVAR_ISA_NS::shared_bytes<INVAR_ISA_NS::Family>, \
-      .enqueue = INVAR_ISA_NS::enqueue<INVAR_ISA_NS::Family, INVAR_ISA_NS::Op::kWhole, which>};
+      .enqueue = INVAR_ISA_NS::enqueue<INVAR_ISA_NS::Family, INVAR_ISA_NS::Op, which>};
 INVAR_REDUCTION(reduce_sum, SumOp, Sums, 0)
 INVAR_REDUCTION(reduce_mean, MeanOp, Sums, 1)
 INVAR_REDUCTION(reduce_log_sum, LogSumOp, Sums, 2)

@@ -33,6 +33,26 @@ Result<std::vector<int64_t>> axes_of(Node& node, int64_t operand_since) {
   return ascending(given, rank);
 }
 
+// onnx.16, reduce.9 with the functions of f64.
+Result<Value> wide_log_sum(Node& node, Value x, llvm::ArrayRef<int64_t> axes, bool keep, bool of_powers) {
+  const SmallVector<NamedAttribute> attrs = {node.attr("axes", axes), node.attr("keepdims", int64_t{keep})},
+                                    kept = {node.attr("axes", axes), node.attr("keepdims", int64_t{1})};
+  if (!of_powers) {
+    INVAR_TRY(Value total, node.make<ReduceSumOp>(x, attrs));
+    return node.make<LogF64Op>(total);
+  }
+  INVAR_TRY(Value most, node.make<ReduceMaxOp>(x, kept));
+  INVAR_TRY(Value none, node.make<SubOp>({most, most}));
+  INVAR_TRY(Value finite, node.make<EqualOp>({none, wide(node, 0)}));
+  INVAR_TRY(Value centre, node.make<WhereOp>({finite, most, wide(node, 0)}));
+  INVAR_TRY(x, node.make<SubOp>({x, centre}));
+  INVAR_TRY(x, node.make<ExpF64Op>(x));
+  INVAR_TRY(Value total, node.make<ReduceSumOp>(x, attrs));
+  INVAR_TRY(total, node.make<LogF64Op>(total));
+  INVAR_TRY(centre, shaped(node, centre, shape_of(total.getType())));
+  return node.make<AddOp>({centre, total});
+}
+
 template <class Op, int kOperandSince, bool kNoop>
 Status reduction(Node& node) {
   INVAR_TRY(std::vector<int64_t> axes, axes_of(node, kOperandSince));
@@ -47,8 +67,15 @@ Status reduction(Node& node) {
     if (!named && kNoop) return node.replace(node.in(0));
     if (!named) return not_covered("attribute \"noop_with_empty_axes\" is 1 and there are no axes");
   }
-  INVAR_TRY(Value out, node.make<Op>(node.in(0), {node.attr("axes", llvm::ArrayRef<int64_t>(axes)),
-                                                  node.attr("keepdims", int64_t{keep != 0})}));
+  const SmallVector<NamedAttribute> attrs = {node.attr("axes", llvm::ArrayRef<int64_t>(axes)),
+                                             node.attr("keepdims", int64_t{keep != 0})};
+  constexpr bool of_powers = std::is_same_v<Op, ReduceLogSumExpOp>;
+  if constexpr (of_powers || std::is_same_v<Op, ReduceLogSumOp>)
+    if (element_of(node.in(0)).isF64()) {
+      INVAR_TRY(Value out, wide_log_sum(node, node.in(0), axes, keep != 0, of_powers));
+      return node.replace(out);
+    }
+  INVAR_TRY(Value out, node.make<Op>(node.in(0), attrs));
   return node.replace(out);
 }
 

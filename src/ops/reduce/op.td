@@ -1,6 +1,6 @@
 // Reductions over any axes, which disappear or (keepdims) become 1.
-def Repro_Summed : RankedTensorOf<[F32, I64, I32]>;
-def Repro_Extreme : RankedTensorOf<[F32, I64, I32, I8, UI8, I1]>;
+def Repro_Summed : RankedTensorOf<[F32, F64, I64, I32]>;
+def Repro_Extreme : RankedTensorOf<[F32, F64, I64, I32, I8, UI8, I1]>;
 class Repro_ReduceOp<string mnemonic, Type type = Repro_F32>
     : Repro_InferOp<mnemonic, (ins type:$x, DenseI64ArrayAttr:$axes, I64Attr:$keepdims)>;
 def Repro_ReduceSumOp : Repro_ReduceOp<"reduce_sum", Repro_Summed>;
@@ -9,7 +9,7 @@ def Repro_ReduceProdOp : Repro_ReduceOp<"reduce_prod", Repro_Summed>;
 def Repro_ReduceMaxOp : Repro_ReduceOp<"reduce_max", Repro_Extreme>;
 def Repro_ReduceMinOp : Repro_ReduceOp<"reduce_min", Repro_Extreme>;
 def Repro_ReduceL1Op : Repro_ReduceOp<"reduce_l1", Repro_Summed>;
-def Repro_ReduceL2Op : Repro_ReduceOp<"reduce_l2">;
+def Repro_ReduceL2Op : Repro_ReduceOp<"reduce_l2", RankedTensorOf<[F32, F64]>>;
 def Repro_ReduceSumSquareOp : Repro_ReduceOp<"reduce_sum_square", Repro_Summed>;
 def Repro_ReduceLogSumOp : Repro_ReduceOp<"reduce_log_sum">;
 def Repro_ReduceLogSumExpOp : Repro_ReduceOp<"reduce_log_sum_exp">;

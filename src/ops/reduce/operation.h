@@ -4,6 +4,7 @@
 #include "num/log/log.h"
 #include "num/reduce/lanes.h"
 #include "ops/lanes.h"
+#include "ops/reduce/binary64.h"
 #include "ops/reduce/integer.h"
 #include "ops/reduce/reduce.h"
 
@@ -22,9 +23,11 @@ struct Count {
 struct Plain {
   static constexpr bool kCentred = false, kFillCentre = false;
   static constexpr Whole kWhole = Whole::none;
+  using Wide = void;  // the same of binary64
 };
 struct SumOp : Plain {
   static constexpr Whole kWhole = Whole::sum;
+  using Wide = Sums64;
   using Join = lanes::Sum;
   using Fill = Join;
   INVAR_INLINE F step(F acc, F x, F) { return add(acc, x); }
@@ -32,34 +35,40 @@ struct SumOp : Plain {
 };
 struct MeanOp : SumOp {
   static constexpr Whole kWhole = Whole::mean;
+  using Wide = Mean64;
   INVAR_INLINE F finish(F total, Count n, F) { return div(total, n.all); }
 };
 struct L1Op : SumOp {
   static constexpr Whole kWhole = Whole::l1;
+  using Wide = Magnitudes64;
   INVAR_INLINE F step(F acc, F x, F) { return add(acc, lanes::abs(x)); }
 };
 struct SquareOp : SumOp {
   static constexpr Whole kWhole = Whole::squares;
+  using Wide = Squares64;
   INVAR_INLINE F step(F acc, F x, F) { return fma(x, x, acc); }
 };
 struct L2Op : SquareOp {
   static constexpr Whole kWhole = Whole::none;
+  using Wide = Length64;
   INVAR_INLINE F finish(F total, Count, F) { return sqrt(total); }
 };
-template <class Joining, Whole kIntegers>
+template <class Joining, Whole kIntegers, class Joining64>
 struct JoinOp : Plain {
   static constexpr Whole kWhole = kIntegers;
+  using Wide = Joins64<Joining64>;
   using Join = Joining;
   using Fill = Join;
   INVAR_INLINE F step(F acc, F x, F) { return Join::join(acc, x); }
   INVAR_INLINE F finish(F total, Count, F) { return total; }
 };
-using ProdOp = JoinOp<lanes::Product, Whole::prod>;
-using MaxOp = JoinOp<lanes::Largest, Whole::max>;
-using MinOp = JoinOp<lanes::Smallest, Whole::min>;
+using ProdOp = JoinOp<lanes::Product, Whole::prod, lanes::Product64>;
+using MaxOp = JoinOp<lanes::Largest, Whole::max, lanes::Largest64>;
+using MinOp = JoinOp<lanes::Smallest, Whole::min, lanes::Smallest64>;
 
 struct LogSumOp : SumOp {
   static constexpr Whole kWhole = Whole::none;
+  using Wide = void;
   INVAR_INLINE F finish(F total, Count, F) { return lanes::log(total); }
 };
 // reduce.9: weights relative to the centre, the row's maximum where that is finite.

@@ -129,7 +129,7 @@ def by_type(floats, integers):
     def run(tensors, outs, attrs):
         dtype, shape, bits = tensors[0]
         x = [oracle.read_bits(dtype, b) for b in bits]
-        y = floats([x], [shape], outs[0][1], attrs) if dtype == "f32" else [integers(dtype, r) for r in rows_of(x, shape, attrs)]
+        y = floats([x], [shape], outs[0][1], attrs) if dtype in oracle.FORMATS else [integers(dtype, r) for r in rows_of(x, shape, attrs)]
         return [[oracle.write_bits(dtype, v) for v in y]]
     return run
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "num/binary64.h"
 #include "num/reduce/reference.h"
 #include "num/reference.h"
 #include "ops/alone.h"
@@ -125,15 +126,51 @@ void integers(const Call& call, int64_t begin, int64_t end, Whole op) {
   }
 }
 
-template <Whole kOp>
+// reduce.13
+void binary64(const Call& call, int64_t begin, int64_t end, Whole op, bool is_root) {
+  const Rows rows(call);
+  const double *x = call.in[0].as<const double>(), inf = std::numeric_limits<double>::infinity();
+  auto sum = [](double a, double b) { return a + b; };
+  auto product = [](double a, double b) { return a * b; };
+  for (int64_t row = begin; row < end; ++row) {
+    auto at = [&, row](int64_t i) { return x[rows.place(row, i)]; };
+    auto reduced = [&](double start, auto step, auto join) {
+      return num::reference::reduce_row(
+          rows.n, start, [&](double lane, int64_t i) { return step(lane, at(i)); }, join);
+    };
+    double y = 0;
+    switch (op) {
+      case Whole::prod: y = reduced(1.0, product, product); break;
+      case Whole::max: y = reduced(-inf, num::maximum64, num::maximum64); break;
+      case Whole::min: y = reduced(inf, num::minimum64, num::minimum64); break;
+      case Whole::l1:
+        y = reduced(
+            0.0, [](double l, double v) { return l + std::fabs(v); }, sum);
+        break;
+      case Whole::sum:
+      case Whole::mean: y = reduced(0.0, sum, sum); break;
+      default:
+        y = reduced(
+            0.0, [](double l, double v) { return std::fma(v, v, l); }, sum);
+    }
+    if (op == Whole::mean) y = y / static_cast<double>(rows.n);
+    call.out[0].as<double>()[row] = num::canon64(is_root ? std::sqrt(y) : y);
+  }
+}
+
+template <Whole kOp, bool kBinary64>
 const char* check(const Call& c) {
   if (const char* wrong = has_operands(c, 1, 1) ? nullptr : "one operand and one result") return wrong;
   const View &x = c.in[0], &out = c.out[0];
   bool extreme = kOp == Whole::max || kOp == Whole::min;
-  bool wide = is_f32(x) || (kOp != Whole::none && (x.dtype == DType::i64 || x.dtype == DType::i32));
+  bool wide = is_f32(x) || (kBinary64 && x.dtype == DType::f64) ||
+              (kOp != Whole::none && (x.dtype == DType::i64 || x.dtype == DType::i32));
   bool byte = x.dtype == DType::i8 || x.dtype == DType::u8 || x.dtype == DType::boolean;
   if (x.dtype != out.dtype || !(wide || (extreme && byte)))
-    return extreme ? "f32, i64, i32, i8, u8 or bool" : kOp == Whole::none ? "f32" : "f32, i64 or i32";
+    return extreme              ? "f32, f64, i64, i32, i8, u8 or bool"
+           : kOp != Whole::none ? "f32, f64, i64 or i32"
+           : kBinary64          ? "f32 or f64"
+                                : "f32";
   if (int64_t v = attr_i(c, "correction", 0); v != 0 && v != 1) return "a correction of 0 or 1";
   if (const char* wrong = check_axes(c)) return wrong;
   int kept = 0;
@@ -229,32 +266,36 @@ bool alone(const Call& c, uint64_t carries) {
 
 }  // namespace
 
-#define INVAR_REDUCTION(name, kind, expression)                                               \
+// wide: whether there is one of binary64; root: the root of the sum of squares.
+#define INVAR_REDUCTION(name, kind, wide, root, expression)                                   \
   static void run_##name(const Call& call, int, int64_t begin, int64_t end, void*) {          \
+    if (call.in[0].dtype == DType::f64) return binary64(call, begin, end, Whole::kind, root); \
     if (call.in[0].dtype != DType::f32) return integers(call, begin, end, Whole::kind);       \
     rows(call, begin, end, [&](int64_t n, auto at) -> float { return (void)n, expression; }); \
   }                                                                                           \
   extern const Kernel row_##name##_reference;                                                 \
   const Kernel row_##name##_reference = {.op = #name,                                         \
                                          .isa = "reference",                                  \
-                                         .check = check<Whole::kind>,                         \
+                                         .check = check<Whole::kind, wide>,                   \
                                          .units = units,                                      \
                                          .run = run_##name,                                   \
                                          .alone = alone};
 
-INVAR_REDUCTION(reduce_sum, sum, num::reference::row_sum_of(n, at))                            // reduce.3
-INVAR_REDUCTION(reduce_mean, mean, num::reference::row_sum_of(n, at) / static_cast<float>(n))  // reduce.4
-INVAR_REDUCTION(reduce_prod, prod, num::reference::row_product_of(n, at))                      // reduce.5
-INVAR_REDUCTION(reduce_max, max, largest(n, at))                                               // reduce.6
-INVAR_REDUCTION(reduce_min, min, -largest(n, [&](int64_t i) { return -at(i); }))               // reduce.6
-INVAR_REDUCTION(reduce_l1, l1,
-                num::reference::row_sum_of(n, [&](int64_t i) { return std::fabs(at(i)); }))    // reduce.7
-INVAR_REDUCTION(reduce_sum_square, squares, squares(n, at))                                    // reduce.7
-INVAR_REDUCTION(reduce_l2, none, std::sqrt(squares(n, at)))                                    // reduce.7
-INVAR_REDUCTION(reduce_log_sum, none, num::reference::log(num::reference::row_sum_of(n, at)))  // reduce.9
-INVAR_REDUCTION(reduce_log_sum_exp, none, log_sum_exp(n, at))                                  // reduce.9
-INVAR_REDUCTION(reduce_var, none, variance(call, n, at))                                       // reduce.10
-INVAR_REDUCTION(reduce_std, none, std::sqrt(variance(call, n, at)))                            // reduce.10
+INVAR_REDUCTION(reduce_sum, sum, true, false, num::reference::row_sum_of(n, at))  // reduce.3
+INVAR_REDUCTION(reduce_mean, mean, true, false,
+                num::reference::row_sum_of(n, at) / static_cast<float>(n))                     // reduce.4
+INVAR_REDUCTION(reduce_prod, prod, true, false, num::reference::row_product_of(n, at))         // reduce.5
+INVAR_REDUCTION(reduce_max, max, true, false, largest(n, at))                                  // reduce.6
+INVAR_REDUCTION(reduce_min, min, true, false, -largest(n, [&](int64_t i) { return -at(i); }))  // reduce.6
+INVAR_REDUCTION(reduce_l1, l1, true, false,
+                num::reference::row_sum_of(n, [&](int64_t i) { return std::fabs(at(i)); }))  // reduce.7
+INVAR_REDUCTION(reduce_sum_square, squares, true, false, squares(n, at))                     // reduce.7
+INVAR_REDUCTION(reduce_l2, none, true, true, std::sqrt(squares(n, at)))                      // reduce.7
+INVAR_REDUCTION(reduce_log_sum, none, false, false,
+                num::reference::log(num::reference::row_sum_of(n, at)))            // reduce.9
+INVAR_REDUCTION(reduce_log_sum_exp, none, false, false, log_sum_exp(n, at))        // reduce.9
+INVAR_REDUCTION(reduce_var, none, false, false, variance(call, n, at))             // reduce.10
+INVAR_REDUCTION(reduce_std, none, false, false, std::sqrt(variance(call, n, at)))  // reduce.10
 
 extern const Kernel row_argmax_reference, row_argmin_reference, row_hardmax_reference;
 const Kernel row_argmax_reference = {.op = "argmax",

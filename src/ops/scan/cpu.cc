@@ -1,3 +1,4 @@
+#include "num/reduce/binary64.h"
 #include "num/reduce/scan.h"
 #include "ops/lanes.h"
 #include "ops/scan/scan.h"
@@ -80,6 +81,25 @@ INVAR_INLINE void scan_integers(const Call& call, const ScanShape& s, int64_t be
   }
 }
 
+// scan.5
+template <class Join>
+INVAR_INLINE void scan_binary64(const Call& call, const ScanShape& s, int64_t begin, int64_t end) {
+  for (int64_t u = begin; u < end; ++u) {
+    for (int64_t c = 0; c < block_width(s, u); ++c) {
+      const int64_t at = block_begin(s, u, s.n) + c;
+      const double* x = call.in[0].as<const double>() + at;
+      double* y = call.out[0].as<double>() + at;
+      double before = Join::kStart;
+      lanes::scan64<Join>(
+          s.n, [&](int64_t i) { return x[scan_place(s, i) * s.inner]; },
+          [&](int64_t i, double v) {
+            y[scan_place(s, i) * s.inner] = num::canon64(s.exclusive ? before : v);
+            before = v;
+          });
+    }
+  }
+}
+
 template <bool kProduct, class Join>
 void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
   const ScanShape s = scan_shape(call);
@@ -87,6 +107,8 @@ void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
     scan_integers<kProduct, uint64_t>(call, s, begin, end);
   else if (call.in[0].dtype == DType::i32)
     scan_integers<kProduct, uint32_t>(call, s, begin, end);
+  else if (call.in[0].dtype == DType::f64)
+    scan_binary64<std::conditional_t<kProduct, lanes::Product64, lanes::Sum64>>(call, s, begin, end);
   else
     scan_floats<Join>(call, s, begin, end, static_cast<float*>(scratch));
 }

@@ -1,5 +1,6 @@
 // Along memory a block has a row, 16 blocks of the scan at a time, which change places in shared memory so that
 // neighbouring threads read neighbouring elements; across memory 32 columns, one block of the scan at a time.
+#include "num/reduce/binary64.h"
 #include "num/reduce/block_scan.h"
 #include "ops/launch.h"
 #include "ops/scan/scan.h"
@@ -18,6 +19,9 @@ struct Wrapping {
 };
 INVAR_DEVICE float stored(float x) {
   return canon(F{x}).v;
+}
+INVAR_DEVICE double stored(double x) {
+  return num::canon64(x);
 }
 template <class U>
 INVAR_DEVICE U stored(U x) {
@@ -97,6 +101,10 @@ template <bool kProduct, class Join>
 void enqueue(const Call& call, Stream stream) {
   if (call.in[0].dtype == DType::i64) return queue<Wrapping<kProduct, uint64_t>, uint64_t>(call, stream);
   if (call.in[0].dtype == DType::i32) return queue<Wrapping<kProduct, uint32_t>, uint32_t>(call, stream);
+  if (call.in[0].dtype == DType::f64) {
+    using Wide = std::conditional_t<kProduct, num::INVAR_ISA_NS::Product64, num::INVAR_ISA_NS::Sum64>;
+    return queue<Wide, double>(call, stream);  // scan.5
+  }
   queue<Join, float>(call, stream);
 }
 

@@ -31,7 +31,7 @@ def op(start, join, whole):
             places = [(row // inner * n + i) * inner + row % inner for i in range(n)]
             if attrs.get("reverse"):
                 places.reverse()
-            if dtype == "f32":
+            if dtype[0] == "f":
                 v = scan([x[p] for p in places], start, join)
             else:
                 v, all_of = [], int(start)
@@ -39,9 +39,9 @@ def op(start, join, whole):
                     all_of = whole(all_of, x[p])
                     v.append(all_of)
             if attrs.get("exclusive"):
-                v = [start if dtype == "f32" else int(start)] + v[:-1]
+                v = [start if dtype[0] == "f" else int(start)] + v[:-1]
             for p, y in zip(places, v):
-                result[p] = canon(y) if dtype == "f32" else y
+                result[p] = canon(y) if dtype[0] == "f" else y
         return [[write_bits(dtype, y) for y in result]]
     return run
 

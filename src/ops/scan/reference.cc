@@ -1,6 +1,7 @@
 // spec: spec.md scan.1 - scan.4; the order: spec/reduction.md reduction.12
 #include "ops/reference.h"
 
+#include "num/binary64.h"
 #include "num/reduce/reference.h"
 #include "ops/alone.h"
 #include "ops/check.h"
@@ -39,6 +40,16 @@ void run(const Call& call, int64_t begin, int64_t end, int start, Join join) {
       continue;
     }
     auto at = [&](int64_t i) { return base + scan_place(s, i) * s.inner; };
+    if (call.in[0].dtype == DType::f64) {  // scan.5
+      double last = start;
+      num::reference::scan(
+          s.n, last, [&](int64_t i) { return call.in[0].as<const double>()[at(i)]; }, join,
+          [&](int64_t i, double v) {
+            call.out[0].as<double>()[at(i)] = num::canon64(s.exclusive ? last : v);
+            last = v;
+          });
+      continue;
+    }
     float before = static_cast<float>(start);
     num::reference::scan(
         s.n, before, [&](int64_t i) { return call.in[0].as<const float>()[at(i)]; }, join,
@@ -59,8 +70,9 @@ void run_product(const Call& call, int, int64_t begin, int64_t end, void*) {
 const char* check(const Call& c) {
   if (!has_operands(c, 1, 1)) return "one operand and one result";
   const View &x = c.in[0], &out = c.out[0];
-  if (x.dtype != out.dtype || (x.dtype != DType::f32 && x.dtype != DType::i64 && x.dtype != DType::i32))
-    return "f32, i64 or i32";
+  if (x.dtype != out.dtype ||
+      (x.dtype != DType::f32 && x.dtype != DType::f64 && x.dtype != DType::i64 && x.dtype != DType::i32))
+    return "f32, f64, i64 or i32";
   if (!same_shape(x, out)) return "a result shaped like the operand";
   if (axis_in(x, attr_i(c, "axis", -1)) < 0) return "an axis of the operand";
   for (const char* name : {"exclusive", "reverse"})

@@ -1,5 +1,7 @@
 #include "ops/softmax/import.h"
 
+#include "ir/compose.h"
+
 namespace invar::ir {
 namespace {
 
@@ -8,7 +10,9 @@ Status softmax(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"axis"}));
   INVAR_TRY(int64_t wanted, node.i("axis", -1));
   INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
-  INVAR_TRY(Value out, node.make<Op>(node.in(0), node.attr("axis", axis)));
+  INVAR_TRY(Value out, element_of(node.in(0)).isF64()
+                           ? wide_softmax(node, node.in(0), axis, std::is_same_v<Op, LogSoftmaxOp>)
+                           : node.make<Op>(node.in(0), node.attr("axis", axis)));
   return node.replace(out);
 }
 
