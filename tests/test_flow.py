@@ -1,12 +1,13 @@
 """Control flow and functions of ONNX: what they compute, to the last byte, and what is refused by name."""
 
+from random import Random
+
 import numpy as np
 import pytest
-from conftest import invar, refused
+from conftest import execute, invar, refused
 from onnx import TensorProto, helper, numpy_helper, save
 
 F32, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-NP = {F32: np.float32, I64: np.int64, BOOL: np.bool_}
 
 
 def info(name, kind=F32, shape=(3,)):
@@ -112,7 +113,7 @@ def test_functions_take_precedence(tmp_path):
     assert y.tobytes() == (X * X).tobytes()
 
 
-def test_graphs_of_calls(tmp_path):
+def calls():
     """A function whose graphs capture its inputs, called within a graph."""
     branches = {f"{b}_branch": graph([helper.make_node(op, ["a"], ["r"])], outputs=["r"]) for b, op in (("then", "Neg"), ("else", "Abs"))}
     f = helper.make_function("own", "Choose", ["c", "a"], ["y"], [helper.make_node("If", ["c"], ["y"], **branches)], [helper.make_opsetid("", 23)])
@@ -120,8 +121,13 @@ def test_graphs_of_calls(tmp_path):
                  [info("i", I64, []), info("c", BOOL, []), info("v")], ["go", "next"])
     top = graph([helper.make_node("Loop", ["n", "yes", "x"], ["y"], body=body)], [info("x"), info("flag", BOOL, [])], [info("y")],
                 [("n", np.int64(3)), ("yes", np.bool_(True))])
+    return top, [f]
+
+
+def test_graphs_of_calls(tmp_path):
+    top, functions = calls()
     for flag, expected in ((True, -X), (False, abs(X))):
-        y, = run(tmp_path, top, {"x": X, "flag": np.array(flag)}, functions=[f])
+        y, = run(tmp_path, top, {"x": X, "flag": np.array(flag)}, functions=functions)
         assert y.tobytes() == expected.tobytes()
 
 
@@ -155,3 +161,17 @@ def test_nested_loops_end(tmp_path):
         body = graph([inner, helper.make_node("Identity", [f"c{d}"], [f"go{d}"])],
                      [info(f"i{d}", I64, []), info(f"c{d}", BOOL, []), info(f"v{d}", shape=None)], [f"go{d}", f"r{d}"])
     refused("compile", model(tmp_path / "m.onnx", loop("n", "yes", "x", n=1000, body=body)), code=3, names=["again", "131072"], timeout=60)
+
+
+@pytest.mark.parametrize("damage", range(16))
+def test_flipped_bytes_never_crash(tmp_path, damage):
+    top, functions = calls()
+    path = model(tmp_path / "m.onnx", top, functions=functions)
+    whole, random = path.read_bytes(), Random(damage)
+    for _ in range(10):
+        data = bytearray(whole)
+        for _ in range(1 + damage % 4):
+            data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+        path.write_bytes(data)
+        done = execute(["compile", path], timeout=60)
+        assert done.code in (0, 2, 3) and len(done.errors) == (done.code != 0), done.text

@@ -5,7 +5,6 @@
 #include "ir/rules.h"
 
 namespace invar::ir {
-namespace {
 
 using Sizes = llvm::ArrayRef<int64_t>;
 
@@ -66,5 +65,27 @@ inline Result<Value> counted(Node& node, int64_t n, const Shape& shape) {
   return shaped(node, node.constant(all), shape);
 }
 
-}  // namespace
+// A number in a constant operand, or what stands for it where it is absent.
+inline Result<int64_t> number_of(const Node& node, unsigned operand, int64_t absent) {
+  if (!node.has(operand)) return absent;
+  INVAR_TRY(const std::vector<int64_t> list, node.constants(operand));
+  if (list.size() == 1) return list[0];
+  return bad_input("operand " + std::to_string(operand) + " is not one number");
+}
+
+// Which of `names`, separated by blanks, the attribute has.
+inline Result<int64_t> choice(Node& node, const char* name, llvm::StringRef names, llvm::StringRef standard) {
+  llvm::StringRef value = standard;
+  if (Attribute given = node.attribute(name)) {
+    auto text = dyn_cast<StringAttr>(given);
+    if (!text) return bad_input("attribute \"" + std::string(name) + "\" is not a string");
+    value = text.getValue();
+  }
+  SmallVector<llvm::StringRef> all;
+  names.split(all, ' ');
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i] == value) return static_cast<int64_t>(i);
+  return not_covered("attribute \"" + std::string(name) + "\" is \"" + value.str() + "\"");
+}
+
 }  // namespace invar::ir

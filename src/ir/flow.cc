@@ -72,9 +72,7 @@ Result<Value> chosen(Node& node, Value condition, Value a, Value b) {
 }
 
 Value scalar(Node& node, int64_t value) {
-  std::string bytes;
-  for (int i = 0; i < 8; ++i) bytes += static_cast<char>(static_cast<uint64_t>(value) >> (8 * i));
-  return node.constant(bytes, DType::i64);
+  return node.constant(bytes_of({&value, 1}, 8), DType::i64);
 }
 
 // Values of one shape, one after the other along a new axis. Of none, `like` says the shape.

@@ -31,6 +31,9 @@ const Rooms& Rooms::all() {
 #define INVAR_ROOM(name) import_##name(r);
     INVAR_ROOMS
 #undef INVAR_ROOM
+#define INVAR_COMPOSITION(name) compose_##name(r);
+    INVAR_COMPOSITIONS
+#undef INVAR_COMPOSITION
     return r;
   }();
   return rooms;

@@ -1,4 +1,4 @@
-// How a room (src/ops/NAME/import.cc) says which ONNX nodes it covers and what they become.
+// How a room (src/ops/NAME/import.cc) or a composition (compositions/NAME.cc) says which ONNX nodes it covers and what they become.
 #pragma once
 
 #include <initializer_list>

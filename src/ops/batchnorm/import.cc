@@ -3,11 +3,34 @@
 namespace invar::ir {
 namespace {
 
+// In training, mean and variance are those of the operand over all but the channels, and what was given moves towards them.
 Status batch_normalization(Node& node) {
-  INVAR_CHECK_OK(node.expect(5, 5, {"epsilon", "momentum", "training_mode"}));
-  INVAR_CHECK_OK(node.only("training_mode", int64_t{0}));
+  INVAR_CHECK_OK(node.expect(5, 5, {"epsilon", "momentum", "training_mode"}, 3));
   INVAR_TRY(float epsilon, node.f("epsilon", 1e-5f));
-  INVAR_TRY(Value out, node.make<BatchnormOp>({node.in(0), node.in(1), node.in(2), node.in(3), node.in(4)},
+  INVAR_TRY(float momentum, node.f("momentum", 0.9f));
+  INVAR_TRY(int64_t training, node.i("training_mode", 0));
+  Value mean = node.in(3), variance = node.in(4);
+  if (training) {
+    SmallVector<int64_t> axes;
+    for (size_t d = 0; d < node.shape(0).size(); ++d)
+      if (d != 1) axes.push_back(static_cast<int64_t>(d));
+    const NamedAttribute over = node.attr("axes", llvm::ArrayRef<int64_t>(axes)),
+                         drop = node.attr("keepdims", int64_t{0});
+    INVAR_TRY(mean, node.make<ReduceMeanOp>(node.in(0), {over, drop}));
+    INVAR_TRY(variance,
+              node.make<ReduceVarOp>(node.in(0), {over, drop, node.attr("correction", int64_t{0})}));
+    const Value now[] = {mean, variance};
+    for (unsigned i = 0; i < 2; ++i) {
+      INVAR_TRY(Value kept, node.make<MulOp>({node.in(3 + i), node.constant(momentum)}));
+      INVAR_TRY(Value fresh, node.make<MulOp>({now[i], node.constant(1 - momentum)}));
+      INVAR_TRY(Value moved, node.make<AddOp>({kept, fresh}));
+      node.replace(1 + i, moved);
+    }
+  } else if (node.results() > 1 &&
+             (!node.out(1).use_empty() || (node.results() > 2 && !node.out(2).use_empty()))) {
+    return not_covered("results 1 and 2 without training");
+  }
+  INVAR_TRY(Value out, node.make<BatchnormOp>({node.in(0), node.in(1), node.in(2), mean, variance},
                                               {node.attr("epsilon", epsilon)}));
   return node.replace(out);
 }

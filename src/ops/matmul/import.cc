@@ -1,4 +1,4 @@
-#include "ops/matmul/import.h"
+#include "ir/compose.h"
 
 namespace invar::ir {
 namespace {
@@ -195,9 +195,6 @@ LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optiona
 }
 
 void import_matmul(Rooms& rooms) {
-  rooms.on("RNN", 7, recurrent<1>);
-  rooms.on("GRU", 7, recurrent<3>);
-  rooms.on("LSTM", 7, recurrent<4>);
   rooms.on("MatMul", 1, matmul);
   rooms.on("Gemm", 11, gemm);
   rooms.on("MatMulInteger", 10, matmul_integer);

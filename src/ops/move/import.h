@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 
-#include "ir/rules.h"
+#include "ir/compose.h"
 
 namespace invar::ir {
 namespace {
@@ -19,12 +19,6 @@ Result<std::vector<Polynomial>> sizes_of(Node& node, const char* name, unsigned 
   if (node.version() >= since && node.has(i)) return node.sizes(i);
   INVAR_TRY(std::vector<int64_t> list, list_of(node, name, i, since));
   return std::vector<Polynomial>(list.begin(), list.end());
-}
-Result<int64_t> number_of(Node& node, unsigned i, int64_t fallback) {
-  if (!node.has(i)) return fallback;
-  INVAR_TRY(std::vector<int64_t> v, node.constants(i));
-  if (v.size() != 1) return bad_input("operand " + std::to_string(i) + " is not one number");
-  return v[0];
 }
 
 Type flipped(Type type) {

@@ -41,46 +41,54 @@ Status average_pool(Node& node) {
   return node.replace(out);
 }
 
-// The power of a norm: 1 or 2.
-Result<int64_t> norm_power(const Node& node) {
+// A norm of the power p over windows or everything: one with p = 1 or 2 is given, or else the p-th root of the sum of |x|^p.
+template <class Norm>
+Result<Value> norm_of(Node& node, Norm norm) {
   INVAR_TRY(int64_t p, node.i("p", 2));
-  if (p != 1 && p != 2)
-    return not_covered("attribute \"p\" is " + std::to_string(p) + "; covered are 1 and 2");
-  return p;
+  if (p == 1 || p == 2) return norm(node.in(0), p);
+  if (p < 1) return bad_input("attribute \"p\" is " + std::to_string(p));
+  const auto power = static_cast<float>(p);
+  INVAR_TRY(Value x, node.make<AbsOp>(node.in(0)));
+  INVAR_TRY(x, node.make<PowOp>({x, node.constant(power)}));
+  INVAR_TRY(x, norm(x, int64_t{1}));
+  return node.make<PowOp>({x, node.constant(1 / power)});
 }
 
 Status lp_pool(Node& node) {
   INVAR_CHECK_OK(
       node.expect(1, 1, {"auto_pad", "ceil_mode", "dilations", "kernel_shape", "p", "pads", "strides"}));
-  INVAR_TRY(int64_t p, norm_power(node));
-  INVAR_TRY(SmallVector<NamedAttribute> attrs, settings(node));
-  attrs.push_back(node.attr("p", p));
-  INVAR_TRY(Value out, node.make<LpPoolOp>(node.in(0), attrs));
+  INVAR_TRY(const SmallVector<NamedAttribute> attrs, settings(node));
+  INVAR_TRY(Value out, norm_of(node, [&](Value x, int64_t p) {
+              SmallVector<NamedAttribute> with_p(attrs);
+              with_p.push_back(node.attr("p", p));
+              return node.make<LpPoolOp>(x, with_p);
+            }));
   return node.replace(out);
 }
 
 // One window over everything is a reduction over the spatial dimensions, which are kept.
 template <class Op>
-Status over_all(Node& node) {
+Result<Value> over_all(Node& node, Value x) {
   const size_t rank = node.shape(0).size();
   if (rank < 2) return bad_input("an operand of rank " + std::to_string(rank) + " has no channels");
   std::vector<int64_t> axes;
   for (size_t d = 2; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
-  INVAR_TRY(Value out,
-            node.make<Op>(node.in(0), {node.attr("axes", Numbers(axes)), node.attr("keepdims", int64_t{1})}));
-  return node.replace(out);
+  return node.make<Op>(x, {node.attr("axes", Numbers(axes)), node.attr("keepdims", int64_t{1})});
 }
 
 template <class Op>
 Status global_pool(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {}));
-  return over_all<Op>(node);
+  INVAR_TRY(Value out, over_all<Op>(node, node.in(0)));
+  return node.replace(out);
 }
 
 Status global_lp_pool(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"p"}));
-  INVAR_TRY(int64_t p, norm_power(node));
-  return p == 1 ? over_all<ReduceL1Op>(node) : over_all<ReduceL2Op>(node);
+  INVAR_TRY(Value out, norm_of(node, [&](Value x, int64_t p) {
+              return p == 1 ? over_all<ReduceL1Op>(node, x) : over_all<ReduceL2Op>(node, x);
+            }));
+  return node.replace(out);
 }
 
 // x / (bias + alpha mean)^beta, the mean over `size` channels around each of the squares, of which those beyond the ends are 0:

@@ -1,6 +1,6 @@
-#include "ops/reduce/import.h"
-
 #include <limits>
+
+#include "ir/rules.h"
 
 namespace invar::ir {
 namespace {
@@ -243,7 +243,6 @@ void import_reduce(Rooms& rooms) {
   rooms.on("ReduceSumSquare", 1, reduction<ReduceSumSquareOp, 18, false>, Widens::wrapping);
   rooms.on("ReduceLogSum", 1, reduction<ReduceLogSumOp, 18, false>);
   rooms.on("ReduceLogSumExp", 1, reduction<ReduceLogSumExpOp, 18, false>);
-  rooms.on("Einsum", 12, einsum);
   rooms.on("LpNormalization", 1, lp_normalization);
   rooms.on("MeanVarianceNormalization", 9, mean_variance_normalization);
   rooms.on("Hardmax", 13, hardmax);

@@ -59,9 +59,18 @@ Status flatten(Node& node) {
   return to(node, to_shape);
 }
 
+// Axes, an operand since opset 13.
+Result<std::vector<int64_t>> listed_axes(Node& node, unsigned least) {
+  if (node.version() < 13) {
+    INVAR_CHECK_OK(node.expect(1, 1, {"axes"}));
+    return node.ints("axes");
+  }
+  INVAR_CHECK_OK(node.expect(least, 2, {}));
+  return node.has(1) ? node.constants(1) : std::vector<int64_t>{};
+}
+
 Status unsqueeze(Node& node) {
-  INVAR_CHECK_OK(node.expect(2, 2, {}));
-  INVAR_TRY(std::vector<int64_t> axes, node.constants(1));
+  INVAR_TRY(std::vector<int64_t> axes, listed_axes(node, 2));
   Shape from = node.shape(0);
   std::set<int64_t> at;
   for (int64_t a : axes) {
@@ -73,24 +82,21 @@ Status unsqueeze(Node& node) {
 }
 
 Status squeeze(Node& node) {
-  INVAR_CHECK_OK(node.expect(1, 2, {}));
+  INVAR_TRY(const std::vector<int64_t> axes, listed_axes(node, 1));
+  const bool named = node.version() < 13 ? node.attribute("axes") != nullptr : node.has(1);
   Shape from = node.shape(0);
   std::set<int64_t> at;
-  if (node.has(1)) {
-    INVAR_TRY(std::vector<int64_t> axes, node.constants(1));
-    for (int64_t a : axes) {
-      INVAR_TRY(int64_t axis, Node::axis(a, from.size()));
-      at.insert(axis);
-    }
+  for (int64_t a : axes) {
+    INVAR_TRY(int64_t axis, Node::axis(a, from.size()));
+    at.insert(axis);
   }
   Shape shape;
   for (size_t i = 0; i < from.size(); ++i) {
     bool one = from[i] == Extent::of(1);
-    if (!node.has(1) && !from[i].constant())
-      return not_covered("it may or may not drop a symbolic dimension");
+    if (!named && !from[i].constant()) return not_covered("it may or may not drop a symbolic dimension");
     if (at.count(static_cast<int64_t>(i)) && !one)
       return bad_input("axis " + std::to_string(i) + " is not 1");
-    if (!(node.has(1) ? at.count(static_cast<int64_t>(i)) > 0 : one)) shape.push_back(from[i]);
+    if (!(named ? at.count(static_cast<int64_t>(i)) > 0 : one)) shape.push_back(from[i]);
   }
   return to(node, shape);
 }
@@ -236,8 +242,8 @@ LogicalResult BitcastOp::verify() {
 void import_reshape(Rooms& rooms) {
   rooms.on("Reshape", 5, reshape);
   rooms.on("Flatten", 9, flatten);
-  rooms.on("Unsqueeze", 13, unsqueeze);
-  rooms.on("Squeeze", 13, squeeze);
+  rooms.on("Unsqueeze", 1, unsqueeze);
+  rooms.on("Squeeze", 1, squeeze);
   rooms.on("BitCast", 26, bit_cast);
   rooms.on("Identity", 1, identity);
   rooms.on("Dropout", 7, dropout);

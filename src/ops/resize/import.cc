@@ -2,25 +2,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "ir/rules.h"
+#include "ir/compose.h"
 
 namespace invar::ir {
 namespace {
-
-// Which of `names`, separated by blanks, the attribute has.
-Result<int64_t> choice(Node& node, const char* name, llvm::StringRef names, llvm::StringRef standard) {
-  llvm::StringRef value = standard;
-  if (Attribute given = node.attribute(name)) {
-    auto text = dyn_cast<StringAttr>(given);
-    if (!text) return bad_input("attribute \"" + std::string(name) + "\" is not a string");
-    value = text.getValue();
-  }
-  SmallVector<llvm::StringRef> all;
-  names.split(all, ' ');
-  for (size_t i = 0; i < all.size(); ++i)
-    if (all[i] == value) return static_cast<int64_t>(i);
-  return not_covered("attribute \"" + std::string(name) + "\" is \"" + value.str() + "\"");
-}
 
 // The floats of a constant operand, as bits.
 Result<std::vector<int64_t>> bits_of(Node& node, unsigned i) {

@@ -1,5 +1,4 @@
 // Recurrent networks, unrolled over their steps: products, sums and functions in the order of ONNX's formulas.
-#pragma once
 #include "ir/compose.h"
 
 namespace invar::ir {
@@ -278,4 +277,11 @@ Status recurrent(Node& node) {
 }
 
 }  // namespace
+
+void compose_recurrent(Rooms& rooms) {
+  rooms.on("RNN", 7, recurrent<1>);
+  rooms.on("GRU", 7, recurrent<3>);
+  rooms.on("LSTM", 7, recurrent<4>);
+}
+
 }  // namespace invar::ir

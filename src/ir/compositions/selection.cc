@@ -1,0 +1,194 @@
+// Operators whose results have shapes that depend on values: computed when compiling, of constants (spec/onnx.md onnx.17).
+#include <algorithm>
+#include <numeric>
+
+#include "ir/bytes.h"
+#include "ir/compositions/formula.h"
+
+namespace invar::ir {
+namespace {
+
+// The elements of a constant as keys: equal where they are, in their order (all NaNs are one, behind everything; both zeros are one).
+Result<std::vector<int64_t>> keys_of(const Node& node, unsigned operand) {
+  const std::optional<std::string> bytes = node.bytes(operand);
+  if (!bytes) return node.unknown(operand);
+  const std::optional<DType> type = dtype_of(element_of(node.in(operand)));
+  if (!type) return not_covered("operand " + std::to_string(operand) + " of its element type");
+  const size_t width = size_of(*type);
+  const bool is_float =
+      *type == DType::f32 || *type == DType::f64 || *type == DType::f16 || *type == DType::bf16;
+  const bool is_signed =
+      *type == DType::i64 || *type == DType::i32 || *type == DType::i16 || *type == DType::i8;
+  // The bits of infinity.
+  const uint64_t infinity = *type == DType::f32   ? 0x7f800000
+                            : *type == DType::f64 ? 0x7ff0000000000000
+                            : *type == DType::f16 ? 0x7c00
+                                                  : 0x7f80;
+  std::vector<int64_t> keys;
+  for (size_t at = 0; at < bytes->size(); at += width) {
+    uint64_t word = 0;
+    for (size_t i = 0; i < width; ++i)
+      word |= uint64_t{static_cast<unsigned char>((*bytes)[at + i])} << (8 * i);
+    const uint64_t sign = uint64_t{1} << (8 * width - 1), magnitude = word & ~sign;
+    if (is_float)
+      keys.push_back(magnitude > infinity ? INT64_MAX
+                     : word & sign        ? -static_cast<int64_t>(magnitude)
+                                          : static_cast<int64_t>(magnitude));
+    else if (is_signed && word & sign)
+      keys.push_back(static_cast<int64_t>(word | ~(sign | (sign - 1))));
+    else
+      keys.push_back(static_cast<int64_t>(word));
+  }
+  return keys;
+}
+
+std::vector<int64_t> sizes_of_constant(const Node& node, unsigned operand) {
+  std::vector<int64_t> sizes;
+  for (const Extent& e : node.shape(operand)) sizes.push_back(e.value);
+  return sizes;
+}
+
+Status non_zero(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {}));
+  INVAR_TRY(const std::vector<int64_t> keys, keys_of(node, 0));
+  const std::vector<int64_t> sizes = sizes_of_constant(node, 0);
+  if (sizes.empty()) return not_covered("a scalar");
+  std::vector<std::vector<int64_t>> places(sizes.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i] == 0) continue;
+    auto rest = static_cast<int64_t>(i);
+    for (size_t d = sizes.size(); d-- > 0; rest /= sizes[d]) places[d].push_back(rest % sizes[d]);
+  }
+  std::string bytes;
+  for (const auto& row : places) bytes += bytes_of(row, 8);
+  return node.replace(node.constant(
+      bytes, DType::i64, {static_cast<int64_t>(sizes.size()), static_cast<int64_t>(places[0].size())}));
+}
+
+// Slices along the axis, or elements of the flat operand, that differ; of equals the first.
+Status unique(Node& node) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"axis", "sorted"}, 4));
+  INVAR_TRY(const int64_t sorted, node.i("sorted", 1));
+  INVAR_TRY(const std::vector<int64_t> keys, keys_of(node, 0));
+  std::vector<int64_t> sizes = sizes_of_constant(node, 0);
+  int64_t axis = 0;
+  if (node.attribute("axis")) {
+    INVAR_TRY(axis, node.i("axis", 0));
+    INVAR_TRY(axis, Node::axis(axis, sizes.size()));
+  } else {
+    sizes = {static_cast<int64_t>(keys.size())};
+  }
+  const int64_t n = sizes[static_cast<size_t>(axis)];
+  int64_t inner = 1, outer = 1;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (static_cast<int64_t>(d) < axis) outer *= sizes[d];
+    if (static_cast<int64_t>(d) > axis) inner *= sizes[d];
+  }
+  auto compare = [&](int64_t a, int64_t b) {
+    for (int64_t o = 0; o < outer; ++o)
+      for (int64_t i = 0; i < inner; ++i) {
+        const int64_t p = keys[static_cast<size_t>((o * n + a) * inner + i)],
+                      q = keys[static_cast<size_t>((o * n + b) * inner + i)];
+        if (p != q) return p < q ? -1 : 1;
+      }
+    return 0;
+  };
+  std::vector<int64_t> order(static_cast<size_t>(n)), first, count, inverse(order.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
+  std::vector<std::vector<int64_t>> groups;
+  for (int64_t i : order) {
+    if (groups.empty() || compare(groups.back()[0], i) != 0) groups.emplace_back();
+    groups.back().push_back(i);
+  }
+  if (!sorted) std::sort(groups.begin(), groups.end());  // by first places
+  for (const auto& group : groups) {
+    for (int64_t i : group) inverse[static_cast<size_t>(i)] = static_cast<int64_t>(first.size());
+    first.push_back(group[0]), count.push_back(static_cast<int64_t>(group.size()));
+  }
+  const std::optional<std::string> bytes = node.bytes(0);
+  const size_t width = keys.empty() ? 0 : bytes->size() / keys.size();
+  std::string kept;
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i : first)
+      kept +=
+          bytes->substr(static_cast<size_t>((o * n + i) * inner) * width, static_cast<size_t>(inner) * width);
+  sizes[static_cast<size_t>(axis)] = static_cast<int64_t>(first.size());
+  node.replace(1, node.constant(first));
+  node.replace(2, node.constant(inverse));
+  node.replace(3, node.constant(count));
+  return node.replace(node.constant(kept, *dtype_of(element_of(node.in(0))), sizes));
+}
+
+struct Box {
+  float x1, y1, x2, y2;
+  float area() const { return (x2 - x1) * (y2 - y1); }
+};
+Box box_of(const float* b, bool centred) {
+  if (centred) return {b[0] - b[2] / 2, b[1] - b[3] / 2, b[0] + b[2] / 2, b[1] + b[3] / 2};
+  return {std::min(b[1], b[3]), std::min(b[0], b[2]), std::max(b[1], b[3]), std::max(b[0], b[2])};
+}
+// Intersection over union is more than the threshold; each step rounded to binary32.
+bool overlap(const Box& a, const Box& b, float threshold) {
+  const Box in = {std::max(a.x1, b.x1), std::max(a.y1, b.y1), std::min(a.x2, b.x2), std::min(a.y2, b.y2)};
+  if (!(in.x2 > in.x1) || !(in.y2 > in.y1)) return false;
+  const float common = in.area(), all = (a.area() + b.area()) - common;
+  if (!(common > 0) || !(a.area() > 0) || !(b.area() > 0) || !(all > 0)) return false;
+  return common / all > threshold;
+}
+
+Status non_max_suppression(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 5, {"center_point_box"}));
+  INVAR_TRY(const int64_t centred, node.i("center_point_box", 0));
+  INVAR_TRY(const std::vector<float> boxes, reals_of(node, 0));
+  INVAR_TRY(const std::vector<float> scores, reals_of(node, 1));
+  std::vector<int64_t> most = {0};
+  std::vector<float> overlapping = {0}, least;
+  if (node.has(2)) {
+    INVAR_TRY(most, node.constants(2));
+  }
+  if (node.has(3)) {
+    INVAR_TRY(overlapping, reals_of(node, 3));
+  }
+  if (node.has(4)) {
+    INVAR_TRY(least, reals_of(node, 4));
+  }
+  const std::vector<int64_t> shape = sizes_of_constant(node, 0), by_class = sizes_of_constant(node, 1);
+  if (shape.size() != 3 || by_class.size() != 3 || shape[0] != by_class[0] || shape[1] != by_class[2] ||
+      shape[2] != 4 || most.size() != 1 || overlapping.size() != 1 || least.size() > 1)
+    return bad_input("boxes, scores or thresholds of other shapes");
+  std::vector<int64_t> selected;
+  for (int64_t b = 0; b < by_class[0]; ++b)
+    for (int64_t c = 0; c < by_class[1]; ++c) {
+      const float* score = scores.data() + (b * by_class[1] + c) * shape[1];
+      std::vector<int64_t> candidates, taken;
+      for (int64_t i = 0; i < shape[1]; ++i)
+        if (least.empty() || score[i] > least[0]) candidates.push_back(i);
+      // The highest score first, of equals the first box; NaN last.
+      std::stable_sort(candidates.begin(), candidates.end(), [&](int64_t i, int64_t j) {
+        return score[i] > score[j] || (score[i] == score[i] && score[j] != score[j]);
+      });
+      for (int64_t i : candidates) {
+        if (static_cast<int64_t>(taken.size()) >= most[0]) break;
+        const Box box = box_of(boxes.data() + (b * shape[1] + i) * 4, centred != 0);
+        const bool hidden = std::any_of(taken.begin(), taken.end(), [&](int64_t j) {
+          return overlap(box, box_of(boxes.data() + (b * shape[1] + j) * 4, centred != 0), overlapping[0]);
+        });
+        if (hidden) continue;
+        taken.push_back(i);
+        selected.insert(selected.end(), {b, c, i});
+      }
+    }
+  return node.replace(
+      node.constant(bytes_of(selected, 8), DType::i64, {static_cast<int64_t>(selected.size() / 3), 3}));
+}
+
+}  // namespace
+
+void compose_selection(Rooms& rooms) {
+  rooms.on("NonZero", 9, non_zero);
+  rooms.on("Unique", 11, unique);
+  rooms.on("NonMaxSuppression", 10, non_max_suppression);
+}
+
+}  // namespace invar::ir
