@@ -13,7 +13,7 @@ def compiled(folder, nodes, outputs, constants=(), inputs=(("x", ["batch", "seq"
                               [helper.make_tensor_value_info(n, t, None) for n, t in outputs],
                               [numpy_helper.from_array(np.array(v, np.int64), n) for n, v in constants])
     path = folder / "m.onnx"
-    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9).SerializeToString())
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)], ir_version=9).SerializeToString())
     invar("compile", path)
     return folder / "plan.invar"
 
@@ -107,6 +107,18 @@ def test_names_of_dimensions(tmp_path, name):
     same(found["r"], np.maximum(c, 0))
     if name == "past + seq":
         run(plan, tmp_path, {"a": a, "b": b, "c": numbers(6, 2)}, refused, code=2, names=["'past+seq' = 7"])
+
+
+def test_fused_products(tmp_path):
+    """A product of transposed operands, as ONNX Runtime's optimiser writes it, is the product of their transposes."""
+    inputs = [("a", ["n", 5, "rows"]), ("b", ["n", 7, 5])]
+    nodes = [helper.make_node("FusedMatMul", ["a", "b"], ["fused"], domain="com.microsoft", transA=1, transB=1, alpha=0.125),
+             helper.make_node("Transpose", ["a"], ["ta"], perm=[0, 2, 1]), helper.make_node("Transpose", ["b"], ["tb"], perm=[0, 2, 1]),
+             helper.make_node("MatMul", ["ta", "tb"], ["product"])]
+    plan = compiled(tmp_path, nodes, [("fused", F32), ("product", F32)], inputs=inputs)
+    for rows in 1, 6:
+        y = run(plan, tmp_path, {"a": numbers(3, 5, rows), "b": numbers(3, 7, 5)})
+        same(y["fused"], y["product"] * np.float32(0.125))
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])

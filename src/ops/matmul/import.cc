@@ -34,19 +34,33 @@ Result<Value> times(Node& node, Value x, const char* name) {
   return node.make<MulOp>({x, by});
 }
 
-// alpha A' B' + beta C, step by step.
-Status gemm(Node& node) {
-  INVAR_CHECK_OK(node.expect(2, 3, {"alpha", "beta", "transA", "transB"}));
+// alpha A' B', step by step.
+Result<Value> scaled_product(Node& node) {
   INVAR_TRY(int64_t trans_a, node.i("transA", 0));
   INVAR_TRY(int64_t trans_b, node.i("transB", 0));
   SmallVector<NamedAttribute> attrs = {node.attr("trans_b", int64_t{trans_b != 0})};
   if (trans_a) attrs.push_back(node.attr("trans_a", int64_t{1}));  // absent otherwise: plans stay as they are
   INVAR_TRY(Value out, node.make<MatmulOp>({node.in(0), node.in(1)}, attrs));
-  INVAR_TRY(out, times(node, out, "alpha"));
+  return times(node, out, "alpha");
+}
+
+// alpha A' B' + beta C, step by step.
+Status gemm(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 3, {"alpha", "beta", "transA", "transB"}));
+  INVAR_TRY(Value out, scaled_product(node));
   if (node.has(2)) {
     INVAR_TRY(Value bias, times(node, node.in(2), "beta"));
     INVAR_TRY(out, node.make<AddOp>({out, bias}));
   }
+  return node.replace(out);
+}
+
+// Covered are batches that stay in front.
+Status fused_matmul(Node& node) {
+  INVAR_CHECK_OK(node.expect(2, 2, {"alpha", "transA", "transB", "transBatchA", "transBatchB"}));
+  INVAR_CHECK_OK(node.only("transBatchA", int64_t{0}));
+  INVAR_CHECK_OK(node.only("transBatchB", int64_t{0}));
+  INVAR_TRY(Value out, scaled_product(node));
   return node.replace(out);
 }
 
@@ -198,6 +212,7 @@ void import_matmul(Rooms& rooms) {
   rooms.on("MatMul", 1, matmul);
   rooms.on("Gemm", 11, gemm);
   rooms.on("MatMulInteger", 10, matmul_integer);
+  rooms.on("com.microsoft.FusedMatMul", 1, fused_matmul);
   rooms.on("com.microsoft.MatMulNBits", 1, matmul_nbits);
   rooms.fold<ReadTransposed>();
 }
