@@ -105,6 +105,33 @@ def causal(name, how={}, **config):
     return f
 
 
+class Step(nn.Module):
+    """A step with the keys and values of those before it, given and returned as tensors."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, ids, mask, *past):
+        import transformers as t
+        cache = t.DynamicCache(ddp_cache_data=list(zip(past[::2], past[1::2])))
+        out = self.inner(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True)
+        return (out.logits, *(x for layer in out.past_key_values.layers for x in (layer.keys, layer.values)))
+
+
+def step(name, heads, **config):
+    def f():
+        import transformers as t
+        c = getattr(t, name + "Config")(**{**WIDE, **PLACES, **config})
+        inputs = {"input_ids": ids(3, 4), "attention_mask": torch.ones(3, 11, dtype=torch.long)}
+        dims = {"input_ids": BATCH_SEQ, "attention_mask": {0: "batch", 1: "past + seq"}}
+        for place in (f"{i}.{what}" for i in range(2) for what in ("key", "value")):
+            inputs["past." + place], dims["past." + place] = noise(3, heads, 7, 12), {0: "batch", 2: "past"}
+        outputs = [n.replace("past", "present") for n in list(inputs)[2:]]
+        return Model(Step(seeded(t.AutoModelForCausalLM.from_config, c)), inputs, dims, ["logits", *outputs])
+    return f
+
+
 def encoder(name, model="Model", **config):
     def f():
         import transformers as t
@@ -235,6 +262,9 @@ MODELS = {
     "gemma3": causal("Gemma3Text", **FEW, head_dim=16, sliding_window=6, query_pre_attn_scalar=16),
     "phi3": causal("Phi3", **FEW, pad_token_id=0, eos_token_id=1, bos_token_id=1),
     "smollm3": causal("SmolLM3", **FEW, pad_token_id=0),
+    "gpt2-past": step("GPT2", 4, n_embd=48, n_layer=2, n_head=4, n_positions=64),
+    "llama-past": step("Llama", 2, **FEW),
+    "qwen3-past": step("Qwen3", 2, **FEW, head_dim=12),
     "opt": causal("OPT", ffn_dim=80, word_embed_proj_dim=48),
     "bert": encoder("Bert"),
     "roberta": encoder("Roberta", pad_token_id=0),
@@ -288,9 +318,11 @@ def export(model, path, exporter, kinds=("dynamic", "static")):
                     axes = {"dynamic_axes": model.dims} if dynamic == "dynamic" else {}
                     torch.onnx.export(model.module, inputs, str(path), dynamo=False, opset_version=17, **axes, **common)
                 else:
-                    named = {dim: torch.export.Dim(dim, min=2, max=2048) for at in model.dims.values() for dim in at.values()}
+                    named = {dim: torch.export.Dim(dim, min=2, max=2048) for at in model.dims.values() for dim in at.values() if "+" not in dim}
+                    named |= {dim: torch.export.Dim.AUTO for at in model.dims.values() for dim in at.values() if "+" in dim}
                     dims = [{at: named[dim] for at, dim in model.dims.get(n, {}).items()} for n in names]
-                    dims = {"dynamic_shapes": {"inputs": tuple(dims)} if isinstance(model.module, Call) else tuple(dims)} \
+                    dims = {"dynamic_shapes": {"inputs": tuple(dims)} if isinstance(model.module, Call) else
+                             {"ids": dims[0], "mask": dims[1], "past": tuple(dims[2:])} if isinstance(model.module, Step) else tuple(dims)} \
                         if dynamic == "dynamic" else {}
                     torch.onnx.export(model.module, inputs, str(path), dynamo=True, external_data=False, **dims, **common)
             return dynamic
@@ -380,7 +412,13 @@ def bits(plan, folder, arrays, found, dims):
 
 def smaller(model):
     """The inputs cut to other sizes along their dynamic dimensions."""
-    return {n: x[tuple(slice(x.shape[d] - 1 - d if d in model.dims.get(n, {}) else None) for d in range(x.dim()))].contiguous()
+    sizes = {}
+    for n, dims in model.dims.items():
+        for d, dim in dims.items():
+            if dim not in sizes and "+" not in dim:
+                sizes[dim] = model.inputs[n].shape[d] - 1 - len(sizes)
+    size = {dim: sum(sizes[part] for part in dim.split(" + ")) for dims in model.dims.values() for dim in dims.values()}
+    return {n: x[tuple(slice(size[model.dims[n][d]] if d in model.dims.get(n, {}) else None) for d in range(x.dim()))].contiguous()
             for n, x in model.inputs.items()}
 
 
