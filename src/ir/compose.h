@@ -45,7 +45,7 @@ inline Value wide(Node& node, double value) {
   for (int i = 0; i < 8; ++i, bits >>= 8) bytes += static_cast<char>(bits);
   return node.constant(bytes, DType::f64);
 }
-// Softmax of binary64, step by step (onnx.16).
+// Softmax of binary64, step by step (onnx.18).
 inline Result<Value> wide_softmax(Node& node, Value x, int64_t axis, bool logarithm) {
   const SmallVector<NamedAttribute> along = {node.attr("axes", Sizes(axis)),
                                              node.attr("keepdims", int64_t{1})};

@@ -33,7 +33,7 @@ Result<std::vector<int64_t>> axes_of(Node& node, int64_t operand_since) {
   return ascending(given, rank);
 }
 
-// onnx.16, reduce.9 with the functions of f64.
+// onnx.18, reduce.9 with the functions of f64.
 Result<Value> wide_log_sum(Node& node, Value x, llvm::ArrayRef<int64_t> axes, bool keep, bool of_powers) {
   const SmallVector<NamedAttribute> attrs = {node.attr("axes", axes), node.attr("keepdims", int64_t{keep})},
                                     kept = {node.attr("axes", axes), node.attr("keepdims", int64_t{1})};
