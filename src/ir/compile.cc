@@ -46,7 +46,7 @@ class Compiler {
     storage_.constants_file = options.constants_file;
     storage_.threads = options.threads;
     load_dialects(context_);
-    module_ = import_graph(context_, graph);
+    module_ = import_graph(context_, graph, storage_.inlined);
   }
   Status run(Emit until);
   ModuleOp module() { return *module_; }

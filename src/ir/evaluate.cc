@@ -10,8 +10,6 @@ namespace invar::ir {
 namespace {
 using namespace mlir;
 
-constexpr int64_t kSmall = 1 << 16;  // bytes: shapes, indices and tables of positions, not weights
-
 struct alignas(64) Line {
   std::byte bytes[64];
 };
@@ -31,7 +29,7 @@ std::optional<ops::View> view_of(Type type) {
   for (int d = 0; d < view.rank; ++d) {
     view.dim[d] = tensor.getDimSize(d);
     // Products of dimensions are formed beside one of 0, too.
-    if (__builtin_mul_overflow(bytes, std::max<int64_t>(view.dim[d], 1), &bytes) || bytes > kSmall)
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(view.dim[d], 1), &bytes) || bytes > kSmallConstant)
       return std::nullopt;
   }
   return view;

@@ -11,6 +11,9 @@
 
 namespace invar::ir {
 
+inline constexpr int64_t kSmallConstant =
+    1 << 16;  // bytes: shapes, indices and tables of positions, not weights
+
 // The attributes of an operation as its kernels read them.
 Result<Attrs> attrs_of(llvm::ArrayRef<mlir::NamedAttribute>);
 

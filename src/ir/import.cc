@@ -1,6 +1,7 @@
 // ONNX graph -> onnx dialect.
 #include "ir/bytes.h"
 #include "ir/dialects.h"
+#include "ir/evaluate.h"
 #include "ir/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -13,7 +14,8 @@ using namespace mlir;
 
 class Importer {
  public:
-  Importer(MLIRContext& context, const onnx::Graph& graph) : graph_(graph), build_(&context) {}
+  Importer(MLIRContext& context, const onnx::Graph& graph, Inlined& inlined)
+      : graph_(graph), build_(&context), inlined_(inlined) {}
   OwningOpRef<ModuleOp> run();
 
  private:
@@ -42,6 +44,7 @@ class Importer {
 
   const onnx::Graph& graph_;
   OpBuilder build_;
+  Inlined& inlined_;
   Operation* outermost_ = nullptr;  // the node of the model's graph that is read
   std::map<std::string, Type> types_;
   std::map<std::string, std::string> symbols_;  // name of a dimension in the model -> in the program
@@ -147,12 +150,15 @@ Value Importer::weight(const std::string& given, const onnx::TensorRef& t) {
   while (int n = weights_[name]++) name += "#" + std::to_string(n + 1);
   Shape shape;
   for (int64_t d : t.shape) shape.push_back(Extent::of(d));
-  bool is_inline = t.file.empty();
+  const bool is_inline = t.file.empty(),
+             long_one = is_inline && t.inline_data.size() > size_t{kSmallConstant};
+  if (long_one) inlined_.bytes.push_back(t.inline_data);
   return build_.create<OnnxWeightOp>(
       build_.getUnknownLoc(), tensor_of(shape, element(t.data_type)), build_.getStringAttr(name),
-      build_.getStringAttr(t.file), build_.getI64IntegerAttr(static_cast<int64_t>(t.offset)),
+      build_.getStringAttr(t.file),
+      build_.getI64IntegerAttr(static_cast<int64_t>(long_one ? inlined_.bytes.size() - 1 : t.offset)),
       build_.getI64IntegerAttr(static_cast<int64_t>(is_inline ? t.inline_data.size() : t.length)),
-      is_inline ? build_.getStringAttr(hex_from_bytes(t.inline_data)) : StringAttr());
+      is_inline && !long_one ? build_.getStringAttr(hex_from_bytes(t.inline_data)) : StringAttr());
 }
 
 DictionaryAttr Importer::tensor(const onnx::TensorRef& t) {
@@ -188,7 +194,7 @@ void Importer::node(const onnx::Node& n) {
   // A node `Constant` is how ONNX also spells an initialiser.
   if (n.op_type == "Constant" && n.domain.empty() && n.outputs.size() == 1 && n.attributes.size() == 1)
     if (std::optional<onnx::TensorRef> t = spelled(*n.attributes.begin())) {
-      values_[n.outputs[0]] = weight(n.outputs[0], *t);
+      values_[n.outputs[0]] = weight(n.outputs[0], inlined_.own.emplace_back(*std::move(t)));
       return;
     }
   SmallVector<Value> inputs;
@@ -283,8 +289,8 @@ OwningOpRef<ModuleOp> Importer::run() {
 
 }  // namespace
 
-OwningOpRef<ModuleOp> import_graph(MLIRContext& context, const onnx::Graph& graph) {
-  return Importer(context, graph).run();
+OwningOpRef<ModuleOp> import_graph(MLIRContext& context, const onnx::Graph& graph, Inlined& inlined) {
+  return Importer(context, graph, inlined).run();
 }
 
 }  // namespace invar::ir

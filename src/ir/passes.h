@@ -1,6 +1,7 @@
 // The stages of the compiler. Passes report through diagnostics and never throw.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,8 +18,14 @@ namespace invar::ir {
 // Loads the three dialects.
 void load_dialects(mlir::MLIRContext&);
 
-// ONNX graph -> onnx dialect. Total: whatever the graph holds has a form here.
-mlir::OwningOpRef<mlir::ModuleOp> import_graph(mlir::MLIRContext&, const onnx::Graph&);
+// Bytes of constants that lie in the model file and are too many to stand in the IR: there they have neither file nor data, and as
+// their offset the number that they have here.
+struct Inlined {
+  std::vector<std::string_view> bytes;
+  std::deque<onnx::TensorRef> own;  // what the graph does not hold as it is
+};
+// ONNX graph -> onnx dialect. Total: whatever the graph holds has a form here. The graph must outlive `inlined`.
+mlir::OwningOpRef<mlir::ModuleOp> import_graph(mlir::MLIRContext&, const onnx::Graph&, Inlined& inlined);
 
 // onnx -> repro by the rules of the rooms, types inferred on the way. What cannot be converted is collected in
 // `refused` (null: only reported as diagnostics) and fails the pass.
@@ -34,6 +41,7 @@ std::unique_ptr<mlir::Pass> fold(Refusals* refused = nullptr);
 struct Storage {
   std::string folder, constants_file;
   int threads = 0;
+  Inlined inlined;
   std::string constants;      // out: the content of constants_file
   std::vector<Error> errors;  // out
 };

@@ -52,6 +52,7 @@ std::string port(func::FuncOp f, bool input, unsigned i) {
 Status ToPlan::weights(Storage& storage) {
   SmallVector<ReproWeightOp> ops(getOperation().front().getOps<ReproWeightOp>());
   std::vector<Range> ranges;
+  uint64_t most = 0;  // bytes of constants
   for (ReproWeightOp w : ops) {
     auto type = cast<RankedTensorType>(w.getType());
     std::optional<DType> dtype = dtype_of(type.getElementType());
@@ -63,26 +64,40 @@ Status ToPlan::weights(Storage& storage) {
         bytes != int64_t(w.getLength()))
       return bad_input("weight \"" + w.getName().str() + "\": has " + std::to_string(w.getLength()) +
                        " bytes, not what its shape and type need");
-    if (!w.getData()) ranges.push_back({w.getFile().str(), uint64_t(w.getOffset()), uint64_t(w.getLength())});
+    if (w.getFile().empty()) most += (uint64_t(bytes) + 63) / 64 * 64;
+    if (w.getData()) continue;
+    ranges.push_back({w.getFile().str(), uint64_t(w.getOffset()), uint64_t(w.getLength())});
+    if (!w.getFile().empty()) continue;
+    const auto& inlined = storage.inlined.bytes;
+    const size_t number = w.getOffset();
+    if (number >= inlined.size() || inlined[number].size() != size_t(w.getLength()))
+      return bad_input("weight \"" + w.getName().str() + "\": its data are not here");
+    ranges.back().bytes = inlined[number];
   }
   INVAR_CHECK_OK(hash_ranges(storage.folder, ranges, storage.threads));
+  storage.constants.reserve(most);
   size_t next = 0;
   for (ReproWeightOp w : ops) {
     OpBuilder build(w);
     std::string file = w.getFile().str();
     int64_t offset = w.getOffset();
     Digest digest;
+    auto append = [&](std::string_view bytes) {
+      file = storage.constants_file;
+      storage.constants.resize((storage.constants.size() + 63) / 64 * 64);  // as mapped, so aligned
+      offset = static_cast<int64_t>(storage.constants.size());
+      storage.constants += bytes;
+    };
     if (w.getData()) {
       std::optional<std::string> bytes = bytes_from_hex(*w.getData());
       if (!bytes || bytes->size() != static_cast<size_t>(w.getLength()))
         return bad_input("weight \"" + w.getName().str() + "\": its data are not hexadecimal of its length");
       digest = sha256(*bytes);
-      file = storage.constants_file;
-      storage.constants.resize((storage.constants.size() + 63) / 64 * 64);  // as mapped, so aligned
-      offset = static_cast<int64_t>(storage.constants.size());
-      storage.constants += *bytes;
+      append(*bytes);
     } else {
-      digest = ranges[next++].sha256;
+      const Range& range = ranges[next++];
+      digest = range.sha256;
+      if (range.bytes.data()) append(range.bytes);
     }
     auto made = build.create<PlanWeightOp>(
         w.getLoc(), w.getType(), w.getNameAttr(), build.getStringAttr(file), build.getI64IntegerAttr(offset),

@@ -14,6 +14,10 @@ Status hash_ranges(const std::string& folder, std::span<Range> ranges, int threa
   std::map<std::string, MappedFile> files;
   std::map<std::tuple<std::string, uint64_t, uint64_t>, std::vector<Range*>> same;
   for (Range& r : ranges) {
+    if (r.bytes.data()) {
+      same[{r.file, r.offset, r.length}].push_back(&r);
+      continue;
+    }
     auto file = files.find(r.file);
     if (file == files.end()) {
       INVAR_TRY(MappedFile opened, MappedFile::open(folder.empty() ? r.file : folder + "/" + r.file));
@@ -33,7 +37,8 @@ Status hash_ranges(const std::string& folder, std::span<Range> ranges, int threa
   auto worker = [&] {
     for (size_t i; (i = next++) < work.size();) {
       const Range& r = *work[i][0];
-      Digest d = sha256(files.at(r.file).bytes().data() + r.offset, r.length);
+      Digest d =
+          r.bytes.data() ? sha256(r.bytes) : sha256(files.at(r.file).bytes().data() + r.offset, r.length);
       for (Range* range : work[i]) range->sha256 = d;
     }
   };

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/hash.h"
@@ -13,7 +14,8 @@ namespace invar::ir {
 struct Range {
   std::string file;  // relative to the folder
   uint64_t offset = 0, length = 0;
-  Digest sha256{};  // out
+  std::string_view bytes = {};  // these instead of a file's
+  Digest sha256{};              // out
 };
 // Equal ranges are hashed once. threads: 0 = one per core.
 Status hash_ranges(const std::string& folder, std::span<Range> ranges, int threads);
