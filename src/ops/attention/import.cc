@@ -114,7 +114,7 @@ Status attention(Node& node) {
   if (precision == kF32 && !returns && (remembers || !memory)) fused = attend(node, p, std::move(attrs));
   if (fused || fused.error().code != Code::not_covered || (remembers && !returns)) return fused;
   const Status steps = composed(node, p.q_heads, p.kv_heads, scale, softcap);
-  return steps || steps.error().code != Code::not_covered ? steps : fused;
+  return steps || precision == kF64 || steps.error().code != Code::not_covered ? steps : fused;
 }
 
 Status multi_head_attention(Node& node) {

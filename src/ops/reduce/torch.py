@@ -28,13 +28,13 @@ class Reduced:
         self.axes = tuple(sorted(a % c.rank() for a in c.axes)) if c.axes else tuple(range(c.rank())) or (0,)
         self.keepdim = c.rank() > 0 and len(c.type[1]) == c.rank()
         self.dims = f"dim={self.axes}" + (", keepdim=True" if self.keepdim else "")
-        self.integers = c.type[0] != "f32"
+        self.integers = c.type[0] not in ("f32", "f64")
         self.summed = self.dims + (f", dtype={c.dtype}" if self.integers else "")
         self.empty = c.rank() > 0 and any(c.operand_types[0][1][a] == 0 for a in self.axes)
 
 
-LEAST = {"f32": 'float("-inf")', "bool": "False", "u8": "0", "i8": "-128", "i32": "-2**31", "i64": "-2**63"}
-GREATEST = {"f32": 'float("inf")', "bool": "True", "u8": "255", "i8": "127", "i32": "2**31 - 1", "i64": "2**63 - 1"}
+LEAST = {"f32": 'float("-inf")', "f64": 'float("-inf")', "bool": "False", "u8": "0", "i8": "-128", "i32": "-2**31", "i64": "-2**63"}
+GREATEST = {"f32": 'float("inf")', "f64": 'float("inf")', "bool": "True", "u8": "255", "i8": "127", "i32": "2**31 - 1", "i64": "2**63 - 1"}
 
 
 def extreme(name, of_bools, of_none):
