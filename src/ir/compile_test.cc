@@ -165,20 +165,20 @@ TEST_F(Compile, ConstantNodesAreWeights) {
 }
 
 TEST_F(Compile, RefusesWithTheWholeList) {
-  onnx::Graph g = graph(
-      {node("Det", {"x"}, "a"), node("Sin", {"a"}, "b"), node("Erf", {"b"}, "c"), node("Det", {"c"}, "y")});
+  onnx::Graph g = graph({node("Bernoulli", {"x"}, "a"), node("Sin", {"a"}, "b"), node("Erf", {"b"}, "c"),
+                         node("Bernoulli", {"c"}, "y")});
   g.nodes[2].domain = "com.example";
   Error e = refusal(g);
   EXPECT_EQ(e.code, Code::not_covered);
   EXPECT_EQ(e.message,
             "test: 3 nodes are outside the guarantee:\n"
-            "  Det (domain ai.onnx opset 23, node \"a\"): no reproducible kernel\n"
+            "  Bernoulli (domain ai.onnx opset 23, node \"a\"): no reproducible kernel\n"
             "  Erf (domain com.example opset 1, node \"c\"): no reproducible kernel\n"
-            "  Det (domain ai.onnx opset 23, node \"y\"): no reproducible kernel");
+            "  Bernoulli (domain ai.onnx opset 23, node \"y\"): no reproducible kernel");
 }
 
 TEST_F(Compile, NamesCannotForgeLines) {
-  onnx::Graph g = graph({node("Softplus\n  Fine (x): ok", {"x"}, "a\r\n"), node("Det", {"x"}, "y\0"),
+  onnx::Graph g = graph({node("Softplus\n  Fine (x): ok", {"x"}, "a\r\n"), node("Bernoulli", {"x"}, "y\0"),
                          node("Add", {"a\r\n", "y\0"}, "z")});
   g.name = "two\nlines";
   Error e = refusal(g);

@@ -1,11 +1,11 @@
 // What has no reproducible kernel is refused by name, all of it, and nothing else.
 // RUN: %not %convert "%s" --split-input-file 2>&1 | %check --implicit-check-not error:
 
-// CHECK: error: Det (domain ai.onnx opset 23, node "a"): no reproducible kernel
+// CHECK: error: Bernoulli (domain ai.onnx opset 23, node "a"): no reproducible kernel
 // CHECK: error: Foo (domain com.example opset 1, node "c"): no reproducible kernel
 // CHECK: error: Softmax (domain ai.onnx opset 11, node "d"): covered are opsets 13 to 28
 func.func @list(%x: tensor<?x4xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unknown) {
-  %0 = onnx.node "Det"(%x) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %0 = onnx.node "Bernoulli"(%x) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
   %1 = onnx.node "Sin"(%0) {name = "b", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %2 = onnx.node "Foo"(%1) {name = "c", domain = "com.example", version = 1 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %3 = onnx.node "Softmax"(%x) {name = "d", domain = "", version = 11 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
@@ -112,7 +112,7 @@ func.func @attention(%q: tensor<?x?x8xf32, ["batch", "seq", ""]>, %m: tensor<?x?
 // CHECK: error: GroupNormalization (domain ai.onnx opset 20, node "old"): operand 1 of shape [6] does not have an element for each of 3 groups
 // CHECK: error: GroupNormalization (domain ai.onnx opset 23, node "groups"): 6 channels do not divide into 4 groups
 // CHECK: error: InstanceNormalization (domain ai.onnx opset 23, node "open"): the number of channels (dimension 1) is not a constant
-// CHECK: error: BatchNormalization (domain ai.onnx opset 23, node "training"): {{.*}}training_mode
+// CHECK: error: BatchNormalization (domain ai.onnx opset 23, node "spatial"): attribute "spatial" is not covered
 func.func @normalizations(%x: tensor<?x6x4xf32, ["batch", "", ""]>, %s: tensor<?x?x4xf32, ["batch", "channels", ""]>, %w: tensor<6xf32>)
     -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
   %0 = onnx.node "LayerNormalization"(%x, %w) {name = "scale", domain = "", version = 23 : i64, params = {axis = -2 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>) -> !onnx.unknown
@@ -120,7 +120,7 @@ func.func @normalizations(%x: tensor<?x6x4xf32, ["batch", "", ""]>, %s: tensor<?
   %2 = onnx.node "GroupNormalization"(%x, %w, %w) {name = "old", domain = "", version = 20 : i64, params = {num_groups = 3 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
   %3 = onnx.node "GroupNormalization"(%x, %w, %w) {name = "groups", domain = "", version = 23 : i64, params = {num_groups = 4 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
   %4 = onnx.node "InstanceNormalization"(%s, %w, %w) {name = "open", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x4xf32, ["batch", "channels", ""]>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
-  %5 = onnx.node "BatchNormalization"(%x, %w, %w, %w, %w) {name = "training", domain = "", version = 23 : i64, params = {training_mode = 1 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
+  %5 = onnx.node "BatchNormalization"(%x, %w, %w, %w, %w) {name = "spatial", domain = "", version = 23 : i64, params = {spatial = 0 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
   return %0, %1, %2, %3, %4, %5 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
 
