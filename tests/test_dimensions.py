@@ -11,7 +11,7 @@ F32, I64 = TensorProto.FLOAT, TensorProto.INT64
 def compiled(folder, nodes, outputs, constants=(), inputs=(("x", ["batch", "seq", 4]),)):
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(n, F32, s) for n, s in inputs],
                               [helper.make_tensor_value_info(n, t, None) for n, t in outputs],
-                              [numpy_helper.from_array(np.array(v, np.int64), n) for n, v in constants])
+                              [numpy_helper.from_array(v if isinstance(v, np.ndarray) else np.array(v, np.int64), n) for n, v in constants])
     path = folder / "m.onnx"
     path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)], ir_version=9).SerializeToString())
     invar("compile", path)
@@ -119,6 +119,19 @@ def test_fused_products(tmp_path):
     for rows in 1, 6:
         y = run(plan, tmp_path, {"a": numbers(3, 5, rows), "b": numbers(3, 7, 5)})
         same(y["fused"], y["product"] * np.float32(0.125))
+
+
+def test_large_constants(tmp_path):
+    """Constants that the compiler does not spell out: of an initialiser, of a node, in the other order, and read by two."""
+    big, other = numbers(150, 200), numbers(200, 150) + 1
+    nodes = [helper.make_node("Constant", [], ["other"], value=numpy_helper.from_array(other)),
+             helper.make_node("Add", ["x", "big"], ["sum"]), helper.make_node("Transpose", ["other"], ["turned"]),
+             helper.make_node("Mul", ["x", "turned"], ["product"]), helper.make_node("Sub", ["big", "turned"], ["gap"])]
+    plan = compiled(tmp_path, nodes, [("sum", F32), ("product", F32), ("gap", F32)], [("big", big)], [("x", [150, 200])])
+    x = numbers(150, 200)
+    y = run(plan, tmp_path, {"x": x})
+    same(y["sum"], x + big), same(y["product"], x * other.T), same(y["gap"], big - other.T)
+    assert (tmp_path / "plan.invar.constants").stat().st_size < 3 * big.nbytes
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
