@@ -20,9 +20,9 @@ from invar import CompileOptions
 sys.path.insert(0, str(ROOT / "tools"))
 import random_models  # noqa: E402
 
-UNIT = 2.0**-24
+UNIT = {torch.float32: 2.0**-24, torch.float64: 2.0**-53}
 # In units of the last place, by what fixes the reproducible bits. One rounded function: of the number itself.
-FUNCTIONS = {"correctly-rounded": 6, "function-1": 6, "graph-1": 12, "ieee": 6}
+FUNCTIONS = {"correctly-rounded": 6, "function-1": 6, "sequence-1": 6, "graph-1": 12, "ieee": 6}
 # Sums of up to 2^14 terms, in another order: of the largest number of the result, which may
 # be one that is small beside its terms.
 SUMS = {"row-1": 128, "fp32-1": 512, "attention-1": 64, "resize-1": 64}
@@ -38,11 +38,12 @@ ROUNDED = sorted((set(OPSET) - set(BYTES) - {"attention"}) | set(SUMS_OF_FEW_BIT
 
 def farthest(got, want, floor):
     """The largest difference in units of the last place of the number, or of `floor` where that is more; NaN and infinities agree."""
+    unit = UNIT[got.dtype]
     got, want = got.double(), want.double()
     finite = want.isfinite()
     assert torch.equal(got.isnan(), want.isnan()) and torch.equal(got[~finite & ~want.isnan()], want[~finite & ~want.isnan()])
     got, want = got[finite], want[finite]
-    apart = (got - want).abs() / (want.abs().clamp(min=max(floor, 2.0**-100)) * UNIT)
+    apart = (got - want).abs() / (want.abs().clamp(min=max(floor, 2.0**-100)) * unit)
     return float(apart.max()) if apart.numel() else 0.0
 
 
