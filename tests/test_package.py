@@ -277,6 +277,18 @@ def test_computed_dimensions():
             module(*map(torch.from_numpy, (X, old, m[:, :6])))
 
 
+def test_attention_under_a_mask():
+    """What an operation with memory takes without one: a mask, and more keys than queries."""
+    value = lambda n, shape: helper.make_tensor_value_info(n, TensorProto.FLOAT, shape)
+    graph = helper.make_graph([helper.make_node("Attention", ["q", "k", "v", "m"], ["y"])], "g",
+                              [value("q", ["b", 2, 3, 8]), value("k", ["b", 2, 5, 8]), value("v", ["b", 2, 5, 8]), value("m", [3, 5])], [value("y", None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+    rng = np.random.default_rng(3)
+    inputs = [rng.standard_normal(s).astype("f") for s in [(2, 2, 3, 8), (2, 2, 5, 8), (2, 2, 5, 8), (3, 5)]]
+    want = invar.compile(model).run(dict(zip("qkvm", inputs)))["y"]
+    assert invar.convert(model)(*map(torch.from_numpy, inputs)).numpy().tobytes() == want.tobytes()
+
+
 def test_names_of_a_model_become_names_of_python():
     names = ["a.b", "a_b", "class", "1st", "forward", "Ωmega", "torch"]
     constants = [numpy_helper.from_array(np.full((2,), i, "f"), n) for i, n in enumerate(names)]

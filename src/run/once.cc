@@ -92,10 +92,8 @@ Status compute(const std::string& op, const ops::Call& call, const std::string& 
                const std::shared_ptr<Device>& device) {
   INVAR_TRY(const ops::Kernel* kernel, choose(op, device ? std::string(ops::kCuda) : isa));
   const ops::Kernel& reference = *ops::find(op, "reference");
-  ops::Call asked = call;
-  asked.capacity = reference.state_bytes != nullptr;
   try {
-    if (const char* required = reference.check(asked)) return bad_input(std::string("it takes ") + required);
+    if (const char* required = reference.check(call)) return bad_input(std::string("it takes ") + required);
   } catch (const std::bad_variant_access&) {
     return bad_input("an attribute is of another type than the room names");
   }

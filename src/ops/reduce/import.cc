@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "ir/compose.h"
 #include "ir/rules.h"
 
 namespace invar::ir {
