@@ -20,7 +20,7 @@ from invar import CompileOptions
 sys.path.insert(0, str(ROOT / "tools"))
 import random_models  # noqa: E402
 
-UNIT = {torch.float32: 2.0**-24, torch.float64: 2.0**-53}
+UNIT = {torch.float32: 2.0**-24, torch.float64: 2.0**-53, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
 # In units of the last place, by what fixes the reproducible bits. One rounded function: of the number itself.
 FUNCTIONS = {"correctly-rounded": 6, "function-1": 6, "sequence-1": 6, "graph-1": 12, "ieee": 6}
 # Sums of up to 2^14 terms, in another order: of the largest number of the result, which may
@@ -38,6 +38,8 @@ ROUNDED = sorted((set(OPSET) - set(BYTES) - {"attention"}) | set(SUMS_OF_FEW_BIT
 
 def farthest(got, want, floor):
     """The largest difference in units of the last place of the number, or of `floor` where that is more; NaN and infinities agree."""
+    if not got.is_floating_point():
+        return 0.0 if torch.equal(got, want) else float("inf")
     unit = UNIT[got.dtype]
     got, want = got.double(), want.double()
     finite = want.isfinite()
