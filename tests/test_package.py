@@ -289,6 +289,23 @@ def test_attention_under_a_mask():
     assert invar.convert(model)(*map(torch.from_numpy, inputs)).numpy().tobytes() == want.tobytes()
 
 
+def test_narrow_weights():
+    """Weights of bf16 stay so in a module, and are operands that kernels widen."""
+    w = torch.randn(256, 256, generator=torch.Generator().manual_seed(5)).bfloat16()
+    narrow = onnx.TensorProto(name="w", data_type=TensorProto.BFLOAT16, dims=[256, 256], raw_data=w.view(torch.int16).numpy().tobytes())
+    nodes = [helper.make_node("Cast", ["w"], ["wide"], to=TensorProto.FLOAT), helper.make_node("Transpose", ["wide"], ["t"], perm=[1, 0]),
+             helper.make_node("MatMul", ["x", "t"], ["y"])]
+    value = lambda n: helper.make_tensor_value_info(n, TensorProto.FLOAT, ["n", "k", None])
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", "k", 256])], [value("y")], [narrow])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    x = np.random.default_rng(6).standard_normal((2, 3, 256)).astype("f")
+    module = invar.convert(model)
+    assert module.w.dtype == torch.bfloat16
+    want = ops.matmul(torch.from_numpy(x), w.float(), trans_b=1).numpy().tobytes()
+    assert invar.compile(model).run(x=x)["y"].tobytes() == want == module(torch.from_numpy(x)).numpy().tobytes()
+    assert ops.matmul(torch.from_numpy(x), w, trans_b=1).numpy().tobytes() == want
+
+
 def test_names_of_a_model_become_names_of_python():
     names = ["a.b", "a_b", "class", "1st", "forward", "Ωmega", "torch"]
     constants = [numpy_helper.from_array(np.full((2,), i, "f"), n) for i, n in enumerate(names)]

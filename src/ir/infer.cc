@@ -48,19 +48,32 @@ Result<TensorType> infer(const std::string& op, const Attrs& attrs, const std::v
   SmallVector<NamedAttribute> given;
   for (const auto& [key, value] : attrs) {
     const auto names = known->getAttributeNames();
-    if (llvm::none_of(names, [&](StringAttr a) { return a.getValue() == key; }) || key == "numerics" || key == "version")
+    if (llvm::none_of(names, [&](StringAttr a) { return a.getValue() == key; }) || key == "numerics" ||
+        key == "version")
       return bad_input(op + ": attribute '" + key + "': the operation has none of this name");
     given.push_back(build.getNamedAttr(key, attribute_of(build, value)));
   }
-  auto tensor = [&](const TensorType& t) { return RankedTensorType::get(t.shape, type_of(&context, t.dtype)); };
+  auto tensor = [&](const TensorType& t) {
+    return RankedTensorType::get(t.shape, type_of(&context, t.dtype));
+  };
   Block block;
   build.setInsertionPointToEnd(&block);
-  for (const TensorType& t : operands) block.addArgument(tensor(t), build.getUnknownLoc());
-  if (operands.empty() && !wanted) return not_covered(op + ": the type of its result does not follow from operands");
-  if (const std::string wrong = wrong_attribute(build, name, block.getArguments(), given); !wrong.empty())
+  // Narrow operands stand where a plan has weights, which kernels widen; a room says which it takes.
+  SmallVector<Value> values;
+  for (const TensorType& t : operands) {
+    if (t.dtype == DType::bf16 || t.dtype == DType::f16)
+      values.push_back(build.create<ReproWeightOp>(
+          build.getUnknownLoc(), tensor(t), build.getStringAttr("operand"), build.getStringAttr(""),
+          build.getI64IntegerAttr(0), build.getI64IntegerAttr(0), StringAttr(), UnitAttr()));
+    else
+      values.push_back(block.addArgument(tensor(t), build.getUnknownLoc()));
+  }
+  if (operands.empty() && !wanted)
+    return not_covered(op + ": the type of its result does not follow from operands");
+  if (const std::string wrong = wrong_attribute(build, name, values, given); !wrong.empty())
     return bad_input(op + ": " + wrong.substr(wrong.find("op ") == wrong.npos ? 0 : wrong.find("op ") + 3));
-  const Result<Operation*> made = make_checked(build, build.getUnknownLoc(), name, block.getArguments(), given,
-                                               wanted ? tensor(*wanted) : Type());
+  const Result<Operation*> made =
+      make_checked(build, build.getUnknownLoc(), name, values, given, wanted ? tensor(*wanted) : Type());
   if (!made) return Error{made.error().code, op + ": " + made.error().message};
   return type_of((*made)->getResult(0).getType());
 }
