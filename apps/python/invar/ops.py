@@ -42,9 +42,7 @@ class _Numpy:
 @functools.cache
 def _torch():
     torch = arrays.torch()
-    types = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f64": torch.float64, "i64": torch.int64,
-             "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u64": torch.uint64, "u32": torch.uint32,
-             "u16": torch.uint16, "u8": torch.uint8, "bool": torch.bool}
+    from invar.nn import TYPES as types
     names = {t: name for name, t in types.items()}
 
     class Torch:
