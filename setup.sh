@@ -221,14 +221,15 @@ build_program() {
   configure_and_build release build invar "${options[@]}" "${with_cuda[@]}"
 }
 
-# What compiles the package is installed by pip into an environment of its own; the compiler's cache knows most of it already.
+# What compiles the package is installed by pip into an environment of its own; the compiler's cache, which goes by its name, knows
+# most of it already.
 build_wheel() {
   install_packages "${packages[@]}" "${package_packages[@]}"
   count_jobs
   prepare_build_folder
   [[ -x build/wheel-venv/bin/python ]] || phase wheel-venv python3 -m venv build/wheel-venv
   say "Build: the Python package, $jobs at a time (minutes the first time)"
-  CMAKE_BUILD_PARALLEL_LEVEL=$jobs phase wheel build/wheel-venv/bin/python -m pip wheel --disable-pip-version-check --no-deps -w build/dist .
+  CXX=c++ CMAKE_BUILD_PARALLEL_LEVEL=$jobs phase wheel build/wheel-venv/bin/python -m pip wheel --disable-pip-version-check --no-deps -w build/dist .
   say "$(ls -t build/dist/invar-*.whl | head -n 1): install it with python3 -m pip install"
 }
 
