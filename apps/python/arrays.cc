@@ -13,10 +13,10 @@ struct Row {
   uint8_t bits;
 };
 constexpr Row kRows[] = {
-    {DType::f32, Code::Float, 32}, {DType::bf16, Code::Bfloat, 16}, {DType::f16, Code::Float, 16},
-    {DType::f64, Code::Float, 64}, {DType::i64, Code::Int, 64},     {DType::i32, Code::Int, 32},
-    {DType::i16, Code::Int, 16},   {DType::i8, Code::Int, 8},       {DType::u64, Code::UInt, 64},
-    {DType::u32, Code::UInt, 32},  {DType::u16, Code::UInt, 16},    {DType::u8, Code::UInt, 8},
+    {DType::f32, Code::Float, 32},   {DType::bf16, Code::Bfloat, 16}, {DType::f16, Code::Float, 16},
+    {DType::f64, Code::Float, 64},   {DType::i64, Code::Int, 64},     {DType::i32, Code::Int, 32},
+    {DType::i16, Code::Int, 16},     {DType::i8, Code::Int, 8},       {DType::u64, Code::UInt, 64},
+    {DType::u32, Code::UInt, 32},    {DType::u16, Code::UInt, 16},    {DType::u8, Code::UInt, 8},
     {DType::boolean, Code::Bool, 8},
 };
 

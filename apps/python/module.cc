@@ -223,7 +223,8 @@ NB_MODULE(_native, m) {
   m.def("compile", &compile);
   m.def("describe", &describe);
   m.def("once", &once);
-  m.def("infer", &infer, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"), nb::arg("wanted").none() = nb::none());
+  m.def("infer", &infer, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"),
+        nb::arg("wanted").none() = nb::none());
   m.def("set_threads", &set_threads);
   m.def("operations", [] {
     std::vector<std::string> names;
