@@ -1,14 +1,14 @@
 """What emitted modules inherit."""
 
+import sys
+
 import numpy as np
 import torch
 
-from invar import _native
+from invar import _native, emit
 from invar import module as _module
 
-TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f64": torch.float64, "i64": torch.int64,
-         "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u64": torch.uint64, "u32": torch.uint32,
-         "u16": torch.uint16, "u8": torch.uint8, "bool": torch.bool}
+TYPES = {name: getattr(torch, text.removeprefix("torch.")) for name, text in emit.TORCH.items()}
 
 
 def size(dim, found):
@@ -63,5 +63,5 @@ class Module(torch.nn.Module):
         return tuple(found.values())
 
     def __reduce_ex__(self, protocol):
-        source = __import__("sys").modules[type(self).__module__]
+        source = sys.modules[type(self).__module__]
         return _module.build, (source.SOURCE, source.DIGEST), self.__getstate__() if hasattr(self, "__getstate__") else self.__dict__
