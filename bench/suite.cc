@@ -87,7 +87,8 @@ Result<std::vector<Item>> choose(const std::vector<std::string>& suites, const s
     op_known |= t.op == op;
     INVAR_TRY(std::vector<Item> items,
               items_of(std::string(t.op), t.text, std::string(op_info(t.op)->room) + "/bench.txt"));
-    const bool own = std::any_of(items.begin(), items.end(), [&](const Item& i) { return i.device == device; });
+    const bool own =
+        std::any_of(items.begin(), items.end(), [&](const Item& i) { return i.device == device; });
     for (Item& i : items) {
       if (i.device != (own ? device : "cpu")) continue;
       if (std::find(known.begin(), known.end(), i.suite) == known.end()) known.push_back(i.suite);

@@ -7,7 +7,7 @@ set(flags -ffp-contract=off -fno-math-errno -Wall -Wextra -Werror=return-type -f
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${flags}>")
 
 # Under a sanitizer with -O1: the instrumentation of what -O2 inlines takes half as long again to compile.
-set(INVAR_SANITIZE "" CACHE STRING "address,undefined or thread")
+set(INVAR_SANITIZE "" CACHE STRING "address,undefined; thread; or address,undefined,fuzzer-no-link (tools/fuzz.sh)")
 if(INVAR_SANITIZE)
   add_compile_options(-fsanitize=${INVAR_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -O1)
   add_link_options(-fsanitize=${INVAR_SANITIZE})

@@ -4,6 +4,7 @@ import json
 import os
 from random import Random
 
+import onnx.defs
 import pytest
 from checkpoints import SMALL, header_bytes, shapes, write_small
 from conftest import SHARDS, execute, invar, refused
@@ -143,3 +144,19 @@ def test_flipped_bytes_never_crash(model, tmp_path, damage):
     path.write_bytes(data)
     done = execute(["compile", path, "--emit", "onnx"])
     assert done.code in (0, 2, 3) and len(done.errors) == (done.code != 0), done.text
+
+
+@pytest.mark.parametrize("inputs", [[], ["", "", ""], ["", "x", "", "x"], ["x"] * 12, ["t", "", "t"]],
+                         ids=["none", "absent", "some", "too many", "tensors"])
+def test_operands_that_are_not_there(tmp_path, inputs):
+    """Every operator of ONNX with operands that are missing, absent or too many: refused or compiled, never a crash."""
+    ops = sorted({(s.name, s.since_version) for s in onnx.defs.get_all_schemas() if not s.deprecated})
+    nodes = [helper.make_node(op, inputs, [f"y{i}"], name=f"n{i}") for i, (op, _) in enumerate(ops)]
+    values = [helper.make_tensor_value_info("x", TensorProto.FLOAT, []), helper.make_tensor_value_info("t", TensorProto.FLOAT, [2, "n", 3])]
+    graph = helper.make_graph(nodes, "g", values, [helper.make_value_info(f"y{i}", helper.make_tensor_type_proto(1, None))
+                                                   for i in range(len(nodes))])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)])
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    done = execute(["compile", tmp_path / "model.onnx", "--output", tmp_path / "plan.invar"])
+    assert done.code in (2, 3) and len(done.errors) == 1, done.text[-2000:]
+    assert "Relu" in done.text and "contradicts" not in done.text

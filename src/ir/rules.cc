@@ -67,6 +67,11 @@ Status Node::expect(unsigned least, unsigned most, std::initializer_list<llvm::S
   return {};
 }
 
+Value Node::in(unsigned i) const {
+  if (i < op_.getInputs().size()) return op_.getInputs()[i];
+  return OpBuilder(op_).create<AbsentOp>(op_.getLoc(), AbsentType::get(op_.getContext()));
+}
+
 bool Node::has(unsigned i) const {
   return i < op_.getInputs().size() && !isa<AbsentType>(in(i).getType());
 }

@@ -49,7 +49,7 @@ class Node {
   Status expect(unsigned least, unsigned most, std::initializer_list<llvm::StringRef> attributes,
                 unsigned results = 1);
   bool has(unsigned i) const;
-  Value in(unsigned i) const { return op_.getInputs()[i]; }
+  Value in(unsigned i) const;  // one that the node does not have is absent, as one without a name is
   Shape shape(unsigned i) const { return shape_of(in(i).getType()); }
   Value out(unsigned i) const { return op_.getOutputs()[i]; }
   unsigned results() const { return op_.getOutputs().size(); }

@@ -9,7 +9,8 @@ namespace invar::ir {
 using namespace mlir;
 
 Shape shape_of(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor) return {};  // an operand that is absent
   auto names = dyn_cast_or_null<ArrayAttr>(tensor.getEncoding());
   Shape shape;
   for (int64_t i = 0; i < tensor.getRank(); ++i) {

@@ -41,8 +41,8 @@ struct Node {
   // Attributes of kinds not in AttrValue (lists of graphs, sparse tensors, ...): name -> kind, so that later stages
   // refuse them by name instead of never seeing them.
   std::map<std::string, std::string> other_attributes;
-  std::vector<Body> bodies = {};  // attributes that are graphs
-  int64_t opset = 0;              // of its domain; 0: the graph's
+  std::vector<Body> bodies;  // attributes that are graphs
+  int64_t opset = 0;         // of its domain; 0: the graph's
 };
 
 struct ValueInfo {

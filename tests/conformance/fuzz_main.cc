@@ -46,7 +46,8 @@ Result<std::vector<Subject>> subjects(const Options& o) {
       return written;
     });
     for (const ops::Kernel* k : ops::kernels())
-      if (k->op == s.op && ops::find(k->op, k->isa) == k && (!k->enqueue || gpu()) && (o.isa.empty() || o.isa == k->isa))
+      if (k->op == s.op && ops::find(k->op, k->isa) == k && (!k->enqueue || gpu()) &&
+          (o.isa.empty() || o.isa == k->isa))
         s.rows.push_back(k);
     if (s.reference && !s.rows.empty() && !s.cases.empty()) list.push_back(std::move(s));
   }

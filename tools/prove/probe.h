@@ -21,7 +21,7 @@ struct Probe {
   std::span<const Function> functions;  // those of src/num/function_list.h
   void (*atan2)(const float* y, const float* x, float* result, int n);
   Map canon;
-  Map exp_stored;  // of x <= 0 or NaN
+  Map exp_stored;                                  // of x <= 0 or NaN
   void (*put_n)(float* y, const float* x, int n);  // load_n and put_n of a partial vector, n <= lanes
   void (*maximum)(const float* a, const float* b, float* y, int n);
   void (*minimum)(const float* a, const float* b, float* y, int n);
