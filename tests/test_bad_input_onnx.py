@@ -113,7 +113,7 @@ def weight(location, offset="0", length="8"):
 
 @pytest.mark.parametrize("offset,length,name", [
     ("1", "8", "only 8"), ("9223372036854775800", "8", "only 8"), ("18446744073709551608", "8", "offset"), ("-8", "8", "offset"),
-    ("0", "4", "length"), ("0", "2147483648", "length"), ("zero", "8", "offset"),
+    ("0", "4", "bytes of data"), ("0", "2147483648", "bytes of data"), ("zero", "8", "offset"),
 ])
 def test_external_places(tmp_path, offset, length, name):
     (tmp_path / "w.bin").write_bytes(bytes(8))

@@ -138,6 +138,24 @@ def test_constants_of_the_model_file_lie_beside_the_plan(tmp_path):
     assert np.array([5], np.float32).tobytes() in bytes_beside
 
 
+def test_large_constants_stay_in_the_model_file(tmp_path):
+    """Used from there, wherever its bytes begin; where they change, the program refuses to run."""
+    w = np.arange(20_000, dtype=np.float32)
+    path = model(tmp_path / "m.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], inputs=[("x", [1])], weights=[("w", w)])
+    content = path.read_bytes()
+    place = content.index(w.tobytes())
+    invar("compile", path)
+    plan = tmp_path / "plan.invar"
+    assert not (tmp_path / "plan.invar.constants").exists()
+    assert f'"m.onnx" offset {place} length {w.nbytes}' in plan.read_text()
+    np.save(tmp_path / "x.npy", np.ones(1, np.float32))
+    command = ["infer", plan, "--input", f"x={tmp_path}/x.npy", "--tensors-output", tmp_path]
+    invar(*command)
+    assert np.array_equal(np.load(tmp_path / "y.npy"), w + 1)
+    path.write_bytes(content[:place] + bytes([1]) + content[place + 1:])
+    refused(*command, code=1, names=["w"])
+
+
 def test_ten_thousand_nodes(tmp_path):
     def seconds(count):
         nodes = [helper.make_node("Add", [f"v{i}" if i else "x", "x"], [f"v{i + 1}" if i + 1 < count else "y"])

@@ -30,7 +30,7 @@ struct Program {
 
 // What has no reproducible kernel is refused with the whole list, one per line after the first (not_covered).
 Result<Program> compile(const onnx::Graph&, const Options&);
-// Compiles and writes PATH and, where the model file itself holds constants, PATH.constants. The plan's weight files are
+// Compiles and writes PATH and, for constants that have no place in a file (onnx.19), PATH.constants. The plan's weight files are
 // named relative to model_folder, so PATH belongs there, or where they are linked.
 Result<plan::Plan> compile_to(const onnx::Graph&, const std::string& model_folder, const std::string& path);
 // The IR after a stage as MLIR text that the same stage's tools can read again.

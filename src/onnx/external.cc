@@ -38,11 +38,9 @@ Result<uint64_t> ExternalFiles::size_of_file(const std::string& location, const 
 
 Status ExternalFiles::check(TensorRef& tensor, const std::string& where) {
   const fs::path path(tensor.file);
-  const bool printable = std::none_of(tensor.file.begin(), tensor.file.end(),
-                                      [](unsigned char c) { return c < 0x20 || c == 0x7f; });
   const bool climbs =
       std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
-  if (path.is_absolute() || climbs || !printable)
+  if (path.is_absolute() || climbs || !is_printable(tensor.file))
     return bad_input(where + ": external file " + quote(tensor.file) + " lies outside the model's folder");
   tensor.file = path.lexically_normal().string();
   INVAR_TRY(const uint64_t size, size_of_file(tensor.file, where));

@@ -1,6 +1,7 @@
 #include <climits>
 
 #include "base/file.h"
+#include "onnx/in_place.h"
 #include "onnx/reader.h"
 #include "onnx/sort.h"
 #include "onnx/tensor.h"
@@ -119,8 +120,12 @@ Result<::onnx::ModelProto> parse_model(const std::string& path) {
   if (file.bytes().size() > INT_MAX)
     return bad_input(path +
                      ": larger than the 2 GiB that an ONNX file may have; keep weights as external data");
+  const std::string name = std::filesystem::path(path).filename().string();
+  std::optional<std::string> slim;
+  if (is_printable(name)) slim = with_tensors_in_place(file.text(), name);
+  const std::string_view bytes = slim ? std::string_view(*slim) : file.text();
   ::onnx::ModelProto model;
-  if (!model.ParseFromArray(file.bytes().data(), static_cast<int>(file.bytes().size())))
+  if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     return bad_input(path + ": not a well-formed ONNX file (truncated, or not protobuf)");
   return model;
 }

@@ -291,7 +291,58 @@ TEST_F(ReadTest, ExternalDataStaysInTheFolder) {
   expect_error(read_external("w.bin", "-1", "8"), Code::bad_input, {"not one non-negative number"});
   expect_error(read_external("w.bin", "0x2", "8"), Code::bad_input, {"not one non-negative number"});
   expect_error(read_external("w.bin", "0", "9"), Code::bad_input,
-               {"length is 9 bytes, but its type and shape need 8"});
+               {"has 9 bytes of data, but its type and shape need 8"});
+}
+
+// What the graph says of w where w has so many columns of 2 rows: its bytes, or the place of its bytes.
+TEST_F(ReadTest, LargeTensorsStayInTheFile) {
+  for (const size_t columns : {size_t{8192}, size_t{8193}}) {
+    std::string bytes(columns * 8, '\0');
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i >> 3);
+    const auto graph = read_changed([&](ModelProto& m) {
+      auto* w = m.mutable_graph()->mutable_initializer(0);
+      w->set_doc_string("large");
+      w->add_dims(static_cast<int64_t>(columns));
+      w->set_raw_data(bytes);
+    });
+    ASSERT_TRUE(graph) << graph.error().message;
+    const TensorRef& w = graph->initializers[0];
+    EXPECT_EQ(w.shape, (std::vector<int64_t>{2, static_cast<int64_t>(columns)}));
+    if (columns == 8192) {
+      EXPECT_EQ(w.inline_data, bytes);
+      continue;
+    }
+    EXPECT_EQ(w.file, "m.onnx");
+    EXPECT_EQ(w.inline_data, "");
+    const auto file = read_file(path("m.onnx"));
+    ASSERT_TRUE(file);
+    EXPECT_EQ(file->substr(w.offset, w.length), bytes);
+  }
+}
+
+TEST_F(ReadTest, LargeTensorsAreCheckedAsOthersAre) {
+  const std::string bytes(1 << 17, 'w');
+  auto with = [&](const std::function<void(TensorProto&)>& change) {
+    return read_changed([&](ModelProto& m) {
+      auto* w = m.mutable_graph()->mutable_initializer(0);
+      w->set_raw_data(bytes);
+      change(*w);
+    });
+  };
+  expect_error(with([](TensorProto&) {}), Code::bad_input,
+               {"initialiser 'w'", "has 131072 bytes of data, but its type and shape need 8"});
+  expect_error(with([](TensorProto& w) { w.add_float_data(1); }), Code::bad_input, {"data in two fields"});
+  expect_error(with([](TensorProto& w) { w.set_data_location(TensorProto::EXTERNAL); }), Code::bad_input,
+               {"both external and inline data"});
+  expect_error(with([](TensorProto& w) { w.mutable_segment(); }), Code::not_covered, {"segments"});
+  // A second message of the graph goes on with the first: two initialisers of one name.
+  const std::string file = small().SerializeAsString();
+  ModelProto m = small();
+  m.mutable_graph()->mutable_initializer(0)->set_raw_data(bytes);
+  ModelProto end;
+  *end.mutable_graph()->add_initializer() = m.graph().initializer(0);
+  put("m.onnx", file + end.SerializeAsString());
+  expect_error(read(path("m.onnx")), Code::bad_input, {"'w'"});
 }
 
 TEST_F(ReadTest, DamagedFilesAreErrorsNotCrashes) {
@@ -309,6 +360,21 @@ TEST_F(ReadTest, DamagedFilesAreErrorsNotCrashes) {
       put("m.onnx", damaged);
       (void)!read(path("m.onnx"));
     }
+  // The same around a tensor that stays in the file.
+  ModelProto with_large = small();
+  with_large.mutable_graph()->mutable_initializer(0)->set_raw_data(std::string(70000, 'w'));
+  with_large.mutable_graph()->mutable_initializer(0)->add_dims(8750);
+  const std::string large = with_large.SerializeAsString();
+  ASSERT_TRUE((put("m.onnx", large), read(path("m.onnx"))));
+  for (size_t n = 0; n < large.size(); n += n < large.size() - 300 && n > 300 ? 997 : 1) {
+    put("m.onnx", large.substr(0, n));
+    auto g = read(path("m.onnx"));
+    EXPECT_TRUE(g || g.error().message.find('\n') == std::string::npos);
+    std::string damaged = large;
+    damaged[n] = static_cast<char>(damaged[n] ^ 1 << n % 8);
+    put("m.onnx", damaged);
+    (void)!read(path("m.onnx"));
+  }
   put("m.onnx", std::string("\x3a\xff\xff\xff\xff\x07", 6));  // a graph of 2 GiB
   expect_error(read(path("m.onnx")), Code::bad_input, {"not a well-formed ONNX file"});
   put("m.onnx", "");

@@ -65,8 +65,8 @@ Status read_external(const TensorProto& proto, const std::string& where, uint64_
   if (!seen_location || t.file.empty()) return bad_input(where + ": external data without a location");
   if (!seen_length) t.length = needed;
   if (t.length != needed)
-    return bad_input(where + ": external length is " + std::to_string(t.length) +
-                     " bytes, but its type and shape need " + std::to_string(needed));
+    return bad_input(where + ": has " + std::to_string(t.length) +
+                     " bytes of data, but its type and shape need " + std::to_string(needed));
   return {};
 }
 

@@ -9,5 +9,6 @@ namespace invar::onnx {
 // 'text' in quotes, safe to print: control characters escaped, the middle of very long names left out. Names
 // come from files that may be hostile.
 std::string quote(std::string_view text);
+bool is_printable(std::string_view text);  // without control characters
 
 }  // namespace invar::onnx
