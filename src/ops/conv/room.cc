@@ -13,10 +13,13 @@ Weights weights_of(const View& w, const Attrs& attrs, bool transposed) {
   for (int i = 0; i < axes; ++i)
     r.axis[kAxes - axes + i] = slide::axis_of(attrs, i, axes, w.dim[2 + i], transposed);
   r.thin = r.channels == 1 && r.rows <= 4;
-  // Where a copy serves several taps, and vectors of channels are nearly full.
+  // Where a copy serves several taps, or products enough, and vectors of channels are nearly full. As many weights of one tap belong
+  // to small images, whose places would not fill vectors.
+  constexpr int64_t kMany = 150'000;
   int64_t taps = 1;
   for (const Axis& a : r.axis) taps *= a.kernel;
-  r.by_place = !r.thin && taps > 1 && slide::ceil_div(r.rows, 32) * 32 <= r.rows + r.rows / 8;
+  r.by_place = !r.thin && (taps > 1 || r.rows * r.channels >= kMany) &&
+               slide::ceil_div(r.rows, 32) * 32 <= r.rows + r.rows / 8;
   return r;
 }
 
