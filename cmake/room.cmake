@@ -6,10 +6,14 @@
 #                  where several operations share the room)
 #   cpu_ISA.cc     an override for one instruction set, compiled instead of cpu.cc there
 #   cuda.cu        the rows of a GPU (builds with INVAR_CUDA), for every operation of the room; beside it what it includes
+#   LIBRARY.cc     library rows (ops/library.h) of the operation that has the room's name; LIBRARY.cu those of a GPU
 #   *_test.cc      part of invar_ops_test
 #   cases.txt vectors.txt golden.txt   what the conformance harness runs (tests/conformance/README.md)
 # Rows are listed best instruction set first within an operation (build/generated/ops/rows.inc).
 include(isa)
+# Vendors' libraries that rooms may have rows of, and these rows, faster ones first.
+set(INVAR_LIBRARY_ROWS_onednn onednn)
+set(INVAR_LIBRARY_ROWS_cublas cublas_reduced cublas)
 
 # Operations, versions and numerics -> the library invar_opset (src/base/opset.h); INVAR_OPS = their names,
 # INVAR_ROOM_<NAME> the room of each, INVAR_ROOMS the rooms.
@@ -77,6 +81,17 @@ function(invar_rooms dir)
     if(EXISTS ${dir}/${room}/room.cc)
       list(APPEND sources ${dir}/${room}/room.cc)
     endif()
+    foreach(library onednn cublas)
+      if(EXISTS ${dir}/${room}/${library}.cc)
+        list(APPEND sources ${dir}/${room}/${library}.cc)
+      elseif(NOT EXISTS ${dir}/${room}/${library}.cu OR NOT INVAR_CUDA)
+        continue()
+      endif()
+      foreach(row ${INVAR_LIBRARY_ROWS_${library}})
+        string(APPEND library_declared "extern const LibraryRow library_${room}_${row};\n")
+        string(APPEND library_listed "    &library_${room}_${row},\n")
+      endforeach()
+    endforeach()
   endforeach()
   set(isas ${INVAR_ISAS})
   if(INVAR_CUDA)
@@ -106,6 +121,9 @@ function(invar_rooms dir)
        "namespace invar::ops {\n${declared}
 static const Kernel* const kRows[] = {\n${listed}};
 static constexpr std::string_view kBuilt[] = {\"${isas}\", \"reference\"};\n}\n")
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/ops/libraries.inc CONTENT
+       "namespace invar::ops {\n${library_declared}
+static const LibraryRow* const kLibraryRows[] = {\n${library_listed}};\n}\n")
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${dir}/*_test.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   invar_library(ops "${sources}" "${ARG_DEPENDS}")

@@ -1,4 +1,5 @@
 // invar validate, invar verify: a receipt -> a verdict.
+#include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -20,22 +21,31 @@ struct Outcome {
   json compared = json::object();  // what was compared, for the report
 };
 
-int report(const char* good, const ReceiptCommand& c, const Outcome& o, const std::string& hash) {
+// What a verdict is called. Only what holds on any machine is VERIFIED.
+struct Words {
+  const char *good, *bad;
+};
+constexpr Words kValid{"VALID", "NOT VALID"}, kVerified{"VERIFIED", "NOT VERIFIED"},
+    kRepeated{"REPEATED ON THIS MACHINE", "NOT REPEATED"};
+
+int report(const Words& words, const ReceiptCommand& c, const Outcome& o, const std::string& hash) {
   if (c.json) {
-    json j = {
-        {"ok", o.findings.empty()}, {"receipt", c.receipt}, {"receipt_hash", hash}, {"compared", o.compared}};
+    json j = {{"ok", o.findings.empty()},
+              {"verdict", o.findings.empty() ? words.good : words.bad},
+              {"receipt", c.receipt},
+              {"receipt_hash", hash},
+              {"compared", o.compared}};
     j["findings"] = json::array();
     for (const auto& f : o.findings)
       j["findings"].push_back({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
     std::printf("%s\n", j.dump().c_str());
   } else if (o.findings.empty()) {
-    std::printf("%s  %s\n", good, c.receipt.c_str());
+    std::printf("%s  %s\n", words.good, c.receipt.c_str());
     for (const auto& [what, how] : o.compared.items())
       std::printf("  %-9s %s\n", what.c_str(), how.get<std::string>().c_str());
     std::printf("  %-9s %s\n", "receipt", hash.c_str());
   } else {
-    std::printf("%s  %s\n", good[0] == 'V' && good[1] == 'E' ? "NOT VERIFIED" : "NOT VALID",
-                c.receipt.c_str());
+    std::printf("%s  %s\n", words.bad, c.receipt.c_str());
     for (const auto& f : o.findings)
       std::printf("  %s: expected %s, found %s\n", f.field.c_str(), f.expected.c_str(), f.found.c_str());
   }
@@ -43,8 +53,44 @@ int report(const char* good, const ReceiptCommand& c, const Outcome& o, const st
   return o.findings.empty() ? 0 : static_cast<int>(Code::failed);
 }
 
-Result<Outcome> recompute(const ReceiptCommand& c, const receipt::Receipt& claimed) {
+std::string said(const receipt::Receipt& claimed, const std::string& key) {
+  const auto it = claimed.execution.find(key);
+  return it == claimed.execution.end() ? "" : it->second;
+}
+
+// receipt.18: how the run went that is to be repeated.
+Result<ExecutionOptions> as_it_was(const ReceiptCommand& c, const receipt::Receipt& claimed) {
+  ExecutionOptions o = c.execution;
+  const std::string chunk = said(claimed, "prefill_chunk"), cache = said(claimed, "kv_cache");
+  const auto [end, error] = std::from_chars(chunk.data(), chunk.data() + chunk.size(), o.prefill_chunk);
+  if (error != std::errc() || end != chunk.data() + chunk.size() || o.prefill_chunk < 1 ||
+      (cache != "yes" && cache != "no"))
+    return not_covered(
+        c.receipt +
+        ": its execution section does not say prefill_chunk and kv_cache, without which a run of "
+        "the operation set deterministic cannot be repeated");
+  o.no_kv_cache = cache == "no";
+  return o;
+}
+
+// Whether this is the kind of machine that the receipt's promise is about.
+Status check_kind(const ReceiptCommand& c, const receipt::Receipt& claimed, const run::Session& session) {
+  std::string differing;
+  for (const auto& [key, here] : describe_kind(session))
+    if (const std::string there = said(claimed, key); there != here)
+      differing += (differing.empty() ? "" : "; ") + key + ": the receipt has '" + there + "', here it is '" +
+                   here + "'";
+  if (differing.empty()) return {};
+  return not_covered(
+      c.receipt +
+      ": the operation set deterministic promises the same bits on the same hardware and software "
+      "alone, and this is other: " +
+      differing);
+}
+
+Result<Outcome> recompute(const ReceiptCommand& c, const receipt::Receipt& claimed, OperationSet set) {
   ModelOptions options = c.model;
+  if (options.plan.empty()) options.operation_set = claimed.operation_set;
   if (options.model_name.empty()) {
     const auto it = claimed.execution.find("model_path");
     options.model_name = it == claimed.execution.end() ? claimed.model_name : it->second;
@@ -75,15 +121,28 @@ Result<Outcome> recompute(const ReceiptCommand& c, const receipt::Receipt& claim
         {"input.stop_tokens", json(model.stop_tokens).dump(), json(claimed.stop_tokens).dump()});
   if (!outcome.findings.empty()) return outcome;
 
+  if (set == OperationSet::any)
+    return not_covered(
+        c.receipt +
+        ": nobody can verify a run of the operation set default, which promises nothing about bits: model, "
+        "program, prompt and texts are those of the receipt, tokens and logits were not computed again");
+
   const int64_t total = static_cast<int64_t>(claimed.prompt_tokens.size() + claimed.tokens.size());
   if (total > model.context)
     return Outcome{
         {{"output.tokens", "at most " + std::to_string(model.context) + " positions with the prompt",
           std::to_string(total)}},
         {}};
+  const bool repeats = set == OperationSet::deterministic;
+  ExecutionOptions execution = c.execution;
+  if (repeats) {
+    INVAR_TRY(execution, as_it_was(c, claimed));
+  }
   Phase loading("load", c.json);
-  INVAR_TRY(run::Session session,
-            open_session(std::move(prepared.plan), prepared.folder, c.execution, total));
+  INVAR_TRY(run::Session session, open_session(std::move(prepared.plan), prepared.folder, execution, total));
+  if (repeats) {
+    INVAR_CHECK_OK(check_kind(c, claimed, session));
+  }
   loading.done(claimed.model_name + ", weights " + to_hex(mine.weights).substr(0, 16));
   Phase computing("recompute", c.json);
   const auto forward = [&](std::span<const int32_t> tokens,
@@ -100,16 +159,35 @@ Result<Outcome> recompute(const ReceiptCommand& c, const receipt::Receipt& claim
     }
     return {};
   };
-  INVAR_TRY(receipt::Verdict verdict, receipt::verify(claimed, mine, forward, session.vocab()));
+  // The bits of a position depend on its step there, so the steps are those of the run.
+  const auto replay = [&](std::span<const int32_t> tokens,
+                          const std::function<void(int64_t, std::span<const float>)>& deliver) -> Status {
+    session.reset();
+    size_t next = claimed.prompt_tokens.size();
+    for (std::span<const int32_t> step = tokens.first(next); !step.empty();
+         step = tokens.subspan(next, next < tokens.size()), next += step.size()) {
+      INVAR_TRY(std::span<const float> logits, session.step(step));
+      deliver(static_cast<int64_t>(next) - 1, logits);
+      computing.progress(static_cast<int64_t>(next), static_cast<int64_t>(tokens.size()));
+    }
+    return {};
+  };
+  INVAR_TRY(receipt::Verdict verdict, repeats ? receipt::verify(claimed, mine, replay, session.vocab())
+                                              : receipt::verify(claimed, mine, forward, session.vocab()));
   outcome.findings = verdict.findings;
   const std::string steps = std::to_string(verdict.steps_compared);
-  computing.done(steps + " steps, one forward pass of " + std::to_string(total) + " tokens");
+  computing.done(steps + " steps, " + (repeats ? "as the receipt took them" : "one forward pass") + " of " +
+                 std::to_string(total) + " tokens");
   outcome.compared["model"] =
       std::to_string(mine.tensors.size()) + " tensors, config, tokenizer, template: equal";
   outcome.compared["program"] =
       to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "): equal";
   outcome.compared["steps"] = steps + " of " + std::to_string(claimed.tokens.size()) +
                               " recomputed: logits commitments and tokens equal";
+  if (repeats)
+    outcome.compared["promise"] = "operation set deterministic: this hardware with this software (" +
+                                  said(claimed, "processor") + "; libraries: " + said(claimed, "libraries") +
+                                  ") repeats the bits; nothing is said of any other";
   return outcome;
 }
 
@@ -120,16 +198,23 @@ int check(const ReceiptCommand& c, bool execute) {
   auto findings = receipt::validate(*text, c.receipt, &claimed);
   if (!findings) return fail(findings.error());
   Outcome outcome{*findings, {}};
-  if (!outcome.findings.empty()) return report(execute ? "VERIFIED" : "VALID", c, outcome, "");
+  if (!outcome.findings.empty()) return report(execute ? kVerified : kValid, c, outcome, "");
+  const OperationSet set = operation_set_from(claimed.operation_set).value();  // validate knows it
   const std::string hash = to_hex(receipt::receipt_hash(claimed));
   if (!execute) {
     outcome.compared["structure"] = "every bound field matches its digest, the digests match the hash";
     outcome.compared["note"] = "nothing was recomputed: `invar verify` does that";
-    return report("VALID", c, outcome, hash);
+    if (set != OperationSet::reproducible)
+      outcome.compared["note"] =
+          "operation set " + claimed.operation_set +
+          (set == OperationSet::any
+               ? ": no run can verify it"
+               : ": `invar verify` can repeat it on the same hardware and software alone");
+    return report(kValid, c, outcome, hash);
   }
-  auto recomputed = recompute(c, claimed);
+  auto recomputed = recompute(c, claimed, set);
   if (!recomputed) return fail(recomputed.error());
-  return report("VERIFIED", c, *recomputed, hash);
+  return report(set == OperationSet::reproducible ? kVerified : kRepeated, c, *recomputed, hash);
 }
 
 }  // namespace

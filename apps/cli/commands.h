@@ -14,6 +14,7 @@ struct ModelOptions {      // where the model and its compiled form are
   std::string task_dir;    // where exports and plans go; "" = one per model under tasks_root
   std::string tasks_root;  // "" = $XDG_CACHE_HOME/invar/tasks
   bool colocate_tensors = false;
+  std::string operation_set;  // of the plan; "" = that of an existing plan, reproducible for a new one
 };
 
 struct ExecutionOptions {  // tuning: never changes a bit
@@ -40,7 +41,6 @@ struct RunOptions {
   std::optional<std::string> prompt_text;
   std::string prompt_file;
   std::string receipt_path = "receipt.json";
-  std::string operation_set = "reproducible";
   bool json = false;
 };
 
@@ -51,6 +51,7 @@ struct ExportCommand {
 struct CompileCommand {
   std::string model, output, emit;
   std::vector<std::string> bound;  // NAME=FILE.npy: inputs that become constants
+  std::string operation_set;
 };
 struct InferCommand {
   std::string plan;

@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "console.h"
 #include "doctor.h"
+#include "machine.h"
 #include "num/env.h"
 #include "plan/plan.h"
 
@@ -26,18 +27,6 @@ constexpr const char* kCompiler = "clang " __clang_version__;
 #else
 constexpr const char* kCompiler = "g++ " __VERSION__;
 #endif
-
-// What the system calls its processor; the architecture where it has no name for it.
-std::string processor(const std::string& fallback) {
-  const auto text = read_file("/proc/cpuinfo");
-  for (const char* key : {"model name", "cpu model", "uarch", "cpu\t", "Model", "Hardware"}) {
-    const size_t at = text ? text->find(key) : std::string::npos;
-    if (at == std::string::npos || (at > 0 && (*text)[at - 1] != '\n')) continue;
-    const size_t end = std::min(text->find('\n', at), text->size()), colon = text->find(':', at);
-    if (colon < end && colon + 2 < end) return text->substr(colon + 2, end - colon - 2);
-  }
-  return fallback;
-}
 
 struct Report {
   std::string machine, cpu;
@@ -129,21 +118,13 @@ void print_json(const Report& r) {
   std::printf("%s\n", j.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
 }
 
-std::string describe(const Device::Info& i) {
-  auto version = [](int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); };
-  return i.name + ", compute capability " + std::to_string(i.compute / 10) + "." +
-         std::to_string(i.compute % 10) + ", " + std::to_string(i.processors) + " multiprocessors, " +
-         std::to_string(i.memory >> 30) + " GiB; CUDA driver " + version(i.driver) + ", runtime " +
-         version(i.runtime);
-}
-
 Result<Report> examine_machine(const DoctorCommand& c) {
   const auto start = std::chrono::steady_clock::now();
   Report r;
   utsname host{};
   uname(&host);
   r.machine = host.machine;
-  r.cpu = processor(host.machine);
+  r.cpu = processor();
   r.cores = available_cores();
   r.environment_was_good = c.environment_was_good;
   std::set<std::string> missing;

@@ -23,6 +23,13 @@ void add_model(CLI::App& app, ModelOptions& o, bool required) {
                "copy weights into the task folder instead of linking them");
 }
 
+void add_operation_set(CLI::App& app, std::string& set) {
+  app.add_option("--operation-set", set,
+                 "what is promised of the bits: default (nothing), deterministic (the same in every run on "
+                 "this machine), "
+                 "reproducible (the same on any machine; the default)");
+}
+
 void add_execution(CLI::App& app, ExecutionOptions& o) {
   app.add_option("--device", o.device, "cpu, cuda or cuda:N; never changes a bit")->capture_default_str();
   app.add_flag("--cpu-only", o.cpu_only, "never use a GPU");
@@ -81,7 +88,7 @@ int main(int argc, char** argv) try {
   add_execution(*run_cmd, run_options.execution);
   run_cmd->add_flag("--no-kv-cache", run_options.execution.no_kv_cache,
                     "recompute the whole sequence at every token");
-  run_cmd->add_option("--operation-set", run_options.operation_set, "reproducible")->capture_default_str();
+  add_operation_set(*run_cmd, run_options.model.operation_set);
   run_cmd->add_option("--receipt-path", run_options.receipt_path, "where the receipt goes")
       ->capture_default_str();
   run_cmd->add_flag("--json", run_options.json, "one JSON object per prompt on standard output");
@@ -113,6 +120,7 @@ int main(int argc, char** argv) try {
           "--bind", compile_options.bound,
           "NAME=FILE.npy: this input's value, known from now on (shapes, axes, sizes); once for each input")
       ->allow_extra_args(false);
+  add_operation_set(*compile_cmd, compile_options.operation_set);
   compile_cmd->callback([&] { result = compile(compile_options); });
 
   TokensCommand encode_options;

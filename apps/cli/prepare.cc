@@ -32,7 +32,7 @@ std::string default_tasks_root() {
 }
 
 // What a plan depends on, cheap to compute: weights by name, size, time and inode, JSON files by content.
-std::string identity(const std::string& folder, bool colocate) {
+std::string identity(const std::string& folder, bool colocate, OperationSet set) {
   std::error_code ec;
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder, ec)) {
@@ -41,7 +41,10 @@ std::string identity(const std::string& folder, bool colocate) {
   }
   std::sort(names.begin(), names.end());
   Sha256 h;
-  h.update(INVAR_VERSION "\n").update(plan::kNumerics).update(colocate ? "copy" : "link");
+  h.update(INVAR_VERSION "\n")
+      .update(plan::kNumerics)
+      .update(colocate ? "copy" : "link")
+      .update(name_of(set));
   h.update(fs::weakly_canonical(folder, ec).string());
   for (const std::string& name : names) {
     const std::string path = folder + "/" + name;
@@ -60,18 +63,31 @@ std::string identity(const std::string& folder, bool colocate) {
 
 }  // namespace
 
+Result<OperationSet> operation_set(const std::string& name) {
+  if (name.empty()) return OperationSet::reproducible;
+  if (const auto set = operation_set_from(name)) return *set;
+  return bad_input("operation set '" + name + "' is not known; use one of " +
+                   std::string(kOperationSetNames));
+}
+
 Result<Prepared> prepare(const Place& place, const ModelOptions& options, bool quiet) {
+  INVAR_TRY(const OperationSet set, operation_set(options.operation_set));
   if (!options.plan.empty()) {
     INVAR_TRY(plan::Plan plan, plan::load(options.plan));
+    if (!options.operation_set.empty() && plan.operation_set != set)
+      return bad_input(options.plan + ": it was compiled for the operation set " +
+                       std::string(name_of(plan.operation_set)) + ", not " + options.operation_set +
+                       ": compile again, or leave --operation-set out");
     return Prepared{std::move(plan), folder_of(options.plan)};
   }
 #ifndef INVAR_COMPILER
   (void)place;
   (void)quiet;
+  (void)set;
   return not_covered(
       "this build has no compiler: make the plan elsewhere with `invar compile` and pass it with --plan");
 #else
-  const std::string id = identity(place.folder, options.colocate_tensors);
+  const std::string id = identity(place.folder, options.colocate_tensors, set);
   std::string task = options.task_dir;
   if (task.empty()) {
     const std::string root = options.tasks_root.empty() ? default_tasks_root() : options.tasks_root;
@@ -98,7 +114,7 @@ Result<Prepared> prepare(const Place& place, const ModelOptions& options, bool q
   exporting.done(model);
   Phase compiling("compile", quiet);
   INVAR_TRY(onnx::Graph graph, onnx::read(model));
-  INVAR_TRY(plan::Plan plan, ir::compile_to(graph, task, plan_path));
+  INVAR_TRY(plan::Plan plan, ir::compile_to(graph, task, plan_path, set));
   INVAR_CHECK_OK(write_file(id_path, id));
   compiling.done(plan_path + "  program " + to_hex(plan::digest(plan)).substr(0, 16));
   return Prepared{std::move(plan), task};

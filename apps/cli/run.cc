@@ -113,7 +113,8 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
   r.text = model.tokenizer.decode(g.tokens);
   r.finish_reason = g.finish_reason;
   r.logits = g.logits;
-  r.execution = describe_execution(session, o.model.model_name);
+  r.execution = describe_execution(session, o.model.model_name, operation_set_from(r.operation_set).value(),
+                                   o.execution);
   const std::string hash = to_hex(receipt::receipt_hash(r));
   INVAR_CHECK_OK(save_receipt(job.receipt_path, receipt::print(r)));
 
@@ -129,6 +130,8 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
               {"isa", session.isa()},
               {"threads", session.threads()},
               {"kernels", session.kernels()},
+              {"libraries", session.libraries()},
+              {"operation_set", r.operation_set},
               {"peak_bytes", session.peak_bytes()}};
     written = write_stdout(j.dump() + "\n");
   } else {
@@ -136,15 +139,16 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
     std::fprintf(stderr, "  %-9s %zu tokens, %.0f tokens/s (%s, %d thread%s)\n", "infer", g.tokens.size(),
                  g.decode_tokens_per_second, std::string(session.isa()).c_str(), session.threads(),
                  session.threads() == 1 ? "" : "s");
+    if (r.operation_set != name_of(OperationSet::reproducible))
+      std::fprintf(stderr, "  %-9s %s (%s): not for others to verify\n", "set", r.operation_set.c_str(),
+                   r.execution["libraries"] == "none" ? "no library used" : r.execution["libraries"].c_str());
     std::fprintf(stderr, "  %-9s %s\n  %-9s %s\n", "receipt", job.receipt_path.c_str(), "hash", hash.c_str());
   }
   return written;
 }
 
 Status do_run(const RunOptions& o) {
-  if (o.operation_set != "reproducible")
-    return not_covered("operation set " + o.operation_set +
-                       ": this build has only reproducible kernels: use --operation-set reproducible");
+  INVAR_CHECK_OK(operation_set(o.model.operation_set));
   std::vector<Job> jobs;
   if (!o.prompt_file.empty()) {
     INVAR_TRY(jobs, read_prompt_file(o.prompt_file, o.receipt_path));

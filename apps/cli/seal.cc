@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "machine.h"
+
 namespace invar::cli {
 
 receipt::Receipt describe(const Model& m, const plan::Plan& plan) {
@@ -19,20 +21,49 @@ receipt::Receipt describe(const Model& m, const plan::Plan& plan) {
   r.weights = plan::weights_digest(plan);
   r.program = plan::digest(plan);
   r.numerics = plan.numerics;
-  r.operation_set = plan.operation_set;
+  r.operation_set = name_of(plan.operation_set);
   r.unicode = prompt::unicode_version();
   return r;
 }
 
-std::map<std::string, std::string> describe_execution(const run::Session& s, const std::string& model_path) {
+namespace {
+
+std::string joined(const std::vector<std::string>& list) {
+  std::string s;
+  for (const std::string& one : list) s += (s.empty() ? "" : ", ") + one;
+  return s.empty() ? "none" : s;
+}
+
+std::string machine() {
   utsname host{};
   uname(&host);
-  return {{"device", std::string(s.device())},
-          {"isa", std::string(s.isa())},
-          {"machine", host.machine},
-          {"model_path", model_path},
-          {"threads", std::to_string(s.threads())},
+  return host.machine;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> describe_kind(const run::Session& s) {
+  return {{"isa", std::string(s.isa())},
+          {"kernels", joined(s.kernels())},
+          {"libraries", joined(s.libraries())},
+          {"machine", machine()},
+          {"processor", s.gpu() ? describe(*s.gpu()) : exact_processor()},
           {"version", INVAR_VERSION}};
+}
+
+std::map<std::string, std::string> describe_execution(const run::Session& s, const std::string& model_path,
+                                                      OperationSet set, const ExecutionOptions& o) {
+  std::map<std::string, std::string> fields = {{"device", std::string(s.device())},
+                                               {"isa", std::string(s.isa())},
+                                               {"machine", machine()},
+                                               {"model_path", model_path},
+                                               {"threads", std::to_string(s.threads())},
+                                               {"version", INVAR_VERSION}};
+  if (set == OperationSet::reproducible) return fields;
+  fields.merge(describe_kind(s));
+  fields["kv_cache"] = o.no_kv_cache ? "no" : "yes";
+  fields["prefill_chunk"] = std::to_string(s.chunk());
+  return fields;
 }
 
 }  // namespace invar::cli

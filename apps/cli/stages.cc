@@ -108,6 +108,7 @@ Status do_export(const ExportCommand& c) {
 }
 
 Status do_compile(const CompileCommand& c) {
+  INVAR_TRY(const OperationSet set, operation_set(c.operation_set));
   INVAR_TRY(onnx::Graph graph, onnx::read(c.model));
   INVAR_TRY(const run::Function::Named bound, tensors_from("--bind", c.bound));
   for (const auto& [name, t] : bound)
@@ -126,7 +127,7 @@ Status do_compile(const CompileCommand& c) {
     return bad_input(output +
                      ": a plan lies beside its model, whose folder holds the weights: write it into " +
                      options.folder);
-  INVAR_TRY(plan::Plan plan, ir::compile_to(graph, options.folder, output));
+  INVAR_TRY(plan::Plan plan, ir::compile_to(graph, options.folder, output, set));
   return deliver("", output + "\nprogram " + to_hex(plan::digest(plan)) + "\n");
 }
 #else

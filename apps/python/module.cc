@@ -46,6 +46,7 @@ class Program {
   std::string isa() const { return std::string(function_->isa()); }
   size_t peak_bytes() const { return function_->peak_bytes(); }
   std::vector<std::string> kernels() const { return function_->kernels(); }
+  std::vector<std::string> libraries() const { return function_->libraries(); }
 
  private:
   std::unique_ptr<run::Function> function_;
@@ -53,14 +54,18 @@ class Program {
 };
 
 void compile(const std::string& model, const std::string& folder, const std::string& plan,
-             const std::vector<std::pair<std::string, ReadOnly>>& bound) {
+             const std::vector<std::pair<std::string, ReadOnly>>& bound, const std::string& operation_set) {
+  const auto set = operation_set_from(operation_set);
+  if (!set)
+    throw Raised{bad_input("operation_set: '" + operation_set + "' is not known; use one of " +
+                           std::string(kOperationSetNames))};
   onnx::Graph graph = or_raise(onnx::read(model));
   for (const auto& [name, array] : bound) {
     const ops::View v = view_of(array, "input '" + name + "'");
     or_raise(onnx::bind(graph, name, v.dtype, {v.dim, v.dim + v.rank}, v.data));
   }
   nb::gil_scoped_release free;
-  or_raise(ir::compile_to(graph, folder, plan));
+  or_raise(ir::compile_to(graph, folder, plan, *set));
 }
 
 // A plan as dictionaries: what the emitter of PyTorch modules reads.
@@ -101,6 +106,7 @@ nb::dict describe(const std::string& path) {
   d["symbols"] = p.symbols, d["values"] = values, d["weights"] = weights, d["nodes"] = nodes;
   d["inputs"] = ports(p.inputs), d["outputs"] = ports(p.outputs);
   d["digest"] = to_hex(plan::digest(p));
+  d["operation_set"] = std::string(name_of(p.operation_set));
   return d;
 }
 
@@ -219,7 +225,8 @@ NB_MODULE(_native, m) {
       .def("run", &Program::run)
       .def_prop_ro("isa", &Program::isa)
       .def_prop_ro("peak_bytes", &Program::peak_bytes)
-      .def_prop_ro("kernels", &Program::kernels);
+      .def_prop_ro("kernels", &Program::kernels)
+      .def_prop_ro("libraries", &Program::libraries);
   m.def("compile", &compile);
   m.def("describe", &describe);
   m.def("once", &once);

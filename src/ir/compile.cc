@@ -88,6 +88,7 @@ Result<Program> compile(const onnx::Graph& graph, const Options& options) {
   Compiler compiler(graph, options);
   INVAR_CHECK_OK(compiler.run(Emit::plan));
   INVAR_TRY(plan::Plan plan, plan_from(compiler.module()));
+  plan.operation_set = options.operation_set;
   // The reader's own checks are the last word on what a plan may be.
   if (auto read = plan::parse(plan::print(plan), graph.name); !read)
     return not_covered("the program does not fit into a plan: " + read.error().message);
@@ -95,10 +96,11 @@ Result<Program> compile(const onnx::Graph& graph, const Options& options) {
 }
 
 Result<plan::Plan> compile_to(const onnx::Graph& graph, const std::string& model_folder,
-                              const std::string& path) {
+                              const std::string& path, OperationSet set) {
   const std::filesystem::path p(path);
   Options options{model_folder};
   options.constants_file = p.filename().string() + ".constants";
+  options.operation_set = set;
   INVAR_TRY(Program program, compile(graph, options));
   // Constants first: a plan that can be read is complete.
   const auto& weights = program.plan.weights;

@@ -19,6 +19,7 @@ struct Options {
   std::string folder;  // where the graph's external files lie; weights are hashed from there
   int threads = 0;     // for hashing; 0 = one per core
   std::string constants_file = "constants.bin";  // the plan's name for the file of Program::constants
+  OperationSet operation_set = OperationSet::reproducible;  // the plan's; all sets compile the same program
 };
 
 struct Program {
@@ -32,7 +33,8 @@ struct Program {
 Result<Program> compile(const onnx::Graph&, const Options&);
 // Compiles and writes PATH and, for constants that have no place in a file (onnx.19), PATH.constants. The plan's weight files are
 // named relative to model_folder, so PATH belongs there, or where they are linked.
-Result<plan::Plan> compile_to(const onnx::Graph&, const std::string& model_folder, const std::string& path);
+Result<plan::Plan> compile_to(const onnx::Graph&, const std::string& model_folder, const std::string& path,
+                              OperationSet = OperationSet::reproducible);
 // The IR after a stage as MLIR text that the same stage's tools can read again.
 Result<std::string> emit(const onnx::Graph&, const Options&, Emit stage);
 

@@ -2,7 +2,9 @@
 #include <array>
 
 #include "base/isa.h"
+#include "libraries.inc"
 #include "ops/kernel.h"
+#include "ops/library.h"
 #include "ops/variant.h"
 #include "rows.inc"
 
@@ -45,6 +47,19 @@ const Kernel* find(std::string_view op, std::string_view isa) {
       for (std::string_view can : isas())
         if (can == k->isa) return k;
     }
+  return nullptr;
+}
+
+std::span<const LibraryRow* const> library_rows() {
+  return kLibraryRows;
+}
+
+const LibraryRow* find_library(std::string_view op, OperationSet set, bool gpu) {
+  if (set == OperationSet::reproducible) return nullptr;
+  for (const LibraryRow* r : kLibraryRows)
+    if (r->kernel->op == op && r->keeps >= set && (r->kernel->enqueue != nullptr) == gpu &&
+        !r->library->version().empty())
+      return r;
   return nullptr;
 }
 

@@ -131,11 +131,13 @@ class Parser {
   Status read_operations(Cursor& c) {
     section_ = symbols;
     c.expect("operations ");
-    plan_.operation_set = c.string();
+    const std::string name = c.string();
     c.expect_end();
-    if (c.ok() && plan_.operation_set != "reproducible")
-      return not_covered("operation set " + brief(plan_.operation_set) +
-                         " cannot be run by this build; it has \"reproducible\"");
+    const auto set = operation_set_from(name);
+    if (c.ok() && !set)
+      return not_covered("operation set " + brief(name) + " is not known to this build; it has " +
+                         std::string(kOperationSetNames));
+    plan_.operation_set = set.value_or(OperationSet::reproducible);
     return {};
   }
 

@@ -9,6 +9,7 @@
 #include "base/attrs.h"
 #include "base/dtype.h"
 #include "base/hash.h"
+#include "base/operation_set.h"
 #include "base/status.h"
 
 namespace invar::plan {
@@ -66,7 +67,7 @@ struct Port {  // a named input or output of the program
 
 struct Plan {
   std::string numerics{kNumerics};
-  std::string operation_set = "reproducible";
+  OperationSet operation_set = OperationSet::reproducible;
   std::vector<std::string> symbols;  // names, and texts of polynomials in them (plan.12)
   std::vector<Value> values;
   std::vector<Weight> weights;

@@ -185,8 +185,9 @@ TEST(Plan, RefusesWhatThisBuildDoesNotCoverByName) {
             "line 1: plan format '2' is not known to this build; it reads 'invar-plan 1'");
   EXPECT_EQ(refusal(replaced("\"invar-1\"", "\"invar-9\""), nc),
             "line 2: numerics 'invar-9' cannot be run by this build; it has \"invar-1\"");
-  EXPECT_EQ(refusal(replaced("\"reproducible\"", "\"fast\""), nc),
-            "line 3: operation set 'fast' cannot be run by this build; it has \"reproducible\"");
+  EXPECT_EQ(
+      refusal(replaced("\"reproducible\"", "\"fast\""), nc),
+      "line 3: operation set 'fast' is not known to this build; it has default, deterministic, reproducible");
   EXPECT_EQ(refusal(replaced("gather.1", "nosuch.1"), nc),
             "line 10: operation 'nosuch' is not one of this build");
   EXPECT_EQ(refusal(replaced("gather.1", "gather.7"), nc),

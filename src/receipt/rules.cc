@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/dtype.h"
+#include "base/operation_set.h"
 #include "receipt/json.h"
 
 namespace invar::receipt {
@@ -38,6 +39,9 @@ void check_ranges(const Receipt& r, Findings& f) {
     if (i > 0 && t.name <= r.tensors[i - 1].name)
       f.push_back({at("model.tensors", i) + ".name", "names in ascending order", json::quote(t.name)});
   }
+  if (!operation_set_from(r.operation_set))
+    f.push_back(
+        {"program.operation_set", "one of " + std::string(kOperationSetNames), json::quote(r.operation_set)});
   check_tokens("input.tokens", r.prompt_tokens, kAnyVocab, f);
   check_tokens("input.stop_tokens", r.stop_tokens, kAnyVocab, f);
   check_tokens("output.tokens", r.tokens, kAnyVocab, f);

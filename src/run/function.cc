@@ -203,5 +203,8 @@ size_t Function::peak_bytes() const {
 std::vector<std::string> Function::kernels() const {
   return impl_->program.kernels();
 }
+std::vector<std::string> Function::libraries() const {
+  return impl_->program.libraries();
+}
 
 }  // namespace invar::run

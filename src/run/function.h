@@ -36,6 +36,7 @@ class Function {
   std::string_view isa() const;  // "cuda" on a GPU
   size_t peak_bytes() const;
   std::vector<std::string> kernels() const;
+  std::vector<std::string> libraries() const;  // as a session's
 
  private:
   struct Impl;

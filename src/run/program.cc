@@ -38,11 +38,14 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa,
   r.has_memory_ = !plan.states.empty();
   for (const plan::Node& n : plan.nodes) {
     INVAR_TRY(const ops::Kernel* k, choose(n.op, r.device_ ? std::string(ops::kCuda) : isa));
+    const ops::LibraryRow* const row = isa.empty() ? r.library_row(n.op) : nullptr;
+    if (row) k = row->kernel;
     if (n.state >= 0 && !k->state_bytes)
       return bad_input("operation " + n.op + " of the plan cannot have a state");
     if (n.state < 0 && k->state_bytes) r.has_memory_ = false;
     Node& node = r.nodes_.emplace_back();
     node.node = &n, node.kernel = k, node.reference = ops::find(n.op, "reference");
+    node.library = row ? row->library : nullptr;
     node.in.resize(n.in.size()), node.out.resize(n.out.size()), node.units.resize(k->phases);
   }
   for (const plan::Value& v : plan.values)
@@ -55,6 +58,18 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa,
   r.mark_joins();
   r.values_.resize(plan.values.size());
   return r;
+}
+
+// The library's row for an operation, ready for calls; null: the reproducible one runs.
+const ops::LibraryRow* Program::library_row(const std::string& op) {
+  const ops::LibraryRow* const row = ops::find_library(op, plan_->operation_set, device_ != nullptr);
+  if (!row || !device_) return row;
+  auto [known, is_new] = attached_.try_emplace(row->library);
+  if (is_new) {
+    device_->enter();
+    known->second = row->library->attach(device_->stream());
+  }
+  return known->second ? row : nullptr;
 }
 
 // Backwards from the nodes with a state: the rest, above all the projection to the vocabulary, is not needed
@@ -316,6 +331,15 @@ Status Program::run(Pool& pool, bool tail, const std::function<void()>& beside) 
         return names_no_place(nodes_[m], stray);
     run(pool, n, end, workers_for(work, workers_));
   }
+  return check_libraries();
+}
+
+Status Program::check_libraries() const {
+  for (const Node& n : nodes_)
+    if (n.library && n.library->failed())
+      return Error{Code::internal, std::string(n.library->name) + " " + n.library->version() +
+                                       " refused a call, perhaps for want of memory; --operation-set "
+                                       "reproducible needs no library"};
   return {};
 }
 
@@ -361,6 +385,16 @@ std::vector<std::string> Program::kernels() const {
   std::vector<std::string> names;
   for (const Node& n : nodes_) {
     const std::string name = std::string(n.kernel->op) + " " + std::string(n.kernel->isa);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<std::string> Program::libraries() const {
+  std::vector<std::string> names;
+  for (const Node& n : nodes_) {
+    if (!n.library) continue;
+    const std::string name = std::string(n.library->name) + " " + n.library->version();
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;

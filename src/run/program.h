@@ -9,6 +9,7 @@
 
 #include "base/pool.h"
 #include "ops/kernel.h"
+#include "ops/library.h"
 #include "plan/plan.h"
 #include "run/memory.h"
 #include "run/weights.h"
@@ -21,7 +22,8 @@ inline size_t bytes_of(const ops::View& v) {
 
 class Program {
  public:
-  // Chooses the kernel of every node: of an instruction set, or those of a GPU. The plan must outlive the program.
+  // Chooses the kernel of every node: of an instruction set, or those of a GPU; those of libraries where the plan's operation set
+  // allows them, they are here and no instruction set is named. The plan must outlive the program.
   static Result<Program> make(const plan::Plan& plan, const std::string& isa,
                               std::shared_ptr<Device> device = {});
 
@@ -51,6 +53,7 @@ class Program {
   // The most sequences that an operation with memory has, as far as these are constants of the plan; at least 1.
   int64_t constant_sequences() const;
   std::vector<std::string> kernels() const;
+  std::vector<std::string> libraries() const;  // "oneDNN 2.6.3", of each that some kernel is of
   size_t bytes() const;
   void set_workers(int n) { workers_ = n; }
 
@@ -58,7 +61,8 @@ class Program {
   struct Node {
     const plan::Node* node;
     const ops::Kernel *kernel, *reference;
-    bool core;  // some state depends on it
+    const ops::Library* library;  // that the kernel is of; null: Invar's own
+    bool core;                    // some state depends on it
     std::vector<ops::View> in, out;
     ops::Call call;
     std::vector<int64_t> units;           // of its phases in this step
@@ -73,6 +77,7 @@ class Program {
     int64_t batch, rows, past;
   };
 
+  const ops::LibraryRow* library_row(const std::string& op);
   Status check(const ops::Kernel& reference, Node&, size_t number, const Extent&) const;
   Status check_alone(size_t number);
   static constexpr uint64_t kTooLarge = uint64_t{1} << 62;
@@ -86,6 +91,7 @@ class Program {
   std::vector<const ops::Call*> calls(size_t begin, size_t end) const;
   Status reserve_shared(size_t bytes);
   void run(Pool&, size_t begin, size_t end, int workers);
+  Status check_libraries() const;
   // program_device.cc
   int64_t bound_of(int64_t rows, int64_t past) const;
   Status reserve_ports(const std::vector<uint64_t>& size);
@@ -96,7 +102,8 @@ class Program {
   Status find_fault(bool tail);
 
   const plan::Plan* plan_ = nullptr;
-  std::shared_ptr<Device> device_;  // null: the host
+  std::shared_ptr<Device> device_;                                 // null: the host
+  std::map<const ops::Library*, std::shared_ptr<void>> attached_;  // to its queue; null: cannot be
   std::vector<Symbol> symbols_;
   std::vector<Node> nodes_;
   std::vector<bool> core_value_;

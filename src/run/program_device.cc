@@ -83,6 +83,7 @@ Status Program::run_on_device(bool tail, const std::function<void()>& beside) {
   INVAR_CHECK_OK(fetch(tail));
   if (beside) beside();
   INVAR_CHECK_OK(device_->wait());
+  INVAR_CHECK_OK(check_libraries());
   return now.fault ? find_fault(tail) : Status();
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/device.h"
 #include "base/status.h"
 #include "plan/plan.h"
 
@@ -48,11 +49,15 @@ class Session {
   int threads() const;
   std::string_view isa() const;     // "cuda" on a GPU
   std::string_view device() const;  // "cpu", or "cuda:0 NVIDIA H200"
+  const Device::Info* gpu() const;  // null: it runs on the host
   size_t peak_bytes() const;
   // For every operation of the plan the kernel row that runs it, e.g. "matmul avx2": what the tests assert.
   // An operation with a reference row alone (nothing to vectorise) shows that one under every instruction
   // set.
   std::vector<std::string> kernels() const;
+  // Of vendors' libraries that kernels are of, name and version, e.g. "oneDNN 2.6.3"; none in a reproducible program.
+  std::vector<std::string> libraries() const;
+  int64_t chunk() const;  // of a prompt, the most tokens in a step
   // Forgets all of a sequence: position(sequence) == 0.
   void reset(int64_t sequence = 0);
   // Appends tokens at position(sequence); returns the logits of the last one, or of each with `all`: rows x vocab()

@@ -267,6 +267,9 @@ int Session::threads() const {
 std::string_view Session::device() const {
   return impl_->where;
 }
+const Device::Info* Session::gpu() const {
+  return impl_->device ? &impl_->device->info() : nullptr;
+}
 std::string_view Session::isa() const {
   return impl_->isa;
 }
@@ -275,6 +278,12 @@ size_t Session::peak_bytes() const {
 }
 std::vector<std::string> Session::kernels() const {
   return impl_->program.kernels();
+}
+std::vector<std::string> Session::libraries() const {
+  return impl_->program.libraries();
+}
+int64_t Session::chunk() const {
+  return impl_->chunk;
 }
 void Session::reset(int64_t sequence) {
   impl_->position.at(static_cast<size_t>(sequence)) = 0;

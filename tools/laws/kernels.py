@@ -1,13 +1,14 @@
 """Law 7: kernels do not allocate, lock or call the system; they do not throw or print. Looked at: the rooms' reference.cc,
-cpu*.cc and *.cu, and the headers of src/num they are made of. What a GPU runs neither waits nor allocates, takes no function of
+cpu*.cc, library rows (onednn.cc) and *.cu, and the headers of src/num they are made of. What a GPU runs neither waits nor allocates, takes no function of
 the vendor's mathematical library, and adds no floats in an order of chance. A kernel that may start before the one it follows
-has ended (launch_early, launch_clusters) waits for that one, whatever it does."""
+has ended (launch_early, launch_clusters) waits for that one, whatever it does. Libraries are opened in src/base/library.cc alone, and a
+vendor's functions and types stay in src/ops/LIBRARY.cc: a library row calls what the header beside that declares, reproducible rows nothing of it."""
 
 import re
 
 from law import code, finding, lines
 
-KERNEL = re.compile(r"src/ops/[a-z0-9_]+/(reference|cpu(_[a-z0-9]+)?)\.cc$|src/ops/.*\.cuh?$|src/num/(lane|reduce|contract)/.*\.h$")
+KERNEL = re.compile(r"src/ops/[a-z0-9_]+/(reference|cpu(_[a-z0-9]+)?|onednn)\.cc$|src/ops/.*\.cuh?$|src/num/(lane|reduce|contract)/.*\.h$")
 FORBIDDEN = re.compile(
     r"\bnew\b|\bmalloc\b|\bcalloc\b|\brealloc\b|\bfree\s*\(|\balloca\b|std::(vector|string|map|unordered_map|deque|list|function|"
     r"make_unique|make_shared|mutex|lock_guard|unique_lock|atomic|thread|async|cout|cerr|ofstream|ifstream)\b|\bthrow\b|"
@@ -53,8 +54,26 @@ def check_early(files):
             if m.group(1) not in ("kernel", "void") and not waits.get(m.group(1))]
 
 
+OPENS = re.compile(r"\bdl(open|sym|mopen)\s*\(|#\s*include\s+<dlfcn\.h>")
+VENDOR = re.compile(r"#\s*include\s+[<\"](dnnl|oneapi|cublas)|\b(dnnl_\w+|cublas(?!_reduced)[A-Z_]\w*)\s*\(|\bops/(onednn|cublas)\.h\"|\b(onednn|cublas)::")
+OF_LIBRARY = re.compile(r"src/ops/([a-z0-9_]+/)?(onednn|cublas)\.(cc|cu|h)$")
+
+
+def check_libraries(files):
+    found = []
+    for path, text in files.items():
+        if text is None or not re.match(r"src/.*\.(cc|h|cu|cuh)$", path) or path.endswith("_test.cc"):
+            continue
+        for n, line in lines(code(text)):
+            if OPENS.search(line) and path != "src/base/library.cc":
+                found.append(finding(path, n, "opens a library; src/base/library.cc does that"))
+            if VENDOR.search(line) and not OF_LIBRARY.match(path):
+                found.append(finding(path, n, "uses a vendor's library outside its rows (src/ops/ROOM/LIBRARY.cc)"))
+    return found
+
+
 def check(files):
-    found = check_early(files)
+    found = check_early(files) + check_libraries(files)
     for path, text in files.items():
         if text is None or not KERNEL.match(path):
             continue
@@ -81,5 +100,10 @@ SELF_TEST = [
     ("starts early, never waits", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  work(n);\n}\nlaunch_early(k, n);\n"}, 1),
     ("waits in a branch", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  if (n) { follow(); }\n}\nlaunch_early(k, n);\n"}, 1),
     ("ends before", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  if (n) return;\n  follow();\n}\nlaunch_clusters(k, n);\n"}, 1),
+    ("opens a library", {"src/ops/softmax/cpu.cc": 'dlopen("x.so", 1);\n'}, 1),
+    ("a reproducible row that calls a library", {"src/ops/matmul/cpu.cc": '#include "ops/onednn.h"\nonednn::product(p);\n'}, 2),
+    ("the runtime that calls a library", {"src/run/program.cc": "cublasSetStream_v2(h, s);\n"}, 1),
+    ("a library row that allocates", {"src/ops/matmul/onednn.cc": "std::vector<float> t(n);\n"}, 1),
+    ("a library row", {"src/ops/matmul/onednn.cc": '#include "ops/onednn.h"\nonednn::product(p);\n', "src/base/library.cc": "dlopen(name, 1);\n"}, 0),
     ("does none of it", {"src/ops/softmax/cpu.cc": "// new\nfloat t[8];\nif (is_new) {}\n", "src/run/x.cc": "std::vector<int> v;\n"}, 0),
 ]

@@ -40,7 +40,7 @@ class Artifacts:
         if getattr(self, "temporary", False):
             shutil.rmtree(self.path, ignore_errors=True)
 
-    def compile(self, model, bind, colocate_tensors):
+    def compile(self, model, bind, colocate_tensors, operation_set="reproducible"):
         """Compiles a path or a ModelProto; returns the plan's description."""
         if isinstance(model, str | os.PathLike):
             source = Path(model).absolute()
@@ -51,7 +51,9 @@ class Artifacts:
             raise _native.BadInput(f"model: {type(model).__name__} is neither a path nor a ModelProto")
         plan = self.path / "plan.invar"
         bound = [(name, arrays.on_host(value, f"bind['{name}']")) for name, value in (bind or {}).items()]
-        _native.compile(str(source), str(source.parent), str(plan), bound)
+        if not isinstance(operation_set, str):
+            raise _native.BadInput(f"operation_set: {type(operation_set).__name__} is no name")
+        _native.compile(str(source), str(source.parent), str(plan), bound, operation_set)
         described = _native.describe(str(plan))
         for file in {w["file"] for w in described["weights"]} - {"plan.invar.constants"}:
             self.place(source.parent / file, self.path / file, colocate_tensors)
@@ -70,7 +72,8 @@ class Artifacts:
 
 
 class Program:
-    """A compiled model. The bytes that it computes depend on the model and the inputs alone."""
+    """A compiled model. The bytes that it computes depend on the model and the inputs alone, unless it was compiled for another
+    operation set than "reproducible"."""
 
     def __init__(self, artifacts, described, device, isa, threads):
         self._artifacts = artifacts
@@ -79,6 +82,7 @@ class Program:
         self.inputs = tensors(described["inputs"])
         self.outputs = tensors(described["outputs"])
         self.digest = described["digest"]
+        self.operation_set = described["operation_set"]
 
     def run(self, inputs=None, /, **named):
         """Inputs by name, in a dict or as keywords -> outputs by name. Arrays of NumPy give arrays of NumPy; other arrays with
@@ -97,6 +101,7 @@ class Program:
 
     isa = property(lambda self: self._native.isa, doc='The instruction set that runs it; "cuda" on a GPU.')
     kernels = property(lambda self: self._native.kernels, doc="Operation and instruction set of every kernel in it.")
+    libraries = property(lambda self: self._native.libraries, doc="Vendors' libraries that some kernel is of, with versions.")
     peak_bytes = property(lambda self: self._native.peak_bytes, doc="Memory of weights and activations at the sizes of the last run.")
 
     def __repr__(self):
@@ -104,13 +109,17 @@ class Program:
         return f"invar.Program({text(self.inputs)} -> {text(self.outputs)}; {self.digest[:16]})"
 
 
-def compile(model, *, bind=None, device="cpu", isa="", threads=0, artifacts_dir=None, colocate_tensors=False):
+def compile(model, *, bind=None, operation_set="reproducible", device="cpu", isa="", threads=0, artifacts_dir=None,
+            colocate_tensors=False):
     """Compiles an ONNX model for the native runtime.
 
     model: path of a .onnx file, or an onnx.ModelProto. bind: inputs whose values decide shapes (axes, sizes), by name, known
     from now on. device: "cpu", "cuda" or "cuda:N"; isa: an instruction set to force; threads: 0 = one per core; none of these
-    three ever changes a bit. artifacts_dir, colocate_tensors: as in CompileOptions.
+    three ever changes a bit of a reproducible program. artifacts_dir, colocate_tensors: as in CompileOptions.
+
+    operation_set: what is promised of the bits. "reproducible": the same on any machine; "deterministic": the same in every run on
+    the same hardware with the same software; "default": nothing. The weaker two may run kernels of vendors' libraries.
 
     Raises NotCovered with all nodes that have no reproducible kernel, and BadInput for a model that is not what it should be."""
     artifacts = Artifacts(artifacts_dir)
-    return Program(artifacts, artifacts.compile(model, bind, colocate_tensors), device, isa, threads)
+    return Program(artifacts, artifacts.compile(model, bind, colocate_tensors, operation_set), device, isa, threads)

@@ -1,0 +1,111 @@
+// matmul by oneDNN: f32 of many rows and a b of few MiB, which its kernels take 0.89 to 0.98 of the time for (avx2, Zen 3, one
+// thread; docs/decisions.md). Everything else, above all the few rows of a decode step and weights of 16 bits, is the
+// reproducible row's, which is the faster one there.
+#include "ops/onednn.h"
+
+#include <algorithm>
+
+#include "ops/matmul/matmul.h"
+
+namespace invar::ops {
+namespace {
+
+constexpr int64_t kFewRows = 32, kMostOfB = 768 << 10;
+// Blocks of outputs, units to share out: of about so many rows and columns, whatever there are threads.
+constexpr int64_t kRows = 64, kColumns = 192;
+
+const Kernel& own() {
+  static const Kernel& row = *find("matmul");
+  return row;
+}
+
+// A constant b as packed here: where it is stored, which the weights keep mapped, and behind that the reproducible row's packing.
+struct alignas(64) Head {
+  const float* stored;
+};
+
+size_t pack_bytes(const View& b, int i, const Attrs& attrs) {
+  const size_t bytes = own().pack_bytes(b, i, attrs);
+  return bytes ? sizeof(Head) + bytes : 0;
+}
+void pack(const View& b, int i, const Attrs& attrs, void* packed) {
+  auto* const head = static_cast<Head*>(packed);
+  head->stored = b.as<const float>();
+  own().pack(b, i, attrs, head + 1);
+}
+
+// The call as the reproducible row takes it.
+struct OwnCall {
+  View in[2];
+  Call call;
+  explicit OwnCall(const Call& c) : in{c.in[0], c.in[1]}, call(c) {
+    if (in[1].packed) in[1].data = in[1].as<Head>() + 1;
+    call.in = in;
+  }
+};
+
+matmul::Shape shape(const Call& c) {
+  return matmul::shape(c.in[0], c.in[1], c.out[0], attr_i(c, "trans_a", 0) != 0,
+                       attr_i(c, "trans_b", 0) != 0);
+}
+bool is_for_library(const Call& c, const matmul::Shape& s) {
+  return c.in[0].dtype == DType::f32 && c.in[1].dtype == DType::f32 && s.m >= kFewRows && s.n > 0 &&
+         s.k > 0 && s.n <= kMostOfB / s.k;
+}
+
+struct Blocks {
+  int64_t rows, columns, down, across;  // of a block; how many
+};
+Blocks blocks(const matmul::Shape& s) {
+  const auto parts = [](int64_t n, int64_t of) { return (n + of - 1) / of; };
+  const int64_t down = parts(s.m, kRows), across = parts(s.n, kColumns);
+  return {parts(s.m, down), parts(s.n, across), down, across};
+}
+
+int64_t units(const Call& c, int phase) {
+  const matmul::Shape s = shape(c);
+  if (!is_for_library(c, s)) return own().units(OwnCall(c).call, phase);
+  const Blocks b = blocks(s);
+  return s.batches * b.down * b.across;
+}
+
+size_t scratch_bytes(const Call& c) {
+  return is_for_library(c, shape(c)) ? 0 : own().scratch_bytes(OwnCall(c).call);
+}
+
+void run(const Call& c, int phase, int64_t begin, int64_t end, void* scratch) {
+  const matmul::Shape s = shape(c);
+  if (!is_for_library(c, s)) return own().run(OwnCall(c).call, phase, begin, end, scratch);
+  const Blocks blocks_ = blocks(s);
+  const auto* const a = c.in[0].as<const float>();
+  const float* const b = c.in[1].packed ? c.in[1].as<Head>()->stored : c.in[1].as<const float>();
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const int64_t batch = unit / (blocks_.down * blocks_.across),
+                  block = unit % (blocks_.down * blocks_.across);
+    const int64_t i = block / blocks_.across * blocks_.rows, j = block % blocks_.across * blocks_.columns;
+    const matmul::Offsets at = matmul::offsets(s, batch);
+    onednn::Product p;
+    p.trans_a = s.trans_a ? 'T' : 'N', p.trans_b = s.trans_b ? 'T' : 'N';
+    p.m = std::min(blocks_.rows, s.m - i), p.n = std::min(blocks_.columns, s.n - j), p.k = s.k;
+    if (p.m <= 0 || p.n <= 0) continue;
+    p.a = a + at.a + (s.trans_a ? i : i * s.k), p.lda = s.trans_a ? s.m : s.k;
+    p.b = b + at.b + (s.trans_b ? j * s.k : j), p.ldb = s.trans_b ? s.k : s.n;
+    p.c = c.out[0].as<float>() + (batch * s.m + i) * s.n + j, p.ldc = s.n;
+    onednn::product(p);
+  }
+}
+
+const Kernel kRow = {.op = "matmul",
+                     .isa = "onednn",
+                     .units = units,
+                     .run = run,
+                     .scratch_bytes = scratch_bytes,
+                     .pack_bytes = pack_bytes,
+                     .pack = pack};
+
+}  // namespace
+
+extern const LibraryRow library_matmul_onednn;
+const LibraryRow library_matmul_onednn = {&kRow, &onednn::library, OperationSet::deterministic};
+
+}  // namespace invar::ops
