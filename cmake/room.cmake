@@ -121,7 +121,7 @@ function(invar_rooms dir)
        "namespace invar::ops {\n${declared}
 static const Kernel* const kRows[] = {\n${listed}};
 static constexpr std::string_view kBuilt[] = {\"${isas}\", \"reference\"};\n}\n")
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/ops/libraries.inc CONTENT
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/ops/rows_of_libraries.inc CONTENT
        "namespace invar::ops {\n${library_declared}
 static const LibraryRow* const kLibraryRows[] = {\n${library_listed}};\n}\n")
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${dir}/*_test.cc)

@@ -31,12 +31,14 @@ struct LibraryRow {
   const Kernel* kernel;  // isa: "onednn", "cublas", ...
   const Library* library;
   OperationSet keeps;  // the strongest set whose promise it keeps, never reproducible
+  // Whether there are calls with operands of these types that it gives to the library.
+  bool (*serves)(std::span<const DType> operands);
 };
 
 // All of this build (generated), whatever is here; faster ones first within an operation.
 std::span<const LibraryRow* const> library_rows();
-// The row that runs `op` in a program of this set, on the host or on a GPU; null: the reproducible row does. Always null for
+// The row that runs `op` on such operands in a program of this set, on the host or on a GPU; null: the reproducible row does. Always null for
 // reproducible programs.
-const LibraryRow* find_library(std::string_view op, OperationSet, bool gpu);
+const LibraryRow* find_library(std::string_view op, std::span<const DType> operands, OperationSet, bool gpu);
 
 }  // namespace invar::ops

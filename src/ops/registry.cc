@@ -2,11 +2,11 @@
 #include <array>
 
 #include "base/isa.h"
-#include "libraries.inc"
 #include "ops/kernel.h"
 #include "ops/library.h"
 #include "ops/variant.h"
 #include "rows.inc"
+#include "rows_of_libraries.inc"
 
 namespace invar::ops {
 namespace {
@@ -54,11 +54,12 @@ std::span<const LibraryRow* const> library_rows() {
   return kLibraryRows;
 }
 
-const LibraryRow* find_library(std::string_view op, OperationSet set, bool gpu) {
+const LibraryRow* find_library(std::string_view op, std::span<const DType> operands, OperationSet set,
+                               bool gpu) {
   if (set == OperationSet::reproducible) return nullptr;
   for (const LibraryRow* r : kLibraryRows)
     if (r->kernel->op == op && r->keeps >= set && (r->kernel->enqueue != nullptr) == gpu &&
-        !r->library->version().empty())
+        r->serves(operands) && !r->library->version().empty())
       return r;
   return nullptr;
 }

@@ -38,7 +38,7 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa,
   r.has_memory_ = !plan.states.empty();
   for (const plan::Node& n : plan.nodes) {
     INVAR_TRY(const ops::Kernel* k, choose(n.op, r.device_ ? std::string(ops::kCuda) : isa));
-    const ops::LibraryRow* const row = isa.empty() ? r.library_row(n.op) : nullptr;
+    const ops::LibraryRow* const row = isa.empty() ? r.library_row(n) : nullptr;
     if (row) k = row->kernel;
     if (n.state >= 0 && !k->state_bytes)
       return bad_input("operation " + n.op + " of the plan cannot have a state");
@@ -60,9 +60,14 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa,
   return r;
 }
 
-// The library's row for an operation, ready for calls; null: the reproducible one runs.
-const ops::LibraryRow* Program::library_row(const std::string& op) {
-  const ops::LibraryRow* const row = ops::find_library(op, plan_->operation_set, device_ != nullptr);
+// The library's row for a node, ready for calls; null: the reproducible one runs.
+const ops::LibraryRow* Program::library_row(const plan::Node& node) {
+  std::vector<DType> operands;
+  for (const plan::Operand& o : node.in)
+    operands.push_back(o.kind == plan::Operand::weight ? plan_->weights[o.index].dtype
+                                                       : plan_->values[o.index].dtype);
+  const ops::LibraryRow* const row =
+      ops::find_library(node.op, operands, plan_->operation_set, device_ != nullptr);
   if (!row || !device_) return row;
   auto [known, is_new] = attached_.try_emplace(row->library);
   if (is_new) {

@@ -77,7 +77,7 @@ class Program {
     int64_t batch, rows, past;
   };
 
-  const ops::LibraryRow* library_row(const std::string& op);
+  const ops::LibraryRow* library_row(const plan::Node&);
   Status check(const ops::Kernel& reference, Node&, size_t number, const Extent&) const;
   Status check_alone(size_t number);
   static constexpr uint64_t kTooLarge = uint64_t{1} << 62;

@@ -20,13 +20,17 @@ using ops::find_library;
 using ops::library_rows;
 using ops::LibraryRow;
 
+constexpr DType kFloats[] = {DType::f32, DType::f32};
+
 TEST(Sets, TheLibraryIsThere) {
   ASSERT_TRUE(planted) << dlerror();
   ASSERT_FALSE(library_rows().empty());
-  const LibraryRow* const row = find_library("matmul", OperationSet::any, false);
+  const LibraryRow* const row = find_library("matmul", kFloats, OperationSet::any, false);
   ASSERT_TRUE(row);
   EXPECT_EQ(row->library->version(), "99.1.0");
-  EXPECT_EQ(row, find_library("matmul", OperationSet::deterministic, false));
+  constexpr DType kNarrow[] = {DType::f32, DType::bf16};
+  EXPECT_FALSE(find_library("matmul", kNarrow, OperationSet::any, false));
+  EXPECT_EQ(row, find_library("matmul", kFloats, OperationSet::deterministic, false));
 }
 
 TEST(Sets, NothingOfALibraryIsReproducible) {
@@ -41,9 +45,9 @@ TEST(Sets, NothingOfALibraryIsReproducible) {
   }
   for (const ops::Kernel* k : ops::kernels())
     for (const bool gpu : {false, true}) {
-      EXPECT_FALSE(find_library(k->op, OperationSet::reproducible, gpu)) << k->op;
+      EXPECT_FALSE(find_library(k->op, kFloats, OperationSet::reproducible, gpu)) << k->op;
       for (const OperationSet set : {OperationSet::any, OperationSet::deterministic})
-        if (const LibraryRow* r = find_library(k->op, set, gpu)) {
+        if (const LibraryRow* r = find_library(k->op, kFloats, set, gpu)) {
           EXPECT_GE(r->keeps, set) << k->op;
         }
     }
@@ -61,7 +65,7 @@ struct Shape {
 };
 
 TEST(Sets, ALibrarysRowComputesTheOperation) {
-  const ops::Kernel &row = *find_library("matmul", OperationSet::any, false)->kernel,
+  const ops::Kernel &row = *find_library("matmul", kFloats, OperationSet::any, false)->kernel,
                     &truth = *find("matmul", "reference");
   for (const Shape& s : {Shape{1, 1, 40, 70},
                          {1, 31, 33, 5},

@@ -156,6 +156,10 @@ void enqueue_pack_own(const View& b, int i, const Attrs& attrs, void* packed, St
   INVAR_ROW.enqueue_pack(b, i, attrs, packed, stream);
 }
 
+bool serves(std::span<const DType> operands) {
+  return operands.size() == 2 && operands[0] == DType::f32;
+}
+
 template <bool reduced>
 constexpr Kernel row(const char* isa) {
   return {.op = "matmul",
@@ -174,8 +178,8 @@ const Kernel kReduced = row<true>("cublas_reduced"), kFull = row<false>("cublas"
 
 extern const LibraryRow library_matmul_cublas_reduced, library_matmul_cublas;
 const LibraryRow library_matmul_cublas_reduced = {&INVAR_ISA_NS::kReduced, &cublas::library,
-                                                  OperationSet::any};
+                                                  OperationSet::any, INVAR_ISA_NS::serves};
 const LibraryRow library_matmul_cublas = {&INVAR_ISA_NS::kFull, &cublas::library,
-                                          OperationSet::deterministic};
+                                          OperationSet::deterministic, INVAR_ISA_NS::serves};
 
 }  // namespace invar::ops

@@ -95,6 +95,10 @@ void run(const Call& c, int phase, int64_t begin, int64_t end, void* scratch) {
   }
 }
 
+bool serves(std::span<const DType> operands) {
+  return operands.size() == 2 && operands[0] == DType::f32 && operands[1] == DType::f32;
+}
+
 const Kernel kRow = {.op = "matmul",
                      .isa = "onednn",
                      .units = units,
@@ -106,6 +110,6 @@ const Kernel kRow = {.op = "matmul",
 }  // namespace
 
 extern const LibraryRow library_matmul_onednn;
-const LibraryRow library_matmul_onednn = {&kRow, &onednn::library, OperationSet::deterministic};
+const LibraryRow library_matmul_onednn = {&kRow, &onednn::library, OperationSet::deterministic, serves};
 
 }  // namespace invar::ops
