@@ -92,6 +92,23 @@ def test_modules_compute_what_programs_do(models, name, tmp_path):
     assert "ops." in text and "torch." not in text.split("forward")[1]
 
 
+def test_operation_sets():
+    made = {name: invar.compile(small(), operation_set=name) for name in ("default", "deterministic", "reproducible")}
+    for name, program_ in made.items():
+        assert program_.operation_set == name and f'operations "{name}"' in program_.plan
+        assert program_.run(x=X)["y"].tobytes() == program_.run(x=X)["y"].tobytes()
+    assert len({p.digest for p in made.values()}) == 3 and made["reproducible"].libraries == []
+    assert invar.compile(small()).digest == made["reproducible"].digest
+    assert all(not p.libraries or "matmul onednn" in p.kernels for p in made.values())
+    # Rows enough for a library, if there is one: what it may change is told from what it may not.
+    rows = np.random.default_rng(3).integers(-4, 5, (1, 64, 8)).astype("f")
+    assert made["reproducible"].run(x=rows)["y"].tobytes() == invar.compile(small(), threads=1).run(x=rows)["y"].tobytes()
+    assert invar.compile(small(), operation_set="default", isa=cpu_isas_best()).libraries == []
+    for wrong in ("fast", "", None):
+        with pytest.raises(invar.BadInput, match="operation_set"):
+            invar.compile(small(), operation_set=wrong)
+
+
 def test_arrays_of_every_kind():
     made = invar.compile(small())
     want = made.run(x=X)["y"]

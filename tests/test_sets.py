@@ -14,7 +14,7 @@ from test_journey import put, reseal
 
 SETS = ("default", "deterministic", "reproducible")
 PLANTED = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/sets")}
-# More than the rows from which on a library is asked.
+# As many tokens as a library has products for (32 to 63 rows of constant weights).
 LONG = "ROMEO:\nBut, soft! what light through yonder window breaks?\nIt is the east, and Juliet is the sun.\nArise, fair sun, and kill\n"
 
 
@@ -88,6 +88,7 @@ def test_every_set_runs_the_shipped_model(generate, answer):
 
 def test_a_library_is_used_where_the_set_allows_it(made):
     of = {name: made(name) for name in SETS}
+    assert 32 < len(of["default"]["prompt_tokens"]) <= 64
     for name in SETS[:2]:
         assert "matmul onednn" in of[name]["kernels"] and of[name]["libraries"] == ["oneDNN 99.1.0"]
         execution = of[name]["content"]["execution"]

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "base/file.h"
@@ -177,6 +178,19 @@ TEST(Plan, AssignSlotsKeepsLivingValuesApart) {
   for (size_t v = 1; v < p.values.size(); ++v) EXPECT_GE(p.values[v].slot, 0);
   const auto q = parse(print(p), "x.plan");  // which checks lifetimes
   EXPECT_TRUE(q) << q.error().message;
+}
+
+TEST(Plan, TheOperationSetIsPartOfTheProgram) {
+  std::set<Digest> digests;
+  for (const std::string_view name : kOperationSets) {
+    const std::string text = replaced("\"reproducible\"", "\"" + std::string(name) + "\"");
+    const auto p = parse(text, "x.plan");
+    ASSERT_TRUE(p) << p.error().message;
+    EXPECT_EQ(name_of(p->operation_set), name);
+    EXPECT_EQ(print(*p), text);
+    digests.insert(digest(*p));
+  }
+  EXPECT_EQ(digests.size(), 3u);
 }
 
 TEST(Plan, RefusesWhatThisBuildDoesNotCoverByName) {

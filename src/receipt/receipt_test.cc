@@ -217,6 +217,7 @@ TEST(Receipt, RulesHoldUnderRecomputedHashes) {
   EXPECT_EQ(forged([](Receipt& r) { r.tensors[0].shape[1] = -2; }), "model.tensors[0].shape[1]");
   EXPECT_EQ(forged([](Receipt& r) { r.prompt_tokens[2] = -1; }), "input.tokens[2]");
   EXPECT_EQ(forged([](Receipt& r) { r.prompt_tokens.clear(); }), "input.tokens");
+  EXPECT_EQ(forged([](Receipt& r) { r.operation_set = "fast"; }), "program.operation_set");
   EXPECT_EQ(forged([](Receipt& r) { r.sampling.temperature = 0; }), "input.temperature");
   EXPECT_EQ(forged([](Receipt& r) { r.sampling.top_p = 1.5f; }), "input.top_p");
   EXPECT_EQ(forged([](Receipt& r) { r.sampling.top_k = -3; }), "input.top_k");

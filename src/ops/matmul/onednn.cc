@@ -1,6 +1,5 @@
-// matmul by oneDNN: f32 of many rows and a b of few MiB, which its kernels take 0.89 to 0.98 of the time for (avx2, Zen 3, one
-// thread; docs/decisions.md). Everything else, above all the few rows of a decode step and weights of 16 bits, is the
-// reproducible row's, which is the faster one there.
+// matmul by oneDNN, where it was seen to take less time (avx2, Zen 3; docs/decisions.md): f32, a b of few MiB, 32 rows or more; fewer
+// than 64 where b is constant, so that the reproducible row has it packed and a library packs it in every call. Everything else, above all the few rows of a decode step and weights of 16 bits, is the reproducible row's.
 #include "ops/onednn.h"
 
 #include <algorithm>
@@ -10,7 +9,7 @@
 namespace invar::ops {
 namespace {
 
-constexpr int64_t kFewRows = 32, kMostOfB = 768 << 10;
+constexpr int64_t kFewRows = 32, kManyRows = 64, kMostOfB = 768 << 10;
 // Blocks of outputs, units to share out: of about so many rows and columns, whatever there are threads.
 constexpr int64_t kRows = 64, kColumns = 192;
 
@@ -49,8 +48,8 @@ matmul::Shape shape(const Call& c) {
                        attr_i(c, "trans_b", 0) != 0);
 }
 bool is_for_library(const Call& c, const matmul::Shape& s) {
-  return c.in[0].dtype == DType::f32 && c.in[1].dtype == DType::f32 && s.m >= kFewRows && s.n > 0 &&
-         s.k > 0 && s.n <= kMostOfB / s.k;
+  return c.in[0].dtype == DType::f32 && c.in[1].dtype == DType::f32 && s.m >= kFewRows &&
+         (!c.in[1].packed || s.m < kManyRows) && s.n > 0 && s.k > 0 && s.n <= kMostOfB / s.k;
 }
 
 struct Blocks {
