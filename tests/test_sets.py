@@ -189,8 +189,9 @@ def test_plans_carry_their_set(wide, tmp_path):
     refused("infer", tmp_path / "p.invar", "--tokens", "1", code=3, names=["fast", *SETS])
 
 
-def test_the_doctor_checks_no_library(tmp_path):
+def test_the_doctor_checks_no_library():
     report = invar("doctor", "--json", env=PLANTED).json()
+    assert "oneDNN 99.1.0" in report["libraries"] and "oneDNN 99.1.0; not checked" in invar("doctor", env=PLANTED).text
     assert report["ok"] and not {r["isa"] for r in report["rows"]} - {"reference", "scalar", "avx2", "avx512", "neon", "cuda"}
 
 

@@ -14,6 +14,7 @@
 #include "doctor.h"
 #include "machine.h"
 #include "num/env.h"
+#include "ops/library.h"
 #include "plan/plan.h"
 
 namespace invar::cli {
@@ -35,6 +36,7 @@ struct Report {
   bool has_gpu = false;
   bool environment_was_good = false;  // as found: a library may have changed it, and then it is set anew
   std::vector<std::string> isas, missing;
+  std::vector<std::string> libraries;  // that weaker operation sets may use; nothing of theirs is checked
   std::vector<const ops::Kernel*> rows;
   Examination examination;
   double seconds = 0;
@@ -56,6 +58,11 @@ void print_table(const Report& r) {
               r.cores == 1 ? "" : "s");
   std::printf("  %-11s %s\n", "GPU", r.gpu.c_str());
   std::printf("  %-11s%s%s\n", "sets", sets.c_str(), missing.c_str());
+  std::string libraries;
+  for (const auto& l : r.libraries) libraries += (libraries.empty() ? "" : ", ") + l;
+  std::printf("  %-11s %s\n", "libraries",
+              libraries.empty() ? "none found"
+                                : (libraries + "; not checked: no reproducible program uses them").c_str());
   std::printf("  %-11s %s\n\n", "arithmetic",
               r.environment_was_good ? "round to nearest even, gradual underflow"
                                      : "was changed by a library of this process; Invar sets its own");
@@ -99,6 +106,7 @@ void print_json(const Report& r) {
             {"gpu", r.has_gpu ? json(r.gpu) : json(nullptr)},
             {"isas", r.isas},
             {"isas_not_here", r.missing},
+            {"libraries", r.libraries},
             {"environment_as_found", r.environment_was_good},
             {"seconds", r.seconds},
             {"rows", json::array()},
@@ -155,6 +163,12 @@ Result<Report> examine_machine(const DoctorCommand& c) {
     r.examination.add(examine(r.rows, rooms, pool));
     r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   } while (r.seconds < c.soak);
+  // After the examination: loading one runs its code.
+  std::set<std::string> libraries;
+  for (const ops::LibraryRow* row : ops::library_rows())
+    if (const std::string& version = row->library->version(); !version.empty())
+      libraries.insert(std::string(row->library->name) + " " + version);
+  r.libraries.assign(libraries.begin(), libraries.end());
   return r;
 }
 

@@ -145,6 +145,9 @@ Status do_infer(const InferCommand& c) {
   size_t rows = 0;
   for (const auto& tokens : sequences) rows = std::max(rows, tokens.size());
   const bool only_logits = !c.logits_output.empty();
+  const std::string of_set = plan.operation_set == OperationSet::reproducible
+                                 ? ""
+                                 : ", operation set " + std::string(name_of(plan.operation_set));
   uint64_t weights = 0;
   for (const plan::Weight& w : plan.weights) weights += w.length;
   Phase loading("load", false);
@@ -191,8 +194,9 @@ Status do_infer(const InferCommand& c) {
     for (const Digest& d : g.logits) out["logits"].push_back(to_hex(d));
     text += out.dump() + "\n";
   }
-  std::fprintf(stderr, "  infer     %zu tokens after %.3f s, %.1f tokens/s (%s)\n", count,
-               all[0].prefill_seconds, all[0].decode_tokens_per_second, std::string(session.isa()).c_str());
+  std::fprintf(stderr, "  infer     %zu tokens after %.3f s, %.1f tokens/s (%s%s)\n", count,
+               all[0].prefill_seconds, all[0].decode_tokens_per_second, std::string(session.isa()).c_str(),
+               of_set.c_str());
   return deliver(c.output, text);
 }
 
@@ -201,6 +205,7 @@ Status do_infer_tensors(const InferCommand& c) {
   if (!c.tokens.empty() || !c.tokens_file.empty() || !c.logits_output.empty())
     return bad_input("--input gives tensors: leave --tokens, --tokens-file and --logits-output out");
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
+  const OperationSet set = plan.operation_set;
   INVAR_TRY(const run::Function::Named inputs, tensors_from("--input", c.inputs));
   INVAR_TRY(run::Function function,
             run::Function::open(std::move(plan), folder_of(c.plan), run_options(c.execution)));
@@ -217,6 +222,8 @@ Status do_infer_tensors(const InferCommand& c) {
     INVAR_CHECK_OK(write_file(c.tensors_output + "/" + name + ".npy", npy_of(t)));
   }
   out["isa"] = function.isa();
+  if (set != OperationSet::reproducible)
+    out["operation_set"] = name_of(set), out["libraries"] = function.libraries();
   return deliver(c.output, out.dump() + "\n");
 }
 

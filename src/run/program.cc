@@ -72,7 +72,12 @@ const ops::LibraryRow* Program::library_row(const plan::Node& node) {
   auto [known, is_new] = attached_.try_emplace(row->library);
   if (is_new) {
     device_->enter();
-    known->second = row->library->attach(device_->stream());
+    auto attached = row->library->attach(device_->stream());
+    if (attached)
+      known->second = {attached.get(), [attached, device = device_](void*) mutable {
+                         device->enter();
+                         attached.reset();
+                       }};
   }
   return known->second ? row : nullptr;
 }
