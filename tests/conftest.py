@@ -7,6 +7,7 @@ import os
 import shutil
 import struct
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,41 @@ def invar(*args, code=0, **how):
     if code in (2, 3, 70):
         assert len(done.errors) == 1, f"invar {args}: expected one error line\n{done.text}"
     assert b"Sanitizer" not in done.err and b"terminate called" not in done.err, done.text
+    if code == 0:
+        same_without_rewrites([str(a) for a in args], how)
     return done
+
+
+COMPILED = {}  # plan -> the command that made it
+
+
+def same_without_rewrites(args, how):
+    """What journeys compile and run on tensors gives the same bytes with --opt 0 (docs/architecture.md, the compiler)."""
+    if args[0] == "compile" and not {"--emit", "--opt"} & set(args):
+        plan = args[args.index("--output") + 1] if "--output" in args else Path(args[1]).parent / "plan.invar"
+        COMPILED[str(plan)] = args
+    elif args[0] == "infer" and "--tensors-output" in args and args[1] in COMPILED and Path(args[1]).exists():
+        plan, out = Path(args[1]), Path(args[args.index("--tensors-output") + 1])
+        plain = plan.with_name("without rewrites.invar")
+        command = [a for a in COMPILED[str(plan)]]
+        if "--output" in command:
+            del command[command.index("--output"):command.index("--output") + 2]
+        done = execute([*command, "--opt", "0", "--output", plain], **how)
+        assert done.code == 0, done.text
+        if program_of(plain) != program_of(plan):
+            with tempfile.TemporaryDirectory() as folder:
+                options = [folder if a == str(out) else a for a in args[2:]]
+                done = execute(["infer", plain, *options], **how)
+                assert done.code == 0, done.text
+                for file in Path(folder).iterdir():
+                    assert file.read_bytes() == (out / file.name).read_bytes(), f"--opt 0 gives another {file.name}"
+        for file in (plain, plain.with_name(plain.name + ".constants")):
+            file.unlink(missing_ok=True)
+
+
+def program_of(plan):
+    """What the digest covers."""
+    return Path(plan).read_text().split("\nplaces\n")[0]
 
 
 def refused(*args, code=2, names=(), **how):

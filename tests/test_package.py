@@ -26,6 +26,7 @@ import torch  # noqa: E402
 from invar import CompileOptions, ops  # noqa: E402
 
 MODELS = list(random_models.SIZES)
+STAGES = [f"{s}.mlir" for s in ("onnx", "onnx-to-repro", "repro-fold", "repro-simplify", "repro-turn", "repro-settle", "repro-to-plan")]
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +216,21 @@ def test_temporary_artifacts_go_unless_asked_for(models, tmp_path):
         done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
         kept = list(tmp_path.glob("invar-*/plan.invar"))
         assert len(kept) == (1 if debug else 0)
-        assert (str(kept[0].parent) in done.stdout) if debug else not done.stdout
+        assert (str(kept[0].parent) in done.stderr) if debug else not done.stderr
+        # The text of every stage, in their order, beside the plan.
+        texts = sorted(p.name for p in kept[0].parent.glob("*.mlir")) if debug else []
+        assert [t.split("-", 1)[1] for t in texts] == (STAGES if debug else [])
+
+
+def test_levels_give_the_same_bytes(models):
+    x = fed(models / "bert", 3)
+    programs = [invar.compile(models / "bert/model.onnx", opt=level) for level in (0, 1, 2, 3, None)]
+    assert programs[0].digest != programs[3].digest == programs[4].digest
+    found = [{n: digest(y) for n, y in p.run(x).items()} for p in programs]
+    assert all(f == found[0] for f in found)
+    for wrong in (4, -1, True, "3"):
+        with pytest.raises(invar.BadInput, match="opt"):
+            invar.compile(path, opt=wrong)
 
 
 def test_modules_are_modules():

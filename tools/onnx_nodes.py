@@ -7,7 +7,7 @@ Each case is compiled by `invar compile`, run by `invar infer` and compared by O
   passed    the outputs agree
   refused   exit code 3: something in it is not covered, and the message says what
   differs   its answer is not that of ONNX for a reason that is known: DIFFERS
-  wrong     exit code 0 with another answer, or exit code 2: the model is sound
+  wrong     exit code 0 with another answer, or exit code 2: the model is sound; or --opt 0 gives other bytes than the default
   crashed   anything else
 --write renews tests/onnx_nodes.txt, the cases that pass, and docs/onnx.md. Without it the exit code is 1 where a case on that list
 does not pass, or any is wrong or crashed. INVAR_BIN: the program (default build/bin/invar)."""
@@ -93,6 +93,26 @@ def execute(*args):
     return done.returncode, done.stderr.decode("utf-8", "replace")
 
 
+def levels(folder, binding, inputs):
+    """What --opt 0 does otherwise than the default; empty: nothing."""
+    plan, out = folder / "plain.invar", folder / "plain"
+    code, said = execute("compile", folder / "model.onnx", *binding, "--opt", 0, "--output", plan)
+    if code:
+        return f"--opt 0: {said}"
+    if program_of(plan) == program_of(folder / "plan.invar"):
+        return ""  # the same program
+    out.mkdir()
+    code, said = execute("infer", plan, "--threads", 1, "--tensors-output", out, *inputs)
+    if code:
+        return f"--opt 0: {said}"
+    changed = [p.name for p in out.iterdir() if p.read_bytes() != (folder / p.name).read_bytes()]
+    return f"--opt 0: {changed} have other bytes" if changed else ""
+
+
+def program_of(plan):
+    return plan.read_text().split("\nplaces\n")[0]
+
+
 def judge(case, folder):
     """-> (state, message; where it passes, the inputs that the compiler asked for)."""
     model = folder / "model.onnx"
@@ -109,13 +129,16 @@ def judge(case, folder):
         binding = [x for name in bound for x in ("--bind", f"{name}={saved(folder, name, given[name])}")]
     if code:
         return by_code(code, said)
-    args = ["infer", folder / "plan.invar", "--threads", 1, "--tensors-output", folder]
+    inputs = []
     for name in given:
         if name not in bound:
-            args += ["--input", f"{name}={saved(folder, name, given[name])}"]
-    code, said = execute(*args)
+            inputs += ["--input", f"{name}={saved(folder, name, given[name])}"]
+    code, said = execute("infer", folder / "plan.invar", "--threads", 1, "--tensors-output", folder, *inputs)
     if code:
         return by_code(code, said)
+    changed = levels(folder, binding, inputs)
+    if changed:
+        return "wrong", changed
     found = [np.load(folder / f"{port.name}.npy") for port in case.model.graph.output]
     wanted = [array_of(item) for item in wanted]
     # NumPy has no bfloat16 of its own: files hold it as pairs of bytes.

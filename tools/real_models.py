@@ -7,8 +7,8 @@ real_models.py [--only PATTERN] [--exporter dynamo|legacy] [--keep FOLDER] [--wr
 Each model of transformers, or of torch, is exported by both exporters, with dynamic dimensions where the exporter manages, compiled by
 `invar compile`, run by `invar infer` and compared with ONNX Runtime (f32) and with the model itself in float64: the largest error
 of an element over the largest element of its tensor. It is
-  runs      the errors are small, and every instruction set, 1, 2 and 5 threads, and (where it has one) any company in the batch give
-            the same bytes
+  runs      the errors are small, and every instruction set, 1, 2 and 5 threads, every level of the compiler, and (where it has one)
+            any company in the batch give the same bytes
   refused   exit code 3: something in it is not covered, and the message says what
   wrong     another answer, or exit code 2
   crashed   anything else
@@ -157,6 +157,12 @@ def bits(plan, folder, arrays, found, dims):
         again, failed = run(plan, folder, arrays, *options)
         if failed or not same(found, again):
             return " ".join(map(str, options))
+    for level in (0, 1, 2):
+        other = plan.parent / f"opt{level}.invar"
+        code, _, _ = execute("compile", plan.parent / "model.onnx", "--opt", level, "--output", other)
+        again, failed = ({}, True) if code else run(other, folder, arrays)
+        if failed or not same(found, again):
+            return f"--opt {level}"
     if any(d.get(0) != "batch" for d in dims.values()):
         return ""
     alone, failed = run(plan, folder, {n: a[1:2] for n, a in arrays.items()})
@@ -230,7 +236,7 @@ def table(results):
         "# Models: what runs", "",
         f"Small models with random weights (two layers, 48 wide, or as many channels), made with transformers {transformers.__version__} and exported by both",
         f"exporters of torch {torch.__version__.split('+')[0]}, on the native runtime (tools/real_models.py --write makes this page). \"runs\" means: compiled as exported, equal",
-        "bytes for every instruction set, for 1, 2 and 5 threads and for an element of the batch alone, and right for other sizes along dynamic dimensions.",
+        "bytes for every instruction set, for 1, 2 and 5 threads, for every level of the compiler (`--opt`) and for an element of the batch alone, and right for other sizes along dynamic dimensions.",
         "Errors are the largest of an element over the largest element of its tensor, against the model itself computed in float64; beside ours that of",
         f"ONNX Runtime {onnxruntime.__version__} in f32. Static: the exporter manages no dynamic dimensions.", "",
         "| | exports |", "|---|---:|", *(f"| {s} | {count[s]} |" for s in STATES if count[s]), "",

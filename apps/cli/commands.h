@@ -52,6 +52,8 @@ struct CompileCommand {
   std::string model, output, emit;
   std::vector<std::string> bound;  // NAME=FILE.npy: inputs that become constants
   std::string operation_set;
+  int opt = -1;                    // the compiler's default
+  std::vector<std::string> sizes;  // NAME=N: of symbols, for the report of memory
 };
 struct InferCommand {
   std::string plan;

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
@@ -70,6 +71,18 @@ Result<OperationSet> operation_set(const std::string& name) {
                    std::string(kOperationSetNames));
 }
 
+Result<std::string> artifacts_folder() {
+  const char* wanted = std::getenv("INVAR_DEBUG");
+  if (!wanted || !*wanted) return std::string();
+  std::error_code ec;
+  std::string folder = (fs::temp_directory_path(ec) / "invar-XXXXXX").string();
+  if (ec || !::mkdtemp(folder.data()))
+    return bad_input("INVAR_DEBUG is set and no folder for artifacts can be made in " +
+                     fs::path(folder).parent_path().string() + ": set TMPDIR to a folder that can be written");
+  std::fprintf(stderr, "artifacts in %s\n", folder.c_str());
+  return folder;
+}
+
 Result<Prepared> prepare(const Place& place, const ModelOptions& options, bool quiet) {
   INVAR_TRY(const OperationSet set, operation_set(options.operation_set));
   if (!options.plan.empty()) {
@@ -114,7 +127,10 @@ Result<Prepared> prepare(const Place& place, const ModelOptions& options, bool q
   exporting.done(model);
   Phase compiling("compile", quiet);
   INVAR_TRY(onnx::Graph graph, onnx::read(model));
-  INVAR_TRY(plan::Plan plan, ir::compile_to(graph, task, plan_path, set));
+  ir::Options compiler;
+  compiler.folder = task, compiler.operation_set = set;
+  INVAR_TRY(compiler.artifacts, artifacts_folder());
+  INVAR_TRY(plan::Plan plan, ir::compile_to(graph, compiler, plan_path));
   INVAR_CHECK_OK(write_file(id_path, id));
   compiling.done(plan_path + "  program " + to_hex(plan::digest(plan)).substr(0, 16));
   return Prepared{std::move(plan), task};

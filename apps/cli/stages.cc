@@ -1,4 +1,5 @@
 // export, compile, encode, infer, decode: each stage of the journey alone, its artifact on disk.
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "generate.h"
 #include "model.h"
 #include "npy.h"
+#include "plan/text.h"
 #include "prepare.h"
 #ifdef INVAR_COMPILER
 #include "ir/ir.h"
@@ -101,6 +103,39 @@ std::string gigabytes(uint64_t bytes) {
 }
 
 #ifdef INVAR_COMPILER
+// NAME=N, each.
+Result<std::map<std::string, int64_t>> sizes_from(const std::vector<std::string>& given) {
+  std::map<std::string, int64_t> sizes;
+  for (const std::string& one : given) {
+    const size_t equal = one.find('=');
+    int64_t size = -1;
+    if (equal != one.npos) {
+      const char* end = one.data() + one.size();
+      const auto [at, error] = std::from_chars(one.data() + equal + 1, end, size);
+      if (error != std::errc() || at != end) size = -1;
+    }
+    if (size < 0) return bad_input("--size " + one + ": not NAME=N, such as seq=128");
+    sizes[one.substr(0, equal)] = size;
+  }
+  return sizes;
+}
+
+// What the plan needs where its dimensions have these sizes.
+Result<std::string> memory_of(const plan::Plan& plan, const std::map<std::string, int64_t>& sizes) {
+  INVAR_TRY(const plan::Footprint f, plan::footprint(plan, sizes));
+  std::string text = std::to_string(f.weights + f.live) + " bytes: weights " + std::to_string(f.weights) +
+                     ", alive together " + std::to_string(f.live) + " (buffers " +
+                     std::to_string(f.buffers) + ")";
+  std::string at;
+  for (const std::string& name : plan.symbols) {
+    if (!plan::is_name(name)) continue;
+    const auto it = sizes.find(name);
+    at += (at.empty() ? " at " : ", ") + name + "=" +
+          std::to_string(it == sizes.end() ? plan::kTypical : it->second);
+  }
+  return at.empty() ? text : text + at + "; alive there " + f.formula;
+}
+
 Status do_export(const ExportCommand& c) {
   INVAR_TRY(Place place, resolve(c.model_name));
   INVAR_TRY(std::string path, onnx::export_checkpoint(place.folder, c.output, {c.colocate_tensors}));
@@ -113,22 +148,24 @@ Status do_compile(const CompileCommand& c) {
   INVAR_TRY(const run::Function::Named bound, tensors_from("--bind", c.bound));
   for (const auto& [name, t] : bound)
     INVAR_CHECK_OK(onnx::bind(graph, name, t.dtype, t.shape, t.bytes.data()));
-  const ir::Options options{folder_of(c.model)};
+  ir::Options options;
+  options.folder = folder_of(c.model), options.operation_set = set;
+  if (c.opt >= 0) options.opt = c.opt;
   if (!c.emit.empty()) {
-    const ir::Emit stage = c.emit == "onnx"    ? ir::Emit::onnx
-                           : c.emit == "repro" ? ir::Emit::repro
-                                               : ir::Emit::plan;
-    INVAR_TRY(std::string text, ir::emit(graph, options, stage));
+    INVAR_TRY(std::string text, ir::emit(graph, options, c.emit));
     return deliver(c.output, text);
   }
+  INVAR_TRY(options.artifacts, artifacts_folder());
   const std::string output = c.output.empty() ? options.folder + "/plan.invar" : c.output;
   std::error_code ec;
   if (!std::filesystem::equivalent(folder_of(output), options.folder, ec))
     return bad_input(output +
                      ": a plan lies beside its model, whose folder holds the weights: write it into " +
                      options.folder);
-  INVAR_TRY(plan::Plan plan, ir::compile_to(graph, options.folder, output, set));
-  return deliver("", output + "\nprogram " + to_hex(plan::digest(plan)) + "\n");
+  INVAR_TRY(const auto sizes, sizes_from(c.sizes));
+  INVAR_TRY(plan::Plan plan, ir::compile_to(graph, options, output));
+  INVAR_TRY(const std::string memory, memory_of(plan, sizes));
+  return deliver("", output + "\nprogram " + to_hex(plan::digest(plan)) + "\nmemory " + memory + "\n");
 }
 #else
 Status do_export(const ExportCommand&) {

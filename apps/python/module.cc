@@ -54,7 +54,8 @@ class Program {
 };
 
 void compile(const std::string& model, const std::string& folder, const std::string& plan,
-             const std::vector<std::pair<std::string, ReadOnly>>& bound, const std::string& operation_set) {
+             const std::vector<std::pair<std::string, ReadOnly>>& bound, const std::string& operation_set,
+             int opt, const std::string& stages) {
   const auto set = operation_set_from(operation_set);
   if (!set)
     throw Raised{bad_input("operation_set: '" + operation_set + "' is not known; use one of " +
@@ -65,7 +66,10 @@ void compile(const std::string& model, const std::string& folder, const std::str
     or_raise(onnx::bind(graph, name, v.dtype, {v.dim, v.dim + v.rank}, v.data));
   }
   nb::gil_scoped_release free;
-  or_raise(ir::compile_to(graph, folder, plan, *set));
+  ir::Options options;
+  options.folder = folder, options.operation_set = *set;
+  options.opt = opt, options.artifacts = stages;
+  or_raise(ir::compile_to(graph, options, plan));
 }
 
 // A plan as dictionaries: what the emitter of PyTorch modules reads.
@@ -238,5 +242,6 @@ NB_MODULE(_native, m) {
     for (const OpInfo& o : opset()) names.emplace_back(o.op);
     return names;
   });
+  m.attr("most_opt") = ir::kMostOpt;
   m.attr("__version__") = INVAR_VERSION;
 }

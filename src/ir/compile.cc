@@ -41,40 +41,89 @@ class Compiler {
  public:
   Compiler(const onnx::Graph& graph, const Options& options)
       : context_(MLIRContext::Threading::DISABLED),
-        name_(graph.name.empty() ? "model" : one_line(graph.name)) {
+        name_(graph.name.empty() ? "model" : one_line(graph.name)),
+        options_(options) {
     storage_.folder = options.folder;
     storage_.constants_file = options.constants_file;
     storage_.threads = options.threads;
     load_dialects(context_);
     module_ = import_graph(context_, graph, storage_.inlined);
   }
-  Status run(Emit until);
+  // All stages, or those up to this one.
+  Status run(const std::string& until = "plan");
   ModuleOp module() { return *module_; }
   std::string& constants() { return storage_.constants; }
+  std::string text() {
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    module_->print(out);
+    return text + "\n";
+  }
+
+  // The passes in their order, each from a level on, and the dialect that is complete behind it.
+  struct Stage {
+    const char* name;
+    int level;
+    std::unique_ptr<Pass> (*pass)(Compiler&);
+    const char* completes = "";
+  };
+  static llvm::ArrayRef<Stage> stages() {
+    static const Stage all[] = {{"onnx-to-repro", 0, [](Compiler& c) { return to_repro(&c.refused_); }},
+                                {"repro-fold", 1, [](Compiler&) { return fold(); }},
+                                {"repro-simplify", 2, [](Compiler&) { return simplify(); }},
+                                {"repro-turn", 3, [](Compiler&) { return turn(); }},
+                                {"repro-settle", 0, [](Compiler&) { return settle(); }, kRepro},
+                                {"repro-to-plan", 0, [](Compiler& c) { return to_plan(&c.storage_); }, kPlan}};
+    return all;
+  }
+  static constexpr char kOnnx[] = "onnx", kRepro[] = "repro", kPlan[] = "plan";
 
  private:
+  Status pass(std::unique_ptr<Pass>);
+  // The text after the stage of this number.
+  Status keep(int number, const std::string& stage) {
+    if (options_.artifacts.empty()) return {};
+    return write_file(options_.artifacts + "/" + std::to_string(number) + "-" + stage + ".mlir", text());
+  }
   MLIRContext context_;
   std::string name_;
+  const Options& options_;
   Storage storage_;
+  Refusals refused_;
   OwningOpRef<ModuleOp> module_;
 };
 
-Status Compiler::run(Emit until) {
+Status Compiler::pass(std::unique_ptr<Pass> pass) {
   std::string said;
   ScopedDiagnosticHandler listen(&context_, [&](Diagnostic& d) {
     if (d.getSeverity() == DiagnosticSeverity::Error && said.empty()) said = d.str();
   });
-  Refusals refused;
   PassManager passes(&context_);
-  if (until != Emit::onnx) {
-    passes.addNestedPass<func::FuncOp>(to_repro(&refused));
-    passes.addNestedPass<func::FuncOp>(fold(&refused));
-  }
-  if (until == Emit::plan) passes.addNestedPass<func::FuncOp>(to_plan(&storage_));
+  passes.addNestedPass<func::FuncOp>(std::move(pass));
   if (succeeded(passes.run(*module_)) && succeeded(verify(*module_))) return {};
-  refused.list.insert(refused.list.end(), storage_.errors.begin(), storage_.errors.end());
-  if (!refused.list.empty()) return joined(name_, refused.list);
+  refused_.list.insert(refused_.list.end(), storage_.errors.begin(), storage_.errors.end());
+  if (!refused_.list.empty()) return joined(name_, refused_.list);
   return Error{Code::internal, name_ + ": the compiler contradicts itself: " + said};
+}
+
+Status Compiler::run(const std::string& until) {
+  INVAR_CHECK_OK(keep(0, kOnnx));
+  if (until == kOnnx) return {};
+  int number = 0;
+  for (const Stage& stage : stages()) {
+    ++number;
+    if (stage.level <= options_.opt) {
+      INVAR_CHECK_OK(pass(stage.pass(*this)));
+      INVAR_CHECK_OK(keep(number, stage.name));
+    } else if (until == stage.name) {
+      return bad_input("stage " + until + ": a pass from level " + std::to_string(stage.level) +
+                       " on, which level " + std::to_string(options_.opt) + " leaves out");
+    }
+    if (until == stage.name || until == stage.completes) return {};
+  }
+  std::string names;
+  for (const std::string& name : ir::stages()) names += (names.empty() ? "" : ", ") + name;
+  return bad_input("stage " + until + ": there is none of this name; there are " + names);
 }
 
 }  // namespace
@@ -86,7 +135,7 @@ void load_dialects(MLIRContext& context) {
 Result<Program> compile(const onnx::Graph& graph, const Options& options) {
   const num::ArithmeticEnv env;
   Compiler compiler(graph, options);
-  INVAR_CHECK_OK(compiler.run(Emit::plan));
+  INVAR_CHECK_OK(compiler.run());
   INVAR_TRY(plan::Plan plan, plan_from(compiler.module()));
   plan.operation_set = options.operation_set;
   // The reader's own checks are the last word on what a plan may be.
@@ -95,31 +144,37 @@ Result<Program> compile(const onnx::Graph& graph, const Options& options) {
   return Program{std::move(plan), std::move(compiler.constants())};
 }
 
-Result<plan::Plan> compile_to(const onnx::Graph& graph, const std::string& model_folder,
-                              const std::string& path, OperationSet set) {
+Result<plan::Plan> compile_to(const onnx::Graph& graph, Options options, const std::string& path) {
   const std::filesystem::path p(path);
-  Options options{model_folder};
   options.constants_file = p.filename().string() + ".constants";
-  options.operation_set = set;
   INVAR_TRY(Program program, compile(graph, options));
-  // Constants first: a plan that can be read is complete.
+  std::vector<std::filesystem::path> folders = {p.parent_path()};
+  if (!options.artifacts.empty()) folders.emplace_back(options.artifacts);
   const auto& weights = program.plan.weights;
-  if (std::any_of(weights.begin(), weights.end(),
-                  [&](const plan::Weight& w) { return w.file == options.constants_file; })) {
-    INVAR_CHECK_OK(write_file((p.parent_path() / options.constants_file).string(), program.constants));
+  const bool has_constants = std::any_of(weights.begin(), weights.end(), [&](const plan::Weight& w) {
+    return w.file == options.constants_file;
+  });
+  for (const auto& folder : folders) {
+    // Constants first: a plan that can be read is complete.
+    if (has_constants) {
+      INVAR_CHECK_OK(write_file((folder / options.constants_file).string(), program.constants));
+    }
+    INVAR_CHECK_OK(write_file((folder / p.filename()).string(), plan::print(program.plan)));
   }
-  INVAR_CHECK_OK(write_file(path, plan::print(program.plan)));
   return std::move(program.plan);
 }
 
-Result<std::string> emit(const onnx::Graph& graph, const Options& options, Emit stage) {
+std::vector<std::string> stages() {
+  std::vector<std::string> names = {Compiler::kOnnx, Compiler::kRepro, Compiler::kPlan};
+  for (const Compiler::Stage& stage : Compiler::stages()) names.emplace_back(stage.name);
+  return names;
+}
+
+Result<std::string> emit(const onnx::Graph& graph, const Options& options, const std::string& stage) {
   const num::ArithmeticEnv env;
   Compiler compiler(graph, options);
   INVAR_CHECK_OK(compiler.run(stage));
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  compiler.module().print(out);
-  return text + "\n";
+  return compiler.text();
 }
 
 }  // namespace invar::ir

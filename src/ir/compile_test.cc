@@ -61,8 +61,8 @@ class Compile : public ::testing::Test {
     std::ofstream(folder_ + "/weights", std::ios::binary) << bytes;
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
-  Result<Program> run(const onnx::Graph& g, int threads = 1) {
-    return compile(g, {folder_, threads, "c.bin"});
+  Result<Program> run(const onnx::Graph& g, int threads = 1, int opt = kMostOpt) {
+    return compile(g, {folder_, threads, "c.bin", opt, ""});
   }
   Error refusal(const onnx::Graph& g) {
     Result<Program> r = run(g);
@@ -117,13 +117,13 @@ TEST_F(Compile, ReadsBackWhatItPrints) {
 TEST_F(Compile, IsTheSameEachTimeAndForAnyThreads) {
   Result<Program> first = run(embedding());
   ASSERT_TRUE(first);
-  Result<std::string> text = emit(embedding(), {folder_, 1, "c.bin"}, Emit::plan);
+  Result<std::string> text = emit(embedding(), {folder_, 1, "c.bin", kMostOpt, ""}, "plan");
   ASSERT_TRUE(text);
   for (int threads : {0, 1, 2, 5}) {
     Result<Program> other = run(embedding(), threads);
     ASSERT_TRUE(other);
     EXPECT_EQ(plan::print(other->plan), plan::print(first->plan));
-    Result<std::string> again = emit(embedding(), {folder_, threads, "c.bin"}, Emit::plan);
+    Result<std::string> again = emit(embedding(), {folder_, threads, "c.bin", kMostOpt, ""}, "plan");
     ASSERT_TRUE(again);
     EXPECT_EQ(*again, *text);
   }
@@ -221,7 +221,7 @@ TEST_F(Compile, DimensionsGetNamesThatAPlanCanHold) {
   g.inputs[0].shape[1].name = "";
   g.inputs[1].shape[0].name = "size";
   g.inputs[1].shape[1].name = "2 * size";
-  auto program = compile(g, {folder_, 1, "c.bin"});
+  auto program = compile(g, {folder_, 1, "c.bin", kMostOpt, ""});
   ASSERT_TRUE(program) << program.error().message;
   EXPECT_EQ(program->plan.symbols, (std::vector<std::string>{"batch_size", "size_2", "size", "2*size"}));
 }
@@ -343,9 +343,11 @@ TEST_F(Compile, ImportIsTotal) {
     g.inputs[0].has_shape = pick(4) > 0;
     g.initializers = {stored("w", pick(3) ? kBf16 : pick(24), {8, 4}, 0, 64),
                       constant("c", pick(2) ? kI64 : 6, {2}, std::string(16, pick(3) ? '\xff' : '\0'))};
-    Options options{folder_, 1, "c.bin"};
-    EXPECT_TRUE(emit(g, options, Emit::onnx));
+    Options options{folder_, 1, "c.bin", kMostOpt, ""};
+    EXPECT_TRUE(emit(g, options, "onnx"));
     Result<Program> r = run(g);
+    // What compiles does so at every level.
+    for (int level = 0; level < kMostOpt; ++level) EXPECT_EQ(bool(run(g, 1, level)), bool(r));
     if (!r) {
       EXPECT_NE(r.error().code, Code::internal) << r.error().message;
     } else {

@@ -1,6 +1,6 @@
 // Rewrites within the reproducible dialect. Each keeps the bits (law 5); the rooms provide them.
 #include "ir/passes.h"
-#include "ir/rules.h"
+#include "ir/rewrites/rewrites.h"
 #include "llvm/Config/llvm-config.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -18,27 +18,38 @@ LogicalResult apply_greedily(func::FuncOp function, RewritePatternSet&& patterns
 class Fold : public PassWrapper<Fold, OperationPass<func::FuncOp>> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fold)
-  explicit Fold(Refusals* refused) : refused_(refused) {}
   StringRef getArgument() const final { return "repro-fold"; }
   StringRef getDescription() const final {
-    return "Fold weights into operands, fuse, remove dead operations";
+    return "Fold weights into operands, fuse";
   }
   void runOnOperation() final;
+};
 
- private:
-  Refusals* refused_;
+// What a plan asks for, at every level: no dead operations (which could fail), no weight that is stored as its transpose, one weight
+// of each name.
+class Settle : public PassWrapper<Settle, OperationPass<func::FuncOp>> {
+ public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Settle)
+  StringRef getArgument() const final { return "repro-settle"; }
+  StringRef getDescription() const final {
+    return "Remove dead operations, turn transposed weights, merge equal weights";
+  }
+  void runOnOperation() final;
 };
 
 void Fold::runOnOperation() {
-  Block& block = getOperation().front();
   RewritePatternSet patterns(&getContext());
   Rooms::all().populate(patterns);
   if (failed(apply_greedily(getOperation(), std::move(patterns)))) {
     getOperation()->emitError("the rewrites do not come to an end");
     return signalPassFailure();
   }
-  for (Operation& op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op)) op.erase();
+  remove_dead(getOperation().front());
+}
+
+void Settle::runOnOperation() {
+  Block& block = getOperation().front();
+  remove_dead(block);
   std::map<std::string, ReproWeightOp> first;
   for (Operation& op : llvm::make_early_inc_range(block)) {
     auto weight = dyn_cast<ReproWeightOp>(op);
@@ -55,8 +66,11 @@ void Fold::runOnOperation() {
 
 }  // namespace
 
-std::unique_ptr<Pass> fold(Refusals* refused) {
-  return std::make_unique<Fold>(refused);
+std::unique_ptr<Pass> fold() {
+  return std::make_unique<Fold>();
+}
+std::unique_ptr<Pass> settle() {
+  return std::make_unique<Settle>();
 }
 
 }  // namespace invar::ir

@@ -13,13 +13,18 @@
 
 namespace invar::ir {
 
-enum class Emit { onnx, repro, plan };  // the MLIR text of a stage; Emit::plan is the plan dialect
+// How much is rewritten; the bytes that a program computes are those of every level. 0: what a plan needs; 1: weights fold into the
+// operands that read them, operations of several steps become one; 2: copies of nothing, casts of casts and equal operations go;
+// 3: transposes move to where they cancel.
+inline constexpr int kMostOpt = 3;
 
 struct Options {
   std::string folder;  // where the graph's external files lie; weights are hashed from there
   int threads = 0;     // for hashing; 0 = one per core
   std::string constants_file = "constants.bin";  // the plan's name for the file of Program::constants
   OperationSet operation_set = OperationSet::reproducible;  // the plan's; all sets compile the same program
+  int opt = kMostOpt;
+  std::string artifacts;  // a folder that takes the text of every stage; empty: none
 };
 
 struct Program {
@@ -31,12 +36,13 @@ struct Program {
 
 // What has no reproducible kernel is refused with the whole list, one per line after the first (not_covered).
 Result<Program> compile(const onnx::Graph&, const Options&);
-// Compiles and writes PATH and, for constants that have no place in a file (onnx.19), PATH.constants. The plan's weight files are
-// named relative to model_folder, so PATH belongs there, or where they are linked.
-Result<plan::Plan> compile_to(const onnx::Graph&, const std::string& model_folder, const std::string& path,
-                              OperationSet = OperationSet::reproducible);
+// Compiles and writes PATH and, for constants that have no place in a file (onnx.19), PATH.constants; the same into Options::artifacts.
+// The plan's weight files are named relative to Options::folder, so PATH belongs there, or where they are linked.
+Result<plan::Plan> compile_to(const onnx::Graph&, Options, const std::string& path);
+// What emit() knows: "onnx", "repro", "plan" (the dialects, when all of their passes are done), and the passes by name.
+std::vector<std::string> stages();
 // The IR after a stage as MLIR text that the same stage's tools can read again.
-Result<std::string> emit(const onnx::Graph&, const Options&, Emit stage);
+Result<std::string> emit(const onnx::Graph&, const Options&, const std::string& stage);
 
 struct TensorType {
   DType dtype;

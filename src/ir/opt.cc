@@ -10,6 +10,9 @@ int main(int argc, char** argv) {
   registry.insert<mlir::func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect>();
   mlir::registerPass([] { return to_repro(); });
   mlir::registerPass([] { return fold(); });
+  mlir::registerPass([] { return simplify(); });
+  mlir::registerPass([] { return turn(); });
+  mlir::registerPass([] { return settle(); });
   mlir::registerPass([] { return to_plan(nullptr); });
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "invar-opt\n", registry));
 }

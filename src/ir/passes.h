@@ -34,8 +34,13 @@ struct Refusals {
 };
 std::unique_ptr<mlir::Pass> to_repro(Refusals* refused = nullptr);
 
-// Bit-keeping rewrites of the rooms, equal weights merged, dead code removed.
-std::unique_ptr<mlir::Pass> fold(Refusals* refused = nullptr);
+// Bit-keeping rewrites of the rooms.
+std::unique_ptr<mlir::Pass> fold();
+// Those of src/ir/rewrites.
+std::unique_ptr<mlir::Pass> simplify();
+std::unique_ptr<mlir::Pass> turn();
+// Equal weights merged, dead code removed.
+std::unique_ptr<mlir::Pass> settle();
 
 // repro -> plan: weights hashed from `folder`, buffer slots assigned.
 struct Storage {

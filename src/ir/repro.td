@@ -23,7 +23,9 @@ def ReproOp : OpInterface<"ReproOp"> {
     InterfaceMethod<"Output element i depends on element i of the only operand.", "bool", "elementwise",
                     (ins), "", "return false;">,
     InterfaceMethod<"Elements arrive as they are, whatever their type.", "bool", "copies", (ins), "",
-                    "return false;">
+                    "return false;">,
+    InterfaceMethod<"Output element i depends on the elements of the operands that broadcasting puts at i, wherever i is.",
+                    "bool", "pointwise", (ins), "", "return false;">
   ];
   let verify = "return ::invar::ir::verify_repro_op($_op);";
 }

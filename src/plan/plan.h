@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,6 +81,19 @@ struct Plan {
 // Gives every value that a node makes a slot, few and of like sizes, so that values alive at the same time
 // never share.
 void assign_slots(Plan&);
+
+// Bytes of a program's tensors for sizes of its symbols; memory of states, packed copies and kernels' scratch come on top.
+struct Footprint {
+  int64_t weights = 0;
+  int64_t live = 0;     // inputs, and what is alive together, where that is most: no planning needs less
+  int64_t buffers = 0;  // inputs, and the slots as they are assigned
+  int node = 0;         // where most is alive
+  std::string formula;  // what that is, as a sum in the symbols (plan.12); for other sizes another node may have more
+};
+// Sizes by the names of symbols; those not given: kTypical. bad_input: a name that the plan does not have, a size below 0, or more
+// bytes than can be counted.
+inline constexpr int64_t kTypical = 64;
+Result<Footprint> footprint(const Plan&, const std::map<std::string, int64_t>& sizes);
 
 // Canonical text. print(parse(text)) == text for every text that print made.
 std::string print(const Plan&);

@@ -193,6 +193,24 @@ TEST(Plan, TheOperationSetIsPartOfTheProgram) {
   EXPECT_EQ(digests.size(), 3u);
 }
 
+TEST(Plan, CountsWhatIsAliveTogether) {
+  const auto p = parse(kText, "x.plan");
+  ASSERT_TRUE(p);
+  const auto f = footprint(*p, {{"batch", 2}, {"seq", 3}});
+  ASSERT_TRUE(f) << f.error().message;
+  // v0 (i64) and v1, v2, v3 of [batch, seq, 2] while attention runs; v5, of twice the size, is alive with v4 and v0 alone.
+  EXPECT_EQ(f->weights, 24);
+  EXPECT_EQ(f->live, 4 * 8 * 6);
+  EXPECT_EQ(f->node, 2);
+  EXPECT_EQ(f->formula, "32*batch*seq");
+  EXPECT_EQ(f->buffers, (8 + 16 + 8 + 8) * 6) << "slot 0 is as large as v5";
+  EXPECT_EQ(footprint(*p, {})->live, 32 * kTypical * kTypical);
+  EXPECT_EQ(footprint(*p, {{"seq", 0}})->live, 0);
+  EXPECT_EQ(footprint(*p, {{"sequence", 1}}).error().code, Code::bad_input);
+  EXPECT_EQ(footprint(*p, {{"seq", -1}}).error().code, Code::bad_input);
+  EXPECT_FALSE(footprint(*p, {{"seq", int64_t{1} << 40}, {"batch", int64_t{1} << 40}}));
+}
+
 TEST(Plan, RefusesWhatThisBuildDoesNotCoverByName) {
   const Code nc = Code::not_covered;
   EXPECT_EQ(refusal(replaced("invar-plan 1", "invar-plan 2"), nc),

@@ -1,6 +1,6 @@
 // Graphs within nodes print, read back, and are gone after conversion.
 // RUN: %opt "%s" > "%t.once" && %opt "%t.once" > "%t.twice" && diff "%t.once" "%t.twice"
-// RUN: %opt "%s" --pass-pipeline="builtin.module(func.func(onnx-to-repro,repro-fold))" | %check
+// RUN: %opt "%s" --pass-pipeline="builtin.module(func.func(onnx-to-repro,repro-fold,repro-settle))" | %check
 
 // CHECK-LABEL: func.func @main
 // CHECK-NOT: onnx.node

@@ -9,10 +9,13 @@ config.test_source_root = __file__.rsplit("/", 1)[0]
 config.test_exec_root = lit_config.params["out"]
 quoted = lambda path: '"' + path + '"'
 opt, tools = lit_config.params["invar_opt"], lit_config.params["tools"]
+pipeline = lambda passes: quoted(opt) + f" --pass-pipeline='builtin.module(func.func({passes}))'"
 config.substitutions += [
-    ("%convert", quoted(opt) + " --pass-pipeline='builtin.module(func.func(onnx-to-repro))'"),
-    ("%fold", quoted(opt) + " --pass-pipeline='builtin.module(func.func(onnx-to-repro,repro-fold))'"),
-    ("%plan", quoted(opt) + " --pass-pipeline='builtin.module(func.func(onnx-to-repro,repro-fold,repro-to-plan))'"),
+    ("%convert", pipeline("onnx-to-repro")),
+    ("%fold", pipeline("onnx-to-repro,repro-fold,repro-settle")),
+    ("%simplify", pipeline("repro-simplify")),
+    ("%turn", pipeline("repro-turn")),
+    ("%plan", pipeline("onnx-to-repro,repro-fold,repro-settle,repro-to-plan")),
     ("%opt", quoted(opt)),
     ("%check", quoted(tools + "/FileCheck") + ' "%s"'),
     ("%not", quoted(tools + "/not")),

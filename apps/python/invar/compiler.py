@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ class Tensor:
 
 class Artifacts:
     """The folder of a compilation: plan, constants, and links to the model's weight files, or copies of them. One that nobody
-    named goes with this object, unless INVAR_DEBUG is set: then its place is printed and it stays."""
+    named goes with this object. With INVAR_DEBUG set it stays, its place is named on standard error, and the text of every stage of
+    the compiler lies in it."""
 
     def __init__(self, folder=None):
         self.path = Path(folder or tempfile.mkdtemp(prefix="invar-")).absolute()
@@ -32,15 +34,16 @@ class Artifacts:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as e:
             raise _native.BadInput(f"artifacts folder {self.path}: {e.strerror}: choose another") from None
-        self.temporary = folder is None and not os.environ.get("INVAR_DEBUG")
-        if folder is None and not self.temporary:
-            print(f"invar: artifacts in {self.path}")
+        self.debug = bool(os.environ.get("INVAR_DEBUG"))
+        self.temporary = folder is None and not self.debug
+        if self.debug:
+            print(f"artifacts in {self.path}", file=sys.stderr)
 
     def __del__(self):
         if getattr(self, "temporary", False):
             shutil.rmtree(self.path, ignore_errors=True)
 
-    def compile(self, model, bind, colocate_tensors, operation_set="reproducible"):
+    def compile(self, model, bind, colocate_tensors, operation_set="reproducible", opt=None):
         """Compiles a path or a ModelProto; returns the plan's description."""
         if isinstance(model, str | os.PathLike):
             source = Path(model).absolute()
@@ -53,7 +56,11 @@ class Artifacts:
         bound = [(name, arrays.on_host(value, f"bind['{name}']")) for name, value in (bind or {}).items()]
         if not isinstance(operation_set, str):
             raise _native.BadInput(f"operation_set: {type(operation_set).__name__} is no name")
-        _native.compile(str(source), str(source.parent), str(plan), bound, operation_set)
+        if opt is not None and (isinstance(opt, bool) or not isinstance(opt, int) or not 0 <= opt <= _native.most_opt):
+            raise _native.BadInput(f"opt: {opt!r} is no level: 0 to {_native.most_opt}")
+        stages = str(self.path) if self.debug else ""
+        _native.compile(str(source), str(source.parent), str(plan), bound, operation_set, _native.most_opt if opt is None else opt,
+                        stages)
         described = _native.describe(str(plan))
         for file in {w["file"] for w in described["weights"]} - {"plan.invar.constants"}:
             self.place(source.parent / file, self.path / file, colocate_tensors)
@@ -109,17 +116,18 @@ class Program:
         return f"invar.Program({text(self.inputs)} -> {text(self.outputs)}; {self.digest[:16]})"
 
 
-def compile(model, *, bind=None, operation_set="reproducible", device="cpu", isa="", threads=0, artifacts_dir=None,
+def compile(model, *, bind=None, operation_set="reproducible", opt=None, device="cpu", isa="", threads=0, artifacts_dir=None,
             colocate_tensors=False):
     """Compiles an ONNX model for the native runtime.
 
     model: path of a .onnx file, or an onnx.ModelProto. bind: inputs whose values decide shapes (axes, sizes), by name, known
-    from now on. device: "cpu", "cuda" or "cuda:N"; isa: an instruction set to force; threads: 0 = one per core; none of these
-    three ever changes a bit of a reproducible program. artifacts_dir, colocate_tensors: as in CompileOptions.
+    from now on. opt: 0 to 3, how much the compiler rewrites (None: 3); device: "cpu", "cuda" or "cuda:N"; isa: an instruction set to
+    force; threads: 0 = one per core; none of these four ever changes a bit of a reproducible program. artifacts_dir,
+    colocate_tensors: as in CompileOptions.
 
     operation_set: what is promised of the bits. "reproducible": the same on any machine; "deterministic": the same in every run on
     the same hardware with the same software; "default": nothing. The weaker two may run kernels of vendors' libraries.
 
     Raises NotCovered with all nodes that have no reproducible kernel, and BadInput for a model that is not what it should be."""
     artifacts = Artifacts(artifacts_dir)
-    return Program(artifacts, artifacts.compile(model, bind, colocate_tensors, operation_set), device, isa, threads)
+    return Program(artifacts, artifacts.compile(model, bind, colocate_tensors, operation_set, opt), device, isa, threads)

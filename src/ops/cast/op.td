@@ -1,4 +1,4 @@
 def Repro_CastOp : Repro_Op<"cast", (ins Repro_Any:$x)> {
-  let extraClassDeclaration = "bool elementwise() { return true; }";
+  let extraClassDeclaration = "bool elementwise() { return true; } bool pointwise() { return true; }";
   let hasVerifier = 1;
 }

@@ -1,5 +1,6 @@
 // Operands of one kind and their result: infer_elementwise (src/ir/rules.cc), the same for all.
 class Elementwise<string mnemonic, dag operands, string truth> : Repro_InferOp<mnemonic, operands> {
+  let extraClassDeclaration = "bool pointwise() { return true; }";
   let extraClassDefinition = [{
     ::mlir::LogicalResult $cppClass::inferReturnTypes(::mlir::MLIRContext*, std::optional<::mlir::Location> loc,
                                                       Adaptor op, ::mlir::SmallVectorImpl<::mlir::Type>& out) {
@@ -18,7 +19,7 @@ def Repro_Compared : RankedTensorOf<[F32, BF16, F16, F64, I64, I32, I8, UI64, UI
 class Unary<string op, TypeConstraint x = Repro_F32, string truth = "false"> : Elementwise<op, (ins x:$x), truth>;
 class Scaled<string op, dag scalars, string truth = "false"> : Elementwise<op, !con((ins Repro_F32:$x), scalars), truth>;
 class Binary<string op, TypeConstraint t, string truth = "false"> : Elementwise<op, (ins t:$a, t:$b), truth> {
-  let extraClassDeclaration = "bool widens(unsigned) { return true; }";
+  let extraClassDeclaration = "bool widens(unsigned) { return true; } bool pointwise() { return true; }";
 }
 
 def Repro_CeilOp : Unary<"ceil", Repro_Real>;
@@ -105,5 +106,5 @@ def Repro_LogicalOrOp : Binary<"logical_or", Repro_Bool, "true">;
 def Repro_LogicalXorOp : Binary<"logical_xor", Repro_Bool, "true">;
 def Repro_LogicalNotOp : Unary<"logical_not", Repro_Bool, "true">;
 def Repro_WhereOp : Elementwise<"where", (ins Repro_Bool:$condition, Repro_Any:$a, Repro_Any:$b), "false"> {
-  let extraClassDeclaration = "bool widens(unsigned i) { return i > 0; }";
+  let extraClassDeclaration = "bool widens(unsigned i) { return i > 0; } bool pointwise() { return true; }";
 }

@@ -1,0 +1,94 @@
+// What a plan needs of memory, and the least that any assignment of buffers would need.
+#include <algorithm>
+
+#include "base/polynomial.h"
+#include "plan/plan.h"
+#include "plan/text.h"
+
+namespace invar::plan {
+namespace {
+
+using Sizes = std::map<std::string, int64_t>;
+
+// Bytes of a value, as a sum in the symbols; nothing where they are too many.
+std::optional<Polynomial> bytes_of(const Plan& p, const Value& v) {
+  std::optional<Polynomial> bytes = static_cast<int64_t>(size_of(v.dtype));
+  for (const Dim& d : v.shape) {
+    const std::optional<Polynomial> dim =
+        d.symbol < 0 ? std::optional<Polynomial>(d.value) : Polynomial::parse(p.symbols[d.symbol]);
+    bytes = bytes && dim ? product(*bytes, *dim) : std::nullopt;
+  }
+  return bytes;
+}
+
+bool add(int64_t& total, int64_t more) {
+  return !__builtin_add_overflow(total, more, &total);
+}
+
+}  // namespace
+
+Result<Footprint> footprint(const Plan& p, const Sizes& given) {
+  const auto too_many = [] { return bad_input("more bytes than can be counted: give smaller sizes"); };
+  Sizes sizes;
+  for (const std::string& name : p.symbols)
+    if (is_name(name)) sizes[name] = kTypical;
+  for (const auto& [name, size] : given) {
+    if (!sizes.contains(name)) return bad_input("size of '" + name + "': the plan has no such dimension");
+    if (size < 0) return bad_input("size of '" + name + "': " + std::to_string(size));
+    sizes[name] = size;
+  }
+  const auto lookup = [&](const std::string& name) -> std::optional<int64_t> {
+    const auto it = sizes.find(name);
+    return it == sizes.end() ? std::nullopt : std::optional(it->second);
+  };
+  std::vector<Polynomial> text;
+  std::vector<int64_t> bytes;
+  for (const Value& v : p.values) {
+    const std::optional<Polynomial> sum = bytes_of(p, v);
+    const std::optional<int64_t> value = sum ? sum->value(lookup) : std::nullopt;
+    if (!value) return too_many();
+    // A difference may be below 0 at these sizes, which no call has then.
+    text.push_back(*sum), bytes.push_back(std::max<int64_t>(*value, 0));
+  }
+
+  Footprint f;
+  for (const Weight& w : p.weights)
+    if (!add(f.weights, static_cast<int64_t>(w.length))) return too_many();
+  // Each value lives from its node to the last that reads it, outputs and inputs to the end.
+  const int end = static_cast<int>(p.nodes.size());
+  struct Life {
+    int first = -1, last = -1;
+  };
+  std::vector<Life> lives(p.values.size());
+  for (int n = 0; n < end; ++n) {
+    for (const Operand& o : p.nodes[n].in)
+      if (o.kind == Operand::value) lives[o.index].last = n;
+    for (int v : p.nodes[n].out) lives[v] = {n, n};
+  }
+  for (const Port& o : p.outputs) lives[o.value].last = end;
+  for (const Port& i : p.inputs) lives[i.value] = {-1, end};
+  int64_t now = 0;
+  for (const Port& i : p.inputs)
+    if (!add(now, bytes[i.value])) return too_many();
+  f.buffers = now;
+  std::vector<int64_t> slots(p.slots, 0);
+  std::vector<std::vector<int>> dying(end + 1);
+  for (int n = 0; n < end; ++n) {
+    for (int v : p.nodes[n].out) {
+      if (!add(now, bytes[v])) return too_many();
+      dying[lives[v].last].push_back(v);
+      if (const int slot = p.values[v].slot; slot >= 0) slots[slot] = std::max(slots[slot], bytes[v]);
+    }
+    if (now > f.live || n == 0) f.live = now, f.node = n;
+    for (int v : dying[n]) now -= bytes[v];
+  }
+  for (int64_t slot : slots)
+    if (!add(f.buffers, slot)) return too_many();
+  std::optional<Polynomial> total = 0;
+  for (size_t v = 0; v < lives.size() && total; ++v)
+    if (lives[v].first <= f.node && f.node <= lives[v].last) total = sum(*total, text[v]);
+  if (total) f.formula = total->text();
+  return f;
+}
+
+}  // namespace invar::plan
