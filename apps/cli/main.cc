@@ -112,8 +112,9 @@ int main(int argc, char** argv) try {
   compile_cmd->add_option("model", compile_options.model, "a .onnx file")->required();
   compile_cmd->add_option("-o,--output", compile_options.output,
                           "the plan (default: plan.invar beside the model)");
-  compile_cmd->add_option("--emit", compile_options.emit,
-                          "print the IR of a stage instead: onnx, repro, plan, or behind a pass of this name");
+  compile_cmd->add_option(
+      "--emit", compile_options.emit,
+      "print the IR of a stage instead: onnx, repro, plan, or behind a pass of this name");
   compile_cmd
       ->add_option("--opt", compile_options.opt,
                    "0 to 3: how much is rewritten (default: 3); never changes a bit of what is computed")

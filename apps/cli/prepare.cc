@@ -78,7 +78,8 @@ Result<std::string> artifacts_folder() {
   std::string folder = (fs::temp_directory_path(ec) / "invar-XXXXXX").string();
   if (ec || !::mkdtemp(folder.data()))
     return bad_input("INVAR_DEBUG is set and no folder for artifacts can be made in " +
-                     fs::path(folder).parent_path().string() + ": set TMPDIR to a folder that can be written");
+                     fs::path(folder).parent_path().string() +
+                     ": set TMPDIR to a folder that can be written");
   std::fprintf(stderr, "artifacts in %s\n", folder.c_str());
   return folder;
 }

@@ -124,8 +124,8 @@ Result<std::map<std::string, int64_t>> sizes_from(const std::vector<std::string>
 Result<std::string> memory_of(const plan::Plan& plan, const std::map<std::string, int64_t>& sizes) {
   INVAR_TRY(const plan::Footprint f, plan::footprint(plan, sizes));
   std::string text = std::to_string(f.weights + f.live) + " bytes: weights " + std::to_string(f.weights) +
-                     ", alive together " + std::to_string(f.live) + " (buffers " +
-                     std::to_string(f.buffers) + ")";
+                     ", alive together " + std::to_string(f.live) + " (buffers " + std::to_string(f.buffers) +
+                     ")";
   std::string at;
   for (const std::string& name : plan.symbols) {
     if (!plan::is_name(name)) continue;

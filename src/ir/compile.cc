@@ -68,12 +68,13 @@ class Compiler {
     const char* completes = "";
   };
   static llvm::ArrayRef<Stage> stages() {
-    static const Stage all[] = {{"onnx-to-repro", 0, [](Compiler& c) { return to_repro(&c.refused_); }},
-                                {"repro-fold", 1, [](Compiler&) { return fold(); }},
-                                {"repro-simplify", 2, [](Compiler&) { return simplify(); }},
-                                {"repro-turn", 3, [](Compiler&) { return turn(); }},
-                                {"repro-settle", 0, [](Compiler&) { return settle(); }, kRepro},
-                                {"repro-to-plan", 0, [](Compiler& c) { return to_plan(&c.storage_); }, kPlan}};
+    static const Stage all[] = {
+        {"onnx-to-repro", 0, [](Compiler& c) { return to_repro(&c.refused_); }},
+        {"repro-fold", 1, [](Compiler&) { return fold(); }},
+        {"repro-simplify", 2, [](Compiler&) { return simplify(); }},
+        {"repro-turn", 3, [](Compiler&) { return turn(); }},
+        {"repro-settle", 0, [](Compiler&) { return settle(); }, kRepro},
+        {"repro-to-plan", 0, [](Compiler& c) { return to_plan(&c.storage_); }, kPlan}};
     return all;
   }
   static constexpr char kOnnx[] = "onnx", kRepro[] = "repro", kPlan[] = "plan";
@@ -99,6 +100,7 @@ Status Compiler::pass(std::unique_ptr<Pass> pass) {
     if (d.getSeverity() == DiagnosticSeverity::Error && said.empty()) said = d.str();
   });
   PassManager passes(&context_);
+  passes.enableVerifier(false);  // once is enough: below
   passes.addNestedPass<func::FuncOp>(std::move(pass));
   if (succeeded(passes.run(*module_)) && succeeded(verify(*module_))) return {};
   refused_.list.insert(refused_.list.end(), storage_.errors.begin(), storage_.errors.end());

@@ -19,9 +19,7 @@ class Fold : public PassWrapper<Fold, OperationPass<func::FuncOp>> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fold)
   StringRef getArgument() const final { return "repro-fold"; }
-  StringRef getDescription() const final {
-    return "Fold weights into operands, fuse";
-  }
+  StringRef getDescription() const final { return "Fold weights into operands, fuse"; }
   void runOnOperation() final;
 };
 

@@ -10,12 +10,13 @@ namespace {
 
 using Sizes = std::map<std::string, int64_t>;
 
+using Sum = std::optional<Polynomial>;
+
 // Bytes of a value, as a sum in the symbols; nothing where they are too many.
-std::optional<Polynomial> bytes_of(const Plan& p, const Value& v) {
-  std::optional<Polynomial> bytes = static_cast<int64_t>(size_of(v.dtype));
+Sum bytes_of(const Value& v, const std::vector<Sum>& symbols) {
+  Sum bytes = static_cast<int64_t>(size_of(v.dtype));
   for (const Dim& d : v.shape) {
-    const std::optional<Polynomial> dim =
-        d.symbol < 0 ? std::optional<Polynomial>(d.value) : Polynomial::parse(p.symbols[d.symbol]);
+    const Sum dim = d.symbol < 0 ? Sum(d.value) : symbols[d.symbol];
     bytes = bytes && dim ? product(*bytes, *dim) : std::nullopt;
   }
   return bytes;
@@ -41,10 +42,12 @@ Result<Footprint> footprint(const Plan& p, const Sizes& given) {
     const auto it = sizes.find(name);
     return it == sizes.end() ? std::nullopt : std::optional(it->second);
   };
+  std::vector<Sum> symbols;
+  for (const std::string& symbol : p.symbols) symbols.push_back(Polynomial::parse(symbol));
   std::vector<Polynomial> text;
   std::vector<int64_t> bytes;
   for (const Value& v : p.values) {
-    const std::optional<Polynomial> sum = bytes_of(p, v);
+    const Sum sum = bytes_of(v, symbols);
     const std::optional<int64_t> value = sum ? sum->value(lookup) : std::nullopt;
     if (!value) return too_many();
     // A difference may be below 0 at these sizes, which no call has then.
@@ -84,7 +87,7 @@ Result<Footprint> footprint(const Plan& p, const Sizes& given) {
   }
   for (int64_t slot : slots)
     if (!add(f.buffers, slot)) return too_many();
-  std::optional<Polynomial> total = 0;
+  Sum total = 0;
   for (size_t v = 0; v < lives.size() && total; ++v)
     if (lives[v].first <= f.node && f.node <= lives[v].last) total = sum(*total, text[v]);
   if (total) f.formula = total->text();

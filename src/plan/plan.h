@@ -88,7 +88,8 @@ struct Footprint {
   int64_t live = 0;     // inputs, and what is alive together, where that is most: no planning needs less
   int64_t buffers = 0;  // inputs, and the slots as they are assigned
   int node = 0;         // where most is alive
-  std::string formula;  // what that is, as a sum in the symbols (plan.12); for other sizes another node may have more
+  std::string
+      formula;  // what that is, as a sum in the symbols (plan.12); for other sizes another node may have more
 };
 // Sizes by the names of symbols; those not given: kTypical. bad_input: a name that the plan does not have, a size below 0, or more
 // bytes than can be counted.

@@ -5,15 +5,27 @@
 #include <optional>
 #include <set>
 
+#include "base/polynomial.h"
 #include "plan/plan.h"
 
 namespace invar::plan {
 namespace {
 
-// Bytes if every symbol were `kTypical`: good enough to tell big values from small ones.
-double typical_bytes(const Value& v) {
+// Sizes of the symbols if every one that is bound were `kTypical`: good enough to tell big values from small ones.
+std::vector<double> typical_sizes(const Plan& p) {
+  std::vector<double> sizes;
+  for (const std::string& symbol : p.symbols) {
+    const std::optional<Polynomial> sum = Polynomial::parse(symbol);
+    const auto typical = [](const std::string&) { return std::optional<int64_t>(kTypical); };
+    const std::optional<int64_t> size = sum ? sum->value(typical) : std::nullopt;
+    sizes.push_back(static_cast<double>(std::max<int64_t>(size.value_or(kTypical), 1)));
+  }
+  return sizes;
+}
+
+double bytes_of(const Value& v, const std::vector<double>& sizes) {
   double bytes = static_cast<double>(size_of(v.dtype));
-  for (const Dim& d : v.shape) bytes *= d.symbol < 0 ? static_cast<double>(d.value) : double{kTypical};
+  for (const Dim& d : v.shape) bytes *= d.symbol < 0 ? static_cast<double>(d.value) : sizes[d.symbol];
   return bytes;
 }
 
@@ -65,7 +77,7 @@ Assignment in_order(const std::vector<Life>& lives) {
   return made;
 }
 
-// Large values first, each into the smallest slot where nothing lives at the same time. Nothing where that takes many tries: where many
+// Large values first, each into the first slot where nothing lives at the same time. Nothing where that takes many tries: where many
 // values live at once, slots are many.
 std::optional<Assignment> by_size(const std::vector<Life>& lives) {
   size_t tries = 64 * lives.size() + (size_t{1} << 16);
@@ -75,18 +87,16 @@ std::optional<Assignment> by_size(const std::vector<Life>& lives) {
                    [&](size_t a, size_t b) { return lives[a].bytes > lives[b].bytes; });
   Assignment made;
   made.slot.resize(lives.size());
-  std::vector<std::map<int, int>> slots;  // first -> last of what lives there; the newest slot is the smallest
+  std::vector<std::map<int, int>> slots;  // first -> last of what lives there
   for (size_t i : order) {
     const Life& life = lives[i];
     const auto fits = [&](const std::map<int, int>& there) {
       const auto next = there.upper_bound(life.last);
       return next == there.begin() || std::prev(next)->second < life.first;
     };
-    size_t slot = slots.size();
-    for (size_t k = slots.size(); k-- > 0 && slot == slots.size();) {
+    size_t slot = 0;
+    for (; slot < slots.size() && !fits(slots[slot]); ++slot)
       if (tries-- == 0) return std::nullopt;
-      if (fits(slots[k])) slot = k;
-    }
     if (slot == slots.size()) slots.emplace_back(), made.bytes += life.bytes;
     slots[slot][life.first] = life.last;
     made.slot[i] = static_cast<int>(slot);
@@ -107,11 +117,13 @@ void assign_slots(Plan& p) {
   }
   for (const Port& o : p.outputs) last_use[o.value] = end;
 
+  const std::vector<double> sizes = typical_sizes(p);
   std::vector<Life> lives;
   for (int n = 0; n < end; ++n)
-    for (int v : p.nodes[n].out) lives.push_back({v, n, last_use[v], typical_bytes(p.values[v])});
+    for (int v : p.nodes[n].out) lives.push_back({v, n, last_use[v], bytes_of(p.values[v], sizes)});
   Assignment best = in_order(lives);
-  if (std::optional<Assignment> other = by_size(lives); other && other->bytes < best.bytes)
+  // In order, neighbours seldom share: more of them can run together (mark_joins in src/run).
+  if (std::optional<Assignment> other = by_size(lives); other && other->bytes < 0.9 * best.bytes)
     best = *std::move(other);
   for (size_t i = 0; i < lives.size(); ++i) p.values[lives[i].value].slot = best.slot[i];
   for (const Port& i : p.inputs) p.values[i.value].slot = -1;  // fed by the caller

@@ -8,7 +8,8 @@ namespace {
 constexpr int64_t kMost = 64 << 20;  // bytes, for one model
 
 struct Evaluate : OpInterfaceRewritePattern<ReproOp> {
-  Evaluate(MLIRContext* context, int64_t* evaluated) : OpInterfaceRewritePattern(context), evaluated_(evaluated) {}
+  Evaluate(MLIRContext* context, int64_t* evaluated)
+      : OpInterfaceRewritePattern(context), evaluated_(evaluated) {}
   LogicalResult matchAndRewrite(ReproOp op, PatternRewriter& rewriter) const override {
     auto known = [](Value v) {
       auto weight = v.getDefiningOp<ReproWeightOp>();

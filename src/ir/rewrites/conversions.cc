@@ -49,8 +49,8 @@ struct CastOfCast : OpRewritePattern<CastOp> {
   LogicalResult matchAndRewrite(CastOp op, PatternRewriter& rewriter) const override {
     auto inner = op.getX().getDefiningOp<CastOp>();
     if (!inner) return failure();
-    const std::optional<DType> from = dtype_of(element_of(inner.getX())), by = dtype_of(element_of(op.getX())),
-                               to = dtype_of(element_of(op.getOut()));
+    const std::optional<DType> from = dtype_of(element_of(inner.getX())),
+                               by = dtype_of(element_of(op.getX())), to = dtype_of(element_of(op.getOut()));
     if (!from || !by || !to || *from == *by || !holds(*by, *from)) return failure();
     if (*from == *to) {
       // Back again: integers are what they were. A float may be a NaN or a subnormal that casts do not keep, a bool any byte.

@@ -151,9 +151,9 @@ struct BitcastOfBitcast : OpRewritePattern<BitcastOp> {
 }  // namespace
 
 void add_copies(RewritePatternSet& set) {
-  set.add<ReshapeOfReshape, TransposeOfTranspose, SliceOfAll, ExpandOfExpand, ConcatOfOne, PadOfNothing<PadOp>,
-          PadOfNothing<PadEdgeOp>, PadOfNothing<PadReflectOp>, PadOfNothing<PadWrapOp>, BitcastOfBitcast>(
-      set.getContext());
+  set.add<ReshapeOfReshape, TransposeOfTranspose, SliceOfAll, ExpandOfExpand, ConcatOfOne,
+          PadOfNothing<PadOp>, PadOfNothing<PadEdgeOp>, PadOfNothing<PadReflectOp>, PadOfNothing<PadWrapOp>,
+          BitcastOfBitcast>(set.getContext());
 }
 
 }  // namespace invar::ir

@@ -21,8 +21,7 @@ struct ReadTurned : OpRewritePattern<MatmulOp> {
         x = reshaped(rewriter, op.getLoc(), x, moved(shape_of(x.getType()), left));
       } else if (!nothing_left) {
         // A copy that leaves rows whole is better than one that takes them apart.
-        if (side == 0 || !turn->hasOneUse() || left.back() != static_cast<int64_t>(left.size()) - 1)
-          continue;
+        if (side == 0 || !turn->hasOneUse() || left.back() != static_cast<int64_t>(left.size()) - 1) continue;
         x = transposed(rewriter, op.getLoc(), x, left);
       }
       rewriter.modifyOpInPlace(op, [&] {
@@ -64,7 +63,8 @@ struct HeadsBehind : OpRewritePattern<AttentionOp> {
     for (Value v : op.getMore()) operands.push_back(v);
     SmallVector<NamedAttribute> attrs;
     for (NamedAttribute a : op->getAttrs())
-      if (a.getName() != "heads_first" && a.getName() != "numerics" && a.getName() != "version") attrs.push_back(a);
+      if (a.getName() != "heads_first" && a.getName() != "numerics" && a.getName() != "version")
+        attrs.push_back(a);
     const Shape flat = {y[0], y[2], Extent::of(y[1].value * y[3].value)};
     Value out = make_op(rewriter, op.getLoc(), AttentionOp::getOperationName(), operands, attrs,
                         tensor_of(flat, element_of(op.getOut())))

@@ -119,9 +119,8 @@ void compose(TransposeOp outer) {
   SmallVector<int64_t> both;
   for (int64_t d : outer.getPerm()) both.push_back(inner.getPerm()[static_cast<size_t>(d)]);
   OpBuilder build(outer);
-  outer.getOut().replaceAllUsesWith(llvm::is_sorted(both)
-                                        ? inner.getX()
-                                        : transposed(build, outer.getLoc(), inner.getX(), both));
+  outer.getOut().replaceAllUsesWith(
+      llvm::is_sorted(both) ? inner.getX() : transposed(build, outer.getLoc(), inner.getX(), both));
 }
 
 }  // namespace
