@@ -230,7 +230,7 @@ def test_levels_give_the_same_bytes(models):
     assert all(f == found[0] for f in found)
     for wrong in (4, -1, True, "3"):
         with pytest.raises(invar.BadInput, match="opt"):
-            invar.compile(path, opt=wrong)
+            invar.compile(models / "bert/model.onnx", opt=wrong)
 
 
 def test_modules_are_modules():
