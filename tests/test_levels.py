@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from conftest import MODEL, invar, program_of, refused, same_without_rewrites
@@ -69,6 +70,9 @@ GRAPHS = {
                [("x", F32, ["n", 16])], [("y", F32), ("z", F16), ("w", F64)], [("flat", np.array([-1]))], {"x": words(32, (40, 16))}, "cast.1("),
     "halves": ([cast("x", "a", F32), cast("a", "y", F16), cast("a", "z", F64), cast("z", "w", F16), cast("z", "v", I32)],
                [("x", F16, ["n"])], [("y", F16), ("z", F64), ("w", F16), ("v", I32)], [], {"x": words(16, 600)}, ""),
+    "brain floats": ([cast("x", "a", F64), cast("a", "y", F32), cast("x", "b", F32), cast("b", "z", BF16), cast("b", "w", F64), cast("b", "v", F16), node("Relu", ["b"], ["u"])],
+                     [("x", BF16, ["n"])], [("y", F32), ("z", BF16), ("w", F64), ("v", F16), ("u", F32)], [],
+                     {"x": words(32, 900).view(np.uint16)[1::2].copy().view(ml_dtypes.bfloat16)}, ""),
     "floats": ([cast("x", "a", F64), cast("a", "y", F32), cast("x", "b", BF16), cast("b", "c", F64), cast("c", "z", F32), cast("c", "w", BF16), cast("w", "v", F32)],
                [("x", F32, ["n"])], [("y", F32), ("z", F32), ("v", F32)], [], {"x": words(32, 900)}, ""),
     "integers": ([cast("x", "a", F64), cast("a", "y", I8), cast("a", "z", I32), cast("x", "b", F32), cast("b", "w", I32), cast("x", "c", TensorProto.INT64), cast("c", "v", I8),
