@@ -16,7 +16,7 @@ set(INVAR_LIBRARY_ROWS_onednn onednn)
 set(INVAR_LIBRARY_ROWS_cublas cublas_reduced cublas)
 
 # Operations, versions and numerics -> the library invar_opset (src/base/opset.h); INVAR_OPS = their names,
-# INVAR_ROOM_<NAME> the room of each, INVAR_ROOMS the rooms.
+# INVAR_ROOM_<NAME> the room of each, INVAR_ROOMS the rooms, INVAR_CHOICES the numerics choices.
 function(invar_opset)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/spec/opset.toml)
   file(STRINGS ${CMAKE_SOURCE_DIR}/spec/opset.toml lines REGEX "^(\\[|version|numerics|room)")
@@ -26,6 +26,8 @@ function(invar_opset)
       set(op ${CMAKE_MATCH_1})
       set(room ${op})
       list(APPEND ops ${op})
+    elseif(line MATCHES "^\\[choice\\.([a-z0-9-]+)\\]$")
+      list(APPEND choices ${CMAKE_MATCH_1})
     elseif(line MATCHES "^version = ([0-9]+)$")
       set(version ${CMAKE_MATCH_1})
     elseif(line MATCHES "^room = \"([a-z0-9_]+)\"$")
@@ -38,6 +40,7 @@ function(invar_opset)
       message(FATAL_ERROR "spec/opset.toml: not understood: ${line}")
     endif()
   endforeach()
+  list(JOIN choices "\", \"" choice_table)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/opset/opset.cc CONTENT
        "#include \"base/opset.h\"\n
 namespace invar {
@@ -48,11 +51,14 @@ const OpInfo* op_info(std::string_view op) {
     if (o.op == op) return &o;
   return nullptr;
 }
+static constexpr std::string_view kChoices[] = {\"${choice_table}\"};
+std::span<const std::string_view> choices() { return kChoices; }
 }  // namespace invar\n")
   add_library(invar_opset STATIC ${CMAKE_BINARY_DIR}/generated/opset/opset.cc)
   target_include_directories(invar_opset PRIVATE ${CMAKE_SOURCE_DIR}/src)
   list(REMOVE_DUPLICATES rooms)
   set(INVAR_OPS ${ops} PARENT_SCOPE)
+  set(INVAR_CHOICES ${choices} PARENT_SCOPE)
   set(INVAR_ROOMS ${rooms} PARENT_SCOPE)
 endfunction()
 invar_opset()

@@ -54,6 +54,7 @@ struct CompileCommand {
   std::string operation_set;
   int opt = -1;                    // the compiler's default
   std::vector<std::string> sizes;  // NAME=N: of symbols, for the report of memory
+  std::string choices = "all";     // numerics choices that may be applied
 };
 struct InferCommand {
   std::string plan;

@@ -129,6 +129,11 @@ int main(int argc, char** argv) try {
           "NAME=FILE.npy: this input's value, known from now on (shapes, axes, sizes); once for each input")
       ->allow_extra_args(false);
   add_operation_set(*compile_cmd, compile_options.operation_set);
+  compile_cmd
+      ->add_option(
+          "--choices", compile_options.choices,
+          "numerics choices that may be applied: all, none, or names, comma separated (spec/choices.md)")
+      ->capture_default_str();
   compile_cmd->callback([&] { result = compile(compile_options); });
 
   TokensCommand encode_options;

@@ -55,7 +55,7 @@ class Program {
 
 void compile(const std::string& model, const std::string& folder, const std::string& plan,
              const std::vector<std::pair<std::string, ReadOnly>>& bound, const std::string& operation_set,
-             int opt, const std::string& stages) {
+             const std::string& choices, int opt, const std::string& stages) {
   const auto set = operation_set_from(operation_set);
   if (!set)
     throw Raised{bad_input("operation_set: '" + operation_set + "' is not known; use one of " +
@@ -67,7 +67,7 @@ void compile(const std::string& model, const std::string& folder, const std::str
   }
   nb::gil_scoped_release free;
   ir::Options options;
-  options.folder = folder, options.operation_set = *set;
+  options.folder = folder, options.operation_set = *set, options.choices = choices;
   options.opt = opt, options.artifacts = stages;
   or_raise(ir::compile_to(graph, options, plan));
 }
@@ -108,6 +108,7 @@ nb::dict describe(const std::string& path) {
     nodes.append(one);
   }
   d["symbols"] = p.symbols, d["values"] = values, d["weights"] = weights, d["nodes"] = nodes;
+  d["choices"] = p.choices;
   d["inputs"] = ports(p.inputs), d["outputs"] = ports(p.outputs);
   d["digest"] = to_hex(plan::digest(p));
   d["operation_set"] = std::string(name_of(p.operation_set));
@@ -231,7 +232,8 @@ NB_MODULE(_native, m) {
       .def_prop_ro("peak_bytes", &Program::peak_bytes)
       .def_prop_ro("kernels", &Program::kernels)
       .def_prop_ro("libraries", &Program::libraries);
-  m.def("compile", &compile);
+  m.def("compile", &compile, nb::arg("model"), nb::arg("folder"), nb::arg("plan"), nb::arg("bound"),
+        nb::kw_only(), nb::arg("operation_set"), nb::arg("choices"), nb::arg("opt"), nb::arg("stages"));
   m.def("describe", &describe);
   m.def("once", &once);
   m.def("infer", &infer, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"),

@@ -16,4 +16,7 @@ struct OpInfo {
 std::span<const OpInfo> opset();             // in the order of spec/opset.toml
 const OpInfo* op_info(std::string_view op);  // null: no such operation
 
+// The numerics choices (spec/choices.md) that this build knows, ascending.
+std::span<const std::string_view> choices();
+
 }  // namespace invar

@@ -70,6 +70,7 @@ class Compiler {
   static llvm::ArrayRef<Stage> stages() {
     static const Stage all[] = {
         {"onnx-to-repro", 0, [](Compiler& c) { return to_repro(&c.refused_); }},
+        {"repro-recover", 0, [](Compiler& c) { return recover(c.choices_); }},
         {"repro-fold", 1, [](Compiler&) { return fold(); }},
         {"repro-simplify", 2, [](Compiler&) { return simplify(); }},
         {"repro-turn", 3, [](Compiler&) { return turn(); }},
@@ -91,6 +92,7 @@ class Compiler {
   const Options& options_;
   Storage storage_;
   Refusals refused_;
+  std::vector<std::string> choices_;
   OwningOpRef<ModuleOp> module_;
 };
 
@@ -109,6 +111,7 @@ Status Compiler::pass(std::unique_ptr<Pass> pass) {
 }
 
 Status Compiler::run(const std::string& until) {
+  INVAR_TRY(choices_, choices_of(options_.choices));
   INVAR_CHECK_OK(keep(0, kOnnx));
   if (until == kOnnx) return {};
   int number = 0;

@@ -25,6 +25,8 @@ struct Options {
   OperationSet operation_set = OperationSet::reproducible;  // the plan's; all sets compile the same program
   int opt = kMostOpt;
   std::string artifacts;  // a folder that takes the text of every stage; empty: none
+  std::string choices =
+      "all";  // numerics choices that may be applied: all, none, or names separated by commas
 };
 
 struct Program {

@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
   mlir::DialectRegistry registry;
   registry.insert<mlir::func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect>();
   mlir::registerPass([] { return to_repro(); });
+  mlir::registerPass([] { return recover(*choices_of("all")); });
   mlir::registerPass([] { return fold(); });
   mlir::registerPass([] { return simplify(); });
   mlir::registerPass([] { return turn(); });

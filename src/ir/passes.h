@@ -34,6 +34,13 @@ struct Refusals {
 };
 std::unique_ptr<mlir::Pass> to_repro(Refusals* refused = nullptr);
 
+// Numerics choices that may be applied, of "all", "none" or names separated by commas (spec/choices.md).
+Result<std::vector<std::string>> choices_of(std::string_view);
+// Patterns of these choices -> operations. The function's attribute kChoices names those that were found. Before any rewrite, so that
+// what is found does not depend on the level.
+std::unique_ptr<mlir::Pass> recover(std::vector<std::string> allowed);
+inline constexpr char kChoices[] = "plan.choices";
+
 // Bit-keeping rewrites of the rooms.
 std::unique_ptr<mlir::Pass> fold();
 // Those of src/ir/rewrites.

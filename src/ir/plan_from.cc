@@ -88,6 +88,8 @@ Result<plan::Plan> Writer::run(func::FuncOp function) {
   auto numerics = function->getAttrOfType<StringAttr>("plan.numerics");
   if (!numerics) return broken("the function has no numerics");
   plan_.numerics = numerics.str();
+  if (auto choices = function->getAttrOfType<ArrayAttr>(kChoices))
+    for (auto choice : choices.getAsRange<StringAttr>()) plan_.choices.push_back(choice.str());
   for (BlockArgument a : function.getArguments()) {
     INVAR_TRY([[maybe_unused]] int index, value(a, -1));  // fed by the caller: no slot
     INVAR_CHECK_OK(port(function, a.getArgNumber(), true, a));

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/opset.h"
 #include "base/polynomial.h"
 #include "plan/check.h"
 #include "plan/cursor.h"
@@ -47,6 +48,7 @@ class Parser {
     header,
     numerics,
     operations,
+    choices,
     symbols,
     weights,
     states,
@@ -79,6 +81,7 @@ class Parser {
     };
     if (section_ == header + 1) return read_numerics(c);
     if (section_ == numerics + 1) return read_operations(c);
+    if (is("choice ", choices)) return read_choice(c);
     if (is("symbol ", symbols)) {
       read_symbol(c);
     } else if (is("weight ", weights)) {
@@ -129,7 +132,7 @@ class Parser {
   }
 
   Status read_operations(Cursor& c) {
-    section_ = symbols;
+    section_ = choices;
     c.expect("operations ");
     const std::string name = c.string();
     c.expect_end();
@@ -138,6 +141,19 @@ class Parser {
       return not_covered("operation set " + brief(name) + " is not known to this build; it has " +
                          std::string(kOperationSetNames));
     plan_.operation_set = set.value_or(OperationSet::reproducible);
+    return {};
+  }
+
+  Status read_choice(Cursor& c) {
+    const std::string name = c.string();
+    c.expect_end();
+    if (!c.ok()) return {};
+    const auto known = invar::choices();
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      return not_covered("numerics choice " + brief(name) + " is not known to this build");
+    if (!plan_.choices.empty() && plan_.choices.back() >= name)
+      return bad_input("numerics choices are not in ascending order");
+    plan_.choices.push_back(name);
     return {};
   }
 

@@ -69,6 +69,7 @@ struct Port {  // a named input or output of the program
 struct Plan {
   std::string numerics{kNumerics};
   OperationSet operation_set = OperationSet::reproducible;
+  std::vector<std::string> choices;  // numerics choices that were applied (plan.14), ascending
   std::vector<std::string> symbols;  // names, and texts of polynomials in them (plan.12)
   std::vector<Value> values;
   std::vector<Weight> weights;

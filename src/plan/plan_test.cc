@@ -57,6 +57,24 @@ std::string refusal(const std::string& text, Code code = Code::bad_input) {
   return p.error().message.substr(8);
 }
 
+TEST(Plan, NumericsChoicesAreInTheDigest) {
+  const std::string operations = "operations \"reproducible\"\n";
+  const std::string two = operations + "choice \"rmsnorm-1\"\nchoice \"sdpa-1\"\n";
+  const auto plain = parse(kText, "x.plan"), chosen = parse(replaced(operations, two), "x.plan");
+  ASSERT_TRUE(plain && chosen);
+  EXPECT_EQ(chosen->choices, (std::vector<std::string>{"rmsnorm-1", "sdpa-1"}));
+  EXPECT_EQ(print(*chosen), replaced(operations, two));
+  EXPECT_NE(digest(*plain), digest(*chosen));
+  EXPECT_EQ(refusal(replaced(operations, operations + "choice \"rmsnorm-99\"\n"), Code::not_covered),
+            "line 4: numerics choice 'rmsnorm-99' is not known to this build");
+  EXPECT_EQ(refusal(replaced(operations, operations + "choice \"sdpa-1\"\nchoice \"rmsnorm-1\"\n")),
+            "line 5: numerics choices are not in ascending order");
+  EXPECT_EQ(refusal(replaced(operations, operations + "choice \"sdpa-1\"\nchoice \"sdpa-1\"\n")),
+            "line 5: numerics choices are not in ascending order");
+  EXPECT_EQ(refusal(replaced("symbol batch\n", "symbol batch\nchoice \"sdpa-1\"\n")),
+            "line 5: unknown or misplaced line 'choice'");
+}
+
 TEST(Plan, PrintAfterParseIsTheSameText) {
   const auto p = parse(kText, "x.plan");
   ASSERT_TRUE(p) << p.error().message;

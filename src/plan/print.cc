@@ -63,6 +63,7 @@ class Printer {
     std::string s(kHeader);
     s += "\nnumerics " + quote(p_.numerics) + "\noperations " +
          quote(std::string(name_of(p_.operation_set))) + "\n";
+    for (const std::string& name : p_.choices) s += "choice " + quote(name) + "\n";
     for (const std::string& name : p_.symbols)
       if (is_name(name)) s += "symbol " + name + "\n";
     for (size_t i = 0; i < p_.weights.size(); ++i)

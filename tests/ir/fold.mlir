@@ -43,6 +43,25 @@ func.func @kept() -> !onnx.unknown {
 
 // -----
 
+// CHECK-LABEL: func.func @scaled_gate
+func.func @scaled_gate(%x: tensor<?x4xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unknown) {
+  %a = onnx.weight "a" {file = "", offset = 0 : i64, length = 4 : i64, data = "23dbd93f"} : tensor<f32>
+  %m = onnx.node "Mul"(%x, %a) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<f32>) -> !onnx.unknown
+  %s = onnx.node "Sigmoid"(%m) {name = "b", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.swish %arg0 {alpha = 1.702000e+00 : f32
+  %g = onnx.node "Mul"(%s, %x) {name = "c", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  // Of another product: no fusion.
+  // CHECK: %[[M:.*]] = repro.mul %arg0, %arg0
+  // CHECK: %[[S:.*]] = repro.sigmoid %[[M]]
+  // CHECK: repro.mul %[[S]], %arg0
+  %m2 = onnx.node "Mul"(%x, %x) {name = "d", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %s2 = onnx.node "Sigmoid"(%m2) {name = "e", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  %g2 = onnx.node "Mul"(%s2, %x) {name = "f", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  return %g, %g2 : !onnx.unknown, !onnx.unknown
+}
+
+// -----
+
 // CHECK-LABEL: func.func @gate
 func.func @gate(%x: tensor<?x4xf32, ["seq", ""]>, %z: tensor<?x4xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unknown) {
   %s = onnx.node "Sigmoid"(%x) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown

@@ -12,6 +12,7 @@ opt, tools = lit_config.params["invar_opt"], lit_config.params["tools"]
 pipeline = lambda passes: quoted(opt) + f" --pass-pipeline='builtin.module(func.func({passes}))'"
 config.substitutions += [
     ("%convert", pipeline("onnx-to-repro")),
+    ("%recover", pipeline("onnx-to-repro,repro-recover")),
     ("%fold", pipeline("onnx-to-repro,repro-fold,repro-settle")),
     ("%simplify", pipeline("repro-simplify")),
     ("%turn", pipeline("repro-turn")),

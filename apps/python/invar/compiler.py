@@ -43,7 +43,7 @@ class Artifacts:
         if getattr(self, "temporary", False):
             shutil.rmtree(self.path, ignore_errors=True)
 
-    def compile(self, model, bind, colocate_tensors, operation_set="reproducible", opt=None):
+    def compile(self, model, bind, colocate_tensors, choices="all", operation_set="reproducible", opt=None):
         """Compiles a path or a ModelProto; returns the plan's description."""
         if isinstance(model, str | os.PathLike):
             source = Path(model).absolute()
@@ -58,9 +58,8 @@ class Artifacts:
             raise _native.BadInput(f"operation_set: {type(operation_set).__name__} is no name")
         if opt is not None and (isinstance(opt, bool) or not isinstance(opt, int) or not 0 <= opt <= _native.most_opt):
             raise _native.BadInput(f"opt: {opt!r} is no level: 0 to {_native.most_opt}")
-        stages = str(self.path) if self.debug else ""
-        _native.compile(str(source), str(source.parent), str(plan), bound, operation_set, _native.most_opt if opt is None else opt,
-                        stages)
+        _native.compile(str(source), str(source.parent), str(plan), bound, operation_set=operation_set, choices=choices_text(choices),
+                        opt=_native.most_opt if opt is None else opt, stages=str(self.path) if self.debug else "")
         described = _native.describe(str(plan))
         for file in {w["file"] for w in described["weights"]} - {"plan.invar.constants"}:
             self.place(source.parent / file, self.path / file, colocate_tensors)
@@ -78,6 +77,12 @@ class Artifacts:
             target.symlink_to(source.resolve())
 
 
+def choices_text(choices):
+    if not isinstance(choices, str) and not all(isinstance(name, str) for name in choices):
+        raise _native.BadInput(f"choices: {choices!r} is neither a string nor a list of names")
+    return choices if isinstance(choices, str) else ",".join(choices) or "none"
+
+
 class Program:
     """A compiled model. The bytes that it computes depend on the model and the inputs alone, unless it was compiled for another
     operation set than "reproducible"."""
@@ -90,6 +95,7 @@ class Program:
         self.outputs = tensors(described["outputs"])
         self.digest = described["digest"]
         self.operation_set = described["operation_set"]
+        self.choices = tuple(described["choices"])
 
     def run(self, inputs=None, /, **named):
         """Inputs by name, in a dict or as keywords -> outputs by name. Arrays of NumPy give arrays of NumPy; other arrays with
@@ -116,18 +122,19 @@ class Program:
         return f"invar.Program({text(self.inputs)} -> {text(self.outputs)}; {self.digest[:16]})"
 
 
-def compile(model, *, bind=None, operation_set="reproducible", opt=None, device="cpu", isa="", threads=0, artifacts_dir=None,
-            colocate_tensors=False):
+def compile(model, *, bind=None, choices="all", operation_set="reproducible", opt=None, device="cpu", isa="", threads=0,
+            artifacts_dir=None, colocate_tensors=False):
     """Compiles an ONNX model for the native runtime.
 
     model: path of a .onnx file, or an onnx.ModelProto. bind: inputs whose values decide shapes (axes, sizes), by name, known
     from now on. opt: 0 to 3, how much the compiler rewrites (None: 3); device: "cpu", "cuda" or "cuda:N"; isa: an instruction set to
     force; threads: 0 = one per core; none of these four ever changes a bit of a reproducible program. artifacts_dir,
-    colocate_tensors: as in CompileOptions.
+    colocate_tensors, choices: as in CompileOptions; `choices` of the program says which were applied.
 
     operation_set: what is promised of the bits. "reproducible": the same on any machine; "deterministic": the same in every run on
     the same hardware with the same software; "default": nothing. The weaker two may run kernels of vendors' libraries.
 
     Raises NotCovered with all nodes that have no reproducible kernel, and BadInput for a model that is not what it should be."""
     artifacts = Artifacts(artifacts_dir)
-    return Program(artifacts, artifacts.compile(model, bind, colocate_tensors, operation_set, opt), device, isa, threads)
+    described = artifacts.compile(model, bind, colocate_tensors, choices, operation_set, opt)
+    return Program(artifacts, described, device, isa, threads)

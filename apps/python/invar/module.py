@@ -13,11 +13,13 @@ from invar.compiler import Artifacts
 class CompileOptions:
     """artifacts_dir: where plan, source and constants go; None: a temporary folder, kept where INVAR_DEBUG is set.
     colocate_tensors: copy the model's external tensor files into the artifacts instead of linking them.
-    requires_reproducibility: operations are Invar's (same bits everywhere); False: plain operations of torch."""
+    requires_reproducibility: operations are Invar's (same bits everywhere); False: plain operations of torch.
+    choices: numerics choices that may be applied (spec/choices.md): "all", "none", or their names."""
 
     artifacts_dir: str | None = None
     colocate_tensors: bool = False
     requires_reproducibility: bool = True
+    choices: str | tuple[str, ...] = "all"
 
     def __post_init__(self):
         if self.artifacts_dir is not None and not isinstance(self.artifacts_dir, str | os.PathLike):
@@ -39,7 +41,7 @@ def convert(onnx_model_or_path, options=CompileOptions()):
     if not isinstance(options, CompileOptions):
         raise _native.BadInput(f"options: {type(options).__name__} is no CompileOptions")
     artifacts = Artifacts(options.artifacts_dir)
-    described = artifacts.compile(onnx_model_or_path, None, options.colocate_tensors)
+    described = artifacts.compile(onnx_model_or_path, None, options.colocate_tensors, options.choices)
     source = emit.source(described, options.requires_reproducibility)
     (artifacts.path / "module.py").write_text(source)
     module = build(source, described["digest"])

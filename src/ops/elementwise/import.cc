@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "ir/rules.h"
+#include "ir/recover.h"
 
 namespace invar::ir {
 namespace {
@@ -337,15 +337,24 @@ std::optional<Polynomial> size_remainder(SizeList x) {
   return gone ? difference(x[0], *gone) : gone;
 }
 
-// x * sigmoid(x), in either order: the product commutes.
+// x * sigmoid(x) and x * sigmoid(alpha * x), in either order: products commute. alpha * x is stored in the composition and not in the
+// operation (elementwise.10), which only subnormal products could show: of those, as of zeros, exp is 1.
 struct FuseGate : OpRewritePattern<MulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MulOp product, PatternRewriter& rewriter) const override {
     for (int side : {0, 1}) {
       auto gate = product->getOperand(side).getDefiningOp<SigmoidOp>();
-      if (!gate || !gate->hasOneUse() || gate.getX() != product->getOperand(1 - side)) continue;
-      Operation* fused =
-          make_op(rewriter, product.getLoc(), SiluOp::getOperationName(), gate.getX(), {}, product.getType());
+      if (!gate || !gate->hasOneUse()) continue;
+      Value x = product->getOperand(1 - side);
+      const WithNumber scaled = with_number<MulOp>(gate.getX());
+      Operation* fused = nullptr;
+      if (gate.getX() == x)
+        fused = make_op(rewriter, product.getLoc(), SiluOp::getOperationName(), x, {}, product.getType());
+      else if (scaled && scaled.x == x && std::isfinite(scaled.by))
+        fused =
+            make_op(rewriter, product.getLoc(), SwishOp::getOperationName(), x,
+                    rewriter.getNamedAttr("alpha", rewriter.getF32FloatAttr(scaled.by)), product.getType());
+      if (!fused) continue;
       rewriter.replaceOp(product, fused);
       return success();
     }
