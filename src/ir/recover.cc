@@ -4,6 +4,7 @@
 
 #include "base/opset.h"
 #include "ir/passes.h"
+#include "ir/rewrites/rewrites.h"
 #include "rooms.inc"
 
 namespace invar::ir {
@@ -16,11 +17,6 @@ struct Pattern {
 #define INVAR_RECOVERY(name, choice) {choice, recover_##name},
 constexpr Pattern kPatterns[] = {INVAR_RECOVERIES};
 #undef INVAR_RECOVERY
-
-void remove_dead(Block& block) {
-  for (Operation& op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op)) op.erase();
-}
 
 class Recover : public PassWrapper<Recover, OperationPass<func::FuncOp>> {
  public:
