@@ -4,47 +4,47 @@ planted one (tests/sets/planted.cc), whose bits are not those of reproducible ke
 import copy
 import json
 import os
-import shutil
-import struct
 
-import numpy as np
+import onnx
 import pytest
-from conftest import BUILD, MODEL, SHARDS, cpu_isas, invar, refused, safetensors_header
+from conftest import BUILD, MODEL, cpu_isas, invar, refused
+from onnx import helper
 from test_journey import put, reseal
 
 SETS = ("default", "deterministic", "reproducible")
 PLANTED = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/sets")}
-# As many tokens as a library has products for (32 to 63 rows of constant weights).
+# More tokens than the rows from which on a library is asked.
 LONG = "ROMEO:\nBut, soft! what light through yonder window breaks?\nIt is the east, and Juliet is the sun.\nArise, fair sun, and kill\n"
 
 
 @pytest.fixture(scope="module")
-def wide(tmp_path_factory):
-    """The shipped model with its weights as f32: a library has no use for narrower ones."""
-    folder = tmp_path_factory.mktemp("models") / "wide"
-    shutil.copytree(MODEL, folder)
-    for shard in SHARDS:
-        header, begin = safetensors_header(folder / shard)
-        data, wider, all_bytes = (folder / shard).read_bytes()[begin:], {}, b""
-        for name, entry in header.items():
-            if name == "__metadata__":
-                continue
-            a, b = entry["data_offsets"]
-            raw = np.frombuffer(data[a:b], "<u2").astype("<u4")
-            floats = (raw << 16).astype("<u4").tobytes() if entry["dtype"] == "BF16" else data[a:b]
-            wider[name] = {"dtype": "F32", "shape": entry["shape"], "data_offsets": [len(all_bytes), len(all_bytes) + len(floats)]}
-            all_bytes += floats
-        text = json.dumps(wider).encode()
-        (folder / shard).write_bytes(struct.pack("<Q", len(text)) + text + all_bytes)
+def plans(tmp_path_factory):
+    """The shipped model as plans of every set, one weight of it a value: of constant ones a library has no use on a CPU."""
+    folder = tmp_path_factory.mktemp("plans")
+    invar("export", "--model-name", MODEL, "-o", folder)
+    model = onnx.load(folder / "model.onnx", load_external_data=False)
+    nodes, name = model.graph.node, "model.layers.0.self_attn.o_proj.weight.transposed"
+    zero = helper.make_tensor("zero", onnx.TensorProto.FLOAT, [], [0.0])
+    model.graph.initializer.append(zero)
+    # w + 0 * the smallest position: w, as a value.
+    made = [helper.make_node("Cast", ["position_ids"], ["p0"], to=onnx.TensorProto.FLOAT), helper.make_node("ReduceMin", ["p0"], ["p1"], keepdims=0),
+            helper.make_node("Mul", ["p1", "zero"], ["p2"]), helper.make_node("Add", [name, "p2"], ["as a value"])]
+    reader = next(i for i, n in enumerate(nodes) if n.op_type == "MatMul" and name in n.input)
+    nodes[reader].input[1] = "as a value"
+    for node in reversed(made):
+        nodes.insert(reader, node)
+    onnx.save(model, folder / "model.onnx")
+    for one in SETS:
+        invar("compile", folder / "model.onnx", "-o", folder / f"{one}.invar", "--operation-set", one)
     return folder
 
 
 @pytest.fixture(scope="module")
-def made(generate, wide):
+def made(generate, plans):
     """made(set, *options, **planted) -> a run of 12 tokens after a long prompt, with the planted library."""
     def f(operation_set, *options, library=True, **planted):
         env = {**(PLANTED if library else os.environ), **planted}
-        return generate("--operation-set", operation_set, *options, model=wide, prompt=LONG, tokens=12, env=env)
+        return generate("--plan", plans / f"{operation_set}.invar", *options, prompt=LONG, tokens=12, env=env)
     return f
 
 
@@ -54,10 +54,13 @@ def deterministic(made):
 
 
 @pytest.fixture(scope="module")
-def verify(wide, tasks):
+def verify(plans):
+    """Verifies with the plan of the set that the receipt names."""
     def f(receipt, *options, code=0, library=True, **planted):
         env = {**(PLANTED if library else os.environ), **planted}
-        return invar("verify", receipt, "--model-name", wide, "--tasks-root", tasks, *options, code=code, env=env)
+        claimed = json.loads(receipt.read_text())["program"]["operation_set"]
+        plan = plans / f"{claimed if claimed in SETS else SETS[0]}.invar"
+        return invar("verify", receipt, "--model-name", MODEL, "--plan", plan, *options, code=code, env=env)
     return f
 
 
@@ -77,7 +80,7 @@ def test_every_set_runs_the_shipped_model(generate, answer):
     digests = set()
     for name in SETS:
         got = generate("--operation-set", name)
-        assert got["operation_set"] == name and got["content"]["program"]["operation_set"] == name
+        assert got["libraries"] == [] and got["operation_set"] == name and got["content"]["program"]["operation_set"] == name
         digests.add(got["content"]["program"]["digest"])
         assert {"kernels", "libraries", "processor", "prefill_chunk", "kv_cache"} <= set(got["content"]["execution"]) or name == SETS[2]
         if name == SETS[2]:
@@ -88,7 +91,7 @@ def test_every_set_runs_the_shipped_model(generate, answer):
 
 def test_a_library_is_used_where_the_set_allows_it(made):
     of = {name: made(name) for name in SETS}
-    assert 32 < len(of["default"]["prompt_tokens"]) <= 64
+    assert len(of["default"]["prompt_tokens"]) > 33
     for name in SETS[:2]:
         assert "matmul onednn" in of[name]["kernels"] and of[name]["libraries"] == ["oneDNN 99.1.0"]
         execution = of[name]["content"]["execution"]
@@ -165,14 +168,14 @@ def test_what_a_library_does_to_threads_stays_with_it(made, deterministic):
     assert struck["content"]["output"] == deterministic["content"]["output"]
 
 
-def test_a_library_that_refuses_is_named(wide, tasks, tmp_path):
-    done = invar("run", "--model-name", wide, "--prompt-text", LONG, "--operation-set", "default", "--max-new-tokens", 2, "--tasks-root",
-                 tasks, "--receipt-path", tmp_path / "r.json", code=70, env={**PLANTED, "PLANTED_REFUSE": "1"})
+def test_a_library_that_refuses_is_named(plans, tmp_path):
+    done = invar("run", "--model-name", MODEL, "--prompt-text", LONG, "--plan", plans / "default.invar", "--max-new-tokens", 2,
+                 "--receipt-path", tmp_path / "r.json", code=70, env={**PLANTED, "PLANTED_REFUSE": "1"})
     assert "oneDNN 99.1.0" in done.errors[0] and not (tmp_path / "r.json").exists()
 
 
-def test_plans_carry_their_set(wide, tmp_path):
-    invar("export", "--model-name", wide, "-o", tmp_path)
+def test_plans_carry_their_set(tmp_path):
+    invar("export", "--model-name", MODEL, "-o", tmp_path)
     texts = {}
     for name in SETS:
         invar("compile", tmp_path / "model.onnx", "-o", tmp_path / f"{name}.invar", "--operation-set", name)
@@ -182,7 +185,7 @@ def test_plans_carry_their_set(wide, tmp_path):
     neutral = lambda text, name: text.replace(f'operations "{name}"', "").replace(f"{name}.invar", "")
     assert (tmp_path / "p.invar").read_text().replace("p.invar", "reproducible.invar") == texts["reproducible"]
     assert len({neutral(text, name) for name, text in texts.items()}) == 1
-    run = ["run", "--model-name", wide, "--prompt-text", LONG, "--max-new-tokens", 2, "--receipt-path", tmp_path / "r.json", "--json"]
+    run = ["run", "--model-name", MODEL, "--prompt-text", LONG, "--max-new-tokens", 2, "--receipt-path", tmp_path / "r.json", "--json"]
     assert invar(*run, "--plan", tmp_path / "default.invar").json()["operation_set"] == "default"
     refused(*run, "--plan", tmp_path / "default.invar", "--operation-set", "reproducible", names=["default", "reproducible"])
     (tmp_path / "p.invar").write_text(texts["default"].replace('operations "default"', 'operations "fast"'))

@@ -25,20 +25,26 @@ struct Library {
   std::shared_ptr<void> (*attach)(Stream) = nullptr;
 };
 
+// An operand as a plan has it; a constant one is packed once for all calls.
+struct Given {
+  DType dtype;
+  bool constant;
+};
+
 // A row as any other, but for its bits: it may run the reproducible row of its device where that is faster. It allocates and locks
 // nothing itself; what the library does within a call is the library's.
 struct LibraryRow {
   const Kernel* kernel;  // isa: "onednn", "cublas", ...
   const Library* library;
   OperationSet keeps;  // the strongest set whose promise it keeps, never reproducible
-  // Whether there are calls with operands of these types that it gives to the library.
-  bool (*serves)(std::span<const DType> operands);
+  // Whether there are calls with such operands that it gives to the library.
+  bool (*serves)(std::span<const Given> operands);
 };
 
 // All of this build (generated), whatever is here; faster ones first within an operation.
 std::span<const LibraryRow* const> library_rows();
 // The row that runs `op` on such operands in a program of this set, on the host or on a GPU; null: the reproducible row does. Always null for
 // reproducible programs.
-const LibraryRow* find_library(std::string_view op, std::span<const DType> operands, OperationSet, bool gpu);
+const LibraryRow* find_library(std::string_view op, std::span<const Given> operands, OperationSet, bool gpu);
 
 }  // namespace invar::ops

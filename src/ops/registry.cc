@@ -54,7 +54,7 @@ std::span<const LibraryRow* const> library_rows() {
   return kLibraryRows;
 }
 
-const LibraryRow* find_library(std::string_view op, std::span<const DType> operands, OperationSet set,
+const LibraryRow* find_library(std::string_view op, std::span<const Given> operands, OperationSet set,
                                bool gpu) {
   if (set == OperationSet::reproducible) return nullptr;
   for (const LibraryRow* r : kLibraryRows)

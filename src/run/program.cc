@@ -62,10 +62,11 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa,
 
 // The library's row for a node, ready for calls; null: the reproducible one runs.
 const ops::LibraryRow* Program::library_row(const plan::Node& node) {
-  std::vector<DType> operands;
-  for (const plan::Operand& o : node.in)
-    operands.push_back(o.kind == plan::Operand::weight ? plan_->weights[o.index].dtype
-                                                       : plan_->values[o.index].dtype);
+  std::vector<ops::Given> operands;
+  for (const plan::Operand& o : node.in) {
+    const bool constant = o.kind == plan::Operand::weight;
+    operands.push_back({constant ? plan_->weights[o.index].dtype : plan_->values[o.index].dtype, constant});
+  }
   const ops::LibraryRow* const row =
       ops::find_library(node.op, operands, plan_->operation_set, device_ != nullptr);
   if (!row || !device_) return row;

@@ -7,7 +7,7 @@
 
 #include "ops/library.h"
 #include "ops/testing.h"
-#include "run/testing.h"
+#include "run/function.h"
 
 namespace invar {
 namespace {
@@ -20,7 +20,7 @@ using ops::find_library;
 using ops::library_rows;
 using ops::LibraryRow;
 
-constexpr DType kFloats[] = {DType::f32, DType::f32};
+constexpr ops::Given kFloats[] = {{DType::f32, false}, {DType::f32, false}};
 
 TEST(Sets, TheLibraryIsThere) {
   ASSERT_TRUE(planted) << dlerror();
@@ -28,8 +28,10 @@ TEST(Sets, TheLibraryIsThere) {
   const LibraryRow* const row = find_library("matmul", kFloats, OperationSet::any, false);
   ASSERT_TRUE(row);
   EXPECT_EQ(row->library->version(), "99.1.0");
-  constexpr DType kNarrow[] = {DType::f32, DType::bf16};
+  constexpr ops::Given kNarrow[] = {{DType::f32, false}, {DType::bf16, false}},
+                       kConstant[] = {{DType::f32, false}, {DType::f32, true}};
   EXPECT_FALSE(find_library("matmul", kNarrow, OperationSet::any, false));
+  EXPECT_FALSE(find_library("matmul", kConstant, OperationSet::any, false));
   EXPECT_EQ(row, find_library("matmul", kFloats, OperationSet::deterministic, false));
 }
 
@@ -75,51 +77,71 @@ TEST(Sets, ALibrarysRowComputesTheOperation) {
                          {1, 200, 400, 30},
                          {2, 33, 50, 0}})
     for (const int64_t trans_a : {0, 1})
-      for (const int64_t trans_b : {0, 1})
-        for (const bool packed : {false, true}) {
-          std::vector<float> a = integers(s.batches * s.m * s.k, 7), b = integers(s.batches * s.n * s.k, 5),
-                             found(s.batches * s.m * s.n, -1), wanted = found;
-          const Attrs attrs{{"trans_a", trans_a}, {"trans_b", trans_b}};
-          ops::View in[] = {
-              ops::testing::view(a, DType::f32, {s.batches, trans_a ? s.k : s.m, trans_a ? s.m : s.k}),
-              ops::testing::view(b, DType::f32, {s.batches, trans_b ? s.n : s.k, trans_b ? s.k : s.n})};
-          ops::View to = ops::testing::view(wanted, DType::f32, {s.batches, s.m, s.n}), out = to;
-          out.data = found.data();
-          ops::testing::run(truth, in, {&to, 1}, attrs);
-          std::vector<float> memory;
-          if (packed) {
-            const size_t bytes = row.pack_bytes(in[1], 1, attrs);
-            if (!bytes) continue;
-            memory.resize(bytes / sizeof(float) + 32);
-            const size_t past = reinterpret_cast<uintptr_t>(memory.data()) % 64;
-            void* const at = reinterpret_cast<std::byte*>(memory.data()) + (64 - past);
-            row.pack(in[1], 1, attrs, at);
-            in[1].data = at, in[1].packed = true;
-          }
-          ops::testing::run(row, in, {&out, 1}, attrs);
-          EXPECT_EQ(0, std::memcmp(found.data(), wanted.data(), found.size() * sizeof(float)))
-              << s.batches << ' ' << s.m << ' ' << s.n << ' ' << s.k << ' ' << trans_a << trans_b << packed;
-        }
+      for (const int64_t trans_b : {0, 1}) {
+        std::vector<float> a = integers(s.batches * s.m * s.k, 7), b = integers(s.batches * s.n * s.k, 5),
+                           found(s.batches * s.m * s.n, -1), wanted = found;
+        const Attrs attrs{{"trans_a", trans_a}, {"trans_b", trans_b}};
+        ops::View in[] = {
+            ops::testing::view(a, DType::f32, {s.batches, trans_a ? s.k : s.m, trans_a ? s.m : s.k}),
+            ops::testing::view(b, DType::f32, {s.batches, trans_b ? s.n : s.k, trans_b ? s.k : s.n})};
+        ops::View to = ops::testing::view(wanted, DType::f32, {s.batches, s.m, s.n}), out = to;
+        out.data = found.data();
+        ops::testing::run(truth, in, {&to, 1}, attrs);
+        ops::testing::run(row, in, {&out, 1}, attrs);
+        EXPECT_EQ(0, std::memcmp(found.data(), wanted.data(), found.size() * sizeof(float)))
+            << s.batches << ' ' << s.m << ' ' << s.n << ' ' << s.k << ' ' << trans_a << trans_b;
+      }
+}
+
+// y = a b, both of them inputs.
+plan::Plan product() {
+  plan::Plan p;
+  p.symbols = {"m", "k", "n"};
+  auto value = [&](int rows, int columns) {
+    p.values.push_back({DType::f32, {{0, rows}, {0, columns}}});
+    return static_cast<int>(p.values.size()) - 1;
+  };
+  p.inputs = {{"a", value(0, 1)}, {"b", value(1, 2)}};
+  p.outputs = {{"y", value(0, 2)}};
+  plan::Node node{"matmul", 1, {{plan::Operand::value, 0}, {plan::Operand::value, 1}}, {2}, -1, {}};
+  node.attrs["numerics"] = std::string("fp32-1");
+  p.nodes = {node};
+  return p;
 }
 
 TEST(Sets, AProgramRunsWhatItsSetAllows) {
-  const run::TinyModel model;
-  for (const OperationSet set :
-       {OperationSet::any, OperationSet::deterministic, OperationSet::reproducible}) {
-    plan::Plan p = model.plan;
-    p.operation_set = set;
-    auto uses = [&](const run::Options& o) {
-      auto s = run::Session::open(p, model.folder, o);
-      EXPECT_TRUE(s) << s.error().message;
-      return std::pair(s->libraries(), s->kernels());
-    };
-    const auto [libraries, kernels] = uses(run::options());
-    const bool library = set != OperationSet::reproducible;
-    EXPECT_EQ(libraries, library ? std::vector<std::string>{"oneDNN 99.1.0"} : std::vector<std::string>{});
-    EXPECT_EQ(std::ranges::count(kernels, "matmul onednn"), library);
-    // Who names an instruction set gets it.
-    EXPECT_TRUE(uses(run::options(1, std::string(ops::isas().front()))).first.empty());
-  }
+  constexpr int64_t kM = 70, kK = 300, kN = 200;
+  auto random = [](int64_t rows, int64_t columns) {
+    run::Tensor t{
+        DType::f32, {rows, columns}, std::vector<std::byte>(static_cast<size_t>(rows * columns) * 4)};
+    for (int64_t i = 0; i < rows * columns; ++i)
+      reinterpret_cast<float*>(t.bytes.data())[i] = static_cast<float>(i * 7919 % 2003 - 1001) / 997;
+    return t;
+  };
+  const run::Function::Named inputs = {{"a", random(kM, kK)}, {"b", random(kK, kN)}};
+  std::vector<std::byte> reproducible, of_library;
+  for (const OperationSet set : {OperationSet::reproducible, OperationSet::deterministic, OperationSet::any})
+    for (const int threads : {1, 2, 5})
+      for (const std::string& isa : {std::string(), std::string(ops::isas().front())}) {
+        plan::Plan p = product();
+        p.operation_set = set;
+        run::Options o;
+        o.threads = threads, o.isa = isa;
+        auto f = run::Function::open(p, "", o);
+        ASSERT_TRUE(f) << f.error().message;
+        const auto y = f->run(inputs);
+        ASSERT_TRUE(y) << y.error().message;
+        if (reproducible.empty()) reproducible = (*y)[0].second.bytes;
+        // Who names an instruction set gets it.
+        const bool library = set != OperationSet::reproducible && isa.empty();
+        EXPECT_EQ(f->libraries(),
+                  library ? std::vector<std::string>{"oneDNN 99.1.0"} : std::vector<std::string>{});
+        EXPECT_EQ(std::ranges::count(f->kernels(), "matmul onednn"), library);
+        EXPECT_EQ((*y)[0].second.bytes == reproducible, !library);
+        if (!library) continue;
+        if (of_library.empty()) of_library = (*y)[0].second.bytes;
+        EXPECT_EQ((*y)[0].second.bytes, of_library) << threads;
+      }
 }
 
 }  // namespace

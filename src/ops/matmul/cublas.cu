@@ -156,8 +156,8 @@ void enqueue_pack_own(const View& b, int i, const Attrs& attrs, void* packed, St
   INVAR_ROW.enqueue_pack(b, i, attrs, packed, stream);
 }
 
-bool serves(std::span<const DType> operands) {
-  return operands.size() == 2 && operands[0] == DType::f32;
+bool serves(std::span<const Given> operands) {
+  return operands.size() == 2 && operands[0].dtype == DType::f32;
 }
 
 template <bool reduced>

@@ -1,5 +1,5 @@
-// matmul by oneDNN, where it was seen to take less time (avx2, Zen 3; docs/decisions.md): f32, a b of few MiB, 32 rows or more; fewer
-// than 64 where b is constant, so that the reproducible row has it packed and a library packs it in every call. Everything else, above all the few rows of a decode step and weights of 16 bits, is the reproducible row's.
+// matmul by oneDNN, where it was seen to take less time (avx2, Zen 3; docs/decisions.md): f32, 32 rows or more, and a b of few MiB that
+// is a value, which every call packs anew, ours as theirs. Everything else is the reproducible row's.
 #include "ops/onednn.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace invar::ops {
 namespace {
 
-constexpr int64_t kFewRows = 32, kManyRows = 64, kMostOfB = 768 << 10;
+constexpr int64_t kFewRows = 32, kMostOfB = 768 << 10;
 // Blocks of outputs, units to share out: of about so many rows and columns, whatever there are threads.
 constexpr int64_t kRows = 64, kColumns = 192;
 
@@ -18,38 +18,13 @@ const Kernel& own() {
   return row;
 }
 
-// A constant b as packed here: where it is stored, which the weights keep mapped, and behind that the reproducible row's packing.
-struct alignas(64) Head {
-  const float* stored;
-};
-
-size_t pack_bytes(const View& b, int i, const Attrs& attrs) {
-  const size_t bytes = own().pack_bytes(b, i, attrs);
-  return bytes ? sizeof(Head) + bytes : 0;
-}
-void pack(const View& b, int i, const Attrs& attrs, void* packed) {
-  auto* const head = static_cast<Head*>(packed);
-  head->stored = b.as<const float>();
-  own().pack(b, i, attrs, head + 1);
-}
-
-// The call as the reproducible row takes it.
-struct OwnCall {
-  View in[2];
-  Call call;
-  explicit OwnCall(const Call& c) : in{c.in[0], c.in[1]}, call(c) {
-    if (in[1].packed) in[1].data = in[1].as<Head>() + 1;
-    call.in = in;
-  }
-};
-
 matmul::Shape shape(const Call& c) {
   return matmul::shape(c.in[0], c.in[1], c.out[0], attr_i(c, "trans_a", 0) != 0,
                        attr_i(c, "trans_b", 0) != 0);
 }
 bool is_for_library(const Call& c, const matmul::Shape& s) {
-  return c.in[0].dtype == DType::f32 && c.in[1].dtype == DType::f32 && s.m >= kFewRows &&
-         (!c.in[1].packed || s.m < kManyRows) && s.n > 0 && s.k > 0 && s.n <= kMostOfB / s.k;
+  return c.in[0].dtype == DType::f32 && c.in[1].dtype == DType::f32 && !c.in[1].packed && s.m >= kFewRows &&
+         s.n > 0 && s.k > 0 && s.n <= kMostOfB / s.k;
 }
 
 struct Blocks {
@@ -63,21 +38,21 @@ Blocks blocks(const matmul::Shape& s) {
 
 int64_t units(const Call& c, int phase) {
   const matmul::Shape s = shape(c);
-  if (!is_for_library(c, s)) return own().units(OwnCall(c).call, phase);
+  if (!is_for_library(c, s)) return own().units(c, phase);
   const Blocks b = blocks(s);
   return s.batches * b.down * b.across;
 }
 
 size_t scratch_bytes(const Call& c) {
-  return is_for_library(c, shape(c)) ? 0 : own().scratch_bytes(OwnCall(c).call);
+  return is_for_library(c, shape(c)) ? 0 : own().scratch_bytes(c);
 }
 
 void run(const Call& c, int phase, int64_t begin, int64_t end, void* scratch) {
   const matmul::Shape s = shape(c);
-  if (!is_for_library(c, s)) return own().run(OwnCall(c).call, phase, begin, end, scratch);
+  if (!is_for_library(c, s)) return own().run(c, phase, begin, end, scratch);
   const Blocks blocks_ = blocks(s);
   const auto* const a = c.in[0].as<const float>();
-  const float* const b = c.in[1].packed ? c.in[1].as<Head>()->stored : c.in[1].as<const float>();
+  const auto* const b = c.in[1].as<const float>();
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t batch = unit / (blocks_.down * blocks_.across),
                   block = unit % (blocks_.down * blocks_.across);
@@ -94,17 +69,13 @@ void run(const Call& c, int phase, int64_t begin, int64_t end, void* scratch) {
   }
 }
 
-bool serves(std::span<const DType> operands) {
-  return operands.size() == 2 && operands[0] == DType::f32 && operands[1] == DType::f32;
+bool serves(std::span<const Given> operands) {
+  return operands.size() == 2 && operands[0].dtype == DType::f32 && operands[1].dtype == DType::f32 &&
+         !operands[1].constant;
 }
 
-const Kernel kRow = {.op = "matmul",
-                     .isa = "onednn",
-                     .units = units,
-                     .run = run,
-                     .scratch_bytes = scratch_bytes,
-                     .pack_bytes = pack_bytes,
-                     .pack = pack};
+const Kernel kRow = {
+    .op = "matmul", .isa = "onednn", .units = units, .run = run, .scratch_bytes = scratch_bytes};
 
 }  // namespace
 
