@@ -16,6 +16,16 @@ inline Result<Value> shaped(Node& node, Value x, const Shape& shape) {
 inline Result<Value> permuted(Node& node, Value x, Sizes perm) {
   return node.make<TransposeOp>(x, node.attr("perm", perm));
 }
+// [B, N, H * D] of [B, H, N, D] that is made of it by splitting and turning; null: it is not.
+inline Value heads_last(Value x) {
+  auto turned = x.getDefiningOp<TransposeOp>();
+  auto split = turned ? turned.getX().getDefiningOp<ReshapeOp>() : ReshapeOp();
+  if (!split || turned.getPerm() != Sizes{0, 2, 1, 3}) return {};
+  const Shape from = shape_of(split.getX().getType()), to = shape_of(split.getType());
+  const bool fits = from.size() == 3 && from[0] == to[0] && from[1] == to[1] && to[2].constant() &&
+                    to[3].constant() && from[2] == Extent::of(to[2].value * to[3].value);
+  return fits ? split.getX() : Value();
+}
 // x over a larger shape.
 inline Result<Value> spread(Node& node, Value x, const Shape& shape) {
   if (shape_of(x.getType()) == shape) return x;

@@ -92,3 +92,34 @@ func.func @turned(%x: tensor<4x8xf32>) -> (!onnx.unknown, !onnx.unknown) {
   %z = onnx.node "MatMul"(%x, %u) {name = "e", domain = "", version = 23 : i64, params = {}} : (tensor<4x8xf32>, !onnx.unknown) -> !onnx.unknown
   return %y, %z : !onnx.unknown, !onnx.unknown
 }
+
+// -----
+
+// Attention of heads that were turned to the front, and back behind it, turns nothing: attention.1, rope.6.
+// CHECK-LABEL: func.func @heads
+func.func @heads(%x: tensor<2x?x32xf32, ["", "seq", ""]>, %c: tensor<2x?x4xf32, ["", "seq", ""]>) -> (!onnx.unknown) {
+  %s = onnx.weight "s" {file = "", offset = 0 : i64, length = 32 : i64, data = "0000000000000000000000000000000004000000000000000800000000000000"} : tensor<4xi64>
+  %f = onnx.weight "f" {file = "", offset = 0 : i64, length = 24 : i64, data = "000000000000000000000000000000002000000000000000"} : tensor<3xi64>
+  %h = onnx.node "Reshape"(%x, %s) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<2x?x32xf32, ["", "seq", ""]>, tensor<4xi64>) -> !onnx.unknown
+  %q = onnx.node "Transpose"(%h) {name = "b", domain = "", version = 23 : i64, params = {perm = array<i64: 0, 2, 1, 3>}} : (!onnx.unknown) -> !onnx.unknown
+  %k = onnx.node "Transpose"(%h) {name = "c", domain = "", version = 23 : i64, params = {perm = array<i64: 0, 2, 1, 3>}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK-NEXT: %[[Q:.*]] = repro.rope %arg0, %arg1, %arg1 {interleaved = 0 : i64, num_heads = 4 : i64
+  %r = onnx.node "RotaryEmbedding"(%q, %c, %c) {name = "d", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<2x?x4xf32, ["", "seq", ""]>, tensor<2x?x4xf32, ["", "seq", ""]>) -> !onnx.unknown
+  // CHECK-NEXT: %[[Y:.*]] = repro.attention %[[Q]], %arg0, %arg0 {causal = 0 : i64, kv_heads = 4 : i64
+  %y = onnx.node "Attention"(%r, %k, %k) {name = "e", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, !onnx.unknown, !onnx.unknown) -> !onnx.unknown
+  %b = onnx.node "Transpose"(%y) {name = "f", domain = "", version = 23 : i64, params = {perm = array<i64: 0, 2, 1, 3>}} : (!onnx.unknown) -> !onnx.unknown
+  %o = onnx.node "Reshape"(%b, %f) {name = "g", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<3xi64>) -> !onnx.unknown
+  // CHECK-NEXT: return %[[Y]]
+  return %o : !onnx.unknown
+}
+
+// -----
+
+// What is not turned back stays in front.
+// CHECK-LABEL: func.func @heads_in_front
+func.func @heads_in_front(%x: tensor<2x?x4x8xf32, ["", "seq", "", ""]>) -> (!onnx.unknown) {
+  %q = onnx.node "Transpose"(%x) {name = "b", domain = "", version = 23 : i64, params = {perm = array<i64: 0, 2, 1, 3>}} : (tensor<2x?x4x8xf32, ["", "seq", "", ""]>) -> !onnx.unknown
+  // CHECK: repro.attention {{.*}} heads_first = 1 : i64
+  %y = onnx.node "Attention"(%q, %q, %q) {name = "e", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, !onnx.unknown, !onnx.unknown) -> !onnx.unknown
+  return %y : !onnx.unknown
+}

@@ -111,11 +111,11 @@ Value guarded(Value weights) {
 }  // namespace
 
 bool recover_sdpa(Operation* anchor, Recovery&) {
-  auto softmax = dyn_cast<SoftmaxOp>(anchor);
-  if (!softmax || softmax.getAxis() != 3) return false;
-  const Shape shape = shape_of(softmax.getType());
-  std::optional<Scores> s = shape.size() == 4 ? scores_of(softmax.getX()) : std::nullopt;
-  Value weights = guarded(softmax.getOut());
+  auto normalized = dyn_cast<SoftmaxOp>(anchor);
+  if (!normalized || normalized.getAxis() != 3) return false;
+  const Shape shape = shape_of(normalized.getType());
+  std::optional<Scores> s = shape.size() == 4 ? scores_of(normalized.getX()) : std::nullopt;
+  Value weights = guarded(normalized.getOut());
   auto out = weights ? only_user<MatmulOp>(weights) : MatmulOp();
   if (!s || shape_of(s->product.getType()) != shape || !out || out.getA() != weights ||
       out.getTransA().value_or(0) || out.getTransB())

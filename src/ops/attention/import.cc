@@ -153,6 +153,42 @@ LogicalResult check_mask(std::optional<Location> loc, const Shape& mask, const S
   return success();
 }
 
+// attention.1: heads first is the same with heads last, where all that turns heads to the front and back then goes.
+struct AttendHeadsLast : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter& rewriter) const override {
+    if (!op.getHeadsFirst().value_or(0) || !op.getOut().hasOneUse()) return failure();
+    auto back = dyn_cast<TransposeOp>(*op.getOut().user_begin());
+    SmallVector<Value> operands;
+    for (Value v : {op.getQ(), op.getK(), op.getV()}) operands.push_back(heads_last(v));
+    if (!back || back.getPerm() != Sizes{0, 2, 1, 3} || llvm::is_contained(operands, Value()))
+      return failure();
+    operands.append(op.getMore().begin(), op.getMore().end());
+    SmallVector<NamedAttribute> attrs(op->getAttrs());
+    llvm::erase_if(attrs, [](NamedAttribute a) {
+      return a.getName() == "heads_first" || a.getName() == "numerics" || a.getName() == "version";
+    });
+    Result<Operation*> made =
+        make_checked(rewriter, op.getLoc(), AttentionOp::getOperationName(), operands, attrs, {});
+    if (!made) return failure();
+    Value out = (*made)->getResult(0);
+    for (Operation* user : llvm::make_early_inc_range(back.getOut().getUsers()))
+      if (auto joined = dyn_cast<ReshapeOp>(user)) {
+        if (joined.getType() == out.getType())
+          rewriter.replaceOp(joined, out);
+        else
+          rewriter.modifyOpInPlace(joined, [&] { joined.getXMutable().assign(out); });
+      }
+    if (back.getOut().use_empty())
+      rewriter.eraseOp(back);
+    else
+      rewriter.replaceOp(
+          back, make_op(rewriter, op.getLoc(), ReshapeOp::getOperationName(), out, {}, back.getType()));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 }  // namespace
 
 LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
@@ -202,6 +238,7 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location
 }
 
 void import_attention(Rooms& rooms) {
+  rooms.fold<AttendHeadsLast>();
   rooms.on("Attention", 23, attention);
   rooms.on("LinearAttention", 27, linear_attention);
   rooms.on("com.microsoft.MultiHeadAttention", 1, multi_head_attention);

@@ -1,4 +1,4 @@
-#include "ir/rules.h"
+#include "ir/compose.h"
 
 namespace invar::ir {
 namespace {
@@ -48,6 +48,30 @@ Status rotary_embedding_of_tables(Node& node) {
   return rotate(node, node.in(2), node.in(3), node.in(1), heads, rotary);
 }
 
+// rope.6: heads first is the same with heads last; they are then turned behind it, where attention needs no turning.
+struct RotateHeadsLast : OpRewritePattern<RopeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(RopeOp op, PatternRewriter& rewriter) const override {
+    Value flat = op.getHeadsFirst().value_or(0) && op.getX().hasOneUse() ? heads_last(op.getX()) : Value();
+    if (!flat) return failure();
+    auto turned = op.getX().getDefiningOp<TransposeOp>();
+    SmallVector<NamedAttribute> attrs(op->getAttrs());
+    llvm::erase_if(attrs, [](NamedAttribute a) {
+      return a.getName() == "heads_first" || a.getName() == "numerics" || a.getName() == "version";
+    });
+    const auto add = [&](llvm::StringRef name, ValueRange operands, llvm::ArrayRef<NamedAttribute> with,
+                         Type type) {
+      return make_op(rewriter, op.getLoc(), name, operands, with, type)->getResult(0);
+    };
+    Value y = add(RopeOp::getOperationName(), {flat, op.getCos(), op.getSin()}, attrs, flat.getType());
+    y = add(ReshapeOp::getOperationName(), y, {}, turned.getX().getType());
+    y = add(TransposeOp::getOperationName(), y, rewriter.getNamedAttr("perm", turned.getPermAttr()),
+            op.getType());
+    rewriter.replaceOp(op, y);
+    return success();
+  }
+};
+
 }  // namespace
 
 LogicalResult RopeOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
@@ -71,6 +95,7 @@ LogicalResult RopeOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc
 }
 
 void import_rope(Rooms& rooms) {
+  rooms.fold<RotateHeadsLast>();
   rooms.on("RotaryEmbedding", 23, rotary_embedding);
   rooms.on("com.microsoft.RotaryEmbedding", 1, rotary_embedding_of_tables);
 }
