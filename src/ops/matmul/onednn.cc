@@ -1,5 +1,6 @@
-// matmul by oneDNN, where it was seen to take less time (avx2, Zen 3; docs/decisions.md): f32, 32 rows or more, and a b of few MiB that
-// is a value, which every call packs anew, ours as theirs. Everything else is the reproducible row's.
+// matmul by oneDNN, where it was seen to take less time (avx2, Zen 3; docs/decisions.md): f32, 32 to 192 rows, K up to 384, and a b of
+// up to 1 MiB that is a value, which every call packs anew, ours as theirs (theirs for every block). Everything else is the
+// reproducible row's.
 #include "ops/onednn.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace invar::ops {
 namespace {
 
-constexpr int64_t kFewRows = 32, kMostOfB = 768 << 10;
+constexpr int64_t kFewRows = 32, kManyRows = 192, kDeepest = 384, kMostOfB = 256 << 10;
 // Blocks of outputs, units to share out: of about so many rows and columns, whatever there are threads.
 constexpr int64_t kRows = 64, kColumns = 192;
 
@@ -24,7 +25,7 @@ matmul::Shape shape(const Call& c) {
 }
 bool is_for_library(const Call& c, const matmul::Shape& s) {
   return c.in[0].dtype == DType::f32 && c.in[1].dtype == DType::f32 && !c.in[1].packed && s.m >= kFewRows &&
-         s.n > 0 && s.k > 0 && s.n <= kMostOfB / s.k;
+         s.m <= kManyRows && s.n > 0 && s.k > 0 && s.k <= kDeepest && s.n <= kMostOfB / s.k;
 }
 
 struct Blocks {
