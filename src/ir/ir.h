@@ -22,9 +22,9 @@ struct Options {
   std::string folder;  // where the graph's external files lie; weights are hashed from there
   int threads = 0;     // for hashing; 0 = one per core
   std::string constants_file = "constants.bin";  // the plan's name for the file of Program::constants
-  OperationSet operation_set = OperationSet::reproducible;  // the plan's; all sets compile the same program
   int opt = kMostOpt;
   std::string artifacts;  // a folder that takes the text of every stage; empty: none
+  OperationSet operation_set = OperationSet::reproducible;  // the plan's; all sets compile the same program
   std::string choices =
       "all";  // numerics choices that may be applied: all, none, or names separated by commas
 };
