@@ -349,3 +349,20 @@ def test_names_of_a_model_become_names_of_python():
     graph = helper.make_graph(nodes, 'a "quoted" name', [value("self")], [value(last)], constants)
     module = invar.convert(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
     assert module(torch.zeros(2)).tolist() == [21.0, 21.0]
+
+
+def test_numerics_choices():
+    import test_choices
+    model, inputs = test_choices.layer(), test_choices.inputs(40)
+    program = invar.compile(model)
+    assert list(program.choices) == test_choices.CHOICES
+    assert invar.compile(model, choices="none").choices == () and invar.compile(model, choices=["rope-1"]).choices == ("rope-1",)
+    want = program.run(inputs)["y"]
+    tensors = [torch.from_numpy(a) for a in inputs.values()]
+    assert invar.convert(model)(*tensors).numpy().tobytes() == want.tobytes()
+    plain = invar.convert(model, CompileOptions(requires_reproducibility=False))(*tensors).numpy()
+    assert np.abs(plain - want).max() < 1e-5
+    assert invar.convert(model, CompileOptions(choices="none"))(*tensors).numpy().tobytes() != want.tobytes()
+    for wrong in ("sdpa-99", ["sdpa-99"], 3, [3]):
+        with pytest.raises(invar.BadInput, match="choice"):
+            invar.compile(model, choices=wrong)

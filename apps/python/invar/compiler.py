@@ -78,7 +78,7 @@ class Artifacts:
 
 
 def choices_text(choices):
-    if not isinstance(choices, str) and not all(isinstance(name, str) for name in choices):
+    if not isinstance(choices, str) and not (isinstance(choices, list | tuple) and all(isinstance(name, str) for name in choices)):
         raise _native.BadInput(f"choices: {choices!r} is neither a string nor a list of names")
     return choices if isinstance(choices, str) else ",".join(choices) or "none"
 
