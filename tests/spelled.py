@@ -23,6 +23,7 @@ import torch.nn.functional as functional  # noqa: E402
 from invar import NotCovered, _native, emit, rooms  # noqa: E402
 
 OPSET = tomllib.loads((ROOT / "spec/opset.toml").read_text())
+del OPSET["choice"]  # no operations
 LARGEST = 1 << 14  # elements of a case, and
 CHOSEN = 6  # cases of a line: spellings differ by ranks, types and attributes, not by sizes around a kernel's tiles
 TYPES = {name: getattr(torch, text.removeprefix("torch.")) for name, text in emit.TORCH.items()}
