@@ -98,10 +98,8 @@ Status Function::Impl::resize(const std::vector<int64_t>& wanted) {
   INVAR_CHECK_OK(program.check(1));
   program.set_workers(pool->threads());
   program.attach(weights);
-  // Operations that could remember positions hold those of this call: no dimension is longer.
-  int64_t longest = 1;
-  for (const plan::Value& v : sized->values)
-    for (const plan::Dim& d : v.shape) longest = std::max(longest, d.value);
+  // Operations that could remember positions hold those of this call.
+  const int64_t longest = program.constant_positions();
   std::vector<ops::Sequence> sequences;
   for (int64_t i = 0; i < program.constant_sequences(); ++i) sequences.push_back({i, 0});
   INVAR_CHECK_OK(program.reserve(longest, longest, longest, static_cast<int64_t>(sequences.size())));

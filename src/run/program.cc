@@ -147,6 +147,19 @@ int64_t Program::constant_sequences() const {
   return most;
 }
 
+int64_t Program::constant_positions() const {
+  int64_t most = 1;
+  for (const Node& n : nodes_) {
+    if (!n.kernel->state_bytes) continue;
+    for (const plan::Operand& o : n.node->in)
+      if (o.kind == plan::Operand::weight)
+        for (const int64_t d : plan_->weights[o.index].shape) most = std::max(most, d);
+      else
+        for (const plan::Dim& d : plan_->values[o.index].shape) most = std::max(most, d.value);
+  }
+  return most;
+}
+
 uint64_t Program::shape(int v, const Extent& extent, ops::View& view) const {
   const plan::Value& value = plan_->values[v];
   view.dtype = value.dtype;

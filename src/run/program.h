@@ -52,6 +52,8 @@ class Program {
   Batch batch_of(int v) const;
   // The most sequences that an operation with memory has, as far as these are constants of the plan; at least 1.
   int64_t constant_sequences() const;
+  // No such operation has more positions, as far as dimensions are constants of the plan; at least 1.
+  int64_t constant_positions() const;
   std::vector<std::string> kernels() const;
   std::vector<std::string> libraries() const;  // "oneDNN 2.6.3", of each that some kernel is of
   size_t bytes() const;
