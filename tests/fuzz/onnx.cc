@@ -1,5 +1,5 @@
 // libFuzzer: a model file -> read -> compile -> the plan read again -> one run by two instruction sets. What it asks of every input:
-// no crash, no defect, a message in plain lines, a plan that its own reader takes, and the same bytes twice. tools/fuzz.sh runs it.
+// no crash, no defect, a message in plain lines, a plan that its own reader takes, and the same bytes with and without rewrites. tools/fuzz.sh runs it.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -79,16 +79,14 @@ bool inputs_of(const plan::Plan& plan, run::Function::Named& inputs) {
   return true;
 }
 
-// What a run gives by one instruction set: tensors, or the words of an error.
-std::string outcome(const plan::Plan& plan, const run::Function::Named& inputs, const char* isa) {
+// The bytes of all outputs by one instruction set.
+Result<std::string> outcome(const plan::Plan& plan, const run::Function::Named& inputs, const char* isa) {
   run::Options options;
   options.isa = isa, options.threads = 1;
-  auto function = run::Function::open(plan, folder(), options);
-  if (!function) return expect(function.error()), function.error().message;
-  const auto results = function->run(inputs);
-  if (!results) return expect(results.error()), results.error().message;
+  INVAR_TRY(auto function, run::Function::open(plan, folder(), options));
+  INVAR_TRY(const auto results, function.run(inputs));
   std::string all;
-  for (const auto& [name, t] : *results)
+  for (const auto& [name, t] : results)
     all += name + std::string(reinterpret_cast<const char*>(t.bytes.data()), t.bytes.size());
   return all;
 }
@@ -98,15 +96,27 @@ void try_model(std::string_view bytes) {
   if (!write_file(path, bytes)) defect("no space for temporary files");
   const auto graph = onnx::read(path);
   if (!graph) return expect(graph.error());
-  const auto plan = ir::compile_to(*graph, folder(), folder() + "/plan.invar");
+  ir::Options options;
+  options.folder = folder();
+  const auto plan = ir::compile_to(*graph, options, folder() + "/plan.invar");
   if (!plan) return expect(plan.error());
   const auto read = plan::load(folder() + "/plan.invar");
   if (!read) defect("the plan is not read: " + read.error().message);
   if (plan::print(*read) != plan::print(*plan)) defect("the plan changes when it is read");
   run::Function::Named inputs;
   if (!plan->states.empty() || !inputs_of(*plan, inputs)) return;
-  if (outcome(*plan, inputs, "scalar") != outcome(*plan, inputs, "reference"))
+  const auto result = outcome(*plan, inputs, "scalar"), reference = outcome(*plan, inputs, "reference");
+  if (!result) expect(result.error());
+  if (static_cast<bool>(result) != static_cast<bool>(reference) ||
+      (result ? *result != *reference : result.error().message != reference.error().message))
     defect("instruction sets give different answers");
+  options.opt = 0;
+  const auto plain = ir::compile_to(*graph, options, folder() + "/plain.invar");
+  if (!plain) defect("refused without rewrites alone: " + plain.error().message);
+  inputs.clear();
+  if (!inputs_of(*plain, inputs)) return;
+  const auto as_written = outcome(*plain, inputs, "scalar");
+  if (result && as_written && *result != *as_written) defect("rewrites change bits");
 }
 
 }  // namespace
