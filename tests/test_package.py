@@ -366,3 +366,20 @@ def test_numerics_choices():
     for wrong in ("sdpa-99", ["sdpa-99"], 3, [3]):
         with pytest.raises(invar.BadInput, match="choice"):
             invar.compile(model, choices=wrong)
+
+
+def test_attention_over_more_keys_than_any_value_has_elements_along_an_axis():
+    """The keys are weights: their positions need room though no activation is as long."""
+    rng = np.random.default_rng(5)
+    fed = {n: rng.standard_normal(s).astype("f") for n, s in [("q", (1, 2, 5, 8)), ("k", (1, 2, 300, 8)), ("v", (1, 2, 300, 8))]}
+    value = lambda n, s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+
+    def compiled(constants):
+        graph = helper.make_graph([helper.make_node("Attention", ["q", "k", "v"], ["y"])], "g",
+                                  [value(n, x.shape) for n, x in fed.items() if n not in constants], [value("y", None)],
+                                  [numpy_helper.from_array(fed[n], n) for n in constants])
+        return invar.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11))
+
+    expected = compiled([]).run(fed)["y"]
+    found = compiled(["k", "v"]).run(q=fed["q"])["y"]
+    assert expected.shape == (1, 2, 5, 8) and found.tobytes() == expected.tobytes()
