@@ -105,25 +105,23 @@ struct Rewriter {
     append_bytes(to, GraphProto::kInitializerFieldNumber, head + place.SerializeAsString());
     any = true;
   }
-  void graph(std::string_view message, std::string& to) {
-    std::string made;
+  // The message, but for its fields of this number, which `rewrite` appends.
+  template <class Rewrite>
+  void copy(std::string_view message, int number, std::string& to, Rewrite rewrite) {
     Fields f{message};
     while (f.next())
-      if (f.number == GraphProto::kInitializerFieldNumber)
-        tensor(f.content, made);
-      else
-        made += f.whole;
-    broken |= f.broken || !f.rest.empty();
-    append_bytes(to, ModelProto::kGraphFieldNumber, made);
-  }
-  void model(std::string_view message, std::string& to) {
-    Fields f{message};
-    while (f.next())
-      if (f.number == ModelProto::kGraphFieldNumber)
-        graph(f.content, to);
+      if (f.number == number && f.content.data())
+        rewrite(f.content);
       else
         to += f.whole;
     broken |= f.broken || !f.rest.empty();
+  }
+  void model(std::string_view message, std::string& to) {
+    copy(message, ModelProto::kGraphFieldNumber, to, [&](std::string_view graph) {
+      std::string made;
+      copy(graph, GraphProto::kInitializerFieldNumber, made, [&](std::string_view t) { tensor(t, made); });
+      append_bytes(to, ModelProto::kGraphFieldNumber, made);
+    });
   }
 };
 
