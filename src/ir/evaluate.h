@@ -8,11 +8,14 @@
 #include "base/attrs.h"
 #include "base/status.h"
 #include "ir/dialects.h"
+#include "onnx/in_place.h"
 
 namespace invar::ir {
 
-inline constexpr int64_t kSmallConstant =
-    1 << 16;  // bytes: shapes, indices and tables of positions, not weights
+// Bytes: shapes, indices and tables of positions, not weights, which stay where they are (onnx.19).
+inline constexpr auto kSmallConstant = static_cast<int64_t>(onnx::kInPlace);
+// Bytes of constants that are computed for one model: small files can describe long chains of large ones.
+inline constexpr int64_t kMostEvaluated = 64 << 20;
 
 // The attributes of an operation as its kernels read them.
 Result<Attrs> attrs_of(llvm::ArrayRef<mlir::NamedAttribute>);

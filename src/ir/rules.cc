@@ -11,9 +11,6 @@
 namespace invar::ir {
 namespace {
 
-// Bytes of constants that are computed for one model: small files can describe long chains of large ones.
-constexpr int64_t kMostEvaluated = 64 << 20;
-
 std::string quoted(llvm::StringRef name) {
   return "\"" + name.str() + "\"";
 }

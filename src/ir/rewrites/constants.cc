@@ -5,8 +5,6 @@
 namespace invar::ir {
 namespace {
 
-constexpr int64_t kMost = 64 << 20;  // bytes, for one model
-
 struct Evaluate : OpInterfaceRewritePattern<ReproOp> {
   Evaluate(MLIRContext* context, int64_t* evaluated)
       : OpInterfaceRewritePattern(context), evaluated_(evaluated) {}
@@ -15,7 +13,7 @@ struct Evaluate : OpInterfaceRewritePattern<ReproOp> {
       auto weight = v.getDefiningOp<ReproWeightOp>();
       return weight && weight.getData();
     };
-    if (*evaluated_ >= kMost || op->getNumOperands() == 0 || !llvm::all_of(op->getOperands(), known))
+    if (*evaluated_ >= kMostEvaluated || op->getNumOperands() == 0 || !llvm::all_of(op->getOperands(), known))
       return failure();
     const std::optional<std::string> bytes = evaluate(op);
     if (!bytes) return failure();
