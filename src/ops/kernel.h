@@ -13,7 +13,7 @@
 
 namespace invar::ops {
 
-inline constexpr int kMaxRank = 6;
+inline constexpr int kMaxRank = 8;
 
 // A dense row-major tensor, aligned to its elements and no more. Results overlap nothing. Operands that a kernel packed at load time keep their logical shape and dtype here while
 // `data` points at the packed bytes and `packed` is true.
@@ -41,6 +41,17 @@ struct Sequence {
   int64_t slot, past;
 };
 
+// Elements of a dense tensor: `rows` rows of n, the first at `at`, `pitch` elements from one row to the next.
+struct Region {
+  int64_t at, n, rows, pitch;
+};
+
+// What is done with parts of a result while a cache still has them.
+struct Epilogue {
+  void (*run)(const void* context, const Region&);
+  const void* context;
+};
+
 struct Call {
   std::span<const View> in;
   std::span<const View> out;
@@ -63,6 +74,8 @@ struct Call {
   // to the next. Null where only sizes are asked for.
   const Sequence* sequences = nullptr;
   size_t slot_bytes = 0;
+  // Rows with an epilogue: where not null, to be told of every element of out[0] once, on the thread that wrote it, after that.
+  const Epilogue* epilogue = nullptr;
 };
 
 // An element of an index operand that names no place: 0 ... limit - 1 do, and from the end -limit ... -1.
@@ -89,6 +102,10 @@ struct Kernel {
   size_t (*scratch_bytes)(const Call&) = nullptr;
   // Bytes of Call::shared, for results that one phase hands to the next.
   size_t (*shared_bytes)(const Call&) = nullptr;
+  bool epilogue = false;  // run() heeds Call::epilogue, in any parts and any order
+  // Rows of a CPU whose element i of their only result depends, of every operand, on element i or on that which is broadcast to it:
+  // computes a region of it. An operand as large as the result, in elements and bytes, may lie where the result lies.
+  void (*region)(const Call&, const Region&) = nullptr;
   // Load-time packing of constant operand `i`: 0 = takes it row-major as it is.
   size_t (*pack_bytes)(const View& constant, int i, const Attrs&) = nullptr;
   void (*pack)(const View& constant, int i, const Attrs&, void* packed) = nullptr;

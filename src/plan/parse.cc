@@ -16,7 +16,7 @@
 namespace invar::plan {
 namespace {
 
-constexpr size_t kMaxRank = 6;
+constexpr size_t kMaxRank = 8;
 constexpr size_t kMaxSymbols = 16;
 constexpr size_t kMaxCount = std::numeric_limits<int>::max();
 
