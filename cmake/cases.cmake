@@ -16,7 +16,7 @@ function(invar_cases)
                      COMMENT "Embedding the rooms' cases"
                      COMMAND ${CMAKE_COMMAND} -DFOLDER=${CMAKE_SOURCE_DIR}/src/ops "-DROOMS=${rooms}" -DOUT=${embedded}
                              -P ${script})
-  add_library(invar_cases STATIC ${dir}/case.cc ${dir}/fill.cc ${dir}/runner.cc ${dir}/rooms.cc ${dir}/doctor.cc
+  add_library(invar_cases STATIC ${dir}/case.cc ${dir}/fill.cc ${dir}/runner.cc ${dir}/fused.cc ${dir}/rooms.cc ${dir}/doctor.cc
                                  ${embedded})
   target_include_directories(invar_cases PUBLIC ${dir} ${CMAKE_SOURCE_DIR}/src)
   foreach(d ${ARG_DEPENDS})

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,8 +80,14 @@ struct Plan {
   int slots = 0;
 };
 
-// Gives every value that a node makes a slot, few and of like sizes, so that values alive at the same time
-// never share.
+// Slots for the values that nodes make, few and of like sizes, so that values alive at the same time never share; -1: fed by the
+// caller. Nodes whose `step` is the same run together (steps ascend; none given: each on its own), and what they touch is alive
+// throughout. A value lies where `host` of it does, made in the same step, where that is not -1.
+struct Slots {
+  std::vector<int> of;
+  int count = 0;
+};
+Slots slots_of(const Plan&, std::span<const int> step = {}, std::span<const int> host = {});
 void assign_slots(Plan&);
 
 // Bytes of a program's tensors for sizes of its symbols; memory of states, packed copies and kernels' scratch come on top.

@@ -107,27 +107,40 @@ std::optional<Assignment> by_size(const std::vector<Life>& lives) {
 
 }  // namespace
 
-void assign_slots(Plan& p) {
+Slots slots_of(const Plan& p, std::span<const int> step, std::span<const int> host) {
   const int end = static_cast<int>(p.nodes.size());
+  const auto when = [&](int n) { return step.empty() ? n : step[n]; };
   std::vector<int> last_use(p.values.size(), -1);
   for (int n = 0; n < end; ++n) {
     for (const Operand& o : p.nodes[n].in)
-      if (o.kind == Operand::value) last_use[o.index] = n;
-    for (int v : p.nodes[n].out) last_use[v] = std::max(last_use[v], n);
+      if (o.kind == Operand::value) last_use[o.index] = when(n);
+    for (int v : p.nodes[n].out) last_use[v] = std::max(last_use[v], when(n));
   }
   for (const Port& o : p.outputs) last_use[o.value] = end;
 
   const std::vector<double> sizes = typical_sizes(p);
   std::vector<Life> lives;
   for (int n = 0; n < end; ++n)
-    for (int v : p.nodes[n].out) lives.push_back({v, n, last_use[v], bytes_of(p.values[v], sizes)});
+    for (int v : p.nodes[n].out)
+      if (host.empty() || host[v] < 0)
+        lives.push_back({v, when(n), last_use[v], bytes_of(p.values[v], sizes)});
   Assignment best = in_order(lives);
   // In order, neighbours seldom share: more of them can run together (mark_joins in src/run).
   if (std::optional<Assignment> other = by_size(lives); other && other->bytes < 0.9 * best.bytes)
     best = *std::move(other);
-  for (size_t i = 0; i < lives.size(); ++i) p.values[lives[i].value].slot = best.slot[i];
-  for (const Port& i : p.inputs) p.values[i.value].slot = -1;  // fed by the caller
-  p.slots = static_cast<int>(best.slots);
+  Slots slots{std::vector<int>(p.values.size(), -1), static_cast<int>(best.slots)};
+  for (size_t i = 0; i < lives.size(); ++i) slots.of[lives[i].value] = best.slot[i];
+  for (int n = end; !host.empty() && n-- > 0;)  // a host may have one
+    for (int v : p.nodes[n].out)
+      if (host[v] >= 0) slots.of[v] = slots.of[host[v]];
+  for (const Port& i : p.inputs) slots.of[i.value] = -1;
+  return slots;
+}
+
+void assign_slots(Plan& p) {
+  const Slots slots = slots_of(p);
+  for (size_t v = 0; v < p.values.size(); ++v) p.values[v].slot = slots.of[v];
+  p.slots = slots.count;
 }
 
 }  // namespace invar::plan

@@ -52,8 +52,11 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa,
     for (const plan::Dim& d : v.shape)
       r.shaped_by_past_ |= d.symbol >= 0 && r.symbols_[d.symbol] == Symbol::past;
   r.mark_core();
+  for (const plan::Value& v : plan.values) r.buffer_.push_back(v.slot);
   int next = plan.slots;
-  for (const plan::Value& v : plan.values) r.buffer_.push_back(v.slot >= 0 ? v.slot : next++);
+  if (!r.device_) next = r.fuse();
+  for (int& b : r.buffer_)
+    if (b < 0) b = next++;
   r.offset_.resize(next + 1);
   r.mark_joins();
   r.values_.resize(plan.values.size());
@@ -109,16 +112,18 @@ void Program::mark_joins() {
       if (o.kind == plan::Operand::value) reads(static_cast<size_t>(buffer_[o.index]));
   };
   size_t first = 0;
-  for (size_t n = 0; n < nodes_.size(); ++n) {
+  for (size_t n = 0; n < nodes_.size(); n = behind(n)) {
     Node& node = nodes_[n];
     node.joins = n > 0 && node.kernel == nodes_[first].kernel && node.core == nodes_[first].core &&
                  node.node->state < 0;
-    touches(
-        node, [&](size_t b) { node.joins &= written[b] != first && read[b] != first; },
-        [&](size_t b) { node.joins &= written[b] != first; });
+    for (size_t m = n; m < behind(n); ++m)
+      touches(
+          nodes_[m], [&](size_t b) { node.joins &= written[b] != first && read[b] != first; },
+          [&](size_t b) { node.joins &= written[b] != first; });
     if (!node.joins) first = n;
-    touches(
-        node, [&](size_t b) { written[b] = first; }, [&](size_t b) { read[b] = first; });
+    for (size_t m = n; m < behind(n); ++m)
+      touches(
+          nodes_[m], [&](size_t b) { written[b] = first; }, [&](size_t b) { read[b] = first; });
   }
 }
 
@@ -286,6 +291,10 @@ Status Program::bind(Node& node, const Extent& extent) {
   for (size_t i = 0; i < node.out.size(); ++i) count(node.out[i] = values_[node.node->out[i]]);
   node.call = {node.in, node.out, &node.node->attrs};
   node.call.shared = shared_.data();
+  if (node.followers) {
+    node.epilogue = {follow, &node};
+    node.call.epilogue = &node.epilogue;
+  }
   if (device_) {
     Now* const now = reinterpret_cast<Now*>(now_on_device_.data());
     node.call.past_now = &now->past, node.call.fault = &now->fault;
@@ -329,11 +338,11 @@ Error Program::names_no_place(const Node& node, const ops::Stray& stray) const {
 
 // On the host each of them would need memory of its own between its phases; a GPU's kernel knows what it shares.
 size_t Program::joined_end(size_t first) const {
-  size_t end = first + 1;
+  size_t end = behind(first);
   while (
       end < nodes_.size() && nodes_[end].joins &&
       (device_ ? nodes_[first].kernel->enqueue_all != nullptr : !nodes_[first].shared && !nodes_[end].shared))
-    ++end;
+    end = behind(end);
   return end;
 }
 std::vector<const ops::Call*> Program::calls(size_t begin, size_t end) const {
@@ -345,9 +354,8 @@ std::vector<const ops::Call*> Program::calls(size_t begin, size_t end) const {
 Status Program::run(Pool& pool, bool tail, const std::function<void()>& beside) {
   if (device_) return run_on_device(tail, beside);
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
-    end = n + 1;
-    if (!tail && !nodes_[n].core) continue;
     end = joined_end(n);
+    if (!tail && !nodes_[n].core) continue;
     int64_t work = 0;
     for (size_t m = n; m < end; ++m) work += nodes_[m].work;
     for (size_t m = n; m < end; ++m)
@@ -367,13 +375,13 @@ Status Program::check_libraries() const {
   return {};
 }
 
-// Nodes [begin, end) of one kernel, phase by phase; their units are one range.
+// Nodes [begin, end), all but followers of one kernel, phase by phase; their units are one range.
 void Program::run(Pool& pool, size_t begin, size_t end, int workers) {
   num::mend_arithmetic_env();
   const ops::Kernel& kernel = *nodes_[begin].kernel;
   for (int phase = 0; phase < kernel.phases; ++phase) {
     int64_t units = 0;
-    for (size_t n = begin; n < end; ++n) units += nodes_[n].units[phase];
+    for (size_t n = begin; n < end; n = behind(n)) units += nodes_[n].units[phase];
     if (units == 0) continue;
     struct {
       const Program& program;
@@ -384,7 +392,7 @@ void Program::run(Pool& pool, size_t begin, size_t end, int workers) {
     auto work = [&job](int worker, int64_t from, int64_t to) {
       num::mend_arithmetic_env();  // the thread may have slept, in functions that a library can replace
       int64_t first = 0;           // unit of the node
-      for (size_t n = job.begin; n < job.end && first < to; ++n) {
+      for (size_t n = job.begin; n < job.end && first < to; n = job.program.behind(n)) {
         const Node& node = job.program.nodes_[n];
         const int64_t here = node.units[job.phase];
         const int64_t a = std::max(from - first, int64_t{0}), b = std::min(to - first, here);

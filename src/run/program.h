@@ -57,6 +57,7 @@ class Program {
   std::vector<std::string> kernels() const;
   std::vector<std::string> libraries() const;  // "oneDNN 2.6.3", of each that some kernel is of
   size_t bytes() const;
+  size_t fused() const;  // nodes that run in the epilogue of another
   void set_workers(int n) { workers_ = n; }
 
  private:
@@ -71,6 +72,8 @@ class Program {
     int64_t work = 0;                     // bytes it touches in this step
     size_t shared = 0;                    // bytes that its phases hand on in this step
     size_t slots_at = 0, slot_bytes = 0;  // its memory in states_; 0 bytes: none
+    size_t followers = 0;                 // nodes behind it that run in its epilogue
+    ops::Epilogue epilogue{};
     bool joins = false;  // it may run beside the nodes before it, back to the last that does not join
   };
   enum class Symbol { batch, seq, past };
@@ -88,8 +91,12 @@ class Program {
   Status bind(Node&, const Extent&);
   void mark_core();
   Error names_no_place(const Node&, const ops::Stray&) const;
+  int fuse();  // program_fused.cc; as many buffers as that takes
+  bool follows(size_t head, size_t node, const std::vector<size_t>& maker) const;
+  static void follow(const void* head, const ops::Region&);
+  size_t behind(size_t head) const { return head + 1 + nodes_[head].followers; }
   void mark_joins();
-  size_t joined_end(size_t first) const;  // past the nodes after it that may run beside it
+  size_t joined_end(size_t first) const;  // past the nodes after it that run with it or may run beside it
   std::vector<const ops::Call*> calls(size_t begin, size_t end) const;
   Status reserve_shared(size_t bytes);
   void run(Pool&, size_t begin, size_t end, int workers);

@@ -16,6 +16,7 @@ Manner random_manner(const Case& c, Random& r, Pool& pool) {
   m.reversed = r.one_in(2);
   m.packed = !r.one_in(4);
   if (r.one_in(2)) m.skew = static_cast<int>(r.below(17));
+  m.fused = r.one_in(3);
   if (r.one_in(3)) m.pool = &pool, m.parts = std::max(m.parts, 2);
   if (!c.chunks.empty() && r.one_in(2)) m.chunk = std::max<int64_t>(1, r.of(c.chunks));
   if (m.chunk && r.one_in(2)) m.company = Manner::Company::ragged;
@@ -73,6 +74,8 @@ std::optional<Manner> manner_from(const std::string& text, Pool& pool) {
       m.company = Manner::Company::ragged;
     else if (part == "alone")
       m.company = Manner::Company::alone;
+    else if (part == "fused")
+      m.fused = true;
     else if (part == "at once")
       m.pool = &pool;
     else

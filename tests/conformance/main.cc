@@ -48,11 +48,11 @@ std::vector<Manner> manners(const ops::Kernel& k, const Case& c, bool all) {
   }
   list.push_back({.parts = 2});
   list.push_back({.parts = 3, .reversed = true});
-  list.push_back({.parts = 8});
+  list.push_back({.parts = 8, .fused = k.epilogue || k.region});
   list.push_back({.parts = 0, .reversed = true});
   bool constant = false;
   for (const Tensor& t : c.in) constant |= t.constant;
-  if (constant && k.pack_bytes) list.push_back({.parts = 3, .packed = false});
+  if (constant && k.pack_bytes) list.push_back({.parts = 3, .packed = false, .fused = k.epilogue});
   for (int64_t chunk : c.chunks)
     for (Company company : companies) {
       list.push_back({.chunk = chunk, .company = company});

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "base/endian.h"
+#include "fused.h"
 
 namespace invar::conformance {
 namespace {
@@ -205,6 +206,7 @@ std::string Manner::text() const {
   if (company == Company::ragged) s += ", ragged";
   if (company == Company::alone) s += ", alone";
   if (skew) s += ", skewed by " + std::to_string(skew);
+  if (fused) s += ", fused";
   if (pool) s += ", at once";
   return s;
 }
@@ -295,7 +297,13 @@ static Result<std::vector<Bytes>> run_case(const ops::Kernel& k, const Case& c,
     if (arena && k.state_bytes && manner.reversed) call.past = std::max(past, capacity - count);
     Block shared(arena, k.shared_bytes ? k.shared_bytes(call) : 0);
     call.shared = shared.seen();
+    std::unique_ptr<Listener> listener;
+    if (manner.fused && k.epilogue)
+      listener = std::make_unique<Listener>(call_out[0]), call.epilogue = listener->epilogue();
     INVAR_CHECK_OK(run_parts(k, call, manner, arena));
+    if (std::string wrong = listener ? listener->wrong() : ""; !wrong.empty()) return bad_input(wrong);
+    if (std::string wrong = manner.fused && k.region ? regions_differ(k, call) : ""; !wrong.empty())
+      return bad_input(wrong);
     shared.fetch();
     if (state) state->fetch();
     for (Block& b : outs) b.fetch();

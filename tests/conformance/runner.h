@@ -23,6 +23,7 @@ struct Manner {
   // are ahead of others, join late, leave early, in changing order; `alone`: the same steps, a call for each.
   enum class Company { even, ragged, alone } company = Company::even;
   int skew = 0;          // operands and results lie this many elements past a multiple of 64 bytes
+  bool fused = false;    // rows with an epilogue have one, and rows that compute regions do so, too
   Pool* pool = nullptr;  // the parts run at once in its threads, which must keep ArithmeticEnv
   std::string text() const;
 };

@@ -45,20 +45,30 @@ INVAR_INLINE void know(const Call& call, int64_t from, int64_t count, Known& k) 
   }
 }
 
+// n elements from i on: of the channels that are known, or of one.
+INVAR_INLINE void across(const Call& call, const Known& known, int64_t i, int64_t n) {
+  const float* x = call.in[0].as<const float>() + i;
+  strip(
+      call.out[0].as<float>() + i, n, [&](int64_t j, int lanes) __attribute__((always_inline)) {
+        return value(Known::lanes(known, j), load_part(x + j, lanes));
+      });
+}
+INVAR_INLINE void along(const Call& call, const Channel& channel, int64_t i, int64_t n) {
+  const float* x = call.in[0].as<const float>() + i;
+  strip(
+      call.out[0].as<float>() + i, n, [&](int64_t j, int lanes) __attribute__((always_inline)) {
+        return value(channel, load_part(x + j, lanes));
+      });
+}
+
 // Samples [begin, end) of channels of one element: down the samples by blocks of channels, a lane for each.
 void samples(const Call& call, int64_t channels, int64_t begin, int64_t end) {
   Known known;
   for (int64_t from = 0; from < channels; from += Known::kBlock) {
     int64_t left = channels - from, width = left < Known::kBlock ? left : Known::kBlock;
     know(call, from, width, known);
-    for (int64_t row = begin; row < end; ++row) {
-      const float* x = call.in[0].as<const float>() + row * channels + from;
-      strip(
-          call.out[0].as<float>() + row * channels + from,
-          width, [&](int64_t i, int lanes) __attribute__((always_inline)) {
-            return value(Known::lanes(known, i), load_part(x + i, lanes));
-          });
-    }
+    for (int64_t row = begin; row < end; ++row) across(call, known, row * channels + from, width);
+    finished(call, {begin * channels + from, width, end - begin, channels});
   }
 }
 
@@ -71,14 +81,37 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
     if (count > g.channels - from) count = g.channels - from;
     if (count > end - unit) count = end - unit;
     know(call, from, count, known);
-    for (int64_t c = 0; c < count; ++c, ++unit) {
-      const Channel channel = Known::one(known, c);
-      const float* x = call.in[0].as<const float>() + unit * g.spatial;
-      strip(
-          call.out[0].as<float>() + unit * g.spatial,
-          g.spatial, [&](int64_t i, int lanes) __attribute__((always_inline)) {
-            return value(channel, load_part(x + i, lanes));
-          });
+    int64_t told = unit;
+    for (int64_t c = 0; c < count; ++c) {
+      along(call, Known::one(known, c), unit++ * g.spatial, g.spatial);
+      if (c + 1 < count && (unit - told) * g.spatial < kToldAtOnce) continue;
+      finished(call, {told * g.spatial, (unit - told) * g.spatial, 1, 0});
+      told = unit;
+    }
+  }
+}
+
+void region(const Call& call, const Region& r) {
+  const batchnorm::Geometry g = batchnorm::geometry(call);
+  Known known;
+  for (int64_t row = 0; row < r.rows; ++row) {
+    int64_t i = r.at + row * r.pitch;
+    for (const int64_t end = i + r.n; i < end;) {
+      const int64_t channel = i / g.spatial % g.channels;
+      int64_t n = end - i, count = 1;
+      if (g.spatial == 1) {
+        if (n > g.channels - channel) n = g.channels - channel;
+        if (n > Known::kBlock) n = Known::kBlock;
+        count = n;
+      } else if (n > g.spatial - i % g.spatial) {
+        n = g.spatial - i % g.spatial;
+      }
+      know(call, channel, count, known);
+      if (g.spatial == 1)
+        across(call, known, i, n);
+      else
+        along(call, Known::one(known, 0), i, n);
+      i += n;
     }
   }
 }
@@ -87,7 +120,11 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace INVAR_ISA_NS
 
 extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {
-    .op = "batchnorm", .isa = INVAR_ISA, .units = batchnorm::units, .run = INVAR_ISA_NS::run};
+const Kernel INVAR_ROW = {.op = "batchnorm",
+                          .isa = INVAR_ISA,
+                          .units = batchnorm::units,
+                          .run = INVAR_ISA_NS::run,
+                          .epilogue = true,
+                          .region = INVAR_ISA_NS::region};
 
 }  // namespace invar::ops

@@ -105,9 +105,8 @@ void each_from(const View& in, const View& out, int64_t begin, int64_t end) {
   }
 }
 
-void run(const Call& call, int, int64_t begin, int64_t end, void*) {
+void range(const Call& call, int64_t from, int64_t to) {
   const View &in = call.in[0], &out = call.out[0];
-  int64_t n = out.elements(), from = begin * kChunk, to = end * kChunk < n ? end * kChunk : n;
   bool bf16_copy =
       in.dtype == DType::bf16 && out.dtype == DType::bf16;  // keeps subnormals, which to_bf16 would not
   if (!is_float32_like(in.dtype) || !has_lanes(out.dtype) || bf16_copy) return each_from(in, out, from, to);
@@ -140,10 +139,22 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   });
 }
 
+void region(const Call& call, const Region& r) {
+  for (int64_t i = 0; i < r.rows; ++i) range(call, r.at + i * r.pitch, r.at + i * r.pitch + r.n);
+}
+void run(const Call& call, int, int64_t begin, int64_t end, void*) {
+  each_part(call, begin, end, [&](const Region& r) { region(call, r); });
+}
+
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
 extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "cast", .isa = INVAR_ISA, .units = chunk_units, .run = INVAR_ISA_NS::run};
+const Kernel INVAR_ROW = {.op = "cast",
+                          .isa = INVAR_ISA,
+                          .units = chunk_units,
+                          .run = INVAR_ISA_NS::run,
+                          .epilogue = true,
+                          .region = INVAR_ISA_NS::region};
 
 }  // namespace invar::ops

@@ -99,34 +99,42 @@ void short_rows(Map map, const elementwise::Walk& w, const Call& call, Strip s, 
   }
 }
 
-void drive(const Kind& kind, const Call& call, int64_t begin, int64_t end) {
+void drive(const Kind& kind, const Call& call, const Region& r) {
   const elementwise::Walk w = elementwise::walk(call);
-  const int64_t n = call.out[0].elements(), from = begin * kChunk, to = least(end * kChunk, n);
-  if (from >= to) return;
   const Map map = map_of(kind, call.in[call.in.size() - 1].dtype);
   Strip s{};
   for (int k = 0; k < kScalars && kind.scalar[k]; ++k)
     s.scalar[k] = elementwise::scalar(call, kind.scalar[k]);
-  if (w.inner >= kShort || w.rank == 0)
-    long_rows(map, w, call, s, from, to);
-  else
-    short_rows(map, w, call, s, from, to);
+  const bool is_long = w.inner >= kShort || w.rank == 0 || r.n <= 2 * w.inner;
+  for (int64_t i = 0; i < r.rows; ++i) {
+    const int64_t from = r.at + i * r.pitch;
+    if (is_long)
+      long_rows(map, w, call, s, from, from + r.n);
+    else
+      short_rows(map, w, call, s, from, from + r.n);
+  }
 }
 
 template <const Kind* kind>
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  drive(*kind, call, begin, end);
+  each_part(call, begin, end, [&](const Region& r) { drive(*kind, call, r); });
+}
+template <const Kind* kind>
+void region(const Call& call, const Region& r) {
+  drive(*kind, call, r);
 }
 
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-#define INVAR_EACH(how, name, ...)                         \
-  extern const Kernel INVAR_ROW_OF(name);                  \
-  const Kernel INVAR_ROW_OF(name) = {.op = #name,          \
-                                     .isa = INVAR_ISA,     \
-                                     .units = chunk_units, \
-                                     .run = INVAR_ISA_NS::run<&INVAR_ISA_NS::k_##name>};
+#define INVAR_EACH(how, name, ...)                                                      \
+  extern const Kernel INVAR_ROW_OF(name);                                               \
+  const Kernel INVAR_ROW_OF(name) = {.op = #name,                                       \
+                                     .isa = INVAR_ISA,                                  \
+                                     .units = chunk_units,                              \
+                                     .run = INVAR_ISA_NS::run<&INVAR_ISA_NS::k_##name>, \
+                                     .epilogue = true,                                  \
+                                     .region = INVAR_ISA_NS::region<&INVAR_ISA_NS::k_##name>};
 INVAR_ELEMENTWISE(INVAR_EACH)
 #undef INVAR_EACH
 

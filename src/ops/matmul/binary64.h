@@ -24,6 +24,7 @@ INVAR_INTERNAL void run_binary64(const Call& call, const matmul::Shape& s, int64
         num::INVAR_ISA_NS::contract64<kColumns>(
             s.k, n, left, [=](int64_t k, int c) { return b[k * s.n + c]; }, y + j);
     }
+    finished(call, {row * s.n, s.n, 1, 0});
   }
 }
 

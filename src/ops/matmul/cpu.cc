@@ -84,6 +84,7 @@ const Kernel INVAR_ROW_OF(matmul) = {.op = "matmul",
                                      .units = INVAR_ISA_NS::units,
                                      .run = INVAR_ISA_NS::run,
                                      .scratch_bytes = INVAR_ISA_NS::scratch_bytes,
+                                     .epilogue = true,
                                      .pack_bytes = INVAR_ISA_NS::pack_bytes,
                                      .pack = INVAR_ISA_NS::pack};
 const Kernel INVAR_ROW_OF(matmul_integer) = {.op = "matmul_integer",
@@ -100,6 +101,7 @@ const Kernel INVAR_ROW_OF(matmul_nbits) = {.op = "matmul_nbits",
                                            .units = INVAR_ISA_NS::units_nbits,
                                            .run = INVAR_ISA_NS::run_nbits,
                                            .scratch_bytes = INVAR_ISA_NS::scratch_bytes_nbits,
+                                           .epilogue = true,
                                            .pack_bytes = INVAR_ISA_NS::pack_bytes_nbits,
                                            .pack = INVAR_ISA_NS::pack_nbits};
 

@@ -34,11 +34,18 @@ size_t work_bytes(const Cut& c, int64_t more) {
 }
 
 struct Unit {
+  const Call& call;
   const float* a;
   int64_t lda;  // of a as it lies
   float* out;
   int64_t rows, first, panels;
 };
+
+// Columns [from, to) of the unit's rows are written.
+INVAR_INLINE void finished(const Shape& s, const Unit& u, int64_t from, int64_t to) {
+  ops::finished(u.call, {u.out - u.call.out[0].as<float>() + from, to - from, u.rows, s.n});
+}
+constexpr int64_t kToldColumns = 256;  // at least, at once: as long as a chain, so that a call counts little
 
 // b.columns(panel, count, block of k, rows, go) calls go(columns) for `count` panels; b.ahead(panel, k) says what to fetch,
 // b.in_place(rows) whether columns are read without a copy.
@@ -57,6 +64,7 @@ void product(const Shape& s, const Cut& c, const B& b, const Unit& u, const Work
       else
         copy_rows<Widen<F32>>(u.a + r.begin, u.lda, u.rows, r.end - r.begin, copy, kRow);
     }
+    int64_t told = u.first * kPanel;
     for (int64_t panel = 0; panel < u.panels; panel += together) {
       const int64_t count = num::min_i64(together, u.panels - panel), column = (u.first + panel) * kPanel;
       for (int64_t kb = from; kb < to; ++kb) {
@@ -83,6 +91,11 @@ void product(const Shape& s, const Cut& c, const B& b, const Unit& u, const Work
           down<C, false>(u.a + r.begin, u.lda, columns, count, k, u.rows, place, next);
         });
       }
+      if (to < blocks) continue;
+      const int64_t end = num::min_i64(s.n, column + count * kPanel);
+      if (panel + count < u.panels && end - told < kToldColumns) continue;
+      finished(s, u, told, end);
+      told = end;
     }
   }
 }
@@ -99,7 +112,7 @@ INVAR_INLINE void each_unit(const Call& call, const Shape& s, const Cut& c, cons
     // Where k is taken as a whole no sums are kept from panel to panel: the runs of the same rows are one.
     runs = whole ? num::min_i64(end, (row_block + 1) * c.runs) - unit : 1;
     const matmul::Offsets at = matmul::offsets(s, batch);
-    Unit u;
+    Unit u{call, nullptr, 0, nullptr, 0, 0, 0};
     u.lda = s.trans_a ? s.m : s.k;
     u.a = call.in[0].as<const float>() + at.a + (s.trans_a ? row : row * s.k);
     u.out = call.out[0].as<float>() + (batch * s.m + row) * s.n;
@@ -110,6 +123,7 @@ INVAR_INLINE void each_unit(const Call& call, const Shape& s, const Cut& c, cons
       for (int64_t r = 0; r < u.rows; ++r)
         for (int64_t j = u.first * kPanel; j < num::min_i64(s.n, (u.first + u.panels) * kPanel); ++j)
           u.out[r * s.n + j] = 0;
+      finished(s, u, u.first * kPanel, num::min_i64(s.n, (u.first + u.panels) * kPanel));
       continue;
     }
     make(at, [&](const auto& b) { product(s, c, b, u, w, copied == row_block); });

@@ -1,0 +1,127 @@
+// Fused and not: random programs whose nodes can run in one another's epilogues, whose buffers are used again and again, on every
+// instruction set. The reference rows are never fused.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "base/opset.h"
+#include "run/function.h"
+#include "run/program.h"
+#include "run/testing.h"
+
+namespace invar::run {
+namespace {
+
+constexpr int64_t kSide = 72;  // some chunks of a pass, of sizes that no vector divides
+
+class RandomProgram {
+ public:
+  explicit RandomProgram(unsigned seed) : random_(seed) {
+    for (int i = 0; i < 3; ++i) input("square" + std::to_string(i), {kSide, kSide}), whole_.push_back(i);
+    input("row", {kSide}), input("column", {kSide, 1}), input("truths", {kSide, kSide}, DType::boolean);
+    truths_ = {5};
+    const int nodes = 4 + below(20);
+    for (int n = 0; n < nodes; ++n) step();
+    // Some values nobody reads; the last, and perhaps another in the middle, are what is asked for.
+    output(whole_.back());
+    if (below(2) && whole_[whole_.size() / 2] > 5) output(whole_[whole_.size() / 2]);
+    plan::assign_slots(plan);
+  }
+  plan::Plan plan;
+  Function::Named tensors;
+
+ private:
+  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+  int any(const std::vector<int>& of) {  // often the last ones
+    const int n = static_cast<int>(of.size());
+    return of[static_cast<size_t>(below(2) ? n - 1 - below(std::min(n, 2)) : below(n))];
+  }
+  int value(std::vector<int64_t> shape, DType t) {
+    plan::Value v{t, {}, -1};
+    for (int64_t d : shape) v.shape.push_back({d, -1});
+    plan.values.push_back(std::move(v));
+    return static_cast<int>(plan.values.size()) - 1;
+  }
+  void input(const std::string& name, std::vector<int64_t> shape, DType t = DType::f32) {
+    Tensor tensor{t, shape, {}};
+    int64_t n = 1;
+    for (int64_t d : shape) n *= d;
+    for (int64_t i = 0; i < n; ++i) {
+      const float x = std::ldexp(static_cast<float>(below(2000001) - 1000000), -20 - below(4));
+      const size_t at = tensor.bytes.size();
+      tensor.bytes.resize(at + size_of(t));
+      if (t == DType::f32)
+        std::memcpy(tensor.bytes.data() + at, &x, sizeof x);
+      else
+        tensor.bytes[at] = std::byte(below(2));
+    }
+    tensors.push_back({name, std::move(tensor)});
+    plan.inputs.push_back({name, value(std::move(shape), t)});
+  }
+  void output(int v) { plan.outputs.push_back({"out" + std::to_string(plan.outputs.size()), v}); }
+  int node(const char* op, const std::vector<int>& in, DType t = DType::f32, Attrs attrs = {},
+           std::vector<int64_t> shape = {kSide, kSide}) {
+    const OpInfo* info = op_info(op);
+    attrs["numerics"] = std::string(info->numerics);
+    plan::Node n{op, info->version, {}, {value(std::move(shape), t)}, -1, std::move(attrs)};
+    for (int v : in) n.in.push_back({plan::Operand::value, v});
+    plan.nodes.push_back(std::move(n));
+    return plan.nodes.back().out[0];
+  }
+  void step() {
+    static const char* const kOne[] = {"neg", "sigmoid", "relu", "tanh", "abs"};
+    static const char* const kTwo[] = {"add", "mul", "sub", "max"};
+    switch (below(10)) {
+      case 0:  // kept small
+        return whole_.push_back(node("sigmoid", {node("matmul", {any(whole_), any(whole_)})}));
+      case 1: return whole_.push_back(node("matmul", {any(whole_), any(whole_)}));
+      case 2: return whole_.push_back(node("transpose", {any(whole_)}, DType::f32, {{"perm", std::vector<int64_t>{1, 0}}}));
+      case 3: return whole_.push_back(node(kTwo[below(4)], {any(whole_), 3 + below(2)}));
+      case 4: return truths_.push_back(node("less", {any(whole_), any(whole_)}, DType::boolean));
+      case 5: return whole_.push_back(node("where", {any(truths_), any(whole_), any(whole_)}));
+      case 6: return whole_.push_back(node("cast", {any(truths_)}));
+      case 7: return whole_.push_back(node(kOne[below(5)], {any(whole_)}));
+      default: return whole_.push_back(node(kTwo[below(4)], {any(whole_), any(whole_)}));
+    }
+  }
+
+  std::mt19937 random_;
+  std::vector<int> whole_, truths_;  // values of [kSide, kSide]
+};
+
+TEST(Fused, BytesOfRandomProgramsStay) {
+  size_t fused = 0, nodes = 0;
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    const RandomProgram p(seed);
+    std::vector<std::vector<std::byte>> expected;
+    const auto compare = [&](const std::string& isa, int threads) {
+      Options o;
+      o.isa = isa, o.threads = threads;
+      auto f = Function::open(p.plan, ".", o);
+      ASSERT_TRUE(f) << f.error().message;
+      for (int round = 0; round < 2; ++round) {
+        const auto found = f->run(p.tensors);
+        ASSERT_TRUE(found) << found.error().message;
+        for (size_t i = 0; i < found->size(); ++i) {
+          if (expected.size() <= i) expected.push_back((*found)[i].second.bytes);
+          EXPECT_EQ((*found)[i].second.bytes, expected[i])
+              << "seed " << seed << ", " << isa << ", " << threads << " threads, output " << i;
+        }
+      }
+    };
+    compare("reference", 1);
+    for (std::string_view isa : ops::isas())
+      for (int threads : {1, 3})
+        if (isa != "reference") compare(std::string(isa), threads);
+    const auto program = Program::make(p.plan, "");
+    ASSERT_TRUE(program) << program.error().message;
+    fused += program->fused();
+    nodes += p.plan.nodes.size();
+    EXPECT_EQ(Program::make(p.plan, "reference")->fused(), 0u);
+  }
+  EXPECT_GT(4 * fused, nodes);  // a quarter of them, or this tests little
+}
+
+}  // namespace
+}  // namespace invar::run
