@@ -12,15 +12,11 @@ bool Program::follows(size_t head, size_t node, const std::vector<size_t>& maker
   const Node &h = nodes_[head], &n = nodes_[node];
   if (!h.kernel->epilogue || h.node->out.size() != 1) return false;
   if (!n.kernel->region || n.node->out.size() != 1 || n.core != h.core || n.reference->stray) return false;
-  const auto& shape = plan_->values[h.node->out[0]].shape;
-  if (plan_->values[n.node->out[0]].shape != shape) return false;
+  // All between them have that shape, too, so none of them broadcasts another.
+  if (plan_->values[n.node->out[0]].shape != plan_->values[h.node->out[0]].shape) return false;
   bool reads = false;
-  for (const plan::Operand& o : n.node->in) {
-    if (o.kind != plan::Operand::value || maker[o.index] < head || maker[o.index] >= node) continue;
-    if (plan_->values[o.index].shape != shape)
-      return false;  // broadcast: an element of it is needed in many parts
-    reads = true;
-  }
+  for (const plan::Operand& o : n.node->in)
+    reads |= o.kind == plan::Operand::value && maker[o.index] >= head && maker[o.index] < node;
   return reads;
 }
 

@@ -66,8 +66,8 @@ TEST_F(SessionTest, SameBytesForEveryInstructionSetThreadCountAndPiece) {
 // a chain of them, whose buffers are used in turns.
 TEST_F(SessionTest, NodesThatNeedOneAnotherWait) {
   plan::Plan plan = model->plan;
-  auto node =
-      std::find_if(plan.nodes.begin(), plan.nodes.end(), [](const plan::Node& n) { return n.op == "rmsnorm"; });
+  auto node = std::find_if(plan.nodes.begin(), plan.nodes.end(),
+                           [](const plan::Node& n) { return n.op == "rmsnorm"; });
   ASSERT_NE(node, plan.nodes.end());
   const int first = node->out[0];
   int last = first;
