@@ -54,6 +54,28 @@ def test_tensors_that_do_not_fit_the_config(tmp_path, code, names, tensors):
     refuses_export(tmp_path / "in", tmp_path / "out", code=code, names=names)
 
 
+@pytest.mark.parametrize("where,names", [("node", ["node \"lift\"", "rank is 9"]), ("input", ["input \"x\"", "rank is 9"]), ("weight", ["weight \"w\"", "rank is 9"])])
+def test_too_many_dimensions(tmp_path, where, names):
+    """Eight are covered: a value, an input and a weight of nine are refused by name, with the limit."""
+    def compiled(rank):
+        shape, deep = [2] * 3, [1] * (rank - 3) + [2] * 3
+        nodes = [helper.make_node("Reshape", ["x", "deep"], ["a"], name="lift"), helper.make_node("Transpose", ["a"], ["b"], name="turn"),
+                 helper.make_node("Add", ["b", "w"], ["c"], name="add")]
+        given = deep if where == "input" else shape
+        w = helper.make_tensor("w", TensorProto.FLOAT, deep if where == "weight" else [], [1.0] * (8 if where == "weight" else 1))
+        if where == "weight":
+            nodes = [helper.make_node("Flatten", ["w"], ["flat"], axis=0), helper.make_node("MatMul", ["x", "flat"], ["c"])]
+            given = [2, 1]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, given)],
+                                  [helper.make_tensor_value_info("c", TensorProto.FLOAT, None)],
+                                  [w, helper.make_tensor("deep", TensorProto.INT64, [rank], deep)])
+        (tmp_path / "m.onnx").write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9).SerializeToString())
+    compiled(8)
+    invar("compile", tmp_path / "m.onnx")
+    compiled(9)
+    refused("compile", tmp_path / "m.onnx", code=3, names=[*names, "8 dimensions at most"])
+
+
 def test_tensor_types(tmp_path):
     write_small(tmp_path / "in")
     for dtype, width in [("F64", 8), ("F8_E4M3", 1), ("I8", 1)]:

@@ -51,8 +51,8 @@ def constants(dtype=np.float32):
     return {n: np.asarray(a, np.float32).astype(dtype) for n, a in {**arrays, **NUMBERS}.items()}
 
 
-def layer(wide=False):
-    model = parser.parse_model(TEXT)
+def layer(wide=False, text=TEXT):
+    model = parser.parse_model(text)
     for name, array in constants(np.float64 if wide else np.float32).items():
         model.graph.initializer.append(numpy_helper.from_array(array, name))
     if wide:
@@ -113,6 +113,23 @@ def test_what_is_found_is_named_and_as_accurate(folder):
     written = infer(folder, given)
     assert written.tobytes() != chosen.tobytes()
     assert error(chosen, true) < 8e-7 and error(written, true) < 8e-7  # seen: 4.0e-7 and 3.6e-7
+
+
+@pytest.mark.parametrize("rows", [3, 1])
+def test_sizes_and_angles_that_are_constant(folder, tmp_path, rows):
+    """As exporters write them: cosines and sines are tables, repeated keys become matrices in one reshape. The same operations, so the same bytes."""
+    given = inputs()
+    text = TEXT.replace("batch", "3").replace("seq", "150").replace("float[3, 150, 1] places, ", "")
+    text = text.replace("kt = Transpose<perm=[0, 1, 3, 2]>(k6)", """
+        rows = Constant<value_ints: ints = [12, 150, 8]>()   columns = Constant<value_ints: ints = [3, 4, 8, 150]>()
+        km = Reshape(k5, rows)   kmt = Transpose<perm=[0, 2, 1]>(km)   kt = Reshape(kmt, columns)""")
+    model = layer(text=text)
+    model.graph.initializer.append(numpy_helper.from_array(given["places"][:rows], "places"))
+    onnx.save(model, tmp_path / "m.onnx")
+    choices, operations = plan_of(tmp_path)
+    assert choices == CHOICES and operations.count("rope") == 2 and operations.count("attention") == 1 and not {"neg", "softmax"} & set(operations)
+    plan_of(folder)
+    assert infer(tmp_path, {n: a for n, a in given.items() if n != "places"}).tobytes() == infer(folder, given).tobytes()
 
 
 def test_a_chosen_row_depends_on_what_it_sees_alone(folder):

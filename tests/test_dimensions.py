@@ -78,6 +78,25 @@ def test_a_start_that_is_computed(tmp_path):
     run(plan, tmp_path, {"x": numbers(2, 1, 4)}, refused, code=2, names=["index"])
 
 
+def test_the_smaller_of_two(tmp_path):
+    """A table cut to twice the smaller of a dimension and a number, from a start that is computed, as DeBERTa cuts its positions."""
+    plan = compiled(tmp_path, SHAPE + [helper.make_node("Min", ["seq", "five"], ["least"]), helper.make_node("Max", ["five", "seq", "batch"], ["most"]),
+                                       helper.make_node("Sub", ["five", "least"], ["low"]), helper.make_node("Add", ["five", "least"], ["high"]),
+                                       *(helper.make_node("Unsqueeze", [n, "l0"], [f"{n}s"]) for n in ("low", "high", "most")),
+                                       helper.make_node("Slice", ["table", "lows", "highs"], ["y"]), helper.make_node("Concat", ["y", "y"], ["z"], axis=0),
+                                       helper.make_node("Expand", ["l1", "mosts"], ["ones"]), helper.make_node("Mul", ["least", "most"], ["both"])],
+                    [("y", F32), ("z", F32), ("ones", I64), ("both", I64)], [*CONSTANTS, ("five", 5), ("table", numbers(10, 3))])
+    text = plan.read_text()
+    assert "[2*min(seq,5), 3]" in text and "[4*min(seq,5), 3]" in text
+    table = numbers(10, 3)
+    for batch, seq in (1, 1), (2, 4), (9, 5), (3, 6), (12, 64):
+        y, n = run(plan, tmp_path, {"x": numbers(batch, seq, 4)}), min(seq, 5)
+        same(y["y"], table[5 - n:5 + n])
+        same(y["z"], np.concatenate([table[5 - n:5 + n]] * 2))
+        same(y["ones"], np.ones(max(5, seq, batch), np.int64))
+        same(y["both"], np.array(n * max(5, seq, batch)))
+
+
 def test_a_table_by_length(tmp_path):
     plan = compiled(tmp_path, SHAPE + [helper.make_node("Unsqueeze", ["seq", "l0"], ["s"]),
                                        helper.make_node("Slice", ["table", "l0", "s", "l1"], ["y"])],

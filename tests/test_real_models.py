@@ -14,7 +14,7 @@ import real_models  # noqa: E402
 
 
 @pytest.mark.parametrize("name,exporter", [("gpt2", "dynamo"), ("llama", "legacy"), ("gemma2", "legacy"), ("qwen3-moe", "dynamo"), ("bert", "dynamo"),
-                                           ("deberta-v2", "legacy"), ("t5-decoder", "legacy"), ("whisper-encoder", "legacy"), ("clip", "legacy"),
+                                           ("deberta", "dynamo"), ("deberta-v2", "legacy"), ("t5-decoder", "legacy"), ("whisper-encoder", "legacy"), ("clip", "legacy"),
                                            ("vit", "dynamo"), ("convnext", "legacy"), ("unet", "dynamo"), ("lstm", "legacy")])
 def test_runs(tmp_path, name, exporter):
     model = real_models.MODELS[name]()

@@ -13,7 +13,7 @@ of an element over the largest element of its tensor. It is
   wrong     another answer, or exit code 2
   crashed   anything else
   no model  the exporter fails
---write renews docs/models.md. Without it the exit code is 1 where any is wrong or crashed. Needs torch, transformers, onnxscript and
+--write renews docs/models.md; with --only or --exporter the rows of what ran. Without it the exit code is 1 where any is wrong or crashed. Needs torch, transformers, onnxscript and
 onnxruntime. INVAR_BIN: the program (default build/bin/invar)."""
 
 import argparse
@@ -227,11 +227,18 @@ def judge(model, folder, exporter, true, kinds=("dynamic", "static")):
     return dict(result, state="runs", message="")
 
 
-def table(results):
+def row(name, exporter, r):
+    said = " ".join(r["message"].split())
+    said = r["kind"] if r["state"] == "runs" else f"{r['state']}: " + (said if len(said) < 200 else said[:200] + " ...").replace("|", "\\|")
+    error, peer = (f"{r[key]:.1e}" if key in r else "" for key in ("error", "peer"))
+    return f"| {name} | {exporter} | {said} | {error} | {peer} |"
+
+
+def table(rows):
     """docs/models.md."""
     import onnxruntime
     import transformers
-    count = Counter(r["state"] for r in results.values())
+    count = Counter(next((s for s in STATES if f" | {s}: " in line), "runs") for line in rows.values())
     text = [
         "# Models: what runs", "",
         f"Small models with random weights (two layers, 48 wide, or as many channels), made with transformers {transformers.__version__} and exported by both",
@@ -240,12 +247,7 @@ def table(results):
         "Errors are the largest of an element over the largest element of its tensor, against the model itself computed in float64; beside ours that of",
         f"ONNX Runtime {onnxruntime.__version__} in f32. Static: the exporter manages no dynamic dimensions.", "",
         "| | exports |", "|---|---:|", *(f"| {s} | {count[s]} |" for s in STATES if count[s]), "",
-        "| model | exporter | | error | ONNX Runtime's |", "|---|---|---|---:|---:|"]
-    for (name, exporter), r in results.items():
-        said = " ".join(r["message"].split())
-        said = r["kind"] if r["state"] == "runs" else f"{r['state']}: " + (said if len(said) < 200 else said[:200] + " ...").replace("|", "\\|")
-        error, peer = (f"{r[key]:.1e}" if key in r else "" for key in ("error", "peer"))
-        text.append(f"| {name} | {exporter} | {said} | {error} | {peer} |")
+        "| model | exporter | | error | ONNX Runtime's |", "|---|---|---|---:|---:|", *rows.values()]
     return "\n".join(text) + "\n"
 
 
@@ -275,8 +277,10 @@ def main():
                       "\n  ".join(said if args.verbose else said[:3]), flush=True)
     count = Counter(r["state"] for r in results.values())
     print(", ".join(f"{count[s]} {s}" for s in STATES))
-    if args.write and not args.only and not args.exporter:
-        TABLE.write_text(table(results))
+    if args.write:
+        found = re.finditer(r"^\| (\S+) \| (\S+) \| .*", TABLE.read_text(), re.M) if args.only or args.exporter else ()
+        rows = {m.groups(): m[0] for m in found if m[2] in EXPORTERS}
+        TABLE.write_text(table(rows | {key: row(*key, r) for key, r in results.items()}))
     return 1 if count["wrong"] + count["crashed"] else 0
 
 

@@ -7,6 +7,7 @@
 namespace invar {
 namespace {
 
+constexpr std::string_view kSmaller = "min(";  // of two, in texts
 // More than a dimension of a model has; a hostile one asks for no more work than this.
 constexpr size_t kMostTerms = 64, kMostFactors = 16, kMostText = 1024;
 
@@ -18,6 +19,11 @@ class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
   bool done() const { return rest_.empty(); }
+  bool accept(char c) {
+    if (rest_.empty() || rest_[0] != c) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
 
   // [-] TERM {+|- TERM}
   std::optional<Polynomial> polynomial() {
@@ -40,11 +46,6 @@ class Reader {
   }
 
  private:
-  bool accept(char c) {
-    if (rest_.empty() || rest_[0] != c) return false;
-    rest_.remove_prefix(1);
-    return true;
-  }
   std::optional<Polynomial> term() {
     std::optional<Polynomial> all = factor();
     while (all && accept('*')) {
@@ -53,13 +54,18 @@ class Reader {
     }
     return all;
   }
-  // A number, a name, or (POLYNOMIAL)/NUMBER.
+  // A number, a name, (POLYNOMIAL)/NUMBER or min(POLYNOMIAL,POLYNOMIAL).
   std::optional<Polynomial> factor() {
     if (accept('(')) {
       const std::optional<Polynomial> inner = polynomial();
       if (!inner || !accept(')') || !accept('/')) return std::nullopt;
       const std::optional<int64_t> by = number();
       return by && *by > 0 ? floor_quotient(*inner, *by) : std::nullopt;
+    }
+    if (rest_.starts_with(kSmaller)) {
+      rest_.remove_prefix(kSmaller.size());
+      const std::optional<Polynomial> a = polynomial(), b = a && accept(',') ? polynomial() : std::nullopt;
+      return b && accept(')') ? smaller(*a, *b) : std::nullopt;
     }
     if (const std::optional<int64_t> n = number()) return Polynomial(*n);
     size_t length = 0;
@@ -116,14 +122,24 @@ std::optional<int64_t> Polynomial::constant() const {
   return std::nullopt;
 }
 
-std::optional<std::pair<Polynomial, int64_t>> Polynomial::quotient_of(const std::string& factor) {
-  if (factor.empty() || factor[0] != '(') return std::nullopt;
-  const size_t end = factor.rfind(")/");
-  Reader inner(std::string_view(factor).substr(1, end - 1)), by(std::string_view(factor).substr(end + 2));
-  const std::optional<Polynomial> p = inner.polynomial();
-  const std::optional<int64_t> n = by.number();
-  if (!p || !n || *n < 1) return std::nullopt;
-  return std::pair(*p, *n);
+std::optional<Polynomial::Parts> Polynomial::parts_of(const std::string& factor) {
+  const bool quotient = factor.starts_with('('), least = factor.ends_with(')');
+  if (!quotient && !least) return std::nullopt;
+  Reader reader(std::string_view(factor).substr(quotient ? 1 : kSmaller.size()));
+  Parts parts;
+  std::optional<Polynomial> p = reader.polynomial();
+  if (!p || !reader.accept(quotient ? ')' : ',')) return std::nullopt;
+  parts.first = *std::move(p);
+  if (quotient) {
+    const std::optional<int64_t> n = reader.accept('/') ? reader.number() : std::nullopt;
+    if (!n || *n < 1) return std::nullopt;
+    parts.by = *n;
+    return parts;
+  }
+  p = reader.polynomial();
+  if (!p) return std::nullopt;
+  parts.second = *std::move(p);
+  return parts;
 }
 
 std::optional<int64_t> Polynomial::value(const Lookup& lookup) const {
@@ -132,9 +148,9 @@ std::optional<int64_t> Polynomial::value(const Lookup& lookup) const {
     int64_t all = times;
     for (const std::string& factor : monomial) {
       std::optional<int64_t> v;
-      if (const auto parts = quotient_of(factor)) {
-        v = parts->first.value(lookup);
-        if (v) v = floored(*v, parts->second);
+      if (const auto parts = parts_of(factor)) {
+        const std::optional<int64_t> first = parts->first.value(lookup), second = parts->second.value(lookup);
+        if (first && second) v = parts->by ? floored(*first, parts->by) : std::min(*first, *second);
       } else {
         v = lookup(factor);
       }
@@ -148,19 +164,42 @@ std::optional<int64_t> Polynomial::value(const Lookup& lookup) const {
 bool Polynomial::all_names(const std::function<bool(const std::string&)>& is) const {
   for (const auto& [monomial, times] : terms_)
     for (const std::string& factor : monomial) {
-      const auto parts = quotient_of(factor);
-      if (parts ? !parts->first.all_names(is) : !is(factor)) return false;
+      const auto parts = parts_of(factor);
+      if (parts ? !parts->first.all_names(is) || !parts->second.all_names(is) : !is(factor)) return false;
     }
   return true;
 }
 
+// Factors are never negative by the same rule, and stand in the text.
+bool Polynomial::adds_only() const {
+  return text().find('-') == std::string::npos;
+}
+
 bool Polynomial::never_negative() const {
-  for (const auto& [monomial, times] : terms_) {
-    if (times < 0) return false;
-    for (const std::string& factor : monomial)
-      if (const auto parts = quotient_of(factor); parts && !parts->first.never_negative()) return false;
-  }
-  return true;
+  constexpr int kTries = 6;
+  return never_negative(kTries);
+}
+// The smaller of two is at most either: what is left after it was subtracted is at least what is left after either was.
+bool Polynomial::never_negative(int tries) const {
+  if (adds_only()) return true;
+  for (const auto& [monomial, times] : terms_)
+    for (size_t i = 0; times < 0 && tries > 0 && i < monomial.size(); ++i) {
+      const auto parts = parts_of(monomial[i]);
+      if (!parts || parts->by) continue;
+      Polynomial beside, whole;
+      Monomial others = monomial;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+      beside.terms_[others] = 1, whole.terms_[monomial] = times;
+      const std::optional<Polynomial> rest = difference(*this, whole), all = product(beside, times);
+      if (!beside.adds_only() || !rest || !all) continue;
+      for (const Polynomial& either : {parts->first, parts->second}) {
+        const std::optional<Polynomial> least = product(*all, either);
+        const std::optional<Polynomial> left = least ? sum(*rest, *least) : least;
+        if (left && left->never_negative(tries - 1)) return true;
+      }
+      return false;
+    }
+  return false;
 }
 
 std::optional<Polynomial> sum(const Polynomial& a, const Polynomial& b) {
@@ -209,6 +248,28 @@ std::optional<Polynomial> exact_quotient(const Polynomial& a, const Polynomial& 
     rest = *next, all = *more;
   }
   return all;
+}
+
+// What both have stands outside, and so does what divides the rest: equal ones have one text.
+std::optional<Polynomial> smaller(const Polynomial& a, const Polynomial& b) {
+  const std::optional<Polynomial> gap = difference(a, b);
+  if (!gap || gap->terms_.empty()) return gap ? std::optional(a) : gap;
+  const bool ahead = gap->terms_.begin()->second > 0;  // the first term is a's
+  Polynomial first, second;
+  int64_t common = 0;
+  for (const auto& [monomial, times] : gap->terms_) {
+    if (times == INT64_MIN) return std::nullopt;
+    ((times > 0) == ahead ? first : second).terms_[monomial] = std::abs(times);
+    common = std::gcd(common, times);
+  }
+  const std::optional<Polynomial> shared = difference(ahead ? a : b, first);
+  if (first.adds_only() && second.terms_.empty()) return ahead ? b : a;
+  for (Polynomial* p : {&first, &second})
+    for (auto& [monomial, times] : p->terms_) times /= common;
+  const std::string factor = std::string(kSmaller) + first.text() + "," + second.text() + ")";
+  if (!shared || factor.size() > kMostText / 4) return std::nullopt;
+  const std::optional<Polynomial> least = product(Polynomial::of(factor), common);
+  return least ? sum(*shared, *least) : least;
 }
 
 // What divides stands outside of the quotient, so equal quotients have one text.

@@ -1,5 +1,5 @@
-// Dimensions that are computed from named ones: integer polynomials and their quotients, such as batch*seq, past+seq-1 and
-// (height+1)/2. spec/plan.md plan.12.
+// Dimensions that are computed from named ones: integer polynomials, their quotients and the smaller of two, such as batch*seq,
+// past+seq-1, (height+1)/2 and min(seq,16). spec/plan.md plan.12.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,9 @@ class Polynomial {
   friend std::optional<Polynomial> exact_quotient(const Polynomial& a, const Polynomial& b);
   // Rounded down; by > 0.
   friend std::optional<Polynomial> floor_quotient(const Polynomial& a, int64_t by);
+  friend std::optional<Polynomial> smaller(const Polynomial& a, const Polynomial& b);
 
-  // A product of names and quotients, "(TEXT)/N", in ascending order.
+  // A product of names, quotients "(TEXT)/N" and "min(TEXT,TEXT)", in ascending order.
   using Monomial = std::vector<std::string>;
   // The order in which they are written: by degree, the highest first. Products keep it, which division needs.
   struct Before {
@@ -54,15 +55,24 @@ class Polynomial {
     }
   };
   const auto& terms() const { return terms_; }
-  // What a quotient among the factors divides, and by what; nothing for a name.
-  static std::optional<std::pair<Polynomial, int64_t>> quotient_of(const std::string& factor);
+  // What a factor stands for: `first` over `by`, or (by = 0) the smaller of `first` and `second`; nothing for a name.
+  struct Parts;
+  static std::optional<Parts> parts_of(const std::string& factor);
 
  private:
+  bool adds_only() const;  // nothing is subtracted, in factors neither
+  bool never_negative(int tries) const;
   std::map<Monomial, int64_t, Before> terms_;  // no factor is 0
+};
+
+struct Polynomial::Parts {
+  Polynomial first, second;
+  int64_t by = 0;
 };
 
 std::optional<Polynomial> sum(const Polynomial&, const Polynomial&);
 std::optional<Polynomial> product(const Polynomial&, const Polynomial&);
+std::optional<Polynomial> smaller(const Polynomial&, const Polynomial&);
 std::optional<Polynomial> exact_quotient(const Polynomial& a, const Polynomial& b);
 std::optional<Polynomial> floor_quotient(const Polynomial& a, int64_t by);
 inline std::optional<Polynomial> difference(const Polynomial& a, const Polynomial& b) {

@@ -28,13 +28,60 @@ TEST(Polynomial, OneText) {
 
 TEST(Polynomial, ReadsWhatItWrites) {
   for (const Polynomial& x :
-       {b, s * b * 6 - s + p * p - 1, Polynomial(-7), *floor_quotient(*floor_quotient(s - 7, 2) * b + 1, 3)})
+       {b, s * b * 6 - s + p * p - 1, Polynomial(-7), *floor_quotient(*floor_quotient(s - 7, 2) * b + 1, 3),
+        *smaller(s, 16), *smaller(*floor_quotient(*smaller(s, p), 2) * b, *smaller(b, 3) * 5 + 1)})
     EXPECT_EQ(Polynomial::parse(x.text()), x) << x.text();
-  for (const char* text :
-       {"", "seq*batch", "1*seq", "seq+0", "2*3", "seq+seq", "(seq)/1", "(seq)/0", "(seq)/-2", "((seq)/2",
-        "-", "a b", "99999999999999999999", "+seq", "seq-", "(2*seq)/2", "*", "(seq/2)/3"})
+  for (const char* text : {"",
+                           "seq*batch",
+                           "1*seq",
+                           "seq+0",
+                           "2*3",
+                           "seq+seq",
+                           "(seq)/1",
+                           "(seq)/0",
+                           "(seq)/-2",
+                           "((seq)/2",
+                           "-",
+                           "a b",
+                           "99999999999999999999",
+                           "+seq",
+                           "seq-",
+                           "(2*seq)/2",
+                           "*",
+                           "(seq/2)/3",
+                           "min(seq,seq)",
+                           "min(16,seq)",
+                           "min(seq,0)",
+                           "min(2*seq,4)",
+                           "min(seq+1,2)",
+                           "min(seq-1,0)",
+                           "min(seq,16",
+                           "min(seq)",
+                           "min(seq,16,3)",
+                           "min(,16)",
+                           "max(seq,16)"})
     EXPECT_FALSE(Polynomial::parse(text)) << text;
   EXPECT_FALSE(Polynomial::parse(std::string(5000, '(')));
+  std::string deep = "seq";
+  for (int i = 0; i < 30; ++i) deep = "min(" + deep + "," + std::to_string(i + 1) + ")";
+  EXPECT_EQ(Polynomial::read(deep)->text(), deep);
+}
+
+TEST(Polynomial, OneTextOfTheSmaller) {
+  EXPECT_EQ(smaller(s, 16)->text(), "min(seq,16)");
+  EXPECT_EQ(smaller(16, s), smaller(s, 16));
+  EXPECT_EQ(smaller(s * 4 - 7, s * 2 + 5)->text(), "2*min(seq,6)+2*seq-7");
+  EXPECT_EQ(smaller(p, b)->text(), "min(batch,past)");
+  EXPECT_EQ(smaller(s + b, s + 1)->text(), "min(batch,1)+seq");
+  EXPECT_EQ(smaller(s - 1, 0)->text(), "min(seq,1)-1");
+  EXPECT_EQ(smaller(s + b, s), s);
+  EXPECT_EQ(smaller(s, s + b), s);
+  EXPECT_EQ(smaller(5, 3), Polynomial(3));
+  EXPECT_EQ(smaller(s, s), s);
+  EXPECT_EQ(*smaller(s, 16) * 2 - *smaller(16, s), *smaller(s, 16));
+  EXPECT_EQ(*floor_quotient(s - 1, 2), *smaller(*floor_quotient(s - 1, 2), *floor_quotient(s - 1, 2) + b));
+  EXPECT_EQ(smaller(*floor_quotient(s - p, 2), 0)->text(), "min((-past+seq)/2,0)");
+  EXPECT_FALSE(smaller(s * INT64_MIN, 0));
 }
 
 TEST(Polynomial, ReadsOtherSpellings) {
@@ -61,7 +108,20 @@ TEST(Polynomial, HasAValue) {
     const int64_t half = (n - 7) / 2 - ((n - 7) % 2 < 0);
     EXPECT_EQ(x.value(lookup), half * 3 + 4);
   }
+  const Polynomial y = *smaller(*floor_quotient(s - 7, 2) * b, p * 2 - 20) * 3 + b;
+  for (int64_t n : {-9, 0, 1, 6, 7, 8, 9, 100}) {
+    auto lookup = [n](const std::string& name) {
+      return std::optional<int64_t>(name == "seq" ? n : name == "batch" ? 3 : 5);
+    };
+    const int64_t half = (n - 7) / 2 - ((n - 7) % 2 < 0);
+    EXPECT_EQ(y.value(lookup), std::min<int64_t>(half * 3, -10) * 3 + 3) << n;
+    EXPECT_EQ(smaller(p, s)->value(lookup), std::min<int64_t>(5, n));
+  }
   EXPECT_EQ(x.value([](const std::string&) { return std::nullopt; }), std::nullopt);
+  EXPECT_EQ(smaller(s, p)->value([](const std::string& name) {
+    return name == "seq" ? std::optional<int64_t>(1) : std::nullopt;
+  }),
+            std::nullopt);
   EXPECT_EQ((s * s).value([](const std::string&) { return std::optional<int64_t>(1ll << 40); }),
             std::nullopt);
 }
@@ -70,6 +130,16 @@ TEST(Polynomial, NeverNegative) {
   EXPECT_TRUE((s * b + 1).never_negative());
   EXPECT_FALSE((s - 1).never_negative());
   EXPECT_FALSE(floor_quotient(s - p, 2)->never_negative());
+  const Polynomial least = *smaller(s, 16);
+  EXPECT_TRUE(least.never_negative());
+  EXPECT_TRUE((s - least).never_negative());
+  EXPECT_TRUE((Polynomial(16) - least).never_negative());
+  EXPECT_TRUE((b * 32 - b * least * 2).never_negative());
+  EXPECT_TRUE((s + p - least - *smaller(p, b)).never_negative());
+  EXPECT_FALSE((Polynomial(15) - least).never_negative());
+  EXPECT_FALSE((least - 1).never_negative());
+  EXPECT_FALSE((p * 16 - *floor_quotient(p - 1, 2) * least).never_negative());
+  EXPECT_FALSE(smaller(s, b - 1)->never_negative());
 }
 
 TEST(Polynomial, TooLargeIsNothing) {

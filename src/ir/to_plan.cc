@@ -37,10 +37,22 @@ class ToPlan : public PassWrapper<ToPlan, OperationPass<func::FuncOp>> {
   Storage* storage_;
 };
 
-bool known(Type type) {
+// Of `what`, a value: that kernels can take it.
+Status takes(const std::string& what, Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.getRank() <= ops::kMaxRank && dtype_of(tensor.getElementType()) &&
-         count_of(shape_of(tensor));
+  if (!tensor || !dtype_of(tensor.getElementType()) || !count_of(shape_of(tensor)))
+    return not_covered(what + ": its shape or element type is unknown");
+  if (tensor.getRank() > ops::kMaxRank)
+    return not_covered(what + ": its rank is " + std::to_string(tensor.getRank()) + "; covered are " +
+                       std::to_string(ops::kMaxRank) + " dimensions at most");
+  return {};
+}
+
+// An operation by the node that it came from.
+std::string text_of(Operation& op) {
+  const auto node = dyn_cast<NameLoc>(op.getLoc());
+  const std::string name = op.getName().stripDialect().str();
+  return node ? name + " of node \"" + node.getName().str() + "\"" : name;
 }
 
 std::string port(func::FuncOp f, bool input, unsigned i) {
@@ -59,6 +71,7 @@ Status ToPlan::weights(Storage& storage) {
     std::optional<Polynomial> count = count_of(shape_of(type));
     if (!dtype || !count || !count->constant())
       return not_covered("weight \"" + w.getName().str() + "\": its element type or shape");
+    INVAR_CHECK_OK(takes("weight \"" + w.getName().str() + "\"", type));
     int64_t bytes = 0;
     if (__builtin_mul_overflow(*count->constant(), int64_t(size_of(*dtype)), &bytes) ||
         bytes != int64_t(w.getLength()))
@@ -110,15 +123,13 @@ Status ToPlan::weights(Storage& storage) {
 
 Status ToPlan::check_values() {
   func::FuncOp function = getOperation();
-  const std::string why =
-      ": its shape or element type is unknown, or its rank above " + std::to_string(ops::kMaxRank);
   bool computes = false;
   for (BlockArgument a : function.getArguments())
-    if (!known(a.getType())) return not_covered(port(function, true, a.getArgNumber()) + why);
+    INVAR_CHECK_OK(takes(port(function, true, a.getArgNumber()), a.getType()));
   for (Operation& op : function.front()) {
     if (!isa<ReproOp>(op)) continue;
     computes = true;
-    if (!known(op.getResult(0).getType())) return not_covered(op.getName().getStringRef().str() + why);
+    INVAR_CHECK_OK(takes("result of " + text_of(op), op.getResult(0).getType()));
   }
   if (!computes) return not_covered("the graph has no outputs");
   return {};

@@ -75,7 +75,13 @@ std::string Cursor::string() {
 }
 
 std::string_view Cursor::word() {
-  const std::string_view s = rest_.substr(0, rest_.find_first_of(",]"));
+  size_t length = 0;
+  for (int depth = 0; length < rest_.size(); ++length) {
+    const char c = rest_[length];
+    if (c == ']' || (c == ',' && depth <= 0)) break;
+    depth += (c == '(') - (c == ')');
+  }
+  const std::string_view s = rest_.substr(0, length);
   rest_.remove_prefix(s.size());
   return s;
 }

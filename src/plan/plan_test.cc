@@ -166,14 +166,16 @@ TEST(Plan, EveryKindOfAttributeAndOddNamesRoundTrip) {
 }
 
 TEST(Plan, ComputedDimensionsRoundTrip) {
-  for (const char* shape : {"[batch*seq, 2]", "[2*seq-1, (batch+1)/2+3]", "[(seq+1)/2*batch]"}) {
+  for (const char* shape : {"[batch*seq, 2]", "[2*seq-1, (batch+1)/2+3]", "[(seq+1)/2*batch]",
+                            "[2*min(seq,16), 3]", "[batch, min(batch,seq)*seq-1]"}) {
     const std::string text = replaced("[batch, seq, 2] = add.1", std::string(shape) + " = add.1");
     const auto p = parse(text, "x.plan");
     ASSERT_TRUE(p) << p.error().message;
     EXPECT_EQ(print(*p), text);
   }
   for (const char* shape :
-       {"[seq*batch]", "[past+seq]", "[seq+0]", "[2*3]", "[(seq)/2/2]", "[seq+-1]", "[1*seq]", "[(2*seq)/2]"})
+       {"[seq*batch]", "[past+seq]", "[seq+0]", "[2*3]", "[(seq)/2/2]", "[seq+-1]", "[1*seq]", "[(2*seq)/2]",
+        "[min(16,seq)]", "[min(seq, 16)]", "[min(seq,past)]", "[min(seq,16]", "[min(seq]"})
     EXPECT_NE(refusal(replaced("[batch, seq, 2] = add.1", std::string(shape) + " = add.1"))
                   .find("line 13: there is no symbol"),
               std::string::npos)
@@ -258,7 +260,7 @@ TEST(Plan, RefusesHostileText) {
            {"[4, 2]", "[4294967296, 4294967296]", "line 6: impossible shape"},
            {"[4, 2]", "[0, 4611686018427387904]", "line 6: impossible shape"},
            {"[4, 2]", "[-4, 2]", "line 6: impossible shape"},
-           {"[4, 2]", "[1, 1, 1, 1, 1, 4, 2]", "line 6: impossible shape"},
+           {"[4, 2]", "[1, 1, 1, 1, 1, 1, 1, 4, 2]", "line 6: impossible shape"},
            {"[4, 2]", "[99999999999999999999, 2]",
             "line 6: number out of range: '99999999999999999999, 2] sha256 ...'"},
            {"sha256 1111", "sha256 11", "line 6: a SHA-256 is 64 lower-case hexadecimal digits"},

@@ -209,3 +209,48 @@ func.func @angles_not_equal(%x: tensor<?x4x?x8xf32, ["batch", "", "seq", ""]>, %
   %v23 = onnx.node "Add"(%v21, %v22) {name = "v23", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, !onnx.unknown) -> !onnx.unknown
   return %v23 : !onnx.unknown
 }
+
+// -----
+
+// CHECK-LABEL: func.func @constants
+// CHECK-SAME: attributes {plan.choices = ["rope-1"]}
+// CHECK-DAG: repro.weight {{.*}}data = "0000003f0000003e"{{.*}} : tensor<1x1x2xf32>
+// CHECK-DAG: repro.weight {{.*}}data = "0000803e000080bf"{{.*}} : tensor<1x1x2xf32>
+// CHECK: repro.rope %arg0, {{.*}} {heads_first = 1 : i64, interleaved = 0 : i64, num_heads = 4 : i64, numerics = "ieee", rotary_dim = 0 : i64
+func.func @constants(%x: tensor<2x4x1x4xf32>) -> (!onnx.unknown) {
+  %c = onnx.weight "c" {file = "", offset = 0 : i64, length = 16 : i64, data = "0000003f0000003e0000003f0000003e"} : tensor<1x1x1x4xf32>
+  %n = onnx.weight "n" {file = "", offset = 0 : i64, length = 16 : i64, data = "0000803e000080bf0000803e000080bf"} : tensor<1x1x1x4xf32>
+  %zero = onnx.weight "zero" {file = "", offset = 0 : i64, length = 8 : i64, data = "0000000000000000"} : tensor<1xi64>
+  %two = onnx.weight "two" {file = "", offset = 0 : i64, length = 8 : i64, data = "0200000000000000"} : tensor<1xi64>
+  %four = onnx.weight "four" {file = "", offset = 0 : i64, length = 8 : i64, data = "0400000000000000"} : tensor<1xi64>
+  %axis = onnx.weight "axis" {file = "", offset = 0 : i64, length = 8 : i64, data = "0300000000000000"} : tensor<1xi64>
+  %v1 = onnx.node "Slice"(%x, %zero, %two, %axis) {name = "v1", domain = "", version = 23 : i64, params = {}} : (tensor<2x4x1x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> !onnx.unknown
+  %v2 = onnx.node "Slice"(%x, %two, %four, %axis) {name = "v2", domain = "", version = 23 : i64, params = {}} : (tensor<2x4x1x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> !onnx.unknown
+  %v3 = onnx.node "Neg"(%v2) {name = "v3", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  %v4 = onnx.node "Concat"(%v3, %v1) {name = "v4", domain = "", version = 23 : i64, params = {axis = -1 : i64}} : (!onnx.unknown, !onnx.unknown) -> !onnx.unknown
+  %v5 = onnx.node "Mul"(%x, %c) {name = "v5", domain = "", version = 23 : i64, params = {}} : (tensor<2x4x1x4xf32>, tensor<1x1x1x4xf32>) -> !onnx.unknown
+  %v6 = onnx.node "Mul"(%v4, %n) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<1x1x1x4xf32>) -> !onnx.unknown
+  %v7 = onnx.node "Add"(%v5, %v6) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, !onnx.unknown) -> !onnx.unknown
+  return %v7 : !onnx.unknown
+}
+
+// -----
+
+// CHECK-LABEL: func.func @constants_not_equal
+// CHECK-NOT: repro.rope
+func.func @constants_not_equal(%x: tensor<2x4x1x4xf32>) -> (!onnx.unknown) {
+  %c = onnx.weight "c" {file = "", offset = 0 : i64, length = 16 : i64, data = "0000003f0000003e0000003f0000003e"} : tensor<1x1x1x4xf32>
+  %n = onnx.weight "n" {file = "", offset = 0 : i64, length = 16 : i64, data = "0000803e000080bf0000803e000080be"} : tensor<1x1x1x4xf32>
+  %zero = onnx.weight "zero" {file = "", offset = 0 : i64, length = 8 : i64, data = "0000000000000000"} : tensor<1xi64>
+  %two = onnx.weight "two" {file = "", offset = 0 : i64, length = 8 : i64, data = "0200000000000000"} : tensor<1xi64>
+  %four = onnx.weight "four" {file = "", offset = 0 : i64, length = 8 : i64, data = "0400000000000000"} : tensor<1xi64>
+  %axis = onnx.weight "axis" {file = "", offset = 0 : i64, length = 8 : i64, data = "0300000000000000"} : tensor<1xi64>
+  %v1 = onnx.node "Slice"(%x, %zero, %two, %axis) {name = "v1", domain = "", version = 23 : i64, params = {}} : (tensor<2x4x1x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> !onnx.unknown
+  %v2 = onnx.node "Slice"(%x, %two, %four, %axis) {name = "v2", domain = "", version = 23 : i64, params = {}} : (tensor<2x4x1x4xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> !onnx.unknown
+  %v3 = onnx.node "Neg"(%v2) {name = "v3", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  %v4 = onnx.node "Concat"(%v3, %v1) {name = "v4", domain = "", version = 23 : i64, params = {axis = -1 : i64}} : (!onnx.unknown, !onnx.unknown) -> !onnx.unknown
+  %v5 = onnx.node "Mul"(%x, %c) {name = "v5", domain = "", version = 23 : i64, params = {}} : (tensor<2x4x1x4xf32>, tensor<1x1x1x4xf32>) -> !onnx.unknown
+  %v6 = onnx.node "Mul"(%v4, %n) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<1x1x1x4xf32>) -> !onnx.unknown
+  %v7 = onnx.node "Add"(%v5, %v6) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, !onnx.unknown) -> !onnx.unknown
+  return %v7 : !onnx.unknown
+}

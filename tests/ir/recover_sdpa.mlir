@@ -1,4 +1,5 @@
 // choices.10: what becomes attention, and what only looks like it.
+// Long because each variant is a graph of its own.
 // RUN: %recover "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @plain
@@ -474,4 +475,60 @@ func.func @divided_by_scores(%q: tensor<?x4x?x8xf32, ["batch", "", "seq", ""]>, 
   %v4 = onnx.node "Softmax"(%v3) {name = "v4", domain = "", version = 23 : i64, params = {axis = -1 : i64}} : (!onnx.unknown) -> !onnx.unknown
   %v5 = onnx.node "MatMul"(%v4, %v) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x4x?x8xf32, ["batch", "", "seq", ""]>) -> !onnx.unknown
   return %v5 : !onnx.unknown
+}
+
+// -----
+
+// Sizes that are constant: the optimizer of the exporter joins the reshapes of the repeated keys.
+// CHECK-LABEL: func.func @few_heads_as_matrices
+// CHECK: %[[Y:.*]] = repro.attention %arg0, %arg1, %arg2 {causal = 0 : i64, heads_first = 1 : i64, kv_heads = 2 : i64,{{.*}} scale = 0.353553355 : f32
+// CHECK-NEXT: return %[[Y]]
+func.func @few_heads_as_matrices(%q: tensor<1x4x3x8xf32>, %k: tensor<1x2x3x8xf32>, %v: tensor<1x2x3x8xf32>) -> (!onnx.unknown) {
+  %two = onnx.weight "two" {file = "", offset = 0 : i64, length = 8 : i64, data = "0200000000000000"} : tensor<1xi64>
+  %wide = onnx.weight "wide" {file = "", offset = 0 : i64, length = 40 : i64, data = "01000000000000000200000000000000020000000000000003000000000000000800000000000000"} : tensor<5xi64>
+  %matrices = onnx.weight "matrices" {file = "", offset = 0 : i64, length = 24 : i64, data = "040000000000000003000000000000000800000000000000"} : tensor<3xi64>
+  %turned = onnx.weight "turned" {file = "", offset = 0 : i64, length = 32 : i64, data = "0100000000000000040000000000000008000000000000000300000000000000"} : tensor<4xi64>
+  %heads = onnx.weight "heads" {file = "", offset = 0 : i64, length = 32 : i64, data = "0100000000000000040000000000000003000000000000000800000000000000"} : tensor<4xi64>
+  %by = onnx.weight "by" {file = "", offset = 0 : i64, length = 4 : i64, data = "f037183f"} : tensor<f32>
+  %v1 = onnx.node "Unsqueeze"(%k, %two) {name = "v1", domain = "", version = 23 : i64, params = {}} : (tensor<1x2x3x8xf32>, tensor<1xi64>) -> !onnx.unknown
+  %v2 = onnx.node "Expand"(%v1, %wide) {name = "v2", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<5xi64>) -> !onnx.unknown
+  %v3 = onnx.node "Reshape"(%v2, %matrices) {name = "v3", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<3xi64>) -> !onnx.unknown
+  %v4 = onnx.node "Transpose"(%v3) {name = "v4", domain = "", version = 23 : i64, params = {perm = array<i64: 0, 2, 1>}} : (!onnx.unknown) -> !onnx.unknown
+  %v5 = onnx.node "Reshape"(%v4, %turned) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<4xi64>) -> !onnx.unknown
+  %v6 = onnx.node "Unsqueeze"(%v, %two) {name = "v6", domain = "", version = 23 : i64, params = {}} : (tensor<1x2x3x8xf32>, tensor<1xi64>) -> !onnx.unknown
+  %v7 = onnx.node "Expand"(%v6, %wide) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<5xi64>) -> !onnx.unknown
+  %v8 = onnx.node "Reshape"(%v7, %heads) {name = "v8", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<4xi64>) -> !onnx.unknown
+  %v9 = onnx.node "Mul"(%q, %by) {name = "v9", domain = "", version = 23 : i64, params = {}} : (tensor<1x4x3x8xf32>, tensor<f32>) -> !onnx.unknown
+  %v10 = onnx.node "Mul"(%v5, %by) {name = "v10", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
+  %v11 = onnx.node "MatMul"(%v9, %v10) {name = "v11", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, !onnx.unknown) -> !onnx.unknown
+  %v12 = onnx.node "Softmax"(%v11) {name = "v12", domain = "", version = 23 : i64, params = {axis = -1 : i64}} : (!onnx.unknown) -> !onnx.unknown
+  %v13 = onnx.node "MatMul"(%v12, %v8) {name = "v13", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, !onnx.unknown) -> !onnx.unknown
+  return %v13 : !onnx.unknown
+}
+
+// -----
+
+// CHECK-LABEL: func.func @other_matrices
+// CHECK-NOT: repro.attention
+func.func @other_matrices(%q: tensor<1x4x3x8xf32>, %k: tensor<1x2x3x8xf32>, %v: tensor<1x2x3x8xf32>) -> (!onnx.unknown) {
+  %two = onnx.weight "two" {file = "", offset = 0 : i64, length = 8 : i64, data = "0200000000000000"} : tensor<1xi64>
+  %wide = onnx.weight "wide" {file = "", offset = 0 : i64, length = 40 : i64, data = "01000000000000000200000000000000020000000000000003000000000000000800000000000000"} : tensor<5xi64>
+  %matrices = onnx.weight "matrices" {file = "", offset = 0 : i64, length = 24 : i64, data = "040000000000000008000000000000000300000000000000"} : tensor<3xi64>
+  %turned = onnx.weight "turned" {file = "", offset = 0 : i64, length = 32 : i64, data = "0100000000000000040000000000000008000000000000000300000000000000"} : tensor<4xi64>
+  %heads = onnx.weight "heads" {file = "", offset = 0 : i64, length = 32 : i64, data = "0100000000000000040000000000000003000000000000000800000000000000"} : tensor<4xi64>
+  %by = onnx.weight "by" {file = "", offset = 0 : i64, length = 4 : i64, data = "f037183f"} : tensor<f32>
+  %v1 = onnx.node "Unsqueeze"(%k, %two) {name = "v1", domain = "", version = 23 : i64, params = {}} : (tensor<1x2x3x8xf32>, tensor<1xi64>) -> !onnx.unknown
+  %v2 = onnx.node "Expand"(%v1, %wide) {name = "v2", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<5xi64>) -> !onnx.unknown
+  %v3 = onnx.node "Reshape"(%v2, %matrices) {name = "v3", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<3xi64>) -> !onnx.unknown
+  %v4 = onnx.node "Transpose"(%v3) {name = "v4", domain = "", version = 23 : i64, params = {perm = array<i64: 0, 1, 2>}} : (!onnx.unknown) -> !onnx.unknown
+  %v5 = onnx.node "Reshape"(%v4, %turned) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<4xi64>) -> !onnx.unknown
+  %v6 = onnx.node "Unsqueeze"(%v, %two) {name = "v6", domain = "", version = 23 : i64, params = {}} : (tensor<1x2x3x8xf32>, tensor<1xi64>) -> !onnx.unknown
+  %v7 = onnx.node "Expand"(%v6, %wide) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<5xi64>) -> !onnx.unknown
+  %v8 = onnx.node "Reshape"(%v7, %heads) {name = "v8", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<4xi64>) -> !onnx.unknown
+  %v9 = onnx.node "Mul"(%q, %by) {name = "v9", domain = "", version = 23 : i64, params = {}} : (tensor<1x4x3x8xf32>, tensor<f32>) -> !onnx.unknown
+  %v10 = onnx.node "Mul"(%v5, %by) {name = "v10", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
+  %v11 = onnx.node "MatMul"(%v9, %v10) {name = "v11", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, !onnx.unknown) -> !onnx.unknown
+  %v12 = onnx.node "Softmax"(%v11) {name = "v12", domain = "", version = 23 : i64, params = {axis = -1 : i64}} : (!onnx.unknown) -> !onnx.unknown
+  %v13 = onnx.node "MatMul"(%v12, %v8) {name = "v13", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, !onnx.unknown) -> !onnx.unknown
+  return %v13 : !onnx.unknown
 }

@@ -30,6 +30,28 @@ func.func @shapes(%x: tensor<?x?x4xf32, ["batch", "seq", ""]>) -> (!onnx.unknown
 
 // -----
 
+// The smaller of two dimensions, neither of which is known to be it, and the larger.
+// CHECK-LABEL: func.func @smaller
+func.func @smaller(%x: tensor<?x4xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown) {
+  %most = onnx.weight "most" {file = "", offset = 0 : i64, length = 8 : i64, data = "1000000000000000"} : tensor<1xi64>
+  %zero = onnx.weight "zero" {file = "", offset = 0 : i64, length = 8 : i64, data = "0000000000000000"} : tensor<1xi64>
+  %one = onnx.weight "one" {file = "", offset = 0 : i64, length = 8 : i64, data = "0100000000000000"} : tensor<1xi64>
+  // CHECK: %[[N:.*]] = repro.reduce_sum {{.*}} -> tensor<1xi64>
+  // CHECK: %[[LEAST:.*]] = repro.min %[[N]], {{.*}} -> tensor<1xi64>
+  %n = onnx.node "Shape"(%x) {name = "a", domain = "", version = 15 : i64, params = {end = 1 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %min = onnx.node "Min"(%most, %n) {name = "b", domain = "", version = 13 : i64, params = {}} : (tensor<1xi64>, !onnx.unknown) -> !onnx.unknown
+  %max = onnx.node "Max"(%n, %most) {name = "c", domain = "", version = 13 : i64, params = {}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
+  // CHECK: repro.slice {{.*}} -> tensor<?x4xf32, ["min(seq,16)", ""]>
+  %0 = onnx.node "Slice"(%x, %zero, %min) {name = "d", domain = "", version = 13 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<1xi64>, !onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.expand {{.*}} -> tensor<?xi64, ["-min(seq,16)+seq+16"]>
+  %1 = onnx.node "Expand"(%one, %max) {name = "e", domain = "", version = 13 : i64, params = {}} : (tensor<1xi64>, !onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.cast
+  %2 = onnx.node "Cast"(%min) {name = "f", domain = "", version = 13 : i64, params = {to = 1 : i64}} : (!onnx.unknown) -> !onnx.unknown
+  return %0, %1, %2 : !onnx.unknown, !onnx.unknown, !onnx.unknown
+}
+
+// -----
+
 // CHECK-LABEL: func.func @windows
 func.func @windows(%x: tensor<?x4x?x?xf32, ["batch", "", "height", "width"]>, %w: tensor<6x4x3x3xf32>, %t: tensor<4x6x2x2xf32>) -> (!onnx.unknown, !onnx.unknown) {
   // CHECK: repro.conv {{.*}} -> tensor<?x6x?x?xf32, ["batch", "", "(height+1)/2", "width-2"]>

@@ -95,7 +95,7 @@ def text_of(shape):
 def identifier(name, taken):
     """A name of the model as Python's, like no other."""
     base = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "x"
-    if base[0].isdigit() or keyword.iskeyword(base) or base in ("torch", "functional", "ops", "rooms", "self"):
+    if base[0].isdigit() or keyword.iskeyword(base) or base in ("torch", "functional", "ops", "rooms", "self", "min"):
         base = "_" + base
     found, n = base, 2
     while found in taken:
@@ -165,7 +165,7 @@ class Source:
         self.kept = {v for _, v in plan["outputs"]} | {v for _, v in plan["inputs"]}
 
     def shape(self, dims):
-        in_python = lambda d: re.sub(r"[a-z_][a-z0-9_]*", lambda name: self.symbols[name[0]], d).replace("/", "//")
+        in_python = lambda d: re.sub(r"[a-z_][a-z0-9_]*\b(?!\()", lambda name: self.symbols[name[0]], d).replace("/", "//")
         return [in_python(d) if isinstance(d, str) else d for d in dims]
 
     def type_of(self, v):

@@ -40,20 +40,38 @@ Value half_of(Value v, Recovery& recovery) {
   return recovery.parts[v] = made->getResult(0);
 }
 
+// The first halves of a constant [B, 1, S, D] whose halves are equal, as [B, S, D / 2].
+Value half_of(ReproWeightOp table) {
+  const llvm::ArrayRef<int64_t> shape = cast<RankedTensorType>(table.getType()).getShape();
+  const std::optional<std::string> bytes = constant_of(table.getOut());
+  if (!bytes || !element_of(table.getOut()).isF32()) return {};
+  const size_t half = static_cast<size_t>(shape[3]) * 2;  // bytes
+  std::string kept;
+  for (size_t at = 0; at < bytes->size(); at += 2 * half) {
+    if (bytes->compare(at, half, *bytes, at + half, half) != 0) return {};
+    kept.append(*bytes, at, half);
+  }
+  OpBuilder build(table->getContext());
+  build.setInsertionPointAfter(table);
+  return make_constant(build, table.getLoc(), kept, DType::f32, {shape[0], shape[2], shape[3] / 2});
+}
+
 // Angles [batch, sequence, D / 2] of [batch or 1, 1, sequence, D]; x is [batch, heads, sequence, D].
 Value angles(Value v, const Shape& x, Recovery& recovery) {
-  auto shaped = v.getDefiningOp<ReshapeOp>();
   const Shape shape = shape_of(v.getType());
-  if (!shaped || shape.size() != 4 || shape[1] != Extent::of(1) || shape[2] != x[2] || shape[3] != x[3])
-    return {};
-  if (shape_of(shaped.getX().getType()) != Shape{shape[0], shape[2], shape[3]}) return {};
-  Value half = half_of(shaped.getX(), recovery);
+  if (shape.size() != 4 || shape[1] != Extent::of(1) || shape[2] != x[2] || shape[3] != x[3]) return {};
+  Value half;
+  if (auto table = v.getDefiningOp<ReproWeightOp>())
+    half = half_of(table);
+  else if (auto shaped = v.getDefiningOp<ReshapeOp>();
+           shaped && shape_of(shaped.getX().getType()) == Shape{shape[0], shape[2], shape[3]})
+    half = half_of(shaped.getX(), recovery);
   if (!half || shape[0] == x[0]) return half;
   if (shape[0] != Extent::of(1)) return {};
   Value& wide = recovery.parts[v];
   if (!wide || shape_of(wide.getType())[0] != x[0]) {
     OpBuilder build(v.getContext());
-    build.setInsertionPointAfterValue(v);
+    build.setInsertionPointAfterValue(v.getDefiningOp<ReproWeightOp>() ? half : v);
     const Type type = tensor_of({x[0], x[2], shape_of(half.getType())[2]}, element_of(v));
     wide = make_op(build, v.getLoc(), ExpandOp::getOperationName(), half, {}, type)->getResult(0);
   }

@@ -62,9 +62,13 @@ Value turned(Value v) {
     auto rows = transpose ? transpose.getX().getDefiningOp<ReshapeOp>() : ReshapeOp();
     if (!rows || transpose.getPerm() != llvm::ArrayRef<int64_t>{0, 2, 1}) return {};
     const Shape matrices = shape_of(rows.getType());
-    return matrices[1] == shape[3] && matrices[2] == shape[2] && shape_of(rows.getX().getType()) == wanted
-               ? rows.getX()
-               : Value();
+    if (matrices[1] != shape[3] || matrices[2] != shape[2]) return {};
+    if (shape_of(rows.getX().getType()) == wanted) return rows.getX();
+    OpBuilder build(op->getContext());
+    build.setInsertionPointAfter(rows);
+    return make_op(build, v.getLoc(), ReshapeOp::getOperationName(), rows.getX(), {},
+                   tensor_of(wanted, element_of(v)))
+        ->getResult(0);
   }
   auto transpose = dyn_cast_or_null<TransposeOp>(op);
   if (!transpose) return {};

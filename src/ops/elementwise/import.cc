@@ -318,11 +318,13 @@ std::optional<Polynomial> size_equal(SizeList x) {
 }
 std::optional<Polynomial> size_max(SizeList x) {
   const std::optional<Polynomial> less = size_less_equal(x);
-  return less ? std::optional(x[*less == 1]) : std::nullopt;
+  if (less) return x[*less == 1];
+  const std::optional<Polynomial> both = sum(x[0], x[1]), least = smaller(x[0], x[1]);
+  return both && least ? difference(*both, *least) : std::nullopt;
 }
 std::optional<Polynomial> size_min(SizeList x) {
   const std::optional<Polynomial> less = size_less_equal(x);
-  return less ? std::optional(x[*less == 0]) : std::nullopt;
+  return less ? std::optional(x[*less == 0]) : smaller(x[0], x[1]);
 }
 // Division of integers cuts towards zero and the remainder has the divisor's sign, so what they are of must not be negative.
 std::optional<Polynomial> size_quotient(SizeList x) {

@@ -125,7 +125,7 @@ Status count(Node& node) {
   return node.replace(node.sizes(*n, {}));
 }
 
-// A name is the sum of as many ones; a quotient rounds down, whatever its sign.
+// A name is the sum of as many ones; a quotient rounds down, whatever its sign; of two the smaller.
 class Measure {
  public:
   Measure(OpBuilder& build, Location loc) : build_(build), loc_(loc) {}
@@ -134,8 +134,10 @@ class Measure {
     for (const auto& [monomial, times] : p.terms()) {
       Value term = times != 1 || monomial.empty() ? number(times) : Value();
       for (const std::string& factor : monomial) {
-        const auto parts = Polynomial::quotient_of(factor);
-        Value next = parts ? quotient(of(parts->first), number(parts->second)) : named(factor);
+        const auto parts = Polynomial::parts_of(factor);
+        Value next = !parts      ? named(factor)
+                     : parts->by ? quotient(of(parts->first), number(parts->by))
+                                 : made<MinOp>({of(parts->first), of(parts->second)});
         term = term ? made<MulOp>({term, next}) : next;
       }
       total = total ? made<AddOp>({total, term}) : term;

@@ -72,6 +72,7 @@ Status made(Node& node, const Said& said) {
   }
   for (size_t d = 0; d < rank; ++d) roi[rank + d] = kOne;
   const bool crops = said.coordinates == 5;
+  bool whole_sizes = true;
   if (crops) {
     if (!said.roi || !node.has(said.roi))
       return bad_input("a region without operand " + std::to_string(said.roi));
@@ -106,9 +107,7 @@ Status made(Node& node, const Said& said) {
       const float part = crops ? float_of(roi[rank + d]) - float_of(roi[d]) : 1.0f;
       const float size = std::floor(static_cast<float>(e.value) * part * scale);
       if (!(size >= 0 && size < 0x1p31f)) return bad_input("scale " + std::to_string(scale));
-      // ONNX's reference takes N times the scale for the result's length here, ONNX Runtime its floor.
-      if (said.coordinates == 3 && size != static_cast<float>(e.value) * scale)
-        return not_covered("align_corners with scales that do not make whole sizes; give sizes");
+      whole_sizes &= size == static_cast<float>(e.value) * scale;
       scales[d] = by_scale[i], e = Extent::of(static_cast<int64_t>(size));
     } else {
       if (by_size[i] < 0 || by_size[i] > INT32_MAX) return bad_input("size " + std::to_string(by_size[i]));
@@ -116,8 +115,10 @@ Status made(Node& node, const Said& said) {
       scales[d] = common[i], e = Extent::of(by_size[i]);
     }
   }
+  // Corners are aligned for a result of N times the scale, as ONNX's reference has it (spec/onnx.md onnx.20).
+  const bool by_scale_alone = said.coordinates == 3 && !whole_sizes;
   SmallVector<NamedAttribute> attrs = {node.attr("order", said.order),
-                                       node.attr("coordinates", said.coordinates),
+                                       node.attr("coordinates", by_scale_alone ? 6 : said.coordinates),
                                        node.attr("rounding", said.rounding),
                                        node.attr("antialias", said.antialias),
                                        node.attr("exclude_outside", said.exclude),

@@ -25,6 +25,8 @@ def coordinate(how, i, n, m, scale, start, end):
         return i * (n - 1.0) / (m - 1.0) if m > 1 else 0.0
     if how == 4:
         return i / scale
+    if how == 6:
+        return i * (n - 1.0) / (scale * n - 1.0) if scale * n != 1 else 0.0
     return start * (n - 1.0) + i * (end - start) * (n - 1.0) / (m - 1.0) if m > 1 else 0.5 * (start + end) * (n - 1.0)
 
 

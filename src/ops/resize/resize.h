@@ -12,10 +12,11 @@ enum class Coordinates : int64_t {
   pytorch_half_pixel,
   align_corners,
   asymmetric,
-  crop_and_resize
+  crop_and_resize,
+  align_corners_by_scale
 };
 enum class Rounding : int64_t { prefer_floor, prefer_ceil, floor, ceil };
-inline constexpr int64_t kCoordinates = 6, kRoundings = 4;
+inline constexpr int64_t kCoordinates = 7, kRoundings = 4;
 
 struct ResizeAxis {
   int64_t in, out;
@@ -54,6 +55,10 @@ INVAR_INLINE double coordinate_of(Coordinates how, const ResizeAxis& a, int64_t 
     case Coordinates::pytorch_half_pixel: return a.out > 1 ? (x + 0.5) / a.scale - 0.5 : 0;
     case Coordinates::align_corners: return a.out > 1 ? x * (in - 1) / (out - 1) : 0;
     case Coordinates::asymmetric: return x / a.scale;
+    case Coordinates::align_corners_by_scale: {
+      const double length = a.scale * in;
+      return length == 1 ? 0 : x * (in - 1) / (length - 1);
+    }
     case Coordinates::crop_and_resize: break;
   }
   if (a.out <= 1) return 0.5 * (a.start + a.end) * (in - 1);

@@ -84,7 +84,7 @@ const char* resize_check(const Call& c) {
   if (order != 0 && !is_f32(x)) return "f32 where it interpolates";
   const int64_t how = attr_i(c, "coordinates", 0), rounding = attr_i(c, "rounding", 0);
   if (how < 0 || how >= kCoordinates || rounding < 0 || rounding >= kRoundings)
-    return "coordinates of 0 to 5, rounding of 0 to 3";
+    return "coordinates of 0 to 6, rounding of 0 to 3";
   if (!c.attrs) return "attributes";
   for (const char* name : {"scales", "roi"}) {
     auto it = c.attrs->find(name);

@@ -3,7 +3,7 @@ import struct
 
 import torch
 
-HALF_PIXEL, SYMMETRIC, PYTORCH, ALIGN_CORNERS, ASYMMETRIC, CROP = range(6)
+HALF_PIXEL, SYMMETRIC, PYTORCH, ALIGN_CORNERS, ASYMMETRIC, CROP, BY_SCALE = range(7)
 
 
 def coordinates_of(how, n, m, scale, begin, end, device):
@@ -13,6 +13,8 @@ def coordinates_of(how, n, m, scale, begin, end, device):
         return x / scale
     if how == ALIGN_CORNERS:
         return x * (n - 1) / (m - 1) if m > 1 else x
+    if how == BY_SCALE:
+        return x * (n - 1) / (scale * n - 1) if scale * n != 1 else x * 0
     if how == CROP:
         return begin * (n - 1) + x * (end - begin) * (n - 1) / (m - 1) if m > 1 else x + 0.5 * (begin + end) * (n - 1)
     if how == PYTORCH and m == 1:
