@@ -309,6 +309,25 @@ def test_computed_dimensions():
             module(*map(torch.from_numpy, (X, old, m[:, :6])))
 
 
+def test_the_smaller_of_two_dimensions():
+    """table[: min(seq, 5)], beside a dimension that is called min."""
+    value = lambda n, shape: helper.make_tensor_value_info(n, TensorProto.FLOAT, shape)
+    nodes = [helper.make_node("Shape", ["x"], ["s"], start=0, end=1), helper.make_node("Min", ["five", "s"], ["end"]),
+             helper.make_node("Slice", ["table", "zero", "end"], ["y"]), helper.make_node("Concat", ["y", "u"], ["z"], axis=0)]
+    table = np.arange(24, dtype="f").reshape(8, 3)
+    constants = [numpy_helper.from_array(np.array([v], np.int64), n) for n, v in [("zero", 0), ("five", 5)]] + [numpy_helper.from_array(table, "table")]
+    graph = helper.make_graph(nodes, "g", [value("x", ["seq", 2]), value("u", ["min", 3])], [value("y", None), value("z", None)], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    modules = [invar.convert(model, CompileOptions(requires_reproducibility=r)) for r in (True, False)]
+    program = invar.compile(model)
+    u = np.ones((2, 3), "f")
+    for seq in 1, 5, 7:
+        x, y = np.zeros((seq, 2), "f"), table[:min(seq, 5)]
+        found = program.run(x=x, u=u)
+        for got in [[found["y"], found["z"]]] + [[t.numpy() for t in m(torch.from_numpy(x), torch.from_numpy(u))] for m in modules]:
+            assert np.array_equal(got[0], y) and np.array_equal(got[1], np.concatenate([y, u]))
+
+
 def test_attention_under_a_mask():
     """What an operation with memory takes without one: a mask, and more keys than queries."""
     value = lambda n, shape: helper.make_tensor_value_info(n, TensorProto.FLOAT, shape)
