@@ -5,10 +5,12 @@ import sys
 from importlib.util import find_spec
 
 import pytest
-from conftest import ROOT
+from conftest import BUILD, ROOT
 
 if not all(map(find_spec, ("torch", "transformers", "onnxscript", "onnxruntime"))):
     pytest.skip("needs torch, transformers, onnxscript and onnxruntime, gigabytes that tests/requirements.txt leaves out", allow_module_level=True)
+if not (BUILD / "python/invar").is_dir():
+    pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
 sys.path.insert(0, str(ROOT / "tools"))
 import real_models  # noqa: E402
 

@@ -7,14 +7,14 @@ real_models.py [--only PATTERN] [--exporter dynamo|legacy] [--keep FOLDER] [--wr
 Each model of transformers, or of torch, is exported by both exporters, with dynamic dimensions where the exporter manages, compiled by
 `invar compile`, run by `invar infer` and compared with ONNX Runtime (f32) and with the model itself in float64: the largest error
 of an element over the largest element of its tensor. It is
-  runs      the errors are small, and every instruction set, 1, 2 and 5 threads, every level of the compiler, and (where it has one)
-            any company in the batch give the same bytes
+  runs      the errors are small, and every instruction set, 1, 2 and 5 threads, every level of the compiler, (where it has one) any
+            company in the batch and the module that invar.convert makes give the same bytes; that of plain torch has small errors
   refused   exit code 3: something in it is not covered, and the message says what
   wrong     another answer, or exit code 2
   crashed   anything else
   no model  the exporter fails
 --write renews docs/models.md; with --only or --exporter the rows of what ran. Without it the exit code is 1 where any is wrong or crashed. Needs torch, transformers, onnxscript and
-onnxruntime. INVAR_BIN: the program (default build/bin/invar)."""
+onnxruntime. INVAR_BIN: the program (default build/bin/invar), with the package beside it (build/python)."""
 
 import argparse
 import contextlib
@@ -37,6 +37,9 @@ from model_zoo import MODELS, Call, Step  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
+sys.path.insert(0, str(Path(BIN).resolve().parents[1] / "python"))
+import invar  # noqa: E402
+
 TABLE = ROOT / "docs/models.md"
 STATES = ["runs", "refused", "wrong", "crashed", "no model"]
 FAR = 1e-3  # an error beyond this is no rounding
@@ -181,11 +184,30 @@ def smaller(model):
             for n, x in model.inputs.items()}
 
 
+def cut(model, session):
+    return {n: x.numpy() for n, x in smaller(model).items() if n in {i.name for i in session.get_inputs()}}
+
+
 def other_sizes(model, plan, folder, session):
     """The error for other sizes, measured on ONNX Runtime, which computes the same graph."""
-    arrays = {n: x.numpy() for n, x in smaller(model).items() if n in {i.name for i in session.get_inputs()}}
+    arrays = cut(model, session)
     found, failed = run(plan, folder, arrays)
     return float("inf") if failed else error_of([found[n] for n in model.outputs], session.run(model.outputs, arrays))
+
+
+def modules(model, path, inputs):
+    """-> what is wrong with the modules of invar.convert (empty: nothing), and the largest error of the one of plain torch."""
+    worst = 0.0
+    program = invar.compile(path)
+    same_ops, plain = (invar.convert(path, invar.CompileOptions(requires_reproducibility=r)) for r in (True, False))
+    for arrays in inputs:
+        want = program.run(arrays)
+        tensors = [torch.from_numpy(arrays[n]) for n in same_ops.INPUTS]
+        got, near = ([x.numpy() for x in (y if isinstance(y, tuple) else (y,))] for y in (same_ops(*tensors), plain(*tensors)))
+        if not same(want, dict(zip(want, got, strict=True))):
+            return "another answer of the module", worst
+        worst = max(worst, error_of(near, list(want.values())))
+    return "" if worst <= FAR else f"error {worst:.1e} of the module of plain torch", worst
 
 
 def failure(code, said):
@@ -224,14 +246,17 @@ def judge(model, folder, exporter, true, kinds=("dynamic", "static")):
     changed = bits(folder / "plan.invar", folder, arrays, found, model.dims if kind == "dynamic" else {"": {}})
     if changed:
         return dict(result, state="wrong", message=f"{changed} changes the bytes")
+    wrong, result["plain"] = modules(model, path, [arrays] + [cut(model, session)] * (kind == "dynamic"))
+    if wrong:
+        return dict(result, state="wrong", message=wrong)
     return dict(result, state="runs", message="")
 
 
 def row(name, exporter, r):
     said = " ".join(r["message"].split())
     said = r["kind"] if r["state"] == "runs" else f"{r['state']}: " + (said if len(said) < 200 else said[:200] + " ...").replace("|", "\\|")
-    error, peer = (f"{r[key]:.1e}" if key in r else "" for key in ("error", "peer"))
-    return f"| {name} | {exporter} | {said} | {error} | {peer} |"
+    errors = " | ".join(f"{r[key]:.1e}" if key in r else "" for key in ("error", "peer", "plain"))
+    return f"| {name} | {exporter} | {said} | {errors} |"
 
 
 def table(rows):
@@ -244,10 +269,10 @@ def table(rows):
         f"Small models with random weights (two layers, 48 wide, or as many channels), made with transformers {transformers.__version__} and exported by both",
         f"exporters of torch {torch.__version__.split('+')[0]}, on the native runtime (tools/real_models.py --write makes this page). \"runs\" means: compiled as exported, equal",
         "bytes for every instruction set, for 1, 2 and 5 threads, for every level of the compiler (`--opt`) and for an element of the batch alone, and right for other sizes along dynamic dimensions.",
-        "Errors are the largest of an element over the largest element of its tensor, against the model itself computed in float64; beside ours that of",
-        f"ONNX Runtime {onnxruntime.__version__} in f32. Static: the exporter manages no dynamic dimensions.", "",
+        "The module that `invar.convert` makes of it has the same bytes, at these sizes, too. Errors are the largest of an element over the largest element of its tensor, against the model itself computed in float64; beside ours that of",
+        f"ONNX Runtime {onnxruntime.__version__} in f32, and, against the program, that of the module of plain torch. Static: the exporter manages no dynamic dimensions.", "",
         "| | exports |", "|---|---:|", *(f"| {s} | {count[s]} |" for s in STATES if count[s]), "",
-        "| model | exporter | | error | ONNX Runtime's |", "|---|---|---|---:|---:|", *rows.values()]
+        "| model | exporter | | error | ONNX Runtime's | plain torch's |", "|---|---|---|---:|---:|---:|", *rows.values()]
     return "\n".join(text) + "\n"
 
 

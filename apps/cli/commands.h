@@ -55,6 +55,7 @@ struct CompileCommand {
   int opt = -1;                    // the compiler's default
   std::vector<std::string> sizes;  // NAME=N: of symbols, for the report of memory
   std::string choices = "all";     // numerics choices that may be applied
+  bool stateless = false;          // past keys and values stay tensors
 };
 struct InferCommand {
   std::string plan;

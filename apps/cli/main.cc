@@ -134,6 +134,8 @@ int main(int argc, char** argv) try {
           "--choices", compile_options.choices,
           "numerics choices that may be applied: all, none, or names, comma separated (spec/choices.md)")
       ->capture_default_str();
+  compile_cmd->add_flag("--stateless", compile_options.stateless,
+                        "past keys and values stay inputs and outputs: a plan for `infer --input`");
   compile_cmd->callback([&] { result = compile(compile_options); });
 
   TokensCommand encode_options;

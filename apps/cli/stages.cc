@@ -151,7 +151,7 @@ Status do_compile(const CompileCommand& c) {
   ir::Options options;
   options.folder = folder_of(c.model), options.operation_set = set;
   if (c.opt >= 0) options.opt = c.opt;
-  options.choices = c.choices;
+  options.choices = c.choices, options.stateless = c.stateless;
   if (!c.emit.empty()) {
     INVAR_TRY(std::string text, ir::emit(graph, options, c.emit));
     return deliver(c.output, text);

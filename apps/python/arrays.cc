@@ -37,14 +37,6 @@ nb::dlpack::dtype dlpack_of(DType dtype) {
   throw Raised{not_covered("elements of " + std::string(name_of(dtype)))};
 }
 
-run::Tensor tensor_of(const ReadOnly& a, const std::string& where) {
-  const ops::View view = view_of(a, where);
-  run::Tensor t{view.dtype, {view.dim, view.dim + view.rank}, {}};
-  const auto* bytes = static_cast<const std::byte*>(view.data);
-  t.bytes.assign(bytes, bytes + static_cast<size_t>(view.elements()) * size_of(view.dtype));
-  return t;
-}
-
 nb::object array_of(run::Tensor t) {
   auto* kept = new run::Tensor(std::move(t));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<run::Tensor*>(p); });

@@ -49,9 +49,22 @@ ops::View view_of(const A& a, const std::string& where) {
   return view;
 }
 
-run::Tensor tensor_of(const ReadOnly&, const std::string& where);  // a copy
-nb::object array_of(run::Tensor);                                  // takes its bytes; DLPack
-Attrs attrs_of(const nb::dict&);                                   // int, float (binary32), str, lists of int
+// An array as an input of a program.
+class Given {
+ public:
+  Given(ReadOnly array, const std::string& where) : array_(std::move(array)), view_(view_of(array_, where)) {}
+  run::TensorView view() const {
+    const size_t bytes = static_cast<size_t>(view_.elements()) * size_of(view_.dtype);
+    return {
+        view_.dtype, {view_.dim, view_.dim + view_.rank}, {static_cast<const std::byte*>(view_.data), bytes}};
+  }
+
+ private:
+  ReadOnly array_;
+  ops::View view_;
+};
+nb::object array_of(run::Tensor);  // takes its bytes; DLPack
+Attrs attrs_of(const nb::dict&);   // int, float (binary32), str, lists of int
 nb::dict dict_of(const Attrs&);
 
 }  // namespace invar::python

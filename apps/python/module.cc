@@ -1,8 +1,10 @@
 // invar._native: the compiler and the runtime for the Python package beside it. Everything here raises invar.Error.
+#include <deque>
 #include <map>
 #include <mutex>
 
 #include "arrays.h"
+#include "base/hashed.h"
 #include "base/opset.h"
 #include "ir/ir.h"
 #include "onnx/onnx.h"
@@ -17,21 +19,23 @@ namespace {
 class Program {
  public:
   Program(const std::string& plan, const std::string& folder, const std::string& device,
-          const std::string& isa, int threads) {
+          const std::string& isa, int threads, const Hashed* hashed) {
     nb::gil_scoped_release free;
     run::Options options;
-    options.device = device, options.isa = isa, options.threads = threads;
+    options.device = device, options.isa = isa, options.threads = threads, options.hashed = hashed;
     function_ = std::make_unique<run::Function>(
         or_raise(run::Function::open(or_raise(plan::load(plan)), folder, options)));
   }
   nb::list run(const nb::dict& given) {
-    run::Function::Named inputs;
+    run::Function::NamedViews inputs;
+    std::deque<Given> all;
     for (auto [key, value] : given) {
       const auto name = nb::cast<std::string>(key);
       ReadOnly array;
       if (!nb::try_cast(value, array, false))
         throw Raised{bad_input("input '" + name + "': no array (DLPack or the buffer protocol) on the host")};
-      inputs.emplace_back(name, tensor_of(array, "input '" + name + "'"));
+      const Given& one = all.emplace_back(std::move(array), "input '" + name + "'");
+      inputs.emplace_back(name, one.view());
     }
     run::Function::Named outputs;
     {
@@ -53,9 +57,10 @@ class Program {
   std::mutex mutex_;
 };
 
-void compile(const std::string& model, const std::string& folder, const std::string& plan,
-             const std::vector<std::pair<std::string, ReadOnly>>& bound, const std::string& operation_set,
-             const std::string& choices, int opt, const std::string& stages) {
+// Returns the digests that were computed.
+Hashed compile(const std::string& model, const std::string& folder, const std::string& plan,
+               const std::vector<std::pair<std::string, ReadOnly>>& bound, const std::string& operation_set,
+               const std::string& choices, int opt, const std::string& stages) {
   const auto set = operation_set_from(operation_set);
   if (!set)
     throw Raised{bad_input("operation_set: '" + operation_set + "' is not known; use one of " +
@@ -68,8 +73,12 @@ void compile(const std::string& model, const std::string& folder, const std::str
   nb::gil_scoped_release free;
   ir::Options options;
   options.folder = folder, options.operation_set = *set, options.choices = choices;
+  options.stateless = true;  // programs and modules are functions of tensors
   options.opt = opt, options.artifacts = stages;
+  Hashed hashed;
+  options.hashed = &hashed;
   or_raise(ir::compile_to(graph, options, plan));
+  return hashed;
 }
 
 // A plan as dictionaries: what the emitter of PyTorch modules reads.
@@ -104,7 +113,6 @@ nb::dict describe(const std::string& path) {
     Attrs attrs = n.attrs;
     attrs.erase(attrs.find("numerics"));
     one["op"] = n.op, one["in"] = in, one["out"] = n.out, one["attributes"] = dict_of(attrs);
-    one["state"] = n.state >= 0;
     nodes.append(one);
   }
   d["symbols"] = p.symbols, d["values"] = values, d["weights"] = weights, d["nodes"] = nodes;
@@ -225,8 +233,12 @@ NB_MODULE(_native, m) {
   kinds.internal = kind(m, "Internal", "A defect of Invar.", kinds.error, PyExc_RuntimeError, 70);
   nb::register_exception_translator(translate, nullptr);
 
+  nb::class_<Hashed>(m, "Hashed");
   nb::class_<Program>(m, "Program")
-      .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&, int>())
+      .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&, int,
+                    const Hashed*>(),
+           nb::arg("plan"), nb::arg("folder"), nb::arg("device"), nb::arg("isa"), nb::arg("threads"),
+           nb::arg("hashed").none() = nb::none())
       .def("run", &Program::run)
       .def_prop_ro("isa", &Program::isa)
       .def_prop_ro("peak_bytes", &Program::peak_bytes)

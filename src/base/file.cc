@@ -5,13 +5,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 namespace invar {
 namespace {
+
+int64_t nanoseconds(const timespec& t) {
+  return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
 
 // A file descriptor that closes itself.
 struct Fd {
@@ -56,7 +62,12 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   if (::fstat(file.fd, &info) != 0) return failure("open", path, errno);
   if (S_ISDIR(info.st_mode)) return failure("open", path, EISDIR);
   if (!S_ISREG(info.st_mode)) return bad_input("cannot map '" + path + "': not a regular file");
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
   MappedFile map;
+  map.stamp_ = {info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size), nanoseconds(info.st_mtim),
+                nanoseconds(info.st_ctim)};
+  map.at_rest_ = std::max(map.stamp_.modified, map.stamp_.changed) + 2'000'000'000 < nanoseconds(now);
   if (info.st_size == 0) return map;
   void* data = ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (data == MAP_FAILED) return failure("map", path, errno);
@@ -66,11 +77,16 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
 }
 
 MappedFile::MappedFile(MappedFile&& o) noexcept
-    : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
+    : data_(std::exchange(o.data_, nullptr)),
+      size_(std::exchange(o.size_, 0)),
+      stamp_(o.stamp_),
+      at_rest_(o.at_rest_) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& o) noexcept {
   std::swap(data_, o.data_);
   std::swap(size_, o.size_);
+  std::swap(stamp_, o.stamp_);
+  std::swap(at_rest_, o.at_rest_);
   return *this;
 }
 

@@ -45,7 +45,7 @@ class Compiler {
         options_(options) {
     storage_.folder = options.folder;
     storage_.constants_file = options.constants_file;
-    storage_.threads = options.threads;
+    storage_.threads = options.threads, storage_.hashed = options.hashed;
     load_dialects(context_);
     module_ = import_graph(context_, graph, storage_.inlined);
   }
@@ -69,7 +69,7 @@ class Compiler {
   };
   static llvm::ArrayRef<Stage> stages() {
     static const Stage all[] = {
-        {"onnx-to-repro", 0, [](Compiler& c) { return to_repro(&c.refused_); }},
+        {"onnx-to-repro", 0, [](Compiler& c) { return to_repro(&c.refused_, c.options_.stateless); }},
         {"repro-recover", 0, [](Compiler& c) { return recover(c.choices_); }},
         {"repro-fold", 1, [](Compiler&) { return fold(); }},
         {"repro-simplify", 2, [](Compiler&) { return simplify(); }},

@@ -8,9 +8,10 @@ namespace invar::ir {
 
 class Conversion {
  public:
-  explicit Conversion(func::FuncOp function)
+  Conversion(func::FuncOp function, bool stateless)
       : end_(cast<func::ReturnOp>(function.front().getTerminator())),
-        ports_{llvm::BitVector(function.getNumArguments()), llvm::BitVector(function.getNumResults())} {}
+        ports_{llvm::BitVector(function.getNumArguments()), llvm::BitVector(function.getNumResults()),
+               stateless} {}
 
   // The operations of the block from `first` up to `last`. Nodes that cannot be converted stay.
   void convert(Operation* first, Operation* last);

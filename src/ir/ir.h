@@ -7,6 +7,7 @@
 
 #include "base/attrs.h"
 #include "base/dtype.h"
+#include "base/hashed.h"
 #include "base/status.h"
 #include "onnx/onnx.h"
 #include "plan/plan.h"
@@ -27,6 +28,10 @@ struct Options {
   OperationSet operation_set = OperationSet::reproducible;  // the plan's; all sets compile the same program
   std::string choices =
       "all";  // numerics choices that may be applied: all, none, or names separated by commas
+  // Past keys and values stay inputs and outputs: a function of tensors, not a session's program (onnx.20).
+  bool stateless = false;
+  // Takes the digests that were computed.
+  Hashed* hashed = nullptr;
 };
 
 struct Program {

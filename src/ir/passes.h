@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hashed.h"
 #include "base/status.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -28,11 +29,11 @@ struct Inlined {
 mlir::OwningOpRef<mlir::ModuleOp> import_graph(mlir::MLIRContext&, const onnx::Graph&, Inlined& inlined);
 
 // onnx -> repro by the rules of the rooms, types inferred on the way. What cannot be converted is collected in
-// `refused` (null: only reported as diagnostics) and fails the pass.
+// `refused` (null: only reported as diagnostics) and fails the pass. stateless: Options::stateless.
 struct Refusals {
   std::vector<Error> list;
 };
-std::unique_ptr<mlir::Pass> to_repro(Refusals* refused = nullptr);
+std::unique_ptr<mlir::Pass> to_repro(Refusals* refused = nullptr, bool stateless = false);
 
 // Numerics choices that may be applied, of "all", "none" or names separated by commas (spec/choices.md).
 Result<std::vector<std::string>> choices_of(std::string_view);
@@ -53,6 +54,7 @@ std::unique_ptr<mlir::Pass> settle();
 struct Storage {
   std::string folder, constants_file;
   int threads = 0;
+  Hashed* hashed = nullptr;
   Inlined inlined;
   std::string constants;      // out: the content of constants_file
   std::vector<Error> errors;  // out

@@ -355,19 +355,19 @@ void Node::commit() {
   }
 }
 
-Result<std::string> Node::memory(unsigned in_index, unsigned out_index) {
-  auto past = dyn_cast<BlockArgument>(in(in_index));
-  if (!past || !past.hasOneUse())
-    return not_covered("operand " + std::to_string(in_index) +
-                       " (memory) is not an input of the graph of its own");
-  if (out_index >= op_.getOutputs().size() || !out(out_index).hasOneUse() ||
-      *out(out_index).user_begin() != end_.getOperation())
-    return not_covered("result " + std::to_string(out_index) +
-                       " (memory) is not an output of the graph and nothing else");
-  ports_.arguments.set(past.getArgNumber());
+bool Node::remembers(unsigned in_index, unsigned out_index) const {
+  auto past = dyn_cast_or_null<BlockArgument>(in(in_index));
+  func::ReturnOp end = end_;  // MLIR handles are never const
+  return !ports_.stateless && past && past.getOwner()->getParentOp() == end->getParentOp() &&
+         past.hasOneUse() && out_index < results() && out(out_index).hasOneUse() &&
+         *out(out_index).user_begin() == end.getOperation();
+}
+
+std::string Node::memory(unsigned in_index, unsigned out_index) {
+  const unsigned past = cast<BlockArgument>(in(in_index)).getArgNumber();
+  ports_.arguments.set(past);
   ports_.results.set(out(out_index).use_begin()->getOperandNumber());
-  auto function = cast<func::FuncOp>(end_->getParentOp());
-  return function.getArgAttrOfType<StringAttr>(past.getArgNumber(), "onnx.name").str();
+  return cast<func::FuncOp>(end_->getParentOp()).getArgAttrOfType<StringAttr>(past, "onnx.name").str();
 }
 
 namespace {

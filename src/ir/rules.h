@@ -23,7 +23,8 @@ inline Type element_of(Value v) {
 // Ports of the program that became memory and are taken away when the conversion is done.
 struct Ports {
   llvm::BitVector arguments, results;
-  int64_t evaluated = 0;  // bytes of constants computed so far
+  bool stateless = false;  // none does
+  int64_t evaluated = 0;   // bytes of constants computed so far
 };
 
 // Which operands a node's rule may get wider where it does not take them as they are (spec/onnx.md onnx.10, onnx.14): what a
@@ -112,9 +113,11 @@ class Node {
   OpBuilder& build() { return build_; }
   MLIRContext* context() const { return op_.getContext(); }
 
-  // Past operand `in` and present result `out` become memory: nothing else may read either, `in` must be an input of
-  // the graph and `out` one of its outputs. Returns the name of the input.
-  Result<std::string> memory(unsigned in, unsigned out);
+  // Whether past operand `in` and present result `out` may become memory: nothing else reads either, `in` is an input of the
+  // graph and `out` one of its outputs, and the program may have a memory.
+  bool remembers(unsigned in, unsigned out) const;
+  // They become it. Returns the name of the input.
+  std::string memory(unsigned in, unsigned out);
 
  private:
   Result<Value> make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute>, Type);

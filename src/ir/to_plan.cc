@@ -87,7 +87,7 @@ Status ToPlan::weights(Storage& storage) {
       return bad_input("weight \"" + w.getName().str() + "\": its data are not here");
     ranges.back().bytes = inlined[number];
   }
-  INVAR_CHECK_OK(hash_ranges(storage.folder, ranges, storage.threads));
+  INVAR_CHECK_OK(hash_ranges(storage.folder, ranges, storage.threads, storage.hashed));
   storage.constants.reserve(most);
   size_t next = 0;
   for (ReproWeightOp w : ops) {

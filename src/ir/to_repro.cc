@@ -41,7 +41,7 @@ bool agree(Type declared, Type computed) {
 class ToRepro : public PassWrapper<ToRepro, OperationPass<func::FuncOp>> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ToRepro)
-  explicit ToRepro(Refusals* refused) : refused_(refused) {}
+  ToRepro(Refusals* refused, bool stateless) : refused_(refused), stateless_(stateless) {}
   StringRef getArgument() const final { return "onnx-to-repro"; }
   StringRef getDescription() const final { return "Convert ONNX nodes to reproducible operations"; }
   void getDependentDialects(DialectRegistry& registry) const final { registry.insert<ReproDialect>(); }
@@ -65,6 +65,7 @@ class ToRepro : public PassWrapper<ToRepro, OperationPass<func::FuncOp>> {
       }
   }
   Refusals* refused_;
+  bool stateless_;
 };
 
 // Removes ports that became memory.
@@ -96,7 +97,7 @@ void ToRepro::measure() {
 
 void ToRepro::runOnOperation() {
   func::FuncOp function = getOperation();
-  Conversion conversion(function);
+  Conversion conversion(function, stateless_);
   func::ReturnOp end = conversion.end();
   const Ports& ports = conversion.ports();
   llvm::DenseMap<Operation*, Error>& failed = conversion.failed();
@@ -157,8 +158,8 @@ void Conversion::convert(Operation* first, Operation* last) {
   }
 }
 
-std::unique_ptr<Pass> to_repro(Refusals* refused) {
-  return std::make_unique<ToRepro>(refused);
+std::unique_ptr<Pass> to_repro(Refusals* refused, bool stateless) {
+  return std::make_unique<ToRepro>(refused, stateless);
 }
 
 }  // namespace invar::ir

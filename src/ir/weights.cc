@@ -10,7 +10,7 @@
 
 namespace invar::ir {
 
-Status hash_ranges(const std::string& folder, std::span<Range> ranges, int threads) {
+Status hash_ranges(const std::string& folder, std::span<Range> ranges, int threads, Hashed* known) {
   std::map<std::string, MappedFile> files;
   std::map<std::tuple<std::string, uint64_t, uint64_t>, std::vector<Range*>> same;
   for (Range& r : ranges) {
@@ -46,6 +46,10 @@ Status hash_ranges(const std::string& folder, std::span<Range> ranges, int threa
   std::vector<std::jthread> pool;
   for (size_t i = 1; i < std::min(wanted, work.size()); ++i) pool.emplace_back(worker);
   worker();
+  pool.clear();
+  for (const auto& list : work)
+    if (const Range& r = *list[0]; known && !r.bytes.data())
+      known->add(files.at(r.file), r.offset, r.length, r.sha256);
   return {};
 }
 

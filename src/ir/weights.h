@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/hashed.h"
 #include "base/status.h"
 
 namespace invar::ir {
@@ -17,7 +18,7 @@ struct Range {
   std::string_view bytes = {};  // these instead of a file's
   Digest sha256{};              // out
 };
-// Equal ranges are hashed once. threads: 0 = one per core.
-Status hash_ranges(const std::string& folder, std::span<Range> ranges, int threads);
+// Equal ranges are hashed once. threads: 0 = one per core. known: takes the digests of files' ranges, too; may be null.
+Status hash_ranges(const std::string& folder, std::span<Range> ranges, int threads, Hashed* known);
 
 }  // namespace invar::ir

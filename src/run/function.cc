@@ -1,7 +1,6 @@
 #include "run/function.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/polynomial.h"
 #include "num/env.h"
@@ -19,7 +18,7 @@ std::string text_of(DType type, const std::vector<std::string>& dims) {
   for (size_t i = 0; i < dims.size(); ++i) s += (i ? ", " : "") + dims[i];
   return s + "]";
 }
-std::string text_of(DType type, const std::vector<int64_t>& shape) {
+std::string text_of(DType type, std::span<const int64_t> shape) {
   std::vector<std::string> dims;
   for (const int64_t d : shape) dims.push_back(std::to_string(d));
   return text_of(type, dims);
@@ -62,13 +61,15 @@ struct Function::Impl {
 
   Status open(const std::string& folder);
   Status resize(const std::vector<int64_t>& wanted);
-  Result<std::vector<int64_t>> sizes_of(const Named& inputs) const;
-  Result<Named> run(const Named& inputs);
+  Result<std::vector<int64_t>> sizes_of(const NamedViews& inputs) const;
+  Result<Named> run(const NamedViews& inputs);
 };
 
 Status Function::Impl::open(const std::string& folder) {
   if (!plan.states.empty())
-    return not_covered("the plan remembers what it was given: it takes tokens, not tensors");
+    return not_covered(
+        "the plan remembers what it was given: it takes tokens, not tensors; compile with --stateless for "
+        "tensors");
   INVAR_TRY(pool, start_pool(options.threads));
   const num::ArithmeticEnv env;
   INVAR_TRY(device, Device::named(options.device));
@@ -85,7 +86,7 @@ Status Function::Impl::open(const std::string& folder) {
     if (plan.symbols.empty() || size == kLargestTried) return fits;
   }
   INVAR_TRY(weights, Weights::load(plan, folder.empty() ? "." : folder, any.weight_uses(), *pool,
-                                   options.check_weights, device));
+                                   {options.check_weights, options.hashed}, device));
   return {};
 }
 
@@ -108,14 +109,14 @@ Status Function::Impl::resize(const std::vector<int64_t>& wanted) {
   return {};
 }
 
-Result<std::vector<int64_t>> Function::Impl::sizes_of(const Named& inputs) const {
+Result<std::vector<int64_t>> Function::Impl::sizes_of(const NamedViews& inputs) const {
   std::vector<int64_t> found(plan.symbols.size(), -1);
   for (const plan::Port& port : plan.inputs) {
     const std::string where = "input '" + port.name + "'";
     const auto given =
         std::find_if(inputs.begin(), inputs.end(), [&](auto& i) { return i.first == port.name; });
     if (given == inputs.end()) return bad_input(where + " is missing");
-    const Tensor& t = given->second;
+    const TensorView& t = given->second;
     const plan::Value& v = plan.values[port.value];
     std::vector<std::string> takes;
     bool fits = t.dtype == v.dtype && t.shape.size() == v.shape.size();
@@ -157,15 +158,14 @@ Result<std::vector<int64_t>> Function::Impl::sizes_of(const Named& inputs) const
   return found;
 }
 
-Result<Function::Named> Function::Impl::run(const Named& inputs) {
+Result<Function::Named> Function::Impl::run(const NamedViews& inputs) {
   INVAR_TRY(const std::vector<int64_t> wanted, sizes_of(inputs));
   const num::ArithmeticEnv env;
   if (!num::arithmetic_env_ok()) return wrong_arithmetic();
   INVAR_CHECK_OK(resize(wanted));
   for (const plan::Port& port : plan.inputs)
     for (const auto& [name, tensor] : inputs)
-      if (name == port.name && !tensor.bytes.empty())
-        std::memcpy(program.port(port.value).data, tensor.bytes.data(), tensor.bytes.size());
+      if (name == port.name) program.feed(port.value, tensor.bytes);
   INVAR_CHECK_OK(program.run(*pool, /*tail=*/true));
   Named outputs;
   for (const plan::Port& port : plan.outputs) {
@@ -189,8 +189,13 @@ Function::Function(Function&&) noexcept = default;
 Function& Function::operator=(Function&&) noexcept = default;
 Function::~Function() = default;
 
-Result<Function::Named> Function::run(const Named& inputs) {
+Result<Function::Named> Function::run(const NamedViews& inputs) {
   return impl_->run(inputs);
+}
+Result<Function::Named> Function::run(const Named& inputs) {
+  NamedViews views;
+  for (const auto& [name, t] : inputs) views.push_back({name, {t.dtype, t.shape, t.bytes}});
+  return run(views);
 }
 std::string_view Function::isa() const {
   return impl_->device ? ops::kCuda : impl_->options.isa.empty() ? ops::isas().front() : impl_->options.isa;

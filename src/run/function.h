@@ -18,6 +18,12 @@ struct Tensor {
   std::vector<int64_t> shape;
   std::vector<std::byte> bytes;  // row-major, in the processor's order
 };
+// One that lies elsewhere.
+struct TensorView {
+  DType dtype;
+  std::span<const int64_t> shape;
+  std::span<const std::byte> bytes;
+};
 
 // A loaded program. Not thread-safe. Of the options those of a session's memory mean nothing here.
 class Function {
@@ -30,7 +36,10 @@ class Function {
 
   using Named = std::vector<std::pair<std::string, Tensor>>;
   // One tensor for every input of the plan, by name, in any order; returns its outputs in the plan's order. A symbol of the
-  // plan stands for the dimension that the inputs have there (plan.9). Errors name the input.
+  // plan stands for the dimension that the inputs have there (plan.9). On the host inputs that are aligned to their elements are
+  // read where they lie; they must not change meanwhile. Errors name the input.
+  using NamedViews = std::vector<std::pair<std::string, TensorView>>;
+  Result<Named> run(const NamedViews& inputs);
   Result<Named> run(const Named& inputs);
 
   std::string_view isa() const;  // "cuda" on a GPU

@@ -22,11 +22,12 @@ void run_jobs(Pool& pool, Jobs jobs, Jobs apart, int own) {
 }
 
 Result<Loading> Loading::begin(const plan::Plan& plan, const std::string& folder,
-                               std::span<const Weights::Use> uses) {
+                               std::span<const Weights::Use> uses, const Weights::Check& check) {
   Loading l;
   l.plan = &plan, l.folder = folder;
   const size_t count = plan.weights.size();
   l.stored.resize(count), l.raw.resize(count), l.used.resize(count), l.read_raw.resize(count);
+  if (check.wanted) l.found.resize(count), l.unknown.assign(count, true);
   std::map<std::string, size_t> opened;  // file name -> index into files
   for (size_t i = 0; i < count; ++i) {
     const plan::Weight& w = plan.weights[i];
@@ -43,6 +44,8 @@ Result<Loading> Loading::begin(const plan::Plan& plan, const std::string& folder
       return bad_input(path + ": the file has " + std::to_string(bytes.size()) + " bytes, but weight " +
                        w.name + " should lie at offset " + std::to_string(w.offset) + " with " +
                        std::to_string(w.length) + " bytes; fetch the file again or compile anew");
+    if (check.wanted && check.known && check.known->has(l.files[it->second], w.offset, w.length, w.sha256))
+      l.found[i] = w.sha256, l.unknown[i] = false;
     l.stored[i] = bytes.data() + w.offset;
     l.raw[i].data = const_cast<std::byte*>(l.stored[i]);  // kernels do not write their inputs
     l.raw[i].dtype = w.dtype;

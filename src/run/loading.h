@@ -1,6 +1,7 @@
 // What is known of the weights before a byte of them is read, wherever they go then (weights.cc, weights_device.cc).
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -27,11 +28,15 @@ struct Loading {
   std::vector<Packing> packings;
   std::vector<int> packing_of;  // per use; -1: reads the weight as it is
   uint64_t packed_bytes = 0;
-  std::vector<Digest> found;  // per weight, where it is to be checked
+  // Per weight where they are to be checked: its digest, and whether that is to be computed.
+  std::vector<Digest> found;
+  std::vector<bool> unknown;
+  bool hashes(size_t weight) const { return !found.empty() && unknown[weight]; }
+  bool hashes() const { return std::find(unknown.begin(), unknown.end(), true) != unknown.end(); }
 
   // Opens the files and decides what is packed.
   static Result<Loading> begin(const plan::Plan&, const std::string& folder,
-                               std::span<const Weights::Use> uses);
+                               std::span<const Weights::Use> uses, const Weights::Check&);
   std::vector<const Packing*> packings_of(int weight) const;
   // Whether every weight was the plan's.
   Status verdict() const;

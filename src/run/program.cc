@@ -1,6 +1,7 @@
 #include "run/program.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "num/env.h"
 #include "run/choose.h"
@@ -405,6 +406,21 @@ void Program::run(Pool& pool, size_t begin, size_t end, int workers) {
     else
       pool.run(units, work, workers);
   }
+}
+
+void Program::feed(int v, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;
+  const bool in_place =
+      !device_ && reinterpret_cast<uintptr_t>(bytes.data()) % size_of(values_[v].dtype) == 0;
+  std::byte* const own = device_ ? inputs_.at(v).data() : arena_.data() + offset_[buffer_[v]];
+  if (!in_place) std::memcpy(own, bytes.data(), bytes.size());
+  if (device_) return;
+  values_[v].data =
+      in_place ? const_cast<std::byte*>(bytes.data()) : own;  // kernels do not write their inputs
+  for (Node& n : nodes_)
+    for (size_t i = 0; i < n.in.size(); ++i)
+      if (n.node->in[i].kind == plan::Operand::value && n.node->in[i].index == v)
+        n.in[i].data = values_[v].data;
 }
 
 ops::View Program::port(int v) const {

@@ -43,6 +43,9 @@ class Program {
   // does them, `beside` is called once; outputs of the run before may be read there.
   Status run(Pool&, bool tail, const std::function<void()>& beside = {});
 
+  // The bytes of an input of the plan in a step, which run() reads where they lie if they are aligned to their elements and on the
+  // host; otherwise they are copied.
+  void feed(int v, std::span<const std::byte> bytes);
   // An input or output of the plan as the host sees it: written before run(), read after it.
   ops::View port(int v) const;
   // False: a step depends on all rows before it, and nothing remembers them between steps.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/device.h"
+#include "base/hashed.h"
 #include "base/status.h"
 #include "plan/plan.h"
 
@@ -23,6 +24,8 @@ struct Options {
   int64_t sequences = 1;       // with memory of their own
   int64_t chunk = 0;           // prefill at most this many tokens per step; 0 = 256, on a GPU 2048
   bool check_weights = true;   // hash every weight against the plan while loading
+  // but for what this process has hashed; read by open() alone.
+  const Hashed* hashed = nullptr;
   bool use_cache = true;  // false: remember tokens only, each step computes the sequence anew from its start
 };
 

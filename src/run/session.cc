@@ -78,7 +78,7 @@ Status Session::Impl::open(const std::string& folder) {
   INVAR_CHECK_OK(bind_ports());
   INVAR_CHECK_OK(program.check(options.sequences));
   INVAR_TRY(weights, Weights::load(plan, folder.empty() ? "." : folder, program.weight_uses(), *pool,
-                                   options.check_weights, device));
+                                   {options.check_weights, options.hashed}, device));
   program.attach(weights);
   if (recompute) history.reserve(options.capacity);
   return program.reserve(chunk, tail_rows, options.capacity, options.sequences);

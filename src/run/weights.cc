@@ -12,9 +12,9 @@ static bool usable_in_place(const std::byte* data, DType t) {
 }
 
 Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder, std::span<const Use> uses,
-                              Pool& pool, bool check, const std::shared_ptr<Device>& device) {
-  INVAR_TRY(Loading l, Loading::begin(plan, folder, uses));
-  if (device) return load_on(device, l, uses, pool, check);
+                              Pool& pool, const Check& check, const std::shared_ptr<Device>& device) {
+  INVAR_TRY(Loading l, Loading::begin(plan, folder, uses, check));
+  if (device) return load_on(device, l, uses, pool);
   Weights r;
   const size_t count = plan.weights.size();
   INVAR_TRY(auto packed_block, Block::make(l.packed_bytes, "packed weights"));
@@ -36,10 +36,10 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
 
   // Hashing, copying and packing all at once.
   Jobs jobs;
-  if (check) l.found.resize(count);
   for (size_t i = 0; i < count; ++i) {
     const uint64_t length = plan.weights[i].length;
-    if (check) jobs.emplace_back(length, [&l, i, length](int) { l.found[i] = sha256(l.stored[i], length); });
+    if (l.hashes(i))
+      jobs.emplace_back(length, [&l, i, length](int) { l.found[i] = sha256(l.stored[i], length); });
     auto mine = l.packings_of(static_cast<int>(i));
     if (!copied[i] && mine.empty()) continue;
     jobs.emplace_back(length, [&, i, length, mine = std::move(mine)](int) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/hashed.h"
 #include "base/pool.h"
 #include "ops/kernel.h"
 #include "plan/plan.h"
@@ -25,17 +26,21 @@ class Weights {
     int operand;
     const Attrs* attrs;
   };
+  // Whether their bytes are hashed, and which need not be.
+  struct Check {
+    bool wanted = true;
+    const Hashed* known = nullptr;
+  };
   // The view of uses[i] is views()[i]. Uses that pack alike share one packing.
   static Result<Weights> load(const plan::Plan&, const std::string& folder, std::span<const Use> uses, Pool&,
-                              bool check, const std::shared_ptr<Device>& device = {});
+                              const Check&, const std::shared_ptr<Device>& device = {});
   std::span<const ops::View> views() const { return views_; }
   size_t bytes() const {
     return bytes_;
   }  // resident: packed, copied, and mapped where a kernel reads the map
 
  private:
-  static Result<Weights> load_on(const std::shared_ptr<Device>&, Loading&, std::span<const Use> uses, Pool&,
-                                 bool check);
+  static Result<Weights> load_on(const std::shared_ptr<Device>&, Loading&, std::span<const Use> uses, Pool&);
   std::vector<MappedFile> files_;
   std::vector<Block> blocks_;
   std::vector<ops::View> views_;

@@ -50,7 +50,7 @@ struct Lane {
 }  // namespace
 
 Result<Weights> Weights::load_on(const std::shared_ptr<Device>& device, Loading& l, std::span<const Use> uses,
-                                 Pool& pool, bool check) {
+                                 Pool& pool) {
   if (!native_in_storage(8)) return not_covered("a big-endian host with a GPU");
   Weights r;
   const size_t count = l.plan->weights.size();
@@ -68,7 +68,7 @@ Result<Weights> Weights::load_on(const std::shared_ptr<Device>& device, Loading&
   }
   for (const Block& b : r.blocks_) r.bytes_ += b.size();
 
-  const int copying = check ? (pool.threads() + kHashing) / (1 + kHashing) : pool.threads();
+  const int copying = l.hashes() ? (pool.threads() + kHashing) / (1 + kHashing) : pool.threads();
   std::vector<Lane> lanes;
   for (int w = 0; w < copying; ++w) {
     INVAR_TRY(Lane lane, Lane::open(device->info().index));
@@ -105,10 +105,9 @@ Result<Weights> Weights::load_on(const std::shared_ptr<Device>& device, Loading&
   std::mutex mutex;
   Status status;
   Jobs copies, hashes;
-  if (check) l.found.resize(count);
   for (size_t i = 0; i < count; ++i) {
     const uint64_t length = l.plan->weights[i].length;
-    if (check)
+    if (l.hashes(i))
       hashes.emplace_back(length, [&l, i, length](int) { l.found[i] = sha256(l.stored[i], length); });
     if (!l.used[i]) continue;
     copies.emplace_back(length, [&, i](int worker) {

@@ -159,6 +159,31 @@ func.func @memory(%q: tensor<?x?x8xf32, ["batch", "seq", ""]> {onnx.name = "q"},
 
 // -----
 
+// Past and present as tensors: joined, and the last query stands at the last key. Here another node reads what is returned, there is a mask.
+// CHECK-LABEL: func.func @tensors
+func.func @tensors(%q: tensor<?x?x8xf32, ["batch", "seq", ""]>, %k: tensor<?x?x4xf32, ["batch", "seq", ""]>, %seen: tensor<?x?xi1, ["seq", "past+seq"]>,
+                   %pk: tensor<?x1x?x4xf32, ["batch", "", "past", ""]> {onnx.name = "past.key"}, %pv: tensor<?x1x?x4xf32, ["batch", "", "past", ""]> {onnx.name = "past.value"})
+    -> (!onnx.unknown {onnx.name = "y"}, !onnx.unknown {onnx.name = "present.key"}, !onnx.unknown {onnx.name = "present.value"}, !onnx.unknown {onnx.name = "z"}) {
+  %none = onnx.absent
+  // CHECK: %[[K:.*]] = repro.concat %arg3, %{{.*}} {axis = 2 : i64, {{.*}} -> tensor<?x1x?x4xf32, ["batch", "", "past+seq", ""]>
+  // CHECK: %[[V:.*]] = repro.concat %arg4, %{{.*}} {axis = 2 : i64
+  // CHECK: %[[Q:.*]] = repro.transpose %{{.*}} {{.*}} -> tensor<?x2x?x4xf32, ["batch", "", "seq", ""]>
+  // CHECK: %[[N:.*]] = repro.expand %{{.*}} -> tensor<?xi64, ["batch"]>
+  // CHECK: %[[A:.*]] = repro.attention %[[Q]], %[[K]], %[[V]], %[[N]] {causal = 1 : i64, heads_first = 1 : i64, kv_heads = 1 : i64, lengths = 1 : i64
+  // CHECK-NOT: state
+  %0:3 = onnx.node "Attention"(%q, %k, %k, %none, %pk, %pv)
+      {name = "a", domain = "", version = 23 : i64, params = {is_causal = 1 : i64, q_num_heads = 2 : i64, kv_num_heads = 1 : i64}}
+      : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x4xf32, ["batch", "seq", ""]>, tensor<?x?x4xf32, ["batch", "seq", ""]>, !onnx.absent, tensor<?x1x?x4xf32, ["batch", "", "past", ""]>, tensor<?x1x?x4xf32, ["batch", "", "past", ""]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown)
+  %1 = onnx.node "Exp"(%0#1) {name = "b", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
+  // CHECK: repro.attention %{{.*}}, %{{.*}}, %{{.*}}, %arg2 {causal = 0 : i64, heads_first = 1 : i64, kv_heads = 1 : i64, mask = 1 : i64
+  %2 = onnx.node "Attention"(%0#0, %k, %k, %seen, %pk, %pv)
+      {name = "c", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 1 : i64}}
+      : (!onnx.unknown, tensor<?x?x4xf32, ["batch", "seq", ""]>, tensor<?x?x4xf32, ["batch", "seq", ""]>, tensor<?x?xi1, ["seq", "past+seq"]>, tensor<?x1x?x4xf32, ["batch", "", "past", ""]>, tensor<?x1x?x4xf32, ["batch", "", "past", ""]>) -> !onnx.unknown
+  return %2, %0#1, %0#2, %1 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
+}
+
+// -----
+
 // com.microsoft's operand order, heads by the tables' width; heads first.
 // CHECK-LABEL: func.func @rotary
 func.func @rotary(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>, %at: tensor<?x?xi64, ["batch", "seq"]>, %t: tensor<100x2xf32>, %y: tensor<?x2x?x4xf32, ["batch", "", "seq", ""]>, %a: tensor<?x?x2xf32, ["batch", "seq", ""]>)

@@ -58,8 +58,9 @@ class Artifacts:
             raise _native.BadInput(f"operation_set: {type(operation_set).__name__} is no name")
         if opt is not None and (isinstance(opt, bool) or not isinstance(opt, int) or not 0 <= opt <= _native.most_opt):
             raise _native.BadInput(f"opt: {opt!r} is no level: 0 to {_native.most_opt}")
-        _native.compile(str(source), str(source.parent), str(plan), bound, operation_set=operation_set, choices=choices_text(choices),
+        hashed = _native.compile(str(source), str(source.parent), str(plan), bound, operation_set=operation_set, choices=choices_text(choices),
                         opt=_native.most_opt if opt is None else opt, stages=str(self.path) if self.debug else "")
+        self.hashed = None if colocate_tensors else hashed  # a copy is another file
         described = _native.describe(str(plan))
         for file in {w["file"] for w in described["weights"]} - {"plan.invar.constants"}:
             self.place(source.parent / file, self.path / file, colocate_tensors)
@@ -89,7 +90,7 @@ class Program:
 
     def __init__(self, artifacts, described, device, isa, threads):
         self._artifacts = artifacts
-        self._native = _native.Program(str(artifacts.path / "plan.invar"), str(artifacts.path), device, isa, threads)
+        self._native = _native.Program(str(artifacts.path / "plan.invar"), str(artifacts.path), device, isa, threads, artifacts.hashed)
         tensors = lambda ports: tuple(Tensor(n, described["values"][v][0], tuple(described["values"][v][1])) for n, v in ports)
         self.inputs = tensors(described["inputs"])
         self.outputs = tensors(described["outputs"])

@@ -25,56 +25,100 @@ struct Parts {
   bool mask_may_end = false;  // keys beyond its last column are hidden; else it has one for each key
 };
 
+// Keys and values, heads first, behind those of the past as tensors.
+Status continued(Node& node, const Parts& p, Value& key, Value& value) {
+  INVAR_TRY(key, heads_first(node, key, p.kv_heads));
+  INVAR_TRY(value, heads_first(node, value, p.kv_heads));
+  if (node.has(p.past)) {
+    INVAR_TRY(key, joined(node, {node.in(p.past), key}, 2));
+    INVAR_TRY(value, joined(node, {node.in(p.past + 1), value}, 2));
+  }
+  node.replace(1, key);
+  node.replace(2, value);
+  return {};
+}
+
+// i64 [batch]: all keys of every sequence, so that its last query stands at the last of them (attention.15).
+Result<Value> all_keys(Node& node, Value key) {
+  const Shape k = shape_of(key.getType());
+  const auto keys = polynomial_of(k[2]);
+  if (!keys || !k[0].known()) return not_covered("past keys of an unknown number");
+  return spread(node, node.sizes(*keys, Sizes(int64_t{1})), {k[0]});
+}
+
+// Whether what a query sees depends on its position.
+bool counts_positions(ArrayRef<NamedAttribute> attrs) {
+  return llvm::any_of(attrs, [](NamedAttribute a) {
+    return a.getName() == "left" || a.getName() == "right" ||
+           (a.getName() == "causal" && cast<IntegerAttr>(a.getValue()).getInt() != 0);
+  });
+}
+
 Status attend(Node& node, const Parts& p, SmallVector<NamedAttribute> attrs) {
   const Shape q = node.shape(0), k = node.shape(1);
-  const bool heads_first = q.size() == 4, memory = node.has(p.past) || node.has(p.past + 1);
-  const size_t axis = heads_first ? 2 : 1;
-  if ((q.size() != 3 && !heads_first) || k.size() != q.size() || p.q_heads <= 0 || p.kv_heads <= 0)
+  const bool flat = q.size() == 3, past = node.has(p.past);
+  if ((q.size() != 4 && !flat) || k.size() != q.size() || p.q_heads <= 0 || p.kv_heads <= 0)
     return not_covered(
         "covered are operands [batch, sequence, heads * size] with the numbers of heads as attributes, and "
         "[batch, heads, sequence, size]");
   const Extent& width = q.back();
   if (!width.constant()) return not_covered("queries of a size that is not constant");
+  if (past != node.has(p.past + 1)) return bad_input("past key without past value, or the reverse");
   // 1 / sqrt(D): sqrt, division and narrowing are IEEE operations, the same on every machine.
-  const double size = static_cast<double>(heads_first ? width.value : width.value / p.q_heads);
+  const double size = static_cast<double>(flat ? width.value / p.q_heads : width.value);
   INVAR_TRY(float scale, node.f("scale", static_cast<float>(1.0 / std::sqrt(size))));
   attrs.append(
       {node.attr("q_heads", p.q_heads), node.attr("kv_heads", p.kv_heads), node.attr("scale", scale)});
-  if (heads_first) attrs.push_back(node.attr("heads_first", int64_t{1}));
+  const bool memory = past && !node.has(p.mask) && is_past(node.shape(p.past), k, p.kv_heads) &&
+                      is_past(node.shape(p.past + 1), node.shape(2), p.kv_heads) &&
+                      node.remembers(p.past, 1) && node.remembers(p.past + 1, 2);
   SmallVector<Value> operands{node.in(0), node.in(1), node.in(2)};
+  if (!memory && (past || wanted(node, 1) || wanted(node, 2))) {
+    Value keys = operands[1], values = operands[2];
+    INVAR_CHECK_OK(continued(node, p, keys, values));
+    if (past) {
+      INVAR_TRY(operands[0], heads_first(node, operands[0], p.q_heads));
+      operands[1] = keys, operands[2] = values;
+    }
+  }
+  const Shape keys = shape_of(operands[1].getType());
+  const bool turned = keys.size() == 4;
+  if (turned) attrs.push_back(node.attr("heads_first", int64_t{1}));
   if (node.has(p.mask)) {
     const Shape mask = node.shape(p.mask);
-    if (!mask.empty() && !same(mask.back(), k[axis]) && !(p.mask_may_end && mask.back() != Extent::of(1)))
+    const Extent& all = keys[turned ? 2 : 1];
+    if (!mask.empty() && !same(mask.back(), all) && !(p.mask_may_end && mask.back() != Extent::of(1)))
       return not_covered("a mask whose columns cannot be shown to be the keys: " + text_of(mask.back()) +
-                         " and " + text_of(k[axis]));
-    if (memory) return not_covered("an attention mask together with past keys");
+                         " and " + text_of(all));
     operands.push_back(node.in(p.mask)), attrs.push_back(node.attr("mask", int64_t{1}));
   }
-  if (p.lengths >= 0 && node.has(static_cast<unsigned>(p.lengths))) {
-    if (memory) return bad_input("lengths of sequences together with past keys");
-    operands.push_back(node.in(static_cast<unsigned>(p.lengths))),
-        attrs.push_back(node.attr("lengths", int64_t{1}));
+  const bool padded = p.lengths >= 0 && node.has(static_cast<unsigned>(p.lengths));
+  if (padded && past) return bad_input("lengths of sequences together with past keys");
+  if (padded || (past && !memory && counts_positions(attrs))) {
+    Value lengths = padded ? node.in(static_cast<unsigned>(p.lengths)) : Value();
+    if (!padded) {
+      const size_t axis = flat ? 1 : 2;
+      if (!same(q[axis], k[axis]))
+        return not_covered("past keys, and new ones of other positions than the queries");
+      INVAR_TRY(lengths, all_keys(node, operands[1]));
+    }
+    operands.push_back(lengths), attrs.push_back(node.attr("lengths", int64_t{1}));
   }
   if (memory) {
-    if (node.has(p.past) != node.has(p.past + 1))
-      return bad_input("past key without past value, or the reverse");
-    if (!is_past(node.shape(p.past), k, p.kv_heads) ||
-        !is_past(node.shape(p.past + 1), node.shape(2), p.kv_heads))
-      return not_covered(
-          "past key and value are covered as [batch, kv_heads, past, size] beside operands [batch, sequence, "
-          "heads "
-          "* size]");
-    INVAR_TRY(std::string key, node.memory(p.past, 1));
-    INVAR_TRY(std::string value, node.memory(p.past + 1, 2));
+    const std::string key = node.memory(p.past, 1), value = node.memory(p.past + 1, 2);
     attrs.push_back(node.attr("state", common(key, value)));
   }
   INVAR_TRY(Value out, node.make<AttentionOp>(operands, attrs));
+  if (flat && turned) {
+    INVAR_TRY(out, permuted(node, out, {0, 2, 1, 3}));
+    const Shape y = shape_of(out.getType());
+    INVAR_TRY(out, shaped(node, out, {y[0], y[1], Extent::of(y[2].value * y[3].value)}));
+  }
   return node.replace(out);
 }
 
 Status attention(Node& node) {
   // Operand 3 is the mask, 4 and 5 the past, 6 the lengths of padded sequences; result 3 the raw scores.
-  const bool memory = node.has(4) || node.has(5);
   if (node.version() < 24 && node.has(6)) return bad_input("operand 6 comes with opset 24");
   INVAR_CHECK_OK(
       node.expect(3, 7,
@@ -104,23 +148,15 @@ Status attention(Node& node) {
   const double size =
       static_cast<double>(q.size() == 3 && p.q_heads > 0 ? width.value / p.q_heads : width.value);
   INVAR_TRY(float scale, node.f("scale", static_cast<float>(1.0 / std::sqrt(size))));
-  const bool remembers = memory && !node.has(3) && node.has(4) && node.has(5) &&
-                         is_past(node.shape(4), k, p.kv_heads) &&
-                         is_past(node.shape(5), node.shape(2), p.kv_heads);
-  const bool returns = wanted(node, 3) || (!memory && (wanted(node, 1) || wanted(node, 2)));
-  Status fused = not_covered(memory && node.has(3) ? "an attention mask together with past keys"
-                             : precision == kF64   ? "weights in f64 together with a memory"
-                                                   : "its scores, or keys and values, as results");
-  if (precision == kF32 && !returns && (remembers || !memory)) fused = attend(node, p, std::move(attrs));
-  if (fused || fused.error().code != Code::not_covered || (remembers && !returns)) return fused;
+  Status fused = not_covered(precision == kF64 ? "weights in f64" : "its scores as a result");
+  if (precision == kF32 && !wanted(node, 3)) fused = attend(node, p, std::move(attrs));
+  if (fused || fused.error().code != Code::not_covered) return fused;
   const Status steps = composed(node, p.q_heads, p.kv_heads, scale, softcap);
   return steps || precision == kF64 || steps.error().code != Code::not_covered ? steps : fused;
 }
 
 Status multi_head_attention(Node& node) {
-  const bool memory = node.has(6) || node.has(7);
-  INVAR_CHECK_OK(
-      node.expect(3, 8, {"mask_filter_value", "num_heads", "scale", "unidirectional"}, memory ? 3 : 1));
+  INVAR_CHECK_OK(node.expect(3, 8, {"mask_filter_value", "num_heads", "scale", "unidirectional"}, 3));
   if (node.has(3)) return not_covered("a bias of the projections: add it before the node");
   if (node.has(4))
     return not_covered("key_padding_mask, which adds a finite number; give attention_bias instead");

@@ -1,5 +1,5 @@
-// Attention step by step, as the body of ONNX's function has it: for what the operation of this room does not do, above all past
-// keys and values that are tensors of the graph, and scores as a result. Linear attention, unrolled over its positions.
+// Attention step by step, as the body of ONNX's function has it: for what the operation of this room does not do: scores as a
+// result, weights in binary64. Linear attention, unrolled over its positions.
 #pragma once
 #include <cmath>
 #include <limits>
