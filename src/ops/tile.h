@@ -59,9 +59,21 @@ INVAR_INLINE void get_all(W, F (&x)[NV], Place place) {
   }
 }
 
+// a of one tile: rows lie `ld` elements apart, or each at a place of its own.
+struct Pitched {
+  const float* data;
+  int64_t ld;
+  INVAR_INLINE float at(const Pitched& a, int r, int64_t k) { return a.data[r * a.ld + k]; }
+};
+template <int MR>
+struct Apart {
+  const float* row[MR];
+  INVAR_INLINE float at(const Apart& a, int r, int64_t k) { return a.row[r][k]; }
+};
+
 // The chains c[r * NV + v] go on over k in [begin, end): c = fma(a(r, k), b(k, v), c).
-template <int MR, int NV, class W, int kPer, int kAhead>
-INVAR_INLINE void extend(const float* a, int64_t lda, Columns<W, kPer, kAhead> b, int64_t begin, int64_t end,
+template <int MR, int NV, class A, class W, int kPer, int kAhead>
+INVAR_INLINE void extend(const A& a, Columns<W, kPer, kAhead> b, int64_t begin, int64_t end,
                          F (&c)[MR * NV]) {
   F acc[MR * NV];
 #pragma GCC unroll 32
@@ -83,7 +95,7 @@ INVAR_INLINE void extend(const float* a, int64_t lda, Columns<W, kPer, kAhead> b
       for (int v = 0; v < kTaken && MR > 1; ++v) w[v] = held(w[v]);
 #pragma GCC unroll 32
       for (int r = 0; r < MR; ++r) {
-        F x = set1(a[r * lda + k]);
+        F x = set1(a.at(a, r, k));
 #pragma GCC unroll 32
         for (int v = 0; v < kTaken; ++v) acc[r * NV + first + v] = fma(x, w[v], acc[r * NV + first + v]);
       }
@@ -95,6 +107,12 @@ INVAR_INLINE void extend(const float* a, int64_t lda, Columns<W, kPer, kAhead> b
   for (; k < end; ++k) step(k);
 #pragma GCC unroll 32
   for (int i = 0; i < MR * NV; ++i) c[i] = acc[i];
+}
+
+template <int MR, int NV, class W, int kPer, int kAhead>
+INVAR_INLINE void extend(const float* a, int64_t lda, Columns<W, kPer, kAhead> b, int64_t begin, int64_t end,
+                         F (&c)[MR * NV]) {
+  extend<MR, NV>(Pitched{a, lda}, b, begin, end, c);
 }
 
 // The same from +0.

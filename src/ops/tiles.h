@@ -14,6 +14,40 @@ constexpr int64_t kRow = kChain + 18;  // between copied rows of a: not in one b
 // Panels of a tile of full height.
 constexpr int64_t kTogether = tile_vectors(kMaxRows, 8) > kPer ? tile_vectors(kMaxRows, 8) / kPer : 1;
 
+// Rows of a for one chain: `ld` elements apart, kRow where they were copied ...
+template <bool kCopied>
+struct Spaced {
+  const float* data;
+  int64_t ld;
+  INVAR_INLINE Spaced skip(const Spaced& a, int64_t rows) { return {a.data + rows * a.ld, a.ld}; }
+  template <int MR, int NV, class B>
+  INVAR_INLINE void sum(const Spaced& a, const B& b, int64_t k, F (&c)[MR * NV]) {
+    chains<MR, NV>(a.data, kCopied ? kRow : a.ld, b, 0, k, c);
+  }
+};
+// ... or each at a place of its own, in stretches of k: element k < end, behind the stretch before, lies `shift` + k behind the place.
+struct Stretch {
+  int64_t shift, end;
+};
+struct Placed {
+  const float* data;
+  const int64_t* place;
+  const Stretch* stretch;
+  INVAR_INLINE Placed skip(const Placed& a, int64_t rows) { return {a.data, a.place + rows, a.stretch}; }
+  template <int MR, int NV, class B>
+  INVAR_INLINE void sum(const Placed& a, const B& b, int64_t k, F (&c)[MR * NV]) {
+#pragma GCC unroll 32
+    for (int i = 0; i < MR * NV; ++i) c[i] = zero();
+    const Stretch* s = a.stretch;
+    for (int64_t begin = 0; begin < k; begin = s->end, ++s) {
+      Apart<MR> rows;
+#pragma GCC unroll 32
+      for (int r = 0; r < MR; ++r) rows.row[r] = a.data + a.place[r] + s->shift;
+      extend<MR, NV>(rows, b, begin, s->end, c);
+    }
+  }
+};
+
 // Where the chains of one block of k go.
 struct Place {
   num::BlockPlace block;
@@ -41,15 +75,15 @@ INVAR_INLINE bool join(const Place& p, F (&c)[MR * NV]) {
   return p.block.last;
 }
 
-template <int MR, int NV, class B, bool kCopied>
-INVAR_INLINE void tile(const float* a, int64_t lda, const B& b, int64_t k, const Place& p) {
+template <int MR, int NV, class A, class B>
+INVAR_INLINE void tile(const A& a, const B& b, int64_t k, const Place& p) {
   constexpr int kLine = 64 / sizeof(float);
   if (p.block.last)  // the lines of the result arrive while the chains are summed
     for (int r = 0; r < MR; ++r)
 #pragma GCC unroll 8
       for (int j = 0; j < NV * kW; j += kLine) __builtin_prefetch(p.out + r * p.n + j, 1);
   F c[MR * NV];
-  chains<MR, NV>(a, kCopied ? kRow : lda, b, 0, k, c);
+  a.template sum<MR, NV>(a, b, k, c);
   if (!join<MR, NV>(p, c)) return;
   if (p.bias)
 #pragma GCC unroll 32
@@ -66,20 +100,19 @@ INVAR_INLINE void tile(const float* a, int64_t lda, const B& b, int64_t k, const
 }
 
 // MR rows times `panels` panels of b, the columns of a tile (ops/tile.h).
-template <int MR, class B, bool kCopied>
-[[gnu::noinline]] void across(const float* a, int64_t lda, B b, int64_t panels, int64_t k, Place p) {
+template <int MR, class A, class B>
+[[gnu::noinline]] void across(A a, B b, int64_t panels, int64_t k, Place p) {
   constexpr int kWide = tile_vectors(MR, B::kWide), kNarrow = tile_vectors(MR, kPer);
   for (int64_t v = 0; v < panels * kPer;) {
-    auto from = b.skip(b, v);
-    using From = decltype(from);
+    const auto from = b.skip(b, v);
     Place to = p;
     to.sums += v / kPer * p.rows * kPanel + v % kPer * kW;
     to.out += v * kW, to.columns -= v * kW;
     if (kWide > kNarrow && v + kWide <= panels * kPer) {
-      tile<MR, kWide, From, kCopied>(a, lda, from, k, to);
+      tile<MR, kWide>(a, from, k, to);
       v += kWide;
     } else {
-      tile<MR, kNarrow, From, kCopied>(a, lda, from, k, to);
+      tile<MR, kNarrow>(a, from, k, to);
       v += kNarrow;
     }
   }
@@ -92,22 +125,21 @@ struct Ahead {
 };
 
 // `rows` rows, in tiles of nearly equal height.
-template <class B, bool kCopied>
-void down(const float* a, int64_t lda, const B& b, int64_t panels, int64_t k, int64_t rows, Place p,
-          Ahead next) {
+template <class A, class B>
+void down(A a, const B& b, int64_t panels, int64_t k, int64_t rows, Place p, Ahead next) {
   int64_t tiles = (rows + B::kRows - 1) / B::kRows;
   const int64_t share =
       tiles < 4 ? 0 : (next.count * ((next.bytes + 63) / 64) + tiles - 1) / tiles;  // lines a tile
   int64_t offset = 0;
-  for (int64_t t = 0, r = 0; t < tiles; ++t) {
+  for (int64_t t = 0; t < tiles; ++t) {
     for (int64_t line = 0; line < share && next.count > 0; ++line) {
       __builtin_prefetch(next.at + offset, 0, 2);
       if ((offset += 64) >= next.bytes) offset = 0, next.at += next.hop, --next.count;
     }
     int height = static_cast<int>(rows / tiles + (t < rows % tiles));
-    with_rows<B::kRows>(
-        height, [&](auto mr) { across<decltype(mr)::value, B, kCopied>(a + r * lda, lda, b, panels, k, p); });
-    p.sums += height * kPanel, p.out += height * p.n, r += height;
+    with_rows<B::kRows>(height, [&](auto mr) { across<decltype(mr)::value>(a, b, panels, k, p); });
+    a = a.skip(a, height);
+    p.sums += height * kPanel, p.out += height * p.n;
     if (p.bias) p.bias += height;
   }
 }

@@ -24,6 +24,7 @@ struct Plan {
   bool copied;      // else the operand itself is the copy
   bool thin;        // one channel and few rows in a group
   bool by_place;    // rows of the product are places, columns are channels of the result
+  int64_t pitch;    // by place: elements from a place to the next
   int64_t channel;  // elements of a channel in the copy
   int64_t line;     // elements that lie together there: the planes of the last axis
 };

@@ -47,9 +47,9 @@ template <bool kTransposed>
 size_t shared_bytes(const Call& call) {
   const Job j = job_of<kTransposed>(call);
   if (j.thin.floats || (!j.p.copied && !j.p.by_place)) return 0;
-  int64_t channel = j.p.by_place ? 1 : j.p.channel;
-  for (int d = 0; j.p.by_place && d < kAxes; ++d) channel *= conv::positions_of(j.p.axis[d]);
-  return static_cast<size_t>(j.p.images * j.p.groups * j.p.channels * channel + kSlack) * sizeof(float);
+  int64_t group = j.p.by_place ? j.p.pitch : j.p.channels * j.p.channel;
+  for (int d = 0; j.p.by_place && d < kAxes; ++d) group *= conv::positions_of(j.p.axis[d]);
+  return static_cast<size_t>(j.p.images * j.p.groups * group + kSlack) * sizeof(float);
 }
 
 struct Work {
@@ -180,9 +180,9 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
                           bias};
         const Ahead next{reinterpret_cast<const char*>(block + total * kRow) + i * ahead, ahead > 0,
                          ahead * count, 0};
-        down<Columns<F32, kPer>, true>(block, kRow,
-                                       Columns<F32, kPer>{w.b + i * kPanel * kChain, kPanel, kPanel * kChain},
-                                       count, r.end - r.begin, rows, place, next);
+        down(Spaced<true>{block, kRow},
+             Columns<F32, kPer>{w.b + i * kPanel * kChain, kPanel, kPanel * kChain}, count, r.end - r.begin,
+             rows, place, next);
       }
     }
     if (direct)

@@ -1,6 +1,6 @@
 // Rows of a product are places, columns are channels of the result: weights are packed as panels of columns
-// [class of taps][group][panel][K][kPanel], rows are copied chain by chain out of a padded copy of the operand in which the channels
-// of a place lie together. Compiled once per instruction set.
+// [class of taps][group][panel][K][kPanel], rows are read in a padded copy of the operand in which the channels of a place lie
+// together. Compiled once per instruction set.
 #pragma once
 #include "ops/conv/columns.h"
 #include "ops/conv/result.h"
@@ -29,7 +29,7 @@ INVAR_INLINE void turn(const float* from, int64_t ld, int64_t rows, int64_t colu
 // Lines [begin, end) of the copy: [image, group][position][position].
 void copy_places(const conv::Plan& p, const float* x, int64_t begin, int64_t end, float* copy) {
   const Axis &deep = p.axis[0], &high = p.axis[1], &wide = p.axis[2];
-  const int64_t n = conv::positions_of(wide), size = n * p.channels, channel = deep.in * high.in * wide.in;
+  const int64_t n = conv::positions_of(wide), size = n * p.pitch, channel = deep.in * high.in * wide.in;
   const Line line{num::min_i64(wide.low < 0 ? -wide.low : 0, n), 0, wide.low < 0 ? 0 : wide.low, 1};
   const int64_t inside = num::min_i64(wide.in - line.first, n - line.before);
   for (int64_t l = begin; l < end; ++l) {
@@ -39,13 +39,13 @@ void copy_places(const conv::Plan& p, const float* x, int64_t begin, int64_t end
     const int64_t group = rest / conv::positions_of(deep);
     float* to = copy + l * size;
     const bool there = d >= 0 && d < deep.in && h >= 0 && h < high.in && inside > 0;
-    const int64_t first = there ? line.before * p.channels : size,
-                  last = there ? first + inside * p.channels : size;
+    const int64_t first = there ? line.before * p.pitch : size,
+                  last = there ? first + inside * p.pitch : size;
     for (int64_t i = 0; i < first; ++i) to[i] = 0;
     for (int64_t c = 0; there && c < p.channels; c += kW)
       turn(
           x + (group * p.channels + c) * channel + (d * high.in + h) * wide.in + line.first, channel, inside,
-          num::min_i64(kW, p.channels - c), to + first + c, p.channels,
+          num::min_i64(kW, p.channels - c), to + first + c, p.pitch,
           [](float* at, F v, int lanes, int64_t)
               __attribute__((always_inline)) { store_part(at, v, lanes); });
     for (int64_t i = last; i < size; ++i) to[i] = 0;
@@ -62,49 +62,44 @@ INVAR_INLINE void places_of(const conv::Plan& p, const conv::Phases& f, int64_t 
   for (int64_t i = 0; i < n; ++row, j = 0) {
     const int64_t base = row / high / deep * image + conv::position_of(p.axis[0], row / high % deep) * area +
                          conv::position_of(p.axis[1], row % high) * line;
-    for (; j < wide && i < n; ++j, ++i) place[i] = (base + conv::position_of(p.axis[2], j)) * p.channels;
+    for (; j < wide && i < n; ++j, ++i) place[i] = (base + conv::position_of(p.axis[2], j)) * p.pitch;
   }
 }
 
-// Rows of one chain: k in [begin, end) of each place, kRow apart. Up to a vector behind them is read and written.
-INVAR_INLINE void copy_rows_of(const conv::Plan& p, const conv::Phases& f, const float* x,
-                               const int64_t* place, int64_t rows, num::Range r, float* to) {
+// Where the k of one chain lie, from a place on: neighbouring taps are one stretch.
+INVAR_INLINE void stretches_of(const conv::Plan& p, const conv::Phases& f, num::Range r, Stretch* to) {
   const int64_t line = conv::positions_of(p.axis[2]), high = conv::positions_of(p.axis[1]);
   auto offset = [&](const Walk& w) {
     int64_t at[kAxes];
     for (int d = 0; d < kAxes; ++d) at[d] = conv::shift_of(p.axis[d], f.of[d], w.t[d]);
-    return ((at[0] * high + at[1]) * line + at[2]) * p.channels + w.channel;
+    return ((at[0] * high + at[1]) * line + at[2]) * p.pitch + w.channel;
   };
   Walk w = walk_from(p, f, r.begin);
-  for (int64_t k = r.begin; k < r.end;) {
+  for (int64_t k = 0; k < r.end - r.begin; ++to) {
     const int64_t from = offset(w);
     int64_t n = 0;
-    do {  // neighbouring taps are one piece
+    do {
       n += p.channels - w.channel;
       next_tap(f, w);
-    } while (k + n < r.end && offset(w) == from + n);
-    n = num::min_i64(n, r.end - k);
-    for (int64_t i = 0; i < rows; ++i) {
-      const float* source = x + place[i] + from;
-      float* row = to + i * kRow + k - r.begin;
-      for (int64_t e = 0; e < n; e += kW) store(row + e, load(source + e));
-    }
+    } while (k + n < r.end - r.begin && offset(w) == from + n);
+    *to = {from - k, num::min_i64(k + n, r.end - r.begin)};
     k += n;
   }
 }
 
-// By places: rows of one chain, sums, the result before and after it is turned.
+// By places: where they lie, the stretches of a chain, sums, the result before and after it is turned.
 struct PlaceWork {
   int64_t* place;
-  float *a, *sums, *out, *turned, *bias, *end;
+  Stretch* stretch;
+  float *sums, *out, *turned, *bias, *end;
   int64_t level;
 };
 PlaceWork place_work(const conv::PlaceCut& c, int64_t most_k, void* scratch) {
   PlaceWork w;
   w.place = static_cast<int64_t*>(scratch);
-  w.a = static_cast<float*>(scratch) + slide::ceil_div(2 * c.rows, 16) * 16;
+  w.stretch = reinterpret_cast<Stretch*>(w.place + c.rows);
   w.level = c.rows * c.run * kPanel;
-  w.sums = w.a + slide::ceil_div(c.rows * kRow, 16) * 16;
+  w.sums = static_cast<float*>(scratch) + slide::ceil_div(2 * c.rows + 4 * kChain, 16) * 16;
   w.out = w.sums + (num::contraction_blocks(most_k) > 1 ? num::kSumsKept * w.level : 0);
   w.turned = w.out + w.level;
   w.bias = w.turned + w.level;
@@ -116,7 +111,7 @@ void place_units(const Call& call, const conv::Plan& p, const conv::PlaceCut& c,
                  int64_t begin, int64_t end, void* scratch) {
   const PlaceWork w = place_work(c, most_k, scratch);
   float* out = call.out[0].as<float>();
-  int64_t channel = p.channels;
+  int64_t channel = p.pitch;
   for (const Axis& a : p.axis) channel *= conv::positions_of(a);
   for (int64_t unit = begin; unit < end; ++unit) {
     int64_t rest = unit;
@@ -136,7 +131,7 @@ void place_units(const Call& call, const conv::Plan& p, const conv::PlaceCut& c,
     places_of(p, f, first, rows, w.place);
     for (int64_t kb = 0; kb < chains; ++kb) {
       const num::Range r = num::block_range(kb, f.k);
-      copy_rows_of(p, f, x, w.place, rows, r, w.a);
+      stretches_of(p, f, r, w.stretch);
       const int64_t together = rows < kMaxRows ? panels : kTogether;
       for (int64_t i = 0; i < panels; i += together) {
         const int64_t count = num::min_i64(together, panels - i);
@@ -155,9 +150,9 @@ void place_units(const Call& call, const conv::Plan& p, const conv::PlaceCut& c,
             reinterpret_cast<const char*>(b + (more ? i + count : 0) * kPanel * f.k + k * kPanel),
             floats > 0 ? count : 0, floats * static_cast<int64_t>(sizeof(float)),
             kPanel * f.k * static_cast<int64_t>(sizeof(float))};
-        down<Columns<F32, kPer>, true>(
-            w.a, kRow, Columns<F32, kPer>{b + (i * f.k + r.begin) * kPanel, kPanel, kPanel * f.k}, count,
-            r.end - r.begin, rows, place, next);
+        down(Placed{x, w.place, w.stretch},
+             Columns<F32, kPer>{b + (i * f.k + r.begin) * kPanel, kPanel, kPanel * f.k}, count,
+             r.end - r.begin, rows, place, next);
       }
     }
     const float* bias = widened_bias(call, m, present, w.bias);

@@ -44,6 +44,9 @@ Plan plan_of(const Call& call, bool transposed) {
   p.by_place = p.weights.by_place && call.in[1].packed;
   for (const Axis& a : p.axis)
     p.by_place = p.by_place && a.out > 0 && slide::within(size, positions_of(a)) && size <= most;
+  // Where no stretch of a chain crosses places, these need not lie together, and rows of a tile keep out of each other's way in the
+  // first cache.
+  p.pitch = p.channels + (p.channels % num::kChain ? 0 : p.channels % 1024 ? 16 : 272);
   p.line = p.axis[kAxes - 1].planes * p.axis[kAxes - 1].length;
   return p;
 }

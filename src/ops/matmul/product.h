@@ -86,9 +86,9 @@ void product(const Shape& s, const Cut& c, const B& b, const Unit& u, const Work
           const int64_t k = r.end - r.begin;
           if constexpr (!C::kFew)
             if (c.copies_a)
-              return down<C, true>(w.a + (kb - from) * c.rows * kRow, kRow, columns, count, k, u.rows, place,
-                                   next);
-          down<C, false>(u.a + r.begin, u.lda, columns, count, k, u.rows, place, next);
+              return down(Spaced<true>{w.a + (kb - from) * c.rows * kRow, kRow}, columns, count, k, u.rows,
+                          place, next);
+          down(Spaced<false>{u.a + r.begin, u.lda}, columns, count, k, u.rows, place, next);
         });
       }
       if (to < blocks) continue;
