@@ -113,5 +113,28 @@ INVAR_INLINE void copy_columns(const conv::Plan& p, const conv::Phases& f, const
   }
 }
 
+// Whether column n of an image lies at position n of each tap.
+INVAR_INLINE bool in_sequence(const conv::Plan& p, const conv::Phases& f) {
+  const bool lines = p.axis[2].length == f.of[2].count || f.of[1].count * f.of[0].count == 1;
+  return lines && (p.axis[1].length == f.of[1].count || f.of[0].count == 1);
+}
+// The same for `panels` of columns in sequence from x on: a row of k of all of them at a time, as memory has them.
+constexpr int64_t kHop = kPanel * num::kChain + 16;  // between copied panels: not in one bank of the first cache
+INVAR_INLINE void copy_panels(const conv::Plan& p, const conv::Phases& f, const float* x, int64_t panels,
+                              int64_t begin, int64_t end, float* out) {
+  Walk w = walk_from(p, f, begin);
+  for (int64_t k = begin; k < end; next_tap(f, w)) {
+    const float* from = x + w.channel * p.channel + place_of(p, f, w.t);
+    for (const int64_t stop = num::min_i64(end, k + p.channels - w.channel); k < stop; ++k) {
+      float* to = out + (k - begin) * kPanel;
+      for (int64_t i = 0; i < panels; ++i) {
+        __builtin_prefetch(from + 4 * p.channel + i * kPanel);
+        for (int v = 0; v < kPer; ++v) store(to + i * kHop + v * kW, load(from + i * kPanel + v * kW));
+      }
+      from += p.channel;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

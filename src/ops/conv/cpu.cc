@@ -64,7 +64,7 @@ Work work_of(const Job& j, float* scratch) {
   w.a = scratch;
   w.b = w.a + j.c.rows * kRow;
   w.b += (16 - (w.b - scratch) % 16) % 16;
-  w.sums = w.b + j.c.run * kPanel * kChain + kSlack;
+  w.sums = w.b + j.c.run * kHop + kSlack;
   w.out = w.sums + (num::contraction_blocks(j.most_k) > 1 ? num::kSumsKept * block : 0);
   w.bias = w.out + (j.c.merged || strided ? block : 0);
   w.end = w.bias + j.c.rows;
@@ -130,6 +130,7 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
               return bias ? add(zero(), set1(bias[r])) : zero();  // conv.5
             });
     const int64_t chains = num::contraction_blocks(f.k);
+    const int64_t full = !c.merged && in_sequence(p, f) ? present / kPanel : 0;
     for (int64_t b = 0; b < chains; ++b) {
       const num::Range r = num::block_range(b, f.k);
       const float* block = w.a;
@@ -150,11 +151,12 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
                                            row + i, r.begin, r.end, w.a + i * kRow);
             }
         });
-      for (int64_t i = 0; i < panels; ++i) {
+      copy_panels(p, f, base + first, full, r.begin, r.end, w.b);
+      for (int64_t i = full; i < panels; ++i) {
         Piece piece[kPanel];
         const int64_t n = num::min_i64(kPanel, present - i * kPanel);
         const int pieces = pieces_of(p, f, first + i * kPanel, n, piece);
-        float* copy = w.b + i * kPanel * kChain;
+        float* copy = w.b + i * kHop;
         if (n < kPanel)
           for (int64_t e = 0; e < kPanel * (r.end - r.begin); ++e) copy[e] = 0;
         if (p.copied)
@@ -181,7 +183,7 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
         const Ahead next{reinterpret_cast<const char*>(block + total * kRow) + i * ahead, ahead > 0,
                          ahead * count, 0};
         down(Spaced<true>{block, kRow},
-             Columns<F32, kPer>{w.b + i * kPanel * kChain, kPanel, kPanel * kChain}, count, r.end - r.begin,
+             Columns<F32, kPer>{w.b + i * kHop, kPanel, kHop}, count, r.end - r.begin,
              rows, place, next);
       }
     }

@@ -17,7 +17,10 @@ INVAR_INLINE void turn(const float* from, int64_t ld, int64_t rows, int64_t colu
     for (int64_t j = 0; j < columns; j += kW) {
       const int lanes = within(columns - j), high = within(rows - i);
       F r[kW];
-      for (int v = 0; v < kW; ++v) r[v] = v < lanes ? load_part(from + (j + v) * ld + i, high) : zero();
+      for (int v = 0; v < kW; ++v) {
+        r[v] = v < lanes ? load_part(from + (j + v) * ld + i, high) : zero();
+        __builtin_prefetch(from + (j + kW + v) * ld + i);
+      }
       transpose(r);
       for (int v = 0; v < high; ++v) {
         put(to + (i + v) * to_ld + j, r[v], lanes, i + v);
