@@ -119,7 +119,8 @@ INVAR_INLINE bool in_sequence(const conv::Plan& p, const conv::Phases& f) {
   return lines && (p.axis[1].length == f.of[1].count || f.of[0].count == 1);
 }
 // The same for `panels` of columns in sequence from x on: a row of k of all of them at a time, as memory has them.
-constexpr int64_t kHop = kPanel * num::kChain + 16;  // between copied panels: not in one bank of the first cache
+constexpr int64_t kHop =
+    kPanel * num::kChain + 16;  // between copied panels: not in one bank of the first cache
 INVAR_INLINE void copy_panels(const conv::Plan& p, const conv::Phases& f, const float* x, int64_t panels,
                               int64_t begin, int64_t end, float* out) {
   Walk w = walk_from(p, f, begin);

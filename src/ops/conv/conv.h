@@ -79,7 +79,7 @@ struct PlaceCut {
 };
 PlaceCut place_cut(const Plan&, int panel, int tallest);
 
-// Sizes are tuning. Units of the main phase: [phase][image][group][row block][run of panels of columns].
+// Sizes are tuning. Units of the main phase: [phase][image][group][run of panels of columns][row block].
 struct Cut {
   bool merged;  // columns of all images are one sequence
   int64_t phases, images;
@@ -91,9 +91,10 @@ struct Cut {
 };
 Cut cut_of(const Plan&, int panel, int tallest);
 
-// Units of copying: lines of the copy, several at a time.
+// Units of copying: lines of the copy, several at a time; by places in parts of so many channels.
 struct CopyCut {
   int64_t lines, each, units;
+  int64_t parts = 1, channels = 0;
 };
 CopyCut copy_cut(const Plan&);
 

@@ -105,8 +105,8 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
   const int64_t total = p.groups * p.rows;
   for (int64_t unit = begin; unit < end; ++unit) {
     int64_t rest = unit;
-    const int64_t panel = rest % c.runs * c.run, row_block = (rest /= c.runs) % c.row_blocks;
-    const int64_t group = (rest /= c.row_blocks) % p.groups, image = (rest /= p.groups) % c.images;
+    const int64_t row_block = rest % c.row_blocks, panel = (rest /= c.row_blocks) % c.runs * c.run;
+    const int64_t group = (rest /= c.runs) % p.groups, image = (rest /= p.groups) % c.images;
     const Phases f = conv::phases_at(p, rest / c.images);
     const int64_t columns = c.merged ? f.columns * p.images : f.columns;
     const int64_t panels = num::min_i64(c.run, slide::ceil_div(columns, kPanel) - panel),
@@ -151,8 +151,9 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
                                            row + i, r.begin, r.end, w.a + i * kRow);
             }
         });
-      copy_panels(p, f, base + first, full, r.begin, r.end, w.b);
-      for (int64_t i = full; i < panels; ++i) {
+      const bool is_there = chains == 1 && row_block > 0 && unit > begin;  // for the rows before
+      if (!is_there) copy_panels(p, f, base + first, full, r.begin, r.end, w.b);
+      for (int64_t i = full; i < panels && !is_there; ++i) {
         Piece piece[kPanel];
         const int64_t n = num::min_i64(kPanel, present - i * kPanel);
         const int pieces = pieces_of(p, f, first + i * kPanel, n, piece);
@@ -182,9 +183,8 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
                           bias};
         const Ahead next{reinterpret_cast<const char*>(block + total * kRow) + i * ahead, ahead > 0,
                          ahead * count, 0};
-        down(Spaced<true>{block, kRow},
-             Columns<F32, kPer>{w.b + i * kHop, kPanel, kHop}, count, r.end - r.begin,
-             rows, place, next);
+        down(Spaced<true>{block, kRow}, Columns<F32, kPer>{w.b + i * kHop, kPanel, kHop}, count,
+             r.end - r.begin, rows, place, next);
       }
     }
     if (direct)

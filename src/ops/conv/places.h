@@ -29,29 +29,32 @@ INVAR_INLINE void turn(const float* from, int64_t ld, int64_t rows, int64_t colu
     }
 }
 
-// Lines [begin, end) of the copy: [image, group][position][position].
+// Lines [begin, end) of the copy: [image, group][position][position][part of the channels].
 void copy_places(const conv::Plan& p, const float* x, int64_t begin, int64_t end, float* copy) {
   const Axis &deep = p.axis[0], &high = p.axis[1], &wide = p.axis[2];
-  const int64_t n = conv::positions_of(wide), size = n * p.pitch, channel = deep.in * high.in * wide.in;
+  const conv::CopyCut cut = conv::copy_cut(p);
+  const int64_t n = conv::positions_of(wide), channel = deep.in * high.in * wide.in;
   const Line line{num::min_i64(wide.low < 0 ? -wide.low : 0, n), 0, wide.low < 0 ? 0 : wide.low, 1};
   const int64_t inside = num::min_i64(wide.in - line.first, n - line.before);
   for (int64_t l = begin; l < end; ++l) {
-    int64_t rest = l;
+    int64_t rest = l / cut.parts;
+    const int64_t part = l % cut.parts * cut.channels,
+                  channels = num::min_i64(cut.channels, p.channels - part);
+    float* to = copy + rest * n * p.pitch + part;
     const int64_t h = rest % conv::positions_of(high) + high.low;
     const int64_t d = (rest /= conv::positions_of(high)) % conv::positions_of(deep) + deep.low;
     const int64_t group = rest / conv::positions_of(deep);
-    float* to = copy + l * size;
     const bool there = d >= 0 && d < deep.in && h >= 0 && h < high.in && inside > 0;
-    const int64_t first = there ? line.before * p.pitch : size,
-                  last = there ? first + inside * p.pitch : size;
-    for (int64_t i = 0; i < first; ++i) to[i] = 0;
-    for (int64_t c = 0; there && c < p.channels; c += kW)
+    const int64_t first = there ? line.before : n, last = there ? first + inside : n;
+    const float* from = x + (group * p.channels + part) * channel + (d * high.in + h) * wide.in + line.first;
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t c = 0; (i < first || i >= last) && c < channels; ++c) to[i * p.pitch + c] = 0;
+    for (int64_t c = 0; there && c < channels; c += kW)
       turn(
-          x + (group * p.channels + c) * channel + (d * high.in + h) * wide.in + line.first, channel, inside,
-          num::min_i64(kW, p.channels - c), to + first + c, p.pitch,
-          [](float* at, F v, int lanes, int64_t)
-              __attribute__((always_inline)) { store_part(at, v, lanes); });
-    for (int64_t i = last; i < size; ++i) to[i] = 0;
+          from + c * channel, channel, inside, num::min_i64(kW, channels - c), to + first * p.pitch + c,
+          p.pitch, [](float* at, F v, int lanes, int64_t) __attribute__((always_inline)) {
+            store_part(at, v, lanes);
+          });
   }
 }
 

@@ -51,9 +51,20 @@ Plan plan_of(const Call& call, bool transposed) {
   return p;
 }
 
+// Of sizes in (most / 2, most], multiples of `step`, that which cuts n into the most equal parts, where they are few: so threads
+// get nearly as much.
+static int64_t even_part(int64_t n, int64_t most, int64_t step) {
+  constexpr int64_t kMany = 64;
+  if (n <= most || n >= kMany * most) return std::min(n, most);
+  int64_t best = most;
+  for (int64_t part = most; part > most / 2; part -= step)
+    if (slide::ceil_div(n, part) * part < slide::ceil_div(n, best) * best) best = part;
+  return best;
+}
+
 // Measured with the layers of ResNet-50, second caches of 512 KiB: rows x a chain of weights and a run of panels stay there.
 Cut cut_of(const Plan& p, int panel, int tallest) {
-  constexpr int64_t kRows = 96, kRun = 8, kUnits = 32;
+  constexpr int64_t kRows = 96, kRun = 8, kUnits = 24;
   Cut c{};
   int64_t columns = 1;
   c.phases = 1;
@@ -69,13 +80,15 @@ Cut cut_of(const Plan& p, int panel, int tallest) {
   if (c.row_blocks) c.rows = slide::ceil_div(slide::ceil_div(p.rows, c.row_blocks), tallest) * tallest;
   if (c.rows > p.rows) c.rows = p.rows;
   if (c.rows) c.row_blocks = slide::ceil_div(p.rows, c.rows);
-  c.run = std::clamp<int64_t>(c.panels * c.phases * c.images * p.groups * c.row_blocks / kUnits, 1, kRun);
+  c.run = even_part(
+      c.panels,
+      std::clamp<int64_t>(c.panels * c.phases * c.images * p.groups * c.row_blocks / kUnits, 1, kRun), 1);
   c.runs = slide::ceil_div(c.panels, c.run);
   return c;
 }
 
 PlaceCut place_cut(const Plan& p, int panel, int tallest) {
-  constexpr int64_t kRows = 96, kRun = 16, kUnits = 24;
+  constexpr int64_t kRows = 96, kRun = 16, kUnits = 48;
   PlaceCut c{};
   if (!p.by_place) return c;
   c.phases = 1, c.places = p.images;
@@ -83,14 +96,12 @@ PlaceCut place_cut(const Plan& p, int panel, int tallest) {
     c.phases *= slide::phases_of(a);
     c.places *= slide::phase_of(a, 0).count;
   }
-  c.blocks = slide::ceil_div(c.places, kRows);
-  if (c.blocks) c.rows = slide::ceil_div(slide::ceil_div(c.places, c.blocks), tallest) * tallest;
-  if (c.rows > c.places) c.rows = c.places;
+  c.rows = even_part(c.places, kRows, tallest);
   if (c.rows) c.blocks = slide::ceil_div(c.places, c.rows);
   c.panels = slide::ceil_div(p.rows, panel);
-  c.run = std::clamp<int64_t>(c.panels * c.phases * p.groups * c.blocks / kUnits, 1, kRun);
-  c.runs = slide::ceil_div(c.panels, c.run);
-  c.run = slide::ceil_div(c.panels, std::max<int64_t>(c.runs, 1));
+  c.run = even_part(c.panels,
+                    std::clamp<int64_t>(c.panels * c.phases * p.groups * c.blocks / kUnits, 1, kRun), 1);
+  c.runs = c.run ? slide::ceil_div(c.panels, c.run) : 0;
   return c;
 }
 
@@ -98,9 +109,11 @@ CopyCut copy_cut(const Plan& p) {
   constexpr int64_t kElements = 8192;  // a unit is worth handing to another thread
   CopyCut c{};
   if (p.by_place) {
-    const int64_t line = positions_of(p.axis[kAxes - 1]) * p.channels;
-    c.lines = line > 0 ? p.images * p.groups * positions_of(p.axis[0]) * positions_of(p.axis[1]) : 0;
-    c.each = slide::ceil_div(kElements, std::max<int64_t>(line, 1));
+    const int64_t places = std::max<int64_t>(positions_of(p.axis[kAxes - 1]), 1);
+    c.channels = std::max<int64_t>(kElements / places / 16 * 16, 16);
+    c.parts = slide::ceil_div(p.channels, c.channels);
+    c.lines = p.images * p.groups * positions_of(p.axis[0]) * positions_of(p.axis[1]) * c.parts;
+    c.each = slide::ceil_div(kElements, places * std::max<int64_t>(std::min(c.channels, p.channels), 1));
     c.units = slide::ceil_div(c.lines, c.each);
     return c;
   }
