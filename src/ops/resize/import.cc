@@ -115,7 +115,7 @@ Status made(Node& node, const Said& said) {
       scales[d] = common[i], e = Extent::of(by_size[i]);
     }
   }
-  // Corners are aligned for a result of N times the scale, as ONNX's reference has it (spec/onnx.md onnx.20).
+  // Corners are aligned for a result of N times the scale, as ONNX's reference has it (spec/onnx.md onnx.21).
   const bool by_scale_alone = said.coordinates == 3 && !whole_sizes;
   SmallVector<NamedAttribute> attrs = {node.attr("order", said.order),
                                        node.attr("coordinates", by_scale_alone ? 6 : said.coordinates),
