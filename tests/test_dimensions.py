@@ -162,3 +162,32 @@ def test_windows(tmp_path, stride):
         wide = np.pad(x, ((0, 0), (0, 0), (1, 0), (1, 0)), constant_values=-np.inf)
         want = np.lib.stride_tricks.sliding_window_view(wide, (3, 3), (2, 3))[:, :, ::stride, ::stride].max((-1, -2))
         same(run(plan, tmp_path, {"x": x})["y"], want)
+
+
+def test_eight_of_them(tmp_path):
+    """As many dimensions as there may be, one of them open, through operators that walk axes: whole numbers, so equal to NumPy."""
+    perm, shape = [7, 0, 6, 2, 4, 5, 1, 3], [2, 3, 2, 2, 3, 2, 4, 3]
+    nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=perm), helper.make_node("Add", ["x", "table"], ["sum"]),
+             helper.make_node("Concat", ["x", "x"], ["c"], axis=6), helper.make_node("Slice", ["x", "m1", "m9", "l4", "m1"], ["s"]),
+             helper.make_node("ReduceSum", ["x", "odd"], ["r"], keepdims=0), helper.make_node("MatMul", ["x", "w"], ["m"]),
+             helper.make_node("Gather", ["x", "places"], ["g"], axis=5), helper.make_node("GatherElements", ["b", "index"], ["e"], axis=7),
+             helper.make_node("Expand", ["table", "wide"], ["b"]), helper.make_node("Pad", ["x", "pads"], ["p"], mode="reflect"),
+             helper.make_node("ArgMax", ["x"], ["a"], axis=4, keepdims=1), helper.make_node("CumSum", ["x", "three"], ["u"]),
+             helper.make_node("Where", ["less", "x", "table"], ["v"]), helper.make_node("Less", ["x", "table"], ["less"]),
+             helper.make_node("Reshape", ["x", "flat"], ["f"]), helper.make_node("Unsqueeze", ["r", "l1"], ["q"])]
+    rng = np.random.default_rng(5)
+    table, w = (rng.integers(-9, 9, size).astype(np.float32) for size in ([3, 1, 2, 1, 2, 1, 3], [1, 2, 1, 3, 1, 3, 5]))
+    places, index = np.array([1, 0, -1]), rng.integers(-3, 3, shape)
+    constants = [*CONSTANTS, ("table", table), ("w", w), ("places", places), ("index", index), ("odd", [1, 3, 5, 7]), ("m9", [-9]), ("l4", [4]), ("flat", [0, 6, -1, 3]),
+                 ("wide", [2, 3, 2, 2, 3, 2, 4, 3]), ("pads", [0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 2, 1])]
+    names = ["t", "sum", "c", "s", "r", "m", "g", "e", "b", "p", "u", "v", "f", "q"]
+    plan = compiled(tmp_path, nodes, [*((n, F32) for n in names), ("a", I64)], constants, [("x", ["batch", *shape[1:]])])
+    x = rng.integers(-9, 9, shape).astype(np.float32)
+    y = run(plan, tmp_path, {"x": x})
+    r = x.sum((1, 3, 5, 7), dtype=np.float32)
+    want = {"t": x.transpose(perm), "sum": x + table, "c": np.concatenate([x, x], 6), "s": x[:, :, :, :, ::-1], "r": r, "m": np.matmul(x, w),
+            "g": x.take(places, 5), "e": np.take_along_axis(np.broadcast_to(table, shape), index % 3, 7), "b": np.broadcast_to(table, shape),
+            "p": np.pad(x, [(0, 0), (1, 1), (0, 0), (0, 0), (1, 0), (0, 0), (1, 2), (0, 1)], mode="reflect"), "u": x.cumsum(3, dtype=np.float32),
+            "v": np.where(x < table, x, table), "f": x.reshape(2, 6, -1, 3), "q": r[:, None], "a": x.argmax(4, keepdims=True)}
+    for name, array in want.items():
+        same(y[name], np.ascontiguousarray(array))
