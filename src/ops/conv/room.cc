@@ -46,7 +46,8 @@ Plan plan_of(const Call& call, bool transposed) {
     p.by_place = p.by_place && a.out > 0 && slide::within(size, positions_of(a)) && size <= most;
   // Where no stretch of a chain crosses places, these need not lie together, and rows of a tile keep out of each other's way in the
   // first cache.
-  p.pitch = p.channels + (p.channels % num::kChain ? 0 : p.channels % 1024 ? 16 : 272);
+  const bool whole = p.channels > 0 && p.channels % num::kChain == 0;
+  p.pitch = p.channels + (!whole ? 0 : p.channels % 1024 ? 16 : 272);
   p.line = p.axis[kAxes - 1].planes * p.axis[kAxes - 1].length;
   return p;
 }
@@ -55,7 +56,7 @@ Plan plan_of(const Call& call, bool transposed) {
 // get nearly as much.
 static int64_t even_part(int64_t n, int64_t most, int64_t step) {
   constexpr int64_t kMany = 64;
-  if (n <= most || n >= kMany * most) return std::min(n, most);
+  if (n <= most || n >= kMany * most) return std::clamp<int64_t>(n, 1, most);
   int64_t best = most;
   for (int64_t part = most; part > most / 2; part -= step)
     if (slide::ceil_div(n, part) * part < slide::ceil_div(n, best) * best) best = part;
@@ -97,11 +98,11 @@ PlaceCut place_cut(const Plan& p, int panel, int tallest) {
     c.places *= slide::phase_of(a, 0).count;
   }
   c.rows = even_part(c.places, kRows, tallest);
-  if (c.rows) c.blocks = slide::ceil_div(c.places, c.rows);
+  c.blocks = slide::ceil_div(c.places, c.rows);
   c.panels = slide::ceil_div(p.rows, panel);
   c.run = even_part(c.panels,
                     std::clamp<int64_t>(c.panels * c.phases * p.groups * c.blocks / kUnits, 1, kRun), 1);
-  c.runs = c.run ? slide::ceil_div(c.panels, c.run) : 0;
+  c.runs = slide::ceil_div(c.panels, c.run);
   return c;
 }
 
