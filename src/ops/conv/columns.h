@@ -125,14 +125,15 @@ INVAR_INLINE void copy_panels(const conv::Plan& p, const conv::Phases& f, const 
                               int64_t begin, int64_t end, float* out) {
   Walk w = walk_from(p, f, begin);
   for (int64_t k = begin; k < end; next_tap(f, w)) {
-    const float* from = x + w.channel * p.channel + place_of(p, f, w.t);
-    for (const int64_t stop = num::min_i64(end, k + p.channels - w.channel); k < stop; ++k) {
+    const float* tap = x + w.channel * p.channel + place_of(p, f, w.t);
+    const int64_t channels = num::min_i64(end - k, p.channels - w.channel);
+    for (int64_t c = 0; c < channels; ++c, ++k) {
+      const float* from = tap + c * p.channel;
       float* to = out + (k - begin) * kPanel;
       for (int64_t i = 0; i < panels; ++i) {
         __builtin_prefetch(from + 4 * p.channel + i * kPanel);
         for (int v = 0; v < kPer; ++v) store(to + i * kHop + v * kW, load(from + i * kPanel + v * kW));
       }
-      from += p.channel;
     }
   }
 }

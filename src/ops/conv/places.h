@@ -47,8 +47,8 @@ void copy_places(const conv::Plan& p, const float* x, int64_t begin, int64_t end
     const bool there = d >= 0 && d < deep.in && h >= 0 && h < high.in && inside > 0;
     const int64_t first = there ? line.before : n, last = there ? first + inside : n;
     const float* from = x + (group * p.channels + part) * channel + (d * high.in + h) * wide.in + line.first;
-    for (int64_t i = 0; i < n; ++i)
-      for (int64_t c = 0; (i < first || i >= last) && c < channels; ++c) to[i * p.pitch + c] = 0;
+    for (int64_t i = first > 0 ? 0 : last; i < n; i = i + 1 == first ? last : i + 1)
+      for (int64_t c = 0; c < channels; ++c) to[i * p.pitch + c] = 0;
     for (int64_t c = 0; there && c < channels; c += kW)
       turn(
           from + c * channel, channel, inside, num::min_i64(kW, channels - c), to + first * p.pitch + c,
