@@ -76,7 +76,9 @@ class RandomProgram {
       case 0:  // kept small
         return whole_.push_back(node("sigmoid", {node("matmul", {any(whole_), any(whole_)})}));
       case 1: return whole_.push_back(node("matmul", {any(whole_), any(whole_)}));
-      case 2: return whole_.push_back(node("transpose", {any(whole_)}, DType::f32, {{"perm", std::vector<int64_t>{1, 0}}}));
+      case 2:
+        return whole_.push_back(
+            node("transpose", {any(whole_)}, DType::f32, {{"perm", std::vector<int64_t>{1, 0}}}));
       case 3: return whole_.push_back(node(kTwo[below(4)], {any(whole_), 3 + below(2)}));
       case 4: return truths_.push_back(node("less", {any(whole_), any(whole_)}, DType::boolean));
       case 5: return whole_.push_back(node("where", {any(truths_), any(whole_), any(whole_)}));

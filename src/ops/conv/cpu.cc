@@ -115,7 +115,7 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
     const int64_t row = row_block * c.rows, m = group * p.rows + row,
                   rows = num::min_i64(c.rows, p.rows - row);
     const int64_t present = num::min_i64(panels * kPanel, columns - first);
-    const bool direct = !c.merged && is_whole(f);
+    const bool direct = !c.merged && f.of[0].step * f.of[1].step * f.of[2].step == 1;
     const float* base = x + (image * p.groups + group) * p.channels * p.channel;
     const float* a = weights.thin || weights.by_place || !call.in[1].packed
                          ? nullptr
@@ -187,10 +187,7 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
              r.end - r.begin, rows, place, next);
       }
     }
-    if (direct)
-      finished(call, {(image * total + m) * f.columns + first, present, rows, f.columns});
-    else
-      scatter(call, p, f, image, m, rows, first, present, to, ld);
+    if (!direct) scatter(p, f, image, m, rows, first, present, to, ld, out);
   }
 }
 
@@ -249,8 +246,6 @@ void thin_blocks(const Call& call, const Job& job, int64_t begin, int64_t end, v
               const F y = load(s.flat + i * c.pitch + j);
               return biased ? add(canon(y), added) : y;  // conv.3
             });
-      finished(call, {(b.image * p.groups * p.rows + m) * out + row_place(p.axis, b, 0), b.columns, b.rows,
-                      p.axis[2].out});
     }
   }
 }
@@ -283,7 +278,6 @@ const Kernel INVAR_ROW_OF(conv) = {.op = "conv",
                                    .run = INVAR_ISA_NS::run<false>,
                                    .scratch_bytes = INVAR_ISA_NS::scratch_bytes<false>,
                                    .shared_bytes = INVAR_ISA_NS::shared_bytes<false>,
-                                   .epilogue = true,
                                    .pack_bytes = INVAR_ISA_NS::pack_bytes<false>,
                                    .pack = INVAR_ISA_NS::pack<false>};
 const Kernel INVAR_ROW_OF(conv_transpose) = {.op = "conv_transpose",

@@ -163,16 +163,13 @@ void place_units(const Call& call, const conv::Plan& p, const conv::PlaceCut& c,
     }
     const float* bias = widened_bias(call, m, present, w.bias);
     const int64_t image = first / f.columns, at = first % f.columns;
-    const bool direct = at + rows <= f.columns && is_whole(f);
+    const bool direct = at + rows <= f.columns && f.of[0].step * f.of[1].step * f.of[2].step == 1;
     turn(
         w.out, ld, present, rows, direct ? out + (image * p.groups * p.rows + m) * f.columns + at : w.turned,
         direct ? f.columns : rows, [&](float* to, F y, int lanes, int64_t i) __attribute__((always_inline)) {
           store_part(to, bias ? canon(add(y, set1(bias[i]))) : y, lanes);  // conv.3
         });
-    if (direct)
-      finished(call, {(image * p.groups * p.rows + m) * f.columns + at, rows, present, f.columns});
-    else
-      scatter(call, p, f, 0, m, present, first, rows, w.turned, rows);
+    if (!direct) scatter(p, f, 0, m, present, first, rows, w.turned, rows, out);
   }
 }
 

@@ -6,30 +6,9 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// Whether a phase has all outputs of a channel, in their order.
-INVAR_INLINE bool is_whole(const conv::Phases& f) {
-  return f.of[0].step * f.of[1].step * f.of[2].step == 1;
-}
-
 // Columns [begin, begin + n) of a phase, as rows of `ld` at `from`, to where they belong: row r of the block is channel m + r.
-void scatter(const Call& call, const conv::Plan& p, const conv::Phases& f, int64_t image, int64_t m,
-             int64_t rows, int64_t begin, int64_t n, const float* from, int64_t ld) {
-  float* const out = call.out[0].as<float>();
-  if (is_whole(f)) {  // pieces of images
-    const int64_t total = p.groups * p.rows;
-    for (int64_t done = 0, length; done < n; done += length) {
-      const int64_t at = (begin + done) % f.columns,
-                    channel = (image + (begin + done) / f.columns) * total + m;
-      length = num::min_i64(f.columns - at, n - done);
-      for (int64_t r = 0; r < rows; ++r) {
-        const float* y = from + r * ld + done;
-        float* to = out + (channel + r) * f.columns + at;
-        for (int64_t q = 0; q < length; ++q) to[q] = y[q];
-      }
-      finished(call, {channel * f.columns + at, length, rows, f.columns});
-    }
-    return;
-  }
+void scatter(const conv::Plan& p, const conv::Phases& f, int64_t image, int64_t m, int64_t rows,
+             int64_t begin, int64_t n, const float* from, int64_t ld, float* out) {
   const int64_t wide = f.of[2].count, high = f.of[1].count, total = p.groups * p.rows;
   const int64_t size[kAxes] = {p.axis[0].out, p.axis[1].out, p.axis[2].out}, step = f.of[2].step;
   int64_t line = begin / wide, j = begin % wide;

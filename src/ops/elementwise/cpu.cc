@@ -99,12 +99,37 @@ void short_rows(Map map, const elementwise::Walk& w, const Call& call, Strip s, 
   }
 }
 
+// A region that lies within rows, which are pieces of those of the result.
+void pieces(Map map, const elementwise::Walk& w, const Call& call, Strip s, const Region& r) {
+  const View& out = call.out[0];
+  const bool in_turn = r.pitch == w.inner;
+  Place place[kOperands] = {};
+  s.n = r.n;
+  for (int64_t i = 0, from = r.at; i < r.rows; ++i, from += r.pitch) {
+    s.out = out.as<char>() + from * static_cast<int64_t>(size_of(out.dtype));
+    for (int k = 0; k < w.operands; ++k) {
+      const View& v = call.in[static_cast<size_t>(k)];
+      const auto size = static_cast<int64_t>(size_of(v.dtype));
+      if (w.rank > 0 && i > 0 && in_turn)
+        next(place[k], w, k);
+      else if (w.rank > 0)
+        place[k] = place_of(w, k, from / w.inner);
+      s.in[k] = v.as<const char>() + (place[k].at + (w.rank > 0 ? from % w.inner : from) * w.step[k]) * size;
+      s.one[k] = w.step[k] == 0;
+    }
+    map(s);
+  }
+}
+
 void drive(const Kind& kind, const Call& call, const Region& r) {
   const elementwise::Walk w = elementwise::walk(call);
   const Map map = map_of(kind, call.in[call.in.size() - 1].dtype);
   Strip s{};
   for (int k = 0; k < kScalars && kind.scalar[k]; ++k)
     s.scalar[k] = elementwise::scalar(call, kind.scalar[k]);
+  bool within = w.rank == 0 || (r.at % w.inner + r.n <= w.inner && r.pitch % w.inner == 0);
+  for (const View& v : call.in) within &= !is_narrow(v.dtype);
+  if (within) return pieces(map, w, call, s, r);
   const bool is_long = w.inner >= kShort || w.rank == 0 || r.n <= 2 * w.inner;
   for (int64_t i = 0; i < r.rows; ++i) {
     const int64_t from = r.at + i * r.pitch;
