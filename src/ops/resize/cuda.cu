@@ -7,8 +7,10 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-// Axes for a kernel, in integers of type I, the last one at the end; those in front that are missing are kept and of length 1.
-template <class I>
+// Axes for a kernel, in integers of type I, neighbours that are kept as one, the last one at the end; those in front that are missing
+// are kept and of length 1. kFew: of pictures and volumes.
+constexpr int kFew = 4;
+template <class I, int n>
 struct Axes {
   struct {
     Divisor out;
@@ -16,19 +18,27 @@ struct Axes {
     I in = 1, elements = 1;  // elements: of the table's rows
     int taps = 1;
     bool kept = true;
-  } axis[kMaxRank];
+  } axis[n];
 };
-template <class I>
-Axes<I> axes_of(const Resize& r, void* shared) {
-  Axes<I> a;
-  for (int d = 0; d < r.rank; ++d) {
+bool joins(const Resize& r, int d) {  // axis d and the one behind it
+  return r.axis[d].kept && d + 1 < r.rank && r.axis[d + 1].kept;
+}
+int axes(const Resize& r) {
+  int n = 0;
+  for (int d = 0; d < r.rank; ++d) n += !joins(r, d);
+  return n;
+}
+template <class I, int n>
+Axes<I, n> axes_of(const Resize& r, void* shared) {
+  Axes<I, n> a;
+  int64_t in = 1, out = 1;
+  for (int d = 0, to = n - axes(r); d < r.rank; ++d) {
     const ResizeAxis& from = r.axis[d];
-    a.axis[kMaxRank - r.rank + d] = {Divisor(from.out),
-                                     table_of(r, d, shared),
-                                     static_cast<I>(from.in),
-                                     static_cast<I>(from.out),
-                                     from.taps,
-                                     from.kept};
+    in *= from.in, out *= from.out;
+    if (joins(r, d)) continue;
+    a.axis[to++] = {Divisor(out),         table_of(r, d, shared), static_cast<I>(in),
+                    static_cast<I>(out), from.taps,              from.kept};
+    in = out = 1;
   }
   return a;
 }
@@ -45,17 +55,17 @@ void fill_tables(const Resize& r, void* shared, Stream stream) {
 }
 
 // The indices of element i, and whether it is outside in any resized axis.
-template <class I>
+template <class I, int n>
 struct Place {
-  I index[kMaxRank];
+  I index[n];
   bool outside;
 };
-template <class I>
-__device__ Place<I> place_of(const Axes<I>& a, I i) {
-  Place<I> p;
+template <class I, int n>
+__device__ Place<I, n> place_of(const Axes<I, n>& a, I i) {
+  Place<I, n> p;
   p.outside = false;
 #pragma unroll
-  for (int d = kMaxRank - 1; d >= 0; --d) {
+  for (int d = n - 1; d >= 0; --d) {
     p.index[d] = a.axis[d].out.remainder(i);
     p.outside |= !a.axis[d].kept && a.axis[d].table.outside[p.index[d]];
   }
@@ -63,9 +73,9 @@ __device__ Place<I> place_of(const Axes<I>& a, I i) {
 }
 
 // resize.2: the value over the axes from d on, at the place chosen before.
-template <int d, class I>
-__device__ float value(const Axes<I>& a, const Place<I>& p, const float* x, I at) {
-  if constexpr (d == kMaxRank) {
+template <int d, class I, int n>
+__device__ float value(const Axes<I, n>& a, const Place<I, n>& p, const float* x, I at) {
+  if constexpr (d == n) {
     return x[at];
   } else {
     const auto& axis = a.axis[d];
@@ -83,8 +93,8 @@ __device__ float value(const Axes<I>& a, const Place<I>& p, const float* x, I at
 }
 // The same where only the last two axes are resized, with as many taps: images.
 template <int taps, class I>
-__device__ float plane(const Axes<I>& a, const Place<I>& p, const float* x) {
-  constexpr int kHigh = kMaxRank - 2, kWide = kMaxRank - 1;
+__device__ float plane(const Axes<I, kFew>& a, const Place<I, kFew>& p, const float* x) {
+  constexpr int kHigh = kFew - 2, kWide = kFew - 1;
   const auto &high = a.axis[kHigh], &wide = a.axis[kWide];
   I at = 0;
 #pragma unroll
@@ -105,26 +115,28 @@ __device__ float plane(const Axes<I>& a, const Place<I>& p, const float* x) {
   return c;
 }
 // taps: of plane(); 0: any.
-template <class I, int taps>
+template <int taps, class I, int n>
+__device__ float sum(const Axes<I, n>& a, const Place<I, n>& p, const float* x) {
+  if constexpr (taps == 0)
+    return value<0>(a, p, x, I{0});
+  else
+    return plane<taps>(a, p, x);
+}
+template <class I, int n, int taps>
 void interpolate(const Resize& r, const Call& call, Stream stream) {
-  const Axes<I> a = axes_of<I>(r, call.shared);
+  const Axes<I, n> a = axes_of<I, n>(r, call.shared);
   const float* x = call.in[0].as<const float>();
   float* out = call.out[0].as<float>();
   const float extrapolation = attr_f(call, "extrapolation", 0);
   fill<taps == 0 ? 1 : 4>(stream, call.out[0].elements(), out, [=] __device__(int64_t i) {
-    const Place<I> p = place_of(a, static_cast<I>(i));
-    float y;
-    if (p.outside)
-      y = extrapolation;
-    else
-      y = taps == 0 ? value<0>(a, p, x, I{0}) : plane<taps>(a, p, x);
-    return canon(F{y}).v;
+    const Place<I, n> p = place_of(a, static_cast<I>(i));
+    return canon(F{p.outside ? extrapolation : sum<taps>(a, p, x)}).v;
   });
 }
 
-template <class I, class T>
+template <class I, int n, class T>
 void nearest(const Resize& r, const Call& call, Stream stream) {
-  const Axes<I> a = axes_of<I>(r, call.shared);
+  const Axes<I, n> a = axes_of<I, n>(r, call.shared);
   const View& result = call.out[0];
   const T* x = call.in[0].as<const T>();
   T* out = result.as<T>();
@@ -133,32 +145,41 @@ void nearest(const Resize& r, const Call& call, Stream stream) {
                      ? static_cast<T>(num::f32_bits(num::canon(attr_f(call, "extrapolation", 0))))
                      : T{0};
   fill(stream, result.elements(), out, [=] __device__(int64_t i) {
-    const Place<I> p = place_of(a, static_cast<I>(i));
+    const Place<I, n> p = place_of(a, static_cast<I>(i));
     I at = 0;
 #pragma unroll
-    for (int d = 0; d < kMaxRank; ++d)
+    for (int d = 0; d < n; ++d)
       at = at * a.axis[d].in + (a.axis[d].kept ? p.index[d] : a.axis[d].table.index[p.index[d]]);
     return p.outside ? none : x[at];
   });
 }
 
-template <class I>
+template <class I, int n>
 void resized(const Resize& r, const Call& call, Stream stream) {
   if (r.order != 0) {
-    bool image = r.rank >= 2;
-    for (int d = 0; d < r.rank; ++d) image &= r.axis[d].kept == (d < r.rank - 2);
-    const int taps =
-        image && r.axis[r.rank - 1].taps == r.axis[r.rank - 2].taps ? r.axis[r.rank - 1].taps : 0;
-    if (taps == 2) return interpolate<I, 2>(r, call, stream);
-    if (taps == 4) return interpolate<I, 4>(r, call, stream);
-    return interpolate<I, 0>(r, call, stream);
+    if constexpr (n == kFew) {
+      bool image = r.rank >= 2;
+      for (int d = 0; d < r.rank; ++d) image &= r.axis[d].kept == (d < r.rank - 2);
+      const int taps =
+          image && r.axis[r.rank - 1].taps == r.axis[r.rank - 2].taps ? r.axis[r.rank - 1].taps : 0;
+      if (taps == 2) return interpolate<I, n, 2>(r, call, stream);
+      if (taps == 4) return interpolate<I, n, 4>(r, call, stream);
+    }
+    return interpolate<I, n, 0>(r, call, stream);
   }
   switch (size_of(call.out[0].dtype)) {
-    case 1: return nearest<I, uint8_t>(r, call, stream);
-    case 2: return nearest<I, uint16_t>(r, call, stream);
-    case 4: return nearest<I, uint32_t>(r, call, stream);
-    default: nearest<I, uint64_t>(r, call, stream);
+    case 1: return nearest<I, n, uint8_t>(r, call, stream);
+    case 2: return nearest<I, n, uint16_t>(r, call, stream);
+    case 4: return nearest<I, n, uint32_t>(r, call, stream);
+    default: nearest<I, n, uint64_t>(r, call, stream);
   }
+}
+template <class I>
+void resized(const Resize& r, const Call& call, Stream stream) {
+  if (axes(r) <= kFew)
+    resized<I, kFew>(r, call, stream);
+  else
+    resized<I, kMaxRank>(r, call, stream);
 }
 void enqueue(const Call& call, Stream stream) {
   if (call.out[0].elements() == 0) return;
