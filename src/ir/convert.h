@@ -11,7 +11,7 @@ class Conversion {
   Conversion(func::FuncOp function, bool stateless)
       : end_(cast<func::ReturnOp>(function.front().getTerminator())),
         ports_{llvm::BitVector(function.getNumArguments()), llvm::BitVector(function.getNumResults()),
-               stateless} {}
+               stateless, Bound(function)} {}
 
   // The operations of the block from `first` up to `last`. Nodes that cannot be converted stay.
   void convert(Operation* first, Operation* last);
@@ -33,6 +33,7 @@ class Conversion {
   struct Steps;
 
   Status convert_node(NodeOp);
+  Error hinted(NodeOp, const Error&);
   Node node(NodeOp op) { return Node(op, end_, ports_); }
 
   // flow.cc

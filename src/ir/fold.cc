@@ -35,6 +35,21 @@ class Settle : public PassWrapper<Settle, OperationPass<func::FuncOp>> {
   void runOnOperation() final;
 };
 
+// Symbols that stand in no shape. False: there are none.
+bool remove_bound(Block& block) {
+  if (block.getOps<ReproBindOp>().empty()) return false;
+  std::set<std::string> used;
+  for (Operation& op : block)
+    for (Type type : op.getResultTypes())
+      for (const Extent& e : shape_of(type))
+        if (const auto p = e.constant() ? std::nullopt : Polynomial::parse(e.name))
+          p->all_names([&](const std::string& name) { return used.insert(name), true; });
+  bool removed = false;
+  for (ReproBindOp bind : llvm::make_early_inc_range(block.getOps<ReproBindOp>()))
+    if (!used.contains(bind.getName().str())) bind.erase(), removed = true;
+  return removed;
+}
+
 void Fold::runOnOperation() {
   RewritePatternSet patterns(&getContext());
   Rooms::all().populate(patterns);
@@ -47,7 +62,8 @@ void Fold::runOnOperation() {
 
 void Settle::runOnOperation() {
   Block& block = getOperation().front();
-  remove_dead(block);
+  do remove_dead(block);
+  while (remove_bound(block));
   std::map<std::string, ReproWeightOp> first;
   for (Operation& op : llvm::make_early_inc_range(block)) {
     auto weight = dyn_cast<ReproWeightOp>(op);

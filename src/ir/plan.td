@@ -19,6 +19,13 @@ def Plan_StateOp : Op<PlanDialect, "state"> {
   let assemblyFormat = "$name attr-dict";
 }
 
+def PlanBindOp : Op<PlanDialect, "bind"> {
+  let summary = "a symbol is an element of a value";
+  let cppNamespace = "::invar::ir";
+  let arguments = (ins StrAttr:$name, AnyRankedTensor:$value, I64Attr:$element);
+  let assemblyFormat = "$name `=` $value `[` $element `]` attr-dict `:` type($value)";
+}
+
 def Plan_CallOp : Op<PlanDialect, "call"> {
   let summary = "one kernel call";
   let cppNamespace = "::invar::ir";

@@ -16,6 +16,7 @@ class Writer {
   Result<int> value(Value, int64_t slot);
   Status weight(PlanWeightOp);
   Status call(CallOp);
+  Status bind(PlanBindOp);
   Status port(func::FuncOp, unsigned i, bool input, Value v);
 
   plan::Plan plan_;
@@ -75,6 +76,15 @@ Status Writer::call(CallOp op) {
   return {};
 }
 
+Status Writer::bind(PlanBindOp op) {
+  const plan::Operand value = operands_.lookup(op.getValue());
+  const auto [symbol, is_new] = symbols_.emplace(op.getName().str(), static_cast<int>(plan_.symbols.size()));
+  if (!is_new || value.kind != plan::Operand::value) return broken("symbol \"" + op.getName().str() + "\"");
+  plan_.symbols.push_back(op.getName().str());
+  plan_.bindings.push_back({symbol->second, value.index, static_cast<int64_t>(op.getElement())});
+  return {};
+}
+
 Status Writer::port(func::FuncOp function, unsigned i, bool input, Value v) {
   auto name = input ? function.getArgAttrOfType<StringAttr>(i, "onnx.name")
                     : function.getResultAttrOfType<StringAttr>(i, "onnx.name");
@@ -101,11 +111,17 @@ Result<plan::Plan> Writer::run(func::FuncOp function) {
     if (auto c = dyn_cast<CallOp>(op)) {
       INVAR_CHECK_OK(call(c));
     }
+    if (auto b = dyn_cast<PlanBindOp>(op)) {
+      INVAR_CHECK_OK(bind(b));
+    }
     if (auto s = dyn_cast<StateOp>(op)) {
       states_[s.getName().str()] = static_cast<int>(plan_.states.size());
       plan_.states.push_back({s.getName().str()});
     }
   }
+  std::sort(plan_.bindings.begin(), plan_.bindings.end(), [](const plan::Binding& a, const plan::Binding& b) {
+    return std::pair(a.value, a.element) < std::pair(b.value, b.element);
+  });
   for (OpOperand& out : function.front().getTerminator()->getOpOperands())
     INVAR_CHECK_OK(port(function, out.getOperandNumber(), false, out.get()));
   return std::move(plan_);

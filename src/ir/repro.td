@@ -50,6 +50,13 @@ def ReproSizesOp : Op<ReproDialect, "sizes", [Pure]> {
   let assemblyFormat = "$sizes attr-dict `:` type($out)";
 }
 
+// An element of a value becomes a symbol, which stands for a dimension from here on.
+def ReproBindOp : Op<ReproDialect, "bind"> {
+  let cppNamespace = "::invar::ir";
+  let arguments = (ins Repro_I64:$value, I64Attr:$element, StrAttr:$name);
+  let assemblyFormat = "$name `=` $value `[` $element `]` attr-dict `:` type($value)";
+}
+
 // transposed: a rank-2 weight whose stored order is the transpose of its type; gone before a plan is made.
 def ReproWeightOp : Weight_Op<ReproDialect, (ins UnitAttr:$transposed)>;
 

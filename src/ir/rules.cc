@@ -119,13 +119,38 @@ Result<std::vector<int64_t>> Node::constants(unsigned i) const {
   return integers_from_hex(*weight.getData(), wide ? 8 : 4);
 }
 
-Result<std::vector<Polynomial>> Node::sizes(unsigned i) const {
-  const std::optional<std::vector<Polynomial>> list = sizes_of(in(i));
-  if (list && cast<RankedTensorType>(in(i).getType()).getRank() <= 1) return *list;
-  std::vector<Polynomial> all;
-  INVAR_TRY(const std::vector<int64_t> numbers, constants(i));
-  for (int64_t n : numbers) all.push_back(n);
+namespace {
+
+// Of an operand that is a list or a number.
+Result<std::vector<Traced>> traced(const Node& node, unsigned i) {
+  const Value v = node.in(i);
+  if (auto type = dyn_cast<RankedTensorType>(v.getType()); type && type.getRank() <= 1)
+    if (const std::optional<std::vector<Traced>> list = trace_sizes(v)) return *list;
+  std::vector<Traced> all;
+  INVAR_TRY(const std::vector<int64_t> numbers, node.constants(i));
+  for (int64_t n : numbers) all.push_back({n, {}, 0});
   return all;
+}
+
+}  // namespace
+
+Result<std::vector<Polynomial>> Node::sizes(unsigned i) {
+  INVAR_TRY(const std::vector<Traced> list, traced(*this, i));
+  std::vector<Polynomial> all;
+  for (const Traced& t : list) all.push_back(t.known ? *t.known : bind(t.from, t.element));
+  return all;
+}
+
+Result<std::vector<std::optional<Polynomial>>> Node::known_sizes(unsigned i) const {
+  INVAR_TRY(const std::vector<Traced> list, traced(*this, i));
+  std::vector<std::optional<Polynomial>> all;
+  for (const Traced& t : list) all.push_back(t.known);
+  return all;
+}
+
+Polynomial Node::bind(Value v, int64_t element) {
+  if (!element_of(v).isSignlessInteger(64)) v = converted(v, build_.getI64Type());
+  return ports_.bound.size(build_, v, element, op_.getOpType());
 }
 
 Error Node::unknown(unsigned i, llvm::StringRef what) const {

@@ -8,6 +8,7 @@
 
 #include "base/polynomial.h"
 #include "base/status.h"
+#include "ir/bound.h"
 #include "ir/dialects.h"
 #include "llvm/ADT/StringMap.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,6 +25,7 @@ inline Type element_of(Value v) {
 struct Ports {
   llvm::BitVector arguments, results;
   bool stateless = false;  // none does
+  Bound bound;
   int64_t evaluated = 0;   // bytes of constants computed so far
 };
 
@@ -64,8 +66,13 @@ class Node {
   Status only(llvm::StringRef name, float value) const;
   // The content of an integer constant operand of rank 0 or 1 that lies in the model file.
   Result<std::vector<int64_t>> constants(unsigned i) const;
-  // The elements of an integer operand of rank 0 or 1 that depends on constants and on dimensions of the inputs alone.
-  Result<std::vector<Polynomial>> sizes(unsigned i) const;
+  // The elements of an integer operand of rank 0 or 1. What depends on more than constants and dimensions of the inputs is bound to
+  // symbols when the program runs, where it must be at least 0.
+  Result<std::vector<Polynomial>> sizes(unsigned i);
+  // The same, nothing for elements that would be bound.
+  Result<std::vector<std::optional<Polynomial>>> known_sizes(unsigned i) const;
+  // An element of an i64 value as a symbol.
+  Polynomial bind(Value v, int64_t element);
   // The bytes of operand i where it is a constant that lies in the model file.
   std::optional<std::string> bytes(unsigned i) const;
   // Operand i must be known and is not: why, and which inputs of the graph it comes from.

@@ -18,9 +18,11 @@ std::optional<int64_t> elements(Type type) {
   return n;
 }
 
+using Elements = std::optional<std::vector<Polynomial>>;
+
 // What only carries elements to other places is computed twice, on numbers that stand for the elements, other ones each time: a
 // result that is the number of the same element both times is that element, and one that is equal both times is a constant.
-std::optional<std::vector<Polynomial>> carried(Operation* op) {
+Elements carried(Operation* op, llvm::function_ref<Elements(Value)> elements_of) {
   constexpr int64_t kBase[] = {0x5a17'3b00'0000'0001, 0x3c59'7100'0000'0003},
                     kStep[] = {0x10'0001, 0x30'0007};
   std::vector<Polynomial> known;
@@ -31,7 +33,7 @@ std::optional<std::vector<Polynomial>> carried(Operation* op) {
     for (Value v : op->getOperands()) {
       std::optional<std::string> bytes = constant_of(v);
       if (!bytes) {
-        const std::optional<std::vector<Polynomial>> sizes = sizes_of(v);
+        const Elements sizes = elements_of(v);
         std::vector<int64_t> stands;
         if (!sizes) return std::nullopt;
         for (const Polynomial& p : *sizes) {
@@ -116,7 +118,42 @@ std::optional<std::vector<Polynomial>> evaluate_sizes(Operation* op) {
   const Rooms::Sizing* how = Rooms::all().sizing(op->getName().getStringRef());
   if (!how) return std::nullopt;
   if (how->rule) return computed(op, how->rule);
-  return element_of(op->getResult(0)).isSignlessInteger(64) ? carried(op) : std::nullopt;
+  return element_of(op->getResult(0)).isSignlessInteger(64) ? carried(op, sizes_of) : std::nullopt;
+}
+
+std::optional<std::vector<Traced>> trace_sizes(Value value) {
+  std::vector<std::pair<Value, int64_t>> leaves;  // for each a name that no plan has: its number
+  llvm::DenseMap<Value, Elements> seen;
+  std::function<Elements(Value)> elements_of = [&](Value v) -> Elements {
+    if (auto it = seen.find(v); it != seen.end()) return it->second;
+    Elements list = sizes_of(v);
+    Operation* op = v.getDefiningOp();
+    const Type type = element_of(v);
+    const std::optional<int64_t> n = elements(v.getType());
+    if (!list && n && op && type.isSignlessInteger(64))
+      if (const Rooms::Sizing* how = Rooms::all().sizing(op->getName().getStringRef()); how && !how->rule)
+        list = carried(op, elements_of);
+    if (!list && n && (type.isSignlessInteger(64) || type.isSignlessInteger(32))) {
+      list.emplace();
+      for (int64_t i = 0; i < *n; ++i) {
+        list->push_back(Polynomial::of(std::to_string(leaves.size())));
+        leaves.push_back({v, i});
+      }
+    }
+    return seen[v] = list;
+  };
+  const Elements list = elements_of(value);
+  if (!list) return std::nullopt;
+  std::vector<Traced> traced;
+  for (const Polynomial& p : *list) {
+    if (p.constant() || !isdigit(p.terms().begin()->first[0][0])) {
+      traced.push_back({p, {}, 0});
+      continue;
+    }
+    const auto& [from, element] = leaves[std::stoul(p.terms().begin()->first[0])];
+    traced.push_back({std::nullopt, from, element});
+  }
+  return traced;
 }
 
 }  // namespace invar::ir

@@ -166,6 +166,13 @@ Status ToPlan::run() {
   if (storage.constants_file.empty()) storage.constants_file = "constants.bin";
   OpBuilder build(&getContext());
   build.setInsertionPoint(block.getTerminator());
+  // A symbol is an element of what is computed or given.
+  for (ReproBindOp bind : block.getOps<ReproBindOp>())
+    if (isa_and_nonnull<ReproWeightOp>(bind.getValue().getDefiningOp())) {
+      build.setInsertionPoint(bind);
+      bind.getValueMutable().assign(Rooms::all().copy(build, bind.getValue()));
+    }
+  build.setInsertionPoint(block.getTerminator());
   for (OpOperand& out : block.getTerminator()->getOpOperands())
     if (Value v = out.get(); isa<BlockArgument>(v) || isa<ReproWeightOp>(v.getDefiningOp()))
       out.set(Rooms::all().copy(build, v));
@@ -173,6 +180,12 @@ Status ToPlan::run() {
   INVAR_CHECK_OK(weights(storage));
   std::set<std::string> states;
   for (Operation& op : llvm::make_early_inc_range(block)) {
+    if (auto bind = dyn_cast<ReproBindOp>(op)) {
+      build.setInsertionPoint(bind);
+      build.create<PlanBindOp>(bind.getLoc(), bind.getNameAttr(), bind.getValue(), bind.getElementAttr());
+      bind.erase();
+      continue;
+    }
     if (!isa<ReproOp>(op)) continue;
     if (auto state = op.getAttrOfType<StringAttr>("state")) {
       if (!states.insert(state.str()).second)

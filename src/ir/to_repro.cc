@@ -145,6 +145,14 @@ Status Conversion::convert_node(NodeOp op) {
   return status;
 }
 
+// A refusal for what is decided when the program runs says which inputs decide it.
+Error Conversion::hinted(NodeOp op, const Error& error) {
+  if (error.code != Code::not_covered || error.message.find("--bind") != error.message.npos) return error;
+  for (ReproBindOp bind : op->getBlock()->getOps<ReproBindOp>())
+    if (llvm::StringRef(error.message).contains(bind.getName())) return node(op).unknown(bind.getValue(), error.message);
+  return error;
+}
+
 void Conversion::convert(Operation* first, Operation* last) {
   for (Operation *op = first, *next; op != last; op = next) {
     next = op->getNextNode();
@@ -154,7 +162,7 @@ void Conversion::convert(Operation* first, Operation* last) {
     }
     auto node = dyn_cast<NodeOp>(op);
     if (!node) continue;
-    if (Status s = convert_node(node); !s) failed_.insert({node, at(node, s.error())});
+    if (Status s = convert_node(node); !s) failed_.insert({node, at(node, hinted(node, s.error()))});
   }
 }
 

@@ -17,7 +17,7 @@ namespace invar::plan {
 namespace {
 
 constexpr size_t kMaxRank = 8;
-constexpr size_t kMaxSymbols = 16;
+constexpr size_t kMaxSymbols = 256;
 constexpr size_t kMaxCount = std::numeric_limits<int>::max();
 
 class Parser {
@@ -92,6 +92,8 @@ class Parser {
       read_input(c);
     } else if (is("node ", nodes)) {
       return read_node(c);
+    } else if (is("bind ", nodes)) {
+      read_binding(c);
     } else if (is("output ", outputs)) {
       read_output(c);
     } else if (section_ < places && c.accept(kPlaces)) {
@@ -259,6 +261,30 @@ class Parser {
     return {};
   }
 
+  void read_binding(Cursor& c) {
+    const std::string name = c.identifier();
+    c.expect(" = ");
+    const int v = c.index('v', plan_.values.size());
+    c.expect("[");
+    const uint64_t element = c.natural();
+    c.expect("]");
+    c.expect_end();
+    if (!c.ok()) return;
+    const auto symbol = symbol_.find(name);
+    const Value& value = plan_.values[v];
+    const bool known = value.shape.empty() || (value.shape.size() == 1 && value.shape[0].symbol < 0);
+    if (symbol == symbol_.end()) {
+      c.fail("there is no symbol " + brief(name));
+    } else if (!sized_.insert(name).second) {
+      c.fail("symbol " + brief(name) + " is bound, or is the dimension of a value, before this line");
+    } else if (value.dtype != DType::i64 || !known ||
+               element >= static_cast<uint64_t>(value.shape.empty() ? 1 : value.shape[0].value)) {
+      c.fail("a symbol is bound to an element of an i64 value of rank 0 or 1 of constant size");
+    } else {
+      plan_.bindings.push_back({symbol->second, v, static_cast<int64_t>(element)});
+    }
+  }
+
   void start_places(Cursor& c) {
     c.expect_end();
     section_ = places;
@@ -350,10 +376,15 @@ class Parser {
     Cursor word(text);
     if (const int64_t n = word.integer(); word.ok() && word.at_end()) return {n, -1};
     const auto it = symbol_.find(text);
-    if (it != symbol_.end()) return {0, it->second};
+    if (it != symbol_.end()) {
+      if (is_name(text)) sized_.emplace(text);
+      return {0, it->second};
+    }
     const std::optional<Polynomial> size = is_name(text) ? std::nullopt : Polynomial::parse(text);
-    const bool bound = size && !size->constant() &&
-                       size->all_names([this](const std::string& name) { return symbol_.contains(name); });
+    const bool bound = size && !size->constant() && size->all_names([this](const std::string& name) {
+      sized_.insert(name);
+      return symbol_.contains(name);
+    });
     if (!bound) c.fail("there is no symbol " + brief(text));
     return bound ? symbol(std::string(text)) : Dim{};
   }
@@ -389,6 +420,7 @@ class Parser {
   Plan plan_;
   std::set<std::string> names_;  // kind and name
   std::map<std::string, int, std::less<>> symbol_;
+  std::set<std::string> sized_;  // symbols that stand in a shape or are bound
   std::vector<uint64_t> weight_bytes_;  // by dtype and shape
   std::vector<bool> state_used_;
   std::vector<int> defined_, last_use_;  // per value, positions of nodes; inputs: -1

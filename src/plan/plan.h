@@ -58,6 +58,12 @@ struct Node {
   Attrs attrs;           // numerics only (law 4)
 };
 
+// A symbol whose size a program computes: element `element` of a value, i64 of rank 0 or 1 (plan.15).
+struct Binding {
+  int symbol, value;
+  int64_t element;
+};
+
 struct State {  // memory between steps, e.g. one layer's keys and values
   std::string name;
 };
@@ -77,6 +83,7 @@ struct Plan {
   std::vector<State> states;
   std::vector<Port> inputs, outputs;
   std::vector<Node> nodes;  // in execution order
+  std::vector<Binding> bindings;  // in the order in which nodes make the values, and of their elements
   int slots = 0;
 };
 
@@ -89,6 +96,19 @@ struct Slots {
 };
 Slots slots_of(const Plan&, std::span<const int> step = {}, std::span<const int> host = {});
 void assign_slots(Plan&);
+
+// A program cut where it binds symbols: each part is a program whose symbols are all known when it starts, and which has no more
+// nodes behind what it waits for than must be there. A program that binds none is its only part.
+struct Part {
+  Plan plan;                         // symbols are those of the whole
+  std::vector<int> inputs, outputs;  // values of the whole, for each port of the part
+  std::vector<int> numbers;          // of its nodes, in the whole
+};
+struct Parts {
+  std::vector<Part> parts;
+  std::vector<int> known;  // for each symbol, the part from which on
+};
+Parts parts_of(const Plan&);
 
 // Bytes of a program's tensors for sizes of its symbols; memory of states, packed copies and kernels' scratch come on top.
 struct Footprint {

@@ -71,7 +71,11 @@ class Printer {
     for (size_t i = 0; i < p_.states.size(); ++i)
       s += "state s" + number(i) + " " + quote(p_.states[i].name) + "\n";
     for (const Port& i : p_.inputs) s += "input " + definition(i.value) + " " + quote(i.name) + "\n";
-    for (const Node& n : p_.nodes) s += node(n);
+    for (const Port& i : p_.inputs) s += bindings(i.value);
+    for (const Node& n : p_.nodes) {
+      s += node(n);
+      for (int v : n.out) s += bindings(v);
+    }
     for (const Port& o : p_.outputs) s += "output " + ref(o.value) + " " + quote(o.name) + "\n";
     return s;
   }
@@ -124,6 +128,13 @@ class Printer {
       first = false;
     }
     return s + "}\n";
+  }
+
+  std::string bindings(int v) const {
+    std::string s;
+    for (const Binding& b : p_.bindings)
+      if (b.value == v) s += "bind " + p_.symbols[b.symbol] + " = " + ref(v) + "[" + number(b.element) + "]\n";
+    return s;
   }
 
   const Plan& p_;

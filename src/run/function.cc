@@ -1,17 +1,16 @@
 #include "run/function.h"
 
 #include <algorithm>
+#include <cstring>
+#include <map>
 
-#include "base/polynomial.h"
 #include "num/env.h"
 #include "plan/text.h"
-#include "run/program.h"
+#include "run/part.h"
 #include "run/start.h"
 
 namespace invar::run {
 namespace {
-
-constexpr int64_t kLargestTried = 4096;
 
 std::string text_of(DType type, const std::vector<std::string>& dims) {
   std::string s = std::string(name_of(type)) + " [";
@@ -24,45 +23,33 @@ std::string text_of(DType type, std::span<const int64_t> shape) {
   return text_of(type, dims);
 }
 
-// What plan.12 computes from the symbols that are bound; -1 where that is no dimension.
-void derive(const plan::Plan& plan, std::vector<int64_t>& sizes) {
-  const auto lookup = [&](const std::string& name) -> std::optional<int64_t> {
-    const auto it = std::find(plan.symbols.begin(), plan.symbols.end(), name);
-    return it == plan.symbols.end() ? std::nullopt : std::optional(sizes[it - plan.symbols.begin()]);
-  };
-  for (size_t i = 0; i < sizes.size(); ++i)
-    if (!plan::is_name(plan.symbols[i]))
-      if (const auto size = Polynomial::parse(plan.symbols[i]))
-        sizes[i] = std::max<int64_t>(size->value(lookup).value_or(-1), -1);
-}
-
-// The plan with every symbol in its place a constant: to the runtime a program of one size.
-plan::Plan of_sizes(const plan::Plan& plan, const std::vector<int64_t>& sizes) {
-  plan::Plan p = plan;
-  for (plan::Value& v : p.values)
-    for (plan::Dim& d : v.shape)
-      if (d.symbol >= 0) d = {sizes[d.symbol], -1};
-  p.symbols.clear();
-  return p;
-}
-
 }  // namespace
 
 struct Function::Impl {
   plan::Plan plan;
-  std::unique_ptr<Pool> pool;
-  std::shared_ptr<Device> device;  // null: the host
-  Options options;
-  Weights weights;
-  // Of the last sizes.
-  std::vector<int64_t> sizes;
-  std::unique_ptr<plan::Plan> sized;
-  Program program;
+  Setting setting;
+  std::vector<PartProgram> parts;
+  std::vector<int> known;  // for each symbol, the part from which on
+  struct Place {
+    size_t part;
+    int value;  // there
+  };
+  std::map<int, Place> made;  // values that are read behind the part that makes them
 
   Status open(const std::string& folder);
-  Status resize(const std::vector<int64_t>& wanted);
   Result<std::vector<int64_t>> sizes_of(const NamedViews& inputs) const;
+  Status bind(size_t part, const NamedViews& inputs, std::vector<int64_t>& sizes) const;
+  // An input, or what the part that makes it has made.
+  ops::View value(int v, const NamedViews& inputs) const;
   Result<Named> run(const NamedViews& inputs);
+  // Each once, in the order of the parts.
+  std::vector<std::string> of_all(std::vector<std::string> (*names_of)(const Program&)) const {
+    std::vector<std::string> all;
+    for (const PartProgram& part : parts)
+      for (const std::string& name : names_of(part.program()))
+        if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+    return all;
+  }
 };
 
 Status Function::Impl::open(const std::string& folder) {
@@ -70,42 +57,21 @@ Status Function::Impl::open(const std::string& folder) {
     return not_covered(
         "the plan remembers what it was given: it takes tokens, not tensors; compile with --stateless for "
         "tensors");
-  INVAR_TRY(pool, start_pool(options.threads));
+  setting.folder = folder.empty() ? "." : folder;
+  INVAR_TRY(setting.pool, start_pool(setting.options.threads));
   const num::ArithmeticEnv env;
-  INVAR_TRY(device, Device::named(options.device));
-  // What packing depends on, it has of any size; some programs have no smallest ones.
-  plan::Plan small;
-  Program any;
-  for (int64_t size = 1;; size *= 2) {
-    std::vector<int64_t> sizes(plan.symbols.size(), size);
-    derive(plan, sizes);
-    small = of_sizes(plan, sizes);
-    INVAR_TRY(any, Program::make(small, options.isa, device));
-    Status fits = any.check(1);
-    if (fits) break;
-    if (plan.symbols.empty() || size == kLargestTried) return fits;
+  INVAR_TRY(setting.device, Device::named(setting.options.device));
+  plan::Parts cut = plan::parts_of(plan);
+  known = std::move(cut.known);
+  for (plan::Part& part : cut.parts) {
+    const bool waits = std::any_of(plan.bindings.begin(), plan.bindings.end(), [&](const plan::Binding& b) {
+      return known[b.symbol] <= static_cast<int>(parts.size());
+    });
+    for (size_t i = 0; i < part.outputs.size(); ++i)
+      made[part.outputs[i]] = {parts.size(), part.plan.outputs[i].value};
+    INVAR_CHECK_OK(parts.emplace_back(std::move(part)).open(setting, waits));
   }
-  INVAR_TRY(weights, Weights::load(plan, folder.empty() ? "." : folder, any.weight_uses(), *pool,
-                                   {options.check_weights, options.hashed}, device));
-  return {};
-}
-
-Status Function::Impl::resize(const std::vector<int64_t>& wanted) {
-  if (sized && wanted == sizes) return {};
-  program = Program();  // its memory first
-  sized = std::make_unique<plan::Plan>(of_sizes(plan, wanted));
-  sizes = {-1};
-  INVAR_TRY(program, Program::make(*sized, options.isa, device));
-  INVAR_CHECK_OK(program.check(1));
-  program.set_workers(pool->threads());
-  program.attach(weights);
-  // Operations that could remember positions hold those of this call.
-  const int64_t longest = program.constant_positions();
-  std::vector<ops::Sequence> sequences;
-  for (int64_t i = 0; i < program.constant_sequences(); ++i) sequences.push_back({i, 0});
-  INVAR_CHECK_OK(program.reserve(longest, longest, longest, static_cast<int64_t>(sequences.size())));
-  INVAR_CHECK_OK(program.bind(longest, sequences));
-  sizes = wanted;
+  setting.options.hashed = nullptr;
   return {};
 }
 
@@ -142,34 +108,69 @@ Result<std::vector<int64_t>> Function::Impl::sizes_of(const NamedViews& inputs) 
                      [&name = name](auto& p) { return p.name == name; }))
       return bad_input("input '" + name + "': the plan has none of this name");
   }
+  std::vector<bool> sized(found.size());
+  for (const plan::Binding& b : plan.bindings) sized[b.symbol] = true;
   for (size_t i = 0; i < found.size(); ++i)
-    if (found[i] < 0 && plan::is_name(plan.symbols[i]))
+    if (found[i] < 0 && !sized[i] && plan::is_name(plan.symbols[i]))
       return not_covered("no input has the plan's dimension '" + plan.symbols[i] + "'");
-  const std::vector<int64_t> given = found;
-  derive(plan, found);
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (found[i] < 0)
-      return bad_input("the inputs are too small or too large: the plan's dimension '" + plan.symbols[i] +
-                       "' is none for their shapes");
-    if (given[i] >= 0 && given[i] != found[i])
-      return bad_input("an input has " + std::to_string(given[i]) + " where the plan takes '" +
-                       plan.symbols[i] + "' = " + std::to_string(found[i]));
-  }
   return found;
 }
 
-Result<Function::Named> Function::Impl::run(const NamedViews& inputs) {
-  INVAR_TRY(const std::vector<int64_t> wanted, sizes_of(inputs));
-  const num::ArithmeticEnv env;
-  if (!num::arithmetic_env_ok()) return wrong_arithmetic();
-  INVAR_CHECK_OK(resize(wanted));
+// The symbols that become known with a part.
+Status Function::Impl::bind(size_t part, const NamedViews& inputs, std::vector<int64_t>& sizes) const {
+  for (const plan::Binding& b : plan.bindings) {
+    if (known[b.symbol] != static_cast<int>(part)) continue;
+    int64_t& size = sizes[b.symbol];
+    std::memcpy(&size, static_cast<const std::byte*>(value(b.value, inputs).data) + 8 * b.element, 8);
+    if (size < 0)
+      return bad_input("the inputs lead to a dimension '" + plan.symbols[b.symbol] + "' = " + std::to_string(size) +
+                       ", which is none");
+  }
+  const std::vector<int64_t> given = sizes;
+  derive(plan, known, static_cast<int>(part), sizes);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (known[i] != static_cast<int>(part)) continue;
+    if (sizes[i] < 0)
+      return bad_input("the inputs are too small or too large: the plan's dimension '" + plan.symbols[i] +
+                       "' is none for their shapes" + (part ? " and values" : ""));
+    if (given[i] >= 0 && given[i] != sizes[i])
+      return bad_input("an input has " + std::to_string(given[i]) + " where the plan takes '" +
+                       plan.symbols[i] + "' = " + std::to_string(sizes[i]));
+  }
+  return {};
+}
+
+ops::View Function::Impl::value(int v, const NamedViews& inputs) const {
+  if (const auto at = made.find(v); at != made.end()) return parts[at->second.part].program().port(at->second.value);
+  ops::View view{};
   for (const plan::Port& port : plan.inputs)
     for (const auto& [name, tensor] : inputs)
-      if (name == port.name) program.feed(port.value, tensor.bytes);
-  INVAR_CHECK_OK(program.run(*pool, /*tail=*/true));
+      if (port.value == v && port.name == name) {
+        view.dtype = tensor.dtype, view.rank = static_cast<int>(tensor.shape.size());
+        std::copy(tensor.shape.begin(), tensor.shape.end(), view.dim);
+        view.data = const_cast<std::byte*>(tensor.bytes.data());  // nobody writes it
+      }
+  return view;
+}
+
+Result<Function::Named> Function::Impl::run(const NamedViews& inputs) {
+  INVAR_TRY(std::vector<int64_t> sizes, sizes_of(inputs));
+  const num::ArithmeticEnv env;
+  if (!num::arithmetic_env_ok()) return wrong_arithmetic();
+  for (size_t p = 0; p < parts.size(); ++p) {
+    INVAR_CHECK_OK(bind(p, inputs, sizes));
+    INVAR_CHECK_OK(parts[p].resize(setting, sizes));
+    Program& program = parts[p].program();
+    const plan::Part& part = parts[p].part();
+    for (size_t i = 0; i < part.inputs.size(); ++i) {
+      const ops::View v = value(part.inputs[i], inputs);
+      program.feed(part.plan.inputs[i].value, {static_cast<const std::byte*>(v.data), bytes_of(v)});
+    }
+    INVAR_CHECK_OK(program.run(*setting.pool, /*tail=*/true));
+  }
   Named outputs;
   for (const plan::Port& port : plan.outputs) {
-    const ops::View v = program.port(port.value);
+    const ops::View v = value(port.value, inputs);
     const auto* bytes = static_cast<const std::byte*>(v.data);
     outputs.push_back({port.name, {v.dtype, {v.dim, v.dim + v.rank}, {bytes, bytes + bytes_of(v)}}});
   }
@@ -179,7 +180,7 @@ Result<Function::Named> Function::Impl::run(const NamedViews& inputs) {
 Result<Function> Function::open(plan::Plan plan, const std::string& folder, Options options) {
   auto impl = std::make_unique<Impl>();
   impl->plan = std::move(plan);
-  impl->options = std::move(options);
+  impl->setting.options = std::move(options);
   INVAR_CHECK_OK(impl->open(folder));
   return Function(std::move(impl));
 }
@@ -198,16 +199,19 @@ Result<Function::Named> Function::run(const Named& inputs) {
   return run(views);
 }
 std::string_view Function::isa() const {
-  return impl_->device ? ops::kCuda : impl_->options.isa.empty() ? ops::isas().front() : impl_->options.isa;
+  const Setting& s = impl_->setting;
+  return s.device ? ops::kCuda : s.options.isa.empty() ? ops::isas().front() : s.options.isa;
 }
 size_t Function::peak_bytes() const {
-  return impl_->program.bytes() + impl_->weights.bytes();
+  size_t bytes = 0;
+  for (const PartProgram& part : impl_->parts) bytes += part.bytes();
+  return bytes;
 }
 std::vector<std::string> Function::kernels() const {
-  return impl_->program.kernels();
+  return impl_->of_all([](const Program& p) { return p.kernels(); });
 }
 std::vector<std::string> Function::libraries() const {
-  return impl_->program.libraries();
+  return impl_->of_all([](const Program& p) { return p.libraries(); });
 }
 
 }  // namespace invar::run

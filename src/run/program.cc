@@ -9,7 +9,7 @@
 
 namespace invar::run {
 Result<Program> Program::make(const plan::Plan& plan, const std::string& isa,
-                              std::shared_ptr<Device> device) {
+                              std::shared_ptr<Device> device, std::span<const int> numbers) {
   if (device) {
     if (!isa.empty())
       return bad_input("an instruction set cannot be forced on a GPU; leave --isa out, or --device");
@@ -18,6 +18,7 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa,
   }
   Program r;
   r.plan_ = &plan;
+  r.numbers_.assign(numbers.begin(), numbers.end());
   r.device_ = std::move(device);
   for (const std::string& s : plan.symbols) {
     if (s == "batch") {
@@ -333,8 +334,12 @@ Status Program::reserve_shared(size_t bytes) {
 }
 
 Error Program::names_no_place(const Node& node, const ops::Stray& stray) const {
-  return bad_input("operation " + std::to_string(&node - nodes_.data()) + " of the plan, " + node.node->op +
-                   ": " + text_of(stray, node.in[static_cast<size_t>(stray.operand)]));
+  return bad_input(name_of_node(static_cast<size_t>(&node - nodes_.data())) + ": " +
+                   text_of(stray, node.in[static_cast<size_t>(stray.operand)]));
+}
+std::string Program::name_of_node(size_t n) const {
+  return "operation " + std::to_string(n < numbers_.size() ? static_cast<size_t>(numbers_[n]) : n) + " of the plan, " +
+         nodes_[n].node->op;
 }
 
 // On the host each of them would need memory of its own between its phases; a GPU's kernel knows what it shares.

@@ -24,8 +24,9 @@ class Program {
  public:
   // Chooses the kernel of every node: of an instruction set, or those of a GPU; those of libraries where the plan's operation set
   // allows them, they are here and no instruction set is named. The plan must outlive the program.
+  // `numbers`: of its nodes, where errors are to say others than those of this plan.
   static Result<Program> make(const plan::Plan& plan, const std::string& isa,
-                              std::shared_ptr<Device> device = {});
+                              std::shared_ptr<Device> device = {}, std::span<const int> numbers = {});
 
   // Whether every room takes what its nodes ask for, of `slots` sequences in one step. To be called before weights are packed
   // or memory is reserved.
@@ -94,6 +95,7 @@ class Program {
   Status bind(Node&, const Extent&);
   void mark_core();
   Error names_no_place(const Node&, const ops::Stray&) const;
+  std::string name_of_node(size_t n) const;  // "operation 7 of the plan, add"
   int fuse();  // program_fused.cc; as many buffers as that takes
   bool follows(size_t head, size_t node, const std::vector<size_t>& maker) const;
   static void follow(const void* head, const ops::Region&);
@@ -118,6 +120,7 @@ class Program {
   std::map<const ops::Library*, std::shared_ptr<void>> attached_;  // to its queue; null: cannot be
   std::vector<Symbol> symbols_;
   std::vector<Node> nodes_;
+  std::vector<int> numbers_;  // of nodes_, in errors
   std::vector<bool> core_value_;
   std::vector<int> buffer_;       // per value: its slot, or one of its own
   std::vector<uint64_t> offset_;  // per buffer, into arena_

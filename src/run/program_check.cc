@@ -45,16 +45,16 @@ Status Program::check(const ops::Kernel& reference, Node& node, size_t number, c
     required = "attributes of the types that the room names";
   }
   if (!required) return {};
-  return bad_input("operation " + std::to_string(number) + " of the plan, " + node.node->op + ", requires " +
-                   required + ": compile the model again");
+  return bad_input(name_of_node(number) + ", requires " + required +
+                   (has_memory_ ? ": compile the model again"
+                                : ": sizes or values of the inputs do not fit it, or the plan does not"));
 }
 
 // plan.11: nothing mixes sequences. What depends on them has them on its leading axis, and every operation keeps them apart.
 Status Program::check_alone(size_t number) {
   Node& node = nodes_[number];
   auto refuse = [&](const std::string& why) {
-    return not_covered("operation " + std::to_string(number) + " of the plan, " + node.node->op + ", " + why +
-                       ": run one sequence at a time");
+    return not_covered(name_of_node(number) + ", " + why + ": run one sequence at a time");
   };
   uint64_t carries = 0;
   for (size_t i = 0; i < node.in.size(); ++i) {

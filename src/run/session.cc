@@ -75,6 +75,8 @@ Status Session::Impl::open(const std::string& folder) {
   chunk = std::min(options.chunk ? options.chunk : device ? kDeviceChunk : kDefaultChunk, options.capacity);
   if (!program.has_memory()) chunk = options.capacity;  // all rows in one piece
   tail_rows = program.has_memory() ? std::min(kTailRows, chunk) : chunk;
+  if (!plan.bindings.empty())
+    return not_covered("the plan computes sizes from values: it takes tensors, not tokens");
   INVAR_CHECK_OK(bind_ports());
   INVAR_CHECK_OK(program.check(options.sequences));
   INVAR_TRY(weights, Weights::load(plan, folder.empty() ? "." : folder, program.weight_uses(), *pool,

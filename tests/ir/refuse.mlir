@@ -26,7 +26,7 @@ func.func @list(%x: tensor<?x4xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unkno
 // CHECK: error: MatMul (domain ai.onnx opset 23, node "inner"): inner dimensions: 4 and 3
 // CHECK: error: Transpose (domain ai.onnx opset 23, node "turn"): perm is not a permutation of the operand's dimensions
 // CHECK: error: Softmax (domain ai.onnx opset 23, node "beyond"): axis 7 is outside rank 2
-// CHECK: error: Reshape (domain ai.onnx opset 23, node "shape"): operand 1 is not a constant in the model file
+// CHECK: error: Squeeze (domain ai.onnx opset 23, node "shape"): operand 1 is not a constant in the model file
 // CHECK: error: Cast (domain ai.onnx opset 23, node "words"): element type 8 (TensorProto.DataType)
 func.func @reasons(%x: tensor<?x4xf32, ["seq", ""]>, %p: tensor<?x4xf32, ["past", ""]>, %d: tensor<?x4xf64, ["seq", ""]>, %r: tensor<3xf32>, %m: tensor<3x3xf32>, %i: tensor<1xi64>)
     -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
@@ -42,7 +42,7 @@ func.func @reasons(%x: tensor<?x4xf32, ["seq", ""]>, %p: tensor<?x4xf32, ["past"
   %9 = onnx.node "Transpose"(%x) {name = "turn", domain = "", version = 23 : i64, params = {perm = array<i64: 1, 1>}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
   %10 = onnx.node "Softmax"(%x) {name = "axis", domain = "", version = 23 : i64, params = {axis = 0 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
   %11 = onnx.node "Softmax"(%x) {name = "beyond", domain = "", version = 23 : i64, params = {axis = 7 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
-  %12 = onnx.node "Reshape"(%x, %i) {name = "shape", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<1xi64>) -> !onnx.unknown
+  %12 = onnx.node "Squeeze"(%x, %i) {name = "shape", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<1xi64>) -> !onnx.unknown
   %13 = onnx.node "Cast"(%x) {name = "words", domain = "", version = 23 : i64, params = {to = 8 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
   return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13
     : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown

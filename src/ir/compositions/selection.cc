@@ -4,6 +4,7 @@
 
 #include "ir/bytes.h"
 #include "ir/compositions/formula.h"
+#include "ir/places.h"
 
 namespace invar::ir {
 namespace {
@@ -48,8 +49,32 @@ std::vector<int64_t> sizes_of_constant(const Node& node, unsigned operand) {
   return sizes;
 }
 
+// Of a tensor whose elements are computed when the program runs.
+Status non_zero_at_run_time(Node& node) {
+  const Shape shape = node.shape(0);
+  if (shape.empty()) return not_covered("a scalar");
+  INVAR_TRY(Value flags, flattened(node, node.in(0)));
+  INVAR_TRY(flags, node.make<CastOp>(flags, {}, tensor_of(shape_of(flags.getType()), node.build().getI1Type())));
+  INVAR_TRY(const Places places, places_of(node, flags));
+  const Shape row = {Extent::of(1), places.count};
+  Value rest = places.index;
+  SmallVector<Value> rows(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    Value at = rest;
+    if (d > 0) {
+      const Value size = node.sizes(*polynomial_of(shape[d]), {});
+      INVAR_TRY(at, node.make<ModOp>({rest, size}));
+      INVAR_TRY(rest, node.make<DivOp>({rest, size}));
+    }
+    INVAR_TRY(rows[d], shaped(node, at, row));
+  }
+  INVAR_TRY(Value out, joined(node, rows, 0));
+  return node.replace(out);
+}
+
 Status non_zero(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {}));
+  if (!node.bytes(0)) return non_zero_at_run_time(node);
   INVAR_TRY(const std::vector<int64_t> keys, keys_of(node, 0));
   const std::vector<int64_t> sizes = sizes_of_constant(node, 0);
   if (sizes.empty()) return not_covered("a scalar");

@@ -1,5 +1,5 @@
 #include "ir/bytes.h"
-#include "ir/compose.h"
+#include "ir/places.h"
 
 namespace invar::ir {
 namespace {
@@ -77,19 +77,25 @@ Status scatter_nd(Node& node) {
   return node.replace(out);
 }
 
-// The elements along an axis, or of all in one row, that a constant condition names.
+// The elements along an axis, or of all in one row, that a condition names.
 Status compress(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {"axis"}));
   const std::optional<std::string> condition = node.bytes(1);
-  if (!condition) return node.unknown(1);
   Value x = node.in(0);
   int64_t axis = 0;
   if (node.attribute("axis")) {
     INVAR_TRY(axis, axis_of(node));
   } else {
-    const std::optional<Polynomial> n = count_of(node.shape(0));
-    if (!n || !n->constant()) return not_covered("a row of unknown length");
-    INVAR_TRY(x, shaped(node, x, {Extent::of(*n)}));
+    INVAR_TRY(x, flattened(node, x));
+  }
+  SmallVector<NamedAttribute> attrs;
+  if (axis != 0) attrs.push_back(node.attr("axis", axis));
+  if (!condition) {
+    if (node.shape(1).size() != 1 || !element_of(node.in(1)).isSignlessInteger(1))
+      return bad_input("operand 1 is not a list of booleans");
+    INVAR_TRY(const Places places, places_of(node, node.in(1)));
+    INVAR_TRY(Value out, node.make<GatherOp>({x, places.index}, attrs));
+    return node.replace(out);
   }
   const Extent length = shape_of(x.getType())[static_cast<size_t>(axis)];
   if (!length.constant()) return not_covered("dimension " + text_of(length) + " compressed");
@@ -97,8 +103,6 @@ Status compress(Node& node) {
   for (size_t i = 0; i < condition->size(); ++i)
     if ((*condition)[i]) places.push_back(static_cast<int64_t>(i));
   if (!places.empty() && places.back() >= length.value) return bad_input("a condition longer than the axis");
-  SmallVector<NamedAttribute> attrs;
-  if (axis != 0) attrs.push_back(node.attr("axis", axis));
   INVAR_TRY(Value out, node.make<GatherOp>({x, node.constant(places)}, attrs));
   return node.replace(out);
 }

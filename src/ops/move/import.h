@@ -160,11 +160,66 @@ std::vector<Cut> all_of(const Shape& shape) {
   return cuts;
 }
 
+// Starts and ends of which nothing is known: clamped and counted when the program runs, elements gathered.
+Status slice_at_run_time(Node& node, const std::vector<int64_t>& axes, const std::vector<int64_t>& steps) {
+  const Shape from = node.shape(0);
+  const auto count = static_cast<int64_t>(axes.size());
+  std::vector<Polynomial> lengths;
+  std::vector<int64_t> low, past, stride, rounds;  // a start is in [0, n - past], an end in [low, n - past]
+  for (size_t i = 0; i < axes.size(); ++i) {
+    INVAR_TRY(const int64_t axis, Node::axis(axes[i], from.size()));
+    const std::optional<Polynomial> n = polynomial_of(from[static_cast<size_t>(axis)]);
+    if (!n) return not_covered("a dimension is unknown");
+    if (steps[i] == 0 || steps[i] == INT64_MIN) return bad_input("a step of " + std::to_string(steps[i]));
+    lengths.push_back(*n), stride.push_back(steps[i]), rounds.push_back(steps[i] > 0 ? steps[i] - 1 : steps[i] + 1);
+    low.push_back(steps[i] > 0 ? 0 : -1), past.push_back(steps[i] > 0 ? 0 : 1);
+  }
+  const Value size = node.sizes(lengths, count), zero = node.constant(Sizes(0));
+  INVAR_TRY(const Value high, node.make<SubOp>({size, node.constant(past)}));
+  const auto placed = [&](Value at, const Value& least) -> Result<Value> {
+    if (!element_of(at).isSignlessInteger(64)) {
+      INVAR_TRY(at, node.make<CastOp>(at, {}, tensor_of({Extent::of(count)}, node.build().getI64Type())));
+    }
+    INVAR_TRY(Value negative, node.make<LessOp>({at, zero}));
+    INVAR_TRY(Value from_end, node.make<AddOp>({at, size}));
+    INVAR_TRY(at, node.make<WhereOp>({negative, from_end, at}));
+    INVAR_TRY(at, node.make<MaxOp>({at, least}));
+    return node.make<MinOp>({at, high});
+  };
+  INVAR_TRY(const Value start, placed(node.in(1), zero));
+  INVAR_TRY(const Value end, placed(node.in(2), node.constant(low)));
+  INVAR_TRY(Value length, node.make<SubOp>({end, start}));
+  INVAR_TRY(length, node.make<AddOp>({length, node.constant(rounds)}));
+  INVAR_TRY(length, node.make<DivOp>({length, node.constant(stride)}));
+  INVAR_TRY(length, node.make<MaxOp>({length, zero}));
+  Value x = node.in(0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    INVAR_TRY(const int64_t axis, Node::axis(axes[i], from.size()));
+    INVAR_TRY(Value first, part(node, start, 0, static_cast<int64_t>(i), 1));
+    INVAR_TRY(Value places, node.make<IotaOp>({first, node.constant(Sizes(steps[i]))}, {},
+                                              tensor_of({Extent::of(node.bind(length, static_cast<int64_t>(i)))}, node.build().getI64Type())));
+    INVAR_TRY(x, node.make<GatherOp>({x, places}, node.attr("axis", axis)));
+  }
+  return node.replace(x);
+}
+
 Status slice(Node& node) {
   if (node.version() < 10) {
     INVAR_CHECK_OK(node.expect(1, 1, {"starts", "ends", "axes"}));
   } else {
     INVAR_CHECK_OK(node.expect(3, 5, {}));
+    INVAR_TRY(const auto starts, node.known_sizes(1));
+    INVAR_TRY(const auto ends, node.known_sizes(2));
+    const auto open = [](auto& known) { return !known.empty() && llvm::none_of(known, [](auto& k) { return k.has_value(); }); };
+    if (open(starts) && open(ends) && starts.size() == ends.size()) {
+      INVAR_TRY(std::vector<int64_t> axes, list_of(node, "axes", 3, 10));
+      INVAR_TRY(std::vector<int64_t> steps, list_of(node, "steps", 4, 10));
+      for (size_t i = axes.size(); axes.size() < starts.size() && !node.has(3); ++i) axes.push_back(static_cast<int64_t>(i));
+      steps.resize(node.has(4) ? steps.size() : starts.size(), 1);
+      if (axes.size() != starts.size() || steps.size() != starts.size())
+        return bad_input("starts, ends, axes and steps differ in length");
+      return slice_at_run_time(node, axes, steps);
+    }
   }
   INVAR_TRY(std::vector<Polynomial> starts, sizes_of(node, "starts", 1, 10));
   INVAR_TRY(std::vector<Polynomial> ends, sizes_of(node, "ends", 2, 10));
@@ -224,11 +279,17 @@ Status split(Node& node) {
   }
   if (sizes.size() != parts || (total->constant() && n->constant() && *total != *n))
     return bad_input("the parts do not make up the " + n->text() + " elements of the axis");
-  if (*total != *n) return not_covered("parts of " + total->text() + " elements of an axis of " + n->text());
+  const bool decided = *total == *n;  // else by values: what is left for the last part must be as long as it is to be
+  if (!decided && !binding_of(node.build().getBlock(), *total))
+    return not_covered("parts of " + total->text() + " elements of an axis of " + n->text());
+  if (!decided) bounds.back() = *n;
   for (unsigned i = 0; i < parts; ++i) {
     std::vector<Cut> cuts = all_of(from);
     INVAR_TRY(cuts[axis], cut_of(from[axis], bounds[i], bounds[i + 1], 1));
     INVAR_TRY(Value part, sliced(node, cuts));
+    Shape shape = from;
+    shape[axis] = Extent::of(sizes[i]);
+    INVAR_TRY(part, shaped(node, part, shape));
     node.replace(i, part);
   }
   return {};
@@ -261,10 +322,43 @@ Result<Shape> constant_shape(Node& node, unsigned i) {
   return shape;
 }
 
+bool is_bound(Node& node, const Extent& e) {
+  const std::optional<Polynomial> p = polynomial_of(e);
+  return p && binding_of(node.build().getBlock(), *p);
+}
+
+// Values decide what is wanted: the result has the larger of both dimensions, which kernels check to be equal or to come from 1.
+Status expand_at_run_time(Node& node, Shape wanted) {
+  Shape from = node.shape(0);
+  if (wanted.size() < from.size()) wanted.insert(wanted.begin(), from.size() - wanted.size(), Extent::of(1));
+  from.insert(from.begin(), wanted.size() - from.size(), Extent::of(1));
+  Shape to = from, large = from;
+  for (size_t d = 0; d < to.size(); ++d) {
+    const bool one = from[d] == Extent::of(1), same = wanted[d] == Extent::of(1) || wanted[d] == from[d];
+    if (same) continue;
+    large[d] = wanted[d];
+    if (!one) {
+      const std::optional<Polynomial> a = polynomial_of(from[d]), b = polynomial_of(wanted[d]);
+      const std::optional<Polynomial> least = a && b ? smaller(*a, *b) : std::nullopt;
+      const std::optional<Polynomial> both = least ? sum(*a, *b) : std::nullopt, most = both ? difference(*both, *least) : both;
+      if (!most) return not_covered("dimensions " + text_of(from[d]) + " and " + text_of(wanted[d]));
+      large[d] = Extent::of(*most);
+    }
+    // A constant stays one.
+    to[d] = from[d].constant() && !one ? from[d] : large[d];
+  }
+  INVAR_TRY(Value out, expanded(node, node.in(0), large));
+  INVAR_TRY(out, shaped(node, out, to));
+  return node.replace(out);
+}
+
 Status expand(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {}));
   INVAR_TRY(Shape wanted, constant_shape(node, 1));
-  std::optional<Shape> shape = broadcast(node.shape(0), wanted);
+  const Shape from = node.shape(0);
+  std::optional<Shape> shape = broadcast(from, wanted);
+  if (!shape && llvm::any_of(wanted, [&](const Extent& e) { return is_bound(node, e); }))
+    return expand_at_run_time(node, wanted);
   if (!shape) {
     const auto constant = [](const Extent& e) { return e.constant(); };
     const std::string why = "shapes " + text_of(node.shape(0)) + " and " + text_of(wanted);

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ir/rules.h"
+#include "ir/compose.h"
 
 namespace invar::ir {
 namespace {
@@ -21,9 +21,40 @@ Result<Extent> rest(const Shape& from, const Shape& others) {
   return not_covered("-1 stands for " + all->text() + " over " + part->text() + ", which is no dimension");
 }
 
+// A shape that is not known at all: 0 and -1 mean what they do, computed when the program runs.
+Status reshape_at_run_time(Node& node, int64_t zeros) {
+  const Shape from = node.shape(0), list = node.shape(1);
+  const auto rank = list[0].value;
+  Value wanted = node.in(1);
+  const Value nothing = node.constant(Sizes(0)), open = node.constant(Sizes(-1));
+  std::vector<Polynomial> kept;
+  for (size_t d = 0; d < static_cast<size_t>(rank); ++d)  // -2: 0 stands for a dimension that the operand does not have
+    kept.push_back(d < from.size() ? *polynomial_of(from[d]) : Polynomial(-2));
+  if (!zeros) {
+    INVAR_TRY(Value zero, node.make<EqualOp>({wanted, nothing}));
+    INVAR_TRY(wanted, node.make<WhereOp>({zero, node.sizes(kept, rank), wanted}));
+  }
+  // What is left for -1: all over the product of the others, of which -1 is the negative.
+  const std::optional<Polynomial> all = count_of(from);
+  if (!all) return not_covered("a dimension is unknown");
+  INVAR_TRY(Value product, node.make<ReduceProdOp>(wanted, {node.attr("axes", Sizes(0)), node.attr("keepdims", int64_t{1})}));
+  INVAR_TRY(product, node.make<AbsOp>(product));
+  INVAR_TRY(product, node.make<MaxOp>({product, node.constant(Sizes(1))}));
+  INVAR_TRY(Value rest, node.make<DivOp>({node.sizes(*all, int64_t{1}), product}));
+  INVAR_TRY(Value is_open, node.make<EqualOp>({wanted, open}));
+  INVAR_TRY(wanted, node.make<WhereOp>({is_open, rest, wanted}));
+  Shape shape;
+  for (int64_t d = 0; d < rank; ++d) shape.push_back(Extent::of(node.bind(wanted, d)));
+  return to(node, shape);
+}
+
 Status reshape(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {"allowzero"}));
   INVAR_TRY(const int64_t zeros, node.i("allowzero", 0));
+  INVAR_TRY(const auto known, node.known_sizes(1));
+  if (element_of(node.in(1)).isSignlessInteger(64) && llvm::none_of(known, [](auto& k) { return k.has_value(); }) &&
+      !known.empty())
+    return reshape_at_run_time(node, zeros);
   INVAR_TRY(std::vector<Polynomial> wanted, node.sizes(1));
   Shape from = node.shape(0), shape, others;
   std::optional<size_t> open;
@@ -157,6 +188,16 @@ class Measure {
     return make_constant(build_, loc_, bytes, DType::i64, 1);
   }
   Value named(const std::string& name) {
+    if (ReproBindOp bind = binding_of(build_.getBlock(), Polynomial::of(name))) {
+      const auto one = RankedTensorType::get(1, build_.getI64Type());
+      if (cast<RankedTensorType>(bind.getValue().getType()).getRank() == 0)
+        return made<ReshapeOp>(bind.getValue(), {}, one);
+      const int64_t at = bind.getElement();
+      return made<SliceOp>(bind.getValue(),
+                           {build_.getNamedAttr("starts", build_.getDenseI64ArrayAttr(at)),
+                            build_.getNamedAttr("steps", build_.getDenseI64ArrayAttr(1))},
+                           one);
+    }
     Value ones =
         made<ExpandOp>(number(1), {}, tensor_of({{ShapedType::kDynamic, name}}, build_.getI64Type()));
     return made<ReduceSumOp>(ones,
@@ -233,6 +274,8 @@ LogicalResult ReshapeOp::verify() {
     return emitOpError("changes the element type");
   std::optional<Polynomial> from = count_of(shape_of(getX().getType())), to = count_of(shape_of(getType()));
   if (from && from == to) return success();
+  // What values decide shows when the program runs.
+  if (from && to && (binding_of((*this)->getBlock(), *from) || binding_of((*this)->getBlock(), *to))) return success();
   return emitOpError("does not keep the number of elements");
 }
 

@@ -1,0 +1,77 @@
+#include "run/part.h"
+
+#include <algorithm>
+
+#include "base/polynomial.h"
+#include "plan/text.h"
+
+namespace invar::run {
+namespace {
+
+constexpr int64_t kLargestTried = 4096;
+
+// The plan with every symbol in its place a constant: to the runtime a program of one size.
+plan::Plan of_sizes(const plan::Plan& plan, const std::vector<int64_t>& sizes) {
+  plan::Plan p = plan;
+  for (plan::Value& v : p.values)
+    for (plan::Dim& d : v.shape)
+      if (d.symbol >= 0) d = {sizes[d.symbol], -1};
+  p.symbols.clear();
+  return p;
+}
+
+}  // namespace
+
+void derive(const plan::Plan& plan, const std::vector<int>& known, int part, std::vector<int64_t>& sizes) {
+  const auto lookup = [&](const std::string& name) -> std::optional<int64_t> {
+    const auto it = std::find(plan.symbols.begin(), plan.symbols.end(), name);
+    return it == plan.symbols.end() ? std::nullopt : std::optional(sizes[it - plan.symbols.begin()]);
+  };
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (known[i] == part && !plan::is_name(plan.symbols[i]))
+      if (const auto size = Polynomial::parse(plan.symbols[i]))
+        sizes[i] = std::max<int64_t>(size->value(lookup).value_or(-1), -1);
+}
+
+// What packing depends on, it has of any size; some programs have no smallest ones.
+Status PartProgram::open(const Setting& setting, bool waits) {
+  for (int64_t size = 1;; size *= 2) {
+    std::vector<int64_t> sizes(part_.plan.symbols.size(), size);
+    derive(part_.plan, std::vector<int>(sizes.size(), 0), 0, sizes);
+    const plan::Plan small = of_sizes(part_.plan, sizes);
+    INVAR_TRY(Program any, Program::make(small, setting.options.isa, setting.device, part_.numbers));
+    const Status fits = any.check(1);
+    if (fits) return load(setting, any);
+    if (part_.plan.symbols.empty() || size == kLargestTried) return waits ? Status() : fits;
+  }
+}
+
+Status PartProgram::load(const Setting& setting, const Program& program) {
+  INVAR_TRY(weights_, Weights::load(part_.plan, setting.folder, program.weight_uses(), *setting.pool,
+                                    {setting.options.check_weights, setting.options.hashed}, setting.device));
+  return {};
+}
+
+Status PartProgram::resize(const Setting& setting, const std::vector<int64_t>& sizes) {
+  if (sized_ && sizes == sizes_) return {};
+  program_ = Program();  // its memory first
+  sized_ = std::make_unique<plan::Plan>(of_sizes(part_.plan, sizes));
+  sizes_ = {-2};
+  INVAR_TRY(program_, Program::make(*sized_, setting.options.isa, setting.device, part_.numbers));
+  INVAR_CHECK_OK(program_.check(1));
+  if (!weights_) {
+    INVAR_CHECK_OK(load(setting, program_));
+  }
+  program_.set_workers(setting.pool->threads());
+  program_.attach(*weights_);
+  // Operations that could remember positions hold those of this call.
+  const int64_t longest = program_.constant_positions();
+  std::vector<ops::Sequence> sequences;
+  for (int64_t i = 0; i < program_.constant_sequences(); ++i) sequences.push_back({i, 0});
+  INVAR_CHECK_OK(program_.reserve(longest, longest, longest, static_cast<int64_t>(sequences.size())));
+  INVAR_CHECK_OK(program_.bind(longest, sequences));
+  sizes_ = sizes;
+  return {};
+}
+
+}  // namespace invar::run

@@ -1,0 +1,47 @@
+// A program between two places where sizes become known (plan.15), made for the sizes of a call.
+#pragma once
+
+#include <optional>
+
+#include "run/program.h"
+#include "run/run.h"
+
+namespace invar::run {
+
+// What all parts of a program share.
+struct Setting {
+  std::string folder;
+  std::unique_ptr<Pool> pool;
+  std::shared_ptr<Device> device;  // null: the host
+  Options options;
+};
+
+class PartProgram {
+ public:
+  explicit PartProgram(plan::Part part) : part_(std::move(part)) {}
+
+  // Loads weights; of a part that `waits` for sizes that are bound, not if it fits none of those that are tried: then resize() does.
+  Status open(const Setting&, bool waits);
+  // Makes ready for sizes of the plan's symbols, each at least 0 or not known yet, which is -1.
+  Status resize(const Setting&, const std::vector<int64_t>& sizes);
+  Program& program() { return program_; }  // of the last sizes
+  const Program& program() const { return program_; }
+  const plan::Part& part() const { return part_; }
+  size_t bytes() const { return program_.bytes() + (weights_ ? weights_->bytes() : 0); }
+
+ private:
+  Status load(const Setting&, const Program&);
+
+  plan::Part part_;
+  std::optional<Weights> weights_;
+  // Of the last sizes.
+  std::vector<int64_t> sizes_;
+  std::unique_ptr<plan::Plan> sized_;
+  Program program_;
+};
+
+// What plan.12 computes from the symbols that are bound, for those symbols that become known with this part; -1 where that is no
+// dimension.
+void derive(const plan::Plan&, const std::vector<int>& known, int part, std::vector<int64_t>& sizes);
+
+}  // namespace invar::run
