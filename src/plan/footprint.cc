@@ -74,19 +74,22 @@ Result<Footprint> footprint(const Plan& p, const Sizes& given) {
   for (const Port& i : p.inputs)
     if (!add(now, bytes[i.value])) return too_many();
   f.buffers = now;
-  std::vector<int64_t> slots(p.slots, 0);
   std::vector<std::vector<int>> dying(end + 1);
   for (int n = 0; n < end; ++n) {
     for (int v : p.nodes[n].out) {
       if (!add(now, bytes[v])) return too_many();
       dying[lives[v].last].push_back(v);
-      if (const int slot = p.values[v].slot; slot >= 0) slots[slot] = std::max(slots[slot], bytes[v]);
     }
     if (now > f.live || n == 0) f.live = now, f.node = n;
     for (int v : dying[n]) now -= bytes[v];
   }
-  for (int64_t slot : slots)
-    if (!add(f.buffers, slot)) return too_many();
+  for (const Part& part : parts_of(p).parts) {  // each has its own
+    std::vector<int64_t> slots(part.plan.slots, 0);
+    for (const Value& v : part.plan.values)
+      if (v.slot >= 0) slots[v.slot] = std::max(slots[v.slot], bytes_of(v, symbols)->value(lookup).value_or(0));
+    for (int64_t slot : slots)
+      if (!add(f.buffers, slot)) return too_many();
+  }
   Sum total = 0;
   for (size_t v = 0; v < lives.size() && total; ++v)
     if (lives[v].first <= f.node && f.node <= lives[v].last) total = sum(*total, text[v]);

@@ -114,7 +114,7 @@ Parts parts_of(const Plan&);
 struct Footprint {
   int64_t weights = 0;
   int64_t live = 0;     // inputs, and what is alive together, where that is most: no planning needs less
-  int64_t buffers = 0;  // inputs, and the slots as they are assigned
+  int64_t buffers = 0;  // inputs, and the slots of all parts as they are assigned
   int node = 0;         // where most is alive
   std::string
       formula;  // what that is, as a sum in the symbols (plan.12); for other sizes another node may have more

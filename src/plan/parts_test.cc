@@ -1,0 +1,116 @@
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "plan/plan.h"
+
+namespace invar::plan {
+namespace {
+
+// Rows that a value asks for, and how many of their elements are not 0.
+const std::string kProgram = R"(invar-plan 1
+numerics "invar-1"
+operations "reproducible"
+symbol n
+symbol rows
+symbol k
+input v0: f32 [n] "x"
+input v1: i64 [2] "sizes"
+bind rows = v1[1]
+node v2: f32 [n] = neg.1(v0) {numerics="ieee"}
+node v3: f32 [rows, n] = expand.1(v0) {numerics="none"}
+node v4: bool [rows, n] = cast.1(v3) {numerics="convert-1"}
+node v5: i64 [rows, n] = cast.1(v4) {numerics="convert-1"}
+node v6: i64 [] = reduce_sum.1(v5) {axes=[0, 1], keepdims=0, numerics="row-1"}
+bind k = v6[0]
+node v7: f32 [n] = add.1(v0, v2) {numerics="ieee"}
+node v8: f32 [2*k, n] = expand.1(v7) {numerics="none"}
+node v9: f32 [n] = abs.1(v7) {numerics="ieee"}
+output v8 "y"
+output v9 "z"
+)";
+const std::string kText = kProgram + "places\nslots 0\nend\n";
+
+std::string replaced(const std::string& from, const std::string& to) {
+  std::string text = kText;
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+std::string refusal(const std::string& text) {
+  const auto p = parse(text, "x.plan");
+  return p ? "accepted" : p.error().message.substr(8);
+}
+
+TEST(Bindings, AreRead) {
+  const auto p = parse(kText, "x.plan");
+  ASSERT_TRUE(p) << p.error().message;
+  EXPECT_EQ(print(*p), kText);
+  EXPECT_EQ(digest(*p), invar::sha256(kProgram));
+  ASSERT_EQ(p->bindings.size(), 2u);
+  EXPECT_EQ(p->symbols[p->bindings[0].symbol], "rows");
+  EXPECT_EQ(p->bindings[0].value, 1);
+  EXPECT_EQ(p->bindings[0].element, 1);
+}
+
+TEST(Bindings, AreInTheDigest) {
+  EXPECT_NE(digest(*parse(kText, "x.plan")), digest(*parse(replaced("v1[1]", "v1[0]"), "x.plan")));
+}
+
+TEST(Bindings, RefusedByName) {
+  const std::string rows = "bind rows = v1[1]\n", k = "bind k = v6[0]\n";
+  EXPECT_EQ(refusal(replaced(rows, "bind row = v1[1]\n")), "line 9: there is no symbol 'row'");
+  EXPECT_EQ(refusal(replaced(rows, rows + rows)),
+            "line 10: symbol 'rows' is bound, or is the dimension of a value, before this line");
+  EXPECT_EQ(refusal(replaced(rows, "bind n = v1[1]\n")),
+            "line 9: symbol 'n' is bound, or is the dimension of a value, before this line");
+  for (const char* other : {"v1[2]", "v0[0]", "v1[18446744073709551615]"})
+    EXPECT_EQ(refusal(replaced("v1[1]", other)),
+              "line 9: a symbol is bound to an element of an i64 value of rank 0 or 1 of constant size");
+  EXPECT_EQ(refusal(replaced("v1[1]", "v2[0]")), "line 9: there is no such thing (yet): 'v2[0]'");
+  // Behind the node that makes the value, and before what has the size.
+  EXPECT_EQ(refusal(replaced(k, "")).substr(0, 8), "accepted");
+  std::string late = replaced(k, "");
+  late.insert(late.find("output v8"), k);
+  EXPECT_EQ(refusal(late), "line 18: symbol 'k' is bound, or is the dimension of a value, before this line");
+  late = replaced(k, "");
+  late.insert(late.find("node v8"), k);
+  EXPECT_EQ(refusal(late), "line 15: not in canonical form; expected: bind k = v6[0]");
+}
+
+TEST(Parts, CutWhereSizesBecomeKnown) {
+  const Parts cut = parts_of(*parse(kText, "x.plan"));
+  ASSERT_EQ(cut.parts.size(), 2u);
+  const std::map<std::string, int> known = {{"n", 0}, {"rows", 0}, {"k", 1}, {"2*k", 1}};
+  const Plan whole = *parse(kText, "x.plan");
+  for (size_t s = 0; s < whole.symbols.size(); ++s)
+    EXPECT_EQ(cut.known[s], known.at(whole.symbols[s])) << whole.symbols[s];
+  // What does not wait for a size comes before it, wherever it stands.
+  const Part &first = cut.parts[0], &second = cut.parts[1];
+  EXPECT_EQ(first.numbers, (std::vector<int>{0, 1, 2, 3, 4, 5, 7}));
+  EXPECT_EQ(second.numbers, (std::vector<int>{6}));
+  EXPECT_EQ(first.inputs, (std::vector<int>{0}));
+  EXPECT_EQ(first.outputs, (std::vector<int>{7, 6, 9}));
+  EXPECT_EQ(second.inputs, (std::vector<int>{7}));
+  EXPECT_EQ(second.outputs, (std::vector<int>{8}));
+  // Each is a program whose buffers keep what is read behind it.
+  for (const Part& part : cut.parts) {
+    std::set<int> kept;
+    for (const Port& o : part.plan.outputs) EXPECT_TRUE(kept.insert(part.plan.values[o.value].slot).second);
+    for (const Port& i : part.plan.inputs) EXPECT_EQ(part.plan.values[i.value].slot, -1);
+    EXPECT_TRUE(parse(print(part.plan), "part")) << parse(print(part.plan), "part").error().message;
+  }
+}
+
+TEST(Parts, AProgramThatBindsNothingIsItsOnlyPart) {
+  std::string text = replaced("bind k = v6[0]\n", "");
+  Plan p = *parse(text, "x.plan");
+  p.bindings.clear();
+  const Parts cut = parts_of(p);
+  ASSERT_EQ(cut.parts.size(), 1u);
+  EXPECT_EQ(print(cut.parts[0].plan), print(p));
+}
+
+}  // namespace
+}  // namespace invar::plan
