@@ -145,75 +145,11 @@ Status unique(Node& node) {
   return node.replace(node.constant(kept, *dtype_of(element_of(node.in(0))), sizes));
 }
 
-struct Box {
-  float x1, y1, x2, y2;
-  float area() const { return (x2 - x1) * (y2 - y1); }
-};
-Box box_of(const float* b, bool centred) {
-  if (centred) return {b[0] - b[2] / 2, b[1] - b[3] / 2, b[0] + b[2] / 2, b[1] + b[3] / 2};
-  return {std::min(b[1], b[3]), std::min(b[0], b[2]), std::max(b[1], b[3]), std::max(b[0], b[2])};
-}
-// Intersection over union is more than the threshold; each step rounded to binary32.
-bool overlap(const Box& a, const Box& b, float threshold) {
-  const Box in = {std::max(a.x1, b.x1), std::max(a.y1, b.y1), std::min(a.x2, b.x2), std::min(a.y2, b.y2)};
-  if (!(in.x2 > in.x1) || !(in.y2 > in.y1)) return false;
-  const float common = in.area(), all = (a.area() + b.area()) - common;
-  if (!(common > 0) || !(a.area() > 0) || !(b.area() > 0) || !(all > 0)) return false;
-  return common / all > threshold;
-}
-
-Status non_max_suppression(Node& node) {
-  INVAR_CHECK_OK(node.expect(2, 5, {"center_point_box"}));
-  INVAR_TRY(const int64_t centred, node.i("center_point_box", 0));
-  INVAR_TRY(const std::vector<float> boxes, reals_of(node, 0));
-  INVAR_TRY(const std::vector<float> scores, reals_of(node, 1));
-  std::vector<int64_t> most = {0};
-  std::vector<float> overlapping = {0}, least;
-  if (node.has(2)) {
-    INVAR_TRY(most, node.constants(2));
-  }
-  if (node.has(3)) {
-    INVAR_TRY(overlapping, reals_of(node, 3));
-  }
-  if (node.has(4)) {
-    INVAR_TRY(least, reals_of(node, 4));
-  }
-  const std::vector<int64_t> shape = sizes_of_constant(node, 0), by_class = sizes_of_constant(node, 1);
-  if (shape.size() != 3 || by_class.size() != 3 || shape[0] != by_class[0] || shape[1] != by_class[2] ||
-      shape[2] != 4 || most.size() != 1 || overlapping.size() != 1 || least.size() > 1)
-    return bad_input("boxes, scores or thresholds of other shapes");
-  std::vector<int64_t> selected;
-  for (int64_t b = 0; b < by_class[0]; ++b)
-    for (int64_t c = 0; c < by_class[1]; ++c) {
-      const float* score = scores.data() + (b * by_class[1] + c) * shape[1];
-      std::vector<int64_t> candidates, taken;
-      for (int64_t i = 0; i < shape[1]; ++i)
-        if (least.empty() || score[i] > least[0]) candidates.push_back(i);
-      // The highest score first, of equals the first box; NaN last.
-      std::stable_sort(candidates.begin(), candidates.end(), [&](int64_t i, int64_t j) {
-        return score[i] > score[j] || (score[i] == score[i] && score[j] != score[j]);
-      });
-      for (int64_t i : candidates) {
-        if (static_cast<int64_t>(taken.size()) >= most[0]) break;
-        const Box box = box_of(boxes.data() + (b * shape[1] + i) * 4, centred != 0);
-        const bool hidden = std::any_of(taken.begin(), taken.end(), [&](int64_t j) {
-          return overlap(box, box_of(boxes.data() + (b * shape[1] + j) * 4, centred != 0), overlapping[0]);
-        });
-        if (hidden) continue;
-        taken.push_back(i);
-        selected.insert(selected.end(), {b, c, i});
-      }
-    }
-  return node.replace(
-      node.constant(bytes_of(selected, 8), DType::i64, {static_cast<int64_t>(selected.size() / 3), 3}));
-}
-
 }  // namespace
 
 void compose_selection(Rooms& rooms) {
   rooms.on("NonZero", 9, non_zero);
   rooms.on("Unique", 11, unique);
-  rooms.on("NonMaxSuppression", 10, non_max_suppression);
 }
 
 }  // namespace invar::ir

@@ -1,18 +1,12 @@
 // Pairs key << 32 | index are all different, so any sort of them gives topk.3. Short rows are sorted by one block, in shared
 // memory. Of long rows either the few first are selected, by radix, and then sorted, or the row is sorted in Call::shared
 // by a bitonic network whose inner steps are blocks' own.
-#include "ops/launch.h"
+#include "ops/pairs.cuh"
 #include "ops/topk/topk.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
-
-constexpr int kOwn = 4096;  // pairs that a block sorts by itself
-constexpr int kThreads = 1024;
-constexpr int kDigit = 12,
-              kDigits = 1 << kDigit;    // sign, exponent and a little, so that few threads count the same
-constexpr uint64_t kLast = UINT64_MAX;  // behind every pair
 
 // Pairs of one row.
 struct Row {
@@ -39,28 +33,6 @@ struct Rows {
   }
 };
 
-// One step of the network on a pair of places: those whose bit `size` is clear ascend.
-__device__ void exchange(uint64_t& a, uint64_t& b, bool ascending) {
-  if ((a > b) != ascending) return;
-  const uint64_t c = a;
-  a = b, b = c;
-}
-// The steps stride ... 1 of the merge to `size`; first: the place of p[0] in the row. count: pairs, a power of two.
-__device__ void merge_own(uint64_t* p, int count, int64_t first, int64_t size, int stride) {
-  for (; stride >= 1; stride /= 2) {
-    __syncthreads();
-    for (int t = threadIdx.x; t < count / 2; t += blockDim.x) {
-      const int i = 2 * t - (t & (stride - 1));
-      exchange(p[i], p[i + stride], ((first + i) & size) == 0);
-    }
-  }
-}
-// Afterwards `count` pairs from p on ascend, or, where bit `count` of first is set, descend.
-__device__ void sort_own(uint64_t* p, int count, int64_t first) {
-  for (int size = 2; size <= count; size *= 2) merge_own(p, count, first, size, size / 2);
-  __syncthreads();
-}
-
 // Rows that a block sorts; count: n, rounded up to a power of two.
 __global__ void __launch_bounds__(kThreads) short_rows(Rows rows, int count) {
   __shared__ uint64_t p[kOwn];
@@ -73,66 +45,14 @@ __global__ void __launch_bounds__(kThreads) short_rows(Rows rows, int count) {
   }
 }
 
-// The digit of the wanted-th of the counted, and how many have lower ones; by one warp, a share of the digits a thread.
-__device__ void find_digit(const uint32_t* counts, uint32_t wanted, uint32_t* digit, uint32_t* before) {
-  constexpr int kEach = kDigits / kWarp;
-  uint32_t own = 0;
-  for (int e = 0; e < kEach; ++e) own += counts[threadIdx.x * kEach + e];
-  uint32_t until = own;
-  for (int d = 1; d < kWarp; d *= 2) {
-    const uint32_t other = __shfl_up_sync(kAllLanes, until, d);
-    if (threadIdx.x >= d) until += other;
-  }
-  if (until < wanted || until - own >= wanted) return;
-  uint32_t below = until - own;
-  uint32_t d = threadIdx.x * kEach;
-  while (below + counts[d] < wanted) below += counts[d++];
-  *digit = d, *before = below;
-}
-
-// The k <= kOwn first pairs of long rows. Digit by digit from the highest the beginning of the k-th pair is found, until no
-// more pairs are in front of it or begin like it than a block sorts by itself.
+// The k <= kOwn first pairs of long rows.
 __global__ void __launch_bounds__(kThreads) select_rows(Rows rows) {
   __shared__ uint64_t p[kOwn];
-  __shared__ uint32_t digit, before, found;
-  auto* counts = reinterpret_cast<uint32_t*>(p);
-  static_assert(sizeof(uint32_t) * kDigits <= sizeof p);
+  __shared__ Selection selection;
   const auto n = static_cast<uint32_t>(rows.s.n), k = static_cast<uint32_t>(rows.s.k);
   for (int64_t r = blockIdx.x; r < rows.count(); r += gridDim.x) {
     const Row row = rows.row(r);
-    uint64_t prefix = 0;  // of 64 - shift bits
-    int shift = 64;
-    uint32_t wanted = k, candidates;
-    do {
-      const int above = shift;
-      shift = above > kDigit ? above - kDigit : 0;
-      const int digits = 1 << (above - shift);
-      for (int d = threadIdx.x; d < kDigits; d += kThreads) counts[d] = 0;
-      __syncthreads();
-#pragma unroll 8
-      for (uint32_t i = threadIdx.x; i < n; i += kThreads) {
-        const uint64_t pair = row.pair(i);
-        if (above == 64 || pair >> above == prefix) atomicAdd(&counts[pair >> shift & (digits - 1)], 1u);
-      }
-      __syncthreads();
-      if (threadIdx.x < kWarp) find_digit(counts, wanted, &digit, &before);
-      __syncthreads();
-      prefix = prefix << (above - shift) | digit;
-      wanted -= before;
-      candidates = k - wanted + counts[digit];
-      __syncthreads();
-    } while (candidates > kOwn);
-    int size = 2;
-    while (size < candidates) size *= 2;
-    if (threadIdx.x == 0) found = 0;
-    for (int i = threadIdx.x; i < size; i += kThreads) p[i] = kLast;
-    __syncthreads();
-#pragma unroll 8
-    for (uint32_t i = threadIdx.x; i < n; i += kThreads) {
-      const uint64_t pair = row.pair(i);
-      if (pair >> shift <= prefix) p[atomicAdd(&found, 1u)] = pair;
-    }
-    sort_own(p, size, 0);
+    select_own(p, selection, n, k, [&](uint32_t i) { return row.pair(i); });
     for (uint32_t j = threadIdx.x; j < k; j += kThreads) row.give(j, p[j]);
     __syncthreads();
   }

@@ -1,0 +1,21 @@
+#include "ops/nms/nms.h"
+
+namespace invar::ops {
+
+NmsShape nms_shape(const Call& call) {
+  const View &scores = call.in[1], &out = call.out[0];
+  return {scores.dim[0], scores.dim[1], scores.dim[2], out.dim[2], attr_i(call, "center_point_box", 0) != 0};
+}
+
+int64_t nms_units(const Call& call, int) {
+  const NmsShape s = nms_shape(call);
+  return s.k ? s.batches * s.classes : 0;
+}
+
+// Pairs (key, index) twice; of the selected boxes, in whole vectors, five numbers each.
+size_t nms_scratch(const Call& call) {
+  const NmsShape s = nms_shape(call);
+  return static_cast<size_t>(s.n) * 16 + static_cast<size_t>(s.k + kNmsLanes) * 20 + 64;
+}
+
+}  // namespace invar::ops
