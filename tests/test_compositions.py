@@ -197,11 +197,12 @@ def test_unique_nans_and_zeros(tmp_path):
 
 
 @pytest.mark.parametrize("threshold,most", [(0.5, 3), (0.25, 2), (0.0, 9), (0.5, 0)])
-def test_non_max_suppression(tmp_path, threshold, most):
+@pytest.mark.parametrize("attributes", [{}, {"center_point_box": 1}])
+def test_non_max_suppression(tmp_path, threshold, most, attributes):
     boxes = np.random.default_rng(2).integers(0, 12, (2, 9, 4)).astype(np.float32)
     scores = np.random.default_rng(3).integers(0, 6, (2, 3, 9)).astype(np.float32)  # many are equal
     inputs = {"b": boxes, "s": scores, "m": np.array([most]), "o": np.array([threshold], np.float32), "l": np.array([1.0], np.float32)}
-    agrees(tmp_path, "NonMaxSuppression", {}, inputs, bound=list(inputs), types={"y": I64}, opset=11)
+    agrees(tmp_path, "NonMaxSuppression", attributes, inputs, bound=list(inputs), types={"y": I64}, opset=11)
 
 
 @pytest.mark.parametrize("equation,shapes", [
@@ -219,6 +220,8 @@ def test_einsum(tmp_path, equation, shapes):
     ("RoiAlign", {}, {"x": draw((1, 1, 4, 4)), "r": draw((1, 4)), "b": np.array([0])}, 16, 3, "sampling_ratio"),
     ("RoiAlign", {"sampling_ratio": 2, "output_height": 2**40}, {"x": draw((1, 1, 4, 4)), "r": draw((1, 4)), "b": np.array([0])}, 16, 2, "4096"),
     ("NonZero", {}, {"x": draw(3)}, 13, 3, "--bind x=FILE.npy"),
+    ("NonMaxSuppression", {}, {"b": draw((1, 5, 4)), "s": draw((1, 2, 5))}, 11, 3, "--bind b=FILE.npy"),
+    ("NonMaxSuppression", {}, {"b": draw((1, 5, 4)), "s": draw((1, 2, 6))}, 11, 2, "numbers of boxes and scores"),
     ("Det", {}, {"x": draw((6, 6))}, 11, 3, "6 rows"),
     ("Det", {}, {"x": draw((2, 3))}, 11, 2, "as many rows"),
     ("GridSample", {}, {"x": draw((1, 1, 4, 4)), "g": draw((1, 2, 2, 3))}, 20, 2, "[1, 2, 2, 3]"),
