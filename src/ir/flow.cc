@@ -1,8 +1,8 @@
 // Operators whose attributes are graphs: their copies take the node's place (spec/onnx.md onnx.13). Conditions and trip counts that
 // are constants decide here; what is decided at run time is computed either way and selected.
 #include "ir/bytes.h"
-#include "ir/compose.h"
 #include "ir/convert.h"
+#include "ir/places.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace invar::ir {
@@ -48,13 +48,43 @@ Result<Value> as_condition(Node& node, Value v) {
   return shaped(node, v, {});
 }
 
-// condition ? a : b, for values of one shape and type.
+Value scalar(Node& node, int64_t value) {
+  return node.constant(bytes_of({&value, 1}, 8), DType::i64);
+}
+
+// condition ? a : b, for values of one type and rank: the elements of both in one row, of which those of one are taken.
+Result<Value> chosen_of_other_shapes(Node& node, Value condition, Value a, Value b) {
+  const Shape from_a = shape_of(a.getType()), from_b = shape_of(b.getType());
+  const auto rank = static_cast<int64_t>(from_a.size());
+  std::vector<Polynomial> sizes_a, sizes_b;
+  for (size_t d = 0; d < from_a.size(); ++d) {
+    const std::optional<Polynomial> x = polynomial_of(from_a[d]), y = polynomial_of(from_b[d]);
+    if (!x || !y) return not_covered("a dimension is unknown");
+    sizes_a.push_back(*x), sizes_b.push_back(*y);
+  }
+  INVAR_TRY(Value sizes, node.make<WhereOp>({condition, node.sizes(sizes_a, rank), node.sizes(sizes_b, rank)}));
+  Shape shape;
+  for (size_t d = 0; d < from_a.size(); ++d)
+    shape.push_back(from_a[d] == from_b[d] ? from_a[d] : Extent::of(node.bind(sizes, static_cast<int64_t>(d))));
+  INVAR_TRY(a, flattened(node, a));
+  INVAR_TRY(b, flattened(node, b));
+  INVAR_TRY(Value all, joined(node, {a, b}, 0));
+  const std::optional<Polynomial> count = count_of(shape);
+  if (!count) return not_covered("more elements than can be counted");
+  INVAR_TRY(Value first, node.make<WhereOp>({condition, scalar(node, 0), node.sizes(*count_of(shape_of(a.getType())), {})}));
+  INVAR_TRY(Value places, node.make<IotaOp>({first, scalar(node, 1)}, {}, tensor_of({Extent::of(*count)}, node.build().getI64Type())));
+  INVAR_TRY(Value out, node.make<GatherOp>({all, places}));
+  return shaped(node, out, shape);
+}
+
+// condition ? a : b, for values of one type.
 Result<Value> chosen(Node& node, Value condition, Value a, Value b) {
   if (a == b) return a;
   auto x = dyn_cast<RankedTensorType>(a.getType()), y = dyn_cast<RankedTensorType>(b.getType());
-  bool agree = x && y && x.getElementType() == y.getElementType() && x.getRank() == y.getRank();
+  const bool agree = x && y && x.getElementType() == y.getElementType() && x.getRank() == y.getRank();
+  bool alike = agree;
   if (agree)
-    for (auto [p, q] : llvm::zip(shape_of(x), shape_of(y))) agree &= same(p, q);
+    for (auto [p, q] : llvm::zip(shape_of(x), shape_of(y))) alike &= same(p, q);
   if (!agree)
     return node.unknown(condition, "its condition is not a constant, and it gives " +
                                        text_of_type(a.getType()) + " or " + text_of_type(b.getType()));
@@ -67,12 +97,8 @@ Result<Value> chosen(Node& node, Value condition, Value a, Value b) {
     INVAR_TRY(a, cast(a, node.build().getF32Type()));
     INVAR_TRY(b, cast(b, node.build().getF32Type()));
   }
-  INVAR_TRY(Value out, node.make<WhereOp>({condition, a, b}));
+  INVAR_TRY(Value out, alike ? node.make<WhereOp>({condition, a, b}) : chosen_of_other_shapes(node, condition, a, b));
   return narrow ? cast(out, element) : out;
-}
-
-Value scalar(Node& node, int64_t value) {
-  return node.constant(bytes_of({&value, 1}, 8), DType::i64);
 }
 
 // Values of one shape, one after the other along a new axis. Of none, `like` says the shape.

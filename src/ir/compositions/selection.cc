@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "ir/bytes.h"
-#include "ir/compositions/formula.h"
 #include "ir/places.h"
 
 namespace invar::ir {

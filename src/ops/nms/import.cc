@@ -1,19 +1,34 @@
 #include <algorithm>
 
 #include "ir/bytes.h"
-#include "ir/compose.h"
+#include "ir/places.h"
 
 namespace invar::ir {
 namespace {
 
+// The same of indices that are computed when the program runs.
+Status selected_at_run_time(Node& node, Value indices) {
+  const Shape shape = shape_of(indices.getType());
+  INVAR_TRY(Value boxes, flattened(node, indices));
+  INVAR_TRY(Value is_box, node.make<GreaterEqualOp>({boxes, node.constant(Sizes(0))}));
+  INVAR_TRY(const Places places, places_of(node, is_box));
+  const Value room = node.sizes(*polynomial_of(shape[2]), int64_t{1}), classes = node.sizes(*polynomial_of(shape[1]), int64_t{1});
+  INVAR_TRY(Value row, node.make<DivOp>({places.index, room}));
+  SmallVector<Value> columns(3);
+  INVAR_TRY(columns[0], node.make<DivOp>({row, classes}));
+  INVAR_TRY(columns[1], node.make<ModOp>({row, classes}));
+  INVAR_TRY(columns[2], node.make<GatherOp>({boxes, places.index}));
+  for (Value& column : columns) {
+    INVAR_TRY(column, shaped(node, column, {places.count, Extent::of(1)}));
+  }
+  INVAR_TRY(Value out, joined(node, columns, 1));
+  return node.replace(out);
+}
+
 // [M, 3] of indices [B, C, K]: batch, class and box of each that is no -1.
 Status selected(Node& node, Value indices) {
   auto known = indices.getDefiningOp<ReproWeightOp>();
-  if (!known || !known.getData()) {
-    for (unsigned i = 0; i < 5; ++i)
-      if (node.has(i) && !node.bytes(i)) return node.unknown(i);
-    return not_covered("boxes, scores or what is selected of them have more than 64 KiB");
-  }
+  if (!known || !known.getData()) return selected_at_run_time(node, indices);
   const Shape shape = shape_of(indices.getType());
   const int64_t classes = shape[1].value, k = shape[2].value;
   std::vector<int64_t> rows;
