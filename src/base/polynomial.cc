@@ -272,6 +272,15 @@ std::optional<Polynomial> smaller(const Polynomial& a, const Polynomial& b) {
   return least ? sum(*shared, *least) : least;
 }
 
+std::optional<Polynomial> least(const Polynomial& a, const Polynomial& b) {
+  const std::optional<Polynomial> more = difference(b, a), less = difference(a, b);
+  return more && more->never_negative() ? a : less && less->never_negative() ? b : smaller(a, b);
+}
+std::optional<Polynomial> most(const Polynomial& a, const Polynomial& b) {
+  const std::optional<Polynomial> both = sum(a, b), first = least(a, b);
+  return both && first ? difference(*both, *first) : std::nullopt;
+}
+
 // What divides stands outside of the quotient, so equal quotients have one text.
 std::optional<Polynomial> floor_quotient(const Polynomial& a, int64_t by) {
   Polynomial whole, rest;

@@ -80,4 +80,8 @@ inline std::optional<Polynomial> difference(const Polynomial& a, const Polynomia
   return negative ? sum(a, *negative) : std::nullopt;
 }
 
+// The smaller and the larger, one of them where it is known which it is.
+std::optional<Polynomial> least(const Polynomial& a, const Polynomial& b);
+std::optional<Polynomial> most(const Polynomial& a, const Polynomial& b);
+
 }  // namespace invar

@@ -316,16 +316,6 @@ std::optional<Polynomial> size_equal(SizeList x) {
   if ((above && above->never_negative()) || (below && below->never_negative())) return 0;
   return std::nullopt;
 }
-std::optional<Polynomial> size_max(SizeList x) {
-  const std::optional<Polynomial> less = size_less_equal(x);
-  if (less) return x[*less == 1];
-  const std::optional<Polynomial> both = sum(x[0], x[1]), least = smaller(x[0], x[1]);
-  return both && least ? difference(*both, *least) : std::nullopt;
-}
-std::optional<Polynomial> size_min(SizeList x) {
-  const std::optional<Polynomial> less = size_less_equal(x);
-  return less ? std::optional(x[*less == 0]) : smaller(x[0], x[1]);
-}
 // Division of integers cuts towards zero and the remainder has the divisor's sign, so what they are of must not be negative.
 std::optional<Polynomial> size_quotient(SizeList x) {
   if (std::optional<Polynomial> exact = exact_quotient(x[0], x[1]); exact && x[1].constant()) return exact;
@@ -372,8 +362,8 @@ void import_elementwise(Rooms& rooms) {
   rooms.sizes<MulOp>([](SizeList x) { return product(x[0], x[1]); });
   rooms.sizes<DivOp>(size_quotient);
   rooms.sizes<ModOp>(size_remainder);
-  rooms.sizes<MaxOp>(size_max);
-  rooms.sizes<MinOp>(size_min);
+  rooms.sizes<MaxOp>([](SizeList x) { return most(x[0], x[1]); });
+  rooms.sizes<MinOp>([](SizeList x) { return least(x[0], x[1]); });
   rooms.sizes<EqualOp>(size_equal);
   rooms.sizes<LessOp>(size_less);
   rooms.sizes<LessEqualOp>(size_less_equal);

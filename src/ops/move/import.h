@@ -89,14 +89,29 @@ void turn(ReproWeightOp weight) {
   }
 }
 
+// Values decide it when the program runs.
+bool is_bound(Node& node, const Extent& e) {
+  const std::optional<Polynomial> p = polynomial_of(e);
+  return p && binding_of(node.build().getBlock(), *p);
+}
+
 struct Cut {
   int64_t start = 0, step = 1;
   Extent size;
   std::optional<Polynomial> from = {};  // instead of a start that is no constant from either end
 };
 
-// Of an open dimension, or with open bounds: the kernel checks that it lies inside, and what ONNX would clamp is refused there.
-Result<Cut> open_cut(const Extent& n, const Polynomial& start, const Polynomial& end, int64_t step) {
+// A bound within a dimension of n, as ONNX clamps it.
+std::optional<Polynomial> clamped(const Polynomial& n, const Polynomial& bound) {
+  const std::optional<int64_t> number = bound.constant();
+  if (!number || *number >= 0) return number && *number >= kFar ? n : least(bound, n);
+  const std::optional<Polynomial> back = *number <= -kFar ? n : least(n, -*number);
+  return back ? difference(n, *back) : back;
+}
+
+// Of an open dimension, or with open bounds. If values decide the dimension, bounds are clamped as ONNX does it (`clamps`); otherwise the
+// kernel checks that they lie inside, and what ONNX would clamp is refused there.
+Result<Cut> open_cut(const Extent& n, const Polynomial& start, const Polynomial& end, int64_t step, bool clamps) {
   const std::optional<int64_t> first = start.constant(), last = end.constant();
   if (step == -1 && first && (*first == -1 || *first >= kFar) && last && *last <= -kFar)
     return Cut{-1, -1, n};
@@ -107,7 +122,12 @@ Result<Cut> open_cut(const Extent& n, const Polynomial& start, const Polynomial&
   std::optional<Polynomial> from = start, to = end;
   if (first && *first < 0) from = *first <= -kFar ? Polynomial(0) : sum(*size, *first);
   if (last) to = *last >= kFar ? *size : *last < 0 ? sum(*size, *last) : end;
-  const std::optional<Polynomial> length = from && to ? difference(*to, *from) : from;
+  std::optional<Polynomial> length = from && to ? difference(*to, *from) : from;
+  if (clamps) {
+    from = clamped(*size, start), to = clamped(*size, end);
+    const std::optional<Polynomial> none = from && to ? least(*from, *to) : std::nullopt;
+    length = none ? difference(*to, *none) : none;
+  }
   const std::optional<Polynomial> behind = from ? difference(*size, *from) : from;
   if (!length || !behind) return not_covered("bounds " + start.text() + " and " + end.text());
   if (*length == *size && *from == 0) return Cut{0, 1, n};
@@ -116,9 +136,9 @@ Result<Cut> open_cut(const Extent& n, const Polynomial& start, const Polynomial&
   if (behind->constant().value_or(0) > 0) return Cut{-*behind->constant(), 1, Extent::of(*length)};
   return Cut{0, 1, Extent::of(*length), *from};
 }
-Result<Cut> cut_of(const Extent& n, const Polynomial& first, const Polynomial& last, int64_t step) {
+Result<Cut> cut_of(const Extent& n, const Polynomial& first, const Polynomial& last, int64_t step, bool clamps = false) {
   if (step == 0) return bad_input("a step of 0");
-  if (!n.constant() || !first.constant() || !last.constant()) return open_cut(n, first, last, step);
+  if (!n.constant() || !first.constant() || !last.constant()) return open_cut(n, first, last, step, clamps);
   int64_t start = *first.constant(), end = *last.constant();
   const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n.value : n.value - 1;
   auto place = [&](int64_t at, int64_t least) { return std::clamp(at < 0 ? at + n.value : at, least, high); };
@@ -239,7 +259,7 @@ Status slice(Node& node) {
   for (size_t i = 0; i < axes.size(); ++i) {
     INVAR_TRY(int64_t axis, Node::axis(axes[i], from.size()));
     if (!seen.insert(axis).second) return bad_input("axis " + std::to_string(axis) + " twice");
-    INVAR_TRY(cuts[axis], cut_of(from[axis], starts[i], ends[i], steps[i]));
+    INVAR_TRY(cuts[axis], cut_of(from[axis], starts[i], ends[i], steps[i], is_bound(node, from[axis])));
   }
   INVAR_TRY(Value out, sliced(node, cuts));
   return node.replace(out);
@@ -320,11 +340,6 @@ Result<Shape> constant_shape(Node& node, unsigned i) {
     shape.push_back(Extent::of(s));
   }
   return shape;
-}
-
-bool is_bound(Node& node, const Extent& e) {
-  const std::optional<Polynomial> p = polynomial_of(e);
-  return p && binding_of(node.build().getBlock(), *p);
 }
 
 // Values decide what is wanted: the result has the larger of both dimensions, which kernels check to be equal or to come from 1.

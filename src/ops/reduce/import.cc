@@ -81,11 +81,10 @@ Status reduction(Node& node) {
 }
 
 // Of a list of dimensions.
-template <bool multiplied>
+template <std::optional<Polynomial> (*both)(const Polynomial&, const Polynomial&)>
 std::optional<Polynomial> combined(llvm::ArrayRef<Polynomial> list) {
   std::optional<Polynomial> all = list.empty() ? std::nullopt : std::optional(list[0]);
-  for (size_t i = 1; all && i < list.size(); ++i)
-    all = multiplied ? invar::product(*all, list[i]) : invar::sum(*all, list[i]);
+  for (size_t i = 1; all && i < list.size(); ++i) all = both(*all, list[i]);
   return all;
 }
 
@@ -232,8 +231,10 @@ LogicalResult HardmaxOp::inferReturnTypes(MLIRContext*, std::optional<Location> 
 // Axes are an operand from opset 13 (ReduceSum) or 18 on. Without axes and with noop_with_empty_axes, what combines
 // elements does nothing to one alone; the others are refused. Before opset 13 Hardmax flattened its operand first.
 void import_reduce(Rooms& rooms) {
-  rooms.sizes<ReduceProdOp>(combined<true>);
-  rooms.sizes<ReduceSumOp>(combined<false>);
+  rooms.sizes<ReduceProdOp>(combined<invar::product>);
+  rooms.sizes<ReduceSumOp>(combined<invar::sum>);
+  rooms.sizes<ReduceMaxOp>(combined<most>);
+  rooms.sizes<ReduceMinOp>(combined<least>);
   rooms.on("ReduceSum", 1, reduction<ReduceSumOp, 13, true>, Widens::wrapping);
   rooms.on("ReduceMean", 1, reduction<ReduceMeanOp, 18, true>, Widens::integers);
   rooms.on("ReduceProd", 1, reduction<ReduceProdOp, 18, true>, Widens::wrapping);
