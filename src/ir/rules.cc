@@ -303,8 +303,52 @@ Result<Operation*> make_checked(OpBuilder& build, Location loc, llvm::StringRef 
 
 Result<Value> Node::make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs,
                          Type type) {
-  INVAR_TRY(Operation * made, make_checked(build_, op_.getLoc(), op, operands, attrs, type));
-  return settled(made);
+  const Result<Operation*> made = make_checked(build_, op_.getLoc(), op, operands, attrs, type);
+  if (made) return settled(*made);
+  if (type || made.error().code != Code::not_covered) return made.error();
+  Operation* probe = make_op(build_, op_.getLoc(), op, operands, attrs, operands[0].getType());
+  const bool pointwise = cast<ReproOp>(probe).pointwise();
+  probe->erase();
+  if (!pointwise) return made.error();
+  INVAR_TRY(const SmallVector<Value> spread, spread_at_run_time(operands));
+  if (spread.empty()) return made.error();
+  INVAR_TRY(Operation * wide, make_checked(build_, op_.getLoc(), op, spread, attrs, type));
+  return settled(wide);
+}
+
+// Operands that broadcast if values so decide, over the larger of their dimensions, which kernels check. None: they do not.
+Result<SmallVector<Value>> Node::spread_at_run_time(ValueRange operands) {
+  Shape common;  // the last dimension first
+  bool decided = false;
+  for (Value v : operands) {
+    Shape shape = shape_of(v.getType());
+    std::reverse(shape.begin(), shape.end());
+    common.resize(std::max(common.size(), shape.size()), Extent::of(1));
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (common[d] == shape[d] || shape[d] == Extent::of(1)) continue;
+      const std::optional<Polynomial> a = polynomial_of(common[d]), b = polynomial_of(shape[d]);
+      if (!a || !b) return SmallVector<Value>();
+      const bool one = common[d] == Extent::of(1);
+      if (!one && !binding_of(build_.getBlock(), *a) && !binding_of(build_.getBlock(), *b)) return SmallVector<Value>();
+      const std::optional<Polynomial> larger = one ? b : most(*a, *b);
+      if (!larger) return SmallVector<Value>();
+      decided |= !one, common[d] = Extent::of(*larger);
+    }
+  }
+  SmallVector<Value> spread;
+  if (!decided) return spread;
+  for (Value v : operands) {
+    Shape shape = shape_of(v.getType());
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (shape[d] != Extent::of(1)) shape[d] = common[shape.size() - 1 - d];
+    if (shape == shape_of(v.getType())) {
+      spread.push_back(v);
+    } else {
+      INVAR_TRY(Value wide, make<ExpandOp>(v, {}, tensor_of(shape, element_of(v))));
+      spread.push_back(wide);
+    }
+  }
+  return spread;
 }
 
 Status Node::replace(Value value) {

@@ -128,6 +128,7 @@ class Node {
 
  private:
   Result<Value> make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute>, Type);
+  Result<SmallVector<Value>> spread_at_run_time(ValueRange operands);
   Value settled(Operation* made);
   Value converted(Value, Type element);
   Value flipped(Value);  // u64: the top bit
