@@ -7,7 +7,8 @@ Each case is compiled by `invar compile`, run by `invar infer` and compared by O
   passed    the outputs agree
   refused   exit code 3: something in it is not covered, and the message says what
   differs   its answer is not that of ONNX for a reason that is known: DIFFERS
-  wrong     exit code 0 with another answer, or exit code 2: the model is sound; or --opt 0 gives other bytes than the default
+  wrong     exit code 0 with another answer, or exit code 2: the model is sound; or --opt 0 gives other bytes than the default, or
+            sizes that values decide when the program runs do than when it is compiled with these values
   crashed   anything else
 --write renews tests/onnx_nodes.txt, the cases that pass, and docs/onnx.md. Without it the exit code is 1 where a case on that list
 does not pass, or any is wrong or crashed. INVAR_BIN: the program (default build/bin/invar)."""
@@ -32,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
 LIST, TABLE = ROOT / "tests/onnx_nodes.txt", ROOT / "docs/onnx.md"
 ASKED = re.compile(r"--bind (\S+)=FILE\.npy")  # what the compiler wants to know before it goes on
+BINDS = "\nbind "  # in a plan: a size that values decide when it runs
 STATES = ["passed", "refused", "differs", "wrong", "crashed"]
 
 # What Invar means to cover: tensors of these, in operators whose result is decided by their operands.
@@ -109,12 +111,32 @@ def levels(folder, binding, inputs):
     return f"--opt 0: {changed} have other bytes" if changed else ""
 
 
+def constants(folder, case, given):
+    """What a program that binds sizes does otherwise than one compiled for the values that decide them; empty: nothing."""
+    out, plan = folder / "given", folder / "given.invar"
+    integers = [name for name in given if array_of(given[name]).dtype.kind in "ib"]
+    for known in (integers, list(given)):
+        code, _ = execute("compile", folder / "model.onnx", "--output", plan,
+                          *(x for name in known for x in ("--bind", f"{name}={saved(folder, name, given[name])}")))
+        if code == 0 and BINDS not in program_of(plan):
+            break
+    else:
+        return ""
+    out.mkdir()
+    code, said = execute("infer", plan, "--threads", 1, "--tensors-output", out,
+                         *(x for name in given if name not in known for x in ("--input", f"{name}={saved(folder, name, given[name])}")))
+    if code:
+        return f"given {known}: {said}"
+    changed = [p.name for p in out.iterdir() if p.read_bytes() != (folder / p.name).read_bytes()]
+    return f"given {known}: {changed} have other bytes" if changed else ""
+
+
 def program_of(plan):
     return plan.read_text().split("\nplaces\n")[0]
 
 
 def judge(case, folder):
-    """-> (state, message; where it passes, the inputs that the compiler asked for)."""
+    """-> (state, message; where it passes, the inputs that the compiler asked for, or BINDS)."""
     model = folder / "model.onnx"
     onnx.save(case.model, model)
     (inputs, wanted), = case.data_sets
@@ -136,7 +158,8 @@ def judge(case, folder):
     code, said = execute("infer", folder / "plan.invar", "--threads", 1, "--tensors-output", folder, *inputs)
     if code:
         return by_code(code, said)
-    changed = levels(folder, binding, inputs)
+    binds = BINDS in program_of(folder / "plan.invar")
+    changed = levels(folder, binding, inputs) or (binds and not bound and constants(folder, case, given))
     if changed:
         return "wrong", changed
     found = [np.load(folder / f"{port.name}.npy") for port in case.model.graph.output]
@@ -148,7 +171,7 @@ def judge(case, folder):
         Runner.assert_similar_outputs(wanted, found, case.rtol, case.atol)
     except AssertionError as error:
         return ("differs", DIFFERS[case.name]) if case.name in DIFFERS else ("wrong", " ".join(str(error).split()))
-    return "passed", " ".join(bound)
+    return "passed", " ".join(bound) or (BINDS if binds else "")
 
 
 def by_code(code, said):
@@ -204,7 +227,8 @@ def table(results, cases):
         "| | cases |", "|---|---:|",
         f"| of the covered types | {total} |",
         *(f"| {state} | {covered[state]} ({100 * covered[state] / total:.1f} %) |" for state in STATES if covered[state]),
-        f"| passed, with inputs that decide shapes given to the compiler (`--bind`) | {sum(bool(m) for s, m in results.values() if s == 'passed')} |",
+        f"| passed, with sizes that values decide when the program runs | {sum(r == ('passed', BINDS) for r in results.values())} |",
+        f"| passed, with inputs given to the compiler (`--bind`) | {sum(bool(m) and m != BINDS for s, m in results.values() if s == 'passed')} |",
         *(f"| refused, not meant to be covered: {why} | {count} |" for why, count in sorted(left_out.items())), "",
         "Below, each operator with the cases of it that pass and, for the others, what they need that is not there. A case may be the body of",
         "the operator's function (`_expanded`), so the operator refused can be another.", "",
