@@ -96,7 +96,7 @@ nb::dict describe(const std::string& path) {
     for (const plan::Port& port : all) list.append(nb::make_tuple(port.name, port.value));
     return list;
   };
-  nb::list values, weights, nodes;
+  nb::list values, weights, nodes, bindings;
   for (const plan::Value& v : p.values)
     values.append(nb::make_tuple(std::string(name_of(v.dtype)), shape(v.shape)));
   for (const plan::Weight& w : p.weights) {
@@ -115,6 +115,8 @@ nb::dict describe(const std::string& path) {
     one["op"] = n.op, one["in"] = in, one["out"] = n.out, one["attributes"] = dict_of(attrs);
     nodes.append(one);
   }
+  for (const plan::Binding& b : p.bindings) bindings.append(nb::make_tuple(p.symbols[b.symbol], b.value, b.element));
+  d["bindings"] = bindings;
   d["symbols"] = p.symbols, d["values"] = values, d["weights"] = weights, d["nodes"] = nodes;
   d["choices"] = p.choices;
   d["inputs"] = ports(p.inputs), d["outputs"] = ports(p.outputs);

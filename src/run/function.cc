@@ -132,7 +132,7 @@ Status Function::Impl::bind(size_t part, const NamedViews& inputs, std::vector<i
     if (known[i] != static_cast<int>(part)) continue;
     if (sizes[i] < 0)
       return bad_input("the inputs are too small or too large: the plan's dimension '" + plan.symbols[i] +
-                       "' is none for their shapes" + (part ? " and values" : ""));
+                       "' is none for their shapes" + (plan.bindings.empty() ? "" : " and values"));
     if (given[i] >= 0 && given[i] != sizes[i])
       return bad_input("an input has " + std::to_string(given[i]) + " where the plan takes '" +
                        plan.symbols[i] + "' = " + std::to_string(sizes[i]));

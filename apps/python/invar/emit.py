@@ -14,6 +14,7 @@ TORCH = {"f32": "torch.float32", "bf16": "torch.bfloat16", "f16": "torch.float16
          "i32": "torch.int32", "i16": "torch.int16", "i8": "torch.int8", "u64": "torch.uint64", "u32": "torch.uint32",
          "u16": "torch.uint16", "u8": "torch.uint8", "bool": "torch.bool"}
 NARROW = ("bf16", "f16")
+NAME = re.compile(r"[a-z_][a-z0-9_]*\b(?!\()")  # of a dimension, in what is computed from it
 SIGNED = {"u16": "i16", "u32": "i32", "u64": "i64"}
 
 
@@ -161,10 +162,14 @@ class Source:
                 if kind == "value":
                     self.last[v] = i
         self.kept = {v for _, v in plan["outputs"]} | {v for _, v in plan["inputs"]}
+        self.bound = {name for name, _, _ in plan["bindings"]}
+        self.waiting = {s: set(NAME.findall(s)) & self.bound for s in plan["symbols"] if s not in self.symbols and "-" in s}
 
     def shape(self, dims):
-        in_python = lambda d: re.sub(r"[a-z_][a-z0-9_]*\b(?!\()", lambda name: self.symbols[name[0]], d).replace("/", "//")
-        return [in_python(d) if isinstance(d, str) else d for d in dims]
+        return [self.in_python(d) if isinstance(d, str) else d for d in dims]
+
+    def in_python(self, dim):
+        return NAME.sub(lambda name: self.symbols[name[0]], dim).replace("/", "//")
 
     def type_of(self, v):
         dtype, dims = self.plan["values"][v]
@@ -186,9 +191,23 @@ class Source:
         gone = sorted({self.names[v] for kind, v in node["in"] if kind == "value" and self.last[v] == i and v not in self.kept})
         return f"        {self.names[out]} = {text}" + (f"; del {', '.join(gone)}" if gone else "")
 
+    def sizes_of(self, values):
+        """Lines for the sizes that these values decide."""
+        lines = []
+        for name, v, element in self.plan["bindings"]:
+            if v not in values:
+                continue
+            lines.append(f"        {self.symbols[name]} = self.size({self.names[v]}, {element}, {name!r})")
+            for computed, names in self.waiting.items():
+                if name in names and not names.discard(name) and not names:
+                    lines.append(f"        self.computed({self.in_python(computed)}, {computed!r})")
+        return lines
+
     def text(self):
         plan = self.plan
-        lines = [self.line(i, node) for i, node in enumerate(plan["nodes"])]
+        lines = self.sizes_of([v for _, v in plan["inputs"]])
+        for i, node in enumerate(plan["nodes"]):
+            lines += [self.line(i, node), *self.sizes_of(node["out"])]
         inputs = [self.names[v] for _, v in plan["inputs"]]
         outputs = [self.names[v] for _, v in plan["outputs"]]
         body = "\n".join(lines)
@@ -197,7 +216,7 @@ class Source:
         from_invar = [n for n in ("ops", "rooms") if f"{n}." in body]
         imports += "\n" if imports else ""
         imports += f"from invar import {', '.join(from_invar)}\n" if from_invar else ""
-        used = [s for s in self.symbols.values()]
+        used = [self.symbols[s] for s in self.symbols if s not in self.bound]
         table = lambda rows: "{\n" + "".join(f"        {key!r}: {value!r},\n" for key, value in rows) + "    }"
         ports = [(name, (dtype, tuple(dims))) for name, v in plan["inputs"] for dtype, dims in [plan["values"][v]]]
         weights = [(n, (w["dtype"], tuple(w["shape"]), w["file"], w["offset"])) for n, w in zip(self.weights, plan["weights"])]
@@ -222,7 +241,7 @@ class Source:
 def dir_of_module():
     """Names that an emitted class has already."""
     import torch
-    return {*dir(torch.nn.Module), "INPUTS", "WEIGHTS", "load", "sizes"}
+    return {*dir(torch.nn.Module), "INPUTS", "WEIGHTS", "computed", "load", "size", "sizes"}
 
 
 def source(plan, reproducible):

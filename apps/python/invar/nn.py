@@ -62,6 +62,18 @@ class Module(torch.nn.Module):
                 raise _native.BadInput(f"input '{name}': it is {x.dtype} {list(x.shape)}, the model takes {TYPES[dtype]} [{takes}]")
         return tuple(found.values())
 
+    def size(self, value, element, name):
+        """A dimension that an element of a value decides (spec/plan.md plan.15)."""
+        found = int(value.reshape(-1)[element])
+        if found < 0:
+            raise _native.BadInput(f"the inputs lead to a dimension '{name}' = {found}, which is none")
+        return found
+
+    def computed(self, found, name):
+        """Checks a dimension that is computed from such."""
+        if found < 0:
+            raise _native.BadInput(f"the inputs are too small or too large: the plan's dimension '{name}' is none for their shapes and values")
+
     def __reduce_ex__(self, protocol):
         source = sys.modules[type(self).__module__]
         return _module.build, (source.SOURCE, source.DIGEST), self.__getstate__() if hasattr(self, "__getstate__") else self.__dict__

@@ -1,0 +1,104 @@
+"""The Python package: sizes that values decide when a program runs."""
+
+import copy
+import io
+import sys
+
+import numpy as np
+import onnx.parser
+import pytest
+from conftest import BUILD, cpu_isas
+
+if not (BUILD / "python/invar").is_dir():
+    pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
+sys.path.insert(0, str(BUILD / "python"))
+import invar  # noqa: E402
+import torch  # noqa: E402
+from invar import CompileOptions  # noqa: E402
+
+X = np.random.default_rng(1).standard_normal((7, 3)).astype("f")
+MASKS = [np.array([c == "1" for c in text]) for text in ("0110100", "0000000", "1111111", "0000001", "0110100")]
+HEAD = '<ir_version: 10, opset_import: ["": 21]> g '
+# Behind the size stands what reads values from before it; both are asked for.
+MASKED = HEAD + """(float[n, 3] x, bool[n] keep) => (float[k, 3] y, float[n, 3] twice, float[j, 3] kept) {
+    twice = Add(x, x)
+    at = NonZero(keep)
+    rows = Transpose<perm = [1, 0]>(at)
+    y = GatherND(twice, rows)
+    kept = Compress<axis = 0>(x, keep) }"""
+TWICE = HEAD + """(float[n, 3] x, bool[n] keep) => (float[j] y) <float zero = {0}, int64[1] row = {-1}> {
+    kept = Compress<axis = 0>(x, keep)
+    positive = Greater(kept, zero)
+    flags = Reshape(positive, row)
+    y = Compress(kept, flags) }"""
+SHAPED = HEAD + """(float[n, 3] x, int64[2] to) => (float[a, b] y) {
+    r = Reshape(x, to)
+    y = Add(r, r) }"""
+CUT = HEAD + """(float[n, 3] x, int64[1] at) => (float[a, 3] y, float[b, 3] z) <int64[1] zero = {0}, int64[1] four = {4}> {
+    y = Slice(x, zero, at, zero)
+    z = Slice(x, at, four, zero) }"""
+
+
+def modules(text):
+    model = onnx.parser.parse_model(text)
+    return [invar.convert(model, CompileOptions(requires_reproducibility=r)) for r in (True, False)]
+
+
+def called(module, *inputs):
+    got = module(*map(torch.from_numpy, inputs))
+    return [t.numpy() for t in (got if isinstance(got, tuple) else (got,))]
+
+
+def same(found, wanted):
+    found = list(found.values()) if isinstance(found, dict) else found
+    assert [(a.dtype, a.shape, a.tobytes()) for a in found] == [(a.dtype, a.shape, a.tobytes()) for a in wanted]
+
+
+@pytest.mark.parametrize("isa", cpu_isas())
+def test_what_a_mask_keeps(isa):
+    first, second = (invar.compile(onnx.parser.parse_model(text), isa=isa) for text in (MASKED, TWICE))
+    made, made_twice = modules(MASKED), modules(TWICE)
+    for keep in MASKS:
+        kept = X[keep]
+        same(first.run(x=X, keep=keep), [kept + kept, X + X, kept])
+        same(second.run(x=X, keep=keep), [kept[kept > 0]])
+        for module, other in zip(made, made_twice):
+            same(called(module, X, keep), [kept + kept, X + X, kept])
+            same(called(other, X, keep), [kept[kept > 0]])
+    for rows in (2, 0, 7):  # of other sizes, too
+        same(first.run(x=X[:rows], keep=MASKS[0][:rows]), [2 * X[:rows][MASKS[0][:rows]], 2 * X[:rows], X[:rows][MASKS[0][:rows]]])
+    got = first.run(x=torch.from_numpy(X), keep=torch.from_numpy(MASKS[0]))
+    assert all(isinstance(t, torch.Tensor) for t in got.values())
+
+
+def test_a_shape_that_is_computed():
+    program, made = invar.compile(onnx.parser.parse_model(SHAPED)), modules(SHAPED)
+    for to, shape in [((3, 7), (3, 7)), ((21, 1), (21, 1)), ((0, -1), (7, 3)), ((-1, 7), (3, 7)), ((1, -1), (1, 21))]:
+        to = np.array(to)
+        for found in (program.run(x=X, to=to), *(called(m, X, to) for m in made)):
+            same(found, [(X + X).reshape(shape)])
+
+
+def test_sizes_below_0_are_named_alike():
+    for text, name, wrong in [(SHAPED, "to", (-3, -7)), (CUT, "at", (-1,)), (CUT, "at", (5,))]:
+        program, wrong = invar.compile(onnx.parser.parse_model(text)), np.array(wrong)
+        with pytest.raises(invar.BadInput, match="dimension .* none") as native:
+            program.run({"x": X, name: wrong})
+        for module in modules(text):
+            with pytest.raises(invar.BadInput) as e:
+                called(module, X, wrong)
+            assert str(e.value) == str(native.value)
+    for found in (program.run(x=X, at=np.array([3])), *(called(m, X, np.array([3])) for m in modules(CUT))):
+        same(found, [X[:3], X[3:4]])
+
+
+def test_such_a_module_is_a_module():
+    for module in modules(MASKED):
+        file = io.BytesIO()
+        torch.save(module, file)
+        file.seek(0)
+        for one in (copy.deepcopy(module), torch.load(file, weights_only=False), module.to("cpu")):
+            for keep in MASKS:
+                same(called(one, X, keep), [2 * X[keep], X + X, X[keep]])
+    source = sys.modules[type(module).__module__].SOURCE
+    assert "self.size(" in source and "nonzero_0" in source
