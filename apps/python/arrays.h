@@ -49,19 +49,32 @@ ops::View view_of(const A& a, const std::string& where) {
   return view;
 }
 
+// The number of the GPU on which it lies; -1: the host.
+template <class A>
+int gpu_of(const A& a, const std::string& where) {
+  constexpr int kPinned = 3;  // kDLCUDAHost
+  if (a.device_type() == nb::device::cpu::value || a.device_type() == kPinned) return -1;
+  if (a.device_type() == nb::device::cuda::value) return a.device_id();
+  throw Raised{not_covered(where + ": covered are arrays on the host and on CUDA devices")};
+}
+
 // An array as an input of a program.
 class Given {
  public:
-  Given(ReadOnly array, const std::string& where) : array_(std::move(array)), view_(view_of(array_, where)) {}
+  Given(ReadOnly array, const std::string& where)
+      : array_(std::move(array)), view_(view_of(array_, where)), device_(gpu_of(array_, where)) {}
   run::TensorView view() const {
     const size_t bytes = static_cast<size_t>(view_.elements()) * size_of(view_.dtype);
-    return {
-        view_.dtype, {view_.dim, view_.dim + view_.rank}, {static_cast<const std::byte*>(view_.data), bytes}};
+    return {view_.dtype,
+            {view_.dim, view_.dim + view_.rank},
+            {static_cast<const std::byte*>(view_.data), bytes},
+            device_};
   }
 
  private:
   ReadOnly array_;
   ops::View view_;
+  int device_;
 };
 nb::object array_of(run::Tensor);  // takes its bytes; DLPack
 Attrs attrs_of(const nb::dict&);   // int, float (binary32), str, lists of int

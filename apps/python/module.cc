@@ -26,28 +26,42 @@ class Program {
     function_ = std::make_unique<run::Function>(
         or_raise(run::Function::open(or_raise(plan::load(plan)), folder, options)));
   }
-  nb::list run(const nb::dict& given) {
+  // Results in order; where there is a `place`, a function of name, element type and shape, none: they are in the arrays that it gave.
+  nb::list run(const nb::dict& given, const nb::object& place) {
     run::Function::NamedViews inputs;
     std::deque<Given> all;
     for (auto [key, value] : given) {
       const auto name = nb::cast<std::string>(key);
       ReadOnly array;
       if (!nb::try_cast(value, array, false))
-        throw Raised{bad_input("input '" + name + "': no array (DLPack or the buffer protocol) on the host")};
+        throw Raised{bad_input("input '" + name + "': no array (DLPack or the buffer protocol)")};
       const Given& one = all.emplace_back(std::move(array), "input '" + name + "'");
       inputs.emplace_back(name, one.view());
     }
     run::Function::Named outputs;
+    std::vector<Array> places;
+    const run::Function::Place to = [&](const std::string& name, DType dtype,
+                                        std::span<const int64_t> shape) {
+      nb::gil_scoped_acquire held;
+      const nb::tuple sizes(nb::cast(std::vector<int64_t>(shape.begin(), shape.end())));
+      return Result<void*>(
+          places.emplace_back(nb::cast<Array>(place(name, std::string(name_of(dtype)), sizes))).data());
+    };
     {
       nb::gil_scoped_release free;
       const std::lock_guard one(mutex_);
-      outputs = or_raise(function_->run(inputs));
+      if (place.is_none())
+        outputs = or_raise(function_->run(inputs));
+      else
+        or_raise(function_->run(inputs, to));
     }
     nb::list list;
     for (auto& [name, tensor] : outputs) list.append(nb::make_tuple(name, array_of(std::move(tensor))));
     return list;
   }
   std::string isa() const { return std::string(function_->isa()); }
+  int device() const { return function_->device(); }
+  uintptr_t stream() const { return reinterpret_cast<uintptr_t>(function_->stream()); }
   size_t peak_bytes() const { return function_->peak_bytes(); }
   std::vector<std::string> kernels() const { return function_->kernels(); }
   std::vector<std::string> libraries() const { return function_->libraries(); }
@@ -115,7 +129,8 @@ nb::dict describe(const std::string& path) {
     one["op"] = n.op, one["in"] = in, one["out"] = n.out, one["attributes"] = dict_of(attrs);
     nodes.append(one);
   }
-  for (const plan::Binding& b : p.bindings) bindings.append(nb::make_tuple(p.symbols[b.symbol], b.value, b.element));
+  for (const plan::Binding& b : p.bindings)
+    bindings.append(nb::make_tuple(p.symbols[b.symbol], b.value, b.element));
   d["bindings"] = bindings;
   d["symbols"] = p.symbols, d["values"] = values, d["weights"] = weights, d["nodes"] = nodes;
   d["choices"] = p.choices;
@@ -130,7 +145,11 @@ struct Workers {
   std::mutex mutex;
   int threads = 0;
   std::unique_ptr<Pool> pool;
-  std::map<int, std::shared_ptr<Device>> devices;
+  struct Gpu {
+    std::shared_ptr<Device> device;
+    run::OnceMemory memory;
+  };
+  std::map<int, Gpu> gpus;
 };
 Workers& workers() {
   static auto* all = new Workers;  // threads outlive the interpreter's end
@@ -159,15 +178,15 @@ void once(const std::string& op, const nb::dict& attributes, const std::vector<R
   Workers& w = workers();
   const std::lock_guard one(w.mutex);
   if (!w.pool) w.pool = or_raise(run::start_pool(w.threads));
-  std::shared_ptr<Device> device;
+  Workers::Gpu* gpu = nullptr;
   if (out.device_type() == nb::device::cuda::value) {
-    auto& known = w.devices[out.device_id()];
-    if (!known) known = or_raise(Device::open(out.device_id()));
-    device = known;
+    gpu = &w.gpus[out.device_id()];
+    if (!gpu->device) gpu->device = or_raise(Device::open(out.device_id()));
   } else if (out.device_type() != nb::device::cpu::value) {
     throw Raised{not_covered(op + ": covered are arrays on the host and on CUDA devices")};
   }
-  or_raise(run::once(op, attrs, views, result, isa, *w.pool, device));
+  or_raise(run::once(op, attrs, views, result, isa, *w.pool, gpu ? gpu->device : nullptr,
+                     gpu ? &gpu->memory : nullptr));
 }
 
 using Type = std::pair<std::string, std::vector<int64_t>>;
@@ -241,7 +260,9 @@ NB_MODULE(_native, m) {
                     const Hashed*>(),
            nb::arg("plan"), nb::arg("folder"), nb::arg("device"), nb::arg("isa"), nb::arg("threads"),
            nb::arg("hashed").none() = nb::none())
-      .def("run", &Program::run)
+      .def("run", &Program::run, nb::arg("inputs"), nb::arg("place").none() = nb::none())
+      .def_prop_ro("device", &Program::device)
+      .def_prop_ro("stream", &Program::stream)
       .def_prop_ro("isa", &Program::isa)
       .def_prop_ro("peak_bytes", &Program::peak_bytes)
       .def_prop_ro("kernels", &Program::kernels)

@@ -102,6 +102,9 @@ class Cuda final : public Device {
   Status download(void* host, const void* device, size_t bytes) override {
     return done(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_), "cannot copy from it");
   }
+  Status copy(void* to, const void* from, size_t bytes) override {
+    return done(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "cannot copy within it");
+  }
   Status fill(void* device, int byte, size_t bytes) override {
     return done(cudaMemsetAsync(device, byte, bytes, stream_), "cannot fill memory");
   }

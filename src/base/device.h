@@ -49,6 +49,7 @@ class Device {
   // arrived after wait().
   virtual Status upload(void* device, const void* host, size_t bytes) = 0;
   virtual Status download(void* host, const void* device, size_t bytes) = 0;
+  virtual Status copy(void* to, const void* from, size_t bytes) = 0;  // within the device
   virtual Status fill(void* device, int byte, size_t bytes) = 0;
   // What has been enqueued is done. An error names the kernel's fault; the device is lost then.
   virtual Status wait() = 0;

@@ -16,7 +16,8 @@ namespace {
 // A call and the memory that it needs beside its operands.
 class Once {
  public:
-  Once(const ops::Kernel& kernel, ops::Call call) : kernel_(kernel), call_(call) {}
+  Once(const ops::Kernel& kernel, ops::Call call, OnceMemory& memory)
+      : kernel_(kernel), call_(call), memory_(memory) {}
   Status reserve(const std::shared_ptr<Device>& device);
   Status run(Pool& pool);
   Status run(const ops::Kernel& reference, const std::shared_ptr<Device>& device);
@@ -24,8 +25,16 @@ class Once {
  private:
   const ops::Kernel& kernel_;
   ops::Call call_;
-  Block shared_, state_, sequences_, fault_;
+  OnceMemory& memory_;
+  Block state_, sequences_;
 };
+
+Status at_least(Block& block, uint64_t bytes, const char* purpose, const std::shared_ptr<Device>& device) {
+  if (block.size() >= bytes) return {};
+  block = Block();  // its memory first
+  INVAR_TRY(block, Block::make(bytes, purpose, device));
+  return {};
+}
 
 // An operation that could remember positions holds those of this call.
 Status Once::reserve(const std::shared_ptr<Device>& device) {
@@ -47,9 +56,9 @@ Status Once::reserve(const std::shared_ptr<Device>& device) {
     call_.state = state_.data();
     call_.sequences = reinterpret_cast<const ops::Sequence*>(sequences_.data());
   }
-  INVAR_TRY(shared_, Block::make(kernel_.shared_bytes ? kernel_.shared_bytes(call_) : 0,
-                                 "memory between phases", device));
-  call_.shared = shared_.data();
+  INVAR_CHECK_OK(at_least(memory_.shared, kernel_.shared_bytes ? kernel_.shared_bytes(call_) : 0,
+                          "memory between phases", device));
+  call_.shared = memory_.shared.data();
   return {};
 }
 
@@ -74,10 +83,10 @@ Status Once::run(const ops::Kernel& reference, const std::shared_ptr<Device>& de
     int64_t past = 0;
     uint32_t fault = 0, unused = 0;
   } now;
-  INVAR_TRY(fault_, Block::make(sizeof now, "positions", device));
+  INVAR_CHECK_OK(at_least(memory_.fault, sizeof now, "positions", device));
   device->enter();
-  INVAR_CHECK_OK(device->upload(fault_.data(), &now, sizeof now));
-  Now* const there = reinterpret_cast<Now*>(fault_.data());
+  INVAR_CHECK_OK(device->upload(memory_.fault.data(), &now, sizeof now));
+  Now* const there = reinterpret_cast<Now*>(memory_.fault.data());
   call_.past_now = &there->past, call_.fault = &there->fault;
   kernel_.enqueue(call_, device->stream());
   INVAR_CHECK_OK(device->download(&now, there, sizeof now));
@@ -89,7 +98,7 @@ Status Once::run(const ops::Kernel& reference, const std::shared_ptr<Device>& de
 }
 
 Status compute(const std::string& op, const ops::Call& call, const std::string& isa, Pool& pool,
-               const std::shared_ptr<Device>& device) {
+               const std::shared_ptr<Device>& device, OnceMemory* of_device) {
   INVAR_TRY(const ops::Kernel* kernel, choose(op, device ? std::string(ops::kCuda) : isa));
   const ops::Kernel& reference = *ops::find(op, "reference");
   try {
@@ -101,7 +110,8 @@ Status compute(const std::string& op, const ops::Call& call, const std::string& 
   ops::Stray stray;
   if (!device && reference.stray && reference.stray(call, stray))
     return bad_input(text_of(stray, call.in[static_cast<size_t>(stray.operand)]));
-  Once once(*kernel, call);
+  OnceMemory own;
+  Once once(*kernel, call, device && of_device ? *of_device : own);
   INVAR_CHECK_OK(once.reserve(device));
   return device ? once.run(reference, device) : once.run(pool);
 }
@@ -109,11 +119,12 @@ Status compute(const std::string& op, const ops::Call& call, const std::string& 
 }  // namespace
 
 Status once(const std::string& op, const Attrs& attrs, std::span<const ops::View> in, const ops::View& out,
-            const std::string& isa, Pool& pool, const std::shared_ptr<Device>& device) {
+            const std::string& isa, Pool& pool, const std::shared_ptr<Device>& device,
+            OnceMemory* of_device) {
   INVAR_CHECK_OK(check_isa(isa));
   if (!ops::find(op, "reference"))
     return not_covered(op + ": there is no operation of this name (spec/opset.toml has all)");
-  const Status done = compute(op, {in, {&out, 1}, &attrs}, isa, pool, device);
+  const Status done = compute(op, {in, {&out, 1}, &attrs}, isa, pool, device, of_device);
   if (!done) return Error{done.error().code, op + ": " + done.error().message};
   return {};
 }

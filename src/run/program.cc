@@ -8,8 +8,8 @@
 #include "run/share.h"
 
 namespace invar::run {
-Result<Program> Program::make(const plan::Plan& plan, const std::string& isa,
-                              std::shared_ptr<Device> device, std::span<const int> numbers) {
+Result<Program> Program::make(const plan::Plan& plan, const std::string& isa, std::shared_ptr<Device> device,
+                              std::span<const int> numbers) {
   if (device) {
     if (!isa.empty())
       return bad_input("an instruction set cannot be forced on a GPU; leave --isa out, or --device");
@@ -190,7 +190,7 @@ uint64_t Program::shape(int v, const Extent& extent, ops::View& view) const {
   return empty ? 0 : bytes;
 }
 
-Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t slots) {
+Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t slots, bool ports) {
   std::vector<uint64_t> size(offset_.size());
   for (size_t v = 0; v < values_.size(); ++v) {
     ops::View view;
@@ -231,7 +231,7 @@ Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64
     for (ops::Sequence& s : all) s.past = capacity - of_each;
     INVAR_CHECK_OK(bind(of_each, {all.data(), static_cast<size_t>(count)}));
   }
-  return device_ ? reserve_ports(size) : Status();
+  return device_ && ports ? reserve_ports(size) : Status();
 }
 
 Status Program::reserve_states(int64_t slots) {
@@ -338,8 +338,8 @@ Error Program::names_no_place(const Node& node, const ops::Stray& stray) const {
                    text_of(stray, node.in[static_cast<size_t>(stray.operand)]));
 }
 std::string Program::name_of_node(size_t n) const {
-  return "operation " + std::to_string(n < numbers_.size() ? static_cast<size_t>(numbers_[n]) : n) + " of the plan, " +
-         nodes_[n].node->op;
+  return "operation " + std::to_string(n < numbers_.size() ? static_cast<size_t>(numbers_[n]) : n) +
+         " of the plan, " + nodes_[n].node->op;
 }
 
 // On the host each of them would need memory of its own between its phases; a GPU's kernel knows what it shares.
@@ -413,19 +413,24 @@ void Program::run(Pool& pool, size_t begin, size_t end, int workers) {
   }
 }
 
-void Program::feed(int v, std::span<const std::byte> bytes) {
-  if (bytes.empty()) return;
+Status Program::feed(int v, std::span<const std::byte> bytes) {
+  there_.erase(v);
+  if (bytes.empty()) return {};
   const bool in_place =
       !device_ && reinterpret_cast<uintptr_t>(bytes.data()) % size_of(values_[v].dtype) == 0;
+  if (device_ && !inputs_[v].size()) {
+    INVAR_TRY(inputs_[v], Block::make_pinned(bytes.size(), "an input", device_));
+  }
   std::byte* const own = device_ ? inputs_.at(v).data() : arena_.data() + offset_[buffer_[v]];
   if (!in_place) std::memcpy(own, bytes.data(), bytes.size());
-  if (device_) return;
+  if (device_) return {};
   values_[v].data =
       in_place ? const_cast<std::byte*>(bytes.data()) : own;  // kernels do not write their inputs
   for (Node& n : nodes_)
     for (size_t i = 0; i < n.in.size(); ++i)
       if (n.node->in[i].kind == plan::Operand::value && n.node->in[i].index == v)
         n.in[i].data = values_[v].data;
+  return {};
 }
 
 ops::View Program::port(int v) const {

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -36,8 +38,9 @@ class Program {
   void attach(const Weights&);
 
   // Memory of `slots` sequences; for steps of one of them, of up to `rows` rows in the nodes that some state depends on and up
-  // to `tail_rows` in the rest, and for one row of each.
-  Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t slots);
+  // to `tail_rows` in the rest, and for one row of each. On a GPU `ports` asks for the host's side of all inputs and outputs;
+  // without, each has one when it is first fed from there or fetched.
+  Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t slots, bool ports = true);
   // Makes ready for a step of `rows` rows of each of the sequences, of which there is at least one.
   Status bind(int64_t rows, std::span<const ops::Sequence> sequences);
   // Runs the nodes; without `tail` only those that some state depends on. An index that names no place is an error. While a GPU
@@ -46,9 +49,15 @@ class Program {
 
   // The bytes of an input of the plan in a step, which run() reads where they lie if they are aligned to their elements and on the
   // host; otherwise they are copied.
-  void feed(int v, std::span<const std::byte> bytes);
+  Status feed(int v, std::span<const std::byte> bytes);
+  // As many as the input has, that lie on the GPU: copied there, in order with what its queue does.
+  Status feed_there(int v, const void* bytes);
+  // Which outputs run() brings from a GPU to the host; unless it is called, all.
+  void fetch_only(std::vector<int> outputs) { fetched_ = std::move(outputs); }
   // An input or output of the plan as the host sees it: written before run(), read after it.
   ops::View port(int v) const;
+  // An output where the nodes wrote it, until the next run.
+  const ops::View& there(int v) const { return values_[v]; }
   // False: a step depends on all rows before it, and nothing remembers them between steps.
   bool has_memory() const { return has_memory_; }
   // Where a value has the sequences of a step: nowhere, on its leading axis alone, or otherwise.
@@ -96,7 +105,7 @@ class Program {
   void mark_core();
   Error names_no_place(const Node&, const ops::Stray&) const;
   std::string name_of_node(size_t n) const;  // "operation 7 of the plan, add"
-  int fuse();  // program_fused.cc; as many buffers as that takes
+  int fuse();                                // program_fused.cc; as many buffers as that takes
   bool follows(size_t head, size_t node, const std::vector<size_t>& maker) const;
   static void follow(const void* head, const ops::Region&);
   size_t behind(size_t head) const { return head + 1 + nodes_[head].followers; }
@@ -111,6 +120,7 @@ class Program {
   Status reserve_ports(const std::vector<uint64_t>& size);
   Status run_on_device(bool tail, const std::function<void()>& beside);
   Status queue(bool tail);
+  bool fetches(int v, bool tail) const;
   Status fetch(bool tail);
   std::byte* result_on_host(int v) const;
   Status find_fault(bool tail);
@@ -146,11 +156,14 @@ class Program {
   Block now_;
 
   // On a GPU: the ports of the plan in pinned memory, outputs in two halves in turn, and steps as graphs, by their sequences,
-  // their rows, the bound of what they find filled, and tail.
+  // their rows, the bound of what they find filled, tail, and the inputs that do not come from the host.
   std::map<int, Block> inputs_, outputs_;
+  std::set<int> there_;
+  std::optional<std::vector<int>> fetched_;
   bool second_half_ = false;
   Block now_on_device_;
-  std::map<std::tuple<int64_t, int64_t, int64_t, bool>, std::unique_ptr<Device::Graph>> graphs_;
+  std::map<std::tuple<int64_t, int64_t, int64_t, bool, std::set<int>>, std::unique_ptr<Device::Graph>>
+      graphs_;
 };
 
 }  // namespace invar::run

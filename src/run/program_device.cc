@@ -16,6 +16,12 @@ int64_t Program::bound_of(int64_t rows, int64_t past) const {
   return std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(most + 1)) - 1, capacity_ - rows);
 }
 
+Status Program::feed_there(int v, const void* bytes) {
+  there_.insert(v);
+  const size_t n = bytes_of(values_[v]);
+  return n ? device_->copy(values_[v].data, bytes, n) : Status();
+}
+
 // Room for the largest step of each port.
 Status Program::reserve_ports(const std::vector<uint64_t>& size) {
   auto reserve = [&](Block& b, const plan::Port& port, uint64_t times) -> Status {
@@ -39,8 +45,9 @@ Status Program::queue(bool tail) {
   INVAR_CHECK_OK(device_->upload(now_on_device_.data(), now_.data(),
                                  sizeof(Now) + static_cast<size_t>(bound_.batch) * sizeof(ops::Sequence)));
   for (const plan::Port& p : plan_->inputs)
-    INVAR_CHECK_OK(
-        device_->upload(values_[p.value].data, inputs_.at(p.value).data(), bytes_of(values_[p.value])));
+    if (const size_t bytes = bytes_of(values_[p.value]); bytes && !there_.contains(p.value)) {
+      INVAR_CHECK_OK(device_->upload(values_[p.value].data, inputs_.at(p.value).data(), bytes));
+    }
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = joined_end(n);
     if (!tail && !nodes_[n].core) continue;
@@ -53,14 +60,23 @@ Status Program::queue(bool tail) {
   return {};
 }
 
+bool Program::fetches(int v, bool tail) const {
+  if (fetched_) return std::find(fetched_->begin(), fetched_->end(), v) != fetched_->end();
+  return (tail || core_value_[v]) && !inputs_.contains(v);
+}
+
 // Behind the nodes, and in no graph: where results go changes from step to step.
 Status Program::fetch(bool tail) {
   second_half_ = !second_half_;
-  for (const plan::Port& p : plan_->outputs)
-    if ((tail || core_value_[p.value]) && !inputs_.contains(p.value)) {
-      INVAR_CHECK_OK(
-          device_->download(result_on_host(p.value), values_[p.value].data, bytes_of(values_[p.value])));
+  for (const plan::Port& p : plan_->outputs) {
+    if (!fetches(p.value, tail)) continue;
+    const size_t bytes = bytes_of(values_[p.value]);
+    if (Block& halves = outputs_[p.value]; !halves.size()) {
+      INVAR_TRY(halves, Block::make_pinned(2 * std::max(Block::round_up(bytes), Block::kAlign),
+                                           p.name.c_str(), device_));
     }
+    INVAR_CHECK_OK(device_->download(result_on_host(p.value), values_[p.value].data, bytes));
+  }
   return device_->download(now_.data(), now_on_device_.data(), sizeof(Now));
 }
 
@@ -71,7 +87,7 @@ Status Program::run_on_device(bool tail, const std::function<void()>& beside) {
   if (shaped_by_past_ || bound_.rows > kGraphRows) {
     INVAR_CHECK_OK(queue(tail));
   } else {
-    auto& graph = graphs_[{bound_.batch, bound_.rows, bound_.past, tail}];
+    auto& graph = graphs_[{bound_.batch, bound_.rows, bound_.past, tail, there_}];
     if (!graph) {
       INVAR_CHECK_OK(device_->record());
       const Status queued = queue(tail);

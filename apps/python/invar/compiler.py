@@ -1,9 +1,11 @@
 """ONNX model -> a program that runs natively."""
 
+import contextlib
 import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,6 +94,7 @@ class Program:
         self._artifacts = artifacts
         self._native = _native.Program(str(artifacts.path / "plan.invar"), str(artifacts.path), device, isa, threads, artifacts.hashed)
         tensors = lambda ports: tuple(Tensor(n, described["values"][v][0], tuple(described["values"][v][1])) for n, v in ports)
+        self._one = threading.Lock()  # call at a time: no other makes the GPU's queue wait while it records
         self.inputs = tensors(described["inputs"])
         self.outputs = tensors(described["outputs"])
         self.digest = described["digest"]
@@ -99,14 +102,40 @@ class Program:
         self.choices = tuple(described["choices"])
 
     def run(self, inputs=None, /, **named):
-        """Inputs by name, in a dict or as keywords -> outputs by name. Arrays of NumPy give arrays of NumPy; other arrays with
-        DLPack (torch tensors, on whatever device) give tensors of their own library, on the host."""
+        """Inputs by name, in a dict or as keywords -> outputs by name. Arrays of NumPy give arrays of NumPy, torch tensors give torch
+        tensors: on the program's GPU if one of the inputs lies there, otherwise on the host. Other arrays with DLPack are read."""
         if not isinstance(inputs, Mapping | None):
             raise _native.BadInput(f"inputs: {type(inputs).__name__} is no dict from names to arrays")
         given = {**(inputs or {}), **named}
+        there = [x for x in given.values() if arrays.gpu_of(x) is not None and (self._native.device >= 0 or not arrays.is_tensor(x))]
+        if there:
+            return self._run_there(given, any(map(arrays.is_tensor, there)))
         fed = {name: arrays.on_host(value, f"input '{name}'") for name, value in given.items()}
+        with self._one:
+            found = self._native.run(fed)
         wrap = arrays.like(given.values())
-        return {name: wrap(value) for name, value in self._native.run(fed)}
+        return {name: wrap(value) for name, value in found}
+
+    def _run_there(self, given, stay):
+        """With inputs on a GPU: read there, and where they are torch's, results are new tensors of torch there. The program's queue
+        waits for what torch's current stream has to do; when this returns, it has done its own."""
+        number, stream, torch = self._native.device, self._native.stream, arrays.torch()
+        results = {}
+
+        def place(name, dtype, shape):
+            results[name] = torch.empty(shape, dtype=types[dtype], device=f"cuda:{number}")
+            return results[name].__dlpack__(stream=stream)
+
+        def read(name, value):
+            where = f"input '{name}'"
+            return arrays.on_host(value, where) if arrays.gpu_of(value) is None else arrays.on_gpu(value, where, number, stream)
+
+        if stay:
+            from invar.nn import TYPES as types
+        with self._one, torch.cuda.device(number) if stay else contextlib.nullcontext():
+            found = self._native.run({name: read(name, value) for name, value in given.items()}, place if stay else None)
+        wrap = arrays.like(given.values())
+        return results if stay else {name: wrap(value) for name, value in found}
 
     @property
     def plan(self):
