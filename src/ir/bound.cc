@@ -36,7 +36,8 @@ Polynomial Bound::size(OpBuilder& build, Value value, int64_t element, llvm::Str
   int number = 0;
   do name = made + "_" + std::to_string(number++);
   while (!taken_.insert(name).second);
-  build.create<ReproBindOp>(value.getLoc(), value, build.getI64IntegerAttr(element), build.getStringAttr(name));
+  build.create<ReproBindOp>(value.getLoc(), value, build.getI64IntegerAttr(element),
+                            build.getStringAttr(name));
   entries_.push_back({value, element, name});
   return Polynomial::of(name);
 }
@@ -44,7 +45,8 @@ Polynomial Bound::size(OpBuilder& build, Value value, int64_t element, llvm::Str
 ReproBindOp binding_of(Block* block, const Polynomial& sizes) {
   ReproBindOp found;
   for (ReproBindOp bind : block->getOps<ReproBindOp>())
-    if (!sizes.all_names([&](const std::string& name) { return bind.getName() != llvm::StringRef(name); })) found = bind;
+    if (!sizes.all_names([&](const std::string& name) { return bind.getName() != llvm::StringRef(name); }))
+      found = bind;
   return found;
 }
 

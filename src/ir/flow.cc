@@ -62,17 +62,21 @@ Result<Value> chosen_of_other_shapes(Node& node, Value condition, Value a, Value
     if (!x || !y) return not_covered("a dimension is unknown");
     sizes_a.push_back(*x), sizes_b.push_back(*y);
   }
-  INVAR_TRY(Value sizes, node.make<WhereOp>({condition, node.sizes(sizes_a, rank), node.sizes(sizes_b, rank)}));
+  INVAR_TRY(Value sizes,
+            node.make<WhereOp>({condition, node.sizes(sizes_a, rank), node.sizes(sizes_b, rank)}));
   Shape shape;
   for (size_t d = 0; d < from_a.size(); ++d)
-    shape.push_back(from_a[d] == from_b[d] ? from_a[d] : Extent::of(node.bind(sizes, static_cast<int64_t>(d))));
+    shape.push_back(from_a[d] == from_b[d] ? from_a[d]
+                                           : Extent::of(node.bind(sizes, static_cast<int64_t>(d))));
   INVAR_TRY(a, flattened(node, a));
   INVAR_TRY(b, flattened(node, b));
   INVAR_TRY(Value all, joined(node, {a, b}, 0));
   const std::optional<Polynomial> count = count_of(shape);
   if (!count) return not_covered("more elements than can be counted");
-  INVAR_TRY(Value first, node.make<WhereOp>({condition, scalar(node, 0), node.sizes(*count_of(shape_of(a.getType())), {})}));
-  INVAR_TRY(Value places, node.make<IotaOp>({first, scalar(node, 1)}, {}, tensor_of({Extent::of(*count)}, node.build().getI64Type())));
+  INVAR_TRY(Value first, node.make<WhereOp>(
+                             {condition, scalar(node, 0), node.sizes(*count_of(shape_of(a.getType())), {})}));
+  INVAR_TRY(Value places, node.make<IotaOp>({first, scalar(node, 1)}, {},
+                                            tensor_of({Extent::of(*count)}, node.build().getI64Type())));
   INVAR_TRY(Value out, node.make<GatherOp>({all, places}));
   return shaped(node, out, shape);
 }
@@ -97,7 +101,8 @@ Result<Value> chosen(Node& node, Value condition, Value a, Value b) {
     INVAR_TRY(a, cast(a, node.build().getF32Type()));
     INVAR_TRY(b, cast(b, node.build().getF32Type()));
   }
-  INVAR_TRY(Value out, alike ? node.make<WhereOp>({condition, a, b}) : chosen_of_other_shapes(node, condition, a, b));
+  INVAR_TRY(Value out,
+            alike ? node.make<WhereOp>({condition, a, b}) : chosen_of_other_shapes(node, condition, a, b));
   return narrow ? cast(out, element) : out;
 }
 

@@ -33,7 +33,8 @@ inline Result<Places> places_of(Node& node, Value flags) {
   const int64_t zero = 0, one = 1;
   const Value first = node.constant(Sizes(zero)), step = node.constant(Sizes(one));
   INVAR_TRY(Value counts, node.make<CastOp>(flags, {}, tensor_of(row, whole)));
-  INVAR_TRY(Value all, node.make<ReduceSumOp>(counts, {node.attr("axes", Sizes(zero)), node.attr("keepdims", one)}));
+  INVAR_TRY(Value all,
+            node.make<ReduceSumOp>(counts, {node.attr("axes", Sizes(zero)), node.attr("keepdims", one)}));
   INVAR_TRY(Value so_far, node.make<CumsumOp>(counts, {node.attr("axis", zero), node.attr("exclusive", zero),
                                                        node.attr("reverse", zero)}));
   INVAR_TRY(Value index, node.make<IotaOp>({first, step}, {}, tensor_of(row, whole)));
@@ -41,8 +42,9 @@ inline Result<Places> places_of(Node& node, Value flags) {
   INVAR_TRY(Value behind, node.make<SubOp>({index, so_far}));
   INVAR_TRY(behind, node.make<AddOp>({behind, all}));
   INVAR_TRY(Value place, node.make<WhereOp>({flags, before, behind}));
-  INVAR_TRY(Value ordered, node.make<ScatterElementsOp>({index, place, index},
-                                                        {node.attr("axis", zero), node.attr("reduction", zero)}));
+  INVAR_TRY(Value ordered,
+            node.make<ScatterElementsOp>({index, place, index},
+                                         {node.attr("axis", zero), node.attr("reduction", zero)}));
   const Extent count = Extent::of(node.bind(all, 0));
   INVAR_TRY(Value chosen, first_of(node, ordered, count));
   return Places{count, chosen};

@@ -329,7 +329,8 @@ Result<SmallVector<Value>> Node::spread_at_run_time(ValueRange operands) {
       const std::optional<Polynomial> a = polynomial_of(common[d]), b = polynomial_of(shape[d]);
       if (!a || !b) return SmallVector<Value>();
       const bool one = common[d] == Extent::of(1);
-      if (!one && !binding_of(build_.getBlock(), *a) && !binding_of(build_.getBlock(), *b)) return SmallVector<Value>();
+      if (!one && !binding_of(build_.getBlock(), *a) && !binding_of(build_.getBlock(), *b))
+        return SmallVector<Value>();
       const std::optional<Polynomial> larger = one ? b : most(*a, *b);
       if (!larger) return SmallVector<Value>();
       decided |= !one, common[d] = Extent::of(*larger);

@@ -26,7 +26,7 @@ struct Ports {
   llvm::BitVector arguments, results;
   bool stateless = false;  // none does
   Bound bound;
-  int64_t evaluated = 0;   // bytes of constants computed so far
+  int64_t evaluated = 0;  // bytes of constants computed so far
 };
 
 // Which operands a node's rule may get wider where it does not take them as they are (spec/onnx.md onnx.10, onnx.14): what a

@@ -149,7 +149,8 @@ Status Conversion::convert_node(NodeOp op) {
 Error Conversion::hinted(NodeOp op, const Error& error) {
   if (error.code != Code::not_covered || error.message.find("--bind") != error.message.npos) return error;
   for (ReproBindOp bind : op->getBlock()->getOps<ReproBindOp>())
-    if (llvm::StringRef(error.message).contains(bind.getName())) return node(op).unknown(bind.getValue(), error.message);
+    if (llvm::StringRef(error.message).contains(bind.getName()))
+      return node(op).unknown(bind.getValue(), error.message);
   return error;
 }
 

@@ -86,7 +86,8 @@ Result<Footprint> footprint(const Plan& p, const Sizes& given) {
   for (const Part& part : parts_of(p).parts) {  // each has its own
     std::vector<int64_t> slots(part.plan.slots, 0);
     for (const Value& v : part.plan.values)
-      if (v.slot >= 0) slots[v.slot] = std::max(slots[v.slot], bytes_of(v, symbols)->value(lookup).value_or(0));
+      if (v.slot >= 0)
+        slots[v.slot] = std::max(slots[v.slot], bytes_of(v, symbols)->value(lookup).value_or(0));
     for (int64_t slot : slots)
       if (!add(f.buffers, slot)) return too_many();
   }

@@ -420,7 +420,7 @@ class Parser {
   Plan plan_;
   std::set<std::string> names_;  // kind and name
   std::map<std::string, int, std::less<>> symbol_;
-  std::set<std::string> sized_;  // symbols that stand in a shape or are bound
+  std::set<std::string> sized_;         // symbols that stand in a shape or are bound
   std::vector<uint64_t> weight_bytes_;  // by dtype and shape
   std::vector<bool> state_used_;
   std::vector<int> defined_, last_use_;  // per value, positions of nodes; inputs: -1

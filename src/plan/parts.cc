@@ -116,7 +116,8 @@ Parts parts_of(const Plan& p) {
   const int last = p.nodes.empty() ? 0 : *std::max_element(stages.value.begin(), stages.value.end());
   std::vector<Cut> cuts;
   for (int stage = 0; stage <= last; ++stage) cuts.emplace_back(p, stages, stage);
-  for (size_t n = 0; n < p.nodes.size(); ++n) cuts[stages.value[p.nodes[n].out[0]]].add(p.nodes[n], static_cast<int>(n));
+  for (size_t n = 0; n < p.nodes.size(); ++n)
+    cuts[stages.value[p.nodes[n].out[0]]].add(p.nodes[n], static_cast<int>(n));
   const auto keep = [&](int v) {
     if (stages.value[v] >= 0) cuts[stages.value[v]].keep(v);
   };

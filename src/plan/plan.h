@@ -82,7 +82,7 @@ struct Plan {
   std::vector<Weight> weights;
   std::vector<State> states;
   std::vector<Port> inputs, outputs;
-  std::vector<Node> nodes;  // in execution order
+  std::vector<Node> nodes;        // in execution order
   std::vector<Binding> bindings;  // in the order in which nodes make the values, and of their elements
   int slots = 0;
 };

@@ -133,7 +133,8 @@ class Printer {
   std::string bindings(int v) const {
     std::string s;
     for (const Binding& b : p_.bindings)
-      if (b.value == v) s += "bind " + p_.symbols[b.symbol] + " = " + ref(v) + "[" + number(b.element) + "]\n";
+      if (b.value == v)
+        s += "bind " + p_.symbols[b.symbol] + " = " + ref(v) + "[" + number(b.element) + "]\n";
     return s;
   }
 

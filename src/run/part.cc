@@ -68,7 +68,8 @@ Status PartProgram::resize(const Setting& setting, const std::vector<int64_t>& s
   const int64_t longest = program_.constant_positions();
   std::vector<ops::Sequence> sequences;
   for (int64_t i = 0; i < program_.constant_sequences(); ++i) sequences.push_back({i, 0});
-  INVAR_CHECK_OK(program_.reserve(longest, longest, longest, static_cast<int64_t>(sequences.size()), /*ports=*/false));
+  INVAR_CHECK_OK(
+      program_.reserve(longest, longest, longest, static_cast<int64_t>(sequences.size()), /*ports=*/false));
   INVAR_CHECK_OK(program_.bind(longest, sequences));
   sizes_ = sizes;
   return {};

@@ -63,7 +63,9 @@ class PartsTest : public testing::Test {
     write(bytes);
   }
   ~PartsTest() override { std::filesystem::remove_all(folder); }
-  void write(const std::string& content) const { std::ofstream(folder + "/w.bin", std::ios::binary) << content; }
+  void write(const std::string& content) const {
+    std::ofstream(folder + "/w.bin", std::ios::binary) << content;
+  }
 
   template <class T>
   static Tensor tensor(DType type, std::vector<int64_t> shape, const std::vector<T>& values) {
@@ -133,7 +135,8 @@ TEST_F(PartsTest, SizesThatAreNoneAreErrors) {
   };
   EXPECT_EQ(refusal({1, 2, 3}, -1), "the inputs lead to a dimension 'r' = -1, which is none");
   EXPECT_EQ(refusal({1, 2, 3, 4}, 1),
-            "operation 12 of the plan, reshape, requires as many elements in the result: sizes or values of the inputs do "
+            "operation 12 of the plan, reshape, requires as many elements in the result: sizes or values of "
+            "the inputs do "
             "not fit it, or the plan does not");
   EXPECT_NE(refusal({1, 2, 3}, INT64_MAX).find("too large"), std::string::npos);
   expect(f, {1, 2, 3}, 1);  // the next call is right

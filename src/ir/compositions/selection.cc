@@ -53,7 +53,9 @@ Status non_zero_at_run_time(Node& node) {
   const Shape shape = node.shape(0);
   if (shape.empty()) return not_covered("a scalar");
   INVAR_TRY(Value flags, flattened(node, node.in(0)));
-  INVAR_TRY(flags, node.make<CastOp>(flags, {}, tensor_of(shape_of(flags.getType()), node.build().getI1Type())));
+  if (const Type truth = node.build().getI1Type(); element_of(flags) != truth) {
+    INVAR_TRY(flags, node.make<CastOp>(flags, {}, tensor_of(shape_of(flags.getType()), truth)));
+  }
   INVAR_TRY(const Places places, places_of(node, flags));
   const Shape row = {Extent::of(1), places.count};
   Value rest = places.index;

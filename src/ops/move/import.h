@@ -111,7 +111,8 @@ std::optional<Polynomial> clamped(const Polynomial& n, const Polynomial& bound) 
 
 // Of an open dimension, or with open bounds. If values decide the dimension, bounds are clamped as ONNX does it (`clamps`); otherwise the
 // kernel checks that they lie inside, and what ONNX would clamp is refused there.
-Result<Cut> open_cut(const Extent& n, const Polynomial& start, const Polynomial& end, int64_t step, bool clamps) {
+Result<Cut> open_cut(const Extent& n, const Polynomial& start, const Polynomial& end, int64_t step,
+                     bool clamps) {
   const std::optional<int64_t> first = start.constant(), last = end.constant();
   if (step == -1 && first && (*first == -1 || *first >= kFar) && last && *last <= -kFar)
     return Cut{-1, -1, n};
@@ -136,7 +137,8 @@ Result<Cut> open_cut(const Extent& n, const Polynomial& start, const Polynomial&
   if (behind->constant().value_or(0) > 0) return Cut{-*behind->constant(), 1, Extent::of(*length)};
   return Cut{0, 1, Extent::of(*length), *from};
 }
-Result<Cut> cut_of(const Extent& n, const Polynomial& first, const Polynomial& last, int64_t step, bool clamps = false) {
+Result<Cut> cut_of(const Extent& n, const Polynomial& first, const Polynomial& last, int64_t step,
+                   bool clamps = false) {
   if (step == 0) return bad_input("a step of 0");
   if (!n.constant() || !first.constant() || !last.constant()) return open_cut(n, first, last, step, clamps);
   int64_t start = *first.constant(), end = *last.constant();
@@ -191,7 +193,8 @@ Status slice_at_run_time(Node& node, const std::vector<int64_t>& axes, const std
     const std::optional<Polynomial> n = polynomial_of(from[static_cast<size_t>(axis)]);
     if (!n) return not_covered("a dimension is unknown");
     if (steps[i] == 0 || steps[i] == INT64_MIN) return bad_input("a step of " + std::to_string(steps[i]));
-    lengths.push_back(*n), stride.push_back(steps[i]), rounds.push_back(steps[i] > 0 ? steps[i] - 1 : steps[i] + 1);
+    lengths.push_back(*n), stride.push_back(steps[i]),
+        rounds.push_back(steps[i] > 0 ? steps[i] - 1 : steps[i] + 1);
     low.push_back(steps[i] > 0 ? 0 : -1), past.push_back(steps[i] > 0 ? 0 : 1);
   }
   const Value size = node.sizes(lengths, count), zero = node.constant(Sizes(0));
@@ -216,8 +219,10 @@ Status slice_at_run_time(Node& node, const std::vector<int64_t>& axes, const std
   for (size_t i = 0; i < axes.size(); ++i) {
     INVAR_TRY(const int64_t axis, Node::axis(axes[i], from.size()));
     INVAR_TRY(Value first, part(node, start, 0, static_cast<int64_t>(i), 1));
-    INVAR_TRY(Value places, node.make<IotaOp>({first, node.constant(Sizes(steps[i]))}, {},
-                                              tensor_of({Extent::of(node.bind(length, static_cast<int64_t>(i)))}, node.build().getI64Type())));
+    INVAR_TRY(Value places,
+              node.make<IotaOp>({first, node.constant(Sizes(steps[i]))}, {},
+                                tensor_of({Extent::of(node.bind(length, static_cast<int64_t>(i)))},
+                                          node.build().getI64Type())));
     INVAR_TRY(x, node.make<GatherOp>({x, places}, node.attr("axis", axis)));
   }
   return node.replace(x);
@@ -230,11 +235,14 @@ Status slice(Node& node) {
     INVAR_CHECK_OK(node.expect(3, 5, {}));
     INVAR_TRY(const auto starts, node.known_sizes(1));
     INVAR_TRY(const auto ends, node.known_sizes(2));
-    const auto open = [](auto& known) { return !known.empty() && llvm::none_of(known, [](auto& k) { return k.has_value(); }); };
+    const auto open = [](auto& known) {
+      return !known.empty() && llvm::none_of(known, [](auto& k) { return k.has_value(); });
+    };
     if (open(starts) && open(ends) && starts.size() == ends.size()) {
       INVAR_TRY(std::vector<int64_t> axes, list_of(node, "axes", 3, 10));
       INVAR_TRY(std::vector<int64_t> steps, list_of(node, "steps", 4, 10));
-      for (size_t i = axes.size(); axes.size() < starts.size() && !node.has(3); ++i) axes.push_back(static_cast<int64_t>(i));
+      for (size_t i = axes.size(); axes.size() < starts.size() && !node.has(3); ++i)
+        axes.push_back(static_cast<int64_t>(i));
       steps.resize(node.has(4) ? steps.size() : starts.size(), 1);
       if (axes.size() != starts.size() || steps.size() != starts.size())
         return bad_input("starts, ends, axes and steps differ in length");
@@ -299,7 +307,8 @@ Status split(Node& node) {
   }
   if (sizes.size() != parts || (total->constant() && n->constant() && *total != *n))
     return bad_input("the parts do not make up the " + n->text() + " elements of the axis");
-  const bool decided = *total == *n;  // else by values: what is left for the last part must be as long as it is to be
+  const bool decided =
+      *total == *n;  // else by values: what is left for the last part must be as long as it is to be
   if (!decided && !binding_of(node.build().getBlock(), *total))
     return not_covered("parts of " + total->text() + " elements of an axis of " + n->text());
   if (!decided) bounds.back() = *n;
@@ -355,7 +364,8 @@ Status expand_at_run_time(Node& node, Shape wanted) {
     if (!one) {
       const std::optional<Polynomial> a = polynomial_of(from[d]), b = polynomial_of(wanted[d]);
       const std::optional<Polynomial> least = a && b ? smaller(*a, *b) : std::nullopt;
-      const std::optional<Polynomial> both = least ? sum(*a, *b) : std::nullopt, most = both ? difference(*both, *least) : both;
+      const std::optional<Polynomial> both = least ? sum(*a, *b) : std::nullopt,
+                                      most = both ? difference(*both, *least) : both;
       if (!most) return not_covered("dimensions " + text_of(from[d]) + " and " + text_of(wanted[d]));
       large[d] = Extent::of(*most);
     }

@@ -12,7 +12,8 @@ Status selected_at_run_time(Node& node, Value indices) {
   INVAR_TRY(Value boxes, flattened(node, indices));
   INVAR_TRY(Value is_box, node.make<GreaterEqualOp>({boxes, node.constant(Sizes(0))}));
   INVAR_TRY(const Places places, places_of(node, is_box));
-  const Value room = node.sizes(*polynomial_of(shape[2]), int64_t{1}), classes = node.sizes(*polynomial_of(shape[1]), int64_t{1});
+  const Value room = node.sizes(*polynomial_of(shape[2]), int64_t{1}),
+              classes = node.sizes(*polynomial_of(shape[1]), int64_t{1});
   INVAR_TRY(Value row, node.make<DivOp>({places.index, room}));
   SmallVector<Value> columns(3);
   INVAR_TRY(columns[0], node.make<DivOp>({row, classes}));

@@ -28,7 +28,8 @@ Status reshape_at_run_time(Node& node, int64_t zeros) {
   Value wanted = node.in(1);
   const Value nothing = node.constant(Sizes(0)), open = node.constant(Sizes(-1));
   std::vector<Polynomial> kept;
-  for (size_t d = 0; d < static_cast<size_t>(rank); ++d)  // -2: 0 stands for a dimension that the operand does not have
+  for (size_t d = 0; d < static_cast<size_t>(rank);
+       ++d)  // -2: 0 stands for a dimension that the operand does not have
     kept.push_back(d < from.size() ? *polynomial_of(from[d]) : Polynomial(-2));
   if (!zeros) {
     INVAR_TRY(Value zero, node.make<EqualOp>({wanted, nothing}));
@@ -37,7 +38,8 @@ Status reshape_at_run_time(Node& node, int64_t zeros) {
   // What is left for -1: all over the product of the others, of which -1 is the negative.
   const std::optional<Polynomial> all = count_of(from);
   if (!all) return not_covered("a dimension is unknown");
-  INVAR_TRY(Value product, node.make<ReduceProdOp>(wanted, {node.attr("axes", Sizes(0)), node.attr("keepdims", int64_t{1})}));
+  INVAR_TRY(Value product, node.make<ReduceProdOp>(
+                               wanted, {node.attr("axes", Sizes(0)), node.attr("keepdims", int64_t{1})}));
   INVAR_TRY(product, node.make<AbsOp>(product));
   INVAR_TRY(product, node.make<MaxOp>({product, node.constant(Sizes(1))}));
   INVAR_TRY(Value rest, node.make<DivOp>({node.sizes(*all, int64_t{1}), product}));
@@ -52,8 +54,8 @@ Status reshape(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {"allowzero"}));
   INVAR_TRY(const int64_t zeros, node.i("allowzero", 0));
   INVAR_TRY(const auto known, node.known_sizes(1));
-  if (element_of(node.in(1)).isSignlessInteger(64) && llvm::none_of(known, [](auto& k) { return k.has_value(); }) &&
-      !known.empty())
+  if (element_of(node.in(1)).isSignlessInteger(64) &&
+      llvm::none_of(known, [](auto& k) { return k.has_value(); }) && !known.empty())
     return reshape_at_run_time(node, zeros);
   INVAR_TRY(std::vector<Polynomial> wanted, node.sizes(1));
   Shape from = node.shape(0), shape, others;
@@ -275,7 +277,8 @@ LogicalResult ReshapeOp::verify() {
   std::optional<Polynomial> from = count_of(shape_of(getX().getType())), to = count_of(shape_of(getType()));
   if (from && from == to) return success();
   // What values decide shows when the program runs.
-  if (from && to && (binding_of((*this)->getBlock(), *from) || binding_of((*this)->getBlock(), *to))) return success();
+  if (from && to && (binding_of((*this)->getBlock(), *from) || binding_of((*this)->getBlock(), *to)))
+    return success();
   return emitOpError("does not keep the number of elements");
 }
 

@@ -8,7 +8,8 @@ Result<Value> sorted(Node& node, Value x, int64_t axis, const std::optional<Poly
   const Extent length = shape_of(x.getType())[static_cast<size_t>(axis)];
   SmallVector<NamedAttribute> attrs = {node.attr("axis", axis), node.attr("largest", largest)};
   const bool constant = k && k->constant();
-  if (constant || (!k && length.constant())) attrs.push_back(node.attr("k", constant ? *k->constant() : length.value));
+  if (constant || (!k && length.constant()))
+    attrs.push_back(node.attr("k", constant ? *k->constant() : length.value));
   INVAR_TRY(Value all, node.make<TopkOp>(x, attrs));
   return constant || !k ? all : first_of(node, all, Extent::of(*k), static_cast<size_t>(axis));
 }
