@@ -143,7 +143,7 @@ Status grid_sample(Node& node) {
 Status affine_grid(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {"align_corners"}));
   INVAR_TRY(const int64_t corners, node.i("align_corners", 0));
-  INVAR_TRY(const std::vector<int64_t> size, node.constants(1));
+  INVAR_TRY(const std::vector<Polynomial> size, node.sizes(1));
   const Shape theta = node.shape(0);
   const size_t axes = size.size() - 2;
   if (size.size() != 4 && size.size() != 5)
@@ -162,15 +162,27 @@ Status affine_grid(Node& node) {
   Shape full = {theta[0]};
   for (int64_t i = 0; i < k; ++i) {  // x is the last dimension
     const size_t d = axes - 1 - static_cast<size_t>(i);
-    const int64_t n = size[2 + d], steps = corners ? n - 1 : n;
-    if (n < 1 || n >= 1 << 22 || steps == 0)
-      return not_covered("a dimension of " + std::to_string(n) + " pixels");
-    std::vector<float> line;
-    for (int64_t p = 0; p < n; ++p)
-      line.push_back(static_cast<float>(2 * p + 1 - n) / static_cast<float>(steps));
+    const Polynomial& pixels = size[2 + d];
+    Value line;
+    if (const std::optional<int64_t> known = pixels.constant()) {
+      const int64_t n = *known, steps = corners ? n - 1 : n;
+      if (n < 1 || n >= 1 << 22 || steps == 0)
+        return not_covered("a dimension of " + std::to_string(n) + " pixels");
+      std::vector<float> places;
+      for (int64_t p = 0; p < n; ++p)
+        places.push_back(static_cast<float>(2 * p + 1 - n) / static_cast<float>(steps));
+      line = f.reals(places, {n});
+    } else {
+      const std::optional<Polynomial> first = difference(1, pixels),
+                                      steps = corners ? difference(pixels, 1) : pixels;
+      if (!first || !steps) return not_covered("a dimension of " + pixels.text() + " pixels");
+      const Value places = f.make<IotaOp>({node.sizes(*first, {}), node.sizes(Polynomial(2), {})}, {},
+                                          tensor_of({Extent::of(pixels)}, node.build().getI64Type()));
+      line = f.div(f.real(places), f.real(node.sizes(*steps, {})));
+    }
     Shape shape(axes + 2, Extent::of(1));
-    shape[1 + d] = Extent::of(n);
-    const Value term = f.mul(column(i), f.shape(f.reals(line, {n}), shape));
+    shape[1 + d] = Extent::of(pixels);
+    const Value term = f.mul(column(i), f.shape(line, shape));
     sum = sum ? f.add(sum, term) : term;
   }
   sum = f.add(sum, column(k));

@@ -1,8 +1,9 @@
-// Operators whose results have shapes that depend on values: computed when compiling, of constants (spec/onnx.md onnx.17).
+// Operators whose results have shapes that depend on values (spec/onnx.md onnx.22): computed when compiling, of constants (onnx.17).
 #include <algorithm>
 #include <numeric>
 
 #include "ir/bytes.h"
+#include "ir/compositions/unique.h"
 #include "ir/places.h"
 
 namespace invar::ir {
@@ -95,6 +96,14 @@ Status non_zero(Node& node) {
 Status unique(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"axis", "sorted"}, 4));
   INVAR_TRY(const int64_t sorted, node.i("sorted", 1));
+  if (!node.bytes(0)) {
+    std::optional<int64_t> along;
+    if (node.attribute("axis")) {
+      INVAR_TRY(along, node.i("axis", 0));
+      INVAR_TRY(along, Node::axis(*along, node.shape(0).size()));
+    }
+    return unique_at_run_time(node, along, sorted != 0);
+  }
   INVAR_TRY(const std::vector<int64_t> keys, keys_of(node, 0));
   std::vector<int64_t> sizes = sizes_of_constant(node, 0);
   int64_t axis = 0;
@@ -150,7 +159,7 @@ Status unique(Node& node) {
 
 void compose_selection(Rooms& rooms) {
   rooms.on("NonZero", 9, non_zero);
-  rooms.on("Unique", 11, unique);
+  rooms.on("Unique", 11, unique, Widens::ordered);
 }
 
 }  // namespace invar::ir

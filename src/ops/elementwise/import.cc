@@ -251,7 +251,7 @@ Status where(Node& node) {
   return direct<WhereOp>(node, 3);
 }
 
-// a - b cos(2 pi i / n) + c cos(4 pi i / n), in this order, for i below a size that is known.
+// a - b cos(2 pi i / n) + c cos(4 pi i / n), in this order, for i below a size.
 Status cosine_window(Node& node, float a, float b, float c) {
   INVAR_CHECK_OK(node.expect(1, 1, {"output_datatype", "periodic"}));
   INVAR_TRY(const int64_t periodic, node.i("periodic", 1));
@@ -259,16 +259,20 @@ Status cosine_window(Node& node, float a, float b, float c) {
   Type element = onnx_type(node.context(), static_cast<int32_t>(code));
   if (!element || !(element.isF32() || element.isF16() || element.isBF16()))
     return not_covered("covered are windows of f32, f16 and bf16");
-  INVAR_TRY(const std::vector<int64_t> size, node.constants(0));
+  INVAR_TRY(const std::vector<Polynomial> size, node.sizes(0));
   const int64_t most = int64_t{1} << 24;  // as floats, all are exact
-  if (size.size() != 1 || size[0] < 0 || size[0] > most) return bad_input("a window of no size");
-  const int64_t n = periodic ? size[0] : size[0] - 1;
-  if (n < 1) return not_covered("a window of less than two places");
+  const int64_t known = size.size() == 1 ? size[0].constant().value_or(2) : -1;
+  if (known < 0 || known > most) return bad_input("a window of no size");
+  if ((periodic ? known : known - 1) < 1) return not_covered("a window of less than two places");
+  const std::optional<Polynomial> n = sum(size[0], periodic ? 0 : -1);
+  if (!n) return not_covered("a window of " + size[0].text());
+  Value turn = n->constant() ? node.constant(static_cast<float>(*n->constant())) : node.sizes(*n, {});
+  INVAR_TRY(turn, cast_to(node, turn, node.build().getF32Type()));
   INVAR_TRY(Value at, node.make<IotaOp>({node.constant(0.0f), node.constant(1.0f)}, {},
                                         tensor_of({Extent::of(size[0])}, node.build().getF32Type())));
   auto wave = [&](float turns, float factor) -> Result<Value> {
     INVAR_TRY(Value angle, node.make<MulOp>({at, node.constant(turns)}));
-    INVAR_TRY(angle, node.make<DivOp>({angle, node.constant(static_cast<float>(n))}));
+    INVAR_TRY(angle, node.make<DivOp>({angle, turn}));
     INVAR_TRY(Value cosine, node.make<CospiOp>(angle));
     return node.make<MulOp>({cosine, node.constant(factor)});
   };

@@ -142,13 +142,19 @@ Status tensor_scatter(Node& node) {
 
 // ---- shapes
 
-// Indices of x's rank that fit beside the axis.
-LogicalResult fits_beside(std::optional<Location> loc, const Shape& x, const Shape& index, int64_t axis) {
+// Indices of x's rank that fit beside the axis. Where values decide (onnx.22), kernels check it.
+LogicalResult fits_beside(std::optional<Location> loc, Value operand, Value indices, int64_t axis) {
+  const Shape x = shape_of(operand.getType()), index = shape_of(indices.getType());
   if (x.size() != index.size()) return mismatch(loc, "operand and indices differ in rank");
+  const auto is_bound = [&](const Extent& e) {
+    const std::optional<Polynomial> p = polynomial_of(e);
+    return p && binding_of(operand.getParentBlock(), *p);
+  };
   if (axis < 0 || axis >= static_cast<int64_t>(x.size()))
     return mismatch(loc, "axis " + std::to_string(axis) + " is outside rank " + std::to_string(x.size()));
   for (size_t d = 0; d < x.size(); ++d) {
     if (static_cast<int64_t>(d) == axis || same(x[d], index[d])) continue;
+    if (is_bound(x[d]) || is_bound(index[d])) continue;
     if (!x[d].constant() || !index[d].constant()) return refuse(loc, "indices that cannot be shown to fit");
     if (index[d].value > x[d].value) return mismatch(loc, "indices are longer than the operand");
   }
@@ -211,7 +217,7 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext* context, std::optional<Loc
 LogicalResult GatherElementsOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
                                                  SmallVectorImpl<Type>& out) {
   Shape index = shape_of(op.getIndices().getType());
-  if (failed(fits_beside(loc, shape_of(op.getX().getType()), index, op.getAxis()))) return failure();
+  if (failed(fits_beside(loc, op.getX(), op.getIndices(), op.getAxis()))) return failure();
   out.push_back(tensor_of(index, element_of(op.getX())));
   return success();
 }
@@ -230,7 +236,7 @@ LogicalResult ScatterElementsOp::inferReturnTypes(MLIRContext*, std::optional<Lo
   Shape index = shape_of(op.getIndices().getType()), updates = shape_of(op.getUpdates().getType());
   if (failed(same_type(loc, op.getX(), op.getUpdates())) ||
       failed(joins(loc, op.getX(), op.getReduction())) ||
-      failed(fits_beside(loc, shape_of(op.getX().getType()), index, op.getAxis())))
+      failed(fits_beside(loc, op.getX(), op.getIndices(), op.getAxis())))
     return failure();
   if (index != updates)
     return mismatch(loc, "indices " + text_of(index) + " and updates " + text_of(updates));

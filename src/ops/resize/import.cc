@@ -56,6 +56,20 @@ Result<std::vector<int64_t>> proportional(const Shape& shape, const std::vector<
   return sizes;
 }
 
+// An open dimension times a scale that is a small multiple of a power of two, rounded down: what binary32 makes of it, too, of a dimension
+// below 2^14.
+Result<Polynomial> scaled(const Extent& e, float scale) {
+  const std::optional<Polynomial> n = polynomial_of(e);
+  for (int64_t by = 1; n && by <= 1 << 10; by *= 2) {
+    const float times = scale * static_cast<float>(by);
+    if (times != std::floor(times) || times > 1 << 10) continue;
+    const std::optional<Polynomial> all = product(*n, static_cast<int64_t>(times)),
+                                    size = all ? floor_quotient(*all, by) : all;
+    if (size) return *size;
+  }
+  return not_covered("dimension " + text_of(e) + " resized by " + std::to_string(scale));
+}
+
 Status made(Node& node, const Said& said) {
   Shape shape = node.shape(0);
   const size_t rank = shape.size();
@@ -81,18 +95,21 @@ Status made(Node& node, const Said& said) {
     for (size_t i = 0; i < axes.size(); ++i)
       roi[axes[i]] = given[i], roi[rank + axes[i]] = given[axes.size() + i];
   }
-  std::vector<int64_t> by_scale, by_size;
+  std::vector<int64_t> by_scale;
+  std::vector<Polynomial> by_size;
   if (said.scales && node.has(said.scales)) {
     INVAR_TRY(by_scale, bits_of(node, said.scales));
   }
   if (by_scale.empty() && said.sizes && node.has(said.sizes)) {
-    INVAR_TRY(by_size, node.constants(said.sizes));
+    INVAR_TRY(by_size, node.sizes(said.sizes));
   }
-  if ((by_scale.empty() ? by_size : by_scale).size() != axes.size())
+  if ((by_scale.empty() ? by_size.size() : by_scale.size()) != axes.size())
     return bad_input("scales or sizes are not one for each axis");
   std::vector<int64_t> common(axes.size(), 0);  // scales that go with sizes; 0: M / N
   if (!by_size.empty() && said.policy != 0) {
-    INVAR_TRY(by_size, proportional(shape, axes, by_size, said.policy == 1, common));
+    INVAR_TRY(std::vector<int64_t> numbers, node.constants(said.sizes));
+    INVAR_TRY(numbers, proportional(shape, axes, numbers, said.policy == 1, common));
+    by_size.assign(numbers.begin(), numbers.end());
   }
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t d = static_cast<size_t>(axes[i]);
@@ -102,7 +119,13 @@ Status made(Node& node, const Said& said) {
       const float scale = float_of(by_scale[i]);
       if (!(scale > 0) || std::isinf(scale)) return bad_input("scale " + std::to_string(scale));
       if (scale == 1 && whole) continue;
-      if (!e.constant()) return not_covered("dimension " + text_of(e) + " resized");
+      if (!e.constant()) {
+        INVAR_TRY(const Polynomial size, scaled(e, scale));
+        if (crops || (said.coordinates == 3 && scale != std::floor(scale)))
+          return not_covered("dimension " + text_of(e) + " resized by " + std::to_string(scale));
+        scales[d] = by_scale[i], e = Extent::of(size);
+        continue;
+      }
       // ONNX: the floor of N times the region's part times the scale; in binary32, as ONNX's own shape inference has it.
       const float part = crops ? float_of(roi[rank + d]) - float_of(roi[d]) : 1.0f;
       const float size = std::floor(static_cast<float>(e.value) * part * scale);
@@ -110,8 +133,8 @@ Status made(Node& node, const Said& said) {
       whole_sizes &= size == static_cast<float>(e.value) * scale;
       scales[d] = by_scale[i], e = Extent::of(static_cast<int64_t>(size));
     } else {
-      if (by_size[i] < 0 || by_size[i] > INT32_MAX) return bad_input("size " + std::to_string(by_size[i]));
-      if (!e.constant()) return not_covered("dimension " + text_of(e) + " resized");
+      const int64_t size = by_size[i].constant().value_or(0);
+      if (size < 0 || size > INT32_MAX) return bad_input("size " + std::to_string(size));
       scales[d] = common[i], e = Extent::of(by_size[i]);
     }
   }

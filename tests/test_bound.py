@@ -1,0 +1,263 @@
+"""Rules whose sizes are decided by values when a program runs (spec/onnx.md onnx.22): one plan, many sizes, ONNX's results."""
+
+import numpy as np
+import onnxruntime
+import pytest
+from conftest import execute, invar, refused
+from onnx import TensorProto, helper, numpy_helper
+
+I64, I32, F32, F64, BOOL, U64, F16 = (getattr(TensorProto, n) for n in "INT64 INT32 FLOAT DOUBLE BOOL UINT64 FLOAT16".split())
+NUMPY = {I64: np.int64, I32: np.int32, F32: np.float32, F64: np.float64, BOOL: np.bool_, U64: np.uint64, F16: np.float16}
+
+
+class Bound:
+    """A model of some nodes, compiled once."""
+
+    def __init__(self, folder, nodes, inputs, outputs, constants=(), opset=20, compiles=True):
+        self.folder, self.outputs = folder, outputs
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(n, t, s) for n, (t, s) in inputs.items()],
+                                  [helper.make_tensor_value_info(n, t, None) for n, t in outputs.items()],
+                                  [numpy_helper.from_array(np.asarray(v), n) for n, v in constants])
+        self.types = {n: t for n, (t, _) in inputs.items()}
+        self.bytes = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9).SerializeToString()
+        (folder / "m.onnx").write_bytes(self.bytes)
+        if compiles:
+            invar("compile", folder / "m.onnx")
+        self.plan, self.session = folder / "plan.invar", None
+
+    def text(self):
+        return self.plan.read_text()
+
+    def arguments(self, feed):
+        args = []
+        for name, value in feed.items():
+            path = self.folder / f"in.{name}.npy"
+            np.save(path, np.asarray(value, NUMPY[self.types[name]]))
+            args += ["--input", f"{name}={path}"]
+        return args
+
+    def run(self, **feed):
+        out = self.folder / "out"
+        out.mkdir(exist_ok=True)
+        invar("infer", self.plan, *self.arguments(feed), "--tensors-output", out)
+        return {name: np.load(out / f"{name}.npy") for name in self.outputs}
+
+    def fails(self, *names, **feed):
+        refused("infer", self.plan, *self.arguments(feed), "--tensors-output", self.folder / "none", code=2, names=list(names))
+        assert not list(self.folder.glob("none/*"))
+
+    def compare(self, **feed):
+        """With ONNX Runtime, byte for byte."""
+        if not self.session:
+            self.session = onnxruntime.InferenceSession(self.bytes, providers=["CPUExecutionProvider"])
+        want = self.session.run(list(self.outputs), {n: np.asarray(v, NUMPY[self.types[n]]) for n, v in feed.items()})
+        found = self.run(**feed)
+        for (name, array), w in zip(found.items(), want):
+            same(array, w, name)
+        return found
+
+
+def same(found, want, name=""):
+    want = np.ascontiguousarray(want).reshape(np.shape(want))
+    assert found.dtype == want.dtype and found.shape == want.shape and found.tobytes() == want.tobytes(), (name, found, want)
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs.split(), outputs.split(), **attributes)
+
+
+SCALAR = (I64, [])
+
+
+@pytest.mark.parametrize("kind", [I64, I32, F32, F64])
+def test_range(tmp_path, kind):
+    m = Bound(tmp_path, [node("Range", "a b c", "y")], {n: (kind, []) for n in "abc"}, {"y": kind})
+    assert "bind range_0 = " in m.text()
+    for a, b, c in (0, 5, 1), (5, 0, 1), (5, 0, -2), (0, 5, -1), (-7, 8, 4), (-7, 9, 4), (3, 3, 1), (9, -9, -6):
+        m.compare(a=a, b=b, c=c)
+    m.fails("range_0", a=0, b=1, c=0)
+    if kind == F32:
+        m.compare(a=0.5, b=2.25, c=0.25), m.compare(a=1, b=-1, c=-0.75)
+        m.fails("range_0", a=0, b=np.inf, c=1), m.fails("range_0", a=np.nan, b=1, c=1)
+
+
+def test_a_range_is_a_size(tmp_path):
+    """arange(n) has the length n, so it fits whatever else does; and one behind a past has the length that is added."""
+    m = Bound(tmp_path, [node("Range", "zero n one", "y"), node("Reshape", "n l1", "ns"), node("Expand", "one ns", "ones"), node("Add", "y ones", "z"),
+                         node("Range", "three n two", "from"), node("Shape", "x", "sx"), node("Gather", "sx zero", "len"), node("Add", "n len", "to"),
+                         node("Range", "n to one", "places"), node("Add", "places x", "sum")],
+              {"n": SCALAR, "x": (I64, ["seq"])}, {"y": I64, "z": I64, "from": I64, "sum": I64}, [("zero", 0), ("one", 1), ("two", 2), ("three", 3), ("l1", [1])])
+    for n, seq in (0, 2), (1, 1), (2, 7), (3, 2), (4, 0), (5, 3), (40, 1):
+        y = m.run(n=n, x=np.arange(seq) * 5)
+        same(y["y"], np.arange(n)), same(y["z"], np.arange(n) + 1), same(y["from"], np.arange(3, n, 2)), same(y["sum"], n + np.arange(seq) * 6)
+    m.fails("-1", n=-1, x=[1])
+
+
+@pytest.mark.parametrize("kind", [F32, I64, I32])
+def test_top(tmp_path, kind):
+    m = Bound(tmp_path, [node("TopK", "x k", "v i", axis=1), node("TopK", "x k", "v0 i0", axis=1, largest=0), node("TopK", "x two", "v2 i2", axis=0)],
+              {"x": (kind, ["rows", 7]), "k": (I64, [1])}, {"v": kind, "i": I64, "v0": kind, "i0": I64, "v2": kind, "i2": I64}, [("two", [2])])
+    rng = np.random.default_rng(3)
+    for k, rows in (0, 2), (1, 3), (4, 2), (7, 5):
+        m.compare(x=rng.permuted(np.tile(np.arange(-3, 4) * 1000, (rows, 1)), axis=1) + 7 * np.arange(rows)[:, None], k=[k])
+    m.fails("topk_0", x=np.zeros((2, 7)), k=[-1])
+    m.fails("slices inside", x=np.zeros((2, 7)), k=[8])
+
+
+def test_one_hot(tmp_path):
+    m = Bound(tmp_path, [node("OneHot", "x depth values", "y"), node("OneHot", "x real values", "z", axis=0)],
+              {"x": (I64, ["n", 2]), "depth": (I64, [1]), "real": (F32, []), "values": (F32, [2])}, {"y": F32, "z": F32})
+    for depth in 1, 3, 6:
+        m.compare(x=[[0, 2], [-1, 5]], depth=[depth], real=depth + 1, values=[-1, 4])
+    m.fails("onehot", x=[[0, 2]], depth=[-3], real=1, values=[0, 1])
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_pads(tmp_path, mode):
+    extra = " v" if mode == "constant" else ""
+    m = Bound(tmp_path, [node("Pad", "x p" + extra, "y", mode=mode)],
+              {"x": (F32, ["rows", 4]), "p": (I64, [4]), **({"v": (F32, [])} if extra else {})}, {"y": F32})
+    given = {"v": 2.5} if extra else {}
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for a, b, c, d in (0, 0, 0, 0), (1, 2, 0, 1), (2, 0, 1, 3), (0, 3, 2, 0):
+        kind = {"constant_values": 2.5} if extra else {}
+        same(m.run(x=x, p=[a, b, c, d], **given)["y"], np.pad(x, [(a, c), (b, d)], mode=mode, **kind))
+    same(m.run(x=x, p=[-1, 1, 0, -2], **given)["y"], np.pad(x, [(0, 0), (1, 0)], mode=mode, **({"constant_values": 2.5} if extra else {}))[1:, :3])
+    m.fails("pad_", x=x, p=[-4, 0, 4, 0], **given)
+
+
+def test_pads_in_part(tmp_path):
+    """A list put together: numbers stay numbers, and what follows from dimensions a dimension."""
+    m = Bound(tmp_path, [node("Shape", "x", "sx"), node("Sub", "eight sx", "rest"), node("Concat", "l0 rest", "p", axis=0), node("Pad", "x p", "y"),
+                         node("Concat", "one e", "q", axis=0), node("Pad", "y q", "z")],
+              {"x": (F32, ["n"]), "e": (I64, [1])}, {"y": F32, "z": F32}, [("l0", [0]), ("eight", [8]), ("one", [1])])
+    for n, e in (3, 0), (8, 2), (1, -5):
+        x = np.arange(1, n + 1, dtype=np.float32)
+        y = m.run(x=x, e=[e])
+        whole = np.pad(x, (0, 8 - n))
+        same(y["y"], whole), same(y["z"], np.pad(whole, (1, 2))[:9 + e])
+
+
+@pytest.mark.parametrize("kind", [F32, I64, BOOL])
+def test_triangles(tmp_path, kind):
+    m = Bound(tmp_path, [node("Trilu", "x k", "y"), node("Trilu", "x k", "z", upper=0)], {"x": (kind, [2, "r", "c"]), "k": SCALAR}, {"y": kind, "z": kind})
+    for r, c, k in (3, 3, 0), (2, 5, 1), (4, 2, -2), (3, 3, 9), (3, 3, -9), (0, 3, 1):
+        x = np.arange(1, 2 * r * c + 1).reshape(2, r, c).astype(NUMPY[kind])
+        y = m.run(x=x, k=k)
+        same(y["y"], np.triu(x, k)), same(y["z"], np.tril(x, k))
+
+
+def test_centers(tmp_path):
+    m = Bound(tmp_path, [node("CenterCropPad", "x s", "y")], {"x": (F32, ["n", 5]), "s": (I64, [2])}, {"y": F32}, opset=18)
+    from onnx.reference import ReferenceEvaluator
+    from onnx import load_from_string
+    reference = ReferenceEvaluator(load_from_string(m.bytes))
+    for n, s in (4, [4, 5]), (4, [7, 2]), (3, [2, 8]), (6, [1, 1]), (2, [5, 0]):
+        x = np.arange(n * 5, dtype=np.float32).reshape(n, 5)
+        same(m.run(x=x, s=s)["y"], reference.run(None, {"x": x, "s": np.array(s)})[0].astype(np.float32))
+
+
+UNIQUE = {"y": 0, "first": 1, "inverse": 2, "counts": 3}
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("kind", [F32, I64, I32, U64, BOOL, F16])
+def test_unique(tmp_path, kind, order):
+    m = Bound(tmp_path, [node("Unique", "x", "y first inverse counts", sorted=order)], {"x": (kind, ["n", 2])}, {"y": kind, "first": I64, "inverse": I64, "counts": I64})
+    rng = np.random.default_rng(7)
+    for n, most in (0, 2), (1, 2), (6, 4), (40, 9), (9, 1):
+        x = (rng.integers(0, most, (n, 2)) * (2**61 if kind in (I64, U64) else 1)).astype(NUMPY[kind])
+        if kind in (I64, I32, F32):
+            x -= x.max(initial=0) // 2
+        y = m.run(x=x)
+        want = np.unique(x.reshape(-1), True, True, True)
+        if not order:
+            by = np.argsort(want[1])
+            place = np.argsort(by)
+            want = want[0][by], want[1][by], place[want[2].reshape(-1)], want[3][by]
+        for name, w in zip(UNIQUE, want):
+            same(y[name], w.reshape(-1).astype(y[name].dtype), name)
+
+
+def test_unique_numbers(tmp_path):
+    """All NaNs are one, behind all numbers, and both zeros; an axis beside which there is nothing."""
+    m = Bound(tmp_path, [node("Unique", "x", "y first inverse counts", axis=1)], {"x": (F32, [1, "n", 1])}, {"y": F32, "first": I64, "inverse": I64, "counts": I64})
+    y = m.run(x=np.array([np.nan, 0, -0.0, np.inf, np.nan, -1, 0], "f").reshape(1, 7, 1))
+    assert y["y"].shape == (1, 4, 1)
+    same(y["y"].reshape(-1)[:3], np.array([-1, 0, np.inf], "f")), same(y["first"], np.array([5, 1, 3, 0])), same(y["counts"], np.array([1, 3, 1, 2]))
+    same(y["inverse"], np.array([3, 1, 1, 2, 3, 0, 1]))
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_resize(tmp_path, mode):
+    """To sizes that are computed or dimensions: the bits of the same sizes as constants."""
+    like = [node("Shape", "x", "sx"), node("Slice", "sx l0 l2", "nc"), node("Concat", "nc hw", "to", axis=0), node("Resize", "x e e to", "y", mode=mode),
+            node("Shape", "z", "sz"), node("Slice", "sz l2 l4", "hz"), node("Concat", "nc hz", "toz", axis=0), node("Resize", "x e e toz", "w", mode=mode),
+            node("Resize", "x e scales", "twice", mode=mode)]
+    for n in like:
+        n.input[:] = ["" if i == "e" else i for i in n.input]
+    m = Bound(tmp_path, like, {"x": (F32, [1, 2, "h", "w"]), "z": (F32, [1, 2, "a", "b"]), "hw": (I64, [2])}, {"y": F32, "w": F32, "twice": F32},
+              [("l0", [0]), ("l2", [2]), ("l4", [4]), ("scales", np.array([1, 1, 2, 0.5], "f"))])
+    (tmp_path / "known").mkdir()
+    for k, (h, w, size) in enumerate([(3, 4, (6, 8)), (5, 3, (2, 7)), (4, 4, (4, 4))]):
+        x = np.random.default_rng(k).standard_normal((1, 2, h, w)).astype(np.float32)
+        y = m.run(x=x, z=np.zeros((1, 2, *size)), hw=size)
+        fixed = known_resize(tmp_path / "known", x.shape, size, mode)
+        want = fixed.run(x=x)
+        same(y["y"], want["y"]), same(y["w"], want["y"]), same(y["twice"], want["twice"])
+
+
+def known_resize(folder, shape, size, mode):
+    nodes = [node("Resize", "x to", "y", mode=mode), node("Resize", "x scales", "twice", mode=mode)]
+    nodes[0].input[:], nodes[1].input[:] = ["x", "", "", "to"], ["x", "", "scales"]
+    return Bound(folder, nodes, {"x": (F32, list(shape))}, {"y": F32, "twice": F32}, [("to", [1, 2, *size]), ("scales", np.array([1, 1, 2, 0.5], "f"))])
+
+
+@pytest.mark.parametrize("op", ["HannWindow", "HammingWindow", "BlackmanWindow"])
+def test_windows(tmp_path, op):
+    """The bits of the same size as a constant."""
+    m = Bound(tmp_path, [node(op, "n", "y"), node(op, "n", "z", periodic=0)], {"n": SCALAR}, {"y": F32, "z": F32})
+    (tmp_path / "known").mkdir()
+    fixed = Bound(tmp_path / "known", [node(op, "n", "y"), node(op, "n", "z", periodic=0)], {}, {"y": F32, "z": F32}, [("n", 12)]).run()
+    y = m.run(n=12)
+    same(y["y"], fixed["y"]), same(y["z"], fixed["z"])
+    assert m.run(n=3)["y"].shape == (3,)
+
+
+def test_a_chain(tmp_path):
+    """Sizes that follow from sizes: what is not zero, its different values, and as many of them as are asked for, padded."""
+    m = Bound(tmp_path, [node("NonZero", "x", "at"), node("GatherND", "x turned", "v"), node("Transpose", "at", "turned"), node("Unique", "v", "u"),
+                         node("TopK", "u k", "top"), node("Shape", "u", "su"), node("Concat", "l0 su", "p", axis=0), node("Pad", "top p", "y"),
+                         node("Range", "zero most one", "range"), node("ReduceMax", "v", "most", keepdims=0)],
+              {"x": (I64, ["n"]), "k": (I64, [1])}, {"at": I64, "y": I64, "range": I64}, [("l0", [0]), ("zero", 0), ("one", 1)])
+    for n, k in (9, 2), (30, 5), (9, 1):
+        x = np.arange(n) % 7
+        y, u = m.run(x=x, k=[k]), np.unique(x[x != 0])
+        same(y["at"], np.flatnonzero(x)[None]), same(y["y"], np.pad(u[::-1][:k], (0, len(u)))), same(y["range"], np.arange(max(x)))
+
+
+def test_what_stays_refused(tmp_path):
+    cases = [([node("Unique", "x", "y", axis=0)], {"x": (F32, ["n", 2])}, "slices of more than one element"),
+             ([node("CumSum", "x a", "y")], {"x": (F32, ["n", 2]), "a": SCALAR}, "--bind a=FILE.npy"),
+             ([node("ReduceSum", "x a", "y")], {"x": (F32, ["n", 2]), "a": (I64, [1])}, "--bind a=FILE.npy"),
+             ([node("Unsqueeze", "x a", "y")], {"x": (F32, ["n", 2]), "a": (I64, [1])}, "--bind a=FILE.npy")]
+    for nodes, inputs, said in cases:
+        m = Bound(tmp_path, nodes, inputs, {"y": F32}, compiles=False)
+        done = execute(["compile", tmp_path / "m.onnx"])
+        assert done.code == 3 and said in done.text and len(done.errors) == 1 and not m.plan.exists(), done.text
+    nodes = [node("Reshape", "x s", "r"), node("Squeeze", "r", "y")]
+    Bound(tmp_path, nodes, {"x": (F32, ["n"]), "s": (I64, [2])}, {"y": F32}, compiles=False)
+    done = execute(["compile", tmp_path / "m.onnx"])
+    assert done.code == 3 and "--bind s=FILE.npy" in done.text, done.text
+
+
+def test_errors(tmp_path):
+    m = Bound(tmp_path, [node("Reshape", "x s", "y"), node("Gather", "x i", "g"), node("Squeeze", "y l0", "q")],
+              {"x": (F32, ["n"]), "s": (I64, [2]), "i": (I64, [1])}, {"y": F32, "g": F32, "q": F32}, [("l0", [0])])
+    x = np.arange(6, dtype=np.float32)
+    y = m.run(x=x, s=[1, -1], i=[5])
+    same(y["y"], x[None]), same(y["q"], x), same(y["g"], x[5:])
+    m.fails("reshape_", x=x, s=[1, -2], i=[0])
+    m.fails(x=x, s=[1, 4], i=[0])
+    m.fails(x=x, s=[2, 3], i=[0])
+    m.fails("index", x=x, s=[1, 6], i=[6])
