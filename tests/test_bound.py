@@ -43,6 +43,7 @@ class Bound:
         return {name: np.load(out / f"{name}.npy") for name in self.outputs}
 
     def fails(self, *names, **feed):
+        (self.folder / "none").mkdir(exist_ok=True)
         refused("infer", self.plan, *self.arguments(feed), "--tensors-output", self.folder / "none", code=2, names=list(names))
         assert not list(self.folder.glob("none/*"))
 
@@ -76,6 +77,9 @@ def test_range(tmp_path, kind):
     for a, b, c in (0, 5, 1), (5, 0, 1), (5, 0, -2), (0, 5, -1), (-7, 8, 4), (-7, 9, 4), (3, 3, 1), (9, -9, -6):
         m.compare(a=a, b=b, c=c)
     m.fails("range_0", a=0, b=1, c=0)
+    if kind == I64:
+        m.compare(a=-2**62, b=2**62 - 1, c=2**62), m.compare(a=0, b=2**63 - 1, c=2**62), m.compare(a=2**62, b=-2**62, c=-2**61)
+        m.fails("range_0", a=-2**62, b=2**62, c=1), m.fails("range_0", a=0, b=2**62, c=1)
     if kind == F32:
         m.compare(a=0.5, b=2.25, c=0.25), m.compare(a=1, b=-1, c=-0.75)
         m.fails("range_0", a=0, b=np.inf, c=1), m.fails("range_0", a=np.nan, b=1, c=1)
@@ -222,6 +226,28 @@ def test_windows(tmp_path, op):
     y = m.run(n=12)
     same(y["y"], fixed["y"]), same(y["z"], fixed["z"])
     assert m.run(n=3)["y"].shape == (3,)
+
+
+def test_unpooling(tmp_path):
+    m = Bound(tmp_path, [node("MaxUnpool", "x i s", "y", kernel_shape=[2, 2], strides=[2, 2])], {"x": (F32, [1, 1, 2, 2]), "i": (I64, [1, 1, 2, 2]), "s": (I64, [4])}, {"y": F32})
+    x, i = np.array([1, 2, 3, 4], "f").reshape(1, 1, 2, 2), np.array([0, 3, 8, 15]).reshape(1, 1, 2, 2)
+    for h, w in (4, 4), (5, 7):
+        want = np.zeros((4, 4), "f")
+        want.reshape(-1)[i.reshape(-1)] = x.reshape(-1)
+        same(m.run(x=x, i=i, s=[1, 1, h, w])["y"], np.pad(want, ((0, h - 4), (0, w - 4)))[None, None])
+    m.fails("maxunpool_", x=x, i=i, s=[1, 1, 3, 4])
+
+
+def test_affine_grids(tmp_path):
+    """The bits of the same size as a constant."""
+    nodes = [node("AffineGrid", "t s", "y"), node("AffineGrid", "t s", "z", align_corners=1)]
+    m = Bound(tmp_path, nodes, {"t": (F32, ["n", 2, 3]), "s": (I64, [4])}, {"y": F32, "z": F32})
+    t = np.random.default_rng(2).standard_normal((2, 2, 3)).astype(np.float32)
+    (tmp_path / "known").mkdir()
+    for h, w in (3, 4), (6, 5):
+        want = Bound(tmp_path / "known", nodes, {"t": (F32, [2, 2, 3])}, {"y": F32, "z": F32}, [("s", [2, 3, h, w])]).run(t=t)
+        found = m.run(t=t, s=[2, 3, h, w])
+        same(found["y"], want["y"]), same(found["z"], want["z"])
 
 
 def test_a_chain(tmp_path):

@@ -97,13 +97,24 @@ Status max_unpool(Node& node) {
       {node.attr("axis", int64_t{0}), node.attr("reduction", int64_t{0})});
   out = f.shape(out, made);
   if (node.has(2)) {
-    INVAR_TRY(const std::vector<int64_t> wanted, node.constants(2));
+    INVAR_TRY(const auto wanted, node.known_sizes(2));
     if (wanted.size() != made.size())
       return bad_input("operand 2 has " + std::to_string(wanted.size()) + " sizes");
     Shape shape;
     for (size_t d = 0; d < made.size(); ++d) {
-      if (wanted[d] < made[d].value) return not_covered("a result smaller than kernel and strides make it");
-      shape.push_back(Extent::of(wanted[d]));
+      const std::optional<int64_t> known = wanted[d] ? wanted[d]->constant() : std::nullopt;
+      if (wanted[d] && (!known || *known < made[d].value))
+        return not_covered("a result smaller than kernel and strides make it, or of an open size");
+      if (known) {
+        shape.push_back(Extent::of(*known));
+        continue;
+      }
+      // One that is computed and smaller is none.
+      const Value size = f.whole(f.cut(node.in(2), 0, static_cast<int64_t>(d), 1));
+      const Value least = node.constant(Sizes(made[d].value)), none = node.constant(Sizes(-1));
+      const Value checked = f.where(f.less(size, least), none, size);
+      INVAR_CHECK_OK(f.status());
+      shape.push_back(Extent::of(node.bind(checked, 0)));
     }
     const SmallVector<int64_t> begins(made.size(), 0);
     if (shape != made)

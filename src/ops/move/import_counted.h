@@ -151,8 +151,12 @@ Result<Extent> count_at_run_time(Node& node) {
                   f.make<LogicalNotOp>(f.make<EqualOp>({delta, f.cast(zero, wide_type)})));
     count = f.whole(count);
   } else {
-    count = f.div(f.add(way, f.sub(delta, f.make<SignOp>(delta))), delta);
-    ends = f.both(f.make<LessEqualOp>({count, most}), f.make<LogicalNotOp>(f.make<EqualOp>({delta, zero})));
+    // Rounded up: one more where something is left. A difference that i64 does not hold has the wrong sign.
+    const Value rest = f.mul(f.make<FmodOp>({way, delta}), f.make<SignOp>(delta));
+    count = f.add(f.div(way, delta), f.whole(f.less(zero, rest)));
+    const Value holds = f.make<EqualOp>({f.less(start, limit), f.less(zero, way)});
+    ends = f.both(f.both(f.make<LessEqualOp>({count, most}), holds),
+                  f.make<LogicalNotOp>(f.make<EqualOp>({delta, zero})));
   }
   const Value n = f.where(ends, f.max(count, zero), node.constant(Sizes(-1)));
   INVAR_CHECK_OK(f.status());
