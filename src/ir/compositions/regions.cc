@@ -86,7 +86,7 @@ Status deform_conv(Node& node) {
 struct Samples {
   Value low, high, below, above;
 };
-Samples samples_of(Formula& f, Value start, Value end, int64_t bins, int64_t ratio, int64_t size,
+Samples samples_of(Formula& f, Value start, Value end, int64_t bins, int64_t ratio, const Polynomial& size,
                    bool grows) {
   Value length = f.sub(end, start);
   if (grows) length = f.max(length, f.number(1));
@@ -99,9 +99,9 @@ Samples samples_of(Formula& f, Value start, Value end, int64_t bins, int64_t rat
   Value at = f.add(start, f.mul(f.reals(which, {1, n}), bin));
   at = f.add(at, f.div(f.mul(f.reals(within, {1, n}), bin), f.number(static_cast<float>(ratio))));
   // Samples more than a pixel outside count nothing.
-  const Value inside = f.make<LogicalNotOp>(
-      f.either(f.less(at, f.number(-1)), f.less(f.number(static_cast<float>(size)), at)));
-  const Value last = f.number(static_cast<float>(size - 1)), none = f.number(0);
+  const auto real = [&f](const Polynomial& n) { return f.real(f.node().sizes(n, {})); };
+  const Value inside = f.make<LogicalNotOp>(f.either(f.less(at, f.number(-1)), f.less(real(size), at)));
+  const Value last = real(*difference(size, 1)), none = f.number(0);
   at = f.min(f.max(at, none), last);
   const Value low = f.floor(at), high = f.min(f.add(low, f.number(1)), last);
   const Value above = f.sub(at, low), below = f.sub(f.number(1), above);
@@ -129,20 +129,21 @@ Status roi_align(Node& node) {
   if (x.size() != 4 || rois.size() != 2 || rois[1] != Extent::of(4) || node.shape(2) != Shape{rois[0]})
     return bad_input("operands of " + text_of(x) + ", " + text_of(rois) + " and " + text_of(node.shape(2)));
   Formula f(node);
-  INVAR_TRY(const Value rows, pixels_of(f, 0));
+  INVAR_TRY(const Value rows, pixels_of(f, 0, /*open=*/true));
+  const Polynomial high = *polynomial_of(x[2]), wide = *polynomial_of(x[3]);
   std::vector<Value> corner;  // x1 y1 x2 y2, each [R, 1]
   for (int64_t i = 0; i < 4; ++i) {
     corner.push_back(f.mul(f.cut(node.in(1), 1, i, 1), f.number(scale)));
     if (shifts) corner.back() = f.sub(corner.back(), f.number(0.5f));
   }
-  const Samples y = samples_of(f, corner[1], corner[3], height, ratio, x[2].value, !shifts);
-  const Samples z = samples_of(f, corner[0], corner[2], width, ratio, x[3].value, !shifts);
+  const Samples y = samples_of(f, corner[1], corner[3], height, ratio, high, !shifts);
+  const Samples z = samples_of(f, corner[0], corner[2], width, ratio, wide, !shifts);
   const Extent one = Extent::of(1), a = Extent::of(height * ratio), b = Extent::of(width * ratio);
   const Extent taken = Extent::of(a.value * b.value), &r = rois[0];
   const Value batch = f.spread(f.shape(f.whole(node.in(2)), {r, one, one}), {r, taken, one});
   auto weighed = [&](Value row, Value column, Value by_row, Value by_column) {
-    Value at = f.add(f.mul(f.shape(row, {r, a, one}), node.constant(Sizes(x[3].value))),
-                     f.shape(column, {r, one, b}));
+    Value at =
+        f.add(f.mul(f.shape(row, {r, a, one}), node.sizes(wide, int64_t{1})), f.shape(column, {r, one, b}));
     Value weight = f.mul(f.shape(by_row, {r, a, one}), f.shape(by_column, {r, one, b}));
     const Value places = f.join({batch, f.shape(at, {r, taken, one})}, 2);
     return f.mul(f.shape(weight, {r, taken, one}),

@@ -3,11 +3,14 @@
 
 namespace invar::ir {
 
-Result<Value> pixels_of(Formula& f, unsigned operand) {
+Result<Value> pixels_of(Formula& f, unsigned operand, bool open) {
   const Shape x = f.node().shape(operand);
-  INVAR_TRY(const int64_t pixels, product_of(x, 2, x.size()));
-  if (pixels == 0) return not_covered("a picture without pixels");
-  const Value rows = f.perm(f.shape(f.node().in(operand), {x[0], x[1], Extent::of(pixels)}), {0, 2, 1});
+  if (!open) {
+    INVAR_CHECK_OK(product_of(x, 2, x.size()));
+  }
+  const std::optional<Polynomial> pixels = count_of(Shape(x.begin() + 2, x.end()));
+  if (!pixels || *pixels == 0) return not_covered("a picture without pixels");
+  const Value rows = f.perm(f.shape(f.node().in(operand), {x[0], x[1], Extent::of(*pixels)}), {0, 2, 1});
   INVAR_CHECK_OK(f.status());
   return rows;
 }

@@ -13,8 +13,8 @@ struct Line {
   float low, high;
 };
 
-// [N, C, ...] as pixels [N, S, C].
-Result<Value> pixels_of(Formula&, unsigned operand);
+// [N, C, ...] as pixels [N, S, C]; with `open`, of dimensions that need not be constants.
+Result<Value> pixels_of(Formula&, unsigned operand, bool open = false);
 
 class Sampler {
  public:

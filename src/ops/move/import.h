@@ -98,7 +98,8 @@ bool is_bound(Node& node, const Extent& e) {
 struct Cut {
   int64_t start = 0, step = 1;
   Extent size;
-  std::optional<Polynomial> from = {};  // instead of a start that is no constant from either end
+  std::optional<Polynomial> from = {};  // instead of a start that is no constant from either end, with a
+  int64_t stride = 1;                   // instead of a step
 };
 
 // A bound within a dimension of n, as ONNX clamps it.
@@ -116,23 +117,29 @@ Result<Cut> open_cut(const Extent& n, const Polynomial& start, const Polynomial&
   const std::optional<int64_t> first = start.constant(), last = end.constant();
   if (step == -1 && first && (*first == -1 || *first >= kFar) && last && *last <= -kFar)
     return Cut{-1, -1, n};
-  if (step != 1)
-    return not_covered("of dimension " + text_of(n) + " covered are steps of 1, and its reverse");
+  if (step < 1)
+    return not_covered("of dimension " + text_of(n) + " covered are steps forwards, and its reverse");
   const std::optional<Polynomial> size = polynomial_of(n);
   if (!size) return not_covered("a dimension is unknown");
   std::optional<Polynomial> from = start, to = end;
   if (first && *first < 0) from = *first <= -kFar ? Polynomial(0) : sum(*size, *first);
   if (last) to = *last >= kFar ? *size : *last < 0 ? sum(*size, *last) : end;
   std::optional<Polynomial> length = from && to ? difference(*to, *from) : from;
-  if (clamps) {
-    from = clamped(*size, start), to = clamped(*size, end);
-    const std::optional<Polynomial> none = from && to ? least(*from, *to) : std::nullopt;
-    length = none ? difference(*to, *none) : none;
+  if (clamps) {  // where it can be said
+    const std::optional<Polynomial> low = clamped(*size, start), high = clamped(*size, end);
+    const std::optional<Polynomial> none = low && high ? least(*low, *high) : std::nullopt;
+    if (const auto some = none ? difference(*high, *none) : none) from = low, to = high, length = some;
   }
   const std::optional<Polynomial> behind = from ? difference(*size, *from) : from;
   if (!length || !behind) return not_covered("bounds " + start.text() + " and " + end.text());
-  if (*length == *size && *from == 0) return Cut{0, 1, n};
+  if (step == 1 && *length == *size && *from == 0) return Cut{0, 1, n};
   if (length->constant().value_or(0) < 0) return Cut{0, 1, Extent::of(0)};
+  if (step > 1) {
+    const std::optional<Polynomial> up = sum(*length, step - 1), count = up ? floor_quotient(*up, step) : up;
+    if (!count) return not_covered("a step of " + std::to_string(step) + " along " + length->text());
+    return from->constant() ? Cut{*from->constant(), step, Extent::of(*count)}
+                            : Cut{0, 1, Extent::of(*count), *from, step};
+  }
   if (from->constant()) return Cut{*from->constant(), 1, Extent::of(*length)};
   if (behind->constant().value_or(0) > 0) return Cut{-*behind->constant(), 1, Extent::of(*length)};
   return Cut{0, 1, Extent::of(*length), *from};
@@ -158,8 +165,9 @@ Result<Value> sliced(Node& node, const std::vector<Cut>& cuts) {
     if (!cuts[d].from) continue;
     if (Type t = element_of(x); t.isBF16() || t.isF16())
       return not_covered("a slice of bf16 or f16 from an open start");
-    INVAR_TRY(Value places, node.make<IotaOp>({node.sizes(*cuts[d].from, {}), node.sizes(Polynomial(1), {})},
-                                              {}, tensor_of({cuts[d].size}, node.build().getI64Type())));
+    INVAR_TRY(Value places,
+              node.make<IotaOp>({node.sizes(*cuts[d].from, {}), node.sizes(Polynomial(cuts[d].stride), {})},
+                                {}, tensor_of({cuts[d].size}, node.build().getI64Type())));
     INVAR_TRY(x, node.make<GatherOp>({x, places}, node.attr("axis", static_cast<int64_t>(d))));
   }
   std::vector<int64_t> starts, steps;
@@ -333,6 +341,17 @@ Status concat(Node& node) {
   INVAR_TRY(int64_t wanted, node.i("axis", 0));
   INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
   if (operands.size() == 1) return node.replace(operands[0]);
+  // One dimension beside the axis that values decide: that it is equal shows when the program runs, by the number of elements.
+  const Shape first = node.shape(0);
+  for (Value& v : operands) {
+    Shape shape = shape_of(v.getType());
+    std::vector<size_t> other;
+    for (size_t d = 0; shape.size() == first.size() && d < shape.size(); ++d)
+      if (d != static_cast<size_t>(axis) && !same(shape[d], first[d])) other.push_back(d);
+    if (other.size() != 1 || !(is_bound(node, shape[other[0]]) || is_bound(node, first[other[0]]))) continue;
+    shape[other[0]] = first[other[0]];
+    INVAR_TRY(v, shaped(node, v, shape));
+  }
   INVAR_TRY(Value out, node.make<ConcatOp>(operands, node.attr("axis", axis)));
   return node.replace(out);
 }
