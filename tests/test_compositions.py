@@ -221,6 +221,7 @@ def test_einsum(tmp_path, equation, shapes):
     ("RoiAlign", {"sampling_ratio": 2, "output_height": 2**40}, {"x": draw((1, 1, 4, 4)), "r": draw((1, 4)), "b": np.array([0])}, 16, 2, "4096"),
     ("NonMaxSuppression", {}, {"b": draw((1, 5, 4)), "s": draw((1, 2, 6))}, 11, 2, "numbers of boxes and scores"),
     ("Unique", {"axis": 0}, {"x": draw((3, 2))}, 13, 3, "--bind x=FILE.npy"),
+    ("Attention", {"qk_matmul_output_mode": 256, "softcap": 2.0}, {n: draw((1, 2, 3, 4)) for n in "qkv"}, 23, 2, "qk_matmul_output_mode"),
     ("Det", {}, {"x": draw((6, 6))}, 11, 3, "6 rows"),
     ("Det", {}, {"x": draw((2, 3))}, 11, 2, "as many rows"),
     ("GridSample", {}, {"x": draw((1, 1, 4, 4)), "g": draw((1, 2, 2, 3))}, 20, 2, "[1, 2, 2, 3]"),

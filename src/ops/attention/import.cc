@@ -129,6 +129,9 @@ Status attention(Node& node) {
   if (precision != kF32 && precision != kF64)
     return not_covered("attribute \"softmax_precision\" is " + std::to_string(precision) +
                        "; covered are 1 and 11");
+  INVAR_TRY(const int64_t shown, node.i("qk_matmul_output_mode", 0));
+  if (shown < 0 || shown > 3)
+    return bad_input("attribute \"qk_matmul_output_mode\" is " + std::to_string(shown) + ", none of 0 to 3");
   Parts p{.mask = 3, .past = 4, .lengths = 6, .mask_may_end = node.version() >= 24};
   const Shape q = node.shape(0), k = node.shape(1);
   const bool heads_first = q.size() == 4 && k.size() == 4;

@@ -17,14 +17,11 @@ Result<Extent> rest(Node& node, const Shape& from, const Shape& others) {
   const std::optional<Polynomial> all = count_of(from), part = count_of(others);
   if (!all || !part) return not_covered("a dimension is unknown");
   if (const std::optional<Polynomial> e = exact_quotient(*all, *part)) return Extent::of(*e);
-  Block* const block = node.build().getBlock();
-  if (binding_of(block, *all) || binding_of(block, *part)) {  // that they divide shows when the program runs
-    INVAR_TRY(Value by, node.make<MaxOp>({node.sizes(*part, int64_t{1}), node.constant(Sizes(1))}));
-    INVAR_TRY(Value left, node.make<DivOp>({node.sizes(*all, int64_t{1}), by}));
-    return Extent::of(node.bind(left, 0));
-  }
   if (all->constant() && part->constant()) return bad_input("the sizes of operand and shape do not divide");
-  return not_covered("-1 stands for " + all->text() + " over " + part->text() + ", which is no dimension");
+  // That they divide shows when the program runs.
+  INVAR_TRY(Value by, node.make<MaxOp>({node.sizes(*part, int64_t{1}), node.constant(Sizes(1))}));
+  INVAR_TRY(Value left, node.make<DivOp>({node.sizes(*all, int64_t{1}), by}));
+  return Extent::of(node.bind(left, 0));
 }
 
 // A shape that is not known at all: 0 and -1 mean what they do, computed when the program runs.
