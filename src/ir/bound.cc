@@ -1,6 +1,7 @@
 #include "ir/bound.h"
 
-#include "ir/shape.h"
+#include "ir/rules.h"
+#include "ir/sizes.h"
 
 namespace invar::ir {
 namespace {
@@ -48,6 +49,72 @@ ReproBindOp binding_of(Block* block, const Polynomial& sizes) {
     if (!sizes.all_names([&](const std::string& name) { return bind.getName() != llvm::StringRef(name); }))
       found = bind;
   return found;
+}
+
+// Of an operand that is a list or a number.
+static Result<std::vector<Traced>> traced(const Node& node, unsigned i) {
+  const Value v = node.in(i);
+  if (auto type = dyn_cast<RankedTensorType>(v.getType()); type && type.getRank() <= 1)
+    if (const std::optional<std::vector<Traced>> list = trace_sizes(v)) return *list;
+  std::vector<Traced> all;
+  INVAR_TRY(const std::vector<int64_t> numbers, node.constants(i));
+  for (int64_t n : numbers) all.push_back({n, {}, 0});
+  return all;
+}
+
+Result<std::vector<Polynomial>> Node::sizes(unsigned i) {
+  INVAR_TRY(const std::vector<Traced> list, traced(*this, i));
+  std::vector<Polynomial> all;
+  for (const Traced& t : list) all.push_back(t.known ? *t.known : bind(t.from, t.element));
+  return all;
+}
+
+Result<std::vector<std::optional<Polynomial>>> Node::known_sizes(unsigned i) const {
+  INVAR_TRY(const std::vector<Traced> list, traced(*this, i));
+  std::vector<std::optional<Polynomial>> all;
+  for (const Traced& t : list) all.push_back(t.known);
+  return all;
+}
+
+Polynomial Node::bind(Value v, int64_t element) {
+  if (!element_of(v).isSignlessInteger(64)) v = converted(v, build_.getI64Type());
+  return ports_.bound.size(build_, v, element, op_.getOpType());
+}
+
+// Operands that broadcast if values so decide, over the larger of their dimensions, which kernels check. None: they do not.
+Result<SmallVector<Value>> Node::spread_at_run_time(ValueRange operands) {
+  Shape common;  // the last dimension first
+  bool decided = false;
+  for (Value v : operands) {
+    Shape shape = shape_of(v.getType());
+    std::reverse(shape.begin(), shape.end());
+    common.resize(std::max(common.size(), shape.size()), Extent::of(1));
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (common[d] == shape[d] || shape[d] == Extent::of(1)) continue;
+      const std::optional<Polynomial> a = polynomial_of(common[d]), b = polynomial_of(shape[d]);
+      if (!a || !b) return SmallVector<Value>();
+      const bool one = common[d] == Extent::of(1);
+      if (!one && !binding_of(build_.getBlock(), *a) && !binding_of(build_.getBlock(), *b))
+        return SmallVector<Value>();
+      const std::optional<Polynomial> larger = one ? b : most(*a, *b);
+      if (!larger) return SmallVector<Value>();
+      decided |= !one, common[d] = Extent::of(*larger);
+    }
+  }
+  SmallVector<Value> spread;
+  if (!decided) return spread;
+  for (Value v : operands) {
+    Shape shape = shape_of(v.getType());
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (shape[d] != Extent::of(1)) shape[d] = common[shape.size() - 1 - d];
+    if (shape == shape_of(v.getType())) {
+      spread.push_back(v);
+    } else {
+      INVAR_TRY(Value wide, make<ExpandOp>(v, {}, tensor_of(shape, element_of(v))));
+      spread.push_back(wide);
+    }
+  }
+  return spread;
 }
 
 }  // namespace invar::ir
