@@ -342,3 +342,12 @@ def test_regions_of_open_pictures(tmp_path):
         m = Bound(folder, nodes, {"x": (F32, [1, 2, *sizes]), "r": (F32, ["k", 4]), "b": (I64, ["k"])}, {"y": F32})
         found.append(m.run(x=x, r=rois, b=[0, 0, 0])["y"])
     same(*found)
+
+
+def test_a_long_way_to_a_size(tmp_path):
+    """Operations that only carry a number, more than a stack holds; its size is bound all the same."""
+    nodes = [node("Squeeze" if i % 2 else "Unsqueeze", f"v{i} axis", f"v{i + 1}") for i in range(20001)]
+    nodes[0].input[0] = "k"
+    m = Bound(tmp_path, [*nodes, node("Expand", "x v20001", "y")], {"k": SCALAR, "x": (F32, [1])}, {"y": F32}, [("axis", [0])])
+    assert "\nbind expand_0 = " in m.text()
+    same(m.run(k=3, x=[2.0])["y"], np.full(3, 2, np.float32))

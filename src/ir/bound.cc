@@ -4,51 +4,88 @@
 #include "ir/sizes.h"
 
 namespace invar::ir {
-namespace {
 using namespace mlir;
 
-// The same operations of the same operands. False where that takes many steps to see.
-bool equal(Value a, Value b, int& steps) {
-  if (a == b) return true;
-  Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
-  if (!x || !y || --steps < 0 || x->getName() != y->getName() || a.getType() != b.getType() ||
-      x->getAttrDictionary() != y->getAttrDictionary() || x->getNumOperands() != y->getNumOperands() ||
-      x->getNumRegions() || x->hasAttr("state"))
-    return false;
-  for (auto [p, q] : llvm::zip(x->getOperands(), y->getOperands()))
-    if (!equal(p, q, steps)) return false;
-  return true;
+void add_names(Type type, std::set<std::string>& names) {
+  for (const Extent& e : shape_of(type))
+    if (const auto p = e.constant() ? std::nullopt : Polynomial::parse(e.name))
+      p->all_names([&](const std::string& name) { return names.insert(name), true; });
 }
 
-}  // namespace
-
 Bound::Bound(func::FuncOp function) {
-  for (Type type : function.getArgumentTypes())
-    for (const Extent& e : shape_of(type))
-      if (const auto p = e.constant() ? std::nullopt : Polynomial::parse(e.name))
-        p->all_names([this](const std::string& name) { return taken_.insert(name), true; });
+  for (Type type : function.getArgumentTypes()) add_names(type, taken_);
+}
+
+// Operands first, as far as they have no numbers yet: chains can be longer than a stack.
+int Bound::number_of(Value value) {
+  SmallVector<Value> open = {value};
+  while (!open.empty()) {
+    const Value v = open.back();
+    if (values_.count(v)) {
+      open.pop_back();
+      continue;
+    }
+    Operation* op = v.getDefiningOp();
+    const bool plain = op && !op->getNumRegions() && !op->hasAttr("state");
+    const size_t before = open.size();
+    if (plain)
+      for (Value operand : op->getOperands())
+        if (!values_.count(operand)) open.push_back(operand);
+    if (open.size() != before) continue;
+    const int next = static_cast<int>(values_.size());
+    if (!plain) {
+      values_[v] = next;
+      continue;
+    }
+    std::vector<const void*> key = {op->getName().getAsOpaquePointer(),
+                                    op->getAttrDictionary().getAsOpaquePointer(),
+                                    v.getType().getAsOpaquePointer()};
+    std::vector<int> operands;
+    for (Value operand : op->getOperands()) operands.push_back(values_.lookup(operand));
+    values_[v] = computations_.try_emplace({std::move(key), std::move(operands)}, next).first->second;
+  }
+  return values_.lookup(value);
 }
 
 Polynomial Bound::size(OpBuilder& build, Value value, int64_t element, llvm::StringRef wanted_by) {
-  for (const Entry& e : entries_)
-    if (int steps = 256; e.element == element && equal(e.value, value, steps)) return Polynomial::of(e.name);
+  const auto [known, is_new] = names_.try_emplace({number_of(value), element});
+  if (!is_new) return Polynomial::of(known->second);
   std::string name, made;
   for (char c : wanted_by.lower()) made += (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
-  int number = 0;
+  int& number = numbers_[made];
   do name = made + "_" + std::to_string(number++);
   while (!taken_.insert(name).second);
   build.create<ReproBindOp>(value.getLoc(), value, build.getI64IntegerAttr(element),
                             build.getStringAttr(name));
-  entries_.push_back({value, element, name});
+  known->second = name;
+  bound_.emplace(name, value);
   return Polynomial::of(name);
 }
 
+bool Bound::has(const Polynomial& sizes) const {
+  return !bound_.empty() &&
+         !sizes.all_names([this](const std::string& name) { return !bound_.contains(name); });
+}
+
+Value Bound::named_in(llvm::StringRef text) const {
+  for (const auto& [name, value] : bound_)
+    if (text.contains(name)) return value;
+  return {};
+}
+
 ReproBindOp binding_of(Block* block, const Polynomial& sizes) {
-  ReproBindOp found;
+  std::set<std::string> given;
+  for (Type type : block->getArgumentTypes()) add_names(type, given);
+  if (sizes.all_names([&](const std::string& name) { return given.contains(name); })) return {};
   for (ReproBindOp bind : block->getOps<ReproBindOp>())
     if (!sizes.all_names([&](const std::string& name) { return bind.getName() != llvm::StringRef(name); }))
-      found = bind;
-  return found;
+      return bind;
+  return {};
+}
+
+bool Node::is_bound(const Extent& e) const {
+  const std::optional<Polynomial> p = polynomial_of(e);
+  return p && ports_.bound.has(*p);
 }
 
 // Of an operand that is a list or a number.
@@ -94,8 +131,7 @@ Result<SmallVector<Value>> Node::spread_at_run_time(ValueRange operands) {
       const std::optional<Polynomial> a = polynomial_of(common[d]), b = polynomial_of(shape[d]);
       if (!a || !b) return SmallVector<Value>();
       const bool one = common[d] == Extent::of(1);
-      if (!one && !binding_of(build_.getBlock(), *a) && !binding_of(build_.getBlock(), *b))
-        return SmallVector<Value>();
+      if (!one && !ports_.bound.has(*a) && !ports_.bound.has(*b)) return SmallVector<Value>();
       const std::optional<Polynomial> larger = one ? b : most(*a, *b);
       if (!larger) return SmallVector<Value>();
       decided |= !one, common[d] = Extent::of(*larger);

@@ -32,13 +32,16 @@ inline Result<Value> spread(Node& node, Value x, const Shape& shape) {
   return node.make<ExpandOp>(x, {}, tensor_of(shape, element_of(x)));
 }
 // [start, start + size) along an axis.
-inline Result<Value> part(Node& node, Value x, size_t axis, int64_t start, int64_t size) {
+inline Result<Value> part(Node& node, Value x, size_t axis, int64_t start, const Extent& size) {
   Shape shape = shape_of(x.getType());
-  if (start == 0 && shape[axis] == Extent::of(size)) return x;
+  if (start == 0 && shape[axis] == size) return x;
   SmallVector<int64_t> starts(shape.size(), 0), steps(shape.size(), 1);
-  starts[axis] = size ? start : 0, shape[axis] = Extent::of(size);
+  starts[axis] = size == Extent::of(0) ? 0 : start, shape[axis] = size;
   return node.make<SliceOp>(x, {node.attr("starts", Sizes(starts)), node.attr("steps", Sizes(steps))},
                             tensor_of(shape, element_of(x)));
+}
+inline Result<Value> part(Node& node, Value x, size_t axis, int64_t start, int64_t size) {
+  return part(node, x, axis, start, Extent::of(size));
 }
 inline Result<Value> joined(Node& node, ValueRange parts, int64_t axis) {
   if (parts.size() == 1) return Value(parts[0]);

@@ -40,10 +40,7 @@ bool remove_bound(Block& block) {
   if (block.getOps<ReproBindOp>().empty()) return false;
   std::set<std::string> used;
   for (Operation& op : block)
-    for (Type type : op.getResultTypes())
-      for (const Extent& e : shape_of(type))
-        if (const auto p = e.constant() ? std::nullopt : Polynomial::parse(e.name))
-          p->all_names([&](const std::string& name) { return used.insert(name), true; });
+    for (Type type : op.getResultTypes()) add_names(type, used);
   bool removed = false;
   for (ReproBindOp bind : llvm::make_early_inc_range(block.getOps<ReproBindOp>()))
     if (!used.contains(bind.getName().str())) bind.erase(), removed = true;

@@ -12,15 +12,6 @@ inline Result<Value> flattened(Node& node, Value x) {
   return shaped(node, x, {Extent::of(*n)});
 }
 
-// The first `count` elements along an axis.
-inline Result<Value> first_of(Node& node, Value x, const Extent& count, size_t axis = 0) {
-  Shape shape = shape_of(x.getType());
-  const SmallVector<int64_t> starts(shape.size(), 0), steps(shape.size(), 1);
-  shape[axis] = count;
-  return node.make<SliceOp>(x, {node.attr("starts", Sizes(starts)), node.attr("steps", Sizes(steps))},
-                            tensor_of(shape, element_of(x)));
-}
-
 struct Places {
   Extent count;
   Value index;  // i64 [count], ascending
@@ -46,7 +37,7 @@ inline Result<Places> places_of(Node& node, Value flags) {
             node.make<ScatterElementsOp>({index, place, index},
                                          {node.attr("axis", zero), node.attr("reduction", zero)}));
   const Extent count = Extent::of(node.bind(all, 0));
-  INVAR_TRY(Value chosen, first_of(node, ordered, count));
+  INVAR_TRY(Value chosen, part(node, ordered, 0, 0, count));
   return Places{count, chosen};
 }
 

@@ -73,6 +73,8 @@ class Node {
   Result<std::vector<std::optional<Polynomial>>> known_sizes(unsigned i) const;
   // An element of an i64 value as a symbol.
   Polynomial bind(Value v, int64_t element);
+  // Whether values decide a dimension when the program runs.
+  bool is_bound(const Extent&) const;
   // The bytes of operand i where it is a constant that lies in the model file.
   std::optional<std::string> bytes(unsigned i) const;
   // Operand i must be known and is not: why, and which inputs of the graph it comes from.

@@ -8,6 +8,7 @@ namespace invar::ir {
 namespace {
 
 constexpr int64_t kMost = 64;  // elements: lists of dimensions are short
+constexpr int kDeepest = 64;   // operations that carry an element, one after the other, to where it is read
 
 std::optional<int64_t> elements(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -124,15 +125,19 @@ std::optional<std::vector<Polynomial>> evaluate_sizes(Operation* op) {
 std::optional<std::vector<Traced>> trace_sizes(Value value) {
   std::vector<std::pair<Value, int64_t>> leaves;  // for each a name that no plan has: its number
   llvm::DenseMap<Value, Elements> seen;
+  int deep = 0;
   std::function<Elements(Value)> elements_of = [&](Value v) -> Elements {
     if (auto it = seen.find(v); it != seen.end()) return it->second;
     Elements list = sizes_of(v);
     Operation* op = v.getDefiningOp();
     const Type type = element_of(v);
     const std::optional<int64_t> n = elements(v.getType());
-    if (!list && n && op && type.isSignlessInteger(64))
-      if (const Rooms::Sizing* how = Rooms::all().sizing(op->getName().getStringRef()); how && !how->rule)
+    if (!list && n && op && type.isSignlessInteger(64) && deep < kDeepest)
+      if (const Rooms::Sizing* how = Rooms::all().sizing(op->getName().getStringRef()); how && !how->rule) {
+        ++deep;
         list = carried(op, elements_of);
+        --deep;
+      }
     if (!list && n && (type.isSignlessInteger(64) || type.isSignlessInteger(32))) {
       list.emplace();
       for (int64_t i = 0; i < *n; ++i) {

@@ -148,10 +148,8 @@ Status Conversion::convert_node(NodeOp op) {
 // A refusal for what is decided when the program runs says which inputs decide it.
 Error Conversion::hinted(NodeOp op, const Error& error) {
   if (error.code != Code::not_covered || error.message.find("--bind") != error.message.npos) return error;
-  for (ReproBindOp bind : op->getBlock()->getOps<ReproBindOp>())
-    if (llvm::StringRef(error.message).contains(bind.getName()))
-      return node(op).unknown(bind.getValue(), error.message);
-  return error;
+  const Value decides = ports_.bound.named_in(error.message);
+  return decides ? node(op).unknown(decides, error.message) : error;
 }
 
 void Conversion::convert(Operation* first, Operation* last) {

@@ -167,15 +167,17 @@ Function::Impl::Found Function::Impl::value(int v, const NamedViews& inputs, boo
     return {there ? program.there(at->second.value) : program.port(at->second.value), there};
   }
   Found found{};
-  for (const plan::Port& port : plan.inputs)
+  for (const plan::Port& port : plan.inputs) {
+    if (port.value != v) continue;
     for (const auto& [name, tensor] : inputs)
-      if (port.value == v && port.name == name) {
+      if (port.name == name) {
         ops::View& view = found.view;
         view.dtype = tensor.dtype, view.rank = static_cast<int>(tensor.shape.size());
         std::copy(tensor.shape.begin(), tensor.shape.end(), view.dim);
         view.data = const_cast<std::byte*>(tensor.bytes.data());  // nobody writes it
         found.on_device = tensor.device >= 0;
       }
+  }
   return found;
 }
 

@@ -89,12 +89,6 @@ void turn(ReproWeightOp weight) {
   }
 }
 
-// Values decide it when the program runs.
-bool is_bound(Node& node, const Extent& e) {
-  const std::optional<Polynomial> p = polynomial_of(e);
-  return p && binding_of(node.build().getBlock(), *p);
-}
-
 struct Cut {
   int64_t start = 0, step = 1;
   Extent size;
@@ -275,7 +269,7 @@ Status slice(Node& node) {
   for (size_t i = 0; i < axes.size(); ++i) {
     INVAR_TRY(int64_t axis, Node::axis(axes[i], from.size()));
     if (!seen.insert(axis).second) return bad_input("axis " + std::to_string(axis) + " twice");
-    INVAR_TRY(cuts[axis], cut_of(from[axis], starts[i], ends[i], steps[i], is_bound(node, from[axis])));
+    INVAR_TRY(cuts[axis], cut_of(from[axis], starts[i], ends[i], steps[i], node.is_bound(from[axis])));
   }
   INVAR_TRY(Value out, sliced(node, cuts));
   return node.replace(out);
@@ -317,7 +311,7 @@ Status split(Node& node) {
     return bad_input("the parts do not make up the " + n->text() + " elements of the axis");
   const bool decided =
       *total == *n;  // else by values: what is left for the last part must be as long as it is to be
-  if (!decided && !binding_of(node.build().getBlock(), *total))
+  if (!decided && !node.is_bound(Extent::of(*total)))
     return not_covered("parts of " + total->text() + " elements of an axis of " + n->text());
   if (!decided) bounds.back() = *n;
   for (unsigned i = 0; i < parts; ++i) {
@@ -348,7 +342,7 @@ Status concat(Node& node) {
     std::vector<size_t> other;
     for (size_t d = 0; shape.size() == first.size() && d < shape.size(); ++d)
       if (d != static_cast<size_t>(axis) && !same(shape[d], first[d])) other.push_back(d);
-    if (other.size() != 1 || !(is_bound(node, shape[other[0]]) || is_bound(node, first[other[0]]))) continue;
+    if (other.size() != 1 || !(node.is_bound(shape[other[0]]) || node.is_bound(first[other[0]]))) continue;
     shape[other[0]] = first[other[0]];
     INVAR_TRY(v, shaped(node, v, shape));
   }
@@ -401,7 +395,7 @@ Status expand(Node& node) {
   INVAR_TRY(Shape wanted, constant_shape(node, 1));
   const Shape from = node.shape(0);
   std::optional<Shape> shape = broadcast(from, wanted);
-  if (!shape && llvm::any_of(wanted, [&](const Extent& e) { return is_bound(node, e); }))
+  if (!shape && llvm::any_of(wanted, [&](const Extent& e) { return node.is_bound(e); }))
     return expand_at_run_time(node, wanted);
   if (!shape) {
     const auto constant = [](const Extent& e) { return e.constant(); };

@@ -131,9 +131,7 @@ Status squeeze(Node& node) {
     bool one = from[i] == Extent::of(1);
     if (!named && !from[i].constant())
       return not_covered("it may or may not drop a symbolic dimension, " + text_of(from[i]));
-    const std::optional<Polynomial> n = polynomial_of(from[i]);
-    const bool decides = n && binding_of(node.build().getBlock(), *n);  // whether it is 1
-    if (at.count(static_cast<int64_t>(i)) && !one && !decides)
+    if (at.count(static_cast<int64_t>(i)) && !one && !node.is_bound(from[i]))
       return bad_input("axis " + std::to_string(i) + " is not 1");
     if (!(named ? at.count(static_cast<int64_t>(i)) > 0 : one)) shape.push_back(from[i]);
   }

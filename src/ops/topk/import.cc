@@ -15,7 +15,7 @@ Status topk(Node& node) {
   const std::optional<int64_t> k = count[0].constant();
   INVAR_TRY(Value index, ordered_places(node, node.in(0), axis, k, largest != 0));
   if (!k) {
-    INVAR_TRY(index, first_of(node, index, Extent::of(count[0]), static_cast<size_t>(axis)));
+    INVAR_TRY(index, part(node, index, static_cast<size_t>(axis), 0, Extent::of(count[0])));
   }
   INVAR_TRY(Value values, node.make<GatherElementsOp>({node.in(0), index}, node.attr("axis", axis)));
   node.replace(1, index, /*stays_wide=*/true);
