@@ -110,7 +110,7 @@ nb::dict describe(const std::string& path) {
     for (const plan::Port& port : all) list.append(nb::make_tuple(port.name, port.value));
     return list;
   };
-  nb::list values, weights, nodes, bindings;
+  nb::list values, weights, nodes, bodies, bindings;
   for (const plan::Value& v : p.values)
     values.append(nb::make_tuple(std::string(name_of(v.dtype)), shape(v.shape)));
   for (const plan::Weight& w : p.weights) {
@@ -119,19 +119,30 @@ nb::dict describe(const std::string& path) {
     one["file"] = w.file, one["offset"] = w.offset, one["length"] = w.length;
     weights.append(one);
   }
-  for (const plan::Node& n : p.nodes) {
+  auto described = [](const std::vector<plan::Node>& all) {
+    nb::list list;
+    for (const plan::Node& n : all) {
+      nb::dict one;
+      nb::list in;
+      for (const plan::Operand& o : n.in)
+        in.append(nb::make_tuple(o.kind == plan::Operand::weight ? "weight" : "value", o.index));
+      Attrs attrs = n.attrs;
+      if (const auto it = attrs.find("numerics"); it != attrs.end()) attrs.erase(it);
+      one["op"] = n.op, one["in"] = in, one["out"] = n.out, one["attributes"] = dict_of(attrs);
+      one["bodies"] = n.bodies;
+      list.append(one);
+    }
+    return list;
+  };
+  nodes = described(p.nodes);
+  for (const plan::Body& b : p.bodies) {
     nb::dict one;
-    nb::list in;
-    for (const plan::Operand& o : n.in)
-      in.append(nb::make_tuple(o.kind == plan::Operand::weight ? "weight" : "value", o.index));
-    Attrs attrs = n.attrs;
-    attrs.erase(attrs.find("numerics"));
-    one["op"] = n.op, one["in"] = in, one["out"] = n.out, one["attributes"] = dict_of(attrs);
-    nodes.append(one);
+    one["inputs"] = b.inputs, one["outputs"] = b.outputs, one["nodes"] = described(b.nodes);
+    bodies.append(one);
   }
   for (const plan::Binding& b : p.bindings)
     bindings.append(nb::make_tuple(p.symbols[b.symbol], b.value, b.element));
-  d["bindings"] = bindings;
+  d["bindings"] = bindings, d["bodies"] = bodies;
   d["symbols"] = p.symbols, d["values"] = values, d["weights"] = weights, d["nodes"] = nodes;
   d["choices"] = p.choices;
   d["inputs"] = ports(p.inputs), d["outputs"] = ports(p.outputs);

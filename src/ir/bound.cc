@@ -12,8 +12,19 @@ void add_names(Type type, std::set<std::string>& names) {
       p->all_names([&](const std::string& name) { return names.insert(name), true; });
 }
 
-Bound::Bound(func::FuncOp function) {
-  for (Type type : function.getArgumentTypes()) add_names(type, taken_);
+Bound::Bound(func::FuncOp function) : names_(std::make_shared<Names>()) {
+  for (Type type : function.getArgumentTypes()) add_names(type, names_->given);
+  names_->taken = names_->given;
+}
+
+std::string Bound::fresh(llvm::StringRef like) {
+  std::string name, made;
+  for (char c : like.lower()) made += (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
+  int& number = names_->numbers[made];
+  do name = made + "_" + std::to_string(number++);
+  while (!names_->taken.insert(name).second);
+  own_.insert(name);
+  return name;
 }
 
 // Operands first, as far as they have no numbers yet: chains can be longer than a stack.
@@ -26,7 +37,7 @@ int Bound::number_of(Value value) {
       continue;
     }
     Operation* op = v.getDefiningOp();
-    const bool plain = op && !op->getNumRegions() && !op->hasAttr("state");
+    const bool plain = op && !op->getNumRegions() && !op->hasAttr("state") && op->getNumResults() == 1;
     const size_t before = open.size();
     if (plain)
       for (Value operand : op->getOperands())
@@ -48,23 +59,19 @@ int Bound::number_of(Value value) {
 }
 
 Polynomial Bound::size(OpBuilder& build, Value value, int64_t element, llvm::StringRef wanted_by) {
-  const auto [known, is_new] = names_.try_emplace({number_of(value), element});
+  const auto [known, is_new] = elements_.try_emplace({number_of(value), element});
   if (!is_new) return Polynomial::of(known->second);
-  std::string name, made;
-  for (char c : wanted_by.lower()) made += (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
-  int& number = numbers_[made];
-  do name = made + "_" + std::to_string(number++);
-  while (!taken_.insert(name).second);
+  const std::string name = fresh(wanted_by);
   build.create<ReproBindOp>(value.getLoc(), value, build.getI64IntegerAttr(element),
                             build.getStringAttr(name));
   known->second = name;
-  bound_.emplace(name, value);
+  shaped(name, value);
   return Polynomial::of(name);
 }
 
 bool Bound::has(const Polynomial& sizes) const {
-  return !bound_.empty() &&
-         !sizes.all_names([this](const std::string& name) { return !bound_.contains(name); });
+  return names_->any &&
+         !sizes.all_names([this](const std::string& name) { return names_->given.contains(name); });
 }
 
 Value Bound::named_in(llvm::StringRef text) const {
@@ -73,14 +80,22 @@ Value Bound::named_in(llvm::StringRef text) const {
   return {};
 }
 
-ReproBindOp binding_of(Block* block, const Polynomial& sizes) {
+ReproBindOp binding_of(Block* block, const std::string& name) {
   std::set<std::string> given;
   for (Type type : block->getArgumentTypes()) add_names(type, given);
-  if (sizes.all_names([&](const std::string& name) { return given.contains(name); })) return {};
+  if (given.contains(name)) return {};
   for (ReproBindOp bind : block->getOps<ReproBindOp>())
-    if (!sizes.all_names([&](const std::string& name) { return bind.getName() != llvm::StringRef(name); }))
-      return bind;
+    if (bind.getName() == llvm::StringRef(name)) return bind;
   return {};
+}
+
+bool may_be_bound(Block* block, const Polynomial& sizes) {
+  Operation* function = block ? block->getParentOp() : nullptr;
+  if (function && function->hasAttr(kBody)) return !sizes.constant();
+  std::set<std::string> given;
+  if (block)
+    for (Type type : block->getArgumentTypes()) add_names(type, given);
+  return !sizes.all_names([&](const std::string& name) { return given.contains(name); });
 }
 
 bool Node::is_bound(const Extent& e) const {

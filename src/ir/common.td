@@ -22,4 +22,13 @@ class Weight_Op<Dialect dialect, dag more>
   }];
 }
 
+// Control flow that values decide, "loop" or "if" (spec/plan.md plan.16). Bodies are functions of the module.
+class Flow_Op<Dialect dialect> : Op<dialect, "flow"> {
+  let cppNamespace = "::invar::ir";
+  let arguments = (ins StrAttr:$op, FlatSymbolRefArrayAttr:$bodies, Variadic<AnyRankedTensor>:$inputs,
+                   I64Attr:$carried);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = "$op $bodies `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";
+}
+
 #endif

@@ -103,7 +103,10 @@ Status Compiler::pass(std::unique_ptr<Pass> pass) {
   });
   PassManager passes(&context_);
   passes.enableVerifier(false);  // once is enough: below
-  passes.addNestedPass<func::FuncOp>(std::move(pass));
+  if (pass->getOpName() == ModuleOp::getOperationName())
+    passes.addPass(std::move(pass));
+  else
+    passes.addNestedPass<func::FuncOp>(std::move(pass));
   if (succeeded(passes.run(*module_)) && succeeded(verify(*module_))) return {};
   refused_.list.insert(refused_.list.end(), storage_.errors.begin(), storage_.errors.end());
   if (!refused_.list.empty()) return joined(name_, refused_.list);

@@ -11,7 +11,8 @@ class Conversion {
   Conversion(func::FuncOp function, bool stateless)
       : end_(cast<func::ReturnOp>(function.front().getTerminator())),
         ports_{llvm::BitVector(function.getNumArguments()), llvm::BitVector(function.getNumResults()),
-               stateless, Bound(function)} {}
+               stateless, Bound(function)},
+        shared_(std::make_shared<Shared>()) {}
 
   // The operations of the block from `first` up to `last`. Nodes that cannot be converted stay.
   void convert(Operation* first, Operation* last);
@@ -19,6 +20,8 @@ class Conversion {
   func::ReturnOp end() const { return end_; }
   // What cannot be converted, and why.
   llvm::DenseMap<Operation*, Error>& failed() { return failed_; }
+  // Nodes that nothing reads do no harm.
+  void remove_unused();
 
  private:
   using Flow = Status (Conversion::*)(NodeOp);
@@ -31,16 +34,30 @@ class Conversion {
   using Yields = std::optional<SmallVector<Value>>;
   // Axes and directions of a Scan.
   struct Steps;
+  // What all conversions of a model share.
+  struct Shared {
+    int64_t made = 0;  // operations of copies of graphs
+    int bodies = 0;
+  };
 
+  Conversion(func::FuncOp body, const Conversion& outer)
+      : end_(cast<func::ReturnOp>(body.front().getTerminator())),
+        ports_{llvm::BitVector(body.getNumArguments()), llvm::BitVector(end_->getNumOperands()),
+               /*stateless=*/true, Bound(outer.ports_.bound, nullptr), outer.ports_.evaluated},
+        shared_(outer.shared_) {}
   Status convert_node(NodeOp);
   Error hinted(NodeOp, const Error&);
   Node node(NodeOp op) { return Node(op, end_, ports_); }
+  // The errors of the operations between two, as one; nodes there that nothing reads go. before: null is the block's begin.
+  std::optional<Error> taken_errors(Operation* before, Operation* last);
 
   // flow.cc
   static const FlowEntry* find_flow(NodeOp);
   Status branch(NodeOp);
   Status loop(NodeOp);
   Status scan(NodeOp);
+  // False: it is not to be unrolled, and all that was made for it is gone.
+  Result<bool> unrolled(NodeOp, Region&, SmallVector<Value> carried, std::optional<int64_t> trips);
   Result<Yields> scanned(NodeOp, Region&, const Steps&, SmallVector<Value> states, ValueRange inputs);
   Result<Yields> scanned_batch(NodeOp, Region&, const Steps&, size_t states, ValueRange operands);
   // A copy of a graph of the node, of these inputs, in front of it.
@@ -49,13 +66,35 @@ class Conversion {
     YieldOp end;
   };
   Result<Copy> copied(NodeOp, Region&, ValueRange inputs);
+  Status count_copy(Region&, int64_t most);
   // The same, converted.
   Result<Yields> inlined(NodeOp, Region&, ValueRange inputs);
+
+  // flow_at_run_time.cc
+  struct Body;
+  struct Looped;
+  using Inputs = llvm::function_ref<SmallVector<Value>(OpBuilder&, ValueRange arguments)>;
+  // A graph of the node as a function, of values of these types and, behind them, of what it reads from around: `captured`, to which
+  // it adds. `inputs` says what the graph's inputs are; nothing where it reads what could not be converted.
+  Result<std::optional<Body>> outlined(NodeOp, Region&, ArrayRef<Type> arguments, Inputs,
+                                       SmallVector<Value>& captured);
+  Result<std::optional<SmallVector<Value>>> looped(NodeOp, Region&, const Looped&);
+  Status loop_at_run_time(NodeOp, Region&, SmallVector<Value> carried);
+  Status branch_at_run_time(NodeOp, Value condition, Region& then_body, Region& else_body);
+  Result<Yields> scanned_at_run_time(NodeOp, Region&, const Steps&, SmallVector<Value> states,
+                                     ValueRange inputs, const Polynomial& count);
 
   func::ReturnOp end_;
   Ports ports_;
   llvm::DenseMap<Operation*, Error> failed_;
-  int64_t made_ = 0;  // operations of copies of graphs
+  std::shared_ptr<Shared> shared_;
 };
+
+struct Conversion::Steps {
+  std::vector<int64_t> in_axes, in_backwards, out_axes, out_backwards;
+};
+
+// What kernels read of dimensions becomes operations, once for equal ones.
+void measure(Block&);
 
 }  // namespace invar::ir

@@ -1,15 +1,12 @@
-// Operators whose attributes are graphs: their copies take the node's place (spec/onnx.md onnx.13). Conditions and trip counts that
-// are constants decide here; what is decided at run time is computed either way and selected.
-#include "ir/bytes.h"
-#include "ir/convert.h"
+// Operators whose attributes are graphs (spec/onnx.md onnx.13): where conditions and trip counts are constants, copies of the graphs
+// take the node's place.
+#include "ir/flow.h"
+
 #include "ir/places.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace invar::ir {
 namespace {
-
-// Copies that the graphs of one model make, in operations and steps.
-constexpr int64_t kMostCopied = 1 << 17;
 
 Result<Region*> body_of(NodeOp op, llvm::StringRef name) {
   if (auto names = op.getBodyNames())
@@ -22,88 +19,6 @@ Status expect_bodies(NodeOp op, unsigned count) {
   if (op.getBodies().size() == count) return {};
   return not_covered("it has " + std::to_string(op.getBodies().size()) + " graphs as attributes instead of " +
                      std::to_string(count));
-}
-
-// The content of a condition that is a constant.
-std::optional<bool> decided(Value condition) {
-  auto weight = condition.getDefiningOp<ReproWeightOp>();
-  const std::optional<std::string> bytes =
-      weight && weight.getData() ? bytes_from_hex(*weight.getData()) : std::nullopt;
-  return bytes && bytes->size() == 1 ? std::optional<bool>((*bytes)[0] != 0) : std::nullopt;
-}
-
-std::string text_of_type(Type type) {
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
-  return text;
-}
-
-// A condition of one element, as a scalar.
-Result<Value> as_condition(Node& node, Value v) {
-  auto type = dyn_cast<RankedTensorType>(v.getType());
-  if (!type || !type.getElementType().isSignlessInteger(1))
-    return bad_input("its condition is no tensor of booleans");
-  for (const Extent& e : shape_of(type))
-    if (e != Extent::of(1)) return not_covered("its condition has the shape " + text_of(shape_of(type)));
-  return shaped(node, v, {});
-}
-
-Value scalar(Node& node, int64_t value) {
-  return node.constant(bytes_of({&value, 1}, 8), DType::i64);
-}
-
-// condition ? a : b, for values of one type and rank: the elements of both in one row, of which those of one are taken.
-Result<Value> chosen_of_other_shapes(Node& node, Value condition, Value a, Value b) {
-  const Shape from_a = shape_of(a.getType()), from_b = shape_of(b.getType());
-  const auto rank = static_cast<int64_t>(from_a.size());
-  std::vector<Polynomial> sizes_a, sizes_b;
-  for (size_t d = 0; d < from_a.size(); ++d) {
-    const std::optional<Polynomial> x = polynomial_of(from_a[d]), y = polynomial_of(from_b[d]);
-    if (!x || !y) return not_covered("a dimension is unknown");
-    sizes_a.push_back(*x), sizes_b.push_back(*y);
-  }
-  INVAR_TRY(Value sizes,
-            node.make<WhereOp>({condition, node.sizes(sizes_a, rank), node.sizes(sizes_b, rank)}));
-  Shape shape;
-  for (size_t d = 0; d < from_a.size(); ++d)
-    shape.push_back(from_a[d] == from_b[d] ? from_a[d]
-                                           : Extent::of(node.bind(sizes, static_cast<int64_t>(d))));
-  INVAR_TRY(a, flattened(node, a));
-  INVAR_TRY(b, flattened(node, b));
-  INVAR_TRY(Value all, joined(node, {a, b}, 0));
-  const std::optional<Polynomial> count = count_of(shape);
-  if (!count) return not_covered("more elements than can be counted");
-  INVAR_TRY(Value first, node.make<WhereOp>(
-                             {condition, scalar(node, 0), node.sizes(*count_of(shape_of(a.getType())), {})}));
-  INVAR_TRY(Value places, node.make<IotaOp>({first, scalar(node, 1)}, {},
-                                            tensor_of({Extent::of(*count)}, node.build().getI64Type())));
-  INVAR_TRY(Value out, node.make<GatherOp>({all, places}));
-  return shaped(node, out, shape);
-}
-
-// condition ? a : b, for values of one type.
-Result<Value> chosen(Node& node, Value condition, Value a, Value b) {
-  if (a == b) return a;
-  auto x = dyn_cast<RankedTensorType>(a.getType()), y = dyn_cast<RankedTensorType>(b.getType());
-  const bool agree = x && y && x.getElementType() == y.getElementType() && x.getRank() == y.getRank();
-  bool alike = agree;
-  if (agree)
-    for (auto [p, q] : llvm::zip(shape_of(x), shape_of(y))) alike &= same(p, q);
-  if (!agree)
-    return node.unknown(condition, "its condition is not a constant, and it gives " +
-                                       text_of_type(a.getType()) + " or " + text_of_type(b.getType()));
-  Type element = x.getElementType();
-  const bool narrow = element.isF16() || element.isBF16();
-  auto cast = [&](Value v, Type to) {
-    return node.make<CastOp>(v, {}, tensor_of(shape_of(v.getType()), to));
-  };
-  if (narrow) {
-    INVAR_TRY(a, cast(a, node.build().getF32Type()));
-    INVAR_TRY(b, cast(b, node.build().getF32Type()));
-  }
-  INVAR_TRY(Value out,
-            alike ? node.make<WhereOp>({condition, a, b}) : chosen_of_other_shapes(node, condition, a, b));
-  return narrow ? cast(out, element) : out;
 }
 
 // Values of one shape, one after the other along a new axis. Of none, `like` says the shape.
@@ -135,9 +50,42 @@ Result<std::vector<int64_t>> list_of(const Node& node, llvm::StringRef name, siz
 
 }  // namespace
 
-struct Conversion::Steps {
-  std::vector<int64_t> in_axes, in_backwards, out_axes, out_backwards;
-};
+std::optional<bool> known_condition(Value condition) {
+  auto weight = condition.getDefiningOp<ReproWeightOp>();
+  const std::optional<std::string> bytes =
+      weight && weight.getData() ? bytes_from_hex(*weight.getData()) : std::nullopt;
+  return bytes && bytes->size() == 1 ? std::optional<bool>((*bytes)[0] != 0) : std::nullopt;
+}
+
+std::string text_of_type(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+Result<Value> as_condition(Node& node, Value v) {
+  auto type = dyn_cast<RankedTensorType>(v.getType());
+  if (!type || !type.getElementType().isSignlessInteger(1))
+    return bad_input("its condition is no tensor of booleans");
+  for (const Extent& e : shape_of(type))
+    if (e != Extent::of(1)) return not_covered("its condition has the shape " + text_of(shape_of(type)));
+  return shaped(node, v, {});
+}
+
+Result<Value> chosen(Node& node, Value condition, Value a, Value b) {
+  if (a == b) return a;
+  Type element = element_of(a);
+  const bool narrow = element.isF16() || element.isBF16();
+  auto cast = [&](Value v, Type to) {
+    return node.make<CastOp>(v, {}, tensor_of(shape_of(v.getType()), to));
+  };
+  if (narrow) {
+    INVAR_TRY(a, cast(a, node.build().getF32Type()));
+    INVAR_TRY(b, cast(b, node.build().getF32Type()));
+  }
+  INVAR_TRY(Value out, node.make<WhereOp>({condition, a, b}));
+  return narrow ? cast(out, element) : out;
+}
 
 const Conversion::FlowEntry* Conversion::find_flow(NodeOp op) {
   static const FlowEntry entries[] = {
@@ -148,37 +96,42 @@ const Conversion::FlowEntry* Conversion::find_flow(NodeOp op) {
   return nullptr;
 }
 
-Result<Conversion::Copy> Conversion::copied(NodeOp op, Region& region, ValueRange inputs) {
+Status fits(Region& region, ValueRange inputs) {
   Block& body = region.front();
   if (body.getNumArguments() != inputs.size())
     return bad_input("its graph takes " + std::to_string(body.getNumArguments()) + " inputs instead of " +
                      std::to_string(inputs.size()));
-  IRMapping map;
   for (auto [argument, input] : llvm::zip(body.getArguments(), inputs)) {
     auto declared = dyn_cast<RankedTensorType>(argument.getType());
     if (declared && declared.getElementType() != element_of(input))
       return bad_input("an input of its graph is declared as " + text_of_type(declared) + " and given as " +
                        text_of_type(input.getType()));
-    map.map(argument, input);
   }
-  ++made_;
-  region.walk([this](Operation*) { ++made_; });
-  if (made_ > kMostCopied)
-    return not_covered("the graphs within nodes become more than " + std::to_string(kMostCopied) +
-                       " operations, step by step");
+  return {};
+}
+
+Status Conversion::count_copy(Region& region, int64_t most) {
+  ++shared_->made;
+  region.walk([this](Operation*) { ++shared_->made; });
+  if (shared_->made <= most) return {};
+  return not_covered("the graphs within nodes become more than " + std::to_string(most) +
+                     " operations, step by step");
+}
+
+Result<Conversion::Copy> Conversion::copied(NodeOp op, Region& region, ValueRange inputs) {
+  INVAR_CHECK_OK(fits(region, inputs));
+  INVAR_CHECK_OK(count_copy(region, kMostCopied));
+  IRMapping map;
+  map.map(region.front().getArguments(), inputs);
   Operation* before = op->getPrevNode();
   OpBuilder build(op);
-  for (Operation& inner : body) build.clone(inner, map);
+  for (Operation& inner : region.front()) build.clone(inner, map);
   return Copy{before ? before->getNextNode() : &op->getBlock()->front(), cast<YieldOp>(op->getPrevNode())};
 }
 
-Result<Conversion::Yields> Conversion::inlined(NodeOp op, Region& region, ValueRange inputs) {
-  INVAR_TRY(Copy copy, copied(op, region, inputs));
-  Operation* before = copy.first->getPrevNode();  // conversion puts operations in front of the first, too
-  convert(copy.first, copy.end);
-  Operation* first = before ? before->getNextNode() : &op->getBlock()->front();
+std::optional<Error> Conversion::taken_errors(Operation* before, Operation* last) {
   std::optional<Error> error;
-  for (Operation *inner = copy.end->getPrevNode(), *previous = first->getPrevNode(); inner != previous;) {
+  for (Operation* inner = last->getPrevNode(); inner != before;) {
     Operation* next = inner->getPrevNode();
     auto failed = failed_.find(inner);
     if (isa<NodeOp>(inner) && inner->use_empty()) {
@@ -191,7 +144,14 @@ Result<Conversion::Yields> Conversion::inlined(NodeOp op, Region& region, ValueR
     }
     inner = next;
   }
-  if (error) return *error;
+  return error;
+}
+
+Result<Conversion::Yields> Conversion::inlined(NodeOp op, Region& region, ValueRange inputs) {
+  INVAR_TRY(Copy copy, copied(op, region, inputs));
+  Operation* before = copy.first->getPrevNode();  // conversion puts operations in front of the first, too
+  convert(copy.first, copy.end);
+  if (const std::optional<Error> error = taken_errors(before, copy.end)) return *error;
   Yields yields(std::in_place, copy.end.getValues());
   copy.end.erase();
   for (Value v : *yields)
@@ -199,7 +159,7 @@ Result<Conversion::Yields> Conversion::inlined(NodeOp op, Region& region, ValueR
   return yields;
 }
 
-// A condition that is a constant puts one graph in the node's place; otherwise both are computed.
+// A condition that is a constant puts one graph in the node's place.
 Status Conversion::branch(NodeOp op) {
   Node n = node(op);
   INVAR_CHECK_OK(n.expect(1, 1, {}, n.results()));
@@ -210,7 +170,7 @@ Status Conversion::branch(NodeOp op) {
     if (body->front().getTerminator()->getNumOperands() != n.results())
       return bad_input("its graphs and it have different numbers of results");
   INVAR_TRY(Value condition, as_condition(n, n.in(0)));
-  if (std::optional<bool> known = decided(condition)) {
+  if (std::optional<bool> known = known_condition(condition)) {
     INVAR_TRY(Copy copy, copied(op, *known ? *then_body : *else_body, {}));
     Operation* next = op->getNextNode();
     for (auto [result, value] : llvm::zip(op.getOutputs(), copy.end.getValues()))
@@ -221,19 +181,9 @@ Status Conversion::branch(NodeOp op) {
     convert(first, next);
     return {};
   }
-  INVAR_TRY(const Yields a, inlined(op, *then_body, {}));
-  INVAR_TRY(const Yields b, inlined(op, *else_body, {}));
-  if (!a || !b) return {};  // what it reads is on the list
-  for (unsigned i = 0; i < n.results(); ++i) {
-    if (n.out(i).use_empty()) continue;
-    INVAR_TRY(Value out, chosen(n, condition, (*a)[i], (*b)[i]));
-    n.replace(i, out);
-  }
-  n.commit();
-  return {};
+  return branch_at_run_time(op, condition, *then_body, *else_body);
 }
 
-// Unrolled. From the first condition that is decided at run time on, each step keeps the values of the one before where it is false.
 Status Conversion::loop(NodeOp op) {
   Node n = node(op);
   const auto operands = static_cast<unsigned>(op.getInputs().size());
@@ -251,16 +201,42 @@ Status Conversion::loop(NodeOp op) {
                      std::to_string(n.results()) + " results");
   std::optional<int64_t> trips;
   if (n.has(0)) {
-    INVAR_TRY(const std::vector<int64_t> count, n.constants(0));
-    if (count.size() != 1) return bad_input("operand 0 is not one number");
-    trips = count[0];
+    if (const std::optional<std::string> bytes = n.bytes(0)) {
+      INVAR_TRY(const std::vector<int64_t> count, n.constants(0));
+      if (count.size() != 1) return bad_input("operand 0 is not one number");
+      trips = count[0];
+    }
+    if (!trips) return loop_at_run_time(op, *body, carried);
   }
-  const bool conditional = n.has(1);
-  Value active;  // a condition that is not known; none: it is true
+  INVAR_TRY(const bool done, unrolled(op, *body, carried, trips));
+  return done ? Status() : loop_at_run_time(op, *body, carried);
+}
+
+// As long as conditions are constants, and steps not too many.
+Result<bool> Conversion::unrolled(NodeOp op, Region& body, SmallVector<Value> carried,
+                                  std::optional<int64_t> trips) {
+  Node n = node(op);
+  int64_t operations = 1, all = 0;
+  body.walk([&](Operation*) { ++operations; });
+  if (trips && (__builtin_mul_overflow(*trips, operations, &all) || all > kMostCopied - shared_->made))
+    return false;
+  Operation* before = op->getPrevNode();
+  const Bound bound = ports_.bound;
+  const auto abandoned = [&] {
+    while (op->getPrevNode() != before) {
+      failed_.erase(op->getPrevNode());
+      op->getPrevNode()->erase();
+    }
+    ports_.bound = bound;
+    return false;
+  };
   bool runs = true;
+  const bool conditional = n.has(1);
   if (conditional) {
-    INVAR_TRY(active, as_condition(n, n.in(1)));
-    if (std::optional<bool> known = decided(active)) runs = *known, active = {};
+    INVAR_TRY(Value first, as_condition(n, n.in(1)));
+    const std::optional<bool> known = known_condition(first);
+    if (!known) return abandoned();
+    runs = *known;
   }
   const size_t scans = n.results() - carried.size();
   std::vector<SmallVector<Value>> rows(scans);
@@ -269,39 +245,24 @@ Status Conversion::loop(NodeOp op) {
   auto run = [&](int64_t step) {
     SmallVector<Value> inputs{scalar(n, step), yes};
     inputs.append(carried);
-    return inlined(op, *body, inputs);
+    return inlined(op, body, inputs);
   };
   for (int64_t step = 0; runs && (!trips || step < *trips); ++step) {
-    if (active && !trips)
-      return n.unknown(active, "its condition is not a constant, and it has no trip count");
-    INVAR_TRY(const Yields yields, run(step));
-    if (!yields) return {};  // what it reads is on the list
-    for (size_t i = 0; i < carried.size(); ++i) {
-      Value next = (*yields)[1 + i];
-      if (active) {
-        INVAR_TRY(next, chosen(n, active, next, carried[i]));
-      }
-      carried[i] = next;
-    }
-    for (size_t i = 0; i < scans; ++i) {
-      if (n.out(static_cast<unsigned>(carried.size() + i)).use_empty()) continue;
-      if (active)
-        return n.unknown(active,
-                         "its condition is not a constant, and the length of its results depends on it");
-      rows[i].push_back((*yields)[1 + carried.size() + i]);
-    }
-    INVAR_TRY(Value again, as_condition(n, (*yields)[0]));
-    const std::optional<bool> known = decided(again);
+    const Result<Yields> yields = run(step);
+    if (!yields && yields.error().code == Code::not_covered) return abandoned();
+    if (!yields) return yields.error();
+    if (!*yields) return true;  // what it reads is on the list
+    for (size_t i = 0; i < carried.size(); ++i) carried[i] = (**yields)[1 + i];
+    for (size_t i = 0; i < scans; ++i)
+      if (!n.out(static_cast<unsigned>(carried.size() + i)).use_empty())
+        rows[i].push_back((**yields)[1 + carried.size() + i]);
+    INVAR_TRY(Value again, as_condition(n, (**yields)[0]));
+    const std::optional<bool> known = known_condition(again);
     if (!conditional && known != true)
       return not_covered(
           "its graph gives a condition, but it has none: standard and implementations disagree");
-    if (known) {
-      runs = *known;
-    } else if (!active) {
-      active = again;
-    } else {
-      INVAR_TRY(active, n.make<LogicalAndOp>({active, again}));
-    }
+    if (!known) return abandoned();
+    runs = *known;
   }
   for (size_t i = 0; i < carried.size(); ++i) n.replace(static_cast<unsigned>(i), carried[i]);
   std::optional<SmallVector<Value>> likes;
@@ -310,13 +271,13 @@ Status Conversion::loop(NodeOp op) {
     if (n.out(result).use_empty()) continue;
     if (rows[i].empty() && !likes) {
       INVAR_TRY(likes, run(0));
-      if (!likes) return {};
+      if (!likes) return true;
     }
     INVAR_TRY(Value all, stacked(n, rows[i], rows[i].empty() ? (*likes)[1 + result] : rows[i][0], 0));
     n.replace(result, all);
   }
   n.commit();
-  return {};
+  return true;
 }
 
 // The steps of one sequence: final states, then a stack of what each step gives.
@@ -324,18 +285,23 @@ Result<Conversion::Yields> Conversion::scanned(NodeOp op, Region& body, const St
                                                SmallVector<Value> states, ValueRange inputs) {
   Node n = node(op);
   const size_t outputs = steps.out_axes.size();
-  std::optional<int64_t> count;
+  std::optional<Extent> over;
   std::vector<int64_t> axes;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Shape shape = shape_of(inputs[i].getType());
     INVAR_TRY(axes.emplace_back(), Node::axis(steps.in_axes[i], shape.size()));
     const Extent& e = shape[static_cast<size_t>(axes.back())];
-    if (!e.constant()) return not_covered("it goes over a dimension " + text_of(e) + " that is not known");
-    if (count && *count != e.value)
-      return bad_input("it goes over " + std::to_string(*count) + " and " + std::to_string(e.value) +
-                       " steps at once");
-    count = e.value;
+    if (!e.known()) return not_covered("it goes over a dimension " + text_of(e) + " that is not known");
+    if (over && *over != e)
+      return bad_input("it goes over " + text_of(*over) + " and " + text_of(e) + " steps at once");
+    over = e;
   }
+  int64_t operations = 1, all = 0;
+  body.walk([&](Operation*) { ++operations; });
+  if (!over->constant() || __builtin_mul_overflow(over->value, operations, &all) ||
+      all > kMostCopied - shared_->made)
+    return scanned_at_run_time(op, body, steps, std::move(states), inputs, *polynomial_of(*over));
+  const std::optional<int64_t> count = over->value;
   if (*count == 0 && outputs) return not_covered("a sequence without steps");
   std::vector<SmallVector<Value>> rows(outputs);
   auto run = [&](int64_t step) -> Result<Yields> {
@@ -365,7 +331,7 @@ Result<Conversion::Yields> Conversion::scanned(NodeOp op, Region& body, const St
   return Yields(std::move(states));
 }
 
-// Unrolled. Before opset 9 the leading axis of all operands and results is that of a batch.
+// Before opset 9 the leading axis of all operands and results is that of a batch.
 Status Conversion::scan(NodeOp op) {
   Node n = node(op);
   const auto operands = static_cast<unsigned>(op.getInputs().size());

@@ -35,15 +35,47 @@ class Settle : public PassWrapper<Settle, OperationPass<func::FuncOp>> {
   void runOnOperation() final;
 };
 
-// Symbols that stand in no shape. False: there are none.
-bool remove_bound(Block& block) {
-  if (block.getOps<ReproBindOp>().empty()) return false;
-  std::set<std::string> used;
-  for (Operation& op : block)
-    for (Type type : op.getResultTypes()) add_names(type, used);
+// Names in the shapes of a function, and of the bodies that it runs, each with the number of operations that have it.
+void count_names(func::FuncOp function, std::map<std::string, int>& counts) {
+  const auto count = [&](TypeRange types) {
+    std::set<std::string> names;
+    for (Type type : types) add_names(type, names);
+    for (const std::string& name : names) ++counts[name];
+  };
+  count(function.getArgumentTypes());
+  for (Operation& op : function.front()) {
+    count(op.getResultTypes());
+    if (auto flow = dyn_cast<ReproFlowOp>(op))
+      for (Attribute body : flow.getBodies())
+        if (auto other =
+                SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(flow, cast<FlatSymbolRefAttr>(body)))
+          count_names(other, counts);
+  }
+}
+
+// Symbols that stand in no shape, and control flow that gives nothing else that is read. False: there are none.
+bool remove_bound(func::FuncOp function) {
+  Block& block = function.front();
+  if (block.getOps<ReproBindOp>().empty() && block.getOps<ReproFlowOp>().empty()) return false;
+  std::map<std::string, int> counts;
+  count_names(function, counts);
   bool removed = false;
-  for (ReproBindOp bind : llvm::make_early_inc_range(block.getOps<ReproBindOp>()))
-    if (!used.contains(bind.getName().str())) bind.erase(), removed = true;
+  std::set<std::string> seen;
+  for (Type type : function.getArgumentTypes()) add_names(type, seen);
+  for (Operation& op : llvm::make_early_inc_range(block)) {
+    std::set<std::string> names;  // new ones
+    if (auto bind = dyn_cast<ReproBindOp>(op)) names.insert(bind.getName().str());
+    const bool makes = !names.empty() || isa<ReproFlowOp>(op);
+    for (Type type : op.getResultTypes()) add_names(type, names);
+    for (const std::string& name : seen) names.erase(name);
+    const int own = isa<ReproFlowOp>(op) ? 1 : 0;
+    if (makes && op.use_empty() &&
+        llvm::all_of(names, [&](const std::string& name) { return counts[name] == own; })) {
+      op.erase(), removed = true;
+      continue;
+    }
+    seen.insert(names.begin(), names.end());
+  }
   return removed;
 }
 
@@ -60,7 +92,7 @@ void Fold::runOnOperation() {
 void Settle::runOnOperation() {
   Block& block = getOperation().front();
   do remove_dead(block);
-  while (remove_bound(block));
+  while (remove_bound(getOperation()));
   std::map<std::string, ReproWeightOp> first;
   for (Operation& op : llvm::make_early_inc_range(block)) {
     auto weight = dyn_cast<ReproWeightOp>(op);

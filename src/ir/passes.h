@@ -2,10 +2,12 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/hashed.h"
 #include "base/status.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -56,8 +58,9 @@ struct Storage {
   int threads = 0;
   Hashed* hashed = nullptr;
   Inlined inlined;
-  std::string constants;      // out: the content of constants_file
-  std::vector<Error> errors;  // out
+  std::string constants;                                      // out: the content of constants_file
+  std::map<std::pair<Digest, size_t>, int64_t> constants_at;  // bytes by digest and number, to where they are
+  std::vector<Error> errors;                                  // out
 };
 std::unique_ptr<mlir::Pass> to_plan(Storage* storage);
 

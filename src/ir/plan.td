@@ -35,4 +35,6 @@ def Plan_CallOp : Op<PlanDialect, "call"> {
   let assemblyFormat = "$op `(` $inputs `)` attr-dict `:` functional-type($inputs, results)";
 }
 
+def PlanFlowOp : Flow_Op<PlanDialect>;
+
 #endif

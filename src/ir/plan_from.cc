@@ -1,4 +1,5 @@
 // The plan dialect as plan::Plan.
+#include "ir/bound.h"
 #include "ir/dialects.h"
 #include "ir/evaluate.h"
 #include "ir/passes.h"
@@ -13,15 +14,18 @@ class Writer {
   Result<plan::Plan> run(func::FuncOp);
 
  private:
+  Status block(func::FuncOp, std::vector<plan::Node>& nodes);
+  Status flow(PlanFlowOp, std::vector<plan::Node>& nodes);
+  Result<int> body(func::FuncOp);
   Result<int> value(Value, int64_t slot);
   Status weight(PlanWeightOp);
-  Status call(CallOp);
+  Status call(CallOp, std::vector<plan::Node>& nodes);
   Status bind(PlanBindOp);
   Status port(func::FuncOp, unsigned i, bool input, Value v);
 
   plan::Plan plan_;
   llvm::DenseMap<Value, plan::Operand> operands_;
-  std::map<std::string, int> symbols_, states_;
+  std::map<std::string, int> symbols_, states_, weights_;
 };
 
 Error broken(const std::string& what) {
@@ -51,17 +55,25 @@ Result<int> Writer::value(Value v, int64_t slot) {
 }
 
 Status Writer::weight(PlanWeightOp op) {
+  const auto [known, is_new] =
+      weights_.try_emplace(op.getName().str(), static_cast<int>(plan_.weights.size()));
   auto type = cast<RankedTensorType>(op.getType());
   std::optional<DType> dtype = dtype_of(type.getElementType());
   std::optional<Digest> digest = digest_from_hex(std::string_view(op.getSha256()));
   if (!dtype || !digest || !type.hasStaticShape()) return broken("weight \"" + op.getName().str() + "\"");
-  operands_.insert({op.getOut(), {plan::Operand::weight, static_cast<int>(plan_.weights.size())}});
+  operands_.insert({op.getOut(), {plan::Operand::weight, known->second}});
+  if (!is_new) {  // in a body, or around one
+    const plan::Weight& w = plan_.weights[known->second];
+    return w.sha256 == *digest && w.shape == type.getShape().vec() && w.dtype == *dtype
+               ? Status()
+               : broken("weight \"" + w.name + "\" twice");
+  }
   plan_.weights.push_back({op.getName().str(), *dtype, type.getShape().vec(), *digest, op.getFile().str(),
                            static_cast<uint64_t>(op.getOffset()), static_cast<uint64_t>(op.getLength())});
   return {};
 }
 
-Status Writer::call(CallOp op) {
+Status Writer::call(CallOp op, std::vector<plan::Node>& nodes) {
   plan::Node node{op.getOp().str(), static_cast<int>(op.getVersion()), {}, {}, -1, {}};
   for (Value in : op.getInputs()) node.in.push_back(operands_.lookup(in));
   INVAR_TRY(node.attrs, attrs_of(op.getParams().getValue()));
@@ -72,7 +84,44 @@ Status Writer::call(CallOp op) {
   }
   INVAR_TRY(int out, value(op.getOut(), op.getSlot().value_or(-1)));
   node.out.push_back(out);
-  plan_.nodes.push_back(std::move(node));
+  nodes.push_back(std::move(node));
+  return {};
+}
+
+Result<int> Writer::body(func::FuncOp function) {
+  const int index = static_cast<int>(plan_.bodies.size());
+  plan_.bodies.emplace_back();
+  plan::Body body;
+  for (BlockArgument a : function.getArguments()) {
+    INVAR_TRY(const int v, value(a, -1));
+    body.inputs.push_back(v);
+  }
+  INVAR_CHECK_OK(block(function, body.nodes));
+  for (Value v : function.front().getTerminator()->getOperands()) {
+    const auto at = operands_.find(v);
+    if (at == operands_.end() || at->second.kind != plan::Operand::value)
+      return broken("a body returns no value");
+    body.outputs.push_back(at->second.index);
+  }
+  plan_.bodies[static_cast<size_t>(index)] = std::move(body);
+  return index;
+}
+
+Status Writer::flow(PlanFlowOp op, std::vector<plan::Node>& nodes) {
+  plan::Node node{op.getOp().str(), 1, {}, {}, -1, {}};
+  for (Value in : op.getInputs()) node.in.push_back(operands_.lookup(in));
+  if (node.op == "loop") node.attrs["carried"] = static_cast<int64_t>(op.getCarried());
+  for (Attribute name : op.getBodies()) {
+    auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, cast<FlatSymbolRefAttr>(name));
+    if (!function) return broken("there is no body " + cast<FlatSymbolRefAttr>(name).getValue().str());
+    INVAR_TRY(const int made, body(function));
+    node.bodies.push_back(made);
+  }
+  for (Value out : op.getOutputs()) {
+    INVAR_TRY(const int made, value(out, -1));
+    node.out.push_back(made);
+  }
+  nodes.push_back(std::move(node));
   return {};
 }
 
@@ -94,22 +143,18 @@ Status Writer::port(func::FuncOp function, unsigned i, bool input, Value v) {
   return {};
 }
 
-Result<plan::Plan> Writer::run(func::FuncOp function) {
-  auto numerics = function->getAttrOfType<StringAttr>("plan.numerics");
-  if (!numerics) return broken("the function has no numerics");
-  plan_.numerics = numerics.str();
+Status Writer::block(func::FuncOp function, std::vector<plan::Node>& nodes) {
   if (auto choices = function->getAttrOfType<ArrayAttr>(kChoices))
     for (auto choice : choices.getAsRange<StringAttr>()) plan_.choices.push_back(choice.str());
-  for (BlockArgument a : function.getArguments()) {
-    INVAR_TRY([[maybe_unused]] int index, value(a, -1));  // fed by the caller: no slot
-    INVAR_CHECK_OK(port(function, a.getArgNumber(), true, a));
-  }
   for (Operation& op : function.front()) {
     if (auto w = dyn_cast<PlanWeightOp>(op)) {
       INVAR_CHECK_OK(weight(w));
     }
     if (auto c = dyn_cast<CallOp>(op)) {
-      INVAR_CHECK_OK(call(c));
+      INVAR_CHECK_OK(call(c, nodes));
+    }
+    if (auto f = dyn_cast<PlanFlowOp>(op)) {
+      INVAR_CHECK_OK(flow(f, nodes));
     }
     if (auto b = dyn_cast<PlanBindOp>(op)) {
       INVAR_CHECK_OK(bind(b));
@@ -119,6 +164,20 @@ Result<plan::Plan> Writer::run(func::FuncOp function) {
       plan_.states.push_back({s.getName().str()});
     }
   }
+  return {};
+}
+
+Result<plan::Plan> Writer::run(func::FuncOp function) {
+  auto numerics = function->getAttrOfType<StringAttr>("plan.numerics");
+  if (!numerics) return broken("the function has no numerics");
+  plan_.numerics = numerics.str();
+  for (BlockArgument a : function.getArguments()) {
+    INVAR_TRY([[maybe_unused]] int index, value(a, -1));  // fed by the caller: no slot
+    INVAR_CHECK_OK(port(function, a.getArgNumber(), true, a));
+  }
+  INVAR_CHECK_OK(block(function, plan_.nodes));
+  std::sort(plan_.choices.begin(), plan_.choices.end());
+  plan_.choices.erase(std::unique(plan_.choices.begin(), plan_.choices.end()), plan_.choices.end());
   std::sort(plan_.bindings.begin(), plan_.bindings.end(), [](const plan::Binding& a, const plan::Binding& b) {
     return std::pair(a.value, a.element) < std::pair(b.value, b.element);
   });
@@ -130,7 +189,8 @@ Result<plan::Plan> Writer::run(func::FuncOp function) {
 }  // namespace
 
 Result<plan::Plan> plan_from(ModuleOp module) {
-  for (auto function : module.getOps<func::FuncOp>()) return Writer().run(function);
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function->hasAttr(kBody)) return Writer().run(function);
   return broken("no function");
 }
 

@@ -57,6 +57,8 @@ def ReproBindOp : Op<ReproDialect, "bind"> {
   let assemblyFormat = "$name `=` $value `[` $element `]` attr-dict `:` type($value)";
 }
 
+def ReproFlowOp : Flow_Op<ReproDialect>;
+
 // transposed: a rank-2 weight whose stored order is the transpose of its type; gone before a plan is made.
 def ReproWeightOp : Weight_Op<ReproDialect, (ins UnitAttr:$transposed)>;
 

@@ -34,6 +34,7 @@ class ToPlan : public PassWrapper<ToPlan, OperationPass<func::FuncOp>> {
   Status check_values();
   Status slots();
   void call(Operation& op);
+  void flow(ReproFlowOp);
   Storage* storage_;
 };
 
@@ -88,7 +89,7 @@ Status ToPlan::weights(Storage& storage) {
     ranges.back().bytes = inlined[number];
   }
   INVAR_CHECK_OK(hash_ranges(storage.folder, ranges, storage.threads, storage.hashed));
-  storage.constants.reserve(most);
+  storage.constants.reserve(storage.constants.size() + most);
   size_t next = 0;
   for (ReproWeightOp w : ops) {
     OpBuilder build(w);
@@ -97,8 +98,11 @@ Status ToPlan::weights(Storage& storage) {
     Digest digest;
     auto append = [&](std::string_view bytes) {
       file = storage.constants_file;
+      const auto [known, is_new] = storage.constants_at.try_emplace({digest, bytes.size()}, 0);
+      offset = known->second;
+      if (!is_new) return;                                                  // a body has it, too
       storage.constants.resize((storage.constants.size() + 63) / 64 * 64);  // as mapped, so aligned
-      offset = static_cast<int64_t>(storage.constants.size());
+      offset = known->second = static_cast<int64_t>(storage.constants.size());
       storage.constants += bytes;
     };
     if (w.getData()) {
@@ -127,9 +131,9 @@ Status ToPlan::check_values() {
   for (BlockArgument a : function.getArguments())
     INVAR_CHECK_OK(takes(port(function, true, a.getArgNumber()), a.getType()));
   for (Operation& op : function.front()) {
-    if (!isa<ReproOp>(op)) continue;
+    if (!isa<ReproOp, ReproFlowOp>(op)) continue;
     computes = true;
-    INVAR_CHECK_OK(takes("result of " + text_of(op), op.getResult(0).getType()));
+    for (Type type : op.getResultTypes()) INVAR_CHECK_OK(takes("result of " + text_of(op), type));
   }
   if (!computes) return not_covered("the graph has no outputs");
   return {};
@@ -140,8 +144,10 @@ Status ToPlan::slots() {
   INVAR_TRY(plan::Plan plan, plan_from(getOperation()->getParentOfType<ModuleOp>()));
   plan::assign_slots(plan);
   size_t next = 0;
-  for (CallOp call : getOperation().front().getOps<CallOp>())
-    call.setSlot(plan.values[plan.nodes[next++].out[0]].slot);
+  for (Operation& op : getOperation().front()) {
+    if (auto call = dyn_cast<CallOp>(op)) call.setSlot(plan.values[plan.nodes[next].out[0]].slot);
+    next += isa<CallOp, PlanFlowOp>(op);
+  }
   return {};
 }
 
@@ -158,6 +164,14 @@ void ToPlan::call(Operation& op) {
   op.erase();
 }
 
+void ToPlan::flow(ReproFlowOp op) {
+  OpBuilder build(op);
+  auto made = build.create<PlanFlowOp>(op.getLoc(), op.getResultTypes(), op.getOpAttr(), op.getBodiesAttr(),
+                                       op.getInputs(), op.getCarriedAttr());
+  op.replaceAllUsesWith(made.getOutputs());
+  op.erase();
+}
+
 Status ToPlan::run() {
   func::FuncOp function = getOperation();
   Block& block = function.front();
@@ -166,12 +180,19 @@ Status ToPlan::run() {
   if (storage.constants_file.empty()) storage.constants_file = "constants.bin";
   OpBuilder build(&getContext());
   build.setInsertionPoint(block.getTerminator());
-  // A symbol is an element of what is computed or given.
+  // A symbol is an element of what is computed or given, and so is what control flow takes.
   for (ReproBindOp bind : block.getOps<ReproBindOp>())
     if (isa_and_nonnull<ReproWeightOp>(bind.getValue().getDefiningOp())) {
       build.setInsertionPoint(bind);
       bind.getValueMutable().assign(Rooms::all().copy(build, bind.getValue()));
     }
+  build.setInsertionPoint(block.getTerminator());
+  for (auto flow : block.getOps<ReproFlowOp>()) {
+    build.setInsertionPoint(flow);
+    for (OpOperand& in : flow->getOpOperands())
+      if (isa_and_nonnull<ReproWeightOp>(in.get().getDefiningOp()))
+        in.set(Rooms::all().copy(build, in.get()));
+  }
   build.setInsertionPoint(block.getTerminator());
   for (OpOperand& out : block.getTerminator()->getOpOperands())
     if (Value v = out.get(); isa<BlockArgument>(v) || isa<ReproWeightOp>(v.getDefiningOp()))
@@ -186,6 +207,7 @@ Status ToPlan::run() {
       bind.erase();
       continue;
     }
+    if (auto loop = dyn_cast<ReproFlowOp>(op)) flow(loop);
     if (!isa<ReproOp>(op)) continue;
     if (auto state = op.getAttrOfType<StringAttr>("state")) {
       if (!states.insert(state.str()).second)
@@ -195,6 +217,7 @@ Status ToPlan::run() {
     }
     call(op);
   }
+  if (function->hasAttr(kBody)) return {};
   function->setAttr("plan.numerics", build.getStringAttr(llvm::StringRef(plan::kNumerics)));
   return slots();
 }

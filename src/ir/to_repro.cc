@@ -1,6 +1,7 @@
 // onnx -> repro: one pass over the graph in its order. A node's operands are converted and typed before it, so every
 // rule sees full shapes. Whatever is left of the onnx dialect afterwards, and alive, is refused: legality by absence.
 #include "ir/convert.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace invar::ir {
 namespace {
@@ -38,16 +39,23 @@ bool agree(Type declared, Type computed) {
   return true;
 }
 
-class ToRepro : public PassWrapper<ToRepro, OperationPass<func::FuncOp>> {
+class ToRepro : public PassWrapper<ToRepro, OperationPass<ModuleOp>> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ToRepro)
   ToRepro(Refusals* refused, bool stateless) : refused_(refused), stateless_(stateless) {}
   StringRef getArgument() const final { return "onnx-to-repro"; }
   StringRef getDescription() const final { return "Convert ONNX nodes to reproducible operations"; }
   void getDependentDialects(DialectRegistry& registry) const final { registry.insert<ReproDialect>(); }
-  void runOnOperation() final;
+  void runOnOperation() final {
+    SmallVector<func::FuncOp> functions(
+        getOperation().getOps<func::FuncOp>());  // bodies come to stand among them
+    for (func::FuncOp function : functions) run(function);
+    remove_unused_bodies();
+  }
 
  private:
+  void run(func::FuncOp);
+  void remove_unused_bodies();
   void refuse_node(Operation* op, const Error& error) {
     if (refused_)
       refused_->list.push_back(error);
@@ -55,71 +63,59 @@ class ToRepro : public PassWrapper<ToRepro, OperationPass<func::FuncOp>> {
       op->emitError(error.message);
     signalPassFailure();
   }
-  void take_away(const Ports&, func::ReturnOp);
-  void measure();
-  void remove_unused(llvm::DenseMap<Operation*, Error>& failed) {
-    for (Operation& op : llvm::make_early_inc_range(llvm::reverse(getOperation().front())))
-      if (isa<NodeOp, AbsentOp>(op) && op.use_empty()) {
-        failed.erase(&op);
-        op.erase();
-      }
-  }
+  void take_away(Conversion&);
   Refusals* refused_;
   bool stateless_;
 };
 
 // Removes ports that became memory.
-void ToRepro::take_away(const Ports& ports, func::ReturnOp end) {
-  func::FuncOp function = getOperation();
-  end->eraseOperands(ports.results);
-  function.eraseResults(ports.results);
-  llvm::DenseMap<Operation*, Error> none;
-  remove_unused(none);
-  function.eraseArguments(ports.arguments);
+void ToRepro::take_away(Conversion& conversion) {
+  func::ReturnOp end = conversion.end();
+  auto function = cast<func::FuncOp>(end->getParentOp());
+  end->eraseOperands(conversion.ports().results);
+  function.eraseResults(conversion.ports().results);
+  conversion.remove_unused();
+  function.eraseArguments(conversion.ports().arguments);
 }
 
-// What kernels read of dimensions becomes operations, once for equal ones.
-void ToRepro::measure() {
-  Block& block = getOperation().front();
-  std::map<std::pair<const void*, const void*>, Value> made;
-  for (Operation& op : llvm::make_early_inc_range(block)) {
-    auto sizes = dyn_cast<ReproSizesOp>(op);
-    if (!sizes) continue;
-    if (!sizes.use_empty()) {
-      Value& value = made[{sizes.getSizes().getAsOpaquePointer(), sizes.getType().getAsOpaquePointer()}];
-      OpBuilder build(sizes);
-      if (!value) value = Rooms::all().measure(build, sizes);
-      sizes.replaceAllUsesWith(value);
-    }
-    sizes.erase();
-  }
-}
-
-void ToRepro::runOnOperation() {
-  func::FuncOp function = getOperation();
+void ToRepro::run(func::FuncOp function) {
   Conversion conversion(function, stateless_);
   func::ReturnOp end = conversion.end();
   const Ports& ports = conversion.ports();
   llvm::DenseMap<Operation*, Error>& failed = conversion.failed();
   conversion.convert(&function.front().front(), end);
-  remove_unused(failed);  // dead nodes do no harm
+  conversion.remove_unused();
   for (Operation& op : function.front())
     if (auto it = failed.find(&op); it != failed.end()) refuse_node(&op, it->second);
   if (!failed.empty()) return;
-  measure();
+  measure(function.front());
   for (unsigned i = 0; i < end->getNumOperands(); ++i)
     if (!ports.results[i] && !agree(function.getResultTypes()[i], end->getOperand(i).getType())) {
       auto name = function.getResultAttrOfType<StringAttr>(i, "onnx.name");
       refuse_node(end, bad_input("output \"" + (name ? name.str() : std::to_string(i)) +
                                  "\": its declared shape or element type is not what the graph computes"));
     }
-  take_away(ports, end);
+  take_away(conversion);
   SmallVector<Type> types(end->getOperandTypes());
   function.setFunctionType(FunctionType::get(&getContext(), function.getArgumentTypes(), types));
   for (Operation& op : function.front())
     if (!isa<func::ReturnOp>(op) && !isa<ReproDialect>(op.getDialect()))
       refuse_node(&op,
                   {Code::internal, "operation " + op.getName().getStringRef().str() + " was not converted"});
+}
+
+// Of control flow that was tried otherwise.
+void ToRepro::remove_unused_bodies() {
+  llvm::StringSet<> used;
+  SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());
+  for (func::FuncOp function : llvm::reverse(functions)) {  // bodies stand before what runs them
+    if (function->hasAttr(kBody) && !used.contains(function.getName())) {
+      function.erase();
+      continue;
+    }
+    for (auto flow : function.front().getOps<ReproFlowOp>())
+      for (Attribute body : flow.getBodies()) used.insert(cast<FlatSymbolRefAttr>(body).getValue());
+  }
 }
 
 }  // namespace
@@ -162,6 +158,30 @@ void Conversion::convert(Operation* first, Operation* last) {
     auto node = dyn_cast<NodeOp>(op);
     if (!node) continue;
     if (Status s = convert_node(node); !s) failed_.insert({node, at(node, hinted(node, s.error()))});
+  }
+}
+
+void Conversion::remove_unused() {
+  Block& block = *end_->getBlock();
+  for (Operation& op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isa<NodeOp, AbsentOp>(op) && op.use_empty()) {
+      failed_.erase(&op);
+      op.erase();
+    }
+}
+
+void measure(Block& block) {
+  std::map<std::pair<const void*, const void*>, Value> made;
+  for (Operation& op : llvm::make_early_inc_range(block)) {
+    auto sizes = dyn_cast<ReproSizesOp>(op);
+    if (!sizes) continue;
+    if (!sizes.use_empty()) {
+      Value& value = made[{sizes.getSizes().getAsOpaquePointer(), sizes.getType().getAsOpaquePointer()}];
+      OpBuilder build(sizes);
+      if (!value) value = Rooms::all().measure(build, sizes);
+      sizes.replaceAllUsesWith(value);
+    }
+    sizes.erase();
   }
 }
 

@@ -25,10 +25,15 @@ struct Size {
   uint64_t bytes() const { return empty ? 0 : bound; }
 };
 
+// Where a text begins to differ from the canonical one, and how it goes on there.
+std::string first_difference(std::string_view text, std::string_view canonical);
+
 // Relative, below the plan's folder, and the same file on every system (spec/plan.md plan.6).
 bool safe_path(std::string_view path);
 
 // The operation, its version and its numerics must be those of this build (spec/plan.md plan.5).
 Status covered(const Node&);
+// A node of control flow, its bodies complete: that what it and they take and give has the types that it needs (plan.16).
+Status fits(const Plan&, const Node&);
 
 }  // namespace invar::plan

@@ -26,6 +26,57 @@ bool add(int64_t& total, int64_t more) {
   return !__builtin_add_overflow(total, more, &total);
 }
 
+// Where most bytes are alive, and which values that are.
+struct Most {
+  int64_t bytes = 0;
+  int node = 0;
+  std::vector<int> values{};
+};
+
+// Each value lives from its node to the last that reads it, outputs and inputs to the end; beside a node of control flow lives what
+// one of its bodies needs. Nothing where that cannot be counted.
+std::optional<Most> most_alive(const Plan& p, const std::vector<int64_t>& bytes,
+                               const std::vector<Node>& nodes, const std::vector<int>& inputs,
+                               const std::vector<int>& outputs) {
+  const int end = static_cast<int>(nodes.size());
+  struct Life {
+    int first = -1, last = -1;
+  };
+  std::map<int, Life> lives;
+  for (int n = 0; n < end; ++n) {
+    for (const Operand& o : nodes[n].in)
+      if (o.kind == Operand::value) lives[o.index].last = n;
+    for (int v : nodes[n].out) lives[v] = {n, n};
+  }
+  for (int v : outputs) lives[v].last = end;
+  for (int v : inputs) lives[v] = {-1, end};
+  int64_t now = 0;
+  for (int v : inputs)
+    if (!add(now, bytes[v])) return std::nullopt;
+  std::vector<std::vector<int>> dying(end + 1);
+  Most most;
+  for (int n = 0; n < end; ++n) {
+    for (int v : nodes[n].out) {
+      if (!add(now, bytes[v])) return std::nullopt;
+      dying[lives[v].last].push_back(v);
+    }
+    Most within;
+    for (int b : nodes[n].bodies) {
+      const Body& body = p.bodies[b];
+      const std::optional<Most> other = most_alive(p, bytes, body.nodes, body.inputs, body.outputs);
+      if (!other) return std::nullopt;
+      if (other->bytes >= within.bytes) within = *other;
+    }
+    int64_t here = now;
+    if (!add(here, within.bytes)) return std::nullopt;
+    if (here > most.bytes || n == 0) most = {here, n, std::move(within.values)};
+    for (int v : dying[n]) now -= bytes[v];
+  }
+  for (const auto& [v, life] : lives)
+    if (life.first <= most.node && most.node <= life.last) most.values.push_back(v);
+  return most;
+}
+
 }  // namespace
 
 Result<Footprint> footprint(const Plan& p, const Sizes& given) {
@@ -57,43 +108,26 @@ Result<Footprint> footprint(const Plan& p, const Sizes& given) {
   Footprint f;
   for (const Weight& w : p.weights)
     if (!add(f.weights, static_cast<int64_t>(w.length))) return too_many();
-  // Each value lives from its node to the last that reads it, outputs and inputs to the end.
-  const int end = static_cast<int>(p.nodes.size());
-  struct Life {
-    int first = -1, last = -1;
-  };
-  std::vector<Life> lives(p.values.size());
-  for (int n = 0; n < end; ++n) {
-    for (const Operand& o : p.nodes[n].in)
-      if (o.kind == Operand::value) lives[o.index].last = n;
-    for (int v : p.nodes[n].out) lives[v] = {n, n};
-  }
-  for (const Port& o : p.outputs) lives[o.value].last = end;
-  for (const Port& i : p.inputs) lives[i.value] = {-1, end};
-  int64_t now = 0;
-  for (const Port& i : p.inputs)
-    if (!add(now, bytes[i.value])) return too_many();
-  f.buffers = now;
-  std::vector<std::vector<int>> dying(end + 1);
-  for (int n = 0; n < end; ++n) {
-    for (int v : p.nodes[n].out) {
-      if (!add(now, bytes[v])) return too_many();
-      dying[lives[v].last].push_back(v);
+  std::vector<int> inputs, outputs;
+  for (const Port& i : p.inputs) inputs.push_back(i.value);
+  for (const Port& o : p.outputs) outputs.push_back(o.value);
+  const std::optional<Most> most = most_alive(p, bytes, p.nodes, inputs, outputs);
+  if (!most) return too_many();
+  f.live = most->bytes, f.node = most->node;
+  for (int v : inputs)
+    if (!add(f.buffers, bytes[v])) return too_many();
+  for (const Parts& parts : parts_of(p))
+    for (const Part& part : parts.parts) {  // each has its own
+      std::vector<int64_t> slots(part.plan.slots, 0);
+      for (const Value& v : part.plan.values)
+        if (v.slot >= 0)
+          slots[v.slot] = std::max(slots[v.slot], bytes_of(v, symbols)->value(lookup).value_or(0));
+      for (int64_t slot : slots)
+        if (!add(f.buffers, slot)) return too_many();
     }
-    if (now > f.live || n == 0) f.live = now, f.node = n;
-    for (int v : dying[n]) now -= bytes[v];
-  }
-  for (const Part& part : parts_of(p).parts) {  // each has its own
-    std::vector<int64_t> slots(part.plan.slots, 0);
-    for (const Value& v : part.plan.values)
-      if (v.slot >= 0)
-        slots[v.slot] = std::max(slots[v.slot], bytes_of(v, symbols)->value(lookup).value_or(0));
-    for (int64_t slot : slots)
-      if (!add(f.buffers, slot)) return too_many();
-  }
   Sum total = 0;
-  for (size_t v = 0; v < lives.size() && total; ++v)
-    if (lives[v].first <= f.node && f.node <= lives[v].last) total = sum(*total, text[v]);
+  for (int v : most->values)
+    if (total) total = sum(*total, text[v]);
   if (total) f.formula = total->text();
   return f;
 }

@@ -11,6 +11,7 @@
 #include "plan/check.h"
 #include "plan/cursor.h"
 #include "plan/plan.h"
+#include "plan/scopes.h"
 #include "plan/text.h"
 
 namespace invar::plan {
@@ -38,7 +39,7 @@ class Parser {
     if (at_ != text_.size()) return error(bad_input("unexpected text after the line 'end'"));
     // plan.1: one program, one text, one digest. What print would have written otherwise is refused.
     const std::string canonical = print(plan_);
-    if (canonical != text_) return not_canonical(canonical);
+    if (canonical != text_) return bad_input(std::string(file_) + first_difference(text_, canonical));
     return std::move(plan_);
   }
 
@@ -63,15 +64,6 @@ class Parser {
     return {e.code, std::string(file_) + ": line " + std::to_string(line_) + ": " + e.message};
   }
 
-  Error not_canonical(const std::string& canonical) const {
-    size_t i = 0, line = 1, begin = 0;
-    for (; i < canonical.size() && i < text_.size() && canonical[i] == text_[i]; ++i)
-      if (text_[i] == '\n') ++line, begin = i + 1;
-    const std::string expected = canonical.substr(begin, canonical.find('\n', begin) - begin);
-    return bad_input(std::string(file_) + ": line " + std::to_string(line) +
-                     ": not in canonical form; expected: " + expected);
-  }
-
   Status read(Cursor& c) {
     if (section_ == header) return read_header(c);
     auto is = [&](std::string_view word, Section s) {
@@ -92,6 +84,10 @@ class Parser {
       read_input(c);
     } else if (is("node ", nodes)) {
       return read_node(c);
+    } else if (is("body b", nodes)) {
+      read_body(c);
+    } else if (is("give b", nodes)) {
+      read_give(c);
     } else if (is("bind ", nodes)) {
       read_binding(c);
     } else if (is("output ", outputs)) {
@@ -203,7 +199,7 @@ class Parser {
   }
 
   void read_input(Cursor& c) {
-    const int v = define(c, -1);
+    const int v = define(c, -1, /*introduces=*/true);
     c.expect(" ");
     plan_.inputs.push_back({c.string(), v});
     c.expect_end();
@@ -211,7 +207,8 @@ class Parser {
   }
 
   void read_output(Cursor& c) {
-    const int v = c.index('v', plan_.values.size());
+    const int v = operand(c, plan_.values.size());
+    if (!scopes_.at_top()) c.fail("a body is not complete");
     c.expect(" ");
     plan_.outputs.push_back({c.string(), v});
     c.expect_end();
@@ -222,9 +219,11 @@ class Parser {
   Status read_node(Cursor& c) {
     Node n;
     const int position = static_cast<int>(plan_.nodes.size());
-    const size_t before = plan_.values.size();  // what this node defines, it cannot read
+    const size_t before = plan_.values.size();       // what this node defines, it cannot read
+    const bool flows = !scopes_.complete().empty();  // its bodies stand before it
     do {
-      n.out.push_back(define(c, position));
+      n.out.push_back(define(c, position, /*introduces=*/flows));
+      if (flows || scopes_.within() >= 0) scopes_.unfix();
     } while (c.accept(", "));
     c.expect(" = ");
     n.op = c.identifier();
@@ -237,14 +236,18 @@ class Parser {
       if (c.at("w")) {
         n.in.push_back({Operand::weight, c.index('w', plan_.weights.size())});
       } else {
-        n.in.push_back({Operand::value, c.index('v', before)});
+        n.in.push_back({Operand::value, operand(c, before)});
         if (c.ok()) last_use_[n.in.back().index] = position;
       }
     }
-    if (c.accept(" state ")) {
+    if (scopes_.within() < 0 && c.accept(" state ")) {
       n.state = c.index('s', plan_.states.size());
       if (c.ok() && state_used_[n.state]) c.fail("state s" + std::to_string(n.state) + " has two users");
       if (c.ok()) state_used_[n.state] = true;
+    }
+    for (size_t i = 0; c.ok() && c.accept(i ? ", " : " b"); ++i) {
+      if (i) c.expect("b");
+      n.bodies.push_back(static_cast<int>(std::min<uint64_t>(c.natural(), kMaxCount)));
     }
     c.expect(" {");
     while (c.ok() && !c.accept("}")) {
@@ -254,17 +257,59 @@ class Parser {
       if (!n.attrs.emplace(key, c.attribute())) c.fail("attribute " + key + " twice");
     }
     c.expect_end();
+    if (n.bodies != scopes_.complete()) c.fail("a node runs the bodies that stand before it");
     if (c.ok()) {
-      INVAR_CHECK_OK(covered(n));
+      INVAR_CHECK_OK(flows ? fits(plan_, n) : covered(n));
     }
-    plan_.nodes.push_back(std::move(n));
+    scopes_.take_complete();
+    const int body = scopes_.within();
+    (body < 0 ? plan_.nodes : plan_.bodies[body].nodes).push_back(std::move(n));
     return {};
+  }
+
+  // The body of a node behind it: what it takes; nodes; what it gives.
+  void read_body(Cursor& c) {
+    const int b = static_cast<int>(plan_.bodies.size());
+    c.expect(std::to_string(b) + "(");
+    if (scopes_.depth() >= Scopes::kMaxNested)
+      c.fail("a body within " + std::to_string(Scopes::kMaxNested) + " others");
+    plan_.bodies.emplace_back();
+    scopes_.begin(b);
+    while (c.ok() && !c.accept(")")) {
+      if (!plan_.bodies[b].inputs.empty()) c.expect(", ");
+      plan_.bodies[b].inputs.push_back(define(c, -1, /*introduces=*/true));
+      scopes_.unfix();
+    }
+    c.expect_end();
+  }
+
+  void read_give(Cursor& c) {
+    const int b = scopes_.within();
+    if (b < 0 || !scopes_.complete().empty()) c.fail("there is no body to end here");
+    if (!c.ok()) return;
+    Body& body = plan_.bodies[b];
+    c.expect(std::to_string(b) + "(");
+    while (c.ok() && !c.accept(")")) {
+      if (!body.outputs.empty()) c.expect(", ");
+      body.outputs.push_back(operand(c, plan_.values.size()));
+      if (c.ok() && defined_[body.outputs.back()] < 0) c.fail("a body gives what its nodes make");
+    }
+    c.expect_end();
+    if (body.nodes.empty()) c.fail("a body has at least one node");
+    scopes_.end();
+  }
+
+  // A value that means something here.
+  int operand(Cursor& c, size_t before) {
+    const int v = c.index('v', before);
+    if (c.ok() && !scopes_.sees(v)) c.fail("v" + std::to_string(v) + " is not of this body");
+    return v;
   }
 
   void read_binding(Cursor& c) {
     const std::string name = c.identifier();
     c.expect(" = ");
-    const int v = c.index('v', plan_.values.size());
+    const int v = operand(c, plan_.values.size());
     c.expect("[");
     const uint64_t element = c.natural();
     c.expect("]");
@@ -281,6 +326,7 @@ class Parser {
                element >= static_cast<uint64_t>(value.shape.empty() ? 1 : value.shape[0].value)) {
       c.fail("a symbol is bound to an element of an i64 value of rank 0 or 1 of constant size");
     } else {
+      scopes_.means(name, /*introduces=*/true);
       plan_.bindings.push_back({symbol->second, v, static_cast<int64_t>(element)});
     }
   }
@@ -337,6 +383,7 @@ class Parser {
     if (c.ok() && slot >= free_after_.size()) c.fail("there is no slot " + std::to_string(slot));
     if (c.ok() && v <= last_slotted_) c.fail("slots are not in the order of the values");
     if (!c.ok()) return;
+    if (!scopes_.fixed(v)) return c.fail("v" + std::to_string(v) + " has no slot: it is of control flow");
     last_slotted_ = v;
     auto& [free_after, holder] = free_after_[slot];
     if (free_after >= defined_[v])
@@ -349,8 +396,8 @@ class Parser {
   }
 
   // vN: dtype [shape], where N is the next number. `node`: the position of the node that defines it, -1 =
-  // input.
-  int define(Cursor& c, int node) {
+  // input. introduces: symbols in its shape may be new.
+  int define(Cursor& c, int node, bool introduces) {
     next(c, 'v', plan_.values.size());
     c.expect(": ");
     Value v;
@@ -359,34 +406,40 @@ class Parser {
     Size size{size_of(v.dtype)};
     while (c.ok() && !c.accept("]")) {
       if (!v.shape.empty()) c.expect(", ");
-      v.shape.push_back(dim(c));
+      v.shape.push_back(dim(c, introduces));
       if (!c.ok()) break;
       const Dim& d = v.shape.back();
       if (v.shape.size() > kMaxRank || (d.symbol < 0 && !size.multiply(d.value))) c.fail("impossible shape");
     }
     plan_.values.push_back(std::move(v));
+    scopes_.define();
     defined_.push_back(node);
     last_use_.push_back(node);
     return static_cast<int>(plan_.values.size()) - 1;
   }
 
   // A number, a symbol, or what is computed from symbols and stands for itself from here on.
-  Dim dim(Cursor& c) {
+  Dim dim(Cursor& c, bool introduces) {
     const std::string_view text = c.word();
     Cursor word(text);
     if (const int64_t n = word.integer(); word.ok() && word.at_end()) return {n, -1};
     const auto it = symbol_.find(text);
-    if (it != symbol_.end()) {
-      if (is_name(text)) sized_.emplace(text);
+    const auto seen = [&](const std::string& name, bool may_be_new) {
+      sized_.insert(name);
+      if (!scopes_.means(name, may_be_new)) c.fail("symbol " + brief(name) + " means nothing here");
+      return symbol_.contains(name);
+    };
+    if (it != symbol_.end() && is_name(text)) {
+      seen(std::string(text), introduces);
       return {0, it->second};
     }
+    if (it != symbol_.end() && plan_.bodies.empty()) return {0, it->second};
     const std::optional<Polynomial> size = is_name(text) ? std::nullopt : Polynomial::parse(text);
-    const bool bound = size && !size->constant() && size->all_names([this](const std::string& name) {
-      sized_.insert(name);
-      return symbol_.contains(name);
-    });
+    const bool bound = size && !size->constant() &&
+                       size->all_names([&](const std::string& name) { return seen(name, false); });
     if (!bound) c.fail("there is no symbol " + brief(text));
-    return bound ? symbol(std::string(text)) : Dim{};
+    if (!bound) return {};
+    return it != symbol_.end() ? Dim{0, it->second} : symbol(std::string(text));
   }
   Dim symbol(std::string text) {
     const int index = static_cast<int>(plan_.symbols.size());
@@ -420,6 +473,7 @@ class Parser {
   Plan plan_;
   std::set<std::string> names_;  // kind and name
   std::map<std::string, int, std::less<>> symbol_;
+  Scopes scopes_;
   std::set<std::string> sized_;         // symbols that stand in a shape or are bound
   std::vector<uint64_t> weight_bytes_;  // by dtype and shape
   std::vector<bool> state_used_;

@@ -56,6 +56,14 @@ struct Node {
   std::vector<int> out;  // values
   int state = -1;        // index into states for operations with memory
   Attrs attrs;           // numerics only (law 4)
+  std::vector<int>
+      bodies{};  // of control flow (plan.16): a "loop" has one, an "if" two; no other node has any
+};
+
+// Nodes that a node of control flow runs, as often as it says. They read what the body takes and what they make.
+struct Body {
+  std::vector<int> inputs, outputs;  // values
+  std::vector<Node> nodes;
 };
 
 // A symbol whose size a program computes: element `element` of a value, i64 of rank 0 or 1 (plan.15).
@@ -83,6 +91,7 @@ struct Plan {
   std::vector<State> states;
   std::vector<Port> inputs, outputs;
   std::vector<Node> nodes;        // in execution order
+  std::vector<Body> bodies;       // each of one node
   std::vector<Binding> bindings;  // in the order in which nodes make the values, and of their elements
   int slots = 0;
 };
@@ -97,18 +106,22 @@ struct Slots {
 Slots slots_of(const Plan&, std::span<const int> step = {}, std::span<const int> host = {});
 void assign_slots(Plan&);
 
-// A program cut where it binds symbols: each part is a program whose symbols are all known when it starts, and which has no more
-// nodes behind what it waits for than must be there. A program that binds none is its only part.
+// Nodes cut where sizes become known and at control flow: each part is a program whose symbols are all known when it starts, and
+// which has no more nodes behind what it waits for than must be there. Nodes without such places are their only part.
 struct Part {
   Plan plan;                         // symbols are those of the whole
   std::vector<int> inputs, outputs;  // values of the whole, for each port of the part
-  std::vector<int> numbers;          // of its nodes, in the whole
+  std::vector<int> numbers;          // of its nodes, in the order of the text
+  std::vector<int> calls;  // nodes of control flow that run before it: where they stand among the nodes
 };
 struct Parts {
   std::vector<Part> parts;
-  std::vector<int> known;  // for each symbol, the part from which on
+  std::vector<int> known;    // for each symbol, the part from which on; -1: it does not occur
+  std::vector<bool> own;     // it is bound here
+  std::vector<int> numbers;  // of all nodes, in the order of the text
 };
-Parts parts_of(const Plan&);
+// Of the program, then of each body.
+std::vector<Parts> parts_of(const Plan&);
 
 // Bytes of a program's tensors for sizes of its symbols; memory of states, packed copies and kernels' scratch come on top.
 struct Footprint {

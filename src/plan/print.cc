@@ -53,10 +53,9 @@ std::string weight_text(const Weight& w) {
 // text and the digest do not depend on how the compiler happened to number them.
 class Printer {
  public:
-  explicit Printer(const Plan& p) : p_(p), number_(p.values.size(), -1) {
+  explicit Printer(const Plan& p) : p_(p), number_(p.values.size(), -1), body_number_(p.bodies.size(), -1) {
     for (const Port& i : p.inputs) define(i.value);
-    for (const Node& n : p.nodes)
-      for (int v : n.out) define(v);
+    define(p.nodes);
   }
 
   std::string program() const {
@@ -72,10 +71,7 @@ class Printer {
       s += "state s" + number(i) + " " + quote(p_.states[i].name) + "\n";
     for (const Port& i : p_.inputs) s += "input " + definition(i.value) + " " + quote(i.name) + "\n";
     for (const Port& i : p_.inputs) s += bindings(i.value);
-    for (const Node& n : p_.nodes) {
-      s += node(n);
-      for (int v : n.out) s += bindings(v);
-    }
+    add(p_.nodes, s);
     for (const Port& o : p_.outputs) s += "output " + ref(o.value) + " " + quote(o.name) + "\n";
     return s;
   }
@@ -101,6 +97,37 @@ class Printer {
   void define(int v) {
     if (v >= 0 && v < static_cast<int>(number_.size()) && number_[v] < 0) number_[v] = next_++;
   }
+  void define(const std::vector<Node>& nodes) {
+    for (const Node& n : nodes) {
+      for (int b : n.bodies) {
+        body_number_[b] = next_body_++;
+        for (int v : p_.bodies[b].inputs) define(v);
+        define(p_.bodies[b].nodes);
+      }
+      for (int v : n.out) define(v);
+    }
+  }
+  void add(const std::vector<Node>& nodes, std::string& s) const {
+    for (const Node& n : nodes) {
+      for (int b : n.bodies) {
+        const Body& body = p_.bodies[b];
+        s += "body b" + number(body_number_[b]) + "(" +
+             list(body.inputs, [this](int v) { return definition(v); }) + ")\n";
+        for (int v : body.inputs) s += bindings(v);
+        add(body.nodes, s);
+        s += "give b" + number(body_number_[b]) + "(" + list(body.outputs, [this](int v) { return ref(v); }) +
+             ")\n";
+      }
+      s += node(n);
+      for (int v : n.out) s += bindings(v);
+    }
+  }
+  template <class Text>
+  static std::string list(const std::vector<int>& all, const Text& text) {
+    std::string s;
+    for (size_t i = 0; i < all.size(); ++i) s += (i ? ", " : "") + text(all[i]);
+    return s;
+  }
   std::string ref(int v) const {
     return v >= 0 && v < static_cast<int>(number_.size()) && number_[v] >= 0 ? "v" + number(number_[v])
                                                                              : "v?";
@@ -112,8 +139,7 @@ class Printer {
     return s + ": " + std::string(name_of(value.dtype)) + " " + shape_text(value.shape, p_.symbols);
   }
   std::string node(const Node& n) const {
-    std::string s = "node ";
-    for (size_t i = 0; i < n.out.size(); ++i) s += (i ? ", " : "") + definition(n.out[i]);
+    std::string s = "node " + list(n.out, [this](int v) { return definition(v); });
     s += " = " + n.op + "." + number(n.version) + "(";
     for (size_t i = 0; i < n.in.size(); ++i) {
       if (i) s += ", ";
@@ -121,6 +147,7 @@ class Printer {
     }
     s += ")";
     if (n.state >= 0) s += " state s" + number(n.state);
+    for (size_t i = 0; i < n.bodies.size(); ++i) s += (i ? ", b" : " b") + number(body_number_[n.bodies[i]]);
     s += " {";
     bool first = true;
     for (const auto& [key, value] : n.attrs) {
@@ -139,8 +166,9 @@ class Printer {
   }
 
   const Plan& p_;
-  std::vector<int> number_;  // of each value in the text; -1: defined nowhere
-  int next_ = 0;
+  std::vector<int> number_;       // of each value in the text; -1: defined nowhere
+  std::vector<int> body_number_;  // likewise
+  int next_ = 0, next_body_ = 0;
 };
 
 }  // namespace

@@ -122,7 +122,7 @@ Slots slots_of(const Plan& p, std::span<const int> step, std::span<const int> ho
   std::vector<Life> lives;
   for (int n = 0; n < end; ++n)
     for (int v : p.nodes[n].out)
-      if (host.empty() || host[v] < 0)
+      if ((host.empty() || host[v] < 0) && p.nodes[n].bodies.empty())
         lives.push_back({v, when(n), last_use[v], bytes_of(p.values[v], sizes)});
   Assignment best = in_order(lives);
   // In order, neighbours seldom share: more of them can run together (mark_joins in src/run).

@@ -22,15 +22,32 @@ plan::Plan of_sizes(const plan::Plan& plan, const std::vector<int64_t>& sizes) {
 
 }  // namespace
 
-void derive(const plan::Plan& plan, const std::vector<int>& known, int part, std::vector<int64_t>& sizes) {
+int64_t derived(const plan::Plan& plan, int symbol, const std::vector<int64_t>& sizes) {
   const auto lookup = [&](const std::string& name) -> std::optional<int64_t> {
     const auto it = std::find(plan.symbols.begin(), plan.symbols.end(), name);
-    return it == plan.symbols.end() ? std::nullopt : std::optional(sizes[it - plan.symbols.begin()]);
+    const int64_t size =
+        it == plan.symbols.end() ? -1 : sizes[static_cast<size_t>(it - plan.symbols.begin())];
+    return size < 0 ? std::nullopt : std::optional(size);
   };
+  const std::string& text = plan.symbols[static_cast<size_t>(symbol)];
+  if (plan::is_name(text)) return sizes[static_cast<size_t>(symbol)];
+  const auto size = Polynomial::parse(text);
+  return size ? std::max<int64_t>(size->value(lookup).value_or(-1), -1) : -1;
+}
+
+void derive(const plan::Plan& plan, const std::vector<int>& known, int part, std::vector<int64_t>& sizes) {
   for (size_t i = 0; i < sizes.size(); ++i)
     if (known[i] == part && !plan::is_name(plan.symbols[i]))
-      if (const auto size = Polynomial::parse(plan.symbols[i]))
-        sizes[i] = std::max<int64_t>(size->value(lookup).value_or(-1), -1);
+      sizes[i] = derived(plan, static_cast<int>(i), sizes);
+}
+
+PartProgram::PartProgram(plan::Part part) : part_(std::move(part)) {
+  std::vector<bool> occurs(part_.plan.symbols.size());
+  for (const plan::Value& v : part_.plan.values)
+    for (const plan::Dim& d : v.shape)
+      if (d.symbol >= 0) occurs[d.symbol] = true;
+  for (size_t s = 0; s < occurs.size(); ++s)
+    if (occurs[s]) symbols_.push_back(static_cast<int>(s));
 }
 
 // What packing depends on, it has of any size; some programs have no smallest ones.
@@ -53,10 +70,12 @@ Status PartProgram::load(const Setting& setting, const Program& program) {
 }
 
 Status PartProgram::resize(const Setting& setting, const std::vector<int64_t>& sizes) {
-  if (sized_ && sizes == sizes_) return {};
+  std::vector<int64_t> own;
+  for (int s : symbols_) own.push_back(sizes[s]);
+  if (sized_ && own == sizes_) return {};
   program_ = Program();  // its memory first
   sized_ = std::make_unique<plan::Plan>(of_sizes(part_.plan, sizes));
-  sizes_ = {-2};
+  sizes_.assign(symbols_.size() + 1, -2);  // until it is ready
   INVAR_TRY(program_, Program::make(*sized_, setting.options.isa, setting.device, part_.numbers));
   INVAR_CHECK_OK(program_.check(1));
   if (!weights_) {
@@ -71,7 +90,7 @@ Status PartProgram::resize(const Setting& setting, const std::vector<int64_t>& s
   INVAR_CHECK_OK(
       program_.reserve(longest, longest, longest, static_cast<int64_t>(sequences.size()), /*ports=*/false));
   INVAR_CHECK_OK(program_.bind(longest, sequences));
-  sizes_ = sizes;
+  sizes_ = std::move(own);
   return {};
 }
 

@@ -1,4 +1,4 @@
-// A program between two places where sizes become known (plan.15), made for the sizes of a call.
+// A program between two places where sizes become known or control flows (plan.15, plan.16), made for the sizes of a call.
 #pragma once
 
 #include <optional>
@@ -18,11 +18,11 @@ struct Setting {
 
 class PartProgram {
  public:
-  explicit PartProgram(plan::Part part) : part_(std::move(part)) {}
+  explicit PartProgram(plan::Part part);
 
   // Loads weights; of a part that `waits` for sizes that are bound, not if it fits none of those that are tried: then resize() does.
   Status open(const Setting&, bool waits);
-  // Makes ready for sizes of the plan's symbols, each at least 0 or not known yet, which is -1.
+  // Makes ready for sizes of the plan's symbols, each at least 0 or not known yet, which is -1; the same for those that it has: is ready.
   Status resize(const Setting&, const std::vector<int64_t>& sizes);
   Program& program() { return program_; }  // of the last sizes
   const Program& program() const { return program_; }
@@ -33,13 +33,16 @@ class PartProgram {
   Status load(const Setting&, const Program&);
 
   plan::Part part_;
+  std::vector<int> symbols_;  // that occur in it
   std::optional<Weights> weights_;
   // Of the last sizes.
-  std::vector<int64_t> sizes_;
+  std::vector<int64_t> sizes_;  // of symbols_
   std::unique_ptr<plan::Plan> sized_;
   Program program_;
 };
 
+// What a symbol stands for, or plan.12 computes from those that are known; -1: that is no dimension.
+int64_t derived(const plan::Plan&, int symbol, const std::vector<int64_t>& sizes);
 // What plan.12 computes from the symbols that are bound, for those symbols that become known with this part; -1 where that is no
 // dimension.
 void derive(const plan::Plan&, const std::vector<int>& known, int part, std::vector<int64_t>& sizes);

@@ -156,13 +156,19 @@ class Source:
         # Distinct numbers for the dimensions that a call decides: what does not follow for them does not follow.
         self.sizes = {s: 101 + 2 * i for i, s in enumerate(self.symbols.values())}
         self.taken = taken
-        self.last = {}
-        for i, node in enumerate(plan["nodes"]):
-            for kind, v in node["in"]:
-                if kind == "value":
-                    self.last[v] = i
-        self.kept = {v for _, v in plan["outputs"]} | {v for _, v in plan["inputs"]}
+        self.last, self.kept = {}, {v for _, v in plan["outputs"]} | {v for _, v in plan["inputs"]}
+        for block in (plan, *plan["bodies"]):
+            for i, node in enumerate(block["nodes"]):
+                self.last.update((v, i) for kind, v in node["in"] if kind == "value")
+        for body in plan["bodies"]:
+            self.kept.update(body["inputs"], body["outputs"])
         self.bound = {name for name, _, _ in plan["bindings"]}
+        given = {d for _, v in plan["inputs"] for d in plan["values"][v][1]}
+        flows = [node for block in (plan, *plan["bodies"]) for node in block["nodes"] if node["bodies"]]
+        shaped = [v for node in flows for v in node["out"]] + [v for body in plan["bodies"] for v in body["inputs"]]
+        # Symbols that the shapes of such values decide, where they are met first.
+        self.met = {d for v in shaped for d in plan["values"][v][1] if d in self.symbols} - given - self.bound
+        self.bound |= self.met
         self.waiting = {s: set(NAME.findall(s)) & self.bound for s in plan["symbols"] if s not in self.symbols and "-" in s}
 
     def shape(self, dims):
@@ -181,36 +187,79 @@ class Source:
         w = self.plan["weights"][i]
         return f"self.{self.weights[i]}", (w["dtype"], w["shape"])
 
+    def name(self, v, like):
+        self.names[v] = identifier(like, self.taken)
+        return self.names[v]
+
     def line(self, i, node):
         (out,) = node["out"]
         type = self.type_of(out)
         operands = [self.operand(kind, v) for kind, v in node["in"]]
         call = Call(node["op"], [name for name, _ in operands], node["attributes"], [t for _, t in operands], type)
         text = in_invar(call, self.sizes) if self.reproducible else in_torch(call)
-        self.names[out] = identifier(f"{node['op']}_{i}", self.taken)
+        return self.name(out, f"{node['op']}_{i}") + f" = {text}"
+
+    def gone(self, i, node):
         gone = sorted({self.names[v] for kind, v in node["in"] if kind == "value" and self.last[v] == i and v not in self.kept})
-        return f"        {self.names[out]} = {text}" + (f"; del {', '.join(gone)}" if gone else "")
+        return f"; del {', '.join(gone)}" if gone else ""
+
+    def flow(self, i, node):
+        """A loop or an if: its bodies as functions, and what runs them."""
+        bodies = [identifier(f"body_{b}", self.taken) for b in node["bodies"]]
+        lines = [line for b, name in zip(node["bodies"], bodies) for line in self.body(name, self.plan["bodies"][b])]
+        operands = [self.names[v] for _, v in node["in"]]
+        if node["op"] == "if":
+            text = f"({bodies[0]} if self.holds({operands[0]}) else {bodies[1]})({', '.join(operands[1:])})"
+        else:
+            carried = node["attributes"]["carried"]
+            known = lambda d: 0 if NAME.search(str(d)) and set(NAME.findall(str(d))) & self.met else d
+            rows = [(dtype, self.shape(map(known, dims[1:]))) for dtype, dims in (self.plan["values"][v] for v in node["out"][carried:])]
+            rows = ", ".join(f"({TORCH[dtype]}, {text_of(shape)})" for dtype, shape in rows)
+            tuple_of = lambda names: f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+            text = f"self.loop({bodies[0]}, {operands[0]}, {operands[1]}, {tuple_of(operands[2:2 + carried])}, {tuple_of(operands[2 + carried:])}, [{rows}])"
+        results = [self.name(v, f"{node['op']}_{i}") for v in node["out"]]
+        return [*lines, f"{', '.join(results)}{',' if len(results) == 1 else ''} = {text}"]
+
+    def body(self, name, body):
+        takes = [self.name(v, f"{name}_{i}") for i, v in enumerate(body["inputs"])]
+        lines = [*self.sizes_of(body["inputs"]), *self.block(body["nodes"])]
+        gives = ", ".join(self.names[v] for v in body["outputs"])
+        return ["", f"def {name}({', '.join(takes)}):", *(f"    {line}" if line else "" for line in lines), f"    return {gives},", ""]
+
+    def block(self, nodes):
+        lines = []
+        for i, node in enumerate(nodes):
+            lines += self.flow(i, node) if node["bodies"] else [self.line(i, node)]
+            lines[-1] += self.gone(i, node)
+            lines += self.sizes_of(node["out"])
+        return lines
 
     def sizes_of(self, values):
         """Lines for the sizes that these values decide."""
         lines = []
-        for name, v, element in self.plan["bindings"]:
-            if v not in values:
-                continue
-            lines.append(f"        {self.symbols[name]} = self.size({self.names[v]}, {element}, {name!r})")
+
+        def add(name, text):
+            lines.append(f"{self.symbols[name]} = {text}")
             for computed, names in self.waiting.items():
                 if name in names and not names.discard(name) and not names:
-                    lines.append(f"        self.computed({self.in_python(computed)}, {computed!r})")
+                    lines.append(f"self.computed({self.in_python(computed)}, {computed!r})")
+
+        for v in values:
+            for axis, d in enumerate(self.plan["values"][v][1]):
+                if d in self.met:
+                    self.met.discard(d)
+                    add(d, f"{self.names[v]}.shape[{axis}]")
+        for name, v, element in self.plan["bindings"]:
+            if v in values:
+                add(name, f"self.size({self.names[v]}, {element}, {name!r})")
         return lines
 
     def text(self):
         plan = self.plan
-        lines = self.sizes_of([v for _, v in plan["inputs"]])
-        for i, node in enumerate(plan["nodes"]):
-            lines += [self.line(i, node), *self.sizes_of(node["out"])]
+        lines = self.sizes_of([v for _, v in plan["inputs"]]) + self.block(plan["nodes"])
         inputs = [self.names[v] for _, v in plan["inputs"]]
         outputs = [self.names[v] for _, v in plan["outputs"]]
-        body = "\n".join(lines)
+        body = "\n".join(f"        {line}" if line else "" for line in lines)
         imports = "import torch\n" if "torch." in body.replace("self.", "") else ""
         imports += "import torch.nn.functional as functional\n" if "functional." in body else ""
         from_invar = [n for n in ("ops", "rooms") if f"{n}." in body]
@@ -241,7 +290,7 @@ class Source:
 def dir_of_module():
     """Names that an emitted class has already."""
     import torch
-    return {*dir(torch.nn.Module), "INPUTS", "WEIGHTS", "computed", "load", "size", "sizes"}
+    return {*dir(torch.nn.Module), "INPUTS", "WEIGHTS", "computed", "holds", "load", "loop", "size", "sizes"}
 
 
 def source(plan, reproducible):

@@ -69,6 +69,24 @@ class Module(torch.nn.Module):
             raise _native.BadInput(f"the inputs lead to a dimension '{name}' = {found}, which is none")
         return found
 
+    @staticmethod
+    def holds(condition):
+        """A condition of one element."""
+        return bool(condition.reshape(-1)[0])
+
+    def loop(self, body, trips, condition, carried, fixed, rows):
+        """Control flow (spec/plan.md plan.16): what is carried at last, and what the steps gave, stacked; without steps, of these types and shapes."""
+        given, step, again = [[] for _ in rows], 0, self.holds(condition)
+        while again and step < trips:
+            again, *results = body(torch.full_like(trips, step), *carried, *fixed)
+            carried, again, step = results[:len(carried)], self.holds(again), step + 1
+            for row, found in zip(given, results[len(carried):]):
+                row.append(found)
+                if found.shape != row[0].shape:
+                    raise _native.BadInput(f"loop: step {step - 1} gives a value of shape {list(found.shape)}, those before it {list(row[0].shape)}")
+        stacked = lambda row, dtype, shape: torch.stack(row) if row else torch.empty((0, *shape), dtype=dtype, device=trips.device)
+        return *carried, *(stacked(row, *types) for row, types in zip(given, rows))
+
     def computed(self, found, name):
         """Checks a dimension that is computed from such."""
         if found < 0:

@@ -148,7 +148,7 @@ LogicalResult fits_beside(std::optional<Location> loc, Value operand, Value indi
   if (x.size() != index.size()) return mismatch(loc, "operand and indices differ in rank");
   const auto is_bound = [&](const Extent& e) {
     const std::optional<Polynomial> p = polynomial_of(e);
-    return p && binding_of(operand.getParentBlock(), *p);
+    return p && may_be_bound(operand.getParentBlock(), *p);
   };
   if (axis < 0 || axis >= static_cast<int64_t>(x.size()))
     return mismatch(loc, "axis " + std::to_string(axis) + " is outside rank " + std::to_string(x.size()));

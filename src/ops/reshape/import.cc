@@ -194,7 +194,7 @@ class Measure {
     return make_constant(build_, loc_, bytes, DType::i64, 1);
   }
   Value named(const std::string& name) {
-    if (ReproBindOp bind = binding_of(build_.getBlock(), Polynomial::of(name))) {
+    if (ReproBindOp bind = binding_of(build_.getBlock(), name)) {
       const auto one = RankedTensorType::get(1, build_.getI64Type());
       if (cast<RankedTensorType>(bind.getValue().getType()).getRank() == 0)
         return made<ReshapeOp>(bind.getValue(), {}, one);
@@ -281,7 +281,7 @@ LogicalResult ReshapeOp::verify() {
   std::optional<Polynomial> from = count_of(shape_of(getX().getType())), to = count_of(shape_of(getType()));
   if (from && from == to) return success();
   // What values decide shows when the program runs.
-  if (from && to && (binding_of((*this)->getBlock(), *from) || binding_of((*this)->getBlock(), *to)))
+  if (from && to && (may_be_bound((*this)->getBlock(), *from) || may_be_bound((*this)->getBlock(), *to)))
     return success();
   return emitOpError("does not keep the number of elements");
 }

@@ -1,0 +1,25 @@
+// What the rules of control flow share.
+#pragma once
+
+#include "ir/bytes.h"
+#include "ir/convert.h"
+
+namespace invar::ir {
+
+// Copies that the graphs of one model make, in operations and steps; beyond it, loops are not unrolled.
+inline constexpr int64_t kMostCopied = 1 << 17;
+
+inline Value scalar(Node& node, int64_t value) {
+  return node.constant(bytes_of({&value, 1}, 8), DType::i64);
+}
+// The content of a condition that is a constant.
+std::optional<bool> known_condition(Value);
+// A condition of one element, as a scalar.
+Result<Value> as_condition(Node&, Value);
+std::string text_of_type(Type);
+// The inputs that a graph of a node is given: as many as it takes, of the element types that it declares.
+Status fits(Region&, ValueRange inputs);
+// condition ? a : b, for values of one type, known to have one shape.
+Result<Value> chosen(Node&, Value condition, Value a, Value b);
+
+}  // namespace invar::ir

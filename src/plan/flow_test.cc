@@ -1,0 +1,155 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plan/plan.h"
+
+namespace invar::plan {
+namespace {
+
+// Adds x to what it carries while the first element is below a limit, keeps these first elements in a list, and each sum's negation;
+// then one of two lists.
+const std::string kProgram = R"(invar-plan 1
+numerics "invar-1"
+operations "reproducible"
+symbol n
+symbol m
+symbol grown
+symbol after
+symbol steps
+symbol chosen
+input v0: f32 [n] "x"
+input v1: i64 [] "trips"
+input v2: bool [] "go"
+input v3: f32 [] "limit"
+input v4: f32 [m] "list"
+node v5: f32 [n] = abs.1(v0) {numerics="ieee"}
+body b0(v6: i64 [], v7: f32 [n], v8: f32 [grown], v9: f32 [n], v10: f32 [])
+node v11: f32 [n] = add.1(v7, v9) {numerics="ieee"}
+node v12: f32 [1] = slice.1(v11) {numerics="none", starts=[0], steps=[1]}
+node v13: f32 [grown+1] = concat.1(v8, v12) {axis=0, numerics="none"}
+node v14: f32 [] = reshape.1(v12) {numerics="none"}
+node v15: bool [] = less.1(v14, v10) {numerics="ieee"}
+node v16: f32 [n] = neg.1(v11) {numerics="ieee"}
+give b0(v15, v11, v13, v16)
+node v17: f32 [n], v18: f32 [after], v19: f32 [steps, n] = loop.1(v1, v2, v5, v4, v0, v3) b0 {carried=2}
+body b1(v20: f32 [after], v21: f32 [m])
+node v22: f32 [after] = neg.1(v20) {numerics="ieee"}
+give b1(v22)
+body b2(v23: f32 [after], v24: f32 [m])
+node v25: f32 [m] = abs.1(v24) {numerics="ieee"}
+give b2(v25)
+node v26: f32 [chosen] = if.1(v2, v18, v4) b1, b2 {}
+node v27: f32 [2*chosen] = concat.1(v26, v26) {axis=0, numerics="none"}
+output v17 "total"
+output v27 "list"
+output v19 "each"
+)";
+const std::string kText = kProgram + "places\nslots 0\nend\n";
+
+std::string replaced(const std::string& from, const std::string& to) {
+  std::string text = kText;
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+std::string refusal(const std::string& text) {
+  const auto p = parse(text, "x.plan");
+  return p ? "accepted" : p.error().message.substr(8);
+}
+
+TEST(Flow, IsRead) {
+  const auto p = parse(kText, "x.plan");
+  ASSERT_TRUE(p) << p.error().message;
+  EXPECT_EQ(print(*p), kText);
+  EXPECT_EQ(digest(*p), invar::sha256(kProgram));
+  ASSERT_EQ(p->bodies.size(), 3u);
+  EXPECT_EQ(p->nodes.size(), 4u);
+  EXPECT_EQ(p->nodes[1].bodies, std::vector<int>{0});
+  EXPECT_EQ(p->nodes[2].bodies, (std::vector<int>{1, 2}));
+  EXPECT_EQ(p->bodies[0].inputs.size(), 5u);
+  EXPECT_EQ(p->bodies[0].outputs, (std::vector<int>{15, 11, 13, 16}));
+}
+
+TEST(Flow, IsCutAtItsNodes) {
+  const Plan p = *parse(kText, "x.plan");
+  const std::vector<Parts> all = parts_of(p);
+  ASSERT_EQ(all.size(), 4u);
+  const Parts& main = all[0];
+  ASSERT_EQ(main.parts.size(), 2u);
+  EXPECT_EQ(main.numbers, (std::vector<int>{0, 7, 10, 11}));
+  EXPECT_EQ(main.parts[0].numbers, std::vector<int>{0});
+  EXPECT_TRUE(main.parts[0].calls.empty());
+  EXPECT_EQ(main.parts[1].calls, (std::vector<int>{1, 2}));  // the second needs no part between them
+  EXPECT_EQ(main.parts[1].inputs, std::vector<int>{26});
+  EXPECT_EQ(all[1].parts[0].numbers, (std::vector<int>{1, 2, 3, 4, 5, 6}));
+  const auto symbol = [&](const char* name) {
+    return std::find(p.symbols.begin(), p.symbols.end(), name) - p.symbols.begin();
+  };
+  EXPECT_EQ(main.known[symbol("n")], 0);
+  EXPECT_EQ(main.known[symbol("after")], 1);
+  EXPECT_EQ(main.known[symbol("2*chosen")], 1);
+  EXPECT_EQ(main.known[symbol("grown")], -1);
+  EXPECT_TRUE(main.own[symbol("steps")]);
+  EXPECT_FALSE(main.own[symbol("grown")]);
+  EXPECT_TRUE(all[1].own[symbol("grown")]);
+  EXPECT_FALSE(all[2].own[symbol("after")]);
+}
+
+TEST(Flow, CountsWhatBodiesNeed) {
+  const auto f = footprint(*parse(kText, "x.plan"), {});
+  ASSERT_TRUE(f) << f.error().message;
+  // Beside the loop lives what its body needs.
+  EXPECT_EQ(f->node, 1);
+  EXPECT_NE(f->formula.find("grown"), std::string::npos) << f->formula;
+}
+
+TEST(Flow, RefusedByName) {
+  EXPECT_EQ(refusal(replaced("loop.1(v1, v2, v5, v4, v0, v3) b0 {carried=2}",
+                             "loop.2(v1, v2, v5, v4, v0, v3) b0 {carried=2}")),
+            "line 24: operation 'loop' version 2 is not in this build; it has version 1");
+  EXPECT_EQ(refusal(replaced(") b0 {carried=2}", ") {carried=2}")),
+            "line 24: a node runs the bodies that stand before it");
+  EXPECT_EQ(refusal(replaced(") b1, b2 {}", ") b2, b1 {}")),
+            "line 31: a node runs the bodies that stand before it");
+  EXPECT_EQ(refusal(replaced("{carried=2}", "{carried=3}")).substr(0, 30), "line 24: what a loop carries: ");
+  EXPECT_EQ(refusal(replaced("{carried=2}", "{carried=-1}")).substr(0, 9), "line 24: ");
+  EXPECT_EQ(refusal(replaced("{carried=2}", "{carried=9223372036854775807}")).substr(0, 9), "line 24: ");
+  EXPECT_EQ(refusal(replaced("add.1(v7, v9)", "add.1(v7, v0)")), "line 17: v0 is not of this body");
+  EXPECT_EQ(refusal(replaced("concat.1(v26, v26)", "concat.1(v26, v25)")),
+            "line 32: v25 is not of this body");
+  EXPECT_EQ(refusal(replaced("give b0(v15, v11,", "give b0(v15, v7,")),
+            "line 23: a body gives what its nodes make");
+  EXPECT_EQ(refusal(replaced("give b0", "give b1")).substr(0, 8), "line 23:");
+  EXPECT_EQ(refusal(replaced("node v25: f32 [m]", "node v25: f32 [grown]")),
+            "line 29: symbol 'grown' means nothing here");
+  EXPECT_EQ(refusal(replaced("node v25: f32 [m]", "node v25: f32 [grown-1]")),
+            "line 29: symbol 'grown' means nothing here");
+  EXPECT_EQ(refusal(replaced("loop.1(v1, v2,", "loop.1(v2, v1,")).substr(0, 8), "line 24:");
+  EXPECT_EQ(refusal(replaced("if.1(v2, v18, v4)", "if.1(v2, v18)")).substr(0, 8), "line 31:");
+  EXPECT_EQ(refusal(replaced("places\nslots 0\n", "places\nslots 1\nslot v18 0\n")),
+            "line 38: v18 has no slot: it is of control flow");
+  std::string cut = kText;
+  cut.erase(cut.find("node v26"), cut.find("node v27") - cut.find("node v26"));
+  EXPECT_NE(refusal(cut), "accepted");
+  cut = kText;
+  cut.erase(cut.find("give b2"), std::string("give b2(v25)\n").size());
+  EXPECT_NE(refusal(cut), "accepted");
+}
+
+TEST(Flow, NestsSoFarAndNoFurther) {
+  const auto nested = [](int deep) {
+    std::string text =
+        "invar-plan 1\nnumerics \"invar-1\"\noperations \"reproducible\"\ninput v0: bool [] \"c\"\n";
+    std::string end;
+    int v = 1;
+    for (int d = 0; d < deep; ++d)
+      text += "body b" + std::to_string(d) + "(v" + std::to_string(v++) + ": bool [])\n";
+    return text + end;
+  };
+  EXPECT_NE(refusal(nested(64) + "x\n").find("misplaced"), std::string::npos);
+  EXPECT_NE(refusal(nested(65) + "x\n").find("a body within 64 others"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace invar::plan
