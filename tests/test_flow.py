@@ -79,12 +79,120 @@ def test_loop_ends_by_a_condition_known_when_compiling(tmp_path):
 
 
 @pytest.mark.parametrize("limit,times", [(1.0, 1), (20.0, 3), (1e9, 6)])
-def test_loop_ends_by_a_condition_decided_at_run_time(tmp_path, limit, times):
-    body = counting([helper.make_node("ReduceMax", ["next"], ["m"], keepdims=0), helper.make_node("Less", ["m", "limit"], ["go"])], ("go", "next"))
-    top = graph([helper.make_node("Loop", ["n", "yes", "x"], ["y"], body=body)], [info("x"), info("limit", shape=[])], [info("y")],
-                [("n", np.int64(6)), ("yes", np.bool_(True))])
-    y, = run(tmp_path, top, {"x": X, "limit": np.float32(limit)})
+@pytest.mark.parametrize("trips", ["n", "k", ""])
+def test_loop_ends_by_a_condition_decided_at_run_time(tmp_path, limit, times, trips):
+    """By its condition, or by a trip count of 6 that is a constant or an input, or not there."""
+    body = counting([helper.make_node("ReduceMax", ["next"], ["m"], keepdims=0), helper.make_node("Less", ["m", "limit"], ["go"])])
+    top = graph([helper.make_node("Loop", [trips, "yes", "x"], ["y", "all"], body=body)], [info("x"), info("limit", shape=[]), info("k", I64, [])],
+                [info("y"), info("all", shape=None)], [("n", np.int64(6)), ("yes", np.bool_(True))])
+    limit, times = (limit, times) if trips or times < 6 else (150.0, 6)
+    y, rows = run(tmp_path, top, {"x": X, "limit": np.float32(limit), "k": np.array(6)})
     assert y.tobytes() == (X * 2**times).tobytes()
+    assert rows.tobytes() == np.stack([X * 2**k for k in range(1, times + 1)]).tobytes()
+
+
+def grow():
+    """A body that appends twice the sum of a list and the step to it, and gives the sum."""
+    return graph([helper.make_node("ReduceSum", ["v"], ["sum"], keepdims=1), helper.make_node("Cast", ["i"], ["step"], to=F32),
+                  helper.make_node("Add", ["sum", "step"], ["more"]), helper.make_node("Add", ["more", "more"], ["twice"]),
+                  helper.make_node("Concat", ["v", "twice"], ["next"], axis=0), helper.make_node("ReduceSum", ["next"], ["total"], keepdims=0),
+                  helper.make_node("Less", ["total", "limit"], ["go"])],
+                 [info("i", I64, []), info("c", BOOL, []), info("v", shape=None)], ["go", "next", "total"])
+
+
+@pytest.mark.parametrize("given,trips,limit", [([1, 2], 9, 1e9), ([], 3, 1e9), ([1, 2], 9, 500), ([4], 0, 1e9), ([4], -3, 1e9)])
+def test_loop_carries_a_list_that_grows(tmp_path, given, trips, limit):
+    top = graph([helper.make_node("Loop", ["k", "yes", "list"], ["y", "all"], body=grow()), helper.make_node("Neg", ["y"], ["z"]),
+                 helper.make_node("Shape", ["y"], ["s"])],
+                [info("list", shape=["n"]), info("limit", shape=[]), info("k", I64, [])],
+                [info("z", shape=None), info("all", shape=None), info("s", I64, None)], [("yes", np.bool_(True))])
+    found = run(tmp_path, top, {"list": np.array(given, np.float32), "limit": np.float32(limit), "k": np.array(trips)})
+    values, totals = list(map(float, given)), []
+    while len(totals) < trips and (not totals or totals[-1] < limit):
+        values.append(2 * (sum(values) + len(totals)))
+        totals.append(sum(values))
+    for tensor, expected in zip(found, ([-v for v in values], totals, [len(values)])):
+        assert tensor.tolist() == expected
+
+
+def test_steps_that_dimensions_decide(tmp_path):
+    """A step for each row, whose results are as many as there are rows: they go with what has as many."""
+    body = graph([helper.make_node("Gather", ["x", "i"], ["row"]), helper.make_node("Exp", ["row"], ["e"]), helper.make_node("Identity", ["c"], ["go"])],
+                 [info("i", I64, []), info("c", BOOL, [])], ["go", "e"])
+    top = graph([helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Gather", ["shape", "zero"], ["rows"]),
+                 helper.make_node("Loop", ["rows", "yes"], ["all"], body=body), helper.make_node("Sub", ["all", "x"], ["y"]),
+                 helper.make_node("Exp", ["x"], ["exp"]), helper.make_node("Sub", ["exp", "x"], ["expected"])],
+                [info("x", shape=["n", 3])], [info("y", shape=["n", 3]), info("expected", shape=["n", 3])],
+                [("yes", np.bool_(True)), ("zero", np.int64(0))])
+    for rows in (5, 1, 0):
+        y, expected = run(tmp_path, top, {"x": np.arange(3 * rows, dtype=np.float32).reshape(rows, 3)})
+        assert y.shape == (rows, 3) and y.tobytes() == expected.tobytes()
+    assert "symbol loop" not in (tmp_path / "plan.invar").read_text()
+
+
+def test_loops_of_rows_whose_number_values_decide(tmp_path):
+    """For each place that is not 0, a row from there to the end is summed: sizes within a step, steps by a size, a loop in a loop."""
+    inner = graph([helper.make_node("Gather", ["tail", "j"], ["one"]), helper.make_node("Add", ["acc", "one"], ["acc2"]), helper.make_node("Identity", ["d"], ["go2"])],
+                  [info("j", I64, []), info("d", BOOL, []), info("acc", shape=[])], ["go2", "acc2"])
+    body = graph([helper.make_node("Gather", ["flat", "i"], ["place"]), helper.make_node("Unsqueeze", ["place", "axis"], ["from"]),
+                  helper.make_node("Slice", ["x", "from", "last"], ["tail"]), helper.make_node("Size", ["tail"], ["size"]),
+                  helper.make_node("Loop", ["size", "yes", "none"], ["total"], body=inner), helper.make_node("Identity", ["c"], ["go"])],
+                 [info("i", I64, []), info("c", BOOL, [])], ["go", "total"])
+    top = graph([helper.make_node("NonZero", ["x"], ["places"]), helper.make_node("Squeeze", ["places", "axis"], ["flat"]), helper.make_node("Size", ["flat"], ["count"]),
+                 helper.make_node("Loop", ["count", "yes"], ["y"], body=body)], [info("x", shape=["n"])], [info("y", shape=None)],
+                [("yes", np.bool_(True)), ("axis", np.array([0])), ("last", np.array([2**40])), ("none", np.float32(0))])
+    for x in ([0, 1, 2, 0, 4], [0, 0], [], [3]):
+        x = np.array(x, np.float32)
+        y, = run(tmp_path, top, {"x": x})
+        assert y.tolist() == [float(x[i:].sum()) for i in np.flatnonzero(x)]
+
+
+def test_one_branch_is_computed(tmp_path):
+    """The other one could not be, and has other dimensions."""
+    top = graph([helper.make_node("Size", ["x"], ["n"]), helper.make_node("Greater", ["n", "four"], ["many"]),
+                 helper.make_node("If", ["many"], ["y"], then_branch=graph([helper.make_node("Gather", ["x", "places"], ["a"])], outputs=["a"]),
+                                  else_branch=graph([helper.make_node("Concat", ["x", "x"], ["b"], axis=0)], outputs=["b"])),
+                 helper.make_node("Neg", ["y"], ["z"])],
+                [info("x", shape=["n"])], [info("z", shape=None)], [("four", np.int64(4)), ("places", np.array([4, 0]))])
+    for n in (7, 5, 3, 0):
+        x = np.arange(n, dtype=np.float32) + 1
+        z, = run(tmp_path, top, {"x": x})
+        assert z.tolist() == (-x[[4, 0]] if n > 4 else -np.tile(x, 2)).tolist()
+
+
+@pytest.mark.parametrize("backwards", [0, 1])
+def test_scan_over_an_open_dimension(tmp_path, backwards):
+    body = graph([helper.make_node("Add", ["s", "e"], ["t"]), helper.make_node("Mul", ["t", "w"], ["u"])], [info("s", shape=[2]), info("e", shape=[2])], ["t", "u"])
+    scan = helper.make_node("Scan", ["s0", "x"], ["last", "all"], body=body, num_scan_inputs=1, scan_input_axes=[-1], scan_input_directions=[backwards],
+                            scan_output_axes=[1], scan_output_directions=[backwards])
+    top = graph([scan, helper.make_node("Add", ["all", "x"], ["y"])], [info("s0", shape=[2]), info("x", shape=[2, "n"])],
+                [info("last", shape=[2]), info("y", shape=None)], [("w", np.array([2, 3], np.float32))])
+    for n in (3, 1, 0, 200):
+        x = np.arange(2 * n, dtype=np.float32).reshape(2, n)
+        last, y = run(tmp_path, top, {"s0": np.zeros(2, np.float32), "x": x})
+        there = x[:, ::-1] if backwards else x
+        sums = np.cumsum(there, 1) * np.array([[2], [3]], np.float32)
+        assert last.tobytes() == x.sum(1).tobytes()
+        assert y.tobytes() == np.ascontiguousarray((sums[:, ::-1] if backwards else sums) + x).tobytes()
+
+
+def test_recurrent_steps_of_an_open_sequence(tmp_path):
+    """An Elman cell as a Scan has the bytes of the same cell unrolled."""
+    random = np.random.default_rng(7)
+    weights = [(n, (random.standard_normal(shape) / 4).astype(np.float32)) for n, shape in (("wi", (5, 8)), ("wh", (8, 8)), ("b", (8,)))]
+
+    def top(length):
+        cell = graph([helper.make_node("MatMul", ["e", "wi"], ["p"]), helper.make_node("MatMul", ["h", "wh"], ["q"]), helper.make_node("Add", ["p", "q"], ["r"]),
+                      helper.make_node("Add", ["r", "b"], ["u"]), helper.make_node("Tanh", ["u"], ["t"]), helper.make_node("Identity", ["t"], ["o"])],
+                     [info("h", shape=None), info("e", shape=None)], ["t", "o"])
+        return graph([helper.make_node("Scan", ["h0", "x"], ["last", "all"], body=cell, num_scan_inputs=1)],
+                     [info("h0", shape=[3, 8]), info("x", shape=[length, 3, 5])], [info("last", shape=[3, 8]), info("all", shape=None)], weights)
+
+    given = {"h0": np.zeros((3, 8), np.float32), "x": random.standard_normal((17, 3, 5)).astype(np.float32)}
+    (tmp_path / "open").mkdir(), (tmp_path / "fixed").mkdir()
+    found, expected = run(tmp_path / "open", top("n"), given), run(tmp_path / "fixed", top(17), given)
+    assert "loop.1" in (tmp_path / "open/plan.invar").read_text() and "loop.1" not in (tmp_path / "fixed/plan.invar").read_text()
+    assert [t.tobytes() for t in found] == [t.tobytes() for t in expected]
 
 
 @pytest.mark.parametrize("n", [0, -1])
@@ -139,28 +247,49 @@ def loop(*inputs, body, n=None, outputs=("y",)):
 
 
 @pytest.mark.parametrize("top,code,names", [
-    (loop("n", "yes", "x", n=2**62, body=counting(outputs=("go", "next"))), 3, ["again", "131072"]),
-    (loop("", "yes", "x", body=counting(outputs=("go", "next"))), 3, ["again", "131072"]),
-    (loop("", "q", "x", body=counting(outputs=("go", "next"))), 3, ["again", "trip count", "--bind q=FILE.npy"]),
-    (loop("k", "yes", "x", body=counting(outputs=("go", "next"))), 3, ["again", "--bind k=FILE.npy"]),
-    (loop("n", "q", "x", body=counting(), outputs=("last", "y")), 3, ["again", "the length of its results"]),
+    (loop("", "yes", "x", body=counting(outputs=("go", "next"))), 3, ["again", "nothing ends it"]),
+    (loop("k", "yes", "x", body=counting([helper.make_node("Flatten", ["v"], ["flat"], axis=0)], ("c", "flat"))), 3, ["again", "before and after a step"]),
+    (loop("k", "yes", "x", body=counting([helper.make_node("Cast", ["v"], ["whole"], to=I64)], ("c", "whole"))), 3, ["again", "before and after a step"]),
+    (loop("k", "yes", "x", body=counting([helper.make_node("Concat", ["c3", "c3"], ["c2"], axis=0), helper.make_node("Unsqueeze", ["c", "zero"], ["c3"])], ("c2", "next"))), 2, ["zero"]),
+    (loop("k", "yes", "x", body=counting(outputs=("next", "next"))), 2, ["again", "condition", "f32"]),
     (loop("n", "", "x", body=counting([helper.make_node("Identity", ["q"], ["go"])], ("go", "next"))), 3, ["again", "condition"]),
     (loop("n", "yes", "x", body=counting(outputs=("go",))), 2, ["again", "results"]),
     (loop("n", "yes", body=counting(outputs=("go", "next")), outputs=("y",)), 2, ["again", "takes 3 inputs instead of 2"]),
     (loop("n", "yes", "k", body=counting([helper.make_node("NoSuch", ["v"], ["go"])], ("go", "next"))), 3, ["again", "NoSuch"]),
-], ids=["huge count", "for ever", "condition", "count", "rows", "ignored condition", "results", "inputs", "operator"])
+], ids=["for ever", "rank", "element type", "name", "no condition", "ignored condition", "results", "inputs", "operator"])
 def test_refusals(tmp_path, top, code, names):
     refused("compile", model(tmp_path / "m.onnx", top), code=code, names=names)
 
 
 def test_nested_loops_end(tmp_path):
-    """Ten loops of a thousand steps, one in the other."""
+    """Ten loops of a thousand steps, one in the other, are not unrolled but for the innermost."""
     body = counting(outputs=("go", "next"))
     for d in range(10):
         inner = helper.make_node("Loop", ["n", "yes", f"v{d}"], [f"r{d}"], body=body)
         body = graph([inner, helper.make_node("Identity", [f"c{d}"], [f"go{d}"])],
                      [info(f"i{d}", I64, []), info(f"c{d}", BOOL, []), info(f"v{d}", shape=None)], [f"go{d}", f"r{d}"])
-    refused("compile", model(tmp_path / "m.onnx", loop("n", "yes", "x", n=1000, body=body)), code=3, names=["again", "131072"], timeout=60)
+    invar("compile", model(tmp_path / "m.onnx", loop("n", "yes", "x", n=1000, body=body)), "--output", tmp_path / "plan.invar", timeout=60)
+    assert (tmp_path / "plan.invar").read_text().count("loop.1") == 10
+
+
+def test_steps_that_are_too_many_to_unroll(tmp_path):
+    """As many as a machine counts, ended by the condition; the same bytes as unrolled."""
+    body = counting([helper.make_node("Less", ["i", "k"], ["go"])], ("go", "next"))
+    top = loop("n", "yes", "x", n=2**62, body=body)
+    y, = run(tmp_path, top, {"x": X, "k": np.array(9), "q": np.array(True)})
+    assert y.tobytes() == (X * 2**10).tobytes()
+
+
+def test_steps_of_other_shapes_are_errors_of_the_call(tmp_path):
+    body = graph([helper.make_node("Concat", ["v", "v"], ["next"], axis=0), helper.make_node("Identity", ["next"], ["row"]), helper.make_node("Identity", ["c"], ["go"])],
+                 [info("i", I64, []), info("c", BOOL, []), info("v", shape=None)], ["go", "next", "row"])
+    top = graph([helper.make_node("Loop", ["k", "yes", "x"], ["y", "all"], body=body)], [info("x"), info("k", I64, [])], [info("y", shape=None), info("all", shape=None)],
+                [("yes", np.bool_(True))])
+    y, rows = run(tmp_path, top, {"x": X, "k": np.array(1)})
+    assert rows.tobytes() == y.tobytes() == np.tile(X, 2).tobytes()
+    np.save(tmp_path / "k.npy", np.array(2))
+    refused("infer", tmp_path / "plan.invar", "--input", f"x={tmp_path / 'in.x.npy'}", "--input", f"k={tmp_path / 'k.npy'}", code=2,
+            names=["loop", "step 1", "[12]", "[6]"])
 
 
 @pytest.mark.parametrize("damage", range(16))

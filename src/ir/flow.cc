@@ -2,7 +2,7 @@
 // take the node's place.
 #include "ir/flow.h"
 
-#include "ir/places.h"
+#include "ir/compose.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace invar::ir {
@@ -19,6 +19,29 @@ Status expect_bodies(NodeOp op, unsigned count) {
   if (op.getBodies().size() == count) return {};
   return not_covered("it has " + std::to_string(op.getBodies().size()) + " graphs as attributes instead of " +
                      std::to_string(count));
+}
+
+// About how many operations so many copies of a graph are, loops within it unrolled where constants say how often; at most INT64_MAX.
+int64_t steps_of(int64_t times, Region& region) {
+  int64_t all = 1;
+  const auto add = [&](int64_t more) {
+    if (__builtin_add_overflow(all, more, &all)) all = INT64_MAX;
+  };
+  for (Operation& op : region.front()) {
+    add(1);
+    auto inner = dyn_cast<NodeOp>(op);
+    if (!inner) continue;
+    int64_t trips = 1;
+    if (inner.getOpType() == "Loop" && !inner.getInputs().empty()) {
+      Operation* from = inner.getInputs()[0].getDefiningOp();
+      auto data = from ? from->getAttrOfType<StringAttr>("data") : StringAttr();  // a weight's
+      const std::vector<int64_t> count =
+          data ? integers_from_hex(data.getValue(), 8) : std::vector<int64_t>();
+      if (count.size() == 1) trips = count[0];
+    }
+    for (Region& body : inner.getBodies()) add(steps_of(trips, body));
+  }
+  return __builtin_mul_overflow(std::max<int64_t>(times, 0), all, &all) ? INT64_MAX : all;
 }
 
 // Values of one shape, one after the other along a new axis. Of none, `like` says the shape.
@@ -103,7 +126,7 @@ Status fits(Region& region, ValueRange inputs) {
                      std::to_string(inputs.size()));
   for (auto [argument, input] : llvm::zip(body.getArguments(), inputs)) {
     auto declared = dyn_cast<RankedTensorType>(argument.getType());
-    if (declared && declared.getElementType() != element_of(input))
+    if (declared && isa<RankedTensorType>(input.getType()) && declared.getElementType() != element_of(input))
       return bad_input("an input of its graph is declared as " + text_of_type(declared) + " and given as " +
                        text_of_type(input.getType()));
   }
@@ -216,10 +239,7 @@ Status Conversion::loop(NodeOp op) {
 Result<bool> Conversion::unrolled(NodeOp op, Region& body, SmallVector<Value> carried,
                                   std::optional<int64_t> trips) {
   Node n = node(op);
-  int64_t operations = 1, all = 0;
-  body.walk([&](Operation*) { ++operations; });
-  if (trips && (__builtin_mul_overflow(*trips, operations, &all) || all > kMostCopied - shared_->made))
-    return false;
+  if (trips && steps_of(*trips, body) > kMostCopied - shared_->made) return false;
   Operation* before = op->getPrevNode();
   const Bound bound = ports_.bound;
   const auto abandoned = [&] {
@@ -296,10 +316,7 @@ Result<Conversion::Yields> Conversion::scanned(NodeOp op, Region& body, const St
       return bad_input("it goes over " + text_of(*over) + " and " + text_of(e) + " steps at once");
     over = e;
   }
-  int64_t operations = 1, all = 0;
-  body.walk([&](Operation*) { ++operations; });
-  if (!over->constant() || __builtin_mul_overflow(over->value, operations, &all) ||
-      all > kMostCopied - shared_->made)
+  if (!over->constant() || steps_of(over->value, body) > kMostCopied - shared_->made)
     return scanned_at_run_time(op, body, steps, std::move(states), inputs, *polynomial_of(*over));
   const std::optional<int64_t> count = over->value;
   if (*count == 0 && outputs) return not_covered("a sequence without steps");

@@ -10,7 +10,7 @@
 namespace invar::ir {
 namespace {
 
-// Of a branch that is computed whatever the condition says, so that the program is not cut there.
+// Operations of a branch that is computed whatever the condition says, so that the program is not cut there.
 constexpr int kMostSelected = 16;
 
 Value yes(OpBuilder& build, Location loc) {
@@ -150,10 +150,13 @@ Result<std::optional<SmallVector<Value>>> Conversion::looped(NodeOp op, Region& 
   const bool is_flag = flag && flag.getElementType().isSignlessInteger(1) && flag.hasStaticShape() &&
                        flag.getNumElements() == 1 && flag.getRank() <= 1;
   const bool always = known_condition(goes_on) == true;
-  if (!is_flag || (!loop.may_end && !always)) {
+  const bool endless = always && !n.has(0) && known_condition(loop.condition) == true && loop.gives_condition;
+  if (!is_flag || (!loop.may_end && !always) || endless) {
+    const std::string given = text_of_type(goes_on.getType());
     body->function.erase();
-    if (!is_flag)
-      return bad_input("the condition that its graph gives is " + text_of_type(goes_on.getType()));
+    if (endless)
+      return not_covered("nothing ends it: it has no trip count, and its condition is always true");
+    if (!is_flag) return bad_input("the condition that its graph gives is " + given);
     return not_covered("its graph gives a condition, but it has none: standard and implementations disagree");
   }
   // What nobody reads is not kept.
@@ -305,7 +308,9 @@ Status Conversion::branch_at_run_time(NodeOp op, Value condition, Region& then_r
     for (Operation& inner : body.function.front().without_terminator()) {
       if (isa<ReproWeightOp>(inner)) continue;
       const ops::Kernel* kernel = ops::find(std::string_view(inner.getName().stripDialect()), "reference");
-      if (!isa<ReproOp>(inner) || !kernel || kernel->stray || ++operations > kMostSelected) return false;
+      auto repro = dyn_cast<ReproOp>(inner);
+      const bool cheap = repro && (repro.pointwise() || repro.elementwise() || repro.copies());
+      if (!cheap || !kernel || kernel->stray || ++operations > kMostSelected) return false;
       for (const Extent& e : shape_of(inner.getResult(0).getType()))
         if (n.is_bound(e)) return false;
     }

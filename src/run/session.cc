@@ -61,8 +61,8 @@ Status Session::Impl::open(const std::string& folder) {
   INVAR_TRY(pool, start_pool(options.threads));
   const num::ArithmeticEnv env;
   INVAR_TRY(device, Device::named(options.device));
-  if (!plan.bindings.empty() || !plan.bodies.empty())
-    return not_covered("the plan computes sizes or steps from values: it takes tensors, not tokens");
+  if (!plan.bodies.empty())
+    return not_covered("the plan computes its steps from values: it takes tensors, not tokens");
   INVAR_TRY(program, Program::make(plan, options.isa, device));
   program.set_workers(pool->threads());
   isa = options.isa.empty() ? std::string(ops::isas().front()) : options.isa;
@@ -77,6 +77,8 @@ Status Session::Impl::open(const std::string& folder) {
   chunk = std::min(options.chunk ? options.chunk : device ? kDeviceChunk : kDefaultChunk, options.capacity);
   if (!program.has_memory()) chunk = options.capacity;  // all rows in one piece
   tail_rows = program.has_memory() ? std::min(kTailRows, chunk) : chunk;
+  if (!plan.bindings.empty())
+    return not_covered("the plan computes sizes from values: it takes tensors, not tokens");
   INVAR_CHECK_OK(bind_ports());
   INVAR_CHECK_OK(program.check(options.sequences));
   INVAR_TRY(weights, Weights::load(plan, folder.empty() ? "." : folder, program.weight_uses(), *pool,

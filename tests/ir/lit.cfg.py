@@ -9,14 +9,14 @@ config.test_source_root = __file__.rsplit("/", 1)[0]
 config.test_exec_root = lit_config.params["out"]
 quoted = lambda path: '"' + path + '"'
 opt, tools = lit_config.params["invar_opt"], lit_config.params["tools"]
-pipeline = lambda passes: quoted(opt) + f" --pass-pipeline='builtin.module(func.func({passes}))'"
+pipeline = lambda passes: quoted(opt) + f" --pass-pipeline='builtin.module({passes})'"
 config.substitutions += [
     ("%convert", pipeline("onnx-to-repro")),
-    ("%recover", pipeline("onnx-to-repro,repro-recover")),
-    ("%fold", pipeline("onnx-to-repro,repro-fold,repro-settle")),
-    ("%simplify", pipeline("repro-simplify")),
-    ("%turn", pipeline("repro-turn")),
-    ("%plan", pipeline("onnx-to-repro,repro-fold,repro-settle,repro-to-plan")),
+    ("%recover", pipeline("onnx-to-repro,func.func(repro-recover)")),
+    ("%fold", pipeline("onnx-to-repro,func.func(repro-fold,repro-settle)")),
+    ("%simplify", pipeline("func.func(repro-simplify)")),
+    ("%turn", pipeline("func.func(repro-turn)")),
+    ("%plan", pipeline("onnx-to-repro,func.func(repro-fold,repro-settle,repro-to-plan)")),
     ("%opt", quoted(opt)),
     ("%check", quoted(tools + "/FileCheck") + ' "%s"'),
     ("%not", quoted(tools + "/not")),
