@@ -31,7 +31,7 @@ def model(top):
 
 def growing():
     """x is added while the largest sum is below a limit; each step appends half of the list so far, and gives the sum, of odd steps its negation."""
-    odd = {f"{b}_branch": graph([node(op, ["sum"], [f"r{b}"])], [], [info(f"r{b}", F32, None)]) for b, op in (("then", "Neg"), ("else", "Exp"))}
+    odd = {f"{b}_branch": graph([node(op, ["sum"], [f"r{b}"])], [], [info(f"r{b}", F32, None)]) for b, op in (("then", "Neg"), ("else", "Abs"))}
     body = graph([node("Add", ["total", "x"], ["sum"]), node("Size", ["list"], ["size"]), node("Div", ["size", "two"], ["half"]),
                   node("Unsqueeze", ["half", "zero"], ["to"]), node("Slice", ["list", "zero", "to"], ["head"]), node("Concat", ["list", "head"], ["longer"], axis=0),
                   node("ReduceMax", ["sum"], ["most"], keepdims=0), node("Less", ["most", "limit"], ["again"]),
@@ -47,7 +47,7 @@ def chosen():
     """Of two lists of different length the one that a flag names; the other could not be computed."""
     first = graph([node("Gather", ["x", "far"], ["a"])], [], [info("a", F32, None)])
     second = graph([node("Concat", ["x", "x"], ["b"], axis=0)], [], [info("b", F32, None)])
-    return graph([node("If", ["flag"], ["y"], then_branch=first, else_branch=second), node("Exp", ["y"], ["z"])],
+    return graph([node("If", ["flag"], ["y"], then_branch=first, else_branch=second), node("Neg", ["y"], ["z"])],
                  [info("x", F32, ["n"]), info("flag", BOOL, [])], [info("z", F32, None)], [("far", np.array([6, 0, 6]))])
 
 
@@ -72,7 +72,7 @@ def test_modules_have_the_bytes_of_programs(which):
     same, plain = (invar.convert(model(top), CompileOptions(requires_reproducibility=r)) for r in (True, False))
     kept = io.BytesIO()
     torch.save(same, kept), kept.seek(0)
-    again = [same, copy.deepcopy(same), torch.load(kept, weights_only=False)]
+    again = [same, copy.deepcopy(same), torch.load(kept, weights_only=False), plain]  # of such numbers torch's bytes are these, too
     for inputs in given:
         found = [[v.tobytes() for v in p.run(inputs).values()] for p in programs]
         assert all(f == found[0] for f in found)
@@ -81,10 +81,6 @@ def test_modules_have_the_bytes_of_programs(which):
             results = module(*map(torch.from_numpy, inputs.values()))
             results = results if isinstance(results, tuple) else (results,)
             assert [(tuple(r.shape), r.numpy().tobytes()) for r in results] == [(w.shape, w.tobytes()) for w in wanted]
-        results = plain(*map(torch.from_numpy, inputs.values()))
-        for r, w in zip(results if isinstance(results, tuple) else (results,), wanted):
-            assert tuple(r.shape) == w.shape
-            np.testing.assert_allclose(r.numpy(), w, rtol=1e-5)
 
 
 def test_what_cannot_be_is_an_error_of_the_call():
