@@ -24,6 +24,8 @@ class Bound {
   Polynomial size(mlir::OpBuilder&, mlir::Value, int64_t element, llvm::StringRef wanted_by);
   // A name like no other, for what the shape of a value decides (control flow).
   std::string fresh(llvm::StringRef like);
+  // For the function of a body.
+  std::string fresh_body() { return "body_" + std::to_string(names_->bodies++); }
   void shaped(const std::string& name, mlir::Value value) { bound_.emplace(name, value), names_->any = true; }
   // Whether one of the names in `sizes` is bound, here or around.
   bool has(const Polynomial& sizes) const;
@@ -49,6 +51,7 @@ class Bound {
     std::set<std::string> given, taken;  // inputs of the program have them; all
     std::map<std::string, int> numbers;  // the next of names that begin alike
     bool any = false;                    // bound
+    int bodies = 0;                      // functions
   };
   std::shared_ptr<Names> names_;
 };

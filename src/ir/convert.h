@@ -37,7 +37,6 @@ class Conversion {
   // What all conversions of a model share.
   struct Shared {
     int64_t made = 0;  // operations of copies of graphs
-    int bodies = 0;
   };
 
   Conversion(func::FuncOp body, const Conversion& outer)

@@ -62,8 +62,8 @@ Result<std::optional<Conversion::Body>> Conversion::outlined(NodeOp op, Region& 
   OpBuilder build(around);
   SmallVector<Type> types(arguments);
   for (Value v : captured) types.push_back(v.getType());
-  auto function = build.create<func::FuncOp>(op.getLoc(), "body_" + std::to_string(shared_->bodies++),
-                                             build.getFunctionType(types, {}));
+  auto function =
+      build.create<func::FuncOp>(op.getLoc(), ports_.bound.fresh_body(), build.getFunctionType(types, {}));
   auto drop = llvm::make_scope_exit([&] { function.erase(); });
   function->setAttr(kBody, build.getUnitAttr());
   Block* block = function.addEntryBlock();

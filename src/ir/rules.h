@@ -108,6 +108,13 @@ class Node {
   Result<Value> make(ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs = {}, Type type = {}) {
     return make(Op::getOperationName(), operands, attrs, type);
   }
+  // As many steps as `count` says when the program runs, none below 1 (spec/plan.md plan.16). `body` makes one of them by the node it is
+  // given, in a function of its own: from the number of the step, i64 [], and what is carried and fixed there, to what is carried next, of
+  // the same types, and one element for each further result. Returns what is carried at last, and those along a new leading axis.
+  using StepRule = llvm::function_ref<Result<SmallVector<Value>>(Node& step, Value number, ValueRange carried,
+                                                                 ValueRange fixed)>;
+  Result<SmallVector<Value>> steps(const Polynomial& count, ValueRange carried, ValueRange fixed,
+                                   StepRule body);
   // Lets `value` take the place of result 0 when the rule is done.
   Status replace(Value value);
   // The same for another result, where the node has it. stays_wide: its type does not follow that of the operands.

@@ -1,15 +1,17 @@
-// Recurrent networks, unrolled over their steps: products, sums and functions in the order of ONNX's formulas.
+// Recurrent networks: products, sums and functions in the order of ONNX's formulas, unrolled over their steps, or, over an open dimension,
+// as a loop of them.
+#include "ir/bytes.h"
 #include "ir/compose.h"
 
 namespace invar::ir {
 namespace {
 
-constexpr int64_t kMostSteps = 4096;
+constexpr int64_t kMostSteps = 4096;  // that are unrolled
 
 // One direction of one node. kGates: 1 RNN, 3 GRU (z r h), 4 LSTM (i o f c).
 struct Cell {
   Node& node;
-  int64_t steps, hidden;
+  int64_t hidden;
   Extent batch;
   std::vector<std::string> functions;
   bool reset_after = false;  // GRU: linear_before_reset
@@ -19,6 +21,7 @@ struct Cell {
       of;  // for each gate: x times its weights and the biases [T, B, H]; its recurrent weights [H, H]
   Value reset_bias;  // GRU with linear_before_reset: the bias that r scales
   SmallVector<Value> peepholes;
+  Value now{};  // i64 [], the step where it is no constant
 
   Shape state() const { return {batch, Extent::of(hidden)}; }
   Result<Value> activate(size_t i, Value v) {
@@ -30,6 +33,7 @@ struct Cell {
   Result<Value> sum(Value a, Value b) { return node.make<AddOp>({a, b}); }
   Result<Value> times(Value a, Value b) { return node.make<MulOp>({a, b}); }
   Result<Value> row(Value all, int64_t t) {
+    if (now) return node.make<GatherOp>({all, now});
     INVAR_TRY(Value one, part(node, all, 0, t, 1));
     return shaped(node, one, state());
   }
@@ -44,6 +48,16 @@ struct Cell {
   Result<Value> gated(int64_t t, Value h);             // GRU
   Result<Value> stored(int64_t t, Value h, Value& c);  // LSTM
   Result<Value> step(int64_t t, Value h, Value& c);
+  // From a state to the next one, and what is shown of it.
+  struct State {
+    Value h, c, shown;
+  };
+  Result<State> advance(int64_t t, const State& from);
+  // What all steps read; the same cell of such values, in a function of its own.
+  SmallVector<Value> fixed() const;
+  Cell with(Node& other, ValueRange fixed) const;
+  // All steps as a loop; `shown` is then of all, [T, B, H].
+  Result<State> looped(const Polynomial& steps, bool backwards, const State& from) const;
 };
 
 // An operand of [directions, ...] for one of them.
@@ -142,6 +156,74 @@ Result<Value> Cell::step(int64_t t, Value h, Value& c) {
   return activate(0, next);
 }
 
+Result<Cell::State> Cell::advance(int64_t t, const State& from) {
+  Value c = from.c;
+  INVAR_TRY(Value next, step(t, from.h, c));
+  Value shown = next;
+  if (lengths) {  // beyond its length a sequence stands still and shows zeros
+    Value at = now;
+    if (!at) at = node.constant(bytes_of({&t, 1}, 8), DType::i64);
+    INVAR_TRY(Value runs, node.make<LessOp>({at, lengths}));
+    INVAR_TRY(shown, node.make<WhereOp>({runs, next, node.constant(0.0f)}));
+    INVAR_TRY(next, node.make<WhereOp>({runs, next, from.h}));
+    if (c) {
+      INVAR_TRY(c, node.make<WhereOp>({runs, c, from.c}));
+    }
+  }
+  return State{next, c, shown};
+}
+
+SmallVector<Value> Cell::fixed() const {
+  SmallVector<Value> all(in.begin(), in.end());
+  all.append(of.begin(), of.end());
+  all.append(peepholes);
+  for (Value v : {reset_bias, lengths})
+    if (v) all.push_back(v);
+  return all;
+}
+
+Cell Cell::with(Node& other, ValueRange fixed) const {
+  size_t next = 0;
+  Cell cell{other, hidden, batch, functions, reset_after, {}, {}, {}, {}, {}, {}};
+  for (size_t g = 0; g < in.size(); ++g) cell.in.push_back(fixed[next++]);
+  for (size_t g = 0; g < of.size(); ++g) cell.of.push_back(fixed[next++]);
+  for (size_t g = 0; g < peepholes.size(); ++g) cell.peepholes.push_back(fixed[next++]);
+  if (reset_bias) cell.reset_bias = fixed[next++];
+  if (lengths) cell.lengths = fixed[next++];
+  return cell;
+}
+
+Result<Cell::State> Cell::looped(const Polynomial& steps, bool backwards, const State& from) const {
+  const std::optional<Polynomial> last = invar::sum(steps, -1);
+  if (!last) return not_covered("more steps than can be counted");
+  SmallVector<Value> carried{from.h};
+  if (from.c) carried.push_back(from.c);
+  INVAR_TRY(SmallVector<Value> all,
+            node.steps(steps, carried, fixed(),
+                       [&](Node& inner, Value number, ValueRange states,
+                           ValueRange given) -> Result<SmallVector<Value>> {
+                         Cell cell = with(inner, given);
+                         cell.now = number;
+                         if (backwards) {
+                           INVAR_TRY(cell.now, inner.make<SubOp>({inner.sizes(*last, {}), number}));
+                         }
+                         INVAR_TRY(State to, cell.advance(0, {states[0], from.c ? states[1] : Value(), {}}));
+                         SmallVector<Value> next{to.h};
+                         if (to.c) next.push_back(to.c);
+                         next.push_back(to.shown);
+                         return next;
+                       }));
+  Value shown = all.back();
+  if (backwards) {
+    const int64_t back = -1;
+    INVAR_TRY(Value places,
+              node.make<IotaOp>({node.sizes(*last, {}), node.constant(bytes_of({&back, 1}, 8), DType::i64)},
+                                {}, tensor_of({Extent::of(steps)}, node.build().getI64Type())));
+    INVAR_TRY(shown, node.make<GatherOp>({shown, places}));
+  }
+  return State{all[0], from.c ? all[1] : Value(), shown};
+}
+
 // The functions of all directions, as many for each.
 Result<std::vector<std::string>> functions_of(Node& node, std::vector<std::string> standard,
                                               size_t directions) {
@@ -199,16 +281,18 @@ Status recurrent(Node& node) {
     INVAR_TRY(x, permuted(node, x, {1, 0, 2}));
   }
   const Shape shape = shape_of(x.getType());
-  if (!shape[0].constant() || shape[0].value < 1 || shape[0].value > kMostSteps)
-    return not_covered("a sequence of " + text_of(shape[0]) + " steps; covered are 1 to " +
-                       std::to_string(kMostSteps));
+  const std::optional<Polynomial> steps = polynomial_of(shape[0]);
+  if (!steps) return not_covered("a sequence of " + text_of(shape[0]) + " steps");
+  const bool unrolled = shape[0].constant() && shape[0].value > 0 && shape[0].value <= kMostSteps;
   Value lengths;
   if (node.has(4)) {
     INVAR_TRY(lengths, shaped(node, node.in(4), {shape[1], Extent::of(1)}));
+    INVAR_TRY(lengths, node.make<CastOp>(lengths, {},
+                                         tensor_of(shape_of(lengths.getType()), node.build().getI64Type())));
   }
   SmallVector<Value> outputs, last_h, last_c;
   for (unsigned d = 0; d < directions; ++d) {
-    Cell cell{node, shape[0].value, hidden, shape[1], {}, reset_after != 0, x, lengths, {}, {}, {}, {}};
+    Cell cell{node, hidden, shape[1], {}, reset_after != 0, x, lengths, {}, {}, {}, {}};
     cell.functions.assign(functions.begin() + static_cast<ptrdiff_t>(d * standard.size()),
                           functions.begin() + static_cast<ptrdiff_t>((d + 1) * standard.size()));
     INVAR_CHECK_OK(cell.load(d, kGates));
@@ -229,29 +313,23 @@ Status recurrent(Node& node) {
       INVAR_TRY(c, start(6));
     }
     const bool backwards = direction == "reverse" || d == 1;
-    SmallVector<Value> states(static_cast<size_t>(cell.steps));
-    for (int64_t i = 0; i < cell.steps; ++i) {
-      const int64_t t = backwards ? cell.steps - 1 - i : i;
-      Value cell_state = c;
-      INVAR_TRY(Value next, cell.step(t, h, cell_state));
-      Value shown = next;
-      if (lengths) {  // beyond its length a sequence stands still and shows zeros
-        const int32_t now = static_cast<int32_t>(t);
-        std::string bytes;
-        for (int b = 0; b < 4; ++b) bytes += static_cast<char>(now >> (8 * b));
-        INVAR_TRY(Value runs, node.make<LessOp>({node.constant(bytes, DType::i32), lengths}));
-        INVAR_TRY(shown, node.make<WhereOp>({runs, next, node.constant(0.0f)}));
-        INVAR_TRY(next, node.make<WhereOp>({runs, next, h}));
-        if (kStores) {
-          INVAR_TRY(cell_state, node.make<WhereOp>({runs, cell_state, c}));
-        }
+    Cell::State state{h, c, {}};
+    const Shape shown = {shape[0], Extent::of(1), shape[1], Extent::of(hidden)};
+    if (unrolled) {
+      SmallVector<Value> rows(static_cast<size_t>(shape[0].value));
+      for (int64_t i = 0; i < shape[0].value; ++i) {
+        const int64_t t = backwards ? shape[0].value - 1 - i : i;
+        INVAR_TRY(state, cell.advance(t, state));
+        INVAR_TRY(rows[static_cast<size_t>(t)],
+                  shaped(node, state.shown, {Extent::of(1), Extent::of(1), shape[1], Extent::of(hidden)}));
       }
-      h = next, c = cell_state;
-      INVAR_TRY(states[static_cast<size_t>(t)],
-                shaped(node, shown, {Extent::of(1), Extent::of(1), shape[1], Extent::of(hidden)}));
+      INVAR_TRY(state.shown, joined(node, rows, 0));
+    } else {
+      INVAR_TRY(state, cell.looped(*steps, backwards, state));
+      INVAR_TRY(state.shown, shaped(node, state.shown, shown));
     }
-    INVAR_TRY(Value y, joined(node, states, 0));
-    outputs.push_back(y);
+    h = state.h, c = state.c;
+    outputs.push_back(state.shown);
     const Shape one = {Extent::of(1), shape[1], Extent::of(hidden)};
     INVAR_TRY(h, shaped(node, h, one));
     last_h.push_back(h);
