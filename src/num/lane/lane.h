@@ -28,12 +28,17 @@
 
 namespace invar::num::INVAR_ISA_NS {
 
-// spec/formats.md formats.5, the store rule: any NaN -> 0x7fc00000, a subnormal -> the zero of its sign.
+// spec/formats.md formats.5, the store rule: any NaN -> 0x7fc00000, a subnormal -> the zero of its sign; and its first half.
+#if !defined(INVAR_ISA_AVX512)  // which has them in fewer instructions
+INVAR_INLINE F one_nan(F x) {
+  return select(unordered(x, x), from_bits(set1_i(0x7fc00000)), x);
+}
 INVAR_INLINE F canon(F x) {
   I u = bits(x), mag = bit_and(u, set1_i(0x7fffffff));
   I flushed = select(gt(mag, set1_i(0x007fffff)), u, bit_and(u, set1_i(INT32_MIN)));
   return from_bits(select(gt(mag, set1_i(0x7f800000)), set1_i(0x7fc00000), flushed));
 }
+#endif
 // Lanes that the store rule leaves as they are.
 struct Stored {
   F v;

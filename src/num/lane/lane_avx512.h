@@ -82,6 +82,17 @@ INVAR_INLINE I shift_right(I a) {
 INVAR_INLINE M gt(I a, I b) { return {_mm512_cmpgt_epi32_mask(a.v, b.v)}; }
 INVAR_INLINE I select(M m, I yes, I no) { return {_mm512_mask_blend_epi32(m.v, no.v, yes.v)}; }
 
+// The store rule (lane.h). An instruction tells kinds of numbers apart by a table: NaN of both kinds stays what is there before, all
+// else is copied. Where no bit of the exponent is set the sign is all that stays.
+INVAR_INLINE F one_nan(F a) {
+  return {_mm512_fixupimm_ps(_mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000)), a.v, _mm512_set1_epi32(0x11111100), 0)};
+}
+INVAR_INLINE F canon(F a) {
+  const __m512i u = _mm512_castps_si512(a.v);
+  const __mmask16 none = _mm512_testn_epi32_mask(u, _mm512_set1_epi32(0x7f800000));
+  return one_nan({_mm512_castsi512_ps(_mm512_mask_and_epi32(u, none, u, _mm512_set1_epi32(INT32_MIN)))});
+}
+
 INVAR_INLINE H load_h(const uint16_t* p) { return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))}; }
 INVAR_INLINE void store_h(uint16_t* p, H a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.v); }
 INVAR_INLINE H load_h_n(const uint16_t* p, int n) { return {_mm256_maskz_loadu_epi16(first_n(n), p)}; }
