@@ -50,7 +50,14 @@ struct Region {
 struct Epilogue {
   void (*run)(const void* context, const Region&);
   const void* context;
+  // All that run() does, of an f32 result, where it is `light`: each element is added to that of `other`, where there is one, and
+  // no less than +0 where `relu`; stored by the store rule before and after each. Whoever does so in registers need not call run().
+  bool light = false;
+  bool relu = false;
+  const View* other = nullptr;
 };
+// Elementwise rows whose f32 operation is one of these.
+enum class Light : uint8_t { none, add, relu };
 
 struct Call {
   std::span<const View> in;
@@ -102,7 +109,9 @@ struct Kernel {
   size_t (*scratch_bytes)(const Call&) = nullptr;
   // Bytes of Call::shared, for results that one phase hands to the next.
   size_t (*shared_bytes)(const Call&) = nullptr;
-  bool epilogue = false;  // run() heeds Call::epilogue, in any parts and any order
+  bool epilogue = false;        // run() heeds Call::epilogue, in any parts and any order
+  bool light_epilogue = false;  // the same, but to call it often would not pay: only where it is light
+  Light light = Light::none;
   // Rows of a CPU whose element i of their only result depends, of every operand, on element i or on that which is broadcast to it:
   // computes a region of it. An operand as large as the result, in elements and bytes, may lie where the result lies.
   void (*region)(const Call&, const Region&) = nullptr;

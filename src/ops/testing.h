@@ -19,10 +19,11 @@ View view(std::vector<T>& data, DType dtype, std::initializer_list<int64_t> shap
   return v;
 }
 
-inline void run(const Kernel& k, std::span<const View> in, std::span<const View> out,
-                const Attrs& attrs = {}) {
+inline void run(const Kernel& k, std::span<const View> in, std::span<const View> out, const Attrs& attrs = {},
+                const Epilogue* epilogue = nullptr) {
   num::ArithmeticEnv env;
   Call call{in, out, &attrs};
+  call.epilogue = epilogue;
   struct alignas(64) Line {
     char bytes[64];
   };

@@ -2,6 +2,7 @@
 // Compiled once per instruction set.
 #pragma once
 #include "num/contract/lanes.h"
+#include "ops/finish.h"
 #include "ops/panel.h"
 #include "ops/tile.h"
 
@@ -14,6 +15,27 @@ constexpr int64_t kRow = kChain + 18;  // between copied rows of a: not in one b
 // Panels of a tile of full height.
 constexpr int64_t kTogether = tile_vectors(kMaxRows, 8) > kPer ? tile_vectors(kMaxRows, 8) / kPer : 1;
 
+// What will be read of b next, fetched into the second cache meanwhile: `count` runs of `bytes`, `hop` apart.
+struct Ahead {
+  const char* at = nullptr;
+  int64_t count = 0, bytes = 0, hop = 0;
+};
+// A tile's part of it, some lines for every piece of k: many at once would hold up the tile's own loads.
+constexpr int64_t kPiece = 32;
+struct Fetch {
+  const char* at;
+  int64_t lines;
+};
+// go(from, to) from begin to end, piece by piece.
+template <class Go>
+INVAR_INLINE void in_pieces(Fetch& f, int64_t begin, int64_t end, Go go) {
+  for (int64_t to; begin < end; begin = to) {
+    to = f.lines ? num::min_i64(begin + kPiece, end) : end;
+    for (int64_t i = 0; i < f.lines; ++i, f.at += 64) __builtin_prefetch(f.at, 0, 2);
+    go(begin, to);
+  }
+}
+
 // Rows of a for one chain: `ld` elements apart, kRow where they were copied ...
 template <bool kCopied>
 struct Spaced {
@@ -21,8 +43,16 @@ struct Spaced {
   int64_t ld;
   INVAR_INLINE Spaced skip(const Spaced& a, int64_t rows) { return {a.data + rows * a.ld, a.ld}; }
   template <int MR, int NV, class B>
-  INVAR_INLINE void sum(const Spaced& a, const B& b, int64_t k, F (&c)[MR * NV]) {
-    chains<MR, NV>(a.data, kCopied ? kRow : a.ld, b, 0, k, c);
+  INVAR_INLINE void sum(const Spaced& a, const B& b, int64_t k, F (&c)[MR * NV], Fetch& next) {
+    const int64_t ld = kCopied ? kRow : a.ld;
+    if constexpr (B::kFew) return chains<MR, NV>(a.data, ld, b, 0, k, c);
+#pragma GCC unroll 32
+    for (int i = 0; i < MR * NV; ++i) c[i] = zero();
+    if constexpr (!B::kFew)
+      in_pieces(
+          next, 0, k, [&](int64_t begin, int64_t end) __attribute__((always_inline)) {
+            extend<MR, NV>(a.data, ld, b, begin, end, c);
+          });
   }
 };
 // ... or each at a place of its own, in stretches of k: element k < end, behind the stretch before, lies `shift` + k behind the place.
@@ -35,7 +65,7 @@ struct Placed {
   const Stretch* stretch;
   INVAR_INLINE Placed skip(const Placed& a, int64_t rows) { return {a.data, a.place + rows, a.stretch}; }
   template <int MR, int NV, class B>
-  INVAR_INLINE void sum(const Placed& a, const B& b, int64_t k, F (&c)[MR * NV]) {
+  INVAR_INLINE void sum(const Placed& a, const B& b, int64_t k, F (&c)[MR * NV], Fetch& next) {
 #pragma GCC unroll 32
     for (int i = 0; i < MR * NV; ++i) c[i] = zero();
     const Stretch* s = a.stretch;
@@ -43,7 +73,10 @@ struct Placed {
       Apart<MR> rows;
 #pragma GCC unroll 32
       for (int r = 0; r < MR; ++r) rows.row[r] = a.data + a.place[r] + s->shift;
-      extend<MR, NV>(rows, b, begin, s->end, c);
+      in_pieces(
+          next, begin, s->end, [&](int64_t from, int64_t to) __attribute__((always_inline)) {
+            extend<MR, NV>(rows, b, from, to, c);
+          });
     }
   }
 };
@@ -51,96 +84,127 @@ struct Placed {
 // Where the chains of one block of k go.
 struct Place {
   num::BlockPlace block;
-  float* sums;  // of the tile's first row and panel
+  float* sums;  // of the first row and panel
   int64_t rows, level;
-  float* out;          // of the tile's first row and column
-  int64_t n, columns;  // of the whole result; from the tile's first column to its end
-  const float* bias =
-      nullptr;  // of the tile's first row: added to the stored contraction (spec/contraction.md contraction.6)
+  float* out;          // of the first row and column
+  int64_t n, columns;  // of the whole result; from the first column to its end
+  Finish finish{};     // where more is to come than the store rule
+};
+// A tile in it: its first row, and its first vector of columns.
+struct Corner {
+  int64_t row, v;
 };
 
 // Sets c[0..MR * NV) to the contraction, or keeps the sums of an unfinished one: false.
 template <int MR, int NV>
-INVAR_INLINE bool join(const Place& p, F (&c)[MR * NV]) {
+INVAR_INLINE bool join(const Place& p, Corner corner, F (&c)[MR * NV]) {
   if (p.block.opens && p.block.last && p.block.segment == 0) {  // one chain is all there is
+    if (!p.finish.plain)
 #pragma GCC unroll 32
-    for (int i = 0; i < MR * NV; ++i) c[i] = add(zero(), c[i]);  // contraction.3
+      for (int i = 0; i < MR * NV; ++i) c[i] = add(zero(), c[i]);  // contraction.3
     return true;
   }
+  float* const sums = p.sums + (corner.v / kPer * p.rows + corner.row) * kPanel + corner.v % kPer * kW;
   num::INVAR_ISA_NS::join_block(
       p.block, c, [&](int i, int sum) __attribute__((always_inline)) {
         int v = i % NV;
-        return p.sums + sum * p.level + (v / kPer * p.rows + i / NV) * kPanel + v % kPer * kW;
+        return sums + sum * p.level + (v / kPer * p.rows + i / NV) * kPanel + v % kPer * kW;
       });
   return p.block.last;
 }
 
 template <int MR, int NV, class A, class B>
-INVAR_INLINE void tile(const A& a, const B& b, int64_t k, const Place& p) {
+INVAR_INLINE void tile(const A& a, const B& b, int64_t k, const Place& p, Corner corner, Fetch& next) {
   constexpr int kLine = 64 / sizeof(float);
+  const Finish& f = p.finish;
+  const int64_t first = corner.row * p.n + corner.v * kW;
+  float* const out = p.out + first;
+  const float* const other = f.other ? f.other + first : nullptr;
+  const float* const bias = f.bias ? f.bias + corner.row : nullptr;
   if (p.block.last)  // the lines of the result arrive while the chains are summed
     for (int r = 0; r < MR; ++r)
 #pragma GCC unroll 8
-      for (int j = 0; j < NV * kW; j += kLine) __builtin_prefetch(p.out + r * p.n + j, 1);
+      for (int j = 0; j < NV * kW; j += kLine) __builtin_prefetch(out + r * p.n + j, 1);
+  if (p.block.last && other)
+    for (int r = 0; r < MR; ++r)
+#pragma GCC unroll 8
+      for (int j = 0; j < NV * kW; j += kLine) __builtin_prefetch(other + r * p.n + j);
   F c[MR * NV];
-  a.template sum<MR, NV>(a, b, k, c);
-  if (!join<MR, NV>(p, c)) return;
-  if (p.bias)
+  a.template sum<MR, NV>(a, b, k, c, next);
+  if (!join<MR, NV>(p, corner, c)) return;
+  auto at = [&](int i) __attribute__((always_inline)) {
+    return i / NV * p.n + i % NV * kW;
+  };
+  auto all = [&](auto value) __attribute__((always_inline)) {
 #pragma GCC unroll 32
-    for (int i = 0; i < MR * NV; ++i) c[i] = add(canon(c[i]), set1(p.bias[i / NV]));
-  if (p.columns >= NV * kW) {
-#pragma GCC unroll 32
-    for (int i = 0; i < MR * NV; ++i) put(p.out + i / NV * p.n + i % NV * kW, c[i]);
-    return;
+    for (int i = 0; i < MR * NV; ++i) store(out + at(i), value(i));
+  };
+  const int64_t columns = p.columns - corner.v * kW;
+  if (columns >= NV * kW) {
+    if (f.raw) return all([&](int i) __attribute__((always_inline)) { return c[i]; });
+    if (!any(f)) return all([&](int i) __attribute__((always_inline)) { return canon(c[i]); });
+    const F low = least(f);
+    if (f.plain && !other)
+      return all([&](int i)
+                     __attribute__((always_inline)) { return finish_plain(c[i], set1(bias[i / NV]), low); });
+    if (f.plain)
+      return all([&](int i) __attribute__((always_inline)) {
+        return finish_plain(c[i], set1(bias[i / NV]), load(other + at(i)), low);
+      });
   }
+  float kept[MR * NV * kW];
+#pragma GCC unroll 32
+  for (int i = 0; i < MR * NV; ++i) store(kept + i * kW, c[i]);
+#pragma GCC unroll 1
   for (int i = 0; i < MR * NV; ++i) {
-    const int64_t j = i % NV * kW, left = p.columns - j;
-    if (left > 0) put_n(p.out + i / NV * p.n + j, c[i], within(left));
+    const int lanes = within(columns - i % NV * kW);
+    if (lanes > 0)
+      store_part(out + at(i), finish(f, load(kept + i * kW), corner.row + i / NV, first + at(i), lanes),
+                 lanes);
   }
 }
 
-// MR rows times `panels` panels of b, the columns of a tile (ops/tile.h).
+// MR rows of a from `row` on times `panels` panels of b, the columns of a tile (ops/tile.h). By reference: what is copied right after
+// parts of it were written waits for them.
 template <int MR, class A, class B>
-[[gnu::noinline]] void across(A a, B b, int64_t panels, int64_t k, Place p) {
+[[gnu::noinline]] void across(const A& all, const B& b, int64_t panels, int64_t k, const Place& p,
+                              int64_t row, Fetch next) {
   constexpr int kWide = tile_vectors(MR, B::kWide), kNarrow = tile_vectors(MR, kPer);
+  const A a = all.skip(all, row);
   for (int64_t v = 0; v < panels * kPer;) {
     const auto from = b.skip(b, v);
-    Place to = p;
-    to.sums += v / kPer * p.rows * kPanel + v % kPer * kW;
-    to.out += v * kW, to.columns -= v * kW;
     if (kWide > kNarrow && v + kWide <= panels * kPer) {
-      tile<MR, kWide>(a, from, k, to);
+      tile<MR, kWide>(a, from, k, p, {row, v}, next);
       v += kWide;
     } else {
-      tile<MR, kNarrow>(a, from, k, to);
+      tile<MR, kNarrow>(a, from, k, p, {row, v}, next);
       v += kNarrow;
     }
   }
 }
 
-// What will be read of b next, fetched into the second cache meanwhile: `count` runs of `bytes`, `hop` apart.
-struct Ahead {
-  const char* at = nullptr;
-  int64_t count = 0, bytes = 0, hop = 0;
-};
-
 // `rows` rows, in tiles of nearly equal height.
 template <class A, class B>
-void down(A a, const B& b, int64_t panels, int64_t k, int64_t rows, Place p, Ahead next) {
+void down(const A& a, const B& b, int64_t panels, int64_t k, int64_t rows, const Place& p, Ahead next) {
   int64_t tiles = (rows + B::kRows - 1) / B::kRows;
   const int64_t share =
       tiles < 4 ? 0 : (next.count * ((next.bytes + 63) / 64) + tiles - 1) / tiles;  // lines a tile
   int64_t offset = 0;
-  for (int64_t t = 0; t < tiles; ++t) {
-    for (int64_t line = 0; line < share && next.count > 0; ++line) {
+  for (int64_t t = 0, row = 0; t < tiles; ++t) {
+    Fetch fetch{next.at + offset, 0};
+    if (next.count == 1) {
+      const int64_t pieces = panels * ((k + kPiece - 1) / kPiece);
+      fetch.lines = offset < next.bytes ? (share + pieces - 1) / pieces : 0;
+      offset += share * 64;
+    }
+    for (int64_t line = 0; line < share && next.count > 1; ++line) {
       __builtin_prefetch(next.at + offset, 0, 2);
       if ((offset += 64) >= next.bytes) offset = 0, next.at += next.hop, --next.count;
     }
     int height = static_cast<int>(rows / tiles + (t < rows % tiles));
-    with_rows<B::kRows>(height, [&](auto mr) { across<decltype(mr)::value>(a, b, panels, k, p); });
-    a = a.skip(a, height);
-    p.sums += height * kPanel, p.out += height * p.n;
-    if (p.bias) p.bias += height;
+    with_rows<B::kRows>(height,
+                        [&](auto mr) { across<decltype(mr)::value>(a, b, panels, k, p, row, fetch); });
+    row += height;
   }
 }
 

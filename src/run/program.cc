@@ -294,7 +294,7 @@ Status Program::bind(Node& node, const Extent& extent) {
   node.call = {node.in, node.out, &node.node->attrs};
   node.call.shared = shared_.data();
   if (node.followers) {
-    node.epilogue = {follow, &node};
+    node.epilogue = epilogue_of(node);
     node.call.epilogue = &node.epilogue;
   }
   if (device_) {

@@ -106,7 +106,12 @@ class Program {
   Error names_no_place(const Node&, const ops::Stray&) const;
   std::string name_of_node(size_t n) const;  // "operation 7 of the plan, add"
   int fuse();                                // program_fused.cc; as many buffers as that takes
-  bool follows(size_t head, size_t node, const std::vector<size_t>& maker) const;
+  struct Reads {
+    std::vector<size_t> maker, last;  // per value: the node that makes it, and the last that reads it
+  };
+  bool follows(size_t head, size_t node, const Reads&) const;
+  bool follows_lightly(size_t head, size_t node, const Reads&) const;
+  static ops::Epilogue epilogue_of(const Node& head);
   static void follow(const void* head, const ops::Region&);
   size_t behind(size_t head) const { return head + 1 + nodes_[head].followers; }
   void mark_joins();

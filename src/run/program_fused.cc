@@ -7,22 +7,46 @@
 
 namespace invar::run {
 
-// Whether `node` follows `head`, as those between them do. maker: the node that makes each value.
-bool Program::follows(size_t head, size_t node, const std::vector<size_t>& maker) const {
+// Whether a node's row can do `node` in registers: a sum with what was there before `head`, then a relu, each of the result before
+// it, which nobody else reads.
+bool Program::follows_lightly(size_t head, size_t node, const Reads& reads) const {
+  const Node &n = nodes_[node], &before = nodes_[node - 1];
+  const int result = before.node->out[0];
+  const ops::Light light = n.kernel->light;
+  const bool first = node == head + 1;
+  if (light == ops::Light::none || (!first && light == ops::Light::add)) return false;
+  if (!first && (node > head + 2 || before.kernel->light != ops::Light::add)) return false;
+  if (reads.last[result] != node || plan_->values[result].dtype != DType::f32) return false;
+  int results = 0;
+  for (const plan::Operand& o : n.node->in) {
+    if (o.kind != plan::Operand::value || plan_->values[o.index].shape != plan_->values[result].shape)
+      return false;
+    if (o.index == result)
+      ++results;
+    else if (reads.maker[o.index] >= head && reads.maker[o.index] < node)
+      return false;
+  }
+  return results == 1;
+}
+
+// Whether `node` follows `head`, as those between them do.
+bool Program::follows(size_t head, size_t node, const Reads& reads) const {
   const Node &h = nodes_[head], &n = nodes_[node];
-  if (!h.kernel->epilogue || h.node->out.size() != 1) return false;
+  if ((!h.kernel->epilogue && !h.kernel->light_epilogue) || h.node->out.size() != 1) return false;
   if (!n.kernel->region || n.node->out.size() != 1 || n.core != h.core || n.reference->stray) return false;
   // All between them have that shape, too, so none of them broadcasts another.
   if (plan_->values[n.node->out[0]].shape != plan_->values[h.node->out[0]].shape) return false;
-  bool reads = false;
+  if (!h.kernel->epilogue) return follows_lightly(head, node, reads);
+  bool follows = false;
   for (const plan::Operand& o : n.node->in)
-    reads |= o.kind == plan::Operand::value && maker[o.index] >= head && maker[o.index] < node;
-  return reads;
+    follows |= o.kind == plan::Operand::value && reads.maker[o.index] >= head && reads.maker[o.index] < node;
+  return follows;
 }
 
 int Program::fuse() {
   const size_t count = nodes_.size();
-  std::vector<size_t> maker(plan_->values.size(), count), last(plan_->values.size(), 0);
+  Reads reads{std::vector<size_t>(plan_->values.size(), count), std::vector<size_t>(plan_->values.size(), 0)};
+  auto& [maker, last] = reads;
   for (size_t n = 0; n < count; ++n) {
     for (int v : nodes_[n].node->out) maker[v] = n;
     for (const plan::Operand& o : nodes_[n].node->in)
@@ -33,7 +57,7 @@ int Program::fuse() {
   int steps = 0;
   for (size_t head = 0; head < count; head = behind(head), ++steps) {
     step[head] = steps;
-    for (size_t n = head + 1; n < count && follows(head, n, maker); ++n) {
+    for (size_t n = head + 1; n < count && follows(head, n, reads); ++n) {
       ++nodes_[head].followers;
       step[n] = steps;
       // In the place of an operand that nothing else will read.
@@ -51,6 +75,18 @@ int Program::fuse() {
   plan::Slots slots = plan::slots_of(*plan_, step, host);
   buffer_ = std::move(slots.of);
   return slots.count;
+}
+
+// What a node's row is told of those that follow it.
+ops::Epilogue Program::epilogue_of(const Node& head) {
+  ops::Epilogue e{follow, &head, !head.kernel->epilogue};
+  for (size_t i = 1; e.light && i <= head.followers; ++i) {
+    const Node& n = (&head)[i];
+    e.relu |= n.kernel->light == ops::Light::relu;
+    for (size_t k = 0; n.kernel->light == ops::Light::add && k < n.in.size(); ++k)
+      if (n.node->in[k].index != (&head)[i - 1].node->out[0]) e.other = &n.in[k];
+  }
+  return e;
 }
 
 size_t Program::fused() const {

@@ -57,19 +57,24 @@ INVAR_INLINE void climb(int segment, bool last, Take take, Keep keep) {
 // vector i is kept from block to block. After the last block c is the contraction.
 template <int R, class At>
 INVAR_INLINE void join_block(const BlockPlace& place, F (&c)[R], At at) {
-  for (int i = 0; i < R; ++i) c[i] = add(place.opens ? zero() : load(at(i, 0)), c[i]);  // contraction.3
-  if (!place.closes) {
-    for (int i = 0; i < R; ++i) store(at(i, 0), c[i]);
-    return;
-  }
+  if (place.opens)
+#pragma GCC unroll 32
+    for (int i = 0; i < R; ++i) c[i] = add(zero(), c[i]);  // contraction.3
+  else
+#pragma GCC unroll 32
+    for (int i = 0; i < R; ++i) c[i] = add(load(at(i, 0)), c[i]);
+  auto keep = [&](int sum) __attribute__((always_inline)) {
+#pragma GCC unroll 32
+    for (int i = 0; i < R; ++i) store(at(i, sum), c[i]);
+  };
+  if (!place.closes) return keep(0);
   climb(
       place.segment, place.last,
       [&](int level) __attribute__((always_inline)) {
+#pragma GCC unroll 32
         for (int i = 0; i < R; ++i) c[i] = add(load(at(i, 1 + level)), c[i]);
       },
-      [&](int level) __attribute__((always_inline)) {
-        for (int i = 0; i < R; ++i) store(at(i, 1 + level), c[i]);
-      });
+      [&](int level) __attribute__((always_inline)) { keep(1 + level); });
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -63,8 +63,12 @@ INVAR_INLINE Phases phases_at(const Plan& p, int64_t i) {
 
 // By places the copy is [image, group][position][position][position][channel]: what a tap reads for neighbouring channels lies
 // together, as do neighbouring taps of the last axis.
+// Of an axis with one tap only what outputs read is copied: elements `hop` apart.
+INVAR_INLINE int64_t copied_hop(const Axis& a) {
+  return a.transposed || a.kernel > 1 ? 1 : a.stride;
+}
 INVAR_INLINE int64_t positions_of(const Axis& a) {
-  return a.transposed ? a.length : (a.out - 1) * a.stride + (a.kernel - 1) * a.dilation + 1;
+  return a.transposed ? a.length : (a.out - 1) * (a.stride / copied_hop(a)) + (a.kernel - 1) * a.dilation + 1;
 }
 INVAR_INLINE int64_t position_of(const Axis& a,
                                  int64_t j) {  // of tap 0 of the j-th output of a phase, but for shift_of

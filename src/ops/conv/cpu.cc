@@ -123,12 +123,13 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
     const float* bias = widened_bias(call, m, rows, w.bias);
     float* to = direct ? out + (image * total + m) * f.columns + first : w.out;
     const int64_t ld = direct ? f.columns : panels * kPanel;
-    if (f.k == 0)
-      for (int64_t r = 0; r < rows; ++r)
-        strip(
-            to + r * ld, present, [&](int64_t, int) __attribute__((always_inline)) {
-              return bias ? add(zero(), set1(bias[r])) : zero();  // conv.5
-            });
+    Finish last{.bias = bias, .plain = bias && is_plain(bias, rows)};
+    if (direct) follow(last, call, to);
+    for (int64_t r = 0; f.k == 0 && r < rows; ++r)
+      for (int64_t j = 0; j < present; j += kW) {
+        const int lanes = within(present - j);
+        store_part(to + r * ld + j, finish(last, zero(), r, r * ld + j, lanes), lanes);  // conv.5
+      }
     const int64_t chains = num::contraction_blocks(f.k);
     const int64_t full = !c.merged && in_sequence(p, f) ? present / kPanel : 0;
     for (int64_t b = 0; b < chains; ++b) {
@@ -173,21 +174,22 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
       const int64_t together = rows < kMaxRows ? panels : near > kTogether ? near : kTogether;
       for (int64_t i = 0; i < panels; i += together) {
         const int64_t count = num::min_i64(together, panels - i);
-        const Place place{num::block_place(b, f.k),
-                          w.sums + i * rows * kPanel,
-                          rows,
-                          w.level,
-                          to + i * kPanel,
-                          ld,
-                          present - i * kPanel,
-                          bias};
+        Place place{num::block_place(b, f.k),
+                    w.sums + i * rows * kPanel,
+                    rows,
+                    w.level,
+                    to + i * kPanel,
+                    ld,
+                    present - i * kPanel,
+                    last};
+        if (last.other) place.finish.other += i * kPanel;
         const Ahead next{reinterpret_cast<const char*>(block + total * kRow) + i * ahead, ahead > 0,
                          ahead * count, 0};
         down(Spaced<true>{block, kRow}, Columns<F32, kPer>{w.b + i * kHop, kPanel, kHop}, count,
              r.end - r.begin, rows, place, next);
       }
     }
-    if (!direct) scatter(p, f, image, m, rows, first, present, to, ld, out);
+    if (!direct) scatter(call, p, f, image, m, rows, first, present, to, ld);
   }
 }
 
@@ -246,6 +248,9 @@ void thin_blocks(const Call& call, const Job& job, int64_t begin, int64_t end, v
               const F y = load(s.flat + i * c.pitch + j);
               return biased ? add(canon(y), added) : y;  // conv.3
             });
+      if (b.of[1].step == 1 && b.of[2].step == 1)
+        finished(call, {channel - call.out[0].as<float>() + row_place(p.axis, b, 0), b.columns, b.rows,
+                        p.axis[2].out});
     }
   }
 }
@@ -278,6 +283,7 @@ const Kernel INVAR_ROW_OF(conv) = {.op = "conv",
                                    .run = INVAR_ISA_NS::run<false>,
                                    .scratch_bytes = INVAR_ISA_NS::scratch_bytes<false>,
                                    .shared_bytes = INVAR_ISA_NS::shared_bytes<false>,
+                                   .light_epilogue = true,
                                    .pack_bytes = INVAR_ISA_NS::pack_bytes<false>,
                                    .pack = INVAR_ISA_NS::pack<false>};
 const Kernel INVAR_ROW_OF(conv_transpose) = {.op = "conv_transpose",

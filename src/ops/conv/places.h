@@ -33,28 +33,48 @@ INVAR_INLINE void turn(const float* from, int64_t ld, int64_t rows, int64_t colu
 void copy_places(const conv::Plan& p, const float* x, int64_t begin, int64_t end, float* copy) {
   const Axis &deep = p.axis[0], &high = p.axis[1], &wide = p.axis[2];
   const conv::CopyCut cut = conv::copy_cut(p);
-  const int64_t n = conv::positions_of(wide), channel = deep.in * high.in * wide.in;
-  const Line line{num::min_i64(wide.low < 0 ? -wide.low : 0, n), 0, wide.low < 0 ? 0 : wide.low, 1};
-  const int64_t inside = num::min_i64(wide.in - line.first, n - line.before);
+  const int64_t n = conv::positions_of(wide), channel = deep.in * high.in * wide.in,
+                hop = conv::copied_hop(wide);
+  // Positions [before, before + inside) of a line are elements first + i * hop of the operand.
+  const int64_t before = num::min_i64(wide.low < 0 ? slide::ceil_div(-wide.low, hop) : 0, n);
+  const int64_t first = before * hop + wide.low;
+  const int64_t inside =
+      first < wide.in ? num::min_i64(slide::ceil_div(wide.in - first, hop), n - before) : 0;
+  auto put = [](float* at, F v, int lanes, int64_t) __attribute__((always_inline)) {
+    store_part(at, v, lanes);
+  };
   for (int64_t l = begin; l < end; ++l) {
     int64_t rest = l / cut.parts;
     const int64_t part = l % cut.parts * cut.channels,
                   channels = num::min_i64(cut.channels, p.channels - part);
     float* to = copy + rest * n * p.pitch + part;
-    const int64_t h = rest % conv::positions_of(high) + high.low;
-    const int64_t d = (rest /= conv::positions_of(high)) % conv::positions_of(deep) + deep.low;
+    const int64_t h = rest % conv::positions_of(high) * conv::copied_hop(high) + high.low;
+    const int64_t d =
+        (rest /= conv::positions_of(high)) % conv::positions_of(deep) * conv::copied_hop(deep) + deep.low;
     const int64_t group = rest / conv::positions_of(deep);
     const bool there = d >= 0 && d < deep.in && h >= 0 && h < high.in && inside > 0;
-    const int64_t first = there ? line.before : n, last = there ? first + inside : n;
-    const float* from = x + (group * p.channels + part) * channel + (d * high.in + h) * wide.in + line.first;
-    for (int64_t i = first > 0 ? 0 : last; i < n; i = i + 1 == first ? last : i + 1)
+    const int64_t from = there ? before : n, last = there ? from + inside : n;
+    const float* line = x + (group * p.channels + part) * channel + (d * high.in + h) * wide.in + first;
+    for (int64_t i = from > 0 ? 0 : last; i < n; i = i + 1 == from ? last : i + 1)
       for (int64_t c = 0; c < channels; ++c) to[i * p.pitch + c] = 0;
-    for (int64_t c = 0; there && c < channels; c += kW)
-      turn(
-          from + c * channel, channel, inside, num::min_i64(kW, channels - c), to + first * p.pitch + c,
-          p.pitch, [](float* at, F v, int lanes, int64_t) __attribute__((always_inline)) {
-            store_part(at, v, lanes);
-          });
+    for (int64_t c = 0; there && c < channels; c += kW) {
+      const int64_t many = num::min_i64(kW, channels - c);
+      float* const at = to + from * p.pitch + c;
+      if (hop == 1) {
+        turn(line + c * channel, channel, inside, many, at, p.pitch, put);
+        continue;
+      }
+      for (int64_t i = 0; i < inside; i += kW) {
+        float near[2 * kW * kW];  // turn() looks ahead
+        const int64_t count = num::min_i64(kW, inside - i);
+        for (int64_t v = 0; v < many; ++v)  // the next channels, which lie far away
+          for (int64_t k = 0; k < count * hop; k += 16)
+            __builtin_prefetch(line + (c + kW + v) * channel + i * hop + k);
+        for (int64_t v = 0; v < many; ++v)
+          copy_spread(line + (c + v) * channel + i * hop, hop, count, near + v * kW);
+        turn(near, kW, count, many, at + i * p.pitch, p.pitch, put);
+      }
+    }
   }
 }
 
@@ -64,11 +84,14 @@ INVAR_INLINE void places_of(const conv::Plan& p, const conv::Phases& f, int64_t 
   const int64_t wide = f.of[2].count, high = f.of[1].count, deep = f.of[0].count;
   const int64_t line = conv::positions_of(p.axis[2]), area = line * conv::positions_of(p.axis[1]);
   const int64_t image = p.groups * area * conv::positions_of(p.axis[0]);
+  auto position = [&](int d, int64_t j) {
+    return conv::position_of(p.axis[d], j) / conv::copied_hop(p.axis[d]);
+  };
   int64_t row = first / wide, j = first % wide;
   for (int64_t i = 0; i < n; ++row, j = 0) {
-    const int64_t base = row / high / deep * image + conv::position_of(p.axis[0], row / high % deep) * area +
-                         conv::position_of(p.axis[1], row % high) * line;
-    for (; j < wide && i < n; ++j, ++i) place[i] = (base + conv::position_of(p.axis[2], j)) * p.pitch;
+    const int64_t base =
+        row / high / deep * image + position(0, row / high % deep) * area + position(1, row % high) * line;
+    for (; j < wide && i < n; ++j, ++i) place[i] = (base + position(2, j)) * p.pitch;
   }
 }
 
@@ -147,7 +170,8 @@ void place_units(const Call& call, const conv::Plan& p, const conv::PlaceCut& c,
                           w.level,
                           w.out + i * kPanel,
                           ld,
-                          ld - i * kPanel};
+                          ld - i * kPanel,
+                          {.raw = true}};
         // Next come the next panels of this chain, else the first ones of the next.
         const bool more = i + count < panels;
         const int64_t k = more ? r.begin : r.end;
@@ -164,12 +188,15 @@ void place_units(const Call& call, const conv::Plan& p, const conv::PlaceCut& c,
     const float* bias = widened_bias(call, m, present, w.bias);
     const int64_t image = first / f.columns, at = first % f.columns;
     const bool direct = at + rows <= f.columns && f.of[0].step * f.of[1].step * f.of[2].step == 1;
+    float* const to = direct ? out + (image * p.groups * p.rows + m) * f.columns + at : w.turned;
+    Finish last{.bias = bias, .plain = bias && is_plain(bias, present)};
+    if (direct) follow(last, call, to);
     turn(
-        w.out, ld, present, rows, direct ? out + (image * p.groups * p.rows + m) * f.columns + at : w.turned,
-        direct ? f.columns : rows, [&](float* to, F y, int lanes, int64_t i) __attribute__((always_inline)) {
-          store_part(to, bias ? canon(add(y, set1(bias[i]))) : y, lanes);  // conv.3
+        w.out, ld, present, rows, to,
+        direct ? f.columns : rows, [&](float* y, F c, int lanes, int64_t i) __attribute__((always_inline)) {
+          store_part(y, finish(last, c, i, y - to, lanes), lanes);
         });
-    if (!direct) scatter(p, f, 0, m, present, first, rows, w.turned, rows, out);
+    if (!direct) scatter(call, p, f, 0, m, present, first, rows, w.turned, rows);
   }
 }
 

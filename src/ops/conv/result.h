@@ -1,14 +1,15 @@
 // What is done with columns of a result: a bias for them, and where they go. Compiled once per instruction set.
 #pragma once
 #include "ops/conv/conv.h"
-#include "ops/lanes.h"
+#include "ops/finish.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
 // Columns [begin, begin + n) of a phase, as rows of `ld` at `from`, to where they belong: row r of the block is channel m + r.
-void scatter(const conv::Plan& p, const conv::Phases& f, int64_t image, int64_t m, int64_t rows,
-             int64_t begin, int64_t n, const float* from, int64_t ld, float* out) {
+void scatter(const Call& call, const conv::Plan& p, const conv::Phases& f, int64_t image, int64_t m,
+             int64_t rows, int64_t begin, int64_t n, const float* from, int64_t ld) {
+  float* const out = call.out[0].as<float>();
   const int64_t wide = f.of[2].count, high = f.of[1].count, total = p.groups * p.rows;
   const int64_t size[kAxes] = {p.axis[0].out, p.axis[1].out, p.axis[2].out}, step = f.of[2].step;
   int64_t line = begin / wide, j = begin % wide;
@@ -27,6 +28,7 @@ void scatter(const conv::Plan& p, const conv::Phases& f, int64_t image, int64_t 
       else
         for (int64_t q = 0; q < length; ++q) to[q * step] = y[q];
     }
+    if (step == 1) finished(call, {place, length, rows, channel});
     done += length;
   }
 }

@@ -13,12 +13,12 @@ Weights weights_of(const View& w, const Attrs& attrs, bool transposed) {
   for (int i = 0; i < axes; ++i)
     r.axis[kAxes - axes + i] = slide::axis_of(attrs, i, axes, w.dim[2 + i], transposed);
   r.thin = r.channels == 1 && r.rows <= 4;
-  // Where a copy serves several taps, or products enough, and vectors of channels are nearly full. As many weights of one tap belong
+  // Where a copy serves several taps, or products enough, or there is one anyway, and vectors of channels are nearly full. As many weights of one tap belong
   // to small images, whose places would not fill vectors.
   constexpr int64_t kMany = 150'000;
-  int64_t taps = 1;
-  for (const Axis& a : r.axis) taps *= a.kernel;
-  r.by_place = !r.thin && (taps > 1 || r.rows * r.channels >= kMany) &&
+  int64_t taps = 1, strides = 1;
+  for (const Axis& a : r.axis) taps *= a.kernel, strides *= a.stride;
+  r.by_place = !r.thin && (taps > 1 || (strides > 1 && !transposed) || r.rows * r.channels >= kMany) &&
                slide::ceil_div(r.rows, 32) * 32 <= r.rows + r.rows / 8;
   return r;
 }
@@ -89,7 +89,7 @@ Cut cut_of(const Plan& p, int panel, int tallest) {
 }
 
 PlaceCut place_cut(const Plan& p, int panel, int tallest) {
-  constexpr int64_t kRows = 96, kRun = 16, kUnits = 48;
+  constexpr int64_t kRows = 208, kRun = 16, kUnits = 48;
   PlaceCut c{};
   if (!p.by_place) return c;
   c.phases = 1, c.places = p.images;

@@ -152,6 +152,9 @@ void region(const Call& call, const Region& r) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
+static consteval Light light_of(std::string_view name) {
+  return name == "add" ? Light::add : name == "relu" ? Light::relu : Light::none;
+}
 #define INVAR_EACH(how, name, ...)                                                      \
   extern const Kernel INVAR_ROW_OF(name);                                               \
   const Kernel INVAR_ROW_OF(name) = {.op = #name,                                       \
@@ -159,6 +162,7 @@ void region(const Call& call, const Region& r) {
                                      .units = chunk_units,                              \
                                      .run = INVAR_ISA_NS::run<&INVAR_ISA_NS::k_##name>, \
                                      .epilogue = true,                                  \
+                                     .light = light_of(#name),                          \
                                      .region = INVAR_ISA_NS::region<&INVAR_ISA_NS::k_##name>};
 INVAR_ELEMENTWISE(INVAR_EACH)
 #undef INVAR_EACH

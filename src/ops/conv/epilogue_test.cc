@@ -1,0 +1,101 @@
+// A light epilogue has the bytes of the operations that it stands for, in whatever way a convolution goes.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "num/testing/adversarial.h"
+#include "ops/testing.h"
+
+namespace invar::ops {
+namespace {
+
+using num::testing::adversarial;
+using Floats = std::vector<float>;
+
+struct Setting {
+  int64_t images, channels, height, width, rows, kernel, stride, pad, groups;
+  int64_t out(int64_t in) const { return (in + 2 * pad - kernel) / stride + 1; }
+};
+// By places within an image, across images, of many weights, strided; rows of weights: whole panels, images in one sequence; of one
+// channel.
+constexpr Setting kSettings[] = {{1, 40, 9, 14, 64, 3, 1, 1, 1},  {2, 20, 7, 5, 32, 3, 2, 1, 1},
+                                 {1, 300, 6, 6, 512, 1, 1, 0, 1}, {1, 21, 9, 8, 30, 1, 2, 1, 1},
+                                 {1, 30, 9, 11, 26, 1, 1, 0, 1},  {3, 30, 5, 5, 7, 3, 1, 1, 1},
+                                 {2, 6, 11, 12, 12, 3, 1, 1, 6},  {1, 5, 20, 19, 5, 5, 2, 2, 5}};
+
+// What the runtime does with a follower where a row does not do it in registers.
+struct Followers {
+  std::vector<View> in, out;
+  bool sum, relu;
+  std::string_view isa;
+  static void run(const void* self, const Region& r) {
+    const auto& f = *static_cast<const Followers*>(self);
+    const Attrs none;
+    if (f.sum) find("add", f.isa)->region(Call{f.in, f.out, &none}, r);
+    if (f.relu) find("relu", f.isa)->region(Call{{&f.out[0], 1}, f.out, &none}, r);
+  }
+};
+
+Floats convolve(const Setting& s, std::string_view isa, bool packed, Floats x, Floats w, Floats bias,
+                Floats other, bool sum, bool relu) {
+  const Kernel& k = *find("conv", isa);
+  using List = std::vector<int64_t>;
+  const Attrs attrs{{"strides", List{s.stride, s.stride}},
+                    {"pads", List{s.pad, s.pad, s.pad, s.pad}},
+                    {"groups", s.groups}};
+  const int64_t oh = s.out(s.height), ow = s.out(s.width);
+  Floats y(s.images * s.rows * oh * ow);
+  std::vector<View> in = {testing::view(x, DType::f32, {s.images, s.channels, s.height, s.width}),
+                          testing::view(w, DType::f32, {s.rows, s.channels / s.groups, s.kernel, s.kernel})};
+  if (!bias.empty()) in.push_back(testing::view(bias, DType::f32, {s.rows}));
+  const View out = testing::view(y, DType::f32, {s.images, s.rows, oh, ow}),
+             beside = testing::view(other, DType::f32, {s.images, s.rows, oh, ow});
+  struct alignas(64) Line {
+    char bytes[64];
+  };
+  std::vector<Line> memory(packed && k.pack_bytes ? k.pack_bytes(in[1], 1, attrs) / sizeof(Line) + 1 : 0);
+  if (!memory.empty()) {
+    k.pack(in[1], 1, attrs, memory.data());
+    in[1].data = memory.data(), in[1].packed = true;
+  }
+  const Followers followers{{out, beside}, {out}, sum, relu, isa};
+  const Epilogue e{Followers::run, &followers, true, relu, sum ? &beside : nullptr};
+  testing::run(k, in, {&out, 1}, attrs, sum || relu ? &e : nullptr);
+  return y;
+}
+
+TEST(Conv, WhatFollowsHasTheBytesOfItself) {
+  for (const Setting& s : kSettings)
+    for (auto kind : num::testing::kKinds) {
+      const int64_t n = s.images * s.rows * s.out(s.height) * s.out(s.width);
+      const Floats x = adversarial(kind, s.images * s.channels * s.height * s.width, 1);
+      const Floats w = adversarial(kind, s.rows * s.channels / s.groups * s.kernel * s.kernel, 2);
+      const Floats other = adversarial(kind, n, 3);
+      Floats large = adversarial(num::testing::Kind::near_one, s.rows, 4), mixed = large;
+      for (float& b : large) b *= 0x1p-98f;  // as small as a bias may be that is not small
+      for (int64_t i = 0; i < s.rows; i += 5) mixed[i] = i % 2 ? -0.0f : 0x1p-130f;
+      for (const Floats& bias : {Floats(), large, mixed})
+        for (int follow = 1; follow < 4; ++follow) {
+          const bool sum = follow & 1, relu = follow & 2;
+          const Floats expected = convolve(s, "scalar", false, x, w, bias, other, false, false);
+          Floats then = expected, result(then.size());
+          View a[] = {testing::view(then, DType::f32, {n}), {}};
+          Floats copy = other;
+          a[1] = testing::view(copy, DType::f32, {n});
+          const View out = testing::view(result, DType::f32, {n});
+          if (sum) testing::run(*find("add", "reference"), a, {&out, 1}), then = result;
+          if (relu) testing::run(*find("relu", "reference"), {a, 1}, {&out, 1}), then = result;
+          for (std::string_view isa : isas())
+            for (bool packed : {false, true}) {
+              if (!find("conv", isa)->light_epilogue) continue;  // the reference
+              const Floats y = convolve(s, isa, packed, x, w, bias, other, sum, relu);
+              EXPECT_EQ(std::memcmp(y.data(), then.data(), n * sizeof(float)), 0)
+                  << isa << " channels " << s.channels << " kind " << static_cast<int>(kind) << " bias "
+                  << bias.size() << " sum " << sum << " relu " << relu << " packed " << packed;
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace invar::ops
