@@ -59,7 +59,8 @@ Status PartProgram::open(const Setting& setting, bool waits) {
     INVAR_TRY(Program any, Program::make(small, setting.options.isa, setting.device, part_.numbers));
     const Status fits = any.check(1);
     if (fits) return load(setting, any);
-    if (part_.plan.symbols.empty() || size == kLargestTried) return waits ? Status() : fits;
+    if (part_.plan.symbols.empty()) return waits ? Status() : fits;
+    if (size == kLargestTried) return {};
   }
 }
 
