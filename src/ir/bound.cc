@@ -146,8 +146,9 @@ Result<SmallVector<Value>> Node::spread_at_run_time(ValueRange operands) {
       const std::optional<Polynomial> a = polynomial_of(common[d]), b = polynomial_of(shape[d]);
       if (!a || !b) return SmallVector<Value>();
       const bool one = common[d] == Extent::of(1);
-      if (!one && !ports_.bound.has(*a) && !ports_.bound.has(*b)) return SmallVector<Value>();
-      const std::optional<Polynomial> larger = one ? b : most(*a, *b);
+      if (!one && !may_be_equal(common[d], shape[d]) && !ports_.bound.has(*a) && !ports_.bound.has(*b))
+        return SmallVector<Value>();
+      const std::optional<Polynomial> larger = one || b->constant() ? b : a->constant() ? a : most(*a, *b);
       if (!larger) return SmallVector<Value>();
       decided |= !one, common[d] = Extent::of(*larger);
     }

@@ -11,7 +11,7 @@ LogicalResult covers(std::optional<Location> loc, const Shape& x, const Shape& w
   if (weight.empty()) return refuse(loc, "the scale is a scalar");
   if (weight.size() > x.size()) return mismatch(loc, "the scale has more dimensions than the operand");
   for (size_t i = 1; i <= weight.size(); ++i)
-    if (!same(x[x.size() - i], weight[weight.size() - i]))
+    if (!may_be_equal(x[x.size() - i], weight[weight.size() - i]))
       return differ(loc, x[x.size() - i], weight[weight.size() - i], "a dimension of operand and scale");
   return success();
 }

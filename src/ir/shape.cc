@@ -49,6 +49,48 @@ bool same(const Extent& a, const Extent& b) {
   return a.known() && a == b;
 }
 
+// A sum of names alone, all added or all subtracted, is 0 for no sizes above 0.
+bool may_be_zero(const Polynomial& p) {
+  if (const std::optional<int64_t> n = p.constant()) return *n == 0;
+  bool adds = false, subtracts = false, names = true;
+  for (const auto& [monomial, times] : p.terms()) {
+    (times > 0 ? adds : subtracts) = true;
+    names &=
+        llvm::none_of(monomial, [](const std::string& f) { return Polynomial::parts_of(f).has_value(); });
+  }
+  return !names || (adds && subtracts);
+}
+
+bool may_be_equal(const Extent& a, const Extent& b) {
+  if (same(a, b)) return true;
+  const std::optional<Polynomial> p = polynomial_of(a), q = polynomial_of(b);
+  const std::optional<Polynomial> gap = p && q ? difference(*p, *q) : std::nullopt;
+  return gap && may_be_zero(*gap);
+}
+
+bool may_be_equal(const Shape& a, const Shape& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t d = 0; d < a.size(); ++d)
+    if (!may_be_equal(a[d], b[d])) return false;
+  return true;
+}
+
+std::optional<Shape> fitted(const Shape& a, const Shape& b) {
+  Shape known = a;
+  for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
+    Extent& x = known[a.size() - i];
+    if (!x.constant() && b[b.size() - i] != Extent::of(1) && may_be_equal(x, b[b.size() - i]))
+      x = b[b.size() - i];
+  }
+  Shape other = b;
+  for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
+    Extent& y = other[b.size() - i];
+    if (!y.constant() && known[a.size() - i] != Extent::of(1) && may_be_equal(y, known[a.size() - i]))
+      y = known[a.size() - i];
+  }
+  return broadcast(known, other);
+}
+
 std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   Shape out(std::max(a.size(), b.size()));
   for (size_t i = 0; i < out.size(); ++i) {

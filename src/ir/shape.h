@@ -35,6 +35,12 @@ std::string text_of(const Shape&);
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 // Equal and known.
 bool same(const Extent& a, const Extent& b);
+// The same, or equal for some sizes above 0 as far as can be seen: operations require it in each call.
+bool may_be_equal(const Extent& a, const Extent& b);
+bool may_be_equal(const Shape& a, const Shape& b);
+bool may_be_zero(const Polynomial&);
+// Broadcasting in which dimensions that may be equal are; of such the constant one, or else that of b.
+std::optional<Shape> fitted(const Shape& a, const Shape& b);
 // Nothing where a dimension is unknown, or there are more elements than can be counted.
 std::optional<Polynomial> polynomial_of(const Extent&);
 std::optional<Polynomial> count_of(const Shape&);

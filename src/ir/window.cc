@@ -75,8 +75,14 @@ std::optional<Extent> windows_in(const Extent& in, int64_t reach, int64_t stride
                                  bool ceil) {
   if (!in.constant()) {
     const std::optional<Polynomial> size = polynomial_of(in);
-    const std::optional<Polynomial> free = size && !ceil ? sum(*size, begin + end - reach) : std::nullopt;
-    const std::optional<Polynomial> steps = free ? floor_quotient(*free, stride) : free;
+    const int64_t up = ceil ? stride - 1 : 0;
+    const std::optional<Polynomial> free = size ? sum(*size, begin + end - reach + up) : std::nullopt;
+    std::optional<Polynomial> steps = free ? floor_quotient(*free, stride) : free;
+    if (ceil && steps && end + stride > reach) {  // else no window begins behind the elements
+      const std::optional<Polynomial> within = sum(*size, begin - 1);
+      const std::optional<Polynomial> last = within ? floor_quotient(*within, stride) : within;
+      steps = last ? least(*steps, *last) : last;
+    }
     const std::optional<Polynomial> n = steps ? sum(*steps, 1) : steps;
     return n ? std::optional(Extent::of(*n)) : std::nullopt;
   }

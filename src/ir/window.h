@@ -21,8 +21,7 @@ Result<Window> window_of(const Node&, const std::vector<int64_t>& kernel);
 // The pads that auto_pad means for windows that slide over operand 0.
 Status resolve_pads(const Node&, AutoPad, Window&);
 
-// The number of windows in `in` elements: rounded down, or (ceil) up as long as a window begins before the end pad. Nothing
-// where `in` is no constant and the number not the same.
+// The number of windows in `in` elements: rounded down, or (ceil) up as long as a window begins before the end pad.
 std::optional<Extent> windows_in(const Extent& in, int64_t reach, int64_t stride, int64_t begin, int64_t end,
                                  bool ceil);
 

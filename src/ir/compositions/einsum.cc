@@ -162,17 +162,25 @@ Status as_matrix(Node& node, Term& t, const std::string& batch, const std::strin
   Shape shape;
   for (char c : batch) shape.push_back(t.of(c));
   for (const std::string& group : {rows, inner}) {
-    Extent n = Extent::of(1);
-    for (char c : group) {
-      if (group.size() == 1)
-        n = t.of(c);
-      else if (!t.of(c).constant() || __builtin_mul_overflow(n.value, t.of(c).value, &n.value))
-        return not_covered("several dimensions as one, of which one is unknown");
-    }
-    shape.push_back(n);
+    Shape dims;
+    for (char c : group) dims.push_back(t.of(c));
+    const std::optional<Polynomial> n = count_of(dims);
+    if (!n) return not_covered("dimensions " + text_of(dims) + " as one");
+    shape.push_back(Extent::of(*n));
   }
   INVAR_TRY(t.x, shaped(node, t.x, shape));
   return {};
+}
+
+// A product of matrices of integers, the second transposed: modulo 2^n, whatever the order of the sums.
+Result<Value> whole_product(Node& node, Value a, Value b) {
+  Shape rows = shape_of(a.getType()), columns = shape_of(b.getType());
+  rows.insert(rows.end() - 1, Extent::of(1)), columns.insert(columns.end() - 2, Extent::of(1));
+  INVAR_TRY(a, shaped(node, a, rows));
+  INVAR_TRY(b, shaped(node, b, columns));
+  INVAR_TRY(Value all, node.make<MulOp>({a, b}));
+  return node.make<ReduceSumOp>(all, {node.attr("axes", Sizes(static_cast<int64_t>(rows.size()) - 1)),
+                                      node.attr("keepdims", int64_t{0})});
 }
 
 Result<Term> contracted(Node& node, Term a, Term b, const std::string& kept) {
@@ -181,7 +189,7 @@ Result<Term> contracted(Node& node, Term a, Term b, const std::string& kept) {
   std::string batch, inner, rows, columns;
   Shape shape;
   for (char c : a.letters) {
-    if (b.has(c) && !same(a.of(c), b.of(c)))
+    if (b.has(c) && !may_be_equal(a.of(c), b.of(c)))
       return not_covered("dimensions '" + std::string(1, c) + "': " + text_of(a.of(c)) + " and " +
                          text_of(b.of(c)));
     (!b.has(c) ? rows : kept.find(c) != kept.npos ? batch : inner) += c;
@@ -193,7 +201,8 @@ Result<Term> contracted(Node& node, Term a, Term b, const std::string& kept) {
   for (char c : columns) shape.push_back(b.of(c));
   INVAR_CHECK_OK(as_matrix(node, a, batch, rows, inner));
   INVAR_CHECK_OK(as_matrix(node, b, batch, columns, inner));
-  INVAR_TRY(Value out, product(node, a.x, b.x, /*transposed=*/true));
+  const bool whole = element_of(a.x).isIntOrIndex();
+  INVAR_TRY(Value out, whole ? whole_product(node, a.x, b.x) : product(node, a.x, b.x, /*transposed=*/true));
   INVAR_TRY(out, shaped(node, out, shape));
   return Term{out, batch + rows + columns};
 }
@@ -230,7 +239,7 @@ Status einsum(Node& node) {
 }  // namespace
 
 void compose_einsum(Rooms& rooms) {
-  rooms.on("Einsum", 12, einsum);
+  rooms.on("Einsum", 12, einsum, Widens::wrapping);
 }
 
 }  // namespace invar::ir

@@ -51,6 +51,10 @@ struct ReshapeOfReshape : OpRewritePattern<ReshapeOp> {
     }
     auto inner = op.getX().getDefiningOp<ReshapeOp>();
     if (!inner) return failure();
+    // Of two that ask for as many elements, neither is left out.
+    const auto from = count_of(shape_of(inner.getX().getType())),
+               between = count_of(shape_of(inner.getType())), to = count_of(shape_of(op.getType()));
+    if (from != between && between != to) return failure();
     rewriter.modifyOpInPlace(op, [&] { op.getXMutable().assign(inner.getX()); });
     return success();
   }

@@ -186,7 +186,7 @@ LogicalResult check_mask(std::optional<Location> loc, const Shape& mask, const S
   if (mask.size() < 2 || mask.size() > 4) return refuse(loc, "a mask of rank " + std::to_string(mask.size()));
   for (size_t d = 0; d + 1 < mask.size(); ++d) {
     const Extent& size = query[d + 4 - mask.size()];
-    if (mask[d] != Extent::of(1) && !same(mask[d], size))
+    if (mask[d] != Extent::of(1) && !may_be_equal(mask[d], size))
       return differ(loc, mask[d], size, "the mask and batch, heads or queries");
   }
   return success();
@@ -250,9 +250,9 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location
   if (q_heads <= 0 || kv_heads <= 0 || q_heads % kv_heads || !fits(q, q_heads) || !fits(k, kv_heads) ||
       !fits(v, kv_heads) || size(q, q_heads) != size(k, kv_heads))
     return mismatch(loc, "heads and sizes of queries, keys and values do not fit");
-  if (!same(q[0], k[0])) return differ(loc, q[0], k[0], "batch of queries and keys");
-  if (!same(k[0], v[0])) return differ(loc, k[0], v[0], "batch of keys and values");
-  if (!same(k[axis], v[axis])) return differ(loc, k[axis], v[axis], "sequence of keys and values");
+  if (!may_be_equal(q[0], k[0])) return differ(loc, q[0], k[0], "batch of queries and keys");
+  if (!may_be_equal(k[0], v[0])) return differ(loc, k[0], v[0], "batch of keys and values");
+  if (!may_be_equal(k[axis], v[axis])) return differ(loc, k[axis], v[axis], "sequence of keys and values");
   if (op.getState() && !same(q[axis], k[axis]))
     return refuse(loc, "with memory, covered are keys of the same positions as the queries");
   if (!q[axis].known() || !k[axis].known()) return refuse(loc, "unknown lengths of queries or keys");
@@ -267,7 +267,7 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location
     const Type lengths = op.getMore()[next++].getType();
     if (!getElementTypeOrSelf(lengths).isInteger(64) || shape_of(lengths).size() != 1)
       return refuse(loc, "lengths that are not i64 [batch]");
-    if (!same(shape_of(lengths)[0], q[0]))
+    if (!may_be_equal(shape_of(lengths)[0], q[0]))
       return differ(loc, shape_of(lengths)[0], q[0], "lengths and batch");
   }
   Shape y = q;

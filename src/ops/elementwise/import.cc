@@ -233,6 +233,15 @@ Status is_inf(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"detect_negative", "detect_positive"}));
   INVAR_TRY(int64_t negative, node.i("detect_negative", 1));
   INVAR_TRY(int64_t positive, node.i("detect_positive", 1));
+  if (Value x = node.in(0); element_of(x).isF64()) {
+    if (!negative && !positive) return not_covered("neither infinity of f64");
+    if (negative && positive) {
+      INVAR_TRY(x, node.make<AbsOp>(x));
+    }
+    const Value inf = wide(node, positive ? HUGE_VAL : -HUGE_VAL);
+    INVAR_TRY(Value out, node.make<EqualOp>({x, inf}));
+    return node.replace(out);
+  }
   INVAR_TRY(Value out, node.make<IsinfOp>(node.in(0), {node.attr("negative", int64_t{negative != 0}),
                                                        node.attr("positive", int64_t{positive != 0})}));
   return node.replace(out);
@@ -363,6 +372,8 @@ struct FuseGate : OpRewritePattern<MulOp> {
 void import_elementwise(Rooms& rooms) {
   rooms.sizes<AddOp>([](SizeList x) { return sum(x[0], x[1]); });
   rooms.sizes<SubOp>([](SizeList x) { return difference(x[0], x[1]); });
+  rooms.sizes<NegOp>([](SizeList x) { return product(x[0], -1); });
+  rooms.sizes<AbsOp>([](SizeList x) { return x[0].never_negative() ? std::optional(x[0]) : std::nullopt; });
   rooms.sizes<MulOp>([](SizeList x) { return product(x[0], x[1]); });
   rooms.sizes<DivOp>(size_quotient);
   rooms.sizes<ModOp>(size_remainder);

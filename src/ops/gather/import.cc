@@ -142,21 +142,17 @@ Status tensor_scatter(Node& node) {
 
 // ---- shapes
 
-// Indices of x's rank that fit beside the axis. Where values decide (onnx.22), kernels check it.
+// Indices of x's rank that fit beside the axis. Of open dimensions kernels check it.
 LogicalResult fits_beside(std::optional<Location> loc, Value operand, Value indices, int64_t axis) {
   const Shape x = shape_of(operand.getType()), index = shape_of(indices.getType());
   if (x.size() != index.size()) return mismatch(loc, "operand and indices differ in rank");
-  const auto is_bound = [&](const Extent& e) {
-    const std::optional<Polynomial> p = polynomial_of(e);
-    return p && may_be_bound(operand.getParentBlock(), *p);
-  };
   if (axis < 0 || axis >= static_cast<int64_t>(x.size()))
     return mismatch(loc, "axis " + std::to_string(axis) + " is outside rank " + std::to_string(x.size()));
   for (size_t d = 0; d < x.size(); ++d) {
     if (static_cast<int64_t>(d) == axis || same(x[d], index[d])) continue;
-    if (is_bound(x[d]) || is_bound(index[d])) continue;
-    if (!x[d].constant() || !index[d].constant()) return refuse(loc, "indices that cannot be shown to fit");
-    if (index[d].value > x[d].value) return mismatch(loc, "indices are longer than the operand");
+    if (!x[d].known() || !index[d].known()) return refuse(loc, "indices that cannot be shown to fit");
+    if (x[d].constant() && index[d].constant() && index[d].value > x[d].value)
+      return mismatch(loc, "indices are longer than the operand");
   }
   return success();
 }
@@ -179,7 +175,7 @@ std::optional<Shape> slices(std::optional<Location> loc, const Shape& x, const S
     return std::nullopt;
   }
   for (int64_t d = 0; d < batch_dims; ++d)
-    if (!same(x[d], index[d])) {
+    if (!may_be_equal(x[d], index[d])) {
       (void)differ(loc, x[d], index[d], "batches of operand and indices");
       return std::nullopt;
     }
@@ -238,7 +234,7 @@ LogicalResult ScatterElementsOp::inferReturnTypes(MLIRContext*, std::optional<Lo
       failed(joins(loc, op.getX(), op.getReduction())) ||
       failed(fits_beside(loc, op.getX(), op.getIndices(), op.getAxis())))
     return failure();
-  if (index != updates)
+  if (!may_be_equal(index, updates))
     return mismatch(loc, "indices " + text_of(index) + " and updates " + text_of(updates));
   out.push_back(op.getX().getType());
   return success();
@@ -252,7 +248,7 @@ LogicalResult ScatterNdOp::inferReturnTypes(MLIRContext*, std::optional<Location
   std::optional<Shape> shape =
       slices(loc, shape_of(op.getX().getType()), shape_of(op.getIndices().getType()), 0);
   if (!shape) return failure();
-  if (*shape != updates)
+  if (!may_be_equal(*shape, updates))
     return mismatch(loc, "slices " + text_of(*shape) + " and updates " + text_of(updates));
   out.push_back(op.getX().getType());
   return success();

@@ -159,9 +159,9 @@ static LogicalResult infer(std::optional<Location> loc, Value left, Value right,
   if (a.size() < 2 || b.size() < 2) return refuse(loc, "covered is [..., M, K] x [..., K, N]");
   const Extent k = a[a.size() - (trans_a ? 2 : 1)], m = a[a.size() - (trans_a ? 1 : 2)];
   const Extent kb = b[b.size() - (trans_b ? 1 : 2)], n = b[b.size() - (trans_b ? 2 : 1)];
-  if (!same(k, kb)) return differ(loc, k, kb, "inner dimensions");
+  if (!may_be_equal(k, kb)) return differ(loc, k, kb, "inner dimensions");
   a.resize(a.size() - 2), b.resize(b.size() - 2);
-  std::optional<Shape> out_shape = broadcast(a, b);
+  std::optional<Shape> out_shape = fitted(a, b);
   if (!out_shape)
     return refuse(
         loc, "leading dimensions " + text_of(a) + " and " + text_of(b) + " cannot be shown to broadcast");

@@ -131,8 +131,11 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext*, std::optional<Location> l
     if (x.size() != to.size()) return mismatch(loc, "operands of different rank");
     if (getElementTypeOrSelf(v.getType()) != getElementTypeOrSelf(first))
       return mismatch(loc, "operands of different element types");
-    for (size_t d = 0; d < to.size(); ++d)
-      if (d != axis && !same(x[d], to[d])) return differ(loc, to[d], x[d], "operands beside the axis");
+    for (size_t d = 0; d < to.size(); ++d) {
+      if (d == axis || same(x[d], to[d])) continue;
+      if (!may_be_equal(x[d], to[d])) return differ(loc, to[d], x[d], "operands beside the axis");
+      if (x[d].constant()) to[d] = x[d];
+    }
     const std::optional<Polynomial> before = polynomial_of(to[axis]), more = polynomial_of(x[axis]);
     if (!before || !more) return refuse(loc, "a dimension is unknown");
     const std::optional<Polynomial> both = sum(*before, *more);
@@ -182,7 +185,7 @@ LogicalResult ReverseSequenceOp::inferReturnTypes(MLIRContext*, std::optional<Lo
   Shape x = shape_of(op.getX().getType()), lengths = shape_of(op.getLengths().getType());
   if (x.size() < 2 || lengths.size() != 1) return mismatch(loc, "an operand of rank 2 and lengths of rank 1");
   const Extent& batch = x[op.getTimeAxis() ? 0 : 1];
-  if (!same(batch, lengths[0])) return differ(loc, batch, lengths[0], "sequences and lengths");
+  if (!may_be_equal(batch, lengths[0])) return differ(loc, batch, lengths[0], "sequences and lengths");
   out.push_back(op.getX().getType());
   return success();
 }

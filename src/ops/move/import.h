@@ -96,9 +96,25 @@ struct Cut {
   int64_t stride = 1;                   // instead of a step
 };
 
+// A bound that counts from the end, whatever the sizes are.
+bool from_end(const Polynomial& bound) {
+  const std::optional<Polynomial> back = difference(-1, bound);
+  return back && back->never_negative();
+}
+// One that counts from the end or is 0: ONNX means different places.
+bool end_or_begin(const Polynomial& bound) {
+  const std::optional<Polynomial> back = product(bound, -1);
+  return !bound.constant() && back && back->never_negative() && !from_end(bound);
+}
+
 // A bound within a dimension of n, as ONNX clamps it.
 std::optional<Polynomial> clamped(const Polynomial& n, const Polynomial& bound) {
   const std::optional<int64_t> number = bound.constant();
+  if (sum(n, bound) == Polynomial(0)) return 0;
+  if (!number && from_end(bound)) {
+    const std::optional<Polynomial> end = product(bound, -1), back = end ? least(n, *end) : end;
+    return back ? difference(n, *back) : back;
+  }
   if (!number || *number >= 0) return number && *number >= kFar ? n : least(bound, n);
   const std::optional<Polynomial> back = *number <= -kFar ? n : least(n, -*number);
   return back ? difference(n, *back) : back;
@@ -118,6 +134,9 @@ Result<Cut> open_cut(const Extent& n, const Polynomial& start, const Polynomial&
   std::optional<Polynomial> from = start, to = end;
   if (first && *first < 0) from = *first <= -kFar ? Polynomial(0) : sum(*size, *first);
   if (last) to = *last >= kFar ? *size : *last < 0 ? sum(*size, *last) : end;
+  if (!first && from_end(start)) from = sum(*size, start);
+  if (!last && from_end(end)) to = sum(*size, end);
+  if (sum(*size, start) == Polynomial(0)) from = 0;  // the last n of n
   std::optional<Polynomial> length = from && to ? difference(*to, *from) : from;
   if (clamps) {  // where it can be said
     const std::optional<Polynomial> low = clamped(*size, start), high = clamped(*size, end);
@@ -157,12 +176,14 @@ Result<Value> sliced(Node& node, const std::vector<Cut>& cuts) {
   // Starts that are computed: indices that count from there.
   for (size_t d = 0; d < cuts.size(); ++d) {
     if (!cuts[d].from) continue;
-    if (Type t = element_of(x); t.isBF16() || t.isF16())
-      return not_covered("a slice of bf16 or f16 from an open start");
     INVAR_TRY(Value places,
               node.make<IotaOp>({node.sizes(*cuts[d].from, {}), node.sizes(Polynomial(cuts[d].stride), {})},
                                 {}, tensor_of({cuts[d].size}, node.build().getI64Type())));
+    const Type element = element_of(x);
     INVAR_TRY(x, node.make<GatherOp>({x, places}, node.attr("axis", static_cast<int64_t>(d))));
+    if (element_of(x) != element) {  // widened, which is exact
+      INVAR_TRY(x, node.make<CastOp>(x, {}, tensor_of(shape_of(x.getType()), element)));
+    }
   }
   std::vector<int64_t> starts, steps;
   Shape shape;
@@ -230,6 +251,18 @@ Status slice_at_run_time(Node& node, const std::vector<int64_t>& axes, const std
   return node.replace(x);
 }
 
+// Whether a bound means one of two places: one from the end, or 0. That the last n of n are all is clear.
+bool unclear(const Node& node, const std::vector<std::optional<Polynomial>>& starts,
+             const std::vector<std::optional<Polynomial>>& ends, const std::vector<int64_t>& axes) {
+  const Shape from = node.shape(0);
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const Result<int64_t> axis = Node::axis(axes.empty() ? static_cast<int64_t>(i) : axes[i], from.size());
+    const auto n = axis ? polynomial_of(from[static_cast<size_t>(*axis)]) : std::nullopt;
+    if (n && starts[i] && end_or_begin(*starts[i]) && sum(*n, *starts[i]) != Polynomial(0)) return true;
+  }
+  return llvm::any_of(ends, [](auto& end) { return end && end_or_begin(*end); });
+}
+
 Status slice(Node& node) {
   if (node.version() < 10) {
     INVAR_CHECK_OK(node.expect(1, 1, {"starts", "ends", "axes"}));
@@ -240,8 +273,9 @@ Status slice(Node& node) {
     const auto open = [](auto& known) {
       return !known.empty() && llvm::none_of(known, [](auto& k) { return k.has_value(); });
     };
-    if (open(starts) && open(ends) && starts.size() == ends.size()) {
-      INVAR_TRY(std::vector<int64_t> axes, list_of(node, "axes", 3, 10));
+    INVAR_TRY(std::vector<int64_t> axes, list_of(node, "axes", 3, 10));
+    if ((open(starts) && open(ends)) || unclear(node, starts, ends, axes)) {
+      if (starts.size() != ends.size()) return bad_input("starts and ends differ in length");
       INVAR_TRY(std::vector<int64_t> steps, list_of(node, "steps", 4, 10));
       for (size_t i = axes.size(); axes.size() < starts.size() && !node.has(3); ++i)
         axes.push_back(static_cast<int64_t>(i));
@@ -311,7 +345,7 @@ Status split(Node& node) {
     return bad_input("the parts do not make up the " + n->text() + " elements of the axis");
   const bool decided =
       *total == *n;  // else by values: what is left for the last part must be as long as it is to be
-  if (!decided && !node.is_bound(Extent::of(*total)))
+  if (!decided && !may_be_equal(Extent::of(*total), from[axis]))
     return not_covered("parts of " + total->text() + " elements of an axis of " + n->text());
   if (!decided) bounds.back() = *n;
   for (unsigned i = 0; i < parts; ++i) {
@@ -335,17 +369,6 @@ Status concat(Node& node) {
   INVAR_TRY(int64_t wanted, node.i("axis", 0));
   INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
   if (operands.size() == 1) return node.replace(operands[0]);
-  // One dimension beside the axis that values decide: that it is equal shows when the program runs, by the number of elements.
-  const Shape first = node.shape(0);
-  for (Value& v : operands) {
-    Shape shape = shape_of(v.getType());
-    std::vector<size_t> other;
-    for (size_t d = 0; shape.size() == first.size() && d < shape.size(); ++d)
-      if (d != static_cast<size_t>(axis) && !same(shape[d], first[d])) other.push_back(d);
-    if (other.size() != 1 || !(node.is_bound(shape[other[0]]) || node.is_bound(first[other[0]]))) continue;
-    shape[other[0]] = first[other[0]];
-    INVAR_TRY(v, shaped(node, v, shape));
-  }
   INVAR_TRY(Value out, node.make<ConcatOp>(operands, node.attr("axis", axis)));
   return node.replace(out);
 }
@@ -395,14 +418,13 @@ Status expand(Node& node) {
   INVAR_TRY(Shape wanted, constant_shape(node, 1));
   const Shape from = node.shape(0);
   std::optional<Shape> shape = broadcast(from, wanted);
-  if (!shape && llvm::any_of(wanted, [&](const Extent& e) { return node.is_bound(e); }))
-    return expand_at_run_time(node, wanted);
   if (!shape) {
-    const auto constant = [](const Extent& e) { return e.constant(); };
-    const std::string why = "shapes " + text_of(node.shape(0)) + " and " + text_of(wanted);
-    if (llvm::all_of(node.shape(0), constant) && llvm::all_of(wanted, constant))
-      return bad_input(why + " do not broadcast");
-    return not_covered(why + " cannot be shown to broadcast");
+    const Extent one = Extent::of(1);
+    for (size_t i = 1; i <= std::min(from.size(), wanted.size()); ++i)
+      if (const Extent& a = from[from.size() - i], &b = wanted[wanted.size() - i];
+          a.constant() && b.constant() && a != b && a != one && b != one)
+        return bad_input("shapes " + text_of(from) + " and " + text_of(wanted) + " do not broadcast");
+    return expand_at_run_time(node, wanted);
   }
   INVAR_TRY(Value out, expanded(node, node.in(0), *shape));
   return node.replace(out);

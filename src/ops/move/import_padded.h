@@ -9,12 +9,13 @@ namespace invar::ir {
 namespace {
 
 template <class Op>
-Result<Value> padded(Node& node, const std::vector<int64_t>& begins, const Shape& shape, Value value = {}) {
-  SmallVector<Value> operands = {node.in(0)};
+Result<Value> padded(Node& node, Value x, const std::vector<int64_t>& begins, const Shape& shape,
+                     Value value = {}) {
+  SmallVector<Value> operands = {x};
   if (value) operands.push_back(value);
-  if (shape == node.shape(0) && llvm::all_of(begins, [](int64_t b) { return b == 0; })) return node.in(0);
+  if (shape == shape_of(x.getType()) && llvm::all_of(begins, [](int64_t b) { return b == 0; })) return x;
   return node.make<Op>(operands, node.attr("begins", llvm::ArrayRef<int64_t>(begins)),
-                       tensor_of(shape, element_of(node.in(0))));
+                       tensor_of(shape, element_of(x)));
 }
 
 Status tile(Node& node) {
@@ -30,16 +31,16 @@ Status tile(Node& node) {
     if (!all) return bad_input("repeat " + repeats[d].text() + " makes more elements than can be counted");
     shape[d] = Extent::of(*all);
   }
-  INVAR_TRY(Value out, padded<PadWrapOp>(node, std::vector<int64_t>(shape.size(), 0), shape));
+  INVAR_TRY(Value out, padded<PadWrapOp>(node, node.in(0), std::vector<int64_t>(shape.size(), 0), shape));
   return node.replace(out);
 }
 
-Result<Value> padded(Node& node, llvm::StringRef mode, const std::vector<int64_t>& begins, const Shape& shape,
-                     Value value) {
-  return mode == "constant"  ? padded<PadOp>(node, begins, shape, value)
-         : mode == "edge"    ? padded<PadEdgeOp>(node, begins, shape)
-         : mode == "reflect" ? padded<PadReflectOp>(node, begins, shape)
-         : mode == "wrap"    ? padded<PadWrapOp>(node, begins, shape)
+Result<Value> padded(Node& node, Value x, llvm::StringRef mode, const std::vector<int64_t>& begins,
+                     const Shape& shape, Value value) {
+  return mode == "constant"  ? padded<PadOp>(node, x, begins, shape, value)
+         : mode == "edge"    ? padded<PadEdgeOp>(node, x, begins, shape)
+         : mode == "reflect" ? padded<PadReflectOp>(node, x, begins, shape)
+         : mode == "wrap"    ? padded<PadWrapOp>(node, x, begins, shape)
                              : not_covered("mode \"" + mode.str() + "\"");
 }
 
@@ -69,7 +70,7 @@ Result<Value> padded_at_run_time(Node& node, llvm::StringRef mode, const Padding
     size[d] = node.sizes(*n, int64_t{1});
     shape[d] = mode == "constant" ? Extent::of(*more) : from[d];
   }
-  INVAR_TRY(Value x, padded(node, mode, to.begins, shape, value));
+  INVAR_TRY(Value x, padded(node, node.in(0), mode, to.begins, shape, value));
   const Value zero = node.constant(Sizes(0)), one = node.constant(Sizes(1)), two = node.constant(Sizes(2));
   for (size_t d = 0; d < from.size(); ++d) {
     if (!to.computed[d]) continue;
@@ -155,18 +156,27 @@ Status pad(Node& node) {
   INVAR_TRY(std::vector<int64_t> pads, list_of(node, "pads", 1, 11));
   if (pads.size() != 2 * axes.size()) return bad_input("pads are not two for each axis");
   std::vector<int64_t> begins(shape.size(), 0);
+  std::vector<Cut> kept = all_of(shape);
   std::set<int64_t> seen;
   for (size_t i = 0; i < axes.size(); ++i) {
     INVAR_TRY(int64_t axis, Node::axis(axes[i], shape.size()));
     if (!seen.insert(axis).second) return bad_input("axis " + std::to_string(axis) + " twice");
-    const int64_t begin = pads[i], end = pads[i + axes.size()];
+    int64_t begin = pads[i], end = pads[i + axes.size()];
     if (begin == 0 && end == 0) continue;
     Extent& e = shape[axis];
     const std::string pads_of =
         "pads " + std::to_string(begin) + " and " + std::to_string(end) + " of axis " + std::to_string(axis);
-    const std::optional<Polynomial> size = polynomial_of(e);
+    std::optional<Polynomial> size = polynomial_of(e);
     if (!size) return not_covered("a dimension is unknown");
-    if (!e.constant() && (begin < 0 || end < 0)) return not_covered(pads_of + " of " + text_of(e));
+    if (!e.constant() &&
+        (begin < 0 || end < 0)) {  // first what they take away, of which as much must be there
+      if (begin < -kFar || end < -kFar) return bad_input(pads_of);
+      const int64_t start = std::max<int64_t>(-begin, 0);
+      size = sum(*size, std::min<int64_t>(end, 0) - start);
+      if (!size) return bad_input(pads_of);
+      kept[static_cast<size_t>(axis)] = {start, 1, Extent::of(*size)};
+      begin = std::max<int64_t>(begin, 0), end = std::max<int64_t>(end, 0);
+    }
     const std::optional<Polynomial> longer = sum(*size, begin);
     const std::optional<Polynomial> all = longer ? sum(*longer, end) : longer;
     if (!all || all->constant().value_or(0) < 0 || (e.constant() && (begin < -e.value || end < -e.value)))
@@ -174,7 +184,8 @@ Status pad(Node& node) {
     e = Extent::of(*all);
     begins[axis] = begin;
   }
-  INVAR_TRY(Value out, padded(node, mode, begins, shape, value));
+  INVAR_TRY(Value x, sliced(node, kept));
+  INVAR_TRY(Value out, padded(node, x, mode, begins, shape, value));
   return node.replace(out);
 }
 
@@ -224,7 +235,7 @@ Status center_crop_pad(Node& node) {
         sizes[i] >= e.value ? (sizes[i] - e.value) / 2 : -((e.value - sizes[i]) / 2);
     e = Extent::of(sizes[i]);
   }
-  INVAR_TRY(Value out, padded<PadOp>(node, begins, shape));
+  INVAR_TRY(Value out, padded<PadOp>(node, node.in(0), begins, shape));
   return node.replace(out);
 }
 

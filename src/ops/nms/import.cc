@@ -69,8 +69,10 @@ LogicalResult NmsOp::inferReturnTypes(MLIRContext* context, std::optional<Locati
   if (boxes.size() != 3 || scores.size() != 3 || boxes[2] != Extent::of(4))
     return mismatch(loc, "boxes of shape " + text_of(boxes) + " and scores of shape " + text_of(scores) +
                              " are not [B, N, 4] and [B, C, N]");
-  if (!same(boxes[0], scores[0])) return differ(loc, boxes[0], scores[0], "batches of boxes and scores");
-  if (!same(boxes[1], scores[2])) return differ(loc, boxes[1], scores[2], "numbers of boxes and scores");
+  if (!may_be_equal(boxes[0], scores[0]))
+    return differ(loc, boxes[0], scores[0], "batches of boxes and scores");
+  if (!may_be_equal(boxes[1], scores[2]))
+    return differ(loc, boxes[1], scores[2], "numbers of boxes and scores");
   for (Value limit : {op.getMost(), op.getOverlap(), op.getLeast()})
     if (const Shape shape = limit ? shape_of(limit.getType()) : Shape();
         shape.size() > 1 || (shape.size() == 1 && shape[0] != Extent::of(1)))

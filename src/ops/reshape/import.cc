@@ -17,6 +17,16 @@ Result<Extent> rest(Node& node, const Shape& from, const Shape& others) {
   const std::optional<Polynomial> all = count_of(from), part = count_of(others);
   if (!all || !part) return not_covered("a dimension is unknown");
   if (const std::optional<Polynomial> e = exact_quotient(*all, *part)) return Extent::of(*e);
+  // By a number and names that all terms have: rounded down, since the elements are counted when the program runs.
+  if (part->terms().size() == 1 && !part->constant()) {
+    const auto& [names, times] = *part->terms().begin();
+    Polynomial named = 1;
+    for (const std::string& name : names) named = product(named, Polynomial::of(name)).value_or(0);
+    if (const std::optional<Polynomial> kept = exact_quotient(*all, named))
+      if (const std::optional<Polynomial> e = floor_quotient(*kept, times)) return Extent::of(*e);
+  } else if (part->constant().value_or(0) > 0 && !all->constant()) {
+    if (const std::optional<Polynomial> e = floor_quotient(*all, *part->constant())) return Extent::of(*e);
+  }
   if (all->constant() && part->constant()) return bad_input("the sizes of operand and shape do not divide");
   // That they divide shows when the program runs.
   INVAR_TRY(Value by, node.make<MaxOp>({node.sizes(*part, int64_t{1}), node.constant(Sizes(1))}));
@@ -280,9 +290,9 @@ LogicalResult ReshapeOp::verify() {
     return emitOpError("changes the element type");
   std::optional<Polynomial> from = count_of(shape_of(getX().getType())), to = count_of(shape_of(getType()));
   if (from && from == to) return success();
-  // What values decide shows when the program runs.
-  if (from && to && (may_be_bound((*this)->getBlock(), *from) || may_be_bound((*this)->getBlock(), *to)))
-    return success();
+  // What holds for some sizes shows when the program runs.
+  const std::optional<Polynomial> gap = from && to ? difference(*from, *to) : std::nullopt;
+  if (gap && may_be_zero(*gap)) return success();
   return emitOpError("does not keep the number of elements");
 }
 

@@ -1,0 +1,110 @@
+"""Dimensions of which it cannot be shown when compiling that they fit: each call asks it (spec/onnx.md onnx.22, onnx.24)."""
+
+import numpy as np
+import pytest
+from conftest import refused
+from onnx import TensorProto, helper
+from test_dimensions import CONSTANTS, F32, I64, SHAPE, compiled, numbers, run, same
+
+node = helper.make_node
+
+
+def test_blocks(tmp_path):
+    plan = compiled(tmp_path, [node("Reshape", ["x", "blocks"], ["y"]), node("ReduceSum", ["y", "l2"], ["sums"], keepdims=0)],
+                    [("y", F32), ("sums", F32)], [("blocks", [0, -1, 2, 4]), ("l2", [2])])
+    assert "[batch, (seq)/2, 2, 4]" in plan.read_text()
+    for batch, seq in (1, 2), (3, 8), (2, 0):
+        x = numbers(batch, seq, 4)
+        same(run(plan, tmp_path, {"x": x})["y"], x.reshape(batch, seq // 2, 2, 4))
+    run(plan, tmp_path, {"x": numbers(2, 7, 4)}, refused, code=2, names=["reshape"])
+
+
+def test_names_that_differ(tmp_path):
+    """As exporters write them where nobody names dimensions."""
+    plan = compiled(tmp_path, [node("Add", ["a", "b"], ["sum"]), node("Concat", ["a", "b"], ["both"], axis=1), node("MatMul", ["a", "t"], ["product"]),
+                               node("Reshape", ["a", "flat"], ["six"]), node("Add", ["sum", "three"], ["more"])],
+                    [("sum", F32), ("both", F32), ("product", F32), ("six", F32), ("more", F32)], [("flat", [6]), ("three", numbers(3))],
+                    [("a", ["a_0", "a_1"]), ("b", ["b_0", "b_1"]), ("t", ["t_0", "t_1"])])
+    a, b, t = numbers(2, 3), numbers(2, 3) + 1, numbers(3, 5)
+    y = run(plan, tmp_path, {"a": a, "b": b, "t": t})
+    same(y["sum"], a + b)
+    same(y["both"], np.concatenate([a, b], 1))
+    same(y["product"], a @ t)
+    same(y["six"], a.reshape(6))
+    same(y["more"], a + b + numbers(3))
+    for b_, t_ in ((3, 3), (3, 5)), ((2, 2), (3, 5)), ((2, 3), (4, 5)):
+        run(plan, tmp_path, {"a": a, "b": numbers(*b_), "t": numbers(*t_)}, refused, code=2, names=["requires"])
+
+
+def test_the_last_of_all(tmp_path):
+    """A start that is minus a dimension: for a dimension of 0 it is the begin."""
+    plan = compiled(tmp_path, SHAPE + [
+        node("Neg", ["batch"], ["minus"]), node("Unsqueeze", ["minus", "l0"], ["back"]), node("Neg", ["seq"], ["all"]), node("Unsqueeze", ["all", "l0"], ["whole"]),
+        node("Slice", ["y", "back", "far", "l1"], ["last"]), node("Slice", ["y", "l0", "back", "l1"], ["first"]),
+        node("Slice", ["x", "whole", "far", "l1"], ["same"])],
+        [("last", F32), ("first", F32), ("same", F32)], [*CONSTANTS, ("far", [2**63 - 1])], [("x", ["batch", "seq", 4]), ("y", [2, "length"])])
+    for batch, seq, length in (2, 3, 7), (1, 1, 1), (0, 3, 5), (4, 2, 3):
+        x, y = numbers(batch, seq, 4), numbers(2, length)
+        found = run(plan, tmp_path, {"x": x, "y": y})
+        same(found["last"], y[:, -batch:])
+        same(found["first"], y[:, :-batch])
+        same(found["same"], x)
+
+
+def test_pads_that_take_away(tmp_path):
+    plan = compiled(tmp_path, [node("Pad", ["x", "pads"], ["y"])], [("y", F32)], [("pads", [0, 2, 0, 0, -1, 0])])
+    for seq in 1, 2, 6:
+        x = numbers(2, seq, 4)
+        same(run(plan, tmp_path, {"x": x})["y"], np.pad(x, ((0, 0), (2, 0), (0, 0)))[:, :-1])
+    run(plan, tmp_path, {"x": numbers(2, 0, 4)}, refused, code=2, names=["-1"])
+
+
+@pytest.mark.parametrize("kernel,stride,pads", [(2, 2, (0, 0)), (3, 2, (1, 1)), (2, 3, (1, 1)), (2, 4, (0, 1))])
+def test_windows_rounded_up(tmp_path, kernel, stride, pads):
+    plan = compiled(tmp_path, [node("MaxPool", ["x"], ["y"], kernel_shape=[kernel], strides=[stride], pads=pads, ceil_mode=1)], [("y", F32)],
+                    inputs=[("x", [2, 3, "length"])])
+    for length in range(kernel, 12):
+        x = numbers(2, 3, length)
+        padded = np.pad(x, ((0, 0), (0, 0), pads), constant_values=-np.inf)
+        starts = [i for i in range(0, length + pads[0], stride) if i <= length + sum(pads) - kernel or
+                  i < length + sum(pads) - kernel + stride]
+        same(run(plan, tmp_path, {"x": x})["y"], np.stack([padded[:, :, i:i + kernel].max(2) for i in starts], 2))
+
+
+def test_einsum(tmp_path):
+    plan = compiled(tmp_path, [node("Cast", ["x"], ["i"], to=I64), node("Einsum", ["x", "w"], ["heads"], equation="bsh,hnd->bsnd"),
+                               node("Einsum", ["i", "i"], ["pairs"], equation="bsh,bth->bst"), node("Einsum", ["i", "i"], ["all"], equation="bsh,bsk->bshk"),
+                               node("Cast", ["x"], ["small"], to=TensorProto.INT8), node("Einsum", ["small", "small"], ["bytes"], equation="bsh,bsh->bs")],
+                    [("heads", F32), ("pairs", I64), ("all", I64), ("bytes", TensorProto.INT8)], [("w", np.eye(4, 6, dtype=np.float32).reshape(4, 2, 3))])
+    for batch, seq in (2, 3), (1, 5):
+        x = np.floor(numbers(batch, seq, 4))
+        i, found = x.astype(np.int64), run(plan, tmp_path, {"x": x})
+        same(found["heads"], (x @ np.eye(4, 6, dtype=np.float32)).reshape(batch, seq, 2, 3))
+        same(found["pairs"], np.einsum("bsh,bth->bst", i, i))
+        same(found["all"], np.einsum("bsh,bsk->bshk", i, i))
+        same(found["bytes"], np.einsum("bsh,bsh->bs", i, i).astype(np.int8))
+
+
+def test_numbers_of_one_size(tmp_path):
+    """A traced model holds the sizes of its example where exporters lose a dimension: it runs for these."""
+    plan = compiled(tmp_path, [node("Split", ["x", "parts"], ["a", "b"], axis=1), node("Add", ["x", "table"], ["y"])],
+                    [("a", F32), ("b", F32), ("y", F32)], [("parts", [2, 3]), ("table", numbers(5, 4))])
+    x = numbers(2, 5, 4)
+    found = run(plan, tmp_path, {"x": x})
+    same(found["a"], x[:, :2])
+    same(found["b"], x[:, 2:])
+    same(found["y"], x + numbers(5, 4))
+    run(plan, tmp_path, {"x": numbers(2, 6, 4)}, refused, code=2, names=["requires"])
+
+
+def test_infinities_of_binary64(tmp_path):
+    """What transformers' T5 of f16 asks before it clamps."""
+    plan = compiled(tmp_path, [node("Cast", ["x"], ["wide"], to=TensorProto.DOUBLE), node("IsInf", ["wide"], ["any"]),
+                               node("IsInf", ["wide"], ["above"], detect_negative=0), node("IsInf", ["wide"], ["below"], detect_positive=0)],
+                    [(n, TensorProto.BOOL) for n in ("any", "above", "below")])
+    x = numbers(1, 2, 4)
+    x[0, 0], x[0, 1, 0] = [np.inf, -np.inf, np.nan, np.finfo(np.float32).max], -np.inf
+    found = run(plan, tmp_path, {"x": x})
+    same(found["any"], np.isinf(x))
+    same(found["above"], np.isposinf(x))
+    same(found["below"], np.isneginf(x))
