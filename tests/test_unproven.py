@@ -108,3 +108,14 @@ def test_infinities_of_binary64(tmp_path):
     same(found["any"], np.isinf(x))
     same(found["above"], np.isposinf(x))
     same(found["below"], np.isneginf(x))
+
+
+def test_sines_of_binary64(tmp_path):
+    """Tables of positions that RT-DETR computes in f64, of constants: the nearest f64 (mpmath, 300 bits)."""
+    at = np.array([0.0, -0.0, 1.0, -2.5, 100.25, 100000.0, 1048576.0, 1e-09, 0.7853981633974483, 2.356194490192345, -3.1415929203539825])
+    plan = compiled(tmp_path, [node("Sin", ["at"], ["sine"]), node("Cos", ["at"], ["cosine"]), node("Cast", ["x"], ["wide"], to=TensorProto.DOUBLE),
+                               node("Mul", ["wide", "sine"], ["y"]), node("Mul", ["wide", "cosine"], ["z"])],
+                    [("y", TensorProto.DOUBLE), ("z", TensorProto.DOUBLE)], [("at", at)], [("x", [1])])
+    found = run(plan, tmp_path, {"x": np.ones(1, np.float32)})
+    same(found["y"], np.array([0.0, -0.0, 0.8414709848078965, -0.5984721441039565, -0.2772828564548513, 0.03574879797201651, 0.3304931400217347, 1e-09, 0.7071067811865475, 0.7071067811865476, 2.6676418928249877e-07]))
+    same(found["z"], np.array([1.0, 1.0, 0.5403023058681398, -0.8011436155469337, 0.9607883312760612, -0.9993608074382124, 0.943808393901312, 1.0, 0.7071067811865476, -0.7071067811865475, -0.9999999999999645]))

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "ir/compositions/angle.h"
 #include "ir/recover.h"
 
 namespace invar::ir {
@@ -229,6 +230,11 @@ Status bit_shift(Node& node) {
   return node.replace(out);
 }
 
+template <class Op, bool cosine>
+Status sine(Node& node) {
+  return element_of(node.in(0)).isF64() ? wide_sine(node, cosine) : unary<Op>(node);
+}
+
 Status is_inf(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"detect_negative", "detect_positive"}));
   INVAR_TRY(int64_t negative, node.i("detect_negative", 1));
@@ -396,8 +402,8 @@ void import_elementwise(Rooms& rooms) {
   rooms.on("Exp", 6, of_width<ExpOp, ExpF64Op>);
   rooms.on("Log", 6, of_width<LogOp, LogF64Op>);
   rooms.on("Softplus", 1, unary<SoftplusOp>);
-  rooms.on("Sin", 7, unary<SinOp>);
-  rooms.on("Cos", 7, unary<CosOp>);
+  rooms.on("Sin", 7, sine<SinOp, false>);
+  rooms.on("Cos", 7, sine<CosOp, true>);
   rooms.on("Tan", 7, unary<TanOp>);
   rooms.on("Asin", 7, unary<AsinOp>);
   rooms.on("Acos", 7, unary<AcosOp>);
