@@ -212,9 +212,38 @@ def lstm():
     return Model(seeded(Recurrent), {"input_ids": ids(3, 11)}, {"input_ids": {0: "batch"}}, ["logits"])
 
 
+def bart():
+    import transformers as t
+    config = t.BartConfig(vocab_size=97, d_model=48, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
+                          encoder_ffn_dim=80, decoder_ffn_dim=80, max_position_embeddings=64, pad_token_id=1, bos_token_id=0, eos_token_id=2)
+    names = ["input_ids", "attention_mask", "decoder_input_ids"]
+    module = Call(seeded(t.BartForConditionalGeneration, config), names, ["logits"], use_cache=False)
+    return Model(module, dict(zip(names, (ids(3, 11), mask(3, 11), ids(3, 7)))),
+                 {"input_ids": BATCH_SEQ, "attention_mask": BATCH_SEQ, "decoder_input_ids": {0: "batch", 1: "target"}}, ["logits"])
+
+
+def speech():
+    import transformers as t
+    config = t.Wav2Vec2Config(**{**WIDE, "vocab_size": 32}, conv_dim=(16, 16, 16), conv_stride=(5, 2, 2), conv_kernel=(10, 3, 3),
+                              num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4)
+    module = Call(seeded(t.Wav2Vec2ForCTC, config), ["input_values"], ["logits"])
+    return Model(module, {"input_values": noise(3, 640)}, {"input_values": {0: "batch", 1: "samples"}}, ["logits"])
+
+
+def detr():
+    import transformers as t
+    backbone = t.ResNetConfig(embedding_size=8, hidden_sizes=[8, 12, 16, 24], depths=[1, 1, 1, 1], layer_type="basic", out_features=["stage4"])
+    config = t.DetrConfig(use_timm_backbone=False, backbone=None, use_pretrained_backbone=False, backbone_config=backbone, d_model=48, encoder_layers=2,
+                          decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=80, decoder_ffn_dim=80, num_queries=6)
+    module = Call(seeded(t.DetrForObjectDetection, config), ["pixel_values"], ["logits", "pred_boxes"])
+    return Model(module, {"pixel_values": noise(3, 3, 64, 64)}, {"pixel_values": {0: "batch"}}, ["logits", "pred_boxes"])
+
+
 T5 = dict(d_model=48, d_kv=12, d_ff=80, num_layers=2, num_heads=4)
 FEW = dict(num_key_value_heads=2)
 MOE = dict(**FEW, num_experts_per_tok=2)
+MLA = dict(num_key_value_heads=4, kv_lora_rank=16, q_lora_rank=24, qk_rope_head_dim=8, qk_nope_head_dim=8, v_head_dim=12, n_routed_experts=4,
+           num_experts_per_tok=2, moe_intermediate_size=32, first_k_dense_replace=1, n_group=2, topk_group=1, n_shared_experts=1)
 BATCHED = dict(experts_implementation="batched_mm")  # the others have sizes that depend on data
 MODELS = {
     "gpt2": causal("GPT2", n_embd=48, n_layer=2, n_head=4, n_positions=64),
@@ -228,6 +257,8 @@ MODELS = {
     "mixtral": causal("Mixtral", BATCHED, **MOE, num_local_experts=4),
     "gemma2": causal("Gemma2", **FEW, head_dim=16, sliding_window=6, query_pre_attn_scalar=16),
     "gemma3": causal("Gemma3Text", **FEW, head_dim=16, sliding_window=6, query_pre_attn_scalar=16),
+    "gpt-oss": causal("GptOss", BATCHED, **MOE, head_dim=12, num_local_experts=4, sliding_window=6),
+    "deepseek-v3": causal("DeepseekV3", BATCHED, **MLA),
     "phi3": causal("Phi3", **FEW, pad_token_id=0, eos_token_id=1, bos_token_id=1),
     "smollm3": causal("SmolLM3", **FEW, pad_token_id=0),
     "gpt2-past": step("GPT2", 4, n_embd=48, n_layer=2, n_head=4, n_positions=64),
@@ -243,15 +274,22 @@ MODELS = {
                           share_att_key=True, position_biased_input=False),
     "t5-encoder": encoder("T5", "EncoderModel", **T5),
     "t5-decoder": t5_decoder,
+    "bart": bart,
     "whisper-encoder": whisper_encoder,
     "whisper-decoder": whisper_decoder,
     "vit": picture("ViT", hidden_size=48, intermediate_size=80, num_hidden_layers=2, num_attention_heads=4, image_size=32, patch_size=8),
     "dinov2": picture("Dinov2", hidden_size=48, num_hidden_layers=2, num_attention_heads=4, image_size=32, patch_size=8),
     "clip": clip,
+    "siglip": picture("SiglipVision", hidden_size=48, intermediate_size=80, num_hidden_layers=2, num_attention_heads=4, image_size=32, patch_size=8),
     "resnet": picture("ResNet", "ForImageClassification", ("logits",), embedding_size=12, hidden_sizes=[16, 24, 32, 40], depths=[1, 2, 1, 1]),
     "convnext": picture("ConvNext", "ForImageClassification", ("logits",), hidden_sizes=[12, 16, 24, 32], depths=[1, 1, 2, 1]),
     "efficientnet": picture("EfficientNet", "ForImageClassification", ("logits",), width_coefficient=0.25, depth_coefficient=0.25,
                             hidden_dim=320),
+    "swinv2": picture("Swinv2", image_size=32, patch_size=4, embed_dim=12, depths=[2, 2], num_heads=[2, 4], window_size=4),
+    "segformer": picture("Segformer", "ForSemanticSegmentation", ("logits",), 64, num_encoder_blocks=4, depths=[1, 1, 1, 1], sr_ratios=[8, 4, 2, 1],
+                         hidden_sizes=[8, 16, 24, 32], num_attention_heads=[1, 2, 2, 4], decoder_hidden_size=16),
+    "detr": detr,
+    "wav2vec2": speech,
     "unet": unet,
     "lstm": lstm,
 }

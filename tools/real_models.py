@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """Small models of the architectures that people use, with random weights, as torch's exporters write them, on the native runtime.
-Long because it is a list of 31 models.
 
 real_models.py [--only PATTERN] [--exporter dynamo|legacy] [--keep FOLDER] [--write] [--verbose]
 
