@@ -102,3 +102,16 @@ def test_such_a_module_is_a_module():
                 same(called(one, X, keep), [2 * X[keep], X + X, X[keep]])
     source = sys.modules[type(module).__module__].SOURCE
     assert "self.size(" in source and "nonzero_0" in source
+
+
+def test_quotients_are_whole():
+    """Of 9 times (n + 1) / 2 rounded down, the quotient comes first."""
+    model = onnx.parser.parse_model(HEAD + """(float[n, 3] x) => (float[k] y) <int64[1] zero = {0}, int64[1] far = {9223372036854775807}, int64[1] two = {2}, int64[1] row = {-1}> {
+        half = Slice(x, zero, far, zero, two)
+        more = Concat<axis = 0>(half, half, half)
+        y = Reshape(more, row) }""")
+    module = invar.convert(model, CompileOptions(requires_reproducibility=True))
+    for n in range(1, 7):
+        x = torch.from_numpy(X[:n].copy())
+        assert module(x).numpy().tobytes() == torch.cat([x[::2]] * 3).flatten().numpy().tobytes()
+    assert eval(invar.emit.in_python("2*((n+1)/2+3)/4*m+min((n)/2,3)"), {}, {"n": 5, "m": 3}) == 2 * (6 // 4) * 3 + 2

@@ -18,6 +18,22 @@ NAME = re.compile(r"[a-z_][a-z0-9_]*\b(?!\()")  # of a dimension, in what is com
 SIGNED = {"u16": "i16", "u32": "i32", "u64": "i64"}
 
 
+def in_python(dim):
+    """A quotient of a dimension (plan.12) binds closer than what stands before it: 4*(n+1)/2 is 4*((n+1)//2)."""
+    text, opened, number = "", [], False
+    for c in dim:
+        if number and not c.isdigit():
+            text, number = text + ")", False
+        if c == "(":
+            opened.append(len(text))
+        elif c == ")":
+            last = opened.pop()
+        elif c == "/":
+            text, c, number = f"{text[:last]}({text[last:]}", "//", True
+        text += c
+    return text + ")" * number
+
+
 @dataclass
 class Call:
     """A node as the rooms' spellings see it: c[0] is the text of an operand, c.axis an attribute (None where it is absent)."""
@@ -175,7 +191,7 @@ class Source:
         return [self.in_python(d) if isinstance(d, str) else d for d in dims]
 
     def in_python(self, dim):
-        return NAME.sub(lambda name: self.symbols[name[0]], dim).replace("/", "//")
+        return in_python(NAME.sub(lambda name: self.symbols[name[0]], dim))
 
     def type_of(self, v):
         dtype, dims = self.plan["values"][v]

@@ -14,7 +14,7 @@ TYPES = {name: getattr(torch, text.removeprefix("torch.")) for name, text in emi
 def size(dim, found):
     """A dimension, or what is computed from those found (spec/plan.md plan.12); None: one of them is not."""
     try:
-        return eval(dim.replace("/", "//"), {}, found) if isinstance(dim, str) else dim
+        return eval(emit.in_python(dim), {}, found) if isinstance(dim, str) else dim
     except NameError:
         return None
 
