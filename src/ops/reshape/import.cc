@@ -295,7 +295,7 @@ LogicalResult ReshapeOp::verify() {
   if (gap && may_be_zero(*gap)) return success();
   // One that is computed may be 0 as well.
   Block* block = (*this)->getBlock();
-  if (gap && !gap->constant() && (binding_of(block, *from) || binding_of(block, *to))) return success();
+  if (gap && !gap->constant() && (may_be_bound(block, *from) || may_be_bound(block, *to))) return success();
   return emitOpError("does not keep the number of elements");
 }
 
