@@ -191,3 +191,29 @@ def test_eight_of_them(tmp_path):
             "v": np.where(x < table, x, table), "f": x.reshape(2, 6, -1, 3), "q": r[:, None], "a": x.argmax(4, keepdims=True)}
     for name, array in want.items():
         same(y[name], np.ascontiguousarray(array))
+
+
+@pytest.mark.parametrize("kernel, stride, pads, dilation", [(3, 2, (0, 0), 1), (3, 2, (1, 1), 1), (2, 3, (0, 0), 1), (3, 2, (1, 1), 2), (2, 5, (1, 0), 1), (5, 3, (2, 0), 1)])
+@pytest.mark.parametrize("pool", ["MaxPool", "AveragePool", "LpPool"])
+def test_windows_rounded_up(tmp_path, pool, kernel, stride, pads, dilation):
+    """As many as for sizes that are constants."""
+    node = [helper.make_node(pool, ["x"], ["y"], kernel_shape=[kernel], strides=[stride], pads=pads, dilations=[dilation], ceil_mode=1)]
+    plan = compiled(tmp_path, node, [("y", F32)], inputs=[("x", ["batch", 2, "n"])])
+    for n in range(dilation * (kernel - 1) + 1, 17):
+        x = numbers(2, 2, n)
+        (tmp_path / str(n)).mkdir()
+        want = compiled(tmp_path / str(n), node, [("y", F32)], inputs=[("x", [2, 2, n])])
+        same(run(plan, tmp_path, {"x": x})["y"], run(want, tmp_path / str(n), {"x": x})["y"])
+
+
+def test_blocks_of_open_pictures(tmp_path):
+    nodes = [helper.make_node("DepthToSpace", ["x"], ["large"], blocksize=2), helper.make_node("DepthToSpace", ["x"], ["crd"], blocksize=2, mode="CRD"),
+             helper.make_node("SpaceToDepth", ["large"], ["again"], blocksize=2)]
+    plan = compiled(tmp_path, nodes, [("large", F32), ("crd", F32), ("again", F32)], inputs=[("x", ["batch", 8, "height", "width"])])
+    assert "[batch, 2, 2*height, 2*width]" in plan.read_text()
+    for b, h, w in (1, 3, 5), (2, 4, 1), (2, 0, 3):
+        x = numbers(b, 8, h, w)
+        y = run(plan, tmp_path, {"x": x})
+        same(y["large"], x.reshape(b, 2, 2, 2, h, w).transpose(0, 3, 4, 1, 5, 2).reshape(b, 2, 2 * h, 2 * w))
+        same(y["crd"], x.reshape(b, 2, 2, 2, h, w).transpose(0, 1, 4, 2, 5, 3).reshape(b, 2, 2 * h, 2 * w))
+        same(y["again"], x)

@@ -74,16 +74,13 @@ Status resolve_pads(const Node& node, AutoPad how, Window& w) {
 std::optional<Extent> windows_in(const Extent& in, int64_t reach, int64_t stride, int64_t begin, int64_t end,
                                  bool ceil) {
   if (!in.constant()) {
+    // Rounded up, there is one more where that one still begins within the operand or the pad before it: ceil((in + begin) / stride)
+    // windows do, and as many fit where the last has less than a stride beyond the pad behind.
+    if (ceil && end > reach) return std::nullopt;
+    const int64_t behind = ceil ? std::min(end - reach + stride, int64_t{0}) : end - reach + stride;
     const std::optional<Polynomial> size = polynomial_of(in);
-    const int64_t up = ceil ? stride - 1 : 0;
-    const std::optional<Polynomial> free = size ? sum(*size, begin + end - reach + up) : std::nullopt;
-    std::optional<Polynomial> steps = free ? floor_quotient(*free, stride) : free;
-    if (ceil && steps && end + stride > reach) {  // else no window begins behind the elements
-      const std::optional<Polynomial> within = sum(*size, begin - 1);
-      const std::optional<Polynomial> last = within ? floor_quotient(*within, stride) : within;
-      steps = last ? least(*steps, *last) : last;
-    }
-    const std::optional<Polynomial> n = steps ? sum(*steps, 1) : steps;
+    const std::optional<Polynomial> free = size ? sum(*size, begin + behind + (ceil ? stride - 1 : 0)) : size;
+    const std::optional<Polynomial> n = free ? floor_quotient(*free, stride) : free;
     return n ? std::optional(Extent::of(*n)) : std::nullopt;
   }
   const int64_t free = in.value + begin + end - reach;

@@ -98,9 +98,20 @@ Status eye_like(Node& node) {
 LogicalResult rank_four(std::optional<Location> loc, const Shape& x, int64_t block) {
   if (x.size() != 4) return mismatch(loc, "the operand is not of rank 4");
   if (block < 1 || block > INT32_MAX) return mismatch(loc, "blocksize " + std::to_string(block));
-  for (int d = 1; d < 4; ++d)
-    if (!x[d].constant()) return refuse(loc, "covered are channels, height and width of constant size");
   return success();
+}
+// A dimension times this; nothing where there are too many elements.
+std::optional<Extent> times(const Extent& x, int64_t by) {
+  const std::optional<Polynomial> size = polynomial_of(x), all = size ? product(*size, by) : size;
+  return all ? std::optional(Extent::of(*all)) : std::nullopt;
+}
+// Divided; nothing where it cannot be shown that nothing is left.
+std::optional<Extent> over(const Extent& x, int64_t by) {
+  const std::optional<Polynomial> size = polynomial_of(x), part = size ? exact_quotient(*size, by) : size;
+  return part ? std::optional(Extent::of(*part)) : std::nullopt;
+}
+LogicalResult divides(std::optional<Location> loc, const Extent& x, const Twine& why) {
+  return x.constant() ? mismatch(loc, why) : refuse(loc, why + ": " + text_of(x));
 }
 
 }  // namespace
@@ -151,11 +162,10 @@ LogicalResult DepthToSpaceOp::inferReturnTypes(MLIRContext*, std::optional<Locat
   Shape x = shape_of(op.getX().getType());
   const int64_t b = op.getBlocksize();
   if (failed(rank_four(loc, x, b))) return failure();
-  if (x[1].value % (b * b)) return mismatch(loc, "the channels do not divide by blocksize^2");
-  x[1].value /= b * b;
-  for (int d = 2; d < 4; ++d)
-    if (__builtin_mul_overflow(x[d].value, b, &x[d].value))
-      return mismatch(loc, "blocksize " + std::to_string(b));
+  const std::optional<Extent> channels = over(x[1], b * b), rows = times(x[2], b), columns = times(x[3], b);
+  if (!channels) return divides(loc, x[1], "the channels do not divide by blocksize^2");
+  if (!rows || !columns) return mismatch(loc, "blocksize " + std::to_string(b));
+  x = {x[0], *channels, *rows, *columns};
   out.push_back(tensor_of(x, getElementTypeOrSelf(op.getX().getType())));
   return success();
 }
@@ -165,10 +175,10 @@ LogicalResult SpaceToDepthOp::inferReturnTypes(MLIRContext*, std::optional<Locat
   Shape x = shape_of(op.getX().getType());
   const int64_t b = op.getBlocksize();
   if (failed(rank_four(loc, x, b))) return failure();
-  if (x[2].value % b || x[3].value % b) return mismatch(loc, "height and width do not divide by blocksize");
-  x[2].value /= b, x[3].value /= b;
-  if (__builtin_mul_overflow(x[1].value, b * b, &x[1].value))
-    return mismatch(loc, "blocksize " + std::to_string(b));
+  const std::optional<Extent> channels = times(x[1], b * b), rows = over(x[2], b), columns = over(x[3], b);
+  if (!rows || !columns) return divides(loc, x[rows ? 3 : 2], "height and width do not divide by blocksize");
+  if (!channels) return mismatch(loc, "blocksize " + std::to_string(b));
+  x = {x[0], *channels, *rows, *columns};
   out.push_back(tensor_of(x, getElementTypeOrSelf(op.getX().getType())));
   return success();
 }
