@@ -44,7 +44,10 @@ def test_elements(tmp_path):
     truth = {"Equal": a == b, "Less": a < b, "LessOrEqual": a <= b, "Greater": a > b, "GreaterOrEqual": a >= b}
     nodes = [helper.make_node(n, ["a", "b"], [n]) for n in [*two, *truth]] + [helper.make_node(n, ["a"], [n]) for n in one]
     nodes += [helper.make_node("Mod", ["a", "b"], ["fmod"], fmod=1), helper.make_node("Where", ["Less", "a", "b"], ["Where"]),
-              helper.make_node("Sum", ["a", "b", "a"], ["Sum"])]
+              helper.make_node("Sum", ["a", "b", "a"], ["Sum"]), helper.make_node("IsNaN", ["a"], ["IsNaN"])]
+    infinite = {(1, 1): np.isinf(a), (1, 0): np.isneginf(a), (0, 1): np.isposinf(a), (0, 0): np.zeros_like(a, np.bool_)}
+    nodes += [helper.make_node("IsInf", ["a"], [f"IsInf{n}{p}"], detect_negative=n, detect_positive=p) for n, p in infinite]
+    truth |= {"IsNaN": np.isnan(a), **{f"IsInf{n}{p}": v for (n, p), v in infinite.items()}}
     wanted = {n: canonical(v) for n, v in {**two, **one, "fmod": np.fmod(a, b), "Where": np.where(a < b, a, b),
                                            "Sum": (a + b) + a}.items()} | truth
     outputs = {n: v.dtype for n, v in wanted.items()}
