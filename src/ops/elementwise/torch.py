@@ -90,7 +90,16 @@ FLOATING_OR_SIGNED = {
 }
 
 
-# Of u64 the same bits as of i64,.
+def shifted_down(x, places):
+    """Of u64, of which torch has no shift: that of i64, without the copies of the top bit."""
+    x, places = x.view(torch.int64), places.view(torch.int64)
+    inside = (places >= 0) & (places < 64)
+    places = torch.where(inside, places, 0)
+    copied = torch.where(places > 0, -1 << (64 - places).clamp(max=63), 0)
+    return torch.where(inside, x >> places & ~copied, 0).view(torch.uint64)
+
+
+# Of u64 the same bits as of i64.
 SAME_BITS = {"add", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "equal", "mul", "neg", "shift_left", "sub"}
 
 
@@ -98,6 +107,8 @@ def of_any(op, spelled):
     def text(c):
         if op == "where" or all(t != "u64" for t, _ in c.operand_types):
             return in_text(spelled, c)
+        if op == "shift_right":
+            return f"rooms.elementwise.shifted_down({c[0]}, {c[1]})"
         if op not in SAME_BITS:
             raise c.refused("of u64")
         return c.as_signed(spelled)
