@@ -351,3 +351,18 @@ def test_a_long_way_to_a_size(tmp_path):
     m = Bound(tmp_path, [*nodes, node("Expand", "x v20001", "y")], {"k": SCALAR, "x": (F32, [1])}, {"y": F32}, [("axis", [0])])
     assert "\nbind expand_0 = " in m.text()
     same(m.run(k=3, x=[2.0])["y"], np.full(3, 2, np.float32))
+
+
+def test_masked_assignment(tmp_path):
+    """x[mask] = f(x[mask]), as exporters write it: the mask is looked through twice, and updates are cut to its length."""
+    b = Bound(tmp_path, [
+        helper.make_node("Greater", ["x", "half"], ["m"]), helper.make_node("NonZero", ["m"], ["nz"]), helper.make_node("Transpose", ["nz"], ["at"], perm=[1, 0]),
+        helper.make_node("GatherND", ["x", "at"], ["some"]), helper.make_node("Neg", ["some"], ["new"]),
+        helper.make_node("Greater", ["x", "half"], ["m2"]), helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Expand", ["m2", "shape"], ["e"]),
+        helper.make_node("NonZero", ["e"], ["nz2"]), helper.make_node("Transpose", ["nz2"], ["at2"], perm=[1, 0]),
+        helper.make_node("Shape", ["at2"], ["s2"]), helper.make_node("Gather", ["s2", "zero"], ["n"], axis=0), helper.make_node("Unsqueeze", ["n", "l0"], ["end"]),
+        helper.make_node("Slice", ["new", "l0", "end", "l0"], ["cut"]), helper.make_node("ScatterND", ["x", "at2", "cut"], ["y"])],
+        {"x": (F32, ["a", "b"])}, {"y": F32}, [("half", np.float32(0.5)), ("zero", np.int64(0)), ("l0", np.array([0]))])
+    for shape in (3, 4), (1, 1), (0, 3), (5, 2):
+        x = np.linspace(-1, 2, int(np.prod(shape)), dtype=np.float32).reshape(shape)
+        assert b.run(x=x)["y"].tobytes() == np.where(x > 0.5, -x, x).tobytes()

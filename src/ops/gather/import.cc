@@ -229,7 +229,7 @@ LogicalResult GatherNdOp::inferReturnTypes(MLIRContext*, std::optional<Location>
 
 LogicalResult ScatterElementsOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
                                                   SmallVectorImpl<Type>& out) {
-  Shape index = shape_of(op.getIndices().getType()), updates = shape_of(op.getUpdates().getType());
+  const Shape index = shape_of(op.getIndices().getType());
   if (failed(same_type(loc, op.getX(), op.getUpdates())) ||
       failed(joins(loc, op.getX(), op.getReduction())) ||
       failed(fits_beside(loc, op.getX(), op.getIndices(), op.getAxis())))
@@ -242,7 +242,6 @@ LogicalResult ScatterElementsOp::inferReturnTypes(MLIRContext*, std::optional<Lo
 
 LogicalResult ScatterNdOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
                                             SmallVectorImpl<Type>& out) {
-  Shape updates = shape_of(op.getUpdates().getType());
   if (failed(same_type(loc, op.getX(), op.getUpdates())) || failed(joins(loc, op.getX(), op.getReduction())))
     return failure();
   std::optional<Shape> shape =
