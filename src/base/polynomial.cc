@@ -161,6 +161,26 @@ std::optional<int64_t> Polynomial::value(const Lookup& lookup) const {
   return total;
 }
 
+std::optional<Polynomial> Polynomial::with(const Replacement& of) const {
+  std::optional<Polynomial> total = Polynomial();
+  for (const auto& [monomial, times] : terms_) {
+    std::optional<Polynomial> all = Polynomial(times);
+    for (const std::string& factor : monomial) {
+      std::optional<Polynomial> v;
+      if (const auto parts = parts_of(factor)) {
+        const std::optional<Polynomial> first = parts->first.with(of), second = parts->second.with(of);
+        if (first && second) v = parts->by ? floor_quotient(*first, parts->by) : least(*first, *second);
+      } else {
+        v = of(factor);
+        if (!v) v = Polynomial::of(factor);
+      }
+      if (all) all = v ? product(*all, *v) : v;
+    }
+    if (total) total = all ? sum(*total, *all) : all;
+  }
+  return total;
+}
+
 bool Polynomial::all_names(const std::function<bool(const std::string&)>& is) const {
   for (const auto& [monomial, times] : terms_)
     for (const std::string& factor : monomial) {

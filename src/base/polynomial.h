@@ -32,6 +32,9 @@ class Polynomial {
   // Its value for those of the names; nothing where a name has none or a number does not fit into 64 bits.
   using Lookup = std::function<std::optional<int64_t>(const std::string& name)>;
   std::optional<int64_t> value(const Lookup&) const;
+  // With something else in the place of names of which `of` says what; nothing where the result is too large to be of use.
+  using Replacement = std::function<std::optional<Polynomial>(const std::string& name)>;
+  std::optional<Polynomial> with(const Replacement& of) const;
   bool all_names(const std::function<bool(const std::string&)>&) const;
   // Names are of dimensions, which are never negative: what follows for all of them.
   bool never_negative() const;

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "ir/dialects.h"
 #include "ir/passes.h"
+#include "ir/rules.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -39,7 +40,7 @@ Error joined(const std::string& graph, const std::vector<Error>& list) {
 
 class Compiler {
  public:
-  Compiler(const onnx::Graph& graph, const Options& options)
+  Compiler(const onnx::Graph& graph, const Options& options, const Settled& settled)
       : context_(MLIRContext::Threading::DISABLED),
         name_(graph.name.empty() ? "model" : one_line(graph.name)),
         options_(options) {
@@ -47,7 +48,7 @@ class Compiler {
     storage_.constants_file = options.constants_file;
     storage_.threads = options.threads, storage_.hashed = options.hashed;
     load_dialects(context_);
-    module_ = import_graph(context_, graph, storage_.inlined);
+    module_ = import_graph(context_, graph, storage_.inlined, settled);
   }
   // All stages, or those up to this one.
   Status run(const std::string& until = "plan");
@@ -107,7 +108,10 @@ Status Compiler::pass(std::unique_ptr<Pass> pass) {
     passes.addPass(std::move(pass));
   else
     passes.addNestedPass<func::FuncOp>(std::move(pass));
-  if (succeeded(passes.run(*module_)) && succeeded(verify(*module_))) return {};
+  if (succeeded(passes.run(*module_)) && succeeded(verify(*module_))) {
+    module_->walk([](func::FuncOp function) { function->removeAttr(kForced); });
+    return {};
+  }
   refused_.list.insert(refused_.list.end(), storage_.errors.begin(), storage_.errors.end());
   if (!refused_.list.empty()) return joined(name_, refused_.list);
   return Error{Code::internal, name_ + ": the compiler contradicts itself: " + said};
@@ -140,10 +144,30 @@ void load_dialects(MLIRContext& context) {
   context.loadDialect<func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect>();
 }
 
+namespace {
+
+// A compiler that ran. Where a model is refused because dimensions of its inputs must be what the file does not say, it is compiled
+// again with these.
+Result<std::unique_ptr<Compiler>> compiled(const onnx::Graph& graph, const Options& options,
+                                           const std::string& until) {
+  Settled settled;
+  auto compiler = std::make_unique<Compiler>(graph, options, settled);
+  const Status first = compiler->run(until);
+  for (Status last = first; !last;) {
+    if (last.error().code != Code::not_covered) return first.error();
+    if (!learn(compiler->module(), settled)) return last.error();
+    compiler = std::make_unique<Compiler>(graph, options, settled);
+    last = compiler->run(until);
+  }
+  return compiler;
+}
+
+}  // namespace
+
 Result<Program> compile(const onnx::Graph& graph, const Options& options) {
   const num::ArithmeticEnv env;
-  Compiler compiler(graph, options);
-  INVAR_CHECK_OK(compiler.run());
+  INVAR_TRY(const std::unique_ptr<Compiler> made, compiled(graph, options, Compiler::kPlan));
+  Compiler& compiler = *made;
   INVAR_TRY(plan::Plan plan, plan_from(compiler.module()));
   plan.operation_set = options.operation_set;
   // The reader's own checks are the last word on what a plan may be.
@@ -180,9 +204,8 @@ std::vector<std::string> stages() {
 
 Result<std::string> emit(const onnx::Graph& graph, const Options& options, const std::string& stage) {
   const num::ArithmeticEnv env;
-  Compiler compiler(graph, options);
-  INVAR_CHECK_OK(compiler.run(stage));
-  return compiler.text();
+  INVAR_TRY(const std::unique_ptr<Compiler> compiler, compiled(graph, options, stage));
+  return compiler->text();
 }
 
 }  // namespace invar::ir

@@ -14,8 +14,8 @@ using namespace mlir;
 
 class Importer {
  public:
-  Importer(MLIRContext& context, const onnx::Graph& graph, Inlined& inlined)
-      : graph_(graph), build_(&context), inlined_(inlined) {}
+  Importer(MLIRContext& context, const onnx::Graph& graph, Inlined& inlined, const Settled& settled)
+      : graph_(graph), build_(&context), inlined_(inlined), settled_(settled) {}
   OwningOpRef<ModuleOp> run();
 
  private:
@@ -24,6 +24,7 @@ class Importer {
     return t ? t : Type(UnknownType::get(build_.getContext()));
   }
   Type type_of(const onnx::ValueInfo&, bool input = false);
+  Extent extent(const std::string& name);
   void name_symbols();
   std::string fresh(const std::string& name);
   Type type_of(const std::string& value) {
@@ -45,6 +46,7 @@ class Importer {
   const onnx::Graph& graph_;
   OpBuilder build_;
   Inlined& inlined_;
+  const Settled& settled_;
   Operation* outermost_ = nullptr;  // the node of the model's graph that is read
   std::map<std::string, Type> types_;
   std::map<std::string, std::string> symbols_;  // name of a dimension in the model -> in the program
@@ -68,9 +70,17 @@ Type Importer::type_of(const onnx::ValueInfo& v, bool input) {
       name = fresh("size");
       symbols_[" " + name] = name;
     }
-    shape.push_back({ShapedType::kDynamic, name});
+    shape.push_back(extent(name));
   }
   return tensor_of(shape, e);
+}
+
+// A name as what it was found to be: each step replaces one of the names that are settled, in which it does not stand again.
+Extent Importer::extent(const std::string& name) {
+  std::optional<Polynomial> size = settled_.empty() ? std::nullopt : Polynomial::parse(name);
+  for (const auto& [settled, by] : settled_)
+    if (size) size = size->with([&](auto& n) { return n == settled ? std::optional(by) : std::nullopt; });
+  return size ? Extent::of(*size) : Extent{ShapedType::kDynamic, name};
 }
 
 // Dimensions of inputs by names that a plan can hold (plan.2), equal for equal names of the model; by what they are computed from
@@ -289,8 +299,9 @@ OwningOpRef<ModuleOp> Importer::run() {
 
 }  // namespace
 
-OwningOpRef<ModuleOp> import_graph(MLIRContext& context, const onnx::Graph& graph, Inlined& inlined) {
-  return Importer(context, graph, inlined).run();
+OwningOpRef<ModuleOp> import_graph(MLIRContext& context, const onnx::Graph& graph, Inlined& inlined,
+                                   const Settled& settled) {
+  return Importer(context, graph, inlined, settled).run();
 }
 
 }  // namespace invar::ir

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/hashed.h"
+#include "base/polynomial.h"
 #include "base/status.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -27,8 +28,13 @@ struct Inlined {
   std::vector<std::string_view> bytes;
   std::deque<onnx::TensorRef> own;  // what the graph does not hold as it is
 };
+// Names of inputs' dimensions that are others' or constants whatever the model file says (spec/onnx.md onnx.23).
+using Settled = std::map<std::string, Polynomial>;
+// Adds what rules found them to be in a module whose conversion failed; false: nothing new.
+bool learn(mlir::ModuleOp, Settled&);
 // ONNX graph -> onnx dialect. Total: whatever the graph holds has a form here. The graph must outlive `inlined`.
-mlir::OwningOpRef<mlir::ModuleOp> import_graph(mlir::MLIRContext&, const onnx::Graph&, Inlined& inlined);
+mlir::OwningOpRef<mlir::ModuleOp> import_graph(mlir::MLIRContext&, const onnx::Graph&, Inlined& inlined,
+                                               const Settled& = {});
 
 // onnx -> repro by the rules of the rooms, types inferred on the way. What cannot be converted is collected in
 // `refused` (null: only reported as diagnostics) and fails the pass. stateless: Options::stateless.

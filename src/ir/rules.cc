@@ -237,11 +237,18 @@ Operation* make_op(OpBuilder& build, Location loc, llvm::StringRef op, ValueRang
 }
 
 Result<Operation*> make_checked(OpBuilder& build, Location loc, llvm::StringRef op, ValueRange operands,
-                                llvm::ArrayRef<NamedAttribute> attrs, Type type) {
+                                llvm::ArrayRef<NamedAttribute> attrs, Type type,
+                                std::optional<Forced>* forced) {
   MLIRContext* context = build.getContext();
   std::string said;
   ScopedDiagnosticHandler listen(context, [&](Diagnostic& d) {
-    if (said.empty()) said = d.str();
+    if (!said.empty()) return;
+    said = d.str();
+    if (!forced) return;
+    for (Diagnostic& note : d.getNotes()) {
+      const llvm::ArrayRef<DiagnosticArgument> words = note.getArguments();
+      if (words.size() == 2) *forced = Forced{words[0].getAsString().str(), words[1].getAsString().str()};
+    }
   });
   Operation* made = make_op(build, loc, op, operands, attrs, type ? type : operands[0].getType());
   // Element types and other constraints of the operation (after the shapes fit) are a matter of coverage.
@@ -269,9 +276,10 @@ Result<Operation*> make_checked(OpBuilder& build, Location loc, llvm::StringRef 
 
 Result<Value> Node::make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs,
                          Type type) {
-  const Result<Operation*> made = make_checked(build_, op_.getLoc(), op, operands, attrs, type);
+  std::optional<Forced> forced;
+  const Result<Operation*> made = make_checked(build_, op_.getLoc(), op, operands, attrs, type, &forced);
   if (made) return settled(*made);
-  if (type || made.error().code != Code::not_covered) return made.error();
+  if (type || made.error().code != Code::not_covered || forced) return refused(made.error(), forced);
   Operation* probe = make_op(build_, op_.getLoc(), op, operands, attrs, operands[0].getType());
   const bool pointwise = cast<ReproOp>(probe).pointwise();
   probe->erase();
@@ -280,6 +288,24 @@ Result<Value> Node::make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef
   if (spread.empty()) return made.error();
   INVAR_TRY(Operation * wide, make_checked(build_, op_.getLoc(), op, spread, attrs, type));
   return settled(wide);
+}
+
+// Noted at the function, for another attempt (compile.cc).
+Error Node::refused(const Error& error, const std::optional<Forced>& forced) {
+  if (forced) {
+    Operation* function = end_->getParentOp();
+    NamedAttrList all(function->getAttrOfType<DictionaryAttr>(kForced));
+    if (!all.get(forced->name)) all.set(forced->name, build_.getStringAttr(forced->size));
+    function->setAttr(kForced, all.getDictionary(context()));
+  }
+  return error;
+}
+
+Status Node::equal(const Extent& a, const Extent& b, llvm::StringRef what) {
+  if (same(a, b)) return {};
+  const std::string text = what.str() + ": " + text_of(a) + " and " + text_of(b);
+  if (a.constant() && b.constant()) return bad_input(text);
+  return refused(not_covered(text + " cannot be shown to be equal"), forced_by(a, b));
 }
 
 Status Node::replace(Value value) {

@@ -39,6 +39,8 @@ enum class Widens : uint8_t {
   exact,     // floats, and integers of 8 and 16 bits -> f32
 };
 
+inline constexpr char kForced[] = "onnx.forced";  // what names were found to be, at the function
+
 // One ONNX node under conversion. Its operands are already operations of the reproducible dialect. Everything a rule
 // does not look at explicitly is refused: unknown attributes by expect(), unknown operands by its bounds.
 class Node {
@@ -73,6 +75,8 @@ class Node {
   Result<std::vector<std::optional<Polynomial>>> known_sizes(unsigned i) const;
   // An element of an i64 value as a symbol.
   Polynomial bind(Value v, int64_t element);
+  // Whether two dimensions that must be equal are.
+  Status equal(const Extent& a, const Extent& b, llvm::StringRef what);
   // Whether values decide a dimension when the program runs.
   bool is_bound(const Extent&) const;
   // The bytes of operand i where it is a constant that lies in the model file.
@@ -137,6 +141,7 @@ class Node {
 
  private:
   Result<Value> make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute>, Type);
+  Error refused(const Error&, const std::optional<Forced>&);
   Result<SmallVector<Value>> spread_at_run_time(ValueRange operands);
   Value settled(Operation* made);
   Value converted(Value, Type element);
@@ -233,6 +238,6 @@ Operation* make_op(OpBuilder&, Location, llvm::StringRef op, ValueRange operands
                    llvm::ArrayRef<NamedAttribute>, Type result);
 // The same, verified; without a type, the operation infers it.
 Result<Operation*> make_checked(OpBuilder&, Location, llvm::StringRef op, ValueRange operands,
-                                llvm::ArrayRef<NamedAttribute>, Type);
+                                llvm::ArrayRef<NamedAttribute>, Type, std::optional<Forced>* = nullptr);
 
 }  // namespace invar::ir

@@ -185,10 +185,37 @@ LogicalResult refuse(std::optional<Location> loc, const Twine& what) {
   return emitOptionalError(loc, kRefusal + what);
 }
 
+std::optional<Forced> forced_by(const Extent& a, const Extent& b) {
+  for (const auto& [name, other] : {std::pair(a, b), std::pair(b, a)}) {
+    const std::optional<Polynomial> p = polynomial_of(name), must = polynomial_of(other);
+    auto another = [&](const std::string& n) { return n != name.name; };
+    if (p && must && *p == Polynomial::of(name.name) && must->all_names(another))
+      return Forced{name.name, must->text()};
+  }
+  return std::nullopt;
+}
+
+std::optional<Forced> forced_by(const Shape& from, const Shape& to) {
+  const std::optional<Polynomial> a = count_of(from), b = count_of(to);
+  if (!a || !b) return std::nullopt;
+  for (const Extent& e : from) {
+    const std::optional<Polynomial> size = polynomial_of(e), others = size ? exact_quotient(*a, *size) : size;
+    const std::optional<Polynomial> must = others ? exact_quotient(*b, *others) : others;
+    if (std::optional<Forced> found = must ? forced_by(e, Extent::of(*must)) : std::nullopt) return found;
+  }
+  return std::nullopt;
+}
+
+LogicalResult noted(InFlightDiagnostic said, const std::optional<Forced>& forced) {
+  if (forced) said.attachNote() << forced->name << forced->size;
+  return said;
+}
+
 LogicalResult differ(std::optional<Location> loc, const Extent& a, const Extent& b, const Twine& what) {
   std::string text = what.str() + ": " + text_of(a) + " and " + text_of(b);
-  return a.constant() && b.constant() ? mismatch(loc, text)
-                                      : refuse(loc, text + " cannot be shown to be equal");
+  if (a.constant() && b.constant()) return mismatch(loc, text);
+  if (!loc) return failure();
+  return noted(emitError(*loc) << kRefusal << text << " cannot be shown to be equal", forced_by(a, b));
 }
 
 }  // namespace invar::ir

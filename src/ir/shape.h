@@ -54,6 +54,15 @@ mlir::Type onnx_type(mlir::MLIRContext*, int32_t code);
 // covered is refused. Both fail.
 mlir::LogicalResult mismatch(std::optional<mlir::Location>, const llvm::Twine& what);
 mlir::LogicalResult refuse(std::optional<mlir::Location>, const llvm::Twine& what);
+// A dimension's name and what it must be, where two that must be equal are not the same; nothing where neither is a name.
+struct Forced {
+  std::string name, size;
+};
+std::optional<Forced> forced_by(const Extent& a, const Extent& b);
+// Of a number of elements that is kept: the one name that stands in one count alone.
+std::optional<Forced> forced_by(const Shape& from, const Shape& to);
+// Adds it to what is said, for another attempt (compile.cc).
+mlir::LogicalResult noted(mlir::InFlightDiagnostic, const std::optional<Forced>&);
 // Two dimensions that must be equal and are not the same: the model's mistake where both are constants, else refused.
 mlir::LogicalResult differ(std::optional<mlir::Location>, const Extent& a, const Extent& b,
                            const llvm::Twine& what);

@@ -107,7 +107,7 @@ func.func @attention(%q: tensor<?x?x8xf32, ["batch", "seq", ""]>, %m: tensor<?x?
 // CHECK: error: LayerNormalization (domain ai.onnx opset 23, node "last"): a dimension of operand and scale: 4 and 6
 // CHECK: error: GroupNormalization (domain ai.onnx opset 20, node "old"): operand 1 of shape [6] does not have an element for each of 3 groups
 // CHECK: error: GroupNormalization (domain ai.onnx opset 23, node "groups"): 6 channels do not divide into 4 groups
-// CHECK: error: InstanceNormalization (domain ai.onnx opset 23, node "open"): the number of channels (dimension 1) is not a constant
+// CHECK: error: InstanceNormalization (domain ai.onnx opset 23, node "open"): channels and scale: channels and 6 cannot be shown to be equal
 // CHECK: error: BatchNormalization (domain ai.onnx opset 23, node "spatial"): attribute "spatial" is not covered
 func.func @normalizations(%x: tensor<?x6x4xf32, ["batch", "", ""]>, %s: tensor<?x?x4xf32, ["batch", "channels", ""]>, %w: tensor<6xf32>)
     -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {

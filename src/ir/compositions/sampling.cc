@@ -116,8 +116,9 @@ Status grid_sample(Node& node) {
   const size_t axes = x.size() - 2;
   if (axes > 3 || (curve == 2 && axes != 2))
     return not_covered("covered are one to three dimensions, two of cubic");
-  if (grid.back() != Extent::of(static_cast<int64_t>(axes)) || !same(x[0], grid[0]))
-    return bad_input("a grid " + text_of(grid) + " for a picture " + text_of(x));
+  INVAR_CHECK_OK(
+      node.equal(grid.back(), Extent::of(static_cast<int64_t>(axes)), "places of the grid and dimensions"));
+  INVAR_CHECK_OK(node.equal(x[0], grid[0], "batches of picture and grid"));
   INVAR_TRY(const int64_t places, product_of(grid, 1, grid.size() - 1));
   Formula f(node);
   INVAR_TRY(const Value rows, pixels_of(f, 0));

@@ -126,7 +126,9 @@ LogicalResult infer(std::optional<Location> loc, Op op, bool transposed, Length 
     return mismatch(loc, "strides, dilations or pads do not have a number for each spatial dimension");
   for (size_t i = 0; i < w.size(); ++i)
     if (!w[i].constant()) return refuse(loc, "weights whose shape is not constant");
-  if (!x[1].constant()) return refuse(loc, "the number of channels (dimension 1) is not a constant");
+  if (!x[1].constant())
+    return differ(loc, x[1], Extent::of(transposed ? w[0].value : w[1].value * groups),
+                  "channels of operand and weights");
   if (groups < 1 || x[1].value % groups || w[0].value % groups)
     return mismatch(loc, "channels do not divide into " + std::to_string(groups) + " groups");
   if (w[transposed ? 0 : 1].value != (transposed ? x[1].value : x[1].value / groups))

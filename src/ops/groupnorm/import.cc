@@ -40,8 +40,13 @@ Status group_normalization(Node& node) {
 // A group of its own for each channel.
 Status instance_normalization(Node& node) {
   INVAR_CHECK_OK(node.expect(3, 3, {"epsilon"}));
-  if (node.shape(0).size() < 2 || !node.shape(0)[1].constant())
+  if (node.shape(0).size() < 2) return bad_input("an operand that has no channels");
+  if (!node.shape(0)[1].constant()) {
+    if (node.shape(1).size() == 1) {
+      INVAR_CHECK_OK(node.equal(node.shape(0)[1], node.shape(1)[0], "channels and scale"));
+    }
     return not_covered("the number of channels (dimension 1) is not a constant");
+  }
   return normalize(node, node.shape(0)[1].value, node.in(1), node.in(2));
 }
 

@@ -141,8 +141,10 @@ Status squeeze(Node& node) {
     bool one = from[i] == Extent::of(1);
     if (!named && !from[i].constant())
       return not_covered("it may or may not drop a symbolic dimension, " + text_of(from[i]));
-    if (at.count(static_cast<int64_t>(i)) && !one && !node.is_bound(from[i]))
-      return bad_input("axis " + std::to_string(i) + " is not 1");
+    if (at.count(static_cast<int64_t>(i)) && !one && !node.is_bound(from[i])) {
+      if (from[i].constant()) return bad_input("axis " + std::to_string(i) + " is not 1");
+      INVAR_CHECK_OK(node.equal(from[i], Extent::of(1), "axis " + std::to_string(i)));
+    }
     if (!(named ? at.count(static_cast<int64_t>(i)) > 0 : one)) shape.push_back(from[i]);
   }
   return to(node, shape);

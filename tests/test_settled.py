@@ -1,0 +1,104 @@
+"""Names of dimensions that must be something (spec/onnx.md onnx.23): the model runs as if its file said so."""
+
+import numpy as np
+import pytest
+from conftest import invar, refused
+from onnx import TensorProto, helper, numpy_helper
+
+F32, I64 = TensorProto.FLOAT, TensorProto.INT64
+
+
+def written(folder, nodes, inputs, outputs, constants=()):
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(n, F32, s) for n, s in inputs.items()],
+                              [helper.make_tensor_value_info(n, F32, None) for n in outputs],
+                              [numpy_helper.from_array(np.asarray(v), n) for n, v in constants])
+    folder.mkdir(exist_ok=True)
+    (folder / "m.onnx").write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9).SerializeToString())
+    return folder / "m.onnx"
+
+
+def run(plan, arrays, check=invar, **how):
+    args = []
+    for name, array in arrays.items():
+        np.save(plan.parent / f"in.{name}.npy", array)
+        args += ["--input", f"{name}={plan.parent / f'in.{name}.npy'}"]
+    done = check("infer", plan, *args, **how)
+    return None if how else {n: o["sha256"] for n, o in done.json()["outputs"].items()}
+
+
+def numbers(*shape):
+    return (np.arange(np.prod(shape)) * 37 % 101 - 50).astype(np.float32).reshape(shape) / 8
+
+
+W = numbers(6, 3, 3, 3)
+NETS = {
+    # As exporters name the dimensions of pictures: all of them open.
+    "channels": ([helper.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 4), helper.make_node("Relu", ["c"], ["y"])],
+                 {"x": ["batch", "num_channels", "height", "width"]}, {"num_channels": 3}, {"w": W}, {"batch": 2, "height": 5, "width": 4}),
+    "groups": ([helper.make_node("Conv", ["x", "w"], ["y"], group=2)], {"x": ["batch", "c", "n"]}, {"c": 6}, {"w": numbers(4, 3, 2)}, {"batch": 1, "n": 5}),
+    "transposed": ([helper.make_node("ConvTranspose", ["x", "w"], ["y"])], {"x": ["batch", "c", "n"]}, {"c": 4}, {"w": numbers(4, 3, 2)}, {"batch": 1, "n": 5}),
+    "features": ([helper.make_node("Gemm", ["x", "w"], ["y"])], {"x": ["n", "features"]}, {"features": 4}, {"w": numbers(4, 3)}, {"n": 3}),
+    "through": ([helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["t", "w"], ["y"])],
+                {"x": ["features", "n"]}, {"features": 4}, {"w": numbers(4, 3)}, {"n": 3}),
+    "norm": ([helper.make_node("LayerNormalization", ["x", "w"], ["y"])], {"x": ["n", "hidden"]}, {"hidden": 4}, {"w": numbers(4)}, {"n": 3}),
+    # One settles another, in a second attempt.
+    "chain": ([helper.make_node("MatMul", ["x", "z"], ["m"]), helper.make_node("MatMul", ["m", "w"], ["y"])],
+              {"x": ["n", "k"], "z": ["j", "p"]}, {"j": "k", "p": 4}, {"w": numbers(4, 3)}, {"n": 3, "k": 5}),
+    # A length that an exporter wrote as the constant it saw.
+    "baked": ([helper.make_node("Reshape", ["x", "shape"], ["y"])], {"x": ["seq", 3, 8]}, {"seq": 5}, {"shape": np.array([5, 6, 4])}, {}),
+    "squeezed": ([helper.make_node("Squeeze", ["x", "axes"], ["y"])], {"x": ["batch", "one", 8]}, {"one": 1}, {"axes": np.array([1])}, {"batch": 3}),
+    "grid": ([helper.make_node("GridSample", ["x", "g"], ["y"])], {"x": ["batch", 2, 4, 5], "g": ["b", 3, 3, "xy"]}, {"b": "batch", "xy": 2}, {}, {"batch": 2}),
+    "sums": ([helper.make_node("MatMul", ["x", "z"], ["y"])], {"x": ["past", "past + seq"], "z": ["total", "seq"]}, {"total": "past + seq"}, {}, {"past": 2, "seq": 3}),
+}
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_a_name_that_must_be_something(tmp_path, name):
+    nodes, inputs, settled, constants, sizes = NETS[name]
+    said = {n: [settled.get(d, d) for d in s] for n, s in inputs.items()}
+    while any(d in settled for s in said.values() for d in s):
+        said = {n: [settled.get(d, d) for d in s] for n, s in said.items()}
+    found = written(tmp_path / "open", nodes, inputs, ["y"], constants.items())
+    want = written(tmp_path / "said", nodes, said, ["y"], constants.items())
+    for path in found, want:
+        invar("compile", path)
+    found, want = found.parent / "plan.invar", want.parent / "plan.invar"
+    program = lambda plan: plan.read_text().split("\nplaces")[0]
+    assert program(found) == program(want)  # one program, one digest
+    value = lambda d: d if isinstance(d, int) else eval(d, {}, sizes)
+    arrays = {n: numbers(*map(value, s)) for n, s in said.items()}
+    assert run(found, arrays) == run(want, arrays)
+    if name != "sums":
+        first = next(iter(arrays))
+        axis = next((i for i, d in enumerate(inputs[first]) if d in settled), None)
+        if axis is not None:  # another size is named, and not computed with
+            run(found, {**arrays, first: np.repeat(arrays[first], 2, axis)}, refused, code=2, names=[first])
+
+
+def test_what_is_not_settled(tmp_path):
+    add = [helper.make_node("Add", ["x", "b"], ["y"])]  # 1 would do as well
+    refused("compile", written(tmp_path / "1", add, {"x": ["n", "k"]}, ["y"], [("b", numbers(4))]), code=3, names=["Add", "broadcast"])
+    two = [helper.make_node("MatMul", ["x", "v"], ["a"]), helper.make_node("MatMul", ["x", "w"], ["y"])]
+    refused("compile", written(tmp_path / "2", two, {"x": ["n", "k"]}, ["a", "y"], [("v", numbers(4, 3)), ("w", numbers(5, 3))]), code=3,
+            names=["MatMul", "inner dimensions", "k"])
+
+
+def test_places_beside_an_axis(tmp_path):
+    """Indices that are no longer than the operand, beside the axis: known when they come."""
+    nodes = [helper.make_node("Cast", ["at"], ["i"], to=I64), helper.make_node("GatherElements", ["x", "i"], ["y"], axis=1),
+             helper.make_node("ScatterElements", ["x", "i", "u"], ["z"], axis=1)]
+    path = written(tmp_path, nodes, {"x": ["rows", "n"], "at": ["few", "k"], "u": ["several", "k"]}, ["y", "z"])
+    invar("compile", path)
+    x, at, u = numbers(4, 5), np.array([[1, 4, 0], [2, 3, 1]], np.float32), numbers(2, 3)
+    z = x.copy()
+    np.put_along_axis(z[:2], at.astype(int), u, 1)
+    (tmp_path / "out").mkdir()
+    args = []
+    for name, v in {"x": x, "at": at, "u": u, "long": np.zeros((5, 3), np.float32), "short": numbers(1, 3)}.items():
+        np.save(tmp_path / f"in.{name}.npy", v)
+    given = lambda **names: [a for n, v in names.items() for a in ("--input", f"{n}={tmp_path}/in.{v}.npy")]
+    invar("infer", tmp_path / "plan.invar", *given(x="x", at="at", u="u"), "--tensors-output", tmp_path / "out")
+    assert np.load(tmp_path / "out/y.npy").tobytes() == np.take_along_axis(x[:2], at.astype(int), 1).tobytes()
+    assert np.load(tmp_path / "out/z.npy").tobytes() == z.tobytes()
+    refused("infer", tmp_path / "plan.invar", *given(x="x", at="at", u="short"), code=2, names=["few"])  # one update for each index
+    refused("infer", tmp_path / "plan.invar", *given(x="x", at="long", u="long"), code=2, names=["indices no longer than the operand"])
