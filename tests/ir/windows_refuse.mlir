@@ -37,7 +37,7 @@ func.func @reasons(%m: tensor<4x9xf32>, %x: tensor<2x4x9x8xf32>, %o: tensor<2x4x
 func.func @pools(%x: tensor<?x4x9x8xf32, ["batch", "", "", ""]>, %o: tensor<?x4x?xf32, ["batch", "", "length"]>)
     -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
   %0 = onnx.node "MaxPool"(%x) {name = "kernel", domain = "", version = 13 : i64, params = {}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>) -> !onnx.unknown
-  %1 = onnx.node "AveragePool"(%o) {name = "open", domain = "", version = 13 : i64, params = {ceil_mode = 1 : i64, kernel_shape = array<i64: 3>}} : (tensor<?x4x?xf32, ["batch", "", "length"]>) -> !onnx.unknown
+  %1 = onnx.node "AveragePool"(%o) {name = "open", domain = "", version = 13 : i64, params = {ceil_mode = 1 : i64, kernel_shape = array<i64: 3>, pads = array<i64: 0, 4>}} : (tensor<?x4x?xf32, ["batch", "", "length"]>) -> !onnx.unknown
   %2 = onnx.node "LpPool"(%x) {name = "power", domain = "", version = 13 : i64, params = {kernel_shape = array<i64: 2, 2>, p = 0 : i64}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>) -> !onnx.unknown
   %3 = onnx.node "GlobalLpPool"(%x) {name = "global", domain = "", version = 13 : i64, params = {p = -1 : i64}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>) -> !onnx.unknown
   return %0, %1, %2, %3 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
