@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "onnx/in_place.h"
 #include "onnx/reader.h"
+#include "onnx/sequences.h"
 #include "onnx/sort.h"
 #include "onnx/tensor.h"
 #include "onnx/text.h"
@@ -112,6 +113,7 @@ Result<Graph> GraphReader::read(const ::onnx::ModelProto& model) {
   const Opsets opsets = graph.opsets;
   INVAR_CHECK_OK(read_graph(model.graph(), Frame{&opsets}, graph));
   INVAR_CHECK_OK(check_and_sort(graph, path_));
+  take_apart_sequences(graph);
   return graph;
 }
 
