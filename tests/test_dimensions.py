@@ -217,3 +217,29 @@ def test_blocks_of_open_pictures(tmp_path):
         same(y["large"], x.reshape(b, 2, 2, 2, h, w).transpose(0, 3, 4, 1, 5, 2).reshape(b, 2, 2 * h, 2 * w))
         same(y["crd"], x.reshape(b, 2, 2, 2, h, w).transpose(0, 1, 4, 2, 5, 3).reshape(b, 2, 2 * h, 2 * w))
         same(y["again"], x)
+
+
+def test_frames_of_an_open_signal(tmp_path):
+    """As those of a signal whose length is a constant."""
+    node = [helper.make_node("STFT", ["x", "step", "window"], ["y"]), helper.make_node("STFT", ["x", "step", "", "length"], ["z"], onesided=0)]
+    constants = [("step", 3), ("length", 8), ("window", numbers(8))]
+    plan = compiled(tmp_path, node, [("y", F32), ("z", F32)], constants, [("x", ["batch", "n", 1])])
+    assert "[batch, (n+1)/3-2, 5, 2]" in plan.read_text()
+    for n in 8, 10, 11, 40:
+        x = numbers(2, n, 1)
+        (tmp_path / str(n)).mkdir()
+        want = run(compiled(tmp_path / str(n), node, [("y", F32), ("z", F32)], constants, [("x", [2, n, 1])]), tmp_path / str(n), {"x": x})
+        found = run(plan, tmp_path, {"x": x})
+        same(found["y"], want["y"])
+        same(found["z"], want["z"])
+    run(plan, tmp_path, {"x": numbers(1, 3, 1)}, refused, code=2, names=["n"])
+
+
+def test_open_grids(tmp_path):
+    node = [helper.make_node("GridSample", ["x", "g"], ["y"], mode="linear", padding_mode="border")]
+    plan = compiled(tmp_path, node, [("y", F32)], inputs=[("x", ["batch", 2, 4, 5]), ("g", ["batch", "rows", "columns", 2])])
+    for rows, columns in (1, 1), (3, 2), (7, 9):
+        feed = {"x": numbers(2, 2, 4, 5), "g": numbers(2, rows, columns, 2) / 6}
+        (tmp_path / str(rows)).mkdir()
+        want = compiled(tmp_path / str(rows), node, [("y", F32)], inputs=[("x", [2, 2, 4, 5]), ("g", [2, rows, columns, 2])])
+        same(run(plan, tmp_path, feed)["y"], run(want, tmp_path / str(rows), feed)["y"])

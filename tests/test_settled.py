@@ -48,6 +48,7 @@ NETS = {
     "baked": ([helper.make_node("Reshape", ["x", "shape"], ["y"])], {"x": ["seq", 3, 8]}, {"seq": 5}, {"shape": np.array([5, 6, 4])}, {}),
     "squeezed": ([helper.make_node("Squeeze", ["x", "axes"], ["y"])], {"x": ["batch", "one", 8]}, {"one": 1}, {"axes": np.array([1])}, {"batch": 3}),
     "grid": ([helper.make_node("GridSample", ["x", "g"], ["y"])], {"x": ["batch", 2, 4, 5], "g": ["b", 3, 3, "xy"]}, {"b": "batch", "xy": 2}, {}, {"batch": 2}),
+    "parts": ([helper.make_node("Split", ["x", "sizes"], ["a", "y"], axis=1)], {"x": ["n", "both"]}, {"both": 5}, {"sizes": np.array([2, 3])}, {"n": 3}),
     "sums": ([helper.make_node("MatMul", ["x", "z"], ["y"])], {"x": ["past", "past + seq"], "z": ["total", "seq"]}, {"total": "past + seq"}, {}, {"past": 2, "seq": 3}),
 }
 

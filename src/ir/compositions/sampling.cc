@@ -116,13 +116,14 @@ Status grid_sample(Node& node) {
   const size_t axes = x.size() - 2;
   if (axes > 3 || (curve == 2 && axes != 2))
     return not_covered("covered are one to three dimensions, two of cubic");
-  INVAR_CHECK_OK(
-      node.equal(grid.back(), Extent::of(static_cast<int64_t>(axes)), "places of the grid and dimensions"));
-  INVAR_CHECK_OK(node.equal(x[0], grid[0], "batches of picture and grid"));
-  INVAR_TRY(const int64_t places, product_of(grid, 1, grid.size() - 1));
+  const std::string pair = "a grid " + text_of(grid) + " for a picture " + text_of(x);
+  INVAR_CHECK_OK(node.equal(grid.back(), Extent::of(static_cast<int64_t>(axes)), pair));
+  INVAR_CHECK_OK(node.equal(x[0], grid[0], pair));
+  const std::optional<Polynomial> places = count_of(Shape(grid.begin() + 1, grid.end() - 1));
+  if (!places) return not_covered(pair);
   Formula f(node);
   INVAR_TRY(const Value rows, pixels_of(f, 0));
-  const Value all = f.shape(node.in(1), {x[0], Extent::of(places), grid.back()});
+  const Value all = f.shape(node.in(1), {x[0], Extent::of(*places), grid.back()});
   std::vector<Line> lines;
   std::vector<Value> coordinates;
   for (size_t d = 0; d < axes; ++d) {

@@ -148,9 +148,9 @@ Status stft(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 4, {"onesided"}));
   INVAR_TRY(const int64_t onesided, node.i("onesided", 1));
   const Shape signal = node.shape(0);
-  if (signal.size() != 3 || !signal[1].constant()) return not_covered("a signal of shape " + text_of(signal));
+  if (signal.size() != 3) return not_covered("a signal of shape " + text_of(signal));
   INVAR_TRY(const int64_t step, number_of(node, 1, 0));
-  int64_t length = signal[1].value;
+  int64_t length = signal[1].constant() ? signal[1].value : 0;
   if (node.has(2)) {
     if (node.shape(2).size() != 1 || !node.shape(2)[0].constant())
       return not_covered("a window of shape " + text_of(node.shape(2)));
@@ -159,18 +159,32 @@ Status stft(Node& node) {
   INVAR_TRY(length, number_of(node, 3, length));
   if (node.has(2) && node.shape(2) != Shape{Extent::of(length)})
     return bad_input("a window that is not as long as a frame");
-  if (step < 1 || length < 1 || length > signal[1].value)
+  if (step < 1 || length < 1 || (signal[1].constant() && length > signal[1].value))
     return bad_input("frames of " + std::to_string(length) + " every " + std::to_string(step) + " of " +
                      text_of(signal[1]));
-  const int64_t frames = 1 + (signal[1].value - length) / step;
-  if (frames > kMostEntries / length)
+  const std::optional<Polynomial> n = polynomial_of(signal[1]), free = n ? difference(*n, length) : n;
+  const std::optional<Polynomial> steps = free ? floor_quotient(*free, step) : free;
+  const std::optional<Polynomial> frames = steps ? sum(*steps, 1) : steps;
+  if (!frames || frames->constant().value_or(1) > kMostEntries / length)
     return not_covered("frames of more than " + std::to_string(kMostEntries) + " samples");
-  std::vector<int64_t> places;
-  for (int64_t i = 0; i < frames; ++i)
-    for (int64_t j = 0; j < length; ++j) places.push_back(i * step + j);
   Formula f(node);
-  Value x = f.make<GatherOp>({node.in(0), node.constant(places)}, node.attr("axis", int64_t{1}));
-  x = f.shape(x, {signal[0], Extent::of(frames), Extent::of(length), signal[2]});
+  Value x = node.in(0);
+  if (signal[1].constant()) {
+    std::vector<int64_t> places;
+    for (int64_t i = 0; i < *frames->constant(); ++i)
+      for (int64_t j = 0; j < length; ++j) places.push_back(i * step + j);
+    x = f.make<GatherOp>({x, node.constant(places)}, node.attr("axis", int64_t{1}));
+    x = f.shape(x, {signal[0], Extent::of(*frames), Extent::of(length), signal[2]});
+  } else {
+    const Extent rows = Extent::of(*frames), one = Extent::of(1);
+    auto counted_by = [&](const Extent& count, int64_t by) {
+      return f.make<IotaOp>({node.constant(Sizes(0)), node.constant(Sizes(by))}, {},
+                            tensor_of({count}, node.build().getI64Type()));
+    };
+    const Value places =
+        f.add(f.shape(counted_by(rows, step), {rows, one}), counted_by(Extent::of(length), 1));
+    x = f.make<GatherOp>({x, places}, node.attr("axis", int64_t{1}));
+  }
   if (node.has(2)) x = f.mul(x, f.shape(node.in(2), {Extent::of(length), Extent::of(1)}));
   INVAR_CHECK_OK(f.status());
   INVAR_TRY(const Value out, transformed(f, x, 2, {length, false, onesided != 0, false}));
