@@ -99,6 +99,25 @@ def test_within_branches(tmp_path):
     agrees(tmp_path, nodes, {"a": F32}, inputs=[("x", (3,)), ("y", (5,))])
 
 
+def test_loops_that_carry_lists(tmp_path):
+    """As torch's exporter writes unbind within a scripted function: constants say how often."""
+    body = helper.make_graph([node("Gather", ["starts", "i"], ["from"]), node("Add", ["from", "l1"], ["to"]), node("Slice", ["x", "from", "to", "l0"], ["cut"]),
+                              node("SequenceInsert", ["s", "cut"], ["t"]), node("Add", ["sum", "cut"], ["more"]), node("Identity", ["yes"], ["go"])],
+                             "body", [value("i", I64, []), value("go_in", TensorProto.BOOL, []), helper.make_tensor_sequence_value_info("s", F32, None), value("sum", F32, None)],
+                             [value("go", TensorProto.BOOL, []), helper.make_tensor_sequence_value_info("t", F32, None), value("more", F32, None)],
+                             [numpy_helper.from_array(np.array([[2], [0], [1]]), "starts"), numpy_helper.from_array(np.array([1]), "l1"),
+                              numpy_helper.from_array(np.array([0]), "l0")])
+    nodes = [node("Constant", [], ["yes"], value=numpy_helper.from_array(np.array(True))), node("SequenceEmpty", [], ["none"], dtype=F32),
+             node("Loop", ["n3", "yes", "none", "y"], ["all", "total"], body=body), node("SequenceInsert", ["all", "x"], ["l"]),
+             node("SequenceAt", ["l", "n1"], ["a"]), node("ConcatFromSequence", ["l"], ["b"], axis=0), node("Neg", ["total"], ["c"])]
+    compiled(tmp_path, nodes, {"a": F32, "b": F32, "c": F32})
+    x, y = (np.arange(12, dtype=np.float32).reshape(3, 4) * k for k in (1, -3))
+    np.save(tmp_path / "x.npy", x), np.save(tmp_path / "y.npy", y), (tmp_path / "out").mkdir()
+    invar("infer", tmp_path / "plan.invar", "--input", f"x={tmp_path / 'x.npy'}", "--input", f"y={tmp_path / 'y.npy'}", "--tensors-output", tmp_path / "out")
+    for name, want in {"a": x[0:1], "b": np.concatenate([x[2:], x[:1], x[1:2], x]), "c": -(((y + x[2:]) + x[:1]) + x[1:2])}.items():
+        assert np.load(tmp_path / f"out/{name}.npy").tobytes() == np.ascontiguousarray(want).tobytes(), name
+
+
 def test_what_is_not_known(tmp_path):
     outputs = {"a": F32}
     made = node("SequenceConstruct", ["x", "y"], ["s"])

@@ -47,6 +47,8 @@ class Sequences {
   void split(const Node&);
   bool joined(const Node&, const List&);
   void mapped(const Node&);
+  bool looped(const Node&);
+  List copied(const Graph&, std::map<std::string, std::string> names);
   std::optional<int64_t> number(const std::string& name) const;
   // Before as many names are copied.
   bool pays(size_t names) { return (elements_ += names) <= kMostElements; }
@@ -75,7 +77,8 @@ class Sequences {
   Graph* graph_;
   std::map<std::string, List> lists_;
   std::map<std::string, Cuts> cuts_;
-  std::map<std::string, std::vector<int64_t>> constants_;  // short lists of integers; numbers have one
+  std::map<std::string, std::vector<int64_t>>
+      constants_;  // short lists of integers and truth values; numbers have one
   std::set<std::string> scalars_, taken_;
   List noted_;  // in these, in the order in which they came
   size_t elements_ = 0, nodes_ = 0, made_ = 0;
@@ -88,14 +91,16 @@ int64_t attribute(const Node& node, const char* name, int64_t fallback) {
 }
 
 std::optional<std::vector<int64_t>> integers(const TensorRef& t) {
-  const size_t width = t.data_type == kInt64 ? 8 : t.data_type == kInt32 ? 4 : 0;
+  const size_t width = t.data_type == kInt64 ? 8 : t.data_type == kInt32 ? 4 : t.data_type == kBool ? 1 : 0;
   if (!width || !t.file.empty() || t.shape.size() > 1 || t.inline_data.size() > kMostElements)
     return std::nullopt;
   std::vector<int64_t> list;
   for (size_t at = 0; at + width <= t.inline_data.size(); at += width) {
     uint64_t bits = 0;
     for (size_t b = width; b-- > 0;) bits = bits << 8 | static_cast<uint8_t>(t.inline_data[at + b]);
-    list.push_back(width == 8 ? static_cast<int64_t>(bits) : static_cast<int32_t>(bits));
+    list.push_back(width == 8   ? static_cast<int64_t>(bits)
+                   : width == 4 ? static_cast<int32_t>(bits)
+                                : static_cast<int64_t>(bits != 0));
   }
   return list;
 }
@@ -153,6 +158,9 @@ bool Sequences::taken_apart(const Node& node) {
     if (pays(node.inputs.size())) keep(out, node.inputs);
   } else if (op == "SequenceEmpty") {
     keep(out, {});
+  } else if (op == "Identity" && node.inputs.size() == 1 && constants_.contains(node.inputs[0])) {
+    constants_[out] = constants_.at(node.inputs[0]), noted_.push_back(out);
+    if (scalars_.contains(node.inputs[0])) scalars_.insert(out);
   } else if (op == "Identity" && from) {
     if (pays(from->size())) keep(out, *from);
   } else if (op == "SequenceInsert" && from && node.inputs.size() > 1) {
@@ -181,6 +189,8 @@ bool Sequences::taken_apart(const Node& node) {
     return joined(node, *from);
   } else if (op == "SequenceMap" && from) {
     mapped(node);
+  } else if (op == "Loop") {
+    return looped(node);
   } else if (op == "SplitToSequence" && !node.inputs.empty()) {
     split(node);
   }
@@ -259,6 +269,69 @@ size_t size_of(const Graph& graph) {
   return size;
 }
 
+// Nodes of a graph of these inputs, with names of their own; the names of its outputs.
+List Sequences::copied(const Graph& body, std::map<std::string, std::string> names) {
+  Graph copy = body;
+  for (TensorRef& t : copy.initializers) {
+    t.name = names[t.name] = fresh(t.name);
+    constant(t.name, t);
+    graph_->initializers.push_back(t);
+  }
+  for (Node& inner : copy.nodes)
+    for (std::string& output : inner.outputs)
+      if (!output.empty()) {
+        const std::string made = fresh(output);
+        names[output] = made, output = made;
+      }
+  rename(copy, names);
+  for (Node& inner : copy.nodes) add(std::move(inner));
+  List made;
+  for (const ValueInfo& v : copy.outputs) made.push_back(v.name);
+  return made;
+}
+
+// A loop that carries lists, of as many steps as constants say: step by step.
+bool Sequences::looped(const Node& node) {
+  if (node.bodies.size() != 1 || node.inputs.size() < 3) return false;
+  const Graph& body = node.bodies[0].graph;
+  const size_t carried = node.inputs.size() - 2;
+  const std::optional<int64_t> trips = number(node.inputs[0]);
+  auto goes_on = [&](const std::string& name) { return number(name) == 1; };
+  bool lists = false;
+  for (size_t i = 0; i < carried; ++i) lists |= list(node, 2 + i) != nullptr;
+  if (!lists || !trips || *trips < 0 || !(node.inputs[1].empty() || goes_on(node.inputs[1]))) return false;
+  if (body.inputs.size() != 2 + carried || body.outputs.size() != 1 + carried ||
+      node.outputs.size() > carried)
+    return false;
+  const size_t size = size_of(body) + carried + 2;
+  if (static_cast<uint64_t>(*trips) > kMostNodes / size ||
+      (nodes_ += static_cast<size_t>(*trips) * size) > kMostNodes)
+    return false;
+  List values(node.inputs.begin() + 2, node.inputs.end());
+  for (int64_t step = 0; step < *trips; ++step) {
+    const std::string at = fresh(body.inputs[0].name);
+    Node count;
+    count.op_type = "Constant", count.opset = 13, count.outputs = {at}, count.attributes["value_int"] = step;
+    add(std::move(count));
+    std::map<std::string, std::string> names = {{body.inputs[0].name, at},
+                                                {body.inputs[1].name, node.inputs[1]}};
+    for (size_t i = 0; i < carried; ++i) names[body.inputs[2 + i].name] = values[i];
+    List made = copied(body, std::move(names));
+    if (!goes_on(made[0])) return false;
+    values.assign(made.begin() + 1, made.end());
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (list(node, 2 + i) && (!lists_.contains(values[i]) || !pays(lists_[values[i]].size()))) return false;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    if (list(node, 2 + i))
+      keep(node.outputs[i], List(lists_[values[i]]));
+    else
+      put(node, "Identity", 1, {values[i]}, {node.outputs[i]});
+  }
+  return true;
+}
+
 // The graph once for each element, with names of its own.
 void Sequences::mapped(const Node& node) {
   const List* first = list(node);
@@ -276,25 +349,12 @@ void Sequences::mapped(const Node& node) {
   std::vector<List> results(node.outputs.size());
   for (size_t step = 0; step < steps; ++step) {
     std::map<std::string, std::string> names;
-    Graph copy = body;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const List* elements = list(node, i);
       names[body.inputs[i].name] = elements ? (*elements)[step] : node.inputs[i];
     }
-    for (TensorRef& t : copy.initializers) {
-      t.name = names[t.name] = fresh(t.name);
-      constant(t.name, t);
-      graph_->initializers.push_back(t);
-    }
-    for (Node& inner : copy.nodes)
-      for (std::string& output : inner.outputs)
-        if (!output.empty()) {
-          const std::string made = fresh(output);
-          names[output] = made, output = made;
-        }
-    rename(copy, names);
-    for (Node& inner : copy.nodes) add(std::move(inner));
-    for (size_t r = 0; r < results.size(); ++r) results[r].push_back(copy.outputs[r].name);
+    const List made = copied(body, std::move(names));
+    for (size_t r = 0; r < results.size(); ++r) results[r].push_back(made[r]);
   }
   for (size_t r = 0; r < results.size(); ++r)
     if (!node.outputs[r].empty()) keep(node.outputs[r], results[r]);

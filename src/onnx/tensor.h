@@ -12,7 +12,8 @@
 namespace invar::onnx {
 
 // TensorProto.DataType values that this stage names itself.
-inline constexpr int32_t kFloat = 1, kInt32 = 6, kInt64 = 7, kString = 8, kFloat16 = 10, kBFloat16 = 16;
+inline constexpr int32_t kFloat = 1, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9, kFloat16 = 10,
+                         kBFloat16 = 16;
 
 // Bits per element of a TensorProto.DataType; nothing for strings, UNDEFINED and unknown numbers.
 std::optional<int> bits_of(int32_t data_type);
