@@ -195,6 +195,35 @@ def test_recurrent_steps_of_an_open_sequence(tmp_path):
     assert [t.tobytes() for t in found] == [t.tobytes() for t in expected]
 
 
+@pytest.mark.parametrize("op,gates,more", [("RNN", 1, {}), ("GRU", 3, {}), ("GRU", 3, {"linear_before_reset": 1}), ("LSTM", 4, {})])
+@pytest.mark.parametrize("direction,layout,lengths", [("forward", 0, False), ("reverse", 1, True), ("bidirectional", 0, True), ("bidirectional", 1, False)])
+def test_recurrent_networks_of_an_open_sequence(tmp_path, op, gates, more, direction, layout, lengths):
+    """The bytes of the same network unrolled; of no step, the states that were given."""
+    random, both = np.random.default_rng(3), 2 if direction == "bidirectional" else 1
+    weights = [(n, (random.standard_normal(shape) / 2).astype(np.float32)) for n, shape in
+               (("w", (both, 4 * gates, 5)), ("r", (both, 4 * gates, 4)), ("b", (both, 8 * gates)))]
+    names = ["y", "h", "c"] if op == "LSTM" else ["y", "h"]
+    kept = [3, both, 4] if layout else [both, 3, 4]
+
+    def top(length):
+        nodes = [helper.make_node(op, ["x", "w", "r", "b", "lengths" if lengths else "", *(f"{n}0" for n in names[1:])], names, hidden_size=4,
+                                  direction=direction, layout=layout, **more)]
+        inputs = [info("x", shape=[3, length, 5] if layout else [length, 3, 5]), *(info(f"{n}0", shape=kept) for n in names[1:])]
+        return graph(nodes, inputs + [info("lengths", TensorProto.INT32, [3])] * lengths, [info(n, shape=None) for n in names], weights)
+
+    (tmp_path / "open").mkdir(), (tmp_path / "fixed").mkdir()
+    for steps in (6, 1, 0):
+        given = {"x": random.standard_normal((3, steps, 5) if layout else (steps, 3, 5)).astype(np.float32)}
+        given |= {f"{n}0": random.standard_normal(kept).astype(np.float32) for n in names[1:]}
+        given |= {"lengths": np.array([min(steps, k) for k in (6, 2, 4)], np.int32)} if lengths else {}
+        found = run(tmp_path / "open", top("n"), given)
+        if steps:
+            assert [t.tobytes() for t in found] == [t.tobytes() for t in run(tmp_path / "fixed", top(steps), given)]
+        else:
+            assert found[0].size == 0 and [t.tobytes() for t in found[1:]] == [given[f"{n}0"].tobytes() for n in names[1:]]
+    assert (tmp_path / "open/plan.invar").read_text().count("loop.1") == both
+
+
 @pytest.mark.parametrize("n", [0, -1])
 def test_loop_without_a_step(tmp_path, n):
     top = graph([helper.make_node("Loop", ["n", "yes", "x"], ["y", "all"], body=counting())], [info("x")],

@@ -115,3 +115,11 @@ def test_quotients_are_whole():
         x = torch.from_numpy(X[:n].copy())
         assert module(x).numpy().tobytes() == torch.cat([x[::2]] * 3).flatten().numpy().tobytes()
     assert eval(invar.emit.in_python("2*((n+1)/2+3)/4*m+min((n)/2,3)"), {}, {"n": 5, "m": 3}) == 2 * (6 // 4) * 3 + 2
+
+
+def test_a_name_that_an_input_has_twice():
+    for module in modules(HEAD + "(float[n, n] x) => (float[n, n] y) { y = Add(x, x) }"):
+        x = X[:3, :3].copy()
+        same(called(module, x), [x + x])
+        with pytest.raises(invar.BadInput):
+            module(torch.from_numpy(X))

@@ -1,4 +1,4 @@
-"""Lists of tensors that a graph makes and takes apart again (spec/onnx.md onnx.24)."""
+"""Lists of tensors that a graph makes and takes apart again (spec/onnx.md onnx.26)."""
 
 import numpy as np
 from conftest import invar, refused

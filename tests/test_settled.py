@@ -1,4 +1,4 @@
-"""Names of dimensions that must be something (spec/onnx.md onnx.23): the model runs as if its file said so."""
+"""Names of dimensions that must be something (spec/onnx.md onnx.25): the model runs as if its file said so."""
 
 import numpy as np
 import pytest
@@ -31,6 +31,7 @@ def numbers(*shape):
 
 
 W = numbers(6, 3, 3, 3)
+SETTLED = ("channels", "groups", "transposed", "squeezed", "grid")  # of the others each call is asked (onnx.24)
 NETS = {
     # As exporters name the dimensions of pictures: all of them open.
     "channels": ([helper.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 4), helper.make_node("Relu", ["c"], ["y"])],
@@ -65,7 +66,8 @@ def test_a_name_that_must_be_something(tmp_path, name):
         invar("compile", path)
     found, want = found.parent / "plan.invar", want.parent / "plan.invar"
     program = lambda plan: plan.read_text().split("\nplaces")[0]
-    assert program(found) == program(want)  # one program, one digest
+    if name in SETTLED:
+        assert program(found) == program(want)  # one program, one digest
     value = lambda d: d if isinstance(d, int) else eval(d, {}, sizes)
     arrays = {n: numbers(*map(value, s)) for n, s in said.items()}
     assert run(found, arrays) == run(want, arrays)
@@ -73,15 +75,13 @@ def test_a_name_that_must_be_something(tmp_path, name):
         first = next(iter(arrays))
         axis = next((i for i, d in enumerate(inputs[first]) if d in settled), None)
         if axis is not None:  # another size is named, and not computed with
-            run(found, {**arrays, first: np.repeat(arrays[first], 2, axis)}, refused, code=2, names=[first])
+            run(found, {**arrays, first: np.repeat(arrays[first], 2, axis)}, refused, code=2, names=[first] if name in SETTLED else ["requires"])
 
 
-def test_what_is_not_settled(tmp_path):
-    add = [helper.make_node("Add", ["x", "b"], ["y"])]  # 1 would do as well
-    refused("compile", written(tmp_path / "1", add, {"x": ["n", "k"]}, ["y"], [("b", numbers(4))]), code=3, names=["Add", "broadcast"])
-    two = [helper.make_node("MatMul", ["x", "v"], ["a"]), helper.make_node("MatMul", ["x", "w"], ["y"])]
-    refused("compile", written(tmp_path / "2", two, {"x": ["n", "k"]}, ["a", "y"], [("v", numbers(4, 3)), ("w", numbers(5, 3))]), code=3,
-            names=["MatMul", "inner dimensions", "k"])
+def test_what_no_size_fits(tmp_path):
+    two = [helper.make_node("Conv", ["x", "v"], ["a"]), helper.make_node("Conv", ["x", "w"], ["y"])]
+    refused("compile", written(tmp_path / "2", two, {"x": ["n", "c", "k"]}, ["a", "y"], [("v", numbers(2, 4, 3)), ("w", numbers(2, 5, 3))]), code=3,
+            names=["Conv", "channels"])
 
 
 def test_places_beside_an_axis(tmp_path):
@@ -101,5 +101,5 @@ def test_places_beside_an_axis(tmp_path):
     invar("infer", tmp_path / "plan.invar", *given(x="x", at="at", u="u"), "--tensors-output", tmp_path / "out")
     assert np.load(tmp_path / "out/y.npy").tobytes() == np.take_along_axis(x[:2], at.astype(int), 1).tobytes()
     assert np.load(tmp_path / "out/z.npy").tobytes() == z.tobytes()
-    refused("infer", tmp_path / "plan.invar", *given(x="x", at="at", u="short"), code=2, names=["few"])  # one update for each index
+    refused("infer", tmp_path / "plan.invar", *given(x="x", at="at", u="short"), code=2, names=["an update for each index"])  # one update for each index
     refused("infer", tmp_path / "plan.invar", *given(x="x", at="long", u="long"), code=2, names=["indices no longer than the operand"])

@@ -92,6 +92,7 @@ Result<std::optional<Conversion::Body>> Conversion::outlined(NodeOp op, Region& 
   SmallVector<Value> results;
   for (Value v : region.front().getTerminator()->getOperands()) results.push_back(map.lookup(v));
   build.create<func::ReturnOp>(op.getLoc(), results);
+  function.setFunctionType(build.getFunctionType(block->getArgumentTypes(), {}));
 
   Conversion child(function, *this);
   child.convert(&block->front(), child.end());

@@ -28,7 +28,7 @@ struct Inlined {
   std::vector<std::string_view> bytes;
   std::deque<onnx::TensorRef> own;  // what the graph does not hold as it is
 };
-// Names of inputs' dimensions that are others' or constants whatever the model file says (spec/onnx.md onnx.23).
+// Names of inputs' dimensions that are others' or constants whatever the model file says (spec/onnx.md onnx.25).
 using Settled = std::map<std::string, Polynomial>;
 // Adds what rules found them to be in a module whose conversion failed; false: nothing new.
 bool learn(mlir::ModuleOp, Settled&);

@@ -1,4 +1,4 @@
-// Names of dimensions that must be something (spec/onnx.md onnx.23).
+// Names of dimensions that must be something (spec/onnx.md onnx.25).
 #include <algorithm>
 
 #include "ir/passes.h"

@@ -5,7 +5,7 @@
 
 namespace invar::onnx {
 
-// Nodes that take tensors out of lists become nodes on these tensors (spec/onnx.md onnx.24). Others stay as they are.
+// Nodes that take tensors out of lists become nodes on these tensors (spec/onnx.md onnx.26). Others stay as they are.
 void take_apart_sequences(Graph&);
 
 }  // namespace invar::onnx

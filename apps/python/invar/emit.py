@@ -297,10 +297,7 @@ class Source:
                 f"        return {', '.join(outputs)}\n")
 
     def order(self, ports):
-        seen = []
-        for _, (_, dims) in ports:
-            seen += [self.symbols[d] for d in dims if d in self.symbols and self.symbols[d] not in seen]
-        return seen
+        return list(dict.fromkeys(self.symbols[d] for _, (_, dims) in ports for d in dims if d in self.symbols))
 
 
 def dir_of_module():

@@ -234,6 +234,7 @@ LogicalResult ScatterElementsOp::inferReturnTypes(MLIRContext*, std::optional<Lo
       failed(joins(loc, op.getX(), op.getReduction())) ||
       failed(fits_beside(loc, op.getX(), op.getIndices(), op.getAxis())))
     return failure();
+  const Shape updates = shape_of(op.getUpdates().getType());
   if (!may_be_equal(index, updates))
     return mismatch(loc, "indices " + text_of(index) + " and updates " + text_of(updates));
   out.push_back(op.getX().getType());
@@ -247,6 +248,7 @@ LogicalResult ScatterNdOp::inferReturnTypes(MLIRContext*, std::optional<Location
   std::optional<Shape> shape =
       slices(loc, shape_of(op.getX().getType()), shape_of(op.getIndices().getType()), 0);
   if (!shape) return failure();
+  const Shape updates = shape_of(op.getUpdates().getType());
   if (!may_be_equal(*shape, updates))
     return mismatch(loc, "slices " + text_of(*shape) + " and updates " + text_of(updates));
   out.push_back(op.getX().getType());
