@@ -45,8 +45,10 @@ def opt(text, *options, cwd=None, tmp_path=None):
 
 def pipeline(passes):
     """The first one is of the module, for it makes functions; the others are of functions."""
-    rest = passes.removeprefix("onnx-to-repro,")
-    return f"--pass-pipeline=builtin.module({'' if rest == passes else 'onnx-to-repro,'}func.func({rest}))"
+    names = passes.split(",")
+    of_module = ["onnx-to-repro"] if names[0] == "onnx-to-repro" else []
+    rest = [f"func.func({','.join(names[len(of_module):])})"] if names[len(of_module):] else []
+    return f"--pass-pipeline=builtin.module({','.join(of_module + rest)})"
 
 
 def test_every_stage_reads_its_own_text(exported, tmp_path):

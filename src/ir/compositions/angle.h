@@ -31,7 +31,7 @@ inline double sine_of(double x, bool cosine) {
 inline Status wide_sine(Node& node, bool cosine) {
   INVAR_CHECK_OK(node.expect(1, 1, {}));
   const std::optional<std::string> from = node.bytes(0);
-  if (!from) return node.unknown(0);
+  if (!from) return node.unknown(0, "of f32, nor a constant");
   std::string to;
   for (size_t at = 0; at < from->size(); at += 8) {
     uint64_t bits = 0;
