@@ -301,6 +301,19 @@ def test_nested_loops_end(tmp_path):
     assert (tmp_path / "plan.invar").read_text().count("loop.1") == 10
 
 
+@pytest.mark.parametrize("op", ["Neg", "NoSuch"])
+def test_what_nobody_reads_is_gone(tmp_path, op):
+    """Loops within loops, what they could not do included."""
+    inner = counting([helper.make_node("Less", ["i", "k"], ["go"])], ("go", "next"))
+    body = graph([helper.make_node("Loop", ["k", "yes", "w"], ["r"], body=inner), helper.make_node(op, ["r"], ["s"]), helper.make_node("Identity", ["d"], ["go2"])],
+                 [info("j", I64, []), info("d", BOOL, []), info("w", shape=None)], ["go2", "s"])
+    top = graph([helper.make_node("Loop", ["k", "yes", "x"], ["lost"], body=body), helper.make_node("Exp", ["lost"], ["too"]), helper.make_node("Neg", ["x"], ["y"])],
+                [info("x"), info("k", I64, [])], [info("y")], [("yes", np.bool_(True))])
+    y, = run(tmp_path, top, {"x": X, "k": np.array(3)})
+    assert y.tobytes() == (-X).tobytes()
+    assert "loop.1" not in (tmp_path / "plan.invar").read_text()
+
+
 def test_steps_that_are_too_many_to_unroll(tmp_path):
     """As many as a machine counts, ended by the condition; the same bytes as unrolled."""
     body = counting([helper.make_node("Less", ["i", "k"], ["go"])], ("go", "next"))

@@ -119,3 +119,11 @@ def test_sines_of_binary64(tmp_path):
     found = run(plan, tmp_path, {"x": np.ones(1, np.float32)})
     same(found["y"], np.array([0.0, -0.0, 0.8414709848078965, -0.5984721441039565, -0.2772828564548513, 0.03574879797201651, 0.3304931400217347, 1e-09, 0.7071067811865475, 0.7071067811865476, 2.6676418928249877e-07]))
     same(found["z"], np.array([1.0, 1.0, 0.5403023058681398, -0.8011436155469337, 0.9607883312760612, -0.9993608074382124, 0.943808393901312, 1.0, 0.7071067811865476, -0.7071067811865475, -0.9999999999999645]))
+
+
+def test_a_part_of_nothing_is_asked_too(tmp_path):
+    plan = compiled(tmp_path, [node("Concat", ["none", "a"], ["both"], axis=0), node("Transpose", ["both"], ["t"], perm=[1, 0]), node("Cast", ["size"], ["count"], to=I64),
+                               node("Reshape", ["t", "count"], ["flat"])],
+                    [("both", F32), ("flat", F32)], [("none", numbers(0, 4))], [("a", ["n", "k"]), ("size", [])])
+    same(run(plan, tmp_path, {"a": numbers(3, 4), "size": np.float32(12)})["flat"], numbers(3, 4).T.reshape(12))
+    run(plan, tmp_path, {"a": numbers(3, 3), "size": np.float32(9)}, refused, code=2, names=["concat"])

@@ -129,6 +129,9 @@ Result<std::vector<std::optional<Polynomial>>> Node::known_sizes(unsigned i) con
 }
 
 Polynomial Node::bind(Value v, int64_t element) {
+  if (const auto type = cast<RankedTensorType>(v.getType()); type.getRank() > 1)
+    v = settled(make_op(build_, op_.getLoc(), ReshapeOp::getOperationName(), v, {},
+                        RankedTensorType::get(type.getNumElements(), type.getElementType())));
   if (!element_of(v).isSignlessInteger(64)) v = converted(v, build_.getI64Type());
   return ports_.bound.size(build_, v, element, op_.getOpType());
 }

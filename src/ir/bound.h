@@ -34,6 +34,11 @@ class Bound {
     return !sizes.all_names([this](const std::string& name) { return !own_.contains(name); });
   }
   void take(const Bound& body) { own_.insert(body.own_.begin(), body.own_.end()); }
+  // Values that are gone.
+  void forget(llvm::function_ref<bool(mlir::Value)> gone) {
+    values_.clear(), computations_.clear(), elements_.clear();
+    std::erase_if(bound_, [&](const auto& bound) { return gone(bound.second); });
+  }
   // The value of a name that stands in a text; null: none does.
   mlir::Value named_in(llvm::StringRef text) const;
 

@@ -50,6 +50,9 @@ class Conversion {
   // The errors of the operations between two, as one; nodes there that nothing reads go. before: null is the block's begin.
   std::optional<Error> taken_errors(Operation* before, Operation* last);
 
+  // What was made for a node, behind `before` (null: the block's begin), goes.
+  void drop_made(Operation* before, NodeOp);
+
   // flow.cc
   static const FlowEntry* find_flow(NodeOp);
   Status branch(NodeOp);

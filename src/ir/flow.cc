@@ -241,13 +241,8 @@ Result<bool> Conversion::unrolled(NodeOp op, Region& body, SmallVector<Value> ca
   Node n = node(op);
   if (trips && steps_of(*trips, body) > kMostCopied - shared_->made) return false;
   Operation* before = op->getPrevNode();
-  const Bound bound = ports_.bound;
   const auto abandoned = [&] {
-    while (op->getPrevNode() != before) {
-      failed_.erase(op->getPrevNode());
-      op->getPrevNode()->erase();
-    }
-    ports_.bound = bound;
+    drop_made(before, op);
     return false;
   };
   bool runs = true;

@@ -53,15 +53,14 @@ void count_names(func::FuncOp function, std::map<std::string, int>& counts) {
   }
 }
 
-// With the bodies that nobody else runs.
-void erase_flow(ReproFlowOp flow) {
+// The bodies that nobody else runs, and those within.
+void erase_bodies(ReproFlowOp flow) {
   for (Attribute body : flow.getBodies())
     if (auto function =
             SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(flow, cast<FlatSymbolRefAttr>(body))) {
-      for (auto inner : llvm::make_early_inc_range(function.front().getOps<ReproFlowOp>())) erase_flow(inner);
+      for (auto inner : function.front().getOps<ReproFlowOp>()) erase_bodies(inner);
       function.erase();
     }
-  flow.erase();
 }
 
 // Symbols that stand in no shape, and control flow that gives nothing else that is read. False: there are none.
@@ -82,11 +81,8 @@ bool remove_bound(func::FuncOp function) {
     const int own = isa<ReproFlowOp>(op) ? 1 : 0;
     if (makes && op.use_empty() &&
         llvm::all_of(names, [&](const std::string& name) { return counts[name] == own; })) {
-      if (auto flow = dyn_cast<ReproFlowOp>(op))
-        erase_flow(flow);
-      else
-        op.erase();
-      removed = true;
+      if (auto flow = dyn_cast<ReproFlowOp>(op)) erase_bodies(flow);
+      op.erase(), removed = true;
       continue;
     }
     seen.insert(names.begin(), names.end());

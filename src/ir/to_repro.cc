@@ -157,7 +157,21 @@ void Conversion::convert(Operation* first, Operation* last) {
     }
     auto node = dyn_cast<NodeOp>(op);
     if (!node) continue;
-    if (Status s = convert_node(node); !s) failed_.insert({node, at(node, hinted(node, s.error()))});
+    Operation* before = op->getPrevNode();
+    if (Status s = convert_node(node); !s) {
+      failed_.insert({node, at(node, hinted(node, s.error()))});
+      if (!node.getBodies().empty()) drop_made(before, node);
+    }
+  }
+}
+
+void Conversion::drop_made(Operation* before, NodeOp node) {
+  llvm::DenseSet<Operation*> made;
+  for (Operation* op = node->getPrevNode(); op != before; op = op->getPrevNode()) made.insert(op);
+  ports_.bound.forget([&](Value v) { return made.contains(v.getDefiningOp()); });
+  while (node->getPrevNode() != before) {
+    failed_.erase(node->getPrevNode());
+    node->getPrevNode()->erase();
   }
 }
 

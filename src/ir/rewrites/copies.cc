@@ -112,9 +112,16 @@ struct ConcatOfOne : OpRewritePattern<ConcatOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter& rewriter) const override {
     SmallVector<Value> kept;
+    const auto axis = static_cast<size_t>(op.getAxis());
     for (Value v : op.getOperands())
-      if (shape_of(v.getType())[static_cast<size_t>(op.getAxis())] != Extent::of(0)) kept.push_back(v);
+      if (shape_of(v.getType())[axis] != Extent::of(0)) kept.push_back(v);
     if (kept.empty()) kept.push_back(op.getOperands()[0]);
+    // Where dimensions beside the axis have other names, each operand is asked.
+    for (Value v : op.getOperands()) {
+      Shape shape = shape_of(v.getType());
+      shape[axis] = shape_of(op.getType())[axis];
+      if (shape != shape_of(op.getType())) return failure();
+    }
     if (kept.size() == 1 && same_type(kept[0].getType(), op.getType())) {
       rewriter.replaceOp(op, kept[0]);
       return success();

@@ -37,8 +37,8 @@ Result<Extent> rest(Node& node, const Shape& from, const Shape& others) {
 // A shape that is not known at all: 0 and -1 mean what they do, computed when the program runs.
 Status reshape_at_run_time(Node& node, int64_t zeros) {
   const Shape from = node.shape(0), list = node.shape(1);
-  const auto rank = list[0].value;
-  Value wanted = node.in(1);
+  const int64_t rank = list.empty() ? 1 : list[0].value;
+  INVAR_TRY(Value wanted, shaped(node, node.in(1), {Extent::of(rank)}));
   const Value nothing = node.constant(Sizes(0)), open = node.constant(Sizes(-1));
   std::vector<Polynomial> kept;
   for (size_t d = 0; d < static_cast<size_t>(rank);
