@@ -8,12 +8,12 @@ from onnx import TensorProto, helper, numpy_helper
 F32, I64 = TensorProto.FLOAT, TensorProto.INT64
 
 
-def compiled(folder, nodes, outputs, constants=(), inputs=(("x", ["batch", "seq", 4]),)):
+def compiled(folder, nodes, outputs, constants=(), inputs=(("x", ["batch", "seq", 4]),), opset=20):
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(n, F32, s) for n, s in inputs],
                               [helper.make_tensor_value_info(n, t, None) for n, t in outputs],
                               [numpy_helper.from_array(v if isinstance(v, np.ndarray) else np.array(v, np.int64), n) for n, v in constants])
     path = folder / "m.onnx"
-    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)], ir_version=9).SerializeToString())
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)], ir_version=9).SerializeToString())
     invar("compile", path)
     return folder / "plan.invar"
 

@@ -160,6 +160,36 @@ def test_one_branch_is_computed(tmp_path):
         assert z.tolist() == (-x[[4, 0]] if n > 4 else -np.tile(x, 2)).tolist()
 
 
+@pytest.mark.parametrize("op,operands,fits", [("Slice", ["x", "zero", "two"], lambda x: x[:2]), ("Reshape", ["x", "two"], lambda x: x), ("Add", ["x", "pair"], lambda x: x + 1)])
+def test_a_branch_that_a_condition_guards(tmp_path, op, operands, fits):
+    """What can fail for some sizes is not computed beside the other branch."""
+    top = graph([helper.make_node("Size", ["x"], ["n"]), helper.make_node("Equal", ["n", "number"], ["fits"]),
+                 helper.make_node("If", ["fits"], ["y"], then_branch=graph([helper.make_node(op, operands, ["a"])], outputs=["a"]),
+                                  else_branch=graph([helper.make_node("Neg", ["pair"], ["b"])], outputs=["b"]))],
+                [info("x", shape=["n"])], [info("y", shape=[2])],
+                [("number", np.int64(2)), ("zero", np.array([0])), ("two", np.array([2])), ("pair", np.ones(2, np.float32))])
+    for x in (X[:2], X[:1], X[:0]):
+        y, = run(tmp_path, top, {"x": x})
+        assert y.tolist() == (fits(x) if len(x) == 2 else -np.ones(2)).tolist()
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_bounds_of_what_steps_change_are_clamped(tmp_path, before):
+    """Whatever else the model decides by values, before the loop or behind it."""
+    body = graph([helper.make_node("Slice", ["v", "one", "four"], ["next"]), helper.make_node("Identity", ["c"], ["go"])],
+                 [info("i", I64, []), info("c", BOOL, []), info("v", shape=None)], ["go", "next"])
+    nodes = [helper.make_node("NonZero", ["x"], ["places"]), helper.make_node("Loop", ["k", "yes", "x"], ["y"], body=body)]
+    top = graph(nodes if before else nodes[::-1], [info("x", shape=["n"]), info("k", I64, [])], [info("y", shape=None), info("places", I64, None)],
+                [("yes", np.bool_(True)), ("one", np.array([1])), ("four", np.array([4]))])
+    x = np.arange(5, dtype=np.float32)
+    for steps in range(5):
+        y, _ = run(tmp_path, top, {"x": x, "k": np.array(steps)})
+        wanted = x
+        for _ in range(steps):
+            wanted = wanted[1:4]
+        assert y.tolist() == wanted.tolist()
+
+
 @pytest.mark.parametrize("backwards", [0, 1])
 def test_scan_over_an_open_dimension(tmp_path, backwards):
     body = graph([helper.make_node("Add", ["s", "e"], ["t"]), helper.make_node("Mul", ["t", "w"], ["u"])], [info("s", shape=[2]), info("e", shape=[2])], ["t", "u"])

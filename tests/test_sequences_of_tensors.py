@@ -136,3 +136,8 @@ def test_what_is_not_known(tmp_path):
         nodes.append(node("SequenceMap", [last], [f"m{i}"], body=twice))
         last = f"m{i}"
     compiled(tmp_path, [*nodes, node("SequenceAt", [last, "n0"], ["a"])], outputs)
+
+
+def test_a_part_that_is_not_there(tmp_path):
+    at = [node("SplitToSequence", ["y", "n2"], ["t"], axis=1), node("SequenceAt", ["t", "n3"], ["c"])]
+    compiled(tmp_path, at, {"c": F32}, check=refused, code=2, names=["Gather", "index 6 is outside a dimension of 4"])

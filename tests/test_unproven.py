@@ -127,3 +127,44 @@ def test_a_part_of_nothing_is_asked_too(tmp_path):
                     [("both", F32), ("flat", F32)], [("none", numbers(0, 4))], [("a", ["n", "k"]), ("size", [])])
     same(run(plan, tmp_path, {"a": numbers(3, 4), "size": np.float32(12)})["flat"], numbers(3, 4).T.reshape(12))
     run(plan, tmp_path, {"a": numbers(3, 3), "size": np.float32(9)}, refused, code=2, names=["concat"])
+
+
+def test_starts_before_the_operand_are_refused(tmp_path):
+    """Minus a sum, or a difference, is a place before the end or before the begin."""
+    plan = compiled(tmp_path, [node("Shape", ["z"], ["n"]), node("Add", ["n", "l1"], ["more"]), node("Neg", ["more"], ["back"]), node("Sub", ["n", "l1"], ["less"]),
+                               node("Slice", ["x", "back", "far", "l0"], ["a"]), node("Slice", ["x", "less", "far", "l0"], ["b"])],
+                    [("a", F32), ("b", F32)], [*CONSTANTS, ("far", [2**62])], [("x", ["k"]), ("z", ["n"])])
+    found = run(plan, tmp_path, {"x": numbers(5), "z": numbers(3)})
+    same(found["a"], numbers(5)[-4:])
+    same(found["b"], numbers(5)[2:])
+    for k, n in ((3, 3), (3, 4), (5, 0)):
+        run(plan, tmp_path, {"x": numbers(k), "z": numbers(n)}, refused, code=2, names=["the plan's dimension"])
+
+
+def test_each_letter_is_asked(tmp_path):
+    plan = compiled(tmp_path, [node("Einsum", ["a", "b"], ["y"], equation="aij,bij->ab")], [("y", F32)], inputs=[("a", [2, "p", "q"]), ("b", [2, "r", "s"])])
+    a, b = numbers(2, 3, 4), numbers(2, 3, 4) + 1
+    assert run(plan, tmp_path, {"a": a, "b": b})["y"].shape == (2, 2)
+    run(plan, tmp_path, {"a": a, "b": b.reshape(2, 4, 3)}, refused, code=2, names=["reshape"])
+
+
+def test_expand_to_a_constant(tmp_path):
+    plan = compiled(tmp_path, [node("Expand", ["a", "shape"], ["y"])], [("y", F32)], [("shape", [2, 3])], [("a", ["p", 3])])
+    for rows in (1, 2):
+        same(run(plan, tmp_path, {"a": numbers(rows, 3)})["y"], np.broadcast_to(numbers(rows, 3), (2, 3)))
+    run(plan, tmp_path, {"a": numbers(4, 3)}, refused, code=2, names=["expand"])
+
+
+def test_slices_keep_bits_of_narrow_floats(tmp_path):
+    plan = compiled(tmp_path, [node("Cast", ["u"], ["h"], to=TensorProto.UINT16), node("BitCast", ["h"], ["f"], to=TensorProto.BFLOAT16), node("Shape", ["x"], ["n"]),
+                               node("Slice", ["f", "n", "far", "l0"], ["part"]), node("BitCast", ["part"], ["bits"], to=TensorProto.UINT16),
+                               node("Cast", ["bits"], ["y"], to=TensorProto.INT32)], [("y", TensorProto.INT32)], [*CONSTANTS, ("far", [2**62])],
+                    [("u", ["k"]), ("x", ["n"])], opset=26)
+    every = np.arange(65536, dtype=np.float32)
+    assert run(plan, tmp_path, {"u": every, "x": numbers(2)})["y"].tolist() == list(range(2, 65536))
+
+
+def test_a_signal_has_a_frame(tmp_path):
+    plan = compiled(tmp_path, [node("STFT", ["x", "step", "", "length"], ["y"])], [("y", F32)], [("step", np.array(4)), ("length", np.array(16))], [("x", [1, "n", 1])])
+    assert run(plan, tmp_path, {"x": numbers(1, 20, 1)})["y"].shape == (1, 2, 9, 2)
+    run(plan, tmp_path, {"x": numbers(1, 15, 1)}, refused, code=2, names=["the plan's dimension"])

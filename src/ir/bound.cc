@@ -23,7 +23,7 @@ std::string Bound::fresh(llvm::StringRef like) {
   int& number = names_->numbers[made];
   do name = made + "_" + std::to_string(number++);
   while (!names_->taken.insert(name).second);
-  own_.insert(name);
+  own_.insert(name), names_->any = true;
   return name;
 }
 

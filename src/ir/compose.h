@@ -26,6 +26,14 @@ inline Value heads_last(Value x) {
                     to[3].constant() && from[2] == Extent::of(to[2].value * to[3].value);
   return fits ? split.getX() : Value();
 }
+// A number, i64 [], of which a call is an error where it is below 0: a dimension, too, where that does not follow.
+inline Result<Value> counted_up_to(Node& node, const Polynomial& number) {
+  if (number.never_negative()) return node.sizes(number, {});
+  const int64_t one = 1, zero = 0;
+  INVAR_TRY(Value ones, node.make<ExpandOp>(node.constant(Sizes(one)), {},
+                                            tensor_of({Extent::of(number)}, node.build().getI64Type())));
+  return node.make<ReduceSumOp>(ones, {node.attr("axes", Sizes(zero)), node.attr("keepdims", zero)});
+}
 // x over a larger shape.
 inline Result<Value> spread(Node& node, Value x, const Shape& shape) {
   if (shape_of(x.getType()) == shape) return x;

@@ -97,17 +97,7 @@ Result<Value> as_condition(Node& node, Value v) {
 
 Result<Value> chosen(Node& node, Value condition, Value a, Value b) {
   if (a == b) return a;
-  Type element = element_of(a);
-  const bool narrow = element.isF16() || element.isBF16();
-  auto cast = [&](Value v, Type to) {
-    return node.make<CastOp>(v, {}, tensor_of(shape_of(v.getType()), to));
-  };
-  if (narrow) {
-    INVAR_TRY(a, cast(a, node.build().getF32Type()));
-    INVAR_TRY(b, cast(b, node.build().getF32Type()));
-  }
-  INVAR_TRY(Value out, node.make<WhereOp>({condition, a, b}));
-  return narrow ? cast(out, element) : out;
+  return node.make<WhereOp>({condition, a, b});
 }
 
 const Conversion::FlowEntry* Conversion::find_flow(NodeOp op) {

@@ -310,7 +310,13 @@ Status Conversion::branch_at_run_time(NodeOp op, Value condition, Region& then_r
       if (isa<ReproWeightOp>(inner)) continue;
       const ops::Kernel* kernel = ops::find(std::string_view(inner.getName().stripDialect()), "reference");
       auto repro = dyn_cast<ReproOp>(inner);
-      const bool cheap = repro && (repro.pointwise() || repro.elementwise() || repro.copies());
+      const auto fixed = [](TypeRange types) {
+        return llvm::all_of(types, [](Type t) { return cast<RankedTensorType>(t).hasStaticShape(); });
+      };
+      const bool divides = isa<DivOp, ModOp>(inner) && !isa<FloatType>(element_of(inner.getResult(0)));
+      const bool moves = repro && repro.copies() && !repro.pointwise();  // of open dimensions it may not fit
+      const bool cheap = repro && !divides && (repro.pointwise() || repro.elementwise() || moves) &&
+                         (!moves || (fixed(inner.getOperandTypes()) && fixed(inner.getResultTypes())));
       if (!cheap || !kernel || kernel->stray || ++operations > kMostSelected) return false;
       for (const Extent& e : shape_of(inner.getResult(0).getType()))
         if (n.is_bound(e)) return false;
@@ -325,6 +331,8 @@ Status Conversion::branch_at_run_time(NodeOp op, Value condition, Region& then_r
     if (const Status same = of_one_type(x, y, ""); !same)
       return n.unknown(condition, "its condition is not a constant, and it gives " + text_of_type(x) +
                                       " or " + text_of_type(y));
+    const Type element = getElementTypeOrSelf(x);
+    select &= !element.isF16() && !element.isBF16();  // of which `where` has none
     Shape shape = shape_of(x);
     const Shape other = shape_of(y);
     for (size_t d = 0; d < shape.size(); ++d) {

@@ -11,7 +11,8 @@ namespace invar::onnx {
 namespace {
 
 // What a model may make of lists; nodes that would make more stay.
-constexpr size_t kMostElements = 1 << 17, kMostNodes = 1 << 17;
+constexpr size_t kMostElements = 1 << 17, kMostNodes = 1 << 17, kMostBytes = size_t{256} << 20;
+constexpr size_t kShownOfName = 64;  // in names that are made of it
 
 using List = std::vector<std::string>;
 
@@ -52,6 +53,10 @@ class Sequences {
   std::optional<int64_t> number(const std::string& name) const;
   // Before as many names are copied.
   bool pays(size_t names) { return (elements_ += names) <= kMostElements; }
+  bool pays_bytes(size_t times, size_t bytes) {
+    if (bytes && times > kMostBytes / bytes) return false;
+    return (bytes_ += times * bytes) <= kMostBytes;
+  }
   void keep(const std::string& name, List list) {
     lists_[name] = std::move(list);
     noted_.push_back(name);
@@ -62,7 +67,7 @@ class Sequences {
   }
   std::string fresh(const std::string& name) {
     std::string made;
-    do made = name + "#" + std::to_string(++made_);
+    do made = name.substr(0, kShownOfName) + "#" + std::to_string(++made_);
     while (!taken_.insert(made).second);
     return made;
   }
@@ -81,7 +86,7 @@ class Sequences {
       constants_;  // short lists of integers and truth values; numbers have one
   std::set<std::string> scalars_, taken_;
   List noted_;  // in these, in the order in which they came
-  size_t elements_ = 0, nodes_ = 0, made_ = 0;
+  size_t elements_ = 0, nodes_ = 0, bytes_ = 0, made_ = 0;
 };
 
 int64_t attribute(const Node& node, const char* name, int64_t fallback) {
@@ -228,10 +233,18 @@ bool Sequences::part(const Node& node, const Cuts& cuts) {
     put(node, "Gather", 1, {cuts.tensor, node.inputs[1]}, {node.outputs[0]}).attributes["axis"] = cuts.axis;
     return true;
   }
-  Node& made = put(node, "Slice", 1, {cuts.tensor}, {node.outputs[0]});
-  made.attributes["axes"] = std::vector{cuts.axis};
-  made.attributes["starts"] = std::vector{begin};
-  made.attributes["ends"] = std::vector{end};
+  // Its first element, which must be there, and what else there is of it.
+  const auto place = fresh(node.outputs[0]);
+  put(node, "Constant", 13, {}, {place}).attributes["value_ints"] = std::vector{begin};
+  const List halves =
+      cuts.size == 1 ? List{node.outputs[0]} : List{fresh(node.outputs[0]), fresh(node.outputs[0])};
+  put(node, "Gather", 1, {cuts.tensor, place}, {halves[0]}).attributes["axis"] = cuts.axis;
+  if (cuts.size == 1) return true;
+  Node& others = put(node, "Slice", 1, {cuts.tensor}, {halves[1]});
+  others.attributes["axes"] = std::vector{cuts.axis};
+  others.attributes["starts"] = std::vector{begin + 1};
+  others.attributes["ends"] = std::vector{end};
+  put(node, "Concat", 11, halves, {node.outputs[0]}).attributes["axis"] = cuts.axis;
   return true;
 }
 
@@ -267,6 +280,29 @@ size_t size_of(const Graph& graph) {
   for (const Node& node : graph.nodes)
     for (const Body& body : node.bodies) size += size_of(body.graph);
   return size;
+}
+
+// Of constants that a copy holds.
+size_t bytes_of(const Graph& graph) {
+  size_t bytes = 0;
+  for (const TensorRef& t : graph.initializers) bytes += t.inline_data.size();
+  for (const Node& node : graph.nodes) {
+    for (const auto& [name, value] : node.attributes)
+      if (const auto* t = std::get_if<TensorRef>(&value)) bytes += t->inline_data.size();
+    for (const Body& body : node.bodies) bytes += bytes_of(body.graph);
+  }
+  return bytes;
+}
+
+bool reads(const Graph& graph, const std::string& name) {
+  for (const ValueInfo& v : graph.outputs)
+    if (v.name == name) return true;
+  for (const Node& node : graph.nodes) {
+    if (std::count(node.inputs.begin(), node.inputs.end(), name)) return true;
+    for (const Body& body : node.bodies)
+      if (reads(body.graph, name)) return true;
+  }
+  return false;
 }
 
 // Nodes of a graph of these inputs, with names of their own; the names of its outputs.
@@ -307,6 +343,8 @@ bool Sequences::looped(const Node& node) {
   if (static_cast<uint64_t>(*trips) > kMostNodes / size ||
       (nodes_ += static_cast<size_t>(*trips) * size) > kMostNodes)
     return false;
+  if (!pays_bytes(static_cast<size_t>(*trips), bytes_of(body))) return false;
+  if (node.inputs[1].empty() && reads(body, body.inputs[1].name)) return false;
   List values(node.inputs.begin() + 2, node.inputs.end());
   for (int64_t step = 0; step < *trips; ++step) {
     const std::string at = fresh(body.inputs[0].name);
@@ -346,6 +384,7 @@ void Sequences::mapped(const Node& node) {
         cuts_.contains(node.inputs[i]) || (more && more->size() != first->size()))
       return;
   const size_t steps = first->size();
+  if (!pays_bytes(steps, bytes_of(body))) return;
   std::vector<List> results(node.outputs.size());
   for (size_t step = 0; step < steps; ++step) {
     std::map<std::string, std::string> names;

@@ -130,6 +130,9 @@ class Stages {
     for (const Operand& o : n.in)
       stage = std::max(stage, facts_.value[o.index] + (facts_.maker[o.index] >= 0));
     for (int b : n.bodies) stage = std::max(stage, needs(b));
+    for (int v : n.out)
+      for (int symbol : facts_.symbols_of(v))
+        for (int name : facts_.names_of(symbol)) stage = std::max(stage, symbol_[name]);
     for (int v : n.out) {
       facts_.value[v] = stage;
       for (int symbol : facts_.symbols_of(v))

@@ -111,8 +111,9 @@ Status Scope::take_sizes(const std::vector<int>& values, const std::string& what
     for (size_t d = 0; fits && d < shape.size(); ++d) {
       const int s = shape[d].symbol;
       if (s >= 0 && own_[s] && sizes[s] < 0 && plan::is_name(plan_.symbols[s])) sizes[s] = view.dim[d];
-      const bool computed = s >= 0 && !plan::is_name(plan_.symbols[s]);  // the part that reads it compares
-      fits = computed || view.dim[d] == (s < 0 ? shape[d].value : sizes[s]);
+      const bool computed = s >= 0 && !plan::is_name(plan_.symbols[s]);
+      const int64_t known = s < 0 ? shape[d].value : computed ? derived(plan_, s, sizes) : sizes[s];
+      fits = view.dim[d] == known || (computed && known < 0);  // else the part that reads it compares
     }
     if (!fits) return bad_input(what + ": a value has another shape than the plan says");
   }

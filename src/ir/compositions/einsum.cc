@@ -199,6 +199,13 @@ Result<Term> contracted(Node& node, Term a, Term b, const std::string& kept) {
   for (char c : batch) shape.push_back(a.of(c));
   for (char c : rows) shape.push_back(a.of(c));
   for (char c : columns) shape.push_back(b.of(c));
+  // Letter by letter: of several at once only the product would be asked.
+  for (size_t i = 0; i < b.letters.size(); ++i) {
+    Shape asked = shape_of(b.x.getType());
+    if (!a.has(b.letters[i]) || same(a.of(b.letters[i]), asked[i])) continue;
+    asked[i] = a.of(b.letters[i]);
+    INVAR_TRY(b.x, shaped(node, b.x, asked));
+  }
   INVAR_CHECK_OK(as_matrix(node, a, batch, rows, inner));
   INVAR_CHECK_OK(as_matrix(node, b, batch, columns, inner));
   const bool whole = element_of(a.x).isIntOrIndex();

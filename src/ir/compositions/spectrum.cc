@@ -177,12 +177,15 @@ Status stft(Node& node) {
     x = f.shape(x, {signal[0], Extent::of(*frames), Extent::of(length), signal[2]});
   } else {
     const Extent rows = Extent::of(*frames), one = Extent::of(1);
-    auto counted_by = [&](const Extent& count, int64_t by) {
-      return f.make<IotaOp>({node.constant(Sizes(0)), node.constant(Sizes(by))}, {},
+    auto counted_by = [&](Value from, const Extent& count, int64_t by) {
+      return f.make<IotaOp>({from, node.constant(Sizes(by))}, {},
                             tensor_of({count}, node.build().getI64Type()));
     };
-    const Value places =
-        f.add(f.shape(counted_by(rows, step), {rows, one}), counted_by(Extent::of(length), 1));
+    // One frame must fit.
+    INVAR_TRY(const Value room, counted_up_to(node, *free));
+    const Value begin = f.make<SubOp>({room, node.sizes(*free, {})});
+    const Value places = f.add(f.shape(counted_by(begin, rows, step), {rows, one}),
+                               counted_by(node.constant(Sizes(0)), Extent::of(length), 1));
     x = f.make<GatherOp>({x, places}, node.attr("axis", int64_t{1}));
   }
   if (node.has(2)) x = f.mul(x, f.shape(node.in(2), {Extent::of(length), Extent::of(1)}));

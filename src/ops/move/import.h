@@ -137,6 +137,8 @@ Result<Cut> open_cut(const Extent& n, const Polynomial& start, const Polynomial&
   if (!first && from_end(start)) from = sum(*size, start);
   if (!last && from_end(end)) to = sum(*size, end);
   if (sum(*size, start) == Polynomial(0)) from = 0;  // the last n of n
+  for (std::optional<Polynomial>* bound : {&from, &to})
+    if (*bound && (*bound)->constant().value_or(0) < 0) *bound = Polynomial(0);
   std::optional<Polynomial> length = from && to ? difference(*to, *from) : from;
   if (clamps) {  // where it can be said
     const std::optional<Polynomial> low = clamped(*size, start), high = clamped(*size, end);
@@ -146,7 +148,12 @@ Result<Cut> open_cut(const Extent& n, const Polynomial& start, const Polynomial&
   const std::optional<Polynomial> behind = from ? difference(*size, *from) : from;
   if (!length || !behind) return not_covered("bounds " + start.text() + " and " + end.text());
   if (step == 1 && *length == *size && *from == 0) return Cut{0, 1, n};
-  if (length->constant().value_or(0) < 0) return Cut{0, 1, Extent::of(0)};
+  if (length->constant().value_or(0) < 0) {
+    for (const Polynomial& bound : {start, end})  // one that may be below 0 may count from the end
+      if (!bound.constant() && !bound.never_negative() && !from_end(bound))
+        return not_covered("bounds " + start.text() + " and " + end.text());
+    return Cut{0, 1, Extent::of(0)};
+  }
   if (step > 1) {
     const std::optional<Polynomial> up = sum(*length, step - 1), count = up ? floor_quotient(*up, step) : up;
     if (!count) return not_covered("a step of " + std::to_string(step) + " along " + length->text());
@@ -173,17 +180,25 @@ Result<Cut> cut_of(const Extent& n, const Polynomial& first, const Polynomial& l
 
 Result<Value> sliced(Node& node, const std::vector<Cut>& cuts) {
   Value x = node.in(0);
+  const Type element = element_of(x);
+  const bool narrow = element.isF16() || element.isBF16();  // would be widened: their bits are what is taken
+  const auto as = [&](Type type) {
+    return node.make<BitcastOp>(x, {}, tensor_of(shape_of(x.getType()), type));
+  };
+  const bool computed = llvm::any_of(cuts, [](const Cut& cut) { return cut.from.has_value(); });
+  if (computed && narrow) {
+    INVAR_TRY(x, as(node.build().getIntegerType(16)));
+  }
   // Starts that are computed: indices that count from there.
   for (size_t d = 0; d < cuts.size(); ++d) {
     if (!cuts[d].from) continue;
-    INVAR_TRY(Value places,
-              node.make<IotaOp>({node.sizes(*cuts[d].from, {}), node.sizes(Polynomial(cuts[d].stride), {})},
-                                {}, tensor_of({cuts[d].size}, node.build().getI64Type())));
-    const Type element = element_of(x);
+    INVAR_TRY(const Value first, counted_up_to(node, *cuts[d].from));
+    INVAR_TRY(Value places, node.make<IotaOp>({first, node.sizes(Polynomial(cuts[d].stride), {})}, {},
+                                              tensor_of({cuts[d].size}, node.build().getI64Type())));
     INVAR_TRY(x, node.make<GatherOp>({x, places}, node.attr("axis", static_cast<int64_t>(d))));
-    if (element_of(x) != element) {  // widened, which is exact
-      INVAR_TRY(x, node.make<CastOp>(x, {}, tensor_of(shape_of(x.getType()), element)));
-    }
+  }
+  if (computed && narrow) {
+    INVAR_TRY(x, as(element));
   }
   std::vector<int64_t> starts, steps;
   Shape shape;
@@ -406,6 +421,7 @@ Status expand_at_run_time(Node& node, Shape wanted) {
       large[d] = Extent::of(*most);
     }
     // A constant stays one.
+    if (wanted[d].constant()) large[d] = wanted[d];
     to[d] = from[d].constant() && !one ? from[d] : large[d];
   }
   INVAR_TRY(Value out, expanded(node, node.in(0), large));
