@@ -29,11 +29,10 @@ class Bound {
   void shaped(const std::string& name, mlir::Value value) { bound_.emplace(name, value), names_->any = true; }
   // Whether one of the names in `sizes` is bound, here or around.
   bool has(const Polynomial& sizes) const;
-  // It was bound here, or within a body.
+  // It was bound here.
   bool binds(const Polynomial& sizes) const {
     return !sizes.all_names([this](const std::string& name) { return !own_.contains(name); });
   }
-  void take(const Bound& body) { own_.insert(body.own_.begin(), body.own_.end()); }
   // Values that are gone.
   void forget(llvm::function_ref<bool(mlir::Value)> gone) {
     values_.clear(), computations_.clear(), elements_.clear();

@@ -95,11 +95,6 @@ Result<Value> as_condition(Node& node, Value v) {
   return shaped(node, v, {});
 }
 
-Result<Value> chosen(Node& node, Value condition, Value a, Value b) {
-  if (a == b) return a;
-  return node.make<WhereOp>({condition, a, b});
-}
-
 const Conversion::FlowEntry* Conversion::find_flow(NodeOp op) {
   static const FlowEntry entries[] = {
       {"If", 1, &Conversion::branch}, {"Loop", 1, &Conversion::loop}, {"Scan", 8, &Conversion::scan}};

@@ -19,7 +19,5 @@ Result<Value> as_condition(Node&, Value);
 std::string text_of_type(Type);
 // The inputs that a graph of a node is given: as many as it takes, of the element types that it declares.
 Status fits(Region&, ValueRange inputs);
-// condition ? a : b, for values of one type, known to have one shape.
-Result<Value> chosen(Node&, Value condition, Value a, Value b);
 
 }  // namespace invar::ir

@@ -358,7 +358,10 @@ Status Conversion::branch_at_run_time(NodeOp op, Value condition, Region& then_r
     const SmallVector<Value> x = copies(*a), y = copies(*b);
     for (unsigned i = 0; i < n.results(); ++i) {
       if (n.out(i).use_empty()) continue;
-      INVAR_TRY(Value out, chosen(n, condition, x[i], y[i]));
+      Value out = x[i];
+      if (out != y[i]) {
+        INVAR_TRY(out, n.make<WhereOp>({condition, x[i], y[i]}));
+      }
       n.replace(i, out);
     }
   } else {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plan/plan.h"
+#include "plan/testing.h"
 
 namespace invar::plan {
 namespace {
@@ -48,14 +48,7 @@ output v19 "each"
 const std::string kText = kProgram + "places\nslots 0\nend\n";
 
 std::string replaced(const std::string& from, const std::string& to) {
-  std::string text = kText;
-  const size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
-std::string refusal(const std::string& text) {
-  const auto p = parse(text, "x.plan");
-  return p ? "accepted" : p.error().message.substr(8);
+  return plan::replaced(kText, from, to);
 }
 
 TEST(Flow, IsRead) {

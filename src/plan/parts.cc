@@ -1,6 +1,5 @@
 // A program is cut where sizes become known (plan.15): what comes before such a place is one program, what comes behind it another.
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "base/polynomial.h"

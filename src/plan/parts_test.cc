@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "plan/plan.h"
+#include "plan/testing.h"
 
 namespace invar::plan {
 namespace {
@@ -33,14 +33,7 @@ output v9 "z"
 const std::string kText = kProgram + "places\nslots 0\nend\n";
 
 std::string replaced(const std::string& from, const std::string& to) {
-  std::string text = kText;
-  const size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
-std::string refusal(const std::string& text) {
-  const auto p = parse(text, "x.plan");
-  return p ? "accepted" : p.error().message.substr(8);
+  return plan::replaced(kText, from, to);
 }
 
 TEST(Bindings, AreRead) {
