@@ -23,6 +23,9 @@ struct View {
   int rank = 0;
   bool packed = false;
   int64_t dim[kMaxRank] = {};
+  // Not 0, where a row has it so (Kernel::channels_last): [N, C, ...] with the channels of a place together, a place this many
+  // elements behind the one before; what lies between channels and the next place is nobody's.
+  int64_t pitch = 0;
   // Inlined by force: an out-of-line copy compiled with one instruction set's flags must never serve another.
   [[gnu::always_inline]] int64_t elements() const {
     int64_t n = 1;
@@ -112,6 +115,10 @@ struct Kernel {
   bool epilogue = false;        // run() heeds Call::epilogue, in any parts and any order
   bool light_epilogue = false;  // the same, but to call it often would not pay: only where it is light
   Light light = Light::none;
+  // Rows of a CPU that take constant weights as operand 1: the row for a node whose operand 0, result or Epilogue::other, which is
+  // light, may have channels last, each as its View::pitch says, but `other` wherever the result has. Null: there is none. `pitch`:
+  // such a result's. What check() asks of attributes need not hold.
+  const Kernel* (*channels_last)(const View& weights, const Attrs&, int64_t& pitch) = nullptr;
   // Rows of a CPU whose element i of their only result depends, of every operand, on element i or on that which is broadcast to it:
   // computes a region of it. An operand as large as the result, in elements and bytes, may lie where the result lies.
   void (*region)(const Call&, const Region&) = nullptr;

@@ -55,15 +55,15 @@ struct Spaced {
           });
   }
 };
-// ... or each at a place of its own, in stretches of k: element k < end, behind the stretch before, lies `shift` + k behind the place.
+// ... or each at a place of its own, in stretches of k: element k < end, behind the stretch before, lies `shift` + k behind a place in
+// the list that begins `first` behind the first one.
 struct Stretch {
-  int64_t shift, end;
+  int64_t shift, end, first;
 };
 struct Placed {
-  const float* data;
-  const int64_t* place;
+  const float* const* place;
   const Stretch* stretch;
-  INVAR_INLINE Placed skip(const Placed& a, int64_t rows) { return {a.data, a.place + rows, a.stretch}; }
+  INVAR_INLINE Placed skip(const Placed& a, int64_t rows) { return {a.place + rows, a.stretch}; }
   template <int MR, int NV, class B>
   INVAR_INLINE void sum(const Placed& a, const B& b, int64_t k, F (&c)[MR * NV], Fetch& next) {
 #pragma GCC unroll 32
@@ -72,7 +72,7 @@ struct Placed {
     for (int64_t begin = 0; begin < k; begin = s->end, ++s) {
       Apart<MR> rows;
 #pragma GCC unroll 32
-      for (int r = 0; r < MR; ++r) rows.row[r] = a.data + a.place[r] + s->shift;
+      for (int r = 0; r < MR; ++r) rows.row[r] = a.place[s->first + r] + s->shift;
       in_pieces(
           next, begin, s->end, [&](int64_t from, int64_t to) __attribute__((always_inline)) {
             extend<MR, NV>(rows, b, from, to, c);
@@ -117,10 +117,10 @@ template <int MR, int NV, class A, class B>
 INVAR_INLINE void tile(const A& a, const B& b, int64_t k, const Place& p, Corner corner, Fetch& next) {
   constexpr int kLine = 64 / sizeof(float);
   const Finish& f = p.finish;
-  const int64_t first = corner.row * p.n + corner.v * kW;
-  float* const out = p.out + first;
-  const float* const other = f.other ? f.other + first : nullptr;
-  const float* const bias = f.bias ? f.bias + corner.row : nullptr;
+  float* const out = p.out + corner.row * p.n + corner.v * kW;
+  const int64_t beside = f.other_ld ? f.other_ld : p.n;
+  const float* const other = f.other ? f.other + corner.row * beside + corner.v * kW : nullptr;
+  const float* const bias = f.bias ? f.bias + (f.by_column ? corner.v * kW : corner.row) : nullptr;
   if (p.block.last)  // the lines of the result arrive while the chains are summed
     for (int r = 0; r < MR; ++r)
 #pragma GCC unroll 8
@@ -128,12 +128,18 @@ INVAR_INLINE void tile(const A& a, const B& b, int64_t k, const Place& p, Corner
   if (p.block.last && other)
     for (int r = 0; r < MR; ++r)
 #pragma GCC unroll 8
-      for (int j = 0; j < NV * kW; j += kLine) __builtin_prefetch(other + r * p.n + j);
+      for (int j = 0; j < NV * kW; j += kLine) __builtin_prefetch(other + r * beside + j);
   F c[MR * NV];
   a.template sum<MR, NV>(a, b, k, c, next);
   if (!join<MR, NV>(p, corner, c)) return;
   auto at = [&](int i) __attribute__((always_inline)) {
     return i / NV * p.n + i % NV * kW;
+  };
+  auto by_other = [&](int i) __attribute__((always_inline)) {
+    return i / NV * beside + i % NV * kW;
+  };
+  auto bias_at = [&](int i) __attribute__((always_inline)) {
+    return !bias ? zero() : f.by_column ? load(bias + i % NV * kW) : set1(bias[i / NV]);
   };
   auto all = [&](auto value) __attribute__((always_inline)) {
 #pragma GCC unroll 32
@@ -144,13 +150,17 @@ INVAR_INLINE void tile(const A& a, const B& b, int64_t k, const Place& p, Corner
     if (f.raw) return all([&](int i) __attribute__((always_inline)) { return c[i]; });
     if (!any(f)) return all([&](int i) __attribute__((always_inline)) { return canon(c[i]); });
     const F low = least(f);
-    if (f.plain && !other)
-      return all([&](int i)
-                     __attribute__((always_inline)) { return finish_plain(c[i], set1(bias[i / NV]), low); });
-    if (f.plain)
-      return all([&](int i) __attribute__((always_inline)) {
-        return finish_plain(c[i], set1(bias[i / NV]), load(other + at(i)), low);
+    auto plainly = [&](auto bias_of_it) __attribute__((always_inline)) {
+      if (!other)
+        return all([&](int i)
+                       __attribute__((always_inline)) { return finish_plain(c[i], bias_of_it(i), low); });
+      all([&](int i) __attribute__((always_inline)) {
+        return finish_plain(c[i], bias_of_it(i), load(other + by_other(i)), low);
       });
+    };
+    if (f.plain && f.by_column)
+      return plainly([&](int i) __attribute__((always_inline)) { return load(bias + i % NV * kW); });
+    if (f.plain) return plainly([&](int i) __attribute__((always_inline)) { return set1(bias[i / NV]); });
   }
   float kept[MR * NV * kW];
 #pragma GCC unroll 32
@@ -159,7 +169,8 @@ INVAR_INLINE void tile(const A& a, const B& b, int64_t k, const Place& p, Corner
   for (int i = 0; i < MR * NV; ++i) {
     const int lanes = within(columns - i % NV * kW);
     if (lanes > 0)
-      store_part(out + at(i), finish(f, load(kept + i * kW), corner.row + i / NV, first + at(i), lanes),
+      store_part(out + at(i),
+                 finish(f, load(kept + i * kW), bias_at(i), other ? other + by_other(i) - f.other : 0, lanes),
                  lanes);
   }
 }

@@ -1,8 +1,12 @@
-// Fused and not: random programs whose nodes can run in one another's epilogues, whose buffers are used again and again, on every
-// instruction set. The reference rows are never fused.
+// Fused and not: random programs whose nodes can run in one another's epilogues, whose buffers are used again and again and may have
+// channels last, on every instruction set. The reference rows are never fused, and know one layout.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "base/opset.h"
@@ -15,12 +19,14 @@ namespace {
 
 constexpr int64_t kSide = 72;  // some chunks of a pass, of sizes that no vector divides
 
+// Programs of squares, or of pictures, convolutions and what follows them; or the same with constant weights, of many channels.
+enum class Kind { squares, pictures, channels };
+
 class RandomProgram {
  public:
-  // Of squares, or of pictures, convolutions and what follows them.
-  RandomProgram(unsigned seed, bool pictures) : random_(seed) {
-    if (pictures) {
-      make_pictures();
+  RandomProgram(unsigned seed, Kind kind) : random_(seed) {
+    if (kind != Kind::squares) {
+      make_pictures(kind == Kind::channels);
       return;
     }
     for (int i = 0; i < 3; ++i) input("square" + std::to_string(i), {kSide, kSide}), whole_.push_back(i);
@@ -37,14 +43,20 @@ class RandomProgram {
   Function::Named tensors;
 
  private:
-  void make_pictures() {
-    shape_ = {2, 6, 9, 8};
+  void make_pictures(bool constant) {
+    const int64_t channels = constant ? 32 : 6;
+    shape_ = {2, channels, constant ? 5 : 9, constant ? 3 : 8};
     for (int i = 0; i < 2; ++i) input("picture" + std::to_string(i), shape_), whole_.push_back(i);
-    input("weights", {6, 6, 3, 3}), input("bias", {6});
+    input("weights", {channels, channels, 3, 3}), input("bias", {channels});
     const Attrs padded{{"pads", std::vector<int64_t>{1, 1, 1, 1}}};
     for (int n = 4 + below(20); n > 0; --n) switch (below(6)) {
         case 0:
-        case 1: whole_.push_back(node("conv", {any(whole_), 2, 3}, DType::f32, padded, shape_)); break;
+        case 1:
+          if (constant)
+            convolve(channels, below(2) ? 3 : 1);
+          else
+            whole_.push_back(node("conv", {any(whole_), 2, 3}, DType::f32, padded, shape_));
+          break;
         case 2:
         case 3: whole_.push_back(node("relu", {any(whole_)}, DType::f32, {}, shape_)); break;
         case 4: whole_.push_back(node("sigmoid", {any(whole_)}, DType::f32, {}, shape_)); break;
@@ -53,6 +65,24 @@ class RandomProgram {
     output(whole_.back());
     if (below(2) && whole_[whole_.size() / 2] > 3) output(whole_[whole_.size() / 2]);
     plan::assign_slots(plan);
+  }
+  void convolve(int64_t channels, int64_t kernel) {
+    const std::vector<int64_t> pads(4, kernel / 2);
+    whole_.push_back(node("conv", {any(whole_)}, DType::f32, {{"pads", pads}}, shape_));
+    const std::vector<int64_t> shapes[] = {{channels, channels, kernel, kernel}, {channels}};
+    for (const std::vector<int64_t>& shape : shapes) {
+      if (shape.size() == 1 && below(4) == 0) continue;  // no bias
+      uint64_t bytes = sizeof(float);
+      for (int64_t d : shape) bytes *= static_cast<uint64_t>(d);
+      plan.nodes.back().in.push_back({plan::Operand::weight, static_cast<int>(plan.weights.size())});
+      plan.weights.push_back({"w" + std::to_string(plan.weights.size()),
+                              DType::f32,
+                              shape,
+                              {},
+                              "weights.bin",
+                              4 * static_cast<uint64_t>(below(1000)),
+                              bytes});
+    }
   }
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
   int any(const std::vector<int>& of) {  // often the last ones
@@ -115,18 +145,33 @@ class RandomProgram {
   std::vector<int> whole_, truths_;  // values of [kSide, kSide]
 };
 
-class Fused : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(SquaresAndPictures, Fused, testing::Bool());
+class Fused : public testing::TestWithParam<Kind> {
+ protected:
+  Fused() {
+    std::string name = testing::TempDir() + "fused_XXXXXX";
+    folder = ::mkdtemp(name.data());
+    std::mt19937 random(7);
+    std::vector<float> w(32 * 32 * 9 + 1000);
+    for (float& x : w)
+      x = std::ldexp(static_cast<float>(static_cast<int>(random() % 2000001) - 1000000), -24);
+    std::ofstream(folder + "/weights.bin", std::ios::binary)
+        .write(reinterpret_cast<const char*>(w.data()),
+               static_cast<std::streamsize>(w.size() * sizeof(float)));
+  }
+  ~Fused() override { std::filesystem::remove_all(folder); }
+  std::string folder;
+};
+INSTANTIATE_TEST_SUITE_P(Programs, Fused, testing::Values(Kind::squares, Kind::pictures, Kind::channels));
 
 TEST_P(Fused, BytesOfRandomProgramsStay) {
-  size_t fused = 0, nodes = 0;
+  size_t fused = 0, nodes = 0, last = 0;
   for (unsigned seed = 0; seed < 150; ++seed) {
     const RandomProgram p(seed, GetParam());
     std::vector<std::vector<std::byte>> expected;
     const auto compare = [&](const std::string& isa, int threads) {
       Options o;
-      o.isa = isa, o.threads = threads;
-      auto f = Function::open(p.plan, ".", o);
+      o.isa = isa, o.threads = threads, o.check_weights = false;
+      auto f = Function::open(p.plan, folder, o);
       ASSERT_TRUE(f) << f.error().message;
       for (int round = 0; round < 2; ++round) {
         const auto found = f->run(p.tensors);
@@ -144,11 +189,15 @@ TEST_P(Fused, BytesOfRandomProgramsStay) {
         if (isa != "reference") compare(std::string(isa), threads);
     const auto program = Program::make(p.plan, "");
     ASSERT_TRUE(program) << program.error().message;
-    fused += program->fused();
+    fused += program->fused(), last += program->channels_last();
     nodes += p.plan.nodes.size();
     EXPECT_EQ(Program::make(p.plan, "reference")->fused(), 0u);
+    EXPECT_EQ(Program::make(p.plan, "reference")->channels_last(), 0u);
   }
-  EXPECT_GT(5 * fused, nodes);  // a fifth of them, or this tests little
+  if (GetParam() == Kind::channels)
+    EXPECT_GT(10 * last, nodes);
+  else
+    EXPECT_GT(5 * fused, nodes);  // a fifth of them, or this tests little
 }
 
 }  // namespace

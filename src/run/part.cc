@@ -50,7 +50,14 @@ PartProgram::PartProgram(plan::Part part) : part_(std::move(part)) {
     if (occurs[s]) symbols_.push_back(static_cast<int>(s));
 }
 
-// What packing depends on, it has of any size; some programs have no smallest ones.
+// The rows that use its weights, which are packed for them.
+static std::vector<const ops::Kernel*> users_of(const Program& program) {
+  std::vector<const ops::Kernel*> users;
+  for (const Weights::Use& u : program.weight_uses()) users.push_back(u.kernel);
+  return users;
+}
+
+// What packing depends on, it has of any size, but for which nodes fit together (Program::fuse), in some; some programs have no smallest ones.
 Status PartProgram::open(const Setting& setting, bool waits) {
   for (int64_t size = 1;; size *= 2) {
     std::vector<int64_t> sizes(part_.plan.symbols.size(), size);
@@ -67,6 +74,7 @@ Status PartProgram::open(const Setting& setting, bool waits) {
 Status PartProgram::load(const Setting& setting, const Program& program) {
   INVAR_TRY(weights_, Weights::load(part_.plan, setting.folder, program.weight_uses(), *setting.pool,
                                     {setting.options.check_weights, setting.options.hashed}, setting.device));
+  packed_for_ = users_of(program);
   return {};
 }
 
@@ -79,7 +87,7 @@ Status PartProgram::resize(const Setting& setting, const std::vector<int64_t>& s
   sizes_.assign(symbols_.size() + 1, -2);  // until it is ready
   INVAR_TRY(program_, Program::make(*sized_, setting.options.isa, setting.device, part_.numbers));
   INVAR_CHECK_OK(program_.check(1));
-  if (!weights_) {
+  if (!weights_ || packed_for_ != users_of(program_)) {
     INVAR_CHECK_OK(load(setting, program_));
   }
   program_.set_workers(setting.pool->threads());

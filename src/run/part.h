@@ -35,6 +35,7 @@ class PartProgram {
   plan::Part part_;
   std::vector<int> symbols_;  // that occur in it
   std::optional<Weights> weights_;
+  std::vector<const ops::Kernel*> packed_for_;
   // Of the last sizes.
   std::vector<int64_t> sizes_;  // of symbols_
   std::unique_ptr<plan::Plan> sized_;

@@ -56,7 +56,8 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa, st
   r.mark_core();
   for (const plan::Value& v : plan.values) r.buffer_.push_back(v.slot);
   int next = plan.slots;
-  if (!r.device_) next = r.fuse();
+  r.pitch_.resize(plan.values.size());
+  if (!r.device_) next = r.fuse(), r.lay_out();
   for (int& b : r.buffer_)
     if (b < 0) b = next++;
   r.offset_.resize(next + 1);
@@ -171,6 +172,7 @@ uint64_t Program::shape(int v, const Extent& extent, ops::View& view) const {
   const plan::Value& value = plan_->values[v];
   view.dtype = value.dtype;
   view.rank = static_cast<int>(value.shape.size());
+  view.pitch = pitch_[v];
   // A dimension of 0 makes the tensor empty, but products of the others are formed, too: they must fit as well.
   uint64_t bytes = size_of(value.dtype);
   bool empty = false;
@@ -182,6 +184,7 @@ uint64_t Program::shape(int v, const Extent& extent, ops::View& view) const {
       n = s == Symbol::batch ? extent.batch : s == Symbol::seq ? extent.rows : extent.past;
     }
     view.dim[i] = n;
+    if (i == 1 && view.pitch) n = view.pitch;
     empty |= n == 0;
     if (n < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(std::max<int64_t>(n, 1)), &bytes) ||
         bytes >= kTooLarge)

@@ -70,7 +70,8 @@ class Program {
   std::vector<std::string> kernels() const;
   std::vector<std::string> libraries() const;  // "oneDNN 2.6.3", of each that some kernel is of
   size_t bytes() const;
-  size_t fused() const;  // nodes that run in the epilogue of another
+  size_t fused() const;          // nodes that run in the epilogue of another
+  size_t channels_last() const;  // values
   void set_workers(int n) { workers_ = n; }
 
  private:
@@ -106,6 +107,7 @@ class Program {
   Error names_no_place(const Node&, const ops::Stray&) const;
   std::string name_of_node(size_t n) const;  // "operation 7 of the plan, add"
   int fuse();                                // program_fused.cc; as many buffers as that takes
+  void lay_out();                            // program_layout.cc
   struct Reads {
     std::vector<size_t> maker, last;  // per value: the node that makes it, and the last that reads it
   };
@@ -138,6 +140,7 @@ class Program {
   std::vector<int> numbers_;  // of nodes_, in errors
   std::vector<bool> core_value_;
   std::vector<int> buffer_;       // per value: its slot, or one of its own
+  std::vector<int64_t> pitch_;    // per value: as View::pitch
   std::vector<uint64_t> offset_;  // per buffer, into arena_
   std::vector<ops::View> values_;
   Block states_;                // of all nodes

@@ -22,6 +22,7 @@ struct Plan {
   Axis axis[kAxes];
   Weights weights;  // with these axes
   bool copied;      // else the operand itself is the copy
+  bool read;        // by place: the operand is read where it lies, its channels last
   bool thin;        // one channel and few rows in a group
   bool by_place;    // rows of the product are places, columns are channels of the result
   int64_t pitch;    // by place: elements from a place to the next
@@ -29,8 +30,15 @@ struct Plan {
   int64_t line;     // elements that lie together there: the planes of the last axis
 };
 
-Weights weights_of(const View& w, const Attrs&, bool transposed);
-Plan plan_of(const Call&, bool transposed);
+// `by_place`: whatever else would be faster, as rows do that take channels last.
+Weights weights_of(const View& w, const Attrs&, bool transposed, bool by_place = false);
+Plan plan_of(const Call&, bool transposed, bool by_place = false);
+// Of places whose channels are last: as few elements as keep the rows of a tile out of each other's way in the first cache.
+INVAR_INLINE int64_t pitch_of(int64_t channels) {
+  return channels + (channels % num::kChain ? 0 : channels % 1024 ? 16 : 272);
+}
+// Whether a convolution with these weights can be by place whatever its operand.
+bool takes_channels_last(const View& w, const Attrs&);
 // Null, or what is wrong with a call.
 const char* check(const Call&, bool transposed);
 

@@ -22,9 +22,9 @@ struct Job {
   BlockCut thin;              // no floats: not thin
   int64_t most_k, most_taps;  // of any output
 };
-template <bool kTransposed>
+template <bool kTransposed, bool kByPlace>
 Job job_of(const Call& call) {
-  Job j{conv::plan_of(call, kTransposed), {}, {}, {}, 1, 1};
+  Job j{conv::plan_of(call, kTransposed, kByPlace), {}, {}, {}, 1, 1};
   j.c = conv::cut_of(j.p, kPanel, kMaxRows);
   j.by_place = conv::place_cut(j.p, kPanel, kMaxRows);
   if (j.p.thin) j.thin = slide::block_cut(j.p.axis, j.p.images, j.p.groups * j.p.rows);
@@ -33,9 +33,10 @@ Job job_of(const Call& call) {
   return j;
 }
 
-template <bool kTransposed>
+template <bool kTransposed, bool kByPlace = false>
 int64_t units(const Call& call, int phase) {
-  const Job j = job_of<kTransposed>(call);
+  const Job j = job_of<kTransposed, kByPlace>(call);
+  if (kByPlace && !j.p.by_place) return 0;  // no results
   if (j.thin.floats) return phase == 0 ? 0 : slide::block_units(j.p.axis, j.thin, j.p.images);
   const conv::PlaceCut& c = j.by_place;
   return phase == 0     ? conv::copy_cut(j.p).units
@@ -43,10 +44,10 @@ int64_t units(const Call& call, int phase) {
                         : j.c.units(j.c, j.p.groups);
 }
 
-template <bool kTransposed>
+template <bool kTransposed, bool kByPlace = false>
 size_t shared_bytes(const Call& call) {
-  const Job j = job_of<kTransposed>(call);
-  if (j.thin.floats || (!j.p.copied && !j.p.by_place)) return 0;
+  const Job j = job_of<kTransposed, kByPlace>(call);
+  if (j.thin.floats || j.p.read || (!j.p.copied && !j.p.by_place)) return 0;
   int64_t group = j.p.by_place ? j.p.pitch : j.p.channels * j.p.channel;
   for (int d = 0; j.p.by_place && d < kAxes; ++d) group *= conv::positions_of(j.p.axis[d]);
   return static_cast<size_t>(j.p.images * j.p.groups * group + kSlack) * sizeof(float);
@@ -85,11 +86,11 @@ ThinWork thin_work(const Job& j, void* scratch) {
   w.end = w.copy + j.thin.floats + 2 * kSlideSlack;
   return w;
 }
-template <bool kTransposed>
+template <bool kTransposed, bool kByPlace = false>
 size_t scratch_bytes(const Call& call) {
-  const Job j = job_of<kTransposed>(call);
+  const Job j = job_of<kTransposed, kByPlace>(call);
   const float* end = j.thin.floats  ? thin_work(j, nullptr).end
-                     : j.p.by_place ? place_work(j.by_place, j.most_k, nullptr).end
+                     : j.p.by_place ? place_work(j.p, j.by_place, j.most_k, nullptr).end
                                     : work_of(j, nullptr).end;
   return static_cast<size_t>(end - static_cast<float*>(nullptr)) * sizeof(float);
 }
@@ -128,7 +129,8 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
     for (int64_t r = 0; f.k == 0 && r < rows; ++r)
       for (int64_t j = 0; j < present; j += kW) {
         const int lanes = within(present - j);
-        store_part(to + r * ld + j, finish(last, zero(), r, r * ld + j, lanes), lanes);  // conv.5
+        store_part(to + r * ld + j, finish(last, zero(), bias_of(last, r), r * ld + j, lanes),
+                   lanes);  // conv.5
       }
     const int64_t chains = num::contraction_blocks(f.k);
     const int64_t full = !c.merged && in_sequence(p, f) ? present / kPanel : 0;
@@ -255,9 +257,9 @@ void thin_blocks(const Call& call, const Job& job, int64_t begin, int64_t end, v
   }
 }
 
-template <bool kTransposed>
+template <bool kTransposed, bool kByPlace = false>
 void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
-  const Job job = job_of<kTransposed>(call);
+  const Job job = job_of<kTransposed, kByPlace>(call);
   if (phase == 0) {
     const conv::CopyCut c = conv::copy_cut(job.p);
     const auto copy = job.p.by_place ? copy_places : copy_lines;
@@ -265,12 +267,29 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
          static_cast<float*>(call.shared));
   } else if (job.p.by_place) {
     place_units(call, job.p, job.by_place, job.most_k, begin, end, scratch);
-  } else if (job.thin.floats) {
-    thin_blocks<kTransposed>(call, job, begin, end, scratch);
-  } else {
-    block_units<kTransposed>(call, job, begin, end, scratch);
+  } else if constexpr (!kByPlace) {
+    const auto blocks = job.thin.floats ? thin_blocks<kTransposed> : block_units<kTransposed>;
+    blocks(call, job, begin, end, scratch);
   }
 }
+
+extern const Kernel between;
+const Kernel* channels_last(const View& weights, const Attrs& attrs, int64_t& pitch) {
+  if (!conv::takes_channels_last(weights, attrs)) return nullptr;
+  pitch = conv::pitch_of(weights.dim[0]);
+  return &between;
+}
+const Kernel between = {.op = "conv",
+                        .isa = INVAR_ISA,
+                        .phases = 2,
+                        .units = units<false, true>,
+                        .run = run<false, true>,
+                        .scratch_bytes = scratch_bytes<false, true>,
+                        .shared_bytes = shared_bytes<false, true>,
+                        .light_epilogue = true,
+                        .channels_last = channels_last,
+                        .pack_bytes = pack_bytes<false, true>,
+                        .pack = pack<false, true>};
 
 }  // namespace
 }  // namespace INVAR_ISA_NS
@@ -284,6 +303,7 @@ const Kernel INVAR_ROW_OF(conv) = {.op = "conv",
                                    .scratch_bytes = INVAR_ISA_NS::scratch_bytes<false>,
                                    .shared_bytes = INVAR_ISA_NS::shared_bytes<false>,
                                    .light_epilogue = true,
+                                   .channels_last = INVAR_ISA_NS::channels_last,
                                    .pack_bytes = INVAR_ISA_NS::pack_bytes<false>,
                                    .pack = INVAR_ISA_NS::pack<false>};
 const Kernel INVAR_ROW_OF(conv_transpose) = {.op = "conv_transpose",

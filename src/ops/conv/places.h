@@ -79,8 +79,8 @@ void copy_places(const conv::Plan& p, const float* x, int64_t begin, int64_t end
 }
 
 // place[i]: where the tap at position 0 of place first + i of a phase lies in the copy, of its group.
-INVAR_INLINE void places_of(const conv::Plan& p, const conv::Phases& f, int64_t first, int64_t n,
-                            int64_t* place) {
+INVAR_INLINE void places_of(const conv::Plan& p, const conv::Phases& f, const float* copy, int64_t first,
+                            int64_t n, const float** place) {
   const int64_t wide = f.of[2].count, high = f.of[1].count, deep = f.of[0].count;
   const int64_t line = conv::positions_of(p.axis[2]), area = line * conv::positions_of(p.axis[1]);
   const int64_t image = p.groups * area * conv::positions_of(p.axis[0]);
@@ -91,12 +91,47 @@ INVAR_INLINE void places_of(const conv::Plan& p, const conv::Phases& f, int64_t 
   for (int64_t i = 0; i < n; ++row, j = 0) {
     const int64_t base =
         row / high / deep * image + position(0, row / high % deep) * area + position(1, row % high) * line;
-    for (; j < wide && i < n; ++j, ++i) place[i] = (base + position(2, j)) * p.pitch;
+    for (; j < wide && i < n; ++j, ++i) place[i] = copy + (base + position(2, j)) * p.pitch;
   }
 }
 
-// Where the k of one chain lie, from a place on: neighbouring taps are one stretch.
-INVAR_INLINE void stretches_of(const conv::Plan& p, const conv::Phases& f, num::Range r, Stretch* to) {
+// The same where an operand is read as it lies, all channels: a list of `rows` for each tap, which may be outside, where `zeros` are.
+INVAR_INLINE void places_read(const conv::Plan& p, const conv::Phases& f, const float* x, int64_t first,
+                              int64_t n, const float* zeros, int64_t rows, const float** place) {
+  const Axis &deep = p.axis[0], &high = p.axis[1], &wide = p.axis[2];
+  int64_t line = first / f.of[2].count, j = first % f.of[2].count;
+  for (int64_t i = 0, length; i < n; i += length, ++line, j = 0) {
+    length = num::min_i64(f.of[2].count - j, n - i);
+    const int64_t image = line / f.of[1].count / f.of[0].count;
+    const float** to = place + i;
+    for (int64_t t = 0; t < deep.kernel; ++t)
+      for (int64_t u = 0; u < high.kernel; ++u) {
+        const int64_t d = line / f.of[1].count % f.of[0].count * deep.stride - deep.pad + t * deep.dilation;
+        const int64_t h = line % f.of[1].count * high.stride - high.pad + u * high.dilation;
+        const bool there = d >= 0 && d < deep.in && h >= 0 && h < high.in;
+        const float* const from =
+            there ? x + ((image * deep.in + d) * high.in + h) * wide.in * p.pitch : zeros;
+        for (int64_t v = 0; v < wide.kernel; ++v, to += rows) {
+          int64_t w = j * wide.stride - wide.pad + v * wide.dilation;
+          for (int64_t q = 0; q < length; ++q, w += wide.stride)
+            to[q] = there && w >= 0 && w < wide.in ? from + w * p.pitch : zeros;
+        }
+      }
+  }
+}
+
+// Where the k of one chain lie, from a place on: neighbouring taps are one stretch of the copy; of what is read where it lies, `rows`
+// places are those of a tap.
+INVAR_INLINE void stretches_of(const conv::Plan& p, const conv::Phases& f, num::Range r, int64_t group,
+                               int64_t rows, Stretch* to) {
+  if (p.read) {
+    for (int64_t k = r.begin, next; k < r.end; k = next, ++to) {
+      const int64_t tap = k / p.channels;
+      next = num::min_i64((tap + 1) * p.channels, r.end);
+      *to = {group * p.channels - tap * p.channels + r.begin, next - r.begin, tap * rows};
+    }
+    return;
+  }
   const int64_t line = conv::positions_of(p.axis[2]), high = conv::positions_of(p.axis[1]);
   auto offset = [&](const Walk& w) {
     int64_t at[kAxes];
@@ -111,24 +146,28 @@ INVAR_INLINE void stretches_of(const conv::Plan& p, const conv::Phases& f, num::
       n += p.channels - w.channel;
       next_tap(f, w);
     } while (k + n < r.end - r.begin && offset(w) == from + n);
-    *to = {from - k, num::min_i64(k + n, r.end - r.begin)};
+    *to = {from - k, num::min_i64(k + n, r.end - r.begin), 0};
     k += n;
   }
 }
 
-// By places: where they lie, the stretches of a chain, sums, the result before and after it is turned.
+// By places: where they lie, the stretches of a chain, what lies outside, sums, the result before and after it is turned.
 struct PlaceWork {
-  int64_t* place;
+  const float** place;
   Stretch* stretch;
-  float *sums, *out, *turned, *bias, *end;
+  float *zeros, *sums, *out, *turned, *bias, *end;
   int64_t level;
 };
-PlaceWork place_work(const conv::PlaceCut& c, int64_t most_k, void* scratch) {
+PlaceWork place_work(const conv::Plan& p, const conv::PlaceCut& c, int64_t most_k, void* scratch) {
   PlaceWork w;
-  w.place = static_cast<int64_t*>(scratch);
-  w.stretch = reinterpret_cast<Stretch*>(w.place + c.rows);
+  const int64_t taps = p.axis[0].kernel * p.axis[1].kernel * p.axis[2].kernel;
+  w.place = static_cast<const float**>(scratch);
+  w.stretch = reinterpret_cast<Stretch*>(w.place + c.rows * (p.read ? taps : 1));
   w.level = c.rows * c.run * kPanel;
-  w.sums = static_cast<float*>(scratch) + slide::ceil_div(2 * c.rows + 4 * kChain, 16) * 16;
+  const int64_t words = (reinterpret_cast<char*>(w.stretch + kChain) - static_cast<char*>(scratch)) /
+                        static_cast<int64_t>(sizeof(float));
+  w.zeros = static_cast<float*>(scratch) + slide::ceil_div(words, 16) * 16;
+  w.sums = w.zeros + (p.read ? slide::ceil_div(p.pitch, 16) * 16 : 0);
   w.out = w.sums + (num::contraction_blocks(most_k) > 1 ? num::kSumsKept * w.level : 0);
   w.turned = w.out + w.level;
   w.bias = w.turned + w.level;
@@ -138,8 +177,13 @@ PlaceWork place_work(const conv::PlaceCut& c, int64_t most_k, void* scratch) {
 
 void place_units(const Call& call, const conv::Plan& p, const conv::PlaceCut& c, int64_t most_k,
                  int64_t begin, int64_t end, void* scratch) {
-  const PlaceWork w = place_work(c, most_k, scratch);
-  float* out = call.out[0].as<float>();
+  const PlaceWork w = place_work(p, c, most_k, scratch);
+  const View& y = call.out[0];
+  float* out = y.as<float>();
+  for (int64_t i = 0; p.read && i < p.pitch; ++i) w.zeros[i] = 0;
+  // Channels that lie together are finished as they are summed, others where they are turned.
+  const View* const other = call.epilogue ? call.epilogue->other : nullptr;
+  const bool at_once = y.pitch || (other && other->pitch);
   int64_t channel = p.pitch;
   for (const Axis& a : p.axis) channel *= conv::positions_of(a);
   for (int64_t unit = begin; unit < end; ++unit) {
@@ -152,26 +196,42 @@ void place_units(const Call& call, const conv::Plan& p, const conv::PlaceCut& c,
     if (rows <= 0 || panels <= 0) continue;
     const int64_t row = panel * kPanel, m = group * p.rows + row, ld = panels * kPanel,
                   present = num::min_i64(ld, p.rows - row);
-    const float* x = static_cast<const float*>(call.shared) + group * channel;
+    const int64_t place = first * y.pitch + m;  // in the result
+    Finish last{.bias = widened_bias(call, m, present, w.bias)};
+    last.plain = last.bias && is_plain(last.bias, present);
+    if (at_once) {
+      for (int64_t i = present; i < ld; ++i) w.bias[i] = 0;
+      last.by_column = true, last.relu = call.epilogue && call.epilogue->relu;
+      if (other)
+        last.other = other->as<const float>() + first * other->pitch + m, last.other_ld = other->pitch;
+    }
     const int64_t chains = num::contraction_blocks(f.k);
     const float* b =
         chains ? packed_class(p.weights, call.in[1], f) + in_panels(p.weights, f.k, group, row, 0) : nullptr;
     for (int64_t i = 0; chains == 0 && i < rows * ld; ++i) w.out[i] = 0;  // conv.5
-    places_of(p, f, first, rows, w.place);
+    if (p.read)
+      places_read(p, f, call.in[0].as<const float>(), first, rows, w.zeros, c.rows, w.place);
+    else
+      places_of(p, f, static_cast<const float*>(call.shared) + group * channel, first, rows, w.place);
     for (int64_t kb = 0; kb < chains; ++kb) {
       const num::Range r = num::block_range(kb, f.k);
-      stretches_of(p, f, r, w.stretch);
+      stretches_of(p, f, r, group, c.rows, w.stretch);
       const int64_t together = rows < kMaxRows ? panels : kTogether;
       for (int64_t i = 0; i < panels; i += together) {
         const int64_t count = num::min_i64(together, panels - i);
-        const Place place{num::block_place(kb, f.k),
-                          w.sums + i * rows * kPanel,
-                          rows,
-                          w.level,
-                          w.out + i * kPanel,
-                          ld,
-                          ld - i * kPanel,
-                          {.raw = true}};
+        Place at{num::block_place(kb, f.k),
+                 w.sums + i * rows * kPanel,
+                 rows,
+                 w.level,
+                 (y.pitch ? out + place : w.out) + i * kPanel,
+                 y.pitch ? y.pitch : ld,
+                 (at_once ? present : ld) - i * kPanel,
+                 {.raw = true}};
+        if (at_once) {
+          at.finish = last;
+          if (last.bias) at.finish.bias += i * kPanel;
+          if (other) at.finish.other += i * kPanel;
+        }
         // Next come the next panels of this chain, else the first ones of the next.
         const bool more = i + count < panels;
         const int64_t k = more ? r.begin : r.end;
@@ -180,23 +240,28 @@ void place_units(const Call& call, const conv::Plan& p, const conv::PlaceCut& c,
             reinterpret_cast<const char*>(b + (more ? i + count : 0) * kPanel * f.k + k * kPanel),
             floats > 0 ? count : 0, floats * static_cast<int64_t>(sizeof(float)),
             kPanel * f.k * static_cast<int64_t>(sizeof(float))};
-        down(Placed{x, w.place, w.stretch},
+        down(Placed{w.place, w.stretch},
              Columns<F32, kPer>{b + (i * f.k + r.begin) * kPanel, kPanel, kPanel * f.k}, count,
-             r.end - r.begin, rows, place, next);
+             r.end - r.begin, rows, at, next);
       }
     }
-    const float* bias = widened_bias(call, m, present, w.bias);
+    if (y.pitch) continue;
     const int64_t image = first / f.columns, at = first % f.columns;
     const bool direct = at + rows <= f.columns && f.of[0].step * f.of[1].step * f.of[2].step == 1;
     float* const to = direct ? out + (image * p.groups * p.rows + m) * f.columns + at : w.turned;
-    Finish last{.bias = bias, .plain = bias && is_plain(bias, present)};
-    if (direct) follow(last, call, to);
+    if (at_once)
+      last = {.raw = true};
+    else if (direct)
+      follow(last, call, to);
     turn(
         w.out, ld, present, rows, to,
         direct ? f.columns : rows, [&](float* y, F c, int lanes, int64_t i) __attribute__((always_inline)) {
-          store_part(y, finish(last, c, i, y - to, lanes), lanes);
+          store_part(y, finish(last, c, bias_of(last, i), y - to, lanes), lanes);
         });
-    if (!direct) scatter(call, p, f, 0, m, present, first, rows, w.turned, rows);
+    if (direct) continue;
+    Call left = call;
+    if (at_once) left.epilogue = nullptr;
+    scatter(left, p, f, 0, m, present, first, rows, w.turned, rows);
   }
 }
 

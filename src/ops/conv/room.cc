@@ -4,7 +4,11 @@
 #include "ops/conv/conv.h"
 
 namespace invar::ops::conv {
-Weights weights_of(const View& w, const Attrs& attrs, bool transposed) {
+static bool full_panels(int64_t rows) {  // but for a few
+  return rows > 0 && slide::ceil_div(rows, 32) * 32 <= rows + rows / 8;
+}
+
+Weights weights_of(const View& w, const Attrs& attrs, bool transposed, bool by_place) {
   Weights r{};
   r.groups = attr_i(attrs, "groups", 1);
   r.rows = transposed ? w.dim[1] : w.dim[0] / r.groups;
@@ -12,21 +16,45 @@ Weights weights_of(const View& w, const Attrs& attrs, bool transposed) {
   const int axes = w.rank - 2;
   for (int i = 0; i < axes; ++i)
     r.axis[kAxes - axes + i] = slide::axis_of(attrs, i, axes, w.dim[2 + i], transposed);
-  r.thin = r.channels == 1 && r.rows <= 4;
+  r.thin = r.channels == 1 && r.rows <= 4 && !by_place;
   // Where a copy serves several taps, or products enough, or there is one anyway, and vectors of channels are nearly full. As many weights of one tap belong
   // to small images, whose places would not fill vectors.
   constexpr int64_t kMany = 150'000;
   int64_t taps = 1, strides = 1;
   for (const Axis& a : r.axis) taps *= a.kernel, strides *= a.stride;
-  r.by_place = !r.thin && (taps > 1 || (strides > 1 && !transposed) || r.rows * r.channels >= kMany) &&
-               slide::ceil_div(r.rows, 32) * 32 <= r.rows + r.rows / 8;
+  r.by_place =
+      by_place || (!r.thin && (taps > 1 || (strides > 1 && !transposed) || r.rows * r.channels >= kMany) &&
+                   full_panels(r.rows));
   return r;
 }
 
-Plan plan_of(const Call& call, bool transposed) {
+bool takes_channels_last(const View& w, const Attrs& attrs) {
+  constexpr int64_t kMostTaps = 32, kFarthest = 16;  // else lists of places, or copies, would grow large
+  const int axes = w.rank - 2;
+  if (axes < 1 || axes > kAxes || attr_i(attrs, "groups", 1) < 1) return false;
+  for (const char* name : {"strides", "dilations"})
+    if (!slide::has_length(attrs, name, axes)) return false;
+  if (!slide::has_length(attrs, "pads", 2 * axes) || !slide::within(w)) return false;
+  int64_t taps = 1;
+  for (int i = 0; i < axes; ++i) {
+    const int64_t kernel = w.dim[2 + i], stride = slide::item(attrs, "strides", i, 1),
+                  dilation = slide::item(attrs, "dilations", i, 1);
+    if (kernel < 1 || kernel > kMostTaps || stride < 1 || stride > kFarthest || dilation < 1 ||
+        dilation > kFarthest)
+      return false;
+    const int64_t reach = (kernel - 1) * dilation + 1;
+    for (int side : {i, axes + i})
+      if (const int64_t pad = slide::item(attrs, "pads", side, 0); pad < 0 || pad >= reach) return false;
+    if (reach > kFarthest || (taps *= kernel) > kMostTaps) return false;
+  }
+  const Weights r = weights_of(w, attrs, false, true);
+  return r.channels > 1 && full_panels(r.rows);
+}
+
+Plan plan_of(const Call& call, bool transposed, bool by_place) {
   const View &x = call.in[0], &w = call.in[1], &out = call.out[0];
   Plan p{};
-  p.weights = weights_of(w, *call.attrs, transposed);
+  p.weights = weights_of(w, *call.attrs, transposed, by_place);
   p.images = x.dim[0], p.groups = p.weights.groups;
   p.channels = p.weights.channels, p.rows = p.weights.rows, p.thin = p.weights.thin;
   std::copy(p.weights.axis, p.weights.axis + kAxes, p.axis);
@@ -43,11 +71,12 @@ Plan plan_of(const Call& call, bool transposed) {
   for (const Axis& a : p.axis) most *= 2 * std::max<int64_t>(a.in, 1);
   p.by_place = p.weights.by_place && call.in[1].packed;
   for (const Axis& a : p.axis)
-    p.by_place = p.by_place && a.out > 0 && slide::within(size, positions_of(a)) && size <= most;
+    p.by_place =
+        p.by_place && a.out > 0 && (by_place || (slide::within(size, positions_of(a)) && size <= most));
   // Where no stretch of a chain crosses places, these need not lie together, and rows of a tile keep out of each other's way in the
   // first cache.
-  const bool whole = p.channels > 0 && p.channels % num::kChain == 0;
-  p.pitch = p.channels + (!whole ? 0 : p.channels % 1024 ? 16 : 272);
+  p.read = x.pitch != 0;
+  p.pitch = p.read ? x.pitch : pitch_of(p.channels);
   p.line = p.axis[kAxes - 1].planes * p.axis[kAxes - 1].length;
   return p;
 }
@@ -109,6 +138,7 @@ PlaceCut place_cut(const Plan& p, int panel, int tallest) {
 CopyCut copy_cut(const Plan& p) {
   constexpr int64_t kElements = 8192;  // a unit is worth handing to another thread
   CopyCut c{};
+  if (p.read) return c;
   if (p.by_place) {
     const int64_t places = std::max<int64_t>(positions_of(p.axis[kAxes - 1]), 1);
     c.channels = std::max<int64_t>(kElements / places / 16 * 16, 16);

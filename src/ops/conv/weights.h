@@ -54,18 +54,18 @@ INVAR_INLINE int64_t in_panels(const conv::Weights& w, int64_t k, int64_t group,
   return ((group * slide::ceil_div(w.rows, kPanel) + row / kPanel) * k + i) * kPanel + row % kPanel;
 }
 
-template <bool kTransposed>
+template <bool kTransposed, bool kByPlace = false>
 size_t pack_bytes(const View& v, int i, const Attrs& attrs) {
   if (i != 1) return 0;
   int64_t floats = 0;
-  const conv::Weights w = conv::weights_of(v, attrs, kTransposed);
+  const conv::Weights w = conv::weights_of(v, attrs, kTransposed, kByPlace);
   each_class(w, [&](const int64_t(&)[kAxes], int64_t k, int64_t at) { floats = at + packed_size(w, k); });
   return static_cast<size_t>(floats) * sizeof(float);
 }
 
-template <bool kTransposed>
+template <bool kTransposed, bool kByPlace = false>
 void pack(const View& v, int, const Attrs& attrs, void* packed) {
-  const conv::Weights w = conv::weights_of(v, attrs, kTransposed);
+  const conv::Weights w = conv::weights_of(v, attrs, kTransposed, kByPlace);
   with_format(v.dtype, [&](auto format) {
     using W = decltype(format);
     const auto* from = v.as<const typename W::T>();
