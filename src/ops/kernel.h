@@ -115,9 +115,9 @@ struct Kernel {
   bool epilogue = false;        // run() heeds Call::epilogue, in any parts and any order
   bool light_epilogue = false;  // the same, but to call it often would not pay: only where it is light
   Light light = Light::none;
-  // Rows of a CPU that take constant weights as operand 1: the row for a node whose operand 0, result or Epilogue::other, which is
-  // light, may have channels last, each as its View::pitch says, but `other` wherever the result has. Null: there is none. `pitch`:
-  // such a result's. What check() asks of attributes need not hold.
+  // Rows of a CPU: that for a node whose operand 0, result or Epilogue::other, which is light, may have channels last, each as its
+  // View::pitch says, but `other` wherever the result has. Null: there is none. `pitch`: such a result's; left at 0: it has channels
+  // last where operand 0 has. `weights`: operand 1, a constant; else of rank 0. What check() asks need not hold.
   const Kernel* (*channels_last)(const View& weights, const Attrs&, int64_t& pitch) = nullptr;
   // Rows of a CPU whose element i of their only result depends, of every operand, on element i or on that which is broadcast to it:
   // computes a region of it. An operand as large as the result, in elements and bytes, may lie where the result lies.

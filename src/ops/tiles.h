@@ -39,6 +39,7 @@ INVAR_INLINE void in_pieces(Fetch& f, int64_t begin, int64_t end, Go go) {
 // Rows of a for one chain: `ld` elements apart, kRow where they were copied ...
 template <bool kCopied>
 struct Spaced {
+  static constexpr bool kByColumn = false;  // a bias is of rows
   const float* data;
   int64_t ld;
   INVAR_INLINE Spaced skip(const Spaced& a, int64_t rows) { return {a.data + rows * a.ld, a.ld}; }
@@ -61,6 +62,7 @@ struct Stretch {
   int64_t shift, end, first;
 };
 struct Placed {
+  static constexpr bool kByColumn = true;  // it may be of columns (Finish::by_column)
   const float* const* place;
   const Stretch* stretch;
   INVAR_INLINE Placed skip(const Placed& a, int64_t rows) { return {a.place + rows, a.stretch}; }
@@ -120,7 +122,8 @@ INVAR_INLINE void tile(const A& a, const B& b, int64_t k, const Place& p, Corner
   float* const out = p.out + corner.row * p.n + corner.v * kW;
   const int64_t beside = f.other_ld ? f.other_ld : p.n;
   const float* const other = f.other ? f.other + corner.row * beside + corner.v * kW : nullptr;
-  const float* const bias = f.bias ? f.bias + (f.by_column ? corner.v * kW : corner.row) : nullptr;
+  const bool by_column = A::kByColumn && f.by_column;
+  const float* const bias = f.bias ? f.bias + (by_column ? corner.v * kW : corner.row) : nullptr;
   if (p.block.last)  // the lines of the result arrive while the chains are summed
     for (int r = 0; r < MR; ++r)
 #pragma GCC unroll 8
@@ -139,7 +142,7 @@ INVAR_INLINE void tile(const A& a, const B& b, int64_t k, const Place& p, Corner
     return i / NV * beside + i % NV * kW;
   };
   auto bias_at = [&](int i) __attribute__((always_inline)) {
-    return !bias ? zero() : f.by_column ? load(bias + i % NV * kW) : set1(bias[i / NV]);
+    return !bias ? zero() : by_column ? load(bias + i % NV * kW) : set1(bias[i / NV]);
   };
   auto all = [&](auto value) __attribute__((always_inline)) {
 #pragma GCC unroll 32
@@ -158,7 +161,7 @@ INVAR_INLINE void tile(const A& a, const B& b, int64_t k, const Place& p, Corner
         return finish_plain(c[i], bias_of_it(i), load(other + by_other(i)), low);
       });
     };
-    if (f.plain && f.by_column)
+    if (f.plain && by_column)
       return plainly([&](int i) __attribute__((always_inline)) { return load(bias + i % NV * kW); });
     if (f.plain) return plainly([&](int i) __attribute__((always_inline)) { return set1(bias[i / NV]); });
   }

@@ -59,7 +59,12 @@ class RandomProgram {
           break;
         case 2:
         case 3: whole_.push_back(node("relu", {any(whole_)}, DType::f32, {}, shape_)); break;
-        case 4: whole_.push_back(node("sigmoid", {any(whole_)}, DType::f32, {}, shape_)); break;
+        case 4:
+          if (constant)
+            pool();
+          else
+            whole_.push_back(node("sigmoid", {any(whole_)}, DType::f32, {}, shape_));
+          break;
         default: whole_.push_back(node("add", {any(whole_), any(whole_)}, DType::f32, {}, shape_));
       }
     output(whole_.back());
@@ -83,6 +88,12 @@ class RandomProgram {
                               4 * static_cast<uint64_t>(below(1000)),
                               bytes});
     }
+  }
+  void pool() {
+    Attrs attrs{{"kernel", std::vector<int64_t>{3, 3}}, {"pads", std::vector<int64_t>{1, 1, 1, 1}}};
+    const bool most = below(2);
+    if (!most) attrs["count_include_pad"] = int64_t{below(2)};
+    whole_.push_back(node(most ? "max_pool" : "average_pool", {any(whole_)}, DType::f32, attrs, shape_));
   }
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
   int any(const std::vector<int>& of) {  // often the last ones

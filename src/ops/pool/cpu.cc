@@ -52,11 +52,13 @@ struct Square {
 
 // The operations: what goes over a window, what becomes of it. counts: of the window's rows, and a vector of its columns.
 struct MaxOp {
+  static constexpr const char* kName = "max_pool";
   using Over = Most;
   static constexpr bool kCounts = false;
   INVAR_INLINE F finish(F y, F) { return y; }
 };
 struct AverageOp {
+  static constexpr const char* kName = "average_pool";
   using Over = Total<Plain>;
   static constexpr bool kCounts = true;
   INVAR_INLINE F finish(F y, F count) { return div(y, count); }
@@ -137,13 +139,14 @@ void blocks(const Call& call, const Plan& p, int64_t begin, int64_t end, void* s
 struct Window {
   int64_t at[kAxes], from[kAxes], taps[kAxes];
 };
+void place_window(const Plan& p, Window& w) {
+  for (int d = 0; d < kAxes; ++d)
+    w.from[d] = pool::first_inside(p.axis[d], w.at[d]), w.taps[d] = pool::places(p.axis[d], w.at[d], false);
+}
 Window window_of(const Plan& p, int64_t o) {
   Window w;
-  for (int d = kAxes - 1; d >= 0; --d) {
-    const Axis& a = p.axis[d];
-    w.at[d] = o % a.out, o /= a.out;
-    w.from[d] = pool::first_inside(a, w.at[d]), w.taps[d] = pool::places(a, w.at[d], false);
-  }
+  for (int d = kAxes - 1; d >= 0; --d) w.at[d] = o % p.axis[d].out, o /= p.axis[d].out;
+  place_window(p, w);
   return w;
 }
 // fn(tap, element) for its places inside.
@@ -175,6 +178,75 @@ void one_by_one(const Call& call, const Plan& p, int64_t begin, int64_t end, voi
     for (int d = 0; d < kAxes; ++d) count *= pool::places(p.axis[d], window.at[d], padded);
     put_n(call.out[0].as<float>() + i, Op::finish(load(w.flat), set1(static_cast<float>(count))), 1);
   }
+}
+
+// Channels last: a window's taps are runs of channels, read where they lie if all are inside and what a vector reads behind them is
+// the operand's.
+constexpr int64_t kChannels = 64;
+
+struct LastWork {
+  int64_t *offset, *gathered;
+  float *flat, *copy, *end;
+};
+LastWork last_work(const Plan& p, void* scratch) {
+  LastWork w;
+  w.offset = static_cast<int64_t*>(scratch);
+  w.gathered = w.offset + p.taps;
+  w.flat = static_cast<float*>(scratch) + 4 * p.taps;
+  w.copy = w.flat + kChannels + kSlideSlack;
+  w.end = w.copy + p.taps * kChannels + kSlideSlack;
+  return w;
+}
+size_t last_scratch_bytes(const Call& call) {
+  return static_cast<size_t>(last_work(pool::plan_of(call), nullptr).end - static_cast<float*>(nullptr)) *
+         sizeof(float);
+}
+int64_t last_units(const Call& call, int) {
+  const Plan p = pool::plan_of(call);
+  return p.channels ? call.out[0].elements() / p.channels : 0;
+}
+
+template <class Op>
+void run_last(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
+  const Plan p = pool::plan_of(call);
+  const LastWork w = last_work(p, scratch);
+  const int64_t in = size_in(p), out = p.axis[0].out * p.axis[1].out * p.axis[2].out;
+  const int64_t pitch = call.in[0].pitch, all = p.images * in * pitch;
+  const bool padded = Op::kCounts && attr_i(call, "count_include_pad", 0) != 0;
+  for (int64_t t = 0; t < p.taps; ++t) w.gathered[t] = t * kChannels;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t image = i / out * in * pitch;
+    const float* const x = call.in[0].as<const float>() + image;
+    float* const to = call.out[0].as<float>() + i * call.out[0].pitch;
+    const Window window = window_of(p, i % out);
+    int64_t count = 1, inside = 0, farthest = 0;
+    for (int d = 0; d < kAxes; ++d) count *= pool::places(p.axis[d], window.at[d], padded);
+    each_inside(p, window, [&](int64_t t, int64_t e) { w.offset[t] = farthest = e * pitch, ++inside; });
+    for (int64_t c = 0; c < p.channels; c += kChannels) {
+      const int64_t n = num::min_i64(kChannels, p.channels - c);
+      const bool lies = inside == p.taps && image + farthest + c + n + kSlideSlack <= all;
+      if (!lies) {
+        for (int64_t j = 0; j < p.taps * kChannels + kSlideSlack; ++j) w.copy[j] = Op::Over::kFill;
+        each_inside(p, window, [&](int64_t t, int64_t e) {
+          for (int64_t j = 0; j < n; ++j) w.copy[t * kChannels + j] = x[e * pitch + c + j];
+        });
+      }
+      Op::Over::rows(lies ? x + c : w.copy, lies ? w.offset : w.gathered, p.taps, n, w.flat);
+      for (int64_t j = 0; j < n; j += kW)
+        put_n(to + c + j, Op::finish(load(w.flat + j), set1(static_cast<float>(count))),
+              static_cast<int>(num::min_i64(kW, n - j)));
+    }
+  }
+}
+
+template <class Op>
+const Kernel* channels_last(const View&, const Attrs& attrs, int64_t&) {
+  static constexpr Kernel row = {.op = Op::kName,
+                                 .isa = INVAR_ISA,
+                                 .units = last_units,
+                                 .run = run_last<Op>,
+                                 .scratch_bytes = last_scratch_bytes};
+  return pool::takes_channels_last(attrs) ? &row : nullptr;
 }
 
 template <class Op>
@@ -222,14 +294,17 @@ const Kernel INVAR_ROW_OF(max_pool) = {.op = "max_pool",
                                        .isa = INVAR_ISA,
                                        .units = INVAR_ISA_NS::units,
                                        .run = INVAR_ISA_NS::run<INVAR_ISA_NS::MaxOp>,
-                                       .scratch_bytes = INVAR_ISA_NS::scratch_bytes};
+                                       .scratch_bytes = INVAR_ISA_NS::scratch_bytes,
+                                       .channels_last = INVAR_ISA_NS::channels_last<INVAR_ISA_NS::MaxOp>};
 const Kernel INVAR_ROW_OF(max_pool_indices) = {
     .op = "max_pool_indices", .isa = INVAR_ISA, .units = chunk_units, .run = INVAR_ISA_NS::indices};
-const Kernel INVAR_ROW_OF(average_pool) = {.op = "average_pool",
-                                           .isa = INVAR_ISA,
-                                           .units = INVAR_ISA_NS::units,
-                                           .run = INVAR_ISA_NS::run<INVAR_ISA_NS::AverageOp>,
-                                           .scratch_bytes = INVAR_ISA_NS::scratch_bytes};
+const Kernel INVAR_ROW_OF(average_pool) = {
+    .op = "average_pool",
+    .isa = INVAR_ISA,
+    .units = INVAR_ISA_NS::units,
+    .run = INVAR_ISA_NS::run<INVAR_ISA_NS::AverageOp>,
+    .scratch_bytes = INVAR_ISA_NS::scratch_bytes,
+    .channels_last = INVAR_ISA_NS::channels_last<INVAR_ISA_NS::AverageOp>};
 const Kernel INVAR_ROW_OF(lp_pool) = {.op = "lp_pool",
                                       .isa = INVAR_ISA,
                                       .units = INVAR_ISA_NS::units,

@@ -14,6 +14,8 @@ struct Plan {
   slide::BlockCut cut;  // no floats: windows too large for a copy
 };
 Plan plan_of(const Call&);
+// Whether windows are small enough for a row that takes channels last.
+bool takes_channels_last(const Attrs&);
 // Null, or what is wrong with a call.
 const char* check(const Call&);
 

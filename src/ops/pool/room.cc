@@ -22,6 +22,16 @@ Plan plan_of(const Call& call) {
   return p;
 }
 
+bool takes_channels_last(const Attrs& attrs) {
+  constexpr int64_t kMostTaps = 128;
+  const auto kernel = attrs.find("kernel");
+  if (kernel == attrs.end()) return false;
+  int64_t taps = 1;
+  for (int64_t k : std::get<std::vector<int64_t>>(kernel->second))
+    if (k < 1 || k > kMostTaps || (taps *= k) > kMostTaps) return false;
+  return true;
+}
+
 const char* check(const Call& c) {
   if (!has_operands(c, 1, 1) || !is_f32(c.in[0])) return "one f32 operand and one result";
   const View &x = c.in[0], &out = c.out[0];
