@@ -103,7 +103,6 @@ INVAR_INLINE void places_read(const conv::Plan& p, const conv::Phases& f, const 
   for (int64_t i = 0, length; i < n; i += length, ++line, j = 0) {
     length = num::min_i64(f.of[2].count - j, n - i);
     const int64_t image = line / f.of[1].count / f.of[0].count;
-    const float** to = place + i;
     for (int64_t t = 0; t < deep.kernel; ++t)
       for (int64_t u = 0; u < high.kernel; ++u) {
         const int64_t d = line / f.of[1].count % f.of[0].count * deep.stride - deep.pad + t * deep.dilation;
@@ -111,7 +110,8 @@ INVAR_INLINE void places_read(const conv::Plan& p, const conv::Phases& f, const 
         const bool there = d >= 0 && d < deep.in && h >= 0 && h < high.in;
         const float* const from =
             there ? x + ((image * deep.in + d) * high.in + h) * wide.in * p.pitch : zeros;
-        for (int64_t v = 0; v < wide.kernel; ++v, to += rows) {
+        for (int64_t v = 0; v < wide.kernel; ++v) {
+          const float** const to = place + ((t * high.kernel + u) * wide.kernel + v) * rows + i;
           int64_t w = j * wide.stride - wide.pad + v * wide.dilation;
           for (int64_t q = 0; q < length; ++q, w += wide.stride)
             to[q] = there && w >= 0 && w < wide.in ? from + w * p.pitch : zeros;
