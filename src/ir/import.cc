@@ -162,11 +162,10 @@ Value Importer::weight(const std::string& given, const onnx::TensorRef& t) {
   for (int64_t d : t.shape) shape.push_back(Extent::of(d));
   const bool is_inline = t.file.empty(),
              long_one = is_inline && t.inline_data.size() > size_t{kSmallConstant};
-  if (long_one) inlined_.bytes.push_back(t.inline_data);
   return build_.create<OnnxWeightOp>(
       build_.getUnknownLoc(), tensor_of(shape, element(t.data_type)), build_.getStringAttr(name),
       build_.getStringAttr(t.file),
-      build_.getI64IntegerAttr(static_cast<int64_t>(long_one ? inlined_.bytes.size() - 1 : t.offset)),
+      build_.getI64IntegerAttr(long_one ? inlined_.add(t.inline_data) : static_cast<int64_t>(t.offset)),
       build_.getI64IntegerAttr(static_cast<int64_t>(is_inline ? t.inline_data.size() : t.length)),
       is_inline && !long_one ? build_.getStringAttr(hex_from_bytes(t.inline_data)) : StringAttr());
 }

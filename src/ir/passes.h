@@ -4,7 +4,10 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
@@ -23,9 +26,24 @@ namespace invar::ir {
 void load_dialects(mlir::MLIRContext&);
 
 // Bytes of constants that lie in the model file and are too many to stand in the IR: there they have neither file nor data, and as
-// their offset the number that they have here.
+// their offset the place that they would have if all stood one behind the other.
 struct Inlined {
-  std::vector<std::string_view> bytes;
+  std::map<int64_t, std::string_view> bytes;  // by where they begin
+  int64_t end = 0;
+  int64_t add(std::string_view constant) {
+    bytes.emplace(end, constant);
+    const auto size = static_cast<int64_t>(constant.size());
+    return std::exchange(end, end + size);
+  }
+  // Those of one constant, or of a part of it; nothing: there are none.
+  std::optional<std::string_view> range(int64_t offset, int64_t length) const {
+    auto at = bytes.upper_bound(offset);
+    if (at == bytes.begin() || length < 0) return std::nullopt;
+    const auto& [begin, constant] = *--at;
+    const auto start = static_cast<size_t>(offset - begin), size = static_cast<size_t>(length);
+    if (start > constant.size() || size > constant.size() - start) return std::nullopt;
+    return constant.substr(start, size);
+  }
   std::deque<onnx::TensorRef> own;  // what the graph does not hold as it is
 };
 // Names of inputs' dimensions that are others' or constants whatever the model file says (spec/onnx.md onnx.25).

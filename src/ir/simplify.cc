@@ -34,7 +34,36 @@ class Simplify : public PassWrapper<Simplify, OperationPass<func::FuncOp>> {
   StringRef getDescription() const final {
     return "Copies of nothing, casts of casts, operands that kernels read as they are, equal operations";
   }
-  void runOnOperation() final { simplify(getOperation()); }
+  void runOnOperation() final {
+    simplify(getOperation());
+    sink_constants(getOperation());
+  }
+
+ private:
+  // What a body of control flow is given and is a constant is its own: kernels pack it, and nobody copies it.
+  static void sink_constants(func::FuncOp function) {
+    for (auto flow : function.front().getOps<ReproFlowOp>()) {
+      SmallVector<func::FuncOp> bodies;
+      for (Attribute body : flow.getBodies())
+        bodies.push_back(SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(flow, cast<FlatSymbolRefAttr>(body)));
+      bool sunk = false;
+      const auto fixed = flow.getOp() == "loop" ? 2 + static_cast<unsigned>(flow.getCarried()) : 1u;
+      for (unsigned i = flow->getNumOperands(); i-- > fixed;) {
+        auto weight = flow->getOperand(i).getDefiningOp<ReproWeightOp>();
+        if (!weight) continue;
+        for (func::FuncOp body : bodies) {
+          OpBuilder build = OpBuilder::atBlockBegin(&body.front());
+          BlockArgument given = body.getArgument(i - 1);
+          given.replaceAllUsesWith(build.clone(*weight)->getResult(0));
+          (void)body.eraseArgument(i - 1);
+        }
+        flow->eraseOperand(i), sunk = true;
+      }
+      if (!sunk) continue;
+      for (func::FuncOp body : bodies) simplify(body), sink_constants(body);
+    }
+    remove_dead(function.front());
+  }
 };
 
 // Kept where there are fewer transposes than before; elsewhere they stay where the model has them.

@@ -82,11 +82,9 @@ Status ToPlan::weights(Storage& storage) {
     if (w.getData()) continue;
     ranges.push_back({w.getFile().str(), uint64_t(w.getOffset()), uint64_t(w.getLength())});
     if (!w.getFile().empty()) continue;
-    const auto& inlined = storage.inlined.bytes;
-    const size_t number = w.getOffset();
-    if (number >= inlined.size() || inlined[number].size() != size_t(w.getLength()))
-      return bad_input("weight \"" + w.getName().str() + "\": its data are not here");
-    ranges.back().bytes = inlined[number];
+    const auto inlined = storage.inlined.range(w.getOffset(), w.getLength());
+    if (!inlined) return bad_input("weight \"" + w.getName().str() + "\": its data are not here");
+    ranges.back().bytes = *inlined;
   }
   INVAR_CHECK_OK(hash_ranges(storage.folder, ranges, storage.threads, storage.hashed));
   storage.constants.reserve(storage.constants.size() + most);

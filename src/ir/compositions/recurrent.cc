@@ -21,9 +21,14 @@ struct Cell {
       of;  // for each gate: x times its weights and the biases [T, B, H]; its recurrent weights [H, H]
   Value reset_bias;  // GRU with linear_before_reset: the bias that r scales
   SmallVector<Value> peepholes;
-  Value now{};  // i64 [], the step where it is no constant
+  bool in_loop = false;
+  Value now{};                     // i64 [], the step there
+  std::vector<Value> from_x = {};  // rows of `in` of this step: all at once, before the products
 
-  Shape state() const { return {batch, Extent::of(hidden)}; }
+  // Of a step among many: a slice of them keeps their axis.
+  Shape state() const {
+    return in_loop ? Shape{batch, Extent::of(hidden)} : Shape{Extent::of(1), batch, Extent::of(hidden)};
+  }
   Result<Value> activate(size_t i, Value v) {
     if (functions[i] == "Sigmoid") return node.make<SigmoidOp>(v);
     if (functions[i] == "Tanh") return node.make<TanhOp>(v);
@@ -33,20 +38,18 @@ struct Cell {
   Result<Value> sum(Value a, Value b) { return node.make<AddOp>({a, b}); }
   Result<Value> times(Value a, Value b) { return node.make<MulOp>({a, b}); }
   Result<Value> row(Value all, int64_t t) {
-    if (now) return node.make<GatherOp>({all, now});
-    INVAR_TRY(Value one, part(node, all, 0, t, 1));
-    return shaped(node, one, state());
+    if (in_loop) return node.make<GatherOp>({all, now});
+    return part(node, all, 0, t, 1);
   }
 
   Status load(unsigned direction, size_t gates);
-  // What gate g is given at step t, before its function.
-  Result<Value> given(size_t g, int64_t t, Value h) {
-    INVAR_TRY(Value from_x, row(in[g], t));
+  // What gate g is given at step t, before its function. What is done with it stands right behind its product, which takes it along.
+  Result<Value> given(size_t g, Value h) {
     INVAR_TRY(Value from_h, product(node, h, of[g], /*transposed=*/true));
-    return sum(from_x, from_h);
+    return sum(from_x[g], from_h);
   }
-  Result<Value> gated(int64_t t, Value h);             // GRU
-  Result<Value> stored(int64_t t, Value h, Value& c);  // LSTM
+  Result<Value> gated(Value h);             // GRU
+  Result<Value> stored(Value h, Value& c);  // LSTM
   Result<Value> step(int64_t t, Value h, Value& c);
   // From a state to the next one, and what is shown of it.
   struct State {
@@ -71,14 +74,14 @@ Result<Value> of_direction(Node& node, unsigned operand, unsigned direction) {
 Status Cell::load(unsigned direction, size_t gates) {
   INVAR_TRY(Value weights, of_direction(node, 1, direction));
   INVAR_TRY(Value recurrent, of_direction(node, 2, direction));
-  INVAR_TRY(Value projected, product(node, x, weights, /*transposed=*/true));
   Value biases;
   if (node.has(3)) {
     INVAR_TRY(biases, of_direction(node, 3, direction));
   }
   const auto n = static_cast<int64_t>(gates);
   for (int64_t g = 0; g < n; ++g) {
-    INVAR_TRY(Value gate, part(node, projected, 2, g * hidden, hidden));
+    INVAR_TRY(Value gate, part(node, weights, 0, g * hidden, hidden));
+    INVAR_TRY(gate, product(node, x, gate, /*transposed=*/true));
     INVAR_TRY(Value matrix, part(node, recurrent, 0, g * hidden, hidden));
     if (biases) {
       INVAR_TRY(Value of_x, part(node, biases, 0, g * hidden, hidden));
@@ -102,10 +105,12 @@ Status Cell::load(unsigned direction, size_t gates) {
   return {};
 }
 
-Result<Value> Cell::gated(int64_t t, Value h) {
-  INVAR_TRY(Value z, given(0, t, h));
+Result<Value> Cell::gated(Value h) {
+  INVAR_TRY(Value z, given(0, h));
   INVAR_TRY(z, activate(0, z));
-  INVAR_TRY(Value r, given(1, t, h));
+  INVAR_TRY(Value rest, node.make<SubOp>({node.constant(1.0f), z}));
+  INVAR_TRY(Value kept, times(z, h));
+  INVAR_TRY(Value r, given(1, h));
   INVAR_TRY(r, activate(0, r));
   Value from_h;
   if (reset_after) {
@@ -118,41 +123,49 @@ Result<Value> Cell::gated(int64_t t, Value h) {
     INVAR_TRY(Value reset, times(r, h));
     INVAR_TRY(from_h, product(node, reset, of[2], /*transposed=*/true));
   }
-  INVAR_TRY(Value from_x, row(in[2], t));
-  INVAR_TRY(Value candidate, sum(from_x, from_h));
+  INVAR_TRY(Value candidate, sum(from_x[2], from_h));
   INVAR_TRY(candidate, activate(1, candidate));
-  INVAR_TRY(Value rest, node.make<SubOp>({node.constant(1.0f), z}));
   INVAR_TRY(Value fresh, times(rest, candidate));
-  INVAR_TRY(Value kept, times(z, h));
   return sum(fresh, kept);
 }
 
-Result<Value> Cell::stored(int64_t t, Value h, Value& c) {
+Result<Value> Cell::stored(Value h, Value& c) {
   // Peepholes are of i, o, f, as the gates are.
   auto open = [&](size_t g, Value cell) -> Result<Value> {
-    INVAR_TRY(Value gate, given(g, t, h));
+    INVAR_TRY(Value gate, given(g, h));
     if (!peepholes.empty()) {
       INVAR_TRY(Value seen, times(peepholes[g], cell));
       INVAR_TRY(gate, sum(gate, seen));
     }
     return activate(0, gate);
   };
+  Value o;
+  if (peepholes.empty()) {  // they let it see the next cell
+    INVAR_TRY(o, open(1, c));
+  }
   INVAR_TRY(Value i, open(0, c));
   INVAR_TRY(Value f, open(2, c));
-  INVAR_TRY(Value candidate, given(3, t, h));
-  INVAR_TRY(candidate, activate(1, candidate));
   INVAR_TRY(Value kept, times(f, c));
+  INVAR_TRY(Value candidate, given(3, h));
+  INVAR_TRY(candidate, activate(1, candidate));
   INVAR_TRY(Value fresh, times(i, candidate));
   INVAR_TRY(c, sum(kept, fresh));
-  INVAR_TRY(Value o, open(1, c));
   INVAR_TRY(Value shown, activate(2, c));
+  if (!o) {
+    INVAR_TRY(o, open(1, c));
+  }
   return times(o, shown);
 }
 
 Result<Value> Cell::step(int64_t t, Value h, Value& c) {
-  if (in.size() == 4) return stored(t, h, c);
-  if (in.size() == 3) return gated(t, h);
-  INVAR_TRY(Value next, given(0, t, h));
+  from_x.clear();
+  for (Value all : in) {
+    INVAR_TRY(Value one, row(all, t));
+    from_x.push_back(one);
+  }
+  if (in.size() == 4) return stored(h, c);
+  if (in.size() == 3) return gated(h);
+  INVAR_TRY(Value next, given(0, h));
   return activate(0, next);
 }
 
@@ -184,7 +197,7 @@ SmallVector<Value> Cell::fixed() const {
 
 Cell Cell::with(Node& other, ValueRange fixed) const {
   size_t next = 0;
-  Cell cell{other, hidden, batch, functions, reset_after, {}, {}, {}, {}, {}, {}};
+  Cell cell{other, hidden, batch, functions, reset_after, {}, {}, {}, {}, {}, {}, /*in_loop=*/true};
   for (size_t g = 0; g < in.size(); ++g) cell.in.push_back(fixed[next++]);
   for (size_t g = 0; g < of.size(); ++g) cell.of.push_back(fixed[next++]);
   for (size_t g = 0; g < peepholes.size(); ++g) cell.peepholes.push_back(fixed[next++]);
@@ -292,7 +305,7 @@ Status recurrent(Node& node) {
   }
   SmallVector<Value> outputs, last_h, last_c;
   for (unsigned d = 0; d < directions; ++d) {
-    Cell cell{node, hidden, shape[1], {}, reset_after != 0, x, lengths, {}, {}, {}, {}};
+    Cell cell{node, hidden, shape[1], {}, reset_after != 0, x, lengths, {}, {}, {}, {}, !unrolled};
     cell.functions.assign(functions.begin() + static_cast<ptrdiff_t>(d * standard.size()),
                           functions.begin() + static_cast<ptrdiff_t>((d + 1) * standard.size()));
     INVAR_CHECK_OK(cell.load(d, kGates));

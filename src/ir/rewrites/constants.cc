@@ -1,4 +1,5 @@
-// Constants that became operands by other rewrites. The reference rows compute what every row computes (ir/evaluate.h).
+// Constants that became operands by other rewrites. The reference rows compute what every row computes (ir/evaluate.h). Of those that are too
+// large for that, the elements that a reshape or a slice keeps (formats.8: as they are) are a constant of their own where they lie together.
 #include "ir/evaluate.h"
 #include "ir/rewrites/rewrites.h"
 
@@ -28,10 +29,61 @@ struct Evaluate : OpInterfaceRewritePattern<ReproOp> {
   int64_t* evaluated_;
 };
 
+ReproWeightOp large(Value v) {
+  auto weight = v.getDefiningOp<ReproWeightOp>();
+  return weight && !weight.getData() && !weight.getTransposed() ? weight : ReproWeightOp();
+}
+// What `op` makes of it lies `at` bytes behind its begin.
+void replace_by_part(PatternRewriter& rewriter, Operation* op, ReproWeightOp weight, int64_t at) {
+  const auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  const auto size = static_cast<int64_t>(size_of(*dtype_of(type.getElementType())));
+  std::string name = weight.getName().str() + " from " + std::to_string(at);  // one of a name in a plan
+  for (int64_t d : type.getShape()) name += (name.back() == ']' ? "[" : " [") + std::to_string(d) + "]";
+  rewriter.setInsertionPointAfter(weight);
+  auto part = cast<ReproWeightOp>(rewriter.clone(*weight));
+  part.setName(name), part.setOffset(weight.getOffset() + at), part.setLength(type.getNumElements() * size);
+  part.getOut().setType(type);
+  rewriter.replaceOp(op, part.getOut());
+}
+
+struct ReshapeOfWeight : OpRewritePattern<ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter& rewriter) const override {
+    auto weight = large(op.getX());
+    if (!weight || !op.getType().hasStaticShape() ||
+        cast<RankedTensorType>(weight.getType()).getNumElements() != op.getType().getNumElements())
+      return failure();
+    replace_by_part(rewriter, op, weight, 0);
+    return success();
+  }
+};
+
+struct SliceOfWeight : OpRewritePattern<SliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SliceOp op, PatternRewriter& rewriter) const override {
+    auto weight = large(op.getX());
+    if (!weight || !op.getType().hasStaticShape() || op.getType().getNumElements() == 0) return failure();
+    const llvm::ArrayRef<int64_t> from = cast<RankedTensorType>(weight.getType()).getShape(),
+                                  to = op.getType().getShape();
+    auto at = static_cast<int64_t>(size_of(*dtype_of(element_of(op.getX()))));
+    bool whole = true;  // of the dimensions behind this one
+    int64_t begin = 0;
+    for (size_t d = from.size(); d-- > 0; at *= from[d]) {
+      const int64_t start = op.getStarts()[d] + (op.getStarts()[d] < 0 ? from[d] : 0);
+      if (to[d] != 1 && (!whole || op.getSteps()[d] != 1)) return failure();
+      if (start < 0 || start + to[d] > from[d]) return failure();
+      begin += start * at, whole &= to[d] == from[d];
+    }
+    replace_by_part(rewriter, op, weight, begin);
+    return success();
+  }
+};
+
 }  // namespace
 
 void add_constants(RewritePatternSet& set, int64_t* evaluated) {
   set.add<Evaluate>(set.getContext(), evaluated);
+  set.add<ReshapeOfWeight, SliceOfWeight>(set.getContext());
 }
 
 }  // namespace invar::ir
