@@ -72,6 +72,8 @@ Status Scope::open_flow(int at, std::vector<plan::Parts>& cut) {
     INVAR_TRY(std::unique_ptr<Scope> scope, open(plan_, cut, body, setting_));
     flow->bodies.push_back(std::move(scope));
   }
+  if (n.op == "loop")
+    flow->goes_on = flow->bodies[0]->unchanging(plan_.bodies[static_cast<size_t>(n.bodies[0])].outputs[0]);
   flows_[at] = std::move(flow);
   return {};
 }
@@ -112,16 +114,23 @@ Status Scope::loop(Flow& flow, std::vector<int64_t>& sizes) {
   number.dtype = DType::i64, number.dim[0] = 1, number.data = &flow.step;
   number.rank = static_cast<int>(plan_.values[body.inputs[0]].shape.size());
   for (size_t i = 0; i < count; ++i) INVAR_CHECK_OK(flow.carried[i].take(setting_, value(n.in[2 + i].index)));
+  steps.give(body.inputs[0], {number, false});
+  for (size_t i = 2 + count; i < n.in.size(); ++i) steps.give(body.inputs[i - 1], value(n.in[i].index));
+  bool alike = false;  // it has the shapes of the step before it
   for (flow.step = 0; flow.step < trips && again; ++flow.step) {
-    steps.give(body.inputs[0], {number, false});
     for (size_t i = 0; i < count; ++i) steps.give(body.inputs[1 + i], flow.carried[i].found());
-    for (size_t i = 2 + count; i < n.in.size(); ++i) steps.give(body.inputs[i - 1], value(n.in[i].index));
-    INVAR_CHECK_OK(steps.call(sizes));
-    INVAR_TRY(again, steps.read<uint8_t>(body.outputs[0]));
+    INVAR_CHECK_OK(alike ? steps.call_again() : steps.call(sizes));
+    if (flow.step == 0 || !flow.goes_on) {  // a GPU would be waited for
+      INVAR_TRY(again, steps.read<uint8_t>(body.outputs[0]));
+    }
     for (size_t i = 0; i < flow.rows.size(); ++i)
       INVAR_CHECK_OK(flow.rows[i].add(setting_, steps.value(body.outputs[1 + count + i])));
-    for (size_t i = 0; i < count; ++i)
-      INVAR_CHECK_OK(flow.carried[i].take(setting_, steps.value(body.outputs[1 + i])));
+    alike = steps.repeats();
+    for (size_t i = 0; i < count; ++i) {
+      const Found next = steps.value(body.outputs[1 + i]);
+      alike &= flow.carried[i].has_shape(next.view);
+      INVAR_CHECK_OK(flow.carried[i].take(setting_, next));
+    }
   }
   for (size_t i = 0; i < count; ++i) give(n.out[i], flow.carried[i].found());
   for (size_t i = 0; i < flow.rows.size(); ++i) {

@@ -1,6 +1,8 @@
 // What a node of control flow holds between the runs of its bodies (plan.16).
 #pragma once
 
+#include <algorithm>
+
 #include "run/scope.h"
 
 namespace invar::run {
@@ -10,6 +12,9 @@ class Carried {
  public:
   Status take(const Setting&, const Found&);
   const Found& found() const { return found_; }
+  bool has_shape(const ops::View& v) const {
+    return v.rank == found_.view.rank && std::equal(v.dim, v.dim + v.rank, found_.view.dim);
+  }
   size_t bytes() const { return memory_.size(); }
 
  private:
@@ -41,6 +46,7 @@ struct Flow {
   std::vector<Carried> carried{};
   std::vector<Rows> rows{};
   int64_t step = 0;
+  bool goes_on = false;  // the condition that a step gives is what the first one gave
 
   size_t bytes() const;
 };

@@ -38,6 +38,7 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa, st
   for (const plan::Weight& w : plan.weights)
     if (w.shape.size() > ops::kMaxRank) return not_covered("weight " + w.name + " has too many dimensions");
   r.has_memory_ = !plan.states.empty();
+  std::map<const ops::Kernel*, const Attrs*> attrs;  // of the last node
   for (const plan::Node& n : plan.nodes) {
     INVAR_TRY(const ops::Kernel* k, choose(n.op, r.device_ ? std::string(ops::kCuda) : isa));
     const ops::LibraryRow* const row = isa.empty() ? r.library_row(n) : nullptr;
@@ -48,11 +49,22 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa, st
     Node& node = r.nodes_.emplace_back();
     node.node = &n, node.kernel = k, node.reference = ops::find(n.op, "reference");
     node.library = row ? row->library : nullptr;
+    r.libraries_ |= row != nullptr;
+    node.attrs = &n.attrs;
+    const auto [like, is_new] = attrs.emplace(k, node.attrs);
+    if (!is_new && *like->second == n.attrs) node.attrs = like->second;
+    like->second = node.attrs;
     node.in.resize(n.in.size()), node.out.resize(n.out.size()), node.units.resize(k->phases);
   }
   for (const plan::Value& v : plan.values)
     for (const plan::Dim& d : v.shape)
       r.shaped_by_past_ |= d.symbol >= 0 && r.symbols_[d.symbol] == Symbol::past;
+  for (const plan::Port& p : plan.inputs) r.readers_[p.value];
+  for (Node& n : r.nodes_)
+    for (size_t i = 0; i < n.in.size(); ++i)
+      if (const auto input = r.readers_.find(n.node->in[i].index);
+          n.node->in[i].kind == plan::Operand::value && input != r.readers_.end())
+        input->second.push_back(&n.in[i]);
   r.mark_core();
   for (const plan::Value& v : plan.values) r.buffer_.push_back(v.slot);
   int next = plan.slots;
@@ -279,8 +291,20 @@ Status Program::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
         INVAR_CHECK_OK(reserve_shared(nodes_[n].kernel->shared_bytes_all(calls(n, end))));
       }
     }
+  if (!device_) mark_turns();
   bound_ = extent;
   return {};
+}
+
+void Program::mark_turns() {
+  turns_.clear();
+  for (size_t n = 0, end; n < nodes_.size(); n = end) {
+    end = joined_end(n);
+    int64_t work = 0;
+    bool strays = false;
+    for (size_t m = n; m < end; ++m) work += nodes_[m].work, strays |= nodes_[m].reference->stray != nullptr;
+    turns_.push_back({n, end, workers_for(work, workers_), strays});
+  }
 }
 
 Status Program::bind(Node& node, const Extent& extent) {
@@ -294,7 +318,7 @@ Status Program::bind(Node& node, const Extent& extent) {
     count(node.in[i]);
   }
   for (size_t i = 0; i < node.out.size(); ++i) count(node.out[i] = values_[node.node->out[i]]);
-  node.call = {node.in, node.out, &node.node->attrs};
+  node.call = {node.in, node.out, node.attrs};
   node.call.shared = shared_.data();
   if (node.followers) {
     node.epilogue = epilogue_of(node);
@@ -362,20 +386,18 @@ std::vector<const ops::Call*> Program::calls(size_t begin, size_t end) const {
 
 Status Program::run(Pool& pool, bool tail, const std::function<void()>& beside) {
   if (device_) return run_on_device(tail, beside);
-  for (size_t n = 0, end; n < nodes_.size(); n = end) {
-    end = joined_end(n);
-    if (!tail && !nodes_[n].core) continue;
-    int64_t work = 0;
-    for (size_t m = n; m < end; ++m) work += nodes_[m].work;
-    for (size_t m = n; m < end; ++m)
-      if (ops::Stray stray; nodes_[m].reference->stray && nodes_[m].reference->stray(nodes_[m].call, stray))
-        return names_no_place(nodes_[m], stray);
-    run(pool, n, end, workers_for(work, workers_));
+  for (const Turn& turn : turns_) {
+    if (!tail && !nodes_[turn.begin].core) continue;
+    for (size_t n = turn.begin; turn.strays && n < turn.end; ++n)
+      if (ops::Stray stray; nodes_[n].reference->stray && nodes_[n].reference->stray(nodes_[n].call, stray))
+        return names_no_place(nodes_[n], stray);
+    run(pool, turn);
   }
   return check_libraries();
 }
 
 Status Program::check_libraries() const {
+  if (!libraries_) return {};
   for (const Node& n : nodes_)
     if (n.library && n.library->failed())
       return Error{Code::internal, std::string(n.library->name) + " " + n.library->version() +
@@ -384,10 +406,18 @@ Status Program::check_libraries() const {
   return {};
 }
 
-// Nodes [begin, end), all but followers of one kernel, phase by phase; their units are one range.
-void Program::run(Pool& pool, size_t begin, size_t end, int workers) {
+// Nodes, all but followers of one kernel, phase by phase; their units are one range.
+void Program::run(Pool& pool, const Turn& turn) {
+  const auto [begin, end, workers, strays] = turn;
   num::mend_arithmetic_env();
   const ops::Kernel& kernel = *nodes_[begin].kernel;
+  if (workers == 1) {
+    for (int phase = 0; phase < kernel.phases; ++phase)
+      for (size_t n = begin; n < end; n = behind(n))
+        if (const Node& node = nodes_[n]; node.units[phase])
+          kernel.run(node.call, phase, 0, node.units[phase], scratch_[0].data());
+    return;
+  }
   for (int phase = 0; phase < kernel.phases; ++phase) {
     int64_t units = 0;
     for (size_t n = begin; n < end; n = behind(n)) units += nodes_[n].units[phase];
@@ -409,7 +439,7 @@ void Program::run(Pool& pool, size_t begin, size_t end, int workers) {
         first += here;
       }
     };
-    if (workers == 1 || units == 1)
+    if (units == 1)
       work(0, 0, units);
     else
       pool.run(units, work, workers);
@@ -417,7 +447,7 @@ void Program::run(Pool& pool, size_t begin, size_t end, int workers) {
 }
 
 Status Program::feed(int v, std::span<const std::byte> bytes) {
-  there_.erase(v);
+  if (device_) there_.erase(v);
   if (bytes.empty()) return {};
   const bool in_place =
       !device_ && reinterpret_cast<uintptr_t>(bytes.data()) % size_of(values_[v].dtype) == 0;
@@ -427,12 +457,10 @@ Status Program::feed(int v, std::span<const std::byte> bytes) {
   std::byte* const own = device_ ? inputs_.at(v).data() : arena_.data() + offset_[buffer_[v]];
   if (!in_place) std::memcpy(own, bytes.data(), bytes.size());
   if (device_) return {};
-  values_[v].data =
-      in_place ? const_cast<std::byte*>(bytes.data()) : own;  // kernels do not write their inputs
-  for (Node& n : nodes_)
-    for (size_t i = 0; i < n.in.size(); ++i)
-      if (n.node->in[i].kind == plan::Operand::value && n.node->in[i].index == v)
-        n.in[i].data = values_[v].data;
+  void* const at = in_place ? const_cast<std::byte*>(bytes.data()) : own;  // kernels do not write their inputs
+  if (values_[v].data == at) return {};
+  values_[v].data = at;
+  for (ops::View* operand : readers_.at(v)) operand->data = at;
   return {};
 }
 

@@ -80,6 +80,7 @@ class Program {
     const ops::Kernel *kernel, *reference;
     const ops::Library* library;  // that the kernel is of; null: Invar's own
     bool core;                    // some state depends on it
+    const Attrs* attrs;  // of the node, or the equal ones of an earlier node, which a cache may have
     std::vector<ops::View> in, out;
     ops::Call call;
     std::vector<int64_t> units;           // of its phases in this step
@@ -118,9 +119,11 @@ class Program {
   size_t behind(size_t head) const { return head + 1 + nodes_[head].followers; }
   void mark_joins();
   size_t joined_end(size_t first) const;  // past the nodes after it that run with it or may run beside it
+  void mark_turns();
   std::vector<const ops::Call*> calls(size_t begin, size_t end) const;
   Status reserve_shared(size_t bytes);
-  void run(Pool&, size_t begin, size_t end, int workers);
+  struct Turn;
+  void run(Pool&, const Turn&);
   Status check_libraries() const;
   // program_device.cc
   int64_t bound_of(int64_t rows, int64_t past) const;
@@ -132,12 +135,21 @@ class Program {
   std::byte* result_on_host(int v) const;
   Status find_fault(bool tail);
 
+  // Nodes that run at once, on the host.
+  struct Turn {
+    size_t begin, end;
+    int workers;
+    bool strays;  // indices among their operands may name no place
+  };
   const plan::Plan* plan_ = nullptr;
   std::shared_ptr<Device> device_;                                 // null: the host
   std::map<const ops::Library*, std::shared_ptr<void>> attached_;  // to its queue; null: cannot be
   std::vector<Symbol> symbols_;
   std::vector<Node> nodes_;
-  std::vector<int> numbers_;  // of nodes_, in errors
+  std::map<int, std::vector<ops::View*>> readers_;  // of inputs: operands of nodes_
+  std::vector<Turn> turns_;                         // of the last bind()
+  bool libraries_ = false;                          // some kernel is of one
+  std::vector<int> numbers_;                        // of nodes_, in errors
   std::vector<bool> core_value_;
   std::vector<int> buffer_;       // per value: its slot, or one of its own
   std::vector<int64_t> pitch_;    // per value: as View::pitch

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "plan/text.h"
 #include "run/flow.h"
@@ -45,16 +46,39 @@ Result<std::unique_ptr<Scope>> Scope::open(const plan::Plan& plan, std::vector<p
       INVAR_CHECK_OK(parts.back().open(setting, waits));
     }
   }
+  for (const PartProgram& part : parts) {
+    std::vector<Source>& sources = scope->sources_.emplace_back();
+    for (int v : part.part().inputs) {
+      const auto made = scope->made_.find(v);
+      sources.push_back(made == scope->made_.end() ? Source{&scope->given_[v], {}} : Source{nullptr, made->second});
+    }
+  }
+  const bool binds = std::any_of(plan.bindings.begin(), plan.bindings.end(),
+                                 [&](const plan::Binding& b) { return scope->own_[b.symbol]; });
+  scope->repeats_ = parts.size() == 1 && scope->flows_.empty() && !binds && !parts[0].part().plan.nodes.empty();
   return scope;
 }
 
+Found Scope::value(const Source& source, bool fetched) const {
+  if (source.given) return *source.given;
+  const Program& program = parts_[source.made.part].program();
+  const bool there = setting_.device && !fetched;
+  return {there ? program.there(source.made.value) : program.port(source.made.value), there};
+}
 Found Scope::value(int v, bool fetched) const {
   if (const auto at = given_.find(v); at != given_.end()) return at->second;
   const auto at = made_.find(v);
-  if (at == made_.end()) return {};
-  const Program& program = parts_[at->second.part].program();
-  const bool there = setting_.device && !fetched;
-  return {there ? program.there(at->second.value) : program.port(at->second.value), there};
+  return at == made_.end() ? Found{} : value(Source{nullptr, at->second}, fetched);
+}
+
+bool Scope::unchanging(int v) const {
+  std::set<int> fixed;
+  for (const plan::Node& n : plan_.bodies[static_cast<size_t>(body_)].nodes)
+    if (n.bodies.empty() && std::all_of(n.in.begin(), n.in.end(), [&](const plan::Operand& o) {
+          return o.kind == plan::Operand::weight || fixed.contains(o.index);
+        }))
+      fixed.insert(n.out.begin(), n.out.end());
+  return fixed.contains(v);
 }
 
 template <class T>
@@ -134,21 +158,26 @@ Status Scope::run(std::vector<int64_t>& sizes, const std::vector<int>& fetched) 
     INVAR_CHECK_OK(bind(part, sizes));
     for (int at : parts_[p].part().calls) INVAR_CHECK_OK(run_flow(at, sizes));
     INVAR_CHECK_OK(derive_sizes(part, sizes));
-    if (!parts_[p].part().plan.nodes.empty()) {
-      INVAR_CHECK_OK(run_part(parts_[p], sizes, fetched));
-    }
+    if (parts_[p].part().plan.nodes.empty()) continue;
+    INVAR_CHECK_OK(parts_[p].resize(setting_, sizes));
+    const plan::Part& own = parts_[p].part();
+    std::vector<int> wanted;
+    for (size_t i = 0; i < own.outputs.size(); ++i)
+      if (std::find(fetched.begin(), fetched.end(), own.outputs[i]) != fetched.end())
+        wanted.push_back(own.plan.outputs[i].value);
+    parts_[p].program().fetch_only(std::move(wanted));
+    INVAR_CHECK_OK(run_part(parts_[p]));
   }
   return {};
 }
 
 // On a GPU a part takes from those before it what lies there; what the host asks for, and nothing else, is fetched.
-Status Scope::run_part(PartProgram& made, const std::vector<int64_t>& sizes,
-                       const std::vector<int>& fetched) {
-  INVAR_CHECK_OK(made.resize(setting_, sizes));
+Status Scope::run_part(PartProgram& made) {
   Program& program = made.program();
   const plan::Part& part = made.part();
+  const std::vector<Source>& sources = sources_[static_cast<size_t>(&made - parts_.data())];
   for (size_t i = 0; i < part.inputs.size(); ++i) {
-    const auto [v, on_device] = value(part.inputs[i]);
+    const auto [v, on_device] = value(sources[i]);
     const int port = part.plan.inputs[i].value;
     const ops::View& taken = program.there(port);
     if (v.rank != taken.rank || !std::equal(v.dim, v.dim + v.rank, taken.dim))
@@ -161,11 +190,6 @@ Status Scope::run_part(PartProgram& made, const std::vector<int64_t>& sizes,
       INVAR_CHECK_OK(program.feed(port, {static_cast<const std::byte*>(v.data), bytes_of(v)}));
     }
   }
-  std::vector<int> wanted;
-  for (size_t i = 0; i < part.outputs.size(); ++i)
-    if (std::find(fetched.begin(), fetched.end(), part.outputs[i]) != fetched.end())
-      wanted.push_back(part.plan.outputs[i].value);
-  program.fetch_only(std::move(wanted));
   return program.run(*setting_.pool, /*tail=*/true);
 }
 

@@ -30,6 +30,11 @@ class Scope {
   void give(int v, const Found& found) { given_[v] = found; }
   // The symbols that the dimensions of inputs say, of those that are bound here; then as run().
   Status call(std::vector<int64_t>& sizes);
+  // Where nothing but those decides sizes: the same as call(), for inputs of the shapes that the last one had.
+  bool repeats() const { return repeats_; }
+  Status call_again() { return run_part(parts_[0]); }
+  // A value of a body that is computed from constants alone.
+  bool unchanging(int v) const;
   // For the sizes that inputs say, -1 for what is bound on the way; `fetched`: values that are read on the host.
   Status run(std::vector<int64_t>& sizes, const std::vector<int>& fetched = {});
   // An input, or what was made: there, or, of what was fetched, as it is on the host.
@@ -47,7 +52,7 @@ class Scope {
   // The shapes of values that come from elsewhere say what symbols are that are bound here.
   Status take_sizes(const std::vector<int>& values, const std::string& what,
                     std::vector<int64_t>& sizes) const;
-  Status run_part(PartProgram&, const std::vector<int64_t>& sizes, const std::vector<int>& fetched);
+  Status run_part(PartProgram&);  // which has its sizes
   template <class T>
   Result<T> read(int v, int64_t element = 0) const;
   // flow.cc
@@ -71,6 +76,14 @@ class Scope {
   };
   std::map<int, Made> made_;  // values that are read behind the part that makes them
   std::map<int, Found> given_;
+  // Where the inputs of a part are: among those that were given, or in a part before it.
+  struct Source {
+    const Found* given;
+    Made made;
+  };
+  std::vector<std::vector<Source>> sources_;
+  Found value(const Source&, bool fetched = false) const;
+  bool repeats_ = false;
   std::map<int, std::unique_ptr<Flow>> flows_;  // by where their nodes stand
 };
 
