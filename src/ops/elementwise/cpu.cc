@@ -121,12 +121,32 @@ void pieces(Map map, const elementwise::Walk& w, const Call& call, Strip s, cons
   }
 }
 
+// One call of the map where every operand lies as the result does, or is one element: there is nothing to walk, and a step of a recurrent
+// network has a dozen of such, as short as that. False: it is not so.
+INVAR_INLINE bool flat(Map map, const Call& call, Strip& s, const Region& r) {
+  const View& out = call.out[0];
+  const int64_t n = out.elements();
+  if (r.rows != 1) return false;
+  for (size_t k = 0; k < call.in.size(); ++k) {
+    const View& v = call.in[k];
+    const int64_t count = v.elements();
+    if ((count != n && count != 1) || is_narrow(v.dtype)) return false;
+    s.one[k] = count != n;
+    s.in[k] = v.as<const char>() + (s.one[k] ? 0 : r.at * static_cast<int64_t>(size_of(v.dtype)));
+  }
+  s.n = r.n;
+  s.out = out.as<char>() + r.at * static_cast<int64_t>(size_of(out.dtype));
+  map(s);
+  return true;
+}
+
 void drive(const Kind& kind, const Call& call, const Region& r) {
-  const elementwise::Walk w = elementwise::walk(call);
   const Map map = map_of(kind, call.in[call.in.size() - 1].dtype);
   Strip s{};
   for (int k = 0; k < kScalars && kind.scalar[k]; ++k)
     s.scalar[k] = elementwise::scalar(call, kind.scalar[k]);
+  if (flat(map, call, s, r)) return;
+  const elementwise::Walk w = elementwise::walk(call);
   bool within = w.rank == 0 || (r.at % w.inner + r.n <= w.inner && r.pitch % w.inner == 0);
   for (const View& v : call.in) within &= !is_narrow(v.dtype);
   if (within) return pieces(map, w, call, s, r);
