@@ -71,6 +71,15 @@ def test_loop_is_unrolled(tmp_path):
     assert y.tobytes() == (32 * X).tobytes() and rows.tobytes() == np.stack([X * 2**k for k in range(1, 6)]).tobytes()
 
 
+@pytest.mark.parametrize("go,steps", [(True, 5), (False, 1)])
+def test_loop_with_a_condition_that_no_step_changes(tmp_path, go, steps):
+    top = graph([helper.make_node("Loop", ["n", "yes", "x"], ["y", "all"], body=counting([helper.make_node("Identity", ["on"], ["go"])]))],
+                [info("x"), info("n", I64, [])], [info("y"), info("all", shape=None)], [("yes", np.bool_(True)), ("on", np.bool_(go))])
+    y, rows = run(tmp_path, top, {"x": X, "n": np.array(5)})
+    assert y.tobytes() == (2**steps * X).tobytes() and rows.shape == (steps, 3)
+    assert "loop.1" in (tmp_path / "plan.invar").read_text()
+
+
 def test_loop_ends_by_a_condition_known_when_compiling(tmp_path):
     top = graph([helper.make_node("Loop", ["", "yes", "x"], ["y", "all"], body=counting([helper.make_node("Less", ["i", "last"], ["go"])]))],
                 [info("x")], [info("y"), info("all", shape=None)], [("last", np.int64(3)), ("yes", np.bool_(True))])

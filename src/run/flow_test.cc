@@ -194,6 +194,38 @@ TEST(Flow, ShapesThatThePlanDoesNotSayAreErrors) {
   EXPECT_EQ(refusal(f, {{1, 3}, {1}, 0, 100}), "it runs");
 }
 
+// What decides a size within a step changes with the steps, and nothing else does.
+TEST(Flow, ASizeOfEachStep) {
+  Function f = open({}, R"(invar-plan 1
+numerics "invar-1"
+operations "reproducible"
+symbol k
+input v0: i64 [] "trips"
+input v1: bool [] "go"
+input v2: f32 [1] "x"
+body b0(v3: i64 [], v4: f32 [1], v5: bool [], v6: f32 [1])
+bind k = v3[0]
+node v7: f32 [k] = expand.1(v6) {numerics="none"}
+node v8: f32 [1] = reduce_sum.1(v7) {axes=[0], keepdims=1, numerics="row-1"}
+node v9: f32 [1] = add.1(v4, v8) {numerics="ieee"}
+node v10: bool [] = reshape.1(v5) {numerics="none"}
+give b0(v10, v9)
+node v11: f32 [1] = loop.1(v0, v1, v2, v1, v2) b0 {carried=1}
+output v11 "total"
+places
+slots 0
+end
+)");
+  for (int64_t trips : {1, 7, 3}) {
+    const auto found = f.run({{"trips", tensor(DType::i64, {}, std::vector<int64_t>{trips})},
+                              {"go", tensor(DType::boolean, {}, std::vector<uint8_t>{1})},
+                              {"x", row({0.5f})}});
+    ASSERT_TRUE(found) << found.error().message;
+    const auto steps = static_cast<float>(trips);
+    EXPECT_EQ((*found)[0].second.bytes, row({0.5f + 0.5f * steps * (steps - 1) / 2}).bytes);
+  }
+}
+
 TEST(Flow, SessionsRefuseIt) {
   Options o;
   o.capacity = 16;

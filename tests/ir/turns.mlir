@@ -5,8 +5,8 @@
 func.func @cancelled(%x: tensor<2x4x4x3xf32>, %y: tensor<2x4x4x3xf32>) -> tensor<2x4x4x3xf32> {
   %bias = repro.weight "bias" {file = "f", offset = 0 : i64, length = 12 : i64} : tensor<3x1x1xf32>
   %two = repro.weight "two" {file = "", offset = 0 : i64, length = 4 : i64, data = "00000040"} : tensor<f32>
-  // CHECK: %[[B:.*]] = repro.reshape %bias {{.*}} -> tensor<1x1x1x3xf32>
-  // CHECK-NEXT: %[[S:.*]] = repro.add %arg0, %[[B]] {{.*}} -> tensor<2x4x4x3xf32>
+  // CHECK: %[[B:.*]] = repro.weight "bias [1, 1, 1, 3]" {file = "f"
+  // CHECK: %[[S:.*]] = repro.add %arg0, %[[B]] {{.*}} -> tensor<2x4x4x3xf32>
   // CHECK-NEXT: %[[R:.*]] = repro.relu %[[S]]
   // CHECK-NEXT: %[[M:.*]] = repro.mul %arg1, %two
   // CHECK-NEXT: %[[A:.*]] = repro.add %[[R]], %[[M]]

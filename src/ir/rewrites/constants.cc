@@ -37,8 +37,9 @@ ReproWeightOp large(Value v) {
 void replace_by_part(PatternRewriter& rewriter, Operation* op, ReproWeightOp weight, int64_t at) {
   const auto type = cast<RankedTensorType>(op->getResult(0).getType());
   const auto size = static_cast<int64_t>(size_of(*dtype_of(type.getElementType())));
-  std::string name = weight.getName().str() + " from " + std::to_string(at);  // one of a name in a plan
-  for (int64_t d : type.getShape()) name += (name.back() == ']' ? "[" : " [") + std::to_string(d) + "]";
+  std::string name = weight.getName().str() + (at ? " from " + std::to_string(at) : "") + " [";  // a plan has one of a name
+  for (auto [d, n] : llvm::enumerate(type.getShape())) name += (d ? ", " : "") + std::to_string(n);
+  name += "]";
   rewriter.setInsertionPointAfter(weight);
   auto part = cast<ReproWeightOp>(rewriter.clone(*weight));
   part.setName(name), part.setOffset(weight.getOffset() + at), part.setLength(type.getNumElements() * size);
