@@ -45,7 +45,8 @@ class Simplify : public PassWrapper<Simplify, OperationPass<func::FuncOp>> {
     for (auto flow : function.front().getOps<ReproFlowOp>()) {
       SmallVector<func::FuncOp> bodies;
       for (Attribute body : flow.getBodies())
-        bodies.push_back(SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(flow, cast<FlatSymbolRefAttr>(body)));
+        bodies.push_back(
+            SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(flow, cast<FlatSymbolRefAttr>(body)));
       bool sunk = false;
       const auto fixed = flow.getOp() == "loop" ? 2 + static_cast<unsigned>(flow.getCarried()) : 1u;
       for (unsigned i = flow->getNumOperands(); i-- > fixed;) {

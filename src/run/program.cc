@@ -457,7 +457,8 @@ Status Program::feed(int v, std::span<const std::byte> bytes) {
   std::byte* const own = device_ ? inputs_.at(v).data() : arena_.data() + offset_[buffer_[v]];
   if (!in_place) std::memcpy(own, bytes.data(), bytes.size());
   if (device_) return {};
-  void* const at = in_place ? const_cast<std::byte*>(bytes.data()) : own;  // kernels do not write their inputs
+  void* const at =
+      in_place ? const_cast<std::byte*>(bytes.data()) : own;  // kernels do not write their inputs
   if (values_[v].data == at) return {};
   values_[v].data = at;
   for (ops::View* operand : readers_.at(v)) operand->data = at;

@@ -80,7 +80,7 @@ class Program {
     const ops::Kernel *kernel, *reference;
     const ops::Library* library;  // that the kernel is of; null: Invar's own
     bool core;                    // some state depends on it
-    const Attrs* attrs;  // of the node, or the equal ones of an earlier node, which a cache may have
+    const Attrs* attrs;           // of the node, or the equal ones of an earlier node, which a cache may have
     std::vector<ops::View> in, out;
     ops::Call call;
     std::vector<int64_t> units;           // of its phases in this step

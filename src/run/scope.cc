@@ -50,12 +50,14 @@ Result<std::unique_ptr<Scope>> Scope::open(const plan::Plan& plan, std::vector<p
     std::vector<Source>& sources = scope->sources_.emplace_back();
     for (int v : part.part().inputs) {
       const auto made = scope->made_.find(v);
-      sources.push_back(made == scope->made_.end() ? Source{&scope->given_[v], {}} : Source{nullptr, made->second});
+      sources.push_back(made == scope->made_.end() ? Source{&scope->given_[v], {}}
+                                                   : Source{nullptr, made->second});
     }
   }
   const bool binds = std::any_of(plan.bindings.begin(), plan.bindings.end(),
                                  [&](const plan::Binding& b) { return scope->own_[b.symbol]; });
-  scope->repeats_ = parts.size() == 1 && scope->flows_.empty() && !binds && !parts[0].part().plan.nodes.empty();
+  scope->repeats_ =
+      parts.size() == 1 && scope->flows_.empty() && !binds && !parts[0].part().plan.nodes.empty();
   return scope;
 }
 

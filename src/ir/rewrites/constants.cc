@@ -37,7 +37,8 @@ ReproWeightOp large(Value v) {
 void replace_by_part(PatternRewriter& rewriter, Operation* op, ReproWeightOp weight, int64_t at) {
   const auto type = cast<RankedTensorType>(op->getResult(0).getType());
   const auto size = static_cast<int64_t>(size_of(*dtype_of(type.getElementType())));
-  std::string name = weight.getName().str() + (at ? " from " + std::to_string(at) : "") + " [";  // a plan has one of a name
+  std::string name =
+      weight.getName().str() + (at ? " from " + std::to_string(at) : "") + " [";  // a plan has one of a name
   for (auto [d, n] : llvm::enumerate(type.getShape())) name += (d ? ", " : "") + std::to_string(n);
   name += "]";
   rewriter.setInsertionPointAfter(weight);
