@@ -139,6 +139,9 @@ struct Kernel {
   // `carries` (their leading axes are as long as the results'), on element i of that axis alone, and is the same whatever else
   // stands there and however long it is. Null: never. The harness tries it.
   bool (*alone)(const Call&, uint64_t carries) = nullptr;
+  // Rows of a CPU whose only result may lie in in[0] as it is: how many bytes behind its begin; below 0: it does not. Where the runtime
+  // lets it lie there nothing is run.
+  int64_t (*lies)(const Call&) = nullptr;
   // Rows of a GPU, beside enqueue_all: bytes of memory that these calls share, the Call::shared of each.
   size_t (*shared_bytes_all)(std::span<const Call* const>) = nullptr;
 };

@@ -98,12 +98,14 @@ struct Plan {
 
 // Slots for the values that nodes make, few and of like sizes, so that values alive at the same time never share; -1: fed by the
 // caller. Nodes whose `step` is the same run together (steps ascend; none given: each on its own), and what they touch is alive
-// throughout. A value lies where `host` of it does, made in the same step, where that is not -1.
+// throughout. A value lies where `host` of it does, made in the same step, where that is not -1; it is a part of `within` of it, made
+// before, where that is not.
 struct Slots {
   std::vector<int> of;
   int count = 0;
 };
-Slots slots_of(const Plan&, std::span<const int> step = {}, std::span<const int> host = {});
+Slots slots_of(const Plan&, std::span<const int> step = {}, std::span<const int> host = {},
+               std::span<const int> within = {});
 void assign_slots(Plan&);
 
 // Nodes cut where sizes become known and at control flow: each part is a program whose symbols are all known when it starts, and

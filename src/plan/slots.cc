@@ -107,7 +107,8 @@ std::optional<Assignment> by_size(const std::vector<Life>& lives) {
 
 }  // namespace
 
-Slots slots_of(const Plan& p, std::span<const int> step, std::span<const int> host) {
+Slots slots_of(const Plan& p, std::span<const int> step, std::span<const int> host,
+               std::span<const int> within) {
   const int end = static_cast<int>(p.nodes.size());
   const auto when = [&](int n) { return step.empty() ? n : step[n]; };
   std::vector<int> last_use(p.values.size(), -1);
@@ -117,12 +118,15 @@ Slots slots_of(const Plan& p, std::span<const int> step, std::span<const int> ho
     for (int v : p.nodes[n].out) last_use[v] = std::max(last_use[v], when(n));
   }
   for (const Port& o : p.outputs) last_use[o.value] = end;
+  const auto is_part = [&](int v) { return !within.empty() && within[v] >= 0; };
+  for (size_t v = 0; v < within.size(); ++v)
+    if (within[v] >= 0) last_use[within[v]] = std::max(last_use[within[v]], last_use[v]);
 
   const std::vector<double> sizes = typical_sizes(p);
   std::vector<Life> lives;
   for (int n = 0; n < end; ++n)
     for (int v : p.nodes[n].out)
-      if ((host.empty() || host[v] < 0) && p.nodes[n].bodies.empty())
+      if ((host.empty() || host[v] < 0) && !is_part(v) && p.nodes[n].bodies.empty())
         lives.push_back({v, when(n), last_use[v], bytes_of(p.values[v], sizes)});
   Assignment best = in_order(lives);
   // In order, neighbours seldom share: more of them can run together (mark_joins in src/run).
@@ -133,6 +137,8 @@ Slots slots_of(const Plan& p, std::span<const int> step, std::span<const int> ho
   for (int n = end; !host.empty() && n-- > 0;)  // a host may have one
     for (int v : p.nodes[n].out)
       if (host[v] >= 0) slots.of[v] = slots.of[host[v]];
+  for (size_t v = 0; v < within.size(); ++v)
+    if (within[v] >= 0) slots.of[v] = slots.of[within[v]];
   for (const Port& i : p.inputs) slots.of[i.value] = -1;
   return slots;
 }

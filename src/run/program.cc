@@ -66,6 +66,7 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa, st
           n.node->in[i].kind == plan::Operand::value && input != r.readers_.end())
         input->second.push_back(&n.in[i]);
   r.mark_core();
+  r.shift_.resize(plan.values.size());
   for (const plan::Value& v : plan.values) r.buffer_.push_back(v.slot);
   int next = plan.slots;
   r.pitch_.resize(plan.values.size());
@@ -278,7 +279,7 @@ Status Program::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
   bound_ = {};
   for (size_t v = 0; anew && v < values_.size(); ++v) {
     shape(static_cast<int>(v), extent, values_[v]);
-    values_[v].data = arena_.data() + offset_[buffer_[v]];
+    values_[v].data = arena_.data() + offset_[buffer_[v]] + shift_[v];
   }
   for (Node& n : nodes_)
     if (anew || n.kernel->state_bytes) {
@@ -300,6 +301,7 @@ void Program::mark_turns() {
   turns_.clear();
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = joined_end(n);
+    if (nodes_[n].lies && end == n + 1) continue;
     int64_t work = 0;
     bool strays = false;
     for (size_t m = n; m < end; ++m) work += nodes_[m].work, strays |= nodes_[m].reference->stray != nullptr;
@@ -337,7 +339,7 @@ Status Program::bind(Node& node, const Extent& extent) {
         extent.batch * static_cast<int64_t>(node.slot_bytes) / capacity_ * (extent.past + extent.rows);
   }
   for (int phase = 0; k.units && phase < k.phases; ++phase)
-    node.units[phase] = std::max<int64_t>(k.units(node.call, phase), 0);
+    node.units[phase] = node.lies ? 0 : std::max<int64_t>(k.units(node.call, phase), 0);
   if (k.scratch_bytes) {
     const size_t bytes = k.scratch_bytes(node.call);
     for (Block& b : scratch_)

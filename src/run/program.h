@@ -72,6 +72,7 @@ class Program {
   size_t bytes() const;
   size_t fused() const;          // nodes that run in the epilogue of another
   size_t channels_last() const;  // values
+  size_t parts() const;          // nodes whose results are parts of their operands, where they lie
   void set_workers(int n) { workers_ = n; }
 
  private:
@@ -89,6 +90,7 @@ class Program {
     size_t slots_at = 0, slot_bytes = 0;  // its memory in states_; 0 bytes: none
     size_t followers = 0;                 // nodes behind it that run in its epilogue
     ops::Epilogue epilogue{};
+    bool lies = false;   // its result is a part of its operand: nothing is run
     bool joins = false;  // it may run beside the nodes before it, back to the last that does not join
   };
   enum class Symbol { batch, seq, past };
@@ -109,6 +111,7 @@ class Program {
   std::string name_of_node(size_t n) const;  // "operation 7 of the plan, add"
   int fuse();                                // program_fused.cc; as many buffers as that takes
   void lay_out();                            // program_layout.cc
+  std::vector<int> place_parts();            // per value: that of which it is a part, or -1
   struct Reads {
     std::vector<size_t> maker, last;  // per value: the node that makes it, and the last that reads it
   };
@@ -153,6 +156,7 @@ class Program {
   std::vector<bool> core_value_;
   std::vector<int> buffer_;       // per value: its slot, or one of its own
   std::vector<int64_t> pitch_;    // per value: as View::pitch
+  std::vector<uint64_t> shift_;   // per value, bytes into its buffer
   std::vector<uint64_t> offset_;  // per buffer, into arena_
   std::vector<ops::View> values_;
   Block states_;                // of all nodes

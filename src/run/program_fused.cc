@@ -43,14 +43,38 @@ bool Program::follows(size_t head, size_t node, const Reads& reads) const {
   return follows;
 }
 
+// Of what a node makes, and not of what is fed, which may lie elsewhere in each call. What is asked for has a buffer of its own.
+std::vector<int> Program::place_parts() {
+  std::vector<int> within(plan_->values.size(), -1);
+  if (!plan_->symbols.empty() || has_memory_) return within;
+  std::vector<bool> made(within.size()), asked(within.size());
+  for (const plan::Port& p : plan_->outputs) asked[p.value] = true;
+  for (size_t n = 0; n < nodes_.size(); ++n) {
+    Node& node = nodes_[n];
+    for (int v : node.node->out) made[v] = true;
+    if (!node.kernel->lies || node.in.empty() || node.node->in[0].kind != plan::Operand::value) continue;
+    const int x = node.node->in[0].index, v = node.node->out[0];
+    if (!made[x] || asked[v] || !check(*node.reference, node, n, {1, 1, 0})) continue;
+    const int64_t at = node.kernel->lies({node.in, node.out, node.attrs});
+    if (at < 0) continue;
+    within[v] = within[x] < 0 ? x : within[x];
+    shift_[v] = shift_[x] + static_cast<uint64_t>(at), node.lies = true;
+  }
+  return within;
+}
+
 int Program::fuse() {
   const size_t count = nodes_.size();
+  const std::vector<int> within = place_parts();
   Reads reads{std::vector<size_t>(plan_->values.size(), count), std::vector<size_t>(plan_->values.size(), 0)};
   auto& [maker, last] = reads;
   for (size_t n = 0; n < count; ++n) {
     for (int v : nodes_[n].node->out) maker[v] = n;
     for (const plan::Operand& o : nodes_[n].node->in)
-      if (o.kind == plan::Operand::value) last[o.index] = n;
+      if (o.kind == plan::Operand::value) {
+        last[o.index] = n;
+        if (within[o.index] >= 0) last[within[o.index]] = n;
+      }
   }
   for (const plan::Port& p : plan_->outputs) last[p.value] = count;
   std::vector<int> step(count), host(plan_->values.size(), -1);
@@ -71,8 +95,10 @@ int Program::fuse() {
         }
     }
   }
-  if (steps == static_cast<int>(count)) return plan_->slots;
-  plan::Slots slots = plan::slots_of(*plan_, step, host);
+  if (steps == static_cast<int>(count) &&
+      std::all_of(within.begin(), within.end(), [](int v) { return v < 0; }))
+    return plan_->slots;
+  plan::Slots slots = plan::slots_of(*plan_, step, host, within);
   buffer_ = std::move(slots.of);
   return slots.count;
 }
@@ -93,6 +119,11 @@ size_t Program::fused() const {
   size_t count = 0;
   for (const Node& n : nodes_) count += n.followers;
   return count;
+}
+
+size_t Program::parts() const {
+  return static_cast<size_t>(
+      std::count_if(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.lies; }));
 }
 
 void Program::follow(const void* head, const ops::Region& region) {

@@ -304,6 +304,10 @@ static Result<std::vector<Bytes>> run_case(const ops::Kernel& k, const Case& c,
     if (std::string wrong = listener ? listener->wrong() : ""; !wrong.empty()) return bad_input(wrong);
     if (std::string wrong = manner.fused && k.region ? regions_differ(k, call) : ""; !wrong.empty())
       return bad_input(wrong);
+    if (const int64_t at = k.lies ? k.lies(call) : -1; at >= 0 && call.in[0].data)
+      if (std::memcmp(call.in[0].as<char>() + at, call.out[0].data,
+                      static_cast<size_t>(call.out[0].elements()) * size_of(call.out[0].dtype)) != 0)
+        return bad_input("says that its result lies in its operand where it does not");
     shared.fetch();
     if (state) state->fetch();
     for (Block& b : outs) b.fetch();

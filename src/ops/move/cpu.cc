@@ -36,6 +36,10 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   });
 }
 template <Move move>
+int64_t lies(const Call& call) {
+  return move_lies(move, call);
+}
+template <Move move>
 int64_t units(const Call& call, int) {
   return call.out[0].elements() ? move_units(move_walk(move, call), call) : 0;
 }
@@ -158,10 +162,13 @@ void iota(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-#define INVAR_ROW_IS(name, units_of, run_of) \
-  extern const Kernel INVAR_ROW_OF(name);    \
-  const Kernel INVAR_ROW_OF(name) = {.op = #name, .isa = INVAR_ISA, .units = units_of, .run = run_of};
-#define INVAR_EACH(name) INVAR_ROW_IS(name, INVAR_ISA_NS::units<Move::name>, INVAR_ISA_NS::run<Move::name>)
+#define INVAR_ROW_IS(name, units_of, run_of, ...) \
+  extern const Kernel INVAR_ROW_OF(name);         \
+  const Kernel INVAR_ROW_OF(name) = {             \
+      .op = #name, .isa = INVAR_ISA, .units = units_of, .run = run_of __VA_OPT__(, .lies =) __VA_ARGS__};
+#define INVAR_EACH(name)                                                             \
+  INVAR_ROW_IS(name, INVAR_ISA_NS::units<Move::name>, INVAR_ISA_NS::run<Move::name>, \
+               INVAR_ISA_NS::lies<Move::name>)
 INVAR_MOVES(INVAR_EACH)
 #undef INVAR_EACH
 INVAR_ROW_IS(concat, chunk_units, INVAR_ISA_NS::concat)

@@ -118,6 +118,13 @@ int64_t move_units(const MoveWalk& w, const Call& call) {
   return units;
 }
 
+int64_t move_lies(Move move, const Call& call) {
+  const MoveWalk w = move_walk(move, call);
+  const MoveAxis& only = w.axis[0];
+  const bool together = w.rank == 1 && only.stride == 1 && only.beyond == Beyond::never;
+  return together && call.out[0].elements() ? w.base * static_cast<int64_t>(size_of(call.out[0].dtype)) : -1;
+}
+
 int64_t triangle_units(const Call& call, int phase) {
   return call.out[0].elements() ? row_units(call, phase) : 0;
 }

@@ -68,6 +68,7 @@ enum class Move : uint8_t {
 };
 MoveWalk move_walk(Move, const Call&);
 int64_t move_units(const MoveWalk&, const Call&);
+int64_t move_lies(Move, const Call&);  // Kernel::lies
 
 // Bytes of a turned block along memory, its elements across it, and elements of a group.
 inline constexpr int64_t kTurnBytes = 64, kTurnAcross = 64, kTurnGroup = 1024;
