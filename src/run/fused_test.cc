@@ -243,5 +243,35 @@ TEST_P(Fused, BytesOfRandomProgramsStay) {
   }
 }
 
+// Where the whole is needed as long anyway, or not much longer.
+TEST(Parts, OfAValueDoNotKeepAllOfItLong) {
+  for (const bool late : {false, true}) {
+    plan::Plan p;
+    const auto node = [&](const char* op, const std::vector<int>& in, int64_t rows, Attrs attrs = {}) {
+      const OpInfo* info = op_info(op);
+      attrs["numerics"] = std::string(info->numerics);
+      p.values.push_back({DType::f32, {{rows, -1}, {kSide, -1}}, -1});
+      plan::Node n{op, info->version, {}, {static_cast<int>(p.values.size()) - 1}, -1, std::move(attrs)};
+      for (int v : in) n.in.push_back({plan::Operand::value, v});
+      p.nodes.push_back(std::move(n));
+      return p.nodes.back().out[0];
+    };
+    p.values.push_back({DType::f32, {{kSide, -1}, {kSide, -1}}, -1});
+    p.inputs.push_back({"x", 0});
+    const int whole = node("matmul", {0, 0}, kSide);
+    const int row = node("slice", {whole}, 1,
+                         {{"starts", std::vector<int64_t>{5, 0}}, {"steps", std::vector<int64_t>{1, 1}}});
+    int last = node("matmul", {whole, whole}, kSide);
+    if (!late) last = node("add", {last, row}, kSide);
+    for (int i = 0; i < 3; ++i) last = node("matmul", {last, last}, kSide);
+    if (late) last = node("add", {last, row}, kSide);
+    p.outputs.push_back({"y", last});
+    plan::assign_slots(p);
+    const auto program = Program::make(p, "");
+    ASSERT_TRUE(program) << program.error().message;
+    EXPECT_EQ(program->parts(), late ? 0u : 1u);
+  }
+}
+
 }  // namespace
 }  // namespace invar::run

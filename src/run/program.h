@@ -112,6 +112,7 @@ class Program {
   int fuse();                                // program_fused.cc; as many buffers as that takes
   void lay_out();                            // program_layout.cc
   std::vector<int> place_parts();            // per value: that of which it is a part, or -1
+  uint64_t bytes_in(const plan::Slots&) const;
   struct Reads {
     std::vector<size_t> maker, last;  // per value: the node that makes it, and the last that reads it
   };

@@ -2,6 +2,7 @@
 // them. What comes of a node is the same, so this is tuning and no plan knows it; but nodes that run together need their operands
 // together, so buffers are assigned anew.
 #include <algorithm>
+#include <numeric>
 
 #include "run/program.h"
 
@@ -63,6 +64,17 @@ std::vector<int> Program::place_parts() {
   return within;
 }
 
+uint64_t Program::bytes_in(const plan::Slots& slots) const {
+  std::vector<uint64_t> size(static_cast<size_t>(slots.count));
+  ops::View view;
+  for (size_t v = 0; v < slots.of.size(); ++v)
+    if (slots.of[v] >= 0) {
+      uint64_t& most = size[static_cast<size_t>(slots.of[v])];
+      most = std::max(most, std::min(shape(static_cast<int>(v), {1, 1, 0}, view), kTooLarge >> 20));
+    }
+  return std::accumulate(size.begin(), size.end(), uint64_t{0});
+}
+
 int Program::fuse() {
   const size_t count = nodes_.size();
   const std::vector<int> within = place_parts();
@@ -95,10 +107,17 @@ int Program::fuse() {
         }
     }
   }
-  if (steps == static_cast<int>(count) &&
-      std::all_of(within.begin(), within.end(), [](int v) { return v < 0; }))
-    return plan_->slots;
+  const bool parts = std::any_of(within.begin(), within.end(), [](int v) { return v >= 0; });
+  if (steps == static_cast<int>(count) && !parts) return plan_->slots;
   plan::Slots slots = plan::slots_of(*plan_, step, host, within);
+  if (parts) {  // a small part may keep a large whole
+    plan::Slots apart = plan::slots_of(*plan_, step, host);
+    if (const uint64_t least = bytes_in(apart); bytes_in(slots) > least + least / 8) {
+      slots = std::move(apart);
+      for (Node& n : nodes_) n.lies = false;
+      std::fill(shift_.begin(), shift_.end(), 0);
+    }
+  }
   buffer_ = std::move(slots.of);
   return slots.count;
 }
