@@ -199,11 +199,13 @@ bool Polynomial::never_negative() const {
   constexpr int kTries = 6;
   return never_negative(kTries);
 }
-// The smaller of two is at most either: what is left after it was subtracted is at least what is left after either was.
+// The smaller of two is one of them, so what holds of both holds; where it is subtracted, what holds of either.
 bool Polynomial::never_negative(int tries) const {
-  if (adds_only()) return true;
+  return adds_only() || (tries > 0 && (by_parts(true, tries) || by_parts(false, tries)));
+}
+bool Polynomial::by_parts(bool subtracted, int tries) const {
   for (const auto& [monomial, times] : terms_)
-    for (size_t i = 0; times < 0 && tries > 0 && i < monomial.size(); ++i) {
+    for (size_t i = 0; (times < 0) == subtracted && i < monomial.size(); ++i) {
       const auto parts = parts_of(monomial[i]);
       if (!parts || parts->by) continue;
       Polynomial beside, whole;
@@ -212,12 +214,13 @@ bool Polynomial::never_negative(int tries) const {
       beside.terms_[others] = 1, whole.terms_[monomial] = times;
       const std::optional<Polynomial> rest = difference(*this, whole), all = product(beside, times);
       if (!beside.adds_only() || !rest || !all) continue;
-      for (const Polynomial& either : {parts->first, parts->second}) {
-        const std::optional<Polynomial> least = product(*all, either);
+      const auto holds = [&](const Polynomial& part) {
+        const std::optional<Polynomial> least = product(*all, part);
         const std::optional<Polynomial> left = least ? sum(*rest, *least) : least;
-        if (left && left->never_negative(tries - 1)) return true;
-      }
-      return false;
+        return left && left->never_negative(tries - 1);
+      };
+      return subtracted ? holds(parts->first) || holds(parts->second)
+                        : holds(parts->first) && holds(parts->second);
     }
   return false;
 }
@@ -316,6 +319,21 @@ std::optional<Polynomial> floor_quotient(const Polynomial& a, int64_t by) {
   const std::string factor = "(" + rest.text() + ")/" + std::to_string(by / common);
   if (factor.size() > kMostText / 4) return std::nullopt;
   return sum(whole, Polynomial::of(factor));
+}
+
+// The whole part of (S/N + c) / by is that of (S + cN) / (N by).
+std::optional<Polynomial> quotient(const Polynomial& a, int64_t by) {
+  const auto& terms = a.terms();
+  const bool single = !terms.empty() && terms.begin()->second == 1 && terms.begin()->first.size() == 1;
+  const auto parts = single ? Polynomial::parts_of(terms.begin()->first[0]) : std::nullopt;
+  const auto shift = parts ? difference(a, Polynomial::of(terms.begin()->first[0])) : std::nullopt;
+  int64_t all;
+  if (parts && parts->by && shift && shift->constant() && !__builtin_mul_overflow(parts->by, by, &all)) {
+    const std::optional<Polynomial> more = product(*shift, parts->by);
+    const std::optional<Polynomial> whole = more ? sum(parts->first, *more) : more;
+    if (whole) return floor_quotient(*whole, all);
+  }
+  return floor_quotient(a, by);
 }
 
 }  // namespace invar

@@ -65,6 +65,7 @@ class Polynomial {
  private:
   bool adds_only() const;  // nothing is subtracted, in factors neither
   bool never_negative(int tries) const;
+  bool by_parts(bool subtracted, int tries) const;
   std::map<Monomial, int64_t, Before> terms_;  // no factor is 0
 };
 
@@ -78,6 +79,8 @@ std::optional<Polynomial> product(const Polynomial&, const Polynomial&);
 std::optional<Polynomial> smaller(const Polynomial&, const Polynomial&);
 std::optional<Polynomial> exact_quotient(const Polynomial& a, const Polynomial& b);
 std::optional<Polynomial> floor_quotient(const Polynomial& a, int64_t by);
+// The same, of a quotient of a quotient one: texts may hold either.
+std::optional<Polynomial> quotient(const Polynomial& a, int64_t by);
 inline std::optional<Polynomial> difference(const Polynomial& a, const Polynomial& b) {
   const std::optional<Polynomial> negative = product(b, -1);
   return negative ? sum(a, *negative) : std::nullopt;

@@ -126,6 +126,17 @@ TEST(Polynomial, HasAValue) {
             std::nullopt);
 }
 
+TEST(Polynomial, QuotientsOfQuotientsAreOne) {
+  const Polynomial third = *floor_quotient(s * 2 + 1, 3);
+  EXPECT_EQ(quotient(third, 4)->text(), "(2*seq+1)/12");
+  EXPECT_EQ(quotient(third - 5, 4)->text(), "(2*seq+10)/12-2");
+  EXPECT_EQ(quotient(third + p, 4), floor_quotient(third + p, 4));
+  for (int64_t n = 0; n < 40; ++n) {
+    auto lookup = [n](const std::string&) { return std::optional<int64_t>(n); };
+    EXPECT_EQ(quotient(third - 5, 4)->value(lookup), floor_quotient(third - 5, 4)->value(lookup)) << n;
+  }
+}
+
 TEST(Polynomial, NeverNegative) {
   EXPECT_TRUE((s * b + 1).never_negative());
   EXPECT_FALSE((s - 1).never_negative());
@@ -136,6 +147,9 @@ TEST(Polynomial, NeverNegative) {
   EXPECT_TRUE((Polynomial(16) - least).never_negative());
   EXPECT_TRUE((b * 32 - b * least * 2).never_negative());
   EXPECT_TRUE((s + p - least - *smaller(p, b)).never_negative());
+  EXPECT_TRUE((least - *smaller(s, 3)).never_negative());
+  EXPECT_FALSE((least - *smaller(s, 17)).never_negative());
+  EXPECT_FALSE((*smaller(s, p) - *smaller(s, b)).never_negative());
   EXPECT_FALSE((Polynomial(15) - least).never_negative());
   EXPECT_FALSE((least - 1).never_negative());
   EXPECT_FALSE((p * 16 - *floor_quotient(p - 1, 2) * least).never_negative());

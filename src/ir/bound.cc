@@ -136,40 +136,4 @@ Polynomial Node::bind(Value v, int64_t element) {
   return ports_.bound.size(build_, v, element, op_.getOpType());
 }
 
-// Operands that broadcast if values so decide, over the larger of their dimensions, which kernels check. None: they do not.
-Result<SmallVector<Value>> Node::spread_at_run_time(ValueRange operands) {
-  Shape common;  // the last dimension first
-  bool decided = false;
-  for (Value v : operands) {
-    Shape shape = shape_of(v.getType());
-    std::reverse(shape.begin(), shape.end());
-    common.resize(std::max(common.size(), shape.size()), Extent::of(1));
-    for (size_t d = 0; d < shape.size(); ++d) {
-      if (common[d] == shape[d] || shape[d] == Extent::of(1)) continue;
-      const std::optional<Polynomial> a = polynomial_of(common[d]), b = polynomial_of(shape[d]);
-      if (!a || !b) return SmallVector<Value>();
-      const bool one = common[d] == Extent::of(1);
-      if (!one && !may_be_equal(common[d], shape[d]) && !ports_.bound.has(*a) && !ports_.bound.has(*b))
-        return SmallVector<Value>();
-      const std::optional<Polynomial> larger = one || b->constant() ? b : a->constant() ? a : most(*a, *b);
-      if (!larger) return SmallVector<Value>();
-      decided |= !one, common[d] = Extent::of(*larger);
-    }
-  }
-  SmallVector<Value> spread;
-  if (!decided) return spread;
-  for (Value v : operands) {
-    Shape shape = shape_of(v.getType());
-    for (size_t d = 0; d < shape.size(); ++d)
-      if (shape[d] != Extent::of(1)) shape[d] = common[shape.size() - 1 - d];
-    if (shape == shape_of(v.getType())) {
-      spread.push_back(v);
-    } else {
-      INVAR_TRY(Value wide, make<ExpandOp>(v, {}, tensor_of(shape, element_of(v))));
-      spread.push_back(wide);
-    }
-  }
-  return spread;
-}
-
 }  // namespace invar::ir

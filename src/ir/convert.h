@@ -96,6 +96,8 @@ struct Conversion::Steps {
   std::vector<int64_t> in_axes, in_backwards, out_axes, out_backwards;
 };
 
+// Dimensions of slices that are clamped become those of slices that are not, where calls fail otherwise.
+void take_unclamped(Block&, const Ports&);
 // What kernels read of dimensions becomes operations, once for equal ones.
 void measure(Block&);
 

@@ -21,12 +21,19 @@ inline Type element_of(Value v) {
   return getElementTypeOrSelf(v.getType());
 }
 
-// Ports of the program that became memory and are taken away when the conversion is done.
+// The length of a slice of which nothing is clamped. It is so where `lower` is no more than `upper`.
+struct Unclamped {
+  Polynomial length, lower, upper;
+};
+
+// What the conversion of a function keeps.
 struct Ports {
-  llvm::BitVector arguments, results;
-  bool stateless = false;  // none does
+  llvm::BitVector arguments, results;  // became memory and are taken away when it is done
+  bool stateless = false;              // none does
   Bound bound;
-  int64_t evaluated = 0;  // bytes of constants computed so far
+  int64_t evaluated = 0;                                  // bytes of constants computed so far
+  std::map<std::string, std::vector<Unclamped>> clamped = {};  // by the text of the length that ONNX means
+  std::map<std::string, std::set<std::string>> spread = {};    // by a size, those that broadcast to it
 };
 
 // Which operands a node's rule may get wider where it does not take them as they are (spec/onnx.md onnx.10, onnx.14): what a
@@ -77,6 +84,16 @@ class Node {
   Polynomial bind(Value v, int64_t element);
   // Whether two dimensions that must be equal are.
   Status equal(const Extent& a, const Extent& b, llvm::StringRef what);
+  // What two dimensions broadcast to, if they do: in other calls, one of them does not broadcast to that.
+  std::optional<Extent> common(const Extent& a, const Extent& b);
+  // The same of a dimension and the one it is to have, which no operand has: in other calls the first does not broadcast to that.
+  std::optional<Extent> widened(const Extent& from, const Extent& to);
+  // A slice has a length that is another where nothing is clamped.
+  void is_clamped(const Polynomial& length, const Unclamped& otherwise) {
+    const std::optional<Polynomial> room = difference(1, length);
+    const bool repeats = room && room->never_negative() && otherwise.length != 1;  // whatever it meets
+    if (length != otherwise.length && !repeats) ports_.clamped[length.text()].push_back(otherwise);
+  }
   // Whether values decide a dimension when the program runs.
   bool is_bound(const Extent&) const;
   // The bytes of operand i where it is a constant that lies in the model file.

@@ -75,18 +75,47 @@ bool may_be_equal(const Shape& a, const Shape& b) {
   return true;
 }
 
+bool always_equal(const Polynomial& a, const Polynomial& b) {
+  constexpr int kTries = 2;  // names of which 0 and 1 are tried
+  const std::function<bool(const Polynomial&, int)> zero = [&zero](const Polynomial& gap, int tries) {
+    if (gap == 0) return true;
+    std::string name;
+    for (const auto& [monomial, times] : gap.terms())
+      for (const std::string& factor : monomial)
+        if (const auto parts = Polynomial::parts_of(factor); parts && !parts->by)
+          (parts->first.all_names([&](auto& n) { return name = n, false; })) ||
+              parts->second.all_names([&](auto& n) { return name = n, false; });
+    if (name.empty() || tries == 0) return false;
+    for (const Polynomial& size : {Polynomial(0), Polynomial(1), sum(Polynomial::of(name), 2).value_or(0)}) {
+      const auto with =
+          gap.with([&](const std::string& n) { return n == name ? std::optional(size) : std::nullopt; });
+      if (!with || !zero(*with, tries - 1)) return false;
+    }
+    return true;
+  };
+  const std::optional<Polynomial> gap = difference(a, b);
+  return gap && zero(*gap, kTries);
+}
+
+// The larger, but 0 where one is; that is their product, where one is 1.
+std::optional<Polynomial> broadcast(const Polynomial& a, const Polynomial& b) {
+  if (a == b || b == 1 || (a.constant() && a != 1)) return a;
+  if (a == 1 || b.constant()) return b;
+  const std::optional<Polynomial> larger = most(a, b), both = product(a, b);
+  const std::optional<Polynomial> size = larger && both ? least(*larger, *both) : std::nullopt;
+  for (const Polynomial& either : {a, b})
+    if (size && always_equal(*size, either)) return either;
+  return size;
+}
+
 std::optional<Shape> fitted(const Shape& a, const Shape& b) {
-  Shape known = a;
+  const Extent one = Extent::of(1);
+  Shape known = a, other = b;
   for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
-    Extent& x = known[a.size() - i];
-    if (!x.constant() && b[b.size() - i] != Extent::of(1) && may_be_equal(x, b[b.size() - i]))
-      x = b[b.size() - i];
-  }
-  Shape other = b;
-  for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
-    Extent& y = other[b.size() - i];
-    if (!y.constant() && known[a.size() - i] != Extent::of(1) && may_be_equal(y, known[a.size() - i]))
-      y = known[a.size() - i];
+    Extent &x = known[a.size() - i], &y = other[b.size() - i];
+    const std::optional<Polynomial> p = polynomial_of(x), q = polynomial_of(y);
+    if (same(x, y) || x == one || y == one || !p || !q || !may_be_equal(x, y)) continue;
+    x = y = Extent::of(broadcast(*p, *q).value_or(*q));
   }
   return broadcast(known, other);
 }

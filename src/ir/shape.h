@@ -39,7 +39,11 @@ bool same(const Extent& a, const Extent& b);
 bool may_be_equal(const Extent& a, const Extent& b);
 bool may_be_equal(const Shape& a, const Shape& b);
 bool may_be_zero(const Polynomial&);
-// Broadcasting in which dimensions that may be equal are; of such the constant one, or else that of b.
+// What two dimensions broadcast to, if they do: in other calls, one of them does not broadcast to that. Nothing where it is too long.
+std::optional<Polynomial> broadcast(const Polynomial& a, const Polynomial& b);
+// Whether two are equal for all sizes, those of 0 and 1 among them, as far as can be seen.
+bool always_equal(const Polynomial& a, const Polynomial& b);
+// Broadcasting in which dimensions that may be equal are asked of each call.
 std::optional<Shape> fitted(const Shape& a, const Shape& b);
 // Nothing where a dimension is unknown, or there are more elements than can be counted.
 std::optional<Polynomial> polynomial_of(const Extent&);

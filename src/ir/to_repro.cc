@@ -88,6 +88,7 @@ void ToRepro::run(func::FuncOp function) {
   for (Operation& op : function.front())
     if (auto it = failed.find(&op); it != failed.end()) refuse_node(&op, it->second);
   if (!failed.empty()) return;
+  if (!function->hasAttr(kBody)) take_unclamped(function.front(), ports);
   measure(function.front());
   for (unsigned i = 0; i < end->getNumOperands(); ++i)
     if (!ports.results[i] && !agree(function.getResultTypes()[i], end->getOperand(i).getType())) {

@@ -80,7 +80,7 @@ std::optional<Extent> windows_in(const Extent& in, int64_t reach, int64_t stride
     const int64_t behind = ceil ? std::min(end - reach + stride, int64_t{0}) : end - reach + stride;
     const std::optional<Polynomial> size = polynomial_of(in);
     const std::optional<Polynomial> free = size ? sum(*size, begin + behind + (ceil ? stride - 1 : 0)) : size;
-    const std::optional<Polynomial> n = free ? floor_quotient(*free, stride) : free;
+    const std::optional<Polynomial> n = free ? quotient(*free, stride) : free;
     return n ? std::optional(Extent::of(*n)) : std::nullopt;
   }
   const int64_t free = in.value + begin + end - reach;

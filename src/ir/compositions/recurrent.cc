@@ -253,6 +253,21 @@ Result<std::vector<std::string>> functions_of(Node& node, std::vector<std::strin
   return all;
 }
 
+// Initial states in the shape that they must have. Of one dimension that may be another each call is asked.
+Result<Value> state_of(Node& node, unsigned operand, const Shape& given, const Shape& wanted) {
+  const std::string text =
+      "operand " + std::to_string(operand) + " of shape " + text_of(given) + " instead of " + text_of(wanted);
+  size_t differ = 0;
+  bool wrong = given.size() != wanted.size();
+  for (size_t d = 0; d < given.size() && !wrong; ++d) {
+    differ += given[d] != wanted[d];
+    wrong |= given[d] != wanted[d] && given[d].constant() && wanted[d].constant();
+  }
+  if (wrong) return bad_input(text);
+  if (differ > 1 || !may_be_equal(given, wanted)) return not_covered(text);
+  return shaped(node, node.in(operand), wanted);
+}
+
 template <size_t kGates>
 Status recurrent(Node& node) {
   constexpr bool kStores = kGates == 4, kGated = kGates == 3;
@@ -314,10 +329,8 @@ Status recurrent(Node& node) {
       const Shape given = node.shape(operand), wanted = batch_first
                                                             ? Shape{shape[1], all, Extent::of(hidden)}
                                                             : Shape{all, shape[1], Extent::of(hidden)};
-      if (given != wanted)
-        return bad_input("operand " + std::to_string(operand) + " of shape " + text_of(given) +
-                         " instead of " + text_of(wanted));
-      INVAR_TRY(Value one, part(node, node.in(operand), batch_first ? 1 : 0, d, 1));
+      INVAR_TRY(Value states, state_of(node, operand, given, wanted));
+      INVAR_TRY(Value one, part(node, states, batch_first ? 1 : 0, d, 1));
       return shaped(node, one, cell.state());
     };
     INVAR_TRY(Value h, start(5));

@@ -163,7 +163,7 @@ Status stft(Node& node) {
     return bad_input("frames of " + std::to_string(length) + " every " + std::to_string(step) + " of " +
                      text_of(signal[1]));
   const std::optional<Polynomial> n = polynomial_of(signal[1]), free = n ? difference(*n, length) : n;
-  const std::optional<Polynomial> steps = free ? floor_quotient(*free, step) : free;
+  const std::optional<Polynomial> steps = free ? quotient(*free, step) : free;
   const std::optional<Polynomial> frames = steps ? sum(*steps, 1) : steps;
   if (!frames || frames->constant().value_or(1) > kMostEntries / length)
     return not_covered("frames of more than " + std::to_string(kMostEntries) + " samples");

@@ -340,11 +340,11 @@ std::optional<Polynomial> size_equal(SizeList x) {
 std::optional<Polynomial> size_quotient(SizeList x) {
   if (std::optional<Polynomial> exact = exact_quotient(x[0], x[1]); exact && x[1].constant()) return exact;
   const int64_t by = x[1].constant().value_or(0);
-  return by > 0 && x[0].never_negative() ? floor_quotient(x[0], by) : std::nullopt;
+  return by > 0 && x[0].never_negative() ? quotient(x[0], by) : std::nullopt;
 }
 std::optional<Polynomial> size_remainder(SizeList x) {
   const int64_t by = x[1].constant().value_or(0);
-  const std::optional<Polynomial> whole = by > 0 ? floor_quotient(x[0], by) : std::nullopt;
+  const std::optional<Polynomial> whole = by > 0 ? quotient(x[0], by) : std::nullopt;
   const std::optional<Polynomial> gone = whole ? product(*whole, by) : whole;
   return gone ? difference(x[0], *gone) : gone;
 }

@@ -3,6 +3,20 @@
 namespace invar::ir {
 namespace {
 
+// Of leading dimensions more may be known than that they may broadcast.
+Status common_batches(Node& node, Value& a, Value& b) {
+  Shape x = shape_of(a.getType()), y = shape_of(b.getType());
+  for (size_t i = 3; i <= std::min(x.size(), y.size()); ++i) {
+    Extent &p = x[x.size() - i], &q = y[y.size() - i];
+    if (p.constant() || q.constant() || p == q || !may_be_equal(p, q)) continue;
+    const std::optional<Extent> size = node.common(p, q);
+    if (size && (*size == p || *size == q)) p = q = *size;
+  }
+  INVAR_TRY(a, spread(node, a, x));
+  INVAR_TRY(b, spread(node, b, y));
+  return {};
+}
+
 Status matmul(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {}));
   Value a = node.in(0), b = node.in(1);
@@ -15,6 +29,7 @@ Status matmul(Node& node) {
   if (drop_column) {
     INVAR_TRY(b, shaped(node, b, {column[0], Extent::of(1)}));
   }
+  INVAR_CHECK_OK(common_batches(node, a, b));
   INVAR_TRY(Value out, product(node, a, b));
   Shape shape = shape_of(out.getType());
   if (drop_column) shape.pop_back();

@@ -202,7 +202,7 @@ Result<std::optional<Extent>> open_count(Node& node) {
     INVAR_TRY(const Extent n, count_at_run_time(node));
     return std::optional(n);
   }
-  const std::optional<Polynomial> up = sum(*way, step - 1), n = up ? floor_quotient(*up, step) : up;
+  const std::optional<Polynomial> up = sum(*way, step - 1), n = up ? quotient(*up, step) : up;
   if (!n) return not_covered("a range of " + way->text());
   if (n->constant().value_or(0) < 0) return std::optional(Extent::of(0));
   return std::optional(Extent::of(*n));

@@ -23,9 +23,9 @@ Result<Extent> rest(Node& node, const Shape& from, const Shape& others) {
     Polynomial named = 1;
     for (const std::string& name : names) named = product(named, Polynomial::of(name)).value_or(0);
     if (const std::optional<Polynomial> kept = exact_quotient(*all, named))
-      if (const std::optional<Polynomial> e = floor_quotient(*kept, times)) return Extent::of(*e);
+      if (const std::optional<Polynomial> e = quotient(*kept, times)) return Extent::of(*e);
   } else if (part->constant().value_or(0) > 0 && !all->constant()) {
-    if (const std::optional<Polynomial> e = floor_quotient(*all, *part->constant())) return Extent::of(*e);
+    if (const std::optional<Polynomial> e = quotient(*all, *part->constant())) return Extent::of(*e);
   }
   if (all->constant() && part->constant()) return bad_input("the sizes of operand and shape do not divide");
   // That they divide shows when the program runs.

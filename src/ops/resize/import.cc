@@ -64,7 +64,7 @@ Result<Polynomial> scaled(const Extent& e, float scale) {
     const float times = scale * static_cast<float>(by);
     if (times != std::floor(times) || times > 1 << 10) continue;
     const std::optional<Polynomial> all = product(*n, static_cast<int64_t>(times)),
-                                    size = all ? floor_quotient(*all, by) : all;
+                                    size = all ? quotient(*all, by) : all;
     if (size) return *size;
   }
   return not_covered("dimension " + text_of(e) + " resized by " + std::to_string(scale));
