@@ -131,6 +131,37 @@ def test_tables_of_dft(tmp_path, n, inverse):
         assert (y[0, :, 0] + 0).tobytes() == (column[:, 0] / np.float32(n) + 0).tobytes()
 
 
+def test_transforms_of_an_open_length(tmp_path):
+    """Of integers, where tables hold 1, 0 and -1, the numbers themselves; elsewhere an element of the table is off by 1.2e-7 at most."""
+    constants = [helper.make_tensor("l", TensorProto.INT64, [1], [1]), helper.make_tensor("one", TensorProto.INT64, [], [1])]
+    nodes = [make_node("Shape", ["x"], ["s"]), make_node("Gather", ["s", "one"], ["n"]), make_node("DFT", ["x", "n", "one"], ["y"]),
+             make_node("DFT", ["y", "", "one"], ["back"], inverse=1), make_node("DFT", ["x", "", "one"], ["half"], onesided=1), make_node("DFT", ["y", "n", "one"], ["twice"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "n", 1])],
+                              [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("y", "back", "half", "twice")], constants)
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), tmp_path / "m.onnx")
+    invar("compile", tmp_path / "m.onnx")
+
+    def transforms(x):
+        np.save(tmp_path / "x.npy", x)
+        invar("infer", tmp_path / "plan.invar", "--tensors-output", tmp_path, "--input", f"x={tmp_path / 'x.npy'}")
+        return [np.load(tmp_path / f"{n}.npy") for n in ("y", "back", "half", "twice")]
+
+    def parts(z):
+        return np.stack([z.real, z.imag], -1).round(9).astype(np.float32) + 0
+    for n in 1, 2, 4:
+        x = np.random.default_rng(n).integers(-9, 9, (3, n, 1)).astype(np.float32)
+        y, back, half, twice = transforms(x)
+        z = np.fft.fft(x[..., 0].astype(np.float64), axis=1)
+        assert (y + 0).tobytes() == parts(z).tobytes() and (half + 0).tobytes() == parts(z[:, :n // 2 + 1]).tobytes()
+        assert (back + 0).tobytes() == parts(x[..., 0].astype(complex)).tobytes()
+        assert (twice + 0).tobytes() == parts(np.fft.fft(z, axis=1)).tobytes()
+    for n in 3, 5, 7, 12, 100, 400:
+        x = np.zeros((1, n, 1), np.float32)
+        x[0, 1] = 1
+        angle = 2 * np.pi * np.arange(n) / n
+        assert np.abs(transforms(x)[0][0] - np.stack([np.cos(angle), -np.sin(angle)], -1)).max() <= 1.2e-7
+
+
 def test_real_transforms_are_halves(tmp_path):
     """Of integers: one side is the front of both, and back again with a power of two."""
     x = np.random.default_rng(0).integers(-9, 9, (2, 4, 3, 1)).astype(np.float32)

@@ -129,16 +129,16 @@ def test_a_part_of_nothing_is_asked_too(tmp_path):
     run(plan, tmp_path, {"a": numbers(3, 3), "size": np.float32(9)}, refused, code=2, names=["concat"])
 
 
-def test_starts_before_the_operand_are_refused(tmp_path):
-    """Minus a sum, or a difference, is a place before the end or before the begin."""
+def test_starts_before_the_operand(tmp_path):
+    """Minus a sum is a place before the end, or the begin; a difference is one before the end or before the begin: of these calls are refused."""
     plan = compiled(tmp_path, [node("Shape", ["z"], ["n"]), node("Add", ["n", "l1"], ["more"]), node("Neg", ["more"], ["back"]), node("Sub", ["n", "l1"], ["less"]),
                                node("Slice", ["x", "back", "far", "l0"], ["a"]), node("Slice", ["x", "less", "far", "l0"], ["b"])],
                     [("a", F32), ("b", F32)], [*CONSTANTS, ("far", [2**62])], [("x", ["k"]), ("z", ["n"])])
-    found = run(plan, tmp_path, {"x": numbers(5), "z": numbers(3)})
-    same(found["a"], numbers(5)[-4:])
-    same(found["b"], numbers(5)[2:])
-    for k, n in ((3, 3), (3, 4), (5, 0)):
-        run(plan, tmp_path, {"x": numbers(k), "z": numbers(n)}, refused, code=2, names=["the plan's dimension"])
+    for k, n in ((5, 3), (3, 3), (3, 4), (0, 1)):
+        found = run(plan, tmp_path, {"x": numbers(k), "z": numbers(n)})
+        same(found["a"], numbers(k)[-n - 1:])
+        same(found["b"], numbers(k)[n - 1:])
+    run(plan, tmp_path, {"x": numbers(5), "z": numbers(0)}, refused, code=2, names=["the plan's dimension"])
 
 
 def test_each_letter_is_asked(tmp_path):

@@ -44,20 +44,51 @@ std::vector<Turn> turns(int64_t n) {
 }
 
 struct Transform {
-  int64_t length;  // of the transform
+  Polynomial length;  // of the transform
   bool inverse, onesided, complex;
 };
 
+// [n, outputs] of an open length: the angles of the first octant by the functions of binary32, of a quotient that is rounded once.
+Value open_table(Formula& f, const Transform& t, const Polynomial& outputs, bool imaginary) {
+  Node& node = f.node();
+  const Type whole = node.build().getI64Type();
+  const auto line = [&](const Polynomial& count, const Shape& shape) {
+    return f.shape(f.make<IotaOp>({node.constant(Sizes(0)), node.constant(Sizes(1))}, {},
+                                  tensor_of({Extent::of(count)}, whole)),
+                   shape);
+  };
+  const Value n = node.sizes(t.length, {}), one = node.constant(Sizes(1)), two = node.constant(Sizes(2)),
+              four = node.constant(Sizes(4));
+  const Value at = f.mul(line(t.length, {Extent::of(t.length), Extent::of(1)}), line(outputs, {Extent::of(outputs)}));
+  const Value quarters = f.mul(f.make<ModOp>({at, n}), four), r = f.make<ModOp>({quarters, n}),
+              quarter = f.div(f.sub(quarters, r), n), left = f.sub(n, r);
+  const Value angle = f.mul(f.div(f.real(f.min(r, left)), f.real(n)), f.number(0.5f));
+  Value cosine = f.make<CospiOp>(angle), sine = f.make<SinpiOp>(angle);
+  const auto turned = [&](Value where, Value c, Value s) {
+    const Value next = f.where(where, c, cosine);
+    sine = f.where(where, s, sine), cosine = next;
+  };
+  turned(f.less(left, r), sine, cosine);
+  turned(f.make<EqualOp>({f.make<ModOp>({quarter, two}), one}), f.make<NegOp>(sine), cosine);
+  turned(f.less(one, quarter), f.make<NegOp>(cosine), f.make<NegOp>(sine));
+  if (!t.inverse) sine = f.make<NegOp>(sine);
+  const Value first = imaginary ? sine : cosine, second = imaginary ? cosine : f.make<NegOp>(sine);
+  if (!t.complex) return first;
+  const Value both[] = {first, second};
+  return f.join(both, 0);
+}
+
 // [inputs, outputs] for one part of the result; rows of real parts come before those of imaginary ones.
 Value table(Formula& f, const Transform& t, int64_t inputs, int64_t outputs, bool imaginary) {
-  const std::vector<Turn> turn = turns(t.length);
+  const int64_t length = *t.length.constant();
+  const std::vector<Turn> turn = turns(length);
   std::vector<float> entries;
   for (int part = 0; part <= t.complex; ++part)
     for (int64_t i = 0; i < inputs; ++i) {
       // Of a transform of real numbers one side is given; the other is its mirror image.
-      const bool mirrored = t.inverse && t.onesided && i != 0 && 2 * i != t.length;
+      const bool mirrored = t.inverse && t.onesided && i != 0 && 2 * i != length;
       for (int64_t k = 0; k < outputs; ++k) {
-        const Turn& w = turn[static_cast<size_t>(i * k % t.length)];
+        const Turn& w = turn[static_cast<size_t>(i * k % length)];
         const float sine = t.inverse ? w.sine : -w.sine;
         const float entry = part == 0 ? (imaginary ? sine : w.cosine) : (imaginary ? w.cosine : -sine);
         entries.push_back(mirrored ? 2 * entry : entry);
@@ -74,16 +105,21 @@ Result<Value> transformed(Formula& f, Value x, size_t axis, Transform t) {
   if (shape[last] != Extent::of(1) && shape[last] != Extent::of(2))
     return bad_input("the last dimension is " + text_of(shape[last]) + " instead of 1 or 2");
   t.complex = shape[last] == Extent::of(2);
-  const int64_t half = t.length / 2 + 1;
-  const int64_t inputs = t.inverse && t.onesided ? half : t.length;
-  const int64_t outputs = !t.inverse && t.onesided ? half : t.length;
-  if (t.length < 1) return bad_input("a transform of " + std::to_string(t.length));
-  if (t.length > kMostEntries || inputs * outputs > kMostEntries)
-    return not_covered("a transform of length " + std::to_string(t.length));
+  const std::optional<int64_t> length = t.length.constant();
+  const std::optional<Polynomial> half = quotient(t.length, 2), more = half ? sum(*half, 1) : half;
+  if (!more) return not_covered("a transform of length " + t.length.text());
+  const Polynomial inputs = t.inverse && t.onesided ? *more : t.length;
+  const Polynomial outputs = !t.inverse && t.onesided ? *more : t.length;
+  if (length.value_or(1) < 1) return bad_input("a transform of " + t.length.text());
+  if (length && (*length > kMostEntries || *inputs.constant() * *outputs.constant() > kMostEntries))
+    return not_covered("a transform of length " + t.length.text());
   if (!t.inverse && t.onesided && t.complex) return bad_input("one side of a transform of complex numbers");
-  if (!shape[axis].constant()) return not_covered("dimension " + text_of(shape[axis]) + " transformed");
-  if (shape[axis].value > inputs) x = f.cut(x, axis, 0, inputs);
-  if (shape[axis].value < inputs) {
+  if (!length && (shape[axis] != Extent::of(t.length) || (t.inverse && t.onesided)))
+    return not_covered("dimension " + text_of(shape[axis]) + " transformed as " + t.length.text());
+  if (length && !shape[axis].constant())
+    return not_covered("dimension " + text_of(shape[axis]) + " transformed as " + t.length.text());
+  if (length && shape[axis].value > *inputs.constant()) x = f.cut(x, axis, 0, *inputs.constant());
+  if (length && shape[axis].value < *inputs.constant()) {
     const SmallVector<int64_t> begins(shape.size(), 0);
     shape[axis] = Extent::of(inputs);
     x = f.make<PadOp>(x, f.node().attr("begins", Sizes(begins)), tensor_of(shape, element_of(x)));
@@ -95,7 +131,9 @@ Result<Value> transformed(Formula& f, Value x, size_t axis, Transform t) {
   for (size_t d = 0; d < last; ++d)
     if (d != axis) perm.push_back(static_cast<int64_t>(d)), flat.push_back(shape[d]);
   perm.push_back(static_cast<int64_t>(last)), perm.push_back(static_cast<int64_t>(axis));
-  flat.push_back(Extent::of(inputs * (t.complex ? 2 : 1)));
+  const std::optional<Polynomial> rows = product(inputs, t.complex ? 2 : 1);
+  if (!rows) return not_covered("a transform of length " + t.length.text());
+  flat.push_back(Extent::of(*rows));
   const bool one_row = flat.size() == 1;
   if (one_row) flat.insert(flat.begin(), Extent::of(1));
   x = f.shape(f.perm(x, perm), flat);
@@ -103,8 +141,12 @@ Result<Value> transformed(Formula& f, Value x, size_t axis, Transform t) {
   const bool real_only = t.inverse && t.onesided;
   SmallVector<Value> parts;
   for (int part = 0; part <= !real_only; ++part) {
-    Value v = f.of(product(f.node(), x, table(f, t, inputs, outputs, part == 1)));
-    if (t.inverse) v = f.div(v, f.number(static_cast<float>(t.length)));
+    const Value waves = length ? table(f, t, *inputs.constant(), *outputs.constant(), part == 1)
+                               : open_table(f, t, outputs, part == 1);
+    if (Status s = f.status(); !s) return s.error();
+    Value v = f.of(product(f.node(), x, waves));
+    if (t.inverse)
+      v = f.div(v, length ? f.number(static_cast<float>(*length)) : f.real(f.node().sizes(t.length, {})));
     Shape result = flat;
     result.back() = Extent::of(outputs);
     if (one_row) result.erase(result.begin());
@@ -133,13 +175,20 @@ Status dft(Node& node) {
   INVAR_TRY(int64_t axis, attribute ? node.i("axis", 1) : number_of(node, 2, -2));
   INVAR_TRY(axis, Node::axis(axis, shape.size()));
   const Extent& n = shape[static_cast<size_t>(axis)];
-  if (!n.constant() && !node.has(1)) return not_covered("dimension " + text_of(n) + " transformed");
-  INVAR_TRY(const int64_t length, node.has(1)          ? number_of(node, 1, 0)
-                                  : inverse&& onesided ? 2 * (n.value - 1)
-                                                       : n.value);
+  std::optional<Polynomial> length = polynomial_of(n);
+  if (node.has(1)) {
+    INVAR_TRY(const auto given, node.known_sizes(1));
+    if (given.size() != 1) return bad_input("operand 1 is not one number");
+    if (!given[0]) return node.unknown(1);
+    length = given[0];
+  } else if (length && inverse && onesided) {
+    const std::optional<Polynomial> steps = difference(*length, 1);
+    length = steps ? product(*steps, 2) : steps;
+  }
+  if (!length) return not_covered("dimension " + text_of(n) + " transformed");
   Formula f(node);
   INVAR_TRY(const Value out, transformed(f, node.in(0), static_cast<size_t>(axis),
-                                         {length, inverse != 0, onesided != 0, false}));
+                                         {*length, inverse != 0, onesided != 0, false}));
   return node.replace(out);
 }
 

@@ -106,6 +106,14 @@ std::optional<Unclamped> unclamped(const Polynomial& n, const Place& start, cons
   return Unclamped{*length, start.back ? start.at : end.back ? *cut : end.at, n};
 }
 
+// Whether a dimension of the one element that a slice takes is dropped: it must be there, and branches may depend on that.
+bool drops(const Node& node) {
+  return llvm::any_of(node.out(0).getUsers(), [](Operation* op) {
+    auto reader = dyn_cast<NodeOp>(op);
+    return reader && reader.getOpType() == "Squeeze";
+  });
+}
+
 Result<Cut> forwards(Node& node, const Polynomial& n, const Place& start, const Place& end, int64_t step) {
   const std::optional<Polynomial> length = length_between(n, start, end);
   if (!length) return not_covered("bounds of " + n.text());
@@ -114,8 +122,12 @@ Result<Cut> forwards(Node& node, const Polynomial& n, const Place& start, const 
       return not_covered("bounds of " + n.text() + " that may be below 0");
     return Cut{0, 1, Extent::of(0)};
   }
-  if (const std::optional<Unclamped> all = unclamped(n, start, end)) node.is_clamped(*length, *all);
-  const std::optional<Polynomial> up = sum(*length, step - 1), count = up ? quotient(*up, step) : up;
+  std::optional<Polynomial> taken = length;
+  if (const std::optional<Unclamped> all = unclamped(n, start, end)) {
+    node.is_clamped(*length, *all);
+    if (all->length == 1 && drops(node)) taken = 1;
+  }
+  const std::optional<Polynomial> up = sum(*taken, step - 1), count = up ? quotient(*up, step) : up;
   if (!count) return not_covered("a step of " + std::to_string(step) + " along " + length->text());
   const Extent size = Extent::of(*count);
   // The last of all, where there is one, and the last of at least as many, are so far from the end.

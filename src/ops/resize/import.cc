@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "ir/compose.h"
+#include "ir/compositions/formula.h"
 
 namespace invar::ir {
 namespace {
@@ -56,9 +56,9 @@ Result<std::vector<int64_t>> proportional(const Shape& shape, const std::vector<
   return sizes;
 }
 
-// An open dimension times a scale that is a small multiple of a power of two, rounded down: what binary32 makes of it, too, of a dimension
-// below 2^14.
-Result<Polynomial> scaled(const Extent& e, float scale) {
+// An open dimension times a scale, rounded down. That is a size where the scale is a small multiple of a power of two, of a dimension below
+// 2^14 what binary32 makes of it; else it is computed in binary32.
+Result<Polynomial> scaled(Node& node, const Extent& e, float scale) {
   const std::optional<Polynomial> n = polynomial_of(e);
   for (int64_t by = 1; n && by <= 1 << 10; by *= 2) {
     const float times = scale * static_cast<float>(by);
@@ -67,7 +67,12 @@ Result<Polynomial> scaled(const Extent& e, float scale) {
                                     size = all ? quotient(*all, by) : all;
     if (size) return *size;
   }
-  return not_covered("dimension " + text_of(e) + " resized by " + std::to_string(scale));
+  if (!n) return not_covered("dimension " + text_of(e) + " resized by " + std::to_string(scale));
+  Formula f(node);
+  const Value size = f.cast(node.sizes(*n, int64_t{1}), node.build().getF32Type());
+  const Value whole = f.whole(f.make<FloorOp>(f.mul(size, f.number(scale))));
+  INVAR_CHECK_OK(f.status());
+  return node.bind(whole, 0);
 }
 
 Status made(Node& node, const Said& said) {
@@ -120,9 +125,9 @@ Status made(Node& node, const Said& said) {
       if (!(scale > 0) || std::isinf(scale)) return bad_input("scale " + std::to_string(scale));
       if (scale == 1 && whole) continue;
       if (!e.constant()) {
-        INVAR_TRY(const Polynomial size, scaled(e, scale));
         if (crops || (said.coordinates == 3 && scale != std::floor(scale)))
           return not_covered("dimension " + text_of(e) + " resized by " + std::to_string(scale));
+        INVAR_TRY(const Polynomial size, scaled(node, e, scale));
         scales[d] = by_scale[i], e = Extent::of(size);
         continue;
       }
