@@ -115,6 +115,15 @@ def test_one_row_repeats(tmp_path):
     run(plan, tmp_path, {"x": numbers(2, 0, 4)}, refused, code=2, names=["slice"])
 
 
+def test_the_only_element_of_an_open_dimension_repeats(tmp_path):
+    plan = compiled(tmp_path, [node("Shape", ["z"], ["k"]), node("Slice", ["x", "l0", "k", "l0"], ["part"]), node("Mul", ["part", "z"], ["y"]), node("Add", ["y", "z"], ["w"])],
+                    [("w", F32)], CONSTANTS, [("x", ["n"]), ("z", ["k"])])
+    for n, k in (1, 4), (1, 1), (4, 4), (9, 4), (5, 1), (0, 0), (3, 0):
+        x, z = numbers(n), numbers(k)
+        same(run(plan, tmp_path, {"x": x, "z": z})["w"], x[:k] * z + z)
+    run(plan, tmp_path, {"x": numbers(3), "z": numbers(4)}, refused, code=2, names=["expand"])
+
+
 def test_parts_of_a_row_make_it(tmp_path):
     plan = compiled(tmp_path, [node("Slice", ["x", "l2", "far", "l1"], ["b"]), node("Slice", ["x", "l0", "l2", "l1"], ["a"]), node("Concat", ["b", "a"], ["rolled"], axis=1),
                                node("Add", ["rolled", "x"], ["y"]), node("Slice", ["x", "l0", "m1", "l1"], ["front"]), node("Pad", ["front", "pads"], ["shifted"]),

@@ -31,7 +31,7 @@ struct Ports {
   llvm::BitVector arguments, results;  // became memory and are taken away when it is done
   bool stateless = false;              // none does
   Bound bound;
-  int64_t evaluated = 0;                                  // bytes of constants computed so far
+  int64_t evaluated = 0;                                       // bytes of constants computed so far
   std::map<std::string, std::vector<Unclamped>> clamped = {};  // by the text of the length that ONNX means
   std::map<std::string, std::set<std::string>> spread = {};    // by a size, those that broadcast to it
 };

@@ -28,7 +28,7 @@ std::optional<Polynomial> without(const Polynomial& p, const Facts& facts) {
       if (const auto parts = Polynomial::parts_of(factor)) {
         const std::optional<Polynomial> a = without(parts->first, facts), b = without(parts->second, facts);
         if (!a || !b) return std::nullopt;
-        size = parts->by               ? quotient(*a, parts->by)
+        size = parts->by              ? quotient(*a, parts->by)
                : below(*a, *b, facts) ? a
                : below(*b, *a, facts) ? b
                                       : least(*a, *b);

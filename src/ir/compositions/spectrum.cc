@@ -59,7 +59,8 @@ Value open_table(Formula& f, const Transform& t, const Polynomial& outputs, bool
   };
   const Value n = node.sizes(t.length, {}), one = node.constant(Sizes(1)), two = node.constant(Sizes(2)),
               four = node.constant(Sizes(4));
-  const Value at = f.mul(line(t.length, {Extent::of(t.length), Extent::of(1)}), line(outputs, {Extent::of(outputs)}));
+  const Value at =
+      f.mul(line(t.length, {Extent::of(t.length), Extent::of(1)}), line(outputs, {Extent::of(outputs)}));
   const Value quarters = f.mul(f.make<ModOp>({at, n}), four), r = f.make<ModOp>({quarters, n}),
               quarter = f.div(f.sub(quarters, r), n), left = f.sub(n, r);
   const Value angle = f.mul(f.div(f.real(f.min(r, left)), f.real(n)), f.number(0.5f));

@@ -189,7 +189,8 @@ Result<std::optional<Extent>> open_count(Node& node) {
   const int64_t step = known[2] ? known[2]->constant().value_or(0) : 0;
   std::optional<Polynomial> way;
   if (step > 0 && known[0] && known[1]) {
-    const std::optional<Polynomial> before = least(*known[1], *known[0]), all = difference(*known[1], *known[0]);
+    const std::optional<Polynomial> before = least(*known[1], *known[0]),
+                                    all = difference(*known[1], *known[0]);
     way = before ? difference(*known[1], *before) : before;
     if (way && all) node.is_clamped(*way, {*all, *known[0], *known[1]});
   } else if (step > 0 && known[0] && known[0]->constant().value_or(-1) >= 0) {

@@ -51,7 +51,7 @@ Place place_of(const Polynomial& n, const Polynomial& bound) {
     if (*c <= -kFar) return {0};
     return *c < 0 ? Place{-*c, true} : Place{*c};
   }
-  if (sum(n, bound) == Polynomial(0)) return {0};             // the last n of n
+  if (sum(n, bound) == Polynomial(0)) return {0};               // the last n of n
   if (difference(n, bound) == Polynomial(1)) return {1, true};  // n - 1: for an n of 0, too
   if (from_end(bound))
     if (const std::optional<Polynomial> back = product(bound, -1)) return {*back, true};
@@ -99,11 +99,14 @@ std::optional<Polynomial> length_between(const Polynomial& n, const Place& start
 std::optional<Unclamped> unclamped(const Polynomial& n, const Place& start, const Place& end) {
   const std::optional<Polynomial> cut = sum(start.at, end.at);
   const std::optional<Polynomial> length = !cut || (start.back && !end.back) ? std::nullopt
-                                           : start.back ? difference(start.at, end.at)
-                                           : end.back   ? difference(n, *cut)
-                                                        : difference(end.at, start.at);
+                                           : start.back                      ? difference(start.at, end.at)
+                                           : end.back                        ? difference(n, *cut)
+                                                                             : difference(end.at, start.at);
   if (!length) return std::nullopt;
-  return Unclamped{*length, start.back ? start.at : end.back ? *cut : end.at, n};
+  const Polynomial lower = start.back ? start.at : end.back ? *cut : end.at;
+  // The only element of an open dimension may be repeated to that length: nothing follows of what is.
+  const bool repeats = !n.constant() && start.back == end.back && *length != 1;
+  return Unclamped{*length, lower, repeats ? lower : n};
 }
 
 // Whether a dimension of the one element that a slice takes is dropped: it must be there, and branches may depend on that.
