@@ -76,17 +76,23 @@ TEST(Flow, IsCutAtItsNodes) {
   EXPECT_EQ(main.parts[1].calls, (std::vector<int>{1, 2}));  // the second needs no part between them
   EXPECT_EQ(main.parts[1].inputs, std::vector<int>{26});
   EXPECT_EQ(all[1].parts[0].numbers, (std::vector<int>{1, 2, 3, 4, 5, 6}));
-  const auto symbol = [&](const char* name) {
-    return std::find(p.symbols.begin(), p.symbols.end(), name) - p.symbols.begin();
+  // Each part has the symbols that occur in it, and each block knows its own.
+  const auto names = [&](const std::vector<int>& symbols) {
+    std::vector<std::string> all;
+    for (int s : symbols) all.push_back(p.symbols[static_cast<size_t>(s)]);
+    return all;
   };
-  EXPECT_EQ(main.known[symbol("n")], 0);
-  EXPECT_EQ(main.known[symbol("after")], 1);
-  EXPECT_EQ(main.known[symbol("2*chosen")], 1);
-  EXPECT_EQ(main.known[symbol("grown")], -1);
-  EXPECT_TRUE(main.own[symbol("steps")]);
-  EXPECT_FALSE(main.own[symbol("grown")]);
-  EXPECT_TRUE(all[1].own[symbol("grown")]);
-  EXPECT_FALSE(all[2].own[symbol("after")]);
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(main.parts[0].plan.symbols, (Names{"n"}));
+  EXPECT_EQ(main.parts[1].plan.symbols, (Names{"chosen", "2*chosen"}));
+  EXPECT_EQ(names(main.parts[0].symbols), main.parts[0].plan.symbols);
+  EXPECT_EQ(names(main.parts[1].symbols), main.parts[1].plan.symbols);
+  EXPECT_EQ(names(main.parts[0].known), (Names{"n", "m"}));
+  EXPECT_EQ(names(main.parts[1].known), (Names{"after", "steps", "chosen", "2*chosen"}));
+  EXPECT_EQ(names(main.own), (Names{"n", "m", "after", "steps", "chosen"}));
+  EXPECT_EQ(names(all[1].own), (Names{"grown"}));
+  EXPECT_TRUE(all[2].own.empty());
+  EXPECT_EQ(all[2].parts[0].plan.symbols, (Names{"after"}));
 }
 
 TEST(Flow, CountsWhatBodiesNeed) {

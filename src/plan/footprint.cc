@@ -63,9 +63,9 @@ std::optional<Most> most_alive(const Plan& p, const std::vector<int64_t>& bytes,
     Most within;
     for (int b : nodes[n].bodies) {
       const Body& body = p.bodies[b];
-      const std::optional<Most> other = most_alive(p, bytes, body.nodes, body.inputs, body.outputs);
+      std::optional<Most> other = most_alive(p, bytes, body.nodes, body.inputs, body.outputs);
       if (!other) return std::nullopt;
-      if (other->bytes >= within.bytes) within = *other;
+      if (other->bytes >= within.bytes) within = *std::move(other);
     }
     int64_t here = now;
     if (!add(here, within.bytes)) return std::nullopt;
@@ -119,9 +119,9 @@ Result<Footprint> footprint(const Plan& p, const Sizes& given) {
   for (const Parts& parts : parts_of(p))
     for (const Part& part : parts.parts) {  // each has its own
       std::vector<int64_t> slots(part.plan.slots, 0);
-      for (const Value& v : part.plan.values)
-        if (v.slot >= 0)
-          slots[v.slot] = std::max(slots[v.slot], bytes_of(v, symbols)->value(lookup).value_or(0));
+      for (size_t v = 0; v < part.values.size(); ++v)
+        if (const int slot = part.plan.values[v].slot; slot >= 0)
+          slots[slot] = std::max(slots[slot], bytes[part.values[v]]);
       for (int64_t slot : slots)
         if (!add(f.buffers, slot)) return too_many();
     }

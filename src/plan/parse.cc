@@ -18,7 +18,7 @@ namespace invar::plan {
 namespace {
 
 constexpr size_t kMaxRank = 8;
-constexpr size_t kMaxSymbols = 256;
+constexpr size_t kMaxSymbols = size_t{1} << 16;
 constexpr size_t kMaxCount = std::numeric_limits<int>::max();
 
 class Parser {
@@ -433,13 +433,20 @@ class Parser {
       seen(std::string(text), introduces);
       return {0, it->second};
     }
-    if (it != symbol_.end() && plan_.bodies.empty()) return {0, it->second};
+    if (it != symbol_.end()) {
+      if (!plan_.bodies.empty())
+        for (const std::string& name : names_of_[it->second]) seen(name, false);
+      return {0, it->second};
+    }
     const std::optional<Polynomial> size = is_name(text) ? std::nullopt : Polynomial::parse(text);
-    const bool bound = size && !size->constant() &&
-                       size->all_names([&](const std::string& name) { return seen(name, false); });
+    std::vector<std::string> names;
+    const bool bound =
+        size && !size->constant() &&
+        size->all_names([&](const std::string& name) { return names.push_back(name), seen(name, false); });
     if (!bound) c.fail("there is no symbol " + brief(text));
     if (!bound) return {};
-    return it != symbol_.end() ? Dim{0, it->second} : symbol(std::string(text));
+    names_of_[static_cast<int>(plan_.symbols.size())] = std::move(names);
+    return symbol(std::string(text));
   }
   Dim symbol(std::string text) {
     const int index = static_cast<int>(plan_.symbols.size());
@@ -473,6 +480,7 @@ class Parser {
   Plan plan_;
   std::set<std::string> names_;  // kind and name
   std::map<std::string, int, std::less<>> symbol_;
+  std::map<int, std::vector<std::string>> names_of_;  // what a symbol is computed from
   Scopes scopes_;
   std::set<std::string> sized_;         // symbols that stand in a shape or are bound
   std::vector<uint64_t> weight_bytes_;  // by dtype and shape

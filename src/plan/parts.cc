@@ -1,6 +1,8 @@
 // A program is cut where sizes become known (plan.15): what comes before such a place is one program, what comes behind it another.
 #include <algorithm>
+#include <numeric>
 #include <set>
+#include <utility>
 
 #include "base/polynomial.h"
 #include "plan/plan.h"
@@ -27,7 +29,12 @@ Block block_of(const Plan& p, int body) {
 class Facts {
  public:
   Facts(const Plan& p, std::vector<Parts>& all)
-      : value(p.values.size(), -1), maker(p.values.size(), -1), p_(p), owner_(p.symbols.size(), kNone) {
+      : value(p.values.size(), -1),
+        maker(p.values.size(), -1),
+        symbol(p.symbols.size(), -1),
+        typical(typical_sizes(p)),
+        p_(p),
+        owner_(p.symbols.size(), kNone) {
     std::map<std::string, int> index;
     for (size_t s = 0; s < p.symbols.size(); ++s)
       if (is_name(p.symbols[s])) index[p.symbols[s]] = static_cast<int>(s);
@@ -42,12 +49,13 @@ class Facts {
         });
       }
     }
-    for (const Binding& b : p.bindings) bound_at_[b.value].push_back(b.symbol);
+    for (size_t b = 0; b < p.bindings.size(); ++b)
+      bound_at_[p.bindings[b].value].push_back(static_cast<int>(b));
     walk(-1, all);
-    for (size_t b = 0; b < all.size(); ++b)
-      for (int owner : owner_) all[b].own.push_back(owner + 1 == static_cast<int>(b));
+    for (size_t s = 0; s < owner_.size(); ++s)
+      if (owner_[s] != kNone) all[static_cast<size_t>(owner_[s] + 1)].own.push_back(static_cast<int>(s));
   }
-  // Symbols, names, that a symbol is or is computed from; those in the shape of a value; and those that are its elements.
+  // Symbols, names, that a symbol is or is computed from; those in the shape of a value; and bindings to its elements.
   const std::vector<int>& names_of(int symbol) const { return names_[symbol]; }
   std::vector<int> symbols_of(int v) const {
     std::vector<int> symbols;
@@ -61,8 +69,13 @@ class Facts {
     return at == bound_at_.end() ? none : at->second;
   }
 
+  bool owns(int body, int symbol) const { return owner_[symbol] == body; }
+
   // Filled block by block: the part of its block from which on a value is there, inputs: -1; and whose nodes make it, -1: none's.
   std::vector<int> value, maker;
+  // Of the block that is cut: the part from which on a symbol is known; -1: it does not occur.
+  std::vector<int> symbol;
+  const std::vector<double> typical;  // sizes of all symbols
 
  private:
   static constexpr int kNone = -2;
@@ -76,7 +89,8 @@ class Facts {
     }
   }
   void own(int v, int body) {
-    std::vector<int> symbols = bound_at(v);
+    std::vector<int> symbols;
+    for (int b : bound_at(v)) symbols.push_back(p_.bindings[b].symbol);
     for (int symbol : symbols_of(v))
       symbols.insert(symbols.end(), names_of(symbol).begin(), names_of(symbol).end());
     for (int name : symbols)
@@ -93,8 +107,7 @@ class Facts {
 // When what a block needs is there.
 class Stages {
  public:
-  Stages(const Plan& p, Facts& facts, const std::vector<bool>& own, const Block& block)
-      : p_(p), facts_(facts), own_(own), symbol_(p.symbols.size(), -1) {
+  Stages(const Plan& p, Facts& facts, int body, const Block& block) : p_(p), facts_(facts), body_(body) {
     for (int v : block.inputs) {
       for (int symbol : facts_.symbols_of(v)) stage_of(symbol);
       bind(v);
@@ -111,7 +124,13 @@ class Stages {
   }
   int count() const { return count_; }
   const std::vector<int>& calls(int stage) const { return calls_[static_cast<size_t>(stage)]; }
-  std::vector<int> symbols() && { return std::move(symbol_); }
+  // Lets each part know what becomes known with it. The next block begins anew.
+  void tell(std::vector<Part>& parts) && {
+    std::sort(symbols_.begin(), symbols_.end());
+    for (int symbol : symbols_)
+      parts[static_cast<size_t>(std::exchange(facts_.symbol[symbol], -1))].known.push_back(symbol);
+    for (const auto& [stage, binding] : bindings_) parts[static_cast<size_t>(stage)].bindings.push_back(binding);
+  }
 
  private:
   int compute(const Node& n) {
@@ -131,11 +150,11 @@ class Stages {
     for (int b : n.bodies) stage = std::max(stage, needs(b));
     for (int v : n.out)
       for (int symbol : facts_.symbols_of(v))
-        for (int name : facts_.names_of(symbol)) stage = std::max(stage, symbol_[name]);
+        for (int name : facts_.names_of(symbol)) stage = std::max(stage, facts_.symbol[name]);
     for (int v : n.out) {
       facts_.value[v] = stage;
       for (int symbol : facts_.symbols_of(v))
-        if (own_[symbol] && symbol_[symbol] < 0) symbol_[symbol] = stage;
+        if (facts_.owns(body_, symbol) && facts_.symbol[symbol] < 0) know(symbol, stage);
     }
     for (int v : n.out)
       for (int symbol : facts_.symbols_of(v)) stage_of(symbol);
@@ -147,7 +166,7 @@ class Stages {
     const auto shapes = [&](const std::vector<int>& values) {
       for (int v : values)
         for (int symbol : facts_.symbols_of(v))
-          for (int name : facts_.names_of(symbol)) stage = std::max(stage, symbol_[name]);
+          for (int name : facts_.names_of(symbol)) stage = std::max(stage, facts_.symbol[name]);
     };
     shapes(p_.bodies[body].inputs);
     for (const Node& n : p_.bodies[body].nodes) {
@@ -157,23 +176,32 @@ class Stages {
     return stage;
   }
   void bind(int v) {
-    for (int symbol : facts_.bound_at(v)) {
-      symbol_[symbol] = facts_.value[v] + 1;
-      count_ = std::max(count_, facts_.value[v] + 2);
+    for (int b : facts_.bound_at(v)) {
+      const int stage = facts_.value[v] + 1;
+      know(p_.bindings[b].symbol, stage), bindings_.emplace_back(stage, b);
+      count_ = std::max(count_, stage + 1);
     }
   }
   int stage_of(int symbol) {
-    if (symbol_[symbol] >= 0) return symbol_[symbol];
+    if (facts_.symbol[symbol] >= 0) return facts_.symbol[symbol];
     int stage = 0;
-    for (int name : facts_.names_of(symbol))
-      stage = std::max(stage, symbol_[name] = std::max(symbol_[name], 0));
-    return symbol_[symbol] = stage;
+    for (int name : facts_.names_of(symbol)) {
+      if (facts_.symbol[name] < 0) know(name, 0);
+      stage = std::max(stage, facts_.symbol[name]);
+    }
+    if (facts_.symbol[symbol] < 0) know(symbol, stage);
+    return stage;
+  }
+  void know(int symbol, int stage) {
+    if (facts_.symbol[symbol] < 0) symbols_.push_back(symbol);
+    facts_.symbol[symbol] = stage;
   }
 
   const Plan& p_;
   Facts& facts_;
-  const std::vector<bool>& own_;
-  std::vector<int> symbol_;              // the part from which on; -1: it does not occur
+  int body_;
+  std::vector<int> symbols_;                   // that occur
+  std::vector<std::pair<int, int>> bindings_;  // of parts
   std::vector<std::vector<int>> calls_;  // for each part, nodes of control flow that run before it
   int count_ = 1;
 };
@@ -185,7 +213,6 @@ class Cut {
     part_.plan.numerics = p_.numerics;
     part_.plan.operation_set = p_.operation_set;
     part_.plan.choices = p_.choices;
-    part_.plan.symbols = p_.symbols;
   }
   void add(const Node& n, int number) {
     Node& made = part_.plan.nodes.emplace_back(n);
@@ -200,14 +227,20 @@ class Cut {
     part_.plan.outputs.push_back({"v" + std::to_string(v), value(v)});
   }
   Part done() && {
-    assign_slots(part_.plan);
+    take_symbols();
+    std::vector<double> typical;
+    for (int symbol : part_.symbols) typical.push_back(facts_.typical[symbol]);
+    assign_slots(part_.plan, typical);
     return std::move(part_);
   }
 
  private:
   int value(int v) {
     const auto [known, is_new] = values_.emplace(v, static_cast<int>(part_.plan.values.size()));
-    if (is_new) part_.plan.values.push_back(p_.values[v]), part_.plan.values.back().slot = -1;
+    if (is_new) {
+      part_.plan.values.push_back(p_.values[v]), part_.plan.values.back().slot = -1;
+      part_.values.push_back(v);
+    }
     return known->second;
   }
   int input(int v) {
@@ -223,6 +256,22 @@ class Cut {
     return known->second;
   }
 
+  void take_symbols() {
+    std::vector<int>& symbols = part_.symbols;
+    for (int v : part_.values)
+      for (int symbol : facts_.symbols_of(v)) {
+        symbols.push_back(symbol);
+        symbols.insert(symbols.end(), facts_.names_of(symbol).begin(), facts_.names_of(symbol).end());
+      }
+    std::sort(symbols.begin(), symbols.end());
+    symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
+    for (int symbol : symbols) part_.plan.symbols.push_back(p_.symbols[symbol]);
+    for (Value& v : part_.plan.values)
+      for (Dim& d : v.shape)
+        if (d.symbol >= 0)
+          d.symbol = static_cast<int>(std::lower_bound(symbols.begin(), symbols.end(), d.symbol) - symbols.begin());
+  }
+
   const Plan& p_;
   const Facts& facts_;
   int stage_;
@@ -233,8 +282,9 @@ class Cut {
 
 }  // namespace
 
-static void cut(const Plan& p, Facts& facts, const Block& block, Parts& made) {
-  Stages stages(p, facts, made.own, block);
+static void cut(const Plan& p, Facts& facts, int body, Parts& made) {
+  const Block block = block_of(p, body);
+  Stages stages(p, facts, body, block);
   std::vector<Cut> cuts;
   for (int stage = 0; stage < stages.count(); ++stage) cuts.emplace_back(p, facts, stage);
   const auto keep = [&](int v) {
@@ -258,21 +308,28 @@ static void cut(const Plan& p, Facts& facts, const Block& block, Parts& made) {
     made.parts.push_back(std::move(cuts[stage]).done());
     made.parts.back().calls = stages.calls(stage);
   }
-  made.known = std::move(stages).symbols();
+  std::move(stages).tell(made.parts);
+}
+
+// Of a program that is not cut.
+static Part whole(const Plan& p, const std::vector<int>& numbers) {
+  const Block block = block_of(p, -1);
+  Part part{p, {}, {}, block.inputs, block.outputs, numbers, {}, {}, {}};
+  part.values.resize(p.values.size()), part.symbols.resize(p.symbols.size());
+  std::iota(part.values.begin(), part.values.end(), 0);
+  std::iota(part.symbols.begin(), part.symbols.end(), 0);
+  part.known = part.symbols;
+  return part;
 }
 
 std::vector<Parts> parts_of(const Plan& p) {
   std::vector<Parts> all(1 + p.bodies.size());
   Facts facts(p, all);
-  for (size_t b = 0; b < all.size(); ++b) {
-    const Block block = block_of(p, static_cast<int>(b) - 1);
-    if (p.bindings.empty() && p.bodies.empty()) {
-      all[b].parts = {{p, block.inputs, block.outputs, all[b].numbers, {}}};
-      all[b].known.assign(p.symbols.size(), 0);
-    } else {
-      cut(p, facts, block, all[b]);
-    }
+  if (p.bindings.empty() && p.bodies.empty()) {
+    all[0].parts.push_back(whole(p, all[0].numbers));
+    return all;
   }
+  for (size_t b = 0; b < all.size(); ++b) cut(p, facts, static_cast<int>(b) - 1, all[b]);
   return all;
 }
 

@@ -99,27 +99,30 @@ struct Plan {
 // Slots for the values that nodes make, few and of like sizes, so that values alive at the same time never share; -1: fed by the
 // caller. Nodes whose `step` is the same run together (steps ascend; none given: each on its own), and what they touch is alive
 // throughout. A value lies where `host` of it does, made in the same step, where that is not -1; it is a part of `within` of it, made
-// before, where that is not.
+// before, where that is not. `typical`: sizes of the symbols where the caller has them.
 struct Slots {
   std::vector<int> of;
   int count = 0;
 };
 Slots slots_of(const Plan&, std::span<const int> step = {}, std::span<const int> host = {},
-               std::span<const int> within = {});
-void assign_slots(Plan&);
+               std::span<const int> within = {}, std::span<const double> typical = {});
+void assign_slots(Plan&, std::span<const double> typical = {});
+// Sizes of the symbols if every one that is bound were kTypical: good enough to tell big values from small ones.
+std::vector<double> typical_sizes(const Plan&);
 
 // Nodes cut where sizes become known and at control flow: each part is a program whose symbols are all known when it starts, and
 // which has no more nodes behind what it waits for than must be there. Nodes without such places are their only part.
 struct Part {
-  Plan plan;                         // symbols are those of the whole
+  Plan plan;                         // its symbols are those that occur in it, and what they are computed from
+  std::vector<int> values, symbols;  // of the whole, for each of the part
   std::vector<int> inputs, outputs;  // values of the whole, for each port of the part
   std::vector<int> numbers;          // of its nodes, in the order of the text
   std::vector<int> calls;  // nodes of control flow that run before it: where they stand among the nodes
+  std::vector<int> bindings, known;  // what is bound before it; symbols of the whole that are known from it on
 };
 struct Parts {
   std::vector<Part> parts;
-  std::vector<int> known;    // for each symbol, the part from which on; -1: it does not occur
-  std::vector<bool> own;     // it is bound here
+  std::vector<int> own;      // symbols that are bound here, ascending
   std::vector<int> numbers;  // of all nodes, in the order of the text
 };
 // Of the program, then of each body.

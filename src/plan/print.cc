@@ -56,6 +56,7 @@ class Printer {
   explicit Printer(const Plan& p) : p_(p), number_(p.values.size(), -1), body_number_(p.bodies.size(), -1) {
     for (const Port& i : p.inputs) define(i.value);
     define(p.nodes);
+    for (const Binding& b : p.bindings) bindings_[b.value].push_back(&b);
   }
 
   std::string program() const {
@@ -159,15 +160,16 @@ class Printer {
 
   std::string bindings(int v) const {
     std::string s;
-    for (const Binding& b : p_.bindings)
-      if (b.value == v)
-        s += "bind " + p_.symbols[b.symbol] + " = " + ref(v) + "[" + number(b.element) + "]\n";
+    if (const auto at = bindings_.find(v); at != bindings_.end())
+      for (const Binding* b : at->second)
+        s += "bind " + p_.symbols[b->symbol] + " = " + ref(v) + "[" + number(b->element) + "]\n";
     return s;
   }
 
   const Plan& p_;
   std::vector<int> number_;       // of each value in the text; -1: defined nowhere
   std::vector<int> body_number_;  // likewise
+  std::map<int, std::vector<const Binding*>> bindings_;  // by value
   int next_ = 0, next_body_ = 0;
 };
 

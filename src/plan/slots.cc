@@ -11,19 +11,7 @@
 namespace invar::plan {
 namespace {
 
-// Sizes of the symbols if every one that is bound were `kTypical`: good enough to tell big values from small ones.
-std::vector<double> typical_sizes(const Plan& p) {
-  std::vector<double> sizes;
-  for (const std::string& symbol : p.symbols) {
-    const std::optional<Polynomial> sum = Polynomial::parse(symbol);
-    const auto typical = [](const std::string&) { return std::optional<int64_t>(kTypical); };
-    const std::optional<int64_t> size = sum ? sum->value(typical) : std::nullopt;
-    sizes.push_back(static_cast<double>(std::max<int64_t>(size.value_or(kTypical), 1)));
-  }
-  return sizes;
-}
-
-double bytes_of(const Value& v, const std::vector<double>& sizes) {
+double bytes_of(const Value& v, std::span<const double> sizes) {
   double bytes = static_cast<double>(size_of(v.dtype));
   for (const Dim& d : v.shape) bytes *= d.symbol < 0 ? static_cast<double>(d.value) : sizes[d.symbol];
   return bytes;
@@ -107,8 +95,19 @@ std::optional<Assignment> by_size(const std::vector<Life>& lives) {
 
 }  // namespace
 
+std::vector<double> typical_sizes(const Plan& p) {
+  std::vector<double> sizes;
+  for (const std::string& symbol : p.symbols) {
+    const std::optional<Polynomial> sum = Polynomial::parse(symbol);
+    const auto typical = [](const std::string&) { return std::optional<int64_t>(kTypical); };
+    const std::optional<int64_t> size = sum ? sum->value(typical) : std::nullopt;
+    sizes.push_back(static_cast<double>(std::max<int64_t>(size.value_or(kTypical), 1)));
+  }
+  return sizes;
+}
+
 Slots slots_of(const Plan& p, std::span<const int> step, std::span<const int> host,
-               std::span<const int> within) {
+               std::span<const int> within, std::span<const double> typical) {
   const int end = static_cast<int>(p.nodes.size());
   const auto when = [&](int n) { return step.empty() ? n : step[n]; };
   std::vector<int> last_use(p.values.size(), -1);
@@ -122,7 +121,8 @@ Slots slots_of(const Plan& p, std::span<const int> step, std::span<const int> ho
   for (size_t v = 0; v < within.size(); ++v)
     if (within[v] >= 0) last_use[within[v]] = std::max(last_use[within[v]], last_use[v]);
 
-  const std::vector<double> sizes = typical_sizes(p);
+  const std::vector<double> own = typical.empty() ? typical_sizes(p) : std::vector<double>();
+  const std::span<const double> sizes = typical.empty() ? own : typical;
   std::vector<Life> lives;
   for (int n = 0; n < end; ++n)
     for (int v : p.nodes[n].out)
@@ -143,8 +143,8 @@ Slots slots_of(const Plan& p, std::span<const int> step, std::span<const int> ho
   return slots;
 }
 
-void assign_slots(Plan& p) {
-  const Slots slots = slots_of(p);
+void assign_slots(Plan& p, std::span<const double> typical) {
+  const Slots slots = slots_of(p, {}, {}, {}, typical);
   for (size_t v = 0; v < p.values.size(); ++v) p.values[v].slot = slots.of[v];
   p.slots = slots.count;
 }

@@ -140,7 +140,7 @@ Status Scope::loop(Flow& flow, std::vector<int64_t>& sizes) {
     for (size_t d = 1; d < out.shape.size(); ++d)
       row.dim[d - 1] = out.shape[d].symbol < 0
                            ? out.shape[d].value
-                           : std::max<int64_t>(derived(plan_, out.shape[d].symbol, sizes), 0);
+                           : std::max<int64_t>(setting_.symbols.size(out.shape[d].symbol, sizes), 0);
     Found all = flow.rows[i].all(row);
     all.on_device = setting_.device != nullptr;
     give(n.out[count + i], all);

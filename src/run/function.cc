@@ -53,7 +53,10 @@ Status Function::Impl::open(const std::string& folder) {
   const num::ArithmeticEnv env;
   INVAR_TRY(setting.device, Device::named(setting.options.device));
   std::vector<plan::Parts> cut = plan::parts_of(plan);
-  for (const int known : cut[0].known) used.push_back(known >= 0);
+  setting.symbols = Symbols(plan);
+  used.resize(plan.symbols.size());
+  for (const plan::Part& part : cut[0].parts)
+    for (const int symbol : part.known) used[static_cast<size_t>(symbol)] = true;
   INVAR_TRY(scope, Scope::open(plan, cut, -1, setting));
   setting.options.hashed = nullptr;
   return {};

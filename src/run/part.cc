@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/polynomial.h"
 #include "plan/text.h"
 
 namespace invar::run {
@@ -22,32 +21,32 @@ plan::Plan of_sizes(const plan::Plan& plan, const std::vector<int64_t>& sizes) {
 
 }  // namespace
 
-int64_t derived(const plan::Plan& plan, int symbol, const std::vector<int64_t>& sizes) {
-  const auto lookup = [&](const std::string& name) -> std::optional<int64_t> {
-    const auto it = std::find(plan.symbols.begin(), plan.symbols.end(), name);
-    const int64_t size =
-        it == plan.symbols.end() ? -1 : sizes[static_cast<size_t>(it - plan.symbols.begin())];
-    return size < 0 ? std::nullopt : std::optional(size);
-  };
-  const std::string& text = plan.symbols[static_cast<size_t>(symbol)];
-  if (plan::is_name(text)) return sizes[static_cast<size_t>(symbol)];
-  const auto size = Polynomial::parse(text);
-  return size ? std::max<int64_t>(size->value(lookup).value_or(-1), -1) : -1;
+Symbols::Symbols(const plan::Plan& plan) {
+  for (size_t i = 0; i < plan.symbols.size(); ++i) {
+    const bool name = plan::is_name(plan.symbols[i]);
+    if (name) names_[plan.symbols[i]] = i;
+    sums_.push_back(name ? std::nullopt : Polynomial::parse(plan.symbols[i]));
+  }
 }
 
-void derive(const plan::Plan& plan, const std::vector<int>& known, int part, std::vector<int64_t>& sizes) {
-  for (size_t i = 0; i < sizes.size(); ++i)
-    if (known[i] == part && !plan::is_name(plan.symbols[i]))
-      sizes[i] = derived(plan, static_cast<int>(i), sizes);
+int64_t Symbols::size(int symbol, const std::vector<int64_t>& sizes) const {
+  const std::optional<Polynomial>& sum = sums_[static_cast<size_t>(symbol)];
+  if (!sum) return sizes[static_cast<size_t>(symbol)];
+  const auto lookup = [&](const std::string& name) -> std::optional<int64_t> {
+    const auto at = names_.find(name);
+    const int64_t size = at == names_.end() ? -1 : sizes[at->second];
+    return size < 0 ? std::nullopt : std::optional(size);
+  };
+  return std::max<int64_t>(sum->value(lookup).value_or(-1), -1);
 }
 
 PartProgram::PartProgram(plan::Part part) : part_(std::move(part)) {
-  std::vector<bool> occurs(part_.plan.symbols.size());
+  std::vector<bool> occurs(part_.symbols.size());
   for (const plan::Value& v : part_.plan.values)
     for (const plan::Dim& d : v.shape)
       if (d.symbol >= 0) occurs[d.symbol] = true;
   for (size_t s = 0; s < occurs.size(); ++s)
-    if (occurs[s]) symbols_.push_back(static_cast<int>(s));
+    if (occurs[s]) symbols_.push_back(static_cast<size_t>(part_.symbols[s]));
 }
 
 // The rows that use its weights, which are packed for them.
@@ -59,9 +58,10 @@ static std::vector<const ops::Kernel*> users_of(const Program& program) {
 
 // What packing depends on, it has of any size, but for which nodes fit together (Program::fuse), in some; some programs have no smallest ones.
 Status PartProgram::open(const Setting& setting, bool waits) {
+  const Symbols symbols(part_.plan);
   for (int64_t size = 1;; size *= 2) {
-    std::vector<int64_t> sizes(part_.plan.symbols.size(), size);
-    derive(part_.plan, std::vector<int>(sizes.size(), 0), 0, sizes);
+    std::vector<int64_t> sizes(part_.symbols.size(), size);
+    for (size_t s = 0; s < sizes.size(); ++s) sizes[s] = symbols.size(static_cast<int>(s), sizes);
     const plan::Plan small = of_sizes(part_.plan, sizes);
     INVAR_TRY(Program any, Program::make(small, setting.options.isa, setting.device, part_.numbers));
     const Status fits = any.check(1);
@@ -80,10 +80,12 @@ Status PartProgram::load(const Setting& setting, const Program& program) {
 
 Status PartProgram::resize(const Setting& setting, const std::vector<int64_t>& sizes) {
   std::vector<int64_t> own;
-  for (int s : symbols_) own.push_back(sizes[s]);
+  for (size_t s : symbols_) own.push_back(sizes[s]);
   if (sized_ && own == sizes_) return {};
   program_ = Program();  // its memory first
-  sized_ = std::make_unique<plan::Plan>(of_sizes(part_.plan, sizes));
+  std::vector<int64_t> here;
+  for (int s : part_.symbols) here.push_back(sizes[static_cast<size_t>(s)]);
+  sized_ = std::make_unique<plan::Plan>(of_sizes(part_.plan, here));
   sizes_.assign(symbols_.size() + 1, -2);  // until it is ready
   INVAR_TRY(program_, Program::make(*sized_, setting.options.isa, setting.device, part_.numbers));
   INVAR_CHECK_OK(program_.check(1));

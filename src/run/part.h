@@ -1,15 +1,32 @@
 // A program between two places where sizes become known or control flows (plan.15, plan.16), made for the sizes of a call.
 #pragma once
 
+#include <map>
 #include <optional>
 
+#include "base/polynomial.h"
 #include "run/program.h"
 #include "run/run.h"
 
 namespace invar::run {
 
+// What a plan's symbols stand for, read once.
+class Symbols {
+ public:
+  Symbols() = default;
+  explicit Symbols(const plan::Plan&);
+  bool is_name(int symbol) const { return !sums_[static_cast<size_t>(symbol)]; }
+  // That of a name, or what plan.12 computes from those that are known, which others are -1; -1: that is no dimension.
+  int64_t size(int symbol, const std::vector<int64_t>& sizes) const;
+
+ private:
+  std::map<std::string, size_t> names_;
+  std::vector<std::optional<Polynomial>> sums_;  // of those that are no names
+};
+
 // What all parts of a program share.
 struct Setting {
+  Symbols symbols;
   std::string folder;
   std::unique_ptr<Pool> pool;
   std::shared_ptr<Device> device;  // null: the host
@@ -22,7 +39,7 @@ class PartProgram {
 
   // Loads weights; of a part that `waits` for sizes that are bound, not if it fits none of those that are tried: then resize() does.
   Status open(const Setting&, bool waits);
-  // Makes ready for sizes of the plan's symbols, each at least 0 or not known yet, which is -1; the same for those that it has: is ready.
+  // Makes ready for sizes of the whole plan's symbols, each at least 0 or not known yet, which is -1; the same for those that it has: is ready.
   Status resize(const Setting&, const std::vector<int64_t>& sizes);
   Program& program() { return program_; }  // of the last sizes
   const Program& program() const { return program_; }
@@ -33,7 +50,7 @@ class PartProgram {
   Status load(const Setting&, const Program&);
 
   plan::Part part_;
-  std::vector<int> symbols_;  // that occur in it
+  std::vector<size_t> symbols_;  // of the whole, that occur in it
   std::optional<Weights> weights_;
   std::vector<const ops::Kernel*> packed_for_;
   // Of the last sizes.
@@ -41,11 +58,5 @@ class PartProgram {
   std::unique_ptr<plan::Plan> sized_;
   Program program_;
 };
-
-// What a symbol stands for, or plan.12 computes from those that are known; -1: that is no dimension.
-int64_t derived(const plan::Plan&, int symbol, const std::vector<int64_t>& sizes);
-// What plan.12 computes from the symbols that are bound, for those symbols that become known with this part; -1 where that is no
-// dimension.
-void derive(const plan::Plan&, const std::vector<int>& known, int part, std::vector<int64_t>& sizes);
 
 }  // namespace invar::run

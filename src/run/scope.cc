@@ -4,7 +4,6 @@
 #include <cstring>
 #include <set>
 
-#include "plan/text.h"
 #include "run/flow.h"
 
 namespace invar::run {
@@ -28,14 +27,11 @@ Result<std::unique_ptr<Scope>> Scope::open(const plan::Plan& plan, std::vector<p
                                            const Setting& setting) {
   std::unique_ptr<Scope> scope(new Scope(plan, setting, body));
   plan::Parts& own = cut[static_cast<size_t>(body + 1)];
-  scope->known_ = std::move(own.known), scope->own_ = std::move(own.own),
-  scope->numbers_ = std::move(own.numbers);
+  scope->own_ = std::move(own.own), scope->numbers_ = std::move(own.numbers);
   std::vector<PartProgram>& parts = scope->parts_;
+  bool waits = !plan.bodies.empty();
   for (plan::Part& part : own.parts) {
-    const int number = static_cast<int>(parts.size());
-    const bool waits = !plan.bodies.empty() ||
-                       std::any_of(plan.bindings.begin(), plan.bindings.end(),
-                                   [&](const plan::Binding& b) { return scope->known_[b.symbol] <= number; });
+    waits |= !part.bindings.empty();
     for (size_t i = 0; i < part.outputs.size(); ++i)
       scope->made_[part.outputs[i]] = {parts.size(), part.plan.outputs[i].value};
     const std::vector<int> calls = part.calls;
@@ -54,10 +50,8 @@ Result<std::unique_ptr<Scope>> Scope::open(const plan::Plan& plan, std::vector<p
                                                    : Source{nullptr, made->second});
     }
   }
-  const bool binds = std::any_of(plan.bindings.begin(), plan.bindings.end(),
-                                 [&](const plan::Binding& b) { return scope->own_[b.symbol]; });
-  scope->repeats_ =
-      parts.size() == 1 && scope->flows_.empty() && !binds && !parts[0].part().plan.nodes.empty();
+  scope->repeats_ = parts.size() == 1 && scope->flows_.empty() && parts[0].part().bindings.empty() &&
+                    !parts[0].part().plan.nodes.empty();
   return scope;
 }
 
@@ -99,9 +93,9 @@ template Result<int64_t> Scope::read(int, int64_t) const;
 template Result<uint8_t> Scope::read(int, int64_t) const;
 
 // The symbols that become known with a part: elements of values.
-Status Scope::bind(int part, std::vector<int64_t>& sizes) const {
-  for (const plan::Binding& b : plan_.bindings) {
-    if (!own_[b.symbol] || known_[b.symbol] != part) continue;
+Status Scope::bind(const plan::Part& part, std::vector<int64_t>& sizes) const {
+  for (int binding : part.bindings) {
+    const plan::Binding& b = plan_.bindings[static_cast<size_t>(binding)];
     INVAR_TRY(const int64_t size, read<int64_t>(b.value, b.element));
     sizes[b.symbol] = size;
     if (size < 0)
@@ -112,17 +106,17 @@ Status Scope::bind(int part, std::vector<int64_t>& sizes) const {
 }
 
 // And what is computed from such.
-Status Scope::derive_sizes(int part, std::vector<int64_t>& sizes) const {
-  const std::vector<int64_t> given = sizes;
-  derive(plan_, known_, part, sizes);
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (known_[i] != part) continue;
+Status Scope::derive_sizes(const plan::Part& part, std::vector<int64_t>& sizes) const {
+  for (int symbol : part.known) {
+    const auto i = static_cast<size_t>(symbol);
+    const int64_t given = sizes[i];
+    sizes[i] = setting_.symbols.size(symbol, sizes);
     if (sizes[i] < 0)
       return bad_input("the inputs are too small or too large: the plan's dimension '" + plan_.symbols[i] +
                        "' is none for their shapes" +
                        (plan_.bindings.empty() && plan_.bodies.empty() ? "" : " and values"));
-    if (body_ < 0 && given[i] >= 0 && given[i] != sizes[i])
-      return bad_input("an input has " + std::to_string(given[i]) + " where the plan takes '" +
+    if (body_ < 0 && given >= 0 && given != sizes[i])
+      return bad_input("an input has " + std::to_string(given) + " where the plan takes '" +
                        plan_.symbols[i] + "' = " + std::to_string(sizes[i]));
   }
   return {};
@@ -136,9 +130,9 @@ Status Scope::take_sizes(const std::vector<int>& values, const std::string& what
     bool fits = view.rank == static_cast<int>(shape.size()) && view.dtype == plan_.values[v].dtype;
     for (size_t d = 0; fits && d < shape.size(); ++d) {
       const int s = shape[d].symbol;
-      if (s >= 0 && own_[s] && sizes[s] < 0 && plan::is_name(plan_.symbols[s])) sizes[s] = view.dim[d];
-      const bool computed = s >= 0 && !plan::is_name(plan_.symbols[s]);
-      const int64_t known = s < 0 ? shape[d].value : computed ? derived(plan_, s, sizes) : sizes[s];
+      if (s >= 0 && sizes[s] < 0 && std::binary_search(own_.begin(), own_.end(), s)) sizes[s] = view.dim[d];
+      const bool computed = s >= 0 && !setting_.symbols.is_name(s);
+      const int64_t known = s < 0 ? shape[d].value : setting_.symbols.size(s, sizes);
       fits = view.dim[d] == known || (computed && known < 0);  // else the part that reads it compares
     }
     if (!fits) return bad_input(what + ": a value has another shape than the plan says");
@@ -147,28 +141,26 @@ Status Scope::take_sizes(const std::vector<int>& values, const std::string& what
 }
 
 Status Scope::call(std::vector<int64_t>& sizes) {
-  for (size_t s = 0; s < sizes.size(); ++s)
-    if (own_[s]) sizes[s] = -1;
+  for (int s : own_) sizes[static_cast<size_t>(s)] = -1;
   INVAR_CHECK_OK(
       take_sizes(plan_.bodies[static_cast<size_t>(body_)].inputs, "body b" + std::to_string(body_), sizes));
   return run(sizes);
 }
 
 Status Scope::run(std::vector<int64_t>& sizes, const std::vector<int>& fetched) {
-  for (size_t p = 0; p < parts_.size(); ++p) {
-    const int part = static_cast<int>(p);
+  for (PartProgram& made : parts_) {
+    const plan::Part& part = made.part();
     INVAR_CHECK_OK(bind(part, sizes));
-    for (int at : parts_[p].part().calls) INVAR_CHECK_OK(run_flow(at, sizes));
+    for (int at : part.calls) INVAR_CHECK_OK(run_flow(at, sizes));
     INVAR_CHECK_OK(derive_sizes(part, sizes));
-    if (parts_[p].part().plan.nodes.empty()) continue;
-    INVAR_CHECK_OK(parts_[p].resize(setting_, sizes));
-    const plan::Part& own = parts_[p].part();
+    if (part.plan.nodes.empty()) continue;
+    INVAR_CHECK_OK(made.resize(setting_, sizes));
     std::vector<int> wanted;
-    for (size_t i = 0; i < own.outputs.size(); ++i)
-      if (std::find(fetched.begin(), fetched.end(), own.outputs[i]) != fetched.end())
-        wanted.push_back(own.plan.outputs[i].value);
-    parts_[p].program().fetch_only(std::move(wanted));
-    INVAR_CHECK_OK(run_part(parts_[p]));
+    for (size_t i = 0; i < part.outputs.size(); ++i)
+      if (std::find(fetched.begin(), fetched.end(), part.outputs[i]) != fetched.end())
+        wanted.push_back(part.plan.outputs[i].value);
+    made.program().fetch_only(std::move(wanted));
+    INVAR_CHECK_OK(run_part(made));
   }
   return {};
 }

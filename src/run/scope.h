@@ -47,8 +47,8 @@ class Scope {
 
  private:
   Scope(const plan::Plan&, const Setting&, int body);
-  Status bind(int part, std::vector<int64_t>& sizes) const;
-  Status derive_sizes(int part, std::vector<int64_t>& sizes) const;
+  Status bind(const plan::Part&, std::vector<int64_t>& sizes) const;
+  Status derive_sizes(const plan::Part&, std::vector<int64_t>& sizes) const;
   // The shapes of values that come from elsewhere say what symbols are that are bound here.
   Status take_sizes(const std::vector<int>& values, const std::string& what,
                     std::vector<int64_t>& sizes) const;
@@ -68,8 +68,7 @@ class Scope {
   const Setting& setting_;
   int body_;
   std::vector<PartProgram> parts_;
-  std::vector<int> known_, numbers_;
-  std::vector<bool> own_;
+  std::vector<int> own_, numbers_;
   struct Made {
     size_t part;
     int value;  // there
