@@ -316,6 +316,9 @@ def loop(*inputs, body, n=None, outputs=("y",)):
 
 @pytest.mark.parametrize("top,code,names", [
     (loop("", "yes", "x", body=counting(outputs=("go", "next"))), 3, ["again", "nothing ends it"]),
+    (loop("n", "yes", "x", n=2**63 - 1, body=counting([helper.make_node("Identity", ["c"], ["d"]), helper.make_node("Identity", ["d"], ["go"])], ("go", "next"))), 3,
+     ["again", "nothing ends it"]),
+    (loop("", "", "x", body=counting([helper.make_node("Identity", ["yes"], ["go"])], ("go", "next"))), 3, ["again", "nothing ends it"]),
     (loop("k", "yes", "x", body=counting([helper.make_node("Flatten", ["v"], ["flat"], axis=0)], ("c", "flat"))), 3, ["again", "before and after a step"]),
     (loop("k", "yes", "x", body=counting([helper.make_node("Cast", ["v"], ["whole"], to=I64)], ("c", "whole"))), 3, ["again", "before and after a step"]),
     (loop("k", "yes", "x", body=counting([helper.make_node("Concat", ["c3", "c3"], ["c2"], axis=0), helper.make_node("Unsqueeze", ["c", "zero"], ["c3"])], ("c2", "next"))), 2, ["zero"]),
@@ -324,7 +327,7 @@ def loop(*inputs, body, n=None, outputs=("y",)):
     (loop("n", "yes", "x", body=counting(outputs=("go",))), 2, ["again", "results"]),
     (loop("n", "yes", body=counting(outputs=("go", "next")), outputs=("y",)), 2, ["again", "takes 3 inputs instead of 2"]),
     (loop("n", "yes", "k", body=counting([helper.make_node("NoSuch", ["v"], ["go"])], ("go", "next"))), 3, ["again", "NoSuch"]),
-], ids=["for ever", "rank", "element type", "name", "no condition", "ignored condition", "results", "inputs", "operator"])
+], ids=["for ever", "2^63 - 1 steps", "without a condition", "rank", "element type", "name", "no condition", "ignored condition", "results", "inputs", "operator"])
 def test_refusals(tmp_path, top, code, names):
     refused("compile", model(tmp_path / "m.onnx", top), code=code, names=names)
 

@@ -103,3 +103,68 @@ def test_places_beside_an_axis(tmp_path):
     assert np.load(tmp_path / "out/z.npy").tobytes() == z.tobytes()
     refused("infer", tmp_path / "plan.invar", *given(x="x", at="at", u="short"), code=2, names=["an update for each index"])  # one update for each index
     refused("infer", tmp_path / "plan.invar", *given(x="x", at="long", u="long"), code=2, names=["indices no longer than the operand"])
+
+
+def body(nodes, inputs, outputs):
+    return helper.make_graph(nodes, "b", [helper.make_tensor_value_info(n, t, s) for n, t, s in inputs],
+                             [helper.make_empty_tensor_value_info(n) for n in outputs])
+
+
+def test_what_steps_need(tmp_path):
+    """A name that the graph of a loop, and of a scan, needs to be something: of all calls."""
+    step = body([helper.make_node("Squeeze", ["z", "first"], ["s"]), helper.make_node("Add", ["v", "s"], ["w"]), helper.make_node("Identity", ["c"], ["go"])],
+                [("i", I64, []), ("c", TensorProto.BOOL, []), ("v", F32, None)], ["go", "w"])
+    row = body([helper.make_node("Unsqueeze", ["r", "first"], ["one"]), helper.make_node("Conv", ["one", "kernel"], ["conv"])], [("r", F32, None)], ["conv"])
+    nodes = [helper.make_node("Cast", ["k"], ["trips"], to=I64), helper.make_node("Loop", ["trips", "yes", "x"], ["y"], body=step),
+             helper.make_node("Scan", ["p"], ["q"], body=row, num_scan_inputs=1)]
+    inputs = {"x": [4], "z": ["one", 4], "k": [], "p": ["rows", "channels", 5]}
+    constants = [("first", np.array([0])), ("yes", np.bool_(True)), ("kernel", numbers(2, 3, 1))]
+    found = written(tmp_path / "open", nodes, inputs, ["y", "q"], constants)
+    want = written(tmp_path / "said", nodes, {**inputs, "z": [1, 4], "p": ["rows", 3, 5]}, ["y", "q"], constants)
+    for path in found, want:
+        invar("compile", path)
+    found, want = found.parent / "plan.invar", want.parent / "plan.invar"
+    assert found.read_text() == want.read_text()
+    arrays = {"x": numbers(4), "z": numbers(1, 4), "k": np.float32(3), "p": numbers(6, 3, 5)}
+    assert run(found, arrays) == run(want, arrays)
+    run(found, {**arrays, "z": numbers(2, 4)}, refused, code=2, names=["z"])
+
+
+def test_what_a_branch_needs(tmp_path):
+    """Needed of calls that run the branch alone, in branches within it too."""
+    outer, inner = ([("then_branch", body([helper.make_node("Squeeze", ["x", "first"], [f"{n}s"]), helper.make_node("Exp", [f"{n}s"], [f"{n}r"])], [], [f"{n}r"])),
+                     ("else_branch", body([helper.make_node("ReduceSum", ["x", "first"], [f"{n}t"], keepdims=0)], [], [f"{n}t"]))] for n in "ab")
+    outer[1] = ("else_branch", body([helper.make_node("If", ["d"], ["y2"], **dict(inner)), helper.make_node("Neg", ["y2"], ["y3"])], [], ["y3"]))
+    nodes = [helper.make_node("Cast", ["f"], ["c"], to=TensorProto.BOOL), helper.make_node("Cast", ["g"], ["d"], to=TensorProto.BOOL),
+             helper.make_node("If", ["c"], ["y"], **dict(outer))]
+    path = written(tmp_path, nodes, {"x": ["n", "m"], "f": [], "g": []}, ["y"], [("first", np.array([0]))])
+    for level in range(4):
+        invar("compile", path, "--opt", level)
+        sums = lambda x: [run(path.parent / "plan.invar", {"x": x, "f": np.float32(0), "g": np.float32(g)}) for g in (0, 1)]
+        few, many = numbers(1, 4), numbers(5, 4)
+        give = lambda x, f, g, *how, **named: run(path.parent / "plan.invar", {"x": x, "f": np.float32(f), "g": np.float32(g)}, *how, **named)
+        np.save(tmp_path / "exp.npy", few)
+        assert give(many, 0, 0) != give(few, 0, 0)
+        first, = give(few, 1, 0).values()
+        assert give(few, 1, 1) == {"y": first} and give(few, 0, 1) != {"y": first}
+        for f, g in ((1, 0), (0, 1)):
+            give(many, f, g, refused, code=2, names=["if", "shape"])
+
+
+def test_names_one_behind_the_other(tmp_path):
+    """Each node reads the result of the one before, which has a type where its own names are settled."""
+    nodes, inputs, said, last = [], {"x": ["n", 2, 4, 5]}, {"x": ["n", 2, 4, 5]}, "x"
+    for i in range(30):
+        inputs[f"g{i}"], said[f"g{i}"] = [f"b{i}", 4, 5, f"xy{i}"], ["n", 4, 5, 2]
+        nodes.append(helper.make_node("GridSample", [last, f"g{i}"], [f"r{i}"]))
+        last = f"r{i}"
+    found, want = written(tmp_path / "open", nodes, inputs, [last]), written(tmp_path / "said", nodes, said, [last])
+    for path in found, want:
+        invar("compile", path)
+    assert (found.parent / "plan.invar").read_text() == (want.parent / "plan.invar").read_text()
+    # A name that must be two things is what no node says before.
+    inputs["g7"] = inputs["g3"] = ["same", 4, 5, 2]
+    nodes.append(helper.make_node("Conv", ["g7", "w"], ["y"]))
+    nodes.append(helper.make_node("GridSample", ["three", "g3"], ["z"]))
+    refused("compile", written(tmp_path / "two", nodes, {**inputs, "three": [3, 2, 4, 5], "x": [4, 2, 4, 5]}, ["y", "z"], [("w", numbers(6, 4, 3, 1))]), code=3,
+            names=["GridSample", "same"])

@@ -40,10 +40,11 @@ Error joined(const std::string& graph, const std::vector<Error>& list) {
 
 class Compiler {
  public:
-  Compiler(const onnx::Graph& graph, const Options& options, const Settled& settled)
+  Compiler(const onnx::Graph& graph, const Options& options, const Settled& settled, bool settles = true)
       : context_(MLIRContext::Threading::DISABLED),
         name_(graph.name.empty() ? "model" : one_line(graph.name)),
-        options_(options) {
+        options_(options),
+        refused_{{}, settled, settles} {
     storage_.folder = options.folder;
     storage_.constants_file = options.constants_file;
     storage_.threads = options.threads, storage_.hashed = options.hashed;
@@ -53,6 +54,7 @@ class Compiler {
   // All stages, or those up to this one.
   Status run(const std::string& until = "plan");
   ModuleOp module() { return *module_; }
+  const Settled& settled() const { return refused_.settled; }
   std::string& constants() { return storage_.constants; }
   std::string text() {
     std::string text;
@@ -108,10 +110,7 @@ Status Compiler::pass(std::unique_ptr<Pass> pass) {
     passes.addPass(std::move(pass));
   else
     passes.addNestedPass<func::FuncOp>(std::move(pass));
-  if (succeeded(passes.run(*module_)) && succeeded(verify(*module_))) {
-    module_->walk([](func::FuncOp function) { function->removeAttr(kForced); });
-    return {};
-  }
+  if (succeeded(passes.run(*module_)) && succeeded(verify(*module_))) return {};
   refused_.list.insert(refused_.list.end(), storage_.errors.begin(), storage_.errors.end());
   if (!refused_.list.empty()) return joined(name_, refused_.list);
   return Error{Code::internal, name_ + ": the compiler contradicts itself: " + said};
@@ -147,19 +146,18 @@ void load_dialects(MLIRContext& context) {
 namespace {
 
 // A compiler that ran. Where a model is refused because dimensions of its inputs must be what the file does not say, it is compiled
-// again with these.
+// again with these. One that is wrong with them is refused as it is without them.
 Result<std::unique_ptr<Compiler>> compiled(const onnx::Graph& graph, const Options& options,
                                            const std::string& until) {
-  Settled settled;
-  auto compiler = std::make_unique<Compiler>(graph, options, settled);
-  const Status first = compiler->run(until);
-  for (Status last = first; !last;) {
-    if (last.error().code != Code::not_covered) return first.error();
-    if (!learn(compiler->module(), settled)) return last.error();
-    compiler = std::make_unique<Compiler>(graph, options, settled);
-    last = compiler->run(until);
+  for (Settled settled;;) {
+    auto compiler = std::make_unique<Compiler>(graph, options, settled);
+    const Status done = compiler->run(until);
+    if (done) return compiler;
+    const bool learnt = compiler->settled().size() > settled.size();
+    if (!learnt && (settled.empty() || done.error().code == Code::not_covered)) return done.error();
+    if (!learnt) return Compiler(graph, options, {}, /*settles=*/false).run(until).error();
+    settled = compiler->settled();
   }
-  return compiler;
 }
 
 }  // namespace

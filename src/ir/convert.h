@@ -8,11 +8,14 @@ namespace invar::ir {
 
 class Conversion {
  public:
-  Conversion(func::FuncOp function, bool stateless)
+  // settled: names of dimensions that are something, and what refusals add to it; null: nothing is settled.
+  Conversion(func::FuncOp function, bool stateless, Settled* settled)
       : end_(cast<func::ReturnOp>(function.front().getTerminator())),
         ports_{llvm::BitVector(function.getNumArguments()), llvm::BitVector(function.getNumResults()),
                stateless, Bound(function)},
-        shared_(std::make_shared<Shared>()) {}
+        shared_(std::make_shared<Shared>()),
+        settled_(settled),
+        names_(names_of(function)) {}
 
   // The operations of the block from `first` up to `last`. Nodes that cannot be converted stay.
   void convert(Operation* first, Operation* last);
@@ -20,6 +23,8 @@ class Conversion {
   func::ReturnOp end() const { return end_; }
   // What cannot be converted, and why.
   llvm::DenseMap<Operation*, Error>& failed() { return failed_; }
+  // What could not be converted but as if names were what it needs them to be.
+  const std::vector<Error>& unsettled() const { return unsettled_; }
   // Nodes that nothing reads do no harm.
   void remove_unused();
 
@@ -37,6 +42,7 @@ class Conversion {
   // What all conversions of a model share.
   struct Shared {
     int64_t made = 0;  // operations of copies of graphs
+    int tries = 0;     // steps that are unrolled: another way is tried where they fail
   };
 
   Conversion(func::FuncOp body, const Conversion& outer)
@@ -50,6 +56,10 @@ class Conversion {
   // The errors of the operations between two, as one; nodes there that nothing reads go. before: null is the block's begin.
   std::optional<Error> taken_errors(Operation* before, Operation* last);
 
+  // settled.cc
+  static std::vector<std::string> names_of(func::FuncOp);
+  // The program goes on as if names were what a refusal says; false: it says nothing new.
+  bool settle();
   // What was made for a node, behind `before` (null: the block's begin), goes.
   void drop_made(Operation* before, NodeOp);
 
@@ -77,9 +87,11 @@ class Conversion {
   struct Looped;
   using Inputs = llvm::function_ref<SmallVector<Value>(OpBuilder&, ValueRange arguments)>;
   // A graph of the node as a function, of values of these types and, behind them, of what it reads from around: `captured`, to which
-  // it adds. `inputs` says what the graph's inputs are; nothing where it reads what could not be converted.
+  // it adds. `inputs` says what the graph's inputs are, `here` what names are that are something else around; nothing where it reads what could not be converted.
   Result<std::optional<Body>> outlined(NodeOp, Region&, ArrayRef<Type> arguments, Inputs,
-                                       SmallVector<Value>& captured);
+                                       SmallVector<Value>& captured, const Settled& here = {});
+  // A branch, which needs names to be something only where it runs: `here`.
+  Result<std::optional<Body>> outlined_branch(NodeOp, Region&, SmallVector<Value>& captured, Settled& here);
   Result<std::optional<SmallVector<Value>>> looped(NodeOp, Region&, const Looped&);
   Status loop_at_run_time(NodeOp, Region&, SmallVector<Value> carried);
   Status branch_at_run_time(NodeOp, Value condition, Region& then_body, Region& else_body);
@@ -90,6 +102,9 @@ class Conversion {
   Ports ports_;
   llvm::DenseMap<Operation*, Error> failed_;
   std::shared_ptr<Shared> shared_;
+  Settled* settled_ = nullptr;      // of the program; bodies tell what is around them
+  std::vector<std::string> names_;  // of its inputs, in their order
+  std::vector<Error> unsettled_;
 };
 
 struct Conversion::Steps {
@@ -98,6 +113,24 @@ struct Conversion::Steps {
 
 // Dimensions of slices that are clamped become those of slices that are not, where calls fail otherwise.
 void take_unclamped(Block&, const Ports&);
+// An empty body of control flow, in front of the function that runs it.
+func::FuncOp make_body(func::FuncOp around, Location, Bound&, TypeRange arguments);
+// Adds that a name is of this size; false: it says nothing new.
+bool learn(Settled&, const std::string& name, Polynomial size);
+// What stands for names that are settled takes their place.
+class Settling {
+ public:
+  explicit Settling(const Settled& by) : by_(by) {}
+  Type of(Type);
+  void operator()(Value v) { v.setType(of(v.getType())); }
+  void operator()(ReproSizesOp);
+
+ private:
+  std::optional<Polynomial> of(const Polynomial&) const;
+  const Settled& by_;
+  llvm::DenseMap<Type, Type> known_;
+};
+
 // What kernels read of dimensions becomes operations, once for equal ones.
 void measure(Block&);
 

@@ -3,6 +3,7 @@
 #include "ir/flow.h"
 
 #include "ir/compose.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace invar::ir {
@@ -19,6 +20,16 @@ Status expect_bodies(NodeOp op, unsigned count) {
   if (op.getBodies().size() == count) return {};
   return not_covered("it has " + std::to_string(op.getBodies().size()) + " graphs as attributes instead of " +
                      std::to_string(count));
+}
+
+// Whether a graph gives the condition that it takes, its second input, or one that is a constant and true.
+bool goes_on(Region& region) {
+  Block& body = region.front();
+  Value v = body.getTerminator()->getOperand(0);
+  for (auto node = v.getDefiningOp<NodeOp>();
+       node && node.getOpType() == "Identity" && !node.getInputs().empty(); node = v.getDefiningOp<NodeOp>())
+    v = node.getInputs()[0];
+  return (body.getNumArguments() > 1 && v == body.getArgument(1)) || known_condition(v) == true;
 }
 
 // About how many operations so many copies of a graph are, loops within it unrolled where constants say how often; at most INT64_MAX.
@@ -78,12 +89,6 @@ std::optional<bool> known_condition(Value condition) {
   const std::optional<std::string> bytes =
       weight && weight.getData() ? bytes_from_hex(*weight.getData()) : std::nullopt;
   return bytes && bytes->size() == 1 ? std::optional<bool>((*bytes)[0] != 0) : std::nullopt;
-}
-
-std::string text_of_type(Type type) {
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
-  return text;
 }
 
 Result<Value> as_condition(Node& node, Value v) {
@@ -216,6 +221,9 @@ Status Conversion::loop(NodeOp op) {
     }
     if (!trips) return loop_at_run_time(op, *body, carried);
   }
+  if (trips.value_or(INT64_MAX) == INT64_MAX && (!n.has(1) || known_condition(n.in(1)) == true) &&
+      goes_on(*body))
+    return never_ends();
   INVAR_TRY(const bool done, unrolled(op, *body, carried, trips));
   return done ? Status() : loop_at_run_time(op, *body, carried);
 }
@@ -230,6 +238,8 @@ Result<bool> Conversion::unrolled(NodeOp op, Region& body, SmallVector<Value> ca
     drop_made(before, op);
     return false;
   };
+  ++shared_->tries;
+  const auto tried = llvm::make_scope_exit([&] { --shared_->tries; });
   bool runs = true;
   const bool conditional = n.has(1);
   if (conditional) {

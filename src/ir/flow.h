@@ -16,7 +16,10 @@ inline Value scalar(Node& node, int64_t value) {
 std::optional<bool> known_condition(Value);
 // A condition of one element, as a scalar.
 Result<Value> as_condition(Node&, Value);
-std::string text_of_type(Type);
+inline Error never_ends() {
+  return not_covered(
+      "nothing ends it: it has no trip count below 2^63 - 1, and its condition is always true");
+}
 // The inputs that a graph of a node is given: as many as it takes, of the element types that it declares.
 Status fits(Region&, ValueRange inputs);
 

@@ -56,18 +56,17 @@ struct Conversion::Looped {
 
 Result<std::optional<Conversion::Body>> Conversion::outlined(NodeOp op, Region& region,
                                                              ArrayRef<Type> arguments, Inputs inputs,
-                                                             SmallVector<Value>& captured) {
+                                                             SmallVector<Value>& captured,
+                                                             const Settled& here) {
   INVAR_CHECK_OK(count_copy(region, 2 * kMostCopied));
-  auto around = cast<func::FuncOp>(end_->getParentOp());
-  OpBuilder build(around);
   SmallVector<Type> types(arguments);
-  for (Value v : captured) types.push_back(v.getType());
-  auto function =
-      build.create<func::FuncOp>(op.getLoc(), ports_.bound.fresh_body(), build.getFunctionType(types, {}));
+  Settling settling(here);
+  for (Value v : captured) types.push_back(settling.of(v.getType()));
+  func::FuncOp function =
+      make_body(cast<func::FuncOp>(end_->getParentOp()), op.getLoc(), ports_.bound, types);
   auto drop = llvm::make_scope_exit([&] { function.erase(); });
-  function->setAttr(kBody, build.getUnitAttr());
-  Block* block = function.addEntryBlock();
-  build.setInsertionPointToStart(block);
+  Block* block = &function.front();
+  OpBuilder build = OpBuilder::atBlockBegin(block);
   IRMapping map;
   map.map(captured, block->getArguments().drop_front(arguments.size()));
   const SmallVector<Value> given = inputs(build, block->getArguments().take_front(arguments.size()));
@@ -79,11 +78,13 @@ Result<std::optional<Conversion::Body>> Conversion::outlined(NodeOp op, Region& 
       if (map.contains(v) || region.isAncestor(v.getParentRegion())) continue;
       Operation* from = v.getDefiningOp();
       if (isa_and_nonnull<ReproWeightOp, ReproSizesOp, AbsentOp>(from)) {
-        map.map(v, build.clone(*from)->getResult(0));
+        Operation* copy = build.clone(*from);
+        if (auto sizes = dyn_cast<ReproSizesOp>(copy)) settling(sizes);
+        map.map(v, copy->getResult(0));
       } else {
         lost |= !isa<RankedTensorType>(v.getType()) || isa_and_nonnull<NodeOp>(from);
         captured.push_back(v);
-        map.map(v, block->addArgument(v.getType(), v.getLoc()));
+        map.map(v, block->addArgument(settling.of(v.getType()), v.getLoc()));
       }
     }
   });
@@ -97,7 +98,10 @@ Result<std::optional<Conversion::Body>> Conversion::outlined(NodeOp op, Region& 
   Conversion child(function, *this);
   child.convert(&block->front(), child.end());
   ports_.evaluated = child.ports_.evaluated;
-  if (const std::optional<Error> error = child.taken_errors(nullptr, child.end())) return *error;
+  if (const std::optional<Error> error = child.taken_errors(nullptr, child.end())) {
+    ports_.forced.merge(child.ports_.forced);
+    return *error;
+  }
   for (Value v : child.end()->getOperands())
     if (isa_and_nonnull<NodeOp>(v.getDefiningOp())) return std::optional<Body>();
   child.remove_unused();
@@ -151,12 +155,11 @@ Result<std::optional<SmallVector<Value>>> Conversion::looped(NodeOp op, Region& 
   const bool is_flag = flag && flag.getElementType().isSignlessInteger(1) && flag.hasStaticShape() &&
                        flag.getNumElements() == 1 && flag.getRank() <= 1;
   const bool always = known_condition(goes_on) == true;
-  const bool endless = always && !n.has(0) && known_condition(loop.condition) == true && loop.gives_condition;
+  const bool endless = always && loop.gives_condition && loop.steps == Polynomial(INT64_MAX);
   if (!is_flag || (!loop.may_end && !always) || endless) {
     const std::string given = text_of_type(goes_on.getType());
     body->function.erase();
-    if (endless)
-      return not_covered("nothing ends it: it has no trip count, and its condition is always true");
+    if (endless) return never_ends();
     if (!is_flag) return bad_input("the condition that its graph gives is " + given);
     return not_covered("its graph gives a condition, but it has none: standard and implementations disagree");
   }
@@ -292,17 +295,35 @@ Result<Conversion::Yields> Conversion::scanned_at_run_time(NodeOp op, Region& re
   return Yields(std::move(*results));
 }
 
+Result<std::optional<Conversion::Body>> Conversion::outlined_branch(NodeOp op, Region& region,
+                                                                    SmallVector<Value>& captured,
+                                                                    Settled& here) {
+  const auto none = [](OpBuilder&, ValueRange) { return SmallVector<Value>(); };
+  for (const SmallVector<Value> before = captured;; captured = before) {
+    const auto forced = std::exchange(ports_.forced, {});
+    auto body = outlined(op, region, {}, none, captured, here);
+    const auto found = std::exchange(ports_.forced, forced);
+    if (body) return body;
+    bool learnt = false;
+    for (const auto& [name, text] : found)
+      if (const auto size = Polynomial::parse(text); size && !ports_.bound.has(*size))
+        learnt |= learn(here, name, *size);
+    if (!learnt) return body;
+  }
+}
+
 // Small branches that cannot fail, of results of one shape, are both computed; of others one is.
 Status Conversion::branch_at_run_time(NodeOp op, Value condition, Region& then_region, Region& else_region) {
   Node n = node(op);
-  const auto none = [](OpBuilder&, ValueRange) { return SmallVector<Value>(); };
   SmallVector<Value> captured;
-  INVAR_TRY(std::optional<Body> a, outlined(op, then_region, {}, none, captured));
+  Settled of_a, of_b;
+  INVAR_TRY(std::optional<Body> a, outlined_branch(op, then_region, captured, of_a));
   if (!a) return {};  // what it reads is on the list
-  INVAR_TRY(std::optional<Body> b, outlined(op, else_region, {}, none, captured));
+  INVAR_TRY(std::optional<Body> b, outlined_branch(op, else_region, captured, of_b));
   if (!b) return {};
+  Settling settling(of_a);
   for (Value v : ArrayRef(captured).drop_front(a->function.getNumArguments()))
-    a->function.front().addArgument(v.getType(), v.getLoc());
+    a->function.front().addArgument(settling.of(v.getType()), v.getLoc());
   a->settle();
   const auto plain = [&](Body& body) {
     int operations = 0;
@@ -323,7 +344,7 @@ Status Conversion::branch_at_run_time(NodeOp op, Value condition, Region& then_r
     }
     return true;
   };
-  bool select = plain(*a) && plain(*b);
+  bool select = of_a.empty() && of_b.empty() && plain(*a) && plain(*b);
   std::vector<std::pair<std::string, unsigned>> made;
   SmallVector<Type> results;
   for (unsigned i = 0; i < n.results(); ++i) {

@@ -28,15 +28,31 @@ class Fold : public PassWrapper<Fold, OperationPass<func::FuncOp>> {
 class Settle : public PassWrapper<Settle, OperationPass<func::FuncOp>> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Settle)
+  Settle() = default;
+  Settle(const Settle& other) : PassWrapper(other) {}
   StringRef getArgument() const final { return "repro-settle"; }
   StringRef getDescription() const final {
     return "Remove dead operations, turn transposed weights, merge equal weights";
   }
   void runOnOperation() final;
+
+ private:
+  bool remove_bound();
+  SymbolTableCollection functions_;  // of the module
 };
 
+// The bodies that control flow runs.
+std::vector<func::FuncOp> bodies_of(ReproFlowOp flow, SymbolTableCollection& functions) {
+  std::vector<func::FuncOp> bodies;
+  for (Attribute body : flow.getBodies())
+    if (auto function = functions.lookupNearestSymbolFrom<func::FuncOp>(flow, cast<FlatSymbolRefAttr>(body)))
+      bodies.push_back(function);
+  return bodies;
+}
+
 // Names in the shapes of a function, and of the bodies that it runs, each with the number of operations that have it.
-void count_names(func::FuncOp function, std::map<std::string, int>& counts) {
+void count_names(func::FuncOp function, SymbolTableCollection& functions,
+                 std::map<std::string, int>& counts) {
   const auto count = [&](TypeRange types) {
     std::set<std::string> names;
     for (Type type : types) add_names(type, names);
@@ -46,29 +62,25 @@ void count_names(func::FuncOp function, std::map<std::string, int>& counts) {
   for (Operation& op : function.front()) {
     count(op.getResultTypes());
     if (auto flow = dyn_cast<ReproFlowOp>(op))
-      for (Attribute body : flow.getBodies())
-        if (auto other =
-                SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(flow, cast<FlatSymbolRefAttr>(body)))
-          count_names(other, counts);
+      for (func::FuncOp body : bodies_of(flow, functions)) count_names(body, functions, counts);
   }
 }
 
 // The bodies that nobody else runs, and those within.
-void erase_bodies(ReproFlowOp flow) {
-  for (Attribute body : flow.getBodies())
-    if (auto function =
-            SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(flow, cast<FlatSymbolRefAttr>(body))) {
-      for (auto inner : function.front().getOps<ReproFlowOp>()) erase_bodies(inner);
-      function.erase();
-    }
+void erase_bodies(ReproFlowOp flow, SymbolTableCollection& functions) {
+  for (func::FuncOp body : bodies_of(flow, functions)) {
+    for (auto inner : body.front().getOps<ReproFlowOp>()) erase_bodies(inner, functions);
+    body.erase();
+  }
 }
 
 // Symbols that stand in no shape, and control flow that gives nothing else that is read. False: there are none.
-bool remove_bound(func::FuncOp function) {
+bool Settle::remove_bound() {
+  func::FuncOp function = getOperation();
   Block& block = function.front();
   if (block.getOps<ReproBindOp>().empty() && block.getOps<ReproFlowOp>().empty()) return false;
   std::map<std::string, int> counts;
-  count_names(function, counts);
+  count_names(function, functions_, counts);
   bool removed = false;
   std::set<std::string> seen;
   for (Type type : function.getArgumentTypes()) add_names(type, seen);
@@ -77,11 +89,11 @@ bool remove_bound(func::FuncOp function) {
     if (auto bind = dyn_cast<ReproBindOp>(op)) names.insert(bind.getName().str());
     const bool makes = !names.empty() || isa<ReproFlowOp>(op);
     for (Type type : op.getResultTypes()) add_names(type, names);
-    for (const std::string& name : seen) names.erase(name);
+    std::erase_if(names, [&](const std::string& name) { return seen.contains(name); });
     const int own = isa<ReproFlowOp>(op) ? 1 : 0;
     if (makes && op.use_empty() &&
         llvm::all_of(names, [&](const std::string& name) { return counts[name] == own; })) {
-      if (auto flow = dyn_cast<ReproFlowOp>(op)) erase_bodies(flow);
+      if (auto flow = dyn_cast<ReproFlowOp>(op)) erase_bodies(flow, functions_);
       op.erase(), removed = true;
       continue;
     }
@@ -103,7 +115,7 @@ void Fold::runOnOperation() {
 void Settle::runOnOperation() {
   Block& block = getOperation().front();
   do remove_dead(block);
-  while (remove_bound(getOperation()));
+  while (remove_bound());
   std::map<std::string, ReproWeightOp> first;
   for (Operation& op : llvm::make_early_inc_range(block)) {
     auto weight = dyn_cast<ReproWeightOp>(op);

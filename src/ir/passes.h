@@ -48,16 +48,17 @@ struct Inlined {
 };
 // Names of inputs' dimensions that are others' or constants whatever the model file says (spec/onnx.md onnx.25).
 using Settled = std::map<std::string, Polynomial>;
-// Adds what rules found them to be in a module whose conversion failed; false: nothing new.
-bool learn(mlir::ModuleOp, Settled&);
 // ONNX graph -> onnx dialect. Total: whatever the graph holds has a form here. The graph must outlive `inlined`.
 mlir::OwningOpRef<mlir::ModuleOp> import_graph(mlir::MLIRContext&, const onnx::Graph&, Inlined& inlined,
                                                const Settled& = {});
 
 // onnx -> repro by the rules of the rooms, types inferred on the way. What cannot be converted is collected in
 // `refused` (null: only reported as diagnostics) and fails the pass. stateless: Options::stateless.
+// Where it fails because names of inputs' dimensions must be something, it adds to `settled` what they must be.
 struct Refusals {
-  std::vector<Error> list;
+  std::vector<Error> list{};
+  Settled settled{};
+  bool settles = true;  // else nothing is
 };
 std::unique_ptr<mlir::Pass> to_repro(Refusals* refused = nullptr, bool stateless = false);
 

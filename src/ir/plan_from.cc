@@ -11,6 +11,7 @@ using namespace mlir;
 
 class Writer {
  public:
+  explicit Writer(ModuleOp module) : functions_(module) {}
   Result<plan::Plan> run(func::FuncOp);
 
  private:
@@ -23,6 +24,7 @@ class Writer {
   Status bind(PlanBindOp);
   Status port(func::FuncOp, unsigned i, bool input, Value v);
 
+  SymbolTable functions_;
   plan::Plan plan_;
   llvm::DenseMap<Value, plan::Operand> operands_;
   std::map<std::string, int> symbols_, states_, weights_;
@@ -112,7 +114,7 @@ Status Writer::flow(PlanFlowOp op, std::vector<plan::Node>& nodes) {
   for (Value in : op.getInputs()) node.in.push_back(operands_.lookup(in));
   if (node.op == "loop") node.attrs["carried"] = static_cast<int64_t>(op.getCarried());
   for (Attribute name : op.getBodies()) {
-    auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, cast<FlatSymbolRefAttr>(name));
+    auto function = functions_.lookup<func::FuncOp>(cast<FlatSymbolRefAttr>(name).getValue());
     if (!function) return broken("there is no body " + cast<FlatSymbolRefAttr>(name).getValue().str());
     INVAR_TRY(const int made, body(function));
     node.bodies.push_back(made);
@@ -190,7 +192,7 @@ Result<plan::Plan> Writer::run(func::FuncOp function) {
 
 Result<plan::Plan> plan_from(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>())
-    if (!function->hasAttr(kBody)) return Writer().run(function);
+    if (!function->hasAttr(kBody)) return Writer(module).run(function);
   return broken("no function");
 }
 

@@ -290,14 +290,9 @@ Result<Value> Node::make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef
   return settled(wide);
 }
 
-// Noted at the function, for another attempt (compile.cc).
+// Noted, for another attempt (settled.cc).
 Error Node::refused(const Error& error, const std::optional<Forced>& forced) {
-  if (forced) {
-    Operation* function = end_->getParentOp();
-    NamedAttrList all(function->getAttrOfType<DictionaryAttr>(kForced));
-    if (!all.get(forced->name)) all.set(forced->name, build_.getStringAttr(forced->size));
-    function->setAttr(kForced, all.getDictionary(context()));
-  }
+  if (forced) ports_.forced.emplace(forced->name, forced->size);
   return error;
 }
 
@@ -414,11 +409,6 @@ LogicalResult add_shape(std::optional<Location> loc, Shape& x, const Shape& y) {
                   : refuse(loc, shapes + " cannot be shown to broadcast");
 }
 
-std::string text_of_type(Value v) {
-  std::string text;
-  llvm::raw_string_ostream(text) << getElementTypeOrSelf(v.getType());
-  return text;
-}
 Type widened(Value v) {
   Type t = getElementTypeOrSelf(v.getType());
   return t.isBF16() || t.isF16() ? Float32Type::get(t.getContext()) : t;
@@ -436,8 +426,8 @@ LogicalResult infer_elementwise(std::optional<Location> loc, ValueRange operands
   // A first operand of three is a condition.
   for (Value v : operands.drop_front(operands.size() == 3)) {
     if (widened(v) == element) continue;
-    const std::string types =
-        "operands of different element types: " + text_of_type(v) + " and " + text_of_type(last);
+    const std::string types = "operands of different element types: " + text_of_type(element_of(v)) +
+                              " and " + text_of_type(element_of(last));
     // Rules compose with constants of f32.
     return element.isF64() || widened(v).isF64() ? refuse(loc, types) : mismatch(loc, types);
   }

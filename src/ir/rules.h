@@ -34,6 +34,8 @@ struct Ports {
   int64_t evaluated = 0;                                       // bytes of constants computed so far
   std::map<std::string, std::vector<Unclamped>> clamped = {};  // by the text of the length that ONNX means
   std::map<std::string, std::set<std::string>> spread = {};    // by a size, those that broadcast to it
+  // What names of dimensions must be as refusals say, where a node is refused (spec/onnx.md onnx.25).
+  std::map<std::string, std::string> forced{};
 };
 
 // Which operands a node's rule may get wider where it does not take them as they are (spec/onnx.md onnx.10, onnx.14): what a
@@ -45,8 +47,6 @@ enum class Widens : uint8_t {
   ordered,   // and u64 -> i64 with the top bit flipped: only order matters
   exact,     // floats, and integers of 8 and 16 bits -> f32
 };
-
-inline constexpr char kForced[] = "onnx.forced";  // what names were found to be, at the function
 
 // One ONNX node under conversion. Its operands are already operations of the reproducible dialect. Everything a rule
 // does not look at explicitly is refused: unknown attributes by expect(), unknown operands by its bounds.

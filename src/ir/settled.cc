@@ -1,14 +1,57 @@
 // Names of dimensions that must be something (spec/onnx.md onnx.25).
 #include <algorithm>
 
-#include "ir/passes.h"
-#include "ir/rules.h"
+#include "ir/convert.h"
 
 namespace invar::ir {
 namespace {
 
-// In the order in which inputs have them.
-std::vector<std::string> names_of(func::FuncOp function) {
+void replace(Polynomial& in, const std::string& name, const Polynomial& by) {
+  in = in.with([&](auto& n) { return n == name ? std::optional(by) : std::nullopt; }).value_or(in);
+}
+
+}  // namespace
+
+bool learn(Settled& known, const std::string& name, Polynomial size) {
+  // What others were found to be stands instead of them: none leads back to itself.
+  for (const auto& [settled, by] : known) replace(size, settled, by);
+  const bool another = size.all_names([&](const std::string& n) { return n != name && !known.contains(n); });
+  if (known.contains(name) || !another || size.constant().value_or(0) < 0) return false;
+  for (auto& [settled, by] : known) replace(by, name, size);
+  return known.emplace(name, std::move(size)).second;
+}
+
+std::optional<Polynomial> Settling::of(const Polynomial& p) const {
+  return p.with([&](const std::string& name) {
+    const auto at = by_.find(name);
+    return at == by_.end() ? std::nullopt : std::optional(at->second);
+  });
+}
+
+Type Settling::of(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || by_.empty()) return type;
+  Type& made = known_[type];
+  if (made) return made;
+  Shape shape = shape_of(type);
+  for (Extent& e : shape)
+    if (const std::optional<Polynomial> p = e.constant() ? std::nullopt : polynomial_of(e))
+      if (const std::optional<Polynomial> size = of(*p)) e = Extent::of(*size);
+  return made = tensor_of(shape, tensor.getElementType());
+}
+
+void Settling::operator()(ReproSizesOp sizes) {
+  std::vector<std::string> texts;
+  for (Attribute text : sizes.getSizes()) {
+    texts.push_back(cast<StringAttr>(text).str());
+    if (const std::optional<Polynomial> p = Polynomial::parse(texts.back()))
+      if (const std::optional<Polynomial> size = of(*p)) texts.back() = size->text();
+  }
+  const SmallVector<llvm::StringRef> refs(texts.begin(), texts.end());
+  sizes.setSizesAttr(Builder(sizes.getContext()).getStrArrayAttr(refs));
+}
+
+std::vector<std::string> Conversion::names_of(func::FuncOp function) {
   std::vector<std::string> names;
   for (Type input : function.getArgumentTypes())
     if (isa<RankedTensorType>(input))
@@ -17,35 +60,31 @@ std::vector<std::string> names_of(func::FuncOp function) {
   return names;
 }
 
-void replace(Polynomial& in, const std::string& name, const Polynomial& by) {
-  in = in.with([&](auto& n) { return n == name ? std::optional(by) : std::nullopt; }).value_or(in);
-}
-
-}  // namespace
-
-bool learn(ModuleOp module, Settled& known) {
-  bool found = false;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    const std::vector<std::string> names = names_of(function);
-    auto place = [&](const std::string& name) { return std::find(names.begin(), names.end(), name); };
-    auto all = function->getAttrOfType<DictionaryAttr>(kForced);
-    for (NamedAttribute forced : all ? all : DictionaryAttr::get(module.getContext())) {
-      std::string name = forced.getName().str();
-      std::optional<Polynomial> size = Polynomial::parse(cast<StringAttr>(forced.getValue()).str());
-      if (!size || known.contains(name)) continue;
-      // What others were found to be in this attempt stands instead of them: none leads back to itself.
-      for (const auto& [settled, by] : known) replace(*size, settled, by);
-      // Of two names the first stays.
-      if (const std::string other = size->text();
-          *size == Polynomial::of(other) && place(other) > place(name))
-        size = Polynomial::of(std::exchange(name, other));
-      auto another = [&](const std::string& n) { return n != name && place(n) != names.end(); };
-      if (place(name) == names.end() || !size->all_names(another)) continue;
-      for (auto& [settled, by] : known) replace(by, name, *size);
-      known[name] = *size, found = true;
-    }
+// What was converted so far has the new types, too, so that further refusals are of other names. The attempt has failed all the same: a
+// program is what is made of a graph whose names are settled from the first node on.
+bool Conversion::settle() {
+  const auto forced = std::exchange(ports_.forced, {});
+  if (!settled_ || shared_->tries) return ports_.forced = forced, false;
+  const auto place = [&](const std::string& n) { return std::find(names_.begin(), names_.end(), n); };
+  bool learnt = false;
+  for (const auto& [what, text] : forced) {
+    std::string name = what;
+    std::optional<Polynomial> size = Polynomial::parse(text);
+    // Of two names the first stays.
+    if (size == Polynomial::of(text) && place(text) > place(name))
+      size = Polynomial::of(std::exchange(name, text));
+    const auto given = [&](const std::string& n) { return place(n) != names_.end(); };
+    learnt |= size && given(name) && size->all_names(given) && learn(*settled_, name, *size);
   }
-  return found;
+  if (!learnt) return false;
+  Settling settling(*settled_);
+  Block& block = *end_->getBlock();
+  for (BlockArgument argument : block.getArguments()) settling(argument);
+  for (Operation& op : block) {
+    for (OpResult result : op.getResults()) settling(result);
+    if (auto sizes = dyn_cast<ReproSizesOp>(op)) settling(sizes);
+  }
+  return true;
 }
 
 }  // namespace invar::ir

@@ -45,6 +45,12 @@ std::string text_of(const Shape& shape) {
   return text.empty() ? "[]" : text + "]";
 }
 
+std::string text_of_type(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
 bool same(const Extent& a, const Extent& b) {
   return a.known() && a == b;
 }

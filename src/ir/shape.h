@@ -30,6 +30,7 @@ Shape shape_of(mlir::Type ranked_tensor);
 mlir::RankedTensorType tensor_of(const Shape&, mlir::Type element);
 std::string text_of(const Extent&);
 std::string text_of(const Shape&);
+std::string text_of_type(mlir::Type);
 
 // NumPy broadcasting; nothing where it cannot be shown that the shapes fit.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
@@ -65,7 +66,7 @@ struct Forced {
 std::optional<Forced> forced_by(const Extent& a, const Extent& b);
 // Of a number of elements that is kept: the one name that stands in one count alone.
 std::optional<Forced> forced_by(const Shape& from, const Shape& to);
-// Adds it to what is said, for another attempt (compile.cc).
+// Adds it to what is said, for another attempt (settled.cc).
 mlir::LogicalResult noted(mlir::InFlightDiagnostic, const std::optional<Forced>&);
 // Two dimensions that must be equal and are not the same: the model's mistake where both are constants, else refused.
 mlir::LogicalResult differ(std::optional<mlir::Location>, const Extent& a, const Extent& b,

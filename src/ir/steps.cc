@@ -4,17 +4,23 @@
 
 namespace invar::ir {
 
+func::FuncOp make_body(func::FuncOp around, Location loc, Bound& bound, TypeRange arguments) {
+  OpBuilder build(around);
+  auto function = build.create<func::FuncOp>(loc, bound.fresh_body(), build.getFunctionType(arguments, {}));
+  function->setAttr(kBody, build.getUnitAttr());
+  function.addEntryBlock();
+  return function;
+}
+
 Result<SmallVector<Value>> Node::steps(const Polynomial& count, ValueRange carried, ValueRange fixed,
                                        StepRule body) {
   const Location loc = op_.getLoc();
-  OpBuilder build(end_->getParentOp());
+  OpBuilder build(op_.getContext());
   SmallVector<Type> types{RankedTensorType::get({}, build.getI64Type())};
   llvm::append_range(types, carried.getTypes());
   llvm::append_range(types, fixed.getTypes());
-  auto function =
-      build.create<func::FuncOp>(loc, ports_.bound.fresh_body(), build.getFunctionType(types, {}));
-  function->setAttr(kBody, build.getUnitAttr());
-  Block* block = function.addEntryBlock();
+  func::FuncOp function = make_body(cast<func::FuncOp>(end_->getParentOp()), loc, ports_.bound, types);
+  Block* block = &function.front();
   build.setInsertionPointToStart(block);
   // Where the rule stands: a node that nobody reads.
   auto here = build.create<NodeOp>(loc, TypeRange(op_.getOutputs().getTypes()), op_.getOpTypeAttr(),
@@ -28,6 +34,7 @@ Result<SmallVector<Value>> Node::steps(const Polynomial& count, ValueRange carri
       body(step, block->getArgument(0), block->getArguments().slice(1, carried.size()),
            block->getArguments().drop_front(1 + carried.size()));
   ports_.evaluated = ports.evaluated;
+  ports_.forced.merge(ports.forced);
   if (!made) {
     function.erase();
     return made.error();

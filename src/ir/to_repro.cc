@@ -79,7 +79,7 @@ void ToRepro::take_away(Conversion& conversion) {
 }
 
 void ToRepro::run(func::FuncOp function) {
-  Conversion conversion(function, stateless_);
+  Conversion conversion(function, stateless_, refused_ && refused_->settles ? &refused_->settled : nullptr);
   func::ReturnOp end = conversion.end();
   const Ports& ports = conversion.ports();
   llvm::DenseMap<Operation*, Error>& failed = conversion.failed();
@@ -87,7 +87,8 @@ void ToRepro::run(func::FuncOp function) {
   conversion.remove_unused();
   for (Operation& op : function.front())
     if (auto it = failed.find(&op); it != failed.end()) refuse_node(&op, it->second);
-  if (!failed.empty()) return;
+  for (const Error& error : conversion.unsettled()) refuse_node(end, error);
+  if (!failed.empty() || !conversion.unsettled().empty()) return;
   if (!function->hasAttr(kBody)) take_unclamped(function.front(), ports);
   measure(function.front());
   for (unsigned i = 0; i < end->getNumOperands(); ++i)
@@ -159,10 +160,19 @@ void Conversion::convert(Operation* first, Operation* last) {
     auto node = dyn_cast<NodeOp>(op);
     if (!node) continue;
     Operation* before = op->getPrevNode();
-    if (Status s = convert_node(node); !s) {
-      failed_.insert({node, at(node, hinted(node, s.error()))});
+    const auto forced = ports_.forced;
+    const size_t failed = failed_.size();
+    for (Status s = convert_node(node); !s; s = convert_node(node)) {
+      const Error error = at(node, hinted(node, s.error()));
       if (!node.getBodies().empty()) drop_made(before, node);
+      if (settle()) {
+        unsettled_.push_back(error);
+        continue;
+      }
+      failed_.insert({node, error});
+      break;
     }
+    if (failed_.size() <= failed) ports_.forced = forced;  // it was done otherwise
   }
 }
 

@@ -440,9 +440,9 @@ class Parser {
     }
     const std::optional<Polynomial> size = is_name(text) ? std::nullopt : Polynomial::parse(text);
     std::vector<std::string> names;
-    const bool bound =
-        size && !size->constant() &&
-        size->all_names([&](const std::string& name) { return names.push_back(name), seen(name, false); });
+    const bool bound = size && !size->constant() && size->all_names([&](const std::string& name) {
+      return names.push_back(name), seen(name, false);
+    });
     if (!bound) c.fail("there is no symbol " + brief(text));
     if (!bound) return {};
     names_of_[static_cast<int>(plan_.symbols.size())] = std::move(names);

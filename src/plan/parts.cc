@@ -129,7 +129,8 @@ class Stages {
     std::sort(symbols_.begin(), symbols_.end());
     for (int symbol : symbols_)
       parts[static_cast<size_t>(std::exchange(facts_.symbol[symbol], -1))].known.push_back(symbol);
-    for (const auto& [stage, binding] : bindings_) parts[static_cast<size_t>(stage)].bindings.push_back(binding);
+    for (const auto& [stage, binding] : bindings_)
+      parts[static_cast<size_t>(stage)].bindings.push_back(binding);
   }
 
  private:
@@ -202,7 +203,7 @@ class Stages {
   int body_;
   std::vector<int> symbols_;                   // that occur
   std::vector<std::pair<int, int>> bindings_;  // of parts
-  std::vector<std::vector<int>> calls_;  // for each part, nodes of control flow that run before it
+  std::vector<std::vector<int>> calls_;        // for each part, nodes of control flow that run before it
   int count_ = 1;
 };
 
@@ -269,7 +270,8 @@ class Cut {
     for (Value& v : part_.plan.values)
       for (Dim& d : v.shape)
         if (d.symbol >= 0)
-          d.symbol = static_cast<int>(std::lower_bound(symbols.begin(), symbols.end(), d.symbol) - symbols.begin());
+          d.symbol =
+              static_cast<int>(std::lower_bound(symbols.begin(), symbols.end(), d.symbol) - symbols.begin());
   }
 
   const Plan& p_;

@@ -99,6 +99,31 @@ TEST(Parts, CutWhereSizesBecomeKnown) {
   }
 }
 
+// More of them than a person would write.
+TEST(Parts, KnowOneSymbolEach) {
+  std::string symbols, nodes;
+  const int count = 300;
+  for (int i = 0; i < count; ++i) {
+    const std::string n = std::to_string(i), made = std::to_string(1 + 2 * i),
+                      before = std::to_string(i ? 2 * i : 0);
+    symbols += "symbol s" + n + "\n";
+    nodes += "node v" + made + ": i64 [1] = abs.1(v" + before + ") {numerics=\"ieee\"}\nbind s" + n + " = v" +
+             made + "[0]\nnode v" + std::to_string(2 + 2 * i) + ": i64 [s" + n + "] = expand.1(v" + made +
+             ") {numerics=\"none\"}\n";
+  }
+  const auto p = parse("invar-plan 1\nnumerics \"invar-1\"\noperations \"reproducible\"\n" + symbols +
+                           "input v0: i64 [1] \"x\"\n" + nodes + "output v" + std::to_string(2 * count) +
+                           " \"y\"\nplaces\nslots 0\nend\n",
+                       "x.plan");
+  ASSERT_TRUE(p) << p.error().message;
+  const Parts cut = parts_of(*p)[0];
+  ASSERT_EQ(cut.parts.size(), static_cast<size_t>(count) + 1);
+  for (const Part& part : cut.parts) {
+    EXPECT_LE(part.plan.symbols.size(), 2u);
+    EXPECT_LE(part.known.size(), 1u);
+  }
+}
+
 TEST(Parts, AProgramThatBindsNothingIsItsOnlyPart) {
   std::string text = replaced("bind k = v6[0]\n", "");
   Plan p = *parse(text, "x.plan");

@@ -113,12 +113,13 @@ std::vector<double> typical_sizes(const Plan&);
 // Nodes cut where sizes become known and at control flow: each part is a program whose symbols are all known when it starts, and
 // which has no more nodes behind what it waits for than must be there. Nodes without such places are their only part.
 struct Part {
-  Plan plan;                         // its symbols are those that occur in it, and what they are computed from
+  Plan plan;  // its symbols are those that occur in it, and what they are computed from
   std::vector<int> values, symbols;  // of the whole, for each of the part
   std::vector<int> inputs, outputs;  // values of the whole, for each port of the part
   std::vector<int> numbers;          // of its nodes, in the order of the text
   std::vector<int> calls;  // nodes of control flow that run before it: where they stand among the nodes
-  std::vector<int> bindings, known;  // what is bound before it; symbols of the whole that are known from it on
+  std::vector<int> bindings,
+      known;  // what is bound before it; symbols of the whole that are known from it on
 };
 struct Parts {
   std::vector<Part> parts;

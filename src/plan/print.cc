@@ -167,8 +167,8 @@ class Printer {
   }
 
   const Plan& p_;
-  std::vector<int> number_;       // of each value in the text; -1: defined nowhere
-  std::vector<int> body_number_;  // likewise
+  std::vector<int> number_;                              // of each value in the text; -1: defined nowhere
+  std::vector<int> body_number_;                         // likewise
   std::map<int, std::vector<const Binding*>> bindings_;  // by value
   int next_ = 0, next_body_ = 0;
 };
