@@ -84,6 +84,16 @@ def test_what_no_size_fits(tmp_path):
             names=["Conv", "channels"])
 
 
+def test_what_no_dimension_is(tmp_path):
+    """A name that leaves another dimension none is not settled; the refusal says so."""
+    grid = helper.make_node("GridSample", ["x", "g"], ["y"])
+    for batch, other in ((2**40, "n*n*n"), (2, "n - 5")):
+        path = written(tmp_path, [grid, helper.make_node("Relu", ["z"], ["r"])], {"x": [batch, 2, 4, 5], "g": ["n", 4, 5, 2], "z": [other]}, ["y", "r"])
+        refused("compile", path, code=3, names=["GridSample", "equal", f"dimension {other.replace(' ', '')} is none"])
+    path = written(tmp_path, [helper.make_node("Relu", ["z"], ["r"])], {"z": [2**40, 2**40]}, ["r"])
+    refused("compile", path, code=3, names=['input "z"', "more elements than can be counted"])
+
+
 def test_places_beside_an_axis(tmp_path):
     """Indices that are no longer than the operand, beside the axis: known when they come."""
     nodes = [helper.make_node("Cast", ["at"], ["i"], to=I64), helper.make_node("GatherElements", ["x", "i"], ["y"], axis=1),

@@ -58,8 +58,8 @@ class Conversion {
 
   // settled.cc
   static std::vector<std::string> names_of(func::FuncOp);
-  // The program goes on as if names were what a refusal says; false: it says nothing new.
-  bool settle();
+  // The program goes on as if names were what a refusal says; false: it says nothing new, or why that is impossible.
+  bool settle(Error&);
   // What was made for a node, behind `before` (null: the block's begin), goes.
   void drop_made(Operation* before, NodeOp);
 
@@ -122,11 +122,11 @@ class Settling {
  public:
   explicit Settling(const Settled& by) : by_(by) {}
   Type of(Type);
+  std::optional<Polynomial> of(const Polynomial&) const;
   void operator()(Value v) { v.setType(of(v.getType())); }
   void operator()(ReproSizesOp);
 
  private:
-  std::optional<Polynomial> of(const Polynomial&) const;
   const Settled& by_;
   llvm::DenseMap<Type, Type> known_;
 };

@@ -62,11 +62,11 @@ std::vector<std::string> Conversion::names_of(func::FuncOp function) {
 
 // What was converted so far has the new types, too, so that further refusals are of other names. The attempt has failed all the same: a
 // program is what is made of a graph whose names are settled from the first node on.
-bool Conversion::settle() {
+bool Conversion::settle(Error& error) {
   const auto forced = std::exchange(ports_.forced, {});
   if (!settled_ || shared_->tries) return ports_.forced = forced, false;
   const auto place = [&](const std::string& n) { return std::find(names_.begin(), names_.end(), n); };
-  bool learnt = false;
+  Settled more = *settled_;
   for (const auto& [what, text] : forced) {
     std::string name = what;
     std::optional<Polynomial> size = Polynomial::parse(text);
@@ -74,11 +74,20 @@ bool Conversion::settle() {
     if (size == Polynomial::of(text) && place(text) > place(name))
       size = Polynomial::of(std::exchange(name, text));
     const auto given = [&](const std::string& n) { return place(n) != names_.end(); };
-    learnt |= size && given(name) && size->all_names(given) && learn(*settled_, name, *size);
+    if (size && given(name) && size->all_names(given)) learn(more, name, *size);
   }
-  if (!learnt) return false;
-  Settling settling(*settled_);
+  if (more.size() == settled_->size()) return false;
+  Settling settling(more);
   Block& block = *end_->getBlock();
+  for (BlockArgument argument : block.getArguments())
+    for (const Extent& e : isa<RankedTensorType>(argument.getType()) ? shape_of(argument.getType()) : Shape())
+      if (const std::optional<Polynomial> p = polynomial_of(e)) {
+        const std::optional<Polynomial> size = settling.of(*p);
+        if (size && size->constant().value_or(0) >= 0) continue;
+        error.message += "; where they are, an input's dimension " + text_of(e) + " is none";
+        return false;
+      }
+  *settled_ = more;
   for (BlockArgument argument : block.getArguments()) settling(argument);
   for (Operation& op : block) {
     for (OpResult result : op.getResults()) settling(result);

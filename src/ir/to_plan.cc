@@ -41,8 +41,11 @@ class ToPlan : public PassWrapper<ToPlan, OperationPass<func::FuncOp>> {
 // Of `what`, a value: that kernels can take it.
 Status takes(const std::string& what, Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || !dtype_of(tensor.getElementType()) || !count_of(shape_of(tensor)))
+  if (!tensor || !dtype_of(tensor.getElementType()))
     return not_covered(what + ": its shape or element type is unknown");
+  if (!count_of(shape_of(tensor)))
+    return not_covered(what + ": its shape " + text_of(shape_of(tensor)) +
+                       " is unknown or has more elements than can be counted");
   if (tensor.getRank() > ops::kMaxRank)
     return not_covered(what + ": its rank is " + std::to_string(tensor.getRank()) + "; covered are " +
                        std::to_string(ops::kMaxRank) + " dimensions at most");

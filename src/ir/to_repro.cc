@@ -163,9 +163,9 @@ void Conversion::convert(Operation* first, Operation* last) {
     const auto forced = ports_.forced;
     const size_t failed = failed_.size();
     for (Status s = convert_node(node); !s; s = convert_node(node)) {
-      const Error error = at(node, hinted(node, s.error()));
+      Error error = at(node, hinted(node, s.error()));
       if (!node.getBodies().empty()) drop_made(before, node);
-      if (settle()) {
+      if (settle(error)) {
         unsettled_.push_back(error);
         continue;
       }

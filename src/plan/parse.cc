@@ -156,7 +156,8 @@ class Parser {
   }
 
   void read_symbol(Cursor& c) {
-    symbol(c.identifier());
+    const std::string name = c.identifier();
+    symbol(name, {name});
     c.expect_end();
     if (plan_.symbols.size() > kMaxSymbols) c.fail("more than " + std::to_string(kMaxSymbols) + " symbols");
     unique(c, plan_.symbols.back(), "symbol");
@@ -424,34 +425,25 @@ class Parser {
     Cursor word(text);
     if (const int64_t n = word.integer(); word.ok() && word.at_end()) return {n, -1};
     const auto it = symbol_.find(text);
-    const auto seen = [&](const std::string& name, bool may_be_new) {
-      sized_.insert(name);
-      if (!scopes_.means(name, may_be_new)) c.fail("symbol " + brief(name) + " means nothing here");
-      return symbol_.contains(name);
-    };
-    if (it != symbol_.end() && is_name(text)) {
-      seen(std::string(text), introduces);
-      return {0, it->second};
+    std::vector<std::string> fresh;
+    if (const auto size = it != symbol_.end() || is_name(text) ? std::nullopt : Polynomial::parse(text))
+      size->all_names([&](const std::string& name) { return fresh.push_back(name), true; });
+    const auto& names = it != symbol_.end() ? names_of_[static_cast<size_t>(it->second)] : fresh;
+    bool known = !names.empty();
+    for (const std::string& name : names) {
+      sized_.insert(name), known &= symbol_.contains(name);
+      if (!scopes_.means(name, introduces && name == text))
+        c.fail("symbol " + brief(name) + " means nothing here");
     }
-    if (it != symbol_.end()) {
-      if (!plan_.bodies.empty())
-        for (const std::string& name : names_of_[it->second]) seen(name, false);
-      return {0, it->second};
-    }
-    const std::optional<Polynomial> size = is_name(text) ? std::nullopt : Polynomial::parse(text);
-    std::vector<std::string> names;
-    const bool bound = size && !size->constant() && size->all_names([&](const std::string& name) {
-      return names.push_back(name), seen(name, false);
-    });
-    if (!bound) c.fail("there is no symbol " + brief(text));
-    if (!bound) return {};
-    names_of_[static_cast<int>(plan_.symbols.size())] = std::move(names);
-    return symbol(std::string(text));
+    if (!known) c.fail("there is no symbol " + brief(text));
+    if (!c.ok()) return {};
+    return it != symbol_.end() ? Dim{0, it->second} : symbol(std::string(text), std::move(fresh));
   }
-  Dim symbol(std::string text) {
+  Dim symbol(std::string text, std::vector<std::string> names) {
     const int index = static_cast<int>(plan_.symbols.size());
     symbol_.emplace(text, index);
     plan_.symbols.push_back(std::move(text));
+    names_of_.push_back(std::move(names));
     return {0, index};
   }
 
@@ -480,7 +472,7 @@ class Parser {
   Plan plan_;
   std::set<std::string> names_;  // kind and name
   std::map<std::string, int, std::less<>> symbol_;
-  std::map<int, std::vector<std::string>> names_of_;  // what a symbol is computed from
+  std::vector<std::vector<std::string>> names_of_;  // that a symbol is, or is computed from
   Scopes scopes_;
   std::set<std::string> sized_;         // symbols that stand in a shape or are bound
   std::vector<uint64_t> weight_bytes_;  // by dtype and shape

@@ -301,7 +301,7 @@ LogicalResult ReshapeOp::verify() {
   // One that is computed may be 0 as well.
   Block* block = (*this)->getBlock();
   if (gap && !gap->constant() && (may_be_bound(block, *from) || may_be_bound(block, *to))) return success();
-  return emitOpError("does not keep the number of elements");
+  return emitOpError(gap ? "does not keep the number of elements" : "has more elements than can be counted");
 }
 
 LogicalResult BitcastOp::verify() {
