@@ -5,7 +5,6 @@
 
 #include "num/env.h"
 #include "run/choose.h"
-#include "run/share.h"
 
 namespace invar::run {
 Result<Program> Program::make(const plan::Plan& plan, const std::string& isa, std::shared_ptr<Device> device,
@@ -115,32 +114,6 @@ void Program::mark_core() {
       if (o.kind == plan::Operand::value) core_value_[o.index] = true;
   }
   for (const plan::Port& i : plan_->inputs) core_value_[i.value] = true;
-}
-
-// Runs of nodes of one kernel that do not depend on one another, such as projections of the same rows: shared out together
-// they cost one hand-over, and their units fill the workers better. None touches a buffer that another writes.
-void Program::mark_joins() {
-  std::vector<size_t> written(offset_.size(), nodes_.size()),
-      read = written;  // per buffer: the run that last did so
-  auto touches = [this](const Node& n, const auto& writes, const auto& reads) {
-    for (int v : n.node->out) writes(static_cast<size_t>(buffer_[v]));
-    for (const plan::Operand& o : n.node->in)
-      if (o.kind == plan::Operand::value) reads(static_cast<size_t>(buffer_[o.index]));
-  };
-  size_t first = 0;
-  for (size_t n = 0; n < nodes_.size(); n = behind(n)) {
-    Node& node = nodes_[n];
-    node.joins = n > 0 && node.kernel == nodes_[first].kernel && node.core == nodes_[first].core &&
-                 node.node->state < 0;
-    for (size_t m = n; m < behind(n); ++m)
-      touches(
-          nodes_[m], [&](size_t b) { node.joins &= written[b] != first && read[b] != first; },
-          [&](size_t b) { node.joins &= written[b] != first; });
-    if (!node.joins) first = n;
-    for (size_t m = n; m < behind(n); ++m)
-      touches(
-          nodes_[m], [&](size_t b) { written[b] = first; }, [&](size_t b) { read[b] = first; });
-  }
 }
 
 std::vector<Weights::Use> Program::weight_uses() const {
@@ -297,18 +270,6 @@ Status Program::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
   return {};
 }
 
-void Program::mark_turns() {
-  turns_.clear();
-  for (size_t n = 0, end; n < nodes_.size(); n = end) {
-    end = joined_end(n);
-    if (nodes_[n].lies && end == n + 1) continue;
-    int64_t work = 0;
-    bool strays = false;
-    for (size_t m = n; m < end; ++m) work += nodes_[m].work, strays |= nodes_[m].reference->stray != nullptr;
-    turns_.push_back({n, end, workers_for(work, workers_), strays});
-  }
-}
-
 Status Program::bind(Node& node, const Extent& extent) {
   node.work = 0;
   auto count = [&node](const ops::View& v) {
@@ -371,15 +332,6 @@ std::string Program::name_of_node(size_t n) const {
          " of the plan, " + nodes_[n].node->op;
 }
 
-// On the host each of them would need memory of its own between its phases; a GPU's kernel knows what it shares.
-size_t Program::joined_end(size_t first) const {
-  size_t end = behind(first);
-  while (
-      end < nodes_.size() && nodes_[end].joins &&
-      (device_ ? nodes_[first].kernel->enqueue_all != nullptr : !nodes_[first].shared && !nodes_[end].shared))
-    end = behind(end);
-  return end;
-}
 std::vector<const ops::Call*> Program::calls(size_t begin, size_t end) const {
   std::vector<const ops::Call*> calls;
   for (; begin < end; ++begin) calls.push_back(&nodes_[begin].call);
