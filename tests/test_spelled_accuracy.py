@@ -199,10 +199,15 @@ def test_infinite_attributes_are_written_as_python_reads_them():
     assert [t.numpy().tobytes() for t in results(module, inputs)] == [v.tobytes() for v in invar.compile(made).run(inputs).values()]
 
 
-def test_sizes_that_are_none_are_refused():
-    module = invar.convert(model("dimensions"), PLAIN)
-    with pytest.raises((RuntimeError, invar.BadInput), match="narrow|2[*]t-1"):
-        module(torch.zeros(3, 0, 4), torch.zeros(1, 4))
+@pytest.mark.parametrize("start", [1, 3, -1, -2])
+def test_slices_of_nothing_start_anywhere(start):
+    made = parser.parse_model(f"""<ir_version: 10, opset_import: ["": 21]> g (float[n, t] x) => (float[n, m] y)
+        <int64[1] start = {{{start}}}, int64[1] far = {{9223372036854775807}}, int64[1] one = {{1}}> {{ y = Slice(x, start, far, one) }}""")
+    module, program = invar.convert(made, PLAIN), invar.compile(made)
+    for t in (0, 1, 2, 5):
+        x = np.arange(3 * t, dtype=np.float32).reshape(3, t)
+        for found in (module(torch.from_numpy(x)).numpy(), program.run(x=x)["y"]):
+            assert found.shape == x[:, start:].shape and found.tobytes() == x[:, start:].tobytes()
 
 
 def test_modules_are_modules():

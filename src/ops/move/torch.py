@@ -68,7 +68,8 @@ def one_hot(indices, values, axis, depth):
 
 
 def sliced(c):
-    """Python's slices shorten what a dimension that only a call decides does not have: narrow() and strided() refuse."""
+    """Python's slices shorten what a dimension that only a call decides does not have: narrow() and strided() refuse. An empty slice may
+    start behind what is there, which narrow() would refuse, too."""
     rank = c.rank()
     rows = list(zip(c.operand_types[0][1], c.get("starts", [0] * rank), c.get("steps", [1] * rank), c.type[1]))
     spans, narrowed = [], ""
@@ -80,7 +81,10 @@ def sliced(c):
             spans.append(":")
         elif step == 1 and not known:
             spans.append(":")
-            narrowed += f".narrow({d}, {start}, {count})"
+            first = start
+            if start and not isinstance(n, int) and not isinstance(count, int):
+                first = f"min({start}, {c[0]}.size({d}))" if start > 0 else f"max({start}, -{c[0]}.size({d}))"
+            narrowed += f".narrow({d}, {first}, {count})"
         elif step < 1 or not known:
             return f"rooms.move.strided({c[0]}, {[r[1] for r in rows]}, {[r[2] for r in rows]}, {c.shape})"
         else:
