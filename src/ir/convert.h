@@ -117,6 +117,10 @@ void take_unclamped(Block&, const Ports&);
 func::FuncOp make_body(func::FuncOp around, Location, Bound&, TypeRange arguments);
 // Adds that a name is of this size; false: it says nothing new.
 bool learn(Settled&, const std::string& name, Polynomial size);
+// Dimensions of a type, or what a program computes as numbers, as another polynomial each; nothing: they stay.
+using Replacing = llvm::function_ref<std::optional<Polynomial>(const Polynomial&)>;
+Type replaced(Type, Replacing);
+void replace(ReproSizesOp, Replacing);
 // What stands for names that are settled takes their place.
 class Settling {
  public:

@@ -41,15 +41,6 @@ class Settle : public PassWrapper<Settle, OperationPass<func::FuncOp>> {
   SymbolTableCollection functions_;  // of the module
 };
 
-// The bodies that control flow runs.
-std::vector<func::FuncOp> bodies_of(ReproFlowOp flow, SymbolTableCollection& functions) {
-  std::vector<func::FuncOp> bodies;
-  for (Attribute body : flow.getBodies())
-    if (auto function = functions.lookupNearestSymbolFrom<func::FuncOp>(flow, cast<FlatSymbolRefAttr>(body)))
-      bodies.push_back(function);
-  return bodies;
-}
-
 // Names in the shapes of a function, and of the bodies that it runs, each with the number of operations that have it.
 void count_names(func::FuncOp function, SymbolTableCollection& functions,
                  std::map<std::string, int>& counts) {

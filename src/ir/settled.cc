@@ -12,6 +12,27 @@ void replace(Polynomial& in, const std::string& name, const Polynomial& by) {
 
 }  // namespace
 
+Type replaced(Type type, Replacing by) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor) return type;
+  Shape shape = shape_of(type);
+  for (Extent& e : shape)
+    if (const std::optional<Polynomial> p = e.constant() ? std::nullopt : polynomial_of(e))
+      if (const std::optional<Polynomial> size = by(*p)) e = Extent::of(*size);
+  return tensor_of(shape, tensor.getElementType());
+}
+
+void replace(ReproSizesOp sizes, Replacing by) {
+  std::vector<std::string> texts;
+  for (Attribute text : sizes.getSizes()) {
+    texts.push_back(cast<StringAttr>(text).str());
+    if (const std::optional<Polynomial> p = Polynomial::parse(texts.back()))
+      if (const std::optional<Polynomial> size = by(*p)) texts.back() = size->text();
+  }
+  const SmallVector<llvm::StringRef> refs(texts.begin(), texts.end());
+  sizes.setSizesAttr(Builder(sizes.getContext()).getStrArrayAttr(refs));
+}
+
 bool learn(Settled& known, const std::string& name, Polynomial size) {
   // What others were found to be stands instead of them: none leads back to itself.
   for (const auto& [settled, by] : known) replace(size, settled, by);
@@ -29,26 +50,13 @@ std::optional<Polynomial> Settling::of(const Polynomial& p) const {
 }
 
 Type Settling::of(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || by_.empty()) return type;
+  if (by_.empty()) return type;
   Type& made = known_[type];
-  if (made) return made;
-  Shape shape = shape_of(type);
-  for (Extent& e : shape)
-    if (const std::optional<Polynomial> p = e.constant() ? std::nullopt : polynomial_of(e))
-      if (const std::optional<Polynomial> size = of(*p)) e = Extent::of(*size);
-  return made = tensor_of(shape, tensor.getElementType());
+  return made ? made : made = replaced(type, [&](const Polynomial& p) { return of(p); });
 }
 
 void Settling::operator()(ReproSizesOp sizes) {
-  std::vector<std::string> texts;
-  for (Attribute text : sizes.getSizes()) {
-    texts.push_back(cast<StringAttr>(text).str());
-    if (const std::optional<Polynomial> p = Polynomial::parse(texts.back()))
-      if (const std::optional<Polynomial> size = of(*p)) texts.back() = size->text();
-  }
-  const SmallVector<llvm::StringRef> refs(texts.begin(), texts.end());
-  sizes.setSizesAttr(Builder(sizes.getContext()).getStrArrayAttr(refs));
+  replace(sizes, [&](const Polynomial& p) { return of(p); });
 }
 
 std::vector<std::string> Conversion::names_of(func::FuncOp function) {

@@ -30,6 +30,8 @@ int transposes(Block& block) {
 class Simplify : public PassWrapper<Simplify, OperationPass<func::FuncOp>> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Simplify)
+  Simplify() = default;
+  Simplify(const Simplify& other) : PassWrapper(other) {}
   StringRef getArgument() const final { return "repro-simplify"; }
   StringRef getDescription() const final {
     return "Copies of nothing, casts of casts, operands that kernels read as they are, equal operations";
@@ -41,12 +43,9 @@ class Simplify : public PassWrapper<Simplify, OperationPass<func::FuncOp>> {
 
  private:
   // What a body of control flow is given and is a constant is its own: kernels pack it, and nobody copies it.
-  static void sink_constants(func::FuncOp function) {
+  void sink_constants(func::FuncOp function) {
     for (auto flow : function.front().getOps<ReproFlowOp>()) {
-      SmallVector<func::FuncOp> bodies;
-      for (Attribute body : flow.getBodies())
-        bodies.push_back(
-            SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(flow, cast<FlatSymbolRefAttr>(body)));
+      const std::vector<func::FuncOp> bodies = bodies_of(flow, functions_);
       bool sunk = false;
       const auto fixed = flow.getOp() == "loop" ? 2 + static_cast<unsigned>(flow.getCarried()) : 1u;
       for (unsigned i = flow->getNumOperands(); i-- > fixed;) {
@@ -65,6 +64,8 @@ class Simplify : public PassWrapper<Simplify, OperationPass<func::FuncOp>> {
     }
     remove_dead(function.front());
   }
+
+  SymbolTableCollection functions_;  // of the module
 };
 
 // Kept where there are fewer transposes than before; elsewhere they stay where the model has them.
@@ -102,6 +103,14 @@ void merge_equal(Block& block) {
 void remove_dead(Block& block) {
   for (Operation& op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op)) op.erase();
+}
+
+std::vector<func::FuncOp> bodies_of(ReproFlowOp flow, SymbolTableCollection& functions) {
+  std::vector<func::FuncOp> bodies;
+  for (Attribute body : flow.getBodies())
+    if (auto function = functions.lookupNearestSymbolFrom<func::FuncOp>(flow, cast<FlatSymbolRefAttr>(body)))
+      bodies.push_back(function);
+  return bodies;
 }
 
 void simplify(func::FuncOp function) {

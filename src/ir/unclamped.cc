@@ -57,27 +57,10 @@ Facts facts_of(Block& block, const Ports& ports) {
   return facts;
 }
 
-Type without(Type type, const Facts& facts) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor) return type;
-  Shape shape = shape_of(type);
-  for (Extent& e : shape)
-    if (const auto p = e.constant() ? std::nullopt : polynomial_of(e))
-      if (const auto size = without(*p, facts)) e = Extent::of(*size);
-  return tensor_of(shape, tensor.getElementType());
-}
-
 bool retype(Operation& op, const Facts& facts) {
-  for (Value v : op.getResults()) v.setType(without(v.getType(), facts));
-  if (auto sizes = dyn_cast<ReproSizesOp>(op)) {
-    SmallVector<Attribute> texts;
-    for (Attribute text : sizes.getSizes()) {
-      const auto p = Polynomial::parse(cast<StringAttr>(text).getValue());
-      const auto size = p ? without(*p, facts) : p;
-      texts.push_back(size ? StringAttr::get(op.getContext(), size->text()) : text);
-    }
-    sizes.setSizesAttr(ArrayAttr::get(op.getContext(), texts));
-  }
+  const auto size = [&facts](const Polynomial& p) { return without(p, facts); };
+  for (Value v : op.getResults()) v.setType(replaced(v.getType(), size));
+  if (auto sizes = dyn_cast<ReproSizesOp>(op)) replace(sizes, size);
   if (auto infer = dyn_cast<InferTypeOpInterface>(op)) {
     SmallVector<Type> types;
     if (succeeded(infer.inferReturnTypes(op.getContext(), op.getLoc(), op.getOperands(),

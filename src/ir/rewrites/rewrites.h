@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ir/rules.h"
+#include "mlir/IR/SymbolTable.h"
 
 namespace invar::ir {
 
@@ -20,6 +21,8 @@ void simplify(func::FuncOp);
 // The first of equal operations stands for all. Operations with memory are never equal.
 void merge_equal(Block&);
 void remove_dead(Block&);
+// The bodies that control flow runs.
+std::vector<func::FuncOp> bodies_of(ReproFlowOp, SymbolTableCollection& functions);
 
 // A transpose behind pointwise operations and moves of elements instead of in front of them.
 void sink_transposes(Block&);

@@ -34,6 +34,8 @@ struct Cut {
   int64_t panels, rows, row_blocks, run, runs;
   int64_t
       chains;  // blocks of k taken before the next panel: all, or as many as keep the rows of a in the second cache
+  int64_t
+      kept;  // panels whose sums are kept between such blocks: units of the same rows that are computed together
   int64_t together;  // panels that the rows of a tile meet: 2^-i of those in a tile of one row, or a multiple
   bool copies_a;     // into rows of one chain each
   int64_t units() const { return row_blocks * runs; }

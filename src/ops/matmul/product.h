@@ -24,7 +24,7 @@ Work work(const Cut& c, int64_t more, void* scratch) {
   w.b = w.a + (c.copies_a ? (c.rows * kept + 15) / 16 * 16 : 0);
   w.more = w.b + c.together * kPanel * kChain;
   w.sums = w.more + (more + 15) / 16 * 16;
-  w.level = c.run * c.rows * kPanel;
+  w.level = c.kept * c.rows * kPanel;
   return w;
 }
 size_t work_bytes(const Cut& c, int64_t more) {
@@ -109,8 +109,12 @@ INVAR_INLINE void each_unit(const Call& call, const Shape& s, const Cut& c, cons
   for (int64_t unit = begin, runs; unit < end; unit += runs) {
     const int64_t row_block = unit / c.runs, batch = row_block / c.row_blocks,
                   row = row_block % c.row_blocks * c.rows;
-    // Where k is taken as a whole no sums are kept from panel to panel: the runs of the same rows are one.
-    runs = whole ? num::min_i64(end, (row_block + 1) * c.runs) - unit : 1;
+    // Runs of the same rows are one: all where k is taken as a whole, and nothing is kept from panel to panel.
+    runs = num::min_i64(end, (row_block + 1) * c.runs) - unit;
+    if (!whole) {
+      const int64_t parts = (runs * c.run + c.kept - 1) / c.kept;
+      runs = (runs + parts - 1) / parts;
+    }
     const matmul::Offsets at = matmul::offsets(s, batch);
     Unit u{call, nullptr, 0, nullptr, 0, 0, 0};
     u.lda = s.trans_a ? s.m : s.k;

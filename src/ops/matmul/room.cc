@@ -60,10 +60,8 @@ Cut cut(const Shape& s, int panel, int tallest, int (*wide)(int rows)) {
   c.chains = blocks * c.rows * num::kChain <= kCopied ? blocks : 1;
   if (c.chains < 1) c.chains = 1;
   int64_t most = c.chains < blocks || s.k <= kShort ? 32 : 8;  // panels: a copy of a serves so many
-  c.run = c.panels * c.row_blocks * s.batches / kUnits;
-  if (c.run > most) c.run = most;
-  if (c.chains < blocks && c.run < 16) c.run = 16;
-  if (c.run < 1) c.run = 1;
+  c.run = std::clamp<int64_t>(c.panels * c.row_blocks * s.batches / kUnits, 1, most);
+  c.kept = c.chains < blocks ? std::max<int64_t>(c.run, 16) : 1;
   if (s.k > 0 && blocks == 1) {  // one chain: a tile's rows meet as many panels as stay there
     const int64_t near = std::min(c.run, kFirst / (s.k * panel)), group = wide(1);
     // Whole groups of packed panels, or a part that divides one: no tile lies in two (pack.h).
@@ -74,6 +72,7 @@ Cut cut(const Shape& s, int panel, int tallest, int (*wide)(int rows)) {
   }
   c.run = ceil_div(c.run, c.together) * c.together;
   c.runs = ceil_div(c.panels, c.run);
+  c.kept = ceil_div(c.kept, c.run) * c.run;
   return c;
 }
 
