@@ -9,7 +9,7 @@ F32, I64 = TensorProto.FLOAT, TensorProto.INT64
 
 
 def compiled(folder, nodes, outputs, constants=(), inputs=(("x", ["batch", "seq", 4]),), opset=20):
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(n, F32, s) for n, s in inputs],
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(n, *(t or [F32]), s) for n, s, *t in inputs],
                               [helper.make_tensor_value_info(n, t, None) for n, t in outputs],
                               [numpy_helper.from_array(v if isinstance(v, np.ndarray) else np.array(v, np.int64), n) for n, v in constants])
     path = folder / "m.onnx"

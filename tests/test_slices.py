@@ -5,7 +5,7 @@ import pytest
 from conftest import refused
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
-from test_dimensions import CONSTANTS, F32, SHAPE, compiled, numbers, run, same
+from test_dimensions import CONSTANTS, F32, I64, SHAPE, compiled, numbers, run, same
 
 node = helper.make_node
 FAR = 2**63 - 1
@@ -136,13 +136,54 @@ def test_parts_of_a_row_make_it(tmp_path):
         same(found["z"], np.pad(x[:, :-1], ((0, 0), (1, 0), (0, 0))) * x)
 
 
-def test_a_bound_that_may_be_below_0_is_asked(tmp_path):
-    """A difference means a place from the begin or from the end: from the begin, or the call is refused; with a step it is decided when the call comes."""
+def test_a_bound_that_may_be_below_0(tmp_path):
+    """A difference means a place from the begin or from the end: that is decided when the call comes."""
     plan = compiled(tmp_path, [node("Shape", ["z"], ["k"]), node("Sub", ["k", "l3"], ["less"]), node("Slice", ["x", "l0", "less", "l0"], ["a"]),
                                node("Slice", ["x", "less", "far", "l0", "l2"], ["b"])], [("a", F32), ("b", F32)], [*CONSTANTS, ("l3", [3]), ("far", [FAR])], [("x", ["n"]), ("z", ["k"])])
-    for n, k in (5, 3), (5, 4), (5, 9), (0, 7):
+    for n, k in (5, 3), (5, 4), (5, 9), (0, 7), (5, 2), (5, 0), (2, 0):
         x = numbers(n)
         found = run(plan, tmp_path, {"x": x, "z": numbers(k)})
         same(found["a"], x[:k - 3])
         same(found["b"], x[k - 3::2])
-    run(plan, tmp_path, {"x": numbers(5), "z": numbers(2)}, refused, code=2, names=["the plan's dimension"])
+
+
+def test_lengths_alone(tmp_path):
+    """Of slices of which nothing else is read, by bounds that may count from the end."""
+    nodes = [node("Shape", ["z"], ["k"]), node("Sub", ["k", "l3"], ["less"]), node("Sub", ["k", "l2"], ["two"])]
+    slices = {"a": ("l0", "less"), "b": ("less", "far"), "c": ("l3", "two"), "d": ("l0", "e"), "f": ("e", "far"), "g": ("e", "less")}
+    nodes += [n for name, (start, end) in slices.items()
+              for n in (node("Slice", ["x", start, end, "l0"], [name]), node("Shape" if name != "g" else "Size", [name], ["len." + name]))]
+    plan = compiled(tmp_path, nodes, [("len." + name, I64) for name in slices], [*CONSTANTS, ("l3", [3]), ("far", [FAR])],
+                    [("x", ["n"]), ("z", ["k"]), ("e", [1], I64)])
+    for n, k, e in (5, 2, -1), (5, 4, -9), (5, 9, 2), (0, 0, 0), (7, 1, 7), (3, 5, 9):
+        x = numbers(n)
+        found = run(plan, tmp_path, {"x": x, "z": numbers(k), "e": np.array([e])})
+        bounds = {"l0": 0, "far": FAR, "less": k - 3, "two": k - 2, "l3": 3, "e": e}
+        for name, (start, end) in slices.items():
+            assert found["len." + name].reshape(-1).tolist() == [len(x[bounds[start]:bounds[end]])], (n, k, e, name)
+
+
+def test_the_length_of_a_range_alone(tmp_path):
+    """A size that is below 0 is refused if all that is read of it is how large it is."""
+    plan = compiled(tmp_path, [node("Squeeze", ["e"], ["s"]), node("Range", ["zero", "s", "one"], ["r"]), node("Shape", ["r"], ["y"])], [("y", I64)],
+                    [("zero", np.array(0)), ("one", np.array(1))], [("e", [1], I64)])
+    assert run(plan, tmp_path, {"e": np.array([4])})["y"].tolist() == [4]
+    run(plan, tmp_path, {"e": np.array([-2])}, refused, code=2, names=["a dimension"])
+
+
+@pytest.mark.parametrize("step", [FAR, 1 - FAR, -FAR - 1, 2**41])
+def test_steps_and_bounds_as_far_as_they_go(tmp_path, step):
+    bounds = {"a": (0, FAR), "b": (1, 3), "c": (-1, -FAR), "d": (FAR, 0), "f": (-FAR, FAR), "g": (3, -FAR - 1)}
+    nodes, constants = [], [("l0", [0]), ("step", [step])]
+    for name, (start, end) in bounds.items():
+        constants += [("s" + name, [start]), ("e" + name, [end])]
+        nodes += [node("Slice", ["x", "s" + name, "e" + name, "l0", "step"], [name]),
+                  node("Slice", ["x", "s", "e" + name, "l0", "step"], [name + "1"]), node("Slice", ["x", "s" + name, "s", "l0", "step"], [name + "2"])]
+    plan = compiled(tmp_path, nodes, [(name + end, F32) for name in bounds for end in ("", "1", "2")], constants, [("x", ["n"]), ("s", [1], I64)])
+    for n in 4, 0, 1:
+        for s in 0, -2, 3, FAR, -FAR - 1:
+            x = numbers(n)
+            found = run(plan, tmp_path, {"x": x, "s": np.array([s])})
+            for name, (start, end) in bounds.items():
+                for key, b in ("", (start, end)), ("1", (s, end)), ("2", (start, s)):
+                    same(found[name + key], x[list(meant(n, *b, step))])

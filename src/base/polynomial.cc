@@ -11,6 +11,8 @@ constexpr std::string_view kSmaller = "min(";  // of two, in texts
 // More than a dimension of a model has; a hostile one asks for no more work than this.
 constexpr size_t kMostTerms = 64, kMostFactors = 16, kMostText = 1024;
 
+constexpr std::string_view kLowest = "9223372036854775808";  // behind a minus
+
 int64_t floored(int64_t a, int64_t by) {
   return a / by - (a % by < 0);
 }
@@ -31,8 +33,11 @@ class Reader {
     for (bool first = true;; first = false) {
       const bool minus = accept('-');
       if (!minus && !first && !accept('+')) return total;
-      const std::optional<Polynomial> one = term();
-      const std::optional<Polynomial> next = !one ? one : minus ? difference(total, *one) : sum(total, *one);
+      const bool lowest = minus && rest_ == kLowest;  // the last term, whose negative is no number
+      if (lowest) rest_ = {};
+      const std::optional<Polynomial> one = lowest ? Polynomial(INT64_MIN) : term();
+      const std::optional<Polynomial> next =
+          !one ? one : minus && !lowest ? difference(total, *one) : sum(total, *one);
       if (!next) return next;
       total = *next;
     }
@@ -230,9 +235,18 @@ std::optional<Polynomial> sum(const Polynomial& a, const Polynomial& b) {
   for (const auto& [monomial, times] : b.terms_) {
     int64_t& n = all.terms_[monomial];
     if (__builtin_add_overflow(n, times, &n)) return std::nullopt;
+    if (n == INT64_MIN && !monomial.empty()) return std::nullopt;
     if (n == 0) all.terms_.erase(monomial);
   }
-  return all.terms_.size() > kMostTerms ? std::nullopt : std::optional(all);
+  // What has a text that can be read.
+  constexpr size_t kDigits = 20;
+  size_t size = 0;
+  for (const auto& [monomial, times] : all.terms_) {
+    size += kDigits;
+    for (const std::string& factor : monomial) size += factor.size() + 1;
+  }
+  const bool fits = all.terms_.size() <= kMostTerms && (size <= kMostText || all.text().size() <= kMostText);
+  return fits ? std::optional(all) : std::nullopt;
 }
 
 std::optional<Polynomial> product(const Polynomial& a, const Polynomial& b) {

@@ -29,7 +29,8 @@ TEST(Polynomial, OneText) {
 TEST(Polynomial, ReadsWhatItWrites) {
   for (const Polynomial& x :
        {b, s * b * 6 - s + p * p - 1, Polynomial(-7), *floor_quotient(*floor_quotient(s - 7, 2) * b + 1, 3),
-        *smaller(s, 16), *smaller(*floor_quotient(*smaller(s, p), 2) * b, *smaller(b, 3) * 5 + 1)})
+        *smaller(s, 16), *smaller(*floor_quotient(*smaller(s, p), 2) * b, *smaller(b, 3) * 5 + 1),
+        Polynomial(INT64_MIN), s - p + INT64_MIN})
     EXPECT_EQ(Polynomial::parse(x.text()), x) << x.text();
   for (const char* text : {"",
                            "seq*batch",
@@ -81,7 +82,19 @@ TEST(Polynomial, OneTextOfTheSmaller) {
   EXPECT_EQ(*smaller(s, 16) * 2 - *smaller(16, s), *smaller(s, 16));
   EXPECT_EQ(*floor_quotient(s - 1, 2), *smaller(*floor_quotient(s - 1, 2), *floor_quotient(s - 1, 2) + b));
   EXPECT_EQ(smaller(*floor_quotient(s - p, 2), 0)->text(), "min((-past+seq)/2,0)");
-  EXPECT_FALSE(smaller(s * INT64_MIN, 0));
+  EXPECT_FALSE(product(s, INT64_MIN));
+}
+
+TEST(Polynomial, IsNoLongerThanWhatCanBeRead) {
+  Polynomial all;
+  for (char c = 'a';; ++c) {
+    const std::optional<Polynomial> more = sum(all, Polynomial::of(std::string(60, c)));
+    if (!more) break;
+    all = *more;
+    ASSERT_LT(c, 'z');
+  }
+  EXPECT_EQ(all.terms().size(), 16u);
+  EXPECT_EQ(Polynomial::parse(all.text()), all);
 }
 
 TEST(Polynomial, ReadsOtherSpellings) {

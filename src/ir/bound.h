@@ -68,5 +68,7 @@ ReproBindOp binding_of(mlir::Block*, const std::string& name);
 bool may_be_bound(mlir::Block*, const Polynomial& sizes);
 // Marks functions that are bodies of control flow.
 inline constexpr char kBody[] = "repro.body";
+// A ReproBindOp whose size is computed with: it is bound, and so asked to be at least 0, even if no shape has it.
+inline constexpr char kMeasured[] = "repro.measured";
 
 }  // namespace invar::ir

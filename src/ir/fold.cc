@@ -82,7 +82,7 @@ bool Settle::remove_bound() {
     for (Type type : op.getResultTypes()) add_names(type, names);
     std::erase_if(names, [&](const std::string& name) { return seen.contains(name); });
     const int own = isa<ReproFlowOp>(op) ? 1 : 0;
-    if (makes && op.use_empty() &&
+    if (makes && op.use_empty() && !op.hasAttr(kMeasured) &&
         llvm::all_of(names, [&](const std::string& name) { return counts[name] == own; })) {
       if (auto flow = dyn_cast<ReproFlowOp>(op)) erase_bodies(flow, functions_);
       op.erase(), removed = true;

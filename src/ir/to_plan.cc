@@ -208,7 +208,10 @@ Status ToPlan::run() {
       bind.erase();
       continue;
     }
-    if (auto loop = dyn_cast<ReproFlowOp>(op)) flow(loop);
+    if (auto loop = dyn_cast<ReproFlowOp>(op)) {
+      flow(loop);
+      continue;
+    }
     if (!isa<ReproOp>(op)) continue;
     if (auto state = op.getAttrOfType<StringAttr>("state")) {
       if (!states.insert(state.str()).second)

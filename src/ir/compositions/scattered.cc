@@ -38,7 +38,9 @@ Status col2im(Node& node) {
       return not_covered("an image of too many pixels");
   }
   const Shape x = node.shape(0);
-  if (x.size() != 3 || !x[1].constant() || x[1].value % elements || x[2] != Extent::of(windows))
+  if (x.size() == 3 && (!x[1].constant() || !x[2].constant()))
+    return not_covered("operand 0 of shape " + text_of(x) + ": its blocks and windows must be constants");
+  if (x.size() != 3 || x[1].value % elements || x[2] != Extent::of(windows))
     return bad_input("operand 0 of shape " + text_of(x) + " is not blocks of " + std::to_string(elements) +
                      " in " + std::to_string(windows) + " windows");
   constexpr int64_t most = 1 << 24;

@@ -101,9 +101,21 @@ struct ExpandOfExpand : OpRewritePattern<ExpandOp> {
       return success();
     }
     auto inner = op.getX().getDefiningOp<ExpandOp>();
-    if (!inner) return failure();
+    if (!inner || !asks_nothing(inner, shape_of(op.getType()))) return failure();
     rewriter.modifyOpInPlace(op, [&] { op.getXMutable().assign(inner.getX()); });
     return success();
+  }
+
+ private:
+  // Whether what the inner one asks of sizes is asked of x and the result, too.
+  static bool asks_nothing(ExpandOp inner, const Shape& to) {
+    const Shape from = shape_of(inner.getX().getType()), between = shape_of(inner.getType());
+    for (size_t i = 1; i <= between.size(); ++i) {
+      const Extent& e = between[between.size() - i];
+      const bool kept = i <= from.size() && e == from[from.size() - i];
+      if (!kept && e != to[to.size() - i] && e != Extent::of(1)) return false;
+    }
+    return true;
   }
 };
 

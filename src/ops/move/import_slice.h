@@ -8,6 +8,7 @@ namespace invar::ir {
 namespace {
 
 constexpr int64_t kFar = INT32_MAX;  // a bound that exporters write for "to the end"
+constexpr int64_t kMostElements = int64_t{1} << 40;  // no dimension has more
 
 // An integer list that is an attribute before opset `since` and then operand i; absent: empty.
 Result<std::vector<int64_t>> list_of(Node& node, const char* name, unsigned i, int64_t since) {
@@ -159,7 +160,7 @@ Result<Cut> backwards(const Polynomial& n, const Polynomial& first, const Polyno
   const std::optional<Polynomial> up = length ? sum(*length, -step - 1) : length,
                                   count = up ? quotient(*up, -step) : up;
   const std::optional<Polynomial> at = from ? left_of(*from, 1) : from;
-  if (!count || !at || step < -kFar) return not_covered("bounds " + first.text() + " and " + last.text());
+  if (!count || !at) return not_covered("bounds " + first.text() + " and " + last.text());
   if (*count == 0) return Cut{0, 1, Extent::of(0)};
   if (*from == n) return Cut{-1, step, Extent::of(*count)};
   return cut_from(n, {*at}, step, Extent::of(*count));
@@ -237,7 +238,7 @@ Status slice_at_run_time(Node& node, const std::vector<int64_t>& axes, const std
     INVAR_TRY(const int64_t axis, Node::axis(axes[i], from.size()));
     const std::optional<Polynomial> n = polynomial_of(from[static_cast<size_t>(axis)]);
     if (!n) return not_covered("a dimension is unknown");
-    if (steps[i] == 0 || steps[i] == INT64_MIN) return bad_input("a step of " + std::to_string(steps[i]));
+    if (steps[i] == 0) return bad_input("a step of 0");
     lengths.push_back(*n), stride.push_back(steps[i]),
         rounds.push_back(steps[i] > 0 ? steps[i] - 1 : steps[i] + 1);
     low.push_back(steps[i] > 0 ? 0 : -1), past.push_back(steps[i] > 0 ? 0 : 1);
@@ -248,6 +249,8 @@ Status slice_at_run_time(Node& node, const std::vector<int64_t>& axes, const std
     if (!element_of(at).isSignlessInteger(64)) {
       INVAR_TRY(at, node.make<CastOp>(at, {}, tensor_of({Extent::of(count)}, node.build().getI64Type())));
     }
+    INVAR_TRY(at, node.make<MinOp>({at, node.constant(Sizes(kMostElements))}));
+    INVAR_TRY(at, node.make<MaxOp>({at, node.constant(Sizes(-2 * kMostElements))}));
     INVAR_TRY(Value negative, node.make<LessOp>({at, zero}));
     INVAR_TRY(Value from_end, node.make<AddOp>({at, size}));
     INVAR_TRY(at, node.make<WhereOp>({negative, from_end, at}));
@@ -273,9 +276,9 @@ Status slice_at_run_time(Node& node, const std::vector<int64_t>& axes, const std
   return node.replace(x);
 }
 
-// Whether a bound means one of two places, one from the end or one from the begin, and what a kernel checks does not tell them apart.
-bool unclear(const Polynomial& n, const Polynomial& bound, int64_t step) {
-  return (end_or_begin(bound) && sum(n, bound) != Polynomial(0)) || (step != 1 && !place_of(n, bound).sure);
+// Whether a bound means one of two places, one from the end or one from the begin.
+bool unclear(const Polynomial& n, const Polynomial& bound) {
+  return (end_or_begin(bound) && sum(n, bound) != Polynomial(0)) || !place_of(n, bound).sure;
 }
 
 Status slice(Node& node) {
@@ -302,17 +305,15 @@ Status slice(Node& node) {
   if (steps.empty()) steps.assign(count, 1);
   if (known[1].size() != count || axes.size() != count || steps.size() != count)
     return bad_input("starts, ends, axes and steps differ in length");
-  bool open = count > 0, two = false;
+  bool computed = false;
   for (size_t i = 0; i < count; ++i) {
     INVAR_TRY(axes[i], Node::axis(axes[i], from.size()));
     const std::optional<Polynomial> n = polynomial_of(from[static_cast<size_t>(axes[i])]);
     if (!n) return not_covered("a dimension is unknown");
-    for (const auto& bounds : known) {
-      open &= !bounds[i];
-      two |= bounds[i] && unclear(*n, *bounds[i], steps[i]);
-    }
+    for (const auto& bounds : known) computed |= !bounds[i] || unclear(*n, *bounds[i]);
+    steps[i] = std::clamp(steps[i], -kMostElements, kMostElements);  // as far as any
   }
-  if ((open || two) && node.version() >= 10) return slice_at_run_time(node, axes, steps);
+  if (computed && node.version() >= 10) return slice_at_run_time(node, axes, steps);
   INVAR_TRY(std::vector<Polynomial> starts, sizes_of(node, "starts", 1, 10));
   INVAR_TRY(std::vector<Polynomial> ends, sizes_of(node, "ends", 2, 10));
   std::vector<Cut> cuts = all_of(from);

@@ -210,6 +210,7 @@ class Measure {
   }
   Value named(const std::string& name) {
     if (ReproBindOp bind = binding_of(build_.getBlock(), name)) {
+      bind->setAttr(kMeasured, build_.getUnitAttr());
       const auto one = RankedTensorType::get(1, build_.getI64Type());
       if (cast<RankedTensorType>(bind.getValue().getType()).getRank() == 0)
         return made<ReshapeOp>(bind.getValue(), {}, one);
