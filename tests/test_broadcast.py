@@ -94,3 +94,13 @@ def test_initial_states_that_cannot_fit(tmp_path):
         path = tmp_path / "m.onnx"
         path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9).SerializeToString())
         refused("compile", path, code=code, names=["operand 5"]) if code == 2 else invar("compile", path, code=3)
+
+
+def test_an_expansion_of_an_expansion_asks_both(tmp_path):
+    """Elements expanded to a size and from there to another, constant or open: in two steps it is refused where in one it would not be."""
+    plan = compiled(tmp_path, [node("Shape", ["z"], ["s"]), node("Expand", ["x", "s"], ["wide"]), node("Expand", ["wide", "three"], ["y"]), node("Add", ["wide", "w"], ["sum"])],
+                    [("y", F32), ("sum", F32)], [("three", [3])], [("x", [1]), ("z", ["n"]), ("w", ["k"])])
+    for n, k in itertools.product((0, 1, 3, 4), repeat=2):
+        x, w = numbers(1) + 1, numbers(k)
+        agree(plan, tmp_path, {"x": x, "z": numbers(n), "w": w},
+              lambda: {"y": np.broadcast_to(np.broadcast_to(x, n), np.broadcast_shapes((n,), (3,))), "sum": np.broadcast_to(x, n) + w})

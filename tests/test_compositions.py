@@ -266,3 +266,9 @@ def test_einsum(tmp_path, equation, shapes):
 def test_refusals(tmp_path, op, attributes, inputs, opset, code, name):
     save(made(make_node(op, list(inputs), ["y"], **attributes), inputs, opset), tmp_path / "m.onnx")
     refused("compile", tmp_path / "m.onnx", code=code, names=[op, name])
+
+
+def test_lengths_that_are_no_list(tmp_path):
+    inputs = {**{n: draw((1, 2, 3, 4)) for n in "qkv"}, "n": np.array(3)}
+    save(made(make_node("Attention", [*"qkv", "", "", "", "n"], ["y"], softmax_precision=11), inputs, 24), tmp_path / "m.onnx")
+    refused("compile", tmp_path / "m.onnx", code=2, names=["Attention", "lengths"])

@@ -36,8 +36,9 @@ class Reader {
       const bool lowest = minus && rest_ == kLowest;  // the last term, whose negative is no number
       if (lowest) rest_ = {};
       const std::optional<Polynomial> one = lowest ? Polynomial(INT64_MIN) : term();
-      const std::optional<Polynomial> next =
-          !one ? one : minus && !lowest ? difference(total, *one) : sum(total, *one);
+      const std::optional<Polynomial> next = !one               ? one
+                                             : minus && !lowest ? difference(total, *one)
+                                                                : sum(total, *one);
       if (!next) return next;
       total = *next;
     }

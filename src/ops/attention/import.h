@@ -89,6 +89,7 @@ Result<Value> bias_of(Node& node, int64_t queries, int64_t keys, int64_t past) {
   INVAR_TRY(const int64_t right, node.i("right_window_size", -1));
   Value offset = node.constant(Sizes(past));
   if (node.has(6)) {
+    if (node.shape(6).size() != 1) return bad_input("lengths of sequences that are no list");
     const Shape one = {node.shape(6)[0], Extent::of(1), Extent::of(1), Extent::of(1)};
     INVAR_TRY(Value lengths, shaped(node, node.in(6), one));
     INVAR_TRY(offset, node.make<SubOp>({lengths, node.constant(Sizes(queries))}));

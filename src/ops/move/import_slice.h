@@ -7,7 +7,7 @@
 namespace invar::ir {
 namespace {
 
-constexpr int64_t kFar = INT32_MAX;  // a bound that exporters write for "to the end"
+constexpr int64_t kFar = INT32_MAX;                  // a bound that exporters write for "to the end"
 constexpr int64_t kMostElements = int64_t{1} << 40;  // no dimension has more
 
 // An integer list that is an attribute before opset `since` and then operand i; absent: empty.
