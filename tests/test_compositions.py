@@ -261,6 +261,7 @@ def test_einsum(tmp_path, equation, shapes):
     ("DFT", {}, {"x": draw((1, 4, 3))}, 20, 2, "instead of 1 or 2"),
     ("TfIdfVectorizer", {**GRAMS, "mode": "TF", "min_gram_length": 1, "max_skip_count": 2**40}, {"x": np.zeros(12, np.int32)}, 9, 3, "32 skips"),
     ("Einsum", {"equation": "...i,...j->ij"}, {"x": draw((2, 3))}, 12, 2, "more terms"),
+    ("DeformConv", {}, {"x": draw((1, 1, 3, 3)), "w": draw((1, 1, 2, 2)).astype(np.complex64), "o": draw((1, 8, 2, 2))}, 19, 3, "complex<f32>"),
     ("MaxUnpool", {"kernel_shape": [2, 2], "strides": [2**40, 1]}, {"x": draw((1, 1, 2, 2)), "i": np.zeros((1, 1, 2, 2), np.int64)}, 11, 3, "strides"),
 ])
 def test_refusals(tmp_path, op, attributes, inputs, opset, code, name):

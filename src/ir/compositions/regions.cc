@@ -74,8 +74,9 @@ Status deform_conv(Node& node) {
   const Extent inner = Extent::of(w[1].value * kernel), g = Extent::of(groups),
                filters = Extent::of(w[0].value / groups);
   const Value cols = f.shape(f.join(columns, 1), {x[0], g, inner, Extent::of(places)});
+  const Value weights = f.shape(node.in(1), {one, g, filters, inner});
   INVAR_CHECK_OK(f.status());
-  Value out = f.of(product(node, f.shape(node.in(1), {one, g, filters, inner}), cols));
+  Value out = f.of(product(node, weights, cols));
   out = f.shape(out, {x[0], w[0], offset[2], offset[3]});
   if (node.has(3)) out = f.add(out, f.shape(node.in(3), {w[0], one, one}));
   INVAR_CHECK_OK(f.status());
