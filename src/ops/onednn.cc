@@ -41,9 +41,9 @@ const Functions& functions() {
   return f;
 }
 
-std::atomic<bool> g_failed{false};
+std::atomic<uint32_t> g_failed{0};  // no byte: to exchange one needs a library on riscv64
 bool failed() {
-  return g_failed.exchange(false);
+  return g_failed.exchange(0) != 0;
 }
 
 const std::string& version() {
@@ -58,7 +58,7 @@ void product(const Product& p) {
   const Functions& f = functions();
   if (f.set_threads) f.set_threads(1);  // of this thread
   if (f.sgemm(p.trans_a, p.trans_b, p.m, p.n, p.k, 1, p.a, p.lda, p.b, p.ldb, 0, p.c, p.ldc) != 0)
-    g_failed = true;
+    g_failed = 1;
   num::mend_arithmetic_env();
 }
 

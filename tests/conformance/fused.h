@@ -22,7 +22,7 @@ class Listener {
   void told(const ops::Region&);
   ops::View out_;
   size_t width_;
-  std::vector<std::atomic<uint8_t>> times_;
+  std::vector<std::atomic<uint32_t>> times_;  // no bytes: to add to one needs a library on riscv64
   std::vector<std::byte> seen_;
   std::atomic<bool> outside_ = false;
   ops::Epilogue epilogue_;
