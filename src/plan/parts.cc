@@ -313,7 +313,7 @@ static void cut(const Plan& p, Facts& facts, int body, Parts& made) {
   std::move(stages).tell(made.parts);
 }
 
-// Of a program that is not cut.
+// Of a program that is not cut. Inputs that it gives back are not its own.
 static Part whole(const Plan& p, const std::vector<int>& numbers) {
   const Block block = block_of(p, -1);
   Part part{p, {}, {}, block.inputs, block.outputs, numbers, {}, {}, {}};
@@ -321,6 +321,11 @@ static Part whole(const Plan& p, const std::vector<int>& numbers) {
   std::iota(part.values.begin(), part.values.end(), 0);
   std::iota(part.symbols.begin(), part.symbols.end(), 0);
   part.known = part.symbols;
+  const auto given = [&](int v) {
+    return std::find(part.inputs.begin(), part.inputs.end(), v) != part.inputs.end();
+  };
+  std::erase_if(part.outputs, given);
+  std::erase_if(part.plan.outputs, [&](const Port& o) { return given(o.value); });
   return part;
 }
 

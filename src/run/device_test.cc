@@ -17,15 +17,8 @@ Options on_device(int64_t capacity = kTokens) {
 
 class OnDevice : public testing::Test {
  protected:
-  void SetUp() override {
-    const auto device = Device::open();
-    if (device) return;
-#ifdef INVAR_GPU
-    FAIL() << "a GPU is promised to this build: " << device.error().message;
-#else
-    GTEST_SKIP() << "no GPU here: " << device.error().message;
-#endif
-  }
+  void SetUp() override { take_gpu(device_); }
+  std::shared_ptr<Device> device_;
   const TinyModel model;
 };
 

@@ -5,7 +5,7 @@
 
 #include "ops/kernel.h"
 #include "run/function.h"
-#include "run/run.h"
+#include "run/testing.h"
 
 namespace invar::run {
 namespace {
@@ -123,13 +123,6 @@ Function open(Options o, const std::string& text = kProgram) {
   return *std::move(f);
 }
 
-std::string device_of_tests() {
-#ifdef INVAR_GPU
-  if (Device::open()) return "cuda";
-#endif
-  return "cpu";
-}
-
 void expect_all(Function& f) {
   const std::vector<float> x(1000, 0.125f);
   expect(f, {x, {}, 40, 3.5f});
@@ -156,7 +149,9 @@ TEST(Flow, StepsAndSizesOfEachCall) {
 }
 
 TEST(Flow, OnAGpu) {
-  if (device_of_tests() == "cpu") GTEST_SKIP() << "no GPU";
+  std::shared_ptr<Device> device;
+  take_gpu(device);
+  if (!device) return;
   Options o;
   o.device = "cuda";
   Function f = open(o);

@@ -102,6 +102,18 @@ TEST(Places, ResultsLieWhereTheCallerSays) {
   EXPECT_EQ(none.error().message, "no place");
 }
 
+// An input that is given back is nothing that the program makes.
+TEST(Places, CutOrNotTheSameBytes) {
+  Function cut = open(doubled(true), "cpu"), whole = open(doubled(false), "cpu");
+  for (const auto& [n, count] : kCalls) {
+    if (count != 2) continue;
+    const Function::Named in = inputs_of(n, count);
+    const auto a = cut.run(in), b = whole.run(in);
+    ASSERT_TRUE(a && b);
+    expect_same(*a, *b, "n " + std::to_string(n));
+  }
+}
+
 TEST(Places, WhatLiesOnAnotherDeviceIsRefused) {
   Function f = open(doubled(true), "cpu");
   const Function::Named in = inputs_of(9, 2);
@@ -114,18 +126,7 @@ TEST(Places, WhatLiesOnAnotherDeviceIsRefused) {
 
 class OnAGpu : public testing::Test {
  protected:
-  void SetUp() override {
-    auto device = Device::open();
-    if (device) {
-      device_ = *device;
-      return;
-    }
-#ifdef INVAR_GPU
-    FAIL() << "a GPU is promised to this build: " << device.error().message;
-#else
-    GTEST_SKIP() << "no GPU here: " << device.error().message;
-#endif
-  }
+  void SetUp() override { take_gpu(device_); }
   // A copy there, of memory of its own: of another queue than the function's, so it is waited for.
   void move_there(std::pair<std::string, TensorView>& named) {
     TensorView& v = named.second;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/device.h"
 #include "run/run.h"
 #include "run/tiny_model.h"
 
@@ -19,6 +20,20 @@ inline std::vector<int32_t> prompt() {
   std::vector<int32_t> t(kTokens);
   for (int i = 0; i < kTokens; ++i) t[i] = (i * i * 7 + i * 3 + 1) % kVocab;
   return t;
+}
+
+// A GPU for a test; null: none is here, so the test ends here, failed if the build was promised one.
+inline void take_gpu(std::shared_ptr<Device>& device) {
+  auto found = Device::open();
+  if (found) {
+    device = *std::move(found);
+    return;
+  }
+#ifdef INVAR_GPU
+  FAIL() << "a GPU is promised to this build: " << found.error().message;
+#else
+  GTEST_SKIP() << "no GPU here: " << found.error().message;
+#endif
 }
 
 inline Options options(int threads = 1, std::string isa = "") {
