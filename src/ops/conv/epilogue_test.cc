@@ -18,12 +18,12 @@ struct Setting {
   int64_t out(int64_t in) const { return (in + 2 * pad - kernel) / stride + 1; }
 };
 // By places within an image, in two groups across images, of many weights, of whole chains, strided; rows of weights: whole panels,
-// images in one sequence; of one channel.
-constexpr Setting kSettings[] = {{1, 40, 9, 14, 64, 3, 1, 1, 1},  {2, 20, 7, 5, 32, 3, 2, 1, 1},
-                                 {2, 12, 7, 9, 128, 3, 1, 2, 2},  {1, 256, 5, 5, 32, 3, 1, 1, 1},
-                                 {1, 300, 6, 6, 512, 1, 1, 0, 1}, {1, 21, 9, 8, 30, 1, 2, 1, 1},
-                                 {1, 30, 9, 11, 26, 1, 1, 0, 1},  {3, 30, 5, 5, 7, 3, 1, 1, 1},
-                                 {2, 6, 11, 12, 12, 3, 1, 1, 6},  {1, 5, 20, 19, 5, 5, 2, 2, 5}};
+// images in one sequence; of one channel; the first one of a network.
+constexpr Setting kSettings[] = {
+    {1, 40, 9, 14, 64, 3, 1, 1, 1}, {2, 20, 7, 5, 32, 3, 2, 1, 1},   {2, 12, 7, 9, 128, 3, 1, 2, 2},
+    {1, 256, 5, 5, 32, 3, 1, 1, 1}, {1, 300, 6, 6, 512, 1, 1, 0, 1}, {1, 21, 9, 8, 30, 1, 2, 1, 1},
+    {1, 30, 9, 11, 26, 1, 1, 0, 1}, {3, 30, 5, 5, 7, 3, 1, 1, 1},    {2, 6, 11, 12, 12, 3, 1, 1, 6},
+    {1, 5, 20, 19, 5, 5, 2, 2, 5},  {1, 3, 15, 17, 32, 7, 2, 3, 1}};
 
 // What the runtime does with a follower where a row does not do it in registers.
 struct Followers {
@@ -165,7 +165,8 @@ TEST(Conv, WhichHaveARowForChannelsLast) {
   EXPECT_FALSE(has({64, 64, 1, 1}, {{"pads", List{1, 1, 1, 1}}}));
   EXPECT_FALSE(has({64, 64, 3, 3}, {{"pads", List{1, 1}}}));  // which check() refuses
   EXPECT_FALSE(has({64, 64, 3, 3}, {{"strides", List{1 << 20, 1}}}));
-  EXPECT_FALSE(has({64, 64, 7, 7}, {}));  // 49 lists of places
+  EXPECT_TRUE(has({64, 3, 7, 7}, {{"strides", List{2, 2}}}));
+  EXPECT_FALSE(has({64, 64, 9, 9}, {}));  // 81 lists of places
 }
 
 }  // namespace

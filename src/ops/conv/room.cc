@@ -29,7 +29,7 @@ Weights weights_of(const View& w, const Attrs& attrs, bool transposed, bool by_p
 }
 
 bool takes_channels_last(const View& w, const Attrs& attrs) {
-  constexpr int64_t kMostTaps = 32, kFarthest = 16;  // else lists of places, or copies, would grow large
+  constexpr int64_t kMostTaps = 64, kFarthest = 16;  // else lists of places, or copies, would grow large
   const int axes = w.rank - 2;                       // less than 0: not constant
   if (axes < 1 || axes > kAxes || attr_i(attrs, "groups", 1) < 1) return false;
   for (const char* name : {"strides", "dilations"})
