@@ -32,7 +32,8 @@ INVAR_INLINE void with_rows(int rows, Fn f) {
 
 // b of one tile: rows of k lie `row` elements apart; vectors of columns lie in panels of kPer vectors, `panel` apart.
 // kAhead: how many bytes before its use b is asked for; 0 where it is there already.
-template <class W, int kPer, int kAhead = 0>
+// kStep: `row`, where that is known; 0 where it is not.
+template <class W, int kPer, int kAhead = 0, int kStep = 0>
 struct Columns {
   static constexpr int kRows = kMaxRows, kWide = 8;  // of a tile: rows, and vectors of columns at most
   static constexpr bool kFew = false;
@@ -42,7 +43,7 @@ struct Columns {
     return {c.data + v / kPer * c.panel + v % kPer * kW, c.row, c.panel};
   }
   INVAR_INLINE const typename W::T* at(const Columns& c, int64_t k, int v) {
-    return c.data + k * c.row + v / kPer * c.panel + v % kPer * kW;
+    return c.data + k * (kStep ? kStep : c.row) + v / kPer * c.panel + v % kPer * kW;
   }
 };
 
@@ -72,8 +73,8 @@ struct Apart {
 };
 
 // The chains c[r * NV + v] go on over k in [begin, end): c = fma(a(r, k), b(k, v), c).
-template <int MR, int NV, class A, class W, int kPer, int kAhead>
-INVAR_INLINE void extend(const A& a, Columns<W, kPer, kAhead> b, int64_t begin, int64_t end,
+template <int MR, int NV, class A, class W, int kPer, int kAhead, int kStep>
+INVAR_INLINE void extend(const A& a, Columns<W, kPer, kAhead, kStep> b, int64_t begin, int64_t end,
                          F (&c)[MR * NV]) {
   F acc[MR * NV];
 #pragma GCC unroll 32
@@ -109,16 +110,16 @@ INVAR_INLINE void extend(const A& a, Columns<W, kPer, kAhead> b, int64_t begin, 
   for (int i = 0; i < MR * NV; ++i) c[i] = acc[i];
 }
 
-template <int MR, int NV, class W, int kPer, int kAhead>
-INVAR_INLINE void extend(const float* a, int64_t lda, Columns<W, kPer, kAhead> b, int64_t begin, int64_t end,
-                         F (&c)[MR * NV]) {
+template <int MR, int NV, class W, int kPer, int kAhead, int kStep>
+INVAR_INLINE void extend(const float* a, int64_t lda, Columns<W, kPer, kAhead, kStep> b, int64_t begin,
+                         int64_t end, F (&c)[MR * NV]) {
   extend<MR, NV>(Pitched{a, lda}, b, begin, end, c);
 }
 
 // The same from +0.
-template <int MR, int NV, class W, int kPer, int kAhead>
-INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer, kAhead> b, int64_t begin, int64_t end,
-                         F (&c)[MR * NV]) {
+template <int MR, int NV, class W, int kPer, int kAhead, int kStep>
+INVAR_INLINE void chains(const float* a, int64_t lda, Columns<W, kPer, kAhead, kStep> b, int64_t begin,
+                         int64_t end, F (&c)[MR * NV]) {
 #pragma GCC unroll 32
   for (int i = 0; i < MR * NV; ++i) c[i] = zero();
   extend<MR, NV>(a, lda, b, begin, end, c);

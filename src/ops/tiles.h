@@ -20,18 +20,36 @@ struct Ahead {
   const char* at = nullptr;
   int64_t count = 0, bytes = 0, hop = 0;
 };
-// A tile's part of it, some lines for every piece of k: many at once would hold up the tile's own loads.
+// Rows of the result, and of what is added to it, that a tile will want when its chains are summed.
+struct Wanted {
+  const float *out, *other;  // of the first row; other: or null
+  int64_t n, beside;         // from a row to the next
+  int row, rows, each;       // the next one, all of them, with a piece of k
+};
+// A tile's part of both, some lines for every piece of k: many at once would hold up the tile's own loads.
 constexpr int64_t kPiece = 32;
 struct Fetch {
   const char* at;
   int64_t lines;
+  Wanted wanted{};
 };
+template <int NV>
+INVAR_INLINE void fetch(Wanted& w, int rows) {
+  constexpr int kLine = 64 / sizeof(float);
+  for (int i = 0; i < rows && w.row < w.rows; ++i, ++w.row)
+#pragma GCC unroll 8
+    for (int j = 0; j < NV * kW; j += kLine) {
+      __builtin_prefetch(w.out + w.row * w.n + j, 1);
+      if (w.other) __builtin_prefetch(w.other + w.row * w.beside + j);
+    }
+}
 // go(from, to) from begin to end, piece by piece.
-template <class Go>
+template <int NV, class Go>
 INVAR_INLINE void in_pieces(Fetch& f, int64_t begin, int64_t end, Go go) {
   for (int64_t to; begin < end; begin = to) {
-    to = f.lines ? num::min_i64(begin + kPiece, end) : end;
+    to = f.lines || f.wanted.each ? num::min_i64(begin + kPiece, end) : end;
     for (int64_t i = 0; i < f.lines; ++i, f.at += 64) __builtin_prefetch(f.at, 0, 2);
+    fetch<NV>(f.wanted, f.wanted.each);
     go(begin, to);
   }
 }
@@ -46,11 +64,11 @@ struct Spaced {
   template <int MR, int NV, class B>
   INVAR_INLINE void sum(const Spaced& a, const B& b, int64_t k, F (&c)[MR * NV], Fetch& next) {
     const int64_t ld = kCopied ? kRow : a.ld;
-    if constexpr (B::kFew) return chains<MR, NV>(a.data, ld, b, 0, k, c);
+    if constexpr (B::kFew) return fetch<NV>(next.wanted, MR), chains<MR, NV>(a.data, ld, b, 0, k, c);
 #pragma GCC unroll 32
     for (int i = 0; i < MR * NV; ++i) c[i] = zero();
     if constexpr (!B::kFew)
-      in_pieces(
+      in_pieces<NV>(
           next, 0, k, [&](int64_t begin, int64_t end) __attribute__((always_inline)) {
             extend<MR, NV>(a.data, ld, b, begin, end, c);
           });
@@ -75,7 +93,7 @@ struct Placed {
       Apart<MR> rows;
 #pragma GCC unroll 32
       for (int r = 0; r < MR; ++r) rows.row[r] = a.place[s->first + r] + s->shift;
-      in_pieces(
+      in_pieces<NV>(
           next, begin, s->end, [&](int64_t from, int64_t to) __attribute__((always_inline)) {
             extend<MR, NV>(rows, b, from, to, c);
           });
@@ -117,21 +135,16 @@ INVAR_INLINE bool join(const Place& p, Corner corner, F (&c)[MR * NV]) {
 
 template <int MR, int NV, class A, class B>
 INVAR_INLINE void tile(const A& a, const B& b, int64_t k, const Place& p, Corner corner, Fetch& next) {
-  constexpr int kLine = 64 / sizeof(float);
   const Finish& f = p.finish;
   float* const out = p.out + corner.row * p.n + corner.v * kW;
   const int64_t beside = f.other_ld ? f.other_ld : p.n;
   const float* const other = f.other ? f.other + corner.row * beside + corner.v * kW : nullptr;
   const bool by_column = A::kByColumn && f.by_column;
   const float* const bias = f.bias ? f.bias + (by_column ? corner.v * kW : corner.row) : nullptr;
-  if (p.block.last)  // the lines of the result arrive while the chains are summed
-    for (int r = 0; r < MR; ++r)
-#pragma GCC unroll 8
-      for (int j = 0; j < NV * kW; j += kLine) __builtin_prefetch(out + r * p.n + j, 1);
-  if (p.block.last && other)
-    for (int r = 0; r < MR; ++r)
-#pragma GCC unroll 8
-      for (int j = 0; j < NV * kW; j += kLine) __builtin_prefetch(other + r * beside + j);
+  next.wanted = {};
+  if (p.block.last)
+    next.wanted = {out, other, p.n, beside, 0, MR, static_cast<int>((MR * kPiece + k - 1) / k)};
+  asm("" : "+m"(next.wanted));  // there it stays: registers are for the tile
   F c[MR * NV];
   a.template sum<MR, NV>(a, b, k, c, next);
   if (!join<MR, NV>(p, corner, c)) return;

@@ -187,7 +187,7 @@ void block_units(const Call& call, const Job& job, int64_t begin, int64_t end, v
         if (last.other) place.finish.other += i * kPanel;
         const Ahead next{reinterpret_cast<const char*>(block + total * kRow) + i * ahead, ahead > 0,
                          ahead * count, 0};
-        down(Spaced<true>{block, kRow}, Columns<F32, kPer>{w.b + i * kHop, kPanel, kHop}, count,
+        down(Spaced<true>{block, kRow}, Columns<F32, kPer, 0, kPanel>{w.b + i * kHop, kPanel, kHop}, count,
              r.end - r.begin, rows, place, next);
       }
     }

@@ -241,7 +241,7 @@ void place_units(const Call& call, const conv::Plan& p, const conv::PlaceCut& c,
             floats > 0 ? count : 0, floats * static_cast<int64_t>(sizeof(float)),
             kPanel * f.k * static_cast<int64_t>(sizeof(float))};
         down(Placed{w.place, w.stretch},
-             Columns<F32, kPer>{b + (i * f.k + r.begin) * kPanel, kPanel, kPanel * f.k}, count,
+             Columns<F32, kPer, 0, kPanel>{b + (i * f.k + r.begin) * kPanel, kPanel, kPanel * f.k}, count,
              r.end - r.begin, rows, at, next);
       }
     }
