@@ -321,11 +321,10 @@ static Part whole(const Plan& p, const std::vector<int>& numbers) {
   std::iota(part.values.begin(), part.values.end(), 0);
   std::iota(part.symbols.begin(), part.symbols.end(), 0);
   part.known = part.symbols;
-  const auto given = [&](int v) {
-    return std::find(part.inputs.begin(), part.inputs.end(), v) != part.inputs.end();
-  };
-  std::erase_if(part.outputs, given);
-  std::erase_if(part.plan.outputs, [&](const Port& o) { return given(o.value); });
+  std::vector<bool> given(p.values.size());
+  for (int v : part.inputs) given[v] = true;
+  std::erase_if(part.outputs, [&](int v) { return given[v]; });
+  std::erase_if(part.plan.outputs, [&](const Port& o) { return given[o.value]; });
   return part;
 }
 
