@@ -23,7 +23,7 @@ repeat() { for ((i = 0; i < runs; ++i)); do "$@"; done | median; }
 job=(run --model-name "$model" --prompt-text 'ROMEO:' --receipt-path "$work/r.json" --json)
 cold() { rm -rf "$work/task"; seconds "$invar" "${job[@]}" --max-new-tokens 64 --task-dir "$work/task"; }
 warm() { seconds "$invar" "${job[@]}" --max-new-tokens 64 --task-dir "$work/task"; }
-check() { seconds "$invar" verify "$work/r.json" --task-dir "$work/task"; }
+check() { seconds "$invar" verify "$work/r.json"; }
 rate() { seconds "$invar" "${job[@]}" --max-new-tokens 400 --no-do-sample --task-dir "$work/task" "$@" >/dev/null; field decode_tokens_per_second; }
 
 printf '%s, %s cores, median of %s runs\n\n' "$(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$runs"

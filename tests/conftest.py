@@ -2,6 +2,7 @@
 
 INVAR_BIN: the program (default build/bin/invar); INVAR_BUILD: its build folder."""
 
+import atexit
 import json
 import os
 import shutil
@@ -17,6 +18,11 @@ BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
 BUILD = Path(os.environ.get("INVAR_BUILD", ROOT / "build"))
 MODEL = ROOT / "models/shakespeare-4m"
 SHARDS = [f"model-{i:05d}-of-00003.safetensors" for i in (1, 2, 3)]
+
+# Runs remember checkpoints and plans per user: tests that run side by side, and the user's own runs, are kept apart.
+CACHE = tempfile.mkdtemp(prefix="invar-test-cache-")
+os.environ["XDG_CACHE_HOME"] = CACHE
+atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
 
 
 class Done:

@@ -44,7 +44,7 @@ def test_each_verifies_the_other(generate, plan, tmp_path, arch):
     here = generate(tokens=16)
     done = execute(["verify", here["receipt"], "--plan", plan, "--model-name", MODEL], program=program(arch))
     assert done.code == 0, done.text
-    done = execute(["verify", there["receipt"], "--model-name", MODEL, "--task-dir", tmp_path / "task"])
+    done = execute(["verify", there["receipt"], "--model-name", MODEL])
     assert done.code == 0, done.text
 
 

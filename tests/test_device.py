@@ -33,7 +33,7 @@ def test_the_same_receipt_in_every_manner(on_gpu, generate, options):
 
 def test_each_verifies_the_other(on_gpu, generate, tasks):
     for receipt, device in ((on_gpu()["receipt"], "cpu"), (generate()["receipt"], "cuda")):
-        done = invar("verify", receipt, "--model-name", MODEL, "--tasks-root", tasks, "--device", device)
+        done = invar("verify", receipt, "--model-name", MODEL, "--device", device)
         assert "VERIFIED" in done.text
 
 
@@ -42,7 +42,7 @@ def test_a_changed_receipt_is_found_on_a_gpu(on_gpu, tasks, tmp_path):
     content["output"]["logits"][3] = content["output"]["logits"][2]
     path = tmp_path / "changed.json"
     path.write_text(json.dumps(content))
-    invar("verify", path, "--model-name", MODEL, "--tasks-root", tasks, "--device", "cuda", code=1)
+    invar("verify", path, "--model-name", MODEL, "--device", "cuda", code=1)
 
 
 @pytest.mark.parametrize("name", random_models.SIZES)

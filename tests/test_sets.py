@@ -85,7 +85,7 @@ def test_every_set_runs_the_shipped_model(generate, answer):
         assert {"kernels", "libraries", "processor", "prefill_chunk", "kv_cache"} <= set(got["content"]["execution"]) or name == SETS[2]
         if name == SETS[2]:
             assert got["receipt_hash"] == answer["receipt_hash"]
-            assert set(got["content"]["execution"]) == {"device", "isa", "machine", "model_path", "threads", "version"}
+            assert set(got["content"]["execution"]) == {"device", "isa", "machine", "threads", "version"}
     assert len(digests) == 3
 
 

@@ -60,7 +60,8 @@ Status measure_model(const BenchCommand& c, bench::Report& report) {
     for (const int n : threads) {
       ExecutionOptions how;
       how.isa = isa, how.threads = n, how.device = c.device;
-      INVAR_TRY(run::Session session, open_session(prepared.plan, prepared.folder, how, kPrompt + kNew));
+      INVAR_TRY(run::Session session,
+                run::Session::open(prepared.plan, prepared.folder, session_options(how, kPrompt + kNew)));
       const std::vector<int32_t> prompt(kPrompt, 1);
       std::vector<double> prefill, decode;
       for (int i = 0; i <= kRuns; ++i) {

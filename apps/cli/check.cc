@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "commands.h"
 #include "console.h"
+#include "find_model.h"
 #include "generate.h"
 #include "model.h"
 #include "prepare.h"
@@ -18,7 +19,7 @@ using nlohmann::json;
 
 struct Outcome {
   std::vector<receipt::Finding> findings;
-  json compared = json::object();  // what was compared, for the report
+  nlohmann::ordered_json compared = nlohmann::ordered_json::object();  // what with what, for the report
 };
 
 // What a verdict is called. Only what holds on any machine is VERIFIED.
@@ -30,11 +31,11 @@ constexpr Words kValid{"VALID", "NOT VALID"}, kVerified{"VERIFIED", "NOT VERIFIE
 
 int report(const Words& words, const ReceiptCommand& c, const Outcome& o, const std::string& hash) {
   if (c.json) {
-    json j = {{"ok", o.findings.empty()},
-              {"verdict", o.findings.empty() ? words.good : words.bad},
-              {"receipt", c.receipt},
-              {"receipt_hash", hash},
-              {"compared", o.compared}};
+    nlohmann::ordered_json j = {{"ok", o.findings.empty()},
+                                {"verdict", o.findings.empty() ? words.good : words.bad},
+                                {"receipt", c.receipt},
+                                {"receipt_hash", hash},
+                                {"compared", o.compared}};
     j["findings"] = json::array();
     for (const auto& f : o.findings)
       j["findings"].push_back({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
@@ -46,6 +47,8 @@ int report(const Words& words, const ReceiptCommand& c, const Outcome& o, const 
     std::printf("  %-9s %s\n", "receipt", hash.c_str());
   } else {
     std::printf("%s  %s\n", words.bad, c.receipt.c_str());
+    if (o.compared.contains("folder"))
+      std::printf("  %-9s %s\n", "folder", o.compared["folder"].get<std::string>().c_str());
     for (const auto& f : o.findings)
       std::printf("  %s: expected %s, found %s\n", f.field.c_str(), f.expected.c_str(), f.found.c_str());
   }
@@ -91,20 +94,20 @@ Status check_kind(const ReceiptCommand& c, const receipt::Receipt& claimed, cons
 Result<Outcome> recompute(const ReceiptCommand& c, const receipt::Receipt& claimed, OperationSet set) {
   ModelOptions options = c.model;
   if (options.plan.empty()) options.operation_set = claimed.operation_set;
-  if (options.model_name.empty()) {
-    const auto it = claimed.execution.find("model_path");
-    options.model_name = it == claimed.execution.end() ? claimed.model_name : it->second;
-  }
-  auto place = resolve(options.model_name);
-  if (!place) return bad_input(place.error().message + " (pass the receipt's model with --model-name)");
-  INVAR_TRY(Model model, open_model(options.model_name));
-  INVAR_TRY(Prepared prepared, prepare(*place, options, c.json));
+  INVAR_TRY(const FoundModel found, find_model(options.model_name, claimed));
+  INVAR_TRY(Model model, open_model(found.place));
+  // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
+  INVAR_TRY(Prepared prepared, prepare(found.place, options, c.json, Cache::none));
   receipt::Receipt mine = describe(model, prepared.plan);
-  mine.model_name = claimed.model_name;  // a name is a label: what it stands for is compared digest by digest
+  mine.model_name = claimed.model_name;  // labels: check_name() says what is known of them
   mine.revision = claimed.revision;
 
   Outcome outcome;
+  outcome.compared["folder"] = found.place.folder + " (" + found.source + ")";
   outcome.findings = receipt::compare_model(claimed, mine);
+  if (!outcome.findings.empty()) return outcome;
+  const NameCheck name = check_name(found.place, claimed);
+  outcome.findings = name.findings;
   if (!outcome.findings.empty()) return outcome;
 
   // The claimed texts must be what the claimed tokens say.
@@ -132,18 +135,21 @@ Result<Outcome> recompute(const ReceiptCommand& c, const receipt::Receipt& claim
     return Outcome{
         {{"output.tokens", "at most " + std::to_string(model.context) + " positions with the prompt",
           std::to_string(total)}},
-        {}};
+        outcome.compared};
   const bool repeats = set == OperationSet::deterministic;
   ExecutionOptions execution = c.execution;
   if (repeats) {
     INVAR_TRY(execution, as_it_was(c, claimed));
   }
   Phase loading("load", c.json);
-  INVAR_TRY(run::Session session, open_session(std::move(prepared.plan), prepared.folder, execution, total));
+  run::Options session_with = session_options(execution, total);
+  session_with.hashed = prepared.hashed.get();
+  INVAR_TRY(run::Session session,
+            run::Session::open(std::move(prepared.plan), prepared.folder, session_with));
   if (repeats) {
     INVAR_CHECK_OK(check_kind(c, claimed, session));
   }
-  loading.done(claimed.model_name + ", weights " + to_hex(mine.weights).substr(0, 16));
+  loading.done(found.place.name + ", weights " + to_hex(mine.weights).substr(0, 16));
   Phase computing("recompute", c.json);
   const auto forward = [&](std::span<const int32_t> tokens,
                            const std::function<void(int64_t, std::span<const float>)>& deliver) -> Status {
@@ -174,14 +180,19 @@ Result<Outcome> recompute(const ReceiptCommand& c, const receipt::Receipt& claim
   };
   INVAR_TRY(receipt::Verdict verdict, repeats ? receipt::verify(claimed, mine, replay, session.vocab())
                                               : receipt::verify(claimed, mine, forward, session.vocab()));
+  INVAR_CHECK_OK(session.weights_unchanged());
   outcome.findings = verdict.findings;
   const std::string steps = std::to_string(verdict.steps_compared);
   computing.done(steps + " steps, " + (repeats ? "as the receipt took them" : "one forward pass") + " of " +
                  std::to_string(total) + " tokens");
   outcome.compared["model"] =
       std::to_string(mine.tensors.size()) + " tensors, config, tokenizer, template: equal";
+  outcome.compared["weights"] = to_hex(mine.weights);
+  outcome.compared["named"] = name.text;
   outcome.compared["program"] =
-      to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "): equal";
+      to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "), " +
+      (options.plan.empty() ? "compiled from this folder: equal"
+                            : "the plan " + options.plan + ", as it was given: equal");
   outcome.compared["steps"] = steps + " of " + std::to_string(claimed.tokens.size()) +
                               " recomputed: logits commitments and tokens equal";
   if (repeats)

@@ -41,6 +41,7 @@ struct RunOptions {
   std::optional<std::string> prompt_text;
   std::string prompt_file;
   std::string receipt_path = "receipt.json";
+  bool record_model_path = false;  // into the receipt's execution section
   bool json = false;
 };
 

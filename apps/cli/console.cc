@@ -1,8 +1,12 @@
 #include "console.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 
 namespace invar::cli {
 
@@ -11,6 +15,20 @@ bool stdout_is_terminal() {
 }
 bool stderr_is_terminal() {
   return isatty(STDERR_FILENO) == 1;
+}
+
+void keep_running_without_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0) (void)::open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+Status write_stdout(std::string_view text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
+  if (errno == EPIPE) return {};
+  return bad_input("standard output: cannot be written: " + std::string(std::strerror(errno)));
 }
 
 int fail(const Error& error) {

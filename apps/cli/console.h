@@ -13,6 +13,12 @@ namespace invar::cli {
 bool stdout_is_terminal();
 bool stderr_is_terminal();
 
+// What happens to the terminal or a pipe must not end a run: a closed pipe and a file limit become errors of the write
+// instead of signals, closed standard streams become /dev/null (or the next file opened would take their place).
+void keep_running_without_streams();
+// Writes all of it. A reader that closed its pipe has what it wanted, which is no error; a full disk is one.
+Status write_stdout(std::string_view text);
+
 // Prints "invar: MESSAGE" on stderr and returns the error's exit code.
 int fail(const Error& error);
 

@@ -17,14 +17,13 @@ run::Options run_options(const ExecutionOptions& o) {
   return options;
 }
 
-Result<run::Session> open_session(plan::Plan plan, const std::string& folder, const ExecutionOptions& o,
-                                  int64_t capacity, int64_t sequences) {
+run::Options session_options(const ExecutionOptions& o, int64_t capacity, int64_t sequences) {
   run::Options options = run_options(o);
   options.capacity = capacity;
   options.sequences = sequences;
   options.chunk = o.prefill_chunk;
   options.use_cache = !o.no_kv_cache;
-  return run::Session::open(std::move(plan), folder, options);
+  return options;
 }
 
 namespace {

@@ -25,9 +25,8 @@ struct Generation {
 
 // What sessions and functions have in common of them.
 run::Options run_options(const ExecutionOptions&);
-// Where the plan runs. Errors: an unknown device, one this build does not have.
-Result<run::Session> open_session(plan::Plan plan, const std::string& folder, const ExecutionOptions&,
-                                  int64_t capacity, int64_t sequences = 1);
+// Of a session with memory for `sequences` of `capacity` positions each.
+run::Options session_options(const ExecutionOptions&, int64_t capacity, int64_t sequences = 1);
 
 // Generates up to max_new tokens.
 Result<Generation> generate(run::Session&, std::span<const int32_t> prompt, int64_t max_new,

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <new>
 
+#include "base/file.h"
 #include "commands.h"
 #include "console.h"
 #include "num/env.h"
@@ -12,10 +13,9 @@ namespace {
 
 using namespace invar::cli;
 
-void add_model(CLI::App& app, ModelOptions& o, bool required) {
-  auto* name = app.add_option("--model-name", o.model_name,
-                              "checkpoint folder, or org/name in the Hugging Face cache");
-  if (required) name->required();
+void add_model(CLI::App& app, ModelOptions& o) {
+  app.add_option("--model-name", o.model_name, "checkpoint folder, or org/name in the Hugging Face cache")
+      ->required();
   app.add_option("--plan", o.plan, "use this compiled plan instead of exporting and compiling");
   app.add_option("--task-dir", o.task_dir, "where the export and the plan of this model go");
   app.add_option("--tasks-root", o.tasks_root, "where task folders are made (default: the user's cache)");
@@ -65,6 +65,8 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  keep_running_without_streams();
+  invar::report_truncated_maps();
   // A library may have left this thread rounding or flushing otherwise; numbers are read from text here, too.
   const bool environment_was_good = invar::num::arithmetic_env_ok();
   const invar::num::ArithmeticEnv env;
@@ -79,7 +81,7 @@ int main(int argc, char** argv) try {
 
   RunOptions run_options;
   auto* run_cmd = app.add_subcommand("run", "export, compile, infer, decode; write a receipt");
-  add_model(*run_cmd, run_options.model, true);
+  add_model(*run_cmd, run_options.model);
   auto* text = run_cmd->add_option("--prompt-text", run_options.prompt_text, "the prompt");
   auto* file = run_cmd->add_option("--prompt-file", run_options.prompt_file,
                                    "JSON lines: a string or an object with \"prompt\"; one receipt each");
@@ -91,6 +93,8 @@ int main(int argc, char** argv) try {
   add_operation_set(*run_cmd, run_options.model.operation_set);
   run_cmd->add_option("--receipt-path", run_options.receipt_path, "where the receipt goes")
       ->capture_default_str();
+  run_cmd->add_flag("--record-model-path", run_options.record_model_path,
+                    "also write the path of the model on this machine into the receipt");
   run_cmd->add_flag("--json", run_options.json, "one JSON object per prompt on standard output");
   run_cmd->callback([&] {
     if (!*text && !*file) throw CLI::RequiredError("--prompt-text or --prompt-file");
@@ -185,7 +189,10 @@ int main(int argc, char** argv) try {
   validate_cmd->callback([&] { result = validate(validate_options); });
   auto* verify_cmd = app.add_subcommand("verify", "recompute a receipt and compare bit for bit");
   verify_cmd->add_option("receipt", verify_options.receipt, "a receipt")->required();
-  add_model(*verify_cmd, verify_options.model, false);
+  verify_cmd->add_option("--model-name", verify_options.model.model_name,
+                         "the checkpoint: a folder, or org/name in the Hugging Face cache");
+  verify_cmd->add_option("--plan", verify_options.model.plan,
+                         "compare with this compiled plan instead of compiling the checkpoint");
   add_execution(*verify_cmd, verify_options.execution);
   verify_cmd->add_flag("--json", verify_options.json, "the verdict as JSON");
   verify_cmd->callback([&] { result = verify(verify_options); });

@@ -46,7 +46,14 @@ Result<std::vector<int32_t>> token_list(const json& j, const std::string& where)
 
 }  // namespace
 
-Result<Place> resolve(const std::string& model_name) {
+bool is_hub_name(const std::string& name) {
+  const auto slash = name.find('/');
+  return slash != std::string::npos && slash > 0 && slash + 1 < name.size() &&
+         name.find('/', slash + 1) == std::string::npos && name[0] != '.' &&
+         name.find("..") == std::string::npos;
+}
+
+Result<Place> resolve(const std::string& model_name, const std::string& revision) {
   std::error_code ec;
   if (fs::is_directory(model_name, ec)) {
     fs::path p = fs::path(model_name).lexically_normal();
@@ -54,17 +61,18 @@ Result<Place> resolve(const std::string& model_name) {
     if (p == "." || p.filename() == "..") p = fs::canonical(p, ec);
     return Place{p.filename().string(), "", model_name};
   }
-  const auto slash = model_name.find('/');
-  const bool hub_like = slash != std::string::npos && slash > 0 && slash + 1 < model_name.size() &&
-                        model_name.find('/', slash + 1) == std::string::npos && model_name[0] != '.';
-  if (hub_like) {
+  if (is_hub_name(model_name)) {
+    const auto slash = model_name.find('/');
     const std::string repo =
         hub_cache() + "/models--" + model_name.substr(0, slash) + "--" + model_name.substr(slash + 1);
+    const auto snapshot = [&](const std::string& r) { return repo + "/snapshots/" + r; };
+    const bool plain = !revision.empty() && revision.find_first_not_of("0123456789abcdef") == revision.npos;
+    if (plain && fs::is_directory(snapshot(revision), ec))
+      return Place{model_name, revision, snapshot(revision)};
     if (auto ref = read_file(repo + "/refs/main")) {
-      std::string revision = *ref;
-      while (!revision.empty() && (revision.back() == '\n' || revision.back() == ' ')) revision.pop_back();
-      const std::string folder = repo + "/snapshots/" + revision;
-      if (fs::is_directory(folder, ec)) return Place{model_name, revision, folder};
+      std::string main = *ref;
+      while (!main.empty() && (main.back() == '\n' || main.back() == ' ')) main.pop_back();
+      if (fs::is_directory(snapshot(main), ec)) return Place{model_name, main, snapshot(main)};
     }
     return bad_input("model " + model_name + ": no such folder, and not in the Hugging Face cache " +
                      hub_cache() + ": download it there first, or give a checkpoint folder");
@@ -72,8 +80,7 @@ Result<Place> resolve(const std::string& model_name) {
   return bad_input("model " + model_name + ": no such folder: give a checkpoint folder with config.json");
 }
 
-Result<Model> open_model(const std::string& model_name) {
-  INVAR_TRY(Place place, resolve(model_name));
+Result<Model> open_model(const Place& place) {
   const std::string dir = place.folder + "/";
   INVAR_TRY(std::string config_text, read_file(dir + "config.json"));
   INVAR_TRY(json config, parse_object(dir + "config.json", config_text));

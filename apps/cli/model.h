@@ -24,12 +24,14 @@ struct Model {
   sample::Params defaults;
 };
 
-// The folder itself, or the snapshot of org/name in the local Hugging Face cache.
+// The folder itself, or the snapshot of org/name in the local Hugging Face cache: that of `revision` if the cache has it,
+// else that of its branch main.
 struct Place {
   std::string name, revision, folder;
 };
-Result<Place> resolve(const std::string& model_name);
-Result<Model> open_model(const std::string& model_name);
+Result<Place> resolve(const std::string& model_name, const std::string& revision = "");
+bool is_hub_name(const std::string& model_name);  // org/name
+Result<Model> open_model(const Place&);
 // The checkpoint's defaults, overridden by what the user gave; checked.
 Result<sample::Params> sampling(const Model&, const SamplingOptions&);
 

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "console.h"
+#include "task_folder.h"
 #ifdef INVAR_COMPILER
 #include "ir/ir.h"
 #include "onnx/onnx.h"
@@ -21,19 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string folder_of(const std::string& path) {
-  const fs::path p = fs::path(path).parent_path();
-  return p.empty() ? "." : p.string();
-}
-
-std::string default_tasks_root() {
-  if (const char* v = std::getenv("XDG_CACHE_HOME"); v && *v) return std::string(v) + "/invar/tasks";
-  const char* home = std::getenv("HOME");
-  return home && *home ? std::string(home) + "/.cache/invar/tasks" : "invar-tasks";
-}
-
 // What a plan depends on, cheap to compute: weights by name, size, time and inode, JSON files by content.
-std::string identity(const std::string& folder, bool colocate, OperationSet set) {
+std::string key_of(const std::string& folder, bool colocate, OperationSet set) {
   std::error_code ec;
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder, ec)) {
@@ -42,7 +32,7 @@ std::string identity(const std::string& folder, bool colocate, OperationSet set)
   }
   std::sort(names.begin(), names.end());
   Sha256 h;
-  h.update(INVAR_VERSION "\n")
+  h.update("task 1, " INVAR_VERSION "\n")
       .update(plan::kNumerics)
       .update(colocate ? "copy" : "link")
       .update(name_of(set));
@@ -61,6 +51,41 @@ std::string identity(const std::string& folder, bool colocate, OperationSet set)
   }
   return to_hex(h.finish());
 }
+
+#ifdef INVAR_COMPILER
+// Exports and compiles into the folder. `kept`: the folder where a person will find the result, "" for none.
+Status make_plan(const Place& place, const ModelOptions& options, OperationSet set, const std::string& folder,
+                 const std::string& kept, bool quiet, Prepared& prepared) {
+  Phase exporting("export", quiet);
+  INVAR_TRY(const std::string model,
+            onnx::export_checkpoint(place.folder, folder, {options.colocate_tensors}));
+  const auto shown = [&](const char* file) { return (kept.empty() ? "" : kept + "/") + file; };
+  exporting.done(shown("model.onnx"));
+  Phase compiling("compile", quiet);
+  INVAR_TRY(onnx::Graph graph, onnx::read(model));
+  ir::Options compiler;
+  prepared.hashed = std::make_shared<Hashed>();
+  compiler.folder = folder, compiler.operation_set = set, compiler.hashed = prepared.hashed.get();
+  INVAR_TRY(compiler.artifacts, artifacts_folder());
+  INVAR_TRY(prepared.plan, ir::compile_to(graph, compiler, folder + "/plan.invar"));
+  compiling.done(shown("plan.invar") + "  program " + to_hex(plan::digest(prepared.plan)).substr(0, 16));
+  return {};
+}
+
+// The user's folder for this checkpoint and this key; "" where there is no place for one.
+std::string task_path(const Place& place, const ModelOptions& options, const std::string& key) {
+  if (!options.task_dir.empty()) return options.task_dir;
+  std::string root = options.tasks_root;
+  if (root.empty()) {
+    const std::string cache = cache_folder();
+    if (cache.empty()) return "";
+    root = cache + "/tasks";
+  }
+  std::string name = place.name.substr(0, 128);  // file names have at most 255 bytes
+  std::replace(name.begin(), name.end(), '/', '-');
+  return root + "/" + name + "-" + key.substr(0, 16);
+}
+#endif
 
 }  // namespace
 
@@ -84,7 +109,13 @@ Result<std::string> artifacts_folder() {
   return folder;
 }
 
-Result<Prepared> prepare(const Place& place, const ModelOptions& options, bool quiet) {
+std::string cache_folder() {
+  if (const char* v = std::getenv("XDG_CACHE_HOME"); v && *v) return std::string(v) + "/invar";
+  const char* home = std::getenv("HOME");
+  return home && *home ? std::string(home) + "/.cache/invar" : "";
+}
+
+Result<Prepared> prepare(const Place& place, const ModelOptions& options, bool quiet, Cache cache) {
   INVAR_TRY(const OperationSet set, operation_set(options.operation_set));
   if (!options.plan.empty()) {
     INVAR_TRY(plan::Plan plan, plan::load(options.plan));
@@ -97,44 +128,42 @@ Result<Prepared> prepare(const Place& place, const ModelOptions& options, bool q
 #ifndef INVAR_COMPILER
   (void)place;
   (void)quiet;
-  (void)set;
+  (void)cache;
   return not_covered(
       "this build has no compiler: make the plan elsewhere with `invar compile` and pass it with --plan");
 #else
-  const std::string id = identity(place.folder, options.colocate_tensors, set);
-  std::string task = options.task_dir;
-  if (task.empty()) {
-    const std::string root = options.tasks_root.empty() ? default_tasks_root() : options.tasks_root;
-    std::string name = place.name;
-    std::replace(name.begin(), name.end(), '/', '-');
-    task = root + "/" + name + "-" + id.substr(0, 16);
+  Prepared prepared;
+  const std::string key = key_of(place.folder, options.colocate_tensors, set);
+  const std::string path = cache == Cache::none ? "" : task_path(place, options, key);
+  if (path.empty()) {
+    std::error_code ec;
+    INVAR_TRY(TemporaryFolder made, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
+    INVAR_CHECK_OK(make_plan(place, options, set, made.path(), "", quiet, prepared));
+    prepared.folder = made.path();
+    prepared.temporary = std::make_shared<TemporaryFolder>(std::move(made));
+    return prepared;
   }
-  const std::string plan_path = task + "/plan.invar", id_path = task + "/identity";
-  if (auto known = read_file(id_path); known && *known == id) {
+  INVAR_TRY(const TaskFolder task, TaskFolder::open(path));
+  prepared.folder = task.path();
+  if (cache == Cache::use) {
     Phase phase("plan", quiet);
-    if (auto plan = plan::load(plan_path)) {
-      phase.done("ready in " + task);
-      return Prepared{std::move(*plan), task};
+    TaskFolder::Content content = task.read(key);
+    if (content.plan) {
+      phase.done("ready in " + task.path());
+      prepared.plan = std::move(*content.plan), prepared.cached = true;
+      return prepared;
     }
+    if (!content.damage.empty())
+      std::fprintf(stderr, "  %-9s %s: %s; made anew\n", "damaged", task.path().c_str(),
+                   content.damage.c_str());
   }
-  std::error_code ec;
-  fs::create_directories(task, ec);
-  if (ec) return bad_input("task folder " + task + ": " + ec.message() + ": choose another with --task-dir");
-  // Until both stages are done, the folder claims nothing.
-  fs::remove(id_path, ec);
-
-  Phase exporting("export", quiet);
-  INVAR_TRY(std::string model, onnx::export_checkpoint(place.folder, task, {options.colocate_tensors}));
-  exporting.done(model);
-  Phase compiling("compile", quiet);
-  INVAR_TRY(onnx::Graph graph, onnx::read(model));
-  ir::Options compiler;
-  compiler.folder = task, compiler.operation_set = set;
-  INVAR_TRY(compiler.artifacts, artifacts_folder());
-  INVAR_TRY(plan::Plan plan, ir::compile_to(graph, compiler, plan_path));
-  INVAR_CHECK_OK(write_file(id_path, id));
-  compiling.done(plan_path + "  program " + to_hex(plan::digest(plan)).substr(0, 16));
-  return Prepared{std::move(plan), task};
+  INVAR_TRY(const TemporaryFolder made, task.make_temporary());
+  INVAR_CHECK_OK(make_plan(place, options, set, made.path(), task.path(), quiet, prepared));
+  const bool another_was_faster = cache == Cache::use && task.read(key).plan;
+  if (!another_was_faster) {
+    INVAR_CHECK_OK(task.store(made, key));
+  }
+  return prepared;
 #endif
 }
 

@@ -3,14 +3,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/temporary.h"
 #include "commands.h"
 #include "console.h"
+#include "find_model.h"
 #include "generate.h"
 #include "model.h"
 #include "prepare.h"
@@ -76,25 +79,19 @@ Status save_receipt(const std::string& path, const std::string& content) {
   const Status first = write_file(path, content);
   if (first) return first;
   std::error_code ec;
-  const std::string rescue =
-      (fs::temp_directory_path(ec) / ("invar-receipt-" + std::to_string(getpid()) + ".json")).string();
+  const std::string rescue = temporary_path(fs::temp_directory_path(ec).string()) + "-receipt.json";
   if (write_file(rescue, content))
     return Error{first.error().code, first.error().message + "; the receipt was saved as " + rescue};
   std::fprintf(stderr, "%s\n", content.c_str());
   return Error{first.error().code, first.error().message + "; the receipt stands above"};
 }
 
-Status write_stdout(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
-  return bad_input("standard output: cannot be written (full disk or closed pipe?)");
-}
-
+// `written`: what became of standard output, which is no reason to stop.
 Status run_job(const Job& job, const RunOptions& o, const Model& model, const sample::Params& params,
-               const receipt::Receipt& described, run::Session& session, bool several) {
+               const receipt::Receipt& described, run::Session& session, bool several, Status& written) {
   const bool terminal = stdout_is_terminal();
-  Status written;
-  if (!o.json && several) written = write_stdout("== " + job.receipt_path + "\n");
-  if (!o.json && terminal) written = write_stdout("\n\033[1m" + job.prompt + "\033[0m");
+  if (!o.json && several && written) written = write_stdout("== " + job.receipt_path + "\n");
+  if (!o.json && terminal && written) written = write_stdout("\n\033[1m" + job.prompt + "\033[0m");
   prompt::Stream stream(model.tokenizer);
   INVAR_TRY(Generation g, generate(session, job.tokens, o.sampling.max_new_tokens, params, model.stop_tokens,
                                    [&](int32_t token) {
@@ -102,6 +99,7 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
                                      if (!o.json && written) written = write_stdout(piece);
                                    }));
   if (!o.json && written) written = write_stdout(stream.finish() + "\n");
+  INVAR_CHECK_OK(session.weights_unchanged());
 
   receipt::Receipt r = described;
   r.prompt = job.prompt;
@@ -113,8 +111,8 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
   r.text = model.tokenizer.decode(g.tokens);
   r.finish_reason = g.finish_reason;
   r.logits = g.logits;
-  r.execution = describe_execution(session, o.model.model_name, operation_set_from(r.operation_set).value(),
-                                   o.execution);
+  r.execution = describe_execution(session, o.record_model_path ? o.model.model_name : "",
+                                   operation_set_from(r.operation_set).value(), o.execution);
   const std::string hash = to_hex(receipt::receipt_hash(r));
   INVAR_CHECK_OK(save_receipt(job.receipt_path, receipt::print(r)));
 
@@ -133,7 +131,7 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
               {"libraries", session.libraries()},
               {"operation_set", r.operation_set},
               {"peak_bytes", session.peak_bytes()}};
-    written = write_stdout(j.dump() + "\n");
+    if (written) written = write_stdout(j.dump() + "\n");
   } else {
     if (terminal) std::fputs("\n", stderr);
     std::fprintf(stderr, "  %-9s %zu tokens, %.0f tokens/s (%s, %d thread%s)\n", "infer", g.tokens.size(),
@@ -144,7 +142,7 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
                    r.execution["libraries"] == "none" ? "no library used" : r.execution["libraries"].c_str());
     std::fprintf(stderr, "  %-9s %s\n  %-9s %s\n", "receipt", job.receipt_path.c_str(), "hash", hash.c_str());
   }
-  return written;
+  return {};
 }
 
 Status do_run(const RunOptions& o) {
@@ -156,7 +154,7 @@ Status do_run(const RunOptions& o) {
     jobs.push_back({o.prompt_text.value_or(""), o.receipt_path, {}});
   }
   INVAR_TRY(Place place, resolve(o.model.model_name));
-  INVAR_TRY(Model model, open_model(o.model.model_name));
+  INVAR_TRY(Model model, open_model(place));
   INVAR_TRY(sample::Params params, sampling(model, o.sampling));
   int64_t longest = 0;
   for (size_t i = 0; i < jobs.size(); ++i) {
@@ -179,14 +177,30 @@ Status do_run(const RunOptions& o) {
     INVAR_CHECK_OK(check_writable(jobs[i].receipt_path));
   }
   INVAR_TRY(Prepared prepared, prepare(place, o.model, o.json));
-  const receipt::Receipt described = describe(model, prepared.plan);
+  receipt::Receipt described = describe(model, prepared.plan);
   Phase loading("load", o.json);
-  INVAR_TRY(run::Session session, open_session(std::move(prepared.plan), prepared.folder, o.execution,
-                                               longest + o.sampling.max_new_tokens));
+  const auto open = [&]() -> Result<run::Session> {
+    run::Options options = session_options(o.execution, longest + o.sampling.max_new_tokens);
+    options.hashed = prepared.hashed.get();
+    return run::Session::open(prepared.plan, prepared.folder, options);
+  };
+  auto opened = open();
+  if (!opened && opened.error().code == Code::failed && prepared.cached && o.model.colocate_tensors) {
+    // The copies in the task folder are damaged, which says nothing about the checkpoint.
+    std::fprintf(stderr, "  %-9s %s; made anew\n", "damaged", opened.error().message.c_str());
+    INVAR_TRY(prepared, prepare(place, o.model, o.json, Cache::replace));
+    described = describe(model, prepared.plan);
+    opened = open();
+  }
+  INVAR_TRY(run::Session session, std::move(opened));
   loading.done(model.name + ", weights " + to_hex(described.weights).substr(0, 16));
+  remember_checkpoint(described.weights, place.folder);
+  // What becomes of the terminal ends no run: its receipt is the result.
+  std::signal(SIGHUP, SIG_IGN);
+  Status written;
   for (const Job& job : jobs)
-    INVAR_CHECK_OK(run_job(job, o, model, params, described, session, jobs.size() > 1));
-  return {};
+    INVAR_CHECK_OK(run_job(job, o, model, params, described, session, jobs.size() > 1, written));
+  return written;
 }
 
 }  // namespace

@@ -56,9 +56,9 @@ std::map<std::string, std::string> describe_execution(const run::Session& s, con
   std::map<std::string, std::string> fields = {{"device", std::string(s.device())},
                                                {"isa", std::string(s.isa())},
                                                {"machine", machine()},
-                                               {"model_path", model_path},
                                                {"threads", std::to_string(s.threads())},
                                                {"version", INVAR_VERSION}};
+  if (!model_path.empty()) fields["model_path"] = model_path;
   if (set == OperationSet::reproducible) return fields;
   fields.merge(describe_kind(s));
   fields["kv_cache"] = o.no_kv_cache ? "no" : "yes";

@@ -12,7 +12,7 @@ namespace invar::cli {
 // Model and program fields: what `run` seals and what `verify` compares a claim with.
 receipt::Receipt describe(const Model&, const plan::Plan&);
 
-// Informational fields: device, isa, threads, version, machine. Of a set that is not reproducible also those of
+// Informational fields: device, isa, threads, version, machine; model_path where it is not empty. Of a set that is not reproducible also those of
 // describe_kind(), and how the prompt was cut into steps.
 std::map<std::string, std::string> describe_execution(const run::Session&, const std::string& model_path,
                                                       OperationSet, const ExecutionOptions&);

@@ -6,6 +6,7 @@
 
 #include "base/endian.h"
 #include "base/file.h"
+#include "base/temporary.h"
 #include "commands.h"
 #include "console.h"
 #include "generate.h"
@@ -23,17 +24,10 @@ namespace {
 
 using nlohmann::json;
 
-std::string folder_of(const std::string& path) {
-  const auto p = std::filesystem::path(path).parent_path();
-  return p.empty() ? "." : p.string();
-}
-
 // Prints to stdout, or writes the file.
 Status deliver(const std::string& output, const std::string& text) {
   if (!output.empty()) return write_file(output, text);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    return bad_input("standard output: cannot be written (full disk or closed pipe?)");
-  return {};
+  return write_stdout(text);
 }
 
 // Where ids are not given: from a file, a JSON list, or an object with "tokens".
@@ -190,9 +184,11 @@ Status do_infer(const InferCommand& c) {
   for (const plan::Weight& w : plan.weights) weights += w.length;
   Phase loading("load", false);
   INVAR_TRY(run::Session session,
-            open_session(std::move(plan), folder_of(c.plan), c.execution,
-                         static_cast<int64_t>(rows) + (only_logits ? 0 : c.sampling.max_new_tokens),
-                         only_logits ? 1 : static_cast<int64_t>(sequences.size())));
+            run::Session::open(
+                std::move(plan), folder_of(c.plan),
+                session_options(c.execution,
+                                static_cast<int64_t>(rows) + (only_logits ? 0 : c.sampling.max_new_tokens),
+                                only_logits ? 1 : static_cast<int64_t>(sequences.size()))));
   loading.done(gigabytes(weights) + " of weights, memory " + gigabytes(session.peak_bytes()));
   if (only_logits) {
     std::string all;
@@ -203,6 +199,7 @@ Status do_infer(const InferCommand& c) {
       all.resize(at + logits.size_bytes());
       copy_little_endian(all.data() + at, logits.data(), logits.size_bytes(), sizeof(float));
     }
+    INVAR_CHECK_OK(session.weights_unchanged());
     return write_file(c.logits_output, all);
   }
   sample::Params params;
@@ -223,6 +220,7 @@ Status do_infer(const InferCommand& c) {
   } else {
     INVAR_TRY(all, generate_many(session, sequences, c.sampling.max_new_tokens, params, c.stop_tokens));
   }
+  INVAR_CHECK_OK(session.weights_unchanged());
   size_t count = 0;
   std::string text;
   for (size_t i = 0; i < all.size(); ++i) {
@@ -266,13 +264,15 @@ Status do_infer_tensors(const InferCommand& c) {
 }
 
 Status do_encode(const TokensCommand& c) {
-  INVAR_TRY(Model model, open_model(c.model_name));
+  INVAR_TRY(const Place place, resolve(c.model_name));
+  INVAR_TRY(Model model, open_model(place));
   INVAR_TRY(std::vector<int32_t> tokens, model.tokenizer.encode(c.text));
   return deliver("", json(tokens).dump() + "\n");
 }
 
 Status do_decode(const TokensCommand& c) {
-  INVAR_TRY(Model model, open_model(c.model_name));
+  INVAR_TRY(const Place place, resolve(c.model_name));
+  INVAR_TRY(Model model, open_model(place));
   INVAR_TRY(std::vector<int32_t> tokens, tokens_from(c.tokens, c.file));
   for (const int32_t t : tokens)
     if (t < 0 || t >= model.tokenizer.vocab_size())

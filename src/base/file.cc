@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <utility>
+
+#include "base/map_registry.h"
+#include "base/temporary.h"
 
 namespace invar {
 namespace {
@@ -28,6 +30,11 @@ struct Fd {
     if (fd >= 0) ::close(fd);
   }
 };
+
+MappedFile::Stamp stamp_of(const struct stat& info) {
+  return {info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size), nanoseconds(info.st_mtim),
+          nanoseconds(info.st_ctim)};
+}
 
 Error failure(const char* verb, const std::string& path, int error) {
   return bad_input(std::string("cannot ") + verb + " '" + path + "': " + std::strerror(error));
@@ -65,37 +72,57 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   timespec now;
   ::clock_gettime(CLOCK_REALTIME, &now);
   MappedFile map;
-  map.stamp_ = {info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size), nanoseconds(info.st_mtim),
-                nanoseconds(info.st_ctim)};
+  map.stamp_ = stamp_of(info);
   map.at_rest_ = std::max(map.stamp_.modified, map.stamp_.changed) + 2'000'000'000 < nanoseconds(now);
   if (info.st_size == 0) return map;
   void* data = ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (data == MAP_FAILED) return failure("map", path, errno);
   map.data_ = static_cast<const std::byte*>(data);
   map.size_ = static_cast<size_t>(info.st_size);
+  map.path_ = path;
+  note_map(map.data_, map.size_, path);
   return map;
+}
+
+MappedFile::State MappedFile::state() const {
+  struct stat info;
+  if (!data_) return State::same;  // an empty file holds nothing that could change
+  if (::stat(path_.c_str(), &info) != 0) return State::touched;
+  const Stamp now = stamp_of(info);
+  if (now == stamp_) return State::same;
+  if (now.device != stamp_.device || now.inode != stamp_.inode) return State::touched;
+  return now.size == stamp_.size && now.modified == stamp_.modified ? State::touched : State::changed;
+}
+
+void MappedFile::accept() {
+  struct stat info;
+  if (::stat(path_.c_str(), &info) == 0) stamp_ = stamp_of(info);
 }
 
 MappedFile::MappedFile(MappedFile&& o) noexcept
     : data_(std::exchange(o.data_, nullptr)),
       size_(std::exchange(o.size_, 0)),
       stamp_(o.stamp_),
-      at_rest_(o.at_rest_) {}
+      at_rest_(o.at_rest_),
+      path_(std::move(o.path_)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& o) noexcept {
   std::swap(data_, o.data_);
   std::swap(size_, o.size_);
   std::swap(stamp_, o.stamp_);
   std::swap(at_rest_, o.at_rest_);
+  std::swap(path_, o.path_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
-  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_) {
+    forget_map(data_);
+    ::munmap(const_cast<std::byte*>(data_), size_);
+  }
 }
 
-Result<std::string> read_file(const std::string& path) {
-  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+static Result<std::string> read_all(const Fd& file, const std::string& path) {
   if (file.fd < 0) return failure("read", path, errno);
   struct stat info;
   if (::fstat(file.fd, &info) != 0) return failure("read", path, errno);
@@ -112,32 +139,33 @@ Result<std::string> read_file(const std::string& path) {
   }
 }
 
+Result<std::string> read_file(const std::string& path) {
+  return read_all(Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), path);
+}
+
+Result<std::string> read_file_at(int folder, const std::string& name) {
+  return read_all(Fd(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)), name);
+}
+
 Status write_file(const std::string& path, std::string_view content) {
   struct stat info;
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     if (S_ISDIR(info.st_mode)) return failure("write", path, EISDIR);
     return write_in_place(path, content);
   }
-  const std::string temporary = path + ".tmp-" + std::to_string(::getpid());
-  int error = 0;
-  {
-    Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (file.fd < 0) return failure("write", path, errno);
-    error = write_all(file.fd, content);
-    if (!error && ::fsync(file.fd) != 0) error = errno;
+  const int error = replace_file(path, [&](const std::string& temporary) {
+    Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (file.fd < 0) return errno;
+    int failed = write_all(file.fd, content);
+    if (!failed && ::fsync(file.fd) != 0) failed = errno;
     // Network file systems report a full disk as late as here.
-    if (::close(std::exchange(file.fd, -1)) != 0 && !error) error = errno;
-  }
-  if (!error && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
-  if (error) {
-    ::unlink(temporary.c_str());
-    return failure("write", path, error);
-  }
+    if (::close(std::exchange(file.fd, -1)) != 0 && !failed) failed = errno;
+    return failed;
+  });
+  if (error) return failure("write", path, error);
   // The new name survives a power cut only once its folder is on disk; a file system that cannot sync folders
   // is no reason to fail.
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  Fd dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Fd dir(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (dir.fd >= 0) (void)::fsync(dir.fd);
   return {};
 }

@@ -30,6 +30,12 @@ class MappedFile {
   const Stamp& stamp() const { return stamp_; }
   // It had not been changed for two seconds when it was opened: longer than file systems take for one moment.
   bool at_rest() const { return at_rest_; }
+  // The file as it is now. `changed`: somebody wrote to it or cut it off since it was opened. `touched`: its entry
+  // changed (renamed, linked, replaced, a time that was set), so only its bytes can tell.
+  enum class State { same, touched, changed };
+  State state() const;
+  // What state() compares with from now on: the entry as it is. For whoever has looked at the bytes again.
+  void accept();
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
  private:
@@ -38,12 +44,19 @@ class MappedFile {
   size_t size_ = 0;
   Stamp stamp_;
   bool at_rest_ = false;
+  std::string path_;
 };
 
-Result<std::string> read_file(const std::string& path);
+// Reading a mapped file that somebody cut off raises SIGBUS. From this call on the process ends then with exit code 2
+// and one line that names the file. For programs, not for libraries: it installs a signal handler.
+void report_truncated_maps();
 
-// Writes PATH.tmp-PID, flushes it to disk, renames it over PATH. On any error (unwritable, full disk) the old file
-// stays as it was, the temporary one is removed, and the error names the path and the reason.
+Result<std::string> read_file(const std::string& path);
+// The file `name` of an open folder; a link is not followed.
+Result<std::string> read_file_at(int folder, const std::string& name);
+
+// Writes a temporary file in the folder of PATH, flushes it to disk, renames it over PATH. On any error (unwritable,
+// full disk) the old file stays as it was, the temporary one is removed, and the error names the path and the reason.
 Status write_file(const std::string& path, std::string_view content);
 
 }  // namespace invar

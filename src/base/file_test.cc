@@ -5,9 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "base/temporary.h"
 
 namespace invar {
 namespace {
@@ -118,6 +124,79 @@ TEST_F(FileTest, AnUnwritableFolderIsAnError) {
   ASSERT_FALSE(status);
   EXPECT_TRUE(contains(status.error(), "cannot write '" + there + "'")) << status.error().message;
   EXPECT_EQ(entries(), 0u);
+}
+
+// Containers that share a folder all have process 1, as the threads of one process have one number.
+TEST_F(FileTest, ManyWritersOfOneFileAllSucceedAndLeaveOneWholeFile) {
+  std::vector<std::thread> writers;
+  std::atomic<int> failures{0};
+  for (char letter = 'a'; letter < 'i'; ++letter)
+    writers.emplace_back([&, letter] {
+      for (int i = 0; i < 50; ++i) failures += !write_file(path("one"), std::string(10000, letter));
+    });
+  for (std::thread& w : writers) w.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(entries(), 1u);
+  const auto text = read_file(path("one"));
+  ASSERT_TRUE(text);
+  EXPECT_EQ(*text, std::string(10000, text->front()));
+}
+
+TEST_F(FileTest, NamesOfTheGreatestLengthAreWritten) {
+  const std::string name(255, 'n');
+  EXPECT_TRUE(write_file(path(name.c_str()), "x"));
+  EXPECT_FALSE(write_file(path((name + "n").c_str()), "x"));
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, AMappedFileKnowsWhetherSomebodyWroteToIt) {
+  using State = MappedFile::State;
+  ASSERT_TRUE(write_file(path("w"), "weights"));
+  auto map = MappedFile::open(path("w"));
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->state(), State::same);
+  ASSERT_EQ(::chmod(path("w").c_str(), 0600), 0);
+  EXPECT_EQ(map->state(), State::touched);
+  map->accept();
+  EXPECT_EQ(map->state(), State::same);
+  ASSERT_TRUE(write_file(path("w"), "WEIGHTS"));  // another file under this name
+  EXPECT_EQ(map->state(), State::touched);
+  EXPECT_EQ(map->text(), "weights");
+  map = MappedFile::open(path("w"));
+  ASSERT_TRUE(map);
+  FILE* f = std::fopen(path("w").c_str(), "r+");
+  std::fputs("wrong", f);
+  std::fclose(f);
+  EXPECT_EQ(map->state(), State::changed);
+  ASSERT_EQ(::truncate(path("w").c_str(), 3), 0);
+  EXPECT_EQ(map->state(), State::changed);
+}
+
+TEST_F(FileTest, ReadingWhatWasCutOffEndsWithTheNameOfTheFile) {
+  ASSERT_TRUE(write_file(path("w"), std::string(1 << 16, 'w')));
+  EXPECT_EXIT(
+      {
+        report_truncated_maps();
+        auto map = MappedFile::open(path("w"));
+        if (::truncate(path("w").c_str(), 0) != 0) std::_Exit(1);
+        std::_Exit(map->text()[1 << 15]);
+      },
+      ::testing::ExitedWithCode(2), "w': the file became shorter while it was in use");
+}
+
+TEST_F(FileTest, ATemporaryFolderIsPrivateAndGoesAway) {
+  std::string where;
+  {
+    auto folder = TemporaryFolder::make(folder_);
+    ASSERT_TRUE(folder);
+    where = folder->path();
+    EXPECT_TRUE(write_file(where + "/f", "x"));
+    EXPECT_EQ(fs::status(where).permissions(), fs::perms::owner_all);
+    TemporaryFolder moved = *std::move(folder);
+    EXPECT_EQ(moved.path(), where);
+  }
+  EXPECT_FALSE(fs::exists(where));
+  EXPECT_FALSE(TemporaryFolder::make(path("nowhere")));
 }
 
 }  // namespace

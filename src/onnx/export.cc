@@ -1,5 +1,6 @@
 #include <filesystem>
 
+#include "base/file.h"
 #include "num/env.h"
 #include "onnx/checkpoint.h"
 #include "onnx/config.h"
@@ -24,6 +25,11 @@ Result<bool> has_earlier_export(const std::string& model) {
   return true;
 }
 
+bool same_content(const fs::path& a, const fs::path& b) {
+  const auto left = MappedFile::open(a.string()), right = MappedFile::open(b.string());
+  return left && right && left->text() == right->text();
+}
+
 Status place_weights(const fs::path& source, const fs::path& path, bool earlier_export,
                      const ExportOptions& options) {
   std::error_code error;
@@ -36,6 +42,8 @@ Status place_weights(const fs::path& source, const fs::path& path, bool earlier_
     if (own && !options.colocate_tensors) return {};
   } else if (fs::exists(there)) {
     if (fs::equivalent(target, path, error)) return {};  // the file itself
+    // An export that was interrupted leaves whole copies without a model: they are as good as new ones.
+    if (!earlier_export && same_content(target, path)) return {};
     if (!earlier_export || !fs::is_regular_file(there))
       return bad_input(
           path.string() +

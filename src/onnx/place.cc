@@ -6,18 +6,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <vector>
 
+#include "base/temporary.h"
 #include "onnx/text.h"
 
 namespace invar::onnx {
 namespace {
-
-std::string temporary_name(const std::string& path) {
-  return path + ".tmp-" + std::to_string(::getpid());
-}
 
 Error failure(const char* verb, const std::string& path, int error) {
   return bad_input(std::string("cannot ") + verb + " " + quote(path) + ": " + std::strerror(error));
@@ -44,31 +40,26 @@ int copy_bytes(int from, int to) {
 }  // namespace
 
 Status place_link(const std::string& target, const std::string& path) {
-  const std::string temporary = temporary_name(path);
-  ::unlink(temporary.c_str());
-  if (::symlink(target.c_str(), temporary.c_str()) != 0) return failure("link", path, errno);
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    ::unlink(temporary.c_str());
-    return failure("link", path, error);
-  }
+  const int error = replace_file(path, [&](const std::string& temporary) {
+    return ::symlink(target.c_str(), temporary.c_str()) == 0 ? 0 : errno;
+  });
+  if (error) return failure("link", path, error);
   return {};
 }
 
 Status place_copy(const std::string& source, const std::string& path) {
-  const std::string temporary = temporary_name(path);
   const int from = ::open(source.c_str(), O_RDONLY | O_CLOEXEC);
   if (from < 0) return failure("read", source, errno);
-  const int to = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  int error = to < 0 ? errno : copy_bytes(from, to);
-  if (!error && ::fsync(to) != 0) error = errno;
+  const int error = replace_file(path, [&](const std::string& temporary) {
+    const int to = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (to < 0) return errno;
+    int failed = copy_bytes(from, to);
+    if (!failed && ::fsync(to) != 0) failed = errno;
+    if (::close(to) != 0 && !failed) failed = errno;
+    return failed;
+  });
   ::close(from);
-  if (to >= 0 && ::close(to) != 0 && !error) error = errno;
-  if (!error && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
-  if (error) {
-    ::unlink(temporary.c_str());
-    return failure("copy to", path, error);
-  }
+  if (error) return failure("copy to", path, error);
   return {};
 }
 

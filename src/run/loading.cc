@@ -39,6 +39,7 @@ Result<Loading> Loading::begin(const plan::Plan& plan, const std::string& folder
       l.files.push_back(*std::move(file));
       it = opened.emplace(w.file, l.files.size() - 1).first;
     }
+    l.file_of.push_back(static_cast<int>(it->second));
     const auto bytes = l.files[it->second].bytes();
     if (w.offset > bytes.size() || w.length > bytes.size() - w.offset)
       return bad_input(path + ": the file has " + std::to_string(bytes.size()) + " bytes, but weight " +

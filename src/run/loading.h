@@ -21,6 +21,7 @@ struct Loading {
   const plan::Plan* plan = nullptr;
   std::string folder;
   std::vector<MappedFile> files;
+  std::vector<int> file_of;  // of each weight
   // Per weight: where it is stored, a view of it there, whether a node uses it, and whether one reads it as it is.
   std::vector<const std::byte*> stored;
   std::vector<ops::View> raw;

@@ -77,6 +77,9 @@ class Session {
   // logits that the last step returned, unless these are of `all`.
   void share_beside(int count, std::function<void(int)> f);
   void settle();
+  // Whether the weights' files still hold the bytes that open() checked; code failed and the file's name where not. To
+  // be asked before anything claims that a result is of these weights.
+  Status weights_unchanged();
 
  private:
   struct Impl;

@@ -314,5 +314,8 @@ void Session::share_beside(int count, std::function<void(int)> f) {
 void Session::settle() {
   impl_->settle();
 }
+Status Session::weights_unchanged() {
+  return impl_->weights.unchanged(impl_->plan);
+}
 
 }  // namespace invar::run

@@ -51,8 +51,28 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
   run_jobs(pool, std::move(jobs));
   INVAR_CHECK_OK(l.verdict());
   r.views_ = l.views(uses, packed);
-  r.files_ = std::move(l.files);
+  r.files_ = std::move(l.files), r.file_of_ = std::move(l.file_of);
+  INVAR_CHECK_OK(r.unchanged(plan));  // packed from the bytes that were hashed
   return r;
+}
+
+Status Weights::unchanged(const plan::Plan& plan) {
+  for (size_t f = 0; f < files_.size(); ++f) {
+    const MappedFile::State state = files_[f].state();
+    if (state == MappedFile::State::same) continue;
+    for (size_t i = 0; i < file_of_.size(); ++i) {
+      const plan::Weight& w = plan.weights[i];
+      if (file_of_[i] != static_cast<int>(f)) continue;
+      if (state == MappedFile::State::changed ||
+          sha256(files_[f].bytes().data() + w.offset, w.length) != w.sha256)
+        return Error{Code::failed,
+                     "weight file " + w.file +
+                         ": it was changed while it was in use, so the answer may be of neither "
+                         "version: run again"};
+    }
+    files_[f].accept();
+  }
+  return {};
 }
 
 }  // namespace invar::run

@@ -35,6 +35,9 @@ class Weights {
   static Result<Weights> load(const plan::Plan&, const std::string& folder, std::span<const Use> uses, Pool&,
                               const Check&, const std::shared_ptr<Device>& device = {});
   std::span<const ops::View> views() const { return views_; }
+  // Whether the files still hold what was checked, for those whose maps kernels read and those that were packed from.
+  // Code failed: a file was written to or cut off meanwhile.
+  Status unchanged(const plan::Plan&);
   size_t bytes() const {
     return bytes_;
   }  // resident: packed, copied, and mapped where a kernel reads the map
@@ -42,6 +45,7 @@ class Weights {
  private:
   static Result<Weights> load_on(const std::shared_ptr<Device>&, Loading&, std::span<const Use> uses, Pool&);
   std::vector<MappedFile> files_;
+  std::vector<int> file_of_;  // of each weight
   std::vector<Block> blocks_;
   std::vector<ops::View> views_;
   size_t bytes_ = 0;

@@ -120,6 +120,10 @@ Result<Weights> Weights::load_on(const std::shared_ptr<Device>& device, Loading&
   INVAR_CHECK_OK(status);
   INVAR_CHECK_OK(l.verdict());
   r.views_ = l.views(uses, packed);
+  // Uploaded from the bytes that were hashed; from here on the files may change.
+  r.files_ = std::move(l.files), r.file_of_ = std::move(l.file_of);
+  INVAR_CHECK_OK(r.unchanged(*l.plan));
+  r.files_.clear();
   return r;
 }
 
