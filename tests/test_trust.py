@@ -58,6 +58,9 @@ def test_one_bit_of_any_file_of_the_cache(run, tmp_path):
         content[pick.randrange(len(content))] ^= 1 << pick.randrange(8)
         (task / name).write_bytes(content)
         assert hash_of(run(tokens=2)) == honest, name
+    for name in files:
+        (task / name).unlink()
+        assert hash_of(run(tokens=2)) == honest, name
 
 
 def test_verify_does_not_trust_the_cache(run, tmp_path):

@@ -76,6 +76,16 @@ Result<json> files_of(const std::string& folder) {
   return files;
 }
 
+// Links to one target, or files with the same bytes: replacing one by the other loses nothing.
+bool same_entry(const fs::path& a, const fs::path& b) {
+  std::error_code ec;
+  const bool link = fs::is_symlink(fs::symlink_status(a, ec));
+  if (link != fs::is_symlink(fs::symlink_status(b, ec))) return false;
+  if (link) return fs::read_symlink(a, ec) == fs::read_symlink(b, ec) && !ec;
+  const auto left = MappedFile::open(a.string()), right = MappedFile::open(b.string());
+  return left && right && left->text() == right->text();
+}
+
 }  // namespace
 
 Status make_private_folders(const std::string& path) {
@@ -161,7 +171,7 @@ Status TaskFolder::store(const TemporaryFolder& made, const std::string& key) co
     const std::string target = path_ + "/" + name;
     // A record that was damaged does not say which files are ours, but that this is a task folder.
     const bool foreign = before.exists ? before.whole && !own.contains(name) : true;
-    if (foreign && fs::exists(fs::symlink_status(target, ec)))
+    if (foreign && fs::exists(fs::symlink_status(target, ec)) && !same_entry(made.path() + "/" + name, target))
       return refused(path_, name + " is in the way, and invar did not put it there");
     own[name] = nullptr;
   }

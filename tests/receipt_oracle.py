@@ -1,0 +1,43 @@
+"""A second reading of spec/receipt.md, with nothing but json and hashlib: digests, root and seal of a receipt."""
+
+import hashlib
+import json
+
+SECTIONS = ("model", "program", "input", "output")
+
+
+def sha256(*parts):
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def leaf(path, value):
+    compact = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return sha256(path.encode(), b"=", compact.encode())
+
+
+def merkle_root(leaves):
+    level = [sha256(b"\0", d) for d in leaves]
+    while len(level) > 1:
+        pairs = [sha256(b"\1", a, b) for a, b in zip(level[::2], level[1::2])]
+        level = pairs + level[len(pairs) * 2:]
+    return level[0] if level else sha256()
+
+
+def leaves(receipt):
+    paths = {"schema": receipt["schema"]}
+    paths |= {f"{s}.{key}": value for s in SECTIONS for key, value in receipt[s].items()}
+    return {path: leaf(path, value) for path, value in paths.items()}
+
+
+def execution_leaves(receipt):
+    return {key: leaf("execution." + key, value) for key, value in sorted(receipt["execution"].items())}
+
+
+def seal(receipt):
+    """Sets digests and hashes to those of the content: what a sender can do who changes a claim."""
+    bound, informational = leaves(receipt), execution_leaves(receipt)
+    receipt["digests"] = {path: d.hex() for path, d in bound.items()}
+    receipt["receipt_hash"] = merkle_root(bound.values()).hex()
+    receipt["execution_digests"] = {key: d.hex() for key, d in informational.items()}
+    receipt["execution_hash"] = merkle_root(informational.values()).hex()
+    return receipt
