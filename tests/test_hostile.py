@@ -38,6 +38,21 @@ def test_the_whole_journey(hostile, tmp_path):
     assert invar("verify", receipt, env=env).code == 0
 
 
+@pytest.mark.parametrize("most", [0, 2])
+def test_threads_that_cannot_be_started(hostile, tmp_path, most):
+    """Exporting, compiling, loading and inferring go on with the threads there are, and say so."""
+    env, strikes = hostile
+    env = {**env, "HOSTILE_MOST_THREADS": str(most)}
+    committed = json.loads((ROOT / "tests/golden/romeo.receipt.json").read_text())
+    for command in (["run", "--model-name", MODEL, "--prompt-text", "ROMEO:", "--max-new-tokens", 64, "--task-dir", tmp_path / "task",
+                     "--receipt-path", tmp_path / "r.json"], ["verify", tmp_path / "r.json"], ["doctor"]):
+        done = invar(*command, "--threads", 8, env=env)
+        assert int(strikes()["threads"]) == most
+        if command[0] != "doctor":
+            assert "of 8: the system starts no more" in done.text
+    assert json.loads((tmp_path / "r.json").read_text())["receipt_hash"] == committed["receipt_hash"]
+
+
 def test_sampling_and_numbers_on_the_command_line(hostile, generate, tmp_path):
     env, _ = hostile
     options = ["--temperature", "0.7", "--top-p", "0.9", "--seed", "7"]

@@ -150,6 +150,7 @@ Result<Outcome> recompute(const ReceiptCommand& c, const receipt::Receipt& claim
     INVAR_CHECK_OK(check_kind(c, claimed, session));
   }
   loading.done(found.place.name + ", weights " + to_hex(mine.weights).substr(0, 16));
+  report_threads(session.threads(), execution);
   Phase computing("recompute", c.json);
   const auto forward = [&](std::span<const int32_t> tokens,
                            const std::function<void(int64_t, std::span<const float>)>& deliver) -> Status {

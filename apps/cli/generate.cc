@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <optional>
 
+#include "base/pool.h"
 #include "ops/kernel.h"
 #include "receipt/receipt.h"
 
@@ -24,6 +26,13 @@ run::Options session_options(const ExecutionOptions& o, int64_t capacity, int64_
   options.chunk = o.prefill_chunk;
   options.use_cache = !o.no_kv_cache;
   return options;
+}
+
+void report_threads(int started, const ExecutionOptions& o) {
+  const int wanted = o.threads > 0 ? o.threads : available_cores();
+  if (started < wanted)
+    std::fprintf(stderr, "  %-9s %d of %d: the system starts no more; slower, the same bits\n", "threads",
+                 started, wanted);
 }
 
 namespace {

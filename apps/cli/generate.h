@@ -28,6 +28,9 @@ run::Options run_options(const ExecutionOptions&);
 // Of a session with memory for `sequences` of `capacity` positions each.
 run::Options session_options(const ExecutionOptions&, int64_t capacity, int64_t sequences = 1);
 
+// Says so on stderr where the system started fewer threads than were wanted.
+void report_threads(int started, const ExecutionOptions&);
+
 // Generates up to max_new tokens.
 Result<Generation> generate(run::Session&, std::span<const int32_t> prompt, int64_t max_new,
                             const sample::Params&, std::span<const int32_t> stop_tokens,

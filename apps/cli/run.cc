@@ -194,6 +194,7 @@ Status do_run(const RunOptions& o) {
   }
   INVAR_TRY(run::Session session, std::move(opened));
   loading.done(model.name + ", weights " + to_hex(described.weights).substr(0, 16));
+  report_threads(session.threads(), o.execution);
   remember_checkpoint(described.weights, place.folder);
   // What becomes of the terminal ends no run: its receipt is the result.
   std::signal(SIGHUP, SIG_IGN);

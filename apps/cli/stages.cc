@@ -190,6 +190,7 @@ Status do_infer(const InferCommand& c) {
                                 static_cast<int64_t>(rows) + (only_logits ? 0 : c.sampling.max_new_tokens),
                                 only_logits ? 1 : static_cast<int64_t>(sequences.size()))));
   loading.done(gigabytes(weights) + " of weights, memory " + gigabytes(session.peak_bytes()));
+  report_threads(session.threads(), c.execution);
   if (only_logits) {
     std::string all;
     for (const auto& tokens : sequences) {

@@ -171,7 +171,8 @@ Status TaskFolder::store(const TemporaryFolder& made, const std::string& key) co
     const std::string target = path_ + "/" + name;
     // A record that was damaged does not say which files are ours, but that this is a task folder.
     const bool foreign = before.exists ? before.whole && !own.contains(name) : true;
-    if (foreign && fs::exists(fs::symlink_status(target, ec)) && !same_entry(made.path() + "/" + name, target))
+    if (foreign && fs::exists(fs::symlink_status(target, ec)) &&
+        !same_entry(made.path() + "/" + name, target))
       return refused(path_, name + " is in the way, and invar did not put it there");
     own[name] = nullptr;
   }

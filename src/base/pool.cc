@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -105,25 +106,30 @@ struct Pool::Impl {
 
 Pool::Pool(int threads, const Around& around) : impl_(std::make_unique<Impl>(std::max(1, threads))) {
   Impl* p = impl_.get();
+  p->threads.reserve(p->boxes.size());
   for (int w = 1; w < threads; ++w) {
-    p->threads.emplace_back([p, w, around] {
-      if (around) {
-        around([p, w] { p->work(w); });
-      } else {
-        p->work(w);
-      }
-    });
+    try {
+      p->threads.emplace_back([p, w, around] {
+        if (around) {
+          around([p, w] { p->work(w); });
+        } else {
+          p->work(w);
+        }
+      });
+    } catch (const std::system_error&) {
+      return;  // a limit of processes or of memory: threads() says how many there are
+    }
   }
 }
 
 Pool::~Pool() {
   impl_->stop.store(true, std::memory_order_release);
-  for (size_t w = 1; w < impl_->boxes.size(); ++w) impl_->post(static_cast<int>(w));
+  for (int w = 1; w < threads(); ++w) impl_->post(w);
   for (auto& t : impl_->threads) t.join();
 }
 
 int Pool::threads() const {
-  return static_cast<int>(impl_->boxes.size());
+  return static_cast<int>(impl_->threads.size()) + 1;
 }
 
 void Pool::run(int64_t units, const std::function<void(int, int64_t, int64_t)>& f, int at_most) {

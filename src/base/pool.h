@@ -13,7 +13,8 @@ class Pool {
   // work: the place for what holds per thread, like num's ArithmeticEnv (base knows no arithmetic). The
   // calling thread is worker 0 and sees to its own.
   using Around = std::function<void(const std::function<void()>& work)>;
-  explicit Pool(int threads, const Around& around = {});  // >= 1
+  // `threads` >= 1. Where the system starts fewer (limits of processes, of memory), the pool has fewer.
+  explicit Pool(int threads, const Around& around = {});
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;

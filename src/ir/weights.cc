@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <system_error>
 #include <thread>
 #include <tuple>
 
@@ -44,7 +45,11 @@ Status hash_ranges(const std::string& folder, std::span<Range> ranges, int threa
   };
   size_t wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::jthread> pool;
-  for (size_t i = 1; i < std::min(wanted, work.size()); ++i) pool.emplace_back(worker);
+  try {
+    for (size_t i = 1; i < std::min(wanted, work.size()); ++i) pool.emplace_back(worker);
+  } catch (const std::system_error&) {
+    // A limit of processes or of memory: those that started, and this one, do all of it.
+  }
   worker();
   pool.clear();
   for (const auto& list : work)

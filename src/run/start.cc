@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <latch>
 
 #include "num/env.h"
 
@@ -20,14 +19,13 @@ Result<std::unique_ptr<Pool>> start_pool(int threads) {
     return bad_input("threads must be 0 (one per core) to " + std::to_string(kMaxThreads));
   if (threads == 0) threads = std::min(available_cores(), kMaxThreads);
   struct Start {
-    explicit Start(int threads) : checked(threads) {}
-    std::latch checked;
-    std::atomic<int> wrong{0};
+    std::atomic<int> checked{0}, wrong{0};
   };
-  const auto start = std::make_shared<Start>(threads);
+  const auto start = std::make_shared<Start>();
   auto check = [start] {
     start->wrong += !num::arithmetic_env_ok();
-    start->checked.count_down();
+    ++start->checked;
+    start->checked.notify_one();
   };
   auto pool = std::make_unique<Pool>(threads, [check](const std::function<void()>& work) {
     const num::ArithmeticEnv env;
@@ -36,7 +34,7 @@ Result<std::unique_ptr<Pool>> start_pool(int threads) {
   });
   const num::ArithmeticEnv env;
   check();
-  start->checked.wait();
+  for (int done; (done = start->checked) < pool->threads();) start->checked.wait(done);
   if (start->wrong) return wrong_arithmetic();
   return pool;
 }

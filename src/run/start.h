@@ -9,7 +9,7 @@
 namespace invar::run {
 
 Error wrong_arithmetic();
-// `threads` workers, 0 = one per core, each of which computes as specified.
+// `threads` workers, 0 = one per core, or as many as the system starts; each computes as specified.
 Result<std::unique_ptr<Pool>> start_pool(int threads);
 
 }  // namespace invar::run

@@ -1,6 +1,6 @@
 // A library such as -ffast-math makes them, only worse: it flushes subnormals and rounds towards zero in the thread that
 // loads it, in every thread that starts after it, and in every thread that waits. Loaded or preloaded by the tests; at the
-// end it says in the file $HOSTILE_LOG how often it struck.
+// end it says in the file $HOSTILE_LOG how often it struck. $HOSTILE_MOST_THREADS: no more threads than that start.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cfenv>
 #include <cstdio>
 #include <cstdlib>
@@ -42,6 +43,8 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
                               void* argument) {
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   static const Create real = reinterpret_cast<Create>(::dlsym(RTLD_NEXT, "pthread_create"));
+  const char* most = std::getenv("HOSTILE_MOST_THREADS");  // as a limit of processes does
+  if (most && threads >= std::atoi(most)) return EAGAIN;
   ++threads;
   auto begin = [](void* p) -> void* {
     const Start start = *static_cast<Start*>(p);
