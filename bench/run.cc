@@ -16,7 +16,6 @@ namespace {
 // Many short samples: on a shared machine some of them are undisturbed.
 constexpr double kSampleSeconds = 0.002;
 constexpr double kLeastSamples = 5, kMostSamples = 201;
-constexpr int kMaxThreads = 1024;
 constexpr int64_t kMostCalls = 1000000;
 // Between the sides, where there are several threads: long enough for waiting threads of the other process to stop spinning.
 constexpr auto kPause = std::chrono::milliseconds(4);

@@ -1,10 +1,13 @@
 // The command line: parsing only. The only file that includes CLI11 (6 s of compile time).
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <new>
 
 #include "base/file.h"
+#include "base/pool.h"
 #include "commands.h"
 #include "console.h"
 #include "num/env.h"
@@ -30,36 +33,81 @@ void add_operation_set(CLI::App& app, std::string& set) {
                  "reproducible (the same on any machine; the default)");
 }
 
+// CLI11 reads 010 as 8, takes +5 and 0x10, and wraps or cuts what is too large or negative. Only plain digits pass.
+CLI::Validator whole(uint64_t least, uint64_t most) {
+  const std::string range = std::to_string(least) + " to " + std::to_string(most);
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        uint64_t value;
+        const char* end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, value);
+        const bool plain = error == std::errc() && stop == end && (text[0] != '0' || text.size() == 1);
+        if (plain && value >= least && value <= most) return "";
+        return text + " is not a whole number from " + range;
+      },
+      range);
+}
+
+// A decimal number as text, rounded once to T: no hexadecimal, infinity or NaN, no locale, no wider type between.
+template <class T>
+std::string decimal(const std::string& text, T& value) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const bool digits = text.find_first_not_of("0123456789.eE+-") == std::string::npos;
+  if (stop != end || !digits || error == std::errc::invalid_argument)
+    return text + " is not a decimal number, such as 0.8";
+  const bool vanished =
+      value == 0 && text.substr(0, text.find_first_of("eE")).find_first_of("123456789") != std::string::npos;
+  if (error != std::errc() || vanished)
+    return text + " is too large or too small for a floating-point number";
+  return "";
+}
+
+void add_decimal(CLI::App& app, const std::string& name, std::optional<float>& value, const char* help) {
+  app.add_option_function<std::string>(
+         name,
+         [&value, name](const std::string& text) {
+           if (const std::string wrong = decimal(text, value.emplace()); !wrong.empty())
+             throw CLI::ValidationError(name, wrong);
+         },
+         help)
+      ->type_name("NUMBER");
+}
+
+CLI::Validator seconds(double most) {
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        double value;
+        if (std::string wrong = decimal(text, value); !wrong.empty()) return wrong;
+        return value >= 0 && value <= most ? ""
+                                           : text + " is not from 0 to " + std::to_string(std::lround(most));
+      },
+      "0 to " + std::to_string(std::lround(most)));
+}
+
 void add_execution(CLI::App& app, ExecutionOptions& o) {
   app.add_option("--device", o.device, "cpu, cuda or cuda:N; never changes a bit")->capture_default_str();
   app.add_flag("--cpu-only", o.cpu_only, "never use a GPU");
-  app.add_option("--threads", o.threads, "worker threads (default: one per core)")
-      ->check(CLI::Range(0, 4096));
+  app.add_option("--threads", o.threads, "worker threads (default, 0: one per core)")
+      ->check(whole(0, invar::kMaxThreads));
   app.add_option("--isa", o.isa, "force one instruction set: reference, scalar, avx2, avx512, neon");
   app.add_option("--prefill-chunk", o.prefill_chunk, "prompt tokens per step (default: 256)")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 20));
-}
-
-// CLI11 would wrap "-1" and cut what is too large.
-std::string whole_number(const std::string& text) {
-  uint64_t value;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && stop == end) return "";
-  return text + " is not a whole number from 0 to 18446744073709551615";
+      ->check(whole(0, 1 << 20));
 }
 
 void add_sampling(CLI::App& app, SamplingOptions& o) {
   app.add_option("--max-new-tokens", o.max_new_tokens, "at most this many new tokens")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+      ->check(whole(1, 1 << 30))
       ->capture_default_str();
-  app.add_option("--temperature", o.temperature, "divide logits by this; > 0");
-  app.add_option("--top-k", o.top_k, "keep the k most likely tokens; 0 = all");
-  app.add_option("--top-p", o.top_p, "keep the smallest set with this probability; 1 = all");
+  add_decimal(app, "--temperature", o.temperature, "divide logits by this; > 0");
+  app.add_option("--top-k", o.top_k, "keep the k most likely tokens; 0 = all")->check(whole(0, INT32_MAX));
+  add_decimal(app, "--top-p", o.top_p, "keep the smallest set with this probability; 1 = all");
   app.add_option("--seed", o.seed, "seed of the counter-based generator")
-      ->check(whole_number)
+      ->check(whole(0, UINT64_MAX))
       ->capture_default_str();
-  app.add_flag("--no-do-sample", o.no_do_sample, "always take the most likely token");
+  auto* greedy = app.add_flag("--no-do-sample", o.no_do_sample, "always take the most likely token");
+  for (const char* drawing : {"--temperature", "--top-k", "--top-p"})
+    greedy->excludes(app.get_option(drawing));
 }
 
 }  // namespace
@@ -122,7 +170,7 @@ int main(int argc, char** argv) try {
   compile_cmd
       ->add_option("--opt", compile_options.opt,
                    "0 to 3: how much is rewritten (default: 3); never changes a bit of what is computed")
-      ->check(CLI::Range(0, 3));
+      ->check(whole(0, 3));
   compile_cmd
       ->add_option("--size", compile_options.sizes,
                    "NAME=N: this dimension, in the report of memory (default: 64 for each)")
@@ -159,7 +207,8 @@ int main(int argc, char** argv) try {
       ->allow_extra_args(false);
   infer_cmd->add_option("--tokens-file", infer_options.tokens_file, "a JSON list of ids, or a list of those");
   infer_cmd->add_option("--stop-tokens", infer_options.stop_tokens, "ids that end the answer")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(whole(0, INT32_MAX));
   add_sampling(*infer_cmd, infer_options.sampling);
   add_execution(*infer_cmd, infer_options.execution);
   infer_cmd->add_flag("--no-kv-cache", infer_options.execution.no_kv_cache,
@@ -178,7 +227,9 @@ int main(int argc, char** argv) try {
   auto* decode_cmd = app.add_subcommand("decode", "token ids -> text");
   decode_cmd->add_option("--model-name", decode_options.model_name, "checkpoint folder, or org/name")
       ->required();
-  decode_cmd->add_option("--tokens", decode_options.tokens, "ids, comma separated")->delimiter(',');
+  decode_cmd->add_option("--tokens", decode_options.tokens, "ids, comma separated")
+      ->delimiter(',')
+      ->check(whole(0, INT32_MAX));
   decode_cmd->add_option("file", decode_options.file, "the JSON that infer wrote, or a JSON list of ids");
   decode_cmd->callback([&] { result = decode(decode_options); });
 
@@ -202,12 +253,12 @@ int main(int argc, char** argv) try {
   auto* doctor_cmd =
       app.add_subcommand("doctor", "check every kernel of this build on this machine against known answers");
   doctor_cmd->add_option("--rooms", doctor_options.rooms, "known answers from FOLDER/OPERATION/*.txt");
-  doctor_cmd->add_option("--threads", doctor_options.threads, "worker threads (default: one per core)")
-      ->check(CLI::Range(0, 1024));
+  doctor_cmd->add_option("--threads", doctor_options.threads, "worker threads (default, 0: one per core)")
+      ->check(whole(0, invar::kMaxThreads));
   doctor_cmd
       ->add_option("--soak", doctor_options.soak,
                    "go on for so many seconds: faulty hardware may need a while to show")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(seconds(1e6));
   doctor_cmd->add_flag("--json", doctor_options.json, "the findings as JSON");
   doctor_cmd->callback([&] { result = doctor(doctor_options); });
 
@@ -223,12 +274,12 @@ int main(int argc, char** argv) try {
       ->add_option("--threads", bench_options.threads,
                    "thread counts, comma separated (default: 1 and one per core)")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
+      ->check(whole(1, invar::kMaxThreads));
   bench_cmd->add_option("--isa", bench_options.isas, "instruction sets, comma separated (default: the best)")
       ->delimiter(',');
   bench_cmd->add_option("--device", bench_options.device, "cpu, cuda or cuda:N")->capture_default_str();
   bench_cmd->add_option("--seconds", bench_options.seconds, "per operation, shape and thread count")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(seconds(3600))
       ->capture_default_str();
   bench_cmd->add_option("--peer", bench_options.peer, "also time this library, in turns")
       ->check(CLI::IsMember({"torch"}));

@@ -7,6 +7,8 @@
 
 namespace invar {
 
+constexpr int kMaxThreads = 1024;  // of a pool that a user sizes
+
 class Pool {
  public:
   // `around` is called once in every thread the pool starts and must call its argument, the thread's whole

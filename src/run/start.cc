@@ -7,8 +7,6 @@
 
 namespace invar::run {
 
-constexpr int kMaxThreads = 1024;
-
 Error wrong_arithmetic() {
   return {Code::internal,
           "this thread does not compute IEEE arithmetic as specified (rounding or flush-to-zero)"};

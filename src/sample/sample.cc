@@ -145,12 +145,14 @@ void keep_top_p(std::vector<Choice>& choices, std::span<const float> logits, flo
 }  // namespace
 
 Status check(const Params& p) {
-  if (!(p.temperature >= std::numeric_limits<float>::min() && p.temperature < kInf))
-    return bad_input("temperature: " + text(p.temperature) +
-                     " is not a number > 0 (use greedy decoding for 0)");
+  constexpr float least = std::numeric_limits<float>::min(), most = std::numeric_limits<float>::max();
+  if (!(p.temperature >= least && p.temperature <= most))
+    return bad_input("temperature: " + text(p.temperature) + " is outside " + text(least) + " to " +
+                     text(most) + ", the normal binary32 numbers above 0 (use greedy decoding for 0)");
   if (p.top_k < 0) return bad_input("top_k: " + std::to_string(p.top_k) + " is negative; use 0 for no limit");
-  if (!(p.top_p >= std::numeric_limits<float>::min() && p.top_p <= 1))
-    return bad_input("top_p: " + text(p.top_p) + " is outside (0, 1]; use 1 for no limit");
+  if (!(p.top_p >= least && p.top_p <= 1))
+    return bad_input("top_p: " + text(p.top_p) + " is outside " + text(least) +
+                     " (the least normal binary32 number) to 1; use 1 for no limit");
   return {};
 }
 
