@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "onnx/architecture.h"
 #include "onnx/json.h"
 #include "onnx/text.h"
 
@@ -83,11 +84,6 @@ bool is_neutral(const json& value, const json& neutral) {
   return !neutral.is_null() && value == neutral;
 }
 
-std::string shown(const json& value) {
-  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
-  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
-}
-
 // The keys of one object, each read with its type and range; the first thing wrong becomes `error`.
 class Reader {
  public:
@@ -144,13 +140,7 @@ class Reader {
   Status status_;
 };
 
-Status check_architecture(Reader& top) {
-  if (const json* names = top.find("architectures")) {
-    if (!names->is_array() || names->size() != 1 || (*names)[0] != "LlamaForCausalLM")
-      top.refuse("architecture " + shown(*names) + " is not covered; only LlamaForCausalLM is");
-  }
-  const std::string type = top.text("model_type", "");
-  if (type != "llama") top.refuse("model_type " + quote(type) + " is not covered; only 'llama' is");
+Status check_arithmetic(Reader& top) {
   const std::string act = top.text("hidden_act", "silu");
   if (act != "silu") top.refuse("hidden_act " + quote(act) + " is not covered; only 'silu' is");
   for (const char* key : {"dtype", "torch_dtype"}) {
@@ -277,7 +267,8 @@ Result<LlamaConfig> read_config(const std::string& folder) {
   INVAR_TRY(std::string text, read_file(path));
   INVAR_TRY(json object, parse_json(text, path));
   Reader top(object, path);
-  INVAR_CHECK_OK(check_architecture(top));
+  INVAR_CHECK_OK(check_architecture(object, path));
+  INVAR_CHECK_OK(check_arithmetic(top));
 
   LlamaConfig c;
   c.vocab_size = top.size("vocab_size", 0);

@@ -103,7 +103,8 @@ TEST_F(ConfigTest, RefusesByName) {
   } cases[] = {
       {R"({"architectures":["MistralForCausalLM"]})", "MistralForCausalLM"},
       {R"({"architectures":["LlamaForSequenceClassification"]})", "LlamaForSequenceClassification"},
-      {R"({"model_type":"qwen2"})", "'qwen2'"},
+      {R"({"model_type":"qwen2"})", "\"qwen2\""},
+      {R"({"architectures":["GPT2LMHeadModel"],"vocab_size":null})", "GPT2LMHeadModel"},
       {R"({"model_type":null})", "model_type"},
       {R"({"hidden_act":"gelu"})", "'gelu'"},
       {R"({"torch_dtype":"float8_e4m3fn"})", "float8_e4m3fn"},
