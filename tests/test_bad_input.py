@@ -9,8 +9,9 @@ import subprocess
 import numpy as np
 import onnx
 import pytest
-from conftest import BIN, MODEL, SHARDS, execute, invar, refused, rewrite_header
+from conftest import BIN, MODEL, ROOT, SHARDS, execute, invar, refused, rewrite_header
 from onnx import TensorProto, helper, numpy_helper
+from test_receipt import leaf, merkle_root
 
 
 @pytest.fixture
@@ -129,6 +130,52 @@ def test_config_outside_the_guarantee(model, run_on, change, name):
     (model / "config.json").write_text(json.dumps({**config, **change}))
     done = refused_any(*run_on(model))
     assert name.lower() in done.text.lower(), done.text
+
+
+@pytest.mark.parametrize("config,name", [
+    ({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_positions": 1024}, "GPT2LMHeadModel"),
+    ({"model_type": "t5"}, "t5"), ({"model_type": None}, "model_type"), ({}, "model_type"),
+    ({"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "max_position_embeddings": 64}, "Qwen2ForCausalLM"),
+    ({"architectures": ["LlamaForSequenceClassification"], "model_type": "llama"}, "LlamaForSequenceClassification"),
+])
+def test_architecture_is_refused_before_anything_else(model, run_on, tmp_path, config, name):
+    """Whatever else it lacks, in every command that opens a checkpoint."""
+    (model / "config.json").write_text(json.dumps(config))
+    (model / "tokenizer.json").write_text("{}")
+    receipt = tmp_path / "r.json"
+    receipt.write_bytes((ROOT / "tests/golden/romeo.receipt.json").read_bytes())
+    for command in (run_on(model), ["export", "--model-name", model, "-o", tmp_path / "out"], ["encode", "--model-name", model, "--prompt-text", "x"],
+                    ["decode", "--model-name", model, "--tokens", 5], ["verify", receipt, "--model-name", model]):
+        refused(*command, code=3, names=["config.json", name])
+
+
+def test_context_of_a_checkpoint(model, run_on):
+    config = json.loads((model / "config.json").read_text())
+    for value, shown in [(0, "0"), (-5, "-5"), ("512", '"512"'), (512.5, "512.5"), (1 << 31, "2147483648"), (1 << 63, "9223372036854775808")]:
+        (model / "config.json").write_text(json.dumps({**config, "max_position_embeddings": value}))
+        refused(*run_on(model), names=["max_position_embeddings", shown])
+    for absent in ({**config, "max_position_embeddings": None}, {k: v for k, v in config.items() if k != "max_position_embeddings"}):
+        (model / "config.json").write_text(json.dumps(absent))  # transformers' default, 2048
+        args = run_on(model)
+        args[args.index(4)] = 2046
+        refused(*args, names=["2048", "--max-new-tokens 2045"])
+
+
+def test_nul_in_a_path(model, tmp_path):
+    content = json.loads((ROOT / "tests/golden/romeo.receipt.json").read_text())
+    content["execution"]["model_path"] = str(MODEL) + "\0/elsewhere"
+    (tmp_path / "r.json").write_text(json.dumps(reseal_execution(content)))
+    refused("verify", tmp_path / "r.json", names=["NUL"])
+
+
+def test_no_control_character_of_a_file_reaches_the_terminal(tmp_path):
+    done = refused("run", "--model-name", MODEL, "--prompt-text", "x", "--isa", "a\x1b[2Jb\x7f", names=["a\\x1b[2Jb\\x7f"])
+    assert b"\x1b" not in done.err
+
+
+def reseal_execution(content):
+    execution = {k: leaf("execution." + k, v) for k, v in sorted(content["execution"].items())}
+    return {**content, "execution_digests": {k: d.hex() for k, d in execution.items()}, "execution_hash": merkle_root(execution.values()).hex()}
 
 
 def test_tokenizer_outside_the_guarantee(model, run_on):
@@ -262,9 +309,14 @@ def test_prompt_files(tmp_path, run_on):
     for text, name in [("", "p.jsonl"), ('"A"\n{"b": 1}\n', "p.jsonl:2"), ('"A"\nnot json\n', "p.jsonl:2"), ("7\n", "p.jsonl:1")]:
         file.write_text(text)
         refused(*args, names=[name])
-    file.write_text('{"messages": [{"role": "user", "content": "Hi"}]}\n')
-    refused(*args, code=3, names=["p.jsonl:1"])
-    file.write_text('"ROMEO:"\n\n{"prompt": "JULIET:"}\n')
+    for text, name in [('{"prompt": "A", "max_new_tokens": 3}', "max_new_tokens"), ('{"promt": "A"}', "promt"), ('{"text": "A"}', "text"),
+                       ('{"prompt": "A", "prompt": "B"}', "given twice"), ('{"prompt": ["A"]}', "prompt"), ('{"a\\u0000b": 1}', "u0000"), ("{}", "prompt")]:
+        file.write_text('"A"\n' + text + "\n")
+        refused(*args, names=["p.jsonl:2", name])
+    for text in ['{"messages": [{"role": "user", "content": "Hi"}]}\n', '{"messages": [], "prompt": "A"}\n']:
+        file.write_text(text)
+        refused(*args, code=3, names=["p.jsonl:1", "messages"])
+    file.write_text('\ufeff"ROMEO:"\n\n{"prompt": "JULIET:"}\n', encoding="utf-8")
     invar(*args)
     for name in ("receipt.1.json", "receipt.2.json"):
         invar("verify", tmp_path / name)

@@ -26,12 +26,15 @@ struct ExecutionOptions {  // tuning: never changes a bit
   bool no_kv_cache = false;
 };
 
+constexpr int64_t kMaxNewTokens = 128;  // where neither the user nor the checkpoint says it
+
 struct SamplingOptions {  // absent = the checkpoint's generation_config.json, else greedy
-  int64_t max_new_tokens = 128;
+  std::optional<int64_t> max_new_tokens;
   std::optional<float> temperature, top_p;
   std::optional<int32_t> top_k;
   uint64_t seed = 0;
   bool no_do_sample = false;
+  bool no_generation_config = false;  // take no defaults from it
 };
 
 struct RunOptions {

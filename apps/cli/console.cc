@@ -32,8 +32,17 @@ Status write_stdout(std::string_view text) {
 }
 
 int fail(const Error& error) {
+  std::string text = "invar: ";
+  for (const char c :
+       error.message) {  // which may hold text of a file: no control character reaches the terminal
+    char escaped[8];
+    const bool control = (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
+    std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned char>(c));
+    text += control ? escaped : std::string(1, c);
+  }
+  text += '\n';
   std::fflush(stdout);
-  std::fprintf(stderr, "invar: %s\n", error.message.c_str());
+  std::fwrite(text.data(), 1, text.size(), stderr);
   return static_cast<int>(error.code);
 }
 

@@ -96,9 +96,8 @@ void add_execution(CLI::App& app, ExecutionOptions& o) {
 }
 
 void add_sampling(CLI::App& app, SamplingOptions& o) {
-  app.add_option("--max-new-tokens", o.max_new_tokens, "at most this many new tokens")
-      ->check(whole(1, 1 << 30))
-      ->capture_default_str();
+  app.add_option("--max-new-tokens", o.max_new_tokens, "at most this many new tokens (default: 128)")
+      ->check(whole(1, 1 << 30));
   add_decimal(app, "--temperature", o.temperature, "divide logits by this; > 0");
   app.add_option("--top-k", o.top_k, "keep the k most likely tokens; 0 = all")->check(whole(0, INT32_MAX));
   add_decimal(app, "--top-p", o.top_p, "keep the smallest set with this probability; 1 = all");
@@ -135,6 +134,8 @@ int main(int argc, char** argv) try {
                                    "JSON lines: a string or an object with \"prompt\"; one receipt each");
   text->excludes(file);
   add_sampling(*run_cmd, run_options.sampling);
+  run_cmd->add_flag("--no-generation-config", run_options.sampling.no_generation_config,
+                    "take no defaults of sampling and length from the checkpoint's generation_config.json");
   add_execution(*run_cmd, run_options.execution);
   run_cmd->add_flag("--no-kv-cache", run_options.execution.no_kv_cache,
                     "recompute the whole sequence at every token");

@@ -1,10 +1,14 @@
 #include "model.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "chat_template.h"
+#include "onnx/architecture.h"
+#include "receipt/json.h"
 
 namespace invar::cli {
 namespace {
@@ -21,6 +25,7 @@ std::string hub_cache() {
 
 Result<json> parse_object(const std::string& path, std::string_view text) {
   json j = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (j.is_discarded()) return bad_input(path + ": not well-formed JSON, or a number in it is out of range");
   if (!j.is_object()) return bad_input(path + ": not a JSON object");
   return j;
 }
@@ -38,7 +43,7 @@ Result<std::vector<int32_t>> token_list(const json& j, const std::string& where)
   if (j.is_null()) return out;
   for (const json& t : j.is_array() ? j : json::array({j})) {
     if (!t.is_number_integer() || t.get<int64_t>() < 0 || t.get<int64_t>() > INT32_MAX)
-      return bad_input(where + ": not a token id");
+      return bad_input(where + " = " + onnx::shown(t) + " is not a token id");
     out.push_back(t.get<int32_t>());
   }
   return out;
@@ -55,6 +60,9 @@ bool is_hub_name(const std::string& name) {
 
 Result<Place> resolve(const std::string& model_name, const std::string& revision) {
   std::error_code ec;
+  if (model_name.find('\0') != model_name.npos)
+    return bad_input("model " + receipt::json::quote(model_name) +
+                     ": a path without a NUL character is needed");
   if (fs::is_directory(model_name, ec)) {
     fs::path p = fs::path(model_name).lexically_normal();
     if (!p.has_filename()) p = p.parent_path();
@@ -84,59 +92,70 @@ Result<Model> open_model(const Place& place) {
   const std::string dir = place.folder + "/";
   INVAR_TRY(std::string config_text, read_file(dir + "config.json"));
   INVAR_TRY(json config, parse_object(dir + "config.json", config_text));
+  INVAR_CHECK_OK(onnx::check_architecture(config, dir + "config.json"));
+  json context = config.value("max_position_embeddings", json());
+  if (context.is_null()) context = 2048u;  // transformers' default
+  if (!context.is_number_unsigned() || context.get<uint64_t>() < 1 || context.get<uint64_t>() > INT32_MAX)
+    return bad_input(dir + "config.json: max_position_embeddings = " + onnx::shown(context) +
+                     " is not a size from 1 to 2^31 - 1");
   INVAR_TRY(std::string tokenizer_text, read_file(dir + "tokenizer.json"));
   INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse(tokenizer_text, dir + "tokenizer.json"));
   INVAR_TRY(json tokenizer_config, optional_object(dir + "tokenizer_config.json"));
-  INVAR_TRY(json generation, optional_object(dir + "generation_config.json"));
 
-  Model m{place.name,
-          place.revision,
-          place.folder,
-          sha256(config_text),
-          sha256(tokenizer_text),
-          {},
-          std::move(tokenizer),
-          0,
-          {},
-          {}};
-  std::string chat_template;
-  if (auto it = tokenizer_config.find("chat_template"); it != tokenizer_config.end())
-    chat_template = it->is_string() ? it->get<std::string>() : it->dump();
+  Model m{place.name,           place.revision,         place.folder,
+          sha256(config_text),  sha256(tokenizer_text), {},
+          std::move(tokenizer), context.get<int64_t>(), {}};
+  INVAR_TRY(const std::string chat_template, read_chat_template(place.folder, tokenizer_config));
   m.chat_template = sha256(chat_template);
-
-  const json context = config.value("max_position_embeddings", json());
-  if (!context.is_number_integer() || context.get<int64_t>() < 1)
-    return bad_input(dir + "config.json: max_position_embeddings is not a positive integer");
-  m.context = context.get<int64_t>();
-  const bool own = generation.contains("eos_token_id");
-  INVAR_TRY(m.stop_tokens,
-            token_list((own ? generation : config).value("eos_token_id", json()),
-                       dir + (own ? "generation_config.json" : "config.json") + ": eos_token_id"));
-
-  const std::string where = dir + "generation_config.json: ";
-  auto number = [&](const char* key, auto fallback) -> Result<decltype(fallback)> {
-    const json v = generation.value(key, json());
-    if (v.is_null()) return fallback;
-    if (!v.is_number()) return bad_input(where + key + " is not a number");
-    return v.get<decltype(fallback)>();
-  };
-  m.defaults.do_sample = generation.value("do_sample", json(false)) == json(true);
-  INVAR_TRY(m.defaults.temperature, number("temperature", 1.0f));
-  INVAR_TRY(m.defaults.top_k, number("top_k", int32_t{0}));
-  INVAR_TRY(m.defaults.top_p, number("top_p", 1.0f));
+  INVAR_TRY(const auto stop, read_stop_tokens(place.folder));
+  if (stop) {
+    m.stop_tokens = *stop;
+  } else {
+    INVAR_TRY(m.stop_tokens,
+              token_list(config.value("eos_token_id", json()), dir + "config.json: eos_token_id"));
+  }
   return m;
 }
 
-Result<sample::Params> sampling(const Model& m, const SamplingOptions& o) {
-  sample::Params p = m.defaults;
-  if (o.temperature || o.top_k || o.top_p) p.do_sample = true;
-  if (o.temperature) p.temperature = *o.temperature;
-  if (o.top_k) p.top_k = *o.top_k;
-  if (o.top_p) p.top_p = *o.top_p;
+Result<Decoding> decoding(const Model& m, const SamplingOptions& o) {
+  Decoding d;
+  d.asked = o.max_new_tokens;
+  if (!o.no_generation_config) {
+    INVAR_TRY(d.defaults, read_defaults(m.folder));
+  }
+  if (o.no_do_sample) return d;
+  sample::Params& p = d.params;
+  p.do_sample = o.temperature || o.top_k || o.top_p || d.defaults.do_sample.value_or(false);
+  if (p.do_sample) {
+    INVAR_CHECK_OK(d.defaults.drawing);
+  }
+  auto either = [](auto given, auto said, auto otherwise) {
+    return given.value_or(said.value_or(otherwise));
+  };
+  p.temperature = either(o.temperature, d.defaults.temperature, p.temperature);
+  p.top_k = either(o.top_k, d.defaults.top_k, p.do_sample ? kTopK : 0);
+  p.top_p = either(o.top_p, d.defaults.top_p, p.top_p);
   p.seed = o.seed;
-  if (o.no_do_sample) p = sample::Params{};
   INVAR_CHECK_OK(sample::check(p));
-  return p;
+  return d;
+}
+
+Result<int64_t> new_tokens(const Model& m, const Decoding& d, int64_t tokens) {
+  const int64_t room = m.context - tokens;
+  if (room < 1)
+    return bad_input(std::to_string(tokens) + " tokens, but the context of " + m.name + " is " +
+                     std::to_string(m.context) + ": shorten it to at most " + std::to_string(m.context - 1));
+  if (d.asked && *d.asked > room)
+    return bad_input(std::to_string(tokens) + " tokens and " + std::to_string(*d.asked) +
+                     " new ones exceed the context of " + std::to_string(m.context) +
+                     ": use --max-new-tokens " + std::to_string(room) + " or less");
+  if (d.asked) return *d.asked;
+  if (d.defaults.max_new_tokens) return std::min(*d.defaults.max_new_tokens, room);
+  if (!d.defaults.max_length) return std::min(kMaxNewTokens, room);
+  if (*d.defaults.max_length <= tokens)
+    return bad_input(std::to_string(tokens) + " tokens, but max_length in generation_config.json is " +
+                     std::to_string(*d.defaults.max_length) + ": pass --max-new-tokens");
+  return std::min(*d.defaults.max_length - tokens, room);
 }
 
 }  // namespace invar::cli

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include "generate.h"
 #include "model.h"
 #include "prepare.h"
+#include "receipt/json.h"
 #include "seal.h"
 
 namespace invar::cli {
@@ -28,25 +30,41 @@ namespace fs = std::filesystem;
 struct Job {
   std::string prompt, receipt_path;
   std::vector<int32_t> tokens;
+  int64_t max_new_tokens = 0;
 };
+
+// One line of a prompt file.
+Result<std::string> read_prompt(std::string_view row, const std::string& where) {
+  using receipt::json::Value;
+  INVAR_TRY(Value line, receipt::json::parse(row, where));
+  if (line.kind == Value::string) return line.text;
+  const Value* prompt = nullptr;
+  for (const auto& [key, value] : line.members) {
+    if (key == "messages")
+      return not_covered(
+          where + ": chat messages need a chat template, which this version does not apply: give \"prompt\"");
+    if (key != "prompt")
+      return bad_input(where + ": " + receipt::json::quote(receipt::json::brief(key)) +
+                       " is no key of a prompt, only \"prompt\" is: give parameters as options");
+    if (prompt) return bad_input(where + ": \"prompt\" is given twice");
+    prompt = &value;
+  }
+  if (!prompt || prompt->kind != Value::string)
+    return bad_input(where + ": neither a JSON string nor an object with \"prompt\"");
+  return prompt->text;
+}
 
 Result<std::vector<Job>> read_prompt_file(const std::string& path, const std::string& receipt_path) {
   INVAR_TRY(std::string text, read_file(path));
   std::vector<Job> jobs;
-  size_t begin = 0;
+  size_t begin = text.starts_with("\xef\xbb\xbf") ? 3 : 0;  // a byte order mark
   for (int line = 1; begin < text.size(); ++line) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view row = std::string_view(text).substr(begin, end - begin);
     begin = end + 1;
     if (row.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const std::string where = path + ":" + std::to_string(line) + ": ";
-    json j = json::parse(row, nullptr, false);
-    if (j.is_object() && j.contains("messages"))
-      return not_covered(
-          where + "chat messages need a chat template, which this version does not apply: give \"prompt\"");
-    if (j.is_object()) j = j.value("prompt", json());
-    if (!j.is_string()) return bad_input(where + "neither a JSON string nor an object with \"prompt\"");
-    jobs.push_back({j.get<std::string>(), "", {}});
+    INVAR_TRY(std::string prompt, read_prompt(row, path + ":" + std::to_string(line)));
+    jobs.push_back({std::move(prompt), "", {}, 0});
   }
   if (jobs.empty()) return bad_input(path + ": no prompts in it");
   // r.json -> r.1.json, r.2.json, ... where there are several.
@@ -86,6 +104,14 @@ Status save_receipt(const std::string& path, const std::string& content) {
   return Error{first.error().code, first.error().message + "; the receipt stands above"};
 }
 
+// The number that JSON prints with as many digits as tell binary32 numbers apart.
+double shortest(float x) {
+  char text[32];
+  double value = 0;
+  std::from_chars(text, std::to_chars(text, text + sizeof text, x).ptr, value);
+  return value;
+}
+
 // `written`: what became of standard output, which is no reason to stop.
 Status run_job(const Job& job, const RunOptions& o, const Model& model, const sample::Params& params,
                const receipt::Receipt& described, run::Session& session, bool several, Status& written) {
@@ -93,18 +119,18 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
   if (!o.json && several && written) written = write_stdout("== " + job.receipt_path + "\n");
   if (!o.json && terminal && written) written = write_stdout("\n\033[1m" + job.prompt + "\033[0m");
   prompt::Stream stream(model.tokenizer);
-  INVAR_TRY(Generation g, generate(session, job.tokens, o.sampling.max_new_tokens, params, model.stop_tokens,
-                                   [&](int32_t token) {
-                                     const std::string piece = stream.push(token);
-                                     if (!o.json && written) written = write_stdout(piece);
-                                   }));
+  INVAR_TRY(Generation g,
+            generate(session, job.tokens, job.max_new_tokens, params, model.stop_tokens, [&](int32_t token) {
+              const std::string piece = stream.push(token);
+              if (!o.json && written) written = write_stdout(piece);
+            }));
   if (!o.json && written) written = write_stdout(stream.finish() + "\n");
   INVAR_CHECK_OK(session.weights_unchanged());
 
   receipt::Receipt r = described;
   r.prompt = job.prompt;
   r.prompt_tokens = job.tokens;
-  r.max_new_tokens = o.sampling.max_new_tokens;
+  r.max_new_tokens = job.max_new_tokens;
   r.stop_tokens = model.stop_tokens;
   r.sampling = params;
   r.tokens = g.tokens;
@@ -125,6 +151,13 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
               {"receipt_hash", hash},
               {"prefill_seconds", g.prefill_seconds},
               {"decode_tokens_per_second", g.decode_tokens_per_second},
+              {"sampling",
+               {{"do_sample", params.do_sample},
+                {"temperature", shortest(params.temperature)},
+                {"top_k", params.top_k},
+                {"top_p", shortest(params.top_p)},
+                {"seed", params.seed}}},
+              {"max_new_tokens", job.max_new_tokens},
               {"isa", session.isa()},
               {"threads", session.threads()},
               {"kernels", session.kernels()},
@@ -134,6 +167,8 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
     if (written) written = write_stdout(j.dump() + "\n");
   } else {
     if (terminal) std::fputs("\n", stderr);
+    std::fprintf(stderr, "  %-9s %s, at most %lld new tokens\n", "sampling", sample::describe(params).c_str(),
+                 static_cast<long long>(job.max_new_tokens));
     std::fprintf(stderr, "  %-9s %zu tokens, %.0f tokens/s (%s, %d thread%s)\n", "infer", g.tokens.size(),
                  g.decode_tokens_per_second, std::string(session.isa()).c_str(), session.threads(),
                  session.threads() == 1 ? "" : "s");
@@ -151,36 +186,30 @@ Status do_run(const RunOptions& o) {
   if (!o.prompt_file.empty()) {
     INVAR_TRY(jobs, read_prompt_file(o.prompt_file, o.receipt_path));
   } else {
-    jobs.push_back({o.prompt_text.value_or(""), o.receipt_path, {}});
+    jobs.push_back({o.prompt_text.value_or(""), o.receipt_path, {}, 0});
   }
   INVAR_TRY(Place place, resolve(o.model.model_name));
   INVAR_TRY(Model model, open_model(place));
-  INVAR_TRY(sample::Params params, sampling(model, o.sampling));
+  INVAR_TRY(const Decoding how, decoding(model, o.sampling));
   int64_t longest = 0;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const std::string which = jobs.size() > 1 ? "prompt " + std::to_string(i + 1) : "prompt";
     auto tokens = model.tokenizer.encode(jobs[i].prompt);
     if (!tokens) return Error{tokens.error().code, which + ": " + tokens.error().message};
     jobs[i].tokens = std::move(*tokens);
-    const int64_t n = static_cast<int64_t>(jobs[i].tokens.size()), room = model.context - n;
+    const int64_t n = static_cast<int64_t>(jobs[i].tokens.size());
     if (n == 0) return bad_input(which + ": no tokens in it: give some text");
-    if (room < 1)
-      return bad_input(which + ": " + std::to_string(n) + " tokens, but the context of " + model.name +
-                       " is " + std::to_string(model.context) + ": shorten it to at most " +
-                       std::to_string(model.context - 1));
-    if (o.sampling.max_new_tokens > room)
-      return bad_input(which + ": " + std::to_string(n) + " tokens and " +
-                       std::to_string(o.sampling.max_new_tokens) + " new ones exceed the context of " +
-                       std::to_string(model.context) + ": use --max-new-tokens " + std::to_string(room) +
-                       " or less");
-    longest = std::max(longest, n);
+    const auto most = new_tokens(model, how, n);
+    if (!most) return Error{most.error().code, which + ": " + most.error().message};
+    jobs[i].max_new_tokens = *most;
+    longest = std::max(longest, n + *most);
     INVAR_CHECK_OK(check_writable(jobs[i].receipt_path));
   }
   INVAR_TRY(Prepared prepared, prepare(place, o.model, o.json));
   receipt::Receipt described = describe(model, prepared.plan);
   Phase loading("load", o.json);
   const auto open = [&]() -> Result<run::Session> {
-    run::Options options = session_options(o.execution, longest + o.sampling.max_new_tokens);
+    run::Options options = session_options(o.execution, longest);
     options.hashed = prepared.hashed.get();
     return run::Session::open(prepared.plan, prepared.folder, options);
   };
@@ -200,7 +229,7 @@ Status do_run(const RunOptions& o) {
   std::signal(SIGHUP, SIG_IGN);
   Status written;
   for (const Job& job : jobs)
-    INVAR_CHECK_OK(run_job(job, o, model, params, described, session, jobs.size() > 1, written));
+    INVAR_CHECK_OK(run_job(job, o, model, how.params, described, session, jobs.size() > 1, written));
   return written;
 }
 

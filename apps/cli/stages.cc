@@ -177,6 +177,7 @@ Status do_infer(const InferCommand& c) {
   size_t rows = 0;
   for (const auto& tokens : sequences) rows = std::max(rows, tokens.size());
   const bool only_logits = !c.logits_output.empty();
+  const int64_t max_new = c.sampling.max_new_tokens.value_or(kMaxNewTokens);
   const std::string of_set = plan.operation_set == OperationSet::reproducible
                                  ? ""
                                  : ", operation set " + std::string(name_of(plan.operation_set));
@@ -186,8 +187,7 @@ Status do_infer(const InferCommand& c) {
   INVAR_TRY(run::Session session,
             run::Session::open(
                 std::move(plan), folder_of(c.plan),
-                session_options(c.execution,
-                                static_cast<int64_t>(rows) + (only_logits ? 0 : c.sampling.max_new_tokens),
+                session_options(c.execution, static_cast<int64_t>(rows) + (only_logits ? 0 : max_new),
                                 only_logits ? 1 : static_cast<int64_t>(sequences.size()))));
   loading.done(gigabytes(weights) + " of weights, memory " + gigabytes(session.peak_bytes()));
   report_threads(session.threads(), c.execution);
@@ -215,11 +215,10 @@ Status do_infer(const InferCommand& c) {
   INVAR_CHECK_OK(sample::check(params));
   std::vector<Generation> all;
   if (sequences.size() == 1) {
-    INVAR_TRY(Generation g, generate(session, sequences[0], c.sampling.max_new_tokens, params, c.stop_tokens,
-                                     [](int32_t) {}));
+    INVAR_TRY(Generation g, generate(session, sequences[0], max_new, params, c.stop_tokens, [](int32_t) {}));
     all.push_back(std::move(g));
   } else {
-    INVAR_TRY(all, generate_many(session, sequences, c.sampling.max_new_tokens, params, c.stop_tokens));
+    INVAR_TRY(all, generate_many(session, sequences, max_new, params, c.stop_tokens));
   }
   INVAR_CHECK_OK(session.weights_unchanged());
   size_t count = 0;
@@ -231,6 +230,8 @@ Status do_infer(const InferCommand& c) {
     for (const Digest& d : g.logits) out["logits"].push_back(to_hex(d));
     text += out.dump() + "\n";
   }
+  std::fprintf(stderr, "  sampling  %s, at most %lld new tokens\n", sample::describe(params).c_str(),
+               static_cast<long long>(max_new));
   std::fprintf(stderr, "  infer     %zu tokens after %.3f s, %.1f tokens/s (%s%s)\n", count,
                all[0].prefill_seconds, all[0].decode_tokens_per_second, std::string(session.isa()).c_str(),
                of_set.c_str());
@@ -254,7 +255,8 @@ Status do_infer_tensors(const InferCommand& c) {
     out["outputs"][name] = {
         {"dtype", name_of(t.dtype)}, {"shape", t.shape}, {"sha256", to_hex(sha256(bytes))}};
     if (c.tensors_output.empty()) continue;
-    if (name.empty() || std::filesystem::path(name).filename() != name || name.starts_with('.'))
+    if (name.empty() || std::filesystem::path(name).filename() != name || name.starts_with('.') ||
+        name.find('\0') != name.npos)
       return bad_input("output '" + name + "': no name of a file: leave --tensors-output out");
     INVAR_CHECK_OK(write_file(c.tensors_output + "/" + name + ".npy", npy_of(t)));
   }

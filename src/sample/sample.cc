@@ -156,6 +156,12 @@ Status check(const Params& p) {
   return {};
 }
 
+std::string describe(const Params& p) {
+  if (!p.do_sample) return "greedy";
+  return "temperature " + text(p.temperature) + ", top-k " + (p.top_k ? std::to_string(p.top_k) : "all") +
+         ", top-p " + text(p.top_p) + ", seed " + std::to_string(p.seed);
+}
+
 uint64_t fixed40(float x) {
   uint32_t bits = std::bit_cast<uint32_t>(x), exponent = bits >> 23;
   uint64_t mantissa = (bits & 0x7fffff) | 0x800000;  // x = mantissa * 2^(exponent - 150)

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "base/status.h"
 
@@ -19,7 +20,10 @@ struct Params {
 // Refuses values outside the ranges above, naming the parameter.
 Status check(const Params&);
 
-// The token at `position` (0 = first generated) of sequence `stream`. Pure: same arguments, same token.
+// "greedy", or "temperature 0.8, top-k 50, top-p 1, seed 7": one line for people.
+std::string describe(const Params&);
+
+// The token at `position` (0 = first generated) of the random numbers `stream`. Pure: same arguments, same token.
 // Logits that are all NaN or all -Inf give an error.
 Result<int32_t> pick(std::span<const float> logits, const Params&, uint64_t position, uint64_t stream = 0);
 

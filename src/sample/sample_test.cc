@@ -199,6 +199,13 @@ TEST(Sample, SelectionIsThatOfTheWholeOrder) {
   }
 }
 
+TEST(Sample, SaysHowItChooses) {
+  EXPECT_EQ(describe({}), "greedy");
+  EXPECT_EQ(describe({.do_sample = true, .temperature = 0.8f, .top_k = 50, .top_p = 0.95f, .seed = 7}),
+            "temperature 0.8, top-k 50, top-p 0.95, seed 7");
+  EXPECT_EQ(describe({.do_sample = true}), "temperature 1, top-k all, top-p 1, seed 0");
+}
+
 TEST(Sample, Refusals) {
   auto message = [](Params p) {
     Status s = check(p);
@@ -210,6 +217,11 @@ TEST(Sample, Refusals) {
     EXPECT_NE(message({.temperature = t}).find("temperature: "), std::string::npos) << t;
   for (float p : {0.0f, -0.5f, 1.0000001f, kNan, kInf})
     EXPECT_NE(message({.top_p = p}).find("top_p: "), std::string::npos) << p;
+  EXPECT_EQ(message({.temperature = 1e-38f}).find("not a number"),
+            std::string::npos);  // it is one, only too small
+  EXPECT_EQ(
+      message({.temperature = std::numeric_limits<float>::min(), .top_p = std::numeric_limits<float>::min()}),
+      "");
   EXPECT_EQ(message({.top_k = -1}), "top_k: -1 is negative; use 0 for no limit");
   for (bool do_sample : {false, true})
     for (const std::vector<float>& logits :
