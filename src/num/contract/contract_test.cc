@@ -62,14 +62,32 @@ TEST(Contract, LaneFormEqualsReference) {
     }
 }
 
-// contraction.5: zero padding and the parties of a split are invisible.
-TEST(Contract, PaddingAndSplits) {
-  for (auto kind : {testing::Kind::cancelling, testing::Kind::tiny}) {
-    auto a = adversarial(kind, 2000, 5), b = adversarial(kind, 2000, 6);
-    float y = dot(a, b, 2000);
-    a.resize(2048, 0.0f), b.resize(2048, -0.0f);
-    EXPECT_EQ(f32_bits(dot(a, b, 2048)), f32_bits(y));
+// contraction.5: products that are zero may be appended while blocks_per_segment stays, that is up to 2048 per.
+TEST(Contract, ZeroProductsAppended) {
+  for (auto kind : kKinds)
+    for (int64_t k : {1, 255, 1000, 2000, 2048, 2049, 4000, 4096, 5000}) {
+      const int64_t whole = kSegments * kChain * blocks_per_segment(k);
+      auto a = adversarial(kind, static_cast<size_t>(k), 5), b = adversarial(kind, static_cast<size_t>(k), 6);
+      const uint32_t y = f32_bits(canon(dot(a, b, k)));
+      for (int64_t more : {k + 1, (k + whole) / 2, whole}) {
+        if (more > whole) continue;
+        a.resize(static_cast<size_t>(more), 0.0f), b.resize(static_cast<size_t>(more), -1.0f);
+        EXPECT_EQ(f32_bits(canon(dot(a, b, more))), y) << k << " and up to " << more;
+      }
+    }
+}
+
+// And no further: one more block than 8 segments of `per` hold moves blocks to other segments.
+TEST(Contract, OneMoreBlockChangesTheSegments) {
+  int differ = 0;
+  for (uint64_t column = 0; column < 64; ++column) {
+    auto a = adversarial(testing::Kind::near_one, 4096, 2 * column),
+         b = adversarial(testing::Kind::near_one, 4096, 2 * column + 1);
+    const uint32_t y = f32_bits(dot(a, b, 4096));
+    a.push_back(0.0f), b.push_back(1.0f);
+    differ += f32_bits(dot(a, b, 4097)) != y;
   }
+  EXPECT_EQ(differ, 39);
 }
 
 // spec/contraction.md, the example: with a[k] = 1 the order of the additions is visible.
