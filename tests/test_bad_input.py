@@ -11,7 +11,7 @@ import onnx
 import pytest
 from conftest import BIN, MODEL, ROOT, SHARDS, execute, invar, refused, rewrite_header
 from onnx import TensorProto, helper, numpy_helper
-from test_receipt import leaf, merkle_root
+from receipt_oracle import leaf, merkle_root
 
 
 @pytest.fixture

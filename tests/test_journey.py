@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from conftest import MODEL, ROOT, SHARDS, cpu_isas, invar, refused, safetensors_header
-from test_receipt import leaf, merkle_root
+from receipt_oracle import leaf, merkle_root
 
 ALL_ISAS = ["reference", "scalar", "avx2", "avx512", "neon"]
 
