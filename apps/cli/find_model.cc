@@ -62,9 +62,11 @@ Result<FoundModel> find_model(const std::string& model_name, const receipt::Rece
       if (auto place = resolve(folder))
         return FoundModel{*place, "the folder of the last run here with these weights"};
   const auto path = claimed.execution.find("model_path");
-  if (path != claimed.execution.end())
-    if (auto place = resolve(path->second))
-      return FoundModel{*place, "the path in the receipt, which its sender chose"};
+  if (path != claimed.execution.end()) {
+    auto place = resolve(path->second);
+    if (place) return FoundModel{*place, "the path in the receipt, which its sender chose"};
+    return bad_input(place.error().message + " (the receipt names it: pass the model with --model-name)");
+  }
   return bad_input("no model to check the receipt against: no run here used these weights, and \"" +
                    claimed.model_name +
                    "\" is not in the Hugging Face cache: pass the checkpoint folder with --model-name");
