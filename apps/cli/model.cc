@@ -80,7 +80,8 @@ Result<Place> resolve(const std::string& model_name, const std::string& revision
     if (auto ref = read_file(repo + "/refs/main")) {
       std::string main = *ref;
       while (!main.empty() && (main.back() == '\n' || main.back() == ' ')) main.pop_back();
-      if (fs::is_directory(snapshot(main), ec)) return Place{model_name, main, snapshot(main)};
+      const bool name = main.find_first_of(std::string_view("/\0", 2)) == main.npos && main != "..";
+      if (name && fs::is_directory(snapshot(main), ec)) return Place{model_name, main, snapshot(main)};
     }
     return bad_input("model " + model_name + ": no such folder, and not in the Hugging Face cache " +
                      hub_cache() + ": download it there first, or give a checkpoint folder");
