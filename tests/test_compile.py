@@ -9,7 +9,7 @@ from conftest import BUILD, MODEL, SHARDS, execute, invar, refused
 from onnx import TensorProto, helper, numpy_helper, save
 
 OPT = [str(BUILD / "bin/invar-opt")]
-PASSES = ["onnx-to-repro", "repro-recover", "repro-fold", "repro-simplify", "repro-turn", "repro-settle", "repro-to-plan"]
+PASSES = ["onnx-to-repro", "repro-recover", "repro-fold", "repro-simplify", "repro-evaluate", "repro-turn", "repro-settle", "repro-to-plan"]
 TO_REPRO = ",".join(PASSES[:-1])
 F32 = TensorProto.FLOAT
 

@@ -160,10 +160,10 @@ def test_artifacts_are_kept(tmp_path):
     folder = Path(done.err.decode().split("artifacts in ")[1].splitlines()[0])
     assert folder.parent == tmp_path
     kept = {p.name: p for p in folder.iterdir()}
-    assert set(kept) == {"0-onnx.mlir", "1-onnx-to-repro.mlir", "2-repro-recover.mlir", "3-repro-fold.mlir", "6-repro-settle.mlir", "7-repro-to-plan.mlir", "plan.invar", "plan.invar.constants"}
+    assert set(kept) == {"0-onnx.mlir", "1-onnx-to-repro.mlir", "2-repro-recover.mlir", "3-repro-fold.mlir", "7-repro-settle.mlir", "8-repro-to-plan.mlir", "plan.invar", "plan.invar.constants"}
     assert kept["plan.invar"].read_bytes() == (tmp_path / "plan.invar").read_bytes()
     assert kept["plan.invar.constants"].read_bytes() == (tmp_path / "plan.invar.constants").read_bytes()
-    for name, stage in [("0-onnx", "onnx"), ("6-repro-settle", "repro")]:
+    for name, stage in [("0-onnx", "onnx"), ("7-repro-settle", "repro")]:
         assert kept[name + ".mlir"].read_bytes() == invar("compile", path, "--opt", 1, "--emit", stage).out
     refused("compile", path, env={**os.environ, "INVAR_DEBUG": "1", "TMPDIR": str(tmp_path / "none")}, names=["INVAR_DEBUG", "TMPDIR"])
 

@@ -27,7 +27,7 @@ import torch  # noqa: E402
 from invar import CompileOptions, ops  # noqa: E402
 
 MODELS = list(random_models.SIZES)
-STAGES = [f"{s}.mlir" for s in ("onnx", "onnx-to-repro", "repro-recover", "repro-fold", "repro-simplify", "repro-turn", "repro-settle", "repro-to-plan")]
+STAGES = [f"{s}.mlir" for s in ("onnx", "onnx-to-repro", "repro-recover", "repro-fold", "repro-simplify", "repro-evaluate", "repro-turn", "repro-settle", "repro-to-plan")]
 
 
 @pytest.fixture(scope="module")

@@ -76,6 +76,7 @@ class Compiler {
         {"repro-recover", 0, [](Compiler& c) { return recover(c.choices_); }},
         {"repro-fold", 1, [](Compiler&) { return fold(); }},
         {"repro-simplify", 2, [](Compiler&) { return simplify(); }},
+        {"repro-evaluate", 2, [](Compiler& c) { return evaluate_weights(&c.storage_); }},
         {"repro-turn", 3, [](Compiler&) { return turn(); }},
         {"repro-settle", 0, [](Compiler&) { return settle(); }, kRepro},
         {"repro-to-plan", 0, [](Compiler& c) { return to_plan(&c.storage_); }, kPlan}};

@@ -7,19 +7,9 @@
 #include "ops/kernel.h"
 
 namespace invar::ir {
-namespace {
 using namespace mlir;
 
-struct alignas(64) Line {
-  std::byte bytes[64];
-};
-using Memory = std::vector<Line>;
-Memory memory(size_t bytes) {
-  return Memory(bytes / sizeof(Line) + 1);
-}
-
-// What a value of this type is to a kernel; nothing where it is none, or large.
-std::optional<ops::View> view_of(Type type) {
+std::optional<ops::View> view_of(Type type, int64_t most) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   const std::optional<DType> dtype = tensor ? dtype_of(tensor.getElementType()) : std::nullopt;
   if (!dtype || tensor.getRank() > ops::kMaxRank || !tensor.hasStaticShape()) return std::nullopt;
@@ -29,13 +19,11 @@ std::optional<ops::View> view_of(Type type) {
   for (int d = 0; d < view.rank; ++d) {
     view.dim[d] = tensor.getDimSize(d);
     // Products of dimensions are formed beside one of 0, too.
-    if (__builtin_mul_overflow(bytes, std::max<int64_t>(view.dim[d], 1), &bytes) || bytes > kSmallConstant)
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(view.dim[d], 1), &bytes) || bytes > most)
       return std::nullopt;
   }
   return view;
 }
-
-}  // namespace
 
 Result<Attrs> attrs_of(llvm::ArrayRef<NamedAttribute> given) {
   Attrs attrs;
@@ -71,39 +59,54 @@ std::optional<std::string> evaluate(Operation* op) {
   return evaluate(op, operands);
 }
 
+bool compute(Operation* op, const ops::Kernel& row, std::span<const ops::View> in, ops::View& out,
+             Pool* pool) {
+  const ops::Kernel* reference = ops::find(row.op, "reference");
+  const Result<Attrs> attrs = attrs_of(op->getAttrs());
+  if (!reference || reference->state_bytes || !attrs) return false;
+  ops::Call call{in, {&out, 1}, &*attrs};
+  ops::Stray stray;
+  if (reference->check(call) || (reference->stray && reference->stray(call, stray))) return false;
+  Memory shared = memory(row.shared_bytes ? row.shared_bytes(call) : 0);
+  call.shared = shared.data();
+  const int threads = pool ? pool->threads() : 1;
+  const size_t bytes = row.scratch_bytes ? row.scratch_bytes(call) : 0;
+  std::vector<Memory> scratch;
+  for (int i = 0; i < threads; ++i) scratch.push_back(memory(bytes));
+  for (int phase = 0; phase < row.phases; ++phase) {
+    const auto run = [&](int worker, int64_t begin, int64_t end) {
+      num::mend_arithmetic_env();
+      row.run(call, phase, begin, end, scratch[static_cast<size_t>(worker)].data());
+    };
+    const int64_t units = row.units(call, phase);
+    if (units > 0 && pool)
+      pool->run(units, run);
+    else if (units > 0)
+      run(0, 0, units);
+  }
+  return true;
+}
+
 std::optional<std::string> evaluate(Operation* op, llvm::ArrayRef<std::string> operands) {
   const std::string_view name(op->getName().stripDialect());
   const ops::Kernel* kernel = ops::find(name, "reference");
-  const Result<Attrs> attrs = attrs_of(op->getAttrs());
-  if (!kernel || kernel->state_bytes || !attrs || op->getNumOperands() == 0) return std::nullopt;
+  if (!kernel || op->getNumOperands() == 0) return std::nullopt;
   std::vector<ops::View> in;
   std::vector<Memory> data;
   for (auto [v, bytes] : llvm::zip(op->getOperands(), operands)) {
     std::optional<ops::View> view = view_of(v.getType());
-    if (!view) return std::nullopt;
-    const size_t size = static_cast<size_t>(view->elements()) * size_of(view->dtype);
-    if (bytes.size() != size) return std::nullopt;
-    view->data = data.emplace_back(memory(size)).data();
-    copy_little_endian(view->data, bytes.data(), size, size_of(view->dtype));
+    if (!view || bytes.size() != bytes_of(*view)) return std::nullopt;
+    view->data = data.emplace_back(memory(bytes.size())).data();
+    copy_little_endian(view->data, bytes.data(), bytes.size(), size_of(view->dtype));
     in.push_back(*view);
   }
   std::optional<ops::View> out = view_of(op->getResult(0).getType());
   if (!out) return std::nullopt;
-  const size_t size = static_cast<size_t>(out->elements()) * size_of(out->dtype);
-  Memory result = memory(size);
+  Memory result = memory(bytes_of(*out));
   out->data = result.data();
-  ops::Call call{in, {&*out, 1}, &*attrs};
-  ops::Stray stray;
-  if (kernel->check(call) || (kernel->stray && kernel->stray(call, stray))) return std::nullopt;
-  Memory shared = memory(kernel->shared_bytes ? kernel->shared_bytes(call) : 0);
-  Memory scratch = memory(kernel->scratch_bytes ? kernel->scratch_bytes(call) : 0);
-  call.shared = shared.data();
-  num::mend_arithmetic_env();
-  for (int phase = 0; phase < kernel->phases; ++phase)
-    if (const int64_t units = kernel->units(call, phase); units > 0)
-      kernel->run(call, phase, 0, units, scratch.data());
-  std::string bytes(size, '\0');
-  copy_little_endian(bytes.data(), out->data, size, size_of(out->dtype));
+  if (!compute(op, *kernel, in, *out, nullptr)) return std::nullopt;
+  std::string bytes(bytes_of(*out), '\0');
+  copy_little_endian(bytes.data(), out->data, bytes.size(), size_of(out->dtype));
   return bytes;
 }
 

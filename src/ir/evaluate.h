@@ -1,14 +1,16 @@
-// Operations on constants are computed when a model is compiled, by the reference rows of their rooms: the bits that any row would
-// have made when it runs.
+// Operations on constants are computed when a model is compiled, small ones by the reference rows of their rooms, large ones by the
+// rows that would run them here (evaluate_weights.cc): the bits that any row would have made when it runs.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "base/attrs.h"
+#include "base/pool.h"
 #include "base/status.h"
 #include "ir/dialects.h"
 #include "onnx/in_place.h"
+#include "ops/kernel.h"
 
 namespace invar::ir {
 
@@ -27,5 +29,20 @@ std::optional<std::string> evaluate(mlir::Operation*);
 std::optional<std::string> evaluate(mlir::Operation*, llvm::ArrayRef<std::string> operands);
 // The bytes of a small constant.
 std::optional<std::string> constant_of(mlir::Value);
+
+struct alignas(64) Line {
+  std::byte bytes[64];
+};
+using Memory = std::vector<Line>;
+inline Memory memory(size_t bytes) {
+  return Memory(bytes / sizeof(Line) + 1);
+}
+inline size_t bytes_of(const ops::View& view) {
+  return static_cast<size_t>(view.elements()) * size_of(view.dtype);
+}
+// What a value of this type is to a kernel, without data; nothing where it is none, or has more bytes than `most`.
+std::optional<ops::View> view_of(mlir::Type, int64_t most = kSmallConstant);
+// The result `out` by this row of the operation, where the room takes the operands and they name places that there are.
+bool compute(mlir::Operation*, const ops::Kernel& row, std::span<const ops::View> in, ops::View& out, Pool*);
 
 }  // namespace invar::ir

@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   mlir::registerPass([] { return recover(*choices_of("all")); });
   mlir::registerPass([] { return fold(); });
   mlir::registerPass([] { return simplify(); });
+  mlir::registerPass([] { return evaluate_weights(nullptr); });
   mlir::registerPass([] { return turn(); });
   mlir::registerPass([] { return settle(); });
   mlir::registerPass([] { return to_plan(nullptr); });

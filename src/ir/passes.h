@@ -25,7 +25,7 @@ namespace invar::ir {
 // Loads the three dialects.
 void load_dialects(mlir::MLIRContext&);
 
-// Bytes of constants that lie in the model file and are too many to stand in the IR: there they have neither file nor data, and as
+// Bytes of constants that lie in the model file, or were computed, and are too many to stand in the IR: there they have neither file nor data, and as
 // their offset the place that they would have if all stood one behind the other.
 struct Inlined {
   std::map<int64_t, std::string_view> bytes;  // by where they begin
@@ -44,7 +44,8 @@ struct Inlined {
     if (start > constant.size() || size > constant.size() - start) return std::nullopt;
     return constant.substr(start, size);
   }
-  std::deque<onnx::TensorRef> own;  // what the graph does not hold as it is
+  std::deque<onnx::TensorRef> own;      // what the graph does not hold as it is
+  std::map<std::string, int64_t> made;  // by name: where what the compiler computed begins
 };
 // Names of inputs' dimensions that are others' or constants whatever the model file says (spec/onnx.md onnx.25).
 using Settled = std::map<std::string, Polynomial>;
@@ -74,6 +75,9 @@ std::unique_ptr<mlir::Pass> fold();
 // Those of src/ir/rewrites.
 std::unique_ptr<mlir::Pass> simplify();
 std::unique_ptr<mlir::Pass> turn();
+struct Storage;
+// Arithmetic on weights alone (evaluate_weights.cc); without storage there are no weights to read.
+std::unique_ptr<mlir::Pass> evaluate_weights(Storage*);
 // Equal weights merged, dead code removed.
 std::unique_ptr<mlir::Pass> settle();
 
