@@ -90,6 +90,37 @@ TEST(Contract, OneMoreBlockChangesTheSegments) {
   EXPECT_EQ(differ, 39);
 }
 
+// contraction.5: terms that are 0 times something finite may be left out anywhere; blocks and segments stay those of all of them.
+TEST(Contract, SomeOfTheTerms) {
+  for (auto kind : kKinds)
+    for (int64_t k : kDepths) {
+      if (k == 0) continue;
+      const size_t n = static_cast<size_t>(k);
+      auto a = adversarial(kind, n, 7 * n), b = adversarial(kind, n, 7 * n + 1);
+      for (float& v : b) v = std::isfinite(v) ? v : -1;
+      auto outside = [&](int64_t i) { return i % 700 < 450 || i % 7 == 3; };
+      for (int64_t i = 0; i < k; ++i)
+        if (outside(i)) a[static_cast<size_t>(i)] = i % 2 ? 0.0f : -0.0f;
+      const uint32_t whole = f32_bits(canon(dot(a, b, k)));
+      const float terms = reference::contract_some(k, [&](auto term) {
+        for (int64_t i = 0; i < k; ++i)
+          if (!outside(i)) term(i, a[static_cast<size_t>(i)], b[static_cast<size_t>(i)]);
+      });
+      EXPECT_EQ(f32_bits(canon(terms)), whole) << k;
+      const portable::F runs = portable::contract_some(k, [&](auto run) {
+        for (int64_t i = 0, from; i < k;) {
+          for (from = i; i < k && !outside(i);) ++i;
+          run(from, i - from, [&](portable::F c, int64_t j) {
+            return portable::fma(portable::F{a[static_cast<size_t>(from + j)]},
+                                 portable::F{b[static_cast<size_t>(from + j)]}, c);
+          });
+          while (i < k && outside(i)) ++i;
+        }
+      });
+      EXPECT_EQ(f32_bits(canon(runs.v)), whole) << k;
+    }
+}
+
 // spec/contraction.md, the example: with a[k] = 1 the order of the additions is visible.
 TEST(Contract, SpecExample) {
   std::vector<float> one(512, 1.0f), x(512, 0.0f);

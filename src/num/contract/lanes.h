@@ -43,6 +43,28 @@ INVAR_INLINE void contract(int64_t k, Chain chain, F (&y)[R]) {
       for (int r = 0; r < R; ++r) y[r] = add(tree[level][r], y[r]);
 }
 
+// Of k > 0 terms those alone that each(run) gives: run(first, n, step) for ascending runs of them, where step(c, i) adds term
+// first + i to a chain. Terms left out are 0 times something finite (contraction.5).
+template <class Each>
+INVAR_INLINE F contract_some(int64_t k, Each each) {
+  F segment[kSegments], chain = zero();
+  for (F& s : segment) s = zero();
+  int64_t block = 0;
+  auto close = [&] {
+    F& sum = segment[block_place(block, k).segment];
+    sum = add(sum, chain), chain = zero();  // contraction.3
+  };
+  each([&](int64_t first, int64_t n, auto step) {
+    for (int64_t i = 0; i < n;) {
+      if (const int64_t b = (first + i) / kChain; b != block) close(), block = b;
+      const int64_t end = min_i64(n, (block + 1) * kChain - first);
+      for (; i < end; ++i) chain = step(chain, i);
+    }
+  });
+  close();
+  return join_segments(segment);  // contraction.4
+}
+
 // A finished segment climbs the tree, a binary counter as above: take(l) adds it to the sum that waits at level l, keep(l)
 // lets it wait there; the last segment climbs to the root.
 template <class Take, class Keep>

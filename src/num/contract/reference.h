@@ -24,4 +24,22 @@ static T contract(int64_t k, A a, B b) {
   return join_segments(segment);  // contraction.4
 }
 
+// Of k > 0 terms those alone that each(term) gives, ascending: term(i, a, b). Terms left out are 0 times something finite
+// (contraction.5).
+template <class T = float, class Each>
+static T contract_some(int64_t k, Each each) {
+  T segment[kSegments] = {}, chain = 0;
+  int64_t block = 0;
+  auto close = [&] {
+    T& sum = segment[block_place(block, k).segment];
+    sum = sum + chain, chain = 0;
+  };
+  each([&](int64_t i, T a, T b) {
+    if (i / kChain != block) close(), block = i / kChain;
+    chain = std::fma(a, b, chain);
+  });
+  close();
+  return join_segments(segment);
+}
+
 }  // namespace invar::num::reference

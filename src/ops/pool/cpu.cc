@@ -1,5 +1,5 @@
-// A block of a channel is copied with its pads (ops/slide_lanes.h); each tap is then a vector of neighbouring outputs. What is too
-// large for a copy goes output by output.
+// A block of a channel is copied with its pads (ops/slide_lanes.h); each tap is then a vector of neighbouring outputs. Windows too
+// large for a copy, or mostly outside of the operand, go output by output, by the elements inside.
 #include "num/contract/lanes.h"
 #include "num/reduce/extreme.h"
 #include "ops/pool/pool.h"
@@ -14,7 +14,44 @@ using pool::Plan;
 
 constexpr int kExtremeVectors = 4;  // three registers each
 
-// n outputs and up to kSlideSlack more, each over taps offset[0 ... k).
+// The window of output `o` of a channel, from its first place inside of the operand on.
+struct Window {
+  int64_t at[kAxes], from[kAxes], taps[kAxes];
+};
+Window window_of(const Plan& p, int64_t o) {
+  Window w;
+  for (int d = kAxes - 1; d >= 0; --d) {
+    w.at[d] = o % p.axis[d].out, o /= p.axis[d].out;
+    w.from[d] = pool::first_inside(p.axis[d], w.at[d]), w.taps[d] = pool::places(p.axis[d], w.at[d], false);
+  }
+  return w;
+}
+// How many of its places count.
+int64_t count_of(const Plan& p, const Window& w, bool padded) {
+  int64_t count = 1;
+  for (int d = 0; d < kAxes; ++d) count *= pool::places(p.axis[d], w.at[d], padded);
+  return count;
+}
+// fn(first tap, its element) for its lines of w.taps[2] places inside.
+template <class Fn>
+INVAR_INLINE void each_line(const Plan& p, const Window& w, Fn fn) {
+  auto element = [&](int d, int64_t t) {
+    return w.at[d] * p.axis[d].stride + t * p.axis[d].dilation - p.axis[d].pad;
+  };
+  for (int64_t i = w.from[0]; w.taps[2] > 0 && i < w.from[0] + w.taps[0]; ++i)
+    for (int64_t j = w.from[1]; j < w.from[1] + w.taps[1]; ++j)
+      fn((i * p.axis[1].kernel + j) * p.axis[2].kernel + w.from[2],
+         (element(0, i) * p.axis[1].in + element(1, j)) * p.axis[2].in + element(2, w.from[2]));
+}
+// fn(element) for its places inside.
+template <class Fn>
+INVAR_INLINE void each_inside(const Plan& p, const Window& w, Fn fn) {
+  each_line(p, w, [&](int64_t, int64_t e) {
+    for (int64_t k = 0; k < w.taps[2]; ++k) fn(e + k * p.axis[2].dilation);
+  });
+}
+
+// n outputs and up to kSlideSlack more, each over taps offset[0 ... k); or the window of one output of the channel at x, in every lane.
 struct Most {
   static constexpr float kFill = -__builtin_inff();
   INVAR_INLINE void rows(const float* x, const int64_t* offset, int64_t k, int64_t n, float* to) {
@@ -28,6 +65,23 @@ struct Most {
       for (int v = 0; v < kExtremeVectors; ++v) store(to + j + v * kW, Largest::lanes_of(e[v]));
     }
   }
+  INVAR_INLINE F window(const Plan& p, const Window& w, const float* x) {
+    const int64_t hop = p.axis[2].dilation;
+    const int64_t n = w.taps[2];
+    Largest most = Largest::of(set1(kFill));
+    each_line(p, w, [&](int64_t, int64_t e) {
+      const float* const line = x + e;
+      if (hop == 1 && n >= kW) {  // without an order the last two vectors may reach back
+        for (int64_t k = 0; k < n; k += 2 * kW)
+          Largest::take(most, load(line + num::min_i64(k, n - kW)),
+                        load(line + num::min_i64(k + kW, n - kW)));
+        return;
+      }
+      for (int64_t k = 0; k < n; k += 2)
+        Largest::take(most, set1(line[k * hop]), set1(line[num::min_i64(k + 1, n - 1) * hop]));
+    });
+    return set1(Largest::within(most));
+  }
 };
 
 // Sums of step(element), by the schedule of a contraction with ones (or, step being fma, with itself).
@@ -38,6 +92,19 @@ struct Total {
     sum_taps(
         x, offset, k, n, to,
         [](F sum, F v, int64_t) __attribute__((always_inline)) { return Step::step(sum, v); });
+  }
+  // A place outside is a term +0.
+  INVAR_INLINE F window(const Plan& p, const Window& w, const float* x) {
+    const int64_t hop = p.axis[2].dilation;
+    return num::INVAR_ISA_NS::contract_some(
+        p.taps, [&](auto run) __attribute__((always_inline)) {
+          each_line(p, w, [&](int64_t t, int64_t e) {
+            run(
+                t, w.taps[2], [&](F c, int64_t k) __attribute__((always_inline)) {
+                  return Step::step(c, set1(x[e + k * hop]));
+                });
+          });
+        });
   }
 };
 struct Plain {
@@ -74,7 +141,7 @@ struct AbsoluteOp {
   INVAR_INLINE F finish(F y, F) { return y; }
 };
 
-// Scratch: offsets of taps, results of a block, columns' counts, the copy; or the elements of one window.
+// Scratch of blocks: offsets of taps, results of a block, columns' counts, the copy.
 struct Work {
   int64_t* offset;
   float *flat, *counts, *copy, *end;
@@ -85,12 +152,13 @@ Work work_of(const Plan& p, void* scratch) {
   w.flat = static_cast<float*>(scratch) + 2 * p.taps;
   w.counts = w.flat + p.cut.rows * p.cut.pitch + kSlideSlack;
   w.copy = w.counts + p.cut.columns + kW;
-  w.end = w.copy + (p.cut.floats ? p.cut.floats : p.taps) + 2 * kSlideSlack;
+  w.end = w.copy + p.cut.floats + 2 * kSlideSlack;
   return w;
 }
 
 size_t scratch_bytes(const Call& call) {
   const Plan p = pool::plan_of(call);
+  if (!p.cut.floats) return 0;
   return static_cast<size_t>(work_of(p, nullptr).end - static_cast<float*>(nullptr)) * sizeof(float);
 }
 
@@ -135,53 +203,20 @@ void blocks(const Call& call, const Plan& p, int64_t begin, int64_t end, void* s
   }
 }
 
-// The window of output `o` of a channel, from its first place inside of the operand on.
-struct Window {
-  int64_t at[kAxes], from[kAxes], taps[kAxes];
-};
-void place_window(const Plan& p, Window& w) {
-  for (int d = 0; d < kAxes; ++d)
-    w.from[d] = pool::first_inside(p.axis[d], w.at[d]), w.taps[d] = pool::places(p.axis[d], w.at[d], false);
-}
-Window window_of(const Plan& p, int64_t o) {
-  Window w;
-  for (int d = kAxes - 1; d >= 0; --d) w.at[d] = o % p.axis[d].out, o /= p.axis[d].out;
-  place_window(p, w);
-  return w;
-}
-// fn(tap, element) for its places inside.
-template <class Fn>
-INVAR_INLINE void each_inside(const Plan& p, const Window& w, Fn fn) {
-  auto element = [&](int d, int64_t t) {
-    return w.at[d] * p.axis[d].stride + t * p.axis[d].dilation - p.axis[d].pad;
-  };
-  for (int64_t i = w.from[0]; i < w.from[0] + w.taps[0]; ++i)
-    for (int64_t j = w.from[1]; j < w.from[1] + w.taps[1]; ++j)
-      for (int64_t k = w.from[2]; k < w.from[2] + w.taps[2]; ++k)
-        fn((i * p.axis[1].kernel + j) * p.axis[2].kernel + k,
-           (element(0, i) * p.axis[1].in + element(1, j)) * p.axis[2].in + element(2, k));
-}
-
 template <class Op>
-void one_by_one(const Call& call, const Plan& p, int64_t begin, int64_t end, void* scratch) {
-  const Work w = work_of(p, scratch);
+void one_by_one(const Call& call, const Plan& p, int64_t begin, int64_t end) {
   const int64_t in = size_in(p), out = p.axis[0].out * p.axis[1].out * p.axis[2].out;
   const bool padded = Op::kCounts && attr_i(call, "count_include_pad", 0) != 0;
-  for (int64_t t = 0; t < p.taps; ++t) w.offset[t] = t;
   for (int64_t i = begin; i < end; ++i) {
-    const float* x = call.in[0].as<const float>() + i / out * in;
     const Window window = window_of(p, i % out);
-    for (int64_t t = 0; t < p.taps + kSlideSlack; ++t) w.copy[t] = Op::Over::kFill;
-    each_inside(p, window, [&](int64_t t, int64_t e) { w.copy[t] = x[e]; });
-    Op::Over::rows(w.copy, w.offset, p.taps, 1, w.flat);
-    int64_t count = 1;
-    for (int d = 0; d < kAxes; ++d) count *= pool::places(p.axis[d], window.at[d], padded);
-    put_n(call.out[0].as<float>() + i, Op::finish(load(w.flat), set1(static_cast<float>(count))), 1);
+    const F y = Op::Over::window(p, window, call.in[0].as<const float>() + i / out * in);
+    const F count = Op::kCounts ? set1(static_cast<float>(count_of(p, window, padded))) : zero();
+    put_n(call.out[0].as<float>() + i, Op::finish(y, count), 1);
   }
 }
 
-// Channels last: a window's taps are runs of channels, read where they lie if all are inside and what a vector reads behind them is
-// the operand's.
+// Channels last: a window's taps are runs of channels. Those inside are read where they lie if what a vector reads behind them is
+// the operand's; those outside change nothing (pool.2, contraction.5).
 constexpr int64_t kChannels = 64;
 
 struct LastWork {
@@ -219,22 +254,21 @@ void run_last(const Call& call, int, int64_t begin, int64_t end, void* scratch) 
     const float* const x = call.in[0].as<const float>() + image;
     float* const to = call.out[0].as<float>() + i * call.out[0].pitch;
     const Window window = window_of(p, i % out);
-    int64_t count = 1, inside = 0, farthest = 0;
-    for (int d = 0; d < kAxes; ++d) count *= pool::places(p.axis[d], window.at[d], padded);
-    each_inside(p, window, [&](int64_t t, int64_t e) { w.offset[t] = farthest = e * pitch, ++inside; });
+    const F count = set1(static_cast<float>(count_of(p, window, padded)));
+    int64_t inside = 0;
+    each_inside(p, window, [&](int64_t e) { w.offset[inside++] = e * pitch; });
+    const int64_t farthest = inside ? w.offset[inside - 1] : 0;
     for (int64_t c = 0; c < p.channels; c += kChannels) {
       const int64_t n = num::min_i64(kChannels, p.channels - c);
-      const bool lies = inside == p.taps && image + farthest + c + n + kSlideSlack <= all;
+      const bool lies = image + farthest + c + n + kSlideSlack <= all;
       if (!lies) {
-        for (int64_t j = 0; j < p.taps * kChannels + kSlideSlack; ++j) w.copy[j] = Op::Over::kFill;
-        each_inside(p, window, [&](int64_t t, int64_t e) {
-          for (int64_t j = 0; j < n; ++j) w.copy[t * kChannels + j] = x[e * pitch + c + j];
-        });
+        for (int64_t t = 0; t < inside; ++t)
+          for (int64_t j = 0; j < n; ++j) w.copy[t * kChannels + j] = x[w.offset[t] + c + j];
+        for (int64_t j = 0; j < kSlideSlack; ++j) w.copy[inside * kChannels + j] = Op::Over::kFill;
       }
-      Op::Over::rows(lies ? x + c : w.copy, lies ? w.offset : w.gathered, p.taps, n, w.flat);
+      Op::Over::rows(lies ? x + c : w.copy, lies ? w.offset : w.gathered, inside, n, w.flat);
       for (int64_t j = 0; j < n; j += kW)
-        put_n(to + c + j, Op::finish(load(w.flat + j), set1(static_cast<float>(count))),
-              static_cast<int>(num::min_i64(kW, n - j)));
+        put_n(to + c + j, Op::finish(load(w.flat + j), count), static_cast<int>(num::min_i64(kW, n - j)));
     }
   }
 }
@@ -255,7 +289,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
   if (p.cut.floats)
     blocks<Op>(call, p, begin, end, scratch);
   else
-    one_by_one<Op>(call, p, begin, end, scratch);
+    one_by_one<Op>(call, p, begin, end);
 }
 
 void lp(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
@@ -276,7 +310,7 @@ void indices(const Call& call, int, int64_t begin, int64_t end, void*) {
   for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i) {
     const float* x = view.as<const float>() + i / out * in;
     int64_t best = -1;
-    each_inside(p, window_of(p, i % out), [&](int64_t, int64_t e) {
+    each_inside(p, window_of(p, i % out), [&](int64_t e) {
       if (best < 0 || x[e] > x[best] || (x[e] != x[e] && x[best] == x[best])) best = e;
     });
     if (best >= 0 && by_columns)

@@ -65,16 +65,23 @@ __device__ Window<I> window_of(const Windows<I>& w, I i) {
   r.channel = i * w.size;
   return r;
 }
+// f(first tap, its element of the channel) for its lines of r.taps[2] places inside, row-major.
+template <class I, class Fn>
+__device__ void each_line(const Windows<I>& w, const Window<I>& r, Fn f) {
+  for (I i = 0; r.taps[2] > 0 && i < r.taps[0]; ++i)
+    for (I j = 0; j < r.taps[1]; ++j) {
+      const I line = (r.from[0] + i * w.axis[0].dilation) * w.axis[1].in + r.from[1] + j * w.axis[1].dilation;
+      f(((r.first[0] + i) * w.axis[1].kernel + r.first[1] + j) * w.axis[2].kernel + r.first[2],
+        line * w.axis[2].in + r.from[2]);
+    }
+}
 // f(element of the channel) for its places inside, row-major.
 template <class I, class Fn>
 __device__ void each_inside(const Windows<I>& w, const Window<I>& r, Fn f) {
-  for (I i = 0; i < r.taps[0]; ++i)
-    for (I j = 0; j < r.taps[1]; ++j) {
-      const I line = (r.from[0] + i * w.axis[0].dilation) * w.axis[1].in + r.from[1] + j * w.axis[1].dilation;
-      I at = line * w.axis[2].in + r.from[2];
+  each_line(w, r, [&](I, I at) {
 #pragma unroll 4
-      for (I k = 0; k < r.taps[2]; ++k, at += w.axis[2].dilation) f(at);
-    }
+    for (I k = 0; k < r.taps[2]; ++k, at += w.axis[2].dilation) f(at);
+  });
 }
 
 // The operations: step(c, x) over a window, what becomes of the sum.
@@ -92,8 +99,7 @@ struct Absolute {
   static __device__ F finish(F y, int64_t) { return y; }
 };
 
-// A place outside adds +0 to a chain, which is never -0: nothing. Taps come in order, so a chain ends where a tap of the next
-// block does.
+// A place outside is a term +0, which is left out (contraction.5).
 template <class Op, class I>
 __device__ F over(const Windows<I>& w, const Window<I>& r, const float* x) {
   if constexpr (std::is_same_v<Op, Most>) {
@@ -101,31 +107,18 @@ __device__ F over(const Windows<I>& w, const Window<I>& r, const float* x) {
     each_inside(w, r, [&](I e) { Largest::take(most, load(x + e), load(x + e)); });
     return Largest::lanes_of(most);
   } else {
-    F y[1];
-    if (w.taps <= num::kChain) {
-      y[0] = zero();
-      each_inside(w, r, [&](I e) { y[0] = Op::step(y[0], load(x + e)); });
-    } else {
-      num::INVAR_ISA_NS::contract<1>(
-          w.taps,
-          [&](int64_t begin, int64_t end, F(&c)[1]) {
-            c[0] = zero();
-            for (int64_t t = begin; t < end; ++t) {
-              I rest = static_cast<I>(t), at = 0, step = 1;
-              bool inside = true;
-#pragma unroll
-              for (int d = kAxes - 1; d >= 0; --d) {
-                const I i = rest % w.axis[d].kernel - r.first[d];
-                rest /= w.axis[d].kernel;
-                inside &= i >= 0 && i < r.taps[d];
-                at += (r.from[d] + i * w.axis[d].dilation) * step, step *= w.axis[d].in;
-              }
-              if (inside) c[0] = Op::step(c[0], load(x + at));
-            }
-          },
-          y);
-    }
-    return Op::finish(y[0], r.places);
+    F y = zero();
+    if (w.taps <= num::kChain)
+      each_inside(w, r, [&](I e) { y = Op::step(y, load(x + e)); });
+    else
+      y = num::INVAR_ISA_NS::contract_some(w.taps, [&](auto run) {
+        each_line(w, r, [&](I t, I e) {
+          run(t, r.taps[2], [&](F c, int64_t k) {
+            return Op::step(c, load(x + e + k * w.axis[2].dilation));
+          });
+        });
+      });
+    return Op::finish(y, r.places);
   }
 }
 

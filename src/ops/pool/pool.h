@@ -11,7 +11,7 @@ struct Plan {
   int64_t images, channels;
   Axis axis[kAxes];
   int64_t taps;
-  slide::BlockCut cut;  // no floats: windows too large for a copy
+  slide::BlockCut cut;  // no floats: windows too large for a copy, or mostly outside of the operand
 };
 Plan plan_of(const Call&);
 // Whether windows are small enough for a row that takes channels last.

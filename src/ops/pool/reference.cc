@@ -11,18 +11,22 @@ namespace {
 
 using slide::kAxes;
 
-// The element of a channel at place t, row-major, of window o; -1 outside.
-int64_t element(const pool::Plan& p, int64_t o, int64_t t) {
-  int64_t i = 0, stride = 1;
-  bool inside = true;
+// fn(t, element of the channel) for the places t of window o inside of x, row-major: the cost is theirs, not the window's.
+template <class Fn>
+void each_inside(const pool::Plan& p, int64_t o, Fn fn) {
+  int64_t at[kAxes], first[kAxes], taps[kAxes];
   for (int d = kAxes - 1; d >= 0; --d) {
     const slide::Axis& a = p.axis[d];
-    const int64_t at = o % a.out * a.stride + t % a.kernel * a.dilation - a.pad;
-    inside = inside && at >= 0 && at < a.in;
-    i += at * stride, stride *= a.in;
-    o /= a.out, t /= a.kernel;
+    first[d] = pool::first_inside(a, o % a.out), taps[d] = pool::places(a, o % a.out, false);
+    at[d] = o % a.out * a.stride - a.pad;
+    o /= a.out;
   }
-  return inside ? i : -1;
+  auto place = [&](int d, int64_t t) { return at[d] + t * p.axis[d].dilation; };
+  for (int64_t i = first[0]; i < first[0] + taps[0]; ++i)
+    for (int64_t j = first[1]; j < first[1] + taps[1]; ++j)
+      for (int64_t k = first[2]; k < first[2] + taps[2]; ++k)
+        fn((i * p.axis[1].kernel + j) * p.axis[2].kernel + k,
+           (place(0, i) * p.axis[1].in + place(1, j)) * p.axis[2].in + place(2, k));
 }
 
 int64_t size_in(const pool::Plan& p) {
@@ -44,10 +48,7 @@ void each_output(const Call& call, int64_t begin, int64_t end, Fn fn) {
 void max_pool(const Call& call, int, int64_t begin, int64_t end, void*) {
   each_output(call, begin, end, [](const pool::Plan& p, const float* x, int64_t o) {
     float most = -INFINITY;
-    for (int64_t t = 0; t < p.taps; ++t) {  // pool.3
-      const int64_t e = element(p, o, t);
-      if (e >= 0) most = maximum(most, x[e]);
-    }
+    each_inside(p, o, [&](int64_t, int64_t e) { most = maximum(most, x[e]); });  // pool.3
     return most;
   });
 }
@@ -60,10 +61,9 @@ void max_pool_indices(const Call& call, int, int64_t begin, int64_t end, void*) 
     const int64_t channel = i / size_out(p);
     const float* x = call.in[0].as<const float>() + channel * size_in(p);
     int64_t best = -1;
-    for (int64_t t = 0; t < p.taps; ++t) {  // pool.4
-      const int64_t e = element(p, i % size_out(p), t);
-      if (e >= 0 && (best < 0 || x[e] > x[best] || (x[e] != x[e] && x[best] == x[best]))) best = e;
-    }
+    each_inside(p, i % size_out(p), [&](int64_t, int64_t e) {  // pool.4
+      if (best < 0 || x[e] > x[best] || (x[e] != x[e] && x[best] == x[best])) best = e;
+    });
     if (best >= 0 && by_columns) {
       const int64_t high = call.in[0].rank > 3 ? call.in[0].dim[call.in[0].rank - 2] : 1,
                     wide = last_dim(call.in[0]);
@@ -75,15 +75,12 @@ void max_pool_indices(const Call& call, int, int64_t begin, int64_t end, void*) 
   }
 }
 
-// The contraction of f(element), +0 outside, with b(element).
+// The contraction of a(element) with b(element). A place outside is +0 times 1 or +0: contraction.5.
 template <class A, class B>
 float sum(const pool::Plan& p, const float* x, int64_t o, A a, B b) {
-  auto at = [&](int64_t k) {
-    const int64_t e = element(p, o, k);
-    return e < 0 ? 0 : x[e];
-  };
-  return num::reference::contract(
-      p.taps, [&](int64_t k) { return a(at(k)); }, [&](int64_t k) { return b(at(k)); });
+  return num::reference::contract_some(p.taps, [&](auto term) {
+    each_inside(p, o, [&](int64_t t, int64_t e) { term(t, a(x[e]), b(x[e])); });
+  });
 }
 float same(float v) {
   return v;

@@ -6,6 +6,22 @@
 
 namespace invar::ops::pool {
 
+// Whether most of the windows' places lie outside of the operand, of so many that what is done for each output counts less.
+static bool mostly_outside(const Plan& p) {
+  constexpr int64_t kVector = 8,
+                    kOutput =
+                        8;  // places of a block in the time of one element; elements in that of an output
+  constexpr int64_t kMost = int64_t{1} << 30;
+  int64_t times = 1;  // as many places as elements, at least
+  for (const Axis& a : p.axis) {
+    const int64_t windows =
+        std::min(a.out, (a.kernel - 1) * a.dilation / a.stride + 1);  // of an element, at most
+    const int64_t more = a.out / std::max<int64_t>(windows, 1) * a.kernel / std::max<int64_t>(a.in, 1);
+    times = std::min(times, kMost) * std::clamp<int64_t>(more, 1, kMost);
+  }
+  return p.taps > kVector * (p.taps / times + kOutput);
+}
+
 Plan plan_of(const Call& call) {
   const View &x = call.in[0], &out = call.out[0];
   Plan p{};
@@ -18,7 +34,7 @@ Plan plan_of(const Call& call) {
     p.taps *= kernel;
   }
   slide::fit(x, out, p.axis);
-  p.cut = slide::block_cut(p.axis, p.images, p.channels);
+  if (!mostly_outside(p)) p.cut = slide::block_cut(p.axis, p.images, p.channels);
   return p;
 }
 
