@@ -168,6 +168,16 @@ def test_nul_in_a_path(model, tmp_path):
     refused("verify", tmp_path / "r.json", names=["NUL"])
 
 
+def test_a_revision_of_the_cache_is_one_name(tmp_path):
+    hub = tmp_path / "models--a--b"
+    (hub / "refs").mkdir(parents=True)
+    (hub / "snapshots").mkdir()
+    (hub / "snapshots/abc").symlink_to(MODEL)
+    for revision, code in [(b"abc\n", 0), (b"abc\0/x", 2), (b"abc/../abc", 2)]:
+        (hub / "refs/main").write_bytes(revision)
+        invar("encode", "--model-name", "a/b", "--prompt-text", "x", code=code, env={**os.environ, "HF_HUB_CACHE": str(tmp_path)})
+
+
 def test_no_control_character_of_a_file_reaches_the_terminal(tmp_path):
     done = refused("run", "--model-name", MODEL, "--prompt-text", "x", "--isa", "a\x1b[2Jb\x7f", names=["a\\x1b[2Jb\\x7f"])
     assert b"\x1b" not in done.err
