@@ -185,7 +185,7 @@ Result<Outcome> recompute(const ReceiptCommand& c, const receipt::Receipt& claim
   outcome.findings = verdict.findings;
   const std::string steps = std::to_string(verdict.steps_compared);
   computing.done(steps + " steps, " + (repeats ? "as the receipt took them" : "one forward pass") + " of " +
-                 std::to_string(total) + " tokens");
+                 std::to_string(total - 1) + " tokens");
   outcome.compared["model"] =
       std::to_string(mine.tensors.size()) + " tensors, config, tokenizer, template: equal";
   outcome.compared["weights"] = to_hex(mine.weights);
