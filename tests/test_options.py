@@ -67,3 +67,11 @@ def test_greedy_and_sampling_exclude_each_other(option):
 @pytest.mark.parametrize("ids", ["1,010", "1,+2", "1,-2", "2147483648"])
 def test_token_ids(command, ids):
     refused(*command, ids, names=[command[-1]])
+
+
+@pytest.mark.parametrize("option", [["--max-new-tokens", 3], ["--temperature", "0.5"], ["--top-k", 3], ["--no-do-sample"], ["--stop-tokens", "1"]])
+def test_options_of_generation_where_nothing_is_generated(tmp_path, option):
+    invar("export", "--model-name", MODEL, "-o", tmp_path)
+    invar("compile", tmp_path / "model.onnx")
+    refused("infer", tmp_path / "plan.invar", "--tokens", "1,2", "--logits-output", tmp_path / "l", *option, names=["generates no tokens"])
+    refused("infer", tmp_path / "plan.invar", "--input", "input_ids=x.npy", *option, names=["generates no tokens"])

@@ -171,7 +171,18 @@ Status do_compile(const CompileCommand&) {
 }
 #endif
 
+// What chooses new tokens has nothing to choose where none are made.
+Status check_chooses_nothing(const InferCommand& c, const std::string& option) {
+  const SamplingOptions& s = c.sampling;
+  if (!s.max_new_tokens && !s.temperature && !s.top_k && !s.top_p && !s.no_do_sample && c.stop_tokens.empty())
+    return {};
+  return bad_input(option + " generates no tokens: leave --max-new-tokens, --stop-tokens and the options of sampling out");
+}
+
 Status do_infer(const InferCommand& c) {
+  if (!c.logits_output.empty()) {
+    INVAR_CHECK_OK(check_chooses_nothing(c, "--logits-output"));
+  }
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
   INVAR_TRY(const auto sequences, sequences_from(c.tokens, c.tokens_file));
   size_t rows = 0;
@@ -242,12 +253,14 @@ Status do_infer(const InferCommand& c) {
 Status do_infer_tensors(const InferCommand& c) {
   if (!c.tokens.empty() || !c.tokens_file.empty() || !c.logits_output.empty())
     return bad_input("--input gives tensors: leave --tokens, --tokens-file and --logits-output out");
+  INVAR_CHECK_OK(check_chooses_nothing(c, "--input"));
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
   const OperationSet set = plan.operation_set;
   INVAR_TRY(const run::Function::Named inputs, tensors_from("--input", c.inputs));
   INVAR_TRY(run::Function function,
             run::Function::open(std::move(plan), folder_of(c.plan), run_options(c.execution)));
   INVAR_TRY(const run::Function::Named outputs, function.run(inputs));
+  INVAR_CHECK_OK(function.weights_unchanged());
   json out;
   for (const auto& [name, t] : outputs) {
     std::string bytes(t.bytes.size(), '\0');

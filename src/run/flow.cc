@@ -57,6 +57,10 @@ Found Rows::all(const ops::View& row) const {
   return {v, false};
 }
 
+Status Flow::weights_unchanged() {
+  for (auto& body : bodies) INVAR_CHECK_OK(body->weights_unchanged());
+  return {};
+}
 size_t Flow::bytes() const {
   size_t bytes = 0;
   for (const auto& body : bodies) bytes += body->bytes();

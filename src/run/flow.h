@@ -48,6 +48,7 @@ struct Flow {
   int64_t step = 0;
   bool goes_on = false;  // the condition that a step gives is what the first one gave
 
+  Status weights_unchanged();
   size_t bytes() const;
 };
 

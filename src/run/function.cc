@@ -204,6 +204,9 @@ std::string_view Function::isa() const {
   const Setting& s = impl_->setting;
   return s.device ? ops::kCuda : s.options.isa.empty() ? ops::isas().front() : s.options.isa;
 }
+Status Function::weights_unchanged() {
+  return impl_->scope->weights_unchanged();
+}
 size_t Function::peak_bytes() const {
   return impl_->scope->bytes();
 }

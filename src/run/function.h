@@ -49,6 +49,7 @@ class Function {
   using Place = std::function<Result<void*>(const std::string& name, DType, std::span<const int64_t> shape)>;
   Status run(const NamedViews& inputs, const Place& place);
 
+  Status weights_unchanged();    // as a session's
   std::string_view isa() const;  // "cuda" on a GPU
   int device() const;            // the number of the GPU; -1: the host
   Stream stream() const;         // the GPU's queue of everything that run() does; null on the host

@@ -44,6 +44,7 @@ class PartProgram {
   Program& program() { return program_; }  // of the last sizes
   const Program& program() const { return program_; }
   const plan::Part& part() const { return part_; }
+  Status weights_unchanged() { return weights_ ? weights_->unchanged(part_.plan) : Status(); }
   size_t bytes() const { return program_.bytes() + (weights_ ? weights_->bytes() : 0); }
 
  private:

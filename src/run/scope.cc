@@ -187,6 +187,11 @@ Status Scope::run_part(PartProgram& made) {
   return program.run(*setting_.pool, /*tail=*/true);
 }
 
+Status Scope::weights_unchanged() {
+  for (PartProgram& part : parts_) INVAR_CHECK_OK(part.weights_unchanged());
+  for (auto& [at, flow] : flows_) INVAR_CHECK_OK(flow->weights_unchanged());
+  return {};
+}
 size_t Scope::bytes() const {
   size_t bytes = 0;
   for (const PartProgram& part : parts_) bytes += part.bytes();

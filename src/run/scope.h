@@ -41,6 +41,7 @@ class Scope {
   Found value(int v, bool fetched = false) const;
   bool makes(int v) const { return made_.contains(v); }
 
+  Status weights_unchanged();
   size_t bytes() const;
   // Each once, in the order of the parts, those of bodies behind them.
   void add_names(std::vector<std::string> (*names_of)(const Program&), std::vector<std::string>& all) const;
