@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace invar {
 
@@ -19,6 +20,7 @@ enum class Code {
 struct Error {
   Code code;
   std::string message;
+  std::vector<std::string> items = {};  // where one line names several things: what is said of each
 };
 
 inline Error bad_input(std::string message) {

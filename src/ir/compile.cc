@@ -16,33 +16,26 @@ namespace invar::ir {
 namespace {
 using namespace mlir;
 
-// Names come from the model; a line break in one must not forge a line.
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return text;
-}
-
-// One line per refusal below a first line; the worst code leads: what is wrong before what is not covered.
+// One item per refusal; the worst code leads: what is wrong before what is not covered.
 Error joined(const std::string& graph, const std::vector<Error>& list) {
   Code code = Code::not_covered;
   for (const Error& e : list) {
     if (e.code == Code::bad_input && code == Code::not_covered) code = e.code;
     if (e.code == Code::internal) code = e.code;
   }
-  if (list.size() == 1) return {code, graph + ": " + one_line(list[0].message)};
-  std::string text =
-      graph + ": " + std::to_string(list.size()) +
-      (code == Code::not_covered ? " nodes are outside the guarantee:" : " nodes cannot be compiled:");
-  for (const Error& e : list) text += "\n  " + one_line(e.message);
-  return {code, text};
+  if (list.size() == 1) return {code, graph + ": " + list[0].message};
+  Error all{code, graph + ": " + std::to_string(list.size()) +
+                      (code == Code::not_covered ? " nodes are outside the guarantee:"
+                                                 : " nodes cannot be compiled:")};
+  for (const Error& e : list) all.items.push_back(e.message);
+  return all;
 }
 
 class Compiler {
  public:
   Compiler(const onnx::Graph& graph, const Options& options, const Settled& settled, bool settles = true)
       : context_(MLIRContext::Threading::DISABLED),
-        name_(graph.name.empty() ? "model" : one_line(graph.name)),
+        name_(graph.name.empty() ? "model" : graph.name),
         options_(options),
         refused_{{}, settled, settles} {
     storage_.folder = options.folder;

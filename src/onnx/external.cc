@@ -40,7 +40,7 @@ Status ExternalFiles::check(TensorRef& tensor, const std::string& where) {
   const fs::path path(tensor.file);
   const bool climbs =
       std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
-  if (path.is_absolute() || climbs || !is_printable(tensor.file))
+  if (path.is_absolute() || climbs || !is_plain(tensor.file))
     return bad_input(where + ": external file " + quote(tensor.file) + " lies outside the model's folder");
   tensor.file = path.lexically_normal().string();
   INVAR_TRY(const uint64_t size, size_of_file(tensor.file, where));

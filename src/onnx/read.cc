@@ -124,7 +124,7 @@ Result<::onnx::ModelProto> parse_model(const std::string& path) {
                      ": larger than the 2 GiB that an ONNX file may have; keep weights as external data");
   const std::string name = std::filesystem::path(path).filename().string();
   std::optional<std::string> slim;
-  if (is_printable(name)) slim = with_tensors_in_place(file.text(), name);
+  if (is_plain(name)) slim = with_tensors_in_place(file.text(), name);
   const std::string_view bytes = slim ? std::string_view(*slim) : file.text();
   ::onnx::ModelProto model;
   if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))

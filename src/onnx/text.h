@@ -6,9 +6,9 @@
 
 namespace invar::onnx {
 
-// 'text' in quotes, safe to print: control characters escaped, the middle of very long names left out. Names
-// come from files that may be hostile.
+// 'text' in quotes, safe to print (base/display.h), the middle of very long names left out. Names come from files that may
+// be hostile.
 std::string quote(std::string_view text);
-bool is_printable(std::string_view text);  // without control characters
+bool is_plain(std::string_view text);  // without control characters
 
 }  // namespace invar::onnx

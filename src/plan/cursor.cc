@@ -1,5 +1,7 @@
 #include "plan/cursor.h"
 
+#include "base/display.h"
+
 namespace invar::plan {
 namespace {
 
@@ -17,9 +19,7 @@ int hex_value(char c) {
 
 std::string brief(std::string_view s) {
   constexpr size_t kLongest = 32;
-  std::string e = "'";
-  for (char c : s.substr(0, kLongest)) e += c < 0x20 || c > 0x7e ? '?' : c;
-  return e + (s.size() > kLongest ? "...'" : "'");
+  return "'" + printable(s.substr(0, kLongest)) + (s.size() > kLongest ? "...'" : "'");
 }
 
 bool Cursor::accept(std::string_view text) {

@@ -11,7 +11,7 @@
 
 namespace invar::plan {
 
-// 'text', shortened and without control bytes: for error messages.
+// 'text' in quotes, shortened: for error messages.
 std::string brief(std::string_view text);
 
 class Cursor {

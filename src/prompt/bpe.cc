@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "prompt/utf8.h"
+#include "base/utf8.h"
 
 namespace invar::prompt {
 namespace {

@@ -5,9 +5,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/display.h"
+#include "base/utf8.h"
 #include "prompt/impl.h"
 #include "prompt/unicode/unicode.h"
-#include "prompt/utf8.h"
 
 namespace invar::prompt {
 
@@ -34,8 +35,8 @@ const Json& member(const Json& o, const char* name) {
 
 // A value within an error: never a whole tree, whose printing would recurse as deep as the file says.
 std::string brief(const Json& v) {
-  if (v.is_string()) return shown(v.get_ref<const std::string&>());
-  return v.is_primitive() ? shown(v.dump()) : v.type_name();
+  if (v.is_string()) return excerpt(v.get_ref<const std::string&>());
+  return v.is_primitive() ? excerpt(v.dump()) : v.type_name();
 }
 
 Result<std::string> text_of(const Json& o, const char* name, const std::string& where) {
@@ -100,7 +101,8 @@ class Reader {
     if (const Json& unk = member(m, "unk_token"); !unk.is_null()) {
       INVAR_TRY(const std::string name, text_of(m, "unk_token", where));
       auto it = ids_.find(name);
-      if (it == ids_.end()) return wrong(where, "unk_token \"" + shown(name) + "\" is not in the vocabulary");
+      if (it == ids_.end())
+        return wrong(where, "unk_token \"" + excerpt(name) + "\" is not in the vocabulary");
       impl_->bpe.unk = it->second;
     }
     return {};
@@ -113,7 +115,7 @@ class Reader {
     most_ids_ = 2 * vocab.size() + 100000;
     for (const auto& [token, value] : vocab.items()) {
       const auto id = id_of(value);
-      if (!id) return wrong(where + "[\"" + shown(token) + "\"]", id.error().message);
+      if (!id) return wrong(where + "[\"" + excerpt(token) + "\"]", id.error().message);
       INVAR_CHECK_OK(place(*id, token, where));
       ids_.emplace(token, *id);
     }
@@ -132,7 +134,7 @@ class Reader {
   // Makes `content` the token of this id.
   Status place(int32_t id, const std::string& content, const std::string& where) {
     if (static_cast<size_t>(id) >= most_ids_)
-      return wrong(where, "the token id " + std::to_string(id) + " of \"" + shown(content) +
+      return wrong(where, "the token id " + std::to_string(id) + " of \"" + excerpt(content) +
                               "\" is far above the number of tokens");
     if (static_cast<size_t>(id) >= impl_->tokens.size()) impl_->tokens.resize(id + 1);
     Impl::Token& t = impl_->tokens[id];
@@ -154,7 +156,7 @@ class Reader {
         if (s.starts_with("#version")) continue;
         const size_t space = s.find(' ');
         if (space == std::string::npos || s.find(' ', space + 1) != std::string::npos)
-          return wrong(here(), "\"" + shown(s) + "\" is not two tokens with one space between");
+          return wrong(here(), "\"" + excerpt(s) + "\" is not two tokens with one space between");
         left = s.substr(0, space), right = s.substr(space + 1);
       } else if (m.is_array() && m.size() == 2 && m[0].is_string() && m[1].is_string()) {
         left = m[0].get<std::string>(), right = m[1].get<std::string>();
@@ -167,7 +169,7 @@ class Reader {
       part[2] = &both;
       for (int k = 0; k < 3; ++k) {
         auto it = ids_.find(*part[k]);
-        if (it == ids_.end()) return wrong(here(), "\"" + shown(*part[k]) + "\" is not in the vocabulary");
+        if (it == ids_.end()) return wrong(here(), "\"" + excerpt(*part[k]) + "\" is not in the vocabulary");
         id[k] = it->second;
       }
       impl_->bpe.merges.set(id[0], id[1], {rank++, id[2]});
@@ -179,7 +181,7 @@ class Reader {
     if (n.is_null()) return {};
     INVAR_TRY(const std::string type, text_of(n, "type", where));
     if (type == "NFC") return impl_->nfc = true, Status();
-    if (type != "Sequence") return refused(where, "type " + shown(type));
+    if (type != "Sequence") return refused(where, "type " + excerpt(type));
     return each(n, "normalizers", where, depth,
                 [&](const Json& v, const std::string& w) { return normalizer(v, w, depth + 1); });
   }
@@ -219,7 +221,7 @@ class Reader {
       return {};
     }
     if (type == "Split") return split(p, where);
-    return refused(where, "type " + shown(type));
+    return refused(where, "type " + excerpt(type));
   }
 
   Status split(const Json& p, const std::string& where) {
@@ -232,7 +234,7 @@ class Reader {
     INVAR_TRY(const std::string behavior, text_of(p, "behavior", where));
     auto b = std::find_if(std::begin(kBehaviors), std::end(kBehaviors),
                           [&](auto& k) { return behavior == k.first; });
-    if (b == std::end(kBehaviors)) return refused(where, "behavior " + shown(behavior));
+    if (b == std::end(kBehaviors)) return refused(where, "behavior " + excerpt(behavior));
     INVAR_TRY(const bool invert, flag_of(p, "invert", where));
     const Json& pattern = member(p, "pattern");
     const bool is_regex = pattern.is_object() && pattern.contains("Regex");
@@ -240,7 +242,7 @@ class Reader {
     if (text.empty()) return refused(where, "an empty pattern");
     auto regex = is_regex ? Regex::pattern(text) : Regex::literal(text);
     if (!regex) return Error{regex.error().code, where + ": " + regex.error().message};
-    impl_->pre.steps.emplace_back(Split{*std::move(regex), b->second, invert, shown(text)});
+    impl_->pre.steps.emplace_back(Split{*std::move(regex), b->second, invert, excerpt(text)});
     return {};
   }
 
@@ -259,7 +261,7 @@ class Reader {
                   [&](const Json& v, const std::string& w) { return decoder(v, w, depth + 1, byte_level); });
     if (type == "ByteLevel" && !byte_level) return byte_level = true, Status();
     if (type == "Fuse" && byte_level) return {};  // ByteLevel has already joined everything
-    return refused(where, "type " + shown(type));
+    return refused(where, "type " + excerpt(type));
   }
 
   // What the vocabulary lacks gets the next free id, in the order of the file, as in Hugging Face tokenizers. They do
@@ -275,7 +277,7 @@ class Reader {
     for (size_t i = 0; i < list.size(); ++i) {
       const std::string where = file_ + ": added_tokens[" + std::to_string(i) + "]";
       INVAR_TRY(AddedToken t, added_token(list[i], where));
-      const std::string name = "\"" + shown(t.content) + "\"";
+      const std::string name = "\"" + excerpt(t.content) + "\"";
       if (!seen.insert(t.content).second) return wrong(where, name + " is given twice");
       auto known = ids_.find(t.content);
       const int32_t id = known != ids_.end() ? known->second : next;
@@ -326,7 +328,7 @@ class Reader {
     if (type == "Sequence")
       return each(p, "processors", where, depth,
                   [&](const Json& v, const std::string& w) { return post_processor(v, w, depth + 1); });
-    if (type != "TemplateProcessing") return refused(where, "type " + shown(type));
+    if (type != "TemplateProcessing") return refused(where, "type " + excerpt(type));
     std::vector<int32_t> ids;
     const Json& pieces = member(p, "single");
     if (!pieces.is_array()) return wrong(where, "single must be an array");
@@ -348,7 +350,7 @@ class Reader {
     }
     INVAR_TRY(const std::string name, text_of(member(piece, "SpecialToken"), "id", where));
     const Json& list = member(member(special_tokens, name.c_str()), "ids");
-    if (!list.is_array()) return wrong(where, "\"" + shown(name) + "\" is not among special_tokens");
+    if (!list.is_array()) return wrong(where, "\"" + excerpt(name) + "\" is not among special_tokens");
     for (const Json& v : list) {
       const auto id = id_of(v);
       if (!id) return wrong(where, id.error().message);

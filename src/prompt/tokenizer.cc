@@ -2,9 +2,9 @@
 #include <bit>
 #include <deque>
 
+#include "base/utf8.h"
 #include "prompt/impl.h"
 #include "prompt/unicode/unicode.h"
-#include "prompt/utf8.h"
 
 namespace invar::prompt {
 namespace {

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/utf8.h"
 #include "prompt/bpe.h"
 #include "prompt/prompt.h"
-#include "prompt/utf8.h"
 
 namespace invar::prompt {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "base/utf8.h"
+
 namespace invar::receipt::json {
 namespace {
 
@@ -11,12 +13,11 @@ bool is_digit(int c) {
   return c >= '0' && c <= '9';
 }
 
-void append_utf8(std::string& out, uint32_t c) {
-  auto put = [&](uint32_t byte) { out += static_cast<char>(byte); };
-  if (c < 0x80) return put(c);
-  if (c < 0x800) return put(0xc0 | c >> 6), put(0x80 | (c & 63));
-  if (c < 0x10000) return put(0xe0 | c >> 12), put(0x80 | (c >> 6 & 63)), put(0x80 | (c & 63));
-  put(0xf0 | c >> 18), put(0x80 | (c >> 12 & 63)), put(0x80 | (c >> 6 & 63)), put(0x80 | (c & 63));
+// The length of the well-formed UTF-8 sequence at the start of s, or 0.
+size_t utf8_length(std::string_view s) {
+  if (s.empty()) return 0;
+  const Sequence q = sequence_at(s, 0);
+  return q.kind == Sequence::well ? q.length : 0;
 }
 
 class Reader {
@@ -169,21 +170,6 @@ class Reader {
 };
 
 }  // namespace
-
-// Unicode 15, table 3-7.
-size_t utf8_length(std::string_view s) {
-  auto at = [&](size_t i) -> unsigned { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0; };
-  auto tail = [&](size_t i) { return (at(i) & 0xc0) == 0x80; };
-  unsigned a = at(0), b = at(1);
-  if (s.empty()) return 0;
-  if (a < 0x80) return 1;
-  if (a >= 0xc2 && a <= 0xdf) return tail(1) ? 2 : 0;
-  if (a >= 0xe0 && a <= 0xef)
-    return tail(1) && tail(2) && (a != 0xe0 || b >= 0xa0) && (a != 0xed || b <= 0x9f) ? 3 : 0;
-  if (a >= 0xf0 && a <= 0xf4)
-    return tail(1) && tail(2) && tail(3) && (a != 0xf0 || b >= 0x90) && (a != 0xf4 || b <= 0x8f) ? 4 : 0;
-  return 0;
-}
 
 std::string brief(std::string_view s) {
   if (s.size() <= 100) return std::string(s);

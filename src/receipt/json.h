@@ -32,8 +32,6 @@ constexpr std::string_view name_of(Value::Kind k) {
 // Errors: bad_input "NAME:LINE:COLUMN: not JSON: why". Columns count bytes from 1.
 Result<Value> parse(std::string_view text, std::string_view name);
 
-// The length of the well-formed UTF-8 sequence at the start of s, or 0.
-size_t utf8_length(std::string_view s);
 // s as a JSON string with the fewest escapes (spec/receipt.md receipt.4); ill-formed UTF-8 becomes U+FFFD.
 std::string quote(std::string_view s);
 

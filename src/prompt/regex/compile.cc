@@ -1,7 +1,8 @@
 // Syntax tree -> the matcher's instructions.
+#include "base/display.h"
+#include "base/utf8.h"
 #include "prompt/regex/regex.h"
 #include "prompt/regex/syntax.h"
-#include "prompt/utf8.h"
 
 namespace invar::prompt {
 
@@ -127,7 +128,7 @@ Result<Regex> Regex::compile(const Node& n, std::string_view text) {
   Compiler c(r);
   c.emit(n);
   c.put(Code::match);
-  if (c.too_big()) return not_covered("pattern " + shown(text) + ": its repeats make it too large");
+  if (c.too_big()) return not_covered("pattern " + excerpt(text) + ": its repeats make it too large");
   return r;
 }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/utf8.h"
 #include "prompt/regex/regex.h"
-#include "prompt/utf8.h"
 
 namespace invar::prompt {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "prompt/unicode/unicode.h"
-#include "prompt/utf8.h"
 
 namespace invar::prompt {
 namespace {

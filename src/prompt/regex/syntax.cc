@@ -3,7 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "prompt/utf8.h"
+#include "base/display.h"
+#include "base/utf8.h"
 
 namespace invar::prompt {
 namespace {
@@ -53,7 +54,7 @@ class Parser {
     return true;
   }
   Error refuse(const std::string& what) const {
-    return not_covered("pattern " + shown(p_) + ": " + what + " at byte " + std::to_string(at_) +
+    return not_covered("pattern " + excerpt(p_) + ": " + what + " at byte " + std::to_string(at_) +
                        " is outside the supported grammar (spec/tokens.md tokens.5)");
   }
 
@@ -252,7 +253,7 @@ class Parser {
     CharSet chars;
     const std::string_view name = p_.substr(at_, end - at_);
     if (fold_ || !CharSet::property(name, chars))
-      return refuse("the property " + shown(name) + (fold_ ? " where case is ignored" : ""));
+      return refuse("the property " + excerpt(name) + (fold_ ? " where case is ignored" : ""));
     at_ = end + 1;
     return Item{negative ? ~chars : std::move(chars), {}};
   }

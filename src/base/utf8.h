@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace invar::prompt {
+namespace invar {
 
 // What stands at a place of a byte string. `ill` and `cut` give the length of the maximal subpart (The Unicode
 // Standard, section 3.9, U+FFFD substitution); `cut` means that more bytes could still complete it.
@@ -22,9 +22,6 @@ size_t valid_prefix(std::string_view text);
 // Appends bytes with every maximal subpart of an ill-formed sequence as one U+FFFD. With `more_follow` an incomplete
 // sequence at the end is left for later. Returns the number of bytes consumed.
 size_t append_lossy(std::string& out, std::string_view bytes, bool more_follow);
-
-// Text of unknown origin within one line of an error: control characters escaped, long text cut.
-std::string shown(std::string_view text);
 
 void append_utf8(std::string& out, uint32_t code_point);
 
@@ -44,4 +41,4 @@ inline size_t previous_utf8(std::string_view text, size_t at) {
   return at;
 }
 
-}  // namespace invar::prompt
+}  // namespace invar

@@ -1,8 +1,8 @@
-#include "prompt/utf8.h"
+#include "base/utf8.h"
 
 #include <cstring>
 
-namespace invar::prompt {
+namespace invar {
 
 Sequence sequence_at(std::string_view bytes, size_t at) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
@@ -72,26 +72,4 @@ void append_utf8(std::string& out, uint32_t c) {
   }
 }
 
-std::string shown(std::string_view text) {
-  constexpr size_t kMost = 160;
-  std::string out;
-  size_t at = 0;
-  while (at < text.size() && out.size() < kMost) {
-    const Sequence s = sequence_at(text, at);
-    const auto lead = static_cast<uint8_t>(text[at]);
-    if (s.kind != Sequence::well || lead < 0x20 || lead == 0x7F ||
-        (lead == 0xC2 && uint8_t(text[at + 1]) < 0xA0)) {
-      static constexpr char kHex[] = "0123456789abcdef";
-      for (size_t i = 0; i < s.length; ++i) {
-        const auto b = static_cast<uint8_t>(text[at + i]);
-        out += {'\\', 'x', kHex[b >> 4], kHex[b & 15]};
-      }
-    } else {
-      out += text.substr(at, s.length);
-    }
-    at += s.length;
-  }
-  return at < text.size() ? out + "..." : out;
-}
-
-}  // namespace invar::prompt
+}  // namespace invar
