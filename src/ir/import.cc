@@ -26,6 +26,7 @@ class Importer {
   Type type_of(const onnx::ValueInfo&, bool input = false);
   Extent extent(const std::string& name);
   void name_symbols();
+  SmallVector<DictionaryAttr> names(const std::vector<onnx::ValueInfo>& ports);
   std::string fresh(const std::string& name);
   Type type_of(const std::string& value) {
     auto it = types_.find(value);
@@ -264,6 +265,14 @@ void Importer::body(const onnx::Body& b, Region& region) {
   for (const std::string& name : defined) types_.erase(name), values_.erase(name);
 }
 
+// All at once: to set one makes the list of all anew, which lives as long as the context.
+SmallVector<DictionaryAttr> Importer::names(const std::vector<onnx::ValueInfo>& ports) {
+  SmallVector<DictionaryAttr> all;
+  for (const onnx::ValueInfo& v : ports)
+    all.push_back(build_.getDictionaryAttr(build_.getNamedAttr("onnx.name", build_.getStringAttr(v.name))));
+  return all;
+}
+
 OwningOpRef<ModuleOp> Importer::run() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(build_.getUnknownLoc());
   name_symbols();
@@ -276,10 +285,8 @@ OwningOpRef<ModuleOp> Importer::run() {
       build_.create<func::FuncOp>(build_.getUnknownLoc(), "main", build_.getFunctionType(inputs, {}));
   Block* body = function.addEntryBlock();
   build_.setInsertionPointToStart(body);
-  for (size_t i = 0; i < graph_.inputs.size(); ++i) {
-    function.setArgAttr(i, "onnx.name", build_.getStringAttr(graph_.inputs[i].name));
-    values_[graph_.inputs[i].name] = body->getArgument(i);
-  }
+  function.setAllArgAttrs(names(graph_.inputs));
+  for (size_t i = 0; i < graph_.inputs.size(); ++i) values_[graph_.inputs[i].name] = body->getArgument(i);
   for (const onnx::TensorRef& t : graph_.initializers) values_[t.name] = weight(t.name, t);
   for (const onnx::Node& n : graph_.nodes) node(n);
 
@@ -290,8 +297,7 @@ OwningOpRef<ModuleOp> Importer::run() {
     types.push_back(results.back().getType());
   }
   function.setFunctionType(build_.getFunctionType(inputs, types));
-  for (size_t i = 0; i < graph_.outputs.size(); ++i)
-    function.setResultAttr(i, "onnx.name", build_.getStringAttr(graph_.outputs[i].name));
+  function.setAllResultAttrs(names(graph_.outputs));
   build_.create<func::ReturnOp>(build_.getUnknownLoc(), results);
   return module;
 }

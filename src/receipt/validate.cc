@@ -60,16 +60,20 @@ struct Group {
 void compare(const Value& top, const Group& g, Findings& f) {
   std::vector<std::optional<Digest>> stated(g.names.size());
   if (const Value* v = object(top, g.digests, f)) {
+    // The execution section has as many names as somebody wrote there.
+    const std::set<std::string_view> names(g.names.begin(), g.names.end());
     for (const auto& [name, value] : v->members)
-      if (std::find(g.names.begin(), g.names.end(), name) == g.names.end())
+      if (!names.contains(name))
         f.push_back({g.digests + "." + name + g.suffix, "a field of this name", "a digest without a field"});
-    std::set<std::string> seen;
+    std::map<std::string_view, const Value*> first;
     for (const auto& [name, value] : v->members)
-      if (!seen.insert(name).second)
+      if (!first.emplace(name, &value).second)
         f.push_back({g.digests + "." + name + g.suffix, "only one", "a second one"});
     for (size_t i = 0; i < g.names.size(); ++i) {
-      std::string path = g.digests + "." + g.names[i] + g.suffix;
-      stated[i] = digest(member(*v, g.names[i], path, f), path, f);
+      const std::string path = g.digests + "." + g.names[i] + g.suffix;
+      const auto it = first.find(g.names[i]);
+      if (it == first.end()) f.push_back({path, "a value", "nothing"});
+      stated[i] = digest(it == first.end() ? nullptr : it->second, path, f);
     }
   }
   const std::string root_path = g.root + g.suffix;

@@ -55,6 +55,7 @@ Result<Loading> Loading::begin(const plan::Plan& plan, const std::string& folder
   }
 
   l.packing_of.assign(uses.size(), -1);
+  l.packings_by_weight.resize(count);
   for (size_t u = 0; u < uses.size(); ++u) {
     const Weights::Use& use = uses[u];
     l.used[use.weight] = true;
@@ -64,10 +65,15 @@ Result<Loading> Loading::begin(const plan::Plan& plan, const std::string& folder
       l.read_raw[use.weight] = true;
       continue;
     }
-    for (size_t p = 0; p < l.packings.size() && l.packing_of[u] < 0; ++p)
-      if (packs_alike(l.packings[p].use, use)) l.packing_of[u] = static_cast<int>(p);
-    if (l.packing_of[u] >= 0) continue;
+    std::vector<int>& of_weight = l.packings_by_weight[use.weight];
+    const auto alike = std::find_if(of_weight.begin(), of_weight.end(),
+                                    [&](int p) { return packs_alike(l.packings[p].use, use); });
+    if (alike != of_weight.end()) {
+      l.packing_of[u] = *alike;
+      continue;
+    }
     l.packing_of[u] = static_cast<int>(l.packings.size());
+    of_weight.push_back(l.packing_of[u]);
     l.packings.push_back({use, l.packed_bytes});
     l.packed_bytes += Block::round_up(bytes);
   }
@@ -76,8 +82,7 @@ Result<Loading> Loading::begin(const plan::Plan& plan, const std::string& folder
 
 std::vector<const Loading::Packing*> Loading::packings_of(int weight) const {
   std::vector<const Packing*> mine;
-  for (const Packing& p : packings)
-    if (p.use.weight == weight) mine.push_back(&p);
+  for (int p : packings_by_weight[weight]) mine.push_back(&packings[p]);
   return mine;
 }
 

@@ -27,6 +27,7 @@ struct Loading {
   std::vector<ops::View> raw;
   std::vector<bool> used, read_raw;
   std::vector<Packing> packings;
+  std::vector<std::vector<int>> packings_by_weight;
   std::vector<int> packing_of;  // per use; -1: reads the weight as it is
   uint64_t packed_bytes = 0;
   // Per weight where they are to be checked: its digest, and whether that is to be computed.
