@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/display.h"
 #include "base/file.h"
 #include "commands.h"
 #include "console.h"
@@ -39,18 +40,19 @@ int report(const Words& words, const ReceiptCommand& c, const Outcome& o, const 
     j["findings"] = json::array();
     for (const auto& f : o.findings)
       j["findings"].push_back({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
-    std::printf("%s\n", j.dump().c_str());
+    std::fputs(line_of(j).c_str(), stdout);
   } else if (o.findings.empty()) {
-    std::printf("%s  %s\n", words.good, c.receipt.c_str());
+    std::printf("%s  %s\n", words.good, printable(c.receipt).c_str());
     for (const auto& [what, how] : o.compared.items())
-      std::printf("  %-9s %s\n", what.c_str(), how.get<std::string>().c_str());
+      std::printf("  %-9s %s\n", what.c_str(), printable(how.get<std::string>()).c_str());
     std::printf("  %-9s %s\n", "receipt", hash.c_str());
   } else {
-    std::printf("%s  %s\n", words.bad, c.receipt.c_str());
+    std::printf("%s  %s\n", words.bad, printable(c.receipt).c_str());
     if (o.compared.contains("folder"))
-      std::printf("  %-9s %s\n", "folder", o.compared["folder"].get<std::string>().c_str());
+      std::printf("  %-9s %s\n", "folder", printable(o.compared["folder"].get<std::string>()).c_str());
     for (const auto& f : o.findings)
-      std::printf("  %s: expected %s, found %s\n", f.field.c_str(), f.expected.c_str(), f.found.c_str());
+      std::printf("  %s: expected %s, found %s\n", printable(f.field).c_str(), printable(f.expected).c_str(),
+                  printable(f.found).c_str());
   }
   std::fflush(stdout);
   return o.findings.empty() ? 0 : static_cast<int>(Code::failed);
@@ -204,7 +206,7 @@ Result<Outcome> recompute(const ReceiptCommand& c, const receipt::Receipt& claim
 }
 
 int check(const ReceiptCommand& c, bool execute) {
-  auto text = read_file(c.receipt);
+  auto text = read_file(c.receipt, kReceiptFile);
   if (!text) return fail(text.error());
   receipt::Receipt claimed;
   auto findings = receipt::validate(*text, c.receipt, &claimed);

@@ -6,7 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
+
 namespace invar::cli {
+
+// Files that are read at once. A receipt has a digest of 64 digits for each token, and a line for each tensor.
+inline constexpr FileKind kReceiptFile{"a receipt", uint64_t{256} << 20, true},
+    kPromptFile{"a prompt file", uint64_t{256} << 20, true},
+    kTokensFile{"a file of tokens", uint64_t{64} << 20, true},
+    kConfigFile{"a file of settings", uint64_t{16} << 20}, kTokenizerFile{"a tokenizer", uint64_t{256} << 20};
 
 struct ModelOptions {      // where the model and its compiled form are
   std::string model_name;  // folder, or org/name in the local Hugging Face cache

@@ -7,6 +7,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/display.h"
 
 namespace invar::cli {
 
@@ -25,24 +28,24 @@ void keep_running_without_streams() {
 }
 
 Status write_stdout(std::string_view text) {
+  const std::string shown = stdout_is_terminal() ? printable_lines(text) : std::string(text);
   errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
+  if (std::fwrite(shown.data(), 1, shown.size(), stdout) == shown.size() && std::fflush(stdout) == 0)
+    return {};
   if (errno == EPIPE) return {};
   return bad_input("standard output: cannot be written: " + std::string(std::strerror(errno)));
 }
 
+std::string path_for_stdout(const std::string& path) {
+  return stdout_is_terminal() ? printable(path) : path;
+}
+
+std::string line_of(const nlohmann::json& value) {
+  return printable_json(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
+}
+
 int fail(const Error& error) {
-  std::string text = "invar: ";
-  for (const char c :
-       error.message) {  // which may hold text of a file: no control character reaches the terminal
-    char escaped[8];
-    const bool control = (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
-    std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned char>(c));
-    text += control ? escaped : std::string(1, c);
-  }
-  text += '\n';
-  std::fflush(stdout);
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fprintf(stderr, "invar: %s\n", printable(error).c_str());
   return static_cast<int>(error.code);
 }
 
@@ -58,7 +61,7 @@ std::string milliseconds(std::chrono::steady_clock::duration d) {
 }
 
 Phase::Phase(std::string_view name, bool quiet)
-    : name_(name), quiet_(quiet), start_(std::chrono::steady_clock::now()), last_(start_) {
+    : name_(printable(name)), quiet_(quiet), start_(std::chrono::steady_clock::now()), last_(start_) {
   if (!quiet_ && stderr_is_terminal()) {
     std::fprintf(stderr, "  %-9s …", name_.c_str());
     drawn_ = true;
@@ -82,8 +85,7 @@ void Phase::done(std::string_view detail) {
   if (quiet_) return;
   if (drawn_) std::fputs("\r\033[K", stderr);
   const std::string time = milliseconds(std::chrono::steady_clock::now() - start_);
-  std::fprintf(stderr, "  %-9s %.*s (%s)\n", name_.c_str(), static_cast<int>(detail.size()), detail.data(),
-               time.c_str());
+  std::fprintf(stderr, "  %-9s %s (%s)\n", name_.c_str(), printable(detail).c_str(), time.c_str());
 }
 
 Phase::~Phase() {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -16,8 +17,17 @@ bool stderr_is_terminal();
 // What happens to the terminal or a pipe must not end a run: a closed pipe and a file limit become errors of the write
 // instead of signals, closed standard streams become /dev/null (or the next file opened would take their place).
 void keep_running_without_streams();
-// Writes all of it. A reader that closed its pipe has what it wanted, which is no error; a full disk is one.
+
+// Text of unknown origin (names, paths, answers) reaches a terminal by these functions or printable() alone: nothing in it
+// moves the cursor, hides or forges a line (base/display.h).
+
+// Writes to stdout: in a pipe exactly these bytes, on a terminal as printable_lines() says. A reader that closed its pipe
+// has what it wanted, which is no error; a full disk is one.
 Status write_stdout(std::string_view text);
+// A path for stdout: exact in a pipe, one line on a terminal.
+std::string path_for_stdout(const std::string& path);
+// One line of JSON, the same in a pipe and on a terminal.
+std::string line_of(const nlohmann::json&);
 
 // Prints "invar: MESSAGE" on stderr and returns the error's exit code.
 int fail(const Error& error);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/display.h"
 #include "base/file.h"
 #include "base/opset.h"
 #include "base/pool.h"
@@ -85,7 +86,7 @@ void print_table(const Report& r) {
     int shown = 0;
     for (const Finding& f : r.examination.findings)
       if (f.row == k && ++shown <= 3)
-        std::printf("  %s: %s\n", f.text.substr(0, 160).c_str(), f.what.c_str());
+        std::printf("  %s: %s\n", excerpt(f.text).c_str(), printable(f.what).c_str());
     if (shown > 3) std::printf("  and %d more\n", shown - 3);
   }
   const size_t bad = r.examination.findings.size();
@@ -123,7 +124,7 @@ void print_json(const Report& r) {
                              {"difference", f.what},
                              {"repeats", f.stable},
                              {"suspicion", suspicion(r.examination, *f.row)}});
-  std::printf("%s\n", j.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+  std::fputs(line_of(j).c_str(), stdout);
 }
 
 Result<Report> examine_machine(const DoctorCommand& c) {

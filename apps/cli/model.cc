@@ -34,7 +34,7 @@ Result<json> parse_object(const std::string& path, std::string_view text) {
 Result<json> optional_object(const std::string& path) {
   std::error_code ec;
   if (!fs::exists(path, ec)) return json::object();
-  INVAR_TRY(std::string text, read_file(path));
+  INVAR_TRY(std::string text, read_file(path, kConfigFile));
   return parse_object(path, text);
 }
 
@@ -77,7 +77,7 @@ Result<Place> resolve(const std::string& model_name, const std::string& revision
     const bool plain = !revision.empty() && revision.find_first_not_of("0123456789abcdef") == revision.npos;
     if (plain && fs::is_directory(snapshot(revision), ec))
       return Place{model_name, revision, snapshot(revision)};
-    if (auto ref = read_file(repo + "/refs/main")) {
+    if (auto ref = read_file(repo + "/refs/main", kConfigFile)) {
       std::string main = *ref;
       while (!main.empty() && (main.back() == '\n' || main.back() == ' ')) main.pop_back();
       const bool name = main.find_first_of(std::string_view("/\0", 2)) == main.npos && main != "..";
@@ -91,7 +91,7 @@ Result<Place> resolve(const std::string& model_name, const std::string& revision
 
 Result<Model> open_model(const Place& place) {
   const std::string dir = place.folder + "/";
-  INVAR_TRY(std::string config_text, read_file(dir + "config.json"));
+  INVAR_TRY(std::string config_text, read_file(dir + "config.json", kConfigFile));
   INVAR_TRY(json config, parse_object(dir + "config.json", config_text));
   INVAR_CHECK_OK(onnx::check_architecture(config, dir + "config.json"));
   json context = config.value("max_position_embeddings", json());
@@ -99,7 +99,7 @@ Result<Model> open_model(const Place& place) {
   if (!context.is_number_unsigned() || context.get<uint64_t>() < 1 || context.get<uint64_t>() > INT32_MAX)
     return bad_input(dir + "config.json: max_position_embeddings = " + onnx::shown(context) +
                      " is not a size from 1 to 2^31 - 1");
-  INVAR_TRY(std::string tokenizer_text, read_file(dir + "tokenizer.json"));
+  INVAR_TRY(std::string tokenizer_text, read_file(dir + "tokenizer.json", kTokenizerFile));
   INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse(tokenizer_text, dir + "tokenizer.json"));
   INVAR_TRY(json tokenizer_config, optional_object(dir + "tokenizer_config.json"));
 

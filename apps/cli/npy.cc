@@ -49,7 +49,8 @@ std::optional<std::vector<int64_t>> shape_from(std::string_view text) {
 }  // namespace
 
 Result<run::Tensor> read_npy(const std::string& path) {
-  INVAR_TRY(const std::string text, read_file(path));
+  INVAR_TRY(const MappedFile file, MappedFile::open(path));
+  const std::string_view text = file.text();
   auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(text[i])); };
   // The magic, the version, the length of the header in 2 bytes, from version 2 on in 4.
   const size_t wide = text.size() > 12 && byte(6) >= 2 ? 2 : 0, begin = 10 + wide;
@@ -57,8 +58,8 @@ Result<run::Tensor> read_npy(const std::string& path) {
   size_t length = byte(8) | byte(9) << 8;
   if (wide) length |= byte(10) << 16 | byte(11) << 24;
   if (length > text.size() - begin) return bad_input(path + ": it ends within its header");
-  const std::string_view header = std::string_view(text).substr(begin, length);
-  const std::string_view data = std::string_view(text).substr(begin + length);
+  const std::string_view header = text.substr(begin, length);
+  const std::string_view data = text.substr(begin + length);
 
   const std::string_view descr = value_of(header, "descr"), fortran = value_of(header, "fortran_order");
   const auto shape = shape_from(value_of(header, "shape"));

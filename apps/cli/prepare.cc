@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/display.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "console.h"
@@ -105,7 +106,7 @@ Result<std::string> artifacts_folder() {
     return bad_input("INVAR_DEBUG is set and no folder for artifacts can be made in " +
                      fs::path(folder).parent_path().string() +
                      ": set TMPDIR to a folder that can be written");
-  std::fprintf(stderr, "artifacts in %s\n", folder.c_str());
+  std::fprintf(stderr, "artifacts in %s\n", printable(folder).c_str());
   return folder;
 }
 

@@ -1,4 +1,5 @@
 // invar run: export -> compile -> encode -> infer -> decode -> receipt.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,9 +9,12 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/display.h"
 #include "base/file.h"
+#include "base/reserve.h"
 #include "base/temporary.h"
 #include "commands.h"
 #include "console.h"
@@ -55,7 +59,7 @@ Result<std::string> read_prompt(std::string_view row, const std::string& where) 
 }
 
 Result<std::vector<Job>> read_prompt_file(const std::string& path, const std::string& receipt_path) {
-  INVAR_TRY(std::string text, read_file(path));
+  INVAR_TRY(std::string text, read_file(path, kPromptFile));
   std::vector<Job> jobs;
   size_t begin = text.starts_with("\xef\xbb\xbf") ? 3 : 0;  // a byte order mark
   for (int line = 1; begin < text.size(); ++line) {
@@ -78,18 +82,33 @@ Result<std::vector<Job>> read_prompt_file(const std::string& path, const std::st
   return jobs;
 }
 
-// Found out before anything is computed: can a file be made where the receipt shall be?
-Status check_writable(const std::string& path) {
-  std::error_code ec;
-  if (fs::is_directory(path, ec)) return bad_input("receipt " + path + ": is a folder: give a file name");
-  const std::string probe = path + ".probe-" + std::to_string(getpid());
-  FILE* f = std::fopen(probe.c_str(), "wb");
-  if (!f)
-    return bad_input("receipt " + path + ": cannot be written here (" + std::strerror(errno) +
-                     "): choose another --receipt-path");
-  std::fclose(f);
-  fs::remove(probe, ec);
-  return {};
+// Found out before anything is computed: can a file of so many bytes be made where the receipt shall be? The space is held
+// until the receipt is written. Nothing is held where a device or a pipe takes the receipt.
+Result<Reservation> reserve(const std::string& path, uint64_t bytes) {
+  if (path.empty()) return bad_input("--receipt-path is empty: give a file name");
+  const auto unwritable = [&](const std::string& why) {
+    return bad_input("receipt " + path + ": " + why + ": choose another --receipt-path");
+  };
+  struct stat there;
+  if (::stat(path.c_str(), &there) == 0) {
+    if (S_ISDIR(there.st_mode)) return bad_input("receipt " + path + ": is a folder: give a file name");
+    if (!S_ISREG(there.st_mode)) {
+      if (::access(path.c_str(), W_OK) != 0) return unwritable(std::strerror(errno));
+      return Reservation();
+    }
+  } else if (errno != ENOENT) {
+    return unwritable(std::strerror(errno));
+  }
+  auto made = Reservation::make(path, bytes);
+  if (!made) return unwritable(made.error().message);
+  return made;
+}
+
+// About what the receipt of a job takes: as it is without an answer, and for each new token its digest, its id and some text.
+uint64_t receipt_size(const receipt::Receipt& described, const Job& job) {
+  constexpr uint64_t kToken = 128, kExecution = 4096;
+  return receipt::print(described).size() + kExecution + 6 * job.prompt.size() + 12 * job.tokens.size() +
+         kToken * static_cast<uint64_t>(job.max_new_tokens);
 }
 
 // A finished run is never lost: a receipt that cannot be written where asked goes to the temporary folder.
@@ -100,7 +119,7 @@ Status save_receipt(const std::string& path, const std::string& content) {
   const std::string rescue = temporary_path(fs::temp_directory_path(ec).string()) + "-receipt.json";
   if (write_file(rescue, content))
     return Error{first.error().code, first.error().message + "; the receipt was saved as " + rescue};
-  std::fprintf(stderr, "%s\n", content.c_str());
+  std::fprintf(stderr, "%s\n", printable_json(content).c_str());
   return Error{first.error().code, first.error().message + "; the receipt stands above"};
 }
 
@@ -114,10 +133,15 @@ double shortest(float x) {
 
 // `written`: what became of standard output, which is no reason to stop.
 Status run_job(const Job& job, const RunOptions& o, const Model& model, const sample::Params& params,
-               const receipt::Receipt& described, run::Session& session, bool several, Status& written) {
+               const receipt::Receipt& described, run::Session& session, bool several, Status& written,
+               const std::function<void()>& before_receipt) {
   const bool terminal = stdout_is_terminal();
-  if (!o.json && several && written) written = write_stdout("== " + job.receipt_path + "\n");
-  if (!o.json && terminal && written) written = write_stdout("\n\033[1m" + job.prompt + "\033[0m");
+  if (!o.json && several && written) written = write_stdout("== " + path_for_stdout(job.receipt_path) + "\n");
+  if (!o.json && terminal && written) {
+    std::fputs("\n\033[1m", stdout);
+    written = write_stdout(job.prompt);
+    std::fputs("\033[0m", stdout);
+  }
   prompt::Stream stream(model.tokenizer);
   INVAR_TRY(Generation g,
             generate(session, job.tokens, job.max_new_tokens, params, model.stop_tokens, [&](int32_t token) {
@@ -140,6 +164,7 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
   r.execution = describe_execution(session, o.record_model_path ? o.model.model_name : "",
                                    operation_set_from(r.operation_set).value(), o.execution);
   const std::string hash = to_hex(receipt::receipt_hash(r));
+  before_receipt();
   INVAR_CHECK_OK(save_receipt(job.receipt_path, receipt::print(r)));
 
   if (o.json) {
@@ -164,7 +189,7 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
               {"libraries", session.libraries()},
               {"operation_set", r.operation_set},
               {"peak_bytes", session.peak_bytes()}};
-    if (written) written = write_stdout(j.dump() + "\n");
+    if (written) written = write_stdout(line_of(j));
   } else {
     if (terminal) std::fputs("\n", stderr);
     std::fprintf(stderr, "  %-9s %s, at most %lld new tokens\n", "sampling", sample::describe(params).c_str(),
@@ -175,7 +200,8 @@ Status run_job(const Job& job, const RunOptions& o, const Model& model, const sa
     if (r.operation_set != name_of(OperationSet::reproducible))
       std::fprintf(stderr, "  %-9s %s (%s): not for others to verify\n", "set", r.operation_set.c_str(),
                    r.execution["libraries"] == "none" ? "no library used" : r.execution["libraries"].c_str());
-    std::fprintf(stderr, "  %-9s %s\n  %-9s %s\n", "receipt", job.receipt_path.c_str(), "hash", hash.c_str());
+    std::fprintf(stderr, "  %-9s %s\n  %-9s %s\n", "receipt", printable(job.receipt_path).c_str(), "hash",
+                 hash.c_str());
   }
   return {};
 }
@@ -203,10 +229,18 @@ Status do_run(const RunOptions& o) {
     if (!most) return Error{most.error().code, which + ": " + most.error().message};
     jobs[i].max_new_tokens = *most;
     longest = std::max(longest, n + *most);
-    INVAR_CHECK_OK(check_writable(jobs[i].receipt_path));
+    INVAR_TRY(const Reservation possible, reserve(jobs[i].receipt_path, 1));
   }
   INVAR_TRY(Prepared prepared, prepare(place, o.model, o.json));
   receipt::Receipt described = describe(model, prepared.plan);
+  // All receipts of a run lie in one folder.
+  uint64_t needed = 0;
+  std::vector<uint64_t> still(jobs.size());  // what is needed for the jobs behind each
+  for (size_t i = jobs.size(); i-- > 0;) {
+    still[i] = needed;
+    needed += receipt_size(described, jobs[i]);
+  }
+  INVAR_TRY(Reservation space, reserve(jobs[0].receipt_path, needed));
   Phase loading("load", o.json);
   const auto open = [&]() -> Result<run::Session> {
     run::Options options = session_options(o.execution, longest);
@@ -216,7 +250,7 @@ Status do_run(const RunOptions& o) {
   auto opened = open();
   if (!opened && opened.error().code == Code::failed && prepared.cached && o.model.colocate_tensors) {
     // The copies in the task folder are damaged, which says nothing about the checkpoint.
-    std::fprintf(stderr, "  %-9s %s; made anew\n", "damaged", opened.error().message.c_str());
+    std::fprintf(stderr, "  %-9s %s; made anew\n", "damaged", printable(opened.error().message).c_str());
     INVAR_TRY(prepared, prepare(place, o.model, o.json, Cache::replace));
     described = describe(model, prepared.plan);
     opened = open();
@@ -228,8 +262,11 @@ Status do_run(const RunOptions& o) {
   // What becomes of the terminal ends no run: its receipt is the result.
   std::signal(SIGHUP, SIG_IGN);
   Status written;
-  for (const Job& job : jobs)
-    INVAR_CHECK_OK(run_job(job, o, model, how.params, described, session, jobs.size() > 1, written));
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const auto make_room = [&] { space.shrink(still[i]); };
+    INVAR_CHECK_OK(run_job(jobs[i], o, model, how.params, described, session, jobs.size() > 1, written,
+                           make_room));
+  }
   return written;
 }
 

@@ -26,14 +26,13 @@ using nlohmann::json;
 
 // Prints to stdout, or writes the file.
 Status deliver(const std::string& output, const std::string& text) {
-  if (!output.empty()) return write_file(output, text);
-  return write_stdout(text);
+  return output.empty() ? write_stdout(text) : write_file(output, text);
 }
 
 // Where ids are not given: from a file, a JSON list, or an object with "tokens".
 Result<json> tokens_in(const std::string& file) {
   if (file.empty()) return bad_input("no tokens: pass --tokens 0,5,7 or a JSON file of ids");
-  INVAR_TRY(std::string text, read_file(file));
+  INVAR_TRY(std::string text, read_file(file, kTokensFile));
   json j = json::parse(text, nullptr, false);
   if (j.is_object()) j = j.value("tokens", json());
   return j;
@@ -133,7 +132,7 @@ Result<std::string> memory_of(const plan::Plan& plan, const std::map<std::string
 Status do_export(const ExportCommand& c) {
   INVAR_TRY(Place place, resolve(c.model_name));
   INVAR_TRY(std::string path, onnx::export_checkpoint(place.folder, c.output, {c.colocate_tensors}));
-  return deliver("", path + "\n");
+  return deliver("", path_for_stdout(path) + "\n");
 }
 
 Status do_compile(const CompileCommand& c) {
@@ -160,7 +159,8 @@ Status do_compile(const CompileCommand& c) {
   INVAR_TRY(const auto sizes, sizes_from(c.sizes));
   INVAR_TRY(plan::Plan plan, ir::compile_to(graph, options, output));
   INVAR_TRY(const std::string memory, memory_of(plan, sizes));
-  return deliver("", output + "\nprogram " + to_hex(plan::digest(plan)) + "\nmemory " + memory + "\n");
+  return deliver(
+      "", path_for_stdout(output) + "\nprogram " + to_hex(plan::digest(plan)) + "\nmemory " + memory + "\n");
 }
 #else
 Status do_export(const ExportCommand&) {
@@ -239,7 +239,7 @@ Status do_infer(const InferCommand& c) {
     count += g.tokens.size();
     json out = {{"prompt_tokens", sequences[i]}, {"tokens", g.tokens}, {"finish_reason", g.finish_reason}};
     for (const Digest& d : g.logits) out["logits"].push_back(to_hex(d));
-    text += out.dump() + "\n";
+    text += line_of(out);
   }
   std::fprintf(stderr, "  sampling  %s, at most %lld new tokens\n", sample::describe(params).c_str(),
                static_cast<long long>(max_new));
@@ -276,14 +276,14 @@ Status do_infer_tensors(const InferCommand& c) {
   out["isa"] = function.isa();
   if (set != OperationSet::reproducible)
     out["operation_set"] = name_of(set), out["libraries"] = function.libraries();
-  return deliver(c.output, out.dump() + "\n");
+  return deliver(c.output, line_of(out));
 }
 
 Status do_encode(const TokensCommand& c) {
   INVAR_TRY(const Place place, resolve(c.model_name));
   INVAR_TRY(Model model, open_model(place));
   INVAR_TRY(std::vector<int32_t> tokens, model.tokenizer.encode(c.text));
-  return deliver("", json(tokens).dump() + "\n");
+  return deliver("", line_of(json(tokens)));
 }
 
 Status do_decode(const TokensCommand& c) {

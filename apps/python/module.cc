@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "arrays.h"
+#include "base/display.h"
 #include "base/hashed.h"
 #include "base/opset.h"
 #include "ir/ir.h"
@@ -245,7 +246,7 @@ void translate(const std::exception_ptr& p, void*) {
   try {
     std::rethrow_exception(p);
   } catch (const Raised& r) {
-    PyErr_SetString(kind_of(r.error.code), r.error.message.c_str());
+    PyErr_SetString(kind_of(r.error.code), printable(r.error).c_str());
   }
 }
 

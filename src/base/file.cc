@@ -40,6 +40,13 @@ Error failure(const char* verb, const std::string& path, int error) {
   return bad_input(std::string("cannot ") + verb + " '" + path + "': " + std::strerror(error));
 }
 
+// Only regular files are opened as usual: to open a FIFO would wait for its writer.
+int open_for_reading(const std::string& path) {
+  struct stat info;
+  const bool regular = ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | (regular ? 0 : O_NONBLOCK));
+}
+
 int write_all(int fd, std::string_view content) {
   while (!content.empty()) {
     ssize_t n = ::write(fd, content.data(), content.size());
@@ -63,7 +70,7 @@ Status write_in_place(const std::string& path, std::string_view content) {
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Fd file(open_for_reading(path));
   if (file.fd < 0) return failure("open", path, errno);
   struct stat info;
   if (::fstat(file.fd, &info) != 0) return failure("open", path, errno);
@@ -122,29 +129,51 @@ MappedFile::~MappedFile() {
   }
 }
 
-static Result<std::string> read_all(const Fd& file, const std::string& path) {
+static Result<std::string> read_all(const Fd& file, const std::string& path, const FileKind& kind) {
   if (file.fd < 0) return failure("read", path, errno);
   struct stat info;
   if (::fstat(file.fd, &info) != 0) return failure("read", path, errno);
+  if (S_ISDIR(info.st_mode)) return failure("read", path, EISDIR);
+  const bool regular = S_ISREG(info.st_mode);
+  if (!regular && !kind.streams)
+    return bad_input("cannot read '" + path + "': not a regular file, which " + kind.name + " must be");
+  const auto too_large = [&] {
+    return bad_input("cannot read '" + path + "': it holds more than the " + std::to_string(kind.most) +
+                     " bytes that " + kind.name + " may have");
+  };
   std::string content;
-  if (S_ISREG(info.st_mode)) content.reserve(static_cast<size_t>(info.st_size));
+  if (regular && static_cast<uint64_t>(info.st_size) > kind.most) return too_large();
+  if (regular) content.reserve(static_cast<size_t>(info.st_size));
+  bool waits = regular;
   char buffer[1 << 16];
   for (;;) {  // to the end rather than to st_size: pipes and growing files are read whole
-    ssize_t n = ::read(file.fd, buffer, sizeof buffer);
-    if (n == 0) return content;
-    if (n > 0)
+    const ssize_t n = ::read(file.fd, buffer, sizeof buffer);
+    if (n == 0) {
+      // The end of a pipe before anybody wrote to it: to wait for a writer could be for ever.
+      if (!waits && S_ISFIFO(info.st_mode) && content.empty())
+        return bad_input("cannot read '" + path +
+                         "': a pipe that nobody writes to: start its writer first, or give a file");
+      return content;
+    }
+    if (n > 0) {
       content.append(buffer, static_cast<size_t>(n));
-    else if (errno != EINTR)
+      if (content.size() > kind.most) return too_large();
+    } else if (errno == EAGAIN && !waits) {
+      waits = true;  // somebody writes, or types
+      if (::fcntl(file.fd, F_SETFL, O_RDONLY) != 0) return failure("read", path, errno);
+    } else if (errno != EINTR) {
       return failure("read", path, errno);
+    }
   }
 }
 
-Result<std::string> read_file(const std::string& path) {
-  return read_all(Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), path);
+Result<std::string> read_file(const std::string& path, const FileKind& kind) {
+  return read_all(Fd(open_for_reading(path)), path, kind);
 }
 
 Result<std::string> read_file_at(int folder, const std::string& name) {
-  return read_all(Fd(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)), name);
+  return read_all(Fd(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)), name,
+                  kTextFile);
 }
 
 Status write_file(const std::string& path, std::string_view content) {

@@ -50,8 +50,17 @@ class MappedFile {
 // Reading a mapped file that somebody cut off raises SIGBUS. From this call on the process ends then with exit code 2
 // and one line that names the file. For programs, not for libraries: it installs a signal handler.
 void report_truncated_maps();
+// What is read at once is bounded: a file that has no end must not become memory.
+struct FileKind {
+  const char* name;
+  uint64_t most;         // bytes
+  bool streams = false;  // it may be a pipe or a device: /dev/stdin, <(...)
+};
+inline constexpr FileKind kTextFile{"a file that is read at once", uint64_t{256} << 20};
 
-Result<std::string> read_file(const std::string& path);
+// The whole file. Errors: one of another kind, a larger one, a pipe by name (a FIFO) that nobody has opened for writing.
+Result<std::string> read_file(const std::string& path, const FileKind& kind = kTextFile);
+
 // The file `name` of an open folder; a link is not followed.
 Result<std::string> read_file_at(int folder, const std::string& name);
 

@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/reserve.h"
 #include "base/temporary.h"
 
 namespace invar {
@@ -197,6 +199,67 @@ TEST_F(FileTest, ATemporaryFolderIsPrivateAndGoesAway) {
   }
   EXPECT_FALSE(fs::exists(where));
   EXPECT_FALSE(TemporaryFolder::make(path("nowhere")));
+}
+
+TEST_F(FileTest, ReadingIsBounded) {
+  ASSERT_TRUE(write_file(path("a"), std::string(1001, 'x')));
+  const FileKind small{"a thing", 1000}, stream{"a thing", 1000, true};
+  EXPECT_TRUE(read_file(path("a"), {"a thing", 1001}));
+  for (const auto& e : {read_file(path("a"), small).error(), read_file("/dev/zero", stream).error()}) {
+    EXPECT_EQ(e.code, Code::bad_input);
+    EXPECT_TRUE(contains(e, "more than the 1000 bytes that a thing may have")) << e.message;
+  }
+  EXPECT_TRUE(contains(read_file("/dev/zero", small).error(), "not a regular file, which a thing must be"));
+  EXPECT_EQ(*read_file("/dev/null", stream), "");
+}
+
+TEST_F(FileTest, APipeIsReadWhereSomebodyWrites) {
+  const FileKind stream{"a thing", 1000, true};
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  EXPECT_TRUE(contains(read_file(path("fifo"), stream).error(), "a pipe that nobody writes to: start"))
+      << "or it waited";
+  EXPECT_TRUE(contains(read_file(path("fifo")).error(), "not a regular file"));
+  EXPECT_TRUE(contains(MappedFile::open(path("fifo")).error(), "not a regular file"));
+  // A writer that is late with its text, but there.
+  int both = ::open(path("fifo").c_str(), O_RDWR);
+  ASSERT_GE(both, 0);
+  std::thread writer([&] {
+    ::usleep(20000);
+    EXPECT_EQ(::write(both, "text", 4), 4);
+    ::usleep(20000);
+    ::close(both);
+  });
+  const auto text = read_file(path("fifo"), stream);
+  writer.join();
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*text, "text");
+  // What was written before, by a writer that is gone.
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  EXPECT_EQ(::write(ends[1], "left", 4), 4);
+  ::close(ends[1]);
+  EXPECT_EQ(*read_file("/dev/fd/" + std::to_string(ends[0]), stream), "left");
+  ::close(ends[0]);
+}
+
+TEST_F(FileTest, SpaceIsReservedOrRefused) {
+  struct rlimit before, small;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  small = before;
+  small.rlim_cur = 1000;
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto fits = Reservation::make(path("r.json"), 1000),
+             too_large = Reservation::make(path("r.json"), 1001);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_TRUE(fits);
+  ASSERT_FALSE(too_large);
+  EXPECT_TRUE(contains(too_large.error(), path("r.json"))) << too_large.error().message;
+  EXPECT_TRUE(contains(too_large.error(), "File too large (1001 bytes are needed)"))
+      << too_large.error().message;
+  EXPECT_EQ(entries(), 0u);  // while one is held
+  EXPECT_FALSE(Reservation::make(path("none/r.json"), 1));
 }
 
 }  // namespace
