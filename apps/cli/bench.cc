@@ -38,7 +38,7 @@ Status measure_model(const BenchCommand& c, bench::Report& report) {
   const std::string name =
       c.model_name.empty() ? bench::source_root() + "/models/shakespeare-4m" : c.model_name;
   INVAR_TRY(const Place place, resolve(name));
-  INVAR_TRY(const Prepared prepared, prepare(place, ModelOptions{.model_name = name}, true));
+  INVAR_TRY(const Prepared prepared, prepare(place, ModelOptions(), true));
   double weight_bytes = 0;
   double flops = 0;  // of a token: a multiplication and an addition for each weight
   for (const plan::Weight& w : prepared.plan.weights) {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/file.h"
+#include "base/utf8.h"
 #include "receipt/json.h"
 
 namespace invar::cli {
@@ -14,11 +15,8 @@ using nlohmann::json;
 
 // Names and texts are hashed as JSON, which holds UTF-8 alone.
 Status check_utf8(std::string_view text, const std::string& what) {
-  for (std::string_view rest = text; !rest.empty();) {
-    const size_t n = receipt::json::utf8_length(rest);
-    if (n == 0) return bad_input(what + ": not UTF-8 at byte " + std::to_string(text.size() - rest.size()));
-    rest.remove_prefix(n);
-  }
+  const size_t valid = valid_prefix(text);
+  if (valid < text.size()) return bad_input(what + ": not UTF-8 at byte " + std::to_string(valid));
   return {};
 }
 
