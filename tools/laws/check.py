@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the laws of the house (docs/architecture.md) on this checkout.
 
-check.py [LAW...] [--build FOLDER]   names, includes, sums, flags, kernels, bytes, clean, clauses, proofs; all of them by default
+check.py [LAW...] [--build FOLDER]   names, includes, sums, flags, kernels, bytes, clean, clauses, proofs, evaluation; all of them by default
 check.py --self-test [LAW...]        shows that each law can fail: broken miniature trees must be found, good ones not
 Exit 0: kept; 1: broken, one line per finding; 2: bad usage."""
 
@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import law  # noqa: E402
 
-LAWS = ["names", "includes", "sums", "flags", "kernels", "bytes", "clean", "clauses", "proofs"]
+LAWS = ["names", "includes", "sums", "flags", "kernels", "bytes", "clean", "clauses", "proofs", "evaluation"]
 
 
 def self_test(name, module):

@@ -8,30 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from invar import _native
+from invar import _native, dims
 
 TORCH = {"f32": "torch.float32", "bf16": "torch.bfloat16", "f16": "torch.float16", "f64": "torch.float64", "i64": "torch.int64",
          "i32": "torch.int32", "i16": "torch.int16", "i8": "torch.int8", "u64": "torch.uint64", "u32": "torch.uint32",
          "u16": "torch.uint16", "u8": "torch.uint8", "bool": "torch.bool"}
 NARROW = ("bf16", "f16")
-NAME = re.compile(r"[a-z_][a-z0-9_]*\b(?!\()")  # of a dimension, in what is computed from it
 SIGNED = {"u16": "i16", "u32": "i32", "u64": "i64"}
-
-
-def in_python(dim):
-    """A quotient of a dimension (plan.12) binds closer than what stands before it: 4*(n+1)/2 is 4*((n+1)//2)."""
-    text, opened, number = "", [], False
-    for c in dim:
-        if number and not c.isdigit():
-            text, number = text + ")", False
-        if c == "(":
-            opened.append(len(text))
-        elif c == ")":
-            last = opened.pop()
-        elif c == "/":
-            text, c, number = f"{text[:last]}({text[last:]}", "//", True
-        text += c
-    return text + ")" * number
+USED = {"Model", "Module", "float", "functional", "max", "min", "ops", "rooms", "torch"}  # names that emitted code reads
 
 
 @dataclass
@@ -93,7 +77,13 @@ class Call:
     def keywords(self, *names):
         """Attributes as keywords: all, or these."""
         chosen = names or sorted(self.attributes)
-        return "".join(f", {n}={literal(self.attributes[n])}" for n in chosen if n in self.attributes)
+        return "".join(f", {keyword_of(n)}={literal(self.attributes[n])}" for n in chosen if n in self.attributes)
+
+
+def keyword_of(name):
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise _native.BadInput(f"attribute {name!r}: no name of Python")
+    return name
 
 
 def literal(value):
@@ -112,7 +102,7 @@ def text_of(shape):
 def identifier(name, taken):
     """A name of the model as Python's, like no other."""
     base = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "x"
-    if base[0].isdigit() or keyword.iskeyword(base) or base in ("torch", "functional", "ops", "rooms", "self", "min"):
+    if base[0].isdigit() or keyword.iskeyword(base) or base in USED or base == "self":
         base = "_" + base
     found, n = base, 2
     while found in taken:
@@ -151,13 +141,12 @@ def follows(op, attributes, operands):
         return None
 
 
-def in_invar(call, sizes):
-    """With shape= and dtype= where they do not follow from the operands."""
-    known = lambda t: (t[0], tuple(eval(d, {}, sizes) if isinstance(d, str) else d for d in t[1]))
+def in_invar(call, operands, result):
+    """With shape= and dtype= where they do not follow from the operands. `operands`, `result`: types of numbers alone."""
     frozen = tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in sorted(call.attributes.items()))
-    kept = follows(call.op, frozen, tuple(known(t) for t in call.operand_types))
+    kept = follows(call.op, frozen, operands)
     text = f"ops.{call.op}({', '.join(call.operands)}{call.keywords()}"
-    if kept is None or (kept[0], tuple(kept[1])) != known(call.type):
+    if kept is None or (kept[0], tuple(kept[1])) != result:
         text += f"{', ' if call.operands or call.attributes else ''}shape={call.shape}, dtype={call.type[0]!r}"
     return (text + ")").replace("(, ", "(")
 
@@ -170,7 +159,7 @@ class Source:
         self.symbols = {s: identifier(s, taken) for s in plan["symbols"] if s.isidentifier()}  # others are computed (plan.12)
         self.names = {v: identifier(name, taken) for name, v in plan["inputs"]}
         # Distinct numbers for the dimensions that a call decides: what does not follow for them does not follow.
-        self.sizes = {s: 101 + 2 * i for i, s in enumerate(self.symbols.values())}
+        self.sizes = {s: 101 + 2 * i for i, s in enumerate(self.symbols)}
         self.taken = taken
         self.last, self.kept = {}, {v for _, v in plan["outputs"]} | {v for _, v in plan["inputs"]}
         for block in (plan, *plan["bodies"]):
@@ -185,17 +174,21 @@ class Source:
         # Symbols that the shapes of such values decide, where they are met first.
         self.met = {d for v in shaped for d in plan["values"][v][1] if d in self.symbols} - given - self.bound
         self.bound |= self.met
-        self.waiting = {s: set(NAME.findall(s)) & self.bound for s in plan["symbols"] if s not in self.symbols and "-" in s}
+        self.waiting = {s: set(dims.NAME.findall(s)) & self.bound for s in plan["symbols"] if s not in self.symbols and "-" in s}
 
-    def shape(self, dims):
-        return [self.in_python(d) if isinstance(d, str) else d for d in dims]
+    def shape(self, shape):
+        return [self.in_python(d) if isinstance(d, str) else d for d in shape]
 
     def in_python(self, dim):
-        return in_python(NAME.sub(lambda name: self.symbols[name[0]], dim))
+        return dims.in_python(dims.NAME.sub(lambda name: self.symbols[name[0]], dim))
 
     def type_of(self, v):
-        dtype, dims = self.plan["values"][v]
-        return dtype, self.shape(dims)
+        dtype, shape = self.plan["values"][v]
+        return dtype, self.shape(shape)
+
+    def known(self, kind, i):
+        dtype, shape = self.plan["values"][i] if kind == "value" else (self.plan["weights"][i]["dtype"], self.plan["weights"][i]["shape"])
+        return dtype, tuple(dims.value(d, self.sizes) for d in shape)
 
     def operand(self, kind, i):
         if kind == "value":
@@ -212,7 +205,8 @@ class Source:
         type = self.type_of(out)
         operands = [self.operand(kind, v) for kind, v in node["in"]]
         call = Call(node["op"], [name for name, _ in operands], node["attributes"], [t for _, t in operands], type)
-        text = in_invar(call, self.sizes) if self.reproducible else in_torch(call)
+        known = lambda: (tuple(self.known(*operand) for operand in node["in"]), self.known("value", out))
+        text = in_invar(call, *known()) if self.reproducible else in_torch(call)
         return self.name(out, f"{node['op']}_{i}") + f" = {text}"
 
     def gone(self, i, node):
@@ -228,8 +222,8 @@ class Source:
             text = f"({bodies[0]} if self.holds({operands[0]}) else {bodies[1]})({', '.join(operands[1:])})"
         else:
             carried = node["attributes"]["carried"]
-            known = lambda d: 0 if NAME.search(str(d)) and set(NAME.findall(str(d))) & self.met else d
-            rows = [(dtype, self.shape(map(known, dims[1:]))) for dtype, dims in (self.plan["values"][v] for v in node["out"][carried:])]
+            known = lambda d: 0 if dims.NAME.search(str(d)) and set(dims.NAME.findall(str(d))) & self.met else d
+            rows = [(dtype, self.shape(map(known, shape[1:]))) for dtype, shape in (self.plan["values"][v] for v in node["out"][carried:])]
             rows = ", ".join(f"({TORCH[dtype]}, {text_of(shape)})" for dtype, shape in rows)
             tuple_of = lambda names: f"({', '.join(names)}{',' if len(names) == 1 else ''})"
             text = f"self.loop({bodies[0]}, {operands[0]}, {operands[1]}, {tuple_of(operands[2:2 + carried])}, {tuple_of(operands[2 + carried:])}, [{rows}])"
@@ -283,7 +277,7 @@ class Source:
         imports += f"from invar import {', '.join(from_invar)}\n" if from_invar else ""
         used = [self.symbols[s] for s in self.symbols if s not in self.bound]
         table = lambda rows: "{\n" + "".join(f"        {key!r}: {value!r},\n" for key, value in rows) + "    }"
-        ports = [(name, (dtype, tuple(dims))) for name, v in plan["inputs"] for dtype, dims in [plan["values"][v]]]
+        ports = [(name, (dtype, tuple(shape))) for name, v in plan["inputs"] for dtype, shape in [plan["values"][v]]]
         weights = [(n, (w["dtype"], tuple(w["shape"]), w["file"], w["offset"])) for n, w in zip(self.weights, plan["weights"])]
         order = self.order(ports)
         sizes = f"{', '.join(order)}{',' if len(order) == 1 else ''} = " if order else ""
@@ -297,13 +291,13 @@ class Source:
                 f"        return {', '.join(outputs)}\n")
 
     def order(self, ports):
-        return list(dict.fromkeys(self.symbols[d] for _, (_, dims) in ports for d in dims if d in self.symbols))
+        return list(dict.fromkeys(self.symbols[d] for _, (_, shape) in ports for d in shape if d in self.symbols))
 
 
 def dir_of_module():
     """Names that an emitted class has already."""
     import torch
-    return {*dir(torch.nn.Module), "INPUTS", "WEIGHTS", "computed", "holds", "load", "loop", "size", "sizes"}
+    return {*dir(torch.nn.Module()), "INPUTS", "WEIGHTS", "computed", "holds", "load", "loop", "size", "sizes"}
 
 
 def source(plan, reproducible):

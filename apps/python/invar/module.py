@@ -1,5 +1,7 @@
 """ONNX model -> torch.nn.Module, as source that a person can read."""
 
+import hashlib
+import importlib.abc
 import importlib.util
 import os
 import sys
@@ -43,19 +45,32 @@ def convert(onnx_model_or_path, options=CompileOptions()):
     artifacts = Artifacts(options.artifacts_dir)
     described = artifacts.compile(onnx_model_or_path, None, options.colocate_tensors, options.choices)
     source = emit.source(described, options.requires_reproducibility)
-    (artifacts.path / "module.py").write_text(source)
+    (artifacts.path / "module.py").write_text(source, encoding="utf-8")
     module = build(source, described["digest"])
     module.load(artifacts.path)
     return module
 
 
+class Emitted(importlib.abc.ExecutionLoader):
+    """Loads what emit wrote as Python loads a file of it: tracebacks and inspect show its lines."""
+
+    def __init__(self, source):
+        self.source = source
+
+    def get_source(self, fullname):
+        return self.source
+
+    def get_filename(self, fullname):
+        return f"{fullname}.py"
+
+
 def build(source, digest):
     """The module of an emitted source, its weights not yet there. Also how torch.load() makes one again."""
-    name = f"invar_module_{digest[:16]}_{abs(hash(source)):x}"
+    name = f"invar_module_{digest[:16]}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     if name not in sys.modules:
-        spec = importlib.util.spec_from_loader(name, loader=None)
+        spec = importlib.util.spec_from_loader(name, Emitted(source))
         made = importlib.util.module_from_spec(spec)
-        exec(compile(source, f"<{name}>", "exec"), made.__dict__)  # noqa: S102  what emit wrote
+        spec.loader.exec_module(made)
         made.SOURCE, made.DIGEST = source, digest
         sys.modules[name] = made
     return sys.modules[name].Model()

@@ -5,18 +5,10 @@ import sys
 import numpy as np
 import torch
 
-from invar import _native, emit
+from invar import _native, dims, emit
 from invar import module as _module
 
 TYPES = {name: getattr(torch, text.removeprefix("torch.")) for name, text in emit.TORCH.items()}
-
-
-def size(dim, found):
-    """A dimension, or what is computed from those found (spec/plan.md plan.12); None: one of them is not."""
-    try:
-        return eval(emit.in_python(dim), {}, found) if isinstance(dim, str) else dim
-    except NameError:
-        return None
 
 
 class Module(torch.nn.Module):
@@ -56,7 +48,7 @@ class Module(torch.nn.Module):
                     if isinstance(d, str) and d.isidentifier():
                         found.setdefault(d, n)
         for x, (name, (dtype, shape)) in zip(inputs, self.INPUTS.items()):
-            wanted = [size(d, found) for d in shape]
+            wanted = [dims.value(d, found) for d in shape]
             if x.dtype != TYPES[dtype] or list(x.shape) != wanted:
                 takes = ", ".join(str(d) if n in (d, None) else f"{d} = {n}" for d, n in zip(shape, wanted))
                 raise _native.BadInput(f"input '{name}': it is {x.dtype} {list(x.shape)}, the model takes {TYPES[dtype]} [{takes}]")
