@@ -14,7 +14,11 @@ def hostile(tmp_path):
     """env of a process that the library is loaded into, and how often it struck there."""
     assert LIBRARY.exists(), "not built"
     log = tmp_path / "hostile.log"
-    env = {**os.environ, "LD_PRELOAD": str(LIBRARY), "HOSTILE_LOG": str(log)}
+    # By its bare name: LD_PRELOAD splits paths at spaces, LD_LIBRARY_PATH does not.
+    folder = tmp_path / "with a space"
+    folder.symlink_to(LIBRARY.parent)
+    folders = [str(folder), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+    env = {**os.environ, "LD_PRELOAD": LIBRARY.name, "LD_LIBRARY_PATH": ":".join(folders), "HOSTILE_LOG": str(log)}
     return env, lambda: dict(zip(*[iter(log.read_text().split())] * 2))
 
 
