@@ -264,8 +264,8 @@ Status do_run(const RunOptions& o) {
   Status written;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const auto make_room = [&] { space.shrink(still[i]); };
-    INVAR_CHECK_OK(run_job(jobs[i], o, model, how.params, described, session, jobs.size() > 1, written,
-                           make_room));
+    INVAR_CHECK_OK(
+        run_job(jobs[i], o, model, how.params, described, session, jobs.size() > 1, written, make_room));
   }
   return written;
 }

@@ -176,7 +176,8 @@ Status check_chooses_nothing(const InferCommand& c, const std::string& option) {
   const SamplingOptions& s = c.sampling;
   if (!s.max_new_tokens && !s.temperature && !s.top_k && !s.top_p && !s.no_do_sample && c.stop_tokens.empty())
     return {};
-  return bad_input(option + " generates no tokens: leave --max-new-tokens, --stop-tokens and the options of sampling out");
+  return bad_input(
+      option + " generates no tokens: leave --max-new-tokens, --stop-tokens and the options of sampling out");
 }
 
 Status do_infer(const InferCommand& c) {
