@@ -46,6 +46,19 @@ nb::object array_of(run::Tensor t) {
   return nb::cast(array);
 }
 
+nb::object retyped(const ReadOnly& array, const std::string& name) {
+  const auto dtype = dtype_from(name);
+  if (!dtype || size_of(*dtype) != array.itemsize() || array.device_type() != nb::device::cpu::value)
+    throw Raised{bad_input("an array on the host of elements of " + std::to_string(array.itemsize()) +
+                           " bytes cannot be read as " + name)};
+  auto* kept = new ReadOnly(array);
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<ReadOnly*>(p); });
+  std::vector<size_t> shape;
+  for (size_t i = 0; i < array.ndim(); ++i) shape.push_back(array.shape(i));
+  return nb::cast(nb::ndarray<nb::array_api>(const_cast<void*>(array.data()), shape.size(), shape.data(),
+                                             owner, nullptr, dlpack_of(*dtype), nb::device::cpu::value, 0));
+}
+
 Attrs attrs_of(const nb::dict& given) {
   Attrs attrs;
   for (auto [key, value] : given) {

@@ -77,7 +77,9 @@ class Given {
   int device_;
 };
 nb::object array_of(run::Tensor);  // takes its bytes; DLPack
-Attrs attrs_of(const nb::dict&);   // int, float (binary32), str, lists of int
+nb::object retyped(const ReadOnly&,
+                   const std::string& dtype);  // the same memory, of elements of the same size
+Attrs attrs_of(const nb::dict&);               // int, float (binary32), str, lists of int
 nb::dict dict_of(const Attrs&);
 
 }  // namespace invar::python

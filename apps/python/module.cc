@@ -282,6 +282,7 @@ NB_MODULE(_native, m) {
   m.def("compile", &compile, nb::arg("model"), nb::arg("folder"), nb::arg("plan"), nb::arg("bound"),
         nb::kw_only(), nb::arg("operation_set"), nb::arg("choices"), nb::arg("opt"), nb::arg("stages"));
   m.def("describe", &describe);
+  m.def("retyped", &retyped);
   m.def("once", &once);
   m.def("infer", &infer, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"),
         nb::arg("wanted").none() = nb::none());

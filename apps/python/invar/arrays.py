@@ -6,7 +6,7 @@ import numpy as np
 
 from invar import _native
 
-# Elements as plans name them -> as NumPy does; bf16 has no type there.
+# Elements as plans name them -> as NumPy does; bf16 has no type there but that of ml_dtypes.
 NUMPY = {"f32": np.float32, "f16": np.float16, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i16": np.int16,
          "i8": np.int8, "u64": np.uint64, "u32": np.uint32, "u16": np.uint16, "u8": np.uint8, "bool": np.bool_}
 CUDA = 2  # kDLCUDA
@@ -22,18 +22,48 @@ def is_tensor(x):
     return torch() is not None and isinstance(x, torch().Tensor)
 
 
-def on_host(x, where):
-    """As an array that the native module reads in place where it can."""
-    if is_tensor(x):
-        return x.detach().cpu().contiguous()
+def numpy_type(name, where):
+    """The type of elements in NumPy."""
+    if name in NUMPY:
+        return np.dtype(NUMPY[name])
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise _native.NotCovered(f"{where}: NumPy has no elements of {name}: install ml_dtypes, or give torch tensors") from None
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+def name_of(dtype, where):
+    """How plans name elements of NumPy's."""
+    if dtype in NAMES:
+        return NAMES[dtype]
+    ml_dtypes = sys.modules.get("ml_dtypes")  # an array of it can only come from there
+    if ml_dtypes is not None and dtype == ml_dtypes.bfloat16:
+        return "bf16"
+    raise _native.NotCovered(f"{where}: elements of NumPy's {dtype}; covered are {' '.join(NUMPY)} and ml_dtypes.bfloat16")
+
+
+def array(x, where):
+    """As an array of NumPy, or of a library with DLPack, whose elements lie as the native module reads them."""
     if not isinstance(x, np.ndarray) and not hasattr(x, "__dlpack__"):
         x = np.asarray(x)
     if isinstance(x, np.ndarray):
         x = x.astype(x.dtype.newbyteorder("="), copy=False)
-        if x.dtype not in NAMES:
-            raise _native.NotCovered(f"{where}: elements of NumPy's {x.dtype}")
+        name_of(x.dtype, where)
         x = np.require(x, requirements=["C", "A"])
     return x
+
+
+def handed(x):
+    """As the native module takes it: NumPy hands on no types but its own."""
+    if isinstance(x, np.ndarray) and x.dtype not in NAMES:
+        return _native.retyped(x.view(np.uint16), "bf16")
+    return x
+
+
+def on_host(x, where):
+    """As an array that the native module reads in place where it can."""
+    return x.detach().cpu().contiguous() if is_tensor(x) else handed(array(x, where))
 
 
 def gpu_of(x):
@@ -53,8 +83,15 @@ def on_gpu(x, where, number, stream):
     return (x.detach().contiguous() if is_tensor(x) else x).__dlpack__(stream=stream)
 
 
-def like(given):
-    """Results of the native module -> arrays of the library that the inputs come from."""
+def like(given, wanted):
+    """Results of the native module, by name, -> arrays of the library that the inputs come from. `wanted`: (name, element type) of all;
+    asked before anything is computed."""
     if any(is_tensor(x) for x in given):
-        return torch().from_dlpack
-    return np.from_dlpack
+        return lambda found: {name: torch().from_dlpack(value) for name, value in found}
+    types = {name: numpy_type(dtype, f"output '{name}'") for name, dtype in wanted}
+
+    def arrays(name, value):
+        foreign = types[name] not in NAMES
+        return np.from_dlpack(_native.retyped(value, "u16")).view(types[name]) if foreign else np.from_dlpack(value)
+
+    return lambda found: {name: arrays(name, value) for name, value in found}

@@ -111,10 +111,12 @@ class Program:
         if there:
             return self._run_there(given, any(map(arrays.is_tensor, there)))
         fed = {name: arrays.on_host(value, f"input '{name}'") for name, value in given.items()}
+        wrap = arrays.like(given.values(), self._types())
         with self._one:
-            found = self._native.run(fed)
-        wrap = arrays.like(given.values())
-        return {name: wrap(value) for name, value in found}
+            return wrap(self._native.run(fed))
+
+    def _types(self):
+        return [(t.name, t.dtype) for t in self.outputs]
 
     def _run_there(self, given, stay):
         """With inputs on a GPU: read there, and where they are torch's, results are new tensors of torch there. The program's queue
@@ -132,15 +134,15 @@ class Program:
 
         if stay:
             from invar.nn import TYPES as types
+        wrap = None if stay else arrays.like(given.values(), self._types())
         with self._one, torch.cuda.device(number) if stay else contextlib.nullcontext():
             found = self._native.run({name: read(name, value) for name, value in given.items()}, place if stay else None)
-        wrap = arrays.like(given.values())
-        return results if stay else {name: wrap(value) for name, value in found}
+        return results if stay else wrap(found)
 
     @property
     def plan(self):
         """The program's text (spec/plan.md); `digest` is its SHA-256 up to the line `places`."""
-        return (self._artifacts.path / "plan.invar").read_text()
+        return (self._artifacts.path / "plan.invar").read_text(encoding="utf-8", errors="surrogateescape")  # a name may be any bytes
 
     isa = property(lambda self: self._native.isa, doc='The instruction set that runs it; "cuda" on a GPU.')
     kernels = property(lambda self: self._native.kernels, doc="Operation and instruction set of every kernel in it.")

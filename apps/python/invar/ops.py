@@ -26,17 +26,15 @@ class _Numpy:
 
     @staticmethod
     def of(x, where):
-        return arrays.on_host(np.asarray(x) if not hasattr(x, "__dlpack__") else x, where)
+        return arrays.array(np.asarray(x), where)
 
     @staticmethod
     def type_of(x):
-        return arrays.NAMES[np.asarray(x).dtype], tuple(x.shape)
+        return arrays.name_of(x.dtype, "an operand"), tuple(x.shape)
 
     @staticmethod
     def empty(shape, dtype, like):
-        if dtype not in arrays.NUMPY:
-            raise _native.NotCovered(f"NumPy has no elements of {dtype}: give torch tensors")
-        return np.empty(shape, arrays.NUMPY[dtype])
+        return np.empty(shape, arrays.numpy_type(dtype, "the result"))
 
 
 @functools.cache
@@ -81,7 +79,7 @@ def call(op, *operands, shape=None, dtype=None, isa="", **attributes):
     result = library.empty(shape, dtype, operands[0] if operands else None)
     if arrays.is_tensor(result) and result.is_cuda:
         arrays.torch().cuda.current_stream(result.device).synchronize()  # the operation has a queue of its own
-    _native.once(op, attributes, operands, result, isa)
+    _native.once(op, attributes, [arrays.handed(x) for x in operands], arrays.handed(result), isa)
     return result
 
 
