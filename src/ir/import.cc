@@ -2,6 +2,7 @@
 #include "ir/bytes.h"
 #include "ir/dialects.h"
 #include "ir/evaluate.h"
+#include "ir/origin.h"
 #include "ir/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -223,8 +224,8 @@ void Importer::node(const onnx::Node& n) {
   SmallVector<StringRef> bodies;
   for (const onnx::Body& b : n.bodies) bodies.push_back(b.attribute);
   auto op = build_.create<NodeOp>(
-      NameLoc::get(build_.getStringAttr(name)), types, build_.getStringAttr(n.op_type), inputs,
-      build_.getStringAttr(name), build_.getStringAttr(n.domain),
+      location_of(build_.getStringAttr(name), build_.getStringAttr(n.op_type)), types,
+      build_.getStringAttr(n.op_type), inputs, build_.getStringAttr(name), build_.getStringAttr(n.domain),
       build_.getI64IntegerAttr(n.opset                        ? n.opset
                                : opset == graph_.opsets.end() ? 0
                                                               : opset->second),

@@ -2,6 +2,7 @@
 #include "ir/bound.h"
 #include "ir/dialects.h"
 #include "ir/evaluate.h"
+#include "ir/origin.h"
 #include "ir/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -86,6 +87,7 @@ Status Writer::call(CallOp op, std::vector<plan::Node>& nodes) {
   }
   INVAR_TRY(int out, value(op.getOut(), op.getSlot().value_or(-1)));
   node.out.push_back(out);
+  node.origin = origin_of(op.getLoc());
   nodes.push_back(std::move(node));
   return {};
 }
@@ -123,6 +125,7 @@ Status Writer::flow(PlanFlowOp op, std::vector<plan::Node>& nodes) {
     INVAR_TRY(const int made, value(out, -1));
     node.out.push_back(made);
   }
+  node.origin = origin_of(op.getLoc());
   nodes.push_back(std::move(node));
   return {};
 }

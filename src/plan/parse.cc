@@ -57,7 +57,8 @@ class Parser {
     nodes,
     outputs,
     places,
-    slots
+    slots,
+    origins
   };
 
   Error error(const Error& e) const {
@@ -100,7 +101,9 @@ class Parser {
       start_slots(c);
     } else if (section_ == slots && c.accept("slot ")) {
       read_slot(c);
-    } else if (section_ == slots && c.accept(kEnd)) {
+    } else if (section_ >= slots && c.accept("origin ")) {
+      read_origin(c);
+    } else if (section_ >= slots && c.accept(kEnd)) {
       c.expect_end();
       done_ = true;
     } else {
@@ -264,7 +267,9 @@ class Parser {
     }
     scopes_.take_complete();
     const int body = scopes_.within();
-    (body < 0 ? plan_.nodes : plan_.bodies[body].nodes).push_back(std::move(n));
+    std::vector<Node>& nodes = body < 0 ? plan_.nodes : plan_.bodies[body].nodes;
+    nodes_.emplace_back(body, nodes.size());
+    nodes.push_back(std::move(n));
     return {};
   }
 
@@ -396,6 +401,24 @@ class Parser {
     plan_.values[v].slot = static_cast<int>(slot);
   }
 
+  // Of a node by its number in the order of the text, ascending.
+  void read_origin(Cursor& c) {
+    section_ = origins;
+    const uint64_t number = c.natural();
+    c.expect(" ");
+    Origin origin;
+    origin.op = c.string();
+    c.expect(" ");
+    origin.name = c.string();
+    c.expect_end();
+    if (c.ok() && number >= nodes_.size()) c.fail("there is no node " + std::to_string(number));
+    if (c.ok() && number < origins_) c.fail("origins are not in the order of the nodes");
+    if (!c.ok()) return;
+    origins_ = number + 1;
+    const auto [body, at] = nodes_[number];
+    (body < 0 ? plan_.nodes : plan_.bodies[static_cast<size_t>(body)].nodes)[at].origin = std::move(origin);
+  }
+
   // vN: dtype [shape], where N is the next number. `node`: the position of the node that defines it, -1 =
   // input. introduces: symbols in its shape may be new.
   int define(Cursor& c, int node, bool introduces) {
@@ -481,6 +504,8 @@ class Parser {
   size_t placed_ = 0;
   std::vector<std::pair<int, int>> free_after_;  // per slot: last position of use, holder
   int last_slotted_ = -1;
+  std::vector<std::pair<int, size_t>> nodes_;  // in the order of the text: body or -1, place in it
+  uint64_t origins_ = 0;                       // the first node that may have the next one
 };
 
 }  // namespace

@@ -49,6 +49,15 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
+// The ONNX node that a node was made of: its operator, and its name or that of its first output. For messages alone, outside the
+// digest (plan.17). Empty: unknown.
+struct Origin {
+  std::string op, name;
+  bool operator==(const Origin&) const = default;
+};
+// As messages begin, e.g. `Gather (node "pick"), `; nothing where it is unknown. Names come from a model: shortened, without control bytes.
+std::string text_of(const Origin&);
+
 struct Node {
   std::string op;  // a name of spec/opset.toml
   int version;
@@ -58,6 +67,7 @@ struct Node {
   Attrs attrs;           // numerics only (law 4)
   std::vector<int>
       bodies{};  // of control flow (plan.16): a "loop" has one, an "if" two; no other node has any
+  Origin origin{};
 };
 
 // Nodes that a node of control flow runs, as often as it says. They read what the body takes and what they make.

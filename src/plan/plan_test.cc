@@ -318,6 +318,68 @@ TEST(Plan, RefusesHostileText) {
   }
 }
 
+// plan.17.
+TEST(Plan, OriginsAreNamesOutsideTheDigest) {
+  const std::string two = "origin 0 \"Gather\" \"/embed\"\norigin 3 \"Add\" \"\"\n";
+  const std::string text = replaced("end\n", two + "end\n");
+  const auto plain = parse(kText, "x.plan"), named = parse(text, "x.plan");
+  ASSERT_TRUE(plain && named) << named.error().message;
+  EXPECT_EQ(named->nodes[0].origin, (Origin{"Gather", "/embed"}));
+  EXPECT_EQ(named->nodes[1].origin, Origin{});
+  EXPECT_EQ(named->nodes[3].origin, (Origin{"Add", ""}));
+  EXPECT_EQ(print(*named), text);
+  EXPECT_EQ(digest(*named), digest(*plain));
+  EXPECT_EQ(weights_digest(*named), weights_digest(*plain));
+  struct Case {
+    const char *lines, *error;
+  };
+  for (const Case& c : std::initializer_list<Case>{
+           {"origin 5 \"a\" \"b\"\n", "line 25: there is no node 5"},
+           {"origin 18446744073709551615 \"a\" \"b\"\n", "line 25: there is no node 18446744073709551615"},
+           {"origin -1 \"a\" \"b\"\n", "line 25: expected a number before '-1 \"a\" \"b\"'"},
+           {"origin 1 \"a\" \"b\"\norigin 1 \"a\" \"b\"\n",
+            "line 26: origins are not in the order of the nodes"},
+           {"origin 2 \"a\" \"b\"\norigin 1 \"a\" \"b\"\n",
+            "line 26: origins are not in the order of the nodes"},
+           {"origin 1 \"a\" \"b\"\nslot v5 0\n", "line 26: unknown or misplaced line 'slot'"},
+           {"origin 1 \"a\"\n", "line 25: expected ' ' before the end of the line"},
+           {"origin 1 \"a\" \"b\" \n", "line 25: unexpected ' '"},
+           {"origin 1 \"\" \"\"\n", nullptr},
+           {"origin 01 \"a\" \"b\"\n", nullptr},
+           {"origin 1 \"\\x61\" \"b\"\n", nullptr}}) {
+    const std::string got = refusal(replaced("end\n", c.lines + std::string("end\n")));
+    if (c.error) {
+      EXPECT_EQ(got, c.error);
+    } else {
+      EXPECT_NE(got, "accepted") << c.lines;
+    }
+  }
+  EXPECT_NE(refusal(replaced("places\n", two + "places\n")), "accepted");
+  EXPECT_NE(refusal(replaced("slots 3\n", two + "slots 3\n")), "accepted");
+}
+
+TEST(Plan, HostileOriginsStayWithinTheirLine) {
+  const Plan plain = *parse(kText, "x.plan");
+  for (const std::string& name : {std::string("a\nb"), std::string("\"\nend\n"), std::string("\\"),
+                                  std::string("\x1b[2J"), std::string("\0\r\x7f\xff\xc3", 5),
+                                  std::string("\nplaces\nslots 0\nend\n"), std::string(1 << 16, 'x')}) {
+    Plan p = plain;
+    p.nodes[2].origin = {name, name}, p.nodes[4].origin = {"MatMul", name};
+    const auto q = parse(print(p), "x.plan");
+    ASSERT_TRUE(q) << q.error().message;
+    EXPECT_EQ(q->nodes[2].origin, p.nodes[2].origin);
+    EXPECT_EQ(q->nodes[4].origin, p.nodes[4].origin);
+    EXPECT_EQ(print(*q), print(p));
+    EXPECT_EQ(digest(*q), digest(plain));
+    const std::string said = text_of(p.nodes[2].origin);
+    EXPECT_LT(said.size(), 300u);
+    EXPECT_TRUE(
+        std::none_of(said.begin(), said.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }));
+  }
+  EXPECT_EQ(text_of({"Gather", "a\nb"}), "Gather (node \"a?b\"), ");
+  EXPECT_EQ(text_of({}), "");
+}
+
 TEST(Plan, EveryTruncationIsRefused) {
   for (size_t n = 0; n < kText.size(); ++n) EXPECT_NE(refusal(kText.substr(0, n)), "accepted") << n;
 }
@@ -330,10 +392,12 @@ TEST(Plan, MutationsNeverCrash) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     return (seed >> 33) % n;
   };
+  const std::string start =
+      replaced("end\n", "origin 0 \"Gather\" \"/embed\"\norigin 4 \"MatMul\" \"y\"\nend\n");
   const std::string alphabet = "0123456789vws,.:=()[]{}\"\\ \n-xabcdef\x01\xff";
   int accepted = 0;
   for (int round = 0; round < 20000; ++round) {
-    std::string text = kText;
+    std::string text = start;
     for (uint64_t edits = 1 + random(3); edits > 0; --edits) {
       const size_t at = random(text.size());
       switch (random(4)) {

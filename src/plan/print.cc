@@ -91,6 +91,8 @@ class Printer {
       if (number_[v] >= 0 && p_.values[v].slot >= 0)
         lines[number_[v]] = "slot v" + number(number_[v]) + " " + number(p_.values[v].slot) + "\n";
     for (const std::string& line : lines) s += line;
+    int at = 0;
+    origins(p_.nodes, at, s);
     return s + std::string(kEnd) + "\n";
   }
 
@@ -121,6 +123,15 @@ class Printer {
       }
       s += node(n);
       for (int v : n.out) s += bindings(v);
+    }
+  }
+  // `at`: nodes before, in the order of the text.
+  void origins(const std::vector<Node>& nodes, int& at, std::string& s) const {
+    for (const Node& n : nodes) {
+      for (int b : n.bodies) origins(p_.bodies[b].nodes, at, s);
+      if (n.origin != Origin{})
+        s += "origin " + number(at) + " " + quote(n.origin.op) + " " + quote(n.origin.name) + "\n";
+      ++at;
     }
   }
   template <class Text>
@@ -187,6 +198,18 @@ std::string quote(std::string_view s) {
     }
   }
   return q + "\"";
+}
+
+std::string text_of(const Origin& origin) {
+  if (origin == Origin{}) return {};
+  constexpr size_t kLongest = 128;
+  const auto shown = [](const std::string& name) {
+    std::string s = name.substr(0, kLongest);
+    for (char& c : s)
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    return s + (name.size() > kLongest ? "..." : "");
+  };
+  return shown(origin.op) + " (node \"" + shown(origin.name) + "\"), ";
 }
 
 std::string print(const Plan& p) {

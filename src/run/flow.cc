@@ -88,8 +88,9 @@ Status Scope::run_flow(int at, std::vector<int64_t>& sizes) {
   const plan::Node& n = flow.node;
   const auto named = [&](const Status& s) {
     return s ? s
-             : Status(Error{s.error().code, "operation " + std::to_string(flow.number) + " of the plan, " +
-                                                n.op + ": " + s.error().message});
+             : Status(Error{s.error().code, plan::text_of(n.origin) + "operation " +
+                                                std::to_string(flow.number) + " of the plan, " + n.op + ": " +
+                                                s.error().message});
   };
   if (n.op == "loop") {
     if (Status s = loop(flow, sizes); !s) return named(s);

@@ -328,8 +328,9 @@ Error Program::names_no_place(const Node& node, const ops::Stray& stray) const {
                    text_of(stray, node.in[static_cast<size_t>(stray.operand)]));
 }
 std::string Program::name_of_node(size_t n) const {
-  return "operation " + std::to_string(n < numbers_.size() ? static_cast<size_t>(numbers_[n]) : n) +
-         " of the plan, " + nodes_[n].node->op;
+  return plan::text_of(nodes_[n].node->origin) + "operation " +
+         std::to_string(n < numbers_.size() ? static_cast<size_t>(numbers_[n]) : n) + " of the plan, " +
+         nodes_[n].node->op;
 }
 
 std::vector<const ops::Call*> Program::calls(size_t begin, size_t end) const {

@@ -108,7 +108,7 @@ class Program {
   Status bind(Node&, const Extent&);
   void mark_core();
   Error names_no_place(const Node&, const ops::Stray&) const;
-  std::string name_of_node(size_t n) const;  // "operation 7 of the plan, add"
+  std::string name_of_node(size_t n) const;  // "Add (node "sum"), operation 7 of the plan, add"
   int fuse();                                // program_fused.cc; as many buffers as that takes
   void lay_out();                            // program_layout.cc
   std::vector<int> place_parts();            // per value: that of which it is a part, or -1

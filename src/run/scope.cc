@@ -176,7 +176,7 @@ Status Scope::run_part(PartProgram& made) {
     const ops::View& taken = program.there(port);
     if (v.rank != taken.rank || !std::equal(v.dim, v.dim + v.rank, taken.dim))
       return bad_input(
-          "operation " + std::to_string(part.numbers[0]) +
+          plan::text_of(part.plan.nodes[0].origin) + "operation " + std::to_string(part.numbers[0]) +
           " of the plan, or one behind it, is given a value of another shape than the plan says");
     if (on_device) {
       INVAR_CHECK_OK(program.feed_there(port, v.data));
