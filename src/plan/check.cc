@@ -25,6 +25,21 @@ bool safe_path(std::string_view path) {
   return true;
 }
 
+Status follows(const std::vector<std::string>& choices, const std::string& name) {
+  const auto known = invar::choices();
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    return not_covered("numerics choice " + brief(name) + " is not known to this build");
+  if (!choices.empty() && choices.back() >= name)
+    return bad_input("numerics choices are not in ascending order");
+  return {};
+}
+
+bool has_size(const Value& v, uint64_t element) {
+  const bool known = v.shape.empty() || (v.shape.size() == 1 && v.shape[0].symbol < 0);
+  return v.dtype == DType::i64 && known &&
+         element < static_cast<uint64_t>(v.shape.empty() ? 1 : v.shape[0].value);
+}
+
 Status covered(const Node& n) {
   const OpInfo* info = op_info(n.op);
   if (!info) return not_covered("operation " + brief(n.op) + " is not one of this build");

@@ -31,6 +31,11 @@ std::string first_difference(std::string_view text, std::string_view canonical);
 // Relative, below the plan's folder, and the same file on every system (spec/plan.md plan.6).
 bool safe_path(std::string_view path);
 
+// A numerics choice of this build, behind those before it (plan.14).
+Status follows(const std::vector<std::string>& choices, const std::string& name);
+// A symbol may be bound to this element (plan.15).
+bool has_size(const Value&, uint64_t element);
+
 // The operation, its version and its numerics must be those of this build (spec/plan.md plan.5).
 Status covered(const Node&);
 // A node of control flow, its bodies complete: that what it and they take and give has the types that it needs (plan.16).

@@ -10,6 +10,7 @@
 #include "base/polynomial.h"
 #include "plan/check.h"
 #include "plan/cursor.h"
+#include "plan/origins.h"
 #include "plan/plan.h"
 #include "plan/scopes.h"
 #include "plan/text.h"
@@ -102,7 +103,8 @@ class Parser {
     } else if (section_ == slots && c.accept("slot ")) {
       read_slot(c);
     } else if (section_ >= slots && c.accept("origin ")) {
-      read_origin(c);
+      section_ = origins;
+      origins_.read(c, plan_);
     } else if (section_ >= slots && c.accept(kEnd)) {
       c.expect_end();
       done_ = true;
@@ -149,11 +151,7 @@ class Parser {
     const std::string name = c.string();
     c.expect_end();
     if (!c.ok()) return {};
-    const auto known = invar::choices();
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      return not_covered("numerics choice " + brief(name) + " is not known to this build");
-    if (!plan_.choices.empty() && plan_.choices.back() >= name)
-      return bad_input("numerics choices are not in ascending order");
+    INVAR_CHECK_OK(follows(plan_.choices, name));
     plan_.choices.push_back(name);
     return {};
   }
@@ -268,7 +266,7 @@ class Parser {
     scopes_.take_complete();
     const int body = scopes_.within();
     std::vector<Node>& nodes = body < 0 ? plan_.nodes : plan_.bodies[body].nodes;
-    nodes_.emplace_back(body, nodes.size());
+    origins_.number(body, nodes.size());
     nodes.push_back(std::move(n));
     return {};
   }
@@ -323,13 +321,11 @@ class Parser {
     if (!c.ok()) return;
     const auto symbol = symbol_.find(name);
     const Value& value = plan_.values[v];
-    const bool known = value.shape.empty() || (value.shape.size() == 1 && value.shape[0].symbol < 0);
     if (symbol == symbol_.end()) {
       c.fail("there is no symbol " + brief(name));
     } else if (!sized_.insert(name).second) {
       c.fail("symbol " + brief(name) + " is bound, or is the dimension of a value, before this line");
-    } else if (value.dtype != DType::i64 || !known ||
-               element >= static_cast<uint64_t>(value.shape.empty() ? 1 : value.shape[0].value)) {
+    } else if (!has_size(value, element)) {
       c.fail("a symbol is bound to an element of an i64 value of rank 0 or 1 of constant size");
     } else {
       scopes_.means(name, /*introduces=*/true);
@@ -399,24 +395,6 @@ class Parser {
     free_after = std::max(last_use_[v], defined_[v]);
     holder = v;
     plan_.values[v].slot = static_cast<int>(slot);
-  }
-
-  // Of a node by its number in the order of the text, ascending.
-  void read_origin(Cursor& c) {
-    section_ = origins;
-    const uint64_t number = c.natural();
-    c.expect(" ");
-    Origin origin;
-    origin.op = c.string();
-    c.expect(" ");
-    origin.name = c.string();
-    c.expect_end();
-    if (c.ok() && number >= nodes_.size()) c.fail("there is no node " + std::to_string(number));
-    if (c.ok() && number < origins_) c.fail("origins are not in the order of the nodes");
-    if (!c.ok()) return;
-    origins_ = number + 1;
-    const auto [body, at] = nodes_[number];
-    (body < 0 ? plan_.nodes : plan_.bodies[static_cast<size_t>(body)].nodes)[at].origin = std::move(origin);
   }
 
   // vN: dtype [shape], where N is the next number. `node`: the position of the node that defines it, -1 =
@@ -504,8 +482,7 @@ class Parser {
   size_t placed_ = 0;
   std::vector<std::pair<int, int>> free_after_;  // per slot: last position of use, holder
   int last_slotted_ = -1;
-  std::vector<std::pair<int, size_t>> nodes_;  // in the order of the text: body or -1, place in it
-  uint64_t origins_ = 0;                       // the first node that may have the next one
+  Origins origins_;
 };
 
 }  // namespace
