@@ -168,7 +168,6 @@ def test_bind():
     (lambda m: ops.reshape(X), invar.NotCovered, ["reshape"]),
     (lambda m: ops.reshape(X, shape=(5,)), invar.NotCovered, ["reshape"]),
     (lambda m: ops.cast(X, dtype="f17"), invar.BadInput, ["f17"]),
-    (lambda m: ops.cast(X, dtype="bf16"), invar.NotCovered, ["bf16"]),
     (lambda m: ops.exp(X, isa="mmx"), invar.BadInput, ["mmx"]),
 ])
 def test_refusals(call, kind, names):
