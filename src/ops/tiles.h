@@ -62,9 +62,9 @@ struct Spaced {
   int64_t ld;
   INVAR_INLINE Spaced skip(const Spaced& a, int64_t rows) { return {a.data + rows * a.ld, a.ld}; }
   template <int MR, int NV, class B>
-  INVAR_INLINE void sum(const Spaced& a, const B& b, int64_t k, F (&c)[MR * NV], Fetch& next) {
+  INVAR_INLINE bool sum(const Spaced& a, const B& b, int64_t k, F (&c)[MR * NV], Fetch& next) {
     const int64_t ld = kCopied ? kRow : a.ld;
-    if constexpr (B::kFew) return fetch<NV>(next.wanted, MR), chains<MR, NV>(a.data, ld, b, 0, k, c);
+    if constexpr (B::kFew) return fetch<NV>(next.wanted, MR), chains<MR, NV>(a.data, ld, b, 0, k, c), true;
 #pragma GCC unroll 32
     for (int i = 0; i < MR * NV; ++i) c[i] = zero();
     if constexpr (!B::kFew)
@@ -72,6 +72,7 @@ struct Spaced {
           next, 0, k, [&](int64_t begin, int64_t end) __attribute__((always_inline)) {
             extend<MR, NV>(a.data, ld, b, begin, end, c);
           });
+    return true;
   }
 };
 // ... or each at a place of its own, in stretches of k: element k < end, behind the stretch before, lies `shift` + k behind a place in
@@ -83,13 +84,23 @@ struct Placed {
   static constexpr bool kByColumn = true;  // it may be of columns (Finish::by_column)
   const float* const* place;
   const Stretch* stretch;
-  INVAR_INLINE Placed skip(const Placed& a, int64_t rows) { return {a.place + rows, a.stretch}; }
+  // Not null: a place of zeros, whose products are left out (contraction.5) where all rows of a tile have it.
+  const float* zeros;
+  INVAR_INLINE Placed skip(const Placed& a, int64_t rows) { return {a.place + rows, a.stretch, a.zeros}; }
+  // False: nothing is left of the chain.
   template <int MR, int NV, class B>
-  INVAR_INLINE void sum(const Placed& a, const B& b, int64_t k, F (&c)[MR * NV], Fetch& next) {
+  INVAR_INLINE bool sum(const Placed& a, const B& b, int64_t k, F (&c)[MR * NV], Fetch& next) {
+    bool some = !a.zeros;
 #pragma GCC unroll 32
     for (int i = 0; i < MR * NV; ++i) c[i] = zero();
     const Stretch* s = a.stretch;
     for (int64_t begin = 0; begin < k; begin = s->end, ++s) {
+      if (a.zeros) {
+        int r = 0;
+        while (r < MR && a.place[s->first + r] == a.zeros) ++r;
+        if (r == MR) continue;
+        some = true;
+      }
       Apart<MR> rows;
 #pragma GCC unroll 32
       for (int r = 0; r < MR; ++r) rows.row[r] = a.place[s->first + r] + s->shift;
@@ -98,6 +109,7 @@ struct Placed {
             extend<MR, NV>(rows, b, from, to, c);
           });
     }
+    return some;
   }
 };
 
@@ -146,7 +158,8 @@ INVAR_INLINE void tile(const A& a, const B& b, int64_t k, const Place& p, Corner
     next.wanted = {out, other, p.n, beside, 0, MR, static_cast<int>((MR * kPiece + k - 1) / k)};
   asm("" : "+m"(next.wanted));  // there it stays: registers are for the tile
   F c[MR * NV];
-  a.template sum<MR, NV>(a, b, k, c, next);
+  const bool some = a.template sum<MR, NV>(a, b, k, c, next);
+  if (!some && !p.block.opens && !p.block.closes) return;  // its segment, which is not -0, stays
   if (!join<MR, NV>(p, corner, c)) return;
   auto at = [&](int i) __attribute__((always_inline)) {
     return i / NV * p.n + i % NV * kW;

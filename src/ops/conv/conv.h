@@ -23,7 +23,9 @@ struct Plan {
   Weights weights;  // with these axes
   bool copied;      // else the operand itself is the copy
   bool read;        // by place: the operand is read where it lies, its channels last
-  bool thin;        // one channel and few rows in a group
+  bool listed;  // by place: places of each tap are listed, and lie in the operand or in a copy without pads
+  bool sparse;  // listed, and so many places of taps lie outside of the operand that tiles are asked for them
+  bool thin;    // one channel and few rows in a group
   bool by_place;    // rows of the product are places, columns are channels of the result
   int64_t pitch;    // by place: elements from a place to the next
   int64_t channel;  // elements of a channel in the copy
@@ -71,6 +73,12 @@ INVAR_INLINE Phases phases_at(const Plan& p, int64_t i) {
 
 // By places the copy is [image, group][position][position][position][channel]: what a tap reads for neighbouring channels lies
 // together, as do neighbouring taps of the last axis.
+// What is copied of axis d: where places are listed, it as it is.
+INVAR_INLINE Axis copied_axis(const Plan& p, int d) {
+  Axis a = p.axis[d];
+  if (p.listed) a.out = a.in, a.kernel = a.stride = 1, a.low = 0;
+  return a;
+}
 // Of an axis with one tap only what outputs read is copied: elements `hop` apart.
 INVAR_INLINE int64_t copied_hop(const Axis& a) {
   return a.transposed || a.kernel > 1 ? 1 : a.stride;

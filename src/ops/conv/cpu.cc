@@ -49,7 +49,7 @@ size_t shared_bytes(const Call& call) {
   const Job j = job_of<kTransposed, kByPlace>(call);
   if (j.thin.floats || j.p.read || (!j.p.copied && !j.p.by_place)) return 0;
   int64_t group = j.p.by_place ? j.p.pitch : j.p.channels * j.p.channel;
-  for (int d = 0; j.p.by_place && d < kAxes; ++d) group *= conv::positions_of(j.p.axis[d]);
+  for (int d = 0; j.p.by_place && d < kAxes; ++d) group *= conv::positions_of(conv::copied_axis(j.p, d));
   return static_cast<size_t>(j.p.images * j.p.groups * group + kSlack) * sizeof(float);
 }
 

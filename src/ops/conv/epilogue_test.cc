@@ -14,16 +14,17 @@ using num::testing::adversarial;
 using Floats = std::vector<float>;
 
 struct Setting {
-  int64_t images, channels, height, width, rows, kernel, stride, pad, groups;
-  int64_t out(int64_t in) const { return (in + 2 * pad - kernel) / stride + 1; }
+  int64_t images, channels, height, width, rows, kernel, stride, pad, groups, dilation = 1;
+  int64_t out(int64_t in) const { return (in + 2 * pad - (kernel - 1) * dilation - 1) / stride + 1; }
 };
 // By places within an image, in two groups across images, of many weights, of whole chains, strided; rows of weights: whole panels,
-// images in one sequence; of one channel; the first one of a network.
+// images in one sequence; of one channel; the first one of a network; taps far outside, of which whole chains and parts of chains are.
 constexpr Setting kSettings[] = {
-    {1, 40, 9, 14, 64, 3, 1, 1, 1}, {2, 20, 7, 5, 32, 3, 2, 1, 1},   {2, 12, 7, 9, 128, 3, 1, 2, 2},
-    {1, 256, 5, 5, 32, 3, 1, 1, 1}, {1, 300, 6, 6, 512, 1, 1, 0, 1}, {1, 21, 9, 8, 30, 1, 2, 1, 1},
-    {1, 30, 9, 11, 26, 1, 1, 0, 1}, {3, 30, 5, 5, 7, 3, 1, 1, 1},    {2, 6, 11, 12, 12, 3, 1, 1, 6},
-    {1, 5, 20, 19, 5, 5, 2, 2, 5},  {1, 3, 15, 17, 32, 7, 2, 3, 1}};
+    {1, 40, 9, 14, 64, 3, 1, 1, 1},   {2, 20, 7, 5, 32, 3, 2, 1, 1},    {2, 12, 7, 9, 128, 3, 1, 2, 2},
+    {1, 256, 5, 5, 32, 3, 1, 1, 1},   {1, 300, 6, 6, 512, 1, 1, 0, 1},  {1, 21, 9, 8, 30, 1, 2, 1, 1},
+    {1, 30, 9, 11, 26, 1, 1, 0, 1},   {3, 30, 5, 5, 7, 3, 1, 1, 1},     {2, 6, 11, 12, 12, 3, 1, 1, 6},
+    {1, 5, 20, 19, 5, 5, 2, 2, 5},    {1, 3, 15, 17, 32, 7, 2, 3, 1},   {1, 40, 9, 14, 64, 3, 1, 8, 1, 8},
+    {2, 20, 7, 5, 64, 3, 2, 6, 2, 6}, {1, 256, 6, 7, 32, 3, 1, 5, 1, 5}};
 
 // What the runtime does with a follower where a row does not do it in registers.
 struct Followers {
@@ -72,6 +73,7 @@ Floats convolve(const Setting& s, std::string_view isa, bool packed, Floats x, F
   using List = std::vector<int64_t>;
   const Attrs attrs{{"strides", List{s.stride, s.stride}},
                     {"pads", List{s.pad, s.pad, s.pad, s.pad}},
+                    {"dilations", List{s.dilation, s.dilation}},
                     {"groups", s.groups}};
   const int64_t oh = s.out(s.height), ow = s.out(s.width);
   const View weights = testing::view(w, DType::f32, {s.rows, s.channels / s.groups, s.kernel, s.kernel});
@@ -167,6 +169,8 @@ TEST(Conv, WhichHaveARowForChannelsLast) {
   EXPECT_FALSE(has({64, 64, 3, 3}, {{"strides", List{1 << 20, 1}}}));
   EXPECT_TRUE(has({64, 3, 7, 7}, {{"strides", List{2, 2}}}));
   EXPECT_FALSE(has({64, 64, 9, 9}, {}));  // 81 lists of places
+  EXPECT_TRUE(has({64, 64, 3, 3}, {{"dilations", List{36, 36}}, {"pads", List{36, 36, 36, 36}}}));
+  EXPECT_FALSE(has({64, 64, 3, 3}, {{"dilations", List{1 << 20, 1}}}));
 }
 
 }  // namespace

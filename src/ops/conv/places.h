@@ -31,7 +31,7 @@ INVAR_INLINE void turn(const float* from, int64_t ld, int64_t rows, int64_t colu
 
 // Lines [begin, end) of the copy: [image, group][position][position][part of the channels].
 void copy_places(const conv::Plan& p, const float* x, int64_t begin, int64_t end, float* copy) {
-  const Axis &deep = p.axis[0], &high = p.axis[1], &wide = p.axis[2];
+  const Axis deep = conv::copied_axis(p, 0), high = conv::copied_axis(p, 1), wide = conv::copied_axis(p, 2);
   const conv::CopyCut cut = conv::copy_cut(p);
   const int64_t n = conv::positions_of(wide), channel = deep.in * high.in * wide.in,
                 hop = conv::copied_hop(wide);
@@ -95,9 +95,11 @@ INVAR_INLINE void places_of(const conv::Plan& p, const conv::Phases& f, const fl
   }
 }
 
-// The same where an operand is read as it lies, all channels: a list of `rows` for each tap, which may be outside, where `zeros` are.
-INVAR_INLINE void places_read(const conv::Plan& p, const conv::Phases& f, const float* x, int64_t first,
-                              int64_t n, const float* zeros, int64_t rows, const float** place) {
+// The same in an operand that is read as it lies, or a copy without pads, `size` elements from an image to the next: a list of `rows`
+// for each tap, which may be outside, where `zeros` are.
+INVAR_INLINE void places_listed(const conv::Plan& p, const conv::Phases& f, const float* x, int64_t size,
+                                int64_t first, int64_t n, const float* zeros, int64_t rows,
+                                const float** place) {
   const Axis &deep = p.axis[0], &high = p.axis[1], &wide = p.axis[2];
   int64_t line = first / f.of[2].count, j = first % f.of[2].count;
   for (int64_t i = 0, length; i < n; i += length, ++line, j = 0) {
@@ -108,8 +110,7 @@ INVAR_INLINE void places_read(const conv::Plan& p, const conv::Phases& f, const 
         const int64_t d = line / f.of[1].count % f.of[0].count * deep.stride - deep.pad + t * deep.dilation;
         const int64_t h = line % f.of[1].count * high.stride - high.pad + u * high.dilation;
         const bool there = d >= 0 && d < deep.in && h >= 0 && h < high.in;
-        const float* const from =
-            there ? x + ((image * deep.in + d) * high.in + h) * wide.in * p.pitch : zeros;
+        const float* const from = there ? x + image * size + (d * high.in + h) * wide.in * p.pitch : zeros;
         for (int64_t v = 0; v < wide.kernel; ++v) {
           const float** const to = place + ((t * high.kernel + u) * wide.kernel + v) * rows + i;
           int64_t w = j * wide.stride - wide.pad + v * wide.dilation;
@@ -120,15 +121,16 @@ INVAR_INLINE void places_read(const conv::Plan& p, const conv::Phases& f, const 
   }
 }
 
-// Where the k of one chain lie, from a place on: neighbouring taps are one stretch of the copy; of what is read where it lies, `rows`
-// places are those of a tap.
+// Where the k of one chain lie, from a place on: neighbouring taps are one stretch of the copy; where places are listed, `rows` are
+// those of a tap.
 INVAR_INLINE void stretches_of(const conv::Plan& p, const conv::Phases& f, num::Range r, int64_t group,
                                int64_t rows, Stretch* to) {
-  if (p.read) {
+  if (p.listed) {
+    const int64_t channel = p.read ? group * p.channels : 0;
     for (int64_t k = r.begin, next; k < r.end; k = next, ++to) {
       const int64_t tap = k / p.channels;
       next = num::min_i64((tap + 1) * p.channels, r.end);
-      *to = {group * p.channels - tap * p.channels + r.begin, next - r.begin, tap * rows};
+      *to = {channel - tap * p.channels + r.begin, next - r.begin, tap * rows};
     }
     return;
   }
@@ -162,12 +164,12 @@ PlaceWork place_work(const conv::Plan& p, const conv::PlaceCut& c, int64_t most_
   PlaceWork w;
   const int64_t taps = p.axis[0].kernel * p.axis[1].kernel * p.axis[2].kernel;
   w.place = static_cast<const float**>(scratch);
-  w.stretch = reinterpret_cast<Stretch*>(w.place + c.rows * (p.read ? taps : 1));
+  w.stretch = reinterpret_cast<Stretch*>(w.place + c.rows * (p.listed ? taps : 1));
   w.level = c.rows * c.run * kPanel;
   const int64_t words = (reinterpret_cast<char*>(w.stretch + kChain) - static_cast<char*>(scratch)) /
                         static_cast<int64_t>(sizeof(float));
   w.zeros = static_cast<float*>(scratch) + slide::ceil_div(words, 16) * 16;
-  w.sums = w.zeros + (p.read ? slide::ceil_div(p.pitch, 16) * 16 : 0);
+  w.sums = w.zeros + (p.listed ? slide::ceil_div(p.pitch, 16) * 16 : 0);
   w.out = w.sums + (num::contraction_blocks(most_k) > 1 ? num::kSumsKept * w.level : 0);
   w.turned = w.out + w.level;
   w.bias = w.turned + w.level;
@@ -180,12 +182,14 @@ void place_units(const Call& call, const conv::Plan& p, const conv::PlaceCut& c,
   const PlaceWork w = place_work(p, c, most_k, scratch);
   const View& y = call.out[0];
   float* out = y.as<float>();
-  for (int64_t i = 0; p.read && i < p.pitch; ++i) w.zeros[i] = 0;
+  for (int64_t i = 0; p.listed && i < p.pitch; ++i) w.zeros[i] = 0;
   // Channels that lie together are finished as they are summed, others where they are turned.
   const View* const other = call.epilogue ? call.epilogue->other : nullptr;
   const bool at_once = y.pitch || (other && other->pitch);
   int64_t channel = p.pitch;
-  for (const Axis& a : p.axis) channel *= conv::positions_of(a);
+  for (int d = 0; d < kAxes; ++d) channel *= conv::positions_of(conv::copied_axis(p, d));
+  // contraction.5: +0 times a finite weight is left out.
+  const float* const left_out = p.sparse && all_finite(p.weights, call.in[1].data) != 0 ? w.zeros : nullptr;
   for (int64_t unit = begin; unit < end; ++unit) {
     int64_t rest = unit;
     const int64_t panel = rest % c.runs * c.run, first = (rest /= c.runs) % c.blocks * c.rows;
@@ -209,10 +213,12 @@ void place_units(const Call& call, const conv::Plan& p, const conv::PlaceCut& c,
     const float* b =
         chains ? packed_class(p.weights, call.in[1], f) + in_panels(p.weights, f.k, group, row, 0) : nullptr;
     for (int64_t i = 0; chains == 0 && i < rows * ld; ++i) w.out[i] = 0;  // conv.5
-    if (p.read)
-      places_read(p, f, call.in[0].as<const float>(), first, rows, w.zeros, c.rows, w.place);
+    const float* const copy = static_cast<const float*>(call.shared) + group * channel;
+    if (p.listed)
+      places_listed(p, f, p.read ? call.in[0].as<const float>() : copy, p.read ? channel : p.groups * channel,
+                    first, rows, w.zeros, c.rows, w.place);
     else
-      places_of(p, f, static_cast<const float*>(call.shared) + group * channel, first, rows, w.place);
+      places_of(p, f, copy, first, rows, w.place);
     for (int64_t kb = 0; kb < chains; ++kb) {
       const num::Range r = num::block_range(kb, f.k);
       stretches_of(p, f, r, group, c.rows, w.stretch);
@@ -240,7 +246,7 @@ void place_units(const Call& call, const conv::Plan& p, const conv::PlaceCut& c,
             reinterpret_cast<const char*>(b + (more ? i + count : 0) * kPanel * f.k + k * kPanel),
             floats > 0 ? count : 0, floats * static_cast<int64_t>(sizeof(float)),
             kPanel * f.k * static_cast<int64_t>(sizeof(float))};
-        down(Placed{w.place, w.stretch},
+        down(Placed{w.place, w.stretch, left_out},
              Columns<F32, kPer, 0, kPanel>{b + (i * f.k + r.begin) * kPanel, kPanel, kPanel * f.k}, count,
              r.end - r.begin, rows, at, next);
       }

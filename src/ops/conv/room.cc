@@ -8,6 +8,27 @@ static bool full_panels(int64_t rows) {  // but for a few
   return rows > 0 && slide::ceil_div(rows, 32) * 32 <= rows + rows / 8;
 }
 
+constexpr int64_t kMostListed = 64;  // taps
+
+// Whether a quarter of the places of all taps and outputs lie outside of the operand, and a few of the taps.
+static bool mostly_outside(const Axis (&axis)[kAxes]) {
+  int64_t all = 1, inside = 1, taps = 1;
+  for (const Axis& a : axis) {
+    if (a.transposed || a.kernel > kMostListed || (taps *= a.kernel) > kMostListed || a.out < 1) return false;
+    int64_t n = 0;
+    for (int64_t t = 0; t < a.kernel; ++t) {
+      const int64_t low = a.pad - t * a.dilation;  // the outputs o with low <= o * stride < low + in
+      const int64_t begin = low > 0 ? slide::ceil_div(low, a.stride) : 0;
+      const int64_t end = low + a.in > 0 ? std::min(a.out, slide::ceil_div(low + a.in, a.stride)) : 0;
+      n += std::max<int64_t>(end - begin, 0);
+    }
+    // Of 4096 at least, so that three of them can be multiplied.
+    const int64_t most = a.out * a.kernel, unit = slide::ceil_div(most, 4096);
+    all *= most / unit, inside *= n / unit;
+  }
+  return inside * 4 <= all * 3;
+}
+
 Weights weights_of(const View& w, const Attrs& attrs, bool transposed, bool by_place) {
   Weights r{};
   r.groups = attr_i(attrs, "groups", 1);
@@ -29,8 +50,9 @@ Weights weights_of(const View& w, const Attrs& attrs, bool transposed, bool by_p
 }
 
 bool takes_channels_last(const View& w, const Attrs& attrs) {
-  constexpr int64_t kMostTaps = 64, kFarthest = 16;  // else lists of places, or copies, would grow large
-  const int axes = w.rank - 2;                       // less than 0: not constant
+  constexpr int64_t kMostTaps = kMostListed, kFarthest = 16,
+                    kMostDilation = 64;  // else lists of places, or copies, would grow large
+  const int axes = w.rank - 2;           // less than 0: not constant
   if (axes < 1 || axes > kAxes || attr_i(attrs, "groups", 1) < 1) return false;
   for (const char* name : {"strides", "dilations"})
     if (!slide::has_length(attrs, name, axes)) return false;
@@ -40,12 +62,12 @@ bool takes_channels_last(const View& w, const Attrs& attrs) {
     const int64_t kernel = w.dim[2 + i], stride = slide::item(attrs, "strides", i, 1),
                   dilation = slide::item(attrs, "dilations", i, 1);
     if (kernel < 1 || kernel > kMostTaps || stride < 1 || stride > kFarthest || dilation < 1 ||
-        dilation > kFarthest)
+        dilation > kMostDilation)
       return false;
     const int64_t reach = (kernel - 1) * dilation + 1;
     for (int side : {i, axes + i})
       if (const int64_t pad = slide::item(attrs, "pads", side, 0); pad < 0 || pad >= reach) return false;
-    if (reach > kFarthest || (taps *= kernel) > kMostTaps) return false;
+    if (kernel > kFarthest || (taps *= kernel) > kMostTaps) return false;
   }
   const Weights r = weights_of(w, attrs, false, true);
   return r.channels > 1 && full_panels(r.rows);
@@ -70,12 +92,14 @@ Plan plan_of(const Call& call, bool transposed, bool by_place) {
   int64_t size = 1, most = 64;
   for (const Axis& a : p.axis) most *= 2 * std::max<int64_t>(a.in, 1);
   p.by_place = p.weights.by_place && call.in[1].packed;
+  p.sparse = p.by_place && mostly_outside(p.axis);
   for (const Axis& a : p.axis)
-    p.by_place =
-        p.by_place && a.out > 0 && (by_place || (slide::within(size, positions_of(a)) && size <= most));
+    p.by_place = p.by_place && a.out > 0 &&
+                 (by_place || p.sparse || (slide::within(size, positions_of(a)) && size <= most));
   // Where no stretch of a chain crosses places, these need not lie together, and rows of a tile keep out of each other's way in the
   // first cache.
   p.read = x.pitch != 0;
+  p.listed = p.read || p.sparse;
   p.pitch = p.read ? x.pitch : pitch_of(p.channels);
   p.line = p.axis[kAxes - 1].planes * p.axis[kAxes - 1].length;
   return p;
@@ -140,10 +164,11 @@ CopyCut copy_cut(const Plan& p) {
   CopyCut c{};
   if (p.read) return c;
   if (p.by_place) {
-    const int64_t places = std::max<int64_t>(positions_of(p.axis[kAxes - 1]), 1);
+    const int64_t places = std::max<int64_t>(positions_of(copied_axis(p, kAxes - 1)), 1);
     c.channels = std::max<int64_t>(kElements / places / 16 * 16, 16);
     c.parts = slide::ceil_div(p.channels, c.channels);
-    c.lines = p.images * p.groups * positions_of(p.axis[0]) * positions_of(p.axis[1]) * c.parts;
+    c.lines =
+        p.images * p.groups * positions_of(copied_axis(p, 0)) * positions_of(copied_axis(p, 1)) * c.parts;
     c.each = slide::ceil_div(kElements, places * std::max<int64_t>(std::min(c.channels, p.channels), 1));
     c.units = slide::ceil_div(c.lines, c.each);
     return c;

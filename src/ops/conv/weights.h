@@ -54,12 +54,20 @@ INVAR_INLINE int64_t in_panels(const conv::Weights& w, int64_t k, int64_t group,
   return ((group * slide::ceil_div(w.rows, kPanel) + row / kPanel) * k + i) * kPanel + row % kPanel;
 }
 
+// Whether weights that are packed as panels are all finite: 1 or 0 stands behind them.
+float& all_finite(const conv::Weights& w, void* packed) {
+  int64_t floats = 0;
+  each_class(w, [&](const int64_t(&)[kAxes], int64_t k, int64_t at) { floats = at + packed_size(w, k); });
+  return static_cast<float*>(packed)[floats];
+}
+
 template <bool kTransposed, bool kByPlace = false>
 size_t pack_bytes(const View& v, int i, const Attrs& attrs) {
   if (i != 1) return 0;
   int64_t floats = 0;
   const conv::Weights w = conv::weights_of(v, attrs, kTransposed, kByPlace);
   each_class(w, [&](const int64_t(&)[kAxes], int64_t k, int64_t at) { floats = at + packed_size(w, k); });
+  if (w.by_place) ++floats;  // all_finite()
   return static_cast<size_t>(floats) * sizeof(float);
 }
 
@@ -87,6 +95,11 @@ void pack(const View& v, int, const Attrs& attrs, void* packed) {
         }
     });
   });
+  if (!w.by_place) return;
+  float& finite = all_finite(w, packed);
+  finite = 1;
+  for (const float* p = static_cast<const float*>(packed); p < &finite; ++p)
+    if (!__builtin_isfinite(*p)) finite = 0;
 }
 
 // The class of a phase in packed weights.
