@@ -189,7 +189,7 @@ def test_a_model_of_nine_thousand_tensors(tmp_path):
     many_tensors(tmp_path / "m", 1000, 0)
     invar("run", "--model-name", tmp_path / "m", "--prompt-text", "A", "--max-new-tokens", 1, "--task-dir", tmp_path / "t",
           "--receipt-path", tmp_path / "r.json", timeout=SOON)
-    invar("verify", tmp_path / "r.json", "--task-dir", tmp_path / "t", timeout=SOON)
+    invar("verify", tmp_path / "r.json", "--model-name", tmp_path / "m", timeout=SOON)
 
 
 def test_a_receipt_of_very_many_members(answer, tmp_path):
