@@ -59,7 +59,8 @@ class Importer {
 
 Type Importer::type_of(const onnx::ValueInfo& v, bool input) {
   Type e = element(v.data_type);
-  if (!v.has_shape || isa<UnknownType>(e)) return UnknownType::get(build_.getContext());
+  if (isa<UnknownType>(e)) return e;
+  if (!v.has_shape) return UnrankedTensorType::get(e);
   Shape shape;
   for (const onnx::Dim& d : v.shape) {
     if (d.value >= 0) {

@@ -324,6 +324,31 @@ Type wider(Type t, Widens how) {
 
 }  // namespace
 
+Status Node::typed(llvm::StringRef variables) {
+  auto [types, since] = variables.split('@');
+  if (int64_t opset = 0; !since.getAsInteger(10, opset) && version() < opset) types = "";
+  const auto [operands, results] = types.split('>');
+  std::map<char, unsigned> first;  // operand of each letter
+  for (unsigned i = 0; i < op_.getInputs().size(); ++i) {
+    auto tensor = dyn_cast<RankedTensorType>(in(i).getType());
+    if (!tensor) continue;
+    const bool is_float = isa<FloatType>(tensor.getElementType());
+    const char letter = types.empty() ? (is_float ? 'T' : '*') : i < operands.size() ? operands[i] : '*';
+    if (letter == '*') continue;
+    const auto [it, is_new] = first.emplace(letter, i);
+    const Type other = element_of(in(it->second));
+    if (!is_new && tensor.getElementType() != other)
+      return bad_input("operands " + std::to_string(it->second) + " and " + std::to_string(i) +
+                       " of different element types: " + text_of_type(other) + " and " +
+                       text_of_type(tensor.getElementType()) + "; ONNX asks for one");
+  }
+  for (unsigned i = 0; i < results_.size(); ++i) {
+    const auto it = first.find(types.empty() ? 'T' : i < results.size() ? results[i] : '*');
+    types_.push_back(it == first.end() ? Type() : element_of(in(it->second)));
+  }
+  return {};
+}
+
 Value Node::converted(Value x, Type element) {
   return settled(make_op(build_, op_.getLoc(), CastOp::getOperationName(), x, {},
                          tensor_of(shape_of(x.getType()), element)));
@@ -353,8 +378,10 @@ bool Node::widen(Widens how) {
   }
   if (!first) return false;
   std::fill(results_.begin(), results_.end(), Replacement{});
-  if (any) how = Widens::floats;
-  if (wider(first, how)) narrow_ = first, wide_ = wider(first, how);
+  if (any)
+    how = Widens::floats;
+  else
+    narrow_ = first, wide_ = wider(first, how);
   flips_ = first.isUnsignedInteger(64) && how == Widens::ordered;
   for (OpOperand& operand : op_->getOpOperands()) {
     auto type = dyn_cast<RankedTensorType>(operand.get().getType());
@@ -368,7 +395,10 @@ void Node::commit() {
   for (size_t i = 0; i < results_.size(); ++i) {
     auto [value, stays_wide] = results_[i];
     if (!value) continue;
-    if (narrow_ && !stays_wide && element_of(value) == wide_) {
+    const Type declared = i < types_.size() ? types_[i] : Type();
+    if (declared && !stays_wide && element_of(value).isF32() && (declared.isF16() || declared.isBF16())) {
+      value = converted(value, declared);
+    } else if (narrow_ && !stays_wide && element_of(value) == wide_) {
       value = converted(value, narrow_);
       if (flips_) value = flipped(value);
     }

@@ -142,6 +142,8 @@ class Node {
   void replace(unsigned result, Value value, bool stays_wide = false) {
     if (result < results_.size()) results_[result] = {value, stays_wide};
   }
+  // Checks that operands of one type variable have one element type, and notes the types of results (Rooms::on).
+  Status typed(llvm::StringRef variables);
   // A node whose rule does not take its operands as they are: they are widened, which is exact, and its results converted
   // once. False: it has no such operands.
   bool widen(Widens);
@@ -173,7 +175,9 @@ class Node {
     bool stays_wide = false;
   };
   std::vector<Replacement> results_;
-  Type narrow_, wide_;  // of the results where the operands were widened: those of wide_ become narrow_
+  SmallVector<Type>
+      types_;           // of the results, where type variables say so: rules may give f32 for f16 and bf16
+  Type narrow_, wide_;  // where integers were widened: results of wide_ become narrow_
   bool flips_ = false;
 };
 
@@ -188,10 +192,17 @@ class Rooms {
     int64_t since;
     Rule rule;
     Widens widens;
+    llvm::StringRef types;
   };
-  // Nodes `op_type` (of another domain: DOMAIN.TYPE) from opset `since` on.
-  void on(llvm::StringRef op_type, int64_t since, Rule rule, Widens widens = Widens::floats) {
-    rules_[op_type.str()] = {since, rule, widens};
+  // Nodes `op_type` (of another domain: DOMAIN.TYPE) from opset `since` on. types: ONNX's type variables, one letter for each operand
+  // and, behind ">", for each result; those of "*" are the rule's own. Without it, and before an opset that stands behind "@", all that
+  // are floats have one type.
+  void on(llvm::StringRef op_type, int64_t since, Rule rule, Widens widens = Widens::floats,
+          llvm::StringLiteral types = "") {
+    rules_[op_type.str()] = {since, rule, widens, types};
+  }
+  void on(llvm::StringRef op_type, int64_t since, Rule rule, llvm::StringLiteral types) {
+    on(op_type, since, rule, Widens::floats, types);
   }
   const Entry* find(llvm::StringRef domain, llvm::StringRef op_type) const;
   // Rewrites within the reproducible dialect; each keeps the bits.

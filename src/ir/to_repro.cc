@@ -31,9 +31,13 @@ bool unknown_operand(NodeOp node) {
 
 // A declared type may leave things open; what it says must hold. Names of symbols are the model's own.
 bool agree(Type declared, Type computed) {
-  auto d = dyn_cast<RankedTensorType>(declared), c = dyn_cast<RankedTensorType>(computed);
-  if (!d || !c) return true;
-  if (d.getElementType() != c.getElementType() || d.getRank() != c.getRank()) return false;
+  auto tensor = dyn_cast<TensorType>(declared);
+  auto c = dyn_cast<RankedTensorType>(computed);
+  if (!tensor || !c) return true;
+  if (tensor.getElementType() != c.getElementType()) return false;
+  auto d = dyn_cast<RankedTensorType>(declared);
+  if (!d) return true;
+  if (d.getRank() != c.getRank()) return false;
   for (auto [x, y] : llvm::zip(d.getShape(), c.getShape()))
     if (!ShapedType::isDynamic(x) && !ShapedType::isDynamic(y) && x != y) return false;
   return true;
@@ -133,6 +137,7 @@ Status Conversion::convert_node(NodeOp op) {
   if (flow) return (this->*flow->rule)(op);
   if (!op.getBodies().empty()) return not_covered("attributes that are graphs");
   Node node(op, end_, ports_);
+  INVAR_CHECK_OK(node.typed(entry->types));
   Status status = entry->rule(node);
   if (!status && status.error().code == Code::not_covered && node.widen(entry->widens)) {
     Status wide = entry->rule(node);

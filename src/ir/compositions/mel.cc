@@ -67,7 +67,7 @@ Status mel_weight_matrix(Node& node) {
 }  // namespace
 
 void compose_mel(Rooms& rooms) {
-  rooms.on("MelWeightMatrix", 17, mel_weight_matrix);
+  rooms.on("MelWeightMatrix", 17, mel_weight_matrix, "NNNEE>*");
 }
 
 }  // namespace invar::ir

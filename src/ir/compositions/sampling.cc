@@ -106,6 +106,7 @@ namespace {
 // -1 and 1 are the middles of the outermost pixels (align_corners) or their outer edges.
 Status grid_sample(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {"align_corners", "mode", "padding_mode"}));
+  if (!element_of(node.in(0)).isF32()) return not_covered("covered are pictures of f32, f16 and bf16");
   INVAR_TRY(const int64_t corners, node.i("align_corners", 0));
   INVAR_TRY(int64_t curve, choice(node, "mode", "linear nearest cubic bilinear bicubic", "linear"));
   if (curve > 2) curve = curve == 3 ? 0 : 2;
@@ -198,7 +199,7 @@ Status affine_grid(Node& node) {
 }  // namespace
 
 void compose_sampling(Rooms& rooms) {
-  rooms.on("GridSample", 16, grid_sample);
+  rooms.on("GridSample", 16, grid_sample, "TG>T");
   rooms.on("AffineGrid", 20, affine_grid);
 }
 

@@ -8,6 +8,7 @@ namespace {
 // Every column of [N, C * kernel, windows] is added where its window lies; what lies in the pads goes to a place that is cut off.
 Status col2im(Node& node) {
   INVAR_CHECK_OK(node.expect(3, 3, {"dilations", "pads", "strides"}));
+  if (!element_of(node.in(0)).isF32()) return not_covered("covered are operands of f32, f16 and bf16");
   INVAR_TRY(const std::vector<int64_t> image, node.constants(1));
   INVAR_TRY(const std::vector<int64_t> block, node.constants(2));
   const size_t axes = image.size();
@@ -77,6 +78,7 @@ Status col2im(Node& node) {
 // Indices are places in the whole result as kernel, strides and pads make it; a larger shape adds zeros at the ends.
 Status max_unpool(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 3, {"kernel_shape", "pads", "strides"}));
+  if (!element_of(node.in(0)).isF32()) return not_covered("covered are operands of f32, f16 and bf16");
   const Shape x = node.shape(0);
   INVAR_TRY(const int64_t elements, product_of(x, 0, x.size()));
   INVAR_TRY(const std::vector<int64_t> kernel, node.ints("kernel_shape"));

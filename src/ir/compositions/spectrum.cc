@@ -248,7 +248,7 @@ Status stft(Node& node) {
 
 void compose_spectrum(Rooms& rooms) {
   rooms.on("DFT", 17, dft);
-  rooms.on("STFT", 17, stft);
+  rooms.on("STFT", 17, stft, "TITI>T");
 }
 
 }  // namespace invar::ir

@@ -278,8 +278,8 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location
 
 void import_attention(Rooms& rooms) {
   rooms.fold<AttendHeadsLast>();
-  rooms.on("Attention", 23, attention);
-  rooms.on("LinearAttention", 27, linear_attention);
+  rooms.on("Attention", 23, attention, "TTVMTV*>TTVT");
+  rooms.on("LinearAttention", 27, linear_attention, "TTTSTT>TS");
   rooms.on("com.microsoft.MultiHeadAttention", 1, multi_head_attention);
   rooms.on("com.microsoft.GroupQueryAttention", 1, group_query_attention);
 }

@@ -52,7 +52,7 @@ LogicalResult BatchnormOp::inferReturnTypes(MLIRContext*, std::optional<Location
 }
 
 void import_batchnorm(Rooms& rooms) {
-  rooms.on("BatchNormalization", 9, batch_normalization);
+  rooms.on("BatchNormalization", 9, batch_normalization, "TSSUU>TUU@14");
 }
 
 }  // namespace invar::ir

@@ -54,8 +54,8 @@ LogicalResult CastOp::verify() {
 }
 
 void import_cast(Rooms& rooms) {
-  rooms.on("Cast", 6, convert_type);
-  rooms.on("CastLike", 15, convert_like);
+  rooms.on("Cast", 6, convert_type, "T>*");
+  rooms.on("CastLike", 15, convert_like, "TS>*");
   rooms.fold<WidenInKernel>();
 }
 

@@ -452,7 +452,7 @@ void import_elementwise(Rooms& rooms) {
   rooms.on("Mul", 7, binary<MulOp>, Widens::integers);
   rooms.on("Div", 7, binary<DivOp>, Widens::integers);
   rooms.on("Mod", 10, remainder, Widens::integers);
-  rooms.on("Pow", 7, power);
+  rooms.on("Pow", 7, power, "TE>T@12");
   rooms.on("BitwiseAnd", 18, binary<BitwiseAndOp>, Widens::integers);
   rooms.on("BitwiseOr", 18, binary<BitwiseOrOp>, Widens::integers);
   rooms.on("BitwiseXor", 18, binary<BitwiseXorOp>, Widens::integers);

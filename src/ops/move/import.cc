@@ -203,7 +203,7 @@ LogicalResult ReverseSequenceOp::inferReturnTypes(MLIRContext*, std::optional<Lo
 void import_move(Rooms& rooms) {
   rooms.carries<TransposeOp, SliceOp, ExpandOp, ConcatOp, PadOp, PadEdgeOp, PadWrapOp>();
   rooms.on("Transpose", 1, transpose);
-  rooms.on("Slice", 1, slice);
+  rooms.on("Slice", 1, slice, "TIIII>T");
   rooms.on("Split", 2, split);
   rooms.on("Concat", 4, concat);
   rooms.on("Expand", 8, expand);
@@ -214,10 +214,10 @@ void import_move(Rooms& rooms) {
   rooms.on("SpaceToDepth", 1, space_to_depth);
   rooms.on("Trilu", 14, trilu);
   rooms.on("ReverseSequence", 10, reverse_sequence);
-  rooms.on("OneHot", 9, one_hot);
+  rooms.on("OneHot", 9, one_hot, "IDV>V");
   rooms.on("Range", 11, range);
   rooms.on("ConstantOfShape", 9, constant_of_shape);
-  rooms.on("EyeLike", 9, eye_like);
+  rooms.on("EyeLike", 9, eye_like, "T>*");
   rooms.turn(turn);
 }
 

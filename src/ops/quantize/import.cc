@@ -60,14 +60,17 @@ Status quantize_linear(Node& node) {
 
 Status dequantize_linear(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 3, {"axis", "block_size", "output_dtype"}));
-  INVAR_TRY(int64_t code, node.i("output_dtype", 1));
+  INVAR_TRY(int64_t code, node.i("output_dtype", 0));  // absent: that of the scales
   if (code > 1) return not_covered("covered are results of f32");
+  const auto replaced = [&](Value out) -> Status {
+    return node.replace(0, out, /*stays_wide=*/code == 1), Status();
+  };
   Type element = element_of(node.in(0));
   const bool wide = element.isSignlessInteger(32);
   if (element.isIntOrIndex() && element.getIntOrFloatBitWidth() == 16) {
     if (!element_of(node.in(1)).isF32()) return not_covered("covered are scales of f32");
     INVAR_TRY(Value out, dequantized_words(node));
-    return node.replace(out);
+    return replaced(out);
   }
   if (!wide && !element.isSignlessInteger(8) && !element.isUnsignedInteger(8))
     return not_covered("covered are int8, uint8, int16, uint16 and int32");
@@ -75,7 +78,7 @@ Status dequantize_linear(Node& node) {
   INVAR_TRY(SmallVector<NamedAttribute> attrs, places(node));
   INVAR_TRY(Value out,
             node.make<DequantizeLinearOp>(in, attrs, tensor_of(node.shape(0), node.build().getF32Type())));
-  return node.replace(out);
+  return replaced(out);
 }
 
 // A tensor of bytes with its scale and zero point.
@@ -220,8 +223,8 @@ LogicalResult DequantizeLinearOp::verify() {
 }
 
 void import_quantize(Rooms& rooms) {
-  rooms.on("QuantizeLinear", 10, quantize_linear);
-  rooms.on("DequantizeLinear", 10, dequantize_linear);
+  rooms.on("QuantizeLinear", 10, quantize_linear, "TSZ>*@23");
+  rooms.on("DequantizeLinear", 10, dequantize_linear, "TST>S");
   rooms.on("DynamicQuantizeLinear", 11, dynamic_quantize_linear);
   rooms.on("QLinearMatMul", 10, qlinear_matmul);
   rooms.on("ConvInteger", 10, conv_integer);

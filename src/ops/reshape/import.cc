@@ -317,7 +317,7 @@ void import_reshape(Rooms& rooms) {
   rooms.on("Squeeze", 1, squeeze);
   rooms.on("BitCast", 26, bit_cast);
   rooms.on("Identity", 1, identity);
-  rooms.on("Dropout", 7, dropout);
+  rooms.on("Dropout", 7, dropout, "TR*>T*");
   rooms.on("Shape", 1, sizes);
   rooms.on("Size", 1, count);
   rooms.copy(copied);

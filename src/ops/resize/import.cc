@@ -209,8 +209,8 @@ LogicalResult ResizeOp::verify() {
 
 // Before opset 9 the scales of Upsample were an attribute.
 void import_resize(Rooms& rooms) {
-  rooms.on("Upsample", 9, upsample);
-  rooms.on("Resize", 10, resize);
+  rooms.on("Upsample", 9, upsample, "T*>T");
+  rooms.on("Resize", 10, resize, "TR**>T");
 }
 
 }  // namespace invar::ir
