@@ -8,9 +8,9 @@ Result<SmallVector<Value>> scaled(Node& node, bool drops_zeros) {
   if (!element_of(node.in(1)).isF32()) return not_covered("covered are scales of f32");
   SmallVector<Value> in = {node.in(0), node.in(1)};
   if (!node.has(2)) return in;
-  if (node.shape(2) != node.shape(1)) return bad_input("zero points and scales differ in shape");
+  INVAR_TRY(const Value zeros, zero_points(node, node.in(2), node.in(1)));
   if (!drops_zeros) {
-    in.push_back(node.in(2));
+    in.push_back(zeros);
     return in;
   }
   std::optional<std::string> bytes = node.bytes(2);
@@ -151,9 +151,10 @@ Status qlinear_matmul(Node& node) {
   INVAR_CHECK_OK(node.expect(8, 8, {}));
   INVAR_TRY(Value out,
             product(node, {node.in(0), node.in(1), node.in(2)}, {node.in(3), node.in(4), node.in(5)}));
-  if (node.shape(6) != node.shape(7) || node.shape(6).size() > 1)
+  if (node.shape(6).size() > 1 || node.shape(7).size() > 1)
     return not_covered("a scale or zero point of the result for each row");
-  INVAR_TRY(out, quantized(node, {out, node.in(6), node.in(7)}, element_of(node.in(7)), whole(node)));
+  INVAR_TRY(const Value zeros, zero_points(node, node.in(7), node.in(6)));
+  INVAR_TRY(out, quantized(node, {out, node.in(6), zeros}, element_of(zeros), whole(node)));
   return node.replace(out);
 }
 Status matmul_integer_to_float(Node& node) {
@@ -189,7 +190,8 @@ Status qlinear_conv(Node& node) {
   INVAR_TRY(Value out,
             node.make<DequantizeLinearOp>({sum, scale}, whole(node),
                                           tensor_of(shape_of(sum.getType()), node.build().getF32Type())));
-  INVAR_TRY(out, quantized(node, {out, node.in(6), node.in(7)}, element_of(node.in(7)), whole(node)));
+  INVAR_TRY(const Value zeros, zero_points(node, node.in(7), node.in(6)));
+  INVAR_TRY(out, quantized(node, {out, node.in(6), zeros}, element_of(zeros), whole(node)));
   return node.replace(out);
 }
 

@@ -12,6 +12,14 @@ Result<Value> as(Node& node, Value x, Type element) {
   if (element_of(x) == element) return x;
   return node.make<CastOp>(x, {}, tensor_of(shape_of(x.getType()), element));
 }
+// Of zero points those that fit the scales. One element is one for the tensor, as a scalar and as a list.
+Result<Value> zero_points(Node& node, Value zeros, Value scales) {
+  const Shape shape = shape_of(scales.getType()), given = shape_of(zeros.getType());
+  const Shape one, list = {Extent::of(1)};
+  if ((shape == one || shape == list) && (given == one || given == list)) return shaped(node, zeros, shape);
+  if (given != shape) return bad_input("zero points and scales differ in shape");
+  return zeros;
+}
 // Scales or zero points so that they broadcast to operand 0 (quantize.2).
 Result<Value> beside(Node& node, Value scales) {
   INVAR_TRY(int64_t wanted, node.i("axis", 1));
@@ -54,8 +62,8 @@ Result<Value> dequantized_words(Node& node) {
   Type f32 = node.build().getF32Type();
   INVAR_TRY(Value x, as(node, node.in(0), f32));
   if (node.has(2)) {
-    if (node.shape(2) != node.shape(1)) return bad_input("zero points and scales differ in shape");
-    INVAR_TRY(Value zero, beside(node, node.in(2)));
+    INVAR_TRY(Value zero, zero_points(node, node.in(2), node.in(1)));
+    INVAR_TRY(zero, beside(node, zero));
     INVAR_TRY(zero, as(node, zero, f32));
     INVAR_TRY(x, node.make<SubOp>({x, zero}));
   }
