@@ -13,6 +13,34 @@ inline Result<Value> shaped(Node& node, Value x, const Shape& shape) {
   if (shape_of(x.getType()) == shape) return x;
   return node.make<ReshapeOp>(x, {}, tensor_of(shape, element_of(x)));
 }
+// The number of elements before an axis and from it on; the axis may be the rank.
+inline Result<Shape> matrix_of(const Shape& shape, int64_t axis) {
+  Shape made;
+  for (const Shape& side :
+       {Shape(shape.begin(), shape.begin() + axis), Shape(shape.begin() + axis, shape.end())}) {
+    const std::optional<Polynomial> count = count_of(side);
+    if (!count) return not_covered("dimensions of " + text_of(side) + " do not make one");
+    made.push_back(Extent::of(*count));
+  }
+  return made;
+}
+// Softmax, LogSoftmax and Hardmax. Before opset 13 they are along all dimensions from their axis on, 1 where it is absent.
+inline Status along_axis(Node& node, llvm::function_ref<Result<Value>(Value x, int64_t axis)> rule) {
+  INVAR_CHECK_OK(node.expect(1, 1, {"axis"}));
+  const bool joins = node.version() < 13;
+  INVAR_TRY(int64_t axis, node.i("axis", joins ? 1 : -1));
+  const Shape shape = node.shape(0);
+  INVAR_TRY(axis, Node::axis(axis, shape.size()));
+  Value x = node.in(0);
+  if (joins && axis + 1 < static_cast<int64_t>(shape.size())) {
+    INVAR_TRY(const Shape matrix, matrix_of(shape, axis));
+    INVAR_TRY(x, shaped(node, x, matrix));
+    axis = 1;
+  }
+  INVAR_TRY(Value out, rule(x, axis));
+  INVAR_TRY(out, shaped(node, out, shape));
+  return node.replace(out);
+}
 inline Result<Value> permuted(Node& node, Value x, Sizes perm) {
   return node.make<TransposeOp>(x, node.attr("perm", perm));
 }

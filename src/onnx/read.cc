@@ -15,8 +15,12 @@ Result<Opsets> GraphReader::read_opsets(const Repeated<::onnx::OperatorSetIdProt
   Opsets opsets;
   for (const auto& set : sets) {
     const std::string domain = set.domain() == "ai.onnx" ? "" : set.domain();  // two spellings of the default
-    if (set.version() < 1 || !opsets.emplace(domain, set.version()).second)
-      return bad_input(where + ": opset of domain " + quote(domain) + " is given twice or has no version");
+    const auto it = opsets.emplace(domain, set.version()).first;
+    if (set.version() < 1 || it->second != set.version())
+      return bad_input(where + ": opset of domain " + quote(domain) +
+                       (set.version() < 1
+                            ? " has no version"
+                            : " is " + std::to_string(it->second) + " and " + std::to_string(set.version())));
   }
   return opsets;
 }
@@ -54,8 +58,8 @@ Result<ValueInfo> GraphReader::read_value(const ::onnx::ValueInfoProto& proto, c
   for (const auto& d : tensor.shape().dim()) {
     Dim dim;
     if (d.has_dim_value()) {
-      dim.value = d.dim_value();
-      if (dim.value < 0) return bad_input(where + " has a negative dimension");
+      dim.value = d.dim_value();  // -1 is how some exporters write one that is open
+      if (dim.value < -1) return bad_input(where + " has a negative dimension");
     } else {
       dim.name = d.dim_param();
     }

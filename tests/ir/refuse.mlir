@@ -3,12 +3,12 @@
 
 // CHECK: error: Bernoulli (domain ai.onnx opset 23, node "a"): no reproducible kernel
 // CHECK: error: Foo (domain com.example opset 1, node "c"): no reproducible kernel
-// CHECK: error: Softmax (domain ai.onnx opset 11, node "d"): covered are opsets 13 to 28
+// CHECK: error: Softmax (domain ai.onnx opset 11, node "d"): axis 7 is outside rank 2
 func.func @list(%x: tensor<?x4xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unknown) {
   %0 = onnx.node "Bernoulli"(%x) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
   %1 = onnx.node "Sin"(%0) {name = "b", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %2 = onnx.node "Foo"(%1) {name = "c", domain = "com.example", version = 1 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %3 = onnx.node "Softmax"(%x) {name = "d", domain = "", version = 11 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %3 = onnx.node "Softmax"(%x) {name = "d", domain = "", version = 11 : i64, params = {axis = 7 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
   %4 = onnx.node "Bar"(%x) {name = "dead", domain = "", version = 11 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
   return %2, %3 : !onnx.unknown, !onnx.unknown
 }

@@ -128,11 +128,8 @@ Status mean_variance_normalization(Node& node) {
 }
 
 Status hardmax(Node& node) {
-  INVAR_CHECK_OK(node.expect(1, 1, {"axis"}));
-  INVAR_TRY(int64_t wanted, node.i("axis", -1));
-  INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
-  INVAR_TRY(Value out, node.make<HardmaxOp>(node.in(0), node.attr("axis", axis)));
-  return node.replace(out);
+  return along_axis(
+      node, [&node](Value x, int64_t axis) { return node.make<HardmaxOp>(x, node.attr("axis", axis)); });
 }
 
 LogicalResult infer(std::optional<Location> loc, Value x, llvm::ArrayRef<int64_t> axes, bool keep,
@@ -229,7 +226,7 @@ LogicalResult HardmaxOp::inferReturnTypes(MLIRContext*, std::optional<Location> 
 }
 
 // Axes are an operand from opset 13 (ReduceSum) or 18 on. Without axes and with noop_with_empty_axes, what combines
-// elements does nothing to one alone; the others are refused. Before opset 13 Hardmax flattened its operand first.
+// elements does nothing to one alone; the others are refused.
 void import_reduce(Rooms& rooms) {
   rooms.sizes<ReduceProdOp>(combined<invar::product>);
   rooms.sizes<ReduceSumOp>(combined<invar::sum>);
@@ -247,7 +244,7 @@ void import_reduce(Rooms& rooms) {
   rooms.on("ReduceLogSumExp", 1, reduction<ReduceLogSumExpOp, 18, false>);
   rooms.on("LpNormalization", 1, lp_normalization);
   rooms.on("MeanVarianceNormalization", 9, mean_variance_normalization);
-  rooms.on("Hardmax", 13, hardmax);
+  rooms.on("Hardmax", 1, hardmax);
   rooms.on("ArgMax", 1, arg<ArgmaxOp, ReduceMaxOp>, Widens::ordered);
   rooms.on("ArgMin", 1, arg<ArgminOp, ReduceMinOp>, Widens::ordered);
 }

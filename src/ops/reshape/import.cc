@@ -95,14 +95,8 @@ Status flatten(Node& node) {
   if (axis != static_cast<int64_t>(from.size())) {
     INVAR_TRY(axis, Node::axis(axis, from.size()));
   }
-  Shape to_shape;
-  for (const Shape& part :
-       {Shape(from.begin(), from.begin() + axis), Shape(from.begin() + axis, from.end())}) {
-    const std::optional<Polynomial> count = count_of(part);
-    if (!count) return not_covered("dimensions of " + text_of(part) + " do not make one");
-    to_shape.push_back(Extent::of(*count));
-  }
-  return to(node, to_shape);
+  INVAR_TRY(const Shape matrix, matrix_of(from, axis));
+  return to(node, matrix);
 }
 
 // Axes, an operand since opset 13.

@@ -36,7 +36,10 @@ LogicalResult RmsnormOp::inferReturnTypes(MLIRContext*, std::optional<Location> 
 }
 
 void import_rmsnorm(Rooms& rooms) {
-  rooms.on("RMSNormalization", 23, rms_normalization);
+  rooms.on("RMSNormalization", 23, rms_normalization, "TV>V");
+  // ONNX Runtime's name for it, which it keeps in the default domain.
+  rooms.on("SimplifiedLayerNormalization", 1, rms_normalization, "TV>V");
+  rooms.on("com.microsoft.SimplifiedLayerNormalization", 1, rms_normalization, "TV>V");
   rooms.on("com.microsoft.SkipSimplifiedLayerNormalization", 1, skip_normalization);
 }
 

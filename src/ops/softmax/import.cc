@@ -7,13 +7,10 @@ namespace {
 
 template <class Op>
 Status softmax(Node& node) {
-  INVAR_CHECK_OK(node.expect(1, 1, {"axis"}));
-  INVAR_TRY(int64_t wanted, node.i("axis", -1));
-  INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
-  INVAR_TRY(Value out, element_of(node.in(0)).isF64()
-                           ? wide_softmax(node, node.in(0), axis, std::is_same_v<Op, LogSoftmaxOp>)
-                           : node.make<Op>(node.in(0), node.attr("axis", axis)));
-  return node.replace(out);
+  return along_axis(node, [&node](Value x, int64_t axis) {
+    return element_of(x).isF64() ? wide_softmax(node, x, axis, std::is_same_v<Op, LogSoftmaxOp>)
+                                 : node.make<Op>(x, node.attr("axis", axis));
+  });
 }
 
 LogicalResult infer(std::optional<Location> loc, Value x, int64_t axis, SmallVectorImpl<Type>& out) {
@@ -36,10 +33,9 @@ LogicalResult LogSoftmaxOp::inferReturnTypes(MLIRContext*, std::optional<Locatio
   return infer(loc, op.getX(), op.getAxis(), out);
 }
 
-// Before opset 13 the operations flattened their operand first.
 void import_softmax(Rooms& rooms) {
-  rooms.on("Softmax", 13, softmax<SoftmaxOp>);
-  rooms.on("LogSoftmax", 13, softmax<LogSoftmaxOp>);
+  rooms.on("Softmax", 1, softmax<SoftmaxOp>);
+  rooms.on("LogSoftmax", 1, softmax<LogSoftmaxOp>);
   rooms.on("NegativeLogLikelihoodLoss", 12, negative_log_likelihood);
   rooms.on("SoftmaxCrossEntropyLoss", 12, cross_entropy);
 }
