@@ -189,7 +189,7 @@ def reasons(message):
         line = re.sub(r"'repro\.(\w+)' op operand #\d+ must be .* but got 'tensor<(?:[\d?]*x)*(\w+).*", r"\1 of \2", line)
         line = re.sub(r"'repro\.(\w+)' op operand #\d+ has element type '(\w+)'.*", r"\1 of \2", line)
         line = re.sub(r"; give what it depends on.*", "", line)
-        where = re.match(r"(\w+) \(domain [^,]*, node \"[^\"]*\"\): (.*)", line)
+        where = re.match(r"(\w+) \(domain [^,]*, node \"[^\"]*\"(?: and \d+ more)?\): (.*)", line)
         short.append(f"{where[1]}: {where[2]}" if where else line)
     return sorted(set(re.sub(r"\"[^\"]*\"", "…", s) if "attribute" not in s else s for s in short))
 

@@ -16,18 +16,26 @@ namespace invar::ir {
 namespace {
 using namespace mlir;
 
+std::string text_of(const Refusal& r) {
+  if (r.op.empty()) return r.reason;
+  const std::string more = r.nodes == 1 ? "" : " and " + std::to_string(r.nodes - 1) + " more";
+  return r.op + ", node \"" + r.node + "\"" + more + "): " + r.reason;
+}
+
 // One item per refusal; the worst code leads: what is wrong before what is not covered.
-Error joined(const std::string& graph, const std::vector<Error>& list) {
+Error joined(const std::string& graph, const std::vector<Refusal>& list) {
   Code code = Code::not_covered;
-  for (const Error& e : list) {
-    if (e.code == Code::bad_input && code == Code::not_covered) code = e.code;
-    if (e.code == Code::internal) code = e.code;
+  int64_t nodes = 0;
+  for (const Refusal& r : list) {
+    nodes += r.nodes;
+    if (r.code == Code::bad_input && code == Code::not_covered) code = r.code;
+    if (r.code == Code::internal) code = r.code;
   }
-  if (list.size() == 1) return {code, graph + ": " + list[0].message};
-  Error all{code, graph + ": " + std::to_string(list.size()) +
+  if (list.size() == 1) return {code, graph + ": " + text_of(list[0])};
+  Error all{code, graph + ": " + std::to_string(nodes) +
                       (code == Code::not_covered ? " nodes are outside the guarantee:"
                                                  : " nodes cannot be compiled:")};
-  for (const Error& e : list) all.items.push_back(e.message);
+  for (const Refusal& r : list) all.items.push_back(text_of(r));
   return all;
 }
 
@@ -105,7 +113,8 @@ Status Compiler::pass(std::unique_ptr<Pass> pass) {
   else
     passes.addNestedPass<func::FuncOp>(std::move(pass));
   if (succeeded(passes.run(*module_)) && succeeded(verify(*module_))) return {};
-  refused_.list.insert(refused_.list.end(), storage_.errors.begin(), storage_.errors.end());
+  for (const Error& e : storage_.errors)
+    refused_.list.push_back({.code = e.code, .op = "", .reason = e.message});
   if (!refused_.list.empty()) return joined(name_, refused_.list);
   return Error{Code::internal, name_ + ": the compiler contradicts itself: " + said};
 }

@@ -50,6 +50,8 @@ class Conversion {
         ports_{llvm::BitVector(body.getNumArguments()), llvm::BitVector(end_->getNumOperands()),
                /*stateless=*/true, Bound(outer.ports_.bound, nullptr), outer.ports_.evaluated},
         shared_(outer.shared_) {}
+  Status covered(NodeOp);
+  Status surveyed(NodeOp);
   Status convert_node(NodeOp);
   Error hinted(NodeOp, const Error&);
   Node node(NodeOp op) { return Node(op, end_, ports_); }

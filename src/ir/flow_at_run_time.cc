@@ -218,8 +218,9 @@ Status Conversion::loop_at_run_time(NodeOp op, Region& region, SmallVector<Value
   Looped loop{{}, {}, std::move(carried), {}, {}, /*gives_condition=*/true, /*may_end=*/conditional};
   loop.trips = n.has(0) ? n.in(0) : scalar(n, INT64_MAX);
   const auto type = cast<RankedTensorType>(loop.trips.getType());
-  if (!type.getElementType().isSignlessInteger(64) || !type.hasStaticShape() || type.getNumElements() != 1)
+  if (!type.getElementType().isSignlessInteger(64) || (type.hasStaticShape() && type.getNumElements() != 1))
     return bad_input("operand 0 is not one number of i64");
+  if (!type.hasStaticShape()) return not_covered("a trip count of shape " + text_of(shape_of(type)));
   INVAR_TRY(loop.trips, shaped(n, loop.trips, {}));
   loop.condition = yes(n.build(), op.getLoc());
   if (conditional) {

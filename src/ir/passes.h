@@ -56,8 +56,16 @@ mlir::OwningOpRef<mlir::ModuleOp> import_graph(mlir::MLIRContext&, const onnx::G
 // onnx -> repro by the rules of the rooms, types inferred on the way. What cannot be converted is collected in
 // `refused` (null: only reported as diagnostics) and fails the pass. stateless: Options::stateless.
 // Where it fails because names of inputs' dimensions must be something, it adds to `settled` what they must be.
+// Nodes of one operator that are refused for one reason are one refusal.
+struct Refusal {
+  Code code;
+  std::string op;      // with its domain and opset; empty: no node is refused
+  std::string node{};  // the name of the first
+  std::string reason;
+  int64_t nodes = 1;
+};
 struct Refusals {
-  std::vector<Error> list{};
+  std::vector<Refusal> list{};
   Settled settled{};
   bool settles = true;  // else nothing is
 };

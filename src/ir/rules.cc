@@ -58,6 +58,8 @@ Status Node::expect(unsigned least, unsigned most, std::initializer_list<llvm::S
     for (NamedAttribute a : *other)
       return not_covered("attribute " + quoted(a.getName()) + " of kind " +
                          cast<StringAttr>(a.getValue()).str() + " is not covered");
+  stopped_ = typeless_;
+  if (stopped_) return not_covered("its operands have no known types");
   for (Value v : op_.getInputs())
     if (!isa<RankedTensorType, AbsentType>(v.getType()))
       return not_covered("an operand has no known shape and element type");

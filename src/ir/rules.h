@@ -52,8 +52,15 @@ enum class Widens : uint8_t {
 // does not look at explicitly is refused: unknown attributes by expect(), unknown operands by its bounds.
 class Node {
  public:
-  Node(NodeOp op, func::ReturnOp end, Ports& ports)
-      : op_(op), end_(end), ports_(ports), build_(op), results_(op.getOutputs().size()) {}
+  // typeless: of operands no types are known. Then expect() ends the rule where it would begin to read them.
+  Node(NodeOp op, func::ReturnOp end, Ports& ports, bool typeless = false)
+      : op_(op),
+        end_(end),
+        ports_(ports),
+        build_(op),
+        results_(op.getOutputs().size()),
+        typeless_(typeless) {}
+  bool stopped() const { return stopped_; }
 
   int64_t version() const { return op_.getVersion(); }
   // At least `least` operands and none beyond `most`, results only up to `results`, attributes only these. An operand
@@ -179,6 +186,7 @@ class Node {
       types_;           // of the results, where type variables say so: rules may give f32 for f16 and bf16
   Type narrow_, wide_;  // where integers were widened: results of wide_ become narrow_
   bool flips_ = false;
+  bool typeless_ = false, stopped_ = false;
 };
 
 using Rule = Status (*)(Node&);

@@ -17,14 +17,19 @@ void convert_weight(OnnxWeightOp weight) {
   weight.erase();
 }
 
+std::string operator_of(NodeOp node) {
+  return node.getOpType().str() + " (domain " +
+         (node.getDomain().empty() ? "ai.onnx" : node.getDomain().str()) + " opset " +
+         std::to_string(node.getVersion());
+}
+std::string place_of(NodeOp node) {
+  return operator_of(node) + ", node \"" + node.getName().str() + "\"): ";
+}
 Error at(NodeOp node, const Error& error) {
-  std::string where = node.getOpType().str() + " (domain " +
-                      (node.getDomain().empty() ? "ai.onnx" : node.getDomain().str()) + " opset " +
-                      std::to_string(node.getVersion()) + ", node \"" + node.getName().str() + "\"): ";
-  return {error.code, where + error.message};
+  return {error.code, place_of(node) + error.message};
 }
 
-// Reads what an uncovered node left behind: cannot be judged beyond having a rule.
+// Reads what an uncovered node left behind: of its operands no types are known.
 bool unknown_operand(NodeOp node) {
   return llvm::any_of(node.getInputs(), [](Value v) { return isa_and_nonnull<NodeOp>(v.getDefiningOp()); });
 }
@@ -60,17 +65,32 @@ class ToRepro : public PassWrapper<ToRepro, OperationPass<ModuleOp>> {
  private:
   void run(func::FuncOp);
   void remove_unused_bodies();
-  void refuse_node(Operation* op, const Error& error) {
-    if (refused_)
-      refused_->list.push_back(error);
-    else
-      op->emitError(error.message);
-    signalPassFailure();
-  }
+  void refuse_node(Operation*, const Error&);
   void take_away(Conversion&);
   Refusals* refused_;
+  std::map<std::string, size_t> listed_;  // operator and reason -> its place in the list
   bool stateless_;
 };
+
+void ToRepro::refuse_node(Operation* op, const Error& error) {
+  signalPassFailure();
+  if (!refused_) {
+    op->emitError(error.message);
+    return;
+  }
+  auto node = dyn_cast<NodeOp>(op);
+  if (!node) {
+    refused_->list.push_back({.code = error.code, .op = "", .reason = error.message});
+    return;
+  }
+  Refusal refusal{error.code, operator_of(node), node.getName().str(),
+                  error.message.substr(place_of(node).size())};
+  const auto [known, is_new] = listed_.emplace(refusal.op + "\n" + refusal.reason, refused_->list.size());
+  if (is_new)
+    refused_->list.push_back(std::move(refusal));
+  else
+    ++refused_->list[known->second].nodes;
+}
 
 // Removes ports that became memory.
 void ToRepro::take_away(Conversion& conversion) {
@@ -126,15 +146,42 @@ void ToRepro::remove_unused_bodies() {
 
 }  // namespace
 
-Status Conversion::convert_node(NodeOp op) {
+// That there is a rule for an operator of this opset.
+Status Conversion::covered(NodeOp op) {
   const FlowEntry* flow = find_flow(op);
   const Rooms::Entry* entry = Rooms::all().find(op.getDomain(), op.getOpType());
   if (!entry && !flow) return not_covered("no reproducible kernel");
   const int64_t version = op.getVersion(), since = flow ? flow->since : entry->since;
-  if (version < since || version > kNewestOpset)
-    return not_covered("covered are opsets " + std::to_string(since) + " to " + std::to_string(kNewestOpset));
-  if (unknown_operand(op)) return {};  // the producer is on the list
-  if (flow) return (this->*flow->rule)(op);
+  if (version >= since && version <= kNewestOpset) return {};
+  return not_covered("covered are opsets " + std::to_string(since) + " to " + std::to_string(kNewestOpset));
+}
+
+// What can be said of a node, and of those in its graphs, without the types of operands: the operators, attributes, and how many
+// operands and results there are.
+Status Conversion::surveyed(NodeOp op) {
+  INVAR_CHECK_OK(covered(op));
+  if (const Rooms::Entry* entry = Rooms::all().find(op.getDomain(), op.getOpType());
+      entry && !find_flow(op)) {
+    Node node(op, end_, ports_, /*typeless=*/true);
+    const Status status = entry->rule(node);
+    return status || node.stopped() ? Status() : status;
+  }
+  std::optional<Error> error;
+  for (Region& body : op.getBodies())
+    for (auto inner : body.front().getOps<NodeOp>()) {
+      const Status status = surveyed(inner);
+      if (status) continue;
+      const Error found = at(inner, status.error());
+      error = Error{found.code, (error ? error->message + "; " : "") + "within it: " + found.message};
+    }
+  return error ? Status(*error) : Status();
+}
+
+Status Conversion::convert_node(NodeOp op) {
+  if (unknown_operand(op)) return surveyed(op);  // what makes it is on the list
+  INVAR_CHECK_OK(covered(op));
+  if (const FlowEntry* flow = find_flow(op)) return (this->*flow->rule)(op);
+  const Rooms::Entry* entry = Rooms::all().find(op.getDomain(), op.getOpType());
   if (!op.getBodies().empty()) return not_covered("attributes that are graphs");
   Node node(op, end_, ports_);
   INVAR_CHECK_OK(node.typed(entry->types));

@@ -217,10 +217,10 @@ Result<Term> contracted(Node& node, Term a, Term b, const std::string& kept) {
 Status einsum(Node& node) {
   auto equation = dyn_cast_or_null<StringAttr>(node.attribute("equation"));
   if (!equation) return bad_input("attribute \"equation\" is missing");
+  const auto operands = static_cast<unsigned>(equation.getValue().split("->").first.count(',') + 1);
+  INVAR_CHECK_OK(node.expect(operands, operands, {"equation"}));
   INVAR_TRY(const std::string text, spelled_out(node, equation.getValue()));
   INVAR_TRY(const std::vector<std::string> terms, terms_of(text));
-  const auto operands = static_cast<unsigned>(terms.size() - 1);
-  INVAR_CHECK_OK(node.expect(operands, operands, {"equation"}));
   for (unsigned i = 0; i < operands; ++i)
     if (node.shape(i).size() != terms[i].size())
       return bad_input("operand " + std::to_string(i) + " has not as many dimensions as \"" + terms[i] +

@@ -124,8 +124,8 @@ Status roi_align(Node& node) {
   INVAR_TRY(const float scale, node.f("spatial_scale", 1));
   if (ratio == 0)
     return not_covered("attribute \"sampling_ratio\" is 0, which depends on the values of the regions");
-  if (ratio < 0 || height < 1 || width < 1 || height > 4096 || width > 4096 || ratio > 4096)
-    return bad_input("sizes or a ratio outside 1 to 4096");
+  if (ratio < 0 || height < 1 || width < 1) return bad_input("sizes or a ratio below 1");
+  if (height > 4096 || width > 4096 || ratio > 4096) return not_covered("sizes or a ratio above 4096");
   const Shape x = node.shape(0), rois = node.shape(1);
   if (x.size() != 4 || rois.size() != 2 || rois[1] != Extent::of(4) || node.shape(2) != Shape{rois[0]})
     return bad_input("operands of " + text_of(x) + ", " + text_of(rois) + " and " + text_of(node.shape(2)));

@@ -278,7 +278,8 @@ Status cosine_window(Node& node, float a, float b, float c) {
   INVAR_TRY(const std::vector<Polynomial> size, node.sizes(0));
   const int64_t most = int64_t{1} << 24;  // as floats, all are exact
   const int64_t known = size.size() == 1 ? size[0].constant().value_or(2) : -1;
-  if (known < 0 || known > most) return bad_input("a window of no size");
+  if (known < 0) return bad_input("a window of no size");
+  if (known > most) return not_covered("a window of more than 2^24 places");
   if ((periodic ? known : known - 1) < 1) return not_covered("a window of less than two places");
   const std::optional<Polynomial> n = sum(size[0], periodic ? 0 : -1);
   if (!n) return not_covered("a window of " + size[0].text());

@@ -97,7 +97,8 @@ Status eye_like(Node& node) {
 
 LogicalResult rank_four(std::optional<Location> loc, const Shape& x, int64_t block) {
   if (x.size() != 4) return mismatch(loc, "the operand is not of rank 4");
-  if (block < 1 || block > INT32_MAX) return mismatch(loc, "blocksize " + std::to_string(block));
+  if (block < 1) return mismatch(loc, "blocksize " + std::to_string(block));
+  if (block > INT32_MAX) return refuse(loc, "blocksize " + std::to_string(block));
   return success();
 }
 // A dimension times this; nothing where there are too many elements.
@@ -150,7 +151,7 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext*, std::optional<Location> l
     const std::optional<Polynomial> before = polynomial_of(to[axis]), more = polynomial_of(x[axis]);
     if (!before || !more) return refuse(loc, "a dimension is unknown");
     const std::optional<Polynomial> both = sum(*before, *more);
-    if (!both) return mismatch(loc, "more elements than can be counted");
+    if (!both) return refuse(loc, "more elements than can be counted");
     to[axis] = Extent::of(*both);
   }
   out.push_back(tensor_of(to, getElementTypeOrSelf(first)));
@@ -164,7 +165,7 @@ LogicalResult DepthToSpaceOp::inferReturnTypes(MLIRContext*, std::optional<Locat
   if (failed(rank_four(loc, x, b))) return failure();
   const std::optional<Extent> channels = over(x[1], b * b), rows = times(x[2], b), columns = times(x[3], b);
   if (!channels) return divides(loc, x[1], "the channels do not divide by blocksize^2");
-  if (!rows || !columns) return mismatch(loc, "blocksize " + std::to_string(b));
+  if (!rows || !columns) return refuse(loc, "more elements than can be counted");
   x = {x[0], *channels, *rows, *columns};
   out.push_back(tensor_of(x, getElementTypeOrSelf(op.getX().getType())));
   return success();
@@ -177,7 +178,7 @@ LogicalResult SpaceToDepthOp::inferReturnTypes(MLIRContext*, std::optional<Locat
   if (failed(rank_four(loc, x, b))) return failure();
   const std::optional<Extent> channels = times(x[1], b * b), rows = over(x[2], b), columns = over(x[3], b);
   if (!rows || !columns) return divides(loc, x[rows ? 3 : 2], "height and width do not divide by blocksize");
-  if (!channels) return mismatch(loc, "blocksize " + std::to_string(b));
+  if (!channels) return refuse(loc, "more elements than can be counted");
   x = {x[0], *channels, *rows, *columns};
   out.push_back(tensor_of(x, getElementTypeOrSelf(op.getX().getType())));
   return success();

@@ -82,7 +82,8 @@ Status one_hot(Node& node) {
   Extent depth;
   if (node.bytes(1)) {
     INVAR_TRY(const double length, real_of(node, 1));
-    if (!(length >= 0 && length <= 0x1p40)) return bad_input("depth " + std::to_string(length));
+    if (!(length >= 0)) return bad_input("depth " + std::to_string(length));
+    if (length > 0x1p40) return not_covered("a depth above 2^40");
     depth = Extent::of(static_cast<int64_t>(length));
   } else {
     INVAR_TRY(const Polynomial length, size_of_operand(node, 1));
@@ -222,7 +223,8 @@ Status range(Node& node) {
   INVAR_TRY(double limit, real_of(node, 1));
   INVAR_TRY(double delta, real_of(node, 2));
   double count = std::ceil((limit - start) / delta);
-  if (delta == 0 || !(count <= 0x1p40)) return bad_input("a range without end");
+  if (delta == 0 || std::isnan(count)) return bad_input("a range without end");
+  if (count > 0x1p40) return not_covered("a range of more than 2^40 elements");
   INVAR_TRY(Value out, counted_from(node, {Extent::of(count > 0 ? static_cast<int64_t>(count) : 0)}));
   return node.replace(out);
 }

@@ -28,7 +28,7 @@ Status tile(Node& node) {
     const std::optional<Polynomial> size = polynomial_of(shape[d]);
     if (!size) return not_covered("a dimension is unknown");
     const std::optional<Polynomial> all = product(*size, repeats[d]);
-    if (!all) return bad_input("repeat " + repeats[d].text() + " makes more elements than can be counted");
+    if (!all) return not_covered("repeat " + repeats[d].text() + " makes more elements than can be counted");
     shape[d] = Extent::of(*all);
   }
   INVAR_TRY(Value out, padded<PadWrapOp>(node, node.in(0), std::vector<int64_t>(shape.size(), 0), shape));
@@ -116,8 +116,9 @@ Status pad_at_run_time(Node& node, const std::vector<int64_t>& axes, llvm::Strin
     }
     if (begin && end) {
       const std::optional<Polynomial> longer = sum(*n, *begin), all = longer ? sum(*longer, *end) : longer;
-      if (!all || all->constant().value_or(0) < 0)
-        return bad_input("pads " + begin->text() + " and " + end->text());
+      const std::string pads_of = "pads " + begin->text() + " and " + end->text();
+      if (!all) return not_covered(pads_of + ": more elements than can be counted");
+      if (all->constant().value_or(0) < 0) return bad_input(pads_of);
       to.shape[d] = Extent::of(*all);
       continue;
     }
@@ -179,7 +180,8 @@ Status pad(Node& node) {
     }
     const std::optional<Polynomial> longer = sum(*size, begin);
     const std::optional<Polynomial> all = longer ? sum(*longer, end) : longer;
-    if (!all || all->constant().value_or(0) < 0 || (e.constant() && (begin < -e.value || end < -e.value)))
+    if (!all) return not_covered(pads_of + ": more elements than can be counted");
+    if (all->constant().value_or(0) < 0 || (e.constant() && (begin < -e.value || end < -e.value)))
       return bad_input(pads_of);
     e = Extent::of(*all);
     begins[axis] = begin;

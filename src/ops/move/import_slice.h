@@ -357,7 +357,8 @@ Status split(Node& node) {
   for (const Polynomial& s : sizes) {
     total = sum(*total, s);
     if (total) bounds.push_back(*total);
-    if (!total || s.constant().value_or(0) < 0) return bad_input("a part of negative or absurd size");
+    if (s.constant().value_or(0) < 0) return bad_input("a part of negative size");
+    if (!total) return not_covered("more elements than can be counted");
   }
   if (sizes.size() != parts || (total->constant() && n->constant() && *total != *n))
     return bad_input("the parts do not make up the " + n->text() + " elements of the axis");

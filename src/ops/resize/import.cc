@@ -42,8 +42,10 @@ Result<std::vector<int64_t>> proportional(const Shape& shape, const std::vector<
   for (size_t i = 0; i < axes.size(); ++i) {
     const Extent& e = shape[static_cast<size_t>(axes[i])];
     if (!e.constant()) return not_covered("dimension " + text_of(e) + " resized");
-    if (e.value < 1 || e.value > INT32_MAX || sizes[i] < 1 || sizes[i] > INT32_MAX)
-      return bad_input("size " + std::to_string(sizes[i]) + " of " + std::to_string(e.value) + " elements");
+    const std::string size_of =
+        "size " + std::to_string(sizes[i]) + " of " + std::to_string(e.value) + " elements";
+    if (e.value < 1 || sizes[i] < 1) return bad_input(size_of);
+    if (e.value > INT32_MAX || sizes[i] > INT32_MAX) return not_covered(size_of);
     const bool lesser = i == 0 || sizes[i] * n < size * e.value;
     if (i == 0 || lesser == least) size = sizes[i], n = e.value;
   }
@@ -134,12 +136,14 @@ Status made(Node& node, const Said& said) {
       // ONNX: the floor of N times the region's part times the scale; in binary32, as ONNX's own shape inference has it.
       const float part = crops ? float_of(roi[rank + d]) - float_of(roi[d]) : 1.0f;
       const float size = std::floor(static_cast<float>(e.value) * part * scale);
-      if (!(size >= 0 && size < 0x1p31f)) return bad_input("scale " + std::to_string(scale));
+      if (!(size >= 0)) return bad_input("scale " + std::to_string(scale));
+      if (size >= 0x1p31f) return not_covered("scale " + std::to_string(scale));
       whole_sizes &= size == static_cast<float>(e.value) * scale;
       scales[d] = by_scale[i], e = Extent::of(static_cast<int64_t>(size));
     } else {
       const int64_t size = by_size[i].constant().value_or(0);
-      if (size < 0 || size > INT32_MAX) return bad_input("size " + std::to_string(size));
+      if (size < 0) return bad_input("size " + std::to_string(size));
+      if (size > INT32_MAX) return not_covered("size " + std::to_string(size));
       scales[d] = common[i], e = Extent::of(by_size[i]);
     }
   }
