@@ -182,8 +182,8 @@ class Node {
     bool stays_wide = false;
   };
   std::vector<Replacement> results_;
-  SmallVector<Type>
-      types_;           // of the results, where type variables say so: rules may give f32 for f16 and bf16
+  // Of the results, where type variables say so: rules may give f32 for f16 and bf16.
+  SmallVector<Type> types_;
   Type narrow_, wide_;  // where integers were widened: results of wide_ become narrow_
   bool flips_ = false;
   bool typeless_ = false, stopped_ = false;
