@@ -345,7 +345,9 @@ Status Node::typed(llvm::StringRef variables) {
                        text_of_type(tensor.getElementType()) + "; ONNX asks for one");
   }
   for (unsigned i = 0; i < results_.size(); ++i) {
-    const auto it = first.find(types.empty() ? 'T' : i < results.size() ? results[i] : '*');
+    const char letter = types.empty() ? 'T' : i < results.size() ? results[i] : '*';
+    auto it = first.find(letter);
+    if (it == first.end() && letter != '*') it = first.find('T');  // its operand is absent: as the others
     types_.push_back(it == first.end() ? Type() : element_of(in(it->second)));
   }
   return {};

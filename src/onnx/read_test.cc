@@ -182,7 +182,7 @@ TEST_F(ReadTest, RefusesWrongModels) {
       {"no graph", [](ModelProto& m) { m.clear_graph(); }},
       {"IR version", [](ModelProto& m) { m.set_ir_version(0); }},
       {"no opset_import", [](ModelProto& m) { m.clear_opset_import(); }},
-      {"given twice", [](ModelProto& m) { m.add_opset_import()->set_version(22); }},
+      {"opset of domain '' is 23 and 22", [](ModelProto& m) { m.add_opset_import()->set_version(22); }},
       {"imports no opset of the default domain",
        [](ModelProto& m) { m.mutable_opset_import(0)->set_domain("com.x"); }},
       {"cycle: node 'first' ('Relu') -> node #1 ('Add') -> node 'first' ('Relu')",

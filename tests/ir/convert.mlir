@@ -94,7 +94,7 @@ func.func @products(%x: tensor<?x6xf32, ["seq", ""]>) -> !onnx.unknown {
 func.func @more_products(%x: tensor<?x3x6x2xf32, ["batch", "", "", ""]>, %y: tensor<3x2x5xf32>, %z: tensor<40x?xf32, ["", "seq"]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
   %w = onnx.weight "w" {file = "w", offset = 0 : i64, length = 320 : i64} : tensor<2x40xf32>
   %b = onnx.weight "b" {file = "w", offset = 320 : i64, length = 96 : i64} : tensor<3x2x16xui8>
-  %s = onnx.weight "s" {file = "w", offset = 416 : i64, length = 12 : i64} : tensor<6xf16>
+  %s = onnx.weight "s" {file = "w", offset = 456 : i64, length = 24 : i64} : tensor<6xf32>
   %zeros = onnx.weight "zeros" {file = "w", offset = 428 : i64, length = 3 : i64} : tensor<3xui8>
   %bias = onnx.weight "bias" {file = "w", offset = 432 : i64, length = 12 : i64} : tensor<3xf32>
   %none = onnx.absent
@@ -104,11 +104,11 @@ func.func @more_products(%x: tensor<?x3x6x2xf32, ["batch", "", "", ""]>, %y: ten
   %1 = onnx.node "Gemm"(%z, %w) {name = "b", domain = "", version = 23 : i64, params = {transA = 1 : i64, transB = 1 : i64}} : (tensor<40x?xf32, ["", "seq"]>, tensor<2x40xf32>) -> !onnx.unknown
   // CHECK: %[[U:.*]] = repro.matmul %[[G]], %w {numerics = "fp32-1", trans_b = 0 : i64
   %2 = onnx.node "Gemm"(%1, %w) {name = "c", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<2x40xf32>) -> !onnx.unknown
-  // CHECK: %[[N:.*]] = repro.matmul_nbits %[[U]], %b, %{{.*}} {bits = 4 : i64, block = 32 : i64, numerics = "fp32-1", trans_b = 1 : i64, version = 1 : i64, zero = 8 : i64} : (tensor<?x40xf32, ["seq", ""]>, tensor<3x2x16xui8>, tensor<3x2xf16>) -> tensor<?x3xf32, ["seq", ""]>
+  // CHECK: %[[N:.*]] = repro.matmul_nbits %[[U]], %b, %{{.*}} {bits = 4 : i64, block = 32 : i64, numerics = "fp32-1", trans_b = 1 : i64, version = 1 : i64, zero = 8 : i64} : (tensor<?x40xf32, ["seq", ""]>, tensor<3x2x16xui8>, tensor<3x2xf32>) -> tensor<?x3xf32, ["seq", ""]>
   // CHECK: repro.add %[[N]], %bias
-  %3 = onnx.node "MatMulNBits"(%2, %b, %s, %none, %none, %bias) {name = "d", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64, accuracy_level = 4 : i64}} : (!onnx.unknown, tensor<3x2x16xui8>, tensor<6xf16>, !onnx.absent, !onnx.absent, tensor<3xf32>) -> !onnx.unknown
-  // CHECK: repro.matmul_nbits %[[U]], %b, %{{.*}}, %{{.*}} {{{.*}} zero = 0 : i64} : {{.*}} tensor<3x2xf16>, tensor<3x1xui8>) -> tensor<?x3xf32, ["seq", ""]>
-  %4 = onnx.node "MatMulNBits"(%2, %b, %s, %zeros) {name = "e", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (!onnx.unknown, tensor<3x2x16xui8>, tensor<6xf16>, tensor<3xui8>) -> !onnx.unknown
+  %3 = onnx.node "MatMulNBits"(%2, %b, %s, %none, %none, %bias) {name = "d", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64, accuracy_level = 4 : i64}} : (!onnx.unknown, tensor<3x2x16xui8>, tensor<6xf32>, !onnx.absent, !onnx.absent, tensor<3xf32>) -> !onnx.unknown
+  // CHECK: repro.matmul_nbits %[[U]], %b, %{{.*}}, %{{.*}} {{{.*}} zero = 0 : i64} : {{.*}} tensor<3x2xf32>, tensor<3x1xui8>) -> tensor<?x3xf32, ["seq", ""]>
+  %4 = onnx.node "MatMulNBits"(%2, %b, %s, %zeros) {name = "e", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (!onnx.unknown, tensor<3x2x16xui8>, tensor<6xf32>, tensor<3xui8>) -> !onnx.unknown
   return %0, %1, %3, %4 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
 

@@ -4,11 +4,11 @@
 // CHECK-LABEL: func.func @convolutions
 func.func @convolutions(%x: tensor<?x4x9x8xf32, ["batch", "", "", ""]>, %l: tensor<?x4x?xf32, ["batch", "", "length"]>, %w: tensor<6x4x3x3xf32>, %v: tensor<6x4x5xf32>, %b: tensor<6xf32>)
     -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
-  %g = onnx.weight "g" {file = "w.bin", offset = 0 : i64, length = 216 : i64} : tensor<6x2x3x3xbf16>
+  %g = onnx.weight "g" {file = "w.bin", offset = 0 : i64, length = 432 : i64} : tensor<6x2x3x3xf32>
   // CHECK: repro.conv %arg0, %arg2 {dilations = array<i64: 1, 1>, groups = 1 : i64, numerics = "fp32-1", pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>, version = 1 : i64} {{.*}} -> tensor<?x6x7x6xf32, ["batch", "", "", ""]>
   %0 = onnx.node "Conv"(%x, %w) {name = "a", domain = "", version = 13 : i64, params = {}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>, tensor<6x4x3x3xf32>) -> !onnx.unknown
   // CHECK: repro.conv %arg0, %g, %arg4 {dilations = array<i64: 2, 1>, groups = 2 : i64, {{.*}}pads = array<i64: 1, 2, 3, 0>, strides = array<i64: 2, 3>{{.*}} -> tensor<?x6x5x3xf32
-  %1 = onnx.node "Conv"(%x, %g, %b) {name = "b", domain = "", version = 22 : i64, params = {auto_pad = "NOTSET", group = 2 : i64, kernel_shape = array<i64: 3, 3>, dilations = array<i64: 2, 1>, strides = array<i64: 2, 3>, pads = array<i64: 1, 2, 3, 0>}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>, tensor<6x2x3x3xbf16>, tensor<6xf32>) -> !onnx.unknown
+  %1 = onnx.node "Conv"(%x, %g, %b) {name = "b", domain = "", version = 22 : i64, params = {auto_pad = "NOTSET", group = 2 : i64, kernel_shape = array<i64: 3, 3>, dilations = array<i64: 2, 1>, strides = array<i64: 2, 3>, pads = array<i64: 1, 2, 3, 0>}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>, tensor<6x2x3x3xf32>, tensor<6xf32>) -> !onnx.unknown
   // An odd pad: one more at the end, or at the begin.
   // CHECK: repro.conv {{.*}}pads = array<i64: 1, 0, 1, 1>{{.*}} -> tensor<?x6x5x4xf32
   %2 = onnx.node "Conv"(%x, %w) {name = "c", domain = "", version = 13 : i64, params = {auto_pad = "SAME_UPPER", strides = array<i64: 2, 2>}} : (tensor<?x4x9x8xf32, ["batch", "", "", ""]>, tensor<6x4x3x3xf32>) -> !onnx.unknown
