@@ -232,6 +232,8 @@ def table(results, cases):
         *(f"| refused, not meant to be covered: {why} | {count} |" for why, count in sorted(left_out.items())), "",
         "Below, each operator with the cases of it that pass and, for the others, what they need that is not there. A case may be the body of",
         "the operator's function (`_expanded`), so the operator refused can be another.", "",
+        "A model that is refused for a dimension that is open may compile where it is fixed: `invar compile --dim NAME=N`,",
+        "`invar.compile(model, dims={\"NAME\": N})` ([cli.md](cli.md#three-options-that-name-dimensions-or-inputs-of-compile)).", "",
         "| operator | passed | refused |", "|---|---:|---|"]
     for operator in sorted(operators):
         names = operators[operator]

@@ -66,6 +66,7 @@ struct CompileCommand {
   std::string operation_set;
   int opt = -1;                    // the compiler's default
   std::vector<std::string> sizes;  // NAME=N: of symbols, for the report of memory
+  std::vector<std::string> dims;   // NAME=N: dimensions that are fixed
   std::string choices = "all";     // numerics choices that may be applied
   bool stateless = false;          // past keys and values stay tensors
 };

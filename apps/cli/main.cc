@@ -173,13 +173,20 @@ int main(int argc, char** argv) try {
                    "0 to 3: how much is rewritten (default: 3); never changes a bit of what is computed")
       ->check(whole(0, 3));
   compile_cmd
-      ->add_option("--size", compile_options.sizes,
-                   "NAME=N: this dimension, in the report of memory (default: 64 for each)")
+      ->add_option(
+          "--size", compile_options.sizes,
+          "NAME=N: memory is reported for this size of an open dimension (default: 64); the plan stays "
+          "as it is")
       ->allow_extra_args(false);
   compile_cmd
       ->add_option(
           "--bind", compile_options.bound,
           "NAME=FILE.npy: this input's value, known from now on (shapes, axes, sizes); once for each input")
+      ->allow_extra_args(false);
+  compile_cmd
+      ->add_option("--dim", compile_options.dims,
+                   "NAME=N: the plan is for this size of a dimension alone: NAME as the model says it, or "
+                   "INPUT.AXIS where it has no name (input.0=1); once for each dimension")
       ->allow_extra_args(false);
   add_operation_set(*compile_cmd, compile_options.operation_set);
   compile_cmd

@@ -96,19 +96,20 @@ std::string gigabytes(uint64_t bytes) {
 }
 
 #ifdef INVAR_COMPILER
-// NAME=N, each.
-Result<std::map<std::string, int64_t>> sizes_from(const std::vector<std::string>& given) {
-  std::map<std::string, int64_t> sizes;
+// NAME=N, each. Names may hold '='.
+Result<std::vector<std::pair<std::string, int64_t>>> sizes_from(const std::string& option,
+                                                                const std::vector<std::string>& given) {
+  std::vector<std::pair<std::string, int64_t>> sizes;
   for (const std::string& one : given) {
-    const size_t equal = one.find('=');
+    const size_t equal = one.rfind('=');
     int64_t size = -1;
     if (equal != one.npos) {
       const char* end = one.data() + one.size();
       const auto [at, error] = std::from_chars(one.data() + equal + 1, end, size);
       if (error != std::errc() || at != end) size = -1;
     }
-    if (size < 0) return bad_input("--size " + one + ": not NAME=N, such as seq=128");
-    sizes[one.substr(0, equal)] = size;
+    if (size < 0 || equal == 0) return bad_input(option + " " + one + ": not NAME=N, such as seq=128");
+    sizes.emplace_back(one.substr(0, equal), size);
   }
   return sizes;
 }
@@ -138,6 +139,8 @@ Status do_export(const ExportCommand& c) {
 Status do_compile(const CompileCommand& c) {
   INVAR_TRY(const OperationSet set, operation_set(c.operation_set));
   INVAR_TRY(onnx::Graph graph, onnx::read(c.model));
+  INVAR_TRY(const auto dims, sizes_from("--dim", c.dims));
+  INVAR_CHECK_OK(onnx::fix(graph, dims));
   INVAR_TRY(const run::Function::Named bound, tensors_from("--bind", c.bound));
   for (const auto& [name, t] : bound)
     INVAR_CHECK_OK(onnx::bind(graph, name, t.dtype, t.shape, t.bytes.data()));
@@ -156,7 +159,9 @@ Status do_compile(const CompileCommand& c) {
     return bad_input(output +
                      ": a plan lies beside its model, whose folder holds the weights: write it into " +
                      options.folder);
-  INVAR_TRY(const auto sizes, sizes_from(c.sizes));
+  INVAR_TRY(const auto given, sizes_from("--size", c.sizes));
+  std::map<std::string, int64_t> sizes;
+  for (const auto& [name, size] : given) sizes[name] = size;
   INVAR_TRY(plan::Plan plan, ir::compile_to(graph, options, output));
   INVAR_TRY(const std::string memory, memory_of(plan, sizes));
   return deliver(

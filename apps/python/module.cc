@@ -74,13 +74,15 @@ class Program {
 
 // Returns the digests that were computed.
 Hashed compile(const std::string& model, const std::string& folder, const std::string& plan,
-               const std::vector<std::pair<std::string, ReadOnly>>& bound, const std::string& operation_set,
+               const std::vector<std::pair<std::string, ReadOnly>>& bound,
+               const std::vector<std::pair<std::string, int64_t>>& dims, const std::string& operation_set,
                const std::string& choices, int opt, const std::string& stages) {
   const auto set = operation_set_from(operation_set);
   if (!set)
     throw Raised{bad_input("operation_set: '" + operation_set + "' is not known; use one of " +
                            std::string(kOperationSetNames))};
   onnx::Graph graph = or_raise(onnx::read(model));
+  or_raise(onnx::fix(graph, dims));
   for (const auto& [name, array] : bound) {
     const ops::View v = view_of(array, "input '" + name + "'");
     or_raise(onnx::bind(graph, name, v.dtype, {v.dim, v.dim + v.rank}, v.data));
@@ -280,7 +282,8 @@ NB_MODULE(_native, m) {
       .def_prop_ro("kernels", &Program::kernels)
       .def_prop_ro("libraries", &Program::libraries);
   m.def("compile", &compile, nb::arg("model"), nb::arg("folder"), nb::arg("plan"), nb::arg("bound"),
-        nb::kw_only(), nb::arg("operation_set"), nb::arg("choices"), nb::arg("opt"), nb::arg("stages"));
+        nb::arg("dims"), nb::kw_only(), nb::arg("operation_set"), nb::arg("choices"), nb::arg("opt"),
+        nb::arg("stages"));
   m.def("describe", &describe);
   m.def("retyped", &retyped);
   m.def("once", &once);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -77,6 +78,10 @@ Result<Graph> read(const std::string& path);
 Status bind(Graph&, TensorRef value);
 // The same, of elements row-major in this processor's order.
 Status bind(Graph&, const std::string& name, DType, std::vector<int64_t> shape, const void* data);
+
+// Gives dimensions of the inputs sizes, from 0 to 2^31, and all that are called as they are: by name, or INPUT.AXIS of one that has
+// none.
+Status fix(Graph&, const std::vector<std::pair<std::string, int64_t>>& dims);
 
 // Writes a .onnx file (protobuf), initialisers by reference.
 Status write(const Graph&, const std::string& path);

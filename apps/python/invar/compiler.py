@@ -45,7 +45,7 @@ class Artifacts:
         if getattr(self, "temporary", False):
             shutil.rmtree(self.path, ignore_errors=True)
 
-    def compile(self, model, bind, colocate_tensors, choices="all", operation_set="reproducible", opt=None):
+    def compile(self, model, bind, colocate_tensors, choices="all", operation_set="reproducible", opt=None, dims=None):
         """Compiles a path or a ModelProto; returns the plan's description."""
         if isinstance(model, str | os.PathLike):
             source = Path(model).absolute()
@@ -60,7 +60,7 @@ class Artifacts:
             raise _native.BadInput(f"operation_set: {type(operation_set).__name__} is no name")
         if opt is not None and (isinstance(opt, bool) or not isinstance(opt, int) or not 0 <= opt <= _native.most_opt):
             raise _native.BadInput(f"opt: {opt!r} is no level: 0 to {_native.most_opt}")
-        hashed = _native.compile(str(source), str(source.parent), str(plan), bound, operation_set=operation_set, choices=choices_text(choices),
+        hashed = _native.compile(str(source), str(source.parent), str(plan), bound, sizes_of(dims), operation_set=operation_set, choices=choices_text(choices),
                         opt=_native.most_opt if opt is None else opt, stages=str(self.path) if self.debug else "")
         self.hashed = None if colocate_tensors else hashed  # a copy is another file
         described = _native.describe(str(plan))
@@ -84,6 +84,15 @@ def choices_text(choices):
     if not isinstance(choices, str) and not (isinstance(choices, list | tuple) and all(isinstance(name, str) for name in choices)):
         raise _native.BadInput(f"choices: {choices!r} is neither a string nor a list of names")
     return choices if isinstance(choices, str) else ",".join(choices) or "none"
+
+
+def sizes_of(dims):
+    if not isinstance(dims, Mapping | None):
+        raise _native.BadInput(f"dims: {type(dims).__name__} is no dictionary of names and sizes")
+    for name, size in (dims or {}).items():
+        if not isinstance(name, str) or isinstance(size, bool) or not isinstance(size, int | np.integer) or not 0 <= size <= 1 << 31:
+            raise _native.BadInput(f"dims: {name!r}: {size!r} is no name of a dimension and its size, a whole number from 0 to 2147483648")
+    return [(name, int(size)) for name, size in (dims or {}).items()]
 
 
 class Program:
@@ -154,12 +163,13 @@ class Program:
         return f"invar.Program({text(self.inputs)} -> {text(self.outputs)}; {self.digest[:16]})"
 
 
-def compile(model, *, bind=None, choices="all", operation_set="reproducible", opt=None, device="cpu", isa="", threads=0,
+def compile(model, *, bind=None, dims=None, choices="all", operation_set="reproducible", opt=None, device="cpu", isa="", threads=0,
             artifacts_dir=None, colocate_tensors=False):
     """Compiles an ONNX model for the native runtime.
 
     model: path of a .onnx file, or an onnx.ModelProto. bind: inputs whose values decide shapes (axes, sizes), by name, known
-    from now on. opt: 0 to 3, how much the compiler rewrites (None: 3); device: "cpu", "cuda" or "cuda:N"; isa: an instruction set to
+    from now on. dims: sizes of dimensions, {"NAME": N}, for which alone the program is: NAME as the model says it, or "INPUT.AXIS"
+    where it has no name. opt: 0 to 3, how much the compiler rewrites (None: 3); device: "cpu", "cuda" or "cuda:N"; isa: an instruction set to
     force; threads: 0 = one per core; none of these four ever changes a bit of a reproducible program. artifacts_dir,
     colocate_tensors, choices: as in CompileOptions; `choices` of the program says which were applied.
 
@@ -168,5 +178,5 @@ def compile(model, *, bind=None, choices="all", operation_set="reproducible", op
 
     Raises NotCovered with all nodes that have no reproducible kernel, and BadInput for a model that is not what it should be."""
     artifacts = Artifacts(artifacts_dir)
-    described = artifacts.compile(model, bind, colocate_tensors, choices, operation_set, opt)
+    described = artifacts.compile(model, bind, colocate_tensors, choices, operation_set, opt, dims)
     return Program(artifacts, described, device, isa, threads)

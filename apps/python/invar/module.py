@@ -31,8 +31,8 @@ class CompileOptions:
                 raise _native.BadInput(f"{name}: {getattr(self, name)!r} is neither True nor False")
 
 
-def convert(onnx_model_or_path, options=CompileOptions()):
-    """A torch.nn.Module that computes what the ONNX model (a path or an onnx.ModelProto) says.
+def convert(onnx_model_or_path, options=CompileOptions(), *, dims=None):
+    """A torch.nn.Module that computes what the ONNX model (a path or an onnx.ModelProto) says. dims: as in invar.compile().
 
     Its source is module.py in the artifacts. forward() takes the model's inputs in order, or by name, and returns its output, or
     a tuple of them. With requires_reproducibility its bytes are those of invar.compile() on the same model."""
@@ -43,7 +43,7 @@ def convert(onnx_model_or_path, options=CompileOptions()):
     if not isinstance(options, CompileOptions):
         raise _native.BadInput(f"options: {type(options).__name__} is no CompileOptions")
     artifacts = Artifacts(options.artifacts_dir)
-    described = artifacts.compile(onnx_model_or_path, None, options.colocate_tensors, options.choices)
+    described = artifacts.compile(onnx_model_or_path, None, options.colocate_tensors, options.choices, dims=dims)
     source = emit.source(described, options.requires_reproducibility)
     (artifacts.path / "module.py").write_text(source, encoding="utf-8")
     module = build(source, described["digest"])
