@@ -303,7 +303,8 @@ Result<Conversion::Yields> Conversion::scanned(NodeOp op, Region& body, const St
     const Extent& e = shape[static_cast<size_t>(axes.back())];
     if (!e.known()) return not_covered("it goes over a dimension " + text_of(e) + " that is not known");
     if (over && *over != e)
-      return bad_input("it goes over " + text_of(*over) + " and " + text_of(e) + " steps at once");
+      return unequal({*over}, {e},
+                     "it goes over " + text_of(*over) + " and " + text_of(e) + " steps at once");
     over = e;
   }
   if (!over->constant() || steps_of(over->value, body) > kMostCopied - shared_->made)
@@ -395,7 +396,7 @@ Result<Conversion::Yields> Conversion::scanned_batch(NodeOp op, Region& body, co
   for (int64_t b = 0; b < batch.value; ++b) {
     SmallVector<Value> one;
     for (Value v : given) {
-      if (batch_of(v) != batch) return bad_input("its operands are not of one batch");
+      if (batch_of(v) != batch) return unequal({batch_of(v)}, {batch}, "its operands are not of one batch");
       INVAR_TRY(Value mine, part(n, v, 0, b, 1));
       Shape shape = shape_of(v.getType());
       shape.erase(shape.begin());

@@ -297,13 +297,13 @@ Status recurrent(Node& node) {
   const Extent rows = Extent::of(hidden * static_cast<int64_t>(kGates)),
                all = Extent::of(static_cast<int64_t>(directions));
   if (weights[0] != all || matrix[0] != all || weights[1] != rows || matrix[1] != rows)
-    return bad_input("weights of " + text_of(weights) + " and " + text_of(matrix) + " are not those of " +
-                     std::to_string(directions) + " directions");
+    return misfit({weights, matrix}, "weights of " + text_of(weights) + " and " + text_of(matrix) +
+                                         " are not those of " + std::to_string(directions) + " directions");
   const std::pair<unsigned, int64_t> lists[] = {{3, 2 * rows.value}, {7, 3 * hidden}};
   for (auto [operand, length] : lists)
     if (node.has(operand) && node.shape(operand) != Shape{all, Extent::of(length)})
-      return bad_input("operand " + std::to_string(operand) + " is not " + std::to_string(length) +
-                       " numbers for each direction");
+      return misfit({node.shape(operand)}, "operand " + std::to_string(operand) + " is not " +
+                                               std::to_string(length) + " numbers for each direction");
   Value x = node.in(0);
   if (batch_first) {
     INVAR_TRY(x, permuted(node, x, {1, 0, 2}));

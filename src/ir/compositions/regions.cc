@@ -26,16 +26,17 @@ Status deform_conv(Node& node) {
   if (!x[1].constant() || groups < 1 || offsets < 1 || x[1].value != w[1].value * groups ||
       w[0].value % groups || x[1].value % offsets || offset[1] != Extent::of(2 * offsets * kernel) ||
       !same(x[0], offset[0]))
-    return bad_input("operands of " + text_of(x) + ", " + text_of(w) + " and " + text_of(offset) +
-                     " do not fit");
+    return misfit({x, w, offset}, "operands of " + text_of(x) + ", " + text_of(w) + " and " +
+                                      text_of(offset) + " do not fit");
   for (size_t d = 0; d < 2; ++d) {
     const std::optional<Extent> n =
         windows_in(x[2 + d], window.reach(d), window.strides[d], window.pads[d], window.pads[2 + d], false);
     if (!n || *n != offset[2 + d])
-      return bad_input("offsets " + text_of(offset) + " are not those of each window");
+      return misfit({x, offset}, "offsets " + text_of(offset) + " are not those of each window");
   }
-  if (node.has(4) && node.shape(4) != Shape{x[0], Extent::of(offsets * kernel), offset[2], offset[3]})
-    return bad_input("a mask of shape " + text_of(node.shape(4)));
+  const Shape mask = {x[0], Extent::of(offsets * kernel), offset[2], offset[3]};
+  if (node.has(4) && node.shape(4) != mask)
+    return unequal(node.shape(4), mask, "a mask of shape " + text_of(node.shape(4)));
   Formula f(node);
   INVAR_TRY(const Value rows, pixels_of(f, 0));
   std::vector<Line> lines;
@@ -128,7 +129,8 @@ Status roi_align(Node& node) {
   if (height > 4096 || width > 4096 || ratio > 4096) return not_covered("sizes or a ratio above 4096");
   const Shape x = node.shape(0), rois = node.shape(1);
   if (x.size() != 4 || rois.size() != 2 || rois[1] != Extent::of(4) || node.shape(2) != Shape{rois[0]})
-    return bad_input("operands of " + text_of(x) + ", " + text_of(rois) + " and " + text_of(node.shape(2)));
+    return misfit({x, rois, node.shape(2)},
+                  "operands of " + text_of(x) + ", " + text_of(rois) + " and " + text_of(node.shape(2)));
   Formula f(node);
   INVAR_TRY(const Value rows, pixels_of(f, 0, /*open=*/true));
   const Polynomial high = *polynomial_of(x[2]), wide = *polynomial_of(x[3]);

@@ -156,7 +156,8 @@ Status affine_grid(Node& node) {
     return bad_input("operand 1 has " + std::to_string(size.size()) + " sizes");
   const auto k = static_cast<int64_t>(axes);
   if (theta.size() != 3 || theta[1] != Extent::of(k) || theta[2] != Extent::of(k + 1))
-    return bad_input("operand 0 of shape " + text_of(theta) + " for " + std::to_string(k) + " dimensions");
+    return misfit({theta},
+                  "operand 0 of shape " + text_of(theta) + " for " + std::to_string(k) + " dimensions");
   Formula f(node);
   // A column of theta for each dimension, as [N, 1, ..., 1, axes].
   auto column = [&](int64_t i) {

@@ -82,8 +82,8 @@ Status max_unpool(Node& node) {
   const Shape x = node.shape(0);
   INVAR_TRY(const int64_t elements, product_of(x, 0, x.size()));
   INVAR_TRY(const std::vector<int64_t> kernel, node.ints("kernel_shape"));
-  if (x.size() < 3 || node.shape(1) != x || kernel.size() != x.size() - 2)
-    return bad_input("operands, or kernel, of other dimensions");
+  if (x.size() < 3 || kernel.size() != x.size() - 2) return bad_input("a kernel of other dimensions");
+  if (node.shape(1) != x) return unequal(node.shape(1), x, "operands of other dimensions");
   INVAR_TRY(const Window w, window_of(node, kernel));
   if (elements >= int64_t{1} << 30)
     return not_covered("an operand of " + std::to_string(elements) + " elements");
@@ -147,8 +147,10 @@ Value determinant(Formula& f, const std::vector<std::vector<Value>>& rows) {
 Status det(Node& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {}));
   Shape shape = node.shape(0);
-  if (shape.size() < 2 || !same(shape.back(), shape[shape.size() - 2]))
-    return bad_input("an operand " + text_of(shape) + " is no matrix of as many rows as columns");
+  const std::string no_square = "an operand " + text_of(shape) + " is no matrix of as many rows as columns";
+  if (shape.size() < 2) return bad_input(no_square);
+  if (const Extent& rows = shape[shape.size() - 2]; !same(rows, shape.back()))
+    return unequal({rows}, {shape.back()}, no_square);
   constexpr int64_t most = 5;  // 120 products
   const Extent n = shape.back();
   if (!n.constant() || n.value < 1 || n.value > most)

@@ -104,7 +104,7 @@ Result<Value> transformed(Formula& f, Value x, size_t axis, Transform t) {
   const size_t last = shape.size() - 1;
   if (axis >= last) return bad_input("the axis of the parts is that of the transform");
   if (shape[last] != Extent::of(1) && shape[last] != Extent::of(2))
-    return bad_input("the last dimension is " + text_of(shape[last]) + " instead of 1 or 2");
+    return misfit({{shape[last]}}, "the last dimension is " + text_of(shape[last]) + " instead of 1 or 2");
   t.complex = shape[last] == Extent::of(2);
   const std::optional<int64_t> length = t.length.constant();
   const std::optional<Polynomial> half = quotient(t.length, 2), more = half ? sum(*half, 1) : half;

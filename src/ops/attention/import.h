@@ -150,7 +150,7 @@ Status composed(Node& node, int64_t q_heads, int64_t kv_heads, float scale, floa
   if (!qs[1].constant() || !ks[1].constant() || !qs[2].constant() || !ks[2].constant() || ks[1].value < 1)
     return not_covered("heads, queries or keys of an unknown number");
   if (!std::equal(ks.begin(), ks.begin() + 3, shape_of(v.getType()).begin()) || qs[3] != ks[3])
-    return bad_input("queries, keys and values do not fit together");
+    return misfit({qs, ks, shape_of(v.getType())}, "queries, keys and values do not fit together");
   if (qs[1].value % ks[1].value) return bad_input("the heads of queries are no multiple of those of keys");
   INVAR_TRY(k, repeated(node, k, qs[1].value / ks[1].value));
   INVAR_TRY(v, repeated(node, v, qs[1].value / ks[1].value));
@@ -213,7 +213,7 @@ Status linear_attention(Node& node) {
   };
   if (shape_of(q.getType())[2] != keys[2] || shape_of(q.getType())[3] != keys[3] ||
       !fits(k, keys[3], false) || !fits(v, values[3], false))
-    return bad_input("queries, keys and values do not fit together");
+    return misfit({shape_of(q.getType()), keys, values}, "queries, keys and values do not fit together");
   if (!keys[2].constant() || keys[2].value < 1 || keys[2].value > 4096)
     return not_covered("a sequence of " + text_of(keys[2]) + " positions; covered are 1 to 4096");
   INVAR_TRY(float scale, node.f("scale", 0));
@@ -221,17 +221,20 @@ Status linear_attention(Node& node) {
   Value decay, beta, state;
   if (gated) {
     INVAR_TRY(decay, rates(node, 4, heads));
-    if (!fits(decay, keys[3], true)) return bad_input("operand 4 does not fit the keys");
+    if (!fits(decay, keys[3], true))
+      return misfit({shape_of(decay.getType()), keys}, "operand 4 does not fit the keys");
     INVAR_TRY(decay, node.make<ExpOp>(decay));
   }
   if (delta) {
     INVAR_TRY(beta, rates(node, 5, heads));
-    if (!fits(beta, one, true)) return bad_input("operand 5 does not fit the keys");
+    if (!fits(beta, one, true))
+      return misfit({shape_of(beta.getType()), keys}, "operand 5 does not fit the keys");
   }
   const Shape wanted = {batch, all, keys[3], values[3]};
   if (node.has(3)) {
     if (node.shape(3) != wanted)
-      return bad_input("operand 3 of shape " + text_of(node.shape(3)) + " instead of " + text_of(wanted));
+      return unequal(node.shape(3), wanted,
+                     "operand 3 of shape " + text_of(node.shape(3)) + " instead of " + text_of(wanted));
     state = node.in(3);
   } else {
     INVAR_TRY(state, spread(node, node.constant(0.0f), wanted));

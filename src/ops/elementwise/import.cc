@@ -151,7 +151,8 @@ Status swish_of(Node& node, float standard) {
 Status swish_gate(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {"alpha"}));
   INVAR_TRY(float alpha, node.f("alpha", 1.0f));
-  if (node.shape(0) != node.shape(1)) return bad_input("operands of different shapes");
+  if (node.shape(0) != node.shape(1))
+    return unequal(node.shape(0), node.shape(1), "operands of different shapes");
   INVAR_TRY(Value gate, alpha == 1.0f ? node.make<SiluOp>(node.in(0))
                                       : node.make<SwishOp>(node.in(0), {node.attr("alpha", alpha)}));
   INVAR_TRY(Value out, node.make<MulOp>({gate, node.in(1)}));
@@ -307,7 +308,8 @@ Status cosine_window(Node& node, float a, float b, float c) {
 Status slopes(Node& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {}));
   INVAR_TRY(Value out, node.make<PreluOp>({node.in(0), node.in(1)}));
-  if (shape_of(out.getType()) != node.shape(0)) return bad_input("the slope does not broadcast to operand 0");
+  if (const Shape made = shape_of(out.getType()); made != node.shape(0))
+    return unequal(made, node.shape(0), "the slope does not broadcast to operand 0");
   return node.replace(out);
 }
 

@@ -121,12 +121,14 @@ Status tensor_scatter(Node& node) {
   if (!cache[at].constant() || !update[at].constant()) return not_covered("positions of an unknown number");
   if (update[at].value > cache[at].value) return bad_input("an update longer than the cache");
   for (size_t d = 0; d < cache.size(); ++d)
-    if (d != at && !same(cache[d], update[d])) return bad_input("cache and update differ beside the axis");
+    if (d != at && !same(cache[d], update[d]))
+      return unequal({cache[d]}, {update[d]}, "cache and update differ beside the axis");
   Shape line(cache.size(), Extent::of(1)), start = line;
   line[at] = update[at], start[0] = cache[0];
   INVAR_TRY(Value place, counted(node, update[at].value, line));
   if (node.has(2)) {
-    if (node.shape(2) != Shape{cache[0]}) return bad_input("operand 2 is not one index for each element");
+    if (node.shape(2) != Shape{cache[0]})
+      return unequal(node.shape(2), {cache[0]}, "operand 2 is not one index for each element");
     INVAR_TRY(Value first, shaped(node, node.in(2), start));
     INVAR_TRY(place, node.make<AddOp>({first, place}));
   }

@@ -15,9 +15,11 @@ Result<Value> for_channels(Node& node, unsigned operand, int64_t groups) {
   const Shape x = node.shape(0);
   if (x.size() < 2 || !x[1].constant())
     return not_covered("the number of channels (dimension 1) is not a constant");
-  if (groups < 1 || x[1].value % groups || node.shape(operand) != Shape{Extent::of(groups)})
-    return bad_input("operand " + std::to_string(operand) + " of shape " + text_of(node.shape(operand)) +
-                     " does not have an element for each of " + std::to_string(groups) + " groups");
+  const Shape wanted = {Extent::of(groups)};
+  if (groups < 1 || x[1].value % groups || node.shape(operand) != wanted)
+    return misfit({node.shape(operand)},
+                  "operand " + std::to_string(operand) + " of shape " + text_of(node.shape(operand)) +
+                      " does not have an element for each of " + std::to_string(groups) + " groups");
   auto type = [&](Shape shape) { return tensor_of(shape, element_of(node.in(operand))); };
   const Extent g = Extent::of(groups), of_group = Extent::of(x[1].value / groups);
   INVAR_TRY(Value out, node.make<ReshapeOp>(node.in(operand), {}, type({g, Extent::of(1)})));

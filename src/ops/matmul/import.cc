@@ -100,8 +100,8 @@ Result<Value> reshaped(Node& node, unsigned operand, const std::vector<int64_t>&
   if (node.shape(operand) == shape) return v;
   std::optional<Polynomial> have = count_of(node.shape(operand)), wanted = count_of(shape);
   if (!have || !wanted || *have != *wanted)
-    return bad_input("operand " + std::to_string(operand) + " has the shape " + text_of(node.shape(operand)) +
-                     " instead of " + text_of(shape));
+    return misfit({node.shape(operand)}, "operand " + std::to_string(operand) + " has the shape " +
+                                             text_of(node.shape(operand)) + " instead of " + text_of(shape));
   auto weight = v.getDefiningOp<ReproWeightOp>();
   if (!weight)
     return not_covered("operand " + std::to_string(operand) + " is no constant of the shape " +
@@ -125,7 +125,8 @@ Status matmul_nbits(Node& node) {
   if (k < 1 || n < 1 || block < 16 || (block & (block - 1)))
     return bad_input("K and N are positive, block_size a power of two from 16 on");
   if (Shape a = node.shape(0); a.empty() || a.back() != Extent::of(k))
-    return bad_input("the last dimension of operand 0 is not K = " + std::to_string(k));
+    return misfit({a.empty() ? a : Shape{a.back()}},
+                  "the last dimension of operand 0 is not K = " + std::to_string(k));
   const int64_t groups = k / block + (k % block != 0);
   INVAR_TRY(Value b, reshaped(node, 1, {n, groups, block / 8 * bits}));
   INVAR_TRY(Value scales, reshaped(node, 2, {n, groups}));

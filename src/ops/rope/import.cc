@@ -87,7 +87,8 @@ LogicalResult RopeOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc
   if (turned <= 0 || turned > size || turned % 2)
     return mismatch(loc,
                     "cannot rotate " + std::to_string(turned) + " of " + std::to_string(size) + " elements");
-  if (cos != shape_of(op.getSin().getType())) return mismatch(loc, "cosines and sines differ in shape");
+  if (const Shape sin = shape_of(op.getSin().getType()); cos != sin)
+    return (may_be_equal(cos, sin) ? refuse : mismatch)(loc, "cosines and sines differ in shape");
   if (cos != Shape{x[0], x[heads_first ? 2 : 1], Extent::of(turned / 2)})
     return refuse(loc, "covered are angles of shape [batch, sequence, rotated / 2]");
   out.push_back(op.getX().getType());
