@@ -43,12 +43,16 @@ def test_nodes_behind_an_unknown_one_are_judged(tmp_path):
     save(tmp_path / "m.onnx", [
         mystery("x", "a"), attention("a", "b", "first"), mystery("b", "c", "another"), attention("c", "d", "second"),
         helper.make_node("Sin", ["d"], ["e"], name="strange", speed=1), helper.make_node("Relu", ["e"], ["f"], name="fine"),
-        helper.make_node("Softmax", ["f"], ["y"], name="beyond", axis=7)],
-        [value("x", [1, 4, 8]), value("k", [1, 4, 8]), value("lengths", [1], TensorProto.INT32), value("total", [], TensorProto.INT32)],
+        helper.make_node("RMSNormalization", ["f", "k"], ["g"], name="rounded", stash_type=10),
+        helper.make_node("MatMulNBits", ["g", "b", "s"], ["h"], name="bits", domain="com.microsoft", K=8, N=4, bits=2, block_size=16),
+        helper.make_node("Softmax", ["h"], ["y"], name="beyond", axis=7)],
+        [value("x", [1, 4, 8]), value("k", [1, 4, 8]), value("lengths", [1], TensorProto.INT32), value("total", [], TensorProto.INT32),
+         value("b", [4, 1, 4], TensorProto.UINT8), value("s", [4])],
         [value("y", None)])
     found, text = listed(tmp_path / "m.onnx")
-    assert found == {("Mystery", "unknown"): 2, ("GroupQueryAttention", "first"): 2, ("Sin", "strange"): 1}
-    assert "5 nodes are outside the guarantee" in text and "seqlens_k" in text and 'attribute "speed"' in text
+    assert found == {("Mystery", "unknown"): 2, ("GroupQueryAttention", "first"): 2, ("Sin", "strange"): 1, ("RMSNormalization", "rounded"): 1,
+                     ("MatMulNBits", "bits"): 1}
+    assert "7 nodes are outside the guarantee" in text and "seqlens_k" in text and 'attribute "speed"' in text
 
 
 def test_nodes_of_graphs_behind_an_unknown_one_are_judged(tmp_path):
@@ -94,6 +98,26 @@ def test_nothing_is_said_of_what_nobody_knows(tmp_path, sound):
         if list(found) != [("Mystery", "unknown")]:
             wrong[op] = text
     assert not wrong and seen > 100
+
+
+# A node and its inputs' shapes: with open dimensions that may be equal, or 1 in front, outside the guarantee; and where no sizes fit, wrong.
+SHAPES = {
+    "SwiGLU": (helper.make_node("SwiGLU", ["x", "z"], ["y"]), (["n", 4], ["m", 4]), ([3, 4], [4, 4])),
+    "PRelu": (helper.make_node("PRelu", ["x", "z"], ["y"]), ([4], [1, 4]), ([4], [3, 4])),
+    "TensorScatter": (helper.make_node("TensorScatter", ["x", "z"], ["y"], axis=1), ([2, 4, 8], ["n", 2, 8]), ([2, 4, 8], [3, 2, 8])),
+    "Det": (helper.make_node("Det", ["x"], ["y"]), (["b", 3, "n"], [1]), (["b", 3, 2], [1])),
+    "Scan": (helper.make_node("Scan", ["x", "z"], ["y"], num_scan_inputs=2, body=helper.make_graph(
+        [helper.make_node("Add", ["a", "b"], ["c"])], "body", [value("a", []), value("b", [])], [value("c", [])])), (["n"], ["m"]), ([3], [4])),
+    "RoiAlign": (helper.make_node("RoiAlign", ["x", "z", "i"], ["y"], sampling_ratio=1), ([1, 1, 4, 4], ["n", "four"]), ([1, 1, 4, 4], [2, 5])),
+}
+
+
+@pytest.mark.parametrize("op", SHAPES)
+def test_only_shapes_that_never_fit_are_mistakes(tmp_path, op):
+    node, *cases = SHAPES[op]
+    for shapes, code in zip(cases, (3, 2)):
+        save(tmp_path / "m.onnx", [node], [value("x", shapes[0]), value("z", shapes[1]), value("i", [2], I64)], [value("y", None)], opset=28)
+        refused("compile", tmp_path / "m.onnx", code=code, names=[op])
 
 
 BIG = 2**62

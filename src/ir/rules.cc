@@ -44,6 +44,18 @@ const Rooms::Entry* Rooms::find(llvm::StringRef domain, llvm::StringRef op_type)
 
 Status Node::expect(unsigned least, unsigned most, std::initializer_list<llvm::StringRef> attributes,
                     unsigned results) {
+  if (Status parts = expect_parts(least, most, attributes, results); !parts) {
+    looked_ = false;  // whatever the rule did before: this needs no types
+    return parts;
+  }
+  for (Value v : op_.getInputs())
+    if (!typeless_ && !isa<RankedTensorType, AbsentType>(v.getType()))
+      return not_covered("an operand has no known shape and element type");
+  return {};
+}
+
+Status Node::expect_parts(unsigned least, unsigned most, std::initializer_list<llvm::StringRef> attributes,
+                          unsigned results) const {
   for (unsigned i = 0; i < least; ++i)
     if (!has(i)) return bad_input("operand " + std::to_string(i) + " is missing");
   for (unsigned i = most; i < op_.getInputs().size(); ++i)
@@ -58,21 +70,24 @@ Status Node::expect(unsigned least, unsigned most, std::initializer_list<llvm::S
     for (NamedAttribute a : *other)
       return not_covered("attribute " + quoted(a.getName()) + " of kind " +
                          cast<StringAttr>(a.getValue()).str() + " is not covered");
-  stopped_ = typeless_;
-  if (stopped_) return not_covered("its operands have no known types");
-  for (Value v : op_.getInputs())
-    if (!isa<RankedTensorType, AbsentType>(v.getType()))
-      return not_covered("an operand has no known shape and element type");
   return {};
 }
 
 Value Node::in(unsigned i) const {
+  if (typeless_ && has(i)) {
+    looked_ = true;
+    // Rules expect tensors; what they make of this one is dropped.
+    return OpBuilder(op_)
+        .create<UnrealizedConversionCastOp>(
+            op_.getLoc(), RankedTensorType::get({}, Float32Type::get(op_.getContext())), ValueRange())
+        .getResult(0);
+  }
   if (i < op_.getInputs().size()) return op_.getInputs()[i];
   return OpBuilder(op_).create<AbsentOp>(op_.getLoc(), AbsentType::get(op_.getContext()));
 }
 
 bool Node::has(unsigned i) const {
-  return i < op_.getInputs().size() && !isa<AbsentType>(in(i).getType());
+  return i < op_.getInputs().size() && !isa<AbsentType>(op_.getInputs()[i].getType());
 }
 
 Result<int64_t> Node::i(llvm::StringRef name, int64_t fallback) const {

@@ -52,7 +52,7 @@ enum class Widens : uint8_t {
 // does not look at explicitly is refused: unknown attributes by expect(), unknown operands by its bounds.
 class Node {
  public:
-  // typeless: of operands no types are known. Then expect() ends the rule where it would begin to read them.
+  // typeless: of operands neither types nor values are known. The rule runs for what it refuses before it looks at one.
   Node(NodeOp op, func::ReturnOp end, Ports& ports, bool typeless = false)
       : op_(op),
         end_(end),
@@ -60,7 +60,8 @@ class Node {
         build_(op),
         results_(op.getOutputs().size()),
         typeless_(typeless) {}
-  bool stopped() const { return stopped_; }
+  // The rule looked at an operand that is not known: what it says follows from what was there instead.
+  bool looked() const { return looked_; }
 
   int64_t version() const { return op_.getVersion(); }
   // At least `least` operands and none beyond `most`, results only up to `results`, attributes only these. An operand
@@ -168,6 +169,8 @@ class Node {
  private:
   Result<Value> make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute>, Type);
   Error refused(const Error&, const std::optional<Forced>&);
+  Status expect_parts(unsigned least, unsigned most, std::initializer_list<llvm::StringRef> attributes,
+                      unsigned results) const;
   Result<SmallVector<Value>> spread_at_run_time(ValueRange operands);
   Value settled(Operation* made);
   Value converted(Value, Type element);
@@ -186,7 +189,8 @@ class Node {
   SmallVector<Type> types_;
   Type narrow_, wide_;  // where integers were widened: results of wide_ become narrow_
   bool flips_ = false;
-  bool typeless_ = false, stopped_ = false;
+  bool typeless_ = false;
+  mutable bool looked_ = false;
 };
 
 using Rule = Status (*)(Node&);

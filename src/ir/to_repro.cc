@@ -156,15 +156,21 @@ Status Conversion::covered(NodeOp op) {
   return not_covered("covered are opsets " + std::to_string(since) + " to " + std::to_string(kNewestOpset));
 }
 
-// What can be said of a node, and of those in its graphs, without the types of operands: the operators, attributes, and how many
-// operands and results there are.
+// What can be said of a node, and of those in its graphs, without the types of operands: the operators, how many operands and results
+// there are, attributes, and what else a rule refuses before it looks at an operand.
 Status Conversion::surveyed(NodeOp op) {
   INVAR_CHECK_OK(covered(op));
   if (const Rooms::Entry* entry = Rooms::all().find(op.getDomain(), op.getOpType());
       entry && !find_flow(op)) {
-    Node node(op, end_, ports_, /*typeless=*/true);
+    // What the rule notes and makes is of nothing.
+    auto function = cast<func::FuncOp>(end_->getParentOp());
+    Ports apart{llvm::BitVector(function.getNumArguments()), llvm::BitVector(end_->getNumOperands()),
+                /*stateless=*/true, Bound(function)};
+    Node node(op, end_, apart, /*typeless=*/true);
+    Operation* before = op->getPrevNode();
     const Status status = entry->rule(node);
-    return status || node.stopped() ? Status() : status;
+    while (op->getPrevNode() != before) op->getPrevNode()->erase();
+    return status || node.looked() ? Status() : status;
   }
   std::optional<Error> error;
   for (Region& body : op.getBodies())
