@@ -164,20 +164,6 @@ std::optional<std::string> Node::bytes(unsigned i) const {
   return weight && weight.getData() ? bytes_from_hex(*weight.getData()) : std::nullopt;
 }
 
-Error unequal(const Shape& a, const Shape& b, const std::string& message) {
-  const auto inner = [](const Shape& s) {
-    return Shape(llvm::find_if(s, [](const Extent& e) { return e != Extent::of(1); }), s.end());
-  };
-  const bool limit = may_be_equal(a, b) || may_be_equal(inner(a), inner(b));
-  return limit ? not_covered(message) : bad_input(message);
-}
-
-Error misfit(std::initializer_list<Shape> shapes, const std::string& message) {
-  for (const Shape& s : shapes)
-    if (!llvm::all_of(s, [](const Extent& e) { return e.constant(); })) return not_covered(message);
-  return bad_input(message);
-}
-
 Value make_constant(OpBuilder& build, Location loc, llvm::StringRef bytes, DType dtype,
                     llvm::ArrayRef<int64_t> shape) {
   std::string hex = hex_from_bytes(std::string_view(bytes));

@@ -271,11 +271,6 @@ Status direct(Node& node, unsigned operands) {
   return node.replace(out);
 }
 
-// Shapes that must be equal and are not: bad input where no sizes make them equal, else not covered, as where they differ in leading
-// dimensions of 1 alone.
-Error unequal(const Shape&, const Shape&, const std::string& message);
-// Shapes that do not fit, as `message` says: bad input where all sizes are known.
-Error misfit(std::initializer_list<Shape>, const std::string& message);
 // A constant that lies in the model file.
 Value make_constant(OpBuilder&, Location, llvm::StringRef bytes, DType, llvm::ArrayRef<int64_t> shape);
 // Adds an operation of the reproducible dialect with the numerics and version of spec/opset.toml.

@@ -220,6 +220,20 @@ LogicalResult refuse(std::optional<Location> loc, const Twine& what) {
   return emitOptionalError(loc, kRefusal + what);
 }
 
+Error unequal(const Shape& a, const Shape& b, const std::string& message) {
+  const auto inner = [](const Shape& s) {
+    return Shape(llvm::find_if(s, [](const Extent& e) { return e != Extent::of(1); }), s.end());
+  };
+  const bool limit = may_be_equal(a, b) || may_be_equal(inner(a), inner(b));
+  return limit ? not_covered(message) : bad_input(message);
+}
+
+Error misfit(std::initializer_list<Shape> shapes, const std::string& message) {
+  for (const Shape& s : shapes)
+    if (!llvm::all_of(s, [](const Extent& e) { return e.constant(); })) return not_covered(message);
+  return bad_input(message);
+}
+
 std::optional<Forced> forced_by(const Extent& a, const Extent& b) {
   for (const auto& [name, other] : {std::pair(a, b), std::pair(b, a)}) {
     const std::optional<Polynomial> p = polynomial_of(name), must = polynomial_of(other);

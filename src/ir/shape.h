@@ -1,10 +1,13 @@
 // Shapes with symbolic dimensions, as the IR's tensor types carry them, and element types.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
+#include <string>
 
 #include "base/dtype.h"
 #include "base/polynomial.h"
+#include "base/status.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Diagnostics.h"
@@ -59,6 +62,11 @@ mlir::Type onnx_type(mlir::MLIRContext*, int32_t code);
 // covered is refused. Both fail.
 mlir::LogicalResult mismatch(std::optional<mlir::Location>, const llvm::Twine& what);
 mlir::LogicalResult refuse(std::optional<mlir::Location>, const llvm::Twine& what);
+// Shapes that must be equal and are not: bad input where no sizes make them equal, else not covered, as where they differ in leading
+// dimensions of 1 alone.
+Error unequal(const Shape&, const Shape&, const std::string& message);
+// Shapes that do not fit, as `message` says: bad input where all sizes are known.
+Error misfit(std::initializer_list<Shape>, const std::string& message);
 // A dimension's name and what it must be, where two that must be equal are not the same; nothing where neither is a name.
 struct Forced {
   std::string name, size;
