@@ -44,10 +44,10 @@ def test_nodes_behind_an_unknown_one_are_judged(tmp_path):
         mystery("x", "a"), attention("a", "b", "first"), mystery("b", "c", "another"), attention("c", "d", "second"),
         helper.make_node("Sin", ["d"], ["e"], name="strange", speed=1), helper.make_node("Relu", ["e"], ["f"], name="fine"),
         helper.make_node("RMSNormalization", ["f", "k"], ["g"], name="rounded", stash_type=10),
-        helper.make_node("MatMulNBits", ["g", "b", "s"], ["h"], name="bits", domain="com.microsoft", K=8, N=4, bits=2, block_size=16),
+        helper.make_node("MatMulNBits", ["g", "quantized", "s"], ["h"], name="bits", domain="com.microsoft", K=8, N=4, bits=2, block_size=16),
         helper.make_node("Softmax", ["h"], ["y"], name="beyond", axis=7)],
         [value("x", [1, 4, 8]), value("k", [1, 4, 8]), value("lengths", [1], TensorProto.INT32), value("total", [], TensorProto.INT32),
-         value("b", [4, 1, 4], TensorProto.UINT8), value("s", [4])],
+         value("quantized", [4, 1, 4], TensorProto.UINT8), value("s", [4])],
         [value("y", None)])
     found, text = listed(tmp_path / "m.onnx")
     assert found == {("Mystery", "unknown"): 2, ("GroupQueryAttention", "first"): 2, ("Sin", "strange"): 1, ("RMSNormalization", "rounded"): 1,
