@@ -166,7 +166,7 @@ prepare_build_folder() {
     fi
   done
   # Compiler output is reused between folders and checkouts; where the home folder cannot hold it, build/ does.
-  export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+  export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
   if [[ -z ${CCACHE_DIR:-} ]] && ! { [[ -n ${HOME:-} ]] && mkdir -p "$HOME/.cache/ccache" 2>/dev/null && [[ -w $HOME/.cache/ccache ]]; }; then
     export CCACHE_DIR="$root/build/ccache"
   fi

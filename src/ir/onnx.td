@@ -7,6 +7,7 @@ include "ir/common.td"
 
 def OnnxDialect : Dialect {
   let name = "onnx";
+  let usePropertiesForAttributes = 0;
   let cppNamespace = "::invar::ir";
   let useDefaultTypePrinterParser = 1;
 }

@@ -7,6 +7,7 @@ include "ir/common.td"
 
 def PlanDialect : Dialect {
   let name = "plan";
+  let usePropertiesForAttributes = 0;
   let cppNamespace = "::invar::ir";
 }
 
