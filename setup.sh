@@ -212,10 +212,15 @@ options_of_cuda() {
   if [[ -n $target ]]; then with_cuda+=("-DCMAKE_CUDA_ARCHITECTURES=$target"); else with_cuda+=(-UCMAKE_CUDA_ARCHITECTURES); fi
 }
 
+# build_program [native]: native: kernels for this processor alone, unless the build folder has all of them.
 build_program() {
-  local options=()
+  local options=(-DINVAR_ISA=all)
+  if [[ ${1:-} == native && ! -f build/CMakeCache.txt ]] || { [[ ${1:-} == native ]] && grep -qs '^INVAR_ISA:STRING=native' build/CMakeCache.txt; }; then
+    options=(-DINVAR_ISA=native)
+    note "kernels for this processor alone; ./setup.sh build adds those for others"
+  fi
   # The demo needs no test tools; a build folder that has them keeps them.
-  grep -qs '^INVAR_TESTS:BOOL=ON' build/CMakeCache.txt || options=(-DINVAR_TESTS=OFF)
+  grep -qs '^INVAR_TESTS:BOOL=ON' build/CMakeCache.txt || options+=(-DINVAR_TESTS=OFF)
   say "Build: build/bin/invar, $jobs at a time (minutes the first time)"
   options_of_cuda
   configure_and_build release build invar "${options[@]}" "${with_cuda[@]}"
@@ -240,7 +245,7 @@ demo() {
   install_packages "${packages[@]}"
   count_jobs
   prepare_build_folder
-  build_program
+  build_program native
   mkdir -p build/demo
   say "Run: the shipped model, a 4.2 M parameter Llama trained on Shakespeare"
   local start=$EPOCHREALTIME
@@ -277,7 +282,7 @@ run_tests() {
   count_jobs
   prepare_build_folder
   python_environment
-  local python=(-DINVAR_TESTS=ON "-DINVAR_PYTHON=$root/build/venv/bin/python")
+  local python=(-DINVAR_TESTS=ON -DINVAR_ISA=all "-DINVAR_PYTHON=$root/build/venv/bin/python")
   say "Build: everything, $jobs at a time (minutes the first time)"
   options_of_cuda test
   if [[ -n $(gpus) && ${with_cuda[0]} == *=ON ]]; then with_cuda+=(-DINVAR_GPU=ON); fi

@@ -13,6 +13,23 @@ else()  # riscv64, ppc64le, s390x and others: fused multiply-add is part of thei
   set(INVAR_ISAS scalar)
   set(INVAR_ISA_FLAGS_scalar -O2)
 endif()
+# The best of them that this machine runs, alone: half the time to build. Programs for other machines take all.
+set(INVAR_ISA all CACHE STRING "Instruction sets of the kernels: all, or native, the best of this machine")
+if(INVAR_ISA STREQUAL native AND NOT CMAKE_CROSSCOMPILING)
+  if(NOT DEFINED INVAR_NATIVE_ISA_RUN)
+    try_run(INVAR_NATIVE_ISA_RUN INVAR_NATIVE_ISA_BUILT ${CMAKE_BINARY_DIR}/native_isa ${CMAKE_SOURCE_DIR}/cmake/native_isa.cc
+            CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${CMAKE_SOURCE_DIR}/src CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
+            RUN_OUTPUT_VARIABLE native ARGS ${INVAR_ISAS})
+    if(NOT INVAR_NATIVE_ISA_RUN EQUAL 0)
+      message(FATAL_ERROR "-DINVAR_ISA=native: this processor runs none of ${INVAR_ISAS}; leave the option out")
+    endif()
+    string(STRIP "${native}" native)
+    set(INVAR_NATIVE_ISA ${native} CACHE INTERNAL "what -DINVAR_ISA=native builds")
+  endif()
+  set(INVAR_ISAS ${INVAR_NATIVE_ISA})
+elseif(NOT INVAR_ISA MATCHES "^(all|native)$")
+  message(FATAL_ERROR "-DINVAR_ISA=${INVAR_ISA}: all or native")
+endif()
 # The GPU. Without these nvcc fuses a*b+c, as GCC does (cmake/flags.cmake); the others are its defaults, written down.
 # Headers of num/ and ops/ are written for both sides: kernels may call their constexpr functions. The host's side of a file is
 # compiled as all others are.
