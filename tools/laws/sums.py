@@ -2,18 +2,15 @@
 src/num/contract.
 
 What a script can see: in a room's kernels, standard-library sums, and a float variable or element that is built up from
-itself (x += ..., x = x + ..., x = fma(a, b, x)). A pointer that moves on (p += n) is no sum: what a name is, its function says. A recurrence that is the operation itself, such as the fold of online
+itself (x += ..., x = x + ..., x = fma(a, b, x)). A recurrence that is the operation itself, such as the fold of online
 softmax, is written law of its own: it cites its clause (`attention.9`) on the line or within the three lines above."""
 
 import re
 
-from functions import functions
 from law import CPP, code, finding, is_test, lines
 
 LIBRARY = re.compile(r"std::(accumulate|reduce|inner_product|transform_reduce|partial_sum|inclusive_scan|exclusive_scan)\b")
-TYPE = r"\b(?:float|double|__m\d+d?|float32x4_t|V|Vec|Lane|lane::\w+)\s*"
-FLOAT = re.compile(TYPE + r"[*&]?\s*(?:__restrict\s+)?([a-z]\w*)\s*(?=[=;,\[({)])")
-POINTER = re.compile(TYPE + r"(?:const\s*)?\*\s*(?:const\s+)?(?:__restrict(?:__)?\s+)?([a-z]\w*)\s*(?=[=;,)])")
+FLOAT = re.compile(r"\b(?:float|double|__m\d+d?|float32x4_t|V|Vec|Lane|lane::\w+)\s*[*&]?\s*(?:__restrict\s+)?([a-z]\w*)\s*(?=[=;,\[({)])")
 MORE = re.compile(r",\s*([a-z]\w*)\s*=")
 
 
@@ -28,18 +25,6 @@ def floats(text):
     return names
 
 
-def pointers(text):
-    """For each line of the text, the names that are pointers alone in the function around it."""
-    known = {}
-    rows = text.split("\n")
-    for _, last, begin in functions(text):
-        body = "\n".join(rows[begin - 1:last])
-        values = {m.group(1) for m in FLOAT.finditer(body) if "*" not in m.group(0)}
-        names = {m.group(1) for m in POINTER.finditer(body)} - values
-        known.update(dict.fromkeys(range(begin, last + 1), names))
-    return known
-
-
 def check(files):
     found = []
     for path, text in files.items():
@@ -51,7 +36,6 @@ def check(files):
         clause = re.compile(rf"//.*\b{path.split('/')[2]}\.\d+")
         text = code(text)
         names = floats(text)
-        moving = pointers(text)
         for n, line in lines(text):
             if LIBRARY.search(line):
                 found.append(finding(path, n, "a library sum; use num/reduce or num/contract"))
@@ -59,8 +43,6 @@ def check(files):
                 name, index, op, rest = m.groups()
                 if name not in names or re.search(rf"\b(?:u?int\w*|size_t|ptrdiff_t)\s+(?:\w+\s*=[^;]*,\s*)?{name}\b", line):
                     continue  # no float, or an index of this loop that shares a float's name
-                if not index and line[:m.start()].rstrip()[-1:] != "*" and name in moving.get(n, ()):
-                    continue  # a pointer moves on
                 me = re.escape(name + index)
                 own = op in ("+=", "-=")
                 own = own or re.match(rf"\s*{me}\s*[+-]", rest or "") or re.search(rf"[+]\s*{me}\s*;", rest or "")
@@ -77,9 +59,6 @@ SELF_TEST = [
     ("into memory", {"src/ops/matmul/cpu.cc": "float* y = out;\ny[i] += a * b;\n"}, 1),
     ("from the library", {"src/ops/rmsnorm/cpu.cc": "return std::accumulate(x, x + n, 0.0f);\n"}, 1),
     ("behind an index loop", {"src/ops/matmul/cpu.cc": "float s = 0;\nfor (int j = 0; j < n; ++j) s = std::fma(a[j], b[j], s);\n"}, 1),
-    ("what a pointer shows", {"src/ops/matmul/cpu.cc": "void f(float* p) {\n  *p += 1;\n  p[0] += 1;\n}\n"}, 2),
-    ("a pointer elsewhere", {"src/ops/matmul/cpu.cc": "void f(float* p) {\n}\nvoid g(float p) {\n  p += 1;\n}\n"}, 1),
-    ("a pointer that moves on", {"src/ops/matmul/cpu.cc": "void f(const float* __restrict p, int n) {\n  p += n;\n}\n"}, 0),
     ("another room's clause", {"src/ops/matmul/cpu.cc": "float s = 0;\ns += a;  // attention.9\n"}, 1),
     ("its own clause", {"src/ops/attention/cpu.cc": "float s = 0;\n// attention.9\ns = std::fma(s, f, s);\n"}, 0),
     ("indices, one fma, tests", {
