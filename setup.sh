@@ -294,7 +294,7 @@ run_tests() {
     say "Build: the runtime for AArch64, to run under QEMU"
     configure_and_build aarch64 build/aarch64 all "${python[@]}"
     builds+=(aarch64=build/aarch64)
-    say "Build: the program alone for s390x, which is big-endian; tests/test_cross.py runs it"
+    say "Build: the program alone for s390x, which is big-endian; tests/checkpoint/test_cross.py runs it"
     configure_and_build s390x build/s390x invar -DINVAR_TESTS=OFF
   fi
   python3 tools/one_ctest.py build/everything "${builds[@]}"

@@ -1,4 +1,4 @@
-#include "peer.h"
+#include "bench/peer.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "suite.h"
+#include "bench/suite.h"
 
 namespace invar::bench {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "run.h"
+#include "bench/run.h"
 
 namespace invar::bench {
 

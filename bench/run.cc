@@ -1,4 +1,4 @@
-#include "run.h"
+#include "bench/run.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,9 +6,9 @@
 #include <optional>
 #include <thread>
 
-#include "base/pool.h"
+#include "base/thread_pool.h"
 #include "num/env.h"
-#include "turns.h"
+#include "bench/turns.h"
 
 namespace invar::bench {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "peak.h"
-#include "peer.h"
-#include "suite.h"
+#include "bench/peak/peak.h"
+#include "bench/peer.h"
+#include "bench/suite.h"
 
 namespace invar::bench {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "peak_device.h"
-#include "subject.h"
-#include "turns.h"
+#include "bench/peak/peak_device.h"
+#include "bench/subject.h"
+#include "bench/turns.h"
 
 namespace invar::bench {
 namespace {

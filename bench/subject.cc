@@ -1,10 +1,10 @@
-#include "subject.h"
+#include "bench/subject.h"
 
 #include <algorithm>
 #include <cstring>
 #include <variant>
 
-#include "run/share.h"
+#include "run/execute/worker_count.h"
 
 namespace invar::bench {
 namespace {

@@ -3,10 +3,10 @@
 #pragma once
 #include <memory>
 
-#include "base/pool.h"
-#include "ops/kernel.h"
-#include "run/memory.h"
-#include "suite.h"
+#include "base/thread_pool.h"
+#include "kernels/kernel.h"
+#include "run/execute/memory.h"
+#include "bench/suite.h"
 
 namespace invar::bench {
 

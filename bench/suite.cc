@@ -1,9 +1,9 @@
-#include "suite.h"
+#include "bench/suite.h"
 
 #include <algorithm>
 
 #include "base/opset.h"
-#include "ops/kernel.h"
+#include "kernels/kernel.h"
 
 namespace invar::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "case.h"
+#include "conformance/case.h"
 
 namespace invar::bench {
 

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <functional>
 
-#include "run.h"
-#include "subject.h"
+#include "bench/run.h"
+#include "bench/subject.h"
 
 namespace invar::bench {
 

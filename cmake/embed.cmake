@@ -1,10 +1,10 @@
-# cmake -DFOLDER=... "-DROOMS=a b" -DOUT=FILE -P embed.cmake: the rooms' texts as a C++ table (tests/conformance/rooms.h).
+# cmake -DFOLDER=... "-DROOMS=a b" -DOUT=FILE -P embed.cmake: the rooms' texts as a C++ table (src/conformance/rooms.h).
 separate_arguments(ROOMS)
-set(out "#include \"rooms.h\"\n\nnamespace invar::conformance {\nnamespace {\nconst RoomText kRooms[] = {\n")
+set(out "#include \"conformance/rooms.h\"\n\nnamespace invar::conformance {\nnamespace {\nconst RoomText kRooms[] = {\n")
 foreach(room ${ROOMS})
   string(APPEND out "    {\"${room}\"")
   foreach(text cases vectors golden)
-    file(READ ${FOLDER}/${room}/${text}.txt content)
+    file(READ ${FOLDER}/${room}/tests/${text}.txt content)
     string(FIND "${content}" ")invar\"" clash)
     if(NOT clash EQUAL -1)
       message(FATAL_ERROR "${room}/${text}.txt holds the end mark of a raw string")

@@ -2,11 +2,11 @@
 # its `room` names. By file name:
 #   reference.cc   defines row_NAME_reference
 #   room.cc        optional: what all rows share (shapes, units, packing), compiled once without ISA flags
-#   cpu.cc         compiled once per instruction set, defines INVAR_ROW = row_NAME_ISA (INVAR_ROW_OF(NAME), ops/kernel.h,
+#   cpu.cc         compiled once per instruction set, defines INVAR_ROW = row_NAME_ISA (INVAR_ROW_OF(NAME), kernels/kernel.h,
 #                  where several operations share the room)
 #   cpu_ISA.cc     an override for one instruction set, compiled instead of cpu.cc there
 #   cuda.cu        the rows of a GPU (builds with INVAR_CUDA), for every operation of the room; beside it what it includes
-#   LIBRARY.cc     library rows (ops/library.h) of the operation that has the room's name; LIBRARY.cu those of a GPU
+#   LIBRARY.cc     library rows (kernels/vendor/vendor_kernel.h) of the operation that has the room's name; LIBRARY.cu those of a GPU
 #   *_test.cc      part of invar_ops_test
 #   cases.txt vectors.txt golden.txt   what the conformance harness runs (tests/conformance/README.md)
 # Rows are listed best instruction set first within an operation (build/generated/ops/rows.inc).
@@ -63,10 +63,10 @@ std::span<const std::string_view> choices() { return kChoices; }
 endfunction()
 invar_opset()
 
-function(invar_rooms dir)
+function(invar_rooms)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  set(dir ${CMAKE_SOURCE_DIR}/${dir})
-  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cc)
+  set(dir ${CMAKE_SOURCE_DIR}/src/ops)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/kernels/*.cc)
   foreach(room ${INVAR_ROOMS})
     foreach(isa ${INVAR_ISAS})
       set(file ${dir}/${room}/cpu_${isa}.cc)
@@ -88,9 +88,9 @@ function(invar_rooms dir)
       list(APPEND sources ${dir}/${room}/room.cc)
     endif()
     foreach(library onednn cublas)
-      if(EXISTS ${dir}/${room}/${library}.cc)
-        list(APPEND sources ${dir}/${room}/${library}.cc)
-      elseif(NOT EXISTS ${dir}/${room}/${library}.cu OR NOT INVAR_CUDA)
+      if(EXISTS ${dir}/${room}/vendor/${library}.cc)
+        list(APPEND sources ${dir}/${room}/vendor/${library}.cc)
+      elseif(NOT EXISTS ${dir}/${room}/vendor/${library}.cu OR NOT INVAR_CUDA)
         continue()
       endif()
       foreach(row ${INVAR_LIBRARY_ROWS_${library}})
@@ -103,7 +103,7 @@ function(invar_rooms dir)
   if(INVAR_CUDA)
     list(APPEND isas cuda)
     foreach(room ${INVAR_ROOMS})
-      file(GLOB sources_cuda CONFIGURE_DEPENDS ${dir}/${room}/*.cu)
+      file(GLOB sources_cuda CONFIGURE_DEPENDS ${dir}/${room}/*.cu ${dir}/${room}/cuda/*.cu ${dir}/${room}/vendor/*.cu)
       if(sources_cuda)
         add_library(invar_${room}_cuda OBJECT ${sources_cuda})
         target_include_directories(invar_${room}_cuda PRIVATE ${CMAKE_SOURCE_DIR}/src)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the reference data of tests/test_accuracy.py: the shipped model's logits in float64.
+"""Makes the reference data of tests/checkpoint/test_accuracy.py: the shipped model's logits in float64.
 
     python3 tools/accuracy.py        # needs numpy, torch, transformers, tokenizers; about a minute
 

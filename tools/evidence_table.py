@@ -43,7 +43,7 @@ def main():
 {qemu}. Compilers: {here['compiler']}; {found['clang']['compiler'] if 'clang' in found else 'no clang'}. Instruction sets of
 the build that this processor lacks: {', '.join(here['isas_not_here']) or 'none'}.
 
-A cell is how many of an operation's known answers (src/ops/*/vectors.txt and the SHA-256 digests of golden.txt) this row
+A cell is how many of an operation's known answers (src/ops/*/tests/vectors.txt and the SHA-256 digests of golden.txt) this row
 reached, byte for byte: {checks} checks, {wrong} differ. `invar doctor` repeats the columns of any machine.
 """)
     print("| operation | " + " | ".join(title(*c) for c in columns) + " |")

@@ -10,7 +10,7 @@ Each case is compiled by `invar compile`, run by `invar infer` and compared by O
   wrong     exit code 0 with another answer, or exit code 2: the model is sound; or --opt 0 gives other bytes than the default, or
             sizes that values decide when the program runs do than when it is compiled with these values
   crashed   anything else
---write renews tests/onnx_nodes.txt, the cases that pass, and docs/onnx.md. Without it the exit code is 1 where a case on that list
+--write renews tests/onnx/onnx_nodes.txt, the cases that pass, and docs/onnx.md. Without it the exit code is 1 where a case on that list
 does not pass, or any is wrong or crashed. INVAR_BIN: the program (default build/bin/invar)."""
 
 import argparse
@@ -31,7 +31,7 @@ from onnx import TensorProto
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
-LIST, TABLE = ROOT / "tests/onnx_nodes.txt", ROOT / "docs/onnx.md"
+LIST, TABLE = ROOT / "tests/onnx/onnx_nodes.txt", ROOT / "docs/onnx.md"
 ASKED = re.compile(r"--bind (\S+)=FILE\.npy")  # what the compiler wants to know before it goes on
 BINDS = "\nbind "  # in a plan: a size that values decide when it runs
 STATES = ["passed", "refused", "differs", "wrong", "crashed"]

@@ -6,16 +6,16 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "base/file.h"
-#include "base/pool.h"
+#include "base/file/file.h"
+#include "base/thread_pool.h"
 #include "commands.h"
 #include "console.h"
 #include "generate.h"
 #include "model.h"
-#include "peak_device.h"
+#include "bench/peak/peak_device.h"
 #include "prepare.h"
-#include "report.h"
-#include "run.h"
+#include "bench/report.h"
+#include "bench/run.h"
 
 namespace invar::cli {
 namespace {

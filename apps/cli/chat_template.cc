@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <map>
 
-#include "base/file.h"
-#include "base/utf8.h"
+#include "base/file/file.h"
+#include "base/text/utf8.h"
 #include "receipt/json.h"
 
 namespace invar::cli {

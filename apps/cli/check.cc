@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "base/display.h"
-#include "base/file.h"
+#include "base/text/display.h"
+#include "base/file/file.h"
 #include "commands.h"
 #include "console.h"
 #include "find_model.h"

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/display.h"
+#include "base/text/display.h"
 
 namespace invar::cli {
 

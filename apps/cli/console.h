@@ -19,7 +19,7 @@ bool stderr_is_terminal();
 void keep_running_without_streams();
 
 // Text of unknown origin (names, paths, answers) reaches a terminal by these functions or printable() alone: nothing in it
-// moves the cursor, hides or forges a line (base/display.h).
+// moves the cursor, hides or forges a line (base/text/display.h).
 
 // Writes to stdout: in a pipe exactly these bytes, on a terminal as printable_lines() says. A reader that closed its pipe
 // has what it wanted, which is no error; a full disk is one.

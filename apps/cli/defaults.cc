@@ -7,7 +7,7 @@
 #include <set>
 #include <type_traits>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "receipt/json.h"
 #include "sample/sample.h"
 

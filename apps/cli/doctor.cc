@@ -6,16 +6,16 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/display.h"
-#include "base/file.h"
+#include "base/text/display.h"
+#include "base/file/file.h"
 #include "base/opset.h"
-#include "base/pool.h"
+#include "base/thread_pool.h"
 #include "commands.h"
 #include "console.h"
-#include "doctor.h"
+#include "conformance/doctor.h"
 #include "machine.h"
 #include "num/env.h"
-#include "ops/library.h"
+#include "kernels/vendor/vendor_kernel.h"
 #include "plan/plan.h"
 
 namespace invar::cli {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/hash.h"
+#include "base/hash/sha256.h"
 #include "base/status.h"
 #include "model.h"
 #include "receipt/receipt.h"

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <optional>
 
-#include "base/pool.h"
-#include "ops/kernel.h"
+#include "base/thread_pool.h"
+#include "kernels/kernel.h"
 #include "receipt/receipt.h"
 
 namespace invar::cli {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/hash/sha256.h"
 #include "base/status.h"
 #include "commands.h"
-#include "run/run.h"
+#include "run/session.h"
 #include "sample/sample.h"
 
 namespace invar::cli {

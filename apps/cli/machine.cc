@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 namespace invar::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/device.h"
+#include "device/device.h"
 
 namespace invar::cli {
 

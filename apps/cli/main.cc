@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <new>
 
-#include "base/file.h"
-#include "base/pool.h"
+#include "base/file/file.h"
+#include "base/thread_pool.h"
 #include "commands.h"
 #include "console.h"
 #include "num/env.h"

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "chat_template.h"
-#include "onnx/architecture.h"
+#include "checkpoint/architecture.h"
 #include "receipt/json.h"
 
 namespace invar::cli {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/hash/sha256.h"
 #include "base/status.h"
 #include "commands.h"
 #include "defaults.h"

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/endian.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 namespace invar::cli {
 namespace {

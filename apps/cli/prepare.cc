@@ -8,13 +8,14 @@
 #include <filesystem>
 #include <vector>
 
-#include "base/display.h"
-#include "base/file.h"
-#include "base/hash.h"
+#include "base/text/display.h"
+#include "base/file/file.h"
+#include "base/hash/sha256.h"
 #include "console.h"
 #include "task_folder.h"
 #ifdef INVAR_COMPILER
-#include "ir/ir.h"
+#include "compiler/compiler.h"
+#include "checkpoint/checkpoint.h"
 #include "onnx/onnx.h"
 #endif
 
@@ -59,16 +60,16 @@ Status make_plan(const Place& place, const ModelOptions& options, OperationSet s
                  const std::string& kept, bool quiet, Prepared& prepared) {
   Phase exporting("export", quiet);
   INVAR_TRY(const std::string model,
-            onnx::export_checkpoint(place.folder, folder, {options.colocate_tensors}));
+            checkpoint::export_checkpoint(place.folder, folder, {options.colocate_tensors}));
   const auto shown = [&](const char* file) { return (kept.empty() ? "" : kept + "/") + file; };
   exporting.done(shown("model.onnx"));
   Phase compiling("compile", quiet);
   INVAR_TRY(onnx::Graph graph, onnx::read(model));
-  ir::Options compiler;
+  compiler::Options compiler;
   prepared.hashed = std::make_shared<Hashed>();
   compiler.folder = folder, compiler.operation_set = set, compiler.hashed = prepared.hashed.get();
   INVAR_TRY(compiler.artifacts, artifacts_folder());
-  INVAR_TRY(prepared.plan, ir::compile_to(graph, compiler, folder + "/plan.invar"));
+  INVAR_TRY(prepared.plan, compiler::compile_to(graph, compiler, folder + "/plan.invar"));
   compiling.done(shown("plan.invar") + "  program " + to_hex(plan::digest(prepared.plan)).substr(0, 16));
   return {};
 }

@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "base/hashed.h"
+#include "base/hash/digest_cache.h"
 #include "base/operation_set.h"
 #include "base/status.h"
-#include "base/temporary.h"
+#include "base/file/temporary_file.h"
 #include "commands.h"
 #include "model.h"
 #include "plan/plan.h"

@@ -12,10 +12,10 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "base/display.h"
-#include "base/file.h"
-#include "base/reserve.h"
-#include "base/temporary.h"
+#include "base/text/display.h"
+#include "base/file/file.h"
+#include "base/file/disk_reservation.h"
+#include "base/file/temporary_file.h"
 #include "commands.h"
 #include "console.h"
 #include "find_model.h"

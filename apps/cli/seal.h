@@ -5,7 +5,7 @@
 #include "model.h"
 #include "plan/plan.h"
 #include "receipt/receipt.h"
-#include "run/run.h"
+#include "run/session.h"
 
 namespace invar::cli {
 

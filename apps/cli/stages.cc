@@ -5,17 +5,18 @@
 #include <nlohmann/json.hpp>
 
 #include "base/endian.h"
-#include "base/file.h"
-#include "base/temporary.h"
+#include "base/file/file.h"
+#include "base/file/temporary_file.h"
 #include "commands.h"
 #include "console.h"
 #include "generate.h"
 #include "model.h"
 #include "npy.h"
-#include "plan/text.h"
+#include "plan/keywords.h"
 #include "prepare.h"
 #ifdef INVAR_COMPILER
-#include "ir/ir.h"
+#include "compiler/compiler.h"
+#include "checkpoint/checkpoint.h"
 #include "onnx/onnx.h"
 #endif
 
@@ -132,7 +133,7 @@ Result<std::string> memory_of(const plan::Plan& plan, const std::map<std::string
 
 Status do_export(const ExportCommand& c) {
   INVAR_TRY(Place place, resolve(c.model_name));
-  INVAR_TRY(std::string path, onnx::export_checkpoint(place.folder, c.output, {c.colocate_tensors}));
+  INVAR_TRY(std::string path, checkpoint::export_checkpoint(place.folder, c.output, {c.colocate_tensors}));
   return deliver("", path_for_stdout(path) + "\n");
 }
 
@@ -144,12 +145,12 @@ Status do_compile(const CompileCommand& c) {
   INVAR_TRY(const run::Function::Named bound, tensors_from("--bind", c.bound));
   for (const auto& [name, t] : bound)
     INVAR_CHECK_OK(onnx::bind(graph, name, t.dtype, t.shape, t.bytes.data()));
-  ir::Options options;
+  compiler::Options options;
   options.folder = folder_of(c.model), options.operation_set = set;
   if (c.opt >= 0) options.opt = c.opt;
   options.choices = c.choices, options.stateless = c.stateless;
   if (!c.emit.empty()) {
-    INVAR_TRY(std::string text, ir::emit(graph, options, c.emit));
+    INVAR_TRY(std::string text, compiler::emit(graph, options, c.emit));
     return deliver(c.output, text);
   }
   INVAR_TRY(options.artifacts, artifacts_folder());
@@ -162,7 +163,7 @@ Status do_compile(const CompileCommand& c) {
   INVAR_TRY(const auto given, sizes_from("--size", c.sizes));
   std::map<std::string, int64_t> sizes;
   for (const auto& [name, size] : given) sizes[name] = size;
-  INVAR_TRY(plan::Plan plan, ir::compile_to(graph, options, output));
+  INVAR_TRY(plan::Plan plan, compiler::compile_to(graph, options, output));
   INVAR_TRY(const std::string memory, memory_of(plan, sizes));
   return deliver(
       "", path_for_stdout(output) + "\nprogram " + to_hex(plan::digest(plan)) + "\nmemory " + memory + "\n");

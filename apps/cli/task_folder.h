@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "base/temporary.h"
+#include "base/file/temporary_file.h"
 #include "plan/plan.h"
 
 namespace invar::cli {

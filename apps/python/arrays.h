@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "base/attrs.h"
+#include "base/attributes.h"
 #include "base/dtype.h"
 #include "base/status.h"
-#include "ops/kernel.h"
+#include "kernels/kernel.h"
 #include "run/function.h"
 
 namespace invar::python {

@@ -4,14 +4,14 @@
 #include <mutex>
 
 #include "arrays.h"
-#include "base/display.h"
-#include "base/hashed.h"
+#include "base/text/display.h"
+#include "base/hash/digest_cache.h"
 #include "base/opset.h"
-#include "ir/ir.h"
+#include "compiler/compiler.h"
 #include "onnx/onnx.h"
 #include "plan/plan.h"
-#include "run/once.h"
-#include "run/start.h"
+#include "run/eager.h"
+#include "run/execute/thread_setup.h"
 
 namespace invar::python {
 namespace {
@@ -88,13 +88,13 @@ Hashed compile(const std::string& model, const std::string& folder, const std::s
     or_raise(onnx::bind(graph, name, v.dtype, {v.dim, v.dim + v.rank}, v.data));
   }
   nb::gil_scoped_release free;
-  ir::Options options;
+  compiler::Options options;
   options.folder = folder, options.operation_set = *set, options.choices = choices;
   options.stateless = true;  // programs and modules are functions of tensors
   options.opt = opt, options.artifacts = stages;
   Hashed hashed;
   options.hashed = &hashed;
-  or_raise(ir::compile_to(graph, options, plan));
+  or_raise(compiler::compile_to(graph, options, plan));
   return hashed;
 }
 
@@ -204,7 +204,7 @@ void once(const std::string& op, const nb::dict& attributes, const std::vector<R
 }
 
 using Type = std::pair<std::string, std::vector<int64_t>>;
-ir::TensorType type_of(const std::string& op, const Type& type) {
+compiler::TensorType type_of(const std::string& op, const Type& type) {
   const auto dtype = dtype_from(type.first);
   if (!dtype) throw Raised{bad_input(op + ": there is no element type '" + type.first + "'")};
   return {*dtype, type.second};
@@ -212,9 +212,9 @@ ir::TensorType type_of(const std::string& op, const Type& type) {
 
 nb::tuple infer(const std::string& op, const nb::dict& attributes, const std::vector<Type>& operands,
                 const std::optional<Type>& wanted) {
-  std::vector<ir::TensorType> types;
+  std::vector<compiler::TensorType> types;
   for (const Type& t : operands) types.push_back(type_of(op, t));
-  const auto t = or_raise(ir::infer(op, attrs_of(attributes), types,
+  const auto t = or_raise(compiler::infer(op, attrs_of(attributes), types,
                                     wanted ? std::optional(type_of(op, *wanted)) : std::nullopt));
   return nb::make_tuple(std::string(name_of(t.dtype)), nb::tuple(nb::cast(t.shape)));
 }
@@ -295,6 +295,6 @@ NB_MODULE(_native, m) {
     for (const OpInfo& o : opset()) names.emplace_back(o.op);
     return names;
   });
-  m.attr("most_opt") = ir::kMostOpt;
+  m.attr("most_opt") = compiler::kMostOpt;
   m.attr("__version__") = INVAR_VERSION;
 }

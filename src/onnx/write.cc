@@ -1,10 +1,10 @@
 #include <climits>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "onnx/onnx.h"
 #include "onnx/proto.h"
-#include "onnx/sort.h"
-#include "onnx/text.h"
+#include "onnx/read/toposort.h"
+#include "onnx/error_text.h"
 
 namespace invar::onnx {
 namespace {

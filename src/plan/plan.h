@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/attrs.h"
+#include "base/attributes.h"
 #include "base/dtype.h"
-#include "base/hash.h"
+#include "base/hash/sha256.h"
 #include "base/operation_set.h"
 #include "base/status.h"
 

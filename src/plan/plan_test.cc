@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 namespace invar::plan {
 namespace {

@@ -32,7 +32,7 @@ class Tokenizer {
   std::string decode(std::span<const int32_t> tokens, bool skip_special_tokens = true) const;
   bool is_special(int32_t token) const;
 
-  struct Impl;  // prompt/impl.h
+  struct Impl;  // prompt/tokenizer_model.h
 
  private:
   friend class Stream;

@@ -2,8 +2,8 @@
 #include <bit>
 #include <deque>
 
-#include "base/utf8.h"
-#include "prompt/impl.h"
+#include "base/text/utf8.h"
+#include "prompt/tokenizer_model.h"
 #include "prompt/unicode/unicode.h"
 
 namespace invar::prompt {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/hash/sha256.h"
 #include "base/status.h"
 #include "plan/plan.h"
 #include "sample/sample.h"

@@ -40,7 +40,7 @@ TEST(Receipt, RoundTrip) {
   EXPECT_EQ(receipt_hash(back), receipt_hash(r));
 }
 
-// Committed, so that the form cannot change unnoticed; tests/test_receipt.py recomputes its digests in
+// Committed, so that the form cannot change unnoticed; tests/checkpoint/test_receipt.py recomputes its digests in
 // Python.
 TEST(Receipt, ExampleIsByteForByte) {
   std::ifstream in(INVAR_SOURCE_DIR "/src/receipt/example.json", std::ios::binary);

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "num/env.h"
-#include "plan/text.h"
-#include "run/scope.h"
-#include "run/start.h"
+#include "plan/keywords.h"
+#include "run/execute/block_executor.h"
+#include "run/execute/thread_setup.h"
 
 namespace invar::run {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "run/run.h"
+#include "run/session.h"
 
 namespace invar::run {
 

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "ops/kernel.h"
+#include "kernels/kernel.h"
 #include "run/testing.h"
 
 namespace invar::run {

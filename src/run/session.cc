@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "num/env.h"
-#include "run/program.h"
-#include "run/run.h"
-#include "run/start.h"
+#include "run/prepare/program.h"
+#include "run/session.h"
+#include "run/execute/thread_setup.h"
 
 namespace invar::run {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "num/env.h"
-#include "ops/kernel.h"
+#include "kernels/kernel.h"
 #include "run/testing.h"
 
 namespace invar::run {

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/device.h"
-#include "run/run.h"
+#include "device/device.h"
+#include "run/session.h"
 #include "run/tiny_model.h"
 
 namespace invar::run {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "mutate.h"
-#include "rooms.h"
+#include "conformance/rooms.h"
 
 namespace invar::conformance {
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/opset.h"
 #include "fuzz.h"
 #include "num/env.h"

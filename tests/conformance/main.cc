@@ -6,11 +6,11 @@
 #include <map>
 #include <set>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/opset.h"
 #include "num/env.h"
-#include "ops/variant.h"
-#include "rooms.h"
+#include "kernels/forced_route.h"
+#include "conformance/rooms.h"
 
 namespace invar::conformance {
 namespace {
@@ -118,7 +118,7 @@ std::vector<const ops::Kernel*> rows_of(std::string_view op, const Options& opti
 int write_golden(const Options& options) {
   for (const OpInfo& info : opset()) {
     if (!options.op.empty() && options.op != info.op) continue;
-    std::string path = options.rooms + "/" + std::string(info.room) + "/golden.txt";
+    std::string path = options.rooms + "/" + std::string(info.room) + "/tests/golden.txt";
     auto text = read_file(path);
     if (!text) return std::printf("%s\n", text.error().message.c_str()), 2;
     std::string out;

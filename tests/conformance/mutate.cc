@@ -4,7 +4,7 @@
 #include <set>
 #include <variant>
 
-#include "runner.h"  // refusal, ask_for_sizes
+#include "conformance/runner.h"  // refusal, ask_for_sizes
 
 namespace invar::conformance {
 namespace {

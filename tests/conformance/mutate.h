@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "case.h"
-#include "ops/kernel.h"
+#include "conformance/case.h"
+#include "kernels/kernel.h"
 
 namespace invar::conformance {
 

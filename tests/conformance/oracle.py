@@ -319,7 +319,7 @@ def operations():
     of them for each of several outputs; ON_BITS, f([(dtype, shape, bits)], [(dtype, shape)], attributes) -> bits by output."""
     sys.modules.setdefault("oracle", sys.modules[__name__])
     on_values, on_bits = {}, {}
-    for path in sorted(ROOMS.glob("*/oracle.py")):
+    for path in sorted(ROOMS.glob("*/tests/oracle.py")):
         room = runpy.run_path(str(path))
         on_values.update(room.get("OPERATIONS", {}))
         on_bits.update(room.get("ON_BITS", {}))
@@ -352,7 +352,7 @@ def evaluate(op, line):
 
 def room_lines(room):
     """(line, what it should be) for every line of a room's vectors. In a room of several operations a line begins `OP: `."""
-    for line in (ROOMS / room / "vectors.txt").read_text().splitlines():
+    for line in (ROOMS / room / "tests/vectors.txt").read_text().splitlines():
         if line.startswith("#") or not line:
             yield line, line
             continue
@@ -362,7 +362,7 @@ def room_lines(room):
 
 def main():
     wrong = 0
-    for path in sorted(ROOMS.glob("*/vectors.txt")):
+    for path in sorted(ROOMS.glob("*/tests/vectors.txt")):
         room = path.parent.name
         lines = list(room_lines(room))
         if "--write" in sys.argv:

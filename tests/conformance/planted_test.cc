@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/opset.h"
-#include "doctor.h"
+#include "conformance/doctor.h"
 #include "fuzz.h"
 #include "num/env.h"
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/file.h"
-#include "ir/ir.h"
+#include "base/file/file.h"
+#include "compiler/compiler.h"
 #include "onnx/onnx.h"
 #include "run/function.h"
 
@@ -96,9 +96,9 @@ void try_model(std::string_view bytes) {
   if (!write_file(path, bytes)) defect("no space for temporary files");
   const auto graph = onnx::read(path);
   if (!graph) return expect(graph.error());
-  ir::Options options;
+  compiler::Options options;
   options.folder = folder();
-  const auto plan = ir::compile_to(*graph, options, folder() + "/plan.invar");
+  const auto plan = compiler::compile_to(*graph, options, folder() + "/plan.invar");
   if (!plan) return expect(plan.error());
   const auto read = plan::load(folder() + "/plan.invar");
   if (!read) defect("the plan is not read: " + read.error().message);
@@ -111,7 +111,7 @@ void try_model(std::string_view bytes) {
       (result ? *result != *reference : result.error().message != reference.error().message))
     defect("instruction sets give different answers");
   options.opt = 0;
-  const auto plain = ir::compile_to(*graph, options, folder() + "/plain.invar");
+  const auto plain = compiler::compile_to(*graph, options, folder() + "/plain.invar");
   if (!plain) defect("refused without rewrites alone: " + plain.error().message);
   inputs.clear();
   if (!inputs_of(*plain, inputs)) return;

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "num/env.h"
-#include "run/run.h"
+#include "run/session.h"
 #include "run/tiny_model.h"
 
 namespace invar::run {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "prompt/prompt.h"
 
 namespace {

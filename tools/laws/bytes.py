@@ -41,5 +41,5 @@ SELF_TEST = [
     ("a skip without a reason", {"src/num/x_test.cc": "if (a) GTEST_SKIP();\n"}, 1),
     ("a skip with one", {"src/num/x_test.cc": 'if (a) GTEST_SKIP() << "this processor has no F16C";\n'}, 0),
     ("bytes, and accuracy apart", {"src/num/x_test.cc": "EXPECT_EQ(bits(a), bits(b));  // not EXPECT_NEAR\n",
-                                   "tests/test_accuracy.py": "assert abs(a - b) < 1e-6\n"}, 0),
+                                   "tests/checkpoint/test_accuracy.py": "assert abs(a - b) < 1e-6\n"}, 0),
 ]

@@ -66,7 +66,7 @@ def commands(text):
 
 GOOD = {"cmake/flags.cmake": "add_compile_options(-ffp-contract=off)\n"}
 SELF_TEST = [
-    ("fast math", {**GOOD, "src/ir/CMakeLists.txt": "target_compile_options(x PRIVATE -ffast-math)\n"}, 1),
+    ("fast math", {**GOOD, "src/compiler/CMakeLists.txt": "target_compile_options(x PRIVATE -ffast-math)\n"}, 1),
     ("fast math in the owner", {"cmake/flags.cmake": "add_compile_options(-ffp-contract=off -Ofast)\n"}, 1),
     ("an instruction set elsewhere", {**GOOD, "CMakeLists.txt": "add_compile_options(-mfma)\n"}, 1),
     ("the flag is gone", {"cmake/flags.cmake": "# -ffp-contract=off\n"}, 1),

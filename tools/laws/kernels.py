@@ -1,7 +1,7 @@
 """Law 7: kernels do not allocate, lock or call the system; they do not throw or print. Looked at: the rooms' reference.cc,
 cpu*.cc, library rows (onednn.cc) and *.cu, and the headers of src/num they are made of. What a GPU runs neither waits nor allocates, takes no function of
 the vendor's mathematical library, and adds no floats in an order of chance. A kernel that may start before the one it follows
-has ended (launch_early, launch_clusters) waits for that one, whatever it does. Libraries are opened in src/base/library.cc alone, and a
+has ended (launch_early, launch_clusters) waits for that one, whatever it does. Libraries are opened in src/device/shared_library.cc alone, and a
 vendor's functions and types stay in src/ops/LIBRARY.cc: a library row calls what the header beside that declares, reproducible rows nothing of it."""
 
 import re
@@ -65,8 +65,8 @@ def check_libraries(files):
         if text is None or not re.match(r"src/.*\.(cc|h|cu|cuh)$", path) or path.endswith("_test.cc"):
             continue
         for n, line in lines(code(text)):
-            if OPENS.search(line) and path != "src/base/library.cc":
-                found.append(finding(path, n, "opens a library; src/base/library.cc does that"))
+            if OPENS.search(line) and path != "src/device/shared_library.cc":
+                found.append(finding(path, n, "opens a library; src/device/shared_library.cc does that"))
             if VENDOR.search(line) and not OF_LIBRARY.match(path):
                 found.append(finding(path, n, "uses a vendor's library outside its rows (src/ops/ROOM/LIBRARY.cc)"))
     return found
@@ -92,8 +92,8 @@ SELF_TEST = [
     ("the vendor's function", {"src/ops/softmax/rows.cuh": "y = __expf(x) + expf(x);\n"}, 1),
     ("an order of chance", {"src/ops/scatter/cuda.cu": "atomicAdd(&y[i], x);\n"}, 1),
     ("counts", {"src/ops/topk/cuda.cu": "atomicAdd(&count[i], 1u);\n"}, 0),
-    ("who comes last", {"src/ops/gather/scatter.cu": "y[i] = atomicExch(&x[i], u);\n"}, 1),
-    ("who leads a chain that is put in order before it is used", {"src/ops/gather/scatter.cu": "next[i] = atomicExch(leader, i);\n"}, 0),
+    ("who comes last", {"src/ops/gather/cuda/scatter.cu": "y[i] = atomicExch(&x[i], u);\n"}, 1),
+    ("who leads a chain that is put in order before it is used", {"src/ops/gather/cuda/scatter.cu": "next[i] = atomicExch(leader, i);\n"}, 0),
     ("queues", {"src/ops/softmax/cuda.cu": "cudaMemcpyAsync(a, b, n, k, stream);\ny = exp(x);\n"}, 0),
     ("starts early, waits", {"src/ops/softmax/cuda.cu": "template <class F>\n__global__ void __launch_bounds__(kTeam* g(2)) k(int n, F f) {\n  if (n) { f(n); }\n  follow();\n}\nlaunch_early(k<F>, n);\n"}, 0),
     ("returns from a lambda", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  auto f = [&](int i) {\n    if (i) return;\n  };\n  follow();\n}\nlaunch_early(k, n);\n"}, 0),
@@ -101,9 +101,9 @@ SELF_TEST = [
     ("waits in a branch", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  if (n) { follow(); }\n}\nlaunch_early(k, n);\n"}, 1),
     ("ends before", {"src/ops/softmax/cuda.cu": "__global__ void k(int n) {\n  if (n) return;\n  follow();\n}\nlaunch_clusters(k, n);\n"}, 1),
     ("opens a library", {"src/ops/softmax/cpu.cc": 'dlopen("x.so", 1);\n'}, 1),
-    ("a reproducible row that calls a library", {"src/ops/matmul/cpu.cc": '#include "ops/onednn.h"\nonednn::product(p);\n'}, 2),
-    ("the runtime that calls a library", {"src/run/program.cc": "cublasSetStream_v2(h, s);\n"}, 1),
-    ("a library row that allocates", {"src/ops/matmul/onednn.cc": "std::vector<float> t(n);\n"}, 1),
-    ("a library row", {"src/ops/matmul/onednn.cc": '#include "ops/onednn.h"\nonednn::product(p);\n', "src/base/library.cc": "dlopen(name, 1);\n"}, 0),
+    ("a reproducible row that calls a library", {"src/ops/matmul/cpu.cc": '#include "kernels/vendor/onednn.h"\nonednn::product(p);\n'}, 2),
+    ("the runtime that calls a library", {"src/run/prepare/program.cc": "cublasSetStream_v2(h, s);\n"}, 1),
+    ("a library row that allocates", {"src/ops/matmul/vendor/onednn.cc": "std::vector<float> t(n);\n"}, 1),
+    ("a library row", {"src/ops/matmul/vendor/onednn.cc": '#include "kernels/vendor/onednn.h"\nonednn::product(p);\n', "src/device/shared_library.cc": "dlopen(name, 1);\n"}, 0),
     ("does none of it", {"src/ops/softmax/cpu.cc": "// new\nfloat t[8];\nif (is_new) {}\n", "src/run/x.cc": "std::vector<int> v;\n"}, 0),
 ]

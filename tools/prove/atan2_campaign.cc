@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "num/arc/atan2.h"
+#include "num/inverse_trig/atan2.h"
 #include "num/env.h"
 #include "num/testing/adversarial.h"
 #include "num/testing/bits.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/hash/sha256.h"
 #include "probe.h"
 
 namespace invar::prove {

@@ -32,7 +32,7 @@ constexpr const char* kUsage =
     "       invar_prove digest|check op:NAME[,ATTRIBUTE=BITS] ...   an operation of one f32 operand and "
     "result\n"
     "       invar_prove operations FILE [--mode sample|full|fill]   the digests of FILE "
-    "(src/ops/*/exhaustive.txt)\n"
+    "(src/ops/*/tests/exhaustive.txt)\n"
     "       invar_prove pow [--count N] [--seed S]    random pairs and the rotary domain against MPFR\n"
     "       invar_prove atan2 [--count N] [--seed S] [--isa NAME]   random pairs against MPFR\n"
     "       invar_prove functions | isas            what is here to be proved, and on what\n"
@@ -67,7 +67,7 @@ int write_golden(const std::string& path, const std::string& function, const Dig
   std::ofstream file(path);
   file << "# " << function
        << ": SHA-256 of the outputs (little-endian binary32, NaN as 7fc00000) of the inputs\n"
-       << "# CC000000 ... CCffffff, chunk CC by chunk, then the Merkle root of the 256 (src/base/hash.h), "
+       << "# CC000000 ... CCffffff, chunk CC by chunk, then the Merkle root of the 256 (src/base/hash/sha256.h), "
           "then of\n"
        << "# every 8191st input from 00000000 on, 2^19 of them.\n"
        << "# Written by invar_prove " << function << " --golden; docs/evidence. Tests look at the sample.\n"

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "ops/kernel.h"
+#include "kernels/kernel.h"
 
 namespace invar::prove {
 namespace {

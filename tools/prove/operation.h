@@ -13,7 +13,7 @@ namespace invar::prove {
 std::optional<Function1> find_operation(const std::string& text, const std::string& isa,
                                         std::string& problem);
 
-// The committed digests of operations (src/ops/*/exhaustive.txt): `sample` recomputes the chunks that each line names, `full`
+// The committed digests of operations (src/ops/*/tests/exhaustive.txt): `sample` recomputes the chunks that each line names, `full`
 // all 2^32 inputs, `fill` writes what is not known yet.
 int operations(const std::string& path, const std::string& mode, const std::vector<const Probe*>& isas,
                int threads);

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/hash.h"
+#include "base/hash/sha256.h"
 #include "num/contract/lanes.h"
 #include "num/contract/reference.h"
 #include "num/convert/convert.h"

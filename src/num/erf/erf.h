@@ -1,12 +1,12 @@
 // erf and erfc of binary32, correctly rounded for every input (spec/functions.md functions.8; shown by `invar_prove
-// erf` and `invar_prove erfc`, docs/evidence/functions.md): by rows (num/rows/rows.h) where lanes have them, else, and where
+// erf` and `invar_prove erfc`, docs/evidence/functions.md): by rows (num/table_lookup/table_lookup.h) where lanes have them, else, and where
 // those do not decide, in binary64 with one final rounding. All coefficients are positive, so no sum loses anything by
-// cancellation. Constants: tools/prove/erf_coefficients.py.
+// cancellation. Constants: tools/prove/coefficients/erf_coefficients.py.
 #pragma once
 
 #include "num/exp/parts.h"
-#include "num/rows/rows.h"
-#include "num/rows/tables.h"
+#include "num/table_lookup/table_lookup.h"
+#include "num/table_lookup/tables.h"
 
 namespace invar::num::INVAR_ISA_NS {
 

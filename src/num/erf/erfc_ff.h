@@ -1,5 +1,5 @@
 // erfc with binary32 arithmetic alone wherever that decides the result, else by erf.h (num/ff/ff.h): the same bits. The same
-// fraction; constants: tools/prove/ff_coefficients.py.
+// fraction; constants: tools/prove/coefficients/ff_coefficients.py.
 #pragma once
 
 #include "num/erf/erf.h"

@@ -6,7 +6,7 @@
 
 namespace invar::num::INVAR_ISA_NS {
 
-// 2^r for |r| <= 1/2, relative error of the polynomial 2^-52.5. Constants: tools/prove/exp_family_coefficients.py.
+// 2^r for |r| <= 1/2, relative error of the polynomial 2^-52.5. Constants: tools/prove/coefficients/exp_family_coefficients.py.
 // Odd and even terms are summed apart, which halves the chain of dependent operations.
 INVAR_INLINE D exp2_fraction(D r) {
   D z = mul(r, r);

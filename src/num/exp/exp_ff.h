@@ -1,5 +1,5 @@
 // exp, exp2, exp10 and expm1 with binary32 arithmetic alone wherever that decides the result, else by exp.h and so on
-// (num/ff/ff.h): the same bits. Constants: tools/prove/ff_coefficients.py.
+// (num/ff/ff.h): the same bits. Constants: tools/prove/coefficients/ff_coefficients.py.
 #pragma once
 
 #include "num/exp/exp.h"

@@ -1,5 +1,5 @@
 // Powers by binary32 alone where that decides the result, for lanes whose registers hold a table (kTable, num/lane/lane.h):
-// twice as many lanes per operation as in binary64, which does the rest. Constants: tools/prove/near_coefficients.py.
+// twice as many lanes per operation as in binary64, which does the rest. Constants: tools/prove/coefficients/near_coefficients.py.
 //
 // e^x = 2^m e^(r + low), m a multiple of 1/kTable: 2^m = 2^n T (1 + rest) with T from the table, and V = T e^r is
 // T (1 + r + E), E = r^2 P(r). s0 = T (1 + r), s = s0 + T E and what both roundings lose; low, below 2^-21.9, comes in by

@@ -6,7 +6,7 @@
 namespace invar::num::INVAR_ISA_NS {
 
 // n in the low bits of t (n + kRound); z = r^2; sinh r = r + r z s, cosh r = 1 + z c, relative error of the
-// polynomials 2^-61 and 2^-57. Constants: tools/prove/exp_family_coefficients.py.
+// polynomials 2^-61 and 2^-57. Constants: tools/prove/coefficients/exp_family_coefficients.py.
 struct ExpParts {
   D t, r, z, s, c;
 };

@@ -1,5 +1,5 @@
 // sinh, cosh and tanh of binary32, correctly rounded for every input (spec/functions.md functions.7; shown by
-// `invar_prove sinh` and so on, docs/evidence/functions.md), in binary64 with one final rounding; tanh by rows (num/rows/rows.h)
+// `invar_prove sinh` and so on, docs/evidence/functions.md), in binary64 with one final rounding; tanh by rows (num/table_lookup/table_lookup.h)
 // where lanes have them and those decide.
 //
 // With x = n ln2 + r, S = sinh r, C = cosh r, g = cosh(n ln2) = (2^n + 2^-n)/2 and h = sinh(n ln2) = (2^n - 2^-n)/2:
@@ -7,8 +7,8 @@
 #pragma once
 
 #include "num/exp/parts.h"
-#include "num/rows/rows.h"
-#include "num/rows/tables.h"
+#include "num/table_lookup/table_lookup.h"
+#include "num/table_lookup/tables.h"
 
 namespace invar::num::INVAR_ISA_NS {
 

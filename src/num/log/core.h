@@ -1,5 +1,5 @@
 // What the logarithms share: x = 2^e (1 + r) with 1 + r between sqrt(1/2) and sqrt(2), log(1 + r), and the results of
-// special inputs. No table; one division. Constants: tools/prove/log_coefficients.py 7.
+// special inputs. No table; one division. Constants: tools/prove/coefficients/log_coefficients.py 7.
 //
 // With s = r / (2 + r) and z = s^2:  log(1 + r) = 2 atanh(s) = r - s (r - z P(z)),  P within 2^-57.5 of it relatively to
 // the logarithm. r is exact and the bracket, half of r^2 or less, weighs little beside it: for e = 0 as for any other e

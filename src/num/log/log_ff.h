@@ -1,5 +1,5 @@
 // log, log2, log10 and log1p with binary32 arithmetic alone wherever that decides the result, else by log.h and so on
-// (num/ff/ff.h): the same bits. Constants: tools/prove/ff_coefficients.py.
+// (num/ff/ff.h): the same bits. Constants: tools/prove/coefficients/ff_coefficients.py.
 #pragma once
 
 #include "num/ff/ff.h"

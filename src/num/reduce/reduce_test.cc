@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/hash.h"
+#include "base/hash/sha256.h"
 #include "num/convert/convert.h"
 #include "num/reduce/lanes.h"
 #include "num/reduce/reference.h"

@@ -1,5 +1,5 @@
 // sin and cos of binary32 (spec/functions.md functions.3), correctly rounded for every input (`invar_prove sin`,
-// `invar_prove cos`; docs/evidence/functions.md). Constants: tools/prove/trigonometric_coefficients.py sin.
+// `invar_prove cos`; docs/evidence/functions.md). Constants: tools/prove/coefficients/trigonometric_coefficients.py sin.
 //
 // |x| = n pi + r, |r| <= pi/2, gives sin |x| = (-1)^n sin(r); |x| = (n + 1/2) pi + r gives cos x = (-1)^(n+1) sin(r): one
 // polynomial (relative error 2^-61.3) and no choice between two. pi in two parts: the product with the first is exact in

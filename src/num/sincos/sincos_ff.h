@@ -1,5 +1,5 @@
 // sin and cos with binary32 arithmetic alone wherever that decides the result, else by sincos.h (num/ff/ff.h): the same bits.
-// Constants: tools/prove/ff_coefficients.py.
+// Constants: tools/prove/coefficients/ff_coefficients.py.
 #pragma once
 
 #include "num/ff/ff.h"

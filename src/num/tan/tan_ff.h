@@ -1,5 +1,5 @@
 // tan with binary32 arithmetic alone wherever that decides the result, else by tan.h (num/ff/ff.h): the same bits. Taylor
-// series of sin and cos. Constants: tools/prove/ff_coefficients.py.
+// series of sin and cos. Constants: tools/prove/coefficients/ff_coefficients.py.
 #pragma once
 
 #include "num/ff/series.h"

@@ -3,7 +3,7 @@
 // [128 / 16][D][16], so that scores are vectors over keys, values [Dv rounded up to 16, / 16][128][16]; behind them lie the
 // parts of a step that is shared out by blocks. On a GPU: step.cuh.
 #pragma once
-#include "ops/call.h"
+#include "kernels/call.h"
 
 namespace invar::ops::attention {
 

@@ -6,9 +6,9 @@
 #include "num/exp/exp.h"
 #include "num/hyperbolic/hyperbolic_ff.h"
 #include "num/reduce/lanes.h"
-#include "ops/attention/sight.h"
-#include "ops/panel.h"
-#include "ops/tile.h"
+#include "ops/attention/visibility.h"
+#include "kernels/cpu/gemm_packing.h"
+#include "kernels/cpu/gemm_microkernel.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

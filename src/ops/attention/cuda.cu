@@ -3,13 +3,13 @@
 // chain of a contraction row by row.
 #include <bit>
 
-#include "ops/attention/append.cuh"
-#include "ops/attention/far.cuh"
-#include "ops/attention/near.cuh"
-#include "ops/attention/rows.cuh"
-#include "ops/attention/split.cuh"
-#include "ops/attention/tile.cuh"
-#include "ops/variant.h"
+#include "ops/attention/cuda/append.cuh"
+#include "ops/attention/cuda/decode_blocks.cuh"
+#include "ops/attention/cuda/decode_cluster.cuh"
+#include "ops/attention/cuda/wide_heads.cuh"
+#include "ops/attention/cuda/split_kv.cuh"
+#include "ops/attention/cuda/prefill_tile.cuh"
+#include "kernels/forced_route.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

@@ -1,6 +1,6 @@
-#include "ops/attention/import.h"
+#include "ops/attention/import/decomposed.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 // past [B, kv_heads, P, D] as the graph has it.
@@ -284,4 +284,4 @@ void import_attention(Rooms& rooms) {
   rooms.on("com.microsoft.GroupQueryAttention", 1, group_query_attention);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

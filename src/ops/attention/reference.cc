@@ -6,8 +6,8 @@
 #include "num/contract/reference.h"
 #include "num/reduce/reference.h"
 #include "num/reference.h"
-#include "ops/check.h"
-#include "ops/reference.h"
+#include "kernels/check.h"
+#include "kernels/reference.h"
 
 namespace invar::ops {
 namespace {

@@ -1,6 +1,6 @@
 // What the rows of batchnorm share. x is [B, C, spatial ...].
 #pragma once
-#include "ops/call.h"
+#include "kernels/call.h"
 
 namespace invar::ops::batchnorm {
 

@@ -1,6 +1,6 @@
 #include "ops/batchnorm/batchnorm.h"
 
-#include "ops/lanes.h"
+#include "kernels/cpu/vector_io.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

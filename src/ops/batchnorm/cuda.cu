@@ -1,7 +1,7 @@
 // One thread: four neighbouring elements of a channel, or one element.
 #include "ops/batchnorm/batchnorm.h"
 
-#include "ops/weights.cuh"
+#include "kernels/cuda/normalization.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

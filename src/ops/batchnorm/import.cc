@@ -1,6 +1,6 @@
-#include "ir/rules.h"
+#include "compiler/lowering/rule_registry.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 // In training, mean and variance are those of the operand over all but the channels, and what was given moves towards them.
@@ -55,4 +55,4 @@ void import_batchnorm(Rooms& rooms) {
   rooms.on("BatchNormalization", 9, batch_normalization, "TSSUU>TUU@14");
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

@@ -1,7 +1,7 @@
 // spec: spec.md batchnorm.1 - batchnorm.4
-#include "ops/reference.h"
+#include "kernels/reference.h"
 #include "ops/batchnorm/batchnorm.h"
-#include "ops/check.h"
+#include "kernels/check.h"
 
 namespace invar::ops {
 

@@ -2,7 +2,7 @@
 #include <type_traits>
 
 #include "ops/cast/cast.h"
-#include "ops/lanes.h"
+#include "kernels/cpu/vector_io.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

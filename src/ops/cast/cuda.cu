@@ -2,7 +2,7 @@
 #include <type_traits>
 
 #include "ops/cast/cast.h"
-#include "ops/flat.h"
+#include "kernels/cuda/vectorized_loop.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

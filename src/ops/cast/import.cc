@@ -1,6 +1,6 @@
-#include "ir/rules.h"
+#include "compiler/lowering/rule_registry.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 Status convert_to(Node& node, Type element) {
@@ -59,4 +59,4 @@ void import_cast(Rooms& rooms) {
   rooms.fold<WidenInKernel>();
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

@@ -1,8 +1,8 @@
 // spec: spec.md cast.1 - cast.6
-#include "ops/reference.h"
-#include "ops/alone.h"
+#include "kernels/reference.h"
+#include "kernels/batch_independence.h"
 #include "ops/cast/cast.h"
-#include "ops/check.h"
+#include "kernels/check.h"
 
 namespace invar::ops {
 

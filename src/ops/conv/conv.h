@@ -1,7 +1,7 @@
 // Convolutions as contractions over columns of a padded copy of the operand (spec.md conv.2, conv_transpose.2): how the work is
 // cut. Plain index arithmetic, shared by all devices.
 #pragma once
-#include "ops/slide.h"
+#include "kernels/sliding_window.h"
 
 namespace invar::ops::conv {
 

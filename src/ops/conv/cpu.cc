@@ -1,8 +1,8 @@
 // A matrix product in one of two ways. Rows of the result are rows of weights, columns are places: blocks of both in tiles of
-// registers, chain by chain of K (ops/tiles.h); a run of panels of columns is copied for each chain and stays in the second cache. Or
+// registers, chain by chain of K (kernels/cpu/gemm_blocking.h); a run of panels of columns is copied for each chain and stays in the second cache. Or
 // the other way around (places.h). Thin groups have a loop of their own. Free by conv.4.
-#include "ops/conv/places.h"
-#include "ops/conv/thin.h"
+#include "ops/conv/cpu/pixel_gemm.h"
+#include "ops/conv/cpu/depthwise.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

@@ -1,6 +1,6 @@
 // Weights are packed in f32 by classes of taps, [class][group][K][rows], rows filled up to packs; each phase of the outputs is one
 // product with the class of its taps. Free by conv.4.
-#include "ops/conv/product.cuh"
+#include "ops/conv/cuda/implicit_gemm.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

@@ -1,7 +1,7 @@
-#include "ir/compose.h"
-#include "ir/window.h"
+#include "compiler/lowering/op_builder.h"
+#include "compiler/lowering/builders/sliding_window.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 using Numbers = llvm::ArrayRef<int64_t>;
@@ -181,4 +181,4 @@ void import_conv(Rooms& rooms) {
   rooms.on("ConvTranspose", 1, transposed);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

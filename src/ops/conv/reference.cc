@@ -1,7 +1,7 @@
 // spec: spec.md conv.1 - conv.5, conv_transpose.1 - conv_transpose.3; the sum: spec/contraction.md
 #include "num/contract/reference.h"
 #include "ops/conv/conv.h"
-#include "ops/reference.h"
+#include "kernels/reference.h"
 
 namespace invar::ops {
 namespace {

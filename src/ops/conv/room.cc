@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ops/check.h"
+#include "kernels/check.h"
 #include "ops/conv/conv.h"
 
 namespace invar::ops::conv {

@@ -1,7 +1,7 @@
 // The rows of every operation of this room: a map of maps.h over the operands where they lie, row by row, or, where rows are
 // short, over tiles.
-#include "ops/elementwise/maps.h"
-#include "ops/elementwise/tiles.h"
+#include "ops/elementwise/cpu/maps.h"
+#include "ops/elementwise/cpu/broadcast_tiles.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

@@ -1,9 +1,9 @@
 #include <cstring>
 
-#include "ir/compositions/angle.h"
-#include "ir/recover.h"
+#include "compiler/lowering/builders/constant_angles.h"
+#include "compiler/passes/idiom_recognition.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 // The node's only operand, with nothing else to look at.
@@ -481,4 +481,4 @@ void import_elementwise(Rooms& rooms) {
   rooms.fold<FuseGate>();
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

@@ -1,10 +1,10 @@
-// Operands of one kind and their result: infer_elementwise (src/ir/rules.cc), the same for all.
+// Operands of one kind and their result: infer_elementwise (src/compiler/lowering/rule_registry.cc), the same for all.
 class Elementwise<string mnemonic, dag operands, string truth> : Repro_InferOp<mnemonic, operands> {
   let extraClassDeclaration = "bool pointwise() { return true; }";
   let extraClassDefinition = [{
     ::mlir::LogicalResult $cppClass::inferReturnTypes(::mlir::MLIRContext*, std::optional<::mlir::Location> loc,
                                                       Adaptor op, ::mlir::SmallVectorImpl<::mlir::Type>& out) {
-      return ::invar::ir::infer_elementwise(loc, op.getOperands(), }] # truth # [{, out);
+      return ::invar::compiler::infer_elementwise(loc, op.getOperands(), }] # truth # [{, out);
     }
   }];
 }

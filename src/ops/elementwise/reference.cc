@@ -1,9 +1,9 @@
 // spec: spec.md elementwise.1 - elementwise.15. One element at a time over the one-lane arithmetic of num/lane: for each,
 // which element of each operand belongs to it, its widened value, and the graph.
-#include "ops/reference.h"
-#include "ops/alone.h"
-#include "ops/check.h"
-#include "ops/elementwise/maps.h"
+#include "kernels/reference.h"
+#include "kernels/batch_independence.h"
+#include "kernels/check.h"
+#include "ops/elementwise/cpu/maps.h"
 
 namespace invar::ops {
 namespace portable {

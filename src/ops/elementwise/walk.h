@@ -1,6 +1,6 @@
 // What all rows of this room share, compiled once without instruction-set flags: how the operands of a call are walked.
 #pragma once
-#include "ops/call.h"
+#include "kernels/call.h"
 
 namespace invar::ops::elementwise {
 

@@ -1,7 +1,7 @@
 #include <cstring>
 
 #include "ops/gather/index.h"
-#include "ops/lanes.h"
+#include "kernels/cpu/vector_io.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

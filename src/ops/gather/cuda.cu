@@ -1,8 +1,8 @@
 // Copies: a thread per pack of results. Joins are in scatter.cu.
 #include <cstring>
 
-#include "ops/flat.h"
-#include "ops/gather/places.cuh"
+#include "kernels/cuda/vectorized_loop.h"
+#include "ops/gather/cuda/element_offsets.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

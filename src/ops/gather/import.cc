@@ -1,7 +1,7 @@
-#include "ir/bytes.h"
-#include "ir/places.h"
+#include "compiler/dialects/constant_data.h"
+#include "compiler/lowering/builders/compact.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 // Operand 1, widened where it is not i64. What is known of it must name places in a dimension of `n`.
@@ -270,4 +270,4 @@ void import_gather(Rooms& rooms) {
   rooms.on("ScatterND", 11, scatter_nd, Widens::integers);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

@@ -1,7 +1,7 @@
 // What the operations of this room share: how indices name places, what a place outside gives, how an update joins.
 #pragma once
 #include "num/convert/convert.h"
-#include "ops/call.h"
+#include "kernels/call.h"
 
 namespace invar::ops {
 

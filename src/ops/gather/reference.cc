@@ -1,9 +1,9 @@
 // spec: spec.md gather.1 - gather.9
-#include "ops/reference.h"
+#include "kernels/reference.h"
 
 #include <cstring>
 
-#include "ops/check.h"
+#include "kernels/check.h"
 #include "ops/gather/index.h"
 
 namespace invar::ops {

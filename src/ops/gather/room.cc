@@ -1,4 +1,4 @@
-#include "ops/check.h"
+#include "kernels/check.h"
 #include "ops/gather/index.h"
 
 namespace invar::ops {

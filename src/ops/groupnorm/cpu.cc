@@ -1,7 +1,7 @@
 #include "ops/groupnorm/groupnorm.h"
 
 #include "num/reduce/lanes.h"
-#include "ops/lanes.h"
+#include "kernels/cpu/vector_io.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

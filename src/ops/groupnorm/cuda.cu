@@ -1,6 +1,6 @@
 #include "ops/groupnorm/groupnorm.h"
 
-#include "ops/weights.cuh"
+#include "kernels/cuda/normalization.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

@@ -1,6 +1,6 @@
 // What the rows of groupnorm share. x is [B, C, spatial ...]; a row is one group of one sample, contiguous.
 #pragma once
-#include "ops/call.h"
+#include "kernels/call.h"
 
 namespace invar::ops::groupnorm {
 

@@ -1,6 +1,6 @@
-#include "ir/rules.h"
+#include "compiler/lowering/rule_registry.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 Status normalize(Node& node, int64_t groups, Value weight, Value bias) {
@@ -79,4 +79,4 @@ void import_groupnorm(Rooms& rooms) {
   rooms.on("InstanceNormalization", 6, instance_normalization);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

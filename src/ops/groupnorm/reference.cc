@@ -1,8 +1,8 @@
 // spec: spec.md groupnorm.1 - groupnorm.5; mean and variance: spec/reduction.md reduction.9
 #include "num/reduce/reference.h"
-#include "ops/check.h"
+#include "kernels/check.h"
 #include "ops/groupnorm/groupnorm.h"
-#include "ops/reference.h"
+#include "kernels/reference.h"
 
 namespace invar::ops {
 

@@ -1,5 +1,5 @@
-#include "ops/norm.h"
-#include "ops/weights.cuh"
+#include "kernels/norm_shape.h"
+#include "kernels/cuda/normalization.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

@@ -1,6 +1,6 @@
-#include "ir/norm.h"
+#include "compiler/lowering/builders/normalization.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 // Results 1 and 2, where the graph reads them: the mean and 1 / sqrt(variance + epsilon) of the rows of x, whose dimensions
@@ -69,4 +69,4 @@ void import_layernorm(Rooms& rooms) {
   rooms.on("com.microsoft.SkipLayerNormalization", 1, skip_layer_normalization);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

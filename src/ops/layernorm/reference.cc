@@ -1,9 +1,9 @@
 // spec: spec.md layernorm.1 - layernorm.5; mean and variance: spec/reduction.md reduction.9
 #include "num/reduce/reference.h"
-#include "ops/alone.h"
-#include "ops/check.h"
-#include "ops/norm.h"
-#include "ops/reference.h"
+#include "kernels/batch_independence.h"
+#include "kernels/check.h"
+#include "kernels/norm_shape.h"
+#include "kernels/reference.h"
 
 namespace invar::ops {
 

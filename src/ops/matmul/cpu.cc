@@ -1,8 +1,8 @@
 // Tiles of rows x columns held in registers over one chain of k (tiles.h, product.h). Free by matmul.3.
-#include "ops/matmul/binary64.h"
-#include "ops/matmul/dense.h"
-#include "ops/matmul/integer.h"
-#include "ops/matmul/quantised.h"
+#include "ops/matmul/cpu/binary64.h"
+#include "ops/matmul/cpu/float_b.h"
+#include "ops/matmul/cpu/integer.h"
+#include "ops/matmul/cpu/quantized_b.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

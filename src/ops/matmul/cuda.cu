@@ -1,6 +1,6 @@
 // matmul on a GPU: packed weights and values, by tiles or by rows. Free by matmul.3.
 #include "num/contract/binary64.h"
-#include "ops/matmul/dense.cuh"
+#include "ops/matmul/cuda/float_b.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

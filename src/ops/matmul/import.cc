@@ -1,6 +1,6 @@
-#include "ir/compose.h"
+#include "compiler/lowering/op_builder.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 // Of leading dimensions more may be known than that they may broadcast.
@@ -233,4 +233,4 @@ void import_matmul(Rooms& rooms) {
   rooms.fold<ReadTransposed>();
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

@@ -1,6 +1,6 @@
 // What the rows of matmul share: the shapes of a call and how its work is cut.
 #pragma once
-#include "ops/call.h"
+#include "kernels/call.h"
 
 namespace invar::ops::matmul {
 

@@ -1,6 +1,6 @@
 // How the integers, scales and zero points of a quantised b lie (spec.md matmul_nbits.1).
 #pragma once
-#include "ops/call.h"
+#include "kernels/call.h"
 
 namespace invar::ops::matmul {
 

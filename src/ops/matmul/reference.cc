@@ -1,11 +1,11 @@
 // spec: spec.md matmul.1 - matmul.4, matmul_nbits.1 - 3; the sum: spec/contraction.md
 #include "num/contract/reference.h"
 #include "num/binary64.h"
-#include "ops/alone.h"
-#include "ops/check.h"
+#include "kernels/batch_independence.h"
+#include "kernels/check.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/nbits.h"
-#include "ops/reference.h"
+#include "kernels/reference.h"
 
 namespace invar::ops {
 

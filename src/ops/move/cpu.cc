@@ -1,7 +1,7 @@
 // The rows of every operation of this room: bytes are moved by the size of an element, whatever it means.
-#include "ops/lanes.h"
-#include "ops/move/stream.h"
-#include "ops/move/turn.h"
+#include "kernels/cpu/vector_io.h"
+#include "ops/move/cpu/contiguous_runs.h"
+#include "ops/move/cpu/transpose_blocks.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

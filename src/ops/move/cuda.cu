@@ -1,7 +1,7 @@
 // The rows of every operation of this room: a thread per pack of results, or, where an axis is turned, a block per square of
 // both axes, through shared memory.
-#include "ops/divide.h"
-#include "ops/flat.h"
+#include "kernels/cuda/fast_divide.h"
+#include "kernels/cuda/vectorized_loop.h"
 #include "ops/move/walk.h"
 
 namespace invar::ops {

@@ -1,11 +1,11 @@
 // The other ONNX nodes of this room, and the types that its operations infer.
-#include "ops/move/import.h"
+#include "ops/move/import/permute.h"
 
-#include "ir/bytes.h"
-#include "ops/move/import_counted.h"
-#include "ops/move/import_padded.h"
+#include "compiler/dialects/constant_data.h"
+#include "ops/move/import/index_generated.h"
+#include "ops/move/import/pad_tile.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 // ---- blocks, triangles, sequences
@@ -222,4 +222,4 @@ void import_move(Rooms& rooms) {
   rooms.turn(turn);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

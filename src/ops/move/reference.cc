@@ -1,9 +1,9 @@
 // spec: spec.md move.1 - move.12. For every element of the result, where it comes from.
-#include "ops/reference.h"
+#include "kernels/reference.h"
 
 #include <cstring>
 
-#include "ops/alone.h"
+#include "kernels/batch_independence.h"
 #include "ops/move/walk.h"
 
 namespace invar::ops {

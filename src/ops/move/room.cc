@@ -1,6 +1,6 @@
 #include <variant>
 
-#include "ops/check.h"
+#include "kernels/check.h"
 #include "ops/move/walk.h"
 
 namespace invar::ops {

@@ -1,7 +1,7 @@
 // How the operations of this room walk memory: every element of the result comes from one element of one operand, axis by
-// axis. Computed out of line (ops/call.h) from shapes and attributes alone, so that no unit depends on threads.
+// axis. Computed out of line (kernels/call.h) from shapes and attributes alone, so that no unit depends on threads.
 #pragma once
-#include "ops/call.h"
+#include "kernels/call.h"
 #include "ops/move/table.h"
 
 namespace invar::ops {

@@ -1,8 +1,8 @@
 // Candidates are put in order by their keys; the selected boxes lie in five rows, one for each of their numbers, so that a candidate
 // meets a vector of them at a time.
-#include "ops/lanes.h"
+#include "kernels/cpu/vector_io.h"
 #include "ops/nms/nms.h"
-#include "ops/pairs.h"
+#include "kernels/cpu/row_sort.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

@@ -1,7 +1,7 @@
 // A block selects for one batch and class. It takes the candidates in order, as many at once as it sorts by itself, and those a tile
 // at a time: each is compared with what is selected already, then with those before it in the tile, and one warp decides.
 #include "ops/nms/nms.h"
-#include "ops/pairs.cuh"
+#include "kernels/cuda/block_sort.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

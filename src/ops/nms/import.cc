@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "ir/bytes.h"
-#include "ir/places.h"
+#include "compiler/dialects/constant_data.h"
+#include "compiler/lowering/builders/compact.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 // The same of indices that are computed when the program runs.
@@ -91,4 +91,4 @@ void import_nms(Rooms& rooms) {
   rooms.on("NonMaxSuppression", 10, non_max_suppression);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

@@ -1,7 +1,7 @@
 // What the rows of nms share.
 #pragma once
-#include "ops/call.h"
-#include "ops/rank.h"
+#include "kernels/call.h"
+#include "kernels/float_order.h"
 
 namespace invar::ops {
 

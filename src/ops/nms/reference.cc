@@ -1,7 +1,7 @@
 // spec: spec.md nms.1 - nms.7
-#include "ops/reference.h"
+#include "kernels/reference.h"
 
-#include "ops/check.h"
+#include "kernels/check.h"
 #include "ops/nms/nms.h"
 
 namespace invar::ops {

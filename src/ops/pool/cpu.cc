@@ -1,9 +1,9 @@
-// A block of a channel is copied with its pads (ops/slide_lanes.h); each tap is then a vector of neighbouring outputs. Windows too
+// A block of a channel is copied with its pads (kernels/cpu/window_copies.h); each tap is then a vector of neighbouring outputs. Windows too
 // large for a copy, or mostly outside of the operand, go output by output, by the elements inside.
 #include "num/contract/lanes.h"
 #include "num/reduce/extreme.h"
 #include "ops/pool/pool.h"
-#include "ops/slide_lanes.h"
+#include "kernels/cpu/window_copies.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

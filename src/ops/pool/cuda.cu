@@ -1,8 +1,8 @@
 // A thread per output, which reads its window; neighbours find theirs in the caches.
 #include "num/contract/lanes.h"
 #include "num/reduce/extreme.h"
-#include "ops/divide.h"
-#include "ops/flat.h"
+#include "kernels/cuda/fast_divide.h"
+#include "kernels/cuda/vectorized_loop.h"
 #include "ops/pool/pool.h"
 
 namespace invar::ops {

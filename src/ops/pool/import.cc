@@ -1,6 +1,6 @@
-#include "ir/window.h"
+#include "compiler/lowering/builders/sliding_window.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 using Numbers = llvm::ArrayRef<int64_t>;
@@ -166,4 +166,4 @@ void import_pool(Rooms& rooms) {
   rooms.on("GlobalLpPool", 2, global_lp_pool);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

@@ -1,6 +1,6 @@
 // Pools: windows over the spatial axes of each channel (spec.md pool.2).
 #pragma once
-#include "ops/slide.h"
+#include "kernels/sliding_window.h"
 
 namespace invar::ops::pool {
 

@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "num/contract/reference.h"
-#include "ops/check.h"
+#include "kernels/check.h"
 #include "ops/pool/pool.h"
-#include "ops/reference.h"
+#include "kernels/reference.h"
 
 namespace invar::ops {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/check.h"
+#include "kernels/check.h"
 
 namespace invar::ops::pool {
 

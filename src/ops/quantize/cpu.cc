@@ -1,7 +1,7 @@
 // Runs of elements that share a scale, or have theirs one after another.
 #include <type_traits>
 
-#include "ops/quantize/graph.h"
+#include "ops/quantize/cpu/graph.h"
 #include "ops/quantize/quantize.h"
 
 namespace invar::ops {

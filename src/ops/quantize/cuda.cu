@@ -1,7 +1,7 @@
 // A thread per pack of elements, whose scales are one, or lie together as the elements do.
-#include "ops/divide.h"
-#include "ops/flat.h"
-#include "ops/quantize/graph.h"
+#include "kernels/cuda/fast_divide.h"
+#include "kernels/cuda/vectorized_loop.h"
+#include "ops/quantize/cpu/graph.h"
 #include "ops/quantize/quantize.h"
 
 namespace invar::ops {

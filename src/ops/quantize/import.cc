@@ -1,6 +1,6 @@
-#include "ops/quantize/import.h"
+#include "ops/quantize/import/integers.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 // Scales as they are, or of one element for all; zero points of zeros where integers of 32 bits have them are dropped.
@@ -235,4 +235,4 @@ void import_quantize(Rooms& rooms) {
   rooms.on("com.microsoft.DynamicQuantizeMatMul", 1, dynamic_quantize_matmul);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

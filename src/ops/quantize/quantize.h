@@ -1,7 +1,7 @@
 // How scales and zero points lie over the elements of a tensor: spec.md quantize.2. Used by every row of the room.
 #pragma once
 #include "num/inline.h"
-#include "ops/call.h"
+#include "kernels/call.h"
 
 namespace invar::ops {
 

@@ -1,6 +1,6 @@
 // spec: spec.md quantize.1 - quantize.4. One element at a time.
-#include "ops/reference.h"
-#include "ops/check.h"
+#include "kernels/reference.h"
+#include "kernels/check.h"
 #include "ops/quantize/quantize.h"
 
 namespace invar::ops {

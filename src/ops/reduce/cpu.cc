@@ -1,6 +1,6 @@
 #include "num/reduce/columns.h"
-#include "ops/reduce/arg.h"
-#include "ops/reduce/operation.h"
+#include "ops/reduce/cpu/arg.h"
+#include "ops/reduce/cpu/float_ops.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

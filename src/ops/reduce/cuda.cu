@@ -1,6 +1,6 @@
-#include "ops/reduce/binary64.cuh"
-#include "ops/reduce/operation.h"
-#include "ops/reduce/unordered.cuh"
+#include "ops/reduce/cuda/binary64.cuh"
+#include "ops/reduce/cpu/float_ops.h"
+#include "ops/reduce/cuda/unordered.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

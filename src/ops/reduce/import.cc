@@ -1,9 +1,9 @@
 #include <limits>
 
-#include "ir/compose.h"
-#include "ir/rules.h"
+#include "compiler/lowering/op_builder.h"
+#include "compiler/lowering/rule_registry.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 // The axes, ascending.
@@ -249,4 +249,4 @@ void import_reduce(Rooms& rooms) {
   rooms.on("ArgMin", 1, arg<ArgminOp, ReduceMinOp>, Widens::ordered);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

@@ -1,8 +1,8 @@
 // How the reductions of this room walk a tensor (spec.md reduce.2): memory is a nest of kept and reduced dimensions,
-// neighbours of the same kind merged. Computed out of line (ops/call.h) from shapes and axes alone, so that no unit
+// neighbours of the same kind merged. Computed out of line (kernels/call.h) from shapes and axes alone, so that no unit
 // depends on threads.
 #pragma once
-#include "ops/call.h"
+#include "kernels/call.h"
 
 namespace invar::ops {
 

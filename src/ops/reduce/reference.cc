@@ -1,5 +1,5 @@
 // spec: spec.md reduce.1 - reduce.12, argmax.1 - argmax.5, hardmax.1 - hardmax.2; the sums: spec/reduction.md
-#include "ops/reference.h"
+#include "kernels/reference.h"
 
 #include <cmath>
 #include <limits>
@@ -7,8 +7,8 @@
 #include "num/binary64.h"
 #include "num/reduce/reference.h"
 #include "num/reference.h"
-#include "ops/alone.h"
-#include "ops/check.h"
+#include "kernels/batch_independence.h"
+#include "kernels/check.h"
 #include "ops/reduce/reduce.h"
 
 namespace invar::ops {

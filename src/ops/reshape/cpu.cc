@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "ops/call.h"
+#include "kernels/call.h"
 
 namespace invar::ops {
 namespace {

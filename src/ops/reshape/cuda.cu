@@ -1,4 +1,4 @@
-#include "ops/launch.h"
+#include "kernels/cuda/launch.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "ir/compose.h"
+#include "compiler/lowering/op_builder.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 Status to(Node& node, const Shape& shape) {
@@ -319,4 +319,4 @@ void import_reshape(Rooms& rooms) {
   rooms.carries<ReshapeOp>();
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

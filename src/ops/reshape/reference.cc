@@ -1,7 +1,7 @@
 // spec: spec.md reshape.1, reshape.2
-#include "ops/reference.h"
-#include "ops/alone.h"
-#include "ops/check.h"
+#include "kernels/reference.h"
+#include "kernels/batch_independence.h"
+#include "kernels/check.h"
 
 namespace invar::ops {
 

@@ -2,7 +2,7 @@
 // while; then across rows. Nearest copies rows.
 #include <cstring>
 
-#include "ops/lanes.h"
+#include "kernels/cpu/vector_io.h"
 #include "ops/resize/resize.h"
 
 namespace invar::ops {

@@ -1,6 +1,6 @@
 // A block of threads fills the tables of the axes; then a thread per element walks its taps, the last axis innermost.
-#include "ops/divide.h"
-#include "ops/flat.h"
+#include "kernels/cuda/fast_divide.h"
+#include "kernels/cuda/vectorized_loop.h"
 #include "ops/resize/resize.h"
 
 namespace invar::ops {

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "ir/compositions/formula.h"
+#include "compiler/lowering/builders/builder_dsl.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 // The floats of a constant operand, as bits.
@@ -217,4 +217,4 @@ void import_resize(Rooms& rooms) {
   rooms.on("Resize", 10, resize, "TR**>T");
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

@@ -1,5 +1,5 @@
 // spec: spec.md resize.1 - resize.7. One element at a time: chains over the taps of every axis, the last axis innermost.
-#include "ops/reference.h"
+#include "kernels/reference.h"
 
 #include <cstring>
 

@@ -2,7 +2,7 @@
 // order written there. Used by every row of the room.
 #pragma once
 #include "num/inline.h"
-#include "ops/call.h"
+#include "kernels/call.h"
 
 namespace invar::ops {
 

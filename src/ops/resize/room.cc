@@ -1,7 +1,7 @@
 #include <variant>
 
 #include "num/convert/convert.h"
-#include "ops/check.h"
+#include "kernels/check.h"
 #include "ops/resize/resize.h"
 
 namespace invar::ops {

@@ -1,6 +1,6 @@
 #include "num/reduce/lanes.h"
-#include "ops/lanes.h"
-#include "ops/norm.h"
+#include "kernels/cpu/vector_io.h"
+#include "kernels/norm_shape.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

@@ -1,6 +1,6 @@
-#include "ir/norm.h"
+#include "compiler/lowering/builders/normalization.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 Status skip_normalization(Node& node) {
@@ -43,4 +43,4 @@ void import_rmsnorm(Rooms& rooms) {
   rooms.on("com.microsoft.SkipSimplifiedLayerNormalization", 1, skip_normalization);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

@@ -1,9 +1,9 @@
 // spec: spec.md rmsnorm.1 - rmsnorm.5; the sum: spec/reduction.md
 #include "num/reduce/reference.h"
-#include "ops/alone.h"
-#include "ops/check.h"
-#include "ops/norm.h"
-#include "ops/reference.h"
+#include "kernels/batch_independence.h"
+#include "kernels/check.h"
+#include "kernels/norm_shape.h"
+#include "kernels/reference.h"
 
 namespace invar::ops {
 

@@ -1,4 +1,4 @@
-#include "ops/lanes.h"
+#include "kernels/cpu/vector_io.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

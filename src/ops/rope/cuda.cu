@@ -1,5 +1,5 @@
 // One thread: one pair of one head of one row (rope.2, rope.3), or one element behind the pairs.
-#include "ops/launch.h"
+#include "kernels/cuda/launch.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

@@ -1,6 +1,6 @@
-#include "ir/compose.h"
+#include "compiler/lowering/op_builder.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 // Tables of all positions, where `positions` says which of them, else the angles themselves.
@@ -101,4 +101,4 @@ void import_rope(Rooms& rooms) {
   rooms.on("com.microsoft.RotaryEmbedding", 1, rotary_embedding_of_tables);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

@@ -1,6 +1,6 @@
 // spec: spec.md rope.1 - rope.6
-#include "ops/reference.h"
-#include "ops/check.h"
+#include "kernels/reference.h"
+#include "kernels/check.h"
 
 namespace invar::ops {
 

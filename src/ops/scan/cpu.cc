@@ -1,6 +1,6 @@
 #include "num/reduce/binary64.h"
 #include "num/reduce/scan.h"
-#include "ops/lanes.h"
+#include "kernels/cpu/vector_io.h"
 #include "ops/scan/scan.h"
 
 namespace invar::ops {

@@ -2,7 +2,7 @@
 // neighbouring threads read neighbouring elements; across memory 32 columns, one block of the scan at a time.
 #include "num/reduce/binary64.h"
 #include "num/reduce/block_scan.h"
-#include "ops/launch.h"
+#include "kernels/cuda/launch.h"
 #include "ops/scan/scan.h"
 
 namespace invar::ops {

@@ -1,6 +1,6 @@
-#include "ir/rules.h"
+#include "compiler/lowering/rule_registry.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 template <class Op>
@@ -35,4 +35,4 @@ void import_scan(Rooms& rooms) {
   rooms.on("CumProd", 26, scan<CumprodOp>, Widens::wrapping);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

@@ -1,10 +1,10 @@
 // spec: spec.md scan.1 - scan.4; the order: spec/reduction.md reduction.12
-#include "ops/reference.h"
+#include "kernels/reference.h"
 
 #include "num/binary64.h"
 #include "num/reduce/reference.h"
-#include "ops/alone.h"
-#include "ops/check.h"
+#include "kernels/batch_independence.h"
+#include "kernels/check.h"
 #include "ops/scan/scan.h"
 
 namespace invar::ops {

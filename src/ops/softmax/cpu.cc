@@ -1,5 +1,5 @@
-#include "ops/softmax/across.h"
-#include "ops/softmax/along.h"
+#include "ops/softmax/cpu/strided.h"
+#include "ops/softmax/cpu/contiguous.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

@@ -1,7 +1,7 @@
 #include "num/exp/exp.h"
 #include "num/log/log.h"
 #include "num/quotient/quotient.h"
-#include "ops/rows.cuh"
+#include "kernels/cuda/row_reduction.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {

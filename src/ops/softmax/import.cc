@@ -1,8 +1,8 @@
-#include "ops/softmax/import.h"
+#include "ops/softmax/import/losses.h"
 
-#include "ir/compose.h"
+#include "compiler/lowering/op_builder.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 template <class Op>
@@ -40,4 +40,4 @@ void import_softmax(Rooms& rooms) {
   rooms.on("SoftmaxCrossEntropyLoss", 12, cross_entropy);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

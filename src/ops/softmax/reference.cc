@@ -1,10 +1,10 @@
 // spec: spec.md softmax.1 - softmax.7; the sum: spec/reduction.md
-#include "ops/reference.h"
+#include "kernels/reference.h"
 
 #include "num/reduce/reference.h"
 #include "num/reference.h"
-#include "ops/alone.h"
-#include "ops/check.h"
+#include "kernels/batch_independence.h"
+#include "kernels/check.h"
 
 namespace invar::ops {
 namespace {

@@ -1,6 +1,6 @@
 // What the rows of softmax and log_softmax share.
 #pragma once
-#include "ops/call.h"
+#include "kernels/call.h"
 
 namespace invar::ops {
 

@@ -1,5 +1,5 @@
-#include "ops/lanes.h"
-#include "ops/pairs.h"
+#include "kernels/cpu/vector_io.h"
+#include "kernels/cpu/row_sort.h"
 #include "ops/topk/topk.h"
 
 namespace invar::ops {

@@ -1,7 +1,7 @@
 // Pairs key << 32 | index are all different, so any sort of them gives topk.3. Short rows are sorted by one block, in shared
 // memory. Of long rows either the few first are selected, by radix, and then sorted, or the row is sorted in Call::shared
 // by a bitonic network whose inner steps are blocks' own.
-#include "ops/pairs.cuh"
+#include "kernels/cuda/block_sort.cuh"
 #include "ops/topk/topk.h"
 
 namespace invar::ops {

@@ -1,7 +1,7 @@
-#include "ir/order.h"
-#include "ir/places.h"
+#include "compiler/lowering/builders/argsort.h"
+#include "compiler/lowering/builders/compact.h"
 
-namespace invar::ir {
+namespace invar::compiler {
 namespace {
 
 // Values are picked by the indices: one sort for both results. A k that is not known: of all in their order the first.
@@ -45,4 +45,4 @@ void import_topk(Rooms& rooms) {
   rooms.on("TopK", 10, topk, Widens::ordered);
 }
 
-}  // namespace invar::ir
+}  // namespace invar::compiler

@@ -1,7 +1,7 @@
 // spec: spec.md topk.1 - topk.5
-#include "ops/reference.h"
+#include "kernels/reference.h"
 
-#include "ops/check.h"
+#include "kernels/check.h"
 #include "ops/topk/topk.h"
 
 namespace invar::ops {

@@ -1,6 +1,6 @@
 // Syntax tree -> the matcher's instructions.
-#include "base/display.h"
-#include "base/utf8.h"
+#include "base/text/display.h"
+#include "base/text/utf8.h"
 #include "prompt/regex/regex.h"
 #include "prompt/regex/syntax.h"
 

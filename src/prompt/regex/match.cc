@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "prompt/regex/regex.h"
 
 namespace invar::prompt {

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "base/display.h"
-#include "base/utf8.h"
+#include "base/text/display.h"
+#include "base/text/utf8.h"
 
 namespace invar::prompt {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "prompt/unicode/unicode.h"
 
 namespace invar::prompt {

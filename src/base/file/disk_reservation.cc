@@ -1,0 +1,53 @@
+#include "base/file/disk_reservation.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace invar {
+namespace {
+
+// Zeros, where a file system cannot promise space.
+int fill(int fd, uint64_t bytes) {
+  static constexpr char kZeros[1 << 16] = {};
+  while (bytes > 0) {
+    const ssize_t n = ::write(fd, kZeros, static_cast<size_t>(std::min<uint64_t>(bytes, sizeof kZeros)));
+    if (n < 0 && errno != EINTR) return errno;
+    if (n > 0) bytes -= static_cast<uint64_t>(n);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<Reservation> Reservation::make(const std::string& path, uint64_t bytes) {
+  const size_t slash = path.rfind('/');
+  std::string name = (slash == path.npos ? std::string() : path.substr(0, slash + 1)) + ".invar-XXXXXX";
+  Reservation made;
+  made.fd_ = ::mkostemp(name.data(), O_CLOEXEC);
+  int error = made.fd_ < 0 ? errno : 0;
+  if (!error) {
+    ::unlink(name.c_str());
+    error = ::posix_fallocate(made.fd_, 0, static_cast<off_t>(bytes));
+    if (error == EOPNOTSUPP || error == EINVAL) error = fill(made.fd_, bytes);
+  }
+  if (error)
+    return bad_input("cannot write '" + path + "': " + std::strerror(error) + " (" + std::to_string(bytes) +
+                     " bytes are needed)");
+  return made;
+}
+
+void Reservation::shrink(uint64_t bytes) {
+  // Where this fails the space stays held, and the file that needs it says so.
+  if (fd_ >= 0 && ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) return;
+}
+
+Reservation::~Reservation() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+}  // namespace invar

@@ -1,0 +1,202 @@
+#include "base/file/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "base/file/map_registry.h"
+#include "base/file/temporary_file.h"
+
+namespace invar {
+namespace {
+
+int64_t nanoseconds(const timespec& t) {
+  return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+// A file descriptor that closes itself.
+struct Fd {
+  int fd;
+  explicit Fd(int f) : fd(f) {}
+  Fd(const Fd&) = delete;
+  ~Fd() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+MappedFile::Stamp stamp_of(const struct stat& info) {
+  return {info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size), nanoseconds(info.st_mtim),
+          nanoseconds(info.st_ctim)};
+}
+
+Error failure(const char* verb, const std::string& path, int error) {
+  return bad_input(std::string("cannot ") + verb + " '" + path + "': " + std::strerror(error));
+}
+
+// Only regular files are opened as usual: to open a FIFO would wait for its writer.
+int open_for_reading(const std::string& path) {
+  struct stat info;
+  const bool regular = ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | (regular ? 0 : O_NONBLOCK));
+}
+
+int write_all(int fd, std::string_view content) {
+  while (!content.empty()) {
+    ssize_t n = ::write(fd, content.data(), content.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    content.remove_prefix(static_cast<size_t>(n));
+  }
+  return 0;
+}
+
+// Devices and pipes (/dev/stdout, a FIFO) have no old content to keep and must never be renamed over.
+Status write_in_place(const std::string& path, std::string_view content) {
+  Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.fd < 0) return failure("write", path, errno);
+  if (int error = write_all(file.fd, content)) return failure("write", path, error);
+  return {};
+}
+
+}  // namespace
+
+Result<MappedFile> MappedFile::open(const std::string& path) {
+  Fd file(open_for_reading(path));
+  if (file.fd < 0) return failure("open", path, errno);
+  struct stat info;
+  if (::fstat(file.fd, &info) != 0) return failure("open", path, errno);
+  if (S_ISDIR(info.st_mode)) return failure("open", path, EISDIR);
+  if (!S_ISREG(info.st_mode)) return bad_input("cannot map '" + path + "': not a regular file");
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  MappedFile map;
+  map.stamp_ = stamp_of(info);
+  map.at_rest_ = std::max(map.stamp_.modified, map.stamp_.changed) + 2'000'000'000 < nanoseconds(now);
+  if (info.st_size == 0) return map;
+  void* data = ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, file.fd, 0);
+  if (data == MAP_FAILED) return failure("map", path, errno);
+  map.data_ = static_cast<const std::byte*>(data);
+  map.size_ = static_cast<size_t>(info.st_size);
+  map.path_ = path;
+  note_map(map.data_, map.size_, path);
+  return map;
+}
+
+MappedFile::State MappedFile::state() const {
+  struct stat info;
+  if (!data_) return State::same;  // an empty file holds nothing that could change
+  if (::stat(path_.c_str(), &info) != 0) return State::touched;
+  const Stamp now = stamp_of(info);
+  if (now == stamp_) return State::same;
+  if (now.device != stamp_.device || now.inode != stamp_.inode) return State::touched;
+  return now.size == stamp_.size && now.modified == stamp_.modified ? State::touched : State::changed;
+}
+
+void MappedFile::accept() {
+  struct stat info;
+  if (::stat(path_.c_str(), &info) == 0) stamp_ = stamp_of(info);
+}
+
+MappedFile::MappedFile(MappedFile&& o) noexcept
+    : data_(std::exchange(o.data_, nullptr)),
+      size_(std::exchange(o.size_, 0)),
+      stamp_(o.stamp_),
+      at_rest_(o.at_rest_),
+      path_(std::move(o.path_)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& o) noexcept {
+  std::swap(data_, o.data_);
+  std::swap(size_, o.size_);
+  std::swap(stamp_, o.stamp_);
+  std::swap(at_rest_, o.at_rest_);
+  std::swap(path_, o.path_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_) {
+    forget_map(data_);
+    ::munmap(const_cast<std::byte*>(data_), size_);
+  }
+}
+
+static Result<std::string> read_all(const Fd& file, const std::string& path, const FileKind& kind) {
+  if (file.fd < 0) return failure("read", path, errno);
+  struct stat info;
+  if (::fstat(file.fd, &info) != 0) return failure("read", path, errno);
+  if (S_ISDIR(info.st_mode)) return failure("read", path, EISDIR);
+  const bool regular = S_ISREG(info.st_mode);
+  if (!regular && !kind.streams)
+    return bad_input("cannot read '" + path + "': not a regular file, which " + kind.name + " must be");
+  const auto too_large = [&] {
+    return bad_input("cannot read '" + path + "': it holds more than the " + std::to_string(kind.most) +
+                     " bytes that " + kind.name + " may have");
+  };
+  std::string content;
+  if (regular && static_cast<uint64_t>(info.st_size) > kind.most) return too_large();
+  if (regular) content.reserve(static_cast<size_t>(info.st_size));
+  bool waits = regular;
+  char buffer[1 << 16];
+  for (;;) {  // to the end rather than to st_size: pipes and growing files are read whole
+    const ssize_t n = ::read(file.fd, buffer, sizeof buffer);
+    if (n == 0) {
+      // The end of a pipe before anybody wrote to it: to wait for a writer could be for ever.
+      if (!waits && S_ISFIFO(info.st_mode) && content.empty())
+        return bad_input("cannot read '" + path +
+                         "': a pipe that nobody writes to: start its writer first, or give a file");
+      return content;
+    }
+    if (n > 0) {
+      content.append(buffer, static_cast<size_t>(n));
+      if (content.size() > kind.most) return too_large();
+    } else if (errno == EAGAIN && !waits) {
+      waits = true;  // somebody writes, or types
+      if (::fcntl(file.fd, F_SETFL, O_RDONLY) != 0) return failure("read", path, errno);
+    } else if (errno != EINTR) {
+      return failure("read", path, errno);
+    }
+  }
+}
+
+Result<std::string> read_file(const std::string& path, const FileKind& kind) {
+  return read_all(Fd(open_for_reading(path)), path, kind);
+}
+
+Result<std::string> read_file_at(int folder, const std::string& name) {
+  return read_all(Fd(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)), name,
+                  kTextFile);
+}
+
+Status write_file(const std::string& path, std::string_view content) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    if (S_ISDIR(info.st_mode)) return failure("write", path, EISDIR);
+    return write_in_place(path, content);
+  }
+  const int error = replace_file(path, [&](const std::string& temporary) {
+    Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (file.fd < 0) return errno;
+    int failed = write_all(file.fd, content);
+    if (!failed && ::fsync(file.fd) != 0) failed = errno;
+    // Network file systems report a full disk as late as here.
+    if (::close(std::exchange(file.fd, -1)) != 0 && !failed) failed = errno;
+    return failed;
+  });
+  if (error) return failure("write", path, error);
+  // The new name survives a power cut only once its folder is on disk; a file system that cannot sync folders
+  // is no reason to fail.
+  Fd dir(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (dir.fd >= 0) (void)::fsync(dir.fd);
+  return {};
+}
+
+}  // namespace invar

@@ -1,0 +1,266 @@
+#include "base/file/file.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "base/file/disk_reservation.h"
+#include "base/file/temporary_file.h"
+
+namespace invar {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool contains(const Error& error, const std::string& text) {
+  return error.message.find(text) != std::string::npos;
+}
+
+class FileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "invar file XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string path(const char* name) const { return folder_ + "/" + name; }
+  size_t entries() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+  std::string folder_;
+};
+
+TEST_F(FileTest, WhatIsWrittenIsReadAndMapped) {
+  std::string content(200000, '\0');
+  for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 2654435761u >> 24);
+  ASSERT_TRUE(write_file(path("a"), content));
+  EXPECT_EQ(entries(), 1u);  // no temporary file stays
+  auto read = read_file(path("a"));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, content);
+  auto map = MappedFile::open(path("a"));
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->text(), content);
+  MappedFile moved = *std::move(map);
+  EXPECT_EQ(moved.text(), content);
+  EXPECT_EQ(map->bytes().size(), 0u);
+}
+
+TEST_F(FileTest, EmptyFileMapsToAnEmptySpan) {
+  ASSERT_TRUE(write_file(path("empty"), ""));
+  auto map = MappedFile::open(path("empty"));
+  ASSERT_TRUE(map);
+  EXPECT_TRUE(map->bytes().empty());
+  EXPECT_EQ(*read_file(path("empty")), "");
+}
+
+TEST_F(FileTest, ReplacesAndKeepsTheMappedOldContent) {
+  ASSERT_TRUE(write_file(path("a"), "old"));
+  auto map = MappedFile::open(path("a"));
+  ASSERT_TRUE(map);
+  ASSERT_TRUE(write_file(path("a"), "new and longer"));
+  EXPECT_EQ(map->text(), "old");  // the old file was renamed over, not written into
+  EXPECT_EQ(*read_file(path("a")), "new and longer");
+}
+
+TEST_F(FileTest, ErrorsNameThePathAndTheReason) {
+  for (auto error : {read_file(path("none")).error(), MappedFile::open(path("none")).error(),
+                     write_file(path("none/below"), "x").error()}) {
+    EXPECT_EQ(error.code, Code::bad_input);
+    EXPECT_TRUE(contains(error, path("none"))) << error.message;
+    EXPECT_TRUE(contains(error, "No such file or directory")) << error.message;
+  }
+  EXPECT_TRUE(contains(read_file(folder_).error(), "Is a directory")) << read_file(folder_).error().message;
+  EXPECT_TRUE(contains(MappedFile::open(folder_).error(), "Is a directory"))
+      << MappedFile::open(folder_).error().message;
+  EXPECT_TRUE(contains(write_file(folder_, "x").error(), "Is a directory"))
+      << write_file(folder_, "x").error().message;
+  EXPECT_TRUE(contains(MappedFile::open("/dev/null").error(), "not a regular file"))
+      << MappedFile::open("/dev/null").error().message;
+}
+
+TEST_F(FileTest, AFullDiskLeavesTheOldFile) {
+  ASSERT_TRUE(write_file(path("a"), "old"));
+  struct rlimit before, small;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  small = before;
+  small.rlim_cur = 1000;
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  Status status = write_file(path("a"), std::string(5000, 'x'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(status);
+  EXPECT_TRUE(contains(status.error(), "File too large")) << status.error().message;
+  EXPECT_EQ(*read_file(path("a")), "old");
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, DevicesAreWrittenIntoNeverReplaced) {
+  Status status = write_file("/dev/full", "x");
+  ASSERT_FALSE(status);
+  EXPECT_TRUE(contains(status.error(), "No space left on device")) << status.error().message;
+  struct stat info;
+  ASSERT_EQ(::stat("/dev/full", &info), 0);
+  EXPECT_TRUE(S_ISCHR(info.st_mode));
+  EXPECT_TRUE(write_file("/dev/null", "x"));
+}
+
+TEST_F(FileTest, AnUnwritableFolderIsAnError) {
+  ASSERT_EQ(::chmod(folder_.c_str(), 0500), 0);
+  // Root may write anywhere but into the kernel's own folder.
+  const std::string there = ::geteuid() == 0 ? "/proc/a" : path("a");
+  Status status = write_file(there, "x");
+  ::chmod(folder_.c_str(), 0700);
+  ASSERT_FALSE(status);
+  EXPECT_TRUE(contains(status.error(), "cannot write '" + there + "'")) << status.error().message;
+  EXPECT_EQ(entries(), 0u);
+}
+
+// Containers that share a folder all have process 1, as the threads of one process have one number.
+TEST_F(FileTest, ManyWritersOfOneFileAllSucceedAndLeaveOneWholeFile) {
+  std::vector<std::thread> writers;
+  std::atomic<int> failures{0};
+  for (char letter = 'a'; letter < 'i'; ++letter)
+    writers.emplace_back([&, letter] {
+      for (int i = 0; i < 50; ++i) failures += !write_file(path("one"), std::string(10000, letter));
+    });
+  for (std::thread& w : writers) w.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(entries(), 1u);
+  const auto text = read_file(path("one"));
+  ASSERT_TRUE(text);
+  EXPECT_EQ(*text, std::string(10000, text->front()));
+}
+
+TEST_F(FileTest, NamesOfTheGreatestLengthAreWritten) {
+  const std::string name(255, 'n');
+  EXPECT_TRUE(write_file(path(name.c_str()), "x"));
+  EXPECT_FALSE(write_file(path((name + "n").c_str()), "x"));
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, AMappedFileKnowsWhetherSomebodyWroteToIt) {
+  using State = MappedFile::State;
+  ASSERT_TRUE(write_file(path("w"), "weights"));
+  auto map = MappedFile::open(path("w"));
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->state(), State::same);
+  ASSERT_EQ(::chmod(path("w").c_str(), 0600), 0);
+  EXPECT_EQ(map->state(), State::touched);
+  map->accept();
+  EXPECT_EQ(map->state(), State::same);
+  ASSERT_TRUE(write_file(path("w"), "WEIGHTS"));  // another file under this name
+  EXPECT_EQ(map->state(), State::touched);
+  EXPECT_EQ(map->text(), "weights");
+  map = MappedFile::open(path("w"));
+  ASSERT_TRUE(map);
+  FILE* f = std::fopen(path("w").c_str(), "r+");
+  std::fputs("wrong", f);
+  std::fclose(f);
+  EXPECT_EQ(map->state(), State::changed);
+  ASSERT_EQ(::truncate(path("w").c_str(), 3), 0);
+  EXPECT_EQ(map->state(), State::changed);
+}
+
+TEST_F(FileTest, ReadingWhatWasCutOffEndsWithTheNameOfTheFile) {
+  ASSERT_TRUE(write_file(path("w"), std::string(1 << 16, 'w')));
+  EXPECT_EXIT(
+      {
+        report_truncated_maps();
+        auto map = MappedFile::open(path("w"));
+        if (::truncate(path("w").c_str(), 0) != 0) std::_Exit(1);
+        std::_Exit(map->text()[1 << 15]);
+      },
+      ::testing::ExitedWithCode(2), "w': the file became shorter while it was in use");
+}
+
+TEST_F(FileTest, ATemporaryFolderIsPrivateAndGoesAway) {
+  std::string where;
+  {
+    auto folder = TemporaryFolder::make(folder_);
+    ASSERT_TRUE(folder);
+    where = folder->path();
+    EXPECT_TRUE(write_file(where + "/f", "x"));
+    EXPECT_EQ(fs::status(where).permissions(), fs::perms::owner_all);
+    TemporaryFolder moved = *std::move(folder);
+    EXPECT_EQ(moved.path(), where);
+  }
+  EXPECT_FALSE(fs::exists(where));
+  EXPECT_FALSE(TemporaryFolder::make(path("nowhere")));
+}
+
+TEST_F(FileTest, ReadingIsBounded) {
+  ASSERT_TRUE(write_file(path("a"), std::string(1001, 'x')));
+  const FileKind small{"a thing", 1000}, stream{"a thing", 1000, true};
+  EXPECT_TRUE(read_file(path("a"), {"a thing", 1001}));
+  for (const auto& e : {read_file(path("a"), small).error(), read_file("/dev/zero", stream).error()}) {
+    EXPECT_EQ(e.code, Code::bad_input);
+    EXPECT_TRUE(contains(e, "more than the 1000 bytes that a thing may have")) << e.message;
+  }
+  EXPECT_TRUE(contains(read_file("/dev/zero", small).error(), "not a regular file, which a thing must be"));
+  EXPECT_EQ(*read_file("/dev/null", stream), "");
+}
+
+TEST_F(FileTest, APipeIsReadWhereSomebodyWrites) {
+  const FileKind stream{"a thing", 1000, true};
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  EXPECT_TRUE(contains(read_file(path("fifo"), stream).error(), "a pipe that nobody writes to: start"))
+      << "or it waited";
+  EXPECT_TRUE(contains(read_file(path("fifo")).error(), "not a regular file"));
+  EXPECT_TRUE(contains(MappedFile::open(path("fifo")).error(), "not a regular file"));
+  // A writer that is late with its text, but there.
+  int both = ::open(path("fifo").c_str(), O_RDWR);
+  ASSERT_GE(both, 0);
+  std::thread writer([&] {
+    ::usleep(20000);
+    EXPECT_EQ(::write(both, "text", 4), 4);
+    ::usleep(20000);
+    ::close(both);
+  });
+  const auto text = read_file(path("fifo"), stream);
+  writer.join();
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*text, "text");
+  // What was written before, by a writer that is gone.
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  EXPECT_EQ(::write(ends[1], "left", 4), 4);
+  ::close(ends[1]);
+  EXPECT_EQ(*read_file("/dev/fd/" + std::to_string(ends[0]), stream), "left");
+  ::close(ends[0]);
+}
+
+TEST_F(FileTest, SpaceIsReservedOrRefused) {
+  struct rlimit before, small;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  small = before;
+  small.rlim_cur = 1000;
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto fits = Reservation::make(path("r.json"), 1000),
+             too_large = Reservation::make(path("r.json"), 1001);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_TRUE(fits);
+  ASSERT_FALSE(too_large);
+  EXPECT_TRUE(contains(too_large.error(), path("r.json"))) << too_large.error().message;
+  EXPECT_TRUE(contains(too_large.error(), "File too large (1001 bytes are needed)"))
+      << too_large.error().message;
+  EXPECT_EQ(entries(), 0u);  // while one is held
+  EXPECT_FALSE(Reservation::make(path("none/r.json"), 1));
+}
+
+}  // namespace
+}  // namespace invar

@@ -1,0 +1,14 @@
+#include "base/hash/digest_cache.h"
+
+namespace invar {
+
+void Hashed::add(const MappedFile& file, uint64_t offset, uint64_t length, const Digest& digest) {
+  if (file.at_rest()) known_[{file.stamp(), offset, length}] = digest;
+}
+
+bool Hashed::has(const MappedFile& file, uint64_t offset, uint64_t length, const Digest& digest) const {
+  const auto it = known_.find({file.stamp(), offset, length});
+  return it != known_.end() && it->second == digest;
+}
+
+}  // namespace invar

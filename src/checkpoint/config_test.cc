@@ -1,0 +1,177 @@
+#include "checkpoint/config.h"
+
+#include <nlohmann/json.hpp>
+
+#include "onnx/testing.h"
+
+namespace invar::checkpoint {
+namespace {
+
+using nlohmann::json;
+
+class ConfigTest : public onnx::FolderTest {
+ protected:
+  // The tiny config with these keys replaced (JSON merge patch: null removes).
+  Result<LlamaConfig> with(const char* patch) {
+    json config = json::parse(kTinyConfig);
+    config.merge_patch(json::parse(patch));
+    put("config.json", config.dump());
+    return read_config(folder_);
+  }
+};
+
+TEST_F(ConfigTest, ReadsASmallOne) {
+  auto c = with("{}");
+  ASSERT_TRUE(c) << c.error().message;
+  EXPECT_EQ(c->head_dim, 4);
+  EXPECT_EQ(c->kv_heads, 1);
+  EXPECT_EQ(c->rope, RopeParameters{});
+  EXPECT_TRUE(c->tied);
+  EXPECT_EQ(c->metadata.at("invar.bos_token_id"), "1");
+  EXPECT_EQ(c->metadata.at("invar.eos_token_id"), "2,3");
+  EXPECT_EQ(c->metadata.at("invar.max_position_embeddings"), "64");
+  EXPECT_EQ(c->metadata.at("invar.config_sha256").size(), 64u);
+}
+
+TEST_F(ConfigTest, Defaults) {
+  auto c = with(
+      R"({"num_key_value_heads":null,"rms_norm_eps":null,"max_position_embeddings":null,"tie_word_embeddings":null})");
+  ASSERT_TRUE(c) << c.error().message;
+  EXPECT_EQ(c->kv_heads, 2);
+  EXPECT_EQ(c->rms_norm_eps, 1e-6f);
+  EXPECT_EQ(c->max_positions, 2048);
+  EXPECT_FALSE(c->tied);
+  auto d = with(R"({"head_dim":6,"hidden_size":7})");
+  ASSERT_TRUE(d) << d.error().message;
+  EXPECT_EQ(d->head_dim, 6);
+}
+
+TEST_F(ConfigTest, BothSpellingsOfRope) {
+  const RopeParameters linear{RopeParameters::linear, 500000, 2};
+  const RopeParameters llama3{RopeParameters::llama3, 500000, 8, 1, 4, 8192};
+  for (const char* patch :
+       {R"({"rope_theta":500000.0,"rope_scaling":{"type":"linear","factor":2}})",
+        R"({"rope_theta":500000,"rope_scaling":{"rope_type":"linear","factor":2.0}})",
+        R"({"rope_parameters":{"rope_type":"linear","factor":2.0,"rope_theta":500000}})"}) {
+    auto c = with(patch);
+    ASSERT_TRUE(c) << c.error().message;
+    EXPECT_EQ(c->rope, linear) << patch;
+  }
+  for (
+      const char* patch :
+      {R"({"rope_theta":500000.0,"rope_scaling":{"rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4,"original_max_position_embeddings":8192}})",
+       R"({"rope_parameters":{"rope_theta":500000.0,"rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4},"max_position_embeddings":8192})"}) {
+    auto c = with(patch);
+    ASSERT_TRUE(c) << c.error().message;
+    EXPECT_EQ(c->rope, llama3) << patch;
+  }
+  RopeParameters yarn{.type = RopeParameters::yarn, .factor = 4, .original_max_positions = 64};
+  auto short_form = with(R"({"rope_scaling":{"type":"yarn","factor":4,"beta_fast":null}})");
+  ASSERT_TRUE(short_form) << short_form.error().message;
+  EXPECT_EQ(short_form->rope, yarn);
+  yarn = {.type = RopeParameters::yarn,
+          .theta = 150000,
+          .factor = 32,
+          .original_max_positions = 4096,
+          .beta_fast = 16,
+          .beta_slow = 2,
+          .attention_factor = 1.25,
+          .mscale = 0.5,
+          .mscale_all_dim = 2,
+          .truncate = false};
+  auto full = with(
+      R"({"rope_parameters":{"rope_type":"yarn","rope_theta":150000,"factor":32,"beta_fast":16,"beta_slow":2,"attention_factor":1.25,
+          "mscale":0.5,"mscale_all_dim":2,"truncate":false,"original_max_position_embeddings":4096}})");
+  ASSERT_TRUE(full) << full.error().message;
+  EXPECT_EQ(full->rope, yarn);
+  auto plain = with(R"({"rope_theta":1e6,"rope_scaling":null})");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->rope.theta, 1e6);
+}
+
+TEST_F(ConfigTest, GenerationConfigGivesTheEndOfText) {
+  put("generation_config.json", R"({"eos_token_id":7})");
+  EXPECT_EQ(with("{}")->metadata.at("invar.eos_token_id"), "7");
+  EXPECT_EQ(with("{}")->metadata.at("invar.bos_token_id"), "1");
+  put("generation_config.json", R"({"eos_token_id":10})");
+  onnx::expect_error(with("{}"), Code::bad_input, {"generation_config.json", "token id below 10"});
+}
+
+TEST_F(ConfigTest, RefusesByName) {
+  struct {
+    const char *patch, *name;
+  } cases[] = {
+      {R"({"architectures":["MistralForCausalLM"]})", "MistralForCausalLM"},
+      {R"({"architectures":["LlamaForSequenceClassification"]})", "LlamaForSequenceClassification"},
+      {R"({"model_type":"qwen2"})", "\"qwen2\""},
+      {R"({"architectures":["GPT2LMHeadModel"],"vocab_size":null})", "GPT2LMHeadModel"},
+      {R"({"model_type":null})", "model_type"},
+      {R"({"hidden_act":"gelu"})", "'gelu'"},
+      {R"({"torch_dtype":"float8_e4m3fn"})", "float8_e4m3fn"},
+      {R"({"sliding_window":4096})", "'sliding_window' = 4096"},
+      {R"({"quantization_config":{"quant_method":"awq"}})", "'quantization_config'"},
+      {R"({"attn_logit_softcapping":50.0})", "'attn_logit_softcapping'"},
+      {R"({"num_local_experts":8})", "'num_local_experts'"},
+      {R"({"partial_rotary_factor":0.5})", "'partial_rotary_factor'"},
+      {R"({"rope_scaling":{"type":"dynamic","factor":2.0}})", "'dynamic'"},
+      {R"({"rope_scaling":{"type":"longrope","short_factor":[1.0],"long_factor":[2.0]}})", "'longrope'"},
+      {R"({"rope_parameters":{"rope_type":"proportional"}})", "'proportional'"},
+      {R"({"rope_parameters":{"rope_type":"yarn","factor":2.0,"short_factor":[1.0]}})", "'short_factor'"},
+      {R"({"rope_parameters":{"rope_type":"linear","factor":2.0,"mscale":1.0}})", "'mscale'"},
+      {R"({"rope_parameters":{"rope_type":"default","partial_rotary_factor":0.5}})",
+       "'partial_rotary_factor'"},
+  };
+  for (const auto& c : cases) onnx::expect_error(with(c.patch), Code::not_covered, {"config.json", c.name});
+}
+
+TEST_F(ConfigTest, HarmlessKeysPass) {
+  auto c = with(
+      R"({"_name_or_path":"x/y","attention_dropout":0.1,"use_cache":false,"pretraining_tp":2,"sliding_window":null,
+                    "unsloth_version":"1","partial_rotary_factor":1.0,"auto_map":{},"dtype":"bfloat16"})");
+  EXPECT_TRUE(c) << c.error().message;
+}
+
+TEST_F(ConfigTest, RefusesWrongValues) {
+  struct {
+    const char *patch, *reason;
+  } cases[] = {
+      {R"({"vocab_size":null})", "'vocab_size' is missing"},
+      {R"({"vocab_size":0})", "'vocab_size' = 0"},
+      {R"({"hidden_size":-8})", "'hidden_size' = -8"},
+      {R"({"hidden_size":1e30})", "'hidden_size'"},
+      {R"({"num_hidden_layers":"2"})", "'num_hidden_layers' = \"2\""},
+      {R"({"num_hidden_layers":2000000000})", "absurdly large"},
+      {R"({"hidden_size":7})", "not a multiple"},
+      {R"({"head_dim":3})", "'head_dim' = 3 is odd"},
+      {R"({"num_attention_heads":4,"num_key_value_heads":3})", "not a multiple of 'num_key_value_heads'"},
+      {R"({"rms_norm_eps":0})", "'rms_norm_eps' = 0"},
+      {R"({"rms_norm_eps":1e-60})", "'rms_norm_eps'"},
+      {R"({"tie_word_embeddings":1})", "'tie_word_embeddings' = 1"},
+      {R"({"rope_scaling":{"type":"linear"}})", "'factor' is missing"},
+      {R"({"rope_scaling":{"type":"linear","factor":0}})", "'factor' = 0"},
+      {R"({"rope_scaling":7})", "not an object"},
+      {R"({"rope_scaling":{"type":"linear","factor":2},"rope_parameters":{"rope_type":"default"}})",
+       "disagree"},
+      {R"({"rope_theta":5000,"rope_parameters":{"rope_type":"default","rope_theta":10000}})",
+       "'rope_theta' is given twice"},
+      {R"({"rope_scaling":{"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":4}})",
+       "must be above"},
+      {R"({"rope_scaling":{"rope_type":"yarn"}})", "'factor' is missing"},
+      {R"({"rope_scaling":{"rope_type":"yarn","factor":2,"beta_fast":1}})", "'beta_fast' must be above"},
+      {R"({"rope_scaling":{"rope_type":"yarn","factor":2,"truncate":1}})", "'truncate' = 1"},
+      {R"({"rope_scaling":{"rope_type":"yarn","factor":2,"attention_factor":0}})", "'attention_factor' = 0"},
+      {R"({"rope_theta":1,"rope_scaling":{"rope_type":"yarn","factor":2}})", "'rope_theta' must be above 1"},
+      {R"({"eos_token_id":10})", "token id below 10"},
+      {R"({"eos_token_id":"x"})", "token id below 10"},
+  };
+  for (const auto& c : cases) onnx::expect_error(with(c.patch), Code::bad_input, {"config.json", c.reason});
+  put("config.json", "{\"vocab_size\":1,\"vocab_size\":2}");
+  onnx::expect_error(read_config(folder_), Code::bad_input, {"'vocab_size' is given twice"});
+  put("config.json", "{");
+  onnx::expect_error(read_config(folder_), Code::bad_input, {"not well-formed JSON"});
+  std::filesystem::remove(path("config.json"));
+  onnx::expect_error(read_config(folder_), Code::bad_input, {"config.json", "No such file"});
+}
+
+}  // namespace
+}  // namespace invar::checkpoint

@@ -1,0 +1,80 @@
+#include <filesystem>
+
+#include "base/file/file.h"
+#include "num/env.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/folder.h"
+#include "checkpoint/config.h"
+#include "checkpoint/recipes/llama.h"
+#include "onnx/onnx.h"
+#include "checkpoint/files/weight_files.h"
+#include "onnx/proto.h"
+#include "onnx/error_text.h"
+
+namespace invar::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Exporting again over an earlier export is normal; taking somebody else's files away is not.
+Result<bool> has_earlier_export(const std::string& model) {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(model, error))) return false;
+  auto earlier = onnx::parse_model(model);
+  if (!earlier || earlier->producer_name() != onnx::kProducer)
+    return bad_input(model + ": exists and was not made by invar export; remove it or choose another folder");
+  return true;
+}
+
+bool same_content(const fs::path& a, const fs::path& b) {
+  const auto left = MappedFile::open(a.string()), right = MappedFile::open(b.string());
+  return left && right && left->text() == right->text();
+}
+
+Status place_weights(const fs::path& source, const fs::path& path, bool earlier_export,
+                     const ExportOptions& options) {
+  std::error_code error;
+  const fs::file_status there = fs::symlink_status(path, error);
+  const fs::path target = fs::canonical(source, error);
+  if (error) return bad_input("cannot find " + onnx::quote(source.string()) + ": " + error.message());
+  if (fs::is_symlink(there)) {
+    // Exporting into the checkpoint's own folder: its links (a Hugging Face cache is made of them) stay.
+    const bool own = fs::equivalent(source.parent_path(), path.parent_path(), error);
+    if (own && !options.colocate_tensors) return {};
+  } else if (fs::exists(there)) {
+    if (fs::equivalent(target, path, error)) return {};  // the file itself
+    // An export that was interrupted leaves whole copies without a model: they are as good as new ones.
+    if (!earlier_export && same_content(target, path)) return {};
+    if (!earlier_export || !fs::is_regular_file(there))
+      return bad_input(
+          path.string() +
+          ": is in the way and no earlier export put it there; remove it or choose another folder");
+  }
+  return options.colocate_tensors ? place_copy(target.string(), path.string())
+                                  : place_link(target.string(), path.string());
+}
+
+}  // namespace
+
+Result<std::string> export_checkpoint(const std::string& folder, const std::string& out,
+                                      const ExportOptions& options) {
+  const num::ArithmeticEnv env;  // numbers are read from text and frequencies computed
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return bad_input("cannot export " + onnx::quote(folder) + ": not a folder");
+  // Everything is checked before anything is written.
+  INVAR_TRY(const LlamaConfig config, read_config(folder));
+  INVAR_TRY(const Checkpoint checkpoint, open_checkpoint(folder));
+  INVAR_TRY(const onnx::Graph graph, llama_graph(config, checkpoint));
+  const fs::path base(out.empty() ? "." : out);
+  const std::string model = (base / "model.onnx").string();
+  INVAR_TRY(const bool earlier, has_earlier_export(model));
+  fs::create_directories(base, error);
+  if (!fs::is_directory(base, error))
+    return bad_input("cannot create the folder " + onnx::quote(base.string()) + ": " + error.message());
+  for (const std::string& file : checkpoint.files)
+    INVAR_CHECK_OK(place_weights(fs::path(folder) / file, base / file, earlier, options));
+  INVAR_CHECK_OK(write(graph, model));  // last: a model is there only with its weights
+  return model;
+}
+
+}  // namespace invar::checkpoint

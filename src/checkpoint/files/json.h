@@ -1,0 +1,16 @@
+// Strict JSON for files that may be hostile.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace invar::checkpoint {
+
+// Parses an object. Malformed text, a key given twice in one object and nesting deeper than 32 are errors in
+// one line that starts with the file's name.
+Result<nlohmann::json> parse_json(std::string_view text, const std::string& file);
+
+}  // namespace invar::checkpoint

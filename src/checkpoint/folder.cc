@@ -1,0 +1,95 @@
+#include "checkpoint/folder.h"
+
+#include <filesystem>
+#include <set>
+
+#include "base/file/file.h"
+#include "checkpoint/files/json.h"
+#include "onnx/error_text.h"
+
+namespace invar::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kSingle = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+Status add_file(Checkpoint& checkpoint, const std::string& file) {
+  INVAR_TRY(auto tensors, read_safetensors_header(checkpoint.folder + "/" + file));
+  for (auto& [name, stored] : tensors) {
+    auto [it, fresh] = checkpoint.tensors.emplace(name, CheckpointTensor{std::move(stored), file});
+    if (!fresh)
+      return bad_input(checkpoint.folder + ": tensor " + onnx::quote(name) + " is in both " +
+                       onnx::quote(it->second.file) + " and " + onnx::quote(file));
+  }
+  checkpoint.files.push_back(file);
+  return {};
+}
+
+bool exists(const std::string& path) {
+  std::error_code error;  // unreadable counts as present: opening it then says why
+  return fs::exists(path, error) || error;
+}
+
+bool is_plain_name(const std::string& file) {
+  return !file.empty() && file != "." && file != ".." && file.find('/') == std::string::npos &&
+         file.find('\0') == std::string::npos;
+}
+
+Status add_shards(Checkpoint& checkpoint) {
+  const std::string path = checkpoint.folder + "/" + kIndex;
+  INVAR_TRY(std::string text, read_file(path));
+  INVAR_TRY(json index, parse_json(text, path));
+  auto map = index.find("weight_map");
+  if (map == index.end() || !map->is_object() || map->empty()) return bad_input(path + ": no weight_map");
+  std::set<std::string> shards;
+  for (const auto& [name, file] : map->items()) {
+    if (!file.is_string() || !is_plain_name(file.get_ref<const std::string&>()))
+      return bad_input(path + ": the file of tensor " + onnx::quote(name) + " is not a plain file name");
+    shards.insert(file.get<std::string>());
+  }
+  for (const std::string& file : shards) {
+    if (!exists(checkpoint.folder + "/" + file))
+      return bad_input(checkpoint.folder + ": shard " + onnx::quote(file) + " of " + kIndex +
+                       " is missing; fetch it again");
+    INVAR_CHECK_OK(add_file(checkpoint, file));
+  }
+  for (const auto& [name, file] : map->items()) {
+    auto it = checkpoint.tensors.find(name);
+    if (it == checkpoint.tensors.end())
+      return bad_input(checkpoint.folder + ": tensor " + onnx::quote(name) + " is not in " +
+                       onnx::quote(file.get<std::string>()) + ", where " + kIndex + " says it is");
+    if (it->second.file != file.get_ref<const std::string&>())
+      return bad_input(checkpoint.folder + ": tensor " + onnx::quote(name) + " is in " + onnx::quote(it->second.file) +
+                       ", but " + kIndex + " says " + onnx::quote(file.get<std::string>()));
+  }
+  for (const auto& [name, tensor] : checkpoint.tensors)
+    if (!map->contains(name))
+      return bad_input(checkpoint.folder + ": tensor " + onnx::quote(name) + " of " + onnx::quote(tensor.file) +
+                       " is not in " + kIndex);
+  return {};
+}
+
+}  // namespace
+
+Result<Checkpoint> open_checkpoint(const std::string& folder) {
+  Checkpoint checkpoint;
+  checkpoint.folder = folder;
+  // With both present the single file counts, as in transformers.
+  if (exists(folder + "/" + kSingle)) {
+    INVAR_CHECK_OK(add_file(checkpoint, kSingle));
+  } else if (exists(folder + "/" + kIndex)) {
+    INVAR_CHECK_OK(add_shards(checkpoint));
+  } else {
+    const bool pickled =
+        exists(folder + "/pytorch_model.bin") || exists(folder + "/pytorch_model.bin.index.json");
+    return bad_input(
+        folder + ": neither " + kSingle + " nor " + kIndex + " is there" +
+        (pickled ? "; only pytorch_model.bin, which must be converted to safetensors first" : ""));
+  }
+  return checkpoint;
+}
+
+}  // namespace invar::checkpoint

@@ -1,0 +1,26 @@
+// Inverse frequencies of rotary position embeddings (spec/onnx.md onnx.6).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace invar::checkpoint {
+
+struct RopeParameters {
+  enum Type { standard, linear, llama3, yarn } type = standard;
+  // As in config.json: Python's floats, hence double.
+  double theta = 10000;
+  double factor = 1, low_freq_factor = 1, high_freq_factor = 4, original_max_positions = 8192;
+  double beta_fast = 32, beta_slow = 1;
+  double attention_factor = 0, mscale = 0, mscale_all_dim = 0;  // 0: absent
+  bool truncate = true;
+  bool operator==(const RopeParameters&) const = default;
+};
+
+// head_dim / 2 values. The field's definition step by step, every step correctly rounded to fp32.
+std::vector<float> inverse_frequencies(const RopeParameters& rope, int64_t head_dim);
+
+// What cosines and sines are multiplied by: 1 but for yarn.
+float attention_factor(const RopeParameters& rope);
+
+}  // namespace invar::checkpoint

@@ -1,0 +1,34 @@
+#ifndef INVAR_IR_COMMON_TD
+#define INVAR_IR_COMMON_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+// A constant by reference: [offset, offset + length) of `file`. Bytes that lie in the model file itself have no
+// file and stand here in hexadecimal.
+class Weight_Op<Dialect dialect, dag more>
+    : Op<dialect, "weight", [Pure, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let cppNamespace = "::invar::compiler";
+  let arguments = !con((ins StrAttr:$name, StrAttr:$file, I64Attr:$offset, I64Attr:$length,
+                        OptionalAttr<StrAttr>:$data), more);
+  let results = (outs AnyRankedTensor:$out);
+  let assemblyFormat = "$name attr-dict `:` type($out)";
+  let extraClassDefinition = [{
+    void $cppClass::getAsmResultNames(::mlir::OpAsmSetValueNameFn set) { set(getOut(), getName()); }
+  }];
+}
+
+// Control flow that values decide, "loop" or "if" (spec/plan.md plan.16). Bodies are functions of the module.
+class Flow_Op<Dialect dialect> : Op<dialect, "flow"> {
+  let cppNamespace = "::invar::compiler";
+  let arguments = (ins StrAttr:$op, FlatSymbolRefArrayAttr:$bodies, Variadic<AnyRankedTensor>:$inputs,
+                   I64Attr:$carried);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = "$op $bodies `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";
+}
+
+#endif

@@ -1,0 +1,68 @@
+#include "compiler/dialects/dialects.h"
+
+#include "base/opset.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include "onnx_dialect.cc.inc"
+#include "plan_dialect.cc.inc"
+#include "repro_dialect.cc.inc"
+#include "repro_interfaces.cc.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "onnx_types.cc.inc"
+#define GET_OP_CLASSES
+#include "onnx_ops.cc.inc"
+#define GET_OP_CLASSES
+#include "plan_ops.cc.inc"
+
+namespace invar::compiler {
+using namespace mlir;
+
+void OnnxDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "onnx_types.cc.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "onnx_ops.cc.inc"
+      >();
+}
+
+void ReproDialect::initialize() {
+  registerReproDialectOperations(this);  // the shards that CMake makes of the rooms' op.td
+}
+
+void PlanDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "plan_ops.cc.inc"
+      >();
+}
+
+LogicalResult verify_repro_op(Operation* op) {
+  const OpInfo* info = op_info(op->getName().stripDialect());
+  if (!info) return op->emitOpError("is not in spec/opset.toml");
+  auto numerics = op->getAttrOfType<StringAttr>("numerics");
+  auto version = op->getAttrOfType<IntegerAttr>("version");
+  if (numerics.getValue() != llvm::StringRef(info->numerics) || version.getInt() != info->version)
+    return op->emitOpError("has numerics \"")
+           << numerics.getValue() << "\" version " << version.getInt() << ", this build has \""
+           << llvm::StringRef(info->numerics) << "\" version " << info->version;
+  auto repro = cast<ReproOp>(op);
+  for (OpOperand& operand : op->getOpOperands()) {
+    Type element = getElementTypeOrSelf(operand.get().getType());
+    if (!element.isBF16() && !element.isF16()) continue;
+    if (repro.elementwise() || repro.copies()) continue;  // its own type constraints hold
+    unsigned i = operand.getOperandNumber();
+    if (!repro.widens(i) || !operand.get().getDefiningOp<ReproWeightOp>())
+      return op->emitOpError("operand #")
+             << i << " has element type " << element << ", which only a weight may have here";
+  }
+  return success();
+}
+
+}  // namespace invar::compiler

@@ -1,0 +1,57 @@
+// The import dialect: an ONNX graph as it is, total and dumb. Any node of any domain is one `onnx.node`.
+// A tensor's symbolic dimensions are named in its encoding: tensor<?x?xi64, ["batch", "seq"]>; "" = no name.
+#ifndef INVAR_IR_ONNX_TD
+#define INVAR_IR_ONNX_TD
+
+include "compiler/dialects/common.td"
+
+def OnnxDialect : Dialect {
+  let name = "onnx";
+  let usePropertiesForAttributes = 0;
+  let cppNamespace = "::invar::compiler";
+  let useDefaultTypePrinterParser = 1;
+}
+
+class Onnx_Type<string name, string mnemonic_> : TypeDef<OnnxDialect, name> { let mnemonic = mnemonic_; }
+def Onnx_Unknown : Onnx_Type<"Unknown", "unknown"> {
+  let summary = "a value whose type the model does not say";
+}
+def Onnx_Absent : Onnx_Type<"Absent", "absent"> {
+  let summary = "an optional operand or result that is not there";
+}
+def Onnx_Element : Onnx_Type<"Element", "element"> {
+  let summary = "an element type by TensorProto.DataType, where MLIR has none (strings, 4-bit floats)";
+  let parameters = (ins "int32_t":$code);
+  let assemblyFormat = "`<` $code `>`";
+}
+
+def Onnx_AbsentOp : Op<OnnxDialect, "absent", [Pure]> {
+  let cppNamespace = "::invar::compiler";
+  let results = (outs Onnx_Absent:$out);
+  let assemblyFormat = "attr-dict";
+}
+
+def OnnxWeightOp : Weight_Op<OnnxDialect, (ins)>;
+
+def Onnx_NodeOp : Op<OnnxDialect, "node", [Pure]> {
+  let summary = "one ONNX node";
+  let arguments = (ins StrAttr:$op_type, Variadic<AnyType>:$inputs, StrAttr:$name, StrAttr:$domain,
+                   I64Attr:$version, DictionaryAttr:$params,
+                   // attribute -> kind, for kinds that are not data (graphs, sparse tensors)
+                   OptionalAttr<DictionaryAttr>:$other_params,
+                   OptionalAttr<StrArrayAttr>:$body_names);  // of the attributes that are graphs
+  let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
+  let results = (outs Variadic<AnyType>:$outputs);
+  let assemblyFormat = [{
+    $op_type `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) (`of` $bodies^)?
+  }];
+}
+
+def Onnx_YieldOp : Op<OnnxDialect, "yield", [Pure, Terminator, ParentOneOf<["NodeOp"]>]> {
+  let summary = "the outputs of a graph within a node";
+  let cppNamespace = "::invar::compiler";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif

@@ -1,0 +1,314 @@
+// ONNX graph -> onnx dialect.
+#include "compiler/dialects/constant_data.h"
+#include "compiler/dialects/dialects.h"
+#include "compiler/passes/constant_evaluator.h"
+#include "compiler/dialects/origin.h"
+#include "compiler/passes/passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "onnx/tensor.h"
+#include "plan/keywords.h"
+
+namespace invar::compiler {
+namespace {
+using namespace mlir;
+
+class Importer {
+ public:
+  Importer(MLIRContext& context, const onnx::Graph& graph, Inlined& inlined, const Settled& settled)
+      : graph_(graph), build_(&context), inlined_(inlined), settled_(settled) {}
+  OwningOpRef<ModuleOp> run();
+
+ private:
+  Type element(int32_t code) {
+    Type t = onnx_type(build_.getContext(), code);
+    return t ? t : Type(UnknownType::get(build_.getContext()));
+  }
+  Type type_of(const onnx::ValueInfo&, bool input = false);
+  Extent extent(const std::string& name);
+  void name_symbols();
+  SmallVector<DictionaryAttr> names(const std::vector<onnx::ValueInfo>& ports);
+  std::string fresh(const std::string& name);
+  Type type_of(const std::string& value) {
+    auto it = types_.find(value);
+    return it == types_.end() ? Type(UnknownType::get(build_.getContext())) : it->second;
+  }
+  Value weight(const std::string& name, const onnx::TensorRef&);
+  Value absent();
+  Attribute attribute(const onnx::AttrValue&);
+  DictionaryAttr tensor(const onnx::TensorRef&);
+  void node(const onnx::Node&);
+  void body(const onnx::Body&, Region&);
+  // Unnamed or unknown values cannot come from onnx::read; they become absent rather than a crash.
+  Value value(const std::string& name) {
+    auto it = values_.find(name);
+    return it == values_.end() ? absent() : it->second;
+  }
+
+  const onnx::Graph& graph_;
+  OpBuilder build_;
+  Inlined& inlined_;
+  const Settled& settled_;
+  Operation* outermost_ = nullptr;  // the node of the model's graph that is read
+  std::map<std::string, Type> types_;
+  std::map<std::string, std::string> symbols_;  // name of a dimension in the model -> in the program
+  std::map<std::string, Value> values_;
+  std::map<std::string, int> weights_;  // how often a name has come
+  Value absent_;
+};
+
+Type Importer::type_of(const onnx::ValueInfo& v, bool input) {
+  Type e = element(v.data_type);
+  if (isa<UnknownType>(e)) return e;
+  if (!v.has_shape) return UnrankedTensorType::get(e);
+  Shape shape;
+  for (const onnx::Dim& d : v.shape) {
+    if (d.value >= 0) {
+      shape.push_back(Extent::of(d.value));
+      continue;
+    }
+    const auto it = symbols_.find(d.name);
+    std::string name = it == symbols_.end() ? std::string() : it->second;
+    if (name.empty() && input) {
+      name = fresh("size");
+      symbols_[" " + name] = name;
+    }
+    shape.push_back(extent(name));
+  }
+  return tensor_of(shape, e);
+}
+
+// A name as what it was found to be: each step replaces one of the names that are settled, in which it does not stand again.
+Extent Importer::extent(const std::string& name) {
+  std::optional<Polynomial> size = settled_.empty() ? std::nullopt : Polynomial::parse(name);
+  for (const auto& [settled, by] : settled_)
+    if (size) size = size->with([&](auto& n) { return n == settled ? std::optional(by) : std::nullopt; });
+  return size ? Extent::of(*size) : Extent{ShapedType::kDynamic, name};
+}
+
+// Dimensions of inputs by names that a plan can hold (plan.2), equal for equal names of the model; by what they are computed from
+// where their name says so of other names; an open dimension without a name is one of its own.
+void Importer::name_symbols() {
+  auto plain = [](const std::string& s) { return plan::is_name(s); };
+  for (const onnx::ValueInfo& v : graph_.inputs)
+    for (const onnx::Dim& d : v.shape)
+      if (d.value < 0 && plain(d.name)) symbols_[d.name] = d.name;
+  for (const onnx::ValueInfo& v : graph_.inputs)
+    for (const onnx::Dim& d : v.shape) {
+      if (d.value >= 0 || d.name.empty() || symbols_.contains(d.name)) continue;
+      const std::optional<Polynomial> sum = Polynomial::read(d.name);
+      if (sum && !sum->constant() &&
+          sum->all_names([&](auto& name) { return plain(name) && symbols_.contains(name); })) {
+        symbols_[d.name] = sum->text();
+        continue;
+      }
+      std::string made;
+      for (char c : d.name) {
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+        made += plain({c}) || (c >= '0' && c <= '9') ? c : '_';
+      }
+      symbols_[d.name] = fresh(made[0] >= '0' && made[0] <= '9' ? "_" + made : made);
+    }
+}
+std::string Importer::fresh(const std::string& name) {
+  std::string made = name;
+  auto used = [&](auto& s) { return s.second == made; };
+  for (int i = 2; std::any_of(symbols_.begin(), symbols_.end(), used); ++i)
+    made = name + "_" + std::to_string(i);
+  return made;
+}
+
+// The content of a node `Constant`, where it is a tensor, numbers or a number.
+std::optional<onnx::TensorRef> spelled(const std::pair<const std::string, onnx::AttrValue>& attribute) {
+  const auto& [key, value] = attribute;
+  if (auto* t = std::get_if<onnx::TensorRef>(&value); t && key == "value") return *t;
+  onnx::TensorRef t;
+  auto append = [&t](auto word) {
+    for (size_t i = 0; i < sizeof word; ++i) t.inline_data += static_cast<char>(word >> (8 * i));
+  };
+  auto real = [&](float v) { append(std::bit_cast<uint32_t>(v)); };
+  auto whole = [&](int64_t v) { append(static_cast<uint64_t>(v)); };
+  auto list = [&](const auto& all, auto&& each) {
+    t.shape = {static_cast<int64_t>(all.size())};
+    for (auto v : all) each(v);
+  };
+  t.data_type = key.starts_with("value_float") ? onnx::kFloat : onnx::kInt64;
+  if (auto* v = std::get_if<float>(&value); v && key == "value_float")
+    real(*v);
+  else if (auto* v = std::get_if<int64_t>(&value); v && key == "value_int")
+    whole(*v);
+  else if (auto* v = std::get_if<std::vector<float>>(&value); v && key == "value_floats")
+    list(*v, real);
+  else if (auto* v = std::get_if<std::vector<int64_t>>(&value); v && key == "value_ints")
+    list(*v, whole);
+  else
+    return std::nullopt;
+  return t;
+}
+
+Value Importer::absent() {
+  if (!absent_) {
+    OpBuilder::InsertionGuard guard(build_);
+    build_.setInsertionPointToStart(outermost_ ? outermost_->getBlock() : build_.getInsertionBlock());
+    absent_ = build_.create<AbsentOp>(build_.getUnknownLoc(), AbsentType::get(build_.getContext()));
+  }
+  return absent_;
+}
+
+Value Importer::weight(const std::string& given, const onnx::TensorRef& t) {
+  OpBuilder::InsertionGuard guard(build_);
+  if (outermost_) build_.setInsertionPoint(outermost_);
+  // Graphs beside one another may use a name for different things.
+  std::string name = given;
+  while (int n = weights_[name]++) name += "#" + std::to_string(n + 1);
+  Shape shape;
+  for (int64_t d : t.shape) shape.push_back(Extent::of(d));
+  const bool is_inline = t.file.empty(),
+             long_one = is_inline && t.inline_data.size() > size_t{kSmallConstant};
+  return build_.create<OnnxWeightOp>(
+      build_.getUnknownLoc(), tensor_of(shape, element(t.data_type)), build_.getStringAttr(name),
+      build_.getStringAttr(t.file),
+      build_.getI64IntegerAttr(long_one ? inlined_.add(t.inline_data) : static_cast<int64_t>(t.offset)),
+      build_.getI64IntegerAttr(static_cast<int64_t>(is_inline ? t.inline_data.size() : t.length)),
+      is_inline && !long_one ? build_.getStringAttr(hex_from_bytes(t.inline_data)) : StringAttr());
+}
+
+DictionaryAttr Importer::tensor(const onnx::TensorRef& t) {
+  return build_.getDictionaryAttr(
+      {build_.getNamedAttr("name", build_.getStringAttr(t.name)),
+       build_.getNamedAttr("data_type", build_.getI64IntegerAttr(t.data_type)),
+       build_.getNamedAttr("shape", build_.getDenseI64ArrayAttr(t.shape)),
+       build_.getNamedAttr("file", build_.getStringAttr(t.file)),
+       build_.getNamedAttr("offset", build_.getI64IntegerAttr(int64_t(t.offset))),
+       build_.getNamedAttr("length", build_.getI64IntegerAttr(int64_t(t.length))),
+       build_.getNamedAttr("data", build_.getStringAttr(hex_from_bytes(t.inline_data)))});
+}
+
+Attribute Importer::attribute(const onnx::AttrValue& value) {
+  struct Visitor {
+    Importer& self;
+    Builder& b;
+    Attribute operator()(int64_t v) { return b.getI64IntegerAttr(v); }
+    Attribute operator()(float v) { return b.getF32FloatAttr(v); }
+    Attribute operator()(const std::string& v) { return b.getStringAttr(v); }
+    Attribute operator()(const std::vector<int64_t>& v) { return b.getDenseI64ArrayAttr(v); }
+    Attribute operator()(const std::vector<float>& v) { return b.getDenseF32ArrayAttr(v); }
+    Attribute operator()(const std::vector<std::string>& v) {
+      SmallVector<StringRef> refs(v.begin(), v.end());
+      return b.getStrArrayAttr(refs);
+    }
+    Attribute operator()(const onnx::TensorRef& v) { return self.tensor(v); }
+  };
+  return std::visit(Visitor{*this, build_}, value);
+}
+
+void Importer::node(const onnx::Node& n) {
+  // A node `Constant` is how ONNX also spells an initialiser.
+  if (n.op_type == "Constant" && n.domain.empty() && n.outputs.size() == 1 && n.attributes.size() == 1)
+    if (std::optional<onnx::TensorRef> t = spelled(*n.attributes.begin())) {
+      values_[n.outputs[0]] = weight(n.outputs[0], inlined_.own.emplace_back(*std::move(t)));
+      return;
+    }
+  SmallVector<Value> inputs;
+  for (const std::string& in : n.inputs) inputs.push_back(value(in));
+  SmallVector<Type> types;
+  for (const std::string& out : n.outputs)
+    types.push_back(out.empty() ? AbsentType::get(build_.getContext()) : type_of(out));
+  std::string name = n.name;
+  for (const std::string& out : n.outputs)
+    if (name.empty()) name = out;
+  SmallVector<NamedAttribute> attributes, others;
+  for (const auto& [key, v] : n.attributes) attributes.push_back(build_.getNamedAttr(key, attribute(v)));
+  for (const auto& [key, kind] : n.other_attributes)
+    others.push_back(build_.getNamedAttr(key, build_.getStringAttr(kind)));
+  auto opset = graph_.opsets.find(n.domain);
+  SmallVector<StringRef> bodies;
+  for (const onnx::Body& b : n.bodies) bodies.push_back(b.attribute);
+  auto op = build_.create<NodeOp>(
+      location_of(build_.getStringAttr(name), build_.getStringAttr(n.op_type)), types,
+      build_.getStringAttr(n.op_type), inputs, build_.getStringAttr(name), build_.getStringAttr(n.domain),
+      build_.getI64IntegerAttr(n.opset                        ? n.opset
+                               : opset == graph_.opsets.end() ? 0
+                                                              : opset->second),
+      build_.getDictionaryAttr(attributes),
+      others.empty() ? DictionaryAttr() : build_.getDictionaryAttr(others),
+      bodies.empty() ? ArrayAttr() : build_.getStrArrayAttr(bodies), static_cast<unsigned>(bodies.size()));
+  const bool is_outermost = !outermost_;
+  if (is_outermost) outermost_ = op;
+  for (size_t i = 0; i < n.bodies.size(); ++i) body(n.bodies[i], op.getBodies()[i]);
+  if (is_outermost) outermost_ = nullptr;
+  for (size_t i = 0; i < n.outputs.size(); ++i)
+    if (!n.outputs[i].empty()) values_[n.outputs[i]] = op.getOutputs()[i];
+}
+
+// What it defines is seen within it alone.
+void Importer::body(const onnx::Body& b, Region& region) {
+  OpBuilder::InsertionGuard guard(build_);
+  Block& block = region.emplaceBlock();
+  build_.setInsertionPointToStart(&block);
+  std::vector<std::string> defined;
+  for (const onnx::ValueInfo& v : b.graph.values) types_[v.name] = type_of(v);
+  for (const onnx::ValueInfo& v : b.graph.outputs) types_.emplace(v.name, type_of(v));
+  for (const onnx::ValueInfo& v : b.graph.inputs) {
+    values_[v.name] = block.addArgument(type_of(v), build_.getUnknownLoc());
+    defined.push_back(v.name);
+  }
+  for (const onnx::TensorRef& t : b.graph.initializers) {
+    values_[t.name] = weight(t.name, t);
+    defined.push_back(t.name);
+  }
+  for (const onnx::Node& n : b.graph.nodes) {
+    node(n);
+    defined.insert(defined.end(), n.outputs.begin(), n.outputs.end());
+  }
+  SmallVector<Value> results;
+  for (const onnx::ValueInfo& v : b.graph.outputs) results.push_back(value(v.name));
+  build_.create<YieldOp>(build_.getUnknownLoc(), results);
+  for (const std::string& name : defined) types_.erase(name), values_.erase(name);
+}
+
+// All at once: to set one makes the list of all anew, which lives as long as the context.
+SmallVector<DictionaryAttr> Importer::names(const std::vector<onnx::ValueInfo>& ports) {
+  SmallVector<DictionaryAttr> all;
+  for (const onnx::ValueInfo& v : ports)
+    all.push_back(build_.getDictionaryAttr(build_.getNamedAttr("onnx.name", build_.getStringAttr(v.name))));
+  return all;
+}
+
+OwningOpRef<ModuleOp> Importer::run() {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(build_.getUnknownLoc());
+  name_symbols();
+  for (const onnx::ValueInfo& v : graph_.values) types_[v.name] = type_of(v);
+  for (const onnx::ValueInfo& v : graph_.outputs) types_[v.name] = type_of(v);
+  SmallVector<Type> inputs;
+  for (const onnx::ValueInfo& v : graph_.inputs) inputs.push_back(type_of(v, true));
+  build_.setInsertionPointToStart(module->getBody());
+  auto function =
+      build_.create<func::FuncOp>(build_.getUnknownLoc(), "main", build_.getFunctionType(inputs, {}));
+  Block* body = function.addEntryBlock();
+  build_.setInsertionPointToStart(body);
+  function.setAllArgAttrs(names(graph_.inputs));
+  for (size_t i = 0; i < graph_.inputs.size(); ++i) values_[graph_.inputs[i].name] = body->getArgument(i);
+  for (const onnx::TensorRef& t : graph_.initializers) values_[t.name] = weight(t.name, t);
+  for (const onnx::Node& n : graph_.nodes) node(n);
+
+  SmallVector<Value> results;
+  SmallVector<Type> types;
+  for (const onnx::ValueInfo& v : graph_.outputs) {
+    results.push_back(value(v.name));
+    types.push_back(results.back().getType());
+  }
+  function.setFunctionType(build_.getFunctionType(inputs, types));
+  function.setAllResultAttrs(names(graph_.outputs));
+  build_.create<func::ReturnOp>(build_.getUnknownLoc(), results);
+  return module;
+}
+
+}  // namespace
+
+OwningOpRef<ModuleOp> import_graph(MLIRContext& context, const onnx::Graph& graph, Inlined& inlined,
+                                   const Settled& settled) {
+  return Importer(context, graph, inlined, settled).run();
+}
+
+}  // namespace invar::compiler

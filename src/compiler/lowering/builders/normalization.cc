@@ -1,0 +1,30 @@
+#include "compiler/lowering/builders/normalization.h"
+
+namespace invar::compiler {
+
+bool wanted(const Node& node, unsigned result) {
+  Operation* op = node.out(0).getDefiningOp();
+  return result < op->getNumResults() && !op->getResult(result).use_empty();
+}
+
+LogicalResult covers(std::optional<Location> loc, const Shape& x, const Shape& weight) {
+  if (weight.empty()) return refuse(loc, "the scale is a scalar");
+  if (weight.size() > x.size()) return mismatch(loc, "the scale has more dimensions than the operand");
+  for (size_t i = 1; i <= weight.size(); ++i)
+    if (!may_be_equal(x[x.size() - i], weight[weight.size() - i]))
+      return differ(loc, x[x.size() - i], weight[weight.size() - i], "a dimension of operand and scale");
+  return success();
+}
+
+Result<Value> skipped(Node& node, unsigned bias) {
+  INVAR_TRY(Value sum, node.make<AddOp>({node.in(0), node.in(1)}));
+  if (node.has(bias)) {
+    INVAR_TRY(Value biased, node.make<AddOp>({sum, node.in(bias)}));
+    sum = biased;
+  }
+  if (node.shape(2).size() != 1) return not_covered("a scale that is not of rank 1");
+  node.replace(3, sum);
+  return sum;
+}
+
+}  // namespace invar::compiler

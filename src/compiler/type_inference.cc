@@ -1,0 +1,81 @@
+#include "base/opset.h"
+#include "compiler/compiler.h"
+#include "compiler/passes/passes.h"
+#include "compiler/lowering/rule_registry.h"
+
+namespace invar::compiler {
+namespace {
+
+Attribute attribute_of(Builder& build, const Attr& value) {
+  if (auto* v = std::get_if<int64_t>(&value)) return build.getI64IntegerAttr(*v);
+  if (auto* v = std::get_if<F32Bits>(&value)) return build.getF32FloatAttr(v->value());
+  if (auto* v = std::get_if<std::string>(&value)) return build.getStringAttr(*v);
+  return build.getDenseI64ArrayAttr(std::get<std::vector<int64_t>>(value));
+}
+
+// What the operation says of attributes that are missing or of another kind; its own rules expect them to be there.
+std::string wrong_attribute(OpBuilder& build, const std::string& name, ValueRange operands,
+                            llvm::ArrayRef<NamedAttribute> attrs) {
+  std::string said;
+  ScopedDiagnosticHandler listen(build.getContext(), [&](Diagnostic& d) {
+    if (said.empty()) said = d.str();
+  });
+  Operation* made = make_op(build, build.getUnknownLoc(), name, operands, attrs,
+                            RankedTensorType::get({}, build.getF32Type()));
+  const bool fits = succeeded(made->getName().getRegisteredInfo()->verifyInvariants(made));
+  made->erase();
+  return !fits && llvm::StringRef(said).contains("attribute") ? said : "";
+}
+
+Result<TensorType> type_of(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  const std::optional<DType> dtype = tensor ? dtype_of(tensor.getElementType()) : std::nullopt;
+  if (!dtype || !tensor.hasStaticShape()) return not_covered("its result's type is not known");
+  return TensorType{*dtype, tensor.getShape().vec()};
+}
+
+}  // namespace
+
+Result<TensorType> infer(const std::string& op, const Attrs& attrs, const std::vector<TensorType>& operands,
+                         const std::optional<TensorType>& wanted) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  load_dialects(context);
+  const std::string name = ReproDialect::getDialectNamespace().str() + "." + op;
+  const auto known = RegisteredOperationName::lookup(name, &context);
+  if (!known || !op_info(op))
+    return not_covered(op + ": there is no operation of this name (spec/opset.toml has all)");
+  OpBuilder build(&context);
+  SmallVector<NamedAttribute> given;
+  for (const auto& [key, value] : attrs) {
+    const auto names = known->getAttributeNames();
+    if (llvm::none_of(names, [&](StringAttr a) { return a.getValue() == key; }) || key == "numerics" ||
+        key == "version")
+      return bad_input(op + ": attribute '" + key + "': the operation has none of this name");
+    given.push_back(build.getNamedAttr(key, attribute_of(build, value)));
+  }
+  auto tensor = [&](const TensorType& t) {
+    return RankedTensorType::get(t.shape, type_of(&context, t.dtype));
+  };
+  Block block;
+  build.setInsertionPointToEnd(&block);
+  // Narrow operands stand where a plan has weights, which kernels widen; a room says which it takes.
+  SmallVector<Value> values;
+  for (const TensorType& t : operands) {
+    if (t.dtype == DType::bf16 || t.dtype == DType::f16)
+      values.push_back(build.create<ReproWeightOp>(
+          build.getUnknownLoc(), tensor(t), build.getStringAttr("operand"), build.getStringAttr(""),
+          build.getI64IntegerAttr(0), build.getI64IntegerAttr(0), StringAttr(), UnitAttr()));
+    else
+      values.push_back(block.addArgument(tensor(t), build.getUnknownLoc()));
+  }
+  if (operands.empty() && !wanted)
+    return not_covered(op + ": the type of its result does not follow from operands");
+  if (const std::string wrong = wrong_attribute(build, name, values, given); !wrong.empty())
+    return bad_input(op + ": " + wrong.substr(wrong.find("op ") == wrong.npos ? 0 : wrong.find("op ") + 3));
+  const Result<Operation*> made =
+      make_checked(build, build.getUnknownLoc(), name, values, given, wanted ? tensor(*wanted) : Type());
+  if (!made) return Error{made.error().code, op + ": " + made.error().message};
+  return type_of((*made)->getResult(0).getType());
+}
+
+}  // namespace invar::compiler

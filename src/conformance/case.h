@@ -1,0 +1,50 @@
+// A case: one call of an operation as one line of text. The grammar is in README.md.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/attributes.h"
+#include "base/dtype.h"
+#include "base/status.h"
+
+namespace invar::conformance {
+
+struct Tensor {
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape;
+  bool constant = false;       // a weight: packed where the kernel packs
+  std::string fill;            // how to make the values ...
+  std::vector<uint64_t> bits;  // ... or the values
+  int64_t elements() const {
+    int64_t n = 1;
+    for (int64_t d : shape) n *= d;
+    return n;
+  }
+};
+
+struct Case {
+  std::string text;  // this case alone, normalised
+  std::vector<Tensor> in, out;
+  Attrs attrs;
+  uint64_t seed = 0;
+  std::vector<int64_t> chunks;  // of axis 1, for operations with memory
+  int64_t spare = 0;            // positions of memory beyond those filled
+  std::string digest;           // of the outputs, where the line promises one
+};
+
+// In a room of several operations a line may begin with those it is for: `exp,log: `. The prefix of a line, or nothing.
+std::string_view prefix_of(std::string_view line);
+bool is_for(std::string_view line, std::string_view op);
+
+// All cases of a file that are for `op`: comments dropped, `for` lines expanded. An error names file and line.
+Result<std::vector<Case>> parse(std::string_view text, const std::string& file, std::string_view op);
+
+// The bytes of a tensor, little-endian or not as the host is. seed and index choose the random stream.
+Result<std::vector<std::byte>> materialise(const Tensor&, uint64_t seed, int index);
+
+// SHA-256 over the outputs' bytes, little-endian, in order.
+std::string digest_of(const Case&, const std::vector<std::vector<std::byte>>& outputs);
+
+}  // namespace invar::conformance

@@ -1,0 +1,118 @@
+#include "conformance/fused.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace invar::conformance {
+
+Listener::Listener(const ops::View& out)
+    : out_(out),
+      width_(size_of(out.dtype)),
+      times_(static_cast<size_t>(out.elements())),
+      seen_(times_.size() * width_),
+      epilogue_{[](const void* self, const ops::Region& r) {
+                  static_cast<Listener*>(const_cast<void*>(self))->told(r);
+                },
+                this} {}
+
+void Listener::told(const ops::Region& r) {
+  for (int64_t row = 0; row < r.rows; ++row) {
+    const int64_t from = r.at + row * r.pitch;
+    if (from < 0 || r.n < 1 || from + r.n > static_cast<int64_t>(times_.size())) {
+      outside_ = true;
+      continue;
+    }
+    for (int64_t i = from; i < from + r.n; ++i) ++times_[static_cast<size_t>(i)];
+    std::memcpy(seen_.data() + static_cast<size_t>(from) * width_,
+                out_.as<std::byte>() + static_cast<size_t>(from) * width_, static_cast<size_t>(r.n) * width_);
+  }
+}
+
+std::string Listener::wrong() const {
+  if (outside_) return "told its epilogue of what is no part of its result";
+  for (size_t i = 0; i < times_.size(); ++i)
+    if (times_[i] != 1)
+      return "told its epilogue " + std::to_string(times_[i]) + " times of element " + std::to_string(i);
+  for (size_t i = 0; i < seen_.size(); ++i)
+    if (seen_[i] != out_.as<std::byte>()[i])
+      return "changed element " + std::to_string(i / width_) + " after it told its epilogue of it";
+  return "";
+}
+
+namespace {
+
+// Memory at the same distance from a multiple of 64 as `like`, before and behind it what must stay.
+class Place {
+ public:
+  Place(const ops::View& like, std::byte fill)
+      : size_(static_cast<size_t>(like.elements()) * size_of(like.dtype)),
+        raw_(size_ + 2 * kMargin + 128, kStays) {
+    const auto past = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 64; };
+    at_ = raw_.data() + kMargin;
+    at_ += (64 + past(like.data) - past(at_)) % 64;
+    std::fill(at_, at_ + size_, fill);
+  }
+  std::byte* at() const { return at_; }
+  size_t size() const { return size_; }
+  bool intact() const {
+    const auto stays = [](const std::byte* p) {
+      return std::all_of(p, p + kMargin, [](std::byte b) { return b == kStays; });
+    };
+    return stays(at_ - kMargin) && stays(at_ + size_);
+  }
+
+ private:
+  static constexpr size_t kMargin = 64;
+  static constexpr std::byte kStays{0x5a};
+  size_t size_;
+  std::vector<std::byte> raw_;
+  std::byte* at_;
+};
+
+// The elements as rows of `width`, cut into blocks of at most rows x columns, the last ones first; what is left over is one row.
+std::vector<ops::Region> regions(int64_t elements, int64_t width, int64_t rows, int64_t columns) {
+  std::vector<ops::Region> list;
+  const int64_t high = elements / width;
+  for (int64_t r = 0; r < high; r += rows)
+    for (int64_t c = 0; c < width; c += columns)
+      list.push_back({r * width + c, std::min(columns, width - c), std::min(rows, high - r), width});
+  if (elements > high * width) list.push_back({high * width, elements - high * width, 1, 0});
+  std::reverse(list.begin(), list.end());
+  return list;
+}
+
+}  // namespace
+
+std::string regions_differ(const ops::Kernel& k, const ops::Call& call) {
+  const ops::View& out = call.out[0];
+  const int64_t n = out.elements(), wide = out.rank ? out.dim[out.rank - 1] : 1,
+                plane = out.rank > 1 ? wide * out.dim[out.rank - 2] : wide;
+  if (n == 0) return "";
+  for (int way = -1; way < static_cast<int>(call.in.size());
+       ++way) {  // the operand in whose memory it is done
+    std::vector<ops::View> in(call.in.begin(), call.in.end());
+    if (way >= 0 && (in[static_cast<size_t>(way)].elements() != n || in[static_cast<size_t>(way)].packed ||
+                     size_of(in[static_cast<size_t>(way)].dtype) != size_of(out.dtype)))
+      continue;
+    for (const auto& cut : {regions(n, wide, 3, 37), regions(n, plane, 2, 300), regions(n, n, 1, 2049)}) {
+      const Place place(out, std::byte{0xff});
+      if (way >= 0) {
+        ops::View& operand = in[static_cast<size_t>(way)];
+        std::memcpy(place.at(), call.in[static_cast<size_t>(way)].data, place.size());
+        operand.data = place.at();
+      }
+      ops::View result = out;
+      result.data = place.at();
+      ops::Call part = call;
+      part.in = in, part.out = {&result, 1};
+      for (const ops::Region& r : cut) k.region(part, r);
+      const std::string where = way < 0 ? "" : " in the memory of operand " + std::to_string(way);
+      if (!place.intact()) return "a region wrote outside the result" + where;
+      if (std::memcmp(place.at(), out.data, place.size()) != 0)
+        return "regions computed" + where + " differ from the whole";
+    }
+  }
+  return "";
+}
+
+}  // namespace invar::conformance

@@ -1,0 +1,206 @@
+#include "device/device.h"
+
+#include <charconv>
+
+namespace invar {
+
+Result<std::shared_ptr<Device>> Device::named(const std::string& name) {
+  if (name == "cpu") return std::shared_ptr<Device>();
+  int index = 0;
+  bool known = name == "cuda";
+  if (name.starts_with("cuda:")) {
+    const char* const end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(name.data() + 5, end, index);
+    known = error == std::errc() && stop == end;
+  }
+  if (!known) return bad_input("device '" + name + "' is not known; use cpu, cuda or cuda:N");
+  return open(index);
+}
+
+}  // namespace invar
+
+#ifndef INVAR_CUDA
+
+namespace invar {
+
+bool Device::built() {
+  return false;
+}
+
+Result<std::shared_ptr<Device>> Device::open(int) {
+  return bad_input(
+      "this build has no CUDA kernels; install CUDA's compiler nvcc (13.0 or newer) and build again");
+}
+
+}  // namespace invar
+
+#else
+
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+
+namespace invar {
+namespace {
+
+std::string text(cudaError_t e) {
+  return std::string(cudaGetErrorString(e)) + " (" + cudaGetErrorName(e) + ")";
+}
+std::string version(int v) {
+  return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10);
+}
+std::string megabytes(uint64_t bytes) {
+  return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
+}
+
+class Cuda final : public Device {
+ public:
+  explicit Cuda(Info info) : info_(std::move(info)) {}
+  ~Cuda() override {
+    enter();
+    if (stream_) cudaStreamDestroy(stream_);
+  }
+  Status start() {
+    enter();
+    return done(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cannot make a stream");
+  }
+
+  const Info& info() const override { return info_; }
+  Stream stream() const override { return stream_; }
+  void enter() const override { cudaSetDevice(info_.index); }
+
+  Result<void*> take(uint64_t bytes, const std::string& purpose) override {
+    enter();
+    void* p = nullptr;
+    const cudaError_t e = cudaMalloc(&p, bytes ? bytes : 1);
+    if (e == cudaSuccess) return p;
+    cudaGetLastError();
+    if (e != cudaErrorMemoryAllocation) return done(e, "cannot take memory for " + purpose).error();
+    size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    return bad_input("out of memory on " + where() + ": " + megabytes(bytes) + " for " + purpose + ", " +
+                     megabytes(free) + " free of " + megabytes(total) +
+                     "; choose fewer sequences, a smaller capacity or chunk, or --device cpu");
+  }
+  void give(void* p) override {
+    enter();
+    cudaFree(p);
+  }
+  Result<void*> take_pinned(uint64_t bytes, const std::string& purpose) override {
+    enter();
+    void* p = nullptr;
+    if (cudaMallocHost(&p, bytes ? bytes : 1) == cudaSuccess) return p;
+    cudaGetLastError();
+    return bad_input("out of memory: " + megabytes(bytes) + " of pinned memory for " + purpose +
+                     "; choose fewer sequences, a smaller capacity or chunk, or --device cpu");
+  }
+  void give_pinned(void* p) override { cudaFreeHost(p); }
+
+  Status upload(void* device, const void* host, size_t bytes) override {
+    return done(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_), "cannot copy to it");
+  }
+  Status download(void* host, const void* device, size_t bytes) override {
+    return done(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_), "cannot copy from it");
+  }
+  Status copy(void* to, const void* from, size_t bytes) override {
+    return done(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "cannot copy within it");
+  }
+  Status fill(void* device, int byte, size_t bytes) override {
+    return done(cudaMemsetAsync(device, byte, bytes, stream_), "cannot fill memory");
+  }
+  Status wait() override {
+    INVAR_CHECK_OK(done(cudaGetLastError(), "a kernel did not start"));
+    return done(cudaStreamSynchronize(stream_), "a kernel failed");
+  }
+
+  struct Recorded final : Graph {
+    explicit Recorded(cudaGraphExec_t e) : exec(e) {}
+    ~Recorded() override { cudaGraphExecDestroy(exec); }
+    cudaGraphExec_t exec;
+  };
+  Status record() override {
+    return done(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cannot record");
+  }
+  Result<std::unique_ptr<Graph>> recorded() override {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    INVAR_CHECK_OK(done(cudaStreamEndCapture(stream_, &graph), "cannot record"));
+    const cudaError_t e = cudaGraphInstantiate(&exec, graph, 0);
+    cudaGraphDestroy(graph);
+    INVAR_CHECK_OK(done(e, "cannot record"));
+    return std::unique_ptr<Graph>(std::make_unique<Recorded>(exec));
+  }
+  Status replay(const Graph& g) override {
+    return done(cudaGraphLaunch(static_cast<const Recorded&>(g).exec, stream_), "cannot run a graph");
+  }
+  Result<double> time(const Graph& g) override {
+    struct Event {
+      Event() { cudaEventCreate(&event); }
+      ~Event() { cudaEventDestroy(event); }
+      cudaEvent_t event = nullptr;
+    } start, stop;
+    INVAR_CHECK_OK(done(cudaEventRecord(start.event, stream_), "cannot time"));
+    INVAR_CHECK_OK(replay(g));
+    INVAR_CHECK_OK(done(cudaEventRecord(stop.event, stream_), "cannot time"));
+    INVAR_CHECK_OK(wait());
+    float milliseconds = 0;
+    INVAR_CHECK_OK(done(cudaEventElapsedTime(&milliseconds, start.event, stop.event), "cannot time"));
+    return milliseconds * 1e-3;
+  }
+
+ private:
+  std::string where() const { return "cuda:" + std::to_string(info_.index) + " (" + info_.name + ")"; }
+  Status done(cudaError_t e, std::string what) const {
+    if (e == cudaSuccess) return {};
+    for (cudaError_t fault : {cudaErrorIllegalAddress, cudaErrorMisalignedAddress, cudaErrorLaunchFailure,
+                              cudaErrorIllegalInstruction, cudaErrorHardwareStackError,
+                              cudaErrorECCUncorrectable, cudaErrorLaunchTimeout})
+      if (e == fault) what = "a kernel failed, and this process cannot use the device any more";
+    return Error{Code::bad_input, where() + ": " + what + ": " + text(e) + "; --device cpu still works"};
+  }
+
+  Info info_;
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace
+
+bool Device::built() {
+  return true;
+}
+
+Result<std::shared_ptr<Device>> Device::open(int index) {
+  Info info;
+  info.index = index;
+  int count = 0;
+  const cudaError_t e = cudaGetDeviceCount(&count);
+  cudaRuntimeGetVersion(&info.runtime);
+  cudaDriverGetVersion(&info.driver);
+  if (e == cudaErrorInsufficientDriver && info.driver != 0)
+    return bad_input("the CUDA driver is too old: it serves CUDA " + version(info.driver) +
+                     ", this program needs " + version(info.runtime) +
+                     "; update the driver, or use --device cpu");
+  if (e == cudaErrorInsufficientDriver || info.driver == 0)
+    return bad_input("no CUDA driver is installed; install NVIDIA's driver, or use --device cpu");
+  if (e == cudaErrorNoDevice || (e == cudaSuccess && count == 0))
+    return bad_input("there is no CUDA device here; use --device cpu");
+  if (e != cudaSuccess) return bad_input("CUDA does not start: " + text(e) + "; use --device cpu");
+  if (index < 0 || index >= count)
+    return bad_input("there is no device cuda:" + std::to_string(index) + "; this machine has cuda:0" +
+                     (count > 1 ? " ... cuda:" + std::to_string(count - 1) : ""));
+  cudaDeviceProp p;
+  if (const cudaError_t bad = cudaGetDeviceProperties(&p, index); bad != cudaSuccess)
+    return bad_input("cuda:" + std::to_string(index) + " does not answer: " + text(bad) +
+                     "; use --device cpu");
+  info.name = p.name;
+  info.compute = p.major * 10 + p.minor;
+  info.processors = p.multiProcessorCount;
+  info.memory = p.totalGlobalMem;
+  auto device = std::make_shared<Cuda>(std::move(info));
+  INVAR_CHECK_OK(device->start());
+  return std::shared_ptr<Device>(std::move(device));
+}
+
+}  // namespace invar
+
+#endif

@@ -1,0 +1,64 @@
+#include "kernels/call.h"
+
+#include <algorithm>
+
+#include "kernels/norm_shape.h"
+
+namespace invar::ops {
+
+int64_t attr_i(const Attrs& attrs, const char* name, int64_t fallback) {
+  return attrs.i(name, fallback);
+}
+
+int64_t attr_i(const Call& call, const char* name, int64_t fallback) {
+  return call.attrs ? call.attrs->i(name, fallback) : fallback;
+}
+
+float attr_f(const Call& call, const char* name, float fallback) {
+  return call.attrs ? call.attrs->f(name, fallback) : fallback;
+}
+
+int64_t row_count(const View& v) {
+  int64_t rows = 1;
+  for (int i = 0; i + 1 < v.rank; ++i) rows *= v.dim[i];
+  return rows;
+}
+
+int64_t chunk_units(const Call& call, int) {
+  return (call.out[0].elements() + kChunk - 1) / kChunk;
+}
+
+int64_t row_units(const Call& call, int) {
+  return row_count(call.out[0]);
+}
+
+int64_t covered_rows(const Call& call, int) {
+  int64_t rows = 1;
+  for (int i = 0; i + call.in[1].rank < call.in[0].rank; ++i) rows *= call.in[0].dim[i];
+  return rows;
+}
+
+const char* check_covered(const View& x, const View& w) {
+  if (w.rank < 1 || w.rank > x.rank) return "a weight of the last dimensions of x";
+  for (int i = 1; i <= w.rank; ++i)
+    if (w.dim[w.rank - i] < 1 || w.dim[w.rank - i] != x.dim[x.rank - i])
+      return "a weight of the last dimensions of x, which have elements";
+  return nullptr;
+}
+
+Axis axis_of(const View& v, int64_t axis) {
+  if (axis < 0) axis += v.rank;
+  Axis a{1, v.dim[axis], 1};
+  for (int i = 0; i < axis; ++i) a.outer *= v.dim[i];
+  for (int i = static_cast<int>(axis) + 1; i < v.rank; ++i) a.inner *= v.dim[i];
+  return a;
+}
+
+Columns columns_of(const Axis& a, int64_t width, int64_t least, int64_t units) {
+  auto blocks = [&](int64_t w) { return w ? (a.inner + w - 1) / w : 0; };
+  width = std::min(width, a.inner);
+  while (width / 2 >= least && a.outer * blocks(width) < units) width = width / 2 / 16 * 16;
+  return {a, width, blocks(width)};
+}
+
+}  // namespace invar::ops

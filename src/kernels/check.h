@@ -1,0 +1,41 @@
+// What rooms require of a call's shapes and dtypes: plans are files, and a kernel believes its operands.
+// Each function returns null where all is well, else what is required.
+#pragma once
+#include "kernels/call.h"
+
+namespace invar::ops {
+
+inline bool is_f32(const View& v) {
+  return v.dtype == DType::f32;
+}
+inline bool is_weight(const View& v) {
+  return v.dtype == DType::f32 || v.dtype == DType::bf16 || v.dtype == DType::f16;
+}
+// The first `dims` dimensions are equal.
+inline bool same_leading(const View& a, const View& b, int dims) {
+  if (a.rank < dims || b.rank < dims) return false;
+  for (int i = 0; i < dims; ++i)
+    if (a.dim[i] != b.dim[i]) return false;
+  return true;
+}
+inline bool same_shape(const View& a, const View& b) {
+  return a.rank == b.rank && same_leading(a, b, a.rank);
+}
+inline bool has_operands(const Call& c, size_t in, size_t out) {
+  return c.in.size() == in && c.out.size() == out;
+}
+
+// out = f(x), element by element in f32.
+inline const char* check_unary(const Call& c) {
+  if (!has_operands(c, 1, 1)) return "one operand and one result";
+  if (!is_f32(c.in[0]) || !is_f32(c.out[0])) return "f32";
+  return same_shape(c.in[0], c.out[0]) ? nullptr : "a result shaped like the operand";
+}
+
+// An axis of v, counted from the end where it is negative -> [0, rank); -1 where v has none such.
+inline int axis_in(const View& v, int64_t axis) {
+  if (axis < -v.rank || axis >= v.rank) return -1;
+  return static_cast<int>(axis < 0 ? axis + v.rank : axis);
+}
+
+}  // namespace invar::ops

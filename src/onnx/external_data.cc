@@ -1,0 +1,54 @@
+#include "onnx/external_data.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "onnx/error_text.h"
+
+namespace invar::onnx {
+
+namespace fs = std::filesystem;
+
+Result<uint64_t> ExternalFiles::size_of_file(const std::string& location, const std::string& where) {
+  if (auto it = sizes_.find(location); it != sizes_.end()) return it->second;
+  // A link directly beside the model is followed, wherever it leads: our own exporter makes such links, and
+  // whoever put the model there put the link there. Deeper links are not needed by anyone and are refused.
+  const fs::path relative(location);
+  std::error_code error;
+  if (relative.has_parent_path()) {
+    fs::path walked = folder_;
+    for (const fs::path& part : relative) {
+      walked /= part;
+      if (fs::is_symlink(fs::symlink_status(walked, error)))
+        return bad_input(where + ": external file " + quote(location) + " passes through the link " +
+                         quote(walked.string()) + "; only a link directly beside the model is followed");
+    }
+  }
+  const fs::path path = fs::path(folder_) / relative;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found)
+    return bad_input(where + ": external file " + quote(location) + " is missing beside the model" +
+                     (fs::is_symlink(fs::symlink_status(path, error)) ? " (its link leads nowhere)" : ""));
+  if (!fs::is_regular_file(status))
+    return bad_input(where + ": external file " + quote(location) + " is not a regular file");
+  const uint64_t size = fs::file_size(path, error);
+  if (error) return bad_input(where + ": external file " + quote(location) + ": " + error.message());
+  return sizes_[location] = size;
+}
+
+Status ExternalFiles::check(TensorRef& tensor, const std::string& where) {
+  const fs::path path(tensor.file);
+  const bool climbs =
+      std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
+  if (path.is_absolute() || climbs || !is_plain(tensor.file))
+    return bad_input(where + ": external file " + quote(tensor.file) + " lies outside the model's folder");
+  tensor.file = path.lexically_normal().string();
+  INVAR_TRY(const uint64_t size, size_of_file(tensor.file, where));
+  if (tensor.offset > size || tensor.length > size - tensor.offset)
+    return bad_input(where + ": needs bytes " + std::to_string(tensor.offset) + " to " +
+                     std::to_string(tensor.offset + tensor.length) + " of " + quote(tensor.file) +
+                     ", which has only " + std::to_string(size));
+  return {};
+}
+
+}  // namespace invar::onnx

@@ -1,0 +1,144 @@
+#include <climits>
+
+#include "base/file/file.h"
+#include "onnx/raw_data_index.h"
+#include "onnx/read/model_reader.h"
+#include "onnx/read/sequence_elimination.h"
+#include "onnx/read/toposort.h"
+#include "onnx/tensor.h"
+#include "onnx/error_text.h"
+
+namespace invar::onnx {
+
+Result<Opsets> GraphReader::read_opsets(const Repeated<::onnx::OperatorSetIdProto>& sets,
+                                        const std::string& where) {
+  Opsets opsets;
+  for (const auto& set : sets) {
+    const std::string domain = set.domain() == "ai.onnx" ? "" : set.domain();  // two spellings of the default
+    const auto it = opsets.emplace(domain, set.version()).first;
+    if (set.version() < 1 || it->second != set.version())
+      return bad_input(where + ": opset of domain " + quote(domain) +
+                       (set.version() < 1
+                            ? " has no version"
+                            : " is " + std::to_string(it->second) + " and " + std::to_string(set.version())));
+  }
+  return opsets;
+}
+
+Status GraphReader::read_initializers(const ::onnx::GraphProto& proto, const Frame& frame, Graph& graph) {
+  for (const auto& initializer : proto.initializer()) {
+    const std::string where = path_ + ": initialiser " + quote(initializer.name());
+    INVAR_TRY(TensorRef t, from_proto(initializer, where));
+    if (!t.file.empty()) {
+      INVAR_CHECK_OK(external_.check(t, where));
+    }
+    INVAR_TRY(t.name, defined(frame, t.name));
+    graph.initializers.push_back(std::move(t));
+  }
+  if (proto.sparse_initializer_size())
+    return not_covered(path_ + ": sparse initialiser " + quote(proto.sparse_initializer(0).values().name()) +
+                       " is not covered");
+  return {};
+}
+
+Result<ValueInfo> GraphReader::read_value(const ::onnx::ValueInfoProto& proto, const char* role,
+                                          const Frame& frame) {
+  const std::string where = path_ + ": " + role + " " + quote(proto.name());
+  if (proto.name().empty()) return bad_input(path_ + ": a " + role + " has no name");
+  ValueInfo v{used(frame, proto.name()), 0, false, {}};
+  if (!proto.type().has_tensor_type()) {
+    // Graphs within nodes need not say types; what is no tensor is refused with the node that makes it.
+    if (nested_) return v;
+    return not_covered(where + " is not a tensor, which is not covered");
+  }
+  const auto& tensor = proto.type().tensor_type();
+  v.data_type = tensor.elem_type(), v.has_shape = tensor.has_shape();
+  if (v.data_type != kString && !bits_of(v.data_type) && !(nested_ && v.data_type == 0))
+    return bad_input(where + " has unknown element type " + std::to_string(v.data_type));
+  for (const auto& d : tensor.shape().dim()) {
+    Dim dim;
+    if (d.has_dim_value()) {
+      dim.value = d.dim_value();  // -1 is how some exporters write one that is open
+      if (dim.value < -1) return bad_input(where + " has a negative dimension");
+    } else {
+      dim.name = d.dim_param();
+    }
+    v.shape.push_back(dim);
+  }
+  return v;
+}
+
+Status GraphReader::read_values(const ::onnx::GraphProto& proto, const Frame& frame, Graph& graph) {
+  std::set<std::string> initialised, described;
+  for (const auto& t : graph.initializers) initialised.insert(t.name);
+  for (const auto& input : proto.input()) {
+    INVAR_TRY(ValueInfo v, read_value(input, "graph input", frame));
+    INVAR_TRY(v.name, defined(frame, input.name()));
+    if (nested_ || !initialised.contains(v.name))
+      graph.inputs.push_back(std::move(v));  // older files list initialisers as inputs too
+  }
+  for (const auto& output : proto.output()) {
+    INVAR_TRY(ValueInfo v, read_value(output, "graph output", frame));
+    if (!described.insert(v.name).second && !nested_)
+      return bad_input(path_ + ": graph output " + quote(v.name) + " is given twice");
+    graph.outputs.push_back(std::move(v));
+  }
+  described.clear();
+  for (const auto& value : proto.value_info()) {
+    if (!value.type().has_tensor_type()) continue;  // a hint; its node is refused by name where it matters
+    INVAR_TRY(ValueInfo v, read_value(value, "value", frame));
+    if (!described.insert(v.name).second)
+      return bad_input(path_ + ": value " + quote(v.name) + " is described twice");
+    graph.values.push_back(std::move(v));
+  }
+  return {};
+}
+
+Status GraphReader::read_graph(const ::onnx::GraphProto& proto, const Frame& frame, Graph& graph) {
+  graph.name = proto.name();
+  INVAR_CHECK_OK(read_initializers(proto, frame, graph));
+  INVAR_CHECK_OK(read_values(proto, frame, graph));
+  return read_nodes(proto.node(), frame, graph);
+}
+
+Result<Graph> GraphReader::read(const ::onnx::ModelProto& model) {
+  if (!model.has_graph()) return bad_input(path_ + ": not an ONNX model: it has no graph");
+  Graph graph;
+  graph.ir_version = model.ir_version();
+  if (graph.ir_version < 3)
+    return bad_input(path_ + ": IR version " + std::to_string(graph.ir_version) +
+                     " is not one of 3 and later");
+  INVAR_TRY(graph.opsets, read_opsets(model.opset_import(), path_));
+  if (graph.opsets.empty()) return bad_input(path_ + ": no opset_import; not a model that can be understood");
+  INVAR_CHECK_OK(read_functions(model));
+  for (const auto& p : model.metadata_props())
+    if (!graph.metadata.emplace(p.key(), p.value()).second)
+      return bad_input(path_ + ": metadata " + quote(p.key()) + " is given twice");
+  const Opsets opsets = graph.opsets;
+  INVAR_CHECK_OK(read_graph(model.graph(), Frame{&opsets}, graph));
+  INVAR_CHECK_OK(check_and_sort(graph, path_));
+  take_apart_sequences(graph);
+  return graph;
+}
+
+Result<::onnx::ModelProto> parse_model(const std::string& path) {
+  INVAR_TRY(MappedFile file, MappedFile::open(path));
+  if (file.bytes().size() > INT_MAX)
+    return bad_input(path +
+                     ": larger than the 2 GiB that an ONNX file may have; keep weights as external data");
+  const std::string name = std::filesystem::path(path).filename().string();
+  std::optional<std::string> slim;
+  if (is_plain(name)) slim = with_tensors_in_place(file.text(), name);
+  const std::string_view bytes = slim ? std::string_view(*slim) : file.text();
+  ::onnx::ModelProto model;
+  if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return bad_input(path + ": not a well-formed ONNX file (truncated, or not protobuf)");
+  return model;
+}
+
+Result<Graph> read(const std::string& path) {
+  INVAR_TRY(const ::onnx::ModelProto model, parse_model(path));
+  return GraphReader(path).read(model);
+}
+
+}  // namespace invar::onnx

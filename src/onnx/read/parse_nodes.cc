@@ -1,0 +1,152 @@
+// Nodes and their attributes.
+#include "onnx/read/model_reader.h"
+#include "onnx/read/toposort.h"
+#include "onnx/error_text.h"
+
+namespace invar::onnx {
+namespace {
+
+using ::onnx::AttributeProto;
+
+constexpr int kMostNested = 24;  // graphs in graphs; protobuf itself ends at 33 within one message
+
+const char* kind_name(const AttributeProto& a) {
+  switch (a.type()) {
+    case AttributeProto::GRAPHS: return "graphs";
+    case AttributeProto::TENSORS: return "tensors";
+    case AttributeProto::SPARSE_TENSOR: return "sparse tensor";
+    case AttributeProto::SPARSE_TENSORS: return "sparse tensors";
+    case AttributeProto::TYPE_PROTO: return "type";
+    case AttributeProto::TYPE_PROTOS: return "types";
+    default: return "unknown";
+  }
+}
+
+bool given(const Node& node, const std::string& attribute) {
+  for (const Body& body : node.bodies)
+    if (body.attribute == attribute) return true;
+  return node.attributes.contains(attribute) || node.other_attributes.contains(attribute);
+}
+
+}  // namespace
+
+std::string GraphReader::used(const Frame& frame, const std::string& name) {
+  if (name.empty()) return name;
+  auto it = frame.names.find(name);
+  return it == frame.names.end() ? frame.prefix + name : it->second;
+}
+
+Result<std::string> GraphReader::defined(const Frame& frame, const std::string& name) {
+  if (frame.inputs.contains(name))
+    return bad_input(path_ + ": function " + quote(frame.function->proto->name()) + " defines " +
+                     quote(name) + ", which is already defined: it is an input of it");
+  return used(frame, name);
+}
+
+Status GraphReader::read_content(const AttributeProto& a, const std::string& name, const Frame& frame,
+                                 Node& node, const std::string& label) {
+  AttrValue value;
+  switch (a.type()) {
+    case AttributeProto::INT: value = int64_t{a.i()}; break;
+    case AttributeProto::FLOAT: value = a.f(); break;
+    case AttributeProto::STRING: value = a.s(); break;
+    case AttributeProto::INTS: value = std::vector<int64_t>(a.ints().begin(), a.ints().end()); break;
+    case AttributeProto::FLOATS: value = std::vector<float>(a.floats().begin(), a.floats().end()); break;
+    case AttributeProto::STRINGS:
+      value = std::vector<std::string>(a.strings().begin(), a.strings().end());
+      break;
+    case AttributeProto::TENSOR: {
+      INVAR_TRY(TensorRef t, from_proto(a.t(), label));
+      if (!t.file.empty()) {
+        INVAR_CHECK_OK(external_.check(t, label));
+      }
+      value = std::move(t);
+      break;
+    }
+    case AttributeProto::GRAPH: {
+      if (nested_ == kMostNested)
+        return not_covered(label + " lies in more than " + std::to_string(kMostNested) + " graphs");
+      ++nested_;
+      Body body{name, {}};
+      const Status status = read_graph(a.g(), frame, body.graph);
+      --nested_;
+      if (status) node.bodies.push_back(std::move(body));
+      return status;
+    }
+    case AttributeProto::UNDEFINED: return bad_input(label + " has no type");
+    default: node.other_attributes[name] = kind_name(a); return {};
+  }
+  node.attributes.emplace(name, std::move(value));
+  return {};
+}
+
+// An attribute whose value is that of the call of the function; absent where the call does not give it.
+Status GraphReader::read_reference(const AttributeProto& a, const Frame& frame, Node& node,
+                                   const std::string& label) {
+  if (!frame.function) return bad_input(label + " refers to a function's attribute outside a function");
+  if (!frame.function->attributes.contains(a.ref_attr_name()))
+    return bad_input(label + " refers to " + quote(a.ref_attr_name()) +
+                     ", which is no attribute of function " + quote(frame.function->proto->name()));
+  if (auto given = frame.given.find(a.ref_attr_name()); given != frame.given.end()) {
+    const AttributeProto& outer = *given->second;
+    INVAR_CHECK_OK(charge(outer.ByteSizeLong()));
+    if (outer.ref_attr_name().empty()) return read_content(outer, a.name(), *frame.caller, node, label);
+    AttributeProto next = outer;
+    next.set_name(a.name());
+    return read_reference(next, *frame.caller, node, label);
+  }
+  auto standard = frame.function->defaults.find(a.ref_attr_name());
+  if (standard == frame.function->defaults.end()) return {};
+  INVAR_CHECK_OK(charge(standard->second.ByteSizeLong()));
+  return read_content(standard->second, a.name(), frame, node, label);
+}
+
+Status GraphReader::read_attribute(const AttributeProto& a, const Frame& frame, Node& node,
+                                   const std::string& where) {
+  const std::string label = where + ": attribute " + quote(a.name());
+  if (a.name().empty()) return bad_input(where + ": an attribute has no name");
+  if (given(node, a.name())) return bad_input(label + " is given twice");
+  if (!a.ref_attr_name().empty()) return read_reference(a, frame, node, label);
+  return read_content(a, a.name(), frame, node, label);
+}
+
+Result<Node> GraphReader::read_node(const ::onnx::NodeProto& proto, const Frame& frame, size_t index) {
+  Node node;
+  node.name = proto.name().empty() ? "" : frame.prefix + proto.name();
+  node.op_type = proto.op_type();
+  node.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
+  for (const std::string& name : proto.input()) node.inputs.push_back(used(frame, name));
+  for (const std::string& name : proto.output()) {
+    INVAR_TRY(node.outputs.emplace_back(), defined(frame, name));
+  }
+  const std::string where = path_ + ": " + node_label(node, index);
+  if (node.op_type.empty()) return bad_input(where + " has no operator");
+  // A node of another domain without an opset is kept: the compiler names it together with all else it cannot
+  // cover.
+  auto opset = frame.opsets->find(node.domain);
+  if (node.domain.empty() && opset == frame.opsets->end())
+    return bad_input(where + ": the " + (frame.function ? "function" : "model") +
+                     " imports no opset of the default domain");
+  if (frame.function && opset != frame.opsets->end()) node.opset = opset->second;
+  for (const auto& a : proto.attribute()) INVAR_CHECK_OK(read_attribute(a, frame, node, where));
+  return node;
+}
+
+Status GraphReader::read_nodes(const Repeated<::onnx::NodeProto>& protos, const Frame& frame, Graph& graph) {
+  for (const auto& proto : protos) {
+    if (frame.function) {
+      INVAR_CHECK_OK(charge(proto.ByteSizeLong()));
+    }
+    if (const Function* function = function_of(proto)) {
+      const Node label{frame.prefix + proto.name(), proto.op_type(), proto.domain(), {}, {}, {}, {}};
+      const std::string where = path_ + ": " + node_label(label, graph.nodes.size());
+      INVAR_CHECK_OK(inline_call(proto, *function, frame, where, graph));
+      continue;
+    }
+    INVAR_TRY(Node node, read_node(proto, frame, graph.nodes.size()));
+    graph.nodes.push_back(std::move(node));
+  }
+  return {};
+}
+
+}  // namespace invar::onnx

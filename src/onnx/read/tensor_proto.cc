@@ -1,0 +1,120 @@
+#include <charconv>
+#include <cstring>
+
+#include "onnx/proto.h"
+#include "onnx/tensor.h"
+#include "onnx/error_text.h"
+
+namespace invar::onnx {
+namespace {
+
+using ::onnx::TensorProto;
+
+template <class Word, class Field>
+void append_words(std::string& bytes, const Field& field, size_t width) {
+  bytes.reserve(bytes.size() + static_cast<size_t>(field.size()) * width);
+  for (auto value : field) {
+    Word word;
+    if constexpr (sizeof(Word) == sizeof value)
+      std::memcpy(&word, &value, sizeof word);
+    else
+      word = static_cast<Word>(value);
+    for (size_t i = 0; i < width; ++i) bytes += static_cast<char>(word >> (8 * i) & 0xff);
+  }
+}
+
+// The typed fields of TensorProto as the bytes that raw_data would hold.
+std::string typed_bytes(const TensorProto& proto, int bits) {
+  std::string bytes;
+  append_words<uint32_t>(bytes, proto.float_data(), 4);
+  append_words<uint64_t>(bytes, proto.double_data(), 8);
+  append_words<uint64_t>(bytes, proto.int64_data(), 8);
+  // uint64_data also holds uint32; int32_data everything narrower, sub-byte types already packed in bytes.
+  append_words<uint64_t>(bytes, proto.uint64_data(), bits == 32 ? 4 : 8);
+  append_words<uint32_t>(bytes, proto.int32_data(),
+                         bits < 8     ? 1
+                         : bits >= 32 ? 4
+                                      : static_cast<size_t>(bits) / 8);
+  return bytes;
+}
+
+Status read_external(const TensorProto& proto, const std::string& where, uint64_t needed, TensorRef& t) {
+  bool seen_location = false, seen_offset = false, seen_length = false;
+  for (const auto& entry : proto.external_data()) {
+    auto number = [&](bool& seen, uint64_t& value) -> Status {
+      const std::string& s = entry.value();
+      auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
+      if (seen || error != std::errc() || end != s.data() + s.size() || value > INT64_MAX)
+        return bad_input(where + ": external " + entry.key() + " " + quote(s) +
+                         " is not one non-negative number");
+      seen = true;
+      return {};
+    };
+    if (entry.key() == "location") {
+      if (seen_location) return bad_input(where + ": two external locations");
+      seen_location = true;
+      t.file = entry.value();
+    } else if (entry.key() == "offset") {
+      INVAR_CHECK_OK(number(seen_offset, t.offset));
+    } else if (entry.key() == "length") {
+      INVAR_CHECK_OK(number(seen_length, t.length));
+    } else if (entry.key() != "checksum") {  // a file name or bytes may depend on a key that we do not know
+      return not_covered(where + ": external data key " + quote(entry.key()) + " is not covered");
+    }
+  }
+  if (!seen_location || t.file.empty()) return bad_input(where + ": external data without a location");
+  if (!seen_length) t.length = needed;
+  if (t.length != needed)
+    return bad_input(where + ": has " + std::to_string(t.length) +
+                     " bytes of data, but its type and shape need " + std::to_string(needed));
+  return {};
+}
+
+}  // namespace
+
+Result<TensorRef> from_proto(const TensorProto& proto, const std::string& where) {
+  TensorRef t;
+  t.name = proto.name();
+  t.data_type = proto.data_type();
+  t.shape.assign(proto.dims().begin(), proto.dims().end());
+  if (t.data_type == kString) return not_covered(where + ": holds strings, which are not covered");
+  auto bits = bits_of(t.data_type);
+  if (!bits) return bad_input(where + ": unknown element type " + std::to_string(t.data_type));
+  auto bytes = byte_size(t.shape, *bits);
+  if (!bytes) return bad_input(where + ": shape " + shape_text(t.shape) + " is not the shape of any tensor");
+  if (proto.has_segment()) return not_covered(where + ": is stored in segments, which are not covered");
+  const bool typed = proto.float_data_size() || proto.double_data_size() || proto.int64_data_size() ||
+                     proto.uint64_data_size() || proto.int32_data_size() || proto.string_data_size();
+  if (proto.data_location() == TensorProto::EXTERNAL) {
+    if (typed || proto.has_raw_data()) return bad_input(where + ": has both external and inline data");
+    INVAR_CHECK_OK(read_external(proto, where, *bytes, t));
+    return t;
+  }
+  if (typed && proto.has_raw_data()) return bad_input(where + ": has data in two fields");
+  t.inline_data = proto.has_raw_data() ? proto.raw_data() : typed_bytes(proto, *bits);
+  if (t.inline_data.size() != *bytes)
+    return bad_input(where + ": has " + std::to_string(t.inline_data.size()) +
+                     " bytes of data, but its type and shape need " + std::to_string(*bytes));
+  return t;
+}
+
+void to_proto(const TensorRef& t, TensorProto& proto) {
+  proto.set_name(t.name);
+  proto.set_data_type(t.data_type);
+  for (int64_t d : t.shape) proto.add_dims(d);
+  if (t.file.empty()) {
+    proto.set_raw_data(t.inline_data);
+    return;
+  }
+  proto.set_data_location(TensorProto::EXTERNAL);
+  auto entry = [&](const char* key, const std::string& value) {
+    auto* e = proto.add_external_data();
+    e->set_key(key);
+    e->set_value(value);
+  };
+  entry("location", t.file);
+  entry("offset", std::to_string(t.offset));
+  entry("length", std::to_string(t.length));
+}
+
+}  // namespace invar::onnx

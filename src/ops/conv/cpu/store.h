@@ -1,0 +1,47 @@
+// What is done with columns of a result: a bias for them, and where they go. Compiled once per instruction set.
+#pragma once
+#include "ops/conv/conv.h"
+#include "kernels/cpu/gemm_epilogue.h"
+
+namespace invar::ops::INVAR_ISA_NS {
+namespace {
+
+// Columns [begin, begin + n) of a phase, as rows of `ld` at `from`, to where they belong: row r of the block is channel m + r.
+void scatter(const Call& call, const conv::Plan& p, const conv::Phases& f, int64_t image, int64_t m,
+             int64_t rows, int64_t begin, int64_t n, const float* from, int64_t ld) {
+  float* const out = call.out[0].as<float>();
+  const int64_t wide = f.of[2].count, high = f.of[1].count, total = p.groups * p.rows;
+  const int64_t size[kAxes] = {p.axis[0].out, p.axis[1].out, p.axis[2].out}, step = f.of[2].step;
+  int64_t line = begin / wide, j = begin % wide;
+  const int64_t channel = size[0] * size[1] * size[2];
+  for (int64_t done = 0; done < n; ++line, j = 0) {
+    const int64_t in_image = f.of[0].count * high, i = line % in_image;
+    const int64_t length = num::min_i64(wide - j, n - done);
+    const int64_t d = f.of[0].start + i / high * f.of[0].step, h = f.of[1].start + i % high * f.of[1].step;
+    const int64_t place = ((image + line / in_image) * total + m) * channel + (d * size[1] + h) * size[2] +
+                          f.of[2].start + j * step;
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* y = from + r * ld + done;
+      float* to = out + place + r * channel;
+      if (step == 1)
+        for (int64_t q = 0; q < length; ++q) to[q] = y[q];
+      else
+        for (int64_t q = 0; q < length; ++q) to[q * step] = y[q];
+    }
+    if (step == 1) finished(call, {place, length, rows, channel});
+    done += length;
+  }
+}
+
+// Elements [m, m + n) of the bias; null: there is none.
+const float* widened_bias(const Call& call, int64_t m, int64_t n, float* to) {
+  if (call.in.size() < 3) return nullptr;
+  with_format(call.in[2].dtype, [&](auto format) {
+    using B = decltype(format);
+    for (int64_t r = 0; r < n; ++r) to[r] = B::one(call.in[2].as<const typename B::T>()[m + r]);
+  });
+  return to;
+}
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS

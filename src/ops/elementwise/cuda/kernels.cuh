@@ -1,0 +1,27 @@
+// The rows of a part of this room's operations, INVAR_KINDS: a map of maps.cuh.
+#pragma once
+#include "ops/elementwise/cuda/maps.cuh"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+template <const Kind* kind>
+void enqueue(const Call& call, Stream stream) {
+  Job job{call, stream, {}};
+  for (int k = 0; k < kScalars && kind->scalar[k]; ++k)
+    job.scalar[k] = elementwise::scalar(call, kind->scalar[k]);
+  map_of(*kind, call.in[call.in.size() - 1].dtype)(job);
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+#define INVAR_EACH(how, name, ...)        \
+  extern const Kernel INVAR_ROW_OF(name); \
+  const Kernel INVAR_ROW_OF(name) = {     \
+      .op = #name, .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::enqueue<&INVAR_ISA_NS::k_##name>};
+INVAR_KINDS(INVAR_EACH)
+#undef INVAR_EACH
+
+}  // namespace invar::ops

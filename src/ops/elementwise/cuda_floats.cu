@@ -1,3 +1,0 @@
-// The rows of operations on one f32 operand.
-#define INVAR_KINDS INVAR_ELEMENTWISE_FLOATS
-#include "ops/elementwise/rows.cuh"

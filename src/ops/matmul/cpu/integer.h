@@ -1,0 +1,182 @@
+// Products of bytes: both factors as pairs of 16-bit integers along k, their zero points taken off, so that one instruction
+// multiplies and adds two k. Sums are exact modulo 2^32 (spec.md matmul_integer.2), so their order is free. Compiled once per
+// instruction set.
+#pragma once
+#include "num/contract/schedule.h"
+#include "ops/matmul/matmul.h"
+#include "kernels/cpu/gemm_microkernel.h"
+
+namespace invar::ops::INVAR_ISA_NS {
+namespace {
+
+constexpr int64_t kByteColumns = 64;  // of a panel of b
+constexpr int64_t kPairs = 64;        // of k, widened at a time: 16 KiB of a panel
+constexpr int64_t kByteRows = 96;     // of a, to which a widened panel serves
+// With two vectors of b, x and a product: 6 rows would need all 16 registers, and GCC keeps sums in memory then.
+constexpr int kTileVectors = 2, kTileRows = kMaxRows == 6 ? 4 : kMaxRows;
+
+// The byte of a zero point, moved as those of its tensor are; 0 where there is none.
+INVAR_INLINE int32_t moved_zero(const Call& call, size_t operand, int64_t at) {
+  const int32_t moved = call.in[operand - 2].dtype == DType::i8 ? 0x80 : 0;
+  if (call.in.size() <= operand) return moved;
+  const View& z = call.in[operand];
+  return z.as<const uint8_t>()[z.elements() == 1 ? 0 : at] ^ moved;
+}
+
+INVAR_INLINE int64_t pairs_of(int64_t k) {
+  return (k + 1) / 2;
+}
+struct ByteProduct {
+  matmul::Shape s;
+  int64_t panels, row_blocks;
+};
+ByteProduct byte_product(const Call& call) {
+  ByteProduct p{matmul::shape(call.in[0], call.in[1], call.out[0], false, false), 0, 0};
+  p.panels = (p.s.n + kByteColumns - 1) / kByteColumns;
+  p.row_blocks = (p.s.m + kByteRows - 1) / kByteRows;
+  return p;
+}
+
+// A row of a as pairs; beyond its end 0, which makes whatever b has there vanish.
+INVAR_INLINE void widen_row(const uint8_t* a, int64_t k, int32_t moved, int32_t zero, int32_t* out) {
+  for (int64_t i = 0; i < k / 2; ++i) {
+    const int32_t low = (a[2 * i] ^ moved) - zero, high = (a[2 * i + 1] ^ moved) - zero;
+    out[i] = static_cast<int32_t>((static_cast<uint32_t>(low) & 0xffff) | static_cast<uint32_t>(high) << 16);
+  }
+  if (k % 2) out[k / 2] = ((a[k - 1] ^ moved) - zero) & 0xffff;
+}
+
+// Pairs [0, pairs) of a panel whose rows lie `ld` bytes apart; `rows` of k are there, `columns` of them count.
+INVAR_INLINE void widen_panel(const uint8_t* b, int64_t ld, int64_t rows, int64_t columns, int32_t moved,
+                              const int32_t* zeros, int32_t* out) {
+  auto row = [&](const uint8_t* p, int64_t j) __attribute__((always_inline)) {
+    const int64_t left = columns - j;
+    const I bytes = left >= kW  ? load_u8(p + j)
+                    : left <= 0 ? set1_i(0)
+                                : load_u8_n(p + j, static_cast<int>(left));
+    return sub(bit_xor(bytes, set1_i(moved)), bits(load(reinterpret_cast<const float*>(zeros + j))));
+  };
+  for (int64_t k = 0; k < rows; k += 2) {
+    const uint8_t* low = b + k * ld;
+    const uint8_t* high = k + 1 < rows ? low + ld : low;
+    for (int64_t j = 0; j < kByteColumns; j += kW) {
+      const I pair = bit_or(bit_and(row(low, j), set1_i(0xffff)), shift_left<16>(row(high, j)));
+      store_i(out + k / 2 * kByteColumns + j, pair);
+    }
+  }
+}
+
+// sum[r][v] of R rows of a and kTileVectors vectors of a widened panel.
+template <int R>
+INVAR_INLINE void byte_sums(const int32_t* a, int64_t lda, const int32_t* b, int64_t pairs,
+                            I (&sum)[R * kTileVectors]) {
+  I acc[R * kTileVectors];
+#pragma GCC unroll 32
+  for (int i = 0; i < R * kTileVectors; ++i) acc[i] = set1_i(0);
+  for (int64_t k = 0; k < pairs; ++k) {
+    I w[kTileVectors];
+#pragma GCC unroll 32
+    for (int v = 0; v < kTileVectors; ++v)
+      w[v] = bits(held(load(reinterpret_cast<const float*>(b + k * kByteColumns + v * kW))));
+#pragma GCC unroll 32
+    for (int r = 0; r < R; ++r) {
+      const I x = set1_i(a[r * lda + k]);
+#pragma GCC unroll 32
+      for (int v = 0; v < kTileVectors; ++v)
+        acc[r * kTileVectors + v] =
+            bits(held(from_bits(add(acc[r * kTileVectors + v], pair_products(x, w[v])))));
+    }
+  }
+#pragma GCC unroll 32
+  for (int i = 0; i < R * kTileVectors; ++i) sum[i] = acc[i];
+}
+
+// They are put into the rows of out, or (not the first pairs) added there.
+template <int R>
+INVAR_INLINE void byte_tile(const int32_t* a, int64_t lda, const int32_t* b, int64_t pairs, int32_t* out,
+                            int64_t n, int64_t columns, bool first) {
+  I sum[R * kTileVectors];
+  byte_sums<R>(a, lda, b, pairs, sum);
+#pragma GCC unroll 32
+  for (int i = 0; i < R * kTileVectors; ++i) {
+    const int64_t at = i % kTileVectors * kW, left = columns - at;
+    if (left <= 0) continue;
+    auto* y = reinterpret_cast<float*>(out + i / kTileVectors * n + at);
+    const int lanes = left < kW ? static_cast<int>(left) : kW;
+    const I before = first ? set1_i(0) : bits(load_part(y, lanes));
+    store_part(y, from_bits(add(before, sum[i])), lanes);
+  }
+}
+
+size_t pack_bytes_integer(const View& v, int i, const Attrs&) {
+  if (i != 1) return 0;
+  const int64_t n = last_dim(v), rows = n ? v.elements() / n : 0;
+  return static_cast<size_t>(rows * ((n + kByteColumns - 1) / kByteColumns) * kByteColumns);
+}
+void pack_integer(const View& v, int, const Attrs&, void* packed) {
+  const int64_t n = last_dim(v), k = v.dim[v.rank - 2], matrices = n && k ? v.elements() / n / k : 0;
+  const auto* b = v.as<const uint8_t>();
+  auto* to = static_cast<uint8_t*>(packed);
+  for (int64_t m = 0; m < matrices; ++m, b += k * n)
+    for (int64_t j = 0; j < n; j += kByteColumns)
+      for (int64_t i = 0; i < k; ++i)
+        for (int64_t c = j; c < j + kByteColumns; ++c) *to++ = c < n ? b[i * n + c] : 0;
+}
+
+size_t shared_bytes_integer(const Call& call) {
+  const View& a = call.in[0];
+  return static_cast<size_t>(row_count(a) * pairs_of(last_dim(a))) * sizeof(int32_t);
+}
+size_t scratch_bytes_integer(const Call&) {
+  return (kPairs + 1) * kByteColumns * sizeof(int32_t);
+}
+// Phase 0: rows of a; phase 1: panels of blocks of rows.
+int64_t units_integer(const Call& call, int phase) {
+  if (call.out[0].elements() == 0) return 0;
+  if (phase == 0) return row_count(call.in[0]);
+  const ByteProduct p = byte_product(call);
+  return p.s.batches * p.row_blocks * p.panels;
+}
+
+void run_integer(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
+  const View &a = call.in[0], &b = call.in[1];
+  const ByteProduct p = byte_product(call);
+  const int64_t k = p.s.k, n = p.s.n, lda = pairs_of(k), m = a.rank < 2 ? 1 : a.dim[a.rank - 2];
+  auto* wide = static_cast<int32_t*>(call.shared);
+  const int32_t moved_a = a.dtype == DType::i8 ? 0x80 : 0, moved_b = b.dtype == DType::i8 ? 0x80 : 0;
+  if (phase == 0) {
+    for (int64_t i = begin; i < end; ++i)
+      widen_row(a.as<const uint8_t>() + i * k, k, moved_a, moved_zero(call, 2, i % m), wide + i * lda);
+    return;
+  }
+  auto* panel = static_cast<int32_t*>(scratch);
+  int32_t* zeros = panel + kPairs * kByteColumns;
+  for (int64_t u = begin; u < end; ++u) {
+    const int64_t j = u % p.panels * kByteColumns, columns = num::min_i64(kByteColumns, n - j);
+    const int64_t row = u / p.panels % p.row_blocks * kByteRows, rows = num::min_i64(kByteRows, p.s.m - row);
+    const int64_t batch = u / p.panels / p.row_blocks;
+    const matmul::Offsets at = matmul::offsets(p.s, batch);
+    const auto* bytes = b.as<const uint8_t>();
+    bytes += b.packed ? (at.b_matrix * p.panels * kByteColumns + j) * k : at.b + j;
+    const int64_t ld = b.packed ? kByteColumns : n;
+    for (int64_t c = 0; c < kByteColumns; ++c) zeros[c] = moved_zero(call, 3, c < columns ? j + c : 0);
+    auto* out = call.out[0].as<int32_t>() + (batch * p.s.m + row) * n + j;
+    const int32_t* left = wide + (k ? at.a / k + row : 0) * lda;
+    for (int64_t first = 0; first == 0 || first < lda; first += kPairs) {
+      const int64_t pairs = num::min_i64(kPairs, lda - first);
+      widen_panel(bytes + 2 * first * ld, ld, num::min_i64(2 * kPairs, k - 2 * first), columns, moved_b,
+                  zeros, panel);
+      for (int64_t r = 0; r < rows; r += kTileRows) {
+        auto tiles = [&](auto tall) __attribute__((always_inline)) {
+          for (int64_t c = 0; c < columns; c += kTileVectors * kW)
+            byte_tile<decltype(tall)::value>(left + r * lda + first, lda, panel + c, pairs, out + r * n + c,
+                                             n, columns - c, first == 0);
+        };
+        with_rows<kTileRows>(static_cast<int>(num::min_i64(kTileRows, rows - r)), tiles);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS

@@ -1,0 +1,197 @@
+// formats.8: reading a bf16 or f16 weight is bit-equal to cast followed by the same operation on f32, and trans_b to
+// the transposed operand. contraction.1: a row does not depend on the rows beside it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+
+#include "device/device.h"
+#include "num/convert/convert.h"
+#include "kernels/testing.h"
+
+namespace invar::ops {
+namespace {
+
+constexpr int64_t kM = 5, kK = 513, kN = 37;
+
+std::vector<uint16_t> bits(int64_t n) {  // every bit pattern that is finite in either format, subnormals too
+  std::vector<uint16_t> v;
+  for (int64_t i = 0; i < n; ++i) {
+    auto u = static_cast<uint16_t>(static_cast<uint64_t>(i) * 40503 >> 3);
+    v.push_back((u & 0x7c00) == 0x7c00 ? u & 0x83ff : u);
+  }
+  return v;
+}
+
+class Matmul : public ::testing::Test {
+ protected:
+  Matmul() : a(kM * kK) {
+    for (int64_t i = 0; i < kM * kK; ++i) a[i] = static_cast<float>(i * 7919 % 2003 - 1001) / 64;
+  }
+  std::vector<float> product(const Kernel& k, View b, int64_t trans, int64_t from = 0, int64_t rows = kM) {
+    std::vector<float> y(rows * kN);
+    View in[] = {testing::view(a, DType::f32, {rows, kK}), b}, out = testing::view(y, DType::f32, {rows, kN});
+    in[0].data = a.data() + from * kK;
+    testing::run(k, in, {&out, 1}, Attrs{{"trans_b", trans}});
+    return y;
+  }
+  static bool same(const std::vector<float>& x, const std::vector<float>& y) {
+    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
+  }
+  std::vector<float> a;
+};
+
+TEST_F(Matmul, WidensAsCastDoes) {
+  auto stored = bits(kK * kN);
+  for (std::string_view isa : isas())
+    for (DType dtype : {DType::bf16, DType::f16}) {
+      const Kernel *matmul = find("matmul", isa), *cast = find("cast", isa);
+      ASSERT_TRUE(matmul && cast) << isa;
+      std::vector<float> wide(kK * kN);
+      View b = testing::view(stored, dtype, {kK, kN}), w = testing::view(wide, DType::f32, {kK, kN});
+      testing::run(*cast, {&b, 1}, {&w, 1});
+      EXPECT_TRUE(same(product(*matmul, b, 0), product(*matmul, w, 0))) << isa << ' ' << name_of(dtype);
+    }
+}
+
+TEST_F(Matmul, TransposesAsData) {
+  auto stored = bits(kK * kN);
+  std::vector<uint16_t> turned(kK * kN);
+  for (int64_t k = 0; k < kK; ++k)
+    for (int64_t n = 0; n < kN; ++n) turned[n * kK + k] = stored[k * kN + n];
+  for (std::string_view isa : isas()) {
+    const Kernel* matmul = find("matmul", isa);
+    View b = testing::view(stored, DType::bf16, {kK, kN}), t = testing::view(turned, DType::bf16, {kN, kK});
+    EXPECT_TRUE(same(product(*matmul, b, 0), product(*matmul, t, 1))) << isa;
+  }
+}
+
+TEST_F(Matmul, RowsAreIndependent) {
+  auto stored = bits(kK * kN);
+  View b = testing::view(stored, DType::bf16, {kK, kN});
+  for (std::string_view isa : isas()) {
+    const Kernel* matmul = find("matmul", isa);
+    std::vector<float> all = product(*matmul, b, 0), one_by_one;
+    for (int64_t r = 0; r < kM; ++r)
+      for (float y : product(*matmul, b, 0, r, 1)) one_by_one.push_back(y);
+    EXPECT_TRUE(same(all, one_by_one)) << isa;
+  }
+}
+
+// matmul_nbits.2: dequantising first gives the same bits. Scales of all exponents, so that every way of making w is taken.
+TEST(MatmulNbits, IsMatmulOfDequantised) {
+  constexpr int64_t kRows = 2, kDeep = 300, kColumns = 21, kBlock = 32, kGroups = 10;
+  std::vector<float> a(kRows * kDeep), scales(kColumns * kGroups), wide(kColumns * kDeep);
+  std::vector<uint8_t> q(kColumns * kGroups * kBlock), zeros(kColumns * kGroups);
+  for (size_t i = 0; i < a.size(); ++i)
+    a[i] = static_cast<float>(static_cast<int>(i * 7919 % 2003) - 1001) / 64;
+  for (size_t i = 0; i < q.size(); ++i) q[i] = static_cast<uint8_t>(i * 40503 >> 4);
+  for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<uint8_t>(i * 2654435761u >> 7);
+  for (int64_t bits : {4, 8})
+    for (uint32_t mask : {0xffffffffu, 0xffffe000u})  // scales of 24 bits and of 11
+      for (uint32_t exponents : {8u, 128u}) {         // about 1, and down to subnormal
+        for (uint32_t i = 0; i < scales.size(); ++i) {
+          const uint32_t exponent = 127 - i * 7 % exponents;
+          scales[i] = std::bit_cast<float>(((i * 2654435761u & 0x807fffffu) | exponent << 23) & mask);
+        }
+        std::vector<uint8_t> packed(q), packed_zeros(zeros);
+        if (bits == 4) {
+          packed.assign(q.size() / 2, 0), packed_zeros.assign(zeros.size() / 2, 0);
+          for (size_t i = 0; i < q.size(); ++i)
+            packed[i / 2] |= static_cast<uint8_t>((q[i] & 15) << i % 2 * 4);
+          for (size_t i = 0; i < zeros.size(); ++i)
+            packed_zeros[i / 2] |= static_cast<uint8_t>((zeros[i] & 15) << i % 2 * 4);
+        }
+        const int of = bits == 4 ? 15 : 255;
+        for (int64_t j = 0; j < kColumns; ++j)
+          for (int64_t k = 0; k < kDeep; ++k) {
+            const auto g = static_cast<size_t>(j * kGroups + k / kBlock);
+            const int d = (q[static_cast<size_t>(j * kGroups * kBlock + k)] & of) - (zeros[g] & of);
+            wide[static_cast<size_t>(j * kDeep + k)] = num::canon(static_cast<float>(d) * scales[g]);
+          }
+        for (std::string_view isa : isas()) {
+          const Kernel *matmul = find("matmul", isa), *nbits = find("matmul_nbits", isa);
+          std::vector<float> expected(kRows * kColumns), y(kRows * kColumns, 1.0f);
+          View out = testing::view(expected, DType::f32, {kRows, kColumns});
+          View in[] = {testing::view(a, DType::f32, {kRows, kDeep}),
+                       testing::view(wide, DType::f32, {kColumns, kDeep})};
+          testing::run(*matmul, in, {&out, 1}, Attrs{{"trans_b", int64_t{1}}});
+          out = testing::view(y, DType::f32, {kRows, kColumns});
+          View from[] = {in[0], testing::view(packed, DType::u8, {kColumns, kGroups, kBlock * bits / 8}),
+                         testing::view(scales, DType::f32, {kColumns, kGroups}),
+                         testing::view(packed_zeros, DType::u8, {kColumns, kGroups * bits / 8})};
+          testing::run(*nbits, from, {&out, 1},
+                       Attrs{{"trans_b", int64_t{1}}, {"bits", bits}, {"block", kBlock}});
+          EXPECT_EQ(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)), 0)
+              << isa << ' ' << bits << ' ' << mask << ' ' << exponents;
+        }
+      }
+}
+
+// Products of one a at once, in each of the ways that their shapes ask for, are the products one by one.
+TEST(MatmulOnDevice, AtOnceOrOneByOne) {
+  const auto opened = Device::open();
+  if (!opened) GTEST_SKIP() << "no GPU here: " << opened.error().message;
+  Device& gpu = **opened;
+  gpu.enter();
+  const Kernel& k = *find("matmul", kCuda);
+  const Attrs attrs{{"trans_b", int64_t{1}}};
+  std::vector<void*> taken;
+  auto take = [&](size_t bytes) {
+    const auto p = gpu.take(bytes + 1, "a test");
+    if (!p) throw std::runtime_error(p.error().message);
+    taken.push_back(*p);
+    return *p;
+  };
+  struct {
+    int64_t m, k, n[3];
+  } const cases[] = {{1, 513, {37, 100, 1}},         {64, 300, {96, 640, 33}},
+                     {40, 2100, {3000, 500, 701}},   {64, 2100, {4096, 1024, 1030}},
+                     {64, 513, {9000, 7001, 12000}}, {70, 300, {6000, 1024, 8000}}};
+  for (const auto& c : cases) {
+    std::vector<float> a(c.m * c.k);
+    for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i * 7919 % 2003) - 1001.5f;
+    View x{take(a.size() * 4), DType::f32, 2, false, {c.m, c.k}};
+    ASSERT_TRUE(gpu.upload(x.data, a.data(), a.size() * 4));
+    View in[3][2], out[3];
+    Call calls[3];
+    std::vector<const Call*> all;
+    for (int p = 0; p < 3; ++p) {
+      const auto stored = bits(c.n[p] * c.k + p);
+      View b{take(stored.size() * 2), DType::bf16, 2, false, {c.n[p], c.k}};
+      ASSERT_TRUE(gpu.upload(b.data, stored.data() + p, static_cast<size_t>(c.n[p] * c.k) * 2));
+      void* const packed = take(k.pack_bytes(b, 1, attrs));
+      k.enqueue_pack(b, 1, attrs, packed, gpu.stream());
+      in[p][0] = x, in[p][1] = b, in[p][1].data = packed, in[p][1].packed = true;
+      out[p] = {take(static_cast<size_t>(c.m * c.n[p]) * 4), DType::f32, 2, false, {c.m, c.n[p]}};
+      calls[p].in = in[p], calls[p].out = {&out[p], 1}, calls[p].attrs = &attrs;
+      all.push_back(&calls[p]);
+    }
+    size_t shared = k.shared_bytes_all(all);
+    for (const Call& call : calls) shared = std::max(shared, k.shared_bytes(call));
+    void* const memory = take(shared);
+    for (Call& call : calls) call.shared = memory;
+    std::vector<float> result[2];
+    for (int together : {0, 1}) {
+      for (const View& y : out) ASSERT_TRUE(gpu.fill(y.data, 0xff, static_cast<size_t>(y.elements()) * 4));
+      if (together)
+        k.enqueue_all(all, gpu.stream());
+      else
+        for (const Call* call : all) k.enqueue(*call, gpu.stream());
+      for (const View& y : out) {
+        std::vector<float> here(static_cast<size_t>(y.elements()));
+        ASSERT_TRUE(gpu.download(here.data(), y.data, here.size() * 4));
+        ASSERT_TRUE(gpu.wait());
+        result[together].insert(result[together].end(), here.begin(), here.end());
+      }
+    }
+    EXPECT_EQ(std::memcmp(result[0].data(), result[1].data(), result[0].size() * 4), 0)
+        << c.m << " x " << c.k;
+  }
+  for (void* p : taken) gpu.give(p);
+}
+
+}  // namespace
+}  // namespace invar::ops

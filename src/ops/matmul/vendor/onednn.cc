@@ -1,0 +1,86 @@
+// matmul by oneDNN, where it was seen to take less time (avx2, Zen 3; docs/decisions.md): f32, 32 to 192 rows, K up to 384, and a b of
+// up to 1 MiB that is a value, which every call packs anew, ours as theirs (theirs for every block). Everything else is the
+// reproducible row's.
+#include "kernels/vendor/onednn.h"
+
+#include <algorithm>
+
+#include "ops/matmul/matmul.h"
+
+namespace invar::ops {
+namespace {
+
+constexpr int64_t kFewRows = 32, kManyRows = 192, kDeepest = 384, kMostOfB = 256 << 10;
+// Blocks of outputs, units to share out: of about so many rows and columns, whatever there are threads.
+constexpr int64_t kRows = 64, kColumns = 192;
+
+const Kernel& own() {
+  static const Kernel& row = *find("matmul");
+  return row;
+}
+
+matmul::Shape shape(const Call& c) {
+  return matmul::shape(c.in[0], c.in[1], c.out[0], attr_i(c, "trans_a", 0) != 0,
+                       attr_i(c, "trans_b", 0) != 0);
+}
+bool is_for_library(const Call& c, const matmul::Shape& s) {
+  return c.in[0].dtype == DType::f32 && c.in[1].dtype == DType::f32 && !c.in[1].packed && s.m >= kFewRows &&
+         s.m <= kManyRows && s.n > 0 && s.k > 0 && s.k <= kDeepest && s.n <= kMostOfB / s.k;
+}
+
+struct Blocks {
+  int64_t rows, columns, down, across;  // of a block; how many
+};
+Blocks blocks(const matmul::Shape& s) {
+  const auto parts = [](int64_t n, int64_t of) { return (n + of - 1) / of; };
+  const int64_t down = parts(s.m, kRows), across = parts(s.n, kColumns);
+  return {parts(s.m, down), parts(s.n, across), down, across};
+}
+
+int64_t units(const Call& c, int phase) {
+  const matmul::Shape s = shape(c);
+  if (!is_for_library(c, s)) return own().units(c, phase);
+  const Blocks b = blocks(s);
+  return s.batches * b.down * b.across;
+}
+
+size_t scratch_bytes(const Call& c) {
+  return is_for_library(c, shape(c)) ? 0 : own().scratch_bytes(c);
+}
+
+void run(const Call& c, int phase, int64_t begin, int64_t end, void* scratch) {
+  const matmul::Shape s = shape(c);
+  if (!is_for_library(c, s)) return own().run(c, phase, begin, end, scratch);
+  const Blocks blocks_ = blocks(s);
+  const auto* const a = c.in[0].as<const float>();
+  const auto* const b = c.in[1].as<const float>();
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const int64_t batch = unit / (blocks_.down * blocks_.across),
+                  block = unit % (blocks_.down * blocks_.across);
+    const int64_t i = block / blocks_.across * blocks_.rows, j = block % blocks_.across * blocks_.columns;
+    const matmul::Offsets at = matmul::offsets(s, batch);
+    onednn::Product p;
+    p.trans_a = s.trans_a ? 'T' : 'N', p.trans_b = s.trans_b ? 'T' : 'N';
+    p.m = std::min(blocks_.rows, s.m - i), p.n = std::min(blocks_.columns, s.n - j), p.k = s.k;
+    if (p.m <= 0 || p.n <= 0) continue;
+    p.a = a + at.a + (s.trans_a ? i : i * s.k), p.lda = s.trans_a ? s.m : s.k;
+    p.b = b + at.b + (s.trans_b ? j * s.k : j), p.ldb = s.trans_b ? s.k : s.n;
+    p.c = c.out[0].as<float>() + (batch * s.m + i) * s.n + j, p.ldc = s.n;
+    onednn::product(p);
+  }
+}
+
+bool serves(std::span<const Given> operands) {
+  return operands.size() == 2 && operands[0].dtype == DType::f32 && operands[1].dtype == DType::f32 &&
+         !operands[1].constant;
+}
+
+const Kernel kRow = {
+    .op = "matmul", .isa = "onednn", .units = units, .run = run, .scratch_bytes = scratch_bytes};
+
+}  // namespace
+
+extern const LibraryRow library_matmul_onednn;
+const LibraryRow library_matmul_onednn = {&kRow, &onednn::library, OperationSet::deterministic, serves};
+
+}  // namespace invar::ops

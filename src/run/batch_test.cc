@@ -1,0 +1,122 @@
+// Many sequences in one step: each has the bytes that it has alone, whoever comes with it.
+#include "base/opset.h"
+#include "kernels/kernel.h"
+#include "run/testing.h"
+
+namespace invar::run {
+namespace {
+
+Options many(int64_t sequences, int threads = 1, std::string isa = "") {
+  Options o = options(threads, std::move(isa));
+  o.sequences = sequences;
+  return o;
+}
+
+class SequencesTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { model = new TinyModel; }
+  static void TearDownTestSuite() { delete model; }
+  static TinyModel* model;
+};
+TinyModel* SequencesTest::model;
+
+TEST_F(SequencesTest, CompanyDoesNotShow) {
+  const std::vector<Logits> truth = alone(*model);
+  for (std::string_view isa : ops::isas()) {
+    for (int threads : {1, 2, 5}) {
+      Session s = open(*model, many(kSequences, threads, std::string(isa)));
+      for (int batch : {1, 2, 3, 17, kSequences}) {
+        if (isa == "reference" && batch > 3) continue;  // slow
+        SCOPED_TRACE(std::string(isa) + ", threads " + std::to_string(threads));
+        company_does_not_show(s, batch, truth);
+      }
+    }
+  }
+}
+
+TEST_F(SequencesTest, ASequenceIsForgottenAlone) {
+  Session s = open(*model, many(2)), one = open(*model, options());
+  const int32_t a[] = {5, 6, 7}, b[] = {9};
+  ASSERT_TRUE(s.step(a, false, 0));
+  ASSERT_TRUE(s.step(a, false, 1));
+  s.reset(1);
+  EXPECT_EQ(s.position(0), 3);
+  EXPECT_EQ(s.position(1), 0);
+  const auto found = s.step(b, false, 1), expected = one.step(b);
+  ASSERT_TRUE(found && expected);
+  EXPECT_TRUE(same_bytes(*found, *expected));
+}
+
+TEST_F(SequencesTest, BadUseIsRefused) {
+  Session s = open(*model, many(3));
+  auto message = [&](std::vector<Next> next) {
+    const auto r = s.step_many(next);
+    return r ? "accepted" : r.error().message;
+  };
+  EXPECT_EQ(message({}), "a step needs at least one token");
+  EXPECT_EQ(message({{3, 1}}), "there is no sequence 3; the session has 3");
+  EXPECT_EQ(message({{0, 1}, {-1, 1}}), "there is no sequence -1; the session has 3");
+  EXPECT_EQ(message({{2, 1}, {0, 1}, {2, 4}}), "sequence 2 stands in one step twice");
+  EXPECT_EQ(message({{0, 1}, {1, 61}}),
+            "token 61 at position 0 of sequence 1 is outside the vocabulary of 61");
+  ASSERT_TRUE(s.step(std::vector<int32_t>(kTokens, 2), false, 1));
+  EXPECT_EQ(message({{0, 1}, {1, 1}}),
+            "the memory of sequence 1 has 150 positions, 150 in use; 1 more do not fit");
+  EXPECT_EQ(s.position(0), 0);  // refusals leave no trace
+  EXPECT_EQ(message({{0, 1}, {2, 1}}), "accepted");
+}
+
+std::string refusal(const plan::Plan& p, const TinyModel& m, Options o, Code code) {
+  const auto s = Session::open(p, m.folder, std::move(o));
+  if (s) return "opened";
+  EXPECT_EQ(s.error().code, code) << s.error().message;
+  return s.error().message;
+}
+
+TEST_F(SequencesTest, WhatMayMixSequencesIsRefusedByName) {
+  EXPECT_EQ(refusal(model->plan, *model, many(0), Code::bad_input), "sequences must be 1 to 65536, not 0");
+  Options o = many(2);
+  o.use_cache = false;
+  EXPECT_EQ(refusal(model->plan, *model, o, Code::not_covered),
+            "several sequences need their memory between steps: run one sequence at a time");
+  const TinyModel plain(false);
+  EXPECT_EQ(refusal(plain.plan, plain, many(2), Code::not_covered),
+            "several sequences need a plan with memory between steps: run one sequence at a time");
+
+  // An operation that sums along the batch, and along the sequence.
+  plan::Plan p = model->plan;
+  size_t at = 0;
+  while (p.nodes[at].op != "silu") ++at;
+  p.nodes[at].op = "cumsum", p.nodes[at].version = op_info("cumsum")->version;
+  p.nodes[at].attrs = {{"axis", int64_t{0}}, {"numerics", std::string(op_info("cumsum")->numerics)}};
+  EXPECT_EQ(refusal(p, *model, many(1), Code::not_covered), "opened");
+  EXPECT_EQ(refusal(p, *model, many(2), Code::not_covered),
+            "operation " + std::to_string(at) +
+                " of the plan, cumsum, does not keep sequences apart: run one sequence at a time");
+  p.nodes[at].attrs["axis"] = int64_t{1};
+  EXPECT_EQ(refusal(p, *model, many(2), Code::not_covered), "opened");
+
+  // A batch of 1 for good, in a value and in the inputs.
+  p = model->plan;
+  p.values[p.nodes[at].out[0]].shape[0] = {1, -1};
+  EXPECT_EQ(
+      refusal(p, *model, many(2), Code::not_covered),
+      "operation " + std::to_string(at) +
+          " of the plan, silu, does not keep sequences on the leading axis: run one sequence at a time");
+  for (plan::Value& v : p.values)
+    if (!v.shape.empty()) v.shape[0] = {1, -1};
+  EXPECT_EQ(refusal(p, *model, many(1), Code::not_covered), "opened");
+  EXPECT_EQ(refusal(p, *model, many(2), Code::not_covered),
+            "the plan's input 'input_ids' does not have sequences on its leading axis: run one sequence at a "
+            "time");
+}
+
+TEST_F(SequencesTest, TooMuchMemoryIsRefusedWithSizes) {
+  Options o = many(1 << 16);
+  o.capacity = 1 << 28, o.chunk = 1;
+  const std::string wrong = refusal(model->plan, *model, o, Code::bad_input);
+  EXPECT_NE(wrong.find("memory between steps (65536 x 268435456 positions)"), std::string::npos) << wrong;
+}
+
+}  // namespace
+}  // namespace invar::run

@@ -1,0 +1,126 @@
+// Sessions on a GPU: the bytes of the host, whatever the pieces of a prompt. Skipped, by name, where there is no GPU, unless
+// the build was promised one (INVAR_GPU).
+#include <fstream>
+
+#include "device/device.h"
+#include "base/file/file.h"
+#include "run/testing.h"
+
+namespace invar::run {
+namespace {
+
+Options on_device(int64_t capacity = kTokens) {
+  Options o = options(2);
+  o.device = "cuda", o.capacity = capacity;
+  return o;
+}
+
+class OnDevice : public testing::Test {
+ protected:
+  void SetUp() override { take_gpu(device_); }
+  std::shared_ptr<Device> device_;
+  const TinyModel model;
+};
+
+TEST_F(OnDevice, SameBytesAsTheHostForEveryPiece) {
+  Session host = open(model, options(1, "reference"));
+  const Logits truth = logits(host, kTokens, true);
+  for (int64_t capacity : {int64_t{kTokens}, int64_t{1000}}) {
+    Session s = open(model, on_device(capacity));
+    EXPECT_EQ(s.isa(), "cuda");
+    EXPECT_EQ(s.device().substr(0, 7), "cuda:0 ");
+    for (const std::string& k : s.kernels()) EXPECT_TRUE(k.ends_with(" cuda")) << k;
+    for (int piece : {kTokens, 130, 9, 7, 1}) {
+      // Graphs are recorded, then replayed; kernels that do not wait for those they follow err in some rounds only.
+      for (int round = 0; round < (piece == 1 ? 30 : 2); ++round) {
+        s.reset();
+        EXPECT_TRUE(same_bytes(logits(s, piece, true), truth)) << "piece " << piece << ", round " << round;
+      }
+      s.reset();
+      EXPECT_TRUE(same_bytes(std::span<const float>(logits(s, piece, false)).last(kVocab),
+                             std::span(truth).last(kVocab)))
+          << "last rows, piece " << piece;
+    }
+  }
+}
+
+TEST_F(OnDevice, ResultsStayBesideTheNextStep) {
+  Session s = open(model, on_device());
+  for (int32_t token = 0; token < 20; ++token) {
+    const auto logits = *s.step({&token, 1});
+    const Logits truth(logits.begin(), logits.end());
+    bool same[3] = {};
+    s.share_beside(3, [&, logits](int i) { same[i] = same_bytes(logits, truth); });
+    if (token % 3)
+      s.settle();
+    else
+      ASSERT_TRUE(s.step({&token, 1}));
+    EXPECT_TRUE(same[0] && same[1] && same[2]) << token;
+  }
+  bool done = false;
+  s.share_beside(1, [&](int) { done = true; });
+  const int32_t none = -1;
+  EXPECT_FALSE(s.step({&none, 1}));  // which nothing is done beside
+  EXPECT_TRUE(done);
+}
+
+TEST_F(OnDevice, CompanyDoesNotShow) {
+  const std::vector<Logits> truth = alone(model);
+  Options o = on_device(400);  // several bounds of what is filled, so that graphs serve many positions
+  o.sequences = kSequences;
+  Session s = open(model, o);
+  for (int round = 0; round < 2; ++round)
+    for (int batch : {1, 2, 3, 17, kSequences}) company_does_not_show(s, batch, truth);
+}
+
+TEST_F(OnDevice, WithoutMemoryTheSameBytes) {
+  const TinyModel plain(false);
+  Session host = open(plain, options(1, "reference")), s = open(plain, on_device());
+  EXPECT_TRUE(same_bytes(logits(s, 50, true), logits(host, 50, true)));
+  Options again = on_device();
+  again.use_cache = false;
+  Session t = open(model, again), u = open(model, options());
+  EXPECT_TRUE(same_bytes(logits(t, 50, true), logits(u, 50, true)));
+}
+
+TEST_F(OnDevice, AnIndexThatNamesNothingIsNamed) {
+  an_index_that_names_nothing_is_named(model, on_device());
+}
+
+TEST_F(OnDevice, AChangedByteIsFound) {
+  const plan::Weight& w = model.plan.weights[0];
+  const std::string path = model.folder + "/" + w.file;
+  std::string bytes = *read_file(path);
+  bytes[w.offset] ^= 1;
+  std::ofstream(path, std::ios::binary) << bytes;
+  const auto s = Session::open(model.plan, model.folder, on_device());
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, Code::failed);
+  EXPECT_EQ(s.error().message.find("weight " + w.name + " in " + path + ": its bytes have SHA-256 "), 0u)
+      << s.error().message;
+}
+
+TEST_F(OnDevice, TooMuchMemoryIsRefusedWithNumbers) {
+  Options o = on_device(int64_t{1} << 31);
+  const auto s = Session::open(model.plan, model.folder, o);
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code, Code::bad_input);
+  EXPECT_NE(s.error().message.find("MiB free of"), std::string::npos) << s.error().message;
+  EXPECT_TRUE(Session::open(model.plan, model.folder, on_device()));
+}
+
+TEST(Devices, WhatIsNotThereIsNamed) {
+  const TinyModel model;
+  for (const char* name :
+       {"", "x", "abacus", "cuda:", "cuda:x", "cuda:1x", "cuda0", "cuda:-1", "cuda:4096"}) {
+    Options o = options();
+    o.device = name;
+    const auto s = Session::open(model.plan, model.folder, o);
+    ASSERT_FALSE(s) << name;
+    EXPECT_EQ(s.error().code, Code::bad_input);
+    EXPECT_EQ(s.error().message.find('\n'), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace invar::run

@@ -1,0 +1,90 @@
+"""The same bits on other architectures: the runtime and kernels under QEMU, with the plan made here.
+
+`./setup.sh test` builds AArch64 (the NEON lanes) and s390x (the scalar lane, and the only big-endian one); RISC-V and
+POWER differ from s390x in nothing that s390x does not show, and are built and run by tools/evidence.sh."""
+
+import platform
+import re
+import shutil
+
+import pytest
+from conftest import BUILD, MODEL, ROOT, execute
+
+ALWAYS = ["aarch64", "s390x"]
+RUNS = [("aarch64", "neon", 64), ("aarch64", "scalar", 8), ("aarch64", "reference", 8), ("s390x", "scalar", 64), ("s390x", "reference", 4),
+        ("riscv64", "scalar", 64), ("riscv64", "reference", 4), ("ppc64le", "scalar", 64), ("ppc64le", "reference", 4)]
+
+
+def program(arch):
+    qemu, path = f"qemu-{arch}-static", BUILD / arch / "bin/invar"
+    if platform.machine() != "x86_64":
+        pytest.skip("cross builds are made on x86-64 only")
+    if arch not in ALWAYS and not path.exists():
+        pytest.skip("tools/evidence.sh makes this build")
+    assert shutil.which(qemu) and path.exists(), f"no build for {arch}: ./setup.sh test makes it"
+    return [qemu, str(path)]
+
+
+@pytest.fixture(scope="module")
+def plan(answer, tasks):
+    return next(tasks.glob("*/plan.invar"))
+
+
+@pytest.mark.parametrize("arch,isa,tokens", RUNS)
+def test_same_receipt(generate, plan, arch, isa, tokens):
+    there = generate("--plan", plan, "--isa", isa, tokens=tokens, program=program(arch))
+    here = generate(tokens=tokens)
+    assert there["isa"] == isa and there["content"]["execution"]["machine"] == arch
+    assert there["receipt_hash"] == here["receipt_hash"]
+
+
+@pytest.mark.parametrize("arch", ["aarch64", "s390x", "riscv64", "ppc64le"])
+def test_each_verifies_the_other(generate, plan, tmp_path, arch):
+    there = generate("--plan", plan, tokens=16, program=program(arch))
+    here = generate(tokens=16)
+    done = execute(["verify", here["receipt"], "--plan", plan, "--model-name", MODEL], program=program(arch))
+    assert done.code == 0, done.text
+    done = execute(["verify", there["receipt"], "--model-name", MODEL])
+    assert done.code == 0, done.text
+
+
+@pytest.mark.parametrize("arch", ["aarch64", "s390x", "riscv64", "ppc64le"])
+def test_logits_are_written_little_endian(answer, plan, tmp_path, arch):
+    written = []
+    for name, how in (("here", None), ("there", program(arch))):
+        path = tmp_path / name
+        done = execute(["infer", plan, "--tokens", "0,848,27", "--logits-output", path], program=how)
+        assert done.code == 0, done.text
+        written.append(path.read_bytes())
+    assert len(written[0]) > 0 and written[0] == written[1]
+
+
+def sample_of_rooms(folder):
+    """The rooms' texts with one digest of each operation."""
+    for golden in (ROOT / "src/ops").glob("*/tests/golden.txt"):
+        name = golden.parents[1].name
+        room = folder / name / "tests"
+        room.mkdir(parents=True)
+        kept, seen = [], set()
+        for line in golden.read_text().splitlines():
+            prefix = re.match(r"([a-z0-9_,]+): ", line)
+            operations = set(prefix[1].split(",")) if prefix else {name}
+            if "=>" in line and not operations <= seen:
+                seen |= operations
+                kept.append(line)
+        (room / "golden.txt").write_text("\n".join(kept) + "\n")
+        for text in ("cases.txt", "vectors.txt"):
+            shutil.copy(golden.with_name(text), room)
+    return folder
+
+
+@pytest.mark.parametrize("arch", ["aarch64", "s390x", "riscv64", "ppc64le"])
+def test_doctor(arch, tmp_path):
+    """Every kernel row of that build reaches the vectors and the digests; of AArch64, whose build runs the conformance
+    harness on all digests, one of each operation."""
+    rooms = ["--rooms", sample_of_rooms(tmp_path)] if arch == "aarch64" else []
+    done = execute(["doctor", "--json", *rooms], program=program(arch))
+    assert done.code == 0, done.text
+    found = done.json()
+    assert found["machine"] == arch and all(r["checks"] > 0 and r["wrong"] == 0 for r in found["rows"])
+    assert "scalar" in found["isas"] and (arch != "aarch64" or "neon" in found["isas"])

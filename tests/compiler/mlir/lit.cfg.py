@@ -1,0 +1,23 @@
+"""FileCheck tests of the compiler. Parameters: invar_opt, tools (LLVM's bin folder), out (scratch)."""
+
+import lit.formats
+
+config.name = "invar-compiler"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir"]
+config.test_source_root = __file__.rsplit("/", 1)[0]
+config.test_exec_root = lit_config.params["out"]
+quoted = lambda path: '"' + path + '"'
+opt, tools = lit_config.params["invar_opt"], lit_config.params["tools"]
+pipeline = lambda passes: quoted(opt) + f" --pass-pipeline='builtin.module({passes})'"
+config.substitutions += [
+    ("%convert", pipeline("onnx-to-repro")),
+    ("%recover", pipeline("onnx-to-repro,func.func(repro-recover)")),
+    ("%fold", pipeline("onnx-to-repro,func.func(repro-fold,repro-settle)")),
+    ("%simplify", pipeline("func.func(repro-simplify)")),
+    ("%turn", pipeline("func.func(repro-turn)")),
+    ("%plan", pipeline("onnx-to-repro,func.func(repro-fold,repro-settle,repro-to-plan)")),
+    ("%opt", quoted(opt)),
+    ("%check", quoted(tools + "/FileCheck") + ' "%s"'),
+    ("%not", quoted(tools + "/not")),
+]
