@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sets up, builds, shows and tests Invar. `./setup.sh --help` says how. Needs bash, apt and Python 3; installs the rest.
+# Sets up, builds, shows and tests Invar. `./setup.sh --help` says how. Needs bash, apt and Python 3;
+# installs the rest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 root=$PWD
@@ -11,36 +12,39 @@ Usage: ./setup.sh COMMAND [--jobs N] [--cuda auto|all|off]
   demo    install what is missing, build, run the shipped model and verify its receipt
   test    the same set-up with the test tools, then every test (about half an hour the first time on 2 cores)
   build   install what is missing and build build/bin/invar
-  wheel   the Python package: install what is missing and build build/dist/invar-*.whl for this machine's python3
+  wheel   the Python package: install what is missing and build build/dist/invar-*.whl for this
+          machine's python3
   deps    only install what is missing; `deps --list` prints the names and installs nothing
   cross   what tools/evidence.sh needs: the packages of every instruction set and compiler, and the builds
   clean   remove build/ and build-wheel/
 
-CUDA kernels need NVIDIA's compiler nvcc 13, which no command here installs. auto: they are built for the GPUs of this
-machine, if both are here; all: for every GPU from Turing on, whatever is here (many minutes); `test` builds them wherever
-nvcc is.
+CUDA kernels need NVIDIA's compiler nvcc 13, which no command here installs. auto: they are built
+for the GPUs of this machine, if both are here; all: for every GPU from Turing on, whatever is here
+(many minutes); `test` builds them wherever nvcc is.
 
-Works on Debian 12 and Ubuntu 24.04. Packages are installed with
-apt-get as root or through sudo, and only those that are missing; where neither is possible the one line to run is
-printed and nothing else happens. Everything built lies in build/ (the package also in build-wheel/). Every command can be repeated: what is done is not
-done again.
+Works on Debian 12 and Ubuntu 24.04. Packages are installed with apt-get as root or through sudo,
+and only those that are missing; where neither is possible the one line to run is printed and
+nothing else happens. Everything built lies in build/ (the package also in build-wheel/). Every
+command can be repeated: what is done is not done again.
 TEXT
 }
 
-# --- what is needed --------------------------------------------------------------------------------------------------
-# compiler and build · MLIR 19 with its tools · static zlib and zstd for it · JSON, command line · ONNX's protobuf
+# --- what is needed -------------------------------------------------------------------------------
+# compiler and build · MLIR 19 with its tools · static zlib and zstd for it · JSON, command line ·
+# ONNX's protobuf
 packages=(g++ cmake ninja-build ccache
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools libzstd-dev zlib1g-dev
   nlohmann-json3-dev libcli11-dev libonnx-dev protobuf-compiler libprotobuf-dev)
 # the Python package
 package_packages=(python3-dev python3-venv)
-# unit tests · the oracle of the exp proof · Python tests · the same kernels on other architectures, one of them big-endian
+# unit tests · the oracle of the exp proof · Python tests · the same kernels on other architectures,
+# one of them big-endian
 test_packages=(libgtest-dev libgmock-dev libmpfr-dev "${package_packages[@]}")
 cross_packages=(qemu-user-static g++-aarch64-linux-gnu g++-s390x-linux-gnu)
 # the instruction sets that only tools/evidence.sh goes through, and the second compiler
 evidence_packages=(g++-riscv64-linux-gnu g++-powerpc64le-linux-gnu clang)
 
-# --- saying what happens ---------------------------------------------------------------------------------------------
+# --- saying what happens --------------------------------------------------------------------------
 if [[ -t 1 ]]; then bold=$'\e[1m' dim=$'\e[2m' off=$'\e[0m'; else bold='' dim='' off=''; fi
 say() { printf '%s\n' "$bold==>$off $*"; }
 note() { printf '    %s\n' "$*"; }
@@ -51,7 +55,8 @@ die() { # CODE MESSAGE...
   exit "$code"
 }
 
-# phase NAME COMMAND...: output into build/log/NAME.log, a sign of life every minute, the end of the log on failure.
+# phase NAME COMMAND...: output into build/log/NAME.log, a sign of life every minute, the end of the
+# log on failure.
 phase() {
   local name=$1 log="$root/build/log/$1.log" start=$SECONDS beat rc=0
   shift
@@ -73,7 +78,7 @@ phase() {
   note "$name: done in $((SECONDS - start)) s"
 }
 
-# --- packages --------------------------------------------------------------------------------------------------------
+# --- packages -------------------------------------------------------------------------------------
 missing_of() { # PACKAGE...: those that are not installed
   local p
   for p in "$@"; do
@@ -84,18 +89,25 @@ missing_of() { # PACKAGE...: those that are not installed
 system() {
   local id='' version=''
   # shellcheck disable=SC1091
-  [[ -r /etc/os-release ]] && { id=$(. /etc/os-release && echo "${ID:-}"); version=$(. /etc/os-release && echo "${VERSION_ID:-}"); }
+  [[ -r /etc/os-release ]] && {
+    id=$(. /etc/os-release && echo "${ID:-}")
+    version=$(. /etc/os-release && echo "${VERSION_ID:-}")
+  }
   printf '%s %s' "$id" "$version"
 }
 
 as_root() { if ((EUID == 0)); then "$@"; else sudo "$@"; fi; }
-apt_get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@"; }
+apt_get() {
+  as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@"
+}
 apt_install() { # refreshes the lists only where they do not know a package or are too old to serve it
   local p
   for p in "$@"; do
     apt-cache show "$p" >/dev/null 2>&1 || { apt_get update; break; }
   done
-  apt_get install --no-install-recommends "$@" || { apt_get update && apt_get install --no-install-recommends "$@"; }
+  apt_get install --no-install-recommends "$@" ||
+    { apt_get update && apt_get install --no-install-recommends "$@"; }
 }
 
 may_install() {
@@ -108,7 +120,8 @@ may_install() {
 install_packages() { # PACKAGE...
   local wanted=("$@") missing=()
   command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
-    die 2 "this system has no apt; install what these Debian packages contain, then use cmake --preset release: ${wanted[*]}"
+    die 2 "this system has no apt; install what these Debian packages contain, then use \
+cmake --preset release: ${wanted[*]}"
   mapfile -t missing < <(missing_of "${wanted[@]}")
   if ((${#missing[@]} == 0)); then
     say "Packages: all ${#wanted[@]} are here"
@@ -139,7 +152,7 @@ test_list() {
 }
 can_cross() { [[ $(dpkg --print-architecture 2>/dev/null) == amd64 ]]; }
 
-# --- building --------------------------------------------------------------------------------------------------------
+# --- building -------------------------------------------------------------------------------------
 jobs=''
 count_jobs() { # one per core, and about 1.2 GB of memory for each
   [[ -n $jobs ]] && return
@@ -165,9 +178,12 @@ prepare_build_folder() {
       rm -rf "$cache" "${cache%/*}/CMakeFiles"
     fi
   done
-  # Compiler output is reused between folders and checkouts; where the home folder cannot hold it, build/ does.
+  # Compiler output is reused between folders and checkouts; where the home folder cannot hold it,
+  # build/ does.
   export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
-  if [[ -z ${CCACHE_DIR:-} ]] && ! { [[ -n ${HOME:-} ]] && mkdir -p "$HOME/.cache/ccache" 2>/dev/null && [[ -w $HOME/.cache/ccache ]]; }; then
+  cache=${HOME:+$HOME/.cache/ccache}
+  if [[ -z ${CCACHE_DIR:-} ]] &&
+    ! { [[ -n $cache ]] && mkdir -p "$cache" 2>/dev/null && [[ -w $cache ]]; }; then
     export CCACHE_DIR="$root/build/ccache"
   fi
 }
@@ -184,10 +200,15 @@ find_nvcc() {
   local nvcc version
   nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null) || return 0
   version=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
-  if ((${version:-0} >= 13)); then printf '%s' "$nvcc"; else note "$nvcc is too old: CUDA kernels need version 13" >&2; fi
+  if ((${version:-0} >= 13)); then
+    printf '%s' "$nvcc"
+  else
+    note "$nvcc is too old: CUDA kernels need version 13" >&2
+  fi
 }
 gpus() { # compute capabilities of the GPUs here, as CMake writes them
-  { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null || true; } | tr -d . | sed -n '/^[0-9][0-9]*$/p' | sort -u | paste -sd ';' -
+  { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null || true; } |
+    tr -d . | sed -n '/^[0-9][0-9]*$/p' | sort -u | paste -sd ';' -
 }
 # options_of_cuda [test]: sets `with_cuda`, options for CMake.
 options_of_cuda() {
@@ -197,7 +218,8 @@ options_of_cuda() {
   with_cuda=(-DINVAR_CUDA=OFF)
   [[ $cuda == off ]] && return
   if [[ -z $nvcc ]]; then
-    [[ $cuda == all ]] && die 2 "--cuda all needs NVIDIA's compiler nvcc 13; install its toolkit, or leave --cuda out"
+    [[ $cuda == all ]] &&
+      die 2 "--cuda all needs NVIDIA's compiler nvcc 13; install its toolkit, or leave --cuda out"
     if [[ -n $here ]]; then note "there is a GPU, but no nvcc 13: built for the CPU alone"; fi
     return
   fi
@@ -205,17 +227,25 @@ options_of_cuda() {
   if [[ $cuda == all ]]; then
     target=''
   elif [[ -z $here ]]; then
-    if [[ ${1:-} != test ]]; then note "nvcc is here, but no GPU: built for the CPU alone (--cuda all builds for every GPU)"; return; fi
+    if [[ ${1:-} != test ]]; then
+      note "nvcc is here, but no GPU: built for the CPU alone (--cuda all builds for every GPU)"
+      return
+    fi
     target=90
   fi
   with_cuda=(-DINVAR_CUDA=ON "-DCMAKE_CUDA_COMPILER=$nvcc")
-  if [[ -n $target ]]; then with_cuda+=("-DCMAKE_CUDA_ARCHITECTURES=$target"); else with_cuda+=(-UCMAKE_CUDA_ARCHITECTURES); fi
+  if [[ -n $target ]]; then
+    with_cuda+=("-DCMAKE_CUDA_ARCHITECTURES=$target")
+  else
+    with_cuda+=(-UCMAKE_CUDA_ARCHITECTURES)
+  fi
 }
 
 # build_program [native]: native: kernels for this processor alone, unless the build folder has all of them.
 build_program() {
   local options=(-DINVAR_ISA=all)
-  if [[ ${1:-} == native && ! -f build/CMakeCache.txt ]] || { [[ ${1:-} == native ]] && grep -qs '^INVAR_ISA:STRING=native' build/CMakeCache.txt; }; then
+  if [[ ${1:-} == native ]] &&
+    { [[ ! -f build/CMakeCache.txt ]] || grep -qs '^INVAR_ISA:STRING=native' build/CMakeCache.txt; }; then
     options=(-DINVAR_ISA=native)
     note "kernels for this processor alone; ./setup.sh build adds those for others"
   fi
@@ -226,19 +256,20 @@ build_program() {
   configure_and_build release build invar "${options[@]}" "${with_cuda[@]}"
 }
 
-# What compiles the package is installed by pip into an environment of its own; the compiler's cache, which goes by its name, knows
-# most of it already.
+# What compiles the package is installed by pip into an environment of its own; the compiler's cache,
+# which goes by its name, knows most of it already.
 build_wheel() {
   install_packages "${packages[@]}" "${package_packages[@]}"
   count_jobs
   prepare_build_folder
   [[ -x build/wheel-venv/bin/python ]] || phase wheel-venv python3 -m venv build/wheel-venv
   say "Build: the Python package, $jobs at a time (minutes the first time)"
-  CXX=c++ CMAKE_BUILD_PARALLEL_LEVEL=$jobs phase wheel build/wheel-venv/bin/python -m pip wheel --disable-pip-version-check --no-deps -w build/dist .
+  CXX=c++ CMAKE_BUILD_PARALLEL_LEVEL=$jobs phase wheel build/wheel-venv/bin/python -m pip wheel \
+    --disable-pip-version-check --no-deps -w build/dist .
   say "$(ls -t build/dist/invar-*.whl | head -n 1): install it with python3 -m pip install"
 }
 
-# --- commands --------------------------------------------------------------------------------------------------------
+# --- commands -------------------------------------------------------------------------------------
 show() { printf '%s\n' "$dim\$ $*$off"; "$@"; }
 
 demo() {
@@ -256,7 +287,8 @@ demo() {
   start=$EPOCHREALTIME
   show build/bin/invar verify build/demo/receipt.json
   note "$(elapsed "$start") s"
-  say "Take build/demo/receipt.json to any other machine with this model: it verifies there too, or says where it parts."
+  say "Take build/demo/receipt.json to any other machine with this model: it verifies there too," \
+    "or says where it parts."
 }
 elapsed() { # START: seconds since then, in milliseconds
   local us=$((${EPOCHREALTIME//[^0-9]/} - ${1//[^0-9]/}))
@@ -265,7 +297,8 @@ elapsed() { # START: seconds since then, in milliseconds
 
 python_environment() {
   local wanted=tests/requirements.txt ready=build/venv/requirements.txt
-  if [[ -x build/venv/bin/python ]] && cmp -s "$wanted" "$ready" && build/venv/bin/python -c 'import pytest' 2>/dev/null; then
+  if [[ -x build/venv/bin/python ]] && cmp -s "$wanted" "$ready" &&
+    build/venv/bin/python -c 'import pytest' 2>/dev/null; then
     say "Python: build/venv is ready"
     return
   fi
@@ -286,7 +319,8 @@ run_tests() {
   say "Build: everything, $jobs at a time (minutes the first time)"
   options_of_cuda test
   if [[ -n $(gpus) && ${with_cuda[0]} == *=ON ]]; then with_cuda+=(-DINVAR_GPU=ON); fi
-  configure_and_build release build all "${python[@]}" "${with_cuda[@]}" -DINVAR_PACKAGE=ON "-DPython_EXECUTABLE=$root/build/venv/bin/python"
+  configure_and_build release build all "${python[@]}" "${with_cuda[@]}" -DINVAR_PACKAGE=ON \
+    "-DPython_EXECUTABLE=$root/build/venv/bin/python"
   say "Build: the runtime under the address, undefined-behaviour and thread sanitizers"
   configure_and_build asan build/asan invar_tests "${python[@]}" -DINVAR_COMPILER=OFF
   configure_and_build tsan build/tsan invar_tests "${python[@]}" -DINVAR_COMPILER=OFF
@@ -311,7 +345,9 @@ while (($#)); do
     --jobs) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die 2 "--jobs needs a number"; jobs=$2; shift ;;
     --cuda) [[ ${2:-} =~ ^(auto|all|off)$ ]] || die 2 "--cuda needs auto, all or off"; cuda=$2; shift ;;
     --list) list=1 ;;
-    demo | test | build | wheel | deps | cross | clean) [[ -z $command ]] || die 2 "one command at a time; see --help"; command=$1 ;;
+    demo | test | build | wheel | deps | cross | clean)
+      [[ -z $command ]] || die 2 "one command at a time; see --help"
+      command=$1 ;;
     *) die 2 "unknown: $1; see ./setup.sh --help" ;;
   esac
   shift

@@ -1,3 +1,4 @@
+// The peer process: starts it, sends requests and reads its timings.
 #include "bench/peer.h"
 
 #include <sys/wait.h>
@@ -77,7 +78,8 @@ Result<Peer> Peer::start(const std::string& name, const std::string& python, con
   if (impl->pid == 0) {
     ::dup2(in[0], STDIN_FILENO), ::dup2(out[1], STDOUT_FILENO);
     for (int fd : {in[0], in[1], out[0], out[1]}) ::close(fd);
-    // Large results would otherwise be new pages at every call: the allocator's cost, not the kernel's.
+    // Large results would otherwise be new pages at every call: the allocator's cost, not the
+    // kernel's.
     ::setenv("MALLOC_MMAP_MAX_", "0", 1), ::setenv("MALLOC_TRIM_THRESHOLD_", "1099511627776", 1);
     ::execlp(program.c_str(), program.c_str(), "-B", script.c_str(), name.c_str(), device.c_str(),
              static_cast<char*>(nullptr));

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""The other side of `invar bench --peer NAME`: times a library's own spelling of a room's operation.
+"""The other side of `invar bench --peer NAME`: times a library's own spelling of a room's
+operation.
 
-    peer.py NAME [DEVICE]        cpu, or cuda:N: then calls are recorded as a graph and timed by the device's events
+    peer.py NAME [DEVICE]        cpu, or cuda:N: then calls are recorded as a graph and timed by the
+                                 device's events
 
 One JSON object per line on standard input, one answer per line on standard output:
-  {"do": "prepare", "op", "room", "in": [{"dtype", "shape", "constant", "fill"}], "out": [...], "attrs", "past", "threads", "copies"}
+  {"do": "prepare", "op", "room", "in": [{"dtype", "shape", "constant", "fill"}], "out": [...],
+  "attrs", "past", "threads", "copies"}
       -> {"name": SPELLING}, "" where the room has none
   {"do": "time", "calls": N} -> {"seconds": per call}
-A room's spellings are in src/ops/ROOM/peer.py: torch(call) -> {name: function without arguments}; the quickest counts."""
+A room's spellings are in src/ops/ROOM/peer.py: torch(call) -> {name: function without arguments};
+the quickest counts."""
 
 import importlib.util
 import json
@@ -20,7 +24,8 @@ OPS = Path(__file__).resolve().parents[1] / "src/ops"
 
 
 class Call:
-    """The operands as the library's tensors, in the shapes of the room; with a past, all positions. `gpu`: they lie on one."""
+    """The operands as the library's tensors, in the shapes of the room; with a past, all positions.
+    `gpu`: they lie on one."""
 
     def __init__(self, library, request):
         self.gpu = library.gpu
@@ -33,10 +38,20 @@ class Call:
 class Torch:
     def __init__(self, device):
         import torch
+
         self.torch = torch
         torch.set_grad_enabled(False)
-        self.dtypes = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f64": torch.float64, "i64": torch.int64,
-                       "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}
+        self.dtypes = {
+            "f32": torch.float32,
+            "bf16": torch.bfloat16,
+            "f16": torch.float16,
+            "f64": torch.float64,
+            "i64": torch.int64,
+            "i32": torch.int32,
+            "i8": torch.int8,
+            "u8": torch.uint8,
+            "bool": torch.bool,
+        }
         self.gpu = device != "cpu"
         where = torch.backends.cpu.get_cpu_capability()
         if self.gpu:
@@ -50,7 +65,9 @@ class Torch:
         dtype, shape = self.dtypes[t["dtype"]], t["shape"]
         if t["fill"] == "zero" or not dtype.is_floating_point:
             if t["fill"].startswith(("below(", "around(")):
-                return self.torch.randint(0, int(t["fill"].split("(")[1].rstrip(")")), shape, dtype=dtype)
+                return self.torch.randint(
+                    0, int(t["fill"].split("(")[1].rstrip(")")), shape, dtype=dtype
+                )
             return self.torch.zeros(shape, dtype=dtype)
         return (0.58 * self.torch.randn(shape)).to(dtype)
 
@@ -58,7 +75,8 @@ class Torch:
         self.torch.set_num_threads(n)
 
     def per_call(self, functions, calls):
-        """Seconds per call, `calls` in turns through the functions, after some that are not counted."""
+        """Seconds per call, `calls` in turns through the functions, after some that are not
+        counted."""
         return self.on_gpu(functions, calls) if self.gpu else per_call(functions[0], calls)
 
     def on_gpu(self, functions, calls):
@@ -135,7 +153,11 @@ def main():
         return 2
     try:
         library = libraries[sys.argv[1]](*sys.argv[2:] or ["cpu"])
-    except (ImportError, RuntimeError, AssertionError) as e:  # no library, or one that has no such device
+    except (
+        ImportError,
+        RuntimeError,
+        AssertionError,
+    ) as e:  # no library, or one that has no such device
         answer(error=f"{sys.executable}: {e}: give --python of an environment that has it")
         return 2
     answer(version=library.version)

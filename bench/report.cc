@@ -1,3 +1,4 @@
+// Writes a report as a table, as JSON, and as SVG.
 #include "bench/report.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Measures items on the CPU in alternation with the peer.
 #include "bench/run.h"
 
 #include <algorithm>
@@ -7,8 +8,8 @@
 #include <thread>
 
 #include "base/thread_pool.h"
+#include "bench/timing.h"
 #include "num/env.h"
-#include "bench/turns.h"
 
 namespace invar::bench {
 namespace {
@@ -17,7 +18,8 @@ namespace {
 constexpr double kSampleSeconds = 0.002;
 constexpr double kLeastSamples = 5, kMostSamples = 201;
 constexpr int64_t kMostCalls = 1000000;
-// Between the sides, where there are several threads: long enough for waiting threads of the other process to stop spinning.
+// Between the sides, where there are several threads: long enough for waiting threads of the other
+// process to stop spinning.
 constexpr auto kPause = std::chrono::milliseconds(4);
 
 double now() {

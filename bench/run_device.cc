@@ -1,11 +1,11 @@
-// The same on a GPU: calls recorded as a graph that goes through as many copies of the operands as no cache holds, timed by
-// the device's events.
+// The same on a GPU: calls recorded as a graph that goes through as many copies of the operands as
+// no cache holds, timed by the device's events.
 #include <algorithm>
 #include <optional>
 
 #include "bench/peak/peak_device.h"
 #include "bench/subject.h"
-#include "bench/turns.h"
+#include "bench/timing.h"
 
 namespace invar::bench {
 namespace {
@@ -32,10 +32,10 @@ class Copies {
   // Seconds per call, after a graph that is not counted.
   Result<double> time(int64_t calls) {
     if (calls != calls_) {
-      INVAR_CHECK_OK(device_->record());
+      INVAR_CHECK_OK(device_->begin_capture());
       for (int64_t i = 0; i < calls; ++i)
         subjects_[static_cast<size_t>(i) % subjects_.size()].queue(device_->stream());
-      INVAR_TRY(graph_, device_->recorded());
+      INVAR_TRY(graph_, device_->end_capture());
       calls_ = calls;
     }
     INVAR_CHECK_OK(device_->replay(*graph_));
@@ -84,7 +84,7 @@ Result<Report> measure_on_device(const Settings& s, const std::vector<Item>& ite
     report.peer = started.version();
     peer.emplace(std::move(started));
   }
-  device->enter();
+  device->make_current();
   progress(0, items.size(), "the device's peaks");
   INVAR_TRY(const DevicePeaks peaks, device_peaks(*device));
   report.limits.push_back({std::string(ops::kCuda), 0, peaks.flops, peaks.read, peaks.copied});

@@ -1,3 +1,4 @@
+// Prepares one call of one kernel row with its operands, packed constants and state.
 #include "bench/subject.h"
 
 #include <algorithm>
@@ -20,8 +21,8 @@ size_t bytes_of(const ops::View& v) {
   return static_cast<size_t>(v.elements()) * size_of(v.dtype);
 }
 
-// Values made for this many elements and then repeated: times do not depend on them, and making them one by one takes
-// longer than measuring. A prime, so that rows do not repeat.
+// Values made for this many elements and then repeated: times do not depend on them, and making
+// them one by one takes longer than measuring. A prime, so that rows do not repeat.
 constexpr int64_t kPeriod = 65521;
 
 Status fill(const conformance::Tensor& t, uint64_t seed, int operand, std::byte* to, size_t bytes) {
@@ -43,7 +44,7 @@ Result<std::string> refusal(const Item& item) {
   for (const auto& t : item.call.out) out.push_back(view(t, nullptr));
   const char* wrong;
   try {
-    wrong = reference->check(ops::Call{in, out, &item.call.attrs});
+    wrong = reference->contract.check(ops::Call{in, out, &item.call.attrs});
   } catch (const std::bad_variant_access&) {
     wrong = "attributes of the types that the room names";
   }
@@ -59,14 +60,14 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
                               const std::shared_ptr<Device>& device) {
   Subject s;
   s.kernel_ = &kernel;
-  s.attrs_ = std::make_unique<Attrs>(item.call.attrs);
+  s.attrs_ = std::make_unique<Attributes>(item.call.attrs);
   uint64_t total = 0;
   for (const auto* side : {&item.call.in, &item.call.out})
     for (const auto& t : *side) total += static_cast<uint64_t>(t.elements()) * size_of(t.dtype);
-  if (!device && total > run::Block::physical_memory() / 2)
+  if (!device && total > run::Allocation::physical_memory() / 2)
     return bad_input("more than half of this machine's memory is needed for " + item.call.text);
   auto block = [&](size_t bytes, const char* purpose) -> Result<std::byte*> {
-    INVAR_TRY(run::Block b, run::Block::make(std::max<size_t>(bytes, 1), purpose, device));
+    INVAR_TRY(run::Allocation b, run::Allocation::make(std::max<size_t>(bytes, 1), purpose, device));
     s.blocks_.push_back(std::move(b));
     return s.blocks_.back().data();
   };
@@ -105,35 +106,20 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
   s.call_ = {s.in_, s.out_, s.attrs_.get()};
   if (kernel.state_bytes) {
     const int64_t capacity = s.out_[0].dim[1];
-    s.call_.slot_bytes = run::Block::round_up(kernel.state_bytes(s.call_, capacity));
+    s.call_.slot_bytes = run::Allocation::round_up(kernel.state_bytes(s.call_, capacity));
     const uint64_t bytes = s.call_.slot_bytes * static_cast<uint64_t>(s.out_[0].dim[0]);
-    INVAR_TRY(s.state_, run::Block::make(bytes, "memory between steps", device));
+    INVAR_TRY(s.state_, run::Allocation::make(bytes, "memory between steps", device));
     s.call_.state = s.state_.data(), s.call_.capacity = capacity;
   }
   const size_t scratch = kernel.scratch_bytes ? kernel.scratch_bytes(s.call_) : 0;
   for (int w = 0; !device && w < threads; ++w) {
-    INVAR_TRY(run::Block b, run::Block::make(std::max<size_t>(scratch, 1), "scratch"));
+    INVAR_TRY(run::Allocation b, run::Allocation::make(std::max<size_t>(scratch, 1), "scratch"));
     s.scratch_.push_back(std::move(b));
   }
-  INVAR_CHECK_OK(s.place(0, device));
+  INVAR_CHECK_OK(s.set_past(0, device));
   const int64_t state = static_cast<int64_t>(s.state_.size());
-  if (item.past) {  // all positions at once fill the memory; what is timed are the last ones
-    if (device)
-      s.queue(device->stream());
-    else
-      for (int phase = 0; phase < kernel.phases; ++phase)
-        kernel.run(s.call_, phase, 0, kernel.units(s.call_, phase), s.scratch_[0].data());
-    const int64_t whole = s.out_[0].dim[1];
-    for (auto* side : {&s.in_, &s.out_})
-      for (ops::View& v : *side) {
-        const size_t row = bytes_of(v) / static_cast<size_t>(whole);
-        v.data = v.as<std::byte>() + static_cast<size_t>(item.past) * row;
-        v.dim[1] = whole - item.past;
-      }
-    INVAR_CHECK_OK(s.place(item.past, device));
-    s.read_ = state, s.written_ = 0;  // new keys and values are in the memory's bytes
-    for (const ops::View& v : s.in_) s.read_ += static_cast<int64_t>(bytes_of(v));
-    for (const ops::View& v : s.out_) s.written_ += static_cast<int64_t>(bytes_of(v));
+  if (item.past) {
+    INVAR_CHECK_OK(s.fill_past(item.past, device));
   }
   if (item.bytes) s.read_ = std::max<int64_t>(item.bytes - s.written_, 0);
   s.workers_ = run::workers_for(s.read_ + s.written_ + (item.past ? 0 : state), threads);
@@ -143,20 +129,42 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
   return s;
 }
 
-// What the call finds filled, each sequence of a batch alike; a GPU's kernels read it there.
-Status Subject::place(int64_t past, const std::shared_ptr<Device>& device) {
+// Fills the state with all positions in one call, and leaves those after the first `past` to be
+// timed.
+Status Subject::fill_past(int64_t past, const std::shared_ptr<Device>& device) {
+  if (device)
+    queue(device->stream());
+  else
+    for (int phase = 0; phase < kernel_->phases; ++phase)
+      kernel_->run(call_, phase, 0, kernel_->units(call_, phase), scratch_[0].data());
+  const int64_t whole = out_[0].dim[1];
+  for (auto* side : {&in_, &out_})
+    for (ops::View& v : *side) {
+      const size_t row = bytes_of(v) / static_cast<size_t>(whole);
+      v.data = v.as<std::byte>() + static_cast<size_t>(past) * row;
+      v.dim[1] = whole - past;
+    }
+  INVAR_CHECK_OK(set_past(past, device));
+  read_ = static_cast<int64_t>(state_.size()), written_ = 0;  // the state's bytes include new keys and values
+  for (const ops::View& v : in_) read_ += static_cast<int64_t>(bytes_of(v));
+  for (const ops::View& v : out_) written_ += static_cast<int64_t>(bytes_of(v));
+  return {};
+}
+
+// Sets the filled positions, equal for all sequences of a batch, in memory that GPU kernels read.
+Status Subject::set_past(int64_t past, const std::shared_ptr<Device>& device) {
   call_.past = past;
   const size_t shared = kernel_->shared_bytes ? kernel_->shared_bytes(call_) : 0;
   if (shared > shared_.size()) {
-    INVAR_TRY(shared_, run::Block::make(shared, "memory between phases", device));
+    INVAR_TRY(shared_, run::Allocation::make(shared, "memory between phases", device));
   }
   call_.shared = shared_.data();
-  std::vector<int64_t> now{past, 0};  // and whether an index names no place
+  std::vector<int64_t> now{past, 0};  // and the fault flag
   if (call_.state)
     for (int64_t b = 0; b < out_[0].dim[0]; ++b) now.insert(now.end(), {b, past});
   const size_t bytes = now.size() * sizeof(int64_t);
   if (now_.size() == 0) {
-    INVAR_TRY(now_, run::Block::make(bytes, "the position", device));
+    INVAR_TRY(now_, run::Allocation::make(bytes, "the position", device));
   }
   auto* at = reinterpret_cast<int64_t*>(now_.data());
   call_.past_now = at, call_.fault = reinterpret_cast<uint32_t*>(at + 1);

@@ -1,3 +1,4 @@
+// Parses bench.txt suites into items.
 #include "bench/suite.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ bool sane(const conformance::Tensor& t) {
 }
 
 // Takes a number that is ours and not the operation's out of the attributes.
-bool take(Attrs& attrs, const char* name, int64_t& value) {
+bool take(Attributes& attrs, const char* name, int64_t& value) {
   auto it = attrs.find(name);
   if (it == attrs.end()) return true;
   const int64_t* i = std::get_if<int64_t>(&it->second);
@@ -62,7 +63,7 @@ Result<std::vector<Item>> items_of(const std::string& op, std::string_view text,
     }
     const std::string where = file + ":" + std::to_string(number);
     auto cases = conformance::parse(line, where, op);
-    if (!cases) return bad_input(where + ": not a case; see docs/bench.md: " + std::string(line));
+    if (!cases) return bad_input(where + ": not a case; see docs/reference/bench.md: " + std::string(line));
     for (conformance::Case& c : *cases) {
       Item item{suite, op, device, std::move(c)};
       bool fine = take(item.call.attrs, "flops", item.flops) && take(item.call.attrs, "past", item.past) &&

@@ -3,8 +3,8 @@
 //   flops=EXPR   floating-point operations of a call, where arithmetic rather than memory bounds it
 //   bytes=EXPR   bytes that a call must move, where that is not every operand and result once
 //   past=EXPR    operations with memory: this many leading positions are there before the call
-// A line [NAME] begins a suite, [NAME cuda] one of calls that are measured on a GPU; there an operation without any has those
-// of the CPU.
+// A line [NAME] begins a suite, [NAME cuda] one of calls that are measured on a GPU; there an
+// operation without any has those of the CPU.
 #pragma once
 #include <span>
 #include <string>
@@ -31,8 +31,8 @@ struct Item {
 // All items of one text; `file` names it in errors. Refuses what no memory could hold.
 Result<std::vector<Item>> items_of(const std::string& op, std::string_view text, const std::string& file);
 
-// The embedded items for a device ("cpu" or "cuda") of the named suites ("all": every one) and of `op` if it is not empty. An
-// error where a suite is unknown or nothing is left.
+// The embedded items for a device ("cpu" or "cuda") of the named suites ("all": every one) and of
+// `op` if it is not empty. An error where a suite is unknown or nothing is left.
 Result<std::vector<Item>> choose(const std::vector<std::string>& suites, const std::string& op,
                                  const std::string& device);
 

@@ -1,4 +1,5 @@
-# GoogleTest: the installed one, or for another processor compiled from the sources that libgtest-dev brings along.
+# GoogleTest: the installed one, or for another processor compiled from the sources that
+# libgtest-dev brings along.
 if(CMAKE_CROSSCOMPILING)
   find_path(GTEST_SOURCE googletest/CMakeLists.txt PATHS /usr/src PATH_SUFFIXES googletest src/googletest
             NO_CMAKE_FIND_ROOT_PATH REQUIRED)

@@ -1,5 +1,5 @@
-# Toolchain for cross builds of the runtime: -DINVAR_CROSS=aarch64|riscv64|powerpc64le|s390x. Static binaries, run
-# with qemu-ARCH-static (binfmt is not needed).
+# Toolchain for cross builds of the runtime: -DINVAR_CROSS=aarch64|riscv64|powerpc64le|s390x. Static
+# binaries, run with qemu-ARCH-static (binfmt is not needed).
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES INVAR_CROSS)
 set(CMAKE_SYSTEM_PROCESSOR ${INVAR_CROSS})

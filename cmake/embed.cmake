@@ -1,6 +1,8 @@
-# cmake -DFOLDER=... "-DROOMS=a b" -DOUT=FILE -P embed.cmake: the rooms' texts as a C++ table (src/conformance/rooms.h).
+# cmake -DFOLDER=... "-DROOMS=a b" -DOUT=FILE -P embed.cmake: the rooms' texts as a C++ table
+# (src/conformance/rooms.h).
 separate_arguments(ROOMS)
-set(out "#include \"conformance/rooms.h\"\n\nnamespace invar::conformance {\nnamespace {\nconst RoomText kRooms[] = {\n")
+set(out "#include \"conformance/rooms.h\"\n\nnamespace invar::conformance {\nnamespace {\n")
+string(APPEND out "const RoomText kRooms[] = {\n")
 foreach(room ${ROOMS})
   string(APPEND out "    {\"${room}\"")
   foreach(text cases vectors golden)
@@ -21,5 +23,7 @@ foreach(room ${ROOMS})
   endforeach()
   string(APPEND out "},\n")
 endforeach()
-string(APPEND out "};\n}  // namespace\n\nstd::span<const RoomText> embedded_rooms() {\n  return kRooms;\n}\n}  // namespace invar::conformance\n")
+string(APPEND out "};\n}  // namespace\n\n")
+string(APPEND out "std::span<const RoomText> embedded_rooms() {\n  return kRooms;\n}\n")
+string(APPEND out "}  // namespace invar::conformance\n")
 file(WRITE ${OUT} "${out}")

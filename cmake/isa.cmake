@@ -1,4 +1,5 @@
-# Instruction sets of the target processor, best first. One line here and one file in src/num/lane/ per new one.
+# Instruction sets of the target processor, best first. One line here and one file in src/num/lane/
+# per new one.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(INVAR_ISAS avx512 avx2 scalar)
   set(INVAR_ISA_FLAGS_avx512 -O3 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c)
@@ -9,19 +10,23 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   set(INVAR_ISAS neon scalar)
   set(INVAR_ISA_FLAGS_neon -O3)
   set(INVAR_ISA_FLAGS_scalar -O2 -fno-tree-vectorize -fno-tree-slp-vectorize)
-else()  # riscv64, ppc64le, s390x and others: fused multiply-add is part of their base (num/lane/lane_scalar.h)
+else()
+  # riscv64, ppc64le, s390x and others: fused multiply-add is part of their base (lane_scalar.h).
   set(INVAR_ISAS scalar)
   set(INVAR_ISA_FLAGS_scalar -O2)
 endif()
-# The best of them that this machine runs, alone: half the time to build. Programs for other machines take all.
+# The best of them that this machine runs, alone: half the time to build. Programs for other
+# machines take all.
 set(INVAR_ISA all CACHE STRING "Instruction sets of the kernels: all, or native, the best of this machine")
 if(INVAR_ISA STREQUAL native AND NOT CMAKE_CROSSCOMPILING)
   if(NOT DEFINED INVAR_NATIVE_ISA_RUN)
-    try_run(INVAR_NATIVE_ISA_RUN INVAR_NATIVE_ISA_BUILT ${CMAKE_BINARY_DIR}/native_isa ${CMAKE_SOURCE_DIR}/cmake/native_isa.cc
+    try_run(INVAR_NATIVE_ISA_RUN INVAR_NATIVE_ISA_BUILT ${CMAKE_BINARY_DIR}/native_isa
+            ${CMAKE_SOURCE_DIR}/cmake/native_isa.cc
             CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${CMAKE_SOURCE_DIR}/src CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
             RUN_OUTPUT_VARIABLE native ARGS ${INVAR_ISAS})
     if(NOT INVAR_NATIVE_ISA_RUN EQUAL 0)
-      message(FATAL_ERROR "-DINVAR_ISA=native: this processor runs none of ${INVAR_ISAS}; leave the option out")
+      message(FATAL_ERROR
+              "-DINVAR_ISA=native: this processor runs none of ${INVAR_ISAS}; leave the option out")
     endif()
     string(STRIP "${native}" native)
     set(INVAR_NATIVE_ISA ${native} CACHE INTERNAL "what -DINVAR_ISA=native builds")
@@ -30,16 +35,17 @@ if(INVAR_ISA STREQUAL native AND NOT CMAKE_CROSSCOMPILING)
 elseif(NOT INVAR_ISA MATCHES "^(all|native)$")
   message(FATAL_ERROR "-DINVAR_ISA=${INVAR_ISA}: all or native")
 endif()
-# The GPU. Without these nvcc fuses a*b+c, as GCC does (cmake/flags.cmake); the others are its defaults, written down.
-# Headers of num/ and ops/ are written for both sides: kernels may call their constexpr functions. The host's side of a file is
-# compiled as all others are.
-set(INVAR_ISA_FLAGS_cuda -Xcompiler=-ffp-contract=off -fmad=false -ftz=false -prec-div=true -prec-sqrt=true --expt-relaxed-constexpr --extended-lambda)
+# The GPU. Without these nvcc fuses a*b+c, as GCC does (cmake/flags.cmake); the others are its
+# defaults, written down. Headers of num/ and ops/ are written for both sides: kernels may call
+# their constexpr functions. The host's side of a file is compiled as all others are.
+set(INVAR_ISA_FLAGS_cuda -Xcompiler=-ffp-contract=off -fmad=false -ftz=false -prec-div=true
+                         -prec-sqrt=true --expt-relaxed-constexpr --extended-lambda)
 
-# Instrumented code is for finding defects, and one wide set shows those of the one loop: with -O3 and AVX-512 the
-# sanitizers take minutes for a kernel. Use after scope is not watched in kernels, whose locals are registers:
-# it doubles the time to compile them (reduce: 61 s, 33 s without).
-# The thread sanitizer looks for two workers at one byte: what a vector's tail could do and a scalar loop cannot.
-# The fuzzer of model files looks at the compiler.
+# Instrumented code is for finding defects, and one wide set shows those of the one loop: with -O3
+# and AVX-512 the sanitizers take minutes for a kernel. Use after scope is not watched in kernels,
+# whose locals are registers: it doubles the time to compile them (reduce: 61 s, 33 s without). The
+# thread sanitizer looks for two workers at one byte: what a vector's tail could do and a scalar
+# loop cannot. The fuzzer of model files looks at the compiler.
 if(INVAR_SANITIZE)
   list(REMOVE_ITEM INVAR_ISAS avx512)
   if(INVAR_SANITIZE STREQUAL "thread")
@@ -47,7 +53,8 @@ if(INVAR_SANITIZE)
   elseif(INVAR_SANITIZE MATCHES "fuzzer")
     set(INVAR_ISAS scalar)
   endif()
-  # Kernels find the size of their scratch memory by laying it out from a null pointer, which clang's check names.
+  # Kernels find the size of their scratch memory by laying it out from a null pointer, which
+  # clang's check names.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     list(APPEND INVAR_ISA_FLAGS_scalar -fno-sanitize=pointer-overflow)
   endif()

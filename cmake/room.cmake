@@ -1,22 +1,56 @@
-# Rooms: every operation of spec/opset.toml is a folder src/ops/NAME, or lives with others of one kind in the folder that
-# its `room` names. By file name:
+# Rooms: every operation of spec/opset.toml is a folder src/ops/NAME, or lives with others of one
+# kind in the folder that its `room` names. By file name:
 #   reference.cc   defines row_NAME_reference
-#   room.cc        optional: what all rows share (shapes, units, packing), compiled once without ISA flags
-#   cpu.cc         compiled once per instruction set, defines INVAR_ROW = row_NAME_ISA (INVAR_ROW_OF(NAME), kernels/kernel.h,
-#                  where several operations share the room)
+#   room.cc        optional: what all rows share (shapes, units, packing), compiled once without ISA
+#                  flags
+#   cpu.cc         compiled once per instruction set, defines INVAR_ROW = row_NAME_ISA
+#                  (INVAR_ROW_OF(NAME), kernels/kernel.h, where several operations share the room)
 #   cpu_ISA.cc     an override for one instruction set, compiled instead of cpu.cc there
-#   cuda.cu        the rows of a GPU (builds with INVAR_CUDA), for every operation of the room; beside it what it includes
-#   LIBRARY.cc     library rows (kernels/vendor/vendor_kernel.h) of the operation that has the room's name; LIBRARY.cu those of a GPU
+#   cuda.cu        the rows of a GPU (builds with INVAR_CUDA), for every operation of the room;
+#                  beside it what it includes
+#   LIBRARY.cc     library rows (kernels/vendor/vendor_kernel.h) of the operation that has the
+#                  room's name; LIBRARY.cu those of a GPU
 #   *_test.cc      part of invar_ops_test
-#   cases.txt vectors.txt golden.txt   what the conformance harness runs (tests/conformance/README.md)
+#   cases.txt vectors.txt golden.txt   what the conformance harness runs
+#                                      (tests/conformance/README.md)
 # Rows are listed best instruction set first within an operation (build/generated/ops/rows.inc).
 include(isa)
 # Vendors' libraries that rooms may have rows of, and these rows, faster ones first.
 set(INVAR_LIBRARY_ROWS_onednn onednn)
 set(INVAR_LIBRARY_ROWS_cublas cublas_reduced cublas)
 
-# Operations, versions and numerics -> the library invar_opset (src/base/opset.h); INVAR_OPS = their names,
-# INVAR_ROOM_<NAME> the room of each, INVAR_ROOMS the rooms, INVAR_CHOICES the numerics choices.
+# The types of attributes, as the rooms' op.td files declare them: a table for src/base/opset.h. An
+# attribute name has one type, whatever the operation.
+function(invar_attribute_table result)
+  set(I64 i64)
+  set(F32 f32)
+  set(Str string)
+  set(DenseI64Array i64_array)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/*/op.td)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
+  foreach(file ${files})
+    file(READ ${file} text)
+    string(REGEX MATCHALL "(I64|F32|Str|DenseI64Array)Attr>?:[$][a-z0-9_]+" declared "${text}")
+    foreach(one ${declared})
+      string(REGEX MATCH "^(.*)Attr>?:[$](.*)$" one ${one})
+      list(APPEND names ${CMAKE_MATCH_2})
+      if(DEFINED type_${CMAKE_MATCH_2} AND NOT "${type_${CMAKE_MATCH_2}}" STREQUAL "${CMAKE_MATCH_1}")
+        message(FATAL_ERROR "${file}: attribute ${CMAKE_MATCH_2} has another type than in another operation")
+      endif()
+      set(type_${CMAKE_MATCH_2} ${CMAKE_MATCH_1})
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES names)
+  list(SORT names)
+  foreach(name ${names})
+    string(APPEND table "    {\"${name}\", AttributeType::${${type_${name}}}},\n")
+  endforeach()
+  set(${result} "${table}" PARENT_SCOPE)
+endfunction()
+
+# Operations, versions and numerics -> the library invar_opset (src/base/opset.h); INVAR_OPS = their
+# names, INVAR_ROOM_<NAME> the room of each, INVAR_ROOMS the rooms, INVAR_CHOICES the numerics
+# choices.
 function(invar_opset)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/spec/opset.toml)
   file(STRINGS ${CMAKE_SOURCE_DIR}/spec/opset.toml lines REGEX "^(\\[|version|numerics|room)")
@@ -41,6 +75,7 @@ function(invar_opset)
     endif()
   endforeach()
   list(JOIN choices "\", \"" choice_table)
+  invar_attribute_table(attribute_table)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/opset/opset.cc CONTENT
        "#include \"base/opset.h\"\n
 namespace invar {
@@ -53,6 +88,8 @@ const OpInfo* op_info(std::string_view op) {
 }
 static constexpr std::string_view kChoices[] = {\"${choice_table}\"};
 std::span<const std::string_view> choices() { return kChoices; }
+static constexpr AttributeInfo kAttributes[] = {\n${attribute_table}};
+std::span<const AttributeInfo> attribute_infos() { return kAttributes; }
 }  // namespace invar\n")
   add_library(invar_opset STATIC ${CMAKE_BINARY_DIR}/generated/opset/opset.cc)
   target_include_directories(invar_opset PRIVATE ${CMAKE_SOURCE_DIR}/src)
@@ -77,7 +114,8 @@ function(invar_rooms)
         add_library(invar_${room}_${isa} OBJECT ${file})
         target_include_directories(invar_${room}_${isa} PRIVATE ${CMAKE_SOURCE_DIR}/src)
         string(TOUPPER ${isa} ISA)
-        target_compile_definitions(invar_${room}_${isa} PRIVATE INVAR_ROW=row_${room}_${isa} INVAR_ISA="${isa}"
+        target_compile_definitions(invar_${room}_${isa} PRIVATE
+                                   INVAR_ROW=row_${room}_${isa} INVAR_ISA="${isa}"
                                    INVAR_ISA_NS=${isa} INVAR_ISA_${ISA}=1)
         target_compile_options(invar_${room}_${isa} PRIVATE ${INVAR_ISA_FLAGS_${isa}})
         list(APPEND sources $<TARGET_OBJECTS:invar_${room}_${isa}>)
@@ -94,7 +132,7 @@ function(invar_rooms)
         continue()
       endif()
       foreach(row ${INVAR_LIBRARY_ROWS_${library}})
-        string(APPEND library_declared "extern const LibraryRow library_${room}_${row};\n")
+        string(APPEND library_declared "extern const VendorRow library_${room}_${row};\n")
         string(APPEND library_listed "    &library_${room}_${row},\n")
       endforeach()
     endforeach()
@@ -103,7 +141,8 @@ function(invar_rooms)
   if(INVAR_CUDA)
     list(APPEND isas cuda)
     foreach(room ${INVAR_ROOMS})
-      file(GLOB sources_cuda CONFIGURE_DEPENDS ${dir}/${room}/*.cu ${dir}/${room}/cuda/*.cu ${dir}/${room}/vendor/*.cu)
+      file(GLOB sources_cuda CONFIGURE_DEPENDS
+           ${dir}/${room}/*.cu ${dir}/${room}/cuda/*.cu ${dir}/${room}/vendor/*.cu)
       if(sources_cuda)
         add_library(invar_${room}_cuda OBJECT ${sources_cuda})
         target_include_directories(invar_${room}_cuda PRIVATE ${CMAKE_SOURCE_DIR}/src)
@@ -127,9 +166,9 @@ function(invar_rooms)
        "namespace invar::ops {\n${declared}
 static const Kernel* const kRows[] = {\n${listed}};
 static constexpr std::string_view kBuilt[] = {\"${isas}\", \"reference\"};\n}\n")
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/ops/rows_of_libraries.inc CONTENT
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/ops/vendor_rows.inc CONTENT
        "namespace invar::ops {\n${library_declared}
-static const LibraryRow* const kLibraryRows[] = {\n${library_listed}};\n}\n")
+static const VendorRow* const kVendorRows[] = {\n${library_listed}};\n}\n")
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${dir}/*_test.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   invar_library(ops "${sources}" "${ARG_DEPENDS}")

@@ -1,5 +1,5 @@
-# invar_stage(NAME DEPENDS a b): src/NAME/**/*.cc -> library invar_NAME; every *_test.cc there -> one GoogleTest
-# program invar_NAME_test, run by ctest. Adding a file needs no edit here.
+# invar_stage(NAME DEPENDS a b): src/NAME/**/*.cc -> library invar_NAME; every *_test.cc there ->
+# one GoogleTest program invar_NAME_test, run by ctest. Adding a file needs no edit here.
 function(invar_stage name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cc)
@@ -28,8 +28,8 @@ function(invar_library name sources depends)
   endforeach()
 endfunction()
 
-# Test programs, all of them: what a build under a sanitizer makes. The thread sanitizer has something to see only where
-# there are threads.
+# Test programs, all of them: what a build under a sanitizer makes. The thread sanitizer has
+# something to see only where there are threads.
 if(INVAR_TESTS)
   add_custom_target(invar_tests)
 endif()
@@ -38,7 +38,8 @@ set(INVAR_THREADED base run)
 function(invar_tests name tests)
   if(INVAR_TESTS AND tests AND (NOT INVAR_SANITIZE STREQUAL "thread" OR name IN_LIST INVAR_THREADED))
     add_executable(invar_${name}_test ${tests})
-    target_link_libraries(invar_${name}_test PRIVATE invar_${name} GTest::gtest GTest::gmock GTest::gtest_main)
+    target_link_libraries(invar_${name}_test PRIVATE
+                          invar_${name} GTest::gtest GTest::gmock GTest::gtest_main)
     # INVAR_EMULATED: under an emulator tests that go through very many inputs take a sample.
     target_compile_definitions(invar_${name}_test PRIVATE INVAR_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                                           INVAR_EMULATED=$<BOOL:${CMAKE_CROSSCOMPILING}>)

@@ -1,6 +1,7 @@
 # The pinned Unicode data (src/prompt/unicode/*.txt) becomes C++ array rows at configure time:
 #   0041 005A Lu   ->   {0x0041,0x005A,Category::Lu},
-# Numbers of the combining table stay decimal. invar_unicode(TARGET) gives the target the folder of the rows.
+# Numbers of the combining table stay decimal. invar_unicode(TARGET) gives the target the folder of
+# the rows.
 function(invar_unicode target)
   set(data ${CMAKE_SOURCE_DIR}/src/prompt/unicode)
   set(out ${CMAKE_BINARY_DIR}/generated/unicode)
@@ -13,7 +14,8 @@ function(invar_unicode target)
     set(version_${name} ${CMAKE_MATCH_1})
     string(REGEX REPLACE "^#[^\n]*\n" "" rows "${rows}")
     if(name STREQUAL "category")
-      string(REGEX REPLACE "([0-9A-F]+) ([0-9A-F]+) ([A-Z][a-z])\n" "{0x\\1,0x\\2,Category::\\3},\n" rows "${rows}")
+      string(REGEX REPLACE "([0-9A-F]+) ([0-9A-F]+) ([A-Z][a-z])\n"
+                           "{0x\\1,0x\\2,Category::\\3},\n" rows "${rows}")
     elseif(name STREQUAL "combining")
       string(REGEX REPLACE "([0-9A-F]+) ([0-9A-F]+) ([0-9]+)\n" "{0x\\1,0x\\2,\\3},\n" rows "${rows}")
     elseif(name STREQUAL "word" OR name STREQUAL "han")

@@ -19,18 +19,24 @@ BUILD = Path(os.environ.get("INVAR_BUILD", ROOT / "build"))
 MODEL = ROOT / "models/shakespeare-4m"
 SHARDS = [f"model-{i:05d}-of-00003.safetensors" for i in (1, 2, 3)]
 
-# Runs remember checkpoints and plans per user: tests that run side by side, and the user's own runs, are kept apart.
+# Runs remember checkpoints and plans per user: tests that run side by side, and the user's own
+# runs, are kept apart.
 CACHE = tempfile.mkdtemp(prefix="invar-test-cache-")
 os.environ["XDG_CACHE_HOME"] = CACHE
 atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
 
 
 class Done:
-    """A finished program: exit code, output, and errors split into the error line(s) and the rest."""
+    """A finished program: exit code, output, and errors split into the error line(s) and the
+    rest."""
 
     def __init__(self, process):
         self.code, self.out, self.err = process.returncode, process.stdout, process.stderr
-        self.errors = [line for line in self.err.decode("utf-8", "replace").split("\n") if line.startswith("invar: ")]
+        self.errors = [
+            line
+            for line in self.err.decode("utf-8", "replace").split("\n")
+            if line.startswith("invar: ")
+        ]
         self.text = (self.out + b"\n" + self.err).decode("utf-8", "replace")
 
     def json(self):
@@ -43,7 +49,8 @@ def execute(args, cwd=None, env=None, timeout=300, program=None):
 
 
 def invar(*args, code=0, **how):
-    """Runs the program and insists on its exit code; a refusal must be one line that starts with 'invar: '."""
+    """Runs the program and insists on its exit code; a refusal must be one line that starts with
+    'invar: '."""
     done = execute(args, **how)
     assert done.code == code, f"invar {args}: exit {done.code}, expected {code}\n{done.text}"
     if code in (2, 3, 70):
@@ -58,16 +65,26 @@ COMPILED = {}  # plan -> the command that made it
 
 
 def same_without_rewrites(args, how):
-    """What journeys compile and run on tensors gives the same bytes with --opt 0 (docs/architecture.md, the compiler)."""
+    """What journeys compile and run on tensors gives the same bytes with --opt 0
+    (docs/design/architecture.md, the compiler)."""
     if args[0] == "compile" and not {"--emit", "--opt"} & set(args):
-        plan = args[args.index("--output") + 1] if "--output" in args else Path(args[1]).parent / "plan.invar"
+        plan = (
+            args[args.index("--output") + 1]
+            if "--output" in args
+            else Path(args[1]).parent / "plan.invar"
+        )
         COMPILED[str(plan)] = args
-    elif args[0] == "infer" and "--tensors-output" in args and args[1] in COMPILED and Path(args[1]).exists():
+    elif (
+        args[0] == "infer"
+        and "--tensors-output" in args
+        and args[1] in COMPILED
+        and Path(args[1]).exists()
+    ):
         plan, out = Path(args[1]), Path(args[args.index("--tensors-output") + 1])
         plain = plan.with_name("without rewrites.invar")
         command = [a for a in COMPILED[str(plan)]]
         if "--output" in command:
-            del command[command.index("--output"):command.index("--output") + 2]
+            del command[command.index("--output") : command.index("--output") + 2]
         done = execute([*command, "--opt", "0", "--output", plain], **how)
         assert done.code == 0, done.text
         if program_of(plain) != program_of(plan):
@@ -76,7 +93,9 @@ def same_without_rewrites(args, how):
                 done = execute(["infer", plain, *options], **how)
                 assert done.code == 0, done.text
                 for file in Path(folder).iterdir():
-                    assert file.read_bytes() == (out / file.name).read_bytes(), f"--opt 0 gives another {file.name}"
+                    assert file.read_bytes() == (out / file.name).read_bytes(), (
+                        f"--opt 0 gives another {file.name}"
+                    )
         for file in (plain, plain.with_name(plain.name + ".constants")):
             file.unlink(missing_ok=True)
 
@@ -102,7 +121,8 @@ def tasks(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def generate(tasks, tmp_path_factory):
-    """generate(*options, model=..., prompt=..., tokens=...) -> what `invar run --json` says, plus the receipt read."""
+    """generate(*options, model=..., prompt=..., tokens=...) -> what `invar run --json` says, plus
+    the receipt read."""
     folder = tmp_path_factory.mktemp("receipts")
     count = 0
 
@@ -110,8 +130,23 @@ def generate(tasks, tmp_path_factory):
         nonlocal count
         count += 1
         path = folder / f"{count}.json"
-        done = invar("run", "--model-name", model, "--prompt-text", prompt, "--max-new-tokens", tokens, "--tasks-root", tasks,
-                     "--receipt-path", path, "--json", *options, program=program, **how)
+        done = invar(
+            "run",
+            "--model-name",
+            model,
+            "--prompt-text",
+            prompt,
+            "--max-new-tokens",
+            tokens,
+            "--tasks-root",
+            tasks,
+            "--receipt-path",
+            path,
+            "--json",
+            *options,
+            program=program,
+            **how,
+        )
         answer = done.json()
         answer["receipt"] = path
         answer["content"] = json.loads(path.read_text())
@@ -136,11 +171,12 @@ def safetensors_header(path):
     """-> (header as a dict, offset of the data)."""
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
-    return json.loads(data[8:8 + size]), 8 + size
+    return json.loads(data[8 : 8 + size]), 8 + size
 
 
 def rewrite_header(path, change):
-    """Applies change(header) and writes the file back with the header it returns; the data stays."""
+    """Applies change(header) and writes the file back with the header it returns; the data
+    stays."""
     header, begin = safetensors_header(path)
     data = path.read_bytes()[begin:]
     text = json.dumps(change(header)).encode()
@@ -149,7 +185,8 @@ def rewrite_header(path, change):
 
 
 def cpu_isas():
-    """Instruction sets of Invar that this processor has, from the kernel's list rather than from Invar."""
+    """Instruction sets of Invar that this processor has, from the kernel's list rather than from
+    Invar."""
     flags = set()
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith(("flags", "Features")):

@@ -1,5 +1,7 @@
-"""A second reading of spec/receipt.md, with nothing but json and hashlib: digests, root and seal of a receipt."""
+"""A second reading of spec/receipt.md, with nothing but json and hashlib: digests, root and seal of
+a receipt."""
 
+import copy
 import hashlib
 import json
 
@@ -19,7 +21,7 @@ def merkle_root(leaves):
     level = [sha256(b"\0", d) for d in leaves]
     while len(level) > 1:
         pairs = [sha256(b"\1", a, b) for a, b in zip(level[::2], level[1::2])]
-        level = pairs + level[len(pairs) * 2:]
+        level = pairs + level[len(pairs) * 2 :]
     return level[0] if level else sha256()
 
 
@@ -30,7 +32,9 @@ def leaves(receipt):
 
 
 def execution_leaves(receipt):
-    return {key: leaf("execution." + key, value) for key, value in sorted(receipt["execution"].items())}
+    return {
+        key: leaf("execution." + key, value) for key, value in sorted(receipt["execution"].items())
+    }
 
 
 def seal(receipt):
@@ -41,3 +45,18 @@ def seal(receipt):
     receipt["execution_digests"] = {key: d.hex() for key, d in informational.items()}
     receipt["execution_hash"] = merkle_root(informational.values()).hex()
     return receipt
+
+
+def reseal(receipt):
+    """What a forger can do: a changed receipt whose own digests and hashes all fit."""
+    return seal(copy.deepcopy(receipt))
+
+
+def put(tree, path, value):
+    """The tree with another value at a path."""
+    tree = copy.deepcopy(tree)
+    node = tree
+    for key in path[:-1]:
+        node = node[key]
+    node[path[-1]] = value
+    return tree

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Every kernel row against the vectors and golden digests, on every instruction set that can be run here: natively, built
-# by g++ and by clang, and under QEMU for the other architectures; the receipt of the shipped model on each; random cases.
-# Writes docs/evidence/kernels.md.
+# Every kernel row against the vectors and golden digests, on every instruction set that can be run
+# here: natively, built by g++ and by clang, and under QEMU for the other architectures; the receipt
+# of the shipped model on each; random cases. Writes docs/evidence/kernels.md.
 #   tools/evidence.sh [--seeds BEGIN:END] [--no-build]
-# --seeds: the random cases (default 0:1000000, minutes on one core); --no-build: with the builds as they are, for which
-# `./setup.sh cross` is responsible. Needs x86-64. Exit 1 if anything differs; then nothing is written.
+# --seeds: the random cases (default 0:1000000, minutes on one core); --no-build: with the builds as
+# they are, for which `./setup.sh cross` is responsible. Needs x86-64. Exit 1 if anything differs;
+# then nothing is written.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seeds=0:1000000 make=1
@@ -12,7 +13,7 @@ while (($#)); do
   case $1 in
     --seeds) seeds=$2; shift ;;
     --no-build) make='' ;;
-    *) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
   shift
 done
@@ -29,15 +30,21 @@ try() {
   local name=$1 isa
   shift
   printf '%s: doctor\n' "$name"
-  "$@" doctor --json >"$out/$name.json" || { printf 'evidence.sh: %s: kernels differ, see %s/%s.json\n' "$name" "$out" "$name" >&2; exit 1; }
+  "$@" doctor --json >"$out/$name.json" || {
+    printf 'evidence.sh: %s: kernels differ, see %s/%s.json\n' "$name" "$out" "$name" >&2
+    exit 1
+  }
   : >"$out/$name.receipts"
-  for isa in $(python3 -c 'import json, sys; print(*json.load(open(sys.argv[1]))["isas"])' "$out/$name.json"); do
+  local isas='import json, sys; print(*json.load(open(sys.argv[1]))["isas"])'
+  local hash='import json, sys; print(*sys.argv[1:], json.load(sys.stdin)["receipt_hash"])'
+  for isa in $(python3 -c "$isas" "$out/$name.json"); do
     local tokens=64
     if [[ $isa == reference && $# -gt 1 ]]; then tokens=8; fi # one element at a time, in an emulator
     printf '%s: receipt with %s, %s tokens\n' "$name" "$isa" "$tokens"
-    "$@" run --plan "$out/task/plan.invar" --model-name "$model" --prompt-text "ROMEO:" --max-new-tokens "$tokens" \
-      --isa "$isa" --receipt-path "$out/$name.$isa.json" --json 2>/dev/null |
-      python3 -c 'import json, sys; print(sys.argv[1], sys.argv[2], json.load(sys.stdin)["receipt_hash"])' "$isa" "$tokens" >>"$out/$name.receipts"
+    "$@" run --plan "$out/task/plan.invar" --model-name "$model" \
+      --prompt-text "ROMEO:" --max-new-tokens "$tokens" --isa "$isa" \
+      --receipt-path "$out/$name.$isa.json" --json 2>/dev/null |
+      python3 -c "$hash" "$isa" "$tokens" >>"$out/$name.receipts"
   done
   "$@" verify "$out/here.json" --plan "$out/task/plan.invar" --model-name "$model" >/dev/null 2>&1 ||
     { printf 'evidence.sh: %s does not verify the receipt made here\n' "$name" >&2; exit 1; }

@@ -6,9 +6,11 @@ fuzz_trust.py SECONDS [--invar PROGRAM] [--seed N]     SECONDS of processor time
 What must hold, whatever was changed:
   cache     `run` with a damaged task folder ends with an error or the honest receipt
   planted   a task folder whose record agrees with a changed plan may fool `run`, never `verify`
-  plan      `run --plan` with a changed plan has the honest answer or another program digest, which `verify` refuses
-  receipt   `validate` passes a changed receipt only where nothing bound changed, or where all hashes were made anew;
-            `verify` passes it only where nothing bound changed, or where the changed claim is true: a run agrees
+  plan      `run --plan` with a changed plan has the honest answer or another program digest, which
+            `verify` refuses
+  receipt   `validate` passes a changed receipt only where nothing bound changed, or where all
+            hashes were made anew; `verify` passes it only where nothing bound changed, or where the
+            changed claim is true: a run agrees
 Exit 0: it held; 1: it did not, the case is kept and named."""
 
 import argparse
@@ -55,13 +57,27 @@ class Fuzz:
         self.bound = {s: self.honest[s] for s in SECTIONS}
 
     def invar(self, *args):
-        done = subprocess.run([self.program, *map(str, args)], capture_output=True, env=self.env, timeout=120)
-        if done.returncode not in (0, 1, 2, 3) or (done.returncode and not (done.stderr or done.stdout)):
+        done = subprocess.run(
+            [self.program, *map(str, args)], capture_output=True, env=self.env, timeout=120
+        )
+        if done.returncode not in (0, 1, 2, 3) or (
+            done.returncode and not (done.stderr or done.stdout)
+        ):
             raise Wrong(f"exit {done.returncode}: {done.stderr[-300:]}")
         return done
 
     def run(self, *args):
-        return self.invar("run", "--model-name", MODEL, "--prompt-text", "ROMEO:", "--max-new-tokens", TOKENS, "--json", *args)
+        return self.invar(
+            "run",
+            "--model-name",
+            MODEL,
+            "--prompt-text",
+            "ROMEO:",
+            "--max-new-tokens",
+            TOKENS,
+            "--json",
+            *args,
+        )
 
     def damaged(self, content):
         """Bits, a piece removed or doubled, the end cut off, a digit."""
@@ -74,9 +90,9 @@ class Fuzz:
             for _ in range(1 if kind else pick.randrange(1, 9)):
                 content[pick.randrange(len(content))] ^= 1 << pick.randrange(8)
         elif kind == 2:
-            del content[at:at + pick.randrange(1, 40)]
+            del content[at : at + pick.randrange(1, 40)]
         elif kind == 3:
-            content[at:at] = content[at:at + pick.randrange(1, 40)]
+            content[at:at] = content[at : at + pick.randrange(1, 40)]
         elif kind == 4:
             del content[at:]
         else:
@@ -103,7 +119,10 @@ class Fuzz:
         else:
             file.write_bytes(self.damaged(file.read_bytes()))
         done = self.run("--task-dir", folder, "--receipt-path", receipt)
-        if done.returncode == 0 and json.loads(done.stdout)["receipt_hash"] != self.honest["receipt_hash"]:
+        if (
+            done.returncode == 0
+            and json.loads(done.stdout)["receipt_hash"] != self.honest["receipt_hash"]
+        ):
             raise Wrong(f"another answer of a damaged cache ({file.name})")
         return done.returncode
 
@@ -121,11 +140,16 @@ class Fuzz:
         folder, receipt = self.task_folder(), self.place / "r.json"
         self.changed_plan(folder / "plan.invar")
         record = json.loads((folder / "identity").read_text().rsplit("\n", 2)[0])
-        record["files"]["plan.invar"] = hashlib.sha256((folder / "plan.invar").read_bytes()).hexdigest()
+        record["files"]["plan.invar"] = hashlib.sha256(
+            (folder / "plan.invar").read_bytes()
+        ).hexdigest()
         body = json.dumps(record) + "\n"
         (folder / "identity").write_text(body + hashlib.sha256(body.encode()).hexdigest() + "\n")
         done = self.run("--task-dir", folder, "--receipt-path", receipt)
-        if done.returncode == 0 and json.loads(receipt.read_text())["receipt_hash"] != self.honest["receipt_hash"]:
+        if (
+            done.returncode == 0
+            and json.loads(receipt.read_text())["receipt_hash"] != self.honest["receipt_hash"]
+        ):
             self.refused_by_verify(receipt)
         return done.returncode
 
@@ -150,7 +174,11 @@ class Fuzz:
             return max(0, value + pick.choice([-1, 1, 1000]))
         if isinstance(value, str):
             at = pick.randrange(len(value) + 1)
-            return value[:at] + pick.choice("0123456789abcdefxyz \n\u001b\u202e") + value[at + pick.randrange(2):]
+            return (
+                value[:at]
+                + pick.choice("0123456789abcdefxyz \n\u001b\u202e")
+                + value[at + pick.randrange(2) :]
+            )
         if isinstance(value, list) and value:
             value, at = list(value), pick.randrange(len(value))
             how = pick.randrange(4)
@@ -178,38 +206,78 @@ class Fuzz:
             path.write_text(json.dumps(seal(receipt), ensure_ascii=False, indent=1))
         else:
             path.write_bytes(self.damaged(self.receipt.read_bytes()))
-        validated, verified = (self.invar(command, path, *model).returncode
-                               for command, model in (("validate", ()), ("verify", ("--model-name", MODEL))))
+        validated, verified = (
+            self.invar(command, path, *model).returncode
+            for command, model in (("validate", ()), ("verify", ("--model-name", MODEL)))
+        )
         same = False
         if validated == 0 or verified == 0:
             read = json.loads(path.read_bytes())
             # A name and a revision are labels, which the report says it did not check.
             same = {s: read[s] for s in SECTIONS} == self.bound
-            label = {**read["model"], "name": self.honest["model"]["name"], "revision": self.honest["model"]["revision"]}
-            same_but_label = {**{s: read[s] for s in SECTIONS}, "model": label, "input": self.honest["input"]} == self.bound
+            label = {
+                **read["model"],
+                "name": self.honest["model"]["name"],
+                "revision": self.honest["model"]["revision"],
+            }
+            same_but_label = {
+                **{s: read[s] for s in SECTIONS},
+                "model": label,
+                "input": self.honest["input"],
+            } == self.bound
             if validated == 0 and not resealed and not same:
                 raise Wrong("validate passed a changed receipt")
-            if verified == 0 and not (same or (resealed and same_but_label and self.is_true(read["input"], read["output"]))):
+            if verified == 0 and not (
+                same
+                or (resealed and same_but_label and self.is_true(read["input"], read["output"]))
+            ):
                 raise Wrong("verify passed a changed claim")
         return verified
 
     def is_true(self, claimed, output):
-        """Whether a run with this input has this output: another seed may well have the same answer."""
+        """Whether a run with this input has this output: another seed may well have the same
+        answer."""
         receipt = self.place / "true.json"
-        done = self.invar("run", "--model-name", MODEL, "--prompt-text", claimed["prompt"], "--max-new-tokens", claimed["max_new_tokens"], "--json",
-                          "--temperature", claimed["temperature"], "--top-k", claimed["top_k"], "--top-p", claimed["top_p"], "--seed", claimed["seed"],
-                          *([] if claimed["do_sample"] else ["--no-do-sample"]), "--task-dir", self.task, "--receipt-path", receipt)
+        done = self.invar(
+            "run",
+            "--model-name",
+            MODEL,
+            "--prompt-text",
+            claimed["prompt"],
+            "--max-new-tokens",
+            claimed["max_new_tokens"],
+            "--json",
+            "--temperature",
+            claimed["temperature"],
+            "--top-k",
+            claimed["top_k"],
+            "--top-p",
+            claimed["top_p"],
+            "--seed",
+            claimed["seed"],
+            *([] if claimed["do_sample"] else ["--no-do-sample"]),
+            "--task-dir",
+            self.task,
+            "--receipt-path",
+            receipt,
+        )
         made = json.loads(receipt.read_text()) if done.returncode == 0 else None
         return made is not None and (made["input"], made["output"]) == (claimed, output)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("seconds", type=float)
     parser.add_argument("--invar", default=str(ROOT / "build/bin/invar"))
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    place = Path(tempfile.mkdtemp(prefix="invar-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+    place = Path(
+        tempfile.mkdtemp(
+            prefix="invar-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None
+        )
+    )
     fuzz, counts = Fuzz(args.invar, args.seed, place), collections.Counter()
     cases = [fuzz.cache, fuzz.cache, fuzz.planted, fuzz.plan, fuzz.claim, fuzz.claim]
     start = processor_time()
@@ -218,12 +286,18 @@ def main():
         try:
             counts[case.__name__, case()] += 1
         except Wrong as wrong:
-            print(f"fuzz_trust.py: {case.__name__}, seed {args.seed}, after {sum(counts.values())} cases: {wrong}; kept in {place}")
+            print(
+                f"fuzz_trust.py: {case.__name__}, seed {args.seed}, after {sum(counts.values())} "
+                f"cases: {wrong}; kept in {place}"
+            )
             return 1
     shutil.rmtree(place)
     for (name, code), n in sorted(counts.items()):
         print(f"{name:8} exit {code}: {n}")
-    print(f"{sum(counts.values())} cases, {processor_time() - start:.0f} s of processor time, no wrong answer at exit 0")
+    print(
+        f"{sum(counts.values())} cases, {processor_time() - start:.0f} s of processor time, no "
+        f"wrong answer at exit 0"
+    )
     return 0
 
 

@@ -3,7 +3,8 @@
 
 one_ctest.py OUT NAME=FOLDER...     then: ctest --test-dir OUT
 
-CTest keys properties by name, and the same tests exist in every build: each gets its build's name in front."""
+CTest keys properties by name, and the same tests exist in every build: each gets its build's name
+in front."""
 
 import json
 import subprocess
@@ -23,7 +24,9 @@ def main():
     out, builds = Path(sys.argv[1]), [a.split("=", 1) for a in sys.argv[2:]]
     lines = []
     for name, folder in builds:
-        listing = subprocess.run(["ctest", "--test-dir", folder, "--show-only=json-v1"], check=True, capture_output=True).stdout
+        listing = subprocess.run(
+            ["ctest", "--test-dir", folder, "--show-only=json-v1"], check=True, capture_output=True
+        ).stdout
         tests = json.loads(listing)["tests"]
         if not tests:
             sys.exit(f"one_ctest.py: no tests in {folder}")

@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
-"""Small models of the architectures that people use, with random weights, as torch's exporters write them, on the native runtime.
+"""Small models of the architectures that people use, with random weights, as torch's exporters
+write them, on the native runtime.
 
 real_models.py [--only PATTERN] [--exporter dynamo|legacy] [--keep FOLDER] [--write] [--verbose]
 
-Each model of transformers, or of torch, is exported by both exporters, with dynamic dimensions where the exporter manages, compiled by
-`invar compile`, run by `invar infer` and compared with ONNX Runtime (f32) and with the model itself in float64: the largest error
-of an element over the largest element of its tensor. It is
-  runs      the errors are small, and every instruction set, 1, 2 and 5 threads, every level of the compiler, (where it has one) any
-            company in the batch and the module that invar.convert makes give the same bytes; that of plain torch has small errors
+Each model of transformers, or of torch, is exported by both exporters, with dynamic dimensions
+where the exporter manages, compiled by `invar compile`, run by `invar infer` and compared with ONNX
+Runtime (f32) and with the model itself in float64: the largest error of an element over the largest
+element of its tensor. It is
+  runs      the errors are small, and every instruction set, 1, 2 and 5 threads, every level of the
+            compiler, (where it has one) any company in the batch and the module that invar.convert
+            makes give the same bytes; that of plain torch has small errors
   refused   exit code 3: something in it is not covered, and the message says what
   wrong     another answer, or exit code 2
   crashed   anything else
   no model  the exporter fails
---write renews docs/models.md; with --only or --exporter the rows of what ran. Without it the exit code is 1 where any is wrong or crashed. Needs torch, transformers, onnxscript and
-onnxruntime. INVAR_BIN: the program (default build/bin/invar), with the package beside it (build/python)."""
+--write renews docs/reference/models.md; with --only or --exporter the rows of what ran. Without it
+the exit code is 1 where any is wrong or crashed. Needs torch, transformers, onnxscript and
+onnxruntime. INVAR_BIN: the program (default build/bin/invar), with the package beside it
+(build/python)."""
 
 import argparse
 import contextlib
@@ -31,7 +36,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "models"))
 from model_zoo import MODELS, Call, Step  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,7 +44,7 @@ BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
 sys.path.insert(0, str(Path(BIN).resolve().parents[1] / "python"))
 import invar  # noqa: E402
 
-TABLE = ROOT / "docs/models.md"
+TABLE = ROOT / "docs/reference/models.md"
 STATES = ["runs", "refused", "wrong", "crashed", "no model"]
 FAR = 1e-3  # an error beyond this is no rounding
 EXPORTERS = ["dynamo", "legacy"]
@@ -60,7 +65,8 @@ def silence():
 
 
 def export(model, path, exporter, kinds=("dynamic", "static")):
-    """-> which dimensions are dynamic: "dynamic", or "static" where the exporter manages no other."""
+    """-> which dimensions are dynamic: "dynamic", or "static" where the exporter manages no
+    other."""
     inputs = tuple(model.inputs.values())
     names = list(model.inputs)
     common = dict(input_names=names, output_names=model.outputs, verbose=False)
@@ -71,19 +77,57 @@ def export(model, path, exporter, kinds=("dynamic", "static")):
                 warnings.simplefilter("ignore")
                 if exporter == "legacy":
                     axes = {"dynamic_axes": model.dims} if dynamic == "dynamic" else {}
-                    torch.onnx.export(model.module, inputs, str(path), dynamo=False, opset_version=17, **axes, **common)
+                    torch.onnx.export(
+                        model.module,
+                        inputs,
+                        str(path),
+                        dynamo=False,
+                        opset_version=17,
+                        **axes,
+                        **common,
+                    )
                 else:
-                    named = {dim: torch.export.Dim(dim, min=2, max=2048) for at in model.dims.values() for dim in at.values() if "+" not in dim}
-                    named |= {dim: torch.export.Dim.AUTO for at in model.dims.values() for dim in at.values() if "+" in dim}
-                    dims = [{at: named[dim] for at, dim in model.dims.get(n, {}).items()} for n in names]
-                    dims = {"dynamic_shapes": {"inputs": tuple(dims)} if isinstance(model.module, Call) else
-                             {"ids": dims[0], "mask": dims[1], "past": tuple(dims[2:])} if isinstance(model.module, Step) else tuple(dims)} \
-                        if dynamic == "dynamic" else {}
-                    torch.onnx.export(model.module, inputs, str(path), dynamo=True, external_data=False, **dims, **common)
+                    named = {
+                        dim: torch.export.Dim(dim, min=2, max=2048)
+                        for at in model.dims.values()
+                        for dim in at.values()
+                        if "+" not in dim
+                    }
+                    named |= {
+                        dim: torch.export.Dim.AUTO
+                        for at in model.dims.values()
+                        for dim in at.values()
+                        if "+" in dim
+                    }
+                    dims = [
+                        {at: named[dim] for at, dim in model.dims.get(n, {}).items()} for n in names
+                    ]
+                    dims = (
+                        {
+                            "dynamic_shapes": {"inputs": tuple(dims)}
+                            if isinstance(model.module, Call)
+                            else {"ids": dims[0], "mask": dims[1], "past": tuple(dims[2:])}
+                            if isinstance(model.module, Step)
+                            else tuple(dims)
+                        }
+                        if dynamic == "dynamic"
+                        else {}
+                    )
+                    torch.onnx.export(
+                        model.module,
+                        inputs,
+                        str(path),
+                        dynamo=True,
+                        external_data=False,
+                        **dims,
+                        **common,
+                    )
             return dynamic
         except Exception as error:  # the exporters raise what they like
             last = error
-    raise RuntimeError(f"{type(last).__name__}: {str(last).strip().splitlines()[0] if str(last).strip() else ''}")
+    raise RuntimeError(
+        f"{type(last).__name__}: {str(last).strip().splitlines()[0] if str(last).strip() else ''}"
+    )
 
 
 class Wide(torch.overrides.TorchFunctionMode):
@@ -92,6 +136,7 @@ class Wide(torch.overrides.TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         def widen(x):
             return torch.float64 if x is torch.float32 else x
+
         name = getattr(function, "__name__", "")
         if name == "float":
             return args[0].double()
@@ -117,7 +162,11 @@ def error_of(found, true):
     worst = 0.0
     for f, t in zip(found, true):
         gap = np.abs(f.astype(np.float64) - t).max(initial=0)
-        worst = max(worst, float(gap) / max(float(np.abs(t).max(initial=0)), 1e-30)) if np.isfinite(gap) else float("inf")
+        worst = (
+            max(worst, float(gap) / max(float(np.abs(t).max(initial=0)), 1e-30))
+            if np.isfinite(gap)
+            else float("inf")
+        )
     return worst
 
 
@@ -136,16 +185,28 @@ def saved(folder, arrays):
 
 
 def isas():
-    flags = set(re.search(r"(?:flags|Features)\s*:(.*)", Path("/proc/cpuinfo").read_text())[1].split())
-    return [isa for isa, needs in {"scalar": {"fma"}, "avx2": {"avx2", "fma", "f16c"}, "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
-                                   "neon": {"asimd"}}.items() if needs <= flags]
+    flags = set(
+        re.search(r"(?:flags|Features)\s*:(.*)", Path("/proc/cpuinfo").read_text())[1].split()
+    )
+    return [
+        isa
+        for isa, needs in {
+            "scalar": {"fma"},
+            "avx2": {"avx2", "fma", "f16c"},
+            "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
+            "neon": {"asimd"},
+        }.items()
+        if needs <= flags
+    ]
 
 
 def run(plan, folder, arrays, *options):
     """-> ({name: array}, message of a failure with its code)."""
     out = folder / "out"
     out.mkdir(exist_ok=True)
-    code, said, _ = execute("infer", plan, *saved(folder / "in", arrays), "--tensors-output", out, *options)
+    code, said, _ = execute(
+        "infer", plan, *saved(folder / "in", arrays), "--tensors-output", out, *options
+    )
     return ({p.stem: np.load(p) for p in out.iterdir()}, None) if code == 0 else ({}, (code, said))
 
 
@@ -155,20 +216,28 @@ def same(a, b):
 
 def bits(plan, folder, arrays, found, dims):
     """What changes the bytes; empty: nothing."""
-    for options in [["--isa", isa, "--threads", 1] for isa in isas()] + [["--threads", n] for n in (2, 5)]:
+    for options in [["--isa", isa, "--threads", 1] for isa in isas()] + [
+        ["--threads", n] for n in (2, 5)
+    ]:
         again, failed = run(plan, folder, arrays, *options)
         if failed or not same(found, again):
             return " ".join(map(str, options))
     for level in (0, 1, 2):
         other = plan.parent / f"opt{level}.invar"
-        code, _, _ = execute("compile", plan.parent / "model.onnx", "--opt", level, "--output", other)
+        code, _, _ = execute(
+            "compile", plan.parent / "model.onnx", "--opt", level, "--output", other
+        )
         again, failed = ({}, True) if code else run(other, folder, arrays)
         if failed or not same(found, again):
             return f"--opt {level}"
     if any(d.get(0) != "batch" for d in dims.values()):
         return ""
     alone, failed = run(plan, folder, {n: a[1:2] for n, a in arrays.items()})
-    return "the batch" if failed or any(found[n][1:2].tobytes() != alone[n].tobytes() for n in found) else ""
+    return (
+        "the batch"
+        if failed or any(found[n][1:2].tobytes() != alone[n].tobytes() for n in found)
+        else ""
+    )
 
 
 def smaller(model):
@@ -178,31 +247,56 @@ def smaller(model):
         for d, dim in dims.items():
             if dim not in sizes and "+" not in dim:
                 sizes[dim] = model.inputs[n].shape[d] - 1 - len(sizes)
-    size = {dim: sum(sizes[part] for part in dim.split(" + ")) for dims in model.dims.values() for dim in dims.values()}
-    return {n: x[tuple(slice(size[model.dims[n][d]] if d in model.dims.get(n, {}) else None) for d in range(x.dim()))].contiguous()
-            for n, x in model.inputs.items()}
+    size = {
+        dim: sum(sizes[part] for part in dim.split(" + "))
+        for dims in model.dims.values()
+        for dim in dims.values()
+    }
+    return {
+        n: x[
+            tuple(
+                slice(size[model.dims[n][d]] if d in model.dims.get(n, {}) else None)
+                for d in range(x.dim())
+            )
+        ].contiguous()
+        for n, x in model.inputs.items()
+    }
 
 
 def cut(model, session):
-    return {n: x.numpy() for n, x in smaller(model).items() if n in {i.name for i in session.get_inputs()}}
+    return {
+        n: x.numpy()
+        for n, x in smaller(model).items()
+        if n in {i.name for i in session.get_inputs()}
+    }
 
 
 def other_sizes(model, plan, folder, session):
     """The error for other sizes, measured on ONNX Runtime, which computes the same graph."""
     arrays = cut(model, session)
     found, failed = run(plan, folder, arrays)
-    return float("inf") if failed else error_of([found[n] for n in model.outputs], session.run(model.outputs, arrays))
+    return (
+        float("inf")
+        if failed
+        else error_of([found[n] for n in model.outputs], session.run(model.outputs, arrays))
+    )
 
 
 def modules(model, path, inputs):
-    """-> what is wrong with the modules of invar.convert (empty: nothing), and the largest error of the one of plain torch."""
+    """-> what is wrong with the modules of invar.convert (empty: nothing), and the largest error of
+    the one of plain torch."""
     worst = 0.0
     program = invar.compile(path)
-    same_ops, plain = (invar.convert(path, invar.CompileOptions(requires_reproducibility=r)) for r in (True, False))
+    same_ops, plain = (
+        invar.convert(path, invar.CompileOptions(requires_reproducibility=r)) for r in (True, False)
+    )
     for arrays in inputs:
         want = program.run(arrays)
         tensors = [torch.from_numpy(arrays[n]) for n in same_ops.INPUTS]
-        got, near = ([x.numpy() for x in (y if isinstance(y, tuple) else (y,))] for y in (same_ops(*tensors), plain(*tensors)))
+        got, near = (
+            [x.numpy() for x in (y if isinstance(y, tuple) else (y,))]
+            for y in (same_ops(*tensors), plain(*tensors))
+        )
         if not same(want, dict(zip(want, got, strict=True))):
             return "another answer of the module", worst
         worst = max(worst, error_of(near, list(want.values())))
@@ -223,6 +317,7 @@ def judge(model, folder, exporter, true, kinds=("dynamic", "static")):
         return dict(state="no model", message=str(error))
     arrays = {n: x.numpy() for n, x in model.inputs.items()}
     import onnxruntime
+
     onnxruntime.set_default_logger_severity(4)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     arrays = {n: a for n, a in arrays.items() if n in {i.name for i in session.get_inputs()}}
@@ -242,10 +337,14 @@ def judge(model, folder, exporter, true, kinds=("dynamic", "static")):
         return dict(result, state="wrong", message=f"error {error:.1e}, ONNX Runtime's {peer:.1e}")
     if kind == "dynamic" and not other_sizes(model, folder / "plan.invar", folder, session) <= FAR:
         return dict(result, state="wrong", message="another answer for other sizes")
-    changed = bits(folder / "plan.invar", folder, arrays, found, model.dims if kind == "dynamic" else {"": {}})
+    changed = bits(
+        folder / "plan.invar", folder, arrays, found, model.dims if kind == "dynamic" else {"": {}}
+    )
     if changed:
         return dict(result, state="wrong", message=f"{changed} changes the bytes")
-    wrong, result["plain"] = modules(model, path, [arrays] + [cut(model, session)] * (kind == "dynamic"))
+    wrong, result["plain"] = modules(
+        model, path, [arrays] + [cut(model, session)] * (kind == "dynamic")
+    )
     if wrong:
         return dict(result, state="wrong", message=wrong)
     return dict(result, state="runs", message="")
@@ -253,36 +352,72 @@ def judge(model, folder, exporter, true, kinds=("dynamic", "static")):
 
 def row(name, exporter, r):
     said = " ".join(r["message"].split())
-    said = r["kind"] if r["state"] == "runs" else f"{r['state']}: " + (said if len(said) < 200 else said[:200] + " ...").replace("|", "\\|")
+    said = (
+        r["kind"]
+        if r["state"] == "runs"
+        else f"{r['state']}: "
+        + (said if len(said) < 200 else said[:200] + " ...").replace("|", "\\|")
+    )
     errors = " | ".join(f"{r[key]:.1e}" if key in r else "" for key in ("error", "peer", "plain"))
     return f"| {name} | {exporter} | {said} | {errors} |"
 
 
 def table(rows):
-    """docs/models.md."""
+    """docs/reference/models.md."""
     import onnxruntime
     import transformers
-    count = Counter(next((s for s in STATES if f" | {s}: " in line), "runs") for line in rows.values())
+
+    count = Counter(
+        next((s for s in STATES if f" | {s}: " in line), "runs") for line in rows.values()
+    )
     text = [
-        "# Models: what runs", "",
-        f"Small models with random weights (two layers, 48 wide, or as many channels), made with transformers {transformers.__version__} and exported by both",
-        f"exporters of torch {torch.__version__.split('+')[0]}, on the native runtime (tools/real_models.py --write makes this page). \"runs\" means: compiled as exported, equal",
-        "bytes for every instruction set, for 1, 2 and 5 threads, for every level of the compiler (`--opt`) and for an element of the batch alone, and right for other sizes along dynamic dimensions.",
-        "The module that `invar.convert` makes of it has the same bytes, at these sizes, too. Errors are the largest of an element over the largest element of its tensor, against the model itself computed in float64; beside ours that of",
-        f"ONNX Runtime {onnxruntime.__version__} in f32, and, against the program, that of the module of plain torch. Static: the exporter manages no dynamic dimensions.", "",
-        "| | exports |", "|---|---:|", *(f"| {s} | {count[s]} |" for s in STATES if count[s]), "",
-        "| model | exporter | | error | ONNX Runtime's | plain torch's |", "|---|---|---|---:|---:|---:|", *rows.values()]
+        "# Models: what runs",
+        "",
+        "Small models with random weights (two layers, 48 wide, or as many channels), made with",
+        f"transformers {transformers.__version__} and exported by both exporters of torch "
+        f"{torch.__version__.split('+')[0]}, on the native runtime.",
+        "`tools/real_models.py --write` makes this page.",
+        "",
+        '"runs" means: the export compiles as it is. It gives equal bytes for every instruction '
+        "set, for 1, 2",
+        "and 5 threads, for every level of the compiler (`--opt`) and for an element of the batch "
+        "alone. It is",
+        "right for other sizes along dynamic dimensions. The module that `invar.convert` makes of it has the",
+        "same bytes, at these sizes, too.",
+        "",
+        "Errors are the largest of an element over the largest element of its tensor, against the "
+        "model itself",
+        f"computed in float64. Beside ours stand that of ONNX Runtime {onnxruntime.__version__} in "
+        f"f32 and, against the",
+        "program, that of the module of plain torch. Static: the exporter manages no dynamic dimensions.",
+        "",
+        "| | exports |",
+        "|---|---:|",
+        *(f"| {s} | {count[s]} |" for s in STATES if count[s]),
+        "",
+        "| model | exporter | | error | ONNX Runtime's | plain torch's |",
+        "|---|---|---|---:|---:|---:|",
+        *rows.values(),
+    ]
     return "\n".join(text) + "\n"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="models whose name this regular expression finds")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", default="", help="models whose name this regular expression finds"
+    )
     parser.add_argument("--exporter", choices=EXPORTERS)
     parser.add_argument("--static", action="store_true", help="export without dynamic dimensions")
     parser.add_argument("--keep", type=Path, help="leave the models in this folder")
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--verbose", action="store_true", help="print all that is refused in a model, not the first lines")
+    parser.add_argument(
+        "--verbose",
+        action="store_true",
+        help="print all that is refused in a model, not the first lines",
+    )
     args = parser.parse_args()
     results = {}
     with tempfile.TemporaryDirectory() as scratch:
@@ -294,15 +429,28 @@ def main():
             for exporter in [args.exporter] if args.exporter else EXPORTERS:
                 folder = (args.keep or Path(scratch)) / f"{name}.{exporter}"
                 folder.mkdir(parents=True, exist_ok=True)
-                r = results[name, exporter] = judge(model, folder, exporter, true, ["static"] if args.static else ["dynamic", "static"])
+                r = results[name, exporter] = judge(
+                    model,
+                    folder,
+                    exporter,
+                    true,
+                    ["static"] if args.static else ["dynamic", "static"],
+                )
                 said = r["message"].splitlines()
-                print(f"{name} {exporter} {r.get('kind', '')}: {r['state']}",
-                      f"{r['error']:.1e} (ONNX Runtime {r['peer']:.1e})" if "error" in r else "",
-                      "\n  ".join(said if args.verbose else said[:3]), flush=True)
+                print(
+                    f"{name} {exporter} {r.get('kind', '')}: {r['state']}",
+                    f"{r['error']:.1e} (ONNX Runtime {r['peer']:.1e})" if "error" in r else "",
+                    "\n  ".join(said if args.verbose else said[:3]),
+                    flush=True,
+                )
     count = Counter(r["state"] for r in results.values())
     print(", ".join(f"{count[s]} {s}" for s in STATES))
     if args.write:
-        found = re.finditer(r"^\| (\S+) \| (\S+) \| .*", TABLE.read_text(), re.M) if args.only or args.exporter else ()
+        found = (
+            re.finditer(r"^\| (\S+) \| (\S+) \| .*", TABLE.read_text(), re.M)
+            if args.only or args.exporter
+            else ()
+        )
         rows = {m.groups(): m[0] for m in found if m[2] in EXPORTERS}
         TABLE.write_text(table(rows | {key: row(*key, r) for key, r in results.items()}))
     return 1 if count["wrong"] + count["crashed"] else 0

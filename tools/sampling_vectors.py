@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""An independent reading of spec/sampling.md, and the known answers that both it and the C++ are tested with.
+"""An independent reading of spec/sampling.md, and the known answers that both it and the C++ are
+tested with.
 
     python3 tools/sampling_vectors.py > src/sample/vectors.txt
 
-One case per line: do_sample temperature top_k top_p seed position stream | logits | choices -> token
-(floats as hexadecimal bits; choices are token:weight, "-" where greedy). Needs numpy.
+One case per line: do_sample temperature top_k top_p seed position stream | logits | choices ->
+token (floats as hexadecimal bits; choices are token:weight, "-" where greedy). Needs numpy.
 """
+
 import random
 import sys
 from decimal import Decimal, getcontext
@@ -35,7 +37,9 @@ def philox(counter, key):
 
 
 def random_u64(seed, position, stream):  # sampling.3
-    c = philox([position & MASK, position >> 32, stream & MASK, stream >> 32], [seed & MASK, seed >> 32])
+    c = philox(
+        [position & MASK, position >> 32, stream & MASK, stream >> 32], [seed & MASK, seed >> 32]
+    )
     return c[1] << 32 | c[0]
 
 
@@ -99,8 +103,11 @@ def case(do_sample, temperature, top_k, top_p, seed, position, stream, logits):
     else:
         live = [i for i, l in enumerate(logits) if not np.isnan(l) and l != -np.inf]
         token, shown = min(live, key=lambda i: (-float(logits[i]), i)), "-"
-    return (f"{int(do_sample)} {bits(t):08x} {top_k} {bits(p):08x} {seed} {position} {stream} | "
-            + " ".join(f"{bits(l):08x}" for l in logits) + f" | {shown} -> {token}")
+    return (
+        f"{int(do_sample)} {bits(t):08x} {top_k} {bits(p):08x} {seed} {position} {stream} | "
+        + " ".join(f"{bits(l):08x}" for l in logits)
+        + f" | {shown} -> {token}"
+    )
 
 
 def cases():
@@ -109,10 +116,26 @@ def cases():
     spec = [1.5, -0.25, 1.5, 0.0, -np.inf, 3.0]  # the worked example of the specification
     yield case(True, 0.8, 4, 0.9, 42, 0, 0, spec)
     yield case(False, 1, 0, 1, 0, 0, 0, spec)
-    for special in ([0.0, -0.0], [-0.0, 0.0], [nan, 1, nan, 2], [-inf, -inf, -5], [inf, 1, inf, -inf, nan],
-                    [-3e38, 3e38, 3.4e38], [7], [1e-38, 0, 2e-38], [5, 5, 5, 5, 5, 5, 5]):
+    for special in (
+        [0.0, -0.0],
+        [-0.0, 0.0],
+        [nan, 1, nan, 2],
+        [-inf, -inf, -5],
+        [inf, 1, inf, -inf, nan],
+        [-3e38, 3e38, 3.4e38],
+        [7],
+        [1e-38, 0, 2e-38],
+        [5, 5, 5, 5, 5, 5, 5],
+    ):
         yield case(False, 1, 0, 1, 0, 0, 0, special)
-        for t, k, p in ((1, 0, 1), (0.5, 2, 1), (1.2e-38, 0, 0.5), (3e38, 3, 0.3), (1, 1, 1e-30), (2, 100, 0.999)):
+        for t, k, p in (
+            (1, 0, 1),
+            (0.5, 2, 1),
+            (1.2e-38, 0, 0.5),
+            (3e38, 3, 0.3),
+            (1, 1, 1e-30),
+            (2, 100, 0.999),
+        ):
             yield case(True, t, k, p, 2**64 - 1, 2**63 + 5, 3, special)
     for _ in range(150):
         n = rng.choice([2, 3, 5, 17, 40])
@@ -120,9 +143,16 @@ def cases():
         logits = [rng.gauss(0, scale) for _ in range(n)]
         for _ in range(n // 3):  # ties
             logits[rng.randrange(n)] = logits[rng.randrange(n)]
-        yield case(rng.random() < 0.95, rng.choice([1, 0.8, 0.1, 1.7, 10]), rng.choice([0, 0, 1, 2, n // 2 + 1, n, 50]),
-                   rng.choice([1, 1, 0.95, 0.9, 0.5, 0.01]), rng.getrandbits(64), rng.choice([0, 1, rng.getrandbits(64)]),
-                   rng.choice([0, 0, 1, rng.getrandbits(64)]), logits)
+        yield case(
+            rng.random() < 0.95,
+            rng.choice([1, 0.8, 0.1, 1.7, 10]),
+            rng.choice([0, 0, 1, 2, n // 2 + 1, n, 50]),
+            rng.choice([1, 1, 0.95, 0.9, 0.5, 0.01]),
+            rng.getrandbits(64),
+            rng.choice([0, 1, rng.getrandbits(64)]),
+            rng.choice([0, 0, 1, rng.getrandbits(64)]),
+            logits,
+        )
 
 
 if __name__ == "__main__":

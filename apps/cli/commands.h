@@ -1,4 +1,4 @@
-// The subcommands. Each returns the process exit code (docs/cli.md).
+// The subcommands. Each returns the process exit code (docs/reference/cli.md).
 #pragma once
 
 #include <cstdint>

@@ -166,7 +166,7 @@ Result<Report> examine_machine(const DoctorCommand& c) {
   } while (r.seconds < c.soak);
   // After the examination: loading one runs its code.
   std::set<std::string> libraries;
-  for (const ops::LibraryRow* row : ops::library_rows())
+  for (const ops::VendorRow* row : ops::vendor_rows())
     if (const std::string& version = row->library->version(); !version.empty())
       libraries.insert(std::string(row->library->name) + " " + version);
   r.libraries.assign(libraries.begin(), libraries.end());

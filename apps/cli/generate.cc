@@ -59,14 +59,14 @@ Result<Generation> generate(run::Session& session, std::span<const int32_t> prom
     std::optional<Result<int32_t>> picked;
     g.logits.emplace_back();
     auto commit = [logits, to = &g.logits.back()](int) { *to = receipt::commit(logits); };
-    session.share(beside ? 1 : 2, [&](int task) {
+    session.parallel_for(beside ? 1 : 2, [&](int task) {
       if (task == 0)
         picked = sample::pick(logits, params, static_cast<uint64_t>(i));
       else
         commit(task);
     });
     INVAR_TRY(const int32_t token, *std::move(picked));
-    if (beside) session.share_beside(1, commit);
+    if (beside) session.parallel_for_overlapped(1, commit);
     g.tokens.push_back(token);
     if (i == 0) g.prefill_seconds = since(start), first = Clock::now();
     on_token(token);
@@ -74,13 +74,13 @@ Result<Generation> generate(run::Session& session, std::span<const int32_t> prom
       g.decode_tokens_per_second = static_cast<double>(i) / s;
     if (std::find(stop_tokens.begin(), stop_tokens.end(), token) != stop_tokens.end()) {
       g.finish_reason = "stop";
-      session.settle();
+      session.finish_overlapped();
       return g;
     }
     next = std::span(g.tokens).last(1);
   }
   g.finish_reason = "length";
-  session.settle();
+  session.finish_overlapped();
   return g;
 }
 
@@ -89,7 +89,7 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
                                               const sample::Params& params,
                                               std::span<const int32_t> stop_tokens) {
   std::vector<Generation> all(prompts.size());
-  std::vector<run::Next> next;
+  std::vector<run::NextToken> next;
   const bool beside = session.isa() == ops::kCuda;  // as above
   // Logits of the sequences `who`, in their order -> a token more of each; those that go on -> next.
   auto take = [&](std::span<const float> logits, std::span<const int64_t> who) -> Status {
@@ -100,7 +100,7 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
     for (const int64_t s : who) digests.push_back(&all[s].logits.emplace_back());
     auto commit = [row, digests](int i) { *digests[i] = receipt::commit(row(i)); };
     const int count = static_cast<int>(who.size());
-    session.share(count, [&](int i) {
+    session.parallel_for(count, [&](int i) {
       picked[i] = sample::pick(row(i), params, static_cast<uint64_t>(all[who[i]].tokens.size()));
       if (!beside) commit(i);
     });
@@ -115,7 +115,7 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
       else
         next.push_back({who[i], token});
     }
-    if (beside) session.share_beside(count, commit);
+    if (beside) session.parallel_for_overlapped(count, commit);
     return {};
   };
   const auto start = Clock::now();
@@ -130,13 +130,13 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
   int64_t count = 0;
   while (!next.empty()) {
     std::vector<int64_t> who;
-    for (const run::Next& n : next) who.push_back(n.sequence);
+    for (const run::NextToken& n : next) who.push_back(n.sequence);
     INVAR_TRY(std::span<const float> logits, session.step_many(next));
     next.clear();
     INVAR_CHECK_OK(take(logits, who));
     count += static_cast<int64_t>(who.size());
   }
-  session.settle();
+  session.finish_overlapped();
   if (const double s = since(first); count && s > 0)
     all[0].decode_tokens_per_second = static_cast<double>(count) / s;
   return all;

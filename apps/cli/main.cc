@@ -274,7 +274,8 @@ int main(int argc, char** argv) try {
   auto* bench_cmd =
       app.add_subcommand("bench", "time of every operation: of this machine's limits, and to a peer");
   bench_cmd->add_option("suites", bench_options.suites,
-                        "math, norm, gemm, conv, decode, attention, model, all (default: all without model)");
+                        "math, norm, gemm, conv, decode, attention, move, model, all (default: all "
+                        "without model)");
   bench_cmd->add_option("--op", bench_options.op, "one operation of spec/opset.toml");
   bench_cmd->add_option("--shape", bench_options.shape,
                         "with --op: this call instead, a line as in bench.txt");

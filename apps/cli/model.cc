@@ -43,7 +43,7 @@ Result<std::vector<int32_t>> token_list(const json& j, const std::string& where)
   if (j.is_null()) return out;
   for (const json& t : j.is_array() ? j : json::array({j})) {
     if (!t.is_number_integer() || t.get<int64_t>() < 0 || t.get<int64_t>() > INT32_MAX)
-      return bad_input(where + " = " + onnx::shown(t) + " is not a token id");
+      return bad_input(where + " = " + checkpoint::short_text(t) + " is not a token id");
     out.push_back(t.get<int32_t>());
   }
   return out;
@@ -93,11 +93,11 @@ Result<Model> open_model(const Place& place) {
   const std::string dir = place.folder + "/";
   INVAR_TRY(std::string config_text, read_file(dir + "config.json", kConfigFile));
   INVAR_TRY(json config, parse_object(dir + "config.json", config_text));
-  INVAR_CHECK_OK(onnx::check_architecture(config, dir + "config.json"));
+  INVAR_CHECK_OK(checkpoint::check_architecture(config, dir + "config.json"));
   json context = config.value("max_position_embeddings", json());
   if (context.is_null()) context = 2048u;  // transformers' default
   if (!context.is_number_unsigned() || context.get<uint64_t>() < 1 || context.get<uint64_t>() > INT32_MAX)
-    return bad_input(dir + "config.json: max_position_embeddings = " + onnx::shown(context) +
+    return bad_input(dir + "config.json: max_position_embeddings = " + checkpoint::short_text(context) +
                      " is not a size from 1 to 2^31 - 1");
   INVAR_TRY(std::string tokenizer_text, read_file(dir + "tokenizer.json", kTokenizerFile));
   INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse(tokenizer_text, dir + "tokenizer.json"));

@@ -66,7 +66,7 @@ Status make_plan(const Place& place, const ModelOptions& options, OperationSet s
   Phase compiling("compile", quiet);
   INVAR_TRY(onnx::Graph graph, onnx::read(model));
   compiler::Options compiler;
-  prepared.hashed = std::make_shared<Hashed>();
+  prepared.hashed = std::make_shared<DigestCache>();
   compiler.folder = folder, compiler.operation_set = set, compiler.hashed = prepared.hashed.get();
   INVAR_TRY(compiler.artifacts, artifacts_folder());
   INVAR_TRY(prepared.plan, compiler::compile_to(graph, compiler, folder + "/plan.invar"));

@@ -18,7 +18,7 @@ struct Prepared {
   plan::Plan plan;
   std::string folder;                               // where the plan's weight files lie
   std::shared_ptr<TemporaryFolder> temporary = {};  // that folder, where it goes when the process ends
-  std::shared_ptr<Hashed> hashed = {};              // weights whose bytes compiling has seen
+  std::shared_ptr<DigestCache> hashed = {};              // weights whose bytes compiling has seen
   bool cached = false;                              // from a task folder
 };
 

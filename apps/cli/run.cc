@@ -84,7 +84,7 @@ Result<std::vector<Job>> read_prompt_file(const std::string& path, const std::st
 
 // Found out before anything is computed: can a file of so many bytes be made where the receipt shall be? The space is held
 // until the receipt is written. Nothing is held where a device or a pipe takes the receipt.
-Result<Reservation> reserve(const std::string& path, uint64_t bytes) {
+Result<DiskReservation> reserve(const std::string& path, uint64_t bytes) {
   if (path.empty()) return bad_input("--receipt-path is empty: give a file name");
   const auto unwritable = [&](const std::string& why) {
     return bad_input("receipt " + path + ": " + why + ": choose another --receipt-path");
@@ -94,12 +94,12 @@ Result<Reservation> reserve(const std::string& path, uint64_t bytes) {
     if (S_ISDIR(there.st_mode)) return bad_input("receipt " + path + ": is a folder: give a file name");
     if (!S_ISREG(there.st_mode)) {
       if (::access(path.c_str(), W_OK) != 0) return unwritable(std::strerror(errno));
-      return Reservation();
+      return DiskReservation();
     }
   } else if (errno != ENOENT) {
     return unwritable(std::strerror(errno));
   }
-  auto made = Reservation::make(path, bytes);
+  auto made = DiskReservation::make(path, bytes);
   if (!made) return unwritable(made.error().message);
   return made;
 }
@@ -229,7 +229,7 @@ Status do_run(const RunOptions& o) {
     if (!most) return Error{most.error().code, which + ": " + most.error().message};
     jobs[i].max_new_tokens = *most;
     longest = std::max(longest, n + *most);
-    INVAR_TRY(const Reservation possible, reserve(jobs[i].receipt_path, 1));
+    INVAR_TRY(const DiskReservation possible, reserve(jobs[i].receipt_path, 1));
   }
   INVAR_TRY(Prepared prepared, prepare(place, o.model, o.json));
   receipt::Receipt described = describe(model, prepared.plan);
@@ -240,7 +240,7 @@ Status do_run(const RunOptions& o) {
     still[i] = needed;
     needed += receipt_size(described, jobs[i]);
   }
-  INVAR_TRY(Reservation space, reserve(jobs[0].receipt_path, needed));
+  INVAR_TRY(DiskReservation space, reserve(jobs[0].receipt_path, needed));
   Phase loading("load", o.json);
   const auto open = [&]() -> Result<run::Session> {
     run::Options options = session_options(o.execution, longest);

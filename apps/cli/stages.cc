@@ -79,8 +79,8 @@ Result<std::vector<std::vector<int32_t>>> sequences_from(const std::vector<std::
 }
 
 // NAME=FILE.npy, each.
-Result<run::Function::Named> tensors_from(const std::string& option, const std::vector<std::string>& given) {
-  run::Function::Named tensors;
+Result<run::Function::NamedTensors> tensors_from(const std::string& option, const std::vector<std::string>& given) {
+  run::Function::NamedTensors tensors;
   for (const std::string& one : given) {
     const size_t equal = one.find('=');
     if (equal == one.npos || equal == 0) return bad_input(option + " " + one + ": not NAME=FILE.npy");
@@ -141,10 +141,10 @@ Status do_compile(const CompileCommand& c) {
   INVAR_TRY(const OperationSet set, operation_set(c.operation_set));
   INVAR_TRY(onnx::Graph graph, onnx::read(c.model));
   INVAR_TRY(const auto dims, sizes_from("--dim", c.dims));
-  INVAR_CHECK_OK(onnx::fix(graph, dims));
-  INVAR_TRY(const run::Function::Named bound, tensors_from("--bind", c.bound));
+  INVAR_CHECK_OK(onnx::fix_dims(graph, dims));
+  INVAR_TRY(const run::Function::NamedTensors bound, tensors_from("--bind", c.bound));
   for (const auto& [name, t] : bound)
-    INVAR_CHECK_OK(onnx::bind(graph, name, t.dtype, t.shape, t.bytes.data()));
+    INVAR_CHECK_OK(onnx::bind_input(graph, name, t.dtype, t.shape, t.bytes.data()));
   compiler::Options options;
   options.folder = folder_of(c.model), options.operation_set = set;
   if (c.opt >= 0) options.opt = c.opt;
@@ -263,10 +263,10 @@ Status do_infer_tensors(const InferCommand& c) {
   INVAR_CHECK_OK(check_chooses_nothing(c, "--input"));
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
   const OperationSet set = plan.operation_set;
-  INVAR_TRY(const run::Function::Named inputs, tensors_from("--input", c.inputs));
+  INVAR_TRY(const run::Function::NamedTensors inputs, tensors_from("--input", c.inputs));
   INVAR_TRY(run::Function function,
             run::Function::open(std::move(plan), folder_of(c.plan), run_options(c.execution)));
-  INVAR_TRY(const run::Function::Named outputs, function.run(inputs));
+  INVAR_TRY(const run::Function::NamedTensors outputs, function.run(inputs));
   INVAR_CHECK_OK(function.weights_unchanged());
   json out;
   for (const auto& [name, t] : outputs) {

@@ -59,8 +59,8 @@ nb::object retyped(const ReadOnly& array, const std::string& name) {
                                              owner, nullptr, dlpack_of(*dtype), nb::device::cpu::value, 0));
 }
 
-Attrs attrs_of(const nb::dict& given) {
-  Attrs attrs;
+Attributes attrs_of(const nb::dict& given) {
+  Attributes attrs;
   for (auto [key, value] : given) {
     const auto name = nb::cast<std::string>(key);
     if (nb::isinstance<nb::int_>(value))
@@ -77,7 +77,7 @@ Attrs attrs_of(const nb::dict& given) {
   return attrs;
 }
 
-nb::dict dict_of(const Attrs& attrs) {
+nb::dict dict_of(const Attributes& attrs) {
   nb::dict d;
   for (const auto& [key, value] : attrs) {
     nb::object o;

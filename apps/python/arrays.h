@@ -1,4 +1,5 @@
-// Arrays of Python as the runtime sees them, without copies: anything with DLPack or the buffer protocol.
+// Arrays of Python as the runtime sees them, without copies: anything with DLPack or the buffer
+// protocol.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -79,7 +80,7 @@ class Given {
 nb::object array_of(run::Tensor);  // takes its bytes; DLPack
 nb::object retyped(const ReadOnly&,
                    const std::string& dtype);  // the same memory, of elements of the same size
-Attrs attrs_of(const nb::dict&);               // int, float (binary32), str, lists of int
-nb::dict dict_of(const Attrs&);
+Attributes attrs_of(const nb::dict&);          // int, float (binary32), str, lists of int
+nb::dict dict_of(const Attributes&);
 
 }  // namespace invar::python

@@ -1,12 +1,13 @@
-// invar._native: the compiler and the runtime for the Python package beside it. Everything here raises invar.Error.
+// invar._native: the compiler and the runtime for the Python package beside it. Everything here
+// raises invar.Error.
 #include <deque>
 #include <map>
 #include <mutex>
 
 #include "arrays.h"
-#include "base/text/display.h"
 #include "base/hash/digest_cache.h"
 #include "base/opset.h"
+#include "base/text/display.h"
 #include "compiler/compiler.h"
 #include "onnx/onnx.h"
 #include "plan/plan.h"
@@ -20,14 +21,15 @@ namespace {
 class Program {
  public:
   Program(const std::string& plan, const std::string& folder, const std::string& device,
-          const std::string& isa, int threads, const Hashed* hashed) {
+          const std::string& isa, int threads, const DigestCache* hashed) {
     nb::gil_scoped_release free;
     run::Options options;
     options.device = device, options.isa = isa, options.threads = threads, options.hashed = hashed;
     function_ = std::make_unique<run::Function>(
         or_raise(run::Function::open(or_raise(plan::load(plan)), folder, options)));
   }
-  // Results in order; where there is a `place`, a function of name, element type and shape, none: they are in the arrays that it gave.
+  // Returns the outputs in order. With `place`, a function of name, element type and shape that
+  // returns an array, the outputs are written to its arrays and none are returned.
   nb::list run(const nb::dict& given, const nb::object& place) {
     run::Function::NamedViews inputs;
     std::deque<Given> all;
@@ -39,10 +41,10 @@ class Program {
       const Given& one = all.emplace_back(std::move(array), "input '" + name + "'");
       inputs.emplace_back(name, one.view());
     }
-    run::Function::Named outputs;
+    run::Function::NamedTensors outputs;
     std::vector<Array> places;
-    const run::Function::Place to = [&](const std::string& name, DType dtype,
-                                        std::span<const int64_t> shape) {
+    const run::Function::OutputAllocator to = [&](const std::string& name, DType dtype,
+                                                  std::span<const int64_t> shape) {
       nb::gil_scoped_acquire held;
       const nb::tuple sizes(nb::cast(std::vector<int64_t>(shape.begin(), shape.end())));
       return Result<void*>(
@@ -73,26 +75,27 @@ class Program {
 };
 
 // Returns the digests that were computed.
-Hashed compile(const std::string& model, const std::string& folder, const std::string& plan,
-               const std::vector<std::pair<std::string, ReadOnly>>& bound,
-               const std::vector<std::pair<std::string, int64_t>>& dims, const std::string& operation_set,
-               const std::string& choices, int opt, const std::string& stages) {
+DigestCache compile(const std::string& model, const std::string& folder, const std::string& plan,
+                    const std::vector<std::pair<std::string, ReadOnly>>& bound,
+                    const std::vector<std::pair<std::string, int64_t>>& dims,
+                    const std::string& operation_set, const std::string& choices, int opt,
+                    const std::string& stages) {
   const auto set = operation_set_from(operation_set);
   if (!set)
     throw Raised{bad_input("operation_set: '" + operation_set + "' is not known; use one of " +
                            std::string(kOperationSetNames))};
   onnx::Graph graph = or_raise(onnx::read(model));
-  or_raise(onnx::fix(graph, dims));
+  or_raise(onnx::fix_dims(graph, dims));
   for (const auto& [name, array] : bound) {
     const ops::View v = view_of(array, "input '" + name + "'");
-    or_raise(onnx::bind(graph, name, v.dtype, {v.dim, v.dim + v.rank}, v.data));
+    or_raise(onnx::bind_input(graph, name, v.dtype, {v.dim, v.dim + v.rank}, v.data));
   }
   nb::gil_scoped_release free;
   compiler::Options options;
   options.folder = folder, options.operation_set = *set, options.choices = choices;
   options.stateless = true;  // programs and modules are functions of tensors
   options.opt = opt, options.artifacts = stages;
-  Hashed hashed;
+  DigestCache hashed;
   options.hashed = &hashed;
   or_raise(compiler::compile_to(graph, options, plan));
   return hashed;
@@ -129,7 +132,7 @@ nb::dict describe(const std::string& path) {
       nb::list in;
       for (const plan::Operand& o : n.in)
         in.append(nb::make_tuple(o.kind == plan::Operand::weight ? "weight" : "value", o.index));
-      Attrs attrs = n.attrs;
+      Attributes attrs = n.attrs;
       if (const auto it = attrs.find("numerics"); it != attrs.end()) attrs.erase(it);
       one["op"] = n.op, one["in"] = in, one["out"] = n.out, one["attributes"] = dict_of(attrs);
       one["bodies"] = n.bodies;
@@ -161,7 +164,7 @@ struct Workers {
   std::unique_ptr<Pool> pool;
   struct Gpu {
     std::shared_ptr<Device> device;
-    run::OnceMemory memory;
+    run::EagerMemory memory;
   };
   std::map<int, Gpu> gpus;
 };
@@ -177,9 +180,9 @@ void set_threads(int threads) {
   w.threads = threads;
 }
 
-void once(const std::string& op, const nb::dict& attributes, const std::vector<ReadOnly>& in,
-          const Array& out, const std::string& isa) {
-  const Attrs attrs = attrs_of(attributes);
+void run_operation(const std::string& op, const nb::dict& attributes, const std::vector<ReadOnly>& in,
+                   const Array& out, const std::string& isa) {
+  const Attributes attrs = attrs_of(attributes);
   std::vector<ops::View> views;
   for (size_t i = 0; i < in.size(); ++i) {
     views.push_back(view_of(in[i], op + ": operand " + std::to_string(i)));
@@ -199,8 +202,8 @@ void once(const std::string& op, const nb::dict& attributes, const std::vector<R
   } else if (out.device_type() != nb::device::cpu::value) {
     throw Raised{not_covered(op + ": covered are arrays on the host and on CUDA devices")};
   }
-  or_raise(run::once(op, attrs, views, result, isa, *w.pool, gpu ? gpu->device : nullptr,
-                     gpu ? &gpu->memory : nullptr));
+  or_raise(run::run_operation(op, attrs, views, result, isa, *w.pool, gpu ? gpu->device : nullptr,
+                              gpu ? &gpu->memory : nullptr));
 }
 
 using Type = std::pair<std::string, std::vector<int64_t>>;
@@ -214,8 +217,8 @@ nb::tuple infer(const std::string& op, const nb::dict& attributes, const std::ve
                 const std::optional<Type>& wanted) {
   std::vector<compiler::TensorType> types;
   for (const Type& t : operands) types.push_back(type_of(op, t));
-  const auto t = or_raise(compiler::infer(op, attrs_of(attributes), types,
-                                    wanted ? std::optional(type_of(op, *wanted)) : std::nullopt));
+  const auto t = or_raise(compiler::infer_type(op, attrs_of(attributes), types,
+                                               wanted ? std::optional(type_of(op, *wanted)) : std::nullopt));
   return nb::make_tuple(std::string(name_of(t.dtype)), nb::tuple(nb::cast(t.shape)));
 }
 
@@ -268,10 +271,10 @@ NB_MODULE(_native, m) {
   kinds.internal = kind(m, "Internal", "A defect of Invar.", kinds.error, PyExc_RuntimeError, 70);
   nb::register_exception_translator(translate, nullptr);
 
-  nb::class_<Hashed>(m, "Hashed");
+  nb::class_<DigestCache>(m, "DigestCache");
   nb::class_<Program>(m, "Program")
       .def(nb::init<const std::string&, const std::string&, const std::string&, const std::string&, int,
-                    const Hashed*>(),
+                    const DigestCache*>(),
            nb::arg("plan"), nb::arg("folder"), nb::arg("device"), nb::arg("isa"), nb::arg("threads"),
            nb::arg("hashed").none() = nb::none())
       .def("run", &Program::run, nb::arg("inputs"), nb::arg("place").none() = nb::none())
@@ -286,7 +289,7 @@ NB_MODULE(_native, m) {
         nb::arg("stages"));
   m.def("describe", &describe);
   m.def("retyped", &retyped);
-  m.def("once", &once);
+  m.def("run_operation", &run_operation);
   m.def("infer", &infer, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"),
         nb::arg("wanted").none() = nb::none());
   m.def("set_threads", &set_threads);
@@ -295,6 +298,6 @@ NB_MODULE(_native, m) {
     for (const OpInfo& o : opset()) names.emplace_back(o.op);
     return names;
   });
-  m.attr("most_opt") = compiler::kMostOpt;
+  m.attr("most_opt") = compiler::kMaxOptLevel;
   m.attr("__version__") = INVAR_VERSION;
 }

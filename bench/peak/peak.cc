@@ -1,3 +1,4 @@
+// Measures the machine's peak FMA rate and memory bandwidth.
 #include "bench/peak/peak.h"
 
 #include <algorithm>
@@ -14,7 +15,8 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The best rate of `once`, which does `work`: rounds are doubled until a trial lasts long enough to be timed.
+// The best rate of `once`, which does `work`: rounds are doubled until a trial lasts long enough to
+// be timed.
 template <class Once>
 double best_rate(double work, Once once) {
   int64_t rounds = 1;

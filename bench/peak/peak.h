@@ -1,5 +1,5 @@
-// The machine's limits: fused multiply-adds per second in registers, bytes read and copied per second for a working
-// set of a given size (caches and memory alike), on 1 ... N threads.
+// The machine's limits: fused multiply-adds per second in registers, bytes read and copied per
+// second for a working set of a given size (caches and memory alike), on 1 ... N threads.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,8 @@ namespace invar::bench {
 struct PeakRow {
   std::string_view isa;
   int64_t flops_per_round;  // of fma()
-  // `rounds` rounds of independent chains of fused multiply-adds; the result keeps them from being dropped.
+  // `rounds` rounds of independent chains of fused multiply-adds; the result keeps them from being
+  // dropped.
   float (*fma)(int64_t rounds);
   // Reads n floats (a multiple of 256) and keeps a bit of each.
   uint32_t (*read)(const float* x, int64_t n);
@@ -28,7 +29,8 @@ std::span<const PeakRow* const> peak_rows();
 
 enum class Traffic { read, copy };
 
-// The best of all trials so far, since a limit is what the machine can do; every call makes some more of them.
+// The best of all trials so far, since a limit is what the machine can do; every call makes some
+// more of them.
 class Peaks {
  public:
   // An instruction set without lanes of its own ("reference") uses scalar's.

@@ -1,4 +1,5 @@
-// What a GPU can do at most: multiply-adds without memory, and memory without arithmetic.
+// Measures a GPU's peaks: multiply-adds without memory accesses, and memory bandwidth without
+// arithmetic.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -19,10 +20,10 @@ __global__ void __launch_bounds__(kThreads) fma_kernel(float* kept, float a, flo
     for (int c = 0; c < kChains; ++c) x[c] = __fmaf_rn(x[c], a, b);
   float sum = 0;
   for (int c = 0; c < kChains; ++c) sum += x[c];
-  if (sum == 12345.0f) *kept = sum;  // hardly ever, which the compiler does not know
+  if (sum == 12345.0f) *kept = sum;  // practically never, but the compiler must keep the loop
 }
 
-// Calls take(i, word) for every word of this thread, of which it asks for several before it needs the first.
+// Calls take(i, word) for each word of this thread; kAhead loads are in flight.
 template <class Take>
 __device__ void each_word(const uint4* from, size_t words, Take take) {
   constexpr int kAhead = 4;
@@ -47,16 +48,16 @@ __global__ void __launch_bounds__(kThreads) copy_kernel(uint4* to, const uint4* 
   each_word(from, words, [&](size_t i, uint4 w) { to[i] = w; });
 }
 
-// The shortest of some replays of what `queue` queues.
+// The shortest time of several replays of the work that `queue` enqueues.
 template <class Queue>
 Result<double> least_seconds(Device& device, Queue queue) {
-  INVAR_CHECK_OK(device.record());
+  INVAR_CHECK_OK(device.begin_capture());
   queue();
-  INVAR_TRY(const auto graph, device.recorded());
+  INVAR_TRY(const auto graph, device.end_capture());
   double least = 0;
   for (int trial = 0; trial <= kTrials; ++trial) {
     INVAR_TRY(const double seconds, device.time(*graph));
-    if (trial) least = trial == 1 ? seconds : std::min(least, seconds);  // the first one warms up
+    if (trial) least = trial == 1 ? seconds : std::min(least, seconds);  // the first trial warms up
   }
   return least;
 }
@@ -64,13 +65,13 @@ Result<double> least_seconds(Device& device, Queue queue) {
 }  // namespace
 
 Result<DevicePeaks> device_peaks(Device& device) {
-  device.enter();
+  device.make_current();
   struct Memory {
     Device& device;
     void* at;
-    ~Memory() { device.give(at); }
+    ~Memory() { device.free(at); }
   };
-  INVAR_TRY(void* const memory, device.take(kBytes, "the measurement of peaks"));
+  INVAR_TRY(void* const memory, device.allocate(kBytes, "the measurement of peaks"));
   const Memory owner{device, memory};
   INVAR_CHECK_OK(device.fill(memory, 0, kBytes));
   const int processors = device.info().processors;

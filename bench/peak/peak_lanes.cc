@@ -1,6 +1,6 @@
 // The loops behind peak.h, over num/lane: compiled once per instruction set.
-#include "num/lane/lane.h"
 #include "bench/peak/peak.h"
+#include "num/lane/lane.h"
 
 namespace invar::bench {
 namespace INVAR_ISA_NS {
@@ -8,7 +8,8 @@ namespace {
 
 using namespace num::INVAR_ISA_NS;
 
-// Chains in flight: latency x pipes is 8 to 10 on x86 (16 vector registers) and up to 16 on 64-bit Arm (32).
+// Chains in flight: latency x pipes is 8 to 10 on x86 (16 vector registers) and up to 16 on 64-bit
+// Arm (32).
 constexpr int kChains = kW == 4 ? 24 : 12;
 
 float fma_chains(int64_t rounds) {

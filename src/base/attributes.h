@@ -1,4 +1,5 @@
-// Attributes of an operation: integers, floats (as bits, so that text round-trips exactly) and strings.
+// Attributes of an operation: integers, floats (as bits, so that text round-trips exactly) and
+// strings.
 #pragma once
 
 #include <bit>
@@ -17,19 +18,19 @@ struct F32Bits {
   float value() const { return std::bit_cast<float>(bits); }
   bool operator==(const F32Bits&) const = default;
 };
-using Attr = std::variant<int64_t, F32Bits, std::string, std::vector<int64_t>>;
+using AttributeValue = std::variant<int64_t, F32Bits, std::string, std::vector<int64_t>>;
 
-// A map from names, ascending. There are few, and kernels ask for them several times in a call that may take a microsecond:
-// they lie side by side, and a search makes no string.
-class Attrs {
+// A map from names to values, ascending. Attributes are few, and kernels read them several times in
+// calls that may take a microsecond, so they are contiguous and a search allocates nothing.
+class Attributes {
  public:
-  using value_type = std::pair<std::string, Attr>;
+  using value_type = std::pair<std::string, AttributeValue>;
   using iterator = std::vector<value_type>::iterator;
   using const_iterator = std::vector<value_type>::const_iterator;
 
-  Attrs() = default;
-  Attrs(std::initializer_list<value_type>);
-  bool operator==(const Attrs&) const = default;
+  Attributes() = default;
+  Attributes(std::initializer_list<value_type>);
+  bool operator==(const Attributes&) const = default;
 
   iterator begin() { return entries_.begin(); }
   iterator end() { return entries_.end(); }
@@ -39,18 +40,20 @@ class Attrs {
 
   const_iterator find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != end(); }
-  const Attr& at(std::string_view name) const;  // throws where there is none
-  // False: there is one of this name already, which stays.
-  bool emplace(std::string_view name, Attr value);
-  Attr& operator[](std::string_view name);
+  const AttributeValue& at(std::string_view name) const;  // throws if there is none
+  // False: the name exists, and its value stays.
+  bool emplace(std::string_view name, AttributeValue value);
+  AttributeValue& operator[](std::string_view name);
   void erase(const_iterator it) { entries_.erase(it); }
 
-  // The value, or the fallback where the attribute is absent. A wrong type is a programmer's error (std::get throws).
+  // The value, or the fallback if the attribute is absent. A wrong type is a programmer's error
+  // (std::get throws): has_attribute_types() in base/opset.h checks attributes of unknown origin
+  // first.
   int64_t i(std::string_view name, int64_t fallback) const;
   float f(std::string_view name, float fallback) const;
 
  private:
-  iterator place_of(std::string_view name);  // of the first that is not below it
+  iterator lower_bound(std::string_view name);
 
   std::vector<value_type> entries_;
 };

@@ -1,4 +1,4 @@
-// Which instruction sets of cmake/isa.cmake this processor, and its system, can run.
+// Which instruction sets of cmake/isa.cmake this processor and its system can run.
 #pragma once
 #include <string_view>
 #if defined(__x86_64__)

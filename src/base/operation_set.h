@@ -1,4 +1,4 @@
-// What a program promises of its bits (spec/plan.md plan.13).
+// What a program promises about its bits (spec/plan.md plan.13).
 #pragma once
 
 #include <iterator>
@@ -7,7 +7,7 @@
 
 namespace invar {
 
-// Weakest first; each keeps what those before it promise.
+// Weakest first; each set also keeps the promises of the earlier ones.
 //   any            ("default") nothing
 //   deterministic  the same bits in every run on the same hardware with the same software
 //   reproducible   the same bits on any machine

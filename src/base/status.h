@@ -9,7 +9,7 @@
 
 namespace invar {
 
-// The process exit codes of the command line (docs/cli.md); every error carries one.
+// The process exit codes of the command line (docs/reference/cli.md); every error carries one.
 enum class Code {
   failed = 1,       // a verification ran and did not hold
   bad_input = 2,    // usage, or a file that is not what it should be
@@ -20,7 +20,7 @@ enum class Code {
 struct Error {
   Code code;
   std::string message;
-  std::vector<std::string> items = {};  // where one line names several things: what is said of each
+  std::vector<std::string> items = {};  // details, if the message covers several things
 };
 
 inline Error bad_input(std::string message) {

@@ -1,3 +1,4 @@
+// The thread pool with static partition, see thread_pool.h.
 #include "base/thread_pool.h"
 
 #include <algorithm>
@@ -13,10 +14,10 @@
 namespace invar {
 namespace {
 
-// One decoding step is a few hundred short phases, and a thread that went to sleep costs some 50 us to wake.
-// So waiting begins with spinning (tens of us, as long as the pause between two phases or steps), then gives
-// the core away between looks, then sleeps. With more threads than cores spinning would hold the core that
-// the awaited thread needs.
+// A decoding step is a few hundred short phases, and waking a sleeping thread takes about 50 us. So
+// a waiting thread first spins (tens of us, as long as the pause between two phases or steps), then
+// yields its core between looks, then sleeps. With more threads than cores it does not spin, since
+// that would hold the core that the awaited thread needs.
 constexpr int kSpins = 1000;
 constexpr int kYields = 50;
 
@@ -43,11 +44,11 @@ uint32_t wait_change(const std::atomic<uint32_t>& a, uint32_t old, int spins) {
   return now;
 }
 
-// A worker's letter box, on its own cache line so that posting one worker does not disturb another. A posted
-// job is computed by whoever raises `claimed` to its number: the worker, or the calling thread when it is
-// done before the worker is awake. All earlier jobs are claimed by then, because run() returns only when its
-// ranges are done.
-struct alignas(64) Box {
+// A worker's mailbox, on its own cache line so that posting to one worker does not disturb another.
+// A posted job is computed by the thread that raises `claimed` to its number: the worker, or the
+// calling thread if it is done before the worker is awake. All earlier jobs are claimed by then,
+// because run() returns only when its ranges are done.
+struct alignas(64) Mailbox {
   std::atomic<uint32_t> posted{0};
   std::atomic<uint32_t> claimed{0};
 
@@ -69,7 +70,7 @@ int available_cores() {
 
 struct Pool::Impl {
   int spins;
-  std::vector<Box> boxes;  // [0] is unused
+  std::vector<Mailbox> mailboxes;  // [0] is unused
   std::vector<std::thread> threads;
   alignas(64) std::atomic<uint32_t> busy{0};
   std::atomic<bool> stop{false};
@@ -78,7 +79,7 @@ struct Pool::Impl {
   int64_t units = 0;
   int active = 1;
 
-  explicit Impl(int n) : spins(n <= available_cores() ? kSpins : 0), boxes(n) {}
+  explicit Impl(int n) : spins(n <= available_cores() ? kSpins : 0), mailboxes(n) {}
 
   void compute(int range, int worker) const {
     // units * range could overflow; quotient and remainder cannot.
@@ -90,23 +91,23 @@ struct Pool::Impl {
   void work(int worker) {
     uint32_t seen = 0;
     for (;;) {
-      seen = wait_change(boxes[worker].posted, seen, spins);
+      seen = wait_change(mailboxes[worker].posted, seen, spins);
       if (stop.load(std::memory_order_acquire)) return;
-      if (!boxes[worker].claim(seen)) continue;
+      if (!mailboxes[worker].claim(seen)) continue;
       compute(worker, worker);
       if (busy.fetch_sub(1, std::memory_order_acq_rel) == 1) busy.notify_one();
     }
   }
 
   void post(int worker) {
-    boxes[worker].posted.fetch_add(1, std::memory_order_release);
-    boxes[worker].posted.notify_one();
+    mailboxes[worker].posted.fetch_add(1, std::memory_order_release);
+    mailboxes[worker].posted.notify_one();
   }
 };
 
 Pool::Pool(int threads, const Around& around) : impl_(std::make_unique<Impl>(std::max(1, threads))) {
   Impl* p = impl_.get();
-  p->threads.reserve(p->boxes.size());
+  p->threads.reserve(p->mailboxes.size());
   for (int w = 1; w < threads; ++w) {
     try {
       p->threads.emplace_back([p, w, around] {
@@ -142,7 +143,7 @@ void Pool::run(int64_t units, const std::function<void(int, int64_t, int64_t)>& 
   for (int w = 1; w < p.active; ++w) p.post(w);
   p.compute(0, 0);
   for (int w = 1; w < p.active; ++w)
-    if (p.boxes[w].claim(p.boxes[w].posted.load(std::memory_order_relaxed))) {
+    if (p.mailboxes[w].claim(p.mailboxes[w].posted.load(std::memory_order_relaxed))) {
       p.compute(w, 0);
       p.busy.fetch_sub(1, std::memory_order_relaxed);
     }

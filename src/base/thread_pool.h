@@ -1,4 +1,5 @@
-// A thread pool with static partition: the ranges of a job are a function of (units, threads) alone.
+// A thread pool with static partition: the ranges of a job are a function of (units, threads)
+// alone.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +12,22 @@ constexpr int kMaxThreads = 1024;  // of a pool that a user sizes
 
 class Pool {
  public:
-  // `around` is called once in every thread the pool starts and must call its argument, the thread's whole
-  // work: the place for what holds per thread, like num's ArithmeticEnv (base knows no arithmetic). The
-  // calling thread is worker 0 and sees to its own.
+  // `around` is called once in every thread that the pool starts and must call its argument, which
+  // is the thread's whole work. It sets up per-thread state such as num's ArithmeticEnv, since base
+  // knows no arithmetic. The calling thread is worker 0 and sets up its own.
   using Around = std::function<void(const std::function<void()>& work)>;
-  // `threads` >= 1. Where the system starts fewer (limits of processes, of memory), the pool has fewer.
+  // `threads` >= 1. If the system starts fewer (limits of processes, of memory), the pool has
+  // fewer.
   explicit Pool(int threads, const Around& around = {});
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   int threads() const;
-  // Splits [0, units) into n = min(units, threads, at_most) contiguous near-equal ranges, calls f(worker,
-  // begin, end) for each, and returns when all are done. Range w belongs to worker w; where that thread is
-  // not awake yet, the calling thread computes it too, as worker 0: a machine busy with other things slows a
-  // job down but never stalls it. No two threads have the same worker number. f must not throw or call run.
+  // Splits [0, units) into n = min(units, threads, at_most) contiguous near-equal ranges, calls
+  // f(worker, begin, end) for each, and returns when all are done. Range w belongs to worker w. If
+  // that thread is not awake yet, the calling thread computes the range as worker 0, so a busy
+  // machine slows a job down but never stalls it. No two threads have the same worker number. f
+  // must neither throw nor call run.
   void run(int64_t units, const std::function<void(int worker, int64_t begin, int64_t end)>& f,
            int at_most = 1 << 30);
 

@@ -1,3 +1,4 @@
+// The thread pool: every range runs once, whatever the number of threads.
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
@@ -68,8 +69,8 @@ TEST(Pool, EveryThreadKeepsItsWorkerNumberAndTakesPart) {
 }
 
 TEST(Pool, WorkAfterRunSeesTheWritesOfAllWorkers) {
-  // More threads than cores, many short phases with changing widths: each reads what others wrote in the one
-  // before.
+  // More threads than cores, many short phases with changing widths: each reads what others wrote
+  // in the one before.
   for (int threads : {1, 2, 3, 8}) {
     Pool pool(threads);
     std::vector<int64_t> a(64, 0), b(64, 0);

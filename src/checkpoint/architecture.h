@@ -1,5 +1,5 @@
-// Which checkpoints the exporter knows, asked before anything else of their config.json (spec/onnx.md onnx.4). A header
-// alone, since builds without the exporter ask, too.
+// Which model architectures the exporter supports (spec/onnx.md onnx.4). Header-only, since builds
+// without the exporter check it, too.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,19 +9,20 @@
 
 namespace invar::checkpoint {
 
-inline std::string shown(const nlohmann::json& value) {
+// A JSON value as short text for errors.
+inline std::string short_text(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 
-// `config` is the object in the file `where`.
+// Checks the config.json object `config`; errors begin with its path `where`.
 inline Status check_architecture(const nlohmann::json& config, const std::string& where) {
   const auto names = config.find("architectures"), type = config.find("model_type");
   if (names != config.end() && !names->is_null() && *names != nlohmann::json::array({"LlamaForCausalLM"}))
-    return not_covered(where + ": architecture " + shown(*names) +
+    return not_covered(where + ": architecture " + short_text(*names) +
                        " is not covered; only LlamaForCausalLM is");
   if (type == config.end() || *type != "llama")
-    return not_covered(where + ": model_type " + (type == config.end() ? "(absent)" : shown(*type)) +
+    return not_covered(where + ": model_type " + (type == config.end() ? "(absent)" : short_text(*type)) +
                        " is not covered; only \"llama\" is");
   return {};
 }

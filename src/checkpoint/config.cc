@@ -1,3 +1,4 @@
+// Reads and validates config.json of Llama checkpoints.
 #include "checkpoint/config.h"
 
 #include <cmath>
@@ -16,65 +17,66 @@ namespace {
 
 using nlohmann::json;
 
-// Keys that change the results of the architectures that have them. LlamaForCausalLM itself ignores most, but
-// a checkpoint that sets one was made for other arithmetic than this recipe has. Accepted with their neutral
-// value only. Keys that are neither here nor read below are ignored, as transformers does.
-struct Dangerous {
+// Keys that change the results of architectures that support them. LlamaForCausalLM ignores most of
+// them, but a checkpoint that sets one was trained with arithmetic that this recipe does not have.
+// Only neutral values are accepted. Keys that are neither here nor read below are ignored, as in
+// transformers.
+struct UnsupportedKey {
   const char* key;
   json neutral;  // besides null, false and empty containers
 };
-const std::vector<Dangerous>& dangerous() {
-  static const std::vector<Dangerous> keys = {{"quantization_config", {}},
-                                              {"compression_config", {}},
-                                              {"auto_map", {}},
-                                              {"pruned_heads", {}},
-                                              {"is_encoder_decoder", {}},
-                                              {"add_cross_attention", {}},
-                                              {"chunk_size_feed_forward", 0},
-                                              {"sliding_window", {}},
-                                              {"use_sliding_window", {}},
-                                              {"layer_types", {}},
-                                              {"attention_chunk_size", {}},
-                                              {"no_rope_layers", {}},
-                                              {"partial_rotary_factor", 1.0},
-                                              {"rotary_pct", 1.0},
-                                              {"rope_interleaved", {}},
-                                              {"rotary_dim", {}},
-                                              {"rope_local_base_freq", {}},
-                                              {"attn_logit_softcapping", {}},
-                                              {"final_logit_softcapping", {}},
-                                              {"attn_temperature_tuning", {}},
-                                              {"query_pre_attn_scalar", {}},
-                                              {"attention_multiplier", {}},
-                                              {"embedding_multiplier", 1.0},
-                                              {"residual_multiplier", 1.0},
-                                              {"logits_scaling", 1.0},
-                                              {"logit_scale", 1.0},
-                                              {"scale_emb", 1.0},
-                                              {"scale_depth", {}},
-                                              {"dim_model_base", {}},
-                                              {"clip_qkv", {}},
-                                              {"use_qk_norm", {}},
-                                              {"qk_layernorm", {}},
-                                              {"qk_norm", {}},
-                                              {"parallel_attn", {}},
-                                              {"use_parallel_residual", {}},
-                                              {"alibi", {}},
-                                              {"qkv_bias", {}},
-                                              {"use_bias", {}},
-                                              {"bias", {}},
-                                              {"num_experts", {}},
-                                              {"num_local_experts", {}},
-                                              {"n_routed_experts", {}},
-                                              {"kv_lora_rank", {}},
-                                              {"q_lora_rank", {}},
-                                              {"num_nextn_predict_layers", 0},
-                                              {"block_configs", {}},
-                                              {"use_post_norm", {}},
-                                              {"use_mem_rope", {}},
-                                              {"tie_encoder_decoder", {}},
-                                              {"attn_implementation_kwargs", {}},
-                                              {"sparse_attention", {}}};
+const std::vector<UnsupportedKey>& unsupported_keys() {
+  static const std::vector<UnsupportedKey> keys = {{"quantization_config", {}},
+                                                   {"compression_config", {}},
+                                                   {"auto_map", {}},
+                                                   {"pruned_heads", {}},
+                                                   {"is_encoder_decoder", {}},
+                                                   {"add_cross_attention", {}},
+                                                   {"chunk_size_feed_forward", 0},
+                                                   {"sliding_window", {}},
+                                                   {"use_sliding_window", {}},
+                                                   {"layer_types", {}},
+                                                   {"attention_chunk_size", {}},
+                                                   {"no_rope_layers", {}},
+                                                   {"partial_rotary_factor", 1.0},
+                                                   {"rotary_pct", 1.0},
+                                                   {"rope_interleaved", {}},
+                                                   {"rotary_dim", {}},
+                                                   {"rope_local_base_freq", {}},
+                                                   {"attn_logit_softcapping", {}},
+                                                   {"final_logit_softcapping", {}},
+                                                   {"attn_temperature_tuning", {}},
+                                                   {"query_pre_attn_scalar", {}},
+                                                   {"attention_multiplier", {}},
+                                                   {"embedding_multiplier", 1.0},
+                                                   {"residual_multiplier", 1.0},
+                                                   {"logits_scaling", 1.0},
+                                                   {"logit_scale", 1.0},
+                                                   {"scale_emb", 1.0},
+                                                   {"scale_depth", {}},
+                                                   {"dim_model_base", {}},
+                                                   {"clip_qkv", {}},
+                                                   {"use_qk_norm", {}},
+                                                   {"qk_layernorm", {}},
+                                                   {"qk_norm", {}},
+                                                   {"parallel_attn", {}},
+                                                   {"use_parallel_residual", {}},
+                                                   {"alibi", {}},
+                                                   {"qkv_bias", {}},
+                                                   {"use_bias", {}},
+                                                   {"bias", {}},
+                                                   {"num_experts", {}},
+                                                   {"num_local_experts", {}},
+                                                   {"n_routed_experts", {}},
+                                                   {"kv_lora_rank", {}},
+                                                   {"q_lora_rank", {}},
+                                                   {"num_nextn_predict_layers", 0},
+                                                   {"block_configs", {}},
+                                                   {"use_post_norm", {}},
+                                                   {"use_mem_rope", {}},
+                                                   {"tie_encoder_decoder", {}},
+                                                   {"attn_implementation_kwargs", {}},
+                                                   {"sparse_attention", {}}};
   return keys;
 }
 
@@ -84,10 +86,10 @@ bool is_neutral(const json& value, const json& neutral) {
   return !neutral.is_null() && value == neutral;
 }
 
-// The keys of one object, each read with its type and range; the first thing wrong becomes `error`.
-class Reader {
+// Reads typed and range-checked values of one JSON object. Keeps the first error.
+class ObjectReader {
  public:
-  Reader(const json& object, std::string where) : object_(object), where_(std::move(where)) {}
+  ObjectReader(const json& object, std::string where) : object_(object), where_(std::move(where)) {}
 
   const json* find(const char* key) const {  // null counts as absent, as in transformers
     auto it = object_.find(key);
@@ -100,14 +102,15 @@ class Reader {
     if (v && v->is_number_unsigned() && v->get<uint64_t>() >= 1 && v->get<uint64_t>() < (1u << 31))
       return v->get<int64_t>();
     fail(bad_input(where_ + ": " + onnx::quote(key) +
-                   (v ? " = " + shown(*v) + " is not a size from 1 to 2^31 - 1" : " is missing")));
+                   (v ? " = " + short_text(*v) + " is not a size from 1 to 2^31 - 1" : " is missing")));
     return 1;
   }
   bool flag(const char* key) {
     const json* v = find(key);
     if (!v) return false;
     if (!v->is_boolean())
-      fail(bad_input(where_ + ": " + onnx::quote(key) + " = " + shown(*v) + " is neither true nor false"));
+      fail(bad_input(where_ + ": " + onnx::quote(key) + " = " + short_text(*v) +
+                     " is neither true nor false"));
     return v->is_boolean() && v->get<bool>();
   }
   double positive(const char* key, double fallback) {  // fallback 0: required
@@ -117,7 +120,7 @@ class Reader {
     const auto rounded = static_cast<float>(value);
     if (rounded > 0 && std::isfinite(rounded)) return value;
     fail(bad_input(where_ + ": " + onnx::quote(key) +
-                   (v ? " = " + shown(*v) + " is not a positive number" : " is missing")));
+                   (v ? " = " + short_text(*v) + " is not a positive number" : " is missing")));
     return 1;
   }
   double optional(const char* key) { return find(key) ? positive(key, 0) : 0; }  // 0: absent
@@ -125,7 +128,7 @@ class Reader {
     const json* v = find(key);
     if (!v) return fallback;
     if (v->is_string()) return v->get<std::string>();
-    fail(bad_input(where_ + ": " + onnx::quote(key) + " = " + shown(*v) + " is not a string"));
+    fail(bad_input(where_ + ": " + onnx::quote(key) + " = " + short_text(*v) + " is not a string"));
     return fallback;
   }
   void refuse(const std::string& what) { fail(not_covered(where_ + ": " + what)); }
@@ -140,31 +143,34 @@ class Reader {
   Status status_;
 };
 
-Status check_arithmetic(Reader& top) {
+Status check_arithmetic(ObjectReader& top) {
   const std::string act = top.text("hidden_act", "silu");
   if (act != "silu") top.refuse("hidden_act " + onnx::quote(act) + " is not covered; only 'silu' is");
   for (const char* key : {"dtype", "torch_dtype"}) {
-    // Weights keep the type they are stored in; the key is only checked for types that need another recipe.
+    // Weights keep their stored type. The key is checked because other types need another recipe.
     const std::string dtype = top.text(key, "float32");
     if (dtype != "float32" && dtype != "bfloat16" && dtype != "float16" && dtype != "auto")
-      top.refuse(onnx::quote(key) + " = " + onnx::quote(dtype) + " is not covered; float32, bfloat16 and float16 are");
+      top.refuse(onnx::quote(key) + " = " + onnx::quote(dtype) +
+                 " is not covered; float32, bfloat16 and float16 are");
   }
-  for (const Dangerous& d : dangerous())
-    if (const json* v = top.find(d.key); v && !is_neutral(*v, d.neutral))
-      top.refuse(onnx::quote(d.key) + " = " + shown(*v) + " is not covered");
+  for (const UnsupportedKey& k : unsupported_keys())
+    if (const json* v = top.find(k.key); v && !is_neutral(*v, k.neutral))
+      top.refuse(onnx::quote(k.key) + " = " + short_text(*v) + " is not covered");
   return top.status();
 }
 
-// A number that may stand inside the rope object (new spelling) or beside it (old): twice must mean the same.
-double either(Reader& top, Reader& inner, const char* key, double fallback) {
+// A number that may be inside of the rope object (new format) or beside it (old format). If it is
+// in both, the values must agree.
+double nested_or_top_level(ObjectReader& top, ObjectReader& inner, const char* key, double fallback) {
   if (!inner.find(key)) return top.positive(key, fallback);
   const double value = inner.positive(key, fallback);
   if (top.find(key) && top.positive(key, fallback) != value)
-    top.fail(bad_input(std::string("config.json: ") + onnx::quote(key) + " is given twice with different values"));
+    top.fail(
+        bad_input(std::string("config.json: ") + onnx::quote(key) + " is given twice with different values"));
   return value;
 }
 
-Status read_rope(Reader& top, const std::string& where, int64_t max_positions, RopeParameters& rope) {
+Status read_rope(ObjectReader& top, const std::string& where, int64_t max_positions, RopeParameters& rope) {
   const json* older = top.find("rope_scaling");
   const json* newer = top.find("rope_parameters");
   if (older && newer && *older != *newer)
@@ -173,17 +179,17 @@ Status read_rope(Reader& top, const std::string& where, int64_t max_positions, R
   const json& object = older ? *older : newer ? *newer : none;
   if (!object.is_object())
     return bad_input(where + ": " + (older ? "'rope_scaling'" : "'rope_parameters'") + " is not an object");
-  static const std::set<std::string> known = {"rope_type",
-                                              "type",
-                                              "rope_theta",
-                                              "factor",
-                                              "low_freq_factor",
-                                              "high_freq_factor",
-                                              "original_max_position_embeddings",
-                                              "partial_rotary_factor"};
-  static const std::set<std::string> of_yarn = {"attention_factor", "beta_fast",      "beta_slow",
-                                                "mscale",           "mscale_all_dim", "truncate"};
-  Reader inner(object, where + ": rope");
+  static const std::set<std::string> known_keys = {"rope_type",
+                                                   "type",
+                                                   "rope_theta",
+                                                   "factor",
+                                                   "low_freq_factor",
+                                                   "high_freq_factor",
+                                                   "original_max_position_embeddings",
+                                                   "partial_rotary_factor"};
+  static const std::set<std::string> yarn_keys = {"attention_factor", "beta_fast",      "beta_slow",
+                                                  "mscale",           "mscale_all_dim", "truncate"};
+  ObjectReader inner(object, where + ": rope");
   const std::string type = inner.text("rope_type", inner.text("type", "default").c_str());
   if (type == "linear")
     rope.type = RopeParameters::linear;
@@ -198,16 +204,16 @@ Status read_rope(Reader& top, const std::string& where, int64_t max_positions, R
     inner.refuse("type " + onnx::quote(type) + " is not covered; default, linear, llama3 and yarn are");
   const bool yarn = rope.type == RopeParameters::yarn;
   for (const auto& [key, value] : object.items())
-    if (!known.contains(key) && !(yarn && of_yarn.contains(key)) && !value.is_null())
-      inner.refuse(onnx::quote(key) + " = " + shown(value) + " is not covered");
+    if (!known_keys.contains(key) && !(yarn && yarn_keys.contains(key)) && !value.is_null())
+      inner.refuse(onnx::quote(key) + " = " + short_text(value) + " is not covered");
   if (inner.positive("partial_rotary_factor", 1) != 1)
     inner.refuse("'partial_rotary_factor' other than 1 is not covered");
 
-  rope.theta = either(top, inner, "rope_theta", 10000);
+  rope.theta = nested_or_top_level(top, inner, "rope_theta", 10000);
   if (rope.type != RopeParameters::standard) rope.factor = inner.positive("factor", 0);
   if (yarn || rope.type == RopeParameters::llama3)
-    rope.original_max_positions =
-        either(top, inner, "original_max_position_embeddings", static_cast<double>(max_positions));
+    rope.original_max_positions = nested_or_top_level(top, inner, "original_max_position_embeddings",
+                                                      static_cast<double>(max_positions));
   if (yarn) {
     rope.beta_fast = inner.positive("beta_fast", rope.beta_fast);
     rope.beta_slow = inner.positive("beta_slow", rope.beta_slow);
@@ -228,15 +234,15 @@ Status read_rope(Reader& top, const std::string& where, int64_t max_positions, R
   return inner.status() ? top.status() : inner.status();
 }
 
-// One token id or a list of them -> "1,2". Absent -> "".
+// Formats a token id or a list of token ids as "1,2"; absent as "".
 Result<std::string> token_ids(const json* value, const char* key, const std::string& where, int64_t vocab) {
   if (!value) return std::string();
   const json list = value->is_array() ? *value : json::array({*value});
   std::string out;
   for (const json& id : list) {
     if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= vocab)
-      return bad_input(where + ": " + onnx::quote(key) + " = " + shown(*value) + " is not a token id below " +
-                       std::to_string(vocab));
+      return bad_input(where + ": " + onnx::quote(key) + " = " + short_text(*value) +
+                       " is not a token id below " + std::to_string(vocab));
     out += (out.empty() ? "" : ",") + std::to_string(id.get<int64_t>());
   }
   return out;
@@ -251,7 +257,7 @@ Status read_special_tokens(const json& top, const std::string& folder, LlamaConf
     INVAR_TRY(generation, parse_json(text, path));
   }
   for (const char* key : {"bos_token_id", "eos_token_id"}) {
-    const Reader first(generation, path), second(top, folder + "/config.json");
+    const ObjectReader first(generation, path), second(top, folder + "/config.json");
     const bool generated = first.find(key) != nullptr;
     INVAR_TRY(std::string ids, token_ids(generated ? first.find(key) : second.find(key), key,
                                          generated ? path : folder + "/config.json", config.vocab_size));
@@ -266,7 +272,7 @@ Result<LlamaConfig> read_config(const std::string& folder) {
   const std::string path = folder + "/config.json";
   INVAR_TRY(std::string text, read_file(path));
   INVAR_TRY(json object, parse_json(text, path));
-  Reader top(object, path);
+  ObjectReader top(object, path);
   INVAR_CHECK_OK(check_architecture(object, path));
   INVAR_CHECK_OK(check_arithmetic(top));
 

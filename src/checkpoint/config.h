@@ -1,5 +1,5 @@
-// config.json of a Llama checkpoint, checked: what would change results and is not covered is refused by name
-// (spec/onnx.md onnx.4).
+// The validated config.json of a Llama checkpoint. A setting that would change results and is not
+// supported is refused by name (spec/onnx.md onnx.4).
 #pragma once
 
 #include <cstdint>

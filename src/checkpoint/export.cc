@@ -1,22 +1,23 @@
+// The export: checks everything, places the weight files, then writes the model.
 #include <filesystem>
 
 #include "base/file/file.h"
-#include "num/env.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/folder.h"
 #include "checkpoint/config.h"
-#include "checkpoint/recipes/llama.h"
-#include "onnx/onnx.h"
 #include "checkpoint/files/weight_files.h"
-#include "onnx/proto.h"
+#include "checkpoint/folder.h"
+#include "checkpoint/recipes/llama.h"
+#include "num/env.h"
 #include "onnx/error_text.h"
+#include "onnx/onnx.h"
+#include "onnx/proto.h"
 
 namespace invar::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Exporting again over an earlier export is normal; taking somebody else's files away is not.
+// Replacing an earlier export is fine. Replacing a file that invar did not write is not.
 Result<bool> has_earlier_export(const std::string& model) {
   std::error_code error;
   if (!fs::exists(fs::symlink_status(model, error))) return false;
@@ -31,37 +32,39 @@ bool same_content(const fs::path& a, const fs::path& b) {
   return left && right && left->text() == right->text();
 }
 
-Status place_weights(const fs::path& source, const fs::path& path, bool earlier_export,
-                     const ExportOptions& options) {
+Status link_or_copy_weights(const fs::path& source, const fs::path& path, bool earlier_export,
+                            const ExportOptions& options) {
   std::error_code error;
-  const fs::file_status there = fs::symlink_status(path, error);
+  const fs::file_status existing = fs::symlink_status(path, error);
   const fs::path target = fs::canonical(source, error);
   if (error) return bad_input("cannot find " + onnx::quote(source.string()) + ": " + error.message());
-  if (fs::is_symlink(there)) {
-    // Exporting into the checkpoint's own folder: its links (a Hugging Face cache is made of them) stay.
+  if (fs::is_symlink(existing)) {
+    // An export into the checkpoint's own folder keeps its symlinks, which a Hugging Face cache
+    // consists of.
     const bool own = fs::equivalent(source.parent_path(), path.parent_path(), error);
     if (own && !options.colocate_tensors) return {};
-  } else if (fs::exists(there)) {
+  } else if (fs::exists(existing)) {
     if (fs::equivalent(target, path, error)) return {};  // the file itself
-    // An export that was interrupted leaves whole copies without a model: they are as good as new ones.
+    // An interrupted export leaves complete copies without a model. They are reused.
     if (!earlier_export && same_content(target, path)) return {};
-    if (!earlier_export || !fs::is_regular_file(there))
+    if (!earlier_export || !fs::is_regular_file(existing))
       return bad_input(
           path.string() +
           ": is in the way and no earlier export put it there; remove it or choose another folder");
   }
-  return options.colocate_tensors ? place_copy(target.string(), path.string())
-                                  : place_link(target.string(), path.string());
+  return options.colocate_tensors ? make_copy(target.string(), path.string())
+                                  : make_link(target.string(), path.string());
 }
 
 }  // namespace
 
 Result<std::string> export_checkpoint(const std::string& folder, const std::string& out,
                                       const ExportOptions& options) {
-  const num::ArithmeticEnv env;  // numbers are read from text and frequencies computed
+  const num::ArithmeticEnv env;  // for parsing numbers and computing frequencies
   std::error_code error;
-  if (!fs::is_directory(folder, error)) return bad_input("cannot export " + onnx::quote(folder) + ": not a folder");
-  // Everything is checked before anything is written.
+  if (!fs::is_directory(folder, error))
+    return bad_input("cannot export " + onnx::quote(folder) + ": not a folder");
+  // All checks come before the first write.
   INVAR_TRY(const LlamaConfig config, read_config(folder));
   INVAR_TRY(const Checkpoint checkpoint, open_checkpoint(folder));
   INVAR_TRY(const onnx::Graph graph, llama_graph(config, checkpoint));
@@ -72,8 +75,8 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   if (!fs::is_directory(base, error))
     return bad_input("cannot create the folder " + onnx::quote(base.string()) + ": " + error.message());
   for (const std::string& file : checkpoint.files)
-    INVAR_CHECK_OK(place_weights(fs::path(folder) / file, base / file, earlier, options));
-  INVAR_CHECK_OK(write(graph, model));  // last: a model is there only with its weights
+    INVAR_CHECK_OK(link_or_copy_weights(fs::path(folder) / file, base / file, earlier, options));
+  INVAR_CHECK_OK(write(graph, model));  // last, so that a model never lacks its weights
   return model;
 }
 

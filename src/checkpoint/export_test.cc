@@ -1,3 +1,4 @@
+// Tests of the export to ONNX.
 #include "onnx/onnx.h"
 
 #include <functional>
@@ -5,8 +6,8 @@
 
 #include "base/file/file.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/testing.h"
 #include "onnx/tensor.h"
-#include "onnx/testing.h"
 
 namespace invar::checkpoint {
 namespace {
@@ -14,10 +15,10 @@ namespace {
 namespace fs = std::filesystem;
 using Tensors = std::map<std::string, std::vector<int64_t>>;
 
-class ExportTest : public onnx::FolderTest {
+class ExportTest : public FolderTest {
  protected:
   void SetUp() override {
-    onnx::FolderTest::SetUp();
+    FolderTest::SetUp();
     put("in/config.json", kTinyConfig);
     put("in/model.safetensors", bf16_file(tiny_tensors()));
   }
@@ -31,7 +32,7 @@ class ExportTest : public onnx::FolderTest {
   }
   Result<onnx::Graph> exported() {
     INVAR_TRY(std::string model, run());
-    return read(model);
+    return onnx::read(model);
   }
   const onnx::Node* find(const onnx::Graph& g, const std::string& name) {
     for (const onnx::Node& n : g.nodes)
@@ -44,7 +45,7 @@ TEST_F(ExportTest, TheShippedModel) {
   auto model = export_checkpoint(std::string(INVAR_SOURCE_DIR) + "/models/shakespeare-4m", path("out"));
   ASSERT_TRUE(model) << model.error().message;
   EXPECT_EQ(*model, path("out/model.onnx"));
-  auto g = read(*model);
+  auto g = onnx::read(*model);
   ASSERT_TRUE(g) << g.error().message;
   EXPECT_EQ(g->inputs.size(), 2u + 2 * 5);
   EXPECT_EQ(g->outputs.size(), 1u + 2 * 5);
@@ -88,7 +89,7 @@ TEST_F(ExportTest, IntoTheCheckpointItself) {
     auto model = export_checkpoint(path("in"), path("in"), {colocate});
     ASSERT_TRUE(model) << model.error().message;
     EXPECT_FALSE(fs::is_symlink(path("in/model.safetensors")));
-    EXPECT_TRUE(read(*model));
+    EXPECT_TRUE(onnx::read(*model));
   }
   // A cache whose files are links keeps them.
   fs::create_directory(path("blobs"));
@@ -100,21 +101,21 @@ TEST_F(ExportTest, IntoTheCheckpointItself) {
 
 TEST_F(ExportTest, TakesNothingAway) {
   put("out/model.safetensors", "precious");
-  onnx::expect_error(run(), Code::bad_input, {"out/model.safetensors", "in the way"});
+  expect_error(run(), Code::bad_input, {"out/model.safetensors", "in the way"});
   put("out/model.onnx", "precious");
-  onnx::expect_error(run(), Code::bad_input, {"out/model.onnx", "not made by invar export"});
+  expect_error(run(), Code::bad_input, {"out/model.onnx", "not made by invar export"});
   EXPECT_EQ(*read_file(path("out/model.safetensors")), "precious");
   EXPECT_EQ(*read_file(path("out/model.onnx")), "precious");
 }
 
 TEST_F(ExportTest, ARefusalWritesNothing) {
   config_with(R"({"sliding_window":8})");
-  onnx::expect_error(run(), Code::not_covered, {"sliding_window"});
+  expect_error(run(), Code::not_covered, {"sliding_window"});
   EXPECT_FALSE(fs::exists(path("out")));
-  onnx::expect_error(export_checkpoint(path("nothing"), path("out")), Code::bad_input, {"nothing", "not a folder"});
+  expect_error(export_checkpoint(path("nothing"), path("out")), Code::bad_input, {"nothing", "not a folder"});
   config_with("{}");
   put("file", "");
-  onnx::expect_error(export_checkpoint(path("in"), path("file/out")), Code::bad_input, {"file/out"});
+  expect_error(export_checkpoint(path("in"), path("file/out")), Code::bad_input, {"file/out"});
 }
 
 TEST_F(ExportTest, TensorsMustFitTheConfig) {
@@ -124,15 +125,15 @@ TEST_F(ExportTest, TensorsMustFitTheConfig) {
     put("in/model.safetensors", bf16_file(tensors, dtype));
     return run();
   };
-  onnx::expect_error(with([](Tensors& t) { t.erase("model.norm.weight"); }), Code::bad_input,
+  expect_error(with([](Tensors& t) { t.erase("model.norm.weight"); }), Code::bad_input,
                {"'model.norm.weight'", "missing"});
-  onnx::expect_error(with([](Tensors& t) { t["model.norm.weight"] = {9}; }), Code::bad_input,
+  expect_error(with([](Tensors& t) { t["model.norm.weight"] = {9}; }), Code::bad_input,
                {"'model.norm.weight'", "[9]", "[8]"});
-  onnx::expect_error(with([](Tensors& t) { t["model.layers.1.mlp.up_proj.weight"] = {9}; }), Code::not_covered,
+  expect_error(with([](Tensors& t) { t["model.layers.1.mlp.up_proj.weight"] = {9}; }), Code::not_covered,
                {"'model.layers.1.mlp.up_proj.weight' has no place"});
-  onnx::expect_error(with([](Tensors& t) { t["model.layers.0.self_attn.q_proj.bias"] = {8}; }), Code::not_covered,
+  expect_error(with([](Tensors& t) { t["model.layers.0.self_attn.q_proj.bias"] = {8}; }), Code::not_covered,
                {"q_proj.bias"});
-  onnx::expect_error(with([](Tensors&) {}, "I16"), Code::not_covered, {"stored as I16"});
+  expect_error(with([](Tensors&) {}, "I16"), Code::not_covered, {"stored as I16"});
   EXPECT_TRUE(with([](Tensors& t) { t["model.layers.0.self_attn.rotary_emb.inv_freq"] = {2}; }));
   EXPECT_TRUE(with([](Tensors&) {}, "F16"));
 }

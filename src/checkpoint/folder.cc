@@ -1,3 +1,4 @@
+// Locates all tensors of a checkpoint from safetensors headers and the shard index.
 #include "checkpoint/folder.h"
 
 #include <filesystem>
@@ -29,7 +30,7 @@ Status add_file(Checkpoint& checkpoint, const std::string& file) {
 }
 
 bool exists(const std::string& path) {
-  std::error_code error;  // unreadable counts as present: opening it then says why
+  std::error_code error;  // an unreadable path counts as present, so that opening it reports why
   return fs::exists(path, error) || error;
 }
 
@@ -62,13 +63,14 @@ Status add_shards(Checkpoint& checkpoint) {
       return bad_input(checkpoint.folder + ": tensor " + onnx::quote(name) + " is not in " +
                        onnx::quote(file.get<std::string>()) + ", where " + kIndex + " says it is");
     if (it->second.file != file.get_ref<const std::string&>())
-      return bad_input(checkpoint.folder + ": tensor " + onnx::quote(name) + " is in " + onnx::quote(it->second.file) +
-                       ", but " + kIndex + " says " + onnx::quote(file.get<std::string>()));
+      return bad_input(checkpoint.folder + ": tensor " + onnx::quote(name) + " is in " +
+                       onnx::quote(it->second.file) + ", but " + kIndex + " says " +
+                       onnx::quote(file.get<std::string>()));
   }
   for (const auto& [name, tensor] : checkpoint.tensors)
     if (!map->contains(name))
-      return bad_input(checkpoint.folder + ": tensor " + onnx::quote(name) + " of " + onnx::quote(tensor.file) +
-                       " is not in " + kIndex);
+      return bad_input(checkpoint.folder + ": tensor " + onnx::quote(name) + " of " +
+                       onnx::quote(tensor.file) + " is not in " + kIndex);
   return {};
 }
 
@@ -77,7 +79,7 @@ Status add_shards(Checkpoint& checkpoint) {
 Result<Checkpoint> open_checkpoint(const std::string& folder) {
   Checkpoint checkpoint;
   checkpoint.folder = folder;
-  // With both present the single file counts, as in transformers.
+  // If both are present, the single file wins, as in transformers.
   if (exists(folder + "/" + kSingle)) {
     INVAR_CHECK_OK(add_file(checkpoint, kSingle));
   } else if (exists(folder + "/" + kIndex)) {

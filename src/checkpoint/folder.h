@@ -1,4 +1,4 @@
-// A Hugging Face checkpoint folder: where every tensor lies.
+// The tensors of a Hugging Face checkpoint folder and their byte ranges.
 #pragma once
 
 #include <map>
@@ -20,8 +20,8 @@ struct Checkpoint {
   std::map<std::string, CheckpointTensor> tensors;
 };
 
-// model.safetensors, or the shards of model.safetensors.index.json. A missing shard, and a tensor that is
-// missing, in another shard than the index says, or in no index, are errors by name.
+// Opens model.safetensors, or the shards of model.safetensors.index.json. Errors name a missing
+// shard, and a tensor that is missing, in a shard other than the index says, or not in the index.
 Result<Checkpoint> open_checkpoint(const std::string& folder);
 
 }  // namespace invar::checkpoint

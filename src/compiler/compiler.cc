@@ -1,3 +1,4 @@
+// The compiler driver: runs the passes in order, keeps artifacts, and reports refusals.
 #include "compiler/compiler.h"
 
 #include <algorithm>
@@ -5,8 +6,8 @@
 
 #include "base/file/file.h"
 #include "compiler/dialects/dialects.h"
-#include "compiler/passes/passes.h"
 #include "compiler/lowering/rule_registry.h"
+#include "compiler/passes/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -16,47 +17,49 @@ namespace invar::compiler {
 namespace {
 using namespace mlir;
 
-std::string text_of(const Refusal& r) {
+std::string text_of(const RefusedNodes& r) {
   if (r.op.empty()) return r.reason;
   const std::string more = r.nodes == 1 ? "" : " and " + std::to_string(r.nodes - 1) + " more";
   return r.op + ", node \"" + r.node + "\"" + more + "): " + r.reason;
 }
 
-// One item per refusal; the worst code leads: what is wrong before what is not covered.
-Error joined(const std::string& graph, const std::vector<Refusal>& list) {
+// One error with an item for each refusal. Its code is the most severe: internal before bad_input
+// before not_covered.
+Error combined_error(const std::string& graph, const std::vector<RefusedNodes>& refused) {
   Code code = Code::not_covered;
   int64_t nodes = 0;
-  for (const Refusal& r : list) {
+  for (const RefusedNodes& r : refused) {
     nodes += r.nodes;
     if (r.code == Code::bad_input && code == Code::not_covered) code = r.code;
     if (r.code == Code::internal) code = r.code;
   }
-  if (list.size() == 1) return {code, graph + ": " + text_of(list[0])};
+  if (refused.size() == 1) return {code, graph + ": " + text_of(refused[0])};
   Error all{code, graph + ": " + std::to_string(nodes) +
                       (code == Code::not_covered ? " nodes are outside the guarantee:"
                                                  : " nodes cannot be compiled:")};
-  for (const Refusal& r : list) all.items.push_back(text_of(r));
+  for (const RefusedNodes& r : refused) all.items.push_back(text_of(r));
   return all;
 }
 
 class Compiler {
  public:
-  Compiler(const onnx::Graph& graph, const Options& options, const Settled& settled, bool settles = true)
+  Compiler(const onnx::Graph& graph, const Options& options, const DimConstraints& constraints,
+           bool learn_constraints = true)
       : context_(MLIRContext::Threading::DISABLED),
         name_(graph.name.empty() ? "model" : graph.name),
         options_(options),
-        refused_{{}, settled, settles} {
-    storage_.folder = options.folder;
-    storage_.constants_file = options.constants_file;
-    storage_.threads = options.threads, storage_.hashed = options.hashed;
+        report_{{}, constraints, learn_constraints} {
+    weights_.folder = options.folder;
+    weights_.constants_file = options.constants_file;
+    weights_.threads = options.threads, weights_.hashed = options.hashed;
     load_dialects(context_);
-    module_ = import_graph(context_, graph, storage_.inlined, settled);
+    module_ = import_graph(context_, graph, weights_.inline_constants, constraints);
   }
-  // All stages, or those up to this one.
+  // Runs the stages up to and including `until`.
   Status run(const std::string& until = "plan");
   ModuleOp module() { return *module_; }
-  const Settled& settled() const { return refused_.settled; }
-  std::string& constants() { return storage_.constants; }
+  const DimConstraints& constraints() const { return report_.constraints; }
+  std::string& constants() { return weights_.constants; }
   std::string text() {
     std::string text;
     llvm::raw_string_ostream out(text);
@@ -64,76 +67,77 @@ class Compiler {
     return text + "\n";
   }
 
-  // The passes in their order, each from a level on, and the dialect that is complete behind it.
   struct Stage {
     const char* name;
-    int level;
+    int level;  // the lowest optimization level that runs the pass
     std::unique_ptr<Pass> (*pass)(Compiler&);
-    const char* completes = "";
+    const char* completes = "";  // the dialect that is complete after the pass
+    const char* alias = "";      // the name of earlier versions, still accepted by emit()
   };
   static llvm::ArrayRef<Stage> stages() {
     static const Stage all[] = {
-        {"onnx-to-repro", 0, [](Compiler& c) { return to_repro(&c.refused_, c.options_.stateless); }},
-        {"repro-recover", 0, [](Compiler& c) { return recover(c.choices_); }},
-        {"repro-fold", 1, [](Compiler&) { return fold(); }},
-        {"repro-simplify", 2, [](Compiler&) { return simplify(); }},
-        {"repro-evaluate", 2, [](Compiler& c) { return evaluate_weights(&c.storage_); }},
-        {"repro-turn", 3, [](Compiler&) { return turn(); }},
-        {"repro-settle", 0, [](Compiler&) { return settle(); }, kRepro},
-        {"repro-to-plan", 0, [](Compiler& c) { return to_plan(&c.storage_); }, kPlan}};
+        {"onnx-to-repro", 0, [](Compiler& c) { return lower_onnx_pass(&c.report_, c.options_.stateless); }},
+        {"repro-recognize-idioms", 0, [](Compiler& c) { return recognize_idioms_pass(c.choices_); }, "",
+         "repro-recover"},
+        {"repro-fold", 1, [](Compiler&) { return fold_weights_pass(); }},
+        {"repro-canonicalize", 2, [](Compiler&) { return canonicalize_pass(); }, "", "repro-simplify"},
+        {"repro-evaluate", 2, [](Compiler& c) { return evaluate_weights_pass(&c.weights_); }},
+        {"repro-sink-transposes", 3, [](Compiler&) { return sink_transposes_pass(); }, "", "repro-turn"},
+        {"repro-prepare-plan", 0, [](Compiler&) { return prepare_plan_pass(); }, kRepro, "repro-settle"},
+        {"repro-to-plan", 0, [](Compiler& c) { return lower_to_plan_pass(&c.weights_); }, kPlan}};
     return all;
   }
   static constexpr char kOnnx[] = "onnx", kRepro[] = "repro", kPlan[] = "plan";
 
  private:
-  Status pass(std::unique_ptr<Pass>);
-  // The text after the stage of this number.
-  Status keep(int number, const std::string& stage) {
+  Status run_pass(std::unique_ptr<Pass>);
+  Status write_artifact(int number, const std::string& stage) {
     if (options_.artifacts.empty()) return {};
     return write_file(options_.artifacts + "/" + std::to_string(number) + "-" + stage + ".mlir", text());
   }
   MLIRContext context_;
   std::string name_;
   const Options& options_;
-  Storage storage_;
-  Refusals refused_;
+  WeightStorage weights_;
+  ConversionReport report_;
   std::vector<std::string> choices_;
   OwningOpRef<ModuleOp> module_;
 };
 
-Status Compiler::pass(std::unique_ptr<Pass> pass) {
-  std::string said;
-  ScopedDiagnosticHandler listen(&context_, [&](Diagnostic& d) {
-    if (d.getSeverity() == DiagnosticSeverity::Error && said.empty()) said = d.str();
+Status Compiler::run_pass(std::unique_ptr<Pass> pass) {
+  std::string first_error;
+  ScopedDiagnosticHandler handler(&context_, [&](Diagnostic& d) {
+    if (d.getSeverity() == DiagnosticSeverity::Error && first_error.empty()) first_error = d.str();
   });
   PassManager passes(&context_);
-  passes.enableVerifier(false);  // once is enough: below
+  passes.enableVerifier(false);  // verify() below runs once
   if (pass->getOpName() == ModuleOp::getOperationName())
     passes.addPass(std::move(pass));
   else
     passes.addNestedPass<func::FuncOp>(std::move(pass));
   if (succeeded(passes.run(*module_)) && succeeded(verify(*module_))) return {};
-  for (const Error& e : storage_.errors)
-    refused_.list.push_back({.code = e.code, .op = "", .reason = e.message});
-  if (!refused_.list.empty()) return joined(name_, refused_.list);
-  return Error{Code::internal, name_ + ": the compiler contradicts itself: " + said};
+  for (const Error& e : weights_.errors)
+    report_.refused.push_back({.code = e.code, .op = "", .reason = e.message});
+  if (!report_.refused.empty()) return combined_error(name_, report_.refused);
+  return Error{Code::internal, name_ + ": the compiler contradicts itself: " + first_error};
 }
 
 Status Compiler::run(const std::string& until) {
   INVAR_TRY(choices_, choices_of(options_.choices));
-  INVAR_CHECK_OK(keep(0, kOnnx));
+  INVAR_CHECK_OK(write_artifact(0, kOnnx));
   if (until == kOnnx) return {};
   int number = 0;
   for (const Stage& stage : stages()) {
     ++number;
+    const bool is_last = until == stage.name || until == stage.completes || until == stage.alias;
     if (stage.level <= options_.opt) {
-      INVAR_CHECK_OK(pass(stage.pass(*this)));
-      INVAR_CHECK_OK(keep(number, stage.name));
-    } else if (until == stage.name) {
+      INVAR_CHECK_OK(run_pass(stage.pass(*this)));
+      INVAR_CHECK_OK(write_artifact(number, stage.name));
+    } else if (is_last) {
       return bad_input("stage " + until + ": a pass from level " + std::to_string(stage.level) +
                        " on, which level " + std::to_string(options_.opt) + " leaves out");
     }
-    if (until == stage.name || until == stage.completes) return {};
+    if (is_last) return {};
   }
   std::string names;
   for (const std::string& name : compiler::stages()) names += (names.empty() ? "" : ", ") + name;
@@ -148,18 +152,19 @@ void load_dialects(MLIRContext& context) {
 
 namespace {
 
-// A compiler that ran. Where a model is refused because dimensions of its inputs must be what the file does not say, it is compiled
-// again with these. One that is wrong with them is refused as it is without them.
-Result<std::unique_ptr<Compiler>> compiled(const onnx::Graph& graph, const Options& options,
-                                           const std::string& until) {
-  for (Settled settled;;) {
-    auto compiler = std::make_unique<Compiler>(graph, options, settled);
+// Compiles, and compiles again with the constraints on input dimensions that refused nodes imply,
+// until no constraint is new (onnx.25). If the constrained program is wrong, the error is that of
+// the unconstrained one.
+Result<std::unique_ptr<Compiler>> run_compiler(const onnx::Graph& graph, const Options& options,
+                                               const std::string& until) {
+  for (DimConstraints constraints;;) {
+    auto compiler = std::make_unique<Compiler>(graph, options, constraints);
     const Status done = compiler->run(until);
     if (done) return compiler;
-    const bool learnt = compiler->settled().size() > settled.size();
-    if (!learnt && (settled.empty() || done.error().code == Code::not_covered)) return done.error();
-    if (!learnt) return Compiler(graph, options, {}, /*settles=*/false).run(until).error();
-    settled = compiler->settled();
+    const bool learned = compiler->constraints().size() > constraints.size();
+    if (!learned && (constraints.empty() || done.error().code == Code::not_covered)) return done.error();
+    if (!learned) return Compiler(graph, options, {}, /*learn_constraints=*/false).run(until).error();
+    constraints = compiler->constraints();
   }
 }
 
@@ -167,11 +172,11 @@ Result<std::unique_ptr<Compiler>> compiled(const onnx::Graph& graph, const Optio
 
 Result<Program> compile(const onnx::Graph& graph, const Options& options) {
   const num::ArithmeticEnv env;
-  INVAR_TRY(const std::unique_ptr<Compiler> made, compiled(graph, options, Compiler::kPlan));
+  INVAR_TRY(const std::unique_ptr<Compiler> made, run_compiler(graph, options, Compiler::kPlan));
   Compiler& compiler = *made;
-  INVAR_TRY(plan::Plan plan, plan_from(compiler.module()));
+  INVAR_TRY(plan::Plan plan, translate_to_plan(compiler.module()));
   plan.operation_set = options.operation_set;
-  // The reader's own checks are the last word on what a plan may be.
+  // The plan parser decides what a valid plan is, so its checks apply to what the compiler writes.
   if (auto read = plan::parse(plan::print(plan), graph.name); !read)
     return not_covered("the program does not fit into a plan: " + read.error().message);
   return Program{std::move(plan), std::move(compiler.constants())};
@@ -188,7 +193,7 @@ Result<plan::Plan> compile_to(const onnx::Graph& graph, Options options, const s
     return w.file == options.constants_file;
   });
   for (const auto& folder : folders) {
-    // Constants first: a plan that can be read is complete.
+    // Constants are written first, so a plan that exists is complete.
     if (has_constants) {
       INVAR_CHECK_OK(write_file((folder / options.constants_file).string(), program.constants));
     }
@@ -205,7 +210,7 @@ std::vector<std::string> stages() {
 
 Result<std::string> emit(const onnx::Graph& graph, const Options& options, const std::string& stage) {
   const num::ArithmeticEnv env;
-  INVAR_TRY(const std::unique_ptr<Compiler> compiler, compiled(graph, options, stage));
+  INVAR_TRY(const std::unique_ptr<Compiler> compiler, run_compiler(graph, options, stage));
   return compiler->text();
 }
 

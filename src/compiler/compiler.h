@@ -1,4 +1,4 @@
-// ONNX graph -> IR -> plan. The only folder that links MLIR.
+// Compiles an ONNX graph to a plan. The only library that links MLIR.
 #pragma once
 
 #include <optional>
@@ -14,51 +14,58 @@
 
 namespace invar::compiler {
 
-// How much is rewritten; the bytes that a program computes are those of every level. 0: what a plan needs; 1: weights fold into the
-// operands that read them, operations of several steps become one; 2: copies of nothing, casts of casts and equal operations go;
-// 3: transposes move to where they cancel.
-inline constexpr int kMostOpt = 3;
+// Optimization levels. Every level computes the same bytes.
+//   0: only the passes that a plan requires.
+//   1: weights fold into the operands that read them, and chains of operations are fused.
+//   2: canonicalization: identity copies, casts of casts and equal operations are removed.
+//   3: transposes move to where they cancel.
+inline constexpr int kMaxOptLevel = 3;
 
 struct Options {
-  std::string folder;  // where the graph's external files lie; weights are hashed from there
-  int threads = 0;     // for hashing; 0 = one per core
+  std::string folder;  // of the graph's external files; weights are hashed from there
+  int threads = 0;     // for hashing; 0: one per core
   std::string constants_file = "constants.bin";  // the plan's name for the file of Program::constants
-  int opt = kMostOpt;
-  std::string artifacts;  // a folder that takes the text of every stage; empty: none
-  OperationSet operation_set = OperationSet::reproducible;  // the plan's; all sets compile the same program
-  std::string choices =
-      "all";  // numerics choices that may be applied: all, none, or names separated by commas
-  // Past keys and values stay inputs and outputs: a function of tensors, not a session's program (onnx.20).
+  int opt = kMaxOptLevel;
+  std::string artifacts;  // a folder that receives the text of every stage; empty: none
+  // Recorded in the plan. All operation sets compile to the same program.
+  OperationSet operation_set = OperationSet::reproducible;
+  std::string choices = "all";  // allowed numerics choices: all, none, or names separated by commas
+  // Past keys and values stay inputs and outputs: the plan is a pure function of tensors instead of
+  // a session's program (onnx.20).
   bool stateless = false;
-  // Takes the digests that were computed.
-  Hashed* hashed = nullptr;
+  DigestCache* hashed = nullptr;  // receives the digests that were computed; may be null
 };
 
 struct Program {
   plan::Plan plan;
-  // The bytes of constants that lie in the model file itself (no other file holds them). Where not empty, the caller
-  // writes them as Options::constants_file beside the plan; the plan's weights point into it.
+  // The bytes of constants that no external file holds: those of the model file and computed ones.
+  // If not empty, the caller writes them as Options::constants_file beside the plan.
   std::string constants;
 };
 
-// What has no reproducible kernel is refused with the whole list, one per line after the first (not_covered).
+// Nodes without a reproducible lowering are refused together: the error has one item for each
+// reason (not_covered).
 Result<Program> compile(const onnx::Graph&, const Options&);
-// Compiles and writes PATH and, for constants that have no place in a file (onnx.19), PATH.constants; the same into Options::artifacts.
-// The plan's weight files are named relative to Options::folder, so PATH belongs there, or where they are linked.
+// Compiles and writes PATH and, if there are constants (onnx.19), PATH.constants.
+// Options::artifacts receives copies. Weight files in the plan are relative to Options::folder, so
+// PATH belongs there or where they are linked.
 Result<plan::Plan> compile_to(const onnx::Graph&, Options, const std::string& path);
-// What emit() knows: "onnx", "repro", "plan" (the dialects, when all of their passes are done), and the passes by name.
+// The stages that emit() accepts: the dialects "onnx", "repro" and "plan", each after its last
+// pass, and the passes by name.
 std::vector<std::string> stages();
-// The IR after a stage as MLIR text that the same stage's tools can read again.
+// The MLIR text after a stage. invar-opt reads it.
 Result<std::string> emit(const onnx::Graph&, const Options&, const std::string& stage);
 
 struct TensorType {
   DType dtype;
   std::vector<int64_t> shape;
 };
-// The type of the result of a reproducible operation, or, where `wanted` is given, that one, checked. attrs: without numerics
-// and version. not_covered where the operation does not infer it or takes no such operands, bad_input where they do not fit
-// together or the operation has no such attribute.
-Result<TensorType> infer(const std::string& op, const Attrs& attrs, const std::vector<TensorType>& operands,
-                         const std::optional<TensorType>& wanted = {});
+// Infers the result type of a reproducible operation, or verifies `wanted` if it is given. `attrs`
+// exclude numerics and version. Errors: not_covered if the operation does not infer its type or
+// does not support the operands; bad_input if operands do not fit together or an attribute is
+// unknown.
+Result<TensorType> infer_type(const std::string& op, const Attributes& attrs,
+                              const std::vector<TensorType>& operands,
+                              const std::optional<TensorType>& wanted = {});
 
 }  // namespace invar::compiler

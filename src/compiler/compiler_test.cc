@@ -1,3 +1,4 @@
+// Tests of compiling small graphs to plans, and of refusals.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -62,7 +63,7 @@ class Compile : public ::testing::Test {
     std::ofstream(folder_ + "/weights", std::ios::binary) << bytes;
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
-  Result<Program> run(const onnx::Graph& g, int threads = 1, int opt = kMostOpt) {
+  Result<Program> run(const onnx::Graph& g, int threads = 1, int opt = kMaxOptLevel) {
     return compile(g, {folder_, threads, "c.bin", opt, ""});
   }
   Error refusal(const onnx::Graph& g) {
@@ -118,13 +119,13 @@ TEST_F(Compile, ReadsBackWhatItPrints) {
 TEST_F(Compile, IsTheSameEachTimeAndForAnyThreads) {
   Result<Program> first = run(embedding());
   ASSERT_TRUE(first);
-  Result<std::string> text = emit(embedding(), {folder_, 1, "c.bin", kMostOpt, ""}, "plan");
+  Result<std::string> text = emit(embedding(), {folder_, 1, "c.bin", kMaxOptLevel, ""}, "plan");
   ASSERT_TRUE(text);
   for (int threads : {0, 1, 2, 5}) {
     Result<Program> other = run(embedding(), threads);
     ASSERT_TRUE(other);
     EXPECT_EQ(plan::print(other->plan), plan::print(first->plan));
-    Result<std::string> again = emit(embedding(), {folder_, threads, "c.bin", kMostOpt, ""}, "plan");
+    Result<std::string> again = emit(embedding(), {folder_, threads, "c.bin", kMaxOptLevel, ""}, "plan");
     ASSERT_TRUE(again);
     EXPECT_EQ(*again, *text);
   }
@@ -223,7 +224,7 @@ TEST_F(Compile, DimensionsGetNamesThatAPlanCanHold) {
   g.inputs[0].shape[1].name = "";
   g.inputs[1].shape[0].name = "size";
   g.inputs[1].shape[1].name = "2 * size";
-  auto program = compile(g, {folder_, 1, "c.bin", kMostOpt, ""});
+  auto program = compile(g, {folder_, 1, "c.bin", kMaxOptLevel, ""});
   ASSERT_TRUE(program) << program.error().message;
   EXPECT_EQ(program->plan.symbols, (std::vector<std::string>{"batch_size", "size_2", "size", "2*size"}));
 }
@@ -260,7 +261,8 @@ TEST_F(Compile, TimeIsLinearInTheNodes) {
   RecordProperty("milliseconds_for_10000_nodes", static_cast<int>(1000 * large));
 }
 
-// Anything that a graph can hold imports, and compiling it ends in a plan or in an error.
+// Every graph imports, and compiling it yields a plan or an error.
+// Long because it lists the operators and attributes of the random graphs.
 TEST_F(Compile, ImportIsTotal) {
   std::mt19937 random(7);
   int compiled = 0;
@@ -345,11 +347,11 @@ TEST_F(Compile, ImportIsTotal) {
     g.inputs[0].has_shape = pick(4) > 0;
     g.initializers = {stored("w", pick(3) ? kBf16 : pick(24), {8, 4}, 0, 64),
                       constant("c", pick(2) ? kI64 : 6, {2}, std::string(16, pick(3) ? '\xff' : '\0'))};
-    Options options{folder_, 1, "c.bin", kMostOpt, ""};
+    Options options{folder_, 1, "c.bin", kMaxOptLevel, ""};
     EXPECT_TRUE(emit(g, options, "onnx"));
     Result<Program> r = run(g);
     // What compiles does so at every level.
-    for (int level = 0; level < kMostOpt; ++level) EXPECT_EQ(bool(run(g, 1, level)), bool(r));
+    for (int level = 0; level < kMaxOptLevel; ++level) EXPECT_EQ(bool(run(g, 1, level)), bool(r));
     if (!r) {
       EXPECT_NE(r.error().code, Code::internal) << r.error().message;
     } else {

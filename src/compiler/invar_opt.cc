@@ -1,4 +1,5 @@
-// invar-opt: reads and writes the text of every stage, and runs the passes one by one (tests/compiler/mlir).
+// invar-opt: parses and prints the MLIR text of every stage and runs single passes
+// (tests/compiler/mlir).
 #include <string>
 #include <vector>
 
@@ -11,18 +12,18 @@ int main(int argc, char** argv) {
   using namespace invar::compiler;
   mlir::DialectRegistry registry;
   registry.insert<mlir::func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect>();
-  mlir::registerPass([] { return to_repro(); });
-  mlir::registerPass([] { return recover(*choices_of("all")); });
-  mlir::registerPass([] { return fold(); });
-  mlir::registerPass([] { return simplify(); });
-  mlir::registerPass([] { return evaluate_weights(nullptr); });
-  mlir::registerPass([] { return turn(); });
-  mlir::registerPass([] { return settle(); });
-  mlir::registerPass([] { return to_plan(nullptr); });
-  // Passes of functions share what they know of the weights, so they run one after the other, as in the compiler.
+  mlir::registerPass([] { return lower_onnx_pass(); });
+  mlir::registerPass([] { return recognize_idioms_pass(*choices_of("all")); });
+  mlir::registerPass([] { return fold_weights_pass(); });
+  mlir::registerPass([] { return canonicalize_pass(); });
+  mlir::registerPass([] { return evaluate_weights_pass(nullptr); });
+  mlir::registerPass([] { return sink_transposes_pass(); });
+  mlir::registerPass([] { return prepare_plan_pass(); });
+  mlir::registerPass([] { return lower_to_plan_pass(nullptr); });
+  // Function passes share the state of the weights, so they must not run in parallel.
   std::vector<char*> args(argv, argv + argc);
-  std::string alone = "--mlir-disable-threading";
-  args.insert(args.begin() + 1, alone.data());
+  std::string no_threads = "--mlir-disable-threading";
+  args.insert(args.begin() + 1, no_threads.data());
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(static_cast<int>(args.size()), args.data(), "invar-opt\n", registry));
 }

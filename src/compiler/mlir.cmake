@@ -1,6 +1,6 @@
-# MLIR from the distribution's packages, linked statically. Debian builds LLVM as one shared library and every
-# exported MLIR target asks for it; here each asks for the static archives instead, so the program needs no LLVM at
-# run time.
+# MLIR from the distribution's packages, linked statically. Debian builds LLVM as one shared library
+# and every exported MLIR target asks for it; here each asks for the static archives instead, so the
+# program needs no LLVM at run time.
 find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/mlir)
 find_library(INVAR_LIBZ NAMES libz.a REQUIRED)
 find_library(INVAR_LIBZSTD NAMES libzstd.a REQUIRED)
@@ -23,7 +23,8 @@ function(invar_use_mlir target)
   target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR} ${CMAKE_SOURCE_DIR}/src)
   target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections -Wno-unused-parameter)
   if(INVAR_SANITIZE MATCHES address)
-    # LLVM's headers poison their arenas where they see the sanitizer; the packaged libraries would not unpoison them.
+    # LLVM's headers poison their arenas where they see the sanitizer; the packaged libraries would
+    # not unpoison them.
     target_compile_options(${target} PRIVATE -U__SANITIZE_ADDRESS__)
   endif()
   target_link_libraries(${target} PRIVATE ${ARGN})

@@ -1,30 +1,32 @@
+// Result types of single reproducible operations, for builders outside of the compiler (invar.nn).
 #include "base/opset.h"
 #include "compiler/compiler.h"
-#include "compiler/passes/passes.h"
 #include "compiler/lowering/rule_registry.h"
+#include "compiler/passes/passes.h"
 
 namespace invar::compiler {
 namespace {
 
-Attribute attribute_of(Builder& build, const Attr& value) {
+Attribute attribute_of(Builder& build, const AttributeValue& value) {
   if (auto* v = std::get_if<int64_t>(&value)) return build.getI64IntegerAttr(*v);
   if (auto* v = std::get_if<F32Bits>(&value)) return build.getF32FloatAttr(v->value());
   if (auto* v = std::get_if<std::string>(&value)) return build.getStringAttr(*v);
   return build.getDenseI64ArrayAttr(std::get<std::vector<int64_t>>(value));
 }
 
-// What the operation says of attributes that are missing or of another kind; its own rules expect them to be there.
-std::string wrong_attribute(OpBuilder& build, const std::string& name, ValueRange operands,
+// The verifier's message about a missing attribute or one of a wrong kind; empty if attributes fit.
+// Type inference runs afterwards and relies on the attributes.
+std::string attribute_error(OpBuilder& build, const std::string& name, ValueRange operands,
                             llvm::ArrayRef<NamedAttribute> attrs) {
-  std::string said;
-  ScopedDiagnosticHandler listen(build.getContext(), [&](Diagnostic& d) {
-    if (said.empty()) said = d.str();
+  std::string first_error;
+  ScopedDiagnosticHandler handler(build.getContext(), [&](Diagnostic& d) {
+    if (first_error.empty()) first_error = d.str();
   });
   Operation* made = make_op(build, build.getUnknownLoc(), name, operands, attrs,
                             RankedTensorType::get({}, build.getF32Type()));
   const bool fits = succeeded(made->getName().getRegisteredInfo()->verifyInvariants(made));
   made->erase();
-  return !fits && llvm::StringRef(said).contains("attribute") ? said : "";
+  return !fits && llvm::StringRef(first_error).contains("attribute") ? first_error : "";
 }
 
 Result<TensorType> type_of(Type type) {
@@ -36,18 +38,19 @@ Result<TensorType> type_of(Type type) {
 
 }  // namespace
 
-Result<TensorType> infer(const std::string& op, const Attrs& attrs, const std::vector<TensorType>& operands,
-                         const std::optional<TensorType>& wanted) {
+Result<TensorType> infer_type(const std::string& op, const Attributes& attrs,
+                              const std::vector<TensorType>& operands,
+                              const std::optional<TensorType>& wanted) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   load_dialects(context);
   const std::string name = ReproDialect::getDialectNamespace().str() + "." + op;
-  const auto known = RegisteredOperationName::lookup(name, &context);
-  if (!known || !op_info(op))
+  const auto registered = RegisteredOperationName::lookup(name, &context);
+  if (!registered || !op_info(op))
     return not_covered(op + ": there is no operation of this name (spec/opset.toml has all)");
   OpBuilder build(&context);
   SmallVector<NamedAttribute> given;
   for (const auto& [key, value] : attrs) {
-    const auto names = known->getAttributeNames();
+    const auto names = registered->getAttributeNames();
     if (llvm::none_of(names, [&](StringAttr a) { return a.getValue() == key; }) || key == "numerics" ||
         key == "version")
       return bad_input(op + ": attribute '" + key + "': the operation has none of this name");
@@ -58,7 +61,8 @@ Result<TensorType> infer(const std::string& op, const Attrs& attrs, const std::v
   };
   Block block;
   build.setInsertionPointToEnd(&block);
-  // Narrow operands stand where a plan has weights, which kernels widen; a room says which it takes.
+  // A bf16 or f16 operand stands for a weight that the kernel widens; the verifier knows which
+  // operands may be one.
   SmallVector<Value> values;
   for (const TensorType& t : operands) {
     if (t.dtype == DType::bf16 || t.dtype == DType::f16)
@@ -70,7 +74,7 @@ Result<TensorType> infer(const std::string& op, const Attrs& attrs, const std::v
   }
   if (operands.empty() && !wanted)
     return not_covered(op + ": the type of its result does not follow from operands");
-  if (const std::string wrong = wrong_attribute(build, name, values, given); !wrong.empty())
+  if (const std::string wrong = attribute_error(build, name, values, given); !wrong.empty())
     return bad_input(op + ": " + wrong.substr(wrong.find("op ") == wrong.npos ? 0 : wrong.find("op ") + 3));
   const Result<Operation*> made =
       make_checked(build, build.getUnknownLoc(), name, values, given, wanted ? tensor(*wanted) : Type());

@@ -1,3 +1,4 @@
+// Parses the lines of cases.txt, vectors.txt and golden.txt.
 #include "conformance/case.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// A case: one call of an operation as one line of text. The grammar is in README.md.
+// A conformance case: one call of an operation as one line of text. tests/conformance/README.md
+// defines the grammar.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,8 +15,8 @@ namespace invar::conformance {
 struct Tensor {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
-  bool constant = false;       // a weight: packed where the kernel packs
-  std::string fill;            // how to make the values ...
+  bool constant = false;       // a weight: packed if the kernel packs it
+  std::string fill;            // the named fill of the values ...
   std::vector<uint64_t> bits;  // ... or the values
   int64_t elements() const {
     int64_t n = 1;
@@ -25,23 +26,25 @@ struct Tensor {
 };
 
 struct Case {
-  std::string text;  // this case alone, normalised
+  std::string text;  // this case only, normalized
   std::vector<Tensor> in, out;
-  Attrs attrs;
+  Attributes attrs;
   uint64_t seed = 0;
-  std::vector<int64_t> chunks;  // of axis 1, for operations with memory
-  int64_t spare = 0;            // positions of memory beyond those filled
-  std::string digest;           // of the outputs, where the line promises one
+  std::vector<int64_t> chunks;  // of axis 1, for stateful operations
+  int64_t spare = 0;            // spare positions of the state beyond those filled
+  std::string digest;           // of the outputs, if the line promises one
 };
 
-// In a room of several operations a line may begin with those it is for: `exp,log: `. The prefix of a line, or nothing.
+// In a room of several operations a line may begin with those it applies to: `exp,log: `. Returns
+// that prefix, or nothing.
 std::string_view prefix_of(std::string_view line);
 bool is_for(std::string_view line, std::string_view op);
 
-// All cases of a file that are for `op`: comments dropped, `for` lines expanded. An error names file and line.
+// All cases of a file for `op`: comments dropped, `for` lines expanded. An error names file and
+// line.
 Result<std::vector<Case>> parse(std::string_view text, const std::string& file, std::string_view op);
 
-// The bytes of a tensor, little-endian or not as the host is. seed and index choose the random stream.
+// The bytes of a tensor in the host's byte order. seed and index select the random stream.
 Result<std::vector<std::byte>> materialise(const Tensor&, uint64_t seed, int index);
 
 // SHA-256 over the outputs' bytes, little-endian, in order.

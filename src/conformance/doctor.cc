@@ -1,3 +1,4 @@
+// Runs the doctor's cases over a thread pool and interprets the findings.
 #include "conformance/doctor.h"
 
 #include <algorithm>
@@ -8,8 +9,8 @@
 namespace invar::conformance {
 namespace {
 
-struct Job {
-  Job(const Room& r, const Case& one, bool v) : room(&r), c(&one), vector(v) {}
+struct CaseJob {
+  CaseJob(const Room& r, const Case& one, bool v) : room(&r), c(&one), vector(v) {}
   const Room* room;
   const Case* c;
   bool vector;  // outputs are written out; else there is a digest
@@ -17,17 +18,17 @@ struct Job {
   std::vector<Finding> findings;
 };
 
-// A kernel that gives wrong bits twice alike is wrong; one that gives other bits each time is what hardware does.
-bool repeats(const ops::Kernel& row, const Case& c, const std::vector<Bytes>& inputs, const Manner& manner,
+// A wrong kernel repeats its wrong bits; faulty hardware gives different bits each time.
+bool repeats(const ops::Kernel& row, const Case& c, const std::vector<Bytes>& inputs, const RunMode& mode,
              const Result<std::vector<Bytes>>& first) {
   for (int i = 0; i < 3; ++i) {
-    const auto again = execute(row, c, inputs, manner);
+    const auto again = execute(row, c, inputs, mode);
     if (bool(again) != bool(first) || (again && *again != *first)) return false;
   }
   return true;
 }
 
-void examine(Job& job, std::span<const ops::Kernel* const> rows) {
+void examine(CaseJob& job, std::span<const ops::Kernel* const> rows) {
   const Case& c = *job.c;
   const auto inputs = inputs_of(c);
   const auto outputs = job.vector ? outputs_of(c) : Result<std::vector<Bytes>>(std::vector<Bytes>());
@@ -38,13 +39,13 @@ void examine(Job& job, std::span<const ops::Kernel* const> rows) {
       job.findings.push_back({row, c.text, (inputs ? outputs : inputs).error().message});
       continue;
     }
-    // Vectors are small: in one part and in several. Digests are of larger outputs.
-    for (const Manner& manner : {Manner{}, Manner{.parts = 3, .reversed = true}}) {
-      if (manner.parts > 1 && !job.vector) break;
-      const auto found = execute(*row, c, *inputs, manner);
+    // Vectors are small: run in one part and in several. Digests cover larger outputs.
+    for (const RunMode& mode : {RunMode{}, RunMode{.parts = 3, .reversed = true}}) {
+      if (mode.parts > 1 && !job.vector) break;
+      const auto found = execute(*row, c, *inputs, mode);
       std::string wrong = judge(c, found, job.vector ? &*outputs : nullptr);
       if (wrong.empty()) continue;
-      job.findings.push_back({row, c.text, std::move(wrong), repeats(*row, c, *inputs, manner, found)});
+      job.findings.push_back({row, c.text, std::move(wrong), repeats(*row, c, *inputs, mode, found)});
       break;
     }
   }
@@ -62,7 +63,7 @@ void Examination::add(Examination more) {
 }
 
 Examination examine(std::span<const ops::Kernel* const> rows, std::span<const Room> rooms, Pool& pool) {
-  std::vector<Job> jobs;
+  std::vector<CaseJob> jobs;
   for (const Room& room : rooms) {
     for (const Case& c : room.vectors) jobs.emplace_back(room, c, true);
     for (const Case& c : room.golden) jobs.emplace_back(room, c, false);
@@ -73,7 +74,7 @@ Examination examine(std::span<const ops::Kernel* const> rows, std::span<const Ro
     for (size_t i; (i = next.fetch_add(1)) < jobs.size();) examine(jobs[i], rows);
   });
   Examination result;
-  for (Job& job : jobs) {
+  for (CaseJob& job : jobs) {
     for (const ops::Kernel* row : job.checked) ++result.checks[row];
     std::move(job.findings.begin(), job.findings.end(), std::back_inserter(result.findings));
   }

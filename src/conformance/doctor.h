@@ -1,5 +1,6 @@
-// `invar doctor`: does this machine, with this build, compute what the specification says? Every row on the chosen
-// vectors and the golden digests; nothing is compared with another row, so one that is wrong cannot hide another.
+// `invar doctor`: whether this machine, with this build, computes what the specification says.
+// Every row runs on the chosen vectors and golden digests; rows are not compared with each other,
+// so a wrong one cannot hide another.
 #pragma once
 #include <map>
 #include <span>
@@ -15,19 +16,19 @@ struct Finding {
   const ops::Kernel* row;
   std::string text;    // the case
   std::string what;    // the difference
-  bool stable = true;  // false: the same computation gave other bits the second time
+  bool stable = true;  // false: repeating the computation gave different bits
 };
 struct Examination {
   std::map<const ops::Kernel*, int64_t> checks;  // cases per row
   std::vector<Finding> findings;                 // in the order of the rooms
   int64_t wrong(const ops::Kernel&) const;       // findings of this row
-  void add(Examination);                         // one that was made after this
+  void add(Examination);                         // appends a later one
 };
 
-// rows: those that this processor can run. Rooms without a row among them are passed over.
+// rows: those that this processor can run. Rooms without any of them are skipped.
 Examination examine(std::span<const ops::Kernel* const> rows, std::span<const Room> rooms, Pool&);
 
-// What the findings of a row suggest, in one line.
+// One line on what the findings of a row suggest.
 std::string suspicion(const Examination&, const ops::Kernel&);
 
 }  // namespace invar::conformance

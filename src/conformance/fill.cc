@@ -1,5 +1,5 @@
-// The values of a case: functions of (seed, operand, index) in integer arithmetic, so equal on every machine. The
-// names say which mistakes they are meant to show.
+// The values of a case: functions of (seed, operand, index) in integer arithmetic, equal on every
+// machine. Their names say which mistakes they expose.
 #include <cmath>
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// The epilogue recorder, and the check of regions.
 #include "conformance/fused.h"
 
 #include <algorithm>
@@ -5,17 +6,17 @@
 
 namespace invar::conformance {
 
-Listener::Listener(const ops::View& out)
+EpilogueRecorder::EpilogueRecorder(const ops::View& out)
     : out_(out),
       width_(size_of(out.dtype)),
       times_(static_cast<size_t>(out.elements())),
       seen_(times_.size() * width_),
       epilogue_{[](const void* self, const ops::Region& r) {
-                  static_cast<Listener*>(const_cast<void*>(self))->told(r);
+                  static_cast<EpilogueRecorder*>(const_cast<void*>(self))->record(r);
                 },
                 this} {}
 
-void Listener::told(const ops::Region& r) {
+void EpilogueRecorder::record(const ops::Region& r) {
   for (int64_t row = 0; row < r.rows; ++row) {
     const int64_t from = r.at + row * r.pitch;
     if (from < 0 || r.n < 1 || from + r.n > static_cast<int64_t>(times_.size())) {
@@ -28,23 +29,25 @@ void Listener::told(const ops::Region& r) {
   }
 }
 
-std::string Listener::wrong() const {
-  if (outside_) return "told its epilogue of what is no part of its result";
+std::string EpilogueRecorder::wrong() const {
+  if (outside_) return "reported elements outside its result to the epilogue callback";
   for (size_t i = 0; i < times_.size(); ++i)
     if (times_[i] != 1)
-      return "told its epilogue " + std::to_string(times_[i]) + " times of element " + std::to_string(i);
+      return "reported element " + std::to_string(i) + " to the epilogue callback " +
+             std::to_string(times_[i]) + " times";
   for (size_t i = 0; i < seen_.size(); ++i)
     if (seen_[i] != out_.as<std::byte>()[i])
-      return "changed element " + std::to_string(i / width_) + " after it told its epilogue of it";
+      return "changed element " + std::to_string(i / width_) +
+             " after it reported it to the epilogue callback";
   return "";
 }
 
 namespace {
 
 // Memory at the same distance from a multiple of 64 as `like`, before and behind it what must stay.
-class Place {
+class GuardedBuffer {
  public:
-  Place(const ops::View& like, std::byte fill)
+  GuardedBuffer(const ops::View& like, std::byte fill)
       : size_(static_cast<size_t>(like.elements()) * size_of(like.dtype)),
         raw_(size_ + 2 * kMargin + 128, kStays) {
     const auto past = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 64; };
@@ -69,7 +72,8 @@ class Place {
   std::byte* at_;
 };
 
-// The elements as rows of `width`, cut into blocks of at most rows x columns, the last ones first; what is left over is one row.
+// The elements as rows of `width`, cut into blocks of at most rows x columns, the last ones first;
+// what is left over is one row.
 std::vector<ops::Region> regions(int64_t elements, int64_t width, int64_t rows, int64_t columns) {
   std::vector<ops::Region> list;
   const int64_t high = elements / width;
@@ -83,7 +87,7 @@ std::vector<ops::Region> regions(int64_t elements, int64_t width, int64_t rows, 
 
 }  // namespace
 
-std::string regions_differ(const ops::Kernel& k, const ops::Call& call) {
+std::string check_regions(const ops::Kernel& k, const ops::Call& call) {
   const ops::View& out = call.out[0];
   const int64_t n = out.elements(), wide = out.rank ? out.dim[out.rank - 1] : 1,
                 plane = out.rank > 1 ? wide * out.dim[out.rank - 2] : wide;
@@ -95,7 +99,7 @@ std::string regions_differ(const ops::Kernel& k, const ops::Call& call) {
                      size_of(in[static_cast<size_t>(way)].dtype) != size_of(out.dtype)))
       continue;
     for (const auto& cut : {regions(n, wide, 3, 37), regions(n, plane, 2, 300), regions(n, n, 1, 2049)}) {
-      const Place place(out, std::byte{0xff});
+      const GuardedBuffer place(out, std::byte{0xff});
       if (way >= 0) {
         ops::View& operand = in[static_cast<size_t>(way)];
         std::memcpy(place.at(), call.in[static_cast<size_t>(way)].data, place.size());

@@ -1,3 +1,4 @@
+// Loads the rooms' cases and compares results with what they promise.
 #include "conformance/rooms.h"
 
 #include "base/file/file.h"

@@ -1,3 +1,4 @@
+// The conformance runner: guarded memory on the host or a GPU, steps, and one call after another.
 #include "conformance/runner.h"
 
 #include <algorithm>
@@ -14,19 +15,19 @@ namespace invar::conformance {
 namespace {
 
 constexpr size_t kGuard = 256;
-constexpr std::byte kPoison{0xff};  // as floats: NaN, which shows wherever it is read
+constexpr std::byte kPoison{0xff};  // as floats: NaN, which shows if it is read
 
-// The memory of a GPU for one run at a time of this thread.
+// GPU memory for one run at a time of this thread.
 class Arena {
  public:
   explicit Arena(std::shared_ptr<Device> device) : device_(std::move(device)) {}
   ~Arena() { clear(); }
   Device& device() const { return *device_; }
   void clear() {
-    for (auto& [memory, size] : pieces_) device_->give(memory);
+    for (auto& [memory, size] : pieces_) device_->free(memory);
     pieces_.clear();
   }
-  // What the run before took is free again.
+  // Frees what the previous run took.
   void reset() {
     if (pieces_.size() > 1) clear();
     used_ = 0;
@@ -35,7 +36,7 @@ class Arena {
     bytes = (bytes + 255) / 256 * 256;
     if (pieces_.empty() || used_ + bytes > pieces_.back().second) {
       const size_t size = std::max<size_t>(bytes, size_t{64} << 20);
-      auto memory = device_->take(size, "a test");
+      auto memory = device_->allocate(size, "a test");
       if (!memory) throw std::runtime_error(memory.error().message);
       pieces_.emplace_back(*memory, size);
       used_ = 0;
@@ -50,11 +51,11 @@ class Arena {
   size_t used_ = 0;
 };
 
-// Memory between two guards, `skew` bytes past a multiple of 64. Where there is an arena the kernel sees a copy there: send()
-// makes it what lies here, fetch() the other way round.
-class Block {
+// Memory between two guards, `skew` bytes past a multiple of 64. With an arena the kernel sees a
+// copy on the GPU: send() uploads it, fetch() downloads it.
+class GuardedBlock {
  public:
-  explicit Block(Arena* arena, size_t bytes, size_t skew = 0)
+  explicit GuardedBlock(Arena* arena, size_t bytes, size_t skew = 0)
       : size_(bytes), raw_(bytes + 2 * kGuard + 64 + skew % 64, kPoison), arena_(arena) {
     auto at = reinterpret_cast<uintptr_t>(raw_.data()) + kGuard;
     data_ = raw_.data() + kGuard + (64 - at % 64) % 64 + skew % 64;
@@ -63,17 +64,18 @@ class Block {
     if (arena_) seen_ = arena_->take(size_ + 2 * kGuard + 64) + kGuard + skew % 64;
     send();
   }
-  Block(Block&&) = default;
+  GuardedBlock(GuardedBlock&&) = default;
   std::byte* data() const { return data_; }
   std::byte* seen() const { return arena_ ? seen_ : data_; }
   size_t size() const { return size_; }
   void send() {
-    copied(arena_ ? arena_->device().upload(seen_ - kGuard, data_ - kGuard, size_ + 2 * kGuard) : Status());
+    throw_on_error(arena_ ? arena_->device().upload(seen_ - kGuard, data_ - kGuard, size_ + 2 * kGuard)
+                          : Status());
   }
   void fetch() {
     if (!arena_) return;
-    copied(arena_->device().download(data_ - kGuard, seen_ - kGuard, size_ + 2 * kGuard));
-    copied(arena_->device().wait());
+    throw_on_error(arena_->device().download(data_ - kGuard, seen_ - kGuard, size_ + 2 * kGuard));
+    throw_on_error(arena_->device().wait());
   }
   bool intact() const {
     auto guard = [](const std::byte* p) {
@@ -83,7 +85,7 @@ class Block {
   }
 
  private:
-  static void copied(const Status& status) {
+  static void throw_on_error(const Status& status) {
     if (!status) throw std::runtime_error(status.error().message);
   }
   size_t size_;
@@ -93,7 +95,7 @@ class Block {
   std::byte* seen_ = nullptr;
 };
 
-// This thread's arena for a row that runs on a GPU.
+// This thread's arena for a GPU row.
 Arena* arena_of(const ops::Kernel& k) {
   if (!k.enqueue) return nullptr;
   thread_local std::unique_ptr<Arena> arena;
@@ -102,7 +104,7 @@ Arena* arena_of(const ops::Kernel& k) {
     if (!device) throw std::runtime_error(device.error().message);
     arena = std::make_unique<Arena>(*device);
   }
-  arena->device().enter();
+  arena->device().make_current();
   arena->reset();
   return arena.get();
 }
@@ -114,19 +116,20 @@ ops::View view(const Tensor& t, void* data) {
   return v;
 }
 
-// What one call takes: of some elements of the leading axis, `count` rows of axis 1 from a place of its own on.
+// The part of the tensors that one call takes: of some elements of the leading axis, `count` rows
+// of axis 1 from a position of its own on.
 struct Step {
   struct Element {
     int64_t index, from;
   };
   std::vector<Element> elements;
   int64_t count;
-  int64_t furthest() const {
+  int64_t max_past() const {
     int64_t most = 0;
     for (const Element& e : elements) most = std::max(most, e.from);
     return most;
   }
-  // copy(bytes from the beginning of t, bytes from the beginning of the call's tensor, how many)
+  // copy(byte offset in t, byte offset in the call's tensor, bytes)
   template <class Copy>
   void each(const Tensor& t, Copy copy) const {
     int64_t inner = static_cast<int64_t>(size_of(t.dtype));
@@ -139,35 +142,35 @@ struct Step {
   }
 };
 
-// All of [batch, length], cut up as the manner says.
-std::vector<Step> steps_of(int64_t batch, int64_t length, const Manner& manner) {
+// Splits all of [batch, length] as the mode says.
+std::vector<Step> steps_of(int64_t batch, int64_t length, const RunMode& mode) {
   std::vector<Step> steps;
   std::vector<int64_t> at(static_cast<size_t>(batch));
-  const int64_t chunk = manner.chunk ? manner.chunk : length;
+  const int64_t chunk = mode.chunk ? mode.chunk : length;
   auto take = [&](const std::vector<int64_t>& who, int64_t count) {
     Step step{{}, count};
     for (int64_t b : who) step.elements.push_back({b, at[b]}), at[b] += count;
-    if (manner.company != Manner::Company::alone) return steps.push_back(step);
+    if (mode.batching != RunMode::Batching::separate) return steps.push_back(step);
     for (const Step::Element& e : step.elements) steps.push_back({{e}, count});
   };
-  if (manner.company != Manner::Company::even)
+  if (mode.batching != RunMode::Batching::even)
     for (int64_t b = 0; b < batch; ++b)
       if (const int64_t ahead = (batch - 1 - b) * length / batch) take({b}, ahead);
   for (int64_t turn = 0;; ++turn) {
     std::vector<int64_t> who;
     int64_t count = chunk;
     for (int64_t i = 0; i < batch; ++i) {
-      const int64_t b = manner.company == Manner::Company::even ? i : (i + turn) % batch;
+      const int64_t b = mode.batching == RunMode::Batching::even ? i : (i + turn) % batch;
       if (at[b] < length) who.push_back(b);
     }
     if (who.empty()) return steps;
-    if (manner.company != Manner::Company::even && who.size() > 2 && turn % 3) who.pop_back();
+    if (mode.batching != RunMode::Batching::even && who.size() > 2 && turn % 3) who.pop_back();
     for (int64_t b : who) count = std::min(count, length - at[b]);
     take(who, count);
   }
 }
 
-Status run_parts(const ops::Kernel& k, const ops::Call& call, const Manner& manner, Arena* arena) {
+Status run_parts(const ops::Kernel& k, const ops::Call& call, const RunMode& mode, Arena* arena) {
   if (arena) {
     k.enqueue(call, arena->device().stream());
     return arena->device().wait();
@@ -175,20 +178,20 @@ Status run_parts(const ops::Kernel& k, const ops::Call& call, const Manner& mann
   for (int phase = 0; phase < k.phases; ++phase) {
     int64_t units = k.units(call, phase);
     if (units < 0) return bad_input("negative number of units");
-    int64_t parts = manner.parts ? manner.parts : std::max<int64_t>(units, 1);
+    int64_t parts = mode.parts ? mode.parts : std::max<int64_t>(units, 1);
     std::atomic<bool> intact = true;
     auto run = [&](int, int64_t from, int64_t to) {
       for (int64_t p = from; p < to; ++p) {
-        int64_t part = manner.reversed ? parts - 1 - p : p;
+        int64_t part = mode.reversed ? parts - 1 - p : p;
         int64_t begin = part * units / parts, end = (part + 1) * units / parts;
         if (begin == end) continue;
-        Block scratch(nullptr, k.scratch_bytes ? k.scratch_bytes(call) : 0);
+        GuardedBlock scratch(nullptr, k.scratch_bytes ? k.scratch_bytes(call) : 0);
         k.run(call, phase, begin, end, scratch.data());
         if (!scratch.intact()) intact = false;
       }
     };
-    if (manner.pool)
-      manner.pool->run(parts, run);
+    if (mode.pool)
+      mode.pool->run(parts, run);
     else
       run(0, 0, parts);
     if (!intact) return bad_input("wrote outside its scratch");
@@ -198,73 +201,132 @@ Status run_parts(const ops::Kernel& k, const ops::Call& call, const Manner& mann
 
 }  // namespace
 
-std::string Manner::text() const {
+std::string RunMode::text() const {
   std::string s = parts ? std::to_string(parts) + " parts" : "one unit at a time";
   if (reversed) s += " reversed";
   if (!packed) s += ", constants not packed";
   if (chunk) s += ", steps of " + std::to_string(chunk);
-  if (company == Company::ragged) s += ", ragged";
-  if (company == Company::alone) s += ", alone";
+  if (batching == Batching::ragged) s += ", ragged";
+  if (batching == Batching::separate) s += ", alone";
   if (skew) s += ", skewed by " + std::to_string(skew);
   if (fused) s += ", fused";
   if (pool) s += ", at once";
   return s;
 }
 
-static Result<std::vector<Bytes>> run_case(const ops::Kernel& k, const Case& c,
-                                           const std::vector<Bytes>& inputs, const Manner& manner) {
-  Arena* const arena = arena_of(k);
-  auto skew = [&](const Tensor& t) { return static_cast<size_t>(manner.skew) * size_of(t.dtype); };
-  std::vector<Block> in, packed;
+namespace {
+
+// The operands of a case in guarded memory, constants packed as the mode says.
+struct Operands {
+  std::vector<GuardedBlock> in, packed;
   std::vector<ops::View> views;
+};
+size_t skew_of(const Tensor& t, const RunMode& mode) {
+  return static_cast<size_t>(mode.skew) * size_of(t.dtype);
+}
+Status load(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs, const RunMode& mode,
+            Arena* arena, Operands& o) {
   for (size_t i = 0; i < c.in.size(); ++i) {
-    Block& b = in.emplace_back(arena, inputs[i].size(), skew(c.in[i]));
+    GuardedBlock& b = o.in.emplace_back(arena, inputs[i].size(), skew_of(c.in[i], mode));
     std::copy(inputs[i].begin(), inputs[i].end(), b.data());
     b.send();
-    views.push_back(view(c.in[i], b.seen()));
-    int operand = static_cast<int>(i);
-    size_t bytes =
-        c.in[i].constant && manner.packed && k.pack_bytes ? k.pack_bytes(views[i], operand, c.attrs) : 0;
+    ops::View& v = o.views.emplace_back(view(c.in[i], b.seen()));
+    const int operand = static_cast<int>(i);
+    const size_t bytes =
+        c.in[i].constant && mode.packed && k.pack_bytes ? k.pack_bytes(v, operand, c.attrs) : 0;
     if (bytes == 0) continue;
-    Block& p = packed.emplace_back(arena, bytes);
+    GuardedBlock& p = o.packed.emplace_back(arena, bytes);
     if (arena)
-      k.enqueue_pack(views[i], operand, c.attrs, p.seen(), arena->device().stream());
+      k.enqueue_pack(v, operand, c.attrs, p.seen(), arena->device().stream());
     else
-      k.pack(views[i], operand, c.attrs, p.data());
+      k.pack(v, operand, c.attrs, p.data());
     p.fetch();
     if (!p.intact()) return bad_input("pack wrote outside its memory");
-    views[i].data = p.seen();
-    views[i].packed = true;
+    v.data = p.seen();
+    v.packed = true;
     std::fill(b.data(), b.data() + b.size(), kPoison);  // the row-major copy is gone
     b.send();
   }
+  return {};
+}
+Status check_unchanged(Operands& o, const std::vector<Bytes>& inputs) {
+  for (GuardedBlock& b : o.in) b.fetch();
+  for (size_t i = 0; i < o.in.size(); ++i)
+    if (!o.in[i].intact() ||
+        (!o.views[i].packed && !std::equal(inputs[i].begin(), inputs[i].end(), o.in[i].data())))
+      return bad_input("changed input " + std::to_string(i));
+  return {};
+}
+
+// The steps of a case: as the mode says, or one for whole tensors, whatever their axes.
+std::vector<Step> steps_of(const ops::Kernel& k, const Case& c, int64_t batch, const RunMode& mode) {
+  const auto& shape = c.out[0].shape;
+  if (mode.chunk) return steps_of(batch, shape[1], mode);
+  std::vector<Step> steps;
+  steps.push_back({{}, shape.size() > 1 ? shape[1] : 1});
+  for (int64_t b = 0; k.state_bytes && b < batch; ++b) steps[0].elements.push_back({b, 0});
+  return steps;
+}
+
+// Runs one call, and tests its epilogue, its regions and its alias_offset.
+Status run_call(const ops::Kernel& k, ops::Call& call, const RunMode& mode, Arena* arena) {
+  std::unique_ptr<EpilogueRecorder> recorder;
+  if (mode.fused && k.epilogue)
+    recorder = std::make_unique<EpilogueRecorder>(call.out[0]), call.epilogue = recorder->epilogue();
+  INVAR_CHECK_OK(run_parts(k, call, mode, arena));
+  if (std::string wrong = recorder ? recorder->wrong() : ""; !wrong.empty()) return bad_input(wrong);
+  if (std::string wrong = mode.fused && k.region ? check_regions(k, call) : ""; !wrong.empty())
+    return bad_input(wrong);
+  if (const int64_t at = k.alias_offset ? k.alias_offset(call) : -1; at >= 0 && call.in[0].data)
+    if (std::memcmp(call.in[0].as<char>() + at, call.out[0].data,
+                    static_cast<size_t>(call.out[0].elements()) * size_of(call.out[0].dtype)) != 0)
+      return bad_input("says that its result lies in its operand where it does not");
+  call.epilogue = nullptr;  // the recorder ends here
+  return {};
+}
+
+// Adds the outputs of one step to the result.
+Status collect(const Case& c, const Step& step, const RunMode& mode, std::vector<GuardedBlock>& outs,
+               std::vector<Bytes>& result) {
+  for (GuardedBlock& b : outs) b.fetch();
+  for (size_t o = 0; o < outs.size(); ++o) {
+    if (!outs[o].intact()) return bad_input("wrote outside output " + std::to_string(o));
+    if (mode.chunk) {
+      step.each(c.out[o], [&](int64_t whole, int64_t part, size_t n) {
+        std::memcpy(result[o].data() + whole, outs[o].data() + part, n);
+      });
+    } else {
+      std::copy(outs[o].data(), outs[o].data() + outs[o].size(), result[o].begin());
+    }
+  }
+  return {};
+}
+
+Result<std::vector<Bytes>> run_case(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs,
+                                    const RunMode& mode) {
+  Arena* const arena = arena_of(k);
+  Operands operands;
+  INVAR_CHECK_OK(load(k, c, inputs, mode, arena, operands));
   std::vector<Bytes> result;
   for (const Tensor& t : c.out)
     result.emplace_back(static_cast<size_t>(t.elements()) * size_of(t.dtype), kPoison);
 
   const int64_t batch = c.out[0].shape.empty() ? 1 : c.out[0].shape[0];
   const int64_t capacity = c.out[0].shape.size() > 1 ? c.out[0].shape[1] + c.spare : 0;
-  std::vector<Step> steps;
-  if (manner.chunk) {
-    steps = steps_of(batch, c.out[0].shape[1], manner);
-  } else {  // the tensors as they are, whatever their axes
-    steps.push_back({{}, c.out[0].shape.size() > 1 ? c.out[0].shape[1] : 1});
-    for (int64_t b = 0; k.state_bytes && b < batch; ++b) steps[0].elements.push_back({b, 0});
-  }
-  std::unique_ptr<Block> state;
-  for (const Step& step : steps) {
-    const int64_t count = step.count, past = step.furthest();
-    std::vector<Block> pieces, outs;
-    std::vector<ops::View> call_in = views, call_out;
+  std::unique_ptr<GuardedBlock> state;
+  for (const Step& step : steps_of(k, c, batch, mode)) {
+    const int64_t count = step.count, past = step.max_past();
+    std::vector<GuardedBlock> pieces, outs;
+    std::vector<ops::View> call_in = operands.views, call_out;
     auto shorten = [&](ops::View& v) {
-      if (manner.chunk) v.dim[0] = static_cast<int64_t>(step.elements.size()), v.dim[1] = count;
+      if (mode.chunk) v.dim[0] = static_cast<int64_t>(step.elements.size()), v.dim[1] = count;
     };
-    for (size_t i = 0; manner.chunk && i < c.in.size(); ++i) {
+    for (size_t i = 0; mode.chunk && i < c.in.size(); ++i) {
       shorten(call_in[i]);
-      Block& piece = pieces.emplace_back(
-          arena, static_cast<size_t>(call_in[i].elements()) * size_of(c.in[i].dtype), skew(c.in[i]));
+      GuardedBlock& piece = pieces.emplace_back(
+          arena, static_cast<size_t>(call_in[i].elements()) * size_of(c.in[i].dtype), skew_of(c.in[i], mode));
       step.each(c.in[i], [&](int64_t whole, int64_t part, size_t n) {
-        std::memcpy(piece.data() + part, in[i].data() + whole, n);
+        std::memcpy(piece.data() + part, operands.in[i].data() + whole, n);
       });
       piece.send();
       call_in[i].data = piece.seen();
@@ -272,80 +334,61 @@ static Result<std::vector<Bytes>> run_case(const ops::Kernel& k, const Case& c,
     for (const Tensor& t : c.out) {
       ops::View v = view(t, nullptr);
       shorten(v);
-      v.data = outs.emplace_back(arena, static_cast<size_t>(v.elements()) * size_of(t.dtype), skew(t)).seen();
+      v.data =
+          outs.emplace_back(arena, static_cast<size_t>(v.elements()) * size_of(t.dtype), skew_of(t, mode))
+              .seen();
       call_out.push_back(v);
     }
     ops::Call call{call_in, call_out, &c.attrs};
-    // Slots in the other order than the sequences.
+    // Slots in reverse order of the sequences.
     std::vector<ops::Sequence> places;
     for (const Step::Element& e : step.elements) places.push_back({batch - 1 - e.index, e.from});
-    Block sequences(arena, places.size() * sizeof(ops::Sequence));
+    GuardedBlock sequences(arena, places.size() * sizeof(ops::Sequence));
     if (!places.empty()) std::memcpy(sequences.data(), places.data(), sequences.size());
     sequences.send();
     if (k.state_bytes) {
       call.capacity = capacity, call.past = past;
       call.slot_bytes = (k.state_bytes(call, capacity) + 63) / 64 * 64;
-      if (!state) state = std::make_unique<Block>(arena, static_cast<size_t>(batch) * call.slot_bytes);
+      if (!state) state = std::make_unique<GuardedBlock>(arena, static_cast<size_t>(batch) * call.slot_bytes);
       call.state = state->seen(), call.sequences = reinterpret_cast<const ops::Sequence*>(sequences.seen());
     }
-    // What a GPU finds in memory: where the step stands, of which the call says an upper bound, and the flag of a fault.
-    Block now(arena, sizeof past), fault(arena, sizeof *call.fault);
+    // What a GPU kernel reads from memory: the step's position, for which the call has an upper
+    // bound, and the fault flag.
+    GuardedBlock now(arena, sizeof past), fault(arena, sizeof *call.fault);
     std::memcpy(now.data(), &past, sizeof past);
     now.send();
     call.past_now = reinterpret_cast<const int64_t*>(now.seen());
     call.fault = reinterpret_cast<uint32_t*>(fault.seen());
-    if (arena && k.state_bytes && manner.reversed) call.past = std::max(past, capacity - count);
-    Block shared(arena, k.shared_bytes ? k.shared_bytes(call) : 0);
+    if (arena && k.state_bytes && mode.reversed) call.past = std::max(past, capacity - count);
+    GuardedBlock shared(arena, k.shared_bytes ? k.shared_bytes(call) : 0);
     call.shared = shared.seen();
-    std::unique_ptr<Listener> listener;
-    if (manner.fused && k.epilogue)
-      listener = std::make_unique<Listener>(call_out[0]), call.epilogue = listener->epilogue();
-    INVAR_CHECK_OK(run_parts(k, call, manner, arena));
-    if (std::string wrong = listener ? listener->wrong() : ""; !wrong.empty()) return bad_input(wrong);
-    if (std::string wrong = manner.fused && k.region ? regions_differ(k, call) : ""; !wrong.empty())
-      return bad_input(wrong);
-    if (const int64_t at = k.lies ? k.lies(call) : -1; at >= 0 && call.in[0].data)
-      if (std::memcmp(call.in[0].as<char>() + at, call.out[0].data,
-                      static_cast<size_t>(call.out[0].elements()) * size_of(call.out[0].dtype)) != 0)
-        return bad_input("says that its result lies in its operand where it does not");
+    INVAR_CHECK_OK(run_call(k, call, mode, arena));
     shared.fetch();
     if (state) state->fetch();
-    for (Block& b : outs) b.fetch();
     if (!shared.intact()) return bad_input("wrote outside its shared memory");
     if (state && !state->intact()) return bad_input("wrote outside its state");
-    for (size_t o = 0; o < outs.size(); ++o) {
-      if (!outs[o].intact()) return bad_input("wrote outside output " + std::to_string(o));
-      if (manner.chunk) {
-        step.each(c.out[o], [&](int64_t whole, int64_t part, size_t n) {
-          std::memcpy(result[o].data() + whole, outs[o].data() + part, n);
-        });
-      } else {
-        std::copy(outs[o].data(), outs[o].data() + outs[o].size(), result[o].begin());
-      }
-    }
+    INVAR_CHECK_OK(collect(c, step, mode, outs, result));
   }
-  for (Block& b : in) b.fetch();
-  for (size_t i = 0; i < in.size(); ++i)
-    if (!in[i].intact() ||
-        (!views[i].packed && !std::equal(inputs[i].begin(), inputs[i].end(), in[i].data())))
-      return bad_input("changed input " + std::to_string(i));
+  INVAR_CHECK_OK(check_unchanged(operands, inputs));
   return result;
 }
 
+}  // namespace
+
 Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs,
-                                   const Manner& manner) try {
-  return run_case(k, c, inputs, manner);
+                                   const RunMode& mode) try {
+  return run_case(k, c, inputs, mode);
 } catch (const std::runtime_error& e) {  // of the GPU, or its memory
   return bad_input(e.what());
 }
 
 namespace {
 
-// Element `i` of the leading axis of the tensors of `carries` and of the results.
-Case element_of(const Case& c, uint64_t carries) {
+// Element `i` of the leading axis of the batched tensors and of the results.
+Case element_of(const Case& c, uint64_t batched) {
   Case one = c;
   for (size_t t = 0; t < one.in.size(); ++t)
-    if (carries >> t & 1) one.in[t].shape[0] = 1;
+    if (batched >> t & 1) one.in[t].shape[0] = 1;
   for (Tensor& t : one.out) t.shape[0] = 1;
   return one;
 }
@@ -356,26 +399,27 @@ Bytes element_of(const Bytes& whole, int64_t i, int64_t count) {
 
 }  // namespace
 
-std::string company_shows(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs,
-                          const std::vector<Bytes>& whole) {
+std::string check_batch_independence(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs,
+                                     const std::vector<Bytes>& whole) {
   const int64_t batch = c.out[0].shape.empty() ? 0 : c.out[0].shape[0];
   auto has_batch = [&](const Tensor& t) { return !t.shape.empty() && t.shape[0] == batch; };
-  if (!k.alone || batch < 2 || c.in.size() > 6 || !std::all_of(c.out.begin(), c.out.end(), has_batch))
+  if (!k.contract.batch_independent || batch < 2 || c.in.size() > 6 ||
+      !std::all_of(c.out.begin(), c.out.end(), has_batch))
     return "";
   std::vector<ops::View> in, out;
   for (const Tensor& t : c.in) in.push_back(view(t, nullptr));
   for (const Tensor& t : c.out) out.push_back(view(t, nullptr));
-  for (uint64_t carries = 1; carries < uint64_t{1} << c.in.size(); ++carries) {
+  for (uint64_t batched = 1; batched < uint64_t{1} << c.in.size(); ++batched) {
     bool possible = true;
-    for (size_t i = 0; i < c.in.size(); ++i) possible &= !(carries >> i & 1) || has_batch(c.in[i]);
-    if (!possible || !k.alone({in, out, &c.attrs}, carries)) continue;
-    const Case one = element_of(c, carries);
-    const std::string name = "kept apart by operands " + std::to_string(carries) + ", element ";
+    for (size_t i = 0; i < c.in.size(); ++i) possible &= !(batched >> i & 1) || has_batch(c.in[i]);
+    if (!possible || !k.contract.batch_independent({in, out, &c.attrs}, batched)) continue;
+    const Case one = element_of(c, batched);
+    const std::string name = "kept apart by operands " + std::to_string(batched) + ", element ";
     if (const std::string wrong = refusal(k, one); !wrong.empty()) return name + "alone requires " + wrong;
     for (int64_t i : {int64_t{0}, batch / 2, batch - 1}) {
       std::vector<Bytes> mine = inputs, expected;
       for (size_t t = 0; t < mine.size(); ++t)
-        if (carries >> t & 1) mine[t] = element_of(inputs[t], i, batch);
+        if (batched >> t & 1) mine[t] = element_of(inputs[t], i, batch);
       for (const Bytes& b : whole) expected.push_back(element_of(b, i, batch));
       const auto found = execute(k, one, mine, {});
       const std::string wrong = found ? difference(one, expected, *found) : found.error().message;
@@ -394,16 +438,16 @@ std::string refusal(const ops::Kernel& k, const Case& c) {
   std::vector<ops::View> in, out;
   for (const Tensor& t : c.in) in.push_back(view(t, nullptr));
   for (const Tensor& t : c.out) out.push_back(view(t, nullptr));
-  const char* wrong = k.check ? k.check({in, out, &c.attrs}) : "a check of its operands";
+  const char* wrong = k.contract.check ? k.contract.check({in, out, &c.attrs}) : "a check of its operands";
   return wrong ? wrong : "";
 }
 
-void ask_for_sizes(const std::vector<const ops::Kernel*>& rows, const Case& c) {
+void compute_sizes(const std::vector<const ops::Kernel*>& rows, const Case& c) {
   std::vector<ops::View> in, out;
   for (const Tensor& t : c.in) in.push_back(view(t, nullptr));
   for (const Tensor& t : c.out) out.push_back(view(t, nullptr));
   const ops::Call call{in, out, &c.attrs};
-  volatile size_t seen = 0;  // so that nothing is left out
+  volatile size_t seen = 0;  // keeps the calls from being optimized away
   for (const ops::Kernel* k : rows) {
     for (int phase = 0; k->units && phase < k->phases; ++phase)
       seen = seen + static_cast<size_t>(k->units(call, phase));

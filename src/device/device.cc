@@ -1,3 +1,4 @@
+// The CUDA implementation of Device, or a stub that says that this build has none.
 #include "device/device.h"
 
 #include <charconv>
@@ -22,10 +23,6 @@ Result<std::shared_ptr<Device>> Device::named(const std::string& name) {
 #ifndef INVAR_CUDA
 
 namespace invar {
-
-bool Device::built() {
-  return false;
-}
 
 Result<std::shared_ptr<Device>> Device::open(int) {
   return bad_input(
@@ -57,20 +54,20 @@ class Cuda final : public Device {
  public:
   explicit Cuda(Info info) : info_(std::move(info)) {}
   ~Cuda() override {
-    enter();
+    make_current();
     if (stream_) cudaStreamDestroy(stream_);
   }
   Status start() {
-    enter();
+    make_current();
     return done(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cannot make a stream");
   }
 
   const Info& info() const override { return info_; }
   Stream stream() const override { return stream_; }
-  void enter() const override { cudaSetDevice(info_.index); }
+  void make_current() const override { cudaSetDevice(info_.index); }
 
-  Result<void*> take(uint64_t bytes, const std::string& purpose) override {
-    enter();
+  Result<void*> allocate(uint64_t bytes, const std::string& purpose) override {
+    make_current();
     void* p = nullptr;
     const cudaError_t e = cudaMalloc(&p, bytes ? bytes : 1);
     if (e == cudaSuccess) return p;
@@ -82,19 +79,19 @@ class Cuda final : public Device {
                      megabytes(free) + " free of " + megabytes(total) +
                      "; choose fewer sequences, a smaller capacity or chunk, or --device cpu");
   }
-  void give(void* p) override {
-    enter();
+  void free(void* p) override {
+    make_current();
     cudaFree(p);
   }
-  Result<void*> take_pinned(uint64_t bytes, const std::string& purpose) override {
-    enter();
+  Result<void*> allocate_pinned(uint64_t bytes, const std::string& purpose) override {
+    make_current();
     void* p = nullptr;
     if (cudaMallocHost(&p, bytes ? bytes : 1) == cudaSuccess) return p;
     cudaGetLastError();
     return bad_input("out of memory: " + megabytes(bytes) + " of pinned memory for " + purpose +
                      "; choose fewer sequences, a smaller capacity or chunk, or --device cpu");
   }
-  void give_pinned(void* p) override { cudaFreeHost(p); }
+  void free_pinned(void* p) override { cudaFreeHost(p); }
 
   Status upload(void* device, const void* host, size_t bytes) override {
     return done(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_), "cannot copy to it");
@@ -118,10 +115,10 @@ class Cuda final : public Device {
     ~Recorded() override { cudaGraphExecDestroy(exec); }
     cudaGraphExec_t exec;
   };
-  Status record() override {
+  Status begin_capture() override {
     return done(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cannot record");
   }
-  Result<std::unique_ptr<Graph>> recorded() override {
+  Result<std::unique_ptr<Graph>> end_capture() override {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t exec = nullptr;
     INVAR_CHECK_OK(done(cudaStreamEndCapture(stream_, &graph), "cannot record"));
@@ -164,10 +161,6 @@ class Cuda final : public Device {
 };
 
 }  // namespace
-
-bool Device::built() {
-  return true;
-}
 
 Result<std::shared_ptr<Device>> Device::open(int index) {
   Info info;

@@ -1,3 +1,4 @@
+// Opens shared libraries with dlopen, see shared_library.h.
 #include "device/shared_library.h"
 
 #ifdef INVAR_LIBRARIES

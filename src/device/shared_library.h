@@ -1,14 +1,15 @@
-// A vendor's shared library, found by name where the system looks. The program links none of them: it starts and runs without.
+// Opens vendors' shared libraries by name at run time. The program links none of them, so it runs
+// without them.
 #pragma once
 
 #include <initializer_list>
 
 namespace invar {
 
-// The first of these names that the system knows, kept until the process ends. Null: none of them is here, or this build
-// loads no libraries (INVAR_LIBRARIES; static programs).
+// The first of these libraries that the system finds, loaded until the process ends. Null: none is
+// installed, or this build loads no libraries (INVAR_LIBRARIES; static programs).
 void* open_library(std::initializer_list<const char*> names);
-// A function of it or of what it was linked with; null where there is none of this name.
+// A function of the library or of its dependencies; null if there is none of this name.
 void* symbol_of(void* library, const char* name);
 
 template <class F>

@@ -1,33 +1,35 @@
-// What reference rows say in Kernel::alone: of results whose leading axis is a batch, which element depends on which.
+// Batch-invariance predicates for OpContract::batch_independent: whether element i of the leading
+// (batch) axis of the results depends only on element i of the batched operands.
 #pragma once
 #include "kernels/check.h"
 
 namespace invar::ops {
 
-// Operand 0 alone has the batch. The call's shapes say that the result has it where the operand does.
-inline bool alone_first(const Call&, uint64_t carries) {
-  return carries == 1;
+// Only operand 0 is batched. The shapes of the call imply that the result is batched where operand
+// 0 is.
+inline bool batch_independent_first_operand(const Call&, uint64_t batched) {
+  return batched == 1;
 }
 
-// The same, for what works along the axis that the attribute says.
+// The same for operations along the axis given by an attribute: it must not be the leading one.
 template <int fallback>
-bool alone_along(const Call& c, uint64_t carries) {
-  return carries == 1 && axis_in(c.in[0], attr_i(c, "axis", fallback)) > 0;
+bool batch_independent_along_axis(const Call& c, uint64_t batched) {
+  return batched == 1 && axis_in(c.in[0], attr_i(c, "axis", fallback)) > 0;
 }
 
-// Operands that broadcast to the result, element by element.
-inline bool alone_elementwise(const Call& c, uint64_t carries) {
+// Elementwise operations: an operand that is not batched must broadcast along the leading axis.
+inline bool batch_independent_elementwise(const Call& c, uint64_t batched) {
   for (size_t i = 0; i < c.in.size(); ++i) {
     const View& v = c.in[i];
     const bool same_rank = v.rank == c.out[0].rank;
-    if (carries >> i & 1 ? !same_rank : same_rank && v.dim[0] != 1) return false;
+    if (batched >> i & 1 ? !same_rank : same_rank && v.dim[0] != 1) return false;
   }
   return true;
 }
 
-// A weight, and what else is not of the batch, covers the last dimensions of operand 0 but not the leading one.
-inline bool alone_rows(const Call& c, uint64_t carries) {
-  return carries == 1 && c.in[1].rank < c.in[0].rank;
+// Operand 1 (a weight) covers the trailing dimensions of operand 0 but not the leading one.
+inline bool batch_independent_rows(const Call& c, uint64_t batched) {
+  return batched == 1 && c.in[1].rank < c.in[0].rank;
 }
 
 }  // namespace invar::ops

@@ -1,3 +1,4 @@
+// Out-of-line helpers that read a Call: attributes, rows, units, axes.
 #include "kernels/call.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 
 namespace invar::ops {
 
-int64_t attr_i(const Attrs& attrs, const char* name, int64_t fallback) {
+int64_t attr_i(const Attributes& attrs, const char* name, int64_t fallback) {
   return attrs.i(name, fallback);
 }
 
@@ -32,13 +33,13 @@ int64_t row_units(const Call& call, int) {
   return row_count(call.out[0]);
 }
 
-int64_t covered_rows(const Call& call, int) {
+int64_t norm_rows(const Call& call, int) {
   int64_t rows = 1;
   for (int i = 0; i + call.in[1].rank < call.in[0].rank; ++i) rows *= call.in[0].dim[i];
   return rows;
 }
 
-const char* check_covered(const View& x, const View& w) {
+const char* check_norm_weight(const View& x, const View& w) {
   if (w.rank < 1 || w.rank > x.rank) return "a weight of the last dimensions of x";
   for (int i = 1; i <= w.rank; ++i)
     if (w.dim[w.rank - i] < 1 || w.dim[w.rank - i] != x.dim[x.rank - i])
@@ -46,15 +47,15 @@ const char* check_covered(const View& x, const View& w) {
   return nullptr;
 }
 
-Axis axis_of(const View& v, int64_t axis) {
+AxisExtents axis_extents(const View& v, int64_t axis) {
   if (axis < 0) axis += v.rank;
-  Axis a{1, v.dim[axis], 1};
+  AxisExtents a{1, v.dim[axis], 1};
   for (int i = 0; i < axis; ++i) a.outer *= v.dim[i];
   for (int i = static_cast<int>(axis) + 1; i < v.rank; ++i) a.inner *= v.dim[i];
   return a;
 }
 
-Columns columns_of(const Axis& a, int64_t width, int64_t least, int64_t units) {
+ColumnBlocks column_blocks(const AxisExtents& a, int64_t width, int64_t least, int64_t units) {
   auto blocks = [&](int64_t w) { return w ? (a.inner + w - 1) / w : 0; };
   width = std::min(width, a.inner);
   while (width / 2 >= least && a.outer * blocks(width) < units) width = width / 2 / 16 * 16;

@@ -1,5 +1,5 @@
-// What rooms require of a call's shapes and dtypes: plans are files, and a kernel believes its operands.
-// Each function returns null where all is well, else what is required.
+// Checks of a call's shapes and dtypes. Plans are files, and a kernel trusts its operands. Each
+// function returns null if the call is valid, else what is required.
 #pragma once
 #include "kernels/call.h"
 
@@ -32,7 +32,7 @@ inline const char* check_unary(const Call& c) {
   return same_shape(c.in[0], c.out[0]) ? nullptr : "a result shaped like the operand";
 }
 
-// An axis of v, counted from the end where it is negative -> [0, rank); -1 where v has none such.
+// Normalizes an axis of v (counted from the end if negative) to [0, rank); -1 if out of range.
 inline int axis_in(const View& v, int64_t axis) {
   if (axis < -v.rank || axis >= v.rank) return -1;
   return static_cast<int>(axis < 0 ? axis + v.rank : axis);

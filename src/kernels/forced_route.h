@@ -1,10 +1,10 @@
-// For tests: which of its routes a row takes that has several.
+// Test hook that forces one of several code paths (routes) of a row.
 #pragma once
 
 namespace invar::ops {
 
-// Rows that choose among routes by shape take number `variant` modulo how many they have; 0: their own choice. Bits never
-// depend on it.
+// A row that chooses among routes by shape takes route `variant` modulo their number; 0 means its
+// own choice. Bits never depend on it.
 void force_variant(int variant);
 int variant();
 

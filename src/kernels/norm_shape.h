@@ -1,13 +1,14 @@
-// What normalizations with a weight of the last dimensions of x share: a row of x is what the weight covers.
+// Shapes of layer and RMS normalization: the weight covers the trailing dimensions of x, and one
+// normalized row of x is as large as the weight.
 #pragma once
 #include "kernels/call.h"
 
 namespace invar::ops {
 
-// Rows of in[0]; in[1] is the weight.
-int64_t covered_rows(const Call&, int phase);
+// Number of rows of in[0]; in[1] is the weight.
+int64_t norm_rows(const Call&, int phase);
 
-// The weight w has the last dimensions of x, and elements.
-const char* check_covered(const View& x, const View& w);
+// Checks that the weight has the trailing dimensions of x and is not empty.
+const char* check_norm_weight(const View& x, const View& w);
 
 }  // namespace invar::ops

@@ -1,12 +1,12 @@
-// Which kernels this build has, and which of them this CPU can run.
+// The kernel rows of this build, and which of them this CPU can run.
 #include <array>
 
 #include "base/isa.h"
+#include "kernels/forced_route.h"
 #include "kernels/kernel.h"
 #include "kernels/vendor/vendor_kernel.h"
-#include "kernels/forced_route.h"
 #include "rows.inc"
-#include "rows_of_libraries.inc"
+#include "vendor_rows.inc"
 
 namespace invar::ops {
 namespace {
@@ -50,14 +50,14 @@ const Kernel* find(std::string_view op, std::string_view isa) {
   return nullptr;
 }
 
-std::span<const LibraryRow* const> library_rows() {
-  return kLibraryRows;
+std::span<const VendorRow* const> vendor_rows() {
+  return kVendorRows;
 }
 
-const LibraryRow* find_library(std::string_view op, std::span<const Given> operands, OperationSet set,
-                               bool gpu) {
+const VendorRow* find_vendor(std::string_view op, std::span<const OperandInfo> operands, OperationSet set,
+                             bool gpu) {
   if (set == OperationSet::reproducible) return nullptr;
-  for (const LibraryRow* r : kLibraryRows)
+  for (const VendorRow* r : kVendorRows)
     if (r->kernel->op == op && r->keeps >= set && (r->kernel->enqueue != nullptr) == gpu &&
         r->serves(operands) && !r->library->version().empty())
       return r;

@@ -1,32 +1,33 @@
+// Reads the attributes of sliding windows, checks them, and tiles their outputs.
 #include "kernels/sliding_window.h"
 
 #include <algorithm>
 
 namespace invar::ops::slide {
 
-int64_t item(const Attrs& attrs, const char* name, int i, int64_t fallback) {
+int64_t list_attribute(const Attributes& attrs, const char* name, int i, int64_t fallback) {
   auto it = attrs.find(name);
   return it == attrs.end() ? fallback : std::get<std::vector<int64_t>>(it->second)[static_cast<size_t>(i)];
 }
 
-bool has_length(const Attrs& attrs, const char* name, int n) {
+bool has_length(const Attributes& attrs, const char* name, int n) {
   auto it = attrs.find(name);
   return it == attrs.end() || std::get<std::vector<int64_t>>(it->second).size() == static_cast<size_t>(n);
 }
 
-Axis axis_of(const Attrs& attrs, int i, int axes, int64_t kernel, bool transposed) {
+Axis axis_of(const Attributes& attrs, int i, int axes, int64_t kernel, bool transposed) {
   Axis a;
   a.kernel = kernel;
-  a.stride = item(attrs, "strides", i, 1);
-  a.dilation = item(attrs, "dilations", i, 1);
-  a.pad = item(attrs, "pads", i, 0);
-  a.end_pad = item(attrs, "pads", axes + i, 0);
+  a.stride = list_attribute(attrs, "strides", i, 1);
+  a.dilation = list_attribute(attrs, "dilations", i, 1);
+  a.pad = list_attribute(attrs, "pads", i, 0);
+  a.end_pad = list_attribute(attrs, "pads", axes + i, 0);
   a.transposed = transposed;
-  complete(a);
+  derive_axis(a);
   return a;
 }
 
-void complete(Axis& a) {
+void derive_axis(Axis& a) {
   const int64_t period = a.stride / gcd(a.stride, a.dilation);
   if (!a.transposed) {
     a.planes = std::min(a.kernel, period);
@@ -36,7 +37,8 @@ void complete(Axis& a) {
   }
   a.hop = period;
   a.classes = std::min(a.kernel, period);
-  // Output 0 or the first one behind it that tap r hits reads element ceil((pad - r * dilation) / stride).
+  // Output 0, or the first output after it that tap r hits, reads element ceil((pad - r * dilation)
+  // / stride).
   auto first = [&](int64_t r) {
     const int64_t n = a.pad - r * a.dilation;
     return n >= 0 ? ceil_div(n, a.stride) : -(-n / a.stride);
@@ -45,7 +47,7 @@ void complete(Axis& a) {
   a.length = first(0) + ceil_div(a.out, a.stride) - a.low;
 }
 
-void fit(const View& x, const View& out, Axis (&axis)[kAxes]) {
+void fit_axes(const View& x, const View& out, Axis (&axis)[kAxes]) {
   for (int d = 2; d < x.rank; ++d) {
     Axis& a = axis[kAxes - x.rank + d];
     a.in = x.dim[d], a.out = out.dim[d];
@@ -60,7 +62,7 @@ void fit(const View& x, const View& out, Axis (&axis)[kAxes]) {
     axis[0] = Axis();
     axis[0].transposed = a.transposed;
   }
-  for (Axis& a : axis) complete(a);
+  for (Axis& a : axis) derive_axis(a);
 }
 
 bool within(int64_t& n, int64_t by) {
@@ -76,7 +78,7 @@ bool within(const View& v) {
   return true;
 }
 
-const char* check_lists(const View& x, const Attrs& attrs) {
+const char* check_lists(const View& x, const Attributes& attrs) {
   if (x.rank < 3 || x.rank > 2 + kAxes) return "one to three spatial dimensions behind batch and channels";
   for (const char* name : {"strides", "dilations"})
     if (!has_length(attrs, name, x.rank - 2)) return "strides and dilations for each spatial dimension";
@@ -85,20 +87,20 @@ const char* check_lists(const View& x, const Attrs& attrs) {
              : "pads at the begin, then at the end, of each spatial dimension";
 }
 
-const char* check_axis(const View& x, const Attrs& attrs, int i, int64_t kernel) {
+const char* check_axis(const View& x, const Attributes& attrs, int i, int64_t kernel) {
   if (x.dim[2 + i] > kMostSetting) return "spatial dimensions of at most 2^30";
-  for (int64_t n : {kernel, item(attrs, "strides", i, 1), item(attrs, "dilations", i, 1)})
+  for (int64_t n : {kernel, list_attribute(attrs, "strides", i, 1), list_attribute(attrs, "dilations", i, 1)})
     if (n < 1 || n > kMostSetting) return "kernels, strides and dilations from 1 to 2^30";
-  for (int64_t n : {item(attrs, "pads", i, 0), item(attrs, "pads", x.rank - 2 + i, 0)})
+  for (int64_t n : {list_attribute(attrs, "pads", i, 0), list_attribute(attrs, "pads", x.rank - 2 + i, 0)})
     if (n < -kMostSetting || n > kMostSetting) return "pads of at most 2^30";
   return nullptr;
 }
 
-BlockCut block_cut(const Axis (&axis)[kAxes], int64_t images, int64_t channels) {
-  constexpr int64_t kElements = 4096;          // of a block, about: it stays in the first cache
-  constexpr int64_t kMost = int64_t{1} << 18;  // of its copy
-  constexpr int64_t kUnits = 32;               // enough to share evenly
-  BlockCut c{};
+BlockTiling block_tiling(const Axis (&axis)[kAxes], int64_t images, int64_t channels) {
+  constexpr int64_t kElements = 4096;          // elements per tile, about: it stays in the L1 cache
+  constexpr int64_t kMost = int64_t{1} << 18;  // limit of its copy
+  constexpr int64_t kUnits = 32;               // enough for load balance
+  BlockTiling c{};
   const Axis &deep = axis[0], &high = axis[1], &wide = axis[2];
   if (deep.out == 0 || high.out == 0 || wide.out == 0) return c;
   auto extent = [](const Axis& a) { return (taps_of(a, 0) - 1) * a.hop * a.dilation / a.stride; };
@@ -112,7 +114,7 @@ BlockCut block_cut(const Axis (&axis)[kAxes], int64_t images, int64_t channels) 
   c.lines = c.rows + extent(high);
   c.floats = 1;
   for (int64_t n : {taps_of(deep, 0), high.planes, wide.planes, c.lines, c.pitch})
-    if (!within(c.floats, n) || c.floats > kMost) return BlockCut{};
+    if (!within(c.floats, n) || c.floats > kMost) return BlockTiling{};
   const int64_t blocks = images * c.deep * c.row_blocks * c.column_blocks;
   c.each = std::clamp<int64_t>(kElements / (c.rows * c.columns), 1,
                                std::max<int64_t>(channels * blocks / kUnits, 1));

@@ -1,12 +1,12 @@
-// For the rooms' tests: one call of a kernel row, all units at once.
+// For the rooms' tests: runs one call of a kernel row, all units in one thread.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <vector>
 
-#include "num/env.h"
 #include "kernels/kernel.h"
+#include "num/env.h"
 
 namespace invar::ops::testing {
 
@@ -19,16 +19,16 @@ View view(std::vector<T>& data, DType dtype, std::initializer_list<int64_t> shap
   return v;
 }
 
-inline void run(const Kernel& k, std::span<const View> in, std::span<const View> out, const Attrs& attrs = {},
-                const Epilogue* epilogue = nullptr) {
+inline void run(const Kernel& k, std::span<const View> in, std::span<const View> out,
+                const Attributes& attrs = {}, const Epilogue* epilogue = nullptr) {
   num::ArithmeticEnv env;
   Call call{in, out, &attrs};
   call.epilogue = epilogue;
-  struct alignas(64) Line {
+  struct alignas(64) CacheLine {
     char bytes[64];
   };
-  std::vector<Line> scratch(k.scratch_bytes ? k.scratch_bytes(call) / sizeof(Line) + 1 : 0);
-  std::vector<Line> shared(k.shared_bytes ? k.shared_bytes(call) / sizeof(Line) + 1 : 0);
+  std::vector<CacheLine> scratch(k.scratch_bytes ? k.scratch_bytes(call) / sizeof(CacheLine) + 1 : 0);
+  std::vector<CacheLine> shared(k.shared_bytes ? k.shared_bytes(call) / sizeof(CacheLine) + 1 : 0);
   call.shared = shared.data();
   for (int phase = 0; phase < k.phases; ++phase) k.run(call, phase, 0, k.units(call, phase), scratch.data());
 }

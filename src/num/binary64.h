@@ -1,4 +1,5 @@
-// Binary64 elements of tensors: bits, the canonical NaN, bounds. In plain C++, so that any row can use it.
+// binary64 elements of tensors: bits, the canonical NaN, maximum and minimum. Plain C++, usable by
+// any row.
 #pragma once
 #include <cstdint>
 
@@ -19,7 +20,7 @@ INVAR_INLINE uint64_t canonical64(uint64_t u) {
   return (u & ~kSign64) > kInfinity64 ? kNan64 : u;
 }
 // formats.12, how a result becomes an element: subnormal numbers stay, NaN becomes canonical.
-INVAR_INLINE double canon64(double x) {
+INVAR_INLINE double canonicalize64(double x) {
   return x == x ? x : f64_from_bits(kNan64);
 }
 INVAR_INLINE double abs64(double x) {

@@ -1,3 +1,4 @@
+// Reads, sets and checks the floating-point control word of a thread.
 #include "num/env.h"
 
 #if defined(__x86_64__)
@@ -9,8 +10,8 @@
 namespace invar::num {
 namespace {
 
-// The control word, the one in which nothing is flushed, rounded otherwise, or trapped, and the bits of it that
-// arithmetic itself sets: sticky flags of exceptions.
+// The control word, the one in which nothing is flushed, rounded otherwise, or trapped, and the
+// bits of it that arithmetic itself sets: sticky flags of exceptions.
 #if defined(__x86_64__)
 uint64_t read_control() {
   return _mm_getcsr();
@@ -21,7 +22,8 @@ void write_control(uint64_t word) {
 constexpr uint64_t kControl = 0x1f80;  // all exceptions masked; FTZ, DAZ, rounding and sticky flags 0
 constexpr uint64_t kSticky = 0x3f;
 
-// No arithmetic of ours runs in the x87 unit, but the C library reads its rounding mode when it turns text into numbers.
+// No arithmetic of ours runs in the x87 unit, but the C library reads its rounding mode when it
+// turns text into numbers.
 uint64_t read_x87() {
   uint16_t word;
   asm volatile("fnstcw %0" : "=m"(word));

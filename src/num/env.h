@@ -1,5 +1,5 @@
-// The arithmetic environment of a thread: round to nearest even, gradual underflow (spec/formats.md
-// formats.4). Libraries change it behind our back: loading anything linked with -ffast-math sets
+// The floating-point environment of a thread: round to nearest even, gradual underflow
+// (spec/formats.md formats.4). Libraries change it: loading anything linked with -ffast-math sets
 // flush-to-zero for the thread.
 #pragma once
 
@@ -7,8 +7,9 @@
 
 namespace invar::num {
 
-// Sets the environment of this thread anew if it is no longer as specified. A few cycles: for a thread's every
-// piece of work, because what runs between two (a library's hooks, a signal handler) may have changed it.
+// Restores the environment of this thread if it is no longer as specified. Takes a few cycles, so
+// that a thread can call it for every piece of work: a library's hooks or a signal handler may have
+// changed it in between.
 void mend_arithmetic_env();
 
 // Sets the environment of this thread for its lifetime and restores what it found.
@@ -22,7 +23,8 @@ struct ArithmeticEnv {
   uint64_t saved_;
 };
 
-// True if this thread computes as specified. Looks at results of arithmetic, not only at control registers.
+// True if this thread computes as specified. Looks at results of arithmetic, not only at control
+// registers.
 bool arithmetic_env_ok();
 
 }  // namespace invar::num

@@ -1,3 +1,4 @@
+// The floating-point environment is set, restored, and recognized when it is wrong.
 #include "num/env.h"
 
 #include <gtest/gtest.h>

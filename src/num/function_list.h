@@ -1,6 +1,7 @@
-// The functions of one binary32 that are correctly rounded (spec/functions.md; docs/evidence/functions.md), in one list: a line here
-// and an include in functions.h give a function its reference, its rows in invar_prove and, with its golden_NAME.txt,
-// its tests. Each has a float-float route beside it, f_ff (num/functions_ff.h): rows NAME.ff.
+// The correctly rounded functions of one binary32 (spec/functions.md; docs/evidence/functions.md)
+// in one list. A line here and an include in functions.h give a function its reference, its rows in
+// invar_prove and, with its golden_NAME.txt, its tests. Each also has a float-float sequence, f_ff
+// (num/functions_ff.h): rows NAME.ff.
 #pragma once
 
 #define INVAR_FUNCTIONS(X) \

@@ -1,8 +1,6 @@
 // All functions of function_list.h as lanes compute them.
 #pragma once
 
-#include "num/inverse_trig/inverse_trig.h"
-#include "num/inverse_trig/atan2.h"
 #include "num/erf/erf.h"
 #include "num/erf/erf_ff.h"
 #include "num/exp/exp.h"
@@ -15,6 +13,8 @@
 #include "num/hyperbolic/hyperbolic_ff.h"
 #include "num/inverse_hyperbolic/asinh.h"
 #include "num/inverse_hyperbolic/atanh.h"
+#include "num/inverse_trig/atan2.h"
+#include "num/inverse_trig/inverse_trig.h"
 #include "num/log/log.h"
 #include "num/log/log10.h"
 #include "num/log/log1p.h"

@@ -1,3 +1,4 @@
+// The functions of function_list.h on the scalar lane.
 #include "num/reference.h"
 
 #include "num/functions.h"

@@ -1,4 +1,5 @@
-// The functions of function_list.h for reference code: the sequences of the lanes on one lane of plain C++.
+// The functions of function_list.h for reference code: the sequences of the lanes on one lane of
+// plain C++.
 #pragma once
 
 #include "num/function_list.h"

@@ -1,3 +1,4 @@
+// Quoting of untrusted names in one-line errors.
 #include "onnx/error_text.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Words for one-line errors.
+// Quoting of untrusted names in one-line errors.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace invar::onnx {
 
-// 'text' in quotes, safe to print (base/text/display.h), the middle of very long names left out. Names come from files that may
-// be hostile.
+// 'text' in quotes, safe to print (base/text/display.h) and shortened in the middle. Names come
+// from untrusted files.
 std::string quote(std::string_view text);
 bool is_plain(std::string_view text);  // without control characters
 

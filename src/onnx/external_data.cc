@@ -1,3 +1,4 @@
+// Path and size checks of external data files.
 #include "onnx/external_data.h"
 
 #include <algorithm>
@@ -11,17 +12,17 @@ namespace fs = std::filesystem;
 
 Result<uint64_t> ExternalFiles::size_of_file(const std::string& location, const std::string& where) {
   if (auto it = sizes_.find(location); it != sizes_.end()) return it->second;
-  // A link directly beside the model is followed, wherever it leads: our own exporter makes such links, and
-  // whoever put the model there put the link there. Deeper links are not needed by anyone and are refused.
+  // A symlink directly beside the model is followed wherever it leads. The exporter makes such
+  // links, and whoever placed the model placed the link. Deeper links have no use and are refused.
   const fs::path relative(location);
   std::error_code error;
   if (relative.has_parent_path()) {
-    fs::path walked = folder_;
+    fs::path prefix = folder_;
     for (const fs::path& part : relative) {
-      walked /= part;
-      if (fs::is_symlink(fs::symlink_status(walked, error)))
+      prefix /= part;
+      if (fs::is_symlink(fs::symlink_status(prefix, error)))
         return bad_input(where + ": external file " + quote(location) + " passes through the link " +
-                         quote(walked.string()) + "; only a link directly beside the model is followed");
+                         quote(prefix.string()) + "; only a link directly beside the model is followed");
     }
   }
   const fs::path path = fs::path(folder_) / relative;
@@ -38,9 +39,9 @@ Result<uint64_t> ExternalFiles::size_of_file(const std::string& location, const 
 
 Status ExternalFiles::check(TensorRef& tensor, const std::string& where) {
   const fs::path path(tensor.file);
-  const bool climbs =
+  const bool has_parent =
       std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
-  if (path.is_absolute() || climbs || !is_plain(tensor.file))
+  if (path.is_absolute() || has_parent || !is_plain(tensor.file))
     return bad_input(where + ": external file " + quote(tensor.file) + " lies outside the model's folder");
   tensor.file = path.lexically_normal().string();
   INVAR_TRY(const uint64_t size, size_of_file(tensor.file, where));

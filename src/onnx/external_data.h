@@ -1,4 +1,4 @@
-// Where a model may keep weights (spec/onnx.md onnx.3).
+// Checks that external data are inside of the model's folder (spec/onnx.md onnx.3).
 #pragma once
 
 #include <map>
@@ -8,11 +8,11 @@
 
 namespace invar::onnx {
 
-// Checks the places of external tensors of models in one folder; every file is looked at once.
+// Validates external tensors of models in one folder. Looks at every file once.
 class ExternalFiles {
  public:
   explicit ExternalFiles(std::string folder) : folder_(std::move(folder)) {}
-  // Normalises tensor.file and checks that it stays inside the folder and is long enough.
+  // Normalizes tensor.file and checks that it is inside of the folder and long enough.
   Status check(TensorRef& tensor, const std::string& where);
 
  private:

@@ -1,4 +1,4 @@
-// Model files -> ONNX graph, and back to files. No weight is read here: tensors point into files.
+// Reads and writes ONNX models. Weights are not read: tensors refer to byte ranges of files.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ struct Dim {
   std::string name;
 };
 
-struct TensorRef {  // an initialiser
+struct TensorRef {  // an initializer
   std::string name;
   int32_t data_type = 0;  // TensorProto.DataType
   std::vector<int64_t> shape;
-  // Either bytes in the model file itself (little-endian)...
+  // Either the bytes themselves, little-endian, ...
   std::string inline_data;
-  // ...or a place in another file, relative to the model's folder.
+  // ... or a range of a file relative to the model's folder.
   std::string file;
   uint64_t offset = 0, length = 0;
 };
@@ -39,8 +39,8 @@ struct Node {
   std::string name, op_type, domain;
   std::vector<std::string> inputs, outputs;  // "" = absent optional
   std::map<std::string, AttrValue> attributes;
-  // Attributes of kinds not in AttrValue (lists of graphs, sparse tensors, ...): name -> kind, so that later stages
-  // refuse them by name instead of never seeing them.
+  // Attributes of kinds that AttrValue lacks (lists of graphs, sparse tensors, ...): name -> kind.
+  // Later stages refuse them by name.
   std::map<std::string, std::string> other_attributes;
   std::vector<Body> bodies;  // attributes that are graphs
   int64_t opset = 0;         // of its domain; 0: the graph's
@@ -57,33 +57,35 @@ struct Graph {
   std::string name;
   int64_t ir_version = 0;
   std::map<std::string, int64_t> opsets;           // domain ("" = default) -> version
-  std::vector<ValueInfo> inputs, outputs, values;  // inputs exclude initialisers
+  std::vector<ValueInfo> inputs, outputs, values;  // inputs exclude initializers
   std::vector<TensorRef> initializers;
   std::vector<Node> nodes;                      // topologically sorted by read()
   std::map<std::string, std::string> metadata;  // metadata_props
 };
 
-// A graph within a node. It may read what is defined around it, which counts as a use by the node.
+// A graph inside a node. It may capture values of the graphs around it.
 struct Body {
   std::string attribute;
   Graph graph;
 };
 
-// Reads and checks a .onnx file (spec/onnx.md onnx.1 to onnx.3 and onnx.12): well-formed, values defined once and
-// before use (sorts; a cycle names its nodes), sizes consistent, external data inside the model's folder and long
-// enough. Calls of the model's own functions are their bodies.
+// Reads and checks a .onnx file (spec/onnx.md onnx.1 to onnx.3 and onnx.12): it is well-formed,
+// every value is defined once, sizes are consistent, and external data are inside of the model's
+// folder and long enough. Nodes are sorted topologically; an error names the nodes of a cycle.
+// Calls of model-local functions are inlined.
 Result<Graph> read(const std::string& path);
 
-// Gives the input of this name a value: it becomes an initialiser. The value must be what the graph says of the input.
-Status bind(Graph&, TensorRef value);
-// The same, of elements row-major in this processor's order.
-Status bind(Graph&, const std::string& name, DType, std::vector<int64_t> shape, const void* data);
+// Turns the input of this name into an initializer. The value must have the declared type and
+// shape.
+Status bind_input(Graph&, TensorRef value);
+// The same with row-major elements in native byte order.
+Status bind_input(Graph&, const std::string& name, DType, std::vector<int64_t> shape, const void* data);
 
-// Gives dimensions of the inputs sizes, from 0 to 2^31, and all that are called as they are: by name, or INPUT.AXIS of one that has
-// none.
-Status fix(Graph&, const std::vector<std::pair<std::string, int64_t>>& dims);
+// Fixes dimensions of the inputs to sizes from 0 to 2^31, and all dimensions with the same symbol.
+// A dimension without a symbol is named INPUT.AXIS.
+Status fix_dims(Graph&, const std::vector<std::pair<std::string, int64_t>>& dims);
 
-// Writes a .onnx file (protobuf), initialisers by reference.
+// Writes a .onnx file. Initializers with a file are written as external data.
 Status write(const Graph&, const std::string& path);
 
 }  // namespace invar::onnx

@@ -1,4 +1,5 @@
-// Between files and protobuf messages; the only header of this stage that knows protobuf.
+// Conversion between files, protobuf messages and Graph. The only header here that exposes
+// protobuf.
 #pragma once
 
 #include <onnx.pb.h>

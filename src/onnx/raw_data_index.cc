@@ -1,4 +1,5 @@
-// Walks the wire format (protobuf's encoding specification) down ModelProto.graph.initializer.raw_data, and copies all else.
+// Walks the protobuf wire format along ModelProto.graph.initializer.raw_data and copies all other
+// fields.
 #include "onnx/raw_data_index.h"
 
 #include "onnx/proto.h"
@@ -10,18 +11,18 @@ using ::onnx::GraphProto;
 using ::onnx::ModelProto;
 using ::onnx::TensorProto;
 
-enum Wire { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+enum WireType { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
-// The fields of a message, one by one. Not for groups, which ONNX has none of.
-struct Fields {
+// Iterates over the fields of a message. Groups, which ONNX does not use, are malformed.
+struct FieldCursor {
   std::string_view rest;
-  bool broken = false;
-  // Of the field that next() found:
+  bool malformed = false;
+  // The field that next() found:
   int number = 0;
-  std::string_view whole, content;  // with its tag; without, where it is bytes
+  std::string_view encoded = {}, content = {};  // with the tag; the payload of a length-delimited field
 
   bool next() {
-    if (rest.empty() || broken) return false;
+    if (rest.empty() || malformed) return false;
     const std::string_view from = rest;
     const uint64_t tag = varint();
     number = static_cast<int>(tag >> 3), content = {};
@@ -35,16 +36,16 @@ struct Fields {
         skip(n);
         break;
       }
-      default: broken = true;
+      default: malformed = true;
     }
-    whole = from.substr(0, from.size() - rest.size());
-    return !broken && tag >> 3 > 0 && tag >> 32 == 0;
+    encoded = from.substr(0, from.size() - rest.size());
+    return !malformed && tag >> 3 > 0 && tag >> 32 == 0;
   }
 
  private:
   void skip(uint64_t n) {
-    broken |= n > rest.size();
-    if (!broken) rest.remove_prefix(n);
+    malformed |= n > rest.size();
+    if (!malformed) rest.remove_prefix(n);
   }
   uint64_t varint() {
     uint64_t value = 0;
@@ -54,7 +55,7 @@ struct Fields {
       value |= uint64_t{byte & 0x7fu} << shift;
       if (byte < 0x80) return value;
     }
-    broken = true;
+    malformed = true;
     return 0;
   }
 };
@@ -69,17 +70,19 @@ void append_bytes(std::string& to, int field, std::string_view content) {
   to += content;
 }
 
+// Rewrites a ModelProto in one pass.
 struct Rewriter {
   const char* begin;
   const std::string& file_name;
-  bool any = false, broken = false;
+  bool rewrote = false, malformed = false;
 
-  // A tensor of nothing but its type, shape, name and one raw_data.
+  // Externalizes a tensor that has only type, shape, name, documentation and one raw_data; copies
+  // any other.
   void tensor(std::string_view message, std::string& to) {
     std::string head;
     std::string_view data;
     bool plain = true;
-    Fields f{message};
+    FieldCursor f{message};
     while (f.next()) {
       if (f.number == TensorProto::kRawDataFieldNumber) {
         plain &= !data.data() && f.content.data();
@@ -88,33 +91,33 @@ struct Rewriter {
       }
       plain &= f.number == TensorProto::kDimsFieldNumber || f.number == TensorProto::kDataTypeFieldNumber ||
                f.number == TensorProto::kNameFieldNumber || f.number == TensorProto::kDocStringFieldNumber;
-      if (plain) head += f.whole;
+      if (plain) head += f.encoded;
     }
-    broken |= f.broken || !f.rest.empty();
-    if (!plain || data.size() <= kInPlace)
+    malformed |= f.malformed || !f.rest.empty();
+    if (!plain || data.size() <= kInlineLimit)
       return append_bytes(to, GraphProto::kInitializerFieldNumber, message);
-    TensorProto place;
-    place.set_data_location(TensorProto::EXTERNAL);
-    const auto entry = [&place](const char* key, const std::string& value) {
-      auto* e = place.add_external_data();
+    TensorProto external;
+    external.set_data_location(TensorProto::EXTERNAL);
+    const auto entry = [&external](const char* key, const std::string& value) {
+      auto* e = external.add_external_data();
       e->set_key(key), e->set_value(value);
     };
     entry("location", file_name);
     entry("offset", std::to_string(data.data() - begin));
     entry("length", std::to_string(data.size()));
-    append_bytes(to, GraphProto::kInitializerFieldNumber, head + place.SerializeAsString());
-    any = true;
+    append_bytes(to, GraphProto::kInitializerFieldNumber, head + external.SerializeAsString());
+    rewrote = true;
   }
-  // The message, but for its fields of this number, which `rewrite` appends.
+  // Copies a message. `rewrite` appends the fields with this number.
   template <class Rewrite>
   void copy(std::string_view message, int number, std::string& to, Rewrite rewrite) {
-    Fields f{message};
+    FieldCursor f{message};
     while (f.next())
       if (f.number == number && f.content.data())
         rewrite(f.content);
       else
-        to += f.whole;
-    broken |= f.broken || !f.rest.empty();
+        to += f.encoded;
+    malformed |= f.malformed || !f.rest.empty();
   }
   void model(std::string_view message, std::string& to) {
     copy(message, ModelProto::kGraphFieldNumber, to, [&](std::string_view graph) {
@@ -127,11 +130,11 @@ struct Rewriter {
 
 }  // namespace
 
-std::optional<std::string> with_tensors_in_place(std::string_view model, const std::string& file_name) {
+std::optional<std::string> externalize_raw_data(std::string_view model, const std::string& file_name) {
   Rewriter r{model.data(), file_name};
   std::string made;
   r.model(model, made);
-  if (!r.any || r.broken) return std::nullopt;
+  if (!r.rewrote || r.malformed) return std::nullopt;
   return made;
 }
 

@@ -1,4 +1,4 @@
-// Large tensors of a model file stay where they are.
+// Large inline tensors stay in the mapped model file instead of being copied by protobuf.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,13 @@
 
 namespace invar::onnx {
 
-// More bytes than any constant that a compiler computes with (onnx.11).
-inline constexpr uint64_t kInPlace = 64 << 10;
+// Initializers above this many bytes stay in the file. The compiler never folds larger constants
+// (onnx.11).
+inline constexpr uint64_t kInlineLimit = 64 << 10;
 
-// A ModelProto in which the raw_data of initialisers above kInPlace has become external data: the place of these bytes in `model`,
-// which is what the file of this name holds. Nothing where no tensor is so large, or the bytes are not what a writer would write;
-// `model` then says all there is to say.
-std::optional<std::string> with_tensors_in_place(std::string_view model, const std::string& file_name);
+// Returns a ModelProto in which raw_data of initializers above kInlineLimit is external data: its
+// byte range in `model`, the content of the file `file_name`. Nothing if no tensor is large or the
+// encoding is unusual; `model` is then parsed as it is.
+std::optional<std::string> externalize_raw_data(std::string_view model, const std::string& file_name);
 
 }  // namespace invar::onnx

@@ -1,3 +1,4 @@
+// Element types and byte sizes of tensors.
 #include "onnx/tensor.h"
 
 namespace invar::onnx {
@@ -34,7 +35,7 @@ std::optional<int> bits_of(int32_t data_type) {
 }
 
 std::optional<uint64_t> byte_size(std::span<const int64_t> shape, int bits) {
-  // An empty tensor is empty whatever its other dimensions claim.
+  // A dimension of 0 makes a tensor empty, even if the product of the others overflows.
   int64_t total = bits;
   bool empty = false;
   for (int64_t d : shape) {

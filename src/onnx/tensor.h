@@ -1,4 +1,4 @@
-// Sizes of tensors, with overflow and unknown types as errors rather than surprises.
+// Element types and byte sizes of tensors. Overflow and unknown types yield no value.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace invar::onnx {
 
-// TensorProto.DataType values that this stage names itself.
+// TensorProto.DataType values that code here refers to.
 inline constexpr int32_t kFloat = 1, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9, kFloat16 = 10,
                          kBFloat16 = 16;
 
 // Bits per element of a TensorProto.DataType; nothing for strings, UNDEFINED and unknown numbers.
 std::optional<int> bits_of(int32_t data_type);
-// Bytes of a tensor; nothing when a dimension is negative or the size does not fit 63 bits.
+// Bytes of a tensor. Nothing if a dimension is negative or the size needs more than 63 bits.
 std::optional<uint64_t> byte_size(std::span<const int64_t> shape, int bits);
 int32_t code_of(DType);                                  // TensorProto.DataType
 std::string shape_text(std::span<const int64_t> shape);  // [2, 3]

@@ -1,10 +1,11 @@
+// Writes a Graph as an ONNX protobuf file.
 #include <climits>
 
 #include "base/file/file.h"
+#include "onnx/error_text.h"
 #include "onnx/onnx.h"
 #include "onnx/proto.h"
 #include "onnx/read/toposort.h"
-#include "onnx/error_text.h"
 
 namespace invar::onnx {
 namespace {

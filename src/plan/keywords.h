@@ -1,4 +1,4 @@
-// Words of the plan's text that the writer and the reader share (spec/plan.md).
+// Keywords of the plan's text that the printer and the parser share (spec/plan.md).
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@ inline constexpr std::string_view kHeader = "invar-plan 1";
 inline constexpr std::string_view kPlaces = "places";  // the digest covers the lines before this one
 inline constexpr std::string_view kEnd = "end";
 
-// A name, as a symbol that is bound has; the others are computed from such.
+// Whether a symbol is a name, which is bound at run time. The other symbols are expressions of
+// names.
 inline bool is_name(std::string_view symbol) {
   auto in_name = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
   return !symbol.empty() && !(symbol[0] >= '0' && symbol[0] <= '9') &&

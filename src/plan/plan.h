@@ -1,4 +1,5 @@
-// The plan: a compiled program as data. Knows neither MLIR nor CUDA. Text format and digest: spec/plan.md.
+// The plan: a compiled program as data. Knows neither MLIR nor CUDA. Text format and digest:
+// spec/plan.md.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,12 @@
 
 namespace invar::plan {
 
-// The arithmetic that this build writes into plans and receipts (spec/README.md). Old ones stay runnable for
-// ever.
+// The version of the arithmetic that this build writes into plans and receipts (spec/README.md).
+// Plans of older versions stay runnable for ever.
 inline constexpr std::string_view kNumerics = "invar-1";
 
-// A dimension: a constant, or the index of a symbol: bound at run time ("batch", "seq", "past"), or computed from such ("batch*seq").
+// A dimension: a constant, or the index of a symbol. A symbol is either a name that is bound at run
+// time ("batch", "seq", "past") or an expression of names ("batch*seq").
 struct Dim {
   int64_t value = 0;
   int symbol = -1;
@@ -30,7 +32,8 @@ struct Dim {
 struct Value {  // an activation
   DType dtype;
   std::vector<Dim> shape;
-  int slot = -1;  // tuning: which planned buffer holds it; values alive at the same time never share one
+  // Tuning: the planned buffer that holds it; values alive at the same time never share one.
+  int slot = -1;
 };
 
 struct Weight {  // a constant by reference
@@ -49,13 +52,14 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
-// The ONNX node that a node was made of: its operator, and its name or that of its first output. For messages alone, outside the
-// digest (plan.17). Empty: unknown.
+// The ONNX node that a plan node comes from: its operator, and its name or the name of its first
+// output. Only for messages, outside the digest (plan.17). Empty: unknown.
 struct Origin {
   std::string op, name;
   bool operator==(const Origin&) const = default;
 };
-// As messages begin, e.g. `Gather (node "pick"), `; nothing where it is unknown. Names come from a model: shortened, without control bytes.
+// The prefix of a message, e.g. `Gather (node "pick"), `; empty if the origin is unknown. Names
+// come from a model, so they are shortened and stripped of control bytes.
 std::string text_of(const Origin&);
 
 struct Node {
@@ -64,19 +68,21 @@ struct Node {
   std::vector<Operand> in;
   std::vector<int> out;  // values
   int state = -1;        // index into states for operations with memory
-  Attrs attrs;           // numerics only (law 4)
-  std::vector<int>
-      bodies{};  // of control flow (plan.16): a "loop" has one, an "if" two; no other node has any
+  Attributes attrs;      // numerics only (law 4)
+  // Control flow (plan.16): a "loop" has one body, an "if" two, every other node none.
+  std::vector<int> bodies{};
   Origin origin{};
 };
 
-// Nodes that a node of control flow runs, as often as it says. They read what the body takes and what they make.
+// The nodes that a control-flow node executes. They read only the body's inputs and each other's
+// results.
 struct Body {
   std::vector<int> inputs, outputs;  // values
   std::vector<Node> nodes;
 };
 
-// A symbol whose size a program computes: element `element` of a value, i64 of rank 0 or 1 (plan.15).
+// A data-dependent size: the symbol takes the value of one element of an i64 tensor of rank 0 or 1
+// (plan.15).
 struct Binding {
   int symbol, value;
   int64_t element;
@@ -95,71 +101,80 @@ struct Plan {
   std::string numerics{kNumerics};
   OperationSet operation_set = OperationSet::reproducible;
   std::vector<std::string> choices;  // numerics choices that were applied (plan.14), ascending
-  std::vector<std::string> symbols;  // names, and texts of polynomials in them (plan.12)
+  std::vector<std::string> symbols;  // names, and expressions of names as text (plan.12)
   std::vector<Value> values;
   std::vector<Weight> weights;
   std::vector<State> states;
   std::vector<Port> inputs, outputs;
   std::vector<Node> nodes;        // in execution order
-  std::vector<Body> bodies;       // each of one node
-  std::vector<Binding> bindings;  // in the order in which nodes make the values, and of their elements
+  std::vector<Body> bodies;       // each belongs to one node
+  std::vector<Binding> bindings;  // ordered by the node that makes the value, then by element
   int slots = 0;
 };
 
-// Slots for the values that nodes make, few and of like sizes, so that values alive at the same time never share; -1: fed by the
-// caller. Nodes whose `step` is the same run together (steps ascend; none given: each on its own), and what they touch is alive
-// throughout. A value lies where `host` of it does, made in the same step, where that is not -1; it is a part of `within` of it, made
-// before, where that is not. `typical`: sizes of the symbols where the caller has them.
-struct Slots {
-  std::vector<int> of;
+// Memory planning: which buffer slot holds each value that a node makes. Values alive at the same
+// time never share a slot.
+struct SlotAssignment {
+  std::vector<int> slot_of;  // per value; -1: an input, whose memory the caller owns
   int count = 0;
 };
-Slots slots_of(const Plan&, std::span<const int> step = {}, std::span<const int> host = {},
-               std::span<const int> within = {}, std::span<const double> typical = {});
+// What the memory planner must respect beyond lifetimes. Empty spans mean "none".
+// - group: nodes of the same group run together, so all they touch is alive throughout. Groups
+//   ascend; by default each node is a group of its own.
+// - shares_slot_with: per value, a value of the same group whose slot it takes; -1: none.
+// - view_of: per value, an earlier value that it is a view into; -1: none.
+// - typical: sizes of the symbols, where the caller knows better than typical_sizes().
+SlotAssignment plan_memory(const Plan&, std::span<const int> group = {},
+                           std::span<const int> shares_slot_with = {}, std::span<const int> view_of = {},
+                           std::span<const double> typical = {});
 void assign_slots(Plan&, std::span<const double> typical = {});
-// Sizes of the symbols if every one that is bound were kTypical: good enough to tell big values from small ones.
+// Sizes of the symbols if every bound name were kTypical: enough to tell large values from small
+// ones.
 std::vector<double> typical_sizes(const Plan&);
 
-// Nodes cut where sizes become known and at control flow: each part is a program whose symbols are all known when it starts, and
-// which has no more nodes behind what it waits for than must be there. Nodes without such places are their only part.
-struct Part {
-  Plan plan;  // its symbols are those that occur in it, and what they are computed from
-  std::vector<int> values, symbols;  // of the whole, for each of the part
-  std::vector<int> inputs, outputs;  // values of the whole, for each port of the part
-  std::vector<int> numbers;          // of its nodes, in the order of the text
-  std::vector<int> calls;  // nodes of control flow that run before it: where they stand among the nodes
-  std::vector<int> bindings,
-      known;  // what is bound before it; symbols of the whole that are known from it on
+// A part of a block of nodes. A block is split where data-dependent sizes become known (plan.15)
+// and at control flow (plan.16), so every size of a segment is known when it starts. A segment
+// waits for no more than its nodes need. A block without such points is one segment.
+struct Segment {
+  Plan plan;  // its symbols: those that occur in it, and the names they are computed from
+  std::vector<int> values, symbols;  // per value or symbol of `plan`: its number in the whole plan
+  std::vector<int> inputs, outputs;  // per port of `plan`: its value in the whole plan
+  std::vector<int> node_numbers;     // per node of `plan`: its number in the text of the whole plan
+  // What happens before the segment runs: nodes of control flow (positions in their block),
+  // bindings.
+  std::vector<int> control_flow_nodes, bindings;
+  std::vector<int> known_symbols;  // of the whole plan, known from this segment on
 };
-struct Parts {
-  std::vector<Part> parts;
-  std::vector<int> own;      // symbols that are bound here, ascending
-  std::vector<int> numbers;  // of all nodes, in the order of the text
+struct BlockPartition {
+  std::vector<Segment> segments;
+  std::vector<int> own_symbols;   // symbols that get their sizes in this block, ascending
+  std::vector<int> node_numbers;  // per node of the block: its number in the text
 };
-// Of the program, then of each body.
-std::vector<Parts> parts_of(const Plan&);
+// [0] partitions the program, [1 + b] body b.
+std::vector<BlockPartition> partition(const Plan&);
 
-// Bytes of a program's tensors for sizes of its symbols; memory of states, packed copies and kernels' scratch come on top.
+// Bytes of a program's tensors for given sizes of its symbols. State memory, packed weights and
+// kernels' scratch memory are not included.
 struct Footprint {
   int64_t weights = 0;
-  int64_t live = 0;     // inputs, and what is alive together, where that is most: no planning needs less
-  int64_t buffers = 0;  // inputs, and the slots of all parts as they are assigned
-  int node = 0;         // where most is alive
-  std::string
-      formula;  // what that is, as a sum in the symbols (plan.12); for other sizes another node may have more
+  int64_t live = 0;     // the peak of inputs and live values: no memory plan needs less
+  int64_t buffers = 0;  // inputs, and the slots of all segments as they are assigned
+  int node = 0;         // the node at which the peak occurs
+  std::string formula;  // the peak as a sum in the symbols (plan.12); other sizes may peak elsewhere
 };
-// Sizes by the names of symbols; those not given: kTypical. bad_input: a name that the plan does not have, a size below 0, or more
-// bytes than can be counted.
+// Sizes by the names of symbols; kTypical for the others. bad_input: a name that the plan does not
+// have, a size below 0, or more bytes than can be counted.
 inline constexpr int64_t kTypical = 64;
 Result<Footprint> footprint(const Plan&, const std::map<std::string, int64_t>& sizes);
 
 // Canonical text. print(parse(text)) == text for every text that print made.
 std::string print(const Plan&);
-// Checks everything a reader may rely on: indices, single assignment before use, known dtypes, file names,
-// sizes. An error names the line. A numerics version this build cannot run is refused by name (not_covered).
+// Checks everything a reader may rely on: indices, single assignment before use, known dtypes, file
+// names, sizes. An error names the line. A numerics version that this build cannot run is refused
+// by name (not_covered).
 Result<Plan> parse(std::string_view text, std::string_view file_name_for_errors);
 Result<Plan> load(const std::string& path);
-// SHA-256 over the program part: everything but where the weights lie and the buffer slots.
+// SHA-256 over the program: everything but the weights' locations and the buffer slots.
 Digest digest(const Plan&);
 // Merkle root over (name, dtype, shape, SHA-256) of every weight, in name order.
 Digest weights_digest(const Plan&);

@@ -218,7 +218,8 @@ TEST(Plan, CountsWhatIsAliveTogether) {
   ASSERT_TRUE(p);
   const auto f = footprint(*p, {{"batch", 2}, {"seq", 3}});
   ASSERT_TRUE(f) << f.error().message;
-  // v0 (i64) and v1, v2, v3 of [batch, seq, 2] while attention runs; v5, of twice the size, is alive with v4 and v0 alone.
+  // v0 (i64) and v1, v2, v3 of [batch, seq, 2] while attention runs; v5, of twice the size, is
+  // alive with v4 and v0 alone.
   EXPECT_EQ(f->weights, 24);
   EXPECT_EQ(f->live, 4 * 8 * 6);
   EXPECT_EQ(f->node, 2);
@@ -384,8 +385,8 @@ TEST(Plan, EveryTruncationIsRefused) {
   for (size_t n = 0; n < kText.size(); ++n) EXPECT_NE(refusal(kText.substr(0, n)), "accepted") << n;
 }
 
-// Runs under the address and undefined sanitizers in CI: mutations must be refused, or be plans that print
-// the same.
+// Runs under the address and undefined sanitizers in CI: mutations must be refused, or be plans
+// that print the same.
 TEST(Plan, MutationsNeverCrash) {
   uint64_t seed = 1;
   auto random = [&seed](uint64_t n) {

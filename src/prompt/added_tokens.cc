@@ -1,3 +1,4 @@
+// Matching of added tokens, see added_tokens.h.
 #include "prompt/added_tokens.h"
 
 #include <algorithm>
@@ -42,7 +43,7 @@ size_t space_after(std::string_view s) {  // where the white space at the start 
 
 }  // namespace
 
-void AddedMatcher::add(const AddedToken& token, std::string_view content) {
+void AddedTokenMatcher::add(const AddedToken& token, std::string_view content) {
   uint32_t node = 0;
   for (char c : content) {
     const auto byte = static_cast<uint8_t>(c);
@@ -61,7 +62,7 @@ void AddedMatcher::add(const AddedToken& token, std::string_view content) {
   tokens_.push_back({token.id, token.single_word, token.lstrip, token.rstrip});
 }
 
-void AddedMatcher::split(std::string_view text, std::vector<Piece>& out) const {
+void AddedTokenMatcher::split(std::string_view text, std::vector<Piece>& out) const {
   size_t done = 0;  // up to here the text is in `out`
   for (size_t at = 0; at < text.size() && !tokens_.empty();) {
     if (!begins_[static_cast<uint8_t>(text[at])]) {

@@ -1,4 +1,5 @@
-// Added tokens: strings that are found in the text before the pre-tokenizer sees it (spec/tokens.md tokens.3).
+// Added tokens: strings that are matched in the text before pre-tokenization (spec/tokens.md
+// tokens.3).
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ struct AddedToken {
   bool single_word = false, lstrip = false, rstrip = false, normalized = true, special = false;
 };
 
-// Finds the leftmost and among those the longest of a set of tokens.
-class AddedMatcher {
+// Finds the leftmost match of a set of tokens, of several the longest.
+class AddedTokenMatcher {
  public:
   void add(const AddedToken& token, std::string_view content);
   bool empty() const { return tokens_.empty(); }

@@ -1,3 +1,4 @@
+// Byte-pair merges of one word, see bpe.h.
 #include "prompt/bpe.h"
 
 #include <algorithm>

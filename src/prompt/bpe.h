@@ -12,10 +12,12 @@
 
 namespace invar::prompt {
 
-// ByteLevel writes every byte as one character: printable Latin-1 as itself, the others from U+0100 on.
+// ByteLevel writes every byte as one character: printable Latin-1 as itself, the others from U+0100
+// on.
 uint32_t character_of_byte(uint8_t b);
 int byte_of_character(uint32_t c);  // -1: not such a character
-// The bytes that a token written in those characters stands for; false if it has any other character.
+// The bytes that a token written in those characters stands for; false if it has any other
+// character.
 bool bytes_of_token(std::string_view token, std::string& bytes);
 
 struct Merge {
@@ -27,7 +29,7 @@ class Bpe {
  public:
   static constexpr int32_t kNone = -1;
   std::array<int32_t, 256> byte_id;  // kNone where the vocabulary lacks the byte
-  PairMap<Merge> merges;             // (left id, right id) -> what they become; the lowest rank goes first
+  PairMap<Merge> merges;             // (left id, right id) -> merged token; the lowest rank merges first
   int32_t unk = kNone;
   bool fuse_unk = false;
   bool whole_words = false;  // ignore_merges: a word that is a token is taken as it stands
@@ -47,7 +49,8 @@ class Bpe {
     std::vector<uint32_t> ranks;
     std::string key;
   };
-  // Appends the word's tokens. Returns the first byte that no token stands for, or -1 when all is encoded.
+  // Appends the word's tokens. Returns the first byte that no token stands for, or -1 when all is
+  // encoded.
   int encode(std::string_view word, std::vector<int32_t>& out, Scratch& scratch) const;
 
  private:

@@ -13,7 +13,7 @@ class PairMap {
   const V* find(uint32_t a, uint32_t b) const {
     if (slots_.empty()) return nullptr;
     const uint64_t key = join(a, b);
-    for (size_t i = place(key);; i = (i + 1) & (slots_.size() - 1)) {
+    for (size_t i = slot_of(key);; i = (i + 1) & (slots_.size() - 1)) {
       if (slots_[i].key == key) return &slots_[i].value;
       if (slots_[i].key == kFree) return nullptr;
     }
@@ -21,7 +21,7 @@ class PairMap {
 
   void set(uint32_t a, uint32_t b, V value) {  // (2^32-1, 2^32-1) is not a valid pair
     if (2 * (count_ + 1) > slots_.size()) grow();
-    count_ += put(join(a, b), value);
+    count_ += insert(join(a, b), value);
   }
   size_t size() const { return count_; }
 
@@ -32,12 +32,12 @@ class PairMap {
     V value{};
   };
   static uint64_t join(uint32_t a, uint32_t b) { return static_cast<uint64_t>(a) << 32 | b; }
-  size_t place(uint64_t key) const {
+  size_t slot_of(uint64_t key) const {
     key ^= key >> 31;
     return (key * 0x9E3779B97F4A7C15u >> 20) & (slots_.size() - 1);
   }
-  bool put(uint64_t key, V value) {
-    size_t i = place(key);
+  bool insert(uint64_t key, V value) {
+    size_t i = slot_of(key);
     while (slots_[i].key != kFree && slots_[i].key != key) i = (i + 1) & (slots_.size() - 1);
     const bool added = slots_[i].key == kFree;
     slots_[i] = {key, value};
@@ -47,7 +47,7 @@ class PairMap {
     std::vector<Slot> old(slots_.empty() ? 16 : 2 * slots_.size());
     old.swap(slots_);
     for (const Slot& s : old)
-      if (s.key != kFree) put(s.key, s.value);
+      if (s.key != kFree) insert(s.key, s.value);
   }
 
   std::vector<Slot> slots_;

@@ -1,3 +1,4 @@
+// Pre-tokenizers, see pretokenize.h.
 #include "prompt/pretokenize.h"
 
 #include <algorithm>
@@ -8,8 +9,8 @@
 namespace invar::prompt {
 namespace {
 
-// A split turns the text into stretches, matches and what lies between; the behavior says which of them are joined
-// to their neighbour or dropped. Stretches arrive in order.
+// A split turns the text into stretches, matches and what lies between; the behavior says which of
+// them are joined to their neighbour or dropped. Stretches arrive in order.
 class Stretches {
  public:
   Stretches(Behavior behavior, bool invert, std::string_view text, std::vector<std::string_view>& out)

@@ -1,4 +1,5 @@
-// Pre-tokenizers: text -> the words that BPE sees one by one (spec/tokens.md tokens.4).
+// Pre-tokenizers: split a text into the words that BPE encodes one by one (spec/tokens.md
+// tokens.4).
 #pragma once
 
 #include <deque>
@@ -36,8 +37,8 @@ struct PreTokenizers {
     std::vector<std::string_view> words, next;
     std::deque<std::string> prefixed;  // pieces with their new space; they outlive the words
   };
-  // Calls word(std::string_view) for every word of a piece of text, in order. The views live as long as the text and
-  // the scratch memory.
+  // Calls word(std::string_view) for every word of a piece of text, in order. The views live as
+  // long as the text and the scratch memory.
   template <class F>
   Status run(std::string_view text, Scratch& scratch, F&& word) const;
 

@@ -17,16 +17,17 @@ std::string_view unicode_version();
 
 class Tokenizer {
  public:
-  // From the content of tokenizer.json. What it asks for and we do not do (other models, normalizers, regular
-  // expressions outside the supported grammar) is refused by name (not_covered).
+  // From the content of a tokenizer.json. Unsupported parts (other models, normalizers, regular
+  // expressions outside the supported grammar) are refused by name (not_covered).
   static Result<Tokenizer> parse(std::string_view json, std::string_view file_name_for_errors);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
   int32_t vocab_size() const;  // one more than the highest id, added tokens included
-  // Text must be valid UTF-8 (an error names the byte offset). Special tokens in the text are recognised as
-  // Hugging Face does; with add_special_tokens the post-processor's (e.g. begin-of-text) are added.
+  // Text must be valid UTF-8 (an error names the byte offset). Special tokens in the text are
+  // recognised as Hugging Face does; with add_special_tokens the post-processor's (e.g.
+  // begin-of-text) are added.
   Result<std::vector<int32_t>> encode(std::string_view text, bool add_special_tokens = true) const;
   // Bytes that are not valid UTF-8 become U+FFFD as in Hugging Face tokenizers.
   std::string decode(std::span<const int32_t> tokens, bool skip_special_tokens = true) const;
@@ -40,7 +41,8 @@ class Tokenizer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Text as it is produced: the pieces joined, plus finish(), equal decode(all tokens). Holds back incomplete UTF-8.
+// Streaming decoding: the pieces joined, plus finish(), equal decode(all tokens). Holds back
+// incomplete UTF-8.
 class Stream {
  public:
   explicit Stream(const Tokenizer& t, bool skip_special_tokens = true);

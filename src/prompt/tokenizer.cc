@@ -1,3 +1,4 @@
+// Encoding and decoding of texts, see prompt.h.
 #include <algorithm>
 #include <bit>
 #include <deque>
@@ -21,8 +22,8 @@ uint64_t hash_of(std::string_view s) {
   return h ^ h >> 29;
 }
 
-// Words seen before in this text: their tokens already stand in the output. Colliding words replace each other, so
-// the size is bounded; it changes speed only.
+// Words seen before in this text: their tokens already stand in the output. Colliding words replace
+// each other, so the size is bounded; it changes speed only.
 class WordCache {
  public:
   explicit WordCache(size_t text_bytes)
@@ -88,9 +89,9 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool add_s
   Bpe::Scratch bpe_scratch;
   PreTokenizers::Scratch pre_scratch;
   std::deque<std::string> normalized_texts;  // the cache refers to words in them
-  std::vector<AddedMatcher::Piece> pieces, inner;
+  std::vector<AddedTokenMatcher::Piece> pieces, inner;
   impl_->raw.split(text, pieces);
-  for (const AddedMatcher::Piece& piece : pieces) {
+  for (const AddedTokenMatcher::Piece& piece : pieces) {
     inner.clear();
     if (piece.id >= 0) {
       inner.push_back(piece);
@@ -99,7 +100,7 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool add_s
     } else {
       impl_->normalized.split(piece.text, inner);
     }
-    for (const AddedMatcher::Piece& p : inner) {
+    for (const AddedTokenMatcher::Piece& p : inner) {
       if (p.id >= 0) {
         out.push_back(p.id);
       } else {

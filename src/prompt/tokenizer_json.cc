@@ -33,7 +33,8 @@ const Json& member(const Json& o, const char* name) {
   return it == o.end() ? null : *it;
 }
 
-// A value within an error: never a whole tree, whose printing would recurse as deep as the file says.
+// A value within an error: never a whole tree, whose printing would recurse as deep as the file
+// says.
 std::string brief(const Json& v) {
   if (v.is_string()) return excerpt(v.get_ref<const std::string&>());
   return v.is_primitive() ? excerpt(v.dump()) : v.type_name();
@@ -111,7 +112,8 @@ class Reader {
   Status vocabulary(const Json& vocab, const std::string& where) {
     if (!vocab.is_object() || vocab.empty()) return wrong(where, "must be an object of tokens and ids");
     ids_.reserve(vocab.size() + 64);
-    // An id may be missing, but a hole of any size would let a few bytes of input ask for gigabytes.
+    // An id may be missing, but a hole of any size would let a few bytes of input ask for
+    // gigabytes.
     most_ids_ = 2 * vocab.size() + 100000;
     for (const auto& [token, value] : vocab.items()) {
       const auto id = id_of(value);
@@ -264,8 +266,8 @@ class Reader {
     return refused(where, "type " + excerpt(type));
   }
 
-  // What the vocabulary lacks gets the next free id, in the order of the file, as in Hugging Face tokenizers. They do
-  // so whatever id the file says; one that says another is refused.
+  // What the vocabulary lacks gets the next free id, in the order of the file, as in Hugging Face
+  // tokenizers. They do so whatever id the file says; one that says another is refused.
   Status added_tokens() {
     const Json& list = member(root_, "added_tokens");
     if (list.is_null()) return {};
@@ -299,7 +301,7 @@ class Reader {
          {true, false})  // of equal strings the first one counts, and special ones come first
       for (const AddedToken& t : tokens)
         if (t.special == special) {
-          AddedMatcher& m = t.normalized ? impl_->normalized : impl_->raw;
+          AddedTokenMatcher& m = t.normalized ? impl_->normalized : impl_->raw;
           m.add(t, t.normalized && impl_->nfc ? nfc(t.content) : t.content);
         }
     return {};

@@ -1,4 +1,4 @@
-// What a tokenizer.json becomes.
+// The tokenizer in memory, as read from a tokenizer.json.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ struct Tokenizer::Impl {
   Bpe bpe;
   bool nfc = false;
   PreTokenizers pre;
-  AddedMatcher raw, normalized;  // added tokens sought in the text as given, and after the normalizer
-  // Post-processors in turn; each is a sequence of token ids and, as kText, what there was before.
+  AddedTokenMatcher raw, normalized;  // of added tokens: in the text as given, and after the normalizer
+  // Post-processors in order; each is a sequence of token ids and, as kText, the tokens so far.
   static constexpr int32_t kText = -1;
   std::vector<std::vector<int32_t>> templates;
 };
 
-// Reads tokenizer.json; errors begin with the file's name. (read.cc)
+// Reads a tokenizer.json (tokenizer_json.cc). Errors begin with the file's name.
 Result<std::unique_ptr<Tokenizer::Impl>> read_tokenizer(std::string_view json, std::string_view file);
 
 }  // namespace invar::prompt

@@ -1,3 +1,4 @@
+// Tokenizers of small models: texts and their tokens.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -14,7 +15,8 @@ namespace {
 using Json = nlohmann::json;
 using Ids = std::vector<int32_t>;
 
-// A byte-level tokenizer: the 256 bytes are the tokens 0..255, "ab" is 256, "abc" 257, <s> 258 (special).
+// A byte-level tokenizer: the 256 bytes are the tokens 0..255, "ab" is 256, "abc" 257, <s> 258
+// (special).
 Json tiny() {
   Json vocab;
   for (int b = 0; b < 256; ++b) {
@@ -78,7 +80,8 @@ TEST(Tokenizer, MergesByRankFromTheLeft) {
   EXPECT_EQ(ids(t, "aab<s>c"), (Ids{'a', 256, 258, 'c'}));
 }
 
-// Words of up to 24 symbols merge by scanning, longer ones by a heap: the definition, done naively, is the oracle.
+// Words of up to 24 symbols merge by scanning, longer ones by a heap: the definition, done naively,
+// is the oracle.
 TEST(Bpe, EveryLengthMergesAsDefined) {
   Bpe bpe;
   for (int b = 0; b < 256; ++b) bpe.byte_id[b] = b;

@@ -1,3 +1,4 @@
+// The table of a receipt's fields, see fields.h.
 #include "receipt/fields.h"
 
 #include <algorithm>
@@ -128,7 +129,7 @@ bool wrong(const std::string& path, std::string expected, const Value& v, Findin
 bool typed(const Value& v, Value::Kind kind, const std::string& path, Findings& f) {
   return v.kind == kind || wrong(path, std::string(json::name_of(kind)), v, f);
 }
-// A number in the one spelling that we write.
+// A number in its canonical spelling.
 template <class T>
 bool number(const std::string& text, T& out) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -200,7 +201,7 @@ std::span<const Field> fields() {
 }
 
 std::string write(const Field& field, const Receipt& r, Style style) {
-  // The accessors give references for reading, too; nothing is written through them here.
+  // The accessors return mutable references; nothing is written through them here.
   return std::visit([&](auto ref) { return to_json(std::as_const(ref(const_cast<Receipt&>(r))), style); },
                     field.ref);
 }

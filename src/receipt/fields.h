@@ -1,4 +1,5 @@
-// The bound fields of a receipt: one table that printing, hashing and reading all follow. spec/receipt.md.
+// The table of a receipt's bound fields, which printing, hashing and reading follow
+// (spec/receipt.md).
 #pragma once
 
 #include <span>
@@ -30,7 +31,7 @@ std::span<const Field> fields();  // in the order of printing and of the leaves
 // The value as JSON: compact (what is hashed, receipt.4) or as printed, lists broken into lines.
 enum class Style { compact, pretty };
 std::string write(const Field&, const Receipt&, Style);
-// Reads the value, or adds findings that say what is wrong with it and returns false.
+// Reads the value. If it is wrong, adds findings and returns false.
 bool read(const Field&, const json::Value&, Receipt&, std::vector<Finding>&);
 
 // receipt.5: the digest of one field.

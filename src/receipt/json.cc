@@ -1,3 +1,4 @@
+// The strict JSON parser, see json.h.
 #include "receipt/json.h"
 
 #include <cstdint>
@@ -16,8 +17,8 @@ bool is_digit(int c) {
 // The length of the well-formed UTF-8 sequence at the start of s, or 0.
 size_t utf8_length(std::string_view s) {
   if (s.empty()) return 0;
-  const Sequence q = sequence_at(s, 0);
-  return q.kind == Sequence::well ? q.length : 0;
+  const Utf8Sequence q = sequence_at(s, 0);
+  return q.kind == Utf8Sequence::well ? q.length : 0;
 }
 
 class Reader {

@@ -1,5 +1,5 @@
-// JSON as receipts need it (RFC 8259, strict): duplicate members and number literals are kept as written, so
-// that the reader of receipts can name them; an error says line and column.
+// A strict JSON parser (RFC 8259) for receipts. It keeps duplicate members and the spelling of
+// numbers, so that findings can name them; errors have line and column.
 #pragma once
 
 #include <string>
@@ -32,7 +32,8 @@ constexpr std::string_view name_of(Value::Kind k) {
 // Errors: bad_input "NAME:LINE:COLUMN: not JSON: why". Columns count bytes from 1.
 Result<Value> parse(std::string_view text, std::string_view name);
 
-// s as a JSON string with the fewest escapes (spec/receipt.md receipt.4); ill-formed UTF-8 becomes U+FFFD.
+// s as a JSON string with the fewest escapes (spec/receipt.md receipt.4); ill-formed UTF-8 becomes
+// U+FFFD.
 std::string quote(std::string_view s);
 
 // The start of a long text, whole characters, for messages.

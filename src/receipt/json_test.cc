@@ -1,3 +1,4 @@
+// The strict JSON parser: what it accepts, keeps and refuses.
 #include "receipt/json.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Printing and hashing receipts (spec/receipt.md).
 #include "receipt/receipt.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// All of it -> receipt; receipt -> verdict. JSON fields, canonical form and hashes: spec/receipt.md.
+// Receipts: what a run consisted of, its text form and hashes, and verification (spec/receipt.md).
 #pragma once
 
 #include <cstdint>
@@ -41,44 +41,50 @@ struct Receipt {
   std::vector<int32_t> tokens;
   std::string text, finish_reason;  // "stop" or "length"
   std::vector<Digest> logits;       // per generated token: SHA-256 of its logits row, little-endian fp32
-  // execution: informational, outside the receipt hash (key -> value, e.g. device, isa, threads, version)
+  // execution: informational, outside the receipt hash (key -> value, e.g. device, isa, threads,
+  // version)
   std::map<std::string, std::string> execution;
 };
 
 // Digest of one logits row.
 Digest commit(std::span<const float> logits);
-// Digest over everything binding: a Merkle root over the digests of single fields (spec/receipt.md).
+// The digest of all bound fields: a Merkle root over the digests of single fields
+// (spec/receipt.md).
 Digest receipt_hash(const Receipt&);
 // Pretty-printed JSON with receipt_hash and the digest of every bound field.
 std::string print(const Receipt&);
 
-// One finding: the field's path in the receipt (e.g. "output.tokens[12]"), and what was expected and found.
+// One finding: the field's path in the receipt (e.g. "output.tokens[12]"), and what was expected
+// and found.
 struct Finding {
   std::string field, expected, found;
 };
 
-// Structure, ranges and hashes, without the model. Error: not a receipt at all. An empty list: valid.
-// `out`, where not null and the structure allows, receives the content.
+// Checks structure, ranges and hashes, without the model. Error: not a receipt at all. An empty
+// list: valid. `out`, if not null and the structure allows, receives the content.
 Result<std::vector<Finding>> validate(std::string_view json, std::string_view file_name_for_errors,
                                       Receipt* out = nullptr);
 
-// Compares a receipt with what this machine has and computes. The caller provides the model side (`mine`:
-// model, program and execution fields filled in) and the computation.
+// The result of comparing a receipt with this machine's model and computation.
 struct Verdict {
   std::vector<Finding> findings;  // empty: verified
   int64_t steps_compared = 0;     // logits rows compared
   int64_t tensors_compared = 0;
 };
-// forward(tokens) -> logits of every position, rows x vocab, delivered row by row in order (position, row).
+// forward(tokens) -> logits of every position, rows x vocab, delivered row by row in order
+// (position, row).
 using Forward =
     std::function<Status(std::span<const int32_t> tokens,
                          const std::function<void(int64_t position, std::span<const float> row)>&)>;
-// Model-side comparison only: names each tensor or digest that differs.
+// Compares the models only; `mine` is the receipt of this machine. Names each tensor or digest that
+// differs.
 std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine);
-// Recomputes every answer token from one forward pass over prompt + answer (prefill bits = decode bits) and
-// compares each logits commitment and each token. Stops at the first difference, named by step. Runs nothing
-// where the model differs or, if `vocab` is given, a token id is outside [0, vocab). The caller compares what
-// needs the tokenizer: input.tokens with the encoded prompt, output.text with the decoded tokens.
+// Recomputes every answer token from one forward pass over prompt + answer (prefill bits = decode
+// bits) and compares each logits commitment and each token. `mine` has the model, program and
+// execution fields of this machine. Stops at the first difference, named by step. Computes nothing
+// if the models differ or, with `vocab`, a token id is outside [0, vocab). The caller compares the
+// fields that need the tokenizer: input.tokens with the encoded prompt, output.text with the
+// decoded tokens.
 Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forward& forward,
                        int64_t vocab = 0);
 

@@ -1,3 +1,4 @@
+// Receipts: their form, and that every change to one is found and named.
 #include "receipt/receipt.h"
 
 #include <gtest/gtest.h>
@@ -40,8 +41,8 @@ TEST(Receipt, RoundTrip) {
   EXPECT_EQ(receipt_hash(back), receipt_hash(r));
 }
 
-// Committed, so that the form cannot change unnoticed; tests/checkpoint/test_receipt.py recomputes its digests in
-// Python.
+// Committed, so that the form cannot change unnoticed; tests/checkpoint/test_receipt.py recomputes
+// its digests in Python.
 TEST(Receipt, ExampleIsByteForByte) {
   std::ifstream in(INVAR_SOURCE_DIR "/src/receipt/example.json", std::ios::binary);
   std::string committed{std::istreambuf_iterator<char>(in), {}};
@@ -203,7 +204,8 @@ TEST(Receipt, EveryExecutionFieldIsNamed) {
   EXPECT_EQ(fields_of(findings(changed)), "execution_hash (informational)");
 }
 
-// A self-consistent forgery: hashes recomputed after the change. What needs no model is found by rule.
+// A self-consistent forgery: hashes recomputed after the change. What needs no model is found by
+// rule.
 TEST(Receipt, RulesHoldUnderRecomputedHashes) {
   auto forged = [](auto change) {
     Receipt r = toy_receipt(5, {});
@@ -268,8 +270,8 @@ TEST(Receipt, NotAReceiptAtAll) {
   EXPECT_EQ(message("{\"schema\": 3}"), "no error");
 }
 
-// Every position of a printed receipt, with each of several characters, and with the character removed or
-// doubled: not JSON, or a finding, or the same content.
+// Every position of a printed receipt, with each of several characters, and with the character
+// removed or doubled: not JSON, or a finding, or the same content.
 TEST(Receipt, EverySingleCharacterEditIsFound) {
   const Receipt r = toy_receipt(2);
   const std::string text = print(r);

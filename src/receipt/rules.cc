@@ -1,3 +1,4 @@
+// The rules within a receipt, see rules.h.
 #include "receipt/rules.h"
 
 #include <algorithm>

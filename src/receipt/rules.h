@@ -1,4 +1,5 @@
-// What must hold within a receipt besides its hashes. spec/receipt.md receipt.10, receipt.13.
+// The rules that a receipt must satisfy besides its hashes (spec/receipt.md receipt.10,
+// receipt.13).
 #pragma once
 
 #include <vector>
@@ -7,12 +8,12 @@
 
 namespace invar::receipt {
 
-// Token ids outside [0, vocab), each by its index.
+// Adds a finding for each token id outside [0, vocab).
 void check_tokens(std::string_view path, const std::vector<int32_t>& tokens, int64_t vocab,
                   std::vector<Finding>&);
-// Each field by itself.
+// Checks each field by itself.
 void check_ranges(const Receipt&, std::vector<Finding>&);
-// Fields against each other, for a receipt without other findings.
+// Checks fields against each other, for a receipt without other findings.
 void check_consistency(const Receipt&, std::vector<Finding>&);
 // Why generation ended after these tokens, or "" where it should not have.
 std::string finish_reason(const Receipt&);

@@ -1,4 +1,4 @@
-// A receipt's text -> what is wrong with it, without the model. spec/receipt.md receipt.9 to receipt.13.
+// Validation of a receipt's text without the model (spec/receipt.md receipt.9 to receipt.13).
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -13,8 +13,8 @@ namespace {
 using json::Value;
 using Findings = std::vector<Finding>;
 
-// The member of an object, with findings where it is missing. A second one of the same name is found by
-// `members`.
+// The member of an object, with findings where it is missing. A second one of the same name is
+// found by `members`.
 const Value* member(const Value& object, std::string_view key, const std::string& path, Findings& f) {
   for (const auto& [name, value] : object.members)
     if (name == key) return &value;
@@ -29,7 +29,7 @@ const Value* object(const Value& parent, std::string_view key, Findings& f) {
   return nullptr;
 }
 
-// Names unknown and repeated members; `known` empty: any name may stand there.
+// Adds findings for unknown and repeated members. An empty `known` allows all names.
 void members(const Value& object, const std::string& prefix, const std::vector<std::string>& known,
              Findings& f) {
   std::set<std::string> seen;
@@ -52,7 +52,7 @@ struct Group {
   std::string digests, root;                    // member names: of the object with the leaves, of the root
   std::string prefix, suffix;                   // of a field's path in findings
   std::vector<std::string> names;               // keys in the digests object
-  std::vector<std::optional<Digest>> computed;  // nothing: the value could not be read, and a finding says so
+  std::vector<std::optional<Digest>> computed;  // nullopt: unreadable, with a finding
   std::vector<std::string> values;              // compact, for messages
 };
 
@@ -60,7 +60,7 @@ struct Group {
 void compare(const Value& top, const Group& g, Findings& f) {
   std::vector<std::optional<Digest>> stated(g.names.size());
   if (const Value* v = object(top, g.digests, f)) {
-    // The execution section has as many names as somebody wrote there.
+    // The execution section may have any number of names.
     const std::set<std::string_view> names(g.names.begin(), g.names.end());
     for (const auto& [name, value] : v->members)
       if (!names.contains(name))
@@ -80,7 +80,7 @@ void compare(const Value& top, const Group& g, Findings& f) {
   const auto root = digest(member(top, g.root, root_path, f), root_path, f);
   if (!root) return;
 
-  std::vector<Digest> as_stated, as_computed;  // where one is missing the other stands in
+  std::vector<Digest> as_stated, as_computed;  // a missing one is replaced by the other
   std::vector<size_t> differing;
   for (size_t i = 0; i < g.names.size(); ++i) {
     if (!stated[i] && !g.computed[i]) return;  // nothing more to learn

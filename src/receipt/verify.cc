@@ -1,3 +1,4 @@
+// Verification by recomputing, see receipt.h.
 #include <map>
 
 #include "receipt/receipt.h"
@@ -43,7 +44,7 @@ std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine) 
   auto text = [&](std::string field, const std::string& theirs, const std::string& ours) {
     if (theirs != ours) f.push_back({std::move(field), ours, theirs});
   };
-  if (f.empty()) digest("model.weights", claimed.weights, mine.weights);  // else the tensors say it
+  if (f.empty()) digest("model.weights", claimed.weights, mine.weights);  // else findings name the tensors
   digest("model.config", claimed.config, mine.config);
   digest("model.tokenizer", claimed.tokenizer, mine.tokenizer);
   digest("model.chat_template", claimed.chat_template, mine.chat_template);
@@ -66,7 +67,7 @@ Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forwar
   }
   if (!v.findings.empty()) return v;
 
-  // The logits behind answer token i are those of the position before it; the last token is not fed.
+  // The logits of the position before answer token i choose it, so the last token is not fed.
   std::vector<int32_t> tokens = claimed.prompt_tokens;
   tokens.insert(tokens.end(), claimed.tokens.begin(), claimed.tokens.end() - 1);
   const int64_t first = static_cast<int64_t>(claimed.prompt_tokens.size()) - 1;

@@ -1,3 +1,4 @@
+// Verification finds every difference in model, tokens and logits.
 #include <gtest/gtest.h>
 
 #include "receipt/receipt.h"

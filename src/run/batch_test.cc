@@ -1,4 +1,5 @@
-// Many sequences in one step: each has the bytes that it has alone, whoever comes with it.
+// Batched decoding: a sequence gets the bytes that it gets alone, whichever sequences share its
+// step.
 #include "base/opset.h"
 #include "kernels/kernel.h"
 #include "run/testing.h"
@@ -49,7 +50,7 @@ TEST_F(SequencesTest, ASequenceIsForgottenAlone) {
 
 TEST_F(SequencesTest, BadUseIsRefused) {
   Session s = open(*model, many(3));
-  auto message = [&](std::vector<Next> next) {
+  auto message = [&](std::vector<NextToken> next) {
     const auto r = s.step_many(next);
     return r ? "accepted" : r.error().message;
   };
@@ -62,7 +63,7 @@ TEST_F(SequencesTest, BadUseIsRefused) {
   ASSERT_TRUE(s.step(std::vector<int32_t>(kTokens, 2), false, 1));
   EXPECT_EQ(message({{0, 1}, {1, 1}}),
             "the memory of sequence 1 has 150 positions, 150 in use; 1 more do not fit");
-  EXPECT_EQ(s.position(0), 0);  // refusals leave no trace
+  EXPECT_EQ(s.position(0), 0);  // refused calls change nothing
   EXPECT_EQ(message({{0, 1}, {2, 1}}), "accepted");
 }
 
@@ -96,7 +97,7 @@ TEST_F(SequencesTest, WhatMayMixSequencesIsRefusedByName) {
   p.nodes[at].attrs["axis"] = int64_t{1};
   EXPECT_EQ(refusal(p, *model, many(2), Code::not_covered), "opened");
 
-  // A batch of 1 for good, in a value and in the inputs.
+  // A constant batch of 1, in a value and in the inputs.
   p = model->plan;
   p.values[p.nodes[at].out[0]].shape[0] = {1, -1};
   EXPECT_EQ(

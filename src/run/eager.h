@@ -1,4 +1,4 @@
-// One operation on tensors, at once: what a plan of one node computes, without a plan.
+// Eager execution: computes one operation on tensors at once, as a plan of one node would.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,16 @@
 
 namespace invar::run {
 
-// What calls on a device leave for those behind them, which may need as much.
-struct OnceMemory {
-  Block shared, fault;
+// Device memory that calls leave to later calls, which may need as much.
+struct EagerMemory {
+  Allocation shared, fault;
 };
 
-// Computes op(in) into out, which exists and overlaps no operand; all lie row-major on the host, or on the device where one is
-// given, whose queue is waited for. attrs: without numerics and version. isa: "" = the best here. Errors name the operation.
-Status once(const std::string& op, const Attrs& attrs, std::span<const ops::View> in, const ops::View& out,
-            const std::string& isa, Pool&, const std::shared_ptr<Device>& device = {},
-            OnceMemory* of_device = nullptr);
+// Computes op(in) into out, which exists and overlaps no operand. All are row-major on the host or
+// on the given device, whose queue is waited for. attrs: without numerics and version. isa: "" =
+// the best here. Errors name the operation.
+Status run_operation(const std::string& op, const Attributes& attrs, std::span<const ops::View> in,
+                     const ops::View& out, const std::string& isa, Pool&,
+                     const std::shared_ptr<Device>& device = {}, EagerMemory* device_memory = nullptr);
 
 }  // namespace invar::run

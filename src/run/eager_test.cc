@@ -1,10 +1,10 @@
-// The nodes of a plan, one by one, give the bytes of the plan.
+// Eager execution: running the nodes of a plan one by one gives the bytes of the plan.
 #include "run/eager.h"
 
 #include "base/file/file.h"
+#include "run/execute/thread_setup.h"
 #include "run/function.h"
 #include "run/prepare/program.h"
-#include "run/execute/thread_setup.h"
 #include "run/testing.h"
 
 namespace invar::run {
@@ -17,30 +17,30 @@ ops::View view_of(DType dtype, const std::vector<int64_t>& shape) {
   return v;
 }
 
-class OnceTest : public testing::Test {
+class EagerTest : public testing::Test {
  protected:
   // The logits of one sequence, node by node.
   Result<std::vector<std::byte>> walk(const std::string& isa, const std::shared_ptr<Device>& device,
                                       int32_t shift = 0);
   std::vector<std::byte> truth();
   Result<ops::View> place(ops::View v, const void* data, const std::shared_ptr<Device>& device) {
-    INVAR_TRY(Block block, Block::make(std::max<size_t>(bytes_of(v), 1), "a tensor", device));
+    INVAR_TRY(Allocation block, Allocation::make(std::max<size_t>(bytes_of(v), 1), "a tensor", device));
     if (data && device) {
       INVAR_CHECK_OK(device->upload(block.data(), data, bytes_of(v)));
     } else if (data) {
       std::memcpy(block.data(), data, bytes_of(v));
     }
     v.data = block.data();
-    blocks_.push_back(std::move(block));
+    allocations_.push_back(std::move(block));
     return v;
   }
   static constexpr int64_t kLength = 33;
   TinyModel m{/*with_state=*/false};
   std::unique_ptr<Pool> pool = *start_pool(3);
-  std::vector<Block> blocks_;
+  std::vector<Allocation> allocations_;
 };
 
-// input_ids and position_ids; the tokens are those of the prompt, moved by `shift`.
+// input_ids and position_ids; the tokens of the prompt, shifted by `shift`.
 std::vector<int64_t> fed(const std::string& name, int64_t length, int32_t shift) {
   std::vector<int64_t> values;
   for (int64_t i = 0; i < length; ++i)
@@ -48,8 +48,8 @@ std::vector<int64_t> fed(const std::string& name, int64_t length, int32_t shift)
   return values;
 }
 
-Result<std::vector<std::byte>> OnceTest::walk(const std::string& isa, const std::shared_ptr<Device>& device,
-                                              int32_t shift) {
+Result<std::vector<std::byte>> EagerTest::walk(const std::string& isa, const std::shared_ptr<Device>& device,
+                                               int32_t shift) {
   auto shape_of = [&](int value) {
     std::vector<int64_t> shape;
     for (const plan::Dim& d : m.plan.values[value].shape)
@@ -71,9 +71,9 @@ Result<std::vector<std::byte>> OnceTest::walk(const std::string& isa, const std:
       in.push_back(o.kind == plan::Operand::weight ? weights[o.index] : values[o.index]);
     const ops::View out = view_of(m.plan.values[n.out[0]].dtype, shape_of(n.out[0]));
     INVAR_TRY(values[n.out[0]], place(out, nullptr, device));
-    Attrs attrs = n.attrs;
+    Attributes attrs = n.attrs;
     attrs.erase(attrs.find("numerics"));
-    INVAR_CHECK_OK(once(n.op, attrs, in, values[n.out[0]], isa, *pool, device));
+    INVAR_CHECK_OK(run_operation(n.op, attrs, in, values[n.out[0]], isa, *pool, device));
   }
   const ops::View logits = values[m.plan.outputs[0].value];
   std::vector<std::byte> bytes(bytes_of(logits));
@@ -86,9 +86,9 @@ Result<std::vector<std::byte>> OnceTest::walk(const std::string& isa, const std:
   return bytes;
 }
 
-std::vector<std::byte> OnceTest::truth() {
+std::vector<std::byte> EagerTest::truth() {
   Function whole = *Function::open(m.plan, m.folder, options());
-  Function::Named inputs;
+  Function::NamedTensors inputs;
   for (const plan::Port& p : m.plan.inputs) {
     const auto values = fed(p.name, kLength, 0);
     const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
@@ -99,7 +99,7 @@ std::vector<std::byte> OnceTest::truth() {
   return (*out)[0].second.bytes;
 }
 
-TEST_F(OnceTest, NodesOneByOneAreThePlan) {
+TEST_F(EagerTest, NodesOneByOneAreThePlan) {
   for (std::string_view isa : ops::isas()) {
     const auto got = walk(std::string(isa), {});
     ASSERT_TRUE(got) << got.error().message;
@@ -107,7 +107,7 @@ TEST_F(OnceTest, NodesOneByOneAreThePlan) {
   }
 }
 
-TEST_F(OnceTest, OnAGpuToo) {
+TEST_F(EagerTest, OnAGpuToo) {
   std::shared_ptr<Device> device;
   take_gpu(device);
   if (!device) return;
@@ -120,20 +120,20 @@ TEST_F(OnceTest, OnAGpuToo) {
   EXPECT_NE(beyond.error().message.find("index 1048"), std::string::npos) << beyond.error().message;
 }
 
-TEST_F(OnceTest, WhatItRefuses) {
+TEST_F(EagerTest, WhatItRefuses) {
   const auto beyond = walk("", {}, 1 << 20);
   ASSERT_FALSE(beyond);
   EXPECT_EQ(beyond.error().code, Code::bad_input);
   EXPECT_NE(beyond.error().message.find("index 1048"), std::string::npos) << beyond.error().message;
   ASSERT_FALSE(walk("mmx", {}));
   const ops::View nothing;
-  const Status unknown = once("no such operation", {}, {}, nothing, "", *pool);
+  const Status unknown = run_operation("no such operation", {}, {}, nothing, "", *pool);
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, Code::not_covered);
   const plan::Node& first = m.plan.nodes[0];
-  Attrs wrong;
+  Attributes wrong;
   for (const char* name : {"axis", "epsilon", "scale"}) wrong.emplace(name, std::string("text"));
-  EXPECT_FALSE(once(first.op, wrong, {}, nothing, "", *pool));
+  EXPECT_FALSE(run_operation(first.op, wrong, {}, nothing, "", *pool));
 }
 
 }  // namespace

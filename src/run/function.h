@@ -1,4 +1,4 @@
-// plan + tensors -> tensors: a program without memory between steps, such as an encoder or a network for pictures.
+// plan + tensors -> tensors: runs a stateless program, such as an encoder or an image network.
 #pragma once
 
 #include <cstddef>
@@ -17,17 +17,18 @@ namespace invar::run {
 struct Tensor {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
-  std::vector<std::byte> bytes;  // row-major, in the processor's order
+  std::vector<std::byte> bytes;  // row-major, in the host's byte order
 };
-// One that lies elsewhere: on the host, or on a GPU, row-major, where it is read in the order of the function's stream().
+// A tensor in memory that the caller owns, row-major, on the host or on a GPU. There it is read in
+// the order of the function's stream().
 struct TensorView {
   DType dtype;
   std::span<const int64_t> shape;
   std::span<const std::byte> bytes;
-  int device = -1;  // the number of the GPU; -1: the host
+  int device = -1;  // the index of the GPU; -1: the host
 };
 
-// A loaded program. Not thread-safe. Of the options those of a session's memory mean nothing here.
+// A loaded program. Not thread-safe. Ignores the options about a session's memory.
 class Function {
  public:
   // As Session::open.
@@ -36,26 +37,29 @@ class Function {
   Function& operator=(Function&&) noexcept;
   ~Function();
 
-  using Named = std::vector<std::pair<std::string, Tensor>>;
-  // One tensor for every input of the plan, by name, in any order; returns its outputs in the plan's order. A symbol of the
-  // plan stands for the dimension that the inputs have there (plan.9). On the host inputs that are aligned to their elements are
-  // read where they lie; they must not change meanwhile. A function on a GPU copies those from the host there, and those that lie
-  // there within it; what lies on another GPU is refused. Results are on the host. Errors name the input.
+  using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
   using NamedViews = std::vector<std::pair<std::string, TensorView>>;
-  Result<Named> run(const NamedViews& inputs);
-  Result<Named> run(const Named& inputs);
-  // The same with results where `place` says: memory for each output in the plan's order, row-major, on the function's device and
-  // no input's. Nobody else touches it from then on until run() returns, when the results are there.
-  using Place = std::function<Result<void*>(const std::string& name, DType, std::span<const int64_t> shape)>;
-  Status run(const NamedViews& inputs, const Place& place);
+  // Takes one tensor for every input of the plan, by name, in any order; returns its outputs in the
+  // plan's order, on the host. A symbol of the plan takes the size of the dimensions that it names
+  // (plan.9). Errors name the input. On the host, inputs that are aligned to their elements are
+  // read in place and must not change during the call. With a GPU, inputs are copied to it; an
+  // input on another GPU is refused.
+  Result<NamedTensors> run(const NamedViews& inputs);
+  Result<NamedTensors> run(const NamedTensors& inputs);
+  // Returns memory for one output: row-major, on the function's device, and not an input's memory.
+  // Nobody else may touch it until run() returns.
+  using OutputAllocator =
+      std::function<Result<void*>(const std::string& name, DType, std::span<const int64_t> shape)>;
+  // The same with results in the memory that `allocate` returns; called in the plan's order.
+  Status run(const NamedViews& inputs, const OutputAllocator& allocate);
 
-  Status weights_unchanged();    // as a session's
+  Status weights_unchanged();    // as Session's
   std::string_view isa() const;  // "cuda" on a GPU
-  int device() const;            // the number of the GPU; -1: the host
-  Stream stream() const;         // the GPU's queue of everything that run() does; null on the host
+  int device() const;            // the index of the GPU; -1: the host
+  Stream stream() const;         // the queue of all device work of run(); null on the host
   size_t peak_bytes() const;
   std::vector<std::string> kernels() const;
-  std::vector<std::string> libraries() const;  // as a session's
+  std::vector<std::string> libraries() const;  // as Session's
 
  private:
   struct Impl;

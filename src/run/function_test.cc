@@ -1,3 +1,4 @@
+// Functions of tensors: inputs of many shapes, on every instruction set, and what is refused.
 #include "run/function.h"
 
 #include <functional>
@@ -16,8 +17,8 @@ Tensor integers(int64_t batch, int64_t length, const std::function<int64_t(int64
   }
   return t;
 }
-// Each row another part of the prompt.
-Function::Named feed(int64_t batch, int64_t length, int64_t first_row = 0) {
+// Each row is another part of the prompt.
+Function::NamedTensors feed(int64_t batch, int64_t length, int64_t first_row = 0) {
   const std::vector<int32_t> tokens = prompt();
   auto token = [&](int64_t row, int64_t column) {
     return tokens[((first_row + row) * 5 + column) % kTokens];
@@ -33,7 +34,7 @@ class FunctionTest : public testing::Test {
     if (!f) ADD_FAILURE() << f.error().message, std::abort();
     return *std::move(f);
   }
-  static Logits run(Function& f, const Function::Named& in) {
+  static Logits run(Function& f, const Function::NamedTensors& in) {
     auto out = f.run(in);
     if (!out) return ADD_FAILURE() << out.error().message, Logits();
     EXPECT_EQ((*out)[0].first, "logits");
@@ -71,13 +72,13 @@ TEST_F(FunctionTest, ASequenceDoesNotSeeTheOthers) {
 
 TEST_F(FunctionTest, RefusesWhatDoesNotFit) {
   Function f = open(options());
-  auto refused = [&](Function::Named in, const std::string& part) {
+  auto refused = [&](Function::NamedTensors in, const std::string& part) {
     const auto out = f.run(in);
     ASSERT_FALSE(out);
     EXPECT_NE(out.error().message.find(part), std::string::npos) << out.error().message;
   };
   refused({}, "is missing");
-  Function::Named in = feed(1, 4);
+  Function::NamedTensors in = feed(1, 4);
   in[1].second.bytes.pop_back();
   refused(in, "input 'input_ids'");
   in = feed(1, 4), in[1].second.shape = {4};

@@ -1,18 +1,20 @@
+// Sessions of a decoder, see session.h: binds steps of one or many sequences, splits prompts into
+// chunks.
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "num/env.h"
+#include "run/execute/thread_setup.h"
 #include "run/prepare/program.h"
 #include "run/session.h"
-#include "run/execute/thread_setup.h"
 
 namespace invar::run {
 namespace {
 
 constexpr int64_t kDefaultChunk = 256, kDeviceChunk = 2048;
-// Up to this many rows a step computes the logits of all and returns the last: cheaper than a second pass
-// over the weights for the last row alone.
+// Up to this many rows a step computes the logits of all and returns the last. This is cheaper than
+// a second pass over the weights for the last row alone.
 constexpr int64_t kTailRows = 8;
 constexpr int64_t kMaxCapacity = int64_t{1} << 31;
 constexpr int64_t kMaxSequences = 1 << 16;
@@ -26,27 +28,27 @@ struct Session::Impl {
   std::shared_ptr<Device> device;  // null: the host
   Weights weights;
   Program program;
-  std::string isa, where = "cpu";
+  std::string isa, device_name = "cpu";
   int64_t vocab = 0, chunk = 0, tail_rows = 0;
-  int ids = -1, positions = -1, logits = -1;  // values
-  bool recompute = false;                     // nothing is remembered but the tokens
-  std::vector<int64_t> position;              // of each sequence
-  std::vector<int32_t> history;               // with `recompute`
-  std::vector<float> rows;                    // what step() returned with `all`
-  std::vector<ops::Sequence> batch;           // of a step of many
-  std::function<void()> pending;              // what is to be done beside the next step
+  int ids = -1, positions = -1, logits = -1;  // values of the plan
+  bool recompute = false;                     // only the tokens are remembered
+  std::vector<int64_t> position;              // per sequence
+  std::vector<int32_t> history;               // the tokens, with `recompute`
+  std::vector<float> all_logits;              // what step() returned with `all`
+  std::vector<ops::Sequence> batch;           // of step_many()
+  std::function<void()> overlapped;           // runs during the next step
 
   Status open(const std::string& folder);
   Status bind_ports();
-  Status may_append(int64_t sequence, std::span<const int32_t> tokens) const;
-  void share(int count, const std::function<void(int)>& f);
-  void settle();
+  Status check_append(int64_t sequence, std::span<const int32_t> tokens) const;
+  void parallel_for(int count, const std::function<void(int)>& f);
+  void finish_overlapped();
   Status run(bool tail) {
-    return program.run(*pool, tail, [this] { settle(); });
+    return program.run(*pool, tail, [this] { finish_overlapped(); });
   }
-  Status piece(std::span<const int32_t> tokens, int64_t sequence, int64_t past, bool tail);
+  Status run_chunk(std::span<const int32_t> tokens, int64_t sequence, int64_t past, bool tail);
   Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all, int64_t sequence);
-  Result<std::span<const float>> step_many(std::span<const Next> next);
+  Result<std::span<const float>> step_many(std::span<const NextToken> next);
 };
 
 Status Session::Impl::open(const std::string& folder) {
@@ -67,7 +69,8 @@ Status Session::Impl::open(const std::string& folder) {
   program.set_workers(pool->threads());
   isa = options.isa.empty() ? std::string(ops::isas().front()) : options.isa;
   if (device)
-    isa = ops::kCuda, where = "cuda:" + std::to_string(device->info().index) + " " + device->info().name;
+    isa = ops::kCuda,
+    device_name = "cuda:" + std::to_string(device->info().index) + " " + device->info().name;
   recompute = !options.use_cache || !program.has_memory();
   if (recompute && options.sequences > 1)
     return not_covered(
@@ -75,7 +78,7 @@ Status Session::Impl::open(const std::string& folder) {
         std::string(options.use_cache ? "a plan with memory between steps" : "their memory between steps") +
         ": run one sequence at a time");
   chunk = std::min(options.chunk ? options.chunk : device ? kDeviceChunk : kDefaultChunk, options.capacity);
-  if (!program.has_memory()) chunk = options.capacity;  // all rows in one piece
+  if (!program.has_memory()) chunk = options.capacity;  // all rows in one chunk
   tail_rows = program.has_memory() ? std::min(kTailRows, chunk) : chunk;
   if (!plan.bindings.empty())
     return not_covered("the plan computes sizes from values: it takes tensors, not tokens");
@@ -88,10 +91,10 @@ Status Session::Impl::open(const std::string& folder) {
   return program.reserve(chunk, tail_rows, options.capacity, options.sequences);
 }
 
-// plan.9: finds the values that the session feeds and reads, and checks that their shapes are what it will write and
-// read.
+// plan.9: finds the inputs and outputs that a session knows, and checks their shapes.
 Status Session::Impl::bind_ports() {
-  auto per_row = [&](int v, int64_t row) {  // one row of the step = `row` elements, for every number of rows
+  // Whether a row of a step has `row` elements of the value, for every number of rows.
+  auto per_row = [&](int v, int64_t row) {
     const plan::Value& value = plan.values[v];
     int64_t constant = 1;
     int seq = 0;
@@ -133,7 +136,7 @@ Status Session::Impl::bind_ports() {
 }
 
 // One pass through the program.
-Status Session::Impl::piece(std::span<const int32_t> tokens, int64_t sequence, int64_t past, bool tail) {
+Status Session::Impl::run_chunk(std::span<const int32_t> tokens, int64_t sequence, int64_t past, bool tail) {
   const ops::Sequence one{sequence, past};
   INVAR_CHECK_OK(program.bind(static_cast<int64_t>(tokens.size()), {&one, 1}));
   std::copy(tokens.begin(), tokens.end(), program.port(ids).as<int64_t>());
@@ -143,17 +146,17 @@ Status Session::Impl::piece(std::span<const int32_t> tokens, int64_t sequence, i
   return run(tail);
 }
 
-void Session::Impl::share(int count, const std::function<void(int)>& f) {
+void Session::Impl::parallel_for(int count, const std::function<void(int)>& f) {
   pool->run(count, [&f](int, int64_t begin, int64_t end) {
     for (; begin < end; ++begin) f(static_cast<int>(begin));
   });
 }
 
-void Session::Impl::settle() {
-  if (const auto f = std::exchange(pending, nullptr)) f();
+void Session::Impl::finish_overlapped() {
+  if (const auto f = std::exchange(overlapped, nullptr)) f();
 }
 
-Status Session::Impl::may_append(int64_t sequence, std::span<const int32_t> tokens) const {
+Status Session::Impl::check_append(int64_t sequence, std::span<const int32_t> tokens) const {
   const int64_t count = static_cast<int64_t>(tokens.size());
   if (count == 0) return bad_input("a step needs at least one token");
   if (sequence < 0 || sequence >= options.sequences)
@@ -171,12 +174,12 @@ Status Session::Impl::may_append(int64_t sequence, std::span<const int32_t> toke
   return {};
 }
 
-Result<std::span<const float>> Session::Impl::step_many(std::span<const Next> next) {
+Result<std::span<const float>> Session::Impl::step_many(std::span<const NextToken> next) {
   if (next.empty()) return bad_input("a step needs at least one token");
   batch.clear();
   std::vector<bool> used(position.size());
-  for (const Next& n : next) {
-    INVAR_CHECK_OK(may_append(n.sequence, {&n.token, 1}));
+  for (const NextToken& n : next) {
+    INVAR_CHECK_OK(check_append(n.sequence, {&n.token, 1}));
     if (used[n.sequence])
       return bad_input("sequence " + std::to_string(n.sequence) + " stands in one step twice");
     used[n.sequence] = true;
@@ -191,14 +194,14 @@ Result<std::span<const float>> Session::Impl::step_many(std::span<const Next> ne
     if (positions >= 0) program.port(positions).as<int64_t>()[i] = batch[i].past;
   }
   INVAR_CHECK_OK(run(true));
-  for (const Next& n : next) ++position[n.sequence];
+  for (const NextToken& n : next) ++position[n.sequence];
   return std::span<const float>(program.port(logits).as<float>(), next.size() * static_cast<size_t>(vocab));
 }
 
 Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> tokens, bool all,
                                                    int64_t sequence) {
   const int64_t count = static_cast<int64_t>(tokens.size());
-  INVAR_CHECK_OK(may_append(sequence, tokens));
+  INVAR_CHECK_OK(check_append(sequence, tokens));
   const num::ArithmeticEnv env;
   if (!num::arithmetic_env_ok()) return wrong_arithmetic();
   if (all && count > tail_rows && tail_rows < chunk) {
@@ -214,32 +217,31 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
     rest = history;
     past = 0;
   }
-  // Rows whose logits are not wanted stop where no state needs them; without memory there is nothing to
-  // split.
+  // Rows whose logits nobody wants run without tail. Without memory all rows must run as one step.
   const int64_t size = static_cast<int64_t>(rest.size());
   int64_t wanted = all ? count : 1;
   if (!program.has_memory() || (!all && size <= kTailRows)) wanted = size;
   const size_t row = static_cast<size_t>(vocab);
-  if (all) rows.resize(static_cast<size_t>(count) * row);
+  if (all) all_logits.resize(static_cast<size_t>(count) * row);
   std::span<const float> last;
   for (int64_t begin = 0; begin < size;) {
     const bool tail = begin >= size - wanted;
     const int64_t end =
         std::min(begin + (tail ? std::min(chunk, tail_rows) : chunk), tail ? size : size - wanted);
-    INVAR_CHECK_OK(piece(rest.subspan(begin, end - begin), sequence, past + begin, tail));
+    INVAR_CHECK_OK(run_chunk(rest.subspan(begin, end - begin), sequence, past + begin, tail));
     if (tail) {
       const float* out = program.port(logits).as<float>();
       last = {out + (end - begin - 1) * vocab, row};
       // Of the rows [begin, end) those that belong to `tokens`.
       const int64_t first = std::max(begin, size - count);
       if (all)
-        std::memcpy(rows.data() + (first - (size - count)) * vocab, out + (first - begin) * vocab,
+        std::memcpy(all_logits.data() + (first - (size - count)) * vocab, out + (first - begin) * vocab,
                     (end - first) * row * sizeof(float));
     }
     begin = end;
   }
   position[sequence] += count;
-  if (all) return std::span<const float>(rows);
+  if (all) return std::span<const float>(all_logits);
   return last;
 }
 
@@ -269,7 +271,7 @@ int Session::threads() const {
   return impl_->pool->threads();
 }
 std::string_view Session::device() const {
-  return impl_->where;
+  return impl_->device_name;
 }
 const Device::Info* Session::gpu() const {
   return impl_->device ? &impl_->device->info() : nullptr;
@@ -278,7 +280,7 @@ std::string_view Session::isa() const {
   return impl_->isa;
 }
 size_t Session::peak_bytes() const {
-  return impl_->program.bytes() + impl_->weights.bytes() + impl_->rows.capacity() * sizeof(float);
+  return impl_->program.bytes() + impl_->weights.bytes() + impl_->all_logits.capacity() * sizeof(float);
 }
 std::vector<std::string> Session::kernels() const {
   return impl_->program.kernels();
@@ -295,24 +297,24 @@ void Session::reset(int64_t sequence) {
 }
 Result<std::span<const float>> Session::step(std::span<const int32_t> tokens, bool all, int64_t sequence) {
   auto logits = impl_->step(tokens, all, sequence);
-  impl_->settle();
+  impl_->finish_overlapped();
   return logits;
 }
-Result<std::span<const float>> Session::step_many(std::span<const Next> next) {
+Result<std::span<const float>> Session::step_many(std::span<const NextToken> next) {
   auto logits = impl_->step_many(next);
-  impl_->settle();
+  impl_->finish_overlapped();
   return logits;
 }
-void Session::share(int count, const std::function<void(int)>& f) {
-  impl_->share(count, f);
+void Session::parallel_for(int count, const std::function<void(int)>& f) {
+  impl_->parallel_for(count, f);
 }
-void Session::share_beside(int count, std::function<void(int)> f) {
-  if (!impl_->device) return impl_->share(count, f);
-  impl_->settle();
-  impl_->pending = [impl = impl_.get(), count, f = std::move(f)] { impl->share(count, f); };
+void Session::parallel_for_overlapped(int count, std::function<void(int)> f) {
+  if (!impl_->device) return impl_->parallel_for(count, f);
+  impl_->finish_overlapped();
+  impl_->overlapped = [impl = impl_.get(), count, f = std::move(f)] { impl->parallel_for(count, f); };
 }
-void Session::settle() {
-  impl_->settle();
+void Session::finish_overlapped() {
+  impl_->finish_overlapped();
 }
 Status Session::weights_unchanged() {
   return impl_->weights.unchanged(impl_->plan);

@@ -1,3 +1,4 @@
+// Sessions of the tiny model: the same bytes however steps, threads and instruction sets differ.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,8 +7,8 @@
 #include <fstream>
 
 #include "base/file/file.h"
-#include "num/env.h"
 #include "kernels/kernel.h"
+#include "num/env.h"
 #include "run/testing.h"
 
 namespace invar::run {
@@ -27,7 +28,7 @@ class SessionTest : public testing::Test {
   static std::span<const float> last() { return std::span(*truth).last(kVocab); }
 
   static TinyModel* model;
-  static Logits* truth;  // all positions, reference rows, one thread, one piece
+  static Logits* truth;  // all positions, reference rows, one thread, one chunk
 };
 TinyModel* SessionTest::model;
 Logits* SessionTest::truth;
@@ -62,8 +63,8 @@ TEST_F(SessionTest, SameBytesForEveryInstructionSetThreadCountAndPiece) {
   }
 }
 
-// Nodes of one kernel that stand side by side run at the same time only where none needs another's result or buffer: here
-// a chain of them, whose buffers are used in turns.
+// Neighbouring nodes of one kernel run concurrently only if none needs another's result or buffer.
+// Here a chain of them alternates between buffers.
 TEST_F(SessionTest, NodesThatNeedOneAnotherWait) {
   plan::Plan plan = model->plan;
   auto node = std::find_if(plan.nodes.begin(), plan.nodes.end(),
@@ -197,7 +198,7 @@ TEST_F(SessionTest, BadUseIsRefused) {
   EXPECT_EQ(message(std::vector<int32_t>(kTokens + 1)),
             "the memory has 150 positions, 0 in use; 151 more do not fit");
   EXPECT_EQ(s.position(), 0);
-  EXPECT_TRUE(same_bytes(logits(s, kTokens, true), *truth));  // refusals leave no trace
+  EXPECT_TRUE(same_bytes(logits(s, kTokens, true), *truth));  // refused calls change nothing
   EXPECT_EQ(message({1}), "the memory has 150 positions, 150 in use; 1 more do not fit");
 }
 
@@ -217,8 +218,8 @@ TEST_F(SessionTest, PlansThatCannotBeFedAreRefused) {
   EXPECT_NE(failure(*model, options(), Code::bad_input, &p).find("no output 'logits'"), std::string::npos);
 }
 
-// A plan is a file that somebody may have edited: what its rooms do not take is refused, what they take runs within its
-// buffers (the address sanitizer watches).
+// A plan is a file that somebody may have edited: what the rooms do not accept is refused, and what
+// they accept runs within its buffers (the address sanitizer watches).
 TEST_F(SessionTest, EditedPlansAreRefusedOrRunInBounds) {
   int refused = 0, ran = 0;
   auto attempt = [&](const plan::Plan& p) {
@@ -241,7 +242,7 @@ TEST_F(SessionTest, EditedPlansAreRefusedOrRunInBounds) {
           dim = dim.symbol < 0 ? plan::Dim{dim.value + by, -1} : plan::Dim{by < 0 ? 0 : by, -1};
           attempt(p);
         }
-      // Products that overflow, whatever stands beside them: with a dimension of 0, too.
+      // Products that overflow, with and without a dimension of 0.
       for (int64_t huge : {int64_t{1} << 31, int64_t{1} << 40, int64_t{1} << 59, INT64_MAX, INT64_MIN})
         for (bool empty : {false, true}) {
           plan::Plan p = model->plan;
@@ -257,8 +258,8 @@ TEST_F(SessionTest, EditedPlansAreRefusedOrRunInBounds) {
       attempt(p);
     }
     for (const auto& [name, attr] : node.attrs) {
-      for (const Attr& other :
-           {Attr{std::string("?")}, Attr{int64_t{0}}, Attr{int64_t{-3}}, Attr{int64_t{7}}}) {
+      for (const AttributeValue& other : {AttributeValue{std::string("?")}, AttributeValue{int64_t{0}},
+                                          AttributeValue{int64_t{-3}}, AttributeValue{int64_t{7}}}) {
         plan::Plan p = model->plan;
         p.nodes[n].attrs[name] = other;
         attempt(p);
@@ -329,7 +330,7 @@ TEST(Session, SharesWhatComesBetweenSteps) {
     for (int count : {0, 1, 2, 7}) {
       std::vector<int> calls(static_cast<size_t>(count));
       ASSERT_TRUE(s.step({tokens.data(), 1}));
-      s.share(count, [&](int task) { ++calls[static_cast<size_t>(task)]; });
+      s.parallel_for(count, [&](int task) { ++calls[static_cast<size_t>(task)]; });
       EXPECT_EQ(calls, std::vector<int>(static_cast<size_t>(count), 1)) << threads;
     }
   }

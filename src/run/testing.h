@@ -1,4 +1,4 @@
-// What the tests of sessions share: a prompt for the tiny model, and its logits taken in pieces.
+// Helpers of the session tests: a prompt for the tiny model, and its logits, fed in chunks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline std::vector<int32_t> prompt() {
   return t;
 }
 
-// A GPU for a test; null: none is here, so the test ends here, failed if the build was promised one.
+// A GPU for a test. Null: there is none, and the test ends; it fails if the build was promised one.
 inline void take_gpu(std::shared_ptr<Device>& device) {
   auto found = Device::open();
   if (found) {
@@ -55,7 +55,8 @@ inline Session open(const TinyModel& m, Options o) {
 
 using Logits = std::vector<float>;
 
-// Feeds the prompt in pieces; all: every position's logits, else those of the last one of each piece.
+// Feeds the prompt in pieces. Returns the logits of every position with `all`, else of the last one
+// of each piece.
 inline Logits logits(Session& s, int piece, bool all) {
   const auto tokens = prompt();
   Logits r;
@@ -76,7 +77,8 @@ inline bool same_bytes(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-// Sequences of lengths of their own, and the logits of all their positions, each computed alone by the reference rows.
+// Sequences of different lengths, and the logits of all their positions, computed one sequence at a
+// time by the reference rows.
 constexpr int kSequences = 64;
 inline std::vector<int32_t> tokens_of(int sequence) {
   std::vector<int32_t> t(20 + sequence * 37 % (kTokens - 20));
@@ -96,7 +98,8 @@ inline std::vector<Logits> alone(const TinyModel& m) {
   return all;
 }
 
-// plan.11: sequences that join with prompts of their own, stand at different positions, pause and leave, in changing order.
+// plan.11: sequences join with different prompts, are at different positions, pause and leave, in
+// changing order.
 inline void company_does_not_show(Session& s, int batch, const std::vector<Logits>& truth) {
   struct Sequence {
     std::vector<int32_t> tokens;
@@ -115,7 +118,7 @@ inline void company_does_not_show(Session& s, int batch, const std::vector<Logit
         << "sequence " << b << " of " << batch << ", position " << position;
   };
   for (int turn = 0;; ++turn) {
-    std::vector<Next> next;
+    std::vector<NextToken> next;
     std::vector<int> who;
     int left = 0;
     for (int i = 0; i < batch; ++i) {
@@ -143,7 +146,8 @@ inline void company_does_not_show(Session& s, int batch, const std::vector<Logit
   }
 }
 
-// A table that lacks its last row: the token that asks for it is an error, which leaves the session as it was.
+// An embedding table without its last row: the token that needs it is an error, which leaves the
+// session as it was.
 inline void an_index_that_names_nothing_is_named(const TinyModel& model, Options o) {
   plan::Plan p = model.plan;
   plan::Weight table = p.weights[0];

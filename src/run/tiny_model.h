@@ -1,4 +1,4 @@
-// For tests: a one-layer Llama of random weights, as a plan and weight files in a new folder.
+// For tests: a one-layer Llama with random weights, as a plan and weight files in a new folder.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Builds the tiny model of the tests, see tiny_model.h.
 #include <unistd.h>
 
 #include <bit>
@@ -29,7 +30,7 @@ class Builder {
     p_.inputs.push_back({name, v.index});
     return v;
   }
-  Operand node(const char* op, std::vector<Operand> in, Operand out, Attrs attrs = {}, int state = -1) {
+  Operand node(const char* op, std::vector<Operand> in, Operand out, Attributes attrs = {}, int state = -1) {
     const OpInfo* info = op_info(op);
     attrs["numerics"] = std::string(info->numerics);
     p_.nodes.push_back({op, info->version, std::move(in), {out.index}, state, std::move(attrs)});
@@ -116,10 +117,10 @@ TinyModel::TinyModel(bool with_state) {
 
   const Operand x = b.node("gather", {embed, ids}, b.rows(kWidth));
   const Operand h = b.norm(x, norm1);
-  const Attrs rope = {{"interleaved", int64_t{0}}, {"rotary_dim", int64_t{0}}};
-  Attrs rope_q = rope, rope_k = rope;
+  const Attributes rope = {{"interleaved", int64_t{0}}, {"rotary_dim", int64_t{0}}};
+  Attributes rope_q = rope, rope_k = rope;
   rope_q["num_heads"] = kHeads, rope_k["num_heads"] = kKvHeads;
-  // Side by side, as the compiler leaves them: they may run at the same time.
+  // Neighbours, as in compiled plans: they may run concurrently.
   const Operand plain_q = b.linear(h, wq, kQ), plain_k = b.linear(h, wk, kKv), v = b.linear(h, wv, kKv);
   const Operand q = b.node("rope", {plain_q, cos, sin}, b.rows(kQ), rope_q);
   const Operand k = b.node("rope", {plain_k, cos, sin}, b.rows(kKv), rope_k);

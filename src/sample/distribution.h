@@ -1,4 +1,4 @@
-// Between logits and token: integer weights of the tokens that may be drawn. spec/sampling.md.
+// The sampling distribution as integer weights of the tokens that may be drawn (spec/sampling.md).
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct Choice {
   uint64_t weight;
 };
 
-// The tokens that remain after temperature, top-k and top-p, ascending, each of weight > 0; never empty.
-// sampling.5 to sampling.8.
+// The tokens that remain after temperature, top-k and top-p, ascending, each of weight > 0; never
+// empty. sampling.5 to sampling.8.
 Result<std::vector<Choice>> distribution(std::span<const float> logits, const Params& params);
 
 // The token that the random number u draws. sampling.9. The sum of the weights is below 2^64.

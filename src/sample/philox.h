@@ -1,5 +1,5 @@
-// Philox4x32-10, the counter-based random number generator of Salmon et al., "Parallel random numbers: as
-// easy as 1, 2, 3" (SC11). spec/sampling.md sampling.2.
+// Philox4x32-10, the counter-based random number generator of Salmon et al., "Parallel random
+// numbers: as easy as 1, 2, 3" (SC11). spec/sampling.md sampling.2.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// Sampling: temperature, top-k, top-p and the draw (spec/sampling.md).
 #include "sample/sample.h"
 
 #include <algorithm>
@@ -26,7 +27,8 @@ std::string text(float x) {
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, x).ptr};
 }
 
-// sampling.7 as one integer, ascending. NaN and -Inf, which never come, have the least.
+// The order of sampling.7 as one integer, ascending. NaN and -Inf, which never remain, are the
+// least.
 constexpr int32_t kNever = INT32_MIN;
 int32_t rank(float logit) {
   const auto u = std::bit_cast<int32_t>(logit + 0.0f);  // -0 equals +0
@@ -40,8 +42,9 @@ int32_t token_of(uint64_t key) {
   return static_cast<int32_t>(UINT32_MAX - static_cast<uint32_t>(key));
 }
 
-// The greatest rank of each block of logits: one pass over all of them, after which only few are looked at again. Floats that
-// are numbers have the order of their ranks, and a NaN is greater than none; four maxima a block are one vector everywhere.
+// The greatest rank of each block of logits. This is one pass over all logits, after which only a
+// few are read again. Floats that are numbers have the order of their ranks, and a NaN is never
+// greater. Four maxima per block fill one vector on every processor.
 constexpr size_t kBlock = 16;
 std::vector<int32_t> block_maxima(std::span<const float> logits) {
   std::vector<int32_t> most((logits.size() + kBlock - 1) / kBlock, kNever);
@@ -63,7 +66,7 @@ Result<int32_t> greatest(std::span<const float> logits, std::span<const int32_t>
   if (logits.size() > kMaxVocab)
     return not_covered("sampling: " + std::to_string(logits.size()) +
                        " logits; at most 16777215 are covered");
-  const auto most = std::max_element(maxima.begin(), maxima.end());  // the first of equals
+  const auto most = std::max_element(maxima.begin(), maxima.end());  // the first of equal ones
   if (most == maxima.end() || *most == kNever)
     return bad_input("sampling: no logit is above -Inf (" + std::to_string(logits.size()) +
                      " logits); check the model's weights");
@@ -78,8 +81,9 @@ void to_front(std::vector<uint64_t>& keys, size_t from, size_t count) {
     std::nth_element(keys.begin() + from, keys.begin() + from + count, keys.end(), std::greater<>());
 }
 
-// sampling.7: the tokens that remain of `count` >= 1, ascending. The least of the `count` greatest maxima of blocks is a
-// bound that at least `count` logits reach, and mostly few more, so that little is left to select from.
+// sampling.7: the `count` >= 1 tokens that remain, ascending. The least of the `count` greatest
+// block maxima is a bound that at least `count` logits reach, and mostly few more, so few are left
+// to select from.
 std::vector<int32_t> first_tokens(std::span<const float> logits, std::span<const int32_t> maxima,
                                   size_t count) {
   int32_t bound = kNever + 1;
@@ -92,7 +96,7 @@ std::vector<int32_t> first_tokens(std::span<const float> logits, std::span<const
   keys.reserve(std::min((count + 1) * kBlock, logits.size() + kBlock));
   for (size_t b = 0; b < maxima.size(); ++b) {
     if (maxima[b] < bound) continue;
-    size_t kept = keys.size();  // without a branch that nothing could foretell
+    size_t kept = keys.size();  // branch-free, since the branch would be unpredictable
     keys.resize(kept + kBlock);
     for (size_t i = b * kBlock; i < std::min((b + 1) * kBlock, logits.size()); ++i) {
       const int32_t r = rank(logits[i]);
@@ -114,8 +118,8 @@ std::vector<int32_t> first_tokens(std::span<const float> logits, std::span<const
   return tokens;
 }
 
-// sampling.8: keeps the shortest prefix of the order that holds the share top_p of the whole weight. The order is made
-// piece by piece: mostly the first one is enough.
+// sampling.8: keeps the shortest prefix of the order that has the share top_p of the total weight.
+// Sorts piece by piece, since the first piece is mostly enough.
 void keep_top_p(std::vector<Choice>& choices, std::span<const float> logits, float top_p) {
   std::vector<uint64_t> keys;
   std::vector<uint64_t> weight(logits.size());

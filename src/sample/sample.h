@@ -1,4 +1,4 @@
-// logits -> token. Numerics, hence specified: spec/sampling.md.
+// logits -> token: argmax or seeded sampling. Part of the numerics (spec/sampling.md).
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ Status check(const Params&);
 // "greedy", or "temperature 0.8, top-k 50, top-p 1, seed 7": one line for people.
 std::string describe(const Params&);
 
-// The token at `position` (0 = first generated) of the random numbers `stream`. Pure: same arguments, same token.
-// Logits that are all NaN or all -Inf give an error.
+// The token at `position` (0 = first generated) with the random numbers `stream`. A pure function
+// of its arguments. Error: logits that are all NaN or all -Inf.
 Result<int32_t> pick(std::span<const float> logits, const Params&, uint64_t position, uint64_t stream = 0);
 
 }  // namespace invar::sample

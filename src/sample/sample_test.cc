@@ -1,3 +1,4 @@
+// Sampling: known answers, exact frequencies, and what must not matter.
 #include "sample/sample.h"
 
 #include <gtest/gtest.h>
@@ -102,8 +103,8 @@ TEST(Sample, KnownAnswers) {
   }
 }
 
-// The share of random numbers that draw a token is its weight, exactly, up to one part in 2^64: each choice
-// owns the interval [ceil(2^64 s / W), ceil(2^64 (s + w) / W)), s the sum before it.
+// The share of random numbers that draw a token is its weight, exactly, up to one part in 2^64:
+// each choice owns the interval [ceil(2^64 s / W), ceil(2^64 (s + w) / W)), s the sum before it.
 TEST(Draw, OwnsExactIntervals) {
   __extension__ using uint128 = unsigned __int128;
   for (const std::vector<Choice>& choices :

@@ -1,3 +1,4 @@
+// Arithmetic, normalization and text of symbolic dimension expressions.
 #include "shape/dim_expr.h"
 
 #include <algorithm>
@@ -7,19 +8,21 @@
 namespace invar {
 namespace {
 
-constexpr std::string_view kSmaller = "min(";  // of two, in texts
-// More than a dimension of a model has; a hostile one asks for no more work than this.
-constexpr size_t kMostTerms = 64, kMostFactors = 16, kMostText = 1024;
+constexpr std::string_view kMinPrefix = "min(";
+// Larger than any dimension of a real model. The limits bound the work that a hostile model can
+// cause.
+constexpr size_t kMaxTerms = 64, kMaxFactors = 16, kMaxText = 1024;
 
-constexpr std::string_view kLowest = "9223372036854775808";  // behind a minus
+constexpr std::string_view kInt64MinDigits = "9223372036854775808";  // after a minus sign
 
-int64_t floored(int64_t a, int64_t by) {
-  return a / by - (a % by < 0);
+int64_t floor_div_int(int64_t a, int64_t divisor) {
+  return a / divisor - (a % divisor < 0);
 }
 
-class Reader {
+// A recursive-descent parser of the grammar of plan.12. Spaces are removed beforehand.
+class Parser {
  public:
-  explicit Reader(std::string_view text) : rest_(text) {}
+  explicit Parser(std::string_view text) : rest_(text) {}
   bool done() const { return rest_.empty(); }
   bool accept(char c) {
     if (rest_.empty() || rest_[0] != c) return false;
@@ -27,18 +30,20 @@ class Reader {
     return true;
   }
 
-  // [-] TERM {+|- TERM}
-  std::optional<Polynomial> polynomial() {
-    Polynomial total;
+  // EXPRESSION = [-] TERM {+|- TERM}
+  std::optional<DimExpr> expression() {
+    DimExpr total;
     for (bool first = true;; first = false) {
       const bool minus = accept('-');
       if (!minus && !first && !accept('+')) return total;
-      const bool lowest = minus && rest_ == kLowest;  // the last term, whose negative is no number
+      // INT64_MIN is the only value whose magnitude number() cannot represent. It can only come
+      // last.
+      const bool lowest = minus && rest_ == kInt64MinDigits;
       if (lowest) rest_ = {};
-      const std::optional<Polynomial> one = lowest ? Polynomial(INT64_MIN) : term();
-      const std::optional<Polynomial> next = !one               ? one
-                                             : minus && !lowest ? difference(total, *one)
-                                                                : sum(total, *one);
+      const std::optional<DimExpr> one = lowest ? DimExpr(INT64_MIN) : term();
+      const std::optional<DimExpr> next = !one               ? one
+                                          : minus && !lowest ? difference(total, *one)
+                                                             : sum(total, *one);
       if (!next) return next;
       total = *next;
     }
@@ -52,28 +57,29 @@ class Reader {
   }
 
  private:
-  std::optional<Polynomial> term() {
-    std::optional<Polynomial> all = factor();
+  // TERM = FACTOR {* FACTOR}
+  std::optional<DimExpr> term() {
+    std::optional<DimExpr> all = factor();
     while (all && accept('*')) {
-      const std::optional<Polynomial> next = factor();
+      const std::optional<DimExpr> next = factor();
       all = next ? product(*all, *next) : next;
     }
     return all;
   }
-  // A number, a name, (POLYNOMIAL)/NUMBER or min(POLYNOMIAL,POLYNOMIAL).
-  std::optional<Polynomial> factor() {
+  // NUMBER | SYMBOL | (EXPRESSION)/NUMBER | min(EXPRESSION,EXPRESSION)
+  std::optional<DimExpr> factor() {
     if (accept('(')) {
-      const std::optional<Polynomial> inner = polynomial();
+      const std::optional<DimExpr> inner = expression();
       if (!inner || !accept(')') || !accept('/')) return std::nullopt;
       const std::optional<int64_t> by = number();
-      return by && *by > 0 ? floor_quotient(*inner, *by) : std::nullopt;
+      return by && *by > 0 ? floor_div_unmerged(*inner, *by) : std::nullopt;
     }
-    if (rest_.starts_with(kSmaller)) {
-      rest_.remove_prefix(kSmaller.size());
-      const std::optional<Polynomial> a = polynomial(), b = a && accept(',') ? polynomial() : std::nullopt;
-      return b && accept(')') ? smaller(*a, *b) : std::nullopt;
+    if (rest_.starts_with(kMinPrefix)) {
+      rest_.remove_prefix(kMinPrefix.size());
+      const std::optional<DimExpr> a = expression(), b = a && accept(',') ? expression() : std::nullopt;
+      return b && accept(')') ? symbolic_min(*a, *b) : std::nullopt;
     }
-    if (const std::optional<int64_t> n = number()) return Polynomial(*n);
+    if (const std::optional<int64_t> n = number()) return DimExpr(*n);
     size_t length = 0;
     if (!rest_.empty() && rest_[0] >= '0' && rest_[0] <= '9') return std::nullopt;
     auto in_name = [](char c) {
@@ -81,7 +87,7 @@ class Reader {
     };
     while (length < rest_.size() && in_name(rest_[length])) ++length;
     if (length == 0) return std::nullopt;
-    Polynomial name = Polynomial::of(std::string(rest_.substr(0, length)));
+    DimExpr name = DimExpr::symbol(std::string(rest_.substr(0, length)));
     rest_.remove_prefix(length);
     return name;
   }
@@ -91,20 +97,20 @@ class Reader {
 
 }  // namespace
 
-std::optional<Polynomial> Polynomial::parse(std::string_view text) {
-  std::optional<Polynomial> p = read(std::string(text));
+std::optional<DimExpr> DimExpr::parse_canonical(std::string_view text) {
+  std::optional<DimExpr> p = parse(std::string(text));
   return p && p->text() == text ? p : std::nullopt;
 }
 
-std::optional<Polynomial> Polynomial::read(std::string text) {
-  if (text.size() > kMostText) return std::nullopt;
+std::optional<DimExpr> DimExpr::parse(std::string text) {
+  if (text.size() > kMaxText) return std::nullopt;
   std::erase(text, ' ');
-  Reader reader(text);
-  std::optional<Polynomial> p = reader.polynomial();
-  return p && reader.done() ? p : std::nullopt;
+  Parser parser(text);
+  std::optional<DimExpr> p = parser.expression();
+  return p && parser.done() ? p : std::nullopt;
 }
 
-std::string Polynomial::text() const {
+std::string DimExpr::text() const {
   std::string s;
   for (const auto& [monomial, times] : terms_) {
     if (times < 0) {
@@ -122,41 +128,43 @@ std::string Polynomial::text() const {
   return s.empty() ? "0" : s;
 }
 
-std::optional<int64_t> Polynomial::constant() const {
+std::optional<int64_t> DimExpr::constant() const {
   if (terms_.empty()) return 0;
   if (terms_.size() == 1 && terms_.begin()->first.empty()) return terms_.begin()->second;
   return std::nullopt;
 }
 
-std::optional<Polynomial::Parts> Polynomial::parts_of(const std::string& factor) {
-  const bool quotient = factor.starts_with('('), least = factor.ends_with(')');
-  if (!quotient && !least) return std::nullopt;
-  Reader reader(std::string_view(factor).substr(quotient ? 1 : kSmaller.size()));
-  Parts parts;
-  std::optional<Polynomial> p = reader.polynomial();
-  if (!p || !reader.accept(quotient ? ')' : ',')) return std::nullopt;
+std::optional<DimExpr::Composite> DimExpr::composite_of(const std::string& factor) {
+  const bool is_division = factor.starts_with('('), is_min = factor.ends_with(')');
+  if (!is_division && !is_min) return std::nullopt;
+  Parser parser(std::string_view(factor).substr(is_division ? 1 : kMinPrefix.size()));
+  Composite parts;
+  std::optional<DimExpr> p = parser.expression();
+  if (!p || !parser.accept(is_division ? ')' : ',')) return std::nullopt;
   parts.first = *std::move(p);
-  if (quotient) {
-    const std::optional<int64_t> n = reader.accept('/') ? reader.number() : std::nullopt;
+  if (is_division) {
+    const std::optional<int64_t> n = parser.accept('/') ? parser.number() : std::nullopt;
     if (!n || *n < 1) return std::nullopt;
-    parts.by = *n;
+    parts.divisor = *n;
     return parts;
   }
-  p = reader.polynomial();
+  p = parser.expression();
   if (!p) return std::nullopt;
   parts.second = *std::move(p);
   return parts;
 }
 
-std::optional<int64_t> Polynomial::value(const Lookup& lookup) const {
+std::optional<int64_t> DimExpr::evaluate(const Lookup& lookup) const {
   int64_t total = 0;
   for (const auto& [monomial, times] : terms_) {
     int64_t all = times;
     for (const std::string& factor : monomial) {
       std::optional<int64_t> v;
-      if (const auto parts = parts_of(factor)) {
-        const std::optional<int64_t> first = parts->first.value(lookup), second = parts->second.value(lookup);
-        if (first && second) v = parts->by ? floored(*first, parts->by) : std::min(*first, *second);
+      if (const auto parts = composite_of(factor)) {
+        const std::optional<int64_t> first = parts->first.evaluate(lookup),
+                                     second = parts->second.evaluate(lookup);
+        if (first && second)
+          v = parts->divisor ? floor_div_int(*first, parts->divisor) : std::min(*first, *second);
       } else {
         v = lookup(factor);
       }
@@ -167,18 +175,20 @@ std::optional<int64_t> Polynomial::value(const Lookup& lookup) const {
   return total;
 }
 
-std::optional<Polynomial> Polynomial::with(const Replacement& of) const {
-  std::optional<Polynomial> total = Polynomial();
+std::optional<DimExpr> DimExpr::substitute(const Substitution& substitution) const {
+  std::optional<DimExpr> total = DimExpr();
   for (const auto& [monomial, times] : terms_) {
-    std::optional<Polynomial> all = Polynomial(times);
+    std::optional<DimExpr> all = DimExpr(times);
     for (const std::string& factor : monomial) {
-      std::optional<Polynomial> v;
-      if (const auto parts = parts_of(factor)) {
-        const std::optional<Polynomial> first = parts->first.with(of), second = parts->second.with(of);
-        if (first && second) v = parts->by ? floor_quotient(*first, parts->by) : least(*first, *second);
+      std::optional<DimExpr> v;
+      if (const auto parts = composite_of(factor)) {
+        const std::optional<DimExpr> first = parts->first.substitute(substitution),
+                                     second = parts->second.substitute(substitution);
+        if (first && second)
+          v = parts->divisor ? floor_div_unmerged(*first, parts->divisor) : minimum(*first, *second);
       } else {
-        v = of(factor);
-        if (!v) v = Polynomial::of(factor);
+        v = substitution(factor);
+        if (!v) v = DimExpr::symbol(factor);
       }
       if (all) all = v ? product(*all, *v) : v;
     }
@@ -187,43 +197,48 @@ std::optional<Polynomial> Polynomial::with(const Replacement& of) const {
   return total;
 }
 
-bool Polynomial::all_names(const std::function<bool(const std::string&)>& is) const {
+bool DimExpr::all_symbols(const std::function<bool(const std::string&)>& predicate) const {
   for (const auto& [monomial, times] : terms_)
     for (const std::string& factor : monomial) {
-      const auto parts = parts_of(factor);
-      if (parts ? !parts->first.all_names(is) || !parts->second.all_names(is) : !is(factor)) return false;
+      const auto parts = composite_of(factor);
+      if (parts ? !parts->first.all_symbols(predicate) || !parts->second.all_symbols(predicate)
+                : !predicate(factor))
+        return false;
     }
   return true;
 }
 
-// Factors are never negative by the same rule, and stand in the text.
-bool Polynomial::adds_only() const {
+// The text contains the texts of all factors, so one search covers them. A factor without a minus
+// sign is nonnegative by the same argument.
+bool DimExpr::has_no_subtraction() const {
   return text().find('-') == std::string::npos;
 }
 
-bool Polynomial::never_negative() const {
-  constexpr int kTries = 6;
-  return never_negative(kTries);
+bool DimExpr::is_nonnegative() const {
+  constexpr int kMaxDepth = 6;
+  return is_nonnegative(kMaxDepth);
 }
-// The smaller of two is one of them, so what holds of both holds; where it is subtracted, what holds of either.
-bool Polynomial::never_negative(int tries) const {
-  return adds_only() || (tries > 0 && (by_parts(true, tries) || by_parts(false, tries)));
+bool DimExpr::is_nonnegative(int depth) const {
+  return has_no_subtraction() ||
+         (depth > 0 && (nonnegative_by_cases(true, depth) || nonnegative_by_cases(false, depth)));
 }
-bool Polynomial::by_parts(bool subtracted, int tries) const {
+// Replaces the first min(a, b) by a and by b. Where the min is added, both cases must hold, since
+// it equals one of them. Where it is subtracted, one case suffices, since it exceeds neither.
+bool DimExpr::nonnegative_by_cases(bool subtracted, int depth) const {
   for (const auto& [monomial, times] : terms_)
     for (size_t i = 0; (times < 0) == subtracted && i < monomial.size(); ++i) {
-      const auto parts = parts_of(monomial[i]);
-      if (!parts || parts->by) continue;
-      Polynomial beside, whole;
+      const auto parts = composite_of(monomial[i]);
+      if (!parts || parts->divisor) continue;
+      DimExpr cofactor, term;
       Monomial others = monomial;
       others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-      beside.terms_[others] = 1, whole.terms_[monomial] = times;
-      const std::optional<Polynomial> rest = difference(*this, whole), all = product(beside, times);
-      if (!beside.adds_only() || !rest || !all) continue;
-      const auto holds = [&](const Polynomial& part) {
-        const std::optional<Polynomial> least = product(*all, part);
-        const std::optional<Polynomial> left = least ? sum(*rest, *least) : least;
-        return left && left->never_negative(tries - 1);
+      cofactor.terms_[others] = 1, term.terms_[monomial] = times;
+      const std::optional<DimExpr> rest = difference(*this, term), scale = product(cofactor, times);
+      if (!cofactor.has_no_subtraction() || !rest || !scale) continue;
+      const auto holds = [&](const DimExpr& operand) {
+        const std::optional<DimExpr> replaced = product(*scale, operand);
+        const std::optional<DimExpr> total = replaced ? sum(*rest, *replaced) : replaced;
+        return total && total->is_nonnegative(depth - 1);
       };
       return subtracted ? holds(parts->first) || holds(parts->second)
                         : holds(parts->first) && holds(parts->second);
@@ -231,124 +246,131 @@ bool Polynomial::by_parts(bool subtracted, int tries) const {
   return false;
 }
 
-std::optional<Polynomial> sum(const Polynomial& a, const Polynomial& b) {
-  Polynomial all = a;
+std::optional<DimExpr> sum(const DimExpr& a, const DimExpr& b) {
+  DimExpr all = a;
   for (const auto& [monomial, times] : b.terms_) {
     int64_t& n = all.terms_[monomial];
     if (__builtin_add_overflow(n, times, &n)) return std::nullopt;
     if (n == INT64_MIN && !monomial.empty()) return std::nullopt;
     if (n == 0) all.terms_.erase(monomial);
   }
-  // What has a text that can be read.
+  // The text must stay short enough to be parsed again. An upper bound avoids writing it each time.
   constexpr size_t kDigits = 20;
   size_t size = 0;
   for (const auto& [monomial, times] : all.terms_) {
     size += kDigits;
     for (const std::string& factor : monomial) size += factor.size() + 1;
   }
-  const bool fits = all.terms_.size() <= kMostTerms && (size <= kMostText || all.text().size() <= kMostText);
+  const bool fits = all.terms_.size() <= kMaxTerms && (size <= kMaxText || all.text().size() <= kMaxText);
   return fits ? std::optional(all) : std::nullopt;
 }
 
-std::optional<Polynomial> product(const Polynomial& a, const Polynomial& b) {
-  Polynomial all;
+std::optional<DimExpr> product(const DimExpr& a, const DimExpr& b) {
+  DimExpr all;
   for (const auto& [left, m] : a.terms_)
     for (const auto& [right, n] : b.terms_) {
-      Polynomial one;
-      Polynomial::Monomial both = left;
+      DimExpr one;
+      DimExpr::Monomial both = left;
       both.insert(both.end(), right.begin(), right.end());
       std::sort(both.begin(), both.end());
       int64_t times;
-      if (both.size() > kMostFactors || __builtin_mul_overflow(m, n, &times)) return std::nullopt;
+      if (both.size() > kMaxFactors || __builtin_mul_overflow(m, n, &times)) return std::nullopt;
       one.terms_[std::move(both)] = times;
-      const std::optional<Polynomial> next = sum(all, one);
+      const std::optional<DimExpr> next = sum(all, one);
       if (!next) return next;
       all = *next;
     }
   return all;
 }
 
-std::optional<Polynomial> exact_quotient(const Polynomial& a, const Polynomial& b) {
+std::optional<DimExpr> exact_div(const DimExpr& a, const DimExpr& b) {
   if (b.terms_.empty()) return std::nullopt;
-  const auto& [by, divisor] = *b.terms_.begin();
-  Polynomial rest = a, all;
-  while (!rest.terms_.empty()) {
-    const auto& [lead, times] = *rest.terms_.begin();
-    if (times % divisor != 0 || !std::includes(lead.begin(), lead.end(), by.begin(), by.end()))
+  // Polynomial long division: terms are in graded lexicographic order, so the leading term decides.
+  const auto& [divisor, coefficient] = *b.terms_.begin();
+  DimExpr remainder = a, quotient;
+  while (!remainder.terms_.empty()) {
+    const auto& [lead, times] = *remainder.terms_.begin();
+    if (times % coefficient != 0 || !std::includes(lead.begin(), lead.end(), divisor.begin(), divisor.end()))
       return std::nullopt;
-    Polynomial one;
-    Polynomial::Monomial left;
-    std::set_difference(lead.begin(), lead.end(), by.begin(), by.end(), std::back_inserter(left));
-    one.terms_[left] = times / divisor;
-    const std::optional<Polynomial> gone = product(one, b), more = sum(all, one);
-    const std::optional<Polynomial> next = gone ? difference(rest, *gone) : gone;
+    DimExpr one;
+    DimExpr::Monomial monomial;
+    std::set_difference(lead.begin(), lead.end(), divisor.begin(), divisor.end(),
+                        std::back_inserter(monomial));
+    one.terms_[monomial] = times / coefficient;
+    const std::optional<DimExpr> subtrahend = product(one, b), more = sum(quotient, one);
+    const std::optional<DimExpr> next = subtrahend ? difference(remainder, *subtrahend) : subtrahend;
     if (!next || !more) return std::nullopt;
-    rest = *next, all = *more;
+    remainder = *next, quotient = *more;
   }
-  return all;
+  return quotient;
 }
 
-// What both have stands outside, and so does what divides the rest: equal ones have one text.
-std::optional<Polynomial> smaller(const Polynomial& a, const Polynomial& b) {
-  const std::optional<Polynomial> gap = difference(a, b);
+// Normal form: common terms and the common divisor of the rest stand outside of min(...), so equal
+// minima have one text.
+std::optional<DimExpr> symbolic_min(const DimExpr& a, const DimExpr& b) {
+  const std::optional<DimExpr> gap = difference(a, b);
   if (!gap || gap->terms_.empty()) return gap ? std::optional(a) : gap;
-  const bool ahead = gap->terms_.begin()->second > 0;  // the first term is a's
-  Polynomial first, second;
+  const bool ahead = gap->terms_.begin()->second > 0;  // the leading term of the difference is of a
+  DimExpr first, second;
   int64_t common = 0;
   for (const auto& [monomial, times] : gap->terms_) {
     if (times == INT64_MIN) return std::nullopt;
     ((times > 0) == ahead ? first : second).terms_[monomial] = std::abs(times);
     common = std::gcd(common, times);
   }
-  const std::optional<Polynomial> shared = difference(ahead ? a : b, first);
-  if (first.adds_only() && second.terms_.empty()) return ahead ? b : a;
-  for (Polynomial* p : {&first, &second})
+  const std::optional<DimExpr> shared = difference(ahead ? a : b, first);
+  if (first.has_no_subtraction() && second.terms_.empty()) return ahead ? b : a;
+  for (DimExpr* p : {&first, &second})
     for (auto& [monomial, times] : p->terms_) times /= common;
-  const std::string factor = std::string(kSmaller) + first.text() + "," + second.text() + ")";
-  if (!shared || factor.size() > kMostText / 4) return std::nullopt;
-  const std::optional<Polynomial> least = product(Polynomial::of(factor), common);
+  const std::string factor = std::string(kMinPrefix) + first.text() + "," + second.text() + ")";
+  if (!shared || factor.size() > kMaxText / 4) return std::nullopt;
+  const std::optional<DimExpr> least = product(DimExpr::symbol(factor), common);
   return least ? sum(*shared, *least) : least;
 }
 
-std::optional<Polynomial> least(const Polynomial& a, const Polynomial& b) {
-  const std::optional<Polynomial> more = difference(b, a), less = difference(a, b);
-  return more && more->never_negative() ? a : less && less->never_negative() ? b : smaller(a, b);
+std::optional<DimExpr> minimum(const DimExpr& a, const DimExpr& b) {
+  const std::optional<DimExpr> more = difference(b, a), less = difference(a, b);
+  return more && more->is_nonnegative() ? a : less && less->is_nonnegative() ? b : symbolic_min(a, b);
 }
-std::optional<Polynomial> most(const Polynomial& a, const Polynomial& b) {
-  const std::optional<Polynomial> both = sum(a, b), first = least(a, b);
+std::optional<DimExpr> maximum(const DimExpr& a, const DimExpr& b) {
+  const std::optional<DimExpr> both = sum(a, b), first = minimum(a, b);
   return both && first ? difference(*both, *first) : std::nullopt;
 }
 
-// What divides stands outside of the quotient, so equal quotients have one text.
-std::optional<Polynomial> floor_quotient(const Polynomial& a, int64_t by) {
-  Polynomial whole, rest;
-  int64_t common = by;
+// Normal form: multiples of the divisor stand outside of the division and the fraction is reduced,
+// so equal divisions have one text.
+std::optional<DimExpr> floor_div_unmerged(const DimExpr& a, int64_t divisor) {
+  DimExpr whole, rest;
+  int64_t common = divisor;
   for (const auto& [monomial, times] : a.terms_) {
-    const int64_t outside = monomial.empty() ? floored(times, by) : times % by ? 0 : times / by;
-    const int64_t inside = times - outside * by;
+    const int64_t outside = monomial.empty()  ? floor_div_int(times, divisor)
+                            : times % divisor ? 0
+                                              : times / divisor;
+    const int64_t inside = times - outside * divisor;
     if (outside) whole.terms_[monomial] = outside;
     if (inside) rest.terms_[monomial] = inside, common = std::gcd(common, inside);
   }
   for (auto& [monomial, times] : rest.terms_) times /= common;
-  if (rest.constant()) return whole;  // below 1
-  const std::string factor = "(" + rest.text() + ")/" + std::to_string(by / common);
-  if (factor.size() > kMostText / 4) return std::nullopt;
-  return sum(whole, Polynomial::of(factor));
+  if (rest.constant()) return whole;  // the remainder is less than the divisor
+  const std::string factor = "(" + rest.text() + ")/" + std::to_string(divisor / common);
+  if (factor.size() > kMaxText / 4) return std::nullopt;
+  return sum(whole, DimExpr::symbol(factor));
 }
 
-// The whole part of (S/N + c) / by is that of (S + cN) / (N by).
-std::optional<Polynomial> quotient(const Polynomial& a, int64_t by) {
+// floor((floor(S / N) + c) / d) == floor((S + c N) / (N d)).
+std::optional<DimExpr> floor_div(const DimExpr& a, int64_t divisor) {
   const auto& terms = a.terms();
   const bool single = !terms.empty() && terms.begin()->second == 1 && terms.begin()->first.size() == 1;
-  const auto parts = single ? Polynomial::parts_of(terms.begin()->first[0]) : std::nullopt;
-  const auto shift = parts ? difference(a, Polynomial::of(terms.begin()->first[0])) : std::nullopt;
+  const auto parts = single ? DimExpr::composite_of(terms.begin()->first[0]) : std::nullopt;
+  const auto shift = parts ? difference(a, DimExpr::symbol(terms.begin()->first[0])) : std::nullopt;
   int64_t all;
-  if (parts && parts->by && shift && shift->constant() && !__builtin_mul_overflow(parts->by, by, &all)) {
-    const std::optional<Polynomial> more = product(*shift, parts->by);
-    const std::optional<Polynomial> whole = more ? sum(parts->first, *more) : more;
-    if (whole) return floor_quotient(*whole, all);
+  if (parts && parts->divisor && shift && shift->constant() &&
+      !__builtin_mul_overflow(parts->divisor, divisor, &all)) {
+    const std::optional<DimExpr> more = product(*shift, parts->divisor);
+    const std::optional<DimExpr> whole = more ? sum(parts->first, *more) : more;
+    if (whole) return floor_div_unmerged(*whole, all);
   }
-  return floor_quotient(a, by);
+  return floor_div_unmerged(a, divisor);
 }
 
 }  // namespace invar

@@ -1,7 +1,9 @@
-"""The same bits on other architectures: the runtime and kernels under QEMU, with the plan made here.
+"""The same bits on other architectures: the runtime and kernels under QEMU, with the plan made
+here.
 
-`./setup.sh test` builds AArch64 (the NEON lanes) and s390x (the scalar lane, and the only big-endian one); RISC-V and
-POWER differ from s390x in nothing that s390x does not show, and are built and run by tools/evidence.sh."""
+`./setup.sh test` builds AArch64 (the NEON lanes) and s390x (the scalar lane, and the only
+big-endian one); RISC-V and POWER differ from s390x in nothing that s390x does not show, and are
+built and run by tools/evidence.sh."""
 
 import platform
 import re
@@ -11,8 +13,17 @@ import pytest
 from conftest import BUILD, MODEL, ROOT, execute
 
 ALWAYS = ["aarch64", "s390x"]
-RUNS = [("aarch64", "neon", 64), ("aarch64", "scalar", 8), ("aarch64", "reference", 8), ("s390x", "scalar", 64), ("s390x", "reference", 4),
-        ("riscv64", "scalar", 64), ("riscv64", "reference", 4), ("ppc64le", "scalar", 64), ("ppc64le", "reference", 4)]
+RUNS = [
+    ("aarch64", "neon", 64),
+    ("aarch64", "scalar", 8),
+    ("aarch64", "reference", 8),
+    ("s390x", "scalar", 64),
+    ("s390x", "reference", 4),
+    ("riscv64", "scalar", 64),
+    ("riscv64", "reference", 4),
+    ("ppc64le", "scalar", 64),
+    ("ppc64le", "reference", 4),
+]
 
 
 def program(arch):
@@ -42,7 +53,9 @@ def test_same_receipt(generate, plan, arch, isa, tokens):
 def test_each_verifies_the_other(generate, plan, tmp_path, arch):
     there = generate("--plan", plan, tokens=16, program=program(arch))
     here = generate(tokens=16)
-    done = execute(["verify", here["receipt"], "--plan", plan, "--model-name", MODEL], program=program(arch))
+    done = execute(
+        ["verify", here["receipt"], "--plan", plan, "--model-name", MODEL], program=program(arch)
+    )
     assert done.code == 0, done.text
     done = execute(["verify", there["receipt"], "--model-name", MODEL])
     assert done.code == 0, done.text
@@ -53,7 +66,9 @@ def test_logits_are_written_little_endian(answer, plan, tmp_path, arch):
     written = []
     for name, how in (("here", None), ("there", program(arch))):
         path = tmp_path / name
-        done = execute(["infer", plan, "--tokens", "0,848,27", "--logits-output", path], program=how)
+        done = execute(
+            ["infer", plan, "--tokens", "0,848,27", "--logits-output", path], program=how
+        )
         assert done.code == 0, done.text
         written.append(path.read_bytes())
     assert len(written[0]) > 0 and written[0] == written[1]
@@ -80,11 +95,13 @@ def sample_of_rooms(folder):
 
 @pytest.mark.parametrize("arch", ["aarch64", "s390x", "riscv64", "ppc64le"])
 def test_doctor(arch, tmp_path):
-    """Every kernel row of that build reaches the vectors and the digests; of AArch64, whose build runs the conformance
-    harness on all digests, one of each operation."""
+    """Every kernel row of that build reaches the vectors and the digests; of AArch64, whose build
+    runs the conformance harness on all digests, one of each operation."""
     rooms = ["--rooms", sample_of_rooms(tmp_path)] if arch == "aarch64" else []
     done = execute(["doctor", "--json", *rooms], program=program(arch))
     assert done.code == 0, done.text
     found = done.json()
-    assert found["machine"] == arch and all(r["checks"] > 0 and r["wrong"] == 0 for r in found["rows"])
+    assert found["machine"] == arch and all(
+        r["checks"] > 0 and r["wrong"] == 0 for r in found["rows"]
+    )
     assert "scalar" in found["isas"] and (arch != "aarch64" or "neon" in found["isas"])

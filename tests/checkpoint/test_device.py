@@ -1,4 +1,5 @@
-"""A GPU changes no bit: the same receipt, verified across. Where there is none, that is said in one line, and the CPU works."""
+"""A GPU changes no bit: the same receipt, verified across. Where there is none, that is said in one
+line, and the CPU works."""
 
 import json
 import sys
@@ -6,7 +7,7 @@ import sys
 import pytest
 from conftest import MODEL, ROOT, invar, refused
 
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "tools/models"))
 import random_models  # noqa: E402
 
 GPU = invar("doctor", "--json").json()["gpu"]
@@ -26,9 +27,13 @@ def test_the_same_receipt(on_gpu, generate):
     assert device["content"]["execution"]["device"].startswith("cuda:0 ")
 
 
-@pytest.mark.parametrize("options", [["--prefill-chunk", 7], ["--no-kv-cache"], ["--temperature", 1.3, "--seed", 5]])
+@pytest.mark.parametrize(
+    "options", [["--prefill-chunk", 7], ["--no-kv-cache"], ["--temperature", 1.3, "--seed", 5]]
+)
 def test_the_same_receipt_in_every_manner(on_gpu, generate, options):
-    assert on_gpu(*options, tokens=32)["receipt_hash"] == generate(*options, tokens=32)["receipt_hash"]
+    assert (
+        on_gpu(*options, tokens=32)["receipt_hash"] == generate(*options, tokens=32)["receipt_hash"]
+    )
 
 
 def test_each_verifies_the_other(on_gpu, generate, tasks):
@@ -52,18 +57,35 @@ def test_whole_models(name, tmp_path):
     random_models.make(tmp_path, name, "small")
     invar("compile", tmp_path / "model.onnx")
     for batch in (1, 3, 64):
-        feeds = [x for path in (tmp_path / str(batch)).glob("*.npy") for x in ("--input", f"{path.stem}={path}")]
-        host, device = (invar("infer", tmp_path / "plan.invar", *feeds, "--device", d).json() for d in ("cpu", "cuda"))
+        feeds = [
+            x
+            for path in (tmp_path / str(batch)).glob("*.npy")
+            for x in ("--input", f"{path.stem}={path}")
+        ]
+        host, device = (
+            invar("infer", tmp_path / "plan.invar", *feeds, "--device", d).json()
+            for d in ("cpu", "cuda")
+        )
         assert device["isa"] == "cuda" and device["outputs"] == host["outputs"], batch
 
 
 def test_no_gpu_is_said_in_one_line(tasks, tmp_path):
     if GPU:
         pytest.skip("there is a GPU here")
-    run = ["run", "--model-name", MODEL, "--prompt-text", "ROMEO:", "--max-new-tokens", 4, "--tasks-root", tasks,
-           "--receipt-path", tmp_path / "receipt.json"]
+    run = [
+        "run",
+        "--model-name",
+        MODEL,
+        "--prompt-text",
+        "ROMEO:",
+        "--max-new-tokens",
+        4,
+        "--tasks-root",
+        tasks,
+        "--receipt-path",
+        tmp_path / "receipt.json",
+    ]
     done = refused(*run, "--device", "cuda", names=["CUDA"])
     assert "--device cpu" in done.text or "nvcc" in done.text, done.text
     assert not (tmp_path / "receipt.json").exists()
     invar(*run, "--device", "cuda", "--cpu-only")
-

@@ -1,5 +1,6 @@
-"""Whole models beside Llama: an encoder, a vision transformer and a convolutional network compute the same bytes on every
-instruction set, for any number of threads and in any company; what does not fit a plan's inputs is refused in one line."""
+"""Whole models beside Llama: an encoder, a vision transformer and a convolutional network compute
+the same bytes on every instruction set, for any number of threads and in any company; what does not
+fit a plan's inputs is refused in one line."""
 
 import sys
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, cpu_isas, invar, refused
 
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "tools/models"))
 import random_models  # noqa: E402
 
 MODELS = list(random_models.SIZES)
@@ -58,6 +59,7 @@ def test_company_changes_nothing(models, name, tmp_path):
 
 def test_an_output_is_what_its_digest_says(models, tmp_path):
     from hashlib import sha256
+
     want = digests(models / "bert", 3, "--tensors-output", tmp_path)
     assert set(want) == {"last_hidden_state", "pooler_output"}
     for name, (dtype, shape, digest) in want.items():
@@ -68,7 +70,9 @@ def test_an_output_is_what_its_digest_says(models, tmp_path):
 
 @pytest.fixture
 def bert(models, tmp_path):
-    """refuse(changes, names): inputs of batch 3 with some replaced by arrays or bytes, or left out."""
+    """refuse(changes, names): inputs of batch 3 with some replaced by arrays or bytes, or left
+    out."""
+
     def refuse(changes, names, *more):
         arrays = {path.stem: np.load(path) for path in (models / "bert/3").glob("*.npy")} | changes
         args = []
@@ -79,13 +83,20 @@ def bert(models, tmp_path):
             path.write_bytes(value) if isinstance(value, bytes) else np.save(path, value)
             args += ["--input", f"{name}={path}"]
         refused("infer", models / "bert/plan.invar", *args, *more, names=names)
+
     return refuse
 
 
 def test_refused_inputs(bert):
     ids = np.zeros((3, 9), np.int64)
-    bert({"input_ids": ids.astype(np.int32)}, ["input 'input_ids': it is i32 [3, 9], the plan takes i64 [batch, seq]"])
-    bert({"token_type_ids": ids[:, :8]}, ["input 'token_type_ids': it is i64 [3, 8], the plan takes i64 [batch, seq = 9]"])
+    bert(
+        {"input_ids": ids.astype(np.int32)},
+        ["input 'input_ids': it is i32 [3, 9], the plan takes i64 [batch, seq]"],
+    )
+    bert(
+        {"token_type_ids": ids[:, :8]},
+        ["input 'token_type_ids': it is i64 [3, 8], the plan takes i64 [batch, seq = 9]"],
+    )
     bert({"position_ids": ids[0]}, ["it is i64 [9], the plan takes i64 [batch, seq]"])
     bert({"position_ids": None}, ["input 'position_ids' is missing"])
     bert({"pixels": ids}, ["input 'pixels': the plan has none of this name"])
@@ -102,12 +113,16 @@ def test_refused_files(bert):
     bert({"input_ids": ids.astype(">i8")}, ["elements '>i8'"])
     bert({"input_ids": ids.astype(np.complex64)}, ["elements '<c8'"])
     bert({"input_ids": npy_bytes(ids)[:-8]}, ["it holds 208 bytes of data, its shape says 216"])
-    bert({"input_ids": npy_bytes(ids).replace(b"(3, 9)", b"(-3,9)")}, ["its header is not understood"])
+    bert(
+        {"input_ids": npy_bytes(ids).replace(b"(3, 9)", b"(-3,9)")},
+        ["its header is not understood"],
+    )
     bert({"attention_mask": npy_bytes(ids > 5)[:-1] + b"\2"}, ["neither 0 nor 1"])
 
 
 def npy_bytes(array):
     from io import BytesIO
+
     file = BytesIO()
     np.save(file, array)
     return file.getvalue()
@@ -116,4 +131,11 @@ def npy_bytes(array):
 def test_a_plan_with_memory_takes_tokens(models, answer, tasks, tmp_path):
     np.save(tmp_path / "input_ids.npy", np.zeros((1, 4), np.int64))
     plan = next(tasks.glob("*/plan.invar"))
-    refused("infer", plan, "--input", f"input_ids={tmp_path / 'input_ids.npy'}", code=3, names=["takes tokens, not tensors"])
+    refused(
+        "infer",
+        plan,
+        "--input",
+        f"input_ids={tmp_path / 'input_ids.npy'}",
+        code=3,
+        names=["takes tokens, not tensors"],
+    )

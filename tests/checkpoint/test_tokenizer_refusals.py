@@ -1,4 +1,5 @@
-"""Hostile or uncovered tokenizer.json files and texts: one clear line, the right exit code, no crash, no hang."""
+"""Hostile or uncovered tokenizer.json files and texts: one clear line, the right exit code, no
+crash, no hang."""
 
 import json
 import random
@@ -6,7 +7,6 @@ import struct
 import subprocess
 
 import pytest
-
 from tokenizer.oracle import BYTE_NAME, PROGRAM, SHIPPED, opened  # noqa: F401
 
 
@@ -30,6 +30,7 @@ def put(value, *path):
         for p in path[:-1]:
             j = j[p]
         j[path[-1]] = value
+
     return change
 
 
@@ -39,7 +40,7 @@ HOSTILE = {
     "model type": (put("Unigram", "model", "type"), 3, ["Unigram"]),
     "vocab list": (put([1], "model", "vocab"), 2, ["vocab"]),
     "vocab empty": (put({}, "model", "vocab"), 2, ["vocab"]),
-    "id text": (put("7", "model", "vocab", "A"), 2, ["\"A\"", "integer"]),
+    "id text": (put("7", "model", "vocab", "A"), 2, ['"A"', "integer"]),
     "id float": (put(7.0, "model", "vocab", "A"), 2, ["integer"]),
     "id negative": (put(-1, "model", "vocab", "A"), 2, ["out of range"]),
     "id huge": (put(1 << 31, "model", "vocab", "A"), 2, ["out of range"]),
@@ -50,8 +51,16 @@ HOSTILE = {
     "merge number": (put(3, "model", "merges", 5), 2, ["merges[5]"]),
     "merge of one": (put("ab", "model", "merges", 5), 2, ["merges[5]"]),
     "merge of three": (put("a b c", "model", "merges", 5), 2, ["merges[5]"]),
-    "merge unknown": (put(["\u4e2d", "a"], "model", "merges", 5), 2, ["merges[5]", "not in the vocabulary"]),
-    "merge into nothing": (put(["\u00ff", "\u00ff"], "model", "merges", 5), 2, ["merges[5]", "not in the vocabulary"]),
+    "merge unknown": (
+        put(["\u4e2d", "a"], "model", "merges", 5),
+        2,
+        ["merges[5]", "not in the vocabulary"],
+    ),
+    "merge into nothing": (
+        put(["\u00ff", "\u00ff"], "model", "merges", 5),
+        2,
+        ["merges[5]", "not in the vocabulary"],
+    ),
     "dropout": (put(0.5, "model", "dropout"), 3, ["dropout"]),
     "prefix": (put("##", "model", "continuing_subword_prefix"), 3, ["continuing_subword_prefix"]),
     "byte fallback": (put(True, "model", "byte_fallback"), 3, ["byte_fallback"]),
@@ -66,19 +75,41 @@ HOSTILE = {
     "look-behind": (put({"Regex": "(?<=a)b"}, *SPLIT, "pattern"), 3, ["look-behind"]),
     "back reference": (put({"Regex": "(a)\\1"}, *SPLIT, "pattern"), 3, ["this escape"]),
     "open group": (put({"Regex": "(a"}, *SPLIT, "pattern"), 3, ["missing )"]),
-    "deep pattern": (put({"Regex": "(" * 100000 + "a" + ")" * 100000}, *SPLIT, "pattern"), 3, ["nesting"]),
-    "large repeats": (put({"Regex": "(((ab{9}){900}){900}){900}"}, *SPLIT, "pattern"), 3, ["too large"]),
+    "deep pattern": (
+        put({"Regex": "(" * 100000 + "a" + ")" * 100000}, *SPLIT, "pattern"),
+        3,
+        ["nesting"],
+    ),
+    "large repeats": (
+        put({"Regex": "(((ab{9}){900}){900}){900}"}, *SPLIT, "pattern"),
+        3,
+        ["too large"],
+    ),
     "pattern of lines": (put({"Regex": "\n\x1b[31m(?<=x)\n" * 100}, *SPLIT, "pattern"), 3, []),
     "decoder": (put({"type": "WordPiece"}, "decoder"), 3, ["WordPiece"]),
     "no decoder": (put(None, "decoder"), 3, ["decoder"]),
     "post-processor": (put({"type": "BertProcessing"}, "post_processor"), 3, ["BertProcessing"]),
-    "template id": (put([99999], "post_processor", "special_tokens", "<|begin_of_text|>", "ids"), 2, ["99999"]),
+    "template id": (
+        put([99999], "post_processor", "special_tokens", "<|begin_of_text|>", "ids"),
+        2,
+        ["99999"],
+    ),
     "template token": (put({}, "post_processor", "special_tokens"), 2, ["<|begin_of_text|>"]),
     "added object": (put({}, "added_tokens"), 2, ["added_tokens"]),
     "added id": (put(5, "added_tokens", 0, "id"), 2, ["<|begin_of_text|>"]),
     "added empty": (put("", "added_tokens", 0, "content"), 2, ["added_tokens[0]"]),
-    "added far": (lambda j: j["added_tokens"].append({**j["added_tokens"][0], "id": 1 << 30, "content": "x y"}), 2, ["next free one is 2048"]),
-    "added taken": (lambda j: j["added_tokens"].append({**j["added_tokens"][0], "id": 9, "content": "x y"}), 2, ["next free one is 2048"]),
+    "added far": (
+        lambda j: j["added_tokens"].append(
+            {**j["added_tokens"][0], "id": 1 << 30, "content": "x y"}
+        ),
+        2,
+        ["next free one is 2048"],
+    ),
+    "added taken": (
+        lambda j: j["added_tokens"].append({**j["added_tokens"][0], "id": 9, "content": "x y"}),
+        2,
+        ["next free one is 2048"],
+    ),
     "added twice": (lambda j: j["added_tokens"].append(j["added_tokens"][0]), 2, ["given twice"]),
     "added flag": (put(1, "added_tokens", 0, "lstrip"), 2, ["lstrip"]),
 }
@@ -92,22 +123,46 @@ def test_refusals(tmp_path, name):
     refusal(path, code, *names)
 
 
-@pytest.mark.parametrize("content", [
-    b"", b"{", b"[]", b"null", b"7", b"\xff\xfe", b"[" * 300_000, b'{"model":' * 100_000, b'{"version":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-    b'{"normalizer":' * 50_000 + b"1" + b"}" * 50_000, b'{"model":1e999999}', b'{"a":"\\ud800"}'], ids=range(12))
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"7",
+        b"\xff\xfe",
+        b"[" * 300_000,
+        b'{"model":' * 100_000,
+        b'{"version":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"normalizer":' * 50_000 + b"1" + b"}" * 50_000,
+        b'{"model":1e999999}',
+        b'{"a":"\\ud800"}',
+    ],
+    ids=range(12),
+)
 def test_not_a_tokenizer(tmp_path, content):
     path = tmp_path / "t.json"
     path.write_bytes(content)
     done = subprocess.run([PROGRAM, path], input=b"", capture_output=True, timeout=60)
-    assert done.returncode in (2, 3) and done.stderr.count(b"\n") == 1 and len(done.stderr) < 700, done.stderr[-2000:]
+    assert done.returncode in (2, 3) and done.stderr.count(b"\n") == 1 and len(done.stderr) < 700, (
+        done.stderr[-2000:]
+    )
 
 
 def test_nested_sequences(tmp_path):
-    for key, name in (("pre_tokenizer", "pretokenizers"), ("normalizer", "normalizers"), ("decoder", "decoders"), ("post_processor", "processors")):
+    for key, name in (
+        ("pre_tokenizer", "pretokenizers"),
+        ("normalizer", "normalizers"),
+        ("decoder", "decoders"),
+        ("post_processor", "processors"),
+    ):
         inner = "[]"
         for _ in range(20_000):
             inner = f'[{{"type":"Sequence","{name}":{inner}}}]'
-        content = edited(put("HERE", key)).replace('"HERE"', f'{{"type":"Sequence","{name}":{inner}}}')
+        content = edited(put("HERE", key)).replace(
+            '"HERE"', f'{{"type":"Sequence","{name}":{inner}}}'
+        )
         path = tmp_path / "t.json"
         path.write_text(content)
         refusal(path, 2, "nested too deeply")
@@ -130,11 +185,23 @@ def test_random_damage(tmp_path):
         damaged = bytearray(content)
         for _ in range(r.choice([1, 1, 3])):
             at = r.randrange(3500) if r.random() < 0.6 else r.randrange(len(damaged))
-            damaged[at:at + r.choice([0, 1, 1, 5])] = r.choice([b"", b'"', b"9", b"{", b"\\", b"-", b"[]", bytes([r.randrange(256)])])
+            damaged[at : at + r.choice([0, 1, 1, 5])] = r.choice(
+                [b"", b'"', b"9", b"{", b"\\", b"-", b"[]", bytes([r.randrange(256)])]
+            )
         path.write_bytes(damaged)
-        request = b"e" + struct.pack("<I", 9) + b"ROMEO: a\n" + b"d" + struct.pack("<I", 8) + struct.pack("<2i", 7, 300)
+        request = (
+            b"e"
+            + struct.pack("<I", 9)
+            + b"ROMEO: a\n"
+            + b"d"
+            + struct.pack("<I", 8)
+            + struct.pack("<2i", 7, 300)
+        )
         done = subprocess.run([PROGRAM, path], input=request, capture_output=True, timeout=60)
-        assert done.returncode in (0, 2, 3) and len(done.stderr) < 700, (done.returncode, done.stderr[-2000:])
+        assert done.returncode in (0, 2, 3) and len(done.stderr) < 700, (
+            done.returncode,
+            done.stderr[-2000:],
+        )
         assert done.stderr.count(b"\n") == (0 if done.returncode == 0 else 1)
 
 
@@ -161,8 +228,15 @@ def test_missing_byte_is_refused(opened):
 
 def test_invalid_utf8_is_refused_with_its_place(opened):
     _, ours = opened(SHIPPED.read_text(encoding="utf-8"))
-    for text, at in ((b"ab\xff", 2), (b"\x80", 0), (b"abcdefgh\xc3", 8), (b"\xed\xa0\x80", 0), (b"x\xf4\x90\x80\x80", 1),
-                     (b"\xc0\xaf", 0), ("\u00e9".encode() * 9 + b"\xe2\x82", 18)):
+    for text, at in (
+        (b"ab\xff", 2),
+        (b"\x80", 0),
+        (b"abcdefgh\xc3", 8),
+        (b"\xed\xa0\x80", 0),
+        (b"x\xf4\x90\x80\x80", 1),
+        (b"\xc0\xaf", 0),
+        ("\u00e9".encode() * 9 + b"\xe2\x82", 18),
+    ):
         code, message = ours.ask(b"e", text)
         assert code == 2 and f"byte {at} of {len(text)}".encode() in message, message
     assert ours.encode("still alive")

@@ -1,4 +1,5 @@
-"""Every room's vectors.txt against the specification, evaluated in exact rational arithmetic (tests/conformance/oracle.py)."""
+"""Every room's vectors.txt against the specification, evaluated in exact rational arithmetic
+(tests/conformance/oracle.py)."""
 
 import sys
 from pathlib import Path

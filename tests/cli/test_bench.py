@@ -1,4 +1,5 @@
-"""invar bench runs, says what it promises to say, and refuses bad input. No figure is checked: machines differ."""
+"""invar bench runs, says what it promises to say, and refuses bad input. No figure is checked:
+machines differ."""
 
 import importlib.util
 import json
@@ -7,33 +8,87 @@ import sys
 import pytest
 from conftest import invar, refused
 
-TINY = ["--op", "add", "--shape", "f32[3,5]:normal f32[5]:normal -> f32[3,5]", "--threads", 1, "--seconds", 0.001]
-FIELDS = {"suite", "op", "shape", "call", "isa", "threads", "seconds", "best_seconds", "flops", "bytes", "ns_per_element", "limit",
-          "fraction_of_limit"}
+TINY = [
+    "--op",
+    "add",
+    "--shape",
+    "f32[3,5]:normal f32[5]:normal -> f32[3,5]",
+    "--threads",
+    1,
+    "--seconds",
+    0.001,
+]
+FIELDS = {
+    "suite",
+    "op",
+    "shape",
+    "call",
+    "isa",
+    "threads",
+    "seconds",
+    "best_seconds",
+    "flops",
+    "bytes",
+    "ns_per_element",
+    "limit",
+    "fraction_of_limit",
+}
 
 
 def test_json_has_the_fields(tmp_path):
     done = invar("bench", *TINY, "--json", "--plot", tmp_path / "p.svg").json()
     assert set(done) == {"cpu", "device", "peer", "limits", "rows"} and done["device"] == "cpu"
     (limit,), (row,) = done["limits"], done["rows"]
-    assert set(limit) == {"isa", "threads", "flops_per_second", "read_bytes_per_second", "copy_bytes_per_second"}
+    assert set(limit) == {
+        "isa",
+        "threads",
+        "flops_per_second",
+        "read_bytes_per_second",
+        "copy_bytes_per_second",
+    }
     assert all(limit[k] > 0 for k in limit if k.endswith("_per_second"))
     assert set(row) == FIELDS and row["op"] == "add" and row["threads"] == 1
-    assert row["seconds"] >= row["best_seconds"] > 0 and row["bytes"] == 4 * (15 + 5 + 15) and row["fraction_of_limit"] > 0
+    assert (
+        row["seconds"] >= row["best_seconds"] > 0
+        and row["bytes"] == 4 * (15 + 5 + 15)
+        and row["fraction_of_limit"] > 0
+    )
     assert (tmp_path / "p.svg").read_text().startswith("<svg")
 
 
 def test_flops_bytes_and_past_are_not_attributes():
     call = "f32[2,8]:normal @f32[8,3]:normal -> f32[2,3] | flops=2*2*8*3 bytes=100"
-    (row,) = invar("bench", "--op", "matmul", "--shape", call, "--threads", 1, "--seconds", 0.001, "--json").json()["rows"]
+    (row,) = invar(
+        "bench", "--op", "matmul", "--shape", call, "--threads", 1, "--seconds", 0.001, "--json"
+    ).json()["rows"]
     assert row["flops"] == 96 and row["bytes"] == 100
-    call = "f32[1,5,8]:normal f32[1,5,8]:normal f32[1,5,8]:normal -> f32[1,5,8] | q_heads=2 kv_heads=2 scale=f32:3f000000 past=4"
-    assert invar("bench", "--op", "attention", "--shape", call, "--threads", 1, "--seconds", 0.001, "--json").json()["rows"]
+    call = (
+        "f32[1,5,8]:normal f32[1,5,8]:normal f32[1,5,8]:normal -> f32[1,5,8] | q_heads=2 "
+        "kv_heads=2 scale=f32:3f000000 past=4"
+    )
+    assert invar(
+        "bench", "--op", "attention", "--shape", call, "--threads", 1, "--seconds", 0.001, "--json"
+    ).json()["rows"]
 
 
 def test_every_instruction_set_and_thread_count_is_a_row():
-    rows = invar("bench", *TINY[:4], "--threads", "1,2", "--isa", "scalar,reference", "--seconds", 0.001, "--json").json()["rows"]
-    assert [(r["isa"], r["threads"]) for r in rows] == [("scalar", 1), ("reference", 1), ("scalar", 2), ("reference", 2)]
+    rows = invar(
+        "bench",
+        *TINY[:4],
+        "--threads",
+        "1,2",
+        "--isa",
+        "scalar,reference",
+        "--seconds",
+        0.001,
+        "--json",
+    ).json()["rows"]
+    assert [(r["isa"], r["threads"]) for r in rows] == [
+        ("scalar", 1),
+        ("reference", 1),
+        ("scalar", 2),
+        ("reference", 2),
+    ]
 
 
 def test_table_for_people():
@@ -41,25 +96,50 @@ def test_table_for_people():
     assert b"limits" in done.out and b"add" in done.out and b"3x5" in done.out
 
 
-@pytest.mark.parametrize("args, names", [
-    (["--op", "nothing"], ["nothing"]),
-    (["nosuite"], ["nosuite", "norm"]),
-    (["--shape", "f32[1]:normal -> f32[1]"], ["--op"]),
-    (["--op", "nothing", "--shape", "f32[1]:normal -> f32[1]"], ["nothing"]),
-    (["--op", "add", "--shape", "f32[2"], ["f32[2"]),
-    (["--op", "add", "--shape", "f32[2]:normal f32[3]:normal -> f32[3]"], ["add requires"]),
-    (["--op", "add", "--shape", "f32[2] f32[2] -> f32[2]"], ["values"]),
-    (["--op", "add", "--shape", "f32[2]:nofill f32[2]:normal -> f32[2]"], ["nofill"]),
-    (["--op", "add", "--shape", "f32[4611686018427387904,4]:normal f32[4]:normal -> f32[4611686018427387904,4]"], ["too large"]),
-    (["--op", "add", "--shape", "f32[2]:normal f32[2]:normal -> f32[2] | past=1"], ["no memory"]),
-    (["--op", "add", "--shape", "f32[2]:normal f32[2]:normal -> f32[2] | flops=f32:3f800000"], ["3f800000"]),
-    ([*TINY, "--isa", "mmx"], ["mmx"]),
-    ([*TINY[:4], "--threads", 0], ["--threads"]),
-    ([*TINY, "--device", "tpu"], ["tpu", "cuda"]),
-    ([*TINY, "--peer", "nolib"], ["--peer"]),
-    ([*TINY, "--peer", "torch", "--python", "no-such-program"], ["no-such-program", "--python"]),
-    ([*TINY, "--peer", "torch", "--python", "false"], ["--python"]),
-])
+@pytest.mark.parametrize(
+    "args, names",
+    [
+        (["--op", "nothing"], ["nothing"]),
+        (["nosuite"], ["nosuite", "norm"]),
+        (["--shape", "f32[1]:normal -> f32[1]"], ["--op"]),
+        (["--op", "nothing", "--shape", "f32[1]:normal -> f32[1]"], ["nothing"]),
+        (["--op", "add", "--shape", "f32[2"], ["f32[2"]),
+        (["--op", "add", "--shape", "f32[2]:normal f32[3]:normal -> f32[3]"], ["add requires"]),
+        (["--op", "add", "--shape", "f32[2] f32[2] -> f32[2]"], ["values"]),
+        (["--op", "add", "--shape", "f32[2]:nofill f32[2]:normal -> f32[2]"], ["nofill"]),
+        (
+            [
+                "--op",
+                "add",
+                "--shape",
+                "f32[4611686018427387904,4]:normal f32[4]:normal -> f32[4611686018427387904,4]",
+            ],
+            ["too large"],
+        ),
+        (
+            ["--op", "add", "--shape", "f32[2]:normal f32[2]:normal -> f32[2] | past=1"],
+            ["no memory"],
+        ),
+        (
+            [
+                "--op",
+                "add",
+                "--shape",
+                "f32[2]:normal f32[2]:normal -> f32[2] | flops=f32:3f800000",
+            ],
+            ["3f800000"],
+        ),
+        ([*TINY, "--isa", "mmx"], ["mmx"]),
+        ([*TINY[:4], "--threads", 0], ["--threads"]),
+        ([*TINY, "--device", "tpu"], ["tpu", "cuda"]),
+        ([*TINY, "--peer", "nolib"], ["--peer"]),
+        (
+            [*TINY, "--peer", "torch", "--python", "no-such-program"],
+            ["no-such-program", "--python"],
+        ),
+        ([*TINY, "--peer", "torch", "--python", "false"], ["--python"]),
+    ],
+)
 def test_refusals(args, names):
     refused("bench", *args, names=names)
 
@@ -71,8 +151,16 @@ def test_a_gpu_is_measured_or_refused():
         return
     done = invar("bench", *on_gpu, "--json").json()
     (limit,), (row,) = done["limits"], done["rows"]
-    assert done["device"].startswith("cuda ") and limit["flops_per_second"] > 1e12 and limit["isa"] == row["isa"] == "cuda"
-    assert row["threads"] == 0 and row["seconds"] >= row["best_seconds"] > 0 and row["bytes"] == 4 * (15 + 5 + 15)
+    assert (
+        done["device"].startswith("cuda ")
+        and limit["flops_per_second"] > 1e12
+        and limit["isa"] == row["isa"] == "cuda"
+    )
+    assert (
+        row["threads"] == 0
+        and row["seconds"] >= row["best_seconds"] > 0
+        and row["bytes"] == 4 * (15 + 5 + 15)
+    )
     refused("bench", *TINY, "--device", "cuda", names=["--threads"])
 
 
@@ -81,5 +169,10 @@ def test_peer():
         pytest.skip("PyTorch is not installed: no peer to compare with")
     done = invar("bench", *TINY, "--peer", "torch", "--python", sys.executable, "--json").json()
     (row,) = done["rows"]
-    assert "PyTorch" in done["peer"] and row["peer"] == "add" and row["ratio"] > 0 and row["best_ratio"] > 0
+    assert (
+        "PyTorch" in done["peer"]
+        and row["peer"] == "add"
+        and row["ratio"] > 0
+        and row["best_ratio"] > 0
+    )
     assert json.dumps(row)

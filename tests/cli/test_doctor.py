@@ -9,7 +9,11 @@ from conftest import ROOT, cpu_isas, execute, invar, refused
 OPSET = (ROOT / "spec/opset.toml").read_text()
 OPERATIONS = re.findall(r"^\[(\w+)\]", OPSET, re.M)
 SHARED = set(re.findall(r'^room = "(\w+)"', OPSET, re.M))  # rooms of several operations
-OWN = [m.group(1) for m in re.finditer(r"^\[(\w+)\]\n([^\[]*)", OPSET, re.M) if "room =" not in m.group(2)]
+OWN = [
+    m.group(1)
+    for m in re.finditer(r"^\[(\w+)\]\n([^\[]*)", OPSET, re.M)
+    if "room =" not in m.group(2)
+]
 
 
 @pytest.fixture
@@ -52,9 +56,15 @@ def test_another_digest_is_named(rooms):
     path.write_text(text.replace(digest, other))
     done = invar("doctor", "--rooms", rooms, code=1)
     assert "NOT SOUND" in done.text and op in done.text and other in done.text
-    assert done.text.count("DIFFERS") == len({r["isa"] for r in invar("doctor", "--json").json()["rows"] if r["operation"] == op})
+    assert done.text.count("DIFFERS") == len(
+        {r["isa"] for r in invar("doctor", "--json").json()["rows"] if r["operation"] == op}
+    )
     found = invar("doctor", "--rooms", rooms, "--json", code=1).json()
-    assert not found["ok"] and {f["operation"] for f in found["findings"]} == {op} and found["findings"][0]["repeats"]
+    assert (
+        not found["ok"]
+        and {f["operation"] for f in found["findings"]} == {op}
+        and found["findings"][0]["repeats"]
+    )
 
 
 def test_another_vector_is_named(rooms):
@@ -63,7 +73,7 @@ def test_another_vector_is_named(rooms):
     lines = path.read_text().splitlines()
     at = next(i for i, line in enumerate(lines) if "->" in line and not line.startswith("#"))
     head, bits = re.match(r"(.*-> \w+\[[^\]]*\]=)([0-9a-f]+)", lines[at]).groups()
-    lines[at] = head + f"{int(bits, 16) ^ 1:0{len(bits)}x}" + lines[at][len(head) + len(bits):]
+    lines[at] = head + f"{int(bits, 16) ^ 1:0{len(bits)}x}" + lines[at][len(head) + len(bits) :]
     path.write_text("\n".join(lines) + "\n")
     done = invar("doctor", "--rooms", rooms, code=1)
     assert "NOT SOUND" in done.text and "elements differ" in done.text and op in done.text

@@ -1,4 +1,5 @@
-"""A preloaded library that flushes subnormals and rounds towards zero in every thread (tests/hostile) changes no bit."""
+"""A preloaded library that flushes subnormals and rounds towards zero in every thread
+(tests/hostile) changes no bit."""
 
 import json
 import os
@@ -18,7 +19,12 @@ def hostile(tmp_path):
     folder = tmp_path / "with a space"
     folder.symlink_to(LIBRARY.parent)
     folders = [str(folder), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
-    env = {**os.environ, "LD_PRELOAD": LIBRARY.name, "LD_LIBRARY_PATH": ":".join(folders), "HOSTILE_LOG": str(log)}
+    env = {
+        **os.environ,
+        "LD_PRELOAD": LIBRARY.name,
+        "LD_LIBRARY_PATH": ":".join(folders),
+        "HOSTILE_LOG": str(log),
+    }
     return env, lambda: dict(zip(*[iter(log.read_text().split())] * 2))
 
 
@@ -34,8 +40,23 @@ def test_the_whole_journey(hostile, tmp_path):
     env, strikes = hostile
     committed = json.loads((ROOT / "tests/golden/romeo.receipt.json").read_text())
     receipt = tmp_path / "r.json"
-    done = invar("run", "--model-name", MODEL, "--prompt-text", "ROMEO:", "--max-new-tokens", 64, "--task-dir", tmp_path / "task",
-                 "--threads", 2 * os.cpu_count() + 1, "--receipt-path", receipt, "--json", env=env)
+    done = invar(
+        "run",
+        "--model-name",
+        MODEL,
+        "--prompt-text",
+        "ROMEO:",
+        "--max-new-tokens",
+        64,
+        "--task-dir",
+        tmp_path / "task",
+        "--threads",
+        2 * os.cpu_count() + 1,
+        "--receipt-path",
+        receipt,
+        "--json",
+        env=env,
+    )
     assert done.json()["receipt_hash"] == committed["receipt_hash"]
     struck = strikes()
     assert int(struck["threads"]) >= 2 * os.cpu_count() and int(struck["yields"]) > 0
@@ -48,16 +69,36 @@ def test_threads_that_cannot_be_started(hostile, tmp_path, most):
     env, strikes = hostile
     env = {**env, "HOSTILE_MOST_THREADS": str(most)}
     committed = json.loads((ROOT / "tests/golden/romeo.receipt.json").read_text())
-    for command in (["run", "--model-name", MODEL, "--prompt-text", "ROMEO:", "--max-new-tokens", 64, "--task-dir", tmp_path / "task",
-                     "--receipt-path", tmp_path / "r.json"], ["verify", tmp_path / "r.json"], ["doctor"]):
+    for command in (
+        [
+            "run",
+            "--model-name",
+            MODEL,
+            "--prompt-text",
+            "ROMEO:",
+            "--max-new-tokens",
+            64,
+            "--task-dir",
+            tmp_path / "task",
+            "--receipt-path",
+            tmp_path / "r.json",
+        ],
+        ["verify", tmp_path / "r.json"],
+        ["doctor"],
+    ):
         done = invar(*command, "--threads", 8, env=env)
         assert int(strikes()["threads"]) == most
         if command[0] != "doctor":
             assert "of 8: the system starts no more" in done.text
-    assert json.loads((tmp_path / "r.json").read_text())["receipt_hash"] == committed["receipt_hash"]
+    assert (
+        json.loads((tmp_path / "r.json").read_text())["receipt_hash"] == committed["receipt_hash"]
+    )
 
 
 def test_sampling_and_numbers_on_the_command_line(hostile, generate, tmp_path):
     env, _ = hostile
     options = ["--temperature", "0.7", "--top-p", "0.9", "--seed", "7"]
-    assert generate(*options, tokens=32, env=env)["receipt_hash"] == generate(*options, tokens=32)["receipt_hash"]
+    assert (
+        generate(*options, tokens=32, env=env)["receipt_hash"]
+        == generate(*options, tokens=32)["receipt_hash"]
+    )

@@ -1,4 +1,5 @@
-"""The main job through the command line: the same bits however it is run, and a receipt that cannot be changed unseen."""
+"""The main job through the command line: the same bits however it is run, and a receipt that cannot
+be changed unseen."""
 
 import copy
 import json
@@ -9,7 +10,7 @@ import sys
 
 import pytest
 from conftest import MODEL, ROOT, SHARDS, cpu_isas, invar, refused, safetensors_header
-from receipt_oracle import leaf, merkle_root
+from receipt_oracle import put, reseal
 
 ALL_ISAS = ["reference", "scalar", "avx2", "avx512", "neon"]
 
@@ -26,13 +27,18 @@ def test_the_committed_receipt_of_the_demo(answer):
     """The answer on this machine is the one that stands in the repository, made on another day."""
     committed = json.loads((ROOT / "tests/golden/romeo.receipt.json").read_text())
     assert answer["receipt_hash"] == committed["receipt_hash"]
-    assert invar("verify", ROOT / "tests/golden/romeo.receipt.json", "--model-name", MODEL).code == 0
+    assert (
+        invar("verify", ROOT / "tests/golden/romeo.receipt.json", "--model-name", MODEL).code == 0
+    )
 
 
 def test_the_readme_shows_what_happens(answer):
     readme = (ROOT / "README.md").read_text()
     assert readme.count(answer["receipt_hash"]) >= 2 and "ROMEO:" + answer["text"] in readme
-    assert answer["content"]["program"]["digest"][:16] in readme and answer["content"]["model"]["weights"][:16] in readme
+    assert (
+        answer["content"]["program"]["digest"][:16] in readme
+        and answer["content"]["model"]["weights"][:16] in readme
+    )
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
@@ -47,7 +53,9 @@ def test_instruction_sets(generate, answer, isa):
     if isa in cpu_isas():
         other = generate("--isa", isa)
         assert other["isa"] == isa and other["content"]["execution"]["isa"] == isa
-        assert {k.split()[-1] for k in other["kernels"]} <= {isa, "reference"} and any(isa in k for k in other["kernels"])
+        assert {k.split()[-1] for k in other["kernels"]} <= {isa, "reference"} and any(
+            isa in k for k in other["kernels"]
+        )
         assert other["receipt_hash"] == answer["receipt_hash"]
     else:
         refused("run", "--model-name", MODEL, "--prompt-text", "A", "--isa", isa, names=[isa])
@@ -57,10 +65,21 @@ def test_the_default_is_the_best_instruction_set(answer):
     assert answer["isa"] == cpu_isas()[-1] if "neon" not in cpu_isas() else answer["isa"] == "neon"
 
 
-@pytest.mark.parametrize("options", [["--prefill-chunk", 1], ["--prefill-chunk", 7], ["--prefill-chunk", 100000], ["--no-kv-cache"]],
-                         ids=["token by token", "chunks of 7", "at once", "no cache"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--prefill-chunk", 1],
+        ["--prefill-chunk", 7],
+        ["--prefill-chunk", 100000],
+        ["--no-kv-cache"],
+    ],
+    ids=["token by token", "chunks of 7", "at once", "no cache"],
+)
 def test_ways_through_the_prompt(generate, answer, options):
-    long = "ROMEO:\nBut, soft! what light through yonder window breaks?\nIt is the east, and Juliet is the sun.\n\nJULIET:\n"
+    long = (
+        "ROMEO:\nBut, soft! what light through yonder window breaks?\n"
+        "It is the east, and Juliet is the sun.\n\nJULIET:\n"
+    )
     assert generate(*options)["receipt_hash"] == answer["receipt_hash"]
     one = generate(prompt=long, tokens=16)
     assert len(one["prompt_tokens"]) > 14
@@ -68,7 +87,10 @@ def test_ways_through_the_prompt(generate, answer, options):
 
 
 def test_under_load(generate, answer):
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
+    busy = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in range(2 * (os.cpu_count() or 1))
+    ]
     try:
         assert generate()["receipt_hash"] == answer["receipt_hash"]
     finally:
@@ -82,9 +104,16 @@ def test_greedy_and_sampled_differ_and_repeat(generate, answer):
     assert greedy["receipt_hash"] == generate("--no-do-sample", "--threads", 1)["receipt_hash"]
     hot = generate("--temperature", "1.5", "--top-k", 0, "--top-p", "0.95", "--seed", 7)
     assert hot["tokens"] != greedy["tokens"]
-    assert hot["receipt_hash"] == generate("--temperature", "1.5", "--top-k", 0, "--top-p", "0.95", "--seed", 7,
-                                           "--no-kv-cache")["receipt_hash"]
-    assert hot["tokens"] != generate("--temperature", "1.5", "--top-k", 0, "--top-p", "0.95", "--seed", 8)["tokens"]
+    assert (
+        hot["receipt_hash"]
+        == generate(
+            "--temperature", "1.5", "--top-k", 0, "--top-p", "0.95", "--seed", 7, "--no-kv-cache"
+        )["receipt_hash"]
+    )
+    assert (
+        hot["tokens"]
+        != generate("--temperature", "1.5", "--top-k", 0, "--top-p", "0.95", "--seed", 8)["tokens"]
+    )
     for a in (greedy, hot):
         invar("verify", a["receipt"])
 
@@ -98,14 +127,43 @@ def test_an_answer_is_a_prefix_of_a_longer_one(generate):
 def test_a_folder_with_a_space_and_a_relative_path(generate, answer, tmp_path):
     place = tmp_path / "a b" / "c d"
     shutil.copytree(MODEL, place / MODEL.name)
-    done = invar("run", "--model-name", MODEL.name, "--prompt-text", "ROMEO:", "--max-new-tokens", 64, "--json",
-                 "--receipt-path", "my receipt.json", "--task-dir", "my task", cwd=place)
+    done = invar(
+        "run",
+        "--model-name",
+        MODEL.name,
+        "--prompt-text",
+        "ROMEO:",
+        "--max-new-tokens",
+        64,
+        "--json",
+        "--receipt-path",
+        "my receipt.json",
+        "--task-dir",
+        "my task",
+        cwd=place,
+    )
     assert done.json()["receipt_hash"] == answer["receipt_hash"]
     invar("verify", "my receipt.json", cwd=place)
-    copied = invar("run", "--model-name", MODEL.name, "--prompt-text", "ROMEO:", "--max-new-tokens", 64, "--json",
-                   "--colocate-tensors", "--receipt-path", "copied.json", "--task-dir", "copies", cwd=place)
+    copied = invar(
+        "run",
+        "--model-name",
+        MODEL.name,
+        "--prompt-text",
+        "ROMEO:",
+        "--max-new-tokens",
+        64,
+        "--json",
+        "--colocate-tensors",
+        "--receipt-path",
+        "copied.json",
+        "--task-dir",
+        "copies",
+        cwd=place,
+    )
     assert copied.json()["receipt_hash"] == answer["receipt_hash"]
-    assert all((place / "copies" / s).is_file() and not (place / "copies" / s).is_symlink() for s in SHARDS)
+    assert all(
+        (place / "copies" / s).is_file() and not (place / "copies" / s).is_symlink() for s in SHARDS
+    )
 
 
 def test_each_stage_alone_gives_the_same_answer(answer, tmp_path):
@@ -115,8 +173,24 @@ def test_each_stage_alone_gives_the_same_answer(answer, tmp_path):
     assert answer["content"]["program"]["digest"] in program
     ids = json.loads(invar("encode", "--model-name", MODEL, "--prompt-text", "ROMEO:").out)
     assert ids == answer["prompt_tokens"]
-    inferred = json.loads(invar("infer", work / "p.invar", "--tokens", ",".join(map(str, ids)), "--max-new-tokens", 64,
-                                "--stop-tokens", 1, "--temperature", "0.8", "--top-k", 50, "--seed", 0).out)
+    inferred = json.loads(
+        invar(
+            "infer",
+            work / "p.invar",
+            "--tokens",
+            ",".join(map(str, ids)),
+            "--max-new-tokens",
+            64,
+            "--stop-tokens",
+            1,
+            "--temperature",
+            "0.8",
+            "--top-k",
+            50,
+            "--seed",
+            0,
+        ).out
+    )
     assert inferred["tokens"] == answer["tokens"]
     assert inferred["logits"] == answer["content"]["output"]["logits"]
     (work / "ids.json").write_text(json.dumps(inferred["tokens"]))
@@ -129,12 +203,14 @@ def test_the_plan_is_the_same_wherever_it_is_made(tmp_path):
     for name in ("one", "another place"):
         shutil.copytree(MODEL, tmp_path / name / "m")
         invar("export", "--model-name", tmp_path / name / "m", "-o", tmp_path / name / "out")
-        plans.append(invar("compile", tmp_path / name / "out/model.onnx").out.decode().split("program ")[1])
+        plans.append(
+            invar("compile", tmp_path / name / "out/model.onnx").out.decode().split("program ")[1]
+        )
         plans.append((tmp_path / name / "out/plan.invar").read_bytes())
     assert plans[0] == plans[2] and plans[1] == plans[3]
 
 
-# --- a receipt cannot be changed unseen ------------------------------------------------------------------------------
+# --- a receipt cannot be changed unseen -----------------------------------------------------------
 
 BOUND = ("model", "program", "input", "output")
 
@@ -160,32 +236,10 @@ def other_value(value):
     return [1]  # an empty list
 
 
-def put(tree, path, value):
-    tree = copy.deepcopy(tree)
-    node = tree
-    for key in path[:-1]:
-        node = node[key]
-    node[path[-1]] = value
-    return tree
-
-
 def field(path):
     """The name under which validate must report a change at `path` (receipt.12)."""
     names = [k for k in path if isinstance(k, str)]
     return ".".join(names[:2]) if names[0] in BOUND + ("digests", "execution") else names[0]
-
-
-def reseal(content):
-    """What a forger can do: a changed receipt whose own digests and hashes all fit."""
-    content = copy.deepcopy(content)
-    paths = {"schema": content["schema"]} | {f"{s}.{k}": v for s in BOUND for k, v in content[s].items()}
-    digests = {path: leaf(path, value) for path, value in paths.items()}
-    content["digests"] = {path: d.hex() for path, d in digests.items()}
-    content["receipt_hash"] = merkle_root(digests.values()).hex()
-    execution = {k: leaf("execution." + k, v) for k, v in sorted(content["execution"].items())}
-    content["execution_digests"] = {k: d.hex() for k, d in execution.items()}
-    content["execution_hash"] = merkle_root(execution.values()).hex()
-    return content
 
 
 def test_every_field_is_named_when_it_changes(generate, tmp_path):
@@ -210,7 +264,10 @@ def test_execution_is_outside_the_hash(generate, tmp_path):
     content = generate(tokens=6)["content"]
     path = tmp_path / "r.json"
     changed = reseal(put(content, ("execution", "threads"), "99"))
-    assert changed["receipt_hash"] == content["receipt_hash"] and changed["execution_hash"] != content["execution_hash"]
+    assert (
+        changed["receipt_hash"] == content["receipt_hash"]
+        and changed["execution_hash"] != content["execution_hash"]
+    )
     path.write_text(json.dumps(changed))
     invar("validate", path)
     invar("verify", path)
@@ -237,34 +294,48 @@ def test_one_character_of_the_file(answer, tmp_path):
     text = answer["receipt"].read_text()
     path = tmp_path / "r.json"
     digest = answer["content"]["receipt_hash"]
-    for old, new, names in [(digest[:8], digest[:7] + ("0" if digest[7] != "0" else "1"), ["receipt_hash"]),
-                            ('"ROMEO:', '"ROMEA:', ["input.prompt"])]:
+    for old, new, names in [
+        (digest[:8], digest[:7] + ("0" if digest[7] != "0" else "1"), ["receipt_hash"]),
+        ('"ROMEO:', '"ROMEA:', ["input.prompt"]),
+    ]:
         assert text.count(old) >= 1
         path.write_text(text.replace(old, new, 1))
         done = invar("validate", path, code=1)
         assert all(n in done.text for n in names), done.text
-    for junk in ["", "{", "[]", "null", text[: len(text) // 2], text + "x", '"' * 1000, "[" * 100000]:
+    for junk in [
+        "",
+        "{",
+        "[]",
+        "null",
+        text[: len(text) // 2],
+        text + "x",
+        '"' * 1000,
+        "[" * 100000,
+    ]:
         path.write_text(junk)
         assert invar("validate", path, code=2).errors[0].count(str(path)) == 1
     path.write_bytes(b"\xff\xfe" + text.encode())
     invar("validate", path, code=2)
 
 
-@pytest.mark.parametrize("where,value,name", [
-    (("output", "logits", 3), "0" * 64, "output.logits[3]"),
-    (("output", "logits", 5), "f" * 64, "output.logits[5]"),
-    (("input", "seed"), "1234", "output.tokens["),
-    (("input", "temperature"), "0.7", "output.tokens["),
-    (("input", "prompt"), "ROMEA:", "input"),
-    (("input", "tokens", 1), 7, "input"),
-    (("output", "text"), "To be.", "output.text"),
-    (("program", "digest"), "0" * 64, "program"),
-    (("program", "numerics"), "invar-0", "program.numerics"),
-    (("program", "unicode"), "1.0", "program.unicode"),
-    (("model", "config"), "0" * 64, "model.config"),
-    (("model", "tokenizer"), "0" * 64, "model.tokenizer"),
-    (("model", "chat_template"), "0" * 64, "model.chat_template"),
-])
+@pytest.mark.parametrize(
+    "where,value,name",
+    [
+        (("output", "logits", 3), "0" * 64, "output.logits[3]"),
+        (("output", "logits", 5), "f" * 64, "output.logits[5]"),
+        (("input", "seed"), "1234", "output.tokens["),
+        (("input", "temperature"), "0.7", "output.tokens["),
+        (("input", "prompt"), "ROMEA:", "input"),
+        (("input", "tokens", 1), 7, "input"),
+        (("output", "text"), "To be.", "output.text"),
+        (("program", "digest"), "0" * 64, "program"),
+        (("program", "numerics"), "invar-0", "program.numerics"),
+        (("program", "unicode"), "1.0", "program.unicode"),
+        (("model", "config"), "0" * 64, "model.config"),
+        (("model", "tokenizer"), "0" * 64, "model.tokenizer"),
+        (("model", "chat_template"), "0" * 64, "model.chat_template"),
+    ],
+)
 def test_a_forgery_whose_hashes_fit_fails_when_recomputed(answer, tmp_path, where, value, name):
     path = tmp_path / "forged.json"
     path.write_text(json.dumps(reseal(put(answer["content"], where, value))))
@@ -277,14 +348,17 @@ def test_a_forged_token_is_found_at_its_step(generate, tmp_path):
     content = copy.deepcopy(generate("--no-do-sample")["content"])
     content["output"]["tokens"][20] ^= 1
     ids = ",".join(map(str, content["output"]["tokens"]))
-    content["output"]["text"] = invar("decode", "--model-name", MODEL, "--tokens", ids).out.decode().rstrip("\n")
+    content["output"]["text"] = (
+        invar("decode", "--model-name", MODEL, "--tokens", ids).out.decode().rstrip("\n")
+    )
     path = tmp_path / "forged.json"
     path.write_text(json.dumps(reseal(content)))
     invar("validate", path)
     assert "output.tokens[20]" in invar("verify", path, code=1).text
 
 
-# --- the model cannot be changed unseen ------------------------------------------------------------------------------
+# --- the model cannot be changed unseen -----------------------------------------------------------
+
 
 def flip(path, offset, bit=0):
     data = bytearray(path.read_bytes())
@@ -304,8 +378,19 @@ def test_one_bit_of_a_weight(answer, model, tasks, shard):
 
 def test_one_bit_of_a_weight_after_the_plan_was_made(answer, model, tmp_path):
     """The plan is cached, the file keeps its size and time: loading still notices."""
-    run = ["run", "--model-name", model, "--prompt-text", "ROMEO:", "--max-new-tokens", 4, "--task-dir", tmp_path / "task",
-           "--receipt-path", tmp_path / "r.json"]
+    run = [
+        "run",
+        "--model-name",
+        model,
+        "--prompt-text",
+        "ROMEO:",
+        "--max-new-tokens",
+        4,
+        "--task-dir",
+        tmp_path / "task",
+        "--receipt-path",
+        tmp_path / "r.json",
+    ]
     invar(*run)
     file = model / SHARDS[1]
     header, begin = safetensors_header(file)
@@ -317,7 +402,10 @@ def test_one_bit_of_a_weight_after_the_plan_was_made(answer, model, tmp_path):
         f.seek(-1, os.SEEK_CUR)
         f.write(bytes([byte[0] ^ 0x80]))
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    for done in (invar(*run, code=1), invar("verify", answer["receipt"], "--model-name", model, code=1)):
+    for done in (
+        invar(*run, code=1),
+        invar("verify", answer["receipt"], "--model-name", model, code=1),
+    ):
         assert name in done.text, done.text
 
 
@@ -328,7 +416,9 @@ def test_another_tokenizer_or_config(answer, model):
     (model / "tokenizer.json").write_text(text)
     invar("verify", answer["receipt"], "--model-name", model)
     text = (model / "config.json").read_text()
-    (model / "config.json").write_text(text.replace('"rms_norm_eps": 1e-05', '"rms_norm_eps": 1e-06'))
+    (model / "config.json").write_text(
+        text.replace('"rms_norm_eps": 1e-05', '"rms_norm_eps": 1e-06')
+    )
     done = invar("verify", answer["receipt"], "--model-name", model, code=1)
     assert "model.config" in done.text or "config" in done.text
     (model / "config.json").write_text(text.replace("0.02", "0.03"))

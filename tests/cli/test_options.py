@@ -1,4 +1,5 @@
-"""Numbers on the command line: read as they are written, in range, or refused by name before anything is computed."""
+"""Numbers on the command line: read as they are written, in range, or refused by name before
+anything is computed."""
 
 import json
 
@@ -9,25 +10,72 @@ from conftest import MODEL, invar, refused
 @pytest.fixture
 def receipt_of(tasks, tmp_path):
     """receipt_of(*options) -> the sampling that a run with them puts in its receipt."""
+
     def f(*options):
         path = tmp_path / "r.json"
-        invar("run", "--model-name", MODEL, "--prompt-text", "ROMEO:", "--max-new-tokens", 1, "--tasks-root", tasks, "--receipt-path", path, *options)
+        invar(
+            "run",
+            "--model-name",
+            MODEL,
+            "--prompt-text",
+            "ROMEO:",
+            "--max-new-tokens",
+            1,
+            "--tasks-root",
+            tasks,
+            "--receipt-path",
+            path,
+            *options,
+        )
         return json.loads(path.read_text())["input"]
+
     return f
 
 
 def refused_option(option, value):
-    return refused("run", "--model-name", MODEL, "--prompt-text", "ROMEO:", option, value, names=[option, value])
+    return refused(
+        "run",
+        "--model-name",
+        MODEL,
+        "--prompt-text",
+        "ROMEO:",
+        option,
+        value,
+        names=[option, value],
+    )
 
 
-@pytest.mark.parametrize("option", ["--top-k", "--seed", "--max-new-tokens", "--threads", "--prefill-chunk"])
-@pytest.mark.parametrize("value", ["010", "0x10", "+5", " 5", "5 ", "1_0", "1e1", "1.0", "-1", "", "18446744073709551616"])
+@pytest.mark.parametrize(
+    "option", ["--top-k", "--seed", "--max-new-tokens", "--threads", "--prefill-chunk"]
+)
+@pytest.mark.parametrize(
+    "value",
+    ["010", "0x10", "+5", " 5", "5 ", "1_0", "1e1", "1.0", "-1", "", "18446744073709551616"],
+)
 def test_whole_numbers_are_plain_digits(option, value):
     refused_option(option, value)
 
 
 @pytest.mark.parametrize("option", ["--temperature", "--top-p"])
-@pytest.mark.parametrize("value", ["0x1p-1", "+0.5", " 0.5", "0,5", "0.5f", "1e", "nan", "inf", "-inf", "", "1e400", "1e39", "1e-46", "1e-400"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "0x1p-1",
+        "+0.5",
+        " 0.5",
+        "0,5",
+        "0.5f",
+        "1e",
+        "nan",
+        "inf",
+        "-inf",
+        "",
+        "1e400",
+        "1e39",
+        "1e-46",
+        "1e-400",
+    ],
+)
 def test_decimal_numbers(option, value):
     refused_option(option, value)
 
@@ -35,43 +83,115 @@ def test_decimal_numbers(option, value):
 @pytest.mark.parametrize("option,name", [("--temperature", "temperature"), ("--top-p", "top_p")])
 @pytest.mark.parametrize("value", ["1e-45", "1e-38", "0", "-0", "-0.5"])
 def test_small_numbers_say_what_is_wrong(option, name, value):
-    done = refused("run", "--model-name", MODEL, "--prompt-text", "ROMEO:", option, value, names=[f"{name}: {value} is outside 1.1754944e-38"])
+    done = refused(
+        "run",
+        "--model-name",
+        MODEL,
+        "--prompt-text",
+        "ROMEO:",
+        option,
+        value,
+        names=[f"{name}: {value} is outside 1.1754944e-38"],
+    )
     assert "not a number" not in done.text
 
 
 def test_decimals_are_rounded_once(receipt_of):
-    # Halfway between two binary32 numbers plus less than binary64 or an x86 long double resolves: rounded in two steps it goes down.
-    assert receipt_of("--temperature", "1.00000005960464477539062500000000001")["temperature"] == "1.0000001"
-    assert receipt_of("--temperature", "1.2e-38", "--top-p", ".5") | {"tokens": 0} == receipt_of("--temperature", "12E-39", "--top-p", "0.5") | {"tokens": 0}
+    # Halfway between two binary32 numbers plus less than binary64 or an x86 long double resolves:
+    # rounded in two steps it goes down.
+    assert (
+        receipt_of("--temperature", "1.00000005960464477539062500000000001")["temperature"]
+        == "1.0000001"
+    )
+    assert receipt_of("--temperature", "1.2e-38", "--top-p", ".5") | {"tokens": 0} == receipt_of(
+        "--temperature", "12E-39", "--top-p", "0.5"
+    ) | {"tokens": 0}
     assert receipt_of("--top-p", "5e-1")["top_p"] == "0.5"
-    assert receipt_of("--top-k", "2147483647", "--seed", "18446744073709551615")["top_k"] == 2147483647
+    assert (
+        receipt_of("--top-k", "2147483647", "--seed", "18446744073709551615")["top_k"] == 2147483647
+    )
 
 
-@pytest.mark.parametrize("command", [["run", "--model-name", MODEL, "--prompt-text", "x"], ["infer", "no.plan"], ["verify", "no.json"], ["doctor"], ["bench"]],
-                         ids=lambda c: c[0])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "--model-name", MODEL, "--prompt-text", "x"],
+        ["infer", "no.plan"],
+        ["verify", "no.json"],
+        ["doctor"],
+        ["bench"],
+    ],
+    ids=lambda c: c[0],
+)
 def test_one_limit_of_threads(command):
     refused(*command, "--threads", 1025, names=["--threads: 1025", "1024"])
 
 
-@pytest.mark.parametrize("options", [["--seed", 1, "--seed", 1], ["--temperature", 1, "--temperature", 1], ["--top-k", 1, "--top-k", 2]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--seed", 1, "--seed", 1],
+        ["--temperature", 1, "--temperature", 1],
+        ["--top-k", 1, "--top-k", 2],
+    ],
+)
 def test_an_option_given_twice(options):
     refused("run", "--model-name", MODEL, "--prompt-text", "x", *options, names=[options[0]])
 
 
 @pytest.mark.parametrize("option", ["--temperature", "--top-k", "--top-p"])
 def test_greedy_and_sampling_exclude_each_other(option):
-    refused("run", "--model-name", MODEL, "--prompt-text", "x", "--no-do-sample", option, 1, names=[option, "--no-do-sample"])
+    refused(
+        "run",
+        "--model-name",
+        MODEL,
+        "--prompt-text",
+        "x",
+        "--no-do-sample",
+        option,
+        1,
+        names=[option, "--no-do-sample"],
+    )
 
 
-@pytest.mark.parametrize("command", [["decode", "--model-name", MODEL, "--tokens"], ["infer", "no.plan", "--stop-tokens"]], ids=lambda c: c[0])
+@pytest.mark.parametrize(
+    "command",
+    [["decode", "--model-name", MODEL, "--tokens"], ["infer", "no.plan", "--stop-tokens"]],
+    ids=lambda c: c[0],
+)
 @pytest.mark.parametrize("ids", ["1,010", "1,+2", "1,-2", "2147483648"])
 def test_token_ids(command, ids):
     refused(*command, ids, names=[command[-1]])
 
 
-@pytest.mark.parametrize("option", [["--max-new-tokens", 3], ["--temperature", "0.5"], ["--top-k", 3], ["--no-do-sample"], ["--stop-tokens", "1"]])
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--max-new-tokens", 3],
+        ["--temperature", "0.5"],
+        ["--top-k", 3],
+        ["--no-do-sample"],
+        ["--stop-tokens", "1"],
+    ],
+)
 def test_options_of_generation_where_nothing_is_generated(tmp_path, option):
     invar("export", "--model-name", MODEL, "-o", tmp_path)
     invar("compile", tmp_path / "model.onnx")
-    refused("infer", tmp_path / "plan.invar", "--tokens", "1,2", "--logits-output", tmp_path / "l", *option, names=["generates no tokens"])
-    refused("infer", tmp_path / "plan.invar", "--input", "input_ids=x.npy", *option, names=["generates no tokens"])
+    refused(
+        "infer",
+        tmp_path / "plan.invar",
+        "--tokens",
+        "1,2",
+        "--logits-output",
+        tmp_path / "l",
+        *option,
+        names=["generates no tokens"],
+    )
+    refused(
+        "infer",
+        tmp_path / "plan.invar",
+        "--input",
+        "input_ids=x.npy",
+        *option,
+        names=["generates no tokens"],
+    )

@@ -1,9 +1,13 @@
-"""The known answers of sampling are what an independent reading of spec/sampling.md gives (numpy, decimal)."""
+"""The known answers of sampling are what an independent reading of spec/sampling.md gives (numpy,
+decimal)."""
+
 import importlib.util
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-spec = importlib.util.spec_from_file_location("sampling_vectors", ROOT / "tools/sampling_vectors.py")
+spec = importlib.util.spec_from_file_location(
+    "sampling_vectors", ROOT / "tools/sampling_vectors.py"
+)
 vectors = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(vectors)
 
@@ -16,9 +20,15 @@ def test_committed_vectors_follow_the_specification():
 def test_philox_known_answers():  # Random123, tests/kat_vectors
     ones = 0xFFFFFFFF
     assert vectors.philox([0] * 4, [0] * 2) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
-    assert vectors.philox([ones] * 4, [ones] * 2) == [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]
-    assert vectors.philox([0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344], [0xA4093822, 0x299F31D0]) == [
-        0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1]
+    assert vectors.philox([ones] * 4, [ones] * 2) == [
+        0x408F276D,
+        0x41C83B0E,
+        0xA20BC7C6,
+        0x6D5451FD,
+    ]
+    assert vectors.philox(
+        [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344], [0xA4093822, 0x299F31D0]
+    ) == [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1]
 
 
 def test_worked_example_of_the_specification():

@@ -1,4 +1,5 @@
-"""What others, damage and accidents do to caches, weights and terminals: the answer stays right, or there is none."""
+"""What others, damage and accidents do to caches, weights and terminals: the answer stays right, or
+there is none."""
 
 import json
 import os
@@ -20,9 +21,26 @@ NOBODY = 65534
 @pytest.fixture
 def run(tmp_path):
     """run(*options, model=..., task=...): the demo's run; its receipt is run.receipt."""
+
     def f(*options, model=MODEL, task=tmp_path / "task", code=0, tokens=64, **how):
-        return invar("run", "--model-name", model, "--prompt-text", "ROMEO:", "--max-new-tokens", tokens, "--receipt-path", f.receipt,
-                     "--task-dir", task, "--json", *options, code=code, **how)
+        return invar(
+            "run",
+            "--model-name",
+            model,
+            "--prompt-text",
+            "ROMEO:",
+            "--max-new-tokens",
+            tokens,
+            "--receipt-path",
+            f.receipt,
+            "--task-dir",
+            task,
+            "--json",
+            *options,
+            code=code,
+            **how,
+        )
+
     f.receipt = tmp_path / "r.json"
     return f
 
@@ -31,7 +49,8 @@ def hash_of(done):
     return done.json()["receipt_hash"]
 
 
-# --- cached plans ----------------------------------------------------------------------------------------------------
+# --- cached plans ---------------------------------------------------------------------------------
+
 
 def test_a_planted_plan_is_made_anew(run, tmp_path):
     plan = tmp_path / "task" / "plan.invar"
@@ -47,7 +66,8 @@ def test_a_planted_plan_is_made_anew(run, tmp_path):
 
 
 def test_one_bit_of_any_file_of_the_cache(run, tmp_path):
-    """Of every file that was made, bits at random: the answer is the honest one, whatever was changed."""
+    """Of every file that was made, bits at random: the answer is the honest one, whatever was
+    changed."""
     run(tokens=2)
     task, pick = tmp_path / "task", random.Random(19)
     files = sorted(f.name for f in task.iterdir() if not f.is_symlink())
@@ -64,7 +84,8 @@ def test_one_bit_of_any_file_of_the_cache(run, tmp_path):
 
 
 def test_verify_does_not_trust_the_cache(run, tmp_path):
-    """A receipt of a planted plan, whose cache agrees with it, is not verified; the honest one is."""
+    """A receipt of a planted plan, whose cache agrees with it, is not verified; the honest one
+    is."""
     run()
     honest = Path(run.receipt).read_bytes()
     (tmp_path / "honest.json").write_bytes(honest)
@@ -72,9 +93,23 @@ def test_verify_does_not_trust_the_cache(run, tmp_path):
     text = plan.read_text()
     elsewhere = tmp_path / "planted"
     shutil.copytree(tmp_path / "task", elsewhere, symlinks=True)
-    (elsewhere / "plan.invar").write_text(text.replace("epsilon=0x3727c5ac", "epsilon=0x3f27c5ac", 1))
-    done = invar("run", "--plan", elsewhere / "plan.invar", "--model-name", MODEL, "--prompt-text", "ROMEO:", "--max-new-tokens", 64,
-                 "--receipt-path", tmp_path / "planted.json", "--json")
+    (elsewhere / "plan.invar").write_text(
+        text.replace("epsilon=0x3727c5ac", "epsilon=0x3f27c5ac", 1)
+    )
+    done = invar(
+        "run",
+        "--plan",
+        elsewhere / "plan.invar",
+        "--model-name",
+        MODEL,
+        "--prompt-text",
+        "ROMEO:",
+        "--max-new-tokens",
+        64,
+        "--receipt-path",
+        tmp_path / "planted.json",
+        "--json",
+    )
     assert hash_of(done) != HONEST
     assert "program.digest" in invar("verify", tmp_path / "planted.json", code=1).text
     assert "compiled from this folder" in invar("verify", tmp_path / "honest.json").text
@@ -102,27 +137,56 @@ def test_task_folders_are_private(run, tmp_path):
     assert [(tmp_path / p).stat().st_mode & 0o777 for p in ("a", "a/b")] == [0o700, 0o700]
     for mode in (0o770, 0o707):
         (tmp_path / "a/b").chmod(mode)
-        refused(*COMMAND, "--task-dir", tmp_path / "a/b", "--receipt-path", run.receipt, names=["other users may write to it"])
+        refused(
+            *COMMAND,
+            "--task-dir",
+            tmp_path / "a/b",
+            "--receipt-path",
+            run.receipt,
+            names=["other users may write to it"],
+        )
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
-    refused(*COMMAND, "--tasks-root", tmp_path / "open", "--receipt-path", run.receipt, names=["every user may replace"])
+    refused(
+        *COMMAND,
+        "--tasks-root",
+        tmp_path / "open",
+        "--receipt-path",
+        run.receipt,
+        names=["every user may replace"],
+    )
     (tmp_path / "open").chmod(0o1777)
     invar(*COMMAND, "--tasks-root", tmp_path / "open", "--receipt-path", run.receipt)
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere").mkdir(mode=0o700)
-    refused(*COMMAND, "--task-dir", tmp_path / "link", "--receipt-path", run.receipt, names=["or a link to one"])
+    refused(
+        *COMMAND,
+        "--task-dir",
+        tmp_path / "link",
+        "--receipt-path",
+        run.receipt,
+        names=["or a link to one"],
+    )
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
 COMMAND = ["run", "--model-name", MODEL, "--prompt-text", "ROMEO:", "--max-new-tokens", 2]
 
 
-
 def test_a_folder_of_another_user_is_refused(run):
     if os.geteuid() != 0:  # the other user is root
-        refused(*COMMAND, "--task-dir", "/usr", "--receipt-path", run.receipt, names=["it belongs to user 0"])
+        refused(
+            *COMMAND,
+            "--task-dir",
+            "/usr",
+            "--receipt-path",
+            run.receipt,
+            names=["it belongs to user 0"],
+        )
         return
-    with tempfile.TemporaryDirectory(dir="/tmp") as place:  # nobody may enter it, unlike pytest's folder
+    with tempfile.TemporaryDirectory(
+        dir="/tmp"
+    ) as place:  # nobody may enter it, unlike pytest's folder
         place = Path(place)
         place.chmod(0o755)
         binary, model = place / "invar", place / "model"
@@ -132,7 +196,17 @@ def test_a_folder_of_another_user_is_refused(run):
         theirs.mkdir(mode=0o700)
         own.mkdir()
         os.chown(own, NOBODY, NOBODY)
-        command = ["run", "--model-name", model, "--prompt-text", "ROMEO:", "--max-new-tokens", 2, "--receipt-path", own / "r.json"]
+        command = [
+            "run",
+            "--model-name",
+            model,
+            "--prompt-text",
+            "ROMEO:",
+            "--max-new-tokens",
+            2,
+            "--receipt-path",
+            own / "r.json",
+        ]
         user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", binary]
         assert execute([*command, "--task-dir", own / "task"], cwd=own, program=user).code == 0
         (own / "task" / "plan.invar").write_text("planted")
@@ -161,19 +235,39 @@ def test_files_of_others_in_the_task_folder_stay(run, tmp_path):
     task = tmp_path / "mine"
     task.mkdir(mode=0o700)
     (task / "model.onnx").write_text("not yours")
-    refused(*COMMAND, "--task-dir", task, "--receipt-path", run.receipt, names=["model.onnx is in the way"])
+    refused(
+        *COMMAND,
+        "--task-dir",
+        task,
+        "--receipt-path",
+        run.receipt,
+        names=["model.onnx is in the way"],
+    )
     assert (task / "model.onnx").read_text() == "not yours"
     copy = tmp_path / "checkpoint"
     shutil.copytree(MODEL, copy)
     copy.chmod(0o700)
-    refused("run", "--model-name", copy, "--prompt-text", "x", "--task-dir", copy, "--receipt-path", run.receipt, names=["is in the way"])
+    refused(
+        "run",
+        "--model-name",
+        copy,
+        "--prompt-text",
+        "x",
+        "--task-dir",
+        copy,
+        "--receipt-path",
+        run.receipt,
+        names=["is in the way"],
+    )
     assert all((copy / s).read_bytes() == (MODEL / s).read_bytes() for s in SHARDS)
 
 
-# --- what VERIFIED is said of ----------------------------------------------------------------------------------------
+# --- what VERIFIED is said of ---------------------------------------------------------------------
+
 
 def hub(folder, name, model, revision):
-    """A Hugging Face cache that has this model under this name. Returns the environment that shows it."""
+    """A Hugging Face cache that has this model under this name. Returns the environment that shows
+    it."""
     repo = folder / ("models--" + name.replace("/", "--"))
     shutil.copytree(model, repo / "snapshots" / revision)
     (repo / "refs").mkdir()
@@ -198,7 +292,10 @@ def test_the_report_names_folder_source_and_weights(run, tmp_path):
     assert f"folder    {MODEL} (the folder of the last run here with these weights)" in text
     assert "weights   33452842ddb0697c969309e15f8ccc610af45452176c23783ae8b0564cef67a6" in text
     assert 'named     "shakespeare-4m" in the receipt: not checked' in text
-    assert f"folder    {MODEL} (given with --model-name)" in invar("verify", run.receipt, "--model-name", MODEL).text
+    assert (
+        f"folder    {MODEL} (given with --model-name)"
+        in invar("verify", run.receipt, "--model-name", MODEL).text
+    )
 
 
 def test_no_path_in_a_receipt_unless_asked(run, tmp_path):
@@ -206,10 +303,15 @@ def test_no_path_in_a_receipt_unless_asked(run, tmp_path):
     content = Path(run.receipt).read_text()
     assert "model_path" not in content and str(MODEL) not in content
     elsewhere = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "fresh")}
-    refused("verify", run.receipt, env=elsewhere, names=["pass the checkpoint folder with --model-name"])
+    refused(
+        "verify", run.receipt, env=elsewhere, names=["pass the checkpoint folder with --model-name"]
+    )
     run("--record-model-path")
     assert json.loads(Path(run.receipt).read_text())["execution"]["model_path"] == str(MODEL)
-    assert "the path in the receipt, which its sender chose" in invar("verify", run.receipt, env=elsewhere).text
+    assert (
+        "the path in the receipt, which its sender chose"
+        in invar("verify", run.receipt, env=elsewhere).text
+    )
 
 
 def test_a_famous_name_does_not_vouch_for_other_weights(run, tmp_path):
@@ -224,31 +326,58 @@ def test_a_famous_name_does_not_vouch_for_other_weights(run, tmp_path):
     assert "model.tensors[" in done.text and "by the receipt's model name" in done.text
     # Who is handed the folder is told that the name was not checked.
     text = invar("verify", run.receipt, "--model-name", tmp_path / "altered").text
-    assert "VERIFIED" in text and f'named     "famous/model", revision {revision} in the receipt: not checked' in text
+    assert (
+        "VERIFIED" in text
+        and f'named     "famous/model", revision {revision} in the receipt: not checked' in text
+    )
     # Under another name in the cache, the claimed one is wrong.
     other = hub(tmp_path / "other", "some/other", tmp_path / "altered", revision)
     done = invar("verify", run.receipt, "--model-name", "some/other", env=other, code=1)
     assert "model.name: expected some/other" in done.text
     # The right name and revision.
     run(model="famous/model", env=honest)
-    assert f'named     "famous/model", revision {revision}: as the Hugging Face cache has it' in invar("verify", run.receipt, env=honest).text
+    assert (
+        f'named     "famous/model", revision {revision}: as the Hugging Face cache has it'
+        in invar("verify", run.receipt, env=honest).text
+    )
     # A revision that the cache does not have.
     newer = hub(tmp_path / "newer", "famous/model", MODEL, "f" * 40)
-    assert f"the revision there is {'f' * 40}: not checked" in invar("verify", run.receipt, env=newer).text
+    assert (
+        f"the revision there is {'f' * 40}: not checked"
+        in invar("verify", run.receipt, env=newer).text
+    )
 
 
-# --- weights that change while they are mapped -----------------------------------------------------------------------
+# --- weights that change while they are mapped ----------------------------------------------------
 
 PROMPTS = 500
 
 
 def change_while_running(model, tmp_path, change):
-    """Many prompts; after the first receipt `change` is done to the weights' files. Exit code, errors, receipts."""
+    """Many prompts; after the first receipt `change` is done to the weights' files. Exit code,
+    errors, receipts."""
     prompts, out = tmp_path / "prompts.jsonl", tmp_path / "out"
     out.mkdir()
     prompts.write_text('"ROMEO:"\n' * PROMPTS)
-    process = subprocess.Popen([BIN, "run", "--model-name", model, "--prompt-file", prompts, "--max-new-tokens", "64", "--json", "--receipt-path",
-                                out / "r.json", "--task-dir", tmp_path / "task"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [
+            BIN,
+            "run",
+            "--model-name",
+            model,
+            "--prompt-file",
+            prompts,
+            "--max-new-tokens",
+            "64",
+            "--json",
+            "--receipt-path",
+            out / "r.json",
+            "--task-dir",
+            tmp_path / "task",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
     while not (out / "r.1.json").exists():
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.001)
@@ -261,11 +390,15 @@ def test_weights_cut_off_while_they_are_in_use(model, tmp_path):
     def change():
         for shard in SHARDS:
             os.truncate(model / shard, 0)
+
     code, errors, receipts = change_while_running(model, tmp_path, change)
     assert code in (1, 2) and receipts < PROMPTS, errors
     lines = [line for line in errors.splitlines() if line.startswith("invar: ")]
     assert len(lines) == 1 and ".safetensors" in lines[0], errors
-    assert "became shorter while it was in use" in lines[0] or "was changed while it was in use" in lines[0]
+    assert (
+        "became shorter while it was in use" in lines[0]
+        or "was changed while it was in use" in lines[0]
+    )
 
 
 def test_weights_overwritten_in_place_make_no_receipt(model, tmp_path):
@@ -273,30 +406,55 @@ def test_weights_overwritten_in_place_make_no_receipt(model, tmp_path):
         with open(model / SHARDS[0], "r+b") as f:
             f.seek(-1000, os.SEEK_END)
             f.write(b"\0" * 1000)
+
     code, errors, receipts = change_while_running(model, tmp_path, change)
     assert code == 1 and "was changed while it was in use" in errors, errors
-    assert len({json.loads(path.read_text())["receipt_hash"] for path in (tmp_path / "out").iterdir()}) == 1
+    assert (
+        len({json.loads(path.read_text())["receipt_hash"] for path in (tmp_path / "out").iterdir()})
+        == 1
+    )
 
 
 def test_weights_replaced_by_an_equal_file_are_the_same(model, tmp_path):
     def change():
         shutil.copy2(model / SHARDS[0], model / "new")
         os.replace(model / "new", model / SHARDS[0])
+
     code, errors, receipts = change_while_running(model, tmp_path, change)
     assert code == 0 and receipts == PROMPTS, errors
 
 
-# --- terminals, pipes, interruptions ---------------------------------------------------------------------------------
+# --- terminals, pipes, interruptions --------------------------------------------------------------
+
 
 def shell(command, cwd):
-    return subprocess.run(["bash", "-c", command], cwd=cwd, capture_output=True, timeout=120, env={**os.environ, "INVAR": BIN, "MODEL": str(MODEL)})
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=cwd,
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, "INVAR": BIN, "MODEL": str(MODEL)},
+    )
 
 
 DEMO = '"$INVAR" run --model-name "$MODEL" --prompt-text ROMEO: --max-new-tokens 64 --task-dir task'
 
 
-@pytest.mark.parametrize("redirection", ["| head -c 1", "| true", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full",
-                                         "--json | true", "--json >&-"])
+@pytest.mark.parametrize(
+    "redirection",
+    [
+        "| head -c 1",
+        "| true",
+        ">&-",
+        "2>&-",
+        ">&- 2>&-",
+        "<&- >&- 2>&-",
+        ">/dev/full",
+        "2>/dev/full",
+        "--json | true",
+        "--json >&-",
+    ],
+)
 def test_the_receipt_is_written_whatever_becomes_of_the_streams(tmp_path, redirection):
     done = shell(f"{DEMO} {redirection}", tmp_path)
     assert json.loads((tmp_path / "receipt.json").read_text())["receipt_hash"] == HONEST, done
@@ -308,13 +466,29 @@ def test_every_prompt_has_its_receipt_although_nobody_reads(tmp_path):
     (tmp_path / "p.jsonl").write_text('"ROMEO:"\n' * 3)
     command = DEMO.replace("--prompt-text ROMEO:", "--prompt-file p.jsonl")
     shell(f"{command} >/dev/full", tmp_path)
-    assert [json.loads((tmp_path / f"receipt.{i}.json").read_text())["receipt_hash"] for i in (1, 2, 3)] == [HONEST] * 3
+    assert [
+        json.loads((tmp_path / f"receipt.{i}.json").read_text())["receipt_hash"] for i in (1, 2, 3)
+    ] == [HONEST] * 3
 
 
 def test_a_hangup_does_not_end_a_run(tmp_path):
     (tmp_path / "p.jsonl").write_text('"ROMEO:"\n' * 50)
-    process = subprocess.Popen([BIN, "run", "--model-name", MODEL, "--prompt-file", "p.jsonl", "--max-new-tokens", "64", "--json"],
-                               cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [
+            BIN,
+            "run",
+            "--model-name",
+            MODEL,
+            "--prompt-file",
+            "p.jsonl",
+            "--max-new-tokens",
+            "64",
+            "--json",
+        ],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     while not (tmp_path / "receipt.1.json").exists():
         assert process.poll() is None
         time.sleep(0.001)
@@ -331,7 +505,18 @@ def test_a_file_size_limit_is_an_error_and_no_signal(tmp_path):
 
 def test_an_interrupted_first_run_can_be_repeated(run, tmp_path):
     """Killed at 30 moments while it copies weights and compiles, then run to the end."""
-    command = [str(a) for a in [BIN, *COMMAND, "--colocate-tensors", "--task-dir", tmp_path / "task", "--receipt-path", run.receipt]]
+    command = [
+        str(a)
+        for a in [
+            BIN,
+            *COMMAND,
+            "--colocate-tensors",
+            "--task-dir",
+            tmp_path / "task",
+            "--receipt-path",
+            run.receipt,
+        ]
+    ]
     pick, killed = random.Random(7), 0
     for _ in range(30):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -352,19 +537,48 @@ def test_an_interrupted_export_can_be_repeated(tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / SHARDS[0]).write_bytes(b"mine")
-    refused("export", "--model-name", MODEL, "-o", other, "--colocate-tensors", names=["is in the way"])
+    refused(
+        "export", "--model-name", MODEL, "-o", other, "--colocate-tensors", names=["is in the way"]
+    )
     assert (other / SHARDS[0]).read_bytes() == b"mine"
 
 
 @pytest.mark.parametrize("colocate", [[], ["--colocate-tensors"]], ids=["links", "copies"])
 def test_ten_runs_at_once_on_a_cold_cache(tmp_path, colocate):
-    """Each in a process namespace of its own where that is possible, so that all have the same process id."""
-    spaces = ["unshare", "--pid", "--fork"] if os.geteuid() == 0 and subprocess.run(["unshare", "--pid", "--fork", "true"]).returncode == 0 else []
+    """Each in a process namespace of its own where that is possible, so that all have the same
+    process id."""
+    spaces = (
+        ["unshare", "--pid", "--fork"]
+        if os.geteuid() == 0
+        and subprocess.run(["unshare", "--pid", "--fork", "true"]).returncode == 0
+        else []
+    )
     for turn in range(3):
         task = tmp_path / f"task {turn}"
-        all_ = [subprocess.Popen([*spaces, BIN, "run", "--model-name", MODEL, "--prompt-text", "ROMEO:", "--max-new-tokens", "64", "--json",
-                                  "--task-dir", task, "--receipt-path", tmp_path / "same.json", *colocate],
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(10)]
+        all_ = [
+            subprocess.Popen(
+                [
+                    *spaces,
+                    BIN,
+                    "run",
+                    "--model-name",
+                    MODEL,
+                    "--prompt-text",
+                    "ROMEO:",
+                    "--max-new-tokens",
+                    "64",
+                    "--json",
+                    "--task-dir",
+                    task,
+                    "--receipt-path",
+                    tmp_path / "same.json",
+                    *colocate,
+                ],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+            for _ in range(10)
+        ]
         for process in all_:
             out, err = process.communicate(timeout=120)
             assert process.returncode == 0, err

@@ -1,5 +1,5 @@
-"""Numerics choices (spec/choices.md): what exporters write as compositions is computed by one operation, the plan says so, it is as
-accurate, and what is equal anyway needs no choice."""
+"""Numerics choices (spec/choices.md): what exporters write as compositions is computed by one
+operation, the plan says so, it is as accurate, and what is equal anyway needs no choice."""
 
 import numpy as np
 import onnx
@@ -9,8 +9,16 @@ from onnx import TensorProto, helper, numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 
 CHOICES = ["gelu-erf-1", "gelu-tanh-1", "layernorm-1", "rmsnorm-1", "rope-1", "sdpa-1"]
-OPERATIONS = {"gelu-erf-1": "gelu", "gelu-tanh-1": "gelu_tanh", "layernorm-1": "layernorm", "rmsnorm-1": "rmsnorm", "rope-1": "rope", "sdpa-1": "attention"}
-# One layer as an exporter writes it: RMSNorm, rotary embedding, attention of 2 heads for keys and 4 for queries, LayerNorm, both gelus.
+OPERATIONS = {
+    "gelu-erf-1": "gelu",
+    "gelu-tanh-1": "gelu_tanh",
+    "layernorm-1": "layernorm",
+    "rmsnorm-1": "rmsnorm",
+    "rope-1": "rope",
+    "sdpa-1": "attention",
+}
+# One layer as an exporter writes it: RMSNorm, rotary embedding, attention of 2 heads for keys and 4
+# for queries, LayerNorm, both gelus.
 TEXT = """<ir_version: 10, opset_import: ["" : 20]>
 g (float[batch, seq, 32] x, float[batch, seq, 1] places, float[batch, 1, seq, seq] mask) => (float[batch, seq, 32] y) {
   last = Constant<value_ints: ints = [-1]>()   two = Constant<value_float: float = 2.0>()   three = Constant<value_float: float = 3.0>()
@@ -41,13 +49,28 @@ g (float[batch, seq, 32] x, float[batch, seq, 1] places, float[batch, 1, seq, se
   cube = Pow(e, three)   cubes = Mul(cube, k44)   inner = Add(e, cubes)   u = Mul(inner, k79)   t = Tanh(u)   t1 = Add(t, one)   eh = Mul(e, half)
   y = Mul(eh, t1)
 }"""
-WEIGHTS = {"gain": (32,), "shift": (32,), "wq": (32, 32), "wk": (32, 16), "wv": (32, 16), "wo": (32, 32)}
-NUMBERS = {"frequencies": [1, .1, .01, .001], "quarter": 8 ** -.25, "root2": 2 ** .5, "k44": .044715, "k79": (2 / np.pi) ** .5}
+WEIGHTS = {
+    "gain": (32,),
+    "shift": (32,),
+    "wq": (32, 32),
+    "wk": (32, 16),
+    "wv": (32, 16),
+    "wo": (32, 32),
+}
+NUMBERS = {
+    "frequencies": [1, 0.1, 0.01, 0.001],
+    "quarter": 8**-0.25,
+    "root2": 2**0.5,
+    "k44": 0.044715,
+    "k79": (2 / np.pi) ** 0.5,
+}
 
 
 def constants(dtype=np.float32):
     rng = np.random.default_rng(0)
-    arrays = {n: rng.standard_normal(s).astype(np.float32) / 4 + (n == "gain") for n, s in WEIGHTS.items()}
+    arrays = {
+        n: rng.standard_normal(s).astype(np.float32) / 4 + (n == "gain") for n, s in WEIGHTS.items()
+    }
     return {n: np.asarray(a, np.float32).astype(dtype) for n, a in {**arrays, **NUMBERS}.items()}
 
 
@@ -58,7 +81,11 @@ def layer(wide=False, text=TEXT):
     if wide:
         for port in [*model.graph.input, *model.graph.output]:
             port.type.tensor_type.elem_type = TensorProto.DOUBLE
-        for node in [n for n in model.graph.node if n.op_type == "Constant" and n.attribute[0].name == "value_float"]:
+        for node in [
+            n
+            for n in model.graph.node
+            if n.op_type == "Constant" and n.attribute[0].name == "value_float"
+        ]:
             number = numpy_helper.from_array(np.float64(np.float32(node.attribute[0].f)))
             node.attribute[0].CopyFrom(helper.make_attribute("value", number))
     return model
@@ -68,7 +95,11 @@ def inputs(seq=150):
     rng = np.random.default_rng(1)
     mask = np.where(np.tri(seq) > 0, 0, -np.inf).astype(np.float32)[None, None].repeat(3, 0)
     mask[2, 0, 4] = -np.inf  # a query that sees nothing
-    return {"x": rng.standard_normal((3, seq, 32)).astype(np.float32), "places": np.arange(seq, dtype=np.float32)[None, :, None].repeat(3, 0), "mask": mask}
+    return {
+        "x": rng.standard_normal((3, seq, 32)).astype(np.float32),
+        "places": np.arange(seq, dtype=np.float32)[None, :, None].repeat(3, 0),
+        "mask": mask,
+    }
 
 
 def infer(folder, given, *options):
@@ -83,7 +114,9 @@ def infer(folder, given, *options):
 def plan_of(folder, *options):
     invar("compile", folder / "m.onnx", *options)
     lines = (folder / "plan.invar").read_text().splitlines()
-    return [line.split('"')[1] for line in lines if line.startswith("choice ")], [line.split(" = ")[1].split(".")[0] for line in lines if line.startswith("node ")]
+    return [line.split('"')[1] for line in lines if line.startswith("choice ")], [
+        line.split(" = ")[1].split(".")[0] for line in lines if line.startswith("node ")
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -100,10 +133,18 @@ def error(found, true):
 def test_what_is_found_is_named_and_as_accurate(folder):
     given = inputs()
     with np.errstate(invalid="ignore"):
-        true = ReferenceEvaluator(layer(wide=True)).run(None, {n: a.astype(np.float64) for n, a in given.items()})[0]
+        true = ReferenceEvaluator(layer(wide=True)).run(
+            None, {n: a.astype(np.float64) for n, a in given.items()}
+        )[0]
     choices, operations = plan_of(folder)
     assert choices == CHOICES
-    assert set(OPERATIONS.values()) <= set(operations) and not {"softmax", "erf", "tanh", "reduce_mean", "neg"} & set(operations)
+    assert set(OPERATIONS.values()) <= set(operations) and not {
+        "softmax",
+        "erf",
+        "tanh",
+        "reduce_mean",
+        "neg",
+    } & set(operations)
     chosen = infer(folder, given)
     for isa in cpu_isas():
         assert infer(folder, given, "--isa", isa, "--threads", 1).tobytes() == chosen.tobytes(), isa
@@ -117,26 +158,43 @@ def test_what_is_found_is_named_and_as_accurate(folder):
 
 @pytest.mark.parametrize("rows", [3, 1])
 def test_sizes_and_angles_that_are_constant(folder, tmp_path, rows):
-    """As exporters write them: cosines and sines are tables, repeated keys become matrices in one reshape. The same operations, so the same bytes."""
+    """As exporters write them: cosines and sines are tables, repeated keys become matrices in one
+    reshape. The same operations, so the same bytes."""
     given = inputs()
     text = TEXT.replace("batch", "3").replace("seq", "150").replace("float[3, 150, 1] places, ", "")
-    text = text.replace("kt = Transpose<perm=[0, 1, 3, 2]>(k6)", """
+    text = text.replace(
+        "kt = Transpose<perm=[0, 1, 3, 2]>(k6)",
+        """
         rows = Constant<value_ints: ints = [12, 150, 8]>()   columns = Constant<value_ints: ints = [3, 4, 8, 150]>()
-        km = Reshape(k5, rows)   kmt = Transpose<perm=[0, 2, 1]>(km)   kt = Reshape(kmt, columns)""")
+        km = Reshape(k5, rows)   kmt = Transpose<perm=[0, 2, 1]>(km)   kt = Reshape(kmt, columns)""",
+    )
     model = layer(text=text)
     model.graph.initializer.append(numpy_helper.from_array(given["places"][:rows], "places"))
     onnx.save(model, tmp_path / "m.onnx")
     choices, operations = plan_of(tmp_path)
-    assert choices == CHOICES and operations.count("rope") == 2 and operations.count("attention") == 1 and not {"neg", "softmax"} & set(operations)
+    assert (
+        choices == CHOICES
+        and operations.count("rope") == 2
+        and operations.count("attention") == 1
+        and not {"neg", "softmax"} & set(operations)
+    )
     plan_of(folder)
-    assert infer(tmp_path, {n: a for n, a in given.items() if n != "places"}).tobytes() == infer(folder, given).tobytes()
+    assert (
+        infer(tmp_path, {n: a for n, a in given.items() if n != "places"}).tobytes()
+        == infer(folder, given).tobytes()
+    )
 
 
 def test_a_chosen_row_depends_on_what_it_sees_alone(folder):
     """attention.12, of a causal mask: what comes later is as if it were not there."""
     plan_of(folder)
     given = inputs()
-    whole, part = infer(folder, given), infer(folder, {n: a[..., :33, :33] if n == "mask" else a[:, :33] for n, a in given.items()})
+    whole, part = (
+        infer(folder, given),
+        infer(
+            folder, {n: a[..., :33, :33] if n == "mask" else a[:, :33] for n, a in given.items()}
+        ),
+    )
     assert whole[:, :33].tobytes() == part.tobytes()
 
 
@@ -150,7 +208,9 @@ def test_one_by_one(folder, name):
 
 
 def test_refused(folder):
-    refused("compile", folder / "m.onnx", "--choices", "sdpa-1,flash-1", names=["'flash-1'", *CHOICES])
+    refused(
+        "compile", folder / "m.onnx", "--choices", "sdpa-1,flash-1", names=["'flash-1'", *CHOICES]
+    )
     refused("compile", folder / "m.onnx", "--choices", "", names=["''", "none"])
     assert plan_of(folder, "--choices", "sdpa-1")[0] == ["sdpa-1"]
     path = folder / "plan.invar"
@@ -162,16 +222,35 @@ def test_refused(folder):
 def test_what_is_equal_needs_no_choice(tmp_path, alpha):
     """x * sigmoid(alpha * x), alone and as it is where something else reads the sigmoid."""
     rng = np.random.default_rng(0)
-    x = np.concatenate([rng.standard_normal(5000) * 10.0 ** rng.integers(-45, 38, 5000), [np.nan, 0, -0.0, np.inf, -np.inf, 1e-45, -1e-45, 3e-39, -3e-39]])
+    x = np.concatenate(
+        [
+            rng.standard_normal(5000) * 10.0 ** rng.integers(-45, 38, 5000),
+            [np.nan, 0, -0.0, np.inf, -np.inf, 1e-45, -1e-45, 3e-39, -3e-39],
+        ]
+    )
     x = x.astype(np.float32)
     bytes_of = {}
     for kept in (False, True):
         nodes = [helper.make_node("Mul", ["x", "alpha"], ["m"])] if alpha != 1 else []
-        nodes += [helper.make_node("Sigmoid", ["m" if nodes else "x"], ["s"]), helper.make_node("Mul", ["x", "s"], ["y"])]
-        ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, x.shape) for n in (["y", "s"] if kept else ["y"])]
-        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)], ports,
-                                  [numpy_helper.from_array(np.float32(alpha), "alpha")])
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), tmp_path / "m.onnx")
+        nodes += [
+            helper.make_node("Sigmoid", ["m" if nodes else "x"], ["s"]),
+            helper.make_node("Mul", ["x", "s"], ["y"]),
+        ]
+        ports = [
+            helper.make_tensor_value_info(n, TensorProto.FLOAT, x.shape)
+            for n in (["y", "s"] if kept else ["y"])
+        ]
+        graph = helper.make_graph(
+            nodes,
+            "g",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+            ports,
+            [numpy_helper.from_array(np.float32(alpha), "alpha")],
+        )
+        onnx.save(
+            helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10),
+            tmp_path / "m.onnx",
+        )
         choices, operations = plan_of(tmp_path)
         assert choices == [] and (len(operations) == 1) != kept, operations
         bytes_of[kept] = infer(tmp_path, {"x": x}).tobytes()

@@ -1,4 +1,5 @@
-"""Control flow and functions of ONNX: what they compute, to the last byte, and what is refused by name."""
+"""Control flow and functions of ONNX: what they compute, to the last byte, and what is refused by
+name."""
 
 from random import Random
 
@@ -15,8 +16,16 @@ def info(name, kind=F32, shape=(3,)):
 
 
 def graph(nodes, inputs=(), outputs=(), weights=()):
-    named = [v if not isinstance(v, str) else helper.make_empty_tensor_value_info(v) for v in outputs]
-    return helper.make_graph(nodes, "g", list(inputs), named, [numpy_helper.from_array(np.asarray(v), n) for n, v in weights])
+    named = [
+        v if not isinstance(v, str) else helper.make_empty_tensor_value_info(v) for v in outputs
+    ]
+    return helper.make_graph(
+        nodes,
+        "g",
+        list(inputs),
+        named,
+        [numpy_helper.from_array(np.asarray(v), n) for n, v in weights],
+    )
 
 
 def model(path, top, functions=(), opset=23):
@@ -42,47 +51,112 @@ X = np.array([1.5, -2, 3], np.float32)
 @pytest.mark.parametrize("cond", [True, False])
 def test_if_decided_at_run_time(tmp_path, cond):
     branches = [graph([helper.make_node(op, ["x"], ["t"])], outputs=["t"]) for op in ("Exp", "Neg")]
-    top = graph([helper.make_node("If", ["c"], ["y"], then_branch=branches[0], else_branch=branches[1]), helper.make_node("Exp", ["x"], ["e"])],
-                [info("c", BOOL, []), info("x")], [info("y"), info("e")])
+    top = graph(
+        [
+            helper.make_node("If", ["c"], ["y"], then_branch=branches[0], else_branch=branches[1]),
+            helper.make_node("Exp", ["x"], ["e"]),
+        ],
+        [info("c", BOOL, []), info("x")],
+        [info("y"), info("e")],
+    )
     y, e = run(tmp_path, top, {"c": np.array(cond), "x": X})
     assert y.tobytes() == (e if cond else -X).tobytes()
 
 
 def test_branches_that_differ(tmp_path):
-    top = graph([helper.make_node("If", ["c"], ["y"], then_branch=graph([helper.make_node("Neg", ["x"], ["t"])], outputs=["t"]),
-                                  else_branch=graph([helper.make_node("Flatten", ["x"], ["t"], axis=0)], outputs=["t"]))],
-                [info("c", BOOL, []), info("x")], [info("y", shape=None)])
+    top = graph(
+        [
+            helper.make_node(
+                "If",
+                ["c"],
+                ["y"],
+                then_branch=graph([helper.make_node("Neg", ["x"], ["t"])], outputs=["t"]),
+                else_branch=graph(
+                    [helper.make_node("Flatten", ["x"], ["t"], axis=0)], outputs=["t"]
+                ),
+            )
+        ],
+        [info("c", BOOL, []), info("x")],
+        [info("y", shape=None)],
+    )
     path = model(tmp_path / "m.onnx", top)
-    refused("compile", path, code=3, names=["If", "tensor<3xf32>", "tensor<1x3xf32>", "--bind c=FILE.npy"])
+    refused(
+        "compile",
+        path,
+        code=3,
+        names=["If", "tensor<3xf32>", "tensor<1x3xf32>", "--bind c=FILE.npy"],
+    )
     np.save(tmp_path / "c.npy", np.array(False))
     invar("compile", path, "--bind", f"c={tmp_path / 'c.npy'}")
 
 
 def counting(extra=(), outputs=("go", "next", "next")):
     """A body that doubles what it carries; extra nodes compute its condition."""
-    return graph([helper.make_node("Add", ["v", "v"], ["next"]), *(extra or [helper.make_node("Identity", ["c"], ["go"])])],
-                 [info("i", I64, []), info("c", BOOL, []), info("v", shape=None)], list(outputs))
+    return graph(
+        [
+            helper.make_node("Add", ["v", "v"], ["next"]),
+            *(extra or [helper.make_node("Identity", ["c"], ["go"])]),
+        ],
+        [info("i", I64, []), info("c", BOOL, []), info("v", shape=None)],
+        list(outputs),
+    )
 
 
 def test_loop_is_unrolled(tmp_path):
-    top = graph([helper.make_node("Loop", ["n", "", "x"], ["y", "all"], body=counting([helper.make_node("Identity", ["yes"], ["go"])]))],
-                [info("x")], [info("y"), info("all", shape=None)], [("n", np.int64(5)), ("yes", np.bool_(True))])
+    top = graph(
+        [
+            helper.make_node(
+                "Loop",
+                ["n", "", "x"],
+                ["y", "all"],
+                body=counting([helper.make_node("Identity", ["yes"], ["go"])]),
+            )
+        ],
+        [info("x")],
+        [info("y"), info("all", shape=None)],
+        [("n", np.int64(5)), ("yes", np.bool_(True))],
+    )
     y, rows = run(tmp_path, top, {"x": X})
-    assert y.tobytes() == (32 * X).tobytes() and rows.tobytes() == np.stack([X * 2**k for k in range(1, 6)]).tobytes()
+    assert (
+        y.tobytes() == (32 * X).tobytes()
+        and rows.tobytes() == np.stack([X * 2**k for k in range(1, 6)]).tobytes()
+    )
 
 
 @pytest.mark.parametrize("go,steps", [(True, 5), (False, 1)])
 def test_loop_with_a_condition_that_no_step_changes(tmp_path, go, steps):
-    top = graph([helper.make_node("Loop", ["n", "yes", "x"], ["y", "all"], body=counting([helper.make_node("Identity", ["on"], ["go"])]))],
-                [info("x"), info("n", I64, [])], [info("y"), info("all", shape=None)], [("yes", np.bool_(True)), ("on", np.bool_(go))])
+    top = graph(
+        [
+            helper.make_node(
+                "Loop",
+                ["n", "yes", "x"],
+                ["y", "all"],
+                body=counting([helper.make_node("Identity", ["on"], ["go"])]),
+            )
+        ],
+        [info("x"), info("n", I64, [])],
+        [info("y"), info("all", shape=None)],
+        [("yes", np.bool_(True)), ("on", np.bool_(go))],
+    )
     y, rows = run(tmp_path, top, {"x": X, "n": np.array(5)})
     assert y.tobytes() == (2**steps * X).tobytes() and rows.shape == (steps, 3)
     assert "loop.1" in (tmp_path / "plan.invar").read_text()
 
 
 def test_loop_ends_by_a_condition_known_when_compiling(tmp_path):
-    top = graph([helper.make_node("Loop", ["", "yes", "x"], ["y", "all"], body=counting([helper.make_node("Less", ["i", "last"], ["go"])]))],
-                [info("x")], [info("y"), info("all", shape=None)], [("last", np.int64(3)), ("yes", np.bool_(True))])
+    top = graph(
+        [
+            helper.make_node(
+                "Loop",
+                ["", "yes", "x"],
+                ["y", "all"],
+                body=counting([helper.make_node("Less", ["i", "last"], ["go"])]),
+            )
+        ],
+        [info("x")],
+        [info("y"), info("all", shape=None)],
+        [("last", np.int64(3)), ("yes", np.bool_(True))],
+    )
     y, rows = run(tmp_path, top, {"x": X})
     assert y.tobytes() == (16 * X).tobytes() and rows.shape == (4, 3)
 
@@ -91,9 +165,18 @@ def test_loop_ends_by_a_condition_known_when_compiling(tmp_path):
 @pytest.mark.parametrize("trips", ["n", "k", ""])
 def test_loop_ends_by_a_condition_decided_at_run_time(tmp_path, limit, times, trips):
     """By its condition, or by a trip count of 6 that is a constant or an input, or not there."""
-    body = counting([helper.make_node("ReduceMax", ["next"], ["m"], keepdims=0), helper.make_node("Less", ["m", "limit"], ["go"])])
-    top = graph([helper.make_node("Loop", [trips, "yes", "x"], ["y", "all"], body=body)], [info("x"), info("limit", shape=[]), info("k", I64, [])],
-                [info("y"), info("all", shape=None)], [("n", np.int64(6)), ("yes", np.bool_(True))])
+    body = counting(
+        [
+            helper.make_node("ReduceMax", ["next"], ["m"], keepdims=0),
+            helper.make_node("Less", ["m", "limit"], ["go"]),
+        ]
+    )
+    top = graph(
+        [helper.make_node("Loop", [trips, "yes", "x"], ["y", "all"], body=body)],
+        [info("x"), info("limit", shape=[]), info("k", I64, [])],
+        [info("y"), info("all", shape=None)],
+        [("n", np.int64(6)), ("yes", np.bool_(True))],
+    )
     limit, times = (limit, times) if trips or times < 6 else (150.0, 6)
     y, rows = run(tmp_path, top, {"x": X, "limit": np.float32(limit), "k": np.array(6)})
     assert y.tobytes() == (X * 2**times).tobytes()
@@ -102,20 +185,41 @@ def test_loop_ends_by_a_condition_decided_at_run_time(tmp_path, limit, times, tr
 
 def grow():
     """A body that appends twice the sum of a list and the step to it, and gives the sum."""
-    return graph([helper.make_node("ReduceSum", ["v"], ["sum"], keepdims=1), helper.make_node("Cast", ["i"], ["step"], to=F32),
-                  helper.make_node("Add", ["sum", "step"], ["more"]), helper.make_node("Add", ["more", "more"], ["twice"]),
-                  helper.make_node("Concat", ["v", "twice"], ["next"], axis=0), helper.make_node("ReduceSum", ["next"], ["total"], keepdims=0),
-                  helper.make_node("Less", ["total", "limit"], ["go"])],
-                 [info("i", I64, []), info("c", BOOL, []), info("v", shape=None)], ["go", "next", "total"])
+    return graph(
+        [
+            helper.make_node("ReduceSum", ["v"], ["sum"], keepdims=1),
+            helper.make_node("Cast", ["i"], ["step"], to=F32),
+            helper.make_node("Add", ["sum", "step"], ["more"]),
+            helper.make_node("Add", ["more", "more"], ["twice"]),
+            helper.make_node("Concat", ["v", "twice"], ["next"], axis=0),
+            helper.make_node("ReduceSum", ["next"], ["total"], keepdims=0),
+            helper.make_node("Less", ["total", "limit"], ["go"]),
+        ],
+        [info("i", I64, []), info("c", BOOL, []), info("v", shape=None)],
+        ["go", "next", "total"],
+    )
 
 
-@pytest.mark.parametrize("given,trips,limit", [([1, 2], 9, 1e9), ([], 3, 1e9), ([1, 2], 9, 500), ([4], 0, 1e9), ([4], -3, 1e9)])
+@pytest.mark.parametrize(
+    "given,trips,limit",
+    [([1, 2], 9, 1e9), ([], 3, 1e9), ([1, 2], 9, 500), ([4], 0, 1e9), ([4], -3, 1e9)],
+)
 def test_loop_carries_a_list_that_grows(tmp_path, given, trips, limit):
-    top = graph([helper.make_node("Loop", ["k", "yes", "list"], ["y", "all"], body=grow()), helper.make_node("Neg", ["y"], ["z"]),
-                 helper.make_node("Shape", ["y"], ["s"])],
-                [info("list", shape=["n"]), info("limit", shape=[]), info("k", I64, [])],
-                [info("z", shape=None), info("all", shape=None), info("s", I64, None)], [("yes", np.bool_(True))])
-    found = run(tmp_path, top, {"list": np.array(given, np.float32), "limit": np.float32(limit), "k": np.array(trips)})
+    top = graph(
+        [
+            helper.make_node("Loop", ["k", "yes", "list"], ["y", "all"], body=grow()),
+            helper.make_node("Neg", ["y"], ["z"]),
+            helper.make_node("Shape", ["y"], ["s"]),
+        ],
+        [info("list", shape=["n"]), info("limit", shape=[]), info("k", I64, [])],
+        [info("z", shape=None), info("all", shape=None), info("s", I64, None)],
+        [("yes", np.bool_(True))],
+    )
+    found = run(
+        tmp_path,
+        top,
+        {"list": np.array(given, np.float32), "limit": np.float32(limit), "k": np.array(trips)},
+    )
     values, totals = list(map(float, given)), []
     while len(totals) < trips and (not totals or totals[-1] < limit):
         values.append(2 * (sum(values) + len(totals)))
@@ -124,72 +228,138 @@ def test_loop_carries_a_list_that_grows(tmp_path, given, trips, limit):
         assert tensor.tolist() == expected
 
 
-def test_steps_that_dimensions_decide(tmp_path):
-    """A step for each row, whose results are as many as there are rows: they go with what has as many."""
-    body = graph([helper.make_node("Gather", ["x", "i"], ["row"]), helper.make_node("Exp", ["row"], ["e"]), helper.make_node("Identity", ["c"], ["go"])],
-                 [info("i", I64, []), info("c", BOOL, [])], ["go", "e"])
-    top = graph([helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Gather", ["shape", "zero"], ["rows"]),
-                 helper.make_node("Loop", ["rows", "yes"], ["all"], body=body), helper.make_node("Sub", ["all", "x"], ["y"]),
-                 helper.make_node("Exp", ["x"], ["exp"]), helper.make_node("Sub", ["exp", "x"], ["expected"])],
-                [info("x", shape=["n", 3])], [info("y", shape=["n", 3]), info("expected", shape=["n", 3])],
-                [("yes", np.bool_(True)), ("zero", np.int64(0))])
-    for rows in (5, 1, 0):
-        y, expected = run(tmp_path, top, {"x": np.arange(3 * rows, dtype=np.float32).reshape(rows, 3)})
-        assert y.shape == (rows, 3) and y.tobytes() == expected.tobytes()
-    assert "symbol loop" not in (tmp_path / "plan.invar").read_text()
-
-
 def test_loops_of_rows_whose_number_values_decide(tmp_path):
-    """For each place that is not 0, a row from there to the end is summed: sizes within a step, steps by a size, a loop in a loop."""
-    inner = graph([helper.make_node("Gather", ["tail", "j"], ["one"]), helper.make_node("Add", ["acc", "one"], ["acc2"]), helper.make_node("Identity", ["d"], ["go2"])],
-                  [info("j", I64, []), info("d", BOOL, []), info("acc", shape=[])], ["go2", "acc2"])
-    body = graph([helper.make_node("Gather", ["flat", "i"], ["place"]), helper.make_node("Unsqueeze", ["place", "axis"], ["from"]),
-                  helper.make_node("Slice", ["x", "from", "last"], ["tail"]), helper.make_node("Size", ["tail"], ["size"]),
-                  helper.make_node("Loop", ["size", "yes", "none"], ["total"], body=inner), helper.make_node("Identity", ["c"], ["go"])],
-                 [info("i", I64, []), info("c", BOOL, [])], ["go", "total"])
-    top = graph([helper.make_node("NonZero", ["x"], ["places"]), helper.make_node("Squeeze", ["places", "axis"], ["flat"]), helper.make_node("Size", ["flat"], ["count"]),
-                 helper.make_node("Loop", ["count", "yes"], ["y"], body=body)], [info("x", shape=["n"])], [info("y", shape=None)],
-                [("yes", np.bool_(True)), ("axis", np.array([0])), ("last", np.array([2**40])), ("none", np.float32(0))])
+    """For each place that is not 0, a row from there to the end is summed: sizes within a step,
+    steps by a size, a loop in a loop."""
+    inner = graph(
+        [
+            helper.make_node("Gather", ["tail", "j"], ["one"]),
+            helper.make_node("Add", ["acc", "one"], ["acc2"]),
+            helper.make_node("Identity", ["d"], ["go2"]),
+        ],
+        [info("j", I64, []), info("d", BOOL, []), info("acc", shape=[])],
+        ["go2", "acc2"],
+    )
+    body = graph(
+        [
+            helper.make_node("Gather", ["flat", "i"], ["place"]),
+            helper.make_node("Unsqueeze", ["place", "axis"], ["from"]),
+            helper.make_node("Slice", ["x", "from", "last"], ["tail"]),
+            helper.make_node("Size", ["tail"], ["size"]),
+            helper.make_node("Loop", ["size", "yes", "none"], ["total"], body=inner),
+            helper.make_node("Identity", ["c"], ["go"]),
+        ],
+        [info("i", I64, []), info("c", BOOL, [])],
+        ["go", "total"],
+    )
+    top = graph(
+        [
+            helper.make_node("NonZero", ["x"], ["places"]),
+            helper.make_node("Squeeze", ["places", "axis"], ["flat"]),
+            helper.make_node("Size", ["flat"], ["count"]),
+            helper.make_node("Loop", ["count", "yes"], ["y"], body=body),
+        ],
+        [info("x", shape=["n"])],
+        [info("y", shape=None)],
+        [
+            ("yes", np.bool_(True)),
+            ("axis", np.array([0])),
+            ("last", np.array([2**40])),
+            ("none", np.float32(0)),
+        ],
+    )
     for x in ([0, 1, 2, 0, 4], [0, 0], [], [3]):
         x = np.array(x, np.float32)
-        y, = run(tmp_path, top, {"x": x})
+        (y,) = run(tmp_path, top, {"x": x})
         assert y.tolist() == [float(x[i:].sum()) for i in np.flatnonzero(x)]
 
 
 def test_one_branch_is_computed(tmp_path):
     """The other one could not be, and has other dimensions."""
-    top = graph([helper.make_node("Size", ["x"], ["n"]), helper.make_node("Greater", ["n", "four"], ["many"]),
-                 helper.make_node("If", ["many"], ["y"], then_branch=graph([helper.make_node("Gather", ["x", "places"], ["a"])], outputs=["a"]),
-                                  else_branch=graph([helper.make_node("Concat", ["x", "x"], ["b"], axis=0)], outputs=["b"])),
-                 helper.make_node("Neg", ["y"], ["z"])],
-                [info("x", shape=["n"])], [info("z", shape=None)], [("four", np.int64(4)), ("places", np.array([4, 0]))])
+    top = graph(
+        [
+            helper.make_node("Size", ["x"], ["n"]),
+            helper.make_node("Greater", ["n", "four"], ["many"]),
+            helper.make_node(
+                "If",
+                ["many"],
+                ["y"],
+                then_branch=graph(
+                    [helper.make_node("Gather", ["x", "places"], ["a"])], outputs=["a"]
+                ),
+                else_branch=graph(
+                    [helper.make_node("Concat", ["x", "x"], ["b"], axis=0)], outputs=["b"]
+                ),
+            ),
+            helper.make_node("Neg", ["y"], ["z"]),
+        ],
+        [info("x", shape=["n"])],
+        [info("z", shape=None)],
+        [("four", np.int64(4)), ("places", np.array([4, 0]))],
+    )
     for n in (7, 5, 3, 0):
         x = np.arange(n, dtype=np.float32) + 1
-        z, = run(tmp_path, top, {"x": x})
+        (z,) = run(tmp_path, top, {"x": x})
         assert z.tolist() == (-x[[4, 0]] if n > 4 else -np.tile(x, 2)).tolist()
 
 
-@pytest.mark.parametrize("op,operands,fits", [("Slice", ["x", "zero", "two"], lambda x: x[:2]), ("Reshape", ["x", "two"], lambda x: x), ("Add", ["x", "pair"], lambda x: x + 1)])
+@pytest.mark.parametrize(
+    "op,operands,fits",
+    [
+        ("Slice", ["x", "zero", "two"], lambda x: x[:2]),
+        ("Reshape", ["x", "two"], lambda x: x),
+        ("Add", ["x", "pair"], lambda x: x + 1),
+    ],
+)
 def test_a_branch_that_a_condition_guards(tmp_path, op, operands, fits):
     """What can fail for some sizes is not computed beside the other branch."""
-    top = graph([helper.make_node("Size", ["x"], ["n"]), helper.make_node("Equal", ["n", "number"], ["fits"]),
-                 helper.make_node("If", ["fits"], ["y"], then_branch=graph([helper.make_node(op, operands, ["a"])], outputs=["a"]),
-                                  else_branch=graph([helper.make_node("Neg", ["pair"], ["b"])], outputs=["b"]))],
-                [info("x", shape=["n"])], [info("y", shape=[2])],
-                [("number", np.int64(2)), ("zero", np.array([0])), ("two", np.array([2])), ("pair", np.ones(2, np.float32))])
+    top = graph(
+        [
+            helper.make_node("Size", ["x"], ["n"]),
+            helper.make_node("Equal", ["n", "number"], ["fits"]),
+            helper.make_node(
+                "If",
+                ["fits"],
+                ["y"],
+                then_branch=graph([helper.make_node(op, operands, ["a"])], outputs=["a"]),
+                else_branch=graph([helper.make_node("Neg", ["pair"], ["b"])], outputs=["b"]),
+            ),
+        ],
+        [info("x", shape=["n"])],
+        [info("y", shape=[2])],
+        [
+            ("number", np.int64(2)),
+            ("zero", np.array([0])),
+            ("two", np.array([2])),
+            ("pair", np.ones(2, np.float32)),
+        ],
+    )
     for x in (X[:2], X[:1], X[:0]):
-        y, = run(tmp_path, top, {"x": x})
+        (y,) = run(tmp_path, top, {"x": x})
         assert y.tolist() == (fits(x) if len(x) == 2 else -np.ones(2)).tolist()
 
 
 @pytest.mark.parametrize("before", [True, False])
 def test_bounds_of_what_steps_change_are_clamped(tmp_path, before):
     """Whatever else the model decides by values, before the loop or behind it."""
-    body = graph([helper.make_node("Slice", ["v", "one", "four"], ["next"]), helper.make_node("Identity", ["c"], ["go"])],
-                 [info("i", I64, []), info("c", BOOL, []), info("v", shape=None)], ["go", "next"])
-    nodes = [helper.make_node("NonZero", ["x"], ["places"]), helper.make_node("Loop", ["k", "yes", "x"], ["y"], body=body)]
-    top = graph(nodes if before else nodes[::-1], [info("x", shape=["n"]), info("k", I64, [])], [info("y", shape=None), info("places", I64, None)],
-                [("yes", np.bool_(True)), ("one", np.array([1])), ("four", np.array([4]))])
+    body = graph(
+        [
+            helper.make_node("Slice", ["v", "one", "four"], ["next"]),
+            helper.make_node("Identity", ["c"], ["go"]),
+        ],
+        [info("i", I64, []), info("c", BOOL, []), info("v", shape=None)],
+        ["go", "next"],
+    )
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["places"]),
+        helper.make_node("Loop", ["k", "yes", "x"], ["y"], body=body),
+    ]
+    top = graph(
+        nodes if before else nodes[::-1],
+        [info("x", shape=["n"]), info("k", I64, [])],
+        [info("y", shape=None), info("places", I64, None)],
+        [("yes", np.bool_(True)), ("one", np.array([1])), ("four", np.array([4]))],
+    )
     x = np.arange(5, dtype=np.float32)
     for steps in range(5):
         y, _ = run(tmp_path, top, {"x": x, "k": np.array(steps)})
@@ -199,135 +369,205 @@ def test_bounds_of_what_steps_change_are_clamped(tmp_path, before):
         assert y.tolist() == wanted.tolist()
 
 
-@pytest.mark.parametrize("backwards", [0, 1])
-def test_scan_over_an_open_dimension(tmp_path, backwards):
-    body = graph([helper.make_node("Add", ["s", "e"], ["t"]), helper.make_node("Mul", ["t", "w"], ["u"])], [info("s", shape=[2]), info("e", shape=[2])], ["t", "u"])
-    scan = helper.make_node("Scan", ["s0", "x"], ["last", "all"], body=body, num_scan_inputs=1, scan_input_axes=[-1], scan_input_directions=[backwards],
-                            scan_output_axes=[1], scan_output_directions=[backwards])
-    top = graph([scan, helper.make_node("Add", ["all", "x"], ["y"])], [info("s0", shape=[2]), info("x", shape=[2, "n"])],
-                [info("last", shape=[2]), info("y", shape=None)], [("w", np.array([2, 3], np.float32))])
-    for n in (3, 1, 0, 200):
-        x = np.arange(2 * n, dtype=np.float32).reshape(2, n)
-        last, y = run(tmp_path, top, {"s0": np.zeros(2, np.float32), "x": x})
-        there = x[:, ::-1] if backwards else x
-        sums = np.cumsum(there, 1) * np.array([[2], [3]], np.float32)
-        assert last.tobytes() == x.sum(1).tobytes()
-        assert y.tobytes() == np.ascontiguousarray((sums[:, ::-1] if backwards else sums) + x).tobytes()
-
-
-def test_recurrent_steps_of_an_open_sequence(tmp_path):
-    """An Elman cell as a Scan has the bytes of the same cell unrolled."""
-    random = np.random.default_rng(7)
-    weights = [(n, (random.standard_normal(shape) / 4).astype(np.float32)) for n, shape in (("wi", (5, 8)), ("wh", (8, 8)), ("b", (8,)))]
-
-    def top(length):
-        cell = graph([helper.make_node("MatMul", ["e", "wi"], ["p"]), helper.make_node("MatMul", ["h", "wh"], ["q"]), helper.make_node("Add", ["p", "q"], ["r"]),
-                      helper.make_node("Add", ["r", "b"], ["u"]), helper.make_node("Tanh", ["u"], ["t"]), helper.make_node("Identity", ["t"], ["o"])],
-                     [info("h", shape=None), info("e", shape=None)], ["t", "o"])
-        return graph([helper.make_node("Scan", ["h0", "x"], ["last", "all"], body=cell, num_scan_inputs=1)],
-                     [info("h0", shape=[3, 8]), info("x", shape=[length, 3, 5])], [info("last", shape=[3, 8]), info("all", shape=None)], weights)
-
-    given = {"h0": np.zeros((3, 8), np.float32), "x": random.standard_normal((17, 3, 5)).astype(np.float32)}
-    (tmp_path / "open").mkdir(), (tmp_path / "fixed").mkdir()
-    found, expected = run(tmp_path / "open", top("n"), given), run(tmp_path / "fixed", top(17), given)
-    assert "loop.1" in (tmp_path / "open/plan.invar").read_text() and "loop.1" not in (tmp_path / "fixed/plan.invar").read_text()
-    assert [t.tobytes() for t in found] == [t.tobytes() for t in expected]
-
-
-@pytest.mark.parametrize("op,gates,more", [("RNN", 1, {}), ("GRU", 3, {}), ("GRU", 3, {"linear_before_reset": 1}), ("LSTM", 4, {})])
-@pytest.mark.parametrize("direction,layout,lengths", [("forward", 0, False), ("reverse", 1, True), ("bidirectional", 0, True), ("bidirectional", 1, False)])
-def test_recurrent_networks_of_an_open_sequence(tmp_path, op, gates, more, direction, layout, lengths):
-    """The bytes of the same network unrolled; of no step, the states that were given."""
-    random, both = np.random.default_rng(3), 2 if direction == "bidirectional" else 1
-    weights = [(n, (random.standard_normal(shape) / 2).astype(np.float32)) for n, shape in
-               (("w", (both, 4 * gates, 5)), ("r", (both, 4 * gates, 4)), ("b", (both, 8 * gates)))]
-    names = ["y", "h", "c"] if op == "LSTM" else ["y", "h"]
-    kept = [3, both, 4] if layout else [both, 3, 4]
-
-    def top(length):
-        nodes = [helper.make_node(op, ["x", "w", "r", "b", "lengths" if lengths else "", *(f"{n}0" for n in names[1:])], names, hidden_size=4,
-                                  direction=direction, layout=layout, **more)]
-        inputs = [info("x", shape=[3, length, 5] if layout else [length, 3, 5]), *(info(f"{n}0", shape=kept) for n in names[1:])]
-        return graph(nodes, inputs + [info("lengths", TensorProto.INT32, [3])] * lengths, [info(n, shape=None) for n in names], weights)
-
-    (tmp_path / "open").mkdir(), (tmp_path / "fixed").mkdir()
-    for steps in (6, 1, 0):
-        given = {"x": random.standard_normal((3, steps, 5) if layout else (steps, 3, 5)).astype(np.float32)}
-        given |= {f"{n}0": random.standard_normal(kept).astype(np.float32) for n in names[1:]}
-        given |= {"lengths": np.array([min(steps, k) for k in (6, 2, 4)], np.int32)} if lengths else {}
-        found = run(tmp_path / "open", top("n"), given)
-        if steps:
-            assert [t.tobytes() for t in found] == [t.tobytes() for t in run(tmp_path / "fixed", top(steps), given)]
-        else:
-            assert found[0].size == 0 and [t.tobytes() for t in found[1:]] == [given[f"{n}0"].tobytes() for n in names[1:]]
-    assert (tmp_path / "open/plan.invar").read_text().count("loop.1") == both
-
-
 @pytest.mark.parametrize("n", [0, -1])
 def test_loop_without_a_step(tmp_path, n):
-    top = graph([helper.make_node("Loop", ["n", "yes", "x"], ["y", "all"], body=counting())], [info("x")],
-                [info("y"), info("all", shape=None)], [("n", np.int64(n)), ("yes", np.bool_(True))])
+    top = graph(
+        [helper.make_node("Loop", ["n", "yes", "x"], ["y", "all"], body=counting())],
+        [info("x")],
+        [info("y"), info("all", shape=None)],
+        [("n", np.int64(n)), ("yes", np.bool_(True))],
+    )
     y, rows = run(tmp_path, top, {"x": X})
     assert y.tobytes() == X.tobytes() and rows.shape == (0, 3)
 
 
-def test_scan_along_axes_backwards(tmp_path):
-    body = graph([helper.make_node("Add", ["s", "e"], ["t"]), helper.make_node("Identity", ["t"], ["u"])], [info("s", shape=[2]), info("e", shape=[2])],
-                 ["t", "u"])
-    scan = helper.make_node("Scan", ["s0", "x"], ["last", "all"], body=body, num_scan_inputs=1, scan_input_axes=[-1], scan_input_directions=[1],
-                            scan_output_axes=[1], scan_output_directions=[1])
-    x = np.array([[1, 2, 4], [8, 16, 32]], np.float32)
-    last, rows = run(tmp_path, graph([scan], [info("s0", shape=[2]), info("x", shape=[2, 3])], [info("last", shape=[2]), info("all", shape=None)]),
-                     {"s0": np.zeros(2, np.float32), "x": x})
-    assert last.tobytes() == x.sum(1).tobytes()
-    assert rows.tobytes() == np.ascontiguousarray(np.cumsum(x[:, ::-1], 1)[:, ::-1]).tobytes()
-
-
 def test_functions_take_precedence(tmp_path):
-    add = helper.make_function("", "Add", ["a", "b"], ["c"], [helper.make_node("Mul", ["a", "b"], ["c"])], [helper.make_opsetid("", 23)])
-    y, = run(tmp_path, graph([helper.make_node("Add", ["x", "x"], ["y"])], [info("x")], [info("y")]), {"x": X}, functions=[add])
+    add = helper.make_function(
+        "",
+        "Add",
+        ["a", "b"],
+        ["c"],
+        [helper.make_node("Mul", ["a", "b"], ["c"])],
+        [helper.make_opsetid("", 23)],
+    )
+    (y,) = run(
+        tmp_path,
+        graph([helper.make_node("Add", ["x", "x"], ["y"])], [info("x")], [info("y")]),
+        {"x": X},
+        functions=[add],
+    )
     assert y.tobytes() == (X * X).tobytes()
 
 
 def calls():
     """A function whose graphs capture its inputs, called within a graph."""
-    branches = {f"{b}_branch": graph([helper.make_node(op, ["a"], ["r"])], outputs=["r"]) for b, op in (("then", "Neg"), ("else", "Abs"))}
-    f = helper.make_function("own", "Choose", ["c", "a"], ["y"], [helper.make_node("If", ["c"], ["y"], **branches)], [helper.make_opsetid("", 23)])
-    body = graph([helper.make_node("Choose", ["flag", "v"], ["next"], domain="own"), helper.make_node("Identity", ["c"], ["go"])],
-                 [info("i", I64, []), info("c", BOOL, []), info("v")], ["go", "next"])
-    top = graph([helper.make_node("Loop", ["n", "yes", "x"], ["y"], body=body)], [info("x"), info("flag", BOOL, [])], [info("y")],
-                [("n", np.int64(3)), ("yes", np.bool_(True))])
+    branches = {
+        f"{b}_branch": graph([helper.make_node(op, ["a"], ["r"])], outputs=["r"])
+        for b, op in (("then", "Neg"), ("else", "Abs"))
+    }
+    f = helper.make_function(
+        "own",
+        "Choose",
+        ["c", "a"],
+        ["y"],
+        [helper.make_node("If", ["c"], ["y"], **branches)],
+        [helper.make_opsetid("", 23)],
+    )
+    body = graph(
+        [
+            helper.make_node("Choose", ["flag", "v"], ["next"], domain="own"),
+            helper.make_node("Identity", ["c"], ["go"]),
+        ],
+        [info("i", I64, []), info("c", BOOL, []), info("v")],
+        ["go", "next"],
+    )
+    top = graph(
+        [helper.make_node("Loop", ["n", "yes", "x"], ["y"], body=body)],
+        [info("x"), info("flag", BOOL, [])],
+        [info("y")],
+        [("n", np.int64(3)), ("yes", np.bool_(True))],
+    )
     return top, [f]
 
 
 def test_graphs_of_calls(tmp_path):
     top, functions = calls()
     for flag, expected in ((True, -X), (False, abs(X))):
-        y, = run(tmp_path, top, {"x": X, "flag": np.array(flag)}, functions=functions)
+        (y,) = run(tmp_path, top, {"x": X, "flag": np.array(flag)}, functions=functions)
         assert y.tobytes() == expected.tobytes()
 
 
-# --- refused ---------------------------------------------------------------------------------------------------------
+# --- refused --------------------------------------------------------------------------------------
+
 
 def loop(*inputs, body, n=None, outputs=("y",)):
-    return graph([helper.make_node("Loop", list(inputs), list(outputs), name="again", body=body)], [info("x"), info("k", I64, []), info("q", BOOL, [])],
-                 [info(outputs[-1], shape=None)], [("n", np.int64(n or 1)), ("yes", np.bool_(True))])
+    return graph(
+        [helper.make_node("Loop", list(inputs), list(outputs), name="again", body=body)],
+        [info("x"), info("k", I64, []), info("q", BOOL, [])],
+        [info(outputs[-1], shape=None)],
+        [("n", np.int64(n or 1)), ("yes", np.bool_(True))],
+    )
 
 
-@pytest.mark.parametrize("top,code,names", [
-    (loop("", "yes", "x", body=counting(outputs=("go", "next"))), 3, ["again", "nothing ends it"]),
-    (loop("n", "yes", "x", n=2**63 - 1, body=counting([helper.make_node("Identity", ["c"], ["d"]), helper.make_node("Identity", ["d"], ["go"])], ("go", "next"))), 3,
-     ["again", "nothing ends it"]),
-    (loop("", "", "x", body=counting([helper.make_node("Identity", ["yes"], ["go"])], ("go", "next"))), 3, ["again", "nothing ends it"]),
-    (loop("k", "yes", "x", body=counting([helper.make_node("Flatten", ["v"], ["flat"], axis=0)], ("c", "flat"))), 3, ["again", "before and after a step"]),
-    (loop("k", "yes", "x", body=counting([helper.make_node("Cast", ["v"], ["whole"], to=I64)], ("c", "whole"))), 3, ["again", "before and after a step"]),
-    (loop("k", "yes", "x", body=counting([helper.make_node("Concat", ["c3", "c3"], ["c2"], axis=0), helper.make_node("Unsqueeze", ["c", "zero"], ["c3"])], ("c2", "next"))), 2, ["zero"]),
-    (loop("k", "yes", "x", body=counting(outputs=("next", "next"))), 2, ["again", "condition", "f32"]),
-    (loop("n", "", "x", body=counting([helper.make_node("Identity", ["q"], ["go"])], ("go", "next"))), 3, ["again", "condition"]),
-    (loop("n", "yes", "x", body=counting(outputs=("go",))), 2, ["again", "results"]),
-    (loop("n", "yes", body=counting(outputs=("go", "next")), outputs=("y",)), 2, ["again", "takes 3 inputs instead of 2"]),
-    (loop("n", "yes", "k", body=counting([helper.make_node("NoSuch", ["v"], ["go"])], ("go", "next"))), 3, ["again", "NoSuch"]),
-], ids=["for ever", "2^63 - 1 steps", "without a condition", "rank", "element type", "name", "no condition", "ignored condition", "results", "inputs", "operator"])
+@pytest.mark.parametrize(
+    "top,code,names",
+    [
+        (
+            loop("", "yes", "x", body=counting(outputs=("go", "next"))),
+            3,
+            ["again", "nothing ends it"],
+        ),
+        (
+            loop(
+                "n",
+                "yes",
+                "x",
+                n=2**63 - 1,
+                body=counting(
+                    [
+                        helper.make_node("Identity", ["c"], ["d"]),
+                        helper.make_node("Identity", ["d"], ["go"]),
+                    ],
+                    ("go", "next"),
+                ),
+            ),
+            3,
+            ["again", "nothing ends it"],
+        ),
+        (
+            loop(
+                "",
+                "",
+                "x",
+                body=counting([helper.make_node("Identity", ["yes"], ["go"])], ("go", "next")),
+            ),
+            3,
+            ["again", "nothing ends it"],
+        ),
+        (
+            loop(
+                "k",
+                "yes",
+                "x",
+                body=counting(
+                    [helper.make_node("Flatten", ["v"], ["flat"], axis=0)], ("c", "flat")
+                ),
+            ),
+            3,
+            ["again", "before and after a step"],
+        ),
+        (
+            loop(
+                "k",
+                "yes",
+                "x",
+                body=counting([helper.make_node("Cast", ["v"], ["whole"], to=I64)], ("c", "whole")),
+            ),
+            3,
+            ["again", "before and after a step"],
+        ),
+        (
+            loop(
+                "k",
+                "yes",
+                "x",
+                body=counting(
+                    [
+                        helper.make_node("Concat", ["c3", "c3"], ["c2"], axis=0),
+                        helper.make_node("Unsqueeze", ["c", "zero"], ["c3"]),
+                    ],
+                    ("c2", "next"),
+                ),
+            ),
+            2,
+            ["zero"],
+        ),
+        (
+            loop("k", "yes", "x", body=counting(outputs=("next", "next"))),
+            2,
+            ["again", "condition", "f32"],
+        ),
+        (
+            loop(
+                "n",
+                "",
+                "x",
+                body=counting([helper.make_node("Identity", ["q"], ["go"])], ("go", "next")),
+            ),
+            3,
+            ["again", "condition"],
+        ),
+        (loop("n", "yes", "x", body=counting(outputs=("go",))), 2, ["again", "results"]),
+        (
+            loop("n", "yes", body=counting(outputs=("go", "next")), outputs=("y",)),
+            2,
+            ["again", "takes 3 inputs instead of 2"],
+        ),
+        (
+            loop(
+                "n",
+                "yes",
+                "k",
+                body=counting([helper.make_node("NoSuch", ["v"], ["go"])], ("go", "next")),
+            ),
+            3,
+            ["again", "NoSuch"],
+        ),
+    ],
+    ids=[
+        "for ever",
+        "2^63 - 1 steps",
+        "without a condition",
+        "rank",
+        "element type",
+        "name",
+        "no condition",
+        "ignored condition",
+        "results",
+        "inputs",
+        "operator",
+    ],
+)
 def test_refusals(tmp_path, top, code, names):
     refused("compile", model(tmp_path / "m.onnx", top), code=code, names=names)
 
@@ -337,9 +577,18 @@ def test_nested_loops_end(tmp_path):
     body = counting(outputs=("go", "next"))
     for d in range(10):
         inner = helper.make_node("Loop", ["n", "yes", f"v{d}"], [f"r{d}"], body=body)
-        body = graph([inner, helper.make_node("Identity", [f"c{d}"], [f"go{d}"])],
-                     [info(f"i{d}", I64, []), info(f"c{d}", BOOL, []), info(f"v{d}", shape=None)], [f"go{d}", f"r{d}"])
-    invar("compile", model(tmp_path / "m.onnx", loop("n", "yes", "x", n=1000, body=body)), "--output", tmp_path / "plan.invar", timeout=60)
+        body = graph(
+            [inner, helper.make_node("Identity", [f"c{d}"], [f"go{d}"])],
+            [info(f"i{d}", I64, []), info(f"c{d}", BOOL, []), info(f"v{d}", shape=None)],
+            [f"go{d}", f"r{d}"],
+        )
+    invar(
+        "compile",
+        model(tmp_path / "m.onnx", loop("n", "yes", "x", n=1000, body=body)),
+        "--output",
+        tmp_path / "plan.invar",
+        timeout=60,
+    )
     assert (tmp_path / "plan.invar").read_text().count("loop.1") == 10
 
 
@@ -347,11 +596,26 @@ def test_nested_loops_end(tmp_path):
 def test_what_nobody_reads_is_gone(tmp_path, op):
     """Loops within loops, what they could not do included."""
     inner = counting([helper.make_node("Less", ["i", "k"], ["go"])], ("go", "next"))
-    body = graph([helper.make_node("Loop", ["k", "yes", "w"], ["r"], body=inner), helper.make_node(op, ["r"], ["s"]), helper.make_node("Identity", ["d"], ["go2"])],
-                 [info("j", I64, []), info("d", BOOL, []), info("w", shape=None)], ["go2", "s"])
-    top = graph([helper.make_node("Loop", ["k", "yes", "x"], ["lost"], body=body), helper.make_node("Exp", ["lost"], ["too"]), helper.make_node("Neg", ["x"], ["y"])],
-                [info("x"), info("k", I64, [])], [info("y")], [("yes", np.bool_(True))])
-    y, = run(tmp_path, top, {"x": X, "k": np.array(3)})
+    body = graph(
+        [
+            helper.make_node("Loop", ["k", "yes", "w"], ["r"], body=inner),
+            helper.make_node(op, ["r"], ["s"]),
+            helper.make_node("Identity", ["d"], ["go2"]),
+        ],
+        [info("j", I64, []), info("d", BOOL, []), info("w", shape=None)],
+        ["go2", "s"],
+    )
+    top = graph(
+        [
+            helper.make_node("Loop", ["k", "yes", "x"], ["lost"], body=body),
+            helper.make_node("Exp", ["lost"], ["too"]),
+            helper.make_node("Neg", ["x"], ["y"]),
+        ],
+        [info("x"), info("k", I64, [])],
+        [info("y")],
+        [("yes", np.bool_(True))],
+    )
+    (y,) = run(tmp_path, top, {"x": X, "k": np.array(3)})
     assert y.tobytes() == (-X).tobytes()
     assert "loop.1" not in (tmp_path / "plan.invar").read_text()
 
@@ -360,20 +624,39 @@ def test_steps_that_are_too_many_to_unroll(tmp_path):
     """As many as a machine counts, ended by the condition; the same bytes as unrolled."""
     body = counting([helper.make_node("Less", ["i", "k"], ["go"])], ("go", "next"))
     top = loop("n", "yes", "x", n=2**62, body=body)
-    y, = run(tmp_path, top, {"x": X, "k": np.array(9), "q": np.array(True)})
+    (y,) = run(tmp_path, top, {"x": X, "k": np.array(9), "q": np.array(True)})
     assert y.tobytes() == (X * 2**10).tobytes()
 
 
 def test_steps_of_other_shapes_are_errors_of_the_call(tmp_path):
-    body = graph([helper.make_node("Concat", ["v", "v"], ["next"], axis=0), helper.make_node("Identity", ["next"], ["row"]), helper.make_node("Identity", ["c"], ["go"])],
-                 [info("i", I64, []), info("c", BOOL, []), info("v", shape=None)], ["go", "next", "row"])
-    top = graph([helper.make_node("Loop", ["k", "yes", "x"], ["y", "all"], body=body)], [info("x"), info("k", I64, [])], [info("y", shape=None), info("all", shape=None)],
-                [("yes", np.bool_(True))])
+    body = graph(
+        [
+            helper.make_node("Concat", ["v", "v"], ["next"], axis=0),
+            helper.make_node("Identity", ["next"], ["row"]),
+            helper.make_node("Identity", ["c"], ["go"]),
+        ],
+        [info("i", I64, []), info("c", BOOL, []), info("v", shape=None)],
+        ["go", "next", "row"],
+    )
+    top = graph(
+        [helper.make_node("Loop", ["k", "yes", "x"], ["y", "all"], body=body)],
+        [info("x"), info("k", I64, [])],
+        [info("y", shape=None), info("all", shape=None)],
+        [("yes", np.bool_(True))],
+    )
     y, rows = run(tmp_path, top, {"x": X, "k": np.array(1)})
     assert rows.tobytes() == y.tobytes() == np.tile(X, 2).tobytes()
     np.save(tmp_path / "k.npy", np.array(2))
-    refused("infer", tmp_path / "plan.invar", "--input", f"x={tmp_path / 'in.x.npy'}", "--input", f"k={tmp_path / 'k.npy'}", code=2,
-            names=["loop", "step 1", "[12]", "[6]"])
+    refused(
+        "infer",
+        tmp_path / "plan.invar",
+        "--input",
+        f"x={tmp_path / 'in.x.npy'}",
+        "--input",
+        f"k={tmp_path / 'k.npy'}",
+        code=2,
+        names=["loop", "step 1", "[12]", "[6]"],
+    )
 
 
 @pytest.mark.parametrize("damage", range(16))

@@ -1,4 +1,5 @@
-"""Dimensions that are fixed when compiling: `--dim NAME=N`, and `dims=` in Python. The bytes are those of the open plan at that size."""
+"""Dimensions that are fixed when compiling: `--dim NAME=N`, and `dims=` in Python. The bytes are
+those of the open plan at that size."""
 
 import sys
 
@@ -13,16 +14,28 @@ def saved(folder, nodes, inputs, outputs, values=(), opset=21):
     info = lambda all: [helper.make_tensor_value_info(n, F32, s) for n, s in all]
     graph = helper.make_graph(nodes, "g", info(inputs), info(outputs), value_info=info(values))
     path = folder / "m.onnx"
-    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9).SerializeToString())
+    path.write_bytes(
+        helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9
+        ).SerializeToString()
+    )
     return path
 
 
 def network(folder):
     """[batch, seq] named twice and in what is declared between, an axis without a name."""
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Softmax", ["h"], ["p"], axis=1),
-             helper.make_node("Add", ["p", "mask"], ["y"])]
-    return saved(folder, nodes, [("x", ["batch", "seq", 8]), ("mask", ["batch", "seq", 1]), ("w", [8, None])],
-                 [("y", ["batch", "seq", None])], [("h", ["batch", "seq", None])])
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["h"]),
+        helper.make_node("Softmax", ["h"], ["p"], axis=1),
+        helper.make_node("Add", ["p", "mask"], ["y"]),
+    ]
+    return saved(
+        folder,
+        nodes,
+        [("x", ["batch", "seq", 8]), ("mask", ["batch", "seq", 1]), ("w", [8, None])],
+        [("y", ["batch", "seq", None])],
+        [("h", ["batch", "seq", None])],
+    )
 
 
 def inputs(batch, seq, width):
@@ -31,19 +44,36 @@ def inputs(batch, seq, width):
 
 def strided(folder):
     """Pads that only a known size says."""
-    nodes = [helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER")]
-    return saved(folder, nodes, [("x", ["batch", 2, "height", None])], [("y", ["batch", 2, None, None])])
+    nodes = [
+        helper.make_node(
+            "MaxPool", ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER"
+        )
+    ]
+    return saved(
+        folder, nodes, [("x", ["batch", 2, "height", None])], [("y", ["batch", 2, None, None])]
+    )
 
 
 def test_the_bytes_of_the_open_plan(tmp_path):
-    for size in ({}, {"batch": 2}, {"batch": 2, "seq": 5}, {"batch": 2, "x.1": 5, "w.1": 3, "x.2": 8}):
+    want = None
+    for size in (
+        {},
+        {"batch": 2},
+        {"batch": 2, "seq": 5},
+        {"batch": 2, "x.1": 5, "w.1": 3, "x.2": 8},
+    ):
         folder = tmp_path / str(len(size))
         folder.mkdir()
-        invar("compile", network(folder), *(a for n, s in size.items() for a in ("--dim", f"{n}={s}")))
+        invar(
+            "compile", network(folder), *(a for n, s in size.items() for a in ("--dim", f"{n}={s}"))
+        )
         text = (folder / "plan.invar").read_text()
-        assert ("symbol batch" in text, "symbol seq" in text) == ("batch" not in size, len(size) < 2), text
+        assert ("symbol batch" in text, "symbol seq" in text) == (
+            "batch" not in size,
+            len(size) < 2,
+        ), text
         found = run(folder / "plan.invar", folder, inputs(2, 5, 3))
-        want = want if size else found
+        want = want or found
         same(found["y"], want["y"])
     run(folder / "plan.invar", folder, inputs(3, 5, 3), check=refused, code=2)  # another size
 
@@ -56,13 +86,27 @@ def test_a_refusal_goes(tmp_path):
     x = numbers(3, 2, 5, 8)
     y = run(tmp_path / "plan.invar", tmp_path, {"x": x})["y"]
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (0, 1)), constant_values=-np.inf)
-    same(y, np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))[:, :, ::2, ::2].max((4, 5)))
+    same(
+        y,
+        np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))[:, :, ::2, ::2].max(
+            (4, 5)
+        ),
+    )
 
 
-WRONG = [(["sequence=5"], "there are 'batch', 'seq', 'w.1'"), (["seq"], "not NAME=N"), (["=3"], "not NAME=N"), (["seq=-1"], "not NAME=N"),
-         (["seq=1.5"], "not NAME=N"), (["seq="], "not NAME=N"), (["seq=99999999999999999999"], "not NAME=N"),
-         ([f"seq={2**31 + 1}"], "outside 0 to 2147483648"), (["x.2=9"], "is 8 and cannot be 9"),
-         (["seq=5", "seq=6"], "is to be 5 and 6"), (["seq=5", "mask.1=6"], "is to be 5 and 6")]
+WRONG = [
+    (["sequence=5"], "there are 'batch', 'seq', 'w.1'"),
+    (["seq"], "not NAME=N"),
+    (["=3"], "not NAME=N"),
+    (["seq=-1"], "not NAME=N"),
+    (["seq=1.5"], "not NAME=N"),
+    (["seq="], "not NAME=N"),
+    (["seq=99999999999999999999"], "not NAME=N"),
+    ([f"seq={2**31 + 1}"], "outside 0 to 2147483648"),
+    (["x.2=9"], "is 8 and cannot be 9"),
+    (["seq=5", "seq=6"], "is to be 5 and 6"),
+    (["seq=5", "mask.1=6"], "is to be 5 and 6"),
+]
 
 
 @pytest.mark.parametrize("given,said", WRONG)
@@ -76,7 +120,12 @@ def test_twice_the_same_and_no_elements(tmp_path):
     path = network(tmp_path)
     invar("compile", path, "--dim", "seq=5", "--dim", "seq=5", "--dim", "x.2=8")
     invar("compile", strided(tmp_path), "--dim", "height=5", "--dim", "x.3=8", "--dim", "batch=0")
-    assert run(tmp_path / "plan.invar", tmp_path, {"x": numbers(0, 2, 5, 8)})["y"].shape == (0, 2, 3, 4)
+    assert run(tmp_path / "plan.invar", tmp_path, {"x": numbers(0, 2, 5, 8)})["y"].shape == (
+        0,
+        2,
+        3,
+        4,
+    )
 
 
 def test_python(tmp_path):
@@ -88,14 +137,24 @@ def test_python(tmp_path):
 
     given = inputs(2, 5, 3)
     path = network(tmp_path)
-    want, = package.compile(path).run(given).values()
+    (want,) = package.compile(path).run(given).values()
     fixed = package.compile(path, dims={"batch": 2, "seq": np.int64(5), "w.1": 3})
     assert [t.shape for t in fixed.inputs] == [(2, 5, 8), (2, 5, 1), (8, 3)]
     same(next(iter(fixed.run(given).values())), want)
-    same(package.convert(path, dims={"seq": 5})(*map(torch.from_numpy, given.values())).numpy(), want)
-    for dims, said in (({"sequence": 5}, "'batch', 'seq', 'w.1'"), ({"seq": -1}, "dims: 'seq': -1"), ({"seq": True}, "dims"),
-                       ({"seq": 5.0}, "dims"), ({1: 5}, "dims"), ({"seq": 2**31 + 1}, "dims"), (["seq"], "dims: list"),
-                       ({"x.2": 9}, "is 8"), ({"seq": 5, "x.1": 6}, "is to be 5 and 6")):
+    same(
+        package.convert(path, dims={"seq": 5})(*map(torch.from_numpy, given.values())).numpy(), want
+    )
+    for dims, said in (
+        ({"sequence": 5}, "'batch', 'seq', 'w.1'"),
+        ({"seq": -1}, "dims: 'seq': -1"),
+        ({"seq": True}, "dims"),
+        ({"seq": 5.0}, "dims"),
+        ({1: 5}, "dims"),
+        ({"seq": 2**31 + 1}, "dims"),
+        (["seq"], "dims: list"),
+        ({"x.2": 9}, "is 8"),
+        ({"seq": 5, "x.1": 6}, "is to be 5 and 6"),
+    ):
         for make in (package.compile, package.convert):
             with pytest.raises(package.BadInput, match=said.replace(".", r"\.")):
                 make(path, dims=dims)

@@ -1,3 +1,4 @@
+// The fuzz loop: mutate, run every row, compare with the reference, shrink failures.
 #include "fuzz.h"
 
 #include <algorithm>
@@ -9,8 +10,8 @@ char in_flight[4096];
 
 namespace {
 
-Manner random_manner(const Case& c, Random& r, Pool& pool) {
-  Manner m;
+RunMode random_run_mode(const Case& c, Random& r, Pool& pool) {
+  RunMode m;
   static const std::vector<int> kParts = {1, 1, 2, 3, 5, 8, 0};
   m.parts = r.of(kParts);
   m.reversed = r.one_in(2);
@@ -19,11 +20,11 @@ Manner random_manner(const Case& c, Random& r, Pool& pool) {
   m.fused = r.one_in(3);
   if (r.one_in(3)) m.pool = &pool, m.parts = std::max(m.parts, 2);
   if (!c.chunks.empty() && r.one_in(2)) m.chunk = std::max<int64_t>(1, r.of(c.chunks));
-  if (m.chunk && r.one_in(2)) m.company = Manner::Company::ragged;
+  if (m.chunk && r.one_in(2)) m.batching = RunMode::Batching::ragged;
   return m;
 }
 
-void announce(const Subject& s, const ops::Kernel& row, const Case& c, const Manner& m) {
+void announce(const Subject& s, const ops::Kernel& row, const Case& c, const RunMode& m) {
   const std::string text =
       s.op + " --isa " + std::string(row.isa) + " --manner '" + m.text() + "' --case '" + c.text + "'\n";
   const size_t n = std::min(text.size(), sizeof in_flight - 1);
@@ -31,19 +32,19 @@ void announce(const Subject& s, const ops::Kernel& row, const Case& c, const Man
   in_flight[n] = 0;
 }
 
-// How the reference runs where a row runs so: steps of the same lengths, as what a position sees may depend on them (attention
-// where all sees all), and each sequence on its own.
-Manner plain_of(const Manner& m) {
-  using Company = Manner::Company;
-  return {.chunk = m.chunk, .company = m.company == Company::even ? m.company : Company::alone};
+// How the reference runs for a mode: steps of the same lengths, as what a position sees may depend
+// on them (attention that is not causal), and each sequence on its own.
+RunMode plain_of(const RunMode& m) {
+  using Batching = RunMode::Batching;
+  return {.chunk = m.chunk, .batching = m.batching == Batching::even ? m.batching : Batching::separate};
 }
 
 }  // namespace
 
-std::string compare(const Subject& s, const ops::Kernel& row, const Case& c, const Manner& m, Tally& tally) {
+std::string compare(const Subject& s, const ops::Kernel& row, const Case& c, const RunMode& m, Tally& tally) {
   const auto inputs = inputs_of(c);
   if (!inputs) return inputs.error().message;
-  const Manner plain = plain_of(m);
+  const RunMode plain = plain_of(m);
   announce(s, *s.reference, c, plain);
   const auto expected = execute(*s.reference, c, *inputs, plain);
   if (!expected) return "the reference: " + expected.error().message;
@@ -52,8 +53,8 @@ std::string compare(const Subject& s, const ops::Kernel& row, const Case& c, con
   return judge(c, execute(row, c, *inputs, m), &*expected);
 }
 
-std::optional<Manner> manner_from(const std::string& text, Pool& pool) {
-  Manner m;
+std::optional<RunMode> run_mode_from(const std::string& text, Pool& pool) {
+  RunMode m;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find(", ", at), text.size());
     std::string part = text.substr(at, end - at);
@@ -71,9 +72,9 @@ std::optional<Manner> manner_from(const std::string& text, Pool& pool) {
     else if (std::sscanf(part.c_str(), "skewed by %d", &number) == 1)
       m.skew = number;
     else if (part == "ragged")
-      m.company = Manner::Company::ragged;
+      m.batching = RunMode::Batching::ragged;
     else if (part == "alone")
-      m.company = Manner::Company::alone;
+      m.batching = RunMode::Batching::separate;
     else if (part == "fused")
       m.fused = true;
     else if (part == "at once")
@@ -96,7 +97,7 @@ std::optional<Failure> fuzz(const Subject& s, uint64_t seed, int64_t limit, Pool
   Random r(~seed);
   announce(s, *s.reference, c, {});
   ++tally.asked;
-  if (!ask_for_too_much(*s.reference, s.rows, c, r).empty()) ++tally.refused;
+  if (!check_huge_shapes(*s.reference, s.rows, c, r).empty()) ++tally.refused;
   if (!accepted(*s.reference, c.text, limit)) return std::nullopt;  // a large case that nothing made smaller
   ++tally.cases;
   for (const auto* side : {&c.in, &c.out})
@@ -104,17 +105,17 @@ std::optional<Failure> fuzz(const Subject& s, uint64_t seed, int64_t limit, Pool
   const auto inputs = inputs_of(c);
   if (!inputs) return Failure{s.reference, "the inputs", "", c.text, c.text, inputs.error().message};
   std::optional<Result<std::vector<Bytes>>> expected;
-  Manner plain;
+  RunMode plain;
   for (const ops::Kernel* row : s.rows) {
-    const Manner m = random_manner(c, r, pool), next = plain_of(m);
-    if (!expected || next.chunk != plain.chunk || next.company != plain.company) {
+    const RunMode m = random_run_mode(c, r, pool), next = plain_of(m);
+    if (!expected || next.chunk != plain.chunk || next.batching != plain.batching) {
       plain = next;
       announce(s, *s.reference, c, plain);
       expected = execute(*s.reference, c, *inputs, plain);
       if (!*expected)
         return Failure{s.reference, "the reference", plain.text(), c.text, c.text, expected->error().message};
       if (std::string wrong =
-              plain.chunk ? std::string() : company_shows(*s.reference, c, *inputs, **expected);
+              plain.chunk ? std::string() : check_batch_independence(*s.reference, c, *inputs, **expected);
           !wrong.empty())
         return Failure{s.reference, "the reference", plain.text(), c.text, c.text, wrong};
     }

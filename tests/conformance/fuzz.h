@@ -1,12 +1,12 @@
-// Random programs of one operation: a case mutated from the room's own, run in a random manner by every row, its bytes
-// compared with the reference's. Everything is a function of the seed.
+// Random programs of one operation: a case mutated from the room's own, run in a random mode by
+// every row, its bytes compared with the reference's. Everything is a function of the seed.
 #pragma once
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "mutate.h"
 #include "conformance/rooms.h"
+#include "mutate.h"
 
 namespace invar::conformance {
 
@@ -28,18 +28,18 @@ struct Tally {
   int64_t asked = 0, refused = 0;  // shapes that no memory holds
 };
 
-// What is being run, for a handler of fatal signals: a row that crashes cannot report itself.
+// What is running, for a handler of fatal signals: a row that crashes cannot report itself.
 extern char in_flight[4096];
 
-// The case of a seed; it may be larger than `limit` elements where nothing made it smaller.
+// The case of a seed; it may exceed `limit` elements if nothing made it smaller.
 Case case_of(const Subject&, uint64_t seed, int64_t limit);
 // pool: two threads or more, each with ArithmeticEnv. limit: elements of a case.
 std::optional<Failure> fuzz(const Subject&, uint64_t seed, int64_t limit, Pool& pool, Tally&);
 
-// One case in one manner: "" or the difference from the reference.
-std::string compare(const Subject&, const ops::Kernel& row, const Case&, const Manner&, Tally&);
+// One case in one mode: "" or the difference from the reference.
+std::string compare(const Subject&, const ops::Kernel& row, const Case&, const RunMode&, Tally&);
 
-// "3 parts, reversed, ..." as Manner::text writes it, read back. Nothing: not understood.
-std::optional<Manner> manner_from(const std::string& text, Pool&);
+// Parses "3 parts, reversed, ..." as RunMode::text writes it; nothing if it does not parse.
+std::optional<RunMode> run_mode_from(const std::string& text, Pool&);
 
 }  // namespace invar::conformance

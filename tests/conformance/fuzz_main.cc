@@ -67,7 +67,7 @@ int report(const Subject& s, const Failure& f, const std::string& seed) {
 }
 
 int one_case(const Options& o, const std::vector<Subject>& list, Pool& pool) {
-  const auto manner = manner_from(o.manner, pool);
+  const auto manner = run_mode_from(o.manner, pool);
   if (list.size() != 1 || !manner)
     return std::printf("--case needs --op, and --manner as it was printed\n"), 2;
   const auto c = accepted(*list[0].reference, o.text, int64_t{1} << 40);

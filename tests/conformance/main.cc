@@ -1,5 +1,5 @@
-// invar_conformance: every kernel row of every room against the reference, the chosen vectors and the committed
-// digests. README.md says how to use it and how to write a room's cases.
+// invar_conformance: every kernel row of every room against the reference, the chosen vectors and
+// the committed digests. README.md says how to use it and how to write a room's cases.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -8,9 +8,9 @@
 
 #include "base/file/file.h"
 #include "base/opset.h"
-#include "num/env.h"
-#include "kernels/forced_route.h"
 #include "conformance/rooms.h"
+#include "kernels/forced_route.h"
+#include "num/env.h"
 
 namespace invar::conformance {
 namespace {
@@ -30,20 +30,21 @@ void fail(const std::string& line) {
   if (++failures <= 20) std::printf("FAIL %s\n", line.c_str());
 }
 
-// How a case is run: whole, split, reversed, unpacked, in steps. `all`: every manner; else one.
-std::vector<Manner> manners(const ops::Kernel& k, const Case& c, bool all) {
-  std::vector<Manner> list{{}};
+// The modes in which a case runs: whole, split, reversed, unpacked, in steps. `all`: every mode;
+// else one.
+std::vector<RunMode> manners(const ops::Kernel& k, const Case& c, bool all) {
+  std::vector<RunMode> list{{}};
   if (!all) return list;
-  using Company = Manner::Company;
-  std::vector<Company> companies{Company::even};
-  if (!c.chunks.empty() && c.out[0].shape[0] > 1) companies.push_back(Company::ragged);
-  if (k.enqueue) {  // the whole call at once; `reversed`: queued for any position
+  using Batching = RunMode::Batching;
+  std::vector<Batching> companies{Batching::even};
+  if (!c.chunks.empty() && c.out[0].shape[0] > 1) companies.push_back(Batching::ragged);
+  if (k.enqueue) {  // the whole call at once; `reversed`: queued with a larger bound on `past`
     for (const Tensor& t : c.in)
       if (t.constant && k.pack_bytes && list.size() == 1) list.push_back({.packed = false});
     for (int64_t chunk : c.chunks)
-      for (Company company : companies)
-        list.push_back({.chunk = chunk, .company = company}),
-            list.push_back({.reversed = true, .chunk = chunk, .company = company});
+      for (Batching batching : companies)
+        list.push_back({.chunk = chunk, .batching = batching}),
+            list.push_back({.reversed = true, .chunk = chunk, .batching = batching});
     return list;
   }
   list.push_back({.parts = 2});
@@ -54,9 +55,9 @@ std::vector<Manner> manners(const ops::Kernel& k, const Case& c, bool all) {
   for (const Tensor& t : c.in) constant |= t.constant;
   if (constant && k.pack_bytes) list.push_back({.parts = 3, .packed = false, .fused = k.epilogue});
   for (int64_t chunk : c.chunks)
-    for (Company company : companies) {
-      list.push_back({.chunk = chunk, .company = company});
-      list.push_back({.parts = 3, .reversed = true, .chunk = chunk, .company = company});
+    for (Batching batching : companies) {
+      list.push_back({.chunk = chunk, .batching = batching});
+      list.push_back({.parts = 3, .reversed = true, .chunk = chunk, .batching = batching});
     }
   return list;
 }
@@ -65,7 +66,8 @@ struct Count {
   int64_t cases = 0, runs = 0;
 };
 
-// Runs the rows on one case and compares with `expected` (null: with the first run of the first row).
+// Runs the rows on one case and compares with `expected` (null: with the first run of the first
+// row).
 void check(const std::vector<const ops::Kernel*>& rows, const Case& c, const std::vector<Bytes>* expected,
            std::map<std::string_view, Count>& counts) {
   auto inputs = inputs_of(c);
@@ -75,21 +77,20 @@ void check(const std::vector<const ops::Kernel*>& rows, const Case& c, const std
   std::vector<Bytes> truth;
   for (const ops::Kernel* k : rows) {
     ++counts[k->isa].cases;
-    for (const Manner& manner : manners(*k, c, k->isa != "reference" || !c.chunks.empty())) {
+    for (const RunMode& mode : manners(*k, c, k->isa != "reference" || !c.chunks.empty())) {
       ++counts[k->isa].runs;
-      std::string name =
-          std::string(k->op) + " " + std::string(k->isa) + " (" + manner.text() + ") " + c.text;
-      const auto found = execute(*k, c, *inputs, manner);
+      std::string name = std::string(k->op) + " " + std::string(k->isa) + " (" + mode.text() + ") " + c.text;
+      const auto found = execute(*k, c, *inputs, mode);
       if (!expected && found) truth = *found, expected = &truth;
       if (std::string wrong = judge(c, found, expected); !wrong.empty()) fail(name + ": " + wrong);
-      if (k != rows[0] || manner.chunk || !found) continue;
-      if (std::string wrong = company_shows(*k, c, *inputs, *found); !wrong.empty())
+      if (k != rows[0] || mode.chunk || !found) continue;
+      if (std::string wrong = check_batch_independence(*k, c, *inputs, *found); !wrong.empty())
         fail(name + ": " + wrong);
     }
   }
 }
 
-// The rows of an operation to test, and their isas that this CPU cannot run.
+// The rows of an operation under test, and their instruction sets that this CPU cannot run.
 std::vector<const ops::Kernel*> rows_of(std::string_view op, const Options& options,
                                         std::map<std::string, int>& not_runnable) {
   std::vector<const ops::Kernel*> rows;
@@ -106,7 +107,7 @@ std::vector<const ops::Kernel*> rows_of(std::string_view op, const Options& opti
       fail(std::string(op) + ": find(\"" + std::string(k->isa) + "\") gives the row " +
            std::string(found->isa));
     if (k->isa == "reference")
-      rows.insert(rows.begin(), k);  // the truth comes first
+      rows.insert(rows.begin(), k);  // the reference comes first
     else if (options.wants(k->isa))
       rows.push_back(k);
   }

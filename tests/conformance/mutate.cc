@@ -1,10 +1,11 @@
+// Mutates the text of conformance cases.
 #include "mutate.h"
 
 #include <algorithm>
 #include <set>
 #include <variant>
 
-#include "conformance/runner.h"  // refusal, ask_for_sizes
+#include "conformance/runner.h"  // refusal, compute_sizes
 
 namespace invar::conformance {
 namespace {
@@ -61,7 +62,8 @@ std::vector<int> of_kind(const std::vector<Piece>& p, std::initializer_list<Piec
   return found;
 }
 
-// One number, wherever it stands in shapes (and settings and fills that follow them), becomes another.
+// One number, wherever it stands in shapes (and settings and fills that follow them), becomes
+// another.
 void change_size(std::vector<Piece>& p, Random& r) {
   const auto sizes = of_kind(p, {Piece::size});
   if (sizes.empty()) return;
@@ -277,8 +279,8 @@ Case mutated(const ops::Kernel& reference, const Case& from, Random& r, int chan
   return c;
 }
 
-std::string ask_for_too_much(const ops::Kernel& reference, const std::vector<const ops::Kernel*>& rows,
-                             const Case& from, Random& r) {
+std::string check_huge_shapes(const ops::Kernel& reference, const std::vector<const ops::Kernel*>& rows,
+                              const Case& from, Random& r) {
   static const std::vector<int64_t> kHuge = {0,
                                              0,
                                              1,
@@ -297,7 +299,8 @@ std::string ask_for_too_much(const ops::Kernel& reference, const std::vector<con
   std::vector<Tensor*> tensors;
   for (auto* side : {&c.in, &c.out})
     for (Tensor& t : *side) tensors.push_back(&t);
-  // A size that stands in several places goes along in all of them, mostly: else every check would stop at once.
+  // A size that stands in several places goes along in all of them, mostly: else every check would
+  // stop at once.
   for (int changes = 1 + static_cast<int>(r.below(4)); changes > 0; --changes) {
     const Tensor& t = *r.of(tensors);
     if (t.shape.empty()) continue;
@@ -324,7 +327,7 @@ std::string ask_for_too_much(const ops::Kernel& reference, const std::vector<con
   } catch (const std::bad_variant_access&) {
     wrong = "attributes of other types";
   }
-  if (wrong.empty()) ask_for_sizes(rows, c);
+  if (wrong.empty()) compute_sizes(rows, c);
   return wrong;
 }
 

@@ -1,5 +1,6 @@
-// New cases from those a room has: a line of cases.txt is taken apart into its numbers, dtypes, fills and settings,
-// some of them are replaced, and what the room's check refuses is undone. No operation is known here.
+// New cases from those a room has: a line of cases.txt is taken apart into its numbers, dtypes,
+// fills and settings, some of them are replaced, and what the room's check refuses is undone. No
+// operation is known here.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -55,17 +56,19 @@ struct Piece {
 std::vector<Piece> pieces_of(const std::string& text);
 std::string join(const std::vector<Piece>&);
 
-// The case, where it is one that `reference` takes and that has at most `limit` elements; else nothing.
+// The case, where it is one that `reference` takes and that has at most `limit` elements; else
+// nothing.
 std::optional<Case> accepted(const ops::Kernel& reference, const std::string& text, int64_t limit);
 
 // `from`, changed in up to `changes` ways; itself where nothing was accepted.
 Case mutated(const ops::Kernel& reference, const Case& from, Random&, int changes, int64_t limit);
 
-// The same with shapes and settings that no memory holds, as a plan may ask for (spec/plan.md): below 2^60 bytes per
-// tensor where dimensions of 0 count as 1, any setting. What the room says to it, "" where it takes it; then the sizes
-// that a runtime asks for have been computed, too. Data is not touched.
-std::string ask_for_too_much(const ops::Kernel& reference, const std::vector<const ops::Kernel*>& rows,
-                             const Case& from, Random&);
+// The same with shapes and settings that no memory holds, as a plan may ask for (spec/plan.md):
+// below 2^60 bytes per tensor where dimensions of 0 count as 1, any setting. What the room says to
+// it, "" where it takes it; then the sizes that a runtime asks for have been computed, too. Data is
+// not touched.
+std::string check_huge_shapes(const ops::Kernel& reference, const std::vector<const ops::Kernel*>& rows,
+                              const Case& from, Random&);
 
 // Simpler texts than this one, the simplest first.
 std::vector<std::string> simpler(const std::string& text);

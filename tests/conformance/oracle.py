@@ -1,5 +1,6 @@
-"""The rooms' vectors.txt computed a second time, from the specification alone: exact rational numbers and one explicit
-rounding per operation. Shares no code with the C++ side, not even the generator of inputs.
+"""The rooms' vectors.txt computed a second time, from the specification alone: exact rational
+numbers and one explicit rounding per operation. Shares no code with the C++ side, not even the
+generator of inputs.
 
     python3 tests/conformance/oracle.py           compares every room's vectors.txt
     python3 tests/conformance/oracle.py --write   writes the outputs into them
@@ -11,7 +12,6 @@ import functools
 import math
 import re
 import runpy
-import struct
 import sys
 from decimal import Decimal, getcontext
 from fractions import Fraction
@@ -19,9 +19,27 @@ from pathlib import Path
 
 ROOMS = Path(__file__).resolve().parents[2] / "src" / "ops"
 NAN, INF = math.nan, math.inf
-WIDTH = {"f32": 4, "bf16": 2, "f16": 2, "f64": 8, "i64": 8, "i32": 4, "i8": 1, "u8": 1, "bool": 1,
-         "i16": 2, "u16": 2, "u32": 4, "u64": 8}
-FORMATS = {"f32": (24, -126, 127), "bf16": (8, -126, 127), "f16": (11, -14, 15), "f64": (53, -1022, 1023)}
+WIDTH = {
+    "f32": 4,
+    "bf16": 2,
+    "f16": 2,
+    "f64": 8,
+    "i64": 8,
+    "i32": 4,
+    "i8": 1,
+    "u8": 1,
+    "bool": 1,
+    "i16": 2,
+    "u16": 2,
+    "u32": 4,
+    "u64": 8,
+}
+FORMATS = {
+    "f32": (24, -126, 127),
+    "bf16": (8, -126, 127),
+    "f16": (11, -14, 15),
+    "f64": (53, -1022, 1023),
+}
 
 
 # ---- numbers: a binary32 value is a Python float that happens to be one
@@ -67,13 +85,23 @@ def sub(a, b):
 
 
 def mul(a, b):
-    return rounded(Fraction(a) * Fraction(b), sign=math.copysign(1, a) * math.copysign(1, b)) if finite(a, b) else a * b
+    return (
+        rounded(Fraction(a) * Fraction(b), sign=math.copysign(1, a) * math.copysign(1, b))
+        if finite(a, b)
+        else a * b
+    )
 
 
 def fma(a, b, c):
     if finite(a, b, c):
         product = Fraction(a) * Fraction(b)
-        p = math.copysign(0.0, math.copysign(1, a) * math.copysign(1, b)) if product == 0 else 1.0 if product > 0 else -1.0
+        p = (
+            math.copysign(0.0, math.copysign(1, a) * math.copysign(1, b))
+            if product == 0
+            else 1.0
+            if product > 0
+            else -1.0
+        )
         exact = product + Fraction(c)
         return rounded(exact, sign=p + c if product == 0 else 1.0)
     return a * b + c if finite(a, b) is False else c
@@ -81,7 +109,13 @@ def fma(a, b, c):
 
 def div(a, b):
     if not finite(a, b):
-        return a / b if b != 0 else math.copysign(INF, math.copysign(1, a) * math.copysign(1, b)) if a == a else NAN
+        return (
+            a / b
+            if b != 0
+            else math.copysign(INF, math.copysign(1, a) * math.copysign(1, b))
+            if a == a
+            else NAN
+        )
     sign = math.copysign(1, a) * math.copysign(1, b)
     if b == 0:
         return NAN if a == 0 else math.copysign(INF, sign)
@@ -105,7 +139,7 @@ def canon(x):
         return NAN
     if ARITHMETIC[0] == "f64":
         return x
-    return math.copysign(0.0, x) if abs(x) < 2.0 ** -126 else x
+    return math.copysign(0.0, x) if abs(x) < 2.0**-126 else x
 
 
 def maximum(a, b):
@@ -123,6 +157,7 @@ PI = None
 def pi():
     global PI
     if PI is None:  # Machin: 16 atan(1/5) - 4 atan(1/239)
+
         def atan(n):
             total, term, k = Decimal(0), Decimal(1) / n, 0
             while abs(term) > Decimal(10) ** -148:
@@ -130,6 +165,7 @@ def pi():
                 term /= n * n
                 k += 1
             return total
+
         PI = 16 * atan(5) - 4 * atan(239)
     return PI
 
@@ -159,6 +195,7 @@ def sine(x, shift):
 
 
 # ---- the schedules
+
 
 def contract(a, b):
     """contraction.2 - 4."""
@@ -196,6 +233,7 @@ def row_sum(x, squares=False):
 
 # ---- operations: lists of operands, shapes and attributes -> list of values of the output
 
+
 def pairs(f):
     def run(inputs, shapes, out, attrs):
         def at(shape, i):
@@ -208,7 +246,12 @@ def pairs(f):
                     index += step * (0 if n == 1 else p)
                     step *= n
             return index
-        return [canon(f(inputs[0][at(shapes[0], i)], inputs[1][at(shapes[1], i)])) for i in range(math.prod(out))]
+
+        return [
+            canon(f(inputs[0][at(shapes[0], i)], inputs[1][at(shapes[1], i)]))
+            for i in range(math.prod(out))
+        ]
+
     return run
 
 
@@ -217,10 +260,11 @@ def each(f):
 
 
 def rows(x, n):
-    return [x[i:i + n] for i in range(0, len(x), n)]
+    return [x[i : i + n] for i in range(0, len(x), n)]
 
 
 # ---- bits
+
 
 def read_bits(dtype, b):
     if dtype == "bool":
@@ -230,10 +274,18 @@ def read_bits(dtype, b):
         return b - (1 << bits) if dtype[0] == "i" and b >> (bits - 1) else b
     precision, low, high = FORMATS[dtype]
     fraction, exponent_bits = precision - 1, 8 * WIDTH[dtype] - precision
-    sign, e, m = b >> (8 * WIDTH[dtype] - 1), b >> fraction & ((1 << exponent_bits) - 1), b & ((1 << fraction) - 1)
+    sign, e, m = (
+        b >> (8 * WIDTH[dtype] - 1),
+        b >> fraction & ((1 << exponent_bits) - 1),
+        b & ((1 << fraction) - 1),
+    )
     if e == (1 << exponent_bits) - 1:
         return NAN if m else -INF if sign else INF
-    value = math.ldexp(m, low - fraction) if e == 0 else math.ldexp(m | 1 << fraction, e - 1 + low - fraction)
+    value = (
+        math.ldexp(m, low - fraction)
+        if e == 0
+        else math.ldexp(m | 1 << fraction, e - 1 + low - fraction)
+    )
     return -value if sign else value
 
 
@@ -249,10 +301,14 @@ def write_bits(dtype, x):
     x = abs(x)
     if x == INF:
         return sign | top
-    if x < 2.0 ** low:
+    if x < 2.0**low:
         return sign | int(Fraction(x) / Fraction(2) ** (low - fraction))
     e = math.frexp(x)[1] - 1
-    return sign | (e - low) + 1 << fraction | int(Fraction(x) / Fraction(2) ** (e - fraction)) - (1 << fraction)
+    return (
+        sign
+        | (e - low) + 1 << fraction
+        | int(Fraction(x) / Fraction(2) ** (e - fraction)) - (1 << fraction)
+    )
 
 
 # ---- inputs: the fills of fill.cc that vectors use
@@ -261,7 +317,11 @@ MASK = (1 << 64) - 1
 
 
 def random_bits(seed, operand, i, draw=0):
-    z = (seed * 0x9E3779B97F4A7C15 + operand * 0xD1342543DE82EF95 + (i * 4 + draw + 1) * 0xBF58476D1CE4E5B9) & MASK
+    z = (
+        seed * 0x9E3779B97F4A7C15
+        + operand * 0xD1342543DE82EF95
+        + (i * 4 + draw + 1) * 0xBF58476D1CE4E5B9
+    ) & MASK
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
     z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
     return z ^ z >> 31
@@ -274,7 +334,10 @@ def scattered(r, low, high):
 def fill_bits(name, seed, operand, i):
     r = random_bits(seed, operand, i)
     if name == "normal":
-        return write_bits("f32", rounded(Fraction(sum(r >> 16 * j & 0xFFFF for j in range(4)) - 2 * 0xFFFF, 65536)))
+        return write_bits(
+            "f32",
+            rounded(Fraction(sum(r >> 16 * j & 0xFFFF for j in range(4)) - 2 * 0xFFFF, 65536)),
+        )
     if name == "wide":
         return scattered(r, -40, 40)
     if name == "spread":
@@ -302,21 +365,34 @@ TENSOR = re.compile(r"@?(\w+)\[([\d,*+]*)\](?::([\w()]+)|=([0-9a-f,]*))?$")
 
 def tensor(text, seed, operand):
     dtype, dims, fill, bits = TENSOR.match(text).groups()
-    shape = [sum(math.prod(int(f) for f in t.split("*")) for t in d.split("+")) for d in dims.split(",") if d]
+    shape = [
+        sum(math.prod(int(f) for f in t.split("*")) for t in d.split("+"))
+        for d in dims.split(",")
+        if d
+    ]
     if bits is not None:
         return dtype, shape, [int(b, 16) for b in bits.split(",") if b]
     if fill is None:
         return dtype, shape, None
     if fill.startswith("below("):
-        return dtype, shape, [random_bits(seed, operand, i) % int(fill[6:-1]) for i in range(math.prod(shape))]
+        return (
+            dtype,
+            shape,
+            [random_bits(seed, operand, i) % int(fill[6:-1]) for i in range(math.prod(shape))],
+        )
     narrow = {"f32": 0, "bf16": 16}[dtype]
-    return dtype, shape, [fill_bits(fill, seed, operand, i) >> narrow for i in range(math.prod(shape))]
+    return (
+        dtype,
+        shape,
+        [fill_bits(fill, seed, operand, i) >> narrow for i in range(math.prod(shape))],
+    )
 
 
 @functools.cache
 def operations():
-    """What the rooms' oracle.py know: OPERATIONS, f(lists of values, shapes, output shape, attributes) -> values, or a list
-    of them for each of several outputs; ON_BITS, f([(dtype, shape, bits)], [(dtype, shape)], attributes) -> bits by output."""
+    """What the rooms' oracle.py know: OPERATIONS, f(lists of values, shapes, output shape,
+    attributes) -> values, or a list of them for each of several outputs; ON_BITS, f([(dtype, shape,
+    bits)], [(dtype, shape)], attributes) -> bits by output."""
     sys.modules.setdefault("oracle", sys.modules[__name__])
     on_values, on_bits = {}, {}
     for path in sorted(ROOMS.glob("*/tests/oracle.py")):
@@ -334,7 +410,13 @@ def evaluate(op, line):
     attrs = {}
     for s in settings.split():
         name, value = s.split("=")
-        attrs[name] = read_bits("f32", int(value[4:], 16)) if value.startswith("f32:") else value if "," in value else int(value)
+        attrs[name] = (
+            read_bits("f32", int(value[4:], 16))
+            if value.startswith("f32:")
+            else value
+            if "," in value
+            else int(value)
+        )
     tensors = [tensor(t, attrs.get("seed", 0), i) for i, t in enumerate(inputs.split())]
     shaped = [tensor(o, 0, 0)[:2] for o in outputs]
     on_values, on_bits = operations()
@@ -344,20 +426,30 @@ def evaluate(op, line):
     else:
         values = [[read_bits(t, b) for b in bits] for t, _, bits in tensors]
         shapes = [s for _, s in shaped]
-        result = on_values[op](values, [s for _, s, _ in tensors], shapes[0] if len(shapes) == 1 else shapes, attrs)
-        bits = [[write_bits(t, x) for x in r] for (t, _), r in zip(shaped, [result] if len(shapes) == 1 else result)]
+        result = on_values[op](
+            values, [s for _, s, _ in tensors], shapes[0] if len(shapes) == 1 else shapes, attrs
+        )
+        bits = [
+            [write_bits(t, x) for x in r]
+            for (t, _), r in zip(shaped, [result] if len(shapes) == 1 else result)
+        ]
     words = (",".join(f"{b:0{2 * WIDTH[t]}x}" for b in r) for (t, _), r in zip(shaped, bits))
-    return f"{inputs} -> " + " ".join(f"{o}={w}" for o, w in zip(outputs, words)) + (f" | {settings}" if settings else "")
+    return (
+        f"{inputs} -> "
+        + " ".join(f"{o}={w}" for o, w in zip(outputs, words))
+        + (f" | {settings}" if settings else "")
+    )
 
 
 def room_lines(room):
-    """(line, what it should be) for every line of a room's vectors. In a room of several operations a line begins `OP: `."""
+    """(line, what it should be) for every line of a room's vectors. In a room of several operations
+    a line begins `OP: `."""
     for line in (ROOMS / room / "tests/vectors.txt").read_text().splitlines():
         if line.startswith("#") or not line:
             yield line, line
             continue
         of = re.match(r"([a-z0-9_]+): ", line)
-        yield line, of[0] + evaluate(of[1], line[of.end():]) if of else evaluate(room, line)
+        yield line, of[0] + evaluate(of[1], line[of.end() :]) if of else evaluate(room, line)
 
 
 def main():

@@ -1,5 +1,5 @@
-// The fuzzer and the doctor find wrong kernels: defects planted into a copy of every room's best row, of the kinds that
-// real kernels have.
+// The fuzzer and the doctor find wrong kernels: defects of the kinds that real kernels have,
+// planted into a copy of every room's best row.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace invar::conformance {
 namespace {
 
-const ops::Kernel* original;  // what the planted row does rightly
+const ops::Kernel* original;  // the row that the planted one copies
 
 std::byte* last_element(const ops::Call& call) {
   const ops::View& out = call.out[0];
@@ -20,24 +20,24 @@ std::byte* last_element(const ops::Call& call) {
   return n ? static_cast<std::byte*>(out.data) + static_cast<size_t>(n - 1) * size_of(out.dtype) : nullptr;
 }
 
-// Nothing is computed after this phase of a call.
+// Skips everything after this phase of a call.
 bool is_last(const ops::Call& call, int phase) {
   for (int later = phase + 1; later < original->phases; ++later)
     if (original->units(call, later) > 0) return false;
   return true;
 }
 
-// One bit of the last element, where the number of elements is no multiple of a vector.
+// Flips one bit of the last element if the number of elements is not a multiple of a vector.
 void wrong_tail(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   original->run(call, phase, begin, end, scratch);
   if (is_last(call, phase) && end == original->units(call, phase) && call.out[0].elements() % 4 != 0)
     if (std::byte* at = last_element(call)) *at ^= std::byte{1};
 }
-// Forgets the last unit of a range that does not begin at the first.
+// Skips the last unit of a range that does not begin at the first.
 void wrong_split(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   original->run(call, phase, begin, begin > 0 ? end - 1 : end, scratch);
 }
-// Writes a vector where only a part of it is left.
+// Writes a whole vector where only part of one is left.
 void wrong_end(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   original->run(call, phase, begin, end, scratch);
   if (end == original->units(call, phase))
@@ -73,17 +73,18 @@ TEST_P(Planted, FuzzerFindsItInEveryRoom) {
     std::optional<Failure> found;
     for (uint64_t seed = 0; seed < 1500 && !found; ++seed) found = fuzz(s, seed, 1 << 14, pool(), tally);
     ASSERT_TRUE(found) << GetParam().name << " in " << info.op;
-    // The small case fails, too, in the manner that is printed.
+    // The small case fails, too, in the mode that is printed.
     const auto c = accepted(*s.reference, found->shrunk, 1 << 14);
-    const auto manner = manner_from(found->manner, pool());
+    const auto manner = run_mode_from(found->manner, pool());
     ASSERT_TRUE(c && manner) << found->shrunk << " " << found->manner;
     EXPECT_NE(compare(s, wrong, *c, *manner, tally), "") << found->shrunk;
     EXPECT_LE(found->shrunk.size(), found->text.size());
   }
 }
 
-// An epilogue that is not told of the last unit of a range, and regions that leave out the end of a longer row.
-void untold(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
+// Does not report the last unit of a range to the epilogue callback, or omits the end of a long row
+// of a region.
+void unreported(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   ops::Call silent = call;
   silent.epilogue = nullptr;
   original->run(call, phase, begin, end - 1, scratch);
@@ -95,27 +96,27 @@ void short_region(const ops::Call& call, const ops::Region& r) {
 
 TEST(Fused, FuzzerFindsWhatIsNotTold) {
   const num::ArithmeticEnv env;
-  int told = 0, by_regions = 0;
+  int reported = 0, by_regions = 0;
   for (const OpInfo& info : opset()) {
     auto room = read_room(info);
     ASSERT_TRUE(room);
     original = ops::find(info.op);
     for (const bool region : {false, true}) {
       if (region ? !original->region : !original->epilogue) continue;
-      ++(region ? by_regions : told);
+      ++(region ? by_regions : reported);
       ops::Kernel wrong = *original;
       if (region)
         wrong.region = short_region;
       else
-        wrong.run = untold;
+        wrong.run = unreported;
       const Subject s{room->op, ops::find(info.op, "reference"), {&wrong}, room->cases};
       Tally tally;
       std::optional<Failure> found;
       for (uint64_t seed = 0; seed < 1500 && !found; ++seed) found = fuzz(s, seed, 1 << 14, pool(), tally);
-      EXPECT_TRUE(found) << info.op << (region ? ": regions" : ": told");
+      EXPECT_TRUE(found) << info.op << (region ? ": regions" : ": reported");
     }
   }
-  EXPECT_GT(told, by_regions);
+  EXPECT_GT(reported, by_regions);
   EXPECT_GT(by_regions, 0);
 }
 
@@ -170,7 +171,8 @@ TEST(Doctor, HasVectorsAndDigestsOfEveryOperation) {
   }
 }
 
-// Texts taken apart and joined are the same texts, and what the harness prints is what the fuzzer reads.
+// Texts taken apart and joined are the same texts, and what the harness prints is what the fuzzer
+// reads.
 TEST(Mutate, PiecesJoinToTheText) {
   for (const OpInfo& info : opset()) {
     auto room = read_room(info);
@@ -179,16 +181,16 @@ TEST(Mutate, PiecesJoinToTheText) {
   }
 }
 TEST(Mutate, MannersReadBack) {
-  for (const Manner& m :
-       {Manner{}, Manner{.parts = 0, .reversed = true, .chunk = 7, .skew = 3, .pool = &pool()},
-        Manner{.chunk = 1, .company = Manner::Company::ragged},
-        Manner{.chunk = 1, .company = Manner::Company::alone},
-        Manner{.parts = 5, .packed = false, .fused = true}}) {
-    const auto back = manner_from(m.text(), pool());
+  for (const RunMode& m :
+       {RunMode{}, RunMode{.parts = 0, .reversed = true, .chunk = 7, .skew = 3, .pool = &pool()},
+        RunMode{.chunk = 1, .batching = RunMode::Batching::ragged},
+        RunMode{.chunk = 1, .batching = RunMode::Batching::separate},
+        RunMode{.parts = 5, .packed = false, .fused = true}}) {
+    const auto back = run_mode_from(m.text(), pool());
     ASSERT_TRUE(back) << m.text();
     EXPECT_EQ(back->text(), m.text());
   }
-  EXPECT_FALSE(manner_from("sideways", pool()));
+  EXPECT_FALSE(run_mode_from("sideways", pool()));
 }
 
 }  // namespace

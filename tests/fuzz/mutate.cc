@@ -1,4 +1,5 @@
-// Changes that keep a model file a model file: libFuzzer's own, of bytes, seldom pass the first check of the reader.
+// Structure-aware mutations of ONNX models. libFuzzer's byte mutations rarely pass the first check
+// of the reader.
 #include <cstdint>
 #include <random>
 #include <string>
@@ -60,15 +61,15 @@ float real(Random& r) {
   return edges[below(r, sizeof edges / sizeof *edges)];
 }
 
-// Operators of all models seen so far.
-std::string op(Random& r, const std::string& seen) {
+// A random operator of the models so far.
+std::string random_op(Random& r, const std::string& seen) {
   static std::vector<std::string> ops;
   if (!seen.empty() && ops.size() < 4096 && below(r, 4) == 0) ops.push_back(seen);
   return ops.empty() ? seen : ops[static_cast<size_t>(below(r, static_cast<int>(ops.size())))];
 }
 
-// A graph of the model: the main one, of a node, of a function as if it were one.
-GraphProto* graph_of(Random& r, ModelProto& m) {
+// A random graph of the model: the main one or a nested one.
+GraphProto* random_graph(Random& r, ModelProto& m) {
   GraphProto* g = m.mutable_graph();
   for (int deep = 0; deep < 8; ++deep) {
     std::vector<GraphProto*> inner;
@@ -81,7 +82,7 @@ GraphProto* graph_of(Random& r, ModelProto& m) {
   return g;
 }
 
-std::string value_of(Random& r, const GraphProto& g) {
+std::string random_value(Random& r, const GraphProto& g) {
   std::vector<std::string> names{""};
   for (const NodeProto& n : g.node()) names.insert(names.end(), n.output().begin(), n.output().end());
   for (const auto& v : g.input()) names.push_back(v.name());
@@ -89,7 +90,7 @@ std::string value_of(Random& r, const GraphProto& g) {
   return names[static_cast<size_t>(below(r, static_cast<int>(names.size())))];
 }
 
-void change(Random& r, TensorProto& t) {
+void mutate(Random& r, TensorProto& t) {
   switch (below(r, 8)) {
     case 0: t.add_dims(number(r)); break;
     case 1:
@@ -121,7 +122,7 @@ void change(Random& r, TensorProto& t) {
   }
 }
 
-void change(Random& r, AttributeProto& a) {
+void mutate(Random& r, AttributeProto& a) {
   switch (below(r, 9)) {
     case 0: a.set_i(number(r)); break;
     case 1: a.set_f(real(r)); break;
@@ -138,34 +139,34 @@ void change(Random& r, AttributeProto& a) {
       if (a.floats_size()) a.set_floats(below(r, a.floats_size()), real(r));
       break;
     default:
-      if (a.has_t()) change(r, *a.mutable_t());
+      if (a.has_t()) mutate(r, *a.mutable_t());
   }
 }
 
-void change(Random& r, NodeProto& n, const GraphProto& g) {
+void mutate(Random& r, NodeProto& n, const GraphProto& g) {
   switch (below(r, 9)) {
     case 0:
-      if (n.input_size()) n.set_input(below(r, n.input_size()), value_of(r, g));
+      if (n.input_size()) n.set_input(below(r, n.input_size()), random_value(r, g));
       break;
-    case 1: n.add_input(value_of(r, g)); break;
+    case 1: n.add_input(random_value(r, g)); break;
     case 2:
       if (n.input_size()) n.mutable_input()->RemoveLast();
       break;
-    case 3: n.set_op_type(op(r, n.op_type())); break;
+    case 3: n.set_op_type(random_op(r, n.op_type())); break;
     case 4: n.set_domain(below(r, 2) ? "" : "com.microsoft"); break;
     case 5:
       if (n.attribute_size()) n.mutable_attribute()->RemoveLast();
       break;
     case 6:
-      if (n.output_size()) n.set_output(below(r, n.output_size()), value_of(r, g));
+      if (n.output_size()) n.set_output(below(r, n.output_size()), random_value(r, g));
       break;
     case 7: n.add_output("more" + std::to_string(below(r, 9))); break;
     default:
-      if (auto* a = any(r, n.mutable_attribute())) change(r, *a);
+      if (auto* a = any(r, n.mutable_attribute())) mutate(r, *a);
   }
 }
 
-void change(Random& r, ::onnx::ValueInfoProto& v) {
+void mutate(Random& r, ::onnx::ValueInfoProto& v) {
   auto* t = v.mutable_type()->mutable_tensor_type();
   TensorShapeProto* shape = t->mutable_shape();
   switch (below(r, 6)) {
@@ -184,24 +185,24 @@ void change(Random& r, ::onnx::ValueInfoProto& v) {
   }
 }
 
-void change(Random& r, ModelProto& m) {
-  GraphProto& g = *graph_of(r, m);
+void mutate(Random& r, ModelProto& m) {
+  GraphProto& g = *random_graph(r, m);
   switch (below(r, 12)) {
     case 0:
     case 1:
     case 2:
     case 3:
-      if (auto* n = any(r, g.mutable_node())) change(r, *n, g);
+      if (auto* n = any(r, g.mutable_node())) mutate(r, *n, g);
       break;
     case 4:
     case 5:
-      if (auto* t = any(r, g.mutable_initializer())) change(r, *t);
+      if (auto* t = any(r, g.mutable_initializer())) mutate(r, *t);
       break;
     case 6:
-      if (auto* v = any(r, g.mutable_input())) change(r, *v);
+      if (auto* v = any(r, g.mutable_input())) mutate(r, *v);
       break;
     case 7:
-      if (auto* v = any(r, g.mutable_output())) change(r, *v);
+      if (auto* v = any(r, g.mutable_output())) mutate(r, *v);
       break;
     case 8:
       if (auto* n = any(r, g.mutable_node())) {
@@ -223,9 +224,9 @@ void change(Random& r, ModelProto& m) {
           GraphProto as_graph;
           *as_graph.mutable_node() = f->node();
           if (below(r, 3))
-            change(r, *n, as_graph);
+            mutate(r, *n, as_graph);
           else
-            n->set_op_type(f->name()), n->set_domain(f->domain());  // calls itself
+            n->set_op_type(f->name()), n->set_domain(f->domain());  // a recursive call
         }
       } else if (g.input_size()) {  // an input becomes a constant, as weights are
         auto* t = g.add_initializer();
@@ -234,7 +235,7 @@ void change(Random& r, ModelProto& m) {
   }
 }
 
-size_t written(const ModelProto& m, uint8_t* data, size_t max_size) {
+size_t serialize(const ModelProto& m, uint8_t* data, size_t max_size) {
   std::string bytes;
   if (!m.SerializeToString(&bytes) || bytes.size() > max_size) return 0;
   std::copy(bytes.begin(), bytes.end(), data);
@@ -248,27 +249,27 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   ModelProto m;
   if (below(r, 10) == 0 || !m.ParseFromArray(data, static_cast<int>(size)))
     return LLVMFuzzerMutate(data, size, max_size);
-  for (int times = 1 + below(r, 3); times > 0; --times) change(r, m);
-  const size_t n = written(m, data, max_size);
+  for (int times = 1 + below(r, 3); times > 0; --times) mutate(r, m);
+  const size_t n = serialize(m, data, max_size);
   return n ? n : LLVMFuzzerMutate(data, size, max_size);
 }
 
-// Nodes of the second model among those of the first.
+// Adds the nodes of the second model to the first.
 extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* data1, size_t size1, const uint8_t* data2,
                                             size_t size2, uint8_t* out, size_t max_size, unsigned seed) {
   Random r(seed);
   ModelProto a, b;
   if (!a.ParseFromArray(data1, static_cast<int>(size1)) || !b.ParseFromArray(data2, static_cast<int>(size2)))
     return 0;
-  GraphProto& g = *graph_of(r, a);
+  GraphProto& g = *random_graph(r, a);
   for (const NodeProto& other : b.graph().node()) {
     NodeProto n = other;
     for (std::string& name : *n.mutable_input())
-      if (below(r, 3)) name = value_of(r, g);
+      if (below(r, 3)) name = random_value(r, g);
     for (std::string& name : *n.mutable_output()) name += "'";
     if (n.output_size()) g.add_output()->set_name(n.output(0));
     *g.add_node() = std::move(n);
   }
   for (const auto& f : b.functions()) *a.add_functions() = f;
-  return written(a, out, max_size);
+  return serialize(a, out, max_size);
 }

@@ -1,5 +1,6 @@
-// libFuzzer: a model file -> read -> compile -> the plan read again -> one run by two instruction sets. What it asks of every input:
-// no crash, no defect, a message in plain lines, a plan that its own reader takes, and the same bytes with and without rewrites. tools/fuzz.sh runs it.
+// Fuzzes the path from model file to outputs: read, compile, reparse the plan, run with two
+// instruction sets. Every input must give no crash, errors in plain single lines, a plan that its
+// parser accepts, and the same bytes with and without optimization. Run by tools/fuzz.sh.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -17,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kElements = 1 << 15;  // of all values of a program that is also run
-constexpr int64_t kSize = 2;            // of a named dimension
+constexpr int64_t kMaxElements = 1 << 15;  // of all values of a program that is run
+constexpr int64_t kSymbolSize = 2;         // of a symbolic dimension
 
 [[noreturn]] void defect(const std::string& what) {
   std::fprintf(stderr, "DEFECT: %s\n", what.c_str());
@@ -31,7 +32,7 @@ void expect(const Error& e) {
       defect("a control character in a message: " + e.message);
 }
 
-// The model's folder: beside it what external data may name, and may not.
+// The model's folder, with files that external data may and may not refer to.
 struct Folder {
   std::string path = (fs::temp_directory_path() / "invar-fuzz-XXXXXX").string();
   Folder() {
@@ -46,32 +47,33 @@ const std::string& folder() {
   return folder.path;
 }
 
-// The elements of a shape, or -1 where they are more than `most`.
-int64_t elements(const std::vector<int64_t>& shape, int64_t most) {
+// The number of elements, or -1 if it exceeds `limit`.
+int64_t elements(const std::vector<int64_t>& shape, int64_t limit) {
   int64_t n = 1;
   for (const int64_t d : shape) {
-    if (d < 0 || (d && n > most / d)) return -1;
+    if (d < 0 || (d && n > limit / d)) return -1;
     n *= d;
   }
   return n;
 }
 
-// An input of every name: dimensions kSize where the plan has a symbol, bytes that are small numbers of every type.
-bool inputs_of(const plan::Plan& plan, run::Function::Named& inputs) {
-  int64_t left = kElements;
+// Makes a tensor of small numbers for every input. False if the program is too large to run.
+bool make_inputs(const plan::Plan& plan, run::Function::NamedTensors& inputs) {
+  int64_t left = kMaxElements;
   for (const plan::Weight& w : plan.weights)
     if ((left -= std::max<int64_t>(elements(w.shape, left), 0)) <= 0) return false;
   for (const plan::Value& v : plan.values) {
     std::vector<int64_t> shape;
-    for (const plan::Dim& d : v.shape) shape.push_back(d.symbol < 0 ? d.value : kSize * kSize * kSize);
+    for (const plan::Dim& d : v.shape)
+      shape.push_back(d.symbol < 0 ? d.value : kSymbolSize * kSymbolSize * kSymbolSize);
     const int64_t n = elements(shape, left);
     if (n < 0 || (left -= n) <= 0) return false;
   }
   for (const plan::Port& port : plan.inputs) {
     const plan::Value& v = plan.values[static_cast<size_t>(port.value)];
     run::Tensor t{v.dtype, {}, {}};
-    for (const plan::Dim& d : v.shape) t.shape.push_back(d.symbol < 0 ? d.value : kSize);
-    t.bytes.resize(static_cast<size_t>(elements(t.shape, kElements)) * size_of(v.dtype));
+    for (const plan::Dim& d : v.shape) t.shape.push_back(d.symbol < 0 ? d.value : kSymbolSize);
+    t.bytes.resize(static_cast<size_t>(elements(t.shape, kMaxElements)) * size_of(v.dtype));
     for (size_t i = 0; i < t.bytes.size(); i += size_of(v.dtype))
       t.bytes[i] = std::byte(i / size_of(v.dtype) % 2);
     inputs.emplace_back(port.name, std::move(t));
@@ -79,8 +81,9 @@ bool inputs_of(const plan::Plan& plan, run::Function::Named& inputs) {
   return true;
 }
 
-// The bytes of all outputs by one instruction set.
-Result<std::string> outcome(const plan::Plan& plan, const run::Function::Named& inputs, const char* isa) {
+// The bytes of all outputs with one instruction set.
+Result<std::string> outcome(const plan::Plan& plan, const run::Function::NamedTensors& inputs,
+                            const char* isa) {
   run::Options options;
   options.isa = isa, options.threads = 1;
   INVAR_TRY(auto function, run::Function::open(plan, folder(), options));
@@ -103,8 +106,8 @@ void try_model(std::string_view bytes) {
   const auto read = plan::load(folder() + "/plan.invar");
   if (!read) defect("the plan is not read: " + read.error().message);
   if (plan::print(*read) != plan::print(*plan)) defect("the plan changes when it is read");
-  run::Function::Named inputs;
-  if (!plan->states.empty() || !inputs_of(*plan, inputs)) return;
+  run::Function::NamedTensors inputs;
+  if (!plan->states.empty() || !make_inputs(*plan, inputs)) return;
   const auto result = outcome(*plan, inputs, "scalar"), reference = outcome(*plan, inputs, "reference");
   if (!result) expect(result.error());
   if (static_cast<bool>(result) != static_cast<bool>(reference) ||
@@ -114,7 +117,7 @@ void try_model(std::string_view bytes) {
   const auto plain = compiler::compile_to(*graph, options, folder() + "/plain.invar");
   if (!plain) defect("refused without rewrites alone: " + plain.error().message);
   inputs.clear();
-  if (!inputs_of(*plain, inputs)) return;
+  if (!make_inputs(*plain, inputs)) return;
   const auto as_written = outcome(*plain, inputs, "scalar");
   if (result && as_written && *result != *as_written) defect("rewrites change bits");
 }
@@ -122,7 +125,8 @@ void try_model(std::string_view bytes) {
 }  // namespace
 }  // namespace invar
 
-// LLVM's headers poison their arenas where they see the sanitizer; the packaged libraries would not unpoison them.
+// LLVM's headers poison their arenas under the sanitizer, but the packaged libraries, built without
+// it, do not unpoison them.
 extern "C" const char* __asan_default_options() {
   return "allow_user_poisoning=0";
 }

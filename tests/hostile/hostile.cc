@@ -1,6 +1,7 @@
-// A library such as -ffast-math makes them, only worse: it flushes subnormals and rounds towards zero in the thread that
-// loads it, in every thread that starts after it, and in every thread that waits. Loaded or preloaded by the tests; at the
-// end it says in the file $HOSTILE_LOG how often it struck. $HOSTILE_MOST_THREADS: no more threads than that start.
+// A library like those built with -ffast-math, only worse: it flushes subnormals and rounds towards
+// zero in the thread that loads it, in every thread that starts after it, and in every thread that
+// waits. Loaded or preloaded by the tests; at exit it writes the number of changes to the file
+// $HOSTILE_LOG. $HOSTILE_MOST_THREADS limits the number of threads that can start.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>

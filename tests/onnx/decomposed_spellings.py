@@ -1,18 +1,18 @@
-"""What the tests of torch's spellings share: the rooms' cases (src/ops/ROOM/tests/cases.txt, tests/conformance/README.md), and what the
-reproducible operation and torch make of one."""
+"""What the tests of torch's spellings share: the rooms' cases (src/ops/ROOM/tests/cases.txt,
+tests/conformance/README.md), and what the reproducible operation and torch make of one."""
 
 import itertools
 import math
 import re
 import struct
 import sys
-import tomllib
 import warnings
 import zlib
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import tomllib
 from conftest import BUILD, ROOT
 
 if not (BUILD / "python/invar").is_dir():
@@ -25,7 +25,9 @@ from invar import NotCovered, _native, emit, rooms  # noqa: E402
 OPSET = tomllib.loads((ROOT / "spec/opset.toml").read_text())
 del OPSET["choice"]  # no operations
 LARGEST = 1 << 14  # elements of a case, and
-CHOSEN = 6  # cases of a line: spellings differ by ranks, types and attributes, not by sizes around a kernel's tiles
+# Cases of a line: spellings differ by ranks, types and attributes, not by sizes around a kernel's
+# tiles.
+CHOSEN = 6
 TYPES = {name: getattr(torch, text.removeprefix("torch.")) for name, text in emit.TORCH.items()}
 
 
@@ -39,7 +41,10 @@ class Case:
 
     def __str__(self):
         text = lambda t: f"{t[0]}{t[1]}"
-        return f"{self.op} {' '.join(map(text, self.operands))} -> {text(self.result)} {self.attributes} (cases.txt:{self.line})"
+        return (
+            f"{self.op} {' '.join(map(text, self.operands))} -> {text(self.result)} "
+            f"{self.attributes} (cases.txt:{self.line})"
+        )
 
     def types(self):
         return [(dtype, shape) for dtype, shape, _ in self.operands]
@@ -49,7 +54,11 @@ class Case:
 
 
 def number(text):
-    return struct.unpack("<f", struct.pack("<I", int(text[4:], 16)))[0] if text.startswith("f32:") else int(text)
+    return (
+        struct.unpack("<f", struct.pack("<I", int(text[4:], 16)))[0]
+        if text.startswith("f32:")
+        else int(text)
+    )
 
 
 def dimension(text):
@@ -67,18 +76,30 @@ def parsed(op, n, line):
     attributes = {}
     for name, value in (word.split("=") for word in more.split() if "=" in word):
         if name not in ("seed", "chunks", "spare"):
-            attributes[name] = [number(v) for v in value.split(",") if v] if "," in value else number(value)
-    return Case(op, n, [tensor(t) for t in operands.split()], tensor(result.strip())[:2], attributes)
+            attributes[name] = (
+                [number(v) for v in value.split(",") if v] if "," in value else number(value)
+            )
+    return Case(
+        op, n, [tensor(t) for t in operands.split()], tensor(result.strip())[:2], attributes
+    )
 
 
 def cases(op):
     """Some of each line of the operation's, small ones."""
-    lines = (ROOT / "src/ops" / OPSET[op].get("room", op) / "tests/cases.txt").read_text().splitlines()
+    lines = (
+        (ROOT / "src/ops" / OPSET[op].get("room", op) / "tests/cases.txt").read_text().splitlines()
+    )
     for n, line in enumerate(lines, 1):
         named = re.match(r"([\w,]+):\s", line)
-        if line.startswith("#") or not line.strip() or (named and op not in named.group(1).split(",")):
+        if (
+            line.startswith("#")
+            or not line.strip()
+            or (named and op not in named.group(1).split(","))
+        ):
             continue
-        loop, rest = re.match(r"(?:for ([^:]*) : )?(.*)", line[named.end():] if named else line).groups()
+        loop, rest = re.match(
+            r"(?:for ([^:]*) : )?(.*)", line[named.end() :] if named else line
+        ).groups()
         words = [w.split("=") for w in loop.split()] if loop else []
         made = []
         for values in itertools.product(*(re.split(r",(?![^(]*\))", v) for _, v in words)):
@@ -89,16 +110,33 @@ def cases(op):
             if max(math.prod(shape) for _, shape in [*case.types(), case.result]) <= LARGEST:
                 made.append(case)
         step = max(1, -(-len(made) // CHOSEN))
-        yield from made[zlib.crc32(f"{op}:{n}".encode()) % min(step, len(made) or 1)::step]
+        yield from made[zlib.crc32(f"{op}:{n}".encode()) % min(step, len(made) or 1) :: step]
 
 
-SPECIAL = np.array([0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x00800000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000,
-                    0x7fc00000, 0x7f7fffff, 0xff7fffff], np.uint32).view(np.float32)
+SPECIAL = np.array(
+    [
+        0x00000000,
+        0x80000000,
+        0x00000001,
+        0x807FFFFF,
+        0x00800000,
+        0x3F800000,
+        0xBF800000,
+        0x7F800000,
+        0xFF800000,
+        0x7FC00000,
+        0x7F7FFFFF,
+        0xFF7FFFFF,
+    ],
+    np.uint32,
+).view(np.float32)
 
 
 def special(random, shape):
     """Numbers of any exponent, zeros, infinities, NaN, subnormals."""
-    wide = np.ldexp(random.standard_normal(shape), random.integers(-40, 40, shape)).astype(np.float32)
+    wide = np.ldexp(random.standard_normal(shape), random.integers(-40, 40, shape)).astype(
+        np.float32
+    )
     return np.where(random.integers(0, 3, shape) == 0, random.choice(SPECIAL, shape), wide)
 
 
@@ -121,23 +159,31 @@ DIVIDING = {"div", "fmod", "mod"}
 
 
 def filled(case, i, floats):
-    """Operand i; `floats` makes floating numbers. Integers that name no place, which torch refuses, and divisors of 0 and -1, which
-    it refuses or the processor does, are left out."""
+    """Operand i; `floats` makes floating numbers. Integers that name no place, which torch refuses,
+    and divisors of 0 and -1, which it refuses or the processor does, are left out."""
     dtype, shape, fill = case.operands[i]
     random = np.random.default_rng([zlib.crc32(str(case).encode()), i])
     type = TYPES[dtype]
     if type.is_floating_point:
-        return torch.from_numpy(np.asarray(floats(random, shape), np.float32)).reshape(shape).to(type)
+        return (
+            torch.from_numpy(np.asarray(floats(random, shape), np.float32)).reshape(shape).to(type)
+        )
     if dtype == "bool":
         return torch.from_numpy(np.asarray(random.integers(0, 2, shape), np.bool_))
     if fill.startswith("="):
-        values = np.array([int(b, 16) for b in fill[1:].split(",")], np.uint64).view(np.int64).reshape(shape)
+        values = (
+            np.array([int(b, 16) for b in fill[1:].split(",")], np.uint64)
+            .view(np.int64)
+            .reshape(shape)
+        )
     elif limit := re.match(r"(below|around)\((\d+)\)", fill):
         n = int(limit.group(2))
         values = random.integers(-n if limit.group(1) == "around" else 0, n, shape)
     else:
         info = torch.iinfo(torch.int64 if dtype == "u64" else type)
-        values = random.integers(info.min, info.max, shape, dtype=np.int64, endpoint=True) >> random.integers(0, 64, shape)
+        values = random.integers(
+            info.min, info.max, shape, dtype=np.int64, endpoint=True
+        ) >> random.integers(0, 64, shape)
     if case.op in DIVIDING and i == 1:
         values = np.where((values == 0) | (values == -1), 3, values)
     return torch.from_numpy(np.asarray(values)).to(type)
@@ -153,13 +199,18 @@ def evaluated(text, operands):
 def reproducible(case, operands):
     """The native kernel's result; absent attributes are what the room's spec.md says."""
     result = torch.empty(case.result[1], dtype=TYPES[case.result[0]])
-    _native.once(case.op, case.attributes, operands, result, "")
+    _native.run_operation(case.op, case.attributes, operands, result, "")
     return result
 
 
 def refused(case):
-    """What torch refuses, and says so: kernels that slide over nothing or give nothing, channels there are none of; u64, mostly."""
-    return OPSET[case.op].get("room", case.op) in ("conv", "pool", "batchnorm") and case.empty() or any(t == "u64" for t, _ in case.types())
+    """What torch refuses, and says so: kernels that slide over nothing or give nothing, channels
+    there are none of; u64, mostly."""
+    return (
+        OPSET[case.op].get("room", case.op) in ("conv", "pool", "batchnorm")
+        and case.empty()
+        or any(t == "u64" for t, _ in case.types())
+    )
 
 
 def written(op, floats=ordinary, every=1):
@@ -170,12 +221,23 @@ def written(op, floats=ordinary, every=1):
         if joins_twice(case, operands) or any(names_nothing(case, i) for i in range(len(operands))):
             continue
         try:
-            text = emit.in_torch(emit.Call(op, [f"x{i}" for i in range(len(operands))], case.attributes, case.types(), case.result))
+            text = emit.in_torch(
+                emit.Call(
+                    op,
+                    [f"x{i}" for i in range(len(operands))],
+                    case.attributes,
+                    case.types(),
+                    case.result,
+                )
+            )
             got = evaluated(text, operands)
         except (NotCovered, RuntimeError, IndexError):
             assert refused(case), case
             continue
-        assert got.dtype == TYPES[case.result[0]] and list(got.shape) == case.result[1], (str(case), text)
+        assert got.dtype == TYPES[case.result[0]] and list(got.shape) == case.result[1], (
+            str(case),
+            text,
+        )
         done += 1
         yield case, text, operands
     assert done, f"{op}: no case"
@@ -193,24 +255,40 @@ def joins_twice(case, operands):
         return False
     indices = operands[1]
     if case.op == "scatter_nd":
-        return len(set(map(tuple, indices.reshape(-1, indices.shape[-1]).tolist()))) < indices[..., 0].numel()
+        return (
+            len(set(map(tuple, indices.reshape(-1, indices.shape[-1]).tolist())))
+            < indices[..., 0].numel()
+        )
     axis = case.attributes.get("axis", 0)
     n = case.operands[0][1][axis]
-    return 0 < n and any(len(set(i)) < len(i) for i in (indices % n).movedim(axis, -1).reshape(-1, max(1, indices.shape[axis])).tolist())
+    return 0 < n and any(
+        len(set(i)) < len(i)
+        for i in (indices % n).movedim(axis, -1).reshape(-1, max(1, indices.shape[axis])).tolist()
+    )
 
 
 def names_nothing(case, i):
     """An index of any value, or of a table without rows."""
-    return i == 1 and OPSET[case.op].get("room", case.op) == "gather" and (case.empty() or case.operands[i][2] == "any" or
-                                                                           case.operands[i][2].startswith("="))
+    return (
+        i == 1
+        and OPSET[case.op].get("room", case.op) == "gather"
+        and (case.empty() or case.operands[i][2] == "any" or case.operands[i][2].startswith("="))
+    )
 
 
 def raw(tensor):
-    return tensor.view({1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]).numpy().tobytes()
+    return (
+        tensor.view(
+            {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
+        )
+        .numpy()
+        .tobytes()
+    )
 
 
 def canonical(tensor):
-    """One NaN and one zero, which subnormal numbers become: stores of kernels flush them, torch keeps them."""
+    """One NaN and one zero, which subnormal numbers become: stores of kernels flush them, torch
+    keeps them."""
     if not tensor.is_floating_point():
         return raw(tensor)
     least = torch.finfo(tensor.dtype).smallest_normal

@@ -1,4 +1,5 @@
-"""Checkpoints and ONNX files that are wrong or hostile: one line that names the thing, the right exit code, nothing lost."""
+"""Checkpoints and ONNX files that are wrong or hostile: one line that names the thing, the right
+exit code, nothing lost."""
 
 import json
 import os
@@ -25,27 +26,66 @@ def change_json(path, change):
     path.write_text(json.dumps(content))
 
 
-@pytest.mark.parametrize("change,names", [
-    (lambda m: m.update({"model.norm.weight": SHARDS[0]}), ["model.norm.weight", SHARDS[0], SHARDS[2]]),
-    (lambda m: m.update({"ghost": SHARDS[0]}), ["ghost", SHARDS[0]]),
-    (lambda m: m.pop("model.norm.weight"), ["model.norm.weight"]),
-    (lambda m: m.update({"ghost": "model-00004-of-00004.safetensors"}), ["model-00004-of-00004.safetensors"]),
-    (lambda m: m.update({"model.norm.weight": "../model.safetensors"}), ["model.norm.weight", "plain file name"]),
-    (lambda m: m.update({"model.norm.weight": "/etc/passwd"}), ["model.norm.weight", "plain file name"]),
-], ids=["wrong shard", "no such tensor", "not in the index", "missing shard", "above the folder", "absolute"])
+@pytest.mark.parametrize(
+    "change,names",
+    [
+        (
+            lambda m: m.update({"model.norm.weight": SHARDS[0]}),
+            ["model.norm.weight", SHARDS[0], SHARDS[2]],
+        ),
+        (lambda m: m.update({"ghost": SHARDS[0]}), ["ghost", SHARDS[0]]),
+        (lambda m: m.pop("model.norm.weight"), ["model.norm.weight"]),
+        (
+            lambda m: m.update({"ghost": "model-00004-of-00004.safetensors"}),
+            ["model-00004-of-00004.safetensors"],
+        ),
+        (
+            lambda m: m.update({"model.norm.weight": "../model.safetensors"}),
+            ["model.norm.weight", "plain file name"],
+        ),
+        (
+            lambda m: m.update({"model.norm.weight": "/etc/passwd"}),
+            ["model.norm.weight", "plain file name"],
+        ),
+    ],
+    ids=[
+        "wrong shard",
+        "no such tensor",
+        "not in the index",
+        "missing shard",
+        "above the folder",
+        "absolute",
+    ],
+)
 def test_index(model, tmp_path, change, names):
     home = json.loads((model / INDEX).read_text())["weight_map"]["model.norm.weight"]
     change_json(model / INDEX, lambda index: change(index["weight_map"]))
-    refuses_export(model, tmp_path / "out", names=[n for n in names if n != SHARDS[2]] + [home] * (SHARDS[2] in names))
+    refuses_export(
+        model,
+        tmp_path / "out",
+        names=[n for n in names if n != SHARDS[2]] + [home] * (SHARDS[2] in names),
+    )
 
 
-@pytest.mark.parametrize("code,names,tensors", [
-    (3, ["model.layers.0.self_attn.q_norm.weight"], {"model.layers.0.self_attn.q_norm.weight": [6]}),
-    (3, ["model.layers.0.self_attn.q_proj.bias"], {"model.layers.0.self_attn.q_proj.bias": [24]}),
-    (2, ["model.norm.weight", "[25]", "[24]"], {"model.norm.weight": [25]}),
-    (2, ["model.norm.weight", "missing"], {"model.norm.weight": None}),
-    (2, ["lm_head.weight", "missing"], {"lm_head.weight": None}),
-], ids=["unknown tensor", "bias", "shape", "missing", "no head"])
+@pytest.mark.parametrize(
+    "code,names,tensors",
+    [
+        (
+            3,
+            ["model.layers.0.self_attn.q_norm.weight"],
+            {"model.layers.0.self_attn.q_norm.weight": [6]},
+        ),
+        (
+            3,
+            ["model.layers.0.self_attn.q_proj.bias"],
+            {"model.layers.0.self_attn.q_proj.bias": [24]},
+        ),
+        (2, ["model.norm.weight", "[25]", "[24]"], {"model.norm.weight": [25]}),
+        (2, ["model.norm.weight", "missing"], {"model.norm.weight": None}),
+        (2, ["lm_head.weight", "missing"], {"lm_head.weight": None}),
+    ],
+    ids=["unknown tensor", "bias", "shape", "missing", "no head"],
+)
 def test_tensors_that_do_not_fit_the_config(tmp_path, code, names, tensors):
     write_small(tmp_path / "in")
     all_of_them = {k: v for k, v in {**shapes(SMALL), **tensors}.items() if v}
@@ -54,22 +94,51 @@ def test_tensors_that_do_not_fit_the_config(tmp_path, code, names, tensors):
     refuses_export(tmp_path / "in", tmp_path / "out", code=code, names=names)
 
 
-@pytest.mark.parametrize("where,names", [("node", ["node \"lift\"", "rank is 9"]), ("input", ["input \"x\"", "rank is 9"]), ("weight", ["weight \"w\"", "rank is 9"])])
+@pytest.mark.parametrize(
+    "where,names",
+    [
+        ("node", ['node "lift"', "rank is 9"]),
+        ("input", ['input "x"', "rank is 9"]),
+        ("weight", ['weight "w"', "rank is 9"]),
+    ],
+)
 def test_too_many_dimensions(tmp_path, where, names):
-    """Eight are covered: a value, an input and a weight of nine are refused by name, with the limit."""
+    """Eight are covered: a value, an input and a weight of nine are refused by name, with the
+    limit."""
+
     def compiled(rank):
         shape, deep = [2] * 3, [1] * (rank - 3) + [2] * 3
-        nodes = [helper.make_node("Reshape", ["x", "deep"], ["a"], name="lift"), helper.make_node("Transpose", ["a"], ["b"], name="turn"),
-                 helper.make_node("Add", ["b", "w"], ["c"], name="add")]
+        nodes = [
+            helper.make_node("Reshape", ["x", "deep"], ["a"], name="lift"),
+            helper.make_node("Transpose", ["a"], ["b"], name="turn"),
+            helper.make_node("Add", ["b", "w"], ["c"], name="add"),
+        ]
         given = deep if where == "input" else shape
-        w = helper.make_tensor("w", TensorProto.FLOAT, deep if where == "weight" else [], [1.0] * (8 if where == "weight" else 1))
+        w = helper.make_tensor(
+            "w",
+            TensorProto.FLOAT,
+            deep if where == "weight" else [],
+            [1.0] * (8 if where == "weight" else 1),
+        )
         if where == "weight":
-            nodes = [helper.make_node("Flatten", ["w"], ["flat"], axis=0), helper.make_node("MatMul", ["x", "flat"], ["c"])]
+            nodes = [
+                helper.make_node("Flatten", ["w"], ["flat"], axis=0),
+                helper.make_node("MatMul", ["x", "flat"], ["c"]),
+            ]
             given = [2, 1]
-        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, given)],
-                                  [helper.make_tensor_value_info("c", TensorProto.FLOAT, None)],
-                                  [w, helper.make_tensor("deep", TensorProto.INT64, [rank], deep)])
-        (tmp_path / "m.onnx").write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9).SerializeToString())
+        graph = helper.make_graph(
+            nodes,
+            "g",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, given)],
+            [helper.make_tensor_value_info("c", TensorProto.FLOAT, None)],
+            [w, helper.make_tensor("deep", TensorProto.INT64, [rank], deep)],
+        )
+        (tmp_path / "m.onnx").write_bytes(
+            helper.make_model(
+                graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9
+            ).SerializeToString()
+        )
+
     compiled(8)
     invar("compile", tmp_path / "m.onnx")
     compiled(9)
@@ -84,20 +153,34 @@ def test_tensor_types(tmp_path):
         refuses_export(tmp_path / "in", tmp_path / "out", code=3, names=[dtype])
 
 
-@pytest.mark.parametrize("code,name,change", [
-    (3, "sliding_window", {"sliding_window": 4096}),
-    (3, "attn_logit_softcapping", {"attn_logit_softcapping": 30.0}),
-    (3, "num_local_experts", {"num_local_experts": 8}),
-    (3, "partial_rotary_factor", {"partial_rotary_factor": 0.5}),
-    (3, "dynamic", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}),
-    (3, "float8_e4m3fn", {"torch_dtype": "float8_e4m3fn"}),
-    (2, "disagree", {"rope_scaling": {"type": "linear", "factor": 2.0}, "rope_parameters": {"rope_type": "default"}}),
-    (2, "rope_theta", {"rope_theta": 1e4, "rope_parameters": {"rope_type": "default", "rope_theta": 1e5}}),
-    (2, "factor", {"rope_scaling": {"type": "linear"}}),
-    (2, "head_dim", {"head_dim": 5}),
-    (2, "num_hidden_layers", {"num_hidden_layers": 1e9}),
-    (2, "eos_token_id", {"eos_token_id": 99999}),
-])
+@pytest.mark.parametrize(
+    "code,name,change",
+    [
+        (3, "sliding_window", {"sliding_window": 4096}),
+        (3, "attn_logit_softcapping", {"attn_logit_softcapping": 30.0}),
+        (3, "num_local_experts", {"num_local_experts": 8}),
+        (3, "partial_rotary_factor", {"partial_rotary_factor": 0.5}),
+        (3, "dynamic", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}),
+        (3, "float8_e4m3fn", {"torch_dtype": "float8_e4m3fn"}),
+        (
+            2,
+            "disagree",
+            {
+                "rope_scaling": {"type": "linear", "factor": 2.0},
+                "rope_parameters": {"rope_type": "default"},
+            },
+        ),
+        (
+            2,
+            "rope_theta",
+            {"rope_theta": 1e4, "rope_parameters": {"rope_type": "default", "rope_theta": 1e5}},
+        ),
+        (2, "factor", {"rope_scaling": {"type": "linear"}}),
+        (2, "head_dim", {"head_dim": 5}),
+        (2, "num_hidden_layers", {"num_hidden_layers": 1e9}),
+        (2, "eos_token_id", {"eos_token_id": 99999}),
+    ],
+)
 def test_config(tmp_path, code, name, change):
     write_small(tmp_path / "in")
     change_json(tmp_path / "in/config.json", lambda c: c.update(change))
@@ -116,7 +199,8 @@ def test_export_takes_nothing_away(model, tmp_path):
     refuses_export(model, tmp_path / "file", names=["file"], keeps=False)
 
 
-# --- ONNX ------------------------------------------------------------------------------------------------------------
+# --- ONNX -----------------------------------------------------------------------------------------
+
 
 def onnx_file(path, nodes, initializers=(), opset=23):
     values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in ("x", "y")]
@@ -127,19 +211,33 @@ def onnx_file(path, nodes, initializers=(), opset=23):
 
 
 def weight(location, offset="0", length="8"):
-    w = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)
+    w = TensorProto(
+        name="w", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL
+    )
     for key, value in {"location": location, "offset": offset, "length": length}.items():
         w.external_data.add(key=key, value=value)
     return w
 
 
-@pytest.mark.parametrize("offset,length,name", [
-    ("1", "8", "only 8"), ("9223372036854775800", "8", "only 8"), ("18446744073709551608", "8", "offset"), ("-8", "8", "offset"),
-    ("0", "4", "bytes of data"), ("0", "2147483648", "bytes of data"), ("zero", "8", "offset"),
-])
+@pytest.mark.parametrize(
+    "offset,length,name",
+    [
+        ("1", "8", "only 8"),
+        ("9223372036854775800", "8", "only 8"),
+        ("18446744073709551608", "8", "offset"),
+        ("-8", "8", "offset"),
+        ("0", "4", "bytes of data"),
+        ("0", "2147483648", "bytes of data"),
+        ("zero", "8", "offset"),
+    ],
+)
 def test_external_places(tmp_path, offset, length, name):
     (tmp_path / "w.bin").write_bytes(bytes(8))
-    path = onnx_file(tmp_path / "m.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [weight("w.bin", offset, length)])
+    path = onnx_file(
+        tmp_path / "m.onnx",
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        [weight("w.bin", offset, length)],
+    )
     refused("compile", path, names=["'w'", name])
 
 
@@ -150,10 +248,17 @@ def test_links_are_followed_only_beside_the_model(tmp_path):
     os.symlink(tmp_path / "secret", folder / "sub/w.bin")
     os.symlink(tmp_path, folder / "up")
     for location in ("sub/w.bin", "up/secret"):
-        path = onnx_file(folder / "m.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [weight(location)])
+        path = onnx_file(
+            folder / "m.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [weight(location)]
+        )
         refused("compile", path, names=["'w'", "link"])
     os.symlink(tmp_path / "secret", folder / "w.bin")
-    invar("compile", onnx_file(folder / "m.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [weight("w.bin")]))
+    invar(
+        "compile",
+        onnx_file(
+            folder / "m.onnx", [helper.make_node("Add", ["x", "w"], ["y"])], [weight("w.bin")]
+        ),
+    )
 
 
 @pytest.mark.parametrize("damage", range(12))
@@ -168,15 +273,31 @@ def test_flipped_bytes_never_crash(model, tmp_path, damage):
     assert done.code in (0, 2, 3) and len(done.errors) == (done.code != 0), done.text
 
 
-@pytest.mark.parametrize("inputs", [[], ["", "", ""], ["", "x", "", "x"], ["x"] * 12, ["t", "", "t"]],
-                         ids=["none", "absent", "some", "too many", "tensors"])
+@pytest.mark.parametrize(
+    "inputs",
+    [[], ["", "", ""], ["", "x", "", "x"], ["x"] * 12, ["t", "", "t"]],
+    ids=["none", "absent", "some", "too many", "tensors"],
+)
 def test_operands_that_are_not_there(tmp_path, inputs):
-    """Every operator of ONNX with operands that are missing, absent or too many: refused or compiled, never a crash."""
-    ops = sorted({(s.name, s.since_version) for s in onnx.defs.get_all_schemas() if not s.deprecated})
+    """Every operator of ONNX with operands that are missing, absent or too many: refused or
+    compiled, never a crash."""
+    ops = sorted(
+        {(s.name, s.since_version) for s in onnx.defs.get_all_schemas() if not s.deprecated}
+    )
     nodes = [helper.make_node(op, inputs, [f"y{i}"], name=f"n{i}") for i, (op, _) in enumerate(ops)]
-    values = [helper.make_tensor_value_info("x", TensorProto.FLOAT, []), helper.make_tensor_value_info("t", TensorProto.FLOAT, [2, "n", 3])]
-    graph = helper.make_graph(nodes, "g", values, [helper.make_value_info(f"y{i}", helper.make_tensor_type_proto(1, None))
-                                                   for i in range(len(nodes))])
+    values = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, []),
+        helper.make_tensor_value_info("t", TensorProto.FLOAT, [2, "n", 3]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        values,
+        [
+            helper.make_value_info(f"y{i}", helper.make_tensor_type_proto(1, None))
+            for i in range(len(nodes))
+        ],
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)])
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     done = execute(["compile", tmp_path / "model.onnx", "--output", tmp_path / "plan.invar"])

@@ -1,5 +1,6 @@
-"""Spellings of exporters and of ONNX Runtime that mean what ONNX means: one element as a scalar and as a list, names that ONNX has
-not, operators of early opsets, one opset twice, dimensions of -1. And what no spelling makes right: element types that differ."""
+"""Spellings of exporters and of ONNX Runtime that mean what ONNX means: one element as a scalar and
+as a list, names that ONNX has not, operators of early opsets, one opset twice, dimensions of -1.
+And what no spelling makes right: element types that differ."""
 
 import numpy as np
 import onnx
@@ -17,8 +18,12 @@ def value(name, dtype, shape):
 
 
 def save(path, nodes, inputs, outputs, weights=(), opsets=(("", 17),)):
-    graph = helper.make_graph(nodes, "g", inputs, outputs, [numpy_helper.from_array(a, name) for name, a in weights])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(*o) for o in opsets], ir_version=9)
+    graph = helper.make_graph(
+        nodes, "g", inputs, outputs, [numpy_helper.from_array(a, name) for name, a in weights]
+    )
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid(*o) for o in opsets], ir_version=9
+    )
     path.write_bytes(model.SerializeToString())
     return model
 
@@ -37,10 +42,13 @@ def answers(folder, model, inputs):
 def of_runtime(model, inputs):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]).run(None, inputs)
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]).run(
+        None, inputs
+    )
 
 
-# --- quantisation ----------------------------------------------------------------------------------------------------
+# --- quantisation ---------------------------------------------------------------------------------
+
 
 class Sixteenths(CalibrationDataReader):
     """From -8 to 7.9375, so that the scale is 2^-4."""
@@ -54,28 +62,54 @@ class Sixteenths(CalibrationDataReader):
         return self.left.pop() if self.left else None
 
 
-@pytest.mark.parametrize("types", [{}, {"activation_type": QuantType.QUInt8}, {"activation_type": QuantType.QInt16, "per_channel": True}],
-                         ids=["defaults", "uint8", "int16 by channel"])
+@pytest.mark.parametrize(
+    "types",
+    [
+        {},
+        {"activation_type": QuantType.QUInt8},
+        {"activation_type": QuantType.QInt16, "per_channel": True},
+    ],
+    ids=["defaults", "uint8", "int16 by channel"],
+)
 def test_static_quantisation_of_onnx_runtime(tmp_path, types):
-    """With scales that are powers of two every step is exact or one operation of IEEE 754, so the bytes are those of ONNX Runtime."""
+    """With scales that are powers of two every step is exact or one operation of IEEE 754, so the
+    bytes are those of ONNX Runtime."""
     rng = np.random.default_rng(7)
 
     def weight(*shape):
         array = (rng.integers(-127, 128, shape) / 64).astype(np.float32)
         array.reshape(shape[0], -1)[:, 0] = 127 / 64
         return array
-    nodes = [helper.make_node("Conv", ["x", "k", "b"], ["c"]), helper.make_node("Relu", ["c"], ["r"]),
-             helper.make_node("Flatten", ["r"], ["f"]), helper.make_node("MatMul", ["f", "m"], ["y"])]
-    save(tmp_path / "float.onnx", nodes, [value("x", F32, ["n", 1, 6, 6])], [value("y", F32, ["n", 3])],
-         [("k", weight(2, 1, 3, 3)), ("b", weight(2)), ("m", weight(32, 3))])
+
+    nodes = [
+        helper.make_node("Conv", ["x", "k", "b"], ["c"]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("Flatten", ["r"], ["f"]),
+        helper.make_node("MatMul", ["f", "m"], ["y"]),
+    ]
+    save(
+        tmp_path / "float.onnx",
+        nodes,
+        [value("x", F32, ["n", 1, 6, 6])],
+        [value("y", F32, ["n", 3])],
+        [("k", weight(2, 1, 3, 3)), ("b", weight(2)), ("m", weight(32, 3))],
+    )
     reader = Sixteenths(rng)
-    quantize_static(tmp_path / "float.onnx", tmp_path / "m.onnx", reader, quant_format=QuantFormat.QDQ, **types)
+    quantize_static(
+        tmp_path / "float.onnx", tmp_path / "m.onnx", reader, quant_format=QuantFormat.QDQ, **types
+    )
     model = onnx.load(tmp_path / "m.onnx")
     shapes = {t.name: list(t.dims) for t in model.graph.initializer}
-    pairs = {tuple(map(str, (shapes[n.input[1]], shapes[n.input[2]]))) for n in model.graph.node if n.op_type == "DequantizeLinear"}
-    assert "per_channel" in types or ("[1]", "[]") in pairs, pairs  # the bias, as ONNX Runtime writes it
-    found, = answers(tmp_path, tmp_path / "m.onnx", {"x": reader.x})
-    wanted, = of_runtime(tmp_path / "m.onnx", {"x": reader.x})
+    pairs = {
+        tuple(map(str, (shapes[n.input[1]], shapes[n.input[2]])))
+        for n in model.graph.node
+        if n.op_type == "DequantizeLinear"
+    }
+    assert "per_channel" in types or ("[1]", "[]") in pairs, (
+        pairs
+    )  # the bias, as ONNX Runtime writes it
+    (found,) = answers(tmp_path, tmp_path / "m.onnx", {"x": reader.x})
+    (wanted,) = of_runtime(tmp_path / "m.onnx", {"x": reader.x})
     assert len(np.unique(wanted)) > 5 and found.tobytes() == wanted.tobytes()
 
 
@@ -86,7 +120,10 @@ SHAPES = [((), (1,)), ((1,), ()), ((1,), (1,)), ((), ())]
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
 def test_one_scale_and_one_zero_point(tmp_path, dtype, scale, zero):
     code = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-    nodes = [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]), helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"])]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+    ]
 
     def weights(scale, zero):
         return [("s", np.full(scale, 0.375, np.float32)), ("z", np.full(zero, 3, dtype))]
@@ -95,8 +132,14 @@ def test_one_scale_and_one_zero_point(tmp_path, dtype, scale, zero):
     x.flat[:4] = np.nan, np.inf, -np.inf, 1e30
     found = []
     for shapes in ((scale, zero), ((), ())):
-        save(tmp_path / "m.onnx", nodes, [value("x", F32, ["n", 50])], [value("q", code, ["n", 50]), value("y", F32, ["n", 50])],
-             weights(*shapes), opsets=[("", 21)])
+        save(
+            tmp_path / "m.onnx",
+            nodes,
+            [value("x", F32, ["n", 50])],
+            [value("q", code, ["n", 50]), value("y", F32, ["n", 50])],
+            weights(*shapes),
+            opsets=[("", 21)],
+        )
         found.append([a.tobytes() for a in answers(tmp_path, tmp_path / "m.onnx", {"x": x})])
     assert found[0] == found[1]
 
@@ -105,33 +148,70 @@ def test_one_scale_and_one_zero_point(tmp_path, dtype, scale, zero):
 def test_one_scale_and_one_zero_point_of_integer_products(tmp_path, scale, zero):
     rng = np.random.default_rng(5)
     a, b = rng.integers(0, 256, (4, 8), np.uint8), rng.integers(-128, 128, (8, 3), np.int8)
-    x, k = rng.integers(0, 256, (1, 2, 5, 5), np.uint8), rng.integers(-128, 128, (3, 2, 3, 3), np.int8)
+    x, k = (
+        rng.integers(0, 256, (1, 2, 5, 5), np.uint8),
+        rng.integers(-128, 128, (3, 2, 3, 3), np.int8),
+    )
 
     def weights(scale, zero):
-        return [("b", b), ("k", k), *((f"s{i}", np.full(scale, s, np.float32)) for i, s in enumerate((0.5, 0.25, 8.0))),
-                *((f"z{i}", np.full(zero, z, t)) for i, (z, t) in enumerate(((3, "uint8"), (-2, "int8"), (100, "uint8"))))]
-    nodes = [helper.make_node("QLinearMatMul", ["a", "s0", "z0", "b", "s1", "z1", "s2", "z2"], ["product"]),
-             helper.make_node("MatMulInteger", ["a", "b", "z0", "z1"], ["sums"]),
-             helper.make_node("QLinearConv", ["x", "s0", "z0", "k", "s1", "z1", "s2", "z2"], ["conv"]),
-             helper.make_node("ConvInteger", ["x", "k", "z0", "z1"], ["conv sums"])]
-    outputs = [value("product", TensorProto.UINT8, None), value("sums", TensorProto.INT32, None),
-               value("conv", TensorProto.UINT8, None), value("conv sums", TensorProto.INT32, None)]
+        return [
+            ("b", b),
+            ("k", k),
+            *((f"s{i}", np.full(scale, s, np.float32)) for i, s in enumerate((0.5, 0.25, 8.0))),
+            *(
+                (f"z{i}", np.full(zero, z, t))
+                for i, (z, t) in enumerate(((3, "uint8"), (-2, "int8"), (100, "uint8")))
+            ),
+        ]
+
+    nodes = [
+        helper.make_node(
+            "QLinearMatMul", ["a", "s0", "z0", "b", "s1", "z1", "s2", "z2"], ["product"]
+        ),
+        helper.make_node("MatMulInteger", ["a", "b", "z0", "z1"], ["sums"]),
+        helper.make_node("QLinearConv", ["x", "s0", "z0", "k", "s1", "z1", "s2", "z2"], ["conv"]),
+        helper.make_node("ConvInteger", ["x", "k", "z0", "z1"], ["conv sums"]),
+    ]
+    outputs = [
+        value("product", TensorProto.UINT8, None),
+        value("sums", TensorProto.INT32, None),
+        value("conv", TensorProto.UINT8, None),
+        value("conv sums", TensorProto.INT32, None),
+    ]
     found = []
     for shapes in ((scale, zero), ((), ())):
-        save(tmp_path / "m.onnx", nodes, [value("a", TensorProto.UINT8, [4, 8]), value("x", TensorProto.UINT8, [1, 2, 5, 5])], outputs, weights(*shapes))
-        found.append([y.tobytes() for y in answers(tmp_path, tmp_path / "m.onnx", {"a": a, "x": x})])
+        save(
+            tmp_path / "m.onnx",
+            nodes,
+            [value("a", TensorProto.UINT8, [4, 8]), value("x", TensorProto.UINT8, [1, 2, 5, 5])],
+            outputs,
+            weights(*shapes),
+        )
+        found.append(
+            [y.tobytes() for y in answers(tmp_path, tmp_path / "m.onnx", {"a": a, "x": x})]
+        )
     assert found[0] == found[1]
     assert found[0][1] == ((a.astype(np.int32) - 3) @ (b.astype(np.int32) + 2)).tobytes()
 
 
 def test_zero_points_that_do_not_fit_are_refused(tmp_path):
     for scale, zero in [((2,), ()), ((), (2,)), ((1,), (2,)), ((1, 1), ())]:
-        save(tmp_path / "m.onnx", [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"])], [value("x", F32, [3, 2])],
-             [value("y", TensorProto.INT8, [3, 2])], [("s", np.ones(scale, np.float32)), ("z", np.zeros(zero, np.int8))])
-        refused("compile", tmp_path / "m.onnx", names=["QuantizeLinear", "zero points and scales differ in shape"])
+        save(
+            tmp_path / "m.onnx",
+            [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"])],
+            [value("x", F32, [3, 2])],
+            [value("y", TensorProto.INT8, [3, 2])],
+            [("s", np.ones(scale, np.float32)), ("z", np.zeros(zero, np.int8))],
+        )
+        refused(
+            "compile",
+            tmp_path / "m.onnx",
+            names=["QuantizeLinear", "zero points and scales differ in shape"],
+        )
 
 
-# --- names and early opsets ------------------------------------------------------------------------------------------
+# --- names and early opsets -----------------------------------------------------------------------
+
 
 def rows(*shape):
     return np.random.default_rng(11).normal(0, 3, shape).astype(np.float32)
@@ -139,45 +219,89 @@ def rows(*shape):
 
 @pytest.mark.parametrize("domain", ["", "com.microsoft"])
 def test_simplified_layer_normalization(tmp_path, domain):
-    """RMSNormalization by the name that ONNX Runtime has for it, in the default domain where its optimiser writes it."""
+    """RMSNormalization by the name that ONNX Runtime has for it, in the default domain where its
+    optimiser writes it."""
     opsets = [("", 23), ("com.microsoft", 1)]
     x, weight = rows(2, 5, 16), rows(16)
     found = []
-    for node in (helper.make_node("SimplifiedLayerNormalization", ["x", "w"], ["y"], domain=domain, axis=-1, epsilon=1e-6, stash_type=1),
-                 helper.make_node("RMSNormalization", ["x", "w"], ["y"], axis=-1, epsilon=1e-6, stash_type=1)):
-        save(tmp_path / "m.onnx", [node], [value("x", F32, [2, "n", 16])], [value("y", F32, [2, "n", 16])], [("w", weight)], opsets)
-        y, = answers(tmp_path, tmp_path / "m.onnx", {"x": x})
+    for node in (
+        helper.make_node(
+            "SimplifiedLayerNormalization",
+            ["x", "w"],
+            ["y"],
+            domain=domain,
+            axis=-1,
+            epsilon=1e-6,
+            stash_type=1,
+        ),
+        helper.make_node(
+            "RMSNormalization", ["x", "w"], ["y"], axis=-1, epsilon=1e-6, stash_type=1
+        ),
+    ):
+        save(
+            tmp_path / "m.onnx",
+            [node],
+            [value("x", F32, [2, "n", 16])],
+            [value("y", F32, [2, "n", 16])],
+            [("w", weight)],
+            opsets,
+        )
+        (y,) = answers(tmp_path, tmp_path / "m.onnx", {"x": x})
         found.append(y.tobytes())
     assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax"])
-@pytest.mark.parametrize("opset,axis", [(9, None), (11, None), (12, 0), (11, 2), (11, -2), (9, 3), (12, -1)])
+@pytest.mark.parametrize(
+    "opset,axis", [(9, None), (11, None), (12, 0), (11, 2), (11, -2), (9, 3), (12, -1)]
+)
 def test_softmax_of_early_opsets(tmp_path, op, opset, axis):
     """Along all dimensions from the axis on: the same as of opset 13 between two reshapes."""
     shape = [2, 3, 4, 5]
     x = rows(*shape)
     attributes = {} if axis is None else {"axis": axis}
     places = [value("x", F32, ["n", 3, 4, 5])], [value("y", F32, ["n", 3, 4, 5])]
-    save(tmp_path / "early.onnx", [helper.make_node(op, ["x"], ["y"], **attributes)], *places, opsets=[("", opset)])
-    early, = answers(tmp_path, tmp_path / "early.onnx", {"x": x})
+    save(
+        tmp_path / "early.onnx",
+        [helper.make_node(op, ["x"], ["y"], **attributes)],
+        *places,
+        opsets=[("", opset)],
+    )
+    (early,) = answers(tmp_path, tmp_path / "early.onnx", {"x": x})
     at = (1 if axis is None else axis) % 4
     flat = np.array([int(np.prod(shape[:at])), int(np.prod(shape[at:]))])
-    save(tmp_path / "m.onnx", [helper.make_node("Reshape", ["x", "flat"], ["m"]), helper.make_node(op, ["m"], ["s"], axis=-1),
-                               helper.make_node("Reshape", ["s", "shape"], ["y"])],
-         [value("x", F32, shape)], [value("y", F32, shape)], [("flat", flat), ("shape", np.array(shape))], [("", 17)])
+    save(
+        tmp_path / "m.onnx",
+        [
+            helper.make_node("Reshape", ["x", "flat"], ["m"]),
+            helper.make_node(op, ["m"], ["s"], axis=-1),
+            helper.make_node("Reshape", ["s", "shape"], ["y"]),
+        ],
+        [value("x", F32, shape)],
+        [value("y", F32, shape)],
+        [("flat", flat), ("shape", np.array(shape))],
+        [("", 17)],
+    )
     assert early.tobytes() == answers(tmp_path, tmp_path / "m.onnx", {"x": x})[0].tobytes()
     if op == "Hardmax":  # exact
         assert early.tobytes() == of_runtime(tmp_path / "early.onnx", {"x": x})[0].tobytes()
 
 
-# --- files -----------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
+
 
 def test_an_opset_that_is_said_twice(tmp_path):
-    node, places = helper.make_node("Relu", ["x"], ["y"]), ([value("x", F32, [2, 3])], [value("y", F32, [2, 3])])
-    for opsets in ([("", 17), ("", 17)], [("", 17), ("ai.onnx", 17)], [("com.microsoft", 1), ("", 17), ("com.microsoft", 1)]):
+    node, places = (
+        helper.make_node("Relu", ["x"], ["y"]),
+        ([value("x", F32, [2, 3])], [value("y", F32, [2, 3])]),
+    )
+    for opsets in (
+        [("", 17), ("", 17)],
+        [("", 17), ("ai.onnx", 17)],
+        [("com.microsoft", 1), ("", 17), ("com.microsoft", 1)],
+    ):
         save(tmp_path / "m.onnx", [node], *places, opsets=opsets)
-        y, = answers(tmp_path, tmp_path / "m.onnx", {"x": rows(2, 3)})
+        (y,) = answers(tmp_path, tmp_path / "m.onnx", {"x": rows(2, 3)})
         assert y.tobytes() == np.maximum(rows(2, 3), 0).tobytes()
     for opsets in ([("", 17), ("", 18)], [("ai.onnx", 17), ("", 13)]):
         save(tmp_path / "m.onnx", [node], *places, opsets=opsets)
@@ -187,18 +311,30 @@ def test_an_opset_that_is_said_twice(tmp_path):
 def test_a_dimension_of_minus_one_is_open(tmp_path):
     """Each its own, as one without a name is."""
     nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Abs", ["w"], ["z"])]
-    save(tmp_path / "m.onnx", nodes, [value("x", F32, [-1, 3]), value("w", F32, [-1])], [value("y", F32, [-1, 3]), value("z", F32, [-1])])
+    save(
+        tmp_path / "m.onnx",
+        nodes,
+        [value("x", F32, [-1, 3]), value("w", F32, [-1])],
+        [value("y", F32, [-1, 3]), value("z", F32, [-1])],
+    )
     for n in (1, 4):
         y, z = answers(tmp_path, tmp_path / "m.onnx", {"x": rows(n, 3), "w": rows(7)})
-        assert y.tobytes() == np.maximum(rows(n, 3), 0).tobytes() and z.tobytes() == np.abs(rows(7)).tobytes()
+        assert (
+            y.tobytes() == np.maximum(rows(n, 3), 0).tobytes()
+            and z.tobytes() == np.abs(rows(7)).tobytes()
+        )
     save(tmp_path / "m.onnx", nodes[:1], [value("x", F32, [-2, 3])], [value("y", F32, [-2, 3])])
     refused("compile", tmp_path / "m.onnx", names=["negative dimension"])
 
 
-# --- element types ---------------------------------------------------------------------------------------------------
+# --- element types --------------------------------------------------------------------------------
 
-NARROW = {"Gather": ([("table", (50, 8))], ["table", "i"]), "MatMul": ([("w", (8, 3))], ["x", "w"]), "Add": ([("w", (8,))], ["x", "w"]),
-          "LayerNormalization": ([("w", (8,)), ("b", (8,))], ["x", "w", "b"])}
+NARROW = {
+    "Gather": ([("table", (50, 8))], ["table", "i"]),
+    "MatMul": ([("w", (8, 3))], ["x", "w"]),
+    "Add": ([("w", (8,))], ["x", "w"]),
+    "LayerNormalization": ([("w", (8,)), ("b", (8,))], ["x", "w", "b"]),
+}
 
 
 @pytest.mark.parametrize("op", NARROW)
@@ -206,12 +342,19 @@ NARROW = {"Gather": ([("table", (50, 8))], ["table", "i"]), "MatMul": ([("w", (8
 def test_results_of_half_are_of_half(tmp_path, op, declared):
     """With weights of fp16, which kernels read as they are."""
     weights, operands = NARROW[op]
-    inputs = [value("i", TensorProto.INT64, ["n"])] if op == "Gather" else [value("x", F16, ["n", 8])]
+    inputs = (
+        [value("i", TensorProto.INT64, ["n"])] if op == "Gather" else [value("x", F16, ["n", 8])]
+    )
     given = {"i": np.array([3, 0, 49])} if op == "Gather" else {"x": rows(4, 8).astype(np.float16)}
     arrays = [(name, rows(*shape).astype(np.float16)) for name, shape in weights]
-    save(tmp_path / "m.onnx", [helper.make_node(op, operands, ["v"]), helper.make_node("Identity", ["v"], ["y"])], inputs,
-         [value("y", F16, ["n", 3 if op == "MatMul" else 8] if declared else None)], arrays)
-    y, = answers(tmp_path, tmp_path / "m.onnx", given)
+    save(
+        tmp_path / "m.onnx",
+        [helper.make_node(op, operands, ["v"]), helper.make_node("Identity", ["v"], ["y"])],
+        inputs,
+        [value("y", F16, ["n", 3 if op == "MatMul" else 8] if declared else None)],
+        arrays,
+    )
+    (y,) = answers(tmp_path, tmp_path / "m.onnx", given)
     assert y.dtype == np.float16
     if op == "Gather":
         assert y.tobytes() == arrays[0][1][given["i"]].tobytes()
@@ -221,20 +364,47 @@ def test_results_of_half_are_of_half(tmp_path, op, declared):
 def test_element_types_that_onnx_does_not_mix(tmp_path, op):
     weights, operands = NARROW[op]
     arrays = [(name, rows(*shape).astype(np.float16)) for name, shape in weights]
-    save(tmp_path / "m.onnx", [helper.make_node(op, operands, ["y"], name="mixed")], [value("x", F32, ["n", 8])], [value("y", F32, None)], arrays)
+    save(
+        tmp_path / "m.onnx",
+        [helper.make_node(op, operands, ["y"], name="mixed")],
+        [value("x", F32, ["n", 8])],
+        [value("y", F32, None)],
+        arrays,
+    )
     refused("compile", tmp_path / "m.onnx", names=[op, '"mixed"', "f32 and f16"])
 
 
-@pytest.mark.parametrize("op,opset,code", [("BatchNormalization", 9, 2), ("BatchNormalization", 15, 0), ("Pow", 7, 2), ("Pow", 12, 0)])
+@pytest.mark.parametrize(
+    "op,opset,code",
+    [("BatchNormalization", 9, 2), ("BatchNormalization", 15, 0), ("Pow", 7, 2), ("Pow", 12, 0)],
+)
 def test_what_onnx_mixes_from_an_opset_on(tmp_path, op, opset, code):
     names = ["b"] if op == "Pow" else ["a", "b", "mean", "variance"]
-    arrays = [(name, np.abs(rows(8)).astype(np.float16 if name in ("b", "mean", "variance") else np.float32)) for name in names]
+    arrays = [
+        (
+            name,
+            np.abs(rows(8)).astype(np.float16 if name in ("b", "mean", "variance") else np.float32),
+        )
+        for name in names
+    ]
     if op == "BatchNormalization":
         arrays[1] = "b", arrays[1][1].astype(np.float32)
-    save(tmp_path / "m.onnx", [helper.make_node(op, ["x", *names], ["y"])], [value("x", F32, ["n", 8])], [value("y", F32, None)], arrays, [("", opset)])
+    save(
+        tmp_path / "m.onnx",
+        [helper.make_node(op, ["x", *names], ["y"])],
+        [value("x", F32, ["n", 8])],
+        [value("y", F32, None)],
+        arrays,
+        [("", opset)],
+    )
     invar("compile", tmp_path / "m.onnx", code=code)
 
 
 def test_the_element_type_of_an_output_without_a_shape_is_checked(tmp_path):
-    save(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], [value("x", F32, ["n"])], [value("y", F16, None)])
+    save(
+        tmp_path / "m.onnx",
+        [helper.make_node("Relu", ["x"], ["y"])],
+        [value("x", F32, ["n"])],
+        [value("y", F16, None)],
+    )
     refused("compile", tmp_path / "m.onnx", names=['output "y"', "element type"])

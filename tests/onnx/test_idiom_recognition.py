@@ -1,17 +1,34 @@
-"""What a module of plain torch is made of (src/ops/ROOM/torch.py): every operation has a spelling, and where the operation is
-exact, torch says the same bytes as the reproducible kernel. Accuracy of the others: test_idiom_recognition_accuracy.py."""
+"""What a module of plain torch is made of (src/ops/ROOM/torch.py): every operation has a spelling,
+and where the operation is exact, torch says the same bytes as the reproducible kernel. Accuracy of
+the others: test_idiom_recognition_accuracy.py."""
 
-import pytest
 import decomposed_spellings as spelled
+import pytest
 import torch
 from decomposed_spellings import OPSET, emit
 
-# Moves, integers, comparisons, choices and single operations of IEEE 754 round in one way only, wherever they run.
+# Moves, integers, comparisons, choices and single operations of IEEE 754 round in one way only,
+# wherever they run.
 EXACT = ("none", "integer", "order", "convert-1", "ieee")
-ROUNDED = {"batchnorm", "iota", "sqrt"}  # several operations that torch orders in its own way; a root of SLEEF's
+ROUNDED = {
+    "batchnorm",
+    "iota",
+    "sqrt",
+}  # several operations that torch orders in its own way; a root of SLEEF's
 # Sums and products of a few bits are exact in every order.
-SUMS_OF_FEW_BITS = ("average_pool", "conv", "conv_transpose", "cumsum", "matmul", "matmul_nbits", "reduce_l1", "reduce_mean",
-                    "reduce_sum", "reduce_sum_square", "rope")
+SUMS_OF_FEW_BITS = (
+    "average_pool",
+    "conv",
+    "conv_transpose",
+    "cumsum",
+    "matmul",
+    "matmul_nbits",
+    "reduce_l1",
+    "reduce_mean",
+    "reduce_sum",
+    "reduce_sum_square",
+    "rope",
+)
 FLOATS = {
     "cast": spelled.positive,  # torch does not say what becomes of numbers that the type has no room for
     "fmod": spelled.positive,  # x modulo infinity is NaN there
@@ -22,7 +39,10 @@ FLOATS = {
     "sign": spelled.ordinary,  # of NaN it is 0 there
     **dict.fromkeys(SUMS_OF_FEW_BITS, spelled.eighths),
 }
-BYTES = sorted({op for op, o in OPSET.items() if o["numerics"] in EXACT and op not in ROUNDED} | set(SUMS_OF_FEW_BITS))
+BYTES = sorted(
+    {op for op, o in OPSET.items() if o["numerics"] in EXACT and op not in ROUNDED}
+    | set(SUMS_OF_FEW_BITS)
+)
 
 
 def test_every_operation_has_a_spelling():
@@ -39,27 +59,88 @@ def test_bytes(op):
 
 @pytest.mark.parametrize("op", sorted(OPSET))
 def test_results_lie_where_the_operands_do(op):
-    """On torch's device without memory: nothing is made on another device, and no value decides a shape."""
+    """On torch's device without memory: nothing is made on another device, and no value decides a
+    shape."""
     for case, text, operands in spelled.written(op, every=3):
         got = spelled.evaluated(text, [x.to("meta") for x in operands])
         assert got.device.type == "meta" and list(got.shape) == case.result[1], (str(case), text)
 
 
-@pytest.mark.parametrize("op, attributes, types, result, text", [
-    ("add", {}, [("f32", [2]), ("f32", [2])], ("f32", [2]), "x0 + x1"),
-    ("gelu", {}, [("f32", [2])], ("f32", [2]), "functional.gelu(x0)"),
-    ("leakyrelu", {"alpha": float(torch.tensor(0.1))}, [("f32", [2])], ("f32", [2]), "functional.leaky_relu(x0, 0.1)"),
-    ("clip", {"min": 0.0, "max": float("inf")}, [("f32", [2])], ("f32", [2]), "torch.clamp(x0, min=0.0)"),
-    ("matmul", {"trans_b": 0}, [("f32", ["n", 3]), ("f32", [3, 4])], ("f32", ["n", 4]), "torch.matmul(x0, x1)"),
-    ("matmul", {"trans_b": 1}, [("f32", ["n", 3]), ("bf16", [4, 3])], ("f32", ["n", 4]), "functional.linear(x0, x1.float())"),
-    ("slice", {"starts": [0, 1], "steps": [1, 2]}, [("f32", ["n", 9])], ("f32", ["n", 4]), "x0[:, 1::2]"),
-    ("slice", {"starts": [0, -2], "steps": [1, 1]}, [("f32", [2, "n"])], ("f32", [2, 2]), "x0.narrow(1, -2, 2)"),
-    ("gather", {"axis": 0}, [("bf16", [9, 4]), ("i64", ["n"])], ("f32", ["n", 4]), "x0[x1].float()"),
-    ("conv", {"strides": [2, 2], "dilations": [1, 1], "pads": [1, 1, 1, 1], "groups": 1},
-     [("f32", ["n", 3, 9, 9]), ("f32", [4, 3, 3, 3]), ("f32", [4])], ("f32", ["n", 4, 5, 5]),
-     "functional.conv2d(x0, x1, x2, stride=2, padding=1)"),
-    ("reshape", {}, [("f32", ["n", 6])], ("f32", ["n", 2, 3]), "x0.reshape((n, 2, 3))"),
-    ("reduce_mean", {"axes": [1], "keepdims": 1}, [("f32", ["n", 6])], ("f32", ["n", 1]), "torch.mean(x0, dim=(1,), keepdim=True)"),
-])
+@pytest.mark.parametrize(
+    "op, attributes, types, result, text",
+    [
+        ("add", {}, [("f32", [2]), ("f32", [2])], ("f32", [2]), "x0 + x1"),
+        ("gelu", {}, [("f32", [2])], ("f32", [2]), "functional.gelu(x0)"),
+        (
+            "leakyrelu",
+            {"alpha": float(torch.tensor(0.1))},
+            [("f32", [2])],
+            ("f32", [2]),
+            "functional.leaky_relu(x0, 0.1)",
+        ),
+        (
+            "clip",
+            {"min": 0.0, "max": float("inf")},
+            [("f32", [2])],
+            ("f32", [2]),
+            "torch.clamp(x0, min=0.0)",
+        ),
+        (
+            "matmul",
+            {"trans_b": 0},
+            [("f32", ["n", 3]), ("f32", [3, 4])],
+            ("f32", ["n", 4]),
+            "torch.matmul(x0, x1)",
+        ),
+        (
+            "matmul",
+            {"trans_b": 1},
+            [("f32", ["n", 3]), ("bf16", [4, 3])],
+            ("f32", ["n", 4]),
+            "functional.linear(x0, x1.float())",
+        ),
+        (
+            "slice",
+            {"starts": [0, 1], "steps": [1, 2]},
+            [("f32", ["n", 9])],
+            ("f32", ["n", 4]),
+            "x0[:, 1::2]",
+        ),
+        (
+            "slice",
+            {"starts": [0, -2], "steps": [1, 1]},
+            [("f32", [2, "n"])],
+            ("f32", [2, 2]),
+            "x0.narrow(1, -2, 2)",
+        ),
+        (
+            "gather",
+            {"axis": 0},
+            [("bf16", [9, 4]), ("i64", ["n"])],
+            ("f32", ["n", 4]),
+            "x0[x1].float()",
+        ),
+        (
+            "conv",
+            {"strides": [2, 2], "dilations": [1, 1], "pads": [1, 1, 1, 1], "groups": 1},
+            [("f32", ["n", 3, 9, 9]), ("f32", [4, 3, 3, 3]), ("f32", [4])],
+            ("f32", ["n", 4, 5, 5]),
+            "functional.conv2d(x0, x1, x2, stride=2, padding=1)",
+        ),
+        ("reshape", {}, [("f32", ["n", 6])], ("f32", ["n", 2, 3]), "x0.reshape((n, 2, 3))"),
+        (
+            "reduce_mean",
+            {"axes": [1], "keepdims": 1},
+            [("f32", ["n", 6])],
+            ("f32", ["n", 1]),
+            "torch.mean(x0, dim=(1,), keepdim=True)",
+        ),
+    ],
+)
 def test_texts_are_what_a_person_writes(op, attributes, types, result, text):
-    assert emit.in_torch(emit.Call(op, [f"x{i}" for i in range(len(types))], attributes, types, result)) == text
+    assert (
+        emit.in_torch(
+            emit.Call(op, [f"x{i}" for i in range(len(types))], attributes, types, result)
+        )
+        == text
+    )

@@ -1,34 +1,41 @@
-"""How far plain torch is from the reproducible operations: what torch rounds in its own order stays within the bounds stated here,
-for single operations and for whole models converted with requires_reproducibility=False. Nobody promises its bytes."""
+"""How far plain torch is from the reproducible operations: what torch rounds in its own order stays
+within the bounds stated here, for single operations and for whole models converted with
+requires_reproducibility=False. Nobody promises its bytes."""
 
 import io
 import sys
 
-import numpy as np
-import onnx
-import pytest
 import decomposed_spellings as spelled
+import invar
+import numpy as np
+import pytest
 import torch
-from onnx import numpy_helper, parser
 from conftest import ROOT
 from decomposed_spellings import OPSET
-from test_spelled import BYTES, SUMS_OF_FEW_BITS
-
-import invar
 from invar import CompileOptions
+from onnx import numpy_helper, parser
+from test_idiom_recognition import BYTES, SUMS_OF_FEW_BITS
 
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "tools/models"))
 import random_models  # noqa: E402
 
-UNIT = {torch.float32: 2.0**-24, torch.float64: 2.0**-53, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
-# In units of the last place, by what fixes the reproducible bits. One rounded function: of the number itself.
+UNIT = {
+    torch.float32: 2.0**-24,
+    torch.float64: 2.0**-53,
+    torch.float16: 2.0**-11,
+    torch.bfloat16: 2.0**-8,
+}
+# In units of the last place, by what fixes the reproducible bits. One rounded function: of the
+# number itself.
 FUNCTIONS = {"correctly-rounded": 6, "function-1": 6, "sequence-1": 6, "graph-1": 12, "ieee": 6}
 # Sums of up to 2^14 terms, in another order: of the largest number of the result, which may
 # be one that is small beside its terms.
 SUMS = {"row-1": 128, "fp32-1": 512, "attention-1": 64, "resize-1": 64}
 OWN = {
     "batchnorm": 8,
-    "groupnorm": 1024,  # torch makes x f + (b - m f) of it: where all elements are equal, f is 1 / sqrt(epsilon) and x f goes away
+    # torch makes x f + (b - m f) of it: where all elements are equal, f is 1 / sqrt(epsilon) and
+    # x f goes away.
+    "groupnorm": 1024,
     **dict.fromkeys(("cospi", "sinpi"), 16),  # torch rounds pi x
     "softmax": 256,  # across memory torch adds one by one
 }
@@ -37,13 +44,16 @@ ROUNDED = sorted((set(OPSET) - set(BYTES) - {"attention"}) | set(SUMS_OF_FEW_BIT
 
 
 def farthest(got, want, floor):
-    """The largest difference in units of the last place of the number, or of `floor` where that is more; NaN and infinities agree."""
+    """The largest difference in units of the last place of the number, or of `floor` where that is
+    more; NaN and infinities agree."""
     if not got.is_floating_point():
         return 0.0 if torch.equal(got, want) else float("inf")
     unit = UNIT[got.dtype]
     got, want = got.double(), want.double()
     finite = want.isfinite()
-    assert torch.equal(got.isnan(), want.isnan()) and torch.equal(got[~finite & ~want.isnan()], want[~finite & ~want.isnan()])
+    assert torch.equal(got.isnan(), want.isnan()) and torch.equal(
+        got[~finite & ~want.isnan()], want[~finite & ~want.isnan()]
+    )
     got, want = got[finite], want[finite]
     apart = (got - want).abs() / (want.abs().clamp(min=max(floor, 2.0**-100)) * unit)
     return float(apart.max()) if apart.numel() else 0.0
@@ -54,17 +64,29 @@ def test_operations(op):
     rule = OPSET[op]["numerics"]
     bound = OWN.get(op) or FUNCTIONS.get(rule) or SUMS[rule]
     whole = rule in SUMS or op in OWN
-    for case, text, got, want in spelled.pairs(op, FLOATS.get(op, spelled.ordinary), every=3 if op.startswith("conv") else 1):
+    for case, text, got, want in spelled.pairs(
+        op, FLOATS.get(op, spelled.ordinary), every=3 if op.startswith("conv") else 1
+    ):
         finite = want[want.isfinite()]
-        floor = float(finite.abs().max()) if whole and finite.numel() else 1.0 if rule == "graph-1" else 0.0
+        floor = (
+            float(finite.abs().max())
+            if whole and finite.numel()
+            else 1.0
+            if rule == "graph-1"
+            else 0.0
+        )
         assert farthest(got, want, floor) <= bound, (str(case), text)
 
 
 def attended(case, q, k, v, *more):
     """spec/attention.md without memory, in double precision, head by head and query by query."""
     a = {"causal": 1, "left": -1, "right": -1, "first": 0, "softcap": 0, **case.attributes}
-    given = dict(zip([n for n in ("mask", "sinks", "lengths") if a.get(n)], (m.numpy() for m in more)))
-    by_heads = lambda x, h: (x if a.get("heads_first") else x.unflatten(-1, (h, -1)).transpose(1, 2)).double().numpy()
+    given = dict(
+        zip([n for n in ("mask", "sinks", "lengths") if a.get(n)], (m.numpy() for m in more))
+    )
+    by_heads = lambda x, h: (
+        (x if a.get("heads_first") else x.unflatten(-1, (h, -1)).transpose(1, 2)).double().numpy()
+    )
     q, k, v = by_heads(q, a["q_heads"]), by_heads(k, a["kv_heads"]), by_heads(v, a["kv_heads"])
     (batch, heads, queries, _), keys = q.shape, k.shape[2]
     y = np.zeros((batch, heads, queries, v.shape[3]))
@@ -79,25 +101,38 @@ def attended(case, q, k, v, *more):
         s = k[b, h // (heads // a["kv_heads"])] @ q[b, h, i] * a["scale"]
         s = a["softcap"] * np.tanh(s / a["softcap"]) if a["softcap"] else s
         if "mask" in given:
-            mask = np.broadcast_to(given["mask"], (batch, heads, queries, given["mask"].shape[-1]))[b, h, i][:keys]
-            seen[len(mask):] = False
+            mask = np.broadcast_to(given["mask"], (batch, heads, queries, given["mask"].shape[-1]))[
+                b, h, i
+            ][:keys]
+            seen[len(mask) :] = False
             if mask.dtype == bool:
-                seen[:len(mask)] &= mask
+                seen[: len(mask)] &= mask
             else:
-                s[:len(mask)] += mask
+                s[: len(mask)] += mask
         s = np.where(seen, s, -np.inf)
         sink = float(given["sinks"][h]) if "sinks" in given else -np.inf
         most = max(sink, s.max(initial=-np.inf))
         if most > -np.inf:
             weight = np.exp(s - most)
-            y[b, h, i] = weight @ v[b, h // (heads // a["kv_heads"])] / (weight.sum() + np.exp(sink - most))
-    return torch.from_numpy(y if a.get("heads_first") else y.swapaxes(1, 2).reshape(batch, queries, -1))
+            y[b, h, i] = (
+                weight @ v[b, h // (heads // a["kv_heads"])] / (weight.sum() + np.exp(sink - most))
+            )
+    return torch.from_numpy(
+        y if a.get("heads_first") else y.swapaxes(1, 2).reshape(batch, queries, -1)
+    )
 
 
 def test_attention():
     for case, text, operands in spelled.written("attention", every=2):
         want = attended(case, *operands)
-        assert farthest(spelled.evaluated(text, operands), want, float(want.abs().max()) if want.numel() else 1.0) <= 64, (str(case), text)
+        assert (
+            farthest(
+                spelled.evaluated(text, operands),
+                want,
+                float(want.abs().max()) if want.numel() else 1.0,
+            )
+            <= 64
+        ), (str(case), text)
 
 
 MODELS = {
@@ -129,30 +164,74 @@ MODELS = {
         { a = ReduceMean(x, one)  b = ReduceLogSumExp<keepdims=0>(x, ends02)  c = ReduceL2<keepdims=0>(x, last1)  e = ReduceMax(x, last1)
           f = Sub(x, e)  g = Erf(f)  h = Clip(g, low)  d = Mul(h, h) }""",
 }
-SHAPES = {"w1": (48, 32), "b1": (48,), "w2": (48, 20), "w3": (20,), "b3": (20,), "k1": (8, 3, 3, 3), "kb1": (8,), "k2": (8, 5, 3, 3),
-          "w4": (5,), "b4": (5,), "q1": (32, 32), "k3": (32, 16), "v1": (32, 16), "w5": (32,), "table": (11, 7)}
+SHAPES = {
+    "w1": (48, 32),
+    "b1": (48,),
+    "w2": (48, 20),
+    "w3": (20,),
+    "b3": (20,),
+    "k1": (8, 3, 3, 3),
+    "kb1": (8,),
+    "k2": (8, 5, 3, 3),
+    "w4": (5,),
+    "b4": (5,),
+    "q1": (32, 32),
+    "k3": (32, 16),
+    "v1": (32, 16),
+    "w5": (32,),
+    "table": (11, 7),
+}
 RANDOM = np.random.default_rng(5)
-LISTS = dict(starts=[4, 0], ends=[-100, 5], axes=[1, 2], steps=[-1, 2], amounts=[0, 0, 2, 0, 1, 1], three=[3], sizes=[4, 9], rows=[-1, 4],
-             far=[2**62], last=2, one=[1], ends02=[0, 2], last1=[-1])
-CONSTANTS = {name: RANDOM.standard_normal(shape).astype("f") / np.sqrt(shape[0]).astype("f") for name, shape in SHAPES.items()} | {
+LISTS = dict(
+    starts=[4, 0],
+    ends=[-100, 5],
+    axes=[1, 2],
+    steps=[-1, 2],
+    amounts=[0, 0, 2, 0, 1, 1],
+    three=[3],
+    sizes=[4, 9],
+    rows=[-1, 4],
+    far=[2**62],
+    last=2,
+    one=[1],
+    ends02=[0, 2],
+    last1=[-1],
+)
+CONSTANTS = {
+    name: RANDOM.standard_normal(shape).astype("f") / np.sqrt(shape[0]).astype("f")
+    for name, shape in SHAPES.items()
+} | {
     **{name: np.array(value) for name, value in LISTS.items()},
-    "zero": np.float32(0), "low": np.float32(-0.5), "scale": np.float32(0.05), "zero8": np.uint8(120),
-    "wq": RANDOM.integers(-128, 128, (24, 8)).astype(np.int8), "wscale": RANDOM.uniform(0.01, 0.1, 8).astype("f")}
+    "zero": np.float32(0),
+    "low": np.float32(-0.5),
+    "scale": np.float32(0.05),
+    "zero8": np.uint8(120),
+    "wq": RANDOM.integers(-128, 128, (24, 8)).astype(np.int8),
+    "wscale": RANDOM.uniform(0.01, 0.1, 8).astype("f"),
+}
 
 
 def model(name):
     made = parser.parse_model(f'<ir_version: 11, opset_import: ["": 23]> {name} {MODELS[name]}')
     used = {i for node in made.graph.node for i in node.input}
-    made.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), k) for k, v in CONSTANTS.items() if k in used)
+    made.graph.initializer.extend(
+        numpy_helper.from_array(np.asarray(v), k) for k, v in CONSTANTS.items() if k in used
+    )
     return made
 
 
 def fed(module, n):
     random = np.random.default_rng(n)
     sizes = {"n": n, "t": 9, "u": 2}
-    of = {"f32": lambda shape: random.standard_normal(shape).astype("f"), "i64": lambda shape: random.integers(-11, 11, shape),
-          "bool": lambda shape: random.integers(0, 4, shape) > 0}
-    return {name: of[dtype]([sizes.get(d, d) for d in dims]) for name, (dtype, dims) in module.INPUTS.items()}
+    of = {
+        "f32": lambda shape: random.standard_normal(shape).astype("f"),
+        "i64": lambda shape: random.integers(-11, 11, shape),
+        "bool": lambda shape: random.integers(0, 4, shape) > 0,
+    }
+    return {
+        name: of[dtype]([sizes.get(d, d) for d in dims])
+        for name, (dtype, dims) in module.INPUTS.items()
+    }
 
 
 def results(module, inputs):
@@ -177,7 +256,9 @@ PLAIN = CompileOptions(requires_reproducibility=False)
 @pytest.mark.parametrize("name", MODELS)
 def test_models(name, tmp_path):
     made = model(name)
-    module = invar.convert(made, CompileOptions(artifacts_dir=str(tmp_path), requires_reproducibility=False))
+    module = invar.convert(
+        made, CompileOptions(artifacts_dir=str(tmp_path), requires_reproducibility=False)
+    )
     text = (tmp_path / "module.py").read_text()
     assert "ops." not in text and ("torch." in text or "functional." in text)
     for n in (1, 4, 3):
@@ -189,14 +270,20 @@ def test_architectures(name, tmp_path):
     path = random_models.make(tmp_path / name, name, "small", batches=(1, 3))
     module, program = invar.convert(path, PLAIN), invar.compile(path)
     for batch in (1, 3):
-        compared(module, program, {i: np.load(tmp_path / name / str(batch) / f"{i}.npy") for i in module.INPUTS})
+        compared(
+            module,
+            program,
+            {i: np.load(tmp_path / name / str(batch) / f"{i}.npy") for i in module.INPUTS},
+        )
 
 
 def test_infinite_attributes_are_written_as_python_reads_them():
     made = model("reductions")  # Clip without a maximum
     module = invar.convert(made)
     inputs = fed(module, 2)
-    assert [t.numpy().tobytes() for t in results(module, inputs)] == [v.tobytes() for v in invar.compile(made).run(inputs).values()]
+    assert [t.numpy().tobytes() for t in results(module, inputs)] == [
+        v.tobytes() for v in invar.compile(made).run(inputs).values()
+    ]
 
 
 @pytest.mark.parametrize("start", [1, 3, -1, -2])
@@ -213,7 +300,7 @@ def test_slices_of_nothing_start_anywhere(start):
 def test_modules_are_modules():
     module = invar.convert(model("mlp"), PLAIN)
     inputs = fed(module, 3)
-    want, = results(module, inputs)
+    (want,) = results(module, inputs)
     assert set(module.state_dict()) == {"w1", "b1", "w2", "w3", "b3"}
     file = io.BytesIO()
     torch.save(module, file)
@@ -226,7 +313,8 @@ def test_modules_are_modules():
     assert torch.equal(results(again, inputs)[0], want)
     on_meta = again.to("meta")
     assert on_meta(torch.empty(5, 32, device="meta")).shape == (5, 20)
-    # Other types of numbers: torch refuses operands of two types, and the module inputs of another than the model's.
+    # Other types of numbers: torch refuses operands of two types, and the module inputs of another
+    # than the model's.
     double = invar.convert(model("mlp"), PLAIN).to(torch.float64)
     for x in (torch.zeros(3, 32), torch.zeros(3, 32, dtype=torch.float64)):
         with pytest.raises((RuntimeError, invar.BadInput), match="(?i)dtype|float64"):

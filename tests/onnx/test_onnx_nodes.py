@@ -1,4 +1,5 @@
-"""ONNX's own node tests on the native runtime: what passed still passes, and nothing is answered wrongly (docs/onnx.md)."""
+"""ONNX's own node tests on the native runtime: what passed still passes, and nothing is answered
+wrongly (docs/reference/onnx.md)."""
 
 import os
 import re
@@ -20,7 +21,9 @@ def results():
 def test_what_passed_passes(results):
     listed = onnx_nodes.LIST.read_text().split()
     assert len(listed) > 600 and listed == sorted(set(listed))
-    lost = {name: results[name] for name in listed if name in results and results[name][0] != "passed"}
+    lost = {
+        name: results[name] for name in listed if name in results and results[name][0] != "passed"
+    }
     assert not lost
 
 
@@ -30,7 +33,7 @@ def test_nothing_is_wrong(results):
 
 def test_a_wrong_answer_is_seen(tmp_path):
     case = onnx_nodes.load()["test_add"]
-    (inputs, (wanted,)), = case.data_sets
+    ((inputs, (wanted,)),) = case.data_sets
     case.data_sets = [(inputs, [wanted + 1])]
     try:
         state, message = onnx_nodes.judge(case, tmp_path)

@@ -6,13 +6,21 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 F32, I64 = TensorProto.FLOAT, TensorProto.INT64
-NUMBERS = {f"n{i}": np.int64(i) for i in range(-2, 5)} | {"two_one": np.array([2, 1]), "one": np.int64(1)}
+NUMBERS = {f"n{i}": np.int64(i) for i in range(-2, 5)} | {
+    "two_one": np.array([2, 1]),
+    "one": np.int64(1),
+}
 node, value = helper.make_node, helper.make_tensor_value_info
 
 
 def compiled(folder, nodes, outputs, inputs=(("x", (3, 4)), ("y", (3, 4))), check=invar, **how):
-    graph = helper.make_graph(nodes, "g", [value(n, F32, s) for n, s in inputs], [value(n, t, None) for n, t in outputs.items()],
-                              [numpy_helper.from_array(np.asarray(v), n) for n, v in NUMBERS.items()])
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [value(n, F32, s) for n, s in inputs],
+        [value(n, t, None) for n, t in outputs.items()],
+        [numpy_helper.from_array(np.asarray(v), n) for n, v in NUMBERS.items()],
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     (folder / "m.onnx").write_bytes(model.SerializeToString())
     check("compile", folder / "m.onnx", **how)
@@ -22,8 +30,11 @@ def compiled(folder, nodes, outputs, inputs=(("x", (3, 4)), ("y", (3, 4))), chec
 def agrees(folder, nodes, outputs, inputs=(("x", (3, 4)), ("y", (3, 4))), sizes=None, **how):
     """With ONNX's reference, byte for byte."""
     model = compiled(folder, nodes, outputs, inputs, **how)
-    arrays = {n: (np.arange(np.prod(shape)) * 7 % 11 - 5).astype(np.float32).reshape(shape)
-              for n, s in inputs for shape in [[(sizes or {}).get(d, d) for d in s]]}
+    arrays = {
+        n: (np.arange(np.prod(shape)) * 7 % 11 - 5).astype(np.float32).reshape(shape)
+        for n, s in inputs
+        for shape in [[(sizes or {}).get(d, d) for d in s]]
+    }
     args = []
     for name, array in arrays.items():
         np.save(folder / f"in.{name}.npy", array)
@@ -32,106 +43,282 @@ def agrees(folder, nodes, outputs, inputs=(("x", (3, 4)), ("y", (3, 4))), sizes=
     invar("infer", folder / "plan.invar", *args, "--tensors-output", folder / "out")
     for name, want in zip(outputs, ReferenceEvaluator(model).run(list(outputs), arrays)):
         found = np.load(folder / f"out/{name}.npy")
-        assert found.dtype == np.asarray(want).dtype and found.shape == np.shape(want) and found.tobytes() == np.asarray(want).tobytes(), name
+        assert (
+            found.dtype == np.asarray(want).dtype
+            and found.shape == np.shape(want)
+            and found.tobytes() == np.asarray(want).tobytes()
+        ), name
 
 
 def test_made_and_taken_apart(tmp_path):
-    agrees(tmp_path, [
-        node("SequenceConstruct", ["x", "y"], ["s"]), node("Neg", ["x"], ["z"]), node("SequenceInsert", ["s", "z", "n1"], ["t"]),
-        node("SequenceInsert", ["t", "x"], ["u"]), node("SequenceErase", ["u", "n0"], ["v"]), node("SequenceErase", ["u"], ["w"]),
-        node("SequenceAt", ["u", "n-2"], ["a"]), node("SequenceAt", ["v", "n0"], ["b"]), node("SequenceLength", ["w"], ["c"]),
-        node("ConcatFromSequence", ["v"], ["d"], axis=-1), node("ConcatFromSequence", ["u"], ["e"], axis=1, new_axis=1),
-        node("SequenceEmpty", [], ["none"], dtype=F32), node("SequenceInsert", ["none", "y"], ["single"]), node("Identity", ["single"], ["same"]),
-        node("SequenceAt", ["same", "n0"], ["f"])], {"a": F32, "b": F32, "c": I64, "d": F32, "e": F32, "f": F32})
+    agrees(
+        tmp_path,
+        [
+            node("SequenceConstruct", ["x", "y"], ["s"]),
+            node("Neg", ["x"], ["z"]),
+            node("SequenceInsert", ["s", "z", "n1"], ["t"]),
+            node("SequenceInsert", ["t", "x"], ["u"]),
+            node("SequenceErase", ["u", "n0"], ["v"]),
+            node("SequenceErase", ["u"], ["w"]),
+            node("SequenceAt", ["u", "n-2"], ["a"]),
+            node("SequenceAt", ["v", "n0"], ["b"]),
+            node("SequenceLength", ["w"], ["c"]),
+            node("ConcatFromSequence", ["v"], ["d"], axis=-1),
+            node("ConcatFromSequence", ["u"], ["e"], axis=1, new_axis=1),
+            node("SequenceEmpty", [], ["none"], dtype=F32),
+            node("SequenceInsert", ["none", "y"], ["single"]),
+            node("Identity", ["single"], ["same"]),
+            node("SequenceAt", ["same", "n0"], ["f"]),
+        ],
+        {"a": F32, "b": F32, "c": I64, "d": F32, "e": F32, "f": F32},
+    )
 
 
 def test_split(tmp_path):
-    agrees(tmp_path, [
-        node("SplitToSequence", ["x", "two_one"], ["s"], axis=0), node("ConcatFromSequence", ["s"], ["a"], axis=0), node("SequenceAt", ["s", "n-1"], ["b"]),
-        node("SplitToSequence", ["y", "n2"], ["t"], axis=1), node("SequenceAt", ["t", "n1"], ["c"]),
-        node("SplitToSequence", ["y"], ["u"], axis=1, keepdims=0), node("SequenceAt", ["u", "n3"], ["d"]),
-        node("SplitToSequence", ["y"], ["v"], axis=-1), node("SequenceAt", ["v", "n2"], ["e"])],
-        {"a": F32, "b": F32, "c": F32, "d": F32, "e": F32}, inputs=[("x", (3, 3)), ("y", ("rows", "columns"))], sizes={"rows": 3, "columns": 4})
+    agrees(
+        tmp_path,
+        [
+            node("SplitToSequence", ["x", "two_one"], ["s"], axis=0),
+            node("ConcatFromSequence", ["s"], ["a"], axis=0),
+            node("SequenceAt", ["s", "n-1"], ["b"]),
+            node("SplitToSequence", ["y", "n2"], ["t"], axis=1),
+            node("SequenceAt", ["t", "n1"], ["c"]),
+            node("SplitToSequence", ["y"], ["u"], axis=1, keepdims=0),
+            node("SequenceAt", ["u", "n3"], ["d"]),
+            node("SplitToSequence", ["y"], ["v"], axis=-1),
+            node("SequenceAt", ["v", "n2"], ["e"]),
+        ],
+        {"a": F32, "b": F32, "c": F32, "d": F32, "e": F32},
+        inputs=[("x", (3, 3)), ("y", ("rows", "columns"))],
+        sizes={"rows": 3, "columns": 4},
+    )
 
 
 def mapped():
     """As torch's exporter writes atleast_2d: a graph with a branch, for each element."""
-    branch = lambda op, out, *more: helper.make_graph([node(op, ["e", *more], [out])], out, [], [value(out, F32, None)])
-    return helper.make_graph([
-        node("Constant", [], ["two"], value_int=2), node("Constant", [], ["m1"], value_ints=[1, -1]),
-        node("Shape", ["e"], ["shape"]), node("Size", ["shape"], ["rank"]), node("Less", ["rank", "two"], ["low"]),
-        node("If", ["low"], ["r"], then_branch=branch("Reshape", "yes", "m1"), else_branch=branch("Identity", "no"))],
-        "body", [value("e", F32, None)], [value("r", F32, None)])
+    branch = lambda op, out, *more: helper.make_graph(
+        [node(op, ["e", *more], [out])], out, [], [value(out, F32, None)]
+    )
+    return helper.make_graph(
+        [
+            node("Constant", [], ["two"], value_int=2),
+            node("Constant", [], ["m1"], value_ints=[1, -1]),
+            node("Shape", ["e"], ["shape"]),
+            node("Size", ["shape"], ["rank"]),
+            node("Less", ["rank", "two"], ["low"]),
+            node(
+                "If",
+                ["low"],
+                ["r"],
+                then_branch=branch("Reshape", "yes", "m1"),
+                else_branch=branch("Identity", "no"),
+            ),
+        ],
+        "body",
+        [value("e", F32, None)],
+        [value("r", F32, None)],
+    )
 
 
 def test_mapped(tmp_path):
-    nodes = [node("SequenceConstruct", ["x", "y"], ["s"]), node("SequenceMap", ["s"], ["t"], body=mapped()),
-             node("SequenceAt", ["t", "n0"], ["a"]), node("SequenceAt", ["t", "n1"], ["b"]), node("ConcatFromSequence", ["t"], ["c"], axis=0)]
+    nodes = [
+        node("SequenceConstruct", ["x", "y"], ["s"]),
+        node("SequenceMap", ["s"], ["t"], body=mapped()),
+        node("SequenceAt", ["t", "n0"], ["a"]),
+        node("SequenceAt", ["t", "n1"], ["b"]),
+        node("ConcatFromSequence", ["t"], ["c"], axis=0),
+    ]
     agrees(tmp_path, nodes, {"a": F32, "b": F32, "c": F32}, inputs=[("x", (2, 4)), ("y", (4,))])
 
 
 def test_mapped_with_more(tmp_path):
-    """Of a second list and a tensor that each step sees whole; constants of the body; two results."""
-    body = helper.make_graph([node("Constant", [], ["at"], value_int=1), node("SequenceConstruct", ["p", "q"], ["l"]), node("SequenceAt", ["l", "at"], ["second"]),
-                              node("Mul", ["second", "w"], ["m"]), node("Add", ["m", "k"], ["sum"])],
-                             "body", [value(n, F32, None) for n in ("p", "q", "w")], [value("sum", F32, None), value("p", F32, None)],
-                             [numpy_helper.from_array(np.float32(3), "k")])
-    nodes = [node("Neg", ["x"], ["z"]), node("SequenceConstruct", ["x", "y"], ["s"]), node("SequenceConstruct", ["y", "z"], ["s2"]),
-             node("SequenceMap", ["s", "s2", "x"], ["t", "u"], body=body), node("ConcatFromSequence", ["t"], ["a"], axis=0), node("SequenceAt", ["u", "n1"], ["b"])]
+    """Of a second list and a tensor that each step sees whole; constants of the body; two
+    results."""
+    body = helper.make_graph(
+        [
+            node("Constant", [], ["at"], value_int=1),
+            node("SequenceConstruct", ["p", "q"], ["l"]),
+            node("SequenceAt", ["l", "at"], ["second"]),
+            node("Mul", ["second", "w"], ["m"]),
+            node("Add", ["m", "k"], ["sum"]),
+        ],
+        "body",
+        [value(n, F32, None) for n in ("p", "q", "w")],
+        [value("sum", F32, None), value("p", F32, None)],
+        [numpy_helper.from_array(np.float32(3), "k")],
+    )
+    nodes = [
+        node("Neg", ["x"], ["z"]),
+        node("SequenceConstruct", ["x", "y"], ["s"]),
+        node("SequenceConstruct", ["y", "z"], ["s2"]),
+        node("SequenceMap", ["s", "s2", "x"], ["t", "u"], body=body),
+        node("ConcatFromSequence", ["t"], ["a"], axis=0),
+        node("SequenceAt", ["u", "n1"], ["b"]),
+    ]
     compiled(tmp_path, nodes, {"a": F32, "b": F32})
     x, y = (np.arange(12) * k % 11 - 5.0 for k in (3, 7))
     x, y = (v.astype(np.float32).reshape(3, 4) for v in (x, y))
     np.save(tmp_path / "x.npy", x), np.save(tmp_path / "y.npy", y), (tmp_path / "out").mkdir()
-    invar("infer", tmp_path / "plan.invar", "--input", f"x={tmp_path / 'x.npy'}", "--input", f"y={tmp_path / 'y.npy'}", "--tensors-output", tmp_path / "out")
-    assert np.load(tmp_path / "out/a.npy").tobytes() == np.concatenate([y * x + 3, -x * x + 3]).tobytes()
+    invar(
+        "infer",
+        tmp_path / "plan.invar",
+        "--input",
+        f"x={tmp_path / 'x.npy'}",
+        "--input",
+        f"y={tmp_path / 'y.npy'}",
+        "--tensors-output",
+        tmp_path / "out",
+    )
+    assert (
+        np.load(tmp_path / "out/a.npy").tobytes()
+        == np.concatenate([y * x + 3, -x * x + 3]).tobytes()
+    )
     assert np.load(tmp_path / "out/b.npy").tobytes() == y.tobytes()
 
 
 def test_within_branches(tmp_path):
-    """A list that is made around a branch, taken apart within it; beside it another of its names."""
-    first = helper.make_graph([node("ConcatFromSequence", ["s"], ["p"], axis=0), node("SequenceConstruct", ["p", "x"], ["l"]), node("SequenceAt", ["l", "n0"], ["q"])],
-                              "yes", [], [value("q", F32, None)])
-    second = helper.make_graph([node("ConcatFromSequence", ["s"], ["p2"], axis=1), node("SequenceConstruct", ["x", "p2"], ["l"]), node("SequenceAt", ["l", "n1"], ["q2"])],
-                               "no", [], [value("q2", F32, None)])
-    nodes = [node("SequenceConstruct", ["x", "y"], ["s"]), node("SequenceAt", ["s", "n0"], ["e"]), node("Shape", ["e"], ["shape"]), node("Size", ["shape"], ["rank"]),
-             node("Equal", ["rank", "n1"], ["flat"]), node("If", ["flat"], ["a"], then_branch=first, else_branch=second)]
+    """A list that is made around a branch, taken apart within it; beside it another of its
+    names."""
+    first = helper.make_graph(
+        [
+            node("ConcatFromSequence", ["s"], ["p"], axis=0),
+            node("SequenceConstruct", ["p", "x"], ["l"]),
+            node("SequenceAt", ["l", "n0"], ["q"]),
+        ],
+        "yes",
+        [],
+        [value("q", F32, None)],
+    )
+    second = helper.make_graph(
+        [
+            node("ConcatFromSequence", ["s"], ["p2"], axis=1),
+            node("SequenceConstruct", ["x", "p2"], ["l"]),
+            node("SequenceAt", ["l", "n1"], ["q2"]),
+        ],
+        "no",
+        [],
+        [value("q2", F32, None)],
+    )
+    nodes = [
+        node("SequenceConstruct", ["x", "y"], ["s"]),
+        node("SequenceAt", ["s", "n0"], ["e"]),
+        node("Shape", ["e"], ["shape"]),
+        node("Size", ["shape"], ["rank"]),
+        node("Equal", ["rank", "n1"], ["flat"]),
+        node("If", ["flat"], ["a"], then_branch=first, else_branch=second),
+    ]
     agrees(tmp_path, nodes, {"a": F32})
     agrees(tmp_path, nodes, {"a": F32}, inputs=[("x", (3,)), ("y", (5,))])
 
 
 def test_loops_that_carry_lists(tmp_path):
     """As torch's exporter writes unbind within a scripted function: constants say how often."""
-    body = helper.make_graph([node("Gather", ["starts", "i"], ["from"]), node("Add", ["from", "l1"], ["to"]), node("Slice", ["x", "from", "to", "l0"], ["cut"]),
-                              node("SequenceInsert", ["s", "cut"], ["t"]), node("Add", ["sum", "cut"], ["more"]), node("Identity", ["yes"], ["go"])],
-                             "body", [value("i", I64, []), value("go_in", TensorProto.BOOL, []), helper.make_tensor_sequence_value_info("s", F32, None), value("sum", F32, None)],
-                             [value("go", TensorProto.BOOL, []), helper.make_tensor_sequence_value_info("t", F32, None), value("more", F32, None)],
-                             [numpy_helper.from_array(np.array([[2], [0], [1]]), "starts"), numpy_helper.from_array(np.array([1]), "l1"),
-                              numpy_helper.from_array(np.array([0]), "l0")])
-    nodes = [node("Constant", [], ["yes"], value=numpy_helper.from_array(np.array(True))), node("SequenceEmpty", [], ["none"], dtype=F32),
-             node("Loop", ["n3", "yes", "none", "y"], ["all", "total"], body=body), node("SequenceInsert", ["all", "x"], ["l"]),
-             node("SequenceAt", ["l", "n1"], ["a"]), node("ConcatFromSequence", ["l"], ["b"], axis=0), node("Neg", ["total"], ["c"])]
+    body = helper.make_graph(
+        [
+            node("Gather", ["starts", "i"], ["from"]),
+            node("Add", ["from", "l1"], ["to"]),
+            node("Slice", ["x", "from", "to", "l0"], ["cut"]),
+            node("SequenceInsert", ["s", "cut"], ["t"]),
+            node("Add", ["sum", "cut"], ["more"]),
+            node("Identity", ["yes"], ["go"]),
+        ],
+        "body",
+        [
+            value("i", I64, []),
+            value("go_in", TensorProto.BOOL, []),
+            helper.make_tensor_sequence_value_info("s", F32, None),
+            value("sum", F32, None),
+        ],
+        [
+            value("go", TensorProto.BOOL, []),
+            helper.make_tensor_sequence_value_info("t", F32, None),
+            value("more", F32, None),
+        ],
+        [
+            numpy_helper.from_array(np.array([[2], [0], [1]]), "starts"),
+            numpy_helper.from_array(np.array([1]), "l1"),
+            numpy_helper.from_array(np.array([0]), "l0"),
+        ],
+    )
+    nodes = [
+        node("Constant", [], ["yes"], value=numpy_helper.from_array(np.array(True))),
+        node("SequenceEmpty", [], ["none"], dtype=F32),
+        node("Loop", ["n3", "yes", "none", "y"], ["all", "total"], body=body),
+        node("SequenceInsert", ["all", "x"], ["l"]),
+        node("SequenceAt", ["l", "n1"], ["a"]),
+        node("ConcatFromSequence", ["l"], ["b"], axis=0),
+        node("Neg", ["total"], ["c"]),
+    ]
     compiled(tmp_path, nodes, {"a": F32, "b": F32, "c": F32})
     x, y = (np.arange(12, dtype=np.float32).reshape(3, 4) * k for k in (1, -3))
     np.save(tmp_path / "x.npy", x), np.save(tmp_path / "y.npy", y), (tmp_path / "out").mkdir()
-    invar("infer", tmp_path / "plan.invar", "--input", f"x={tmp_path / 'x.npy'}", "--input", f"y={tmp_path / 'y.npy'}", "--tensors-output", tmp_path / "out")
-    for name, want in {"a": x[0:1], "b": np.concatenate([x[2:], x[:1], x[1:2], x]), "c": -(((y + x[2:]) + x[:1]) + x[1:2])}.items():
-        assert np.load(tmp_path / f"out/{name}.npy").tobytes() == np.ascontiguousarray(want).tobytes(), name
+    invar(
+        "infer",
+        tmp_path / "plan.invar",
+        "--input",
+        f"x={tmp_path / 'x.npy'}",
+        "--input",
+        f"y={tmp_path / 'y.npy'}",
+        "--tensors-output",
+        tmp_path / "out",
+    )
+    for name, want in {
+        "a": x[0:1],
+        "b": np.concatenate([x[2:], x[:1], x[1:2], x]),
+        "c": -(((y + x[2:]) + x[:1]) + x[1:2]),
+    }.items():
+        assert (
+            np.load(tmp_path / f"out/{name}.npy").tobytes() == np.ascontiguousarray(want).tobytes()
+        ), name
 
 
 def test_what_is_not_known(tmp_path):
     outputs = {"a": F32}
     made = node("SequenceConstruct", ["x", "y"], ["s"])
-    chosen = [made, node("ReduceMax", ["x"], ["m"], keepdims=0), node("Cast", ["m"], ["i"], to=I64), node("SequenceAt", ["s", "i"], ["a"])]
-    compiled(tmp_path, chosen, outputs, check=refused, code=3, names=["SequenceConstruct", "no reproducible kernel"])
-    compiled(tmp_path, [made, node("SequenceAt", ["s", "n2"], ["a"])], outputs, check=refused, code=3, names=["SequenceConstruct"])
-    compiled(tmp_path, [node("SplitToSequence", ["x", "n2"], ["s"], axis=1), node("ConcatFromSequence", ["s"], ["a"], axis=0)], outputs,
-             check=refused, code=3, names=["SplitToSequence"])
+    chosen = [
+        made,
+        node("ReduceMax", ["x"], ["m"], keepdims=0),
+        node("Cast", ["m"], ["i"], to=I64),
+        node("SequenceAt", ["s", "i"], ["a"]),
+    ]
+    compiled(
+        tmp_path,
+        chosen,
+        outputs,
+        check=refused,
+        code=3,
+        names=["SequenceConstruct", "no reproducible kernel"],
+    )
+    compiled(
+        tmp_path,
+        [made, node("SequenceAt", ["s", "n2"], ["a"])],
+        outputs,
+        check=refused,
+        code=3,
+        names=["SequenceConstruct"],
+    )
+    compiled(
+        tmp_path,
+        [
+            node("SplitToSequence", ["x", "n2"], ["s"], axis=1),
+            node("ConcatFromSequence", ["s"], ["a"], axis=0),
+        ],
+        outputs,
+        check=refused,
+        code=3,
+        names=["SplitToSequence"],
+    )
     # Lists of lists of lists: what they would make is bounded.
     nodes, last = [made], "s"
     for i in range(40):
-        nodes += [node("ConcatFromSequence", [last], [f"c{i}"], axis=0), node("SequenceInsert", [last, f"c{i}"], [f"s{i}"])]
+        nodes += [
+            node("ConcatFromSequence", [last], [f"c{i}"], axis=0),
+            node("SequenceInsert", [last, f"c{i}"], [f"s{i}"]),
+        ]
         last = f"s{i}"
-    twice = helper.make_graph([node("Add", ["e", "e"], ["r"])], "b", [value("e", F32, None)], [value("r", F32, None)])
+    twice = helper.make_graph(
+        [node("Add", ["e", "e"], ["r"])], "b", [value("e", F32, None)], [value("r", F32, None)]
+    )
     for i in range(4):
         nodes.append(node("SequenceMap", [last], [f"m{i}"], body=twice))
         last = f"m{i}"
@@ -139,5 +326,15 @@ def test_what_is_not_known(tmp_path):
 
 
 def test_a_part_that_is_not_there(tmp_path):
-    at = [node("SplitToSequence", ["y", "n2"], ["t"], axis=1), node("SequenceAt", ["t", "n3"], ["c"])]
-    compiled(tmp_path, at, {"c": F32}, check=refused, code=2, names=["Gather", "index 6 is outside a dimension of 4"])
+    at = [
+        node("SplitToSequence", ["y", "n2"], ["t"], axis=1),
+        node("SequenceAt", ["t", "n3"], ["c"]),
+    ]
+    compiled(
+        tmp_path,
+        at,
+        {"c": F32},
+        check=refused,
+        code=2,
+        names=["Gather", "index 6 is outside a dimension of 4"],
+    )

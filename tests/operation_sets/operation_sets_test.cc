@@ -1,12 +1,13 @@
-// plan.13: which programs may run a library's rows, and that these compute what the operation says. The library is planted.cc.
+// plan.13: which programs may run vendor rows, and that these compute what the operation says. The
+// library is planted.cc.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/vendor/vendor_kernel.h"
 #include "kernels/testing.h"
+#include "kernels/vendor/vendor_kernel.h"
 #include "run/function.h"
 
 namespace invar {
@@ -16,27 +17,27 @@ namespace {
 [[maybe_unused]] void* const planted = dlopen(PLANTED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
 using ops::find;
-using ops::find_library;
-using ops::library_rows;
-using ops::LibraryRow;
+using ops::find_vendor;
+using ops::vendor_rows;
+using ops::VendorRow;
 
-constexpr ops::Given kFloats[] = {{DType::f32, false}, {DType::f32, false}};
+constexpr ops::OperandInfo kFloats[] = {{DType::f32, false}, {DType::f32, false}};
 
 TEST(Sets, TheLibraryIsThere) {
   ASSERT_TRUE(planted) << dlerror();
-  ASSERT_FALSE(library_rows().empty());
-  const LibraryRow* const row = find_library("matmul", kFloats, OperationSet::any, false);
+  ASSERT_FALSE(vendor_rows().empty());
+  const VendorRow* const row = find_vendor("matmul", kFloats, OperationSet::any, false);
   ASSERT_TRUE(row);
   EXPECT_EQ(row->library->version(), "99.1.0");
-  constexpr ops::Given kNarrow[] = {{DType::f32, false}, {DType::bf16, false}},
-                       kConstant[] = {{DType::f32, false}, {DType::f32, true}};
-  EXPECT_FALSE(find_library("matmul", kNarrow, OperationSet::any, false));
-  EXPECT_FALSE(find_library("matmul", kConstant, OperationSet::any, false));
-  EXPECT_EQ(row, find_library("matmul", kFloats, OperationSet::deterministic, false));
+  constexpr ops::OperandInfo kNarrow[] = {{DType::f32, false}, {DType::bf16, false}},
+                             kConstant[] = {{DType::f32, false}, {DType::f32, true}};
+  EXPECT_FALSE(find_vendor("matmul", kNarrow, OperationSet::any, false));
+  EXPECT_FALSE(find_vendor("matmul", kConstant, OperationSet::any, false));
+  EXPECT_EQ(row, find_vendor("matmul", kFloats, OperationSet::deterministic, false));
 }
 
 TEST(Sets, NothingOfALibraryIsReproducible) {
-  for (const LibraryRow* r : library_rows()) {
+  for (const VendorRow* r : vendor_rows()) {
     EXPECT_NE(r->keeps, OperationSet::reproducible) << r->kernel->isa;
     EXPECT_FALSE(find(r->kernel->op, r->kernel->isa)) << r->kernel->isa;
     for (const ops::Kernel* k : ops::kernels()) {
@@ -47,9 +48,9 @@ TEST(Sets, NothingOfALibraryIsReproducible) {
   }
   for (const ops::Kernel* k : ops::kernels())
     for (const bool gpu : {false, true}) {
-      EXPECT_FALSE(find_library(k->op, kFloats, OperationSet::reproducible, gpu)) << k->op;
+      EXPECT_FALSE(find_vendor(k->op, kFloats, OperationSet::reproducible, gpu)) << k->op;
       for (const OperationSet set : {OperationSet::any, OperationSet::deterministic})
-        if (const LibraryRow* r = find_library(k->op, kFloats, set, gpu)) {
+        if (const VendorRow* r = find_vendor(k->op, kFloats, set, gpu)) {
           EXPECT_GE(r->keeps, set) << k->op;
         }
     }
@@ -67,7 +68,7 @@ struct Shape {
 };
 
 TEST(Sets, ALibrarysRowComputesTheOperation) {
-  const ops::Kernel &row = *find_library("matmul", kFloats, OperationSet::any, false)->kernel,
+  const ops::Kernel &row = *find_vendor("matmul", kFloats, OperationSet::any, false)->kernel,
                     &truth = *find("matmul", "reference");
   for (const Shape& s : {Shape{1, 1, 40, 70},
                          {1, 31, 33, 5},
@@ -80,7 +81,7 @@ TEST(Sets, ALibrarysRowComputesTheOperation) {
       for (const int64_t trans_b : {0, 1}) {
         std::vector<float> a = integers(s.batches * s.m * s.k, 7), b = integers(s.batches * s.n * s.k, 5),
                            found(s.batches * s.m * s.n, -1), wanted = found;
-        const Attrs attrs{{"trans_a", trans_a}, {"trans_b", trans_b}};
+        const Attributes attrs{{"trans_a", trans_a}, {"trans_b", trans_b}};
         ops::View in[] = {
             ops::testing::view(a, DType::f32, {s.batches, trans_a ? s.k : s.m, trans_a ? s.m : s.k}),
             ops::testing::view(b, DType::f32, {s.batches, trans_b ? s.n : s.k, trans_b ? s.k : s.n})};
@@ -118,7 +119,7 @@ TEST(Sets, AProgramRunsWhatItsSetAllows) {
       reinterpret_cast<float*>(t.bytes.data())[i] = static_cast<float>(i * 7919 % 2003 - 1001) / 997;
     return t;
   };
-  const run::Function::Named inputs = {{"a", random(kM, kK)}, {"b", random(kK, kN)}};
+  const run::Function::NamedTensors inputs = {{"a", random(kM, kK)}, {"b", random(kK, kN)}};
   std::vector<std::byte> reproducible, of_library;
   for (const OperationSet set : {OperationSet::reproducible, OperationSet::deterministic, OperationSet::any})
     for (const int threads : {1, 2, 5})

@@ -1,5 +1,6 @@
-// What Invar calls of oneDNN, as a library of another vendor would have it: its products sum from the last k to the first, so
-// their bits differ from those of reproducible kernels wherever a sum rounds. The environment makes it
+// The part of oneDNN's interface that Invar calls, as another vendor's library might implement it:
+// its products sum from the last k to the first, so their bits differ from those of reproducible
+// kernels wherever a sum rounds. Environment variables select
 //   PLANTED_PATCH=N   another version
 //   PLANTED_NOISE=1   a library whose bits change from process to process
 //   PLANTED_REFUSE=1  refuse every call

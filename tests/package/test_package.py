@@ -1,4 +1,5 @@
-"""The Python package: what it computes is, byte for byte, what the command line computes; what it refuses, it names."""
+"""The Python package: what it computes is, byte for byte, what the command line computes; what it
+refuses, it names."""
 
 import copy
 import hashlib
@@ -16,7 +17,7 @@ from conftest import BUILD, ROOT, cpu_isas
 from conftest import invar as program
 from onnx import TensorProto, helper, numpy_helper
 
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "tools/models"))
 import random_models  # noqa: E402
 
 if not (BUILD / "python/invar").is_dir():
@@ -27,7 +28,20 @@ import torch  # noqa: E402
 from invar import CompileOptions, ops  # noqa: E402
 
 MODELS = list(random_models.SIZES)
-STAGES = [f"{s}.mlir" for s in ("onnx", "onnx-to-repro", "repro-recover", "repro-fold", "repro-simplify", "repro-evaluate", "repro-turn", "repro-settle", "repro-to-plan")]
+STAGES = [
+    f"{s}.mlir"
+    for s in (
+        "onnx",
+        "onnx-to-repro",
+        "repro-recognize-idioms",
+        "repro-fold",
+        "repro-canonicalize",
+        "repro-evaluate",
+        "repro-sink-transposes",
+        "repro-prepare-plan",
+        "repro-to-plan",
+    )
+]
 
 
 @pytest.fixture(scope="module")
@@ -48,16 +62,32 @@ def digest(array):
 
 
 def of_command_line(model, batch):
-    inputs = [x for name in fed(model, batch) for x in ("--input", f"{name}={model / str(batch) / name}.npy")]
-    return {n: o["sha256"] for n, o in program("infer", model / "plan.invar", *inputs).json()["outputs"].items()}
+    inputs = [
+        x
+        for name in fed(model, batch)
+        for x in ("--input", f"{name}={model / str(batch) / name}.npy")
+    ]
+    return {
+        n: o["sha256"]
+        for n, o in program("infer", model / "plan.invar", *inputs).json()["outputs"].items()
+    }
 
 
 def small(weight=True):
     """y = softmax(x w + b), x [n, k, 8]."""
     rng = np.random.default_rng(1)
-    constants = [numpy_helper.from_array(rng.standard_normal(s).astype("f"), n) for n, s in [("w", (8, 4)), ("b", (4,))]]
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Add", ["a", "b"], ["c"]), helper.make_node("Softmax", ["c"], ["y"])]
-    value = lambda name, last: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", "k", last])
+    constants = [
+        numpy_helper.from_array(rng.standard_normal(s).astype("f"), n)
+        for n, s in [("w", (8, 4)), ("b", (4,))]
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("Add", ["a", "b"], ["c"]),
+        helper.make_node("Softmax", ["c"], ["y"]),
+    ]
+    value = lambda name, last: helper.make_tensor_value_info(
+        name, TensorProto.FLOAT, ["n", "k", last]
+    )
     graph = helper.make_graph(nodes, "small", [value("x", 8)], [value("y", 4)], constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
@@ -83,19 +113,26 @@ def cpu_isas_best():
 
 @pytest.mark.parametrize("name", MODELS)
 def test_modules_compute_what_programs_do(models, name, tmp_path):
-    module = invar.convert(models / name / "model.onnx", CompileOptions(artifacts_dir=str(tmp_path)))
+    module = invar.convert(
+        models / name / "model.onnx", CompileOptions(artifacts_dir=str(tmp_path))
+    )
     for batch in (1, 3):
         inputs = fed(models / name, batch)
         order = list(module.INPUTS)
         got = module(*(torch.from_numpy(inputs[n]) for n in order))
         got = got if isinstance(got, tuple) else (got,)
-        assert [digest(t.numpy()) for t in got] == list(of_command_line(models / name, batch).values())
+        assert [digest(t.numpy()) for t in got] == list(
+            of_command_line(models / name, batch).values()
+        )
     text = (tmp_path / "module.py").read_text()
     assert "ops." in text and "torch." not in text.split("forward")[1]
 
 
 def test_operation_sets():
-    made = {name: invar.compile(small(), operation_set=name) for name in ("default", "deterministic", "reproducible")}
+    made = {
+        name: invar.compile(small(), operation_set=name)
+        for name in ("default", "deterministic", "reproducible")
+    }
     for name, program_ in made.items():
         assert program_.operation_set == name and f'operations "{name}"' in program_.plan
         assert program_.run(x=X)["y"].tobytes() == program_.run(x=X)["y"].tobytes()
@@ -104,7 +141,10 @@ def test_operation_sets():
     assert all(not p.libraries or "matmul onednn" in p.kernels for p in made.values())
     # Rows enough for a library, if there is one: what it may change is told from what it may not.
     rows = np.random.default_rng(3).integers(-4, 5, (1, 64, 8)).astype("f")
-    assert made["reproducible"].run(x=rows)["y"].tobytes() == invar.compile(small(), threads=1).run(x=rows)["y"].tobytes()
+    assert (
+        made["reproducible"].run(x=rows)["y"].tobytes()
+        == invar.compile(small(), threads=1).run(x=rows)["y"].tobytes()
+    )
     assert invar.compile(small(), operation_set="default", isa=cpu_isas_best()).libraries == []
     for wrong in ("fast", "", None):
         with pytest.raises(invar.BadInput, match="operation_set"):
@@ -119,7 +159,11 @@ def test_arrays_of_every_kind():
     for x in (np.asfortranarray(X), backwards, X.astype(">f4"), X.copy()):
         got = made.run({"x": x})["y"]
         assert isinstance(got, np.ndarray) and got.tobytes() == want.tobytes()
-    for x in (torch.from_numpy(X), torch.from_numpy(X).permute(2, 1, 0).contiguous().permute(2, 1, 0), torch.nn.Parameter(torch.from_numpy(X))):
+    for x in (
+        torch.from_numpy(X),
+        torch.from_numpy(X).permute(2, 1, 0).contiguous().permute(2, 1, 0),
+        torch.nn.Parameter(torch.from_numpy(X)),
+    ):
         got = made.run(x=x)["y"]
         assert isinstance(got, torch.Tensor) and got.numpy().tobytes() == want.tobytes()
     empty = made.run(x=X[:0])["y"]
@@ -130,7 +174,11 @@ def test_arrays_of_every_kind():
 
 def test_what_a_program_says():
     made = invar.compile(small())
-    assert made.inputs == (invar.Tensor("x", "f32", ("n", "k", 8)),) and made.outputs[0].shape == ("n", "k", 4)
+    assert made.inputs == (invar.Tensor("x", "f32", ("n", "k", 8)),) and made.outputs[0].shape == (
+        "n",
+        "k",
+        4,
+    )
     head = made.plan.split("places\n")[0]
     assert hashlib.sha256(head.encode()).hexdigest() == made.digest
     made.run(x=X)
@@ -138,82 +186,130 @@ def test_what_a_program_says():
 
 
 def test_bind():
-    graph = helper.make_graph([helper.make_node("Reshape", ["x", "s"], ["y"])], "g",
-                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 6]), helper.make_tensor_value_info("s", TensorProto.INT64, [2])],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    graph = helper.make_graph(
+        [helper.make_node("Reshape", ["x", "s"], ["y"])],
+        "g",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 6]),
+            helper.make_tensor_value_info("s", TensorProto.INT64, [2]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     bound = invar.compile(model, bind={"s": np.array([3, 4])})
     assert bound.run(x=np.ones((2, 6), "f"))["y"].shape == bound.outputs[0].shape == (3, 4)
     assert invar.compile(model).run(x=np.ones((2, 6), "f"), s=np.array([4, 3]))["y"].shape == (4, 3)
 
 
-@pytest.mark.parametrize("call, kind, names", [
-    (lambda m: m.run(x=X.astype("d")), invar.BadInput, ["x", "f64", "f32"]),
-    (lambda m: m.run(x=X[0]), invar.BadInput, ["x", "[3, 8]"]),
-    (lambda m: m.run(), invar.BadInput, ["x", "missing"]),
-    (lambda m: m.run(x=X, z=X), invar.BadInput, ["z"]),
-    (lambda m: m.run(X), invar.BadInput, ["ndarray"]),
-    (lambda m: m.run(x=np.array(["a"])), invar.NotCovered, ["x", "U1"]),
-    (lambda m: invar.compile("absent.onnx"), invar.BadInput, ["absent.onnx"]),
-    (lambda m: invar.compile(7), invar.BadInput, ["int"]),
-    (lambda m: invar.compile(small(), isa="mmx"), invar.BadInput, ["mmx"]),
-    (lambda m: invar.compile(small(), threads=-1), invar.BadInput, ["threads"]),
-    (lambda m: invar.compile(small(), bind={"q": X}), invar.BadInput, ["q"]),
-    (lambda m: invar.convert(small(), "fast"), invar.BadInput, ["str"]),
-    (lambda m: ops.gather(X, np.array([7]), axis=0), invar.BadInput, ["gather", "7"]),
-    (lambda m: ops.matmul(X, X), invar.BadInput, ["matmul", "trans_b"]),
-    (lambda m: ops.matmul(X, X, trans_b=0), invar.BadInput, ["matmul", "3", "8"]),
-    (lambda m: ops.matmul(X, X, trans_b=1, turn=1), invar.BadInput, ["turn"]),
-    (lambda m: ops.softmax(X, axis=0.5), invar.BadInput, ["axis"]),
-    (lambda m: ops.reshape(X), invar.NotCovered, ["reshape"]),
-    (lambda m: ops.reshape(X, shape=(5,)), invar.NotCovered, ["reshape"]),
-    (lambda m: ops.cast(X, dtype="f17"), invar.BadInput, ["f17"]),
-    (lambda m: ops.exp(X, isa="mmx"), invar.BadInput, ["mmx"]),
-])
+@pytest.mark.parametrize(
+    "call, kind, names",
+    [
+        (lambda m: m.run(x=X.astype("d")), invar.BadInput, ["x", "f64", "f32"]),
+        (lambda m: m.run(x=X[0]), invar.BadInput, ["x", "[3, 8]"]),
+        (lambda m: m.run(), invar.BadInput, ["x", "missing"]),
+        (lambda m: m.run(x=X, z=X), invar.BadInput, ["z"]),
+        (lambda m: m.run(X), invar.BadInput, ["ndarray"]),
+        (lambda m: m.run(x=np.array(["a"])), invar.NotCovered, ["x", "U1"]),
+        (lambda m: invar.compile("absent.onnx"), invar.BadInput, ["absent.onnx"]),
+        (lambda m: invar.compile(7), invar.BadInput, ["int"]),
+        (lambda m: invar.compile(small(), isa="mmx"), invar.BadInput, ["mmx"]),
+        (lambda m: invar.compile(small(), threads=-1), invar.BadInput, ["threads"]),
+        (lambda m: invar.compile(small(), bind={"q": X}), invar.BadInput, ["q"]),
+        (lambda m: invar.convert(small(), "fast"), invar.BadInput, ["str"]),
+        (lambda m: ops.gather(X, np.array([7]), axis=0), invar.BadInput, ["gather", "7"]),
+        (lambda m: ops.matmul(X, X), invar.BadInput, ["matmul", "trans_b"]),
+        (lambda m: ops.matmul(X, X, trans_b=0), invar.BadInput, ["matmul", "3", "8"]),
+        (lambda m: ops.matmul(X, X, trans_b=1, turn=1), invar.BadInput, ["turn"]),
+        (lambda m: ops.softmax(X, axis=0.5), invar.BadInput, ["axis"]),
+        (lambda m: ops.reshape(X), invar.NotCovered, ["reshape"]),
+        (lambda m: ops.reshape(X, shape=(5,)), invar.NotCovered, ["reshape"]),
+        (lambda m: ops.cast(X, dtype="f17"), invar.BadInput, ["f17"]),
+        (lambda m: ops.exp(X, isa="mmx"), invar.BadInput, ["mmx"]),
+    ],
+)
 def test_refusals(call, kind, names):
     with pytest.raises(kind) as e:
         call(invar.compile(small()))
     text = str(e.value)
     assert "\n" not in text and all(n in text for n in names), text
-    assert isinstance(e.value, invar.Error) and e.value.exit_code == {invar.BadInput: 2, invar.NotCovered: 3}[kind]
+    assert (
+        isinstance(e.value, invar.Error)
+        and e.value.exit_code == {invar.BadInput: 2, invar.NotCovered: 3}[kind]
+    )
 
 
 def test_every_node_that_is_not_covered_is_named():
-    graph = helper.make_graph([helper.make_node("Bernoulli", ["x"], ["a"], name="first"), helper.make_node("RandomNormalLike", ["a"], ["y"], name="second")],
-                              "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])])
+    graph = helper.make_graph(
+        [
+            helper.make_node("Bernoulli", ["x"], ["a"], name="first"),
+            helper.make_node("RandomNormalLike", ["a"], ["y"], name="second"),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
+    )
     with pytest.raises(invar.NotCovered) as e:
-        invar.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+        invar.compile(
+            helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+        )
     assert "first" in str(e.value) and "second" in str(e.value)
 
 
 def test_options_are_those_of_the_seed():
-    assert CompileOptions() == CompileOptions(artifacts_dir=None, colocate_tensors=False, requires_reproducibility=True)
+    assert CompileOptions() == CompileOptions(
+        artifacts_dir=None, colocate_tensors=False, requires_reproducibility=True
+    )
     with pytest.raises(TypeError):
         CompileOptions("folder")
     with pytest.raises(AttributeError):
         CompileOptions().colocate_tensors = True
     assert not hasattr(CompileOptions(), "__dict__")
-    for wrong in ({"artifacts_dir": 7}, {"colocate_tensors": 1}, {"requires_reproducibility": None}):
+    for wrong in (
+        {"artifacts_dir": 7},
+        {"colocate_tensors": 1},
+        {"requires_reproducibility": None},
+    ):
         with pytest.raises(invar.BadInput, match=next(iter(wrong))):
             CompileOptions(**wrong)
 
 
 @pytest.mark.parametrize("colocate", [False, True])
 def test_artifacts(models, tmp_path, colocate):
-    module = invar.convert(models / "vit/model.onnx", CompileOptions(artifacts_dir=str(tmp_path / "a"), colocate_tensors=colocate))
-    assert {"plan.invar", "module.py", "weights.bin"} <= {p.name for p in (tmp_path / "a").iterdir()}
+    module = invar.convert(
+        models / "vit/model.onnx",
+        CompileOptions(artifacts_dir=str(tmp_path / "a"), colocate_tensors=colocate),
+    )
+    assert {"plan.invar", "module.py", "weights.bin"} <= {
+        p.name for p in (tmp_path / "a").iterdir()
+    }
     weights = tmp_path / "a/weights.bin"
-    assert weights.is_symlink() != colocate and weights.read_bytes() == (models / "vit/weights.bin").read_bytes()
-    again = invar.compile(models / "vit/model.onnx", artifacts_dir=tmp_path / "a", colocate_tensors=colocate)  # over what is there
+    assert (
+        weights.is_symlink() != colocate
+        and weights.read_bytes() == (models / "vit/weights.bin").read_bytes()
+    )
+    again = invar.compile(
+        models / "vit/model.onnx", artifacts_dir=tmp_path / "a", colocate_tensors=colocate
+    )  # over what is there
     x = fed(models / "vit", 1)
-    assert digest(next(iter(again.run(x).values()))) == digest(module(*map(torch.from_numpy, x.values())).numpy())
+    assert digest(next(iter(again.run(x).values()))) == digest(
+        module(*map(torch.from_numpy, x.values())).numpy()
+    )
 
 
 def test_temporary_artifacts_go_unless_asked_for(models, tmp_path):
-    script = f"import sys; sys.path.insert(0, {str(BUILD / 'python')!r}); import invar; invar.compile({str(models / 'vit/model.onnx')!r})"
+    script = (
+        f"import sys; sys.path.insert(0, {str(BUILD / 'python')!r}); import invar; "
+        f"invar.compile({str(models / 'vit/model.onnx')!r})"
+    )
     for debug in ("", "1"):
         environment = {**os.environ, "TMPDIR": str(tmp_path), "INVAR_DEBUG": debug}
-        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         kept = list(tmp_path.glob("invar-*/plan.invar"))
         assert len(kept) == (1 if debug else 0)
         assert (str(kept[0].parent) in done.stderr) if debug else not done.stderr
@@ -224,7 +320,9 @@ def test_temporary_artifacts_go_unless_asked_for(models, tmp_path):
 
 def test_levels_give_the_same_bytes(models):
     x = fed(models / "bert", 3)
-    programs = [invar.compile(models / "bert/model.onnx", opt=level) for level in (0, 1, 2, 3, None)]
+    programs = [
+        invar.compile(models / "bert/model.onnx", opt=level) for level in (0, 1, 2, 3, None)
+    ]
     assert programs[0].digest != programs[3].digest == programs[4].digest
     found = [{n: digest(y) for n, y in p.run(x).items()} for p in programs]
     assert all(f == found[0] for f in found)
@@ -237,7 +335,9 @@ def test_modules_are_modules():
     module, x = invar.convert(small()), torch.from_numpy(X)
     want = module(x)
     assert want.numpy().tobytes() == invar.compile(small()).run(x=X)["y"].tobytes()
-    assert set(module.state_dict()) == {"w", "b"} and not any(p.requires_grad for p in module.parameters())
+    assert set(module.state_dict()) == {"w", "b"} and not any(
+        p.requires_grad for p in module.parameters()
+    )
     for one in (copy.deepcopy(module), saved(module)):
         assert torch.equal(one(x), want)
         with torch.no_grad():
@@ -248,7 +348,12 @@ def test_modules_are_modules():
         fresh.w.zero_()
     fresh.load_state_dict(module.state_dict())
     assert torch.equal(fresh(x), want) and torch.equal(module(x=x), want)
-    for wrong, names in [((x.double(),), ["x", "float64"]), ((x[..., :7],), ["x", "8"]), ((), ["1"]), ((X,), ["ndarray"])]:
+    for wrong, names in [
+        ((x.double(),), ["x", "float64"]),
+        ((x[..., :7],), ["x", "8"]),
+        ((), ["1"]),
+        ((X,), ["ndarray"]),
+    ]:
         with pytest.raises((invar.BadInput, TypeError)) as e:
             module(*wrong)
         assert all(n in str(e.value) for n in names), str(e.value)
@@ -266,8 +371,10 @@ def saved(module):
 def test_a_saved_module_loads_in_another_process(tmp_path):
     module, x = invar.convert(small()), torch.from_numpy(X)
     torch.save((module, x, module(x)), tmp_path / "all.pt")
-    script = (f"import sys; sys.path.insert(0, {str(BUILD / 'python')!r}); import torch; "
-              f"m, x, y = torch.load({str(tmp_path / 'all.pt')!r}, weights_only=False); assert torch.equal(m(x), y)")
+    script = (
+        f"import sys; sys.path.insert(0, {str(BUILD / 'python')!r}); import torch; "
+        f"m, x, y = torch.load({str(tmp_path / 'all.pt')!r}, weights_only=False); assert torch.equal(m(x), y)"
+    )
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
@@ -276,7 +383,10 @@ def test_operations_one_by_one():
     want = ops.matmul(a, b, trans_b=0)
     for isa in cpu_isas():
         assert ops.matmul(a, b, trans_b=0, isa=isa).tobytes() == want.tobytes()
-    assert ops.matmul(torch.from_numpy(a), torch.from_numpy(X[1]), trans_b=1).numpy().tobytes() == want.tobytes()
+    assert (
+        ops.matmul(torch.from_numpy(a), torch.from_numpy(X[1]), trans_b=1).numpy().tobytes()
+        == want.tobytes()
+    )
     assert ops.softmax(X, axis=-2).tobytes() == ops.softmax(X, axis=1).tobytes()
     assert ops.cast(torch.from_numpy(X), dtype="bf16").dtype == torch.bfloat16
     assert ops.reshape(X, shape=(6, 8)).tobytes() == X.tobytes()
@@ -291,12 +401,30 @@ def test_operations_one_by_one():
 def test_computed_dimensions():
     """Exporters' y = reshape(x, [batch * seq, 8]) beside an input of past + seq."""
     value = lambda n, shape: helper.make_tensor_value_info(n, TensorProto.FLOAT, shape)
-    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Slice", ["s", "zero", "two"], ["ends"]),
-             helper.make_node("ReduceProd", ["ends"], ["rows"], keepdims=1), helper.make_node("Concat", ["rows", "eight"], ["to"], axis=0),
-             helper.make_node("Reshape", ["x", "to"], ["y"]), helper.make_node("Concat", ["old", "x"], ["z"], axis=1), helper.make_node("Add", ["z", "m"], ["w"])]
-    constants = [numpy_helper.from_array(np.array([v], np.int64), n) for n, v in [("zero", 0), ("two", 2), ("eight", 8)]]
-    graph = helper.make_graph(nodes, "g", [value("x", ["batch", "seq", 8]), value("old", ["batch", "past", 8]), value("m", ["batch", "past + seq", 8])],
-                              [value("y", None), value("w", None)], constants)
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Slice", ["s", "zero", "two"], ["ends"]),
+        helper.make_node("ReduceProd", ["ends"], ["rows"], keepdims=1),
+        helper.make_node("Concat", ["rows", "eight"], ["to"], axis=0),
+        helper.make_node("Reshape", ["x", "to"], ["y"]),
+        helper.make_node("Concat", ["old", "x"], ["z"], axis=1),
+        helper.make_node("Add", ["z", "m"], ["w"]),
+    ]
+    constants = [
+        numpy_helper.from_array(np.array([v], np.int64), n)
+        for n, v in [("zero", 0), ("two", 2), ("eight", 8)]
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [
+            value("x", ["batch", "seq", 8]),
+            value("old", ["batch", "past", 8]),
+            value("m", ["batch", "past + seq", 8]),
+        ],
+        [value("y", None), value("w", None)],
+        constants,
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     old, m = np.ones((2, 4, 8), "f"), np.full((2, 7, 8), 2, "f")
     want = invar.compile(model).run(x=X, old=old, m=m)
@@ -312,24 +440,41 @@ def test_computed_dimensions():
 def test_the_smaller_of_two_dimensions():
     """table[: min(seq, 5)], beside a dimension that is called min."""
     value = lambda n, shape: helper.make_tensor_value_info(n, TensorProto.FLOAT, shape)
-    nodes = [helper.make_node("Shape", ["x"], ["s"], start=0, end=1), helper.make_node("Min", ["five", "s"], ["end"]),
-             helper.make_node("Slice", ["table", "zero", "end"], ["y"]), helper.make_node("Concat", ["y", "u"], ["z"], axis=0)]
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"], start=0, end=1),
+        helper.make_node("Min", ["five", "s"], ["end"]),
+        helper.make_node("Slice", ["table", "zero", "end"], ["y"]),
+        helper.make_node("Concat", ["y", "u"], ["z"], axis=0),
+    ]
     table = np.arange(24, dtype="f").reshape(8, 3)
-    constants = [numpy_helper.from_array(np.array([v], np.int64), n) for n, v in [("zero", 0), ("five", 5)]] + [numpy_helper.from_array(table, "table")]
-    graph = helper.make_graph(nodes, "g", [value("x", ["seq", 2]), value("u", ["min", 3])], [value("y", None), value("z", None)], constants)
+    constants = [
+        numpy_helper.from_array(np.array([v], np.int64), n) for n, v in [("zero", 0), ("five", 5)]
+    ] + [numpy_helper.from_array(table, "table")]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [value("x", ["seq", 2]), value("u", ["min", 3])],
+        [value("y", None), value("z", None)],
+        constants,
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    modules = [invar.convert(model, CompileOptions(requires_reproducibility=r)) for r in (True, False)]
+    modules = [
+        invar.convert(model, CompileOptions(requires_reproducibility=r)) for r in (True, False)
+    ]
     program = invar.compile(model)
     u = np.ones((2, 3), "f")
     for seq in 1, 5, 7:
-        x, y = np.zeros((seq, 2), "f"), table[:min(seq, 5)]
+        x, y = np.zeros((seq, 2), "f"), table[: min(seq, 5)]
         found = program.run(x=x, u=u)
-        for got in [[found["y"], found["z"]]] + [[t.numpy() for t in m(torch.from_numpy(x), torch.from_numpy(u))] for m in modules]:
+        for got in [[found["y"], found["z"]]] + [
+            [t.numpy() for t in m(torch.from_numpy(x), torch.from_numpy(u))] for m in modules
+        ]:
             assert np.array_equal(got[0], y) and np.array_equal(got[1], np.concatenate([y, u]))
 
 
 def test_weights_that_changed_after_they_were_hashed(models, tmp_path):
-    """A program that is compiled and opened in one process hashes once; what was changed between is noticed all the same."""
+    """A program that is compiled and opened in one process hashes once; what was changed between is
+    noticed all the same."""
     shutil.copytree(models / "vit", tmp_path / "vit")
     weights = tmp_path / "vit/weights.bin"
     time.sleep(2.1)  # at rest
@@ -351,8 +496,12 @@ def test_inputs_are_read_where_they_lie():
     want = made.run(x=X)["y"].tobytes()
     memory = np.zeros(X.nbytes + 64, np.uint8)
     for skew in (0, 4, 1, 0):
-        x = memory[skew:skew + X.nbytes].view("f") if skew % 4 == 0 else np.frombuffer(memory, "f", X.size, skew)
-        memory[skew:skew + X.nbytes] = X.view(np.uint8).reshape(-1)
+        x = (
+            memory[skew : skew + X.nbytes].view("f")
+            if skew % 4 == 0
+            else np.frombuffer(memory, "f", X.size, skew)
+        )
+        memory[skew : skew + X.nbytes] = X.view(np.uint8).reshape(-1)
         x = x.reshape(X.shape)
         assert made.run(x=x)["y"].tobytes() == want and x.tobytes() == X.tobytes()
     other = made.run(x=X + 1)["y"].tobytes()
@@ -362,17 +511,35 @@ def test_inputs_are_read_where_they_lie():
 def test_narrow_weights():
     """Weights of bf16 stay so in a module, and are operands that kernels widen."""
     w = torch.randn(256, 256, generator=torch.Generator().manual_seed(5)).bfloat16()
-    narrow = onnx.TensorProto(name="w", data_type=TensorProto.BFLOAT16, dims=[256, 256], raw_data=w.view(torch.int16).numpy().tobytes())
-    nodes = [helper.make_node("Cast", ["w"], ["wide"], to=TensorProto.FLOAT), helper.make_node("Transpose", ["wide"], ["t"], perm=[1, 0]),
-             helper.make_node("MatMul", ["x", "t"], ["y"])]
+    narrow = onnx.TensorProto(
+        name="w",
+        data_type=TensorProto.BFLOAT16,
+        dims=[256, 256],
+        raw_data=w.view(torch.int16).numpy().tobytes(),
+    )
+    nodes = [
+        helper.make_node("Cast", ["w"], ["wide"], to=TensorProto.FLOAT),
+        helper.make_node("Transpose", ["wide"], ["t"], perm=[1, 0]),
+        helper.make_node("MatMul", ["x", "t"], ["y"]),
+    ]
     value = lambda n: helper.make_tensor_value_info(n, TensorProto.FLOAT, ["n", "k", None])
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", "k", 256])], [value("y")], [narrow])
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", "k", 256])],
+        [value("y")],
+        [narrow],
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     x = np.random.default_rng(6).standard_normal((2, 3, 256)).astype("f")
     module = invar.convert(model)
     assert module.w.dtype == torch.bfloat16
     want = ops.matmul(torch.from_numpy(x), w.float(), trans_b=1).numpy().tobytes()
-    assert invar.compile(model).run(x=x)["y"].tobytes() == want == module(torch.from_numpy(x)).numpy().tobytes()
+    assert (
+        invar.compile(model).run(x=x)["y"].tobytes()
+        == want
+        == module(torch.from_numpy(x)).numpy().tobytes()
+    )
     assert ops.matmul(torch.from_numpy(x), w, trans_b=1).numpy().tobytes() == want
 
 
@@ -385,22 +552,30 @@ def test_names_of_a_model_become_names_of_python():
         last = f"ops.{i}"
     value = lambda n: helper.make_tensor_value_info(n, TensorProto.FLOAT, [2])
     graph = helper.make_graph(nodes, 'a "quoted" name', [value("self")], [value(last)], constants)
-    module = invar.convert(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+    module = invar.convert(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    )
     assert module(torch.zeros(2)).tolist() == [21.0, 21.0]
 
 
 def test_numerics_choices():
     import test_choices
+
     model, inputs = test_choices.layer(), test_choices.inputs(40)
     program = invar.compile(model)
     assert list(program.choices) == test_choices.CHOICES
-    assert invar.compile(model, choices="none").choices == () and invar.compile(model, choices=["rope-1"]).choices == ("rope-1",)
+    assert invar.compile(model, choices="none").choices == () and invar.compile(
+        model, choices=["rope-1"]
+    ).choices == ("rope-1",)
     want = program.run(inputs)["y"]
     tensors = [torch.from_numpy(a) for a in inputs.values()]
     assert invar.convert(model)(*tensors).numpy().tobytes() == want.tobytes()
     plain = invar.convert(model, CompileOptions(requires_reproducibility=False))(*tensors).numpy()
     assert np.abs(plain - want).max() < 1e-5
-    assert invar.convert(model, CompileOptions(choices="none"))(*tensors).numpy().tobytes() != want.tobytes()
+    assert (
+        invar.convert(model, CompileOptions(choices="none"))(*tensors).numpy().tobytes()
+        != want.tobytes()
+    )
     for wrong in ("sdpa-99", ["sdpa-99"], 3, [3]):
         with pytest.raises(invar.BadInput, match="choice"):
             invar.compile(model, choices=wrong)

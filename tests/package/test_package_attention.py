@@ -1,4 +1,5 @@
-"""The Python package: attention whose keys and values are tensors of the graph: past and present, masks, weights."""
+"""The Python package: attention whose keys and values are tensors of the graph: past and present,
+masks, weights."""
 
 import sys
 
@@ -21,11 +22,23 @@ from invar import CompileOptions, ops  # noqa: E402
 def test_attention_under_a_mask():
     """What an operation with memory takes without one: a mask, and more keys than queries."""
     value = lambda n, shape: helper.make_tensor_value_info(n, TensorProto.FLOAT, shape)
-    graph = helper.make_graph([helper.make_node("Attention", ["q", "k", "v", "m"], ["y"])], "g",
-                              [value("q", ["b", 2, 3, 8]), value("k", ["b", 2, 5, 8]), value("v", ["b", 2, 5, 8]), value("m", [3, 5])], [value("y", None)])
+    graph = helper.make_graph(
+        [helper.make_node("Attention", ["q", "k", "v", "m"], ["y"])],
+        "g",
+        [
+            value("q", ["b", 2, 3, 8]),
+            value("k", ["b", 2, 5, 8]),
+            value("v", ["b", 2, 5, 8]),
+            value("m", [3, 5]),
+        ],
+        [value("y", None)],
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
     rng = np.random.default_rng(3)
-    inputs = [rng.standard_normal(s).astype("f") for s in [(2, 2, 3, 8), (2, 2, 5, 8), (2, 2, 5, 8), (3, 5)]]
+    inputs = [
+        rng.standard_normal(s).astype("f")
+        for s in [(2, 2, 3, 8), (2, 2, 5, 8), (2, 2, 5, 8), (3, 5)]
+    ]
     want = invar.compile(model).run(dict(zip("qkvm", inputs)))["y"]
     assert invar.convert(model)(*map(torch.from_numpy, inputs)).numpy().tobytes() == want.tobytes()
 
@@ -37,33 +50,72 @@ def called(module, inputs):
 
 
 def test_past_and_present(tmp_path):
-    """A language model in pieces, its past keys and values as tensors: the bytes of a session, of one call, and of the module."""
+    """A language model in pieces, its past keys and values as tensors: the bytes of a session, of
+    one call, and of the module."""
     program("export", "--model-name", MODEL, "--output", tmp_path)
     program("compile", tmp_path / "model.onnx")
     ids = np.random.default_rng(4).integers(0, 2048, 140)
-    program("infer", tmp_path / "plan.invar", "--tokens", ",".join(map(str, ids)), "--logits-output", tmp_path / "logits")
+    program(
+        "infer",
+        tmp_path / "plan.invar",
+        "--tokens",
+        ",".join(map(str, ids)),
+        "--logits-output",
+        tmp_path / "logits",
+    )
     want = (tmp_path / "logits").read_bytes()
     made = invar.compile(tmp_path / "model.onnx")
     module = invar.convert(tmp_path / "model.onnx")
     plain = invar.convert(tmp_path / "model.onnx", CompileOptions(requires_reproducibility=False))
     kept = [t.name for t in made.inputs if t.name.startswith("past_key_values")]
-    assert [t.name for t in made.outputs] == ["logits", *(n.replace("past_key_values", "present") for n in kept)] and len(kept) > 1
-    first = {t.name: np.zeros([{"batch": 1, "past": 0}.get(d, d) for d in t.shape], "f") for t in made.inputs if t.name in kept}
+    assert [t.name for t in made.outputs] == [
+        "logits",
+        *(n.replace("past_key_values", "present") for n in kept),
+    ] and len(kept) > 1
+    first = {
+        t.name: np.zeros([{"batch": 1, "past": 0}.get(d, d) for d in t.shape], "f")
+        for t in made.inputs
+        if t.name in kept
+    }
     for cuts in ([140], [5, 6, 128, 129, 140]):
         past, rows, at = first, [], 0
         for end in cuts:
-            inputs = {"input_ids": ids[None, at:end], "position_ids": np.arange(at, end)[None], **past}
+            inputs = {
+                "input_ids": ids[None, at:end],
+                "position_ids": np.arange(at, end)[None],
+                **past,
+            }
             out = made.run(inputs)
-            assert [x.tobytes() for x in called(module, inputs)] == [x.tobytes() for x in out.values()]
+            assert [x.tobytes() for x in called(module, inputs)] == [
+                x.tobytes() for x in out.values()
+            ]
             for near, exact in zip(called(plain, inputs), out.values(), strict=True):
-                assert near.shape == exact.shape and np.abs(near - exact).max() <= 1e-4 * np.abs(exact).max()
+                assert (
+                    near.shape == exact.shape
+                    and np.abs(near - exact).max() <= 1e-4 * np.abs(exact).max()
+                )
             past, at = {n: out[n.replace("past_key_values", "present")] for n in kept}, end
             rows.append(out["logits"][0])
         assert np.concatenate(rows).tobytes() == want, cuts
     np.save(tmp_path / "input_ids.npy", ids[None])
-    refused = program("infer", tmp_path / "plan.invar", "--input", f"input_ids={tmp_path / 'input_ids.npy'}", code=3)
+    refused = program(
+        "infer",
+        tmp_path / "plan.invar",
+        "--input",
+        f"input_ids={tmp_path / 'input_ids.npy'}",
+        code=3,
+    )
     assert "--stateless" in refused.text
-    assert program("compile", tmp_path / "model.onnx", "--stateless", "--output", tmp_path / "stateless.invar").text.split("program ")[1][:64] == made.digest
+    assert (
+        program(
+            "compile",
+            tmp_path / "model.onnx",
+            "--stateless",
+            "--output",
+            tmp_path / "stateless.invar",
+        ).text.split("program ")[1][:64]
+        == made.digest
+    )
 
 
 ATTENTION = {
@@ -97,31 +149,66 @@ def test_past_of_every_form(name):
     rng = np.random.default_rng(9)
     for b, s, p in ((2, 3, 5), (1, 1, 130), (3, 4, 0), (2, 0, 3)):
         sizes = {"b": b, "s": s, "p": p, "p+s": p + s}
-        x = {t.name: rng.standard_normal([sizes.get(d, d) for d in t.shape]).astype("f") for t in made.inputs}
+        x = {
+            t.name: rng.standard_normal([sizes.get(d, d) for d in t.shape]).astype("f")
+            for t in made.inputs
+        }
         if "seen" in x:
             x["seen"] = x["seen"] > -1
         got = made.run(x)
-        first = lambda a: a if a.ndim == 4 else a.reshape(b, s, a.shape[2] // 4, 4).transpose(0, 2, 1, 3)
-        k, v = (np.ascontiguousarray(np.concatenate([x[old], first(x[new])], 2)) for old, new in (("pk", "k"), ("pv", "v")))
+        first = lambda a: (
+            a if a.ndim == 4 else a.reshape(b, s, a.shape[2] // 4, 4).transpose(0, 2, 1, 3)
+        )
+        k, v = (
+            np.ascontiguousarray(np.concatenate([x[old], first(x[new])], 2))
+            for old, new in (("pk", "k"), ("pv", "v"))
+        )
         q = np.ascontiguousarray(first(x["q"]))
-        more, also = ([x["seen"]], {"mask": 1, "causal": 0}) if "seen" in x else ([np.full(b, p + s)], {"lengths": 1, "causal": 1})
-        y = ops.attention(q, k, v, *more, q_heads=q.shape[1], kv_heads=2, scale=0.3 if name == "no memory" else 0.5, heads_first=1, **also)
+        more, also = (
+            ([x["seen"]], {"mask": 1, "causal": 0})
+            if "seen" in x
+            else ([np.full(b, p + s)], {"lengths": 1, "causal": 1})
+        )
+        y = ops.attention(
+            q,
+            k,
+            v,
+            *more,
+            q_heads=q.shape[1],
+            kv_heads=2,
+            scale=0.3 if name == "no memory" else 0.5,
+            heads_first=1,
+            **also,
+        )
         y = y if x["q"].ndim == 4 else y.transpose(0, 2, 1, 3).reshape(x["q"].shape)
         assert [a.tobytes() for a in got.values()] == [a.tobytes() for a in (y, k, v)], (b, s, p)
-        assert [a.tobytes() for a in called(module, x)] == [a.tobytes() for a in got.values()], (b, s, p)
+        assert [a.tobytes() for a in called(module, x)] == [a.tobytes() for a in got.values()], (
+            b,
+            s,
+            p,
+        )
 
 
 def test_attention_over_more_keys_than_any_value_has_elements_along_an_axis():
     """The keys are weights: their positions need room though no activation is as long."""
     rng = np.random.default_rng(5)
-    fed = {n: rng.standard_normal(s).astype("f") for n, s in [("q", (1, 2, 5, 8)), ("k", (1, 2, 300, 8)), ("v", (1, 2, 300, 8))]}
+    fed = {
+        n: rng.standard_normal(s).astype("f")
+        for n, s in [("q", (1, 2, 5, 8)), ("k", (1, 2, 300, 8)), ("v", (1, 2, 300, 8))]
+    }
     value = lambda n, s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
 
     def compiled(constants):
-        graph = helper.make_graph([helper.make_node("Attention", ["q", "k", "v"], ["y"])], "g",
-                                  [value(n, x.shape) for n, x in fed.items() if n not in constants], [value("y", None)],
-                                  [numpy_helper.from_array(fed[n], n) for n in constants])
-        return invar.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11))
+        graph = helper.make_graph(
+            [helper.make_node("Attention", ["q", "k", "v"], ["y"])],
+            "g",
+            [value(n, x.shape) for n, x in fed.items() if n not in constants],
+            [value("y", None)],
+            [numpy_helper.from_array(fed[n], n) for n in constants],
+        )
+        return invar.compile(
+            helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+        )
 
     expected = compiled([]).run(fed)["y"]
     found = compiled(["k", "v"]).run(q=fed["q"])["y"]

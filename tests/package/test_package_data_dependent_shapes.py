@@ -17,26 +17,41 @@ import torch  # noqa: E402
 from invar import CompileOptions, dims  # noqa: E402
 
 X = np.random.default_rng(1).standard_normal((7, 3)).astype("f")
-MASKS = [np.array([c == "1" for c in text]) for text in ("0110100", "0000000", "1111111", "0000001", "0110100")]
+MASKS = [
+    np.array([c == "1" for c in text])
+    for text in ("0110100", "0000000", "1111111", "0000001", "0110100")
+]
 HEAD = '<ir_version: 10, opset_import: ["": 21]> g '
 # Behind the size stands what reads values from before it; both are asked for.
-MASKED = HEAD + """(float[n, 3] x, bool[n] keep) => (float[k, 3] y, float[n, 3] twice, float[j, 3] kept) {
+MASKED = (
+    HEAD
+    + """(float[n, 3] x, bool[n] keep) => (float[k, 3] y, float[n, 3] twice, float[j, 3] kept) {
     twice = Add(x, x)
     at = NonZero(keep)
     rows = Transpose<perm = [1, 0]>(at)
     y = GatherND(twice, rows)
     kept = Compress<axis = 0>(x, keep) }"""
-TWICE = HEAD + """(float[n, 3] x, bool[n] keep) => (float[j] y) <float zero = {0}, int64[1] row = {-1}> {
+)
+TWICE = (
+    HEAD
+    + """(float[n, 3] x, bool[n] keep) => (float[j] y) <float zero = {0}, int64[1] row = {-1}> {
     kept = Compress<axis = 0>(x, keep)
     positive = Greater(kept, zero)
     flags = Reshape(positive, row)
     y = Compress(kept, flags) }"""
-SHAPED = HEAD + """(float[n, 3] x, int64[2] to) => (float[a, b] y) {
+)
+SHAPED = (
+    HEAD
+    + """(float[n, 3] x, int64[2] to) => (float[a, b] y) {
     r = Reshape(x, to)
     y = Add(r, r) }"""
-CUT = HEAD + """(float[n, 3] x, int64[1] at) => (float[a, 3] y, float[b, 3] z) <int64[1] zero = {0}, int64[1] four = {4}> {
+)
+CUT = (
+    HEAD
+    + """(float[n, 3] x, int64[1] at) => (float[a, 3] y, float[b, 3] z) <int64[1] zero = {0}, int64[1] four = {4}> {
     y = Slice(x, zero, at, zero)
     z = Slice(x, at, four, zero) }"""
+)
 
 
 def modules(text):
@@ -51,12 +66,16 @@ def called(module, *inputs):
 
 def same(found, wanted):
     found = list(found.values()) if isinstance(found, dict) else found
-    assert [(a.dtype, a.shape, a.tobytes()) for a in found] == [(a.dtype, a.shape, a.tobytes()) for a in wanted]
+    assert [(a.dtype, a.shape, a.tobytes()) for a in found] == [
+        (a.dtype, a.shape, a.tobytes()) for a in wanted
+    ]
 
 
 @pytest.mark.parametrize("isa", cpu_isas())
 def test_what_a_mask_keeps(isa):
-    first, second = (invar.compile(onnx.parser.parse_model(text), isa=isa) for text in (MASKED, TWICE))
+    first, second = (
+        invar.compile(onnx.parser.parse_model(text), isa=isa) for text in (MASKED, TWICE)
+    )
     made, made_twice = modules(MASKED), modules(TWICE)
     for keep in MASKS:
         kept = X[keep]
@@ -66,14 +85,23 @@ def test_what_a_mask_keeps(isa):
             same(called(module, X, keep), [kept + kept, X + X, kept])
             same(called(other, X, keep), [kept[kept > 0]])
     for rows in (2, 0, 7):  # of other sizes, too
-        same(first.run(x=X[:rows], keep=MASKS[0][:rows]), [2 * X[:rows][MASKS[0][:rows]], 2 * X[:rows], X[:rows][MASKS[0][:rows]]])
+        same(
+            first.run(x=X[:rows], keep=MASKS[0][:rows]),
+            [2 * X[:rows][MASKS[0][:rows]], 2 * X[:rows], X[:rows][MASKS[0][:rows]]],
+        )
     got = first.run(x=torch.from_numpy(X), keep=torch.from_numpy(MASKS[0]))
     assert all(isinstance(t, torch.Tensor) for t in got.values())
 
 
 def test_a_shape_that_is_computed():
     program, made = invar.compile(onnx.parser.parse_model(SHAPED)), modules(SHAPED)
-    for to, shape in [((3, 7), (3, 7)), ((21, 1), (21, 1)), ((0, -1), (7, 3)), ((-1, 7), (3, 7)), ((1, -1), (1, 21))]:
+    for to, shape in [
+        ((3, 7), (3, 7)),
+        ((21, 1), (21, 1)),
+        ((0, -1), (7, 3)),
+        ((-1, 7), (3, 7)),
+        ((1, -1), (1, 21)),
+    ]:
         to = np.array(to)
         for found in (program.run(x=X, to=to), *(called(m, X, to) for m in made)):
             same(found, [(X + X).reshape(shape)])
@@ -92,7 +120,10 @@ def test_sizes_below_0_are_named_alike():
 def test_slices_at_computed_places_are_clamped():
     program = invar.compile(onnx.parser.parse_model(CUT))
     for at in (3, 0, 5, 9, -1, -9):
-        for found in (program.run(x=X, at=np.array([at])), *(called(m, X, np.array([at])) for m in modules(CUT))):
+        for found in (
+            program.run(x=X, at=np.array([at])),
+            *(called(m, X, np.array([at])) for m in modules(CUT)),
+        ):
             same(found, [X[:at], X[at:4]])
 
 
@@ -110,10 +141,13 @@ def test_such_a_module_is_a_module():
 
 def test_quotients_are_whole():
     """Of 9 times (n + 1) / 2 rounded down, the quotient comes first."""
-    model = onnx.parser.parse_model(HEAD + """(float[n, 3] x) => (float[k] y) <int64[1] zero = {0}, int64[1] far = {9223372036854775807}, int64[1] two = {2}, int64[1] row = {-1}> {
+    model = onnx.parser.parse_model(
+        HEAD
+        + """(float[n, 3] x) => (float[k] y) <int64[1] zero = {0}, int64[1] far = {9223372036854775807}, int64[1] two = {2}, int64[1] row = {-1}> {
         half = Slice(x, zero, far, zero, two)
         more = Concat<axis = 0>(half, half, half)
-        y = Reshape(more, row) }""")
+        y = Reshape(more, row) }"""
+    )
     module = invar.convert(model, CompileOptions(requires_reproducibility=True))
     for n in range(1, 7):
         x = torch.from_numpy(X[:n].copy())

@@ -1,4 +1,5 @@
-"""The Python package on a GPU: tensors of torch that lie there are read there, and results stay. Skipped where torch or this build has none."""
+"""The Python package on a GPU: tensors of torch that lie there are read there, and results stay.
+Skipped where torch or this build has none."""
 
 import sys
 import threading
@@ -14,7 +15,7 @@ if not (BUILD / "python/invar").is_dir():
 sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 import torch  # noqa: E402
-from test_package_bound import MASKED, MASKS, SHAPED, X  # noqa: E402
+from test_package_data_dependent_shapes import MASKED, MASKS, SHAPED, X  # noqa: E402
 
 if not torch.cuda.is_available() or not command("doctor", "--json").json()["gpu"]:
     pytest.skip("torch or this build has no GPU here", allow_module_level=True)
@@ -37,10 +38,14 @@ def there(*arrays):
 def test_results_come_back_where_inputs_came_from(product):
     program, x, w, want = product
     x_there, w_there = there(x, w)
-    for inputs, kind, on_gpu in [((x, w), np.ndarray, False), ((torch.from_numpy(x), w), torch.Tensor, False),
-                                 ((x_there, w_there), torch.Tensor, True), ((x_there, w), torch.Tensor, True),
-                                 ((torch.from_numpy(x), w_there), torch.Tensor, True),
-                                 ((x_there.t().contiguous().t(), w_there.clone().requires_grad_()), torch.Tensor, True)]:
+    for inputs, kind, on_gpu in [
+        ((x, w), np.ndarray, False),
+        ((torch.from_numpy(x), w), torch.Tensor, False),
+        ((x_there, w_there), torch.Tensor, True),
+        ((x_there, w), torch.Tensor, True),
+        ((torch.from_numpy(x), w_there), torch.Tensor, True),
+        ((x_there.t().contiguous().t(), w_there.clone().requires_grad_()), torch.Tensor, True),
+    ]:
         got = program.run(dict(zip("xw", inputs)))["y"]
         assert isinstance(got, kind) and getattr(got, "is_cuda", False) == on_gpu
         assert (got.cpu().numpy() if on_gpu else np.asarray(got)).tobytes() == want.tobytes()
@@ -79,26 +84,43 @@ def test_calls_of_several_threads(product):
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     [t.start() for t in threads], [t.join() for t in threads]
     assert len(found) == 32
-    assert all((y.cpu().numpy() if isinstance(y, torch.Tensor) else y).tobytes() == want.tobytes() for y in found)
+    assert all(
+        (y.cpu().numpy() if isinstance(y, torch.Tensor) else y).tobytes() == want.tobytes()
+        for y in found
+    )
 
 
 def test_sizes_that_values_decide():
     model = onnx.parser.parse_model(MASKED)
-    host, program, module = invar.compile(model), invar.compile(model, device="cuda"), invar.convert(model).cuda()
+    host, program, module = (
+        invar.compile(model),
+        invar.compile(model, device="cuda"),
+        invar.convert(model).cuda(),
+    )
     for keep in MASKS:
         want = [a.tobytes() for a in host.run(x=X, keep=keep).values()]
         x_there, keep_there = there(X, keep)
-        for got in (program.run(x=x_there, keep=keep_there).values(), program.run(x=X, keep=keep_there).values(), module(x_there, keep_there)):
+        for got in (
+            program.run(x=x_there, keep=keep_there).values(),
+            program.run(x=X, keep=keep_there).values(),
+            module(x_there, keep_there),
+        ):
             assert all(t.is_cuda for t in got) and [t.cpu().numpy().tobytes() for t in got] == want
 
 
 def test_what_is_refused():
     model = onnx.parser.parse_model(SHAPED)
     program, (x, to) = invar.compile(model, device="cuda"), there(X, np.array([-3, -7]))
-    for inputs, names in [((x, to), ["= -3"]), ((x.double(), to), ["'x'", "f64"]), ((x, to[:1]), ["'to'", "[1]"])]:
+    for inputs, names in [
+        ((x, to), ["= -3"]),
+        ((x.double(), to), ["'x'", "f64"]),
+        ((x, to[:1]), ["'to'", "[1]"]),
+    ]:
         with pytest.raises(invar.BadInput) as e:
             program.run(dict(zip(("x", "to"), inputs)))
         assert all(n in str(e.value) for n in names), str(e.value)
     if torch.cuda.device_count() > 1:
-        with pytest.raises(invar.BadInput, match="'x': it lies on cuda:1, the program runs on cuda:0"):
+        with pytest.raises(
+            invar.BadInput, match="'x': it lies on cuda:1, the program runs on cuda:0"
+        ):
             program.run(x=x.to("cuda:1"), to=to)

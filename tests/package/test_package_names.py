@@ -6,7 +6,6 @@ import keyword
 import sys
 
 import numpy as np
-import onnx
 import pytest
 from conftest import BUILD
 from onnx import TensorProto, helper, numpy_helper
@@ -20,23 +19,90 @@ from invar import CompileOptions, dims, emit  # noqa: E402
 
 STRUCK = "__import__('sys').modules.__setitem__('invar_struck', 1)"
 HOSTILE = [
-    "'", '"', "'''", '"""', "\\", "\n", "\r\n", "\t", "\x1b[2J", "é", "名", "a b", "a(b)", "a)", "x=1", "x: int = 1", "*x", "{0}", "{", "%s", "",
-    "0", "7x", "__import__", "__class__", "__dict__", "_parameters", "_buffers", "training", "forward", "load", "self", "Model", "Module", "torch",
-    "functional", "ops", "rooms", "min", "max", "float", "None", "True", "lambda", "in", "match", "_", "__debug__", "INPUTS", STRUCK,
-    f"'+{STRUCK}+'", f'"""\n{STRUCK}\n"""', f"x):\n        {STRUCK}\n    def f(self", f"x\n{STRUCK}", f"{{{STRUCK}}}", f"\\\n{STRUCK}#",
+    "'",
+    '"',
+    "'''",
+    '"""',
+    "\\",
+    "\n",
+    "\r\n",
+    "\t",
+    "\x1b[2J",
+    "é",
+    "名",
+    "a b",
+    "a(b)",
+    "a)",
+    "x=1",
+    "x: int = 1",
+    "*x",
+    "{0}",
+    "{",
+    "%s",
+    "",
+    "0",
+    "7x",
+    "__import__",
+    "__class__",
+    "__dict__",
+    "_parameters",
+    "_buffers",
+    "training",
+    "forward",
+    "load",
+    "self",
+    "Model",
+    "Module",
+    "torch",
+    "functional",
+    "ops",
+    "rooms",
+    "min",
+    "max",
+    "float",
+    "None",
+    "True",
+    "lambda",
+    "in",
+    "match",
+    "_",
+    "__debug__",
+    "INPUTS",
+    STRUCK,
+    f"'+{STRUCK}+'",
+    f'"""\n{STRUCK}\n"""',
+    f"x):\n        {STRUCK}\n    def f(self",
+    f"x\n{STRUCK}",
+    f"{{{STRUCK}}}",
+    f"\\\n{STRUCK}#",
 ]
 X = np.arange(12, dtype="f").reshape(3, 4)
 
 
 def model(name, dim, weight):
-    """Its names become arguments, dimensions, attributes of a module, and what is computed from them."""
-    nodes = [helper.make_node("Add", [name, weight], [f"{name} sum"], name=name), helper.make_node("Slice", [f"{name} sum", "0", "far", "0", "two"], ["half"]),
-             helper.make_node("Concat", ["half", "half"], ["more"], axis=0), helper.make_node("ReduceMax", ["more"], ["y"], keepdims=0)]
+    """Its names become arguments, dimensions, attributes of a module, and what is computed from
+    them."""
+    nodes = [
+        helper.make_node("Add", [name, weight], [f"{name} sum"], name=name),
+        helper.make_node("Slice", [f"{name} sum", "0", "far", "0", "two"], ["half"]),
+        helper.make_node("Concat", ["half", "half"], ["more"], axis=0),
+        helper.make_node("ReduceMax", ["more"], ["y"], keepdims=0),
+    ]
     constants = [("0 at", [0]), ("far at", [2**62]), ("two at", [2])]
     nodes[1].input[1:] = [n for n, _ in (constants[0], constants[1], constants[0], constants[2])]
-    weights = [numpy_helper.from_array(np.array(v, np.int64), n) for n, v in constants] + [numpy_helper.from_array(np.ones(4, "f"), weight)]
-    graph = helper.make_graph(nodes, name or "g", [helper.make_tensor_value_info(name, TensorProto.FLOAT, [dim, 4])],
-                              [helper.make_tensor_value_info("more", TensorProto.FLOAT, None), helper.make_tensor_value_info("y", TensorProto.FLOAT, [])], weights)
+    weights = [numpy_helper.from_array(np.array(v, np.int64), n) for n, v in constants] + [
+        numpy_helper.from_array(np.ones(4, "f"), weight)
+    ]
+    graph = helper.make_graph(
+        nodes,
+        name or "g",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [dim, 4])],
+        [
+            helper.make_tensor_value_info("more", TensorProto.FLOAT, None),
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, []),
+        ],
+        weights,
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
@@ -44,7 +110,9 @@ def free_names(source):
     """What an emitted source reads without defining it."""
     tree = ast.parse(source)
     names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    defined = {n.id for n in names if isinstance(n.ctx, ast.Store)} | {a.arg for n in ast.walk(tree) if isinstance(n, ast.arguments) for a in n.args}
+    defined = {n.id for n in names if isinstance(n.ctx, ast.Store)} | {
+        a.arg for n in ast.walk(tree) if isinstance(n, ast.arguments) for a in n.args
+    }
     return {n.id for n in names if isinstance(n.ctx, ast.Load)} - defined
 
 
@@ -56,14 +124,32 @@ def test_hostile_names(name, reproducible):
     source = sys.modules[type(module).__module__].SOURCE
     assert free_names(source) <= emit.USED
     (body,) = [n for n in ast.parse(source).body if isinstance(n, ast.ClassDef)]
-    assert [type(n) for n in body.body] == [ast.Assign, ast.Assign, ast.FunctionDef] and body.body[2].name == "forward"
+    assert [type(n) for n in body.body] == [ast.Assign, ast.Assign, ast.FunctionDef] and body.body[
+        2
+    ].name == "forward"
     more, y = module(torch.from_numpy(X))
     half = (X + 1)[::2]
     assert more.numpy().tobytes() == np.concatenate([half, half]).tobytes() and y.item() == 12
     assert "invar_struck" not in sys.modules
 
 
-@pytest.mark.parametrize("dim", ["max", "id", "min", "sum", "exit", "lambda", "in", "is", "float", "None", "__import__", "copyright"])
+@pytest.mark.parametrize(
+    "dim",
+    [
+        "max",
+        "id",
+        "min",
+        "sum",
+        "exit",
+        "lambda",
+        "in",
+        "is",
+        "float",
+        "None",
+        "__import__",
+        "copyright",
+    ],
+)
 def test_a_dimension_that_python_knows(dim):
     made = model("x", dim, "w")
     for reproducible in True, False:
@@ -74,22 +160,89 @@ def test_a_dimension_that_python_knows(dim):
             module(torch.zeros(3, 5))
 
 
-@pytest.mark.parametrize("name", sorted(n for n in [*dir(builtins), *keyword.kwlist, *keyword.softkwlist] if not n.startswith("_")))
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        n for n in [*dir(builtins), *keyword.kwlist, *keyword.softkwlist] if not n.startswith("_")
+    ),
+)
 def test_no_builtin_is_hidden(name):
     source = emit.identifier(name, set())
     assert source.isidentifier() and not keyword.iskeyword(source) and source not in emit.USED
 
 
-@pytest.mark.parametrize("text, want", [
-    ("n", 5), ("7", 7), ("n+1", 6), ("n-1", 4), ("-n+7", 2), ("-7", -7), ("2*n*m-1", 29), ("(n+1)/2+3", 6), ("(n)/2*m", 6), ("(n-9)/2", -2), ("-(n)/2", -2),
-    ("min(n,m)", 3), ("2*min(n,16)+1", 11), ("min(n-m,min(m,1))-4", -3), ("((n+1)/2+3)/4*m", 3), ("9223372036854775807*n", 5 * (2**63 - 1)),
-    ("min", 11), ("min*min(min,n)", 55), ("q", None), ("q+n", None), ("max", None), ("id", None), ("__import__", None), ("min(q,1)", None)])
+@pytest.mark.parametrize(
+    "text, want",
+    [
+        ("n", 5),
+        ("7", 7),
+        ("n+1", 6),
+        ("n-1", 4),
+        ("-n+7", 2),
+        ("-7", -7),
+        ("2*n*m-1", 29),
+        ("(n+1)/2+3", 6),
+        ("(n)/2*m", 6),
+        ("(n-9)/2", -2),
+        ("-(n)/2", -2),
+        ("min(n,m)", 3),
+        ("2*min(n,16)+1", 11),
+        ("min(n-m,min(m,1))-4", -3),
+        ("((n+1)/2+3)/4*m", 3),
+        ("9223372036854775807*n", 5 * (2**63 - 1)),
+        ("min", 11),
+        ("min*min(min,n)", 55),
+        ("q", None),
+        ("q+n", None),
+        ("max", None),
+        ("id", None),
+        ("__import__", None),
+        ("min(q,1)", None),
+    ],
+)
 def test_dimensions_by_their_grammar(text, want):
     assert dims.value(text, {"n": 5, "m": 3, "min": 11}) == want
 
 
-@pytest.mark.parametrize("text", ["", " n", "n ", "n+", "+n", "n m", "n//2", "(n)", "n/2", "(n)/0", "(n)/m", "(n", "n)", "min(n)", "min(n,m", "max(n,m)", "n()", "f(n)", "n.real",
-                                  "n[0]", "n**2", "1e3", "0x10", "n if n else m", "'n'", "[n]", "n,m", "n\n", "n;m", "é", "n*-m", "--n", "٣", STRUCK])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " n",
+        "n ",
+        "n+",
+        "+n",
+        "n m",
+        "n//2",
+        "(n)",
+        "n/2",
+        "(n)/0",
+        "(n)/m",
+        "(n",
+        "n)",
+        "min(n)",
+        "min(n,m",
+        "max(n,m)",
+        "n()",
+        "f(n)",
+        "n.real",
+        "n[0]",
+        "n**2",
+        "1e3",
+        "0x10",
+        "n if n else m",
+        "'n'",
+        "[n]",
+        "n,m",
+        "n\n",
+        "n;m",
+        "é",
+        "n*-m",
+        "--n",
+        "٣",
+        STRUCK,
+    ],
+)
 def test_other_texts_are_refused(text):
     for read in (lambda: dims.value(text, {"n": 5, "m": 3}), lambda: dims.in_python(text)):
         with pytest.raises(invar.BadInput, match="dimension"):
@@ -98,5 +251,6 @@ def test_other_texts_are_refused(text):
 
 def test_an_emitted_module_shows_its_lines():
     import inspect
+
     module = invar.convert(model("x", "n", "w"))
     assert "self.sizes(x)" in inspect.getsource(type(module).forward)

@@ -1,8 +1,9 @@
 // invar_tokenize TOKENIZER.json: answers requests until standard input ends.
 //   request   one letter, a 32-bit little-endian length, that many bytes
-//             e, E: encode text with, without special tokens; d, D: decode 32-bit token ids, skipping special tokens
-//             or not; s: as d, but token by token
-//   answer    one byte (0, or the code of an error), a length, and the ids, the text, or the error's message
+//             e, E: encode text with, without special tokens; d, D: decode 32-bit token ids,
+//             skipping special tokens or not; s: as d, but token by token
+//   answer    one byte (0, or the code of an error), a length, and the ids, the text, or the
+//             error's message
 #include <cstdint>
 #include <cstdio>
 #include <cstring>

@@ -1,4 +1,5 @@
-"""The tokenizer under test as a process (main.cc), and its comparison with Hugging Face tokenizers."""
+"""The tokenizer under test as a process (main.cc), and its comparison with Hugging Face
+tokenizers."""
 
 import array
 import os
@@ -6,9 +7,8 @@ import struct
 import subprocess
 
 import pytest
-from tokenizers import Tokenizer
-
 from conftest import BUILD, MODEL
+from tokenizers import Tokenizer
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 PROGRAM = BUILD / "bin/invar_tokenize"
@@ -19,7 +19,9 @@ class Ours:
     """The tokenizer under test, as a process that answers requests (tests/tokenizer/main.cc)."""
 
     def __init__(self, path):
-        self.process = subprocess.Popen([PROGRAM, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            [PROGRAM, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
 
     def ask(self, what, payload):
         self.process.stdin.write(what + struct.pack("<I", len(payload)) + payload)
@@ -62,7 +64,7 @@ def opened(tmp_path):
 
 def first_difference(a, b):
     at = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
-    return f"at {at}: theirs {a[max(0, at - 3):at + 8]}, ours {b[max(0, at - 3):at + 8]}"
+    return f"at {at}: theirs {a[max(0, at - 3) : at + 8]}, ours {b[max(0, at - 3) : at + 8]}"
 
 
 def compare(theirs, ours, texts, special=True):
@@ -72,4 +74,6 @@ def compare(theirs, ours, texts, special=True):
 
 
 PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-BYTE_NAME = {b: chr(b) for b in PRINTABLE} | {b: chr(256 + i) for i, b in enumerate(b for b in range(256) if b not in PRINTABLE)}
+BYTE_NAME = {b: chr(b) for b in PRINTABLE} | {
+    b: chr(256 + i) for i, b in enumerate(b for b in range(256) if b not in PRINTABLE)
+}

@@ -18,11 +18,15 @@ def finding(path, line, message):
 
 
 def paths(root=ROOT):
-    """Files of the checkout: git's view where there is git, else every file outside build folders."""
+    """Files of the checkout: git's view where there is git, else every file outside build
+    folders."""
     try:
         out = subprocess.run(
             ["git", "-c", f"safe.directory={root}", "ls-files", "-co", "--exclude-standard", "-z"],
-            cwd=root, check=True, capture_output=True).stdout
+            cwd=root,
+            check=True,
+            capture_output=True,
+        ).stdout
         names = [n.decode() for n in out.split(b"\0") if n]
         if names:
             return sorted(n for n in names if (root / n).is_file())
@@ -48,11 +52,16 @@ def tree(root=ROOT):
     return files
 
 
-TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(?P<d>[^(\s]*)\(.*?\)(?P=d)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.S)
+TOKEN = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"(?P<d>[^(\s]*)\(.*?\)(?P=d)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'',
+    re.S,
+)
 
 
 def code(text, strings=True):
-    """C++ text with comments blanked (and the content of strings, unless `strings`); lines keep their numbers."""
+    """C++ text with comments blanked (and the content of strings, unless `strings`); lines keep
+    their numbers."""
+
     def blank(m):
         token = m.group(0)
         if token.startswith(("//", "/*")):
@@ -60,6 +69,7 @@ def code(text, strings=True):
         if strings:
             return token
         return '"' + re.sub(r"[^\n]", " ", token[1:-1]) + '"'
+
     return TOKEN.sub(blank, text)
 
 
@@ -67,8 +77,10 @@ def comments(text):
     """C++ text with everything but comments blanked; lines keep their numbers."""
     out, end = [], 0
     for m in TOKEN.finditer(text):
-        out.append(re.sub(r"[^\n]", " ", text[end:m.start()]))
-        out.append(m.group(0) if m.group(0).startswith(("//", "/*")) else re.sub(r"[^\n]", " ", m.group(0)))
+        out.append(re.sub(r"[^\n]", " ", text[end : m.start()]))
+        out.append(
+            m.group(0) if m.group(0).startswith(("//", "/*")) else re.sub(r"[^\n]", " ", m.group(0))
+        )
         end = m.end()
     return "".join(out) + re.sub(r"[^\n]", " ", text[end:])
 
@@ -78,10 +90,14 @@ def lines(text):
 
 
 def is_test(path):
-    return path.startswith("tests/") or path.endswith(("_test.cc", "_test.py", "/testing.h", "/testing.cc"))
+    return path.startswith("tests/") or path.endswith(
+        ("_test.cc", "_test.py", "/testing.h", "/testing.cc")
+    )
 
 
 def rooms(files):
     """{operation: the room it lives in}, from spec/opset.toml."""
     blocks = re.findall(r"^\[([a-z0-9_]+)\]([^\[]*)", files.get("spec/opset.toml") or "", re.M)
-    return {op: (re.findall(r'^room = "([a-z0-9_]+)"', block, re.M) or [op])[0] for op, block in blocks}
+    return {
+        op: (re.findall(r'^room = "([a-z0-9_]+)"', block, re.M) or [op])[0] for op, block in blocks
+    }

@@ -1,29 +1,48 @@
-"""Law 1: no operation name outside its room, spec/opset.toml and the model recipes (src/onnx: config, export, llama, rope).
+"""Law 1: no operation name outside its room, spec/opset.toml and the model recipes
+(src/checkpoint).
 
-Looked at: program text (src, apps, cmake), comments aside. A name counts as a whole string literal ("softmax") or in an
-include path; in identifiers only where the word has no other use. Tests may name what they test, and a room may
-name the rooms whose composition it equals in its tests."""
+Looked at: program text (src, apps, cmake), comments aside. A name counts as a whole string literal
+("softmax") or in an include path; in identifiers only where the word has no other use. Tests may
+name what they test, and a room may name the rooms whose composition it equals in its tests.
+"""
 
 import re
 
 from law import CPP, code, finding, is_test, lines, rooms
 
-# Names that mean nothing else in code: as identifiers they count too. Words like add, cast or exp have other uses.
+# Names that mean nothing else in code: as identifiers they count too. Words like add, cast or exp
+# have other uses.
 DISTINCT = {"argmax", "matmul", "rmsnorm", "rope", "sigmoid", "silu", "softmax"}
-RECIPE = re.compile(r"src/onnx/(config|export|llama|rope)[._]|models/")
+RECIPE = re.compile(r"src/checkpoint/|models/")
 
 
 def check(files):
     ops = rooms(files)
     if not ops:
-        return [finding("spec/opset.toml", 1, "no operations found: this law has nothing to hold on to")]
-    word = {op: re.compile(rf'"{op}"|#include\s+"ops/{op}/' + ("" if op not in DISTINCT else rf"|\b(?:row_)?{op}(?:_(?:reference|scalar|avx2|avx512|neon))?\b"))
-            for op in ops}
+        return [
+            finding("spec/opset.toml", 1, "no operations found: this law has nothing to hold on to")
+        ]
+    word = {
+        op: re.compile(
+            rf'"{op}"|#include\s+"ops/{op}/'
+            + (
+                ""
+                if op not in DISTINCT
+                else rf"|\b(?:row_)?{op}(?:_(?:reference|scalar|avx2|avx512|neon))?\b"
+            )
+        )
+        for op in ops
+    }
     found = []
     for path, text in files.items():
         if text is None or is_test(path) or RECIPE.match(path):
             continue
-        if not (path.startswith(("src/", "apps/")) and path.endswith(CPP) or path.startswith("cmake/") or path == "CMakeLists.txt"):
+        if not (
+            path.startswith(("src/", "apps/"))
+            and path.endswith(CPP)
+            or path.startswith("cmake/")
+            or path == "CMakeLists.txt"
+        ):
             continue
         room = re.match(r"src/ops/([a-z0-9_]+)/", path)
         text = code(text) if path.endswith(CPP) else re.sub(r"#.*", "", text)
@@ -32,20 +51,41 @@ def check(files):
                 if room and room.group(1) == ops[op]:
                     continue
                 if word[op].search(line):
-                    found.append(finding(path, n, f"names the operation '{op}' outside src/ops/{ops[op]}; ask the room or opset.toml"))
+                    found.append(
+                        finding(
+                            path,
+                            n,
+                            f"names the operation '{op}' outside src/ops/{ops[op]}; ask the room "
+                            f"or opset.toml",
+                        )
+                    )
     return found
 
 
 OPSET = {"spec/opset.toml": "[softmax]\nversion = 1\n[add]\nversion = 1\n"}
 SELF_TEST = [
     ("a string in the runtime", {**OPSET, "src/run/x.cc": 'if (op == "softmax") f();\n'}, 1),
-    ("an identifier in the compiler", {**OPSET, "src/ir/x.cc": "Value softmax(Value);\n"}, 1),
-    ("an everyday word as a name", {**OPSET, "src/ir/x.cc": 'lower("add");\n'}, 1),
+    ("an identifier in the compiler", {**OPSET, "src/compiler/x.cc": "Value softmax(Value);\n"}, 1),
+    ("an everyday word as a name", {**OPSET, "src/compiler/x.cc": 'lower("add");\n'}, 1),
     ("another room's header", {**OPSET, "src/ops/add/cpu.cc": '#include "ops/softmax/x.h"\n'}, 1),
     ("no list at all", {"src/run/x.cc": ""}, 1),
-    ("another operation of the same room, and of another",
-     {"spec/opset.toml": '[relu]\nroom = "elementwise"\n[exp]\nversion = 1\nroom = "elementwise"\n',
-      "src/ops/elementwise/cpu.cc": 'f("relu", "exp");\n', "src/ops/relu/cpu.cc": 'f("exp");\n'}, 1),
-    ("the room itself, comments and everyday use",
-     {**OPSET, "src/ops/softmax/cpu.cc": "row_softmax_avx2;\n", "src/run/x.cc": "// softmax\nset.add(1);\n"}, 0),
+    (
+        "another operation of the same room, and of another",
+        {
+            "spec/opset.toml": '[relu]\nroom = "elementwise"\n[exp]\nversion = 1\nroom = "elementwise"\n',
+            "src/ops/elementwise/cpu.cc": 'f("relu", "exp");\n',
+            "src/ops/relu/cpu.cc": 'f("exp");\n',
+        },
+        1,
+    ),
+    (
+        "the room itself, a recipe, comments and everyday use",
+        {
+            **OPSET,
+            "src/checkpoint/recipes/x.cc": "rope(softmax);\n",
+            "src/ops/softmax/cpu.cc": "row_softmax_avx2;\n",
+            "src/run/x.cc": "// softmax\nset.add(1);\n",
+        },
+        0,
+    ),
 ]

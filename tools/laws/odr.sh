@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Kernels are compiled once per instruction set, and the linker keeps one copy of every weak symbol: a copy made for
-# one instruction set could then run where it must not. So no kernel object may define one (src/num/inline.h), and the
-# objects of an instruction set must use it.
+# Kernels are compiled once per instruction set, and the linker keeps one copy of every weak symbol:
+# a copy made for one instruction set could then run where it must not. So no kernel object may
+# define one (src/num/inline.h), and the objects of an instruction set must use it.
 #   [NM=... OBJDUMP=...] tools/laws/odr.sh BUILD_FOLDER | --self-test
 set -euo pipefail
 
@@ -17,7 +17,10 @@ if [[ "${1:-}" == --self-test ]]; then
   printf 'inline int f(int x) { return x + 1; }\nint (*g)(int) = f;\n' >"$folder/bad.cc"
   printf 'static inline int f(int x) { return x + 1; }\nint (*g)(int) = f;\n' >"$folder/good.cc"
   for name in bad good; do "${CXX:-c++}" -c "$folder/$name.cc" -o "$folder/$name.o"; done
-  [[ -n $(weak "$folder/bad.o") && -z $(weak "$folder/good.o") ]] || { echo "odr: the self-test failed"; exit 1; }
+  if [[ -z $(weak "$folder/bad.o") || -n $(weak "$folder/good.o") ]]; then
+    echo "odr: the self-test failed"
+    exit 1
+  fi
   echo "odr: a weak definition is found, an internal one is not"
   exit 0
 fi

@@ -1,5 +1,5 @@
-// All 2^32 inputs of a function in 256 chunks of 2^24: computed, hashed and, for a proof, compared with the
-// oracle. And a few of every binade, for emulators.
+// All 2^32 inputs of a function in 256 chunks of 2^24: computed, hashed and, for a proof, compared
+// with the oracle. And a few of every binade, for emulators.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,9 @@ struct ChunkResult {
 // With prove, prints the first wrong inputs.
 ChunkResult run_chunk(const Function1& map, const std::string& function, int chunk, bool prove);
 
-// Chunks first ... last, on `threads` threads, with a progress bar on a terminal. What is in `state` is taken
-// from there, what is new is appended to it (empty: keep nothing), so that a run can be interrupted.
+// Chunks first ... last, on `threads` threads, with a progress bar on a terminal. What is in
+// `state` is taken from there, what is new is appended to it (empty: keep nothing), so that a run
+// can be interrupted.
 std::map<int, ChunkResult> run_chunks(const Function1& map, const std::string& function,
                                       const std::string& isa, const std::vector<int>& chunks, bool prove,
                                       int threads, const std::string& state);

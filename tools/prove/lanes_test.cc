@@ -57,14 +57,14 @@ TEST_P(Lanes, StoreRuleAndNarrowing) {
   int n = static_cast<int>(x.size());
   std::vector<float> y(x.size());
   std::vector<uint16_t> h(x.size());
-  probe().canon(x.data(), y.data(), n);
+  probe().canonicalize(x.data(), y.data(), n);
   for (int i = 0; i < n; ++i)
-    ASSERT_EQ(f32_bits(y[i]), f32_bits(num::canon(x[i]))) << std::hex << f32_bits(x[i]);
+    ASSERT_EQ(f32_bits(y[i]), f32_bits(num::canonicalize(x[i]))) << std::hex << f32_bits(x[i]);
   probe().to_bf16(x.data(), h.data(), n);
   for (int i = 0; i < n; ++i) ASSERT_EQ(h[i], num::bf16_from_f32(x[i])) << std::hex << f32_bits(x[i]);
   probe().to_f16(x.data(), h.data(), n);
   for (int i = 0; i < n; ++i)
-    ASSERT_EQ(h[i], num::f16_from_f32(num::canon(x[i]))) << std::hex << f32_bits(x[i]);
+    ASSERT_EQ(h[i], num::f16_from_f32(num::canonicalize(x[i]))) << std::hex << f32_bits(x[i]);
 }
 
 TEST_P(Lanes, WideningOfEveryPattern) {
@@ -158,10 +158,11 @@ TEST_P(Lanes, ExpStored) {
   std::vector<float> y(x.size());
   probe().exp_stored(x.data(), y.data(), static_cast<int>(x.size()));
   for (size_t i = 0; i < x.size(); ++i)
-    ASSERT_EQ(id(y[i]), id(num::canon(num::reference::exp(x[i])))) << std::hex << f32_bits(x[i]);
+    ASSERT_EQ(id(y[i]), id(num::canonicalize(num::reference::exp(x[i])))) << std::hex << f32_bits(x[i]);
 }
 
-// Pairs that take the fallback (exact ties) stand beside others, so that vectors are mixed; the last one is partial.
+// Pairs that take the fallback (exact ties) stand beside others, so that vectors are mixed; the
+// last one is partial.
 TEST_P(Lanes, Pow) {
   std::vector<float> x, y, out;
   auto values = interesting();

@@ -1,5 +1,5 @@
-// invar_prove: shows that a function of src/num is correctly rounded on all 2^32 inputs, and writes or
-// re-checks the digests of its outputs.
+// invar_prove: shows that a function of src/num is correctly rounded on all 2^32 inputs, and writes
+// or re-checks the digests of its outputs.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -67,7 +67,8 @@ int write_golden(const std::string& path, const std::string& function, const Dig
   std::ofstream file(path);
   file << "# " << function
        << ": SHA-256 of the outputs (little-endian binary32, NaN as 7fc00000) of the inputs\n"
-       << "# CC000000 ... CCffffff, chunk CC by chunk, then the Merkle root of the 256 (src/base/hash/sha256.h), "
+       << "# CC000000 ... CCffffff, chunk CC by chunk, then the Merkle root of the 256 "
+          "(src/base/hash/sha256.h), "
           "then of\n"
        << "# every 8191st input from 00000000 on, 2^19 of them.\n"
        << "# Written by invar_prove " << function << " --golden; docs/evidence. Tests look at the sample.\n"
@@ -108,77 +109,94 @@ int check(const Function1& map, const Probe& probe, const std::string& function,
   return wrong ? 1 : 0;
 }
 
-int main(int argc, char** argv) {
+// The command line: words, and --NAME VALUE.
+struct CommandLine {
   std::vector<std::string> words;
   std::map<std::string, std::string> option;
-  for (int i = 1; i < argc; ++i) {
-    std::string a = argv[i];
-    if (a == "--help" || a == "-h") return std::fputs(kUsage, stdout), 0;
-    if (a.rfind("--", 0) != 0)
-      words.push_back(a);
-    else if (i + 1 < argc)
-      option[a.substr(2)] = argv[++i];
-    else
-      return usage("no value for " + a);
+
+  long number(const std::string& name, long fallback) const {
+    const auto found = option.find(name);
+    return found == option.end() ? fallback : std::strtol(found->second.c_str(), nullptr, 0);
   }
-  if (words.empty()) return usage("what is to be proved?");
-  if (words[0] == "isas") {
-    for (const Probe* p : probes()) std::printf("%s\n", p->isa);
-    return 0;
+  std::string text(const std::string& name, const std::string& fallback = "") const {
+    const auto found = option.find(name);
+    return found == option.end() ? fallback : found->second;
   }
-  if (words[0] == "functions") {
-    for (const Function& f : probes()[0]->functions) std::printf("%s\n", f.name.data());
-    return 0;
+  int threads() const {
+    return static_cast<int>(number("threads", std::max(1u, std::thread::hardware_concurrency())));
   }
-  auto number = [&](const char* name, long fallback) {
-    return option.count(name) ? std::strtol(option[name].c_str(), nullptr, 0) : fallback;
-  };
-  int threads = static_cast<int>(number("threads", std::max(1u, std::thread::hardware_concurrency())));
-  bool is_check = words[0] == "check", digest_only = words[0] == "digest" || is_check;
-  if (words[0] == "operations" && words.size() == 2) {
-    std::string mode = option.count("mode") ? option["mode"] : "sample";
-    if (mode != "sample" && mode != "full" && mode != "fill") return usage("no such mode: " + mode);
-    std::vector<const Probe*> isas(probes().begin(), probes().end());
-    if (option.count("isa")) isas = {find_probe(option["isa"])};
-    if (mode == "fill") isas.resize(1);
-    if (!isas[0]) return usage("this machine cannot run instruction set " + option["isa"]);
-    return operations(words[1], mode, isas, threads);
+  bool is_check() const { return words[0] == "check"; }
+  bool digest_only() const { return words[0] == "digest" || is_check(); }
+  // The instruction sets that --isa chooses, else the best one here, or all; null where this
+  // machine lacks it.
+  std::vector<const Probe*> isas(bool all) const {
+    if (option.count("isa")) return {find_probe(text("isa"))};
+    if (!all) return {probes()[0]};
+    return {probes().begin(), probes().end()};
   }
+  int no_such_isa() const { return usage("this machine cannot run instruction set " + text("isa")); }
+};
+
+// The operations of a file of digests, on every instruction set.
+int prove_operations(const CommandLine& line) {
+  const std::string mode = line.text("mode", "sample");
+  if (mode != "sample" && mode != "full" && mode != "fill") return usage("no such mode: " + mode);
+  std::vector<const Probe*> isas = line.isas(true);
+  if (mode == "fill") isas.resize(1);
+  if (!isas[0]) return line.no_such_isa();
+  return operations(line.words[1], mode, isas, line.threads());
+}
+
 #ifdef INVAR_HAVE_MPFR
-  if (words[0] == "pow")
-    return pow_campaign(number("count", 1000000), static_cast<uint64_t>(number("seed", 1)));
-  if (words[0] == "atan2") {
-    const Probe* probe = option.count("isa") ? find_probe(option["isa"]) : probes()[0];
-    if (!probe) return usage("this machine cannot run instruction set " + option["isa"]);
-    return atan2_campaign(number("count", 1000000), static_cast<uint64_t>(number("seed", 1)), *probe);
-  }
-#else
-  if (!digest_only) return usage("built without MPFR: digest and check only");
+// Random pairs of a function of two operands, against MPFR.
+int run_campaign(const CommandLine& line) {
+  const int64_t count = line.number("count", 1000000);
+  const auto seed = static_cast<uint64_t>(line.number("seed", 1));
+  if (line.words[0] == "pow") return pow_campaign(count, seed);
+  const Probe* probe = line.isas(false)[0];
+  return probe ? atan2_campaign(count, seed, *probe) : line.no_such_isa();
+}
 #endif
-  if (words.size() != (digest_only ? 2u : 1u)) return usage("one function is expected");
-  std::string function = words.back();
-  bool operation = digest_only && function.rfind("op:", 0) == 0;
+
+// Computes the chunks on one instruction set, and compares them with MPFR unless only digests are
+// wanted.
+int prove_chunks(const CommandLine& line, const std::string& function, const Function1& map,
+                 const Probe& probe, const std::vector<int>& chunks) {
+  auto results =
+      run_chunks(map, function, probe.isa, chunks, !line.digest_only(), line.threads(), line.text("state"));
+  int64_t wrong = 0, judged = 0;
+  for (auto& [chunk, r] : results) wrong += r.wrong, judged += r.judged;
+  std::printf("%s %s: %zu inputs, ", function.c_str(), probe.isa, results.size() << 24);
+  if (!line.digest_only())
+    std::printf("%lld wrong (%lld decided by MPFR), ", (long long)wrong, (long long)judged);
+  std::printf("digest %s\n", to_hex(root_of(results)).c_str());
+  if (wrong) return 1;
+  if (!line.option.count("golden") || results.size() != kChunks) return 0;
+  return write_golden(line.text("golden"), function, run_chunk(map, function, kSpread, false).digest,
+                      results);
+}
+
+// One function, or operation of one operand, over the chosen chunks on the chosen instruction sets.
+int prove_function(const CommandLine& line) {
+  const bool is_check = line.is_check(), digest_only = line.digest_only();
+  if (line.words.size() != (digest_only ? 2u : 1u)) return usage("one function is expected");
+  const std::string function = line.words.back();
+  const bool operation = digest_only && function.rfind("op:", 0) == 0;
   if (!operation && !find_map(*probes()[0], function)) return usage("unknown function " + function);
 #ifdef INVAR_HAVE_MPFR
   if (!digest_only && !Oracle::knows(function)) return usage("no oracle for " + function);
 #endif
-  std::vector<int> chunks(
-      static_cast<size_t>(std::clamp(number("to", 255) - number("from", 0) + 1, 0L, 256L)));
-  std::iota(chunks.begin(), chunks.end(), static_cast<int>(number("from", 0)));
-  if (option.count("chunks")) chunks = parse_chunks(option["chunks"]);
+  const long from = line.number("from", 0);
+  std::vector<int> chunks(static_cast<size_t>(std::clamp(line.number("to", 255) - from + 1, 0L, 256L)));
+  std::iota(chunks.begin(), chunks.end(), static_cast<int>(from));
+  if (line.option.count("chunks")) chunks = parse_chunks(line.text("chunks"));
   if (chunks.empty() || chunks.front() < 0 || chunks.back() >= (is_check ? kSpread + 1 : kChunks))
     return usage("chunks are 0 to 255");
 
-  std::vector<const Probe*> chosen;
-  if (option.count("isa"))
-    chosen.push_back(find_probe(option["isa"]));
-  else if (is_check)
-    chosen.assign(probes().begin(), probes().end());
-  else
-    chosen.push_back(probes()[0]);
-  if (!chosen[0]) return usage("this machine cannot run instruction set " + option["isa"]);
+  const std::vector<const Probe*> isas = line.isas(is_check);
+  if (!isas[0]) return line.no_such_isa();
   int rc = 0;
-  for (const Probe* probe : chosen) {
+  for (const Probe* probe : isas) {
     Function1 map = find_map(*probe, function);
     if (operation) {
       std::string problem;
@@ -186,21 +204,43 @@ int main(int argc, char** argv) {
       if (!found) return usage(problem);
       map = *found;
     }
-    if (is_check) {
-      rc = std::max(rc, check(map, *probe, function, option["chunks"], threads, option["golden"]));
-      continue;
-    }
-    auto results = run_chunks(map, function, probe->isa, chunks, !digest_only, threads, option["state"]);
-    int64_t wrong = 0, judged = 0;
-    for (auto& [chunk, r] : results) wrong += r.wrong, judged += r.judged;
-    std::printf("%s %s: %zu inputs, ", function.c_str(), probe->isa, results.size() << 24);
-    if (!digest_only) std::printf("%lld wrong (%lld decided by MPFR), ", (long long)wrong, (long long)judged);
-    std::printf("digest %s\n", to_hex(root_of(results)).c_str());
-    if (wrong) rc = 1;
-    if (!rc && option.count("golden") && results.size() == kChunks)
-      rc = write_golden(option["golden"], function, run_chunk(map, function, kSpread, false).digest, results);
+    const int one =
+        is_check ? check(map, *probe, function, line.text("chunks"), line.threads(), line.text("golden"))
+                 : prove_chunks(line, function, map, *probe, chunks);
+    rc = std::max(rc, one);
   }
   return rc;
+}
+
+int main(int argc, char** argv) {
+  CommandLine line;
+  for (int i = 1; i < argc; ++i) {
+    std::string a = argv[i];
+    if (a == "--help" || a == "-h") return std::fputs(kUsage, stdout), 0;
+    if (a.rfind("--", 0) != 0)
+      line.words.push_back(a);
+    else if (i + 1 < argc)
+      line.option[a.substr(2)] = argv[++i];
+    else
+      return usage("no value for " + a);
+  }
+  if (line.words.empty()) return usage("what is to be proved?");
+  const std::string& what = line.words[0];
+  if (what == "isas") {
+    for (const Probe* p : probes()) std::printf("%s\n", p->isa);
+    return 0;
+  }
+  if (what == "functions") {
+    for (const Function& f : probes()[0]->functions) std::printf("%s\n", f.name.data());
+    return 0;
+  }
+  if (what == "operations" && line.words.size() == 2) return prove_operations(line);
+#ifdef INVAR_HAVE_MPFR
+  if (what == "pow" || what == "atan2") return run_campaign(line);
+#else
+  if (!line.digest_only()) return usage("built without MPFR: digest and check only");
+#endif
+  return prove_function(line);
 }
 
 }  // namespace

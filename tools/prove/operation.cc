@@ -23,25 +23,26 @@ void checked(const Status& s) {
   if (!s) std::fprintf(stderr, "invar_prove: %s\n", s.error().message.c_str()), std::exit(70);
 }
 
-// A queue on a GPU, with the operand and the result of a call there and, for copies at full speed, here.
+// A queue on a GPU, with the operand and the result of a call there and, for copies at full speed,
+// here.
 class Lane {
  public:
   explicit Lane(size_t elements) : device_(checked(Device::open())), elements_(elements) {
     for (int i = 0; i < 2; ++i) {
-      there_[i] = checked(device_->take(elements * sizeof(float), "numbers"));
-      here_[i] = checked(device_->take_pinned(elements * sizeof(float), "numbers"));
+      there_[i] = checked(device_->allocate(elements * sizeof(float), "numbers"));
+      here_[i] = checked(device_->allocate_pinned(elements * sizeof(float), "numbers"));
     }
   }
   ~Lane() {
-    for (int i = 0; i < 2; ++i) device_->give(there_[i]), device_->give_pinned(here_[i]);
+    for (int i = 0; i < 2; ++i) device_->free(there_[i]), device_->free_pinned(here_[i]);
   }
   size_t elements() const { return elements_; }
-  void run(const ops::Kernel& kernel, const Attrs& attrs, const float* x, float* y, int n) {
+  void run(const ops::Kernel& kernel, const Attributes& attrs, const float* x, float* y, int n) {
     const size_t bytes = static_cast<size_t>(n) * sizeof(float);
     ops::View in, out;
     in.rank = out.rank = 1, in.dim[0] = out.dim[0] = n, in.data = there_[0], out.data = there_[1];
     std::memcpy(here_[0], x, bytes);
-    device_->enter();
+    device_->make_current();
     checked(device_->upload(there_[0], here_[0], bytes));
     kernel.enqueue({{&in, 1}, {&out, 1}, &attrs}, device_->stream());
     checked(device_->download(here_[1], there_[1], bytes));
@@ -56,7 +57,7 @@ class Lane {
 };
 
 // As many lanes as threads call at once: while one hashes, the others' calls go on.
-void run_on_device(const ops::Kernel& kernel, const Attrs& attrs, const float* x, float* y, int n) {
+void run_on_device(const ops::Kernel& kernel, const Attributes& attrs, const float* x, float* y, int n) {
   static std::mutex mutex;
   static std::vector<std::unique_ptr<Lane>> idle;
   std::unique_ptr<Lane> lane;
@@ -84,7 +85,7 @@ std::optional<Function1> find_operation(const std::string& text, const std::stri
   std::istringstream words(text.substr(3));
   std::string name, word;
   std::getline(words, name, ',');
-  Attrs attrs;
+  Attributes attrs;
   while (std::getline(words, word, ',')) {
     size_t equal = word.find('=');
     std::string value = equal == word.npos ? "" : word.substr(equal + 1);
@@ -103,7 +104,7 @@ std::optional<Function1> find_operation(const std::string& text, const std::stri
     return v;
   };
   ops::View one = view(nullptr, 1);
-  if (const char* wrong = reference->check({{&one, 1}, {&one, 1}, &attrs}))
+  if (const char* wrong = reference->contract.check({{&one, 1}, {&one, 1}, &attrs}))
     return problem = name + " of one f32 requires " + wrong, std::nullopt;
   if (kernel->shared_bytes && kernel->enqueue)
     return problem = name + " needs memory of its own on a GPU", std::nullopt;
@@ -116,7 +117,8 @@ std::optional<Function1> find_operation(const std::string& text, const std::stri
   };
 }
 
-// Lines of the file: OPERATION ROOT CHUNK DIGEST [CHUNK DIGEST ...]; ROOT is - where it is not known yet.
+// Lines of the file: OPERATION ROOT CHUNK DIGEST [CHUNK DIGEST ...]; ROOT is - where it is not
+// known yet.
 int operations(const std::string& path, const std::string& mode, const std::vector<const Probe*>& isas,
                int threads) {
   std::ifstream file(path);

@@ -1,5 +1,5 @@
-// Operations of one f32 operand and result (src/ops) as functions to be digested: `op:NAME`, with attributes
-// `op:NAME,alpha=3f800000,negative=1` (eight hexadecimal digits: f32, else an integer).
+// Operations of one f32 operand and result (src/ops) as functions to be digested: `op:NAME`, with
+// attributes `op:NAME,alpha=3f800000,negative=1` (eight hexadecimal digits: f32, else an integer).
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ namespace invar::prove {
 std::optional<Function1> find_operation(const std::string& text, const std::string& isa,
                                         std::string& problem);
 
-// The committed digests of operations (src/ops/*/tests/exhaustive.txt): `sample` recomputes the chunks that each line names, `full`
-// all 2^32 inputs, `fill` writes what is not known yet.
+// The committed digests of operations (src/ops/*/tests/exhaustive.txt): `sample` recomputes the
+// chunks that each line names, `full` all 2^32 inputs, `fill` writes what is not known yet.
 int operations(const std::string& path, const std::string& mode, const std::vector<const Probe*>& isas,
                int threads);
 

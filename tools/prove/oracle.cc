@@ -1,10 +1,12 @@
-// A fast filter in binary64, MPFR where it cannot decide, and MPFR for every 1021st input whatever the filter says.
+// A fast filter in binary64, MPFR where it cannot decide, and MPFR for every 1021st input whatever
+// the filter says.
 //
-// Why the filter is sound. It takes y from the C library's binary64 function and believes |f(x) - y| <= 2^-40 |y|.
-// Rounding to binary32 is monotonic: if y (1 - 2^-40) and y (1 + 2^-40) round to the same number, f(x), which lies
-// between them, rounds to it too. Otherwise, about one input in 2^15, MPFR decides. The belief leaves a factor of 2^9
-// to the largest errors known of glibc's binary64 functions (below 8 units in the last place, 2^-50 relatively:
-// Gladman, Innocente, Mather, Zimmermann, "Accuracy of Mathematical Functions"), shares no code with src/num, and is
+// Why the filter is sound. It takes y from the C library's binary64 function and believes |f(x) -
+// y| <= 2^-40 |y|. Rounding to binary32 is monotonic: if y (1 - 2^-40) and y (1 + 2^-40) round to
+// the same number, f(x), which lies between them, rounds to it too. Otherwise, about one input in
+// 2^15, MPFR decides. The belief leaves a factor of 2^9 to the largest errors known of glibc's
+// binary64 functions (below 8 units in the last place, 2^-50 relatively: Gladman, Innocente,
+// Mather, Zimmermann, "Accuracy of Mathematical Functions"), shares no code with src/num, and is
 // tested by the inputs that go to both: a disagreement ends the proof.
 #include "oracle.h"
 
@@ -19,7 +21,8 @@
 namespace invar::prove {
 namespace {
 
-// sin(pi x), cos(pi x): r is exact, and so is every difference from a multiple of 1/2 where the result is small.
+// sin(pi x), cos(pi x): r is exact, and so is every difference from a multiple of 1/2 where the
+// result is small.
 double sinpi(double x) {
   double r = x - 2 * std::nearbyint(x / 2);  // [-1, 1]
   if (r == 0 || std::abs(r) == 1) return std::copysign(0.0, x);

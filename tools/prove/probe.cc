@@ -46,14 +46,14 @@ constexpr Function kFunctions[] = {
 void atan2(const float* y, const float* x, float* r, int n) {
   each(n, [=](int i, int c) { set(r + i, lane::atan2(get(y + i, c), get(x + i, c)), c); });
 }
-void canon(const float* x, float* y, int n) {
-  each(n, [=](int i, int c) { set(y + i, lane::canon(get(x + i, c)), c); });
+void canonicalize(const float* x, float* y, int n) {
+  each(n, [=](int i, int c) { set(y + i, lane::canonicalize(get(x + i, c)), c); });
 }
 void exp_stored(const float* x, float* y, int n) {
   each(n, [=](int i, int c) { set(y + i, lane::exp_stored(get(x + i, c)), c); });
 }
 void put_n(float* y, const float* x, int n) {
-  lane::put_n(y, lane::load_n(x, n), n);
+  lane::store_canonical_n(y, lane::load_n(x, n), n);
 }
 void maximum(const float* a, const float* b, float* y, int n) {
   each(n, [=](int i, int c) { set(y + i, lane::maximum(get(a + i, c), get(b + i, c)), c); });
@@ -84,12 +84,13 @@ void from_f16(const uint16_t* x, float* y, int n) {
 }
 void to_bf16(const float* x, uint16_t* y, int n) {
   each(n, [=](int i, int c) {
-    c == kW ? lane::put_bf16(y + i, lane::load(x + i)) : lane::put_bf16_n(y + i, lane::load_n(x + i, c), c);
+    c == kW ? lane::store_bf16(y + i, lane::load(x + i))
+            : lane::store_bf16_n(y + i, lane::load_n(x + i, c), c);
   });
 }
 void to_f16(const float* x, uint16_t* y, int n) {
   each(n, [=](int i, int c) {
-    c == kW ? lane::put_f16(y + i, lane::load(x + i)) : lane::put_f16_n(y + i, lane::load_n(x + i, c), c);
+    c == kW ? lane::store_f16(y + i, lane::load(x + i)) : lane::store_f16_n(y + i, lane::load_n(x + i, c), c);
   });
 }
 float row_sum(const float* x, int64_t n) {
@@ -119,8 +120,9 @@ void contract(const float* a, const float* b, int64_t k, float* y) {
 }  // namespace
 
 extern const Probe INVAR_PROBE;
-const Probe INVAR_PROBE = {
-    INVAR_ISA,  kW,        kFunctions, atan2,   canon,  exp_stored, put_n,           maximum,   minimum, pow,
-    arithmetic, from_bf16, from_f16,   to_bf16, to_f16, row_sum,    row_sum_squares, block_sum, contract};
+const Probe INVAR_PROBE = {INVAR_ISA, kW,      kFunctions, atan2,   canonicalize,    exp_stored,
+                           put_n,     maximum, minimum,    pow,     arithmetic,      from_bf16,
+                           from_f16,  to_bf16, to_f16,     row_sum, row_sum_squares, block_sum,
+                           contract};
 
 }  // namespace invar::prove

@@ -1,5 +1,6 @@
-// The functions of src/num as a GPU computes them: the lane in plain C++ (num/lane/lane_scalar.h), compiled for the device.
-// One more row beside the processor's instruction sets: invar_prove and its tests look at it in the same way.
+// The functions of src/num as a GPU computes them: the lane in plain C++ (num/lane/lane_scalar.h),
+// compiled for the device. One more row beside the processor's instruction sets: invar_prove and
+// its tests look at it in the same way.
 #include <cstdio>
 #include <cstdlib>
 
@@ -20,7 +21,8 @@ void check(cudaError_t e) {
   std::exit(70);
 }
 
-// The operands of one call, on the device. Each thread keeps its memory and its stream from call to call.
+// The operands of one call, on the device. Each thread keeps its memory and its stream from call to
+// call.
 class Call {
  public:
   Call() : place_(place()) { place_.used = 0; }
@@ -98,7 +100,7 @@ void map(const X* x, Y* y, int n) {
   };
 #define INVAR_ROW(f) INVAR_AT(at_##f, float, float, lane::store(y, lane::f(lane::load(x))))
 INVAR_FUNCTIONS(INVAR_ROW)
-INVAR_ROW(canon)
+INVAR_ROW(canonicalize)
 INVAR_ROW(exp_stored)
 #undef INVAR_ROW
 #define INVAR_ROW(f) INVAR_AT(at_##f##_ff, float, float, lane::store(y, lane::f##_ff(lane::load(x))))
@@ -106,8 +108,8 @@ INVAR_FUNCTIONS(INVAR_ROW)
 #undef INVAR_ROW
 INVAR_AT(widen_bf16, uint16_t, float, lane::store(y, lane::load_bf16(x)))
 INVAR_AT(widen_f16, uint16_t, float, lane::store(y, lane::load_f16(x)))
-INVAR_AT(narrow_bf16, float, uint16_t, lane::put_bf16(y, lane::load(x)))
-INVAR_AT(narrow_f16, float, uint16_t, lane::put_f16(y, lane::load(x)))
+INVAR_AT(narrow_bf16, float, uint16_t, lane::store_bf16(y, lane::load(x)))
+INVAR_AT(narrow_f16, float, uint16_t, lane::store_f16(y, lane::load(x)))
 #undef INVAR_AT
 constexpr Function kFunctions[] = {
 #define INVAR_ROW(f) {#f, map<at_##f, float, float>},
@@ -142,7 +144,7 @@ INVAR_ROW(minimum)
 #undef INVAR_ROW
 
 __global__ void put_part(float* y, const float* x, int n) {
-  lane::put_n(y, lane::load_n(x, n), n);
+  lane::store_canonical_n(y, lane::load_n(x, n), n);
 }
 void put_n(float* y, const float* x, int n) {
   Call call;
@@ -189,7 +191,8 @@ float sum(const float* x, N n) {
   return y;
 }
 
-// One chain for each of two columns, in the schedule that every kernel shares (num/contract/schedule.h).
+// One chain for each of two columns, in the schedule that every kernel shares
+// (num/contract/schedule.h).
 struct Chain {
   const float *a, *b;
   __device__ void operator()(int64_t begin, int64_t end, F* c) const {

@@ -1,5 +1,5 @@
-// The functions of src/num as one instruction set computes them, over arrays: what invar_prove and its tests
-// look at. probe.cc is compiled once per instruction set, like a kernel.
+// The functions of src/num as one instruction set computes them, over arrays: what invar_prove and
+// its tests look at. probe.cc is compiled once per instruction set, like a kernel.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Probe {
   int lanes;
   std::span<const Function> functions;  // those of src/num/function_list.h
   void (*atan2)(const float* y, const float* x, float* result, int n);
-  Map canon;
+  Map canonicalize;
   Map exp_stored;                                  // of x <= 0 or NaN
   void (*put_n)(float* y, const float* x, int n);  // load_n and put_n of a partial vector, n <= lanes
   void (*maximum)(const float* a, const float* b, float* y, int n);

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""A second reading of spec/reduction.md and spec/contraction.md, in another language and without the code of src/num:
-computes the digests that src/num/reduce/reduce_test.cc and src/num/contract/contract_test.cc expect.
+"""A second reading of spec/reduction.md and spec/contraction.md, in another language and without
+the code of src/num: computes the digests that src/num/reduce/reduce_test.cc and
+src/num/contract/contract_test.cc expect.
 
 usage: second_reading.py      exit 0: both digests stand in the tests; 1: one does not
 """
+
 import hashlib
 import math
 import pathlib
@@ -92,7 +94,8 @@ def contract(a, b):  # contraction.2, .3, .4
 
 
 def adversarial(kind, n, seed):
-    """src/num/testing/adversarial.h: inputs are no part of the specification, so they are made alike."""
+    """src/num/testing/adversarial.h: inputs are no part of the specification, so they are made
+    alike."""
     state = seed
 
     def draw():
@@ -107,8 +110,18 @@ def adversarial(kind, n, seed):
         r = draw()
         return r & 0x807FFFFF | (127 + low + (r >> 32) % (high - low + 1)) << 23
 
-    special = [0x7FC00000, 0xFFC00001, 0x7F800001, 0x7F800000, 0xFF800000,
-               0x80000000, 0x00000000, 0x00000001, 0x807FFFFF, 0x7F7FFFFF]
+    special = [
+        0x7FC00000,
+        0xFFC00001,
+        0x7F800001,
+        0x7F800000,
+        0xFF800000,
+        0x80000000,
+        0x00000000,
+        0x00000001,
+        0x807FFFFF,
+        0x7F7FFFFF,
+    ]
     u = []
     for i in range(n):
         if kind == "near_one":
@@ -126,7 +139,26 @@ def adversarial(kind, n, seed):
 
 KINDS = ["near_one", "wide", "cancelling", "tiny", "special"]
 LENGTHS = [0, 1, 2, 127, 128, 129, 255, 256, 257, 511, 512, 2049, 4095, 4096, 4097, 8192, 10007]
-DEPTHS = [0, 1, 2, 64, 255, 256, 257, 511, 512, 513, 2047, 2048, 2049, 2304, 4096, 4352, 5000, 11008]
+DEPTHS = [
+    0,
+    1,
+    2,
+    64,
+    255,
+    256,
+    257,
+    511,
+    512,
+    513,
+    2047,
+    2048,
+    2049,
+    2304,
+    4096,
+    4352,
+    5000,
+    11008,
+]
 
 
 def main():
@@ -143,9 +175,15 @@ def main():
             value = contract(adversarial(kind, k, 3 * k), adversarial(kind, k, 3 * k + 1))
             products.update(struct.pack("<I", stored(value)))
     right = True
-    for name, digest, test in (("reduction", rows, "reduce/reduce_test.cc"), ("contraction", products, "contract/contract_test.cc")):
+    for name, digest, test in (
+        ("reduction", rows, "reduce/reduce_test.cc"),
+        ("contraction", products, "contract/contract_test.cc"),
+    ):
         found = digest.hexdigest() in (source / test).read_text()
-        print("%-12s %s %s %s" % (name, digest.hexdigest(), "stands in" if found else "is NOT in", test))
+        print(
+            "%-12s %s %s %s"
+            % (name, digest.hexdigest(), "stands in" if found else "is NOT in", test)
+        )
         right = right and found
     return 0 if right else 1
 

@@ -4,13 +4,15 @@
     python3 tools/unicode/make_tables.py            # writes the files
     python3 tools/unicode/make_tables.py --check    # compares them, exit 1 on a difference
 
-General categories, decompositions and combining classes are those of the Unicode Character Database through
-unicodedata2. What that package lacks, the properties Alphabetic and Han, is asked code point by code point of the
-regular-expression engine of Hugging Face tokenizers (Oniguruma with Unicode 16.0); so is every general category, as
-a cross-check: the script stops if the two disagree anywhere.
+General categories, decompositions and combining classes are those of the Unicode Character Database
+through unicodedata2. What that package lacks, the properties Alphabetic and Han, is asked code
+point by code point of the regular-expression engine of Hugging Face tokenizers (Oniguruma with
+Unicode 16.0); so is every general category, as a cross-check: the script stops if the two disagree
+anywhere.
 
-The normalizer of tokenizers has older tables, Unicode 9.0. Unicode promises that normalization of assigned characters
-never changes, so its data is ours restricted to the characters that it knows, which are asked of it, too.
+The normalizer of tokenizers has older tables, Unicode 9.0. Unicode promises that normalization of
+assigned characters never changes, so its data is ours restricted to the characters that it knows,
+which are asked of it, too.
 """
 
 import pathlib
@@ -38,7 +40,8 @@ def engine_members(pattern):
 
 
 def ranges(value_of, skip=None):
-    """(first, last, value) of maximal runs of equal value; runs whose value is `skip` are left out."""
+    """(first, last, value) of maximal runs of equal value; runs whose value is `skip` are left
+    out."""
     runs = []
     for c in range(0x110000):
         v = value_of(c)
@@ -50,12 +53,14 @@ def ranges(value_of, skip=None):
 
 
 def normalization():
-    """Combining classes, decompositions {c: (first, second or 0)} and primary composites {(first, second): c}."""
+    """Combining classes, decompositions {c: (first, second or 0)} and primary composites {(first,
+    second): c}."""
     theirs = normalizers.NFC().normalize_str
     classes, decompositions, composites = {}, {}, {}
     for c in SCALARS:
         ccc = ucd.combining(chr(c))
-        # A mark that is not known keeps the marks around it apart: U+0345 has the highest class, U+0334 the lowest.
+        # A mark that is not known keeps the marks around it apart: U+0345 has the highest class,
+        # U+0334 the lowest.
         text = "x\u0345" + chr(c) + "\u0334"
         if ccc and theirs(text) == ucd.normalize("NFC", text):
             classes[c] = ccc
@@ -80,25 +85,43 @@ def tables():
             sys.exit(f"tokenizers disagrees with Unicode {VERSION} about {name}")
     alphabetic, han = engine_members(r"\p{Alphabetic}"), engine_members(r"\p{Han}")
     word = alphabetic | {c for c in SCALARS if category[c][0] == "M" or category[c] in ("Nd", "Pc")}
-    yield "category", VERSION, "first last general category; what is not listed is Cn", [
-        f"{a:04X} {b:04X} {v}" for a, b, v in ranges(category.get, "Cn")
-    ]
-    yield "word", VERSION, "first last of Alphabetic, M, Nd and Pc", [
-        f"{a:04X} {b:04X}" for a, b, _ in ranges(lambda c: c in word, False)
-    ]
-    yield "han", VERSION, "first last of the characters whose script is Han", [
-        f"{a:04X} {b:04X}" for a, b, _ in ranges(lambda c: c in han, False)
-    ]
+    yield (
+        "category",
+        VERSION,
+        "first last general category; what is not listed is Cn",
+        [f"{a:04X} {b:04X} {v}" for a, b, v in ranges(category.get, "Cn")],
+    )
+    yield (
+        "word",
+        VERSION,
+        "first last of Alphabetic, M, Nd and Pc",
+        [f"{a:04X} {b:04X}" for a, b, _ in ranges(lambda c: c in word, False)],
+    )
+    yield (
+        "han",
+        VERSION,
+        "first last of the characters whose script is Han",
+        [f"{a:04X} {b:04X}" for a, b, _ in ranges(lambda c: c in han, False)],
+    )
     classes, decompositions, composites = normalization()
-    yield "combining", NFC_VERSION, "first last canonical combining class; what is not listed is 0", [
-        f"{a:04X} {b:04X} {v}" for a, b, v in ranges(lambda c: classes.get(c, 0), 0)
-    ]
-    yield "decomposition", NFC_VERSION, "character first second: canonical decomposition, one step; second may be 0", [
-        f"{c:04X} {a:04X} {b:04X}" for c, (a, b) in decompositions.items()
-    ]
-    yield "composition", NFC_VERSION, "first second composite: primary composites, in order", [
-        f"{a:04X} {b:04X} {c:04X}" for (a, b), c in sorted(composites.items())
-    ]
+    yield (
+        "combining",
+        NFC_VERSION,
+        "first last canonical combining class; what is not listed is 0",
+        [f"{a:04X} {b:04X} {v}" for a, b, v in ranges(lambda c: classes.get(c, 0), 0)],
+    )
+    yield (
+        "decomposition",
+        NFC_VERSION,
+        "character first second: canonical decomposition, one step; second may be 0",
+        [f"{c:04X} {a:04X} {b:04X}" for c, (a, b) in decompositions.items()],
+    )
+    yield (
+        "composition",
+        NFC_VERSION,
+        "first second composite: primary composites, in order",
+        [f"{a:04X} {b:04X} {c:04X}" for (a, b), c in sorted(composites.items())],
+    )
 
 
 def main():

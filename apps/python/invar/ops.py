@@ -79,7 +79,7 @@ def call(op, *operands, shape=None, dtype=None, isa="", **attributes):
     result = library.empty(shape, dtype, operands[0] if operands else None)
     if arrays.is_tensor(result) and result.is_cuda:
         arrays.torch().cuda.current_stream(result.device).synchronize()  # the operation has a queue of its own
-    _native.once(op, attributes, [arrays.handed(x) for x in operands], arrays.handed(result), isa)
+    _native.run_operation(op, attributes, [arrays.handed(x) for x in operands], arrays.handed(result), isa)
     return result
 
 

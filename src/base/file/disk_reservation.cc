@@ -1,3 +1,4 @@
+// Reserved disk space, see disk_reservation.h.
 #include "base/file/disk_reservation.h"
 
 #include <fcntl.h>
@@ -24,10 +25,10 @@ int fill(int fd, uint64_t bytes) {
 
 }  // namespace
 
-Result<Reservation> Reservation::make(const std::string& path, uint64_t bytes) {
+Result<DiskReservation> DiskReservation::make(const std::string& path, uint64_t bytes) {
   const size_t slash = path.rfind('/');
   std::string name = (slash == path.npos ? std::string() : path.substr(0, slash + 1)) + ".invar-XXXXXX";
-  Reservation made;
+  DiskReservation made;
   made.fd_ = ::mkostemp(name.data(), O_CLOEXEC);
   int error = made.fd_ < 0 ? errno : 0;
   if (!error) {
@@ -41,12 +42,12 @@ Result<Reservation> Reservation::make(const std::string& path, uint64_t bytes) {
   return made;
 }
 
-void Reservation::shrink(uint64_t bytes) {
+void DiskReservation::shrink(uint64_t bytes) {
   // Where this fails the space stays held, and the file that needs it says so.
   if (fd_ >= 0 && ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) return;
 }
 
-Reservation::~Reservation() {
+DiskReservation::~DiskReservation() {
   if (fd_ >= 0) ::close(fd_);
 }
 

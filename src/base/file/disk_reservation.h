@@ -1,4 +1,4 @@
-// Space on disk for files that a long computation will write at its end.
+// Reserves disk space for files that a long computation writes at its end.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,19 @@
 
 namespace invar {
 
-// Holds space in a folder by a file without a name, which the system takes back with the process, however that ends.
-class Reservation {
+// Holds space in a folder with an unnamed file, which the system deletes with the process, however
+// it ends.
+class DiskReservation {
  public:
-  Reservation() = default;  // of nothing
-  Reservation(Reservation&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
-  Reservation& operator=(Reservation&& o) noexcept { return std::swap(fd_, o.fd_), *this; }
-  Reservation(const Reservation&) = delete;
-  ~Reservation();
-  // In the folder where `path` shall be. Errors name the path: a folder that is missing or takes no files, a full disk.
-  static Result<Reservation> make(const std::string& path, uint64_t bytes);
-  // Gives back what is beyond `bytes`.
+  DiskReservation() = default;  // of nothing
+  DiskReservation(DiskReservation&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
+  DiskReservation& operator=(DiskReservation&& o) noexcept { return std::swap(fd_, o.fd_), *this; }
+  DiskReservation(const DiskReservation&) = delete;
+  ~DiskReservation();
+  // In the folder of `path`. Errors name the path: the folder is missing or takes no files, the
+  // disk is full.
+  static Result<DiskReservation> make(const std::string& path, uint64_t bytes);
+  // Keeps only `bytes` bytes.
   void shrink(uint64_t bytes);
 
  private:

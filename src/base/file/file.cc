@@ -1,3 +1,4 @@
+// Memory-mapped and written files, see file.h.
 #include "base/file/file.h"
 
 #include <fcntl.h>
@@ -59,7 +60,8 @@ int write_all(int fd, std::string_view content) {
   return 0;
 }
 
-// Devices and pipes (/dev/stdout, a FIFO) have no old content to keep and must never be renamed over.
+// Devices and pipes (/dev/stdout, a FIFO) have no old content to keep and must never be renamed
+// over.
 Status write_in_place(const std::string& path, std::string_view content) {
   Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (file.fd < 0) return failure("write", path, errno);
@@ -87,7 +89,7 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   map.data_ = static_cast<const std::byte*>(data);
   map.size_ = static_cast<size_t>(info.st_size);
   map.path_ = path;
-  note_map(map.data_, map.size_, path);
+  register_map(map.data_, map.size_, path);
   return map;
 }
 
@@ -124,7 +126,7 @@ MappedFile& MappedFile::operator=(MappedFile&& o) noexcept {
 
 MappedFile::~MappedFile() {
   if (data_) {
-    forget_map(data_);
+    unregister_map(data_);
     ::munmap(const_cast<std::byte*>(data_), size_);
   }
 }
@@ -192,8 +194,8 @@ Status write_file(const std::string& path, std::string_view content) {
     return failed;
   });
   if (error) return failure("write", path, error);
-  // The new name survives a power cut only once its folder is on disk; a file system that cannot sync folders
-  // is no reason to fail.
+  // The new name survives a power cut only once its folder is on disk; a file system that cannot
+  // sync folders is no reason to fail.
   Fd dir(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (dir.fd >= 0) (void)::fsync(dir.fd);
   return {};

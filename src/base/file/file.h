@@ -1,4 +1,4 @@
-// Whole files: mapped for reading, replaced atomically for writing.
+// Whole files: memory-mapped for reading, replaced atomically for writing.
 #pragma once
 
 #include <compare>
@@ -21,20 +21,22 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   ~MappedFile();
   std::span<const std::byte> bytes() const { return {data_, size_}; }
-  // What the file system says of the content without reading it: whoever changes it changes this, too.
+  // The version of the content that the file system records; every write changes it.
   struct Stamp {
     uint64_t device = 0, inode = 0, size = 0;
     int64_t modified = 0, changed = 0;  // nanoseconds since 1970
     auto operator<=>(const Stamp&) const = default;
   };
   const Stamp& stamp() const { return stamp_; }
-  // It had not been changed for two seconds when it was opened: longer than file systems take for one moment.
+  // The file had not changed for two seconds when it was opened, which is longer than the
+  // resolution of any file system's clock.
   bool at_rest() const { return at_rest_; }
-  // The file as it is now. `changed`: somebody wrote to it or cut it off since it was opened. `touched`: its entry
-  // changed (renamed, linked, replaced, a time that was set), so only its bytes can tell.
+  // The file as it is now. `changed`: it was written to or truncated since it was opened.
+  // `touched`: only its entry changed (renamed, linked, replaced, a time was set), so the bytes
+  // must be compared.
   enum class State { same, touched, changed };
   State state() const;
-  // What state() compares with from now on: the entry as it is. For whoever has looked at the bytes again.
+  // Makes the current entry the one that state() compares with, once the bytes have been compared.
   void accept();
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
@@ -47,10 +49,13 @@ class MappedFile {
   std::string path_;
 };
 
-// Reading a mapped file that somebody cut off raises SIGBUS. From this call on the process ends then with exit code 2
-// and one line that names the file. For programs, not for libraries: it installs a signal handler.
+// Reading a mapped file that was truncated raises SIGBUS. This installs a signal handler, so that
+// the process then ends with exit code 2 and one line that names the file. For programs, not for
+// libraries.
 void report_truncated_maps();
-// What is read at once is bounded: a file that has no end must not become memory.
+
+// The size of files that are read at once is bounded, so that an endless file does not fill the
+// memory.
 struct FileKind {
   const char* name;
   uint64_t most;         // bytes
@@ -58,14 +63,16 @@ struct FileKind {
 };
 inline constexpr FileKind kTextFile{"a file that is read at once", uint64_t{256} << 20};
 
-// The whole file. Errors: one of another kind, a larger one, a pipe by name (a FIFO) that nobody has opened for writing.
+// The whole file. Errors: a file of another kind, a larger one, a named pipe that nobody has opened
+// for writing.
 Result<std::string> read_file(const std::string& path, const FileKind& kind = kTextFile);
 
 // The file `name` of an open folder; a link is not followed.
 Result<std::string> read_file_at(int folder, const std::string& name);
 
-// Writes a temporary file in the folder of PATH, flushes it to disk, renames it over PATH. On any error (unwritable,
-// full disk) the old file stays as it was, the temporary one is removed, and the error names the path and the reason.
+// Writes a temporary file in the folder of `path`, flushes it to disk, and renames it to `path`. On
+// any error (unwritable, full disk) the old file stays as it was, the temporary one is removed, and
+// the error names the path and the reason.
 Status write_file(const std::string& path, std::string_view content);
 
 }  // namespace invar

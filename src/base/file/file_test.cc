@@ -1,3 +1,4 @@
+// Files: mapping, state changes, atomic writes and their errors.
 #include "base/file/file.h"
 
 #include <fcntl.h>
@@ -249,8 +250,8 @@ TEST_F(FileTest, SpaceIsReservedOrRefused) {
   small.rlim_cur = 1000;
   auto handler = std::signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  const auto fits = Reservation::make(path("r.json"), 1000),
-             too_large = Reservation::make(path("r.json"), 1001);
+  const auto fits = DiskReservation::make(path("r.json"), 1000),
+             too_large = DiskReservation::make(path("r.json"), 1001);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, handler);
   EXPECT_TRUE(fits);
@@ -259,7 +260,7 @@ TEST_F(FileTest, SpaceIsReservedOrRefused) {
   EXPECT_TRUE(contains(too_large.error(), "File too large (1001 bytes are needed)"))
       << too_large.error().message;
   EXPECT_EQ(entries(), 0u);  // while one is held
-  EXPECT_FALSE(Reservation::make(path("none/r.json"), 1));
+  EXPECT_FALSE(DiskReservation::make(path("none/r.json"), 1));
 }
 
 }  // namespace

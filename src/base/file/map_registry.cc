@@ -1,3 +1,4 @@
+// The table of mapped files for the SIGBUS handler, see map_registry.h.
 #include "base/file/map_registry.h"
 
 #include <unistd.h>
@@ -13,8 +14,8 @@
 namespace invar {
 namespace {
 
-// A handler may run at any instruction, so it reads a table of fixed size without a lock. Where the table is
-// full the message does not name the file.
+// A handler may run at any instruction, so it reads a table of fixed size without a lock. Where the
+// table is full the message does not name the file.
 constexpr size_t kSlots = 1024, kPath = 256;
 struct Slot {
   std::atomic<const std::byte*> data{nullptr};
@@ -45,7 +46,7 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
 
 }  // namespace
 
-void note_map(const std::byte* data, size_t size, const std::string& path) {
+void register_map(const std::byte* data, size_t size, const std::string& path) {
   const std::lock_guard lock(mutex);
   for (Slot& s : slots) {
     if (s.data.load(std::memory_order_relaxed)) continue;
@@ -61,7 +62,7 @@ void note_map(const std::byte* data, size_t size, const std::string& path) {
   }
 }
 
-void forget_map(const std::byte* data) {
+void unregister_map(const std::byte* data) {
   const std::lock_guard lock(mutex);
   for (Slot& s : slots)
     if (s.data.load(std::memory_order_relaxed) == data)

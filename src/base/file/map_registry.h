@@ -1,4 +1,5 @@
-// Which file a mapped address belongs to, for the handler of SIGBUS (report_truncated_maps in file.h).
+// The table of mapped files, in which the SIGBUS handler finds the file of an address
+// (report_truncated_maps in file.h).
 #pragma once
 
 #include <cstddef>
@@ -6,7 +7,7 @@
 
 namespace invar {
 
-void note_map(const std::byte* data, size_t size, const std::string& path);
-void forget_map(const std::byte* data);
+void register_map(const std::byte* data, size_t size, const std::string& path);
+void unregister_map(const std::byte* data);
 
 }  // namespace invar

@@ -1,3 +1,4 @@
+// Temporary files and atomic replacement, see temporary_file.h.
 #include "base/file/temporary_file.h"
 
 #include <sys/random.h>

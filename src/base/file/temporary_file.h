@@ -1,4 +1,4 @@
-// Temporary files and folders that nobody can guess, plant or find half written.
+// Temporary files and folders with unguessable names, and atomic replacement of files.
 #pragma once
 
 #include <functional>
@@ -8,15 +8,16 @@
 
 namespace invar {
 
-// A new path in `folder` with a random name of 24 bytes: short enough beside a target of any legal name.
+// A new path in `folder` with a random name of 24 bytes, which any folder of the target allows.
 std::string temporary_path(const std::string& folder);
 
-// The folder that holds `path`: what stands before its last '/', or ".".
+// The folder of `path`: what precedes its last '/', or ".".
 std::string folder_of(const std::string& path);
 
-// Replaces `path` atomically. `make` creates a temporary path in the same folder exclusively (O_EXCL,
-// symlink) and returns 0 or an errno value; EEXIST is tried again with another name. The result is then
-// renamed to `path`. Returns 0 or an errno value; on an error the temporary entry is gone and `path` stays.
+// Replaces `path` atomically. `make` creates a temporary path in the same folder exclusively
+// (O_EXCL, symlink) and returns 0 or an errno value; EEXIST is tried again with another name. The
+// result is then renamed to `path`. Returns 0 or an errno value; on an error the temporary entry is
+// gone and `path` stays.
 int replace_file(const std::string& path, const std::function<int(const std::string& temporary)>& make);
 
 // A folder of mode 0700 that is removed with its content on destruction. Movable.

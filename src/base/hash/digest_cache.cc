@@ -1,12 +1,13 @@
+// The cache of digests, see digest_cache.h.
 #include "base/hash/digest_cache.h"
 
 namespace invar {
 
-void Hashed::add(const MappedFile& file, uint64_t offset, uint64_t length, const Digest& digest) {
+void DigestCache::add(const MappedFile& file, uint64_t offset, uint64_t length, const Digest& digest) {
   if (file.at_rest()) known_[{file.stamp(), offset, length}] = digest;
 }
 
-bool Hashed::has(const MappedFile& file, uint64_t offset, uint64_t length, const Digest& digest) const {
+bool DigestCache::has(const MappedFile& file, uint64_t offset, uint64_t length, const Digest& digest) const {
   const auto it = known_.find({file.stamp(), offset, length});
   return it != known_.end() && it->second == digest;
 }

@@ -1,5 +1,5 @@
-// Digests of parts of files that this process has computed, so that it computes them once. A file that was changed afterwards is not
-// known any more.
+// A cache of the digests of parts of files, so that a process computes each once. A file that
+// changed afterwards is not found.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@
 
 namespace invar {
 
-class Hashed {
+class DigestCache {
  public:
-  // Of `length` bytes at `offset`, computed after the file was opened. Kept only where the file had been at rest when it was
-  // opened: a later change has another time then, however coarse the clock of the file system.
+  // Adds the digest of `length` bytes at `offset`, computed after the file was opened. Does nothing
+  // if the file was not at rest when it was opened: then a later change might have the same time
+  // stamp.
   void add(const MappedFile&, uint64_t offset, uint64_t length, const Digest&);
   bool has(const MappedFile&, uint64_t offset, uint64_t length, const Digest&) const;
 

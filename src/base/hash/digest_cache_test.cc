@@ -1,3 +1,4 @@
+// The cache of digests knows files at rest and forgets changed ones.
 #include "base/hash/digest_cache.h"
 
 #include <fcntl.h>
@@ -11,19 +12,19 @@
 namespace invar {
 namespace {
 
-TEST(Hashed, KnowsWhatLayStillAndNotWhatWasChanged) {
+TEST(DigestCache, KnowsWhatLayStillAndNotWhatWasChanged) {
   const std::string path = testing::TempDir() + "/hashed";
   const auto write = [&path](const char* text) { std::ofstream(path) << text; };
   const auto open = [&path] { return *MappedFile::open(path); };
   const Digest abc = sha256("abc"), xyz = sha256("xyz");
   write("abc");
-  Hashed fresh;
+  DigestCache fresh;
   fresh.add(open(), 0, 3, abc);
   EXPECT_FALSE(fresh.has(open(), 0, 3, abc));  // written a moment ago
 
   const timespec moment = {0, 50'000'000};
   while (!open().at_rest()) nanosleep(&moment, nullptr);
-  Hashed known;
+  DigestCache known;
   known.add(open(), 0, 3, abc);
   EXPECT_TRUE(known.has(open(), 0, 3, abc));
   EXPECT_FALSE(known.has(open(), 0, 3, xyz));

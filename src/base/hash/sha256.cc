@@ -1,3 +1,4 @@
+// SHA-256 and Merkle roots, see sha256.h.
 #include "base/hash/sha256.h"
 
 #include <bit>
@@ -18,7 +19,8 @@ const uint32_t kSha256Rounds[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-// FIPS 180-4, 6.2.2, step by step; words are read and written byte by byte, so byte order does not matter.
+// FIPS 180-4, 6.2.2, step by step; words are read and written byte by byte, so byte order does not
+// matter.
 void sha256_blocks_portable(uint32_t state[8], const uint8_t* data, size_t blocks) {
   for (; blocks > 0; --blocks, data += 64) {
     uint32_t w[64];

@@ -1,4 +1,5 @@
-// SHA-256 (FIPS 180-4) and Merkle roots. Dependency-free so that the runtime cross-compiles anywhere.
+// SHA-256 (FIPS 180-4) and Merkle roots. Dependency-free so that the runtime cross-compiles
+// anywhere.
 #pragma once
 
 #include <array>
@@ -31,8 +32,9 @@ inline Digest sha256(std::string_view text) {
   return sha256(text.data(), text.size());
 }
 
-// Merkle root (spec/receipt.md): leaf = SHA-256(0x00 || leaf digest), node = SHA-256(0x01 || left || right);
-// an odd node is carried up unchanged; the root of no leaves is SHA-256 of the empty string.
+// Merkle root (spec/receipt.md): leaf = SHA-256(0x00 || leaf digest), node = SHA-256(0x01 || left
+// || right); an odd node is carried up unchanged; the root of no leaves is SHA-256 of the empty
+// string.
 Digest merkle_root(std::span<const Digest> leaves);
 
 std::string to_hex(const Digest& d);                        // 64 lower-case digits

@@ -1,3 +1,4 @@
+// SHA-256 against published vectors and other implementations, on every code path.
 #include "base/hash/sha256.h"
 
 #include <gtest/gtest.h>
@@ -44,8 +45,8 @@ TEST(Sha256, AnySplitGivesTheSameDigest) {
   }
 }
 
-// Every length's padding differs; one digest over all of them, made with another implementation (Python
-// hashlib).
+// Every length's padding differs; one digest over all of them, made with another implementation
+// (Python hashlib).
 TEST(Sha256, EveryLengthTo300) {
   std::string text = noise(300);
   Sha256 all;
@@ -72,7 +73,8 @@ TEST(Sha256, NativeBlocksEqualPortableBlocks) {
     }
 }
 
-// A message longer than 2^32 bits would overflow a 32-bit length: 600 MiB of zeros, only with the fast path.
+// A message longer than 2^32 bits would overflow a 32-bit length: 600 MiB of zeros, only with the
+// fast path.
 TEST(Sha256, LongMessage) {
   if (INVAR_EMULATED || !sha256_blocks_native()) GTEST_SKIP() << "slow without SHA-256 instructions";
   std::vector<char> zeros(1 << 20);

@@ -8,8 +8,9 @@
 namespace invar {
 namespace {
 
-// The instructions keep the state as two vectors, (a b e f) and (c d g h), highest lane first; sha256rnds2
-// does two rounds with the two round inputs (constant + message word) in the low half of its third operand.
+// The instructions keep the state as two vectors, (a b e f) and (c d g h), highest lane first;
+// sha256rnds2 does two rounds with the two round inputs (constant + message word) in the low half
+// of its third operand.
 __attribute__((target("sha,sse4.1,ssse3"))) void blocks_sha_ni(uint32_t state[8], const uint8_t* data,
                                                                size_t blocks) {
   const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);

@@ -1,3 +1,4 @@
+// Text for terminals, see display.h.
 #include "base/text/display.h"
 
 #include <algorithm>
@@ -8,8 +9,9 @@
 namespace invar {
 namespace {
 
-// Control characters (Cc), and of the format characters (Cf), separators and Default_Ignorable_Code_Point of Unicode 16
-// those that show nothing. Variation selectors belong to the visible character before them and stay.
+// Control characters (Cc), and of the format characters (Cf), separators and
+// Default_Ignorable_Code_Point of Unicode 16 those that show nothing. Variation selectors belong to
+// the visible character before them and stay.
 constexpr struct Range {
   uint32_t first, last;
   bool writing =
@@ -38,7 +40,8 @@ std::string hex(uint32_t v, int least) {
   return {digits.rbegin(), digits.rend()};
 }
 
-// `stays(c, range)`: of a code point that shows nothing. `escape`: of one, or of a byte that is no UTF-8 (then -1 and the byte).
+// `stays(c, range)`: of a code point that shows nothing. `escape`: of one, or of a byte that is no
+// UTF-8 (then -1 and the byte).
 template <class Stays, class Escape>
 std::string escaped(std::string_view text, const Stays& stays, const Escape& escape) {
   std::string out;
@@ -46,7 +49,7 @@ std::string escaped(std::string_view text, const Stays& stays, const Escape& esc
     const auto byte = static_cast<uint8_t>(text[at]);
     if (byte >= 0x20 && byte < 0x7F) {
       out += text[at++];
-    } else if (sequence_at(text, at).kind != Sequence::well) {
+    } else if (sequence_at(text, at).kind != Utf8Sequence::well) {
       out += escape(-1, byte), ++at;
     } else {
       size_t next = at;
@@ -79,7 +82,8 @@ std::string printable_lines(std::string_view text) {
       text, [](uint32_t c, const Range& r) { return c == '\n' || c == '\t' || r.writing; }, spelled);
 }
 
-// Outside its strings JSON has no such character but line breaks and tabs, and within them it has neither.
+// Outside its strings JSON has no such character but line breaks and tabs, and within them it has
+// neither.
 std::string printable_json(std::string_view json) {
   return escaped(
       json, [](uint32_t c, const Range&) { return c == '\n' || c == '\t'; },

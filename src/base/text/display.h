@@ -1,4 +1,4 @@
-// Text of unknown origin as a person may see it: names in files, paths, a model's answer.
+// Makes text of unknown origin safe to show on a terminal: names in files, paths, a model's answer.
 #pragma once
 
 #include <string>
@@ -8,18 +8,19 @@
 
 namespace invar {
 
-// As one line. Visible characters of every script stay; what a terminal would obey or hide is escaped: control characters
-// of ASCII and bytes that are no UTF-8 as \x1b; other control characters, line separators, direction and zero-width
-// characters as \u{202e}. Applied twice it changes nothing more.
+// The text on one line. Visible characters of every script stay. Characters that a terminal would
+// obey or hide are escaped: ASCII control characters and bytes that are not UTF-8 as \x1b; other
+// control characters, line separators, direction and zero-width characters as \u{202e}. Idempotent.
 std::string printable(std::string_view text);
-// The same; the middle of what is longer than `longest` bytes is left out.
+// The same, without the middle of a text that is longer than `longest` bytes.
 std::string excerpt(std::string_view text, size_t longest = 160);
-// As lines: line breaks and tabs stay, and the invisible characters that scripts and emoji are written with.
+// The text on several lines: line breaks and tabs stay, and the invisible characters that scripts
+// and emoji need.
 std::string printable_lines(std::string_view text);
-// JSON of the same meaning, in which printable() would escape nothing but line breaks.
+// Equivalent JSON in which printable() would escape only line breaks.
 std::string printable_json(std::string_view json);
 
-// The error's line and, each on a line of its own, its items.
+// The error's message and its items, one a line.
 std::string printable(const Error&);
 
 }  // namespace invar

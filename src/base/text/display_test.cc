@@ -1,3 +1,4 @@
+// Text for terminals: what stays visible and what is escaped.
 #include "base/text/display.h"
 
 #include <gtest/gtest.h>

@@ -1,14 +1,15 @@
+// UTF-8 decoding and repair, see utf8.h.
 #include "base/text/utf8.h"
 
 #include <cstring>
 
 namespace invar {
 
-Sequence sequence_at(std::string_view bytes, size_t at) {
+Utf8Sequence sequence_at(std::string_view bytes, size_t at) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
   const uint8_t lead = byte(at);
-  if (lead < 0x80) return {Sequence::well, 1};
-  if (lead < 0xC2 || lead > 0xF4) return {Sequence::ill, 1};
+  if (lead < 0x80) return {Utf8Sequence::well, 1};
+  if (lead < 0xC2 || lead > 0xF4) return {Utf8Sequence::ill, 1};
   const size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   // The second byte excludes overlong forms, surrogates and code points above U+10FFFF.
   uint8_t low = 0x80, high = 0xBF;
@@ -17,11 +18,11 @@ Sequence sequence_at(std::string_view bytes, size_t at) {
   if (lead == 0xF0) low = 0x90;
   if (lead == 0xF4) high = 0x8F;
   for (size_t i = 1; i < length; ++i) {
-    if (at + i == bytes.size()) return {Sequence::cut, i};
-    if (byte(at + i) < low || byte(at + i) > high) return {Sequence::ill, i};
+    if (at + i == bytes.size()) return {Utf8Sequence::cut, i};
+    if (byte(at + i) < low || byte(at + i) > high) return {Utf8Sequence::ill, i};
     low = 0x80, high = 0xBF;
   }
-  return {Sequence::well, length};
+  return {Utf8Sequence::well, length};
 }
 
 static bool eight_ascii(const char* p) {
@@ -36,8 +37,8 @@ size_t valid_prefix(std::string_view text) {
       i += 8;
       continue;
     }
-    const Sequence s = sequence_at(text, i);
-    if (s.kind != Sequence::well) return i;
+    const Utf8Sequence s = sequence_at(text, i);
+    if (s.kind != Utf8Sequence::well) return i;
     i += s.length;
   }
   return text.size();
@@ -46,9 +47,9 @@ size_t valid_prefix(std::string_view text) {
 size_t append_lossy(std::string& out, std::string_view bytes, bool more_follow) {
   size_t i = 0;
   while (i < bytes.size()) {
-    const Sequence s = sequence_at(bytes, i);
-    if (s.kind == Sequence::cut && more_follow) break;
-    out += s.kind == Sequence::well ? bytes.substr(i, s.length) : std::string_view("\xEF\xBF\xBD");
+    const Utf8Sequence s = sequence_at(bytes, i);
+    if (s.kind == Utf8Sequence::cut && more_follow) break;
+    out += s.kind == Utf8Sequence::well ? bytes.substr(i, s.length) : std::string_view("\xEF\xBF\xBD");
     i += s.length;
   }
   return i;

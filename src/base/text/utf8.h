@@ -1,4 +1,4 @@
-// UTF-8: checking, decoding, and the replacement of what is not UTF-8.
+// UTF-8: validation, decoding, and replacement of ill-formed bytes.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,21 @@
 
 namespace invar {
 
-// What stands at a place of a byte string. `ill` and `cut` give the length of the maximal subpart (The Unicode
-// Standard, section 3.9, U+FFFD substitution); `cut` means that more bytes could still complete it.
-struct Sequence {
+// The sequence at a position of a byte string. `ill` and `cut` give the length of the maximal
+// subpart (The Unicode Standard, section 3.9, U+FFFD substitution); `cut` means that more bytes
+// could complete it.
+struct Utf8Sequence {
   enum Kind { well, ill, cut } kind;
   size_t length;
 };
-Sequence sequence_at(std::string_view bytes, size_t at);
+Utf8Sequence sequence_at(std::string_view bytes, size_t at);
 
 // The offset of the first byte that does not belong to valid UTF-8, or text.size().
 size_t valid_prefix(std::string_view text);
 
-// Appends bytes with every maximal subpart of an ill-formed sequence as one U+FFFD. With `more_follow` an incomplete
-// sequence at the end is left for later. Returns the number of bytes consumed.
+// Appends the bytes, and U+FFFD for every maximal subpart of an ill-formed sequence. With
+// `more_follow` an incomplete sequence at the end is left for later. Returns the number of bytes
+// consumed.
 size_t append_lossy(std::string& out, std::string_view bytes, bool more_follow);
 
 void append_utf8(std::string& out, uint32_t code_point);

@@ -1,3 +1,4 @@
+// UTF-8: ill-formed and incomplete sequences.
 #include "base/text/utf8.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Validates JSON with a SAX handler before building a value.
 #include "checkpoint/files/json.h"
 
 #include <set>
@@ -10,9 +11,9 @@ namespace {
 
 using nlohmann::json;
 
-// Looks through the text before a value is made of it. The library's own callbacks would take time that grows with the square
-// of an object's members: at the end of each it goes over all members of the object around it.
-class Watch : public nlohmann::json_sax<json> {
+// Checks the text before a value is built. The library's parser callbacks are quadratic in the
+// number of members: at the end of each value they visit all members of the enclosing object.
+class Validator : public nlohmann::json_sax<json> {
  public:
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
@@ -37,8 +38,8 @@ class Watch : public nlohmann::json_sax<json> {
 
  private:
   bool open() {
-    constexpr size_t deepest = 32;
-    if (keys_.size() == deepest) return refuse("nested too deeply");
+    constexpr size_t kMaxDepth = 32;
+    if (keys_.size() == kMaxDepth) return refuse("nested too deeply");
     keys_.emplace_back();
     return true;
   }
@@ -50,8 +51,9 @@ class Watch : public nlohmann::json_sax<json> {
 }  // namespace
 
 Result<json> parse_json(std::string_view text, const std::string& file) {
-  Watch watch;
-  if (!json::sax_parse(text.begin(), text.end(), &watch)) return bad_input(file + ": " + watch.reason());
+  Validator validator;
+  if (!json::sax_parse(text.begin(), text.end(), &validator))
+    return bad_input(file + ": " + validator.reason());
   json value = json::parse(text.begin(), text.end());
   if (!value.is_object()) return bad_input(file + ": not a JSON object");
   return value;

@@ -1,4 +1,4 @@
-// Strict JSON for files that may be hostile.
+// A strict JSON parser for untrusted files.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,8 +9,8 @@
 
 namespace invar::checkpoint {
 
-// Parses an object. Malformed text, a key given twice in one object and nesting deeper than 32 are errors in
-// one line that starts with the file's name.
+// Parses an object. Malformed text, a duplicate key in one object and nesting deeper than 32 are
+// errors of one line that starts with the file's name.
 Result<nlohmann::json> parse_json(std::string_view text, const std::string& file);
 
 }  // namespace invar::checkpoint

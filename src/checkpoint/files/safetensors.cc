@@ -1,3 +1,4 @@
+// Reads and validates safetensors headers.
 #include "checkpoint/files/safetensors.h"
 
 #include <algorithm>
@@ -6,17 +7,17 @@
 #include <optional>
 
 #include "checkpoint/files/json.h"
-#include "onnx/tensor.h"
 #include "onnx/error_text.h"
+#include "onnx/tensor.h"
 
 namespace invar::checkpoint {
 namespace {
 
 using nlohmann::json;
 
-// A header describes each tensor in about 100 bytes; the largest published ones stay below 1 MB. The bound
-// keeps a hostile length from becoming memory.
-constexpr uint64_t kLongestHeader = 25'000'000;
+// A header needs about 100 bytes per tensor, and the largest published ones are below 1 MB. The
+// bound limits the memory that a hostile file can request.
+constexpr uint64_t kMaxHeaderBytes = 25'000'000;
 
 std::optional<int> bits_of_dtype(const std::string& dtype) {
   static const std::map<std::string, int> bits = {
@@ -42,16 +43,16 @@ Result<std::string> read_header_text(const std::string& path, uint64_t& file_siz
   if (length > file_size - 8)
     return bad_input(path + ": header claims " + std::to_string(length) + " bytes, but the file has only " +
                      std::to_string(file_size) + "; it is truncated or not a safetensors file");
-  if (length > kLongestHeader)
+  if (length > kMaxHeaderBytes)
     return bad_input(path + ": header claims " + std::to_string(length) + " bytes, more than the " +
-                     std::to_string(kLongestHeader) + " that a header may have");
+                     std::to_string(kMaxHeaderBytes) + " that a header may have");
   std::string text(length, '\0');
   if (!in.read(text.data(), static_cast<std::streamsize>(length)))
     return bad_input("cannot read the header of '" + path + "'");
   return text;
 }
 
-// One entry, its offsets still relative to the end of the header.
+// Reads one entry. Its offset is still relative to the end of the header.
 Result<StoredTensor> read_entry(const std::string& where, const json& entry) {
   if (!entry.is_object()) return bad_input(where + ": not an object");
   StoredTensor t;
@@ -96,7 +97,7 @@ Result<std::map<std::string, StoredTensor>> read_safetensors_header(const std::s
     INVAR_TRY(StoredTensor t, read_entry(path + ": tensor " + onnx::quote(name), entry));
     tensors.emplace(name, std::move(t));
   }
-  // The bytes must be covered exactly once: neither overlap nor gap nor tail can hide anything.
+  // Tensors must cover the data exactly once, without overlaps, gaps or a tail.
   std::vector<std::pair<const std::string, StoredTensor>*> order;
   order.reserve(tensors.size());
   for (auto& item : tensors) order.push_back(&item);

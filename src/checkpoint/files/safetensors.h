@@ -1,5 +1,5 @@
-// Headers of safetensors files: 8 bytes of length, then JSON, then the tensors' bytes without gaps. Only the
-// header is read (spec/onnx.md onnx.5).
+// Headers of safetensors files: an 8-byte length, JSON, then the tensors' bytes without gaps. Only
+// the header is read (spec/onnx.md onnx.5).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct StoredTensor {
   uint64_t offset = 0, length = 0;  // in the file
 };
 
-// Everything the header says, checked against itself and against the size of the file.
+// Reads the header and checks that it is consistent and matches the size of the file.
 Result<std::map<std::string, StoredTensor>> read_safetensors_header(const std::string& path);
 
 }  // namespace invar::checkpoint

@@ -1,3 +1,4 @@
+// Symlinks, reflinks and copies of weight files, placed atomically.
 #include "checkpoint/files/weight_files.h"
 
 #include <fcntl.h>
@@ -39,7 +40,7 @@ int copy_bytes(int from, int to) {
 
 }  // namespace
 
-Status place_link(const std::string& target, const std::string& path) {
+Status make_link(const std::string& target, const std::string& path) {
   const int error = replace_file(path, [&](const std::string& temporary) {
     return ::symlink(target.c_str(), temporary.c_str()) == 0 ? 0 : errno;
   });
@@ -47,7 +48,7 @@ Status place_link(const std::string& target, const std::string& path) {
   return {};
 }
 
-Status place_copy(const std::string& source, const std::string& path) {
+Status make_copy(const std::string& source, const std::string& path) {
   const int from = ::open(source.c_str(), O_RDONLY | O_CLOEXEC);
   if (from < 0) return failure("read", source, errno);
   const int error = replace_file(path, [&](const std::string& temporary) {

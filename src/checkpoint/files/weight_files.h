@@ -1,4 +1,4 @@
-// Puts a weight file beside a model.
+// Links or copies a weight file beside a model.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace invar::checkpoint {
 
-// PATH becomes a link to TARGET (absolute), replacing what was there at once.
-Status place_link(const std::string& target, const std::string& path);
-// PATH becomes a copy of SOURCE: shared blocks where the file system can (no byte is copied then), else a
-// real copy.
-Status place_copy(const std::string& source, const std::string& path);
+// Makes PATH a symlink to TARGET, which is absolute. Replaces an existing file atomically.
+Status make_link(const std::string& target, const std::string& path);
+// Makes PATH a copy of SOURCE: a reflink, which shares blocks, if the file system supports it, else
+// a full copy.
+Status make_copy(const std::string& source, const std::string& path);
 
 }  // namespace invar::checkpoint

@@ -1,3 +1,4 @@
+// The ONNX graph of LlamaForCausalLM, layer by layer.
 #include "checkpoint/recipes/llama.h"
 
 #include <bit>
@@ -6,8 +7,8 @@
 #include <optional>
 #include <set>
 
-#include "onnx/tensor.h"
 #include "onnx/error_text.h"
+#include "onnx/tensor.h"
 
 namespace invar::checkpoint {
 namespace {
@@ -25,10 +26,11 @@ std::string little_endian(const std::vector<T>& values) {
   return bytes;
 }
 
-// Appends nodes; remembers the first error, so that the recipe below reads as the model does.
-class Builder {
+// Appends nodes. Keeps the first error, so that the recipe reads like the model.
+class GraphBuilder {
  public:
-  Builder(const LlamaConfig& config, const Checkpoint& checkpoint) : c_(config), checkpoint_(checkpoint) {}
+  GraphBuilder(const LlamaConfig& config, const Checkpoint& checkpoint)
+      : c_(config), checkpoint_(checkpoint) {}
 
   Result<onnx::Graph> build();
 
@@ -61,8 +63,9 @@ class Builder {
   Status first_error_;
 };
 
-// The fp32 value of a stored tensor. Widening is exact, so every runtime computes on the same numbers.
-std::string Builder::weight(const std::string& tensor, const std::vector<int64_t>& shape) {
+// The fp32 value of a stored tensor. Widening is exact, so every runtime computes with the same
+// numbers.
+std::string GraphBuilder::weight(const std::string& tensor, const std::vector<int64_t>& shape) {
   if (auto it = widened_.find(tensor); it != widened_.end()) return it->second;
   auto fail = [&](Error error) {
     if (first_error_) first_error_ = std::move(error);
@@ -92,14 +95,15 @@ std::string Builder::weight(const std::string& tensor, const std::vector<int64_t
   ref.offset = t.offset;
   ref.length = t.length;
   graph_.initializers.push_back(std::move(ref));
-  const std::string value =
-      type == onnx::kFloat ? tensor : node("Cast", tensor + ".fp32", {tensor}, {{"to", int64_t{onnx::kFloat}}});
+  const std::string value = type == onnx::kFloat
+                                ? tensor
+                                : node("Cast", tensor + ".fp32", {tensor}, {{"to", int64_t{onnx::kFloat}}});
   return widened_[tensor] = value;
 }
 
 // torch.nn.Linear: the weight stays [out, in] as stored.
-std::string Builder::linear(const std::string& name, const std::string& x, int64_t in, int64_t out,
-                            bool bias) {
+std::string GraphBuilder::linear(const std::string& name, const std::string& x, int64_t in, int64_t out,
+                                 bool bias) {
   const std::string w = weight(name + ".weight", {out, in});
   const std::string t =
       node("Transpose", name + ".weight.transposed", {w}, {{"perm", std::vector<int64_t>{1, 0}}});
@@ -107,12 +111,12 @@ std::string Builder::linear(const std::string& name, const std::string& x, int64
   return bias ? node("Add", name + ".biased", {y, weight(name + ".bias", {out})}) : y;
 }
 
-std::string Builder::norm(const std::string& name, const std::string& x) {
+std::string GraphBuilder::norm(const std::string& name, const std::string& x) {
   return node("RMSNormalization", name, {x, weight(name + ".weight", {c_.hidden_size})},
               {{"axis", int64_t{-1}}, {"epsilon", c_.rms_norm_eps}, {"stash_type", int64_t{onnx::kFloat}}});
 }
 
-std::string Builder::attention(int64_t layer, const std::string& x) {
+std::string GraphBuilder::attention(int64_t layer, const std::string& x) {
   const std::string index = std::to_string(layer), p = "model.layers." + index + ".self_attn.";
   const int64_t q_size = c_.heads * c_.head_dim, kv_size = c_.kv_heads * c_.head_dim;
   std::string q = linear(p + "q_proj", x, c_.hidden_size, q_size, c_.attention_bias);
@@ -141,7 +145,7 @@ std::string Builder::attention(int64_t layer, const std::string& x) {
   return linear(p + "o_proj", y, q_size, c_.hidden_size, c_.attention_bias);
 }
 
-std::string Builder::mlp(const std::string& p, const std::string& x) {
+std::string GraphBuilder::mlp(const std::string& p, const std::string& x) {
   const std::string gate = linear(p + "gate_proj", x, c_.hidden_size, c_.intermediate_size, c_.mlp_bias);
   const std::string up = linear(p + "up_proj", x, c_.hidden_size, c_.intermediate_size, c_.mlp_bias);
   const std::string sigmoid = node("Sigmoid", p + "sigmoid", {gate});
@@ -150,9 +154,9 @@ std::string Builder::mlp(const std::string& p, const std::string& x) {
                 c_.mlp_bias);
 }
 
-// A tensor that the recipe does not use means another model than config.json says. Only the tables of old
-// checkpoints are known to be derived from the config.
-Status Builder::check_unused() const {
+// An unused tensor means that the model is not the one that config.json describes. The exception is
+// inv_freq, which old checkpoints store although it follows from the config.
+Status GraphBuilder::check_unused() const {
   std::set<std::string> used;
   for (const onnx::TensorRef& t : graph_.initializers) used.insert(t.name);
   for (const auto& [name, tensor] : checkpoint_.tensors)
@@ -162,7 +166,7 @@ Status Builder::check_unused() const {
   return {};
 }
 
-Result<onnx::Graph> Builder::build() {
+Result<onnx::Graph> GraphBuilder::build() {
   graph_.name = "LlamaForCausalLM";
   graph_.ir_version = 11;  // the first with opset 23
   graph_.opsets = {{"", 23}};
@@ -197,14 +201,14 @@ Result<onnx::Graph> Builder::build() {
     sin_ = node("Mul", "sin.scaled", {sin_, constant.name});
   }
 
-  // transformers ties the two tables only if the checkpoint does not hold them with different values, and
-  // ties them in whichever direction is there. So a stored lm_head is always right, tied or not.
+  // transformers ties the embedding and lm_head only if the checkpoint does not hold both, in
+  // whichever direction a table exists. So a stored lm_head is always used, tied or not.
   const std::vector<int64_t> shape = {c_.vocab_size, c_.hidden_size};
   const std::string embed = "model.embed_tokens", head = "lm_head";
-  const bool borrow_embed = c_.tied && !has(head + ".weight"),
-             borrow_head = c_.tied && !has(embed + ".weight");
+  const bool head_is_embed = c_.tied && !has(head + ".weight"),
+             embed_is_head = c_.tied && !has(embed + ".weight");
   std::string x =
-      node("Gather", embed, {weight((borrow_head ? head : embed) + ".weight", shape), "input_ids"},
+      node("Gather", embed, {weight((embed_is_head ? head : embed) + ".weight", shape), "input_ids"},
            {{"axis", int64_t{0}}});
   for (int64_t i = 0; i < c_.layers && first_error_; ++i) {
     const std::string p = "model.layers." + std::to_string(i) + ".";
@@ -212,7 +216,7 @@ Result<onnx::Graph> Builder::build() {
     x = node("Add", p + "output", {x, mlp(p + "mlp.", norm(p + "post_attention_layernorm", x))});
   }
   x = norm("model.norm", x);
-  const std::string table = weight((borrow_embed ? embed : head) + ".weight", shape);
+  const std::string table = weight((head_is_embed ? embed : head) + ".weight", shape);
   node("MatMul", head,
        {x, node("Transpose", head + ".weight.transposed", {table}, {{"perm", std::vector<int64_t>{1, 0}}})});
   graph_.nodes.back().outputs = {"logits"};
@@ -224,7 +228,7 @@ Result<onnx::Graph> Builder::build() {
 }  // namespace
 
 Result<onnx::Graph> llama_graph(const LlamaConfig& config, const Checkpoint& checkpoint) {
-  return Builder(config, checkpoint).build();
+  return GraphBuilder(config, checkpoint).build();
 }
 
 }  // namespace invar::checkpoint

@@ -1,15 +1,15 @@
-// The model recipe of LlamaForCausalLM: config + tensors by reference -> ONNX graph (docs/decisions.md,
-// spec/onnx.md).
+// Builds the ONNX graph of LlamaForCausalLM from its config and the tensors of a checkpoint
+// (docs/design/adr/0001, spec/onnx.md).
 #pragma once
 
-#include "checkpoint/folder.h"
 #include "checkpoint/config.h"
+#include "checkpoint/folder.h"
 #include "onnx/onnx.h"
 
 namespace invar::checkpoint {
 
-// Tensors that are missing, of another shape or type than the config asks, or that no part of the recipe uses
-// are errors by name.
+// Errors name a tensor that is missing, unused, or of another shape or type than the config
+// requires.
 Result<onnx::Graph> llama_graph(const LlamaConfig& config, const Checkpoint& checkpoint);
 
 }  // namespace invar::checkpoint

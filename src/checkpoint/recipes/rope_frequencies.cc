@@ -1,3 +1,5 @@
+// RoPE inverse frequencies with the linear, llama3 and YaRN scalings, bit for bit as in
+// transformers.
 #include "checkpoint/recipes/rope_frequencies.h"
 
 #include <algorithm>
@@ -7,15 +9,15 @@
 #include "num/pow/certified.h"
 #include "num/pow/pow.h"
 
-// spec/onnx.md onnx.6. Each line on a table is one fp32 operation of the definition in transformers'
-// modeling_rope_utils: a Python scalar beside a tensor is rounded to fp32 first; scalar / tensor is reciprocal, then
-// product, as in torch. Between scalars each operation is one of binary64, as in Python.
+// spec/onnx.md onnx.6. Each statement on a table is one fp32 operation of transformers'
+// modeling_rope_utils. A Python scalar beside a tensor is rounded to fp32 first. scalar / tensor is
+// a reciprocal, then a product, as in torch. Operations between scalars are binary64, as in Python.
 namespace invar::checkpoint {
 namespace {
 
 constexpr double kTwoPi = 2 * 3.141592653589793;  // 2 * math.pi
 
-// ln x to binary64, from double-double: no C library decides a bit.
+// ln x in double-double, rounded to binary64, so that no C library decides a bit.
 double natural_log(double x) {
   return num::dd_mul(num::log2_of(x), num::DD{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56}).hi;
 }
@@ -41,8 +43,8 @@ void scale_by_wavelength(const RopeParameters& rope, std::vector<float>& table) 
   }
 }
 
-// The index at which an angle turns `rotations` times within the positions of training.
-double correction(const RopeParameters& rope, double rotations, double head_dim) {
+// The dimension whose angle makes `rotations` turns within the training context (YaRN).
+double correction_dim(const RopeParameters& rope, double rotations, double head_dim) {
   return head_dim * natural_log(rope.original_max_positions / (rotations * kTwoPi)) /
          (2 * natural_log(rope.theta));
 }
@@ -50,7 +52,7 @@ double correction(const RopeParameters& rope, double rotations, double head_dim)
 void scale_by_ramp(const RopeParameters& rope, int64_t head_dim, const std::vector<float>& powers,
                    std::vector<float>& table) {
   const auto dim = static_cast<double>(head_dim);
-  double low = correction(rope, rope.beta_fast, dim), high = correction(rope, rope.beta_slow, dim);
+  double low = correction_dim(rope, rope.beta_fast, dim), high = correction_dim(rope, rope.beta_slow, dim);
   if (rope.truncate) low = std::floor(low), high = std::ceil(high);
   low = std::max(low, 0.0);
   high = std::min(high, dim - 1);

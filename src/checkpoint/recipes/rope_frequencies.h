@@ -8,7 +8,7 @@ namespace invar::checkpoint {
 
 struct RopeParameters {
   enum Type { standard, linear, llama3, yarn } type = standard;
-  // As in config.json: Python's floats, hence double.
+  // double, since Python reads the floats of config.json as binary64.
   double theta = 10000;
   double factor = 1, low_freq_factor = 1, high_freq_factor = 4, original_max_positions = 8192;
   double beta_fast = 32, beta_slow = 1;
@@ -17,10 +17,10 @@ struct RopeParameters {
   bool operator==(const RopeParameters&) const = default;
 };
 
-// head_dim / 2 values. The field's definition step by step, every step correctly rounded to fp32.
+// head_dim / 2 values, computed as transformers defines them, every step correctly rounded to fp32.
 std::vector<float> inverse_frequencies(const RopeParameters& rope, int64_t head_dim);
 
-// What cosines and sines are multiplied by: 1 but for yarn.
+// The factor on cosines and sines: 1 except for YaRN.
 float attention_factor(const RopeParameters& rope);
 
 }  // namespace invar::checkpoint

@@ -1,9 +1,10 @@
+// Tests of RoPE frequencies.
 #include "checkpoint/recipes/rope_frequencies.h"
 
 #include <bit>
 
 #include "base/hash/sha256.h"
-#include "onnx/testing.h"
+#include "checkpoint/testing.h"
 
 namespace invar::checkpoint {
 namespace {

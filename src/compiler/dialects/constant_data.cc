@@ -1,3 +1,4 @@
+// Conversion between bytes, hexadecimal text and integers.
 #include "compiler/dialects/constant_data.h"
 
 namespace invar::compiler {
@@ -32,12 +33,11 @@ std::optional<std::string> bytes_from_hex(std::string_view hex) {
   return bytes;
 }
 
-std::vector<int64_t> integers_from_hex(std::string_view hex, int size) {
+std::vector<int64_t> integers_from_bytes(std::string_view bytes, int size) {
   std::vector<int64_t> values;
-  std::optional<std::string> bytes = bytes_from_hex(hex);
-  for (size_t at = 0; bytes && at + size <= bytes->size(); at += size) {
+  for (size_t at = 0; at + size <= bytes.size(); at += size) {
     uint64_t v = 0;
-    for (int i = size - 1; i >= 0; --i) v = v << 8 | static_cast<unsigned char>((*bytes)[at + i]);
+    for (int i = size - 1; i >= 0; --i) v = v << 8 | static_cast<unsigned char>(bytes[at + i]);
     if (size < 8 && v >> (8 * size - 1)) v |= ~uint64_t{0} << (8 * size);
     values.push_back(static_cast<int64_t>(v));
   }

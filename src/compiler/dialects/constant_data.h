@@ -1,4 +1,4 @@
-// Bytes of small constants as text in the IR.
+// Bytes of small constants as integers and as hexadecimal text.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 namespace invar::compiler {
 
 std::string hex_from_bytes(std::string_view bytes);
-std::optional<std::string> bytes_from_hex(std::string_view hex);  // nothing: odd length or not lower-case hex
-// Little-endian two's complement integers of `size` bytes each.
-std::vector<int64_t> integers_from_hex(std::string_view hex, int size);
+std::optional<std::string> bytes_from_hex(std::string_view hex);  // nothing if not lower-case hex pairs
+// Decodes little-endian two's complement integers of `size` bytes each.
+std::vector<int64_t> integers_from_bytes(std::string_view bytes, int size);
 
-// The lowest bytes of each, `size` of them.
+// Encodes integers as little-endian values of `size` bytes each.
 std::string bytes_of(std::span<const int64_t> integers, size_t size);
 
 }  // namespace invar::compiler

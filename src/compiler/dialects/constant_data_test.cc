@@ -1,3 +1,4 @@
+// Tests of the conversion between bytes, hexadecimal text and integers.
 #include "compiler/dialects/constant_data.h"
 
 #include <gtest/gtest.h>
@@ -16,9 +17,10 @@ TEST(Bytes, Hexadecimal) {
 }
 
 TEST(Bytes, Integers) {
-  EXPECT_EQ(integers_from_hex("ffffffff00000080ffffff7f", 4),
+  EXPECT_EQ(integers_from_bytes(*bytes_from_hex("ffffffff00000080ffffff7f"), 4),
             (std::vector<int64_t>{-1, INT32_MIN, INT32_MAX}));
-  EXPECT_EQ(integers_from_hex("feffffffffffffff0000000000000080", 8), (std::vector<int64_t>{-2, INT64_MIN}));
+  EXPECT_EQ(integers_from_bytes(*bytes_from_hex("feffffffffffffff0000000000000080"), 8),
+            (std::vector<int64_t>{-2, INT64_MIN}));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// Registration of the dialects, and the verifier that all repro operations share.
 #include "compiler/dialects/dialects.h"
 
 #include "base/opset.h"
@@ -33,7 +34,7 @@ void OnnxDialect::initialize() {
 }
 
 void ReproDialect::initialize() {
-  registerReproDialectOperations(this);  // the shards that CMake makes of the rooms' op.td
+  registerReproDialectOperations(this);  // defined in the shards that CMake generates
 }
 
 void PlanDialect::initialize() {
@@ -56,7 +57,7 @@ LogicalResult verify_repro_op(Operation* op) {
   for (OpOperand& operand : op->getOpOperands()) {
     Type element = getElementTypeOrSelf(operand.get().getType());
     if (!element.isBF16() && !element.isF16()) continue;
-    if (repro.elementwise() || repro.copies()) continue;  // its own type constraints hold
+    if (repro.elementwise() || repro.copies()) continue;  // these declare their own type constraints
     unsigned i = operand.getOperandNumber();
     if (!repro.widens(i) || !operand.get().getDefiningOp<ReproWeightOp>())
       return op->emitOpError("operand #")

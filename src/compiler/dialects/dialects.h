@@ -1,6 +1,8 @@
-// The three dialects: onnx (as imported), repro (typed, numerics fixed), plan (kernel calls).
+// The dialects of the compiler: onnx (the imported graph), repro (typed operations with fixed
+// numerics) and plan (kernel calls).
 #pragma once
 
+#include "compiler/dialects/refusal.h"
 #include "compiler/dialects/tensor_types.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -12,11 +14,22 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace invar::compiler {
-// Numerics and version stand as in spec/opset.toml; narrow operands are weights that the kernel widens.
+// Verifies that numerics and version are those of spec/opset.toml, and that every bf16 or f16
+// operand is a weight that the kernel widens.
 mlir::LogicalResult verify_repro_op(mlir::Operation*);
-// Result type of operands that broadcast: bool where the result is a truth value, else what the last operand is, widened.
+// Infers the result type of an elementwise operation: the operands broadcast, and the element type
+// is bool if `truth`, else that of the last operand, widened.
 mlir::LogicalResult infer_elementwise(std::optional<mlir::Location>, mlir::ValueRange operands, bool truth,
                                       mlir::SmallVectorImpl<mlir::Type>& out);
+
+// Directives of the assembly formats in *.td. Constant bytes, `data`, are raw in memory and
+// hexadecimal in text.
+// The attributes of weights, except the name, which the format prints itself.
+mlir::ParseResult parseWeightAttrs(mlir::OpAsmParser&, mlir::NamedAttrList&);
+void printWeightAttrs(mlir::OpAsmPrinter&, mlir::Operation*, mlir::DictionaryAttr);
+// The attributes of onnx.node, except op_type. Its tensors are dictionaries in `params`.
+mlir::ParseResult parseNodeAttrs(mlir::OpAsmParser&, mlir::NamedAttrList&);
+void printNodeAttrs(mlir::OpAsmPrinter&, mlir::Operation*, mlir::DictionaryAttr);
 }  // namespace invar::compiler
 
 #define GET_TYPEDEF_CLASSES

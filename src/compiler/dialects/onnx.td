@@ -1,7 +1,8 @@
-// The import dialect: an ONNX graph as it is, total and dumb. Any node of any domain is one `onnx.node`.
-// A tensor's symbolic dimensions are named in its encoding: tensor<?x?xi64, ["batch", "seq"]>; "" = no name.
-#ifndef INVAR_IR_ONNX_TD
-#define INVAR_IR_ONNX_TD
+// The onnx dialect: an imported ONNX graph. Every node of every domain is an `onnx.node`, so import
+// never fails. A tensor type's encoding names its symbolic dimensions: tensor<?x?xi64, ["batch",
+// "seq"]>; "" is no symbol.
+#ifndef INVAR_COMPILER_ONNX_TD
+#define INVAR_COMPILER_ONNX_TD
 
 include "compiler/dialects/common.td"
 
@@ -14,13 +15,13 @@ def OnnxDialect : Dialect {
 
 class Onnx_Type<string name, string mnemonic_> : TypeDef<OnnxDialect, name> { let mnemonic = mnemonic_; }
 def Onnx_Unknown : Onnx_Type<"Unknown", "unknown"> {
-  let summary = "a value whose type the model does not say";
+  let summary = "a value of unknown type";
 }
 def Onnx_Absent : Onnx_Type<"Absent", "absent"> {
-  let summary = "an optional operand or result that is not there";
+  let summary = "an absent optional operand or result";
 }
 def Onnx_Element : Onnx_Type<"Element", "element"> {
-  let summary = "an element type by TensorProto.DataType, where MLIR has none (strings, 4-bit floats)";
+  let summary = "an element type that MLIR lacks, by TensorProto.DataType (strings, 4-bit floats)";
   let parameters = (ins "int32_t":$code);
   let assemblyFormat = "`<` $code `>`";
 }
@@ -37,18 +38,19 @@ def Onnx_NodeOp : Op<OnnxDialect, "node", [Pure]> {
   let summary = "one ONNX node";
   let arguments = (ins StrAttr:$op_type, Variadic<AnyType>:$inputs, StrAttr:$name, StrAttr:$domain,
                    I64Attr:$version, DictionaryAttr:$params,
-                   // attribute -> kind, for kinds that are not data (graphs, sparse tensors)
+                   // attribute -> kind, for unsupported kinds (sparse tensors)
                    OptionalAttr<DictionaryAttr>:$other_params,
                    OptionalAttr<StrArrayAttr>:$body_names);  // of the attributes that are graphs
   let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
   let results = (outs Variadic<AnyType>:$outputs);
   let assemblyFormat = [{
-    $op_type `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) (`of` $bodies^)?
+    $op_type `(` $inputs `)` `` custom<NodeAttrs>(attr-dict) `:`
+    functional-type($inputs, $outputs) (`of` $bodies^)?
   }];
 }
 
 def Onnx_YieldOp : Op<OnnxDialect, "yield", [Pure, Terminator, ParentOneOf<["NodeOp"]>]> {
-  let summary = "the outputs of a graph within a node";
+  let summary = "the outputs of a nested graph";
   let cppNamespace = "::invar::compiler";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";

@@ -1,4 +1,5 @@
-// The ONNX node that an operation was made of, as its location: its name, around the name of its operator. Rewrites hand it on.
+// The ONNX node that an operation comes from, as its location: a NameLoc of the node's name around
+// one of its operator. Rewrites keep locations.
 #pragma once
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -11,7 +12,7 @@ inline mlir::Location location_of(mlir::StringAttr name, mlir::StringAttr op_typ
   return mlir::NameLoc::get(name, mlir::NameLoc::get(op_type));
 }
 
-// Empty: the operation says of no node that it is of it.
+// Empty if the location names no node.
 inline plan::Origin origin_of(mlir::Location where) {
   const auto name = llvm::dyn_cast<mlir::NameLoc>(where);
   const auto op = name ? llvm::dyn_cast<mlir::NameLoc>(name.getChildLoc()) : mlir::NameLoc();

@@ -1,7 +1,7 @@
-// The plan dialect: kernel calls in execution order, activations in buffer slots, weights hashed, memory as
-// states.
-#ifndef INVAR_IR_PLAN_TD
-#define INVAR_IR_PLAN_TD
+// The plan dialect: kernel calls in execution order, with buffer slots, hashed weights, and states
+// that persist between steps.
+#ifndef INVAR_COMPILER_PLAN_TD
+#define INVAR_COMPILER_PLAN_TD
 
 include "compiler/dialects/common.td"
 
@@ -14,14 +14,14 @@ def PlanDialect : Dialect {
 def PlanWeightOp : Weight_Op<PlanDialect, (ins StrAttr:$sha256)>;
 
 def Plan_StateOp : Op<PlanDialect, "state"> {
-  let summary = "memory between steps";
+  let summary = "declares memory that persists between steps";
   let cppNamespace = "::invar::compiler";
   let arguments = (ins StrAttr:$name);
   let assemblyFormat = "$name attr-dict";
 }
 
 def PlanBindOp : Op<PlanDialect, "bind"> {
-  let summary = "a symbol is an element of a value";
+  let summary = "binds a symbol to an element of a value";
   let cppNamespace = "::invar::compiler";
   let arguments = (ins StrAttr:$name, AnyRankedTensor:$value, I64Attr:$element);
   let assemblyFormat = "$name `=` $value `[` $element `]` attr-dict `:` type($value)";

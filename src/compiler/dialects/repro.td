@@ -1,18 +1,19 @@
-// The reproducible dialect: one typed operation per room (src/ops/NAME/op.td), each carrying the numerics and
-// the version of spec/opset.toml that fix its bits.
-#ifndef INVAR_IR_REPRO_TD
-#define INVAR_IR_REPRO_TD
+// The repro dialect: the typed operations of the rooms (src/ops/NAME/op.td). Each carries the
+// numerics and the version of spec/opset.toml that define its bits.
+#ifndef INVAR_COMPILER_REPRO_TD
+#define INVAR_COMPILER_REPRO_TD
 
 include "compiler/dialects/common.td"
 
 def ReproDialect : Dialect {
   let name = "repro";
-  let usePropertiesForAttributes = 0;  // a third of the generated code less
+  let usePropertiesForAttributes = 0;  // saves a third of the generated code
   let cppNamespace = "::invar::compiler";
 }
 
 def Repro_F32 : RankedTensorOf<[F32]>;
-def Repro_Wide : RankedTensorOf<[F32, BF16, F16]>;  // f32, or a narrower weight widened exactly by the kernel
+// f32, or a narrower weight that the kernel widens exactly.
+def Repro_Wide : RankedTensorOf<[F32, BF16, F16]>;
 def Repro_I64 : RankedTensorOf<[I64]>;
 def Repro_Any : RankedTensorOf<[F32, BF16, F16, F64, I64, I32, I16, I8, UI64, UI32, UI16, UI8, I1]>;
 
@@ -23,15 +24,15 @@ def ReproOp : OpInterface<"ReproOp"> {
                     (ins "unsigned":$operand), "", "return false;">,
     InterfaceMethod<"Output element i depends on element i of the only operand.", "bool", "elementwise",
                     (ins), "", "return false;">,
-    InterfaceMethod<"Elements arrive as they are, whatever their type.", "bool", "copies", (ins), "",
+    InterfaceMethod<"Moves elements without changing their bits.", "bool", "copies", (ins), "",
                     "return false;">,
-    InterfaceMethod<"Output element i depends on the elements of the operands that broadcasting puts at i, wherever i is.",
+    InterfaceMethod<"Output element i depends on elements i of the broadcast operands, for any i.",
                     "bool", "pointwise", (ins), "", "return false;">
   ];
   let verify = "return ::invar::compiler::verify_repro_op($_op);";
 }
 
-// Rooms create operations by their names, so that the eight builders that TableGen makes for each are left out.
+// Operations are created by name, so TableGen's eight builders for each are omitted.
 class Repro_Op<string mnemonic, dag operands, list<Trait> traits = []>
     : Op<ReproDialect, mnemonic, [NoMemoryEffect, ReproOp] # traits> {
   let skipDefaultBuilders = 1;
@@ -44,12 +45,13 @@ class Repro_Op<string mnemonic, dag operands, list<Trait> traits = []>
   let results = (outs Repro_Any:$out);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
-// With result types inferred: import.cc defines inferReturnTypes, which also says what does not fit together.
+// An operation with type inference: import.cc defines inferReturnTypes, which refuses operands that
+// do not fit.
 class Repro_InferOp<string mnemonic, dag operands>
     : Repro_Op<mnemonic, operands, [InferTypeOpAdaptor]>;
 
-// Integers that depend on the dimensions of the inputs alone, each the text of a polynomial (plan.12), row-major. Where kernels read
-// them they become operations of their own; gone before a plan is made.
+// Integers computed from dimensions: a row-major list of DimExpr texts (plan.12). Replaced by
+// arithmetic where kernels read it. Plans have none.
 def ReproSizesOp : Op<ReproDialect, "sizes", [Pure]> {
   let cppNamespace = "::invar::compiler";
   let arguments = (ins StrArrayAttr:$sizes);
@@ -57,7 +59,7 @@ def ReproSizesOp : Op<ReproDialect, "sizes", [Pure]> {
   let assemblyFormat = "$sizes attr-dict `:` type($out)";
 }
 
-// An element of a value becomes a symbol, which stands for a dimension from here on.
+// Binds a symbol to an element of a value. Later types may use it as a dimension.
 def ReproBindOp : Op<ReproDialect, "bind"> {
   let cppNamespace = "::invar::compiler";
   let arguments = (ins Repro_I64:$value, I64Attr:$element, StrAttr:$name);
@@ -66,7 +68,7 @@ def ReproBindOp : Op<ReproDialect, "bind"> {
 
 def ReproFlowOp : Flow_Op<ReproDialect>;
 
-// transposed: a rank-2 weight whose stored order is the transpose of its type; gone before a plan is made.
+// transposed: a rank-2 weight that is stored as the transpose of its type. Plans have none.
 def ReproWeightOp : Weight_Op<ReproDialect, (ins UnitAttr:$transposed)>;
 
 #endif

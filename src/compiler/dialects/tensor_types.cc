@@ -1,3 +1,4 @@
+// Shapes, broadcasting and element types.
 #include "compiler/dialects/tensor_types.h"
 
 #include <algorithm>
@@ -10,11 +11,11 @@ using namespace mlir;
 
 Shape shape_of(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor) return {};  // an operand that is absent
+  if (!tensor) return {};  // an absent operand
   auto names = dyn_cast_or_null<ArrayAttr>(tensor.getEncoding());
   Shape shape;
   for (int64_t i = 0; i < tensor.getRank(); ++i) {
-    Extent e{tensor.getDimSize(i), ""};
+    Dim e{tensor.getDimSize(i), ""};
     if (!e.constant() && names && i < static_cast<int64_t>(names.size()))
       if (auto name = dyn_cast<StringAttr>(names[i])) e.name = name.str();
     shape.push_back(std::move(e));
@@ -26,7 +27,7 @@ RankedTensorType tensor_of(const Shape& shape, Type element) {
   SmallVector<int64_t> sizes;
   SmallVector<Attribute> names;
   bool symbolic = false;
-  for (const Extent& e : shape) {
+  for (const Dim& e : shape) {
     sizes.push_back(e.value);
     names.push_back(StringAttr::get(element.getContext(), e.name));
     symbolic |= !e.name.empty();
@@ -35,13 +36,13 @@ RankedTensorType tensor_of(const Shape& shape, Type element) {
                                symbolic ? ArrayAttr::get(element.getContext(), names) : Attribute());
 }
 
-std::string text_of(const Extent& e) {
+std::string text_of(const Dim& e) {
   return e.constant() ? std::to_string(e.value) : e.name.empty() ? "?" : e.name;
 }
 
 std::string text_of(const Shape& shape) {
   std::string text;
-  for (const Extent& e : shape) text += (text.empty() ? "[" : ", ") + text_of(e);
+  for (const Dim& e : shape) text += (text.empty() ? "[" : ", ") + text_of(e);
   return text.empty() ? "[]" : text + "]";
 }
 
@@ -51,26 +52,27 @@ std::string text_of_type(Type type) {
   return text;
 }
 
-bool same(const Extent& a, const Extent& b) {
+bool known_equal(const Dim& a, const Dim& b) {
   return a.known() && a == b;
 }
 
-// A sum of names alone, all added or all subtracted, is 0 for no sizes above 0.
-bool may_be_zero(const Polynomial& p) {
+// False if all terms are products of symbols and have the same sign: for sizes above 0 the sum is
+// not 0.
+bool may_be_zero(const DimExpr& p) {
   if (const std::optional<int64_t> n = p.constant()) return *n == 0;
-  bool adds = false, subtracts = false, names = true;
+  bool adds = false, subtracts = false, only_symbols = true;
   for (const auto& [monomial, times] : p.terms()) {
     (times > 0 ? adds : subtracts) = true;
-    names &=
-        llvm::none_of(monomial, [](const std::string& f) { return Polynomial::parts_of(f).has_value(); });
+    only_symbols &=
+        llvm::none_of(monomial, [](const std::string& f) { return DimExpr::composite_of(f).has_value(); });
   }
-  return !names || (adds && subtracts);
+  return !only_symbols || (adds && subtracts);
 }
 
-bool may_be_equal(const Extent& a, const Extent& b) {
-  if (same(a, b)) return true;
-  const std::optional<Polynomial> p = polynomial_of(a), q = polynomial_of(b);
-  const std::optional<Polynomial> gap = p && q ? difference(*p, *q) : std::nullopt;
+bool may_be_equal(const Dim& a, const Dim& b) {
+  if (known_equal(a, b)) return true;
+  const std::optional<DimExpr> p = dim_expr_of(a), q = dim_expr_of(b);
+  const std::optional<DimExpr> gap = p && q ? difference(*p, *q) : std::nullopt;
   return gap && may_be_zero(*gap);
 }
 
@@ -81,72 +83,74 @@ bool may_be_equal(const Shape& a, const Shape& b) {
   return true;
 }
 
-bool always_equal(const Polynomial& a, const Polynomial& b) {
-  constexpr int kTries = 2;  // names of which 0 and 1 are tried
-  const std::function<bool(const Polynomial&, int)> zero = [&zero](const Polynomial& gap, int tries) {
-    if (gap == 0) return true;
-    std::string name;
-    for (const auto& [monomial, times] : gap.terms())
+// Splits into the cases 0, 1 and n + 2 for symbols inside min(...), where the arithmetic
+// simplifies.
+bool always_equal(const DimExpr& a, const DimExpr& b) {
+  constexpr int kMaxSplitSymbols = 2;
+  const std::function<bool(const DimExpr&, int)> is_zero = [&is_zero](const DimExpr& e, int splits) {
+    if (e == 0) return true;
+    std::string symbol;
+    const auto set_symbol = [&](const std::string& s) { return symbol = s, false; };
+    for (const auto& [monomial, times] : e.terms())
       for (const std::string& factor : monomial)
-        if (const auto parts = Polynomial::parts_of(factor); parts && !parts->by)
-          (parts->first.all_names([&](auto& n) { return name = n, false; })) ||
-              parts->second.all_names([&](auto& n) { return name = n, false; });
-    if (name.empty() || tries == 0) return false;
-    for (const Polynomial& size : {Polynomial(0), Polynomial(1), sum(Polynomial::of(name), 2).value_or(0)}) {
-      const auto with =
-          gap.with([&](const std::string& n) { return n == name ? std::optional(size) : std::nullopt; });
-      if (!with || !zero(*with, tries - 1)) return false;
+        if (const auto parts = DimExpr::composite_of(factor); parts && !parts->divisor)
+          (void)(parts->first.all_symbols(set_symbol) || parts->second.all_symbols(set_symbol));
+    if (symbol.empty() || splits == 0) return false;
+    for (const DimExpr& size : {DimExpr(0), DimExpr(1), sum(DimExpr::symbol(symbol), 2).value_or(0)}) {
+      const auto replaced = e.substitute(
+          [&](const std::string& s) { return s == symbol ? std::optional(size) : std::nullopt; });
+      if (!replaced || !is_zero(*replaced, splits - 1)) return false;
     }
     return true;
   };
-  const std::optional<Polynomial> gap = difference(a, b);
-  return gap && zero(*gap, kTries);
+  const std::optional<DimExpr> gap = difference(a, b);
+  return gap && is_zero(*gap, kMaxSplitSymbols);
 }
 
-// The larger, but 0 where one is; that is their product, where one is 1.
-std::optional<Polynomial> broadcast(const Polynomial& a, const Polynomial& b) {
+// min(max(a, b), a * b): the product is 0 if one is 0, and it is the maximum if one is 1.
+std::optional<DimExpr> broadcast(const DimExpr& a, const DimExpr& b) {
   if (a == b || b == 1 || (a.constant() && a != 1)) return a;
   if (a == 1 || b.constant()) return b;
-  const std::optional<Polynomial> larger = most(a, b), both = product(a, b);
-  const std::optional<Polynomial> size = larger && both ? least(*larger, *both) : std::nullopt;
-  for (const Polynomial& either : {a, b})
+  const std::optional<DimExpr> larger = maximum(a, b), area = product(a, b);
+  const std::optional<DimExpr> size = larger && area ? minimum(*larger, *area) : std::nullopt;
+  for (const DimExpr& either : {a, b})
     if (size && always_equal(*size, either)) return either;
   return size;
 }
 
-std::optional<Shape> fitted(const Shape& a, const Shape& b) {
-  const Extent one = Extent::of(1);
-  Shape known = a, other = b;
+std::optional<Shape> broadcast_if_maybe_equal(const Shape& a, const Shape& b) {
+  const Dim one = Dim::of(1);
+  Shape left = a, right = b;
   for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
-    Extent &x = known[a.size() - i], &y = other[b.size() - i];
-    const std::optional<Polynomial> p = polynomial_of(x), q = polynomial_of(y);
-    if (same(x, y) || x == one || y == one || !p || !q || !may_be_equal(x, y)) continue;
-    x = y = Extent::of(broadcast(*p, *q).value_or(*q));
+    Dim &x = left[a.size() - i], &y = right[b.size() - i];
+    const std::optional<DimExpr> p = dim_expr_of(x), q = dim_expr_of(y);
+    if (known_equal(x, y) || x == one || y == one || !p || !q || !may_be_equal(x, y)) continue;
+    x = y = Dim::of(broadcast(*p, *q).value_or(*q));
   }
-  return broadcast(known, other);
+  return broadcast(left, right);
 }
 
 std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   Shape out(std::max(a.size(), b.size()));
   for (size_t i = 0; i < out.size(); ++i) {
-    Extent one = Extent::of(1);
-    const Extent& x = i < a.size() ? a[a.size() - 1 - i] : one;
-    const Extent& y = i < b.size() ? b[b.size() - 1 - i] : one;
-    if (!same(x, y) && x != one && y != one) return std::nullopt;
+    Dim one = Dim::of(1);
+    const Dim& x = i < a.size() ? a[a.size() - 1 - i] : one;
+    const Dim& y = i < b.size() ? b[b.size() - 1 - i] : one;
+    if (!known_equal(x, y) && x != one && y != one) return std::nullopt;
     out[out.size() - 1 - i] = x == one ? y : x;
   }
   return out;
 }
 
-std::optional<Polynomial> polynomial_of(const Extent& e) {
+std::optional<DimExpr> dim_expr_of(const Dim& e) {
   if (e.constant()) return e.value;
-  return Polynomial::parse(e.name);
+  return DimExpr::parse_canonical(e.name);
 }
 
-std::optional<Polynomial> count_of(const Shape& shape) {
-  std::optional<Polynomial> n = 1;
-  for (const Extent& e : shape) {
-    const std::optional<Polynomial> dim = polynomial_of(e);
+std::optional<DimExpr> element_count(const Shape& shape) {
+  std::optional<DimExpr> n = 1;
+  for (const Dim& e : shape) {
+    const std::optional<DimExpr> dim = dim_expr_of(e);
     if (!dim) return std::nullopt;
     n = product(*n, *dim);
     if (!n) return n;
@@ -211,60 +215,6 @@ Type onnx_type(MLIRContext* c, int32_t code) {
     case 16: return BFloat16Type::get(c);
     default: return code > 0 ? Type(ElementType::get(c, code)) : Type();
   }
-}
-
-LogicalResult mismatch(std::optional<Location> loc, const Twine& what) {
-  return emitOptionalError(loc, what);
-}
-LogicalResult refuse(std::optional<Location> loc, const Twine& what) {
-  return emitOptionalError(loc, kRefusal + what);
-}
-
-Error unequal(const Shape& a, const Shape& b, const std::string& message) {
-  const auto inner = [](const Shape& s) {
-    return Shape(llvm::find_if(s, [](const Extent& e) { return e != Extent::of(1); }), s.end());
-  };
-  const bool limit = may_be_equal(a, b) || may_be_equal(inner(a), inner(b));
-  return limit ? not_covered(message) : bad_input(message);
-}
-
-Error misfit(std::initializer_list<Shape> shapes, const std::string& message) {
-  for (const Shape& s : shapes)
-    if (!llvm::all_of(s, [](const Extent& e) { return e.constant(); })) return not_covered(message);
-  return bad_input(message);
-}
-
-std::optional<Forced> forced_by(const Extent& a, const Extent& b) {
-  for (const auto& [name, other] : {std::pair(a, b), std::pair(b, a)}) {
-    const std::optional<Polynomial> p = polynomial_of(name), must = polynomial_of(other);
-    auto another = [&](const std::string& n) { return n != name.name; };
-    if (p && must && *p == Polynomial::of(name.name) && must->all_names(another))
-      return Forced{name.name, must->text()};
-  }
-  return std::nullopt;
-}
-
-std::optional<Forced> forced_by(const Shape& from, const Shape& to) {
-  const std::optional<Polynomial> a = count_of(from), b = count_of(to);
-  if (!a || !b) return std::nullopt;
-  for (const Extent& e : from) {
-    const std::optional<Polynomial> size = polynomial_of(e), others = size ? exact_quotient(*a, *size) : size;
-    const std::optional<Polynomial> must = others ? exact_quotient(*b, *others) : others;
-    if (std::optional<Forced> found = must ? forced_by(e, Extent::of(*must)) : std::nullopt) return found;
-  }
-  return std::nullopt;
-}
-
-LogicalResult noted(InFlightDiagnostic said, const std::optional<Forced>& forced) {
-  if (forced) said.attachNote() << forced->name << forced->size;
-  return said;
-}
-
-LogicalResult differ(std::optional<Location> loc, const Extent& a, const Extent& b, const Twine& what) {
-  std::string text = what.str() + ": " + text_of(a) + " and " + text_of(b);
-  if (a.constant() && b.constant()) return mismatch(loc, text);
-  if (!loc) return failure();
-  return noted(emitError(*loc) << kRefusal << text << " cannot be shown to be equal", forced_by(a, b));
 }
 
 }  // namespace invar::compiler

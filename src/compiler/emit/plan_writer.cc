@@ -1,8 +1,8 @@
-// The plan dialect as plan::Plan.
-#include "compiler/lowering/dynamic_shapes/data_dependent_dims.h"
+// Translates the plan dialect to plan::Plan.
 #include "compiler/dialects/dialects.h"
-#include "compiler/passes/constant_evaluator.h"
 #include "compiler/dialects/origin.h"
+#include "compiler/lowering/dynamic_shapes/data_dependent_dims.h"
+#include "compiler/passes/constant_evaluator.h"
 #include "compiler/passes/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -10,20 +10,20 @@ namespace invar::compiler {
 namespace {
 using namespace mlir;
 
-class Writer {
+class PlanTranslator {
  public:
-  explicit Writer(ModuleOp module) : functions_(module) {}
+  explicit PlanTranslator(ModuleOp module) : functions_(module) {}
   Result<plan::Plan> run(func::FuncOp);
 
  private:
-  Status block(func::FuncOp, std::vector<plan::Node>& nodes);
-  Status flow(PlanFlowOp, std::vector<plan::Node>& nodes);
-  Result<int> body(func::FuncOp);
-  Result<int> value(Value, int64_t slot);
-  Status weight(PlanWeightOp);
-  Status call(CallOp, std::vector<plan::Node>& nodes);
-  Status bind(PlanBindOp);
-  Status port(func::FuncOp, unsigned i, bool input, Value v);
+  Status add_block(func::FuncOp, std::vector<plan::Node>& nodes);
+  Status add_flow(PlanFlowOp, std::vector<plan::Node>& nodes);
+  Result<int> add_body(func::FuncOp);
+  Result<int> add_value(Value, int64_t slot);
+  Status add_weight(PlanWeightOp);
+  Status add_call(CallOp, std::vector<plan::Node>& nodes);
+  Status add_binding(PlanBindOp);
+  Status add_port(func::FuncOp, unsigned i, bool input, Value v);
 
   SymbolTable functions_;
   plan::Plan plan_;
@@ -31,17 +31,17 @@ class Writer {
   std::map<std::string, int> symbols_, states_, weights_;
 };
 
-Error broken(const std::string& what) {
+Error invalid_ir(const std::string& what) {
   return {Code::internal, "plan dialect: " + what};
 }
 
-Result<int> Writer::value(Value v, int64_t slot) {
+Result<int> PlanTranslator::add_value(Value v, int64_t slot) {
   auto type = dyn_cast<RankedTensorType>(v.getType());
   std::optional<DType> dtype = type ? dtype_of(type.getElementType()) : std::nullopt;
-  if (!dtype) return broken("a value without shape or element type");
+  if (!dtype) return invalid_ir("a value without shape or element type");
   plan::Value made{*dtype, {}, static_cast<int>(slot)};
-  for (const Extent& e : shape_of(type)) {
-    if (!e.known()) return broken("an unknown dimension");
+  for (const Dim& e : shape_of(type)) {
+    if (!e.known()) return invalid_ir("an unknown dimension");
     if (e.constant()) {
       made.shape.push_back({e.value, -1});
       continue;
@@ -57,72 +57,72 @@ Result<int> Writer::value(Value v, int64_t slot) {
   return index;
 }
 
-Status Writer::weight(PlanWeightOp op) {
+Status PlanTranslator::add_weight(PlanWeightOp op) {
   const auto [known, is_new] =
       weights_.try_emplace(op.getName().str(), static_cast<int>(plan_.weights.size()));
   auto type = cast<RankedTensorType>(op.getType());
   std::optional<DType> dtype = dtype_of(type.getElementType());
   std::optional<Digest> digest = digest_from_hex(std::string_view(op.getSha256()));
-  if (!dtype || !digest || !type.hasStaticShape()) return broken("weight \"" + op.getName().str() + "\"");
+  if (!dtype || !digest || !type.hasStaticShape()) return invalid_ir("weight \"" + op.getName().str() + "\"");
   operands_.insert({op.getOut(), {plan::Operand::weight, known->second}});
-  if (!is_new) {  // in a body, or around one
+  if (!is_new) {  // a body and its parent may declare the same weight
     const plan::Weight& w = plan_.weights[known->second];
     return w.sha256 == *digest && w.shape == type.getShape().vec() && w.dtype == *dtype
                ? Status()
-               : broken("weight \"" + w.name + "\" twice");
+               : invalid_ir("weight \"" + w.name + "\" twice");
   }
   plan_.weights.push_back({op.getName().str(), *dtype, type.getShape().vec(), *digest, op.getFile().str(),
                            static_cast<uint64_t>(op.getOffset()), static_cast<uint64_t>(op.getLength())});
   return {};
 }
 
-Status Writer::call(CallOp op, std::vector<plan::Node>& nodes) {
+Status PlanTranslator::add_call(CallOp op, std::vector<plan::Node>& nodes) {
   plan::Node node{op.getOp().str(), static_cast<int>(op.getVersion()), {}, {}, -1, {}};
   for (Value in : op.getInputs()) node.in.push_back(operands_.lookup(in));
-  INVAR_TRY(node.attrs, attrs_of(op.getParams().getValue()));
+  INVAR_TRY(node.attrs, kernel_attributes(op.getParams().getValue()));
   if (op.getState()) {
     auto it = states_.find(op.getState()->str());
-    if (it == states_.end()) return broken("state \"" + op.getState()->str() + "\" is not declared");
+    if (it == states_.end()) return invalid_ir("state \"" + op.getState()->str() + "\" is not declared");
     node.state = it->second;
   }
-  INVAR_TRY(int out, value(op.getOut(), op.getSlot().value_or(-1)));
+  INVAR_TRY(int out, add_value(op.getOut(), op.getSlot().value_or(-1)));
   node.out.push_back(out);
   node.origin = origin_of(op.getLoc());
   nodes.push_back(std::move(node));
   return {};
 }
 
-Result<int> Writer::body(func::FuncOp function) {
+Result<int> PlanTranslator::add_body(func::FuncOp function) {
   const int index = static_cast<int>(plan_.bodies.size());
   plan_.bodies.emplace_back();
   plan::Body body;
   for (BlockArgument a : function.getArguments()) {
-    INVAR_TRY(const int v, value(a, -1));
+    INVAR_TRY(const int v, add_value(a, -1));
     body.inputs.push_back(v);
   }
-  INVAR_CHECK_OK(block(function, body.nodes));
+  INVAR_CHECK_OK(add_block(function, body.nodes));
   for (Value v : function.front().getTerminator()->getOperands()) {
     const auto at = operands_.find(v);
     if (at == operands_.end() || at->second.kind != plan::Operand::value)
-      return broken("a body returns no value");
+      return invalid_ir("a body returns no value");
     body.outputs.push_back(at->second.index);
   }
   plan_.bodies[static_cast<size_t>(index)] = std::move(body);
   return index;
 }
 
-Status Writer::flow(PlanFlowOp op, std::vector<plan::Node>& nodes) {
+Status PlanTranslator::add_flow(PlanFlowOp op, std::vector<plan::Node>& nodes) {
   plan::Node node{op.getOp().str(), 1, {}, {}, -1, {}};
   for (Value in : op.getInputs()) node.in.push_back(operands_.lookup(in));
   if (node.op == "loop") node.attrs["carried"] = static_cast<int64_t>(op.getCarried());
   for (Attribute name : op.getBodies()) {
     auto function = functions_.lookup<func::FuncOp>(cast<FlatSymbolRefAttr>(name).getValue());
-    if (!function) return broken("there is no body " + cast<FlatSymbolRefAttr>(name).getValue().str());
-    INVAR_TRY(const int made, body(function));
+    if (!function) return invalid_ir("there is no body " + cast<FlatSymbolRefAttr>(name).getValue().str());
+    INVAR_TRY(const int made, add_body(function));
     node.bodies.push_back(made);
   }
   for (Value out : op.getOutputs()) {
-    INVAR_TRY(const int made, value(out, -1));
+    INVAR_TRY(const int made, add_value(out, -1));
     node.out.push_back(made);
   }
   node.origin = origin_of(op.getLoc());
@@ -130,39 +130,40 @@ Status Writer::flow(PlanFlowOp op, std::vector<plan::Node>& nodes) {
   return {};
 }
 
-Status Writer::bind(PlanBindOp op) {
+Status PlanTranslator::add_binding(PlanBindOp op) {
   const plan::Operand value = operands_.lookup(op.getValue());
   const auto [symbol, is_new] = symbols_.emplace(op.getName().str(), static_cast<int>(plan_.symbols.size()));
-  if (!is_new || value.kind != plan::Operand::value) return broken("symbol \"" + op.getName().str() + "\"");
+  if (!is_new || value.kind != plan::Operand::value)
+    return invalid_ir("symbol \"" + op.getName().str() + "\"");
   plan_.symbols.push_back(op.getName().str());
   plan_.bindings.push_back({symbol->second, value.index, static_cast<int64_t>(op.getElement())});
   return {};
 }
 
-Status Writer::port(func::FuncOp function, unsigned i, bool input, Value v) {
+Status PlanTranslator::add_port(func::FuncOp function, unsigned i, bool input, Value v) {
   auto name = input ? function.getArgAttrOfType<StringAttr>(i, "onnx.name")
                     : function.getResultAttrOfType<StringAttr>(i, "onnx.name");
   plan::Operand operand = operands_.lookup(v);
-  if (!name || operand.kind != plan::Operand::value) return broken("a port without name or value");
+  if (!name || operand.kind != plan::Operand::value) return invalid_ir("a port without name or value");
   (input ? plan_.inputs : plan_.outputs).push_back({name.str(), operand.index});
   return {};
 }
 
-Status Writer::block(func::FuncOp function, std::vector<plan::Node>& nodes) {
-  if (auto choices = function->getAttrOfType<ArrayAttr>(kChoices))
+Status PlanTranslator::add_block(func::FuncOp function, std::vector<plan::Node>& nodes) {
+  if (auto choices = function->getAttrOfType<ArrayAttr>(kChoicesAttr))
     for (auto choice : choices.getAsRange<StringAttr>()) plan_.choices.push_back(choice.str());
   for (Operation& op : function.front()) {
     if (auto w = dyn_cast<PlanWeightOp>(op)) {
-      INVAR_CHECK_OK(weight(w));
+      INVAR_CHECK_OK(add_weight(w));
     }
     if (auto c = dyn_cast<CallOp>(op)) {
-      INVAR_CHECK_OK(call(c, nodes));
+      INVAR_CHECK_OK(add_call(c, nodes));
     }
     if (auto f = dyn_cast<PlanFlowOp>(op)) {
-      INVAR_CHECK_OK(flow(f, nodes));
+      INVAR_CHECK_OK(add_flow(f, nodes));
     }
     if (auto b = dyn_cast<PlanBindOp>(op)) {
-      INVAR_CHECK_OK(bind(b));
+      INVAR_CHECK_OK(add_binding(b));
     }
     if (auto s = dyn_cast<StateOp>(op)) {
       states_[s.getName().str()] = static_cast<int>(plan_.states.size());
@@ -172,31 +173,31 @@ Status Writer::block(func::FuncOp function, std::vector<plan::Node>& nodes) {
   return {};
 }
 
-Result<plan::Plan> Writer::run(func::FuncOp function) {
+Result<plan::Plan> PlanTranslator::run(func::FuncOp function) {
   auto numerics = function->getAttrOfType<StringAttr>("plan.numerics");
-  if (!numerics) return broken("the function has no numerics");
+  if (!numerics) return invalid_ir("the function has no numerics");
   plan_.numerics = numerics.str();
   for (BlockArgument a : function.getArguments()) {
-    INVAR_TRY([[maybe_unused]] int index, value(a, -1));  // fed by the caller: no slot
-    INVAR_CHECK_OK(port(function, a.getArgNumber(), true, a));
+    INVAR_TRY([[maybe_unused]] int index, add_value(a, -1));  // the caller feeds it, so no slot
+    INVAR_CHECK_OK(add_port(function, a.getArgNumber(), true, a));
   }
-  INVAR_CHECK_OK(block(function, plan_.nodes));
+  INVAR_CHECK_OK(add_block(function, plan_.nodes));
   std::sort(plan_.choices.begin(), plan_.choices.end());
   plan_.choices.erase(std::unique(plan_.choices.begin(), plan_.choices.end()), plan_.choices.end());
   std::sort(plan_.bindings.begin(), plan_.bindings.end(), [](const plan::Binding& a, const plan::Binding& b) {
     return std::pair(a.value, a.element) < std::pair(b.value, b.element);
   });
   for (OpOperand& out : function.front().getTerminator()->getOpOperands())
-    INVAR_CHECK_OK(port(function, out.getOperandNumber(), false, out.get()));
+    INVAR_CHECK_OK(add_port(function, out.getOperandNumber(), false, out.get()));
   return std::move(plan_);
 }
 
 }  // namespace
 
-Result<plan::Plan> plan_from(ModuleOp module) {
+Result<plan::Plan> translate_to_plan(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>())
-    if (!function->hasAttr(kBody)) return Writer(module).run(function);
-  return broken("no function");
+    if (!function->hasAttr(kBody)) return PlanTranslator(module).run(function);
+  return invalid_ir("no function");
 }
 
 }  // namespace invar::compiler

@@ -1,3 +1,4 @@
+// Hashes byte ranges of weight files with a pool of threads.
 #include "compiler/emit/weight_hashing.h"
 
 #include <algorithm>
@@ -11,12 +12,12 @@
 
 namespace invar::compiler {
 
-Status hash_ranges(const std::string& folder, std::span<Range> ranges, int threads, Hashed* known) {
+Status hash_ranges(const std::string& folder, std::span<ByteRange> ranges, int threads, DigestCache* cache) {
   std::map<std::string, MappedFile> files;
-  std::map<std::tuple<std::string, uint64_t, uint64_t>, std::vector<Range*>> same;
-  for (Range& r : ranges) {
+  std::map<std::tuple<std::string, uint64_t, uint64_t>, std::vector<ByteRange*>> by_location;
+  for (ByteRange& r : ranges) {
     if (r.bytes.data()) {
-      same[{r.file, r.offset, r.length}].push_back(&r);
+      by_location[{r.file, r.offset, r.length}].push_back(&r);
       continue;
     }
     auto file = files.find(r.file);
@@ -28,19 +29,19 @@ Status hash_ranges(const std::string& folder, std::span<Range> ranges, int threa
     if (r.offset > size || r.length > size - r.offset)
       return bad_input(r.file + ": has " + std::to_string(size) + " bytes, a weight lies at " +
                        std::to_string(r.offset) + " + " + std::to_string(r.length));
-    same[{r.file, r.offset, r.length}].push_back(&r);
+    by_location[{r.file, r.offset, r.length}].push_back(&r);
   }
-  std::vector<std::vector<Range*>> work;
-  for (auto& [key, list] : same) work.push_back(std::move(list));
-  // Largest first, taken by whoever is free: the digests do not depend on it.
+  std::vector<std::vector<ByteRange*>> work;
+  for (auto& [key, list] : by_location) work.push_back(std::move(list));
+  // Largest first, so that threads finish at about the same time.
   std::stable_sort(work.begin(), work.end(), [](auto& a, auto& b) { return a[0]->length > b[0]->length; });
   std::atomic<size_t> next{0};
   auto worker = [&] {
     for (size_t i; (i = next++) < work.size();) {
-      const Range& r = *work[i][0];
+      const ByteRange& r = *work[i][0];
       Digest d =
           r.bytes.data() ? sha256(r.bytes) : sha256(files.at(r.file).bytes().data() + r.offset, r.length);
-      for (Range* range : work[i]) range->sha256 = d;
+      for (ByteRange* range : work[i]) range->sha256 = d;
     }
   };
   size_t wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
@@ -48,13 +49,13 @@ Status hash_ranges(const std::string& folder, std::span<Range> ranges, int threa
   try {
     for (size_t i = 1; i < std::min(wanted, work.size()); ++i) pool.emplace_back(worker);
   } catch (const std::system_error&) {
-    // A limit of processes or of memory: those that started, and this one, do all of it.
+    // The system refuses more threads. Those that started do all of the work.
   }
   worker();
   pool.clear();
   for (const auto& list : work)
-    if (const Range& r = *list[0]; known && !r.bytes.data())
-      known->add(files.at(r.file), r.offset, r.length, r.sha256);
+    if (const ByteRange& r = *list[0]; cache && !r.bytes.data())
+      cache->add(files.at(r.file), r.offset, r.length, r.sha256);
   return {};
 }
 

@@ -1,4 +1,4 @@
-// SHA-256 of many file ranges at once.
+// SHA-256 of many byte ranges in parallel.
 #pragma once
 
 #include <span>
@@ -6,19 +6,20 @@
 #include <string_view>
 #include <vector>
 
-#include "base/hash/sha256.h"
 #include "base/hash/digest_cache.h"
+#include "base/hash/sha256.h"
 #include "base/status.h"
 
 namespace invar::compiler {
 
-struct Range {
+struct ByteRange {
   std::string file;  // relative to the folder
   uint64_t offset = 0, length = 0;
-  std::string_view bytes = {};  // these instead of a file's
+  std::string_view bytes = {};  // if not null, these instead of the file's
   Digest sha256{};              // out
 };
-// Equal ranges are hashed once. threads: 0 = one per core. known: takes the digests of files' ranges, too; may be null.
-Status hash_ranges(const std::string& folder, std::span<Range> ranges, int threads, Hashed* known);
+// Fills in the digests. Equal ranges are hashed once. threads: 0 = one per core. The cache, which
+// may be null, receives the digests of file ranges.
+Status hash_ranges(const std::string& folder, std::span<ByteRange> ranges, int threads, DigestCache* cache);
 
 }  // namespace invar::compiler

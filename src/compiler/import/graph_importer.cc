@@ -1,8 +1,8 @@
-// ONNX graph -> onnx dialect.
-#include "compiler/dialects/constant_data.h"
+// Imports an ONNX graph into the onnx dialect. The import is total: whatever the graph holds has a
+// form there.
 #include "compiler/dialects/dialects.h"
-#include "compiler/passes/constant_evaluator.h"
 #include "compiler/dialects/origin.h"
+#include "compiler/passes/constant_evaluator.h"
 #include "compiler/passes/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -15,8 +15,9 @@ using namespace mlir;
 
 class Importer {
  public:
-  Importer(MLIRContext& context, const onnx::Graph& graph, Inlined& inlined, const Settled& settled)
-      : graph_(graph), build_(&context), inlined_(inlined), settled_(settled) {}
+  Importer(MLIRContext& context, const onnx::Graph& graph, InlineConstants& inline_constants,
+           const DimConstraints& constraints)
+      : graph_(graph), build_(&context), inline_constants_(inline_constants), constraints_(constraints) {}
   OwningOpRef<ModuleOp> run();
 
  private:
@@ -25,7 +26,7 @@ class Importer {
     return t ? t : Type(UnknownType::get(build_.getContext()));
   }
   Type type_of(const onnx::ValueInfo&, bool input = false);
-  Extent extent(const std::string& name);
+  Dim extent(const std::string& name);
   void name_symbols();
   SmallVector<DictionaryAttr> names(const std::vector<onnx::ValueInfo>& ports);
   std::string fresh(const std::string& name);
@@ -39,7 +40,8 @@ class Importer {
   DictionaryAttr tensor(const onnx::TensorRef&);
   void node(const onnx::Node&);
   void body(const onnx::Body&, Region&);
-  // Unnamed or unknown values cannot come from onnx::read; they become absent rather than a crash.
+  // onnx::read gives no unknown names; if there were one, it would become an absent value rather
+  // than a crash.
   Value value(const std::string& name) {
     auto it = values_.find(name);
     return it == values_.end() ? absent() : it->second;
@@ -47,13 +49,15 @@ class Importer {
 
   const onnx::Graph& graph_;
   OpBuilder build_;
-  Inlined& inlined_;
-  const Settled& settled_;
-  Operation* outermost_ = nullptr;  // the node of the model's graph that is read
+  InlineConstants& inline_constants_;
+  const DimConstraints& constraints_;
+  Operation* outermost_ =
+      nullptr;  // the node of the outermost graph whose body is imported; null outside bodies
   std::map<std::string, Type> types_;
-  std::map<std::string, std::string> symbols_;  // name of a dimension in the model -> in the program
+  // The model's name of a dimension -> the program's symbol.
+  std::map<std::string, std::string> symbols_;
   std::map<std::string, Value> values_;
-  std::map<std::string, int> weights_;  // how often a name has come
+  std::map<std::string, int> weights_;  // how often a weight's name occurred
   Value absent_;
 };
 
@@ -64,7 +68,7 @@ Type Importer::type_of(const onnx::ValueInfo& v, bool input) {
   Shape shape;
   for (const onnx::Dim& d : v.shape) {
     if (d.value >= 0) {
-      shape.push_back(Extent::of(d.value));
+      shape.push_back(Dim::of(d.value));
       continue;
     }
     const auto it = symbols_.find(d.name);
@@ -78,16 +82,19 @@ Type Importer::type_of(const onnx::ValueInfo& v, bool input) {
   return tensor_of(shape, e);
 }
 
-// A name as what it was found to be: each step replaces one of the names that are settled, in which it does not stand again.
-Extent Importer::extent(const std::string& name) {
-  std::optional<Polynomial> size = settled_.empty() ? std::nullopt : Polynomial::parse(name);
-  for (const auto& [settled, by] : settled_)
-    if (size) size = size->with([&](auto& n) { return n == settled ? std::optional(by) : std::nullopt; });
-  return size ? Extent::of(*size) : Extent{ShapedType::kDynamic, name};
+// The dimension of a symbol after substituting the constraints, one after the other: the value of a
+// constraint does not contain its own symbol.
+Dim Importer::extent(const std::string& name) {
+  std::optional<DimExpr> size = constraints_.empty() ? std::nullopt : DimExpr::parse_canonical(name);
+  for (const auto& [constraints, by] : constraints_)
+    if (size)
+      size = size->substitute([&](auto& n) { return n == constraints ? std::optional(by) : std::nullopt; });
+  return size ? Dim::of(*size) : Dim{ShapedType::kDynamic, name};
 }
 
-// Dimensions of inputs by names that a plan can hold (plan.2), equal for equal names of the model; by what they are computed from
-// where their name says so of other names; an open dimension without a name is one of its own.
+// Gives the dimensions of inputs symbols that a plan can hold (plan.2), equal for equal names in
+// the model. A name that is an expression in other names becomes that expression; a dynamic
+// dimension without a name gets a symbol of its own.
 void Importer::name_symbols() {
   auto plain = [](const std::string& s) { return plan::is_name(s); };
   for (const onnx::ValueInfo& v : graph_.inputs)
@@ -96,9 +103,9 @@ void Importer::name_symbols() {
   for (const onnx::ValueInfo& v : graph_.inputs)
     for (const onnx::Dim& d : v.shape) {
       if (d.value >= 0 || d.name.empty() || symbols_.contains(d.name)) continue;
-      const std::optional<Polynomial> sum = Polynomial::read(d.name);
+      const std::optional<DimExpr> sum = DimExpr::parse(d.name);
       if (sum && !sum->constant() &&
-          sum->all_names([&](auto& name) { return plain(name) && symbols_.contains(name); })) {
+          sum->all_symbols([&](auto& name) { return plain(name) && symbols_.contains(name); })) {
         symbols_[d.name] = sum->text();
         continue;
       }
@@ -118,8 +125,9 @@ std::string Importer::fresh(const std::string& name) {
   return made;
 }
 
-// The content of a node `Constant`, where it is a tensor, numbers or a number.
-std::optional<onnx::TensorRef> spelled(const std::pair<const std::string, onnx::AttrValue>& attribute) {
+// The value of a node `Constant` if it is a tensor, a list of numbers or a number.
+std::optional<onnx::TensorRef> constant_node_value(
+    const std::pair<const std::string, onnx::AttrValue>& attribute) {
   const auto& [key, value] = attribute;
   if (auto* t = std::get_if<onnx::TensorRef>(&value); t && key == "value") return *t;
   onnx::TensorRef t;
@@ -158,19 +166,20 @@ Value Importer::absent() {
 Value Importer::weight(const std::string& given, const onnx::TensorRef& t) {
   OpBuilder::InsertionGuard guard(build_);
   if (outermost_) build_.setInsertionPoint(outermost_);
-  // Graphs beside one another may use a name for different things.
+  // Sibling bodies may use one name for different weights.
   std::string name = given;
   while (int n = weights_[name]++) name += "#" + std::to_string(n + 1);
   Shape shape;
-  for (int64_t d : t.shape) shape.push_back(Extent::of(d));
+  for (int64_t d : t.shape) shape.push_back(Dim::of(d));
   const bool is_inline = t.file.empty(),
              long_one = is_inline && t.inline_data.size() > size_t{kSmallConstant};
   return build_.create<OnnxWeightOp>(
       build_.getUnknownLoc(), tensor_of(shape, element(t.data_type)), build_.getStringAttr(name),
       build_.getStringAttr(t.file),
-      build_.getI64IntegerAttr(long_one ? inlined_.add(t.inline_data) : static_cast<int64_t>(t.offset)),
+      build_.getI64IntegerAttr(long_one ? inline_constants_.add(t.inline_data)
+                                        : static_cast<int64_t>(t.offset)),
       build_.getI64IntegerAttr(static_cast<int64_t>(is_inline ? t.inline_data.size() : t.length)),
-      is_inline && !long_one ? build_.getStringAttr(hex_from_bytes(t.inline_data)) : StringAttr());
+      is_inline && !long_one ? build_.getStringAttr(t.inline_data) : StringAttr());
 }
 
 DictionaryAttr Importer::tensor(const onnx::TensorRef& t) {
@@ -181,7 +190,7 @@ DictionaryAttr Importer::tensor(const onnx::TensorRef& t) {
        build_.getNamedAttr("file", build_.getStringAttr(t.file)),
        build_.getNamedAttr("offset", build_.getI64IntegerAttr(int64_t(t.offset))),
        build_.getNamedAttr("length", build_.getI64IntegerAttr(int64_t(t.length))),
-       build_.getNamedAttr("data", build_.getStringAttr(hex_from_bytes(t.inline_data)))});
+       build_.getNamedAttr("data", build_.getStringAttr(t.inline_data))});
 }
 
 Attribute Importer::attribute(const onnx::AttrValue& value) {
@@ -203,10 +212,10 @@ Attribute Importer::attribute(const onnx::AttrValue& value) {
 }
 
 void Importer::node(const onnx::Node& n) {
-  // A node `Constant` is how ONNX also spells an initialiser.
+  // A node `Constant` is imported as an initializer.
   if (n.op_type == "Constant" && n.domain.empty() && n.outputs.size() == 1 && n.attributes.size() == 1)
-    if (std::optional<onnx::TensorRef> t = spelled(*n.attributes.begin())) {
-      values_[n.outputs[0]] = weight(n.outputs[0], inlined_.own.emplace_back(*std::move(t)));
+    if (std::optional<onnx::TensorRef> t = constant_node_value(*n.attributes.begin())) {
+      values_[n.outputs[0]] = weight(n.outputs[0], inline_constants_.owned.emplace_back(*std::move(t)));
       return;
     }
   SmallVector<Value> inputs;
@@ -241,7 +250,7 @@ void Importer::node(const onnx::Node& n) {
     if (!n.outputs[i].empty()) values_[n.outputs[i]] = op.getOutputs()[i];
 }
 
-// What it defines is seen within it alone.
+// The names that a body defines are visible inside it only.
 void Importer::body(const onnx::Body& b, Region& region) {
   OpBuilder::InsertionGuard guard(build_);
   Block& block = region.emplaceBlock();
@@ -267,7 +276,8 @@ void Importer::body(const onnx::Body& b, Region& region) {
   for (const std::string& name : defined) types_.erase(name), values_.erase(name);
 }
 
-// All at once: to set one makes the list of all anew, which lives as long as the context.
+// Sets all names at once: setting one would uniquify a new list of all, which lives as long as the
+// context.
 SmallVector<DictionaryAttr> Importer::names(const std::vector<onnx::ValueInfo>& ports) {
   SmallVector<DictionaryAttr> all;
   for (const onnx::ValueInfo& v : ports)
@@ -306,9 +316,9 @@ OwningOpRef<ModuleOp> Importer::run() {
 
 }  // namespace
 
-OwningOpRef<ModuleOp> import_graph(MLIRContext& context, const onnx::Graph& graph, Inlined& inlined,
-                                   const Settled& settled) {
-  return Importer(context, graph, inlined, settled).run();
+OwningOpRef<ModuleOp> import_graph(MLIRContext& context, const onnx::Graph& graph,
+                                   InlineConstants& inline_constants, const DimConstraints& constraints) {
+  return Importer(context, graph, inline_constants, constraints).run();
 }
 
 }  // namespace invar::compiler

@@ -1,143 +1,149 @@
-// The conversion of nodes to reproducible operations, one after the other, and of the graphs within nodes.
+// Conversion: the lowering of a function's ONNX nodes to the repro dialect in graph order, and of
+// the graphs within nodes (If, Loop, Scan).
 #pragma once
 
-#include "compiler/passes/passes.h"
+#include "compiler/lowering/dynamic_shapes/dim_constraints.h"
 #include "compiler/lowering/rule_registry.h"
+#include "compiler/passes/passes.h"
 
 namespace invar::compiler {
 
 class Conversion {
  public:
-  // settled: names of dimensions that are something, and what refusals add to it; null: nothing is settled.
-  Conversion(func::FuncOp function, bool stateless, Settled* settled)
+  // constraints: the known constraints on symbols, to which refusals add; null: none are learnt.
+  Conversion(func::FuncOp function, bool stateless, DimConstraints* constraints)
       : end_(cast<func::ReturnOp>(function.front().getTerminator())),
-        ports_{llvm::BitVector(function.getNumArguments()), llvm::BitVector(function.getNumResults()),
-               stateless, Bound(function)},
-        shared_(std::make_shared<Shared>()),
-        settled_(settled),
-        names_(names_of(function)) {}
+        state_{llvm::BitVector(function.getNumArguments()), llvm::BitVector(function.getNumResults()),
+               stateless, DataDependentDims(function)},
+        shared_(std::make_shared<SharedCounters>()),
+        constraints_(constraints),
+        names_(input_dim_names(function)) {}
 
-  // The operations of the block from `first` up to `last`. Nodes that cannot be converted stay.
+  // Converts the operations from `first` up to, not including, `last`. Nodes that cannot be
+  // converted stay.
   void convert(Operation* first, Operation* last);
-  const Ports& ports() const { return ports_; }
+  const LoweringState& state() const { return state_; }
   func::ReturnOp end() const { return end_; }
-  // What cannot be converted, and why.
+  // The nodes that cannot be converted, with the reason.
   llvm::DenseMap<Operation*, Error>& failed() { return failed_; }
-  // What could not be converted but as if names were what it needs them to be.
-  const std::vector<Error>& unsettled() const { return unsettled_; }
-  // Nodes that nothing reads do no harm.
+  // The errors that the constraints learnt here would lift.
+  const std::vector<Error>& constraint_errors() const { return constraint_errors_; }
+  // Erases nodes without uses, so that they are not refused.
   void remove_unused();
 
  private:
-  using Flow = Status (Conversion::*)(NodeOp);
-  struct FlowEntry {
+  using ControlFlowRule = Status (Conversion::*)(NodeOp);
+  struct ControlFlowEntry {
     llvm::StringRef op_type;
     int64_t since;
-    Flow rule;
+    ControlFlowRule rule;
   };
-  // Results of a body; nothing where it reads what could not be converted.
+  // The results of a body; nullopt if it reads a node that was not converted (which is reported
+  // already).
   using Yields = std::optional<SmallVector<Value>>;
   // Axes and directions of a Scan.
-  struct Steps;
-  // What all conversions of a model share.
-  struct Shared {
-    int64_t made = 0;  // operations of copies of graphs
-    int tries = 0;     // steps that are unrolled: another way is tried where they fail
+  struct ScanAxes;
+  // Counted over all conversions of a model.
+  struct SharedCounters {
+    int64_t cloned_ops = 0;   // operations in copies of bodies
+    int unroll_attempts = 0;  // nested unrollings that may still be abandoned for a run-time loop
   };
 
+  // For the body of a control-flow operation.
   Conversion(func::FuncOp body, const Conversion& outer)
       : end_(cast<func::ReturnOp>(body.front().getTerminator())),
-        ports_{llvm::BitVector(body.getNumArguments()), llvm::BitVector(end_->getNumOperands()),
-               /*stateless=*/true, Bound(outer.ports_.bound, nullptr), outer.ports_.evaluated},
+        state_{llvm::BitVector(body.getNumArguments()), llvm::BitVector(end_->getNumOperands()),
+               /*stateless=*/true, DataDependentDims(outer.state_.dims, nullptr), outer.state_.folded_bytes},
         shared_(outer.shared_) {}
-  Status covered(NodeOp);
-  Status surveyed(NodeOp);
+  // Whether there is a rule for this operator and opset.
+  Status check_supported(NodeOp);
+  // The errors that do not depend on the types of operands: for nodes behind one that was not
+  // converted.
+  Status check_without_types(NodeOp);
   Status convert_node(NodeOp);
-  Error hinted(NodeOp, const Error&);
-  Node node(NodeOp op) { return Node(op, end_, ports_); }
-  // The errors of the operations between two, as one; nodes there that nothing reads go. before: null is the block's begin.
-  std::optional<Error> taken_errors(Operation* before, Operation* last);
+  // Adds to a refusal for a data-dependent dimension the graph inputs that decide it (--bind).
+  Error with_bind_hint(NodeOp, const Error&);
+  NodeView node(NodeOp op) { return NodeView(op, end_, state_); }
+  // Takes the errors of the operations between two, as one error, and erases nodes there without
+  // uses. before == null: from the begin of the block.
+  std::optional<Error> take_errors(Operation* before, Operation* last);
+  // Erases what was created for a node, after `before` (null: the begin of the block).
+  void erase_created(Operation* before, NodeOp);
 
-  // settled.cc
-  static std::vector<std::string> names_of(func::FuncOp);
-  // The program goes on as if names were what a refusal says; false: it says nothing new, or why that is impossible.
-  bool settle(Error&);
-  // What was made for a node, behind `before` (null: the block's begin), goes.
-  void drop_made(Operation* before, NodeOp);
+  // dynamic_shapes/dim_constraints.cc
+  static std::vector<std::string> input_dim_names(func::FuncOp);
+  // Adds the constraints that the last refusal asks for and continues with them. False if none is
+  // new or they cannot hold; then it may append the reason to the error.
+  bool learn_constraints(Error&);
 
-  // flow.cc
-  static const FlowEntry* find_flow(NodeOp);
-  Status branch(NodeOp);
-  Status loop(NodeOp);
-  Status scan(NodeOp);
-  // False: it is not to be unrolled, and all that was made for it is gone.
-  Result<bool> unrolled(NodeOp, Region&, SmallVector<Value> carried, std::optional<int64_t> trips);
-  Result<Yields> scanned(NodeOp, Region&, const Steps&, SmallVector<Value> states, ValueRange inputs);
-  Result<Yields> scanned_batch(NodeOp, Region&, const Steps&, size_t states, ValueRange operands);
-  // A copy of a graph of the node, of these inputs, in front of it.
-  struct Copy {
+  // control_flow/unroll.cc
+  static const ControlFlowEntry* find_control_flow(NodeOp);
+  Status lower_if(NodeOp);
+  Status lower_loop(NodeOp);
+  Status lower_scan(NodeOp);
+  // False if it cannot be unrolled; then everything created for it is erased again.
+  Result<bool> unroll_loop(NodeOp, Region&, SmallVector<Value> carried, std::optional<int64_t> trips);
+  // One sequence: final states, then the stacked scan outputs.
+  Result<Yields> lower_scan_sequence(NodeOp, Region&, const ScanAxes&, SmallVector<Value> states,
+                                     ValueRange inputs);
+  Result<Yields> lower_scan_batch(NodeOp, Region&, const ScanAxes&, size_t states, ValueRange operands);
+  // A copy of a body in front of its node, with these inputs.
+  struct ClonedBody {
     Operation* first;
     YieldOp end;
   };
-  Result<Copy> copied(NodeOp, Region&, ValueRange inputs);
-  Status count_copy(Region&, int64_t most);
+  Result<ClonedBody> clone_body(NodeOp, Region&, ValueRange inputs);
+  Status count_cloned_ops(Region&, int64_t most);
   // The same, converted.
-  Result<Yields> inlined(NodeOp, Region&, ValueRange inputs);
+  Result<Yields> inline_body(NodeOp, Region&, ValueRange inputs);
 
-  // flow_at_run_time.cc
-  struct Body;
-  struct Looped;
-  using Inputs = llvm::function_ref<SmallVector<Value>(OpBuilder&, ValueRange arguments)>;
-  // A graph of the node as a function, of values of these types and, behind them, of what it reads from around: `captured`, to which
-  // it adds. `inputs` says what the graph's inputs are, `here` what names are that are something else around; nothing where it reads what could not be converted.
-  Result<std::optional<Body>> outlined(NodeOp, Region&, ArrayRef<Type> arguments, Inputs,
-                                       SmallVector<Value>& captured, const Settled& here = {});
-  // A branch, which needs names to be something only where it runs: `here`.
-  Result<std::optional<Body>> outlined_branch(NodeOp, Region&, SmallVector<Value>& captured, Settled& here);
-  Result<std::optional<SmallVector<Value>>> looped(NodeOp, Region&, const Looped&);
-  Status loop_at_run_time(NodeOp, Region&, SmallVector<Value> carried);
-  Status branch_at_run_time(NodeOp, Value condition, Region& then_body, Region& else_body);
-  Result<Yields> scanned_at_run_time(NodeOp, Region&, const Steps&, SmallVector<Value> states,
-                                     ValueRange inputs, const Polynomial& count);
+  // control_flow/outline.cc
+  struct OutlinedBody;
+  // The inputs of the body's graph, from the arguments of its function.
+  using BodyInputs = llvm::function_ref<SmallVector<Value>(OpBuilder&, ValueRange arguments)>;
+  // Makes a function of a body. Its arguments have the types `arguments`, followed by the values
+  // that the body captures, which are added to `captured`. `here`: constraints that hold inside it.
+  // nullopt as for Yields.
+  Result<std::optional<OutlinedBody>> outline_body(NodeOp, Region&, ArrayRef<Type> arguments, BodyInputs,
+                                                   SmallVector<Value>& captured,
+                                                   const DimConstraints& here = {});
+
+  // control_flow/dynamic_loop.cc
+  struct LoopOperands;
+  // Outlines the body of a loop. `types`: those of its arguments at first; the carried ones become
+  // those of a fixed point. `changing`: the symbols of dimensions that change between iterations.
+  Result<std::optional<OutlinedBody>> outline_loop_body(NodeOp, Region&, const LoopOperands&,
+                                                        SmallVector<Type>& types,
+                                                        std::set<std::string>& changing,
+                                                        SmallVector<Value>& captured);
+  Result<std::optional<SmallVector<Value>>> make_dynamic_loop(NodeOp, Region&, const LoopOperands&);
+  Status lower_dynamic_loop(NodeOp, Region&, SmallVector<Value> carried);
+  Result<Yields> lower_dynamic_scan(NodeOp, Region&, const ScanAxes&, SmallVector<Value> states,
+                                    ValueRange inputs, const DimExpr& count);
+
+  // control_flow/dynamic_if.cc
+  // A branch may need constraints that hold only where it runs: they are added to `here`.
+  Result<std::optional<OutlinedBody>> outline_branch(NodeOp, Region&, SmallVector<Value>& captured,
+                                                     DimConstraints& here);
+  Status lower_dynamic_if(NodeOp, Value condition, Region& then_body, Region& else_body);
 
   func::ReturnOp end_;
-  Ports ports_;
+  LoweringState state_;
   llvm::DenseMap<Operation*, Error> failed_;
-  std::shared_ptr<Shared> shared_;
-  Settled* settled_ = nullptr;      // of the program; bodies tell what is around them
-  std::vector<std::string> names_;  // of its inputs, in their order
-  std::vector<Error> unsettled_;
+  std::shared_ptr<SharedCounters> shared_;
+  // Null in bodies, which report theirs to the function around them.
+  DimConstraints* constraints_ = nullptr;
+  std::vector<std::string> names_;  // symbols of the inputs' dimensions, in their order
+  std::vector<Error> constraint_errors_;
 };
 
-struct Conversion::Steps {
+struct Conversion::ScanAxes {
   std::vector<int64_t> in_axes, in_backwards, out_axes, out_backwards;
 };
 
-// Dimensions of slices that are clamped become those of slices that are not, where calls fail otherwise.
-void take_unclamped(Block&, const Ports&);
-// An empty body of control flow, in front of the function that runs it.
-func::FuncOp make_body(func::FuncOp around, Location, Bound&, TypeRange arguments);
-// Adds that a name is of this size; false: it says nothing new.
-bool learn(Settled&, const std::string& name, Polynomial size);
-// Dimensions of a type, or what a program computes as numbers, as another polynomial each; nothing: they stay.
-using Replacing = llvm::function_ref<std::optional<Polynomial>(const Polynomial&)>;
-Type replaced(Type, Replacing);
-void replace(ReproSizesOp, Replacing);
-// What stands for names that are settled takes their place.
-class Settling {
- public:
-  explicit Settling(const Settled& by) : by_(by) {}
-  Type of(Type);
-  std::optional<Polynomial> of(const Polynomial&) const;
-  void operator()(Value v) { v.setType(of(v.getType())); }
-  void operator()(ReproSizesOp);
-
- private:
-  const Settled& by_;
-  llvm::DenseMap<Type, Type> known_;
-};
-
-// What kernels read of dimensions becomes operations, once for equal ones.
-void measure(Block&);
+// Creates the empty function of a control-flow body, in front of the function that runs it.
+func::FuncOp make_body_function(func::FuncOp around, Location, DataDependentDims&, TypeRange arguments);
+// Replaces each `repro.sizes` by operations that compute it, once for equal ones.
+void materialize_dims(Block&);
 
 }  // namespace invar::compiler

@@ -1,6 +1,7 @@
-// The passes of rewrites that keep the bits (src/compiler/passes/canonicalize).
-#include "compiler/passes/passes.h"
+// repro-canonicalize: the patterns of passes/canonicalize, common subexpression elimination, and
+// constants moved into control-flow bodies. Bits stay.
 #include "compiler/passes/canonicalize/patterns.h"
+#include "compiler/passes/passes.h"
 #include "llvm/Config/llvm-config.h"
 #include "mlir/IR/OperationSupport.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -8,7 +9,8 @@
 namespace invar::compiler {
 namespace {
 
-struct Equal : llvm::DenseMapInfo<Operation*> {
+// Hashes and compares operations by everything except their location.
+struct EquivalentOps : llvm::DenseMapInfo<Operation*> {
   static unsigned getHashValue(const Operation* op) {
     return static_cast<unsigned>(OperationEquivalence::computeHash(
         const_cast<Operation*>(op), OperationEquivalence::directHashValue,
@@ -23,74 +25,60 @@ struct Equal : llvm::DenseMapInfo<Operation*> {
   }
 };
 
-int transposes(Block& block) {
-  return static_cast<int>(llvm::range_size(block.getOps<TransposeOp>()));
-}
-
-class Simplify : public PassWrapper<Simplify, OperationPass<func::FuncOp>> {
+class Canonicalize : public PassWrapper<Canonicalize, OperationPass<func::FuncOp>> {
  public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Simplify)
-  Simplify() = default;
-  Simplify(const Simplify& other) : PassWrapper(other) {}
-  StringRef getArgument() const final { return "repro-simplify"; }
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Canonicalize)
+  Canonicalize() = default;
+  Canonicalize(const Canonicalize& other) : PassWrapper(other) {}
+  StringRef getArgument() const final { return "repro-canonicalize"; }
   StringRef getDescription() const final {
-    return "Copies of nothing, casts of casts, operands that kernels read as they are, equal operations";
+    return "Remove identity copies, merge casts and equal operations, read operands in place";
   }
   void runOnOperation() final {
-    simplify(getOperation());
+    canonicalize(getOperation());
     sink_constants(getOperation());
   }
 
  private:
-  // What a body of control flow is given and is a constant is its own: kernels pack it, and nobody copies it.
+  // Clones constants that a control-flow operation passes to its bodies into the bodies. A kernel
+  // can then pack them ahead of time, and no iteration copies them.
   void sink_constants(func::FuncOp function) {
     for (auto flow : function.front().getOps<ReproFlowOp>()) {
       const std::vector<func::FuncOp> bodies = bodies_of(flow, functions_);
       bool sunk = false;
-      const auto fixed = flow.getOp() == "loop" ? 2 + static_cast<unsigned>(flow.getCarried()) : 1u;
-      for (unsigned i = flow->getNumOperands(); i-- > fixed;) {
+      const auto first_captured = flow.getOp() == "loop" ? 2 + static_cast<unsigned>(flow.getCarried()) : 1u;
+      for (unsigned i = flow->getNumOperands(); i-- > first_captured;) {
         auto weight = flow->getOperand(i).getDefiningOp<ReproWeightOp>();
         if (!weight) continue;
         for (func::FuncOp body : bodies) {
           OpBuilder build = OpBuilder::atBlockBegin(&body.front());
-          BlockArgument given = body.getArgument(i - 1);
-          given.replaceAllUsesWith(build.clone(*weight)->getResult(0));
+          BlockArgument argument = body.getArgument(i - 1);
+          argument.replaceAllUsesWith(build.clone(*weight)->getResult(0));
           (void)body.eraseArgument(i - 1);
         }
         flow->eraseOperand(i), sunk = true;
       }
       if (!sunk) continue;
-      for (func::FuncOp body : bodies) simplify(body), sink_constants(body);
+      for (func::FuncOp body : bodies) canonicalize(body), sink_constants(body);
     }
-    remove_dead(function.front());
+    erase_dead_ops(function.front());
   }
 
   SymbolTableCollection functions_;  // of the module
 };
 
-// Kept where there are fewer transposes than before; elsewhere they stay where the model has them.
-class Turn : public PassWrapper<Turn, OperationPass<func::FuncOp>> {
- public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Turn)
-  StringRef getArgument() const final { return "repro-turn"; }
-  StringRef getDescription() const final { return "Transposes moved to where they cancel"; }
-  void runOnOperation() final {
-    func::FuncOp function = getOperation();
-    const int before = transposes(function.front());
-    if (before == 0) return;
-    func::FuncOp tried = function.clone();
-    sink_transposes(tried.front());
-    remove_dead(tried.front());
-    simplify(tried);
-    if (transposes(tried.front()) < before) function.getBody().takeBody(tried.getBody());
-    tried.erase();
-  }
-};
-
 }  // namespace
 
-void merge_equal(Block& block) {
-  llvm::DenseSet<Operation*, Equal> known;
+LogicalResult apply_greedily(func::FuncOp function, RewritePatternSet&& patterns) {
+#if LLVM_VERSION_MAJOR >= 20
+  return applyPatternsGreedily(function, std::move(patterns));
+#else
+  return applyPatternsAndFoldGreedily(function, std::move(patterns));
+#endif
+}
+
+void merge_equal_ops(Block& block) {
+  llvm::DenseSet<Operation*, EquivalentOps> known;
   for (Operation& op : llvm::make_early_inc_range(block)) {
     if (!isa<ReproOp, ReproWeightOp>(op) || op.hasAttr("state")) continue;
     const auto [first, is_new] = known.insert(&op);
@@ -100,7 +88,7 @@ void merge_equal(Block& block) {
   }
 }
 
-void remove_dead(Block& block) {
+void erase_dead_ops(Block& block) {
   for (Operation& op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op)) op.erase();
 }
@@ -113,29 +101,23 @@ std::vector<func::FuncOp> bodies_of(ReproFlowOp flow, SymbolTableCollection& fun
   return bodies;
 }
 
-void simplify(func::FuncOp function) {
-  merge_equal(function.front());
+void canonicalize(func::FuncOp function) {
+  merge_equal_ops(function.front());
   RewritePatternSet patterns(function.getContext());
   int64_t evaluated = 0;
-  add_copies(patterns);
-  add_conversions(patterns);
-  add_operands(patterns);
-  add_constants(patterns, &evaluated);
-  // What is left when the driver gives up is as right as what is left when it ends.
-#if LLVM_VERSION_MAJOR >= 20
-  (void)applyPatternsGreedily(function, std::move(patterns));
-#else
-  (void)applyPatternsAndFoldGreedily(function, std::move(patterns));
-#endif
-  merge_equal(function.front());
-  remove_dead(function.front());
+  add_copy_patterns(patterns);
+  add_cast_patterns(patterns);
+  add_operand_patterns(patterns);
+  add_constant_patterns(patterns, &evaluated);
+  // Each single rewrite is correct, so the result is valid even if the driver stops at its
+  // iteration limit.
+  (void)apply_greedily(function, std::move(patterns));
+  merge_equal_ops(function.front());
+  erase_dead_ops(function.front());
 }
 
-std::unique_ptr<Pass> simplify() {
-  return std::make_unique<Simplify>();
-}
-std::unique_ptr<Pass> turn() {
-  return std::make_unique<Turn>();
+std::unique_ptr<Pass> canonicalize_pass() {
+  return std::make_unique<Canonicalize>();
 }
 
 }  // namespace invar::compiler

@@ -1,15 +1,15 @@
+// Runs kernels on constants at compile time.
 #include "compiler/passes/constant_evaluator.h"
 
 #include "base/endian.h"
-#include "compiler/dialects/constant_data.h"
+#include "kernels/kernel.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "num/env.h"
-#include "kernels/kernel.h"
 
 namespace invar::compiler {
 using namespace mlir;
 
-std::optional<ops::View> view_of(Type type, int64_t most) {
+std::optional<ops::View> static_view(Type type, int64_t max_bytes) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   const std::optional<DType> dtype = tensor ? dtype_of(tensor.getElementType()) : std::nullopt;
   if (!dtype || tensor.getRank() > ops::kMaxRank || !tensor.hasStaticShape()) return std::nullopt;
@@ -18,16 +18,17 @@ std::optional<ops::View> view_of(Type type, int64_t most) {
   int64_t bytes = static_cast<int64_t>(size_of(*dtype));
   for (int d = 0; d < view.rank; ++d) {
     view.dim[d] = tensor.getDimSize(d);
-    // Products of dimensions are formed beside one of 0, too.
-    if (__builtin_mul_overflow(bytes, std::max<int64_t>(view.dim[d], 1), &bytes) || bytes > most)
+    // Kernels multiply dimensions even if one is 0, so the product without it must not overflow
+    // either.
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(view.dim[d], 1), &bytes) || bytes > max_bytes)
       return std::nullopt;
   }
   return view;
 }
 
-Result<Attrs> attrs_of(llvm::ArrayRef<NamedAttribute> given) {
-  Attrs attrs;
-  for (NamedAttribute a : given) {
+Result<Attributes> kernel_attributes(llvm::ArrayRef<NamedAttribute> attributes) {
+  Attributes attrs;
+  for (NamedAttribute a : attributes) {
     std::string key = a.getName().str();
     if (auto v = dyn_cast<IntegerAttr>(a.getValue()))
       attrs[key] = v.getInt();
@@ -43,36 +44,39 @@ Result<Attrs> attrs_of(llvm::ArrayRef<NamedAttribute> given) {
   return attrs;
 }
 
-std::optional<std::string> constant_of(Value v) {
+std::optional<std::string> constant_bytes(Value v) {
   auto weight = v.getDefiningOp<ReproWeightOp>();
-  if (!weight || !view_of(v.getType()) || !weight.getData() || weight.getTransposed()) return std::nullopt;
-  return bytes_from_hex(*weight.getData());
+  if (!weight || !static_view(v.getType()) || !weight.getData() || weight.getTransposed())
+    return std::nullopt;
+  return weight.getData()->str();
 }
 
-std::optional<std::string> evaluate(Operation* op) {
+std::optional<std::string> fold_constant(Operation* op) {
   std::vector<std::string> operands;
   for (Value v : op->getOperands()) {
-    std::optional<std::string> bytes = constant_of(v);
+    std::optional<std::string> bytes = constant_bytes(v);
     if (!bytes) return bytes;
     operands.push_back(*std::move(bytes));
   }
-  return evaluate(op, operands);
+  return fold_constant(op, operands);
 }
 
-bool compute(Operation* op, const ops::Kernel& row, std::span<const ops::View> in, ops::View& out,
-             Pool* pool) {
+bool run_kernel(Operation* op, const ops::Kernel& row, std::span<const ops::View> in, ops::View& out,
+                Pool* pool) {
   const ops::Kernel* reference = ops::find(row.op, "reference");
-  const Result<Attrs> attrs = attrs_of(op->getAttrs());
+  const Result<Attributes> attrs = kernel_attributes(op->getAttrs());
   if (!reference || reference->state_bytes || !attrs) return false;
   ops::Call call{in, {&out, 1}, &*attrs};
-  ops::Stray stray;
-  if (reference->check(call) || (reference->stray && reference->stray(call, stray))) return false;
-  Memory shared = memory(row.shared_bytes ? row.shared_bytes(call) : 0);
+  ops::OutOfBounds out_of_bounds;
+  if (reference->contract.check(call) ||
+      (reference->contract.find_out_of_bounds && reference->contract.find_out_of_bounds(call, out_of_bounds)))
+    return false;
+  AlignedBuffer shared = aligned_buffer(row.shared_bytes ? row.shared_bytes(call) : 0);
   call.shared = shared.data();
   const int threads = pool ? pool->threads() : 1;
   const size_t bytes = row.scratch_bytes ? row.scratch_bytes(call) : 0;
-  std::vector<Memory> scratch;
-  for (int i = 0; i < threads; ++i) scratch.push_back(memory(bytes));
+  std::vector<AlignedBuffer> scratch;
+  for (int i = 0; i < threads; ++i) scratch.push_back(aligned_buffer(bytes));
   for (int phase = 0; phase < row.phases; ++phase) {
     const auto run = [&](int worker, int64_t begin, int64_t end) {
       num::mend_arithmetic_env();
@@ -87,25 +91,25 @@ bool compute(Operation* op, const ops::Kernel& row, std::span<const ops::View> i
   return true;
 }
 
-std::optional<std::string> evaluate(Operation* op, llvm::ArrayRef<std::string> operands) {
+std::optional<std::string> fold_constant(Operation* op, llvm::ArrayRef<std::string> operands) {
   const std::string_view name(op->getName().stripDialect());
   const ops::Kernel* kernel = ops::find(name, "reference");
   if (!kernel || op->getNumOperands() == 0) return std::nullopt;
   std::vector<ops::View> in;
-  std::vector<Memory> data;
+  std::vector<AlignedBuffer> data;
   for (auto [v, bytes] : llvm::zip(op->getOperands(), operands)) {
-    std::optional<ops::View> view = view_of(v.getType());
-    if (!view || bytes.size() != bytes_of(*view)) return std::nullopt;
-    view->data = data.emplace_back(memory(bytes.size())).data();
+    std::optional<ops::View> view = static_view(v.getType());
+    if (!view || bytes.size() != byte_size(*view)) return std::nullopt;
+    view->data = data.emplace_back(aligned_buffer(bytes.size())).data();
     copy_little_endian(view->data, bytes.data(), bytes.size(), size_of(view->dtype));
     in.push_back(*view);
   }
-  std::optional<ops::View> out = view_of(op->getResult(0).getType());
+  std::optional<ops::View> out = static_view(op->getResult(0).getType());
   if (!out) return std::nullopt;
-  Memory result = memory(bytes_of(*out));
+  AlignedBuffer result = aligned_buffer(byte_size(*out));
   out->data = result.data();
-  if (!compute(op, *kernel, in, *out, nullptr)) return std::nullopt;
-  std::string bytes(bytes_of(*out), '\0');
+  if (!run_kernel(op, *kernel, in, *out, nullptr)) return std::nullopt;
+  std::string bytes(byte_size(*out), '\0');
   copy_little_endian(bytes.data(), out->data, bytes.size(), size_of(out->dtype));
   return bytes;
 }

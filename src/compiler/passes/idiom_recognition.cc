@@ -1,55 +1,56 @@
-// Operations that exporters write as compositions become one operation again, where the program's choices allow it
-// (spec/choices.md). Before every other rewrite, so that what is found does not depend on those.
+// repro-recognize-idioms: replaces operations that exporters decompose by single ones, as the
+// allowed numerics choices permit (spec/choices.md). The pass runs before every rewrite, so that
+// its result does not depend on the optimization level.
 #include "compiler/passes/idiom_recognition.h"
 
 #include "base/opset.h"
-#include "compiler/passes/passes.h"
 #include "compiler/passes/canonicalize/patterns.h"
+#include "compiler/passes/passes.h"
 #include "rooms.inc"
 
 namespace invar::compiler {
 namespace {
 
-struct Pattern {
+struct Idiom {
   llvm::StringRef choice;
   Recognizer recognize;
 };
 #define INVAR_IDIOM(name, choice) {choice, recognize_##name},
-constexpr Pattern kPatterns[] = {INVAR_IDIOMS};
+constexpr Idiom kIdioms[] = {INVAR_IDIOMS};
 #undef INVAR_IDIOM
 
-class Recover : public PassWrapper<Recover, OperationPass<func::FuncOp>> {
+class RecognizeIdioms : public PassWrapper<RecognizeIdioms, OperationPass<func::FuncOp>> {
  public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Recover)
-  explicit Recover(std::vector<std::string> allowed) : allowed_(std::move(allowed)) {}
-  StringRef getArgument() const final { return "repro-recover"; }
-  StringRef getDescription() const final { return "Recover operations that were written as compositions"; }
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RecognizeIdioms)
+  explicit RecognizeIdioms(std::vector<std::string> allowed) : allowed_(std::move(allowed)) {}
+  StringRef getArgument() const final { return "repro-recognize-idioms"; }
+  StringRef getDescription() const final { return "Replace decomposed operations by single ones"; }
   void runOnOperation() final;
 
  private:
-  bool find(const Pattern&);
+  bool apply(const Idiom&);
   std::vector<std::string> allowed_;
 };
 
-bool Recover::find(const Pattern& pattern) {
+bool RecognizeIdioms::apply(const Idiom& idiom) {
   Block& block = getOperation().front();
-  IdiomContext recovery;
+  IdiomContext context;
   bool found = false;
-  remove_dead(block);
+  erase_dead_ops(block);
   for (Operation& op : block)
-    if (isa<ReproOp>(op)) found |= pattern.recognize(&op, recovery);
+    if (isa<ReproOp>(op)) found |= idiom.recognize(&op, context);
   return found;
 }
 
-void Recover::runOnOperation() {
+void RecognizeIdioms::runOnOperation() {
   std::set<std::string> applied;
-  for (const Pattern& pattern : kPatterns)
-    if (llvm::is_contained(allowed_, pattern.choice) && find(pattern)) applied.insert(pattern.choice.str());
+  for (const Idiom& idiom : kIdioms)
+    if (llvm::is_contained(allowed_, idiom.choice) && apply(idiom)) applied.insert(idiom.choice.str());
   if (applied.empty()) return;
-  remove_dead(getOperation().front());
+  erase_dead_ops(getOperation().front());
   Builder build(&getContext());
   SmallVector<llvm::StringRef> names(applied.begin(), applied.end());
-  getOperation()->setAttr(kChoices, build.getStrArrayAttr(names));
+  getOperation()->setAttr(kChoicesAttr, build.getStrArrayAttr(names));
 }
 
 }  // namespace
@@ -73,8 +74,8 @@ Result<std::vector<std::string>> choices_of(std::string_view text) {
   return wanted;
 }
 
-std::unique_ptr<Pass> recover(std::vector<std::string> allowed) {
-  return std::make_unique<Recover>(std::move(allowed));
+std::unique_ptr<Pass> recognize_idioms_pass(std::vector<std::string> allowed) {
+  return std::make_unique<RecognizeIdioms>(std::move(allowed));
 }
 
 }  // namespace invar::compiler

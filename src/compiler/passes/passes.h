@@ -1,4 +1,5 @@
-// The stages of the compiler. Passes report through diagnostics and never throw.
+// The compiler's passes and the data that they share. Passes report errors through diagnostics and
+// never throw.
 #pragma once
 
 #include <deque>
@@ -10,32 +11,32 @@
 #include <utility>
 #include <vector>
 
-#include "base/hash/sha256.h"
 #include "base/hash/digest_cache.h"
-#include "shape/dim_expr.h"
+#include "base/hash/sha256.h"
 #include "base/status.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/Pass.h"
 #include "onnx/onnx.h"
 #include "plan/plan.h"
+#include "shape/dim_expr.h"
 
 namespace invar::compiler {
 
-// Loads the three dialects.
+// Loads the onnx, repro and plan dialects.
 void load_dialects(mlir::MLIRContext&);
 
-// Bytes of constants that lie in the model file, or were computed, and are too many to stand in the IR: there they have neither file nor data, and as
-// their offset the place that they would have if all stood one behind the other.
-struct Inlined {
-  std::map<int64_t, std::string_view> bytes;  // by where they begin
+// The bytes of constants that no external file holds and that are too large for an attribute. A
+// weight op refers to them with an empty file name and an offset into their concatenation.
+struct InlineConstants {
+  std::map<int64_t, std::string_view> bytes;  // by offset
   int64_t end = 0;
   int64_t add(std::string_view constant) {
     bytes.emplace(end, constant);
     const auto size = static_cast<int64_t>(constant.size());
     return std::exchange(end, end + size);
   }
-  // Those of one constant, or of a part of it; nothing: there are none.
+  // A whole constant or a part of one; nothing if the range is outside of every constant.
   std::optional<std::string_view> range(int64_t offset, int64_t length) const {
     auto at = bytes.upper_bound(offset);
     if (at == bytes.begin() || length < 0) return std::nullopt;
@@ -44,64 +45,72 @@ struct Inlined {
     if (start > constant.size() || size > constant.size() - start) return std::nullopt;
     return constant.substr(start, size);
   }
-  std::deque<onnx::TensorRef> own;      // what the graph does not hold as it is
-  std::map<std::string, int64_t> made;  // by name: where what the compiler computed begins
+  std::deque<onnx::TensorRef> owned;        // bytes that the graph itself does not own
+  std::map<std::string, int64_t> computed;  // name of a constant that a pass computed -> its offset
 };
-// Names of inputs' dimensions that are others' or constants whatever the model file says (spec/onnx.md onnx.25).
-using Settled = std::map<std::string, Polynomial>;
-// ONNX graph -> onnx dialect. Total: whatever the graph holds has a form here. The graph must outlive `inlined`.
-mlir::OwningOpRef<mlir::ModuleOp> import_graph(mlir::MLIRContext&, const onnx::Graph&, Inlined& inlined,
-                                               const Settled& = {});
 
-// onnx -> repro by the rules of the rooms, types inferred on the way. What cannot be converted is collected in
-// `refused` (null: only reported as diagnostics) and fails the pass. stateless: Options::stateless.
-// Where it fails because names of inputs' dimensions must be something, it adds to `settled` what they must be.
-// Nodes of one operator that are refused for one reason are one refusal.
-struct Refusal {
+// Symbols of the inputs' dimensions that must equal an expression, although the model file does not
+// say so (spec/onnx.md onnx.25).
+using DimConstraints = std::map<std::string, DimExpr>;
+// Imports an ONNX graph into the onnx dialect. Every graph has a form there. The graph must outlive
+// `inline_constants`.
+mlir::OwningOpRef<mlir::ModuleOp> import_graph(mlir::MLIRContext&, const onnx::Graph&,
+                                               InlineConstants& inline_constants, const DimConstraints& = {});
+
+// The nodes of one operator that were refused for one reason.
+struct RefusedNodes {
   Code code;
-  std::string op;      // with its domain and opset; empty: no node is refused
-  std::string node{};  // the name of the first
+  std::string op;      // with domain and opset; empty: the refusal concerns no node
+  std::string node{};  // the name of the first node
   std::string reason;
   int64_t nodes = 1;
 };
-struct Refusals {
-  std::vector<Refusal> list{};
-  Settled settled{};
-  bool settles = true;  // else nothing is
+struct ConversionReport {
+  std::vector<RefusedNodes> refused{};
+  DimConstraints constraints{};   // in: what holds; out: also what refused nodes imply
+  bool learn_constraints = true;  // false: `constraints` stays as it is
 };
-std::unique_ptr<mlir::Pass> to_repro(Refusals* refused = nullptr, bool stateless = false);
+// onnx -> repro by the lowering rules of the rooms, with type inference. If a node cannot be
+// converted, the pass fails and `report` says why; without a report, diagnostics do. stateless:
+// Options::stateless.
+std::unique_ptr<mlir::Pass> lower_onnx_pass(ConversionReport* report = nullptr, bool stateless = false);
 
-// Numerics choices that may be applied, of "all", "none" or names separated by commas (spec/choices.md).
+// Parses "all", "none" or names separated by commas into numerics choices (spec/choices.md).
 Result<std::vector<std::string>> choices_of(std::string_view);
-// Patterns of these choices -> operations. The function's attribute kChoices names those that were found. Before any rewrite, so that
-// what is found does not depend on the level.
-std::unique_ptr<mlir::Pass> recover(std::vector<std::string> allowed);
-inline constexpr char kChoices[] = "plan.choices";
+// Replaces decomposed operations by single ones, as the allowed choices permit. The function
+// attribute kChoicesAttr lists the choices that were applied. The pass runs before every rewrite,
+// so that its result does not depend on the optimization level.
+std::unique_ptr<mlir::Pass> recognize_idioms_pass(std::vector<std::string> allowed);
+inline constexpr char kChoicesAttr[] = "plan.choices";
 
-// Bit-keeping rewrites of the rooms.
-std::unique_ptr<mlir::Pass> fold();
-// Those of src/compiler/rewrites.
-std::unique_ptr<mlir::Pass> simplify();
-std::unique_ptr<mlir::Pass> turn();
-struct Storage;
-// Arithmetic on weights alone (evaluate_weights.cc); without storage there are no weights to read.
-std::unique_ptr<mlir::Pass> evaluate_weights(Storage*);
-// Equal weights merged, dead code removed.
-std::unique_ptr<mlir::Pass> settle();
+// The rooms' rewrites: folds weights into the operations that read them and fuses chains. Bits
+// stay.
+std::unique_ptr<mlir::Pass> fold_weights_pass();
+// The rewrites of passes/canonicalize. Bits stay.
+std::unique_ptr<mlir::Pass> canonicalize_pass();
+// Moves transposes toward users where they cancel.
+std::unique_ptr<mlir::Pass> sink_transposes_pass();
+struct WeightStorage;
+// Evaluates arithmetic on weights at compile time. Null: no weights can be read, so nothing
+// happens.
+std::unique_ptr<mlir::Pass> evaluate_weights_pass(WeightStorage*);
+// Establishes what plans require: no dead operations, weights stored as typed, one weight per name.
+std::unique_ptr<mlir::Pass> prepare_plan_pass();
 
-// repro -> plan: weights hashed from `folder`, buffer slots assigned.
-struct Storage {
+// Where weights are read from, and the constants that the plan's own file receives.
+struct WeightStorage {
   std::string folder, constants_file;
   int threads = 0;
-  Hashed* hashed = nullptr;
-  Inlined inlined;
-  std::string constants;                                      // out: the content of constants_file
-  std::map<std::pair<Digest, size_t>, int64_t> constants_at;  // bytes by digest and number, to where they are
-  std::vector<Error> errors;                                  // out
+  DigestCache* hashed = nullptr;
+  InlineConstants inline_constants;
+  std::string constants;                                          // out: content of constants_file
+  std::map<std::pair<Digest, size_t>, int64_t> constant_offsets;  // digest and size -> offset
+  std::vector<Error> errors;                                      // out
 };
-std::unique_ptr<mlir::Pass> to_plan(Storage* storage);
+// repro -> plan: hashes weights and assigns buffer slots.
+std::unique_ptr<mlir::Pass> lower_to_plan_pass(WeightStorage*);
 
-// The plan dialect as data.
-Result<plan::Plan> plan_from(mlir::ModuleOp);
+// Translates the plan dialect to plan::Plan.
+Result<plan::Plan> translate_to_plan(mlir::ModuleOp);
 
 }  // namespace invar::compiler

@@ -1,39 +1,42 @@
-// Transposes move behind what computes or moves every element by itself, where they meet others that undo them or a kernel that reads
-// either order. An element's value does not depend on where it lies, so the bits stay (elementwise.2, cast.1, move.1).
+// repro-sink-transposes: moves transposes behind pointwise operations and data movement, where they
+// cancel with other transposes or meet a kernel that reads either layout. The value of an element
+// does not depend on its position, so bits stay (elementwise.2, cast.1, move.1).
 #include "compiler/passes/canonicalize/patterns.h"
+#include "compiler/passes/passes.h"
 
 namespace invar::compiler {
 namespace {
 
-// The transpose that makes v, as large as the result.
-TransposeOp turn_of(Value v, const Shape& result) {
-  auto turn = v.getDefiningOp<TransposeOp>();
-  return turn && shape_of(v.getType()) == result ? turn : TransposeOp();
+// The transpose that defines v, if v has the shape of the result; else null.
+TransposeOp full_size_transpose(Value v, const Shape& result) {
+  auto transpose = v.getDefiningOp<TransposeOp>();
+  return transpose && shape_of(v.getType()) == result ? transpose : TransposeOp();
 }
 
-int64_t bytes_of(Value v) {
+int64_t element_bytes(Value v) {
   const std::optional<DType> dtype = dtype_of(element_of(v));
   return dtype ? static_cast<int64_t>(size_of(*dtype)) : 0;
 }
 
-class Sink {
+// Moves the transposes of one operation's operands behind it.
+class TransposeSinker {
  public:
-  explicit Sink(Operation* op) : op_(op), build_(op) {}
+  explicit TransposeSinker(Operation* op) : op_(op), build_(op) {}
   void run() {
     auto room = dyn_cast<ReproOp>(op_);
     if (!room) return;
-    if (room.pointwise()) return pointwise();
-    if (auto concat = dyn_cast<ConcatOp>(op_)) return joined(concat);
-    if (auto slice = dyn_cast<SliceOp>(op_)) return moved({"starts", "steps"});
-    if (isa<PadOp, PadEdgeOp, PadReflectOp, PadWrapOp>(op_)) return moved({"begins"});
+    if (room.pointwise()) return sink_pointwise();
+    if (auto concat = dyn_cast<ConcatOp>(op_)) return sink_concat(concat);
+    if (auto slice = dyn_cast<SliceOp>(op_)) return sink_per_dim({"starts", "steps"});
+    if (isa<PadOp, PadEdgeOp, PadReflectOp, PadWrapOp>(op_)) return sink_per_dim({"begins"});
   }
 
  private:
-  void pointwise();
-  void joined(ConcatOp);
-  void moved(llvm::ArrayRef<llvm::StringRef> lists);
-  std::optional<Value> before(Value v, llvm::ArrayRef<int64_t> perm);
-  // The operation on operands as they were before, turned afterwards.
+  void sink_pointwise();
+  void sink_concat(ConcatOp);
+  void sink_per_dim(llvm::ArrayRef<llvm::StringRef> attributes);
+  std::optional<Value> untransposed(Value v, llvm::ArrayRef<int64_t> perm);
+  // Replaces the operation by one on untransposed operands, followed by a transpose.
   void replace(ValueRange operands, llvm::ArrayRef<int64_t> perm) {
     Operation* made = build_.clone(*op_);
     made->setOperands(operands);
@@ -42,69 +45,72 @@ class Sink {
     for (size_t d = 0; d < to.size(); ++d) from[static_cast<size_t>(perm[d])] = to[d];
     made->getResult(0).setType(tensor_of(from, element_of(op_->getResult(0))));
     made_ = made;
-    op_->getResult(0).replaceAllUsesWith(transposed(build_, op_->getLoc(), made->getResult(0), perm));
+    op_->getResult(0).replaceAllUsesWith(make_transpose(build_, op_->getLoc(), made->getResult(0), perm));
   }
   Operation* op_;
   OpBuilder build_;
   Operation* made_ = nullptr;
 };
 
-// What takes v's place where the result is of the order before: v is turned the same way, is one element, or has one dimension that
-// another shape moves.
-std::optional<Value> Sink::before(Value v, llvm::ArrayRef<int64_t> perm) {
-  if (auto turn = v.getDefiningOp<TransposeOp>(); turn && turn.getPerm() == perm) return turn.getX();
+// The operand that replaces v in the untransposed operation. v must be transposed by the same
+// permutation, have one element, or be a weight with a single dimension other than 1, which a
+// reshape can move.
+std::optional<Value> TransposeSinker::untransposed(Value v, llvm::ArrayRef<int64_t> perm) {
+  if (auto transpose = v.getDefiningOp<TransposeOp>(); transpose && transpose.getPerm() == perm)
+    return transpose.getX();
   const Shape shape = shape_of(v.getType());
-  Shape placed(perm.size(), Extent::of(1));
+  Shape placed(perm.size(), Dim::of(1));
   int wide = 0;
   for (size_t i = 1; i <= shape.size(); ++i) {
-    if (shape[shape.size() - i] == Extent::of(1)) continue;
+    if (shape[shape.size() - i] == Dim::of(1)) continue;
     ++wide;
     placed[static_cast<size_t>(perm[perm.size() - i])] = shape[shape.size() - i];
   }
   if (wide == 0) return v;
   if (wide > 1 || !v.getDefiningOp<ReproWeightOp>()) return std::nullopt;
-  return reshaped(build_, op_->getLoc(), v, placed);
+  return make_reshape(build_, op_->getLoc(), v, placed);
 }
 
-void Sink::pointwise() {
+void TransposeSinker::sink_pointwise() {
   const Shape result = shape_of(op_->getResult(0).getType());
-  TransposeOp turn;
+  TransposeOp transpose;
   for (Value v : op_->getOperands())
-    if (!turn) turn = turn_of(v, result);
-  if (!turn || bytes_of(op_->getResult(0)) > bytes_of(turn.getX())) return;
-  const SmallVector<int64_t> perm(turn.getPerm());
+    if (!transpose) transpose = full_size_transpose(v, result);
+  if (!transpose || element_bytes(op_->getResult(0)) > element_bytes(transpose.getX())) return;
+  const SmallVector<int64_t> perm(transpose.getPerm());
   SmallVector<Value> operands;
   for (Value v : op_->getOperands()) {
-    const std::optional<Value> b = before(v, perm);
-    if (!b) return;
-    operands.push_back(*b);
+    const std::optional<Value> x = untransposed(v, perm);
+    if (!x) return;
+    operands.push_back(*x);
   }
   replace(operands, perm);
 }
 
-void Sink::joined(ConcatOp op) {
+void TransposeSinker::sink_concat(ConcatOp op) {
   SmallVector<Value> operands;
   SmallVector<int64_t> perm;
   for (Value v : op.getOperands()) {
-    auto turn = v.getDefiningOp<TransposeOp>();
-    if (!turn || (!perm.empty() && turn.getPerm() != llvm::ArrayRef(perm))) return;
-    perm.assign(turn.getPerm().begin(), turn.getPerm().end());
-    operands.push_back(turn.getX());
+    auto transpose = v.getDefiningOp<TransposeOp>();
+    if (!transpose || (!perm.empty() && transpose.getPerm() != llvm::ArrayRef(perm))) return;
+    perm.assign(transpose.getPerm().begin(), transpose.getPerm().end());
+    operands.push_back(transpose.getX());
   }
   const int64_t axis = perm[static_cast<size_t>(op.getAxis())];
   replace(operands, perm);
   cast<ConcatOp>(made_).setAxis(axis);
 }
 
-// Lists have an entry for each dimension. What is padded with, operand 1, is one element.
-void Sink::moved(llvm::ArrayRef<llvm::StringRef> lists) {
-  auto turn = op_->getOperand(0).getDefiningOp<TransposeOp>();
-  if (!turn) return;
-  const SmallVector<int64_t> perm(turn.getPerm());
+// Operations whose attributes list one number for each dimension. Operand 1, the value of a pad, is
+// a scalar.
+void TransposeSinker::sink_per_dim(llvm::ArrayRef<llvm::StringRef> attributes) {
+  auto transpose = op_->getOperand(0).getDefiningOp<TransposeOp>();
+  if (!transpose) return;
+  const SmallVector<int64_t> perm(transpose.getPerm());
   SmallVector<Value> operands(op_->getOperands());
-  operands[0] = turn.getX();
+  operands[0] = transpose.getX();
   replace(operands, perm);
-  for (llvm::StringRef name : lists) {
+  for (llvm::StringRef name : attributes) {
     const auto given = op_->getAttrOfType<DenseI64ArrayAttr>(name).asArrayRef();
     SmallVector<int64_t> list(perm.size());
     for (size_t d = 0; d < perm.size(); ++d) list[static_cast<size_t>(perm[d])] = given[d];
@@ -112,28 +118,57 @@ void Sink::moved(llvm::ArrayRef<llvm::StringRef> lists) {
   }
 }
 
-// Composed right away, so that what comes behind sees an operand that is not turned.
-void compose(TransposeOp outer) {
+// Composes two transposes at once, so that operations behind them see the combined permutation.
+void compose_transposes(TransposeOp outer) {
   auto inner = outer.getX().getDefiningOp<TransposeOp>();
   if (!inner) return;
-  SmallVector<int64_t> both;
-  for (int64_t d : outer.getPerm()) both.push_back(inner.getPerm()[static_cast<size_t>(d)]);
+  SmallVector<int64_t> composed;
+  for (int64_t d : outer.getPerm()) composed.push_back(inner.getPerm()[static_cast<size_t>(d)]);
   OpBuilder build(outer);
-  outer.getOut().replaceAllUsesWith(
-      llvm::is_sorted(both) ? inner.getX() : transposed(build, outer.getLoc(), inner.getX(), both));
+  outer.getOut().replaceAllUsesWith(llvm::is_sorted(composed)
+                                        ? inner.getX()
+                                        : make_transpose(build, outer.getLoc(), inner.getX(), composed));
 }
-
-}  // namespace
 
 void sink_transposes(Block& block) {
   SmallVector<Operation*> all;
   for (Operation& op : block) all.push_back(&op);
   for (Operation* op : all) {
-    if (auto turn = dyn_cast<TransposeOp>(op))
-      compose(turn);
+    if (auto transpose = dyn_cast<TransposeOp>(op))
+      compose_transposes(transpose);
     else
-      Sink(op).run();
+      TransposeSinker(op).run();
   }
+}
+
+int count_transposes(Block& block) {
+  return static_cast<int>(llvm::range_size(block.getOps<TransposeOp>()));
+}
+
+// Keeps the result only if it has fewer transposes than before. Otherwise transposes stay where the
+// model has them.
+class SinkTransposes : public PassWrapper<SinkTransposes, OperationPass<func::FuncOp>> {
+ public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SinkTransposes)
+  StringRef getArgument() const final { return "repro-sink-transposes"; }
+  StringRef getDescription() const final { return "Move transposes to where they cancel"; }
+  void runOnOperation() final {
+    func::FuncOp function = getOperation();
+    const int before = count_transposes(function.front());
+    if (before == 0) return;
+    func::FuncOp candidate = function.clone();
+    sink_transposes(candidate.front());
+    erase_dead_ops(candidate.front());
+    canonicalize(candidate);
+    if (count_transposes(candidate.front()) < before) function.getBody().takeBody(candidate.getBody());
+    candidate.erase();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Pass> sink_transposes_pass() {
+  return std::make_unique<SinkTransposes>();
 }
 
 }  // namespace invar::compiler

@@ -1,18 +1,20 @@
-// Copying of matrices for contractions, over lanes: columns of b into panels, rows of a into rows of one chain. Nothing is
-// computed but exact widening (spec/formats.md formats.2). Compiled once per instruction set.
+// GEMM packing, over lanes: columns of B into panels, rows of A into rows of one K block. Computes
+// nothing but exact widening (spec/formats.md formats.2). Compiled once per instruction set.
 #pragma once
 #include "kernels/cpu/vector_io.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// A panel holds kPanel columns of b, row of k by row of k: one or two vectors, as many as a tile is wide at its full height.
+// A panel holds kPanel columns of B, K row by K row: one or two vectors, the width NR of a tile of
+// full height.
 constexpr int kPanel = kW == 16 ? 32 : kW == 1 ? 8 : 16;
-constexpr int kPer = kPanel / kW;
+constexpr int kVectorsPerPanel = kPanel / kW;
 
-// What becomes of stored elements: In -> Out; kWords words of 32 bits are made at a time, from kColumns columns.
+// Packing formats, In -> Out: read() makes a vector of 32-bit words from kColumns columns, write()
+// stores it.
 template <class W>
-struct Widen {
+struct PackWidened {
   using In = typename W::T;
   using Out = float;
   static constexpr int kColumns = kW;
@@ -21,7 +23,7 @@ struct Widen {
   }
   INVAR_INLINE void write(Out* out, I x) { store(out, from_bits(x)); }
 };
-struct KeepF16 {
+struct PackF16 {
   using In = uint16_t;
   using Out = uint16_t;
   static constexpr int kColumns = kW;
@@ -30,8 +32,9 @@ struct KeepF16 {
   }
   INVAR_INLINE void write(Out* out, I x) { store_h(out, narrow_u16(x)); }
 };
-// Columns j and j + kW side by side: a vector of 32-bit words widens to both by a shift and a mask (Bf16Pairs).
-struct PairBf16 {
+// Interleaves columns j and j + kW: a vector of 32-bit words widens to both by a shift and a mask
+// (ReadBf16Pairs).
+struct PackBf16Pairs {
   using In = uint16_t;
   using Out = uint16_t;
   static constexpr int kColumns = kW == 1 ? 1 : 2 * kW;
@@ -47,49 +50,51 @@ struct PairBf16 {
       store(reinterpret_cast<float*>(out), from_bits(x));
   }
 };
-// The panel format of PairBf16, read: two vectors of columns at a time.
-struct Bf16Pairs {
+// Reads the panel format of PackBf16Pairs, two vectors of columns at a time.
+struct ReadBf16Pairs {
   using T = uint16_t;
   INVAR_INLINE void get2(const T* p, F& first, F& second) {
     if constexpr (kW == 1) {
       first = load_bf16(p), second = load_bf16(p + 1);
     } else {
-      I x = bits(held(load(reinterpret_cast<const float*>(p))));
+      I x = bits(in_register(load(reinterpret_cast<const float*>(p))));
       first = from_bits(shift_left<16>(x));
       second = from_bits(bit_and(x, set1_i(static_cast<int32_t>(0xffff0000u))));
     }
   }
 };
 
-constexpr int64_t kRowsAhead = 8;  // rows lie far apart: the processor does not see the next ones coming
+constexpr int64_t kPrefetchRows = 8;  // rows are far apart, so the hardware prefetcher misses them
 
-INVAR_INLINE int within(int64_t n) {  // of a vector
+INVAR_INLINE int valid_lanes(int64_t n) {  // of a vector
   return n <= 0 ? 0 : n >= kW ? kW : static_cast<int>(n);
 }
 
-// rows x columns elements of `in`, row i at in + i * ld -> out, row i at out + i * out_ld; columns up to a multiple of
-// kColumns are written, those beyond `columns` as zeros.
+// Packs rows x columns elements of `in` (row i at in + i * ld) into `out` (row i at out + i *
+// out_ld). Columns up to a multiple of kColumns are written; those beyond `columns` as zeros.
 template <class C>
-INVAR_INLINE void copy_rows(const typename C::In* in, int64_t ld, int64_t rows, int64_t columns,
+INVAR_INLINE void pack_rows(const typename C::In* in, int64_t ld, int64_t rows, int64_t columns,
                             typename C::Out* out, int64_t out_ld) {
   for (int64_t i = 0; i < rows; ++i, in += ld, out += out_ld)
     for (int64_t j = 0; j < columns; j += C::kColumns) {
-      __builtin_prefetch(in + kRowsAhead * ld + j);
-      C::write(out + j, C::read(in + j, within(columns - j), in + j + kW, within(columns - j - kW)));
+      __builtin_prefetch(in + kPrefetchRows * ld + j);
+      C::write(out + j,
+               C::read(in + j, valid_lanes(columns - j), in + j + kW, valid_lanes(columns - j - kW)));
     }
 }
 
 // The same with `in` transposed: element (i, j) is in[j * ld + i].
 template <class C>
-INVAR_INLINE void copy_turned(const typename C::In* in, int64_t ld, int64_t rows, int64_t columns,
-                              typename C::Out* out, int64_t out_ld) {
+INVAR_INLINE void pack_transposed(const typename C::In* in, int64_t ld, int64_t rows, int64_t columns,
+                                  typename C::Out* out, int64_t out_ld) {
   for (int64_t j = 0; j < columns; j += C::kColumns) {
     for (int64_t i = 0; i < rows; i += kW) {
       F r[kW];
       for (int v = 0; v < kW; ++v) {
         const typename C::In* p = in + (j + v) * ld + i;
         __builtin_prefetch(p + C::kColumns * ld);
-        int n = j + v < columns ? within(rows - i) : 0, m = j + v + kW < columns ? within(rows - i) : 0;
+        int n = j + v < columns ? valid_lanes(rows - i) : 0,
+            m = j + v + kW < columns ? valid_lanes(rows - i) : 0;
         r[v] = from_bits(C::read(n ? p : in, n, m ? p + kW * ld : in, m));
       }
       transpose(r);
@@ -98,15 +103,15 @@ INVAR_INLINE void copy_turned(const typename C::In* in, int64_t ld, int64_t rows
   }
 }
 
-// A panel (or a part of its k) of b: k rows of kPanel columns, of which `columns` exist, out_ld apart. trans: b is stored by
-// columns.
+// Packs a panel (or a range of its K) of B: k rows of kPanel columns, of which `columns` exist,
+// out_ld apart. trans: B is stored column-major.
 template <class C>
-INVAR_INLINE void copy_panel(const typename C::In* b, int64_t ld, bool trans, int64_t k, int64_t columns,
+INVAR_INLINE void pack_panel(const typename C::In* b, int64_t ld, bool trans, int64_t k, int64_t columns,
                              typename C::Out* out, int64_t out_ld = kPanel) {
   if (trans)
-    copy_turned<C>(b, ld, k, columns, out, out_ld);
+    pack_transposed<C>(b, ld, k, columns, out, out_ld);
   else
-    copy_rows<C>(b, ld, k, columns, out, out_ld);
+    pack_rows<C>(b, ld, k, columns, out, out_ld);
   for (int64_t j = (columns + C::kColumns - 1) / C::kColumns * C::kColumns; j < kPanel; ++j)
     for (int64_t i = 0; i < k; ++i) out[i * out_ld + j] = 0;
 }

@@ -1,4 +1,5 @@
-// Rows put in order by 32-bit keys. Compiled once per instruction set, as kernels/cpu/vector_io.h is.
+// Stable sort of rows by 32-bit keys. Compiled once per instruction set, as kernels/cpu/vector_io.h
+// is.
 #pragma once
 #include <cstdint>
 
@@ -7,13 +8,14 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// A pair is key << 32 | index, so that sorting by key alone, stably, from ascending indices lets the lower index of equal keys
-// stand first.
-INVAR_INLINE uint64_t pair_of(uint32_t key, int64_t index) {
+// A pair is key << 32 | index. A stable sort by key of pairs with ascending indices puts the lower
+// index first among equal keys.
+INVAR_INLINE uint64_t key_index_pair(uint32_t key, int64_t index) {
   return static_cast<uint64_t>(key) << 32 | static_cast<uint64_t>(index);
 }
 
-// Sorts m pairs by key, stably: bytes from the lowest; a byte in which all agree is passed over. Returns where they are.
+// Stable LSD radix sort of m pairs by key, one byte at a time (insertion sort for few). A byte that
+// all keys share is skipped. Returns whichever buffer holds the result.
 INVAR_INTERNAL uint64_t* sort_pairs(uint64_t* pairs, uint64_t* other, int64_t m) {
   if (m <= 32) {
     for (int64_t i = 1; i < m; ++i) {

@@ -1,9 +1,9 @@
-// What cpu.cc files share over num/lane: loads of stored weights by dtype, loops over elements. Compiled once per
-// instruction set, so everything here has internal linkage.
+// Vector loads and stores of cpu.cc files over num/lane: stored formats widened to lanes, loops
+// over elements. Compiled once per instruction set, so everything here has internal linkage.
 #pragma once
+#include "kernels/call.h"
 #include "num/convert/convert.h"
 #include "num/lane/lane.h"
-#include "kernels/call.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -30,8 +30,8 @@ struct F16 {
   INVAR_INLINE float one(T x) { return num::f32_from_f16(x); }
 };
 
-// x, in a register from here on: GCC would fold the load into each of its uses and read memory once for each.
-INVAR_INLINE F held(F x) {
+// Pins x to a register: GCC would fold the load into each use and read memory once per use.
+INVAR_INLINE F in_register(F x) {
 #if defined(__x86_64__) && !defined(__CUDACC__)
   __asm__("" : "+v"(x.v));
 #endif
@@ -44,17 +44,18 @@ INVAR_INLINE F get_part(const typename W::T* p, int n) {
   return n == kW ? W::get(p) : W::get_n(p, n);
 }
 
-// formats.8: a copied or widened value, whose NaN becomes canonical.
-INVAR_INLINE F copied(F x) {
+// formats.8: a copied or widened value; a NaN becomes canonical.
+INVAR_INLINE F canonical_nan(F x) {
   return select(unordered(x, x), from_bits(set1_i(0x7fc00000)), x);
 }
 
-// 1 / sqrt(v + epsilon) as the normalizations write it: an add, a sqrt, a div, none of them stored.
-INVAR_INLINE F inverse_root(F v, float epsilon) {
+// 1 / sqrt(v + epsilon) as the normalizations define it: an add, a sqrt and a div, none of them
+// stored.
+INVAR_INLINE F inverse_sqrt(F v, float epsilon) {
   return div(set1(1.0f), sqrt(add(v, set1(epsilon))));
 }
 
-// f(F32{}), f(Bf16{}) or f(F16{}) for the format of an operand.
+// Calls f(F32{}), f(Bf16{}) or f(F16{}) by the dtype of an operand.
 template <class Fn>
 INVAR_INLINE void with_format(DType t, Fn f) {
   if (t == DType::bf16)
@@ -65,21 +66,23 @@ INVAR_INLINE void with_format(DType t, Fn f) {
     f(F32{});
 }
 
-// Stores f(i, lanes) at out + i for i < n in steps of kW; f gets how many lanes count. As it is ...
+// Stores f(i, lanes) at out + i for i < n in steps of kW; f receives the number of valid lanes.
+// Stores the bits unchanged.
 template <class Fn>
 INVAR_INLINE void strip_exact(float* out, int64_t n, Fn f) {
   int64_t i = 0;
   for (; i + kW <= n; i += kW) store(out + i, f(i, kW));
   if (i < n) store_n(out + i, f(i, static_cast<int>(n - i)), static_cast<int>(n - i));
 }
-// ... or by the store rule (formats.5).
+// The same under the store rule (formats.5).
 template <class Fn>
 INVAR_INLINE void strip(float* out, int64_t n, Fn f) {
   strip_exact(
-      out, n, [&](int64_t i, int lanes) __attribute__((always_inline)) { return canon(f(i, lanes)); });
+      out, n, [&](int64_t i, int lanes) __attribute__((always_inline)) { return canonicalize(f(i, lanes)); });
 }
 
-// Stores the integers f(i, lanes) as bytes, limited to the range of T, at out + i for i < n in steps of kW.
+// Stores the integers f(i, lanes) as bytes, saturated to the range of T, at out + i for i < n in
+// steps of kW.
 template <class T, class Fn>
 INVAR_INLINE void strip_bytes(T* out, int64_t n, Fn f) {
   int64_t i = 0;

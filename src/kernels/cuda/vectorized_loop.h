@@ -1,11 +1,11 @@
-// Kernels of cuda.cu files over contiguous elements: 16-byte accesses where the addresses allow them.
+// Elementwise kernels over contiguous operands: 16-byte accesses if the addresses allow them.
 #pragma once
 #include "kernels/cuda/launch.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// n neighbouring elements, in as few accesses as there can be.
+// n neighbouring elements, loaded and stored in as few accesses as possible.
 template <class T, int n>
 struct alignas(n * sizeof(T) < 16 ? n * sizeof(T) : 16) Pack {
   T v[n];
@@ -23,84 +23,85 @@ __device__ void store_pack(T* p, const Pack<T, n>& x) {
   *reinterpret_cast<Pack<T, n>*>(p) = x;
 }
 
-// How many elements make a pack where they have these types: 16 bytes of the widest, but at least four.
+// The elements of a pack for operands of these types: 16 bytes of the widest, but at least four.
 template <class... T>
-constexpr int packed() {
+constexpr int pack_size() {
   size_t widest = 1;
   ((widest = sizeof(T) > widest ? sizeof(T) : widest), ...);
   return widest > 4 ? 4 : static_cast<int>(16 / widest);
 }
 
-// An operand: element i, or the first one for all.
+// An operand: element i, or, if it broadcasts, the first one for all.
 template <class T>
-struct Line {
+struct ContiguousOperand {
   using Element = T;
   const T* p;
-  bool repeats = false;
+  bool broadcasts = false;
 
-  __device__ T at(int64_t i) const { return p[repeats ? 0 : i]; }
+  __device__ T at(int64_t i) const { return p[broadcasts ? 0 : i]; }
   template <int n>
   __device__ Pack<T, n> pack(int64_t i) const {
-    if (!repeats) return load_pack<n>(p + i);
+    if (!broadcasts) return load_pack<n>(p + i);
     Pack<T, n> r;
     for (T& x : r.v) x = *p;
     return r;
   }
   template <int n>
   bool packs() const {
-    return repeats || is_aligned<n>(p);
+    return broadcasts || is_aligned<n>(p);
   }
 };
 
-constexpr int kFlatThreads = 256;
-// out[i] = f(i) for i < n, `turns` elements of this thread of a block's `turns` * kFlatThreads from `base` on. Of `together` at a
-// time the loads are in flight before the first result is stored, over which the compiler could not move them.
-template <int together, int turns, class R, class Fn>
-__device__ void fill_turns(int64_t base, int64_t n, R* out, Fn f) {
+constexpr int kElementwiseThreads = 256;
+// out[i] = f(i) for i < n, from `base` on: `strips` strips of a block, one element a thread in
+// each. `in_flight` loads are issued before the first result is stored, because the compiler does
+// not move loads over stores.
+template <int in_flight, int strips, class R, class Fn>
+__device__ void generate_strips(int64_t base, int64_t n, R* out, Fn f) {
 #pragma unroll 1
-  for (int first = 0; first < turns; first += together) {
-    const int64_t begin = base + first * kFlatThreads + threadIdx.x;
-    R r[together];
+  for (int first = 0; first < strips; first += in_flight) {
+    const int64_t begin = base + first * kElementwiseThreads + threadIdx.x;
+    R r[in_flight];
 #pragma unroll
-    for (int j = 0; j < together; ++j) {
-      const int64_t i = begin + j * kFlatThreads;
+    for (int j = 0; j < in_flight; ++j) {
+      const int64_t i = begin + j * kElementwiseThreads;
       r[j] = f(i < n ? i : n - 1);
     }
 #pragma unroll
-    for (int j = 0; j < together; ++j)
-      if (begin + j * kFlatThreads < n) out[begin + j * kFlatThreads] = r[j];
+    for (int j = 0; j < in_flight; ++j)
+      if (begin + j * kElementwiseThreads < n) out[begin + j * kElementwiseThreads] = r[j];
   }
 }
-template <int turns, class R, class Fn>
-__global__ void __launch_bounds__(kFlatThreads) fill_kernel(int64_t n, R* out, Fn f) {
-  follow();
-  fill_turns<turns, turns>(blockIdx.x * int64_t{kFlatThreads * turns}, n, out, f);
+template <int strips, class R, class Fn>
+__global__ void __launch_bounds__(kElementwiseThreads) generate_kernel(int64_t n, R* out, Fn f) {
+  trigger_and_wait();
+  generate_strips<strips, strips>(blockIdx.x * int64_t{kElementwiseThreads * strips}, n, out, f);
 }
-// out[i] = f(i) for i < n, a thread several.
-template <int turns = 4, class R, class Fn>
-void fill(Stream stream, int64_t n, R* out, Fn f) {
-  const int64_t blocks = ceil_div(n, kFlatThreads * turns);
-  launch_early(fill_kernel<turns, R, Fn>, dim3(static_cast<unsigned>(blocks)), dim3(kFlatThreads), 0, stream,
-               n, out, f);
+// out[i] = f(i) for i < n, `strips` elements a thread.
+template <int strips = 4, class R, class Fn>
+void launch_generate(Stream stream, int64_t n, R* out, Fn f) {
+  const int64_t blocks = ceil_div(n, kElementwiseThreads * strips);
+  launch_dependent(generate_kernel<strips, R, Fn>, dim3(static_cast<unsigned>(blocks)),
+                   dim3(kElementwiseThreads), 0, stream, n, out, f);
 }
 
-// How much f is: light, a few instructions; heavy, so that the loads of a block's next strip are to be in flight while it computes
-// one; huge, where compilers would take long for a pack of copies.
-enum class Work { light, heavy, huge };
-// `turns` strips of a block one after another.
-template <Work work, class R, class Fn, class... Operand>
-__global__ void __launch_bounds__(kFlatThreads)
-    flat_kernel(int64_t n, int turns, bool packs, R* out, Fn f, Operand... from) {
-  constexpr int kPack = packed<R, typename Operand::Element...>();
-  constexpr int64_t kStep = kFlatThreads * kPack;
-  int64_t base = blockIdx.x * kStep * turns;
-  follow();
-  if constexpr (work != Work::huge) {
-    if (packs && base + kStep * turns <= n) {
+// The cost of f. low: a few instructions. high: a block loads its next strip while it computes
+// one. huge: compilers would take long for a pack of copies.
+enum class Cost { low, high, huge };
+// A block takes `strips` strips one after another.
+template <Cost cost, class R, class Fn, class... Operand>
+__global__ void __launch_bounds__(kElementwiseThreads)
+    elementwise_kernel(int64_t n, int strips, bool packs, R* out, Fn f, Operand... from) {
+  constexpr int kPack = pack_size<R, typename Operand::Element...>();
+  constexpr int64_t kStep = kElementwiseThreads * kPack;
+  int64_t base = blockIdx.x * kStep * strips;
+  trigger_and_wait();
+  if constexpr (cost != Cost::huge) {
+    if (packs && base + kStep * strips <= n) {
       int64_t i = base + threadIdx.x * kPack;
       auto walk = [&](auto... x) {
 #pragma unroll 1
-        for (int t = turns;;) {
+        for (int t = strips;;) {
           const bool more = --t > 0;
           auto one = [&](auto... next) {
             Pack<R, kPack> r;
@@ -118,20 +119,20 @@ __global__ void __launch_bounds__(kFlatThreads)
     }
   }
 #pragma unroll 1
-  for (int t = 0; t < turns; ++t, base += kStep)
-    fill_turns<work == Work::light ? kPack : 1, kPack>(base, n, out,
-                                                       [&](int64_t i) { return f(from.at(i)...); });
+  for (int t = 0; t < strips; ++t, base += kStep)
+    generate_strips<cost == Cost::low ? kPack : 1, kPack>(base, n, out,
+                                                          [&](int64_t i) { return f(from.at(i)...); });
 }
 // out[i] = f(from.at(i)...) for i < n.
-template <Work work, class R, class Fn, class... Operand>
-void flat(Stream stream, int64_t n, R* out, Fn f, Operand... from) {
-  constexpr int kPack = packed<R, typename Operand::Element...>();
-  constexpr int64_t kMany = int64_t{1} << 22;  // enough for blocks that stay a while
-  const int turns = work == Work::heavy && n >= kMany ? 4 : 1;
+template <Cost cost, class R, class Fn, class... Operand>
+void launch_elementwise(Stream stream, int64_t n, R* out, Fn f, Operand... from) {
+  constexpr int kPack = pack_size<R, typename Operand::Element...>();
+  constexpr int64_t kMany = int64_t{1} << 22;  // enough elements for persistent blocks
+  const int strips = cost == Cost::high && n >= kMany ? 4 : 1;
   const bool packs = is_aligned<kPack>(out) && (from.template packs<kPack>() && ...);
-  const int64_t blocks = ceil_div(n, int64_t{kFlatThreads} * kPack * turns);
-  launch_early(flat_kernel<work, R, Fn, Operand...>, dim3(static_cast<unsigned>(blocks)), dim3(kFlatThreads),
-               0, stream, n, turns, packs, out, f, from...);
+  const int64_t blocks = ceil_div(n, int64_t{kElementwiseThreads} * kPack * strips);
+  launch_dependent(elementwise_kernel<cost, R, Fn, Operand...>, dim3(static_cast<unsigned>(blocks)),
+                   dim3(kElementwiseThreads), 0, stream, n, strips, packs, out, f, from...);
 }
 
 }  // namespace

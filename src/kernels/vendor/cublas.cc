@@ -1,4 +1,4 @@
-// The C interface of cuBLAS 12 and 13, as its headers have it.
+// The C interface of cuBLAS 12 and 13, loaded at run time; declarations follow its headers.
 #include "kernels/vendor/cublas.h"
 
 #include <atomic>
@@ -63,7 +63,7 @@ bool failed() {
   return g_failed.exchange(false);
 }
 
-// The handles of streams; streams come and go with their sessions.
+// One handle per stream; streams come and go with their sessions.
 struct Handles {
   std::mutex mutex;
   std::map<Stream, Handle> of;
@@ -106,7 +106,7 @@ Handle handle_of(Stream stream) {
 
 const Library library = {"cuBLAS", version, failed, attach};
 
-// Its matrices lie by columns: c transposed = b transposed times a transposed.
+// cuBLAS is column-major: it computes c^T = b^T a^T.
 void enqueue(const Product& p, Stream stream) {
   const Functions& f = functions();
   const float one = 1, zero = 0;

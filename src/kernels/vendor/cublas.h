@@ -1,5 +1,6 @@
-// cuBLAS, as rows of a GPU use it: its C functions on the stream of the call, with memory of the caller's as its workspace.
-// One stream, its own workspace and no atomics: what its documentation asks for so that runs repeat their bits.
+// cuBLAS for GPU rows: its C functions on the stream of the call, with the caller's memory as
+// workspace. One stream with its own workspace and no atomics, as its documentation requires for
+// bitwise reproducible runs.
 #pragma once
 #include "kernels/vendor/vendor_kernel.h"
 
@@ -7,11 +8,11 @@ namespace invar::ops::cublas {
 
 extern const Library library;
 
-constexpr size_t kWorkspace = size_t{32} << 20;  // bytes; what it recommends for the largest GPUs
+constexpr size_t kWorkspace = size_t{32} << 20;  // bytes; recommended for the largest GPUs
 
 enum class Type { f32, bf16 };
-// c[m, n] = a[m, k] b, row-major, summed in f32. b: [n, k] where trans_b, else [k, n]; lda, ldb: elements from a row to the next.
-// tf32: operands of f32 rounded to 11 bits.
+// c[m, n] = a[m, k] b, row-major, accumulated in f32. b: [n, k] if trans_b, else [k, n]; lda, ldb:
+// row strides in elements. tf32: f32 operands are rounded to 11 significant bits.
 struct Product {
   int64_t m, n, k;
   Type type;  // of a and b
@@ -23,7 +24,7 @@ struct Product {
   float* c;
   void* workspace;  // kWorkspace bytes, aligned to 256
 };
-// Queues it. The stream is one that Library::attach made ready.
+// Enqueues the product. Library::attach must have prepared the stream.
 void enqueue(const Product&, Stream);
 
 }  // namespace invar::ops::cublas

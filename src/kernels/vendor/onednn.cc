@@ -1,4 +1,4 @@
-// The C interface of oneDNN 2 and 3, as its headers have it.
+// The C interface of oneDNN 2 and 3, loaded at run time; declarations follow its headers.
 #include "kernels/vendor/onednn.h"
 
 #include <atomic>
@@ -30,7 +30,7 @@ struct Functions {
     sgemm = function_of<std::remove_pointer_t<decltype(sgemm)>>(library, "dnnl_sgemm");
     set_threads = function_of<void(int)>(library, "omp_set_num_threads");
     const Version* const v = version_of ? version_of() : nullptr;
-    // Others start threads that nobody here can count.
+    // Other runtimes start threads that this process cannot count.
     if (!v || !sgemm || !(v->cpu_runtime == kSequential || (v->cpu_runtime == kOpenMp && set_threads)))
       return;
     version = std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
@@ -41,7 +41,7 @@ const Functions& functions() {
   return f;
 }
 
-std::atomic<uint32_t> g_failed{0};  // no byte: to exchange one needs a library on riscv64
+std::atomic<uint32_t> g_failed{0};  // not a byte: an atomic byte exchange needs a library on riscv64
 bool failed() {
   return g_failed.exchange(0) != 0;
 }

@@ -1,5 +1,5 @@
-// oneDNN, as rows of the host use it: its C functions, each call on the calling thread alone. How a product is cut over the
-// threads is the row's, as for all kernels, so --threads holds and results do not depend on it.
+// oneDNN for CPU rows: its C functions, each call on the calling thread only. The row partitions a
+// product over threads, as all kernels do, so --threads holds and results do not depend on it.
 #pragma once
 #include "kernels/vendor/vendor_kernel.h"
 
@@ -7,8 +7,8 @@ namespace invar::ops::onednn {
 
 extern const Library library;
 
-// c = a b, row-major f32, a or b transposed where 'T'; ld: elements from a row to the next. To be called where version() is not
-// empty.
+// c = a b, row-major f32, a or b transposed if 'T'; ld: row strides in elements. Requires a
+// non-empty version().
 struct Product {
   char trans_a, trans_b;
   int64_t m, n, k;

@@ -1,4 +1,5 @@
-// Contraction of binary64 (spec/contraction.md contraction.7): the schedule of fp32-1, one row by a few columns at a time.
+// binary64 contraction (spec/contraction.md contraction.7): the schedule of fp32-1, one row by a
+// few columns at a time.
 #pragma once
 #include "num/binary64.h"
 #include "num/contract/schedule.h"
@@ -27,7 +28,7 @@ INVAR_INLINE void contract64(int64_t k, int n, A a, B b, double* y) {
   for (int c = 0; c < n; ++c) {
     double sum[kSegments];
     for (int s = 0; s < kSegments; ++s) sum[s] = segment[s][c];
-    y[c] = canon64(join_segments(sum));
+    y[c] = canonicalize64(join_segments(sum));
   }
 }
 

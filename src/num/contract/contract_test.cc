@@ -1,3 +1,4 @@
+// Tests of the contraction schedule, its lane form, and its golden digest.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -58,21 +59,22 @@ TEST(Contract, LaneFormEqualsReference) {
               c[0] = portable::fma(portable::F{a[i]}, portable::F{b[i]}, c[0]);
           },
           y);
-      EXPECT_EQ(f32_bits(canon(y[0].v)), f32_bits(canon(dot(a, b, k)))) << k;
+      EXPECT_EQ(f32_bits(canonicalize(y[0].v)), f32_bits(canonicalize(dot(a, b, k)))) << k;
     }
 }
 
-// contraction.5: products that are zero may be appended while blocks_per_segment stays, that is up to 2048 per.
+// contraction.5: zero products may be appended as long as blocks_per_segment is unchanged, that is
+// up to 2048 per block of a segment.
 TEST(Contract, ZeroProductsAppended) {
   for (auto kind : kKinds)
     for (int64_t k : {1, 255, 1000, 2000, 2048, 2049, 4000, 4096, 5000}) {
       const int64_t whole = kSegments * kChain * blocks_per_segment(k);
       auto a = adversarial(kind, static_cast<size_t>(k), 5), b = adversarial(kind, static_cast<size_t>(k), 6);
-      const uint32_t y = f32_bits(canon(dot(a, b, k)));
+      const uint32_t y = f32_bits(canonicalize(dot(a, b, k)));
       for (int64_t more : {k + 1, (k + whole) / 2, whole}) {
         if (more > whole) continue;
         a.resize(static_cast<size_t>(more), 0.0f), b.resize(static_cast<size_t>(more), -1.0f);
-        EXPECT_EQ(f32_bits(canon(dot(a, b, more))), y) << k << " and up to " << more;
+        EXPECT_EQ(f32_bits(canonicalize(dot(a, b, more))), y) << k << " and up to " << more;
       }
     }
 }
@@ -90,7 +92,8 @@ TEST(Contract, OneMoreBlockChangesTheSegments) {
   EXPECT_EQ(differ, 39);
 }
 
-// contraction.5: terms that are 0 times something finite may be left out anywhere; blocks and segments stay those of all of them.
+// contraction.5: terms that are 0 times a finite number may be skipped anywhere; blocks and
+// segments stay those of all terms.
 TEST(Contract, SomeOfTheTerms) {
   for (auto kind : kKinds)
     for (int64_t k : kDepths) {
@@ -101,12 +104,12 @@ TEST(Contract, SomeOfTheTerms) {
       auto outside = [&](int64_t i) { return i % 700 < 450 || i % 7 == 3; };
       for (int64_t i = 0; i < k; ++i)
         if (outside(i)) a[static_cast<size_t>(i)] = i % 2 ? 0.0f : -0.0f;
-      const uint32_t whole = f32_bits(canon(dot(a, b, k)));
+      const uint32_t whole = f32_bits(canonicalize(dot(a, b, k)));
       const float terms = reference::contract_some(k, [&](auto term) {
         for (int64_t i = 0; i < k; ++i)
           if (!outside(i)) term(i, a[static_cast<size_t>(i)], b[static_cast<size_t>(i)]);
       });
-      EXPECT_EQ(f32_bits(canon(terms)), whole) << k;
+      EXPECT_EQ(f32_bits(canonicalize(terms)), whole) << k;
       const portable::F runs = portable::contract_some(k, [&](auto run) {
         for (int64_t i = 0, from; i < k;) {
           for (from = i; i < k && !outside(i);) ++i;
@@ -117,7 +120,7 @@ TEST(Contract, SomeOfTheTerms) {
           while (i < k && outside(i)) ++i;
         }
       });
-      EXPECT_EQ(f32_bits(canon(runs.v)), whole) << k;
+      EXPECT_EQ(f32_bits(canonicalize(runs.v)), whole) << k;
     }
 }
 
@@ -142,7 +145,8 @@ TEST(Contract, Golden) {
   for (auto kind : kKinds)
     for (int64_t k : kDepths) {
       size_t n = static_cast<size_t>(k);
-      uint32_t u = f32_bits(canon(dot(adversarial(kind, n, 3 * n), adversarial(kind, n, 3 * n + 1), k)));
+      uint32_t u =
+          f32_bits(canonicalize(dot(adversarial(kind, n, 3 * n), adversarial(kind, n, 3 * n + 1), k)));
       uint8_t bytes[] = {uint8_t(u), uint8_t(u >> 8), uint8_t(u >> 16), uint8_t(u >> 24)};
       hash.update(bytes, 4);
     }

@@ -6,18 +6,20 @@
 
 namespace invar::num::INVAR_ISA_NS {
 
-// y[0..R) = the contraction over k. chain(k_begin, k_end, c) sets c[0..R) to the FMA chains over one block,
-// each starting at +0: the caller's inner loop, free to hold and load its operands as it likes.
+// y[0..R) = the contraction over k. chain(k_begin, k_end, c) sets c[0..R) to the FMA chains over
+// one block, each starting at +0. It is the caller's inner loop, which loads its operands as it
+// likes.
 template <int R, class Chain>
 INVAR_INLINE void contract(int64_t k, Chain chain, F (&y)[R]) {
-  if (k <= kChain) {  // one chain, joined with +0 alone
+  if (k <= kChain) {  // one chain, joined with +0 only
     F c[R];
     chain(0, k, c);
     for (int r = 0; r < R; ++r) y[r] = add(zero(), c[r]);  // contraction.3
     return;
   }
-  // Segments join as they are finished: tree[l] holds the sum of the last 2^l segments at an odd position of
-  // level l, as in a binary counter. Same additions as join_segments, three vectors instead of eight to keep.
+  // Segments join as soon as they are finished: tree[l] holds the sum of the last 2^l segments at
+  // an odd position of level l, as in a binary counter. These are the additions of join_segments,
+  // with three vectors to keep instead of eight.
   F tree[3][R];
   int used = segments_in_use(k);
   for (int r = 0; r < R; ++r) y[r] = zero();
@@ -36,22 +38,23 @@ INVAR_INLINE void contract(int64_t k, Chain chain, F (&y)[R]) {
       for (int r = 0; r < R; ++r) y[r] = add(tree[level][r], y[r]);  // contraction.4
     for (int r = 0; r < R; ++r) tree[level][r] = y[r];
   }
-  // The last segment climbs to the root. Absent segments to its right are +0 and no sum is -0: nothing to
-  // add.
+  // The last segment climbs to the root. Absent segments to its right are +0 and no sum is -0:
+  // nothing to add.
   for (int level = 0; level < 3; ++level)
     if ((used - 1) >> level & 1 && used > 0)
       for (int r = 0; r < R; ++r) y[r] = add(tree[level][r], y[r]);
 }
 
-// Of k > 0 terms those alone that each(run) gives: run(first, n, step) for ascending runs of them, where step(c, i) adds term
-// first + i to a chain. Terms left out are 0 times something finite (contraction.5).
+// The contraction over only those of k > 0 terms that each(run) provides: run(first, n, step) for
+// ascending runs, where step(c, i) adds term first + i to a chain. Skipped terms are 0 times a
+// finite number (contraction.5).
 template <class Each>
 INVAR_INLINE F contract_some(int64_t k, Each each) {
   F segment[kSegments], chain = zero();
   for (F& s : segment) s = zero();
   int64_t block = 0;
   auto close = [&] {
-    F& sum = segment[block_place(block, k).segment];
+    F& sum = segment[block_position(block, k).segment];
     sum = add(sum, chain), chain = zero();  // contraction.3
   };
   each([&](int64_t first, int64_t n, auto step) {
@@ -65,8 +68,8 @@ INVAR_INLINE F contract_some(int64_t k, Each each) {
   return join_segments(segment);  // contraction.4
 }
 
-// A finished segment climbs the tree, a binary counter as above: take(l) adds it to the sum that waits at level l, keep(l)
-// lets it wait there; the last segment climbs to the root.
+// A finished segment climbs the tree, a binary counter as above: take(l) adds it to the sum that
+// waits at level l, keep(l) lets it wait there; the last segment climbs to the root.
 template <class Take, class Keep>
 INVAR_INLINE void climb(int segment, bool last, Take take, Keep keep) {
   int level = 0;
@@ -75,10 +78,11 @@ INVAR_INLINE void climb(int segment, bool last, Take take, Keep keep) {
   if (!last) keep(level);
 }
 
-// The same block by block: c[0..R) are the chains of the block at `place`; at(i, s) is where sum s of kSumsKept of output
-// vector i is kept from block to block. After the last block c is the contraction.
+// The same block by block: c[0..R) are the chains of the block at `place`; at(i, s) is the address
+// of kept sum s (of kSumsKept) of output vector i between blocks. After the last block c is the
+// contraction.
 template <int R, class At>
-INVAR_INLINE void join_block(const BlockPlace& place, F (&c)[R], At at) {
+INVAR_INLINE void join_block(const BlockPosition& place, F (&c)[R], At at) {
   if (place.opens)
 #pragma GCC unroll 32
     for (int i = 0; i < R; ++i) c[i] = add(zero(), c[i]);  // contraction.3

@@ -1,4 +1,5 @@
-// Contraction y = sum over k of a(k) b(k), the scalar truth of profile fp32-1 (spec/contraction.md).
+// Contraction y = sum over k of a(k) b(k): the scalar reference of profile fp32-1
+// (spec/contraction.md).
 #pragma once
 
 #include <cmath>
@@ -24,14 +25,14 @@ static T contract(int64_t k, A a, B b) {
   return join_segments(segment);  // contraction.4
 }
 
-// Of k > 0 terms those alone that each(term) gives, ascending: term(i, a, b). Terms left out are 0 times something finite
-// (contraction.5).
+// The contraction over only those of k > 0 terms that each(term) provides, ascending: term(i, a,
+// b). Skipped terms are 0 times a finite number (contraction.5).
 template <class T = float, class Each>
 static T contract_some(int64_t k, Each each) {
   T segment[kSegments] = {}, chain = 0;
   int64_t block = 0;
   auto close = [&] {
-    T& sum = segment[block_place(block, k).segment];
+    T& sum = segment[block_position(block, k).segment];
     sum = sum + chain, chain = 0;
   };
   each([&](int64_t i, T a, T b) {

@@ -1,12 +1,13 @@
-// The schedule of contraction profile fp32-1 (spec/contraction.md): which products form a chain, which chains
-// a segment, and how segments join. Shared by the reference, the lane kernels and CUDA.
+// The schedule of contraction profile fp32-1 (spec/contraction.md): which products form a chain,
+// which chains a segment, and how segments join. Shared by the reference, the lane kernels and
+// CUDA.
 #pragma once
 
 #include <cstdint>
 
 #include "num/inline.h"
 
-// The loop that follows is over registers, which a GPU cannot index: it is unrolled there.
+// The loop that follows runs over registers, which a GPU cannot index: it must be unrolled there.
 #ifdef __CUDACC__
 #define INVAR_UNROLL _Pragma("unroll")
 #else
@@ -40,19 +41,21 @@ INVAR_INLINE constexpr Range segment_blocks(int s, int64_t k) {
   int64_t nb = contraction_blocks(k), per = blocks_per_segment(k);
   return {min_i64(s * per, nb), min_i64((s + 1) * per, nb)};
 }
-// Segments that hold any block. The others are +0 and, as no segment sum is -0, may be left out of the tree.
+// Segments that hold any block. The others are +0 and, as no segment sum is -0, may be left out of
+// the tree.
 INVAR_INLINE constexpr int segments_in_use(int64_t k) {
   int64_t per = blocks_per_segment(k);
   return per == 0 ? 0 : static_cast<int>((contraction_blocks(k) + per - 1) / per);
 }
-// Where block b of k stands, for kernels that go block by block and keep the sums of many outputs in memory between.
-struct BlockPlace {
+// The position of block b of k, for kernels that go block by block and keep the sums of many
+// outputs in memory between blocks.
+struct BlockPosition {
   int segment;
   bool opens, closes;  // it is the first, the last block of its segment
   bool last;           // of all blocks
 };
 template <class Int>
-INVAR_INLINE constexpr BlockPlace block_place(Int b, Int k) {
+INVAR_INLINE constexpr BlockPosition block_position(Int b, Int k) {
   const auto nb = static_cast<Int>(contraction_blocks(k)), per = static_cast<Int>(blocks_per_segment(k));
   return {static_cast<int>(b / per), b % per == 0, (b + 1) % per == 0 || b + 1 == nb, b + 1 == nb};
 }
@@ -71,7 +74,8 @@ INVAR_INLINE float join_chains(Range blocks, Chain chain) {
   for (int64_t b = blocks.begin; b < blocks.end; ++b) sum = add(sum, chain(b));
   return sum;
 }
-// contraction.4: the tree over the 8 segment sums; T is float or a vector of outputs with its own add.
+// contraction.4: the tree over the 8 segment sums; T is float or a vector of outputs with its own
+// add.
 template <class T>
 INVAR_INLINE T join_segments(const T* s) {
   T low = add(add(s[0], s[1]), add(s[2], s[3]));

@@ -1,5 +1,6 @@
-// Conversions between storage and arithmetic formats, scalar and on integer bits, so that no hardware mode
-// (FTZ, alternative half precision) and no instruction's own NaN rule can reach the result. spec/formats.md.
+// Conversions between storage and arithmetic formats, scalar and on integer bits, so that no
+// hardware mode (FTZ, alternative half precision) and no instruction's own NaN rule can reach the
+// result. spec/formats.md.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ INVAR_INLINE float f32_from_bits(uint32_t u) {
 }
 
 // formats.5, the store rule: any NaN -> 0x7fc00000, a subnormal -> the zero of its sign.
-INVAR_INLINE float canon(float x) {
+INVAR_INLINE float canonicalize(float x) {
   uint32_t u = f32_bits(x), mag = u & 0x7fffffffu;
   if (mag > 0x7f800000u) return f32_from_bits(0x7fc00000u);
   return f32_from_bits(mag < 0x00800000u ? u & 0x80000000u : u);
@@ -37,7 +38,7 @@ INVAR_INLINE float f32_from_f16(uint16_t h) {
 
 // formats.6: the store rule, then round to nearest, ties to even.
 INVAR_INLINE uint16_t bf16_from_f32(float x) {
-  uint32_t u = f32_bits(canon(x));
+  uint32_t u = f32_bits(canonicalize(x));
   return static_cast<uint16_t>((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
 }
 INVAR_INLINE uint16_t f16_from_f32(float x) {

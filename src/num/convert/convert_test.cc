@@ -1,3 +1,4 @@
+// Every 16-bit pattern widened, and binary32 numbers narrowed, against definitions by value.
 #include "num/convert/convert.h"
 
 #include <gtest/gtest.h>
@@ -7,8 +8,8 @@
 namespace invar::num {
 namespace {
 
-// The value of a 16-bit pattern by its definition, and the nearest pattern by comparison of distances:
-// independent of the bit manipulation under test. Doubles hold all of this exactly.
+// The value of a 16-bit pattern by its definition, and the nearest pattern by comparison of
+// distances: independent of the bit manipulation under test. Doubles hold all of this exactly.
 double value(uint16_t h, int exponent_bits) {
   int fraction_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
   int exponent = (h & 0x7fff) >> fraction_bits, fraction = h & ((1 << fraction_bits) - 1);
@@ -47,14 +48,14 @@ TEST(Convert, WideningIsExactForEveryPattern) {
 }
 
 TEST(Convert, NarrowingIsNearestEven) {
-  // Every f16 and bf16 boundary lies on a multiple of 2^12 in these bits, or is a subnormal f16: look at each
-  // side.
+  // Every f16 and bf16 boundary lies on a multiple of 2^12 in these bits, or is a subnormal f16:
+  // look at each side.
   for (uint64_t base = 0; base < 0x100000000; base += INVAR_EMULATED ? 0x11000 : 0x1000)
     for (int d = -1; d <= 1; ++d) {
       float x = f32_from_bits(static_cast<uint32_t>(base + static_cast<uint64_t>(d)));
       if (x != x || std::isinf(x)) continue;
       ASSERT_EQ(f16_from_f32(x), nearest(x, 5)) << std::hex << f32_bits(x);
-      ASSERT_EQ(bf16_from_f32(x), nearest(canon(x), 8)) << std::hex << f32_bits(x);
+      ASSERT_EQ(bf16_from_f32(x), nearest(canonicalize(x), 8)) << std::hex << f32_bits(x);
     }
 }
 
@@ -70,14 +71,14 @@ TEST(Convert, SpecExamples) {  // spec/formats.md formats.2, formats.5, formats.
   EXPECT_EQ(f16_from_f32(f32_from_bits(0x33000000)), 0x0000);
   EXPECT_EQ(f16_from_f32(f32_from_bits(0x33000001)), 0x0001);
   for (uint32_t nan : {0x7f800001u, 0x7fc12345u, 0xff800001u, 0xffffffffu}) {
-    EXPECT_EQ(f32_bits(canon(f32_from_bits(nan))), 0x7fc00000u);
+    EXPECT_EQ(f32_bits(canonicalize(f32_from_bits(nan))), 0x7fc00000u);
     EXPECT_EQ(bf16_from_f32(f32_from_bits(nan)), 0x7fc0);
     EXPECT_EQ(f16_from_f32(f32_from_bits(nan)), 0x7e00);
   }
-  EXPECT_EQ(f32_bits(canon(f32_from_bits(0x007fffff))), 0u);
-  EXPECT_EQ(f32_bits(canon(f32_from_bits(0x80000001))), 0x80000000u);
-  EXPECT_EQ(f32_bits(canon(f32_from_bits(0x00800000))), 0x00800000u);
-  EXPECT_EQ(f32_bits(canon(f32_from_bits(0xff800000))), 0xff800000u);
+  EXPECT_EQ(f32_bits(canonicalize(f32_from_bits(0x007fffff))), 0u);
+  EXPECT_EQ(f32_bits(canonicalize(f32_from_bits(0x80000001))), 0x80000000u);
+  EXPECT_EQ(f32_bits(canonicalize(f32_from_bits(0x00800000))), 0x00800000u);
+  EXPECT_EQ(f32_bits(canonicalize(f32_from_bits(0xff800000))), 0xff800000u);
 }
 
 }  // namespace

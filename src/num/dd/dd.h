@@ -1,6 +1,6 @@
-// Double-double arithmetic: the unevaluated sum hi + lo of two binary64 numbers, |lo| <= ulp(hi)/2. Relative
-// error of each operation below 2^-100; no branches, no library. For functions that binary64 alone would
-// round wrongly.
+// Double-double arithmetic: the unevaluated sum hi + lo of two binary64 numbers, |lo| <= ulp(hi)/2.
+// Relative error of each operation below 2^-100; no branches, no library. For functions that
+// binary64 alone would round wrongly.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,8 @@ INVAR_INLINE DD dd_mul(DD a, DD b) {
   DD p = two_product(a.hi, b.hi);
   return fast_two_sum(p.hi, p.lo + (__builtin_fma(a.hi, b.lo, a.lo * b.hi)));
 }
-// Relative error below 2^-98: the remainder of the first quotient is exact but for the products with b.lo.
+// Relative error below 2^-98: the remainder of the first quotient is exact but for the products
+// with b.lo.
 INVAR_INLINE DD dd_div(DD a, DD b) {
   double q = a.hi / b.hi;
   double r = __builtin_fma(-q, b.hi, a.hi) + __builtin_fma(-q, b.lo, a.lo);
@@ -50,8 +51,9 @@ INVAR_INLINE DD dd_neg(DD a) {
   return {-a.hi, -a.lo};
 }
 
-// hi + lo rounded once to binary32. First to binary64 with the last bit made odd where anything was lost:
-// that keeps on which side of a tie the exact value lies, so the second rounding is the only one.
+// hi + lo rounded once to binary32: first to binary64 with the last bit made odd if anything was
+// lost (round to odd). That preserves on which side of a tie the exact value is, so the second
+// rounding is the only one.
 INVAR_INLINE float f32_from_dd(DD a) {
   DD s = fast_two_sum(a.hi, a.lo);
   uint64_t u = __builtin_bit_cast(uint64_t, s.hi);

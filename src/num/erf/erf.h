@@ -1,7 +1,8 @@
-// erf and erfc of binary32, correctly rounded for every input (spec/functions.md functions.8; shown by `invar_prove
-// erf` and `invar_prove erfc`, docs/evidence/functions.md): by rows (num/table_lookup/table_lookup.h) where lanes have them, else, and where
-// those do not decide, in binary64 with one final rounding. All coefficients are positive, so no sum loses anything by
-// cancellation. Constants: tools/prove/coefficients/erf_coefficients.py.
+// erf and erfc of binary32, correctly rounded for every input (spec/functions.md functions.8; shown
+// by `invar_prove erf` and `invar_prove erfc`, docs/evidence/functions.md). Lanes with table rows
+// (num/table_lookup/table_lookup.h) use them; without them, or if they do not decide, binary64 with
+// one final rounding. All coefficients are positive, so no sum cancels. Constants:
+// tools/prove/coefficients/erf_coefficients.py.
 #pragma once
 
 #include "num/exp/parts.h"
@@ -24,7 +25,8 @@ INVAR_INLINE F erf_wide(F x) {
   return to_float(div(mul(d, p), q));
 }
 
-// erfc |x| = e^-z N(|x|)/M(|x|), relative error of the fraction 2^-54.8;  erfc(-|x|) = 2 - erfc |x|.
+// erfc |x| = e^-z N(|x|)/M(|x|), relative error of the fraction 2^-54.8;  erfc(-|x|) = 2 - erfc
+// |x|.
 INVAR_INLINE F erfc_wide(F x) {
   // Beyond these the result is 2 or 0.
   F limited = clamp(x, -4.0f, 10.0625f);
@@ -43,9 +45,10 @@ INVAR_INLINE F erfc_wide(F x) {
   return to_float(select(lt(d, set1_d(0.0)), sub(set1_d(2.0), y), y));
 }
 
-// h of rows.h for both, |d| <= 2^-8 and |c| <= 4: the derivative at c + s is exp(-2 c s - s^2) of that at c, so with v = c d
-// and w = d^2, 1 + h = 1 - v + (2 v^2 - w)/3 - (2 v^3 - 3 v w)/6 + w^2/10 + ...; what is left out is below 2^-21.5 of h.
-// x + kBellRound rounds to a multiple of 1/128, which stays in the low bits.
+// h of table_lookup.h for both, |d| <= 2^-8 and |c| <= 4: the derivative at c + s is exp(-2 c s -
+// s^2) of that at c, so with v = c d and w = d^2, 1 + h = 1 - v + (2 v^2 - w)/3 - (2 v^3 - 3 v w)/6
+// + w^2/10 + ...; what is left out is below 2^-21.5 of h. x + kBellRound rounds to a multiple of
+// 1/128, which stays in the low bits.
 constexpr float kBellRound = 0x1.8p16f;
 INVAR_INLINE F bell_slope(F v, F w) {
   F p = fma(v, fma(v, set1(-0x1.555556p-2f), set1(0x1.555556p-1f)), set1(-1.0f));
@@ -55,35 +58,35 @@ INVAR_INLINE F bell_slope(F v, F w) {
 
 template <bool stored>
 INVAR_INLINE F erf_as(F x) {
-  if constexpr (!kRows) return stored ? canon(erf_wide(x)) : erf_wide(x);
+  if constexpr (!kHasTableRows) return stored ? canonicalize(erf_wide(x)) : erf_wide(x);
   F a = abs(x), t = add(a, set1(kBellRound)), c = sub(t, set1(kBellRound)), d = sub(a, c);
   F h = bell_slope(mul(c, d), mul(d, d));
-  Settled v = settle(row(kErfRows.row, bit_and(bits(t), set1_i(511))), d, h);
+  RoundedResult v = round_if_certain(load_table_row(kErfRows.row, bit_and(bits(t), set1_i(511))), d, h);
   F y = or_sign(v.y, x);
   M sure = both(v.sure, inside(x, 0x1p-100f, 3.99f));
   if (__builtin_expect(all(sure), true)) return y;
   M none = eq(x, zero());  // from 3.93 on the result is 1
   M known = either(none, lt(set1(3.93f), a));
   F value = or_sign(select(none, zero(), set1(1.0f)), x);
-  y = settle_rare<erf_wide>(x, select(known, value, y), either(sure, known));
-  return stored ? canon(y) : y;
+  y = resolve_uncertain<erf_wide>(x, select(known, value, y), either(sure, known));
+  return stored ? canonicalize(y) : y;
 }
 
 // erfc(-x) for |x| < 3.99.
-INVAR_INLINE Settled erfc_of_minus(F x) {
+INVAR_INLINE RoundedResult erfc_of_minus(F x) {
   F t = add(x, set1(kBellRound)), c = sub(t, set1(kBellRound)), d = sub(x, c);
   F h = bell_slope(mul(c, d), mul(d, d));
-  return settle(row(kErfcRows.row, bit_and(bits(t), set1_i(1023))), d, h);
+  return round_if_certain(load_table_row(kErfcRows.row, bit_and(bits(t), set1_i(1023))), d, h);
 }
 template <bool stored>
 INVAR_INLINE F erfc_as(F x) {
-  if constexpr (!kRows) return stored ? canon(erfc_wide(x)) : erfc_wide(x);
-  Settled v = erfc_of_minus(neg(x));
+  if constexpr (!kHasTableRows) return stored ? canonicalize(erfc_wide(x)) : erfc_wide(x);
+  RoundedResult v = erfc_of_minus(neg(x));
   M sure = both(v.sure, lt(abs(x), set1(3.99f)));
   if (__builtin_expect(all(sure), true)) return v.y;
   M known = lt(x, set1(-3.98f));
-  F y = settle_rare<erfc_wide>(x, select(known, set1(2.0f), v.y), either(sure, known));
-  return stored ? canon(y) : y;
+  F y = resolve_uncertain<erfc_wide>(x, select(known, set1(2.0f), v.y), either(sure, known));
+  return stored ? canonicalize(y) : y;
 }
 
 INVAR_INLINE F erf(F x) {

@@ -1,5 +1,6 @@
-// erf with binary32 arithmetic alone wherever that decides the result, else by erf.h (num/ff/ff.h): the same bits. The same
-// fraction; constants: tools/prove/coefficients/ff_coefficients.py.
+// erf in float-float binary32 arithmetic (num/ff/ff.h) wherever that decides the result, else in
+// binary64 (erf.h): the same bits. The same fraction; constants:
+// tools/prove/coefficients/ff_coefficients.py.
 #pragma once
 
 #include "num/erf/erf.h"
@@ -31,13 +32,14 @@ INVAR_INLINE F erf_ff(F x) {
   p = ff_add(set1_ff(0x1.20dd76p+0f, -0x1.f7ac92p-25f), ff_mul(p, z));
   q = ff_add(set1_ff(0x1.06fba4p-1f, -0x1.95f73p-28f), ff_mul(q, z));
   q = ff_add(set1_ff(1.0f, 0.0f), ff_mul(q, z));
-  Settled y = settle(ff_div(ff_mul(ff_fast_two_sum(p.hi, p.lo), d), ff_fast_two_sum(q.hi, q.lo)), 0x1p-16f);
+  RoundedResult y =
+      round_if_certain(ff_div(ff_mul(ff_fast_two_sum(p.hi, p.lo), d), ff_fast_two_sum(q.hi, q.lo)), 0x1p-16f);
   // 1 above 3.92, zeros themselves; what else is below 2^-40 is left to binary64.
   M large = lt(set1(3.92f), a), none = eq(a, zero());
   M inside = both(y.sure, both(lt(set1(0x1p-40f), a), lt(a, set1(3.93f))));
   M sure = either(inside, either(large, none));
   F v = or_sign(select(none, zero(), select(large, set1(1.0f), y.y)), x);
-  return settle_rare<erf_wide>(x, v, sure);
+  return resolve_uncertain<erf_wide>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

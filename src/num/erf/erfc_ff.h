@@ -1,5 +1,6 @@
-// erfc with binary32 arithmetic alone wherever that decides the result, else by erf.h (num/ff/ff.h): the same bits. The same
-// fraction; constants: tools/prove/coefficients/ff_coefficients.py.
+// erfc in float-float binary32 arithmetic (num/ff/ff.h) wherever that decides the result, else in
+// binary64 (erf.h): the same bits. The same fraction; constants:
+// tools/prove/coefficients/ff_coefficients.py.
 #pragma once
 
 #include "num/erf/erf.h"
@@ -40,16 +41,16 @@ INVAR_INLINE F erfc_ff(F x) {
   FF n = ff_horner<0>(arg, kErfcNumeratorFF), m = ff_horner<0>(arg, kErfcDenominatorFF);
   FF w = ff_div(ff_mul(ff_fast_two_sum(power.hi, power.lo), ff_fast_two_sum(n.hi, n.lo)),
                 ff_fast_two_sum(m.hi, m.lo));
-  Settled right = settle(w, 0x1p-15f);
+  RoundedResult right = round_if_certain(w, 0x1p-15f);
   F scale = from_bits(add(set1_i(0x3f800000), shift_left<23>(bits(r.t))));
   FF s = ff_two_sum(set1(2.0f), neg(mul(w.hi, scale)));
-  Settled left = settle({s.hi, sub(s.lo, mul(w.lo, scale))}, 0x1p-16f);
+  RoundedResult left = round_if_certain({s.hi, sub(s.lo, mul(w.lo, scale))}, 0x1p-16f);
   M negative = lt(x, zero()), below = lt(x, set1(-3.9f));
   F v = select(negative, select(below, set1(2.0f), left.y), mul(right.y, scale));
   M sure =
       either(both(left.sure, between(x, -3.91f, -0x1p-40f)), both(right.sure, between(x, 0x1p-40f, 9.19f)));
   sure = either(sure, below);
-  return settle_rare<erfc_wide>(x, v, sure);
+  return resolve_uncertain<erfc_wide>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

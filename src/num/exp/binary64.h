@@ -1,9 +1,10 @@
 // exp of binary64: the sequence of spec/functions.md functions.40, equal bits on every processor.
 //
-// Error, in units of u = 2^-53, where y = 1 + v is about exp(r + c), |r| <= 0.3466: what follows the term of r^14 is below
-// 2^-63; q is below 0.068 and has r r, p and their product rounded, 0.23 u; q + c 0.07 u; v, below 1/2, 0.25 u; c r is left
-// out, 0.06 u; n B is rounded, nothing. y itself is rounded by u where it is at least 1 (1.61 u = 0.81 units in the last place),
-// else by u / 2 (there q < 0.054: 1.04 units). A subnormal result is rounded once more.
+// Error, in units of u = 2^-53, where y = 1 + v is about exp(r + c), |r| <= 0.3466: what follows
+// the term of r^14 is below 2^-63; q is below 0.068 and has r r, p and their product rounded, 0.23
+// u; q + c 0.07 u; v, below 1/2, 0.25 u; c r is left out, 0.06 u; n B is rounded, nothing. y itself
+// is rounded by u where it is at least 1 (1.61 u = 0.81 units in the last place), else by u / 2
+// (there q < 0.054: 1.04 units). A subnormal result is rounded once more.
 #pragma once
 #include "num/binary64.h"
 

@@ -1,5 +1,5 @@
-// exp of binary32, correctly rounded for every input (spec/functions.md functions.2; shown by `invar_prove
-// exp`, docs/evidence/functions.md). The store rule is not applied here.
+// exp of binary32, correctly rounded for every input (spec/functions.md functions.2; shown by
+// `invar_prove exp`, docs/evidence/functions.md). The store rule is not applied here.
 #pragma once
 
 #include "num/exp/exp2.h"
@@ -7,8 +7,8 @@
 
 namespace invar::num::INVAR_ISA_NS {
 
-// One branch-free sequence of binary64 operations and one final rounding, which also makes overflow and gradual underflow
-// right: e^x = 2^(n + r), n + r = x log2(e), |r| <= 1/2.
+// One branch-free sequence of binary64 operations and one final rounding, which also makes overflow
+// and gradual underflow right: e^x = 2^(n + r), n + r = x log2(e), |r| <= 1/2.
 INVAR_INLINE F exp_wide(F x) {
   // Beyond these the result is 0 or infinity anyhow, and 2^n stays a normal binary64 number.
   D d = to_double(clamp(x, -110.0f, 90.0f));
@@ -31,19 +31,20 @@ INVAR_INLINE F exp(F x) {
   return decide<exp_wide>(exp_near(x), x, kExpNormal, kExpZero);
 }
 
-// The same for x <= 0 or NaN under the store rule (formats.5; of a NaN only that it is one): what would be subnormal is 0, and
-// takes no rare path. kExpStored is the least x whose e^x is not subnormal.
+// The same for x <= 0 or NaN under the store rule (formats.5; a NaN stays some NaN): subnormal
+// results are 0, without a rare path. kExpStored is the smallest x whose e^x is not subnormal.
 constexpr float kExpStored = -0x1.5d589ep+6f;
 INVAR_INLINE F exp_stored_wide(F x) {
   F y = exp_wide(x);
   return select(lt(y, set1(0x1p-126f)), zero(), y);
 }
-INVAR_INLINE Settled exp_stored_near(F x) {
-  Settled v =
-      settle(exp_near(larger(set1(kExpStored), x)));  // every result is normal; of a NaN nothing is certain
+INVAR_INLINE RoundedResult exp_stored_near(F x) {
+  // Every result is normal; NaN is never certain.
+  RoundedResult v = round_if_certain(exp_near(larger(set1(kExpStored), x)));
   return {select(lt(x, set1(kExpStored)), zero(), v.y), v.sure};
 }
-// Softmax and attention on a GPU wait for binary32, loads and branches, not for the pipe of binary64 where that is fast.
+// Softmax and attention on a GPU are limited by binary32, loads and branches; they use binary64
+// where that is fast.
 #ifdef __CUDA_ARCH__
 constexpr bool kStoredWide = !kFloatFloat;
 #else
@@ -51,8 +52,8 @@ constexpr bool kStoredWide = kTable == 1;
 #endif
 INVAR_INLINE F exp_stored(F x) {
   if constexpr (kStoredWide) return exp_stored_wide(x);
-  Settled v = exp_stored_near(x);
-  return __builtin_expect(all(v.sure), true) ? v.y : settle_rare<exp_stored_wide>(x, v.y, v.sure);
+  RoundedResult v = exp_stored_near(x);
+  return __builtin_expect(all(v.sure), true) ? v.y : resolve_uncertain<exp_stored_wide>(x, v.y, v.sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

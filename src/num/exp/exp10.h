@@ -1,5 +1,5 @@
-// exp10 of binary32, correctly rounded for every input (spec/functions.md functions.6; shown by `invar_prove
-// exp10`, docs/evidence/functions.md).
+// exp10 of binary32, correctly rounded for every input (spec/functions.md functions.6; shown by
+// `invar_prove exp10`, docs/evidence/functions.md).
 #pragma once
 
 #include "num/exp/exp2.h"

@@ -1,13 +1,14 @@
-// exp2 of binary32, correctly rounded for every input (spec/functions.md functions.6; shown by `invar_prove
-// exp2`, docs/evidence/functions.md).
+// exp2 of binary32, correctly rounded for every input (spec/functions.md functions.6; shown by
+// `invar_prove exp2`, docs/evidence/functions.md).
 #pragma once
 
 #include "num/exp/near.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
-// 2^r for |r| <= 1/2, relative error of the polynomial 2^-52.5. Constants: tools/prove/coefficients/exp_family_coefficients.py.
-// Odd and even terms are summed apart, which halves the chain of dependent operations.
+// 2^r for |r| <= 1/2, relative error of the polynomial 2^-52.5. Constants:
+// tools/prove/coefficients/exp_family_coefficients.py. Odd and even terms are summed apart, which
+// halves the chain of dependent operations.
 INVAR_INLINE D exp2_fraction(D r) {
   D z = mul(r, r);
   D o = horner(z, 0x1.62e42fefa39efp-1, 0x1.c6b08d704a2c0p-5, 0x1.5d87fe782d10ap-10, 0x1.ffcbfefc186a3p-17,
@@ -23,8 +24,8 @@ INVAR_INLINE F exp2_wide(F x) {
   D d = to_double(clamp(x, -151.0f, 129.0f));
   D t = add(d, set1_d(kRound));
   D r = sub(d, sub(t, set1_d(kRound)));
-  return given(to_float(scale_by_low_bits(exp2_fraction(r), t)), x,
-               {{0x3b429d37, 0x3f804385}, {0xbcf3a937, 0x3f7ac6b1}});
+  return patch_hard_cases(to_float(scale_by_low_bits(exp2_fraction(r), t)), x,
+                          {{0x3b429d37, 0x3f804385}, {0xbcf3a937, 0x3f7ac6b1}});
 }
 
 INVAR_INLINE F exp2(F x) {

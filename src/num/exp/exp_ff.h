@@ -1,5 +1,6 @@
-// exp, exp2, exp10 and expm1 with binary32 arithmetic alone wherever that decides the result, else by exp.h and so on
-// (num/ff/ff.h): the same bits. Constants: tools/prove/coefficients/ff_coefficients.py.
+// exp, exp2, exp10 and expm1 in float-float binary32 arithmetic (num/ff/ff.h) wherever that decides
+// the result, else in binary64 (exp.h and so on): the same bits. Constants:
+// tools/prove/coefficients/ff_coefficients.py.
 #pragma once
 
 #include "num/exp/exp.h"
@@ -29,8 +30,8 @@ INVAR_INLINE FF step_ff(FF c, F h, FF q) {
   return ff_add_smaller(c, ff_mul(q, h));
 }
 
-// e^(h + l) - 1 for |h| <= 0.35, to about 2^-44 relatively. Taylor coefficients: those of h^7 and on matter only to 2^-23
-// and are summed in binary32. l comes in by the derivative.
+// e^(h + l) - 1 for |h| <= 0.35, to about 2^-44 relatively. Taylor coefficients: those of h^7 and
+// on matter only to 2^-23 and are summed in binary32. l comes in by the derivative.
 INVAR_INLINE FF expm1_ff_fraction(F h, F l) {
   F f = set1(0x1.1eed8ep-29f);
   f = fma(f, h, set1(0x1.ae6456p-26f));
@@ -59,14 +60,15 @@ INVAR_INLINE M between(F x, float low, float high) {
 INVAR_INLINE F exp_ff(F x) {
   F d = clamp(x, -104.0f, 89.0f);
   ReducedFF r = reduce_ln2_ff(d);
-  Settled y = settle(ff_add_smaller(set1_ff(1.0f, 0.0f), expm1_ff_fraction(r.h, r.l)), 0x1p-17f);
+  RoundedResult y =
+      round_if_certain(ff_add_smaller(set1_ff(1.0f, 0.0f), expm1_ff_fraction(r.h, r.l)), 0x1p-17f);
   // Inside, the result is normal and finite; below -103.98 it is 0, above 88.722839 infinity.
   F v = scale_ff(y.y, r.t);
   M inside = both(y.sure, between(x, -87.0f, 88.7228f)), zeros = lt(x, set1(-104.0f)),
     over = lt(set1(89.0f), x);
   M sure = either(inside, either(zeros, over));
   v = select(inside, v, select(over, set1(__builtin_inff()), zero()));
-  return settle_rare<exp_wide>(x, v, sure);
+  return resolve_uncertain<exp_wide>(x, v, sure);
 }
 
 INVAR_INLINE F exp2_ff(F x) {
@@ -86,13 +88,13 @@ INVAR_INLINE F exp2_ff(F x) {
   q = step_ff(set1_ff(0x1.ebfbep-3f, -0x1.f4e9c6p-33f), h, q);
   q = step_ff(set1_ff(0x1.62e43p-1f, -0x1.05c61p-29f), h, q);
   q = step_ff(set1_ff(1.0f, 0.0f), h, q);
-  Settled y = settle(q, 0x1p-17f);
+  RoundedResult y = round_if_certain(q, 0x1p-17f);
   F v = scale_ff(y.y, t);
   M inside = both(y.sure, between(x, -126.0f, 128.0f)), zeros = lt(x, set1(-150.0f)),
     over = lt(set1(127.99999f), x);
   M sure = either(inside, either(zeros, over));
   v = select(over, set1(__builtin_inff()), select(inside, v, zero()));
-  return settle_rare<exp2_wide>(x, v, sure);
+  return resolve_uncertain<exp2_wide>(x, v, sure);
 }
 
 // x = n log10(2) + f + g, and (f + g) log(10) = h + l.
@@ -104,16 +106,17 @@ INVAR_INLINE F exp10_ff(F x) {
                     p.hi);  // the difference is exact: a multiple of 2^-26 below 1/4
   FF f = ff_fast_two_sum(s.hi, fma(n, set1(0x1.0cee0ep-54f), add(s.lo, p.lo)));
   FF r = ff_mul(f, set1_ff(0x1.26bb1cp+1f, -0x1.12aabap-25f));
-  Settled y = settle(ff_add_smaller(set1_ff(1.0f, 0.0f), expm1_ff_fraction(r.hi, r.lo)), 0x1p-17f);
+  RoundedResult y =
+      round_if_certain(ff_add_smaller(set1_ff(1.0f, 0.0f), expm1_ff_fraction(r.hi, r.lo)), 0x1p-17f);
   F v = scale_ff(y.y, t);
   M inside = both(y.sure, between(x, -37.9f, 38.5f)), zeros = lt(x, set1(-46.0f)), over = lt(set1(39.0f), x);
   M sure = either(inside, either(zeros, over));
   v = select(inside, v, select(over, set1(__builtin_inff()), zero()));
-  return settle_rare<exp10_wide>(x, v, sure);
+  return resolve_uncertain<exp10_wide>(x, v, sure);
 }
 
-// (e^x - 1) 2^-n = (e^(h + l) - 1) + (1 - 2^-n): both exact for |n| <= 23; beyond, 1 - 2^-n is rounded by less than the
-// 2^-47 that do not count. back = 2^-n.
+// (e^x - 1) 2^-n = (e^(h + l) - 1) + (1 - 2^-n): both exact for |n| <= 23; beyond, 1 - 2^-n is
+// rounded by less than the 2^-47 that do not count. back = 2^-n.
 struct Expm1FF {
   FF u;
   F back;
@@ -129,14 +132,14 @@ INVAR_INLINE Expm1FF expm1_ff_scaled(ReducedFF r) {
 INVAR_INLINE F expm1_ff(F x) {
   F d = clamp(x, -20.0f, 89.0f);
   ReducedFF r = reduce_ln2_ff(d);
-  Settled y = settle(expm1_ff_scaled(r).u, 0x1p-16f);
+  RoundedResult y = round_if_certain(expm1_ff_scaled(r).u, 0x1p-16f);
   F v = scale_ff(y.y, r.t);
   // x itself below 2^-25 (x + x^2/2 rounds to it), -1 below -18.
   M tiny = lt(abs(x), set1(0x1p-25f)), least = lt(x, set1(-18.0f));
   M inside = both(y.sure, between(x, -18.5f, 88.0f)), over = lt(set1(89.0f), x);
   M sure = either(either(inside, tiny), either(least, over));
   v = select(tiny, x, select(over, set1(__builtin_inff()), select(least, set1(-1.0f), v)));
-  return settle_rare<expm1>(x, v, sure);
+  return resolve_uncertain<expm1>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

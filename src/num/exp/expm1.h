@@ -1,8 +1,8 @@
-// expm1 of binary32, correctly rounded for every input (spec/functions.md functions.6; shown by `invar_prove
-// expm1`, docs/evidence/functions.md), in binary64 with one final rounding.
+// expm1 of binary32, correctly rounded for every input (spec/functions.md functions.6; shown by
+// `invar_prove expm1`, docs/evidence/functions.md), in binary64 with one final rounding.
 //
-// e^x - 1 = 2^n (e^r - 1) + (2^n - 1). Where n = 0 the second term is 0 and nothing is lost; elsewhere it is at least
-// a third of the result.
+// e^x - 1 = 2^n (e^r - 1) + (2^n - 1). Where n = 0 the second term is 0 and nothing is lost;
+// elsewhere it is at least a third of the result.
 #pragma once
 
 #include "num/exp/parts.h"

@@ -1,12 +1,15 @@
-// Powers by binary32 alone where that decides the result, for lanes whose registers hold a table (kTable, num/lane/lane.h):
-// twice as many lanes per operation as in binary64, which does the rest. Constants: tools/prove/coefficients/near_coefficients.py.
+// Exponentials in binary32 only, where that decides the result, for lanes whose registers hold a
+// table (kTable, num/lane/lane.h): twice as many lanes per operation as in binary64, which computes
+// the rest. Constants: tools/prove/coefficients/near_coefficients.py.
 //
-// e^x = 2^m e^(r + low), m a multiple of 1/kTable: 2^m = 2^n T (1 + rest) with T from the table, and V = T e^r is
-// T (1 + r + E), E = r^2 P(r). s0 = T (1 + r), s = s0 + T E and what both roundings lose; low, below 2^-21.9, comes in by
-// the derivative, s low. So V = s + lo to 2^-36 (kTable = 32) or 2^-32 (8), half of that below 1, with lo < 2^-21.
+// e^x = 2^m e^(r + low), m a multiple of 1/kTable: 2^m = 2^n T (1 + rest) with T from the table,
+// and V = T e^r is T (1 + r + E), E = r^2 P(r). s0 = T (1 + r), s = s0 + T E and what both
+// roundings lose; low, below 2^-21.9, comes in by the derivative, s low. So V = s + lo to 2^-36
+// (kTable = 32) or 2^-32 (8), half of that below 1, with lo < 2^-21.
 //
-// s + lo rounds like V unless a middle between two numbers lies between. lo is there at least 2^-24 (2^-25 below 1), so
-// lo (1 +- kDoubt) covers the error: where both give one result, that is V rounded. As invar_prove shows on every input.
+// s + lo rounds like V unless a midpoint of two numbers is between them. There |lo| is at least
+// 2^-24 (2^-25 below 1), so lo (1 +- kDoubt) covers the error: if both have one rounded result,
+// that is V rounded. invar_prove shows it on every input.
 #pragma once
 
 #include "num/lane/elementary.h"
@@ -63,19 +66,19 @@ INVAR_INLINE Near power_near(F t, F r, F low) {
   I n = bit_and(shift_left<23 - kTableBits>(bits(t)), set1_i(static_cast<int32_t>(0xff800000)));
   return {s, fma(s, low, lo), n};
 }
-// Certain where it is normal besides.
-INVAR_INLINE Settled settle(Near v) {
-  Settled r = settle(v.s, v.lo, kDoubt);
+// Certain if the test says so; the result must be normal as well.
+INVAR_INLINE RoundedResult round_if_certain(Near v) {
+  RoundedResult r = round_if_certain(v.s, v.lo, kDoubt);
   return {from_bits(add(bits(r.y), v.exponent)), r.sure};
 }
-// The result, which is normal for |x| < limit and 0 below `least`; by `wide` where that is not certain.
+// The result, which is normal for |x| < limit and 0 below `least`; by `wide` where it is uncertain.
 template <F (*wide)(F)>
 INVAR_INLINE F decide(Near n, F x, float limit, float least) {
-  Settled v = settle(n);
+  RoundedResult v = round_if_certain(n);
   M sure = both(v.sure, lt(abs(x), set1(limit)));
   if (__builtin_expect(all(sure), true)) return v.y;
   M zeros = lt(x, set1(least));
-  return settle_rare<wide>(x, select(zeros, zero(), v.y), either(sure, zeros));
+  return resolve_uncertain<wide>(x, select(zeros, zero(), v.y), either(sure, zeros));
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

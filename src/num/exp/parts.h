@@ -1,12 +1,14 @@
-// What expm1 and the hyperbolic functions share: x = n ln2 + r, |r| <= ln2/2, and the odd and even parts of e^r.
+// What expm1 and the hyperbolic functions share: x = n ln2 + r, |r| <= ln2/2, and the odd and even
+// parts of e^r.
 #pragma once
 
 #include "num/lane/elementary.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
-// n in the low bits of t (n + kRound); z = r^2; sinh r = r + r z s, cosh r = 1 + z c, relative error of the
-// polynomials 2^-61 and 2^-57. Constants: tools/prove/coefficients/exp_family_coefficients.py.
+// n in the low bits of t (n + kRound); z = r^2; sinh r = r + r z s, cosh r = 1 + z c, relative
+// error of the polynomials 2^-61 and 2^-57. Constants:
+// tools/prove/coefficients/exp_family_coefficients.py.
 struct ExpParts {
   D t, r, z, s, c;
 };

@@ -1,19 +1,22 @@
-// Float-float arithmetic over lanes: the unevaluated sum hi + lo of two binary32 numbers, |lo| <= ulp(hi)/2. For
-// processors whose binary64 is slow (most GPUs). A function computes f(x) so, to about 2^-44, and its caller asks
-// settle() whether that decides the result; for the few inputs where it does not, binary64 does. So both routes give the
-// same bits. The margins that callers give are 16 times such at which inputs near a tie still came out right, not derived
-// bounds: what shows that no accepted result is wrong is the digest of all 2^32 outputs (`invar_prove digest NAME.ff`).
+// Float-float arithmetic over lanes: the unevaluated sum hi + lo of two binary32 numbers, |lo| <=
+// ulp(hi)/2, for processors with slow binary64 (most GPUs). A function computes f(x) to about
+// 2^-44, and its caller asks round_if_certain() whether that decides the result; for the few other
+// inputs binary64 does. So both sequences give the same bits. The margins that callers pass are 16
+// times those at which inputs near a tie still came out right; they are not derived bounds. The
+// proof that no accepted result is wrong is the digest of all 2^32 outputs (`invar_prove digest
+// NAME.ff`).
 //
-// All operations are exact or lose at most about 2^-46 of the result as long as nothing is subnormal: ff_two_product loses
-// its lower half below 2^-102, so callers keep away from there.
+// All operations are exact or lose at most about 2^-46 of the result if nothing is subnormal:
+// ff_two_product loses its lower half below 2^-102, so callers avoid that range.
 #pragma once
 
 #include "num/lane/elementary.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
-// Whether the float-float routes are the faster ones here: on a GPU with few units for binary64. What needs binary64 for few
-// inputs only, by tables (kRows, kTable), or once a row, asks nobody.
+// Whether the float-float sequences are faster here: on a GPU with few binary64 units. Functions
+// that need binary64 for few inputs only, by tables (kHasTableRows, kTable), or once per row, do
+// not ask.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
 constexpr bool kFloatFloat = true;
 #else
@@ -69,8 +72,8 @@ INVAR_INLINE FF ff_div(FF a, FF b) {
   return ff_fast_two_sum(q, div(rest, b.hi));
 }
 
-INVAR_INLINE Settled settle(FF a, float doubt) {
-  return settle(a.hi, a.lo, doubt);
+INVAR_INLINE RoundedResult round_if_certain(FF a, float doubt) {
+  return round_if_certain(a.hi, a.lo, doubt);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -5,8 +5,8 @@
 
 namespace invar::num::INVAR_ISA_NS {
 
-// c0 + z (c1 + z (c2 + ...)), each coefficient in two parts; of the last `tail` only the first, in binary32: for those that weigh
-// less than 2^-20 beside the sum.
+// c0 + z (c1 + z (c2 + ...)), each coefficient in two parts; of the last `tail` only the first
+// part, in binary32: for those that contribute less than 2^-20 of the sum.
 template <int tail, int n>
 INVAR_INLINE FF ff_horner(FF z, const float (&c)[n][2]) {
   F f = zero();

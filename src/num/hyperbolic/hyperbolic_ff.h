@@ -1,4 +1,5 @@
-// sinh, cosh and tanh with binary32 arithmetic alone wherever that decides the result, else by hyperbolic.h (num/ff/ff.h): the same bits.
+// sinh, cosh and tanh in float-float binary32 arithmetic (num/ff/ff.h) wherever that decides the
+// result, else in binary64 (hyperbolic.h): the same bits.
 #pragma once
 
 #include "num/exp/exp_ff.h"
@@ -6,23 +7,24 @@
 
 namespace invar::num::INVAR_ISA_NS {
 
-// With a = |x| and 2 a = n ln2 + r: e^2a - 1 = 2^n ((e^r - 1) + (1 - 2^-n)), and tanh a = (e^2a - 1) / (e^2a + 1) =
-// u / (u + 2^(1-n)), u = (e^r - 1) + (1 - 2^-n).
+// With a = |x| and 2 a = n ln2 + r: e^2a - 1 = 2^n ((e^r - 1) + (1 - 2^-n)), and tanh a = (e^2a -
+// 1) / (e^2a + 1) = u / (u + 2^(1-n)), u = (e^r - 1) + (1 - 2^-n).
 INVAR_INLINE F tanh_ff(F x) {
   F a = abs(x), d = clamp(a, 0x1p-13f, 9.5f);
   ReducedFF r = reduce_ln2_ff(add(d, d));
   Expm1FF e = expm1_ff_scaled(r);
   FF v = ff_add(e.u, {add(e.back, e.back), zero()});
-  Settled y = settle(ff_div(e.u, ff_fast_two_sum(v.hi, v.lo)), 0x1p-16f);
+  RoundedResult y = round_if_certain(ff_div(e.u, ff_fast_two_sum(v.hi, v.lo)), 0x1p-16f);
   // x itself below 2^-13 (x - x^3/3 rounds to it), +-1 above 9.1.
   M tiny = lt(a, set1(0x1p-13f)), large = lt(set1(9.1f), a);
   M sure = either(either(tiny, large), both(y.sure, lt(a, set1(9.2f))));
   F v1 = or_sign(select(large, set1(1.0f), y.y), x);
   F w = select(tiny, x, v1);
-  return settle_rare<tanh_wide>(x, w, sure);
+  return resolve_uncertain<tanh_wide>(x, w, sure);
 }
 
-// u = e^|x| - 1 as a whole, n <= 126: 2 sinh |x| = u + u / (u + 1), 2 cosh x = (u + 1) + 1 / (u + 1).
+// u = e^|x| - 1 as a whole, n <= 126: 2 sinh |x| = u + u / (u + 1), 2 cosh x = (u + 1) + 1 / (u +
+// 1).
 struct HalvesFF {
   FF u, power;
 };
@@ -36,20 +38,20 @@ INVAR_INLINE HalvesFF halves_ff(F a) {
 INVAR_INLINE F sinh_ff(F x) {
   F a = abs(x);
   HalvesFF h = halves_ff(a);
-  Settled y = settle(ff_add(h.u, ff_div(h.u, h.power)), 0x1p-16f);
+  RoundedResult y = round_if_certain(ff_add(h.u, ff_div(h.u, h.power)), 0x1p-16f);
   M tiny = lt(a, set1(0x1p-12f));  // x + x^3/6 rounds to x
   M sure = either(tiny, both(y.sure, lt(a, set1(86.9f))));
   F v = select(tiny, x, flip_with(mul(y.y, set1(0.5f)), x));
-  return settle_rare<sinh>(x, v, sure);
+  return resolve_uncertain<sinh>(x, v, sure);
 }
 INVAR_INLINE F cosh_ff(F x) {
   F a = abs(x);
   HalvesFF h = halves_ff(a);
-  Settled y = settle(ff_add(h.power, ff_div(set1_ff(1.0f, 0.0f), h.power)), 0x1p-16f);
+  RoundedResult y = round_if_certain(ff_add(h.power, ff_div(set1_ff(1.0f, 0.0f), h.power)), 0x1p-16f);
   M tiny = lt(a, set1(0x1p-12f));  // 1 + x^2/2 rounds to 1
   M sure = either(tiny, both(y.sure, lt(a, set1(86.9f))));
   F v = select(tiny, set1(1.0f), mul(y.y, set1(0.5f)));
-  return settle_rare<cosh>(x, v, sure);
+  return resolve_uncertain<cosh>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

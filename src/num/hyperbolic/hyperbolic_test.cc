@@ -1,4 +1,4 @@
-// All 2^32 inputs are the matter of invar_prove; here what a reader may want to see at once.
+// invar_prove tests all 2^32 inputs; these tests show selected values.
 #include <gtest/gtest.h>
 
 #include "num/reference.h"

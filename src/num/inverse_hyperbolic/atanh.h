@@ -1,10 +1,11 @@
-// atanh of binary32, correctly rounded for every input (spec/functions.md; shown by `invar_prove atanh`,
-// docs/evidence/functions.md).
+// atanh of binary32, correctly rounded for every input (spec/functions.md; shown by `invar_prove
+// atanh`, docs/evidence/functions.md).
 //
-// atanh(a) = log((1 + a) / (1 - a)) / 2 = k log(2)/2 + atanh(s), s = (1 + a - p (1 - a)) / (1 + a + p (1 - a)), p = 2^k:
-// the quotient of two exact numbers, and a itself where k = 0. The difference of the bits of two numbers is their
-// quotient's logarithm to within 0.086 2^52, so rounding it to k leaves 2/3 < (1 + s) / (1 - s) < 3/2, |s| < 1/5.
-// atanh(s) = s + s z Q(z), z = s^2. Constants: tools/prove/coefficients/log_coefficients.py (atanh).
+// atanh(a) = log((1 + a) / (1 - a)) / 2 = k log(2)/2 + atanh(s), s = (1 + a - p (1 - a)) / (1 + a +
+// p (1 - a)), p = 2^k: the quotient of two exact numbers, and a itself where k = 0. The difference
+// of the bits of two numbers is their quotient's logarithm to within 0.086 2^52, so rounding it to
+// k leaves 2/3 < (1 + s) / (1 - s) < 3/2, |s| < 1/5. atanh(s) = s + s z Q(z), z = s^2. Constants:
+// tools/prove/coefficients/log_coefficients.py (atanh).
 #pragma once
 
 #include "num/log/core.h"

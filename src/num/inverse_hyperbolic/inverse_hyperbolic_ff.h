@@ -1,5 +1,5 @@
-// asinh, acosh and atanh with binary32 arithmetic alone wherever that decides the result, else by asinh.h and atanh.h (num/ff/ff.h):
-// the same bits.
+// asinh, acosh and atanh in float-float binary32 arithmetic (num/ff/ff.h) wherever that decides the
+// result, else in binary64 (asinh.h and atanh.h): the same bits.
 #pragma once
 
 #include "num/ff/series.h"
@@ -10,7 +10,7 @@
 namespace invar::num::INVAR_ISA_NS {
 
 // log(sinh y + cosh y) as in asinh.h.
-INVAR_INLINE Settled log_of_sum_ff(FF sinh, FF cosh) {
+INVAR_INLINE RoundedResult log_of_sum_ff(FF sinh, FF cosh) {
   FF u = ff_add(cosh, sinh), one = set1_ff(1.0f, 0.0f);
   SplitFF p = split_ff(u.hi);
   F power = from_bits(shift_left<23>(p.field));
@@ -19,7 +19,7 @@ INVAR_INLINE Settled log_of_sum_ff(FF sinh, FF cosh) {
   FF over = {select(e_is_0, sinh.hi, less.hi), select(e_is_0, sinh.lo, add(less.lo, u.lo))};
   FF under = {select(e_is_0, more_0.hi, more.hi), select(e_is_0, more_0.lo, add(more.lo, u.lo))};
   FF s = ff_div(ff_fast_two_sum(over.hi, over.lo), ff_fast_two_sum(under.hi, under.lo));
-  return settle(ff_sum_of_log(p.e, 0x1.62e43p-1f, -0x1.05c61p-29f, twice_atanh_ff(s)), 0x1p-16f);
+  return round_if_certain(ff_sum_of_log(p.e, 0x1.62e43p-1f, -0x1.05c61p-29f, twice_atanh_ff(s)), 0x1p-16f);
 }
 // sqrt(x^2 + c), c = 1 or -1.
 INVAR_INLINE FF leg_ff(F x, float c) {
@@ -29,17 +29,17 @@ INVAR_INLINE FF leg_ff(F x, float c) {
 
 INVAR_INLINE F asinh_ff(F x) {
   F a = abs(x), d = clamp(a, 0x1p-12f, 0x1p60f);
-  Settled y = log_of_sum_ff({d, zero()}, leg_ff(d, 1.0f));
+  RoundedResult y = log_of_sum_ff({d, zero()}, leg_ff(d, 1.0f));
   M tiny = lt(a, set1(0x1p-12f));  // x - x^3/6 rounds to x
   M sure = either(tiny, both(y.sure, lt(a, set1(0x1p60f))));
   F v = select(tiny, x, flip_with(y.y, x));
-  return settle_rare<asinh>(x, v, sure);
+  return resolve_uncertain<asinh>(x, v, sure);
 }
 INVAR_INLINE F acosh_ff(F x) {
   F d = clamp(x, 1.0f, 0x1p60f);
-  Settled y = log_of_sum_ff(leg_ff(d, -1.0f), {d, zero()});
+  RoundedResult y = log_of_sum_ff(leg_ff(d, -1.0f), {d, zero()});
   M sure = both(y.sure, both(lt(set1(1.0f), x), lt(x, set1(0x1p60f))));
-  return settle_rare<acosh>(x, y.y, sure);
+  return resolve_uncertain<acosh>(x, y.y, sure);
 }
 
 // atanh.h with the exponent k of the quotient (1 + a) / (1 - a); p = 2^k, 1 + p and 1 - p exact.
@@ -50,11 +50,12 @@ INVAR_INLINE F atanh_ff(F x) {
   FF u = ff_two_product(d, more), v = ff_two_product(d, less);
   FF over = ff_two_sum(less, u.hi), under = ff_two_sum(more, v.hi);
   FF s = ff_div(ff_fast_two_sum(over.hi, add(over.lo, u.lo)), ff_fast_two_sum(under.hi, add(under.lo, v.lo)));
-  Settled y = settle(ff_sum_of_log(q.e, 0x1.62e43p-1f, -0x1.05c61p-29f, twice_atanh_ff(s)), 0x1p-16f);
+  RoundedResult y =
+      round_if_certain(ff_sum_of_log(q.e, 0x1.62e43p-1f, -0x1.05c61p-29f, twice_atanh_ff(s)), 0x1p-16f);
   M tiny = lt(a, set1(0x1p-12f));  // x + x^3/3 rounds to x
   M sure = either(tiny, both(y.sure, lt(a, set1(1 - 0x1p-20f))));
   F r = select(tiny, x, flip_with(mul(y.y, set1(0.5f)), x));
-  return settle_rare<atanh>(x, r, sure);
+  return resolve_uncertain<atanh>(x, r, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -1,20 +1,23 @@
 // atan2 of two binary32 numbers (spec/functions.md functions.34; docs/evidence/atan2.md).
 //
-// Lanes: the arc v of the quotient in binary64 (arc.h). With u = 2^-53, t, g and the sum have one rounding each, those of t z P
-// weigh less than u/8 together: error below (|t| + |g|) u + v u + v 2^-59, which for k = 0 is 3.2 u v, and else, with |t|, |g|
-// < 0.42 and v >= pi/8, below 3.3 u v. So it is below 2^-51 v; where both ends of an interval of 2^-49 v round to one binary32
-// number, that is the result. For the others, about one pair in 2^24, and for infinities, NaN and 0 / 0, double-double one
-// lane at a time: some ten operations of relative error below 2^-98. Among 2^64 random pairs the nearest to a tie are at about
-// 2^-88. Constants: tools/prove/coefficients/trigonometric_coefficients.py atan2.
+// Lanes: the arc v of the quotient in binary64 (inverse_trig.h). With u = 2^-53, t, g and the sum
+// have one rounding each, those of t z P weigh less than u/8 together: error below (|t| + |g|) u +
+// v u + v 2^-59, which for k = 0 is 3.2 u v, and else, with |t|, |g| < 0.42 and v >= pi/8, below
+// 3.3 u v. So it is below 2^-51 v; where both ends of an interval of 2^-49 v round to one binary32
+// number, that is the result. For the others, about one pair in 2^24, and for infinities, NaN and 0
+// / 0, double-double one lane at a time: some ten operations of relative error below 2^-98. Among
+// 2^64 random pairs the nearest to a tie are at about 2^-88. Constants:
+// tools/prove/coefficients/trigonometric_coefficients.py atan2.
 #pragma once
 
-#include "num/inverse_trig/inverse_trig.h"
 #include "num/dd/dd.h"
+#include "num/inverse_trig/inverse_trig.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
-// atan(t) for a quotient 0 <= t <= 1: w = (t - c) / (1 + t c) with c = j/32 near t, so |w| <= 2^-6 and the series to w^17
-// suffices (next term 2^-118). Where t < 2^-6, w = t, and even a correction far below 2^-106 t stays in the low part.
+// atan(t) for a quotient 0 <= t <= 1: w = (t - c) / (1 + t c) with c = j/32 near t, so |w| <= 2^-6
+// and the series to w^17 suffices (next term 2^-118). Where t < 2^-6, w = t, and even a correction
+// far below 2^-106 t stays in the low part.
 INVAR_INLINE DD atan_dd(DD t) {
   constexpr DD kAtan[] = {{0x0.0p+0, 0x0.0p+0},
                           {0x1.ffd55bba97625p-6, -0x1.5ec431444912cp-60},

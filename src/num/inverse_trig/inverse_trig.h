@@ -1,14 +1,15 @@
-// asin, acos and atan of binary32 (spec/functions.md functions.32 and functions.33), correctly rounded for every input
-// (`invar_prove asin`, `invar_prove acos`, `invar_prove atan`; docs/evidence/functions.md). Constants:
-// tools/prove/coefficients/trigonometric_coefficients.py asin atan.
+// asin, acos and atan of binary32 (spec/functions.md functions.32 and functions.33), correctly
+// rounded for every input (`invar_prove asin`, `invar_prove acos`, `invar_prove atan`;
+// docs/evidence/functions.md). Constants: tools/prove/coefficients/trigonometric_coefficients.py
+// asin atan.
 #pragma once
 
 #include "num/lane/elementary.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
-// asin(s) = s + u for 0 <= s <= 1/2, where s = |x| or, above 1/2, s = sqrt((1 - |x|) / 2): asin |x| = pi/2 - 2 asin(s).
-// Relative error of the polynomial 2^-59.8. |x| > 1 and NaN make s NaN.
+// asin(s) = s + u for 0 <= s <= 1/2, where s = |x| or, above 1/2, s = sqrt((1 - |x|) / 2): asin |x|
+// = pi/2 - 2 asin(s). Relative error of the polynomial 2^-59.8. |x| > 1 and NaN make s NaN.
 struct HalfArc {
   D s, u;
   M big;
@@ -34,8 +35,8 @@ INVAR_INLINE F asin(F x) {
   return flip_with(to_float(select(widen(h.big), big, add(h.s, h.u))), x);
 }
 
-// acos(x) = k pi/2 + c (s + u), s and u with the sign of x: k = 1, c = -1 up to |x| = 1/2, beyond it k = 0 or, for
-// negative x, 2, and c = 2.
+// acos(x) = k pi/2 + c (s + u), s and u with the sign of x: k = 1, c = -1 up to |x| = 1/2, beyond
+// it k = 0 or, for negative x, 2, and c = 2.
 INVAR_INLINE F acos(F x) {
   HalfArc h = half_arc(x);
   F two = set1(2.0f);
@@ -43,13 +44,15 @@ INVAR_INLINE F acos(F x) {
   D k = to_double(select(h.big, select(gt(set1_i(0), bits(x)), two, zero()), set1(1.0f)));
   D g = fma(c, h.s, fma(c, h.u, mul(k, set1_d(0x1.1a62633145c07p-54))));
   F y = to_float(fma(k, set1_d(0x1.921fb54442d18p+0), g));
-  return given(y, x, {{0x328885a3, 0x3fc90fdb}, {0x39826222, 0x3fc907b5}});
+  return patch_hard_cases(y, x, {{0x328885a3, 0x3fc90fdb}, {0x39826222, 0x3fc907b5}});
 }
 
-// atan(y / x) = k pi/4 + g in two parts, for y, x >= 0 of 24 bits: g = t + t z P(z), z = t^2, |t| <= tan(pi/8) (relative error
-// 2^-59.3), where
-//   y <= x tan(pi/8): k = 0, t = y / x;  then up to x tan(3 pi/8): k = 1, t = (y - x) / (y + x);  beyond: k = 2, t = -x / y.
-// alpha = 1 unless beyond, beta = 1 unless k = 0. Numerator and denominator are exact, so t has one rounding.
+// atan(y / x) = k pi/4 + g in two parts, for y, x >= 0 of 24 bits: g = t + t z P(z), z = t^2, |t|
+// <= tan(pi/8) (relative error 2^-59.3), where
+//   y <= x tan(pi/8): k = 0, t = y / x; then up to x tan(3 pi/8): k = 1, t = (y - x) / (y + x);
+//   beyond: k = 2, t = -x / y.
+// alpha = 1 unless beyond, beta = 1 unless k = 0. Numerator and denominator are exact, so t has one
+// rounding.
 struct Arc {
   D k, t, tz, p;  // g = t + tz p
 };
@@ -75,7 +78,7 @@ INVAR_INLINE F atan(F x) {
   D alpha = to_double(select(gt(mag, set1_i(0x401a827a)), zero(), one));
   D beta = to_double(select(gt(mag, set1_i(0x3ed413cd)), one, zero()));
   F y = to_float(arc_sum(arc_of_ratio(a, set1_d(1.0), alpha, beta)));
-  return flip_with(given(y, from_bits(mag), {{0x3d8d6b23, 0x3d8d31c3}}), x);
+  return flip_with(patch_hard_cases(y, from_bits(mag), {{0x3d8d6b23, 0x3d8d31c3}}), x);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

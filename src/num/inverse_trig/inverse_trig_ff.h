@@ -1,9 +1,10 @@
-// asin, acos and atan with binary32 arithmetic alone wherever that decides the result, else by arc.h (num/ff/ff.h): the same bits.
-// The polynomials of arc.h. Constants: tools/prove/coefficients/ff_coefficients.py.
+// asin, acos and atan in float-float binary32 arithmetic (num/ff/ff.h) wherever that decides the
+// result, else in binary64 (inverse_trig.h): the same bits. The polynomials of inverse_trig.h.
+// Constants: tools/prove/coefficients/ff_coefficients.py.
 #pragma once
 
-#include "num/inverse_trig/inverse_trig.h"
 #include "num/ff/series.h"
+#include "num/inverse_trig/inverse_trig.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
@@ -21,7 +22,7 @@ INVAR_TABLE float kAtanFF[][2] = {{-0x1.555556p-2f, 0x1.555558p-27f}, {0x1.99999
                                   {-0x1.9cab78p-5f, 0x1.942562p-30f}, {0x1.377382p-5f, 0x1.4bfe8ep-31f},
                                   {-0x1.249664p-6f, 0x1.e51a0cp-32f}};
 
-// asin(s), s as in arc.h.
+// asin(s), s as in inverse_trig.h.
 struct HalfArcFF {
   FF arc;
   M big;
@@ -40,26 +41,28 @@ INVAR_INLINE F asin_ff(F x) {
   HalfArcFF h = half_arc_ff(a);
   FF s = ff_two_sum(set1(0x1.921fb6p+0f), mul(two, h.arc.hi));
   F low = add(s.lo, fma(two, h.arc.lo, set1(-0x1.777a5cp-25f)));
-  Settled y = settle({select(h.big, s.hi, h.arc.hi), select(h.big, low, h.arc.lo)}, 0x1p-16f);
+  RoundedResult y = round_if_certain({select(h.big, s.hi, h.arc.hi), select(h.big, low, h.arc.lo)}, 0x1p-16f);
   M tiny = lt(a, set1(0x1p-12f));  // x + x^3/6 rounds to x
   M sure = either(tiny, both(y.sure, lt(a, set1(1.0f))));
   F v = select(tiny, x, flip_with(y.y, x));
-  return settle_rare<asin>(x, v, sure);
+  return resolve_uncertain<asin>(x, v, sure);
 }
 
-// k pi/2 + c asin(s): k = 1, c = -1 up to |x| = 1/2; beyond it k = 0 or 2, c = 2; both for positive x, else c = -c.
+// k pi/2 + c asin(s): k = 1, c = -1 up to |x| = 1/2; beyond it k = 0 or 2, c = 2; both for positive
+// x, else c = -c.
 INVAR_INLINE F acos_ff(F x) {
   F a = abs(x);
   HalfArcFF h = half_arc_ff(a);
   F c = flip_with(select(h.big, set1(2.0f), set1(-1.0f)), x);
   F k = select(h.big, select(lt(x, zero()), set1(2.0f), zero()), set1(1.0f));
   FF s = ff_two_sum(mul(k, set1(0x1.921fb6p+0f)), mul(c, h.arc.hi));
-  Settled y = settle({s.hi, add(s.lo, fma(c, h.arc.lo, mul(k, set1(-0x1.777a5cp-25f))))}, 0x1p-16f);
+  RoundedResult y =
+      round_if_certain({s.hi, add(s.lo, fma(c, h.arc.lo, mul(k, set1(-0x1.777a5cp-25f))))}, 0x1p-16f);
   M sure = both(y.sure, lt(a, set1(1.0f)));
-  return settle_rare<acos>(x, y.y, sure);
+  return resolve_uncertain<acos>(x, y.y, sure);
 }
 
-// k pi/4 + atan(t) as in arc.h.
+// k pi/4 + atan(t) as in inverse_trig.h.
 INVAR_INLINE F atan_ff(F x) {
   F a = abs(x), b = clamp(a, 0.0f, 0x1p30f), one = set1(1.0f);
   M beyond = lt(set1(0x1.3504f4p+1f), a), low = lt(a, set1(0x1.a8279ap-2f));
@@ -70,11 +73,11 @@ INVAR_INLINE F atan_ff(F x) {
   FF g = ff_add_smaller(t, ff_mul(ff_mul(t, z), ff_horner<4>(z, kAtanFF)));
   F k = select(low, zero(), select(beyond, set1(2.0f), one));
   FF s = ff_two_sum(mul(k, set1(0x1.921fb6p-1f)), g.hi);
-  Settled y = settle({s.hi, add(s.lo, fma(k, set1(-0x1.777a5cp-26f), g.lo))}, 0x1p-16f);
+  RoundedResult y = round_if_certain({s.hi, add(s.lo, fma(k, set1(-0x1.777a5cp-26f), g.lo))}, 0x1p-16f);
   M tiny = lt(a, set1(0x1p-12f));  // x - x^3/3 rounds to x
   M sure = either(tiny, y.sure);
   F v = select(tiny, x, flip_with(y.y, x));
-  return settle_rare<atan>(x, v, sure);
+  return resolve_uncertain<atan>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

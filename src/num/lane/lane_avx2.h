@@ -42,7 +42,7 @@ INVAR_INLINE F fma(F a, F b, F c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
 INVAR_INLINE F floor(F a) { return {_mm256_floor_ps(a.v)}; }
 INVAR_INLINE F trunc(F a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)}; }
 INVAR_INLINE F round_even(F a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
-// The larger and the smaller of two numbers; of equals, and where a is NaN, either; NaN where b is.
+// The larger and the smaller of two numbers; of equal ones, and if a is NaN, either; NaN if b is.
 INVAR_INLINE F larger(F a, F b) { return {_mm256_max_ps(a.v, b.v)}; }
 INVAR_INLINE F smaller(F a, F b) { return {_mm256_min_ps(a.v, b.v)}; }
 // x limited to [lo, hi]; NaN stays NaN.
@@ -128,7 +128,7 @@ INVAR_INLINE D mul(D a, D b) { return {_mm256_mul_pd(a.lo, b.lo), _mm256_mul_pd(
 INVAR_INLINE D fma(D a, D b, D c) {
   return {_mm256_fmadd_pd(a.lo, b.lo, c.lo), _mm256_fmadd_pd(a.hi, b.hi, c.hi)};
 }
-// x limited to [lo, hi]; NaN stays NaN (max and min return their second operand where one is NaN).
+// x clamped to [lo, hi]; NaN stays NaN (max and min return their second operand if one is NaN).
 INVAR_INLINE D clamp(D a, double lo, double hi) {
   __m256d l = _mm256_set1_pd(lo), h = _mm256_set1_pd(hi);
   return {_mm256_min_pd(h, _mm256_max_pd(l, a.lo)), _mm256_min_pd(h, _mm256_max_pd(l, a.hi))};
@@ -185,10 +185,10 @@ INVAR_INLINE D lookup(const double* table, I i) {
           _mm256_i32gather_pd(table, _mm256_extracti128_si256(i.v, 1), 8)};
 }
 
-// The four numbers of row i per lane, from memory, 0 <= i.
-constexpr bool kRows = true;
-struct Row { F f, f_low, g, g_low; };
-INVAR_INLINE Row row(const float (*table)[4], I i) {
+// The four numbers of table row i per lane, loaded from memory, 0 <= i.
+constexpr bool kHasTableRows = true;
+struct TableRow { F f, f_low, g, g_low; };
+INVAR_INLINE TableRow load_table_row(const float (*table)[4], I i) {
   alignas(32) uint32_t at[8];
   _mm256_store_si256(reinterpret_cast<__m256i*>(at), i.v);
   asm("" : "+m"(at));  // by way of memory: single lanes taken out of a register cost the ports that all else here needs
@@ -200,18 +200,20 @@ INVAR_INLINE Row row(const float (*table)[4], I i) {
   return {{_mm256_shuffle_ps(p, q, 0x44)}, {_mm256_shuffle_ps(p, q, 0xee)}, {_mm256_shuffle_ps(s, t, 0x44)}, {_mm256_shuffle_ps(s, t, 0xee)}};
 }
 
-// table[i % kTable] per lane, from registers; kTable is 1 where the instruction set has nothing of the kind.
+// table[i % kTable] per lane, from registers; kTable is 1 if the instruction set has no such
+// lookup.
 constexpr int kTable = 8;
 INVAR_INLINE F pick(const float* table, I i) { return {_mm256_permutevar8x32_ps(_mm256_load_ps(table), i.v)}; }
 
-// Towards zero, limited to the integers of the type; NaN -> 0 (spec/formats.md formats.9).
+// Truncated and saturated to the integer type; NaN -> 0 (spec/formats.md formats.9).
 INVAR_INLINE I truncate(F a) {  // the instruction gives INT32_MIN for what does not fit
   __m256i r = _mm256_cvttps_epi32(a.v);
   __m256i high = _mm256_castps_si256(_mm256_cmp_ps(a.v, _mm256_set1_ps(0x1p31f), _CMP_GE_OQ));  // INT32_MIN -> INT32_MAX
   __m256i number = _mm256_castps_si256(_mm256_cmp_ps(a.v, a.v, _CMP_ORD_Q));
   return {_mm256_and_si256(_mm256_xor_si256(r, high), number)};
 }
-// By shifts of the significand m = 2^23 ... 2^24 - 1 of each number m * 2^left; shifts by 64 or more, and by less than 0, give 0.
+// By shifts of the significand m = 2^23 ... 2^24 - 1 of each number m * 2^left; shifts by 64 or
+// more, and negative ones, give 0.
 INVAR_INLINE __m256i truncate_half(__m128i u) {
   __m128i mag = _mm_and_si128(u, _mm_set1_epi32(0x7fffffff));
   __m128i m = _mm_or_si128(_mm_and_si128(u, _mm_set1_epi32(0x7fffff)), _mm_set1_epi32(0x800000));
@@ -243,7 +245,7 @@ INVAR_INLINE L load_l(const int64_t* p) {
   return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
           _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 4))};
 }
-// Four vectors as bytes, each integer limited to the range of the type.
+// Four vectors as bytes, each integer saturated to the range of the type.
 INVAR_INLINE __m256i in_order(__m256i packed) {
   return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
@@ -255,8 +257,9 @@ INVAR_INLINE void store_limited(uint8_t* p, const I (&a)[4]) {
   __m256i r = _mm256_packus_epi16(_mm256_packs_epi32(a[0].v, a[1].v), _mm256_packs_epi32(a[2].v, a[3].v));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), in_order(r));
 }
-// Integers to floats, rounded once: through binary64, which holds all below 2^51 in magnitude. Of the others the low 12 bits,
-// far below half of a float's last place, only say whether there is a rest: bit 11 is set for it.
+// Integers to floats, rounded once: through binary64, which holds all below 2^51 in magnitude. In
+// larger ones the low 12 bits, far below half of a float's last place, only matter as sticky bits:
+// bit 11 is set for them.
 INVAR_INLINE __m128 round_half(__m256i x) {
   __m256i low = _mm256_set1_epi64x(0xfff), rest = _mm256_and_si256(x, low);
   __m256i moved = _mm256_add_epi64(x, _mm256_set1_epi64x(int64_t{1} << 51));
@@ -274,7 +277,8 @@ INVAR_INLINE __m128 round_half(__m256i x) {
 }
 INVAR_INLINE F to_float(L a) { return {_mm256_set_m128(round_half(a.hi), round_half(a.lo))}; }
 
-// The lanes joined by halving strides 4, 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).
+// The lanes joined by halving strides 4, 2, 1: lane j += lane j + stride (spec/reduction.md
+// reduction.4).
 INVAR_INLINE float join_add(F a) {
   __m128 r = _mm_add_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));
   r = _mm_add_ps(r, _mm_movehl_ps(r, r));

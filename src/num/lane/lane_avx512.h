@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-// GCC's own intrinsics start from deliberately undefined registers and warn about it where they are inlined
-// (GCC bug 105593), that is anywhere in the file.
+// GCC's own intrinsics start from deliberately undefined registers and warn about it where they are
+// inlined (GCC bug 105593), that is anywhere in the file.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -44,7 +44,7 @@ INVAR_INLINE F fma(F a, F b, F c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
 INVAR_INLINE F floor(F a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)}; }
 INVAR_INLINE F trunc(F a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)}; }
 INVAR_INLINE F round_even(F a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
-// The larger and the smaller of two numbers; of equals, and where a is NaN, either; NaN where b is.
+// The larger and the smaller of two numbers; of equal ones, and if a is NaN, either; NaN if b is.
 INVAR_INLINE F larger(F a, F b) { return {_mm512_max_ps(a.v, b.v)}; }
 INVAR_INLINE F smaller(F a, F b) { return {_mm512_min_ps(a.v, b.v)}; }
 // x limited to [lo, hi]; NaN stays NaN.
@@ -82,12 +82,13 @@ INVAR_INLINE I shift_right(I a) {
 INVAR_INLINE M gt(I a, I b) { return {_mm512_cmpgt_epi32_mask(a.v, b.v)}; }
 INVAR_INLINE I select(M m, I yes, I no) { return {_mm512_mask_blend_epi32(m.v, no.v, yes.v)}; }
 
-// The store rule (lane.h). An instruction tells kinds of numbers apart by a table: NaN of both kinds stays what is there before, all
-// else is copied. Where no bit of the exponent is set the sign is all that stays.
+// The store rule (lane.h) by an instruction that classifies numbers through a table: both kinds of
+// NaN keep the preset value, all others are copied. If no exponent bit is set, only the sign
+// remains.
 INVAR_INLINE F one_nan(F a) {
   return {_mm512_fixupimm_ps(_mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000)), a.v, _mm512_set1_epi32(0x11111100), 0)};
 }
-INVAR_INLINE F canon(F a) {
+INVAR_INLINE F canonicalize(F a) {
   const __m512i u = _mm512_castps_si512(a.v);
   const __mmask16 none = _mm512_testn_epi32_mask(u, _mm512_set1_epi32(0x7f800000));
   return one_nan({_mm512_castsi512_ps(_mm512_mask_and_epi32(u, none, u, _mm512_set1_epi32(INT32_MIN)))});
@@ -128,7 +129,7 @@ INVAR_INLINE D mul(D a, D b) { return {_mm512_mul_pd(a.lo, b.lo), _mm512_mul_pd(
 INVAR_INLINE D fma(D a, D b, D c) {
   return {_mm512_fmadd_pd(a.lo, b.lo, c.lo), _mm512_fmadd_pd(a.hi, b.hi, c.hi)};
 }
-// x limited to [lo, hi]; NaN stays NaN (max and min return their second operand where one is NaN).
+// x clamped to [lo, hi]; NaN stays NaN (max and min return their second operand if one is NaN).
 INVAR_INLINE D clamp(D a, double lo, double hi) {
   __m512d l = _mm512_set1_pd(lo), h = _mm512_set1_pd(hi);
   return {_mm512_min_pd(h, _mm512_max_pd(l, a.lo)), _mm512_min_pd(h, _mm512_max_pd(l, a.hi))};
@@ -181,14 +182,15 @@ INVAR_INLINE D lookup(const double* table, I i) {
           _mm512_i32gather_pd(_mm512_extracti32x8_epi32(i.v, 1), table, 8)};
 }
 
-// The four numbers of row i per lane, from memory, 0 <= i. Places leave the register 64 bits at a time: parts of a vector of 64
-// bytes cannot be read back from memory before it is in the cache (Sapphire Rapids: tanh 1.6 ns an element so, 0.8 like this).
-constexpr bool kRows = true;
-struct Row { F f, f_low, g, g_low; };
-INVAR_INLINE __m256 two_rows(const float (*table)[4], uint64_t first, uint64_t second) {
+// The four numbers of table row i per lane, loaded from memory, 0 <= i. Indices leave the register
+// 64 bits at a time: partial reads of a 64-byte store are not forwarded before it is in the cache
+// (Sapphire Rapids: tanh 1.6 ns per element with them, 0.8 like this).
+constexpr bool kHasTableRows = true;
+struct TableRow { F f, f_low, g, g_low; };
+INVAR_INLINE __m256 load_two_rows(const float (*table)[4], uint64_t first, uint64_t second) {
   return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_load_ps(table[0] + first)), _mm_load_ps(table[0] + second), 1);
 }
-INVAR_INLINE Row row(const float (*table)[4], I i) {
+INVAR_INLINE TableRow load_table_row(const float (*table)[4], I i) {
   __m512i at = _mm512_slli_epi32(i.v, 2);
   const __m128i quarter[4] = {_mm512_castsi512_si128(at), _mm512_extracti32x4_epi32(at, 1),
                               _mm512_extracti32x4_epi32(at, 2), _mm512_extracti32x4_epi32(at, 3)};
@@ -201,21 +203,22 @@ INVAR_INLINE Row row(const float (*table)[4], I i) {
   }
   __m512 r[4];
   for (int j = 0; j < 4; ++j)
-    r[j] = _mm512_insertf32x8(_mm512_castps256_ps512(two_rows(table, place[0][j], place[1][j])),
-                              two_rows(table, place[2][j], place[3][j]), 1);
+    r[j] = _mm512_insertf32x8(_mm512_castps256_ps512(load_two_rows(table, place[0][j], place[1][j])),
+                              load_two_rows(table, place[2][j], place[3][j]), 1);
   __m512 p = _mm512_unpacklo_ps(r[0], r[1]), q = _mm512_unpacklo_ps(r[2], r[3]);
   __m512 s = _mm512_unpackhi_ps(r[0], r[1]), t = _mm512_unpackhi_ps(r[2], r[3]);
   return {{_mm512_shuffle_ps(p, q, 0x44)}, {_mm512_shuffle_ps(p, q, 0xee)}, {_mm512_shuffle_ps(s, t, 0x44)}, {_mm512_shuffle_ps(s, t, 0xee)}};
 }
 
-// table[i % kTable] per lane, from registers; kTable is 1 where the instruction set has nothing of the kind.
+// table[i % kTable] per lane, from registers; kTable is 1 if the instruction set has no such
+// lookup.
 constexpr int kTable = 32;
 INVAR_INLINE F pick(const float* table, I i) {
   return {_mm512_permutex2var_ps(_mm512_load_ps(table), i.v, _mm512_load_ps(table + 16))};
 }
 
-// Towards zero, limited to the integers of the type; NaN -> 0 (spec/formats.md formats.9). The instructions give the least
-// integer for what does not fit.
+// Truncated and saturated to the integer type; NaN -> 0 (spec/formats.md formats.9). The
+// instructions return the smallest integer for values out of range.
 INVAR_INLINE I truncate(F a) {
   __mmask16 high = _mm512_cmp_ps_mask(a.v, _mm512_set1_ps(0x1p31f), _CMP_GE_OQ);
   __mmask16 number = _mm512_cmp_ps_mask(a.v, a.v, _CMP_ORD_Q);
@@ -237,7 +240,7 @@ INVAR_INLINE void store_l(int64_t* p, L a) {
   _mm512_storeu_si512(p + 8, a.hi);
 }
 INVAR_INLINE L load_l(const int64_t* p) { return {_mm512_loadu_si512(p), _mm512_loadu_si512(p + 8)}; }
-// Four vectors as bytes, each integer limited to the range of the type.
+// Four vectors as bytes, each integer saturated to the range of the type.
 INVAR_INLINE void store_limited(int8_t* p, const I (&a)[4]) {
   for (int i = 0; i < 4; ++i)
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 16 * i), _mm512_cvtsepi32_epi8(a[i].v));
@@ -252,7 +255,8 @@ INVAR_INLINE F to_float(L a) {
   return {_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtepi64_ps(a.lo)), _mm512_cvtepi64_ps(a.hi), 1)};
 }
 
-// The lanes joined by halving strides 8, 4, 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).
+// The lanes joined by halving strides 8, 4, 2, 1: lane j += lane j + stride (spec/reduction.md
+// reduction.4).
 INVAR_INLINE float join_add(F a) {
   __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
   __m128 r = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));

@@ -42,7 +42,7 @@ INVAR_INLINE F fma(F a, F b, F c) { return {vfmaq_f32(c.v, a.v, b.v)}; }
 INVAR_INLINE F floor(F a) { return {vrndmq_f32(a.v)}; }
 INVAR_INLINE F trunc(F a) { return {vrndq_f32(a.v)}; }
 INVAR_INLINE F round_even(F a) { return {vrndnq_f32(a.v)}; }
-// The larger and the smaller of two numbers; of equals, and where a is NaN, either; NaN where b is.
+// The larger and the smaller of two numbers; of equal ones, and if a is NaN, either; NaN if b is.
 INVAR_INLINE F larger(F a, F b) { return {vmaxq_f32(a.v, b.v)}; }
 INVAR_INLINE F smaller(F a, F b) { return {vminq_f32(a.v, b.v)}; }
 // x limited to [lo, hi]; NaN stays NaN.
@@ -179,10 +179,11 @@ INVAR_INLINE D lookup(const double* table, I i) {
   return {vsetq_lane_f64(table[vgetq_lane_s32(i.v, 1)], lo, 1), vsetq_lane_f64(table[vgetq_lane_s32(i.v, 3)], hi, 1)};
 }
 
-// The four numbers of row i per lane, from memory, 0 <= i. kRows: whether that pays here.
-constexpr bool kRows = false;
-struct Row { F f, f_low, g, g_low; };
-INVAR_INLINE Row row(const float (*table)[4], I i) {
+// The four numbers of table row i per lane, loaded from memory, 0 <= i. kHasTableRows: whether that
+// is faster here.
+constexpr bool kHasTableRows = false;
+struct TableRow { F f, f_low, g, g_low; };
+INVAR_INLINE TableRow load_table_row(const float (*table)[4], I i) {
   float32x4_t r0 = vld1q_f32(table[vgetq_lane_s32(i.v, 0)]), r1 = vld1q_f32(table[vgetq_lane_s32(i.v, 1)]);
   float32x4_t r2 = vld1q_f32(table[vgetq_lane_s32(i.v, 2)]), r3 = vld1q_f32(table[vgetq_lane_s32(i.v, 3)]);
   float32x4x2_t p = vzipq_f32(r0, r2), q = vzipq_f32(r1, r3);
@@ -190,11 +191,13 @@ INVAR_INLINE Row row(const float (*table)[4], I i) {
   return {{s.val[0]}, {s.val[1]}, {t.val[0]}, {t.val[1]}};
 }
 
-// table[i % kTable] per lane, from registers; kTable is 1 where the instruction set has nothing of the kind.
+// table[i % kTable] per lane, from registers; kTable is 1 if the instruction set has no such
+// lookup.
 constexpr int kTable = 1;
 INVAR_INLINE F pick(const float* table, I) { return set1(table[0]); }
 
-// Towards zero, limited to the integers of the type; NaN -> 0 (spec/formats.md formats.9): what the instructions do.
+// Truncated and saturated to the integer type; NaN -> 0 (spec/formats.md formats.9), as the
+// instructions do.
 INVAR_INLINE I truncate(F a) { return {vcvtq_s32_f32(a.v)}; }
 INVAR_INLINE L truncate_wide(F a) {
   D d = to_double(a);
@@ -206,7 +209,7 @@ INVAR_INLINE void store_l(int64_t* p, L a) {
   vst1q_s64(p + 2, a.hi);
 }
 INVAR_INLINE L load_l(const int64_t* p) { return {vld1q_s64(p), vld1q_s64(p + 2)}; }
-// Four vectors as bytes, each integer limited to the range of the type.
+// Four vectors as bytes, each integer saturated to the range of the type.
 INVAR_INLINE int16x8_t limited(I a, I b) { return vcombine_s16(vqmovn_s32(a.v), vqmovn_s32(b.v)); }
 INVAR_INLINE void store_limited(int8_t* p, const I (&a)[4]) {
   vst1q_s8(p, vcombine_s8(vqmovn_s16(limited(a[0], a[1])), vqmovn_s16(limited(a[2], a[3]))));
@@ -221,7 +224,8 @@ INVAR_INLINE F to_float(L a) {
   return {vld1q_f32(t)};
 }
 
-// The lanes joined by halving strides 2, 1: lane j += lane j + stride (spec/reduction.md reduction.4).
+// The lanes joined by halving strides 2, 1: lane j += lane j + stride (spec/reduction.md
+// reduction.4).
 INVAR_INLINE float join_add(F a) {
   float32x2_t r = vadd_f32(vget_low_f32(a.v), vget_high_f32(a.v));
   return vget_lane_f32(r, 0) + vget_lane_f32(r, 1);

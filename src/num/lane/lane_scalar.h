@@ -1,6 +1,6 @@
-// One lane in plain C++: the reference's own arithmetic and the kernels of any processor without a lane file.
-// __builtin_fma is the FMA instruction where the target has it (the scalar row of x86 is built with -mfma),
-// else the C library's exact fma. Never a multiply and an add.
+// One lane in plain C++: the reference's own arithmetic and the kernels of any processor without a
+// lane file. __builtin_fma is the FMA instruction where the target has it (the scalar row of x86 is
+// built with -mfma), else the C library's exact fma. Never a multiply and an add.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ INVAR_INLINE F fma(F a, F b, F c) { return {__builtin_fmaf(a.v, b.v, c.v)}; }
 INVAR_INLINE F floor(F a) { return {__builtin_floorf(a.v)}; }
 INVAR_INLINE F trunc(F a) { return {__builtin_truncf(a.v)}; }
 INVAR_INLINE F round_even(F a) { return {__builtin_rintf(a.v)}; }
-// The larger and the smaller of two numbers; of equals, and where a is NaN, either; NaN where b is.
+// The larger and the smaller of two numbers; of equal ones, and if a is NaN, either; NaN if b is.
 INVAR_INLINE F larger(F a, F b) { return {a.v > b.v ? a.v : b.v}; }
 INVAR_INLINE F smaller(F a, F b) { return {a.v < b.v ? a.v : b.v}; }
 // x limited to [lo, hi]; NaN stays NaN.
@@ -149,29 +149,30 @@ INVAR_INLINE I low_bits(D a) { return {static_cast<int32_t>(__builtin_bit_cast(i
 // table[i] per lane, 0 <= i.
 INVAR_INLINE D lookup(const double* table, I i) { return {table[i.v]}; }
 
-// The four numbers of row i per lane, from memory, 0 <= i; table[i % kTable] per lane. kRows: whether rows pay here; kTable is 1
-// where a table does not. On a GPU both do, more so where it has few units for binary64: its first cache serves a warp at once, and
-// the smaller table is one line of it.
-struct Row { F f, f_low, g, g_low; };
+// The four numbers of table row i per lane, loaded from memory, 0 <= i; table[i % kTable] per lane.
+// kHasTableRows: whether table rows are faster here; kTable is 1 if a table is not. On a GPU both
+// are, more so with few binary64 units: its L1 cache serves a whole warp at once, and the smaller
+// table is one cache line.
+struct TableRow { F f, f_low, g, g_low; };
 #ifdef __CUDACC__
-constexpr bool kRows = true;
+constexpr bool kHasTableRows = true;
 constexpr int kTable = 32;
-INVAR_INLINE Row row(const float (*table)[4], I i) {
+INVAR_INLINE TableRow load_table_row(const float (*table)[4], I i) {
   struct alignas(16) Four { float f, f_low, g, g_low; };
   const Four r = *reinterpret_cast<const Four*>(table[i.v]);
   return {{r.f}, {r.f_low}, {r.g}, {r.g_low}};
 }
 #else
-constexpr bool kRows = false;
+constexpr bool kHasTableRows = false;
 constexpr int kTable = 1;
-INVAR_INLINE Row row(const float (*table)[4], I i) {
+INVAR_INLINE TableRow load_table_row(const float (*table)[4], I i) {
   const float* r = table[i.v];
   return {{r[0]}, {r[1]}, {r[2]}, {r[3]}};
 }
 #endif
 INVAR_INLINE F pick(const float* table, I i) { return {table[i.v & (kTable - 1)]}; }
 
-// Towards zero, limited to the integers of the type; NaN -> 0 (spec/formats.md formats.9).
+// Truncated and saturated to the integer type; NaN -> 0 (spec/formats.md formats.9).
 INVAR_INLINE I truncate(F a) {
   if (a.v != a.v) return {0};
   return {a.v >= 0x1p31f ? INT32_MAX : a.v < -0x1p31f ? INT32_MIN : static_cast<int32_t>(a.v)};
@@ -183,7 +184,7 @@ INVAR_INLINE L truncate_wide(F a) {
 INVAR_INLINE void store_i(int32_t* p, I a) { *p = a.v; }
 INVAR_INLINE void store_l(int64_t* p, L a) { *p = a.v; }
 INVAR_INLINE L load_l(const int64_t* p) { return {*p}; }
-// Four vectors as bytes, each integer limited to the range of the type.
+// Four vectors as bytes, each integer saturated to the range of the type.
 INVAR_INLINE void store_limited(int8_t* p, const I (&a)[4]) {
   for (int i = 0; i < 4; ++i) p[i] = static_cast<int8_t>(a[i].v < -128 ? -128 : a[i].v > 127 ? 127 : a[i].v);
 }
@@ -193,7 +194,8 @@ INVAR_INLINE void store_limited(uint8_t* p, const I (&a)[4]) {
 // Integers to floats, rounded once.
 INVAR_INLINE F to_float(L a) { return {static_cast<float>(a.v)}; }
 
-// The lanes joined by halving strides kW/2 ... 1: lane j += lane j + stride (spec/reduction.md reduction.4).
+// The lanes joined by halving strides kW/2 ... 1: lane j += lane j + stride (spec/reduction.md
+// reduction.4).
 INVAR_INLINE float join_add(F a) { return a.v; }
 INVAR_INLINE float first(F a) { return a.v; }
 

@@ -1,9 +1,10 @@
 // log of binary64: the sequence of spec/functions.md functions.41, equal bits on every processor.
 //
-// Error, in units of u = 2^-53: log m = 2 atanh s = f - s (f - t), |s| < 0.1716, |f| < 0.4143, z < 0.0295; what follows the term
-// of z^11 is below 2^-65 of it. w = s (f - t) is below 0.0711 in magnitude and has errors of s (2 u of itself), of f - t (1.3 u)
-// and its own: 0.31 u; v 0.07 u; f - v, below 1/2, 0.25 u. With k = 0 all of them shrink with f. Else the result is 0.3465 or
-// more, its unit u / 2 at least: 1.26 units, and half of one for the last sum.
+// Error, in units of u = 2^-53: log m = 2 atanh s = f - s (f - t), |s| < 0.1716, |f| < 0.4143, z <
+// 0.0295; what follows the term of z^11 is below 2^-65 of it. w = s (f - t) is below 0.0711 in
+// magnitude and has errors of s (2 u of itself), of f - t (1.3 u) and its own: 0.31 u; v 0.07 u; f
+// - v, below 1/2, 0.25 u. With k = 0 all of them shrink with f. Else the result is 0.3465 or more,
+// its unit u / 2 at least: 1.26 units, and half of one for the last sum.
 #pragma once
 #include "num/exp/binary64.h"
 

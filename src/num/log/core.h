@@ -1,9 +1,11 @@
-// What the logarithms share: x = 2^e (1 + r) with 1 + r between sqrt(1/2) and sqrt(2), log(1 + r), and the results of
-// special inputs. No table; one division. Constants: tools/prove/coefficients/log_coefficients.py 7.
+// The common core of the logarithms: x = 2^e (1 + r) with 1 + r between sqrt(1/2) and sqrt(2),
+// log(1 + r), and the results of special inputs. No table; one division. Constants:
+// tools/prove/coefficients/log_coefficients.py 7.
 //
-// With s = r / (2 + r) and z = s^2:  log(1 + r) = 2 atanh(s) = r - s (r - z P(z)),  P within 2^-57.5 of it relatively to
-// the logarithm. r is exact and the bracket, half of r^2 or less, weighs little beside it: for e = 0 as for any other e
-// the result errs by little more than its own last rounding, half a unit of binary64.
+// With s = r / (2 + r) and z = s^2:  log(1 + r) = 2 atanh(s) = r - s (r - z P(z)),  P within
+// 2^-57.5 of it relatively to the logarithm. r is exact and the bracket, half of r^2 or less,
+// weighs little beside it: for e = 0 as for any other e the result errs by little more than its own
+// last rounding, half a unit of binary64.
 #pragma once
 
 #include "num/lane/elementary.h"
@@ -13,7 +15,8 @@ namespace invar::num::INVAR_ISA_NS {
 constexpr int64_t kExponentField = 0x7ff0000000000000, kOneBits = 0x3ff0000000000000;
 constexpr int64_t kSqrtHalfBits = 0x3fe6a09e00000000;
 
-// For a normal d > 0 the field is (e + 1023) 2^52, and below it are the bits of 1 + r above those of sqrt(1/2).
+// For a normal d > 0 the field is (e + 1023) 2^52, and below it are the bits of 1 + r above those
+// of sqrt(1/2).
 INVAR_INLINE L exponent_offset(D d) {
   return sub(bits(d), set1_l(kSqrtHalfBits - kOneBits));
 }
@@ -38,8 +41,8 @@ INVAR_INLINE D natural(D e, D r) {
   return fma(e, set1_d(0x1.62e42fefa39efp-1), fma(e, set1_d(0x1.abc9e3b39803fp-56), l));
 }
 
-// What does not come from the sequence, else 0: where the logarithm's argument is 0 at `pole`, -infinity there, NaN below it,
-// x itself for +infinity and NaN.
+// The result for special inputs, else 0: with the logarithm's argument 0 at `pole`, -infinity
+// there, NaN below it, x itself for +infinity and NaN.
 INVAR_INLINE F outside_domain(F x, float pole) {
   F at_or_below = select(eq(x, set1(pole)), set1(-__builtin_inff()), set1(__builtin_nanf("")));
   F r = select(lt(set1(pole), x), zero(), at_or_below);

@@ -1,5 +1,6 @@
-// log, log2, log10 and log1p with binary32 arithmetic alone wherever that decides the result, else by log.h and so on
-// (num/ff/ff.h): the same bits. Constants: tools/prove/coefficients/ff_coefficients.py.
+// log, log2, log10 and log1p in float-float binary32 arithmetic (num/ff/ff.h) wherever that decides
+// the result, else in binary64 (log.h and so on): the same bits. Constants:
+// tools/prove/coefficients/ff_coefficients.py.
 #pragma once
 
 #include "num/ff/ff.h"
@@ -20,7 +21,8 @@ INVAR_INLINE SplitFF split_ff(F x) {
   F e = sub(from_bits(bit_or(field, set1_i(0x4b000000))), set1(0x1p23f + 127));
   return {e, from_bits(add(sub(bits(x), shift_left<23>(field)), set1_i(0x3f800000))), field};
 }
-// 2 atanh(s) for |s| < 0.1716: the series; its terms from s^9 on matter only to 2^-24 and are summed in binary32.
+// 2 atanh(s) for |s| < 0.1716: the series; its terms from s^9 on matter only to 2^-24 and are
+// summed in binary32.
 INVAR_INLINE FF twice_atanh_ff(FF s) {
   FF z = ff_mul(s, s);
   F f = horner(z.hi, 0x1.c71c72p-3f, 0x1.745d18p-3f, 0x1.3b13b2p-3f, 0x1.111112p-3f, 0x1.e1e1e2p-4f);
@@ -51,37 +53,38 @@ INVAR_INLINE M positive(F x) {
 
 INVAR_INLINE F log_ff(F x) {
   LogFF v = log_parts_ff(x);
-  Settled y = settle(ff_sum_of_log(v.e, 0x1.62e43p-1f, -0x1.05c61p-29f, v.l), 0x1p-16f);
+  RoundedResult y = round_if_certain(ff_sum_of_log(v.e, 0x1.62e43p-1f, -0x1.05c61p-29f, v.l), 0x1p-16f);
   M sure = both(y.sure, positive(x));
-  return settle_rare<log>(x, y.y, sure);
+  return resolve_uncertain<log>(x, y.y, sure);
 }
 INVAR_INLINE F log2_ff(F x) {
   LogFF v = log_parts_ff(x);
   FF l = ff_mul(v.l, set1_ff(0x1.715476p+0f, 0x1.4ae0cp-26f));
-  Settled y = settle(ff_sum_of_log(v.e, 1.0f, 0.0f, l), 0x1p-16f);
+  RoundedResult y = round_if_certain(ff_sum_of_log(v.e, 1.0f, 0.0f, l), 0x1p-16f);
   M sure = both(y.sure, positive(x));
-  return settle_rare<log2>(x, y.y, sure);
+  return resolve_uncertain<log2>(x, y.y, sure);
 }
 INVAR_INLINE F log10_ff(F x) {
   LogFF v = log_parts_ff(x);
   FF l = ff_mul(v.l, set1_ff(0x1.bcb7b2p-2f, -0x1.5b235ep-27f));
-  Settled y = settle(ff_sum_of_log(v.e, 0x1.344136p-2f, -0x1.ec10cp-27f, l), 0x1p-16f);
+  RoundedResult y = round_if_certain(ff_sum_of_log(v.e, 0x1.344136p-2f, -0x1.ec10cp-27f, l), 0x1p-16f);
   M sure = both(y.sure, positive(x));
-  return settle_rare<log10>(x, y.y, sure);
+  return resolve_uncertain<log10>(x, y.y, sure);
 }
 
-// 1 + x in two parts; where e = 0 what is left of them after 1 is x again, exactly. x itself below 2^-25.
+// 1 + x in two parts; where e = 0 what is left of them after 1 is x again, exactly. x itself below
+// 2^-25.
 INVAR_INLINE F log1p_ff(F x) {
   FF u = ff_two_sum(set1(1.0f), x);
   SplitFF p = split_ff(u.hi);
   F back = from_bits(shift_left<23>(sub(set1_i(254), p.field)));  // 2^-e
   FF r = ff_two_sum(sub(p.m, set1(1.0f)), mul(u.lo, back)), d = ff_two_sum(set1(2.0f), r.hi);
   FF l = twice_atanh_ff(ff_div(r, {d.hi, add(d.lo, r.lo)}));
-  Settled y = settle(ff_sum_of_log(p.e, 0x1.62e43p-1f, -0x1.05c61p-29f, l), 0x1p-16f);
+  RoundedResult y = round_if_certain(ff_sum_of_log(p.e, 0x1.62e43p-1f, -0x1.05c61p-29f, l), 0x1p-16f);
   M tiny = lt(abs(x), set1(0x1p-25f)), inside = both(lt(set1(-1.0f), x), lt(x, set1(0x1p126f)));
   M sure = either(tiny, both(y.sure, inside));
   F v = select(tiny, x, y.y);
-  return settle_rare<log1p>(x, v, sure);
+  return resolve_uncertain<log1p>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

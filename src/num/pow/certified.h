@@ -1,10 +1,10 @@
 // 2^(y log2 x) in double-double, then a rounding that is proved or refused.
 //
-// Error. Each double-double operation errs by less than 2^-100 relatively (dd.h). log: 22 Horner steps damped
-// by s^2 < 0.03, remainder s^46/47 < 2^-120; with the quotient s and log2(e), log2 x errs by less than 2^-97
-// relatively (k + log2 m cannot cancel: |log2 m| <= 1/2). y log2 x is below 2^8 in what follows, so its
-// absolute error is below 2^-88.9, and 2^f, by Taylor to degree 27 with remainder below 2^-130, errs by less
-// than 2^-88 relatively. The bound used is 2^-85.
+// Error. Each double-double operation errs by less than 2^-100 relatively (dd.h). log: 22 Horner
+// steps damped by s^2 < 0.03, remainder s^46/47 < 2^-120; with the quotient s and log2(e), log2 x
+// errs by less than 2^-97 relatively (k + log2 m cannot cancel: |log2 m| <= 1/2). y log2 x is below
+// 2^8 in what follows, so its absolute error is below 2^-88.9, and 2^f, by Taylor to degree 27 with
+// remainder below 2^-130, errs by less than 2^-88 relatively. The bound used is 2^-85.
 #pragma once
 
 #include "num/convert/convert.h"
@@ -12,7 +12,7 @@
 
 namespace invar::num {
 
-struct Certified {
+struct ProvedValue {
   float value;
   bool proved;
 };
@@ -28,18 +28,18 @@ INVAR_INTERNAL double power_of_two(int n) {
   return __builtin_bit_cast(double, static_cast<uint64_t>(n + 1023) << 52);
 }
 // v = m 2^e with 2^52 <= m < 2^53, v normal and positive.
-struct Parts {
+struct ScaledSignificand {
   uint64_t m;
   int e;
 };
-INVAR_INTERNAL Parts parts_of(double v) {
+INVAR_INTERNAL ScaledSignificand split_significand(double v) {
   uint64_t u = __builtin_bit_cast(uint64_t, v);
   return {(u & 0xfffffffffffffu) | uint64_t{1} << 52, static_cast<int>(u >> 52) - 1075};
 }
 
 // log2 of x = 2^k m, 1/sqrt2 < m < sqrt2, by log m = 2 atanh s, s = (m - 1) / (m + 1).
 INVAR_INTERNAL DD log2_of(double x) {
-  const Parts parts = parts_of(x);
+  const ScaledSignificand parts = split_significand(x);
   int k = parts.e + 53;
   double m = static_cast<double>(parts.m) * 0x1p-53;
   if (m < 0x1.6a09e6p-1) m *= 2, --k;
@@ -56,17 +56,17 @@ INVAR_INTERNAL DD exp2_of(DD f) {  // |f| <= 1/2
 }
 
 // The same with odd m.
-INVAR_INTERNAL Parts odd_part(double v) {
-  Parts p = parts_of(v);
+INVAR_INTERNAL ScaledSignificand odd_part(double v) {
+  ScaledSignificand p = split_significand(v);
   while (p.m % 2 == 0) p.m /= 2, ++p.e;
   return p;
 }
 
-// Whether x^y is exactly b, the midpoint of two neighbours (an odd part below 2^25). With odd parts a of x
-// and c of b and y = p / 2^k, p odd or k = 0: the powers of two must agree, and a^p = c^(2^k), so that a is
-// the 2^k-th power of some w with w^p = c.
+// Whether x^y is exactly b, the midpoint of two neighbours (an odd part below 2^25). With odd parts
+// a of x and c of b and y = p / 2^k, p odd or k = 0: the powers of two must agree, and a^p =
+// c^(2^k), so that a is the 2^k-th power of some w with w^p = c.
 INVAR_INTERNAL bool is_exactly(float x, float y, double b) {
-  Parts a = odd_part(x), c = odd_part(b);
+  ScaledSignificand a = odd_part(x), c = odd_part(b);
   if (a.e * static_cast<double>(y) != c.e) return false;  // 8 bits times 24: exact
   if (a.m == 1) return c.m == 1;
   if (y < 0) return false;  // 1 / a^|y| is no binary fraction
@@ -84,7 +84,7 @@ INVAR_INTERNAL bool is_exactly(float x, float y, double b) {
 }
 
 // x^y as in pow.h, and whether its rounding is proved.
-INVAR_INTERNAL Certified pow_certified(float x, float y) {
+INVAR_INTERNAL ProvedValue pow_certified(float x, float y) {
   if (!(x > 0) || !(x < __builtin_inff()) || !(y - y == 0)) return {f32_from_bits(0x7fc00000u), true};
   DD t = dd_mul(log2_of(x), DD{y, 0});
   if (t.hi > 129) return {__builtin_inff(), true};

@@ -1,12 +1,14 @@
-// pow(x, y) of two binary32 over lanes: the nearest number, with the special cases of IEEE 754-2019 (spec/functions.md
-// functions.26; docs/evidence/pow.md). 2^(y log2 |x|) in binary64, then a rounding test that proves the result; the lanes
-// where it does not (one in 2^22 or so, and exact ties) take the scalar pow_cr, which proves or stops.
+// pow(x, y) of two binary32 over lanes: the nearest number, with the special cases of IEEE 754-2019
+// (spec/functions.md functions.26; docs/evidence/pow.md). 2^(y log2 |x|) in binary64, then a
+// rounding test that proves the result; the lanes where it does not (one in 2^22 or so, and exact
+// ties) take the scalar pow_cr, which proves or stops.
 //
-// Error (derived, not machine-checked). |x| = 2^e m, s = (m - 1) / (m + 1), log2 |x| = e + 2 log2(e) s + u, u = s^3 P(s^2). All but u, which is at most
-// 2^-6.6 of the logarithm, is carried in two words to 2^-100; u errs by 8 units of binary64 (2^-53) of its own and by the
-// 2^-57.5 of P, both relatively to the logarithm 2^-55.9 in all, and with the products by y |t| 2^-55.7 for t = y log2 |x|.
-// Where the result is neither 0 nor infinite |t| < 152: 2^-48.5, by log 2 2^-49.0 relatively to the result; 2^g, |g| <= 1/2,
-// errs by 2^-52 more. The test takes 2^-48.
+// Error (derived, not machine-checked). |x| = 2^e m, s = (m - 1) / (m + 1), log2 |x| = e + 2
+// log2(e) s + u, u = s^3 P(s^2). All but u, which is at most 2^-6.6 of the logarithm, is carried in
+// two words to 2^-100; u errs by 8 units of binary64 (2^-53) of its own and by the 2^-57.5 of P,
+// both relatively to the logarithm 2^-55.9 in all, and with the products by y |t| 2^-55.7 for t = y
+// log2 |x|. Where the result is neither 0 nor infinite |t| < 152: 2^-48.5, by log 2 2^-49.0
+// relatively to the result; 2^g, |g| <= 1/2, errs by 2^-52 more. The test takes 2^-48.
 #pragma once
 
 #include "num/log/core.h"

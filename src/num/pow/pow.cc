@@ -1,3 +1,4 @@
+// pow with a proved rounding, for finite x > 0.
 #include "num/pow/pow.h"
 
 #include <cstdio>
@@ -8,7 +9,7 @@
 namespace invar::num {
 
 float pow_cr(float x, float y) {
-  const Certified r = pow_certified(x, y);
+  const ProvedValue r = pow_certified(x, y);
   if (r.proved) return r.value;
   std::fprintf(stderr, "invar: pow(%a, %a) lies within 2^-85 of a rounding boundary; please report it\n", x,
                y);

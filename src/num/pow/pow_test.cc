@@ -1,3 +1,4 @@
+// pow against selected values, exact cases and ties.
 #include "num/pow/pow.h"
 
 #include <gtest/gtest.h>

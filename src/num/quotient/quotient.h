@@ -1,9 +1,11 @@
-// Many weights by one sum, as division and the store rule give them (softmax.4), where division itself would be
-// slow: on a GPU it leaves its fast path for small dividends, of which softmax has many.
+// Quotients of many weights by one sum, equal to division and the store rule (softmax.4), for
+// processors on which division is slow: GPU division leaves its fast path for small dividends, of
+// which softmax has many.
 //
-// With r = 1 / s rounded to nearest, q within one unit of a / s and e = a - q s (exact), q + e r rounds to a / s rounded to
-// nearest (P. Markstein, IBM J. Res. Dev. 34(1), 1990; J.-M. Muller et al., Handbook of Floating-Point Arithmetic, "Newton-
-// Raphson-based division with an FMA"). a r is within two units, the first correction within one, the second is the result.
+// With r = 1 / s rounded to nearest, q within one unit of a / s and e = a - q s (exact), q + e r
+// rounds to a / s rounded to nearest (P. Markstein, IBM J. Res. Dev. 34(1), 1990; J.-M. Muller et
+// al., Handbook of Floating-Point Arithmetic, "Newton- Raphson-based division with an FMA"). a r is
+// within two units, the first correction within one, the second is the result.
 #pragma once
 
 #include "num/lane/lane.h"
@@ -17,8 +19,9 @@ struct Divisor {
 INVAR_INLINE Divisor divisor(F s) {
   return {s, div(set1(1.0f), s)};
 }
-// canon(x / s) for x = 0 or 2^-126 <= x <= 1, up to canon(). Computed 2^64 times as large, which keeps e exact; what is so near
-// to 2^-126 that division rounds it on the coarser grid of subnormals is left to division. Below, the store rule makes it 0.
+// canonicalize(x / s) for x = 0 or 2^-126 <= x <= 1, up to canonicalize(). Computed 2^64 times as
+// large, which keeps e exact. Quotients so near to 2^-126 that division rounds them on the coarser
+// grid of subnormals are left to division; smaller ones are 0 by the store rule.
 INVAR_INLINE F quotient(F x, Divisor d) {
   F a = mul(x, set1(0x1p64f)), q = mul(a, d.r);
   q = fma(fma(neg(q), d.s, a), d.r, q);

@@ -1,3 +1,4 @@
+// Quotients through the reciprocal of the divisor equal division and the store rule.
 #include "num/quotient/quotient.h"
 
 #include <gtest/gtest.h>
@@ -11,10 +12,10 @@ namespace invar::num {
 namespace {
 
 uint32_t by_division(float x, float s) {
-  return f32_bits(portable::canon(portable::F{x / s}).v);
+  return f32_bits(portable::canonicalize(portable::F{x / s}).v);
 }
 uint32_t by_quotient(float x, float s) {
-  return f32_bits(portable::canon(portable::quotient({x}, portable::divisor({s}))).v);
+  return f32_bits(portable::canonicalize(portable::quotient({x}, portable::divisor({s}))).v);
 }
 // Sums: powers of two, their neighbours, all mantissas ones, and what rows of many lengths have.
 std::vector<float> sums() {
@@ -51,7 +52,8 @@ TEST(Quotient, IsDivisionWhereResultsVanish) {
   }
 }
 
-// Quotients nearest to a midpoint of two results: x = (q + 1/2) s modulo small remainders, for short s.
+// Quotients nearest to a midpoint of two results: x = (q + 1/2) s modulo small remainders, for
+// short s.
 TEST(Quotient, IsDivisionNextToMidpoints) {
   for (uint32_t s = 0x800001; s < 0x1000000; s += 0x1237)
     for (uint32_t m : {0x800001u, 0x923457u, 0xabcdefu, 0xc00001u, 0xfffffdu}) {

@@ -5,7 +5,7 @@
 
 namespace invar::num::INVAR_ISA_NS {
 
-// What joins: the start, and join.
+// What joins elements: the identity (kStart), and join.
 struct Sum64 {
   static constexpr double kStart = 0;
   INVAR_INLINE double join(double a, double b) { return a + b; }
@@ -23,7 +23,8 @@ struct Smallest64 {
   INVAR_INLINE double join(double a, double b) { return minimum64(a, b); }
 };
 
-// reduction.2 - 4: the elements [begin, end) of a row, a segment of it. step(lane, i): element i joins.
+// reduction.2 - 4: the elements [begin, end) of a row, a segment of it. step(lane, i): element i
+// joins.
 template <class Join, class Step>
 INVAR_INLINE double segment64(int64_t begin, int64_t end, Step step) {
   double lane[kRowLanes];

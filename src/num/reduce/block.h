@@ -1,7 +1,8 @@
-// Row reductions on a GPU (spec/reduction.md), compiled by nvcc alone. A team of threads has a segment of a row: every
-// thread some of the 256 lanes, with all their elements, in registers. The lanes then meet in shared memory, where the
-// team's first warp joins them. A block has a team for each segment of its row and folds their sums; rows too long for
-// that are shared among blocks in several kernels (Pass).
+// Row reductions on a GPU (spec/reduction.md), compiled by nvcc only. A team of threads has a
+// segment of a row: every thread holds some of the 256 lanes, with all their elements, in
+// registers. The lanes then meet in shared memory, where the team's first warp joins them. A block
+// has a team for each segment of its row and joins their sums; longer rows are split over blocks
+// and several kernels (ReductionPass).
 #pragma once
 
 #include "num/reduce/lanes.h"
@@ -13,17 +14,18 @@ namespace invar::num::INVAR_ISA_NS {
 constexpr int kWarpThreads = 32;
 constexpr unsigned kWholeWarp = 0xffffffffu;
 
-// Of numbers the larger one: where a NaN may be passed over, and a zero have either sign.
-struct Numbers {
+// The maximum of numbers, if NaN may be ignored and a zero may have either sign.
+struct MaxOfNumbers {
   static constexpr float kStart = -__builtin_inff();
   INVAR_DEVICE static F join(F a, F b) { return {fmaxf(a.v, b.v)}; }
 };
 
-// Whether warps may join what they have as they like. maximum is too long for that: it is joined as a sum is.
+// Whether warps may join values in any order. maximum is too long for that: it is joined as a sum
+// is.
 template <class Join>
 constexpr bool kAnyOrder = false;
 template <>
-constexpr bool kAnyOrder<Numbers> = true;
+constexpr bool kAnyOrder<MaxOfNumbers> = true;
 
 // Strides 16 ... 1 of reduction.4 within a warp; all threads get the result.
 template <class Join>
@@ -34,8 +36,8 @@ INVAR_DEVICE F join_warp(F a) {
   return a;
 }
 
-// Of kCount lanes of one thread the strides kCount / 2 ... 1, level by level: lane j joins the one that stands the highest
-// bit of j before it.
+// Joins kCount lanes of one thread by strides kCount / 2 ... 1, level by level: lane j joins the
+// lane that precedes it by the highest bit of j.
 template <class Join, int kCount>
 INVAR_DEVICE F join_own(F* lane) {
 #pragma unroll
@@ -69,30 +71,32 @@ INVAR_DEVICE void store_vector(float* p, const F* v) {
     *p = v[0].v;
 }
 
-// A row along memory. kAligned: it begins at a multiple of 16 bytes and is a multiple of four elements long.
+// A contiguous row. kAligned: it begins at a multiple of 16 bytes and its length is a multiple of
+// four.
 template <bool kAligned>
-struct Line {
+struct ContiguousRow {
   static constexpr bool kVectors = kAligned;
   const float* x;
   INVAR_DEVICE const float* at(int64_t i) const { return x + i; }
 };
 
-// Rows shared among blocks take a kernel for each of their reductions, which leaves its segments in partial[segment][row],
-// and one that folds these to total[reduction][row]; in the end one kernel has all totals.
-struct Pass {
+// Rows split over blocks use one kernel for each of their reductions, which leaves its segments in
+// partial[segment][row], and one that joins these to total[reduction][row]; the last kernel has all
+// totals.
+struct ReductionPass {
   float *partial, *total;
   int64_t rows;
 };
-constexpr int kWhole = -1;  // not shared: one kernel for everything
+constexpr int kWhole = -1;  // not split: one kernel for everything
 
-// What an operation on rows is written over: reduce() in the order of the passes, then give() or leader(). kPhase: the
-// reduction this kernel is for.
+// What an operation on rows is written over: reduce() in the order of the passes, then give() or
+// leader(). kPhase: the reduction this kernel is for.
 template <int kPhase>
-struct Phase {
-  Pass pass;
+struct RowPass {
+  ReductionPass pass;
   int64_t row;
   int next = 0;  // reductions so far
-  // Beyond its own reduction a kernel has nothing to do.
+  // After its own reduction a kernel has nothing to do.
   INVAR_DEVICE bool active() const { return kPhase == kWhole || next <= kPhase; }
 };
 
@@ -101,16 +105,17 @@ constexpr int room_floats(int threads, int team) {
 }
 
 template <class Source, int kTeam, int kSteps, int kPhase>
-class HeldRow : Phase<kPhase> {
+class RegisterRow : RowPass<kPhase> {
  public:
-  static constexpr int kLanes = kRowLanes / kTeam;  // of a thread, of which kV are neighbours
+  static constexpr int kLanes = kRowLanes / kTeam;  // per thread, of which kV are adjacent
   static constexpr int kV = !Source::kVectors ? 1 : kLanes < 4 ? kLanes : 4;
-  static constexpr int kElements = kSteps * kLanes, kSlots = kElements / kV;  // at most, of a thread
+  static constexpr int kElements = kSteps * kLanes, kSlots = kElements / kV;  // at most, per thread
 
-  // room: of the block, room_floats(its threads, kTeam). A team of one warp has a row of its own.
-  INVAR_DEVICE HeldRow(const Source& source, int64_t n, int64_t segment, float* room, const Pass& pass,
-                       int64_t row)
-      : Phase<kPhase>{pass, row}, source_(source), thread_(threadIdx.x % kTeam), segment_(segment) {
+  // room: shared memory of the block, room_floats(its threads, kTeam). A team of one warp has a row
+  // of its own.
+  INVAR_DEVICE RegisterRow(const Source& source, int64_t n, int64_t segment, float* room,
+                           const ReductionPass& pass, int64_t row)
+      : RowPass<kPhase>{pass, row}, source_(source), thread_(threadIdx.x % kTeam), segment_(segment) {
     const int team = threadIdx.x / kTeam;
     room_ = room + team * kRowLanes;
     part_ = room + blockDim.x / kTeam * kRowLanes;
@@ -151,7 +156,7 @@ class HeldRow : Phase<kPhase> {
     return total;
   }
 
-  // From here on f(x) stands for the element x; kept, where the row is.
+  // Replaces each element x by f(x); the row stays in registers.
   template <class Fn>
   INVAR_DEVICE void map(Fn f) {
     if (!this->active()) return;
@@ -166,7 +171,7 @@ class HeldRow : Phase<kPhase> {
     return v;
   }
 
-  // f(slot, i): the thread's kV elements number `slot` are those from place i of the row on.
+  // f(slot, i): the thread's kV elements number `slot` start at element i of the row.
   template <class Fn>
   INVAR_DEVICE void slots(Fn f) const {
 #pragma unroll
@@ -175,24 +180,24 @@ class HeldRow : Phase<kPhase> {
       for (int c = 0; c < kLanes; c += kV)
         if (has(s, c)) f((s * kLanes + c) / kV, begin_ + place(s, c));
   }
-  // f(slot, i, v) with these elements.
+  // f(slot, i, v), with these elements.
   template <class Fn>
   INVAR_DEVICE void each(Fn f) {
     if (!this->active()) return;
     load();
     slots([&](int slot, int64_t i) { f(slot, i, &value_[slot * kV / kLanes][slot * kV % kLanes]); });
   }
-  // Stores f(element) by the store rule, at its place of a row y that lies as this one does.
+  // Stores f(element) under the store rule in row y, which has the layout of this one.
   template <class Fn>
   INVAR_DEVICE void give(float* y, Fn f) {
     each([&](int, int64_t i, const F* v) {
       F out[kV];
 #pragma unroll
-      for (int k = 0; k < kV; ++k) out[k] = canon(f(v[k]));
+      for (int k = 0; k < kV; ++k) out[k] = canonicalize(f(v[k]));
       store_vector<kV>(y + i, out);
     });
   }
-  // Whether this thread stores what is one of the row.
+  // Whether this thread stores a result that exists once per row.
   INVAR_DEVICE bool leader() const {
     return this->active() && (kTeam == kWarpThreads ? thread_ == 0 : threadIdx.x == 0);
   }
@@ -240,7 +245,8 @@ class HeldRow : Phase<kPhase> {
     for (int k = 0; k < kPer; ++k) v[k] = {room_[k * kWarpThreads + thread_]};
     return join_warp<Join>(join_own<Join, kPer>(v));
   }
-  // reduction.8, of the whole block, or of the warp that has the row. Between two of a block's there is another reduction.
+  // reduction.8, of the whole block, or of the warp that has the row. Between two of a block's
+  // there is another reduction.
   template <class Join>
   INVAR_DEVICE F extreme(F* lane) {
     F most = join_warp<Join>(join_own<Join, kLanes>(lane));

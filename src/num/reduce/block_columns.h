@@ -1,7 +1,7 @@
-// Reductions down columns on a GPU (reduction.11), compiled by nvcc alone: a block has kColumns neighbouring columns of
-// memory and reads them row by row, all of its threads side by side. Of a column a thread has every kClasses-th lane and
-// makes the longer strides of the tree by itself. One column may be any row, whose elements lie anywhere. Nothing is kept:
-// every pass reads the elements again.
+// Column reductions on a GPU (reduction.11), compiled by nvcc only: a block has kColumns adjacent
+// columns of memory and reads them row by row with all of its threads. Of a column a thread has
+// every kClasses-th lane and joins the longer strides of the tree by itself. A column may be any
+// row, with elements anywhere. Nothing is kept: every pass reads the elements again.
 #pragma once
 
 #include "num/reduce/block.h"
@@ -13,15 +13,15 @@ constexpr int column_threads(int columns) {
 }
 
 template <class Source, int kColumns, int kPhase>
-class ColumnRow : Phase<kPhase> {
+class ColumnRow : RowPass<kPhase> {
  public:
   static constexpr int kClasses = column_threads(kColumns) / kColumns, kLanes = kRowLanes / kClasses;
   static constexpr int kV = 1, kSlots = 1, kElements = INT32_MAX;
 
-  // there: whether this thread's column is one. room: a float for each thread of the block.
-  INVAR_DEVICE ColumnRow(const Source& source, int64_t n, int64_t segment, float* room, const Pass& pass,
-                         int64_t row, bool there)
-      : Phase<kPhase>{pass, row},
+  // there: whether this thread's column exists. room: one float per thread of the block.
+  INVAR_DEVICE ColumnRow(const Source& source, int64_t n, int64_t segment, float* room,
+                         const ReductionPass& pass, int64_t row, bool there)
+      : RowPass<kPhase>{pass, row},
         source_(source),
         there_(there),
         class_(threadIdx.x / kColumns),
@@ -65,7 +65,7 @@ class ColumnRow : Phase<kPhase> {
   }
   template <class Fn>
   INVAR_DEVICE void give(float* y, Fn f) {
-    each([&](int, int64_t i, const F* v) { y[source_.at(i) - source_.at(0)] = canon(f(*v)).v; });
+    each([&](int, int64_t i, const F* v) { y[source_.at(i) - source_.at(0)] = canonicalize(f(*v)).v; });
   }
   INVAR_DEVICE bool leader() const {
     return this->active() && there_ && class_ == 0;

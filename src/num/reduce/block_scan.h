@@ -1,5 +1,5 @@
-// Scans on a GPU (spec/reduction.md reduction.12), compiled by nvcc alone. A thread has a run; runs and blocks find what
-// stands before them in shared memory.
+// Scans on a GPU (spec/reduction.md reduction.12), compiled by nvcc only. A thread has a run; runs
+// and blocks read the scan of their predecessors from shared memory.
 #pragma once
 
 #include "num/reduce/block.h"
@@ -13,8 +13,9 @@ struct ScanTile {
   T run[kRuns][kColumns], block[kBlocks][kColumns];
 };
 
-// v: the elements of run r of row c, those beyond the row's end being the start of Join -> their inclusive scans. carry: the
-// scan of the tiles before -> that of this one, too; the same in all threads of a row.
+// v: the elements of run r of row c, those beyond the row's end being the start of Join -> their
+// inclusive scans. carry: the scan of the tiles before -> that of this one, too; the same in all
+// threads of a row.
 template <class Join, class T, int kColumns, int kBlocks>
 INVAR_DEVICE void scan_tile(ScanTile<T, kColumns, kBlocks>& tile, int r, int c, T (&v)[kScanRun], T& carry) {
   T prefix = Join::kStart;

@@ -1,12 +1,14 @@
-// reduction.6 by the threads of a warp: a block sum whose lanes a group of threads holds.
+// reduction.6 by the threads of a warp: a block sum whose lanes a group of threads holds in
+// registers.
 #pragma once
 #include "num/lane/lane.h"
 #include "num/reduce/schedule.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
-// Lane j of the block is value[j / kThreads] of thread j % kThreads, of kThreads neighbours in a warp: the first strides join
-// within a thread, the last ones across. All of them get the sum.
+// Lane j of the block is value[j / kThreads] of thread j % kThreads, of kThreads neighbours in a
+// warp. The first strides add within a thread, the last ones across threads. All threads get the
+// sum.
 template <int kThreads>
 __device__ inline float block_sum(const float (&value)[kBlockLanes / kThreads]) {
   constexpr int kOwn = kBlockLanes / kThreads;
@@ -23,7 +25,8 @@ __device__ inline float block_sum(const float (&value)[kBlockLanes / kThreads]) 
   return lane[0];
 }
 
-// The same where the first half of a warp has the lanes below 64, and thread t of 16 there 16 i + t for i < 4.
+// The same over a warp whose first half has the lanes below 64 and whose second half has the
+// others: thread t of 16 has lanes 16 i + t of its half, i < 4.
 __device__ inline float block_sum_runs(const float (&value)[4]) {
   float lane[4];
 #pragma unroll

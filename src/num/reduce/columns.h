@@ -1,19 +1,19 @@
-// Reductions down the columns of a matrix (spec/reduction.md reduction.11): the rows of the specification lie across
-// memory, and many of them are reduced at a time, without a transpose; each step of the schedule is a vector operation
-// over neighbouring columns.
+// Column reductions of a matrix (spec/reduction.md reduction.11): the rows of the specification are
+// strided in memory, and many of them are reduced at a time without a transpose. Each step of the
+// schedule is a vector operation over adjacent columns.
 #pragma once
 
 #include "num/reduce/lanes.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
-// At most so many columns at a time in reduce_dense (its 256 lanes of them fill half of a second-level cache of 256 KiB)
-// and in reduce_wide (one page of memory per row; its partial sums stay in the first-level cache).
+// The most columns at a time in reduce_dense (its 256 lanes of them fill half of an L2 cache of 256
+// KiB) and in reduce_wide (one page of memory per row; its partial sums stay in the L1 cache).
 constexpr int64_t kDenseColumns = 128, kWideColumns = 1024;
-constexpr int64_t kWideBuffers = 9;  // the lane at hand and one partial join per level of the tree
+constexpr int64_t kWideBuffers = 9;  // the current lane and one partial join per level of the tree
 
-// acc[c] = step(acc[c] or the start, K further elements) for c < count. K sources at a time: one load and
-// one store of acc for K elements. Extremes take no other step than joining.
+// acc[c] = step(acc[c] or the identity, K further elements) for c < count. K sources at a time: one
+// load and one store of acc for K elements. For extremes a step is a join.
 template <int K, class Join, class Step>
 INVAR_INLINE void accumulate_columns(float* to, bool fresh, const float* const* x, int64_t count, Step step) {
   auto vector = [&](int64_t c, int n) __attribute__((always_inline)) {
@@ -50,9 +50,10 @@ INVAR_INLINE void join_columns(float* to, const float* from, int64_t count) {
       [](F a, F b, int64_t, int) __attribute__((always_inline)) { return Join::join(a, b); });
 }
 
-// One segment of n <= 4096 elements of each of `width` columns that fill memory without gaps: x[i * width + c]. The 256
-// lanes of all columns are a matrix, lane[j * width + c], to which 256 rows are added as one vector, and whose upper half
-// is joined to its lower half as one vector. step(acc, x) where columns do not matter. The results are lane[0 ... width).
+// One segment of n <= 4096 elements of each of `width` dense columns: x[i * width + c]. The 256
+// lanes of all columns are a matrix, lane[j * width + c], to which 256 rows are added as one
+// vector, and whose upper half is joined to its lower half as one vector. step(acc, x) does not
+// depend on the column. The results are lane[0 ... width).
 template <class Join, class Step>
 INVAR_INLINE void reduce_dense(int64_t n, int64_t width, const float* x, Step step, float* lane) {
   int64_t matrix = kRowLanes * width, size = n * width;
@@ -67,7 +68,8 @@ INVAR_INLINE void reduce_dense(int64_t n, int64_t width, const float* x, Step st
     if (whole < 4 && rest)
       accumulate_columns<1, Join>(lane, begin == 0 && whole == 0, from + whole, rest, each);
   }
-  // reduction.4; lanes without elements hold the start, which changes nothing (reduction.7, reduction.10).
+  // reduction.4; lanes without elements hold the identity, which changes nothing (reduction.7,
+  // reduction.10).
   int64_t lanes = n < kRowLanes ? n : kRowLanes;
   for (int64_t stride = kRowLanes / 2; stride >= 1; stride /= 2)
     if (lanes > stride) {
@@ -76,10 +78,11 @@ INVAR_INLINE void reduce_dense(int64_t n, int64_t width, const float* x, Step st
     }
 }
 
-// The same for columns anywhere: at(i) is where the i-th elements of `width` columns lie. step(acc, x, c, count): the
-// elements x of the columns c ... join acc. One lane after the other, in the order of the tree's leaves, so that only
-// one partial join per level is alive: the leaves below the join with stride s are the lanes that are equal modulo s,
-// which puts lane j at place (j, its 8 bits reversed). work: kWideBuffers * width floats; the results are its first.
+// The same for strided columns: at(i) is the address of element i of the first of `width` columns.
+// step(acc, x, c, count): the elements x of columns c ... are added to acc. Lanes are computed in
+// the order of the tree's leaves, so that only one partial join per level is alive: the leaves
+// below the join with stride s are the lanes that are equal modulo s, so lane j is visited at its
+// bit-reversed 8-bit index. work: kWideBuffers * width floats; the results are its first.
 template <class Join, class At, class Step>
 INVAR_INLINE void reduce_wide(int64_t n, int64_t width, At at, Step step, float* work) {
   static_assert(kRowLanes == 256 && kRowSegment <= 16 * kRowLanes);

@@ -1,6 +1,6 @@
-// Maxima and minima of rows (spec/reduction.md reduction.8): without an order. A step is one instruction for each of three
-// facts that are told apart until the end: an extreme of the numbers, the sign it has (lane.h maximum), whether a NaN is
-// there. Two elements share a test for NaN.
+// Maxima and minima of rows (spec/reduction.md reduction.8), order-free. A step is one instruction
+// for each of three facts that are kept apart until the end: an extreme of the numbers, its sign
+// (lane.h maximum), and whether a NaN occurred. Two elements share a test for NaN.
 #pragma once
 
 #include "num/lane/lane.h"
@@ -20,7 +20,7 @@ struct Extreme {
   I sign;
   M nan;
   INVAR_INLINE Extreme of(F a) { return {a, bits(a), unordered(a, a)}; }
-  // kNumbers: a NaN may be passed over, and a zero have either sign.
+  // kNumbers: NaN may be ignored, and a zero may have either sign.
   template <bool kNumbers = false>
   INVAR_INLINE void take(Extreme& e, F a, F b) {
     e.value = number(e.value, number(a, b));
@@ -55,7 +55,8 @@ struct Extreme {
 using Largest = Extreme<true>;
 using Smallest = Extreme<false>;
 
-// The extreme of a row of n >= 0 elements and the start. Without an order the last vector may reach back.
+// The extreme of a row of n >= 0 elements and the identity. As order is free, the last vector may
+// overlap the one before.
 template <class E, bool kNumbers = false>
 INVAR_INLINE float row_extreme(const float* x, int64_t n) {
   constexpr int kChains = 4;  // hides the latency of a comparison

@@ -9,7 +9,8 @@ namespace invar::num::INVAR_ISA_NS {
 
 static_assert(kBlockLanes % kW == 0 && kRowLanes % kW == 0);
 
-// What joins lanes and segments, and the value that every lane and total starts with (reduction.2, reduction.10).
+// What joins lanes and segments, and the identity that every lane and total starts with
+// (reduction.2, reduction.10).
 struct Sum {
   static constexpr bool kExtreme = false;
   static constexpr float kStart = 0.0f;
@@ -34,7 +35,7 @@ struct Product {
   INVAR_INLINE float lanes(F a) { return join_within<Product>(a); }
 };
 
-// n <= kW elements at p, the missing ones being the start.
+// n <= kW elements at p, padded with the identity.
 template <class Join>
 INVAR_INLINE F load_or_start(const float* p, int n) {
   if (n == kW) return load(p);
@@ -51,7 +52,8 @@ INVAR_INLINE F first_lanes(F x, int n) {
   return load_n(lane, n);
 }
 
-// reduction.4: kLanes lanes held in kLanes / kW vectors, joined by halving strides. Overwrites them.
+// reduction.4: kLanes lanes held in kLanes / kW vectors, joined by halving strides. Overwrites
+// them.
 template <int kLanes, class Join = Sum>
 INVAR_INLINE float join_lanes(F* lane) {
   for (int stride = kLanes / 2; stride >= kW; stride /= 2)
@@ -59,20 +61,23 @@ INVAR_INLINE float join_lanes(F* lane) {
   return Join::lanes(lane[0]);
 }
 
-// One segment: n <= 4096 elements. step(acc, i, count) accumulates the elements i ... i + count -
-// 1 of the segment (count <= kW; fewer only at the row's end, where the missing lanes must add the start of
-// Join) to the lanes of acc.
+// One segment: n <= 4096 elements. step(acc, i, count) accumulates elements i ... i + count - 1 of
+// the segment (count <= kW; fewer only at the row's end, where the missing lanes must add the
+// identity of Join) to the lanes of acc.
 //
-// ahead: where the elements after this segment lie, or null. Several passes over a segment do not read memory in order,
-// which the processor's own prefetching follows badly (5.4 against 4.1 GB/s, 5.6 for one pass in order); so what comes
-// next is asked for here, in order. An address beyond the tensor does no harm.
+// ahead: the address of the elements after this segment, or null. Several passes over a segment do
+// not read memory in order, which defeats the hardware prefetcher (4.1 instead of 5.4 GB/s; 5.6 for
+// one pass in order); so the next elements are prefetched here in order. An address beyond the
+// tensor is harmless.
 template <class Join = Sum, class Step>
 INVAR_INLINE float reduce_segment(int64_t n, Step step, const float* ahead = nullptr) {
   constexpr int kVectors = kRowLanes / kW;
-  // Accumulators in flight hide the latency of the adder; with 32 registers all of them, in one pass.
+  // Accumulators in flight hide the latency of the adder; with 32 registers all of them, in one
+  // pass.
   constexpr int kGroup = kW == 16 ? kVectors : 8;
   F lane[kVectors];
-  // Lanes without elements hold the start, which changes nothing (reduction.7): a short row has a small tree.
+  // Lanes without elements hold the start, which changes nothing (reduction.7): a short row has a
+  // small tree.
   const int lanes = n > kRowLanes / 2 ? kRowLanes : n > kRowLanes / 4 ? kRowLanes / 2 : kRowLanes / 4;
   for (int g = 0; g * kW < lanes; g += kGroup) {
     F acc[kGroup];
@@ -96,8 +101,8 @@ INVAR_INLINE float reduce_segment(int64_t n, Step step, const float* ahead = nul
                                   : join_lanes<kRowLanes / 4, Join>(lane);
 }
 
-// A whole row of n elements; step as above with i counted from the start of the row. For values a kernel
-// computes as it goes; step must return what row_sum of the stored values would.
+// A whole row of n elements; step as above with i counted from the start of the row. For values a
+// kernel computes as it goes; step must return what row_sum of the stored values would.
 template <class Join = Sum, class Step>
 INVAR_INLINE float reduce_row(int64_t n, Step step) {
   float total = Join::kStart;

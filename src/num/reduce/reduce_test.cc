@@ -1,3 +1,4 @@
+// Row and column reductions over lanes against the reference, and their golden digests.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,19 +23,19 @@ TEST(Reduce, LaneFormEqualsReference) {
   for (auto kind : kKinds)
     for (int64_t n : kLengths) {
       auto x = adversarial(kind, static_cast<size_t>(n), static_cast<uint64_t>(n));
-      EXPECT_EQ(f32_bits(canon(portable::row_sum(x.data(), n))),
-                f32_bits(canon(reference::row_sum(x.data(), n))))
+      EXPECT_EQ(f32_bits(canonicalize(portable::row_sum(x.data(), n))),
+                f32_bits(canonicalize(reference::row_sum(x.data(), n))))
           << n;
-      EXPECT_EQ(f32_bits(canon(portable::row_sum_squares(x.data(), n))),
-                f32_bits(canon(reference::row_sum_squares(x.data(), n))))
+      EXPECT_EQ(f32_bits(canonicalize(portable::row_sum_squares(x.data(), n))),
+                f32_bits(canonicalize(reference::row_sum_squares(x.data(), n))))
           << n;
       for (float center : {0.0f, -1.5f, n ? x[0] : 1.0f, 0x1p127f, NAN})
-        EXPECT_EQ(f32_bits(canon(portable::row_sum_squares(x.data(), center, n))),
-                  f32_bits(canon(reference::row_sum_squares(x.data(), center, n))))
+        EXPECT_EQ(f32_bits(canonicalize(portable::row_sum_squares(x.data(), center, n))),
+                  f32_bits(canonicalize(reference::row_sum_squares(x.data(), center, n))))
             << n << " about " << center;
       int m = static_cast<int>(n < 128 ? n : 128);
-      EXPECT_EQ(f32_bits(canon(portable::block_sum(x.data(), m))),
-                f32_bits(canon(reference::block_sum(x.data(), m))))
+      EXPECT_EQ(f32_bits(canonicalize(portable::block_sum(x.data(), m))),
+                f32_bits(canonicalize(reference::block_sum(x.data(), m))))
           << m;
     }
 }
@@ -64,7 +65,8 @@ TEST(Reduce, EmptyIsPlusZeroAndZeroPaddingIsInvisible) {
   EXPECT_EQ(f32_bits(reference::row_sum(x.data(), 9000)), f32_bits(sum));
 }
 
-// The center of a row is its own mean in reduction.9; a row that is constant has no variance, whatever its length.
+// The center of a row is its own mean in reduction.9; a row that is constant has no variance,
+// whatever its length.
 TEST(Reduce, Moments) {
   for (int64_t n : {1, 7, 255, 256, 257, 4097}) {
     std::vector<float> x(static_cast<size_t>(n), 3.0f);
@@ -79,7 +81,8 @@ TEST(Reduce, Moments) {
   EXPECT_EQ(f32_bits(reference::row_moments(x, 4).variance), 0x40600000u);  // (4 + 1 + 0 + 9) / 4
 }
 
-// reduction.10: lanes without elements are 1, so a -0 or a NaN decides alone; the order decides overflow.
+// reduction.10: lanes without elements are 1, so a -0 or a NaN decides alone; the order decides
+// overflow.
 TEST(Reduce, Products) {
   for (int64_t n : kLengths) {
     auto x = adversarial(testing::Kind::near_one, static_cast<size_t>(n), 5);
@@ -137,9 +140,10 @@ TEST(Reduce, Golden) {
   for (auto kind : kKinds)
     for (int64_t n : kLengths) {
       auto x = adversarial(kind, static_cast<size_t>(n), 1000 + static_cast<uint64_t>(n));
-      uint32_t u[] = {f32_bits(canon(reference::row_sum(x.data(), n))),
-                      f32_bits(canon(reference::row_sum_squares(x.data(), n))),
-                      f32_bits(canon(reference::block_sum(x.data(), static_cast<int>(n < 128 ? n : 128))))};
+      uint32_t u[] = {
+          f32_bits(canonicalize(reference::row_sum(x.data(), n))),
+          f32_bits(canonicalize(reference::row_sum_squares(x.data(), n))),
+          f32_bits(canonicalize(reference::block_sum(x.data(), static_cast<int>(n < 128 ? n : 128))))};
       for (uint32_t v : u)
         for (int b = 0; b < 4; ++b) {
           uint8_t byte = static_cast<uint8_t>(v >> 8 * b);

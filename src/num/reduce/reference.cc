@@ -1,3 +1,4 @@
+// Reference row reductions: sums, squares, moments, block sums.
 #include "num/reduce/reference.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Row reductions, the scalar truth (spec/reduction.md). Results are not yet stored: the caller applies the store
-// rule to what it stores.
+// Row reductions, the scalar truth (spec/reduction.md). Results are not yet stored: the caller
+// applies the store rule to what it stores.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace invar::num::reference {
 
-// reduction.1 - 5 with any accumulation and joining: lane = accumulate(lane, i) for the elements i of the row in
-// ascending order, lanes and segments joined by join, everything starting at `start`.
+// reduction.1 - 5 with any accumulation and joining: lane = accumulate(lane, i) for the elements i
+// of the row in ascending order, lanes and segments joined by join, everything starting at `start`.
 template <class T, class Accumulate, class Join>
 T reduce_row(int64_t n, T start, Accumulate accumulate, Join join) {
   T total = start;
@@ -40,7 +40,8 @@ float row_product_of(int64_t n, At at) {
       n, 1.0f, [&](float lane, int64_t i) { return lane * at(i); }, [](float a, float b) { return a * b; });
 }
 
-// reduction.12: give(i, v) for every i < n in ascending order, where v is the inclusive scan up to at(i).
+// reduction.12: give(i, v) for every i < n in ascending order, where v is the inclusive scan up to
+// at(i).
 template <class T, class At, class Join, class Give>
 void scan(int64_t n, T start, At at, Join join, Give give) {
   T carry = start;

@@ -1,4 +1,5 @@
-// Scans (spec/reduction.md reduction.12): the one implementation that every kernel uses. Join: Sum or Product.
+// Scans (spec/reduction.md reduction.12): the implementation that every kernel uses. Join: Sum or
+// Product.
 #pragma once
 
 #include "num/reduce/columns.h"
@@ -7,9 +8,9 @@ namespace invar::num::INVAR_ISA_NS {
 
 static_assert(kScanRun % kW == 0);
 
-// One block: value[i] = the inclusive scan up to element x[i] of the block, i < 256, where elements beyond the row's end
-// are the start of Join; `carry` is the scan of the blocks before and becomes that of this one too. The runs go
-// side by side, so that none waits for its own last addition.
+// One block: value[i] = the inclusive scan up to element x[i] of the block, i < 256, where elements
+// beyond the row's end are the start of Join; `carry` is the scan of the blocks before and becomes
+// that of this one too. The runs go side by side, so that none waits for its own last addition.
 template <class Join>
 INVAR_INLINE void scan_block(const float* x, float* value, float& carry) {
   constexpr int kSide = 8;  // runs at a time: the adder's latency times two a cycle
@@ -34,8 +35,9 @@ INVAR_INLINE void scan_block(const float* x, float* value, float& carry) {
   carry = Join::join(carry, offset);
 }
 
-// The same down `width` columns, one row of memory at a time: at(i) is the i-th row, give(i, c, values, count) takes the
-// inclusive scans of the columns c ... up to row i. work: kScanWork * width floats.
+// The same down `width` columns, one row of memory at a time: at(i) is the i-th row, give(i, c,
+// values, count) takes the inclusive scans of the columns c ... up to row i. work: kScanWork *
+// width floats.
 constexpr int64_t kScanWork = 3;
 template <class Join, class At, class Give>
 INVAR_INLINE void scan_columns(int64_t n, int64_t width, At at, Give give, float* work) {

@@ -1,4 +1,5 @@
-// The constants of row reductions (spec/reduction.md), shared by the reference, the lane kernels and CUDA.
+// The constants of row reductions (spec/reduction.md), shared by the reference, the lane kernels
+// and CUDA.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// 2^e / pi mod 2 for e = 5 ... 104, where x = m 2^e with an integer m of 24 bits: a multiple of 2^-29 (so that its product
-// with m is exact), the rest, and the rest of that. Written by tools/prove/coefficients/inverse_pi_table.py.
+// 2^e / pi mod 2 for e = 5 ... 104, where x = m 2^e with an integer m of 24 bits: a multiple of
+// 2^-29 (so that its product with m is exact), the rest, and the rest of that. Written by
+// tools/prove/coefficients/inverse_pi_table.py.
 #pragma once
 
 namespace invar::num {

@@ -1,10 +1,12 @@
-// sin and cos of binary32 (spec/functions.md functions.3), correctly rounded for every input (`invar_prove sin`,
-// `invar_prove cos`; docs/evidence/functions.md). Constants: tools/prove/coefficients/trigonometric_coefficients.py sin.
+// sin and cos of binary32 (spec/functions.md functions.3), correctly rounded for every input
+// (`invar_prove sin`, `invar_prove cos`; docs/evidence/functions.md). Constants:
+// tools/prove/coefficients/trigonometric_coefficients.py sin.
 //
-// |x| = n pi + r, |r| <= pi/2, gives sin |x| = (-1)^n sin(r); |x| = (n + 1/2) pi + r gives cos x = (-1)^(n+1) sin(r): one
-// polynomial (relative error 2^-61.3) and no choice between two. pi in two parts: the product with the first is exact in
-// the fma and so is the difference, a multiple of 2^-52 below 2. What the second part of pi lacks, n 2^-106, weighs
-// nothing below kFast. Beyond it another reduction (huge.h), taken only where a lane needs it.
+// |x| = n pi + r, |r| <= pi/2, gives sin |x| = (-1)^n sin(r); |x| = (n + 1/2) pi + r gives cos x =
+// (-1)^(n+1) sin(r): one polynomial (relative error 2^-61.3) and no choice between two. pi in two
+// parts: the product with the first is exact in the fma and so is the difference, a multiple of
+// 2^-52 below 2. What the second part of pi lacks, n 2^-106, weighs nothing below kFast. Beyond it
+// another reduction (huge.h), taken only where a lane needs it.
 #pragma once
 
 #include "num/lane/elementary.h"
@@ -30,14 +32,14 @@ INVAR_INLINE D pi_times(D f) {
 }
 INVAR_INTERNAL F sin_huge(F x) {
   Fraction a = huge_fraction(x, 1.0, 0.0, kRound);
-  F y = given(sin_of_reduced(flip_if_odd(pi_times(a.f), a.t)), from_bits(magnitude(x)),
-              {{0x55cafb2a, 0xbf7e7a17}});
+  F y = patch_hard_cases(sin_of_reduced(flip_if_odd(pi_times(a.f), a.t)), from_bits(magnitude(x)),
+                         {{0x55cafb2a, 0xbf7e7a17}});
   return nan_unless_finite(flip_with(y, x), x);
 }
 INVAR_INTERNAL F cos_huge(F x) {
   Fraction a = huge_fraction(x, 1.0, 0.5, kRoundOdd);
-  F y = given(sin_of_reduced(flip_if_odd(pi_times(a.f), a.t)), from_bits(magnitude(x)),
-              {{0x5f18b878, 0x3f7f14bb}, {0x6115cb11, 0x3f78142f}});
+  F y = patch_hard_cases(sin_of_reduced(flip_if_odd(pi_times(a.f), a.t)), from_bits(magnitude(x)),
+                         {{0x5f18b878, 0x3f7f14bb}, {0x6115cb11, 0x3f78142f}});
   return nan_unless_finite(y, x);
 }
 
@@ -46,7 +48,7 @@ INVAR_INLINE F sin(F x) {
   D a = to_double(from_bits(mag));
   D t = fma(a, set1_d(0x1.45f306dc9c883p-2), set1_d(kRound));
   D r = less_pi_times(a, sub(t, set1_d(kRound)));
-  F y = given(sin_of_reduced(flip_if_odd(r, t)), from_bits(mag), {{0x46199998, 0xbeb1fa5d}});
+  F y = patch_hard_cases(sin_of_reduced(flip_if_odd(r, t)), from_bits(mag), {{0x46199998, 0xbeb1fa5d}});
   y = flip_with(y, x);
   M huge = gt(mag, set1_i(kFast));
   return any(huge) ? select(huge, sin_huge(x), y) : y;

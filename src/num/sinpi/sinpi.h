@@ -1,9 +1,11 @@
-// sinpi(x) = sin(pi x) and cospi(x) = cos(pi x) of binary32 (spec/functions.md functions.31), correctly rounded for every
-// input (`invar_prove sinpi`, `invar_prove cospi`; docs/evidence/functions.md). Constants:
-// tools/prove/coefficients/trigonometric_coefficients.py sinpi.
+// sinpi(x) = sin(pi x) and cospi(x) = cos(pi x) of binary32 (spec/functions.md functions.31),
+// correctly rounded for every input (`invar_prove sinpi`, `invar_prove cospi`;
+// docs/evidence/functions.md). Constants: tools/prove/coefficients/trigonometric_coefficients.py
+// sinpi.
 //
-// |x| = n + r, |r| <= 1/2, or n + 1/2 + r for the cosine: r is exact (where |x| < 2^-28 makes it inexact, the cosine is 1).
-// sin(pi r) = r pi + r (pi_low + z P(z)), z = r^2 (relative error 2^-60.3).
+// |x| = n + r, |r| <= 1/2, or n + 1/2 + r for the cosine: r is exact (where |x| < 2^-28 makes it
+// inexact, the cosine is 1). sin(pi r) = r pi + r (pi_low + z P(z)), z = r^2 (relative error
+// 2^-60.3).
 #pragma once
 
 #include "num/lane/elementary.h"

@@ -1,8 +1,9 @@
-// tan of binary32 (spec/functions.md functions.30), correctly rounded for every input (`invar_prove tan`;
-// docs/evidence/functions.md). Constants: tools/prove/coefficients/trigonometric_coefficients.py tan.
+// tan of binary32 (spec/functions.md functions.30), correctly rounded for every input (`invar_prove
+// tan`; docs/evidence/functions.md). Constants:
+// tools/prove/coefficients/trigonometric_coefficients.py tan.
 //
-// |x| = n pi/2 + r, |r| <= pi/4 (reduced as in sincos.h): tan(r) = r N(r^2) / D(r^2) (relative error 2^-60.3), or
-// -D / (r N) where n is odd; one division.
+// |x| = n pi/2 + r, |r| <= pi/4 (reduced as in sincos.h): tan(r) = r N(r^2) / D(r^2) (relative
+// error 2^-60.3), or -D / (r N) where n is odd; one division.
 #pragma once
 
 #include "num/lane/elementary.h"

@@ -1,5 +1,6 @@
-// tan with binary32 arithmetic alone wherever that decides the result, else by tan.h (num/ff/ff.h): the same bits. Taylor
-// series of sin and cos. Constants: tools/prove/coefficients/ff_coefficients.py.
+// tan in float-float binary32 arithmetic (num/ff/ff.h) wherever that decides the result, else in
+// binary64 (tan.h): the same bits. Taylor series of sin and cos. Constants:
+// tools/prove/coefficients/ff_coefficients.py.
 #pragma once
 
 #include "num/ff/series.h"
@@ -29,8 +30,8 @@ INVAR_TABLE float kSinFF[][2] = {{0x1p+0f, 0x0p+0f},
                                  {0x1.952c78p-49f, -0x1.f9ea56p-74f},
                                  {-0x1.2f49b4p-57f, -0x1.a05056p-83f}};
 
-// |x| = n pi/2 + r: tan r, or -1 / tan r where n is odd. From 1 on the difference with the first part of pi/2 is exact, and so
-// it is below, where n is 0 or 1.
+// |x| = n pi/2 + r: tan r, or -1 / tan r where n is odd. From 1 on the difference with the first
+// part of pi/2 is exact, and so it is below, where n is 0 or 1.
 INVAR_INLINE F tan_ff(F x) {
   F a = abs(x), t = fma(a, set1(0x1.45f306p-1f), set1(kRoundFF)), n = sub(t, set1(kRoundFF));
   FF p = ff_two_product(n, set1(0x1.777a5cp-25f)), s = ff_two_sum(fma(n, set1(-0x1.921fb6p+0f), a), p.hi);
@@ -39,11 +40,11 @@ INVAR_INLINE F tan_ff(F x) {
   M odd = lt(flip_by_low_bit(set1(1.0f), t), zero());
   FF over = {select(odd, cos.hi, sin.hi), select(odd, cos.lo, sin.lo)};
   FF under = {select(odd, sin.hi, cos.hi), select(odd, sin.lo, cos.lo)};
-  Settled y = settle(ff_div(over, under), 0x1p-16f);
+  RoundedResult y = round_if_certain(ff_div(over, under), 0x1p-16f);
   M tiny = lt(a, set1(0x1p-12f));  // x + x^3/3 rounds to x
   M sure = either(tiny, both(y.sure, decided_by_ff(a, r)));
   F v = select(tiny, x, flip_with(flip_by_low_bit(y.y, t), x));
-  return settle_rare<tan>(x, v, sure);
+  return resolve_uncertain<tan>(x, v, sure);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -1,4 +1,5 @@
-// Inputs that tell wrong orders and wrong rules apart; for tests. The same on every machine: integers only.
+// Test inputs that expose wrong orders and wrong rounding rules. The same on every machine:
+// integers only.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Results as bits; for tests.
+// Results as bits, for tests.
 #pragma once
 
 #include "num/convert/convert.h"

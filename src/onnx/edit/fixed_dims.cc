@@ -1,18 +1,19 @@
+// Fixes symbolic dimensions of a graph to sizes.
 #include <algorithm>
 #include <functional>
 
-#include "shape/dim_expr.h"
-#include "onnx/onnx.h"
 #include "onnx/error_text.h"
+#include "onnx/onnx.h"
+#include "shape/dim_expr.h"
 
 namespace invar::onnx {
 namespace {
 
-constexpr int64_t kMostFixed = int64_t{1} << 31;
+constexpr int64_t kMaxSize = int64_t{1} << 31;
 
 using Sizes = std::map<std::string, int64_t>;
 
-// All dimensions of the graph and of the graphs within its nodes: their names are one name space.
+// Visits all dimensions of the graph and of nested graphs. Their symbols are one name space.
 Status each_dim(Graph& graph, const std::function<Status(const ValueInfo&, Dim&)>& change) {
   for (std::vector<ValueInfo>* all : {&graph.inputs, &graph.outputs, &graph.values})
     for (ValueInfo& v : *all)
@@ -26,8 +27,8 @@ std::string axis_name(const ValueInfo& v, size_t axis) {
   return v.name + "." + std::to_string(axis);
 }
 
-// Names of the inputs' open dimensions, INPUT.AXIS where one has none.
-std::vector<std::string> open_names(const Graph& graph) {
+// The symbols of the inputs' dynamic dimensions, or INPUT.AXIS for those without a symbol.
+std::vector<std::string> dynamic_dim_names(const Graph& graph) {
   std::vector<std::string> names;
   for (const ValueInfo& v : graph.inputs)
     for (size_t axis = 0; axis < v.shape.size(); ++axis) {
@@ -38,7 +39,7 @@ std::vector<std::string> open_names(const Graph& graph) {
   return names;
 }
 
-// The dimension that INPUT.AXIS says; null: there is none.
+// The dimension that INPUT.AXIS denotes; null if there is none.
 Dim* dim_at(Graph& graph, const std::string& name) {
   for (ValueInfo& v : graph.inputs)
     for (size_t axis = 0; axis < v.shape.size(); ++axis)
@@ -46,37 +47,37 @@ Dim* dim_at(Graph& graph, const std::string& name) {
   return nullptr;
 }
 
-Error no_such(const std::string& name, const std::vector<std::string>& open) {
+Error unknown_dim(const std::string& name, const std::vector<std::string>& open) {
   std::string all;
   for (const std::string& one : open) all += (all.empty() ? "" : ", ") + quote(one);
   return bad_input("dimension " + quote(name) + ": no open dimension of the model's inputs has this name; " +
                    (all.empty() ? "none is open" : "there are " + all));
 }
 
-Error is_other(const std::string& what, int64_t is, int64_t wanted) {
+Error size_conflict(const std::string& what, int64_t is, int64_t wanted) {
   return bad_input("dimension " + quote(what) + ": is " + std::to_string(is) + " and cannot be " +
                    std::to_string(wanted));
 }
 
-// The size that a name has, and that of a sum of names (as the compiler reads it) of which some have one.
-Status fix_names(Graph& graph, const Sizes& sizes, const std::vector<std::string>& open) {
+// Replaces symbols, and expressions of symbols as the compiler reads them, by their sizes.
+Status substitute_sizes(Graph& graph, const Sizes& sizes, const std::vector<std::string>& open) {
   const auto of = [&](const std::string& name) {
     const auto at = sizes.find(name);
-    return at == sizes.end() ? std::nullopt : std::optional<Polynomial>(at->second);
+    return at == sizes.end() ? std::nullopt : std::optional<DimExpr>(at->second);
   };
   return each_dim(graph, [&](const ValueInfo&, Dim& d) -> Status {
     if (d.value >= 0 || d.name.empty()) return {};
-    std::optional<Polynomial> size = of(d.name);
-    const std::optional<Polynomial> sum = Polynomial::read(d.name);
+    std::optional<DimExpr> size = of(d.name);
+    const std::optional<DimExpr> sum = DimExpr::parse(d.name);
     if (sum && !sum->constant() &&
-        sum->all_names([&](auto& n) { return std::find(open.begin(), open.end(), n) != open.end(); }) &&
-        !sum->all_names([&](auto& n) { return !sizes.contains(n); })) {
-      const std::optional<Polynomial> computed = sum->with(of);
+        sum->all_symbols([&](auto& n) { return std::find(open.begin(), open.end(), n) != open.end(); }) &&
+        !sum->all_symbols([&](auto& n) { return !sizes.contains(n); })) {
+      const std::optional<DimExpr> computed = sum->substitute(of);
       if (!computed || computed->constant().value_or(0) < 0)
         return bad_input("dimension " + quote(d.name) + ": becomes " +
                          (computed ? computed->text() : "too large a number"));
       if (size && computed->constant() && *computed != *size)
-        return is_other(d.name, *computed->constant(), *size->constant());
+        return size_conflict(d.name, *computed->constant(), *size->constant());
       if (!size) size = computed;
     }
     if (size) d = size->constant() ? Dim{*size->constant(), ""} : Dim{-1, size->text()};
@@ -86,19 +87,19 @@ Status fix_names(Graph& graph, const Sizes& sizes, const std::vector<std::string
 
 }  // namespace
 
-Status fix(Graph& graph, const std::vector<std::pair<std::string, int64_t>>& dims) {
-  const std::vector<std::string> open = open_names(graph);
+Status fix_dims(Graph& graph, const std::vector<std::pair<std::string, int64_t>>& dims) {
+  const std::vector<std::string> open = dynamic_dim_names(graph);
   Sizes named;
   std::map<Dim*, int64_t> unnamed;
   for (const auto& [name, size] : dims) {
-    if (size < 0 || size > kMostFixed)
+    if (size < 0 || size > kMaxSize)
       return bad_input("dimension " + quote(name) + ": " + std::to_string(size) + " is outside 0 to " +
-                       std::to_string(kMostFixed));
+                       std::to_string(kMaxSize));
     Dim* const at = dim_at(graph, name);
     const bool is_open = std::find(open.begin(), open.end(), name) != open.end();
-    if (!at && !is_open) return no_such(name, open);
+    if (!at && !is_open) return unknown_dim(name, open);
     if (at && at->value >= 0 && !is_open) {
-      if (at->value != size) return is_other(name, at->value, size);
+      if (at->value != size) return size_conflict(name, at->value, size);
       continue;
     }
     const std::string& called = at && at->value < 0 ? at->name : name;
@@ -108,7 +109,7 @@ Status fix(Graph& graph, const std::vector<std::pair<std::string, int64_t>>& dim
       return bad_input("dimension " + quote(name) + ": is to be " + std::to_string(given) + " and " +
                        std::to_string(size) + ": give one of them");
   }
-  INVAR_CHECK_OK(fix_names(graph, named, open));
+  INVAR_CHECK_OK(substitute_sizes(graph, named, open));
   for (const auto& [dim, size] : unnamed) dim->value = size;
   return {};
 }

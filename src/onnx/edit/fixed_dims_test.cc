@@ -1,3 +1,4 @@
+// Tests of fixing dimensions.
 #include <gtest/gtest.h>
 
 #include "onnx/onnx.h"
@@ -5,7 +6,8 @@
 namespace invar::onnx {
 namespace {
 
-// x [batch, seq, ?, 4], past [batch, past, past+seq] -> y [batch, seq]; a graph within a node has w [seq].
+// x [batch, seq, ?, 4], past [batch, past, past+seq] -> y [batch, seq]; a graph within a node has w
+// [seq].
 Graph graph() {
   Graph g;
   g.inputs = {{"x", 1, true, {{-1, "batch"}, {-1, "seq"}, {-1, ""}, {4, ""}}},
@@ -21,7 +23,7 @@ Graph graph() {
 using Dims = std::vector<std::pair<std::string, int64_t>>;
 std::string refusal(const Dims& dims) {
   Graph g = graph();
-  const Status s = fix(g, dims);
+  const Status s = fix_dims(g, dims);
   if (s) return "done";
   EXPECT_EQ(s.error().code, Code::bad_input);
   return s.error().message;
@@ -35,13 +37,13 @@ std::string text(const ValueInfo& v) {
 
 TEST(Fix, EveryDimensionOfTheName) {
   Graph g = graph();
-  ASSERT_TRUE(fix(g, {{"seq", 3}, {"x.2", 0}, {"x.2", 0}, {"x.3", 4}}));
+  ASSERT_TRUE(fix_dims(g, {{"seq", 3}, {"x.2", 0}, {"x.2", 0}, {"x.3", 4}}));
   EXPECT_EQ(text(g.inputs[0]), "batch,3,0,4");
   EXPECT_EQ(text(g.inputs[1]), "batch,past,past+3");
   EXPECT_EQ(text(g.outputs[0]), "batch,3");
   EXPECT_EQ(text(g.values[0]), "past+3,inner");
   EXPECT_EQ(text(g.nodes[0].bodies[0].graph.values[0]), "3");
-  ASSERT_TRUE(fix(g, {{"past.1", 2}}));  // has a name: all that it names
+  ASSERT_TRUE(fix_dims(g, {{"past.1", 2}}));  // has a name: all that it names
   EXPECT_EQ(text(g.inputs[1]), "batch,2,5");
   EXPECT_EQ(text(g.values[0]), "5,inner");
 }

@@ -1,12 +1,13 @@
+// Binds graph inputs to constant values.
 #include <algorithm>
 
 #include "base/endian.h"
-#include "onnx/tensor.h"
 #include "onnx/error_text.h"
+#include "onnx/tensor.h"
 
 namespace invar::onnx {
 
-Status bind(Graph& graph, TensorRef value) {
+Status bind_input(Graph& graph, TensorRef value) {
   auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(),
                             [&](const ValueInfo& v) { return v.name == value.name; });
   if (input == graph.inputs.end())
@@ -25,15 +26,15 @@ Status bind(Graph& graph, TensorRef value) {
   return {};
 }
 
-Status bind(Graph& graph, const std::string& name, DType dtype, std::vector<int64_t> shape,
-            const void* data) {
+Status bind_input(Graph& graph, const std::string& name, DType dtype, std::vector<int64_t> shape,
+                  const void* data) {
   TensorRef value;
   value.name = name, value.data_type = code_of(dtype), value.shape = std::move(shape);
   size_t bytes = size_of(dtype);
   for (const int64_t d : value.shape) bytes *= static_cast<size_t>(d);
   value.inline_data.resize(bytes);
   copy_little_endian(value.inline_data.data(), data, bytes, size_of(dtype));
-  return bind(graph, std::move(value));
+  return bind_input(graph, std::move(value));
 }
 
 }  // namespace invar::onnx

@@ -1,3 +1,4 @@
+// Tests of binding inputs.
 #include <gtest/gtest.h>
 
 #include "onnx/onnx.h"
@@ -18,9 +19,9 @@ TensorRef value(std::string name, int32_t type, std::vector<int64_t> shape) {
 
 TEST(Bind, MakesAnInitialiser) {
   Graph g = graph();
-  ASSERT_TRUE(bind(g, value("axes", 7, {2})));
-  ASSERT_TRUE(bind(g, value("any", 7, {3, 3})));
-  ASSERT_TRUE(bind(g, value("x", 1, {9, 4})));
+  ASSERT_TRUE(bind_input(g, value("axes", 7, {2})));
+  ASSERT_TRUE(bind_input(g, value("any", 7, {3, 3})));
+  ASSERT_TRUE(bind_input(g, value("x", 1, {9, 4})));
   EXPECT_TRUE(g.inputs.empty());
   ASSERT_EQ(g.initializers.size(), 3u);
   EXPECT_EQ(g.initializers[0].name, "axes");
@@ -31,15 +32,15 @@ TEST(Bind, TakesOnlyWhatTheGraphSays) {
                              value("axes", 7, {}),  value("x", 1, {4, 9}), value("y", 7, {2})};
   for (const TensorRef& t : wrong) {
     Graph g = graph();
-    const Status s = bind(g, t);
+    const Status s = bind_input(g, t);
     ASSERT_FALSE(s) << t.name;
     EXPECT_EQ(s.error().code, Code::bad_input);
     EXPECT_NE(s.error().message.find("'" + t.name + "'"), std::string::npos);
     EXPECT_EQ(g.inputs.size(), 3u);
   }
   Graph g = graph();
-  ASSERT_TRUE(bind(g, value("axes", 7, {2})));
-  EXPECT_FALSE(bind(g, value("axes", 7, {2})));
+  ASSERT_TRUE(bind_input(g, value("axes", 7, {2})));
+  EXPECT_FALSE(bind_input(g, value("axes", 7, {2})));
 }
 
 }  // namespace

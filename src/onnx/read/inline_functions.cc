@@ -1,21 +1,22 @@
-// The model's own functions: calls become their bodies.
+// Inlines calls of model-local functions.
 #include <google/protobuf/io/coded_stream.h>
 
-#include "onnx/read/model_reader.h"
 #include "onnx/error_text.h"
+#include "onnx/read/model_reader.h"
 
 namespace invar::onnx {
 namespace {
 
-// What calls may add to a model; more is refused, since each function may call others many times.
-constexpr size_t kMostNodes = 1 << 17, kMostBytes = 256 << 20;
-constexpr int kMostCalls = 64;       // within one another
-constexpr size_t kShownOfName = 32;  // of a function, in the names of values
+// Limits of inlining: nested calls multiply, so a small file can describe a huge model.
+constexpr size_t kMaxNodes = 1 << 17, kMaxBytes = 256 << 20;
+constexpr int kMaxCallDepth = 64;
+constexpr size_t kMaxNamePrefix = 32;  // characters of a function's name in the names of its values
 
-// Fields that the installed onnx.proto may not know yet.
-constexpr uint32_t kDefaults = 11, kOverload = 13, kNodeOverload = 8;
+// Field numbers of newer ONNX versions, which the installed onnx.proto may lack.
+constexpr uint32_t kFunctionDefaults = 11, kFunctionOverload = 13, kNodeOverload = 8;
 
-std::vector<std::string> field(const google::protobuf::MessageLite& message, uint32_t number) {
+// The contents of the length-delimited fields with this number.
+std::vector<std::string> unknown_field(const google::protobuf::MessageLite& message, uint32_t number) {
   const std::string bytes = message.SerializeAsString();
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
                                             static_cast<int>(bytes.size()));
@@ -24,24 +25,24 @@ std::vector<std::string> field(const google::protobuf::MessageLite& message, uin
     uint64_t number64;
     uint32_t size = 4;
     std::string value;
-    const bool sound = (tag & 7) == 0   ? in.ReadVarint64(&number64)
-                       : (tag & 7) == 1 ? in.Skip(8)
-                       : (tag & 7) == 5 ? in.Skip(4)
-                                        : (tag & 7) == 2 && in.ReadVarint32(&size) &&
-                                              in.ReadString(&value, static_cast<int>(size));
-    if (!sound) break;
+    const bool ok = (tag & 7) == 0   ? in.ReadVarint64(&number64)
+                    : (tag & 7) == 1 ? in.Skip(8)
+                    : (tag & 7) == 5 ? in.Skip(4)
+                                     : (tag & 7) == 2 && in.ReadVarint32(&size) &&
+                                           in.ReadString(&value, static_cast<int>(size));
+    if (!ok) break;
     if (tag >> 3 == number && (tag & 7) == 2) found.push_back(std::move(value));
   }
   return found;
 }
 
 std::string overload_of(const google::protobuf::MessageLite& message, uint32_t number) {
-  const std::vector<std::string> found = field(message, number);
+  const std::vector<std::string> found = unknown_field(message, number);
   return found.empty() ? "" : found.back();
 }
 
-std::string domain_of(const std::string& given) {
-  return given == "ai.onnx" ? "" : given;
+std::string normalize_domain(const std::string& domain) {
+  return domain == "ai.onnx" ? "" : domain;
 }
 
 }  // namespace
@@ -53,72 +54,72 @@ Status GraphReader::read_functions(const ::onnx::ModelProto& model) {
     f.proto = &proto;
     INVAR_TRY(f.opsets, read_opsets(proto.opset_import(), where));
     f.attributes.insert(proto.attribute().begin(), proto.attribute().end());
-    for (const std::string& bytes : field(proto, kDefaults)) {
+    for (const std::string& bytes : unknown_field(proto, kFunctionDefaults)) {
       ::onnx::AttributeProto a;
       if (!a.ParseFromString(bytes) || !a.ref_attr_name().empty() || !f.attributes.insert(a.name()).second)
         return bad_input(where + ": attribute " + quote(a.name()) + " is given twice or no value");
       f.defaults.emplace(a.name(), std::move(a));
     }
-    function_names_.emplace(domain_of(proto.domain()), proto.name());
-    const Key key(domain_of(proto.domain()), proto.name(), overload_of(proto, kOverload));
+    function_names_.emplace(normalize_domain(proto.domain()), proto.name());
+    const Key key(normalize_domain(proto.domain()), proto.name(), overload_of(proto, kFunctionOverload));
     if (!functions_.emplace(key, std::move(f)).second) return bad_input(where + " is defined twice");
   }
   return {};
 }
 
 const Function* GraphReader::function_of(const ::onnx::NodeProto& proto) const {
-  const std::string domain = domain_of(proto.domain());
+  const std::string domain = normalize_domain(proto.domain());
   if (!function_names_.contains({domain, proto.op_type()})) return nullptr;
   auto it = functions_.find({domain, proto.op_type(), overload_of(proto, kNodeOverload)});
   return it == functions_.end() ? nullptr : &it->second;
 }
 
-Status GraphReader::charge(size_t bytes) {
-  made_bytes_ += bytes;
-  if (++made_nodes_ > kMostNodes || made_bytes_ > kMostBytes)
-    return not_covered(path_ + ": its functions make more than " + std::to_string(kMostNodes) + " nodes or " +
-                       std::to_string(kMostBytes >> 20) + " MiB of their calls");
+Status GraphReader::charge_inlining(size_t bytes) {
+  inlined_bytes_ += bytes;
+  if (++inlined_nodes_ > kMaxNodes || inlined_bytes_ > kMaxBytes)
+    return not_covered(path_ + ": its functions make more than " + std::to_string(kMaxNodes) + " nodes or " +
+                       std::to_string(kMaxBytes >> 20) + " MiB of their calls");
   return {};
 }
 
-Status GraphReader::inline_call(const ::onnx::NodeProto& proto, const Function& function, const Frame& frame,
-                                const std::string& where, Graph& graph) {
+Status GraphReader::inline_call(const ::onnx::NodeProto& proto, const Function& function,
+                                const CallFrame& frame, const std::string& where, Graph& graph) {
   const ::onnx::FunctionProto& body = *function.proto;
   int depth = 0;
-  for (const Frame* f = &frame; f->function; f = f->caller) {
+  for (const CallFrame* f = &frame; f->function; f = f->caller) {
     if (f->function == &function)
       return bad_input(where + ": function " + quote(body.name()) + " calls itself");
-    if (++depth == kMostCalls)
-      return not_covered(where + ": calls of functions lie in more than " + std::to_string(kMostCalls) +
+    if (++depth == kMaxCallDepth)
+      return not_covered(where + ": calls of functions lie in more than " + std::to_string(kMaxCallDepth) +
                          " others");
   }
   if (proto.input_size() > body.input_size() || proto.output_size() > body.output_size())
     return bad_input(where + ": function " + quote(body.name()) + " has not as many inputs or outputs");
-  INVAR_CHECK_OK(
-      charge(proto.ByteSizeLong() + static_cast<size_t>(body.input_size() + body.output_size()) * 64));
-  Frame callee{&function.opsets, &frame, &function};
+  INVAR_CHECK_OK(charge_inlining(proto.ByteSizeLong() +
+                                 static_cast<size_t>(body.input_size() + body.output_size()) * 64));
+  CallFrame callee{&function.opsets, &frame, &function};
   for (const auto& a : proto.attribute())
-    if (!function.attributes.contains(a.name()) || !callee.given.emplace(a.name(), &a).second)
+    if (!function.attributes.contains(a.name()) || !callee.arguments.emplace(a.name(), &a).second)
       return bad_input(where + ": attribute " + quote(a.name()) + " is given twice, or function " +
                        quote(body.name()) + " has none of this name");
 
-  callee.prefix = body.name().substr(0, kShownOfName) + "#" + std::to_string(++calls_) + "/";
+  callee.prefix = body.name().substr(0, kMaxNamePrefix) + "#" + std::to_string(++calls_) + "/";
   for (int i = 0; i < body.input_size(); ++i) {
     const std::string& name = body.input(i);
     if (name.empty() || !callee.inputs.insert(name).second)
       return bad_input(where + ": function " + quote(body.name()) + " has an input twice or without a name");
-    callee.names[name] = i < proto.input_size() ? used(frame, proto.input(i)) : "";
+    callee.names[name] = i < proto.input_size() ? name_of_use(frame, proto.input(i)) : "";
   }
-  std::vector<Node> passed;  // outputs that are inputs
+  std::vector<Node> forwards;  // identities, for outputs that are inputs
   for (int i = 0; i < body.output_size(); ++i) {
     const std::string& name = body.output(i);
     std::string outside;
     if (i < proto.output_size()) {
-      INVAR_TRY(outside, defined(frame, proto.output(i)));
+      INVAR_TRY(outside, name_of_definition(frame, proto.output(i)));
     }
     if (callee.inputs.contains(name)) {
       if (outside.empty()) continue;
-      Node& node = passed.emplace_back();
+      Node& node = forwards.emplace_back();
       node.op_type = "Identity", node.opset = 1;
       node.inputs = {callee.names[name]}, node.outputs = {outside};
     } else if (!callee.names.emplace(name, outside.empty() ? callee.prefix + name : outside).second) {
@@ -126,7 +127,7 @@ Status GraphReader::inline_call(const ::onnx::NodeProto& proto, const Function& 
     }
   }
   INVAR_CHECK_OK(read_nodes(body.node(), callee, graph));
-  graph.nodes.insert(graph.nodes.end(), passed.begin(), passed.end());
+  graph.nodes.insert(graph.nodes.end(), forwards.begin(), forwards.end());
   return {};
 }
 

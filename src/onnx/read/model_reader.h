@@ -1,4 +1,5 @@
-// A ModelProto becomes a Graph: names, types, attributes, and calls of the model's functions.
+// Converts a ModelProto to a Graph: values, types, attributes, and inlined calls of model-local
+// functions.
 #pragma once
 
 #include <filesystem>
@@ -18,18 +19,18 @@ using Opsets = std::map<std::string, int64_t>;
 struct Function {
   const ::onnx::FunctionProto* proto = nullptr;
   Opsets opsets;
-  std::set<std::string> attributes;                        // that a call may give
-  std::map<std::string, ::onnx::AttributeProto> defaults;  // of those that have one
+  std::set<std::string> attributes;                        // parameters
+  std::map<std::string, ::onnx::AttributeProto> defaults;  // of parameters that have one
 };
 
-// Where nodes are read from: the model, or the body of a function for one call of it.
-struct Frame {
+// The scope from which nodes are read: the model, or one call of a function.
+struct CallFrame {
   const Opsets* opsets;
-  const Frame* caller = nullptr;
-  const Function* function = nullptr;                               // null: the model
-  std::map<std::string, const ::onnx::AttributeProto*> given = {};  // by the call
-  std::string prefix = {};                        // of the names of values that this call defines
-  std::map<std::string, std::string> names = {};  // of the function's inputs and outputs -> the caller's
+  const CallFrame* caller = nullptr;
+  const Function* function = nullptr;                                   // null: the model
+  std::map<std::string, const ::onnx::AttributeProto*> arguments = {};  // attributes of the call
+  std::string prefix = {};                                              // of names that this call defines
+  std::map<std::string, std::string> names = {};  // the function's inputs and outputs -> values of the caller
   std::set<std::string> inputs = {};              // of the function
 };
 
@@ -46,40 +47,41 @@ class GraphReader {
  private:
   using Key = std::tuple<std::string, std::string, std::string>;  // domain, name, overload
 
-  // read.cc
+  // parse_model.cc
   static Result<Opsets> read_opsets(const Repeated<::onnx::OperatorSetIdProto>& sets,
                                     const std::string& where);
-  Result<ValueInfo> read_value(const ::onnx::ValueInfoProto& proto, const char* role, const Frame& frame);
-  Status read_initializers(const ::onnx::GraphProto& proto, const Frame& frame, Graph& graph);
-  Status read_values(const ::onnx::GraphProto& proto, const Frame& frame, Graph& graph);
-  Status read_graph(const ::onnx::GraphProto& proto, const Frame& frame, Graph& graph);
+  Result<ValueInfo> read_value(const ::onnx::ValueInfoProto& proto, const char* role, const CallFrame& frame);
+  Status read_initializers(const ::onnx::GraphProto& proto, const CallFrame& frame, Graph& graph);
+  Status read_values(const ::onnx::GraphProto& proto, const CallFrame& frame, Graph& graph);
+  Status read_graph(const ::onnx::GraphProto& proto, const CallFrame& frame, Graph& graph);
 
-  // read_nodes.cc
-  Status read_nodes(const Repeated<::onnx::NodeProto>& protos, const Frame& frame, Graph& graph);
-  Result<Node> read_node(const ::onnx::NodeProto& proto, const Frame& frame, size_t index);
-  Status read_attribute(const ::onnx::AttributeProto& a, const Frame& frame, Node& node,
+  // parse_nodes.cc
+  Status read_nodes(const Repeated<::onnx::NodeProto>& protos, const CallFrame& frame, Graph& graph);
+  Result<Node> read_node(const ::onnx::NodeProto& proto, const CallFrame& frame, size_t index);
+  Status read_attribute(const ::onnx::AttributeProto& a, const CallFrame& frame, Node& node,
                         const std::string& where);
-  Status read_reference(const ::onnx::AttributeProto& a, const Frame& frame, Node& node,
+  Status read_reference(const ::onnx::AttributeProto& a, const CallFrame& frame, Node& node,
                         const std::string& label);
-  Status read_content(const ::onnx::AttributeProto& a, const std::string& name, const Frame& frame,
+  Status read_content(const ::onnx::AttributeProto& a, const std::string& name, const CallFrame& frame,
                       Node& node, const std::string& label);
-  // The name of a value among those of the whole model, where it is read and where it is defined.
-  static std::string used(const Frame& frame, const std::string& name);
-  Result<std::string> defined(const Frame& frame, const std::string& name);
+  // The unique name of a value in the whole model, at a use and at its definition.
+  static std::string name_of_use(const CallFrame& frame, const std::string& name);
+  Result<std::string> name_of_definition(const CallFrame& frame, const std::string& name);
 
-  // functions.cc
+  // inline_functions.cc
   Status read_functions(const ::onnx::ModelProto& model);
   const Function* function_of(const ::onnx::NodeProto& proto) const;
-  Status inline_call(const ::onnx::NodeProto& proto, const Function& function, const Frame& frame,
+  Status inline_call(const ::onnx::NodeProto& proto, const Function& function, const CallFrame& frame,
                      const std::string& where, Graph& graph);
-  Status charge(size_t bytes);
+  // Counts a node and bytes against the limits of inlining.
+  Status charge_inlining(size_t bytes);
 
   std::string path_;
   ExternalFiles external_;
   std::map<Key, Function> functions_;
   std::set<std::pair<std::string, std::string>> function_names_;  // (domain, name) of functions_
-  size_t calls_ = 0, made_nodes_ = 0, made_bytes_ = 0;            // of functions, so far
-  int nested_ = 0;                                                // graphs around the one that is read
+  size_t calls_ = 0, inlined_nodes_ = 0, inlined_bytes_ = 0;
+  int depth_ = 0;  // of nested graphs
 };
 
 }  // namespace invar::onnx

@@ -1,12 +1,13 @@
+// Reads values, types and initializers of a model, and the model file itself.
 #include <climits>
 
 #include "base/file/file.h"
+#include "onnx/error_text.h"
 #include "onnx/raw_data_index.h"
 #include "onnx/read/model_reader.h"
 #include "onnx/read/sequence_elimination.h"
 #include "onnx/read/toposort.h"
 #include "onnx/tensor.h"
-#include "onnx/error_text.h"
 
 namespace invar::onnx {
 
@@ -25,14 +26,14 @@ Result<Opsets> GraphReader::read_opsets(const Repeated<::onnx::OperatorSetIdProt
   return opsets;
 }
 
-Status GraphReader::read_initializers(const ::onnx::GraphProto& proto, const Frame& frame, Graph& graph) {
+Status GraphReader::read_initializers(const ::onnx::GraphProto& proto, const CallFrame& frame, Graph& graph) {
   for (const auto& initializer : proto.initializer()) {
     const std::string where = path_ + ": initialiser " + quote(initializer.name());
     INVAR_TRY(TensorRef t, from_proto(initializer, where));
     if (!t.file.empty()) {
       INVAR_CHECK_OK(external_.check(t, where));
     }
-    INVAR_TRY(t.name, defined(frame, t.name));
+    INVAR_TRY(t.name, name_of_definition(frame, t.name));
     graph.initializers.push_back(std::move(t));
   }
   if (proto.sparse_initializer_size())
@@ -42,23 +43,24 @@ Status GraphReader::read_initializers(const ::onnx::GraphProto& proto, const Fra
 }
 
 Result<ValueInfo> GraphReader::read_value(const ::onnx::ValueInfoProto& proto, const char* role,
-                                          const Frame& frame) {
+                                          const CallFrame& frame) {
   const std::string where = path_ + ": " + role + " " + quote(proto.name());
   if (proto.name().empty()) return bad_input(path_ + ": a " + role + " has no name");
-  ValueInfo v{used(frame, proto.name()), 0, false, {}};
+  ValueInfo v{name_of_use(frame, proto.name()), 0, false, {}};
   if (!proto.type().has_tensor_type()) {
-    // Graphs within nodes need not say types; what is no tensor is refused with the node that makes it.
-    if (nested_) return v;
+    // Nested graphs may omit types. The node that defines a value that is no tensor is refused
+    // later.
+    if (depth_) return v;
     return not_covered(where + " is not a tensor, which is not covered");
   }
   const auto& tensor = proto.type().tensor_type();
   v.data_type = tensor.elem_type(), v.has_shape = tensor.has_shape();
-  if (v.data_type != kString && !bits_of(v.data_type) && !(nested_ && v.data_type == 0))
+  if (v.data_type != kString && !bits_of(v.data_type) && !(depth_ && v.data_type == 0))
     return bad_input(where + " has unknown element type " + std::to_string(v.data_type));
   for (const auto& d : tensor.shape().dim()) {
     Dim dim;
     if (d.has_dim_value()) {
-      dim.value = d.dim_value();  // -1 is how some exporters write one that is open
+      dim.value = d.dim_value();  // some exporters write -1 for a dynamic dimension
       if (dim.value < -1) return bad_input(where + " has a negative dimension");
     } else {
       dim.name = d.dim_param();
@@ -68,24 +70,24 @@ Result<ValueInfo> GraphReader::read_value(const ::onnx::ValueInfoProto& proto, c
   return v;
 }
 
-Status GraphReader::read_values(const ::onnx::GraphProto& proto, const Frame& frame, Graph& graph) {
-  std::set<std::string> initialised, described;
-  for (const auto& t : graph.initializers) initialised.insert(t.name);
+Status GraphReader::read_values(const ::onnx::GraphProto& proto, const CallFrame& frame, Graph& graph) {
+  std::set<std::string> initialized, described;
+  for (const auto& t : graph.initializers) initialized.insert(t.name);
   for (const auto& input : proto.input()) {
     INVAR_TRY(ValueInfo v, read_value(input, "graph input", frame));
-    INVAR_TRY(v.name, defined(frame, input.name()));
-    if (nested_ || !initialised.contains(v.name))
-      graph.inputs.push_back(std::move(v));  // older files list initialisers as inputs too
+    INVAR_TRY(v.name, name_of_definition(frame, input.name()));
+    if (depth_ || !initialized.contains(v.name))
+      graph.inputs.push_back(std::move(v));  // older files also list initializers as inputs
   }
   for (const auto& output : proto.output()) {
     INVAR_TRY(ValueInfo v, read_value(output, "graph output", frame));
-    if (!described.insert(v.name).second && !nested_)
+    if (!described.insert(v.name).second && !depth_)
       return bad_input(path_ + ": graph output " + quote(v.name) + " is given twice");
     graph.outputs.push_back(std::move(v));
   }
   described.clear();
   for (const auto& value : proto.value_info()) {
-    if (!value.type().has_tensor_type()) continue;  // a hint; its node is refused by name where it matters
+    if (!value.type().has_tensor_type()) continue;  // a hint only; an unsupported node is refused by name
     INVAR_TRY(ValueInfo v, read_value(value, "value", frame));
     if (!described.insert(v.name).second)
       return bad_input(path_ + ": value " + quote(v.name) + " is described twice");
@@ -94,7 +96,7 @@ Status GraphReader::read_values(const ::onnx::GraphProto& proto, const Frame& fr
   return {};
 }
 
-Status GraphReader::read_graph(const ::onnx::GraphProto& proto, const Frame& frame, Graph& graph) {
+Status GraphReader::read_graph(const ::onnx::GraphProto& proto, const CallFrame& frame, Graph& graph) {
   graph.name = proto.name();
   INVAR_CHECK_OK(read_initializers(proto, frame, graph));
   INVAR_CHECK_OK(read_values(proto, frame, graph));
@@ -115,9 +117,9 @@ Result<Graph> GraphReader::read(const ::onnx::ModelProto& model) {
     if (!graph.metadata.emplace(p.key(), p.value()).second)
       return bad_input(path_ + ": metadata " + quote(p.key()) + " is given twice");
   const Opsets opsets = graph.opsets;
-  INVAR_CHECK_OK(read_graph(model.graph(), Frame{&opsets}, graph));
+  INVAR_CHECK_OK(read_graph(model.graph(), CallFrame{&opsets}, graph));
   INVAR_CHECK_OK(check_and_sort(graph, path_));
-  take_apart_sequences(graph);
+  eliminate_sequences(graph);
   return graph;
 }
 
@@ -127,9 +129,9 @@ Result<::onnx::ModelProto> parse_model(const std::string& path) {
     return bad_input(path +
                      ": larger than the 2 GiB that an ONNX file may have; keep weights as external data");
   const std::string name = std::filesystem::path(path).filename().string();
-  std::optional<std::string> slim;
-  if (is_plain(name)) slim = with_tensors_in_place(file.text(), name);
-  const std::string_view bytes = slim ? std::string_view(*slim) : file.text();
+  std::optional<std::string> rewritten;
+  if (is_plain(name)) rewritten = externalize_raw_data(file.text(), name);
+  const std::string_view bytes = rewritten ? std::string_view(*rewritten) : file.text();
   ::onnx::ModelProto model;
   if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     return bad_input(path + ": not a well-formed ONNX file (truncated, or not protobuf)");

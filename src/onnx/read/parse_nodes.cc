@@ -1,14 +1,14 @@
-// Nodes and their attributes.
+// Reads nodes and their attributes.
+#include "onnx/error_text.h"
 #include "onnx/read/model_reader.h"
 #include "onnx/read/toposort.h"
-#include "onnx/error_text.h"
 
 namespace invar::onnx {
 namespace {
 
 using ::onnx::AttributeProto;
 
-constexpr int kMostNested = 24;  // graphs in graphs; protobuf itself ends at 33 within one message
+constexpr int kMaxDepth = 24;  // of nested graphs; protobuf's own limit is 33
 
 const char* kind_name(const AttributeProto& a) {
   switch (a.type()) {
@@ -22,7 +22,7 @@ const char* kind_name(const AttributeProto& a) {
   }
 }
 
-bool given(const Node& node, const std::string& attribute) {
+bool has_attribute(const Node& node, const std::string& attribute) {
   for (const Body& body : node.bodies)
     if (body.attribute == attribute) return true;
   return node.attributes.contains(attribute) || node.other_attributes.contains(attribute);
@@ -30,20 +30,20 @@ bool given(const Node& node, const std::string& attribute) {
 
 }  // namespace
 
-std::string GraphReader::used(const Frame& frame, const std::string& name) {
+std::string GraphReader::name_of_use(const CallFrame& frame, const std::string& name) {
   if (name.empty()) return name;
   auto it = frame.names.find(name);
   return it == frame.names.end() ? frame.prefix + name : it->second;
 }
 
-Result<std::string> GraphReader::defined(const Frame& frame, const std::string& name) {
+Result<std::string> GraphReader::name_of_definition(const CallFrame& frame, const std::string& name) {
   if (frame.inputs.contains(name))
     return bad_input(path_ + ": function " + quote(frame.function->proto->name()) + " defines " +
                      quote(name) + ", which is already defined: it is an input of it");
-  return used(frame, name);
+  return name_of_use(frame, name);
 }
 
-Status GraphReader::read_content(const AttributeProto& a, const std::string& name, const Frame& frame,
+Status GraphReader::read_content(const AttributeProto& a, const std::string& name, const CallFrame& frame,
                                  Node& node, const std::string& label) {
   AttrValue value;
   switch (a.type()) {
@@ -64,12 +64,12 @@ Status GraphReader::read_content(const AttributeProto& a, const std::string& nam
       break;
     }
     case AttributeProto::GRAPH: {
-      if (nested_ == kMostNested)
-        return not_covered(label + " lies in more than " + std::to_string(kMostNested) + " graphs");
-      ++nested_;
+      if (depth_ == kMaxDepth)
+        return not_covered(label + " lies in more than " + std::to_string(kMaxDepth) + " graphs");
+      ++depth_;
       Body body{name, {}};
       const Status status = read_graph(a.g(), frame, body.graph);
-      --nested_;
+      --depth_;
       if (status) node.bodies.push_back(std::move(body));
       return status;
     }
@@ -80,16 +80,17 @@ Status GraphReader::read_content(const AttributeProto& a, const std::string& nam
   return {};
 }
 
-// An attribute whose value is that of the call of the function; absent where the call does not give it.
-Status GraphReader::read_reference(const AttributeProto& a, const Frame& frame, Node& node,
+// Resolves a reference to a parameter of the function: the call's argument, else the default, else
+// absent.
+Status GraphReader::read_reference(const AttributeProto& a, const CallFrame& frame, Node& node,
                                    const std::string& label) {
   if (!frame.function) return bad_input(label + " refers to a function's attribute outside a function");
   if (!frame.function->attributes.contains(a.ref_attr_name()))
     return bad_input(label + " refers to " + quote(a.ref_attr_name()) +
                      ", which is no attribute of function " + quote(frame.function->proto->name()));
-  if (auto given = frame.given.find(a.ref_attr_name()); given != frame.given.end()) {
-    const AttributeProto& outer = *given->second;
-    INVAR_CHECK_OK(charge(outer.ByteSizeLong()));
+  if (auto argument = frame.arguments.find(a.ref_attr_name()); argument != frame.arguments.end()) {
+    const AttributeProto& outer = *argument->second;
+    INVAR_CHECK_OK(charge_inlining(outer.ByteSizeLong()));
     if (outer.ref_attr_name().empty()) return read_content(outer, a.name(), *frame.caller, node, label);
     AttributeProto next = outer;
     next.set_name(a.name());
@@ -97,32 +98,32 @@ Status GraphReader::read_reference(const AttributeProto& a, const Frame& frame, 
   }
   auto standard = frame.function->defaults.find(a.ref_attr_name());
   if (standard == frame.function->defaults.end()) return {};
-  INVAR_CHECK_OK(charge(standard->second.ByteSizeLong()));
+  INVAR_CHECK_OK(charge_inlining(standard->second.ByteSizeLong()));
   return read_content(standard->second, a.name(), frame, node, label);
 }
 
-Status GraphReader::read_attribute(const AttributeProto& a, const Frame& frame, Node& node,
+Status GraphReader::read_attribute(const AttributeProto& a, const CallFrame& frame, Node& node,
                                    const std::string& where) {
   const std::string label = where + ": attribute " + quote(a.name());
   if (a.name().empty()) return bad_input(where + ": an attribute has no name");
-  if (given(node, a.name())) return bad_input(label + " is given twice");
+  if (has_attribute(node, a.name())) return bad_input(label + " is given twice");
   if (!a.ref_attr_name().empty()) return read_reference(a, frame, node, label);
   return read_content(a, a.name(), frame, node, label);
 }
 
-Result<Node> GraphReader::read_node(const ::onnx::NodeProto& proto, const Frame& frame, size_t index) {
+Result<Node> GraphReader::read_node(const ::onnx::NodeProto& proto, const CallFrame& frame, size_t index) {
   Node node;
   node.name = proto.name().empty() ? "" : frame.prefix + proto.name();
   node.op_type = proto.op_type();
   node.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
-  for (const std::string& name : proto.input()) node.inputs.push_back(used(frame, name));
+  for (const std::string& name : proto.input()) node.inputs.push_back(name_of_use(frame, name));
   for (const std::string& name : proto.output()) {
-    INVAR_TRY(node.outputs.emplace_back(), defined(frame, name));
+    INVAR_TRY(node.outputs.emplace_back(), name_of_definition(frame, name));
   }
   const std::string where = path_ + ": " + node_label(node, index);
   if (node.op_type.empty()) return bad_input(where + " has no operator");
-  // A node of another domain without an opset is kept: the compiler names it together with all else it cannot
-  // cover.
+  // A node of another domain without an opset stays: the compiler reports it with all other
+  // unsupported nodes.
   auto opset = frame.opsets->find(node.domain);
   if (node.domain.empty() && opset == frame.opsets->end())
     return bad_input(where + ": the " + (frame.function ? "function" : "model") +
@@ -132,10 +133,11 @@ Result<Node> GraphReader::read_node(const ::onnx::NodeProto& proto, const Frame&
   return node;
 }
 
-Status GraphReader::read_nodes(const Repeated<::onnx::NodeProto>& protos, const Frame& frame, Graph& graph) {
+Status GraphReader::read_nodes(const Repeated<::onnx::NodeProto>& protos, const CallFrame& frame,
+                               Graph& graph) {
   for (const auto& proto : protos) {
     if (frame.function) {
-      INVAR_CHECK_OK(charge(proto.ByteSizeLong()));
+      INVAR_CHECK_OK(charge_inlining(proto.ByteSizeLong()));
     }
     if (const Function* function = function_of(proto)) {
       const Node label{frame.prefix + proto.name(), proto.op_type(), proto.domain(), {}, {}, {}, {}};

@@ -1,3 +1,4 @@
+// Tests of reading models.
 #include <functional>
 
 #include "base/file/file.h"
@@ -294,7 +295,8 @@ TEST_F(ReadTest, ExternalDataStaysInTheFolder) {
                {"has 9 bytes of data, but its type and shape need 8"});
 }
 
-// What the graph says of w where w has so many columns of 2 rows: its bytes, or the place of its bytes.
+// What the graph says of w where w has so many columns of 2 rows: its bytes, or the place of its
+// bytes.
 TEST_F(ReadTest, LargeTensorsStayInTheFile) {
   for (const size_t columns : {size_t{8192}, size_t{8193}}) {
     std::string bytes(columns * 8, '\0');
@@ -352,7 +354,8 @@ TEST_F(ReadTest, DamagedFilesAreErrorsNotCrashes) {
     auto g = read(path("m.onnx"));
     EXPECT_TRUE(g || g.error().message.find('\n') == std::string::npos);
   }
-  // Every byte with every bit flipped: lengths of 2 GiB, types, tags. Whatever is still a model is one.
+  // Every byte with every bit flipped: lengths of 2 GiB, types, tags. Whatever is still a model is
+  // one.
   for (size_t n = 0; n < whole.size(); ++n)
     for (int bit = 0; bit < 8; ++bit) {
       std::string damaged = whole;

@@ -1,3 +1,5 @@
+// Tracks sequences of tensors symbolically, as lists of value names, and replaces the nodes that
+// read them.
 #include "onnx/read/sequence_elimination.h"
 
 #include <algorithm>
@@ -10,69 +12,71 @@
 namespace invar::onnx {
 namespace {
 
-// What a model may make of lists; nodes that would make more stay.
-constexpr size_t kMostElements = 1 << 17, kMostNodes = 1 << 17, kMostBytes = size_t{256} << 20;
-constexpr size_t kShownOfName = 64;  // in names that are made of it
+// Limits on what elimination may add to a model. Nodes beyond them stay as they are.
+constexpr size_t kMaxElements = 1 << 17, kMaxNodes = 1 << 17, kMaxBytes = size_t{256} << 20;
+constexpr size_t kMaxNamePrefix = 64;  // characters of a name that derived names keep
 
-using List = std::vector<std::string>;
+using Names = std::vector<std::string>;
 
-class Sequences {
+class SequenceEliminator {
  public:
-  explicit Sequences(Graph& graph) : graph_(&graph) { name(graph); }
-  // What a graph within a node defines is forgotten behind it: others may have its names for something else.
-  void within(Graph& graph) {
-    Graph* const around = std::exchange(graph_, &graph);
-    const size_t known = noted_.size();
-    for (const TensorRef& t : graph.initializers) constant(t.name, t);
+  explicit SequenceEliminator(Graph& graph) : graph_(&graph) { collect_names(graph); }
+  // Rewrites a graph. Afterwards forgets the values that it defines, since sibling graphs may reuse
+  // their names.
+  void run(Graph& graph) {
+    Graph* const parent = std::exchange(graph_, &graph);
+    const size_t known = defined_.size();
+    for (const TensorRef& t : graph.initializers) define_constant(t.name, t);
     std::vector<Node> nodes = std::exchange(graph.nodes, {});
     for (Node& node : nodes) add(std::move(node));
-    for (; noted_.size() > known; noted_.pop_back())
-      lists_.erase(noted_.back()), cuts_.erase(noted_.back()), constants_.erase(noted_.back()),
-          scalars_.erase(noted_.back());
-    graph_ = around;
+    for (; defined_.size() > known; defined_.pop_back())
+      sequences_.erase(defined_.back()), splits_.erase(defined_.back()), constants_.erase(defined_.back()),
+          scalars_.erase(defined_.back());
+    graph_ = parent;
   }
 
  private:
-  // A tensor that is cut along an axis into parts of `size` elements, or of one that have no such axis.
-  struct Cuts {
+  // A tensor that is split along an axis into parts of `size` elements. Unless it keeps the axis,
+  // parts have one element and lose the axis.
+  struct EvenSplit {
     std::string tensor;
     int64_t axis = 0, size = 1;
-    bool keeps = true;
+    bool keeps_axis = true;
   };
 
-  void name(const Graph&);
-  void constant(const std::string& name, const TensorRef&);
+  void collect_names(const Graph&);
+  void define_constant(const std::string& name, const TensorRef&);
   void add(Node);
-  bool taken_apart(const Node&);
-  bool part(const Node&, const Cuts&);
-  void split(const Node&);
-  bool joined(const Node&, const List&);
-  void mapped(const Node&);
-  bool looped(const Node&);
-  List copied(const Graph&, std::map<std::string, std::string> names);
-  std::optional<int64_t> number(const std::string& name) const;
-  // Before as many names are copied.
-  bool pays(size_t names) { return (elements_ += names) <= kMostElements; }
-  bool pays_bytes(size_t times, size_t bytes) {
-    if (bytes && times > kMostBytes / bytes) return false;
-    return (bytes_ += times * bytes) <= kMostBytes;
+  bool eliminate(const Node&);
+  bool eliminate_split_at(const Node&, const EvenSplit&);
+  void define_split(const Node&);
+  bool eliminate_concat(const Node&, const Names&);
+  void expand_map(const Node&);
+  bool unroll_loop(const Node&);
+  Names inline_body(const Graph&, std::map<std::string, std::string> names);
+  std::optional<int64_t> scalar(const std::string& name) const;
+  // Count work against the limits. False: over the limit.
+  bool charge_elements(size_t names) { return (num_elements_ += names) <= kMaxElements; }
+  bool charge_bytes(size_t times, size_t bytes) {
+    if (bytes && times > kMaxBytes / bytes) return false;
+    return (num_bytes_ += times * bytes) <= kMaxBytes;
   }
-  void keep(const std::string& name, List list) {
-    lists_[name] = std::move(list);
-    noted_.push_back(name);
+  void define_sequence(const std::string& name, Names list) {
+    sequences_[name] = std::move(list);
+    defined_.push_back(name);
   }
-  const List* list(const Node& node, size_t i = 0) const {
-    const auto it = node.inputs.size() > i ? lists_.find(node.inputs[i]) : lists_.end();
-    return it == lists_.end() ? nullptr : &it->second;
+  const Names* sequence_operand(const Node& node, size_t i = 0) const {
+    const auto it = node.inputs.size() > i ? sequences_.find(node.inputs[i]) : sequences_.end();
+    return it == sequences_.end() ? nullptr : &it->second;
   }
-  std::string fresh(const std::string& name) {
+  std::string unique_name(const std::string& name) {
     std::string made;
-    do made = name.substr(0, kShownOfName) + "#" + std::to_string(++made_);
-    while (!taken_.insert(made).second);
+    do made = name.substr(0, kMaxNamePrefix) + "#" + std::to_string(++next_suffix_);
+    while (!used_names_.insert(made).second);
     return made;
   }
-  // A node in the place of `from`.
-  Node& put(const Node& from, const char* op_type, int64_t opset, List inputs, List outputs) {
+  // Appends a node that replaces `from`.
+  Node& insert_node(const Node& from, const char* op_type, int64_t opset, Names inputs, Names outputs) {
     Node& node = graph_->nodes.emplace_back();
     node.name = from.name, node.op_type = op_type, node.opset = opset;
     node.inputs = std::move(inputs), node.outputs = std::move(outputs);
@@ -80,13 +84,13 @@ class Sequences {
   }
 
   Graph* graph_;
-  std::map<std::string, List> lists_;
-  std::map<std::string, Cuts> cuts_;
-  std::map<std::string, std::vector<int64_t>>
-      constants_;  // short lists of integers and truth values; numbers have one
-  std::set<std::string> scalars_, taken_;
-  List noted_;  // in these, in the order in which they came
-  size_t elements_ = 0, nodes_ = 0, bytes_ = 0, made_ = 0;
+  std::map<std::string, Names> sequences_;
+  std::map<std::string, EvenSplit> splits_;
+  std::map<std::string, std::vector<int64_t>> constants_;  // integers and bools of rank 0 or 1
+  std::set<std::string> scalars_;                          // constants of rank 0
+  std::set<std::string> used_names_;
+  Names defined_;  // keys of these maps in the order of definition
+  size_t num_elements_ = 0, num_nodes_ = 0, num_bytes_ = 0, next_suffix_ = 0;
 };
 
 int64_t attribute(const Node& node, const char* name, int64_t fallback) {
@@ -97,7 +101,7 @@ int64_t attribute(const Node& node, const char* name, int64_t fallback) {
 
 std::optional<std::vector<int64_t>> integers(const TensorRef& t) {
   const size_t width = t.data_type == kInt64 ? 8 : t.data_type == kInt32 ? 4 : t.data_type == kBool ? 1 : 0;
-  if (!width || !t.file.empty() || t.shape.size() > 1 || t.inline_data.size() > kMostElements)
+  if (!width || !t.file.empty() || t.shape.size() > 1 || t.inline_data.size() > kMaxElements)
     return std::nullopt;
   std::vector<int64_t> list;
   for (size_t at = 0; at + width <= t.inline_data.size(); at += width) {
@@ -110,159 +114,162 @@ std::optional<std::vector<int64_t>> integers(const TensorRef& t) {
   return list;
 }
 
-// All names of the graph and of those within its nodes.
-void Sequences::name(const Graph& graph) {
-  for (const ValueInfo& v : graph.inputs) taken_.insert(v.name);
-  for (const TensorRef& t : graph.initializers) taken_.insert(t.name);
+// Collects the names of the graph and of nested graphs.
+void SequenceEliminator::collect_names(const Graph& graph) {
+  for (const ValueInfo& v : graph.inputs) used_names_.insert(v.name);
+  for (const TensorRef& t : graph.initializers) used_names_.insert(t.name);
   for (const Node& node : graph.nodes) {
-    taken_.insert(node.outputs.begin(), node.outputs.end());
-    for (const Body& body : node.bodies) name(body.graph);
+    used_names_.insert(node.outputs.begin(), node.outputs.end());
+    for (const Body& body : node.bodies) collect_names(body.graph);
   }
 }
 
-void Sequences::constant(const std::string& name, const TensorRef& t) {
+void SequenceEliminator::define_constant(const std::string& name, const TensorRef& t) {
   std::optional<std::vector<int64_t>> list = integers(t);
   if (!list) return;
   constants_[name] = *std::move(list);
-  noted_.push_back(name);
+  defined_.push_back(name);
   if (t.shape.empty()) scalars_.insert(name);
 }
 
-std::optional<int64_t> Sequences::number(const std::string& name) const {
+std::optional<int64_t> SequenceEliminator::scalar(const std::string& name) const {
   const auto it = constants_.find(name);
   return it == constants_.end() || it->second.size() != 1 ? std::nullopt : std::optional(it->second[0]);
 }
 
-void Sequences::add(Node node) {
+void SequenceEliminator::add(Node node) {
   const bool standard = node.domain.empty() && !node.outputs.empty();
   if (standard && node.op_type == "Constant") {
     if (const auto it = node.attributes.find("value"); it != node.attributes.end())
-      if (const auto* t = std::get_if<TensorRef>(&it->second)) constant(node.outputs[0], *t);
+      if (const auto* t = std::get_if<TensorRef>(&it->second)) define_constant(node.outputs[0], *t);
     if (node.attributes.contains("value_int")) {
       constants_[node.outputs[0]] = {attribute(node, "value_int", 0)};
-      scalars_.insert(node.outputs[0]), noted_.push_back(node.outputs[0]);
+      scalars_.insert(node.outputs[0]), defined_.push_back(node.outputs[0]);
     }
   }
-  if (standard && taken_apart(node)) return;
-  for (Body& body : node.bodies) within(body.graph);
+  if (standard && eliminate(node)) return;
+  for (Body& body : node.bodies) run(body.graph);
   graph_->nodes.push_back(std::move(node));
 }
 
-// True: nodes in its place were put. A node that makes a list stays for what cannot be taken apart: that nothing reads does no harm.
-bool Sequences::taken_apart(const Node& node) {
+// Returns true if the node was replaced. A node that defines a sequence stays for users that cannot
+// be replaced. Without users it is dead and does no harm.
+bool SequenceEliminator::eliminate(const Node& node) {
   const std::string &op = node.op_type, &out = node.outputs[0];
-  auto place = [&](size_t operand, size_t length, int64_t absent) -> std::optional<size_t> {
+  auto position = [&](size_t operand, size_t length, int64_t absent) -> std::optional<size_t> {
     std::optional<int64_t> at = absent;
-    if (node.inputs.size() > operand && !node.inputs[operand].empty()) at = number(node.inputs[operand]);
+    if (node.inputs.size() > operand && !node.inputs[operand].empty()) at = scalar(node.inputs[operand]);
     if (at && *at < 0) *at += static_cast<int64_t>(length);
     if (!at || *at < 0 || *at > static_cast<int64_t>(length)) return std::nullopt;
     return static_cast<size_t>(*at);
   };
-  const List* from = list(node);
+  const Names* from = sequence_operand(node);
   if (op == "SequenceConstruct") {
-    if (pays(node.inputs.size())) keep(out, node.inputs);
+    if (charge_elements(node.inputs.size())) define_sequence(out, node.inputs);
   } else if (op == "SequenceEmpty") {
-    keep(out, {});
+    define_sequence(out, {});
   } else if (op == "Identity" && node.inputs.size() == 1 && constants_.contains(node.inputs[0])) {
-    constants_[out] = constants_.at(node.inputs[0]), noted_.push_back(out);
+    constants_[out] = constants_.at(node.inputs[0]), defined_.push_back(out);
     if (scalars_.contains(node.inputs[0])) scalars_.insert(out);
   } else if (op == "Identity" && from) {
-    if (pays(from->size())) keep(out, *from);
+    if (charge_elements(from->size())) define_sequence(out, *from);
   } else if (op == "SequenceInsert" && from && node.inputs.size() > 1) {
-    const std::optional<size_t> at = place(2, from->size(), static_cast<int64_t>(from->size()));
-    if (!at || !pays(from->size() + 1)) return false;
-    List longer = *from;
+    const std::optional<size_t> at = position(2, from->size(), static_cast<int64_t>(from->size()));
+    if (!at || !charge_elements(from->size() + 1)) return false;
+    Names longer = *from;
     longer.insert(longer.begin() + static_cast<ptrdiff_t>(*at), node.inputs[1]);
-    keep(out, std::move(longer));
+    define_sequence(out, std::move(longer));
   } else if (op == "SequenceErase" && from) {
-    const std::optional<size_t> at = place(1, from->size(), -1);
-    if (!at || *at >= from->size() || !pays(from->size())) return false;
-    List shorter = *from;
+    const std::optional<size_t> at = position(1, from->size(), -1);
+    if (!at || *at >= from->size() || !charge_elements(from->size())) return false;
+    Names shorter = *from;
     shorter.erase(shorter.begin() + static_cast<ptrdiff_t>(*at));
-    keep(out, std::move(shorter));
+    define_sequence(out, std::move(shorter));
   } else if (op == "SequenceAt" && from && node.inputs.size() == 2) {
-    const std::optional<size_t> at = place(1, from->size(), 0);
+    const std::optional<size_t> at = position(1, from->size(), 0);
     if (!at || *at >= from->size()) return false;
-    put(node, "Identity", 1, {(*from)[*at]}, {out});
+    insert_node(node, "Identity", 1, {(*from)[*at]}, {out});
     return true;
-  } else if (op == "SequenceAt" && node.inputs.size() == 2 && cuts_.contains(node.inputs[0])) {
-    return part(node, cuts_.at(node.inputs[0]));
+  } else if (op == "SequenceAt" && node.inputs.size() == 2 && splits_.contains(node.inputs[0])) {
+    return eliminate_split_at(node, splits_.at(node.inputs[0]));
   } else if (op == "SequenceLength" && from) {
-    put(node, "Constant", 13, {}, {out}).attributes["value_int"] = static_cast<int64_t>(from->size());
+    insert_node(node, "Constant", 13, {}, {out}).attributes["value_int"] = static_cast<int64_t>(from->size());
     return true;
   } else if (op == "ConcatFromSequence" && from) {
-    return joined(node, *from);
+    return eliminate_concat(node, *from);
   } else if (op == "SequenceMap" && from) {
-    mapped(node);
+    expand_map(node);
   } else if (op == "Loop") {
-    return looped(node);
+    return unroll_loop(node);
   } else if (op == "SplitToSequence" && !node.inputs.empty()) {
-    split(node);
+    define_split(node);
   }
   return false;
 }
 
-void Sequences::split(const Node& node) {
+void SequenceEliminator::define_split(const Node& node) {
   const std::string& out = node.outputs[0];
   const int64_t axis = attribute(node, "axis", 0);
   const bool absent = node.inputs.size() < 2 || node.inputs[1].empty();
   if (!absent && !constants_.contains(node.inputs[1])) return;
   if (!absent && !scalars_.contains(node.inputs[1])) {
     const std::vector<int64_t> sizes = constants_.at(node.inputs[1]);
-    if (sizes.empty() || !pays(sizes.size())) return;
-    List parts;
-    for (size_t i = 0; i < sizes.size(); ++i) parts.push_back(fresh(out));
-    keep(out, parts);
-    Node& made = put(node, "Split", 2, {node.inputs[0]}, parts);
+    if (sizes.empty() || !charge_elements(sizes.size())) return;
+    Names parts;
+    for (size_t i = 0; i < sizes.size(); ++i) parts.push_back(unique_name(out));
+    define_sequence(out, parts);
+    Node& made = insert_node(node, "Split", 2, {node.inputs[0]}, parts);
     made.attributes["axis"] = axis, made.attributes["split"] = sizes;
     return;
   }
-  Cuts cuts{node.inputs[0], axis, absent ? 1 : *number(node.inputs[1]),
-            !absent || attribute(node, "keepdims", 1) != 0};
-  if (cuts.size > 0) cuts_[out] = cuts, noted_.push_back(out);
+  EvenSplit split{node.inputs[0], axis, absent ? 1 : *scalar(node.inputs[1]),
+                  !absent || attribute(node, "keepdims", 1) != 0};
+  if (split.size > 0) splits_[out] = split, defined_.push_back(out);
 }
 
-bool Sequences::part(const Node& node, const Cuts& cuts) {
-  const std::optional<int64_t> at = number(node.inputs[1]);
+bool SequenceEliminator::eliminate_split_at(const Node& node, const EvenSplit& split) {
+  const std::optional<int64_t> at = scalar(node.inputs[1]);
   int64_t begin = 0, end = 0;
-  if (!at || *at < 0 || __builtin_mul_overflow(*at, cuts.size, &begin) ||
-      __builtin_add_overflow(begin, cuts.size, &end))
+  if (!at || *at < 0 || __builtin_mul_overflow(*at, split.size, &begin) ||
+      __builtin_add_overflow(begin, split.size, &end))
     return false;
-  if (!cuts.keeps) {
+  if (!split.keeps_axis) {
     if (!scalars_.contains(node.inputs[1])) return false;
-    put(node, "Gather", 1, {cuts.tensor, node.inputs[1]}, {node.outputs[0]}).attributes["axis"] = cuts.axis;
+    insert_node(node, "Gather", 1, {split.tensor, node.inputs[1]}, {node.outputs[0]}).attributes["axis"] =
+        split.axis;
     return true;
   }
-  // Its first element, which must be there, and what else there is of it.
-  const auto place = fresh(node.outputs[0]);
-  put(node, "Constant", 13, {}, {place}).attributes["value_ints"] = std::vector{begin};
-  const List halves =
-      cuts.size == 1 ? List{node.outputs[0]} : List{fresh(node.outputs[0]), fresh(node.outputs[0])};
-  put(node, "Gather", 1, {cuts.tensor, place}, {halves[0]}).attributes["axis"] = cuts.axis;
-  if (cuts.size == 1) return true;
-  Node& others = put(node, "Slice", 1, {cuts.tensor}, {halves[1]});
-  others.attributes["axes"] = std::vector{cuts.axis};
+  // The first element, which must exist, and the others of the part, of which the last part may
+  // have fewer.
+  const auto index = unique_name(node.outputs[0]);
+  insert_node(node, "Constant", 13, {}, {index}).attributes["value_ints"] = std::vector{begin};
+  const Names halves = split.size == 1 ? Names{node.outputs[0]}
+                                       : Names{unique_name(node.outputs[0]), unique_name(node.outputs[0])};
+  insert_node(node, "Gather", 1, {split.tensor, index}, {halves[0]}).attributes["axis"] = split.axis;
+  if (split.size == 1) return true;
+  Node& others = insert_node(node, "Slice", 1, {split.tensor}, {halves[1]});
+  others.attributes["axes"] = std::vector{split.axis};
   others.attributes["starts"] = std::vector{begin + 1};
   others.attributes["ends"] = std::vector{end};
-  put(node, "Concat", 11, halves, {node.outputs[0]}).attributes["axis"] = cuts.axis;
+  insert_node(node, "Concat", 11, halves, {node.outputs[0]}).attributes["axis"] = split.axis;
   return true;
 }
 
-bool Sequences::joined(const Node& node, const List& list) {
+bool SequenceEliminator::eliminate_concat(const Node& node, const Names& list) {
   const int64_t axis = attribute(node, "axis", 0);
-  if (list.empty() || !pays(list.size())) return false;
-  List parts = list;
+  if (list.empty() || !charge_elements(list.size())) return false;
+  Names parts = list;
   if (attribute(node, "new_axis", 0) != 0)
     for (std::string& part : parts) {
-      Node& made = put(node, "Unsqueeze", 11, {part}, {fresh(part)});
+      Node& made = insert_node(node, "Unsqueeze", 11, {part}, {unique_name(part)});
       made.attributes["axes"] = std::vector{axis};
       part = made.outputs[0];
     }
-  put(node, "Concat", 11, parts, {node.outputs[0]}).attributes["axis"] = axis;
+  insert_node(node, "Concat", 11, parts, {node.outputs[0]}).attributes["axis"] = axis;
   return true;
 }
 
-void rename(List& names, const std::map<std::string, std::string>& to) {
+void rename(Names& names, const std::map<std::string, std::string>& to) {
   for (std::string& name : names)
     if (const auto it = to.find(name); it != to.end()) name = it->second;
 }
@@ -282,7 +289,7 @@ size_t size_of(const Graph& graph) {
   return size;
 }
 
-// Of constants that a copy holds.
+// Bytes of constants, which a copy of the graph duplicates.
 size_t bytes_of(const Graph& graph) {
   size_t bytes = 0;
   for (const TensorRef& t : graph.initializers) bytes += t.inline_data.size();
@@ -305,107 +312,111 @@ bool reads(const Graph& graph, const std::string& name) {
   return false;
 }
 
-// Nodes of a graph of these inputs, with names of their own; the names of its outputs.
-List Sequences::copied(const Graph& body, std::map<std::string, std::string> names) {
+// Inlines a graph with `names` for its inputs and unique names for its values. Returns its outputs'
+// names.
+Names SequenceEliminator::inline_body(const Graph& body, std::map<std::string, std::string> names) {
   Graph copy = body;
   for (TensorRef& t : copy.initializers) {
-    t.name = names[t.name] = fresh(t.name);
-    constant(t.name, t);
+    t.name = names[t.name] = unique_name(t.name);
+    define_constant(t.name, t);
     graph_->initializers.push_back(t);
   }
   for (Node& inner : copy.nodes)
     for (std::string& output : inner.outputs)
       if (!output.empty()) {
-        const std::string made = fresh(output);
+        const std::string made = unique_name(output);
         names[output] = made, output = made;
       }
   rename(copy, names);
   for (Node& inner : copy.nodes) add(std::move(inner));
-  List made;
+  Names made;
   for (const ValueInfo& v : copy.outputs) made.push_back(v.name);
   return made;
 }
 
-// A loop that carries lists, of as many steps as constants say: step by step.
-bool Sequences::looped(const Node& node) {
+// Unrolls a loop that carries sequences, if the trip count is constant.
+bool SequenceEliminator::unroll_loop(const Node& node) {
   if (node.bodies.size() != 1 || node.inputs.size() < 3) return false;
   const Graph& body = node.bodies[0].graph;
   const size_t carried = node.inputs.size() - 2;
-  const std::optional<int64_t> trips = number(node.inputs[0]);
-  auto goes_on = [&](const std::string& name) { return number(name) == 1; };
-  bool lists = false;
-  for (size_t i = 0; i < carried; ++i) lists |= list(node, 2 + i) != nullptr;
-  if (!lists || !trips || *trips < 0 || !(node.inputs[1].empty() || goes_on(node.inputs[1]))) return false;
+  const std::optional<int64_t> trips = scalar(node.inputs[0]);
+  auto is_true = [&](const std::string& name) { return scalar(name) == 1; };
+  bool carries_sequences = false;
+  for (size_t i = 0; i < carried; ++i) carries_sequences |= sequence_operand(node, 2 + i) != nullptr;
+  if (!carries_sequences || !trips || *trips < 0 || !(node.inputs[1].empty() || is_true(node.inputs[1])))
+    return false;
   if (body.inputs.size() != 2 + carried || body.outputs.size() != 1 + carried ||
       node.outputs.size() > carried)
     return false;
   const size_t size = size_of(body) + carried + 2;
-  if (static_cast<uint64_t>(*trips) > kMostNodes / size ||
-      (nodes_ += static_cast<size_t>(*trips) * size) > kMostNodes)
+  if (static_cast<uint64_t>(*trips) > kMaxNodes / size ||
+      (num_nodes_ += static_cast<size_t>(*trips) * size) > kMaxNodes)
     return false;
-  if (!pays_bytes(static_cast<size_t>(*trips), bytes_of(body))) return false;
+  if (!charge_bytes(static_cast<size_t>(*trips), bytes_of(body))) return false;
   if (node.inputs[1].empty() && reads(body, body.inputs[1].name)) return false;
-  List values(node.inputs.begin() + 2, node.inputs.end());
+  Names values(node.inputs.begin() + 2, node.inputs.end());
   for (int64_t step = 0; step < *trips; ++step) {
-    const std::string at = fresh(body.inputs[0].name);
+    const std::string at = unique_name(body.inputs[0].name);
     Node count;
     count.op_type = "Constant", count.opset = 13, count.outputs = {at}, count.attributes["value_int"] = step;
     add(std::move(count));
     std::map<std::string, std::string> names = {{body.inputs[0].name, at},
                                                 {body.inputs[1].name, node.inputs[1]}};
     for (size_t i = 0; i < carried; ++i) names[body.inputs[2 + i].name] = values[i];
-    List made = copied(body, std::move(names));
-    if (!goes_on(made[0])) return false;
+    Names made = inline_body(body, std::move(names));
+    if (!is_true(made[0])) return false;
     values.assign(made.begin() + 1, made.end());
   }
   for (size_t i = 0; i < node.outputs.size(); ++i)
-    if (list(node, 2 + i) && (!lists_.contains(values[i]) || !pays(lists_[values[i]].size()))) return false;
+    if (sequence_operand(node, 2 + i) &&
+        (!sequences_.contains(values[i]) || !charge_elements(sequences_[values[i]].size())))
+      return false;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
-    if (list(node, 2 + i))
-      keep(node.outputs[i], List(lists_[values[i]]));
+    if (sequence_operand(node, 2 + i))
+      define_sequence(node.outputs[i], Names(sequences_[values[i]]));
     else
-      put(node, "Identity", 1, {values[i]}, {node.outputs[i]});
+      insert_node(node, "Identity", 1, {values[i]}, {node.outputs[i]});
   }
   return true;
 }
 
-// The graph once for each element, with names of its own.
-void Sequences::mapped(const Node& node) {
-  const List* first = list(node);
+// Inlines the body of a SequenceMap once for each element.
+void SequenceEliminator::expand_map(const Node& node) {
+  const Names* first = sequence_operand(node);
   if (node.bodies.size() != 1) return;
   const Graph& body = node.bodies[0].graph;
-  nodes_ += first->size() * (size_of(body) + node.outputs.size());
-  if (nodes_ > kMostNodes || body.inputs.size() != node.inputs.size() ||
+  num_nodes_ += first->size() * (size_of(body) + node.outputs.size());
+  if (num_nodes_ > kMaxNodes || body.inputs.size() != node.inputs.size() ||
       body.outputs.size() < node.outputs.size())
     return;
   for (size_t i = 1; i < node.inputs.size(); ++i)
-    if (const List* more = list(node, i);
-        cuts_.contains(node.inputs[i]) || (more && more->size() != first->size()))
+    if (const Names* more = sequence_operand(node, i);
+        splits_.contains(node.inputs[i]) || (more && more->size() != first->size()))
       return;
   const size_t steps = first->size();
-  if (!pays_bytes(steps, bytes_of(body))) return;
-  std::vector<List> results(node.outputs.size());
+  if (!charge_bytes(steps, bytes_of(body))) return;
+  std::vector<Names> results(node.outputs.size());
   for (size_t step = 0; step < steps; ++step) {
     std::map<std::string, std::string> names;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const List* elements = list(node, i);
+      const Names* elements = sequence_operand(node, i);
       names[body.inputs[i].name] = elements ? (*elements)[step] : node.inputs[i];
     }
-    const List made = copied(body, std::move(names));
+    const Names made = inline_body(body, std::move(names));
     for (size_t r = 0; r < results.size(); ++r) results[r].push_back(made[r]);
   }
   for (size_t r = 0; r < results.size(); ++r)
-    if (!node.outputs[r].empty()) keep(node.outputs[r], results[r]);
+    if (!node.outputs[r].empty()) define_sequence(node.outputs[r], results[r]);
 }
 
 }  // namespace
 
-void take_apart_sequences(Graph& graph) {
+void eliminate_sequences(Graph& graph) {
   const bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
     return node.op_type.find("Sequence") != std::string::npos || !node.bodies.empty();
   });
-  if (any) Sequences(graph).within(graph);
+  if (any) SequenceEliminator(graph).run(graph);
 }
 
 }  // namespace invar::onnx

@@ -1,9 +1,10 @@
+// Converts TensorProto to TensorRef and back.
 #include <charconv>
 #include <cstring>
 
+#include "onnx/error_text.h"
 #include "onnx/proto.h"
 #include "onnx/tensor.h"
-#include "onnx/error_text.h"
 
 namespace invar::onnx {
 namespace {
@@ -23,13 +24,14 @@ void append_words(std::string& bytes, const Field& field, size_t width) {
   }
 }
 
-// The typed fields of TensorProto as the bytes that raw_data would hold.
+// The bytes that raw_data would have, from the typed fields of a TensorProto.
 std::string typed_bytes(const TensorProto& proto, int bits) {
   std::string bytes;
   append_words<uint32_t>(bytes, proto.float_data(), 4);
   append_words<uint64_t>(bytes, proto.double_data(), 8);
   append_words<uint64_t>(bytes, proto.int64_data(), 8);
-  // uint64_data also holds uint32; int32_data everything narrower, sub-byte types already packed in bytes.
+  // uint64_data also holds uint32; int32_data everything narrower, sub-byte types already packed in
+  // bytes.
   append_words<uint64_t>(bytes, proto.uint64_data(), bits == 32 ? 4 : 8);
   append_words<uint32_t>(bytes, proto.int32_data(),
                          bits < 8     ? 1
@@ -58,7 +60,7 @@ Status read_external(const TensorProto& proto, const std::string& where, uint64_
       INVAR_CHECK_OK(number(seen_offset, t.offset));
     } else if (entry.key() == "length") {
       INVAR_CHECK_OK(number(seen_length, t.length));
-    } else if (entry.key() != "checksum") {  // a file name or bytes may depend on a key that we do not know
+    } else if (entry.key() != "checksum") {  // an unknown key may change the meaning of the others
       return not_covered(where + ": external data key " + quote(entry.key()) + " is not covered");
     }
   }

@@ -1,3 +1,4 @@
+// Kahn's algorithm over nodes, with nested graphs as part of their nodes.
 #include "onnx/read/toposort.h"
 
 #include <algorithm>
@@ -13,10 +14,10 @@ namespace {
 
 constexpr size_t kNotANode = SIZE_MAX;
 using Producers = std::unordered_map<std::string, size_t>;
-using Reads =
-    std::vector<std::vector<std::string>>;  // of each node: its inputs and what graphs within it read
+// For each node, its inputs and the values that its nested graphs capture.
+using Reads = std::vector<std::vector<std::string>>;
 
-// The values of a graph, and those that it sees around itself.
+// The values of a graph and of the graphs around it.
 struct Scope {
   const Scope* outer;
   Producers producers;
@@ -45,15 +46,15 @@ Status define_all(const Graph& graph, const std::string& where, Scope& scope) {
   return {};
 }
 
-// Among nodes that wait for each other: follow one unmet input after the other until a node comes again.
+// Finds a cycle among the unsorted nodes: follows unmet inputs until a node repeats.
 std::string find_cycle(const Graph& graph, const Producers& producers, const Reads& reads,
                        const std::vector<size_t>& waiting_for) {
   std::vector<size_t> path;
-  std::unordered_map<size_t, size_t> seen;  // node -> place in path
+  std::unordered_map<size_t, size_t> position;  // node -> index in path
   size_t node = static_cast<size_t>(
       std::find_if(waiting_for.begin(), waiting_for.end(), [](size_t n) { return n > 0; }) -
       waiting_for.begin());
-  while (seen.emplace(node, path.size()).second) {
+  while (position.emplace(node, path.size()).second) {
     path.push_back(node);
     for (const auto& name : reads[node]) {
       auto it = name.empty() ? producers.end() : producers.find(name);
@@ -62,8 +63,8 @@ std::string find_cycle(const Graph& graph, const Producers& producers, const Rea
       break;
     }
   }
-  path.erase(path.begin(), path.begin() + static_cast<ptrdiff_t>(seen[node]));
-  std::reverse(path.begin(), path.end());  // data flow order, from the node that the file has first
+  path.erase(path.begin(), path.begin() + static_cast<ptrdiff_t>(position[node]));
+  std::reverse(path.begin(), path.end());  // data flow order, starting at the node that is first in the file
   std::rotate(path.begin(), std::min_element(path.begin(), path.end()), path.end());
   std::string text;
   const size_t shown = std::min<size_t>(path.size(), 8);
@@ -72,10 +73,10 @@ std::string find_cycle(const Graph& graph, const Producers& producers, const Rea
   return text + node_label(graph.nodes[path[0]], path[0]);
 }
 
-// -> what the graph reads of those around it.
+// Returns the values that the graph captures from the graphs around it.
 Result<std::set<std::string>> check_and_sort(Graph& graph, const std::string& where, const Scope* outer);
 
-// What each node reads, after the graphs within it are checked.
+// The values that each node reads. Checks and sorts nested graphs on the way.
 Result<Reads> reads_of(Graph& graph, const std::string& where, const Scope& scope) {
   Reads reads(graph.nodes.size());
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -152,7 +153,7 @@ std::string node_label(const Node& node, size_t index) {
 
 Status check_and_sort(Graph& graph, const std::string& where) {
   INVAR_TRY(const std::set<std::string> captured, check_and_sort(graph, where, nullptr));
-  (void)captured;  // nothing lies around the graph of a model
+  (void)captured;  // the main graph has no graph around it
   return {};
 }
 

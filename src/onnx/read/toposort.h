@@ -1,4 +1,4 @@
-// Order and names of a graph.
+// Topological sort of a graph's nodes, and checks that every used value has one definition.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace invar::onnx {
 // "node 'name' (Op)", or "node #3 (Op)" where it has no name.
 std::string node_label(const Node& node, size_t index);
 
-// Checks that every value is defined exactly once and every use is defined, and puts the nodes in an order in
-// which each follows what it and the graphs within it read. Nodes already in such an order keep it. Errors name the
-// node; `where` begins them.
+// Checks that every value is defined once and every use has a definition. Sorts nodes so that each
+// follows the definitions of the values that it and its nested graphs read. The sort is stable: a
+// sorted graph stays as it is. Errors begin with `where` and name the node.
 Status check_and_sort(Graph& graph, const std::string& where);
 
 }  // namespace invar::onnx

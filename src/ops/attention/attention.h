@@ -1,7 +1,8 @@
-// What the rows of attention share: geometry and the layout of the memory between steps.
-// Keys and values of each head lie in blocks of 128 absolute positions. On a CPU they are cut into panels of 16 columns: keys
-// [128 / 16][D][16], so that scores are vectors over keys, values [Dv rounded up to 16, / 16][128][16]; behind them lie the
-// parts of a step that is shared out by blocks. On a GPU: step.cuh.
+// Geometry of attention and the layout of the KV cache between steps, shared by all rows. Keys and
+// values of each head are in blocks of 128 absolute positions. On a CPU blocks are split into
+// panels of 16 columns: keys [128 / 16][D][16], so that scores are vectors over keys; values [Dv
+// rounded up to 16, / 16][128][16]. The partial results of a split-KV step follow. For the GPU
+// layout see cuda/common.cuh.
 #pragma once
 #include "kernels/call.h"
 
@@ -9,33 +10,33 @@ namespace invar::ops::attention {
 
 constexpr int kBlock = 128;  // attention.4
 constexpr int kKeyPanel = 16;
-constexpr int64_t kRowGroup = 96;  // query rows of a unit: a multiple of every tile height
-constexpr int64_t kSplitFrom = 4;  // blocks: a single query that sees so many is shared out by blocks
-constexpr int64_t kTallest = 12;   // rows of a tile
-constexpr int64_t kScoreRow =
-    kBlock + 8;                    // floats between rows of scores: not in one bank of the first cache
-constexpr int64_t kPartHead = 16;  // floats before a part's result: m_b, l_b
+constexpr int64_t kRowGroup = 96;          // query rows of a unit: a multiple of every tile height
+constexpr int64_t kSplitFrom = 4;          // KV blocks: a single query that sees this many is split by blocks
+constexpr int64_t kTallest = 12;           // rows of a tile
+constexpr int64_t kScoreRow = kBlock + 8;  // stride of rows of scores: avoids L1 bank conflicts
+constexpr int64_t kPartHead = 16;          // floats before a partial result: m_b, l_b
 
 struct Geometry {
   int64_t batch, seq, q_heads, kv_heads, d, dv;
-  int64_t keys;  // new ones: T
+  int64_t keys;  // new keys per sequence: T
   bool heads_first;
   bool causal;
   int64_t left, right, first;  // attention.13
   float scale, softcap;
-  const View *mask, *sinks, *lengths;  // null where there is none
-  int64_t mask_step[3];  // elements between batches, heads and queries of the mask; 0 = repeated
-  int64_t group;         // query heads that share one key head
+  const View *mask, *sinks, *lengths;  // null if absent
+  int64_t mask_step[3];                // element strides of the mask by batch, head and query; 0 = broadcast
+  int64_t group;                       // query heads per key head
   int64_t dv_padded;
-  int64_t blocks;        // of a slot
-  int64_t seen;          // blocks of all keys of the longest sequence
-  bool split;            // units are blocks, which are folded in a phase of their own
-  int64_t rows, groups;  // (query, head of the group) pairs of one key head, and runs of kRowGroup of them
-  bool whole;            // a unit has all of them, and appends the head's keys itself
+  int64_t blocks;        // per slot
+  int64_t seen;          // KV blocks of the longest sequence
+  bool split;            // units are KV blocks, merged in a phase of their own
+  int64_t rows, groups;  // (query, head of the group) pairs per key head, and runs of kRowGroup of them
+  bool whole;            // a unit has all rows of a key head, and appends the head's keys itself
 };
 Geometry geometry(const Call&);
 
-// Where a head's row i lies, counted in rows of one head: of q and y with their heads and S, of k and v with theirs and T.
+// Index, in rows of one head, of row i of a head: of q and y with their heads and S, of k and v
+// with theirs and T.
 INVAR_INLINE int64_t head_row(const Geometry& g, int64_t batch, int64_t i, int64_t head, int64_t rows,
                               int64_t heads) {
   return g.heads_first ? (batch * heads + head) * rows + i : (batch * rows + i) * heads + head;
@@ -45,7 +46,7 @@ int64_t units(const Call&, int phase);
 size_t scratch_bytes(const Call&);
 size_t state_bytes(const Call&, int64_t capacity);
 
-// The keys of a block of a head, of those of one slot; its values follow all keys of the slot.
+// The keys of a block of a head in one slot; the values follow all keys of the slot.
 INVAR_INLINE float* keys(const Geometry& g, void* slot, int64_t head, int64_t block) {
   return static_cast<float*>(slot) + (head * g.blocks + block) * g.d * kBlock;
 }
@@ -54,14 +55,16 @@ INVAR_INLINE float* values(const Geometry& g, void* slot, int64_t head, int64_t 
   return static_cast<float*>(slot) + all_keys + (head * g.blocks + block) * g.dv_padded * kBlock;
 }
 
-// Block `block` for row `row` of a head of a slot: m_b, l_b and, after kPartHead floats, O_b.
+// The partial result of KV block `block` for row `row` of a head: m_b, l_b and, after kPartHead
+// floats, O_b.
 INVAR_INLINE float* part(const Geometry& g, void* slot, int64_t head, int64_t block, int64_t row) {
   int64_t all = g.kv_heads * g.blocks * (g.d + g.dv_padded) * kBlock;
   return static_cast<float*>(slot) + all +
          ((head * g.blocks + block) * g.group + row) * (g.dv_padded + kPartHead);
 }
 
-// The memory of a sequence of the batch, and the blocks of its keys and `past` before them.
+// The KV cache slot of a sequence of the batch, and the number of KV blocks of its `past` and new
+// keys.
 INVAR_INLINE void* slot_of(const Call& call, int64_t batch) {
   return static_cast<char*>(call.state) + call.sequences[batch].slot * static_cast<int64_t>(call.slot_bytes);
 }

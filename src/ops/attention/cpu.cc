@@ -1,14 +1,15 @@
-// Rows are the queries of all heads that share one key head. Scores are tiles of rows x keys, results tiles of rows x
-// value columns: runs of keys that all rows of a tile see together, and what lies between row by row, as a hidden key is
-// left out (attention.18). A single query over a long memory is shared out by blocks, whose results are folded in a last
-// phase.
+// CPU attention. Rows are the queries of all heads that share one key head. Scores are tiles of
+// rows x keys, results tiles of rows x value columns. Keys that all rows of a tile see are
+// processed together, other keys row by row, because a hidden key is left out (attention.18). A
+// single query over a long KV cache is split by KV blocks (split-KV, as FlashDecoding), whose
+// partial results are merged in a last phase.
+#include "kernels/cpu/gemm_microkernel.h"
+#include "kernels/cpu/gemm_packing.h"
 #include "num/contract/lanes.h"
 #include "num/exp/exp.h"
 #include "num/hyperbolic/hyperbolic_ff.h"
 #include "num/reduce/lanes.h"
 #include "ops/attention/visibility.h"
-#include "kernels/cpu/gemm_packing.h"
-#include "kernels/cpu/gemm_microkernel.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -16,33 +17,34 @@ namespace {
 
 using attention::Geometry;
 using attention::kBlock;
+using attention::KeyMask;
 using attention::kKeyPanel;
 using attention::kRowGroup;
 using attention::kScoreRow;
-using attention::Seen;
-using attention::Sight;
+using attention::VisibleKeys;
 static_assert(kRowGroup % kMaxRows == 0 && kMaxRows <= attention::kTallest);
 
-constexpr int kKeyPer = kKeyPanel / kW;  // vectors of a panel
+constexpr int kVectorsPerKeyPanel = kKeyPanel / kW;  // vectors per key panel
 constexpr float kInf = __builtin_inff();
 
-// What a unit holds in scratch: of each row the query, the folded result, maximum and sum; scores, then weights, of a tile.
-struct Work {
+// Scratch of a unit: per row the query, the accumulated result, maximum and sum; scores, then
+// weights, of a tile.
+struct UnitScratch {
   float *q, *o, *m, *l, *p;
 };
-Work work(const Geometry& g, void* scratch) {
+UnitScratch unit_scratch(const Geometry& g, void* scratch) {
   float* o = static_cast<float*>(scratch);
   return {o + kRowGroup * (g.dv_padded + 2) + attention::kTallest * kScoreRow, o, o + kRowGroup * g.dv_padded,
           o + kRowGroup * (g.dv_padded + 1), o + kRowGroup * (g.dv_padded + 2)};
 }
 
-// attention.2
+// Appends new keys and values to the KV cache (attention.2).
 void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
   const int64_t next_row = g.heads_first ? 1 : g.kv_heads;
   for (int64_t unit = begin; unit < end;) {
     int64_t head = unit / g.keys, i = unit % g.keys, batch = head / g.kv_heads,
             position = call.sequences[batch].past + i, slot = position % kBlock;
-    // A whole panel is turned at once where all its positions are this worker's.
+    // A whole panel is transposed at once if this worker has all its positions.
     int64_t left = num::min_i64(end - unit, g.keys - i),
             count = slot % kKeyPanel == 0 && left >= kKeyPanel ? kKeyPanel : 1;
     const int64_t row = attention::head_row(g, batch, i, head % g.kv_heads, g.keys, g.kv_heads);
@@ -53,66 +55,69 @@ void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
                   slot / kKeyPanel * kKeyPanel * g.d + slot % kKeyPanel;
     float* values = attention::values(g, memory, head % g.kv_heads, position / kBlock) + slot * kKeyPanel;
     if (count == kKeyPanel)
-      copy_turned<Widen<F32>>(k, next_row * g.d, g.d, kKeyPanel, keys, kKeyPanel);
+      pack_transposed<PackWidened<F32>>(k, next_row * g.d, g.d, kKeyPanel, keys, kKeyPanel);
     else
       for (int64_t j = 0; j < g.d; ++j) keys[j * kKeyPanel] = k[j];
     for (int64_t n = 0; n < count; ++n) {
       const float* from = v + n * next_row * g.dv;
       for (int64_t j = 0; j < g.dv_padded; j += kW)
         store(values + j / kKeyPanel * kKeyPanel * kBlock + n * kKeyPanel + j % kKeyPanel,
-              j + kW <= g.dv ? load(from + j) : load_n(from + (j < g.dv ? j : 0), within(g.dv - j)));
+              j + kW <= g.dv ? load(from + j) : load_n(from + (j < g.dv ? j : 0), valid_lanes(g.dv - j)));
     }
     unit += count;
   }
 }
 
-// Scores of MR rows against the keys [begin, end) of a block, and a few more (attention.3).
+// Scores of MR rows against keys [begin, end) of a block, and a few more (attention.3).
 template <int MR>
 void scores(const Geometry& g, const float* q, const float* keys, int begin, int end, float* s) {
   constexpr int NV = tile_vectors(MR, 128 / kW);
   for (int v = begin / (NV * kW) * NV; v * kW < end; v += NV) {
-    Columns<F32, kKeyPer> b{keys + v / kKeyPer * kKeyPanel * g.d + v % kKeyPer * kW, kKeyPanel,
-                            kKeyPanel * g.d};
+    PanelsOfB<F32, kVectorsPerKeyPanel> b{
+        keys + v / kVectorsPerKeyPanel * kKeyPanel * g.d + v % kVectorsPerKeyPanel * kW, kKeyPanel,
+        kKeyPanel * g.d};
     F y[MR * NV];
     num::INVAR_ISA_NS::contract(
         g.d,
         [&](int64_t from, int64_t to, F(&c)[MR * NV])
-            __attribute__((always_inline)) { chains<MR, NV>(q, g.d, b, from, to, c); },
+            __attribute__((always_inline)) { microkernel<MR, NV>(q, g.d, b, from, to, c); },
         y);
     for (int i = 0; i < MR * NV; ++i)
       store(s + i / NV * kScoreRow + (v + i % NV) * kW, mul(y[i], set1(g.scale)));
   }
 }
 
-// attention.16 and attention.14 for n scores whose part of the mask begins at `mask` and has `columns` elements.
-void adjust(const Geometry& g, const float* mask, int64_t columns, float* s, int n) {
+// attention.16 and attention.14 for n scores: softcap and additive mask; the mask row begins at
+// `mask` and has `columns` elements.
+void apply_softcap_and_mask(const Geometry& g, const float* mask, int64_t columns, float* s, int n) {
   for (int i = 0; i < n; i += kW) {
     F x = load(s + i);
     if (g.softcap != 0) x = mul(set1(g.softcap), num::INVAR_ISA_NS::tanh_ff(div(x, set1(g.softcap))));
-    if (mask) x = add(x, load_n(mask + i, within(columns - i)));
+    if (mask) x = add(x, load_n(mask + i, valid_lanes(columns - i)));  // attention.14
     store(s + i, x);
   }
 }
 
-// Of the keys of a block those that this part of a mask, of `columns` elements, does not hide (attention.14).
-Seen unmasked(const float* mask, int64_t columns) {
+// The keys of a block that a mask row of `columns` elements does not hide (attention.14).
+KeyMask unmasked(const float* mask, int64_t columns) {
   const F hides = set1(-kInf);
   bool some = false;
-  Seen seen = attention::below(columns);
+  KeyMask seen = attention::below(columns);
   const int n = attention::end_of(seen);
-  for (int i = 0; i < n; i += kW) some = some || any(eq(load_n(mask + i, within(n - i)), hides));
+  for (int i = 0; i < n; i += kW) some = some || any(eq(load_n(mask + i, valid_lanes(n - i)), hides));
   for (int i = 0; some && i < n; ++i)
     if (mask[i] == -kInf) seen.half[i / 64] &= ~(uint64_t{1} << i % 64);
   return seen;
 }
-Seen unmasked(const uint8_t* mask, int64_t columns) {
-  Seen seen;
+KeyMask unmasked(const uint8_t* mask, int64_t columns) {
+  KeyMask seen;
   const int n = attention::end_of(attention::below(columns));
   for (int i = 0; i < n; ++i) seen.half[i / 64] |= uint64_t{mask[i] != 0} << i % 64;
   return seen;
 }
 
-// attention.5 for n scores, behind which up to a vector may be overwritten. The sign of a zero does not matter here.
+// attention.5: the maximum of n scores. Up to a vector after them may be overwritten. The sign of a
+// zero does not matter here.
 float block_max(float* s, int n) {
   for (int i = n; i % kW; ++i) s[i] = -kInf;
   F most = set1(-kInf);
@@ -129,50 +134,51 @@ float block_max(float* s, int n) {
   return m;
 }
 
-// Scores of n visible keys -> weights, their maximum and sum (attention.5 - 7). Meanwhile n lines from `ahead` on arrive,
-// where it is not null.
-INVAR_INLINE void weigh(float* s, int n, const float* ahead, float& mb, float& lb) {
+// Scores of n visible keys -> softmax weights, their maximum and sum (attention.5 - 7). Prefetches
+// n lines from `ahead` on, if not null.
+INVAR_INLINE void softmax_block(float* s, int n, const float* ahead, float& mb, float& lb) {
   mb = block_max(s, n);
   if (mb == -kInf) return;
   strip(
       s, n, [&](int64_t i, int) __attribute__((always_inline)) {
         for (int64_t line = i; ahead && line < i + kW; ++line) __builtin_prefetch(ahead + line * kKeyPanel);
         return num::INVAR_ISA_NS::exp(
-            sub(load(s + i), set1(mb)));  // attention.6; what lies behind n is not kept
+            sub(load(s + i), set1(mb)));  // attention.6; what is beyond n is dropped
       });
   lb = num::INVAR_ISA_NS::block_sum(s, n);
 }
 
-// How a block joins what was folded before (attention.9): which side is rescaled, by what.
-struct Fold {
+// The online softmax step (attention.9): which side is rescaled when a block is accumulated, and by
+// what.
+struct SoftmaxRescale {
   enum Side { old, fresh, nothing } side = nothing;
   float f = 0;
 };
-INVAR_INLINE Fold fold(float mb, float lb, float& m, float& l) {
+INVAR_INLINE SoftmaxRescale online_softmax(float mb, float lb, float& m, float& l) {
   if (mb == -kInf) return {};
   const bool later = mb > m;
-  const F f = canon(num::INVAR_ISA_NS::exp(set1(later ? m - mb : mb - m)));
+  const F f = canonicalize(num::INVAR_ISA_NS::exp(set1(later ? m - mb : mb - m)));
   l = first(later ? fma(set1(l), f, set1(lb)) : fma(set1(lb), f, set1(l)));
   m = first(maximum(set1(m), set1(mb)));
-  return {later ? Fold::old : Fold::fresh, first(f)};
+  return {later ? SoftmaxRescale::old : SoftmaxRescale::fresh, first(f)};
 }
-INVAR_INLINE void fold_result(const Fold& by, float* at, F x) {
-  if (by.side == Fold::nothing) return;
+INVAR_INLINE void rescale_accumulate(const SoftmaxRescale& by, float* at, F x) {
+  if (by.side == SoftmaxRescale::nothing) return;
   const F f = set1(by.f), o = load(at);
-  store(at, by.side == Fold::old ? fma(o, f, x) : fma(x, f, o));
+  store(at, by.side == SoftmaxRescale::old ? fma(o, f, x) : fma(x, f, o));
 }
 
-// A tile of rows at weights p, of which row i sees seen[i] of the block: their results (attention.8), each vector given to
-// put(row, column, O_b).
+// Results of a tile of rows with weights p (attention.8); row i sees keys seen[i] of the block.
+// Each vector goes to put(row, column, O_b).
 template <int MR, int NV, class Put>
-INVAR_INLINE void result_columns(const float* p, const Seen* seen, const float* values, int64_t column,
+INVAR_INLINE void result_columns(const float* p, const KeyMask* seen, const float* values, int64_t column,
                                  Put put) {
   F ob[MR * NV];
   for (F& x : ob) x = zero();
-  Seen all = seen[0];
+  KeyMask all = seen[0];
   for (int i = 1; i < MR; ++i) all = all & seen[i];
-  Columns<F32, kKeyPer> b{values + column / kKeyPanel * kKeyPanel * kBlock + column % kKeyPanel, kKeyPanel,
-                          kKeyPanel * kBlock};
+  PanelsOfB<F32, kVectorsPerKeyPanel> b{values + column / kKeyPanel * kKeyPanel * kBlock + column % kKeyPanel,
+                                        kKeyPanel, kKeyPanel * kBlock};
   for (int at = 0; at < kBlock;) {
     const int from = attention::next(all, at), to = attention::next(~all, from);
     for (int i = 0; from > at && MR > 1 && i < MR; ++i) {
@@ -180,18 +186,18 @@ INVAR_INLINE void result_columns(const float* p, const Seen* seen, const float* 
       for (int v = 0; v < NV; ++v) row[v] = ob[i * NV + v];
       attention::each_run(
           seen[i], at, from, [&](int begin, int end) __attribute__((always_inline)) {
-            extend<1, NV>(p + i * kScoreRow, kScoreRow, b, begin, end, row);
+            microkernel_accumulate<1, NV>(p + i * kScoreRow, kScoreRow, b, begin, end, row);
           });
       for (int v = 0; v < NV; ++v) ob[i * NV + v] = row[v];
     }
-    extend<MR, NV>(p, kScoreRow, b, from, to, ob);
+    microkernel_accumulate<MR, NV>(p, kScoreRow, b, from, to, ob);
     at = to;
   }
   for (int i = 0; i < MR * NV; ++i) put(i / NV, column + i % NV * kW, ob[i]);
 }
 template <int MR, class Put>
-void results(const Geometry& g, const float* p, const Seen* seen, const float* values, Put put) {
-  constexpr int NV = tile_vectors(MR, 8), kNarrow = tile_vectors(MR, kKeyPer);
+void results(const Geometry& g, const float* p, const KeyMask* seen, const float* values, Put put) {
+  constexpr int NV = tile_vectors(MR, 8), kNarrow = tile_vectors(MR, kVectorsPerKeyPanel);
   int64_t column = 0;
   for (; column + NV * kW <= g.dv_padded; column += NV * kW)
     result_columns<MR, NV>(p, seen, values, column, put);
@@ -199,30 +205,30 @@ void results(const Geometry& g, const float* p, const Seen* seen, const float* v
     result_columns<MR, kNarrow>(p, seen, values, column, put);
 }
 
-// Row `row` of a key head: its batch, its query and its head, and what it sees.
-struct Row {
+// Row `row` of a key head: its batch, query and head, and the keys it sees.
+struct QueryRow {
   int64_t batch, i, head;
-  Sight sight;
+  VisibleKeys sight;
 };
-INVAR_INLINE Row row_of(const Geometry& g, const Call& call, int64_t head, int64_t row) {
+INVAR_INLINE QueryRow query_row(const Geometry& g, const Call& call, int64_t head, int64_t row) {
   const int64_t batch = head / g.kv_heads, i = row / g.group;
   const int64_t* lengths = g.lengths ? g.lengths->as<const int64_t>() : nullptr;
   return {batch, i, head % g.kv_heads * g.group + row % g.group,
-          attention::sight(g, lengths, call.sequences[batch].past, batch, i)};
+          attention::visible_keys(g, lengths, call.sequences[batch].past, batch, i)};
 }
 
-// The block for rows [row, row + count) of a key head, whose queries begin at q: weights -> w.p, maxima and sums ->
-// folded, results -> put. Nothing is called where none of them sees anything of it.
+// One KV block for rows [row, row + count) of a key head, whose queries begin at q: weights -> w.p,
+// maxima and sums -> folded, results -> put. Nothing is called if no row sees any key of the block.
 template <class Folded, class Put>
-INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const Work& w, int64_t head, int64_t block,
-                             int64_t row, const float* q, int count, Folded folded, Put put) {
-  Seen seen[kMaxRows], any;
+INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const UnitScratch& w, int64_t head,
+                             int64_t block, int64_t row, const float* q, int count, Folded folded, Put put) {
+  KeyMask seen[kMaxRows], any;
   const float* added[kMaxRows] = {};
   const int64_t columns = g.mask ? attention::mask_columns(g) - block * kBlock : 0;
   void* const memory = attention::slot_of(call, head / g.kv_heads);
   for (int i = 0; i < count; ++i) {
-    const Row r = row_of(g, call, head, row + i);
-    seen[i] = attention::seen_of(r.sight, block);
+    const QueryRow r = query_row(g, call, head, row + i);
+    seen[i] = attention::key_mask(r.sight, block);
     if (g.mask && attention::end_of(seen[i])) {
       const int64_t at = attention::mask_row(g, r.batch, r.head, r.i) + block * kBlock;
       const bool adds = g.mask->dtype == DType::f32;
@@ -234,7 +240,7 @@ INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const Work& w,
   }
   const int most = attention::end_of(any);
   if (most == 0) return;
-  with_rows(count, [&](auto mr) {
+  dispatch_tile_rows(count, [&](auto mr) {
     constexpr int MR = decltype(mr)::value;
     const float* const values = attention::values(g, memory, head % g.kv_heads, block);
     scores<MR>(g, q, attention::keys(g, memory, head % g.kv_heads, block), attention::next(any, 0), most,
@@ -242,105 +248,108 @@ INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const Work& w,
     for (int i = 0; i < MR; ++i) {
       float *s = w.p + i * kScoreRow, mb, lb = 0;
       const int n = attention::end_of(seen[i]);
-      if (g.softcap != 0 || added[i]) adjust(g, added[i], columns, s, n);
+      if (g.softcap != 0 || added[i]) apply_softcap_and_mask(g, added[i], columns, s, n);
       attention::each_run(~seen[i], 0, n, [&](int from, int to) {
         for (int j = from; j < to; ++j) s[j] = -kInf;
       });
-      // Each row asks for one panel of values; with many rows the block's values are there soon.
-      weigh(s, n, i * kKeyPanel < g.dv_padded ? values + i * kKeyPanel * kBlock : nullptr, mb, lb);
+      // Each row prefetches one panel of values; with many rows the block's values arrive soon.
+      softmax_block(s, n, i * kKeyPanel < g.dv_padded ? values + i * kKeyPanel * kBlock : nullptr, mb, lb);
       folded(i, mb, lb);
     }
     results<MR>(g, w.p, seen, values, put);
   });
 }
 
-// Of row `row` of a key head, its place in q and y, counted in heads.
-INVAR_INLINE int64_t place(const Geometry& g, int64_t head, int64_t row) {
+// Index, in heads, of row `row` of a key head in q and y.
+INVAR_INLINE int64_t query_index(const Geometry& g, int64_t head, int64_t row) {
   return attention::head_row(g, head / g.kv_heads, row / g.group, head % g.kv_heads * g.group + row % g.group,
                              g.seq, g.q_heads);
 }
-// attention.17 and attention.10; o is padded.
+// attention.17 and attention.10: sinks, then the division by the sum; o is padded.
 INVAR_INLINE void finish(const Geometry& g, const Call& call, int64_t head, int64_t row, float* o, float m,
                          float l) {
   if (g.sinks) {
     const float sink = g.sinks->as<const float>()[head % g.kv_heads * g.group + row % g.group];
-    const Fold by = fold(sink, 1, m, l);
-    for (int64_t j = 0; j < g.dv_padded; j += kW) fold_result(by, o + j, zero());
+    const SoftmaxRescale by = online_softmax(sink, 1, m, l);
+    for (int64_t j = 0; j < g.dv_padded; j += kW) rescale_accumulate(by, o + j, zero());
   }
   const bool none = m == -kInf;
   strip(
-      call.out[0].as<float>() + place(g, head, row) * g.dv,
+      call.out[0].as<float>() + query_index(g, head, row) * g.dv,
       g.dv, [&](int64_t i, int) __attribute__((always_inline)) {
         return none ? zero() : div(load(o + i), set1(l));
       });
 }
 
-// Rows [from, to) of one key head. What a row sees begins and ends no earlier than what the row before it sees.
-void attend(const Geometry& g, const Call& call, int64_t head, int64_t from, int64_t to, const Work& w) {
+// Rows [from, to) of one key head. The visible range of a row begins and ends no earlier than that
+// of the row before it.
+void attend(const Geometry& g, const Call& call, int64_t head, int64_t from, int64_t to,
+            const UnitScratch& w) {
   const int64_t rows = to - from;
   for (int64_t r = 0; r < rows; ++r) {
-    const float* q = call.in[0].as<const float>() + place(g, head, from + r) * g.d;
+    const float* q = call.in[0].as<const float>() + query_index(g, head, from + r) * g.d;
     for (int64_t i = 0; i < g.d; ++i) w.q[r * g.d + i] = q[i];
     for (int64_t i = 0; i < g.dv_padded; ++i) w.o[r * g.dv_padded + i] = 0;
     w.m[r] = -kInf, w.l[r] = 0;
   }
-  auto high = [&](int64_t r) { return row_of(g, call, head, from + r).sight.high; };
-  int64_t start = 0;  // rows before it see nothing of this block or of later ones
+  auto high = [&](int64_t r) { return query_row(g, call, head, from + r).sight.high; };
+  int64_t start = 0;  // rows before it see no key of this block or of later ones
   for (int64_t block = 0; block * kBlock < high(rows - 1); ++block) {
     while (high(start) <= block * kBlock) ++start;
     for (int64_t r = start; r < rows; r += kMaxRows) {
       const int count = static_cast<int>(num::min_i64(kMaxRows, rows - r));
-      Fold by[kMaxRows];
+      SoftmaxRescale by[kMaxRows];
       block_rows(
           g, call, w, head, block, from + r, w.q + r * g.d, count,
-          [&](int i, float mb, float lb) { by[i] = fold(mb, lb, w.m[r + i], w.l[r + i]); },
+          [&](int i, float mb, float lb) { by[i] = online_softmax(mb, lb, w.m[r + i], w.l[r + i]); },
           [&](int i, int64_t column, F x) __attribute__((always_inline)) {
-            fold_result(by[i], w.o + (r + i) * g.dv_padded + column, x);
+            rescale_accumulate(by[i], w.o + (r + i) * g.dv_padded + column, x);
           });
     }
   }
   for (int64_t r = 0; r < rows; ++r) finish(g, call, head, from + r, w.o + r * g.dv_padded, w.m[r], w.l[r]);
 }
 
-// One block of a single query's heads -> its parts.
-float* part_of(const Geometry& g, const Call& call, int64_t head, int64_t block, int64_t row) {
+// One KV block of a single query's heads -> its partial results.
+float* partial_of(const Geometry& g, const Call& call, int64_t head, int64_t block, int64_t row) {
   return attention::part(g, attention::slot_of(call, head / g.kv_heads), head % g.kv_heads, block, row);
 }
-void attend_block(const Geometry& g, const Call& call, int64_t head, int64_t block, const Work& w) {
+void attend_block(const Geometry& g, const Call& call, int64_t head, int64_t block, const UnitScratch& w) {
   for (int64_t r = 0; r < g.group; r += kMaxRows) {
     const int count = static_cast<int>(num::min_i64(kMaxRows, g.group - r));
-    for (int64_t i = 0; i < count; ++i) part_of(g, call, head, block, r + i)[0] = -kInf;
+    for (int64_t i = 0; i < count; ++i) partial_of(g, call, head, block, r + i)[0] = -kInf;
     block_rows(
-        g, call, w, head, block, r, call.in[0].as<const float>() + place(g, head, r) * g.d, count,
+        g, call, w, head, block, r, call.in[0].as<const float>() + query_index(g, head, r) * g.d, count,
         [&](int i, float mb, float lb) {
-          float* part = part_of(g, call, head, block, r + i);
+          float* part = partial_of(g, call, head, block, r + i);
           part[0] = mb, part[1] = lb;
         },
         [&](int i, int64_t column, F x) __attribute__((always_inline)) {
-          store(part_of(g, call, head, block, r + i) + attention::kPartHead + column, x);
+          store(partial_of(g, call, head, block, r + i) + attention::kPartHead + column, x);
         });
   }
 }
-void fold_parts(const Geometry& g, const Call& call, int64_t head, const Work& w) {
+void merge_partials(const Geometry& g, const Call& call, int64_t head, const UnitScratch& w) {
   const int64_t blocks = attention::seen_blocks(g, call.sequences[head / g.kv_heads].past);
   for (int64_t r = 0; r < g.group; ++r) {
     float m = -kInf, l = 0;
     for (int64_t j = 0; j < g.dv_padded; ++j) w.o[j] = 0;
     for (int64_t block = 0; block < blocks; ++block) {
-      const float* part = part_of(g, call, head, block, r);
-      const Fold by = fold(part[0], part[1], m, l);
+      const float* part = partial_of(g, call, head, block, r);
+      const SoftmaxRescale by = online_softmax(part[0], part[1], m, l);
       for (int64_t j = 0; j < g.dv_padded; j += kW)
-        fold_result(by, w.o + j, load(part + attention::kPartHead + j));
+        rescale_accumulate(by, w.o + j, load(part + attention::kPartHead + j));
     }
     finish(g, call, head, r, w.o, m, l);
   }
 }
 
-// Units of a step that is shared out by blocks: the blocks of every head of a sequence, then those of the next sequence.
-struct Piece {
+// Units of a split-KV step: the blocks of every head of a sequence, then those of the next
+// sequence.
+struct HeadBlock {
   int64_t head, block;
 };
-Piece piece_of(const Geometry& g, const Call& call, int64_t unit) {
+HeadBlock head_block(const Geometry& g, const Call& call, int64_t unit) {
   for (int64_t batch = 0;; ++batch) {
     const int64_t blocks = attention::seen_blocks(g, call.sequences[batch].past);
     if (unit < g.kv_heads * blocks) return {batch * g.kv_heads + unit / blocks, unit % blocks};
@@ -350,13 +359,13 @@ Piece piece_of(const Geometry& g, const Call& call, int64_t unit) {
 
 void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   const Geometry g = attention::geometry(call);
-  const Work w = work(g, scratch);
+  const UnitScratch w = unit_scratch(g, scratch);
   if (phase == 0) return append(g, call, begin, end);
   for (int64_t unit = begin; unit < end; ++unit) {
     if (phase == 2) {
-      fold_parts(g, call, unit, w);
+      merge_partials(g, call, unit, w);
     } else if (g.split) {
-      const Piece piece = piece_of(g, call, unit);
+      const HeadBlock piece = head_block(g, call, unit);
       attend_block(g, call, piece.head, piece.block, w);
     } else {
       if (g.whole) append(g, call, unit * g.keys, (unit + 1) * g.keys);

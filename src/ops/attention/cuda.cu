@@ -1,23 +1,26 @@
-// Few rows of a key head (steps of decoding) are shared out by key blocks, whole ones where shared memory holds them, which a
-// last kernel folds, or, where they are few too, a cluster of thread blocks; many rows go in tiles; heads too wide for one
-// chain of a contraction row by row.
+// The attention row of a GPU and its choice of kernels. Decoding (few rows of a key head) splits
+// the key blocks among warps or thread blocks, and combines the parts by a last kernel or a
+// cluster. Prefill (many rows) goes by tiles; heads wider than one chain of a contraction go row by
+// row.
 #include <bit>
 
+#include "kernels/forced_route.h"
 #include "ops/attention/cuda/append.cuh"
 #include "ops/attention/cuda/decode_blocks.cuh"
 #include "ops/attention/cuda/decode_cluster.cuh"
-#include "ops/attention/cuda/wide_heads.cuh"
-#include "ops/attention/cuda/split_kv.cuh"
 #include "ops/attention/cuda/prefill_tile.cuh"
-#include "kernels/forced_route.h"
+#include "ops/attention/cuda/split_kv.cuh"
+#include "ops/attention/cuda/wide_heads.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
 constexpr int64_t kFewRows = 16;
-constexpr int kFewParts = 8;               // of a row: more rows are folded at once where few are asked for
-constexpr int64_t kMostParts = 256 << 20;  // bytes of parts for which tiles are shared out
+// Up to so many splits of a row combine_splits_kernel loads fewer ahead, so that more rows run at
+// once.
+constexpr int kFewSplits = 8;
+constexpr int64_t kMaxPartialBytes = 256 << 20;  // beyond that tiles do not split their keys
 
 size_t state_bytes(const Call& call, int64_t capacity) {
   const Geometry g = attention::geometry(call);
@@ -25,89 +28,105 @@ size_t state_bytes(const Call& call, int64_t capacity) {
   return static_cast<size_t>(g.kv_heads * blocks * kBlock * (g.d + g.dv_padded)) * sizeof(float);
 }
 
-// Rows of a tile: as many as the device's shared memory holds.
+// Rows of a prefill tile; the small tile is for devices with less shared memory.
 constexpr int kTileRows = 64, kTileRowsSmall = 32;
 
-// How a call is computed. Bits do not depend on it.
-struct Plan {
-  enum Way { automatic, split, tiles, small_tiles, shared_tiles, rows, near, far, count } way;
-  int64_t columns, runs;          // of tiles: value columns of a thread block; see tile_kernel
-  bool shared_out;                // by key blocks: fold_kernel joins the parts
-  int64_t queries, parts, marks;  // floats of Call::shared
+// The kernels of a call. Its result's bits do not depend on them. The order of Route is that of the
+// forced routes of tests.
+struct KernelPlan {
+  enum Route {
+    automatic,
+    split_kv,
+    tiles,
+    small_tiles,
+    split_tiles,
+    wide_heads,
+    decode_cluster,
+    decode_blocks,
+    count
+  } route;
+  int64_t columns, splits;              // of tiles: value columns of a thread block; see prefill_tile_kernel
+  bool splits_keys;                     // whether combine_splits_kernel combines partial results
+  int64_t queries, partials, max_sums;  // floats of Call::shared
 };
-// f of the number of rows that a kernel takes at once.
+// Calls f with the number of rows of a group, as a constant.
 template <class Fn>
-auto with_run(int64_t rows, Fn f) {
+auto with_group_rows(int64_t rows, Fn f) {
   if (rows == 1) return f(std::integral_constant<int, 1>{});
   if (rows == 2) return f(std::integral_constant<int, 2>{});
   if (rows <= 4) return f(std::integral_constant<int, 4>{});
   return f(std::integral_constant<int, 8>{});
 }
-int64_t runs_of(const Geometry& g) {
-  return with_run(g.rows, [&](auto r) { return g.batch * g.kv_heads * ceil_div(g.rows, r); });
+int64_t row_groups(const Geometry& g) {
+  return with_group_rows(g.rows, [&](auto r) { return g.batch * g.kv_heads * ceil_div(g.rows, r); });
 }
 template <bool kBoth>
-size_t whole_bytes(const Geometry& g) {
-  return with_run(g.rows, [&](auto r) { return static_cast<size_t>(Room<r, kBoth>(g).all) * sizeof(float); });
+size_t smem_bytes(const Geometry& g) {
+  return with_group_rows(
+      g.rows, [&](auto r) { return static_cast<size_t>(SmemLayout<r, kBoth>(g).all) * sizeof(float); });
 }
-// Whether thread blocks can hold what WholeBlock keeps, and clusters of them all blocks that there are.
+// Whether a thread block's shared memory holds a SmemKvBlock; whether a cluster holds all key
+// blocks.
 template <bool kBoth>
-bool fits_whole(const Geometry& g) {
-  return whole_bytes<kBoth>(g) + kFewRows * sizeof(PlacedRow) <=
+bool fits_smem(const Geometry& g) {
+  return smem_bytes<kBoth>(g) + kFewRows * sizeof(IndexedRow) <=
          static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
 }
-bool fits_near(const Geometry& g) {
-  return starts_early() && g.seen <= kNearBlocks && fits_whole<true>(g);
+bool fits_cluster(const Geometry& g) {
+  return supports_dependent_launch() && g.seen <= kMaxClusterBlocks && fits_smem<true>(g);
 }
-Plan plan_of(const Geometry& g) {
-  Plan p{static_cast<Plan::Way>(variant() % Plan::count), 0, 1, false, 0, 0, 0};
-  if (g.d > num::kChain) p.way = Plan::rows;
-  if (p.way == Plan::near && !fits_near(g)) p.way = Plan::far;
-  if (p.way == Plan::far && !fits_whole<false>(g)) p.way = Plan::split;
-  if (p.way == Plan::automatic)
-    p.way = g.rows > kFewRows                                         ? Plan::tiles
-            : runs_of(g) * g.seen <= 2 * processors() && fits_near(g) ? Plan::near
-            : fits_whole<false>(g)                                    ? Plan::far
-                                                                      : Plan::split;
-  const int64_t heads = g.batch * g.kv_heads, parts = heads * g.rows * g.seen;
-  p.shared_out = p.way == Plan::split || p.way == Plan::far;
-  if (p.way == Plan::tiles || p.way == Plan::small_tiles || p.way == Plan::shared_tiles) {
+KernelPlan plan_kernel(const Geometry& g) {
+  KernelPlan p{static_cast<KernelPlan::Route>(variant() % KernelPlan::count), 0, 1, false, 0, 0, 0};
+  if (g.d > num::kChain) p.route = KernelPlan::wide_heads;
+  if (p.route == KernelPlan::decode_cluster && !fits_cluster(g)) p.route = KernelPlan::decode_blocks;
+  if (p.route == KernelPlan::decode_blocks && !fits_smem<false>(g)) p.route = KernelPlan::split_kv;
+  if (p.route == KernelPlan::automatic)
+    p.route = g.rows > kFewRows ? KernelPlan::tiles
+              : row_groups(g) * g.seen <= 2 * multiprocessors() && fits_cluster(g)
+                  ? KernelPlan::decode_cluster
+              : fits_smem<false>(g) ? KernelPlan::decode_blocks
+                                    : KernelPlan::split_kv;
+  const int64_t heads = g.batch * g.kv_heads, partials = heads * g.rows * g.seen;
+  p.splits_keys = p.route == KernelPlan::split_kv || p.route == KernelPlan::decode_blocks;
+  if (p.route == KernelPlan::tiles || p.route == KernelPlan::small_tiles ||
+      p.route == KernelPlan::split_tiles) {
     p.columns = g.dv > kBlock / 2 ? kBlock : kBlock / 2;
     p.queries = heads * ceil_div(g.rows, kTileRows) * kTileRows * g.d;
-    // Two thread blocks to a processor, and two key blocks at least to each.
+    // Two thread blocks on each multiprocessor, and at least two key blocks for each of them.
     const int64_t blocks = heads * ceil_div(g.rows, kTileRows) * ceil_div(g.dv, p.columns);
-    int64_t runs = blocks ? num::min_i64(2 * processors() / blocks, g.seen / 2) : 1;
-    if (runs > 1 && parts * (g.dv_padded + 2) * static_cast<int64_t>(sizeof(float)) > kMostParts) runs = 1;
-    if (p.way == Plan::shared_tiles && runs < 2) runs = 2;
-    p.shared_out = runs > 1;
-    if (p.shared_out) p.runs = runs;
+    int64_t splits = blocks ? num::min_i64(2 * multiprocessors() / blocks, g.seen / 2) : 1;
+    if (splits > 1 && partials * (g.dv_padded + 2) * static_cast<int64_t>(sizeof(float)) > kMaxPartialBytes)
+      splits = 1;
+    if (p.route == KernelPlan::split_tiles && splits < 2) splits = 2;
+    p.splits_keys = splits > 1;
+    if (p.splits_keys) p.splits = splits;
   }
-  if (p.shared_out) p.parts = parts * g.dv_padded, p.marks = 2 * parts;
+  if (p.splits_keys) p.partials = partials * g.dv_padded, p.max_sums = 2 * partials;
   return p;
 }
 size_t shared_bytes(const Call& call) {
-  const Plan p = plan_of(attention::geometry(call));
-  return static_cast<size_t>(p.queries + p.parts + p.marks) * sizeof(float);
+  const KernelPlan p = plan_kernel(attention::geometry(call));
+  return static_cast<size_t>(p.queries + p.partials + p.max_sums) * sizeof(float);
 }
 
-Step step_of(const Call& call, const Geometry& g, const Plan& p) {
-  Step s{};
+AttentionParams attention_params(const Call& call, const Geometry& g, const KernelPlan& p) {
+  AttentionParams s{};
   s.g = g;
   s.q = call.in[0].as<const float>(), s.k = call.in[1].as<const float>(), s.v = call.in[2].as<const float>();
   if (s.g.mask) {
-    s.columns = attention::mask_columns(s.g);
+    s.mask_columns = attention::mask_columns(s.g);
     if (s.g.mask->dtype == DType::f32)
-      s.added = s.g.mask->as<const float>();
+      s.float_mask = s.g.mask->as<const float>();
     else
-      s.shown = s.g.mask->as<const uint8_t>();
+      s.bool_mask = s.g.mask->as<const uint8_t>();
   }
   if (s.g.sinks) s.sinks = s.g.sinks->as<const float>();
   if (s.g.lengths) s.lengths = s.g.lengths->as<const int64_t>();
   s.past = call.past_now, s.sequences = call.sequences;
   s.y = call.out[0].as<float>(), s.state = static_cast<float*>(call.state);
-  s.slot = static_cast<int64_t>(call.slot_bytes / sizeof(float));
-  s.queries = static_cast<float*>(call.shared);
-  s.parts = s.queries + p.queries, s.marks = s.parts + p.parts;
+  s.slot_floats = static_cast<int64_t>(call.slot_bytes / sizeof(float));
+  s.queries_t = static_cast<float*>(call.shared);
+  s.partials = s.queries_t + p.queries, s.max_sums = s.partials + p.partials;
   return s;
 }
 
@@ -116,72 +135,77 @@ dim3 grid(int64_t blocks, int64_t y = 1) {
 }
 
 template <int R>
-void split(const Step& s, Stream stream) {
+void launch_split_kv(const AttentionParams& s, Stream stream) {
   const Geometry& g = s.g;
   const int64_t units = g.batch * g.kv_heads * ceil_div(g.rows, R) * g.seen;
-  launch_early(split_kernel<R>, grid(num::min_i64(ceil_div(units, kSplitWarps), 4 * processors())),
-               dim3(kSplitThreads), 0, stream, s);
+  launch_dependent(split_kv_kernel<R>,
+                   grid(num::min_i64(ceil_div(units, kSplitWarps), 4 * multiprocessors())),
+                   dim3(kSplitThreads), 0, stream, s);
 }
 template <int R>
-void near(const Step& s, Stream stream) {
+void launch_decode_cluster(const AttentionParams& s, Stream stream) {
   const Geometry& g = s.g;
   const unsigned cluster = std::bit_ceil(static_cast<unsigned>(g.seen));
-  launch_clusters(near_kernel<R>, cluster, grid(runs_of(g) * cluster), dim3(kWholeThreads),
-                  whole_bytes<true>(g), stream, s);
+  launch_clusters(decode_cluster_kernel<R>, cluster, grid(row_groups(g) * cluster), dim3(kSmemThreads),
+                  smem_bytes<true>(g), stream, s);
 }
 template <int R>
-void far(const Step& s, Stream stream) {
+void launch_decode_blocks(const AttentionParams& s, Stream stream) {
   const Geometry& g = s.g;
-  const size_t bytes = whole_bytes<false>(g);
-  const int64_t of_processor =
+  const size_t bytes = smem_bytes<false>(g);
+  const int64_t per_multiprocessor =
       device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) /
-      static_cast<int64_t>(bytes + sizeof(PlacedRow) * R +
+      static_cast<int64_t>(bytes + sizeof(IndexedRow) * R +
                            device_attribute(cudaDevAttrReservedSharedMemoryPerBlock));
-  launch_early(far_kernel<R>, grid(num::min_i64(runs_of(g) * g.seen, of_processor * processors())),
-               dim3(kWholeThreads), bytes, stream, s);
+  launch_dependent(decode_blocks_kernel<R>,
+                   grid(num::min_i64(row_groups(g) * g.seen, per_multiprocessor * multiprocessors())),
+                   dim3(kSmemThreads), bytes, stream, s);
 }
 template <int kRows, int kColumns>
-void tiles(const Step& s, int64_t runs, Stream stream) {
+void launch_tiles(const AttentionParams& s, int64_t splits, Stream stream) {
   const Geometry& g = s.g;
   using T = Tile<kRows, kColumns>;
   const int64_t heads = g.batch * g.kv_heads;
   const int count = static_cast<int>(ceil_div(g.rows, kRows));
-  launch(turn_kernel<kRows>, grid(heads * count * ceil_div(g.d, kPiece)), dim3(kAppendThreads), 0, stream, s,
-         count);
-  launch(tile_kernel<kRows, kColumns>, grid(heads * count * runs, ceil_div(g.dv, kColumns)),
-         dim3(T::kThreads), sizeof(typename T::Shared), stream, s, count, static_cast<int>(runs));
+  launch(transpose_queries_kernel<kRows>, grid(heads * count * ceil_div(g.d, kTileColumns)),
+         dim3(kAppendThreads), 0, stream, s, count);
+  launch(prefill_tile_kernel<kRows, kColumns>, grid(heads * count * splits, ceil_div(g.dv, kColumns)),
+         dim3(T::kThreads), sizeof(typename T::Shared), stream, s, count, static_cast<int>(splits));
 }
 
 void enqueue(const Call& call, Stream stream) {
   const Geometry g = attention::geometry(call);
-  const Plan p = plan_of(g);
-  const Step s = step_of(call, g, p);
+  const KernelPlan p = plan_kernel(g);
+  const AttentionParams s = attention_params(call, g, p);
   const int64_t heads = g.batch * g.kv_heads;
-  if (p.way != Plan::split && p.way != Plan::near && p.way != Plan::far) {
+  if (p.route != KernelPlan::split_kv && p.route != KernelPlan::decode_cluster &&
+      p.route != KernelPlan::decode_blocks) {
     const int64_t blocks = g.keys ? ceil_div(g.keys, kBlock) + 1 : 0;
-    launch(append_kernel, grid(heads * blocks * (ceil_div(g.d, kPiece) + ceil_div(g.dv, kPiece))),
+    launch(append_kernel, grid(heads * blocks * (ceil_div(g.d, kTileColumns) + ceil_div(g.dv, kTileColumns))),
            dim3(kAppendThreads), 0, stream, s, static_cast<int>(blocks));
   }
-  if (p.way == Plan::rows) {
-    launch(row_kernel, grid(heads * g.rows), dim3(kRowThreads), 0, stream, s);
-  } else if (p.way == Plan::split) {
-    with_run(g.rows, [&](auto r) { split<r>(s, stream); });
-  } else if (p.way == Plan::near) {
-    with_run(g.rows, [&](auto r) { near<r>(s, stream); });
-  } else if (p.way == Plan::far) {
-    with_run(g.rows, [&](auto r) { far<r>(s, stream); });
-  } else if (p.way == Plan::small_tiles || device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) <
-                                               static_cast<int>(sizeof(Tile<kTileRows, kBlock>::Shared))) {
-    tiles<kTileRowsSmall, kBlock>(s, p.runs, stream);
+  if (p.route == KernelPlan::wide_heads) {
+    launch(wide_heads_kernel, grid(heads * g.rows), dim3(kWideThreads), 0, stream, s);
+  } else if (p.route == KernelPlan::split_kv) {
+    with_group_rows(g.rows, [&](auto r) { launch_split_kv<r>(s, stream); });
+  } else if (p.route == KernelPlan::decode_cluster) {
+    with_group_rows(g.rows, [&](auto r) { launch_decode_cluster<r>(s, stream); });
+  } else if (p.route == KernelPlan::decode_blocks) {
+    with_group_rows(g.rows, [&](auto r) { launch_decode_blocks<r>(s, stream); });
+  } else if (p.route == KernelPlan::small_tiles ||
+             device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) <
+                 static_cast<int>(sizeof(Tile<kTileRows, kBlock>::Shared))) {
+    launch_tiles<kTileRowsSmall, kBlock>(s, p.splits, stream);
   } else {
-    (p.columns == kBlock ? tiles<kTileRows, kBlock> : tiles<kTileRows, kBlock / 2>)(s, p.runs, stream);
+    (p.columns == kBlock ? launch_tiles<kTileRows, kBlock> : launch_tiles<kTileRows, kBlock / 2>)(s, p.splits,
+                                                                                                  stream);
   }
-  if (p.shared_out) {
-    const dim3 rows = grid(heads * g.rows), threads(kFoldThreads);
-    if (g.seen <= kFewParts)
-      launch_early(fold_kernel<kFewParts>, rows, threads, 0, stream, s);
+  if (p.splits_keys) {
+    const dim3 rows = grid(heads * g.rows), threads(kCombineThreads);
+    if (g.seen <= kFewSplits)
+      launch_dependent(combine_splits_kernel<kFewSplits>, rows, threads, 0, stream, s);
     else
-      launch_early(fold_kernel<2 * kWarp>, rows, threads, 0, stream, s);
+      launch_dependent(combine_splits_kernel<2 * kWarp>, rows, threads, 0, stream, s);
   }
 }
 

@@ -1,206 +1,218 @@
+// Lowering of Attention and the attention operators of com.microsoft, and the type inference of
+// repro.attention.
 #include "ops/attention/import/decomposed.h"
+
+#include <cmath>
+
+#include "compiler/lowering/builders/normalization.h"
+#include "compiler/lowering/op_builder.h"
 
 namespace invar::compiler {
 namespace {
 
-// past [B, kv_heads, P, D] as the graph has it.
-bool is_past(const Shape& past, const Shape& kv, int64_t heads) {
-  return past.size() == 4 && kv.size() == 3 && kv[2].constant() && heads > 0 && same(past[0], kv[0]) &&
-         past[1] == Extent::of(heads) && past[3] == Extent::of(kv[2].value / heads);
+// Whether a past has the shape [B, kv_heads, P, D] that fits the keys.
+bool is_past_shape(const Shape& past, const Shape& kv, int64_t heads) {
+  return past.size() == 4 && kv.size() == 3 && kv[2].constant() && heads > 0 && known_equal(past[0], kv[0]) &&
+         past[1] == Dim::of(heads) && past[3] == Dim::of(kv[2].value / heads);
 }
 
 // "past.3.key" and "past.3.value" -> "past.3"
-std::string common(const std::string& key, const std::string& value) {
+std::string common_prefix(const std::string& key, const std::string& value) {
   size_t n = 0;
   while (n < key.size() && n < value.size() && key[n] == value[n]) ++n;
   while (n && (key[n - 1] == '.' || key[n - 1] == '_' || key[n - 1] == '/')) --n;
   return n ? key.substr(0, n) : key;
 }
 
-// What a node brings besides q, k and v: numbers of its operands, of which some may be absent.
-struct Parts {
-  unsigned mask, past;  // key; the value follows it
-  int lengths = -1;     // none
+// Operand indices of a node (an operand may be absent) and its numbers of heads.
+struct NodeLayout {
+  unsigned mask, past;  // past key; the past value follows it
+  int lengths = -1;     // -1: the operator has none
   int64_t q_heads = 0, kv_heads = 0;
-  bool mask_may_end = false;  // keys beyond its last column are hidden; else it has one for each key
+  // Keys after the last column are masked; else every key needs a column.
+  bool mask_may_end = false;
 };
 
-// Keys and values, heads first, behind those of the past as tensors.
-Status continued(Node& node, const Parts& p, Value& key, Value& value) {
-  INVAR_TRY(key, heads_first(node, key, p.kv_heads));
-  INVAR_TRY(value, heads_first(node, value, p.kv_heads));
+// Transposes keys and values to heads first and appends them to the past, if that is an operand.
+Status append_past(NodeView& node, const NodeLayout& p, Value& key, Value& value) {
+  INVAR_TRY(key, to_heads_first(node, key, p.kv_heads));
+  INVAR_TRY(value, to_heads_first(node, value, p.kv_heads));
   if (node.has(p.past)) {
-    INVAR_TRY(key, joined(node, {node.in(p.past), key}, 2));
-    INVAR_TRY(value, joined(node, {node.in(p.past + 1), value}, 2));
+    INVAR_TRY(key, concat(node, {node.in(p.past), key}, 2));
+    INVAR_TRY(value, concat(node, {node.in(p.past + 1), value}, 2));
   }
   node.replace(1, key);
   node.replace(2, value);
   return {};
 }
 
-// i64 [batch]: all keys of every sequence, so that its last query stands at the last of them (attention.15).
-Result<Value> all_keys(Node& node, Value key) {
+// Lengths i64 [batch] of all keys, so that the last query of every sequence is at its last key
+// (attention.15).
+Result<Value> full_lengths(NodeView& node, Value key) {
   const Shape k = shape_of(key.getType());
-  const auto keys = polynomial_of(k[2]);
+  const auto keys = dim_expr_of(k[2]);
   if (!keys || !k[0].known()) return not_covered("past keys of an unknown number");
-  return spread(node, node.sizes(*keys, Sizes(int64_t{1})), {k[0]});
+  return expand(node, node.size_tensor(*keys, Ints(int64_t{1})), {k[0]});
 }
 
-// Whether what a query sees depends on its position.
-bool counts_positions(ArrayRef<NamedAttribute> attrs) {
+// Whether the keys that a query attends to depend on its position.
+bool depends_on_position(ArrayRef<NamedAttribute> attrs) {
   return llvm::any_of(attrs, [](NamedAttribute a) {
     return a.getName() == "left" || a.getName() == "right" ||
            (a.getName() == "causal" && cast<IntegerAttr>(a.getValue()).getInt() != 0);
   });
 }
 
-Status attend(Node& node, const Parts& p, SmallVector<NamedAttribute> attrs) {
+Status lower_attention(NodeView& node, const NodeLayout& p, SmallVector<NamedAttribute> attrs) {
   const Shape q = node.shape(0), k = node.shape(1);
   const bool flat = q.size() == 3, past = node.has(p.past);
   if ((q.size() != 4 && !flat) || k.size() != q.size() || p.q_heads <= 0 || p.kv_heads <= 0)
     return not_covered(
         "covered are operands [batch, sequence, heads * size] with the numbers of heads as attributes, and "
         "[batch, heads, sequence, size]");
-  const Extent& width = q.back();
+  const Dim& width = q.back();
   if (!width.constant()) return not_covered("queries of a size that is not constant");
   if (past != node.has(p.past + 1)) return bad_input("past key without past value, or the reverse");
   // 1 / sqrt(D): sqrt, division and narrowing are IEEE operations, the same on every machine.
   const double size = static_cast<double>(flat ? width.value / p.q_heads : width.value);
-  INVAR_TRY(float scale, node.f("scale", static_cast<float>(1.0 / std::sqrt(size))));
+  INVAR_TRY(float scale, node.float_attr("scale", static_cast<float>(1.0 / std::sqrt(size))));
   attrs.append(
       {node.attr("q_heads", p.q_heads), node.attr("kv_heads", p.kv_heads), node.attr("scale", scale)});
-  const bool memory = past && !node.has(p.mask) && is_past(node.shape(p.past), k, p.kv_heads) &&
-                      is_past(node.shape(p.past + 1), node.shape(2), p.kv_heads) &&
-                      node.remembers(p.past, 1) && node.remembers(p.past + 1, 2);
+  const bool memory = past && !node.has(p.mask) && is_past_shape(node.shape(p.past), k, p.kv_heads) &&
+                      is_past_shape(node.shape(p.past + 1), node.shape(2), p.kv_heads) &&
+                      node.can_become_state(p.past, 1) && node.can_become_state(p.past + 1, 2);
   SmallVector<Value> operands{node.in(0), node.in(1), node.in(2)};
-  if (!memory && (past || wanted(node, 1) || wanted(node, 2))) {
+  if (!memory && (past || result_is_used(node, 1) || result_is_used(node, 2))) {
     Value keys = operands[1], values = operands[2];
-    INVAR_CHECK_OK(continued(node, p, keys, values));
+    INVAR_CHECK_OK(append_past(node, p, keys, values));
     if (past) {
-      INVAR_TRY(operands[0], heads_first(node, operands[0], p.q_heads));
+      INVAR_TRY(operands[0], to_heads_first(node, operands[0], p.q_heads));
       operands[1] = keys, operands[2] = values;
     }
   }
   const Shape keys = shape_of(operands[1].getType());
-  const bool turned = keys.size() == 4;
-  if (turned) attrs.push_back(node.attr("heads_first", int64_t{1}));
+  const bool heads_first_layout = keys.size() == 4;
+  if (heads_first_layout) attrs.push_back(node.attr("heads_first", int64_t{1}));
   if (node.has(p.mask)) {
     const Shape mask = node.shape(p.mask);
-    const Extent& all = keys[turned ? 2 : 1];
-    if (!mask.empty() && !same(mask.back(), all) && !(p.mask_may_end && mask.back() != Extent::of(1)))
+    const Dim& all = keys[heads_first_layout ? 2 : 1];
+    if (!mask.empty() && !known_equal(mask.back(), all) && !(p.mask_may_end && mask.back() != Dim::of(1)))
       return not_covered("a mask whose columns cannot be shown to be the keys: " + text_of(mask.back()) +
                          " and " + text_of(all));
     operands.push_back(node.in(p.mask)), attrs.push_back(node.attr("mask", int64_t{1}));
   }
   const bool padded = p.lengths >= 0 && node.has(static_cast<unsigned>(p.lengths));
   if (padded && past) return bad_input("lengths of sequences together with past keys");
-  if (padded || (past && !memory && counts_positions(attrs))) {
+  if (padded || (past && !memory && depends_on_position(attrs))) {
     Value lengths = padded ? node.in(static_cast<unsigned>(p.lengths)) : Value();
     if (!padded) {
       const size_t axis = flat ? 1 : 2;
-      if (!same(q[axis], k[axis]))
+      if (!known_equal(q[axis], k[axis]))
         return not_covered("past keys, and new ones of other positions than the queries");
-      INVAR_TRY(lengths, all_keys(node, operands[1]));
+      INVAR_TRY(lengths, full_lengths(node, operands[1]));
     }
     operands.push_back(lengths), attrs.push_back(node.attr("lengths", int64_t{1}));
   }
   if (memory) {
-    const std::string key = node.memory(p.past, 1), value = node.memory(p.past + 1, 2);
-    attrs.push_back(node.attr("state", common(key, value)));
+    const std::string key = node.become_state(p.past, 1), value = node.become_state(p.past + 1, 2);
+    attrs.push_back(node.attr("state", common_prefix(key, value)));
   }
   INVAR_TRY(Value out, node.make<AttentionOp>(operands, attrs));
-  if (flat && turned) {
-    INVAR_TRY(out, permuted(node, out, {0, 2, 1, 3}));
+  if (flat && heads_first_layout) {
+    INVAR_TRY(out, transpose(node, out, {0, 2, 1, 3}));
     const Shape y = shape_of(out.getType());
-    INVAR_TRY(out, shaped(node, out, {y[0], y[1], Extent::of(y[2].value * y[3].value)}));
+    INVAR_TRY(out, reshape(node, out, {y[0], y[1], Dim::of(y[2].value * y[3].value)}));
   }
   return node.replace(out);
 }
 
-Status attention(Node& node) {
-  // Operand 3 is the mask, 4 and 5 the past, 6 the lengths of padded sequences; result 3 the raw scores.
+Status attention(NodeView& node) {
+  // Operand 3 is the mask, 4 and 5 the past, 6 the lengths of padded sequences; result 3 the raw
+  // scores.
   if (node.version() < 24 && node.has(6)) return bad_input("operand 6 comes with opset 24");
   INVAR_CHECK_OK(
       node.expect(3, 7,
                   {"is_causal", "kv_num_heads", "left_window_size", "q_num_heads", "qk_matmul_output_mode",
                    "right_window_size", "scale", "softcap", "softmax_precision"},
                   4));
-  INVAR_TRY(const int64_t precision, node.i("softmax_precision", kF32));
+  INVAR_TRY(const int64_t precision, node.int_attr("softmax_precision", kF32));
   if (precision != kF32 && precision != kF64)
     return not_covered("attribute \"softmax_precision\" is " + std::to_string(precision) +
                        "; covered are 1 and 11");
-  INVAR_TRY(const int64_t shown, node.i("qk_matmul_output_mode", 0));
-  if (shown < 0 || shown > 3)
-    return bad_input("attribute \"qk_matmul_output_mode\" is " + std::to_string(shown) + ", none of 0 to 3");
-  Parts p{.mask = 3, .past = 4, .lengths = 6, .mask_may_end = node.version() >= 24};
+  INVAR_TRY(const int64_t score_output, node.int_attr("qk_matmul_output_mode", 0));
+  if (score_output < 0 || score_output > 3)
+    return bad_input("attribute \"qk_matmul_output_mode\" is " + std::to_string(score_output) +
+                     ", none of 0 to 3");
+  NodeLayout p{.mask = 3, .past = 4, .lengths = 6, .mask_may_end = node.version() >= 24};
   const Shape q = node.shape(0), k = node.shape(1);
   const bool heads_first = q.size() == 4 && k.size() == 4;
-  INVAR_TRY(p.q_heads, node.i("q_num_heads", heads_first && q[1].constant() ? q[1].value : 0));
-  INVAR_TRY(p.kv_heads, node.i("kv_num_heads", heads_first && k[1].constant() ? k[1].value : 0));
-  INVAR_TRY(int64_t causal, node.i("is_causal", 0));
-  INVAR_TRY(float softcap, node.f("softcap", 0.0f));
+  INVAR_TRY(p.q_heads, node.int_attr("q_num_heads", heads_first && q[1].constant() ? q[1].value : 0));
+  INVAR_TRY(p.kv_heads, node.int_attr("kv_num_heads", heads_first && k[1].constant() ? k[1].value : 0));
+  INVAR_TRY(int64_t causal, node.int_attr("is_causal", 0));
+  INVAR_TRY(float softcap, node.float_attr("softcap", 0.0f));
   SmallVector<NamedAttribute> attrs{node.attr("causal", int64_t{causal != 0})};
   if (softcap != 0) attrs.push_back(node.attr("softcap", softcap));
   for (auto [name, ours] : {std::pair{"left_window_size", "left"}, {"right_window_size", "right"}}) {
-    INVAR_TRY(int64_t edge, node.i(name, -1));
+    INVAR_TRY(int64_t edge, node.int_attr(name, -1));
     if (edge < -1) return bad_input(std::string(name) + " is " + std::to_string(edge));
     if (edge >= 0) attrs.push_back(node.attr(ours, edge));
   }
   // 1 / sqrt(D) as in attend().
-  const Extent width = q.empty() ? Extent() : q.back();
+  const Dim width = q.empty() ? Dim() : q.back();
   const double size =
       static_cast<double>(q.size() == 3 && p.q_heads > 0 ? width.value / p.q_heads : width.value);
-  INVAR_TRY(float scale, node.f("scale", static_cast<float>(1.0 / std::sqrt(size))));
+  INVAR_TRY(float scale, node.float_attr("scale", static_cast<float>(1.0 / std::sqrt(size))));
   Status fused = not_covered(precision == kF64 ? "weights in f64" : "its scores as a result");
-  if (precision == kF32 && !wanted(node, 3)) fused = attend(node, p, std::move(attrs));
+  if (precision == kF32 && !result_is_used(node, 3)) fused = lower_attention(node, p, std::move(attrs));
   if (fused || fused.error().code != Code::not_covered) return fused;
-  const Status steps = composed(node, p.q_heads, p.kv_heads, scale, softcap);
+  const Status steps = decompose_attention(node, p.q_heads, p.kv_heads, scale, softcap);
   return steps || precision == kF64 || steps.error().code != Code::not_covered ? steps : fused;
 }
 
-Status multi_head_attention(Node& node) {
+Status multi_head_attention(NodeView& node) {
   INVAR_CHECK_OK(node.expect(3, 8, {"mask_filter_value", "num_heads", "scale", "unidirectional"}, 3));
   if (node.has(3)) return not_covered("a bias of the projections: add it before the node");
   if (node.has(4))
     return not_covered("key_padding_mask, which adds a finite number; give attention_bias instead");
-  Parts p{.mask = 5, .past = 6};
-  INVAR_TRY(p.q_heads, node.i("num_heads", 0));
+  NodeLayout p{.mask = 5, .past = 6};
+  INVAR_TRY(p.q_heads, node.int_attr("num_heads", 0));
   p.kv_heads = p.q_heads;
-  INVAR_TRY(int64_t causal, node.i("unidirectional", 0));
+  INVAR_TRY(int64_t causal, node.int_attr("unidirectional", 0));
   const Shape q = node.shape(0), k = node.shape(1);
   if (q.size() != 3 || k.size() != 3)
     return not_covered("covered are operands [batch, sequence, heads * size]");
-  if (causal && !same(q[1], k[1]))
+  if (causal && !known_equal(q[1], k[1]))
     return not_covered("unidirectional with other positions of keys than of queries");
-  return attend(node, p, {node.attr("causal", int64_t{causal != 0})});
+  return lower_attention(node, p, {node.attr("causal", int64_t{causal != 0})});
 }
 
-Status group_query_attention(Node&) {
+Status group_query_attention(NodeView&) {
   return not_covered(
       "its seqlens_k decides at run time which keys are seen; export with the operator Attention of opset "
       "23");
 }
 
-// What attention.14 asks of a mask's leading dimensions.
+// Checks the leading dimensions of a mask (attention.14).
 LogicalResult check_mask(std::optional<Location> loc, const Shape& mask, const Shape& query) {
   if (mask.size() < 2 || mask.size() > 4) return refuse(loc, "a mask of rank " + std::to_string(mask.size()));
   for (size_t d = 0; d + 1 < mask.size(); ++d) {
-    const Extent& size = query[d + 4 - mask.size()];
-    if (mask[d] != Extent::of(1) && !may_be_equal(mask[d], size))
-      return differ(loc, mask[d], size, "the mask and batch, heads or queries");
+    const Dim& size = query[d + 4 - mask.size()];
+    if (mask[d] != Dim::of(1) && !may_be_equal(mask[d], size))
+      return unequal_dims(loc, mask[d], size, "the mask and batch, heads or queries");
   }
   return success();
 }
 
-// attention.1: heads first is the same with heads last, where all that turns heads to the front and back then goes.
+// attention.1: attention with heads first equals attention with heads last. The rewrite removes the
+// transposes around it.
 struct AttendHeadsLast : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter& rewriter) const override {
     if (!op.getHeadsFirst().value_or(0) || !op.getOut().hasOneUse()) return failure();
     auto back = dyn_cast<TransposeOp>(*op.getOut().user_begin());
     SmallVector<Value> operands;
-    for (Value v : {op.getQ(), op.getK(), op.getV()}) operands.push_back(heads_last(v));
-    if (!back || back.getPerm() != Sizes{0, 2, 1, 3} || llvm::is_contained(operands, Value()))
+    for (Value v : {op.getQ(), op.getK(), op.getV()}) operands.push_back(match_heads_last(v));
+    if (!back || back.getPerm() != Ints{0, 2, 1, 3} || llvm::is_contained(operands, Value()))
       return failure();
     operands.append(op.getMore().begin(), op.getMore().end());
     SmallVector<NamedAttribute> attrs(op->getAttrs());
@@ -242,7 +254,7 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location
     return refuse(loc,
                   "covered are operands [batch, sequence, heads * size] and [batch, heads, sequence, size]");
   const auto fits = [&](const Shape& x, int64_t heads) {
-    return heads_first ? x[1] == Extent::of(heads) : x[2].value % heads == 0;
+    return heads_first ? x[1] == Dim::of(heads) : x[2].value % heads == 0;
   };
   const auto size = [&](const Shape& x, int64_t heads) {
     return heads_first ? x[3].value : x[2].value / heads;
@@ -250,17 +262,18 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location
   if (q_heads <= 0 || kv_heads <= 0 || q_heads % kv_heads || !fits(q, q_heads) || !fits(k, kv_heads) ||
       !fits(v, kv_heads) || size(q, q_heads) != size(k, kv_heads))
     return mismatch(loc, "heads and sizes of queries, keys and values do not fit");
-  if (!may_be_equal(q[0], k[0])) return differ(loc, q[0], k[0], "batch of queries and keys");
-  if (!may_be_equal(k[0], v[0])) return differ(loc, k[0], v[0], "batch of keys and values");
-  if (!may_be_equal(k[axis], v[axis])) return differ(loc, k[axis], v[axis], "sequence of keys and values");
-  if (op.getState() && !same(q[axis], k[axis]))
+  if (!may_be_equal(q[0], k[0])) return unequal_dims(loc, q[0], k[0], "batch of queries and keys");
+  if (!may_be_equal(k[0], v[0])) return unequal_dims(loc, k[0], v[0], "batch of keys and values");
+  if (!may_be_equal(k[axis], v[axis]))
+    return unequal_dims(loc, k[axis], v[axis], "sequence of keys and values");
+  if (op.getState() && !known_equal(q[axis], k[axis]))
     return refuse(loc, "with memory, covered are keys of the same positions as the queries");
   if (!q[axis].known() || !k[axis].known()) return refuse(loc, "unknown lengths of queries or keys");
   size_t next = 0;
   if (op.getMask().value_or(0)) {
     const Type mask = op.getMore()[next++].getType(), element = getElementTypeOrSelf(mask);
     if (!element.isF32() && !element.isInteger(1)) return refuse(loc, "a mask that is neither f32 nor bool");
-    if (failed(check_mask(loc, shape_of(mask), {q[0], Extent::of(q_heads), q[axis]}))) return failure();
+    if (failed(check_mask(loc, shape_of(mask), {q[0], Dim::of(q_heads), q[axis]}))) return failure();
   }
   if (op.getSinks().value_or(0)) ++next;
   if (op.getLengths().value_or(0)) {
@@ -268,20 +281,20 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location
     if (!getElementTypeOrSelf(lengths).isInteger(64) || shape_of(lengths).size() != 1)
       return refuse(loc, "lengths that are not i64 [batch]");
     if (!may_be_equal(shape_of(lengths)[0], q[0]))
-      return differ(loc, shape_of(lengths)[0], q[0], "lengths and batch");
+      return unequal_dims(loc, shape_of(lengths)[0], q[0], "lengths and batch");
   }
   Shape y = q;
-  y.back() = Extent::of(heads_first ? v[3].value : v[2].value / kv_heads * q_heads);
+  y.back() = Dim::of(heads_first ? v[3].value : v[2].value / kv_heads * q_heads);
   out.push_back(tensor_of(y, getElementTypeOrSelf(op.getQ().getType())));
   return success();
 }
 
-void import_attention(Rooms& rooms) {
-  rooms.fold<AttendHeadsLast>();
-  rooms.on("Attention", 23, attention, "TTVMTV*>TTVT");
-  rooms.on("LinearAttention", 27, linear_attention, "TTTSTT>TS");
-  rooms.on("com.microsoft.MultiHeadAttention", 1, multi_head_attention);
-  rooms.on("com.microsoft.GroupQueryAttention", 1, group_query_attention);
+void import_attention(RuleRegistry& registry) {
+  registry.add_pattern<AttendHeadsLast>();
+  registry.add_rule("Attention", 23, attention, "TTVMTV*>TTVT");
+  registry.add_rule("LinearAttention", 27, linear_attention, "TTTSTT>TS");
+  registry.add_rule("com.microsoft.MultiHeadAttention", 1, multi_head_attention);
+  registry.add_rule("com.microsoft.GroupQueryAttention", 1, group_query_attention);
 }
 
 }  // namespace invar::compiler

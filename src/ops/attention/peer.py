@@ -6,8 +6,11 @@ def torch(call):
     hq, hk, scale = a["q_heads"], a["kv_heads"], a["scale"]
     q, k, v = call.inputs[:3]
     if not a.get("heads_first"):
-        q, k, v = (x.view(*x.shape[:2], h, -1).transpose(1, 2).contiguous() for x, h in ((q, hq), (k, hk), (v, hk)))
-    q = q[:, :, call.past:].contiguous()
+        q, k, v = (
+            x.view(*x.shape[:2], h, -1).transpose(1, 2).contiguous()
+            for x, h in ((q, hq), (k, hk), (v, hk))
+        )
+    q = q[:, :, call.past :].contiguous()
     causal = bool(a.get("causal", 1)) and q.shape[2] > 1
     if a.get("lengths") or (call.past and causal):
         return {}  # bottom-right alignment is not what is_causal means there
@@ -26,8 +29,11 @@ def torch(call):
             s = s if hidden is None else s.masked_fill(hidden, float("-inf"))
             if sinks is not None:
                 s = t.cat([s, sinks.view(1, -1, 1, 1).expand(*s.shape[:3], 1)], -1)
-            return t.softmax(s, -1)[..., :k.shape[2]] @ repeated[1]
+            return t.softmax(s, -1)[..., : k.shape[2]] @ repeated[1]
+
         return {"written out": plain}
     sdpa = t.nn.functional.scaled_dot_product_attention
-    return {"sdpa": lambda: sdpa(q, k, v, mask, is_causal=causal, scale=scale, enable_gqa=hq != hk),
-            "sdpa, heads repeated": lambda: sdpa(q, *repeated, mask, is_causal=causal, scale=scale)}
+    return {
+        "sdpa": lambda: sdpa(q, k, v, mask, is_causal=causal, scale=scale, enable_gqa=hq != hk),
+        "sdpa, heads repeated": lambda: sdpa(q, *repeated, mask, is_causal=causal, scale=scale),
+    }

@@ -1,13 +1,13 @@
-// spec: spec/attention.md; sums: spec/contraction.md, spec/reduction.md
-// A slot: one row per position, all key heads and then all value heads.
+// spec: spec/attention.md attention.1 - attention.18; sums: spec/contraction.md, spec/reduction.md.
+// A KV cache slot: one row per position, all key heads and then all value heads.
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/check.h"
+#include "kernels/reference.h"
 #include "num/contract/reference.h"
 #include "num/reduce/reference.h"
 #include "num/reference.h"
-#include "kernels/check.h"
-#include "kernels/reference.h"
 
 namespace invar::ops {
 namespace {
@@ -45,15 +45,15 @@ size_t state_bytes(const Call& call, int64_t capacity) {
 }
 
 float weight(float difference) {
-  return num::canon(num::reference::exp(difference));
+  return num::canonicalize(num::reference::exp(difference));
 }  // attention.6
 
-// The optional operands by what they are for.
-struct More {
+// The optional operands by purpose.
+struct OptionalOperands {
   const View *mask = nullptr, *sinks = nullptr, *lengths = nullptr;
 };
-More more(const Call& call) {
-  More m;
+OptionalOperands optional_operands(const Call& call) {
+  OptionalOperands m;
   const View* next = call.in.data() + 3;
   if (attr_i(call, "mask", 0)) m.mask = next++;
   if (attr_i(call, "sinks", 0)) m.sinks = next++;
@@ -61,7 +61,7 @@ More more(const Call& call) {
   return m;
 }
 
-// Element j of the mask's row for a query, or null beyond its columns; attention.14.
+// The mask row of a query; beyond its columns keys are hidden; attention.14.
 struct Mask {
   const View* view;
   int64_t row = 0;  // of the mask
@@ -81,7 +81,7 @@ struct Mask {
   }
 };
 
-// The attributes that decide a score and who sees it.
+// The attributes that define scores and visibility.
 struct Rules {
   bool causal;
   int64_t left, right, first;
@@ -95,10 +95,10 @@ struct Rules {
         cap(attr_f(c, "softcap", 0.0f)) {}
 };
 
-// One head's query row: attention.3, attention.13 - attention.15.
+// One query row of one head: attention.3, attention.13 - attention.15.
 struct Query {
   const Rules& rules;
-  int64_t n, p;  // keys that may be seen, its own position
+  int64_t n, p;  // visible keys, own position
   Mask mask;
   bool sees(int64_t j) const {
     if (j >= n || (rules.causal && j > p)) return false;
@@ -108,11 +108,12 @@ struct Query {
   }
 };
 
-// attention.9: a block's maximum and sum join; the results join by the factor and side that are returned.
-struct Fold {
+// attention.9: joins a block's maximum and sum; result() joins its results on the side that is
+// rescaled.
+struct OnlineSoftmax {
   bool later;
   float f;
-  Fold(float mb, float lb, float& m, float& l) : later(mb > m), f(weight(later ? m - mb : mb - m)) {
+  OnlineSoftmax(float mb, float lb, float& m, float& l) : later(mb > m), f(weight(later ? m - mb : mb - m)) {
     // attention.9
     l = later ? std::fma(l, f, lb) : std::fma(lb, f, l);
     m = maximum(m, mb);
@@ -120,7 +121,7 @@ struct Fold {
   float result(float o, float ob) const { return later ? std::fma(o, f, ob) : std::fma(ob, f, o); }
 };
 
-// One query and one head; position j of the memory is at k0 + j * stride and v0 + j * stride.
+// One query of one head; position j of the KV cache is at k0 + j * stride and v0 + j * stride.
 void attend(const Query& query, const float* q, const float* k0, const float* v0, int64_t stride,
             const Sizes& n, const float* sink, float* scratch, const View& out, int64_t at) {
   const float scale = query.rules.scale, cap = query.rules.cap;
@@ -146,30 +147,31 @@ void attend(const Query& query, const float* q, const float* k0, const float* v0
     for (int j = 0; j < count; ++j)
       if (seen[j]) p[j] = weight(s[j] - mb);
     const float lb = num::reference::block_sum(p, count);  // attention.7
-    const Fold fold(mb, lb, m, l);
+    const OnlineSoftmax join(mb, lb, m, l);
     for (int64_t i = 0; i < n.dv; ++i) {
       float ob = 0;
       for (int j = 0; j < count; ++j)
         if (seen[j]) ob = std::fma(p[j], v0[(first + j) * stride + i], ob);  // attention.8
-      o[i] = fold.result(o[i], ob);
+      o[i] = join.result(o[i], ob);
     }
   }
   if (sink && *sink != -kInf) {  // attention.17
-    const Fold fold(*sink, 1, m, l);
-    for (int64_t i = 0; i < n.dv; ++i) o[i] = fold.result(o[i], 0);
+    const OnlineSoftmax join(*sink, 1, m, l);
+    for (int64_t i = 0; i < n.dv; ++i) o[i] = join.result(o[i], 0);
   }
-  for (int64_t i = 0; i < n.dv; ++i) put(out, at + i, m == -kInf ? 0.0f : o[i] / l);  // attention.10
+  for (int64_t i = 0; i < n.dv; ++i)
+    store_canonical(out, at + i, m == -kInf ? 0.0f : o[i] / l);  // attention.10
 }
 
-// Where row i of a head begins in q, k, v or y, in heads.
-int64_t place(const Sizes& n, int64_t batch, int64_t i, int64_t head, int64_t rows, int64_t heads) {
+// Index, in heads, of row i of a head in q, k, v or y.
+int64_t head_row(const Sizes& n, int64_t batch, int64_t i, int64_t head, int64_t rows, int64_t heads) {
   return n.heads_first ? (batch * heads + head) * rows + i : (batch * rows + i) * heads + head;
 }
 
 void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   const View &q = call.in[0], &k = call.in[1], &v = call.in[2], &out = call.out[0];
   const Sizes n = sizes(call);
-  const More m = more(call);
+  const OptionalOperands m = optional_operands(call);
   const Rules rules(call);
   const int64_t stride = n.kv_heads * (n.d + n.dv);
   auto memory = [&](const Sequence& s, int64_t position) {
@@ -179,7 +181,7 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
   for (int64_t unit = begin; phase == 0 && unit < end; ++unit) {  // attention.2
     const int64_t head = unit % n.kv_heads, i = unit / n.kv_heads % n.keys,
                   batch = unit / n.kv_heads / n.keys;
-    const int64_t from = place(n, batch, i, head, n.keys, n.kv_heads);
+    const int64_t from = head_row(n, batch, i, head, n.keys, n.kv_heads);
     const Sequence& sequence = call.sequences[batch];
     float* to = memory(sequence, sequence.past + i);
     for (int64_t j = 0; j < n.d; ++j) to[head * n.d + j] = value(k, from * n.d + j);
@@ -194,7 +196,7 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
       query.n = std::clamp<int64_t>(m.lengths->as<int64_t>()[batch], 0, total);
       query.p = query.n - n.seq + i;
     }
-    const int64_t at = place(n, batch, i, h, n.seq, n.q_heads);
+    const int64_t at = head_row(n, batch, i, h, n.seq, n.q_heads);
     const float* base = memory(sequence, 0);
     attend(query, q.as<const float>() + at * n.d, base + kv * n.d, base + n.kv_heads * n.d + kv * n.dv,
            stride, n, m.sinks ? m.sinks->as<const float>() + h : nullptr, static_cast<float*>(scratch), out,
@@ -210,7 +212,7 @@ bool broadcasts(const View& mask, const Sizes& n) {
   return true;
 }
 
-// Room for keys, values and what is between phases can be counted; plans are files.
+// The byte size of keys, values and intermediate data fits int64_t; plans are untrusted files.
 bool countable(const Sizes& n) {
   int64_t bytes = 64 * sizeof(float);
   for (int64_t x : {n.batch, n.q_heads, std::max(n.seq, n.keys) + 1, n.d + n.dv + 1})
@@ -225,7 +227,7 @@ const char* check(const Call& c) {
   const View &q = c.in[0], &k = c.in[1], &v = c.in[2], &out = c.out[0];
   if (!is_f32(q) || !is_f32(k) || !is_f32(v) || !is_f32(out)) return "f32";
   const int64_t heads = attr_i(c, "q_heads", 1), kv = attr_i(c, "kv_heads", 1);
-  static_cast<void>(Rules(c));  // their types
+  static_cast<void>(Rules(c));  // checks their types
   if (kv < 1 || heads < kv || heads % kv != 0) return "q_heads a multiple of kv_heads";
   if (attr_i(c, "heads_first", 0)) {
     if (q.rank != 4 || k.rank != 4 || v.rank != 4 || out.rank != 4 || q.dim[1] != heads || k.dim[1] != kv ||
@@ -242,7 +244,7 @@ const char* check(const Call& c) {
            "* Dv]";
   }
   const Sizes n = sizes(c);
-  const More m = more(c);
+  const OptionalOperands m = optional_operands(c);
   if (!countable(n)) return "sizes that some memory holds";
   if (c.capacity && (n.keys != n.seq || m.mask || m.lengths))
     return "with memory, as many keys as queries, no mask and no lengths";
@@ -255,14 +257,14 @@ const char* check(const Call& c) {
   return nullptr;
 }
 
-bool alone(const Call& c, uint64_t carries) {
-  const More m = more(c);
+bool batch_independent(const Call& c, uint64_t batched) {
+  const OptionalOperands m = optional_operands(c);
   uint64_t expected = 7;
   for (size_t i = 3; i < c.in.size(); ++i) {
     const View& v = c.in[i];
     if (&v == m.lengths || (&v == m.mask && v.rank == 4 && v.dim[0] != 1)) expected |= uint64_t{1} << i;
   }
-  return carries == expected;
+  return batched == expected;
 }
 
 }  // namespace
@@ -270,12 +272,11 @@ bool alone(const Call& c, uint64_t carries) {
 extern const Kernel row_attention_reference;
 const Kernel row_attention_reference = {.op = "attention",
                                         .isa = "reference",
-                                        .check = check,
+                                        .contract = {.check = check, .batch_independent = batch_independent},
                                         .phases = 2,
                                         .units = units,
                                         .run = run,
                                         .scratch_bytes = scratch_bytes,
-                                        .state_bytes = state_bytes,
-                                        .alone = alone};
+                                        .state_bytes = state_bytes};
 
 }  // namespace invar::ops

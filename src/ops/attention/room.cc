@@ -1,3 +1,4 @@
+// Geometry of attention calls and their work units, scratch and KV cache sizes on the CPU.
 #include "ops/attention/attention.h"
 
 namespace invar::ops::attention {
@@ -27,7 +28,7 @@ Geometry geometry(const Call& call) {
   if (attr_i(call, "lengths", 0)) g.lengths = more++;
   g.group = g.q_heads / g.kv_heads;
   g.dv_padded = (g.dv + 15) / 16 * 16;
-  // A call without memory may bring more keys than the session has positions.
+  // A stateless call may have more keys than the session has positions.
   g.blocks = ((call.capacity > g.keys ? call.capacity : g.keys) + kBlock - 1) / kBlock;
   g.rows = g.seq * g.group;
   g.groups = (g.rows + kRowGroup - 1) / kRowGroup;
@@ -49,7 +50,7 @@ int64_t units(const Call& call, int phase) {
   return blocks;
 }
 
-// Query rows, the scores of a tile, results, and two numbers a row.
+// Query rows, the scores of a tile, results, and two floats per row.
 size_t scratch_bytes(const Call& call) {
   Geometry g = geometry(call);
   return static_cast<size_t>(kRowGroup * (g.d + g.dv_padded + 2) + kTallest * kScoreRow) * sizeof(float) + 64;

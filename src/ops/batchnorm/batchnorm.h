@@ -1,14 +1,14 @@
-// What the rows of batchnorm share. x is [B, C, spatial ...].
+// The shape of a batchnorm call, shared by all rows. x is [B, C, spatial ...].
 #pragma once
 #include "kernels/call.h"
 
 namespace invar::ops::batchnorm {
 
 struct Geometry {
-  int64_t channels, spatial;  // elements of one channel of one sample
+  int64_t channels, spatial;  // elements per channel of one sample
 };
 Geometry geometry(const Call&);
-// Channels of samples; whole samples where a channel is one element, so that lanes can be channels.
+// One channel of one sample; whole samples if a channel is one element, so that lanes are channels.
 int64_t units(const Call&, int phase);
 
 }  // namespace invar::ops::batchnorm

@@ -1,4 +1,4 @@
-// One thread: four neighbouring elements of a channel, or one element.
+// Batch normalization: a thread takes four neighbouring elements of a channel, or one element.
 #include "ops/batchnorm/batchnorm.h"
 
 #include "kernels/cuda/normalization.cuh"
@@ -10,10 +10,10 @@ namespace {
 struct BatchNorm {
   const float* x;
   float* y;
-  Weights weight, bias, mean, variance;
+  WeightVector weight, bias, mean, variance;
   batchnorm::Geometry g;
   float epsilon;
-  bool narrow;  // 32 bits hold the places
+  bool narrow;  // 32 bits hold every index
 
   INVAR_DEVICE int64_t channel(int64_t i) const {
     if (narrow)
@@ -21,16 +21,16 @@ struct BatchNorm {
     return i / g.spatial % g.channels;
   }
 };
-// What is known of a channel.
+// The statistics and weights of a channel.
 struct Channel {
   F mean, scale, weight, bias;
   INVAR_DEVICE Channel(const BatchNorm& b, int64_t c)
       : mean(ops::INVAR_ISA_NS::weight(b.mean, c)),
-        scale(inverse_root(ops::INVAR_ISA_NS::weight(b.variance, c), b.epsilon)),  // batchnorm.2
+        scale(inverse_sqrt(ops::INVAR_ISA_NS::weight(b.variance, c), b.epsilon)),  // batchnorm.2
         weight(ops::INVAR_ISA_NS::weight(b.weight, c)),
         bias(ops::INVAR_ISA_NS::weight(b.bias, c)) {}
   INVAR_DEVICE F value(F x) const {
-    return canon(add(mul(mul(sub(x, mean), scale), weight), bias));
+    return canonicalize(add(mul(mul(sub(x, mean), scale), weight), bias));
   }  // batchnorm.3
 };
 
@@ -39,15 +39,15 @@ void enqueue(const Call& call, Stream stream) {
   const int64_t n = y.elements();
   const BatchNorm b{x.as<const float>(),
                     y.as<float>(),
-                    weights_of(call.in[1]),
-                    weights_of(call.in[2]),
-                    weights_of(call.in[3]),
-                    weights_of(call.in[4]),
+                    weight_vector(call.in[1]),
+                    weight_vector(call.in[2]),
+                    weight_vector(call.in[3]),
+                    weight_vector(call.in[4]),
                     batchnorm::geometry(call),
                     attr_f(call, "epsilon", 1e-5f),
                     n <= INT32_MAX};
   if (b.g.spatial % 4 == 0 && aligned(x.data) && aligned(y.data))
-    return each(stream, n / 4, [=] __device__(int64_t i) {
+    return launch_for_each(stream, n / 4, [=] __device__(int64_t i) {
       F v[4];
       num::INVAR_ISA_NS::load_vector<4>(b.x + 4 * i, v);
       const Channel c(b, b.channel(4 * i));
@@ -55,7 +55,8 @@ void enqueue(const Call& call, Stream stream) {
       for (F& e : v) e = c.value(e);
       num::INVAR_ISA_NS::store_vector<4>(b.y + 4 * i, v);
     });
-  each(stream, n, [=] __device__(int64_t i) { b.y[i] = Channel(b, b.channel(i)).value(F{b.x[i]}).v; });
+  launch_for_each(stream, n,
+                  [=] __device__(int64_t i) { b.y[i] = Channel(b, b.channel(i)).value(F{b.x[i]}).v; });
 }
 
 }  // namespace

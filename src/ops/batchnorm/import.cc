@@ -1,21 +1,22 @@
+// Lowering of BatchNormalization and the type inference of repro.batchnorm.
 #include "compiler/lowering/rule_registry.h"
 
 namespace invar::compiler {
 namespace {
 
-// In training, mean and variance are those of the operand over all but the channels, and what was given moves towards them.
-Status batch_normalization(Node& node) {
+// Training mode uses the mean and variance of the batch, and updates the running ones by the
+// momentum.
+Status batch_normalization(NodeView& node) {
   INVAR_CHECK_OK(node.expect(5, 5, {"epsilon", "momentum", "training_mode"}, 3));
-  INVAR_TRY(float epsilon, node.f("epsilon", 1e-5f));
-  INVAR_TRY(float momentum, node.f("momentum", 0.9f));
-  INVAR_TRY(int64_t training, node.i("training_mode", 0));
+  INVAR_TRY(float epsilon, node.float_attr("epsilon", 1e-5f));
+  INVAR_TRY(float momentum, node.float_attr("momentum", 0.9f));
+  INVAR_TRY(int64_t training, node.int_attr("training_mode", 0));
   Value mean = node.in(3), variance = node.in(4);
   if (training) {
     SmallVector<int64_t> axes;
     for (size_t d = 0; d < node.shape(0).size(); ++d)
       if (d != 1) axes.push_back(static_cast<int64_t>(d));
-    const NamedAttribute over = node.attr("axes", llvm::ArrayRef<int64_t>(axes)),
-                         drop = node.attr("keepdims", int64_t{0});
+    const NamedAttribute over = node.attr("axes", Ints(axes)), drop = node.attr("keepdims", int64_t{0});
     INVAR_TRY(mean, node.make<ReduceMeanOp>(node.in(0), {over, drop}));
     INVAR_TRY(variance,
               node.make<ReduceVarOp>(node.in(0), {over, drop, node.attr("correction", int64_t{0})}));
@@ -26,8 +27,8 @@ Status batch_normalization(Node& node) {
       INVAR_TRY(Value moved, node.make<AddOp>({kept, fresh}));
       node.replace(1 + i, moved);
     }
-  } else if (node.results() > 1 &&
-             (!node.out(1).use_empty() || (node.results() > 2 && !node.out(2).use_empty()))) {
+  } else if (node.num_results() > 1 &&
+             (!node.out(1).use_empty() || (node.num_results() > 2 && !node.out(2).use_empty()))) {
     return not_covered("results 1 and 2 without training");
   }
   INVAR_TRY(Value out, node.make<BatchnormOp>({node.in(0), node.in(1), node.in(2), mean, variance},
@@ -44,15 +45,15 @@ LogicalResult BatchnormOp::inferReturnTypes(MLIRContext*, std::optional<Location
   for (Value v : {op.getWeight(), op.getBias(), op.getMean(), op.getVariance()}) {
     Shape shape = shape_of(v.getType());
     if (shape.size() != 1) return refuse(loc, "scale, bias, mean or variance is not of rank 1");
-    if (!same(x[1], shape[0]))
-      return differ(loc, x[1], shape[0], "channels and scale, bias, mean or variance");
+    if (!known_equal(x[1], shape[0]))
+      return unequal_dims(loc, x[1], shape[0], "channels and scale, bias, mean or variance");
   }
   out.push_back(op.getX().getType());
   return success();
 }
 
-void import_batchnorm(Rooms& rooms) {
-  rooms.on("BatchNormalization", 9, batch_normalization, "TSSUU>TUU@14");
+void import_batchnorm(RuleRegistry& registry) {
+  registry.add_rule("BatchNormalization", 9, batch_normalization, "TSSUU>TUU@14");
 }
 
 }  // namespace invar::compiler

@@ -4,4 +4,6 @@ import torch as t
 def torch(call):
     x, w, b, mean, variance = (v.float() for v in call.inputs)
     e = call.attrs["epsilon"]
-    return {"batch_norm": lambda: t.nn.functional.batch_norm(x, mean, variance, w, b, False, 0.0, e)}
+    return {
+        "batch_norm": lambda: t.nn.functional.batch_norm(x, mean, variance, w, b, False, 0.0, e)
+    }

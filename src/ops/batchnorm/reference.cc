@@ -1,7 +1,7 @@
 // spec: spec.md batchnorm.1 - batchnorm.4
 #include "kernels/reference.h"
-#include "ops/batchnorm/batchnorm.h"
 #include "kernels/check.h"
+#include "ops/batchnorm/batchnorm.h"
 
 namespace invar::ops {
 
@@ -11,11 +11,11 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   float epsilon = attr_f(call, "epsilon", 1e-5f);
   for (int64_t i = begin * per_unit; i < end * per_unit; ++i) {
     int64_t c = i / g.spatial % g.channels;
-    float scale = inverse_root(value(call.in[4], c), epsilon);
+    float scale = inverse_sqrt(value(call.in[4], c), epsilon);
     float centered = value(call.in[0], i) - value(call.in[3], c);
     float scaled = centered * scale;
     float weighted = scaled * value(call.in[1], c);
-    put(call.out[0], i, weighted + value(call.in[2], c));
+    store_canonical(call.out[0], i, weighted + value(call.in[2], c));
   }
 }
 
@@ -33,7 +33,10 @@ static const char* check(const Call& c) {
 }
 
 extern const Kernel row_batchnorm_reference;
-const Kernel row_batchnorm_reference = {
-    .op = "batchnorm", .isa = "reference", .check = check, .units = batchnorm::units, .run = run};
+const Kernel row_batchnorm_reference = {.op = "batchnorm",
+                                        .isa = "reference",
+                                        .contract = {.check = check},
+                                        .units = batchnorm::units,
+                                        .run = run};
 
 }  // namespace invar::ops

@@ -1,3 +1,4 @@
+// The shape and the work units of batchnorm.
 #include "ops/batchnorm/batchnorm.h"
 
 namespace invar::ops::batchnorm {

@@ -1,19 +1,21 @@
-// Conversion of one number between any two dtypes: spec.md cast.2 - cast.6. One rounding, whatever the pair.
+// Conversion of one number between any two dtypes: spec.md cast.2 - cast.6. One rounding per
+// conversion.
 #pragma once
 #include "base/dtype.h"
 #include "num/convert/convert.h"
 
 namespace invar::ops {
 
-// What was read: an integer, or a double that holds the source value exactly.
+// A number as read: an integer, or a double that holds the source value exactly.
 struct Number {
   bool integer;
-  int64_t i;  // with `large`, the bits of an integer of 2^63 or more
+  int64_t i;  // if `large`, the bits of an integer of 2^63 or more
   double d;
   bool large = false;
 };
 
-// A double that rounds to f32, bf16 or f16 as `i` itself would: the 53 leading bits, the last of them sticky.
+// A double that rounds to f32, bf16 or f16 as `i` itself would: the leading 53 bits, the last one
+// sticky.
 INVAR_INLINE double sticky_double(int64_t i, bool large) {
   const bool negative = i < 0 && !large;
   uint64_t mag = negative ? 0 - static_cast<uint64_t>(i) : static_cast<uint64_t>(i);
@@ -22,7 +24,8 @@ INVAR_INLINE double sticky_double(int64_t i, bool large) {
   return negative ? -d : d;
 }
 
-// A float that rounds to bf16 or f16 as `d` itself would: truncated, the last bit sticky (round to odd).
+// A float that rounds to bf16 or f16 as `d` itself would: truncated with a sticky last bit (round
+// to odd).
 INVAR_INLINE float sticky_float(double d) {
   float f = static_cast<float>(d);
   double back = static_cast<double>(f);
@@ -56,7 +59,7 @@ INVAR_INLINE Number read_number(const void* p, DType t, int64_t at) {
   return integer(0);
 }
 
-// cast.5: towards zero, limited to [lo, hi], NaN -> 0; integers keep their low bits.
+// cast.5: truncated, saturated to [lo, hi], NaN -> 0; integers keep their low bits.
 INVAR_INLINE int64_t to_integer(const Number& n, int64_t lo, int64_t hi) {
   if (n.integer) return n.i;
   if (n.d != n.d) return 0;

@@ -1,8 +1,9 @@
-// Lanes from f32, bf16 and f16 to these and to integers; a loop for each pair of the rest.
+// CPU cast: lanes from f32, bf16 and f16 to these and to integers; a scalar loop for every other
+// pair.
 #include <type_traits>
 
-#include "ops/cast/cast.h"
 #include "kernels/cpu/vector_io.h"
+#include "ops/cast/cast.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -14,7 +15,7 @@ namespace {
 bool is_float32_like(DType t) {
   return t == DType::f32 || t == DType::bf16 || t == DType::f16;
 }
-// From these there are lanes to it.
+// Whether there are lanes from f32, bf16 and f16 to t.
 bool has_lanes(DType t) {
   return is_float32_like(t) || t == DType::i32 || t == DType::i64 || t == DType::i8 || t == DType::u8;
 }
@@ -26,7 +27,7 @@ INVAR_INLINE void strip_h(uint16_t* out, int64_t n, Fn f) {
   if (i < n) store_h_n(out + i, f(i, static_cast<int>(n - i)), static_cast<int>(n - i));
 }
 
-// Integers; the last ones through memory of their own.
+// Integers; a partial last vector goes through a temporary.
 INVAR_INLINE void put_integers(int32_t* p, F x) {
   store_i(p, truncate(x));
 }
@@ -43,7 +44,7 @@ INVAR_INLINE void strip_integers(T* out, int64_t n, Fn f) {
   for (int64_t j = i; j < n; ++j) out[j] = last[j - i];
 }
 
-// The type in which elements lie, where C++ has one, else void.
+// The C++ type of stored elements, or void if there is none.
 template <DType t>
 struct Native {
   using T = void;
@@ -66,8 +67,8 @@ INVAR_NATIVE(u32, uint32_t)
 INVAR_NATIVE(u64, uint64_t)
 #undef INVAR_NATIVE
 
-// Elements [begin, end), the dtypes known when this is compiled. From integers C++ converts as formats.10 does: to floats with
-// one rounding (none of them is tiny), to integers by the low bits.
+// Converts elements [begin, end) of dtypes known at compile time. From integers C++ converts as
+// formats.10 does: to floats with one rounding (none is subnormal), to integers by the low bits.
 template <DType from, DType to>
 void each(const View& in, const View& out, int64_t begin, int64_t end) {
   using X = typename Native<from>::T;
@@ -108,13 +109,13 @@ void each_from(const View& in, const View& out, int64_t begin, int64_t end) {
 void range(const Call& call, int64_t from, int64_t to) {
   const View &in = call.in[0], &out = call.out[0];
   bool bf16_copy =
-      in.dtype == DType::bf16 && out.dtype == DType::bf16;  // keeps subnormals, which to_bf16 would not
+      in.dtype == DType::bf16 && out.dtype == DType::bf16;  // keeps subnormals, which to_bf16 would flush
   if (!is_float32_like(in.dtype) || !has_lanes(out.dtype) || bf16_copy) return each_from(in, out, from, to);
   with_format(in.dtype, [&](auto format) {
     using X = decltype(format);
     auto x = in.as<const typename X::T>() + from;
     auto get = [&](int64_t i, int lanes) { return lanes == kW ? X::get(x + i) : X::get_n(x + i, lanes); };
-    // What is limited to 32 bits and then to 8 is limited to 8.
+    // Saturating to 32 bits and then to 8 equals saturating to 8.
     auto byte = [&](int64_t i, int lanes) __attribute__((always_inline)) {
       return truncate(get(i, lanes));
     };
@@ -128,7 +129,7 @@ void range(const Call& call, int64_t from, int64_t to) {
       strip_bytes(out.as<uint8_t>() + from, to - from, byte);
     } else if (out.dtype == DType::f32) {
       strip_exact(out.as<float>() + from, to - from,
-                  [&](int64_t i, int lanes) { return copied(get(i, lanes)); });
+                  [&](int64_t i, int lanes) { return canonical_nan(get(i, lanes)); });
     } else if (out.dtype == DType::bf16) {
       strip_h(out.as<uint16_t>() + from, to - from,
               [&](int64_t i, int lanes) { return to_bf16(get(i, lanes)); });
@@ -143,7 +144,7 @@ void region(const Call& call, const Region& r) {
   for (int64_t i = 0; i < r.rows; ++i) range(call, r.at + i * r.pitch, r.at + i * r.pitch + r.n);
 }
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  each_part(call, begin, end, [&](const Region& r) { region(call, r); });
+  for_each_chunk(call, begin, end, [&](const Region& r) { region(call, r); });
 }
 
 }  // namespace

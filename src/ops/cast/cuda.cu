@@ -1,8 +1,8 @@
-// A kernel for each pair of element types: the conversion of an element, over packs.
+// Casts: an elementwise kernel for each pair of element types.
 #include <type_traits>
 
-#include "ops/cast/cast.h"
 #include "kernels/cuda/vectorized_loop.h"
+#include "ops/cast/cast.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -11,7 +11,7 @@ namespace {
 #define INVAR_DTYPES(X) \
   X(f32) X(bf16) X(f16) X(f64) X(i64) X(i32) X(i8) X(u8) X(boolean) X(i16) X(u16) X(u32) X(u64)
 
-// In what elements lie; bf16 and f16 by their bits.
+// The storage type of a dtype; bf16 and f16 as bits.
 template <DType t>
 struct Element {
   using T = uint8_t;
@@ -51,13 +51,13 @@ struct Conversion {
         wide = F16::get(&x);
       else
         wide = load(&x);
-      if constexpr (to == DType::f32) return copied(wide).v;
+      if constexpr (to == DType::f32) return canonical_nan(wide).v;
       if constexpr (to == DType::bf16) return to_bf16(wide).v;
       if constexpr (to == DType::f16) return to_f16(wide).v;
       if constexpr (to == DType::i32) return truncate(wide).v;
       if constexpr (to == DType::i64) return truncate_wide(wide).v;
     }
-    // From integers C++ converts as formats.10 does.
+    // C++ converts from integers as formats.10 does.
     if constexpr (is_integer && from != DType::boolean && to != DType::boolean && to != DType::bf16 &&
                   to != DType::f16)
       return static_cast<Y>(x);
@@ -70,8 +70,8 @@ struct Conversion {
 template <DType from, DType to>
 void convert(const Call& call, Stream stream) {
   using C = Conversion<from, to>;
-  flat<Work::light>(stream, call.out[0].elements(), call.out[0].as<typename C::Y>(), C{},
-                    Line<typename C::X>{call.in[0].as<const typename C::X>()});
+  launch_elementwise<Cost::low>(stream, call.out[0].elements(), call.out[0].as<typename C::Y>(), C{},
+                                ContiguousOperand<typename C::X>{call.in[0].as<const typename C::X>()});
 }
 template <DType from>
 void convert_from(const Call& call, Stream stream) {

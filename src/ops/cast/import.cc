@@ -1,17 +1,19 @@
+// Lowering of Cast and CastLike, and the rewrite that leaves the widening of weights to the kernel
+// that reads them.
 #include "compiler/lowering/rule_registry.h"
 
 namespace invar::compiler {
 namespace {
 
-Status convert_to(Node& node, Type element) {
+Status convert_to(NodeView& node, Type element) {
   if (getElementTypeOrSelf(node.in(0).getType()) == element) return node.replace(node.in(0));
   INVAR_TRY(Value out, node.make<CastOp>(node.in(0), {}, tensor_of(node.shape(0), element)));
   return node.replace(out);
 }
 
-Status convert_type(Node& node) {
+Status convert_type(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"to", "saturate", "round_mode"}));
-  INVAR_TRY(int64_t code, node.i("to", 0));
+  INVAR_TRY(int64_t code, node.int_attr("to", 0));
   Type element = onnx_type(node.context(), static_cast<int32_t>(code));
   if (!element) return bad_input("attribute \"to\" is no element type");
   if (!dtype_of(element))
@@ -19,15 +21,16 @@ Status convert_type(Node& node) {
   return convert_to(node, element);
 }
 
-// To the element type of the second operand, whose values do not matter.
-Status convert_like(Node& node) {
+// CastLike: to the element type of the second operand.
+Status convert_like(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {"saturate", "round_mode"}));
   Type element = getElementTypeOrSelf(node.in(1).getType());
   if (!dtype_of(element)) return not_covered("the element type of operand 1");
   return convert_to(node, element);
 }
 
-// A weight widened to f32 -> the narrow weight, where the kernel that reads it widens: exact, so the same bits.
+// Replaces a weight widened to f32 by the narrow weight if the kernel that reads it widens.
+// Widening is exact, so the bits are the same.
 struct WidenInKernel : OpRewritePattern<CastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(CastOp cast, PatternRewriter& rewriter) const override {
@@ -53,10 +56,10 @@ LogicalResult CastOp::verify() {
   return emitOpError("changes the shape");
 }
 
-void import_cast(Rooms& rooms) {
-  rooms.on("Cast", 6, convert_type, "T>*");
-  rooms.on("CastLike", 15, convert_like, "TS>*");
-  rooms.fold<WidenInKernel>();
+void import_cast(RuleRegistry& registry) {
+  registry.add_rule("Cast", 6, convert_type, "T>*");
+  registry.add_rule("CastLike", 15, convert_like, "TS>*");
+  registry.add_pattern<WidenInKernel>();
 }
 
 }  // namespace invar::compiler

@@ -1,3 +1,4 @@
+// Conversion of element types.
 def Repro_CastOp : Repro_Op<"cast", (ins Repro_Any:$x)> {
   let extraClassDeclaration = "bool elementwise() { return true; } bool pointwise() { return true; }";
   let hasVerifier = 1;

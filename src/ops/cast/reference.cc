@@ -1,8 +1,8 @@
-// spec: spec.md cast.1 - cast.6
+// spec: spec.md cast.1 - cast.6.
 #include "kernels/reference.h"
 #include "kernels/batch_independence.h"
-#include "ops/cast/cast.h"
 #include "kernels/check.h"
+#include "ops/cast/cast.h"
 
 namespace invar::ops {
 
@@ -20,6 +20,10 @@ static const char* check(const Call& c) {
 
 extern const Kernel row_cast_reference;
 const Kernel row_cast_reference = {
-    .op = "cast", .isa = "reference", .check = check, .units = chunk_units, .run = run, .alone = alone_first};
+    .op = "cast",
+    .isa = "reference",
+    .contract = {.check = check, .batch_independent = batch_independent_first_operand},
+    .units = chunk_units,
+    .run = run};
 
 }  // namespace invar::ops

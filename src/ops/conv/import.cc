@@ -1,12 +1,12 @@
-#include "compiler/lowering/op_builder.h"
+// Lowering of Conv, ConvTranspose and CausalConvWithState, and the type inference of the
+// convolutions.
 #include "compiler/lowering/builders/sliding_window.h"
+#include "compiler/lowering/op_builder.h"
 
 namespace invar::compiler {
 namespace {
 
-using Numbers = llvm::ArrayRef<int64_t>;
-
-Result<std::vector<int64_t>> kernel_of(const Node& node) {
+Result<std::vector<int64_t>> kernel_shape(const NodeView& node) {
   std::vector<int64_t> kernel;
   const Shape w = node.shape(1);
   if (w.size() != node.shape(0).size()) return bad_input("operand and weights differ in rank");
@@ -18,32 +18,32 @@ Result<std::vector<int64_t>> kernel_of(const Node& node) {
 }
 
 template <class Op>
-Status finish(Node& node, const Window& w, SmallVector<NamedAttribute> more = {}) {
-  INVAR_TRY(int64_t groups, node.i("group", 1));
+Status emit_conv(NodeView& node, const Window& w, SmallVector<NamedAttribute> more = {}) {
+  INVAR_TRY(int64_t groups, node.int_attr("group", 1));
   SmallVector<Value> in = {node.in(0), node.in(1)};
   if (node.has(2)) in.push_back(node.in(2));
-  more.append({node.attr("strides", Numbers(w.strides)), node.attr("dilations", Numbers(w.dilations)),
-               node.attr("pads", Numbers(w.pads)), node.attr("groups", groups)});
+  more.append({node.attr("strides", Ints(w.strides)), node.attr("dilations", Ints(w.dilations)),
+               node.attr("pads", Ints(w.pads)), node.attr("groups", groups)});
   INVAR_TRY(Value out, node.make<Op>(in, more));
   return node.replace(out);
 }
 
-Status convolution(Node& node) {
+Status convolution(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 3, {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"}));
-  INVAR_TRY(std::vector<int64_t> kernel, kernel_of(node));
-  INVAR_TRY(Window w, window_of(node, kernel));
+  INVAR_TRY(std::vector<int64_t> kernel, kernel_shape(node));
+  INVAR_TRY(Window w, parse_window(node, kernel));
   INVAR_TRY(AutoPad how, auto_pad(node));
   INVAR_CHECK_OK(resolve_pads(node, how, w));
-  return finish<ConvOp>(node, w);
+  return emit_conv<ConvOp>(node, w);
 }
 
-// Each channel by itself over the positions up to its own; the first see `past_state`, or zeros. What later ones would see is
-// result 1.
-Status causal_convolution(Node& node) {
+// A depthwise convolution over each position and those before it, padded with past_state or zeros.
+// Result 1 is the state for the next call.
+Status causal_convolution(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 4, {"activation"}, 2));
   std::string activation = "none";
   if (auto given = dyn_cast_or_null<StringAttr>(node.attribute("activation"))) activation = given.str();
-  // ONNX calls these two as their room does, and means one by both.
+  // ONNX accepts both names, and both mean SiLU.
   const bool gated = activation == SiluOp::getOperationName().split('.').second ||
                      activation == SwishOp::getOperationName().split('.').second;
   if (activation != "none" && !gated) return bad_input("attribute \"activation\" is \"" + activation + "\"");
@@ -54,43 +54,43 @@ Status causal_convolution(Node& node) {
     return not_covered("channels, length or kernel of unknown size");
   const int64_t before = w[2].value - 1;
   Value all = node.in(0);
-  x[2] = Extent::of(x[2].value + before);
+  x[2] = Dim::of(x[2].value + before);
   if (node.has(3)) {
-    INVAR_TRY(all, joined(node, {node.in(3), node.in(0)}, 2));
+    INVAR_TRY(all, concat(node, {node.in(3), node.in(0)}, 2));
     if (shape_of(all.getType()) != x) return bad_input("operand 3 is not one position less than the kernel");
   } else if (before) {
-    INVAR_TRY(all, node.make<PadOp>(all, node.attr("begins", Numbers({0, 0, before})),
-                                    tensor_of(x, element_of(all))));
+    INVAR_TRY(
+        all, node.make<PadOp>(all, node.attr("begins", Ints({0, 0, before})), tensor_of(x, element_of(all))));
   }
   SmallVector<Value> in = {all, node.in(1)};
   if (node.has(2)) in.push_back(node.in(2));
   const int64_t one = 1, none[] = {0, 0};
   INVAR_TRY(Value out,
-            node.make<ConvOp>(in, {node.attr("strides", Numbers(one)), node.attr("dilations", Numbers(one)),
-                                   node.attr("pads", Numbers(none)), node.attr("groups", x[1].value)}));
+            node.make<ConvOp>(in, {node.attr("strides", Ints(one)), node.attr("dilations", Ints(one)),
+                                   node.attr("pads", Ints(none)), node.attr("groups", x[1].value)}));
   if (gated) {
     INVAR_TRY(out, node.make<SiluOp>(out));
   }
-  INVAR_TRY(Value state, part(node, all, 2, x[2].value - before, before));
+  INVAR_TRY(Value state, slice(node, all, 2, x[2].value - before, before));
   node.replace(1, state);
   return node.replace(out);
 }
 
-// auto_pad and output_shape say how long the result is; the pads follow. Of an odd pad more is at the end with SAME_UPPER, else
-// at the begin.
-Status transposed(Node& node) {
+// auto_pad and output_shape determine the output size, from which the pads follow. The odd element
+// of a pad goes to the end with SAME_UPPER, else to the begin.
+Status conv_transpose(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 3,
                              {"auto_pad", "dilations", "group", "kernel_shape", "output_padding",
                               "output_shape", "pads", "strides"}));
-  INVAR_TRY(std::vector<int64_t> kernel, kernel_of(node));
-  INVAR_TRY(Window w, window_of(node, kernel));
+  INVAR_TRY(std::vector<int64_t> kernel, kernel_shape(node));
+  INVAR_TRY(Window w, parse_window(node, kernel));
   INVAR_TRY(AutoPad how, auto_pad(node));
-  INVAR_TRY(std::vector<int64_t> more, node.ints("output_padding"));
-  INVAR_TRY(std::vector<int64_t> length, node.ints("output_shape"));
+  INVAR_TRY(std::vector<int64_t> more, node.ints_attr("output_padding"));
+  INVAR_TRY(std::vector<int64_t> length, node.ints_attr("output_shape"));
   const size_t axes = w.kernel.size();
   if (more.empty()) more.resize(axes);
   if (length.size() == axes + 2)
-    length.erase(length.begin(), length.begin() + 2);  // batch and channels as well
+    length.erase(length.begin(), length.begin() + 2);  // it has batch and channels, too
   if (more.size() != axes || (!length.empty() && length.size() != axes))
     return bad_input("output_padding or output_shape does not have a number for each spatial dimension");
   for (int64_t n : more)
@@ -104,16 +104,17 @@ Status transposed(Node& node) {
         if (!x[2 + i].constant())
           return not_covered("auto_pad or output_shape with a spatial dimension that is not a constant");
         const int64_t in = x[2 + i].value, wanted = length.empty() ? in * w.strides[i] : length[i];
-        total = (in - 1) * w.strides[i] + more[i] + w.reach(i) - wanted;
+        total = (in - 1) * w.strides[i] + more[i] + w.effective_kernel(i) - wanted;
       }
       if (total < 0) more[i] -= total, total = 0;  // +0, or the bias, at the end
-      split_pad(w, i, total, how == AutoPad::same_upper);
+      distribute_pad(w, i, total, how == AutoPad::same_upper);
     }
   }
-  return finish<ConvTransposeOp>(node, w, {node.attr("output_padding", Numbers(more))});
+  return emit_conv<ConvTransposeOp>(node, w, {node.attr("output_padding", Ints(more))});
 }
 
-// The result's shape: batch, `rows` channels, what length(i) says of spatial dimension i.
+// The result's shape: batch, output channels, and spatial sizes from length(in, effective kernel,
+// axis, end pad index).
 template <class Op, class Length>
 LogicalResult infer(std::optional<Location> loc, Op op, bool transposed, Length length,
                     SmallVectorImpl<Type>& out) {
@@ -127,18 +128,18 @@ LogicalResult infer(std::optional<Location> loc, Op op, bool transposed, Length 
   for (size_t i = 0; i < w.size(); ++i)
     if (!w[i].constant()) return refuse(loc, "weights whose shape is not constant");
   if (!x[1].constant())
-    return differ(loc, x[1], Extent::of(transposed ? w[0].value : w[1].value * groups),
-                  "channels of operand and weights");
+    return unequal_dims(loc, x[1], Dim::of(transposed ? w[0].value : w[1].value * groups),
+                        "channels of operand and weights");
   if (groups < 1 || x[1].value % groups || w[0].value % groups)
     return mismatch(loc, "channels do not divide into " + std::to_string(groups) + " groups");
   if (w[transposed ? 0 : 1].value != (transposed ? x[1].value : x[1].value / groups))
     return mismatch(
         loc, text_of(x[1]) + " channels, weights " + text_of(w) + ", groups " + std::to_string(groups));
-  Shape to = {x[0], transposed ? Extent::of(w[1].value * groups) : w[0]};
+  Shape to = {x[0], transposed ? Dim::of(w[1].value * groups) : w[0]};
   if (op.getBias() && shape_of(op.getBias().getType()) != Shape{to[1]})
     return mismatch(loc, "a bias that does not have an element for each channel of the result");
   for (size_t i = 0; i + 2 < x.size(); ++i) {
-    std::optional<Extent> n =
+    std::optional<Dim> n =
         length(x[2 + i], (w[2 + i].value - 1) * op.getDilations()[i] + 1, i, x.size() - 2 + i);
     if (!n) return refuse(loc, "spatial dimension " + std::to_string(i) + " is not a constant");
     if (n->constant() && n->value < 0) return mismatch(loc, "pads that leave less than nothing");
@@ -154,8 +155,8 @@ LogicalResult ConvOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc
                                        SmallVectorImpl<Type>& out) {
   return infer(
       loc, op, false,
-      [&](const Extent& in, int64_t reach, size_t i, size_t end) {
-        return windows_in(in, reach, op.getStrides()[i], op.getPads()[i], op.getPads()[end], false);
+      [&](const Dim& in, int64_t reach, size_t i, size_t end) {
+        return window_count(in, reach, op.getStrides()[i], op.getPads()[i], op.getPads()[end], false);
       },
       out);
 }
@@ -164,21 +165,21 @@ LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext*, std::optional<Loca
                                                 SmallVectorImpl<Type>& out) {
   return infer(
       loc, op, true,
-      [&](const Extent& in, int64_t reach, size_t i, size_t end) -> std::optional<Extent> {
+      [&](const Dim& in, int64_t reach, size_t i, size_t end) -> std::optional<Dim> {
         const int64_t more = op.getOutputPadding()[i] + reach - op.getPads()[i] - op.getPads()[end];
-        if (in.constant()) return Extent::of((in.value - 1) * op.getStrides()[i] + more);
-        const std::optional<Polynomial> size = polynomial_of(in);
-        const std::optional<Polynomial> places = size ? product(*size, op.getStrides()[i]) : size;
-        const std::optional<Polynomial> n = places ? sum(*places, more - op.getStrides()[i]) : places;
-        return n ? std::optional(Extent::of(*n)) : std::nullopt;
+        if (in.constant()) return Dim::of((in.value - 1) * op.getStrides()[i] + more);
+        const std::optional<DimExpr> size = dim_expr_of(in);
+        const std::optional<DimExpr> span = size ? product(*size, op.getStrides()[i]) : size;
+        const std::optional<DimExpr> n = span ? sum(*span, more - op.getStrides()[i]) : span;
+        return n ? std::optional(Dim::of(*n)) : std::nullopt;
       },
       out);
 }
 
-void import_conv(Rooms& rooms) {
-  rooms.on("CausalConvWithState", 27, causal_convolution);
-  rooms.on("Conv", 1, convolution);
-  rooms.on("ConvTranspose", 1, transposed);
+void import_conv(RuleRegistry& registry) {
+  registry.add_rule("CausalConvWithState", 27, causal_convolution);
+  registry.add_rule("Conv", 1, convolution);
+  registry.add_rule("ConvTranspose", 1, conv_transpose);
 }
 
 }  // namespace invar::compiler

@@ -12,11 +12,16 @@ def torch(call):
     if call.op == "conv_transpose":
         f = getattr(t.nn.functional, f"conv_transpose{axes}d")
         more = attrs.get("output_padding", [0] * axes)
-        return {"conv_transpose": lambda: f(x, w, bias, stride, pads[:axes], more, groups, dilation)}
+        return {
+            "conv_transpose": lambda: f(x, w, bias, stride, pads[:axes], more, groups, dilation)
+        }
     f = getattr(t.nn.functional, f"conv{axes}d")
     ways = {"conv": lambda: f(x, w, bias, stride, pads[:axes], dilation, groups)}
     if axes == 2 and not x.is_cuda:
-        packed = t.ops.mkldnn._reorder_convolution_weight(w, pads[:axes], stride, dilation, groups, list(x.shape))
+        packed = t.ops.mkldnn._reorder_convolution_weight(
+            w, pads[:axes], stride, dilation, groups, list(x.shape)
+        )
         ways["conv, oneDNN, packed"] = lambda: t.ops.mkldnn._convolution_pointwise(
-            x, packed, bias, pads[:axes], stride, dilation, groups, "none", [], "")
+            x, packed, bias, pads[:axes], stride, dilation, groups, "none", [], ""
+        )
     return ways

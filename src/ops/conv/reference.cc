@@ -1,15 +1,15 @@
-// spec: spec.md conv.1 - conv.5, conv_transpose.1 - conv_transpose.3; the sum: spec/contraction.md
+// spec: spec.md conv.1 - conv.5, conv_transpose.1 - conv_transpose.3; the sum: spec/contraction.md.
 #include "num/contract/reference.h"
-#include "ops/conv/conv.h"
 #include "kernels/reference.h"
+#include "ops/conv/conv.h"
 
 namespace invar::ops {
 namespace {
 
 using slide::kAxes;
 
-// One element of the result: the phase of its output on each axis and the place j in it.
-float output(const Call& call, const conv::Plan& p, bool transposed, int64_t image, int64_t m,
+// One element of the result, at position `at` on the spatial axes.
+float output(const Call& call, const conv::ConvGeometry& p, bool transposed, int64_t image, int64_t m,
              const int64_t (&at)[kAxes]) {
   const View &x = call.in[0], &w = call.in[1];
   const int64_t group = m / p.rows;
@@ -45,19 +45,19 @@ float output(const Call& call, const conv::Plan& p, bool transposed, int64_t ima
                                     (r[0] * kernel[1] + r[1]) * kernel[2] + r[2]));
   };
   const float y =
-      num::canon(num::reference::contract(taps[0] * taps[1] * taps[2] * p.channels, operand, weight));
+      num::canonicalize(num::reference::contract(taps[0] * taps[1] * taps[2] * p.channels, operand, weight));
   return call.in.size() > 2 ? y + value(call.in[2], m) : y;  // conv.3
 }
 
 template <bool kTransposed>
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const conv::Plan p = conv::plan_of(call, kTransposed);
+  const conv::ConvGeometry p = conv::geometry_of(call, kTransposed);
   const int64_t n = call.out[0].elements();
   for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i) {
     int64_t at[kAxes], rest = i;
     for (int d = kAxes - 1; d >= 0; --d) at[d] = rest % p.axis[d].out, rest /= p.axis[d].out;
-    put(call.out[0], i,
-        output(call, p, kTransposed, rest / (p.groups * p.rows), rest % (p.groups * p.rows), at));
+    store_canonical(call.out[0], i,
+                    output(call, p, kTransposed, rest / (p.groups * p.rows), rest % (p.groups * p.rows), at));
   }
 }
 
@@ -69,9 +69,15 @@ const char* check(const Call& call) {
 }  // namespace
 
 extern const Kernel row_conv_reference, row_conv_transpose_reference;
-const Kernel row_conv_reference = {
-    .op = "conv", .isa = "reference", .check = check<false>, .units = chunk_units, .run = run<false>};
-const Kernel row_conv_transpose_reference = {
-    .op = "conv_transpose", .isa = "reference", .check = check<true>, .units = chunk_units, .run = run<true>};
+const Kernel row_conv_reference = {.op = "conv",
+                                   .isa = "reference",
+                                   .contract = {.check = check<false>},
+                                   .units = chunk_units,
+                                   .run = run<false>};
+const Kernel row_conv_transpose_reference = {.op = "conv_transpose",
+                                             .isa = "reference",
+                                             .contract = {.check = check<true>},
+                                             .units = chunk_units,
+                                             .run = run<true>};
 
 }  // namespace invar::ops

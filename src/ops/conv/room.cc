@@ -1,20 +1,22 @@
+// Convolution shapes: weight layout, geometry, work partition, and the check of a call.
 #include <algorithm>
 
 #include "kernels/check.h"
 #include "ops/conv/conv.h"
 
 namespace invar::ops::conv {
-static bool full_panels(int64_t rows) {  // but for a few
+static bool full_panels(int64_t rows) {  // except a few
   return rows > 0 && slide::ceil_div(rows, 32) * 32 <= rows + rows / 8;
 }
 
-constexpr int64_t kMostListed = 64;  // taps
+constexpr int64_t kMaxIndirectTaps = 64;
 
-// Whether a quarter of the places of all taps and outputs lie outside of the operand, and a few of the taps.
-static bool mostly_outside(const Axis (&axis)[kAxes]) {
+// Whether a quarter of all taps of all outputs fall into the padding, and there are few taps.
+static bool mostly_padding(const Axis (&axis)[kAxes]) {
   int64_t all = 1, inside = 1, taps = 1;
   for (const Axis& a : axis) {
-    if (a.transposed || a.kernel > kMostListed || (taps *= a.kernel) > kMostListed || a.out < 1) return false;
+    if (a.transposed || a.kernel > kMaxIndirectTaps || (taps *= a.kernel) > kMaxIndirectTaps || a.out < 1)
+      return false;
     int64_t n = 0;
     for (int64_t t = 0; t < a.kernel; ++t) {
       const int64_t low = a.pad - t * a.dilation;  // the outputs o with low <= o * stride < low + in
@@ -22,92 +24,97 @@ static bool mostly_outside(const Axis (&axis)[kAxes]) {
       const int64_t end = low + a.in > 0 ? std::min(a.out, slide::ceil_div(low + a.in, a.stride)) : 0;
       n += std::max<int64_t>(end - begin, 0);
     }
-    // Of 4096 at least, so that three of them can be multiplied.
+    // Scaled to at most 4096 per axis, so that the product of three axes does not overflow.
     const int64_t most = a.out * a.kernel, unit = slide::ceil_div(most, 4096);
     all *= most / unit, inside *= n / unit;
   }
   return inside * 4 <= all * 3;
 }
 
-Weights weights_of(const View& w, const Attrs& attrs, bool transposed, bool by_place) {
-  Weights r{};
+WeightLayout weight_layout(const View& w, const Attributes& attrs, bool transposed, bool pixel_major) {
+  WeightLayout r{};
   r.groups = attr_i(attrs, "groups", 1);
   r.rows = transposed ? w.dim[1] : w.dim[0] / r.groups;
   r.channels = transposed ? w.dim[0] / r.groups : w.dim[1];
   const int axes = w.rank - 2;
   for (int i = 0; i < axes; ++i)
     r.axis[kAxes - axes + i] = slide::axis_of(attrs, i, axes, w.dim[2 + i], transposed);
-  r.thin = r.channels == 1 && r.rows <= 4 && !by_place;
-  // Where a copy serves several taps, or products enough, or there is one anyway, and vectors of channels are nearly full. As many weights of one tap belong
+  r.depthwise = r.channels == 1 && r.rows <= 4 && !pixel_major;
+  // Pixel-major pays if one copy serves several taps, or the GEMM is large enough, or a copy is
+  // made anyway, and if vectors of channels are nearly full. Layers with many weights per tap have
+  // small images, whose pixels would not fill vectors.
   // to small images, whose places would not fill vectors.
   constexpr int64_t kMany = 150'000;
   int64_t taps = 1, strides = 1;
   for (const Axis& a : r.axis) taps *= a.kernel, strides *= a.stride;
-  r.by_place =
-      by_place || (!r.thin && (taps > 1 || (strides > 1 && !transposed) || r.rows * r.channels >= kMany) &&
-                   full_panels(r.rows));
+  r.pixel_major =
+      pixel_major ||
+      (!r.depthwise && (taps > 1 || (strides > 1 && !transposed) || r.rows * r.channels >= kMany) &&
+       full_panels(r.rows));
   return r;
 }
 
-bool takes_channels_last(const View& w, const Attrs& attrs) {
-  constexpr int64_t kMostTaps = kMostListed, kFarthest = 16,
-                    kMostDilation = 64;  // else lists of places, or copies, would grow large
-  const int axes = w.rank - 2;           // less than 0: not constant
+bool takes_channels_last(const View& w, const Attributes& attrs) {
+  constexpr int64_t kMostTaps = kMaxIndirectTaps, kFarthest = 16,
+                    kMostDilation = 64;  // else indirection buffers or copies would grow large
+  const int axes = w.rank - 2;           // negative: not constant
   if (axes < 1 || axes > kAxes || attr_i(attrs, "groups", 1) < 1) return false;
   for (const char* name : {"strides", "dilations"})
     if (!slide::has_length(attrs, name, axes)) return false;
   if (!slide::has_length(attrs, "pads", 2 * axes) || !slide::within(w)) return false;
   int64_t taps = 1;
   for (int i = 0; i < axes; ++i) {
-    const int64_t kernel = w.dim[2 + i], stride = slide::item(attrs, "strides", i, 1),
-                  dilation = slide::item(attrs, "dilations", i, 1);
+    const int64_t kernel = w.dim[2 + i], stride = slide::list_attribute(attrs, "strides", i, 1),
+                  dilation = slide::list_attribute(attrs, "dilations", i, 1);
     if (kernel < 1 || kernel > kMostTaps || stride < 1 || stride > kFarthest || dilation < 1 ||
         dilation > kMostDilation)
       return false;
     const int64_t reach = (kernel - 1) * dilation + 1;
     for (int side : {i, axes + i})
-      if (const int64_t pad = slide::item(attrs, "pads", side, 0); pad < 0 || pad >= reach) return false;
+      if (const int64_t pad = slide::list_attribute(attrs, "pads", side, 0); pad < 0 || pad >= reach)
+        return false;
     if (kernel > kFarthest || (taps *= kernel) > kMostTaps) return false;
   }
-  const Weights r = weights_of(w, attrs, false, true);
+  const WeightLayout r = weight_layout(w, attrs, false, true);
   return r.channels > 1 && full_panels(r.rows);
 }
 
-Plan plan_of(const Call& call, bool transposed, bool by_place) {
+ConvGeometry geometry_of(const Call& call, bool transposed, bool pixel_major) {
   const View &x = call.in[0], &w = call.in[1], &out = call.out[0];
-  Plan p{};
-  p.weights = weights_of(w, *call.attrs, transposed, by_place);
+  ConvGeometry p{};
+  p.weights = weight_layout(w, *call.attrs, transposed, pixel_major);
   p.images = x.dim[0], p.groups = p.weights.groups;
-  p.channels = p.weights.channels, p.rows = p.weights.rows, p.thin = p.weights.thin;
+  p.channels = p.weights.channels, p.rows = p.weights.rows, p.depthwise = p.weights.depthwise;
   std::copy(p.weights.axis, p.weights.axis + kAxes, p.axis);
-  slide::fit(x, out, p.axis);
+  slide::fit_axes(x, out, p.axis);
   p.channel = 1;
   for (const Axis& a : p.axis) {
     p.channel *= a.planes * a.length;
-    p.copied |= a.planes * a.length != a.in || a.low != 0 || (!transposed && a.stride != 1);
+    p.padded_copy |= a.planes * a.length != a.in || a.low != 0 || (!transposed && a.stride != 1);
   }
   std::copy(p.axis, p.axis + kAxes,
-            p.weights.axis);  // axes that went have one tap: nothing moves in the weights
-  // Not where far pads or strides would make a copy of little but gaps.
+            p.weights.axis);  // merged axes have one tap: the weight order is unchanged
+  // Not if far pads or strides would make the copy mostly gaps.
   int64_t size = 1, most = 64;
   for (const Axis& a : p.axis) most *= 2 * std::max<int64_t>(a.in, 1);
-  p.by_place = p.weights.by_place && call.in[1].packed;
-  p.sparse = p.by_place && mostly_outside(p.axis);
+  p.pixel_major = p.weights.pixel_major && call.in[1].packed;
+  p.skips_padding = p.pixel_major && mostly_padding(p.axis);
   for (const Axis& a : p.axis)
-    p.by_place = p.by_place && a.out > 0 &&
-                 (by_place || p.sparse || (slide::within(size, positions_of(a)) && size <= most));
-  // Where no stretch of a chain crosses places, these need not lie together, and rows of a tile keep out of each other's way in the
-  // first cache.
-  p.read = x.pitch != 0;
-  p.listed = p.read || p.sparse;
-  p.pitch = p.read ? x.pitch : pitch_of(p.channels);
+    p.pixel_major =
+        p.pixel_major && a.out > 0 &&
+        (pixel_major || p.skips_padding || (slide::within(size, positions_of(a)) && size <= most));
+  // If no K span crosses pixels, pixels need not be contiguous, and the pitch keeps the rows of a
+  // tile in different L1 cache sets.
+  p.nhwc_operand = x.pitch != 0;
+  p.indirect = p.nhwc_operand || p.skips_padding;
+  p.pitch = p.nhwc_operand ? x.pitch : pitch_of(p.channels);
   p.line = p.axis[kAxes - 1].planes * p.axis[kAxes - 1].length;
   return p;
 }
 
-// Of sizes in (most / 2, most], multiples of `step`, that which cuts n into the most equal parts, where they are few: so threads
-// get nearly as much.
-static int64_t even_part(int64_t n, int64_t most, int64_t step) {
+// Of the sizes in (most / 2, most] that are multiples of `step`, the one that divides n most evenly
+// if there are few blocks, so that threads get nearly equal work.
+static int64_t even_block_size(int64_t n, int64_t most, int64_t step) {
   constexpr int64_t kMany = 64;
   if (n <= most || n >= kMany * most) return std::clamp<int64_t>(n, 1, most);
   int64_t best = most;
@@ -116,10 +123,11 @@ static int64_t even_part(int64_t n, int64_t most, int64_t step) {
   return best;
 }
 
-// Measured with the layers of ResNet-50, second caches of 512 KiB: rows x a chain of weights and a run of panels stay there.
-Cut cut_of(const Plan& p, int panel, int tallest) {
+// Measured on the layers of ResNet-50 with L2 caches of 512 KiB: rows x one K block of weights and
+// a run of panels stay there.
+GemmPartition gemm_partition(const ConvGeometry& p, int panel, int tallest) {
   constexpr int64_t kRows = 96, kRun = 8, kUnits = 24;
-  Cut c{};
+  GemmPartition c{};
   int64_t columns = 1;
   c.phases = 1;
   for (const Axis& a : p.axis) {
@@ -134,36 +142,36 @@ Cut cut_of(const Plan& p, int panel, int tallest) {
   if (c.row_blocks) c.rows = slide::ceil_div(slide::ceil_div(p.rows, c.row_blocks), tallest) * tallest;
   if (c.rows > p.rows) c.rows = p.rows;
   if (c.rows) c.row_blocks = slide::ceil_div(p.rows, c.rows);
-  c.run = even_part(
+  c.run = even_block_size(
       c.panels,
       std::clamp<int64_t>(c.panels * c.phases * c.images * p.groups * c.row_blocks / kUnits, 1, kRun), 1);
   c.runs = slide::ceil_div(c.panels, c.run);
   return c;
 }
 
-PlaceCut place_cut(const Plan& p, int panel, int tallest) {
+PixelPartition pixel_partition(const ConvGeometry& p, int panel, int tallest) {
   constexpr int64_t kRows = 208, kRun = 16, kUnits = 48;
-  PlaceCut c{};
-  if (!p.by_place) return c;
-  c.phases = 1, c.places = p.images;
+  PixelPartition c{};
+  if (!p.pixel_major) return c;
+  c.phases = 1, c.pixels = p.images;
   for (const Axis& a : p.axis) {
     c.phases *= slide::phases_of(a);
-    c.places *= slide::phase_of(a, 0).count;
+    c.pixels *= slide::phase_of(a, 0).count;
   }
-  c.rows = even_part(c.places, kRows, tallest);
-  c.blocks = slide::ceil_div(c.places, c.rows);
+  c.rows = even_block_size(c.pixels, kRows, tallest);
+  c.blocks = slide::ceil_div(c.pixels, c.rows);
   c.panels = slide::ceil_div(p.rows, panel);
-  c.run = even_part(c.panels,
-                    std::clamp<int64_t>(c.panels * c.phases * p.groups * c.blocks / kUnits, 1, kRun), 1);
+  c.run = even_block_size(
+      c.panels, std::clamp<int64_t>(c.panels * c.phases * p.groups * c.blocks / kUnits, 1, kRun), 1);
   c.runs = slide::ceil_div(c.panels, c.run);
   return c;
 }
 
-CopyCut copy_cut(const Plan& p) {
-  constexpr int64_t kElements = 8192;  // a unit is worth handing to another thread
-  CopyCut c{};
-  if (p.read) return c;
-  if (p.by_place) {
+CopyPartition copy_partition(const ConvGeometry& p) {
+  constexpr int64_t kElements = 8192;  // a unit is worth scheduling on another thread
+  CopyPartition c{};
+  if (p.nhwc_operand) return c;
+  if (p.pixel_major) {
     const int64_t places = std::max<int64_t>(positions_of(copied_axis(p, kAxes - 1)), 1);
     c.channels = std::max<int64_t>(kElements / places / 16 * 16, 16);
     c.parts = slide::ceil_div(p.channels, c.channels);
@@ -173,7 +181,7 @@ CopyCut copy_cut(const Plan& p) {
     c.units = slide::ceil_div(c.lines, c.each);
     return c;
   }
-  if (!p.copied || p.channel == 0) return c;
+  if (!p.padded_copy || p.channel == 0) return c;
   c.lines = p.images * p.groups * p.channels * (p.channel / p.line);
   c.each = slide::ceil_div(kElements, p.line);
   c.units = slide::ceil_div(c.lines, c.each);
@@ -204,7 +212,7 @@ const char* check(const Call& c, bool transposed) {
   for (int i = 0; i < axes; ++i) {
     if (const char* wrong = slide::check_axis(x, *c.attrs, i, w.dim[2 + i])) return wrong;
     const Axis a = slide::axis_of(*c.attrs, i, axes, w.dim[2 + i], transposed);
-    const int64_t more = slide::item(*c.attrs, "output_padding", i, 0);
+    const int64_t more = slide::list_attribute(*c.attrs, "output_padding", i, 0);
     if (more < 0 || more > slide::kMostSetting) return "an output_padding from 0 to 2^30";
     const int64_t reach = (a.kernel - 1) * a.dilation + 1;
     const int64_t free = a.pad + a.end_pad - reach + x.dim[2 + i];
@@ -215,7 +223,7 @@ const char* check(const Call& c, bool transposed) {
     if (out.dim[2 + i] != length) return "spatial dimensions of the result that follow from the settings";
   }
   if (!slide::within(x) || !slide::within(w) || !slide::within(out)) return "shapes that memory could hold";
-  const Plan p = plan_of(c, transposed);
+  const ConvGeometry p = geometry_of(c, transposed);
   int64_t copy = std::max<int64_t>(p.images, 1);
   for (int64_t n : {p.groups, p.channels, p.axis[0].planes, p.axis[0].length, p.axis[1].planes,
                     p.axis[1].length, p.axis[2].planes, p.axis[2].length})

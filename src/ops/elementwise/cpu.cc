@@ -1,14 +1,14 @@
-// The rows of every operation of this room: a map of maps.h over the operands where they lie, row by row, or, where rows are
-// short, over tiles.
-#include "ops/elementwise/cpu/maps.h"
+// CPU rows of all elementwise operations: a map of maps.h over the operands in place, row by row,
+// or over tiles if rows are short.
 #include "ops/elementwise/cpu/broadcast_tiles.h"
+#include "ops/elementwise/cpu/maps.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
 constexpr int64_t kShort =
-    256;  // a call of a map costs about as much as laying this many elements into tiles
+    256;  // a call of a map costs about as much as gathering this many elements into tiles
 
 INVAR_INLINE bool is_narrow(DType t) {
   return t == DType::bf16 || t == DType::f16;
@@ -17,18 +17,19 @@ INVAR_INLINE int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-// Row by row, elements [i, to) of the result. bf16 and f16 are widened by the way.
-void long_rows(Map map, const elementwise::Walk& w, const Call& call, Strip s, int64_t i, int64_t to) {
+// Row by row, elements [i, to) of the result. bf16 and f16 operands are widened tile by tile.
+void long_rows(Map map, const elementwise::BroadcastLoops& w, const Call& call, Strip s, int64_t i,
+               int64_t to) {
   Tile tile[kOperands];
-  Place place[kOperands];
+  OperandCursor place[kOperands];
   bool narrow = false;
   for (int k = 0; k < w.operands; ++k) {
-    place[k] = place_of(w, k, i / w.inner);
+    place[k] = cursor_at(w, k, i / w.inner);
     s.one[k] = w.step[k] == 0;
     narrow |= is_narrow(call.in[static_cast<size_t>(k)].dtype);
   }
   const View& out = call.out[0];
-  int64_t from = i % w.inner;  // in the row
+  int64_t from = i % w.inner;  // within the row
   while (i < to) {
     s.n = least(w.inner - from, to - i);
     if (narrow) s.n = least(s.n, kTile);
@@ -39,7 +40,7 @@ void long_rows(Map map, const elementwise::Walk& w, const Call& call, Strip s, i
           v.as<const char>() + (place[k].at + from * w.step[k]) * static_cast<int64_t>(size_of(v.dtype));
       s.in[k] = p;
       if (!is_narrow(v.dtype)) continue;
-      lay(tile[k], p, s.one[k] ? 1 : s.n, v.dtype);
+      load_tile(tile[k], p, s.one[k] ? 1 : s.n, v.dtype);
       s.in[k] = tile[k].bytes;
     }
     map(s);
@@ -51,11 +52,13 @@ void long_rows(Map map, const elementwise::Walk& w, const Call& call, Strip s, i
   }
 }
 
-// The same where rows are short: what does not lie as the result does is laid so first; what repeats after a few rows, once.
-void short_rows(Map map, const elementwise::Walk& w, const Call& call, Strip s, int64_t i, int64_t to) {
-  enum class How { in_place, widened, laid_once, gathered };
+// The same for short rows: operands with another layout than the result are first gathered into
+// tiles; those that repeat after a few rows, only once.
+void short_rows(Map map, const elementwise::BroadcastLoops& w, const Call& call, Strip s, int64_t i,
+                int64_t to) {
+  enum class Staging { in_place, widened, repeated, gathered };
   Tile tile[kOperands];
-  How how[kOperands];
+  Staging how[kOperands];
   int64_t period[kOperands], longest = 1;
   for (int k = 0; k < w.operands; ++k) {
     const View& v = call.in[static_cast<size_t>(k)];
@@ -70,16 +73,18 @@ void short_rows(Map map, const elementwise::Walk& w, const Call& call, Strip s, 
     }
     s.one[k] = constant;
     s.in[k] = v.data;
-    how[k] = constant || follows ? How::in_place : period[k] <= kTile ? How::laid_once : How::gathered;
-    if (how[k] == How::laid_once && period[k] > longest) longest = period[k];
-    if (how[k] != How::in_place || !is_narrow(v.dtype)) continue;
-    how[k] = How::widened;
-    if (constant) lay(tile[k], v.as<const char>(), 1, v.dtype);
+    how[k] = constant || follows  ? Staging::in_place
+             : period[k] <= kTile ? Staging::repeated
+                                  : Staging::gathered;
+    if (how[k] == Staging::repeated && period[k] > longest) longest = period[k];
+    if (how[k] != Staging::in_place || !is_narrow(v.dtype)) continue;
+    how[k] = Staging::widened;
+    if (constant) load_tile(tile[k], v.as<const char>(), 1, v.dtype);
   }
   // The longest period is a multiple of the others.
   const int64_t whole = kTile / longest * longest;
   for (int k = 0; k < w.operands; ++k)
-    if (how[k] == How::laid_once) gather(tile[k], w, k, call.in[static_cast<size_t>(k)], 0, whole);
+    if (how[k] == Staging::repeated) gather(tile[k], w, k, call.in[static_cast<size_t>(k)], 0, whole);
   const View& out = call.out[0];
   while (i < to) {
     const int64_t phase = i % longest;
@@ -89,21 +94,21 @@ void short_rows(Map map, const elementwise::Walk& w, const Call& call, Strip s, 
       const View& v = call.in[static_cast<size_t>(k)];
       const auto size = static_cast<int64_t>(size_of(v.dtype));
       const char* p = v.as<const char>() + (s.one[k] ? 0 : i * size);
-      if (how[k] == How::gathered) gather(tile[k], w, k, v, i, s.n);
-      if (how[k] == How::widened && !s.one[k]) lay(tile[k], p, s.n, v.dtype);
-      s.in[k] = how[k] == How::in_place ? p : tile[k].bytes;
-      if (how[k] == How::laid_once) s.in[k] = tile[k].bytes + phase * (is_narrow(v.dtype) ? 4 : size);
+      if (how[k] == Staging::gathered) gather(tile[k], w, k, v, i, s.n);
+      if (how[k] == Staging::widened && !s.one[k]) load_tile(tile[k], p, s.n, v.dtype);
+      s.in[k] = how[k] == Staging::in_place ? p : tile[k].bytes;
+      if (how[k] == Staging::repeated) s.in[k] = tile[k].bytes + phase * (is_narrow(v.dtype) ? 4 : size);
     }
     map(s);
     i += s.n;
   }
 }
 
-// A region that lies within rows, which are pieces of those of the result.
-void pieces(Map map, const elementwise::Walk& w, const Call& call, Strip s, const Region& r) {
+// A region that lies within rows of the result.
+void run_rows(Map map, const elementwise::BroadcastLoops& w, const Call& call, Strip s, const Region& r) {
   const View& out = call.out[0];
   const bool in_turn = r.pitch == w.inner;
-  Place place[kOperands] = {};
+  OperandCursor place[kOperands] = {};
   s.n = r.n;
   for (int64_t i = 0, from = r.at; i < r.rows; ++i, from += r.pitch) {
     s.out = out.as<char>() + from * static_cast<int64_t>(size_of(out.dtype));
@@ -113,7 +118,7 @@ void pieces(Map map, const elementwise::Walk& w, const Call& call, Strip s, cons
       if (w.rank > 0 && i > 0 && in_turn)
         next(place[k], w, k);
       else if (w.rank > 0)
-        place[k] = place_of(w, k, from / w.inner);
+        place[k] = cursor_at(w, k, from / w.inner);
       s.in[k] = v.as<const char>() + (place[k].at + (w.rank > 0 ? from % w.inner : from) * w.step[k]) * size;
       s.one[k] = w.step[k] == 0;
     }
@@ -121,9 +126,10 @@ void pieces(Map map, const elementwise::Walk& w, const Call& call, Strip s, cons
   }
 }
 
-// One call of the map where every operand lies as the result does, or is one element: there is nothing to walk, and a step of a recurrent
-// network has a dozen of such, as short as that. False: it is not so.
-INVAR_INLINE bool flat(Map map, const Call& call, Strip& s, const Region& r) {
+// One call of the map if every operand has the layout of the result or is a single element. There
+// is nothing to iterate, and one step of a recurrent network has a dozen such short calls. Returns
+// false otherwise.
+INVAR_INLINE bool run_contiguous(Map map, const Call& call, Strip& s, const Region& r) {
   const View& out = call.out[0];
   const int64_t n = out.elements();
   if (r.rows != 1) return false;
@@ -140,16 +146,16 @@ INVAR_INLINE bool flat(Map map, const Call& call, Strip& s, const Region& r) {
   return true;
 }
 
-void drive(const Kind& kind, const Call& call, const Region& r) {
+void run_region(const TypedMaps& kind, const Call& call, const Region& r) {
   const Map map = map_of(kind, call.in[call.in.size() - 1].dtype);
   Strip s{};
   for (int k = 0; k < kScalars && kind.scalar[k]; ++k)
     s.scalar[k] = elementwise::scalar(call, kind.scalar[k]);
-  if (flat(map, call, s, r)) return;
-  const elementwise::Walk w = elementwise::walk(call);
+  if (run_contiguous(map, call, s, r)) return;
+  const elementwise::BroadcastLoops w = elementwise::broadcast_loops(call);
   bool within = w.rank == 0 || (r.at % w.inner + r.n <= w.inner && r.pitch % w.inner == 0);
   for (const View& v : call.in) within &= !is_narrow(v.dtype);
-  if (within) return pieces(map, w, call, s, r);
+  if (within) return run_rows(map, w, call, s, r);
   const bool is_long = w.inner >= kShort || w.rank == 0 || r.n <= 2 * w.inner;
   for (int64_t i = 0; i < r.rows; ++i) {
     const int64_t from = r.at + i * r.pitch;
@@ -160,20 +166,22 @@ void drive(const Kind& kind, const Call& call, const Region& r) {
   }
 }
 
-template <const Kind* kind>
+template <const TypedMaps* kind>
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  each_part(call, begin, end, [&](const Region& r) { drive(*kind, call, r); });
+  for_each_chunk(call, begin, end, [&](const Region& r) { run_region(*kind, call, r); });
 }
-template <const Kind* kind>
+template <const TypedMaps* kind>
 void region(const Call& call, const Region& r) {
-  drive(*kind, call, r);
+  run_region(*kind, call, r);
 }
 
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-static consteval Light light_of(std::string_view name) {
-  return name == "add" ? Light::add : name == "relu" ? Light::relu : Light::none;
+static consteval InRegisterEpilogue in_register_of(std::string_view name) {
+  return name == "add"    ? InRegisterEpilogue::add
+         : name == "relu" ? InRegisterEpilogue::relu
+                          : InRegisterEpilogue::none;
 }
 #define INVAR_EACH(how, name, ...)                                                      \
   extern const Kernel INVAR_ROW_OF(name);                                               \
@@ -182,7 +190,7 @@ static consteval Light light_of(std::string_view name) {
                                      .units = chunk_units,                              \
                                      .run = INVAR_ISA_NS::run<&INVAR_ISA_NS::k_##name>, \
                                      .epilogue = true,                                  \
-                                     .light = light_of(#name),                          \
+                                     .in_register = in_register_of(#name),              \
                                      .region = INVAR_ISA_NS::region<&INVAR_ISA_NS::k_##name>};
 INVAR_ELEMENTWISE(INVAR_EACH)
 #undef INVAR_EACH

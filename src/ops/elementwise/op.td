@@ -1,9 +1,11 @@
-// Operands of one kind and their result: infer_elementwise (src/compiler/lowering/rule_registry.cc), the same for all.
+// Elementwise operations. All infer their result type by infer_elementwise
+// (src/compiler/lowering/elementwise_inference.cc). truth: the result is boolean.
 class Elementwise<string mnemonic, dag operands, string truth> : Repro_InferOp<mnemonic, operands> {
   let extraClassDeclaration = "bool pointwise() { return true; }";
   let extraClassDefinition = [{
-    ::mlir::LogicalResult $cppClass::inferReturnTypes(::mlir::MLIRContext*, std::optional<::mlir::Location> loc,
-                                                      Adaptor op, ::mlir::SmallVectorImpl<::mlir::Type>& out) {
+    ::mlir::LogicalResult $cppClass::inferReturnTypes(
+        ::mlir::MLIRContext*, std::optional<::mlir::Location> loc, Adaptor op,
+        ::mlir::SmallVectorImpl<::mlir::Type>& out) {
       return ::invar::compiler::infer_elementwise(loc, op.getOperands(), }] # truth # [{, out);
     }
   }];
@@ -16,8 +18,10 @@ def Repro_Base : RankedTensorOf<[F32, BF16, F16, I64, I32]>;
 def Repro_Bool : RankedTensorOf<[I1]>;
 def Repro_Compared : RankedTensorOf<[F32, BF16, F16, F64, I64, I32, I8, UI64, UI8, I1]>;
 
-class Unary<string op, TypeConstraint x = Repro_F32, string truth = "false"> : Elementwise<op, (ins x:$x), truth>;
-class Scaled<string op, dag scalars, string truth = "false"> : Elementwise<op, !con((ins Repro_F32:$x), scalars), truth>;
+class Unary<string op, TypeConstraint x = Repro_F32, string truth = "false">
+    : Elementwise<op, (ins x:$x), truth>;
+class Scaled<string op, dag scalars, string truth = "false">
+    : Elementwise<op, !con((ins Repro_F32:$x), scalars), truth>;
 class Binary<string op, TypeConstraint t, string truth = "false"> : Elementwise<op, (ins t:$a, t:$b), truth> {
   let extraClassDeclaration = "bool widens(unsigned) { return true; } bool pointwise() { return true; }";
 }

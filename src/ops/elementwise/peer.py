@@ -1,7 +1,8 @@
 import torch as t
 
 aten = t.ops.aten
-# Where the name or the form with a result made beforehand differs: (result, attributes, operands ...).
+# Where the name or the form with a result made beforehand differs: (result, attributes, operands
+# ...).
 SPELLED = {
     "silu": lambda y, a, x: aten.silu.out(x, out=y),
     "mish": lambda y, a, x: aten.mish.out(x, out=y),

@@ -1,5 +1,5 @@
-// spec: spec.md elementwise.1 - elementwise.15. One element at a time over the one-lane arithmetic of num/lane: for each,
-// which element of each operand belongs to it, its widened value, and the graph.
+// spec: spec.md elementwise.1 - elementwise.15. One element at a time over the one-lane arithmetic
+// of num/lane: the broadcast index, the widened value, and the graph.
 #include "kernels/reference.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"
@@ -9,7 +9,7 @@ namespace invar::ops {
 namespace portable {
 namespace {
 
-// elementwise.2: the element of v that belongs to element i of the result.
+// elementwise.2: the element of v that broadcasts to element i of the result.
 int64_t element(const View& v, const View& out, int64_t i) {
   int64_t at = 0, step = 1;
   for (int back = 1; back <= v.rank; ++back) {
@@ -21,7 +21,7 @@ int64_t element(const View& v, const View& out, int64_t i) {
   return at;
 }
 
-void compute(const Kind& kind, const Call& call, int64_t begin, int64_t end) {
+void compute(const TypedMaps& kind, const Call& call, int64_t begin, int64_t end) {
   const View& out = call.out[0];
   Strip s{};
   s.n = 1;
@@ -45,7 +45,7 @@ DType widened(DType t) {
   return t == DType::bf16 || t == DType::f16 ? DType::f32 : t;
 }
 
-const char* check(const Kind& kind, const Call& c) {
+const char* check(const TypedMaps& kind, const Call& c) {
   if (!has_operands(c, static_cast<size_t>(kind.operands), 1)) return "its number of operands and one result";
   DType t = c.in.back().dtype;
   if (!map_of(kind, t)) return "an element type that the operation has";
@@ -63,11 +63,11 @@ const char* check(const Kind& kind, const Call& c) {
   return elementwise::check_shapes(c);
 }
 
-template <const Kind* kind>
+template <const TypedMaps* kind>
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   compute(*kind, call, begin, end);
 }
-template <const Kind* kind>
+template <const TypedMaps* kind>
 const char* check_of(const Call& call) {
   return check(*kind, call);
 }
@@ -75,14 +75,14 @@ const char* check_of(const Call& call) {
 }  // namespace
 }  // namespace portable
 
-#define INVAR_EACH(how, name, ...)                                                         \
-  extern const Kernel row_##name##_reference;                                              \
-  const Kernel row_##name##_reference = {.op = #name,                                      \
-                                         .isa = "reference",                               \
-                                         .check = portable::check_of<&portable::k_##name>, \
-                                         .units = chunk_units,                             \
-                                         .run = portable::run<&portable::k_##name>,        \
-                                         .alone = alone_elementwise};
+#define INVAR_EACH(how, name, ...)                                                                         \
+  extern const Kernel row_##name##_reference;                                                              \
+  const Kernel row_##name##_reference = {.op = #name,                                                      \
+                                         .isa = "reference",                                               \
+                                         .contract = {.check = portable::check_of<&portable::k_##name>,    \
+                                                      .batch_independent = batch_independent_elementwise}, \
+                                         .units = chunk_units,                                             \
+                                         .run = portable::run<&portable::k_##name>};
 INVAR_ELEMENTWISE(INVAR_EACH)
 #undef INVAR_EACH
 

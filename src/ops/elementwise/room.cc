@@ -1,12 +1,13 @@
+// Broadcasting of elementwise operands as loops, attributes as scalars, and the check of shapes.
 #include "ops/elementwise/walk.h"
 
 namespace invar::ops::elementwise {
 
-Walk walk(const Call& call) {
+BroadcastLoops broadcast_loops(const Call& call) {
   const View& out = call.out[0];
-  Walk w{};
+  BroadcastLoops w{};
   w.operands = static_cast<int>(call.in.size());
-  // Dimension i of the result in operand v, whose shape is aligned to the right: its stride there.
+  // The stride in operand v, whose shape is right-aligned, of dimension i of the result.
   auto stride = [&out](const View& v, int i) -> int64_t {
     int j = i - (out.rank - v.rank);
     if (j < 0 || v.dim[j] == 1) return 0;
@@ -38,7 +39,7 @@ Walk walk(const Call& call) {
 }
 
 float scalar(const Call& call, const char* name) {
-  const Attr& a = call.attrs->at(name);
+  const AttributeValue& a = call.attrs->at(name);
   if (const int64_t* i = std::get_if<int64_t>(&a)) return static_cast<float>(*i);
   return std::get<F32Bits>(a).value();
 }

@@ -1,6 +1,7 @@
-// The operations of this room: X(how, name, attributes...). `how` is a constructor of maps.h, the graph is the function of
-// that name. A new operation is a graph, a line here, one in spec/opset.toml, op.td and import.cc, and its clause, vectors and
-// golden digests. In three parts, for compilers that would take long for one.
+// The operations of this room: X(how, name, attributes...). `how` is a constructor of kinds.h, the
+// graph is the function of that name. A new operation is a graph, a line here, one in
+// spec/opset.toml, op.td and import.cc, and its clause, vectors and golden digests. The table has
+// three parts because some compilers take long for one.
 #pragma once
 
 #define INVAR_ELEMENTWISE_FLOATS(X)       \

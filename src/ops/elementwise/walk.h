@@ -1,4 +1,5 @@
-// What all rows of this room share, compiled once without instruction-set flags: how the operands of a call are walked.
+// Broadcasting of operands as nested loops, shared by all rows and compiled once without
+// instruction-set flags.
 #pragma once
 #include "kernels/call.h"
 
@@ -6,19 +7,20 @@ namespace invar::ops::elementwise {
 
 inline constexpr int kOperands = 3, kScalars = 2;
 
-// Operands that broadcast to a result (elementwise.2) as nested loops: adjacent dimensions that all operands walk in step are
-// merged, so that `inner` is as long as it can be. Strides are in elements; 0 = repeated.
-struct Walk {
-  int operands, rank;  // rank: of the outer loops, innermost first
+// Operands that broadcast to a result (elementwise.2) as nested loops. Adjacent dimensions that all
+// operands traverse in step are merged, so `inner` is as long as possible. Strides are in elements;
+// 0 = broadcast.
+struct BroadcastLoops {
+  int operands, rank;  // rank: number of outer loops, innermost first
   int64_t dim[kMaxRank], stride[kOperands][kMaxRank];
-  int64_t inner, step[kOperands];  // the innermost loop: its length, and 1 or 0 for each operand
+  int64_t inner, step[kOperands];  // the innermost loop: its length, and step 1 or 0 per operand
 };
-Walk walk(const Call& call);
+BroadcastLoops broadcast_loops(const Call& call);
 
-// An attribute that must be there, as a number.
+// A required attribute as a number.
 float scalar(const Call& call, const char* name);
 
-// Null where the operands broadcast to the result, else what is required.
+// Null if the operands broadcast to the result, else what is required.
 const char* check_shapes(const Call& call);
 
 }  // namespace invar::ops::elementwise

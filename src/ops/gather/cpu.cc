@@ -1,13 +1,16 @@
+// CPU gather and scatter: copies of slices with prefetching; updates in order per row of the
+// result.
 #include <cstring>
 
-#include "ops/gather/index.h"
 #include "kernels/cpu/vector_io.h"
+#include "ops/gather/index.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-constexpr int64_t kAhead = 6;  // rows lie anywhere: the processor does not see the next ones coming
+// Rows are at random addresses, so the hardware prefetcher misses them.
+constexpr int64_t kPrefetchRows = 6;
 
 INVAR_INLINE int64_t range_end(const Call& call, int64_t end) {
   int64_t n = call.out[0].elements();
@@ -17,15 +20,15 @@ INVAR_INLINE void prefetch(const void* p, int64_t bytes) {
   for (int64_t at = 0; at < bytes && at < 512; at += 64) __builtin_prefetch(static_cast<const char*>(p) + at);
 }
 
-// Copies of stored formats: Out elements from In elements, and what stands for none.
+// Copies of stored formats: Out elements from In elements, and the out-of-bounds value.
 template <class W>
-struct Widened {  // gather.2
+struct CopyWidened {  // gather.2
   using In = typename W::T;
   using Out = float;
   INVAR_INLINE void copy(Out* to, const In* from, int64_t n) {
     strip_exact(
         to, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
-          return copied(get_part<W>(from + i, lanes));
+          return canonical_nan(get_part<W>(from + i, lanes));
         });
   }
   INVAR_INLINE Out one(In x) {
@@ -34,7 +37,7 @@ struct Widened {  // gather.2
   }
 };
 template <class T>
-struct Kept {
+struct CopyBits {
   using In = T;
   using Out = T;
   INVAR_INLINE void copy(T* to, const T* from, int64_t n) {
@@ -42,15 +45,15 @@ struct Kept {
   }
   INVAR_INLINE T one(T x) { return x; }
 };
-// f(copy) for an operand of type t whose result is of type `out`.
+// Calls f(copy) for an operand of type t whose result is of type `out`.
 template <class Fn>
 INVAR_INLINE void with_copy(DType t, DType out, Fn f) {
-  if (out == DType::f32) return with_format(t, [&](auto format) { f(Widened<decltype(format)>{}); });
+  if (out == DType::f32) return with_format(t, [&](auto format) { f(CopyWidened<decltype(format)>{}); });
   switch (size_of(t)) {
-    case 1: return f(Kept<uint8_t>{});
-    case 2: return f(Kept<uint16_t>{});
-    case 4: return f(Kept<uint32_t>{});
-    default: f(Kept<uint64_t>{});
+    case 1: return f(CopyBits<uint8_t>{});
+    case 2: return f(CopyBits<uint16_t>{});
+    case 4: return f(CopyBits<uint32_t>{});
+    default: f(CopyBits<uint64_t>{});
   }
 }
 template <class T>
@@ -63,24 +66,25 @@ INVAR_INLINE T as_bits(uint64_t bits) {
     return static_cast<T>(bits);
 }
 
-// Results [i, to) are runs of `inner` elements; run r begins at x + place(r), or is nowhere where that is negative.
-template <class C, class Place>
-INVAR_INLINE void runs(C, const Call& call, int64_t inner, int64_t i, int64_t to, Place place) {
+// Results [i, to) are runs of `inner` elements; run r begins at x + offset(r), or is out of bounds
+// if offset(r) < 0.
+template <class C, class Offset>
+INVAR_INLINE void copy_runs(C, const Call& call, int64_t inner, int64_t i, int64_t to, Offset offset) {
   using In = typename C::In;
   using Out = typename C::Out;
   const In* x = call.in[0].as<const In>();
   Out* out = call.out[0].as<Out>();
-  const Out none = as_bits<Out>(nowhere(call.out[0].dtype));
+  const Out none = as_bits<Out>(out_of_bounds_value(call.out[0].dtype));
   if (inner == 1) {
     for (; i < to; ++i) {
-      int64_t at = place(i);
+      int64_t at = offset(i);
       out[i] = at < 0 ? none : C::one(x[at]);
     }
     return;
   }
   for (int64_t r = i / inner, last = (to - 1) / inner; i < to; ++r) {
-    int64_t from = i - r * inner, n = inner - from < to - i ? inner - from : to - i, at = place(r);
-    if (int64_t next = r + kAhead <= last ? place(r + kAhead) : -1; next >= 0)
+    int64_t from = i - r * inner, n = inner - from < to - i ? inner - from : to - i, at = offset(r);
+    if (int64_t next = r + kPrefetchRows <= last ? offset(r + kPrefetchRows) : -1; next >= 0)
       prefetch(x + next, inner * static_cast<int64_t>(sizeof(In)));
     if (at >= 0)
       C::copy(out + i, x + at + from, n);
@@ -92,16 +96,16 @@ INVAR_INLINE void runs(C, const Call& call, int64_t inner, int64_t i, int64_t to
 
 void gather(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View& x = call.in[0];
-  const Axis a = axis_of(x, attr_i(call, "axis", 0));
+  const AxisExtents a = axis_extents(x, attr_i(call, "axis", 0));
   const int64_t *index = call.in[1].as<const int64_t>(), m = call.in[1].elements();
   with_copy(x.dtype, call.out[0].dtype, [&](auto copy) {
     if (a.outer == 1)
-      return runs(copy, call, a.inner, begin * kChunk, range_end(call, end), [&](int64_t r) {
-        int64_t j = inside(index[r], a.n);
+      return copy_runs(copy, call, a.inner, begin * kChunk, range_end(call, end), [&](int64_t r) {
+        int64_t j = normalize_index(index[r], a.n);
         return j < 0 ? -1 : j * a.inner;
       });
-    runs(copy, call, a.inner, begin * kChunk, range_end(call, end), [&](int64_t r) {
-      int64_t j = inside(index[r % m], a.n);
+    copy_runs(copy, call, a.inner, begin * kChunk, range_end(call, end), [&](int64_t r) {
+      int64_t j = normalize_index(index[r % m], a.n);
       return j < 0 ? -1 : (r / m * a.n + j) * a.inner;
     });
   });
@@ -109,17 +113,17 @@ void gather(const Call& call, int, int64_t begin, int64_t end, void*) {
 
 void gather_nd(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View& x = call.in[0];
-  const Tuples t = tuples_of(x, call.in[1], attr_i(call, "batch_dims", 0));
+  const IndexTuples t = index_tuples(x, call.in[1], attr_i(call, "batch_dims", 0));
   const int64_t* index = call.in[1].as<const int64_t>();
   with_copy(x.dtype, x.dtype, [&](auto copy) {
-    runs(copy, call, t.inner, begin * kChunk, range_end(call, end), [&](int64_t r) {
+    copy_runs(copy, call, t.inner, begin * kChunk, range_end(call, end), [&](int64_t r) {
       int64_t slice = slice_of(t, index + r * t.width);
       return slice < 0 ? -1 : ((t.batches == 1 ? 0 : r / t.count * t.slices) + slice) * t.inner;
     });
   });
 }
 
-// Result rows along the last dimension; the index picks along the axis.
+// Rows of the result along the last dimension; the index selects along the axis.
 void gather_elements(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &x = call.in[0], &out = call.out[0];
   const int axis = static_cast<int>(attr_i(call, "axis", 0) + (attr_i(call, "axis", 0) < 0 ? x.rank : 0));
@@ -131,7 +135,7 @@ void gather_elements(const Call& call, int, int64_t begin, int64_t end, void*) {
     using C = decltype(copy);
     auto from = x.as<const typename C::In>();
     auto to = out.as<typename C::Out>();
-    const auto none = as_bits<typename C::Out>(nowhere(out.dtype));
+    const auto none = as_bits<typename C::Out>(out_of_bounds_value(out.dtype));
     for (int64_t o = begin * kChunk; o < last;) {
       int64_t rest = o / out.dim[inner], first = o % out.dim[inner], base = 0;
       for (int d = inner - 1; d >= 0; --d) {
@@ -140,7 +144,7 @@ void gather_elements(const Call& call, int, int64_t begin, int64_t end, void*) {
       }
       int64_t along = inner == axis ? 0 : 1;
       for (int64_t i = first; i < out.dim[inner] && o < last; ++i, ++o) {
-        int64_t at = inside(index[o], n);
+        int64_t at = normalize_index(index[o], n);
         to[o] = at < 0 ? none : C::one(from[base + at * stride[axis] + along * i]);
       }
     }
@@ -155,11 +159,12 @@ void copy_operand(const Call& call, int64_t begin, int64_t end) {
                 static_cast<size_t>((to - from) * width));
 }
 
-// Units are lines of updates: no two meet, and the updates of each come in order.
+// Units are rows of updates: no two write the same element, and the updates of each row are applied
+// in order.
 void scatter_elements(const Call& call, int phase, int64_t begin, int64_t end, void*) {
   if (phase == 0) return copy_operand(call, begin, end);
   const View &out = call.out[0], &updates = call.in[2];
-  const Lines l = lines_of(call);
+  const ScatterRows l = scatter_rows(call);
   int64_t to_stride[kMaxRank], from_stride[kMaxRank], to_step = 1, from_step = 1;
   for (int d = out.rank - 1; d >= 0; --d) {
     to_stride[d] = to_step, from_stride[d] = from_step;
@@ -167,7 +172,7 @@ void scatter_elements(const Call& call, int phase, int64_t begin, int64_t end, v
   }
   const int64_t n = out.dim[l.axis], beside = to_stride[l.axis], step = from_stride[l.axis];
   const int beyond = l.axis == out.rank - 1 ? out.rank : out.rank - 1;  // the dimensions of rows
-  with_join(attr_i(call, "reduction", 0), out.dtype, [&](auto zero, auto how) {
+  with_reduction(attr_i(call, "reduction", 0), out.dtype, [&](auto zero, auto how) {
     using T = decltype(zero);
     for (int64_t u = begin; u < end; ++u) {
       int64_t row = u / l.blocks, first = u % l.blocks * l.block, to = 0, from = 0;
@@ -182,27 +187,29 @@ void scatter_elements(const Call& call, int phase, int64_t begin, int64_t end, v
         const T* update = updates.as<const T>() + from + first + k * step;
         T* y = out.as<T>() + to + first;
         for (int64_t c = 0; c < columns; ++c) {
-          int64_t at = inside(index[c], n);
-          if (at >= 0) y[at * beside + c] = joined<decltype(how)::value>(y[at * beside + c], update[c]);
+          int64_t at = normalize_index(index[c], n);
+          if (at >= 0)
+            y[at * beside + c] = reduce_update<decltype(how)::value>(y[at * beside + c], update[c]);
         }
       }
     }
   });
 }
 
-// Units are slices [first, last) of the result times blocks of their columns; each looks at all tuples, in order.
+// Units are slices [first, last) of the result times blocks of their columns; each scans all
+// tuples, in order.
 void scatter_nd(const Call& call, int phase, int64_t begin, int64_t end, void*) {
   if (phase == 0) return copy_operand(call, begin, end);
-  const Tuples t = tuples_of(call.in[0], call.in[1], 0);
-  const Shares s = shares_of(t);
+  const IndexTuples t = index_tuples(call.in[0], call.in[1], 0);
+  const ScatterPartition s = scatter_partition(t);
   const int64_t* index = call.in[1].as<const int64_t>();
-  with_join(attr_i(call, "reduction", 0), call.out[0].dtype, [&](auto zero, auto how) {
+  with_reduction(attr_i(call, "reduction", 0), call.out[0].dtype, [&](auto zero, auto how) {
     using T = decltype(zero);
     T* out = call.out[0].as<T>();
     const T* updates = call.in[2].as<const T>();
     for (int64_t u = begin; u < end;) {
       const int64_t part = u % s.parts, block = u / s.parts * s.block;
-      const int64_t parts = s.parts - part < end - u ? s.parts - part : end - u;  // neighbours in one go
+      const int64_t parts = s.parts - part < end - u ? s.parts - part : end - u;  // adjacent units at once
       const int64_t each = (t.slices + s.parts - 1) / s.parts, first = part * each,
                     last = first + parts * each;
       const int64_t columns = t.inner - block < s.block ? t.inner - block : s.block;
@@ -211,7 +218,7 @@ void scatter_nd(const Call& call, int phase, int64_t begin, int64_t end, void*) 
         if (slice < first || slice >= last) continue;
         T* to = out + slice * t.inner + block;
         const T* from = updates + i * t.inner + block;
-        for (int64_t c = 0; c < columns; ++c) to[c] = joined<decltype(how)::value>(to[c], from[c]);
+        for (int64_t c = 0; c < columns; ++c) to[c] = reduce_update<decltype(how)::value>(to[c], from[c]);
       }
       u += parts;
     }
@@ -228,8 +235,8 @@ void scatter_nd(const Call& call, int phase, int64_t begin, int64_t end, void*) 
 INVAR_ROW_IS(gather, 1, chunk_units)
 INVAR_ROW_IS(gather_elements, 1, chunk_units)
 INVAR_ROW_IS(gather_nd, 1, chunk_units)
-INVAR_ROW_IS(scatter_elements, 2, lines_units)
-INVAR_ROW_IS(scatter_nd, 2, shares_units)
+INVAR_ROW_IS(scatter_elements, 2, scatter_rows_units)
+INVAR_ROW_IS(scatter_nd, 2, scatter_partition_units)
 #undef INVAR_ROW_IS
 
 }  // namespace invar::ops

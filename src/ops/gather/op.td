@@ -1,4 +1,5 @@
-// Indices take the place of the axis (absent: 0). bf16 and f16 are widened to f32.
+// Gather along `axis` (absent: 0); the dimensions of the indices replace the axis. bf16 and f16 are
+// widened to f32.
 def Repro_GatherOp
     : Repro_InferOp<"gather", (ins Repro_Any:$table, Repro_I64:$indices, OptionalAttr<I64Attr>:$axis)> {
   let extraClassDeclaration = "bool widens(unsigned operand) { return operand == 0; }";
@@ -7,13 +8,14 @@ def Repro_GatherOp
 class Repro_IndexOp<string mnemonic, dag operands> : Repro_InferOp<mnemonic, operands> {
   let extraClassDeclaration = "bool copies() { return true; }";
 }
-// Elements picked along an axis.
+// Gathers single elements along an axis.
 def Repro_GatherElementsOp
     : Repro_IndexOp<"gather_elements", (ins Repro_Any:$x, Repro_I64:$indices, I64Attr:$axis)>;
-// Slices named by tuples.
+// Gathers slices that index tuples select.
 def Repro_GatherNdOp
     : Repro_IndexOp<"gather_nd", (ins Repro_Any:$x, Repro_I64:$indices, I64Attr:$batch_dims)>;
-// Updates join the elements that the same indices would gather; reduction: 0 none, 1 add, 2 mul, 3 min, 4 max.
+// Scatters updates to the elements that the same indices would gather. reduction: 0 none, 1 add, 2
+// mul, 3 min, 4 max.
 def Repro_ScatterElementsOp
     : Repro_IndexOp<"scatter_elements", (ins Repro_Any:$x, Repro_I64:$indices, Repro_Any:$updates,
                                          I64Attr:$axis, I64Attr:$reduction)>;

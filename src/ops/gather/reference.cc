@@ -1,4 +1,4 @@
-// spec: spec.md gather.1 - gather.9
+// spec: spec.md gather.1 - gather.9.
 #include "kernels/reference.h"
 
 #include <cstring>
@@ -9,13 +9,13 @@
 namespace invar::ops {
 namespace {
 
-// Element o of the result is element `from` of operand 0, or nowhere where that is negative.
+// Element o of the result is element `from` of operand 0, or the out-of-bounds value if negative.
 void put_copy(const Call& call, int64_t o, int64_t from) {
   const View &x = call.in[0], &out = call.out[0];
   size_t width = size_of(out.dtype);
   char* to = out.as<char>() + o * static_cast<int64_t>(width);
-  uint64_t bits = nowhere(out.dtype);
-  if (from >= 0 && out.dtype == DType::f32) bits = num::f32_bits(copied(value(x, from)));
+  uint64_t bits = out_of_bounds_value(out.dtype);
+  if (from >= 0 && out.dtype == DType::f32) bits = num::f32_bits(canonical_nan(value(x, from)));
   if (from >= 0 && out.dtype != DType::f32) {
     std::memcpy(to, x.as<char>() + from * static_cast<int64_t>(width), width);
   } else if (width == 1) {
@@ -35,22 +35,23 @@ void each_result(const Call& call, int64_t begin, int64_t end, Fn from) {
 }
 
 void gather(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const Axis a = axis_of(call.in[0], attr_i(call, "axis", 0));
+  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", 0));
   int64_t m = call.in[1].elements();
   each_result(call, begin, end, [&](int64_t o) -> int64_t {
     int64_t c = o % a.inner, i = o / a.inner % m, outer = o / a.inner / m;
-    int64_t j = inside(call.in[1].as<int64_t>()[i], a.n);
+    int64_t j = normalize_index(call.in[1].as<int64_t>()[i], a.n);
     return j < 0 ? -1 : (outer * a.n + j) * a.inner + c;
   });
 }
 
-// The place in x of what is at element o of `like`, with the index there in place of the axis; -1: outside.
-int64_t place_along(const View& x, const View& index, int64_t o, int axis) {
+// The offset in x of element o of `index`, with the index value in place of the axis; -1: out of
+// bounds.
+int64_t offset_along_axis(const View& x, const View& index, int64_t o, int axis) {
   int64_t at = 0, stride = 1, rest = o;
   for (int d = x.rank - 1; d >= 0; --d) {
     int64_t i = rest % index.dim[d];
     rest /= index.dim[d];
-    if (d == axis && (i = inside(index.as<int64_t>()[o], x.dim[d])) < 0) return -1;
+    if (d == axis && (i = normalize_index(index.as<int64_t>()[o], x.dim[d])) < 0) return -1;
     at += i * stride, stride *= x.dim[d];
   }
   return at;
@@ -58,11 +59,12 @@ int64_t place_along(const View& x, const View& index, int64_t o, int axis) {
 
 void gather_elements(const Call& call, int, int64_t begin, int64_t end, void*) {
   int axis = axis_in(call.in[0], attr_i(call, "axis", 0));
-  each_result(call, begin, end, [&](int64_t o) { return place_along(call.in[0], call.in[1], o, axis); });
+  each_result(call, begin, end,
+              [&](int64_t o) { return offset_along_axis(call.in[0], call.in[1], o, axis); });
 }
 
 void gather_nd(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const Tuples t = tuples_of(call.in[0], call.in[1], attr_i(call, "batch_dims", 0));
+  const IndexTuples t = index_tuples(call.in[0], call.in[1], attr_i(call, "batch_dims", 0));
   each_result(call, begin, end, [&](int64_t o) -> int64_t {
     int64_t tuple = o / t.inner, slice = slice_of(t, call.in[1].as<int64_t>() + tuple * t.width);
     return slice < 0 ? -1 : (tuple / t.count * t.slices + slice) * t.inner + o % t.inner;
@@ -73,29 +75,30 @@ int64_t one_unit(const Call&, int) {
   return 1;
 }
 
-// gather.7, gather.8: a copy; then each update in row-major order at place(its element).
+// gather.7, gather.8: a copy, then each update in row-major order at place(its element).
 template <class Fn>
 void scatter(const Call& call, Fn place) {
   const View &out = call.out[0], &updates = call.in[2];
   size_t bytes = static_cast<size_t>(out.elements()) * size_of(out.dtype);
   if (bytes) std::memcpy(out.data, call.in[0].data, bytes);
-  with_join(attr_i(call, "reduction", 0), out.dtype, [&](auto zero, auto how) {
+  with_reduction(attr_i(call, "reduction", 0), out.dtype, [&](auto zero, auto how) {
     using T = decltype(zero);
     int64_t n = updates.elements();
     for (int64_t i = 0; i < n; ++i) {
       int64_t at = place(i);
-      if (at >= 0) out.as<T>()[at] = joined<decltype(how)::value>(out.as<T>()[at], updates.as<T>()[i]);
+      if (at >= 0) out.as<T>()[at] = reduce_update<decltype(how)::value>(out.as<T>()[at], updates.as<T>()[i]);
     }
   });
 }
 
 void scatter_elements(const Call& call, int, int64_t begin, int64_t end, void*) {
   int axis = axis_in(call.in[0], attr_i(call, "axis", 0));
-  if (begin < end) scatter(call, [&](int64_t i) { return place_along(call.in[0], call.in[1], i, axis); });
+  if (begin < end)
+    scatter(call, [&](int64_t i) { return offset_along_axis(call.in[0], call.in[1], i, axis); });
 }
 
 void scatter_nd(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const Tuples t = tuples_of(call.in[0], call.in[1], 0);
+  const IndexTuples t = index_tuples(call.in[0], call.in[1], 0);
   if (begin < end)
     scatter(call, [&](int64_t i) -> int64_t {
       int64_t slice = slice_of(t, call.in[1].as<int64_t>() + i / t.inner * t.width);
@@ -103,27 +106,27 @@ void scatter_nd(const Call& call, int, int64_t begin, int64_t end, void*) {
     });
 }
 
-// Indices of the batch into one table, or one list of indices into a tensor of the batch.
-bool gather_alone(const Call& c, uint64_t carries) {
-  return carries == (axis_in(c.in[0], attr_i(c, "axis", 0)) == 0 ? 2u : 1u);
+// Batched indices into one table, or one list of indices into a batched table.
+bool gather_batch_independent(const Call& c, uint64_t batched) {
+  return batched == (axis_in(c.in[0], attr_i(c, "axis", 0)) == 0 ? 2u : 1u);
 }
 
 }  // namespace
 
-#define INVAR_ROW_IS(name, units_of, stray_of, alone_of)        \
-  extern const Kernel row_##name##_reference;                   \
-  const Kernel row_##name##_reference = {.op = #name,           \
-                                         .isa = "reference",    \
-                                         .check = name##_check, \
-                                         .stray = stray_of,     \
-                                         .units = units_of,     \
-                                         .run = name,           \
-                                         .alone = alone_of};
-INVAR_ROW_IS(gather, chunk_units, gather_stray, gather_alone)
-INVAR_ROW_IS(gather_elements, chunk_units, gather_stray, nullptr)
-INVAR_ROW_IS(gather_nd, chunk_units, gather_nd_stray, nullptr)
-INVAR_ROW_IS(scatter_elements, one_unit, gather_stray, nullptr)
-INVAR_ROW_IS(scatter_nd, one_unit, scatter_nd_stray, nullptr)
+#define INVAR_ROW_IS(name, units_of, out_of_bounds_of, batch_independent_of)                      \
+  extern const Kernel row_##name##_reference;                                                     \
+  const Kernel row_##name##_reference = {.op = #name,                                             \
+                                         .isa = "reference",                                      \
+                                         .contract = {.check = name##_check,                      \
+                                                      .find_out_of_bounds = out_of_bounds_of,     \
+                                                      .batch_independent = batch_independent_of}, \
+                                         .units = units_of,                                       \
+                                         .run = name};
+INVAR_ROW_IS(gather, chunk_units, gather_out_of_bounds, gather_batch_independent)
+INVAR_ROW_IS(gather_elements, chunk_units, gather_out_of_bounds, nullptr)
+INVAR_ROW_IS(gather_nd, chunk_units, gather_nd_out_of_bounds, nullptr)
+INVAR_ROW_IS(scatter_elements, one_unit, gather_out_of_bounds, nullptr)
+INVAR_ROW_IS(scatter_nd, one_unit, scatter_nd_out_of_bounds, nullptr)
 #undef INVAR_ROW_IS
 
 }  // namespace invar::ops

@@ -1,10 +1,11 @@
+// Checks, partition and bounds of gather and scatter.
 #include "kernels/check.h"
 #include "ops/gather/index.h"
 
 namespace invar::ops {
 namespace {
 
-constexpr int64_t kColumns = 1024;  // of a block
+constexpr int64_t kColumns = 1024;  // per block
 constexpr int64_t kMany = 4096;     // updates that are worth several workers
 constexpr int64_t kParts = 8;
 
@@ -18,7 +19,7 @@ int axis_of_call(const Call& c) {
 const char* reduction_check(const Call& c) {
   int64_t reduction = attr_i(c, "reduction", 0);
   DType t = c.in[0].dtype;
-  if (reduction < 0 || reduction >= kJoins) return "a reduction of 0 to 4";
+  if (reduction < 0 || reduction >= kReductions) return "a reduction of 0 to 4";
   if (reduction != 0 && t != DType::f32 && t != DType::i64 && t != DType::i32)
     return "f32, i64 or i32 where updates are joined";
   if (!has_operands(c, 3, 1) || !is_index(c.in[1]) || c.in[2].dtype != t || c.out[0].dtype != t)
@@ -26,7 +27,7 @@ const char* reduction_check(const Call& c) {
   return same_shape(c.in[0], c.out[0]) ? nullptr : "a result shaped like the operand";
 }
 
-// Indices of x's rank that fit beside the axis.
+// Indices of x's rank that match x in every dimension except the axis.
 const char* fits_beside(const View& x, const View& index, int axis) {
   if (axis < 0) return "an axis of the operand";
   if (index.rank != x.rank) return "indices of the operand's rank";
@@ -35,7 +36,7 @@ const char* fits_beside(const View& x, const View& index, int axis) {
   return nullptr;
 }
 
-// Tuples for x, and `slices` shaped [tuples..., x behind what they name].
+// Index tuples for x, and `slices` shaped [tuples..., the dimensions of x that are not indexed].
 const char* tuples_fit(const View& x, const View& index, const View& slices, int64_t batch_dims) {
   if (index.rank < 1 || x.rank < 1 || batch_dims < 0 || batch_dims >= index.rank || batch_dims > x.rank)
     return "tuples of indices in the last dimension, behind the batches";
@@ -50,17 +51,18 @@ const char* tuples_fit(const View& x, const View& index, const View& slices, int
   return nullptr;
 }
 
-bool first_stray(const Call& c, const Tuples& t, Stray& s) {
+bool first_out_of_bounds(const Call& c, const IndexTuples& t, OutOfBounds& s) {
   const int64_t *index = c.in[1].as<const int64_t>(), n = c.in[1].elements();
   for (int64_t i = 0; i < n; ++i)
-    if (inside(index[i], t.dim[i % t.width]) < 0) return s = {1, i, index[i], t.dim[i % t.width]}, true;
+    if (normalize_index(index[i], t.dim[i % t.width]) < 0)
+      return s = {1, i, index[i], t.dim[i % t.width]}, true;
   return false;
 }
 
 }  // namespace
 
-Tuples tuples_of(const View& x, const View& index, int64_t batch_dims) {
-  Tuples t{1, 1, 1, 1, static_cast<int>(last_dim(index)), {}, {}};
+IndexTuples index_tuples(const View& x, const View& index, int64_t batch_dims) {
+  IndexTuples t{1, 1, 1, 1, static_cast<int>(last_dim(index)), {}, {}};
   int b = static_cast<int>(batch_dims);
   for (int d = 0; d + 1 < index.rank; ++d) (d < b ? t.batches : t.count) *= index.dim[d];
   for (int d = b + t.width; d < x.rank; ++d) t.inner *= x.dim[d];
@@ -71,9 +73,9 @@ Tuples tuples_of(const View& x, const View& index, int64_t batch_dims) {
   return t;
 }
 
-Lines lines_of(const Call& call) {
+ScatterRows scatter_rows(const Call& call) {
   const View& index = call.in[1];
-  Lines l{axis_of_call(call), 0, 1, 1, 0, 0};
+  ScatterRows l{axis_of_call(call), 0, 1, 1, 0, 0};
   l.length = index.dim[l.axis];
   bool last = l.axis == index.rank - 1;
   if (!last) l.columns = last_dim(index);
@@ -85,22 +87,22 @@ Lines lines_of(const Call& call) {
   return l;
 }
 
-Shares shares_of(const Tuples& t) {
-  Shares s{0, t.inner < kColumns ? t.inner : kColumns, 1};
+ScatterPartition scatter_partition(const IndexTuples& t) {
+  ScatterPartition s{0, t.inner < kColumns ? t.inner : kColumns, 1};
   s.blocks = s.block ? (t.inner + s.block - 1) / s.block : 0;
   if (s.blocks < kParts && t.count * s.block >= kMany) s.parts = kParts;
   return s;
 }
 
-int64_t lines_units(const Call& call, int phase) {
+int64_t scatter_rows_units(const Call& call, int phase) {
   if (phase == 0) return chunk_units(call, 0);
-  Lines l = lines_of(call);
+  ScatterRows l = scatter_rows(call);
   return l.length ? l.rows * l.blocks : 0;
 }
 
-int64_t shares_units(const Call& call, int phase) {
+int64_t scatter_partition_units(const Call& call, int phase) {
   if (phase == 0) return chunk_units(call, 0);
-  const Shares s = shares_of(tuples_of(call.in[0], call.in[1], 0));
+  const ScatterPartition s = scatter_partition(index_tuples(call.in[0], call.in[1], 0));
   return call.in[2].elements() ? s.blocks * s.parts : 0;
 }
 
@@ -144,16 +146,16 @@ const char* scatter_nd_check(const Call& c) {
   return tuples_fit(c.in[0], c.in[1], c.in[2], 0);
 }
 
-bool gather_stray(const Call& c, Stray& s) {
-  Tuples t{};
+bool gather_out_of_bounds(const Call& c, OutOfBounds& s) {
+  IndexTuples t{};
   t.width = 1, t.dim[0] = c.in[0].dim[axis_of_call(c)];
-  return first_stray(c, t, s);
+  return first_out_of_bounds(c, t, s);
 }
-bool gather_nd_stray(const Call& c, Stray& s) {
-  return first_stray(c, tuples_of(c.in[0], c.in[1], attr_i(c, "batch_dims", 0)), s);
+bool gather_nd_out_of_bounds(const Call& c, OutOfBounds& s) {
+  return first_out_of_bounds(c, index_tuples(c.in[0], c.in[1], attr_i(c, "batch_dims", 0)), s);
 }
-bool scatter_nd_stray(const Call& c, Stray& s) {
-  return first_stray(c, tuples_of(c.in[0], c.in[1], 0), s);
+bool scatter_nd_out_of_bounds(const Call& c, OutOfBounds& s) {
+  return first_out_of_bounds(c, index_tuples(c.in[0], c.in[1], 0), s);
 }
 
 }  // namespace invar::ops

@@ -1,7 +1,8 @@
+// CPU groupnorm: moments of each row, then scale, weight and bias per channel, over lanes.
 #include "ops/groupnorm/groupnorm.h"
 
-#include "num/reduce/lanes.h"
 #include "kernels/cpu/vector_io.h"
+#include "num/reduce/lanes.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -19,7 +20,7 @@ INVAR_INLINE void rows(const Call& call, int64_t begin, int64_t end) {
     auto b = call.in[2].as<const typename B::T>() + row % g.groups * g.channels;
     auto moments = num::INVAR_ISA_NS::row_moments(x, n);  // groupnorm.2
     F mean = set1(moments.mean);
-    F scale = inverse_root(set1(moments.variance), epsilon);  // groupnorm.3
+    F scale = inverse_sqrt(set1(moments.variance), epsilon);  // groupnorm.3
     auto value = [&](int64_t i, int lanes, F weight, F bias) __attribute__((always_inline)) {
       F v = load_part(x + i, lanes);
       return add(mul(mul(sub(v, mean), scale), weight), bias);  // groupnorm.4

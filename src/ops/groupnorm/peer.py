@@ -6,5 +6,7 @@ def torch(call):
     w, b, groups, e = w.float(), b.float(), call.attrs["groups"], call.attrs["epsilon"]
     found = {"group_norm": lambda: t.nn.functional.group_norm(x, groups, w, b, e)}
     if groups == x.shape[1] and x.dim() > 2:
-        found["instance_norm"] = lambda: t.nn.functional.instance_norm(x, None, None, w, b, True, 0.0, e)
+        found["instance_norm"] = lambda: t.nn.functional.instance_norm(
+            x, None, None, w, b, True, 0.0, e
+        )
     return found

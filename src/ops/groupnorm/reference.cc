@@ -1,8 +1,8 @@
-// spec: spec.md groupnorm.1 - groupnorm.5; mean and variance: spec/reduction.md reduction.9
+// spec: spec.md groupnorm.1 - groupnorm.5; mean and variance: spec/reduction.md reduction.9.
 #include "num/reduce/reference.h"
 #include "kernels/check.h"
-#include "ops/groupnorm/groupnorm.h"
 #include "kernels/reference.h"
+#include "ops/groupnorm/groupnorm.h"
 
 namespace invar::ops {
 
@@ -13,13 +13,13 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   float epsilon = attr_f(call, "epsilon", 1e-5f);
   for (int64_t row = begin; row < end; ++row) {
     auto [mean, variance] = num::reference::row_moments(x.as<const float>() + row * n, n);
-    float scale = inverse_root(variance, epsilon);
+    float scale = inverse_sqrt(variance, epsilon);
     for (int64_t i = 0; i < n; ++i) {
       int64_t channel = row % g.groups * g.channels + i / g.spatial;
       float centered = value(x, row * n + i) - mean;
       float scaled = centered * scale;
       float weighted = scaled * value(call.in[1], channel);
-      put(out, row * n + i, weighted + value(call.in[2], channel));
+      store_canonical(out, row * n + i, weighted + value(call.in[2], channel));
     }
   }
 }
@@ -40,7 +40,10 @@ static const char* check(const Call& c) {
 }
 
 extern const Kernel row_groupnorm_reference;
-const Kernel row_groupnorm_reference = {
-    .op = "groupnorm", .isa = "reference", .check = check, .units = groupnorm::units, .run = run};
+const Kernel row_groupnorm_reference = {.op = "groupnorm",
+                                        .isa = "reference",
+                                        .contract = {.check = check},
+                                        .units = groupnorm::units,
+                                        .run = run};
 
 }  // namespace invar::ops

@@ -1,3 +1,4 @@
+// The shape and the work units of groupnorm.
 #include "ops/groupnorm/groupnorm.h"
 
 namespace invar::ops::groupnorm {

@@ -1,6 +1,7 @@
-#include "num/reduce/lanes.h"
+// CPU layernorm: moments of each row, then scale, weight and bias, over lanes.
 #include "kernels/cpu/vector_io.h"
 #include "kernels/norm_shape.h"
+#include "num/reduce/lanes.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -17,10 +18,10 @@ INVAR_INLINE void rows(const Call& call, int64_t begin, int64_t end) {
     const float* x = call.in[0].as<const float>() + row * n;
     auto moments = num::INVAR_ISA_NS::row_moments(x, n);  // layernorm.2
     F mean = set1(moments.mean);
-    F scale = inverse_root(set1(moments.variance), epsilon);  // layernorm.3
+    F scale = inverse_sqrt(set1(moments.variance), epsilon);  // layernorm.3
     strip(
         call.out[0].as<float>() + row * n, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
-          __builtin_prefetch(x + n + i);  // the next row: its sums jump, which the processor does not foresee
+          __builtin_prefetch(x + n + i);  // the next row: the reduction order defeats the hardware prefetcher
           F v = load_part(x + i, lanes);
           F g = get_part<W>(w + i, lanes);
           F y = mul(mul(sub(v, mean), scale), g);  // layernorm.4
@@ -42,7 +43,6 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace INVAR_ISA_NS
 
 extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {
-    .op = "layernorm", .isa = INVAR_ISA, .units = covered_rows, .run = INVAR_ISA_NS::run};
+const Kernel INVAR_ROW = {.op = "layernorm", .isa = INVAR_ISA, .units = norm_rows, .run = INVAR_ISA_NS::run};
 
 }  // namespace invar::ops

@@ -1,4 +1,4 @@
-// spec: spec.md layernorm.1 - layernorm.5; mean and variance: spec/reduction.md reduction.9
+// spec: spec.md layernorm.1 - layernorm.5; mean and variance: spec/reduction.md reduction.9.
 #include "num/reduce/reference.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"
@@ -13,12 +13,12 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   float epsilon = attr_f(call, "epsilon", 1e-5f);
   for (int64_t row = begin; row < end; ++row) {
     auto [mean, variance] = num::reference::row_moments(x.as<const float>() + row * n, n);
-    float scale = inverse_root(variance, epsilon);
+    float scale = inverse_sqrt(variance, epsilon);
     for (int64_t i = 0; i < n; ++i) {
       float centered = value(x, row * n + i) - mean;
       float scaled = centered * scale;
       float weighted = scaled * value(w, i);
-      put(out, row * n + i, call.in.size() == 3 ? weighted + value(call.in[2], i) : weighted);
+      store_canonical(out, row * n + i, call.in.size() == 3 ? weighted + value(call.in[2], i) : weighted);
     }
   }
 }
@@ -28,18 +28,18 @@ static const char* check(const Call& c) {
   const View &x = c.in[0], &w = c.in[1], &out = c.out[0];
   if (!is_f32(x) || !is_weight(w) || !is_f32(out)) return "f32 (weight and bias may be bf16 or f16)";
   attr_f(c, "epsilon", 1e-5f);
-  if (const char* wrong = check_covered(x, w)) return wrong;
+  if (const char* wrong = check_norm_weight(x, w)) return wrong;
   if (c.in.size() == 3 && (!is_weight(c.in[2]) || !same_shape(w, c.in[2])))
     return "a bias shaped like the weight";
   return same_shape(x, out) ? nullptr : "a result shaped like x";
 }
 
 extern const Kernel row_layernorm_reference;
-const Kernel row_layernorm_reference = {.op = "layernorm",
-                                        .isa = "reference",
-                                        .check = check,
-                                        .units = covered_rows,
-                                        .run = run,
-                                        .alone = alone_rows};
+const Kernel row_layernorm_reference = {
+    .op = "layernorm",
+    .isa = "reference",
+    .contract = {.check = check, .batch_independent = batch_independent_rows},
+    .units = norm_rows,
+    .run = run};
 
 }  // namespace invar::ops

@@ -1,4 +1,5 @@
-// Tiles of rows x columns held in registers over one chain of k (tiles.h, product.h). Free by matmul.3.
+// CPU matmul: register tiles over one K block at a time (kernels/cpu/gemm_blocking.h,
+// blocked_product.h). The blocking is free by matmul.3.
 #include "ops/matmul/cpu/binary64.h"
 #include "ops/matmul/cpu/float_b.h"
 #include "ops/matmul/cpu/integer.h"
@@ -9,37 +10,37 @@ namespace INVAR_ISA_NS {
 namespace {
 
 template <class B>
-int wide(int rows) {  // panels of a tile
-  int v = tile_vectors(rows, B::kWide);
-  return v > kPer ? v / kPer : 1;
+int wide(int rows) {  // panels per tile
+  int v = tile_vectors(rows, B::kMaxVectors);
+  return v > kVectorsPerPanel ? v / kVectorsPerPanel : 1;
 }
 
 Shape shape(const Call& c) {
   return matmul::shape(c.in[0], c.in[1], c.out[0], attr_i(c, "trans_a", 0) != 0,
                        attr_i(c, "trans_b", 0) != 0);
 }
-Cut cut(const Shape& s) {
-  return matmul::cut(s, kPanel, kMaxRows, wide<Columns<F32, kPer>>);
+WorkPartition partition(const Shape& s) {
+  return matmul::partition(s, kPanel, kMaxRows, wide<PanelsOfB<F32, kVectorsPerPanel>>);
 }
 int64_t units(const Call& c, int) {
   Shape s = shape(c);
   if (c.in[0].dtype == DType::f64) return s.batches * s.m;
-  return s.batches * cut(s).units();
+  return s.batches * partition(s).units();
 }
 size_t scratch_bytes(const Call& call) {
   if (call.in[0].dtype == DType::f64) return 0;
-  return work_bytes(cut(shape(call)), 0);
+  return product_scratch_bytes(partition(shape(call)), 0);
 }
 void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
   const Shape s = shape(call);
   if (call.in[0].dtype == DType::f64) return run_binary64(call, s, begin, end);
-  const Cut c = cut(s);
-  const Work w = work(c, 0, scratch);
+  const WorkPartition c = partition(s);
+  const ProductScratch w = product_scratch(c, 0, scratch);
   const View& b = call.in[1];
-  each_unit(call, s, c, w, begin, end, [&](const matmul::Offsets& at, auto product) {
+  for_each_unit(call, s, c, w, begin, end, [&](const matmul::Offsets& at, auto product) {
     with_format(b.dtype, [&](auto format) {
       using W = decltype(format);
-      product(Dense<W>{
+      product(FloatB<W>{
           s, c, b.packed,
           b.as<const typename W::T>() + (b.packed ? at.b_matrix * c.panels * kPanel * s.k : at.b), w.b});
     });
@@ -52,26 +53,26 @@ Shape shape_nbits(const Call& c) {
   s.batches = s.matrices_b = 1;
   return s;
 }
-Cut cut_nbits(const Shape& s) {
-  return matmul::cut(s, kPanel, kMaxRows, wide<Groups<Fields<4>, true>>);
+WorkPartition partition_nbits(const Shape& s) {
+  return matmul::partition(s, kPanel, kMaxRows, wide<QuantizedPanels<PackedIntegers<4>, true>>);
 }
 int64_t units_nbits(const Call& c, int) {
-  return cut_nbits(shape_nbits(c)).units();
+  return partition_nbits(shape_nbits(c)).units();
 }
 size_t scratch_bytes_nbits(const Call& call) {
-  const Cut c = cut_nbits(shape_nbits(call));
-  return work_bytes(c, Quantised<Fields<4>>::floats(c));
+  const WorkPartition c = partition_nbits(shape_nbits(call));
+  return product_scratch_bytes(c, QuantizedB<PackedIntegers<4>>::floats(c));
 }
 void run_nbits(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
   const Shape s = shape_nbits(call);
-  const Cut c = cut_nbits(s);
-  const Work w = work(c, Quantised<Fields<4>>::floats(c), scratch);
+  const WorkPartition c = partition_nbits(s);
+  const ProductScratch w = product_scratch(c, QuantizedB<PackedIntegers<4>>::floats(c), scratch);
   const matmul::Nbits layout = matmul::nbits(call);
-  each_unit(call, s, c, w, begin, end, [&](const matmul::Offsets&, auto product) {
+  for_each_unit(call, s, c, w, begin, end, [&](const matmul::Offsets&, auto product) {
     if (layout.bits == 4)
-      product(Quantised<Fields<4>>{layout, call, c, w.b, w.more});
+      product(QuantizedB<PackedIntegers<4>>{layout, call, c, w.b, w.more});
     else
-      product(Quantised<Fields<8>>{layout, call, c, w.b, w.more});
+      product(QuantizedB<PackedIntegers<8>>{layout, call, c, w.b, w.more});
   });
 }
 

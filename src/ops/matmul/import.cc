@@ -1,46 +1,48 @@
+// Lowering of MatMul, Gemm and the quantized matrix products, and their type inference.
 #include "compiler/lowering/op_builder.h"
 
 namespace invar::compiler {
 namespace {
 
-// Of leading dimensions more may be known than that they may broadcast.
-Status common_batches(Node& node, Value& a, Value& b) {
+// Expands batch dimensions that are known to broadcast to one of the two, which type inference
+// alone cannot tell.
+Status unify_batch_dims(NodeView& node, Value& a, Value& b) {
   Shape x = shape_of(a.getType()), y = shape_of(b.getType());
   for (size_t i = 3; i <= std::min(x.size(), y.size()); ++i) {
-    Extent &p = x[x.size() - i], &q = y[y.size() - i];
+    Dim &p = x[x.size() - i], &q = y[y.size() - i];
     if (p.constant() || q.constant() || p == q || !may_be_equal(p, q)) continue;
-    const std::optional<Extent> size = node.common(p, q);
+    const std::optional<Dim> size = node.broadcast(p, q);
     if (size && (*size == p || *size == q)) p = q = *size;
   }
-  INVAR_TRY(a, spread(node, a, x));
-  INVAR_TRY(b, spread(node, b, y));
+  INVAR_TRY(a, expand(node, a, x));
+  INVAR_TRY(b, expand(node, b, y));
   return {};
 }
 
-Status matmul(Node& node) {
+Status matmul(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {}));
   Value a = node.in(0), b = node.in(1);
-  // A vector is a row of a, or a column of b, that the result does not have as a dimension.
+  // A vector is a matrix of one row or column, which the result drops.
   Shape row = node.shape(0), column = node.shape(1);
   const bool drop_row = row.size() == 1, drop_column = column.size() == 1;
   if (drop_row) {
-    INVAR_TRY(a, shaped(node, a, {Extent::of(1), row[0]}));
+    INVAR_TRY(a, reshape(node, a, {Dim::of(1), row[0]}));
   }
   if (drop_column) {
-    INVAR_TRY(b, shaped(node, b, {column[0], Extent::of(1)}));
+    INVAR_TRY(b, reshape(node, b, {column[0], Dim::of(1)}));
   }
-  INVAR_CHECK_OK(common_batches(node, a, b));
-  INVAR_TRY(Value out, product(node, a, b));
+  INVAR_CHECK_OK(unify_batch_dims(node, a, b));
+  INVAR_TRY(Value out, matrix_product(node, a, b));
   Shape shape = shape_of(out.getType());
   if (drop_column) shape.pop_back();
   if (drop_row) shape.erase(shape.end() - (drop_column ? 1 : 2));
-  INVAR_TRY(out, shaped(node, out, shape));
+  INVAR_TRY(out, reshape(node, out, shape));
   return node.replace(out);
 }
 
-// x times a number, which is 1 where it is absent.
-Result<Value> times(Node& node, Value x, const char* name) {
-  INVAR_TRY(float factor, node.f(name, 1.0f));
+// x times a float attribute, 1 if it is absent.
+Result<Value> scale_by_attr(NodeView& node, Value x, const char* name) {
+  INVAR_TRY(float factor, node.float_attr(name, 1.0f));
   if (factor == 1) return x;
   Value by = node.constant(factor);
   if (element_of(x).isF64()) {
@@ -49,38 +51,39 @@ Result<Value> times(Node& node, Value x, const char* name) {
   return node.make<MulOp>({x, by});
 }
 
-// alpha A' B', step by step.
-Result<Value> scaled_product(Node& node) {
-  INVAR_TRY(int64_t trans_a, node.i("transA", 0));
-  INVAR_TRY(int64_t trans_b, node.i("transB", 0));
+// alpha A' B'.
+Result<Value> scaled_matmul(NodeView& node) {
+  INVAR_TRY(int64_t trans_a, node.int_attr("transA", 0));
+  INVAR_TRY(int64_t trans_b, node.int_attr("transB", 0));
   SmallVector<NamedAttribute> attrs = {node.attr("trans_b", int64_t{trans_b != 0})};
-  if (trans_a) attrs.push_back(node.attr("trans_a", int64_t{1}));  // absent otherwise: plans stay as they are
+  if (trans_a)
+    // Absent otherwise, so that older plans stay equal.
+    attrs.push_back(node.attr("trans_a", int64_t{1}));
   INVAR_TRY(Value out, node.make<MatmulOp>({node.in(0), node.in(1)}, attrs));
-  return times(node, out, "alpha");
+  return scale_by_attr(node, out, "alpha");
 }
 
-// alpha A' B' + beta C, step by step.
-Status gemm(Node& node) {
+// alpha A' B' + beta C.
+Status gemm(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 3, {"alpha", "beta", "transA", "transB"}));
-  INVAR_TRY(Value out, scaled_product(node));
+  INVAR_TRY(Value out, scaled_matmul(node));
   if (node.has(2)) {
-    INVAR_TRY(Value bias, times(node, node.in(2), "beta"));
+    INVAR_TRY(Value bias, scale_by_attr(node, node.in(2), "beta"));
     INVAR_TRY(out, node.make<AddOp>({out, bias}));
   }
   return node.replace(out);
 }
 
-// Covered are batches that stay in front.
-Status fused_matmul(Node& node) {
+Status fused_matmul(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {"alpha", "transA", "transB", "transBatchA", "transBatchB"}));
-  INVAR_CHECK_OK(node.only("transBatchA", int64_t{0}));
-  INVAR_CHECK_OK(node.only("transBatchB", int64_t{0}));
-  INVAR_TRY(Value out, scaled_product(node));
+  INVAR_CHECK_OK(node.require_attr("transBatchA", int64_t{0}));
+  INVAR_CHECK_OK(node.require_attr("transBatchB", int64_t{0}));
+  INVAR_TRY(Value out, scaled_matmul(node));
   return node.replace(out);
 }
 
-// Where only b has a zero point, that of a is 0.
-Status matmul_integer(Node& node) {
+// If only b has a zero point, that of a is 0.
+Status matmul_integer(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 4, {}));
   SmallVector<Value> in = {node.in(0), node.in(1)};
   if (node.has(2))
@@ -92,16 +95,17 @@ Status matmul_integer(Node& node) {
   return node.replace(out);
 }
 
-// A weight in another shape of the same elements.
-Result<Value> reshaped(Node& node, unsigned operand, const std::vector<int64_t>& dims) {
+// A constant operand in another shape of the same elements.
+Result<Value> reshape_constant(NodeView& node, unsigned operand, const std::vector<int64_t>& dims) {
   Shape shape;
-  for (int64_t d : dims) shape.push_back(Extent::of(d));
+  for (int64_t d : dims) shape.push_back(Dim::of(d));
   Value v = node.in(operand);
   if (node.shape(operand) == shape) return v;
-  std::optional<Polynomial> have = count_of(node.shape(operand)), wanted = count_of(shape);
+  std::optional<DimExpr> have = element_count(node.shape(operand)), wanted = element_count(shape);
   if (!have || !wanted || *have != *wanted)
-    return misfit({node.shape(operand)}, "operand " + std::to_string(operand) + " has the shape " +
-                                             text_of(node.shape(operand)) + " instead of " + text_of(shape));
+    return shape_error({node.shape(operand)}, "operand " + std::to_string(operand) + " has the shape " +
+                                                  text_of(node.shape(operand)) + " instead of " +
+                                                  text_of(shape));
   auto weight = v.getDefiningOp<ReproWeightOp>();
   if (!weight)
     return not_covered("operand " + std::to_string(operand) + " is no constant of the shape " +
@@ -113,28 +117,28 @@ Result<Value> reshaped(Node& node, unsigned operand, const std::vector<int64_t>&
   return Value(other.getOut());
 }
 
-// accuracy_level allows less than f32 and asks for nothing.
-Status matmul_nbits(Node& node) {
+// accuracy_level permits lower precision and requires none, so it is ignored.
+Status matmul_nbits(NodeView& node) {
   INVAR_CHECK_OK(node.expect(3, 6, {"K", "N", "accuracy_level", "bits", "block_size"}));
   if (node.has(4)) return not_covered("operand 4 (g_idx) is not covered");
-  INVAR_TRY(int64_t k, node.i("K", 0));
-  INVAR_TRY(int64_t n, node.i("N", 0));
-  INVAR_TRY(int64_t bits, node.i("bits", 4));
-  INVAR_TRY(int64_t block, node.i("block_size", 0));
+  INVAR_TRY(int64_t k, node.int_attr("K", 0));
+  INVAR_TRY(int64_t n, node.int_attr("N", 0));
+  INVAR_TRY(int64_t bits, node.int_attr("bits", 4));
+  INVAR_TRY(int64_t block, node.int_attr("block_size", 0));
   if (bits != 4 && bits != 8) return not_covered("covered are 4 and 8 bits");
   if (k < 1 || n < 1 || block < 16 || (block & (block - 1)))
     return bad_input("K and N are positive, block_size a power of two from 16 on");
-  if (Shape a = node.shape(0); a.empty() || a.back() != Extent::of(k))
-    return misfit({a.empty() ? a : Shape{a.back()}},
-                  "the last dimension of operand 0 is not K = " + std::to_string(k));
+  if (Shape a = node.shape(0); a.empty() || a.back() != Dim::of(k))
+    return shape_error({a.empty() ? a : Shape{a.back()}},
+                       "the last dimension of operand 0 is not K = " + std::to_string(k));
   const int64_t groups = k / block + (k % block != 0);
-  INVAR_TRY(Value b, reshaped(node, 1, {n, groups, block / 8 * bits}));
-  INVAR_TRY(Value scales, reshaped(node, 2, {n, groups}));
+  INVAR_TRY(Value b, reshape_constant(node, 1, {n, groups, block / 8 * bits}));
+  INVAR_TRY(Value scales, reshape_constant(node, 2, {n, groups}));
   SmallVector<Value> in = {node.in(0), b, scales};
   if (node.has(3)) {
     if (!getElementTypeOrSelf(node.in(3).getType()).isUnsignedInteger(8))
       return not_covered("covered are zero points of uint8");
-    INVAR_TRY(Value zeros, reshaped(node, 3, {n, bits == 4 ? (groups + 1) / 2 : groups}));
+    INVAR_TRY(Value zeros, reshape_constant(node, 3, {n, bits == 4 ? (groups + 1) / 2 : groups}));
     in.push_back(zeros);
   }
   INVAR_TRY(Value out,
@@ -147,7 +151,7 @@ Status matmul_nbits(Node& node) {
   return node.replace(out);
 }
 
-// A transposed weight as second factor -> the weight as it is stored.
+// A transposed weight as second factor is read as it is stored, with trans_b flipped.
 struct ReadTransposed : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter& rewriter) const override {
@@ -173,11 +177,11 @@ static LogicalResult infer(std::optional<Location> loc, Value left, Value right,
                            Type element, SmallVectorImpl<Type>& out) {
   Shape a = shape_of(left.getType()), b = shape_of(right.getType());
   if (a.size() < 2 || b.size() < 2) return refuse(loc, "covered is [..., M, K] x [..., K, N]");
-  const Extent k = a[a.size() - (trans_a ? 2 : 1)], m = a[a.size() - (trans_a ? 1 : 2)];
-  const Extent kb = b[b.size() - (trans_b ? 1 : 2)], n = b[b.size() - (trans_b ? 2 : 1)];
-  if (!may_be_equal(k, kb)) return differ(loc, k, kb, "inner dimensions");
+  const Dim k = a[a.size() - (trans_a ? 2 : 1)], m = a[a.size() - (trans_a ? 1 : 2)];
+  const Dim kb = b[b.size() - (trans_b ? 1 : 2)], n = b[b.size() - (trans_b ? 2 : 1)];
+  if (!may_be_equal(k, kb)) return unequal_dims(loc, k, kb, "inner dimensions");
   a.resize(a.size() - 2), b.resize(b.size() - 2);
-  std::optional<Shape> out_shape = fitted(a, b);
+  std::optional<Shape> out_shape = broadcast_if_maybe_equal(a, b);
   if (!out_shape)
     return refuse(
         loc, "leading dimensions " + text_of(a) + " and " + text_of(b) + " cannot be shown to broadcast");
@@ -204,9 +208,9 @@ LogicalResult MatmulIntegerOp::inferReturnTypes(MLIRContext* context, std::optio
     const Shape shape = shape_of(zero.getType());
     if (element_of(zero) != element_of(of)) return mismatch(loc, "a zero point of another type");
     if (shape.size() > 1) return refuse(loc, "zero points of rank " + std::to_string(shape.size()));
-    const Extent& all = made[made.size() - (i ? 1 : 2)];
-    if (!shape.empty() && shape[0] != Extent::of(1) && !same(shape[0], all))
-      return differ(loc, shape[0], all, "zero points and what they are for");
+    const Dim& all = made[made.size() - (i ? 1 : 2)];
+    if (!shape.empty() && shape[0] != Dim::of(1) && !known_equal(shape[0], all))
+      return unequal_dims(loc, shape[0], all, "zero points and what they are for");
   }
   return success();
 }
@@ -217,20 +221,20 @@ LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optiona
   const bool trans_b = op.getTransB() != 0;
   if (a.empty() || b.size() < 2 || (b.size() > 2 && !trans_b))
     return refuse(loc, "covered is [..., K] x integers of N columns");
-  if (op.getBits() == 8 && b.size() == 2 && !same(a.back(), b[trans_b ? 1 : 0]))
-    return differ(loc, a.back(), b[trans_b ? 1 : 0], "inner dimensions");
+  if (op.getBits() == 8 && b.size() == 2 && !known_equal(a.back(), b[trans_b ? 1 : 0]))
+    return unequal_dims(loc, a.back(), b[trans_b ? 1 : 0], "inner dimensions");
   a.back() = b[trans_b ? 0 : 1];
   out.push_back(tensor_of(a, Float32Type::get(context)));
   return success();
 }
 
-void import_matmul(Rooms& rooms) {
-  rooms.on("MatMul", 1, matmul);
-  rooms.on("Gemm", 11, gemm);
-  rooms.on("MatMulInteger", 10, matmul_integer);
-  rooms.on("com.microsoft.FusedMatMul", 1, fused_matmul);
-  rooms.on("com.microsoft.MatMulNBits", 1, matmul_nbits);
-  rooms.fold<ReadTransposed>();
+void import_matmul(RuleRegistry& registry) {
+  registry.add_rule("MatMul", 1, matmul);
+  registry.add_rule("Gemm", 11, gemm);
+  registry.add_rule("MatMulInteger", 10, matmul_integer);
+  registry.add_rule("com.microsoft.FusedMatMul", 1, fused_matmul);
+  registry.add_rule("com.microsoft.MatMulNBits", 1, matmul_nbits);
+  registry.add_pattern<ReadTransposed>();
 }
 
 }  // namespace invar::compiler

@@ -1,4 +1,4 @@
-// What the rows of matmul share: the shapes of a call and how its work is cut.
+// Shapes of a matmul call and the partition of its work, shared by all rows.
 #pragma once
 #include "kernels/call.h"
 
@@ -7,13 +7,13 @@ namespace invar::ops::matmul {
 struct Shape {
   int64_t m, n, k;
   bool trans_a, trans_b;
-  // Leading dimensions that are not rows: products one after another, each with its own part of a and b.
+  // Batch dimensions: independent products, each with its own part of A and B.
   int rank;
   int64_t batches, dim[kMaxRank], stride_a[kMaxRank], stride_b[kMaxRank];  // strides in elements
-  int64_t matrices_b;                                                      // in b
+  int64_t matrices_b;                                                      // matrices in B
 };
 Shape shape(const View& a, const View& b, const View& out, bool trans_a, bool trans_b);
-// Where product `batch` finds its operands.
+// Operand offsets of product `batch`.
 struct Offsets {
   int64_t a, b, b_matrix;
 };
@@ -28,18 +28,18 @@ INVAR_INLINE Offsets offsets(const Shape& s, int64_t batch) {
   return o;
 }
 
-// How the outputs of a product are cut into units: blocks of rows x runs of panels. Panels hold `panel` columns, tiles up
-// to `tallest` rows; wide(h) panels go into a tile of h rows.
-struct Cut {
+// The partition of the outputs of a product into units: row blocks x runs of panels. Panels have
+// `panel` columns, register tiles up to `tallest` rows; a tile of h rows covers wide(h) panels.
+struct WorkPartition {
   int64_t panels, rows, row_blocks, run, runs;
-  int64_t
-      chains;  // blocks of k taken before the next panel: all, or as many as keep the rows of a in the second cache
-  int64_t
-      kept;  // panels whose sums are kept between such blocks: units of the same rows that are computed together
-  int64_t together;  // panels that the rows of a tile meet: 2^-i of those in a tile of one row, or a multiple
-  bool copies_a;     // into rows of one chain each
+  // K blocks taken before the next panel: all, or as many as keep the rows of A in the L2 cache.
+  int64_t chains;
+  // Panels whose sums are kept between such blocks: units of the same rows computed together.
+  int64_t sum_panels;
+  int64_t tile_panels;  // panels that the rows of a tile meet: 2^-i of those of a one-row tile, or a multiple
+  bool copies_a;        // A is packed, one K block at a time
   int64_t units() const { return row_blocks * runs; }
 };
-Cut cut(const Shape&, int panel, int tallest, int (*wide)(int rows));
+WorkPartition partition(const Shape&, int panel, int tallest, int (*wide)(int rows));
 
 }  // namespace invar::ops::matmul

@@ -1,4 +1,4 @@
-// How the integers, scales and zero points of a quantised b lie (spec.md matmul_nbits.1).
+// Layout of the integers, scales and zero points of a quantized B (spec.md matmul_nbits.1).
 #pragma once
 #include "kernels/call.h"
 
@@ -6,17 +6,18 @@ namespace invar::ops::matmul {
 
 struct Nbits {
   int64_t n, k, bits;
-  int64_t block, blocks;  // k that share a scale, 0 = all; how many such
-  bool trans_b;           // columns of b one after another
+  int64_t block, blocks;  // k that share a scale (0: all); number of such groups
+  bool trans_b;           // B is column-major
   bool is_signed;
-  int64_t zero;    // zero point where there is no operand
-  int64_t column;  // trans_b: bytes from one column to the next
+  int64_t zero;    // the zero point if there is no operand
+  int64_t column;  // trans_b: bytes per column
 };
 Nbits nbits(const Call&);
-// As far as b says it: k may be rounded up, blocks are not known.
-Nbits nbits(const View& b, const Attrs&);
+// From B alone: k may be rounded up, and the number of groups is unknown.
+Nbits nbits(const View& b, const Attributes&);
 
-// Integer k of column j and the zero point of its group. Signed ones are moved to 0 ... 255, both alike.
+// Integer k of column j, and the zero point of its group. Signed ones are offset to 0 ... 255, both
+// alike.
 INVAR_INLINE int integer(const Nbits& l, const View& b, int64_t j, int64_t k) {
   const auto* p = static_cast<const uint8_t*>(b.data);
   if (l.bits == 4) return p[j * l.column + k / 2] >> k % 2 * 4 & 15;
@@ -37,10 +38,11 @@ INVAR_INLINE int zero_point(const Nbits& l) {
 int zero_point(const Nbits&, const View& zeros, int64_t j, int64_t group);
 int64_t scale_index(const Nbits&, const View& scales, int64_t j, int64_t group);
 
-// Scales (operand 2) and zero points (3) packed: [ceil(N / panel)][groups][panel], zero points as bytes as zero_point()
-// gives them; what is one for all stays as it is. 4-bit zero points have room for a whole number of bytes of groups.
+// Packed scales (operand 2) and zero points (operand 3): [ceil(N / panel)][groups][panel], zero
+// points as the bytes that zero_point() returns; a single value for all stays unpacked. 4-bit zero
+// points have space for a whole number of bytes of groups.
 int64_t zero_groups(const Nbits&, const View& zeros);
-size_t small_bytes(const View&, int operand, const Attrs&, int panel);
-void pack_small(const View&, int operand, const Attrs&, int panel, void* packed);
+size_t small_bytes(const View&, int operand, const Attributes&, int panel);
+void pack_small(const View&, int operand, const Attributes&, int panel, void* packed);
 
 }  // namespace invar::ops::matmul

@@ -1,15 +1,19 @@
-// [..., M, K] x [..., K, N], either one by columns with trans_a, trans_b; leading dimensions broadcast.
-def Repro_MatmulOp : Repro_InferOp<"matmul", (ins RankedTensorOf<[F32, F64]>:$a, RankedTensorOf<[F32, BF16, F16, F64]>:$b, I64Attr:$trans_b, OptionalAttr<I64Attr>:$trans_a)> {
+// Batched matrix product [..., M, K] x [..., K, N]; trans_a and trans_b: a factor is stored
+// transposed. Leading dimensions broadcast.
+def Repro_MatmulOp : Repro_InferOp<"matmul",
+    (ins RankedTensorOf<[F32, F64]>:$a, RankedTensorOf<[F32, BF16, F16, F64]>:$b, I64Attr:$trans_b,
+         OptionalAttr<I64Attr>:$trans_a)> {
   let extraClassDeclaration = "bool widens(unsigned operand) { return operand == 1; }";
 }
-// a x b of 4- or 8-bit integers with a scale for each column and block (spec.md matmul_nbits.1).
+// a x b, where b has integers of 4 or 8 bits with a scale for each column and block
+// (matmul_nbits.1).
 def Repro_Integers : RankedTensorOf<[I8, UI8]>;
 def Repro_MatmulNbitsOp : Repro_InferOp<"matmul_nbits",
     (ins Repro_F32:$a, Repro_Integers:$b, Repro_Wide:$scales, Optional<Repro_Integers>:$zeros, I64Attr:$bits,
      I64Attr:$block, I64Attr:$trans_b, I64Attr:$zero)> {
   let extraClassDeclaration = "bool widens(unsigned operand) { return operand == 2; }";
 }
-// Sums of bytes without their zero points, modulo 2^32. zeros: that of a, then that of b; one, or one for each row of a and
-// column of b.
+// Product of 8-bit integers minus their zero points, modulo 2^32. zeros: zero point of a, then of
+// b; one element, or one for each row of a and column of b.
 def Repro_MatmulIntegerOp : Repro_InferOp<"matmul_integer",
     (ins Repro_Integers:$a, Repro_Integers:$b, Variadic<Repro_Integers>:$zeros)>;

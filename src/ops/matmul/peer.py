@@ -2,7 +2,9 @@ import torch as t
 
 
 def torch(call):
-    return {"matmul": matmul, "matmul_integer": matmul_integer, "matmul_nbits": matmul_nbits}[call.op](call)
+    return {"matmul": matmul, "matmul_integer": matmul_integer, "matmul_nbits": matmul_nbits}[
+        call.op
+    ](call)
 
 
 def matmul(call):
@@ -14,18 +16,27 @@ def matmul(call):
     if constant and a.dim() == 2:
         dense = wide.contiguous()
         ways["linear"] = lambda: t.nn.functional.linear(a, dense)
-        if call.gpu and a.shape[0] > 64:  # beyond that the tensor cores' fewer bits decide, not the weights' bytes
+        if (
+            call.gpu and a.shape[0] > 64
+        ):  # beyond that the tensor cores' fewer bits decide, not the weights' bytes
             return ways
         if not call.gpu:
             packed = t.ops.mkldnn._reorder_linear_weight(dense, None)
-            ways["linear, oneDNN, packed"] = lambda: t.ops.mkldnn._linear_pointwise(a, packed, None, "none", [], "")
+            ways["linear, oneDNN, packed"] = lambda: t.ops.mkldnn._linear_pointwise(
+                a, packed, None, "none", [], ""
+            )
         if weight.dtype != t.float32:
-            half = a.to(weight.dtype)  # fewer bits everywhere: what a decoder in that type would run
-            ways[f"linear {weight.dtype}".replace("torch.", "")] = lambda: t.nn.functional.linear(half, weight)
+            half = a.to(
+                weight.dtype
+            )  # fewer bits everywhere: what a decoder in that type would run
+            ways[f"linear {weight.dtype}".replace("torch.", "")] = lambda: t.nn.functional.linear(
+                half, weight
+            )
     return ways
 
 
-# A library that packs b for one type of a: u8 by i8 through a quantised linear, i8 by i8 as they are, f32 for comparison.
+# A library that packs b for one type of a: u8 by i8 through a quantised linear, i8 by i8 as they
+# are, f32 for comparison.
 def matmul_integer(call):
     a, b = call.inputs[:2]
     x, w = a.float(), b.float().mT.contiguous()
@@ -39,10 +50,15 @@ def matmul_integer(call):
     return ways
 
 
-# The same weights, of other values: dequantised before, and by the library's products of f32 with packed integers.
+# The same weights, of other values: dequantised before, and by the library's products of f32 with
+# packed integers.
 def matmul_nbits(call):
     a, b, scales = call.inputs[:3]
-    k, n, groups = a.shape[-1], call.outputs[0].shape[-1], max(1, scales.numel() // call.outputs[0].shape[-1])
+    k, n, groups = (
+        a.shape[-1],
+        call.outputs[0].shape[-1],
+        max(1, scales.numel() // call.outputs[0].shape[-1]),
+    )
     dense = t.randn(n, k)
     ways = {"linear of dequantised": lambda: t.nn.functional.linear(a, dense)}
     if call.gpu:
@@ -51,7 +67,11 @@ def matmul_nbits(call):
         q, s = t.randint(-128, 128, (n, k), dtype=t.int8), t.randn(n)
         ways["_weight_int8pack_mm"] = lambda: t.ops.aten._weight_int8pack_mm(a, q, s)
     else:
-        q = t.ops.aten._convert_weight_to_int4pack_for_cpu(t.randint(0, 16, (n, k), dtype=t.int32), 1)
+        q = t.ops.aten._convert_weight_to_int4pack_for_cpu(
+            t.randint(0, 16, (n, k), dtype=t.int32), 1
+        )
         s = t.randn(groups, n, 2)
-        ways["_weight_int4pack_mm_for_cpu"] = lambda: t.ops.aten._weight_int4pack_mm_for_cpu(a, q, k // groups, s)
+        ways["_weight_int4pack_mm_for_cpu"] = lambda: t.ops.aten._weight_int4pack_mm_for_cpu(
+            a, q, k // groups, s
+        )
     return ways

@@ -1,11 +1,12 @@
-// spec: spec.md matmul.1 - matmul.4, matmul_nbits.1 - 3; the sum: spec/contraction.md
+// spec: spec.md matmul.1 - matmul.5, matmul_integer.1 - 2, matmul_nbits.1 - 3; the sum:
+// spec/contraction.md.
 #include "num/contract/reference.h"
-#include "num/binary64.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"
+#include "kernels/reference.h"
+#include "num/binary64.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/nbits.h"
-#include "kernels/reference.h"
 
 namespace invar::ops {
 
@@ -27,17 +28,17 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
         const double y = num::reference::contract<double>(
             s.k, [&](int64_t k) { return a.as<double>()[place_a(k)]; },
             [&](int64_t k) { return b.as<double>()[place_b(k)]; });
-        out.as<double>()[row * s.n + j] = num::canon64(y);
+        out.as<double>()[row * s.n + j] = num::canonicalize64(y);
         continue;
       }
       auto left = [&](int64_t k) { return value(a, place_a(k)); };
       auto right = [&](int64_t k) { return value(b, place_b(k)); };
-      put(out, row * s.n + j, num::reference::contract(s.k, left, right));
+      store_canonical(out, row * s.n + j, num::reference::contract(s.k, left, right));
     }
   }
 }
 
-// Shapes that matmul.1 allows.
+// Checks the shapes that matmul.1 allows.
 static const char* check_shapes(const Call& c) {
   const View &a = c.in[0], &b = c.in[1], &out = c.out[0];
   const bool trans_a = attr_i(c, "trans_a", 0) != 0, trans_b = attr_i(c, "trans_b", 0) != 0;
@@ -66,14 +67,14 @@ static const char* check(const Call& c) {
   return check_shapes(c);
 }
 
-// Rows of a, and with them matrices of a batch.
-static bool alone(const Call& c, uint64_t carries) {
+// Batched rows of A, and batched matrices of B where B has a batch dimension.
+static bool batch_independent(const Call& c, uint64_t batched) {
   const View &a = c.in[0], &b = c.in[1], &out = c.out[0];
-  if (carries > 3) return false;
+  if (batched > 3) return false;
   const bool rows = a.rank == out.rank && (a.rank > 2 || (a.rank == 2 && !attr_i(c, "trans_a", 0)));
   const bool one_a = a.rank < out.rank || (a.rank > 2 && a.dim[0] == 1);
   const bool one_b = b.rank <= 2 || b.rank < out.rank || b.dim[0] == 1;
-  return (carries & 1 ? rows : one_a) && (carries & 2 ? b.rank > 2 && b.rank == out.rank : one_b);
+  return (batched & 1 ? rows : one_a) && (batched & 2 ? b.rank > 2 && b.rank == out.rank : one_b);
 }
 
 static bool is_byte(const View& v) {
@@ -120,8 +121,8 @@ static const char* check_integer(const Call& c) {
   return nullptr;
 }
 
-static bool alone_integer(const Call& c, uint64_t carries) {
-  return alone(c, carries) && (c.in.size() < 3 || c.in[2].elements() == 1 || c.out[0].rank > 2);
+static bool batch_independent_integer(const Call& c, uint64_t batched) {
+  return batch_independent(c, batched) && (c.in.size() < 3 || c.in[2].elements() == 1 || c.out[0].rank > 2);
 }
 
 static void run_nbits(const Call& call, int, int64_t begin, int64_t end, void*) {
@@ -130,18 +131,19 @@ static void run_nbits(const Call& call, int, int64_t begin, int64_t end, void*) 
   auto weight = [&](int64_t j, int64_t k) {  // matmul_nbits.2
     const int64_t group = l.block ? k / l.block : 0;
     const int z = call.in.size() > 3 ? matmul::zero_point(l, call.in[3], j, group) : matmul::zero_point(l);
-    return num::canon(static_cast<float>(matmul::integer(l, b, j, k) - z) *
-                      value(scales, matmul::scale_index(l, scales, j, group)));
+    return num::canonicalize(static_cast<float>(matmul::integer(l, b, j, k) - z) *
+                             value(scales, matmul::scale_index(l, scales, j, group)));
   };
   for (int64_t row = begin; row < end; ++row)
     for (int64_t j = 0; j < l.n; ++j)
-      put(call.out[0], row * l.n + j,
-          num::reference::contract(
-              l.k, [&](int64_t k) { return value(a, row * l.k + k); },
-              [&](int64_t k) { return weight(j, k); }));
+      store_canonical(call.out[0], row * l.n + j,
+                      num::reference::contract(
+                          l.k, [&](int64_t k) { return value(a, row * l.k + k); },
+                          [&](int64_t k) { return weight(j, k); }));
 }
 
-// A scale or zero point for each column and group: [N, groups] with trans_b, else [groups, N], or [N] of one group.
+// Whether v has one value per column and group: [N, groups] with trans_b, else [groups, N], or [N]
+// for one group.
 static bool per_group(const View& v, int64_t n, int64_t groups, bool trans_b) {
   if (v.rank < 2) return v.elements() == 1 || (groups == 1 && v.dim[0] == n);
   return v.rank == 2 && v.dim[trans_b ? 0 : 1] == n && v.dim[trans_b ? 1 : 0] == groups;
@@ -163,7 +165,7 @@ static const char* check_nbits(const Call& c) {
   if (a.rank < 1 || a.rank != out.rank || !same_leading(a, out, a.rank - 1))
     return "a [..., K] and a result [..., N]";
   const int64_t k = last_dim(a), n = last_dim(out), groups = block == 0 ? 1 : k / block + (k % block != 0);
-  // Bytes of a block of a column.
+  // Bytes of a group of one column.
   const int64_t bytes = bits == 4 ? block / 2 : block;
   const bool whole = bits == 8 && b.rank == 2 && b.dim[trans_b ? 1 : 0] == k && b.dim[trans_b ? 0 : 1] == n;
   const bool padded =
@@ -183,26 +185,29 @@ static const char* check_nbits(const Call& c) {
   return nullptr;
 }
 
-static bool alone_nbits(const Call& c, uint64_t carries) {
-  return carries == 1 && c.in[0].rank > 1;
+static bool batch_independent_nbits(const Call& c, uint64_t batched) {
+  return batched == 1 && c.in[0].rank > 1;
 }
 
 extern const Kernel row_matmul_reference;
-const Kernel row_matmul_reference = {
-    .op = "matmul", .isa = "reference", .check = check, .units = row_units, .run = run, .alone = alone};
+const Kernel row_matmul_reference = {.op = "matmul",
+                                     .isa = "reference",
+                                     .contract = {.check = check, .batch_independent = batch_independent},
+                                     .units = row_units,
+                                     .run = run};
 extern const Kernel row_matmul_integer_reference;
-const Kernel row_matmul_integer_reference = {.op = "matmul_integer",
-                                             .isa = "reference",
-                                             .check = check_integer,
-                                             .units = row_units,
-                                             .run = run_integer,
-                                             .alone = alone_integer};
+const Kernel row_matmul_integer_reference = {
+    .op = "matmul_integer",
+    .isa = "reference",
+    .contract = {.check = check_integer, .batch_independent = batch_independent_integer},
+    .units = row_units,
+    .run = run_integer};
 extern const Kernel row_matmul_nbits_reference;
-const Kernel row_matmul_nbits_reference = {.op = "matmul_nbits",
-                                           .isa = "reference",
-                                           .check = check_nbits,
-                                           .units = row_units,
-                                           .run = run_nbits,
-                                           .alone = alone_nbits};
+const Kernel row_matmul_nbits_reference = {
+    .op = "matmul_nbits",
+    .isa = "reference",
+    .contract = {.check = check_nbits, .batch_independent = batch_independent_nbits},
+    .units = row_units,
+    .run = run_nbits};
 
 }  // namespace invar::ops

@@ -1,3 +1,4 @@
+// Shapes, work partition and the 4- and 8-bit layout of matmul.
 #include <algorithm>
 #include <bit>
 
@@ -19,7 +20,7 @@ Shape shape(const View& a, const View& b, const View& out, bool trans_a, bool tr
   s.n = b.dim[b.rank - (trans_b ? 2 : 1)];
   s.batches = s.matrices_b = 1;
   for (int i = 0; i + 2 < b.rank; ++i) s.matrices_b *= b.dim[i];
-  if (s.matrices_b == 1 && !trans_a && out.rank == a.rank) {  // leading dimensions of a are rows
+  if (s.matrices_b == 1 && !trans_a && out.rank == a.rank) {  // leading dimensions of A are rows
     s.m = row_count(a);
     return s;
   }
@@ -37,17 +38,17 @@ Shape shape(const View& a, const View& b, const View& out, bool trans_a, bool tr
   return s;
 }
 
-// Sizes are tuning (matmul.3); measured with products of 64 ... 4096 rows and columns, second caches of 512 KiB.
-Cut cut(const Shape& s, int panel, int tallest, int (*wide)(int rows)) {
-  // Rows of a block: its part of a, 256 deep, fits the second cache. Where little is summed the results are most of the
-  // traffic: fewer rows, of more columns.
+// Sizes are tuning (matmul.3); measured on products of 64 ... 4096 rows and columns with L2 caches
+// of 512 KiB.
+WorkPartition partition(const Shape& s, int panel, int tallest, int (*wide)(int rows)) {
+  // Rows of a block: its part of A, 256 deep, fits the L2 cache. For a short K the results dominate
+  // the traffic: fewer rows, more columns.
   constexpr int64_t kShort = 32;
   const int64_t most_rows = s.k > kShort ? 192 : 48;
-  constexpr int64_t kFirst = 6144;  // elements of panels that stay in the first cache beside rows of a
-  constexpr int64_t kCopied = int64_t{80}
-                              << 10;  // elements of a block of a that may stay in the second cache
-  constexpr int64_t kUnits = 64;      // enough to share evenly
-  Cut c{};
+  constexpr int64_t kL1Floats = 6144;  // elements of B panels that stay in the L1 cache beside rows of A
+  constexpr int64_t kCopied = int64_t{80} << 10;  // elements of a block of A that may stay in the L2 cache
+  constexpr int64_t kUnits = 64;                  // enough for load balance
+  WorkPartition c{};
   int64_t blocks = num::contraction_blocks(s.k);
   c.panels = ceil_div(s.n, panel);
   c.row_blocks = s.m == 0 ? 0 : ceil_div(s.m, most_rows);
@@ -56,27 +57,29 @@ Cut cut(const Shape& s, int panel, int tallest, int (*wide)(int rows)) {
   if (c.rows > s.m) c.rows = s.m;
   c.copies_a = s.trans_a || (c.rows > 2 * tallest && blocks > 1);
   int64_t tiles = ceil_div(c.rows, tallest);
-  c.together = tiles ? wide(static_cast<int>(c.rows / tiles)) : 1;
+  c.tile_panels = tiles ? wide(static_cast<int>(c.rows / tiles)) : 1;
   c.chains = blocks * c.rows * num::kChain <= kCopied ? blocks : 1;
   if (c.chains < 1) c.chains = 1;
-  int64_t most = c.chains < blocks || s.k <= kShort ? 32 : 8;  // panels: a copy of a serves so many
+  int64_t most = c.chains < blocks || s.k <= kShort ? 32 : 8;  // panels that reuse one packed A
   c.run = std::clamp<int64_t>(c.panels * c.row_blocks * s.batches / kUnits, 1, most);
-  c.kept = c.chains < blocks ? std::max<int64_t>(c.run, 16) : 1;
-  if (s.k > 0 && blocks == 1) {  // one chain: a tile's rows meet as many panels as stay there
-    const int64_t near = std::min(c.run, kFirst / (s.k * panel)), group = wide(1);
-    // Whole groups of packed panels, or a part that divides one: no tile lies in two (pack.h).
-    if (near > 0)
-      c.together = std::max(c.together,
-                            near < group ? static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(near)))
-                                         : near / group * group);
+  c.sum_panels = c.chains < blocks ? std::max<int64_t>(c.run, 16) : 1;
+  if (s.k > 0 && blocks == 1) {  // one K block: a tile's rows meet as many panels as stay there
+    const int64_t l1_panels = std::min(c.run, kL1Floats / (s.k * panel)), group = wide(1);
+    // Whole groups of packed panels, or a divisor of a group: no tile spans two groups
+    // (packed_b.h).
+    if (l1_panels > 0)
+      c.tile_panels =
+          std::max(c.tile_panels, l1_panels < group
+                                      ? static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(l1_panels)))
+                                      : l1_panels / group * group);
   }
-  c.run = ceil_div(c.run, c.together) * c.together;
+  c.run = ceil_div(c.run, c.tile_panels) * c.tile_panels;
   c.runs = ceil_div(c.panels, c.run);
-  c.kept = ceil_div(c.kept, c.run) * c.run;
+  c.sum_panels = ceil_div(c.sum_panels, c.run) * c.run;
   return c;
 }
 
-Nbits nbits(const View& b, const Attrs& attrs) {
+Nbits nbits(const View& b, const Attributes& attrs) {
   Nbits l{};
   l.bits = attr_i(attrs, "bits", 8), l.block = attr_i(attrs, "block", 0);
   l.trans_b = attr_i(attrs, "trans_b", 0) != 0, l.zero = attr_i(attrs, "zero", 0);
@@ -105,8 +108,8 @@ int64_t zero_groups(const Nbits& l, const View& zeros) {
   return l.bits == 4 ? 2 * zeros.dim[1] : l.blocks;
 }
 
-// As far as a small operand says it.
-static Nbits nbits_of(const View& v, int operand, const Attrs& attrs) {
+// From a scale or zero point operand alone.
+static Nbits nbits_of(const View& v, int operand, const Attributes& attrs) {
   Nbits l{};
   l.bits = attr_i(attrs, "bits", 8), l.trans_b = attr_i(attrs, "trans_b", 0) != 0;
   l.is_signed = v.dtype == DType::i8;
@@ -116,13 +119,13 @@ static Nbits nbits_of(const View& v, int operand, const Attrs& attrs) {
   return l;
 }
 
-size_t small_bytes(const View& v, int operand, const Attrs& attrs, int panel) {
+size_t small_bytes(const View& v, int operand, const Attributes& attrs, int panel) {
   if (v.elements() == 1) return 0;
   const Nbits l = nbits_of(v, operand, attrs);
   return static_cast<size_t>(ceil_div(l.n, panel) * panel * l.blocks) * size_of(v.dtype);
 }
 
-void pack_small(const View& v, int operand, const Attrs& attrs, int panel, void* packed) {
+void pack_small(const View& v, int operand, const Attributes& attrs, int panel, void* packed) {
   const Nbits l = nbits_of(v, operand, attrs);
   auto copy = [&](auto* to, auto get) {
     for (int64_t first = 0; first < l.n; first += panel)

@@ -1,4 +1,4 @@
-// The rows of every operation of this room: bytes are moved by the size of an element, whatever it means.
+// CPU rows of all data movement operations: elements are moved by size, independent of their type.
 #include "kernels/cpu/vector_io.h"
 #include "ops/move/cpu/contiguous_runs.h"
 #include "ops/move/cpu/transpose_blocks.h"
@@ -7,7 +7,7 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-// f(T{}) for an unsigned integer of the element's size.
+// Calls f(T{}) for an unsigned integer of the element's size.
 template <class Fn>
 INVAR_INLINE void with_size(DType t, Fn f) {
   switch (size_of(t)) {
@@ -25,23 +25,23 @@ INVAR_INLINE int64_t range_end(const Call& call, int64_t end) {
 template <Move move>
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   if (begin >= end) return;
-  const MoveWalk w = move_walk(move, call);
+  const MoveLoops w = move_loops(move, call);
   with_size(call.out[0].dtype, [&](auto zero) {
     using T = decltype(zero);
     const T* x = call.in[0].as<const T>() + w.base;
     T* out = call.out[0].as<T>();
-    if (w.along >= 0) return turn(w, x, out, begin, end);
+    if (w.contiguous_axis >= 0) return transpose(w, x, out, begin, end);
     const bool given = call.in.size() > 1;
-    stream(w, x, given ? *call.in[1].as<const T>() : T{0}, out, begin * kChunk, range_end(call, end));
+    copy_runs(w, x, given ? *call.in[1].as<const T>() : T{0}, out, begin * kChunk, range_end(call, end));
   });
 }
 template <Move move>
-int64_t lies(const Call& call) {
-  return move_lies(move, call);
+int64_t alias_offset(const Call& call) {
+  return move_alias_offset(move, call);
 }
 template <Move move>
 int64_t units(const Call& call, int) {
-  return call.out[0].elements() ? move_units(move_walk(move, call), call) : 0;
+  return call.out[0].elements() ? move_units(move_loops(move, call), call) : 0;
 }
 
 void concat(const Call& call, int, int64_t begin, int64_t end, void*) {
@@ -81,7 +81,7 @@ void trilu(const Call& call, int, int64_t begin, int64_t end, void*) {
   with_size(x.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t r = begin; r < end; ++r) {
-      int64_t edge = r % rows + k + (upper ? 0 : 1);  // what stays ends or begins here
+      int64_t edge = r % rows + k + (upper ? 0 : 1);  // the boundary between copied and zero elements
       edge = edge < 0 ? 0 : edge > n ? n : edge;
       const T* from = x.as<const T>() + r * n;
       T* to = call.out[0].as<T>() + r * n;
@@ -126,7 +126,7 @@ void one_hot(const Call& call, int, int64_t begin, int64_t end, void*) {
     };
     for (int64_t i = begin * kChunk; i < last;) {
       int64_t row = i / inner, at = i % inner, d = row % depth;
-      if (inner == 1) {  // one line per index
+      if (inner == 1) {  // one row per index
         int64_t count = depth - d < last - i ? depth - d : last - i, hot = place(row / depth) - d;
         fill(to + i, off, count);
         if (hot >= 0 && hot < count) to[i + hot] = on;
@@ -162,13 +162,15 @@ void iota(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-#define INVAR_ROW_IS(name, units_of, run_of, ...) \
-  extern const Kernel INVAR_ROW_OF(name);         \
-  const Kernel INVAR_ROW_OF(name) = {             \
-      .op = #name, .isa = INVAR_ISA, .units = units_of, .run = run_of __VA_OPT__(, .lies =) __VA_ARGS__};
+#define INVAR_ROW_IS(name, units_of, run_of, ...)       \
+  extern const Kernel INVAR_ROW_OF(name);               \
+  const Kernel INVAR_ROW_OF(name) = {.op = #name,       \
+                                     .isa = INVAR_ISA,  \
+                                     .units = units_of, \
+                                     .run = run_of __VA_OPT__(, .alias_offset =) __VA_ARGS__};
 #define INVAR_EACH(name)                                                             \
   INVAR_ROW_IS(name, INVAR_ISA_NS::units<Move::name>, INVAR_ISA_NS::run<Move::name>, \
-               INVAR_ISA_NS::lies<Move::name>)
+               INVAR_ISA_NS::alias_offset<Move::name>)
 INVAR_MOVES(INVAR_EACH)
 #undef INVAR_EACH
 INVAR_ROW_IS(concat, chunk_units, INVAR_ISA_NS::concat)

@@ -11,13 +11,20 @@ def transpose(call, x, y):
 
 
 def slices(call, x, y):
-    index = tuple(slice(s, s + n * d, d) for s, d, n in zip(listed(call, "starts", [0] * x.ndim), listed(call, "steps", [1] * x.ndim), y.shape))
+    index = tuple(
+        slice(s, s + n * d, d)
+        for s, d, n in zip(
+            listed(call, "starts", [0] * x.ndim), listed(call, "steps", [1] * x.ndim), y.shape
+        )
+    )
     return {"copy_": lambda: y.copy_(x[index])}
 
 
 def padded(call, x, y):
     begins = listed(call, "begins", [0] * x.ndim)
-    amounts = [a for b, n, m in zip(begins[::-1], x.shape[::-1], y.shape[::-1]) for a in (b, m - n - b)]
+    amounts = [
+        a for b, n, m in zip(begins[::-1], x.shape[::-1], y.shape[::-1]) for a in (b, m - n - b)
+    ]
     if call.op == "pad":
         return {"constant_pad_nd": lambda: t.ops.aten.constant_pad_nd.out(x, amounts, out=y)}
     if call.op == "pad_wrap":
@@ -38,7 +45,9 @@ def torch(call):
     return {
         "expand": lambda: {"copy_": lambda: y.copy_(x.expand(y.shape))},
         "depth_to_space": lambda: {"pixel_shuffle": lambda: t.nn.functional.pixel_shuffle(x, b)},
-        "space_to_depth": lambda: {"pixel_unshuffle": lambda: t.nn.functional.pixel_unshuffle(x, b)},
+        "space_to_depth": lambda: {
+            "pixel_unshuffle": lambda: t.nn.functional.pixel_unshuffle(x, b)
+        },
         "concat": lambda: {"cat": lambda: t.cat(call.inputs, call.attrs["axis"], out=y)},
         "trilu": lambda: {"tril": lambda: t.tril(x, out=y)},
     }.get(call.op, dict)()

@@ -1,4 +1,4 @@
-// spec: spec.md move.1 - move.12. For every element of the result, where it comes from.
+// spec: spec.md move.1 - move.12. For each element of the result, its source.
 #include "kernels/reference.h"
 
 #include <cstring>
@@ -9,15 +9,15 @@
 namespace invar::ops {
 namespace {
 
-struct Index {
+struct MultiIndex {
   int64_t at[kMaxRank];
 };
-Index index_of(const View& v, int64_t i) {
-  Index x{};
+MultiIndex index_of(const View& v, int64_t i) {
+  MultiIndex x{};
   for (int d = v.rank - 1; d >= 0; --d) x.at[d] = i % v.dim[d], i /= v.dim[d];
   return x;
 }
-int64_t place_of(const View& v, const Index& x) {
+int64_t offset_of(const View& v, const MultiIndex& x) {
   int64_t at = 0;
   for (int d = 0; d < v.rank; ++d) at = at * v.dim[d] + x.at[d];
   return at;
@@ -26,8 +26,8 @@ int64_t modulo(int64_t a, int64_t n) {
   return a % n < 0 ? a % n + n : a % n;
 }
 
-// move.4: index j of an axis of n elements; -1: outside, the fill value.
-int64_t beyond(Move move, int64_t j, int64_t n) {
+// move.4: index j of an axis of n elements; -1: the fill value.
+int64_t pad_index(Move move, int64_t j, int64_t n) {
   if (j >= 0 && j < n) return j;
   if (move == Move::pad) return -1;
   if (move == Move::pad_edge) return j < 0 ? 0 : n - 1;
@@ -37,8 +37,8 @@ int64_t beyond(Move move, int64_t j, int64_t n) {
   return m < n ? m : 2 * n - 2 - m;
 }
 
-// The index in operand 0 of element o of the result; false: outside.
-bool source(Move move, const Call& call, const Index& o, Index& from) {
+// The index in operand 0 of element o of the result; false: the fill value.
+bool source(Move move, const Call& call, const MultiIndex& o, MultiIndex& from) {
   const View &x = call.in[0], &out = call.out[0];
   const int64_t b = attr_i(call, "blocksize", 1), crd = attr_i(call, "crd", 0);
   switch (move) {
@@ -67,20 +67,20 @@ bool source(Move move, const Call& call, const Index& o, Index& from) {
     }
     default:
       for (int d = 0; d < x.rank; ++d) {
-        from.at[d] = beyond(move, o.at[d] - move_list(call, "begins", d, 0), x.dim[d]);
+        from.at[d] = pad_index(move, o.at[d] - move_list(call, "begins", d, 0), x.dim[d]);
         if (from.at[d] < 0) return false;
       }
       return true;
   }
 }
 
-// Elements of units of kChunk: f(element of the result, its bytes).
+// Calls f(element of the result, its bytes) for the elements of units of kChunk.
 template <class Fn>
 void each_element(const Call& call, int64_t begin, int64_t end, Fn f) {
   int64_t n = call.out[0].elements(), width = static_cast<int64_t>(size_of(call.out[0].dtype));
   for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i) f(i, call.out[0].as<char>() + i * width);
 }
-// Bytes of element `from` of v, or zeros where there is none.
+// Copies the bytes of element `from` of v, or zeros if v is null.
 void put_bytes(char* to, const View* v, int64_t from, DType t) {
   size_t width = size_of(t);
   if (v)
@@ -93,9 +93,9 @@ template <Move move>
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View& x = call.in[0];
   each_element(call, begin, end, [&](int64_t i, char* to) {
-    Index from{};
+    MultiIndex from{};
     if (source(move, call, index_of(call.out[0], i), from))
-      put_bytes(to, &x, place_of(x, from), x.dtype);
+      put_bytes(to, &x, offset_of(x, from), x.dtype);
     else
       put_bytes(to, call.in.size() > 1 ? &call.in[1] : nullptr, 0, x.dtype);
   });
@@ -104,10 +104,10 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 void concat(const Call& call, int, int64_t begin, int64_t end, void*) {
   int64_t axis = attr_i(call, "axis", 0);
   each_element(call, begin, end, [&](int64_t i, char* to) {
-    Index o = index_of(call.out[0], i);
+    MultiIndex o = index_of(call.out[0], i);
     size_t k = 0;
     for (; o.at[axis] >= call.in[k].dim[axis]; ++k) o.at[axis] -= call.in[k].dim[axis];
-    put_bytes(to, &call.in[k], place_of(call.in[k], o), call.out[0].dtype);
+    put_bytes(to, &call.in[k], offset_of(call.in[k], o), call.out[0].dtype);
   });
 }
 
@@ -116,7 +116,7 @@ void trilu(const Call& call, int, int64_t begin, int64_t end, void*) {
   int64_t k = attr_i(call, "k", 0), limit = x.dim[x.rank - 1] + x.dim[x.rank - 2];
   k = k > limit ? limit : k < -limit ? -limit : k;
   each_element(call, begin, end, [&](int64_t i, char* to) {
-    Index o = index_of(x, i);
+    MultiIndex o = index_of(x, i);
     int64_t above = o.at[x.rank - 1] - o.at[x.rank - 2] - k;
     bool stays = attr_i(call, "upper", 1) ? above >= 0 : above <= 0;
     put_bytes(to, stays ? &x : nullptr, i, x.dtype);
@@ -127,11 +127,11 @@ void reverse_sequence(const Call& call, int, int64_t begin, int64_t end, void*) 
   const View& x = call.in[0];
   int time = attr_i(call, "time_axis", 0) ? 1 : 0;
   each_element(call, begin, end, [&](int64_t i, char* to) {
-    Index o = index_of(x, i);
+    MultiIndex o = index_of(x, i);
     int64_t length = call.in[1].as<const int64_t>()[o.at[1 - time]], &t = o.at[time];
     if (length > x.dim[time]) length = x.dim[time];
     if (t < length) t = length - 1 - t;
-    put_bytes(to, &x, place_of(x, o), x.dtype);
+    put_bytes(to, &x, offset_of(x, o), x.dtype);
   });
 }
 
@@ -139,16 +139,16 @@ void one_hot(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &index = call.in[0], &out = call.out[0];
   int axis = static_cast<int>(attr_i(call, "axis", 0));
   each_element(call, begin, end, [&](int64_t i, char* to) {
-    Index o = index_of(out, i), at{};
+    MultiIndex o = index_of(out, i), at{};
     for (int d = 0; d < index.rank; ++d) at.at[d] = o.at[d < axis ? d : d + 1];
-    int64_t place = place_of(index, at);
+    int64_t place = offset_of(index, at);
     int64_t value = index.dtype == DType::i64 ? index.as<int64_t>()[place] : index.as<int32_t>()[place];
     if (value < 0) value += out.dim[axis];
     put_bytes(to, &call.in[1], value == o.at[axis], out.dtype);
   });
 }
 
-// a + i * b modulo 2^64 or 2^32; in f32 one fma.
+// a + i * b modulo 2^64 or 2^32; one fma in f32.
 void iota(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &a = call.in[0], &b = call.in[1], &out = call.out[0];
   int64_t n = out.elements();
@@ -158,7 +158,7 @@ void iota(const Call& call, int, int64_t begin, int64_t end, void*) {
     else if (out.dtype == DType::i32)
       out.as<uint32_t>()[i] = *a.as<uint32_t>() + static_cast<uint32_t>(i) * *b.as<uint32_t>();
     else
-      put(out, i, __builtin_fmaf(static_cast<float>(i), *b.as<float>(), *a.as<float>()));
+      store_canonical(out, i, __builtin_fmaf(static_cast<float>(i), *b.as<float>(), *a.as<float>()));
   }
 }
 
@@ -167,11 +167,11 @@ const char* check(const Call& call) {
   return move_check(move, call);
 }
 
-// The leading axis stays where it is.
+// The leading axis is not moved.
 template <Move move>
-bool alone(const Call& c, uint64_t carries) {
+bool batch_independent(const Call& c, uint64_t batched) {
   const View& x = c.in[0];
-  if (carries != 1) return false;
+  if (batched != 1) return false;
   switch (move) {
     case Move::transpose: return move_list(c, "perm", 0, x.rank - 1) == 0;
     case Move::slice: return move_list(c, "starts", 0, 0) == 0 && move_list(c, "steps", 0, 1) == 1;
@@ -181,33 +181,33 @@ bool alone(const Call& c, uint64_t carries) {
     default: return move_list(c, "begins", 0, 0) == 0;
   }
 }
-bool concat_alone(const Call& c, uint64_t carries) {
-  return attr_i(c, "axis", 0) > 0 && c.in.size() < 64 && carries == (uint64_t{1} << c.in.size()) - 1;
+bool concat_batch_independent(const Call& c, uint64_t batched) {
+  return attr_i(c, "axis", 0) > 0 && c.in.size() < 64 && batched == (uint64_t{1} << c.in.size()) - 1;
 }
-bool trilu_alone(const Call& c, uint64_t carries) {
-  return carries == 1 && c.in[0].rank > 2;
+bool trilu_batch_independent(const Call& c, uint64_t batched) {
+  return batched == 1 && c.in[0].rank > 2;
 }
-bool one_hot_alone(const Call& c, uint64_t carries) {
-  return carries == 1 && attr_i(c, "axis", 0) > 0;
+bool one_hot_batch_independent(const Call& c, uint64_t batched) {
+  return batched == 1 && attr_i(c, "axis", 0) > 0;
 }
 
 }  // namespace
 
-#define INVAR_ROW_IS(name, check_of, alone_of, run_of)         \
-  extern const Kernel row_##name##_reference;                  \
-  const Kernel row_##name##_reference = {.op = #name,          \
-                                         .isa = "reference",   \
-                                         .check = check_of,    \
-                                         .units = chunk_units, \
-                                         .run = run_of,        \
-                                         .alone = alone_of};
-#define INVAR_EACH(name) INVAR_ROW_IS(name, check<Move::name>, alone<Move::name>, run<Move::name>)
+#define INVAR_ROW_IS(name, check_of, batch_independent_of, run_of)                \
+  extern const Kernel row_##name##_reference;                                     \
+  const Kernel row_##name##_reference = {                                         \
+      .op = #name,                                                                \
+      .isa = "reference",                                                         \
+      .contract = {.check = check_of, .batch_independent = batch_independent_of}, \
+      .units = chunk_units,                                                       \
+      .run = run_of};
+#define INVAR_EACH(name) INVAR_ROW_IS(name, check<Move::name>, batch_independent<Move::name>, run<Move::name>)
 INVAR_MOVES(INVAR_EACH)
 #undef INVAR_EACH
-INVAR_ROW_IS(concat, concat_check, concat_alone, concat)
-INVAR_ROW_IS(trilu, trilu_check, trilu_alone, trilu)
+INVAR_ROW_IS(concat, concat_check, concat_batch_independent, concat)
+INVAR_ROW_IS(trilu, trilu_check, trilu_batch_independent, trilu)
 INVAR_ROW_IS(reverse_sequence, sequence_check, nullptr, reverse_sequence)
-INVAR_ROW_IS(one_hot, one_hot_check, one_hot_alone, one_hot)
+INVAR_ROW_IS(one_hot, one_hot_check, one_hot_batch_independent, one_hot)
 INVAR_ROW_IS(iota, iota_check, nullptr, iota)
 #undef INVAR_ROW_IS
 

@@ -1,3 +1,4 @@
+// Data movement: the strided loops of each operation, and the checks.
 #include <variant>
 
 #include "kernels/check.h"
@@ -6,15 +7,15 @@
 namespace invar::ops {
 namespace {
 
-constexpr int64_t kTurnLeast = 8;  // shorter innermost axes go along memory in as many streams
+constexpr int64_t kMinTransposeSize = 8;  // shorter innermost axes are copied as that many streams
 
-// Merged with its outer neighbour where both are one longer axis.
-void append(MoveWalk& w, MoveAxis a) {
-  if (a.size == 1 && a.beyond == Beyond::never) return;
-  if (w.rank > 0 && a.beyond == Beyond::never) {
+// Merges the axis with its outer neighbour if both form one longer axis.
+void append(MoveLoops& w, MoveAxis a) {
+  if (a.size == 1 && a.pad_mode == PadMode::none) return;
+  if (w.rank > 0 && a.pad_mode == PadMode::none) {
     MoveAxis& outer = w.axis[w.rank - 1];
     bool in_step = outer.stride == a.stride * a.size;
-    if (in_step && outer.beyond != Beyond::edge && outer.beyond != Beyond::reflect) {
+    if (in_step && outer.pad_mode != PadMode::edge && outer.pad_mode != PadMode::reflect) {
       outer.size *= a.size, outer.stride = a.stride;
       outer.begin *= a.size, outer.length *= a.size;
       return;
@@ -23,24 +24,24 @@ void append(MoveWalk& w, MoveAxis a) {
   w.axis[w.rank++] = a;
 }
 
-void look_for_turn(MoveWalk& w, int64_t width) {
+void find_transpose(MoveLoops& w, int64_t width) {
   for (int d = 0; d < w.rank; ++d)
-    if (w.axis[d].beyond != Beyond::never) return;
+    if (w.axis[d].pad_mode != PadMode::none) return;
   const MoveAxis& inner = w.axis[w.rank - 1];
-  if (inner.stride == 0 || inner.stride == 1 || inner.size < kTurnLeast) return;
+  if (inner.stride == 0 || inner.stride == 1 || inner.size < kMinTransposeSize) return;
   for (int d = 0; d + 1 < w.rank; ++d)
-    if (w.axis[d].stride == 1 && w.axis[d].size > 1) w.along = d;
-  if (w.along < 0) return;
-  int64_t lines = kTurnBytes / width;
-  w.groups = (inner.size + kTurnGroup - 1) / kTurnGroup;
-  w.blocks = (w.axis[w.along].size + lines - 1) / lines;
+    if (w.axis[d].stride == 1 && w.axis[d].size > 1) w.contiguous_axis = d;
+  if (w.contiguous_axis < 0) return;
+  int64_t lines = kTransposeBytes / width;
+  w.groups = (inner.size + kTransposeGroup - 1) / kTransposeGroup;
+  w.blocks = (w.axis[w.contiguous_axis].size + lines - 1) / lines;
 }
 
-Beyond beyond_of(Move move) {
-  return move == Move::pad           ? Beyond::constant
-         : move == Move::pad_edge    ? Beyond::edge
-         : move == Move::pad_reflect ? Beyond::reflect
-                                     : Beyond::wrap;
+PadMode pad_mode_of(Move move) {
+  return move == Move::pad           ? PadMode::constant
+         : move == Move::pad_edge    ? PadMode::edge
+         : move == Move::pad_reflect ? PadMode::reflect
+                                     : PadMode::wrap;
 }
 
 }  // namespace
@@ -52,11 +53,11 @@ int64_t move_list(const Call& call, const char* name, int i, int64_t fallback) {
   return std::get<std::vector<int64_t>>(it->second)[static_cast<size_t>(i)];
 }
 
-MoveWalk move_walk(Move move, const Call& call) {
+MoveLoops move_loops(Move move, const Call& call) {
   const View &x = call.in[0], &out = call.out[0];
   int64_t stride[kMaxRank], step = 1;
   for (int d = x.rank - 1; d >= 0; --d) stride[d] = step, step *= x.dim[d];
-  MoveWalk w;
+  MoveLoops w;
   switch (move) {
     case Move::transpose:
       for (int d = 0; d < out.rank; ++d)
@@ -102,26 +103,26 @@ MoveWalk move_walk(Move move, const Call& call) {
         if (begin == 0 && out.dim[d] == x.dim[d])
           append(w, {out.dim[d], stride[d]});
         else
-          append(w, {out.dim[d], stride[d], beyond_of(move), begin, x.dim[d]});
+          append(w, {out.dim[d], stride[d], pad_mode_of(move), begin, x.dim[d]});
       }
   }
   if (w.rank == 0) w.axis[w.rank++] = {1, 1};
-  look_for_turn(w, static_cast<int64_t>(size_of(out.dtype)));
+  find_transpose(w, static_cast<int64_t>(size_of(out.dtype)));
   return w;
 }
 
-int64_t move_units(const MoveWalk& w, const Call& call) {
-  if (w.along < 0) return chunk_units(call, 0);
+int64_t move_units(const MoveLoops& w, const Call& call) {
+  if (w.contiguous_axis < 0) return chunk_units(call, 0);
   int64_t units = w.blocks * w.groups;
   for (int d = 0; d + 1 < w.rank; ++d)
-    if (d != w.along) units *= w.axis[d].size;
+    if (d != w.contiguous_axis) units *= w.axis[d].size;
   return units;
 }
 
-int64_t move_lies(Move move, const Call& call) {
-  const MoveWalk w = move_walk(move, call);
+int64_t move_alias_offset(Move move, const Call& call) {
+  const MoveLoops w = move_loops(move, call);
   const MoveAxis& only = w.axis[0];
-  const bool together = w.rank == 1 && only.stride == 1 && only.beyond == Beyond::never;
+  const bool together = w.rank == 1 && only.stride == 1 && only.pad_mode == PadMode::none;
   return together && call.out[0].elements() ? w.base * static_cast<int64_t>(size_of(call.out[0].dtype)) : -1;
 }
 
@@ -136,7 +137,7 @@ int64_t sequence_units(const Call& call, int) {
 
 namespace {
 
-// The attribute `name`, if it is there, has one integer for each dimension.
+// Whether list attribute `name`, if present, has one integer per dimension.
 bool is_list(const Call& c, const char* name, int rank) {
   if (!c.attrs || !c.attrs->contains(name)) return true;
   return static_cast<int>(std::get<std::vector<int64_t>>(c.attrs->at(name)).size()) == rank;

@@ -1,5 +1,5 @@
-// The walked operations of this room, as X(name): each is one case of move_walk (room.cc), a line in spec/opset.toml, op.td and
-// import.cc, and its clause, vectors and golden digests.
+// The strided-copy operations of this room, as X(name). Each is a case of move_loops (room.cc), a
+// line in spec/opset.toml, op.td and import.cc, and its clause, vectors and golden digests.
 #pragma once
 
 #define INVAR_MOVES(X) \

@@ -1,8 +1,8 @@
-// Candidates are put in order by their keys; the selected boxes lie in five rows, one for each of their numbers, so that a candidate
-// meets a vector of them at a time.
+// CPU nms: candidates are sorted by key; selected boxes are stored as a structure of arrays, so
+// that a candidate is compared with a vector of them at a time.
+#include "kernels/cpu/row_sort.h"
 #include "kernels/cpu/vector_io.h"
 #include "ops/nms/nms.h"
-#include "kernels/cpu/row_sort.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -10,12 +10,12 @@ namespace {
 
 static_assert(kW <= kNmsLanes);
 
-// Selected boxes, in whole vectors; what is left of the last one overlaps nothing.
-struct Selected {
+// Selected boxes, padded to whole vectors; the padding overlaps nothing.
+struct SelectedBoxes {
   float *x1, *y1, *x2, *y2, *area;
 };
 
-INVAR_INLINE void append(const Selected& s, int64_t count, const NmsBox& box) {
+INVAR_INLINE void append(const SelectedBoxes& s, int64_t count, const NmsBox& box) {
   if (count % kW == 0) {
     store(s.x1 + count, set1(__builtin_inff())), store(s.x2 + count, set1(-__builtin_inff()));
     for (float* row : {s.y1, s.y2, s.area}) store(row + count, zero());
@@ -24,8 +24,8 @@ INVAR_INLINE void append(const Selected& s, int64_t count, const NmsBox& box) {
   s.area[count] = box.area;
 }
 
-// nms.5 with any of them. Few boxes touch at all, so the division is behind a branch.
-INVAR_INTERNAL bool hidden(const Selected& s, int64_t count, const NmsBox& box, float overlap) {
+// nms.5 against any of them. Few boxes intersect, so the division is behind a branch.
+INVAR_INTERNAL bool suppressed(const SelectedBoxes& s, int64_t count, const NmsBox& box, float overlap) {
   const F x1 = set1(box.x1), y1 = set1(box.y1), x2 = set1(box.x2), y2 = set1(box.y2), area = set1(box.area);
   for (int64_t i = 0; i < count; i += kW) {
     const F w = sub(smaller(x2, load(s.x2 + i)), larger(x1, load(s.x1 + i)));
@@ -38,20 +38,20 @@ INVAR_INTERNAL bool hidden(const Selected& s, int64_t count, const NmsBox& box, 
   return false;
 }
 
-// The candidates of n scores; least: null where all are.
+// Collects the candidates of n scores; least: null if all are.
 INVAR_INTERNAL int64_t candidates(const float* score, int64_t n, const float* least, uint64_t* pairs) {
   int64_t m = 0;
   if (!least) {
-    for (; m < n; ++m) pairs[m] = pair_of(nms_key(score[m]), m);
+    for (; m < n; ++m) pairs[m] = key_index_pair(nms_key(score[m]), m);
     return m;
   }
-  // Nearly always none of a vector.
+  // Nearly always no lane of a vector passes.
   const F limit = set1(*least);
   for (int64_t i = 0; i < n; i += kW) {
     const int lanes = n - i < kW ? static_cast<int>(n - i) : kW;
     if (lanes == kW && !any(lt(limit, load(score + i)))) continue;
     for (int64_t j = i; j < i + lanes; ++j)
-      if (score[j] > *least) pairs[m++] = pair_of(nms_key(score[j]), j);
+      if (score[j] > *least) pairs[m++] = key_index_pair(nms_key(score[j]), j);
   }
   return m;
 }
@@ -65,7 +65,7 @@ void nms(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
   uint64_t* other = pairs + s.n;
   auto* rows = reinterpret_cast<float*>(other + s.n);
   const int64_t row = s.k + kNmsLanes;
-  const Selected selected = {rows, rows + row, rows + 2 * row, rows + 3 * row, rows + 4 * row};
+  const SelectedBoxes selected = {rows, rows + row, rows + 2 * row, rows + 3 * row, rows + 4 * row};
   for (int64_t u = begin; u < end; ++u) {
     const float* boxes = call.in[0].as<const float>() + u / s.classes * s.n * 4;
     int64_t* out = call.out[0].as<int64_t>() + u * s.k;
@@ -76,7 +76,7 @@ void nms(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
       for (int64_t i = 0; i < m && taken < most; ++i) {
         const auto index = static_cast<int64_t>(sorted[i] & 0xffffffff);
         const NmsBox box = nms_box(boxes + index * 4, s.centred);
-        if (hidden(selected, taken, box, overlap)) continue;
+        if (suppressed(selected, taken, box, overlap)) continue;
         append(selected, taken, box);
         out[taken++] = index;
       }

@@ -1,3 +1,4 @@
+// Lowering of NonMaxSuppression, and the type inference of repro.nms.
 #include <algorithm>
 
 #include "compiler/dialects/constant_data.h"
@@ -6,35 +7,35 @@
 namespace invar::compiler {
 namespace {
 
-// The same of indices that are computed when the program runs.
-Status selected_at_run_time(Node& node, Value indices) {
+// compact_selection of indices that are known at run time only.
+Status compact_selection_dynamic(NodeView& node, Value indices) {
   const Shape shape = shape_of(indices.getType());
-  INVAR_TRY(Value boxes, flattened(node, indices));
-  INVAR_TRY(Value is_box, node.make<GreaterEqualOp>({boxes, node.constant(Sizes(0))}));
-  INVAR_TRY(const Places places, places_of(node, is_box));
-  const Value room = node.sizes(*polynomial_of(shape[2]), int64_t{1}),
-              classes = node.sizes(*polynomial_of(shape[1]), int64_t{1});
-  INVAR_TRY(Value row, node.make<DivOp>({places.index, room}));
+  INVAR_TRY(Value boxes, flatten_to_1d(node, indices));
+  INVAR_TRY(Value is_box, node.make<GreaterEqualOp>({boxes, node.constant(Ints(0))}));
+  INVAR_TRY(const NonzeroIndices selected, nonzero_indices(node, is_box));
+  const Value slots = node.size_tensor(*dim_expr_of(shape[2]), int64_t{1}),
+              classes = node.size_tensor(*dim_expr_of(shape[1]), int64_t{1});
+  INVAR_TRY(Value row, node.make<DivOp>({selected.index, slots}));
   SmallVector<Value> columns(3);
   INVAR_TRY(columns[0], node.make<DivOp>({row, classes}));
   INVAR_TRY(columns[1], node.make<ModOp>({row, classes}));
-  INVAR_TRY(columns[2], node.make<GatherOp>({boxes, places.index}));
+  INVAR_TRY(columns[2], node.make<GatherOp>({boxes, selected.index}));
   for (Value& column : columns) {
-    INVAR_TRY(column, shaped(node, column, {places.count, Extent::of(1)}));
+    INVAR_TRY(column, reshape(node, column, {selected.count, Dim::of(1)}));
   }
-  INVAR_TRY(Value out, joined(node, columns, 1));
+  INVAR_TRY(Value out, concat(node, columns, 1));
   return node.replace(out);
 }
 
-// [M, 3] of indices [B, C, K]: batch, class and box of each that is no -1.
-Status selected(Node& node, Value indices) {
+// Indices [B, C, K], where -1 is an empty slot -> rows [M, 3] of batch, class and box.
+Status compact_selection(NodeView& node, Value indices) {
   auto known = indices.getDefiningOp<ReproWeightOp>();
-  if (!known || !known.getData()) return selected_at_run_time(node, indices);
+  if (!known || !known.getData()) return compact_selection_dynamic(node, indices);
   const Shape shape = shape_of(indices.getType());
   const int64_t classes = shape[1].value, k = shape[2].value;
   std::vector<int64_t> rows;
   int64_t at = 0;
-  for (int64_t box : integers_from_hex(*known.getData(), 8)) {
+  for (int64_t box : integers_from_bytes(std::string_view(*known.getData()), 8)) {
     const int64_t row = at++ / k;
     if (box >= 0) rows.insert(rows.end(), {row / classes, row % classes, box});
   }
@@ -42,22 +43,22 @@ Status selected(Node& node, Value indices) {
   return node.replace(node.constant(bytes_of(rows, 8), DType::i64, {count, 3}));
 }
 
-Status non_max_suppression(Node& node) {
+Status non_max_suppression(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 5, {"center_point_box"}));
-  INVAR_TRY(const int64_t centred, node.i("center_point_box", 0));
+  INVAR_TRY(const int64_t centred, node.int_attr("center_point_box", 0));
   SmallVector<NamedAttribute> attrs = {node.attr("center_point_box", int64_t{centred != 0})};
-  // Without a number, none.
-  Value most = node.has(2) ? node.in(2) : node.constant(std::vector<int64_t>{0});
+  // Without max_output_boxes_per_class no box is selected.
+  Value max_boxes = node.has(2) ? node.in(2) : node.constant(std::vector<int64_t>{0});
   Value overlap = node.has(3) ? node.in(3) : node.constant(0.0f);
-  SmallVector<Value> operands = {node.in(0), node.in(1), most, overlap};
+  SmallVector<Value> operands = {node.in(0), node.in(1), max_boxes, overlap};
   if (node.has(4)) operands.push_back(node.in(4));
-  // No more room than is asked for.
+  // As many slots as may be selected.
   const Shape scores = node.shape(1);
-  const Result<int64_t> number = number_of(node, 2, 0);
+  const Result<int64_t> number = constant_int(node, 2, 0);
   if (number && scores.size() == 3 && scores[2].constant())
     attrs.push_back(node.attr("k", std::clamp<int64_t>(*number, 0, scores[2].value)));
   INVAR_TRY(Value indices, node.make<NmsOp>(operands, attrs));
-  return selected(node, indices);
+  return compact_selection(node, indices);
 }
 
 }  // namespace
@@ -66,29 +67,29 @@ LogicalResult NmsOp::inferReturnTypes(MLIRContext* context, std::optional<Locati
                                       SmallVectorImpl<Type>& out) {
   const Shape boxes = shape_of(op.getBoxes().getType());
   Shape scores = shape_of(op.getScores().getType());
-  if (boxes.size() != 3 || scores.size() != 3 || boxes[2] != Extent::of(4))
+  if (boxes.size() != 3 || scores.size() != 3 || boxes[2] != Dim::of(4))
     return mismatch(loc, "boxes of shape " + text_of(boxes) + " and scores of shape " + text_of(scores) +
                              " are not [B, N, 4] and [B, C, N]");
   if (!may_be_equal(boxes[0], scores[0]))
-    return differ(loc, boxes[0], scores[0], "batches of boxes and scores");
+    return unequal_dims(loc, boxes[0], scores[0], "batches of boxes and scores");
   if (!may_be_equal(boxes[1], scores[2]))
-    return differ(loc, boxes[1], scores[2], "numbers of boxes and scores");
+    return unequal_dims(loc, boxes[1], scores[2], "numbers of boxes and scores");
   for (Value limit : {op.getMost(), op.getOverlap(), op.getLeast()})
     if (const Shape shape = limit ? shape_of(limit.getType()) : Shape();
-        shape.size() > 1 || (shape.size() == 1 && shape[0] != Extent::of(1)))
+        shape.size() > 1 || (shape.size() == 1 && shape[0] != Dim::of(1)))
       return mismatch(loc, "a limit of shape " + text_of(shape) + " is not one number");
   if (const auto k = op.getK()) {
-    const auto room = static_cast<int64_t>(*k);
-    if (room < 0 || (scores[2].constant() && room > scores[2].value))
-      return mismatch(loc, "room for " + std::to_string(room) + " of " + text_of(scores[2]) + " boxes");
-    scores[2] = Extent::of(room);
+    const auto slots = static_cast<int64_t>(*k);
+    if (slots < 0 || (scores[2].constant() && slots > scores[2].value))
+      return mismatch(loc, "room for " + std::to_string(slots) + " of " + text_of(scores[2]) + " boxes");
+    scores[2] = Dim::of(slots);
   }
   out.push_back(tensor_of(scores, IntegerType::get(context, 64)));
   return success();
 }
 
-void import_nms(Rooms& rooms) {
-  rooms.on("NonMaxSuppression", 10, non_max_suppression);
+void import_nms(RuleRegistry& registry) {
+  registry.add_rule("NonMaxSuppression", 10, non_max_suppression);
 }
 
 }  // namespace invar::compiler

@@ -1,4 +1,4 @@
-// What the rows of nms share.
+// The shape, sort key and boxes of nms, shared by all rows.
 #pragma once
 #include "kernels/call.h"
 #include "kernels/float_order.h"
@@ -10,12 +10,12 @@ struct NmsShape {
   bool centred;
 };
 NmsShape nms_shape(const Call&);
-int64_t nms_units(const Call&, int phase);  // batches and classes
+int64_t nms_units(const Call&, int phase);  // one per batch and class
 size_t nms_scratch(const Call&);
 
-// Keys in ascending order are the order of candidates (nms.3).
+// Sort key: ascending keys are the order of candidates (nms.3).
 INVAR_INLINE uint32_t nms_key(float score) {
-  return score == score ? ~rank_of(score) : 0xffffffff;
+  return score == score ? ~order_key(score) : 0xffffffff;
 }
 
 // nms.2

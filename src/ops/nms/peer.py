@@ -12,7 +12,9 @@ def kept(boxes, score, most, overlap, least):
     while len(order) and len(found) < most:
         i, order = order[0], order[1:]
         found.append(i)
-        common = (t.minimum(high[i], high[order]) - t.maximum(low[i], low[order])).clamp(min=0).prod(1)
+        common = (
+            (t.minimum(high[i], high[order]) - t.maximum(low[i], low[order])).clamp(min=0).prod(1)
+        )
         order = order[common / (area[i] + area[order] - common) <= overlap]
     return found
 
@@ -22,4 +24,8 @@ def torch(call):
         return {}  # a loop over values cannot be recorded
     (boxes, scores), k = call.inputs[:2], call.outputs[0].shape[2]
     least = 1.0 if len(call.inputs) > 4 else None  # of bench.txt
-    return {"loop": lambda: [kept(b, s, k, 0.5, least) for b, of_classes in zip(boxes, scores) for s in of_classes]}
+    return {
+        "loop": lambda: [
+            kept(b, s, k, 0.5, least) for b, of_classes in zip(boxes, scores) for s in of_classes
+        ]
+    }

@@ -1,4 +1,4 @@
-// spec: spec.md nms.1 - nms.7
+// spec: spec.md nms.1 - nms.7.
 #include "kernels/reference.h"
 
 #include "kernels/check.h"
@@ -31,8 +31,8 @@ bool overlap(const Box& a, const Box& b, float threshold) {
   return w > 0 && h > 0 && c > 0 && c / u > threshold;
 }
 
-// nms.3: a comes before b.
-bool ahead(const float* score, int64_t a, int64_t b) {
+// nms.3: whether a comes before b.
+bool precedes(const float* score, int64_t a, int64_t b) {
   const float p = score[a], q = score[b];
   if (p != p || q != q) return p == p || (q != q && a < b);
   return p > q || (p == q && a < b);
@@ -49,19 +49,19 @@ void nms(const Call& call, int, int64_t begin, int64_t end, void*) {
     const float* score = call.in[1].as<const float>() + u * s.n;
     int64_t* out = call.out[0].as<int64_t>() + u * s.k;
     int64_t taken = 0;
-    // Each next candidate is the first behind the one before.
+    // Each next candidate is the first after the previous one.
     for (int64_t last = -1; taken < most;) {
       int64_t next = -1;
       for (int64_t i = 0; i < s.n; ++i)
-        if ((!least || score[i] > *least) && (last < 0 || ahead(score, last, i)) &&
-            (next < 0 || ahead(score, i, next)))
+        if ((!least || score[i] > *least) && (last < 0 || precedes(score, last, i)) &&
+            (next < 0 || precedes(score, i, next)))
           next = i;
       if (next < 0) break;
       const Box box = box_of(boxes + next * 4, s.centred);
-      bool hidden = false;
-      for (int64_t j = 0; j < taken && !hidden; ++j)
-        hidden = overlap(box, box_of(boxes + out[j] * 4, s.centred), threshold);
-      if (!hidden) out[taken++] = next;
+      bool suppressed = false;
+      for (int64_t j = 0; j < taken && !suppressed; ++j)
+        suppressed = overlap(box, box_of(boxes + out[j] * 4, s.centred), threshold);
+      if (!suppressed) out[taken++] = next;
       last = next;
     }
     for (; taken < s.k; ++taken) out[taken] = -1;
@@ -90,14 +90,17 @@ const char* check(const Call& c) {
   return scores.dim[2] <= INT32_MAX ? nullptr : "fewer than 2^31 boxes";
 }
 
-bool alone(const Call&, uint64_t carries) {
-  return carries == 3;
+bool batch_independent(const Call&, uint64_t batched) {
+  return batched == 3;
 }
 
 }  // namespace
 
 extern const Kernel row_nms_reference;
-const Kernel row_nms_reference = {
-    .op = "nms", .isa = "reference", .check = check, .units = nms_units, .run = nms, .alone = alone};
+const Kernel row_nms_reference = {.op = "nms",
+                                  .isa = "reference",
+                                  .contract = {.check = check, .batch_independent = batch_independent},
+                                  .units = nms_units,
+                                  .run = nms};
 
 }  // namespace invar::ops

@@ -1,3 +1,4 @@
+// The shape, work units and scratch of nms.
 #include "ops/nms/nms.h"
 
 namespace invar::ops {
@@ -12,7 +13,7 @@ int64_t nms_units(const Call& call, int) {
   return s.k ? s.batches * s.classes : 0;
 }
 
-// Pairs (key, index) twice; of the selected boxes, in whole vectors, five numbers each.
+// Two buffers of (key, index) pairs; five floats per selected box, padded to whole vectors.
 size_t nms_scratch(const Call& call) {
   const NmsShape s = nms_shape(call);
   return static_cast<size_t>(s.n) * 16 + static_cast<size_t>(s.k + kNmsLanes) * 20 + 64;

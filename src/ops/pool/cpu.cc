@@ -1,40 +1,42 @@
-// A block of a channel is copied with its pads (kernels/cpu/window_copies.h); each tap is then a vector of neighbouring outputs. Windows too
-// large for a copy, or mostly outside of the operand, go output by output, by the elements inside.
+// CPU pooling. A tile of a channel is copied with its padding (kernels/cpu/window_copies.h); each
+// tap is then a vector of adjacent outputs. Windows too large for a copy, or mostly padding, are
+// computed per output from the elements inside.
+#include "kernels/cpu/window_copies.h"
 #include "num/contract/lanes.h"
 #include "num/reduce/extreme.h"
 #include "ops/pool/pool.h"
-#include "kernels/cpu/window_copies.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
 using num::INVAR_ISA_NS::Largest;
-using pool::Plan;
+using pool::PoolGeometry;
 
 constexpr int kExtremeVectors = 4;  // three registers each
 
-// The window of output `o` of a channel, from its first place inside of the operand on.
+// The window of output `o` of a channel, from its first tap inside the operand on.
 struct Window {
   int64_t at[kAxes], from[kAxes], taps[kAxes];
 };
-Window window_of(const Plan& p, int64_t o) {
+Window window_of(const PoolGeometry& p, int64_t o) {
   Window w;
   for (int d = kAxes - 1; d >= 0; --d) {
     w.at[d] = o % p.axis[d].out, o /= p.axis[d].out;
-    w.from[d] = pool::first_inside(p.axis[d], w.at[d]), w.taps[d] = pool::places(p.axis[d], w.at[d], false);
+    w.from[d] = pool::first_tap_inside(p.axis[d], w.at[d]),
+    w.taps[d] = pool::taps_inside(p.axis[d], w.at[d], false);
   }
   return w;
 }
-// How many of its places count.
-int64_t count_of(const Plan& p, const Window& w, bool padded) {
+// How many of its taps count.
+int64_t count_of(const PoolGeometry& p, const Window& w, bool padded) {
   int64_t count = 1;
-  for (int d = 0; d < kAxes; ++d) count *= pool::places(p.axis[d], w.at[d], padded);
+  for (int d = 0; d < kAxes; ++d) count *= pool::taps_inside(p.axis[d], w.at[d], padded);
   return count;
 }
-// fn(first tap, its element) for its lines of w.taps[2] places inside.
+// Calls fn(first tap, its element) for each line of w.taps[2] taps inside.
 template <class Fn>
-INVAR_INLINE void each_line(const Plan& p, const Window& w, Fn fn) {
+INVAR_INLINE void each_line(const PoolGeometry& p, const Window& w, Fn fn) {
   auto element = [&](int d, int64_t t) {
     return w.at[d] * p.axis[d].stride + t * p.axis[d].dilation - p.axis[d].pad;
   };
@@ -43,16 +45,17 @@ INVAR_INLINE void each_line(const Plan& p, const Window& w, Fn fn) {
       fn((i * p.axis[1].kernel + j) * p.axis[2].kernel + w.from[2],
          (element(0, i) * p.axis[1].in + element(1, j)) * p.axis[2].in + element(2, w.from[2]));
 }
-// fn(element) for its places inside.
+// Calls fn(element) for each tap inside.
 template <class Fn>
-INVAR_INLINE void each_inside(const Plan& p, const Window& w, Fn fn) {
+INVAR_INLINE void each_inside(const PoolGeometry& p, const Window& w, Fn fn) {
   each_line(p, w, [&](int64_t, int64_t e) {
     for (int64_t k = 0; k < w.taps[2]; ++k) fn(e + k * p.axis[2].dilation);
   });
 }
 
-// n outputs and up to kSlideSlack more, each over taps offset[0 ... k); or the window of one output of the channel at x, in every lane.
-struct Most {
+// n outputs and up to kSlideSlack more, each over taps offset[0 ... k); or, in every lane, the
+// window of one output of the channel at x.
+struct MaxReduction {
   static constexpr float kFill = -__builtin_inff();
   INVAR_INLINE void rows(const float* x, const int64_t* offset, int64_t k, int64_t n, float* to) {
     for (int64_t j = 0; j < n; j += kExtremeVectors * kW) {
@@ -65,13 +68,13 @@ struct Most {
       for (int v = 0; v < kExtremeVectors; ++v) store(to + j + v * kW, Largest::lanes_of(e[v]));
     }
   }
-  INVAR_INLINE F window(const Plan& p, const Window& w, const float* x) {
+  INVAR_INLINE F window(const PoolGeometry& p, const Window& w, const float* x) {
     const int64_t hop = p.axis[2].dilation;
     const int64_t n = w.taps[2];
     Largest most = Largest::of(set1(kFill));
     each_line(p, w, [&](int64_t, int64_t e) {
       const float* const line = x + e;
-      if (hop == 1 && n >= kW) {  // without an order the last two vectors may reach back
+      if (hop == 1 && n >= kW) {  // order-free, so the last two vectors may overlap earlier ones
         for (int64_t k = 0; k < n; k += 2 * kW)
           Largest::take(most, load(line + num::min_i64(k, n - kW)),
                         load(line + num::min_i64(k + kW, n - kW)));
@@ -84,17 +87,18 @@ struct Most {
   }
 };
 
-// Sums of step(element), by the schedule of a contraction with ones (or, step being fma, with itself).
+// Sums of step(element), on the schedule of a contraction with ones (or, if step is fma, with
+// itself).
 template <class Step>
-struct Total {
+struct SumReduction {
   static constexpr float kFill = 0;
   INVAR_INLINE void rows(const float* x, const int64_t* offset, int64_t k, int64_t n, float* to) {
     sum_taps(
         x, offset, k, n, to,
         [](F sum, F v, int64_t) __attribute__((always_inline)) { return Step::step(sum, v); });
   }
-  // A place outside is a term +0.
-  INVAR_INLINE F window(const Plan& p, const Window& w, const float* x) {
+  // A tap in the padding is a term +0.
+  INVAR_INLINE F window(const PoolGeometry& p, const Window& w, const float* x) {
     const int64_t hop = p.axis[2].dilation;
     return num::INVAR_ISA_NS::contract_some(
         p.taps, [&](auto run) __attribute__((always_inline)) {
@@ -107,95 +111,96 @@ struct Total {
         });
   }
 };
-struct Plain {
+struct AddTerm {
   INVAR_INLINE F step(F c, F x) { return add(c, x); }
 };
-struct Magnitude {
+struct AddMagnitude {
   INVAR_INLINE F step(F c, F x) { return add(c, num::INVAR_ISA_NS::abs(x)); }
 };
-struct Square {
+struct AddSquare {
   INVAR_INLINE F step(F c, F x) { return fma(x, x, c); }
 };
 
-// The operations: what goes over a window, what becomes of it. counts: of the window's rows, and a vector of its columns.
+// The operations: how a window is reduced, and how the result is finished. kCounts: finish() uses
+// the number of taps that count.
 struct MaxOp {
   static constexpr const char* kName = "max_pool";
-  using Over = Most;
+  using Reduce = MaxReduction;
   static constexpr bool kCounts = false;
   INVAR_INLINE F finish(F y, F) { return y; }
 };
 struct AverageOp {
   static constexpr const char* kName = "average_pool";
-  using Over = Total<Plain>;
+  using Reduce = SumReduction<AddTerm>;
   static constexpr bool kCounts = true;
   INVAR_INLINE F finish(F y, F count) { return div(y, count); }
 };
 struct NormOp {
-  using Over = Total<Square>;
+  using Reduce = SumReduction<AddSquare>;
   static constexpr bool kCounts = false;
   INVAR_INLINE F finish(F y, F) { return sqrt(y); }
 };
 struct AbsoluteOp {
-  using Over = Total<Magnitude>;
+  using Reduce = SumReduction<AddMagnitude>;
   static constexpr bool kCounts = false;
   INVAR_INLINE F finish(F y, F) { return y; }
 };
 
-// Scratch of blocks: offsets of taps, results of a block, columns' counts, the copy.
-struct Work {
+// Scratch of a tile: tap offsets, results, counts per column, the padded copy.
+struct TileScratch {
   int64_t* offset;
   float *flat, *counts, *copy, *end;
 };
-Work work_of(const Plan& p, void* scratch) {
-  Work w;
+TileScratch tile_scratch(const PoolGeometry& p, void* scratch) {
+  TileScratch w;
   w.offset = static_cast<int64_t*>(scratch);
   w.flat = static_cast<float*>(scratch) + 2 * p.taps;
-  w.counts = w.flat + p.cut.rows * p.cut.pitch + kSlideSlack;
-  w.copy = w.counts + p.cut.columns + kW;
-  w.end = w.copy + p.cut.floats + 2 * kSlideSlack;
+  w.counts = w.flat + p.tiling.rows * p.tiling.pitch + kSlideSlack;
+  w.copy = w.counts + p.tiling.columns + kW;
+  w.end = w.copy + p.tiling.floats + 2 * kSlideSlack;
   return w;
 }
 
 size_t scratch_bytes(const Call& call) {
-  const Plan p = pool::plan_of(call);
-  if (!p.cut.floats) return 0;
-  return static_cast<size_t>(work_of(p, nullptr).end - static_cast<float*>(nullptr)) * sizeof(float);
+  const PoolGeometry p = pool::geometry_of(call);
+  if (!p.tiling.floats) return 0;
+  return static_cast<size_t>(tile_scratch(p, nullptr).end - static_cast<float*>(nullptr)) * sizeof(float);
 }
 
 int64_t units(const Call& call, int) {
-  const Plan p = pool::plan_of(call);
-  return p.cut.floats ? slide::block_units(p.axis, p.cut, p.images) : call.out[0].elements();
+  const PoolGeometry p = pool::geometry_of(call);
+  return p.tiling.floats ? slide::block_units(p.axis, p.tiling, p.images) : call.out[0].elements();
 }
 
-int64_t size_in(const Plan& p) {
+int64_t size_in(const PoolGeometry& p) {
   return p.axis[0].in * p.axis[1].in * p.axis[2].in;
 }
 
 template <class Op>
-void blocks(const Call& call, const Plan& p, int64_t begin, int64_t end, void* scratch) {
-  const Work w = work_of(p, scratch);
+void run_tiles(const Call& call, const PoolGeometry& p, int64_t begin, int64_t end, void* scratch) {
+  const TileScratch w = tile_scratch(p, scratch);
   const int64_t in = size_in(p), out = p.axis[0].out * p.axis[1].out * p.axis[2].out;
   const bool padded = Op::kCounts && attr_i(call, "count_include_pad", 0) != 0;
   bool ready = false;
   for (int64_t unit = begin; unit < end; ++unit) {
-    const slide::Block b = slide::block_at(p.axis, p.cut, p.images, p.channels, unit);
-    if (!ready) block_offsets(p.axis, p.cut, b, w.offset), ready = true;
+    const slide::Block b = slide::block_at(p.axis, p.tiling, p.images, p.channels, unit);
+    if (!ready) block_offsets(p.axis, p.tiling, b, w.offset), ready = true;
     for (int64_t j = 0; Op::kCounts && j < b.columns; ++j)
-      w.counts[j] = static_cast<float>(pool::places(p.axis[2], b.column + j, padded));
-    const int64_t deep = Op::kCounts ? pool::places(p.axis[0], b.deep, padded) : 0;
+      w.counts[j] = static_cast<float>(pool::taps_inside(p.axis[2], b.column + j, padded));
+    const int64_t deep = Op::kCounts ? pool::taps_inside(p.axis[0], b.deep, padded) : 0;
     for (int64_t c = b.channel; c < b.channel + b.channels; ++c) {
       const int64_t place = b.image * p.channels + c;
-      copy_block(p.axis, p.cut, b, call.in[0].as<const float>() + place * in,
-                 (p.images * p.channels - place) * in, Op::Over::kFill, w.copy);
-      Op::Over::rows(w.copy, w.offset, p.taps, (b.rows - 1) * p.cut.pitch + b.columns, w.flat);
+      copy_block(p.axis, p.tiling, b, call.in[0].as<const float>() + place * in,
+                 (p.images * p.channels - place) * in, Op::Reduce::kFill, w.copy);
+      Op::Reduce::rows(w.copy, w.offset, p.taps, (b.rows - 1) * p.tiling.pitch + b.columns, w.flat);
       for (int64_t i = 0; i < b.rows; ++i) {
         const F count = Op::kCounts
-                            ? set1(static_cast<float>(deep * pool::places(p.axis[1], b.row + i, padded)))
+                            ? set1(static_cast<float>(deep * pool::taps_inside(p.axis[1], b.row + i, padded)))
                             : zero();
-        put_row(
+        store_row(
             p.axis, b, i, call.out[0].as<float>() + place * out,
             w.flat, [&](int64_t j) __attribute__((always_inline)) {
-              return Op::finish(load(w.flat + i * p.cut.pitch + j),
+              return Op::finish(load(w.flat + i * p.tiling.pitch + j),
                                 Op::kCounts ? mul(count, load(w.counts + j)) : zero());
             });
       }
@@ -204,27 +209,27 @@ void blocks(const Call& call, const Plan& p, int64_t begin, int64_t end, void* s
 }
 
 template <class Op>
-void one_by_one(const Call& call, const Plan& p, int64_t begin, int64_t end) {
+void per_output(const Call& call, const PoolGeometry& p, int64_t begin, int64_t end) {
   const int64_t in = size_in(p), out = p.axis[0].out * p.axis[1].out * p.axis[2].out;
   const bool padded = Op::kCounts && attr_i(call, "count_include_pad", 0) != 0;
   for (int64_t i = begin; i < end; ++i) {
     const Window window = window_of(p, i % out);
-    const F y = Op::Over::window(p, window, call.in[0].as<const float>() + i / out * in);
+    const F y = Op::Reduce::window(p, window, call.in[0].as<const float>() + i / out * in);
     const F count = Op::kCounts ? set1(static_cast<float>(count_of(p, window, padded))) : zero();
-    put_n(call.out[0].as<float>() + i, Op::finish(y, count), 1);
+    store_canonical_n(call.out[0].as<float>() + i, Op::finish(y, count), 1);
   }
 }
 
-// Channels last: a window's taps are runs of channels. Those inside are read where they lie if what a vector reads behind them is
-// the operand's; those outside change nothing (pool.2, contraction.5).
+// NHWC: the taps of a window are runs of channels. Taps inside are read in place if the excess of a
+// vector read stays in the operand; taps in the padding change nothing (pool.2, contraction.5).
 constexpr int64_t kChannels = 64;
 
-struct LastWork {
+struct NhwcScratch {
   int64_t *offset, *gathered;
   float *flat, *copy, *end;
 };
-LastWork last_work(const Plan& p, void* scratch) {
-  LastWork w;
+NhwcScratch nhwc_scratch(const PoolGeometry& p, void* scratch) {
+  NhwcScratch w;
   w.offset = static_cast<int64_t*>(scratch);
   w.gathered = w.offset + p.taps;
   w.flat = static_cast<float*>(scratch) + 4 * p.taps;
@@ -232,19 +237,20 @@ LastWork last_work(const Plan& p, void* scratch) {
   w.end = w.copy + p.taps * kChannels + kSlideSlack;
   return w;
 }
-size_t last_scratch_bytes(const Call& call) {
-  return static_cast<size_t>(last_work(pool::plan_of(call), nullptr).end - static_cast<float*>(nullptr)) *
+size_t nhwc_scratch_bytes(const Call& call) {
+  return static_cast<size_t>(nhwc_scratch(pool::geometry_of(call), nullptr).end -
+                             static_cast<float*>(nullptr)) *
          sizeof(float);
 }
-int64_t last_units(const Call& call, int) {
-  const Plan p = pool::plan_of(call);
+int64_t nhwc_units(const Call& call, int) {
+  const PoolGeometry p = pool::geometry_of(call);
   return p.channels ? call.out[0].elements() / p.channels : 0;
 }
 
 template <class Op>
-void run_last(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
-  const Plan p = pool::plan_of(call);
-  const LastWork w = last_work(p, scratch);
+void run_nhwc(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
+  const PoolGeometry p = pool::geometry_of(call);
+  const NhwcScratch w = nhwc_scratch(p, scratch);
   const int64_t in = size_in(p), out = p.axis[0].out * p.axis[1].out * p.axis[2].out;
   const int64_t pitch = call.in[0].pitch, all = p.images * in * pitch;
   const bool padded = Op::kCounts && attr_i(call, "count_include_pad", 0) != 0;
@@ -260,36 +266,37 @@ void run_last(const Call& call, int, int64_t begin, int64_t end, void* scratch) 
     const int64_t farthest = inside ? w.offset[inside - 1] : 0;
     for (int64_t c = 0; c < p.channels; c += kChannels) {
       const int64_t n = num::min_i64(kChannels, p.channels - c);
-      const bool lies = image + farthest + c + n + kSlideSlack <= all;
-      if (!lies) {
+      const bool in_place = image + farthest + c + n + kSlideSlack <= all;
+      if (!in_place) {
         for (int64_t t = 0; t < inside; ++t)
           for (int64_t j = 0; j < n; ++j) w.copy[t * kChannels + j] = x[w.offset[t] + c + j];
-        for (int64_t j = 0; j < kSlideSlack; ++j) w.copy[inside * kChannels + j] = Op::Over::kFill;
+        for (int64_t j = 0; j < kSlideSlack; ++j) w.copy[inside * kChannels + j] = Op::Reduce::kFill;
       }
-      Op::Over::rows(lies ? x + c : w.copy, lies ? w.offset : w.gathered, inside, n, w.flat);
+      Op::Reduce::rows(in_place ? x + c : w.copy, in_place ? w.offset : w.gathered, inside, n, w.flat);
       for (int64_t j = 0; j < n; j += kW)
-        put_n(to + c + j, Op::finish(load(w.flat + j), count), static_cast<int>(num::min_i64(kW, n - j)));
+        store_canonical_n(to + c + j, Op::finish(load(w.flat + j), count),
+                          static_cast<int>(num::min_i64(kW, n - j)));
     }
   }
 }
 
 template <class Op>
-const Kernel* channels_last(const View&, const Attrs& attrs, int64_t&) {
+const Kernel* channels_last(const View&, const Attributes& attrs, int64_t&) {
   static constexpr Kernel row = {.op = Op::kName,
                                  .isa = INVAR_ISA,
-                                 .units = last_units,
-                                 .run = run_last<Op>,
-                                 .scratch_bytes = last_scratch_bytes};
+                                 .units = nhwc_units,
+                                 .run = run_nhwc<Op>,
+                                 .scratch_bytes = nhwc_scratch_bytes};
   return pool::takes_channels_last(attrs) ? &row : nullptr;
 }
 
 template <class Op>
 void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
-  const Plan p = pool::plan_of(call);
-  if (p.cut.floats)
-    blocks<Op>(call, p, begin, end, scratch);
+  const PoolGeometry p = pool::geometry_of(call);
+  if (p.tiling.floats)
+    run_tiles<Op>(call, p, begin, end, scratch);
   else
-    one_by_one<Op>(call, p, begin, end);
+    per_output<Op>(call, p, begin, end);
 }
 
 void lp(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
@@ -301,7 +308,7 @@ void lp(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) 
 
 // pool.4
 void indices(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const Plan p = pool::plan_of(call);
+  const PoolGeometry p = pool::geometry_of(call);
   const View& view = call.in[0];
   const bool by_columns = attr_i(call, "column_major", 0) != 0;
   const int64_t in = size_in(p), out = p.axis[0].out * p.axis[1].out * p.axis[2].out,

@@ -12,8 +12,16 @@ def torch(call):
     if call.op in ("max_pool", "max_pool_indices"):
         pool = getattr(f, f"max_pool{axes}d")
         indices = call.op == "max_pool_indices"
-        return {"max_pool": lambda: pool(x, kernel, stride, pads[:axes], dilation, return_indices=indices)}
+        return {
+            "max_pool": lambda: pool(
+                x, kernel, stride, pads[:axes], dilation, return_indices=indices
+            )
+        }
     if call.op == "average_pool":
         pool = getattr(f, f"avg_pool{axes}d")
-        return {"avg_pool": lambda: pool(x, kernel, stride, pads[:axes], False, bool(attrs.get("count_include_pad", 0)))}
+        return {
+            "avg_pool": lambda: pool(
+                x, kernel, stride, pads[:axes], False, bool(attrs.get("count_include_pad", 0))
+            )
+        }
     return {"lp_pool": lambda: getattr(f, f"lp_pool{axes}d")(x, attrs.get("p", 2), kernel, stride)}

@@ -1,23 +1,24 @@
-// spec: spec.md pool.1 - pool.8; the sum: spec/contraction.md
+// spec: spec.md pool.1 - pool.8; the sum: spec/contraction.md.
 #include <cmath>
 
-#include "num/contract/reference.h"
 #include "kernels/check.h"
-#include "ops/pool/pool.h"
 #include "kernels/reference.h"
+#include "num/contract/reference.h"
+#include "ops/pool/pool.h"
 
 namespace invar::ops {
 namespace {
 
 using slide::kAxes;
 
-// fn(t, element of the channel) for the places t of window o inside of x, row-major: the cost is theirs, not the window's.
+// Calls fn(t, element of the channel) for the taps t of window o inside x, row-major, so that the
+// cost is theirs and not the window's.
 template <class Fn>
-void each_inside(const pool::Plan& p, int64_t o, Fn fn) {
+void each_inside(const pool::PoolGeometry& p, int64_t o, Fn fn) {
   int64_t at[kAxes], first[kAxes], taps[kAxes];
   for (int d = kAxes - 1; d >= 0; --d) {
     const slide::Axis& a = p.axis[d];
-    first[d] = pool::first_inside(a, o % a.out), taps[d] = pool::places(a, o % a.out, false);
+    first[d] = pool::first_tap_inside(a, o % a.out), taps[d] = pool::taps_inside(a, o % a.out, false);
     at[d] = o % a.out * a.stride - a.pad;
     o /= a.out;
   }
@@ -29,24 +30,25 @@ void each_inside(const pool::Plan& p, int64_t o, Fn fn) {
            (place(0, i) * p.axis[1].in + place(1, j)) * p.axis[2].in + place(2, k));
 }
 
-int64_t size_in(const pool::Plan& p) {
+int64_t size_in(const pool::PoolGeometry& p) {
   return p.axis[0].in * p.axis[1].in * p.axis[2].in;
 }
-int64_t size_out(const pool::Plan& p) {
+int64_t size_out(const pool::PoolGeometry& p) {
   return p.axis[0].out * p.axis[1].out * p.axis[2].out;
 }
 
-// fn(channel's elements, output of the channel)
+// fn(geometry, elements of the channel, output of the channel).
 template <class Fn>
 void each_output(const Call& call, int64_t begin, int64_t end, Fn fn) {
-  const pool::Plan p = pool::plan_of(call);
+  const pool::PoolGeometry p = pool::geometry_of(call);
   const int64_t n = call.out[0].elements();
   for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i)
-    put(call.out[0], i, fn(p, call.in[0].as<const float>() + i / size_out(p) * size_in(p), i % size_out(p)));
+    store_canonical(call.out[0], i,
+                    fn(p, call.in[0].as<const float>() + i / size_out(p) * size_in(p), i % size_out(p)));
 }
 
 void max_pool(const Call& call, int, int64_t begin, int64_t end, void*) {
-  each_output(call, begin, end, [](const pool::Plan& p, const float* x, int64_t o) {
+  each_output(call, begin, end, [](const pool::PoolGeometry& p, const float* x, int64_t o) {
     float most = -INFINITY;
     each_inside(p, o, [&](int64_t, int64_t e) { most = maximum(most, x[e]); });  // pool.3
     return most;
@@ -54,7 +56,7 @@ void max_pool(const Call& call, int, int64_t begin, int64_t end, void*) {
 }
 
 void max_pool_indices(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const pool::Plan p = pool::plan_of(call);
+  const pool::PoolGeometry p = pool::geometry_of(call);
   const bool by_columns = attr_i(call, "column_major", 0) != 0;
   const int64_t n = call.out[0].elements();
   for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i) {
@@ -75,9 +77,10 @@ void max_pool_indices(const Call& call, int, int64_t begin, int64_t end, void*) 
   }
 }
 
-// The contraction of a(element) with b(element). A place outside is +0 times 1 or +0: contraction.5.
+// The contraction of a(element) with b(element). A tap in the padding is +0 times 1 or +0:
+// contraction.5.
 template <class A, class B>
-float sum(const pool::Plan& p, const float* x, int64_t o, A a, B b) {
+float sum(const pool::PoolGeometry& p, const float* x, int64_t o, A a, B b) {
   return num::reference::contract_some(p.taps, [&](auto term) {
     each_inside(p, o, [&](int64_t t, int64_t e) { term(t, a(x[e]), b(x[e])); });
   });
@@ -91,17 +94,17 @@ float one(float) {
 
 void average_pool(const Call& call, int, int64_t begin, int64_t end, void*) {
   const bool padded = attr_i(call, "count_include_pad", 0) != 0;
-  each_output(call, begin, end, [&](const pool::Plan& p, const float* x, int64_t o) {
+  each_output(call, begin, end, [&](const pool::PoolGeometry& p, const float* x, int64_t o) {
     int64_t count = 1, rest = o;
     for (int d = kAxes - 1; d >= 0; --d)
-      count *= pool::places(p.axis[d], rest % p.axis[d].out, padded), rest /= p.axis[d].out;
+      count *= pool::taps_inside(p.axis[d], rest % p.axis[d].out, padded), rest /= p.axis[d].out;
     return sum(p, x, o, same, one) / static_cast<float>(count);  // pool.5
   });
 }
 
 void lp_pool(const Call& call, int, int64_t begin, int64_t end, void*) {
   const bool squares = attr_i(call, "p", 2) == 2;
-  each_output(call, begin, end, [&](const pool::Plan& p, const float* x, int64_t o) {
+  each_output(call, begin, end, [&](const pool::PoolGeometry& p, const float* x, int64_t o) {
     if (squares) return std::sqrt(sum(p, x, o, same, same));  // pool.6
     return sum(
         p, x, o, [](float v) { return std::fabs(v); }, one);
@@ -125,16 +128,25 @@ const char* check_lp(const Call& c) {
 
 extern const Kernel row_max_pool_reference, row_max_pool_indices_reference, row_average_pool_reference,
     row_lp_pool_reference;
-const Kernel row_max_pool_reference = {
-    .op = "max_pool", .isa = "reference", .check = check, .units = chunk_units, .run = max_pool};
+const Kernel row_max_pool_reference = {.op = "max_pool",
+                                       .isa = "reference",
+                                       .contract = {.check = check},
+                                       .units = chunk_units,
+                                       .run = max_pool};
 const Kernel row_max_pool_indices_reference = {.op = "max_pool_indices",
                                                .isa = "reference",
-                                               .check = check_indices,
+                                               .contract = {.check = check_indices},
                                                .units = chunk_units,
                                                .run = max_pool_indices};
-const Kernel row_average_pool_reference = {
-    .op = "average_pool", .isa = "reference", .check = check, .units = chunk_units, .run = average_pool};
-const Kernel row_lp_pool_reference = {
-    .op = "lp_pool", .isa = "reference", .check = check_lp, .units = chunk_units, .run = lp_pool};
+const Kernel row_average_pool_reference = {.op = "average_pool",
+                                           .isa = "reference",
+                                           .contract = {.check = check},
+                                           .units = chunk_units,
+                                           .run = average_pool};
+const Kernel row_lp_pool_reference = {.op = "lp_pool",
+                                      .isa = "reference",
+                                      .contract = {.check = check_lp},
+                                      .units = chunk_units,
+                                      .run = lp_pool};
 
 }  // namespace invar::ops

@@ -1,3 +1,4 @@
+// Pooling: geometry, and the check of a call.
 #include "ops/pool/pool.h"
 
 #include <algorithm>
@@ -6,39 +7,39 @@
 
 namespace invar::ops::pool {
 
-// Whether most of the windows' places lie outside of the operand, of so many that what is done for each output counts less.
-static bool mostly_outside(const Plan& p) {
+// Whether the windows are mostly padding and so large that per-output work is cheaper than copying
+// the padding.
+static bool mostly_padding(const PoolGeometry& p) {
   constexpr int64_t kVector = 8,
-                    kOutput =
-                        8;  // places of a block in the time of one element; elements in that of an output
+                    kOutput = 8;  // taps of a tile in the time of one element; elements in that of an output
   constexpr int64_t kMost = int64_t{1} << 30;
-  int64_t times = 1;  // as many places as elements, at least
+  int64_t times = 1;  // at least as many taps as elements
   for (const Axis& a : p.axis) {
     const int64_t windows =
-        std::min(a.out, (a.kernel - 1) * a.dilation / a.stride + 1);  // of an element, at most
+        std::min(a.out, (a.kernel - 1) * a.dilation / a.stride + 1);  // per element, at most
     const int64_t more = a.out / std::max<int64_t>(windows, 1) * a.kernel / std::max<int64_t>(a.in, 1);
     times = std::min(times, kMost) * std::clamp<int64_t>(more, 1, kMost);
   }
   return p.taps > kVector * (p.taps / times + kOutput);
 }
 
-Plan plan_of(const Call& call) {
+PoolGeometry geometry_of(const Call& call) {
   const View &x = call.in[0], &out = call.out[0];
-  Plan p{};
+  PoolGeometry p{};
   p.images = x.dim[0], p.channels = x.dim[1];
   p.taps = 1;
   const int axes = x.rank - 2;
   for (int i = 0; i < axes; ++i) {
-    const int64_t kernel = slide::item(*call.attrs, "kernel", i, 1);
+    const int64_t kernel = slide::list_attribute(*call.attrs, "kernel", i, 1);
     p.axis[kAxes - axes + i] = slide::axis_of(*call.attrs, i, axes, kernel, false);
     p.taps *= kernel;
   }
-  slide::fit(x, out, p.axis);
-  if (!mostly_outside(p)) p.cut = slide::block_cut(p.axis, p.images, p.channels);
+  slide::fit_axes(x, out, p.axis);
+  if (!mostly_padding(p)) p.tiling = slide::block_tiling(p.axis, p.images, p.channels);
   return p;
 }
 
-bool takes_channels_last(const Attrs& attrs) {
+bool takes_channels_last(const Attributes& attrs) {
   constexpr int64_t kMostTaps = 128;
   const auto kernel = attrs.find("kernel");
   if (kernel == attrs.end()) return false;
@@ -59,7 +60,7 @@ const char* check(const Call& c) {
   if (!same_leading(x, out, 2) || out.rank != x.rank) return "a result [N, C, ...] of the operand's rank";
   int64_t taps = 1;
   for (int i = 0; i < axes; ++i) {
-    const int64_t kernel = slide::item(*c.attrs, "kernel", i, 1);
+    const int64_t kernel = slide::list_attribute(*c.attrs, "kernel", i, 1);
     if (const char* wrong = slide::check_axis(x, *c.attrs, i, kernel)) return wrong;
     const Axis a = slide::axis_of(*c.attrs, i, axes, kernel, false);
     if (a.pad < 0 || a.end_pad < 0) return "pads of 0 and more";

@@ -2,7 +2,7 @@ import torch
 import torch.nn.functional as functional
 
 
-def places(x, out, kernel, strides, dilations, pads):
+def taps_inside(x, out, kernel, strides, dilations, pads):
     """For each spatial dimension the places [O, R] in x that its windows have."""
     axis = lambda n: torch.arange(n, device=x.device)
     return [axis(o)[:, None] * s + axis(r) * d - p for o, r, s, d, p in zip(out, kernel, strides, dilations, pads)]
@@ -13,7 +13,7 @@ def windows(x, out, fill, kernel, strides, dilations, pads):
     axes = len(kernel)
     inside = torch.ones((), dtype=torch.bool, device=x.device)
     at = []
-    for d, place in enumerate(places(x, out, kernel, strides, dilations, pads)):
+    for d, place in enumerate(taps_inside(x, out, kernel, strides, dilations, pads)):
         shape = [1] * 2 * axes
         shape[d], shape[axes + d] = place.shape
         n = x.shape[2 + d]
@@ -59,7 +59,7 @@ def average_pool(x, out, count_include_pad=0, ends=(), **how):
     values, inside, _ = windows(x, out, 0.0, **how)
     if count_include_pad:
         inside = torch.ones((), dtype=torch.bool, device=x.device)
-        for d, place in enumerate(places(x, out, **how)):
+        for d, place in enumerate(taps_inside(x, out, **how)):
             shape = [1] * 2 * len(out)
             shape[d], shape[len(out) + d] = place.shape
             inside = inside & ((place >= -how["pads"][d]) & (place < x.shape[2 + d] + ends[d])).view(shape)

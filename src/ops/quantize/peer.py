@@ -3,7 +3,13 @@ import torch as t
 
 def torch(call):
     x, y = call.inputs[0], call.outputs[0]
-    kind = t.quint8 if t.uint8 in (x.dtype, y.dtype) else t.qint8 if t.int8 in (x.dtype, y.dtype) else t.qint32
+    kind = (
+        t.quint8
+        if t.uint8 in (x.dtype, y.dtype)
+        else t.qint8
+        if t.int8 in (x.dtype, y.dtype)
+        else t.qint32
+    )
     axis = call.attrs.get("axis", 1)
     many = call.inputs[1].numel() > 1
     scales, zeros = t.full((x.shape[axis],), 0.0078125), t.zeros(x.shape[axis], dtype=t.int64)
@@ -13,6 +19,7 @@ def torch(call):
         if many:
             return t.quantize_per_channel(v, scales, zeros, axis, kind)
         return t.quantize_per_tensor(v, 0.0078125, zero, kind)
+
     if call.op == "quantize_linear":
         return {"quantize_per_channel" if many else "quantize_per_tensor": lambda: quantized(x)}
     q = quantized(t.randn(*x.shape))

@@ -1,24 +1,26 @@
-// How scales and zero points lie over the elements of a tensor: spec.md quantize.2. Used by every row of the room.
+// The layout of scales and zero points over the elements of a tensor: spec.md quantize.2. Used by
+// every row of the room.
 #pragma once
-#include "num/inline.h"
 #include "kernels/call.h"
+#include "num/inline.h"
 
 namespace invar::ops {
 
-// The tensor as [outer, n, inner] around the axis. block = 0: one scale for all, or (by_axis) one for each index of the axis.
-// Else one for `block` indices, of which there are `blocks`, and for each index of outer and inner.
-struct Grid {
+// The tensor as [outer, n, inner] around the axis. block = 0: one scale for all, or (by_axis) one
+// per index of the axis. Else one per `block` indices, `blocks` in total, and per index of outer
+// and inner.
+struct ScaleLayout {
   int64_t n, inner, block, blocks;
   bool by_axis;
 };
-Grid grid_of(const Call&);
+ScaleLayout scale_layout(const Call&);
 
-// Elements from one on up to `end` have the scale `at`, or, with `each`, that one and those after it.
-struct Run {
+// Elements up to `end` share scale `at`, or, with `each`, use scale `at` and its successors.
+struct ScaleRun {
   int64_t end, at;
   bool each;
 };
-INVAR_INLINE Run run_at(const Grid& g, int64_t i, int64_t size) {
+INVAR_INLINE ScaleRun scale_run_at(const ScaleLayout& g, int64_t i, int64_t size) {
   if (!g.block && !g.by_axis) return {size, 0, false};
   const int64_t row = i / g.inner, column = i % g.inner, k = row % g.n, outer = row / g.n;
   const int64_t end = g.inner > 1 ? (row + 1) * g.inner : (outer + 1) * g.n;

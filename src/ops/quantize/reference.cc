@@ -14,13 +14,13 @@ int64_t integer(const View& v, int64_t i) {
   }
 }
 
-// f(element, scale, zero point) for the elements of units [begin, end).
+// Calls f(element, scale, zero point) for the elements of units [begin, end).
 template <class Fn>
 void each(const Call& call, int64_t begin, int64_t end, Fn f) {
-  const Grid g = grid_of(call);
+  const ScaleLayout g = scale_layout(call);
   const int64_t size = call.out[0].elements();
   for (int64_t i = begin * kChunk; i < end * kChunk && i < size; ++i) {
-    const int64_t at = run_at(g, i, size).at;
+    const int64_t at = scale_run_at(g, i, size).at;
     f(i, call.in[1].as<const float>()[at], call.in.size() > 2 ? integer(call.in[2], at) : 0);
   }
 }
@@ -38,7 +38,7 @@ void quantize(const Call& call, int, int64_t begin, int64_t end, void*) {
 
 void dequantize(const Call& call, int, int64_t begin, int64_t end, void*) {
   each(call, begin, end, [&](int64_t i, float s, int64_t z) {
-    put(call.out[0], i, static_cast<float>(integer(call.in[0], i) - z) * s);
+    store_canonical(call.out[0], i, static_cast<float>(integer(call.in[0], i) - z) * s);
   });
 }
 
@@ -46,7 +46,7 @@ bool is_byte(const View& v) {
   return v.dtype == DType::i8 || v.dtype == DType::u8;
 }
 
-// Operands 1 and 2; zero points have the type of `integers`.
+// Checks operands 1 and 2; zero points have the type of `integers`.
 const char* check(const Call& c, const View& integers) {
   const View &x = c.in[0], &scale = c.in[1];
   if (!same_shape(x, c.out[0])) return "a result shaped like the operand";
@@ -86,12 +86,12 @@ const char* check_dequantize(const Call& c) {
 extern const Kernel row_quantize_linear_reference, row_dequantize_linear_reference;
 const Kernel row_quantize_linear_reference = {.op = "quantize_linear",
                                               .isa = "reference",
-                                              .check = check_quantize,
+                                              .contract = {.check = check_quantize},
                                               .units = chunk_units,
                                               .run = quantize};
 const Kernel row_dequantize_linear_reference = {.op = "dequantize_linear",
                                                 .isa = "reference",
-                                                .check = check_dequantize,
+                                                .contract = {.check = check_dequantize},
                                                 .units = chunk_units,
                                                 .run = dequantize};
 

@@ -1,16 +1,17 @@
+// The layout of scales and zero points.
 #include "ops/quantize/quantize.h"
 
 namespace invar::ops {
 
-Grid grid_of(const Call& call) {
+ScaleLayout scale_layout(const Call& call) {
   const View &x = call.in[0], &scale = call.in[1];
-  Grid g{};
+  ScaleLayout g{};
   g.block = attr_i(call, "block", 0);
   g.by_axis = g.block == 0 && scale.elements() != 1;
   if (!g.block && !g.by_axis) return g;
-  const Axis a = axis_of(x, attr_i(call, "axis", 1));
+  const AxisExtents a = axis_extents(x, attr_i(call, "axis", 1));
   g.n = a.n, g.inner = a.inner;
-  if (g.block > a.n) g.block = a.n > 0 ? a.n : 1;  // one block for all of the axis
+  if (g.block > a.n) g.block = a.n > 0 ? a.n : 1;  // one block for the whole axis
   if (g.block) g.blocks = (a.n + g.block - 1) / g.block;
   return g;
 }

@@ -1,3 +1,4 @@
+// CPU reductions: rows along memory or columns across it, whole or split into segments.
 #include "num/reduce/columns.h"
 #include "ops/reduce/cpu/arg.h"
 #include "ops/reduce/cpu/float_ops.h"
@@ -6,9 +7,10 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-// Segment g of row `row` along memory: contiguous, or gathered first.
+// Segment g of a row along memory: contiguous, or gathered first.
 template <class Op>
-INVAR_INLINE float segment_along(const Reduction& r, const float* x, int64_t g, F centre, float* gathered) {
+INVAR_INLINE float segment_contiguous(const Reduction& r, const float* x, int64_t g, F centre,
+                                      float* gathered) {
   int64_t begin = g * num::kRowSegment;
   int64_t n = r.n - begin < num::kRowSegment ? r.n - begin : num::kRowSegment;
   const float* p = x + begin;
@@ -16,7 +18,7 @@ INVAR_INLINE float segment_along(const Reduction& r, const float* x, int64_t g, 
     int64_t run = r.reduced.dim[r.reduced.count - 1];
     for (int64_t i = 0; i < n;) {
       int64_t rest = run - (begin + i) % run, length = rest < n - i ? rest : n - i;
-      const float* from = x + Dims::offset(r.reduced, begin + i);
+      const float* from = x + StridedDims::offset(r.reduced, begin + i);
       for (int64_t k = 0; k < length; ++k) gathered[i + k] = from[k];
       i += length;
     }
@@ -32,19 +34,19 @@ INVAR_INLINE float segment_along(const Reduction& r, const float* x, int64_t g, 
       p == gathered ? nullptr : p + n);
 }
 
-// The segments g ... end of a row along memory, folded.
+// All segments of a row along memory, joined.
 template <class Op>
-INVAR_INLINE float row_along(const Reduction& r, const float* x, F centre, float* gathered) {
+INVAR_INLINE float row_contiguous(const Reduction& r, const float* x, F centre, float* gathered) {
   float total = Op::Join::kStart;
   for (int64_t g = 0; g < r.segments; ++g)
-    total = Op::Join::join(total, segment_along<Op>(r, x, g, centre, gathered));
+    total = Op::Join::join(total, segment_contiguous<Op>(r, x, g, centre, gathered));
   return total;
 }
 
-// Segment g of `width` columns -> lane[0 ... width). centre: of each column, where the operation has one.
+// Segment g of `width` columns -> lane[0 ... width). centre: per column, if the operation has one.
 template <class Op>
-INVAR_INLINE void segment_across(const Reduction& r, const float* x, int64_t width, int64_t g,
-                                 const float* centre, float* lane) {
+INVAR_INLINE void segment_columns(const Reduction& r, const float* x, int64_t width, int64_t g,
+                                  const float* centre, float* lane) {
   int64_t begin = g * num::kRowSegment;
   int64_t n = r.n - begin < num::kRowSegment ? r.n - begin : num::kRowSegment;
   if constexpr (!Op::kCentred)
@@ -57,7 +59,7 @@ INVAR_INLINE void segment_across(const Reduction& r, const float* x, int64_t wid
   lanes::reduce_wide<typename Op::Join>(
       n, width,
       [&](int64_t i) __attribute__((always_inline)) {
-        return x + (one ? (begin + i) * stride : Dims::offset(r.reduced, begin + i));
+        return x + (one ? (begin + i) * stride : StridedDims::offset(r.reduced, begin + i));
       },
       [&](F acc, F v, int64_t c, int count) __attribute__((always_inline)) {
         if constexpr (Op::kCentred) return Op::step(acc, v, load_part(centre + c, count));
@@ -66,13 +68,13 @@ INVAR_INLINE void segment_across(const Reduction& r, const float* x, int64_t wid
       lane);
 }
 
-// to[c] = the folded segments of `width` columns.
+// to[c] = the joined segments of `width` columns.
 template <class Op>
-INVAR_INLINE void rows_across(const Reduction& r, const float* x, int64_t width, const float* centre,
-                              float* lane, float* to) {
+INVAR_INLINE void rows_columns(const Reduction& r, const float* x, int64_t width, const float* centre,
+                               float* lane, float* to) {
   for (int64_t c = 0; c < width; ++c) to[c] = Op::Join::kStart;
   for (int64_t g = 0; g < r.segments; ++g) {
-    segment_across<Op>(r, x, width, g, centre, lane);
+    segment_columns<Op>(r, x, width, g, centre, lane);
     strip_exact(
         to, width, [&](int64_t c, int count) __attribute__((always_inline)) {
           F total = load_part(to + c, count);
@@ -81,38 +83,39 @@ INVAR_INLINE void rows_across(const Reduction& r, const float* x, int64_t width,
   }
 }
 
-// Phase 0: the segments of split rows into call.shared [segment][output], or whole rows into the result.
+// Phase 0: the segments of split rows into call.shared [segment][output], or whole rows into the
+// result.
 template <class Op>
 INVAR_INLINE void reduce(const Call& call, const Reduction& r, int64_t begin, int64_t end, float* scratch,
                          float* partial, const float* centre) {
   const float* x = call.in[0].as<const float>();
   float* out = call.out[0].as<float>();
-  const Count n = count_of(call, r);
+  const ElementCount n = count_of(call, r);
   for (int64_t u = begin; u < end; ++u) {
     int64_t block = r.split ? u / r.segments : u, g = r.split ? u % r.segments : 0;
-    if (!r.across) {
+    if (!r.columnwise) {
       int64_t row = block * (r.split ? 1 : r.rows), last = r.split ? row + 1 : row + r.rows;
       for (; row < last && row < r.outputs; ++row) {
-        const float* p = x + Dims::offset(r.kept, row);
+        const float* p = x + StridedDims::offset(r.kept, row);
         if (r.split) {
           partial[g * r.outputs + row] =
-              segment_along<Op>(r, p, g, Op::kCentred ? set1(centre[row]) : zero(), scratch);
+              segment_contiguous<Op>(r, p, g, Op::kCentred ? set1(centre[row]) : zero(), scratch);
           continue;
         }
         F middle = zero();
         if constexpr (Op::kCentred)
-          middle = Op::centre(set1(row_along<typename Op::First>(r, p, zero(), scratch)), n);
-        F total = set1(row_along<Op>(r, p, middle, scratch));
-        put_n(out + row, Op::finish(total, n, middle), 1);
+          middle = Op::centre(set1(row_contiguous<typename Op::First>(r, p, zero(), scratch)), n);
+        F total = set1(row_contiguous<Op>(r, p, middle, scratch));
+        store_canonical_n(out + row, Op::finish(total, n, middle), 1);
       }
       continue;
     }
     int64_t outer = block / r.blocks, from = block % r.blocks * r.width;
     int64_t width = r.inner - from < r.width ? r.inner - from : r.width, at = outer * r.inner + from;
-    const float* p = x + Dims::offset(r.kept, outer) + from;
+    const float* p = x + StridedDims::offset(r.kept, outer) + from;
     float *middle = scratch, *total = scratch + r.width, *lane = scratch + 2 * r.width;
     if (r.split) {
-      segment_across<Op>(r, p, width, g, Op::kCentred ? centre + at : nullptr, lane);
+      segment_columns<Op>(r, p, width, g, Op::kCentred ? centre + at : nullptr, lane);
       strip_exact(
           partial + g * r.outputs + at, width, [&](int64_t c, int count) __attribute__((always_inline)) {
             return load_part(lane + c, count);
@@ -120,13 +123,13 @@ INVAR_INLINE void reduce(const Call& call, const Reduction& r, int64_t begin, in
       continue;
     }
     if constexpr (Op::kCentred) {
-      rows_across<typename Op::First>(r, p, width, nullptr, lane, middle);
+      rows_columns<typename Op::First>(r, p, width, nullptr, lane, middle);
       strip_exact(
           middle, width, [&](int64_t c, int count) __attribute__((always_inline)) {
             return Op::centre(load_part(middle + c, count), n);
           });
     }
-    rows_across<Op>(r, p, width, middle, lane, total);
+    rows_columns<Op>(r, p, width, middle, lane, total);
     strip(
         out + at, width, [&](int64_t c, int count) __attribute__((always_inline)) {
           F m = !Op::kCentred ? zero() : load_part(middle + c, count);
@@ -135,7 +138,7 @@ INVAR_INLINE void reduce(const Call& call, const Reduction& r, int64_t begin, in
   }
 }
 
-// Phase 1: the folds; f(total, o, count) of the outputs o ... stored to `to`.
+// Phase 1: joins the segments; f(total, o, count) stores outputs o ... to `to`.
 template <class Join, class Fn>
 INVAR_INLINE void fold_split(const Reduction& r, int64_t begin, int64_t end, const float* partial, Fn f) {
   int64_t to = end * kChunk < r.outputs ? end * kChunk : r.outputs;
@@ -154,13 +157,13 @@ template <class Op>
 void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   if constexpr (!std::is_void_v<typename Op::Wide>)
     if (call.in[0].dtype == DType::f64) return run_binary64<typename Op::Wide>(call, phase, begin, end);
-  if constexpr (Op::kWhole != Whole::none)
-    if (call.in[0].dtype != DType::f32) return run_integers<Op::kWhole>(call, phase, begin, end, scratch);
+  if constexpr (Op::kIntegerOp != IntegerOp::none)
+    if (call.in[0].dtype != DType::f32) return run_integers<Op::kIntegerOp>(call, phase, begin, end, scratch);
   const Reduction r = reduction_of(call);
   float *partial = static_cast<float*>(call.shared),
         *centre = partial + (r.split ? r.segments * r.outputs : 0);
   float* out = call.out[0].as<float>();
-  const Count n = count_of(call, r);
+  const ElementCount n = count_of(call, r);
   if constexpr (Op::kCentred) {
     using First = typename Op::First;
     if (phase == 0) return reduce<First>(call, r, begin, end, static_cast<float*>(scratch), partial, nullptr);
@@ -173,7 +176,7 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
   if (phase == 0) return reduce<Op>(call, r, begin, end, static_cast<float*>(scratch), partial, centre);
   fold_split<typename Op::Join>(r, begin, end, partial, [&](F total, int64_t o, int count) {
     F m = Op::kCentred ? load_n(centre + o, count) : zero();
-    put_n(out + o, Op::finish(total, n, m), count);
+    store_canonical_n(out + o, Op::finish(total, n, m), count);
   });
 }
 

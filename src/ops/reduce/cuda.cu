@@ -1,5 +1,6 @@
-#include "ops/reduce/cuda/binary64.cuh"
+// Reductions of f32 by row_reduction.cuh; other types by cuda/binary64.cuh and cuda/unordered.cuh.
 #include "ops/reduce/cpu/float_ops.h"
+#include "ops/reduce/cuda/binary64.cuh"
 #include "ops/reduce/cuda/unordered.cuh"
 
 namespace invar::ops {
@@ -15,16 +16,17 @@ struct FirstOf<Op, true> {
   using Join = typename Op::First::Join;
 };
 
-// Operations that differ in what they make of the total alone share their kernels; the one at hand is the which-th.
+// Operations that differ only in how they finish the total share their kernels; `which` selects
+// one.
 template <class Op, class... Others>
 struct Reduce {
   static constexpr int kReductions = Op::kCentred ? 2 : 1;
-  static constexpr bool kGives = false;
+  static constexpr bool kStoresRow = false;
   template <int k>
   using Join = std::conditional_t<k == 0, typename FirstOf<Op>::Join, typename Op::Join>;
   const float* x;
   float* out;
-  Count n;
+  ElementCount n;
   int which;
 
   template <class Row>
@@ -39,7 +41,7 @@ struct Reduce {
     F y = Op::finish(total, n, centre);
     int other = 0;
     ((++other == which ? void(y = Others::finish(total, n, centre)) : void()), ...);
-    put(out + r, y);
+    store_canonical(out + r, y);
   }
 };
 using Sums = Reduce<SumOp, MeanOp, LogSumOp>;
@@ -47,48 +49,51 @@ using Squares = Reduce<SquareOp, L2Op>;
 using Variances = Reduce<VarOp, StdOp>;
 
 template <class Family, bool kAligned>
-struct Lines : Family {
+struct ContiguousRows : Family {
   int64_t length;
-  INVAR_DEVICE lanes::Line<kAligned> source(int64_t r, int64_t = 0) const { return {this->x + r * length}; }
+  INVAR_DEVICE lanes::ContiguousRow<kAligned> source(int64_t r, int64_t = 0) const {
+    return {this->x + r * length};
+  }
 };
 template <class Family>
-struct Anywhere : Family {
+struct StridedRows : Family {
   Reduction r;
-  INVAR_DEVICE Places<float> source(int64_t outer, int64_t column = 0) const {
-    return {this->x + Dims::offset(r.kept, outer) + column, &r.reduced, r.n <= INT32_MAX};
+  INVAR_DEVICE StridedElements<float> source(int64_t outer, int64_t column = 0) const {
+    return {this->x + StridedDims::offset(r.kept, outer) + column, &r.reduced, r.n <= INT32_MAX};
   }
 };
 
 template <class Family, class Op, int which>
 void enqueue(const Call& call, Stream stream) {
   if constexpr (!std::is_void_v<typename Op::Wide>)
-    if (call.in[0].dtype == DType::f64) return queue_binary64<typename Op::Wide>(call, stream);
-  if constexpr (Op::kWhole != Whole::none)
-    if (call.in[0].dtype != DType::f32) return queue_integers<Op::kWhole>(call, stream);
+    if (call.in[0].dtype == DType::f64) return enqueue_binary64<typename Op::Wide>(call, stream);
+  if constexpr (Op::kIntegerOp != IntegerOp::none)
+    if (call.in[0].dtype != DType::f32) return enqueue_integers<Op::kIntegerOp>(call, stream);
   const Reduction r = reduction_of(call);
   const Family fn{call.in[0].as<const float>(), call.out[0].as<float>(), count_of(call, r), which};
-  if (r.across)
-    return queue_columns(Anywhere<Family>{fn, r}, column_blocks(r.outer, r.inner, r.n), call.shared, stream);
+  if (r.columnwise)
+    return launch_columns(StridedRows<Family>{fn, r}, column_blocks(r.outer, r.inner, r.n), call.shared,
+                          stream);
   const bool line = r.reduced.count <= 1;
   if (line && r.n % 4 == 0 && aligned(fn.x))
-    return queue_rows(Lines<Family, true>{fn, r.n}, r.outputs, r.n, call.shared, stream);
+    return launch_rows(ContiguousRows<Family, true>{fn, r.n}, r.outputs, r.n, call.shared, stream);
   if (line && r.n <= kShortRow)
-    return queue_loose_rows(Lines<Family, false>{fn, r.n}, r.outputs, r.n, call.shared, stream);
-  queue_scattered_rows(Anywhere<Family>{fn, r}, r.outputs, r.n, call.shared, stream);
+    return launch_unaligned_rows(ContiguousRows<Family, false>{fn, r.n}, r.outputs, r.n, call.shared, stream);
+  launch_scattered_rows(StridedRows<Family>{fn, r}, r.outputs, r.n, call.shared, stream);
 }
 
 template <class Family>
 size_t shared_bytes(const Call& call) {
   if (call.in[0].dtype != DType::f32) return 0;
   const Reduction r = reduction_of(call);
-  if (r.across) return column_bytes(column_blocks(r.outer, r.inner, r.n), Family::kReductions);
+  if (r.columnwise) return column_bytes(column_blocks(r.outer, r.inner, r.n), Family::kReductions);
   return row_bytes(r.outputs, r.n, Family::kReductions);
 }
 
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-// The operation Op, the which-th of its family.
+// The registry row of operation Op, number `which` of its family.
 #define INVAR_REDUCTION(name, Op, Family, which)                        \
   extern const Kernel INVAR_ROW_OF(name);                               \
   const Kernel INVAR_ROW_OF(name) = {                                   \
@@ -112,7 +117,7 @@ INVAR_REDUCTION(reduce_log_sum_exp, LogSumExpOp, Reduce<INVAR_ISA_NS::LogSumExpO
 #define INVAR_ARG(name, ...)              \
   extern const Kernel INVAR_ROW_OF(name); \
   const Kernel INVAR_ROW_OF(name) = {     \
-      .op = #name, .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::queue_arg<__VA_ARGS__>};
+      .op = #name, .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::enqueue_arg<__VA_ARGS__>};
 INVAR_ARG(argmax, true)
 INVAR_ARG(argmin, false)
 INVAR_ARG(hardmax, true, true)

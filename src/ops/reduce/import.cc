@@ -1,3 +1,5 @@
+// Lowering of the reductions, ArgMax, Hardmax and the normalizations made of reductions, and their
+// type inference.
 #include <limits>
 
 #include "compiler/lowering/op_builder.h"
@@ -6,103 +8,104 @@
 namespace invar::compiler {
 namespace {
 
-// The axes, ascending.
-Result<std::vector<int64_t>> ascending(llvm::ArrayRef<int64_t> given, size_t rank) {
+Result<std::vector<int64_t>> sorted_axes(llvm::ArrayRef<int64_t> given, size_t rank) {
   std::set<int64_t> axes;
   for (int64_t a : given) {
-    INVAR_TRY(int64_t axis, Node::axis(a, rank));
+    INVAR_TRY(int64_t axis, NodeView::normalize_axis(a, rank));
     if (!axes.insert(axis).second) return bad_input("axis " + std::to_string(a) + " twice");
   }
   return std::vector<int64_t>(axes.begin(), axes.end());
 }
 
-// The axes of a node, ascending; from an operand since opset `operand_since`, before that an attribute. None given: all.
-Result<std::vector<int64_t>> axes_of(Node& node, int64_t operand_since) {
+// The sorted axes of a node: an operand since opset `operand_since`, before that an attribute; all
+// if there are none.
+Result<std::vector<int64_t>> axes_of(NodeView& node, int64_t operand_since) {
   std::vector<int64_t> given;
   if (node.version() >= operand_since) {
     INVAR_CHECK_OK(node.expect(1, 2, {"keepdims", "noop_with_empty_axes"}));
     if (node.has(1)) {
-      INVAR_TRY(given, node.constants(1));
+      INVAR_TRY(given, node.constant_ints(1));
     }
   } else {
     INVAR_CHECK_OK(node.expect(1, 1, {"axes", "keepdims"}));
-    INVAR_TRY(given, node.ints("axes"));
+    INVAR_TRY(given, node.ints_attr("axes"));
   }
   const size_t rank = node.shape(0).size();
   if (given.empty())
     for (size_t d = 0; d < rank; ++d) given.push_back(static_cast<int64_t>(d));
-  return ascending(given, rank);
+  return sorted_axes(given, rank);
 }
 
-// onnx.18, reduce.9 with the functions of f64.
-Result<Value> wide_log_sum(Node& node, Value x, llvm::ArrayRef<int64_t> axes, bool keep, bool of_powers) {
+// Log-sum and log-sum-exp of f64, decomposed (onnx.18, reduce.9).
+Result<Value> log_sum_f64(NodeView& node, Value x, llvm::ArrayRef<int64_t> axes, bool keep, bool of_powers) {
   const SmallVector<NamedAttribute> attrs = {node.attr("axes", axes), node.attr("keepdims", int64_t{keep})},
                                     kept = {node.attr("axes", axes), node.attr("keepdims", int64_t{1})};
   if (!of_powers) {
     INVAR_TRY(Value total, node.make<ReduceSumOp>(x, attrs));
     return node.make<LogF64Op>(total);
   }
-  INVAR_TRY(Value most, node.make<ReduceMaxOp>(x, kept));
-  INVAR_TRY(Value none, node.make<SubOp>({most, most}));
-  INVAR_TRY(Value finite, node.make<EqualOp>({none, wide(node, 0)}));
-  INVAR_TRY(Value centre, node.make<WhereOp>({finite, most, wide(node, 0)}));
+  INVAR_TRY(Value max, node.make<ReduceMaxOp>(x, kept));
+  INVAR_TRY(Value none, node.make<SubOp>({max, max}));
+  INVAR_TRY(Value finite, node.make<EqualOp>({none, f64_constant(node, 0)}));
+  INVAR_TRY(Value centre, node.make<WhereOp>({finite, max, f64_constant(node, 0)}));
   INVAR_TRY(x, node.make<SubOp>({x, centre}));
   INVAR_TRY(x, node.make<ExpF64Op>(x));
   INVAR_TRY(Value total, node.make<ReduceSumOp>(x, attrs));
   INVAR_TRY(total, node.make<LogF64Op>(total));
-  INVAR_TRY(centre, shaped(node, centre, shape_of(total.getType())));
+  INVAR_TRY(centre, reshape(node, centre, shape_of(total.getType())));
   return node.make<AddOp>({centre, total});
 }
 
 template <class Op, int kOperandSince, bool kNoop>
-Status reduction(Node& node) {
+Status reduction(NodeView& node) {
   INVAR_TRY(std::vector<int64_t> axes, axes_of(node, kOperandSince));
-  INVAR_TRY(int64_t keep, node.i("keepdims", 1));
-  INVAR_TRY(int64_t noop, node.i("noop_with_empty_axes", 0));
+  INVAR_TRY(int64_t keep, node.int_attr("keepdims", 1));
+  INVAR_TRY(int64_t noop, node.int_attr("noop_with_empty_axes", 0));
   if (noop && axes.size() == node.shape(0).size()) {
     bool named = false;
     if (node.has(1)) {
-      INVAR_TRY(std::vector<int64_t> given, node.constants(1));
+      INVAR_TRY(std::vector<int64_t> given, node.constant_ints(1));
       named = !given.empty();
     }
     if (!named && kNoop) return node.replace(node.in(0));
     if (!named) return not_covered("attribute \"noop_with_empty_axes\" is 1 and there are no axes");
   }
-  const SmallVector<NamedAttribute> attrs = {node.attr("axes", llvm::ArrayRef<int64_t>(axes)),
+  const SmallVector<NamedAttribute> attrs = {node.attr("axes", Ints(axes)),
                                              node.attr("keepdims", int64_t{keep != 0})};
   constexpr bool of_powers = std::is_same_v<Op, ReduceLogSumExpOp>;
   if constexpr (of_powers || std::is_same_v<Op, ReduceLogSumOp>)
     if (element_of(node.in(0)).isF64()) {
-      INVAR_TRY(Value out, wide_log_sum(node, node.in(0), axes, keep != 0, of_powers));
+      INVAR_TRY(Value out, log_sum_f64(node, node.in(0), axes, keep != 0, of_powers));
       return node.replace(out);
     }
   INVAR_TRY(Value out, node.make<Op>(node.in(0), attrs));
   return node.replace(out);
 }
 
-// Of a list of dimensions.
-template <std::optional<Polynomial> (*both)(const Polynomial&, const Polynomial&)>
-std::optional<Polynomial> combined(llvm::ArrayRef<Polynomial> list) {
-  std::optional<Polynomial> all = list.empty() ? std::nullopt : std::optional(list[0]);
+// Folds a list of dimension expressions.
+template <std::optional<DimExpr> (*both)(const DimExpr&, const DimExpr&)>
+std::optional<DimExpr> fold_dims(llvm::ArrayRef<DimExpr> list) {
+  std::optional<DimExpr> all = list.empty() ? std::nullopt : std::optional(list[0]);
   for (size_t i = 1; all && i < list.size(); ++i) all = both(*all, list[i]);
   return all;
 }
 
-// x with the axes as 1.
+// A reduction that keeps the axes as 1.
 template <class Op>
-Result<Value> reduced(Node& node, Value x, llvm::ArrayRef<int64_t> axes) {
+Result<Value> reduce_keepdims(NodeView& node, Value x, llvm::ArrayRef<int64_t> axes) {
   return node.make<Op>(x, {node.attr("axes", axes), node.attr("keepdims", int64_t{1})});
 }
 
-// x / norm, and 0 where the norm is.
-Status lp_normalization(Node& node) {
+// x / norm, and 0 where the norm is 0.
+Status lp_normalization(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"axis", "p"}));
-  INVAR_TRY(int64_t wanted, node.i("axis", -1));
-  INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
-  INVAR_TRY(int64_t p, node.i("p", 2));
+  INVAR_TRY(int64_t wanted, node.int_attr("axis", -1));
+  INVAR_TRY(int64_t axis, NodeView::normalize_axis(wanted, node.shape(0).size()));
+  INVAR_TRY(int64_t p, node.int_attr("p", 2));
   if (p != 1 && p != 2) return bad_input("attribute \"p\" is neither 1 nor 2");
   Value x = node.in(0);
-  INVAR_TRY(Value norm, p == 1 ? reduced<ReduceL1Op>(node, x, axis) : reduced<ReduceL2Op>(node, x, axis));
+  INVAR_TRY(Value norm,
+            p == 1 ? reduce_keepdims<ReduceL1Op>(node, x, axis) : reduce_keepdims<ReduceL2Op>(node, x, axis));
   INVAR_TRY(Value none, node.make<EqualOp>({norm, node.constant(0.0f)}));
   INVAR_TRY(Value divisor,
             node.make<WhereOp>({none, node.constant(std::numeric_limits<float>::infinity()), norm}));
@@ -111,24 +114,24 @@ Status lp_normalization(Node& node) {
 }
 
 // (x - mean) / (deviation + 1e-9), the deviation in two passes (reduce.10).
-Status mean_variance_normalization(Node& node) {
+Status mean_variance_normalization(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"axes"}));
-  INVAR_TRY(std::vector<int64_t> given, node.ints("axes"));
+  INVAR_TRY(std::vector<int64_t> given, node.ints_attr("axes"));
   if (!node.attribute("axes")) given = {0, 2, 3};
-  INVAR_TRY(std::vector<int64_t> axes, ascending(given, node.shape(0).size()));
+  INVAR_TRY(std::vector<int64_t> axes, sorted_axes(given, node.shape(0).size()));
   Value x = node.in(0);
-  INVAR_TRY(Value mean, reduced<ReduceMeanOp>(node, x, axes));
+  INVAR_TRY(Value mean, reduce_keepdims<ReduceMeanOp>(node, x, axes));
   INVAR_TRY(Value centred, node.make<SubOp>({x, mean}));
-  INVAR_TRY(Value deviation, node.make<ReduceStdOp>(x, {node.attr("axes", llvm::ArrayRef<int64_t>(axes)),
-                                                        node.attr("keepdims", int64_t{1}),
-                                                        node.attr("correction", int64_t{0})}));
+  INVAR_TRY(Value deviation,
+            node.make<ReduceStdOp>(x, {node.attr("axes", Ints(axes)), node.attr("keepdims", int64_t{1}),
+                                       node.attr("correction", int64_t{0})}));
   INVAR_TRY(Value shifted, node.make<AddOp>({deviation, node.constant(1e-9f)}));
   INVAR_TRY(Value out, node.make<DivOp>({centred, shifted}));
   return node.replace(out);
 }
 
-Status hardmax(Node& node) {
-  return along_axis(
+Status hardmax(NodeView& node) {
+  return lower_along_axis(
       node, [&node](Value x, int64_t axis) { return node.make<HardmaxOp>(x, node.attr("axis", axis)); });
 }
 
@@ -143,35 +146,35 @@ LogicalResult infer(std::optional<Location> loc, Value x, llvm::ArrayRef<int64_t
   }
   for (size_t d = 0; d < from.size(); ++d) {
     bool reduced = llvm::is_contained(axes, static_cast<int64_t>(d));
-    if (!reduced || keep) to.push_back(reduced ? Extent::of(1) : from[d]);
+    if (!reduced || keep) to.push_back(reduced ? Dim::of(1) : from[d]);
   }
   out.push_back(tensor_of(to, getElementTypeOrSelf(x.getType())));
   return success();
 }
 
-// The place of an extreme. Of integers: of the first or last 1 among what equals it.
+// Of integers: the argmax of a mask of the elements equal to the extreme.
 template <class Op, class Extreme>
-Status arg(Node& node) {
+Status lower_arg_extreme(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"axis", "keepdims", "select_last_index"}));
-  INVAR_TRY(int64_t wanted, node.i("axis", 0));
-  INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
-  INVAR_TRY(int64_t keep, node.i("keepdims", 1));
-  INVAR_TRY(int64_t last, node.i("select_last_index", 0));
+  INVAR_TRY(int64_t wanted, node.int_attr("axis", 0));
+  INVAR_TRY(int64_t axis, NodeView::normalize_axis(wanted, node.shape(0).size()));
+  INVAR_TRY(int64_t keep, node.int_attr("keepdims", 1));
+  INVAR_TRY(int64_t last, node.int_attr("select_last_index", 0));
   SmallVector<NamedAttribute> attrs = {node.attr("axis", axis), node.attr("select_last", int64_t{last != 0})};
   Value out;
   if (element_of(node.in(0)).isIntOrIndex()) {
-    INVAR_TRY(Value most, reduced<Extreme>(node, node.in(0), axis));
-    INVAR_TRY(Value is_most, node.make<EqualOp>({node.in(0), most}));
+    INVAR_TRY(Value max, reduce_keepdims<Extreme>(node, node.in(0), axis));
+    INVAR_TRY(Value is_max, node.make<EqualOp>({node.in(0), max}));
     INVAR_TRY(Value ones,
-              node.make<CastOp>(is_most, {}, tensor_of(node.shape(0), node.build().getF32Type())));
+              node.make<CastOp>(is_max, {}, tensor_of(node.shape(0), node.builder().getF32Type())));
     INVAR_TRY(out, node.make<ArgmaxOp>(ones, attrs));
   } else {
     INVAR_TRY(out, node.make<Op>(node.in(0), attrs));
   }
   if (keep) {
     Shape kept = node.shape(0);
-    kept[axis] = Extent::of(1);
-    INVAR_TRY(out, node.make<ReshapeOp>(out, {}, tensor_of(kept, node.build().getI64Type())));
+    kept[axis] = Dim::of(1);
+    INVAR_TRY(out, node.make<ReshapeOp>(out, {}, tensor_of(kept, node.builder().getI64Type())));
   }
   node.replace(0, out, /*stays_wide=*/true);
   return {};
@@ -182,7 +185,7 @@ LogicalResult infer_arg(MLIRContext* context, std::optional<Location> loc, Value
   Shape shape = shape_of(x.getType());
   if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
     return mismatch(loc, "axis " + std::to_string(axis) + " is outside rank " + std::to_string(shape.size()));
-  if (shape[axis] == Extent::of(0)) return mismatch(loc, "an axis without elements has no extreme");
+  if (shape[axis] == Dim::of(0)) return mismatch(loc, "an axis without elements has no extreme");
   shape.erase(shape.begin() + axis);
   out.push_back(tensor_of(shape, IntegerType::get(context, 64)));
   return success();
@@ -219,34 +222,34 @@ INVAR_INFER(ArgminOp)
 
 LogicalResult HardmaxOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
                                           SmallVectorImpl<Type>& out) {
-  if (shape_of(op.getX().getType())[op.getAxis()] == Extent::of(0))
+  if (shape_of(op.getX().getType())[op.getAxis()] == Dim::of(0))
     return mismatch(loc, "an axis without elements has no extreme");
   out.push_back(op.getX().getType());
   return success();
 }
 
-// Axes are an operand from opset 13 (ReduceSum) or 18 on. Without axes and with noop_with_empty_axes, what combines
-// elements does nothing to one alone; the others are refused.
-void import_reduce(Rooms& rooms) {
-  rooms.sizes<ReduceProdOp>(combined<invar::product>);
-  rooms.sizes<ReduceSumOp>(combined<invar::sum>);
-  rooms.sizes<ReduceMaxOp>(combined<most>);
-  rooms.sizes<ReduceMinOp>(combined<least>);
-  rooms.on("ReduceSum", 1, reduction<ReduceSumOp, 13, true>, Widens::wrapping);
-  rooms.on("ReduceMean", 1, reduction<ReduceMeanOp, 18, true>, Widens::integers);
-  rooms.on("ReduceProd", 1, reduction<ReduceProdOp, 18, true>, Widens::wrapping);
-  rooms.on("ReduceMax", 1, reduction<ReduceMaxOp, 18, true>, Widens::ordered);
-  rooms.on("ReduceMin", 1, reduction<ReduceMinOp, 18, true>, Widens::ordered);
-  rooms.on("ReduceL1", 1, reduction<ReduceL1Op, 18, false>, Widens::integers);
-  rooms.on("ReduceL2", 1, reduction<ReduceL2Op, 18, false>);
-  rooms.on("ReduceSumSquare", 1, reduction<ReduceSumSquareOp, 18, false>, Widens::wrapping);
-  rooms.on("ReduceLogSum", 1, reduction<ReduceLogSumOp, 18, false>);
-  rooms.on("ReduceLogSumExp", 1, reduction<ReduceLogSumExpOp, 18, false>);
-  rooms.on("LpNormalization", 1, lp_normalization);
-  rooms.on("MeanVarianceNormalization", 9, mean_variance_normalization);
-  rooms.on("Hardmax", 1, hardmax);
-  rooms.on("ArgMax", 1, arg<ArgmaxOp, ReduceMaxOp>, Widens::ordered);
-  rooms.on("ArgMin", 1, arg<ArgminOp, ReduceMinOp>, Widens::ordered);
+// Axes are an operand from opset 13 (ReduceSum) or 18 on. noop_with_empty_axes without axes is the
+// identity for reductions whose value of one element is that element; the others are refused.
+void import_reduce(RuleRegistry& registry) {
+  registry.propagates_dims<ReduceProdOp>(fold_dims<invar::product>);
+  registry.propagates_dims<ReduceSumOp>(fold_dims<invar::sum>);
+  registry.propagates_dims<ReduceMaxOp>(fold_dims<maximum>);
+  registry.propagates_dims<ReduceMinOp>(fold_dims<minimum>);
+  registry.add_rule("ReduceSum", 1, reduction<ReduceSumOp, 13, true>, Widening::wrapping);
+  registry.add_rule("ReduceMean", 1, reduction<ReduceMeanOp, 18, true>, Widening::integers);
+  registry.add_rule("ReduceProd", 1, reduction<ReduceProdOp, 18, true>, Widening::wrapping);
+  registry.add_rule("ReduceMax", 1, reduction<ReduceMaxOp, 18, true>, Widening::ordered);
+  registry.add_rule("ReduceMin", 1, reduction<ReduceMinOp, 18, true>, Widening::ordered);
+  registry.add_rule("ReduceL1", 1, reduction<ReduceL1Op, 18, false>, Widening::integers);
+  registry.add_rule("ReduceL2", 1, reduction<ReduceL2Op, 18, false>);
+  registry.add_rule("ReduceSumSquare", 1, reduction<ReduceSumSquareOp, 18, false>, Widening::wrapping);
+  registry.add_rule("ReduceLogSum", 1, reduction<ReduceLogSumOp, 18, false>);
+  registry.add_rule("ReduceLogSumExp", 1, reduction<ReduceLogSumExpOp, 18, false>);
+  registry.add_rule("LpNormalization", 1, lp_normalization);
+  registry.add_rule("MeanVarianceNormalization", 9, mean_variance_normalization);
+  registry.add_rule("Hardmax", 1, hardmax);
+  registry.add_rule("ArgMax", 1, lower_arg_extreme<ArgmaxOp, ReduceMaxOp>, Widening::ordered);
+  registry.add_rule("ArgMin", 1, lower_arg_extreme<ArgminOp, ReduceMinOp>, Widening::ordered);
 }
 
 }  // namespace invar::compiler

@@ -1,30 +1,31 @@
-// spec: spec.md reduce.1 - reduce.12, argmax.1 - argmax.5, hardmax.1 - hardmax.2; the sums: spec/reduction.md
+// spec: spec.md reduce.1 - reduce.13, argmax.1 - argmax.5, hardmax.1 - hardmax.2; the sums:
+// spec/reduction.md.
 #include "kernels/reference.h"
 
 #include <cmath>
 #include <limits>
 
+#include "kernels/batch_independence.h"
+#include "kernels/check.h"
 #include "num/binary64.h"
 #include "num/reduce/reference.h"
 #include "num/reference.h"
-#include "kernels/batch_independence.h"
-#include "kernels/check.h"
 #include "ops/reduce/reduce.h"
 
 namespace invar::ops {
 namespace {
 
 // reduce.2
-struct Rows {
+struct ReducedRows {
   const View& x;
   bool reduced[kMaxRank];
   int64_t n = 1;  // elements of a row
-  explicit Rows(const Call& call) : x(call.in[0]) {
+  explicit ReducedRows(const Call& call) : x(call.in[0]) {
     for (int d = 0; d < x.rank; ++d)
       if ((reduced[d] = is_reduced(call, d))) n *= x.dim[d];
   }
-  // Element i of row `row`, both counted in row-major order of their own dimensions.
-  int64_t place(int64_t row, int64_t i) const {
+  // Offset of element i of row `row`, both in row-major order of their own dimensions.
+  int64_t offset(int64_t row, int64_t i) const {
     int64_t at = 0, stride = 1;
     for (int d = x.rank - 1; d >= 0; --d) {
       int64_t& index = reduced[d] ? i : row;
@@ -40,13 +41,13 @@ int64_t units(const Call& call, int) {
   return call.out[0].elements();
 }
 
-// f(n, at) of every row, where at(i) is its element i; stored.
+// Stores f(n, at) for every row, where at(i) is its element i.
 template <class Fn>
 void rows(const Call& call, int64_t begin, int64_t end, Fn f) {
-  const Rows rows(call);
+  const ReducedRows rows(call);
   const float* x = call.in[0].as<const float>();
   for (int64_t row = begin; row < end; ++row)
-    put(call.out[0], row, f(rows.n, [&, row](int64_t i) { return x[rows.place(row, i)]; }));
+    store_canonical(call.out[0], row, f(rows.n, [&, row](int64_t i) { return x[rows.offset(row, i)]; }));
 }
 
 template <class At>
@@ -78,8 +79,8 @@ float variance(const Call& call, int64_t n, At at) {
   return total / static_cast<float>(free < 0 ? 0 : free);
 }
 
-// Element i as it is, or a truth value; what is put is cut to the type (reduce.11, reduce.12).
-int64_t whole(const View& v, int64_t i) {
+// Element i as an integer, or a truth value; stores truncate to the type (reduce.11, reduce.12).
+int64_t integer_at(const View& v, int64_t i) {
   switch (v.dtype) {
     case DType::i64: return v.as<int64_t>()[i];
     case DType::i32: return v.as<int32_t>()[i];
@@ -88,7 +89,7 @@ int64_t whole(const View& v, int64_t i) {
     default: return v.as<uint8_t>()[i] != 0;
   }
 }
-void put_whole(const View& v, int64_t i, int64_t x) {
+void put_integer(const View& v, int64_t i, int64_t x) {
   switch (v.dtype) {
     case DType::i64: v.as<int64_t>()[i] = x; break;
     case DType::i32: v.as<int32_t>()[i] = static_cast<int32_t>(x); break;
@@ -104,73 +105,73 @@ int64_t bound(DType t, bool upper) {
     default: return upper;
   }
 }
-enum class Whole { none, sum, mean, prod, max, min, l1, squares };
-void integers(const Call& call, int64_t begin, int64_t end, Whole op) {
+enum class IntegerOp { none, sum, mean, prod, max, min, l1, squares };
+void integers(const Call& call, int64_t begin, int64_t end, IntegerOp op) {
   const View &x = call.in[0], &out = call.out[0];
-  const Rows rows(call);
+  const ReducedRows rows(call);
   const int64_t n = rows.n;
   for (int64_t row = begin; row < end; ++row) {
-    uint64_t total = op == Whole::prod ? 1 : 0;
-    int64_t best = bound(x.dtype, op == Whole::min);
+    uint64_t total = op == IntegerOp::prod ? 1 : 0;
+    int64_t best = bound(x.dtype, op == IntegerOp::min);
     for (int64_t i = 0; i < n; ++i) {
-      int64_t v = whole(x, rows.place(row, i));
+      int64_t v = integer_at(x, rows.offset(row, i));
       auto u = static_cast<uint64_t>(v);
-      total = op == Whole::prod ? total * u
-                                : total + (op == Whole::squares       ? u * u
-                                           : op == Whole::l1 && v < 0 ? -u
-                                                                      : u);
-      if (op == Whole::max ? v > best : v < best) best = v;
+      total = op == IntegerOp::prod ? total * u
+                                    : total + (op == IntegerOp::squares       ? u * u
+                                               : op == IntegerOp::l1 && v < 0 ? -u
+                                                                              : u);
+      if (op == IntegerOp::max ? v > best : v < best) best = v;
     }
-    put_whole(out, row, op == Whole::max || op == Whole::min ? best : static_cast<int64_t>(total));
-    if (op == Whole::mean) put_whole(out, row, n ? whole(out, row) / n : 0);
+    put_integer(out, row, op == IntegerOp::max || op == IntegerOp::min ? best : static_cast<int64_t>(total));
+    if (op == IntegerOp::mean) put_integer(out, row, n ? integer_at(out, row) / n : 0);
   }
 }
 
 // reduce.13
-void binary64(const Call& call, int64_t begin, int64_t end, Whole op, bool is_root) {
-  const Rows rows(call);
+void binary64(const Call& call, int64_t begin, int64_t end, IntegerOp op, bool is_root) {
+  const ReducedRows rows(call);
   const double *x = call.in[0].as<const double>(), inf = std::numeric_limits<double>::infinity();
   auto sum = [](double a, double b) { return a + b; };
   auto product = [](double a, double b) { return a * b; };
   for (int64_t row = begin; row < end; ++row) {
-    auto at = [&, row](int64_t i) { return x[rows.place(row, i)]; };
+    auto at = [&, row](int64_t i) { return x[rows.offset(row, i)]; };
     auto reduced = [&](double start, auto step, auto join) {
       return num::reference::reduce_row(
           rows.n, start, [&](double lane, int64_t i) { return step(lane, at(i)); }, join);
     };
     double y = 0;
     switch (op) {
-      case Whole::prod: y = reduced(1.0, product, product); break;
-      case Whole::max: y = reduced(-inf, num::maximum64, num::maximum64); break;
-      case Whole::min: y = reduced(inf, num::minimum64, num::minimum64); break;
-      case Whole::l1:
+      case IntegerOp::prod: y = reduced(1.0, product, product); break;
+      case IntegerOp::max: y = reduced(-inf, num::maximum64, num::maximum64); break;
+      case IntegerOp::min: y = reduced(inf, num::minimum64, num::minimum64); break;
+      case IntegerOp::l1:
         y = reduced(
             0.0, [](double l, double v) { return l + std::fabs(v); }, sum);
         break;
-      case Whole::sum:
-      case Whole::mean: y = reduced(0.0, sum, sum); break;
+      case IntegerOp::sum:
+      case IntegerOp::mean: y = reduced(0.0, sum, sum); break;
       default:
         y = reduced(
             0.0, [](double l, double v) { return std::fma(v, v, l); }, sum);
     }
-    if (op == Whole::mean) y = y / static_cast<double>(rows.n);
-    call.out[0].as<double>()[row] = num::canon64(is_root ? std::sqrt(y) : y);
+    if (op == IntegerOp::mean) y = y / static_cast<double>(rows.n);
+    call.out[0].as<double>()[row] = num::canonicalize64(is_root ? std::sqrt(y) : y);
   }
 }
 
-template <Whole kOp, bool kBinary64>
+template <IntegerOp kOp, bool kBinary64>
 const char* check(const Call& c) {
   if (const char* wrong = has_operands(c, 1, 1) ? nullptr : "one operand and one result") return wrong;
   const View &x = c.in[0], &out = c.out[0];
-  bool extreme = kOp == Whole::max || kOp == Whole::min;
+  bool extreme = kOp == IntegerOp::max || kOp == IntegerOp::min;
   bool wide = is_f32(x) || (kBinary64 && x.dtype == DType::f64) ||
-              (kOp != Whole::none && (x.dtype == DType::i64 || x.dtype == DType::i32));
+              (kOp != IntegerOp::none && (x.dtype == DType::i64 || x.dtype == DType::i32));
   bool byte = x.dtype == DType::i8 || x.dtype == DType::u8 || x.dtype == DType::boolean;
   if (x.dtype != out.dtype || !(wide || (extreme && byte)))
-    return extreme              ? "f32, f64, i64, i32, i8, u8 or bool"
-           : kOp != Whole::none ? "f32, f64, i64 or i32"
-           : kBinary64          ? "f32 or f64"
-                                : "f32";
+    return extreme                  ? "f32, f64, i64, i32, i8, u8 or bool"
+           : kOp != IntegerOp::none ? "f32, f64, i64 or i32"
+           : kBinary64              ? "f32 or f64"
+                                    : "f32";
   if (int64_t v = attr_i(c, "correction", 0); v != 0 && v != 1) return "a correction of 0 or 1";
   if (const char* wrong = check_axes(c)) return wrong;
   int kept = 0;
@@ -189,14 +190,14 @@ template <class At>
 float log_sum_exp(int64_t n, At at) {
   float most = largest(n, at), centre = std::isfinite(most) ? most : 0.0f;
   float sum = num::reference::row_sum_of(
-      n, [&](int64_t i) { return num::canon(num::reference::exp(at(i) - centre)); });
+      n, [&](int64_t i) { return num::canonicalize(num::reference::exp(at(i) - centre)); });
   return centre + num::reference::log(sum);
 }
 
-// argmax.2 - argmax.5. better(a, b): a is strictly in front of b among numbers.
+// argmax.2 - argmax.5. better(a, b): a strictly precedes b among numbers.
 template <class Better>
 void arg(const Call& call, int64_t begin, int64_t end, Better better) {
-  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
   bool last = attr_i(call, "select_last", 0) != 0;
   for (int64_t o = begin; o < end; ++o) {
     const float* x = call.in[0].as<const float>() + o / a.inner * a.n * a.inner + o % a.inner;
@@ -230,7 +231,7 @@ const char* check_arg(const Call& c) {
 }
 
 void hardmax(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
   for (int64_t row = begin; row < end; ++row) {
     auto at = [&](int64_t i) { return (row / a.inner * a.n + i) * a.inner + row % a.inner; };
     int64_t best = 0;
@@ -238,11 +239,11 @@ void hardmax(const Call& call, int, int64_t begin, int64_t end, void*) {
       float v = call.in[0].as<const float>()[at(i)], b = call.in[0].as<const float>()[at(best)];
       if (b == b && (v != v || v > b)) best = i;
     }
-    for (int64_t i = 0; i < a.n; ++i) put(call.out[0], at(i), i == best ? 1.0f : 0.0f);
+    for (int64_t i = 0; i < a.n; ++i) store_canonical(call.out[0], at(i), i == best ? 1.0f : 0.0f);
   }
 }
 int64_t hardmax_units(const Call& call, int) {
-  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
   return a.outer * a.inner;
 }
 const char* check_hardmax(const Call& c) {
@@ -260,26 +261,26 @@ void argmin(const Call& call, int, int64_t begin, int64_t end, void*) {
   arg(call, begin, end, [](float a, float b) { return a < b; });
 }
 
-bool alone(const Call& c, uint64_t carries) {
-  return carries == 1 && !is_reduced(c, 0);
+bool batch_independent(const Call& c, uint64_t batched) {
+  return batched == 1 && !is_reduced(c, 0);
 }
 
 }  // namespace
 
-// wide: whether there is one of binary64; root: the root of the sum of squares.
-#define INVAR_REDUCTION(name, kind, wide, root, expression)                                   \
-  static void run_##name(const Call& call, int, int64_t begin, int64_t end, void*) {          \
-    if (call.in[0].dtype == DType::f64) return binary64(call, begin, end, Whole::kind, root); \
-    if (call.in[0].dtype != DType::f32) return integers(call, begin, end, Whole::kind);       \
-    rows(call, begin, end, [&](int64_t n, auto at) -> float { return (void)n, expression; }); \
-  }                                                                                           \
-  extern const Kernel row_##name##_reference;                                                 \
-  const Kernel row_##name##_reference = {.op = #name,                                         \
-                                         .isa = "reference",                                  \
-                                         .check = check<Whole::kind, wide>,                   \
-                                         .units = units,                                      \
-                                         .run = run_##name,                                   \
-                                         .alone = alone};
+// wide: whether binary64 is supported; root: the square root of the sum of squares.
+#define INVAR_REDUCTION(name, kind, wide, root, expression)                                        \
+  static void run_##name(const Call& call, int, int64_t begin, int64_t end, void*) {               \
+    if (call.in[0].dtype == DType::f64) return binary64(call, begin, end, IntegerOp::kind, root);  \
+    if (call.in[0].dtype != DType::f32) return integers(call, begin, end, IntegerOp::kind);        \
+    rows(call, begin, end, [&](int64_t n, auto at) -> float { return (void)n, expression; });      \
+  }                                                                                                \
+  extern const Kernel row_##name##_reference;                                                      \
+  const Kernel row_##name##_reference = {                                                          \
+      .op = #name,                                                                                 \
+      .isa = "reference",                                                                          \
+      .contract = {.check = check<IntegerOp::kind, wide>, .batch_independent = batch_independent}, \
+      .units = units,                                                                              \
+      .run = run_##name};
 
 INVAR_REDUCTION(reduce_sum, sum, true, false, num::reference::row_sum_of(n, at))  // reduce.3
 INVAR_REDUCTION(reduce_mean, mean, true, false,
@@ -298,23 +299,23 @@ INVAR_REDUCTION(reduce_var, none, false, false, variance(call, n, at))          
 INVAR_REDUCTION(reduce_std, none, false, false, std::sqrt(variance(call, n, at)))  // reduce.10
 
 extern const Kernel row_argmax_reference, row_argmin_reference, row_hardmax_reference;
-const Kernel row_argmax_reference = {.op = "argmax",
-                                     .isa = "reference",
-                                     .check = check_arg,
-                                     .units = units,
-                                     .run = argmax,
-                                     .alone = alone_along<-1>};
-const Kernel row_argmin_reference = {.op = "argmin",
-                                     .isa = "reference",
-                                     .check = check_arg,
-                                     .units = units,
-                                     .run = argmin,
-                                     .alone = alone_along<-1>};
-const Kernel row_hardmax_reference = {.op = "hardmax",
-                                      .isa = "reference",
-                                      .check = check_hardmax,
-                                      .units = hardmax_units,
-                                      .run = hardmax,
-                                      .alone = alone_along<-1>};
+const Kernel row_argmax_reference = {
+    .op = "argmax",
+    .isa = "reference",
+    .contract = {.check = check_arg, .batch_independent = batch_independent_along_axis<-1>},
+    .units = units,
+    .run = argmax};
+const Kernel row_argmin_reference = {
+    .op = "argmin",
+    .isa = "reference",
+    .contract = {.check = check_arg, .batch_independent = batch_independent_along_axis<-1>},
+    .units = units,
+    .run = argmin};
+const Kernel row_hardmax_reference = {
+    .op = "hardmax",
+    .isa = "reference",
+    .contract = {.check = check_hardmax, .batch_independent = batch_independent_along_axis<-1>},
+    .units = hardmax_units,
+    .run = hardmax};
 
 }  // namespace invar::ops

@@ -1,3 +1,4 @@
+// Reductions: the nest of dimensions, the partition of work, and scratch.
 #include <algorithm>
 
 #include "num/reduce/columns.h"
@@ -6,9 +7,9 @@
 namespace invar::ops {
 namespace {
 
-constexpr int64_t kUnits = 64;  // enough for many threads to share evenly
+constexpr int64_t kUnits = 64;  // enough for load balance over many threads
 constexpr int64_t kBlocks = 16;
-constexpr int64_t kUnitFloats = 16384;  // a unit is worth handing to another thread
+constexpr int64_t kUnitFloats = 16384;  // a unit is worth scheduling on another thread
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -39,27 +40,27 @@ Reduction reduction_of(const Call& call) {
   const View& x = call.in[0];
   Reduction r{};
   r.n = r.outputs = 1;
-  Dims reduced, kept;  // innermost first
+  StridedDims reduced, kept;  // innermost first
   int64_t stride = 1;
-  int last = -1;  // the kind of the dimension before
+  int last = -1;  // whether the previous dimension was reduced
   for (int i = x.rank - 1; i >= 0; --i) {
     bool yes = is_reduced(call, i);
     (yes ? r.n : r.outputs) *= x.dim[i];
     if (x.dim[i] != 1) {
-      Dims& d = yes ? reduced : kept;
+      StridedDims& d = yes ? reduced : kept;
       if (last == yes) {
         d.dim[d.count - 1] *= x.dim[i];
       } else {
         d.dim[d.count] = x.dim[i], d.stride[d.count] = stride;
         ++d.count;
       }
-      if (last < 0) r.across = !yes;
+      if (last < 0) r.columnwise = !yes;
       last = yes;
     }
     stride *= x.dim[i];
   }
   r.inner = 1;
-  if (r.across) {
+  if (r.columnwise) {
     r.inner = kept.dim[0];
     --kept.count;
     std::copy(kept.dim + 1, kept.dim + 1 + kept.count, kept.dim);
@@ -73,11 +74,11 @@ Reduction reduction_of(const Call& call) {
   r.outer = r.inner ? r.outputs / r.inner : 0;
   r.segments = ceil_div(r.n, num::kRowSegment);
   r.width = r.rows = 1;
-  if (r.across) {
+  if (r.columnwise) {
     r.dense =
         r.inner <= num::portable::kDenseColumns && r.reduced.count == 1 && r.reduced.stride[0] == r.inner;
     r.width = std::min(r.inner, r.dense ? num::portable::kDenseColumns : num::portable::kWideColumns);
-    // Narrower blocks where that makes work for more threads; a few lines of memory at least.
+    // Narrower blocks if they give work to more threads; a few cache lines at least.
     while (!r.dense && r.width >= 256 && r.n * r.width > 2 * kUnitFloats &&
            r.outer * ceil_div(r.inner, r.width) * r.segments < kBlocks)
       r.width = r.width / 2 / 16 * 16;
@@ -91,26 +92,26 @@ Reduction reduction_of(const Call& call) {
   return r;
 }
 
-// Phase 0: segments, or whole rows; phase 1: the folds of what was split.
+// Phase 0: segments, or whole rows; phase 1: joins the split rows.
 int64_t reduce_units(const Call& call, int phase) {
   Reduction r = reduction_of(call);
   if (phase == 1) return r.split ? ceil_div(r.outputs, kChunk) : 0;
-  int64_t blocks = r.across ? r.outer * r.blocks : r.blocks;
-  return r.split ? (r.across ? blocks : r.outputs) * r.segments : blocks;
+  int64_t blocks = r.columnwise ? r.outer * r.blocks : r.blocks;
+  return r.split ? (r.columnwise ? blocks : r.outputs) * r.segments : blocks;
 }
 
-// The same twice, for the maximum first where rows are split.
+// The same twice, first for the maximum, if rows are split.
 int64_t centred_units(const Call& call, int phase) {
   if (phase < 2 && !reduction_of(call).split) return 0;
   return reduce_units(call, phase % 2);
 }
 
-// The lane matrix, totals and centres of the columns; or a segment gathered from several places. Enough for an integer of
-// any size for each column.
+// The lane matrix, totals and centres of the columns; or one gathered segment. Enough for an
+// integer of any size per column.
 size_t reduce_scratch(const Call& call) {
   Reduction r = reduction_of(call);
   int64_t work = r.dense ? num::kRowLanes : num::portable::kWideBuffers;
-  int64_t floats = r.across ? (work + 2) * r.width : num::kRowSegment;
+  int64_t floats = r.columnwise ? (work + 2) * r.width : num::kRowSegment;
   return static_cast<size_t>(floats + 64) * sizeof(float);
 }
 
@@ -121,12 +122,12 @@ size_t reduce_shared(const Call& call) {
   return r.split ? static_cast<size_t>((r.segments + 1) * r.outputs) * size : 0;
 }
 
-Columns arg_columns(const Call& call) {
-  return columns_of(axis_of(call.in[0], attr_i(call, "axis", -1)), kArgColumns, 32, kUnits);
+ColumnBlocks arg_columns(const Call& call) {
+  return column_blocks(axis_extents(call.in[0], attr_i(call, "axis", -1)), kArgColumns, 32, kUnits);
 }
 
 int64_t arg_units(const Call& call, int) {
-  Columns a = arg_columns(call);
+  ColumnBlocks a = arg_columns(call);
   return a.outer * a.blocks;
 }
 

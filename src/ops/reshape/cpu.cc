@@ -1,3 +1,4 @@
+// CPU reshape and bitcast: a view of the operand, or a copy.
 #include <cstring>
 
 #include "kernels/call.h"
@@ -14,7 +15,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
     std::memcpy(to, from, static_cast<size_t>((n - begin * kChunk) * width));
 }
 
-int64_t lies(const Call&) {
+int64_t alias_offset(const Call&) {
   return 0;
 }
 
@@ -23,7 +24,7 @@ int64_t lies(const Call&) {
 #define INVAR_ROW_FOR(name)               \
   extern const Kernel INVAR_ROW_OF(name); \
   const Kernel INVAR_ROW_OF(name) = {     \
-      .op = #name, .isa = INVAR_ISA, .units = chunk_units, .run = run, .lies = lies};
+      .op = #name, .isa = INVAR_ISA, .units = chunk_units, .run = run, .alias_offset = alias_offset};
 INVAR_ROW_FOR(reshape)
 INVAR_ROW_FOR(bitcast)
 

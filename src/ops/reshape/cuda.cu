@@ -1,3 +1,4 @@
+// reshape and bitcast: one device copy.
 #include "kernels/cuda/launch.h"
 
 namespace invar::ops {

@@ -1,3 +1,5 @@
+// Lowering of Reshape, Squeeze, Shape and their like, and the operations that compute dimension
+// expressions at run time.
 #include <algorithm>
 
 #include "compiler/lowering/op_builder.h"
@@ -5,193 +7,196 @@
 namespace invar::compiler {
 namespace {
 
-Status to(Node& node, const Shape& shape) {
+Status reshape_to(NodeView& node, const Shape& shape) {
   if (shape == node.shape(0)) return node.replace(node.in(0));
   Type element = getElementTypeOrSelf(node.in(0).getType());
   INVAR_TRY(Value out, node.make<ReshapeOp>(node.in(0), {}, tensor_of(shape, element)));
   return node.replace(out);
 }
 
-// -1 stands for what is left: the elements of `from` over those of the rest.
-Result<Extent> rest(Node& node, const Shape& from, const Shape& others) {
-  const std::optional<Polynomial> all = count_of(from), part = count_of(others);
+// The dimension -1: the elements of `from` divided by those of the other dimensions.
+Result<Dim> inferred_dim(NodeView& node, const Shape& from, const Shape& others) {
+  const std::optional<DimExpr> all = element_count(from), part = element_count(others);
   if (!all || !part) return not_covered("a dimension is unknown");
-  if (const std::optional<Polynomial> e = exact_quotient(*all, *part)) return Extent::of(*e);
-  // By a number and names that all terms have: rounded down, since the elements are counted when the program runs.
+  if (const std::optional<DimExpr> e = exact_div(*all, *part)) return Dim::of(*e);
+  // Divides by a number and by symbols that all terms have. The quotient may round down: the kernel
+  // counts the elements.
   if (part->terms().size() == 1 && !part->constant()) {
     const auto& [names, times] = *part->terms().begin();
-    Polynomial named = 1;
-    for (const std::string& name : names) named = product(named, Polynomial::of(name)).value_or(0);
-    if (const std::optional<Polynomial> kept = exact_quotient(*all, named))
-      if (const std::optional<Polynomial> e = quotient(*kept, times)) return Extent::of(*e);
+    DimExpr named = 1;
+    for (const std::string& name : names) named = product(named, DimExpr::symbol(name)).value_or(0);
+    if (const std::optional<DimExpr> kept = exact_div(*all, named))
+      if (const std::optional<DimExpr> e = floor_div(*kept, times)) return Dim::of(*e);
   } else if (part->constant().value_or(0) > 0 && !all->constant()) {
-    if (const std::optional<Polynomial> e = quotient(*all, *part->constant())) return Extent::of(*e);
+    if (const std::optional<DimExpr> e = floor_div(*all, *part->constant())) return Dim::of(*e);
   }
   if (all->constant() && part->constant()) return bad_input("the sizes of operand and shape do not divide");
-  // That they divide shows when the program runs.
-  INVAR_TRY(Value by, node.make<MaxOp>({node.sizes(*part, int64_t{1}), node.constant(Sizes(1))}));
-  INVAR_TRY(Value left, node.make<DivOp>({node.sizes(*all, int64_t{1}), by}));
-  return Extent::of(node.bind(left, 0));
+  // Whether they divide is checked at run time.
+  INVAR_TRY(Value by, node.make<MaxOp>({node.size_tensor(*part, int64_t{1}), node.constant(Ints(1))}));
+  INVAR_TRY(Value left, node.make<DivOp>({node.size_tensor(*all, int64_t{1}), by}));
+  return Dim::of(node.bind_dim(left, 0));
 }
 
-// A shape that is not known at all: 0 and -1 mean what they do, computed when the program runs.
-Status reshape_at_run_time(Node& node, int64_t zeros) {
+// A shape of which no element is known: 0 and -1 are resolved at run time.
+Status reshape_dynamic(NodeView& node, int64_t zeros) {
   const Shape from = node.shape(0), list = node.shape(1);
   const int64_t rank = list.empty() ? 1 : list[0].value;
-  INVAR_TRY(Value wanted, shaped(node, node.in(1), {Extent::of(rank)}));
-  const Value nothing = node.constant(Sizes(0)), open = node.constant(Sizes(-1));
-  std::vector<Polynomial> kept;
+  INVAR_TRY(Value wanted, reshape(node, node.in(1), {Dim::of(rank)}));
+  const Value zero_size = node.constant(Ints(0)), inferred = node.constant(Ints(-1));
+  std::vector<DimExpr> kept;
   for (size_t d = 0; d < static_cast<size_t>(rank);
-       ++d)  // -2: 0 stands for a dimension that the operand does not have
-    kept.push_back(d < from.size() ? *polynomial_of(from[d]) : Polynomial(-2));
+       ++d)  // -2, an error: 0 refers to a dimension that the operand does not have
+    kept.push_back(d < from.size() ? *dim_expr_of(from[d]) : DimExpr(-2));
   if (!zeros) {
-    INVAR_TRY(Value zero, node.make<EqualOp>({wanted, nothing}));
-    INVAR_TRY(wanted, node.make<WhereOp>({zero, node.sizes(kept, rank), wanted}));
+    INVAR_TRY(Value zero, node.make<EqualOp>({wanted, zero_size}));
+    INVAR_TRY(wanted, node.make<WhereOp>({zero, node.size_tensor(kept, rank), wanted}));
   }
-  // What is left for -1: all over the product of the others, of which -1 is the negative.
-  const std::optional<Polynomial> all = count_of(from);
+  // The size for -1: all elements over the product of the others, which is minus the product of the
+  // list.
+  const std::optional<DimExpr> all = element_count(from);
   if (!all) return not_covered("a dimension is unknown");
-  INVAR_TRY(Value product, node.make<ReduceProdOp>(
-                               wanted, {node.attr("axes", Sizes(0)), node.attr("keepdims", int64_t{1})}));
+  INVAR_TRY(Value product,
+            node.make<ReduceProdOp>(wanted, {node.attr("axes", Ints(0)), node.attr("keepdims", int64_t{1})}));
   INVAR_TRY(product, node.make<AbsOp>(product));
-  INVAR_TRY(product, node.make<MaxOp>({product, node.constant(Sizes(1))}));
-  INVAR_TRY(Value rest, node.make<DivOp>({node.sizes(*all, int64_t{1}), product}));
-  INVAR_TRY(Value is_open, node.make<EqualOp>({wanted, open}));
+  INVAR_TRY(product, node.make<MaxOp>({product, node.constant(Ints(1))}));
+  INVAR_TRY(Value rest, node.make<DivOp>({node.size_tensor(*all, int64_t{1}), product}));
+  INVAR_TRY(Value is_open, node.make<EqualOp>({wanted, inferred}));
   INVAR_TRY(wanted, node.make<WhereOp>({is_open, rest, wanted}));
   Shape shape;
-  for (int64_t d = 0; d < rank; ++d) shape.push_back(Extent::of(node.bind(wanted, d)));
-  return to(node, shape);
+  for (int64_t d = 0; d < rank; ++d) shape.push_back(Dim::of(node.bind_dim(wanted, d)));
+  return reshape_to(node, shape);
 }
 
-Status reshape(Node& node) {
+Status reshape(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {"allowzero"}));
-  INVAR_TRY(const int64_t zeros, node.i("allowzero", 0));
-  INVAR_TRY(const auto known, node.known_sizes(1));
+  INVAR_TRY(const int64_t zeros, node.int_attr("allowzero", 0));
+  INVAR_TRY(const auto known, node.known_dim_exprs(1));
   if (element_of(node.in(1)).isSignlessInteger(64) &&
       llvm::none_of(known, [](auto& k) { return k.has_value(); }) && !known.empty())
-    return reshape_at_run_time(node, zeros);
-  INVAR_TRY(std::vector<Polynomial> wanted, node.sizes(1));
+    return reshape_dynamic(node, zeros);
+  INVAR_TRY(std::vector<DimExpr> wanted, node.dim_exprs(1));
   Shape from = node.shape(0), shape, others;
-  std::optional<size_t> open;
+  std::optional<size_t> inferred;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i].constant().value_or(0) < -1) return bad_input("dimension " + wanted[i].text());
     const bool kept = wanted[i] == 0 && !zeros;
     if (kept && i >= from.size()) return bad_input("0 stands for a dimension the operand does not have");
-    if (wanted[i] == -1 && open) return bad_input("-1 twice");
-    if (wanted[i] == -1) open = i;
-    shape.push_back(kept ? from[i] : Extent::of(wanted[i]));
+    if (wanted[i] == -1 && inferred) return bad_input("-1 twice");
+    if (wanted[i] == -1) inferred = i;
+    shape.push_back(kept ? from[i] : Dim::of(wanted[i]));
     if (wanted[i] != -1) others.push_back(shape.back());
   }
-  if (open) {
-    INVAR_TRY(shape[*open], rest(node, from, others));
+  if (inferred) {
+    INVAR_TRY(shape[*inferred], inferred_dim(node, from, others));
   }
-  return to(node, shape);
+  return reshape_to(node, shape);
 }
 
-Status flatten(Node& node) {
+Status flatten(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"axis"}));
   const Shape from = node.shape(0);
-  INVAR_TRY(int64_t axis, node.i("axis", 1));
+  INVAR_TRY(int64_t axis, node.int_attr("axis", 1));
   if (axis != static_cast<int64_t>(from.size())) {
-    INVAR_TRY(axis, Node::axis(axis, from.size()));
+    INVAR_TRY(axis, NodeView::normalize_axis(axis, from.size()));
   }
-  INVAR_TRY(const Shape matrix, matrix_of(from, axis));
-  return to(node, matrix);
+  INVAR_TRY(const Shape matrix, flatten_to_matrix(from, axis));
+  return reshape_to(node, matrix);
 }
 
-// Axes, an operand since opset 13.
-Result<std::vector<int64_t>> listed_axes(Node& node, unsigned least) {
+// The axes: an attribute before opset 13, then an operand.
+Result<std::vector<int64_t>> axes_operand(NodeView& node, unsigned least) {
   if (node.version() < 13) {
     INVAR_CHECK_OK(node.expect(1, 1, {"axes"}));
-    return node.ints("axes");
+    return node.ints_attr("axes");
   }
   INVAR_CHECK_OK(node.expect(least, 2, {}));
-  return node.has(1) ? node.constants(1) : std::vector<int64_t>{};
+  return node.has(1) ? node.constant_ints(1) : std::vector<int64_t>{};
 }
 
-Status unsqueeze(Node& node) {
-  INVAR_TRY(std::vector<int64_t> axes, listed_axes(node, 2));
+Status unsqueeze(NodeView& node) {
+  INVAR_TRY(std::vector<int64_t> axes, axes_operand(node, 2));
   Shape from = node.shape(0);
   std::set<int64_t> at;
   for (int64_t a : axes) {
-    INVAR_TRY(int64_t axis, Node::axis(a, from.size() + axes.size()));
+    INVAR_TRY(int64_t axis, NodeView::normalize_axis(a, from.size() + axes.size()));
     if (!at.insert(axis).second) return bad_input("axis " + std::to_string(a) + " twice");
   }
-  for (int64_t axis : at) from.insert(from.begin() + axis, Extent::of(1));
-  return to(node, from);
+  for (int64_t axis : at) from.insert(from.begin() + axis, Dim::of(1));
+  return reshape_to(node, from);
 }
 
-Status squeeze(Node& node) {
-  INVAR_TRY(const std::vector<int64_t> axes, listed_axes(node, 1));
+Status squeeze(NodeView& node) {
+  INVAR_TRY(const std::vector<int64_t> axes, axes_operand(node, 1));
   const bool named = node.version() < 13 ? node.attribute("axes") != nullptr : node.has(1);
   Shape from = node.shape(0);
   std::set<int64_t> at;
   for (int64_t a : axes) {
-    INVAR_TRY(int64_t axis, Node::axis(a, from.size()));
+    INVAR_TRY(int64_t axis, NodeView::normalize_axis(a, from.size()));
     at.insert(axis);
   }
   Shape shape;
   for (size_t i = 0; i < from.size(); ++i) {
-    bool one = from[i] == Extent::of(1);
+    bool one = from[i] == Dim::of(1);
     if (!named && !from[i].constant())
       return not_covered("it may or may not drop a symbolic dimension, " + text_of(from[i]));
-    if (at.count(static_cast<int64_t>(i)) && !one && !node.is_bound(from[i])) {
+    if (at.count(static_cast<int64_t>(i)) && !one && !node.is_data_dependent(from[i])) {
       if (from[i].constant()) return bad_input("axis " + std::to_string(i) + " is not 1");
-      const bool asked = !forced_by(from[i], Extent::of(1)) && may_be_equal(from[i], Extent::of(1));
+      const bool asked = !equality_constraint(from[i], Dim::of(1)) && may_be_equal(from[i], Dim::of(1));
       if (!asked) {
-        INVAR_CHECK_OK(node.equal(from[i], Extent::of(1), "axis " + std::to_string(i)));
+        INVAR_CHECK_OK(node.require_equal(from[i], Dim::of(1), "axis " + std::to_string(i)));
       }
     }
     if (!(named ? at.count(static_cast<int64_t>(i)) > 0 : one)) shape.push_back(from[i]);
   }
-  return to(node, shape);
+  return reshape_to(node, shape);
 }
 
-// The dimensions of [start, end).
-Status sizes(Node& node) {
+// Shape: the dimensions of [start, end).
+Status shape_op(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"start", "end"}));
-  INVAR_TRY(int64_t start, node.i("start", 0));
-  INVAR_TRY(int64_t end, node.i("end", INT64_MAX));
+  INVAR_TRY(int64_t start, node.int_attr("start", 0));
+  INVAR_TRY(int64_t end, node.int_attr("end", INT64_MAX));
   const Shape shape = node.shape(0);
   const auto rank = static_cast<int64_t>(shape.size());
-  auto place = [&](int64_t at) { return std::clamp(at < 0 ? at + rank : at, int64_t{0}, rank); };
-  std::vector<Polynomial> list;
-  for (int64_t d = place(start); d < place(end); ++d) {
-    const std::optional<Polynomial> size = polynomial_of(shape[static_cast<size_t>(d)]);
+  auto clamp = [&](int64_t at) { return std::clamp(at < 0 ? at + rank : at, int64_t{0}, rank); };
+  std::vector<DimExpr> list;
+  for (int64_t d = clamp(start); d < clamp(end); ++d) {
+    const std::optional<DimExpr> size = dim_expr_of(shape[static_cast<size_t>(d)]);
     if (!size) return not_covered("a dimension is unknown");
     list.push_back(*size);
   }
-  return node.replace(node.sizes(list, static_cast<int64_t>(list.size())));
+  return node.replace(node.size_tensor(list, static_cast<int64_t>(list.size())));
 }
 
-Status count(Node& node) {
+Status size_op(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {}));
-  const std::optional<Polynomial> n = count_of(node.shape(0));
+  const std::optional<DimExpr> n = element_count(node.shape(0));
   if (!n) return not_covered("a dimension is unknown, or there are more elements than can be counted");
-  return node.replace(node.sizes(*n, {}));
+  return node.replace(node.size_tensor(*n, {}));
 }
 
-// A name is the sum of as many ones; a quotient rounds down, whatever its sign; of two the smaller.
-class Measure {
+// Emits the operations that compute a dimension expression. A symbol of an input is a sum of as
+// many ones; a quotient rounds down whatever its sign.
+class DimExprEmitter {
  public:
-  Measure(OpBuilder& build, Location loc) : build_(build), loc_(loc) {}
-  Value of(const Polynomial& p) {
+  DimExprEmitter(OpBuilder& build, Location loc) : build_(build), loc_(loc) {}
+  Value of(const DimExpr& p) {
     Value total;
     for (const auto& [monomial, times] : p.terms()) {
       Value term = times != 1 || monomial.empty() ? number(times) : Value();
       for (const std::string& factor : monomial) {
-        const auto parts = Polynomial::parts_of(factor);
-        Value next = !parts      ? named(factor)
-                     : parts->by ? quotient(of(parts->first), number(parts->by))
-                                 : made<MinOp>({of(parts->first), of(parts->second)});
-        term = term ? made<MulOp>({term, next}) : next;
+        const auto parts = DimExpr::composite_of(factor);
+        Value next = !parts           ? named(factor)
+                     : parts->divisor ? quotient(of(parts->first), number(parts->divisor))
+                                      : emit<MinOp>({of(parts->first), of(parts->second)});
+        term = term ? emit<MulOp>({term, next}) : next;
       }
-      total = total ? made<AddOp>({total, term}) : term;
+      total = total ? emit<AddOp>({total, term}) : term;
     }
     return total ? total : number(0);
   }
   template <class Op>
-  Value made(ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs = {}, Type type = {}) {
+  Value emit(ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs = {}, Type type = {}) {
     if (!type) type = operands[0].getType();
     return make_op(build_, loc_, Op::getOperationName(), operands, attrs, type)->getResult(0);
   }
@@ -204,69 +209,69 @@ class Measure {
   }
   Value named(const std::string& name) {
     if (ReproBindOp bind = binding_of(build_.getBlock(), name)) {
-      bind->setAttr(kMeasured, build_.getUnitAttr());
+      bind->setAttr(kMaterialized, build_.getUnitAttr());
       const auto one = RankedTensorType::get(1, build_.getI64Type());
       if (cast<RankedTensorType>(bind.getValue().getType()).getRank() == 0)
-        return made<ReshapeOp>(bind.getValue(), {}, one);
+        return emit<ReshapeOp>(bind.getValue(), {}, one);
       const int64_t at = bind.getElement();
-      return made<SliceOp>(bind.getValue(),
+      return emit<SliceOp>(bind.getValue(),
                            {build_.getNamedAttr("starts", build_.getDenseI64ArrayAttr(at)),
                             build_.getNamedAttr("steps", build_.getDenseI64ArrayAttr(1))},
                            one);
     }
     Value ones =
-        made<ExpandOp>(number(1), {}, tensor_of({{ShapedType::kDynamic, name}}, build_.getI64Type()));
-    return made<ReduceSumOp>(ones,
+        emit<ExpandOp>(number(1), {}, tensor_of({{ShapedType::kDynamic, name}}, build_.getI64Type()));
+    return emit<ReduceSumOp>(ones,
                              {build_.getNamedAttr("axes", build_.getDenseI64ArrayAttr({0})),
                               build_.getNamedAttr("keepdims", build_.getI64IntegerAttr(1))},
                              RankedTensorType::get(1, build_.getI64Type()));
   }
-  Value quotient(Value a, Value by) { return made<DivOp>({made<SubOp>({a, made<ModOp>({a, by})}), by}); }
+  Value quotient(Value a, Value by) { return emit<DivOp>({emit<SubOp>({a, emit<ModOp>({a, by})}), by}); }
   OpBuilder& build_;
   Location loc_;
 };
 
-Value measured(OpBuilder& build, ReproSizesOp sizes) {
-  Measure measure(build, sizes.getLoc());
+Value materialize_dims(OpBuilder& build, ReproSizesOp sizes) {
+  DimExprEmitter emitter(build, sizes.getLoc());
   SmallVector<Value> parts;
   for (Attribute text : sizes.getSizes())
-    parts.push_back(measure.of(*Polynomial::parse(cast<StringAttr>(text).getValue())));
+    parts.push_back(emitter.of(*DimExpr::parse_canonical(cast<StringAttr>(text).getValue())));
   Type element = build.getI64Type();
   Value all = parts[0];
   if (parts.size() > 1)
-    all = measure.made<ConcatOp>(parts, build.getNamedAttr("axis", build.getI64IntegerAttr(0)),
+    all = emitter.emit<ConcatOp>(parts, build.getNamedAttr("axis", build.getI64IntegerAttr(0)),
                                  RankedTensorType::get(static_cast<int64_t>(parts.size()), element));
   if (all.getType() == sizes.getType()) return all;
-  return measure.made<ReshapeOp>(all, {}, sizes.getType());
+  return emitter.emit<ReshapeOp>(all, {}, sizes.getType());
 }
 
-// Without training: what comes in, and a mask of ones.
-Status dropout(Node& node) {
+// In inference dropout is the identity, and its mask all ones.
+Status dropout(NodeView& node) {
   if (node.version() < 12) {
     INVAR_CHECK_OK(node.expect(1, 1, {"ratio"}, 2));
   } else {
     INVAR_CHECK_OK(node.expect(1, 3, {"seed"}, 2));
   }
   if (node.has(2)) {
-    const std::optional<std::string> training = node.bytes(2);
-    if (!training) return node.unknown(2);
-    const std::optional<std::string> ratio = node.has(1) ? node.bytes(1) : std::nullopt;
+    const std::optional<std::string> training = node.constant_bytes(2);
+    if (!training) return node.not_constant(2);
+    const std::optional<std::string> ratio = node.has(1) ? node.constant_bytes(1) : std::nullopt;
     const bool all = ratio && ratio->find_first_not_of('\0') == ratio->npos;
     if (*training != std::string(1, '\0') && !all) return not_covered("training draws random numbers");
   }
   INVAR_TRY(Value mask, node.make<ExpandOp>(node.constant(llvm::StringRef("\1"), DType::boolean), {},
-                                            tensor_of(node.shape(0), node.build().getI1Type())));
+                                            tensor_of(node.shape(0), node.builder().getI1Type())));
   node.replace(1, mask);
   return node.replace(node.in(0));
 }
 
-Value copied(OpBuilder& build, Value x) {
+Value copy_value(OpBuilder& build, Value x) {
   return make_op(build, x.getLoc(), ReshapeOp::getOperationName(), x, {}, x.getType())->getResult(0);
 }
 
-Status bit_cast(Node& node) {
+Status bit_cast(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"to"}));
-  INVAR_TRY(int64_t code, node.i("to", 0));
+  INVAR_TRY(int64_t code, node.int_attr("to", 0));
   Type element = onnx_type(node.context(), static_cast<int32_t>(code));
   if (!element) return bad_input("attribute \"to\" is no element type");
   if (element_of(node.in(0)) == element) return node.replace(node.in(0));
@@ -278,7 +283,7 @@ Status bit_cast(Node& node) {
   return node.replace(out);
 }
 
-Status identity(Node& node) {
+Status identity(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {}));
   return node.replace(node.in(0));
 }
@@ -288,14 +293,16 @@ Status identity(Node& node) {
 LogicalResult ReshapeOp::verify() {
   if (getElementTypeOrSelf(getX().getType()) != getElementTypeOrSelf(getType()))
     return emitOpError("changes the element type");
-  std::optional<Polynomial> from = count_of(shape_of(getX().getType())), to = count_of(shape_of(getType()));
+  std::optional<DimExpr> from = element_count(shape_of(getX().getType())),
+                         to = element_count(shape_of(getType()));
   if (from && from == to) return success();
-  // What holds for some sizes shows when the program runs.
-  const std::optional<Polynomial> gap = from && to ? difference(*from, *to) : std::nullopt;
+  // Equal for some sizes: checked at run time.
+  const std::optional<DimExpr> gap = from && to ? difference(*from, *to) : std::nullopt;
   if (gap && may_be_zero(*gap)) return success();
-  // One that is computed may be 0 as well.
+  // A data-dependent dimension may be 0.
   Block* block = (*this)->getBlock();
-  if (gap && !gap->constant() && (may_be_bound(block, *from) || may_be_bound(block, *to))) return success();
+  if (gap && !gap->constant() && (may_be_data_dependent(block, *from) || may_be_data_dependent(block, *to)))
+    return success();
   return emitOpError(gap ? "does not keep the number of elements" : "has more elements than can be counted");
 }
 
@@ -304,19 +311,19 @@ LogicalResult BitcastOp::verify() {
   return emitOpError("changes the shape");
 }
 
-void import_reshape(Rooms& rooms) {
-  rooms.on("Reshape", 5, reshape);
-  rooms.on("Flatten", 9, flatten);
-  rooms.on("Unsqueeze", 1, unsqueeze);
-  rooms.on("Squeeze", 1, squeeze);
-  rooms.on("BitCast", 26, bit_cast);
-  rooms.on("Identity", 1, identity);
-  rooms.on("Dropout", 7, dropout, "TR*>T*");
-  rooms.on("Shape", 1, sizes);
-  rooms.on("Size", 1, count);
-  rooms.copy(copied);
-  rooms.measure(measured);
-  rooms.carries<ReshapeOp>();
+void import_reshape(RuleRegistry& registry) {
+  registry.add_rule("Reshape", 5, reshape);
+  registry.add_rule("Flatten", 9, flatten);
+  registry.add_rule("Unsqueeze", 1, unsqueeze);
+  registry.add_rule("Squeeze", 1, squeeze);
+  registry.add_rule("BitCast", 26, bit_cast);
+  registry.add_rule("Identity", 1, identity);
+  registry.add_rule("Dropout", 7, dropout, "TR*>T*");
+  registry.add_rule("Shape", 1, shape_op);
+  registry.add_rule("Size", 1, size_op);
+  registry.copy_value(copy_value);
+  registry.materialize_dims(materialize_dims);
+  registry.moves_elements<ReshapeOp>();
 }
 
 }  // namespace invar::compiler

@@ -1,4 +1,4 @@
-// spec: spec.md reshape.1, reshape.2
+// spec: spec.md reshape.1, reshape.2.
 #include "kernels/reference.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"
@@ -25,17 +25,17 @@ static const char* check_bits(const Call& c) {
 }
 
 extern const Kernel row_reshape_reference, row_bitcast_reference;
-const Kernel row_reshape_reference = {.op = "reshape",
-                                      .isa = "reference",
-                                      .check = check,
-                                      .units = chunk_units,
-                                      .run = run,
-                                      .alone = alone_first};
-const Kernel row_bitcast_reference = {.op = "bitcast",
-                                      .isa = "reference",
-                                      .check = check_bits,
-                                      .units = chunk_units,
-                                      .run = run,
-                                      .alone = alone_first};
+const Kernel row_reshape_reference = {
+    .op = "reshape",
+    .isa = "reference",
+    .contract = {.check = check, .batch_independent = batch_independent_first_operand},
+    .units = chunk_units,
+    .run = run};
+const Kernel row_bitcast_reference = {
+    .op = "bitcast",
+    .isa = "reference",
+    .contract = {.check = check_bits, .batch_independent = batch_independent_first_operand},
+    .units = chunk_units,
+    .run = run};
 
 }  // namespace invar::ops

@@ -1,5 +1,5 @@
-// Rows of the result: along the last axis once for each row of the operand that is needed, which a worker remembers for a
-// while; then across rows. Nearest copies rows.
+// CPU resize, separable: each operand row is interpolated along the last axis once and cached per
+// worker, then rows are blended. Nearest copies rows.
 #include <cstring>
 
 #include "kernels/cpu/vector_io.h"
@@ -9,9 +9,10 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-// out[i] = the chain over the taps of i, all within the row x.
+// out[i] = the FMA chain over the taps of i, all within row x.
 template <int kTaps>
-INVAR_INLINE void along_taps(float* out, const float* x, const ResizeTable& t, int64_t n, int taps) {
+INVAR_INLINE void interpolate_row_taps(float* out, const float* x, const ResizeTable& t, int64_t n,
+                                       int taps) {
   const int many = kTaps ? kTaps : taps;
   strip_exact(
       out, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
@@ -21,27 +22,28 @@ INVAR_INLINE void along_taps(float* out, const float* x, const ResizeTable& t, i
           const int32_t* index = t.index + k * n + i;
           for (int j = 0; j < lanes; ++j) v[j] = x[index[j]];
           const float* w = t.weight + k * n + i;
-          c = fma(lanes == kW ? load(w) : load_n(w, lanes), load(v), c);
+          c = fma(lanes == kW ? load(w) : load_n(w, lanes), load(v), c);  // resize.2
         }
         return c;
       });
 }
-INVAR_INLINE void along(float* out, const float* x, const ResizeTable& t, int64_t n, int taps) {
+INVAR_INLINE void interpolate_row(float* out, const float* x, const ResizeTable& t, int64_t n, int taps) {
   if (taps == 2)
-    along_taps<2>(out, x, t, n, taps);
+    interpolate_row_taps<2>(out, x, t, n, taps);
   else if (taps == 4)
-    along_taps<4>(out, x, t, n, taps);
+    interpolate_row_taps<4>(out, x, t, n, taps);
   else
-    along_taps<0>(out, x, t, n, taps);
+    interpolate_row_taps<0>(out, x, t, n, taps);
 }
 
-// c = fma(w, row, c), one row after another; the first begins at +0. `last`: by the store rule.
+// c = fma(w, row, c), one row after another; the first starts at +0. `last`: under the store rule.
 template <int kRows>
-INVAR_INLINE void fold(float* y, const float* const* row, const float* w, int64_t n, bool first, bool last) {
+INVAR_INLINE void blend(float* y, const float* const* row, const float* w, int64_t n, bool first, bool last) {
   auto chain = [&](int64_t i, int lanes) __attribute__((always_inline)) {
     F c = first ? zero() : get_part<F32>(y + i, lanes);
 #pragma GCC unroll 4
-    for (int k = 0; k < kRows; ++k) c = fma(set1(w[k]), get_part<F32>(row[k] + i, lanes), c);
+    for (int k = 0; k < kRows; ++k)  // resize.2
+      c = fma(set1(w[k]), get_part<F32>(row[k] + i, lanes), c);
     return c;
   };
   if (last)
@@ -50,33 +52,34 @@ INVAR_INLINE void fold(float* y, const float* const* row, const float* w, int64_
     strip_exact(y, n, chain);
 }
 
-struct Rows {
+struct InterpolatedRows {
   const Resize& r;
   const Call& call;
-  int64_t index[kMaxRank];  // of the row of the result
-  int64_t n;                // elements of a row of the result
-  float *work, *remembered;
-  int64_t* number;  // of the rows remembered
+  int64_t index[kMaxRank];  // of the result row
+  int64_t n;                // elements per result row
+  float *work, *cache;
+  int64_t* number;  // operand rows in the cache
 
-  // The row at `at`, the place that the axes before `axis` chose.
-  INVAR_INTERNAL const float* row(Rows& s, int axis, int64_t at) {
+  // The row at offset `at`, which the axes before `axis` determined.
+  INVAR_INTERNAL const float* row(InterpolatedRows& s, int axis, int64_t at) {
     for (; axis < s.r.rank - 1 && s.r.axis[axis].kept; ++axis) at = at * s.r.axis[axis].in + s.index[axis];
     const ResizeAxis& a = s.r.axis[axis];
     if (axis < s.r.rank - 1) {
       float* y = s.work + axis * s.n;
-      across(s, axis, at, y, false);
+      blend_rows(s, axis, at, y, false);
       return y;
     }
     const float* x = s.call.in[0].as<const float>() + at * a.in;
     if (a.kept) return x;
     const int64_t slot = at % kResizeRows;
-    float* y = s.remembered + slot * s.n;
+    float* y = s.cache + slot * s.n;
     if (s.number[slot] != at)
-      along(y, x, table_of(s.r, axis, s.call.shared), s.n, a.taps), s.number[slot] = at;
+      interpolate_row(y, x, table_of(s.r, axis, s.call.shared), s.n, a.taps), s.number[slot] = at;
     return y;
   }
-  // y = the chain over the rows at the taps of `axis`. Rows along the last axis stay in place while a few of them are used.
-  INVAR_INTERNAL void across(Rows& s, int axis, int64_t at, float* y, bool stored) {
+  // y = the FMA chain over the rows at the taps of `axis`. Rows along the last axis stay in the
+  // cache while a few are used.
+  INVAR_INTERNAL void blend_rows(InterpolatedRows& s, int axis, int64_t at, float* y, bool stored) {
     const ResizeAxis& a = s.r.axis[axis];
     const ResizeTable t = table_of(s.r, axis, s.call.shared);
     const int many = a.taps <= 4 && axis + 2 == s.r.rank ? a.taps : 1;
@@ -90,22 +93,22 @@ struct Rows {
       }
       const bool first = k == 0, last = stored && k + many == a.taps;
       if (many == 2)
-        fold<2>(y, rows, w, s.n, first, last);
+        blend<2>(y, rows, w, s.n, first, last);
       else if (many == 4)
-        fold<4>(y, rows, w, s.n, first, last);
+        blend<4>(y, rows, w, s.n, first, last);
       else
-        fold<1>(y, rows, w, s.n, first, last);
+        blend<1>(y, rows, w, s.n, first, last);
     }
   }
 };
 
 void interpolate(const Resize& r, const Call& call, int64_t begin, int64_t end, void* scratch) {
   const View& out = call.out[0];
-  Rows s{r, call, {}, last_dim(out), nullptr, nullptr, static_cast<int64_t*>(scratch)};
+  InterpolatedRows s{r, call, {}, last_dim(out), nullptr, nullptr, static_cast<int64_t*>(scratch)};
   s.work = reinterpret_cast<float*>(s.number + kResizeRows);
-  s.remembered = s.work + kMaxRank * s.n;
+  s.cache = s.work + kMaxRank * s.n;
   for (int64_t i = 0; i < kResizeRows; ++i) s.number[i] = -1;
-  const float extrapolation = num::canon(attr_f(call, "extrapolation", 0));
+  const float extrapolation = num::canonicalize(attr_f(call, "extrapolation", 0));
   for (int64_t o = begin; o < end; ++o) {
     float* y = out.as<float>() + o * s.n;
     bool outside = false;
@@ -121,9 +124,9 @@ void interpolate(const Resize& r, const Call& call, int64_t begin, int64_t end, 
     int axis = 0;
     for (; axis < r.rank - 1 && r.axis[axis].kept; ++axis) at = at * r.axis[axis].in + s.index[axis];
     if (axis < r.rank - 1) {
-      Rows::across(s, axis, at, y, true);
+      InterpolatedRows::blend_rows(s, axis, at, y, true);
     } else {
-      const float* x = Rows::row(s, axis, at);
+      const float* x = InterpolatedRows::row(s, axis, at);
       strip(
           y, s.n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
             return get_part<F32>(x + i, lanes);
@@ -142,11 +145,11 @@ INVAR_INLINE void nearest(const Resize& r, const Call& call, int64_t begin, int6
   const int last = r.rank - 1;
   const ResizeAxis& a = r.axis[last];
   const ResizeTable t = table_of(r, last, call.shared);
-  // What is outside gets the extrapolation value in f32, else 0.
-  const float value = out.dtype == DType::f32 ? num::canon(attr_f(call, "extrapolation", 0)) : 0;
+  // Outside elements get the extrapolation value in f32, else 0.
+  const float value = out.dtype == DType::f32 ? num::canonicalize(attr_f(call, "extrapolation", 0)) : 0;
   T none{};
   std::memcpy(&none, &value, sizeof(T) < 4 ? sizeof(T) : 4);
-  int64_t before = -1;  // the operand's row that the row before came from
+  int64_t before = -1;  // the operand row of the previous result row
   for (int64_t o = begin; o < end; ++o) {
     T* y = out.as<T>() + o * n;
     bool outside = false;

@@ -1,4 +1,5 @@
-// A block of threads fills the tables of the axes; then a thread per element walks its taps, the last axis innermost.
+// Resizing: kernels fill the tables of the axes; then a thread for each element goes through its
+// taps, the last axis innermost.
 #include "kernels/cuda/fast_divide.h"
 #include "kernels/cuda/vectorized_loop.h"
 #include "ops/resize/resize.h"
@@ -7,37 +8,39 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-// Axes for a kernel, in integers of type I, neighbours that are kept as one, the last one at the end; those in front that are missing
-// are kept and of length 1. kFew: of pictures and volumes.
-constexpr int kFew = 4;
+// The axes for a kernel, in integers of type I. Neighbouring axes that are not resized are merged.
+// The last axis is at the end; missing ones in front have length 1. kFewAxes: enough for images and
+// volumes.
+constexpr int kFewAxes = 4;
 template <class I, int n>
-struct Axes {
+struct ResizeAxes {
   struct {
-    Divisor out;
+    FastDivmod out;
     ResizeTable table;
     I in = 1, elements = 1;  // elements: of the table's rows
     int taps = 1;
     bool kept = true;
   } axis[n];
 };
-bool joins(const Resize& r, int d) {  // axis d and the one behind it
+bool merges_with_next(const Resize& r, int d) {  // axis d and the next are both unchanged
   return r.axis[d].kept && d + 1 < r.rank && r.axis[d + 1].kept;
 }
-int axes(const Resize& r) {
+int merged_axes(const Resize& r) {
   int n = 0;
-  for (int d = 0; d < r.rank; ++d) n += !joins(r, d);
+  for (int d = 0; d < r.rank; ++d) n += !merges_with_next(r, d);
   return n;
 }
 template <class I, int n>
-Axes<I, n> axes_of(const Resize& r, void* shared) {
-  Axes<I, n> a;
+ResizeAxes<I, n> resize_axes(const Resize& r, void* shared) {
+  ResizeAxes<I, n> a;
   int64_t in = 1, out = 1;
-  for (int d = 0, to = n - axes(r); d < r.rank; ++d) {
+  for (int d = 0, to = n - merged_axes(r); d < r.rank; ++d) {
     const ResizeAxis& from = r.axis[d];
     in *= from.in, out *= from.out;
-    if (joins(r, d)) continue;
-    a.axis[to++] = {Divisor(out),         table_of(r, d, shared), static_cast<I>(in),
-                    static_cast<I>(out), from.taps,              from.kept};
+    if (merges_with_next(r, d)) continue;
+    a.axis[to++] = {FastDivmod(out),    table_of(r, d, shared),
+                    static_cast<I>(in), static_cast<I>(out),
+                    from.taps,          from.kept};
     in = out = 1;
   }
   return a;
@@ -49,20 +52,21 @@ void fill_tables(const Resize& r, void* shared, Stream stream) {
     const ResizeAxis a = r.axis[d];
     if (a.kept) continue;
     const Resize how = r;
-    each(stream, a.out,
-         [=] __device__(int64_t i) { t.outside[i] = taps_of(how, a, i, t.index + i, t.weight + i, a.out); });
+    launch_for_each(stream, a.out, [=] __device__(int64_t i) {
+      t.outside[i] = taps_of(how, a, i, t.index + i, t.weight + i, a.out);
+    });
   }
 }
 
-// The indices of element i, and whether it is outside in any resized axis.
+// The indices of element i, and whether it is outside along any resized axis.
 template <class I, int n>
-struct Place {
+struct ElementIndex {
   I index[n];
   bool outside;
 };
 template <class I, int n>
-__device__ Place<I, n> place_of(const Axes<I, n>& a, I i) {
-  Place<I, n> p;
+__device__ ElementIndex<I, n> element_index(const ResizeAxes<I, n>& a, I i) {
+  ElementIndex<I, n> p;
   p.outside = false;
 #pragma unroll
   for (int d = n - 1; d >= 0; --d) {
@@ -72,9 +76,9 @@ __device__ Place<I, n> place_of(const Axes<I, n>& a, I i) {
   return p;
 }
 
-// resize.2: the value over the axes from d on, at the place chosen before.
+// resize.2: the value over the axes from d on, at the indices of the axes before.
 template <int d, class I, int n>
-__device__ float value(const Axes<I, n>& a, const Place<I, n>& p, const float* x, I at) {
+__device__ float value(const ResizeAxes<I, n>& a, const ElementIndex<I, n>& p, const float* x, I at) {
   if constexpr (d == n) {
     return x[at];
   } else {
@@ -91,10 +95,10 @@ __device__ float value(const Axes<I, n>& a, const Place<I, n>& p, const float* x
     return c;
   }
 }
-// The same where only the last two axes are resized, with as many taps: images.
+// The same for images: only the last two axes are resized, with equal numbers of taps.
 template <int taps, class I>
-__device__ float plane(const Axes<I, kFew>& a, const Place<I, kFew>& p, const float* x) {
-  constexpr int kHigh = kFew - 2, kWide = kFew - 1;
+__device__ float plane(const ResizeAxes<I, kFewAxes>& a, const ElementIndex<I, kFewAxes>& p, const float* x) {
+  constexpr int kHigh = kFewAxes - 2, kWide = kFewAxes - 1;
   const auto &high = a.axis[kHigh], &wide = a.axis[kWide];
   I at = 0;
 #pragma unroll
@@ -114,9 +118,9 @@ __device__ float plane(const Axes<I, kFew>& a, const Place<I, kFew>& p, const fl
   }
   return c;
 }
-// taps: of plane(); 0: any.
+// taps: those of plane(), or 0 for value().
 template <int taps, class I, int n>
-__device__ float sum(const Axes<I, n>& a, const Place<I, n>& p, const float* x) {
+__device__ float sum(const ResizeAxes<I, n>& a, const ElementIndex<I, n>& p, const float* x) {
   if constexpr (taps == 0)
     return value<0>(a, p, x, I{0});
   else
@@ -124,28 +128,28 @@ __device__ float sum(const Axes<I, n>& a, const Place<I, n>& p, const float* x) 
 }
 template <class I, int n, int taps>
 void interpolate(const Resize& r, const Call& call, Stream stream) {
-  const Axes<I, n> a = axes_of<I, n>(r, call.shared);
+  const ResizeAxes<I, n> a = resize_axes<I, n>(r, call.shared);
   const float* x = call.in[0].as<const float>();
   float* out = call.out[0].as<float>();
   const float extrapolation = attr_f(call, "extrapolation", 0);
-  fill<taps == 0 ? 1 : 4>(stream, call.out[0].elements(), out, [=] __device__(int64_t i) {
-    const Place<I, n> p = place_of(a, static_cast<I>(i));
-    return canon(F{p.outside ? extrapolation : sum<taps>(a, p, x)}).v;
+  launch_generate<taps == 0 ? 1 : 4>(stream, call.out[0].elements(), out, [=] __device__(int64_t i) {
+    const ElementIndex<I, n> p = element_index(a, static_cast<I>(i));
+    return canonicalize(F{p.outside ? extrapolation : sum<taps>(a, p, x)}).v;
   });
 }
 
 template <class I, int n, class T>
 void nearest(const Resize& r, const Call& call, Stream stream) {
-  const Axes<I, n> a = axes_of<I, n>(r, call.shared);
+  const ResizeAxes<I, n> a = resize_axes<I, n>(r, call.shared);
   const View& result = call.out[0];
   const T* x = call.in[0].as<const T>();
   T* out = result.as<T>();
-  // What is outside gets the extrapolation value in f32, else 0.
+  // Elements outside get the extrapolation value in f32, else 0.
   const T none = result.dtype == DType::f32
-                     ? static_cast<T>(num::f32_bits(num::canon(attr_f(call, "extrapolation", 0))))
+                     ? static_cast<T>(num::f32_bits(num::canonicalize(attr_f(call, "extrapolation", 0))))
                      : T{0};
-  fill(stream, result.elements(), out, [=] __device__(int64_t i) {
-    const Place<I, n> p = place_of(a, static_cast<I>(i));
+  launch_generate(stream, result.elements(), out, [=] __device__(int64_t i) {
+    const ElementIndex<I, n> p = element_index(a, static_cast<I>(i));
     I at = 0;
 #pragma unroll
     for (int d = 0; d < n; ++d)
@@ -155,9 +159,9 @@ void nearest(const Resize& r, const Call& call, Stream stream) {
 }
 
 template <class I, int n>
-void resized(const Resize& r, const Call& call, Stream stream) {
+void launch_resize(const Resize& r, const Call& call, Stream stream) {
   if (r.order != 0) {
-    if constexpr (n == kFew) {
+    if constexpr (n == kFewAxes) {
       bool image = r.rank >= 2;
       for (int d = 0; d < r.rank; ++d) image &= r.axis[d].kept == (d < r.rank - 2);
       const int taps =
@@ -175,11 +179,11 @@ void resized(const Resize& r, const Call& call, Stream stream) {
   }
 }
 template <class I>
-void resized(const Resize& r, const Call& call, Stream stream) {
-  if (axes(r) <= kFew)
-    resized<I, kFew>(r, call, stream);
+void launch_resize(const Resize& r, const Call& call, Stream stream) {
+  if (merged_axes(r) <= kFewAxes)
+    launch_resize<I, kFewAxes>(r, call, stream);
   else
-    resized<I, kMaxRank>(r, call, stream);
+    launch_resize<I, kMaxRank>(r, call, stream);
 }
 void enqueue(const Call& call, Stream stream) {
   if (call.out[0].elements() == 0) return;
@@ -188,9 +192,9 @@ void enqueue(const Call& call, Stream stream) {
   bool small = call.in[0].elements() <= INT32_MAX && call.out[0].elements() <= INT32_MAX;
   for (int d = 0; d < r.rank; ++d) small &= r.axis[d].taps * r.axis[d].out <= INT32_MAX;
   if (small)
-    resized<int32_t>(r, call, stream);
+    launch_resize<int32_t>(r, call, stream);
   else
-    resized<int64_t>(r, call, stream);
+    launch_resize<int64_t>(r, call, stream);
 }
 
 }  // namespace

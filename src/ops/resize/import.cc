@@ -1,17 +1,18 @@
+// Lowering of Resize and Upsample.
 #include <bit>
 #include <cmath>
 #include <cstring>
 
-#include "compiler/lowering/builders/builder_dsl.h"
+#include "compiler/lowering/builders/expr_builder.h"
 
 namespace invar::compiler {
 namespace {
 
-// The floats of a constant operand, as bits.
-Result<std::vector<int64_t>> bits_of(Node& node, unsigned i) {
-  std::optional<std::string> bytes = node.bytes(i);
+// The elements of a constant f32 operand, as bits.
+Result<std::vector<int64_t>> f32_bits_operand(NodeView& node, unsigned i) {
+  std::optional<std::string> bytes = node.constant_bytes(i);
   if (!bytes || !getElementTypeOrSelf(node.in(i).getType()).isF32())
-    return node.unknown(i, "a constant of f32");
+    return node.not_constant(i, "a constant of f32");
   std::vector<int64_t> bits;
   for (size_t at = 0; at + 4 <= bytes->size(); at += 4) {
     uint32_t b = 0;
@@ -20,27 +21,27 @@ Result<std::vector<int64_t>> bits_of(Node& node, unsigned i) {
   }
   return bits;
 }
-float float_of(int64_t bits) {
+float float_from_bits(int64_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits));
 }
 constexpr int64_t kOne = 0x3f800000;
 
-// What a node says, in the terms of resize.1 - resize.7.
-struct Said {
+// The parameters of resize.1 to resize.7.
+struct ResizeParams {
   int64_t order = 0, coordinates = 0, rounding = 0, antialias = 0, exclude = 0;
-  int64_t policy = 0;  // of kPolicies
+  int64_t policy = 0;  // index in kPolicies
   float cubic = -0.75f, extrapolation = 0;
-  unsigned roi = 0, scales = 0, sizes = 0;  // operands; 0: none
+  unsigned roi = 0, scales = 0, sizes = 0;  // operand indices; 0: none
 };
 
-// Sizes by the one scale that the policy picks, the least or the greatest of size / N: N times it, half rounded up. `scales`
-// becomes that scale for every axis, rounded to binary32.
-Result<std::vector<int64_t>> proportional(const Shape& shape, const std::vector<int64_t>& axes,
-                                          std::vector<int64_t> sizes, bool least,
-                                          std::vector<int64_t>& scales) {
+// keep_aspect_ratio_policy: all axes get one scale, the least or greatest size / N. A size is N
+// times it, halves rounded up; `scales` becomes that scale, rounded to f32.
+Result<std::vector<int64_t>> keep_aspect_ratio_sizes(const Shape& shape, const std::vector<int64_t>& axes,
+                                                     std::vector<int64_t> sizes, bool least,
+                                                     std::vector<int64_t>& scales) {
   int64_t size = 0, n = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
-    const Extent& e = shape[static_cast<size_t>(axes[i])];
+    const Dim& e = shape[static_cast<size_t>(axes[i])];
     if (!e.constant()) return not_covered("dimension " + text_of(e) + " resized");
     const std::string size_of =
         "size " + std::to_string(sizes[i]) + " of " + std::to_string(e.value) + " elements";
@@ -58,106 +59,114 @@ Result<std::vector<int64_t>> proportional(const Shape& shape, const std::vector<
   return sizes;
 }
 
-// An open dimension times a scale, rounded down. That is a size where the scale is a small multiple of a power of two, of a dimension below
-// 2^14 what binary32 makes of it; else it is computed in binary32.
-Result<Polynomial> scaled(Node& node, const Extent& e, float scale) {
-  const std::optional<Polynomial> n = polynomial_of(e);
+// floor(dimension * scale) of a symbolic dimension. It is a dimension expression if the scale is a
+// small multiple of a power of two (below dimension 2^14 that equals the f32 product); else it is
+// computed at run time in f32.
+Result<DimExpr> scaled_dim(NodeView& node, const Dim& e, float scale) {
+  const std::optional<DimExpr> n = dim_expr_of(e);
   for (int64_t by = 1; n && by <= 1 << 10; by *= 2) {
     const float times = scale * static_cast<float>(by);
     if (times != std::floor(times) || times > 1 << 10) continue;
-    const std::optional<Polynomial> all = product(*n, static_cast<int64_t>(times)),
-                                    size = all ? quotient(*all, by) : all;
+    const std::optional<DimExpr> all = product(*n, static_cast<int64_t>(times)),
+                                 size = all ? floor_div(*all, by) : all;
     if (size) return *size;
   }
   if (!n) return not_covered("dimension " + text_of(e) + " resized by " + std::to_string(scale));
-  Formula f(node);
-  const Value size = f.cast(node.sizes(*n, int64_t{1}), node.build().getF32Type());
-  const Value whole = f.whole(f.make<FloorOp>(f.mul(size, f.number(scale))));
+  ExprBuilder f(node);
+  const Value size = f.cast(node.size_tensor(*n, int64_t{1}), node.builder().getF32Type());
+  const Value size_i64 = f.to_i64(f.make<FloorOp>(f.mul(size, f.f32(scale))));
   INVAR_CHECK_OK(f.status());
-  return node.bind(whole, 0);
+  return node.bind_dim(size_i64, 0);
 }
 
-Status made(Node& node, const Said& said) {
-  Shape shape = node.shape(0);
-  const size_t rank = shape.size();
-  std::vector<int64_t> axes, scales(rank, kOne), roi(2 * rank, 0);
+// The resized axes: an attribute since opset 18, by default all.
+Result<std::vector<int64_t>> resized_axes(const NodeView& node, size_t rank) {
+  std::vector<int64_t> axes;
   if (node.version() >= 18) {
-    INVAR_TRY(axes, node.ints("axes"));
+    INVAR_TRY(axes, node.ints_attr("axes"));
   }
   if (axes.empty())
     for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
   std::set<int64_t> seen;
   for (int64_t& a : axes) {
-    INVAR_TRY(a, Node::axis(a, rank));
+    INVAR_TRY(a, NodeView::normalize_axis(a, rank));
     if (!seen.insert(a).second) return bad_input("axis " + std::to_string(a) + " twice");
   }
+  return axes;
+}
+
+Status lower_resize(NodeView& node, const ResizeParams& params) {
+  Shape shape = node.shape(0);
+  const size_t rank = shape.size();
+  INVAR_TRY(const std::vector<int64_t> axes, resized_axes(node, rank));
+  std::vector<int64_t> scales(rank, kOne), roi(2 * rank, 0);
   for (size_t d = 0; d < rank; ++d) roi[rank + d] = kOne;
-  const bool crops = said.coordinates == 5;
+  const bool crops = params.coordinates == 5;
   bool whole_sizes = true;
   if (crops) {
-    if (!said.roi || !node.has(said.roi))
-      return bad_input("a region without operand " + std::to_string(said.roi));
-    INVAR_TRY(std::vector<int64_t> given, bits_of(node, said.roi));
+    if (!params.roi || !node.has(params.roi))
+      return bad_input("a region without operand " + std::to_string(params.roi));
+    INVAR_TRY(std::vector<int64_t> given, f32_bits_operand(node, params.roi));
     if (given.size() != 2 * axes.size()) return bad_input("roi is not two numbers for each axis");
     for (size_t i = 0; i < axes.size(); ++i)
       roi[axes[i]] = given[i], roi[rank + axes[i]] = given[axes.size() + i];
   }
   std::vector<int64_t> by_scale;
-  std::vector<Polynomial> by_size;
-  if (said.scales && node.has(said.scales)) {
-    INVAR_TRY(by_scale, bits_of(node, said.scales));
+  std::vector<DimExpr> by_size;
+  if (params.scales && node.has(params.scales)) {
+    INVAR_TRY(by_scale, f32_bits_operand(node, params.scales));
   }
-  if (by_scale.empty() && said.sizes && node.has(said.sizes)) {
-    INVAR_TRY(by_size, node.sizes(said.sizes));
+  if (by_scale.empty() && params.sizes && node.has(params.sizes)) {
+    INVAR_TRY(by_size, node.dim_exprs(params.sizes));
   }
   if ((by_scale.empty() ? by_size.size() : by_scale.size()) != axes.size())
     return bad_input("scales or sizes are not one for each axis");
-  std::vector<int64_t> common(axes.size(), 0);  // scales that go with sizes; 0: M / N
-  if (!by_size.empty() && said.policy != 0) {
-    INVAR_TRY(std::vector<int64_t> numbers, node.constants(said.sizes));
-    INVAR_TRY(numbers, proportional(shape, axes, numbers, said.policy == 1, common));
+  std::vector<int64_t> common(axes.size(), 0);  // scales if sizes are given; 0: size / N
+  if (!by_size.empty() && params.policy != 0) {
+    INVAR_TRY(std::vector<int64_t> numbers, node.constant_ints(params.sizes));
+    INVAR_TRY(numbers, keep_aspect_ratio_sizes(shape, axes, numbers, params.policy == 1, common));
     by_size.assign(numbers.begin(), numbers.end());
   }
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t d = static_cast<size_t>(axes[i]);
-    Extent& e = shape[d];
-    const bool whole = !crops || (float_of(roi[d]) == 0 && float_of(roi[rank + d]) == 1);
+    Dim& e = shape[d];
+    const bool full_region = !crops || (float_from_bits(roi[d]) == 0 && float_from_bits(roi[rank + d]) == 1);
     if (!by_scale.empty()) {
-      const float scale = float_of(by_scale[i]);
+      const float scale = float_from_bits(by_scale[i]);
       if (!(scale > 0) || std::isinf(scale)) return bad_input("scale " + std::to_string(scale));
-      if (scale == 1 && whole) continue;
+      if (scale == 1 && full_region) continue;
       if (!e.constant()) {
-        if (crops || (said.coordinates == 3 && scale != std::floor(scale)))
+        if (crops || (params.coordinates == 3 && scale != std::floor(scale)))
           return not_covered("dimension " + text_of(e) + " resized by " + std::to_string(scale));
-        INVAR_TRY(const Polynomial size, scaled(node, e, scale));
-        scales[d] = by_scale[i], e = Extent::of(size);
+        INVAR_TRY(const DimExpr size, scaled_dim(node, e, scale));
+        scales[d] = by_scale[i], e = Dim::of(size);
         continue;
       }
-      // ONNX: the floor of N times the region's part times the scale; in binary32, as ONNX's own shape inference has it.
-      const float part = crops ? float_of(roi[rank + d]) - float_of(roi[d]) : 1.0f;
+      // floor(N * region * scale) in f32, as in ONNX's shape inference.
+      const float part = crops ? float_from_bits(roi[rank + d]) - float_from_bits(roi[d]) : 1.0f;
       const float size = std::floor(static_cast<float>(e.value) * part * scale);
       if (!(size >= 0)) return bad_input("scale " + std::to_string(scale));
       if (size >= 0x1p31f) return not_covered("scale " + std::to_string(scale));
       whole_sizes &= size == static_cast<float>(e.value) * scale;
-      scales[d] = by_scale[i], e = Extent::of(static_cast<int64_t>(size));
+      scales[d] = by_scale[i], e = Dim::of(static_cast<int64_t>(size));
     } else {
       const int64_t size = by_size[i].constant().value_or(0);
       if (size < 0) return bad_input("size " + std::to_string(size));
       if (size > INT32_MAX) return not_covered("size " + std::to_string(size));
-      scales[d] = common[i], e = Extent::of(by_size[i]);
+      scales[d] = common[i], e = Dim::of(by_size[i]);
     }
   }
-  // Corners are aligned for a result of N times the scale, as ONNX's reference has it (spec/onnx.md onnx.21).
-  const bool by_scale_alone = said.coordinates == 3 && !whole_sizes;
-  SmallVector<NamedAttribute> attrs = {node.attr("order", said.order),
-                                       node.attr("coordinates", by_scale_alone ? 6 : said.coordinates),
-                                       node.attr("rounding", said.rounding),
-                                       node.attr("antialias", said.antialias),
-                                       node.attr("exclude_outside", said.exclude),
-                                       node.attr("cubic", said.cubic),
-                                       node.attr("extrapolation", said.extrapolation),
-                                       node.attr("scales", llvm::ArrayRef<int64_t>(scales))};
-  if (crops) attrs.push_back(node.attr("roi", llvm::ArrayRef<int64_t>(roi)));
+  // align_corners uses N * scale as the output size, as ONNX's reference does (onnx.21).
+  const bool by_scale_alone = params.coordinates == 3 && !whole_sizes;
+  SmallVector<NamedAttribute> attrs = {node.attr("order", params.order),
+                                       node.attr("coordinates", by_scale_alone ? 6 : params.coordinates),
+                                       node.attr("rounding", params.rounding),
+                                       node.attr("antialias", params.antialias),
+                                       node.attr("exclude_outside", params.exclude),
+                                       node.attr("cubic", params.cubic),
+                                       node.attr("extrapolation", params.extrapolation),
+                                       node.attr("scales", Ints(scales))};
+  if (crops) attrs.push_back(node.attr("roi", Ints(roi)));
   INVAR_TRY(Value out, node.make<ResizeOp>(node.in(0), attrs,
                                            tensor_of(shape, getElementTypeOrSelf(node.in(0).getType()))));
   return node.replace(out);
@@ -171,35 +180,35 @@ constexpr llvm::StringLiteral
         "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric tf_crop_and_resize";
 
 // Before opset 11 coordinates are asymmetric and nearest is the floor.
-Status early(Node& node, unsigned scales) {
-  Said said;
-  said.coordinates = 4, said.rounding = 2, said.scales = scales;
+Status lower_resize_before_11(NodeView& node, unsigned scales) {
+  ResizeParams params;
+  params.coordinates = 4, params.rounding = 2, params.scales = scales;
   INVAR_CHECK_OK(node.expect(2, 2, {"mode"}));
-  INVAR_TRY(said.order, choice(node, "mode", "nearest linear", "nearest"));
-  return made(node, said);
+  INVAR_TRY(params.order, enum_attr(node, "mode", "nearest linear", "nearest"));
+  return lower_resize(node, params);
 }
-Status upsample(Node& node) {
-  return early(node, 1);
+Status upsample(NodeView& node) {
+  return lower_resize_before_11(node, 1);
 }
 
-Status resize(Node& node) {
-  if (node.version() < 11) return early(node, 1);
+Status resize(NodeView& node) {
+  if (node.version() < 11) return lower_resize_before_11(node, 1);
   INVAR_CHECK_OK(
       node.expect(1, 4,
                   {"antialias", "axes", "coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside",
                    "extrapolation_value", "keep_aspect_ratio_policy", "mode", "nearest_mode"}));
-  Said said;
-  said.roi = 1, said.scales = 2, said.sizes = 3;
-  INVAR_TRY(said.order, choice(node, "mode", kModes, "nearest"));
-  INVAR_TRY(said.coordinates, choice(node, "coordinate_transformation_mode", kTransforms, "half_pixel"));
-  INVAR_TRY(said.rounding, choice(node, "nearest_mode", kRounding, "round_prefer_floor"));
-  INVAR_TRY(said.policy, choice(node, "keep_aspect_ratio_policy", kPolicies, "stretch"));
-  INVAR_TRY(said.antialias, node.i("antialias", 0));
-  INVAR_TRY(said.exclude, node.i("exclude_outside", 0));
-  INVAR_TRY(said.cubic, node.f("cubic_coeff_a", -0.75f));
-  INVAR_TRY(said.extrapolation, node.f("extrapolation_value", 0));
-  said.antialias = said.antialias != 0, said.exclude = said.exclude != 0;
-  return made(node, said);
+  ResizeParams params;
+  params.roi = 1, params.scales = 2, params.sizes = 3;
+  INVAR_TRY(params.order, enum_attr(node, "mode", kModes, "nearest"));
+  INVAR_TRY(params.coordinates, enum_attr(node, "coordinate_transformation_mode", kTransforms, "half_pixel"));
+  INVAR_TRY(params.rounding, enum_attr(node, "nearest_mode", kRounding, "round_prefer_floor"));
+  INVAR_TRY(params.policy, enum_attr(node, "keep_aspect_ratio_policy", kPolicies, "stretch"));
+  INVAR_TRY(params.antialias, node.int_attr("antialias", 0));
+  INVAR_TRY(params.exclude, node.int_attr("exclude_outside", 0));
+  INVAR_TRY(params.cubic, node.float_attr("cubic_coeff_a", -0.75f));
+  INVAR_TRY(params.extrapolation, node.float_attr("extrapolation_value", 0));
+  params.antialias = params.antialias != 0, params.exclude = params.exclude != 0;
+  return lower_resize(node, params);
 }
 
 }  // namespace
@@ -212,9 +221,9 @@ LogicalResult ResizeOp::verify() {
 }
 
 // Before opset 9 the scales of Upsample were an attribute.
-void import_resize(Rooms& rooms) {
-  rooms.on("Upsample", 9, upsample, "T*>T");
-  rooms.on("Resize", 10, resize, "TR**>T");
+void import_resize(RuleRegistry& registry) {
+  registry.add_rule("Upsample", 9, upsample, "T*>T");
+  registry.add_rule("Resize", 10, resize, "TR**>T");
 }
 
 }  // namespace invar::compiler

@@ -7,4 +7,8 @@ def torch(call):
     size, antialias = list(y.shape[2:]), bool(call.attrs.get("antialias", 0))
     if mode == "nearest":
         return {mode: lambda: t.nn.functional.interpolate(x, size, mode=mode)}
-    return {mode: lambda: t.nn.functional.interpolate(x, size, mode=mode, align_corners=False, antialias=antialias)}
+    return {
+        mode: lambda: t.nn.functional.interpolate(
+            x, size, mode=mode, align_corners=False, antialias=antialias
+        )
+    }

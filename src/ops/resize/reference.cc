@@ -1,4 +1,5 @@
-// spec: spec.md resize.1 - resize.7. One element at a time: chains over the taps of every axis, the last axis innermost.
+// spec: spec.md resize.1 - resize.7. One element at a time: chains over the taps of every axis, the
+// last axis innermost.
 #include "kernels/reference.h"
 
 #include <cstring>
@@ -8,11 +9,11 @@
 namespace invar::ops {
 namespace {
 
-struct Element {
+struct OutputElement {
   const Resize& r;
   const Call& call;
   const int64_t* index;  // of the element
-  // The value at the taps chosen so far in axes before `axis`, `at` being their place.
+  // The value for the taps chosen so far in the axes before `axis`; `at` is their offset.
   float value(int axis, int64_t at) const {
     if (axis == r.rank || axis == kMaxRank) return call.in[0].as<float>()[at];
     const ResizeAxis& a = r.axis[axis];
@@ -45,13 +46,13 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void*) {
     }
     char* to = out.as<char>() + o * static_cast<int64_t>(bytes);
     if (outside && out.dtype == DType::f32)
-      put(out, o, attr_f(call, "extrapolation", 0));
+      store_canonical(out, o, attr_f(call, "extrapolation", 0));
     else if (outside)
       std::memset(to, 0, bytes);
     else if (r.order == 0)
       std::memcpy(to, x.as<char>() + from * static_cast<int64_t>(bytes), bytes);
     else
-      put(out, o, Element{r, call, index}.value(0, 0));
+      store_canonical(out, o, OutputElement{r, call, index}.value(0, 0));
   }
 }
 
@@ -60,7 +61,7 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void*) {
 extern const Kernel row_resize_reference;
 const Kernel row_resize_reference = {.op = "resize",
                                      .isa = "reference",
-                                     .check = resize_check,
+                                     .contract = {.check = resize_check},
                                      .phases = 2,
                                      .units = resize_units,
                                      .run = run,

@@ -1,8 +1,8 @@
-// Where the elements of a resized axis come from, and with which weights: spec.md resize.2 - resize.6, in binary64 and in the
-// order written there. Used by every row of the room.
+// Source elements and weights of a resized axis: spec.md resize.2 - resize.6, in binary64 and in
+// the order of the specification. Used by every row of the room.
 #pragma once
-#include "num/inline.h"
 #include "kernels/call.h"
+#include "num/inline.h"
 
 namespace invar::ops {
 
@@ -20,12 +20,12 @@ inline constexpr int64_t kCoordinates = 7, kRoundings = 4;
 
 struct ResizeAxis {
   int64_t in, out;
-  double scale, start, end;  // of the region, for crop_and_resize
-  bool kept;                 // resize.1: copied as it is
+  double scale, start, end;  // start, end: the region of crop_and_resize
+  bool kept;                 // resize.1: copied unchanged
   int taps;
 };
 struct Resize {
-  int order;  // of the kernel of interpolation: 0 nearest, 1 linear, 3 cubic
+  int order;  // of the interpolation kernel: 0 nearest, 1 linear, 3 cubic
   Coordinates coordinates;
   Rounding rounding;
   bool antialias, exclude_outside;
@@ -34,7 +34,7 @@ struct Resize {
   ResizeAxis axis[kMaxRank];
 };
 
-// The largest integer that is not above x, |x| kept below 2^40 (beyond any dimension).
+// The largest integer not above x; |x| is limited to 2^40 (beyond any dimension).
 INVAR_INLINE int64_t floor_of(double x) {
   constexpr double kFar = 0x1p40;
   x = x < -kFar ? -kFar : x > kFar ? kFar : x;
@@ -79,7 +79,7 @@ INVAR_INLINE int64_t nearest_of(Rounding how, double c) {
   return f + (rest > 0);
 }
 
-// resize.5: the kernel of interpolation at distance d.
+// resize.5: the interpolation kernel at distance d.
 INVAR_INLINE double kernel_of(const Resize& r, double d) {
   if (d < 0) d = -d;
   if (r.order == 1) return d < 1 ? 1 - d : 0;
@@ -93,8 +93,9 @@ INVAR_INLINE double kernel_of(const Resize& r, double d) {
   return outer * d - 4 * r.cubic;
 }
 
-// Element i of axis a: index[k * step] and weight[k * step] of its taps. True: the coordinate is outside the operand and
-// crop_and_resize puts the extrapolation value there (resize.7).
+// Sets index[k * step] and weight[k * step] of the taps of element i of axis a. Returns true if the
+// coordinate is outside the operand and crop_and_resize puts the extrapolation value there
+// (resize.7).
 INVAR_INLINE bool taps_of(const Resize& r, const ResizeAxis& a, int64_t i, int32_t* index, float* weight,
                           int64_t step) {
   const double c = coordinate_of(r.coordinates, a, i);
@@ -125,8 +126,8 @@ INVAR_INLINE bool taps_of(const Resize& r, const ResizeAxis& a, int64_t i, int32
 Resize resize_of(const Call&);
 const char* resize_check(const Call&);
 
-// The tables of the axes that are not kept, in shared memory: taps lie [tap][element], then a byte for each element that is
-// outside.
+// The tables of the resized axes, in shared memory: taps as [tap][element], then one byte per
+// element that tells whether it is outside.
 struct ResizeTable {
   int32_t* index;
   float* weight;
@@ -155,10 +156,10 @@ INVAR_INLINE void resize_tables(const Resize& r, void* shared, int64_t begin, in
 }
 size_t resize_shared(const Call&);
 size_t resize_scratch(const Call&);
-// Phase 0: one axis each; phase 1: rows of the result's last dimension.
+// Phase 0: one axis per unit; phase 1: rows of the result's last dimension.
 int64_t resize_units(const Call&, int phase);
 
-// Rows along the last axis that a worker remembers.
+// Rows interpolated along the last axis that a worker caches.
 inline constexpr int64_t kResizeRows = 16;
 
 }  // namespace invar::ops

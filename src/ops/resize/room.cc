@@ -1,16 +1,17 @@
+// Resize: parameters of a call, tables and scratch, and the check.
 #include <variant>
 
-#include "num/convert/convert.h"
 #include "kernels/check.h"
+#include "num/convert/convert.h"
 #include "ops/resize/resize.h"
 
 namespace invar::ops {
 namespace {
 
-constexpr int64_t kTaps = int64_t{1} << 20;  // more than this no sensible reduction needs
+constexpr int64_t kTaps = int64_t{1} << 20;  // no sensible reduction needs more
 
-// Element i of a list of binary32 by their bits; 0 where there is no list.
-double listed(const Call& call, const char* name, int i) {
+// Element i of a list of binary32 numbers given as bits; 0 if there is no list.
+double f32_list(const Call& call, const char* name, int i) {
   auto it = call.attrs->find(name);
   if (it == call.attrs->end()) return 0;
   return num::f32_from_bits(
@@ -38,10 +39,10 @@ Resize resize_of(const Call& call) {
   for (int d = 0; d < x.rank; ++d) {
     ResizeAxis& a = r.axis[d];
     a.in = x.dim[d], a.out = out.dim[d];
-    a.scale = listed(call, "scales", d);
+    a.scale = f32_list(call, "scales", d);
     a.kept = a.in == a.out && (a.scale == 0 || a.scale == 1) && r.coordinates != Coordinates::crop_and_resize;
     if (a.scale == 0) a.scale = static_cast<double>(a.out) / static_cast<double>(a.in);
-    a.start = listed(call, "roi", d), a.end = listed(call, "roi", x.rank + d);
+    a.start = f32_list(call, "roi", d), a.end = f32_list(call, "roi", x.rank + d);
     if (r.coordinates == Coordinates::crop_and_resize)
       a.kept = a.in == a.out && a.start == 0 && a.end == 1 && a.scale == 1;
     double support = r.order == 3 ? 2 : 1;
@@ -62,7 +63,7 @@ size_t resize_shared(const Call& call) {
   return bytes;
 }
 
-// Remembered rows and their numbers; one row for each axis before the last.
+// The cached rows and their numbers; one row per axis before the last.
 size_t resize_scratch(const Call& call) {
   const View& out = call.out[0];
   if (order_of(call) == 0 || out.rank == 0) return 0;
@@ -97,8 +98,9 @@ const char* resize_check(const Call& c) {
   for (int d = 0; d < x.rank; ++d) {
     if (x.dim[d] > INT32_MAX || out.dim[d] > INT32_MAX) return "dimensions below 2^31";
     if (x.dim[d] == 0 && out.dim[d] != 0) return "elements to resize";
-    const double scale = listed(c, "scales", d);
-    if (!finite(scale) || scale < 0 || !finite(listed(c, "roi", d)) || !finite(listed(c, "roi", x.rank + d)))
+    const double scale = f32_list(c, "scales", d);
+    if (!finite(scale) || scale < 0 || !finite(f32_list(c, "roi", d)) ||
+        !finite(f32_list(c, "roi", x.rank + d)))
       return "finite scales above 0, a finite region";
   }
   if (out.elements() == 0) return nullptr;

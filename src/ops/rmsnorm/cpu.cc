@@ -1,6 +1,7 @@
-#include "num/reduce/lanes.h"
+// CPU rmsnorm: the mean square of each row, then scale and weight, over lanes.
 #include "kernels/cpu/vector_io.h"
 #include "kernels/norm_shape.h"
+#include "num/reduce/lanes.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -15,7 +16,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
     for (int64_t row = begin; row < end; ++row) {
       const float* x = call.in[0].as<const float>() + row * n;
       float mean = num::INVAR_ISA_NS::row_sum_squares(x, n) / static_cast<float>(n);  // rmsnorm.2
-      F scale = inverse_root(set1(mean), epsilon);                                    // rmsnorm.3
+      F scale = inverse_sqrt(set1(mean), epsilon);                                    // rmsnorm.3
       strip(call.out[0].as<float>() + row * n, n, [&](int64_t i, int lanes) {
         F v = load_part(x + i, lanes);
         F g = get_part<W>(w + i, lanes);
@@ -29,6 +30,6 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace INVAR_ISA_NS
 
 extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "rmsnorm", .isa = INVAR_ISA, .units = covered_rows, .run = INVAR_ISA_NS::run};
+const Kernel INVAR_ROW = {.op = "rmsnorm", .isa = INVAR_ISA, .units = norm_rows, .run = INVAR_ISA_NS::run};
 
 }  // namespace invar::ops

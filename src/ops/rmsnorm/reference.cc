@@ -1,4 +1,4 @@
-// spec: spec.md rmsnorm.1 - rmsnorm.5; the sum: spec/reduction.md
+// spec: spec.md rmsnorm.1 - rmsnorm.5; the sum: spec/reduction.md.
 #include "num/reduce/reference.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"
@@ -14,10 +14,10 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   for (int64_t row = begin; row < end; ++row) {
     float squares = num::reference::row_sum_squares(x.as<const float>() + row * n, n);
     float mean = squares / static_cast<float>(n);
-    float scale = inverse_root(mean, epsilon);
+    float scale = inverse_sqrt(mean, epsilon);
     for (int64_t i = 0; i < n; ++i) {
       float scaled = value(x, row * n + i) * scale;
-      put(out, row * n + i, scaled * value(w, i));
+      store_canonical(out, row * n + i, scaled * value(w, i));
     }
   }
 }
@@ -27,16 +27,16 @@ static const char* check(const Call& c) {
   const View &x = c.in[0], &w = c.in[1], &out = c.out[0];
   if (!is_f32(x) || !is_weight(w) || !is_f32(out)) return "f32 (the weight may be bf16 or f16)";
   attr_f(c, "epsilon", 1e-5f);
-  if (const char* wrong = check_covered(x, w)) return wrong;
+  if (const char* wrong = check_norm_weight(x, w)) return wrong;
   return same_shape(x, out) ? nullptr : "a result shaped like x";
 }
 
 extern const Kernel row_rmsnorm_reference;
-const Kernel row_rmsnorm_reference = {.op = "rmsnorm",
-                                      .isa = "reference",
-                                      .check = check,
-                                      .units = covered_rows,
-                                      .run = run,
-                                      .alone = alone_rows};
+const Kernel row_rmsnorm_reference = {
+    .op = "rmsnorm",
+    .isa = "reference",
+    .contract = {.check = check, .batch_independent = batch_independent_rows},
+    .units = norm_rows,
+    .run = run};
 
 }  // namespace invar::ops

@@ -1,10 +1,11 @@
+// CPU rope: rotates pairs of elements of each head by the given cosines and sines.
 #include "kernels/cpu/vector_io.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-// rope.2, one head of one row whose pairs are (j, j + half).
+// rope.2: one head of one row with pairs (j, j + half).
 void rotate_halves(const float* x, const float* c, const float* s, int64_t half, float* out) {
   auto at = [](const float* p, int n) { return n == kW ? load(p) : load_n(p, n); };
   strip(out, half, [&](int64_t j, int n) {
@@ -15,23 +16,23 @@ void rotate_halves(const float* x, const float* c, const float* s, int64_t half,
   });
 }
 
-// rope.3: pairs (2j, 2j + 1). One element at a time: the compiler vectorises plain multiplies and adds.
+// rope.3: pairs (2j, 2j + 1). Scalar code: the compiler vectorizes plain multiplies and adds.
 void rotate_pairs(const float* x, const float* c, const float* s, int64_t half, float* out) {
   for (int64_t j = 0; j < half; ++j) {
     float x1 = x[2 * j], x2 = x[2 * j + 1];
     float a = x1 * c[j], b = x2 * s[j], d = x2 * c[j], e = x1 * s[j];
-    out[2 * j] = num::canon(a - b);
-    out[2 * j + 1] = num::canon(d + e);
+    out[2 * j] = num::canonicalize(a - b);
+    out[2 * j + 1] = num::canonicalize(d + e);
   }
 }
 
-// The row of cosines that belongs to a row of x [B, H, S, D].
+// The row of cosines for a row of x [B, H, S, D].
 INVAR_INLINE int64_t angle_row(const View& x, int64_t row) {
   return row / x.dim[2] / x.dim[1] * x.dim[2] + row % x.dim[2];
 }
 
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const bool heads_first = attr_i(call, "heads_first", 0) != 0;  // rope.6: a row is one head's
+  const bool heads_first = attr_i(call, "heads_first", 0) != 0;  // rope.6: a row belongs to one head
   int64_t width = last_dim(call.in[0]), heads = heads_first ? 1 : attr_i(call, "num_heads", 1),
           d = width / heads;
   int64_t rotary = attr_i(call, "rotary_dim", 0);

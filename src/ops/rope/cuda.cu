@@ -1,4 +1,5 @@
-// One thread: one pair of one head of one row (rope.2, rope.3), or one element behind the pairs.
+// Rotary embedding: a thread takes one pair of a head's row (rope.2, rope.3), or one element that
+// is not rotated.
 #include "kernels/cuda/launch.h"
 
 namespace invar::ops {
@@ -16,18 +17,18 @@ void enqueue(const Call& call, Stream stream) {
   const int64_t seq = heads_first ? in.dim[2] : 1, of_all = heads_first ? in.dim[1] : 1;
   const float *x = in.as<const float>(), *c = call.in[1].as<const float>(), *s = call.in[2].as<const float>();
   float* out = call.out[0].as<float>();
-  each(stream, rows * items, [=] __device__(int64_t unit) {
+  launch_for_each(stream, rows * items, [=] __device__(int64_t unit) {
     const int64_t head = unit / items, item = unit % items, row = head / heads, at = head * d;
     if (item >= half) {
       const int64_t j = at + rotary + item - half;
-      put(out + j, load(x + j));
+      store_canonical(out + j, load(x + j));
       return;
     }
     const int64_t angle = (heads_first ? row / seq / of_all * seq + row % seq : row) * half + item;
     const int64_t first = at + (interleaved ? 2 * item : item), second = first + (interleaved ? 1 : half);
     const F cos = load(c + angle), sin = load(s + angle), a = load(x + first), b = load(x + second);
-    put(out + first, sub(mul(a, cos), mul(b, sin)));
-    put(out + second, add(mul(b, cos), mul(a, sin)));
+    store_canonical(out + first, sub(mul(a, cos), mul(b, sin)));
+    store_canonical(out + second, add(mul(b, cos), mul(a, sin)));
   });
 }
 

@@ -1,4 +1,4 @@
-// spec: spec.md rope.1 - rope.6
+// spec: spec.md rope.1 - rope.6.
 #include "kernels/reference.h"
 #include "kernels/check.h"
 
@@ -21,10 +21,10 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
         float x1 = value(x, first), x2 = value(x, second);
         float c = value(cos, angles * half + j), s = value(sin, angles * half + j);
         float a = x1 * c, b = x2 * s, e = x2 * c, f = x1 * s;  // rope.2: each product rounded
-        put(out, first, a - b);
-        put(out, second, e + f);
+        store_canonical(out, first, a - b);
+        store_canonical(out, second, e + f);
       }
-      for (int64_t j = rotary; j < d; ++j) put(out, at + j, value(x, at + j));  // rope.4
+      for (int64_t j = rotary; j < d; ++j) store_canonical(out, at + j, value(x, at + j));  // rope.4
     }
   }
 }
@@ -46,12 +46,15 @@ static const char* check(const Call& c) {
   return same_shape(x, c.out[0]) ? nullptr : "a result shaped like x";
 }
 
-static bool alone(const Call&, uint64_t carries) {
-  return carries == 7;
+static bool batch_independent(const Call&, uint64_t batched) {
+  return batched == 7;
 }
 
 extern const Kernel row_rope_reference;
-const Kernel row_rope_reference = {
-    .op = "rope", .isa = "reference", .check = check, .units = row_units, .run = run, .alone = alone};
+const Kernel row_rope_reference = {.op = "rope",
+                                   .isa = "reference",
+                                   .contract = {.check = check, .batch_independent = batch_independent},
+                                   .units = row_units,
+                                   .run = run};
 
 }  // namespace invar::ops

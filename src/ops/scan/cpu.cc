@@ -1,6 +1,7 @@
+// CPU cumsum and cumprod: blocked scans of contiguous rows, or of columns.
+#include "kernels/cpu/vector_io.h"
 #include "num/reduce/binary64.h"
 #include "num/reduce/scan.h"
-#include "kernels/cpu/vector_io.h"
 #include "ops/scan/scan.h"
 
 namespace invar::ops {
@@ -9,19 +10,19 @@ namespace {
 
 namespace lanes = num::INVAR_ISA_NS;
 
-// A row along memory, block by block; a reversed row is copied in and out backwards.
+// A contiguous row, block by block; a reversed row is copied in and out backwards.
 template <class Join>
 INVAR_INLINE void scan_row(const ScanShape& s, const float* x, float* y) {
   alignas(64) float block[num::kScanBlock], value[num::kScanBlock + 1];
   float carry = Join::kStart;
   float* inclusive = value + 1;
-  inclusive[num::kScanBlock - 1] = Join::kStart;  // what stands before the row
+  inclusive[num::kScanBlock - 1] = Join::kStart;  // the identity precedes the row
   for (int64_t begin = 0; begin < s.n; begin += num::kScanBlock) {
     int64_t n = s.n - begin < num::kScanBlock ? s.n - begin : num::kScanBlock;
     value[0] = inclusive[num::kScanBlock - 1];
     const float* from = x + begin;
     if (s.reverse || n < num::kScanBlock) {
-      for (int64_t i = 0; i < n; ++i) block[i] = x[scan_place(s, begin + i)];
+      for (int64_t i = 0; i < n; ++i) block[i] = x[scan_position(s, begin + i)];
       for (int64_t i = n; i < num::kScanBlock; ++i) block[i] = Join::kStart;
       from = block;
     }
@@ -32,7 +33,7 @@ INVAR_INLINE void scan_row(const ScanShape& s, const float* x, float* y) {
         to,
         n, [&](int64_t i, int count) __attribute__((always_inline)) { return load_part(result + i, count); });
     if (s.reverse)
-      for (int64_t i = 0; i < n; ++i) y[scan_place(s, begin + i)] = block[i];
+      for (int64_t i = 0; i < n; ++i) y[scan_position(s, begin + i)] = block[i];
   }
 }
 
@@ -48,21 +49,22 @@ INVAR_INLINE void scan_floats(const Call& call, const ScanShape& s, int64_t begi
     }
     if (s.exclusive && s.n)
       strip_exact(
-          y + scan_place(s, 0) * s.inner, width,
+          y + scan_position(s, 0) * s.inner, width,
           [](int64_t, int) __attribute__((always_inline)) { return set1(Join::kStart); });
     lanes::scan_columns<Join>(
-        s.n, width, [&](int64_t i) __attribute__((always_inline)) { return x + scan_place(s, i) * s.inner; },
+        s.n,
+        width, [&](int64_t i) __attribute__((always_inline)) { return x + scan_position(s, i) * s.inner; },
         [&](int64_t i, int64_t c, F v, int count) __attribute__((always_inline)) {
           i += s.exclusive;
           if (i >= s.n) return;
-          float* to = y + scan_place(s, i) * s.inner + c;
-          store_part(to, canon(v), count);
+          float* to = y + scan_position(s, i) * s.inner + c;
+          store_part(to, canonicalize(v), count);
         },
         work);
   }
 }
 
-// Integers wrap, so their order does not matter (scan.3). U: unsigned.
+// Integers wrap, so their order is free (scan.3). U: unsigned.
 template <bool kProduct, class U>
 INVAR_INLINE void scan_integers(const Call& call, const ScanShape& s, int64_t begin, int64_t end) {
   for (int64_t u = begin; u < end; ++u) {
@@ -72,7 +74,7 @@ INVAR_INLINE void scan_integers(const Call& call, const ScanShape& s, int64_t be
       U* y = call.out[0].as<U>() + at;
       U all = kProduct;
       for (int64_t i = 0; i < s.n; ++i) {
-        int64_t place = scan_place(s, i) * s.inner;
+        int64_t place = scan_position(s, i) * s.inner;
         U before = all;
         all = kProduct ? all * x[place] : all + x[place];
         y[place] = s.exclusive ? before : all;
@@ -91,9 +93,9 @@ INVAR_INLINE void scan_binary64(const Call& call, const ScanShape& s, int64_t be
       double* y = call.out[0].as<double>() + at;
       double before = Join::kStart;
       lanes::scan64<Join>(
-          s.n, [&](int64_t i) { return x[scan_place(s, i) * s.inner]; },
+          s.n, [&](int64_t i) { return x[scan_position(s, i) * s.inner]; },
           [&](int64_t i, double v) {
-            y[scan_place(s, i) * s.inner] = num::canon64(s.exclusive ? before : v);
+            y[scan_position(s, i) * s.inner] = num::canonicalize64(s.exclusive ? before : v);
             before = v;
           });
     }

@@ -1,10 +1,10 @@
-// spec: spec.md scan.1 - scan.4; the order: spec/reduction.md reduction.12
+// spec: spec.md scan.1 - scan.5; the order: spec/reduction.md reduction.12.
 #include "kernels/reference.h"
 
-#include "num/binary64.h"
-#include "num/reduce/reference.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"
+#include "num/binary64.h"
+#include "num/reduce/reference.h"
 #include "ops/scan/scan.h"
 
 namespace invar::ops {
@@ -19,7 +19,7 @@ template <class U, class Join>
 void integers(const Call& call, const ScanShape& s, int64_t base, U start, Join join) {
   U all = start;
   for (int64_t i = 0; i < s.n; ++i) {
-    int64_t at = base + scan_place(s, i) * s.inner;
+    int64_t at = base + scan_position(s, i) * s.inner;
     U next = join(all, call.in[0].as<const U>()[at]);
     call.out[0].as<U>()[at] = s.exclusive ? all : next;
     all = next;
@@ -39,13 +39,13 @@ void run(const Call& call, int64_t begin, int64_t end, int start, Join join) {
       integers<uint32_t>(call, s, base, static_cast<uint32_t>(start), join);
       continue;
     }
-    auto at = [&](int64_t i) { return base + scan_place(s, i) * s.inner; };
+    auto at = [&](int64_t i) { return base + scan_position(s, i) * s.inner; };
     if (call.in[0].dtype == DType::f64) {  // scan.5
       double last = start;
       num::reference::scan(
           s.n, last, [&](int64_t i) { return call.in[0].as<const double>()[at(i)]; }, join,
           [&](int64_t i, double v) {
-            call.out[0].as<double>()[at(i)] = num::canon64(s.exclusive ? last : v);
+            call.out[0].as<double>()[at(i)] = num::canonicalize64(s.exclusive ? last : v);
             last = v;
           });
       continue;
@@ -54,7 +54,7 @@ void run(const Call& call, int64_t begin, int64_t end, int start, Join join) {
     num::reference::scan(
         s.n, before, [&](int64_t i) { return call.in[0].as<const float>()[at(i)]; }, join,
         [&](int64_t i, float v) {
-          put(call.out[0], at(i), s.exclusive ? before : v);  // scan.2
+          store_canonical(call.out[0], at(i), s.exclusive ? before : v);  // scan.2
           before = v;
         });
   }
@@ -83,17 +83,17 @@ const char* check(const Call& c) {
 }  // namespace
 
 extern const Kernel row_cumsum_reference, row_cumprod_reference;
-const Kernel row_cumsum_reference = {.op = "cumsum",
-                                     .isa = "reference",
-                                     .check = check,
-                                     .units = units,
-                                     .run = run_sum,
-                                     .alone = alone_along<-1>};
-const Kernel row_cumprod_reference = {.op = "cumprod",
-                                      .isa = "reference",
-                                      .check = check,
-                                      .units = units,
-                                      .run = run_product,
-                                      .alone = alone_along<-1>};
+const Kernel row_cumsum_reference = {
+    .op = "cumsum",
+    .isa = "reference",
+    .contract = {.check = check, .batch_independent = batch_independent_along_axis<-1>},
+    .units = units,
+    .run = run_sum};
+const Kernel row_cumprod_reference = {
+    .op = "cumprod",
+    .isa = "reference",
+    .contract = {.check = check, .batch_independent = batch_independent_along_axis<-1>},
+    .units = units,
+    .run = run_product};
 
 }  // namespace invar::ops

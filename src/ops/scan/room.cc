@@ -1,11 +1,12 @@
+// The shape, work units and scratch of scans.
 #include "num/reduce/scan.h"
 #include "ops/scan/scan.h"
 
 namespace invar::ops {
 
 ScanShape scan_shape(const Call& call) {
-  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
-  return {columns_of(a, num::portable::kWideColumns, 64, 16), attr_i(call, "exclusive", 0) != 0,
+  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  return {column_blocks(a, num::portable::kWideColumns, 64, 16), attr_i(call, "exclusive", 0) != 0,
           attr_i(call, "reverse", 0) != 0};
 }
 

@@ -1,18 +1,18 @@
-// What the rows of cumsum and cumprod share.
+// The shape of cumsum and cumprod, shared by all rows.
 #pragma once
 #include "kernels/call.h"
 
 namespace invar::ops {
 
-struct ScanShape : Columns {
+struct ScanShape : ColumnBlocks {
   bool exclusive, reverse;
 };
 ScanShape scan_shape(const Call&);
 int64_t scan_units(const Call&, int phase);
 size_t scan_scratch(const Call&);
 
-// Where the i-th element of a row stands along the axis.
-INVAR_INLINE int64_t scan_place(const ScanShape& s, int64_t i) {
+// The position along the axis of element i of a row.
+INVAR_INLINE int64_t scan_position(const ScanShape& s, int64_t i) {
   return s.reverse ? s.n - 1 - i : i;
 }
 

@@ -1,5 +1,7 @@
-#include "ops/softmax/cpu/strided.h"
+// CPU softmax and log_softmax: contiguous rows, a few long rows by segments, or strided rows by
+// columns.
 #include "ops/softmax/cpu/contiguous.h"
+#include "ops/softmax/cpu/strided.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -7,8 +9,8 @@ namespace {
 
 template <bool kLog>
 void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
-  const Columns shape = softmax_columns(call);
-  if (shape.inner != 1) return softmax_across<kLog>(call, shape, begin, end, static_cast<float*>(scratch));
+  const ColumnBlocks shape = softmax_columns(call);
+  if (shape.inner != 1) return softmax_strided<kLog>(call, shape, begin, end, static_cast<float*>(scratch));
   if (const int64_t segments = softmax_segments(call))
     return softmax_segments_of<kLog>(call, shape.n, segments, phase, begin, end);
   softmax_rows<kLog>(call, shape.n, begin, end);

@@ -1,7 +1,8 @@
+// Softmax and log-softmax over contiguous or strided rows (kernels/cuda/row_reduction.cuh).
+#include "kernels/cuda/row_reduction.cuh"
 #include "num/exp/exp.h"
 #include "num/log/log.h"
 #include "num/quotient/quotient.h"
-#include "kernels/cuda/row_reduction.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -9,41 +10,42 @@ namespace {
 
 namespace lanes = num::INVAR_ISA_NS;
 
-// Where the rows lie: along memory, in vectors where that is aligned ...
+// Contiguous rows; kAligned: to 16 bytes.
 template <bool kAligned>
-struct Along {
+struct ContiguousRows {
   const float* x;
   float* y;
   int64_t n;
-  INVAR_DEVICE lanes::Line<kAligned> source(int64_t r, int64_t = 0) const { return {x + r * n}; }
+  INVAR_DEVICE lanes::ContiguousRow<kAligned> source(int64_t r, int64_t = 0) const { return {x + r * n}; }
   INVAR_DEVICE float* result(int64_t r) const { return y + r * n; }
 };
-// ... or across it.
+// The elements of a strided row.
 struct Strided {
   const float* x;
   int64_t stride;
   INVAR_DEVICE const float* at(int64_t i) const { return x + i * stride; }
 };
-struct Across {
+struct StridedColumns {
   const float* x;
   float* y;
   int64_t n, inner;
-  INVAR_DEVICE int64_t place(int64_t outer, int64_t column) const { return outer * n * inner + column; }
+  INVAR_DEVICE int64_t offset(int64_t outer, int64_t column) const { return outer * n * inner + column; }
   INVAR_DEVICE Strided source(int64_t outer, int64_t column) const {
-    return {x + place(outer, column), inner};
+    return {x + offset(outer, column), inner};
   }
-  INVAR_DEVICE float* result(int64_t r) const { return y + place(r / inner, r % inner); }
+  INVAR_DEVICE float* result(int64_t r) const { return y + offset(r / inner, r % inner); }
 };
 
-template <class Place>
-struct Softmax : Place {
+template <class Rows>
+struct Softmax : Rows {
   static constexpr int kReductions = 2;
-  static constexpr bool kGives = true;
+  static constexpr bool kStoresRow = true;
   template <int k>
-  using Join = std::conditional_t<k == 0, lanes::Numbers, lanes::Sum>;
+  using Join = std::conditional_t<k == 0, lanes::MaxOfNumbers, lanes::Sum>;
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
-    // softmax.1, with less care (formats.7): a NaN makes its own weight and so the sum NaN, and exp(0) = exp(-0).
+    // softmax.1; any maximum of zeros will do (formats.7), since exp(0) = exp(-0). A NaN need not
+    // be the maximum: it makes its own weight NaN, and so the sum.
     const F most = row.template reduce<Join<0>>([](F lane, F v) { return Join<0>::join(lane, v); });
     const auto weight = [=](F v) { return lanes::exp_stored(sub(v, most)); };  // softmax.2
     row.map(weight);
@@ -53,10 +55,10 @@ struct Softmax : Place {
   }
 };
 
-template <class Place>
-struct LogSoftmax : Place {
+template <class Rows>
+struct LogSoftmax : Rows {
   static constexpr int kReductions = 2;
-  static constexpr bool kGives = true;
+  static constexpr bool kStoresRow = true;
   template <int k>
   using Join = std::conditional_t<k == 0, lanes::Largest, lanes::Sum>;
   template <class Row>
@@ -72,19 +74,19 @@ struct LogSoftmax : Place {
 
 template <template <class> class Fn>
 void enqueue(const Call& call, Stream stream) {
-  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
   const float* x = call.in[0].as<const float>();
   float* y = call.out[0].as<float>();
   if (a.inner != 1)
-    return queue_columns(Fn<Across>{{x, y, a.n, a.inner}}, column_blocks(a.outer, a.inner, a.n), call.shared,
-                         stream);
+    return launch_columns(Fn<StridedColumns>{{x, y, a.n, a.inner}}, column_blocks(a.outer, a.inner, a.n),
+                          call.shared, stream);
   if (aligned(x) && aligned(y) && a.n % 4 == 0)
-    return queue_rows(Fn<Along<true>>{{x, y, a.n}}, a.outer, a.n, call.shared, stream);
-  queue_loose_rows(Fn<Along<false>>{{x, y, a.n}}, a.outer, a.n, call.shared, stream);
+    return launch_rows(Fn<ContiguousRows<true>>{{x, y, a.n}}, a.outer, a.n, call.shared, stream);
+  launch_unaligned_rows(Fn<ContiguousRows<false>>{{x, y, a.n}}, a.outer, a.n, call.shared, stream);
 }
 
 size_t shared_bytes(const Call& call) {
-  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
   if (a.inner != 1) return column_bytes(column_blocks(a.outer, a.inner, a.n), 2);
   return row_bytes(a.outer, a.n, 2);
 }

@@ -1,3 +1,4 @@
+// Lowering of Softmax and LogSoftmax, and their type inference. The losses are in import/losses.h.
 #include "ops/softmax/import/losses.h"
 
 #include "compiler/lowering/op_builder.h"
@@ -6,9 +7,9 @@ namespace invar::compiler {
 namespace {
 
 template <class Op>
-Status softmax(Node& node) {
-  return along_axis(node, [&node](Value x, int64_t axis) {
-    return element_of(x).isF64() ? wide_softmax(node, x, axis, std::is_same_v<Op, LogSoftmaxOp>)
+Status softmax(NodeView& node) {
+  return lower_along_axis(node, [&node](Value x, int64_t axis) {
+    return element_of(x).isF64() ? softmax_f64(node, x, axis, std::is_same_v<Op, LogSoftmaxOp>)
                                  : node.make<Op>(x, node.attr("axis", axis));
   });
 }
@@ -17,7 +18,7 @@ LogicalResult infer(std::optional<Location> loc, Value x, int64_t axis, SmallVec
   Shape shape = shape_of(x.getType());
   if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
     return mismatch(loc, "axis " + std::to_string(axis) + " is outside rank " + std::to_string(shape.size()));
-  if (shape[axis] == Extent::of(0)) return mismatch(loc, "an axis without elements");
+  if (shape[axis] == Dim::of(0)) return mismatch(loc, "an axis without elements");
   out.push_back(x.getType());
   return success();
 }
@@ -33,11 +34,10 @@ LogicalResult LogSoftmaxOp::inferReturnTypes(MLIRContext*, std::optional<Locatio
   return infer(loc, op.getX(), op.getAxis(), out);
 }
 
-void import_softmax(Rooms& rooms) {
-  rooms.on("Softmax", 1, softmax<SoftmaxOp>);
-  rooms.on("LogSoftmax", 1, softmax<LogSoftmaxOp>);
-  rooms.on("NegativeLogLikelihoodLoss", 12, negative_log_likelihood);
-  rooms.on("SoftmaxCrossEntropyLoss", 12, cross_entropy);
+void import_softmax(RuleRegistry& registry) {
+  registry.add_rule("Softmax", 1, softmax<SoftmaxOp>);
+  registry.add_rule("LogSoftmax", 1, softmax<LogSoftmaxOp>);
+  import_losses(registry);
 }
 
 }  // namespace invar::compiler

@@ -1,3 +1,4 @@
+// Work units and scratch of softmax and log_softmax.
 #include <algorithm>
 
 #include "num/reduce/columns.h"
@@ -5,23 +6,24 @@
 
 namespace invar::ops {
 
-Columns softmax_columns(const Call& call) {
-  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
-  // A block of columns is read, written and summed while it lies in a second-level cache; lines of memory are whole.
+ColumnBlocks softmax_columns(const Call& call) {
+  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  // A block of columns is read, written and summed while it is in the L2 cache; cache lines are
+  // whole.
   constexpr int64_t kBlockFloats = 32768;
-  return columns_of(a, std::clamp<int64_t>(kBlockFloats / std::max<int64_t>(a.n, 1) / 16 * 16, 64,
-                                           num::portable::kWideColumns));
+  return column_blocks(a, std::clamp<int64_t>(kBlockFloats / std::max<int64_t>(a.n, 1) / 16 * 16, 64,
+                                              num::portable::kWideColumns));
 }
 
 int64_t softmax_segments(const Call& call) {
   constexpr int64_t kFewRows = 16, kSegments = 4;
-  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
   const int64_t segments = (a.n + num::kRowSegment - 1) / num::kRowSegment;
   return a.inner == 1 && a.outer < kFewRows && segments >= kSegments ? segments : 0;
 }
 
 int64_t softmax_units(const Call& call, int phase) {
-  const Columns s = softmax_columns(call);
+  const ColumnBlocks s = softmax_columns(call);
   const int64_t segments = softmax_segments(call);
   if (phase > 0 && !segments) return 0;
   return s.outer * (segments ? segments : s.blocks);
@@ -34,7 +36,7 @@ size_t softmax_shared(const Call& call) {
 }
 
 size_t softmax_scratch(const Call& call) {
-  Columns s = softmax_columns(call);
+  ColumnBlocks s = softmax_columns(call);
   if (s.inner == 1) return 0;
   return static_cast<size_t>((num::portable::kWideBuffers + 2) * s.width) * sizeof(float);
 }

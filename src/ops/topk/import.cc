@@ -1,21 +1,23 @@
+// Lowering of TopK, and the type inference of repro.topk.
 #include "compiler/lowering/builders/argsort.h"
 #include "compiler/lowering/builders/compact.h"
 
 namespace invar::compiler {
 namespace {
 
-// Values are picked by the indices: one sort for both results. A k that is not known: of all in their order the first.
-Status topk(Node& node) {
+// The values are gathered by the indices, so that one sort gives both results. A symbolic k sorts
+// all and slices.
+Status topk(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {"axis", "largest", "sorted"}, 2));
-  INVAR_TRY(const std::vector<Polynomial> count, node.sizes(1));
+  INVAR_TRY(const std::vector<DimExpr> count, node.dim_exprs(1));
   if (count.size() != 1) return bad_input("operand 1 is not one number");
-  INVAR_TRY(int64_t wanted, node.i("axis", -1));
-  INVAR_TRY(int64_t axis, Node::axis(wanted, node.shape(0).size()));
-  INVAR_TRY(int64_t largest, node.i("largest", 1));
+  INVAR_TRY(int64_t wanted, node.int_attr("axis", -1));
+  INVAR_TRY(int64_t axis, NodeView::normalize_axis(wanted, node.shape(0).size()));
+  INVAR_TRY(int64_t largest, node.int_attr("largest", 1));
   const std::optional<int64_t> k = count[0].constant();
-  INVAR_TRY(Value index, ordered_places(node, node.in(0), axis, k, largest != 0));
+  INVAR_TRY(Value index, argsort(node, node.in(0), axis, k, largest != 0));
   if (!k) {
-    INVAR_TRY(index, part(node, index, static_cast<size_t>(axis), 0, Extent::of(count[0])));
+    INVAR_TRY(index, slice(node, index, static_cast<size_t>(axis), 0, Dim::of(count[0])));
   }
   INVAR_TRY(Value values, node.make<GatherElementsOp>({node.in(0), index}, node.attr("axis", axis)));
   node.replace(1, index, /*stays_wide=*/true);
@@ -30,19 +32,19 @@ LogicalResult TopkOp::inferReturnTypes(MLIRContext* context, std::optional<Locat
   const int64_t axis = op.getAxis();
   if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
     return mismatch(loc, "axis " + std::to_string(axis) + " is outside rank " + std::to_string(shape.size()));
-  if (op.getK()) {  // an open axis is asked when the program runs
+  if (op.getK()) {  // a symbolic axis is checked at run time
     const auto k = static_cast<int64_t>(*op.getK());
     if (k < 0 || (shape[axis].constant() && k > shape[axis].value))
       return mismatch(loc, "k = " + std::to_string(k) + " of " + text_of(shape[axis]) + " elements");
-    shape[axis] = Extent::of(k);
+    shape[axis] = Dim::of(k);
   }
   out.push_back(tensor_of(shape, IntegerType::get(context, 64)));
   return success();
 }
 
 // Before opset 10 k was an attribute.
-void import_topk(Rooms& rooms) {
-  rooms.on("TopK", 10, topk, Widens::ordered);
+void import_topk(RuleRegistry& registry) {
+  registry.add_rule("TopK", 10, topk, Widening::ordered);
 }
 
 }  // namespace invar::compiler

@@ -2,7 +2,11 @@ import torch as t
 
 
 def torch(call):
-    x, axis, largest = call.inputs[0], call.attrs.get("axis", -1), bool(call.attrs.get("largest", 1))
+    x, axis, largest = (
+        call.inputs[0],
+        call.attrs.get("axis", -1),
+        bool(call.attrs.get("largest", 1)),
+    )
     if call.op != "topk":
         return {}
     k = call.outputs[0].shape[axis]

@@ -1,4 +1,4 @@
-// spec: spec.md topk.1 - topk.5
+// spec: spec.md topk.1 - topk.5.
 #include "kernels/reference.h"
 
 #include "kernels/check.h"
@@ -7,7 +7,7 @@
 namespace invar::ops {
 namespace {
 
-// topk.2, written out: a stands before b among largest (or smallest) first.
+// topk.2: whether a precedes b in descending (or ascending) order.
 bool before(float a, float b, bool largest) {
   if (a != a || b != b) return largest ? a != a && b == b : a == a && b != b;
   return largest ? a > b : a < b;
@@ -19,7 +19,7 @@ void topk(const Call& call, int, int64_t begin, int64_t end, void*) {
     int64_t from = row / s.inner * s.n * s.inner + row % s.inner;
     int64_t to = row / s.inner * s.k * s.inner + row % s.inner;
     const float* x = call.in[0].as<const float>() + from;
-    // topk.3: of a and b, (value, index) decides; each next one is the first behind the one before.
+    // topk.3: the order of (value, index); each next element is the first after the previous one.
     auto ahead = [&](int64_t a, int64_t b) {
       if (before(x[a * s.inner], x[b * s.inner], s.largest)) return true;
       return !before(x[b * s.inner], x[a * s.inner], s.largest) && a < b;
@@ -53,6 +53,6 @@ const char* check(const Call& c) {
 
 extern const Kernel row_topk_reference;
 const Kernel row_topk_reference = {
-    .op = "topk", .isa = "reference", .check = check, .units = topk_units, .run = topk};
+    .op = "topk", .isa = "reference", .contract = {.check = check}, .units = topk_units, .run = topk};
 
 }  // namespace invar::ops

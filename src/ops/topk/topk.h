@@ -1,11 +1,11 @@
-// What the rows of topk share.
+// The shape of a topk call, shared by all rows.
 #pragma once
 #include "kernels/call.h"
 #include "kernels/float_order.h"
 
 namespace invar::ops {
 
-struct TopkShape : Axis {
+struct TopkShape : AxisExtents {
   int64_t k;
   bool largest;
 };

@@ -1,18 +1,19 @@
-// What a plan needs of memory, and the least that any assignment of buffers would need.
+// The memory footprint of a plan: the bytes of its buffers, and the peak of its live values, which
+// is the least that any assignment of buffers needs.
 #include <algorithm>
 
-#include "shape/dim_expr.h"
-#include "plan/plan.h"
 #include "plan/keywords.h"
+#include "plan/plan.h"
+#include "shape/dim_expr.h"
 
 namespace invar::plan {
 namespace {
 
 using Sizes = std::map<std::string, int64_t>;
 
-using Sum = std::optional<Polynomial>;
+using Sum = std::optional<DimExpr>;
 
-// Bytes of a value, as a sum in the symbols; nothing where they are too many.
+// Bytes of a value as an expression of the symbols; nullopt if they overflow.
 Sum bytes_of(const Value& v, const std::vector<Sum>& symbols) {
   Sum bytes = static_cast<int64_t>(size_of(v.dtype));
   for (const Dim& d : v.shape) {
@@ -26,55 +27,55 @@ bool add(int64_t& total, int64_t more) {
   return !__builtin_add_overflow(total, more, &total);
 }
 
-// Where most bytes are alive, and which values that are.
-struct Most {
+// The node at which most bytes are alive, and the values that are alive there.
+struct Peak {
   int64_t bytes = 0;
   int node = 0;
   std::vector<int> values{};
 };
 
-// Each value lives from its node to the last that reads it, outputs and inputs to the end; beside a node of control flow lives what
-// one of its bodies needs. Nothing where that cannot be counted.
-std::optional<Most> most_alive(const Plan& p, const std::vector<int64_t>& bytes,
-                               const std::vector<Node>& nodes, const std::vector<int>& inputs,
-                               const std::vector<int>& outputs) {
+// A value lives from its node to the last node that reads it, outputs and inputs to the end. The
+// peak of the larger body adds to a control-flow node. Nullopt if the bytes overflow.
+std::optional<Peak> find_peak(const Plan& p, const std::vector<int64_t>& bytes,
+                              const std::vector<Node>& nodes, const std::vector<int>& inputs,
+                              const std::vector<int>& outputs) {
   const int end = static_cast<int>(nodes.size());
-  struct Life {
+  struct LiveRange {
     int first = -1, last = -1;
   };
-  std::map<int, Life> lives;
+  std::map<int, LiveRange> ranges;
   for (int n = 0; n < end; ++n) {
     for (const Operand& o : nodes[n].in)
-      if (o.kind == Operand::value) lives[o.index].last = n;
-    for (int v : nodes[n].out) lives[v] = {n, n};
+      if (o.kind == Operand::value) ranges[o.index].last = n;
+    for (int v : nodes[n].out) ranges[v] = {n, n};
   }
-  for (int v : outputs) lives[v].last = end;
-  for (int v : inputs) lives[v] = {-1, end};
+  for (int v : outputs) ranges[v].last = end;
+  for (int v : inputs) ranges[v] = {-1, end};
   int64_t now = 0;
   for (int v : inputs)
     if (!add(now, bytes[v])) return std::nullopt;
   std::vector<std::vector<int>> dying(end + 1);
-  Most most;
+  Peak peak;
   for (int n = 0; n < end; ++n) {
     for (int v : nodes[n].out) {
       if (!add(now, bytes[v])) return std::nullopt;
-      dying[lives[v].last].push_back(v);
+      dying[ranges[v].last].push_back(v);
     }
-    Most within;
+    Peak within;
     for (int b : nodes[n].bodies) {
       const Body& body = p.bodies[b];
-      std::optional<Most> other = most_alive(p, bytes, body.nodes, body.inputs, body.outputs);
+      std::optional<Peak> other = find_peak(p, bytes, body.nodes, body.inputs, body.outputs);
       if (!other) return std::nullopt;
       if (other->bytes >= within.bytes) within = *std::move(other);
     }
     int64_t here = now;
     if (!add(here, within.bytes)) return std::nullopt;
-    if (here > most.bytes || n == 0) most = {here, n, std::move(within.values)};
+    if (here > peak.bytes || n == 0) peak = {here, n, std::move(within.values)};
     for (int v : dying[n]) now -= bytes[v];
   }
-  for (const auto& [v, life] : lives)
-    if (life.first <= most.node && most.node <= life.last) most.values.push_back(v);
-  return most;
+  for (const auto& [v, range] : ranges)
+    if (range.first <= peak.node && peak.node <= range.last) peak.values.push_back(v);
+  return peak;
 }
 
 }  // namespace
@@ -94,14 +95,14 @@ Result<Footprint> footprint(const Plan& p, const Sizes& given) {
     return it == sizes.end() ? std::nullopt : std::optional(it->second);
   };
   std::vector<Sum> symbols;
-  for (const std::string& symbol : p.symbols) symbols.push_back(Polynomial::parse(symbol));
-  std::vector<Polynomial> text;
+  for (const std::string& symbol : p.symbols) symbols.push_back(DimExpr::parse_canonical(symbol));
+  std::vector<DimExpr> text;
   std::vector<int64_t> bytes;
   for (const Value& v : p.values) {
     const Sum sum = bytes_of(v, symbols);
-    const std::optional<int64_t> value = sum ? sum->value(lookup) : std::nullopt;
+    const std::optional<int64_t> value = sum ? sum->evaluate(lookup) : std::nullopt;
     if (!value) return too_many();
-    // A difference may be below 0 at these sizes, which no call has then.
+    // An expression with a difference may be below 0 at these sizes; then no call has them.
     text.push_back(*sum), bytes.push_back(std::max<int64_t>(*value, 0));
   }
 
@@ -111,22 +112,22 @@ Result<Footprint> footprint(const Plan& p, const Sizes& given) {
   std::vector<int> inputs, outputs;
   for (const Port& i : p.inputs) inputs.push_back(i.value);
   for (const Port& o : p.outputs) outputs.push_back(o.value);
-  const std::optional<Most> most = most_alive(p, bytes, p.nodes, inputs, outputs);
-  if (!most) return too_many();
-  f.live = most->bytes, f.node = most->node;
+  const std::optional<Peak> peak = find_peak(p, bytes, p.nodes, inputs, outputs);
+  if (!peak) return too_many();
+  f.live = peak->bytes, f.node = peak->node;
   for (int v : inputs)
     if (!add(f.buffers, bytes[v])) return too_many();
-  for (const Parts& parts : parts_of(p))
-    for (const Part& part : parts.parts) {  // each has its own
-      std::vector<int64_t> slots(part.plan.slots, 0);
-      for (size_t v = 0; v < part.values.size(); ++v)
-        if (const int slot = part.plan.values[v].slot; slot >= 0)
-          slots[slot] = std::max(slots[slot], bytes[part.values[v]]);
+  for (const BlockPartition& block : partition(p))
+    for (const Segment& segment : block.segments) {  // each has slots of its own
+      std::vector<int64_t> slots(segment.plan.slots, 0);
+      for (size_t v = 0; v < segment.values.size(); ++v)
+        if (const int slot = segment.plan.values[v].slot; slot >= 0)
+          slots[slot] = std::max(slots[slot], bytes[segment.values[v]]);
       for (int64_t slot : slots)
         if (!add(f.buffers, slot)) return too_many();
     }
   Sum total = 0;
-  for (int v : most->values)
+  for (int v : peak->values)
     if (total) total = sum(*total, text[v]);
   if (total) f.formula = total->text();
   return f;

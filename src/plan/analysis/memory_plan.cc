@@ -1,12 +1,13 @@
-// Buffer planning: which values share memory. Tuning: no choice made here reaches the bits.
+// The memory planner: which values share a buffer slot, from their lifetimes and sizes. This is
+// tuning: no choice made here reaches the bits.
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
 
-#include "shape/dim_expr.h"
 #include "plan/plan.h"
+#include "shape/dim_expr.h"
 
 namespace invar::plan {
 namespace {
@@ -17,20 +18,21 @@ double bytes_of(const Value& v, std::span<const double> sizes) {
   return bytes;
 }
 
-// From the node that makes a value to the last that reads it.
-struct Life {
+// The live range of a value: from the node that makes it to the last one that reads it.
+struct LiveRange {
   int value, first, last;
   double bytes;
 };
 
 struct Assignment {
-  std::vector<int> slot;  // of each life
+  std::vector<int> slot;  // per live range
   double bytes = 0;
   size_t slots = 0;
 };
 
-// In the order of the nodes: of the free slots the one that grows or wastes least, of equals the first.
-Assignment in_order(const std::vector<Life>& lives) {
+// Linear scan in the order of the nodes: takes the free slot that grows or wastes least, of equals
+// the first.
+Assignment linear_scan(const std::vector<LiveRange>& ranges) {
   Assignment made;
   std::vector<double> slots;              // bytes
   std::set<std::pair<double, int>> free;  // bytes, slot
@@ -43,21 +45,21 @@ Assignment in_order(const std::vector<Life>& lives) {
     const double waste = above->first - bytes, growth = bytes - below->first;
     return growth < waste || (growth == waste && below->second < above->second) ? below : above;
   };
-  for (const Life& life : lives) {
-    while (!taken.empty() && taken.begin()->first < life.first) {
+  for (const LiveRange& range : ranges) {
+    while (!taken.empty() && taken.begin()->first < range.first) {
       const int slot = taken.begin()->second;
       free.insert({slots[slot], slot});
       taken.erase(taken.begin());
     }
     int slot = static_cast<int>(slots.size());
-    if (const auto best = best_for(life.bytes); best != free.end()) {
+    if (const auto best = best_for(range.bytes); best != free.end()) {
       slot = best->second;
       free.erase(best);
-      slots[slot] = std::max(slots[slot], life.bytes);
+      slots[slot] = std::max(slots[slot], range.bytes);
     } else {
-      slots.push_back(life.bytes);
+      slots.push_back(range.bytes);
     }
-    taken.insert({life.last, slot});
+    taken.insert({range.last, slot});
     made.slot.push_back(slot);
   }
   for (double bytes : slots) made.bytes += bytes;
@@ -65,28 +67,28 @@ Assignment in_order(const std::vector<Life>& lives) {
   return made;
 }
 
-// Large values first, each into the first slot where nothing lives at the same time. Nothing where that takes many tries: where many
-// values live at once, slots are many.
-std::optional<Assignment> by_size(const std::vector<Life>& lives) {
-  size_t tries = 64 * lives.size() + (size_t{1} << 16);
-  std::vector<size_t> order(lives.size());
+// Greedy by size: large values first, each into the first slot whose live ranges do not overlap.
+// Gives up (nullopt) where too many slots must be tried.
+std::optional<Assignment> greedy_by_size(const std::vector<LiveRange>& ranges) {
+  size_t tries = 64 * ranges.size() + (size_t{1} << 16);
+  std::vector<size_t> order(ranges.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return lives[a].bytes > lives[b].bytes; });
+                   [&](size_t a, size_t b) { return ranges[a].bytes > ranges[b].bytes; });
   Assignment made;
-  made.slot.resize(lives.size());
-  std::vector<std::map<int, int>> slots;  // first -> last of what lives there
+  made.slot.resize(ranges.size());
+  std::vector<std::map<int, int>> slots;  // per slot: first -> last of its live ranges
   for (size_t i : order) {
-    const Life& life = lives[i];
-    const auto fits = [&](const std::map<int, int>& there) {
-      const auto next = there.upper_bound(life.last);
-      return next == there.begin() || std::prev(next)->second < life.first;
+    const LiveRange& range = ranges[i];
+    const auto fits = [&](const std::map<int, int>& taken) {
+      const auto next = taken.upper_bound(range.last);
+      return next == taken.begin() || std::prev(next)->second < range.first;
     };
     size_t slot = 0;
     for (; slot < slots.size() && !fits(slots[slot]); ++slot)
       if (tries-- == 0) return std::nullopt;
-    if (slot == slots.size()) slots.emplace_back(), made.bytes += life.bytes;
-    slots[slot][life.first] = life.last;
+    if (slot == slots.size()) slots.emplace_back(), made.bytes += range.bytes;
+    slots[slot][range.first] = range.last;
     made.slot[i] = static_cast<int>(slot);
   }
   made.slots = slots.size();
@@ -98,54 +100,55 @@ std::optional<Assignment> by_size(const std::vector<Life>& lives) {
 std::vector<double> typical_sizes(const Plan& p) {
   std::vector<double> sizes;
   for (const std::string& symbol : p.symbols) {
-    const std::optional<Polynomial> sum = Polynomial::parse(symbol);
+    const std::optional<DimExpr> sum = DimExpr::parse_canonical(symbol);
     const auto typical = [](const std::string&) { return std::optional<int64_t>(kTypical); };
-    const std::optional<int64_t> size = sum ? sum->value(typical) : std::nullopt;
+    const std::optional<int64_t> size = sum ? sum->evaluate(typical) : std::nullopt;
     sizes.push_back(static_cast<double>(std::max<int64_t>(size.value_or(kTypical), 1)));
   }
   return sizes;
 }
 
-Slots slots_of(const Plan& p, std::span<const int> step, std::span<const int> host,
-               std::span<const int> within, std::span<const double> typical) {
+SlotAssignment plan_memory(const Plan& p, std::span<const int> group, std::span<const int> shares_slot_with,
+                           std::span<const int> view_of, std::span<const double> typical) {
   const int end = static_cast<int>(p.nodes.size());
-  const auto when = [&](int n) { return step.empty() ? n : step[n]; };
+  const auto group_of = [&](int n) { return group.empty() ? n : group[n]; };
   std::vector<int> last_use(p.values.size(), -1);
   for (int n = 0; n < end; ++n) {
     for (const Operand& o : p.nodes[n].in)
-      if (o.kind == Operand::value) last_use[o.index] = when(n);
-    for (int v : p.nodes[n].out) last_use[v] = std::max(last_use[v], when(n));
+      if (o.kind == Operand::value) last_use[o.index] = group_of(n);
+    for (int v : p.nodes[n].out) last_use[v] = std::max(last_use[v], group_of(n));
   }
   for (const Port& o : p.outputs) last_use[o.value] = end;
-  const auto is_part = [&](int v) { return !within.empty() && within[v] >= 0; };
-  for (size_t v = 0; v < within.size(); ++v)
-    if (within[v] >= 0) last_use[within[v]] = std::max(last_use[within[v]], last_use[v]);
+  const auto is_view = [&](int v) { return !view_of.empty() && view_of[v] >= 0; };
+  for (size_t v = 0; v < view_of.size(); ++v)
+    if (view_of[v] >= 0) last_use[view_of[v]] = std::max(last_use[view_of[v]], last_use[v]);
 
   const std::vector<double> own = typical.empty() ? typical_sizes(p) : std::vector<double>();
   const std::span<const double> sizes = typical.empty() ? own : typical;
-  std::vector<Life> lives;
+  std::vector<LiveRange> ranges;
   for (int n = 0; n < end; ++n)
     for (int v : p.nodes[n].out)
-      if ((host.empty() || host[v] < 0) && !is_part(v) && p.nodes[n].bodies.empty())
-        lives.push_back({v, when(n), last_use[v], bytes_of(p.values[v], sizes)});
-  Assignment best = in_order(lives);
-  // In order, neighbours seldom share: more of them can run together (mark_joins in src/run).
-  if (std::optional<Assignment> other = by_size(lives); other && other->bytes < 0.9 * best.bytes)
+      if ((shares_slot_with.empty() || shares_slot_with[v] < 0) && !is_view(v) && p.nodes[n].bodies.empty())
+        ranges.push_back({v, group_of(n), last_use[v], bytes_of(p.values[v], sizes)});
+  Assignment best = linear_scan(ranges);
+  // With linear scan neighbours seldom share a slot, so more of them can run concurrently
+  // (mark_concurrent in src/run). The other plan must save a tenth to be worth more than that.
+  if (std::optional<Assignment> other = greedy_by_size(ranges); other && other->bytes < 0.9 * best.bytes)
     best = *std::move(other);
-  Slots slots{std::vector<int>(p.values.size(), -1), static_cast<int>(best.slots)};
-  for (size_t i = 0; i < lives.size(); ++i) slots.of[lives[i].value] = best.slot[i];
-  for (int n = end; !host.empty() && n-- > 0;)  // a host may have one
+  SlotAssignment slots{std::vector<int>(p.values.size(), -1), static_cast<int>(best.slots)};
+  for (size_t i = 0; i < ranges.size(); ++i) slots.slot_of[ranges[i].value] = best.slot[i];
+  for (int n = end; !shares_slot_with.empty() && n-- > 0;)  // resolves chains from their end
     for (int v : p.nodes[n].out)
-      if (host[v] >= 0) slots.of[v] = slots.of[host[v]];
-  for (size_t v = 0; v < within.size(); ++v)
-    if (within[v] >= 0) slots.of[v] = slots.of[within[v]];
-  for (const Port& i : p.inputs) slots.of[i.value] = -1;
+      if (shares_slot_with[v] >= 0) slots.slot_of[v] = slots.slot_of[shares_slot_with[v]];
+  for (size_t v = 0; v < view_of.size(); ++v)
+    if (view_of[v] >= 0) slots.slot_of[v] = slots.slot_of[view_of[v]];
+  for (const Port& i : p.inputs) slots.slot_of[i.value] = -1;
   return slots;
 }
 
 void assign_slots(Plan& p, std::span<const double> typical) {
-  const Slots slots = slots_of(p, {}, {}, {}, typical);
-  for (size_t v = 0; v < p.values.size(); ++v) p.values[v].slot = slots.of[v];
+  const SlotAssignment slots = plan_memory(p, {}, {}, {}, typical);
+  for (size_t v = 0; v < p.values.size(); ++v) p.values[v].slot = slots.slot_of[v];
   p.slots = slots.count;
 }
 

@@ -1,17 +1,18 @@
-// A program is cut where sizes become known (plan.15): what comes before such a place is one program, what comes behind it another.
+// Partitioning of a plan into segments: a block of nodes is split where data-dependent sizes become
+// known (plan.15) and at control flow (plan.16). All sizes of a segment are known when it starts.
 #include <algorithm>
 #include <numeric>
 #include <set>
 #include <utility>
 
-#include "shape/dim_expr.h"
-#include "plan/plan.h"
 #include "plan/keywords.h"
+#include "plan/plan.h"
+#include "shape/dim_expr.h"
 
 namespace invar::plan {
 namespace {
 
-// Nodes that run one after the other: those of the program, or of a body.
+// A sequence of nodes: the program, or a body of control flow (`body` >= 0).
 struct Block {
   const std::vector<Node>& nodes;
   std::vector<int> inputs, outputs;
@@ -25,13 +26,14 @@ Block block_of(const Plan& p, int body) {
   return all;
 }
 
-// What is read from a plan once for all blocks.
-class Facts {
+// From which stage of its block on each value and each symbol is available. A stage becomes a
+// segment. The plan is indexed once, the stages are filled in block by block.
+class Availability {
  public:
-  Facts(const Plan& p, std::vector<Parts>& all)
-      : value(p.values.size(), -1),
-        maker(p.values.size(), -1),
-        symbol(p.symbols.size(), -1),
+  Availability(const Plan& p, std::vector<BlockPartition>& all)
+      : value_at(p.values.size(), -1),
+        made_at(p.values.size(), -1),
+        symbol_at(p.symbols.size(), -1),
         typical(typical_sizes(p)),
         p_(p),
         owner_(p.symbols.size(), kNone) {
@@ -42,8 +44,8 @@ class Facts {
       std::vector<int>& names = names_.emplace_back();
       if (is_name(p.symbols[s])) {
         names = {static_cast<int>(s)};
-      } else if (const auto sum = Polynomial::parse(p.symbols[s])) {
-        sum->all_names([&](const std::string& name) {
+      } else if (const auto sum = DimExpr::parse_canonical(p.symbols[s])) {
+        sum->all_symbols([&](const std::string& name) {
           if (const auto at = index.find(name); at != index.end()) names.push_back(at->second);
           return true;
         });
@@ -53,9 +55,10 @@ class Facts {
       bound_at_[p.bindings[b].value].push_back(static_cast<int>(b));
     walk(-1, all);
     for (size_t s = 0; s < owner_.size(); ++s)
-      if (owner_[s] != kNone) all[static_cast<size_t>(owner_[s] + 1)].own.push_back(static_cast<int>(s));
+      if (owner_[s] != kNone)
+        all[static_cast<size_t>(owner_[s] + 1)].own_symbols.push_back(static_cast<int>(s));
   }
-  // Symbols, names, that a symbol is or is computed from; those in the shape of a value; and bindings to its elements.
+  // The named symbols that a symbol is computed from; of a name, itself.
   const std::vector<int>& names_of(int symbol) const { return names_[symbol]; }
   std::vector<int> symbols_of(int v) const {
     std::vector<int> symbols;
@@ -63,6 +66,7 @@ class Facts {
       if (d.symbol >= 0) symbols.push_back(d.symbol);
     return symbols;
   }
+  // The bindings to elements of a value.
   const std::vector<int>& bound_at(int v) const {
     static const std::vector<int> none;
     const auto at = bound_at_.find(v);
@@ -71,20 +75,21 @@ class Facts {
 
   bool owns(int body, int symbol) const { return owner_[symbol] == body; }
 
-  // Filled block by block: the part of its block from which on a value is there, inputs: -1; and whose nodes make it, -1: none's.
-  std::vector<int> value, maker;
-  // Of the block that is cut: the part from which on a symbol is known; -1: it does not occur.
-  std::vector<int> symbol;
+  // Per value: the stage from which on it is available (-1: a block's input), and the stage whose
+  // nodes compute it (-1: none).
+  std::vector<int> value_at, made_at;
+  // Per symbol: the stage of the current block from which on it is known; -1: it does not occur.
+  std::vector<int> symbol_at;
   const std::vector<double> typical;  // sizes of all symbols
 
  private:
   static constexpr int kNone = -2;
-  void walk(int body, std::vector<Parts>& all) {
+  void walk(int body, std::vector<BlockPartition>& all) {
     const Block block = block_of(p_, body);
     for (int v : block.inputs) own(v, body);
     for (const Node& n : block.nodes) {
       for (int b : n.bodies) walk(b, all);
-      all[body + 1].numbers.push_back(next_++);
+      all[body + 1].node_numbers.push_back(next_++);
       for (int v : n.out) own(v, body);
     }
   }
@@ -104,170 +109,178 @@ class Facts {
   int next_ = 0;
 };
 
-// When what a block needs is there.
-class Stages {
+// Assigns each node of a block to the earliest stage in which its operands and sizes are available.
+class StageAssignment {
  public:
-  Stages(const Plan& p, Facts& facts, int body, const Block& block) : p_(p), facts_(facts), body_(body) {
+  StageAssignment(const Plan& p, Availability& available, int body, const Block& block)
+      : p_(p), available_(available), body_(body) {
     for (int v : block.inputs) {
-      for (int symbol : facts_.symbols_of(v)) stage_of(symbol);
+      for (int symbol : available_.symbols_of(v)) stage_of(symbol);
       bind(v);
     }
     for (size_t i = 0; i < block.nodes.size(); ++i) {
       const Node& n = block.nodes[i];
-      const int stage = n.bodies.empty() ? compute(n) : flow(n);
+      const int stage = n.bodies.empty() ? stage_of_compute(n) : stage_of_control_flow(n);
       count_ = std::max(count_, stage + 1);
       for (int v : n.out) bind(v);
-      calls_.resize(static_cast<size_t>(count_));
-      if (!n.bodies.empty()) calls_[static_cast<size_t>(stage)].push_back(static_cast<int>(i));
+      control_flow_nodes_.resize(static_cast<size_t>(count_));
+      if (!n.bodies.empty()) control_flow_nodes_[static_cast<size_t>(stage)].push_back(static_cast<int>(i));
     }
-    calls_.resize(static_cast<size_t>(count_));
+    control_flow_nodes_.resize(static_cast<size_t>(count_));
   }
   int count() const { return count_; }
-  const std::vector<int>& calls(int stage) const { return calls_[static_cast<size_t>(stage)]; }
-  // Lets each part know what becomes known with it. The next block begins anew.
-  void tell(std::vector<Part>& parts) && {
+  const std::vector<int>& control_flow_nodes(int stage) const {
+    return control_flow_nodes_[static_cast<size_t>(stage)];
+  }
+  // Writes into each segment the symbols and bindings that become known with it, and clears the
+  // stages of symbols for the next block.
+  void write_known_symbols(std::vector<Segment>& segments) && {
     std::sort(symbols_.begin(), symbols_.end());
     for (int symbol : symbols_)
-      parts[static_cast<size_t>(std::exchange(facts_.symbol[symbol], -1))].known.push_back(symbol);
+      segments[static_cast<size_t>(std::exchange(available_.symbol_at[symbol], -1))].known_symbols.push_back(
+          symbol);
     for (const auto& [stage, binding] : bindings_)
-      parts[static_cast<size_t>(stage)].bindings.push_back(binding);
+      segments[static_cast<size_t>(stage)].bindings.push_back(binding);
   }
 
  private:
-  int compute(const Node& n) {
+  int stage_of_compute(const Node& n) {
     int stage = 0;
     for (const Operand& o : n.in)
-      if (o.kind == Operand::value) stage = std::max(stage, facts_.value[o.index]);
+      if (o.kind == Operand::value) stage = std::max(stage, available_.value_at[o.index]);
     for (int v : n.out)
-      for (int symbol : facts_.symbols_of(v)) stage = std::max(stage, stage_of(symbol));
-    for (int v : n.out) facts_.value[v] = facts_.maker[v] = stage;
+      for (int symbol : available_.symbols_of(v)) stage = std::max(stage, stage_of(symbol));
+    for (int v : n.out) available_.value_at[v] = available_.made_at[v] = stage;
     return stage;
   }
-  // Before the first part that has all it needs. Symbols of its results that are new are known from then on.
-  int flow(const Node& n) {
+  // Control flow runs before the nodes of its stage: the first one at which its operands are made
+  // and the sizes its bodies use are known. New symbols of its results are known from then on.
+  int stage_of_control_flow(const Node& n) {
     int stage = 0;
     for (const Operand& o : n.in)
-      stage = std::max(stage, facts_.value[o.index] + (facts_.maker[o.index] >= 0));
-    for (int b : n.bodies) stage = std::max(stage, needs(b));
+      stage = std::max(stage, available_.value_at[o.index] + (available_.made_at[o.index] >= 0));
+    for (int b : n.bodies) stage = std::max(stage, stage_needed_by(b));
     for (int v : n.out)
-      for (int symbol : facts_.symbols_of(v))
-        for (int name : facts_.names_of(symbol)) stage = std::max(stage, facts_.symbol[name]);
+      for (int symbol : available_.symbols_of(v))
+        for (int name : available_.names_of(symbol)) stage = std::max(stage, available_.symbol_at[name]);
     for (int v : n.out) {
-      facts_.value[v] = stage;
-      for (int symbol : facts_.symbols_of(v))
-        if (facts_.owns(body_, symbol) && facts_.symbol[symbol] < 0) know(symbol, stage);
+      available_.value_at[v] = stage;
+      for (int symbol : available_.symbols_of(v))
+        if (available_.owns(body_, symbol) && available_.symbol_at[symbol] < 0) know(symbol, stage);
     }
     for (int v : n.out)
-      for (int symbol : facts_.symbols_of(v)) stage_of(symbol);
+      for (int symbol : available_.symbols_of(v)) stage_of(symbol);
     return stage;
   }
-  // From when on this block knows the symbols that a body has of it.
-  int needs(int body) const {
+  // The stage at which this block knows all symbols of its own that a body uses.
+  int stage_needed_by(int body) const {
     int stage = 0;
     const auto shapes = [&](const std::vector<int>& values) {
       for (int v : values)
-        for (int symbol : facts_.symbols_of(v))
-          for (int name : facts_.names_of(symbol)) stage = std::max(stage, facts_.symbol[name]);
+        for (int symbol : available_.symbols_of(v))
+          for (int name : available_.names_of(symbol)) stage = std::max(stage, available_.symbol_at[name]);
     };
     shapes(p_.bodies[body].inputs);
     for (const Node& n : p_.bodies[body].nodes) {
       shapes(n.out);
-      for (int b : n.bodies) stage = std::max(stage, needs(b));
+      for (int b : n.bodies) stage = std::max(stage, stage_needed_by(b));
     }
     return stage;
   }
   void bind(int v) {
-    for (int b : facts_.bound_at(v)) {
-      const int stage = facts_.value[v] + 1;
+    for (int b : available_.bound_at(v)) {
+      const int stage = available_.value_at[v] + 1;
       know(p_.bindings[b].symbol, stage), bindings_.emplace_back(stage, b);
       count_ = std::max(count_, stage + 1);
     }
   }
   int stage_of(int symbol) {
-    if (facts_.symbol[symbol] >= 0) return facts_.symbol[symbol];
+    if (available_.symbol_at[symbol] >= 0) return available_.symbol_at[symbol];
     int stage = 0;
-    for (int name : facts_.names_of(symbol)) {
-      if (facts_.symbol[name] < 0) know(name, 0);
-      stage = std::max(stage, facts_.symbol[name]);
+    for (int name : available_.names_of(symbol)) {
+      if (available_.symbol_at[name] < 0) know(name, 0);
+      stage = std::max(stage, available_.symbol_at[name]);
     }
-    if (facts_.symbol[symbol] < 0) know(symbol, stage);
+    if (available_.symbol_at[symbol] < 0) know(symbol, stage);
     return stage;
   }
   void know(int symbol, int stage) {
-    if (facts_.symbol[symbol] < 0) symbols_.push_back(symbol);
-    facts_.symbol[symbol] = stage;
+    if (available_.symbol_at[symbol] < 0) symbols_.push_back(symbol);
+    available_.symbol_at[symbol] = stage;
   }
 
   const Plan& p_;
-  Facts& facts_;
+  Availability& available_;
   int body_;
-  std::vector<int> symbols_;                   // that occur
-  std::vector<std::pair<int, int>> bindings_;  // of parts
-  std::vector<std::vector<int>> calls_;        // for each part, nodes of control flow that run before it
+  std::vector<int> symbols_;                          // that occur in the block
+  std::vector<std::pair<int, int>> bindings_;         // (stage, binding)
+  std::vector<std::vector<int>> control_flow_nodes_;  // per stage: nodes that run before it
   int count_ = 1;
 };
 
-// One part as a plan of its own.
-class Cut {
+// Builds one segment as a plan of its own, with its own numbering of values, weights and symbols.
+class SegmentBuilder {
  public:
-  Cut(const Plan& whole, const Facts& facts, int stage) : p_(whole), facts_(facts), stage_(stage) {
-    part_.plan.numerics = p_.numerics;
-    part_.plan.operation_set = p_.operation_set;
-    part_.plan.choices = p_.choices;
+  SegmentBuilder(const Plan& whole, const Availability& available, int stage)
+      : p_(whole), available_(available), stage_(stage) {
+    segment_.plan.numerics = p_.numerics;
+    segment_.plan.operation_set = p_.operation_set;
+    segment_.plan.choices = p_.choices;
   }
   void add(const Node& n, int number) {
-    Node& made = part_.plan.nodes.emplace_back(n);
-    part_.numbers.push_back(number);
+    Node& made = segment_.plan.nodes.emplace_back(n);
+    segment_.node_numbers.push_back(number);
     for (Operand& o : made.in) o.index = o.kind == Operand::value ? input(o.index) : weight(o.index);
     for (int& v : made.out) v = value(v);
   }
-  // Read behind this part, by it or by the caller.
+  // Makes a value an output: a later segment, control flow or the caller reads it.
   void keep(int v) {
     if (!kept_.insert(v).second) return;
-    part_.outputs.push_back(v);
-    part_.plan.outputs.push_back({"v" + std::to_string(v), value(v)});
+    segment_.outputs.push_back(v);
+    segment_.plan.outputs.push_back({"v" + std::to_string(v), value(v)});
   }
-  Part done() && {
-    take_symbols();
+  Segment finish() && {
+    renumber_symbols();
     std::vector<double> typical;
-    for (int symbol : part_.symbols) typical.push_back(facts_.typical[symbol]);
-    assign_slots(part_.plan, typical);
-    return std::move(part_);
+    for (int symbol : segment_.symbols) typical.push_back(available_.typical[symbol]);
+    assign_slots(segment_.plan, typical);
+    return std::move(segment_);
   }
 
  private:
   int value(int v) {
-    const auto [known, is_new] = values_.emplace(v, static_cast<int>(part_.plan.values.size()));
+    const auto [known, is_new] = values_.emplace(v, static_cast<int>(segment_.plan.values.size()));
     if (is_new) {
-      part_.plan.values.push_back(p_.values[v]), part_.plan.values.back().slot = -1;
-      part_.values.push_back(v);
+      segment_.plan.values.push_back(p_.values[v]), segment_.plan.values.back().slot = -1;
+      segment_.values.push_back(v);
     }
     return known->second;
   }
   int input(int v) {
-    if (facts_.maker[v] != stage_ && !values_.contains(v)) {
-      part_.inputs.push_back(v);
-      part_.plan.inputs.push_back({"v" + std::to_string(v), value(v)});
+    if (available_.made_at[v] != stage_ && !values_.contains(v)) {
+      segment_.inputs.push_back(v);
+      segment_.plan.inputs.push_back({"v" + std::to_string(v), value(v)});
     }
     return value(v);
   }
   int weight(int w) {
-    const auto [known, is_new] = weights_.emplace(w, static_cast<int>(part_.plan.weights.size()));
-    if (is_new) part_.plan.weights.push_back(p_.weights[w]);
+    const auto [known, is_new] = weights_.emplace(w, static_cast<int>(segment_.plan.weights.size()));
+    if (is_new) segment_.plan.weights.push_back(p_.weights[w]);
     return known->second;
   }
 
-  void take_symbols() {
-    std::vector<int>& symbols = part_.symbols;
-    for (int v : part_.values)
-      for (int symbol : facts_.symbols_of(v)) {
+  // Keeps the symbols that occur and the names they are computed from.
+  void renumber_symbols() {
+    std::vector<int>& symbols = segment_.symbols;
+    for (int v : segment_.values)
+      for (int symbol : available_.symbols_of(v)) {
         symbols.push_back(symbol);
-        symbols.insert(symbols.end(), facts_.names_of(symbol).begin(), facts_.names_of(symbol).end());
+        symbols.insert(symbols.end(), available_.names_of(symbol).begin(), available_.names_of(symbol).end());
       }
     std::sort(symbols.begin(), symbols.end());
     symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
-    for (int symbol : symbols) part_.plan.symbols.push_back(p_.symbols[symbol]);
-    for (Value& v : part_.plan.values)
+    for (int symbol : symbols) segment_.plan.symbols.push_back(p_.symbols[symbol]);
+    for (Value& v : segment_.plan.values)
       for (Dim& d : v.shape)
         if (d.symbol >= 0)
           d.symbol =
@@ -275,67 +288,68 @@ class Cut {
   }
 
   const Plan& p_;
-  const Facts& facts_;
+  const Availability& available_;
   int stage_;
-  Part part_;
+  Segment segment_;
   std::set<int> kept_;
-  std::map<int, int> values_, weights_;  // of the whole plan to those of the part
+  std::map<int, int> values_, weights_;  // numbers of the whole plan -> numbers of the segment
 };
 
 }  // namespace
 
-static void cut(const Plan& p, Facts& facts, int body, Parts& made) {
+static void partition_block(const Plan& p, Availability& available, int body, BlockPartition& made) {
   const Block block = block_of(p, body);
-  Stages stages(p, facts, body, block);
-  std::vector<Cut> cuts;
-  for (int stage = 0; stage < stages.count(); ++stage) cuts.emplace_back(p, facts, stage);
+  StageAssignment stages(p, available, body, block);
+  std::vector<SegmentBuilder> builders;
+  for (int stage = 0; stage < stages.count(); ++stage) builders.emplace_back(p, available, stage);
   const auto keep = [&](int v) {
-    if (facts.maker[v] >= 0) cuts[facts.maker[v]].keep(v);
+    if (available.made_at[v] >= 0) builders[available.made_at[v]].keep(v);
   };
   for (size_t n = 0; n < block.nodes.size(); ++n) {
     const Node& node = block.nodes[n];
-    const int stage = node.bodies.empty() ? facts.maker[node.out[0]] : -1;
-    if (stage >= 0) cuts[stage].add(node, made.numbers[n]);
+    const int stage = node.bodies.empty() ? available.made_at[node.out[0]] : -1;
+    if (stage >= 0) builders[stage].add(node, made.node_numbers[n]);
   }
   for (const Node& node : block.nodes)
     for (const Operand& o : node.in)
       if (o.kind == Operand::value &&
-          (!node.bodies.empty() || facts.maker[o.index] != facts.maker[node.out[0]]))
+          (!node.bodies.empty() || available.made_at[o.index] != available.made_at[node.out[0]]))
         keep(o.index);
   for (const Node& node : block.nodes)
     for (int v : node.out)
-      if (!facts.bound_at(v).empty()) keep(v);
+      if (!available.bound_at(v).empty()) keep(v);
   for (int v : block.outputs) keep(v);
   for (int stage = 0; stage < stages.count(); ++stage) {
-    made.parts.push_back(std::move(cuts[stage]).done());
-    made.parts.back().calls = stages.calls(stage);
+    made.segments.push_back(std::move(builders[stage]).finish());
+    made.segments.back().control_flow_nodes = stages.control_flow_nodes(stage);
   }
-  std::move(stages).tell(made.parts);
+  std::move(stages).write_known_symbols(made.segments);
 }
 
-// Of a program that is not cut. Inputs that it gives back are not its own.
-static Part whole(const Plan& p, const std::vector<int>& numbers) {
+// The only segment of a plan without bindings and control flow. Inputs that the plan returns are
+// no outputs of the segment, since no node computes them.
+static Segment whole_plan_segment(const Plan& p, const std::vector<int>& numbers) {
   const Block block = block_of(p, -1);
-  Part part{p, {}, {}, block.inputs, block.outputs, numbers, {}, {}, {}};
-  part.values.resize(p.values.size()), part.symbols.resize(p.symbols.size());
-  std::iota(part.values.begin(), part.values.end(), 0);
-  std::iota(part.symbols.begin(), part.symbols.end(), 0);
-  part.known = part.symbols;
+  Segment segment{p, {}, {}, block.inputs, block.outputs, numbers, {}, {}, {}};
+  segment.values.resize(p.values.size()), segment.symbols.resize(p.symbols.size());
+  std::iota(segment.values.begin(), segment.values.end(), 0);
+  std::iota(segment.symbols.begin(), segment.symbols.end(), 0);
+  segment.known_symbols = segment.symbols;
   std::vector<bool> given(p.values.size());
-  for (int v : part.inputs) given[v] = true;
-  std::erase_if(part.outputs, [&](int v) { return given[v]; });
-  std::erase_if(part.plan.outputs, [&](const Port& o) { return given[o.value]; });
-  return part;
+  for (int v : segment.inputs) given[v] = true;
+  std::erase_if(segment.outputs, [&](int v) { return given[v]; });
+  std::erase_if(segment.plan.outputs, [&](const Port& o) { return given[o.value]; });
+  return segment;
 }
 
-std::vector<Parts> parts_of(const Plan& p) {
-  std::vector<Parts> all(1 + p.bodies.size());
-  Facts facts(p, all);
+std::vector<BlockPartition> partition(const Plan& p) {
+  std::vector<BlockPartition> all(1 + p.bodies.size());
+  Availability available(p, all);
   if (p.bindings.empty() && p.bodies.empty()) {
-    all[0].parts.push_back(whole(p, all[0].numbers));
+    all[0].segments.push_back(whole_plan_segment(p, all[0].node_numbers));
     return all;
   }
-  for (size_t b = 0; b < all.size(); ++b) cut(p, facts, static_cast<int>(b) - 1, all[b]);
+  for (size_t b = 0; b < all.size(); ++b) partition_block(p, available, static_cast<int>(b) - 1, all[b]);
   return all;
 }
 

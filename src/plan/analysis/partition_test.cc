@@ -71,36 +71,38 @@ TEST(Bindings, RefusedByName) {
   EXPECT_EQ(refusal(late), "line 15: not in canonical form; expected: bind k = v6[0]");
 }
 
-TEST(Parts, CutWhereSizesBecomeKnown) {
-  const Parts cut = parts_of(*parse(kText, "x.plan"))[0];
-  ASSERT_EQ(cut.parts.size(), 2u);
+TEST(BlockPartition, CutWhereSizesBecomeKnown) {
+  const BlockPartition cut = partition(*parse(kText, "x.plan"))[0];
+  ASSERT_EQ(cut.segments.size(), 2u);
   const Plan whole = *parse(kText, "x.plan");
   const std::vector<std::vector<std::string>> known = {{"n", "rows"}, {"k", "2*k"}};
   for (size_t i = 0; i < known.size(); ++i) {
     std::vector<std::string> names;
-    for (int s : cut.parts[i].known) names.push_back(whole.symbols[static_cast<size_t>(s)]);
+    for (int s : cut.segments[i].known_symbols) names.push_back(whole.symbols[static_cast<size_t>(s)]);
     EXPECT_EQ(names, known[i]);
-    EXPECT_EQ(cut.parts[i].bindings, std::vector<int>{static_cast<int>(i)});
+    EXPECT_EQ(cut.segments[i].bindings, std::vector<int>{static_cast<int>(i)});
   }
   // What does not wait for a size comes before it, wherever it stands.
-  const Part &first = cut.parts[0], &second = cut.parts[1];
-  EXPECT_EQ(first.numbers, (std::vector<int>{0, 1, 2, 3, 4, 5, 7}));
-  EXPECT_EQ(second.numbers, (std::vector<int>{6}));
+  const Segment &first = cut.segments[0], &second = cut.segments[1];
+  EXPECT_EQ(first.node_numbers, (std::vector<int>{0, 1, 2, 3, 4, 5, 7}));
+  EXPECT_EQ(second.node_numbers, (std::vector<int>{6}));
   EXPECT_EQ(first.inputs, (std::vector<int>{0}));
   EXPECT_EQ(first.outputs, (std::vector<int>{7, 6, 9}));
   EXPECT_EQ(second.inputs, (std::vector<int>{7}));
   EXPECT_EQ(second.outputs, (std::vector<int>{8}));
   // Each is a program whose buffers keep what is read behind it.
-  for (const Part& part : cut.parts) {
+  for (const Segment& segment : cut.segments) {
     std::set<int> kept;
-    for (const Port& o : part.plan.outputs) EXPECT_TRUE(kept.insert(part.plan.values[o.value].slot).second);
-    for (const Port& i : part.plan.inputs) EXPECT_EQ(part.plan.values[i.value].slot, -1);
-    EXPECT_TRUE(parse(print(part.plan), "part")) << parse(print(part.plan), "part").error().message;
+    for (const Port& o : segment.plan.outputs)
+      EXPECT_TRUE(kept.insert(segment.plan.values[o.value].slot).second);
+    for (const Port& i : segment.plan.inputs) EXPECT_EQ(segment.plan.values[i.value].slot, -1);
+    EXPECT_TRUE(parse(print(segment.plan), "segment"))
+        << parse(print(segment.plan), "segment").error().message;
   }
 }
 
 // More of them than a person would write.
-TEST(Parts, KnowOneSymbolEach) {
+TEST(BlockPartition, KnowOneSymbolEach) {
   std::string symbols, nodes;
   const int count = 300;
   for (int i = 0; i < count; ++i) {
@@ -116,21 +118,21 @@ TEST(Parts, KnowOneSymbolEach) {
                            " \"y\"\nplaces\nslots 0\nend\n",
                        "x.plan");
   ASSERT_TRUE(p) << p.error().message;
-  const Parts cut = parts_of(*p)[0];
-  ASSERT_EQ(cut.parts.size(), static_cast<size_t>(count) + 1);
-  for (const Part& part : cut.parts) {
-    EXPECT_LE(part.plan.symbols.size(), 2u);
-    EXPECT_LE(part.known.size(), 1u);
+  const BlockPartition cut = partition(*p)[0];
+  ASSERT_EQ(cut.segments.size(), static_cast<size_t>(count) + 1);
+  for (const Segment& segment : cut.segments) {
+    EXPECT_LE(segment.plan.symbols.size(), 2u);
+    EXPECT_LE(segment.known_symbols.size(), 1u);
   }
 }
 
-TEST(Parts, AProgramThatBindsNothingIsItsOnlyPart) {
+TEST(BlockPartition, AProgramThatBindsNothingIsItsOnlyPart) {
   std::string text = replaced("bind k = v6[0]\n", "");
   Plan p = *parse(text, "x.plan");
   p.bindings.clear();
-  const Parts cut = parts_of(p)[0];
-  ASSERT_EQ(cut.parts.size(), 1u);
-  EXPECT_EQ(print(cut.parts[0].plan), print(p));
+  const BlockPartition cut = partition(p)[0];
+  ASSERT_EQ(cut.segments.size(), 1u);
+  EXPECT_EQ(print(cut.segments[0].plan), print(p));
 }
 
 }  // namespace

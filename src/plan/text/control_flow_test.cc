@@ -7,8 +7,8 @@
 namespace invar::plan {
 namespace {
 
-// Adds x to what it carries while the first element is below a limit, keeps these first elements in a list, and each sum's negation;
-// then one of two lists.
+// Adds x to what it carries while the first element is below a limit, keeps these first elements in
+// a list, and each sum's negation; then one of two lists.
 const std::string kProgram = R"(invar-plan 1
 numerics "invar-1"
 operations "reproducible"
@@ -66,16 +66,17 @@ TEST(Flow, IsRead) {
 
 TEST(Flow, IsCutAtItsNodes) {
   const Plan p = *parse(kText, "x.plan");
-  const std::vector<Parts> all = parts_of(p);
+  const std::vector<BlockPartition> all = partition(p);
   ASSERT_EQ(all.size(), 4u);
-  const Parts& main = all[0];
-  ASSERT_EQ(main.parts.size(), 2u);
-  EXPECT_EQ(main.numbers, (std::vector<int>{0, 7, 10, 11}));
-  EXPECT_EQ(main.parts[0].numbers, std::vector<int>{0});
-  EXPECT_TRUE(main.parts[0].calls.empty());
-  EXPECT_EQ(main.parts[1].calls, (std::vector<int>{1, 2}));  // the second needs no part between them
-  EXPECT_EQ(main.parts[1].inputs, std::vector<int>{26});
-  EXPECT_EQ(all[1].parts[0].numbers, (std::vector<int>{1, 2, 3, 4, 5, 6}));
+  const BlockPartition& main = all[0];
+  ASSERT_EQ(main.segments.size(), 2u);
+  EXPECT_EQ(main.node_numbers, (std::vector<int>{0, 7, 10, 11}));
+  EXPECT_EQ(main.segments[0].node_numbers, std::vector<int>{0});
+  EXPECT_TRUE(main.segments[0].control_flow_nodes.empty());
+  EXPECT_EQ(main.segments[1].control_flow_nodes,
+            (std::vector<int>{1, 2}));  // the second needs no part between them
+  EXPECT_EQ(main.segments[1].inputs, std::vector<int>{26});
+  EXPECT_EQ(all[1].segments[0].node_numbers, (std::vector<int>{1, 2, 3, 4, 5, 6}));
   // Each part has the symbols that occur in it, and each block knows its own.
   const auto names = [&](const std::vector<int>& symbols) {
     std::vector<std::string> all;
@@ -83,16 +84,16 @@ TEST(Flow, IsCutAtItsNodes) {
     return all;
   };
   using Names = std::vector<std::string>;
-  EXPECT_EQ(main.parts[0].plan.symbols, (Names{"n"}));
-  EXPECT_EQ(main.parts[1].plan.symbols, (Names{"chosen", "2*chosen"}));
-  EXPECT_EQ(names(main.parts[0].symbols), main.parts[0].plan.symbols);
-  EXPECT_EQ(names(main.parts[1].symbols), main.parts[1].plan.symbols);
-  EXPECT_EQ(names(main.parts[0].known), (Names{"n", "m"}));
-  EXPECT_EQ(names(main.parts[1].known), (Names{"after", "steps", "chosen", "2*chosen"}));
-  EXPECT_EQ(names(main.own), (Names{"n", "m", "after", "steps", "chosen"}));
-  EXPECT_EQ(names(all[1].own), (Names{"grown"}));
-  EXPECT_TRUE(all[2].own.empty());
-  EXPECT_EQ(all[2].parts[0].plan.symbols, (Names{"after"}));
+  EXPECT_EQ(main.segments[0].plan.symbols, (Names{"n"}));
+  EXPECT_EQ(main.segments[1].plan.symbols, (Names{"chosen", "2*chosen"}));
+  EXPECT_EQ(names(main.segments[0].symbols), main.segments[0].plan.symbols);
+  EXPECT_EQ(names(main.segments[1].symbols), main.segments[1].plan.symbols);
+  EXPECT_EQ(names(main.segments[0].known_symbols), (Names{"n", "m"}));
+  EXPECT_EQ(names(main.segments[1].known_symbols), (Names{"after", "steps", "chosen", "2*chosen"}));
+  EXPECT_EQ(names(main.own_symbols), (Names{"n", "m", "after", "steps", "chosen"}));
+  EXPECT_EQ(names(all[1].own_symbols), (Names{"grown"}));
+  EXPECT_TRUE(all[2].own_symbols.empty());
+  EXPECT_EQ(all[2].segments[0].plan.symbols, (Names{"after"}));
 }
 
 TEST(Flow, CountsWhatBodiesNeed) {

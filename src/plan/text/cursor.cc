@@ -1,3 +1,4 @@
+// The lexer of a line of a plan, see cursor.h.
 #include "plan/text/cursor.h"
 
 #include "base/text/display.h"
@@ -124,7 +125,7 @@ int Cursor::index(char letter, size_t count) {
   return ok() ? static_cast<int>(i) : 0;
 }
 
-Attr Cursor::attribute() {
+AttributeValue Cursor::attribute() {
   if (at("\"")) return string();
   if (accept("0x")) {
     const size_t before = rest_.size();

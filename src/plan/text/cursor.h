@@ -1,5 +1,5 @@
-// Reads one line of a plan from left to right. After the first failure every call fails: check once, at the
-// end.
+// The lexer of one line of a plan, from left to right. After the first failure every call fails, so
+// callers check once, at the end.
 #pragma once
 
 #include <charconv>
@@ -38,7 +38,7 @@ class Cursor {
   int64_t integer();                     // signed decimal
   uint64_t natural();                    // unsigned decimal
   int index(char letter, size_t count);  // letter and number below `count`, e.g. v7
-  Attr attribute();
+  AttributeValue attribute();
 
  private:
   template <class T>

@@ -1,8 +1,9 @@
+// Checks of single fields and nodes, see field_checks.h.
 #include "plan/text/field_checks.h"
 
 #include "base/opset.h"
-#include "plan/text/cursor.h"
 #include "plan/keywords.h"
+#include "plan/text/cursor.h"
 
 namespace invar::plan {
 
@@ -25,7 +26,7 @@ bool safe_path(std::string_view path) {
   return true;
 }
 
-Status follows(const std::vector<std::string>& choices, const std::string& name) {
+Status check_choice(const std::vector<std::string>& choices, const std::string& name) {
   const auto known = invar::choices();
   if (std::find(known.begin(), known.end(), name) == known.end())
     return not_covered("numerics choice " + brief(name) + " is not known to this build");
@@ -34,13 +35,13 @@ Status follows(const std::vector<std::string>& choices, const std::string& name)
   return {};
 }
 
-bool has_size(const Value& v, uint64_t element) {
+bool can_bind(const Value& v, uint64_t element) {
   const bool known = v.shape.empty() || (v.shape.size() == 1 && v.shape[0].symbol < 0);
   return v.dtype == DType::i64 && known &&
          element < static_cast<uint64_t>(v.shape.empty() ? 1 : v.shape[0].value);
 }
 
-Status covered(const Node& n) {
+Status check_covered(const Node& n) {
   const OpInfo* info = op_info(n.op);
   if (!info) return not_covered("operation " + brief(n.op) + " is not one of this build");
   if (info->version != n.version)
@@ -62,15 +63,15 @@ bool is_one(const Value& v, DType dtype) {
   return v.dtype == dtype && one;
 }
 
-// Dimensions are a matter of the run.
-Status alike(const Plan& p, const std::string& what, int a, int b) {
+// Element type and rank; the runtime compares the dimensions.
+Status check_same_type(const Plan& p, const std::string& what, int a, int b) {
   const Value &x = p.values[a], &y = p.values[b];
   if (x.dtype == y.dtype && x.shape.size() == y.shape.size()) return {};
   return bad_input(what + ": v" + std::to_string(a) + " and v" + std::to_string(b) +
                    " have not the same element type and rank");
 }
 
-Status fits_loop(const Plan& p, const Node& n, int64_t carried) {
+Status check_loop(const Plan& p, const Node& n, int64_t carried) {
   const Body& body = p.bodies[n.bodies[0]];
   const size_t count = static_cast<size_t>(carried);
   if (n.in.size() < 2 || carried < 0 || count > n.in.size() - 2 || count > n.out.size() ||
@@ -82,10 +83,10 @@ Status fits_loop(const Plan& p, const Node& n, int64_t carried) {
     return bad_input(
         "a loop takes a number of steps, i64, and a condition, and its body a step and gives a condition");
   for (size_t i = 2; i < n.in.size(); ++i)
-    INVAR_CHECK_OK(alike(p, "a loop and its body", n.in[i].index, body.inputs[i - 1]));
+    INVAR_CHECK_OK(check_same_type(p, "a loop and its body", n.in[i].index, body.inputs[i - 1]));
   for (size_t i = 0; i < count; ++i) {
-    INVAR_CHECK_OK(alike(p, "what a loop carries", n.in[2 + i].index, body.outputs[1 + i]));
-    INVAR_CHECK_OK(alike(p, "what a loop carries", n.in[2 + i].index, n.out[i]));
+    INVAR_CHECK_OK(check_same_type(p, "what a loop carries", n.in[2 + i].index, body.outputs[1 + i]));
+    INVAR_CHECK_OK(check_same_type(p, "what a loop carries", n.in[2 + i].index, n.out[i]));
   }
   for (size_t i = count; i < n.out.size(); ++i) {
     const Value &row = p.values[body.outputs[1 + i]], &all = p.values[n.out[i]];
@@ -97,7 +98,7 @@ Status fits_loop(const Plan& p, const Node& n, int64_t carried) {
 
 }  // namespace
 
-Status fits(const Plan& p, const Node& n) {
+Status check_control_flow(const Plan& p, const Node& n) {
   const auto number = n.attrs.find("carried");
   const int64_t* carried = number == n.attrs.end() ? nullptr : std::get_if<int64_t>(&number->second);
   const bool loop =
@@ -110,7 +111,7 @@ Status fits(const Plan& p, const Node& n) {
   if (n.state >= 0) return bad_input("control flow has no state");
   for (const Operand& o : n.in)
     if (o.kind != Operand::value) return bad_input("control flow takes values, no weights");
-  if (loop) return fits_loop(p, n, *carried);
+  if (loop) return check_loop(p, n, *carried);
   if (n.in.empty() || !is_one(p.values[n.in[0].index], DType::boolean))
     return bad_input("the first operand of an if is a condition");
   for (int b : n.bodies) {
@@ -118,9 +119,9 @@ Status fits(const Plan& p, const Node& n) {
     if (body.inputs.size() + 1 != n.in.size() || body.outputs.size() != n.out.size())
       return bad_input("an if and its bodies have different numbers of values");
     for (size_t i = 1; i < n.in.size(); ++i)
-      INVAR_CHECK_OK(alike(p, "an if and its body", n.in[i].index, body.inputs[i - 1]));
+      INVAR_CHECK_OK(check_same_type(p, "an if and its body", n.in[i].index, body.inputs[i - 1]));
     for (size_t i = 0; i < n.out.size(); ++i)
-      INVAR_CHECK_OK(alike(p, "an if and its body", n.out[i], body.outputs[i]));
+      INVAR_CHECK_OK(check_same_type(p, "an if and its body", n.out[i], body.outputs[i]));
   }
   return {};
 }

@@ -1,19 +1,19 @@
-// Lines of origins (plan.17) as they are read: behind the places, of nodes by their numbers in the order of the text.
+// Reads the "origin" lines of a plan (plan.17), which name nodes by their numbers in the text.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "plan/text/cursor.h"
 #include "plan/plan.h"
+#include "plan/text/cursor.h"
 
 namespace invar::plan {
 
-class Origins {
+class OriginReader {
  public:
-  // The next node of the text: in a body, or -1.
-  void number(int body, size_t place) { nodes_.emplace_back(body, place); }
+  // Registers the next node of the text by its position in a body, or in the program (-1).
+  void add_node(int body, size_t position) { nodes_.emplace_back(body, position); }
   void read(Cursor& c, Plan& p) {
     const uint64_t number = c.natural();
     c.expect(" ");
@@ -26,8 +26,8 @@ class Origins {
     if (c.ok() && number < next_) c.fail("origins are not in the order of the nodes");
     if (!c.ok()) return;
     next_ = number + 1;
-    const auto [body, place] = nodes_[number];
-    (body < 0 ? p.nodes : p.bodies[static_cast<size_t>(body)].nodes)[place].origin = std::move(origin);
+    const auto [body, position] = nodes_[number];
+    (body < 0 ? p.nodes : p.bodies[static_cast<size_t>(body)].nodes)[position].origin = std::move(origin);
   }
 
  private:

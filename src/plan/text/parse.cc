@@ -1,5 +1,5 @@
-// spec/plan.md: reads the canonical text and checks everything that its users rely on. The text may be
-// hostile: no count in it is trusted, nothing is allocated that the text itself does not spell out.
+// The parser of plans (spec/plan.md): checks everything that users of a Plan rely on. The text may
+// be hostile: no count in it is trusted, nothing is allocated that it does not spell out.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -7,13 +7,13 @@
 
 #include "base/file/file.h"
 #include "base/opset.h"
-#include "shape/dim_expr.h"
-#include "plan/text/field_checks.h"
-#include "plan/text/cursor.h"
-#include "plan/text/origins.h"
-#include "plan/plan.h"
-#include "plan/text/scopes.h"
 #include "plan/keywords.h"
+#include "plan/plan.h"
+#include "plan/text/cursor.h"
+#include "plan/text/field_checks.h"
+#include "plan/text/origins.h"
+#include "plan/text/scopes.h"
+#include "shape/dim_expr.h"
 
 namespace invar::plan {
 namespace {
@@ -38,7 +38,7 @@ class Parser {
       if (!c.ok()) return error(bad_input(c.error()));
     }
     if (at_ != text_.size()) return error(bad_input("unexpected text after the line 'end'"));
-    // plan.1: one program, one text, one digest. What print would have written otherwise is refused.
+    // plan.1: one program, one text, one digest. A text that print() would not write is refused.
     const std::string canonical = print(plan_);
     if (canonical != text_) return bad_input(std::string(file_) + first_difference(text_, canonical));
     return std::move(plan_);
@@ -89,7 +89,7 @@ class Parser {
     } else if (is("body b", nodes)) {
       read_body(c);
     } else if (is("give b", nodes)) {
-      read_give(c);
+      read_body_outputs(c);
     } else if (is("bind ", nodes)) {
       read_binding(c);
     } else if (is("output ", outputs)) {
@@ -151,7 +151,7 @@ class Parser {
     const std::string name = c.string();
     c.expect_end();
     if (!c.ok()) return {};
-    INVAR_CHECK_OK(follows(plan_.choices, name));
+    INVAR_CHECK_OK(check_choice(plan_.choices, name));
     plan_.choices.push_back(name);
     return {};
   }
@@ -172,7 +172,7 @@ class Parser {
     c.expect(" ");
     w.dtype = dtype(c);
     c.expect(" [");
-    Size size{size_of(w.dtype)};
+    ByteBound size{size_of(w.dtype)};
     while (c.ok() && !c.accept("]")) {
       if (!w.shape.empty()) c.expect(", ");
       w.shape.push_back(c.integer());
@@ -221,11 +221,11 @@ class Parser {
   Status read_node(Cursor& c) {
     Node n;
     const int position = static_cast<int>(plan_.nodes.size());
-    const size_t before = plan_.values.size();       // what this node defines, it cannot read
-    const bool flows = !scopes_.complete().empty();  // its bodies stand before it
+    const size_t before = plan_.values.size();  // a node cannot read its own results
+    const bool is_control_flow = !scopes_.pending_bodies().empty();
     do {
-      n.out.push_back(define(c, position, /*introduces=*/flows));
-      if (flows || scopes_.within() >= 0) scopes_.unfix();
+      n.out.push_back(define(c, position, /*introduces=*/is_control_flow));
+      if (is_control_flow || scopes_.current_body() >= 0) scopes_.forbid_slot();
     } while (c.accept(", "));
     c.expect(" = ");
     n.op = c.identifier();
@@ -242,7 +242,7 @@ class Parser {
         if (c.ok()) last_use_[n.in.back().index] = position;
       }
     }
-    if (scopes_.within() < 0 && c.accept(" state ")) {
+    if (scopes_.current_body() < 0 && c.accept(" state ")) {
       n.state = c.index('s', plan_.states.size());
       if (c.ok() && state_used_[n.state]) c.fail("state s" + std::to_string(n.state) + " has two users");
       if (c.ok()) state_used_[n.state] = true;
@@ -259,37 +259,37 @@ class Parser {
       if (!n.attrs.emplace(key, c.attribute())) c.fail("attribute " + key + " twice");
     }
     c.expect_end();
-    if (n.bodies != scopes_.complete()) c.fail("a node runs the bodies that stand before it");
+    if (n.bodies != scopes_.pending_bodies()) c.fail("a node runs the bodies that stand before it");
     if (c.ok()) {
-      INVAR_CHECK_OK(flows ? fits(plan_, n) : covered(n));
+      INVAR_CHECK_OK(is_control_flow ? check_control_flow(plan_, n) : check_covered(n));
     }
-    scopes_.take_complete();
-    const int body = scopes_.within();
+    scopes_.attach_pending();
+    const int body = scopes_.current_body();
     std::vector<Node>& nodes = body < 0 ? plan_.nodes : plan_.bodies[body].nodes;
-    origins_.number(body, nodes.size());
+    origins_.add_node(body, nodes.size());
     nodes.push_back(std::move(n));
     return {};
   }
 
-  // The body of a node behind it: what it takes; nodes; what it gives.
+  // A body precedes the node that runs it: its inputs, its nodes, then its outputs.
   void read_body(Cursor& c) {
     const int b = static_cast<int>(plan_.bodies.size());
     c.expect(std::to_string(b) + "(");
     if (scopes_.depth() >= Scopes::kMaxNested)
       c.fail("a body within " + std::to_string(Scopes::kMaxNested) + " others");
     plan_.bodies.emplace_back();
-    scopes_.begin(b);
+    scopes_.enter(b);
     while (c.ok() && !c.accept(")")) {
       if (!plan_.bodies[b].inputs.empty()) c.expect(", ");
       plan_.bodies[b].inputs.push_back(define(c, -1, /*introduces=*/true));
-      scopes_.unfix();
+      scopes_.forbid_slot();
     }
     c.expect_end();
   }
 
-  void read_give(Cursor& c) {
-    const int b = scopes_.within();
-    if (b < 0 || !scopes_.complete().empty()) c.fail("there is no body to end here");
+  void read_body_outputs(Cursor& c) {
+    const int b = scopes_.current_body();
+    if (b < 0 || !scopes_.pending_bodies().empty()) c.fail("there is no body to end here");
     if (!c.ok()) return;
     Body& body = plan_.bodies[b];
     c.expect(std::to_string(b) + "(");
@@ -300,13 +300,12 @@ class Parser {
     }
     c.expect_end();
     if (body.nodes.empty()) c.fail("a body has at least one node");
-    scopes_.end();
+    scopes_.leave();
   }
 
-  // A value that means something here.
   int operand(Cursor& c, size_t before) {
     const int v = c.index('v', before);
-    if (c.ok() && !scopes_.sees(v)) c.fail("v" + std::to_string(v) + " is not of this body");
+    if (c.ok() && !scopes_.is_visible(v)) c.fail("v" + std::to_string(v) + " is not of this body");
     return v;
   }
 
@@ -323,12 +322,12 @@ class Parser {
     const Value& value = plan_.values[v];
     if (symbol == symbol_.end()) {
       c.fail("there is no symbol " + brief(name));
-    } else if (!sized_.insert(name).second) {
+    } else if (!sized_symbols_.insert(name).second) {
       c.fail("symbol " + brief(name) + " is bound, or is the dimension of a value, before this line");
-    } else if (!has_size(value, element)) {
+    } else if (!can_bind(value, element)) {
       c.fail("a symbol is bound to an element of an i64 value of rank 0 or 1 of constant size");
     } else {
-      scopes_.means(name, /*introduces=*/true);
+      scopes_.in_scope(name, /*introduces=*/true);
       plan_.bindings.push_back({symbol->second, v, static_cast<int64_t>(element)});
     }
   }
@@ -373,39 +372,40 @@ class Parser {
     c.expect_end();
     if (count > plan_.values.size()) c.fail("more slots than values");
     if (c.ok()) plan_.slots = static_cast<int>(count);
-    free_after_.assign(plan_.slots, {-2, -1});
+    slot_use_.assign(plan_.slots, {-2, -1});
   }
 
-  // Slots are given in the order of definition, so the holder before is the only one that can still be alive.
+  // Lines are in the order of definition, so only the slot's last holder can still be alive.
   void read_slot(Cursor& c) {
     const int v = c.index('v', plan_.values.size());
     c.expect(" ");
     const uint64_t slot = c.natural();
     c.expect_end();
-    if (c.ok() && slot >= free_after_.size()) c.fail("there is no slot " + std::to_string(slot));
+    if (c.ok() && slot >= slot_use_.size()) c.fail("there is no slot " + std::to_string(slot));
     if (c.ok() && v <= last_slotted_) c.fail("slots are not in the order of the values");
     if (!c.ok()) return;
-    if (!scopes_.fixed(v)) return c.fail("v" + std::to_string(v) + " has no slot: it is of control flow");
+    if (!scopes_.may_have_slot(v))
+      return c.fail("v" + std::to_string(v) + " has no slot: it is of control flow");
     last_slotted_ = v;
-    auto& [free_after, holder] = free_after_[slot];
-    if (free_after >= defined_[v])
+    auto& [last_use, holder] = slot_use_[slot];
+    if (last_use >= defined_[v])
       c.fail("v" + std::to_string(v) + " shares slot " + std::to_string(slot) + " with v" +
              std::to_string(holder) + ", which is still alive");
     // Even a value that nobody reads occupies its slot while its node runs.
-    free_after = std::max(last_use_[v], defined_[v]);
+    last_use = std::max(last_use_[v], defined_[v]);
     holder = v;
     plan_.values[v].slot = static_cast<int>(slot);
   }
 
-  // vN: dtype [shape], where N is the next number. `node`: the position of the node that defines it, -1 =
-  // input. introduces: symbols in its shape may be new.
+  // vN: dtype [shape], where N is the next number. `node`: the position of the node that defines
+  // the value, -1 for an input. `introduces`: symbols in its shape may be new.
   int define(Cursor& c, int node, bool introduces) {
     next(c, 'v', plan_.values.size());
     c.expect(": ");
     Value v;
     v.dtype = dtype(c);
     c.expect(" [");
-    Size size{size_of(v.dtype)};
+    ByteBound size{size_of(v.dtype)};
     while (c.ok() && !c.accept("]")) {
       if (!v.shape.empty()) c.expect(", ");
       v.shape.push_back(dim(c, introduces));
@@ -414,26 +414,27 @@ class Parser {
       if (v.shape.size() > kMaxRank || (d.symbol < 0 && !size.multiply(d.value))) c.fail("impossible shape");
     }
     plan_.values.push_back(std::move(v));
-    scopes_.define();
+    scopes_.define_value();
     defined_.push_back(node);
     last_use_.push_back(node);
     return static_cast<int>(plan_.values.size()) - 1;
   }
 
-  // A number, a symbol, or what is computed from symbols and stands for itself from here on.
+  // A number, a symbol, or an expression of symbols, which becomes a symbol of the plan.
   Dim dim(Cursor& c, bool introduces) {
     const std::string_view text = c.word();
     Cursor word(text);
     if (const int64_t n = word.integer(); word.ok() && word.at_end()) return {n, -1};
     const auto it = symbol_.find(text);
     std::vector<std::string> fresh;
-    if (const auto size = it != symbol_.end() || is_name(text) ? std::nullopt : Polynomial::parse(text))
-      size->all_names([&](const std::string& name) { return fresh.push_back(name), true; });
+    if (const auto size =
+            it != symbol_.end() || is_name(text) ? std::nullopt : DimExpr::parse_canonical(text))
+      size->all_symbols([&](const std::string& name) { return fresh.push_back(name), true; });
     const auto& names = it != symbol_.end() ? names_of_[static_cast<size_t>(it->second)] : fresh;
     bool known = !names.empty();
     for (const std::string& name : names) {
-      sized_.insert(name), known &= symbol_.contains(name);
-      if (!scopes_.means(name, introduces && name == text))
+      sized_symbols_.insert(name), known &= symbol_.contains(name);
+      if (!scopes_.in_scope(name, introduces && name == text))
         c.fail("symbol " + brief(name) + " means nothing here");
     }
     if (!known) c.fail("there is no symbol " + brief(text));
@@ -455,7 +456,7 @@ class Parser {
     return t.value_or(DType::f32);
   }
 
-  // Definitions carry the number that is due.
+  // Definitions are numbered without gaps.
   void next(Cursor& c, char letter, size_t due) const {
     c.expect(std::string(1, letter) + std::to_string(due));
     if (due >= kMaxCount) c.fail("too many");
@@ -471,18 +472,18 @@ class Parser {
   bool done_ = false;
   Section section_ = header;
   Plan plan_;
-  std::set<std::string> names_;  // kind and name
+  std::set<std::string> names_;  // "kind name", to refuse duplicates
   std::map<std::string, int, std::less<>> symbol_;
-  std::vector<std::vector<std::string>> names_of_;  // that a symbol is, or is computed from
+  std::vector<std::vector<std::string>> names_of_;  // per symbol: the names it is computed from
   Scopes scopes_;
-  std::set<std::string> sized_;         // symbols that stand in a shape or are bound
-  std::vector<uint64_t> weight_bytes_;  // by dtype and shape
+  std::set<std::string> sized_symbols_;  // names that occur in a shape or are bound
+  std::vector<uint64_t> weight_bytes_;   // from dtype and shape
   std::vector<bool> state_used_;
-  std::vector<int> defined_, last_use_;  // per value, positions of nodes; inputs: -1
+  std::vector<int> defined_, last_use_;  // per value: positions of nodes; inputs: -1
   size_t placed_ = 0;
-  std::vector<std::pair<int, int>> free_after_;  // per slot: last position of use, holder
+  std::vector<std::pair<int, int>> slot_use_;  // per slot: position of the last use, holder
   int last_slotted_ = -1;
-  Origins origins_;
+  OriginReader origins_;
 };
 
 }  // namespace

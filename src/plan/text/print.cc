@@ -1,9 +1,9 @@
-// spec/plan.md: the canonical text and the two digests.
+// The printer of plans: the canonical text and the two digests (spec/plan.md).
 #include <algorithm>
 #include <charconv>
 
-#include "plan/plan.h"
 #include "plan/keywords.h"
+#include "plan/plan.h"
 
 namespace invar::plan {
 namespace {
@@ -34,7 +34,7 @@ std::string shape_text(const std::vector<Dim>& shape, const std::vector<std::str
   return s + "]";
 }
 
-std::string attr_text(const Attr& a) {
+std::string attr_text(const AttributeValue& a) {
   if (auto* i = std::get_if<int64_t>(&a)) return number(*i);
   if (auto* s = std::get_if<std::string>(&a)) return quote(*s);
   if (auto* v = std::get_if<std::vector<int64_t>>(&a)) return shape_text(*v);
@@ -43,14 +43,14 @@ std::string attr_text(const Attr& a) {
   return s;
 }
 
-// plan.8: what weights_digest hashes of a weight; in the plan it follows the weight's number.
+// plan.8: the line of a weight behind its number, which is what weights_digest() hashes.
 std::string weight_text(const Weight& w) {
   return quote(w.name) + " " + std::string(name_of(w.dtype)) + " " + shape_text(w.shape) + " sha256 " +
          to_hex(w.sha256) + "\n";
 }
 
-// plan.4: values are numbered in the order in which they are defined, whatever their order in the plan, so that the
-// text and the digest do not depend on how the compiler happened to number them.
+// plan.4: values are numbered in the order of their definitions in the text, so neither the text
+// nor the digest depends on how the compiler numbered them.
 class Printer {
  public:
   explicit Printer(const Plan& p) : p_(p), number_(p.values.size(), -1), body_number_(p.bodies.size(), -1) {
@@ -125,7 +125,7 @@ class Printer {
       for (int v : n.out) s += bindings(v);
     }
   }
-  // `at`: nodes before, in the order of the text.
+  // `at`: the number of nodes before these, in the order of the text.
   void origins(const std::vector<Node>& nodes, int& at, std::string& s) const {
     for (const Node& n : nodes) {
       for (int b : n.bodies) origins(p_.bodies[b].nodes, at, s);

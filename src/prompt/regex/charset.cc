@@ -1,3 +1,4 @@
+// Sets of code points for regular expressions.
 #include "prompt/regex/charset.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Sets of code points: as ranges while a pattern is read, as a two-level bitmap while text is matched.
+// Sets of code points: as ranges while a pattern is read, as a two-level bitmap while text is
+// matched.
 #pragma once
 
 #include <array>
@@ -16,8 +17,8 @@ class CharSet {
   explicit CharSet(std::vector<Range> ranges);  // in any order, overlapping or not
   static CharSet one(uint32_t c) { return CharSet({{c, c}}); }
   static CharSet all() { return CharSet({{0, kLastCodePoint}}); }
-  // A general category ("Lu"), a group of them ("L", "LC"), or "Han"; what a name means is not case-sensitive and
-  // ignores spaces, hyphens and underscores. False if the name is none of these.
+  // A general category ("Lu"), a group of them ("L", "LC"), or "Han"; what a name means is not
+  // case-sensitive and ignores spaces, hyphens and underscores. False if the name is none of these.
   static bool property(std::string_view name, CharSet& out);
   static CharSet white_space();
   static CharSet decimal_digits();

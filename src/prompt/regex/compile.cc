@@ -17,7 +17,8 @@ class Regex::Compiler {
       case Node::set: put(Code::chars, set(n.chars)); return;
       case Node::sequence:
         for (size_t i = 0; i < n.kids.size(); ++i) {
-          // A run whose next character can never be the start of what follows gains nothing by giving back.
+          // A run whose next character can never be the start of what follows gains nothing by
+          // giving back.
           const Node& k = n.kids[i];
           if (k.kind == Node::repeat && k.kids[0].kind == Node::set && k.greed == Greed::greedy &&
               i + 1 < n.kids.size() && !nullable(n.kids[i + 1]) &&

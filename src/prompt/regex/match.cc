@@ -1,5 +1,6 @@
-// The matcher. Backtracking points are frames of an explicit stack; a run of one set is a single frame however long
-// it is, so text of any length needs no recursion, and memory grows only with repeated groups.
+// The matcher. Backtracking points are frames of an explicit stack; a run of one set is a single
+// frame however long it is, so text of any length needs no recursion, and memory grows only with
+// repeated groups.
 #include <algorithm>
 #include <bit>
 
@@ -50,14 +51,15 @@ std::optional<Regex::Match> Regex::find(std::string_view text, size_t from, Scra
   }
 }
 
+// Long because it is the dispatch loop of the matcher: one case per instruction, on shared state.
 bool Regex::match_at(std::string_view text, size_t begin, size_t& end, Scratch& scratch) const {
   auto& stack = scratch.stack;
   stack.clear();
   uint32_t pc = 0;
   size_t at = begin;
   // Frames: plain {pc, at}; give_back {pc of the run, at: where it ends now, floor: the least end};
-  // take_one {pc of the run, at, floor: how many more}; branches {pc of the choice, at, floor: those not yet tried};
-  // barrier(_not) {pc behind the group, at}.
+  // take_one {pc of the run, at, floor: how many more}; branches {pc of the choice, at, floor:
+  // those not yet tried}; barrier(_not) {pc behind the group, at}.
   const auto cut = [&] {  // back to the innermost open group
     while (stack.back().extra != barrier && stack.back().extra != barrier_not) stack.pop_back();
     const Scratch::Frame f = stack.back();

@@ -1,4 +1,5 @@
-// The regular expressions of pre-tokenizers: a backtracking matcher that never recurses over the text.
+// The regular expressions of pre-tokenizers: a backtracking matcher that never recurses over the
+// text.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ class Regex {
   static Result<Regex> pattern(std::string_view pattern);  // spec/tokens.md tokens.5
   static Result<Regex> literal(std::string_view text);
 
-  // Working memory of a search, kept between searches; `steps` is what is left before a search gives up.
+  // Working memory of a search, kept between searches; `steps` is what is left before a search
+  // gives up.
   struct Scratch {
     struct Frame {
       uint32_t pc;
@@ -32,7 +34,8 @@ class Regex {
   struct Match {
     size_t begin, end;
   };
-  // The leftmost match that begins at `from` or later. Nothing found and scratch.steps < 0: given up.
+  // The leftmost match that begins at `from` or later. Nothing found and scratch.steps < 0: given
+  // up.
   std::optional<Match> find(std::string_view text, size_t from, Scratch& scratch) const;
 
  private:
@@ -60,7 +63,8 @@ class Regex {
     uint32_t x = 0;
     uint32_t n[2] = {0, 0};
   };
-  // A choice: which of up to 64 branches can begin with an ASCII byte, with another character, or at the end.
+  // A choice: which of up to 64 branches can begin with an ASCII byte, with another character, or
+  // at the end.
   struct Branches {
     uint64_t by_byte[128] = {}, other = 0, at_end = 0;
     std::vector<uint32_t> target;

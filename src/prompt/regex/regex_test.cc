@@ -1,3 +1,4 @@
+// Regular expressions: matches and refusals.
 #include "prompt/regex/regex.h"
 
 #include <gtest/gtest.h>

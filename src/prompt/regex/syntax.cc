@@ -1,3 +1,4 @@
+// The parser of regular expressions.
 #include "prompt/regex/syntax.h"
 
 #include <optional>
@@ -17,7 +18,8 @@ bool is_letter(uint32_t c) {
   return (c | 0x20) - 'a' < 26;
 }
 
-// A character in either case. Besides the ASCII pairs, s and k have a third form each (Unicode CaseFolding.txt).
+// A character in either case. Besides the ASCII pairs, s and k have a third form each (Unicode
+// CaseFolding.txt).
 CharSet either_case(uint32_t c) {
   if (!is_letter(c)) return CharSet::one(c);
   const uint32_t lower = c | 0x20;
@@ -39,7 +41,8 @@ class Parser {
   }
 
  private:
-  // One piece of a class or an escape: a set and, if it stands for a single character, that character.
+  // One piece of a class or an escape: a set and, if it stands for a single character, that
+  // character.
   struct Item {
     CharSet chars;
     std::optional<uint32_t> single;
@@ -77,7 +80,8 @@ class Parser {
     while (!done() && peek() != '|' && peek() != ')') {
       literal_ = 0;
       INVAR_TRY(Node n, term());
-      // These pairs also match one character (such as U+FB01), which a set per character cannot say.
+      // These pairs also match one character (such as U+FB01), which a set per character cannot
+      // say.
       const uint32_t now = literal_;
       if ((before == 's' && (now == 's' || now == 't')) ||
           (before == 'f' && (now == 'f' || now == 'i' || now == 'l')))

@@ -1,3 +1,4 @@
+// Normalization form C: known compositions and orders.
 #include <gtest/gtest.h>
 
 #include "prompt/unicode/unicode.h"

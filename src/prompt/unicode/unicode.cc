@@ -1,3 +1,4 @@
+// Unicode tables: general categories and word characters.
 #include "prompt/unicode/unicode.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The pinned Unicode tables: general categories, the properties that patterns use, and NFC. What is pinned, and why:
-// spec/tokens.md tokens.2.
+// The pinned Unicode tables: general categories, the properties that patterns use, and NFC. What is
+// pinned, and why: spec/tokens.md tokens.2.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,8 @@ bool is_white_space(uint32_t c);  // the property White_Space
 bool is_number(uint32_t c);       // Nd, Nl, No
 bool is_word(uint32_t c);  // word_ranges and the two join controls: \w next to a single-word added token
 
-// Normalization Form C of valid UTF-8; characters younger than Unicode 9.0 stay as they are (tokens.2).
+// Normalization Form C of valid UTF-8; characters younger than Unicode 9.0 stay as they are
+// (tokens.2).
 std::string nfc(std::string_view text);
 
 }  // namespace invar::prompt

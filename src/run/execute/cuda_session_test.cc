@@ -1,9 +1,9 @@
-// Sessions on a GPU: the bytes of the host, whatever the pieces of a prompt. Skipped, by name, where there is no GPU, unless
-// the build was promised one (INVAR_GPU).
+// Sessions on a GPU: the bytes of the host, however a prompt is chunked. Without a GPU these tests
+// are skipped, or fail if the build was promised one (INVAR_GPU).
 #include <fstream>
 
-#include "device/device.h"
 #include "base/file/file.h"
+#include "device/device.h"
 #include "run/testing.h"
 
 namespace invar::run {
@@ -31,7 +31,8 @@ TEST_F(OnDevice, SameBytesAsTheHostForEveryPiece) {
     EXPECT_EQ(s.device().substr(0, 7), "cuda:0 ");
     for (const std::string& k : s.kernels()) EXPECT_TRUE(k.ends_with(" cuda")) << k;
     for (int piece : {kTokens, 130, 9, 7, 1}) {
-      // Graphs are recorded, then replayed; kernels that do not wait for those they follow err in some rounds only.
+      // Graphs are recorded, then replayed. A kernel that does not wait for its predecessors fails
+      // in some rounds only.
       for (int round = 0; round < (piece == 1 ? 30 : 2); ++round) {
         s.reset();
         EXPECT_TRUE(same_bytes(logits(s, piece, true), truth)) << "piece " << piece << ", round " << round;
@@ -50,23 +51,23 @@ TEST_F(OnDevice, ResultsStayBesideTheNextStep) {
     const auto logits = *s.step({&token, 1});
     const Logits truth(logits.begin(), logits.end());
     bool same[3] = {};
-    s.share_beside(3, [&, logits](int i) { same[i] = same_bytes(logits, truth); });
+    s.parallel_for_overlapped(3, [&, logits](int i) { same[i] = same_bytes(logits, truth); });
     if (token % 3)
-      s.settle();
+      s.finish_overlapped();
     else
       ASSERT_TRUE(s.step({&token, 1}));
     EXPECT_TRUE(same[0] && same[1] && same[2]) << token;
   }
   bool done = false;
-  s.share_beside(1, [&](int) { done = true; });
+  s.parallel_for_overlapped(1, [&](int) { done = true; });
   const int32_t none = -1;
-  EXPECT_FALSE(s.step({&none, 1}));  // which nothing is done beside
+  EXPECT_FALSE(s.step({&none, 1}));  // nothing is overlapped with a refused step
   EXPECT_TRUE(done);
 }
 
 TEST_F(OnDevice, CompanyDoesNotShow) {
   const std::vector<Logits> truth = alone(model);
-  Options o = on_device(400);  // several bounds of what is filled, so that graphs serve many positions
+  Options o = on_device(400);  // several bounds of past, each of whose graphs serves many positions
   o.sequences = kSequences;
   Session s = open(model, o);
   for (int round = 0; round < 2; ++round)

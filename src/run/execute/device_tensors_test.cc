@@ -1,21 +1,23 @@
-// Tensors that lie on a GPU, as inputs and as results, of a program in one part and in several; on the host results where the caller
-// says. What needs a GPU is skipped, by name, where there is none, unless the build was promised one (INVAR_GPU).
+// Inputs and outputs in device memory, for programs of one and of several segments; and on the
+// host, outputs in the caller's memory. Without a GPU, tests that need one are skipped, or fail if
+// the build was promised one (INVAR_GPU).
 #include "base/opset.h"
-#include "run/function.h"
 #include "run/execute/memory.h"
+#include "run/function.h"
 #include "run/testing.h"
 
 namespace invar::run {
 namespace {
 
-// y = e^x [n] and z = the first k of it, doubled, where k = count + count: z is of another part. "x" is given back, too.
+// y = e^x [n], and z = its first k elements, doubled, where k = count + count is data-dependent, so
+// z is of another segment. Returns x, too.
 plan::Plan doubled(bool bound) {
   plan::Plan p;
   auto value = [&p](DType t, std::vector<plan::Dim> shape) {
     p.values.push_back({t, std::move(shape), -1});
     return static_cast<int>(p.values.size()) - 1;
   };
-  auto node = [&p](const char* op, std::vector<int> in, int out, Attrs attrs = {}) {
+  auto node = [&p](const char* op, std::vector<int> in, int out, Attributes attrs = {}) {
     const OpInfo* const info = op_info(op);
     attrs["numerics"] = std::string(info->numerics);
     plan::Node& n = p.nodes.emplace_back(plan::Node{op, info->version, {}, {out}, -1, std::move(attrs)});
@@ -27,7 +29,7 @@ plan::Plan doubled(bool bound) {
   const int x = value(DType::f32, {n}), count = value(DType::i64, {{1, -1}});
   const int y = node("exp", {x}, value(DType::f32, {n}));
   const int twice = node("add", {count, count}, value(DType::i64, {{1, -1}}));
-  const Attrs from = {{"starts", std::vector<int64_t>{0}}, {"steps", std::vector<int64_t>{1}}};
+  const Attributes from = {{"starts", std::vector<int64_t>{0}}, {"steps", std::vector<int64_t>{1}}};
   const int first = node("slice", {y}, value(DType::f32, {k}), from);
   const int z = node("add", {first, first}, value(DType::f32, {k}));
   p.inputs = {{"x", x}, {"count", count}};
@@ -40,7 +42,7 @@ plan::Plan doubled(bool bound) {
   return p;
 }
 
-Function::Named inputs_of(int64_t n, int64_t count) {
+Function::NamedTensors inputs_of(int64_t n, int64_t count) {
   Tensor x{DType::f32, {n}, std::vector<std::byte>(static_cast<size_t>(n) * 4)};
   for (int64_t i = 0; i < n; ++i) {
     const float f = static_cast<float>(i * 37 % 101) / 16 - 3;
@@ -50,7 +52,7 @@ Function::Named inputs_of(int64_t n, int64_t count) {
   std::memcpy(c.bytes.data(), &count, 8);
   return {{"x", std::move(x)}, {"count", std::move(c)}};
 }
-Function::NamedViews views_of(const Function::Named& tensors) {
+Function::NamedViews views_of(const Function::NamedTensors& tensors) {
   Function::NamedViews views;
   for (const auto& [name, t] : tensors) views.push_back({name, {t.dtype, t.shape, t.bytes}});
   return views;
@@ -62,7 +64,7 @@ Function open(const plan::Plan& plan, const std::string& device) {
   if (!f) ADD_FAILURE() << f.error().message, std::abort();
   return *std::move(f);
 }
-void expect_same(const Function::Named& a, const Function::Named& b, const std::string& what) {
+void expect_same(const Function::NamedTensors& a, const Function::NamedTensors& b, const std::string& what) {
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i)
     EXPECT_TRUE(a[i].first == b[i].first && a[i].second.dtype == b[i].second.dtype &&
@@ -70,7 +72,7 @@ void expect_same(const Function::Named& a, const Function::Named& b, const std::
         << what << ", " << a[i].first;
 }
 
-// Sizes that recur, graphs that are recorded and replayed, and nothing at all.
+// Recurring sizes, recorded and replayed graphs, and empty tensors.
 struct Call {
   int64_t n, count;
 };
@@ -80,11 +82,11 @@ TEST(Places, ResultsLieWhereTheCallerSays) {
   Function f = open(doubled(true), "cpu");
   EXPECT_EQ(f.device(), -1);
   for (const auto& [n, count] : kCalls) {
-    const Function::Named in = inputs_of(n, count);
+    const Function::NamedTensors in = inputs_of(n, count);
     const auto truth = f.run(in);
     ASSERT_TRUE(truth) << truth.error().message;
     EXPECT_EQ((*truth)[0].second.shape, std::vector<int64_t>{2 * count});
-    Function::Named found(4);
+    Function::NamedTensors found(4);
     size_t next = 0;
     const Status done =
         f.run(views_of(in), [&](const std::string& name, DType t, std::span<const int64_t> shape) {
@@ -102,12 +104,12 @@ TEST(Places, ResultsLieWhereTheCallerSays) {
   EXPECT_EQ(none.error().message, "no place");
 }
 
-// An input that is given back is nothing that the program makes.
+// An input that is returned is not produced by the program.
 TEST(Places, CutOrNotTheSameBytes) {
   Function cut = open(doubled(true), "cpu"), whole = open(doubled(false), "cpu");
   for (const auto& [n, count] : kCalls) {
     if (count != 2) continue;
-    const Function::Named in = inputs_of(n, count);
+    const Function::NamedTensors in = inputs_of(n, count);
     const auto a = cut.run(in), b = whole.run(in);
     ASSERT_TRUE(a && b);
     expect_same(*a, *b, "n " + std::to_string(n));
@@ -116,7 +118,7 @@ TEST(Places, CutOrNotTheSameBytes) {
 
 TEST(Places, WhatLiesOnAnotherDeviceIsRefused) {
   Function f = open(doubled(true), "cpu");
-  const Function::Named in = inputs_of(9, 2);
+  const Function::NamedTensors in = inputs_of(9, 2);
   Function::NamedViews views = views_of(in);
   views[1].second.device = 3;
   const auto out = f.run(views);
@@ -127,25 +129,28 @@ TEST(Places, WhatLiesOnAnotherDeviceIsRefused) {
 class OnAGpu : public testing::Test {
  protected:
   void SetUp() override { take_gpu(device_); }
-  // A copy there, of memory of its own: of another queue than the function's, so it is waited for.
+  // Copies a tensor to the device. The copy is on another queue than the function's, so it is
+  // waited for.
   void move_there(std::pair<std::string, TensorView>& named) {
     TensorView& v = named.second;
-    Block& b = blocks_.emplace_back(*Block::make(std::max<size_t>(v.bytes.size(), 1), "a tensor", device_));
+    Allocation& b = allocations_.emplace_back(
+        *Allocation::make(std::max<size_t>(v.bytes.size(), 1), "a tensor", device_));
     ASSERT_TRUE(device_->upload(b.data(), v.bytes.data(), v.bytes.size()));
     ASSERT_TRUE(device_->wait());
     v.bytes = {b.data(), v.bytes.size()}, v.device = 0;
   }
-  // Results of memory there, brought here.
-  Function::Named run_there(Function& f, const Function::NamedViews& views) {
-    Function::Named found;
-    std::vector<Block> places;
+  // Outputs in device memory, downloaded.
+  Function::NamedTensors run_there(Function& f, const Function::NamedViews& views) {
+    Function::NamedTensors found;
+    std::vector<Allocation> places;
     const Status done =
         f.run(views, [&](const std::string& name, DType t, std::span<const int64_t> shape) -> Result<void*> {
           Tensor& tensor = found.emplace_back(name, Tensor{t, {shape.begin(), shape.end()}, {}}).second;
           size_t bytes = size_of(t);
           for (const int64_t d : shape) bytes *= static_cast<size_t>(d);
           tensor.bytes.resize(bytes);
-          return places.emplace_back(*Block::make(std::max<size_t>(bytes, 1), "a result", device_)).data();
+          return places.emplace_back(*Allocation::make(std::max<size_t>(bytes, 1), "a result", device_))
+              .data();
         });
     EXPECT_TRUE(done) << done.error().message;
     for (size_t i = 0; i < places.size(); ++i)
@@ -155,7 +160,7 @@ class OnAGpu : public testing::Test {
     return found;
   }
   std::shared_ptr<Device> device_;
-  std::vector<Block> blocks_;
+  std::vector<Allocation> allocations_;
 };
 
 TEST_F(OnAGpu, InputsAndResultsThereOrHereTheSameBytes) {
@@ -165,12 +170,12 @@ TEST_F(OnAGpu, InputsAndResultsThereOrHereTheSameBytes) {
     EXPECT_EQ(f.device(), 0);
     EXPECT_NE(f.stream(), nullptr);
     for (const auto& [n, count] : kCalls) {
-      const Function::Named in = inputs_of(n, count);
+      const Function::NamedTensors in = inputs_of(n, count);
       if (!bound && n < 4) continue;
       const auto truth = host.run(in);
       ASSERT_TRUE(truth) << truth.error().message;
       for (int there = 0; there < 8;
-           ++there) {  // which inputs lie there; twice each, so that a graph is replayed
+           ++there) {  // which inputs are on the device; twice each, so that a graph is replayed
         Function::NamedViews views = views_of(in);
         for (int i : {0, 1})
           if (there >> i & 1) move_there(views[static_cast<size_t>(i)]);
@@ -192,7 +197,7 @@ TEST_F(OnAGpu, ANetworkWithTensorsThere) {
   auto host = Function::open(m.plan, m.folder, options(2)), there = Function::open(m.plan, m.folder, o);
   ASSERT_TRUE(host && there);
   for (const int64_t length : {7, 1, 40, 7}) {
-    Function::Named in;
+    Function::NamedTensors in;
     for (const char* name : {"input_ids", "position_ids"}) {
       Tensor t{DType::i64, {2, length}, std::vector<std::byte>(static_cast<size_t>(16 * length))};
       for (int64_t i = 0; i < 2 * length; ++i) {
@@ -207,8 +212,8 @@ TEST_F(OnAGpu, ANetworkWithTensorsThere) {
     ASSERT_TRUE(truth) << truth.error().message;
     for (int round = 0; round < 3; ++round)
       expect_same(run_there(*there, views), *truth, "length " + std::to_string(length));
-    // An index that names nothing is found all the same, and the next call is as before.
-    Function::Named wrong = in;
+    // An out-of-bounds index is found as on the host, and the next call works.
+    Function::NamedTensors wrong = in;
     std::memset(wrong[0].second.bytes.data(), 0x7f, 8);
     Function::NamedViews wrong_there = views_of(wrong);
     for (auto& named : wrong_there) move_there(named);
@@ -221,7 +226,7 @@ TEST_F(OnAGpu, ANetworkWithTensorsThere) {
 
 TEST_F(OnAGpu, WhatLiesOnAnotherGpuIsRefused) {
   Function f = open(doubled(true), "cuda");
-  const Function::Named in = inputs_of(9, 2);
+  const Function::NamedTensors in = inputs_of(9, 2);
   Function::NamedViews views = views_of(in);
   views[0].second.device = 5;
   const auto out = f.run(views);

@@ -1,3 +1,4 @@
+// The thread pool of a session or a function, see thread_setup.h.
 #include "run/execute/thread_setup.h"
 
 #include <algorithm>

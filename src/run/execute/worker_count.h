@@ -1,4 +1,5 @@
-// How many workers a call is worth: tuning only (units are shared out whole, so bits do not depend on it).
+// How many workers a call is worth. Tuning only: units are never split, so bits do not depend on
+// it.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +7,8 @@
 
 namespace invar::run {
 
-// Handing work to another thread costs about a microsecond, in which one core moves this many bytes.
+// Handing work to another thread costs about a microsecond, in which one core moves this many
+// bytes.
 constexpr int64_t kBytesPerWorker = 16 << 10;
 
 inline int workers_for(int64_t bytes, int at_most) {

@@ -1,5 +1,6 @@
-// Fused and not: random programs whose nodes can run in one another's epilogues, whose buffers are used again and again and may have
-// channels last, on every instruction set. The reference rows are never fused, and know one layout.
+// Fusion, aliasing and layouts: random programs whose nodes can run in each other's epilogues,
+// whose buffers are reused and may be channels last, on every instruction set. They must give the
+// bytes of the reference rows, which are never fused and have one layout.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -17,9 +18,10 @@
 namespace invar::run {
 namespace {
 
-constexpr int64_t kSide = 72;  // some chunks of a pass, of sizes that no vector divides
+constexpr int64_t kSide = 72;  // a few chunks, whose sizes no vector length divides
 
-// Programs of squares, or of pictures, convolutions and what follows them; or the same with constant weights, of many channels.
+// Programs on square matrices, or on images with convolutions and their epilogues; or the latter
+// with constant weights and many channels.
 enum class Kind { squares, pictures, channels };
 
 class RandomProgram {
@@ -34,13 +36,13 @@ class RandomProgram {
     truths_ = {5};
     const int nodes = 4 + below(20);
     for (int n = 0; n < nodes; ++n) step();
-    // Some values nobody reads; the last, and perhaps another in the middle, are what is asked for.
+    // Some values have no reader; the outputs are the last value and perhaps one in the middle.
     output(whole_.back());
     if (below(2) && whole_[whole_.size() / 2] > 5) output(whole_[whole_.size() / 2]);
     plan::assign_slots(plan);
   }
   plan::Plan plan;
-  Function::Named tensors;
+  Function::NamedTensors tensors;
 
  private:
   void make_pictures(bool constant) {
@@ -48,7 +50,7 @@ class RandomProgram {
     shape_ = {2, channels, constant ? 5 : 9, constant ? 3 : 8};
     for (int i = 0; i < 2; ++i) input("picture" + std::to_string(i), shape_), whole_.push_back(i);
     input("weights", {channels, channels, 3, 3}), input("bias", {channels});
-    const Attrs padded{{"pads", std::vector<int64_t>{1, 1, 1, 1}}};
+    const Attributes padded{{"pads", std::vector<int64_t>{1, 1, 1, 1}}};
     for (int n = 4 + below(20); n > 0; --n) switch (below(6)) {
         case 0:
         case 1:
@@ -90,7 +92,7 @@ class RandomProgram {
     }
   }
   void pool() {
-    Attrs attrs{{"kernel", std::vector<int64_t>{3, 3}}, {"pads", std::vector<int64_t>{1, 1, 1, 1}}};
+    Attributes attrs{{"kernel", std::vector<int64_t>{3, 3}}, {"pads", std::vector<int64_t>{1, 1, 1, 1}}};
     const bool most = below(2);
     if (!most) attrs["count_include_pad"] = int64_t{below(2)};
     whole_.push_back(node(most ? "max_pool" : "average_pool", {any(whole_)}, DType::f32, attrs, shape_));
@@ -123,7 +125,7 @@ class RandomProgram {
     plan.inputs.push_back({name, value(std::move(shape), t)});
   }
   void output(int v) { plan.outputs.push_back({"out" + std::to_string(plan.outputs.size()), v}); }
-  int node(const char* op, const std::vector<int>& in, DType t = DType::f32, Attrs attrs = {},
+  int node(const char* op, const std::vector<int>& in, DType t = DType::f32, Attributes attrs = {},
            std::vector<int64_t> shape = {kSide, kSide}) {
     const OpInfo* info = op_info(op);
     attrs["numerics"] = std::string(info->numerics);
@@ -139,7 +141,7 @@ class RandomProgram {
       case 10:
         return whole_.push_back(
             node("reshape", {node("reshape", {any(whole_)}, DType::f32, {}, {kSide * kSide})}));
-      case 11: {  // rows of what may be done with or not, and in the other order
+      case 11: {  // rows of fusable and other results, in both orders
         const int x = any(whole_);
         const int64_t half = kSide / 2;
         std::vector<int> parts;
@@ -151,7 +153,7 @@ class RandomProgram {
         if (below(2)) parts[1] = node("neg", {parts[1]}, DType::f32, {}, {half, kSide});
         return whole_.push_back(node("concat", parts, DType::f32, {{"axis", int64_t{0}}}));
       }
-      case 12: {  // a column, which is together nowhere, or a row of it
+      case 12: {  // a column, which is not contiguous, or a row of it
         const int64_t along = below(2);
         const int part =
             node("slice", {any(whole_)}, DType::f32,
@@ -229,7 +231,7 @@ TEST_P(Fused, BytesOfRandomProgramsStay) {
         if (isa != "reference") compare(std::string(isa), threads);
     const auto program = Program::make(p.plan, "");
     ASSERT_TRUE(program) << program.error().message;
-    fused += program->fused(), parts += program->parts(), last += program->channels_last();
+    fused += program->fused(), parts += program->views(), last += program->channels_last();
     nodes += p.plan.nodes.size();
     EXPECT_EQ(Program::make(p.plan, "reference")->fused(), 0u);
     EXPECT_EQ(Program::make(p.plan, "reference")->channels_last(), 0u);
@@ -237,17 +239,17 @@ TEST_P(Fused, BytesOfRandomProgramsStay) {
   if (GetParam() == Kind::channels)
     EXPECT_GT(10 * last, nodes);
   else
-    EXPECT_GT(8 * fused, nodes);  // an eighth of them, or this tests little
+    EXPECT_GT(8 * fused, nodes);  // at least an eighth of them, or this tests little
   if (GetParam() == Kind::squares) {
     EXPECT_GT(8 * parts, nodes);
   }
 }
 
-// Where the whole is needed as long anyway, or not much longer.
+// A view is used if the viewed buffer is needed as long anyway, or not much longer.
 TEST(Parts, OfAValueDoNotKeepAllOfItLong) {
   for (const bool late : {false, true}) {
     plan::Plan p;
-    const auto node = [&](const char* op, const std::vector<int>& in, int64_t rows, Attrs attrs = {}) {
+    const auto node = [&](const char* op, const std::vector<int>& in, int64_t rows, Attributes attrs = {}) {
       const OpInfo* info = op_info(op);
       attrs["numerics"] = std::string(info->numerics);
       p.values.push_back({DType::f32, {{rows, -1}, {kSide, -1}}, -1});
@@ -269,7 +271,7 @@ TEST(Parts, OfAValueDoNotKeepAllOfItLong) {
     plan::assign_slots(p);
     const auto program = Program::make(p, "");
     ASSERT_TRUE(program) << program.error().message;
-    EXPECT_EQ(program->parts(), late ? 0u : 1u);
+    EXPECT_EQ(program->views(), late ? 0u : 1u);
   }
 }
 

@@ -1,7 +1,6 @@
-// Which kernel runs an operation here, and what is said of one that cannot.
+// Selects the kernel that runs an operation on an instruction set or a GPU.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -9,15 +8,9 @@
 
 namespace invar::run {
 
-// "" or an instruction set of this build that this CPU has.
+// `isa` must be "" or an instruction set that both this build and this CPU have.
 Status check_isa(const std::string& isa);
-// The row of `isa` ("": the best here; "cuda"), which check_isa() takes.
-Result<const ops::Kernel*> choose(const std::string& op, const std::string& isa);
-// index 7 at [0, 2] of operand 1 is outside -5 ... 4
-std::string text_of(const ops::Stray&, const ops::View& operand);
-// The first index that names no place of a call whose operands lie on the device; nothing where there is none.
-Result<std::optional<ops::Stray>> stray_of(const ops::Kernel& reference, const ops::Call&, Device&);
-// Kernels reported such an index, and none of the calls has one.
-Error unfounded_fault();
+// The kernel of an instruction set that check_isa() accepts ("": the best here), or of "cuda".
+Result<const ops::Kernel*> select_kernel(const std::string& op, const std::string& isa);
 
 }  // namespace invar::run

@@ -1,4 +1,6 @@
-// The plan's nodes with their kernels and buffers. Knows no operation by name (law 1).
+// A plan prepared for execution: its nodes with kernels, buffers and a schedule. The passes that
+// make one are in this folder, the executors in src/run/execute; README.md has their order. Knows
+// no operation by name (law 1).
 #pragma once
 
 #include <functional>
@@ -24,169 +26,205 @@ inline size_t bytes_of(const ops::View& v) {
 
 class Program {
  public:
-  // Chooses the kernel of every node: of an instruction set, or those of a GPU; those of libraries where the plan's operation set
-  // allows them, they are here and no instruction set is named. The plan must outlive the program.
-  // `numbers`: of its nodes, where errors are to say others than those of this plan.
+  // Selects a kernel for every node, of an instruction set ("": the best here) or of a GPU. Uses
+  // vendor kernels if the plan's operation set allows them, they are installed and `isa` is "".
+  // Then fuses, assigns layouts and schedules. The plan must outlive the program. `node_numbers`:
+  // the numbers that errors give the nodes, if not their positions in this plan.
   static Result<Program> make(const plan::Plan& plan, const std::string& isa,
-                              std::shared_ptr<Device> device = {}, std::span<const int> numbers = {});
+                              std::shared_ptr<Device> device = {}, std::span<const int> node_numbers = {});
 
-  // Whether every room takes what its nodes ask for, of `slots` sequences in one step. To be called before weights are packed
-  // or memory is reserved.
-  Status check(int64_t slots);
+  // Checks that every room accepts its nodes, in steps of up to `max_sequences` sequences. To be
+  // called before weights are packed or memory is reserved.
+  Status check(int64_t max_sequences);
 
   std::vector<Weights::Use> weight_uses() const;  // in the order in which attach() takes their views
   void attach(const Weights&);
 
-  // Memory of `slots` sequences; for steps of one of them, of up to `rows` rows in the nodes that some state depends on and up
-  // to `tail_rows` in the rest, and for one row of each. On a GPU `ports` asks for the host's side of all inputs and outputs;
-  // without, each has one when it is first fed from there or fetched.
-  Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t slots, bool ports = true);
-  // Makes ready for a step of `rows` rows of each of the sequences, of which there is at least one.
+  // Allocates the memory of `max_sequences` sequences and of the largest steps. These are one
+  // sequence with up to `rows` rows in the nodes that feed a state and up to `tail_rows` in the
+  // others, and every sequence with one row. On a GPU `host_ports` also allocates the host's side
+  // of all inputs and outputs; without it, each is allocated at its first use.
+  Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t max_sequences,
+                 bool host_ports = true);
+  // Prepares a step of `rows` rows of each of these sequences, of which there is at least one.
   Status bind(int64_t rows, std::span<const ops::Sequence> sequences);
-  // Runs the nodes; without `tail` only those that some state depends on. An index that names no place is an error. While a GPU
-  // does them, `beside` is called once; outputs of the run before may be read there.
-  Status run(Pool&, bool tail, const std::function<void()>& beside = {});
+  // Runs a step; without `tail` only the nodes that feed a state. An out-of-bounds index is an
+  // error. `overlapped` is called once while a GPU computes, and may read outputs of the run
+  // before; on the host it is not called.
+  Status run(Pool&, bool tail, const std::function<void()>& overlapped = {});
 
-  // The bytes of an input of the plan in a step, which run() reads where they lie if they are aligned to their elements and on the
-  // host; otherwise they are copied.
+  // Sets an input of the plan for a step. On the host run() reads these bytes in place if they are
+  // aligned to their elements; otherwise they are copied.
   Status feed(int v, std::span<const std::byte> bytes);
-  // As many as the input has, that lie on the GPU: copied there, in order with what its queue does.
-  Status feed_there(int v, const void* bytes);
-  // Which outputs run() brings from a GPU to the host; unless it is called, all.
-  void fetch_only(std::vector<int> outputs) { fetched_ = std::move(outputs); }
-  // An input or output of the plan as the host sees it: written before run(), read after it.
+  // Sets an input from device memory of the same size: copied on the device, in the order of its
+  // queue.
+  Status feed_device(int v, const void* bytes);
+  // The outputs that run() downloads from a GPU. Until this is called: all.
+  void select_outputs(std::vector<int> outputs) { selected_outputs_ = std::move(outputs); }
+  // The host's view of an input or output: written before run(), read after it.
   ops::View port(int v) const;
-  // An output where the nodes wrote it, until the next run.
-  const ops::View& there(int v) const { return values_[v]; }
-  // False: a step depends on all rows before it, and nothing remembers them between steps.
+  // The view of an input or output where the nodes read or write it, valid until the next run.
+  const ops::View& device_view(int v) const { return values_[v].view; }
+  // False: a step depends on all rows before it, and no state remembers them between steps.
   bool has_memory() const { return has_memory_; }
-  // Where a value has the sequences of a step: nowhere, on its leading axis alone, or otherwise.
+  // Which axis of a value is the batch of sequences: none, the leading one alone, or another.
   enum class Batch { absent, leading, elsewhere };
   Batch batch_of(int v) const;
-  // The most sequences that an operation with memory has, as far as these are constants of the plan; at least 1.
+  // The largest number of sequences, and of positions, of any stateful operation, as far as
+  // dimensions are constants of the plan; at least 1.
   int64_t constant_sequences() const;
-  // No such operation has more positions, as far as dimensions are constants of the plan; at least 1.
   int64_t constant_positions() const;
   std::vector<std::string> kernels() const;
-  std::vector<std::string> libraries() const;  // "oneDNN 2.6.3", of each that some kernel is of
+  std::vector<std::string> libraries() const;  // vendors' libraries in use, e.g. "oneDNN 2.6.3"
   size_t bytes() const;
-  size_t fused() const;          // nodes that run in the epilogue of another
-  size_t channels_last() const;  // values
-  size_t parts() const;          // nodes whose results are parts of their operands, where they lie
+  size_t fused() const;          // the number of nodes that run in another one's epilogue
+  size_t channels_last() const;  // the number of values in channels-last layout
+  size_t views() const;          // the number of nodes whose result is a view of their operand
   void set_workers(int n) { workers_ = n; }
 
  private:
-  struct Node {
+  // A node of the plan and what the passes and bind() decide about it.
+  struct PreparedNode {
     const plan::Node* node;
     const ops::Kernel *kernel, *reference;
-    const ops::Library* library;  // that the kernel is of; null: Invar's own
-    bool core;                    // some state depends on it
-    const Attrs* attrs;           // of the node, or the equal ones of an earlier node, which a cache may have
+    const ops::Library* library;  // the vendor's library of the kernel; null: Invar's own kernel
+    bool feeds_state;             // some state depends on it
+    // Of the node, or equal ones of an earlier node of the same kernel, which a cache may still
+    // have.
+    const Attributes* attrs;
     std::vector<ops::View> in, out;
+    size_t fused_count = 0;   // the number of following nodes that run in its epilogue
+    bool is_view = false;     // its result is a view of its operand: nothing runs
+    bool concurrent = false;  // may run with the nodes before it, back to the last that is not concurrent
+    size_t states_offset = 0, slot_bytes = 0;  // its memory in states_; 0 bytes: stateless
+    // Set by bind() for a step:
     ops::Call call;
-    std::vector<int64_t> units;           // of its phases in this step
-    int64_t work = 0;                     // bytes it touches in this step
-    size_t shared = 0;                    // bytes that its phases hand on in this step
-    size_t slots_at = 0, slot_bytes = 0;  // its memory in states_; 0 bytes: none
-    size_t followers = 0;                 // nodes behind it that run in its epilogue
     ops::Epilogue epilogue{};
-    bool lies = false;   // its result is a part of its operand: nothing is run
-    bool joins = false;  // it may run beside the nodes before it, back to the last that does not join
+    std::vector<int64_t> units;  // per phase
+    int64_t bytes_touched = 0;
+    size_t shared_bytes = 0;  // what its phases hand on to later ones
+  };
+  // A value of the plan, its memory and its layout.
+  struct PreparedValue {
+    ops::View view;            // in the current step
+    int buffer = -1;           // the plan's slot, or a buffer of its own
+    uint64_t offset = 0;       // bytes into that buffer; not 0 only for views
+    int64_t pitch = 0;         // not 0: channels last, see View::pitch
+    bool feeds_state = false;  // exists in steps without tail: an input, or made by a node that feeds a state
   };
   enum class Symbol { batch, seq, past };
-  // What the symbols stand for.
-  struct Extent {
+  // The sizes that the plan's symbols have in a step.
+  struct StepShape {
     int64_t batch, rows, past;
   };
-
-  const ops::LibraryRow* library_row(const plan::Node&);
-  Status check(const ops::Kernel& reference, Node&, size_t number, const Extent&) const;
-  Status check_alone(size_t number);
-  static constexpr uint64_t kTooLarge = uint64_t{1} << 62;
-  uint64_t shape(int v, const Extent&, ops::View& view) const;  // bytes; kTooLarge on overflow
-  Status reserve_states(int64_t slots);
-  Status bind(Node&, const Extent&);
-  void mark_core();
-  Error names_no_place(const Node&, const ops::Stray&) const;
-  std::string name_of_node(size_t n) const;  // "Add (node "sum"), operation 7 of the plan, add"
-  int fuse();                                // program_fused.cc; as many buffers as that takes
-  void lay_out();                            // program_layout.cc
-  std::vector<int> place_parts();            // per value: that of which it is a part, or -1
-  uint64_t bytes_in(const plan::Slots&) const;
-  struct Reads {
-    std::vector<size_t> maker, last;  // per value: the node that makes it, and the last that reads it
+  // Nodes [begin, end) that the host runs concurrently: one kernel, one range of work units.
+  struct Wave {
+    size_t begin, end;
+    int workers;
+    bool has_indices;  // some operand is an index, which may be out of bounds
   };
-  bool follows(size_t head, size_t node, const Reads&) const;
-  bool follows_lightly(size_t head, size_t node, const Reads&) const;
-  static ops::Epilogue epilogue_of(const Node& head);
-  static void follow(const void* head, const ops::Region&);
-  size_t behind(size_t head) const { return head + 1 + nodes_[head].followers; }
-  void mark_joins();
-  size_t joined_end(size_t first) const;  // past the nodes after it that run with it or may run beside it
-  void mark_turns();
-  std::vector<const ops::Call*> calls(size_t begin, size_t end) const;
+  // Per value: the node that defines it, and the last that uses it.
+  struct DefUse {
+    std::vector<size_t> def, last_use;
+  };
+
+  // prepare/program.cc
+  Status bind_symbols();
+  Status select_kernels(const std::string& isa);
+  const ops::VendorRow* vendor_kernel_of(const plan::Node&);
+  void find_readers();
+  void mark_feeds_state();
+  int assign_buffers();
+  std::string name_of_node(size_t n) const;  // "Add (node "sum"), operation 7 of the plan, add"
+
+  // prepare/validate.cc
+  Status check(PreparedNode&, size_t number, const StepShape&) const;
+  Status check_batch_independence(size_t number);
+
+  // prepare/fuse_epilogues.cc
+  int fuse_epilogues();  // returns the number of buffers
+  std::vector<int> alias_views();
+  uint64_t buffer_bytes(const plan::SlotAssignment&) const;
+  bool can_fuse(size_t head, size_t node, const DefUse&) const;
+  bool can_fuse_in_register(size_t head, size_t node, const DefUse&) const;
+  static ops::Epilogue make_epilogue(const PreparedNode& head);
+  static void run_fused(const void* head, const ops::Region&);
+  // The end of a fused group: the node behind `head` and those fused into it.
+  size_t group_end(size_t head) const { return head + 1 + nodes_[head].fused_count; }
+
+  // prepare/assign_layouts.cc
+  void assign_layouts();
+
+  // prepare/schedule.cc
+  void mark_concurrent();
+  size_t concurrent_end(size_t first) const;
+  void schedule_waves();
+
+  // execute/step_memory.cc
+  static constexpr uint64_t kTooLarge = uint64_t{1} << 62;
+  // The shape of a value in a step, and its bytes; kTooLarge on overflow.
+  uint64_t shape(int v, const StepShape&, ops::View& view) const;
+  Status reserve_states(int64_t max_sequences);
   Status reserve_shared(size_t bytes);
-  struct Turn;
-  void run(Pool&, const Turn&);
+  Status bind(PreparedNode&, const StepShape&);
+  std::vector<const ops::Call*> calls(size_t begin, size_t end) const;
+
+  // execute/cpu_executor.cc
+  Status run_on_host(Pool&, bool tail);
+  void run_wave(Pool&, const Wave&);
   Status check_libraries() const;
-  // program_device.cc
-  int64_t bound_of(int64_t rows, int64_t past) const;
-  Status reserve_ports(const std::vector<uint64_t>& size);
-  Status run_on_device(bool tail, const std::function<void()>& beside);
+  Error out_of_bounds_error(const PreparedNode&, const ops::OutOfBounds&) const;
+
+  // execute/cuda_executor.cc
+  int64_t past_bound(int64_t rows, int64_t past) const;
+  Status reserve_ports(const std::vector<uint64_t>& buffer_sizes);
+  Status run_on_device(bool tail, const std::function<void()>& overlapped);
   Status queue(bool tail);
-  bool fetches(int v, bool tail) const;
-  Status fetch(bool tail);
+  bool is_downloaded(int v, bool tail) const;
+  Status download_outputs(bool tail);
   std::byte* result_on_host(int v) const;
   Status find_fault(bool tail);
 
-  // Nodes that run at once, on the host.
-  struct Turn {
-    size_t begin, end;
-    int workers;
-    bool strays;  // indices among their operands may name no place
-  };
   const plan::Plan* plan_ = nullptr;
-  std::shared_ptr<Device> device_;                                 // null: the host
-  std::map<const ops::Library*, std::shared_ptr<void>> attached_;  // to its queue; null: cannot be
-  std::vector<Symbol> symbols_;
-  std::vector<Node> nodes_;
-  std::map<int, std::vector<ops::View*>> readers_;  // of inputs: operands of nodes_
-  std::vector<Turn> turns_;                         // of the last bind()
-  bool libraries_ = false;                          // some kernel is of one
-  std::vector<int> numbers_;                        // of nodes_, in errors
-  std::vector<bool> core_value_;
-  std::vector<int> buffer_;       // per value: its slot, or one of its own
-  std::vector<int64_t> pitch_;    // per value: as View::pitch
-  std::vector<uint64_t> shift_;   // per value, bytes into its buffer
-  std::vector<uint64_t> offset_;  // per buffer, into arena_
-  std::vector<ops::View> values_;
-  Block states_;                // of all nodes
-  std::vector<Block> scratch_;  // per worker
-  Block shared_;                // of the node that runs
-  Block arena_;
+  std::shared_ptr<Device> device_;  // null: the host
+  // Vendors' libraries attached to the device's queue; null: cannot be.
+  std::map<const ops::Library*, std::shared_ptr<void>> attached_;
+  std::vector<Symbol> symbols_;  // per symbol of the plan
+  std::vector<PreparedNode> nodes_;
+  std::vector<PreparedValue> values_;
+  std::vector<uint64_t> buffer_offset_;             // per buffer, into arena_
+  std::map<int, std::vector<ops::View*>> readers_;  // per input: the operands of nodes_ that read it
+  std::vector<Wave> waves_;                         // of the last bind()
+  bool uses_libraries_ = false;
+  std::vector<int> node_numbers_;    // per node, for errors
+  Allocation states_;                // of all nodes
+  std::vector<Allocation> scratch_;  // per worker
+  Allocation shared_;                // of the node that runs, between its phases
+  Allocation arena_;                 // all buffers
   int64_t capacity_ = 0;
-  Extent bound_{};               // of the last bind(); no rows: none holds
-  bool shaped_by_past_ = false;  // the shape of some value
+  StepShape step_shape_{};       // of the last bind(); 0 rows: none holds
+  bool shaped_by_past_ = false;  // the shape of some value depends on `past`
   int workers_ = 1;
   bool has_memory_ = true;
 
-  // What a step stands at: this, and behind it its sequences. For a GPU it is in pinned memory, and copied there.
-  struct Now {
-    int64_t past;  // the most of the sequences
+  // What kernels read about the current step; the step's sequences follow it in the same
+  // allocation. With a GPU it is in pinned memory and uploaded for each step.
+  struct StepHeader {
+    int64_t past;  // the largest of the sequences
     uint32_t fault, unused;
   };
-  ops::Sequence* sequences_in(const Block& now) const {
-    return reinterpret_cast<ops::Sequence*>(now.data() + sizeof(Now));
+  ops::Sequence* sequences_in(const Allocation& header) const {
+    return reinterpret_cast<ops::Sequence*>(header.data() + sizeof(StepHeader));
   }
-  Block now_;
+  Allocation step_header_, device_step_header_;
 
-  // On a GPU: the ports of the plan in pinned memory, outputs in two halves in turn, and steps as graphs, by their sequences,
-  // their rows, the bound of what they find filled, tail, and the inputs that do not come from the host.
-  std::map<int, Block> inputs_, outputs_;
-  std::set<int> there_;
-  std::optional<std::vector<int>> fetched_;
+  // With a GPU: the plan's ports in pinned memory. Outputs have two halves that steps alternate
+  // between, so that `overlapped` can read the last step's.
+  std::map<int, Allocation> inputs_, outputs_;
   bool second_half_ = false;
-  Block now_on_device_;
+  std::set<int> fed_on_device_;  // inputs of this step that do not come from the host
+  std::optional<std::vector<int>> selected_outputs_;
+  // Recorded steps, by batch, rows, past_bound(), tail and fed_on_device_.
   std::map<std::tuple<int64_t, int64_t, int64_t, bool, std::set<int>>, std::unique_ptr<Device::Graph>>
       graphs_;
 };

@@ -1,54 +1,60 @@
-// Which nodes run at once, and by how many workers.
-#include "run/prepare/program.h"
+// The scheduling pass: which neighbouring nodes run concurrently, and with how many workers.
 #include "run/execute/worker_count.h"
+#include "run/prepare/program.h"
 
 namespace invar::run {
 
-// Runs of nodes of one kernel that do not depend on one another, such as projections of the same rows: shared out together
-// they cost one hand-over, and their units fill the workers better. None touches a buffer that another writes.
-void Program::mark_joins() {
-  std::vector<size_t> written(offset_.size(), nodes_.size()),
-      read = written;  // per buffer: the run that last did so
-  auto touches = [this](const Node& n, const auto& writes, const auto& reads) {
-    for (int v : n.node->out) writes(static_cast<size_t>(buffer_[v]));
+// Marks runs of nodes of one kernel that do not depend on each other, such as the projections of
+// the same rows. The pool splits their units as one range, which costs one hand-over to the workers
+// and fills them better. No node of a run touches a buffer that another one of it writes.
+void Program::mark_concurrent() {
+  // Per buffer: the first node of the run that last wrote or read it.
+  std::vector<size_t> written_by(buffer_offset_.size(), nodes_.size()), read_by = written_by;
+  auto for_each_buffer = [this](const PreparedNode& n, const auto& write, const auto& read) {
+    for (int v : n.node->out) write(static_cast<size_t>(values_[v].buffer));
     for (const plan::Operand& o : n.node->in)
-      if (o.kind == plan::Operand::value) reads(static_cast<size_t>(buffer_[o.index]));
+      if (o.kind == plan::Operand::value) read(static_cast<size_t>(values_[o.index].buffer));
   };
   size_t first = 0;
-  for (size_t n = 0; n < nodes_.size(); n = behind(n)) {
-    Node& node = nodes_[n];
-    node.joins = n > 0 && node.kernel == nodes_[first].kernel && node.core == nodes_[first].core &&
-                 node.node->state < 0;
-    for (size_t m = n; m < behind(n); ++m)
-      touches(
-          nodes_[m], [&](size_t b) { node.joins &= written[b] != first && read[b] != first; },
-          [&](size_t b) { node.joins &= written[b] != first; });
-    if (!node.joins) first = n;
-    for (size_t m = n; m < behind(n); ++m)
-      touches(
-          nodes_[m], [&](size_t b) { written[b] = first; }, [&](size_t b) { read[b] = first; });
+  for (size_t n = 0; n < nodes_.size(); n = group_end(n)) {
+    PreparedNode& node = nodes_[n];
+    node.concurrent = n > 0 && node.kernel == nodes_[first].kernel &&
+                      node.feeds_state == nodes_[first].feeds_state && node.node->state < 0;
+    for (size_t m = n; m < group_end(n); ++m)
+      for_each_buffer(
+          nodes_[m], [&](size_t b) { node.concurrent &= written_by[b] != first && read_by[b] != first; },
+          [&](size_t b) { node.concurrent &= written_by[b] != first; });
+    if (!node.concurrent) first = n;
+    for (size_t m = n; m < group_end(n); ++m)
+      for_each_buffer(
+          nodes_[m], [&](size_t b) { written_by[b] = first; }, [&](size_t b) { read_by[b] = first; });
   }
 }
 
-// On the host each of them would need memory of its own between its phases; a GPU's kernel knows what it shares.
-size_t Program::joined_end(size_t first) const {
-  size_t end = behind(first);
-  while (
-      end < nodes_.size() && nodes_[end].joins &&
-      (device_ ? nodes_[first].kernel->enqueue_all != nullptr : !nodes_[first].shared && !nodes_[end].shared))
-    end = behind(end);
+// The end of the concurrent run that begins at `first`. On the host, nodes with memory between
+// phases run alone, since each would need memory of its own; a GPU's kernel knows how its calls
+// share it.
+size_t Program::concurrent_end(size_t first) const {
+  size_t end = group_end(first);
+  const bool batches = nodes_[first].kernel->enqueue_batch != nullptr;
+  while (end < nodes_.size() && nodes_[end].concurrent &&
+         (device_ ? batches : !nodes_[first].shared_bytes && !nodes_[end].shared_bytes))
+    end = group_end(end);
   return end;
 }
 
-void Program::mark_turns() {
-  turns_.clear();
+void Program::schedule_waves() {
+  waves_.clear();
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
-    end = joined_end(n);
-    if (nodes_[n].lies && end == n + 1) continue;
-    int64_t work = 0;
-    bool strays = false;
-    for (size_t m = n; m < end; ++m) work += nodes_[m].work, strays |= nodes_[m].reference->stray != nullptr;
-    turns_.push_back({n, end, workers_for(work, workers_), strays});
+    end = concurrent_end(n);
+    if (nodes_[n].is_view && end == n + 1) continue;
+    int64_t bytes = 0;
+    bool has_indices = false;
+    for (size_t m = n; m < end; ++m) {
+      bytes += nodes_[m].bytes_touched;
+      has_indices |= nodes_[m].reference->contract.find_out_of_bounds != nullptr;
+    }
+    waves_.push_back({n, end, workers_for(bytes, workers_), has_indices});
   }
 }
 

@@ -1,3 +1,4 @@
+// Loading weights, see weight_loading.h.
 #include "run/weights/weight_loading.h"
 
 #include <algorithm>
@@ -6,28 +7,28 @@
 
 namespace invar::run {
 
-static bool packs_alike(const Weights::Use& a, const Weights::Use& b) {
+static bool same_packing(const Weights::Use& a, const Weights::Use& b) {
   return a.weight == b.weight && a.operand == b.operand && a.kernel == b.kernel && *a.attrs == *b.attrs;
 }
 
-void run_jobs(Pool& pool, Jobs jobs, Jobs apart, int own) {
+void run_jobs(Pool& pool, Jobs jobs, Jobs reserved, int reserved_workers) {
   std::atomic<size_t> next[2] = {};
-  Jobs* const lists[2] = {&apart, &jobs};
+  Jobs* const lists[2] = {&reserved, &jobs};
   for (Jobs* list : lists)
     std::stable_sort(list->begin(), list->end(), [](auto& a, auto& b) { return a.first > b.first; });
   pool.run(pool.threads(), [&](int worker, int64_t, int64_t) {
-    for (int i = worker < own ? 0 : 1; i < 2; ++i)
+    for (int i = worker < reserved_workers ? 0 : 1; i < 2; ++i)
       for (size_t j; (j = next[i].fetch_add(1)) < lists[i]->size();) (*lists[i])[j].second(worker);
   });
 }
 
-Result<Loading> Loading::begin(const plan::Plan& plan, const std::string& folder,
-                               std::span<const Weights::Use> uses, const Weights::Check& check) {
-  Loading l;
+Result<WeightLoader> WeightLoader::begin(const plan::Plan& plan, const std::string& folder,
+                                         std::span<const Weights::Use> uses, const Weights::Check& check) {
+  WeightLoader l;
   l.plan = &plan, l.folder = folder;
   const size_t count = plan.weights.size();
-  l.stored.resize(count), l.raw.resize(count), l.used.resize(count), l.read_raw.resize(count);
-  if (check.wanted) l.found.resize(count), l.unknown.assign(count, true);
+  l.stored.resize(count), l.unpacked.resize(count), l.used.resize(count), l.read_unpacked.resize(count);
+  if (check.wanted) l.digests.resize(count), l.must_hash.assign(count, true);
   std::map<std::string, size_t> opened;  // file name -> index into files
   for (size_t i = 0; i < count; ++i) {
     const plan::Weight& w = plan.weights[i];
@@ -46,12 +47,12 @@ Result<Loading> Loading::begin(const plan::Plan& plan, const std::string& folder
                        w.name + " should lie at offset " + std::to_string(w.offset) + " with " +
                        std::to_string(w.length) + " bytes; fetch the file again or compile anew");
     if (check.wanted && check.known && check.known->has(l.files[it->second], w.offset, w.length, w.sha256))
-      l.found[i] = w.sha256, l.unknown[i] = false;
+      l.digests[i] = w.sha256, l.must_hash[i] = false;
     l.stored[i] = bytes.data() + w.offset;
-    l.raw[i].data = const_cast<std::byte*>(l.stored[i]);  // kernels do not write their inputs
-    l.raw[i].dtype = w.dtype;
-    l.raw[i].rank = static_cast<int>(w.shape.size());
-    std::copy(w.shape.begin(), w.shape.end(), l.raw[i].dim);
+    l.unpacked[i].data = const_cast<std::byte*>(l.stored[i]);  // kernels do not write their inputs
+    l.unpacked[i].dtype = w.dtype;
+    l.unpacked[i].rank = static_cast<int>(w.shape.size());
+    std::copy(w.shape.begin(), w.shape.end(), l.unpacked[i].dim);
   }
 
   l.packing_of.assign(uses.size(), -1);
@@ -60,52 +61,52 @@ Result<Loading> Loading::begin(const plan::Plan& plan, const std::string& folder
     const Weights::Use& use = uses[u];
     l.used[use.weight] = true;
     const size_t bytes =
-        use.kernel->pack_bytes ? use.kernel->pack_bytes(l.raw[use.weight], use.operand, *use.attrs) : 0;
+        use.kernel->pack_bytes ? use.kernel->pack_bytes(l.unpacked[use.weight], use.operand, *use.attrs) : 0;
     if (bytes == 0) {
-      l.read_raw[use.weight] = true;
+      l.read_unpacked[use.weight] = true;
       continue;
     }
     std::vector<int>& of_weight = l.packings_by_weight[use.weight];
-    const auto alike = std::find_if(of_weight.begin(), of_weight.end(),
-                                    [&](int p) { return packs_alike(l.packings[p].use, use); });
-    if (alike != of_weight.end()) {
-      l.packing_of[u] = *alike;
+    const auto same = std::find_if(of_weight.begin(), of_weight.end(),
+                                   [&](int p) { return same_packing(l.packings[p].use, use); });
+    if (same != of_weight.end()) {
+      l.packing_of[u] = *same;
       continue;
     }
     l.packing_of[u] = static_cast<int>(l.packings.size());
     of_weight.push_back(l.packing_of[u]);
     l.packings.push_back({use, l.packed_bytes});
-    l.packed_bytes += Block::round_up(bytes);
+    l.packed_bytes += Allocation::round_up(bytes);
   }
   return l;
 }
 
-std::vector<const Loading::Packing*> Loading::packings_of(int weight) const {
+std::vector<const WeightLoader::Packing*> WeightLoader::packings_of(int weight) const {
   std::vector<const Packing*> mine;
   for (int p : packings_by_weight[weight]) mine.push_back(&packings[p]);
   return mine;
 }
 
-Status Loading::verdict() const {
+Status WeightLoader::check_digests() const {
   int wrong = 0;
   std::string message;
-  for (size_t i = 0; i < found.size(); ++i) {
+  for (size_t i = 0; i < digests.size(); ++i) {
     const plan::Weight& w = plan->weights[i];
-    if (found[i] == w.sha256 || ++wrong > 1) continue;
+    if (digests[i] == w.sha256 || ++wrong > 1) continue;
     message = "weight " + w.name + " in " + folder + "/" + w.file + ": its bytes have SHA-256 " +
-              to_hex(found[i]) + ", the plan says " + to_hex(w.sha256);
+              to_hex(digests[i]) + ", the plan says " + to_hex(w.sha256);
   }
   if (wrong == 0) return {};
   if (wrong > 1) message += " (and " + std::to_string(wrong - 1) + " more weights differ)";
   return Error{Code::failed, message};
 }
 
-std::vector<ops::View> Loading::views(std::span<const Weights::Use> uses, std::byte* packed) const {
+std::vector<ops::View> WeightLoader::views(std::span<const Weights::Use> uses, std::byte* packed) const {
   std::vector<ops::View> views;
   for (size_t u = 0; u < uses.size(); ++u) {
-    ops::View& v = views.emplace_back(raw[uses[u].weight]);
+    ops::View& v = views.emplace_back(unpacked[uses[u].weight]);
     if (packing_of[u] < 0) continue;
-    v.data = packed + packings[packing_of[u]].at;
+    v.data = packed + packings[packing_of[u]].offset;
     v.packed = true;
   }
   return views;

@@ -1,4 +1,5 @@
-// What is known of the weights before a byte of them is read, wherever they go then (weights.cc, weights_device.cc).
+// The part of loading weights that is the same for the host and a GPU: opens the files and decides
+// what is hashed and packed, before a byte is read.
 #pragma once
 
 #include <algorithm>
@@ -13,42 +14,44 @@
 
 namespace invar::run {
 
-struct Loading {
+struct WeightLoader {
   struct Packing {
     Weights::Use use;
-    uint64_t at;  // in the block of all packed weights
+    uint64_t offset;  // in the memory of all packed weights
   };
   const plan::Plan* plan = nullptr;
   std::string folder;
   std::vector<MappedFile> files;
-  std::vector<int> file_of;  // of each weight
-  // Per weight: where it is stored, a view of it there, whether a node uses it, and whether one reads it as it is.
+  std::vector<int> file_of;  // per weight
+  // Per weight: its bytes in the file, a view of them or of a copy, whether a node uses it, and
+  // whether one reads it unpacked.
   std::vector<const std::byte*> stored;
-  std::vector<ops::View> raw;
-  std::vector<bool> used, read_raw;
+  std::vector<ops::View> unpacked;
+  std::vector<bool> used, read_unpacked;
   std::vector<Packing> packings;
   std::vector<std::vector<int>> packings_by_weight;
-  std::vector<int> packing_of;  // per use; -1: reads the weight as it is
+  std::vector<int> packing_of;  // per use; -1: reads the weight unpacked
   uint64_t packed_bytes = 0;
-  // Per weight where they are to be checked: its digest, and whether that is to be computed.
-  std::vector<Digest> found;
-  std::vector<bool> unknown;
-  bool hashes(size_t weight) const { return !found.empty() && unknown[weight]; }
-  bool hashes() const { return std::find(unknown.begin(), unknown.end(), true) != unknown.end(); }
+  // Per weight, if they are checked: its digest, and whether that must be computed.
+  std::vector<Digest> digests;
+  std::vector<bool> must_hash;
+  bool needs_hash(size_t weight) const { return !digests.empty() && must_hash[weight]; }
+  bool needs_hash() const { return std::find(must_hash.begin(), must_hash.end(), true) != must_hash.end(); }
 
-  // Opens the files and decides what is packed.
-  static Result<Loading> begin(const plan::Plan&, const std::string& folder,
-                               std::span<const Weights::Use> uses, const Weights::Check&);
+  static Result<WeightLoader> begin(const plan::Plan&, const std::string& folder,
+                                    std::span<const Weights::Use> uses, const Weights::Check&);
   std::vector<const Packing*> packings_of(int weight) const;
-  // Whether every weight was the plan's.
-  Status verdict() const;
-  // The view of every use, once raw says where weights lie and `packed` where packings do.
+  // Whether every digest is the plan's.
+  Status check_digests() const;
+  // The view of every use, once `unpacked` points to the weights and `packed` to the packings.
   std::vector<ops::View> views(std::span<const Weights::Use> uses, std::byte* packed) const;
 };
 
-// Jobs of very different sizes: the largest first, each taken by the next free worker. Who does which is left to chance
-// here, which is why it does nothing but hash and copy. Those `apart` are for the first `own` workers alone, and come first.
+// Runs jobs of very different sizes, the largest first, each by the next free worker. Which worker
+// runs a job is left to chance; this is allowed because jobs only hash, copy and pack. The
+// `reserved` jobs are for the first `reserved_workers` workers only, which run them before the
+// others.
 using Jobs = std::vector<std::pair<uint64_t, std::function<void(int worker)>>>;
-void run_jobs(Pool& pool, Jobs jobs, Jobs apart = {}, int own = 0);
+void run_jobs(Pool& pool, Jobs jobs, Jobs reserved = {}, int reserved_workers = 0);
 
 }  // namespace invar::run

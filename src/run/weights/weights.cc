@@ -1,3 +1,4 @@
+// Loading weights on the host: hashes, copies and packs them all in parallel.
 #include "run/weights/weights.h"
 
 #include "base/endian.h"
@@ -5,54 +6,54 @@
 
 namespace invar::run {
 
-// Weights lie little-endian and at any offset; kernels read them in the host's order and aligned to their
-// type.
+// Files hold weights little-endian and at any offset; kernels read them in the host's byte order
+// and aligned to their type.
 static bool usable_in_place(const std::byte* data, DType t) {
   return native_in_storage(size_of(t)) && reinterpret_cast<uintptr_t>(data) % size_of(t) == 0;
 }
 
 Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder, std::span<const Use> uses,
                               Pool& pool, const Check& check, const std::shared_ptr<Device>& device) {
-  INVAR_TRY(Loading l, Loading::begin(plan, folder, uses, check));
-  if (device) return load_on(device, l, uses, pool);
+  INVAR_TRY(WeightLoader l, WeightLoader::begin(plan, folder, uses, check));
+  if (device) return upload(device, l, uses, pool);
   Weights r;
   const size_t count = plan.weights.size();
-  INVAR_TRY(auto packed_block, Block::make(l.packed_bytes, "packed weights"));
+  INVAR_TRY(auto packed_block, Allocation::make(l.packed_bytes, "packed weights"));
   std::byte* const packed = packed_block.data();
-  r.blocks_.push_back(std::move(packed_block));
+  r.allocations_.push_back(std::move(packed_block));
   std::vector<bool> copied(count);
   for (size_t i = 0; i < count; ++i) {
     if (!l.used[i]) continue;
-    if (usable_in_place(l.stored[i], l.raw[i].dtype)) {
-      if (l.read_raw[i]) r.bytes_ += plan.weights[i].length;
+    if (usable_in_place(l.stored[i], l.unpacked[i].dtype)) {
+      if (l.read_unpacked[i]) r.bytes_ += plan.weights[i].length;
       continue;
     }
-    INVAR_TRY(auto block, Block::make(plan.weights[i].length, "weights"));
+    INVAR_TRY(auto block, Allocation::make(plan.weights[i].length, "weights"));
     copied[i] = true;
-    l.raw[i].data = block.data();
-    r.blocks_.push_back(std::move(block));
+    l.unpacked[i].data = block.data();
+    r.allocations_.push_back(std::move(block));
   }
-  for (const Block& b : r.blocks_) r.bytes_ += b.size();
+  for (const Allocation& b : r.allocations_) r.bytes_ += b.size();
 
-  // Hashing, copying and packing all at once.
   Jobs jobs;
   for (size_t i = 0; i < count; ++i) {
     const uint64_t length = plan.weights[i].length;
-    if (l.hashes(i))
-      jobs.emplace_back(length, [&l, i, length](int) { l.found[i] = sha256(l.stored[i], length); });
+    if (l.needs_hash(i))
+      jobs.emplace_back(length, [&l, i, length](int) { l.digests[i] = sha256(l.stored[i], length); });
     auto mine = l.packings_of(static_cast<int>(i));
     if (!copied[i] && mine.empty()) continue;
     jobs.emplace_back(length, [&, i, length, mine = std::move(mine)](int) {
-      if (copied[i]) copy_little_endian(l.raw[i].data, l.stored[i], length, size_of(l.raw[i].dtype));
-      for (const Loading::Packing* p : mine)
-        p->use.kernel->pack(l.raw[i], p->use.operand, *p->use.attrs, packed + p->at);
+      if (copied[i])
+        copy_little_endian(l.unpacked[i].data, l.stored[i], length, size_of(l.unpacked[i].dtype));
+      for (const WeightLoader::Packing* p : mine)
+        p->use.kernel->pack(l.unpacked[i], p->use.operand, *p->use.attrs, packed + p->offset);
     });
   }
   run_jobs(pool, std::move(jobs));
-  INVAR_CHECK_OK(l.verdict());
+  INVAR_CHECK_OK(l.check_digests());
   r.views_ = l.views(uses, packed);
   r.files_ = std::move(l.files), r.file_of_ = std::move(l.file_of);
-  INVAR_CHECK_OK(r.unchanged(plan));  // packed from the bytes that were hashed
+  INVAR_CHECK_OK(r.unchanged(plan));  // else other bytes were packed than hashed
   return r;
 }
 

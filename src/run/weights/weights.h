@@ -1,5 +1,5 @@
-// The plan's weights in memory, the host's or a GPU's: mapped, checked against their SHA-256, packed for the kernels that
-// read them.
+// The weights of a plan in the memory of the host or of a GPU: memory-mapped, checked against their
+// SHA-256, and packed for the kernels that read them.
 #pragma once
 
 #include <span>
@@ -15,38 +15,38 @@
 
 namespace invar::run {
 
-struct Loading;
+struct WeightLoader;
 
 class Weights {
  public:
-  // One use of a weight: operand `operand` of a node that `kernel` runs.
+  // A use of a weight: operand `operand` of a node that `kernel` runs.
   struct Use {
     int weight;
     const ops::Kernel* kernel;
     int operand;
-    const Attrs* attrs;
+    const Attributes* attrs;
   };
-  // Whether their bytes are hashed, and which need not be.
+  // Whether the bytes are checked, and the digests that are known already.
   struct Check {
     bool wanted = true;
-    const Hashed* known = nullptr;
+    const DigestCache* known = nullptr;
   };
-  // The view of uses[i] is views()[i]. Uses that pack alike share one packing.
+  // views()[i] is the view of uses[i]. Equal packings of a weight are shared.
   static Result<Weights> load(const plan::Plan&, const std::string& folder, std::span<const Use> uses, Pool&,
                               const Check&, const std::shared_ptr<Device>& device = {});
   std::span<const ops::View> views() const { return views_; }
-  // Whether the files still hold what was checked, for those whose maps kernels read and those that were packed from.
-  // Code failed: a file was written to or cut off meanwhile.
+  // Whether the mapped files still hold what was checked. Code failed: a file that kernels read, or
+  // that weights were packed from, was written to or truncated meanwhile.
   Status unchanged(const plan::Plan&);
-  size_t bytes() const {
-    return bytes_;
-  }  // resident: packed, copied, and mapped where a kernel reads the map
+  // Resident bytes: packed and copied ones, and mapped ones that a kernel reads.
+  size_t bytes() const { return bytes_; }
 
  private:
-  static Result<Weights> load_on(const std::shared_ptr<Device>&, Loading&, std::span<const Use> uses, Pool&);
+  static Result<Weights> upload(const std::shared_ptr<Device>&, WeightLoader&, std::span<const Use> uses,
+                                Pool&);
   std::vector<MappedFile> files_;
-  std::vector<int> file_of_;  // of each weight
-  std::vector<Block> blocks_;
+  std::vector<int> file_of_;  // per weight
+  std::vector<Allocation> allocations_;
   std::vector<ops::View> views_;
   size_t bytes_ = 0;
 };

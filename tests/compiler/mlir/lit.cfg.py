@@ -1,4 +1,5 @@
-"""FileCheck tests of the compiler. Parameters: invar_opt, tools (LLVM's bin folder), out (scratch)."""
+"""FileCheck tests of the compiler. Parameters: invar_opt, tools (LLVM's bin folder), out
+(scratch)."""
 
 import lit.formats
 
@@ -11,12 +12,12 @@ quoted = lambda path: '"' + path + '"'
 opt, tools = lit_config.params["invar_opt"], lit_config.params["tools"]
 pipeline = lambda passes: quoted(opt) + f" --pass-pipeline='builtin.module({passes})'"
 config.substitutions += [
-    ("%convert", pipeline("onnx-to-repro")),
-    ("%recover", pipeline("onnx-to-repro,func.func(repro-recover)")),
-    ("%fold", pipeline("onnx-to-repro,func.func(repro-fold,repro-settle)")),
-    ("%simplify", pipeline("func.func(repro-simplify)")),
-    ("%turn", pipeline("func.func(repro-turn)")),
-    ("%plan", pipeline("onnx-to-repro,func.func(repro-fold,repro-settle,repro-to-plan)")),
+    ("%lower", pipeline("onnx-to-repro")),
+    ("%recognize", pipeline("onnx-to-repro,func.func(repro-recognize-idioms)")),
+    ("%fold", pipeline("onnx-to-repro,func.func(repro-fold,repro-prepare-plan)")),
+    ("%canonicalize", pipeline("func.func(repro-canonicalize)")),
+    ("%sink", pipeline("func.func(repro-sink-transposes)")),
+    ("%plan", pipeline("onnx-to-repro,func.func(repro-fold,repro-prepare-plan,repro-to-plan)")),
     ("%opt", quoted(opt)),
     ("%check", quoted(tools + "/FileCheck") + ' "%s"'),
     ("%not", quoted(tools + "/not")),

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Prints the constants of src/num/erf/erf.h: erf x = x P(z)/Q(z), z = x^2, |x| < 3.9375, and erfc x = e^-z N(x)/M(x),
+"""Prints the constants of src/num/erf/erf.h: erf x = x P(z)/Q(z), z = x^2, |x| < 3.9375, and erfc x
+= e^-z N(x)/M(x),
 0 <= x < 10.0625.  All coefficients come out positive, so no sum cancels.
 
 usage: erf_coefficients.py      (needs mpmath; a minute)
 """
-from mpmath import erf, erfc, exp, mp, mpf, pi, sqrt
 
+from mpmath import erf, erfc, exp, mp, mpf, pi, sqrt
 from remez import fit_rational, show, worst_rational
 
 mp.dps = 80
@@ -19,8 +20,13 @@ def g(x):
     return exp(x * x) * erfc(x)
 
 
-for what, h, m, n, top, names in (("erf", f, 9, 10, "15.51", "pq"), ("erfc", g, 9, 10, "10.0626", "nm")):
+for what, h, m, n, top, names in (
+    ("erf", f, 9, 10, "15.51", "pq"),
+    ("erfc", g, 9, 10, "10.0626", "nm"),
+):
     ps, qs = fit_rational(h, m, n, 0, top)
-    print("%s: 2^%.1f, all positive: %s" % (what, worst_rational(h, ps, qs, 0, top), min(ps + qs) > 0))
+    print(
+        "%s: 2^%.1f, all positive: %s" % (what, worst_rational(h, ps, qs, 0, top), min(ps + qs) > 0)
+    )
     show(names[0], ps)
     show(names[1], qs)

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Prints the constants of src/num/log/core.h and of the functions that stand on it (src/num/inverse_hyperbolic too).
+"""Prints the constants of src/num/log/core.h and of the functions that stand on it
+(src/num/inverse_hyperbolic too).
 
-log(1 + r) = 2 atanh(s) = r - s (r - z P(z)), s = r / (2 + r), z = s^2, for 1 + r between sqrt(1/2) and sqrt(2):
-P(z) = (atanh(s) - s) * 2 / s^3 is fitted on Chebyshev nodes in 60 digits and rounded to binary64; times log2(e) or
-log10(e) for the other bases. The fit only has to be good; `invar_prove log` shows that the sequence is correctly rounded.
+log(1 + r) = 2 atanh(s) = r - s (r - z P(z)), s = r / (2 + r), z = s^2, for 1 + r between sqrt(1/2)
+and sqrt(2): P(z) = (atanh(s) - s) * 2 / s^3 is fitted on Chebyshev nodes in 60 digits and rounded
+to binary64; times log2(e) or log10(e) for the other bases. The fit only has to be good;
+`invar_prove log` shows that the sequence is correctly rounded.
 
 usage: log_coefficients.py [TERMS]      (needs mpmath)
 """
+
 import sys
 
-from mpmath import mp, mpf, chebyfit, atanh, log, sqrt
+from mpmath import atanh, chebyfit, log, mp, mpf, sqrt
 
 mp.dps = 60
 terms = int(sys.argv[1]) if len(sys.argv) > 1 else 7
@@ -25,8 +28,15 @@ def p(z):
 
 def show(name, scale, terms=terms, limit=s_max):
     c = [float(v * scale) for v in chebyfit(p, [mpf(0), limit**2 * mpf("1.0001")], terms)][::-1]
-    worst = max(abs(2 * s + s**3 * sum(mpf(v) / scale * (s * s)**k for k, v in enumerate(c)) - 2 * atanh(s)) / (2 * atanh(s))
-                for s in (limit * i / 1000 for i in range(1, 1001)))
+    worst = max(
+        abs(
+            2 * s
+            + s**3 * sum(mpf(v) / scale * (s * s) ** k for k, v in enumerate(c))
+            - 2 * atanh(s)
+        )
+        / (2 * atanh(s))
+        for s in (limit * i / 1000 for i in range(1, 1001))
+    )
     print("%s: relative error 2^%.1f" % (name, log(worst) / log(2)))
     for k, v in enumerate(c):
         print("  p%d = %s" % (k, v.hex()))

@@ -1,14 +1,18 @@
-"""Minimax polynomials by Remez's exchange in many digits, for the scripts that print constants of src/num.
+"""Minimax polynomials by Remez's exchange in many digits, for the scripts that print constants of
+src/num.
 
-fit(f, powers, low, high, weight) gives coefficients c such that sum c_k x^powers[k] is nearest to f on [low, high] with
-the error divided by weight(x); fit_rounded() rounds them to binary64 one by one, lowest power first, and fits the others
-again, so that what one rounding loses the rest takes up.  The fit only has to be good: that a sequence is correctly
+fit(f, powers, low, high, weight) gives coefficients c such that sum c_k x^powers[k] is nearest to f
+on [low, high] with the error divided by weight(x); fit_rounded() rounds them to binary64 one by
+one, lowest power first, and fits the others
+again, so that what one rounding loses the rest takes up.  The fit only has to be good: that a
+                                                           sequence is correctly
 rounded is shown by `invar_prove`.
 """
+
 import re
 import struct
 
-from mpmath import mp, mpf, lu_solve, matrix, cos, pi, log, qr_solve
+from mpmath import cos, log, lu_solve, matrix, mp, mpf, pi, qr_solve
 
 mp.dps = 60
 
@@ -18,7 +22,8 @@ def value(coefficients, powers, x):
 
 
 def extrema(error, low, high, count):
-    """Points of alternating sign, each the largest |error| between two changes of sign, on a grid that is denser at the ends."""
+    """Points of alternating sign, each the largest |error| between two changes of sign, on a grid
+    that is denser at the ends."""
     n = 24 * count
     grid = [(low + high) / 2 - (high - low) / 2 * cos(pi * i / n) for i in range(n + 1)]
     runs = []
@@ -58,7 +63,14 @@ def fit_rounded(f, powers, low, high, weight=lambda x: mpf(1), exact=0):
     """As fit(); `exact` of the highest powers are rounded together at the end."""
     fixed = []
     for k in range(len(powers)):
-        rest = fit(lambda x: f(x) - value(fixed, powers, x), powers[k:], low, high, weight, 6 if k == 0 else 3)
+        rest = fit(
+            lambda x: f(x) - value(fixed, powers, x),
+            powers[k:],
+            low,
+            high,
+            weight,
+            6 if k == 0 else 3,
+        )
         if len(powers) - k <= exact:
             return fixed + [mpf(float(c)) for c in rest]
         fixed.append(mpf(float(rest[0])))
@@ -75,14 +87,19 @@ def worst_rational(f, ps, qs, low, high, n=1000):
 def worst(f, coefficients, powers, low, high, weight=lambda x: mpf(1), n=2000):
     """log2 of the largest weighted error on a grid."""
     xs = [mpf(low) + (mpf(high) - mpf(low)) * (i + mpf(1) / 2) / n for i in range(n)]
-    return float(log(max(abs((value(coefficients, powers, x) - f(x)) / weight(x)) for x in xs)) / log(2))
+    return float(
+        log(max(abs((value(coefficients, powers, x) - f(x)) / weight(x)) for x in xs)) / log(2)
+    )
 
 
 def fit_rational(f, m, n, low, high, rounds=6):
-    """P of degree m over Q of degree n with Q(0) = 1, of small relative error: least squares of (P - f Q) / (f Q') on
-    Chebyshev nodes, Q' being the Q of the round before."""
+    """P of degree m over Q of degree n with Q(0) = 1, of small relative error: least squares of (P
+    - f Q) / (f Q') on Chebyshev nodes, Q' being the Q of the round before."""
     low, high, count = mpf(low), mpf(high), 4 * (m + n + 2)
-    xs = [(low + high) / 2 - (high - low) / 2 * cos(pi * (2 * i + 1) / (2 * count)) for i in range(count)]
+    xs = [
+        (low + high) / 2 - (high - low) / 2 * cos(pi * (2 * i + 1) / (2 * count))
+        for i in range(count)
+    ]
     fs, q = [f(x) for x in xs], [mpf(1)] * count
     for _ in range(rounds):
         a = matrix(count, m + n + 1)
@@ -104,7 +121,9 @@ def show(name, coefficients):
 
 
 def to_f32(v):
-    return struct.unpack("<f", struct.pack("<f", float(v)))[0]  # binary64 first: two roundings do no harm here
+    return struct.unpack("<f", struct.pack("<f", float(v)))[
+        0
+    ]  # binary64 first: two roundings do no harm here
 
 
 def short(x):

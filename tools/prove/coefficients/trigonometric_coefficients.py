@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Prints the constants of src/num/sincos, src/num/tan, src/num/sinpi and src/num/inverse_trig: polynomials in z = x^2, lowest
-power first, in binary64. They are fitted on Chebyshev nodes in 60 digits; after each coefficient is rounded the
-rest is fitted again, so that it makes up for the rounding. The fit only has to be good; that the sequences are correctly rounded is
-shown by invar_prove.
+"""Prints the constants of src/num/sincos, src/num/tan, src/num/sinpi and src/num/inverse_trig:
+polynomials in z = x^2, lowest power first, in binary64. They are fitted on Chebyshev nodes in 60
+digits; after each coefficient is rounded the rest is fitted again, so that it makes up for the
+rounding. The fit only has to be good; that the sequences are correctly rounded is shown by
+invar_prove.
 
 usage: trigonometric_coefficients.py [sin|tan|sinpi|asin|atan|atan2 ...]      (needs mpmath)
 """
+
 import sys
 
 from mpmath import asin, atan, cos, log, lu_solve, matrix, mp, mpf, pi, sin, sqrt, tan
@@ -25,7 +27,8 @@ def value(c, z):
 
 
 def remaining(f, end, n, fixed):
-    """Coefficients len(fixed) ... n-1 of f on [0, end], those before being given: least squares of the error of z f(z)."""
+    """Coefficients len(fixed) ... n-1 of f on [0, end], those before being given: least squares of
+    the error of z f(z)."""
     k = len(fixed)
     z = nodes(end, 3 * n)
     a = matrix([[v ** (k + j + 1) for j in range(n - k)] for v in z])
@@ -41,9 +44,12 @@ def polynomial(f, end, n, first=()):
 
 
 def rational(f, end, n, d):
-    """N of degree n and D of degree d with N(0) = D(0) = 1 and f = N / D; the numerator is fitted again after D is rounded."""
+    """N of degree n and D of degree d with N(0) = D(0) = 1 and f = N / D; the numerator is fitted
+    again after D is rounded."""
     z = nodes(end, n + d)
-    a = matrix([[v**j for j in range(1, n + 1)] + [-f(v) * v**j for j in range(1, d + 1)] for v in z])
+    a = matrix(
+        [[v**j for j in range(1, n + 1)] + [-f(v) * v**j for j in range(1, d + 1)] for v in z]
+    )
     u = lu_solve(a, matrix([f(v) - 1 for v in z]))
     den = [mpf(1)] + [mpf(float(u[n + j])) for j in range(d)]
     num = polynomial(lambda v: f(v) * value(den, v), end, n + 1, (1,))
@@ -69,7 +75,8 @@ def parts(name, v, n=2):
 
 
 def reduced(f, fill, eps=mpf("1e-12")):
-    """(f(x) / x - 1) / z as a function of z = x^2, with its limit where the difference would cancel."""
+    """(f(x) / x - 1) / z as a function of z = x^2, with its limit where the difference would
+    cancel."""
     return lambda z: fill(z) if z < eps else (f(sqrt(z)) / sqrt(z) - 1) / z
 
 
@@ -84,7 +91,9 @@ def do_sin():  # sin(r) = r + r z P(z), |r| <= pi/2
 
 def do_tan():  # tan(r) = r N(z) / D(z), |r| <= pi/4
     end = pi / 4 * mpf("1.0001")
-    n, d = rational(lambda z: tan(sqrt(z)) / sqrt(z) if z > mpf("1e-30") else 1 + z / 3, end**2, 3, 4)
+    n, d = rational(
+        lambda z: tan(sqrt(z)) / sqrt(z) if z > mpf("1e-30") else 1 + z / 3, end**2, 3, 4
+    )
     show("N", n)
     show("D", d)
     print(error(lambda r: r * value(n, r * r) / value(d, r * r), tan, end))
@@ -94,7 +103,12 @@ def do_tan():  # tan(r) = r N(z) / D(z), |r| <= pi/4
 
 def do_sinpi():  # sin(pi r) = r pi + r (pi_low + z P(z)), |r| <= 1/2
     def f(z):
-        return (sin(pi * sqrt(z)) / sqrt(z) - pi) / z if z > mpf("1e-12") else -(pi**3) / 6 + z * pi**5 / 120
+        return (
+            (sin(pi * sqrt(z)) / sqrt(z) - pi) / z
+            if z > mpf("1e-12")
+            else -(pi**3) / 6 + z * pi**5 / 120
+        )
+
     p = polynomial(f, mpf(1) / 4, 8)
     show("P", p)
     print(error(lambda r: r * pi + r**3 * value(p, r * r), lambda r: sin(pi * r), mpf(1) / 2))
@@ -128,4 +142,11 @@ def do_atan2():  # the table and the first coefficients of src/num/inverse_trig/
 
 for name in sys.argv[1:] or ["sin", "tan", "sinpi", "asin", "atan", "atan2"]:
     print("--", name)
-    {"sin": do_sin, "tan": do_tan, "sinpi": do_sinpi, "asin": do_asin, "atan": do_atan, "atan2": do_atan2}[name]()
+    {
+        "sin": do_sin,
+        "tan": do_tan,
+        "sinpi": do_sinpi,
+        "asin": do_asin,
+        "atan": do_atan,
+        "atan2": do_atan2,
+    }[name]()

@@ -1,29 +1,29 @@
-// Elements in their order: where each comes from.
+// Argsort along an axis, for TopK, Unique and their like: the indices of the k first elements.
 #pragma once
 
 #include "compiler/lowering/op_builder.h"
 
 namespace invar::compiler {
 
-// The k first of f32 along an axis; without k all, in an axis of any length.
-inline Result<Value> places_of_floats(Node& node, Value x, int64_t axis, std::optional<int64_t> k,
-                                      bool largest) {
-  const Extent length = shape_of(x.getType())[static_cast<size_t>(axis)];
+// Of f32: the k first; without k, all, along an axis of any length.
+inline Result<Value> argsort_f32(NodeView& node, Value x, int64_t axis, std::optional<int64_t> k,
+                                 bool largest) {
+  const Dim length = shape_of(x.getType())[static_cast<size_t>(axis)];
   SmallVector<NamedAttribute> attrs = {node.attr("axis", axis), node.attr("largest", int64_t{largest})};
   if (k || length.constant()) attrs.push_back(node.attr("k", k.value_or(length.value)));
   return node.make<TopkOp>(x, attrs);
 }
 
-// The same of integers of 32 or 64 bits: sorted by pieces of 24 bits, which f32 holds, from the lowest. Each sort keeps the order of
-// equals, so the last decides and those before it decide among its equals.
-inline Result<Value> places_of_integers(Node& node, Value x, int64_t axis, std::optional<int64_t> k,
-                                        bool largest) {
+// Of i32 or i64: a radix sort by digits of 24 bits, which f32 holds exactly, from the lowest digit.
+// Each pass is stable.
+inline Result<Value> argsort_integers(NodeView& node, Value x, int64_t axis, std::optional<int64_t> k,
+                                      bool largest) {
   constexpr int64_t kPiece = 24;
   const Shape shape = shape_of(x.getType());
   const Type type = element_of(x);
   const int64_t bits = type.getIntOrFloatBitWidth();
   auto number = [&](int64_t v) -> Result<Value> {
-    INVAR_TRY(Value one, shaped(node, node.constant(Sizes(v)), {}));
+    INVAR_TRY(Value one, reshape(node, node.constant(Ints(v)), {}));
     return type.isSignlessInteger(64) ? Result<Value>(one) : node.make<CastOp>(one, {}, tensor_of({}, type));
   };
   Value order;
@@ -41,22 +41,21 @@ inline Result<Value> places_of_integers(Node& node, Value x, int64_t axis, std::
       INVAR_TRY(Value mask, number((int64_t{1} << kPiece) - 1));
       INVAR_TRY(piece, node.make<BitwiseAndOp>({piece, mask}));
     }
-    INVAR_TRY(piece, node.make<CastOp>(piece, {}, tensor_of(shape, node.build().getF32Type())));
-    INVAR_TRY(Value places, places_of_floats(node, piece, axis, last ? k : std::nullopt, largest));
+    INVAR_TRY(piece, node.make<CastOp>(piece, {}, tensor_of(shape, node.builder().getF32Type())));
+    INVAR_TRY(Value indices, argsort_f32(node, piece, axis, last ? k : std::nullopt, largest));
     if (order) {
-      INVAR_TRY(places, node.make<GatherElementsOp>({order, places}, node.attr("axis", axis)));
+      INVAR_TRY(indices, node.make<GatherElementsOp>({order, indices}, node.attr("axis", axis)));
     }
-    order = places;
+    order = indices;
   }
   return order;
 }
 
-inline Result<Value> ordered_places(Node& node, Value x, int64_t axis, std::optional<int64_t> k,
-                                    bool largest) {
+inline Result<Value> argsort(NodeView& node, Value x, int64_t axis, std::optional<int64_t> k, bool largest) {
   const Type type = element_of(x);
   return type.isSignlessInteger(64) || type.isSignlessInteger(32)
-             ? places_of_integers(node, x, axis, k, largest)
-             : places_of_floats(node, x, axis, k, largest);
+             ? argsort_integers(node, x, axis, k, largest)
+             : argsort_f32(node, x, axis, k, largest);
 }
 
 }  // namespace invar::compiler

@@ -1,44 +1,46 @@
-// What a program chooses of a row when it runs: as many as there are (onnx.22).
+// Stream compaction: the indices of the true elements of a mask, whose number is known at run time
+// only (onnx.22).
 #pragma once
 
 #include "compiler/lowering/op_builder.h"
 
 namespace invar::compiler {
 
-// In one row.
-inline Result<Value> flattened(Node& node, Value x) {
-  const std::optional<Polynomial> n = count_of(shape_of(x.getType()));
+inline Result<Value> flatten_to_1d(NodeView& node, Value x) {
+  const std::optional<DimExpr> n = element_count(shape_of(x.getType()));
   if (!n) return not_covered("a dimension is unknown, or there are more elements than can be counted");
-  return shaped(node, x, {Extent::of(*n)});
+  return reshape(node, x, {Dim::of(*n)});
 }
 
-struct Places {
-  Extent count;
+struct NonzeroIndices {
+  Dim count;
   Value index;  // i64 [count], ascending
 };
-// Where a row of booleans is true. All places are ordered, those first: each goes behind as many as are true before it, or behind all
-// that are true and as many as are false before it.
-inline Result<Places> places_of(Node& node, Value flags) {
+// A stable partition of all indices puts those of true elements first: the target of a true element
+// is the number of true ones before it (an exclusive prefix sum); a false one follows all true
+// ones. Their count becomes a symbol.
+inline Result<NonzeroIndices> nonzero_indices(NodeView& node, Value flags) {
   const Shape row = shape_of(flags.getType());
-  const Type whole = node.build().getI64Type();
+  const Type i64 = node.builder().getI64Type();
   const int64_t zero = 0, one = 1;
-  const Value first = node.constant(Sizes(zero)), step = node.constant(Sizes(one));
-  INVAR_TRY(Value counts, node.make<CastOp>(flags, {}, tensor_of(row, whole)));
-  INVAR_TRY(Value all,
-            node.make<ReduceSumOp>(counts, {node.attr("axes", Sizes(zero)), node.attr("keepdims", one)}));
-  INVAR_TRY(Value so_far, node.make<CumsumOp>(counts, {node.attr("axis", zero), node.attr("exclusive", zero),
-                                                       node.attr("reverse", zero)}));
-  INVAR_TRY(Value index, node.make<IotaOp>({first, step}, {}, tensor_of(row, whole)));
-  INVAR_TRY(Value before, node.make<SubOp>({so_far, step}));
-  INVAR_TRY(Value behind, node.make<SubOp>({index, so_far}));
-  INVAR_TRY(behind, node.make<AddOp>({behind, all}));
-  INVAR_TRY(Value place, node.make<WhereOp>({flags, before, behind}));
-  INVAR_TRY(Value ordered,
-            node.make<ScatterElementsOp>({index, place, index},
+  const Value first = node.constant(Ints(zero)), step = node.constant(Ints(one));
+  INVAR_TRY(Value counts, node.make<CastOp>(flags, {}, tensor_of(row, i64)));
+  INVAR_TRY(Value total,
+            node.make<ReduceSumOp>(counts, {node.attr("axes", Ints(zero)), node.attr("keepdims", one)}));
+  INVAR_TRY(Value prefix_sum,
+            node.make<CumsumOp>(
+                counts, {node.attr("axis", zero), node.attr("exclusive", zero), node.attr("reverse", zero)}));
+  INVAR_TRY(Value index, node.make<IotaOp>({first, step}, {}, tensor_of(row, i64)));
+  INVAR_TRY(Value true_target, node.make<SubOp>({prefix_sum, step}));
+  INVAR_TRY(Value false_target, node.make<SubOp>({index, prefix_sum}));
+  INVAR_TRY(false_target, node.make<AddOp>({false_target, total}));
+  INVAR_TRY(Value target, node.make<WhereOp>({flags, true_target, false_target}));
+  INVAR_TRY(Value partitioned,
+            node.make<ScatterElementsOp>({index, target, index},
                                          {node.attr("axis", zero), node.attr("reduction", zero)}));
-  const Extent count = Extent::of(node.bind(all, 0));
-  INVAR_TRY(Value chosen, part(node, ordered, 0, 0, count));
-  return Places{count, chosen};
+  const Dim count = Dim::of(node.bind_dim(total, 0));
+  INVAR_TRY(Value chosen, slice(node, partitioned, 0, 0, count));
+  return NonzeroIndices{count, chosen};
 }
 
 }  // namespace invar::compiler

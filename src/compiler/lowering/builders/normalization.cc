@@ -1,22 +1,24 @@
+// Shared by the rules of layernorm and rmsnorm.
 #include "compiler/lowering/builders/normalization.h"
 
 namespace invar::compiler {
 
-bool wanted(const Node& node, unsigned result) {
+bool result_is_used(const NodeView& node, unsigned result) {
   Operation* op = node.out(0).getDefiningOp();
   return result < op->getNumResults() && !op->getResult(result).use_empty();
 }
 
-LogicalResult covers(std::optional<Location> loc, const Shape& x, const Shape& weight) {
+LogicalResult check_scale_shape(std::optional<Location> loc, const Shape& x, const Shape& weight) {
   if (weight.empty()) return refuse(loc, "the scale is a scalar");
   if (weight.size() > x.size()) return mismatch(loc, "the scale has more dimensions than the operand");
   for (size_t i = 1; i <= weight.size(); ++i)
     if (!may_be_equal(x[x.size() - i], weight[weight.size() - i]))
-      return differ(loc, x[x.size() - i], weight[weight.size() - i], "a dimension of operand and scale");
+      return unequal_dims(loc, x[x.size() - i], weight[weight.size() - i],
+                          "a dimension of operand and scale");
   return success();
 }
 
-Result<Value> skipped(Node& node, unsigned bias) {
+Result<Value> residual_sum(NodeView& node, unsigned bias) {
   INVAR_TRY(Value sum, node.make<AddOp>({node.in(0), node.in(1)}));
   if (node.has(bias)) {
     INVAR_TRY(Value biased, node.make<AddOp>({sum, node.in(bias)}));

@@ -1,14 +1,15 @@
-// What the rules of normalizations share.
+// Shared by the rules of layernorm and rmsnorm: the scale's shape and the residual sum of the Skip
+// variants.
 #pragma once
 #include "compiler/lowering/rule_registry.h"
 
 namespace invar::compiler {
 
-// The node has this result, and the graph reads it.
-bool wanted(const Node&, unsigned result);
-// The shape of a weight is that of the last dimensions of x, which it has.
-LogicalResult covers(std::optional<Location>, const Shape& x, const Shape& weight);
-// For nodes of operands `in`, `skip` and, where it is there, `bias`: (in + skip) + bias, result 3.
-Result<Value> skipped(Node&, unsigned bias);
+// Whether the node has this result and it has uses.
+bool result_is_used(const NodeView&, unsigned result);
+// Checks that the scale has the shape of the innermost dimensions of x.
+LogicalResult check_scale_shape(std::optional<Location>, const Shape& x, const Shape& weight);
+// (operand 0 + operand 1) + bias, if the node has the operand `bias`; also result 3.
+Result<Value> residual_sum(NodeView&, unsigned bias);
 
 }  // namespace invar::compiler

@@ -1,8 +1,9 @@
+// Window attributes, auto_pad, and the number of windows along a dimension.
 #include "compiler/lowering/builders/sliding_window.h"
 
 namespace invar::compiler {
 
-Result<AutoPad> auto_pad(const Node& node) {
+Result<AutoPad> auto_pad(const NodeView& node) {
   Attribute a = node.attribute("auto_pad");
   if (!a) return AutoPad::notset;
   auto text = dyn_cast<StringAttr>(a);
@@ -13,13 +14,13 @@ Result<AutoPad> auto_pad(const Node& node) {
   return bad_input("attribute \"auto_pad\" is none of NOTSET, VALID, SAME_UPPER, SAME_LOWER");
 }
 
-void split_pad(Window& w, size_t axis, int64_t total, bool more_at_end) {
+void distribute_pad(Window& w, size_t axis, int64_t total, bool more_at_end) {
   const int64_t less = total / 2, more = total - less;
   w.pads[axis] = more_at_end ? less : more;
   w.pads[w.kernel.size() + axis] = more_at_end ? more : less;
 }
 
-Result<Window> window_of(const Node& node, const std::vector<int64_t>& kernel) {
+Result<Window> parse_window(const NodeView& node, const std::vector<int64_t>& kernel) {
   const size_t rank = node.shape(0).size();
   if (rank < 3 || rank > 5)
     return not_covered("covered are one to three spatial dimensions; the operand has rank " +
@@ -28,7 +29,7 @@ Result<Window> window_of(const Node& node, const std::vector<int64_t>& kernel) {
   Window w;
   auto list = [&](const char* name, size_t length, int64_t fallback,
                   int64_t least) -> Result<std::vector<int64_t>> {
-    INVAR_TRY(std::vector<int64_t> given, node.ints(name));
+    INVAR_TRY(std::vector<int64_t> given, node.ints_attr(name));
     if (given.empty()) return std::vector<int64_t>(length, fallback);
     if (given.size() != length)
       return bad_input("attribute \"" + std::string(name) + "\" has " + std::to_string(given.size()) +
@@ -50,44 +51,45 @@ Result<Window> window_of(const Node& node, const std::vector<int64_t>& kernel) {
   return w;
 }
 
-Status resolve_pads(const Node& node, AutoPad how, Window& w) {
+Status resolve_pads(const NodeView& node, AutoPad how, Window& w) {
   if (how == AutoPad::notset) return {};
   Shape x = node.shape(0);
   for (size_t i = 0; i < w.kernel.size(); ++i) {
     int64_t total = 0;
     if (how != AutoPad::valid) {
-      const Extent& in = x[2 + i];
+      const Dim& in = x[2 + i];
       if (!in.constant() && w.strides[i] != 1)
         return not_covered(
             "attribute \"auto_pad\" with a stride and a spatial dimension that is not a constant");
-      total = w.reach(i) - 1;
+      total = w.effective_kernel(i) - 1;
       if (in.constant()) {
         const int64_t outputs = (in.value + w.strides[i] - 1) / w.strides[i];
-        total = std::max<int64_t>((outputs - 1) * w.strides[i] + w.reach(i) - in.value, 0);
+        total = std::max<int64_t>((outputs - 1) * w.strides[i] + w.effective_kernel(i) - in.value, 0);
       }
     }
-    split_pad(w, i, total, how == AutoPad::same_upper);
+    distribute_pad(w, i, total, how == AutoPad::same_upper);
   }
   return {};
 }
 
-std::optional<Extent> windows_in(const Extent& in, int64_t reach, int64_t stride, int64_t begin, int64_t end,
-                                 bool ceil) {
+std::optional<Dim> window_count(const Dim& in, int64_t reach, int64_t stride, int64_t begin, int64_t end,
+                                bool ceil) {
   if (!in.constant()) {
-    // Rounded up, there is one more where that one still begins within the operand or the pad before it: ceil((in + begin) / stride)
-    // windows do, and as many fit where the last has less than a stride beyond the pad behind.
+    // Rounding up adds a window only if it begins inside the operand or the begin pad: ceil((in +
+    // begin) / stride) windows do, and that many fit if the last one exceeds the end pad by less
+    // than a stride.
     if (ceil && end > reach) return std::nullopt;
-    const int64_t behind = ceil ? std::min(end - reach + stride, int64_t{0}) : end - reach + stride;
-    const std::optional<Polynomial> size = polynomial_of(in);
-    const std::optional<Polynomial> free = size ? sum(*size, begin + behind + (ceil ? stride - 1 : 0)) : size;
-    const std::optional<Polynomial> n = free ? quotient(*free, stride) : free;
-    return n ? std::optional(Extent::of(*n)) : std::nullopt;
+    const int64_t end_slack = ceil ? std::min(end - reach + stride, int64_t{0}) : end - reach + stride;
+    const std::optional<DimExpr> size = dim_expr_of(in);
+    const std::optional<DimExpr> free = size ? sum(*size, begin + end_slack + (ceil ? stride - 1 : 0)) : size;
+    const std::optional<DimExpr> n = free ? floor_div(*free, stride) : free;
+    return n ? std::optional(Dim::of(*n)) : std::nullopt;
   }
   const int64_t free = in.value + begin + end - reach;
-  if (free < 0 && !(ceil && free > -stride)) return Extent::of(0);
+  if (free < 0 && !(ceil && free > -stride)) return Dim::of(0);
   int64_t n = (ceil ? (free + stride - 1) / stride : free / stride) + 1;
   if (ceil && (n - 1) * stride >= in.value + begin) --n;
-  return Extent::of(n);
+  return Dim::of(n);
 }
 
 }  // namespace invar::compiler

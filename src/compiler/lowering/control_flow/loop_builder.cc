@@ -1,40 +1,43 @@
-// Steps that a rule makes itself: a loop of control flow (spec/plan.md plan.16) whose body is no graph of the model.
+// Loops that a lowering rule emits itself (plan.16): their body is no graph of the model.
 #include "compiler/dialects/constant_data.h"
 #include "compiler/lowering/lower_onnx.h"
 
 namespace invar::compiler {
 
-func::FuncOp make_body(func::FuncOp around, Location loc, Bound& bound, TypeRange arguments) {
+func::FuncOp make_body_function(func::FuncOp around, Location loc, DataDependentDims& dims,
+                                TypeRange arguments) {
   OpBuilder build(around);
-  auto function = build.create<func::FuncOp>(loc, bound.fresh_body(), build.getFunctionType(arguments, {}));
+  auto function =
+      build.create<func::FuncOp>(loc, dims.fresh_body_name(), build.getFunctionType(arguments, {}));
   function->setAttr(kBody, build.getUnitAttr());
   function.addEntryBlock();
   return function;
 }
 
-Result<SmallVector<Value>> Node::steps(const Polynomial& count, ValueRange carried, ValueRange fixed,
-                                       StepRule body) {
+Result<SmallVector<Value>> NodeView::make_loop(const DimExpr& count, ValueRange carried, ValueRange invariant,
+                                               LoopBody body) {
   const Location loc = op_.getLoc();
   OpBuilder build(op_.getContext());
   SmallVector<Type> types{RankedTensorType::get({}, build.getI64Type())};
   llvm::append_range(types, carried.getTypes());
-  llvm::append_range(types, fixed.getTypes());
-  func::FuncOp function = make_body(cast<func::FuncOp>(end_->getParentOp()), loc, ports_.bound, types);
+  llvm::append_range(types, invariant.getTypes());
+  func::FuncOp function =
+      make_body_function(cast<func::FuncOp>(end_->getParentOp()), loc, state_.dims, types);
   Block* block = &function.front();
   build.setInsertionPointToStart(block);
-  // Where the rule stands: a node that nobody reads.
+  // A node without uses marks the insertion point of the body's rule.
   auto here = build.create<NodeOp>(loc, TypeRange(op_.getOutputs().getTypes()), op_.getOpTypeAttr(),
                                    ValueRange(), op_.getNameAttr(), op_.getDomainAttr(), op_.getVersionAttr(),
                                    op_.getParamsAttr(), DictionaryAttr(), ArrayAttr(), 0u);
   auto end = build.create<func::ReturnOp>(loc);
-  Ports ports{llvm::BitVector(function.getNumArguments()), llvm::BitVector(0), /*stateless=*/true,
-              Bound(ports_.bound, nullptr), ports_.evaluated};
-  Node step(here, end, ports);
+  LoweringState state{llvm::BitVector(function.getNumArguments()), llvm::BitVector(0), /*stateless=*/true,
+                      DataDependentDims(state_.dims, nullptr), state_.folded_bytes};
+  NodeView step(here, end, state);
   const Result<SmallVector<Value>> made =
       body(step, block->getArgument(0), block->getArguments().slice(1, carried.size()),
            block->getArguments().drop_front(1 + carried.size()));
-  ports_.evaluated = ports.evaluated;
-  ports_.forced.merge(ports.forced);
+  state_.folded_bytes = state.folded_bytes;
+  state_.constraints.merge(state.constraints);
   if (!made) {
     function.erase();
     return made.error();
@@ -43,21 +46,21 @@ Result<SmallVector<Value>> Node::steps(const Polynomial& count, ValueRange carri
   llvm::append_range(given, *made);
   end->setOperands(given);
   here.erase();
-  measure(*block);
+  materialize_dims(*block);
   function.setFunctionType(build.getFunctionType(types, end->getOperandTypes()));
   SmallVector<Type> results;
   for (auto [i, v] : llvm::enumerate(*made)) {
     Shape shape = shape_of(v.getType());
-    if (i >= carried.size()) shape.insert(shape.begin(), Extent::of(count));
+    if (i >= carried.size()) shape.insert(shape.begin(), Dim::of(count));
     results.push_back(tensor_of(shape, element_of(v)));
     if (i < carried.size() && results.back() != carried[i].getType()) {
       function.erase();
       return Error{Code::internal, "a step changes the type of what it carries"};
     }
   }
-  SmallVector<Value> operands{sizes(count, {}), constant(llvm::StringRef("\1", 1), DType::boolean)};
+  SmallVector<Value> operands{size_tensor(count, {}), constant(llvm::StringRef("\1", 1), DType::boolean)};
   llvm::append_range(operands, carried);
-  llvm::append_range(operands, fixed);
+  llvm::append_range(operands, invariant);
   auto flow = build_.create<ReproFlowOp>(loc, results, build_.getStringAttr("loop"),
                                          build_.getArrayAttr({FlatSymbolRefAttr::get(function)}), operands,
                                          build_.getI64IntegerAttr(static_cast<int64_t>(carried.size())));

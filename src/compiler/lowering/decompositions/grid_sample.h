@@ -1,48 +1,50 @@
-// Values of a picture between its pixels, at places that are computed.
+// Interpolated sampling of an image at computed coordinates, as GridSample, RoiAlign and DeformConv
+// need it.
 #pragma once
-#include "compiler/lowering/builders/builder_dsl.h"
+#include "compiler/lowering/builders/expr_builder.h"
 
 namespace invar::compiler {
 
-enum class Beyond { zeros, border, reflection };
-enum class Curve { linear, nearest, cubic };
+enum class PaddingMode { zeros, border, reflection };
+enum class Interpolation { linear, nearest, cubic };
 
-// One spatial dimension: its length, and where reflection turns around.
-struct Line {
+// One spatial axis: its length and the two coordinates at which reflection padding mirrors.
+struct SampledAxis {
   int64_t size;
   float low, high;
 };
 
-// [N, C, ...] as pixels [N, S, C]; with `open`, of dimensions that need not be constants.
-Result<Value> pixels_of(Formula&, unsigned operand, bool open = false);
+// [N, C, ...] as rows of pixels [N, S, C]. open: spatial dimensions may be symbolic.
+Result<Value> pixel_rows(ExprBuilder&, unsigned operand, bool open = false);
 
 class Sampler {
  public:
-  // rows: pixels [N, S, C]; of S, the product of the lines' lengths.
-  Sampler(Formula& f, Value rows, std::vector<Line> lines, Beyond beyond)
-      : f_(f), rows_(rows), lines_(std::move(lines)), beyond_(beyond) {}
-  // At places [N, P, 1], a coordinate for each line -> [N, P, C].
-  Value at(llvm::ArrayRef<Value> coordinates, Curve curve);
+  // rows: pixels [N, S, C], where S is the product of the axes' lengths.
+  Sampler(ExprBuilder& f, Value rows, std::vector<SampledAxis> sampled, PaddingMode beyond)
+      : f_(f), rows_(rows), axes_(std::move(sampled)), padding_(beyond) {}
+  // Samples at points [N, P, 1], one coordinate for each axis -> [N, P, C].
+  Value at(llvm::ArrayRef<Value> coordinates, Interpolation interpolation);
 
  private:
-  // A pixel on each line so far: its number among those of these lines, and whether it lies within all (none: all do).
+  // A pixel on the axes so far: its linear index, and whether it lies inside all of them (null:
+  // always).
   struct Pixel {
     Value number, within;
   };
-  Value reflected(Value x, const Line& line);
-  Value within_bounds(Value x, const Line& line);  // as padding moves coordinates
-  Pixel next(const Pixel& so_far, Value place, const Line& line);
+  Value reflect(Value x, const SampledAxis& axis);
+  Value clamp_coordinate(Value x, const SampledAxis& axis);  // by the padding mode
+  Pixel next(const Pixel& so_far, Value position, const SampledAxis& axis);
   Value pixel(const Pixel& p);
-  // The sum over the pixels around a coordinate, for this line and all behind it.
-  Value around(size_t line, const Pixel& so_far);
+  // The weighted sum over the pixels around a coordinate, for this axis and the ones after it.
+  Value interpolate(size_t axis, const Pixel& so_far);
 
-  Formula& f_;
+  ExprBuilder& f_;
   Value rows_;
-  std::vector<Line> lines_;
-  Beyond beyond_;
-  Curve curve_ = Curve::linear;
-  std::vector<Value> first_;                 // of each line: the pixel below the coordinate
-  std::vector<std::vector<Value>> weights_;  // of each line: those of the pixels around it
+  std::vector<SampledAxis> axes_;
+  PaddingMode padding_;
+  Interpolation interpolation_ = Interpolation::linear;
+  std::vector<Value> first_;                 // per axis: the pixel below the coordinate
+  std::vector<std::vector<Value>> weights_;  // per axis: those of the pixels around it
 };
 
 }  // namespace invar::compiler

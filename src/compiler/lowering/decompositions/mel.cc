@@ -1,5 +1,5 @@
-// The weights of mel filters, a constant (spec/onnx.md onnx.16).
-#include "compiler/lowering/builders/builder_dsl.h"
+// MelWeightMatrix as a constant (onnx.16).
+#include "compiler/lowering/builders/expr_builder.h"
 #include "num/pow/certified.h"
 
 namespace invar::compiler {
@@ -7,14 +7,15 @@ namespace {
 
 using num::DD;
 
-constexpr int64_t kMostSamples = 1 << 24, kMostFilters = 1 << 12;
+constexpr int64_t kMaxWeights = 1 << 24, kMaxFilters = 1 << 12;
 
-// mel = 2595 log10(1 + hertz / 700). Its factor cancels, so filters are spaced in octaves of 1 + hertz / 700.
+// mel = 2595 log10(1 + hertz / 700). The factor cancels, so the filters are equally spaced in
+// log2(1 + hertz / 700).
 DD octaves_of(float hertz) {
   return num::log2_of(1 + static_cast<double>(hertz) / 700);
 }
 
-// The bin of a transform that this frequency falls into: the floor of samples times hertz over the rate.
+// The DFT bin of a frequency: floor(samples * hertz / rate).
 int64_t bin_of(DD octaves, double samples, double rate) {
   double whole = __builtin_floor(octaves.hi + 0.5), scale = 1;
   const DD power = num::exp2_of(num::dd_add(octaves, {-whole, 0}));
@@ -25,20 +26,20 @@ int64_t bin_of(DD octaves, double samples, double rate) {
   return static_cast<int64_t>(low) - (low == bin.hi && bin.lo < 0);
 }
 
-Status mel_weight_matrix(Node& node) {
+Status mel_weight_matrix(NodeView& node) {
   INVAR_CHECK_OK(node.expect(5, 5, {"output_datatype"}));
-  INVAR_CHECK_OK(node.only("output_datatype", int64_t{1}));
-  INVAR_TRY(const int64_t filters, number_of(node, 0, 0));
-  INVAR_TRY(const int64_t samples, number_of(node, 1, 0));
-  INVAR_TRY(const int64_t rate, number_of(node, 2, 0));
-  INVAR_TRY(const std::vector<float> from, reals_of(node, 3));
-  INVAR_TRY(const std::vector<float> to, reals_of(node, 4));
+  INVAR_CHECK_OK(node.require_attr("output_datatype", int64_t{1}));
+  INVAR_TRY(const int64_t filters, constant_int(node, 0, 0));
+  INVAR_TRY(const int64_t samples, constant_int(node, 1, 0));
+  INVAR_TRY(const int64_t rate, constant_int(node, 2, 0));
+  INVAR_TRY(const std::vector<float> from, constant_floats(node, 3));
+  INVAR_TRY(const std::vector<float> to, constant_floats(node, 4));
   if (filters < 1 || samples < 1 || rate < 1 || from.size() != 1 || to.size() != 1 || !(from[0] >= 0) ||
       !(to[0] >= from[0]) || !(to[0] <= static_cast<float>(rate)))
     return bad_input("numbers that describe no filters");
-  if (filters > kMostFilters || samples > kMostSamples || filters * samples > kMostSamples)
-    return not_covered("more than " + std::to_string(kMostFilters) + " filters or " +
-                       std::to_string(kMostSamples) + " weights");
+  if (filters > kMaxFilters || samples > kMaxWeights || filters * samples > kMaxWeights)
+    return not_covered("more than " + std::to_string(kMaxFilters) + " filters or " +
+                       std::to_string(kMaxWeights) + " weights");
   const int64_t bins = samples / 2 + 1;
   const DD low = octaves_of(from[0]);
   const DD step =
@@ -60,14 +61,14 @@ Status mel_weight_matrix(Node& node) {
     for (int64_t j = centre; j < right; ++j)
       at(j) = static_cast<float>(right - j) / static_cast<float>(right - centre);
   }
-  Formula f(node);
-  return node.replace(f.reals(weights, {bins, filters}));
+  ExprBuilder f(node);
+  return node.replace(f.f32_tensor(weights, {bins, filters}));
 }
 
 }  // namespace
 
-void decompose_mel(Rooms& rooms) {
-  rooms.on("MelWeightMatrix", 17, mel_weight_matrix, "NNNEE>*");
+void decompose_mel(RuleRegistry& registry) {
+  registry.add_rule("MelWeightMatrix", 17, mel_weight_matrix, "NNNEE>*");
 }
 
 }  // namespace invar::compiler

@@ -1,18 +1,20 @@
-// Operators whose results have shapes that depend on values (spec/onnx.md onnx.22): computed when compiling, of constants (onnx.17).
+// NonZero and Unique, whose result shapes depend on values: folded for constants (onnx.17), else
+// computed at run time (onnx.22).
 #include <algorithm>
 #include <numeric>
 
 #include "compiler/dialects/constant_data.h"
-#include "compiler/lowering/decompositions/dynamic_unique.h"
 #include "compiler/lowering/builders/compact.h"
+#include "compiler/lowering/decompositions/dynamic_unique.h"
 
 namespace invar::compiler {
 namespace {
 
-// The elements of a constant as keys: equal where they are, in their order (all NaNs are one, behind everything; both zeros are one).
-Result<std::vector<int64_t>> keys_of(const Node& node, unsigned operand) {
-  const std::optional<std::string> bytes = node.bytes(operand);
-  if (!bytes) return node.unknown(operand);
+// The elements of a constant as keys of the same order. All NaNs are equal and last; both zeros are
+// equal.
+Result<std::vector<int64_t>> comparison_keys(const NodeView& node, unsigned operand) {
+  const std::optional<std::string> bytes = node.constant_bytes(operand);
+  if (!bytes) return node.not_constant(operand);
   const std::optional<DType> type = dtype_of(element_of(node.in(operand)));
   if (!type) return not_covered("operand " + std::to_string(operand) + " of its element type");
   const size_t width = size_of(*type);
@@ -43,73 +45,73 @@ Result<std::vector<int64_t>> keys_of(const Node& node, unsigned operand) {
   return keys;
 }
 
-std::vector<int64_t> sizes_of_constant(const Node& node, unsigned operand) {
+std::vector<int64_t> static_dims(const NodeView& node, unsigned operand) {
   std::vector<int64_t> sizes;
-  for (const Extent& e : node.shape(operand)) sizes.push_back(e.value);
+  for (const Dim& e : node.shape(operand)) sizes.push_back(e.value);
   return sizes;
 }
 
-// Of a tensor whose elements are computed when the program runs.
-Status non_zero_at_run_time(Node& node) {
+// NonZero of elements that are known at run time only.
+Status non_zero_dynamic(NodeView& node) {
   const Shape shape = node.shape(0);
   if (shape.empty()) return not_covered("a scalar");
-  INVAR_TRY(Value flags, flattened(node, node.in(0)));
-  if (const Type truth = node.build().getI1Type(); element_of(flags) != truth) {
-    INVAR_TRY(flags, node.make<CastOp>(flags, {}, tensor_of(shape_of(flags.getType()), truth)));
+  INVAR_TRY(Value flags, flatten_to_1d(node, node.in(0)));
+  if (const Type i1 = node.builder().getI1Type(); element_of(flags) != i1) {
+    INVAR_TRY(flags, node.make<CastOp>(flags, {}, tensor_of(shape_of(flags.getType()), i1)));
   }
-  INVAR_TRY(const Places places, places_of(node, flags));
-  const Shape row = {Extent::of(1), places.count};
-  Value rest = places.index;
+  INVAR_TRY(const NonzeroIndices selected, nonzero_indices(node, flags));
+  const Shape row = {Dim::of(1), selected.count};
+  Value rest = selected.index;
   SmallVector<Value> rows(shape.size());
   for (size_t d = shape.size(); d-- > 0;) {
     Value at = rest;
     if (d > 0) {
-      const Value size = node.sizes(*polynomial_of(shape[d]), {});
+      const Value size = node.size_tensor(*dim_expr_of(shape[d]), {});
       INVAR_TRY(at, node.make<ModOp>({rest, size}));
       INVAR_TRY(rest, node.make<DivOp>({rest, size}));
     }
-    INVAR_TRY(rows[d], shaped(node, at, row));
+    INVAR_TRY(rows[d], reshape(node, at, row));
   }
-  INVAR_TRY(Value out, joined(node, rows, 0));
+  INVAR_TRY(Value out, concat(node, rows, 0));
   return node.replace(out);
 }
 
-Status non_zero(Node& node) {
+Status non_zero(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {}));
-  if (!node.bytes(0)) return non_zero_at_run_time(node);
-  INVAR_TRY(const std::vector<int64_t> keys, keys_of(node, 0));
-  const std::vector<int64_t> sizes = sizes_of_constant(node, 0);
+  if (!node.constant_bytes(0)) return non_zero_dynamic(node);
+  INVAR_TRY(const std::vector<int64_t> keys, comparison_keys(node, 0));
+  const std::vector<int64_t> sizes = static_dims(node, 0);
   if (sizes.empty()) return not_covered("a scalar");
-  std::vector<std::vector<int64_t>> places(sizes.size());
+  std::vector<std::vector<int64_t>> indices(sizes.size());
   for (size_t i = 0; i < keys.size(); ++i) {
     if (keys[i] == 0) continue;
     auto rest = static_cast<int64_t>(i);
-    for (size_t d = sizes.size(); d-- > 0; rest /= sizes[d]) places[d].push_back(rest % sizes[d]);
+    for (size_t d = sizes.size(); d-- > 0; rest /= sizes[d]) indices[d].push_back(rest % sizes[d]);
   }
   std::string bytes;
-  for (const auto& row : places) bytes += bytes_of(row, 8);
+  for (const auto& row : indices) bytes += bytes_of(row, 8);
   return node.replace(node.constant(
-      bytes, DType::i64, {static_cast<int64_t>(sizes.size()), static_cast<int64_t>(places[0].size())}));
+      bytes, DType::i64, {static_cast<int64_t>(sizes.size()), static_cast<int64_t>(indices[0].size())}));
 }
 
-// Slices along the axis, or elements of the flat operand, that differ; of equals the first.
-Status unique(Node& node) {
+// The distinct slices along the axis, or elements of the flat operand; the first of equal ones.
+Status unique(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"axis", "sorted"}, 4));
-  INVAR_TRY(const int64_t sorted, node.i("sorted", 1));
-  if (!node.bytes(0)) {
+  INVAR_TRY(const int64_t sorted, node.int_attr("sorted", 1));
+  if (!node.constant_bytes(0)) {
     std::optional<int64_t> along;
     if (node.attribute("axis")) {
-      INVAR_TRY(along, node.i("axis", 0));
-      INVAR_TRY(along, Node::axis(*along, node.shape(0).size()));
+      INVAR_TRY(along, node.int_attr("axis", 0));
+      INVAR_TRY(along, NodeView::normalize_axis(*along, node.shape(0).size()));
     }
-    return unique_at_run_time(node, along, sorted != 0);
+    return unique_dynamic(node, along, sorted != 0);
   }
-  INVAR_TRY(const std::vector<int64_t> keys, keys_of(node, 0));
-  std::vector<int64_t> sizes = sizes_of_constant(node, 0);
+  INVAR_TRY(const std::vector<int64_t> keys, comparison_keys(node, 0));
+  std::vector<int64_t> sizes = static_dims(node, 0);
   int64_t axis = 0;
   if (node.attribute("axis")) {
-    INVAR_TRY(axis, node.i("axis", 0));
-    INVAR_TRY(axis, Node::axis(axis, sizes.size()));
+    INVAR_TRY(axis, node.int_attr("axis", 0));
+    INVAR_TRY(axis, NodeView::normalize_axis(axis, sizes.size()));
   } else {
     sizes = {static_cast<int64_t>(keys.size())};
   }
@@ -136,12 +138,12 @@ Status unique(Node& node) {
     if (groups.empty() || compare(groups.back()[0], i) != 0) groups.emplace_back();
     groups.back().push_back(i);
   }
-  if (!sorted) std::sort(groups.begin(), groups.end());  // by first places
+  if (!sorted) std::sort(groups.begin(), groups.end());  // by first occurrence
   for (const auto& group : groups) {
     for (int64_t i : group) inverse[static_cast<size_t>(i)] = static_cast<int64_t>(first.size());
     first.push_back(group[0]), count.push_back(static_cast<int64_t>(group.size()));
   }
-  const std::optional<std::string> bytes = node.bytes(0);
+  const std::optional<std::string> bytes = node.constant_bytes(0);
   const size_t width = keys.empty() ? 0 : bytes->size() / keys.size();
   std::string kept;
   for (int64_t o = 0; o < outer; ++o)
@@ -157,9 +159,9 @@ Status unique(Node& node) {
 
 }  // namespace
 
-void decompose_nonzero_unique(Rooms& rooms) {
-  rooms.on("NonZero", 9, non_zero);
-  rooms.on("Unique", 11, unique, Widens::ordered);
+void decompose_nonzero_unique(RuleRegistry& registry) {
+  registry.add_rule("NonZero", 9, non_zero);
+  registry.add_rule("Unique", 11, unique, Widening::ordered);
 }
 
 }  // namespace invar::compiler

@@ -1,38 +1,40 @@
+// Symbols for values (value numbering), and NodeView's operands read as dimension expressions.
 #include "compiler/lowering/dynamic_shapes/data_dependent_dims.h"
 
-#include "compiler/lowering/rule_registry.h"
 #include "compiler/lowering/dynamic_shapes/shape_value_propagation.h"
+#include "compiler/lowering/rule_registry.h"
 
 namespace invar::compiler {
 using namespace mlir;
 
-void add_names(Type type, std::set<std::string>& names) {
-  for (const Extent& e : shape_of(type))
-    if (const auto p = e.constant() ? std::nullopt : Polynomial::parse(e.name))
-      p->all_names([&](const std::string& name) { return names.insert(name), true; });
+void collect_dim_names(Type type, std::set<std::string>& names) {
+  for (const Dim& e : shape_of(type))
+    if (const auto p = e.constant() ? std::nullopt : DimExpr::parse_canonical(e.name))
+      p->all_symbols([&](const std::string& name) { return names.insert(name), true; });
 }
 
-Bound::Bound(func::FuncOp function) : names_(std::make_shared<Names>()) {
-  for (Type type : function.getArgumentTypes()) add_names(type, names_->given);
-  names_->taken = names_->given;
+DataDependentDims::DataDependentDims(func::FuncOp function) : names_(std::make_shared<Names>()) {
+  for (Type type : function.getArgumentTypes()) collect_dim_names(type, names_->input_names);
+  names_->all_names = names_->input_names;
 }
 
-std::string Bound::fresh(llvm::StringRef like) {
+std::string DataDependentDims::fresh_name(llvm::StringRef like) {
   std::string name, made;
   for (char c : like.lower()) made += (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
-  int& number = names_->numbers[made];
+  int& number = names_->next_suffix[made];
   do name = made + "_" + std::to_string(number++);
-  while (!names_->taken.insert(name).second);
-  own_.insert(name), names_->any = true;
+  while (!names_->all_names.insert(name).second);
+  own_symbols_.insert(name), names_->any = true;
   return name;
 }
 
-// Operands first, as far as they have no numbers yet: chains can be longer than a stack.
-int Bound::number_of(Value value) {
+// Numbers the operands first, with an explicit worklist: a chain of operations can be too long for
+// recursion.
+int DataDependentDims::value_number(Value value) {
   SmallVector<Value> open = {value};
   while (!open.empty()) {
     const Value v = open.back();
-    if (values_.count(v)) {
+    if (value_numbers_.count(v)) {
       open.pop_back();
       continue;
     }
@@ -41,99 +43,99 @@ int Bound::number_of(Value value) {
     const size_t before = open.size();
     if (plain)
       for (Value operand : op->getOperands())
-        if (!values_.count(operand)) open.push_back(operand);
+        if (!value_numbers_.count(operand)) open.push_back(operand);
     if (open.size() != before) continue;
-    const int next = static_cast<int>(values_.size());
+    const int next = static_cast<int>(value_numbers_.size());
     if (!plain) {
-      values_[v] = next;
+      value_numbers_[v] = next;
       continue;
     }
     std::vector<const void*> key = {op->getName().getAsOpaquePointer(),
                                     op->getAttrDictionary().getAsOpaquePointer(),
                                     v.getType().getAsOpaquePointer()};
     std::vector<int> operands;
-    for (Value operand : op->getOperands()) operands.push_back(values_.lookup(operand));
-    values_[v] = computations_.try_emplace({std::move(key), std::move(operands)}, next).first->second;
+    for (Value operand : op->getOperands()) operands.push_back(value_numbers_.lookup(operand));
+    value_numbers_[v] = expressions_.try_emplace({std::move(key), std::move(operands)}, next).first->second;
   }
-  return values_.lookup(value);
+  return value_numbers_.lookup(value);
 }
 
-Polynomial Bound::size(OpBuilder& build, Value value, int64_t element, llvm::StringRef wanted_by) {
-  const auto [known, is_new] = elements_.try_emplace({number_of(value), element});
-  if (!is_new) return Polynomial::of(known->second);
-  const std::string name = fresh(wanted_by);
+DimExpr DataDependentDims::symbol_for(OpBuilder& build, Value value, int64_t element, llvm::StringRef user) {
+  const auto [known, is_new] = elements_.try_emplace({value_number(value), element});
+  if (!is_new) return DimExpr::symbol(known->second);
+  const std::string name = fresh_name(user);
   build.create<ReproBindOp>(value.getLoc(), value, build.getI64IntegerAttr(element),
                             build.getStringAttr(name));
   known->second = name;
-  shaped(name, value);
-  return Polynomial::of(name);
+  record(name, value);
+  return DimExpr::symbol(name);
 }
 
-bool Bound::has(const Polynomial& sizes) const {
+bool DataDependentDims::contains(const DimExpr& sizes) const {
   return names_->any &&
-         !sizes.all_names([this](const std::string& name) { return names_->given.contains(name); });
+         !sizes.all_symbols([this](const std::string& name) { return names_->input_names.contains(name); });
 }
 
-Value Bound::named_in(llvm::StringRef text) const {
-  for (const auto& [name, value] : bound_)
+Value DataDependentDims::value_named_in(llvm::StringRef text) const {
+  for (const auto& [name, value] : symbols_)
     if (text.contains(name)) return value;
   return {};
 }
 
 ReproBindOp binding_of(Block* block, const std::string& name) {
-  std::set<std::string> given;
-  for (Type type : block->getArgumentTypes()) add_names(type, given);
-  if (given.contains(name)) return {};
+  std::set<std::string> input_names;
+  for (Type type : block->getArgumentTypes()) collect_dim_names(type, input_names);
+  if (input_names.contains(name)) return {};
   for (ReproBindOp bind : block->getOps<ReproBindOp>())
     if (bind.getName() == llvm::StringRef(name)) return bind;
   return {};
 }
 
-bool may_be_bound(Block* block, const Polynomial& sizes) {
+bool may_be_data_dependent(Block* block, const DimExpr& sizes) {
   Operation* function = block ? block->getParentOp() : nullptr;
   if (function && function->hasAttr(kBody)) return !sizes.constant();
-  std::set<std::string> given;
+  std::set<std::string> input_names;
   if (block)
-    for (Type type : block->getArgumentTypes()) add_names(type, given);
-  return !sizes.all_names([&](const std::string& name) { return given.contains(name); });
+    for (Type type : block->getArgumentTypes()) collect_dim_names(type, input_names);
+  return !sizes.all_symbols([&](const std::string& name) { return input_names.contains(name); });
 }
 
-bool Node::is_bound(const Extent& e) const {
-  const std::optional<Polynomial> p = polynomial_of(e);
-  return p && ports_.bound.has(*p);
+bool NodeView::is_data_dependent(const Dim& e) const {
+  const std::optional<DimExpr> p = dim_expr_of(e);
+  return p && state_.dims.contains(*p);
 }
 
-// Of an operand that is a list or a number.
-static Result<std::vector<Traced>> traced(const Node& node, unsigned i) {
+// The elements of an operand of rank 0 or 1.
+static Result<std::vector<TracedElement>> trace_operand(const NodeView& node, unsigned i) {
   const Value v = node.in(i);
   if (auto type = dyn_cast<RankedTensorType>(v.getType()); type && type.getRank() <= 1)
-    if (const std::optional<std::vector<Traced>> list = trace_sizes(v)) return *list;
-  std::vector<Traced> all;
-  INVAR_TRY(const std::vector<int64_t> numbers, node.constants(i));
-  for (int64_t n : numbers) all.push_back({n, {}, 0});
+    if (const std::optional<std::vector<TracedElement>> list = trace_elements(v)) return *list;
+  std::vector<TracedElement> all;
+  INVAR_TRY(const std::vector<int64_t> next_suffix, node.constant_ints(i));
+  for (int64_t n : next_suffix) all.push_back({n, {}, 0});
   return all;
 }
 
-Result<std::vector<Polynomial>> Node::sizes(unsigned i) {
-  INVAR_TRY(const std::vector<Traced> list, traced(*this, i));
-  std::vector<Polynomial> all;
-  for (const Traced& t : list) all.push_back(t.known ? *t.known : bind(t.from, t.element));
+Result<std::vector<DimExpr>> NodeView::dim_exprs(unsigned i) {
+  INVAR_TRY(const std::vector<TracedElement> list, trace_operand(*this, i));
+  std::vector<DimExpr> all;
+  for (const TracedElement& t : list) all.push_back(t.known ? *t.known : bind_dim(t.from, t.element));
   return all;
 }
 
-Result<std::vector<std::optional<Polynomial>>> Node::known_sizes(unsigned i) const {
-  INVAR_TRY(const std::vector<Traced> list, traced(*this, i));
-  std::vector<std::optional<Polynomial>> all;
-  for (const Traced& t : list) all.push_back(t.known);
+Result<std::vector<std::optional<DimExpr>>> NodeView::known_dim_exprs(unsigned i) const {
+  INVAR_TRY(const std::vector<TracedElement> list, trace_operand(*this, i));
+  std::vector<std::optional<DimExpr>> all;
+  for (const TracedElement& t : list) all.push_back(t.known);
   return all;
 }
 
-Polynomial Node::bind(Value v, int64_t element) {
+DimExpr NodeView::bind_dim(Value v, int64_t element) {
   if (const auto type = cast<RankedTensorType>(v.getType()); type.getRank() > 1)
-    v = settled(make_op(build_, op_.getLoc(), ReshapeOp::getOperationName(), v, {},
-                        RankedTensorType::get(type.getNumElements(), type.getElementType())));
-  if (!element_of(v).isSignlessInteger(64)) v = converted(v, build_.getI64Type());
-  return ports_.bound.size(build_, v, element, op_.getOpType());
+    v = fold_result(make_op(build_, op_.getLoc(), ReshapeOp::getOperationName(), v, {},
+                            RankedTensorType::get(type.getNumElements(), type.getElementType())));
+  if (!element_of(v).isSignlessInteger(64)) v = cast_element(v, build_.getI64Type());
+  return state_.dims.symbol_for(build_, v, element, op_.getOpType());
 }
 
 }  // namespace invar::compiler

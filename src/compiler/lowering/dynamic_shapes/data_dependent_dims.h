@@ -1,4 +1,5 @@
-// Sizes that values decide when a program runs (spec/onnx.md onnx.22): elements of integer values that are bound to symbols.
+// Data-dependent dimensions (onnx.22; PyTorch: unbacked symbols): a symbol stands for an element of
+// an integer value that is known at run time only.
 #pragma once
 
 #include <map>
@@ -8,67 +9,73 @@
 #include <string>
 #include <vector>
 
-#include "shape/dim_expr.h"
 #include "compiler/dialects/dialects.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "shape/dim_expr.h"
 
 namespace invar::compiler {
 
-class Bound {
+class DataDependentDims {
  public:
-  explicit Bound(mlir::func::FuncOp);
-  // Of a body of control flow within the function of `outer`.
-  explicit Bound(const Bound& outer, std::nullptr_t) : names_(outer.names_) {}
+  explicit DataDependentDims(mlir::func::FuncOp);
+  // For a control-flow body within the function of `outer`.
+  explicit DataDependentDims(const DataDependentDims& outer, std::nullptr_t) : names_(outer.names_) {}
 
-  // A symbol for an element of an i64 value, the same for equal ones. What wants it says how it is called: "slice_2".
-  Polynomial size(mlir::OpBuilder&, mlir::Value, int64_t element, llvm::StringRef wanted_by);
-  // A name like no other, for what the shape of a value decides (control flow).
-  std::string fresh(llvm::StringRef like);
-  // For the function of a body.
-  std::string fresh_body() { return "body_" + std::to_string(names_->bodies++); }
-  void shaped(const std::string& name, mlir::Value value) { bound_.emplace(name, value), names_->any = true; }
-  // Whether one of the names in `sizes` is bound, here or around.
-  bool has(const Polynomial& sizes) const;
-  // It was bound here.
-  bool binds(const Polynomial& sizes) const {
-    return !sizes.all_names([this](const std::string& name) { return !own_.contains(name); });
+  // The symbol of an element of an i64 value; equal values (by value numbering) share it. `user`
+  // names it: "slice_2".
+  DimExpr symbol_for(mlir::OpBuilder&, mlir::Value, int64_t element, llvm::StringRef user);
+  // A new symbol, for a dimension that a control-flow result has at run time.
+  std::string fresh_name(llvm::StringRef like);
+  // A function name for a control-flow body.
+  std::string fresh_body_name() { return "body_" + std::to_string(names_->num_bodies++); }
+  // Records the value that decides a symbol.
+  void record(const std::string& name, mlir::Value value) {
+    symbols_.emplace(name, value), names_->any = true;
   }
-  // Values that are gone.
+  // Whether the expression has a data-dependent symbol, of this function or of one around it.
+  bool contains(const DimExpr& sizes) const;
+  // Whether it has one of this function.
+  bool defines(const DimExpr& sizes) const {
+    return !sizes.all_symbols([this](const std::string& name) { return !own_symbols_.contains(name); });
+  }
+  // Drops what is known of erased values.
   void forget(llvm::function_ref<bool(mlir::Value)> gone) {
-    values_.clear(), computations_.clear(), elements_.clear();
-    std::erase_if(bound_, [&](const auto& bound) { return gone(bound.second); });
+    value_numbers_.clear(), expressions_.clear(), elements_.clear();
+    std::erase_if(symbols_, [&](const auto& bound) { return gone(bound.second); });
   }
-  // The value of a name that stands in a text; null: none does.
-  mlir::Value named_in(llvm::StringRef text) const;
+  // The value that decides a symbol that occurs in a text; null if none does.
+  mlir::Value value_named_in(llvm::StringRef text) const;
 
  private:
-  // Of a value: the same operations of the same operands have one.
-  int number_of(mlir::Value);
+  // Value numbering: the same operation on the same operands has the same number.
+  int value_number(mlir::Value);
 
-  llvm::DenseMap<mlir::Value, int> values_;
-  std::map<std::pair<std::vector<const void*>, std::vector<int>>, int> computations_;
-  std::map<std::pair<int, int64_t>, std::string> elements_;  // by number and element
-  std::map<std::string, mlir::Value> bound_;                 // by name
-  std::set<std::string> own_;                                // names that were made here
-  // Of the program and all bodies.
+  llvm::DenseMap<mlir::Value, int> value_numbers_;
+  std::map<std::pair<std::vector<const void*>, std::vector<int>>, int> expressions_;
+  std::map<std::pair<int, int64_t>, std::string> elements_;  // symbol by value number and element
+  std::map<std::string, mlir::Value> symbols_;               // the deciding value by symbol
+  std::set<std::string> own_symbols_;                        // created in this function
+  // Shared by the program's function and all bodies.
   struct Names {
-    std::set<std::string> given, taken;  // inputs of the program have them; all
-    std::map<std::string, int> numbers;  // the next of names that begin alike
-    bool any = false;                    // bound
-    int bodies = 0;                      // functions
+    std::set<std::string> input_names, all_names;  // symbols of the program's inputs; all symbols
+    std::map<std::string, int> next_suffix;        // by the begin of a name
+    bool any = false;                              // there is a data-dependent symbol
+    int num_bodies = 0;
   };
   std::shared_ptr<Names> names_;
 };
 
-// Adds the names in the dimensions of a type.
-void add_names(mlir::Type, std::set<std::string>& names);
-// The operation in a function's block that binds a name; null: none does.
+// Adds the symbols in the dimensions of a type.
+void collect_dim_names(mlir::Type, std::set<std::string>& names);
+// The `repro.bind` in a function's block that defines a symbol; null if none does.
 ReproBindOp binding_of(mlir::Block*, const std::string& name);
-// Whether sizes in a function's block may depend on values: not on names of the program's inputs alone. Rules ask Node::is_bound.
-bool may_be_bound(mlir::Block*, const Polynomial& sizes);
-// Marks functions that are bodies of control flow.
+// Whether an expression in a function's block may have symbols other than those of the program's
+// inputs. Rules use NodeView::is_data_dependent instead.
+bool may_be_data_dependent(mlir::Block*, const DimExpr& sizes);
+// The attribute of functions that are control-flow bodies.
 inline constexpr char kBody[] = "repro.body";
-// A ReproBindOp whose size is computed with: it is bound, and so asked to be at least 0, even if no shape has it.
-inline constexpr char kMeasured[] = "repro.measured";
+// The attribute of a `repro.bind` whose symbol an operation computes with. Such a bind stays, and
+// so the value is checked to be at least 0, even if no shape has the symbol.
+inline constexpr char kMaterialized[] = "repro.measured";
 
 }  // namespace invar::compiler

@@ -1,64 +1,65 @@
-// Dimensions of which it cannot be shown that they broadcast: what they broadcast to, which kernels check (spec/onnx.md onnx.24).
+// Broadcasting of dimensions that cannot be shown to broadcast (onnx.24): the result has the
+// dimension that they broadcast to if they do, and kernels check it in each call.
 #include "compiler/lowering/rule_registry.h"
 
 namespace invar::compiler {
 
-std::optional<Extent> Node::common(const Extent& x, const Extent& y) {
-  const Extent one = Extent::of(1);
+std::optional<Dim> NodeView::broadcast(const Dim& x, const Dim& y) {
+  const Dim one = Dim::of(1);
   if (x == y || y == one) return x;
   if (x == one) return y;
-  const std::optional<Polynomial> a = polynomial_of(x), b = polynomial_of(y);
+  const std::optional<DimExpr> a = dim_expr_of(x), b = dim_expr_of(y);
   if (!a || !b) return std::nullopt;
   if (a->constant() || b->constant()) return a->constant() ? x : y;
-  // One that is clamped, where nothing is.
+  // A clamped slice counts with its unclamped length.
   const std::string names[] = {a->text(), b->text()};
   for (bool second : {false, true})
-    for (const Unclamped& mine : ports_.clamped[names[second]]) {
+    for (const UnclampedSlice& mine : state_.clamped_slices[names[second]]) {
       if (mine.length == (second ? *a : *b)) return second ? x : y;
-      for (const Unclamped& other : ports_.clamped[names[!second]])
-        if (mine.length == other.length) return Extent::of(mine.length);
+      for (const UnclampedSlice& other : state_.clamped_slices[names[!second]])
+        if (mine.length == other.length) return Dim::of(mine.length);
     }
-  std::set<std::string>& among = ports_.spread[names[0]];
+  std::set<std::string>& among = state_.broadcasts_to[names[0]];
   if (among.contains(names[1])) return x;
-  if (ports_.spread[names[1]].contains(names[0])) return y;
-  std::optional<Polynomial> size = broadcast(*a, *b);
-  if (!size) size = most(*a, *b);
+  if (state_.broadcasts_to[names[1]].contains(names[0])) return y;
+  std::optional<DimExpr> size = compiler::broadcast(*a, *b);
+  if (!size) size = maximum(*a, *b);
   if (!size) return std::nullopt;
   std::set<std::string> all(std::begin(names), std::end(names));
-  for (const std::string& name : names) all.insert(ports_.spread[name].begin(), ports_.spread[name].end());
+  for (const std::string& name : names)
+    all.insert(state_.broadcasts_to[name].begin(), state_.broadcasts_to[name].end());
   all.erase(size->text());
-  ports_.spread[size->text()].merge(all);
-  return Extent::of(*size);
+  state_.broadcasts_to[size->text()].merge(all);
+  return Dim::of(*size);
 }
 
-// The wanted one, but what is there where 1 is wanted.
-std::optional<Extent> Node::widened(const Extent& from, const Extent& to) {
-  const Extent one = Extent::of(1);
+// Expand: `to`, but `from` in calls where `to` is 1.
+std::optional<Dim> NodeView::expand_to(const Dim& from, const Dim& to) {
+  const Dim one = Dim::of(1);
   if (to == one || from == to) return from;
   if (from == one || to.constant()) return to;
-  const std::optional<Polynomial> a = polynomial_of(from), b = polynomial_of(to);
+  const std::optional<DimExpr> a = dim_expr_of(from), b = dim_expr_of(to);
   if (!a || !b) return std::nullopt;
-  for (const Unclamped& otherwise : ports_.clamped[a->text()])
+  for (const UnclampedSlice& otherwise : state_.clamped_slices[a->text()])
     if (otherwise.length == *b) return to;
-  if (ports_.spread[b->text()].contains(a->text())) return to;
-  // 1 where 1 is wanted, else 0.
-  const std::optional<Polynomial> some = least(*b, 1), more = least(*b, 2), rest = difference(*a, 1);
-  const std::optional<Polynomial> twice = some ? product(*some, 2) : some;
-  const std::optional<Polynomial> single = twice && more ? difference(*twice, *more) : std::nullopt;
-  const std::optional<Polynomial> kept = single && rest ? product(*single, *rest) : std::nullopt;
-  const std::optional<Polynomial> size = kept ? sum(*b, *kept) : kept;
+  if (state_.broadcasts_to[b->text()].contains(a->text())) return to;
+  // single: 1 in calls where b is 1, else 0. The size is b + single * (a - 1).
+  const std::optional<DimExpr> some = minimum(*b, 1), more = minimum(*b, 2), a_minus_1 = difference(*a, 1);
+  const std::optional<DimExpr> twice = some ? product(*some, 2) : some;
+  const std::optional<DimExpr> single = twice && more ? difference(*twice, *more) : std::nullopt;
+  const std::optional<DimExpr> excess = single && a_minus_1 ? product(*single, *a_minus_1) : std::nullopt;
+  const std::optional<DimExpr> size = excess ? sum(*b, *excess) : excess;
   if (!size) return std::nullopt;
-  for (const Polynomial& either : {*a, *b})
-    if (always_equal(*size, either)) return Extent::of(either);
-  ports_.spread[size->text()].merge(std::set<std::string>{a->text(), b->text()});
-  return Extent::of(*size);
+  for (const DimExpr& either : {*a, *b})
+    if (always_equal(*size, either)) return Dim::of(either);
+  state_.broadcasts_to[size->text()].merge(std::set<std::string>{a->text(), b->text()});
+  return Dim::of(*size);
 }
 
-// Operands that broadcast if calls so decide, over their common dimensions, which kernels check. None: they do not.
-Result<SmallVector<Value>> Node::spread_at_run_time(ValueRange operands) {
-  const Extent one = Extent::of(1);
-  Shape all;  // the last dimension first
-  bool decided = false;
+Result<SmallVector<Value>> NodeView::expand_operands_dynamic(ValueRange operands) {
+  const Dim one = Dim::of(1);
+  Shape all;  // innermost dimension first
+  bool run_time_checked = false;
   for (Value v : operands) {
     Shape shape = shape_of(v.getType());
     std::reverse(shape.begin(), shape.end());
@@ -66,29 +67,29 @@ Result<SmallVector<Value>> Node::spread_at_run_time(ValueRange operands) {
     for (size_t d = 0; d < shape.size(); ++d) {
       if (all[d] == shape[d] || shape[d] == one) continue;
       if (all[d] != one) {
-        if (!may_be_equal(all[d], shape[d]) && !is_bound(all[d]) && !is_bound(shape[d]))
+        if (!may_be_equal(all[d], shape[d]) && !!is_data_dependent(all[d]) && !!is_data_dependent(shape[d]))
           return SmallVector<Value>();
-        decided = true;
+        run_time_checked = true;
       }
-      const std::optional<Extent> size = common(all[d], shape[d]);
+      const std::optional<Dim> size = broadcast(all[d], shape[d]);
       if (!size) return SmallVector<Value>();
       all[d] = *size;
     }
   }
-  SmallVector<Value> spread;
-  if (!decided) return spread;
+  SmallVector<Value> expanded;
+  if (!run_time_checked) return expanded;
   for (Value v : operands) {
     Shape shape = shape_of(v.getType());
     for (size_t d = 0; d < shape.size(); ++d)
       if (shape[d] != one) shape[d] = all[shape.size() - 1 - d];
     if (shape == shape_of(v.getType())) {
-      spread.push_back(v);
+      expanded.push_back(v);
     } else {
       INVAR_TRY(Value wide, make<ExpandOp>(v, {}, tensor_of(shape, element_of(v))));
-      spread.push_back(wide);
+      expanded.push_back(wide);
     }
   }
-  return spread;
+  return expanded;
 }
 
 }  // namespace invar::compiler

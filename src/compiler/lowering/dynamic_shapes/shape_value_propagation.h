@@ -1,26 +1,28 @@
-// Integers that a graph computes from the dimensions of its inputs, known as polynomials when it is compiled.
+// Shape value propagation (ONNX: data propagation): integer tensors that a graph computes from
+// input dimensions are known at compile time as dimension expressions.
 #pragma once
 
 #include <optional>
 #include <vector>
 
-#include "shape/dim_expr.h"
 #include "compiler/dialects/dialects.h"
+#include "shape/dim_expr.h"
 
 namespace invar::compiler {
 
-// The elements of an operation `sizes` or of a small integer constant.
-std::optional<std::vector<Polynomial>> sizes_of(mlir::Value);
-// An element of a list or number that is computed when the program runs: known nevertheless, or element `element` of `from`, which
-// some operation made that does more than to carry it.
-struct Traced {
-  std::optional<Polynomial> known;
+// The elements of a `repro.sizes` or of a small integer constant.
+std::optional<std::vector<DimExpr>> known_dim_values(mlir::Value);
+// An element of an integer tensor, traced through operations that only move elements: known, or
+// element `element` of `from`, the result of an operation that computes.
+struct TracedElement {
+  std::optional<DimExpr> known;
   mlir::Value from;
   int64_t element = 0;
 };
-// The elements of a small tensor of i64 or i32; nothing of others.
-std::optional<std::vector<Traced>> trace_sizes(mlir::Value);
-// Those of the result of an operation whose operands are such; nothing where its room does not say how, or they are not polynomials.
-std::optional<std::vector<Polynomial>> evaluate_sizes(mlir::Operation*);
+// The elements of a small i64 or i32 tensor; nullopt for other tensors.
+std::optional<std::vector<TracedElement>> trace_elements(mlir::Value);
+// The elements of an operation's result if its operands are known; nullopt if its room registered
+// no propagation or an element is no dimension expression.
+std::optional<std::vector<DimExpr>> propagate_dims(mlir::Operation*);
 
 }  // namespace invar::compiler

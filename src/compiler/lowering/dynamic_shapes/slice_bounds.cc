@@ -1,37 +1,38 @@
-// Slices that ONNX clamps for sizes for which the call fails anyway: what reads them asks for as many elements as they have where nothing
-// is clamped. Dimensions say so from then on, and kernels check it (spec/onnx.md onnx.27).
+// Slice bounds that ONNX clamps only in calls that fail anyway (onnx.27): if a reader requires the
+// unclamped length, the slice gets it, and kernels check it.
 #include "compiler/lowering/lower_onnx.h"
 #include "mlir/IR/Verifier.h"
 
 namespace invar::compiler {
 namespace {
 
-// What holds in every call that does not fail: `lower` is no more than `upper`.
-using Facts = std::vector<Unclamped>;
+// Facts that hold in every call that does not fail: lower <= upper.
+using SliceFacts = std::vector<UnclampedSlice>;
 
-bool below(const Polynomial& a, const Polynomial& b, const Facts& facts) {
-  const std::optional<Polynomial> gap = difference(b, a);
-  return gap && llvm::any_of(facts, [&gap](const Unclamped& fact) {
-           const std::optional<Polynomial> room = difference(fact.upper, fact.lower);
-           const std::optional<Polynomial> rest = room ? difference(*gap, *room) : room;
-           return rest && rest->never_negative();
+bool is_at_most(const DimExpr& a, const DimExpr& b, const SliceFacts& facts) {
+  const std::optional<DimExpr> gap = difference(b, a);
+  return gap && llvm::any_of(facts, [&gap](const UnclampedSlice& fact) {
+           const std::optional<DimExpr> room = difference(fact.upper, fact.lower);
+           const std::optional<DimExpr> rest = room ? difference(*gap, *room) : room;
+           return rest && rest->is_nonnegative();
          });
 }
 
-// With one of two in the place of the smaller, where it is known which it is.
-std::optional<Polynomial> without(const Polynomial& p, const Facts& facts) {
-  std::optional<Polynomial> total = Polynomial();
+// Replaces min(a, b) by a or b if the facts decide which is smaller.
+std::optional<DimExpr> resolve_minimums(const DimExpr& p, const SliceFacts& facts) {
+  std::optional<DimExpr> total = DimExpr();
   for (const auto& [monomial, times] : p.terms()) {
-    std::optional<Polynomial> all = Polynomial(times);
+    std::optional<DimExpr> all = DimExpr(times);
     for (const std::string& factor : monomial) {
-      std::optional<Polynomial> size = Polynomial::of(factor);
-      if (const auto parts = Polynomial::parts_of(factor)) {
-        const std::optional<Polynomial> a = without(parts->first, facts), b = without(parts->second, facts);
+      std::optional<DimExpr> size = DimExpr::symbol(factor);
+      if (const auto parts = DimExpr::composite_of(factor)) {
+        const std::optional<DimExpr> a = resolve_minimums(parts->first, facts),
+                                     b = resolve_minimums(parts->second, facts);
         if (!a || !b) return std::nullopt;
-        size = parts->by              ? quotient(*a, parts->by)
-               : below(*a, *b, facts) ? a
-               : below(*b, *a, facts) ? b
-                                      : least(*a, *b);
+        size = parts->divisor              ? floor_div(*a, parts->divisor)
+               : is_at_most(*a, *b, facts) ? a
+               : is_at_most(*b, *a, facts) ? b
+                                           : minimum(*a, *b);
       }
       all = all && size ? product(*all, *size) : std::nullopt;
     }
@@ -40,27 +41,28 @@ std::optional<Polynomial> without(const Polynomial& p, const Facts& facts) {
   return total;
 }
 
-Facts facts_of(Block& block, const Ports& ports) {
-  Facts facts;
+SliceFacts collect_facts(Block& block, const LoweringState& state) {
+  SliceFacts facts;
   for (ExpandOp op : block.getOps<ExpandOp>()) {
     const Shape from = shape_of(op.getX().getType()), to = shape_of(op.getType());
     for (size_t i = 1; i <= from.size(); ++i) {
-      const Extent &x = from[from.size() - i], &y = to[to.size() - i];
-      const auto it = ports.clamped.find(x.name);
-      if (x.constant() || it == ports.clamped.end()) continue;
-      for (const Unclamped& otherwise : it->second)
-        // One that is repeated is there; what has a constant number may have one element instead, which is repeated.
-        if (y.constant() ? otherwise.length == 1 && y.value > 1 : polynomial_of(y) == otherwise.length)
+      const Dim &x = from[from.size() - i], &y = to[to.size() - i];
+      const auto it = state.clamped_slices.find(x.name);
+      if (x.constant() || it == state.clamped_slices.end()) continue;
+      for (const UnclampedSlice& otherwise : it->second)
+        // A single element that is repeated lies inside. A constant target may come from one
+        // repeated element instead.
+        if (y.constant() ? otherwise.length == 1 && y.value > 1 : dim_expr_of(y) == otherwise.length)
           facts.push_back(otherwise);
     }
   }
   return facts;
 }
 
-bool retype(Operation& op, const Facts& facts) {
-  const auto size = [&facts](const Polynomial& p) { return without(p, facts); };
-  for (Value v : op.getResults()) v.setType(replaced(v.getType(), size));
-  if (auto sizes = dyn_cast<ReproSizesOp>(op)) replace(sizes, size);
+bool retype(Operation& op, const SliceFacts& facts) {
+  const auto size = [&facts](const DimExpr& p) { return resolve_minimums(p, facts); };
+  for (Value v : op.getResults()) v.setType(substitute_dims(v.getType(), size));
+  if (auto sizes = dyn_cast<ReproSizesOp>(op)) substitute_dims(sizes, size);
   if (auto infer = dyn_cast<InferTypeOpInterface>(op)) {
     SmallVector<Type> types;
     if (succeeded(infer.inferReturnTypes(op.getContext(), op.getLoc(), op.getOperands(),
@@ -73,9 +75,9 @@ bool retype(Operation& op, const Facts& facts) {
 
 }  // namespace
 
-void take_unclamped(Block& block, const Ports& ports) {
-  const Facts facts = facts_of(block, ports);
-  // Bodies have types of their own.
+void apply_unclamped_slices(Block& block, const LoweringState& state) {
+  const SliceFacts facts = collect_facts(block, state);
+  // The types of control-flow bodies would have to change as well.
   if (facts.empty() || !block.getOps<ReproFlowOp>().empty()) return;
   std::vector<std::pair<Value, Type>> types;
   std::vector<std::pair<ReproSizesOp, ArrayAttr>> sizes;

@@ -1,5 +1,6 @@
-// A cast of a cast whose first step loses nothing is one cast: what cast gives is decided by the value of its operand (cast.2 to cast.6),
-// and that is the same before and after the first step, but for the exceptions below.
+// A cast after a lossless cast is one cast. The result of a cast depends on the value of its
+// operand alone (cast.2 to cast.6), and a lossless cast keeps the value. The code below lists the
+// exceptions.
 #include "compiler/passes/canonicalize/patterns.h"
 
 namespace invar::compiler {
@@ -11,8 +12,8 @@ bool is_integer(DType t) {
 bool is_signed(DType t) {
   return t == DType::i64 || t == DType::i32 || t == DType::i16 || t == DType::i8;
 }
-// Binary digits of the magnitudes that a type holds without a gap.
-int digits(DType t) {
+// The precision in bits: all integers of this many bits are exact.
+int precision(DType t) {
   switch (t) {
     case DType::bf16: return 8;
     case DType::f16: return 11;
@@ -23,18 +24,19 @@ int digits(DType t) {
   }
 }
 
-// Every value of `from` is one of `to`, NaN, infinities and the signs of zeros with them.
-bool holds(DType to, DType from) {
+// Whether `to` represents every value of `from`, including NaN, infinities and signed zeros.
+bool represents(DType to, DType from) {
   if (from == to) return true;
   if (to == DType::boolean) return false;
   if (from == DType::boolean) return true;
   if (is_integer(from))
-    return digits(to) >= digits(from) && (!is_integer(to) || !is_signed(from) || is_signed(to));
+    return precision(to) >= precision(from) && (!is_integer(to) || !is_signed(from) || is_signed(to));
   return (to == DType::f32 && from != DType::f64) || to == DType::f64;
 }
 
-// As a cast stores it: no NaN but the canonical one and, of bf16, no subnormal (formats.6). Moves carry it along.
-bool stored(Value v) {
+// Whether a value is the result of a cast, possibly moved: its only NaN is the canonical one and,
+// in bf16, it has no subnormals (formats.6).
+bool is_canonicalized(Value v) {
   Operation* op = v.getDefiningOp();
   while (auto move = dyn_cast_or_null<ReproOp>(op)) {
     if (!move.copies() || op->getNumOperands() != 1 || isa<BitcastOp>(op)) break;
@@ -50,19 +52,21 @@ struct CastOfCast : OpRewritePattern<CastOp> {
     auto inner = op.getX().getDefiningOp<CastOp>();
     if (!inner) return failure();
     const std::optional<DType> from = dtype_of(element_of(inner.getX())),
-                               by = dtype_of(element_of(op.getX())), to = dtype_of(element_of(op.getOut()));
-    if (!from || !by || !to || *from == *by || !holds(*by, *from)) return failure();
+                               via = dtype_of(element_of(op.getX())), to = dtype_of(element_of(op.getOut()));
+    if (!from || !via || !to || *from == *via || !represents(*via, *from)) return failure();
     if (*from == *to) {
-      // Back again: integers are what they were. A float may be a NaN or a subnormal that casts do not keep, a bool any byte.
-      if (!is_integer(*to) && !((*to == DType::f16 || *to == DType::bf16) && stored(inner.getX())))
+      // A round trip restores integers. It changes NaN payloads and subnormals of floats, and a
+      // bool may be any byte.
+      if (!is_integer(*to) && !((*to == DType::f16 || *to == DType::bf16) && is_canonicalized(inner.getX())))
         return failure();
       rewriter.replaceOp(op, inner.getX());
       return success();
     }
-    // Integers by way of floats saturate (formats.9), directly they keep the low bits (formats.10).
-    if (is_integer(*from) && !is_integer(*by) && is_integer(*to) && !holds(*to, *from)) return failure();
-    // f64 to f32 flushes what is subnormal there (cast.4), bf16 to f32 keeps it (cast.2).
-    if (*from == DType::bf16 && *by == DType::f64 && *to == DType::f32) return failure();
+    // Integer to integer through a float saturates (formats.9). A direct cast wraps (formats.10).
+    if (is_integer(*from) && !is_integer(*via) && is_integer(*to) && !represents(*to, *from))
+      return failure();
+    // f64 to f32 flushes subnormals (cast.4). bf16 to f32 keeps them (cast.2).
+    if (*from == DType::bf16 && *via == DType::f64 && *to == DType::f32) return failure();
     rewriter.modifyOpInPlace(op, [&] { op.getXMutable().assign(inner.getX()); });
     return success();
   }
@@ -70,7 +74,7 @@ struct CastOfCast : OpRewritePattern<CastOp> {
 
 }  // namespace
 
-void add_conversions(RewritePatternSet& set) {
+void add_cast_patterns(RewritePatternSet& set) {
   set.add<CastOfCast>(set.getContext());
 }
 

@@ -1,27 +1,21 @@
-// Operations that only move elements carry bits unchanged (formats.8, move.1, reshape.1: NaN payloads and subnormals too), so one
-// whose every element arrives where it was is its operand, and two in a row are one.
+// Data movement carries bits unchanged, NaN payloads and subnormals included (formats.8, move.1,
+// reshape.1). An identity copy is therefore its operand, and two copies in a row are one.
 #include "compiler/passes/canonicalize/patterns.h"
 
 namespace invar::compiler {
 
-SmallVector<int64_t> inverse(llvm::ArrayRef<int64_t> perm) {
-  SmallVector<int64_t> back(perm.size());
-  for (size_t d = 0; d < perm.size(); ++d) back[static_cast<size_t>(perm[d])] = static_cast<int64_t>(d);
-  return back;
-}
-
-bool keeps_order(Type from, llvm::ArrayRef<int64_t> perm) {
+bool preserves_memory_order(Type from, llvm::ArrayRef<int64_t> perm) {
   const Shape shape = shape_of(from);
   int64_t last = -1;
   for (int64_t d : perm) {
-    if (shape[static_cast<size_t>(d)] == Extent::of(1)) continue;
+    if (shape[static_cast<size_t>(d)] == Dim::of(1)) continue;
     if (d < last) return false;
     last = d;
   }
   return true;
 }
 
-Value transposed(OpBuilder& build, Location loc, Value x, llvm::ArrayRef<int64_t> perm) {
+Value make_transpose(OpBuilder& build, Location loc, Value x, llvm::ArrayRef<int64_t> perm) {
   const Shape from = shape_of(x.getType());
   Shape to;
   for (int64_t d : perm) to.push_back(from[static_cast<size_t>(d)]);
@@ -30,30 +24,30 @@ Value transposed(OpBuilder& build, Location loc, Value x, llvm::ArrayRef<int64_t
       ->getResult(0);
 }
 
-Value reshaped(OpBuilder& build, Location loc, Value x, const Shape& shape) {
+Value make_reshape(OpBuilder& build, Location loc, Value x, const Shape& shape) {
   return make_op(build, loc, ReshapeOp::getOperationName(), x, {}, tensor_of(shape, element_of(x)))
       ->getResult(0);
 }
 
 namespace {
 
-// Equal types whose dimensions are known: an unknown one may be two different sizes.
-bool same_type(Type a, Type b) {
-  return a == b && llvm::all_of(shape_of(a), [](const Extent& e) { return e.known(); });
+// Equal types with known dimensions. Two unknown dimensions may differ.
+bool known_equal_types(Type a, Type b) {
+  return a == b && llvm::all_of(shape_of(a), [](const Dim& e) { return e.known(); });
 }
 
 struct ReshapeOfReshape : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter& rewriter) const override {
-    if (same_type(op.getX().getType(), op.getType())) {
+    if (known_equal_types(op.getX().getType(), op.getType())) {
       rewriter.replaceOp(op, op.getX());
       return success();
     }
     auto inner = op.getX().getDefiningOp<ReshapeOp>();
     if (!inner) return failure();
-    // Of two that ask for as many elements, neither is left out.
-    const auto from = count_of(shape_of(inner.getX().getType())),
-               between = count_of(shape_of(inner.getType())), to = count_of(shape_of(op.getType()));
+    // A reshape also checks that element counts agree. Merging must not drop a check that can fail.
+    const auto from = element_count(shape_of(inner.getX().getType())),
+               between = element_count(shape_of(inner.getType())), to = element_count(shape_of(op.getType()));
     if (from != between && between != to) return failure();
     rewriter.modifyOpInPlace(op, [&] { op.getXMutable().assign(inner.getX()); });
     return success();
@@ -64,30 +58,31 @@ struct TransposeOfTranspose : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter& rewriter) const override {
     const llvm::ArrayRef<int64_t> perm = op.getPerm();
-    // Dimensions of 1 have one place, wherever they stand: the order in memory is the same.
-    if (keeps_order(op.getX().getType(), perm)) {
+    // Moving dimensions of 1 keeps the order in memory, so a reshape suffices.
+    if (preserves_memory_order(op.getX().getType(), perm)) {
       Value x = op.getX();
-      if (!same_type(x.getType(), op.getType()))
-        x = reshaped(rewriter, op.getLoc(), x, shape_of(op.getType()));
+      if (!known_equal_types(x.getType(), op.getType()))
+        x = make_reshape(rewriter, op.getLoc(), x, shape_of(op.getType()));
       rewriter.replaceOp(op, x);
       return success();
     }
     auto inner = op.getX().getDefiningOp<TransposeOp>();
     if (!inner) return failure();
-    SmallVector<int64_t> both;
-    for (int64_t d : perm) both.push_back(inner.getPerm()[static_cast<size_t>(d)]);
-    rewriter.replaceOp(op, transposed(rewriter, op.getLoc(), inner.getX(), both));
+    SmallVector<int64_t> composed;
+    for (int64_t d : perm) composed.push_back(inner.getPerm()[static_cast<size_t>(d)]);
+    rewriter.replaceOp(op, make_transpose(rewriter, op.getLoc(), inner.getX(), composed));
     return success();
   }
 };
 
-// All of x, from its first element on. In a dimension of 1 every start and step names its one element.
-struct SliceOfAll : OpRewritePattern<SliceOp> {
+// A slice of all of x from its first element. In a dimension of 1, every start and step selects its
+// only element.
+struct IdentitySlice : OpRewritePattern<SliceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SliceOp op, PatternRewriter& rewriter) const override {
-    if (!same_type(op.getX().getType(), op.getType())) return failure();
+    if (!known_equal_types(op.getX().getType(), op.getType())) return failure();
     for (auto [e, start, step] : llvm::zip(shape_of(op.getType()), op.getStarts(), op.getSteps()))
-      if (e != Extent::of(1) && (start != 0 || step != 1)) return failure();
+      if (e != Dim::of(1) && (start != 0 || step != 1)) return failure();
     rewriter.replaceOp(op, op.getX());
     return success();
   }
@@ -96,45 +91,46 @@ struct SliceOfAll : OpRewritePattern<SliceOp> {
 struct ExpandOfExpand : OpRewritePattern<ExpandOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ExpandOp op, PatternRewriter& rewriter) const override {
-    if (same_type(op.getX().getType(), op.getType())) {
+    if (known_equal_types(op.getX().getType(), op.getType())) {
       rewriter.replaceOp(op, op.getX());
       return success();
     }
     auto inner = op.getX().getDefiningOp<ExpandOp>();
-    if (!inner || !asks_nothing(inner, shape_of(op.getType()))) return failure();
+    if (!inner || !is_redundant(inner, shape_of(op.getType()))) return failure();
     rewriter.modifyOpInPlace(op, [&] { op.getXMutable().assign(inner.getX()); });
     return success();
   }
 
  private:
-  // Whether what the inner one asks of sizes is asked of x and the result, too.
-  static bool asks_nothing(ExpandOp inner, const Shape& to) {
+  // Whether the remaining expand still checks every size that the inner one checks.
+  static bool is_redundant(ExpandOp inner, const Shape& to) {
     const Shape from = shape_of(inner.getX().getType()), between = shape_of(inner.getType());
     for (size_t i = 1; i <= between.size(); ++i) {
-      const Extent& e = between[between.size() - i];
+      const Dim& e = between[between.size() - i];
       const bool kept = i <= from.size() && e == from[from.size() - i];
-      if (!kept && e != to[to.size() - i] && e != Extent::of(1)) return false;
+      if (!kept && e != to[to.size() - i] && e != Dim::of(1)) return false;
     }
     return true;
   }
 };
 
-// Operands without elements along the axis add nothing. The first stays where all are such.
-struct ConcatOfOne : OpRewritePattern<ConcatOp> {
+// Drops operands that are empty along the axis. If all are empty, the first stays.
+struct SimplifyConcat : OpRewritePattern<ConcatOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter& rewriter) const override {
     SmallVector<Value> kept;
     const auto axis = static_cast<size_t>(op.getAxis());
     for (Value v : op.getOperands())
-      if (shape_of(v.getType())[axis] != Extent::of(0)) kept.push_back(v);
+      if (shape_of(v.getType())[axis] != Dim::of(0)) kept.push_back(v);
     if (kept.empty()) kept.push_back(op.getOperands()[0]);
-    // Where dimensions beside the axis have other names, each operand is asked.
+    // If another dimension has a different symbol, the concat checks that they are equal, so it
+    // stays.
     for (Value v : op.getOperands()) {
       Shape shape = shape_of(v.getType());
       shape[axis] = shape_of(op.getType())[axis];
       if (shape != shape_of(op.getType())) return failure();
     }
-    if (kept.size() == 1 && same_type(kept[0].getType(), op.getType())) {
+    if (kept.size() == 1 && known_equal_types(kept[0].getType(), op.getType())) {
       rewriter.replaceOp(op, kept[0]);
       return success();
     }
@@ -145,22 +141,22 @@ struct ConcatOfOne : OpRewritePattern<ConcatOp> {
 };
 
 template <class Op>
-struct PadOfNothing : OpRewritePattern<Op> {
+struct IdentityPad : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op, PatternRewriter& rewriter) const override {
-    if (!same_type(op.getX().getType(), op.getType())) return failure();
-    // Of equal size, what begins at 0 ends where x does.
+    if (!known_equal_types(op.getX().getType(), op.getType())) return failure();
+    // The sizes are equal, so a pad that begins with 0 elements also ends with 0.
     if (llvm::any_of(op.getBegins(), [](int64_t b) { return b != 0; })) return failure();
     rewriter.replaceOp(op, op.getX());
     return success();
   }
 };
 
-// reshape.2: the bits stay, whatever type they have in between.
+// reshape.2: bitcasts keep the bits, whatever the type in between.
 struct BitcastOfBitcast : OpRewritePattern<BitcastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(BitcastOp op, PatternRewriter& rewriter) const override {
-    if (same_type(op.getX().getType(), op.getType())) {
+    if (known_equal_types(op.getX().getType(), op.getType())) {
       rewriter.replaceOp(op, op.getX());
       return success();
     }
@@ -173,9 +169,9 @@ struct BitcastOfBitcast : OpRewritePattern<BitcastOp> {
 
 }  // namespace
 
-void add_copies(RewritePatternSet& set) {
-  set.add<ReshapeOfReshape, TransposeOfTranspose, SliceOfAll, ExpandOfExpand, ConcatOfOne,
-          PadOfNothing<PadOp>, PadOfNothing<PadEdgeOp>, PadOfNothing<PadReflectOp>, PadOfNothing<PadWrapOp>,
+void add_copy_patterns(RewritePatternSet& set) {
+  set.add<ReshapeOfReshape, TransposeOfTranspose, IdentitySlice, ExpandOfExpand, SimplifyConcat,
+          IdentityPad<PadOp>, IdentityPad<PadEdgeOp>, IdentityPad<PadReflectOp>, IdentityPad<PadWrapOp>,
           BitcastOfBitcast>(set.getContext());
 }
 

@@ -1,35 +1,37 @@
-// What a kernel can read in another order or repeat by itself needs no copy. Each operation reads the same elements for each element of
-// its result as before, and sums them in the same order, which does not depend on where they lie.
+// Kernels can read transposed or broadcast operands without a copy. Each result element still reads
+// the same elements and sums them in the same order, which does not depend on their layout, so bits
+// stay.
 #include "compiler/passes/canonicalize/patterns.h"
 
 namespace invar::compiler {
 namespace {
 
 // matmul.3: transposition is tuning.
-struct ReadTurned : OpRewritePattern<MatmulOp> {
+struct FoldTransposeIntoMatmul : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter& rewriter) const override {
     for (unsigned side : {0u, 1u}) {
-      auto turn = op->getOperand(side).getDefiningOp<TransposeOp>();
-      if (!turn || turn.getPerm().size() < 2) continue;
-      // Rows and columns exchanged by the kernel, and what is left to do before it.
-      SmallVector<int64_t> left(turn.getPerm());
-      std::swap(left[left.size() - 2], left.back());
-      Value x = turn.getX();
-      const bool nothing_left = keeps_order(x.getType(), left);
-      if (nothing_left && !llvm::is_sorted(left)) {
-        x = reshaped(rewriter, op.getLoc(), x, moved(shape_of(x.getType()), left));
-      } else if (!nothing_left) {
-        // A copy that leaves rows whole is better than one that takes them apart.
-        if (side == 0 || !turn->hasOneUse() || left.back() != static_cast<int64_t>(left.size()) - 1) continue;
-        x = transposed(rewriter, op.getLoc(), x, left);
+      auto transpose = op->getOperand(side).getDefiningOp<TransposeOp>();
+      if (!transpose || transpose.getPerm().size() < 2) continue;
+      // The kernel swaps rows and columns. `rest` is the permutation that remains before it.
+      SmallVector<int64_t> rest(transpose.getPerm());
+      std::swap(rest[rest.size() - 2], rest.back());
+      Value x = transpose.getX();
+      const bool no_copy = preserves_memory_order(x.getType(), rest);
+      if (no_copy && !llvm::is_sorted(rest)) {
+        x = make_reshape(rewriter, op.getLoc(), x, permuted(shape_of(x.getType()), rest));
+      } else if (!no_copy) {
+        // A transpose that keeps rows contiguous is cheaper than one that splits them.
+        if (side == 0 || !transpose->hasOneUse() || rest.back() != static_cast<int64_t>(rest.size()) - 1)
+          continue;
+        x = make_transpose(rewriter, op.getLoc(), x, rest);
       }
       rewriter.modifyOpInPlace(op, [&] {
         op->setOperand(side, x);
         if (side)
           op.setTransB(op.getTransB() ? 0 : 1);
         else if (op.getTransA().value_or(0))
-          op.removeTransAAttr();  // absent where it is 0
+          op.removeTransAAttr();  // 0 is encoded as absent
         else
           op.setTransA(1);
       });
@@ -37,27 +39,28 @@ struct ReadTurned : OpRewritePattern<MatmulOp> {
     }
     return failure();
   }
-  static Shape moved(const Shape& from, llvm::ArrayRef<int64_t> perm) {
+  static Shape permuted(const Shape& from, llvm::ArrayRef<int64_t> perm) {
     Shape to;
     for (int64_t d : perm) to.push_back(from[static_cast<size_t>(d)]);
     return to;
   }
 };
 
-// attention.1: the same heads, behind the positions instead of before them. The result is turned instead of the three operands.
-struct HeadsBehind : OpRewritePattern<AttentionOp> {
+// attention.1: replaces [batch, heads, positions, width] operands that are transposes by their
+// sources, with heads behind positions. One transpose of the result replaces three of operands.
+struct FoldTransposesIntoAttention : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter& rewriter) const override {
     if (!op.getHeadsFirst().value_or(0)) return failure();
     SmallVector<Value> operands;
     for (Value v : {op.getQ(), op.getK(), op.getV()}) {
-      auto turn = v.getDefiningOp<TransposeOp>();
-      if (!turn || turn.getPerm() != llvm::ArrayRef(kTurn)) return failure();
-      Shape shape = shape_of(turn.getX().getType());
-      const std::optional<Polynomial> width = count_of({shape[2], shape[3]});
+      auto transpose = v.getDefiningOp<TransposeOp>();
+      if (!transpose || transpose.getPerm() != llvm::ArrayRef(kSwapHeads)) return failure();
+      Shape shape = shape_of(transpose.getX().getType());
+      const std::optional<DimExpr> width = element_count({shape[2], shape[3]});
       if (!width || !width->constant()) return failure();
       operands.push_back(
-          reshaped(rewriter, op.getLoc(), turn.getX(), {shape[0], shape[1], Extent::of(*width)}));
+          make_reshape(rewriter, op.getLoc(), transpose.getX(), {shape[0], shape[1], Dim::of(*width)}));
     }
     const Shape y = shape_of(op.getType());
     for (Value v : op.getMore()) operands.push_back(v);
@@ -65,29 +68,30 @@ struct HeadsBehind : OpRewritePattern<AttentionOp> {
     for (NamedAttribute a : op->getAttrs())
       if (a.getName() != "heads_first" && a.getName() != "numerics" && a.getName() != "version")
         attrs.push_back(a);
-    const Shape flat = {y[0], y[2], Extent::of(y[1].value * y[3].value)};
+    const Shape flat = {y[0], y[2], Dim::of(y[1].value * y[3].value)};
     Value out = make_op(rewriter, op.getLoc(), AttentionOp::getOperationName(), operands, attrs,
                         tensor_of(flat, element_of(op.getOut())))
                     ->getResult(0);
-    out = reshaped(rewriter, op.getLoc(), out, {y[0], y[2], y[1], y[3]});
-    rewriter.replaceOp(op, transposed(rewriter, op.getLoc(), out, kTurn));
+    out = make_reshape(rewriter, op.getLoc(), out, {y[0], y[2], y[1], y[3]});
+    rewriter.replaceOp(op, make_transpose(rewriter, op.getLoc(), out, kSwapHeads));
     return success();
   }
-  static constexpr int64_t kTurn[] = {0, 2, 1, 3};
+  static constexpr int64_t kSwapHeads[] = {0, 2, 1, 3};
 };
 
-// elementwise.2: kernels repeat what broadcasts. Only where the result stays as large.
-struct RepeatInKernel : OpInterfaceRewritePattern<ReproOp> {
+// elementwise.2: kernels broadcast operands, so an expand is unnecessary if the other operands
+// already give the result its shape.
+struct FoldExpandIntoPointwise : OpInterfaceRewritePattern<ReproOp> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
   LogicalResult matchAndRewrite(ReproOp op, PatternRewriter& rewriter) const override {
     if (!op.pointwise() || op->getNumOperands() < 2) return failure();
     for (unsigned i = 0; i < op->getNumOperands(); ++i) {
       auto expand = op->getOperand(i).getDefiningOp<ExpandOp>();
       if (!expand) continue;
-      std::optional<Shape> rest = shape_of(expand.getX().getType());
-      for (unsigned k = 0; rest && k < op->getNumOperands(); ++k)
-        if (k != i) rest = broadcast(*rest, shape_of(op->getOperand(k).getType()));
-      if (!rest || *rest != shape_of(op->getResult(0).getType())) continue;
+      std::optional<Shape> result = shape_of(expand.getX().getType());
+      for (unsigned k = 0; result && k < op->getNumOperands(); ++k)
+        if (k != i) result = broadcast(*result, shape_of(op->getOperand(k).getType()));
+      if (!result || *result != shape_of(op->getResult(0).getType())) continue;
       rewriter.modifyOpInPlace(op, [&] { op->setOperand(i, expand.getX()); });
       return success();
     }
@@ -97,8 +101,8 @@ struct RepeatInKernel : OpInterfaceRewritePattern<ReproOp> {
 
 }  // namespace
 
-void add_operands(RewritePatternSet& set) {
-  set.add<ReadTurned, HeadsBehind, RepeatInKernel>(set.getContext());
+void add_operand_patterns(RewritePatternSet& set) {
+  set.add<FoldTransposeIntoMatmul, FoldTransposesIntoAttention, FoldExpandIntoPointwise>(set.getContext());
 }
 
 }  // namespace invar::compiler

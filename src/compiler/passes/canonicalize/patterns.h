@@ -1,5 +1,6 @@
-// Rewrites within the reproducible dialect that keep the bits (law 5): each says why where it stands. Whatever rounds, flushes a
-// subnormal or makes a NaN canonical stays: x + 0 and x * 1 are no identities here (formats.5).
+// Rewrites within the repro dialect that keep the bits (law 5). Each says why where it is defined.
+// An operation that rounds, flushes subnormals or canonicalizes NaN stays: x + 0 and x * 1 are no
+// identities (formats.5).
 #pragma once
 
 #include "compiler/lowering/rule_registry.h"
@@ -7,32 +8,28 @@
 
 namespace invar::compiler {
 
-// Copies of nothing, and copies of copies.
-void add_copies(RewritePatternSet&);
+// Identity copies, and copies of copies.
+void add_copy_patterns(RewritePatternSet&);
 // Casts of casts.
-void add_conversions(RewritePatternSet&);
-// Operands that a kernel reads as they were before they were turned or repeated.
-void add_operands(RewritePatternSet&);
-// Operations on small constants. *evaluated: bytes of results so far.
-void add_constants(RewritePatternSet&, int64_t* evaluated);
+void add_cast_patterns(RewritePatternSet&);
+// Operands that a kernel can read without a preceding transpose or expand.
+void add_operand_patterns(RewritePatternSet&);
+// Constant folding. *evaluated: bytes of results so far, which a limit bounds.
+void add_constant_patterns(RewritePatternSet&, int64_t* evaluated);
 
-// All of these, and one operation instead of equal ones.
-void simplify(func::FuncOp);
-// The first of equal operations stands for all. Operations with memory are never equal.
-void merge_equal(Block&);
-void remove_dead(Block&);
-// The bodies that control flow runs.
+// Applies patterns until none matches. Fails if the driver reaches its iteration limit.
+LogicalResult apply_greedily(func::FuncOp, RewritePatternSet&&);
+// Applies all patterns of this header and merges equal operations.
+void canonicalize(func::FuncOp);
+// Common subexpression elimination. Operations with state are never equal.
+void merge_equal_ops(Block&);
+void erase_dead_ops(Block&);
+// The functions that a control-flow operation runs.
 std::vector<func::FuncOp> bodies_of(ReproFlowOp, SymbolTableCollection& functions);
 
-// A transpose behind pointwise operations and moves of elements instead of in front of them.
-void sink_transposes(Block&);
-
-// The permutation that undoes it.
-SmallVector<int64_t> inverse(llvm::ArrayRef<int64_t> perm);
-// Whether the dimensions other than 1 stay in their order: then no element moves.
-bool keeps_order(Type from, llvm::ArrayRef<int64_t> perm);
-// x in another order, of the type that follows.
-Value transposed(OpBuilder&, Location, Value x, llvm::ArrayRef<int64_t> perm);
-Value reshaped(OpBuilder&, Location, Value x, const Shape&);
+// Whether a permutation moves no element in memory: the order of the dimensions other than 1 stays.
+bool preserves_memory_order(Type from, llvm::ArrayRef<int64_t> perm);
+Value make_transpose(OpBuilder&, Location, Value x, llvm::ArrayRef<int64_t> perm);
+Value make_reshape(OpBuilder&, Location, Value x, const Shape&);
 
 }  // namespace invar::compiler

@@ -1,27 +1,27 @@
-// choices.7, choices.8: x / 2 * (1 + f).
+// The part that both GELU idioms share: x / 2 * (1 + f) (choices.7, choices.8).
 #pragma once
 #include "compiler/passes/idiom_recognition.h"
 
 namespace invar::compiler {
 
-// The product of x, a half and 1 + f, in any order and with any parentheses, where f is read by nothing else; null: there is none.
-inline Value halved(Value f, Value x) {
+// The product of x, 1/2 and 1 + f in any order and association, if nothing else reads f; else null.
+inline Value match_gelu_product(Value f, Value x) {
   auto sum = only_user<AddOp>(f);
-  if (!sum || !is_number(other(sum, f), 1)) return {};
+  if (!sum || !is_scalar(other_operand(sum, f), 1)) return {};
   Value v = sum.getOut();
   int halves = 0, times = 0;
   while (halves + times < 2) {
     SmallVector<Value> factors;
     if (auto product = only_user<MulOp>(v); product && product.getA() != product.getB()) {
-      factors_of(other(product, v), x, factors);
+      factors_of(other_operand(product, v), x, factors);
       v = product.getOut();
-    } else if (auto quotient = only_user<DivOp>(v); quotient && is_number(quotient.getB(), 2)) {
+    } else if (auto quotient = only_user<DivOp>(v); quotient && is_scalar(quotient.getB(), 2)) {
       v = quotient.getOut(), ++halves;
     } else {
       return {};
     }
     for (Value factor : factors) {
-      if (factor != x && !is_number(factor, 0.5f)) return {};
+      if (factor != x && !is_scalar(factor, 0.5f)) return {};
       ++(factor == x ? times : halves);
     }
   }

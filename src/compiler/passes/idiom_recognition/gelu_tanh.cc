@@ -1,4 +1,4 @@
-// choices.8: x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))).
+// GELU with tanh (choices.8): x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))).
 #include "compiler/passes/idiom_recognition/gelu.h"
 
 namespace invar::compiler {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr float kRoot = 0x1.988454p-1f, kCube = 0x1.6e4e26p-5f;  // sqrt(2 / pi), 0.044715 as binary32
 
-// A product of `x` times x and the number, and of nothing else.
+// Whether v is the product of `factor` and x to the power of `times`.
 bool is_term(Value v, Value x, int times, float factor) {
   SmallVector<Value> factors;
   factors_of(v, x, factors);
@@ -14,18 +14,19 @@ bool is_term(Value v, Value x, int times, float factor) {
   for (Value f : factors)
     if (f == x)
       --times;
-    else if (is_number(f, factor))
+    else if (is_scalar(f, factor))
       ++numbers;
     else
       return false;
   return times == 0 && numbers == 1;
 }
 
-// x of sqrt(2 / pi) * (x + 0.044715 * x^3), or of sqrt(2 / pi) * x * (1 + 0.044715 * x^2); null: neither.
-Value operand_of(Value product) {
+// The x of sqrt(2 / pi) * (x + 0.044715 * x^3) or sqrt(2 / pi) * x * (1 + 0.044715 * x^2); null if
+// v is neither.
+Value match_tanh_argument(Value product) {
   SmallVector<Value> factors;
   factors_of(product, {}, factors);
-  const auto root = llvm::find_if(factors, [](Value f) { return is_number(f, kRoot); });
+  const auto root = llvm::find_if(factors, [](Value f) { return is_scalar(f, kRoot); });
   if (root == factors.end() || factors.size() > 3) return {};
   factors.erase(root);
   for (size_t i = 0; i < factors.size(); ++i) {
@@ -33,7 +34,7 @@ Value operand_of(Value product) {
     for (int side = 0; sum && side < 2; ++side) {
       Value first = sum->getOperand(side), second = sum->getOperand(1 - side);
       if (factors.size() == 1 && is_term(second, first, 3, kCube)) return first;
-      if (factors.size() == 2 && is_number(first, 1) && is_term(second, factors[1 - i], 2, kCube))
+      if (factors.size() == 2 && is_scalar(first, 1) && is_term(second, factors[1 - i], 2, kCube))
         return factors[1 - i];
     }
   }
@@ -44,8 +45,8 @@ Value operand_of(Value product) {
 
 bool recognize_gelu_tanh(Operation* anchor, IdiomContext&) {
   auto tanh = dyn_cast<TanhOp>(anchor);
-  Value x = tanh ? operand_of(tanh.getX()) : Value();
-  Value out = x && same_shape(tanh.getX(), x) ? halved(tanh.getOut(), x) : Value();
+  Value x = tanh ? match_tanh_argument(tanh.getX()) : Value();
+  Value out = x && same_shape(tanh.getX(), x) ? match_gelu_product(tanh.getOut(), x) : Value();
   return out && replace<GeluTanhOp>(out, x);
 }
 

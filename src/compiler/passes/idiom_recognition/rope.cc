@@ -1,14 +1,15 @@
-// choices.9: x * cos + rotated(x) * sin, where rotated(x) = (-second half, first half) of the last dimension.
+// Rotary embedding (choices.9): x * cos + rotated(x) * sin, where rotated(x) = (-second half, first
+// half) of the last dimension.
 #include "compiler/passes/idiom_recognition.h"
 
 namespace invar::compiler {
 namespace {
 
-// The half of the last dimension from `start` on: x[..., start : start + half].
+// Whether v is x[..., start : start + half].
 bool is_half(Value v, Value x, int64_t start, int64_t half) {
   auto slice = v.getDefiningOp<SliceOp>();
   Shape shape = shape_of(x.getType());
-  shape.back() = Extent::of(half);
+  shape.back() = Dim::of(half);
   if (!slice || slice.getX() != x || shape_of(v.getType()) != shape) return false;
   const llvm::ArrayRef<int64_t> starts = slice.getStarts(), steps = slice.getSteps();
   for (size_t d = 0; d < shape.size(); ++d)
@@ -16,10 +17,11 @@ bool is_half(Value v, Value x, int64_t start, int64_t half) {
   return true;
 }
 
-// The first half of a value whose halves are equal because of how it is made: of two equal parts, by functions of one element. Made
-// behind it, once. Null: cannot be shown.
-Value half_of(Value v, IdiomContext& recovery) {
-  Value& known = recovery.parts[v];
+// The first half of a value whose halves are provably equal: a concatenation of a value with
+// itself, possibly behind elementwise operations, which are cloned for the half. Null if there is
+// no proof.
+Value first_half(Value v, IdiomContext& context) {
+  Value& known = context.derived[v];
   if (known) return known;
   Operation* op = v.getDefiningOp();
   const Shape shape = shape_of(v.getType());
@@ -27,23 +29,23 @@ Value half_of(Value v, IdiomContext& recovery) {
     const bool twice = both.getOperands().size() == 2 && both.getOperands()[0] == both.getOperands()[1];
     return twice && both.getAxis() + 1 == shape.size() ? both.getOperands()[0] : Value();
   }
-  const WithNumber product = with_number<MulOp>(v);
+  const ScalarOp product = match_scalar_op<MulOp>(v);
   if (!op || (!isa<CosOp, SinOp>(op) && !product)) return {};
   Value from = product ? product.x : op->getOperand(0);
-  Value part = half_of(from, recovery);
+  Value part = first_half(from, context);
   if (!part) return {};
   OpBuilder build(op->getContext());
   build.setInsertionPointAfter(op);
   Operation* made = build.clone(*op);
   made->replaceUsesOfWith(from, part);
   made->getResult(0).setType(part.getType());
-  return recovery.parts[v] = made->getResult(0);
+  return context.derived[v] = made->getResult(0);
 }
 
-// The first halves of a constant [B, 1, S, D] whose halves are equal, as [B, S, D / 2].
-Value half_of(ReproWeightOp table) {
+// The first half of a constant [B, 1, S, D] with equal halves, as [B, S, D / 2]; else null.
+Value first_half(ReproWeightOp table) {
   const llvm::ArrayRef<int64_t> shape = cast<RankedTensorType>(table.getType()).getShape();
-  const std::optional<std::string> bytes = constant_of(table.getOut());
+  const std::optional<std::string> bytes = constant_bytes(table.getOut());
   if (!bytes || !element_of(table.getOut()).isF32()) return {};
   const size_t half = static_cast<size_t>(shape[3]) * 2;  // bytes
   std::string kept;
@@ -56,19 +58,20 @@ Value half_of(ReproWeightOp table) {
   return make_constant(build, table.getLoc(), kept, DType::f32, {shape[0], shape[2], shape[3] / 2});
 }
 
-// Angles [batch, sequence, D / 2] of [batch or 1, 1, sequence, D]; x is [batch, heads, sequence, D].
-Value angles(Value v, const Shape& x, IdiomContext& recovery) {
+// The cosines or sines [batch, sequence, D / 2] from v: [batch or 1, 1, sequence, D] for x: [batch,
+// heads, sequence, D]. Null if the halves of v are not provably equal.
+Value rope_table(Value v, const Shape& x, IdiomContext& context) {
   const Shape shape = shape_of(v.getType());
-  if (shape.size() != 4 || shape[1] != Extent::of(1) || shape[2] != x[2] || shape[3] != x[3]) return {};
+  if (shape.size() != 4 || shape[1] != Dim::of(1) || shape[2] != x[2] || shape[3] != x[3]) return {};
   Value half;
   if (auto table = v.getDefiningOp<ReproWeightOp>())
-    half = half_of(table);
+    half = first_half(table);
   else if (auto shaped = v.getDefiningOp<ReshapeOp>();
            shaped && shape_of(shaped.getX().getType()) == Shape{shape[0], shape[2], shape[3]})
-    half = half_of(shaped.getX(), recovery);
+    half = first_half(shaped.getX(), context);
   if (!half || shape[0] == x[0]) return half;
-  if (shape[0] != Extent::of(1)) return {};
-  Value& wide = recovery.parts[v];
+  if (shape[0] != Dim::of(1)) return {};
+  Value& wide = context.derived[v];
   if (!wide || shape_of(wide.getType())[0] != x[0]) {
     OpBuilder build(v.getContext());
     build.setInsertionPointAfterValue(v.getDefiningOp<ReproWeightOp>() ? half : v);
@@ -80,7 +83,7 @@ Value angles(Value v, const Shape& x, IdiomContext& recovery) {
 
 }  // namespace
 
-bool recognize_rope(Operation* anchor, IdiomContext& recovery) {
+bool recognize_rope(Operation* anchor, IdiomContext& context) {
   auto rotated = dyn_cast<ConcatOp>(anchor);
   if (!rotated || rotated.getOperands().size() != 2 || !element_of(rotated.getOut()).isF32()) return false;
   auto negated = rotated.getOperands()[0].getDefiningOp<NegOp>();
@@ -93,17 +96,18 @@ bool recognize_rope(Operation* anchor, IdiomContext& recovery) {
   if (!is_half(slice.getOut(), x, 0, half) || !is_half(negated.getX(), x, half, half)) return false;
   auto by_sine = only_user<MulOp>(rotated.getOut());
   auto sum = by_sine ? only_user<AddOp>(by_sine.getOut()) : AddOp();
-  auto by_cosine = sum ? other(sum, by_sine.getOut()).getDefiningOp<MulOp>() : MulOp();
+  auto by_cosine = sum ? other_operand(sum, by_sine.getOut()).getDefiningOp<MulOp>() : MulOp();
   if (!by_cosine || !by_cosine.getOut().hasOneUse() || (by_cosine.getA() != x && by_cosine.getB() != x))
     return false;
-  Value cosine = angles(other(by_cosine, x), shape, recovery);
-  Value sine = angles(other(by_sine, rotated.getOut()), shape, recovery);
+  Value cosine = rope_table(other_operand(by_cosine, x), shape, context);
+  Value sine = rope_table(other_operand(by_sine, rotated.getOut()), shape, context);
   if (!cosine || !sine) return false;
-  MLIRContext* context = anchor->getContext();
+  MLIRContext* const mlir_context = anchor->getContext();
   return replace<RopeOp>(
       sum.getOut(), {x, cosine, sine},
-      {attribute(context, "num_heads", shape[1].value), attribute(context, "rotary_dim", int64_t{0}),
-       attribute(context, "interleaved", int64_t{0}), attribute(context, "heads_first", int64_t{1})});
+      {attribute(mlir_context, "num_heads", shape[1].value),
+       attribute(mlir_context, "rotary_dim", int64_t{0}), attribute(mlir_context, "interleaved", int64_t{0}),
+       attribute(mlir_context, "heads_first", int64_t{1})});
 }
 
 }  // namespace invar::compiler

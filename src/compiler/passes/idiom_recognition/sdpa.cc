@@ -1,10 +1,10 @@
-// choices.10: softmax(q k^T * scale + mask) v, per head.
+// Scaled dot-product attention (choices.10): softmax(q k^T * scale + mask) v, per head.
 #include "compiler/passes/idiom_recognition.h"
 
 namespace invar::compiler {
 namespace {
 
-// What stands between the product of queries and keys and the softmax, from the outside in.
+// The operations between the product of queries and keys and the softmax.
 struct Scores {
   MatmulOp product;
   double scale = 1;
@@ -12,39 +12,39 @@ struct Scores {
   Value mask;
 };
 
-// v without the numbers that it is multiplied and divided by, which go into the scale.
-Value unscaled(Value v, double& scale) {
+// Strips multiplications and divisions by scalars from v and multiplies them into `scale`.
+Value strip_scale(Value v, double& scale) {
   SmallVector<double> steps;
   while (v.hasOneUse()) {
-    const WithNumber product = with_number<MulOp>(v), quotient = with_number<DivOp>(v, 1);
+    const ScalarOp product = match_scalar_op<MulOp>(v), quotient = match_scalar_op<DivOp>(v, 1);
     if (!product && !quotient) break;
-    steps.push_back(product ? product.by : 1.0 / quotient.by);
+    steps.push_back(product ? product.scalar : 1.0 / quotient.scalar);
     v = product ? product.x : quotient.x;
   }
   for (double by : llvm::reverse(steps)) scale *= by;
   return v;
 }
 
-// choices.10: a product, scaled, capped.
-bool is_scores(Value v, Scores& s) {
-  if (const WithNumber outer = with_number<MulOp>(v); outer && v.hasOneUse())
+// choices.10: a product, optionally scaled and soft-capped.
+bool match_product(Value v, Scores& s) {
+  if (const ScalarOp outer = match_scalar_op<MulOp>(v); outer && v.hasOneUse())
     if (auto tanh = outer.x.getDefiningOp<TanhOp>(); tanh && outer.x.hasOneUse())
-      if (const WithNumber inner = with_number<DivOp>(tanh.getX(), 1);
-          inner && inner.by == outer.by && inner.by != 0 && tanh.getX().hasOneUse())
-        s.softcap = inner.by, v = inner.x;
-  v = unscaled(v, s.scale);
+      if (const ScalarOp inner = match_scalar_op<DivOp>(tanh.getX(), 1);
+          inner && inner.scalar == outer.scalar && inner.scalar != 0 && tanh.getX().hasOneUse())
+        s.softcap = inner.scalar, v = inner.x;
+  v = strip_scale(v, s.scale);
   s.product = v.getDefiningOp<MatmulOp>();
   return s.product && v.hasOneUse() && !s.product.getTransA().value_or(0);
 }
 
-// Masks are what is added, one after the other, to something that is scores.
-std::optional<Scores> scores_of(Value v) {
+// Matches scores with at most one added mask.
+std::optional<Scores> match_scores(Value v) {
   SmallVector<std::pair<Value, Value>> open = {{v, Value()}};
-  constexpr size_t kMost = 8;
-  for (size_t i = 0; i < open.size() && i < kMost; ++i) {
+  constexpr size_t kMaxCandidates = 8;
+  for (size_t i = 0; i < open.size() && i < kMaxCandidates; ++i) {
     auto [at, mask] = open[i];
     Scores s{.product = {}, .mask = mask};
-    if (is_scores(at, s)) return s;
+    if (match_product(at, s)) return s;
     auto sum = at.getDefiningOp<AddOp>();
     if (!sum || !at.hasOneUse() || mask) continue;  // one mask
     open.push_back({sum.getA(), sum.getB()}), open.push_back({sum.getB(), sum.getA()});
@@ -52,8 +52,9 @@ std::optional<Scores> scores_of(Value v) {
   return {};
 }
 
-// v [B, H, K, N] as the transpose of the last two dimensions of a value [B, H, N, K]; null: it is not made so.
-Value turned(Value v) {
+// If v: [B, H, K, N] is a transpose of a value [B, H, N, K] in the last two dimensions, that value;
+// else null.
+Value match_transposed_keys(Value v) {
   const Shape shape = shape_of(v.getType());
   Operation* op = v.getDefiningOp();
   const Shape wanted = {shape[0], shape[1], shape[3], shape[2]};
@@ -83,31 +84,32 @@ Value turned(Value v) {
       ->getResult(0);
 }
 
-// [B, h * g, N, D] made of [B, h, N, D] by repeating each head g times -> that; else v.
-Value unrepeated(Value v) {
+// If v: [B, h * g, N, D] repeats each head of a value [B, h, N, D] g times, that value; else v.
+// This is grouped query attention.
+Value strip_head_repeat(Value v) {
   auto joined = v.getDefiningOp<ReshapeOp>();
   auto repeated = joined ? joined.getX().getDefiningOp<ExpandOp>() : ExpandOp();
   auto split = repeated ? repeated.getX().getDefiningOp<ReshapeOp>() : ReshapeOp();
   if (!split) return v;
   const Shape all = shape_of(v.getType()), wide = shape_of(repeated.getType()),
-              few = shape_of(split.getX().getType());
-  if (few.size() != 4 || wide.size() != 5 || !few[1].constant() || !wide[2].constant()) return v;
-  const Extent one = Extent::of(1), heads = Extent::of(few[1].value * wide[2].value);
-  const bool fits = shape_of(split.getType()) == Shape{few[0], few[1], one, few[2], few[3]} &&
-                    wide == Shape{few[0], few[1], wide[2], few[2], few[3]} &&
-                    all == Shape{few[0], heads, few[2], few[3]};
+              grouped = shape_of(split.getX().getType());
+  if (grouped.size() != 4 || wide.size() != 5 || !grouped[1].constant() || !wide[2].constant()) return v;
+  const Dim one = Dim::of(1), heads = Dim::of(grouped[1].value * wide[2].value);
+  const bool fits = shape_of(split.getType()) == Shape{grouped[0], grouped[1], one, grouped[2], grouped[3]} &&
+                    wide == Shape{grouped[0], grouped[1], wide[2], grouped[2], grouped[3]} &&
+                    all == Shape{grouped[0], heads, grouped[2], grouped[3]};
   return fits ? split.getX() : v;
 }
 
-// The weights, behind the guard that turns NaN into 0 where there is one.
-Value guarded(Value weights) {
+// The attention weights behind an optional where(isnan(w), 0, w). Null if they have other users.
+Value strip_nan_guard(Value weights) {
   if (weights.hasOneUse()) return weights;
   WhereOp guard;
   for (Operation* user : weights.getUsers())
     if (auto where = dyn_cast<WhereOp>(user)) guard = where;
   auto test = guard ? guard.getCondition().getDefiningOp<IsnanOp>() : IsnanOp();
   const bool fits = test && test.getX() == weights && test.getOut().hasOneUse() && guard.getB() == weights &&
-                    is_number(guard.getA(), 0) && same_shape(guard.getOut(), weights) &&
+                    is_scalar(guard.getA(), 0) && same_shape(guard.getOut(), weights) &&
                     std::distance(weights.use_begin(), weights.use_end()) == 2;
   return fits ? guard.getOut() : Value();
 }
@@ -118,25 +120,26 @@ bool recognize_sdpa(Operation* anchor, IdiomContext&) {
   auto normalized = dyn_cast<SoftmaxOp>(anchor);
   if (!normalized || normalized.getAxis() != 3) return false;
   const Shape shape = shape_of(normalized.getType());
-  std::optional<Scores> s = shape.size() == 4 ? scores_of(normalized.getX()) : std::nullopt;
-  Value weights = guarded(normalized.getOut());
+  std::optional<Scores> s = shape.size() == 4 ? match_scores(normalized.getX()) : std::nullopt;
+  Value weights = strip_nan_guard(normalized.getOut());
   auto out = weights ? only_user<MatmulOp>(weights) : MatmulOp();
   if (!s || shape_of(s->product.getType()) != shape || !out || out.getA() != weights ||
       out.getTransA().value_or(0) || out.getTransB())
     return false;
-  Value q = unscaled(s->product.getA(), s->scale), k = unscaled(s->product.getB(), s->scale), v = out.getB();
+  Value q = strip_scale(s->product.getA(), s->scale), k = strip_scale(s->product.getB(), s->scale),
+        v = out.getB();
   if (shape_of(q.getType()).size() != 4 || shape_of(k.getType()).size() != 4 ||
       shape_of(v.getType()).size() != 4)
     return false;
   if (!s->product.getTransB()) {
-    k = turned(k);
+    k = match_transposed_keys(k);
     if (!k) return false;
-    k = unscaled(k, s->scale);
+    k = strip_scale(k, s->scale);
   }
-  if (Value few = unrepeated(k), values = unrepeated(v);
-      shape_of(few.getType())[1] == shape_of(values.getType())[1])
-    k = few, v = values;
-  const Extent heads = shape_of(q.getType())[1], kv_heads = shape_of(k.getType())[1];
+  if (Value grouped = strip_head_repeat(k), values = strip_head_repeat(v);
+      shape_of(grouped.getType())[1] == shape_of(values.getType())[1])
+    k = grouped, v = values;
+  const Dim heads = shape_of(q.getType())[1], kv_heads = shape_of(k.getType())[1];
   const auto scale = static_cast<float>(s->scale);
   if (!heads.constant() || !kv_heads.constant() || !std::isfinite(scale) || scale == 0) return false;
   MLIRContext* context = anchor->getContext();
@@ -147,7 +150,7 @@ bool recognize_sdpa(Operation* anchor, IdiomContext&) {
   SmallVector<Value> operands = {q, k, v};
   if (s->mask) {
     const Shape mask = shape_of(s->mask.getType());
-    if (mask.empty() || !same(mask.back(), shape[3])) return false;
+    if (mask.empty() || !known_equal(mask.back(), shape[3])) return false;
     operands.push_back(s->mask), attrs.push_back(attribute(context, "mask", int64_t{1}));
   }
   if (s->softcap != 0) attrs.push_back(attribute(context, "softcap", s->softcap));

@@ -1,43 +1,45 @@
-// Few rows of a key head that see many blocks: thread blocks, some on a processor, take block after block (whole.cuh), values
-// where keys were, so that one computes while others wait; fold_kernel joins their parts.
+// Decoding with many key blocks: persistent thread blocks take key block after key block
+// (smem_block.cuh). Values replace keys in shared memory, so several thread blocks fit on a
+// multiprocessor and one computes while others load. combine_splits_kernel combines the partials.
 #pragma once
 #include "ops/attention/cuda/smem_block.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// Units: blocks of runs of R rows of key heads, as many of each as the longest sequence has; m_b and l_b -> marks, results ->
-// parts.
+// Units: a key block for a group of R rows of a key head; each group has as many units as the
+// longest sequence has blocks. m_b and l_b -> max_sums, unscaled results -> partials.
 template <int R>
-__global__ void __launch_bounds__(kWholeThreads) far_kernel(const __grid_constant__ Step s) {
-  extern __shared__ float4 room[];
-  __shared__ PlacedRow rows[R];
-  float* const memory = reinterpret_cast<float*>(room);
+__global__ void __launch_bounds__(kSmemThreads)
+    decode_blocks_kernel(const __grid_constant__ AttentionParams s) {
+  extern __shared__ float4 smem[];
+  __shared__ IndexedRow rows[R];
+  float* const memory = reinterpret_cast<float*>(smem);
   const Geometry& g = s.g;
   const int64_t blocks = ceil_div(*s.past + g.keys, kBlock),
                 units = g.batch * g.kv_heads * ceil_div(g.rows, R) * blocks;
-  release_next();
-  // The first unit from `unit` on that its sequence has; its keys are asked for.
-  auto begin = [&](int64_t unit) {
+  trigger_next_grid();
+  // Finds the first unit from `unit` on that its sequence has, and starts to load its keys.
+  auto start_unit = [&](int64_t unit) {
     for (; unit < units; unit += gridDim.x) {
-      const WholeBlock<R, false> next(s, unit / blocks, unit % blocks);
+      const SmemKvBlock<R, false> next(s, unit / blocks, unit % blocks);
       if (!next.exists(g)) continue;
-      next.ask_keys(s, memory);
+      next.load_keys_async(s, memory);
       break;
     }
     return unit;
   };
-  int64_t unit = begin(blockIdx.x);
-  await_previous();
+  int64_t unit = start_unit(blockIdx.x);
+  wait_for_previous_grid();
   while (unit < units) {
-    const WholeBlock<R, false> own(s, unit / blocks, unit % blocks);
-    own.place_rows(s, rows);
+    const SmemKvBlock<R, false> own(s, unit / blocks, unit % blocks);
+    own.index_rows(s, rows);
     __syncthreads();
     const int64_t to = (own.head * g.rows + own.first) * g.seen + own.block;
-    own.run(s, memory, rows, s.parts + to * g.dv_padded, s.marks + 2 * to, g.seen * g.dv_padded, 2 * g.seen,
-            own.count);
+    own.run(s, memory, rows, s.partials + to * g.dv_padded, s.max_sums + 2 * to, g.seen * g.dv_padded,
+            2 * g.seen, own.count);
     __syncthreads();
-    unit = begin(unit + gridDim.x);
+    unit = start_unit(unit + gridDim.x);
   }
 }
 

@@ -35,9 +35,9 @@ def attention(inputs, shapes, out, attrs):
         return (((b * of + h) * rows + i) if first_heads else ((b * rows + i) * of + h)) * size
 
     def masked(b, h, i, j):
-        sizes = [batch, heads, seq][-(len(mask_shape) - 1):]
+        sizes = [batch, heads, seq][-(len(mask_shape) - 1) :]
         at = 0
-        for index, size in zip([b, h, i][-len(sizes):], mask_shape[:-1]):
+        for index, size in zip([b, h, i][-len(sizes) :], mask_shape[:-1]):
             at = at * size + (0 if size == 1 else index)
         return mask[at * mask_shape[-1] + j]
 
@@ -45,17 +45,27 @@ def attention(inputs, shapes, out, attrs):
         for i in range(seq):
             for h in range(heads):
                 g = h // (heads // kv_heads)
-                query = q[row(b, i, h, seq, heads, d):][:d]
+                query = q[row(b, i, h, seq, heads, d) :][:d]
                 keys_of = min(max(lengths[b], 0), total) if lengths else total
                 p = keys_of - seq + i if lengths else i
-                hidden_by_value = (lambda x: x == 0) if mask and isinstance(mask[0], int) else (lambda x: x == -INF)
+                hidden_by_value = (
+                    (lambda x: x == 0)
+                    if mask and isinstance(mask[0], int)
+                    else (lambda x: x == -INF)
+                )
 
                 def visible(j):
-                    if j >= keys_of or (attrs.get("causal", 1) and j > p) or (right >= 0 and j > p + right):
+                    if (
+                        j >= keys_of
+                        or (attrs.get("causal", 1) and j > p)
+                        or (right >= 0 and j > p + right)
+                    ):
                         return False
                     if left >= 0 and j < p - left and j >= attrs.get("first", 0):
                         return False
-                    return not attrs.get("mask") or (j < mask_shape[-1] and not hidden_by_value(masked(b, h, i, j)))
+                    return not attrs.get("mask") or (
+                        j < mask_shape[-1] and not hidden_by_value(masked(b, h, i, j))
+                    )
 
                 m, l, o = -INF, 0.0, [0.0] * dv
 
@@ -68,7 +78,13 @@ def attention(inputs, shapes, out, attrs):
 
                 for block in range(0, total, 128):
                     keys = [j for j in range(block, min(total, block + 128)) if visible(j)]
-                    s = [mul(contract(query, k[row(b, j, g, total, kv_heads, d):][:d]), attrs["scale"]) for j in keys]
+                    s = [
+                        mul(
+                            contract(query, k[row(b, j, g, total, kv_heads, d) :][:d]),
+                            attrs["scale"],
+                        )
+                        for j in keys
+                    ]
                     if cap:
                         s = [mul(cap, tanh(div(x, cap))) for x in s]
                     if attrs.get("mask") and hidden_by_value(-INF):
@@ -88,7 +104,7 @@ def attention(inputs, shapes, out, attrs):
                 if sinks and sinks[h] != -INF:
                     m, l, o = fold(sinks[h], 1.0, [0.0] * dv, m, l, o)
                 at = row(b, i, h, seq, heads, dv)
-                result[at:at + dv] = [0.0 if m == -INF else canon(div(x, l)) for x in o]
+                result[at : at + dv] = [0.0 if m == -INF else canon(div(x, l)) for x in o]
     return result
 
 

@@ -23,9 +23,19 @@ def cast_element(b, source, target):
             return write_bits(target, x)
         return write_bits(target, rounded(Fraction(canon(x)), target, x))
     bits = 8 * WIDTH[target]
-    low, high = (0, (1 << bits) - 1) if target[0] == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
+    low, high = (
+        (0, (1 << bits) - 1) if target[0] == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
+    )
     if real:
-        x = 0 if x != x else high if x == INF else low if x == -INF else min(max(math.trunc(x), low), high)
+        x = (
+            0
+            if x != x
+            else high
+            if x == INF
+            else low
+            if x == -INF
+            else min(max(math.trunc(x), low), high)
+        )
     return x & ((1 << bits) - 1)
 
 

@@ -1,21 +1,22 @@
-// The padded copy, and columns of it as panels of a contraction: K is (taps, channels), channels fastest. Nothing is computed.
-// Compiled once per instruction set.
+// im2col: the padded copy of the operand, and its columns as panels of B. K is (taps, channels),
+// channels fastest. Nothing is computed. Compiled once per instruction set.
 #pragma once
-#include "ops/conv/conv.h"
 #include "kernels/cpu/gemm_packing.h"
 #include "kernels/cpu/window_copies.h"
+#include "ops/conv/conv.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-constexpr int64_t kSlack = 64;  // floats behind copies that may be read or written
+constexpr int64_t kSlack = 64;  // floats after copies that may be read or written
 
-// Lines [begin, end) of the copy: [image, group, channel][planes of three axes][position][position], each of p.line elements.
-void copy_lines(const conv::Plan& p, const float* x, int64_t begin, int64_t end, float* copy) {
+// Copies lines [begin, end): [image, group, channel][planes of three axes][position][position],
+// each of p.line elements.
+void copy_lines(const conv::ConvGeometry& p, const float* x, int64_t begin, int64_t end, float* copy) {
   const Axis &deep = p.axis[0], &high = p.axis[1], &wide = p.axis[2];
   const int64_t lines = deep.length * high.length;
   for (int64_t plane = 0; plane < wide.planes; ++plane) {
-    const Line all = line_of(wide, plane, 0, wide.length), none{0, 0, 0, 1};
+    const PaddedRun all = padded_run(wide, plane, 0, wide.length), none{0, 0, 0, 1};
     for (int64_t line = begin; line < end; ++line) {
       int64_t rest = line;
       const int64_t j = rest % high.length, i = (rest /= high.length) % deep.length;
@@ -25,15 +26,16 @@ void copy_lines(const conv::Plan& p, const float* x, int64_t begin, int64_t end,
                   ((r * high.planes + q) * wide.planes + plane) * lines * wide.length +
                   (i * high.length + j) * wide.length;
       const bool inside = d >= 0 && d < deep.in && h >= 0 && h < high.in;
-      copy_line<false>(inside ? all : none,
-                       inside ? x + ((channel * deep.in + d) * high.in + h) * wide.in : x, 0, wide.length, 0,
-                       to);
+      copy_padded_run<false>(inside ? all : none,
+                             inside ? x + ((channel * deep.in + d) * high.in + h) * wide.in : x, 0,
+                             wide.length, 0, to);
     }
   }
 }
 
-// Where tap (t0, t1, t2) of output 0 lies in a channel of the copy.
-INVAR_INLINE int64_t place_of(const conv::Plan& p, const conv::Phases& f, const int64_t (&t)[kAxes]) {
+// Offset of tap (t0, t1, t2) of output 0 in a channel of the copy.
+INVAR_INLINE int64_t tap_offset(const conv::ConvGeometry& p, const conv::ConvPhase& f,
+                                const int64_t (&t)[kAxes]) {
   int64_t plane = 0, shift = 0, size = 1;
   for (int d = 0; d < kAxes; ++d) {
     const slide::Tap tap = slide::tap_of(p.axis[d], f.of[d], t[d]);
@@ -44,17 +46,17 @@ INVAR_INLINE int64_t place_of(const conv::Plan& p, const conv::Phases& f, const 
   return plane * size + shift;
 }
 
-// Walks (taps, channels) of a contraction from k on: at most `most` channels of one tap at a time.
-struct Walk {
+// A cursor over (taps, channels) of a contraction.
+struct TapCursor {
   int64_t t[kAxes], channel;
 };
-INVAR_INLINE Walk walk_from(const conv::Plan& p, const conv::Phases& f, int64_t k) {
-  Walk w{{0, 0, 0}, k % p.channels};
+INVAR_INLINE TapCursor cursor_at(const conv::ConvGeometry& p, const conv::ConvPhase& f, int64_t k) {
+  TapCursor w{{0, 0, 0}, k % p.channels};
   int64_t tap = k / p.channels;
   for (int d = kAxes - 1; d >= 0; --d) w.t[d] = tap % f.of[d].taps, tap /= f.of[d].taps;
   return w;
 }
-INVAR_INLINE void next_tap(const conv::Phases& f, Walk& w) {
+INVAR_INLINE void next_tap(const conv::ConvPhase& f, TapCursor& w) {
   w.channel = 0;
   for (int d = kAxes - 1; d >= 0; --d) {
     if (++w.t[d] < f.of[d].taps) return;
@@ -62,14 +64,14 @@ INVAR_INLINE void next_tap(const conv::Phases& f, Walk& w) {
   }
 }
 
-// Neighbouring columns that lie together in the copy, at most a vector.
-struct Piece {
+// Adjacent columns that are contiguous in the copy, at most one vector.
+struct ColumnRun {
   int at, count;
   int64_t from;
 };
-// The pieces of columns [begin, begin + n) of an image, n <= kPanel, or of all images.
-INVAR_INLINE int pieces_of(const conv::Plan& p, const conv::Phases& f, int64_t begin, int64_t n,
-                           Piece (&piece)[kPanel]) {
+// Splits columns [begin, begin + n) of an image (or of all images), n <= kPanel, into runs.
+INVAR_INLINE int column_runs_of(const conv::ConvGeometry& p, const conv::ConvPhase& f, int64_t begin,
+                                int64_t n, ColumnRun (&piece)[kPanel]) {
   const int64_t wide = f.of[2].count, high = f.of[1].count, image = p.groups * p.channels * p.channel;
   int count = 0;
   int64_t row = begin / wide, j = begin % wide;
@@ -86,22 +88,24 @@ INVAR_INLINE int pieces_of(const conv::Plan& p, const conv::Phases& f, int64_t b
   return count;
 }
 
-// The part of a panel of columns for k in [begin, end). kCopied: elements behind a piece may be read; they are overwritten
-// by the next piece, the last one's by the next row of k or not used.
+// Packs rows [begin, end) of K of one panel. kCopied: elements after a run may be read; they are
+// overwritten by the next run, and those of the last run by the next row of K or never used.
 template <bool kCopied>
-INVAR_INLINE void copy_columns(const conv::Plan& p, const conv::Phases& f, const float* x, const Piece* piece,
-                               int pieces, int64_t begin, int64_t end, float* out) {
-  Walk w = walk_from(p, f, begin);
+INVAR_INLINE void copy_columns(const conv::ConvGeometry& p, const conv::ConvPhase& f, const float* x,
+                               const ColumnRun* piece, int pieces, int64_t begin, int64_t end, float* out) {
+  TapCursor w = cursor_at(p, f, begin);
   for (int64_t k = begin; k < end; next_tap(f, w)) {
-    const float* tap = x + w.channel * p.channel + place_of(p, f, w.t);
+    const float* tap = x + w.channel * p.channel + tap_offset(p, f, w.t);
     const int64_t channels = num::min_i64(end - k, p.channels - w.channel);
     float* to = out + (k - begin) * kPanel;
     k += channels;
-    if (pieces == kPer && piece[kPer - 1].at == kPanel - kW && piece[kPer - 1].count == kW) {  // all are full
-      int64_t at[kPer];
-      for (int v = 0; v < kPer; ++v) at[v] = piece[v].from;
+    if (pieces == kVectorsPerPanel && piece[kVectorsPerPanel - 1].at == kPanel - kW &&
+        piece[kVectorsPerPanel - 1].count == kW) {  // all are full
+      int64_t at[kVectorsPerPanel];
+      for (int v = 0; v < kVectorsPerPanel; ++v) at[v] = piece[v].from;
       for (int64_t c = 0; c < channels; ++c)
-        for (int v = 0; v < kPer; ++v) store(to + c * kPanel + v * kW, load(tap + c * p.channel + at[v]));
+        for (int v = 0; v < kVectorsPerPanel; ++v)
+          store(to + c * kPanel + v * kW, load(tap + c * p.channel + at[v]));
       continue;
     }
     for (int64_t c = 0; c < channels; ++c)
@@ -113,26 +117,28 @@ INVAR_INLINE void copy_columns(const conv::Plan& p, const conv::Phases& f, const
   }
 }
 
-// Whether column n of an image lies at position n of each tap.
-INVAR_INLINE bool in_sequence(const conv::Plan& p, const conv::Phases& f) {
+// Whether column n of an image is at position n of every tap.
+INVAR_INLINE bool has_contiguous_columns(const conv::ConvGeometry& p, const conv::ConvPhase& f) {
   const bool lines = p.axis[2].length == f.of[2].count || f.of[1].count * f.of[0].count == 1;
   return lines && (p.axis[1].length == f.of[1].count || f.of[0].count == 1);
 }
-// The same for `panels` of columns in sequence from x on: a row of k of all of them at a time, as memory has them.
-constexpr int64_t kHop =
-    kPanel * num::kChain + 16;  // between copied panels: not in one bank of the first cache
-INVAR_INLINE void copy_panels(const conv::Plan& p, const conv::Phases& f, const float* x, int64_t panels,
-                              int64_t begin, int64_t end, float* out) {
-  Walk w = walk_from(p, f, begin);
+// The same for `panels` panels of such contiguous columns from x on, one row of K of all of them at
+// a time, in memory order.
+constexpr int64_t kPanelStride =
+    kPanel * num::kChain + 16;  // stride of packed panels: avoids L1 bank conflicts
+INVAR_INLINE void copy_panels(const conv::ConvGeometry& p, const conv::ConvPhase& f, const float* x,
+                              int64_t panels, int64_t begin, int64_t end, float* out) {
+  TapCursor w = cursor_at(p, f, begin);
   for (int64_t k = begin; k < end; next_tap(f, w)) {
-    const float* tap = x + w.channel * p.channel + place_of(p, f, w.t);
+    const float* tap = x + w.channel * p.channel + tap_offset(p, f, w.t);
     const int64_t channels = num::min_i64(end - k, p.channels - w.channel);
     for (int64_t c = 0; c < channels; ++c, ++k) {
       const float* from = tap + c * p.channel;
       float* to = out + (k - begin) * kPanel;
       for (int64_t i = 0; i < panels; ++i) {
         __builtin_prefetch(from + 4 * p.channel + i * kPanel);
-        for (int v = 0; v < kPer; ++v) store(to + i * kHop + v * kW, load(from + i * kPanel + v * kW));
+        for (int v = 0; v < kVectorsPerPanel; ++v)
+          store(to + i * kPanelStride + v * kW, load(from + i * kPanel + v * kW));
       }
     }
   }

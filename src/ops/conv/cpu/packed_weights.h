@@ -1,22 +1,23 @@
-// Packed weights, in f32, by classes of taps: as rows of one chain [class][chain][M][kRow]; as panels of columns
-// [class][group][panel][K][kPanel] for products by places; as whole rows [class][M][K] for thin groups. Compiled once per instruction
-// set.
+// Packed weights in f32, by tap class: rows of A per K block [class][K block][M][kPackedRow];
+// panels of B [class][group][panel][K][kPanel] for pixel-major GEMM; whole rows [class][M][K] for
+// depthwise groups. Compiled once per instruction set.
 #pragma once
-#include "ops/conv/conv.h"
 #include "kernels/cpu/gemm_blocking.h"
+#include "ops/conv/conv.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// Floats of a class. Thin groups keep whole rows of K, others pieces of one chain, or panels.
-int64_t packed_size(const conv::Weights& w, int64_t k) {
-  if (w.by_place) return w.groups * slide::ceil_div(w.rows, kPanel) * kPanel * k;
-  return w.groups * w.rows * (w.thin ? k : num::contraction_blocks(k) * kRow);
+// Floats of one tap class. Depthwise groups keep whole rows of K; others one K block at a time, or
+// panels.
+int64_t packed_size(const conv::WeightLayout& w, int64_t k) {
+  if (w.pixel_major) return w.groups * slide::ceil_div(w.rows, kPanel) * kPanel * k;
+  return w.groups * w.rows * (w.depthwise ? k : num::contraction_blocks(k) * kPackedRow);
 }
 
-// fn(first taps, K, floats before) for every class of taps.
+// Calls fn(first taps, K, float offset) for every tap class.
 template <class Fn>
-INVAR_INLINE void each_class(const conv::Weights& w, Fn fn) {
+INVAR_INLINE void each_class(const conv::WeightLayout& w, Fn fn) {
   int64_t at = 0;
   for (int64_t i = 0; i < w.axis[0].classes; ++i)
     for (int64_t j = 0; j < w.axis[1].classes; ++j)
@@ -29,9 +30,9 @@ INVAR_INLINE void each_class(const conv::Weights& w, Fn fn) {
       }
 }
 
-// The elements k in [begin, end) of one row of a class, widened.
+// Widens elements [begin, end) of K of one row of a class.
 template <class W, bool kTransposed>
-INVAR_INLINE void copy_weights(const conv::Weights& w, const typename W::T* from,
+INVAR_INLINE void copy_weights(const conv::WeightLayout& w, const typename W::T* from,
                                const int64_t (&first)[kAxes], int64_t group, int64_t row, int64_t begin,
                                int64_t end, float* to) {
   if (begin == end) return;
@@ -49,61 +50,62 @@ INVAR_INLINE void copy_weights(const conv::Weights& w, const typename W::T* from
   }
 }
 
-// Element k of a row in a class that is packed as panels.
-INVAR_INLINE int64_t in_panels(const conv::Weights& w, int64_t k, int64_t group, int64_t row, int64_t i) {
+// Index of element i of K of a row in a class that is packed as panels.
+INVAR_INLINE int64_t panel_index(const conv::WeightLayout& w, int64_t k, int64_t group, int64_t row,
+                                 int64_t i) {
   return ((group * slide::ceil_div(w.rows, kPanel) + row / kPanel) * k + i) * kPanel + row % kPanel;
 }
 
-// Whether weights that are packed as panels are all finite: 1 or 0 stands behind them.
-float& all_finite(const conv::Weights& w, void* packed) {
+// A flag after the packed panels: 1 if all weights are finite, else 0.
+float& all_finite(const conv::WeightLayout& w, void* packed) {
   int64_t floats = 0;
   each_class(w, [&](const int64_t(&)[kAxes], int64_t k, int64_t at) { floats = at + packed_size(w, k); });
   return static_cast<float*>(packed)[floats];
 }
 
-template <bool kTransposed, bool kByPlace = false>
-size_t pack_bytes(const View& v, int i, const Attrs& attrs) {
+template <bool kTransposed, bool kPixelMajor = false>
+size_t pack_bytes(const View& v, int i, const Attributes& attrs) {
   if (i != 1) return 0;
   int64_t floats = 0;
-  const conv::Weights w = conv::weights_of(v, attrs, kTransposed, kByPlace);
+  const conv::WeightLayout w = conv::weight_layout(v, attrs, kTransposed, kPixelMajor);
   each_class(w, [&](const int64_t(&)[kAxes], int64_t k, int64_t at) { floats = at + packed_size(w, k); });
-  if (w.by_place) ++floats;  // all_finite()
+  if (w.pixel_major) ++floats;  // all_finite()
   return static_cast<size_t>(floats) * sizeof(float);
 }
 
-template <bool kTransposed, bool kByPlace = false>
-void pack(const View& v, int, const Attrs& attrs, void* packed) {
-  const conv::Weights w = conv::weights_of(v, attrs, kTransposed, kByPlace);
+template <bool kTransposed, bool kPixelMajor = false>
+void pack(const View& v, int, const Attributes& attrs, void* packed) {
+  const conv::WeightLayout w = conv::weight_layout(v, attrs, kTransposed, kPixelMajor);
   with_format(v.dtype, [&](auto format) {
     using W = decltype(format);
     const auto* from = v.as<const typename W::T>();
     each_class(w, [&](const int64_t(&first)[kAxes], int64_t k, int64_t at) {
       float* to = static_cast<float*>(packed) + at;
       const int64_t chains = num::contraction_blocks(k), rows = w.groups * w.rows;
-      for (int64_t i = 0; w.by_place && i < packed_size(w, k); ++i) to[i] = 0;
+      for (int64_t i = 0; w.pixel_major && i < packed_size(w, k); ++i) to[i] = 0;
       for (int64_t m = 0; m < rows; ++m)
         for (int64_t b = 0; b < chains; ++b) {
           const num::Range r = num::block_range(b, k);
           const int64_t group = m / w.rows, row = m % w.rows;
           float piece[kChain];
           copy_weights<W, kTransposed>(w, from, first, group, row, r.begin, r.end,
-                                       w.by_place ? piece
-                                       : w.thin   ? to + m * k + r.begin
-                                                  : to + (b * rows + m) * kRow);
-          for (int64_t i = r.begin; w.by_place && i < r.end; ++i)
-            to[in_panels(w, k, group, row, i)] = piece[i - r.begin];
+                                       w.pixel_major ? piece
+                                       : w.depthwise ? to + m * k + r.begin
+                                                     : to + (b * rows + m) * kPackedRow);
+          for (int64_t i = r.begin; w.pixel_major && i < r.end; ++i)
+            to[panel_index(w, k, group, row, i)] = piece[i - r.begin];
         }
     });
   });
-  if (!w.by_place) return;
+  if (!w.pixel_major) return;
   float& finite = all_finite(w, packed);
   finite = 1;
   for (const float* p = static_cast<const float*>(packed); p < &finite; ++p)
     if (!__builtin_isfinite(*p)) finite = 0;
 }
 
-// The class of a phase in packed weights.
-float* packed_class(const conv::Weights& w, const View& v, const conv::Phases& f) {
+// The tap class of a phase in packed weights.
+float* packed_class(const conv::WeightLayout& w, const View& v, const conv::ConvPhase& f) {
   float* found = nullptr;
   each_class(w, [&](const int64_t(&first)[kAxes], int64_t, int64_t at) {
     if (first[0] == f.of[0].first && first[1] == f.of[1].first && first[2] == f.of[2].first)

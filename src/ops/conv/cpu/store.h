@@ -1,14 +1,16 @@
-// What is done with columns of a result: a bias for them, and where they go. Compiled once per instruction set.
+// Stores blocks of convolution results: bias, and scattering to the result tensor. Compiled once
+// per instruction set.
 #pragma once
-#include "ops/conv/conv.h"
 #include "kernels/cpu/gemm_epilogue.h"
+#include "ops/conv/conv.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// Columns [begin, begin + n) of a phase, as rows of `ld` at `from`, to where they belong: row r of the block is channel m + r.
-void scatter(const Call& call, const conv::Plan& p, const conv::Phases& f, int64_t image, int64_t m,
-             int64_t rows, int64_t begin, int64_t n, const float* from, int64_t ld) {
+// Scatters columns [begin, begin + n) of a phase, given as rows of `ld` at `from`: row r is channel
+// m + r.
+void scatter(const Call& call, const conv::ConvGeometry& p, const conv::ConvPhase& f, int64_t image,
+             int64_t m, int64_t rows, int64_t begin, int64_t n, const float* from, int64_t ld) {
   float* const out = call.out[0].as<float>();
   const int64_t wide = f.of[2].count, high = f.of[1].count, total = p.groups * p.rows;
   const int64_t size[kAxes] = {p.axis[0].out, p.axis[1].out, p.axis[2].out}, step = f.of[2].step;
@@ -28,12 +30,12 @@ void scatter(const Call& call, const conv::Plan& p, const conv::Phases& f, int64
       else
         for (int64_t q = 0; q < length; ++q) to[q * step] = y[q];
     }
-    if (step == 1) finished(call, {place, length, rows, channel});
+    if (step == 1) notify_epilogue(call, {place, length, rows, channel});
     done += length;
   }
 }
 
-// Elements [m, m + n) of the bias; null: there is none.
+// Elements [m, m + n) of the bias, widened; null if there is no bias.
 const float* widened_bias(const Call& call, int64_t m, int64_t n, float* to) {
   if (call.in.size() < 3) return nullptr;
   with_format(call.in[2].dtype, [&](auto format) {

@@ -1,48 +1,50 @@
-// Convolutions as products: rows are channels of the result, columns are places, and K runs over taps and channels
-// (conv.2). A block of threads makes a tile of both; what it multiplies comes through shared memory, weights as they are packed,
-// the operand from where its taps point (+0 outside).
+// Convolution as an implicit GEMM: rows are output channels, columns are pixels, and K runs over
+// taps and channels (conv.2). A thread block makes a tile of both through a circular pipeline in
+// shared memory; it gathers the operand's elements where the taps point (+0 outside). Also: direct
+// convolution, a thread for each output.
 #pragma once
 #include <cuda_pipeline.h>
 
-#include "num/contract/lanes.h"
-#include "ops/conv/conv.h"
 #include "kernels/cuda/fast_divide.h"
 #include "kernels/cuda/vectorized_loop.h"
+#include "num/contract/lanes.h"
+#include "ops/conv/conv.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
+using conv::ConvGeometry;
+using conv::ConvPhase;
 using conv::kAxes;
-using conv::Phases;
-using conv::Plan;
 using slide::Axis;
 
-// The outputs of one phase. Output j of an axis reads element j * step + tap * hop + base at its taps.
-struct Outputs {
+// The outputs of one phase. Output j of an axis reads element j * step + tap * hop + base for each
+// tap.
+struct ConvOutputs {
   struct {
-    Divisor count, taps;
+    FastDivmod count, taps;
     int64_t in, step, hop, base;
-    int64_t start, stride, out;  // where output j lies in the result
+    int64_t start, stride, out;  // output j is element start + j * stride of `out` in the result
   } axis[kAxes];
-  Divisor channels;
-  int64_t groups, rows, row_pitch;  // channels of the result in a group; and as the weights are packed
-  int64_t places, k;
-  int64_t plane, result;  // elements of a channel of the operand, of the result
+  FastDivmod channels;
+  int64_t groups, rows, row_pitch;  // output channels per group; with the padding of packed weights
+  int64_t pixels, k;
+  int64_t plane, result;  // elements per channel of the operand, of the result
 };
-Outputs outputs_of(const Plan& p, const Phases& f, int64_t row_pitch) {
-  Outputs o{.channels = Divisor(p.channels),
-            .groups = p.groups,
-            .rows = p.rows,
-            .row_pitch = row_pitch,
-            .places = p.images * f.columns,
-            .k = f.k,
-            .plane = 1,
-            .result = 1};
+ConvOutputs conv_outputs(const ConvGeometry& p, const ConvPhase& f, int64_t row_pitch) {
+  ConvOutputs o{.channels = FastDivmod(p.channels),
+                .groups = p.groups,
+                .rows = p.rows,
+                .row_pitch = row_pitch,
+                .pixels = p.images * f.columns,
+                .k = f.k,
+                .plane = 1,
+                .result = 1};
   for (int d = 0; d < kAxes; ++d) {
     const Axis& a = p.axis[d];
-    const slide::Phase& phase = f.of[d];
-    o.axis[d] = {.count = Divisor(phase.count),
-                 .taps = Divisor(phase.taps),
+    const slide::AxisPhase& phase = f.of[d];
+    o.axis[d] = {.count = FastDivmod(phase.count),
+                 .taps = FastDivmod(phase.taps),
                  .in = a.in,
                  .step = conv::position_of(a, 1),
                  .hop = a.transposed ? phase.shift_hop : a.dilation,
@@ -55,25 +57,26 @@ Outputs outputs_of(const Plan& p, const Phases& f, int64_t row_pitch) {
   return o;
 }
 
-// A place: its image, the elements that tap 0 reads, and where it lies in a channel of the result. In integers of type I.
+// A pixel of the result: its image, the indices that tap 0 reads, and its index in a channel of the
+// result, in integers of type I.
 template <class I>
-struct Column {
+struct Pixel {
   I image, from[kAxes], to;
 };
 template <class I>
-__device__ Column<I> column_of(const Outputs& o, I place) {
-  Column<I> c;
+__device__ Pixel<I> pixel_of(const ConvOutputs& o, I pixel) {
+  Pixel<I> c;
   I step = 1;
   c.to = 0;
 #pragma unroll
   for (int d = kAxes - 1; d >= 0; --d) {
     const auto& a = o.axis[d];
-    const I j = a.count.remainder(place);
+    const I j = a.count.remainder(pixel);
     c.from[d] = j * static_cast<I>(a.step) + static_cast<I>(a.base);
     c.to += (static_cast<I>(a.start) + j * static_cast<I>(a.stride)) * step;
     step *= static_cast<I>(a.out);
   }
-  c.image = place;
+  c.image = pixel;
   return c;
 }
 template <class I>
@@ -81,15 +84,15 @@ struct Tap {
   I at[kAxes];
 };
 template <class I>
-__device__ Tap<I> tap_of(const Outputs& o, I tap) {
+__device__ Tap<I> tap_of(const ConvOutputs& o, I tap) {
   Tap<I> t;
 #pragma unroll
   for (int d = kAxes - 1; d >= 0; --d) t.at[d] = o.axis[d].taps.remainder(tap);
   return t;
 }
-// The element of a channel that a tap reads; -1 outside.
+// The element of a channel that a tap reads, or -1 outside.
 template <class I>
-__device__ I element_at(const Outputs& o, const Column<I>& c, const Tap<I>& t) {
+__device__ I element_at(const ConvOutputs& o, const Pixel<I>& c, const Tap<I>& t) {
   I at = 0;
   bool inside = true;
 #pragma unroll
@@ -101,13 +104,13 @@ __device__ I element_at(const Outputs& o, const Column<I>& c, const Tap<I>& t) {
   return inside ? at : -1;
 }
 
-// Stores a contraction, with a bias by conv.3.
+// The epilogue: stores a contraction, with a bias by conv.3.
 struct Bias {
   const void* p;  // null: none
   DType stored;
 };
-__device__ void put_result(float* out, F y, const Bias& bias, int64_t m) {
-  y = canon(y);
+__device__ void store_result(float* out, F y, const Bias& bias, int64_t m) {
+  y = canonicalize(y);
   if (bias.p) {
     float b;
     if (bias.stored == DType::bf16)
@@ -116,133 +119,193 @@ __device__ void put_result(float* out, F y, const Bias& bias, int64_t m) {
       b = F16::one(static_cast<const uint16_t*>(bias.p)[m]);
     else
       b = static_cast<const float*>(bias.p)[m];
-    y = add(y, F{b});
+    y = add(y, F{b});  // conv.3
   }
-  put(out, y);
+  store_canonical(out, y);
 }
 
-constexpr int kProductThreads = 128, kDepth = 16, kStages = 3;  // kDepth divides a chain
-// Tiles of 8 threads x 16 threads of kHigh x kWide results.
-template <int kHigh, int kWide>
-__global__ void __launch_bounds__(kProductThreads, 3)
-    product_kernel(Outputs o, Divisor row_tiles, Divisor column_tiles, const float* x, const float* weights,
-                   Bias bias, float* out) {
-  constexpr int kRows = 8 * kHigh, kColumns = 16 * kWide;
-  constexpr int kVec = kHigh < 4 ? kHigh : 4, kWideVec = kWide < 4 ? kWide : 4;
-  __shared__ alignas(16) float w_tile[kStages][kDepth][kRows], x_tile[kStages][kDepth][kColumns];
-  int64_t tile = blockIdx.x;
-  const int64_t m0 = row_tiles.remainder(tile) * kRows, n0 = column_tiles.remainder(tile) * kColumns,
-                group = tile;
-  const float* w = weights + group * o.k * o.row_pitch + m0;
+constexpr int kGemmThreads = 128, kDepth = 16, kStages = 3;  // kDepth divides a chain
+// The tiles of implicit_gemm_kernel: 8 x 16 threads of kThreadRows x kThreadColumns results.
+template <int kThreadRows, int kThreadColumns>
+struct ConvTile {
+  static constexpr int kRows = 8 * kThreadRows, kColumns = 16 * kThreadColumns;
+  static constexpr int kRowVec = kThreadRows < 4 ? kThreadRows : 4,
+                       kColumnVec = kThreadColumns < 4 ? kThreadColumns : 4;
+  static constexpr int kRun =
+      kDepth * kColumns / kGemmThreads;  // k of one pixel that a thread copies in a stage
+  static constexpr int kSums = kThreadRows * kThreadColumns;
+  struct Shared {
+    alignas(16) float w[kStages][kDepth][kRows], x[kStages][kDepth][kColumns];
+  };
+};
 
-  // What this thread copies of a stage: kRun neighbours in K of one place.
-  constexpr int kRun = kDepth * kColumns / kProductThreads;
-  const int own = threadIdx.x % kColumns, first = threadIdx.x / kColumns * kRun;
-  const bool has_place = n0 + own < o.places;
-  const Column<int64_t> c = column_of(o, has_place ? n0 + own : int64_t{0});
-  const int64_t channels = o.channels.divisor();
-  const bool one_tap = channels % kRun == 0;  // for all of a run
-  const float* image = x + (c.image * o.groups + group) * channels * o.plane;
-  auto copy_stage = [&](int64_t k0, int stage) {
-    constexpr int kPacks = kDepth * kRows / 4;
+// Loads the tiles of a stage: of the weights 16 bytes at a time, of the operand kRun neighbours in
+// K of one pixel.
+template <class T>
+struct ConvLoader {
+  const ConvOutputs& o;
+  typename T::Shared& tile;
+  const float *x, *weights, *w;
+  int64_t m0;
+  int own, first;
+  bool has_pixel, one_tap;  // one_tap: for all of a run
+  Pixel<int64_t> c;
+  const float* image;
+
+  __device__ __forceinline__ ConvLoader(const ConvOutputs& outputs, typename T::Shared& shared,
+                                        const float* operand, const float* all_weights, int64_t group,
+                                        int64_t row, int64_t pixel)
+      : o(outputs), tile(shared), x(operand), weights(all_weights), m0(row) {
+    w = weights + group * o.k * o.row_pitch + m0;
+    own = threadIdx.x % T::kColumns, first = threadIdx.x / T::kColumns * T::kRun;
+    has_pixel = pixel + own < o.pixels;
+    c = pixel_of(o, has_pixel ? pixel + own : int64_t{0});
+    const int64_t channels = o.channels.divisor();
+    one_tap = channels % T::kRun == 0;
+    image = x + (c.image * o.groups + group) * channels * o.plane;
+  }
+  __device__ __forceinline__ void load_async(int64_t k0, int stage) const {
+    load_weights(k0, stage);
+    load_operand(k0, stage);
+  }
+
+ private:
+  __device__ __forceinline__ void load_weights(int64_t k0, int stage) const {
+    constexpr int kPacks = kDepth * T::kRows / 4;
 #pragma unroll
-    for (int i = 0; i < (kPacks + kProductThreads - 1) / kProductThreads; ++i) {
-      const int pack = i * kProductThreads + threadIdx.x, k = pack / (kRows / 4), m = pack % (kRows / 4) * 4;
-      if (kPacks % kProductThreads && pack >= kPacks) break;
-      const bool there = k0 + k < o.k && m0 + m < o.row_pitch;
-      __pipeline_memcpy_async(&w_tile[stage][k][m], there ? w + (k0 + k) * o.row_pitch + m : weights, 16,
-                              there ? 0 : 16);
+    for (int i = 0; i < (kPacks + kGemmThreads - 1) / kGemmThreads; ++i) {
+      const int pack = i * kGemmThreads + threadIdx.x, k = pack / (T::kRows / 4),
+                m = pack % (T::kRows / 4) * 4;
+      if (kPacks % kGemmThreads && pack >= kPacks) break;
+      const bool in_bounds = k0 + k < o.k && m0 + m < o.row_pitch;
+      __pipeline_memcpy_async(&tile.w[stage][k][m], in_bounds ? w + (k0 + k) * o.row_pitch + m : weights, 16,
+                              in_bounds ? 0 : 16);
     }
+  }
+  __device__ __forceinline__ void load_operand(int64_t k0, int stage) const {
+    const int64_t channels = o.channels.divisor();
     int64_t tap = k0 + first, channel = o.channels.remainder(tap);
-    int64_t at = has_place && k0 + first < o.k ? element_at(o, c, tap_of(o, tap)) : -1;
+    int64_t at = has_pixel && k0 + first < o.k ? element_at(o, c, tap_of(o, tap)) : -1;
     const float* from = image + channel * o.plane + at;
-    float* to = &x_tile[stage][first][own];
+    float* to = &tile.x[stage][first][own];
     if (one_tap) {
       const size_t none = at < 0 ? 4 : 0, step = at < 0 ? 0 : o.plane;
       if (at < 0) from = x;
 #pragma unroll  // conv.2: from channel to channel
-      for (int i = 0; i < kRun; ++i, from += step) __pipeline_memcpy_async(to + i * kColumns, from, 4, none);
+      for (int i = 0; i < T::kRun; ++i, from += step)
+        __pipeline_memcpy_async(to + i * T::kColumns, from, 4, none);
       return;
     }
 #pragma unroll 1  // conv.2: and from tap to tap
-    for (int i = 0; i < kRun; ++i, from += o.plane) {
-      const bool there = at >= 0 && k0 + first + i < o.k;
-      __pipeline_memcpy_async(to + i * kColumns, there ? from : x, 4, there ? 0 : 4);
-      if (++channel < channels || i + 1 == kRun) continue;
-      channel = 0, at = has_place ? element_at(o, c, tap_of(o, ++tap)) : -1;
+    for (int i = 0; i < T::kRun; ++i, from += o.plane) {
+      const bool in_bounds = at >= 0 && k0 + first + i < o.k;
+      __pipeline_memcpy_async(to + i * T::kColumns, in_bounds ? from : x, 4, in_bounds ? 0 : 4);
+      if (++channel < channels || i + 1 == T::kRun) continue;
+      channel = 0, at = has_pixel ? element_at(o, c, tap_of(o, ++tap)) : -1;
       from = image + at - o.plane;
     }
-  };
+  }
+};
 
+// y += the products of a stage (contraction.2).
+template <int kThreadRows, int kThreadColumns>
+__device__ __forceinline__ void multiply_stage(
+    const typename ConvTile<kThreadRows, kThreadColumns>::Shared& tile, int stage, int tx, int ty,
+    F (&y)[kThreadRows * kThreadColumns]) {
+  using T = ConvTile<kThreadRows, kThreadColumns>;
+#pragma unroll
+  for (int k = 0; k < kDepth; ++k) {
+    Pack<float, T::kRowVec> a[kThreadRows / T::kRowVec];
+    Pack<float, T::kColumnVec> b[kThreadColumns / T::kColumnVec];
+#pragma unroll
+    for (int i = 0; i < kThreadRows / T::kRowVec; ++i)
+      a[i] = load_pack<T::kRowVec>(&tile.w[stage][k][(i * 8 + ty) * T::kRowVec]);
+#pragma unroll
+    for (int i = 0; i < kThreadColumns / T::kColumnVec; ++i)
+      b[i] = load_pack<T::kColumnVec>(&tile.x[stage][k][(i * 16 + tx) * T::kColumnVec]);
+#pragma unroll
+    for (int i = 0; i < kThreadRows; ++i)
+#pragma unroll
+      for (int j = 0; j < kThreadColumns; ++j) {
+        F& v = y[i * kThreadColumns + j];  // contraction.2
+        v = fma(F{a[i / T::kRowVec].v[i % T::kRowVec]}, F{b[j / T::kColumnVec].v[j % T::kColumnVec]}, v);
+      }
+  }
+}
+
+template <int kThreadRows, int kThreadColumns>
+__device__ __forceinline__ void store_tile(const ConvOutputs& o, int64_t group, int64_t m0, int64_t n0,
+                                           int tx, int ty, const Bias& bias,
+                                           const F (&y)[kThreadRows * kThreadColumns], float* out) {
+  using T = ConvTile<kThreadRows, kThreadColumns>;
+#pragma unroll
+  for (int j = 0; j < kThreadColumns; ++j) {
+    const int64_t n = n0 + (j / T::kColumnVec * 16 + tx) * T::kColumnVec + j % T::kColumnVec;
+    if (n >= o.pixels) continue;
+    const Pixel<int64_t> to = pixel_of(o, n);
+#pragma unroll
+    for (int i = 0; i < kThreadRows; ++i) {
+      const int64_t row = m0 + (i / T::kRowVec * 8 + ty) * T::kRowVec + i % T::kRowVec,
+                    m = group * o.rows + row;
+      if (row < o.rows)
+        store_result(out + (to.image * o.groups * o.rows + m) * o.result + to.to, y[i * kThreadColumns + j],
+                     bias, m);
+    }
+  }
+}
+
+template <int kThreadRows, int kThreadColumns>
+__global__ void __launch_bounds__(kGemmThreads, 3)
+    implicit_gemm_kernel(ConvOutputs o, FastDivmod row_tiles, FastDivmod column_tiles, const float* x,
+                         const float* weights, Bias bias, float* out) {
+  using T = ConvTile<kThreadRows, kThreadColumns>;
+  __shared__ typename T::Shared shared;
+  int64_t tile = blockIdx.x;
+  const int64_t m0 = row_tiles.remainder(tile) * T::kRows, n0 = column_tiles.remainder(tile) * T::kColumns,
+                group = tile;
+  const ConvLoader<T> loader(o, shared, x, weights, group, m0, n0);
   const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
-  F y[kHigh * kWide];
-  float kept[num::kSumsKept][kHigh * kWide];
+  F y[T::kSums];
+  float kept[num::kSumsKept][T::kSums];
 #pragma unroll
   for (F& v : y) v = zero();
   const int64_t steps = ceil_div(o.k, kDepth);
 #pragma unroll
   for (int s = 0; s < kStages - 1; ++s) {
-    if (s < steps) copy_stage(s * kDepth, s);
+    if (s < steps) loader.load_async(s * kDepth, s);
     __pipeline_commit();
   }
   int stage = 0, next = kStages - 1;
   for (int64_t step = 0; step < steps; ++step) {
     __pipeline_wait_prior(kStages - 2);
     __syncthreads();
-    if (step + kStages - 1 < steps) copy_stage((step + kStages - 1) * kDepth, next);
+    if (step + kStages - 1 < steps) loader.load_async((step + kStages - 1) * kDepth, next);
     __pipeline_commit();
-#pragma unroll
-    for (int k = 0; k < kDepth; ++k) {
-      Pack<float, kVec> a[kHigh / kVec];
-      Pack<float, kWideVec> b[kWide / kWideVec];
-#pragma unroll
-      for (int i = 0; i < kHigh / kVec; ++i) a[i] = load_pack<kVec>(&w_tile[stage][k][(i * 8 + ty) * kVec]);
-#pragma unroll
-      for (int i = 0; i < kWide / kWideVec; ++i)
-        b[i] = load_pack<kWideVec>(&x_tile[stage][k][(i * 16 + tx) * kWideVec]);
-#pragma unroll
-      for (int i = 0; i < kHigh; ++i)
-#pragma unroll
-        for (int j = 0; j < kWide; ++j) {
-          F& v = y[i * kWide + j];
-          v = fma(F{a[i / kVec].v[i % kVec]}, F{b[j / kWideVec].v[j % kWideVec]}, v);
-        }
-    }
+    multiply_stage<kThreadRows, kThreadColumns>(shared, stage, tx, ty, y);
     stage = stage + 1 == kStages ? 0 : stage + 1, next = next + 1 == kStages ? 0 : next + 1;
     const int64_t done = (step + 1) * kDepth;
     if (done % num::kChain != 0 && step + 1 < steps) continue;
-    const num::BlockPlace place = num::block_place((done - 1) / num::kChain, o.k);
-    num::INVAR_ISA_NS::join_block(place, y, [&](int i, int sum) { return &kept[sum][i]; });
-    if (place.last) break;
+    const num::BlockPosition position = num::block_position((done - 1) / num::kChain, o.k);
+    num::INVAR_ISA_NS::join_block(position, y, [&](int i, int sum) { return &kept[sum][i]; });
+    if (position.last) break;
 #pragma unroll
     for (F& v : y) v = zero();
   }
-
-#pragma unroll
-  for (int j = 0; j < kWide; ++j) {
-    const int64_t n = n0 + (j / kWideVec * 16 + tx) * kWideVec + j % kWideVec;
-    if (n >= o.places) continue;
-    const Column<int64_t> to = column_of(o, n);
-#pragma unroll
-    for (int i = 0; i < kHigh; ++i) {
-      const int64_t row = m0 + (i / kVec * 8 + ty) * kVec + i % kVec, m = group * o.rows + row;
-      if (row < o.rows)
-        put_result(out + (to.image * o.groups * o.rows + m) * o.result + to.to, y[i * kWide + j], bias, m);
-    }
-  }
+  store_tile<kThreadRows, kThreadColumns>(o, group, m0, n0, tx, ty, bias, y, out);
 }
 
-// Thin groups: a thread per output. I: integers that hold every element's place.
+// Depthwise convolution, and others with few channels per group: a thread for each output. I:
+// integers that hold every index.
 template <class I>
-void each_output(const Outputs& outputs, const float* x, const float* weights, Bias bias, float* out,
-                 Stream stream) {
-  const Outputs o = outputs;
-  const Divisor places(o.places), rows(o.rows);
-  each(stream, o.groups * o.rows * o.places, [=] __device__(int64_t unit) {
+void launch_direct_conv(const ConvOutputs& outputs, const float* x, const float* weights, Bias bias,
+                        float* out, Stream stream) {
+  const ConvOutputs o = outputs;
+  const FastDivmod pixels(o.pixels), rows(o.rows);
+  launch_for_each(stream, o.groups * o.rows * o.pixels, [=] __device__(int64_t unit) {
     I group = static_cast<I>(unit);
-    const I n = places.remainder(group), row = rows.remainder(group),
+    const I n = pixels.remainder(group), row = rows.remainder(group),
             m = group * static_cast<I>(o.rows) + row;
-    const Column<I> c = column_of(o, n);
+    const Pixel<I> c = pixel_of(o, n);
     const I channels = static_cast<I>(o.channels.divisor()), groups = static_cast<I>(o.groups);
     const float* image = x + (c.image * groups + group) * channels * static_cast<I>(o.plane);
     const float* w = weights + group * o.k * o.row_pitch + row;
@@ -268,8 +331,8 @@ void each_output(const Outputs& outputs, const float* x, const float* weights, B
           }
         },
         y);
-    const I place = (c.image * groups * static_cast<I>(o.rows) + m) * static_cast<I>(o.result) + c.to;
-    put_result(out + place, y[0], bias, m);
+    const I index = (c.image * groups * static_cast<I>(o.rows) + m) * static_cast<I>(o.result) + c.to;
+    store_result(out + index, y[0], bias, m);
   });
 }
 

@@ -1,11 +1,12 @@
-// conv.2, conv_transpose.2: the matrix product, by the room of matmul, of weights with columns copied out of a padded operand.
-// conv.3: a bias is an addition of the stored result. contraction.1: an image does not depend on the images beside it.
+// conv.2, conv_transpose.2: convolution equals the matmul room's product of weights with columns of
+// the padded operand. conv.3: a bias is added to the stored result. contraction.1: an image does
+// not depend on the other images of the batch.
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "num/testing/adversarial.h"
 #include "kernels/testing.h"
+#include "num/testing/adversarial.h"
 
 namespace invar::ops {
 namespace {
@@ -19,12 +20,12 @@ struct Setting {
   int64_t out(int64_t in, bool transposed) const {
     return transposed ? (in - 1) * stride + reach() - 2 * pad : (in + 2 * pad - reach()) / stride + 1;
   }
-  Attrs attrs() const {
+  Attributes attrs() const {
     using List = std::vector<int64_t>;
-    return Attrs{{"strides", List{stride, stride}},
-                 {"dilations", List{dilation, dilation}},
-                 {"pads", List{pad, pad, pad, pad}},
-                 {"groups", groups}};
+    return Attributes{{"strides", List{stride, stride}},
+                      {"dilations", List{dilation, dilation}},
+                      {"pads", List{pad, pad, pad, pad}},
+                      {"groups", groups}};
   }
 };
 constexpr Setting kSettings[] = {{2, 29, 9, 7, 13, 3, 1, 1, 1, 1}, {1, 3, 17, 18, 7, 7, 2, 1, 3, 1},

@@ -1,7 +1,7 @@
-"""The outputs of conv and conv_transpose from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of conv and conv_transpose from spec.md, without the C++ code
+(tests/conformance/oracle.py)."""
 
 import itertools
-import math
 
 from oracle import add, canon, contract
 
@@ -30,7 +30,10 @@ def convolution(inputs, shapes, out, attrs, transposed):
                 at = [p * s + t * d - q for p, s, t, d, q in zip(o, stride, r, dilation, begin)]
             inside = all(0 <= i < s for i, s in zip(at, size))
             for c in range(channels):
-                place, lead = (n * groups + group) * channels + c, (group * channels + c, m % rows) if transposed else (m, c)
+                place, lead = (
+                    (n * groups + group) * channels + c,
+                    (group * channels + c, m % rows) if transposed else (m, c),
+                )
                 for i, s in zip(at, size):
                     place = place * s + i
                 weight = lead[0] * (rows if transposed else channels) + lead[1]
@@ -43,4 +46,7 @@ def convolution(inputs, shapes, out, attrs, transposed):
     return result
 
 
-OPERATIONS = {"conv": lambda *a: convolution(*a, False), "conv_transpose": lambda *a: convolution(*a, True)}
+OPERATIONS = {
+    "conv": lambda *a: convolution(*a, False),
+    "conv_transpose": lambda *a: convolution(*a, True),
+}

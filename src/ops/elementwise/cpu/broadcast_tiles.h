@@ -1,8 +1,8 @@
-// Operands whose rows are short, laid out as the result lies: repeated, widened or copied into tiles over which a map of
-// maps.h can run for longer than a row.
+// Broadcast operands with short rows, gathered into tiles in the layout of the result (repeated,
+// widened or copied), over which a map of maps.h runs for more than one row.
 #pragma once
-#include "ops/elementwise/walk.h"
 #include "kernels/cpu/vector_io.h"
+#include "ops/elementwise/walk.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -14,10 +14,11 @@ struct alignas(64) Tile {
   char bytes[(kTile + kW) * 8];
 };
 
-// How a row of n elements, or its first one n times, is laid: with up to kW elements written beyond it, which are those of
-// the next row or nothing. Real: a stored format, as f32.
+// Layouts of a tile: copy() a row of n elements, or repeat() its first one n times. Up to kW
+// elements more are written; the next row overwrites them or they are unused. WidenLayout: a stored
+// format, as f32.
 template <class W>
-struct Real {
+struct WidenLayout {
   using From = typename W::T;
   using To = float;
   INVAR_INLINE void repeat(To* to, const From* p, int64_t n) {
@@ -30,9 +31,9 @@ struct Real {
     if (i < n) store(to + i, W::get_n(p + i, static_cast<int>(n - i)));
   }
 };
-// As it is.
+// Bits unchanged.
 template <class T>
-struct Plain {
+struct BitsLayout {
   using From = T;
   using To = T;
   INVAR_INLINE void repeat(To* to, const From* p, int64_t n) {
@@ -44,30 +45,31 @@ struct Plain {
   }
 };
 
-// f(Real<...>{}) or f(Plain<...>{}) for an element type.
+// f(WidenLayout<...>{}) or f(BitsLayout<...>{}) for an element type.
 template <class Fn>
 INVAR_INLINE void with_layout(DType t, Fn f) {
   switch (t) {
-    case DType::f32: return f(Real<F32>{});
-    case DType::bf16: return f(Real<Bf16>{});
-    case DType::f16: return f(Real<F16>{});
+    case DType::f32: return f(WidenLayout<F32>{});
+    case DType::bf16: return f(WidenLayout<Bf16>{});
+    case DType::f16: return f(WidenLayout<F16>{});
     case DType::i32:
-    case DType::u32: return f(Plain<uint32_t>{});
+    case DType::u32: return f(BitsLayout<uint32_t>{});
     case DType::i64:
     case DType::u64:
-    case DType::f64: return f(Plain<uint64_t>{});
+    case DType::f64: return f(BitsLayout<uint64_t>{});
     case DType::i16:
-    case DType::u16: return f(Plain<uint16_t>{});
-    default: return f(Plain<uint8_t>{});
+    case DType::u16: return f(BitsLayout<uint16_t>{});
+    default: return f(BitsLayout<uint8_t>{});
   }
 }
 
-// Row `row` of the outer loops: the index in each, and where operand k is there.
-struct Place {
+// The position of operand k at row `row` of the outer loops: the index of each loop, and the
+// offset.
+struct OperandCursor {
   int64_t index[kMaxRank], at;
 };
-INVAR_INLINE Place place_of(const elementwise::Walk& w, int k, int64_t row) {
-  Place p{};
+INVAR_INLINE OperandCursor cursor_at(const elementwise::BroadcastLoops& w, int k, int64_t row) {
+  OperandCursor p{};
   for (int d = 0; d < w.rank; ++d) {
     p.index[d] = row % w.dim[d];
     row /= w.dim[d];
@@ -75,7 +77,7 @@ INVAR_INLINE Place place_of(const elementwise::Walk& w, int k, int64_t row) {
   }
   return p;
 }
-INVAR_INLINE void next(Place& p, const elementwise::Walk& w, int k) {
+INVAR_INLINE void next(OperandCursor& p, const elementwise::BroadcastLoops& w, int k) {
   for (int d = 0; d < w.rank; ++d) {
     p.at += w.stride[k][d];
     if (++p.index[d] < w.dim[d]) return;
@@ -84,13 +86,13 @@ INVAR_INLINE void next(Place& p, const elementwise::Walk& w, int k) {
   }
 }
 
-// The elements of operand k that belong to elements [i, i + count) of the result.
+// Gathers the elements of operand k that broadcast to elements [i, i + count) of the result.
 template <class Layout>
-INVAR_INLINE void gather(Tile& tile, const elementwise::Walk& w, int k, const void* data, int64_t i,
+INVAR_INLINE void gather(Tile& tile, const elementwise::BroadcastLoops& w, int k, const void* data, int64_t i,
                          int64_t count) {
   auto from = static_cast<const typename Layout::From*>(data);
   auto to = reinterpret_cast<typename Layout::To*>(tile.bytes);
-  Place place = place_of(w, k, i / w.inner);
+  OperandCursor place = cursor_at(w, k, i / w.inner);
   int64_t first = i % w.inner;
   auto rows = [&](auto lay) __attribute__((always_inline)) {
     for (int64_t done = 0; done < count; next(place, w, k), first = 0) {
@@ -104,13 +106,13 @@ INVAR_INLINE void gather(Tile& tile, const elementwise::Walk& w, int k, const vo
   else
     rows([&](auto t, auto p, int64_t n) __attribute__((always_inline)) { Layout::copy(t, p + first, n); });
 }
-INVAR_INTERNAL void gather(Tile& tile, const elementwise::Walk& w, int k, const View& v, int64_t i,
+INVAR_INTERNAL void gather(Tile& tile, const elementwise::BroadcastLoops& w, int k, const View& v, int64_t i,
                            int64_t count) {
   with_layout(v.dtype,
               [&](auto layout) { gather<decltype(layout)>(tile, w, k, v.as<const char>(), i, count); });
 }
-// `count` elements that lie at p, or one.
-INVAR_INTERNAL void lay(Tile& tile, const char* p, int64_t count, DType t) {
+// Loads `count` contiguous elements at p, or one.
+INVAR_INTERNAL void load_tile(Tile& tile, const char* p, int64_t count, DType t) {
   with_layout(t, [&](auto layout) {
     using Layout = decltype(layout);
     Layout::copy(reinterpret_cast<typename Layout::To*>(tile.bytes),

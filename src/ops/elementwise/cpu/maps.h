@@ -1,4 +1,4 @@
-// Graphs as loops over contiguous elements, for the kinds of kinds.h.
+// Graphs as loops over contiguous elements, for the operation tables of kinds.h.
 #pragma once
 #include "ops/elementwise/graphs/activations.h"
 #include "ops/elementwise/graphs/float64.h"
@@ -12,7 +12,7 @@ namespace {
 using elementwise::kOperands;
 using elementwise::kScalars;
 
-// n elements: operand k lies at in[k], or is repeated where one[k].
+// n elements: operand k is at in[k], or repeats in[k][0] if one[k].
 struct Strip {
   const void* in[kOperands];
   bool one[kOperands];
@@ -26,13 +26,13 @@ struct Strip {
 };
 using Map = void (*)(const Strip&);
 
-// strip() for a few instructions per vector: four vectors a turn, so that the loop itself does not count.
+// strip() for graphs of few instructions: unrolled by four, so that loop overhead is hidden.
 template <class Fn>
 INVAR_INLINE void strip_light(float* out, int64_t n, Fn f) {
   int64_t i = 0;
   for (; i + 4 * kW <= n; i += 4 * kW) {
-    F a = canon(f(i, kW)), b = canon(f(i + kW, kW)), c = canon(f(i + 2 * kW, kW)),
-      d = canon(f(i + 3 * kW, kW));
+    F a = canonicalize(f(i, kW)), b = canonicalize(f(i + kW, kW)), c = canonicalize(f(i + 2 * kW, kW)),
+      d = canonicalize(f(i + 3 * kW, kW));
     store(out + i, a);
     store(out + i + kW, b);
     store(out + i + 2 * kW, c);
@@ -42,9 +42,9 @@ INVAR_INLINE void strip_light(float* out, int64_t n, Fn f) {
       out + i, n - i, [&](int64_t j, int lanes) __attribute__((always_inline)) { return f(i + j, lanes); });
 }
 
-// One operand. light: a few instructions per vector.
+// One operand. is_light: few instructions per vector.
 template <class Fn, int scalars, bool is_light>
-void one_f32(const Strip& s) {
+void unary_f32(const Strip& s) {
   auto x = Strip::at<float>(s, 0);
   float a = s.scalar[0], b = s.scalar[1];
   auto f = [=](int64_t i, int lanes) __attribute__((always_inline)) {
@@ -62,9 +62,9 @@ void one_f32(const Strip& s) {
     strip(out, s.n, f);
 }
 
-// f(i, lanes) of two operands: one loop for each way in which they repeat, so that none asks inside.
+// f(i, lanes) of two operands: a separate loop for each broadcast case, so that no loop branches.
 template <class Loop, class Fn>
-INVAR_INLINE void pairs(const Strip& s, Loop loop, Fn f) {
+INVAR_INLINE void binary_lanes(const Strip& s, Loop loop, Fn f) {
   auto a = Strip::at<float>(s, 0), b = Strip::at<float>(s, 1);
   if (s.one[0]) {
     F x = set1(*a);
@@ -79,13 +79,13 @@ INVAR_INLINE void pairs(const Strip& s, Loop loop, Fn f) {
 }
 template <class Fn>
 void binary_f32(const Strip& s) {
-  pairs(
+  binary_lanes(
       s, [&](auto f) __attribute__((always_inline)) { strip_light(static_cast<float*>(s.out), s.n, f); },
       Fn{});
 }
-// Of many instructions: one loop for all three, so that they are compiled once.
+// For graphs of many instructions: one loop for all three cases, to compile them once.
 template <class Fn>
-void heavy_f32(const Strip& s) {
+void binary_heavy_f32(const Strip& s) {
   auto a = Strip::at<float>(s, 0), b = Strip::at<float>(s, 1);
   const bool one_a = s.one[0], one_b = s.one[1];
   const F x = set1(*a), y = set1(*b);
@@ -95,9 +95,9 @@ void heavy_f32(const Strip& s) {
       });
 }
 
-// Masks become bytes by way of a tile of 32-bit zeros and ones.
+// Masks become bytes through a tile of 32-bit zeros and ones.
 template <class Fn>
-INVAR_INLINE void truths(uint8_t* out, int64_t n, Fn mask) {
+INVAR_INLINE void store_masks(uint8_t* out, int64_t n, Fn mask) {
   constexpr int kTile = 256;
   alignas(64) float tile[kTile];
   for (int64_t at = 0; at < n; at += kTile) {
@@ -112,14 +112,15 @@ INVAR_INLINE void truths(uint8_t* out, int64_t n, Fn mask) {
 }
 template <class Fn>
 void compare_f32(const Strip& s) {
-  pairs(
-      s, [&](auto f) __attribute__((always_inline)) { truths(static_cast<uint8_t*>(s.out), s.n, f); }, Fn{});
+  binary_lanes(
+      s, [&](auto f) __attribute__((always_inline)) { store_masks(static_cast<uint8_t*>(s.out), s.n, f); },
+      Fn{});
 }
 template <class Fn, int scalars>
 void test_f32(const Strip& s) {
   auto x = Strip::at<float>(s, 0);
   float a = s.scalar[0], b = s.scalar[1];
-  truths(
+  store_masks(
       static_cast<uint8_t*>(s.out), s.n, [=](int64_t i, int lanes) __attribute__((always_inline)) {
         if constexpr (scalars == 2)
           return Fn{}(load_part(x + i, lanes), a, b);
@@ -128,34 +129,34 @@ void test_f32(const Strip& s) {
       });
 }
 
-// One element at a time: integers, binary64 and truth values.
-using graph::kept;
+// One element at a time: integers, binary64 and bool.
+using graph::as_stored;
 template <class Fn, class T, class R = T>
-void single(const Strip& s) {
+void unary_scalar(const Strip& s) {
   auto x = Strip::at<T>(s, 0);
   auto out = static_cast<R*>(s.out);
-  const int64_t n = s.n;  // a store of bytes could change what s holds
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(kept(Fn{}(x[i])));
+  const int64_t n = s.n;  // hoisted: byte stores may alias s
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(as_stored(Fn{}(x[i])));
 }
 template <class Fn, class T, class R = T>
-void couple(const Strip& s) {
+void binary_scalar(const Strip& s) {
   auto a = Strip::at<T>(s, 0), b = Strip::at<T>(s, 1);
   auto out = static_cast<R*>(s.out);
   const int64_t n = s.n;
   if (s.one[0]) {
     const T x = *a;
-    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(kept(Fn{}(x, b[i])));
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(as_stored(Fn{}(x, b[i])));
   } else if (s.one[1]) {
     const T y = *b;
-    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(kept(Fn{}(a[i], y)));
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(as_stored(Fn{}(a[i], y)));
   } else {
-    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(kept(Fn{}(a[i], b[i])));
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<R>(as_stored(Fn{}(a[i], b[i])));
   }
 }
 
 // elementwise.15: where; T holds the bits.
 template <class Fn, class T, bool is_float = false>
-void choose(const Strip& s) {
+void select_scalar(const Strip& s) {
   auto c = Strip::at<uint8_t>(s, 0);
   auto a = Strip::at<T>(s, 1), b = Strip::at<T>(s, 2);
   auto out = static_cast<T*>(s.out);

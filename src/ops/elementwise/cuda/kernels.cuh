@@ -1,4 +1,4 @@
-// The rows of a part of this room's operations, INVAR_KINDS: a map of maps.cuh.
+// The registry rows of the operations in INVAR_KINDS; each calls a map of maps.cuh.
 #pragma once
 #include "ops/elementwise/cuda/maps.cuh"
 
@@ -6,12 +6,12 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-template <const Kind* kind>
+template <const TypedMaps* kind>
 void enqueue(const Call& call, Stream stream) {
-  Job job{call, stream, {}};
+  MapCall map_call{call, stream, {}};
   for (int k = 0; k < kScalars && kind->scalar[k]; ++k)
-    job.scalar[k] = elementwise::scalar(call, kind->scalar[k]);
-  map_of(*kind, call.in[call.in.size() - 1].dtype)(job);
+    map_call.scalar[k] = elementwise::scalar(call, kind->scalar[k]);
+  map_of(*kind, call.in[call.in.size() - 1].dtype)(map_call);
 }
 
 }  // namespace

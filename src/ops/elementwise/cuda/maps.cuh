@@ -1,5 +1,5 @@
-// Graphs as kernels, for the kinds of kinds.h: over elements where they lie, or where operands broadcast or are widened over
-// a walk.
+// Elementwise kernels of the graphs in kinds.h: over contiguous operands
+// (kernels/cuda/vectorized_loop.h), or over operands that broadcast or are widened.
 #pragma once
 #include "kernels/cuda/fast_divide.h"
 #include "ops/elementwise/graphs/activations.h"
@@ -7,9 +7,9 @@
 #include "ops/elementwise/graphs/float64.h"
 #include "ops/elementwise/graphs/integer.h"
 #pragma nv_diag_default 186, 514
+#include "kernels/cuda/vectorized_loop.h"
 #include "ops/elementwise/graphs/remainder.h"
 #include "ops/elementwise/walk.h"
-#include "kernels/cuda/vectorized_loop.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -17,31 +17,32 @@ namespace {
 using elementwise::kOperands;
 using elementwise::kScalars;
 
-struct Job {
+struct MapCall {
   const Call& call;
   Stream stream;
   float scalar[kScalars];
 };
-using Map = void (*)(const Job&);
+using Map = void (*)(const MapCall&);
 
-// elementwise::Walk for a kernel. Where `packs`, a pack of every operand lies along memory or is one element repeated.
-struct Steps {
+// The loops of a broadcast for a kernel (ops/elementwise/walk.h). packs: each operand has a pack of
+// contiguous elements, or one that is repeated.
+struct OperandStrides {
   bool packs;
   int rank;
-  Divisor inner, dim[kMaxRank];
+  FastDivmod inner, dim[kMaxRank];
   int64_t stride[kOperands][kMaxRank], step[kOperands];
 };
 template <int operands>
-struct Place {
+struct OperandOffsets {
   int64_t at[operands];
 };
 template <int operands>
-__device__ Place<operands> place_of(const Steps& s, int64_t i) {
-  Place<operands> p;
+__device__ OperandOffsets<operands> operand_offsets(const OperandStrides& s, int64_t i) {
+  OperandOffsets<operands> p;
   const int64_t along = s.inner.remainder(i);
 #pragma unroll
   for (int k = 0; k < operands; ++k) p.at[k] = along * s.step[k];
-#pragma unroll 1  // eight copies for each element of a pack took compilers minutes, and the cache of instructions
+#pragma unroll 1  // eight copies for each element of a pack took minutes to compile and left the I-cache
   for (int d = 0; d < s.rank; ++d) {
     const int64_t index = s.dim[d].remainder(i);
 #pragma unroll
@@ -50,9 +51,9 @@ __device__ Place<operands> place_of(const Steps& s, int64_t i) {
   return p;
 }
 
-// Operand k of a walk; where T is float it may be stored as bf16 or f16 (formats.2).
+// Operand k of a broadcast. If T is float it may be stored as bf16 or f16 (formats.2).
 template <class T>
-struct Walked {
+struct StridedOperand {
   using Element = T;
   const void* p;
   DType stored;
@@ -66,7 +67,7 @@ struct Walked {
     return static_cast<const T*>(p)[i];
   }
   template <int n>
-  __device__ Pack<T, n> pack(const Steps& s, int64_t i) const {
+  __device__ Pack<T, n> pack(const OperandStrides& s, int64_t i) const {
     Pack<T, n> r;
     if (!s.step[k]) {
       const T x = at(i);
@@ -84,57 +85,59 @@ struct Walked {
   }
   template <int n>
   bool packs() const {
-    const size_t size = std::is_same_v<T, float> ? size_of(stored) : sizeof(T), whole = n * size;
-    return reinterpret_cast<uintptr_t>(p) % (whole < 16 ? whole : 16) == 0;
+    const size_t size = std::is_same_v<T, float> ? size_of(stored) : sizeof(T), bytes = n * size;
+    return reinterpret_cast<uintptr_t>(p) % (bytes < 16 ? bytes : 16) == 0;
   }
 };
 
-template <Work work, class R, class Fn, class... T>
-__global__ void __launch_bounds__(kFlatThreads)
-    walked_kernel(int64_t n, R* out, Fn f, Steps s, Walked<T>... from) {
-  constexpr int kPack = packed<R, T...>();
-  const int64_t base = blockIdx.x * int64_t{kFlatThreads * kPack};
-  follow();
-  if constexpr (work != Work::huge) {
+template <Cost cost, class R, class Fn, class... T>
+__global__ void __launch_bounds__(kElementwiseThreads)
+    broadcast_kernel(int64_t n, R* out, Fn f, OperandStrides s, StridedOperand<T>... from) {
+  constexpr int kPack = pack_size<R, T...>();
+  const int64_t base = blockIdx.x * int64_t{kElementwiseThreads * kPack};
+  trigger_and_wait();
+  if constexpr (cost != Cost::huge) {
     if (s.packs) {  // n is a multiple of the pack
       const int64_t i = base + threadIdx.x * kPack;
       if (i >= n) return;
-      const auto place = place_of<sizeof...(T)>(s, i);
+      const auto offset = operand_offsets<sizeof...(T)>(s, i);
       Pack<R, kPack> r;
       auto store = [&](const auto&... x) {
 #pragma unroll
         for (int j = 0; j < kPack; ++j) r.v[j] = f(x.v[j]...);
       };
-      store(from.template pack<kPack>(s, place.at[from.k])...);
+      store(from.template pack<kPack>(s, offset.at[from.k])...);
       store_pack(out + i, r);
       return;
     }
   }
-  fill_turns<work == Work::light ? 2 : 1, kPack>(base, n, out, [&](int64_t i) {
-    const auto place = place_of<sizeof...(T)>(s, i);
-    return f(from.at(place.at[from.k])...);
+  generate_strips<cost == Cost::low ? 2 : 1, kPack>(base, n, out, [&](int64_t i) {
+    const auto offset = operand_offsets<sizeof...(T)>(s, i);
+    return f(from.at(offset.at[from.k])...);
   });
 }
 
 template <class... T>
 struct Types {};
 
-template <Work work, class R, class Fn, class... T, size_t... k>
-void map(const Job& job, Fn f, Types<T...>, std::index_sequence<k...>) {
-  const Call& call = job.call;
+template <Cost cost, class R, class Fn, class... T, size_t... k>
+void map(const MapCall& map_call, Fn f, Types<T...>, std::index_sequence<k...>) {
+  const Call& call = map_call.call;
   const int64_t n = call.out[0].elements();
   if (n == 0) return;
-  const elementwise::Walk w = elementwise::walk(call);
+  const elementwise::BroadcastLoops w = elementwise::broadcast_loops(call);
   R* out = call.out[0].as<R>();
   const bool as_stored = ((!std::is_same_v<T, float> || call.in[k].dtype == DType::f32) && ...);
   if (w.rank == 0 && as_stored)
-    return flat<work>(job.stream, n, out, f, Line<T>{call.in[k].template as<const T>(), w.step[k] == 0}...);
+    return launch_elementwise<cost>(
+        map_call.stream, n, out, f,
+        ContiguousOperand<T>{call.in[k].template as<const T>(), w.step[k] == 0}...);
   if constexpr (sizeof...(T) > 1) {
-    constexpr int kPack = packed<R, T...>();
-    Steps s{.rank = w.rank, .inner = Divisor(w.inner)};
+    constexpr int kPack = pack_size<R, T...>();
+    OperandStrides s{.rank = w.rank, .inner = FastDivmod(w.inner)};
     s.packs = w.inner % kPack == 0 && is_aligned<kPack>(out);
     for (int d = 0; d < w.rank; ++d) {
-      s.dim[d] = Divisor(w.dim[d]);
+      s.dim[d] = FastDivmod(w.dim[d]);
       for (int j = 0; j < w.operands; ++j) {
         s.stride[j][d] = w.stride[j][d];
         s.packs &= w.step[j] == 0 || w.stride[j][d] % kPack == 0;
@@ -143,19 +146,20 @@ void map(const Job& job, Fn f, Types<T...>, std::index_sequence<k...>) {
     for (int j = 0; j < w.operands; ++j) s.step[j] = w.step[j];
     auto start = [&](auto... from) {
       s.packs &= ((!s.step[from.k] || from.template packs<kPack>()) && ...);
-      launch_early(walked_kernel<work, R, Fn, T...>,
-                   dim3(static_cast<unsigned>(ceil_div(n, kFlatThreads * kPack))), dim3(kFlatThreads), 0,
-                   job.stream, n, out, f, s, from...);
+      launch_dependent(broadcast_kernel<cost, R, Fn, T...>,
+                       dim3(static_cast<unsigned>(ceil_div(n, kElementwiseThreads * kPack))),
+                       dim3(kElementwiseThreads), 0, map_call.stream, n, out, f, s, from...);
     };
-    start(Walked<T>{call.in[k].data, call.in[k].dtype, static_cast<int>(k)}...);
+    start(StridedOperand<T>{call.in[k].data, call.in[k].dtype, static_cast<int>(k)}...);
   }
 }
-template <Work work, class R, class... T, class Fn>
-void map(const Job& job, Fn f) {
-  map<work, R>(job, f, Types<T...>{}, std::index_sequence_for<T...>{});
+template <Cost cost, class R, class... T, class Fn>
+void map(const MapCall& map_call, Fn f) {
+  map<cost, R>(map_call, f, Types<T...>{}, std::index_sequence_for<T...>{});
 }
 
-// A graph over floats, with its attributes; results are stored by the store rule, masks as truth values.
+// Graphs over floats, with their attributes. FloatMap stores by the store rule, PredicateMap truth
+// values.
 template <class Fn, int scalars>
 struct Floats {
   float a, b;
@@ -170,78 +174,78 @@ struct Floats {
   }
 };
 template <class Fn, int scalars>
-struct Number : Floats<Fn, scalars> {
+struct FloatMap : Floats<Fn, scalars> {
   template <class... X>
   __device__ float operator()(X... x) const {
-    return canon(this->graph(x...)).v;
+    return canonicalize(this->graph(x...)).v;
   }
 };
 template <class Fn, int scalars>
-struct Mask : Floats<Fn, scalars> {
+struct PredicateMap : Floats<Fn, scalars> {
   template <class... X>
   __device__ uint8_t operator()(X... x) const {
     return this->graph(x...).v;
   }
 };
-// Over elements as they lie.
+// A graph over elements as they are stored.
 template <class Fn, class R>
-struct Whole {
+struct ElementMap {
   template <class... X>
   __device__ R operator()(X... x) const {
-    return static_cast<R>(graph::kept(Fn{}(x...)));
+    return static_cast<R>(graph::as_stored(Fn{}(x...)));
   }
 };
-// elementwise.15: where; T holds the bits.
+// elementwise.15: where. T holds the bits.
 template <class Fn>
-struct ChosenFloat {
+struct SelectFloat {
   __device__ float operator()(uint8_t c, float a, float b) const {
     return num::f32_from_bits(graph::canonical(Fn{}(c, num::f32_bits(a), num::f32_bits(b))));
   }
 };
 template <class Fn>
-struct ChosenDouble {
+struct SelectDouble {
   __device__ uint64_t operator()(uint8_t c, uint64_t a, uint64_t b) const {
     return graph::canonical(Fn{}(c, a, b));
   }
 };
 
-template <class Fn, int scalars, bool is_light>
-void one_f32(const Job& job) {
-  map<is_light ? Work::light : Work::heavy, float, float>(job,
-                                                          Number<Fn, scalars>{job.scalar[0], job.scalar[1]});
+template <class Fn, int scalars, bool is_cheap>
+void unary_f32(const MapCall& map_call) {
+  map<is_cheap ? Cost::low : Cost::high, float, float>(
+      map_call, FloatMap<Fn, scalars>{map_call.scalar[0], map_call.scalar[1]});
 }
 template <class Fn, int scalars>
-void test_f32(const Job& job) {
-  map<Work::light, uint8_t, float>(job, Mask<Fn, scalars>{job.scalar[0], job.scalar[1]});
+void test_f32(const MapCall& map_call) {
+  map<Cost::low, uint8_t, float>(map_call, PredicateMap<Fn, scalars>{map_call.scalar[0], map_call.scalar[1]});
 }
 template <class Fn>
-void binary_f32(const Job& job) {
-  map<Work::light, float, float, float>(job, Number<Fn, 0>{});
+void binary_f32(const MapCall& map_call) {
+  map<Cost::low, float, float, float>(map_call, FloatMap<Fn, 0>{});
 }
 template <class Fn>
-void heavy_f32(const Job& job) {
-  map<Work::huge, float, float, float>(job, Number<Fn, 0>{});
+void binary_heavy_f32(const MapCall& map_call) {
+  map<Cost::huge, float, float, float>(map_call, FloatMap<Fn, 0>{});
 }
 template <class Fn>
-void compare_f32(const Job& job) {
-  map<Work::light, uint8_t, float, float>(job, Mask<Fn, 0>{});
+void compare_f32(const MapCall& map_call) {
+  map<Cost::low, uint8_t, float, float>(map_call, PredicateMap<Fn, 0>{});
 }
 template <class Fn, class T, class R = T>
-void single(const Job& job) {
-  map<Work::light, R, T>(job, Whole<Fn, R>{});
+void unary_scalar(const MapCall& map_call) {
+  map<Cost::low, R, T>(map_call, ElementMap<Fn, R>{});
 }
 template <class Fn, class T, class R = T>
-void couple(const Job& job) {
-  map<Work::light, R, T, T>(job, Whole<Fn, R>{});
+void binary_scalar(const MapCall& map_call) {
+  map<Cost::low, R, T, T>(map_call, ElementMap<Fn, R>{});
 }
 template <class Fn, class T, bool is_float = false>
-void choose(const Job& job) {
+void select_scalar(const MapCall& map_call) {
   if constexpr (is_float && sizeof(T) == 8)
-    map<Work::light, T, uint8_t, T, T>(job, ChosenDouble<Fn>{});
+    map<Cost::low, T, uint8_t, T, T>(map_call, SelectDouble<Fn>{});
   else if constexpr (is_float)
-    map<Work::light, float, uint8_t, float, float>(job, ChosenFloat<Fn>{});
+    map<Cost::low, float, uint8_t, float, float>(map_call, SelectFloat<Fn>{});
   else
-    map<Work::light, T, uint8_t, T, T>(job, Whole<Fn, T>{});
+    map<Cost::low, T, uint8_t, T, T>(map_call, ElementMap<Fn, T>{});
 }
 
 }  // namespace

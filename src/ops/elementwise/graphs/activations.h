@@ -1,5 +1,5 @@
-// Activations: spec.md elementwise.9 - elementwise.12. Each line is one rounding; nothing is stored inside a graph except
-// where flushed() says so.
+// Activation functions: spec.md elementwise.9 - elementwise.12. Each line is one rounding; a graph
+// applies the store rule only where it calls flush_subnormal().
 #pragma once
 #include "num/functions_ff.h"
 #include "num/pow/lanes.h"
@@ -9,7 +9,7 @@ namespace invar::ops::INVAR_ISA_NS::graph {
 
 namespace lanes = num::INVAR_ISA_NS;
 
-// The faster route of two that give the same bits.
+// Of two sequences with the same bits, the faster one.
 namespace from_num {
 #define INVAR_FROM_NUM(f)                                       \
   INVAR_INLINE F f(F x) {                                       \
@@ -50,34 +50,35 @@ INVAR_INLINE F softsign(F x) {
   return div(x, add(set1(1.0f), abs(x)));
 }
 
-// elementwise.10: by the exponential.
+// elementwise.10: functions of the exponential.
 INVAR_INLINE F sigmoid_of_exp(F e) {
   return div(set1(1.0f), add(set1(1.0f), e));
 }
 INVAR_INLINE F sigmoid_graph(F x) {
   return sigmoid_of_exp(lanes::exp(neg(x)));
 }
-// formats.5 of a number that is not negative; NaN stays NaN.
-INVAR_INLINE F flushed(F x) {
+// formats.5 for a nonnegative number; NaN stays NaN.
+INVAR_INLINE F flush_subnormal(F x) {
   return select(lt(x, set1(0x1p-126f)), zero(), x);
 }
 INVAR_INLINE F swish(F x, float alpha) {
-  return mul(x, flushed(sigmoid_graph(mul(set1(alpha), x))));
+  return mul(x, flush_subnormal(sigmoid_graph(mul(set1(alpha), x))));
 }
-// tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2), e = exp(x); from x = 20 on it is 1 to the last bit.
+// tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2), e = exp(x); from x = 20 on it is 1 to the last
+// bit.
 INVAR_INLINE F mish(F x) {
   F e = lanes::exp(at_most(x, 20.0f));
   F n = mul(e, add(e, set1(2.0f)));
   return mul(x, div(n, add(n, set1(2.0f))));
 }
-// (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3): no cancellation for negative x. Constants:
-// 2 sqrt(2/pi) and 0.08943 sqrt(2/pi) to nearest.
+// (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3): no cancellation for
+// negative x. Constants: 2 sqrt(2/pi) and 0.08943 sqrt(2/pi) to nearest.
 INVAR_INLINE F gelu_tanh(F x) {
   F p = fma(mul(x, x), set1(0x1.2444f2p-4f), set1(0x1.988454p+0f));
   return div(x, add(set1(1.0f), lanes::exp(neg(mul(x, p)))));
 }
 
-// elementwise.12: by other functions.
+// elementwise.12: functions of other functions.
 INVAR_INLINE F elu(F x, float alpha) {
   return select(lt(x, zero()), mul(set1(alpha), from_num::expm1(x)), x);
 }
@@ -87,10 +88,11 @@ INVAR_INLINE F selu(F x, float alpha, float gamma) {
 INVAR_INLINE F celu(F x, float alpha) {
   return select(lt(x, zero()), mul(set1(alpha), from_num::expm1(div(x, set1(alpha)))), x);
 }
-// x/2 erfc(-x / sqrt(2)). For x < 0 one part of t = -x / sqrt(2) is 2 t^2 and more of erfc t, so what rounding t loses, r, is
-// made good: erfc(t + r) = erfc(t) (1 - r m), m = 2/sqrt(pi) exp(-t^2) / erfc(t), which t + sqrt(t^2 + 4/pi) gives well enough.
-// Below -20 all is -0. Constants: 1/sqrt(2) in two parts, 4/pi, to nearest. Farthest from x/2 erfc(-x / sqrt(2)) in binary64, of
-// all inputs: 2.6 units in the last place; 7.2 below -12.9, where erfc is subnormal.
+// x/2 erfc(-x / sqrt(2)). For x < 0 the relative condition of erfc at t = -x / sqrt(2) is 2 t^2 and
+// more, so the rounding error r of t is corrected: erfc(t + r) = erfc(t) (1 - r m), m = 2/sqrt(pi)
+// exp(-t^2) / erfc(t), approximated well enough by t + sqrt(t^2 + 4/pi). Below -20 the result is
+// -0. Constants: 1/sqrt(2) in two parts, 4/pi, to nearest. Largest error against x/2 erfc(-x /
+// sqrt(2)) in binary64 over all inputs: 2.6 ulp; 7.2 below -12.9, where erfc is subnormal.
 INVAR_INLINE F gelu_graph(F x) {
   F y = neg(at_least(x, -20.0f)), c = set1(0x1.6a09e6p-1f);
   F t = mul(y, c);
@@ -105,47 +107,50 @@ INVAR_INLINE F softplus(F x) {
   return add(at_least(x, 0.0f), from_num::log1p(lanes::exp(neg(abs(x)))));
 }
 
-// Below, those whose fast path knows that its result is normal and so has no use for the store rule. The same numbers.
-INVAR_INLINE Stored tanh(F x) {
+// Functions whose fast path has a normal result, so that the store rule is skipped. Same values.
+INVAR_INLINE Canonical tanh(F x) {
   return {lanes::tanh_as<true>(x)};
 }
-INVAR_INLINE Stored erf(F x) {
+INVAR_INLINE Canonical erf(F x) {
   return {lanes::erf_as<true>(x)};
 }
-INVAR_INLINE Stored erfc(F x) {
+INVAR_INLINE Canonical erfc(F x) {
   return {lanes::erfc_as<true>(x)};
 }
-// graph(exp(u)), which is fast(exp(u)) and normal for |u| between low and kExpNormal, and for u = 0.
+// graph(exp(u)), which equals fast(exp(u)) and is normal for |u| between low and kExpNormal, and
+// for u = 0.
 template <class Fast, class Graph>
-INVAR_INLINE Stored by_exp(F u, float low, Fast fast, Graph graph) {
-  if constexpr (lanes::kTable == 1) return Stored{canon(graph(lanes::exp(u)))};
-  lanes::Settled e = lanes::settle(lanes::exp_near(u));
+INVAR_INLINE Canonical by_exp(F u, float low, Fast fast, Graph graph) {
+  if constexpr (lanes::kTable == 1) return Canonical{canonicalize(graph(lanes::exp(u)))};
+  lanes::RoundedResult e = lanes::round_if_certain(lanes::exp_near(u));
   M range = low == 0 ? lt(abs(u), set1(lanes::kExpNormal)) : lanes::inside(u, low, lanes::kExpNormal);
   M sure = both(e.sure, range);
-  if (__builtin_expect(all(sure), true)) return Stored{fast(e.y)};
+  if (__builtin_expect(all(sure), true)) return Canonical{fast(e.y)};
   M zeros = lt(u, set1(lanes::kExpZero));
   sure = either(either(sure, zeros), both(e.sure, eq(u, zero())));
-  return Stored{canon(graph(lanes::settle_rare<lanes::exp_wide>(u, select(zeros, zero(), e.y), sure)))};
+  return Canonical{
+      canonicalize(graph(lanes::resolve_uncertain<lanes::exp_wide>(u, select(zeros, zero(), e.y), sure)))};
 }
-INVAR_INLINE Stored exp(F x) {
+INVAR_INLINE Canonical exp(F x) {
   auto same = [](F e) __attribute__((always_inline)) {
     return e;
   };
   return by_exp(x, 0, same, same);
 }
-INVAR_INLINE Stored sigmoid(F x) {
+INVAR_INLINE Canonical sigmoid(F x) {
   return by_exp(neg(x), 0, sigmoid_of_exp, sigmoid_of_exp);
 }
-INVAR_INLINE Stored silu(F x) {
+INVAR_INLINE Canonical silu(F x) {
   return by_exp(
       neg(x), 0x1p-100f, [=](F e) __attribute__((always_inline)) { return mul(x, sigmoid_of_exp(e)); },
-      [=](F e) __attribute__((always_inline)) { return mul(x, flushed(sigmoid_of_exp(e))); });
+      [=](F e) __attribute__((always_inline)) { return mul(x, flush_subnormal(sigmoid_of_exp(e))); });
 }
-// The same by erfc_of_minus(u), u = -t: every number is that of the graph or its negative, whose rounding is the same.
-INVAR_INLINE Stored gelu(F x) {
-  if constexpr (!lanes::kRows) return {canon(gelu_graph(x))};
+// The same through erfc_of_minus(u), u = -t: every number is that of the graph or its negation,
+// whose rounding is the same.
+INVAR_INLINE Canonical gelu(F x) {
+  if constexpr (!lanes::kHasTableRows) return {canonicalize(gelu_graph(x))};
   F c = set1(-0x1.6a09e6p-1f), u = mul(x, set1(0x1.6a09e6p-1f));
-  lanes::Settled e = lanes::erfc_of_minus(u);
+  lanes::RoundedResult e = lanes::erfc_of_minus(u);
   F r = fma(x, set1(-0x1.9fcef4p-27f), fma(x, c, u));
   F minus_m = sub(u, lanes::sqrt(fma(u, u, set1(0x1.45f306p+0f))));
   F minus_lost = select(lt(x, zero()), mul(r, minus_m), zero());
@@ -154,7 +159,7 @@ INVAR_INLINE Stored gelu(F x) {
   if (__builtin_expect(all(sure), true)) return {y};
   M large = lt(set1(5.65f), x);  // erfc is 2
   sure = either(sure, either(large, eq(x, zero())));
-  return {canon(lanes::settle_rare<gelu_graph>(x, select(large, x, y), sure))};
+  return {canonicalize(lanes::resolve_uncertain<gelu_graph>(x, select(large, x, y), sure))};
 }
 
 }  // namespace invar::ops::INVAR_ISA_NS::graph

@@ -1,5 +1,6 @@
-// Graphs of one IEEE operation or one comparison: spec.md elementwise.5 - elementwise.8. Like all graphs of this room: over
-// the lanes F, attributes as plain floats, no loads or stores, so that they can be chained; compiled once per instruction set.
+// Graphs of one IEEE operation or one comparison: spec.md elementwise.5 - elementwise.8. Like all
+// graphs of this room, they take lanes F and attributes as plain floats and do no loads or stores,
+// so that they can be chained; compiled once per instruction set.
 #pragma once
 #include "kernels/cpu/vector_io.h"
 
@@ -34,8 +35,9 @@ INVAR_INLINE F sign(F x) {
   F one = select(lt(zero(), x), set1(1.0f), select(lt(x, zero()), set1(-1.0f), zero()));
   return select(unordered(x, x), x, one);
 }
-// maximum and minimum with a constant that is no NaN, in fewer operations: where x and c are zeros of different signs, adding
-// +0 or -0 to x beforehand gives what formats.7 wants. c = -0 is not for at_most.
+// maximum and minimum with a constant that is not NaN, in fewer operations: if x and c are zeros of
+// different signs, adding +0 or -0 to x first yields the result of formats.7. at_most does not
+// support c = -0.
 INVAR_INLINE F at_least(F x, float c) {
   F y = add(x, set1(num::f32_bits(c) == 0 ? 0.0f : -0.0f));
   return select(lt(y, set1(c)), set1(c), y);
@@ -49,7 +51,7 @@ INVAR_INLINE F clip(F x, float low, float high) {
   return minimum(maximum(x, set1(low)), set1(high));
 }
 
-// Comparisons are false where an operand is NaN.
+// Comparisons are false if an operand is NaN.
 INVAR_INLINE M equal(F a, F b) {
   return eq(a, b);
 }
@@ -68,7 +70,7 @@ INVAR_INLINE M greater_equal(F a, F b) {
 INVAR_INLINE M isnan(F x) {
   return unordered(x, x);
 }
-// negative, positive: 1 where that infinity counts, else 0. No number equals NaN.
+// negative, positive: 1 if that infinity counts, else 0. No number equals NaN.
 INVAR_INLINE M isinf(F x, float negative, float positive) {
   F inf = set1(__builtin_inff()), nan = from_bits(set1_i(0x7fc00000));
   return either(eq(x, select(lt(zero(), set1(positive)), inf, nan)),

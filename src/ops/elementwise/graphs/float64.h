@@ -1,4 +1,4 @@
-// Graphs over binary64: spec.md elementwise.19. One number at a time, in plain C++ without contraction.
+// Graphs over binary64: spec.md elementwise.19. Scalar, in plain C++ without contraction.
 #pragma once
 #include "num/log/binary64.h"
 
@@ -9,9 +9,9 @@ using num::f64_bits, num::f64_from_bits, num::kInfinity64, num::kNan64, num::kSi
 INVAR_INLINE uint64_t canonical(uint64_t u) {
   return num::canonical64(u);
 }
-// How a result becomes an element.
-INVAR_INLINE double kept(double x) {
-  return num::canon64(x);
+// The store rule of a result.
+INVAR_INLINE double as_stored(double x) {
+  return num::canonicalize64(x);
 }
 
 INVAR_INLINE double add(double a, double b) {
@@ -71,7 +71,7 @@ INVAR_INTERNAL double log_f64(double x) {
   return num::INVAR_ISA_NS::log64(x);
 }
 
-// The long division of the significands, 11 bits at a time: what is left is below 2^53.
+// fmod by long division of the significands, 11 bits at a time; the remainder is below 2^53.
 INVAR_INTERNAL double fmod(double x, double y) {
   uint64_t u = f64_bits(x), a = u & ~kSign64, b = f64_bits(y) & ~kSign64;
   if (a >= kInfinity64 || b > kInfinity64 || b == 0) return f64_from_bits(kNan64);
@@ -89,7 +89,7 @@ INVAR_INTERNAL double fmod(double x, double y) {
   const uint64_t whole = e >= 1 ? (r << up) + (static_cast<uint64_t>(e - 1) << 52) : r << (exponent(b) - 1);
   return f64_from_bits((u & kSign64) | whole);
 }
-// elementwise.8: the remainder of the quotient rounded down; a zero has the sign of y.
+// elementwise.8: the remainder of the floored quotient; a zero has the sign of y.
 INVAR_INLINE double mod(double x, double y) {
   const double r = fmod(x, y);
   if (r == 0) return f64_from_bits(f64_bits(y) & kSign64);

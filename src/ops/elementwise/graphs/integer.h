@@ -1,4 +1,4 @@
-// Graphs over integers and truth values: spec.md elementwise.13 - elementwise.17.
+// Graphs over integers and bool: spec.md elementwise.13 - elementwise.17.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -7,27 +7,27 @@
 
 namespace invar::ops::INVAR_ISA_NS::graph {
 
-// T in two's complement modulo 2^n: unsigned arithmetic, whose overflow is defined.
+// Two's complement arithmetic of T modulo 2^n, through unsigned types, whose overflow is defined.
 template <class T>
 concept Integer = std::is_integral_v<T>;
 template <class T>
-using Wrap = std::make_unsigned_t<T>;
+using Unsigned = std::make_unsigned_t<T>;
 
 template <Integer T>
 INVAR_INLINE T add(T a, T b) {
-  return static_cast<T>(static_cast<Wrap<T>>(a) + static_cast<Wrap<T>>(b));
+  return static_cast<T>(static_cast<Unsigned<T>>(a) + static_cast<Unsigned<T>>(b));
 }
 template <Integer T>
 INVAR_INLINE T sub(T a, T b) {
-  return static_cast<T>(static_cast<Wrap<T>>(a) - static_cast<Wrap<T>>(b));
+  return static_cast<T>(static_cast<Unsigned<T>>(a) - static_cast<Unsigned<T>>(b));
 }
 template <Integer T>
 INVAR_INLINE T mul(T a, T b) {
-  return static_cast<T>(static_cast<Wrap<T>>(a) * static_cast<Wrap<T>>(b));
+  return static_cast<T>(static_cast<Unsigned<T>>(a) * static_cast<Unsigned<T>>(b));
 }
 template <Integer T>
 INVAR_INLINE T neg(T a) {
-  return static_cast<T>(Wrap<T>{0} - static_cast<Wrap<T>>(a));
+  return static_cast<T>(Unsigned<T>{0} - static_cast<Unsigned<T>>(a));
 }
 template <Integer T>
 INVAR_INLINE T abs(T a) {
@@ -37,19 +37,19 @@ template <Integer T>
 INVAR_INLINE T sign(T a) {
   return static_cast<T>((a > 0) - (a < 0));
 }
-// elementwise.14: towards zero; by zero 0.
+// elementwise.14: truncated; 0 on division by zero.
 template <Integer T>
 INVAR_INLINE T div(T a, T b) {
   if (std::is_signed_v<T> && b == static_cast<T>(-1)) return neg(a);
   return b == 0 ? T{0} : static_cast<T>(a / b);
 }
-// The remainder of div, with the sign of a; by zero 0.
+// The remainder of div, with the sign of a; 0 on division by zero.
 template <Integer T>
 INVAR_INLINE T fmod(T a, T b) {
   if (std::is_signed_v<T> && b == static_cast<T>(-1)) return T{0};
   return b == 0 ? T{0} : static_cast<T>(a % b);
 }
-// The remainder of the quotient rounded down, with the sign of b; by zero 0.
+// The remainder of the floored quotient, with the sign of b; 0 on division by zero.
 template <Integer T>
 INVAR_INLINE T mod(T a, T b) {
   T r = fmod(a, b);
@@ -84,7 +84,7 @@ INVAR_INLINE bool greater_equal(T a, T b) {
   return b <= a;
 }
 
-// elementwise.16: bits.
+// elementwise.16: bitwise operations.
 template <Integer T>
 INVAR_INLINE T bitwise_and(T a, T b) {
   return static_cast<T>(a & b);
@@ -101,58 +101,59 @@ template <Integer T>
 INVAR_INLINE T bitwise_not(T a) {
   return static_cast<T>(~a);
 }
-// By as many places as b says without a sign; the width or more shifts everything out.
+// The shift count is b as an unsigned number; a count of the width or more shifts everything out.
 template <Integer T>
 INVAR_INLINE T shift_left(T a, T b) {
-  constexpr Wrap<T> kBits = 8 * sizeof(T);
-  auto n = static_cast<Wrap<T>>(b);
-  return n < kBits ? static_cast<T>(static_cast<Wrap<T>>(a) << n) : T{0};
+  constexpr Unsigned<T> kBits = 8 * sizeof(T);
+  auto n = static_cast<Unsigned<T>>(b);
+  return n < kBits ? static_cast<T>(static_cast<Unsigned<T>>(a) << n) : T{0};
 }
 template <Integer T>
 INVAR_INLINE T shift_right(T a, T b) {
-  constexpr Wrap<T> kBits = 8 * sizeof(T);
-  auto n = static_cast<Wrap<T>>(b);
+  constexpr Unsigned<T> kBits = 8 * sizeof(T);
+  auto n = static_cast<Unsigned<T>>(b);
   if (n < kBits) return static_cast<T>(a >> n);
   return static_cast<T>(std::is_signed_v<T> ? a >> (kBits - 1) : 0);
 }
 
-// elementwise.17: the low bits of a^b; for b < 0 of 1 / a^-b towards zero, by zero 0.
+// elementwise.17: the low bits of a^b; for b < 0 those of 1 / a^-b truncated, 0 on division by
+// zero.
 template <Integer T>
 INVAR_INLINE T pow(T a, T b) {
   if (b < 0) return a == 1 ? a : a == -1 ? (b & 1 ? a : T{1}) : T{0};
-  Wrap<T> r = 1, square = static_cast<Wrap<T>>(a);
-  for (auto n = static_cast<Wrap<T>>(b); n; n >>= 1, square *= square)
+  Unsigned<T> r = 1, square = static_cast<Unsigned<T>>(a);
+  for (auto n = static_cast<Unsigned<T>>(b); n; n >>= 1, square *= square)
     if (n & 1) r *= square;
   return static_cast<T>(r);
 }
 
-// How a result becomes an element.
+// The store rule of a result.
 template <Integer T>
-INVAR_INLINE T kept(T x) {
+INVAR_INLINE T as_stored(T x) {
   return x;
 }
 
-// Truth values: a byte of which 0 is false and any other true; results are 0 or 1.
-struct Truth {
+// Bool operands: a byte; 0 is false, any other value true. Results are 0 or 1.
+struct Bool8 {
   uint8_t byte;
 };
-INVAR_INLINE bool logical_and(Truth a, Truth b) {
+INVAR_INLINE bool logical_and(Bool8 a, Bool8 b) {
   return (a.byte != 0) & (b.byte != 0);
 }
-INVAR_INLINE bool logical_or(Truth a, Truth b) {
+INVAR_INLINE bool logical_or(Bool8 a, Bool8 b) {
   return (a.byte | b.byte) != 0;
 }
-INVAR_INLINE bool logical_xor(Truth a, Truth b) {
+INVAR_INLINE bool logical_xor(Bool8 a, Bool8 b) {
   return (a.byte != 0) != (b.byte != 0);
 }
-INVAR_INLINE bool logical_not(Truth a) {
+INVAR_INLINE bool logical_not(Bool8 a) {
   return a.byte == 0;
 }
-INVAR_INLINE bool equal(Truth a, Truth b) {
+INVAR_INLINE bool equal(Bool8 a, Bool8 b) {
   return (a.byte != 0) == (b.byte != 0);
 }
 
-// elementwise.15: a copy. f32 comes as its bits, whose NaN becomes canonical.
+// elementwise.15: a copy. f32 is passed as its bits; a NaN becomes canonical.
 template <Integer T>
 INVAR_INLINE T where(uint8_t c, T a, T b) {
   return c ? a : b;

@@ -1,11 +1,11 @@
-// elementwise.8: x - y trunc(x / y), exact.
+// elementwise.8: fmod, x - y trunc(x / y), exact.
 #pragma once
-#include "num/lane/elementary.h"
 #include "kernels/cpu/vector_io.h"
+#include "num/lane/elementary.h"
 
 namespace invar::ops::INVAR_ISA_NS::graph {
 
-// Any two numbers: the long division of the significands, 40 bits at a time.
+// fmod for any two numbers: long division of the significands, 40 bits at a time.
 INVAR_INTERNAL float fmod_one(float x, float y) {
   uint32_t u = num::f32_bits(x), sign = u & 0x80000000u, a = u & 0x7fffffffu,
            b = num::f32_bits(y) & 0x7fffffffu;
@@ -34,8 +34,8 @@ INVAR_INTERNAL F fmod_far(F x, F y, F r, M known) {
   return load(lane);
 }
 
-// Below 2^50 binary64 has the quotient to the nearest integer n but for one part in 16, and what n leaves, at most 9/16 of |y|
-// on either side, is a multiple of the last place of x or y: exact.
+// For quotients below 2^50 binary64 has the nearest integer n with an error of at most 1/16, and
+// the remainder, at most 9/16 |y| on either side, is a multiple of the last place of x or y: exact.
 INVAR_INLINE F fmod(F x, F y) {
   F a = abs(x), b = abs(y);
   M near = both(lt(a, mul(b, set1(0x1p50f))), lt(b, set1(__builtin_inff())));
@@ -46,7 +46,7 @@ INVAR_INLINE F fmod(F x, F y) {
   F r = or_sign(to_float(left), x);
   return all(near) ? r : fmod_far(x, y, r, near);
 }
-// elementwise.8: the remainder of the quotient rounded down; a zero has the sign of y.
+// elementwise.8: the remainder of the floored quotient; a zero has the sign of y.
 INVAR_INLINE F mod(F x, F y) {
   const F r = fmod(x, y);
   const M apart = either(both(lt(r, zero()), lt(zero(), y)), both(lt(zero(), r), lt(y, zero())));

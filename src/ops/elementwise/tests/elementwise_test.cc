@@ -1,16 +1,17 @@
-// What the conformance harness cannot know: identities between operations, every bf16 and f16 number, refusals.
+// What the conformance harness cannot test: identities between operations, every bf16 and f16
+// number, refusals.
 #include <gtest/gtest.h>
 
 #include <cstring>
 
+#include "kernels/testing.h"
 #include "num/convert/convert.h"
 #include "ops/elementwise/table.h"
-#include "kernels/testing.h"
 
 namespace invar::ops {
 namespace {
 
-std::vector<float> run_unary(const Kernel& k, std::vector<float>& x, const Attrs& attrs = {}) {
+std::vector<float> run_unary(const Kernel& k, std::vector<float>& x, const Attributes& attrs = {}) {
   auto n = static_cast<int64_t>(x.size());
   std::vector<float> y(x.size());
   View in = testing::view(x, DType::f32, {n}), out = testing::view(y, DType::f32, {n});
@@ -21,7 +22,8 @@ bool same(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// elementwise.10: bit-equal to mul of x and sigmoid of x, on every instruction set this CPU runs.
+// elementwise.10: silu is bit-equal to mul of x and sigmoid of x, on every instruction set this CPU
+// runs.
 TEST(Elementwise, SiluIsMulOfSigmoid) {
   std::vector<float> x;
   for (uint64_t u = 0; u < uint64_t{1} << 32; u += 8209)
@@ -40,27 +42,28 @@ TEST(Elementwise, SiluIsMulOfSigmoid) {
   }
 }
 
-// An attribute for each name that table.h knows.
-Attrs some_attributes() {
-  Attrs a;
+// One value for each attribute name in table.h.
+Attributes some_attributes() {
+  Attributes a;
   for (const char* name : {"alpha", "beta", "bias", "gamma", "lambd", "max", "min"})
     a[name] = F32Bits{0x3f200000};
   a["negative"] = int64_t{1}, a["positive"] = int64_t{1};
   return a;
 }
 
-// All 2^16 numbers of a storage format through every operation of one f32 operand, against the reference.
+// All 2^16 numbers of a storage format through every f32 operation of one operand, against the
+// reference.
 void every_number(float (*widen)(uint16_t)) {
   std::vector<float> x;
   for (uint32_t u = 0; u < 1u << 16; ++u) x.push_back(widen(static_cast<uint16_t>(u)));
   auto n = static_cast<int64_t>(x.size());
   std::vector<float> y(x.size());
   View in = testing::view(x, DType::f32, {n}), out = testing::view(y, DType::f32, {n});
-  Attrs attrs = some_attributes();
+  Attributes attrs = some_attributes();
   int operations = 0;
 #define INVAR_EACH(how, name, ...)                                                      \
   if (const Kernel* reference = find(#name, "reference");                               \
-      !reference->check({{&in, 1}, {&out, 1}, &attrs})) {                               \
+      !reference->contract.check({{&in, 1}, {&out, 1}, &attrs})) {                      \
     ++operations;                                                                       \
     std::vector<float> truth = run_unary(*reference, x, attrs);                         \
     for (std::string_view isa : isas())                                                 \
@@ -77,7 +80,7 @@ TEST(Elementwise, EveryF16) {
   every_number([](uint16_t h) { return num::f32_from_f16(h); });
 }
 
-// Plans are files: what an operation does not take is refused before it runs.
+// Plans are files: operands that an operation does not accept are refused before it runs.
 TEST(Elementwise, Refusals) {
   std::vector<float> f(12);
   std::vector<int64_t> l(12);
@@ -87,8 +90,8 @@ TEST(Elementwise, Refusals) {
        f4 = testing::view(f, DType::f32, {4});
   View l12 = testing::view(l, DType::i64, {12}), h12 = testing::view(h, DType::bf16, {12}),
        b12 = testing::view(b, DType::boolean, {12});
-  auto refused = [](const char* op, std::initializer_list<View> in, View out, const Attrs& attrs = {}) {
-    return find(op, "reference")->check({{in.begin(), in.size()}, {&out, 1}, &attrs}) != nullptr;
+  auto refused = [](const char* op, std::initializer_list<View> in, View out, const Attributes& attrs = {}) {
+    return find(op, "reference")->contract.check({{in.begin(), in.size()}, {&out, 1}, &attrs}) != nullptr;
   };
   EXPECT_FALSE(refused("add", {f34, f4}, f34));
   EXPECT_FALSE(refused("add", {h12, f12}, f12));

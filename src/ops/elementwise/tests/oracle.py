@@ -1,14 +1,39 @@
-"""The outputs of the elementwise operations from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of the elementwise operations from spec.md, without the C++ code
+(tests/conformance/oracle.py)."""
 
 import math
 from decimal import Decimal, getcontext
 from fractions import Fraction
 
-from oracle import INF, NAN, add, canon, div, exp, finite, fma, maximum, mul, pi, rounded, sine, sqrt, sub
+from oracle import (
+    INF,
+    NAN,
+    add,
+    canon,
+    div,
+    exp,
+    finite,
+    fma,
+    maximum,
+    mul,
+    pi,
+    rounded,
+    sine,
+    sqrt,
+    sub,
+)
 
-F32 = {name: float.fromhex(value) for name, value in {
-    "sixth": "0x1.555556p-3", "gelu_1": "0x1.988454p+0", "gelu_3": "0x1.2444f2p-4", "half_root": "0x1.6a09e6p-1",
-    "half_root_low": "0x1.9fcef4p-27", "gelu_m": "0x1.45f306p+0"}.items()}
+F32 = {
+    name: float.fromhex(value)
+    for name, value in {
+        "sixth": "0x1.555556p-3",
+        "gelu_1": "0x1.988454p+0",
+        "gelu_3": "0x1.2444f2p-4",
+        "half_root": "0x1.6a09e6p-1",
+        "half_root_low": "0x1.9fcef4p-27",
+        "gelu_m": "0x1.45f306p+0",
+    }.items()
+}
 
 
 def spread(shapes, out):
@@ -29,9 +54,12 @@ def spread(shapes, out):
 
 
 def operation(real, whole=None, names=(), store=canon):
-    """real: on f32 values, stored; whole: on integers of the given width in bits. Attributes follow the operands."""
+    """real: on f32 values, stored; whole: on integers of the given width in bits. Attributes follow
+    the operands."""
+
     def on_bits(tensors, outputs, attrs):
         from oracle import FORMATS, WIDTH, read_bits, write_bits
+
         dtype, shape = outputs[0]
         scalars = [attrs[n] for n in names]
         values = [[read_bits(t, b) for b in bits] for t, _, bits in tensors]
@@ -45,6 +73,7 @@ def operation(real, whole=None, names=(), store=canon):
             else:
                 result.append(write_bits(dtype, whole(8 * WIDTH[kind], *x)))
         return [result]
+
     return on_bits
 
 
@@ -73,12 +102,14 @@ getcontext().prec = 150
 
 def by_log(f, pole):
     """f of a Decimal above its pole, where it is -inf."""
+
     def g(x):
         if x != x or x < pole:
             return NAN
         if x == pole or x == math.inf:
             return math.copysign(math.inf, x - pole if x != pole else -1.0)
         return rounded(Fraction(f(Decimal(x))), sign=x if pole else 1.0)
+
     return g
 
 
@@ -86,7 +117,9 @@ LOG1P = by_log(lambda x: (1 + x).ln(), -1)
 
 
 def function(f, low=-INF, high=INF, limit=INF, even=False, edges=None):
-    """f of a Decimal in [low, high], elsewhere NaN; `edges`: its value there. From +-limit on the result is the same."""
+    """f of a Decimal in [low, high], elsewhere NaN; `edges`: its value there. From +-limit on the
+    result is the same."""
+
     def g(x):
         if x != x or not low <= x <= high:
             return NAN
@@ -94,6 +127,7 @@ def function(f, low=-INF, high=INF, limit=INF, even=False, edges=None):
             return edges[x]
         y = f(Decimal(max(-limit, min(x, limit))))
         return rounded(Fraction(y), sign=1.0 if even else x)
+
     return g
 
 
@@ -152,7 +186,9 @@ FUNCTIONS = {
     "expm1": EXPM1,
     "tan": on_circle(lambda x: dec_sine(x) / dec_sine(x + pi() / 2)),
     "sinpi": function(dec_sinpi, edges={INF: NAN, -INF: NAN}),
-    "cospi": function(lambda x: dec_sinpi(Decimal("0.5") - abs(x) % 2), even=True, edges={INF: NAN, -INF: NAN}),
+    "cospi": function(
+        lambda x: dec_sinpi(Decimal("0.5") - abs(x) % 2), even=True, edges={INF: NAN, -INF: NAN}
+    ),
     "asin": function(dec_asin, low=-1, high=1),
     "acos": function(lambda x: pi() / 2 - dec_asin(x) if x != 1 else Decimal(0), low=-1, high=1),
     "atan": function(dec_atan, limit=1e40),
@@ -161,14 +197,17 @@ FUNCTIONS = {
     "tanh": function(lambda x: 1 - 2 / ((2 * x).exp() + 1), limit=150),
     "asinh": function(dec_asinh, edges={INF: INF, -INF: -INF}),
     "acosh": function(lambda x: (x + (x * x - 1).sqrt()).ln(), low=1, edges={INF: INF}),
-    "atanh": function(lambda x: ((1 + x) / (1 - x)).ln() / 2, low=-1, high=1, edges={1: INF, -1: -INF}),
+    "atanh": function(
+        lambda x: ((1 + x) / (1 - x)).ln() / 2, low=-1, high=1, edges={1: INF, -1: -INF}
+    ),
     "erf": function(dec_erf, limit=12),
     "erfc": ERFC,
 }
 
 
 def power(x, y):
-    """functions.26. The result can be a tie only for integers 0 < y < 25: an odd factor of 25 bits at the most."""
+    """functions.26. The result can be a tie only for integers 0 < y < 25: an odd factor of 25 bits
+    at the most."""
     if y == 0 or x == 1:
         return 1.0
     if x != x or y != y:
@@ -210,7 +249,8 @@ def atan2(y, x):
 
 
 def root(x, k, inverse=False):
-    """The k-th root, or 1 over it, by integers with 200 guard bits; the last of them says whether anything was lost."""
+    """The k-th root, or 1 over it, by integers with 200 guard bits; the last of them says whether
+    anything was lost."""
     if x != x or (x < 0 and k == 2):
         return NAN
     if x == 0 or math.isinf(x):
@@ -218,7 +258,7 @@ def root(x, k, inverse=False):
     r = abs(Fraction(x)) ** (-1 if inverse else 1) * Fraction(2) ** (600 * k)
     n = r.numerator // r.denominator
     guess = math.isqrt(n) if k == 2 else cube_root(n)
-    exact = guess ** k == r
+    exact = guess**k == r
     return rounded((2 * guess + (0 if exact else 1)) * (1 if x > 0 else -1) / Fraction(2) ** 601)
 
 
@@ -226,7 +266,7 @@ def cube_root(n):
     low, high = 0, 1 << (n.bit_length() // 3 + 1)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if middle ** 3 <= n else (low, middle)
+        low, high = (middle, high) if middle**3 <= n else (low, middle)
     return low
 
 
@@ -378,10 +418,16 @@ ON_BITS = {
     "gelu": operation(gelu),
     "elu": operation(elu, names=("alpha",)),
     "selu": operation(lambda x, alpha, gamma: mul(gamma, elu(x, alpha)), names=("alpha", "gamma")),
-    "celu": operation(lambda x, alpha: mul(alpha, EXPM1(div(x, alpha))) if x < 0 else x, names=("alpha",)),
+    "celu": operation(
+        lambda x, alpha: mul(alpha, EXPM1(div(x, alpha))) if x < 0 else x, names=("alpha",)
+    ),
     "isnan": operation(lambda x: int(x != x)),
-    "isinf": operation(lambda x, negative, positive: int(x == math.inf and positive != 0 or x == -math.inf and negative != 0),
-                       names=("negative", "positive")),
+    "isinf": operation(
+        lambda x, negative, positive: int(
+            x == math.inf and positive != 0 or x == -math.inf and negative != 0
+        ),
+        names=("negative", "positive"),
+    ),
     "add": operation(add, plain(lambda a, b: a + b)),
     "sub": operation(sub, plain(lambda a, b: a - b)),
     "mul": operation(mul, plain(lambda a, b: a * b)),
@@ -407,6 +453,8 @@ ON_BITS = {
     "logical_or": operation(None, plain(lambda a, b: a | b)),
     "logical_xor": operation(None, plain(lambda a, b: a ^ b)),
     "logical_not": operation(None, plain(lambda a: 1 - a)),
-    "where": operation(lambda c, a, b: a if c else b, plain(lambda c, a, b: a if c else b), store=lambda x: x),
+    "where": operation(
+        lambda c, a, b: a if c else b, plain(lambda c, a, b: a if c else b), store=lambda x: x
+    ),
 }
 ON_BITS |= {name: operation(f) for name, f in FUNCTIONS.items()}

@@ -1,13 +1,13 @@
-"""The outputs of this room's operations from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of this room's operations from spec.md, without the C++ code
+(tests/conformance/oracle.py)."""
 
 import numpy as np
-
 from oracle import NAN, add, canon, maximum, mul, read_bits, write_bits
 
 NOWHERE = {"f32": 0x7FC00000, "bf16": 0x7FC0, "f16": 0x7E00, "f64": 0x7FF8000000000000}
 
 
-def inside(i, n):
+def normalize_index(i, n):
     """gather.3."""
     return i % n if -n <= i < n else None
 
@@ -27,26 +27,33 @@ def indices(tensor):
 
 
 def picked(places):
-    """places(x, indices, shape of the result, attributes): for each element of the result in order, a place in x or None."""
+    """places(x, indices, shape of the result, attributes): for each element of the result in order,
+    a place in x or None."""
+
     def run(tensors, outputs, attrs):
         (dtype, _, _), (out, shape) = tensors[0], outputs[0]
         x = operand(tensors[0])
-        return [[NOWHERE.get(out, 0) if at is None else copied(dtype, out, x[at])
-                 for at in places(x, indices(tensors[1]), shape, attrs)]]
+        return [
+            [
+                NOWHERE.get(out, 0) if at is None else copied(dtype, out, x[at])
+                for at in places(x, indices(tensors[1]), shape, attrs)
+            ]
+        ]
+
     return run
 
 
 def gather(x, index, shape, attrs):
     axis = attrs.get("axis", 0) % x.ndim
     for place in np.ndindex(*shape):
-        i = inside(index[place[axis:axis + index.ndim]], x.shape[axis])
-        yield None if i is None else place[:axis] + (i,) + place[axis + index.ndim:]
+        i = normalize_index(index[place[axis : axis + index.ndim]], x.shape[axis])
+        yield None if i is None else place[:axis] + (i,) + place[axis + index.ndim :]
 
 
 def along(x, index, place, attrs):
     axis = attrs.get("axis", 0) % x.ndim
-    i = inside(index[place], x.shape[axis])
-    return None if i is None else place[:axis] + (i,) + place[axis + 1:]
+    i = normalize_index(index[place], x.shape[axis])
+    return None if i is None else place[:axis] + (i,) + place[axis + 1 :]
 
 
 def gather_elements(x, index, shape, attrs):
@@ -54,16 +61,16 @@ def gather_elements(x, index, shape, attrs):
 
 
 def named(x, tuple_, batch):
-    at = [inside(i, n) for i, n in zip(tuple_, x.shape[len(batch):])]
+    at = [normalize_index(i, n) for i, n in zip(tuple_, x.shape[len(batch) :])]
     return None if None in at else batch + tuple(at)
 
 
 def gather_nd(x, index, shape, attrs):
     b = attrs.get("batch_dims", 0)
     for place in np.ndindex(*shape):
-        of = place[:index.ndim - 1]
+        of = place[: index.ndim - 1]
         slice_ = named(x, index[of], of[:b])
-        yield None if slice_ is None else slice_ + place[index.ndim - 1:]
+        yield None if slice_ is None else slice_ + place[index.ndim - 1 :]
 
 
 def minimum(a, b):
@@ -76,6 +83,7 @@ WHOLE = [None, lambda a, b: a + b, lambda a, b: a * b, min, max]
 
 def scattered(place_of):
     """gather.7 - 9."""
+
     def run(tensors, outputs, attrs):
         dtype, how = tensors[0][0], attrs.get("reduction", 0)
         result, index, updates = operand(tensors[0]), indices(tensors[1]), operand(tensors[2])
@@ -91,12 +99,13 @@ def scattered(place_of):
             else:
                 result[at] = write_bits(dtype, WHOLE[how](there, update))
         return [list(result.flatten())]
+
     return run
 
 
 def behind(x, index, place, attrs):
-    at = named(x, index[place[:index.ndim - 1]], ())
-    return None if at is None else at + place[index.ndim - 1:]
+    at = named(x, index[place[: index.ndim - 1]], ())
+    return None if at is None else at + place[index.ndim - 1 :]
 
 
 ON_BITS = {

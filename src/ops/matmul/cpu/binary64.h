@@ -1,4 +1,5 @@
-// Products of binary64 (spec.md matmul.5): a unit is one row of a, taken 16 columns at a time. Included by cpu.cc alone.
+// binary64 products (spec.md matmul.5): one unit is one row of A, 16 columns at a time. Included by
+// cpu.cc only.
 #pragma once
 #include "num/contract/binary64.h"
 #include "ops/matmul/matmul.h"
@@ -24,7 +25,7 @@ INVAR_INTERNAL void run_binary64(const Call& call, const matmul::Shape& s, int64
         num::INVAR_ISA_NS::contract64<kColumns>(
             s.k, n, left, [=](int64_t k, int c) { return b[k * s.n + c]; }, y + j);
     }
-    finished(call, {row * s.n, s.n, 1, 0});
+    notify_epilogue(call, {row * s.n, s.n, 1, 0});
   }
 }
 

@@ -1,21 +1,22 @@
-// Products of bytes: both factors as pairs of 16-bit integers along k, their zero points taken off, so that one instruction
-// multiplies and adds two k. Sums are exact modulo 2^32 (spec.md matmul_integer.2), so their order is free. Compiled once per
-// instruction set.
+// int8 products: both factors as pairs of int16 along k, minus their zero points, so that one
+// instruction multiplies and adds two k. Sums are exact modulo 2^32 (spec.md matmul_integer.2), so
+// their order is free. Compiled once per instruction set.
 #pragma once
+#include "kernels/cpu/gemm_microkernel.h"
 #include "num/contract/schedule.h"
 #include "ops/matmul/matmul.h"
-#include "kernels/cpu/gemm_microkernel.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-constexpr int64_t kByteColumns = 64;  // of a panel of b
-constexpr int64_t kPairs = 64;        // of k, widened at a time: 16 KiB of a panel
-constexpr int64_t kByteRows = 96;     // of a, to which a widened panel serves
-// With two vectors of b, x and a product: 6 rows would need all 16 registers, and GCC keeps sums in memory then.
+constexpr int64_t kByteColumns = 64;  // columns of a panel of B
+constexpr int64_t kPairs = 64;        // pairs of k widened at a time: 16 KiB of a panel
+constexpr int64_t kByteRows = 96;     // rows of A that use one widened panel
+// With two vectors of B, x and a product, 6 rows would need all 16 registers, and GCC would spill
+// sums.
 constexpr int kTileVectors = 2, kTileRows = kMaxRows == 6 ? 4 : kMaxRows;
 
-// The byte of a zero point, moved as those of its tensor are; 0 where there is none.
+// The byte of a zero point, offset as those of its tensor are (i8 to u8); 0 without one.
 INVAR_INLINE int32_t moved_zero(const Call& call, size_t operand, int64_t at) {
   const int32_t moved = call.in[operand - 2].dtype == DType::i8 ? 0x80 : 0;
   if (call.in.size() <= operand) return moved;
@@ -37,7 +38,7 @@ ByteProduct byte_product(const Call& call) {
   return p;
 }
 
-// A row of a as pairs; beyond its end 0, which makes whatever b has there vanish.
+// Widens a row of A to pairs; beyond its end 0, so whatever B holds there does not matter.
 INVAR_INLINE void widen_row(const uint8_t* a, int64_t k, int32_t moved, int32_t zero, int32_t* out) {
   for (int64_t i = 0; i < k / 2; ++i) {
     const int32_t low = (a[2 * i] ^ moved) - zero, high = (a[2 * i + 1] ^ moved) - zero;
@@ -46,7 +47,8 @@ INVAR_INLINE void widen_row(const uint8_t* a, int64_t k, int32_t moved, int32_t 
   if (k % 2) out[k / 2] = ((a[k - 1] ^ moved) - zero) & 0xffff;
 }
 
-// Pairs [0, pairs) of a panel whose rows lie `ld` bytes apart; `rows` of k are there, `columns` of them count.
+// Widens pairs [0, pairs) of a panel whose rows are `ld` bytes apart; `rows` of k exist, `columns`
+// are valid.
 INVAR_INLINE void widen_panel(const uint8_t* b, int64_t ld, int64_t rows, int64_t columns, int32_t moved,
                               const int32_t* zeros, int32_t* out) {
   auto row = [&](const uint8_t* p, int64_t j) __attribute__((always_inline)) {
@@ -66,7 +68,7 @@ INVAR_INLINE void widen_panel(const uint8_t* b, int64_t ld, int64_t rows, int64_
   }
 }
 
-// sum[r][v] of R rows of a and kTileVectors vectors of a widened panel.
+// sum[r][v] of R rows of A and kTileVectors vectors of a widened panel.
 template <int R>
 INVAR_INLINE void byte_sums(const int32_t* a, int64_t lda, const int32_t* b, int64_t pairs,
                             I (&sum)[R * kTileVectors]) {
@@ -77,21 +79,21 @@ INVAR_INLINE void byte_sums(const int32_t* a, int64_t lda, const int32_t* b, int
     I w[kTileVectors];
 #pragma GCC unroll 32
     for (int v = 0; v < kTileVectors; ++v)
-      w[v] = bits(held(load(reinterpret_cast<const float*>(b + k * kByteColumns + v * kW))));
+      w[v] = bits(in_register(load(reinterpret_cast<const float*>(b + k * kByteColumns + v * kW))));
 #pragma GCC unroll 32
     for (int r = 0; r < R; ++r) {
       const I x = set1_i(a[r * lda + k]);
 #pragma GCC unroll 32
       for (int v = 0; v < kTileVectors; ++v)
         acc[r * kTileVectors + v] =
-            bits(held(from_bits(add(acc[r * kTileVectors + v], pair_products(x, w[v])))));
+            bits(in_register(from_bits(add(acc[r * kTileVectors + v], pair_products(x, w[v])))));
     }
   }
 #pragma GCC unroll 32
   for (int i = 0; i < R * kTileVectors; ++i) sum[i] = acc[i];
 }
 
-// They are put into the rows of out, or (not the first pairs) added there.
+// Stores the sums in rows of out, or adds them there for all but the first pairs.
 template <int R>
 INVAR_INLINE void byte_tile(const int32_t* a, int64_t lda, const int32_t* b, int64_t pairs, int32_t* out,
                             int64_t n, int64_t columns, bool first) {
@@ -108,12 +110,12 @@ INVAR_INLINE void byte_tile(const int32_t* a, int64_t lda, const int32_t* b, int
   }
 }
 
-size_t pack_bytes_integer(const View& v, int i, const Attrs&) {
+size_t pack_bytes_integer(const View& v, int i, const Attributes&) {
   if (i != 1) return 0;
   const int64_t n = last_dim(v), rows = n ? v.elements() / n : 0;
   return static_cast<size_t>(rows * ((n + kByteColumns - 1) / kByteColumns) * kByteColumns);
 }
-void pack_integer(const View& v, int, const Attrs&, void* packed) {
+void pack_integer(const View& v, int, const Attributes&, void* packed) {
   const int64_t n = last_dim(v), k = v.dim[v.rank - 2], matrices = n && k ? v.elements() / n / k : 0;
   const auto* b = v.as<const uint8_t>();
   auto* to = static_cast<uint8_t*>(packed);
@@ -130,7 +132,7 @@ size_t shared_bytes_integer(const Call& call) {
 size_t scratch_bytes_integer(const Call&) {
   return (kPairs + 1) * kByteColumns * sizeof(int32_t);
 }
-// Phase 0: rows of a; phase 1: panels of blocks of rows.
+// Phase 0: rows of A; phase 1: panels of row blocks.
 int64_t units_integer(const Call& call, int phase) {
   if (call.out[0].elements() == 0) return 0;
   if (phase == 0) return row_count(call.in[0]);
@@ -172,7 +174,7 @@ void run_integer(const Call& call, int phase, int64_t begin, int64_t end, void* 
             byte_tile<decltype(tall)::value>(left + r * lda + first, lda, panel + c, pairs, out + r * n + c,
                                              n, columns - c, first == 0);
         };
-        with_rows<kTileRows>(static_cast<int>(num::min_i64(kTileRows, rows - r)), tiles);
+        dispatch_tile_rows<kTileRows>(static_cast<int>(num::min_i64(kTileRows, rows - r)), tiles);
       }
     }
   }

@@ -1,98 +1,100 @@
-// A product from its operands' sources: the choice of its kernel, its workspace, its launch.
+// A product with a float b, from the readers of its operands: choice of tiles, workspace, launch.
 #pragma once
-#include "ops/matmul/cuda/select_kernel.h"
 #include "ops/matmul/cuda/fp32_profile.cuh"
 #include "ops/matmul/cuda/gemv_small_m.cuh"
+#include "ops/matmul/cuda/select_kernel.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-using matmul::Choice;
+using matmul::KernelChoice;
 using matmul::Route;
-using Large = Tile<matmul::kLargeTile[0], matmul::kLargeTile[1], 8, 8, matmul::kLargeTile[2]>;
-using Largest = Tile<matmul::kLargestTile[0], matmul::kLargestTile[1], 16, 8, matmul::kLargestTile[2], 8, 4,
-                     num::kSumsKept>;
-using Small = Tile<matmul::kSmallTile[0], matmul::kSmallTile[1], 4, 4, matmul::kSmallTile[2]>;
+using Large = TileShape<matmul::kLargeTile[0], matmul::kLargeTile[1], 8, 8, matmul::kLargeTile[2]>;
+using Largest = TileShape<matmul::kLargestTile[0], matmul::kLargestTile[1], 16, 8, matmul::kLargestTile[2], 8,
+                          4, num::kSumsKept>;
+using Small = TileShape<matmul::kSmallTile[0], matmul::kSmallTile[1], 4, 4, matmul::kSmallTile[2]>;
 
-inline bool is_large(const Choice& c) {
+inline bool is_large(const KernelChoice& c) {
   return c.route == Route::large || c.route == Route::large_segments;
 }
 
-// Blocks of threads that a launch has: so many run at once, and each takes tile after tile.
+// The grid of persistent blocks: those that run at once. Each takes tile after tile.
 template <class T>
 int64_t blocks_of(int64_t items) {
-  const int64_t most = int64_t{T::kPerProcessor} * processors();
+  const int64_t most = int64_t{T::kPerMultiprocessor} * multiprocessors();
   return items < most ? items : most;
 }
-// Levels of the tree for which a processor's shared memory has room beside the stages of the blocks it holds.
+// How many levels of the tree fit in a multiprocessor's shared memory beside the stages of its
+// blocks.
 template <class T>
 int shared_levels() {
-  const int64_t all = device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / T::kPerProcessor;
+  const int64_t all = device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / T::kPerMultiprocessor;
   const int64_t left =
       all - device_attribute(cudaDevAttrReservedSharedMemoryPerBlock) - int64_t{T::kStageBytes};
   const int64_t levels = left / static_cast<int64_t>(T::kArea * sizeof(float));
   return static_cast<int>(levels < 0 ? 0 : levels > T::kKept ? T::kKept : levels);
 }
 template <class T>
-Job job_of(const Shape& s, const Choice& c) {
-  return {s, s.k, ceil_div(s.m, T::kRows), ceil_div(s.n, T::kColumns), c.parts, c.blocks};
+GemmProblem problem_of(const Shape& s, const KernelChoice& c) {
+  return {s, s.k, ceil_div(s.m, T::kRows), ceil_div(s.n, T::kColumns), c.splits, c.chains};
 }
 
 template <class T>
-size_t workspace_of(const Shape& s, const Choice& c) {
-  if (c.parts > 1) return static_cast<size_t>(c.parts * s.batches * s.m * s.n) * sizeof(float);
+size_t workspace_of(const Shape& s, const KernelChoice& c) {
+  if (c.splits > 1) return static_cast<size_t>(c.splits * s.batches * s.m * s.n) * sizeof(float);
   if (num::segments_in_use(s.k) < 2) return 0;
-  const Job job = job_of<T>(s, c);
+  const GemmProblem job = problem_of<T>(s, c);
   return static_cast<size_t>(blocks_of<T>(job.rows * job.columns * s.batches) * T::kKept * T::kArea) *
          sizeof(float);
 }
-inline size_t workspace(const Shape& s, const Choice& c) {
-  if (c.route == Route::few_rows || s.k == 0) return 0;
+inline size_t workspace(const Shape& s, const KernelChoice& c) {
+  if (c.route == Route::gemv || s.k == 0) return 0;
   if (c.route == Route::largest) return workspace_of<Largest>(s, c);
   return is_large(c) ? workspace_of<Large>(s, c) : workspace_of<Small>(s, c);
 }
 
-// Whether the kernel of few rows can take it: rows of a one after another, and one b.
-inline bool fits_rows(const Shape& s, bool packed) {
-  constexpr int64_t kMost = int64_t{1} << 30;  // its indices of k have 32 bits, and go a pass beyond
-  return packed && !s.trans_a && s.batches == 1 && s.k > 0 && s.k < kMost;
+// Whether the GEMV kernel can take a product: rows of a are contiguous, and there is one packed b.
+inline bool fits_gemv(const Shape& s, bool packed) {
+  constexpr int64_t kMaxK = int64_t{1} << 30;  // its indices of k have 32 bits and run a pass beyond K
+  return packed && !s.trans_a && s.batches == 1 && s.k > 0 && s.k < kMaxK;
 }
 
-// Products of one a: shapes, which differ in N, their b and where they go.
+// Products of one a: `shapes` differ in N alone; b and out are those of each product.
 template <class T, int most, class A, class B>
-void enqueue_tiles(std::span<const Shape> shapes, const Choice& c, const A& a, const B* b, float* const* out,
-                   void* shared, Stream stream) {
+void enqueue_tiles(std::span<const Shape> shapes, const KernelChoice& c, const A& a, const B* b,
+                   float* const* out, void* shared, Stream stream) {
   auto* const memory = static_cast<float*>(shared);
-  Tiled<B, F32Out, most> products{};
-  float* parts = memory;
+  GroupedGemm<B, F32Out, most> products{};
+  float* splits = memory;
   for (const Shape& s : shapes) {
     const int p = products.count++;
-    float* const to = c.parts > 1 ? parts : out[p];
-    products.first[p] = products.columns, products.job[p] = job_of<T>(s, c), products.b[p] = b[p];
-    products.out[p] = {out[p], parts, s.n % 4 == 0 && reinterpret_cast<uintptr_t>(to) % 16 == 0};
-    products.columns += products.job[p].columns, parts = &parts[c.parts * s.batches * s.m * s.n];
+    float* const to = c.splits > 1 ? splits : out[p];
+    products.first[p] = products.columns, products.problem[p] = problem_of<T>(s, c), products.b[p] = b[p];
+    products.out[p] = {out[p], splits, s.n % 4 == 0 && reinterpret_cast<uintptr_t>(to) % 16 == 0};
+    products.columns += products.problem[p].columns, splits += c.splits * s.batches * s.m * s.n;
   }
-  const int in_shared = c.parts > 1 || num::segments_in_use(shapes[0].k) < 2 ? 0 : shared_levels<T>();
+  const int in_shared = c.splits > 1 || num::segments_in_use(shapes[0].k) < 2 ? 0 : shared_levels<T>();
   const size_t bytes = T::kStageBytes + static_cast<size_t>(in_shared) * T::kArea * sizeof(float);
   launch(gemm_kernel<T, Fp32SumsOf<T>, A, B, F32Out, most>,
          dim3(static_cast<unsigned>(blocks_of<T>(products.items()))), dim3(T::kThreads), bytes, stream,
          products, a, memory, in_shared);
-  if (c.parts > 1) enqueue_join(products, c.route == Route::small_chains, stream);
+  if (c.splits > 1) enqueue_split_k_sum(products, c.route == Route::small_chains, stream);
 }
 template <class T, class A, class B>
-void enqueue_tiles(const Shape& s, const Choice& c, const A& a, const B& b, float* out, void* shared,
+void enqueue_tiles(const Shape& s, const KernelChoice& c, const A& a, const B& b, float* out, void* shared,
                    Stream stream) {
   enqueue_tiles<T, 1>({&s, 1}, c, a, &b, &out, shared, stream);
 }
 
-// kLarge: whether it is worth large tiles. A choice of tiles that a source has not goes to smaller ones, which need less memory.
+// kLarge: whether kernels with large tiles are instantiated for this b. If the choice is a tile
+// that is not, a smaller one runs, which needs less memory.
 template <bool kLarge, class B>
-void enqueue_product(const Shape& s, const Choice& c, const float* a, const B& b, float* out, void* shared,
-                     Stream stream) {
-  const AlongK rows{a, s.k, s.m, s.k};
+void enqueue_product(const Shape& s, const KernelChoice& c, const float* a, const B& b, float* out,
+                     void* shared, Stream stream) {
+  const KContiguous rows{a, s.k, s.m, s.k};
   if (s.trans_a)
-    return enqueue_tiles<Small>(s, c, AlongOuter<false>{a, s.m, s.m, s.k}, b, out, shared, stream);
-  if constexpr (kLarge && B::kDeep <= 2)
+    return enqueue_tiles<Small>(s, c, OuterContiguous<false>{a, s.m, s.m, s.k}, b, out, shared, stream);
+  if constexpr (kLarge && B::kPerWord <= 2)
     if (c.route == Route::largest) return enqueue_tiles<Largest>(s, c, rows, b, out, shared, stream);
   if constexpr (kLarge)
     if (is_large(c) || c.route == Route::largest)
@@ -103,7 +105,7 @@ void enqueue_product(const Shape& s, const Choice& c, const float* a, const B& b
 // matmul.4: nothing to sum.
 inline bool enqueue_zeros(const Shape& s, float* out, Stream stream) {
   if (s.k > 0) return false;
-  each(stream, s.batches * s.m * s.n, [=] __device__(int64_t i) { out[i] = 0; });
+  launch_for_each(stream, s.batches * s.m * s.n, [=] __device__(int64_t i) { out[i] = 0; });
   return true;
 }
 

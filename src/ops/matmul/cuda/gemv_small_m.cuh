@@ -1,7 +1,8 @@
-// Few rows of a and packed columns: what a step of decoding does. Eight threads side by side sum one chain (contraction.2) of
-// the columns of a panel or more, four of each a thread; a warp has several chains, or several rows of such threads. The warps
-// of a block take the chains pass by pass, and fold them in between. Every warp streams what it needs through a ring of its
-// own in shared memory.
+// Products of few rows of a with packed weights, as in a step of decoding: split-K GEMV. Eight
+// neighbouring threads sum one chain (contraction.2) of the columns of a panel or more, four
+// columns each; a warp has several chains, or several groups of rows. The warps of a block take the
+// chains pass by pass and fold them in between. Each warp streams its operands through a circular
+// pipeline of its own in shared memory.
 #pragma once
 #include "num/contract/lanes.h"
 #include "ops/matmul/cuda/async_copy.cuh"
@@ -10,40 +11,45 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// What a block does: rows x panels, `tall` rows a thread; k of a stage, about; stages of a ring, warps at most.
-template <class Words, int rows, int tall, int panels, int length, int ring, int warps>
-struct RowsShape {
-  static constexpr int kRows = rows, kTall = tall, kPanels = panels, kRing = ring;
-  static constexpr int kMostWarps = warps, kAcross = kPanelColumns / kQuad;     // threads
-  static constexpr int kDown = rows / tall, kChains = kWarp / kAcross / kDown;  // of a warp
-  static constexpr int kWide = panels * kQuad;                                  // columns of a thread
+// The shape of a block: rows x panels, with thread_rows rows a thread; about `length` k in each of
+// the `stages` stages; at most `warps` warps.
+template <class Reader, int rows, int thread_rows, int panels, int length, int stages, int warps>
+struct GemvShape {
+  static constexpr int kRows = rows, kThreadRows = thread_rows, kPanels = panels, kStages = stages;
+  static constexpr int kMaxWarps = warps, kColumnThreads = kPanelColumns / kQuad;
+  static constexpr int kRowGroups = rows / thread_rows;
+  static constexpr int kChains = kWarp / kColumnThreads / kRowGroups;                          // of a warp
+  static constexpr int kThreadColumns = panels * kQuad, kSums = thread_rows * kThreadColumns;  // of a thread
   static constexpr int kColumns = panels * kPanelColumns, kOutputs = rows * kColumns;
-  // A stage: the rows of a for each chain, so far apart that chains begin in different banks; then words of each column.
-  static constexpr int kFit = length / Words::kDeep < 8 ? length / Words::kDeep : 8;
-  static constexpr int kWords = kFit < kDown ? kDown : kFit;
-  static constexpr int kLength = kWords * Words::kDeep, kRow = kLength > 8 ? kLength + 4 : kLength;  // k
+  // A stage: the rows of a for each chain, padded so that chains begin in different banks; then the
+  // words of each column.
+  static constexpr int kFit = length / Reader::kPerWord < 8 ? length / Reader::kPerWord : 8;
+  static constexpr int kWords = kFit < kRowGroups ? kRowGroups : kFit;
+  static constexpr int kLength = kWords * Reader::kPerWord, kRow = kLength > 8 ? kLength + 4 : kLength;  // k
   static constexpr int kWordsAt = rows * kChains * kRow;
   static constexpr int kFloats = kWordsAt + panels * kWords * kChains * kPanelColumns;
-  static constexpr int kOfChain = static_cast<int>(num::kChain) / kLength;
-  // Copies of 16 bytes that bring the rows of a: so many of a row's chains, so many rows at once.
+  static constexpr int kChainStages = static_cast<int>(num::kChain) / kLength;
+  // The rows of a come by copies of 16 bytes: kPieces for each chain of a row, kRowsAtOnce rows at
+  // once.
   static constexpr int kPieces = kLength / 4, kRowsAtOnce = kWarp / (kPieces * kChains);
-  static_assert(kChains > 0 && kWords % kDown == 0 && kRowsAtOnce > 0 && kLength % 4 == 0);
+  static_assert(kChains > 0 && kWords % kRowGroups == 0 && kRowsAtOnce > 0 && kLength % 4 == 0);
 };
 
-struct Rows {
+struct GemvProblem {
   const float* a;
   const uint32_t* packed;
   float* out;
-  int64_t m, n, k, words;  // words: rows of a packed panel
+  int64_t m, n, k, word_rows;  // word_rows: of a packed panel
 };
-// Products that one kernel makes, all of as many rows and as long; product i has the blocks from end[i - 1] to end[i].
-constexpr int kMostProducts = 4;
-template <class Words>
-struct Products {
+// Products that one kernel makes, all of the same M and K. Product i has the blocks [end[i - 1],
+// end[i]).
+constexpr int kMaxProducts = 4;
+template <class Reader>
+struct GroupedGemv {
   int count, passes;
-  unsigned end[kMostProducts];
-  Rows rows[kMostProducts];
-  Words words[kMostProducts];
+  unsigned end[kMaxProducts];
+  GemvProblem problem[kMaxProducts];
+  Reader reader[kMaxProducts];
 };
 
 inline __device__ Floats add(const Floats& a, const Floats& b) {
@@ -51,243 +57,312 @@ inline __device__ Floats add(const Floats& a, const Floats& b) {
           num::add(a.v[3], b.v[3])};
 }
 
-template <class Words, class S>
-__global__ void __launch_bounds__(S::kMostWarps* kWarp)
-    rows_kernel(const __grid_constant__ Products<Words> products) {
-  int product = 0;
-  while (blockIdx.x >= products.end[product]) ++product;
-  const Rows& job = products.rows[product];
-  const Words& w = products.words[product];
-  const unsigned block = blockIdx.x - (product ? products.end[product - 1] : 0);
-  extern __shared__ __align__(16) uint32_t memory[];
-  auto* const floats = reinterpret_cast<float*>(memory);
-  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  const int column = lane % S::kAcross * kQuad, down = lane / S::kAcross % S::kDown,
-            own = lane / S::kAcross / S::kDown;
-  const int chains = blockDim.x / kWarp * S::kChains, warp_chain = warp * S::kChains;
-  const int k_end = static_cast<int>(job.k), blocks = static_cast<int>(num::contraction_blocks(job.k));
-  const int64_t row_blocks = ceil_div(job.m, S::kRows), row = block % row_blocks * S::kRows;
-  const int64_t first_column = block / row_blocks * S::kColumns;
-  float* const ring = floats + warp * S::kRing * S::kFloats;
+// A thread's position in its block.
+template <class S>
+struct GemvThread {
+  int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  int column = lane % S::kColumnThreads * kQuad;                   // in each panel
+  int row_group = lane / S::kColumnThreads % S::kRowGroups;        // of kThreadRows rows
+  int chain = lane / S::kColumnThreads / S::kRowGroups;            // of the warp's
+  int warp_chain = warp * S::kChains;                              // the warp's first chain in a pass
+  int chains = static_cast<int>(blockDim.x / kWarp) * S::kChains;  // of a pass
+};
 
-  // The words of a stage: a thread copies every kDown-th of four columns of a chain.
-  const int word_chain = lane / S::kAcross % S::kChains, word_at = lane / S::kAcross / S::kChains;
-  const uint32_t* words_from[S::kPanels];
-  int width[S::kPanels], words_left, words_stage = 0;  // width 0: no such columns
-  {
-    const int64_t at = int64_t{warp_chain + word_chain} * num::kChain / Words::kDeep + word_at;
-    words_left = static_cast<int>(job.words - at);
+// Loads the words of b: of each stage a thread copies every kRowGroups-th word row of four columns
+// of a chain.
+template <class Reader, class S>
+struct WordLoader {
+  const uint32_t* from[S::kPanels];
+  int width[S::kPanels], left, stage_of_chain = 0;  // width 0: no such columns
+
+  __device__ __forceinline__ WordLoader(const GemvProblem& job, const GemvThread<S>& t,
+                                        int64_t first_column) {
+    const int chain = t.lane / S::kColumnThreads % S::kChains,
+              first = t.lane / S::kColumnThreads / S::kChains;
+    const int64_t at = int64_t{t.warp_chain + chain} * num::kChain / Reader::kPerWord + first;
+    left = static_cast<int>(job.word_rows - at);
     INVAR_UNROLL
     for (int p = 0; p < S::kPanels; ++p) {
-      const PanelPlace place = panel_place(first_column / kPanelColumns + p, job.n, job.words);
-      width[p] = column < place.width ? place.width : 0;
-      words_from[p] = job.packed + place.at + column + at * width[p];
+      const PanelSlice slice = panel_slice(first_column / kPanelColumns + p, job.n, job.word_rows);
+      width[p] = t.column < slice.width ? slice.width : 0;
+      from[p] = job.packed + slice.at + t.column + at * width[p];
     }
   }
-  auto ask_words = [&](float* stage) {
-    float* const to = stage + S::kWordsAt + lane * kQuad;
+  __device__ __forceinline__ void load_async(float* stage, const GemvThread<S>& t) {
+    float* const to = stage + S::kWordsAt + t.lane * kQuad;
     INVAR_UNROLL
     for (int p = 0; p < S::kPanels; ++p) {
       INVAR_UNROLL
-      for (int i = 0; i < S::kWords / S::kDown; ++i)
-        copy_16(to + (p * S::kWords / S::kDown + i) * kWarp * kQuad, words_from[p] + i * S::kDown * width[p],
-                i * S::kDown < words_left && width[p]);
-      words_from[p] += S::kWords * width[p];
+      for (int i = 0; i < S::kWords / S::kRowGroups; ++i)
+        copy_async_16(to + (p * S::kWords / S::kRowGroups + i) * kWarp * kQuad,
+                      from[p] + i * S::kRowGroups * width[p], i * S::kRowGroups < left && width[p]);
+      from[p] += S::kWords * width[p];
     }
-    words_left -= S::kWords;
-    if (++words_stage < S::kOfChain) return;
-    const int over = (chains - 1) * static_cast<int>(num::kChain) / Words::kDeep;  // to the next pass
-    words_stage = 0, words_left -= over;
+    left -= S::kWords;
+    if (++stage_of_chain < S::kChainStages) return;
+    const int skip = (t.chains - 1) * static_cast<int>(num::kChain) / Reader::kPerWord;  // to the next pass
+    stage_of_chain = 0, left -= skip;
     INVAR_UNROLL
-    for (int p = 0; p < S::kPanels; ++p) words_from[p] += int64_t{over} * width[p];
-  };
+    for (int p = 0; p < S::kPanels; ++p) from[p] += int64_t{skip} * width[p];
+  }
+};
 
-  // The rows of a: a thread copies four k of every kRowsAtOnce-th row, of one chain.
-  const bool wide = job.k % 4 == 0 && reinterpret_cast<uintptr_t>(job.a) % 16 == 0;
-  const int piece = lane % S::kPieces, row_chain = lane / S::kPieces % S::kChains,
-            row_at = lane / S::kPieces / S::kChains;
-  const int rows_left = static_cast<int>(num::min_i64(job.m - row, S::kRows)) - row_at;
-  const int64_t rows_step = S::kRowsAtOnce * job.k;
-  int k_left = k_end - (warp_chain + row_chain) * static_cast<int>(num::kChain) - piece * 4, rows_stage = 0;
-  const float* rows_from = job.a + (row + row_at) * job.k + (k_end - k_left);
-  auto ask_rows = [&](float* stage) {
-    float* const to = stage + (row_at * S::kChains + row_chain) * S::kRow + piece * 4;
+// Loads the rows of a: of each stage a thread copies four k of every kRowsAtOnce-th row, of one
+// chain.
+template <class S>
+struct RowLoader {
+  bool aligned;  // to 16 bytes
+  int piece, chain, first, rows_left, k_left, stage_of_chain = 0;
+  int64_t step;
+  const float* from;
+
+  __device__ __forceinline__ RowLoader(const GemvProblem& job, const GemvThread<S>& t, int64_t row,
+                                       int k_end) {
+    aligned = job.k % 4 == 0 && reinterpret_cast<uintptr_t>(job.a) % 16 == 0;
+    piece = t.lane % S::kPieces, chain = t.lane / S::kPieces % S::kChains;
+    first = t.lane / S::kPieces / S::kChains;
+    rows_left = static_cast<int>(num::min_i64(job.m - row, S::kRows)) - first;
+    step = S::kRowsAtOnce * job.k;
+    k_left = k_end - (t.warp_chain + chain) * static_cast<int>(num::kChain) - piece * 4;
+    from = job.a + (row + first) * job.k + (k_end - k_left);
+  }
+  __device__ __forceinline__ void load_async(float* stage, const GemvThread<S>& t) {
+    float* const to = stage + (first * S::kChains + chain) * S::kRow + piece * 4;
     constexpr int kStep = S::kRowsAtOnce * S::kChains * S::kRow;
-    if (wide) {
+    if (aligned) {
       INVAR_UNROLL
       for (int r = 0; r < S::kRows; r += S::kRowsAtOnce)
-        if (S::kRows % S::kRowsAtOnce == 0 || r + row_at < S::kRows)
-          copy_16(to + r / S::kRowsAtOnce * kStep, rows_from + r / S::kRowsAtOnce * rows_step,
-                  r < rows_left && k_left > 0);
+        if (S::kRows % S::kRowsAtOnce == 0 || r + first < S::kRows)
+          copy_async_16(to + r / S::kRowsAtOnce * kStep, from + r / S::kRowsAtOnce * step,
+                        r < rows_left && k_left > 0);
     } else {
 #pragma unroll 1
       for (int i = 0; i < 4 * S::kRows; ++i) {
         const int r = i / 4, e = i % 4;
-        if (r % S::kRowsAtOnce == 0 && r + row_at < S::kRows)
-          copy_4(to + r / S::kRowsAtOnce * kStep + e, rows_from + r / S::kRowsAtOnce * rows_step + e,
-                 r < rows_left && e < k_left);
+        if (r % S::kRowsAtOnce == 0 && r + first < S::kRows)
+          copy_async_4(to + r / S::kRowsAtOnce * kStep + e, from + r / S::kRowsAtOnce * step + e,
+                       r < rows_left && e < k_left);
       }
     }
-    rows_from = &rows_from[S::kLength], k_left -= S::kLength;
-    if (++rows_stage < S::kOfChain) return;
-    const int over = (chains - 1) * static_cast<int>(num::kChain);
-    rows_stage = 0, k_left -= over, rows_from = &rows_from[over];
-  };
+    from += S::kLength, k_left -= S::kLength;
+    if (++stage_of_chain < S::kChainStages) return;
+    const int skip = (t.chains - 1) * static_cast<int>(num::kChain);  // to the next pass
+    stage_of_chain = 0, k_left -= skip, from += skip;
+  }
+};
 
-  const int all = products.passes * S::kOfChain;
-  // Weights are nobody's results.
+// sums += four k of the rows times the weights, in the serpentine order of fp32_profile.cuh.
+template <class S>
+__device__ __forceinline__ void multiply_four(const float4 (&x)[S::kThreadRows],
+                                              const Floats (&weights)[S::kPanels][4], F (&sums)[S::kSums]) {
   INVAR_UNROLL
-  for (int s = 0; s < S::kRing - 1; ++s) ask_words(ring + s * S::kFloats);
-  await_previous();
-  INVAR_UNROLL
-  for (int s = 0; s < S::kRing - 1; ++s) ask_rows(ring + s * S::kFloats), copies_end();
-  float *now = ring, *free = ring + (S::kRing - 1) * S::kFloats;
-  // Chains of a pass where the ring was, if there is but one pass; then segments.
-  float* const sums = floats + (products.passes > 1 ? blockDim.x / kWarp * S::kRing * S::kFloats : 0);
-  float* const segments = sums + chains * S::kOutputs;
-  for (int pass = 0, s = 0; pass < products.passes; ++pass) {
-    const int first_k = (pass * chains + warp_chain + own) * static_cast<int>(num::kChain);
-    F c[S::kTall * S::kWide];
+  for (int e = 0; e < 4; ++e) {
     INVAR_UNROLL
-    for (int i = 0; i < S::kTall * S::kWide; ++i) c[i] = zero();
-    typename Words::Known known[S::kPanels] = {};
-    for (int i = 0; i < S::kOfChain; ++i, ++s) {
-      copies_wait<S::kRing - 2>();
-      __syncwarp();
-      const float* const own_rows = now + (down * S::kTall * S::kChains + own) * S::kRow;
-      const float* const own_words = now + S::kWordsAt + own * kPanelColumns + column;
-      const int k = first_k + i * S::kLength;
-      uint4 words[S::kPanels][S::kWords];
-      INVAR_UNROLL
-      for (int u = 0; u < S::kLength; u += 4) {
-        typename Words::Quad weights[S::kPanels][4];
-        INVAR_UNROLL
-        for (int p = 0; p < S::kPanels; ++p) {
-          if (Words::kScaled && ((u == 0 && i == 0) || (u % 16 == 0 && w.changes(k + u))))
-            known[p] = w.known(k + u < k_end ? k + u : 0, first_column + p * kPanelColumns + column, job.n);
-          INVAR_UNROLL
-          for (int e = 0; e < 4; ++e) {
-            const int v = (u + e) / Words::kDeep;
-            if ((u + e) % Words::kDeep == 0)
-              words[p][v] = *reinterpret_cast<const uint4*>(own_words +
-                                                            (p * S::kWords + v) * S::kChains * kPanelColumns);
-            weights[p][e] = w.weights(words[p][v], known[p], (u + e) % Words::kDeep);
-            if (Words::kScaled && k + u + e >= k_end)
-              weights[p][e] = {};  // takes no part, whatever its scale is
-          }
-        }
-        float4 x[S::kTall];
-        INVAR_UNROLL
-        for (int r = 0; r < S::kTall; ++r)
-          x[r] = *reinterpret_cast<const float4*>(own_rows + r * S::kChains * S::kRow + u);
-        if (u == 0) {  // while those come; all lanes have left the stage before, which is filled again
-          // Blocks that start sooner crowd the processors with room to spare, and take three times as long.
-          if (s + S::kRing == all) release_next();
-          if (s + S::kRing - 1 < all) ask_words(free), ask_rows(free);
-          copies_end();
-        }
-        INVAR_UNROLL
-        for (int e = 0; e < 4; ++e) {  // there and back, as in fp32.cuh
-          INVAR_UNROLL
-          for (int i = 0; i < S::kTall * S::kWide; ++i) {
-            const int r = i / S::kWide, q = r % 2 ? S::kWide - 1 - i % S::kWide : i % S::kWide;
-            const float a[4] = {x[r].x, x[r].y, x[r].z, x[r].w};
-            F& sum = c[r * S::kWide + q];
-            sum = fma(set1(a[e]), set1(weights[q / kQuad][e].v[q % kQuad]), sum);  // contraction.2
-          }
-        }
-      }
-      free = now;
-      now = now == ring + (S::kRing - 1) * S::kFloats ? ring : now + S::kFloats;
+    for (int i = 0; i < S::kSums; ++i) {
+      const int r = i / S::kThreadColumns,
+                q = r % 2 ? S::kThreadColumns - 1 - i % S::kThreadColumns : i % S::kThreadColumns;
+      const float a[4] = {x[r].x, x[r].y, x[r].z, x[r].w};
+      F& sum = sums[r * S::kThreadColumns + q];
+      sum = fma(set1(a[e]), set1(weights[q / kQuad][e].v[q % kQuad]), sum);  // contraction.2
     }
-    const int first = pass * chains, last = first + chains < blocks ? first + chains : blocks;
-    if (products.passes == 1) __syncthreads();  // all are done with their rings
+  }
+}
+
+// The products of one stage. i: its number within its chain; k: its first k. load_next() runs while
+// the first operands come from shared memory.
+template <class Reader, class S, class LoadNext>
+__device__ __forceinline__ void multiply_stage(const GemvProblem& job, const Reader& reader,
+                                               const GemvThread<S>& t, const float* stage,
+                                               int64_t first_column, int i, int k, int k_end,
+                                               typename Reader::GroupParams (&group)[S::kPanels],
+                                               F (&sums)[S::kSums], LoadNext load_next) {
+  const float* const rows = stage + (t.row_group * S::kThreadRows * S::kChains + t.chain) * S::kRow;
+  const float* const words_at = stage + S::kWordsAt + t.chain * kPanelColumns + t.column;
+  uint4 words[S::kPanels][S::kWords];
+  INVAR_UNROLL
+  for (int u = 0; u < S::kLength; u += 4) {
+    typename Reader::Quad weights[S::kPanels][4];
     INVAR_UNROLL
-    for (int r = 0; r < S::kTall; ++r) INVAR_UNROLL
     for (int p = 0; p < S::kPanels; ++p) {
-      const F* x = c + r * S::kWide + p * kQuad;
-      *reinterpret_cast<float4*>(sums + (warp_chain + own) * S::kOutputs +
-                                 (down * S::kTall + r) * S::kColumns + p * kPanelColumns +
-                                 column) = {x[0].v, x[1].v, x[2].v, x[3].v};
-    }
-    __syncthreads();
-    const int per = static_cast<int>(num::blocks_per_segment(job.k));
-    for (int i = threadIdx.x * kQuad; i < S::kOutputs; i += blockDim.x * kQuad) {
-      auto at = [&](float* from, int which) -> Floats& {
-        return *reinterpret_cast<Floats*>(from + which * S::kOutputs + i);
-      };
-#pragma unroll 2
-      for (int b = first, segment = first / per; b < last; ++segment) {
-        const int end = (segment + 1) * per < last ? (segment + 1) * per : last;
-        Floats sum = b > segment * per ? at(segments, segment) : Floats{};
-#pragma unroll 2
-        for (; b < end; ++b) sum = add(sum, at(sums, b - first));  // contraction.3
-        at(segments, segment) = sum;
+      if (Reader::kScaled && ((u == 0 && i == 0) || (u % 16 == 0 && reader.starts_group(k + u))))
+        group[p] = reader.group_params(k + u < k_end ? k + u : 0, first_column + p * kPanelColumns + t.column,
+                                       job.n);
+      INVAR_UNROLL
+      for (int e = 0; e < 4; ++e) {
+        const int v = (u + e) / Reader::kPerWord;
+        if ((u + e) % Reader::kPerWord == 0)
+          words[p][v] =
+              *reinterpret_cast<const uint4*>(words_at + (p * S::kWords + v) * S::kChains * kPanelColumns);
+        weights[p][e] = reader.dequantize(words[p][v], group[p], (u + e) % Reader::kPerWord);
+        if (Reader::kScaled && k + u + e >= k_end)
+          weights[p][e] = {};  // takes no part, whatever its scale is
       }
-      if (last < blocks) continue;
-      const int used = num::segments_in_use(job.k);
-      Floats segment[num::kSegments];
-      INVAR_UNROLL
-      for (int g = 0; g < num::kSegments; ++g) segment[g] = g < used ? at(segments, g) : Floats{};
-      const Floats y = num::join_segments(segment);
-      const int64_t to_row = row + i / S::kColumns, to = first_column + i % S::kColumns;
-      float* const out = job.out + to_row * job.n + to;
-      INVAR_UNROLL
-      for (int e = 0; e < kQuad; ++e)
-        if (to_row < job.m && to + e < job.n) out[e] = num::canon(y.v[e]);
     }
+    float4 x[S::kThreadRows];
+    INVAR_UNROLL
+    for (int r = 0; r < S::kThreadRows; ++r)
+      x[r] = *reinterpret_cast<const float4*>(rows + r * S::kChains * S::kRow + u);
+    if (u == 0) load_next();
+    multiply_four<S>(x, weights, sums);
+  }
+}
+
+// Stores the chains of a pass to shared memory, [chain][row][column].
+template <class S>
+__device__ __forceinline__ void store_chains(const GemvThread<S>& t, const F (&chain)[S::kSums],
+                                             float* sums) {
+  INVAR_UNROLL
+  for (int r = 0; r < S::kThreadRows; ++r) INVAR_UNROLL
+  for (int p = 0; p < S::kPanels; ++p) {
+    const F* x = chain + r * S::kThreadColumns + p * kQuad;
+    *reinterpret_cast<float4*>(sums + (t.warp_chain + t.chain) * S::kOutputs +
+                               (t.row_group * S::kThreadRows + r) * S::kColumns + p * kPanelColumns +
+                               t.column) = {x[0].v, x[1].v, x[2].v, x[3].v};
+  }
+}
+
+// Folds the chains [first, last) of a pass into the segments (contraction.3). After the last of
+// `blocks` chains joins the segments (contraction.4) and stores the results.
+template <class S>
+__device__ __forceinline__ void fold_pass(const GemvProblem& job, float* sums, float* segments, int first,
+                                          int last, int blocks, int64_t row, int64_t first_column) {
+  const int per = static_cast<int>(num::blocks_per_segment(job.k));
+  for (int i = threadIdx.x * kQuad; i < S::kOutputs; i += blockDim.x * kQuad) {
+    auto at = [&](float* from, int which) -> Floats& {
+      return *reinterpret_cast<Floats*>(from + which * S::kOutputs + i);
+    };
+#pragma unroll 2
+    for (int b = first, segment = first / per; b < last; ++segment) {
+      const int end = (segment + 1) * per < last ? (segment + 1) * per : last;
+      Floats sum = b > segment * per ? at(segments, segment) : Floats{};
+#pragma unroll 2
+      for (; b < end; ++b) sum = add(sum, at(sums, b - first));  // contraction.3
+      at(segments, segment) = sum;
+    }
+    if (last < blocks) continue;
+    const int used = num::segments_in_use(job.k);
+    Floats segment[num::kSegments];
+    INVAR_UNROLL
+    for (int g = 0; g < num::kSegments; ++g) segment[g] = g < used ? at(segments, g) : Floats{};
+    const Floats y = num::join_segments(segment);
+    const int64_t to_row = row + i / S::kColumns, to = first_column + i % S::kColumns;
+    float* const out = job.out + to_row * job.n + to;
+    INVAR_UNROLL
+    for (int e = 0; e < kQuad; ++e)
+      if (to_row < job.m && to + e < job.n) out[e] = num::canonicalize(y.v[e]);
+  }
+}
+
+template <class Reader, class S>
+__global__ void __launch_bounds__(S::kMaxWarps* kWarp)
+    gemv_kernel(const __grid_constant__ GroupedGemv<Reader> products) {
+  int product = 0;
+  while (blockIdx.x >= products.end[product]) ++product;
+  const GemvProblem& job = products.problem[product];
+  const Reader& reader = products.reader[product];
+  const unsigned block = blockIdx.x - (product ? products.end[product - 1] : 0);
+  extern __shared__ __align__(16) uint32_t memory[];
+  auto* const floats = reinterpret_cast<float*>(memory);
+  const GemvThread<S> t;
+  const int k_end = static_cast<int>(job.k), blocks = static_cast<int>(num::contraction_blocks(job.k));
+  const int64_t row_blocks = ceil_div(job.m, S::kRows), row = block % row_blocks * S::kRows;
+  const int64_t first_column = block / row_blocks * S::kColumns;
+  float* const stages = floats + t.warp * S::kStages * S::kFloats;
+  WordLoader<Reader, S> word_loader(job, t, first_column);
+  RowLoader<S> row_loader(job, t, row, k_end);
+
+  const int all = products.passes * S::kChainStages;
+  // Kernels never write weights, so their loads need not wait.
+  INVAR_UNROLL
+  for (int s = 0; s < S::kStages - 1; ++s) word_loader.load_async(stages + s * S::kFloats, t);
+  wait_for_previous_grid();
+  INVAR_UNROLL
+  for (int s = 0; s < S::kStages - 1; ++s) row_loader.load_async(stages + s * S::kFloats, t), commit_copies();
+  float *now = stages, *free = stages + (S::kStages - 1) * S::kFloats;
+  // The chains of a pass, in place of the stages if there is but one pass; then the segments.
+  float* const sums = floats + (products.passes > 1 ? blockDim.x / kWarp * S::kStages * S::kFloats : 0);
+  float* const segments = sums + t.chains * S::kOutputs;
+  for (int pass = 0, s = 0; pass < products.passes; ++pass) {
+    const int first_k = (pass * t.chains + t.warp_chain + t.chain) * static_cast<int>(num::kChain);
+    F chain[S::kSums];
+    INVAR_UNROLL
+    for (int i = 0; i < S::kSums; ++i) chain[i] = zero();
+    typename Reader::GroupParams group[S::kPanels] = {};
+    for (int i = 0; i < S::kChainStages; ++i, ++s) {
+      wait_copies<S::kStages - 2>();
+      __syncwarp();
+      multiply_stage<Reader, S>(job, reader, t, now, first_column, i, first_k + i * S::kLength, k_end, group,
+                                chain, [&] {
+                                  // All lanes have left the stage before, which is loaded again.
+                                  // Blocks of the next grid that start sooner crowd the
+                                  // multiprocessors that have room, and take three times as long.
+                                  if (s + S::kStages == all) trigger_next_grid();
+                                  if (s + S::kStages - 1 < all)
+                                    word_loader.load_async(free, t), row_loader.load_async(free, t);
+                                  commit_copies();
+                                });
+      free = now;
+      now = now == stages + (S::kStages - 1) * S::kFloats ? stages : now + S::kFloats;
+    }
+    const int first = pass * t.chains, last = first + t.chains < blocks ? first + t.chains : blocks;
+    if (products.passes == 1) __syncthreads();  // all warps are done with their stages
+    store_chains<S>(t, chain, sums);
+    __syncthreads();
+    fold_pass<S>(job, sums, segments, first, last, blocks, row, first_column);
     if (last < blocks) __syncthreads();
   }
 }
 
-template <class S, class Words>
-void enqueue_rows_of(Products<Words>& products, Stream stream) {
-  // As few passes as the warps allow, and no more warps than those need.
-  const int64_t groups = ceil_div(num::contraction_blocks(products.rows[0].k), S::kChains);
+template <class S, class Reader>
+void enqueue_gemv_shape(GroupedGemv<Reader>& products, Stream stream) {
+  // As few passes as the warps allow, and no more warps than those passes need.
+  const int64_t groups = ceil_div(num::contraction_blocks(products.problem[0].k), S::kChains);
   auto bytes = [&](int64_t warps) {
-    const int64_t ring = warps * S::kRing * S::kFloats, sums = warps * S::kChains * S::kOutputs;
+    const int64_t stages = warps * S::kStages * S::kFloats, sums = warps * S::kChains * S::kOutputs;
     const int64_t folded = sums + num::kSegments * S::kOutputs;
-    return sizeof(float) * static_cast<size_t>(groups > warps  ? ring + folded
-                                               : ring > folded ? ring
-                                                               : folded);
+    return sizeof(float) * static_cast<size_t>(groups > warps    ? stages + folded
+                                               : stages > folded ? stages
+                                                                 : folded);
   };
   const auto most = static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
-  int64_t warps = ceil_div(groups, ceil_div(groups, S::kMostWarps));
+  int64_t warps = ceil_div(groups, ceil_div(groups, S::kMaxWarps));
   while (warps > 1 && bytes(warps) > most) --warps;
   products.passes = static_cast<int>(ceil_div(groups, warps));
   unsigned blocks = 0;
   for (int i = 0; i < products.count; ++i) {
-    const Rows& job = products.rows[i];
+    const GemvProblem& job = products.problem[i];
     blocks += static_cast<unsigned>(ceil_div(job.n, S::kColumns) * ceil_div(job.m, S::kRows));
     products.end[i] = blocks;
   }
-  launch_early(rows_kernel<Words, S>, dim3(blocks), dim3(static_cast<unsigned>(warps * kWarp)), bytes(warps),
-               stream, products);
+  launch_dependent(gemv_kernel<Reader, S>, dim3(blocks), dim3(static_cast<unsigned>(warps * kWarp)),
+                   bytes(warps), stream, products);
 }
 
-// Where panels are few, each block streams more at once; where halves have many, a block takes two. Loops are 64 to 1024
-// multiply-adds long: at 2048 they leave the instruction cache, and take three times as long.
-template <class Words>
-void enqueue_rows(Products<Words> products, Stream stream) {
-  const int64_t m = products.rows[0].m;
+// If there are few panels, each block has more stages in flight; 16-bit weights with many panels
+// give a block two. Loops are 64 to 1024 multiply-adds long: at 2048 they leave the instruction
+// cache and take three times as long.
+template <class Reader>
+void enqueue_gemv(GroupedGemv<Reader> products, Stream stream) {
+  const int64_t m = products.problem[0].m;
   int64_t panels = 0;
-  for (int i = 0; i < products.count; ++i) panels += ceil_div(products.rows[i].n, kPanelColumns);
-  if constexpr (Words::kDeep == 2) {
-    if (panels > 2 * processors()) {
-      if (m == 1) return enqueue_rows_of<RowsShape<Words, 1, 1, 1, 16, 3, 8>>(products, stream);
-      if (m > 4 && m <= 8) return enqueue_rows_of<RowsShape<Words, 8, 8, 2, 16, 3, 4>>(products, stream);
-      if (m > 8 && m <= 16) return enqueue_rows_of<RowsShape<Words, 16, 16, 2, 8, 4, 4>>(products, stream);
+  for (int i = 0; i < products.count; ++i) panels += ceil_div(products.problem[i].n, kPanelColumns);
+  if constexpr (Reader::kPerWord == 2) {
+    if (panels > 2 * multiprocessors()) {
+      if (m == 1) return enqueue_gemv_shape<GemvShape<Reader, 1, 1, 1, 16, 3, 8>>(products, stream);
+      if (m > 4 && m <= 8) return enqueue_gemv_shape<GemvShape<Reader, 8, 8, 2, 16, 3, 4>>(products, stream);
+      if (m > 8 && m <= 16)
+        return enqueue_gemv_shape<GemvShape<Reader, 16, 16, 2, 8, 4, 4>>(products, stream);
     }
   }
-  if (m == 1) return enqueue_rows_of<RowsShape<Words, 1, 1, 1, 8, 8, 8>>(products, stream);
-  if (m <= 4) return enqueue_rows_of<RowsShape<Words, 4, 4, 1, 16, 4, 8>>(products, stream);
-  if (m <= 8) return enqueue_rows_of<RowsShape<Words, 8, 8, 1, 16, 4, 8>>(products, stream);
-  if (m <= 16) return enqueue_rows_of<RowsShape<Words, 16, 8, 1, 16, 4, 8>>(products, stream);
-  enqueue_rows_of<RowsShape<Words, 32, 16, 1, 16, 3, 8>>(products, stream);
+  if (m == 1) return enqueue_gemv_shape<GemvShape<Reader, 1, 1, 1, 8, 8, 8>>(products, stream);
+  if (m <= 4) return enqueue_gemv_shape<GemvShape<Reader, 4, 4, 1, 16, 4, 8>>(products, stream);
+  if (m <= 8) return enqueue_gemv_shape<GemvShape<Reader, 8, 8, 1, 16, 4, 8>>(products, stream);
+  if (m <= 16) return enqueue_gemv_shape<GemvShape<Reader, 16, 8, 1, 16, 4, 8>>(products, stream);
+  enqueue_gemv_shape<GemvShape<Reader, 32, 16, 1, 16, 3, 8>>(products, stream);
 }
-template <class Words>
-void enqueue_rows(const Rows& job, const Words& w, Stream stream) {
-  enqueue_rows(Products<Words>{1, 0, {}, {job}, {w}}, stream);
+template <class Reader>
+void enqueue_gemv(const GemvProblem& job, const Reader& reader, Stream stream) {
+  enqueue_gemv(GroupedGemv<Reader>{1, 0, {}, {job}, {reader}}, stream);
 }
 
 }  // namespace

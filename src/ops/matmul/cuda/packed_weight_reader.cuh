@@ -1,8 +1,9 @@
-// The stored formats of b as a GPU reads them: words of 32 bits, each with kDeep consecutive k of one column, the lowest k in
-// the lowest bits; and four columns of words at a time, widened (matmul.1, matmul_nbits.2).
+// Readers of the stored formats of b. A reader makes words of 32 bits, each with kPerWord
+// consecutive k of one column, the lowest k in the lowest bits, and dequantizes four columns of
+// words at a time (matmul.1, matmul_nbits.2).
 #pragma once
-#include "num/contract/schedule.h"
 #include "kernels/cuda/launch.h"
+#include "num/contract/schedule.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/nbits.h"
 
@@ -11,56 +12,59 @@ namespace {
 
 constexpr int kQuad = 4;  // columns that a thread reads together: 16 bytes
 
-// weights(w, known, at): the values of k = at in four words, `at` a constant once loops are unrolled. known(k, j, n): what the
-// groups of columns [j, j + 4), those below n, say at k. changes(k): whether k opens a group.
+// A reader has
+//   read_word(k, j, end): the word of b that begins at k, of column j; k >= end are 0
+//   dequantize(w, group, at): the values of the at-th k in four words; `at` is a constant when
+//   unrolled group_params(k, j, n): scales and zero points at k of the columns [j, j + 4) that are
+//   below n starts_group(k): whether a quantisation group starts at k
 
 struct alignas(16) Floats {
   float v[kQuad];
 };
 
-// The elements of b[k][j] in memory, and how a word is put together of them.
+// The strides of b[k][j] in memory, from which read_word() reads.
 struct Strides {
   int64_t k, j;
 };
 
-struct WordsF32 {
-  static constexpr int kDeep = 1;
+struct ReaderF32 {
+  static constexpr int kPerWord = 1;
   static constexpr bool kScaled = false;
   using Word = float;
   using Quad = Floats;
-  using Known = int;
+  using GroupParams = int;
   const float* p;
   Strides s;
-  __host__ __device__ void move(int64_t elements) { p = &p[elements]; }
-  __device__ uint32_t word(int64_t k, int64_t j, int64_t) const {
+  __host__ __device__ void advance(int64_t elements) { p += elements; }
+  __device__ uint32_t read_word(int64_t k, int64_t j, int64_t) const {
     return num::f32_bits(p[k * s.k + j * s.j]);
   }
-  __device__ Known known(int64_t, int64_t, int64_t) const { return 0; }
-  __device__ bool changes(int64_t) const { return false; }
-  __device__ Quad weights(const uint4& w, Known, int) const {
+  __device__ GroupParams group_params(int64_t, int64_t, int64_t) const { return 0; }
+  __device__ bool starts_group(int64_t) const { return false; }
+  __device__ Quad dequantize(const uint4& w, GroupParams, int) const {
     return {num::f32_from_bits(w.x), num::f32_from_bits(w.y), num::f32_from_bits(w.z),
             num::f32_from_bits(w.w)};
   }
 };
 
-// Two halves of 16 bits.
+// bf16 or f16: two elements in a word.
 template <class Half>
-struct WordsHalf {
-  static constexpr int kDeep = 2;
+struct ReaderHalf {
+  static constexpr int kPerWord = 2;
   static constexpr bool kScaled = false;
   using Word = float;
   using Quad = Floats;
-  using Known = int;
+  using GroupParams = int;
   const uint16_t* p;
   Strides s;
-  __host__ __device__ void move(int64_t elements) { p = &p[elements]; }
-  __device__ uint32_t word(int64_t k, int64_t j, int64_t end) const {
+  __host__ __device__ void advance(int64_t elements) { p += elements; }
+  __device__ uint32_t read_word(int64_t k, int64_t j, int64_t end) const {
     const uint32_t high = k + 1 < end ? p[(k + 1) * s.k + j * s.j] : 0;
     return p[k * s.k + j * s.j] | high << 16;
   }
-  __device__ Known known(int64_t, int64_t, int64_t) const { return 0; }
-  __device__ bool changes(int64_t) const { return false; }
-  __device__ Quad weights(const uint4& w, Known, int at) const {
+  __device__ GroupParams group_params(int64_t, int64_t, int64_t) const { return 0; }
+  __device__ bool starts_group(int64_t) const { return false; }
+  __device__ Quad dequantize(const uint4& w, GroupParams, int at) const {
     return {Half::widen(w.x, at), Half::widen(w.y, at), Half::widen(w.z, at), Half::widen(w.w, at)};
   }
 };
@@ -77,10 +81,10 @@ struct HalfF16 {
   }
 };
 
-// Integers with a scale and a zero point for each group of a column.
+// Quantised integers, with a scale and a zero point for each group of a column.
 template <int kBits>
-struct WordsNbits {
-  static constexpr int kDeep = 32 / kBits;
+struct ReaderNbits {
+  static constexpr int kPerWord = 32 / kBits;
   static constexpr bool kScaled = true;
   using Word = float;
   using Quad = Floats;
@@ -91,13 +95,13 @@ struct WordsNbits {
   bool one_scale;
   const uint8_t* zeros;  // null: l.zero
   bool one_zero;
-  struct Known {
+  struct GroupParams {
     Quad s, z;
   };
-  __host__ __device__ void move(int64_t) {}  // one matrix
-  __device__ uint32_t word(int64_t k, int64_t j, int64_t end) const {
+  __host__ __device__ void advance(int64_t) {}  // one matrix
+  __device__ uint32_t read_word(int64_t k, int64_t j, int64_t end) const {
     uint32_t w = 0;
-    for (int i = 0; i < kDeep; ++i)
+    for (int i = 0; i < kPerWord; ++i)
       if (k + i < end) w |= static_cast<uint32_t>(matmul::integer(l, b, j, k + i)) << kBits * i;
     return w;
   }
@@ -107,9 +111,9 @@ struct WordsNbits {
     const uint16_t h = static_cast<const uint16_t*>(scales)[at];
     return format == DType::bf16 ? num::f32_from_bf16(h) : num::f32_from_f16(h);
   }
-  __device__ Known known(int64_t k, int64_t j, int64_t n) const {
+  __device__ GroupParams group_params(int64_t k, int64_t j, int64_t n) const {
     const int64_t group = l.block ? k / l.block : 0;
-    Known x{};
+    GroupParams x{};
     INVAR_UNROLL
     for (int i = 0; i < kQuad; ++i) {
       if (j + i >= n) continue;
@@ -119,40 +123,41 @@ struct WordsNbits {
     }
     return x;
   }
-  __device__ bool changes(int64_t k) const {
+  __device__ bool starts_group(int64_t k) const {
     return l.block && static_cast<uint32_t>(k) % static_cast<uint32_t>(l.block) == 0;
   }
-  __device__ Quad weights(const uint4& w, const Known& x, int at) const {
+  __device__ Quad dequantize(const uint4& w, const GroupParams& x, int at) const {
     const uint32_t words[kQuad] = {w.x, w.y, w.z, w.w};
     Quad q;
     INVAR_UNROLL
     for (int i = 0; i < kQuad; ++i) {  // matmul_nbits.2
       const auto integer = static_cast<float>(words[i] >> kBits * at & ((1u << kBits) - 1));
-      q.v[i] = num::canon((integer - x.z.v[i]) * x.s.v[i]);
+      q.v[i] = num::canonicalize((integer - x.z.v[i]) * x.s.v[i]);
     }
     return q;
   }
 };
 
-// f(words) for a b that is no quantised one.
+// Calls f with the reader of a b that is not quantised.
 template <class Fn>
-void with_words(DType t, const void* data, Strides s, Fn f) {
+void with_reader(DType t, const void* data, Strides s, Fn f) {
   if (t == DType::f32)
-    f(WordsF32{static_cast<const float*>(data), s});
+    f(ReaderF32{static_cast<const float*>(data), s});
   else if (t == DType::bf16)
-    f(WordsHalf<HalfBf16>{static_cast<const uint16_t*>(data), s});
+    f(ReaderHalf<HalfBf16>{static_cast<const uint16_t*>(data), s});
   else
-    f(WordsHalf<HalfF16>{static_cast<const uint16_t*>(data), s});
+    f(ReaderHalf<HalfF16>{static_cast<const uint16_t*>(data), s});
 }
 
-// A packed matrix: panels of 32 columns, the last as wide as what is left needs, a multiple of 4; in a panel row after row
-// of words. So four columns of a thread are 16 bytes, a row of a panel is 128, and a chain of a panel is contiguous.
+// The packed layout of b: panels of 32 columns; the last panel is narrower, a multiple of 4. A
+// panel is stored row of words after row of words. So a thread's four columns are 16 bytes, a row
+// of a panel is 128 bytes, and a chain of a panel is contiguous.
 constexpr int kPanelColumns = 32;
-struct PanelPlace {
-  int64_t at;  // of its first word in the matrix
+struct PanelSlice {
+  int64_t at;  // its first word in the matrix
   int width;
 };
-INVAR_INLINE PanelPlace panel_place(int64_t panel, int64_t n, int64_t rows) {
+INVAR_INLINE PanelSlice panel_slice(int64_t panel, int64_t n, int64_t rows) {
   const int64_t first = panel * kPanelColumns, left = (n - first + kQuad - 1) / kQuad * kQuad;
   return {first * rows, static_cast<int>(left < kPanelColumns ? left : kPanelColumns)};
 }
@@ -160,15 +165,15 @@ INVAR_INLINE int64_t packed_words(int64_t n, int64_t rows) {
   return (n + kQuad - 1) / kQuad * kQuad * rows;
 }
 
-// Each thread one word.
-template <class Words>
-void enqueue_words(Words w, int64_t n, int64_t k, uint32_t* to, Stream stream) {
-  const int64_t rows = ceil_div(k, Words::kDeep);
-  each(stream, packed_words(n, rows), [=] __device__(int64_t i) {
+// Packs b; each thread writes one word.
+template <class Reader>
+void enqueue_pack_words(Reader w, int64_t n, int64_t k, uint32_t* to, Stream stream) {
+  const int64_t rows = ceil_div(k, Reader::kPerWord);
+  launch_for_each(stream, packed_words(n, rows), [=] __device__(int64_t i) {
     const int64_t panel = i / (kPanelColumns * rows);
-    const PanelPlace p = panel_place(panel, n, rows);
+    const PanelSlice p = panel_slice(panel, n, rows);
     const int64_t row = (i - p.at) / p.width, j = panel * kPanelColumns + (i - p.at) % p.width;
-    to[i] = j < n ? w.word(row * Words::kDeep, j, k) : 0;
+    to[i] = j < n ? w.read_word(row * Reader::kPerWord, j, k) : 0;
   });
 }
 

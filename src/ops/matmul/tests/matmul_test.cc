@@ -1,5 +1,6 @@
-// formats.8: reading a bf16 or f16 weight is bit-equal to cast followed by the same operation on f32, and trans_b to
-// the transposed operand. contraction.1: a row does not depend on the rows beside it.
+// formats.8: reading a bf16 or f16 weight is bit-equal to cast followed by the same operation on
+// f32, and trans_b to the transposed operand. contraction.1: a row does not depend on the other
+// rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,8 +9,8 @@
 #include <stdexcept>
 
 #include "device/device.h"
-#include "num/convert/convert.h"
 #include "kernels/testing.h"
+#include "num/convert/convert.h"
 
 namespace invar::ops {
 namespace {
@@ -34,7 +35,7 @@ class Matmul : public ::testing::Test {
     std::vector<float> y(rows * kN);
     View in[] = {testing::view(a, DType::f32, {rows, kK}), b}, out = testing::view(y, DType::f32, {rows, kN});
     in[0].data = a.data() + from * kK;
-    testing::run(k, in, {&out, 1}, Attrs{{"trans_b", trans}});
+    testing::run(k, in, {&out, 1}, Attributes{{"trans_b", trans}});
     return y;
   }
   static bool same(const std::vector<float>& x, const std::vector<float>& y) {
@@ -80,7 +81,8 @@ TEST_F(Matmul, RowsAreIndependent) {
   }
 }
 
-// matmul_nbits.2: dequantising first gives the same bits. Scales of all exponents, so that every way of making w is taken.
+// matmul_nbits.2: dequantizing first gives the same bits. Scales cover all exponents, so that every
+// dequantization method is used.
 TEST(MatmulNbits, IsMatmulOfDequantised) {
   constexpr int64_t kRows = 2, kDeep = 300, kColumns = 21, kBlock = 32, kGroups = 10;
   std::vector<float> a(kRows * kDeep), scales(kColumns * kGroups), wide(kColumns * kDeep);
@@ -109,7 +111,7 @@ TEST(MatmulNbits, IsMatmulOfDequantised) {
           for (int64_t k = 0; k < kDeep; ++k) {
             const auto g = static_cast<size_t>(j * kGroups + k / kBlock);
             const int d = (q[static_cast<size_t>(j * kGroups * kBlock + k)] & of) - (zeros[g] & of);
-            wide[static_cast<size_t>(j * kDeep + k)] = num::canon(static_cast<float>(d) * scales[g]);
+            wide[static_cast<size_t>(j * kDeep + k)] = num::canonicalize(static_cast<float>(d) * scales[g]);
           }
         for (std::string_view isa : isas()) {
           const Kernel *matmul = find("matmul", isa), *nbits = find("matmul_nbits", isa);
@@ -117,30 +119,31 @@ TEST(MatmulNbits, IsMatmulOfDequantised) {
           View out = testing::view(expected, DType::f32, {kRows, kColumns});
           View in[] = {testing::view(a, DType::f32, {kRows, kDeep}),
                        testing::view(wide, DType::f32, {kColumns, kDeep})};
-          testing::run(*matmul, in, {&out, 1}, Attrs{{"trans_b", int64_t{1}}});
+          testing::run(*matmul, in, {&out, 1}, Attributes{{"trans_b", int64_t{1}}});
           out = testing::view(y, DType::f32, {kRows, kColumns});
           View from[] = {in[0], testing::view(packed, DType::u8, {kColumns, kGroups, kBlock * bits / 8}),
                          testing::view(scales, DType::f32, {kColumns, kGroups}),
                          testing::view(packed_zeros, DType::u8, {kColumns, kGroups * bits / 8})};
           testing::run(*nbits, from, {&out, 1},
-                       Attrs{{"trans_b", int64_t{1}}, {"bits", bits}, {"block", kBlock}});
+                       Attributes{{"trans_b", int64_t{1}}, {"bits", bits}, {"block", kBlock}});
           EXPECT_EQ(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)), 0)
               << isa << ' ' << bits << ' ' << mask << ' ' << exponents;
         }
       }
 }
 
-// Products of one a at once, in each of the ways that their shapes ask for, are the products one by one.
+// Batched products with one A equal the products one by one, on every route that their shapes
+// select.
 TEST(MatmulOnDevice, AtOnceOrOneByOne) {
   const auto opened = Device::open();
   if (!opened) GTEST_SKIP() << "no GPU here: " << opened.error().message;
   Device& gpu = **opened;
-  gpu.enter();
+  gpu.make_current();
   const Kernel& k = *find("matmul", kCuda);
-  const Attrs attrs{{"trans_b", int64_t{1}}};
+  const Attributes attrs{{"trans_b", int64_t{1}}};
   std::vector<void*> taken;
   auto take = [&](size_t bytes) {
-    const auto p = gpu.take(bytes + 1, "a test");
+    const auto p = gpu.allocate(bytes + 1, "a test");
     if (!p) throw std::runtime_error(p.error().message);
     taken.push_back(*p);
     return *p;
@@ -169,7 +172,7 @@ TEST(MatmulOnDevice, AtOnceOrOneByOne) {
       calls[p].in = in[p], calls[p].out = {&out[p], 1}, calls[p].attrs = &attrs;
       all.push_back(&calls[p]);
     }
-    size_t shared = k.shared_bytes_all(all);
+    size_t shared = k.shared_bytes_batch(all);
     for (const Call& call : calls) shared = std::max(shared, k.shared_bytes(call));
     void* const memory = take(shared);
     for (Call& call : calls) call.shared = memory;
@@ -177,7 +180,7 @@ TEST(MatmulOnDevice, AtOnceOrOneByOne) {
     for (int together : {0, 1}) {
       for (const View& y : out) ASSERT_TRUE(gpu.fill(y.data, 0xff, static_cast<size_t>(y.elements()) * 4));
       if (together)
-        k.enqueue_all(all, gpu.stream());
+        k.enqueue_batch(all, gpu.stream());
       else
         for (const Call* call : all) k.enqueue(*call, gpu.stream());
       for (const View& y : out) {
@@ -190,7 +193,7 @@ TEST(MatmulOnDevice, AtOnceOrOneByOne) {
     EXPECT_EQ(std::memcmp(result[0].data(), result[1].data(), result[0].size() * 4), 0)
         << c.m << " x " << c.k;
   }
-  for (void* p : taken) gpu.give(p);
+  for (void* p : taken) gpu.free(p);
 }
 
 }  // namespace

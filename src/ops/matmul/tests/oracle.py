@@ -1,4 +1,5 @@
-"""The outputs of matmul, matmul_integer and matmul_nbits from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of matmul, matmul_integer and matmul_nbits from spec.md, without the C++ code
+(tests/conformance/oracle.py)."""
 
 import itertools
 import math
@@ -13,22 +14,25 @@ def matmul(inputs, shapes, out, attrs):
 def products(left, right, shapes, out, attrs, product):
     trans_a, trans_b = attrs.get("trans_a", 0), attrs.get("trans_b", 0)
     shape_a, shape_b = shapes[0] if len(shapes[0]) > 1 else [1] + shapes[0], shapes[1]
-    (m, k), n = shape_a[-2:][::-1 if trans_a else 1], shape_b[-2 if trans_b else -1]
+    (m, k), n = shape_a[-2:][:: -1 if trans_a else 1], shape_b[-2 if trans_b else -1]
     lead = out[:-2] if len(shapes[0]) > 1 else []
 
     def matrix(shape, index):
-        """Where the matrix of these leading indices begins: aligned at the right, dimensions of length 1 repeat."""
+        """Where the matrix of these leading indices begins: aligned at the right, dimensions of
+        length 1 repeat."""
         at = 0
-        for size, i in zip(shape[:-2], index[len(index) - len(shape) + 2:]):
+        for size, i in zip(shape[:-2], index[len(index) - len(shape) + 2 :]):
             at = at * size + (0 if size == 1 else i)
         return at * math.prod(shape[-2:])
 
     result = []
     for index in itertools.product(*map(range, lead)):
-        a, b = left[matrix(shape_a, index):][:m * k], right[matrix(shape_b, index):][:k * n]
+        a, b = left[matrix(shape_a, index) :][: m * k], right[matrix(shape_b, index) :][: k * n]
         for i in range(m):
-            row = a[i::m] if trans_a else a[i * k:(i + 1) * k]
-            result += [product(row, b[j * k:(j + 1) * k] if trans_b else b[j::n]) for j in range(n)]
+            row = a[i::m] if trans_a else a[i * k : (i + 1) * k]
+            result += [
+                product(row, b[j * k : (j + 1) * k] if trans_b else b[j::n]) for j in range(n)
+            ]
     return result
 
 
@@ -36,9 +40,16 @@ def matmul_integer(inputs, shapes, out, attrs):
     a, b = inputs[:2]
     m, n = (shapes[0][-2] if len(shapes[0]) > 1 else 1), shapes[1][-1]
     zeros = [inputs[i] if len(inputs) > i else [0] for i in (2, 3)]
-    moved = [[v - z[0 if len(z) == 1 else at(i)] for i, v in enumerate(x)]
-             for x, z, at in ((a, zeros[0], lambda i: i // shapes[0][-1] % m), (b, zeros[1], lambda i: i % n))]
-    return products(*moved, shapes, out, attrs, lambda row, column: sum(x * y for x, y in zip(row, column)))
+    moved = [
+        [v - z[0 if len(z) == 1 else at(i)] for i, v in enumerate(x)]
+        for x, z, at in (
+            (a, zeros[0], lambda i: i // shapes[0][-1] % m),
+            (b, zeros[1], lambda i: i % n),
+        )
+    ]
+    return products(
+        *moved, shapes, out, attrs, lambda row, column: sum(x * y for x, y in zip(row, column))
+    )
 
 
 def matmul_nbits(inputs, shapes, out, attrs):
@@ -48,7 +59,9 @@ def matmul_nbits(inputs, shapes, out, attrs):
     groups = -(-k // block) if attrs.get("block", 0) else 1
 
     def of_group(values, j, g):
-        return values[0 if len(values) == 1 else j * groups + g if attrs.get("trans_b") else g * n + j]
+        return values[
+            0 if len(values) == 1 else j * groups + g if attrs.get("trans_b") else g * n + j
+        ]
 
     def nibble(data, column, i):  # each column begins with a byte
         return data[column + i // 2] >> 4 * (i % 2) & 15
@@ -58,7 +71,11 @@ def matmul_nbits(inputs, shapes, out, attrs):
         if len(inputs) < 4:
             z = attrs.get("zero", 0)
         else:
-            z = nibble(inputs[3], j * ((groups + 1) // 2), g) if bits == 4 else of_group(inputs[3], j, g)
+            z = (
+                nibble(inputs[3], j * ((groups + 1) // 2), g)
+                if bits == 4
+                else of_group(inputs[3], j, g)
+            )
         if bits == 4:
             q = nibble(b, j * groups * block // 2, i)
         else:
@@ -66,7 +83,11 @@ def matmul_nbits(inputs, shapes, out, attrs):
         return canon(mul(float(q - z), of_group(scales, j, g)))
 
     columns = [[weight(j, i) for i in range(k)] for j in range(n)]
-    return [canon(contract(row, c)) for row in (rows(a, k) if k else [[]] * math.prod(out[:-1])) for c in columns]
+    return [
+        canon(contract(row, c))
+        for row in (rows(a, k) if k else [[]] * math.prod(out[:-1]))
+        for c in columns
+    ]
 
 
 OPERATIONS = {"matmul": matmul, "matmul_integer": matmul_integer, "matmul_nbits": matmul_nbits}

@@ -1,6 +1,7 @@
-// matmul by cuBLAS, for many rows: tensor cores with operands of fewer bits where nothing is promised ("cublas_reduced"), f32 as
-// the plan says otherwise ("cublas"). Weights are packed as for the reproducible row, which takes few rows and all that is not
-// one plain product, and are laid out for the library in shared memory of the call. Library rows: kernels/vendor/vendor_kernel.h.
+// matmul by cuBLAS, for many rows: tensor cores with operands of fewer bits if nothing is promised
+// ("cublas_reduced"), f32 otherwise ("cublas"). Weights are packed as for the reproducible row,
+// which takes few rows and all that is not one plain product; here they are unpacked into the
+// call's shared memory. Library rows: kernels/vendor/vendor_kernel.h.
 #include "kernels/vendor/cublas.h"
 #include "ops/matmul/cuda/packed_weight_reader.cuh"
 
@@ -13,7 +14,8 @@ namespace {
 
 using matmul::Shape;
 
-// From here on the library and the way there are faster than the reproducible row (docs/decisions.md).
+// From so many rows on the library, with unpacking, is faster than the reproducible row
+// (docs/design/adr/0055).
 constexpr int64_t kReducedRows = 32, kFullRows = 256;
 constexpr int64_t kMostColumns = int64_t{1} << 21;  // panels are the grid's second dimension
 constexpr size_t kAlign = 256;
@@ -26,79 +28,80 @@ Shape shape(const Call& c) {
                        attr_i(c, "trans_b", 0) != 0);
 }
 
-// How the library makes a product, and what lies in the call's shared memory: workspace, b by columns, a in b's type.
-struct Way {
+// How the library makes a product, and offsets in the call's shared memory: workspace, b by
+// columns, a in b's type.
+struct CublasPlan {
   Shape s;
-  bool library, lays_out, bf16;  // bf16: both operands; else f32
-  int64_t deep;                  // of b as laid out: k, rounded up to whole words
+  bool library, unpacks, bf16;  // bf16: both operands; else f32
+  int64_t ldb;                  // of b as unpacked: k, rounded up to whole words
   size_t b_at, a_at, bytes;
 };
 template <bool reduced>
-Way way(const Call& c) {
-  Way w{};
+CublasPlan cublas_plan(const Call& c) {
+  CublasPlan w{};
   const View& b = c.in[1];
   w.s = shape(c);
   const Shape& s = w.s;
   w.library = c.in[0].dtype == DType::f32 && s.batches == 1 && !s.trans_a && s.k > 0 && s.n > 0 &&
-              s.n <= kMostColumns &&
-              s.m >= (reduced ? kReducedRows : kFullRows) && (b.packed || b.dtype == DType::f32);
+              s.n <= kMostColumns && s.m >= (reduced ? kReducedRows : kFullRows) &&
+              (b.packed || b.dtype == DType::f32);
   if (!w.library) return w;
-  w.lays_out = b.packed;
+  w.unpacks = b.packed;
   w.bf16 = reduced && b.dtype == DType::bf16;
-  w.deep = b.dtype == DType::f32 ? s.k : ceil_div(s.k, 2) * 2;
+  w.ldb = b.dtype == DType::f32 ? s.k : ceil_div(s.k, 2) * 2;
   const int64_t size = w.bf16 ? 2 : 4;
   w.b_at = cublas::kWorkspace;
-  w.a_at = w.b_at + (w.lays_out ? aligned_size(s.n * w.deep * size) : 0);
-  w.bytes = w.a_at + (w.bf16 ? aligned_size(s.m * w.deep * 2) : 0);
+  w.a_at = w.b_at + (w.unpacks ? aligned_size(s.n * w.ldb * size) : 0);
+  w.bytes = w.a_at + (w.bf16 ? aligned_size(s.m * w.ldb * 2) : 0);
   return w;
 }
 
-// Packed words of a matrix (words.cuh) -> columns one after another, in their own type or widened. A block turns 32 rows of words
-// of a panel.
-constexpr int kTurned = 32, kTurning = 8;
-template <class Words, class To>
-__global__ void __launch_bounds__(kTurned* kTurning)
-    lay_out_kernel(Words words, const uint32_t* packed, int64_t n, int64_t rows, To* to) {
-  __shared__ uint32_t tile[kTurned][kTurned + 1];
-  const PanelPlace p = panel_place(blockIdx.y, n, rows);
-  const int64_t first = int64_t{blockIdx.x} * kTurned;
-  for (int i = threadIdx.y; i < kTurned; i += kTurning)
+// Unpacks words (packed_weight_reader.cuh) to columns one after another, in their own type or
+// widened. A block transposes 32 rows of words of a panel.
+constexpr int kTransposeTile = 32, kTransposeRows = 8;
+template <class Reader, class To>
+__global__ void __launch_bounds__(kTransposeTile* kTransposeRows)
+    unpack_columns_kernel(Reader reader, const uint32_t* packed, int64_t n, int64_t rows, To* to) {
+  __shared__ uint32_t tile[kTransposeTile][kTransposeTile + 1];
+  const PanelSlice p = panel_slice(blockIdx.y, n, rows);
+  const int64_t first = int64_t{blockIdx.x} * kTransposeTile;
+  for (int i = threadIdx.y; i < kTransposeTile; i += kTransposeRows)
     if (first + i < rows && static_cast<int>(threadIdx.x) < p.width)
       tile[i][threadIdx.x] = packed[p.at + (first + i) * p.width + threadIdx.x];
   __syncthreads();
   const int64_t row = first + threadIdx.x;
-  for (int j = threadIdx.y; j < p.width; j += kTurning) {
+  for (int j = threadIdx.y; j < p.width; j += kTransposeRows) {
     const int64_t column = int64_t{blockIdx.y} * kPanelColumns + j;
     if (row >= rows || column >= n) continue;
     const uint32_t word = tile[threadIdx.x][j];
     if constexpr (sizeof(To) == sizeof(uint32_t)) {
-      to[column * rows + row] = word;  // as it is: one f32, or two halves
+      to[column * rows + row] = word;  // unchanged: one f32, or two halves
     } else {
       const uint4 w = {word, 0, 0, 0};
-      to[column * rows + row] = {words.weights(w, {}, 0).v[0], words.weights(w, {}, 1).v[0]};
+      to[column * rows + row] = {reader.dequantize(w, {}, 0).v[0], reader.dequantize(w, {}, 1).v[0]};
     }
   }
 }
-void enqueue_layout(const Call& c, const Way& w, void* to, Stream stream) {
+void enqueue_unpack(const Call& c, const CublasPlan& w, void* to, Stream stream) {
   const View& b = c.in[1];
   const auto* const packed = b.as<const uint32_t>();
-  with_words(b.dtype, b.data, Strides{}, [&](auto words) {
-    using Words = decltype(words);
-    const int64_t rows = w.deep / Words::kDeep;
-    const dim3 grid(grid_for(ceil_div(rows, kTurned)), grid_for(ceil_div(w.s.n, kPanelColumns)));
-    const dim3 block(kTurned, kTurning);
-    if constexpr (Words::kDeep == 2)
+  with_reader(b.dtype, b.data, Strides{}, [&](auto reader) {
+    using Reader = decltype(reader);
+    const int64_t rows = w.ldb / Reader::kPerWord;
+    const dim3 grid(grid_for(ceil_div(rows, kTransposeTile)), grid_for(ceil_div(w.s.n, kPanelColumns)));
+    const dim3 block(kTransposeTile, kTransposeRows);
+    if constexpr (Reader::kPerWord == 2)
       if (!w.bf16)
-        return launch(lay_out_kernel<Words, float2>, grid, block, 0, stream, words, packed, w.s.n, rows,
-                      static_cast<float2*>(to));
-    launch(lay_out_kernel<Words, uint32_t>, grid, block, 0, stream, words, packed, w.s.n, rows,
+        return launch(unpack_columns_kernel<Reader, float2>, grid, block, 0, stream, reader, packed, w.s.n,
+                      rows, static_cast<float2*>(to));
+    launch(unpack_columns_kernel<Reader, uint32_t>, grid, block, 0, stream, reader, packed, w.s.n, rows,
            static_cast<uint32_t*>(to));
   });
 }
 
 template <bool reduced>
 void enqueue(const Call& c, Stream stream) {
-  const Way w = way<reduced>(c);
+  const CublasPlan w = cublas_plan<reduced>(c);
   if (!w.library) return INVAR_ROW.enqueue(c, stream);
   const Shape& s = w.s;
   auto* const shared = static_cast<std::byte*>(c.shared);
@@ -106,57 +109,57 @@ void enqueue(const Call& c, Stream stream) {
   p.m = s.m, p.n = s.n, p.k = s.k, p.c = c.out[0].as<float>(), p.workspace = shared;
   p.a = c.in[0].data, p.lda = s.k, p.tf32 = reduced;
   p.b = c.in[1].data, p.ldb = s.trans_b ? s.k : s.n, p.trans_b = s.trans_b;
-  if (w.lays_out) {
-    enqueue_layout(c, w, shared + w.b_at, stream);
-    p.b = shared + w.b_at, p.ldb = w.deep, p.trans_b = true;
+  if (w.unpacks) {
+    enqueue_unpack(c, w, shared + w.b_at, stream);
+    p.b = shared + w.b_at, p.ldb = w.ldb, p.trans_b = true;
   }
   if (w.bf16) {
     const auto* const from = c.in[0].as<const float>();
     auto* const to = reinterpret_cast<uint16_t*>(shared + w.a_at);
-    const int64_t k = s.k, deep = w.deep;
-    each(stream, s.m * deep, [=] __device__(int64_t i) {
-      const int64_t at = i % deep;
-      to[i] = at < k ? num::bf16_from_f32(from[i / deep * k + at]) : uint16_t{0};
+    const int64_t k = s.k, ldb = w.ldb;
+    launch_for_each(stream, s.m * ldb, [=] __device__(int64_t i) {
+      const int64_t at = i % ldb;
+      to[i] = at < k ? num::bf16_from_f32(from[i / ldb * k + at]) : uint16_t{0};
     });
-    p.a = to, p.lda = deep, p.type = cublas::Type::bf16, p.tf32 = false;
+    p.a = to, p.lda = ldb, p.type = cublas::Type::bf16, p.tf32 = false;
   }
   cublas::enqueue(p, stream);
 }
 
 template <bool reduced>
 size_t shared_bytes(const Call& c) {
-  const Way w = way<reduced>(c);
+  const CublasPlan w = cublas_plan<reduced>(c);
   return w.library ? w.bytes : INVAR_ROW.shared_bytes(c);
 }
 
-// Of few rows the reproducible row makes several at once.
+// With few rows the reproducible row makes several products at once.
 template <bool reduced>
-bool all_own(std::span<const Call* const> calls) {
+bool uses_no_library(std::span<const Call* const> calls) {
   for (const Call* c : calls)
-    if (way<reduced>(*c).library) return false;
+    if (cublas_plan<reduced>(*c).library) return false;
   return true;
 }
 template <bool reduced>
-size_t shared_bytes_all(std::span<const Call* const> calls) {
-  if (all_own<reduced>(calls)) return INVAR_ROW.shared_bytes_all(calls);
+size_t shared_bytes_batch(std::span<const Call* const> calls) {
+  if (uses_no_library<reduced>(calls)) return INVAR_ROW.shared_bytes_batch(calls);
   size_t most = 0;
   for (const Call* c : calls) most = std::max(most, shared_bytes<reduced>(*c));
   return most;
 }
 template <bool reduced>
-void enqueue_all(std::span<const Call* const> calls, Stream stream) {
-  if (all_own<reduced>(calls)) return INVAR_ROW.enqueue_all(calls, stream);
+void enqueue_batch(std::span<const Call* const> calls, Stream stream) {
+  if (uses_no_library<reduced>(calls)) return INVAR_ROW.enqueue_batch(calls, stream);
   for (const Call* c : calls) enqueue<reduced>(*c, stream);
 }
 
-size_t pack_bytes_own(const View& b, int i, const Attrs& attrs) {
+size_t reproducible_pack_bytes(const View& b, int i, const Attributes& attrs) {
   return INVAR_ROW.pack_bytes(b, i, attrs);
 }
-void enqueue_pack_own(const View& b, int i, const Attrs& attrs, void* packed, Stream stream) {
+void enqueue_reproducible_pack(const View& b, int i, const Attributes& attrs, void* packed, Stream stream) {
   INVAR_ROW.enqueue_pack(b, i, attrs, packed, stream);
 }
 
-bool serves(std::span<const Given> operands) {
+bool serves(std::span<const OperandInfo> operands) {
   return operands.size() == 2 && operands[0].dtype == DType::f32;
 }
 
@@ -165,21 +168,21 @@ constexpr Kernel row(const char* isa) {
   return {.op = "matmul",
           .isa = isa,
           .shared_bytes = shared_bytes<reduced>,
-          .pack_bytes = pack_bytes_own,
+          .pack_bytes = reproducible_pack_bytes,
           .enqueue = enqueue<reduced>,
-          .enqueue_all = enqueue_all<reduced>,
-          .enqueue_pack = enqueue_pack_own,
-          .shared_bytes_all = shared_bytes_all<reduced>};
+          .enqueue_batch = enqueue_batch<reduced>,
+          .enqueue_pack = enqueue_reproducible_pack,
+          .shared_bytes_batch = shared_bytes_batch<reduced>};
 }
 const Kernel kReduced = row<true>("cublas_reduced"), kFull = row<false>("cublas");
 
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const LibraryRow library_matmul_cublas_reduced, library_matmul_cublas;
-const LibraryRow library_matmul_cublas_reduced = {&INVAR_ISA_NS::kReduced, &cublas::library,
-                                                  OperationSet::any, INVAR_ISA_NS::serves};
-const LibraryRow library_matmul_cublas = {&INVAR_ISA_NS::kFull, &cublas::library,
-                                          OperationSet::deterministic, INVAR_ISA_NS::serves};
+extern const VendorRow library_matmul_cublas_reduced, library_matmul_cublas;
+const VendorRow library_matmul_cublas_reduced = {&INVAR_ISA_NS::kReduced, &cublas::library, OperationSet::any,
+                                                 INVAR_ISA_NS::serves};
+const VendorRow library_matmul_cublas = {&INVAR_ISA_NS::kFull, &cublas::library, OperationSet::deterministic,
+                                         INVAR_ISA_NS::serves};
 
 }  // namespace invar::ops

@@ -1,6 +1,6 @@
-// matmul by oneDNN, where it was seen to take less time (avx2, Zen 3; docs/decisions.md): f32, 32 to 192 rows, K up to 384, and a b of
-// up to 1 MiB that is a value, which every call packs anew, ours as theirs (theirs for every block). Everything else is the
-// reproducible row's.
+// matmul by oneDNN where it measured faster (avx2, Zen 3; docs/decisions.md): f32, 32 to 192 rows,
+// K up to 384, and a B of up to 1 MiB that is not constant, which either row packs on every call
+// (oneDNN for every block). The reproducible row runs everything else.
 #include "kernels/vendor/onednn.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace invar::ops {
 namespace {
 
 constexpr int64_t kFewRows = 32, kManyRows = 192, kDeepest = 384, kMostOfB = 256 << 10;
-// Blocks of outputs, units to share out: of about so many rows and columns, whatever there are threads.
+// Units are blocks of outputs of about this many rows and columns, independent of the thread count.
 constexpr int64_t kRows = 64, kColumns = 192;
 
 const Kernel& own() {
@@ -70,7 +70,7 @@ void run(const Call& c, int phase, int64_t begin, int64_t end, void* scratch) {
   }
 }
 
-bool serves(std::span<const Given> operands) {
+bool serves(std::span<const OperandInfo> operands) {
   return operands.size() == 2 && operands[0].dtype == DType::f32 && operands[1].dtype == DType::f32 &&
          !operands[1].constant;
 }
@@ -80,7 +80,7 @@ const Kernel kRow = {
 
 }  // namespace
 
-extern const LibraryRow library_matmul_onednn;
-const LibraryRow library_matmul_onednn = {&kRow, &onednn::library, OperationSet::deterministic, serves};
+extern const VendorRow library_matmul_onednn;
+const VendorRow library_matmul_onednn = {&kRow, &onednn::library, OperationSet::deterministic, serves};
 
 }  // namespace invar::ops

@@ -1,4 +1,5 @@
-// Elements of one size in the order of the result: runs along the innermost axis. Compiled once per instruction set.
+// Copies elements of one size in result order, as runs along the innermost axis. Compiled once per
+// instruction set.
 #pragma once
 #include <cstring>
 
@@ -12,7 +13,7 @@ INVAR_INLINE void fill(T* to, T value, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = value;
 }
 
-// n elements that lie `stride` apart.
+// n elements, `stride` apart.
 template <class T>
 INVAR_INLINE void copy(T* to, const T* from, int64_t n, int64_t stride) {
   if (stride == 1)
@@ -52,26 +53,27 @@ INVAR_INLINE void copy_rows(T* to, const T* from, int64_t rows, int64_t n, int64
   }
 }
 
-// Where the walk stands on its outer axes: their parts of the place in the operand; how many are outside.
-struct MovePlace {
+// The position on the outer axes: their parts of the operand offset, and how many are out of
+// bounds.
+struct MoveCursor {
   int64_t index[kMaxRank], part[kMaxRank], at;
   int outside;
-  INVAR_INLINE void enter(MovePlace& p, const MoveWalk& w, int d) {
-    const MovePiece piece = move_piece(w.axis[d], p.index[d], 1);
+  INVAR_INLINE void enter(MoveCursor& p, const MoveLoops& w, int d) {
+    const MoveRun piece = move_run(w.axis[d], p.index[d], 1);
     p.part[d] = piece.outside ? kOutside : piece.at;
     if (piece.outside)
       ++p.outside;
     else
       p.at += piece.at;
   }
-  INVAR_INLINE void leave(MovePlace& p, int d) {
+  INVAR_INLINE void leave(MoveCursor& p, int d) {
     if (p.part[d] == kOutside)
       --p.outside;
     else
       p.at -= p.part[d];
   }
-  INVAR_INLINE MovePlace of(const MoveWalk& w, int64_t row) {
-    MovePlace p{};
+  INVAR_INLINE MoveCursor of(const MoveLoops& w, int64_t row) {
+    MoveCursor p{};
     for (int d = w.rank - 2; d >= 0; --d) {
       p.index[d] = row % w.axis[d].size;
       row /= w.axis[d].size;
@@ -79,8 +81,8 @@ struct MovePlace {
     }
     return p;
   }
-  // `rows` on, which end with the second axis at the latest.
-  INVAR_INLINE void next(MovePlace& p, const MoveWalk& w, int64_t rows) {
+  // Advances by `rows`, which end with the second innermost axis at the latest.
+  INVAR_INLINE void next(MoveCursor& p, const MoveLoops& w, int64_t rows) {
     for (int d = w.rank - 2; d >= 0; --d, rows = 1) {
       leave(p, d);
       p.index[d] += rows;
@@ -94,11 +96,11 @@ struct MovePlace {
 };
 
 template <class T>
-INVAR_INTERNAL void stream(const MoveWalk& w, const T* x, T value, T* out, int64_t i, int64_t to) {
+INVAR_INTERNAL void copy_runs(const MoveLoops& w, const T* x, T value, T* out, int64_t i, int64_t to) {
   const MoveAxis inner = w.axis[w.rank - 1];
   const bool plane =
-      w.rank > 1 && inner.beyond == Beyond::never && w.axis[w.rank - 2].beyond == Beyond::never;
-  MovePlace p = MovePlace::of(w, i / inner.size);
+      w.rank > 1 && inner.pad_mode == PadMode::none && w.axis[w.rank - 2].pad_mode == PadMode::none;
+  MoveCursor p = MoveCursor::of(w, i / inner.size);
   int64_t from = i % inner.size;
   while (i < to) {
     if (plane && from == 0 && p.outside == 0 && to - i >= inner.size) {
@@ -106,7 +108,7 @@ INVAR_INTERNAL void stream(const MoveWalk& w, const T* x, T value, T* out, int64
       if (whole < rows) rows = whole;
       copy_rows(out + i, x + p.at, rows, inner.size, w.axis[w.rank - 2].stride, inner.stride);
       i += rows * inner.size;
-      MovePlace::next(p, w, rows);
+      MoveCursor::next(p, w, rows);
       continue;
     }
     int64_t count = inner.size - from < to - i ? inner.size - from : to - i;
@@ -114,7 +116,7 @@ INVAR_INTERNAL void stream(const MoveWalk& w, const T* x, T value, T* out, int64
       fill(out + i, value, count);
     } else {
       for (int64_t done = 0; done < count;) {
-        const MovePiece piece = move_piece(inner, from + done, count - done);
+        const MoveRun piece = move_run(inner, from + done, count - done);
         if (piece.outside)
           fill(out + i + done, value, piece.count);
         else
@@ -123,7 +125,7 @@ INVAR_INTERNAL void stream(const MoveWalk& w, const T* x, T value, T* out, int64
       }
     }
     i += count, from = 0;
-    MovePlace::next(p, w, 1);
+    MoveCursor::next(p, w, 1);
   }
 }
 

@@ -1,6 +1,7 @@
-// Blocks turned: the innermost axis of the result crosses memory, another follows it. Lines of the operand are read whole,
-// turned in squares of registers into a block that lies in the first cache, and leave it as runs of the result: so neither side
-// depends on how its lines fall into the cache. Compiled once per instruction set; the squares are of 16 bytes on all of them.
+// Blocked transpose: the innermost axis of the result is strided in the operand, another axis is
+// contiguous. Lines of the operand are read whole and transposed in squares of registers into a
+// block in the L1 cache, which is written as runs of the result. So neither side suffers from cache
+// set conflicts. Compiled once per instruction set; squares are 16 bytes wide on all.
 #pragma once
 #include <cstring>
 
@@ -10,7 +11,7 @@ namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
 template <class T>
-struct Square {
+struct RegisterTranspose {
   static constexpr int kN = 16 / sizeof(T);  // rows of as many elements
   typedef T V __attribute__((vector_size(16)));
 
@@ -27,8 +28,8 @@ struct Square {
                  ? __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
                  : __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
   }
-  // Shuffling rows i and i + N/2 perfectly log2 N times is the transpose.
-  INVAR_INLINE void turn(V (&r)[kN]) {
+  // log2 N perfect shuffles of rows i and i + N/2 transpose the square.
+  INVAR_INLINE void transpose(V (&r)[kN]) {
 #pragma GCC unroll 4
     for (int n = 1; n < kN; n *= 2) {
       V t[kN];
@@ -43,13 +44,14 @@ struct Square {
   }
 };
 
-// `lines` x `across` elements: out[j * row + k] = x[k * stride + j].
+// Transposes `lines` x `across` elements: out[j * row + k] = x[k * stride + j].
 template <class T>
-INVAR_INLINE void turn_block(T* out, int64_t row, const T* x, int64_t stride, int64_t lines, int64_t across) {
-  using S = Square<T>;
+INVAR_INLINE void transpose_block(T* out, int64_t row, const T* x, int64_t stride, int64_t lines,
+                                  int64_t across) {
+  using S = RegisterTranspose<T>;
   constexpr int kN = S::kN;
-  alignas(64) T tile[kTurnBytes / sizeof(T)][kTurnAcross];
-  const int64_t whole = lines / kN;  // squares along a line
+  alignas(64) T tile[kTransposeBytes / sizeof(T)][kTransposeAcross];
+  const int64_t whole = lines / kN;  // squares per line
   for (int64_t k = 0; k < across; k += kN)
     for (int64_t q = 0; q < whole; ++q) {
       typename S::V r[kN];
@@ -58,12 +60,12 @@ INVAR_INLINE void turn_block(T* out, int64_t row, const T* x, int64_t stride, in
         int64_t at = k + i < across ? k + i : across - 1;
         std::memcpy(&r[i], x + at * stride + q * kN, 16);
       }
-      S::turn(r);
+      S::transpose(r);
 #pragma GCC unroll 16
       for (int i = 0; i < kN; ++i) std::memcpy(&tile[q * kN + i][k], &r[i], 16);
     }
   for (int64_t j = 0; j < whole * kN; ++j) {
-    if (across == kTurnAcross)
+    if (across == kTransposeAcross)
       std::memcpy(out + j * row, tile[j], sizeof tile[j]);
     else
       std::memcpy(out + j * row, tile[j], static_cast<size_t>(across) * sizeof(T));
@@ -73,25 +75,25 @@ INVAR_INLINE void turn_block(T* out, int64_t row, const T* x, int64_t stride, in
 }
 
 template <class T>
-INVAR_INTERNAL void turn(const MoveWalk& w, const T* x, T* out, int64_t begin, int64_t end) {
-  const MoveAxis inner = w.axis[w.rank - 1], along = w.axis[w.along];
-  constexpr int64_t kLines = kTurnBytes / static_cast<int64_t>(sizeof(T));
+INVAR_INTERNAL void transpose(const MoveLoops& w, const T* x, T* out, int64_t begin, int64_t end) {
+  const MoveAxis inner = w.axis[w.rank - 1], contiguous_axis = w.axis[w.contiguous_axis];
+  constexpr int64_t kLines = kTransposeBytes / static_cast<int64_t>(sizeof(T));
   int64_t step[kMaxRank], of = 1;  // strides of the result
   for (int d = w.rank - 1; d >= 0; --d) step[d] = of, of *= w.axis[d].size;
   for (int64_t u = begin; u < end; ++u) {
-    int64_t rest = u / w.groups, k = u % w.groups * kTurnGroup, j = rest % w.blocks * kLines;
+    int64_t rest = u / w.groups, k = u % w.groups * kTransposeGroup, j = rest % w.blocks * kLines;
     rest /= w.blocks;
-    int64_t from = j + k * inner.stride, to = j * step[w.along] + k;
+    int64_t from = j + k * inner.stride, to = j * step[w.contiguous_axis] + k;
     for (int d = w.rank - 2; d >= 0; --d) {
-      if (d == w.along) continue;
+      if (d == w.contiguous_axis) continue;
       from += rest % w.axis[d].size * w.axis[d].stride, to += rest % w.axis[d].size * step[d];
       rest /= w.axis[d].size;
     }
-    int64_t lines = along.size - j < kLines ? along.size - j : kLines;
-    int64_t last = k + kTurnGroup < inner.size ? kTurnGroup : inner.size - k;
-    for (int64_t i = 0; i < last; i += kTurnAcross)
-      turn_block(out + to + i, step[w.along], x + from + i * inner.stride, inner.stride, lines,
-                 last - i < kTurnAcross ? last - i : kTurnAcross);
+    int64_t lines = contiguous_axis.size - j < kLines ? contiguous_axis.size - j : kLines;
+    int64_t last = k + kTransposeGroup < inner.size ? kTransposeGroup : inner.size - k;
+    for (int64_t i = 0; i < last; i += kTransposeAcross)
+      transpose_block(out + to + i, step[w.contiguous_axis], x + from + i * inner.stride, inner.stride, lines,
+                      last - i < kTransposeAcross ? last - i : kTransposeAcross);
   }
 }
 

@@ -1,9 +1,9 @@
-"""The outputs of this room's operations from spec.md, without the C++ code (tests/conformance/oracle.py). NumPy moves bits as
-unsigned integers and knows nothing of what they mean."""
+"""The outputs of this room's operations from spec.md, without the C++ code
+(tests/conformance/oracle.py). NumPy moves bits as unsigned integers and knows nothing of what they
+mean."""
 
 import numpy as np
-
-from oracle import fma, canon, read_bits, write_bits
+from oracle import canon, fma, read_bits, write_bits
 
 
 def listed(attrs, name, fallback):
@@ -16,10 +16,12 @@ def arrays(tensors):
 
 def moved(f):
     """f(arrays of bits, shape of the result, attributes) -> an array of bits."""
+
     def run(tensors, outputs, attrs):
         result = np.asarray(f(arrays(tensors), tuple(outputs[0][1]), attrs))
         assert result.shape == tuple(outputs[0][1]), (result.shape, outputs[0][1])
         return [[int(b) for b in result.flatten()]]
+
     return run
 
 
@@ -33,9 +35,17 @@ def take(x, index):
 
 
 def sliced(x, out, attrs):
-    starts, steps = listed(attrs, "starts", [0] * x[0].ndim), listed(attrs, "steps", [1] * x[0].ndim)
-    return take(x[0], [[(s + n if s < 0 else s) + i * t for i in range(m)]
-                       for s, t, n, m in zip(starts, steps, x[0].shape, out)])
+    starts, steps = (
+        listed(attrs, "starts", [0] * x[0].ndim),
+        listed(attrs, "steps", [1] * x[0].ndim),
+    )
+    return take(
+        x[0],
+        [
+            [(s + n if s < 0 else s) + i * t for i in range(m)]
+            for s, t, n, m in zip(starts, steps, x[0].shape, out)
+        ],
+    )
 
 
 def depth_to_space(x, out, attrs):
@@ -65,7 +75,10 @@ def bounce(j, n):
 def padded(rule):
     def run(x, out, attrs):
         begins = listed(attrs, "begins", [0] * x[0].ndim)
-        return take(x[0], [[rule(i - b, n) for i in range(m)] for b, n, m in zip(begins, x[0].shape, out)])
+        return take(
+            x[0], [[rule(i - b, n) for i in range(m)] for b, n, m in zip(begins, x[0].shape, out)]
+        )
+
     return run
 
 

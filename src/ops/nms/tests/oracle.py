@@ -32,14 +32,21 @@ def nms(inputs, shapes, out, attrs):
     batches, classes, k = out
     result = []
     for row in range(batches * classes):
-        score = scores[row * n:(row + 1) * n]
+        score = scores[row * n : (row + 1) * n]
         at = row // classes * n
-        box = [corners(boxes[4 * (at + i):4 * (at + i) + 4], attrs.get("center_point_box", 0)) for i in range(n)]
-        order = sorted((i for i in range(n) if not least or score[i] > least[0][0]),
-                       key=lambda i: (1, 0.0) if score[i] != score[i] else (0, -score[i]))  # -0 == +0; stable
+        box = [
+            corners(boxes[4 * (at + i) : 4 * (at + i) + 4], attrs.get("center_point_box", 0))
+            for i in range(n)
+        ]
+        order = sorted(
+            (i for i in range(n) if not least or score[i] > least[0][0]),
+            key=lambda i: (1, 0.0) if score[i] != score[i] else (0, -score[i]),
+        )  # -0 == +0; stable
         selected = []
         for i in order:
-            if len(selected) < min(most, k) and not any(overlap(box[i], box[j], threshold) for j in selected):
+            if len(selected) < min(most, k) and not any(
+                overlap(box[i], box[j], threshold) for j in selected
+            ):
                 selected.append(i)
         result += selected + [-1] * (k - len(selected))
     return result

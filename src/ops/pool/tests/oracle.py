@@ -14,6 +14,7 @@ def numbers(attrs, name, default):
 
 def pooled(f):
     """f(the window's places as (element or None, index in x, in pads), attrs) for every output."""
+
     def run(inputs, shapes, out, attrs):
         x, size = inputs[0], shapes[0][2:]
         axes = len(size)
@@ -33,6 +34,7 @@ def pooled(f):
                 places.append((x[index] if inside else None, index, at, padded))
             result.append(f(places, attrs, size, (n * out[1] + c) * math.prod(size)))
         return result
+
     return run
 
 
@@ -61,7 +63,9 @@ def indices(places, attrs, size, base):
 @pooled
 def average(places, attrs, size, base):
     total = contract([0.0 if v is None else v for v, *_ in places], [1.0] * len(places))
-    count = sum(padded if attrs.get("count_include_pad") else v is not None for v, _, _, padded in places)
+    count = sum(
+        padded if attrs.get("count_include_pad") else v is not None for v, _, _, padded in places
+    )
     return canon(div(total, float(count)) if count else NAN)
 
 
@@ -73,4 +77,9 @@ def norm(places, attrs, size, base):
     return canon(sqrt(contract(values, values)))
 
 
-OPERATIONS = {"max_pool": most, "max_pool_indices": indices, "average_pool": average, "lp_pool": norm}
+OPERATIONS = {
+    "max_pool": most,
+    "max_pool_indices": indices,
+    "average_pool": average,
+    "lp_pool": norm,
+}

@@ -1,4 +1,5 @@
-"""The outputs of quantize_linear and dequantize_linear from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of quantize_linear and dequantize_linear from spec.md, without the C++ code
+(tests/conformance/oracle.py)."""
 
 import math
 from fractions import Fraction
@@ -28,9 +29,21 @@ def scale_index(shape, scales, attrs, i):
 def each(f):
     def run(tensors, outputs, attrs):
         (source, shape, bits), (_, scales, s), target = tensors[0], tensors[1], outputs[0][0]
-        zeros = [read_bits(tensors[2][0], z) for z in tensors[2][2]] if len(tensors) > 2 else [0] * len(s)
+        zeros = (
+            [read_bits(tensors[2][0], z) for z in tensors[2][2]]
+            if len(tensors) > 2
+            else [0] * len(s)
+        )
         at = [scale_index(shape, scales, attrs, i) for i in range(len(bits))]
-        return [[write_bits(target, f(read_bits(source, b), read_bits("f32", s[j]), zeros[j], target)) for b, j in zip(bits, at)]]
+        return [
+            [
+                write_bits(
+                    target, f(read_bits(source, b), read_bits("f32", s[j]), zeros[j], target)
+                )
+                for b, j in zip(bits, at)
+            ]
+        ]
+
     return run
 
 

@@ -1,13 +1,13 @@
-// argmax and argmin. Included by cpu.cc alone.
+// argmax and argmin. Included by cpu.cc only.
 #pragma once
-#include "num/reduce/lanes.h"
 #include "kernels/cpu/vector_io.h"
+#include "num/reduce/lanes.h"
 #include "ops/reduce/reduce.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// Of what Extreme keeps: a in front of b.
+// Whether a precedes b in the order of Extreme.
 INVAR_INLINE M ahead(num::INVAR_ISA_NS::Largest, F a, F b) {
   return lt(b, a);
 }
@@ -21,8 +21,8 @@ INVAR_INLINE bool ahead(num::INVAR_ISA_NS::Smallest, float a, float b) {
   return a < b;
 }
 
-// Along memory: the extreme of every block first, then the place within the first (or last) block that has the
-// extreme of the row.
+// Along memory: the extreme of every block first, then its index in the first (or last) block that
+// has the extreme of the row.
 template <class Extreme>
 INVAR_INLINE int64_t arg_of_row(const float* x, int64_t n, bool last) {
   constexpr int64_t kBlock = 1024;
@@ -43,9 +43,10 @@ INVAR_INLINE int64_t arg_of_row(const float* x, int64_t n, bool last) {
   return place;
 }
 
-// Across memory: `width` <= kArgColumns columns, swept row by row; places as the bits of 32-bit integers.
+// Across memory: `width` <= kArgColumns columns, row by row; indices are stored as the bits of
+// 32-bit integers.
 template <class Extreme, bool kLast>
-INVAR_INLINE void arg_of_columns(const float* x, const Columns& a, int64_t width, int64_t* out) {
+INVAR_INLINE void arg_of_columns(const float* x, const ColumnBlocks& a, int64_t width, int64_t* out) {
   alignas(64) float best[kArgColumns], place[kArgColumns];
   for (int64_t i = 0; i < a.n; ++i) {
     const float* row = x + i * a.inner;
@@ -68,7 +69,7 @@ INVAR_INLINE void arg_of_columns(const float* x, const Columns& a, int64_t width
 
 template <class Extreme>
 void arg(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const Columns a = arg_columns(call);
+  const ColumnBlocks a = arg_columns(call);
   const float* x = call.in[0].as<const float>();
   int64_t* out = call.out[0].as<int64_t>();
   bool last = attr_i(call, "select_last", 0) != 0;
@@ -89,7 +90,7 @@ void arg(const Call& call, int, int64_t begin, int64_t end, void*) {
 // 1 where argmax is, else +0.
 void hardmax(const Call& call, int, int64_t begin, int64_t end, void*) {
   using num::INVAR_ISA_NS::Largest;
-  const Columns a = arg_columns(call);
+  const ColumnBlocks a = arg_columns(call);
   int64_t place[kArgColumns];
   for (int64_t u = begin; u < end; ++u) {
     int64_t at = block_begin(a, u, a.n), width = block_width(a, u);

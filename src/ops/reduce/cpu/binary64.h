@@ -1,7 +1,7 @@
-// Reductions of binary64 (spec.md reduce.13), for the operations that have it. Included by the rows of all instruction sets.
+// binary64 reductions (spec.md reduce.13). Included by the rows of all instruction sets.
 #pragma once
-#include "num/reduce/binary64.h"
 #include "kernels/cpu/vector_io.h"
+#include "num/reduce/binary64.h"
 #include "ops/reduce/reduce.h"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -9,7 +9,7 @@ namespace {
 
 namespace lanes = num::INVAR_ISA_NS;
 
-// How an element joins a lane, and what becomes of the total of n.
+// How an element is added to a lane, and how the total of n elements is finished.
 struct Sums64 {
   using Join = lanes::Sum64;
   INVAR_INLINE double step(double lane, double x) { return lane + x; }
@@ -33,15 +33,15 @@ struct Joins64 : Sums64 {
   INVAR_INLINE double step(double lane, double x) { return Join::join(lane, x); }
 };
 
-// Phase 0: the segments of split rows into call.shared [segment][output], or whole rows into the result. Phase 1: the
-// segments joined.
+// Phase 0: the segments of split rows into call.shared [segment][output], or whole rows into the
+// result. Phase 1: joins the segments.
 template <class Op>
 INVAR_INLINE void run_binary64(const Call& call, int phase, int64_t first, int64_t last) {
   using Join = typename Op::Join;
   const Reduction r = reduction_of(call);
   const double* x = call.in[0].as<const double>();
   double *out = call.out[0].as<double>(), *partial = static_cast<double*>(call.shared);
-  auto put = [&](int64_t row, double total) { out[row] = num::canon64(Op::finish(total, r.n)); };
+  auto put = [&](int64_t row, double total) { out[row] = num::canonicalize64(Op::finish(total, r.n)); };
   if (phase == 1) {
     const int64_t to = last * kChunk < r.outputs ? last * kChunk : r.outputs;
     for (int64_t o = first * kChunk; o < to; ++o) {
@@ -51,14 +51,15 @@ INVAR_INLINE void run_binary64(const Call& call, int phase, int64_t first, int64
     }
     return;
   }
-  const bool line = !r.across && r.reduced.count <= 1;
+  const bool line = !r.columnwise && r.reduced.count <= 1;
   auto segment = [&](const double* p, int64_t g) {
     const int64_t begin = g * num::kRowSegment,
                   end = begin + num::kRowSegment < r.n ? begin + num::kRowSegment : r.n;
     if (line)
       return lanes::segment64<Join>(begin, end, [&](double lane, int64_t i) { return Op::step(lane, p[i]); });
-    return lanes::segment64<Join>(
-        begin, end, [&](double lane, int64_t i) { return Op::step(lane, p[Dims::offset(r.reduced, i)]); });
+    return lanes::segment64<Join>(begin, end, [&](double lane, int64_t i) {
+      return Op::step(lane, p[StridedDims::offset(r.reduced, i)]);
+    });
   };
   auto one = [&](const double* p, int64_t row, int64_t g) {
     if (r.split) {
@@ -71,15 +72,15 @@ INVAR_INLINE void run_binary64(const Call& call, int phase, int64_t first, int64
   };
   for (int64_t u = first; u < last; ++u) {
     const int64_t block = r.split ? u / r.segments : u, g = r.split ? u % r.segments : 0;
-    if (!r.across) {
+    if (!r.columnwise) {
       const int64_t rows = r.split ? 1 : r.rows;
       for (int64_t row = block * rows; row < (block + 1) * rows && row < r.outputs; ++row)
-        one(x + Dims::offset(r.kept, row), row, g);
+        one(x + StridedDims::offset(r.kept, row), row, g);
       continue;
     }
     const int64_t outer = block / r.blocks, from = block % r.blocks * r.width;
     for (int64_t c = from; c < from + r.width && c < r.inner; ++c)
-      one(x + Dims::offset(r.kept, outer) + c, outer * r.inner + c, g);
+      one(x + StridedDims::offset(r.kept, outer) + c, outer * r.inner + c, g);
   }
 }
 

@@ -1,17 +1,17 @@
-// Reductions that have no order, on a GPU: integers, and the places of extremes. A block has `units` rows and `classes`
-// threads for each. Included by cuda.cu alone.
+// Reductions whose order does not matter: integers, and arguments of extremes. A block has `units`
+// rows and `classes` threads for each. Included by cuda.cu alone.
 #pragma once
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/row_reduction.cuh"
 #include "kernels/float_order.h"
 #include "ops/reduce/cpu/integer.h"
-#include "kernels/cuda/row_reduction.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
 constexpr int kUnorderedThreads = 1024;
 
-// Rows along memory (inner = 1), or blocks of neighbouring columns.
+// Contiguous rows (inner = 1), or blocks of neighbouring columns.
 struct Grouping {
   int64_t rows, n, inner, blocks;  // blocks of columns in `inner`
   int units, classes;
@@ -29,18 +29,19 @@ Grouping grouping(int64_t outer, int64_t inner, int64_t n) {
   return g;
 }
 
-// A state of at most eight bytes from another thread of the warp.
+// The state, of at most eight bytes, of another thread of the warp.
 template <class State>
-INVAR_DEVICE State from_lane(State a, int distance) {
+INVAR_DEVICE State shuffle_xor(State a, int distance) {
   using Word = std::conditional_t<sizeof(State) == 8, unsigned long long, unsigned>;
-  return static_cast<State>(__shfl_xor_sync(kAllLanes, static_cast<Word>(a), distance));
+  return static_cast<State>(__shfl_xor_sync(kFullWarp, static_cast<Word>(a), distance));
 }
 
-// Fn: State, a plain type; start(), join(a, b), step(a, row, i) with the row's element i, finish(row, state, first, step)
-// by each of a row's threads, which are first ... of so many.
+// Fn has State, a plain type; start(); join(a, b); step(state, value, i) for element i of a row;
+// and finish(..., state, first, step), which each of a row's threads calls with its number and
+// their count.
 template <class Fn>
 __global__ void __launch_bounds__(kUnorderedThreads)
-    unordered(const __grid_constant__ Fn fn, const __grid_constant__ Grouping g) {
+    unordered_kernel(const __grid_constant__ Fn fn, const __grid_constant__ Grouping g) {
   using State = typename Fn::State;
   __shared__ State states[kUnorderedThreads];
   const bool along = g.inner == 1;
@@ -51,16 +52,16 @@ __global__ void __launch_bounds__(kUnorderedThreads)
     const int64_t outer = along ? block * g.units + unit : block / g.blocks;
     const int64_t column = along ? 0 : block % g.blocks * g.units + unit;
     const int64_t row = outer * g.inner + column;
-    const bool there = column < g.inner && row < g.rows;
+    const bool in_range = column < g.inner && row < g.rows;
     State own = Fn::start();
-    if (there) {
+    if (in_range) {
       const auto source = fn.source(outer, column);
 #pragma unroll 8
       for (int64_t i = c; i < g.n; i += g.classes) own = fn.step(own, *source.at(i), i);
     }
     if (along) {
       for (int distance = kWarp / 2; distance >= 1; distance /= 2)
-        own = Fn::join(own, from_lane(own, distance));
+        own = Fn::join(own, shuffle_xor(own, distance));
       if (threadIdx.x % kWarp == 0) states[threadIdx.x / kWarp] = own;
       __syncthreads();
       const State* first = states + (threadIdx.x - c) / kWarp;
@@ -76,21 +77,21 @@ __global__ void __launch_bounds__(kUnorderedThreads)
       }
       own = states[unit];
     }
-    if (there) fn.finish(outer, column, row, own, c, g.classes);
+    if (in_range) fn.finish(outer, column, row, own, c, g.classes);
     __syncthreads();
   }
 }
 template <class Fn>
-void queue_unordered(const Fn& fn, const Grouping& g, Stream stream) {
+void launch_unordered(const Fn& fn, const Grouping& g, Stream stream) {
   if (g.rows == 0) return;
   const int64_t blocks = g.inner == 1 ? ceil_div(g.rows, g.units) : g.rows / g.inner * g.blocks;
-  launch(unordered<Fn>, dim3(grid_for(blocks)), dim3(static_cast<unsigned>(g.units * g.classes)), 0, stream,
-         fn, g);
+  launch(unordered_kernel<Fn>, dim3(grid_for(blocks)), dim3(static_cast<unsigned>(g.units * g.classes)), 0,
+         stream, fn, g);
 }
 
-// Out of line: divisions are long.
-__device__ __noinline__ int64_t place_of(const Dims* dims, int64_t i, bool narrow) {
-  if (!narrow) return Dims::offset(*dims, i);
+// The offset of element i. Out of line because divisions are long.
+__device__ __noinline__ int64_t element_offset(const StridedDims* dims, int64_t i, bool narrow) {
+  if (!narrow) return StridedDims::offset(*dims, i);
   int64_t offset = 0;
   auto rest = static_cast<uint32_t>(i);
 #pragma unroll 1
@@ -101,20 +102,20 @@ __device__ __noinline__ int64_t place_of(const Dims* dims, int64_t i, bool narro
   }
   return offset + rest * dims->stride[0];
 }
-// The elements of a row anywhere.
+// The elements of a row with any strides.
 template <class T>
-struct Places {
+struct StridedElements {
   const T* x;
-  const Dims* dims;
-  bool narrow;  // 32 bits hold the places
+  const StridedDims* dims;
+  bool narrow;  // 32 bits hold every offset
   INVAR_DEVICE const T* at(int64_t i) const {
-    return x + (dims->count <= 1 ? i * dims->stride[0] : place_of(dims, i, narrow));
+    return x + (dims->count <= 1 ? i * dims->stride[0] : element_offset(dims, i, narrow));
   }
 };
 
-template <Whole kOp, class T, class U, bool kTruth = false>
-struct Wholes {
-  using I = Integers<kOp, T, U, kTruth>;
+template <IntegerOp kOp, class T, class U, bool kTruth = false>
+struct IntegerRows {
+  using I = IntegerReduction<kOp, T, U, kTruth>;
   using State = T;
   Reduction r;
   const T* x;
@@ -122,73 +123,73 @@ struct Wholes {
   INVAR_DEVICE static T start() { return I::kStart; }
   INVAR_DEVICE static T join(T a, T b) { return I::join(a, b); }
   INVAR_DEVICE T step(T a, T v, int64_t) const { return I::step(a, v); }
-  INVAR_DEVICE Places<T> source(int64_t outer, int64_t column) const {
-    return {x + Dims::offset(r.kept, outer) + column, &r.reduced, r.n <= INT32_MAX};
+  INVAR_DEVICE StridedElements<T> source(int64_t outer, int64_t column) const {
+    return {x + StridedDims::offset(r.kept, outer) + column, &r.reduced, r.n <= INT32_MAX};
   }
   INVAR_DEVICE void finish(int64_t, int64_t, int64_t row, T total, int first, int) const {
     if (first == 0) out[row] = I::finish(total, r.n);
   }
 };
-template <Whole kOp, class T, class U, bool kTruth = false>
-void queue_wholes(const Call& call, Stream stream) {
+template <IntegerOp kOp, class T, class U, bool kTruth = false>
+void enqueue_integer_type(const Call& call, Stream stream) {
   const Reduction r = reduction_of(call);
-  queue_unordered(Wholes<kOp, T, U, kTruth>{r, call.in[0].as<const T>(), call.out[0].as<T>()},
-                  grouping(r.across ? r.outer : r.outputs, r.inner, r.n), stream);
+  launch_unordered(IntegerRows<kOp, T, U, kTruth>{r, call.in[0].as<const T>(), call.out[0].as<T>()},
+                   grouping(r.columnwise ? r.outer : r.outputs, r.inner, r.n), stream);
 }
-template <Whole kOp>
-void queue_integers(const Call& call, Stream stream) {
+template <IntegerOp kOp>
+void enqueue_integers(const Call& call, Stream stream) {
   switch (call.in[0].dtype) {
-    case DType::i64: return queue_wholes<kOp, int64_t, uint64_t>(call, stream);
-    case DType::i32: return queue_wholes<kOp, int32_t, uint32_t>(call, stream);
+    case DType::i64: return enqueue_integer_type<kOp, int64_t, uint64_t>(call, stream);
+    case DType::i32: return enqueue_integer_type<kOp, int32_t, uint32_t>(call, stream);
     default: break;
   }
-  if constexpr (kOp == Whole::max || kOp == Whole::min) switch (call.in[0].dtype) {
-      case DType::i8: return queue_wholes<kOp, int8_t, uint8_t>(call, stream);
-      case DType::u8: return queue_wholes<kOp, uint8_t, uint8_t>(call, stream);
-      default: return queue_wholes<kOp, uint8_t, uint8_t, true>(call, stream);
+  if constexpr (kOp == IntegerOp::max || kOp == IntegerOp::min) switch (call.in[0].dtype) {
+      case DType::i8: return enqueue_integer_type<kOp, int8_t, uint8_t>(call, stream);
+      case DType::u8: return enqueue_integer_type<kOp, uint8_t, uint8_t>(call, stream);
+      default: return enqueue_integer_type<kOp, uint8_t, uint8_t, true>(call, stream);
     }
 }
 
-// argmax.2 - argmax.5, hardmax: the largest of numbers that hold the element's rank and, below it, its place, or the
-// complement of that where the first place counts.
-template <bool kMost, bool kHard>
-struct Arg {
+// argmax.2 - argmax.5, hardmax: the largest of integers that have the element's rank in the upper
+// half, and in the lower half its index, or the complement of that if the first index wins.
+template <bool kLargest, bool kHard>
+struct ArgExtreme {
   using State = uint64_t;
   struct Source {
     const float* x;
     int64_t stride;
     INVAR_DEVICE const float* at(int64_t i) const { return x + i * stride; }
   };
-  Axis a;
+  AxisExtents a;
   const float* x;
   void* out;
-  uint32_t turn;
-  INVAR_DEVICE static uint64_t start() { return 0; }  // below every element
+  uint32_t index_flip;
+  INVAR_DEVICE static uint64_t start() { return 0; }  // less than every element's
   INVAR_DEVICE static uint64_t join(uint64_t a, uint64_t b) { return a > b ? a : b; }
   INVAR_DEVICE uint64_t step(uint64_t most, float v, int64_t i) const {
-    const uint32_t rank = kMost || v != v ? rank_of(v) : ~rank_of(v);  // NaN is in front
-    return join(most, uint64_t{rank} << 32 | (static_cast<uint32_t>(i) ^ turn));
+    const uint32_t rank = kLargest || v != v ? order_key(v) : ~order_key(v);  // NaN comes first
+    return join(most, uint64_t{rank} << 32 | (static_cast<uint32_t>(i) ^ index_flip));
   }
   INVAR_DEVICE Source source(int64_t outer, int64_t column) const {
     return {x + outer * a.n * a.inner + column, a.inner};
   }
   INVAR_DEVICE void finish(int64_t outer, int64_t column, int64_t row, uint64_t most, int first,
                            int step) const {
-    const uint32_t place = static_cast<uint32_t>(most) ^ turn;
+    const uint32_t index = static_cast<uint32_t>(most) ^ index_flip;
     if (!kHard) {
-      if (first == 0) static_cast<int64_t*>(out)[row] = place;
+      if (first == 0) static_cast<int64_t*>(out)[row] = index;
       return;
     }
     float* y = static_cast<float*>(out) + outer * a.n * a.inner + column;
-    for (int64_t i = first; i < a.n; i += step) y[i * a.inner] = i == place ? 1.0f : 0.0f;
+    for (int64_t i = first; i < a.n; i += step) y[i * a.inner] = i == index ? 1.0f : 0.0f;
   }
 };
-template <bool kMost, bool kHard = false>
-void queue_arg(const Call& call, Stream stream) {
-  const Axis a = axis_of(call.in[0], attr_i(call, "axis", -1));
-  const uint32_t turn = !kHard && attr_i(call, "select_last", 0) ? 0 : 0xffffffff;
-  queue_unordered(Arg<kMost, kHard>{a, call.in[0].as<const float>(), call.out[0].data, turn},
-                  grouping(a.outer, a.inner, a.n), stream);
+template <bool kLargest, bool kHard = false>
+void enqueue_arg(const Call& call, Stream stream) {
+  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  const uint32_t index_flip = !kHard && attr_i(call, "select_last", 0) ? 0 : 0xffffffff;
+  launch_unordered(ArgExtreme<kLargest, kHard>{a, call.in[0].as<const float>(), call.out[0].data, index_flip},
+                   grouping(a.outer, a.inner, a.n), stream);
 }
 
 }  // namespace

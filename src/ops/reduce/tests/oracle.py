@@ -1,4 +1,5 @@
-"""The outputs of this room's operations from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of this room's operations from spec.md, without the C++ code
+(tests/conformance/oracle.py)."""
 
 import functools
 import itertools
@@ -13,11 +14,12 @@ def rows_of(x, shape, attrs):
     axes = attrs.get("axes", ",".join(map(str, range(len(shape)))))
     axes = [int(a) for a in str(axes).split(",") if a]
     kept = [d for d in range(len(shape)) if d not in axes]
-    strides = [math.prod(shape[d + 1:]) for d in range(len(shape))]
+    strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
 
     def places(dims):
         for index in itertools.product(*(range(shape[d]) for d in dims)):
             yield sum(i * strides[d] for i, d in zip(index, dims))
+
     inside = list(places(axes))
     return [[x[k + i] for i in inside] for k in places(kept)]
 
@@ -37,7 +39,9 @@ def row(x, start, step, join):
 
 
 def by_row(f):
-    return lambda inputs, shapes, out, attrs: [canon(f(r)) for r in rows_of(inputs[0], shapes[0], attrs)]
+    return lambda inputs, shapes, out, attrs: [
+        canon(f(r)) for r in rows_of(inputs[0], shapes[0], attrs)
+    ]
 
 
 def total(x):
@@ -59,7 +63,15 @@ def smallest(x):
 def log(x):
     if x != x or x < 0:
         return NAN
-    return -INF if x == 0 else x if x == INF else 0.0 if x == 1 else rounded(oracle.Fraction(oracle.Decimal(x).ln()))
+    return (
+        -INF
+        if x == 0
+        else x
+        if x == INF
+        else 0.0
+        if x == 1
+        else rounded(oracle.Fraction(oracle.Decimal(x).ln()))
+    )
 
 
 def log_sum_exp(x):
@@ -77,6 +89,7 @@ def arg(better):
             ties = nan or [i for i, v in enumerate(r) if v == better(r)]
             result.append(ties[-1 if attrs.get("select_last") else 0])
         return result
+
     return run
 
 
@@ -88,13 +101,17 @@ def variance(x, free):
 
 def spread(f):
     def run(inputs, shapes, out, attrs):
-        return [canon(f(variance(r, len(r) - attrs.get("correction", 0)))) for r in rows_of(inputs[0], shapes[0], attrs)]
+        return [
+            canon(f(variance(r, len(r) - attrs.get("correction", 0))))
+            for r in rows_of(inputs[0], shapes[0], attrs)
+        ]
+
     return run
 
 
 def hardmax(inputs, shapes, out, attrs):
     axis = attrs.get("axis", -1) % len(out)
-    n, inner = out[axis], math.prod(out[axis + 1:])
+    n, inner = out[axis], math.prod(out[axis + 1 :])
     result = [0.0] * math.prod(out)
     for row, best in enumerate(arg(max)(inputs, shapes, None, {"axis": axis})):
         result[(row // inner * n + best) * inner + row % inner] = 1.0
@@ -129,8 +146,13 @@ def by_type(floats, integers):
     def run(tensors, outs, attrs):
         dtype, shape, bits = tensors[0]
         x = [oracle.read_bits(dtype, b) for b in bits]
-        y = floats([x], [shape], outs[0][1], attrs) if dtype in oracle.FORMATS else [integers(dtype, r) for r in rows_of(x, shape, attrs)]
+        y = (
+            floats([x], [shape], outs[0][1], attrs)
+            if dtype in oracle.FORMATS
+            else [integers(dtype, r) for r in rows_of(x, shape, attrs)]
+        )
         return [[oracle.write_bits(dtype, v) for v in y]]
+
     return run
 
 

@@ -1,5 +1,6 @@
-"""The outputs of resize from spec.md, without the C++ code (tests/conformance/oracle.py). A Python float is binary64 and every
-operation on it is rounded to nearest even: the coordinates and weights of the specification, step by step."""
+"""The outputs of resize from spec.md, without the C++ code (tests/conformance/oracle.py). A Python
+float is binary64 and every operation on it is rounded to nearest even: the coordinates and weights
+of the specification, step by step."""
 
 import itertools
 import math
@@ -27,7 +28,11 @@ def coordinate(how, i, n, m, scale, start, end):
         return i / scale
     if how == 6:
         return i * (n - 1.0) / (scale * n - 1.0) if scale * n != 1 else 0.0
-    return start * (n - 1.0) + i * (end - start) * (n - 1.0) / (m - 1.0) if m > 1 else 0.5 * (start + end) * (n - 1.0)
+    return (
+        start * (n - 1.0) + i * (end - start) * (n - 1.0) / (m - 1.0)
+        if m > 1
+        else 0.5 * (start + end) * (n - 1.0)
+    )
 
 
 def nearest(rounding, c):
@@ -56,6 +61,7 @@ def taps(i, n, m, scale, region, attrs):
 
     def within(j):
         return min(max(j, 0), n - 1)
+
     if order == 0:
         return [(within(nearest(attrs.get("rounding", 0), c)), None)], outside
     support, shrink = 1.0 if order == 1 else 2.0, 1.0
@@ -63,7 +69,12 @@ def taps(i, n, m, scale, region, attrs):
         support, shrink = support / scale, scale
     half = -math.floor(-support)
     places = range(math.floor(c) - half + 1, math.floor(c) + half + 1)
-    w = [0.0 if exclude and not 0 <= j < n else kernel(order, attrs.get("cubic", -0.75), (j - c) * shrink) for j in places]
+    w = [
+        0.0
+        if exclude and not 0 <= j < n
+        else kernel(order, attrs.get("cubic", -0.75), (j - c) * shrink)
+        for j in places
+    ]
     if antialias or exclude:
         total = 0.0
         for v in w:
@@ -100,7 +111,9 @@ def resize(tensors, outputs, attrs):
     result = []
     for place in itertools.product(*map(range, out)):
         if any(axes[d][i][1] for d, i in enumerate(place)):
-            result.append(write_bits(dtype, canon(attrs.get("extrapolation", 0.0))) if dtype == "f32" else 0)
+            result.append(
+                write_bits(dtype, canon(attrs.get("extrapolation", 0.0))) if dtype == "f32" else 0
+            )
         elif attrs.get("order", 0) == 0:
             at = 0
             for d, i in enumerate(place):

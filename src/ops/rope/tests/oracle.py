@@ -9,8 +9,10 @@ def rope(inputs, shapes, out, attrs):
     rotary = attrs.get("rotary_dim", 0) or d
     half, result = rotary // 2, []
     for i, x in enumerate(rows(inputs[0], d)):
-        row = i // (out[1] * out[2]) * out[2] + i % out[2] if attrs.get("heads_first") else i // heads
-        c, s = inputs[1][row * half:(row + 1) * half], inputs[2][row * half:(row + 1) * half]
+        row = (
+            i // (out[1] * out[2]) * out[2] + i % out[2] if attrs.get("heads_first") else i // heads
+        )
+        c, s = inputs[1][row * half : (row + 1) * half], inputs[2][row * half : (row + 1) * half]
         y = [canon(v) for v in x]
         for j in range(half):
             p, q = (2 * j, 2 * j + 1) if attrs.get("interleaved") else (j, j + half)

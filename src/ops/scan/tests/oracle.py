@@ -1,4 +1,5 @@
-"""The outputs of cumsum and cumprod from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of cumsum and cumprod from spec.md, without the C++ code
+(tests/conformance/oracle.py)."""
 
 import math
 
@@ -12,7 +13,7 @@ def scan(x, start, join):
         offset = start
         for run in range(block, min(len(x), block + 256), 16):
             prefix = start
-            for v in x[run:min(len(x), block + 256, run + 16)]:
+            for v in x[run : min(len(x), block + 256, run + 16)]:
                 prefix = join(prefix, v)
                 result.append(join(carry, join(offset, prefix)))
             offset = join(offset, prefix)
@@ -25,7 +26,7 @@ def op(start, join, whole):
         dtype, shape, bits = tensors[0]
         x = [read_bits(dtype, b) for b in bits]
         axis = attrs.get("axis", -1) % len(shape)
-        n, inner = shape[axis], math.prod(shape[axis + 1:])
+        n, inner = shape[axis], math.prod(shape[axis + 1 :])
         result = [None] * len(x)
         for row in range(len(x) // n if n else 0):
             places = [(row // inner * n + i) * inner + row % inner for i in range(n)]
@@ -43,6 +44,7 @@ def op(start, join, whole):
             for p, y in zip(places, v):
                 result[p] = canon(y) if dtype[0] == "f" else y
         return [[write_bits(dtype, y) for y in result]]
+
     return run
 
 

@@ -1,59 +1,61 @@
-// Rows that lie along memory. Included by cpu.cc alone.
+// Softmax of contiguous rows. Included by cpu.cc only.
 #pragma once
+#include "kernels/cpu/vector_io.h"
 #include "num/exp/exp.h"
 #include "num/log/log.h"
 #include "num/reduce/lanes.h"
-#include "kernels/cpu/vector_io.h"
 #include "ops/softmax/softmax.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// The store rule (formats.5) of a number >= +0; of a NaN only that it is one.
+// The store rule (formats.5) for a number >= +0; a NaN stays some NaN.
 INVAR_INLINE F flush(F y) {
   return select(lt(y, set1(0x1p-126f)), zero(), y);
 }
 
-// The maximum of n elements (softmax.1). log_softmax wants it exactly: the sign of a zero shows in x - m where l is 1. Else with
-// less care (formats.7): a NaN makes its own weight and so the sum NaN, and exp(0) = exp(-0).
+// The maximum of n elements (softmax.1). log_softmax needs the exact one: the sign of a zero is
+// visible in x - m if l is 1. softmax does not (formats.7): a NaN makes its own weight and so the
+// sum NaN, and exp(0) = exp(-0).
 template <bool kLog>
 INVAR_INLINE F maximum_of(const float* x, int64_t n) {
   return set1(num::INVAR_ISA_NS::row_extreme<num::INVAR_ISA_NS::Largest, !kLog>(x, n));
 }
 
-// Stores the weights of n elements (softmax.2), and calls beside(i, lanes) for each vector. Vectors in doubt (num/exp/near.h) are
-// noted, 64 at a time, and done after the others: about one in thirty on AVX2, and a branch that cannot be foretold costs more
-// than its work.
-template <class Beside>
-INVAR_INLINE void weights(const float* x, float* y, int64_t n, F most, Beside beside) {
+// Stores the weights of n elements (softmax.2), and calls overlapped(i, lanes) for each vector.
+// Vectors whose rounding is uncertain (num/exp/near.h) are recorded, 64 at a time, and recomputed
+// afterwards: they are about one in thirty on AVX2, and an unpredictable branch costs more than its
+// work.
+template <class Overlapped>
+INVAR_INLINE void exp_weights(const float* x, float* y, int64_t n, F most, Overlapped overlapped) {
   namespace lanes = num::INVAR_ISA_NS;
   int64_t i = 0;
   if constexpr (lanes::kTable > 1)
     while (i + kW <= n) {
-      uint64_t doubt = 0;
+      uint64_t uncertain = 0;
       const int64_t vectors = (n - i) / kW, to = i + (vectors < 64 ? vectors : 64) * kW;
 #pragma GCC unroll 2
       for (; i < to; i += kW) {
-        lanes::Settled v = lanes::exp_stored_near(sub(load(x + i), most));
+        lanes::RoundedResult v = lanes::exp_stored_near(sub(load(x + i), most));
         store(y + i, v.y);
-        doubt = 2 * doubt + !all(v.sure);
-        beside(i, kW);
+        uncertain = 2 * uncertain + !all(v.sure);
+        overlapped(i, kW);
       }
-      for (; doubt; doubt &= doubt - 1) {
-        const int64_t j = to - kW * (1 + __builtin_ctzll(doubt));
+      for (; uncertain; uncertain &= uncertain - 1) {
+        const int64_t j = to - kW * (1 + __builtin_ctzll(uncertain));
         store(y + j, lanes::exp_stored_wide(sub(load(x + j), most)));
       }
     }
   for (; i < n; i += kW) {
     const int count = n - i < kW ? static_cast<int>(n - i) : kW;
     store_part(y + i, lanes::exp_stored(sub(load_part(x + i, count), most)), count);
-    beside(i, count);
+    overlapped(i, count);
   }
 }
 constexpr auto kNothing = [](int64_t, int) __attribute__((always_inline)){};
 
-// The sum of the weights (softmax.3), which lie in y for softmax. log_softmax sums them as they are made; beyond the row's end
-// e^-inf = +0.
+// The sum of the weights (softmax.3), which are in y for softmax. log_softmax sums them as it
+// computes them; beyond the row's end e^-inf = +0.
 template <bool kLog>
 INVAR_INLINE float sum_of_weights(const float* x, const float* y, int64_t n, F most) {
   namespace lanes = num::INVAR_ISA_NS;
@@ -67,19 +69,19 @@ INVAR_INLINE float sum_of_weights(const float* x, const float* y, int64_t n, F m
         });
 }
 
-// What follows of a row once its sum is known.
+// The normalization of a row once its sum is known.
 template <bool kLog>
-struct Finish {
+struct RowNormalizer {
   const float* x;
   float* y;
   F most, l;
-  INVAR_INLINE Finish of(const float* x, float* y, F most, float sum) {
+  INVAR_INLINE RowNormalizer of(const float* x, float* y, F most, float sum) {
     return {x, y, most, kLog ? num::INVAR_ISA_NS::log(set1(sum)) : set1(sum)};
   }
   [[gnu::always_inline]] void operator()(int64_t i, int lanes) const {
     store_part(y + i,
-               kLog ? canon(sub(sub(load_part(x + i, lanes), most), l))  // softmax.6
-                    : flush(div(load_part(y + i, lanes), l)),            // softmax.4
+               kLog ? canonicalize(sub(sub(load_part(x + i, lanes), most), l))  // softmax.6
+                    : flush(div(load_part(y + i, lanes), l)),                   // softmax.4
                lanes);
   }
   [[gnu::always_inline]] void all_of(int64_t n, bool number) const {
@@ -94,28 +96,29 @@ struct Finish {
   }
 };
 
-// Rows begin ... end - 1 of n elements. softmax divides a row by its sum while it makes the weights of the next: the divider has
-// nothing else to do then.
+// Rows begin ... end - 1 of n elements. softmax divides a row by its sum while it computes the
+// weights of the next row, because the divider is idle then.
 template <bool kLog>
 INVAR_INLINE void softmax_rows(const Call& call, int64_t n, int64_t begin, int64_t end) {
-  Finish<kLog> before{};
+  RowNormalizer<kLog> before{};
   bool left = false;
   for (int64_t row = begin; row < end; ++row) {
     const float* x = call.in[0].as<const float>() + row * n;
     float* y = call.out[0].as<float>() + row * n;
     F most = maximum_of<kLog>(x, n);
     if (!kLog && left)
-      weights(x, y, n, most, before);
+      exp_weights(x, y, n, most, before);
     else if (!kLog)
-      weights(x, y, n, most, kNothing);
+      exp_weights(x, y, n, most, kNothing);
     const float sum = sum_of_weights<kLog>(x, y, n, most);
-    before = Finish<kLog>::of(x, y, most, sum);
+    before = RowNormalizer<kLog>::of(x, y, most, sum);
     left = sum == sum;
     if (kLog || !left || row + 1 == end) before.all_of(n, left);
   }
 }
 
-// Few long rows, by segments (softmax_segments): phase 0, their maxima; phase 1, their weights and sums; phase 2, the rest.
+// A few long rows, by segments (softmax_segments): phase 0 computes maxima; phase 1 weights and
+// sums; phase 2 normalizes.
 template <bool kLog>
 INVAR_INLINE void softmax_segments_of(const Call& call, int64_t n, int64_t segments, int phase, int64_t begin,
                                       int64_t end) {
@@ -131,14 +134,14 @@ INVAR_INLINE void softmax_segments_of(const Call& call, int64_t n, int64_t segme
     }
     F most = maximum_of<kLog>(maxima + row * segments, segments);
     if (phase == 1) {
-      if (!kLog) weights(x, y, length, most, kNothing);
+      if (!kLog) exp_weights(x, y, length, most, kNothing);
       sums[u] = sum_of_weights<kLog>(x, y, length, most);
       continue;
     }
     float sum = num::INVAR_ISA_NS::Sum::kStart;
     for (int64_t s = 0; s < segments; ++s)  // reduction.5
       sum = num::INVAR_ISA_NS::Sum::join(sum, sums[row * segments + s]);
-    Finish<kLog>::of(x, y, most, sum).all_of(length, sum == sum);
+    RowNormalizer<kLog>::of(x, y, most, sum).all_of(length, sum == sum);
   }
 }
 

@@ -1,9 +1,9 @@
-// Rows that lie across memory: blocks of neighbouring columns at a time. Included by cpu.cc alone.
+// Softmax of strided rows: blocks of adjacent columns at a time. Included by cpu.cc only.
 #pragma once
+#include "kernels/cpu/vector_io.h"
 #include "num/exp/exp.h"
 #include "num/log/log.h"
 #include "num/reduce/columns.h"
-#include "kernels/cpu/vector_io.h"
 #include "ops/softmax/softmax.h"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -11,8 +11,8 @@ namespace {
 
 // kLog: log_softmax.
 template <bool kLog>
-INVAR_INLINE void softmax_across(const Call& call, const Columns& s, int64_t begin, int64_t end,
-                                 float* scratch) {
+INVAR_INLINE void softmax_strided(const Call& call, const ColumnBlocks& s, int64_t begin, int64_t end,
+                                  float* scratch) {
   float *most = scratch, *sum = scratch + s.width, *work = scratch + 2 * s.width;
   for (int64_t u = begin; u < end; ++u) {
     int64_t at = block_begin(s, u, s.n), width = block_width(s, u);

@@ -1,4 +1,5 @@
-"""The outputs of softmax and log_softmax from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of softmax and log_softmax from spec.md, without the C++ code
+(tests/conformance/oracle.py)."""
 
 import functools
 import math
@@ -32,13 +33,14 @@ def log_softmax(x):
 def along(f):
     def run(inputs, shapes, out, attrs):
         axis = attrs.get("axis", -1) % len(out)
-        n, inner = out[axis], math.prod(out[axis + 1:])
+        n, inner = out[axis], math.prod(out[axis + 1 :])
         result = [None] * math.prod(out)
         for row in range(math.prod(out) // n):
             places = [(row // inner * n + i) * inner + row % inner for i in range(n)]
             for place, y in zip(places, f([inputs[0][p] for p in places])):
                 result[place] = y
         return result
+
     return run
 
 

@@ -1,4 +1,4 @@
-// The import dialect holds anything, prints it and reads it back unchanged.
+// The onnx dialect represents any graph, and its text round-trips.
 // RUN: %opt "%s" > "%t.once" && %opt "%t.once" > "%t.twice" && diff "%t.once" "%t.twice"
 // RUN: %opt "%s" | %check
 

@@ -1,4 +1,4 @@
-// The reproducible dialect holds only what this build can compute to the bit.
+// The repro dialect accepts only operations that this build can compute bit-exactly.
 // RUN: %opt "%s" --split-input-file --verify-diagnostics
 
 func.func @numerics(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -47,4 +47,13 @@ func.func @elements(%x: tensor<?x4xf32, ["seq", ""]>) -> tensor<?x5xf32, ["seq",
   // expected-error @+1 {{does not keep the number of elements}}
   %0 = repro.reshape %x {numerics = "none", version = 1 : i64} : (tensor<?x4xf32, ["seq", ""]>) -> tensor<?x5xf32, ["seq", ""]>
   return %0 : tensor<?x5xf32, ["seq", ""]>
+}
+
+// -----
+
+// Constant data are hexadecimal in text.
+func.func @data() {
+  // expected-error @+1 {{constant data are not lower-case hexadecimal}}
+  %0 = onnx.weight "w" {file = "", offset = 0 : i64, length = 1 : i64, data = "0G"} : tensor<1xui8>
+  return
 }

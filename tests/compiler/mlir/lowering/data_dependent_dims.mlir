@@ -1,5 +1,5 @@
-// Sizes that values decide: bound where they are computed, known as sums behind that.
-// RUN: %convert "%s" --split-input-file | %check
+// Data-dependent dimensions: bound to symbols where they are computed, expressions of symbols afterwards.
+// RUN: %lower "%s" --split-input-file | %check
 // RUN: %plan "%s" --split-input-file > "%t.a" && %opt "%t.a" --split-input-file | diff - "%t.a"
 
 // CHECK-LABEL: func.func @chosen

@@ -1,5 +1,5 @@
-// Nodes that become several operations: what they become.
-// RUN: %convert "%s" --split-input-file | %check
+// Nodes that are decomposed into several operations.
+// RUN: %lower "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @contractions
 func.func @contractions(%a: tensor<2x3x4xf32>, %b: tensor<4x2x5xf32>, %v: tensor<4xf32>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown) {

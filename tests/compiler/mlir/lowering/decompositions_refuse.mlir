@@ -1,5 +1,5 @@
-// Nodes that become several operations: what does not fit, or is not covered.
-// RUN: %not %convert "%s" 2>&1 | %check --implicit-check-not error:
+// Decomposed nodes: operands that do not fit and features that are not covered.
+// RUN: %not %lower "%s" 2>&1 | %check --implicit-check-not error:
 
 // CHECK: error: Einsum (domain ai.onnx opset 12, node "rank"): operand 0 has not as many dimensions as "ij"
 // CHECK: error: Einsum (domain ai.onnx opset 12, node "letter"): the result of attribute "equation" has 'q' twice or of no operand

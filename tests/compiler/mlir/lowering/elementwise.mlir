@@ -1,5 +1,5 @@
-// The elementwise room: attributes are written out, older forms become the same operations, several operands a chain.
-// RUN: %convert "%s" --split-input-file | %check
+// Elementwise nodes: explicit attributes, legacy forms, and chains for variadic nodes.
+// RUN: %lower "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @attributes
 func.func @attributes(%x: tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown {

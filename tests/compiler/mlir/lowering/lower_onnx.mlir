@@ -1,5 +1,5 @@
-// ONNX nodes become typed operations with the numerics and version of spec/opset.toml; shapes are inferred on the way.
-// RUN: %convert "%s" --split-input-file | %check
+// ONNX nodes become typed operations with the numerics and version of spec/opset.toml. Shapes are inferred.
+// RUN: %lower "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @elementwise
 // CHECK-SAME: -> (tensor<?x?x4xf32, ["batch", "seq", ""]> {onnx.name = "y"})

@@ -1,5 +1,5 @@
-// Data movement: every form of a node becomes one walk over memory; what changes nothing disappears.
-// RUN: %convert "%s" --split-input-file | %check
+// Data movement: every form of a node becomes one operation, and identities disappear.
+// RUN: %lower "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @choose
 func.func @choose(%x: tensor<?x?x6xf32, ["batch", "seq", ""]>, %m: tensor<5x6xf32>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {

@@ -1,5 +1,5 @@
-// Integers and their scales: what becomes of each node.
-// RUN: %convert "%s" --split-input-file | %check
+// Quantized integers and their scales.
+// RUN: %lower "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @linear
 func.func @linear(%x: tensor<?x6x4xf32, ["batch", "", ""]>, %s: tensor<f32>, %z: tensor<i8>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {

@@ -1,5 +1,5 @@
-// What has no reproducible kernel is refused by name, all of it, and nothing else.
-// RUN: %not %convert "%s" --split-input-file 2>&1 | %check --implicit-check-not error:
+// Every node without a reproducible kernel is refused by name, and no other node.
+// RUN: %not %lower "%s" --split-input-file 2>&1 | %check --implicit-check-not error:
 
 // CHECK: error: Bernoulli (domain ai.onnx opset 23, node "a"): no reproducible kernel
 // CHECK: error: Foo (domain com.example opset 1, node "c"): no reproducible kernel

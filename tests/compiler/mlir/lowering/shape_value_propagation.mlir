@@ -1,5 +1,5 @@
-// Integers that are computed from dimensions: known as sums; what kernels read of them is computed from ones.
-// RUN: %convert "%s" --split-input-file | %check
+// Integers computed from dimensions are known as expressions. Kernels read them from computed values.
+// RUN: %lower "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @shapes
 func.func @shapes(%x: tensor<?x?x4xf32, ["batch", "seq", ""]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {

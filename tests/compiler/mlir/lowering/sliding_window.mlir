@@ -1,5 +1,5 @@
-// Sliding windows: convolutions, their padding spelled in every way.
-// RUN: %convert "%s" --split-input-file | %check
+// Sliding windows: convolutions with every form of padding.
+// RUN: %lower "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @convolutions
 func.func @convolutions(%x: tensor<?x4x9x8xf32, ["batch", "", "", ""]>, %l: tensor<?x4x?xf32, ["batch", "", "length"]>, %w: tensor<6x4x3x3xf32>, %v: tensor<6x4x5xf32>, %b: tensor<6xf32>)

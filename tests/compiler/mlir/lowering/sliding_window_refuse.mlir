@@ -1,5 +1,5 @@
-// Windows that do not fit, or are not covered, by name.
-// RUN: %not %convert "%s" --split-input-file 2>&1 | %check --implicit-check-not error:
+// Sliding windows that do not fit or are not covered are refused by name.
+// RUN: %not %lower "%s" --split-input-file 2>&1 | %check --implicit-check-not error:
 
 // CHECK: error: Conv (domain ai.onnx opset 13, node "rank"): covered are one to three spatial dimensions; the operand has rank 2
 // CHECK: error: Conv (domain ai.onnx opset 13, node "kernel"): attribute "kernel_shape" is not the kernel of the weights

@@ -1,5 +1,5 @@
-// A cast whose operand was widened without loss reads what was widened. Not where the way through the other type changes something.
-// RUN: %simplify "%s" --split-input-file | %check
+// A cast of a losslessly widened value reads the original, except where the intermediate type changes values.
+// RUN: %canonicalize "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @merged
 func.func @merged(%b: tensor<4xbf16>, %i: tensor<4xi8>, %t: tensor<4xi1>, %k: tensor<4xi32>) -> (tensor<4xf64>, tensor<4xf16>, tensor<4xi8>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>) {

@@ -1,5 +1,5 @@
-// Shapes, and what is computed of constants, are constants; nodes of narrow floats are widened, and rounded once.
-// RUN: %convert "%s" --split-input-file | %check
+// Constant folding of shapes and other small constants. Nodes on narrow floats are widened and rounded once.
+// RUN: %lower "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @shapes
 func.func @shapes(%x: tensor<?x6x8xf32, ["batch", "", ""]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown) {

@@ -1,5 +1,5 @@
-// Copies of nothing go, and copies of copies become one. What rounds, flushes or makes NaN canonical stays.
-// RUN: %simplify "%s" --split-input-file | %check
+// Identity copies disappear and copies of copies merge. Rounding, flushing and NaN canonicalization stay.
+// RUN: %canonicalize "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @reshapes
 func.func @reshapes(%x: tensor<?x6xf32, ["n", ""]>) -> (tensor<?x2x3xf32, ["n", "", ""]>, tensor<?x6xf32, ["n", ""]>) {

@@ -1,5 +1,5 @@
-// choices.7, choices.8: what becomes a gelu, and what only looks like one.
-// RUN: %recover "%s" --split-input-file | %check
+// choices.7, choices.8: graphs that are recognized as GELU, and near misses.
+// RUN: %recognize "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @erf_torch
 // CHECK-SAME: attributes {plan.choices = ["gelu-erf-1"]}

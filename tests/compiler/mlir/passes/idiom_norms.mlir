@@ -1,5 +1,5 @@
-// choices.5, choices.6: what becomes a normalization, and what only looks like one.
-// RUN: %recover "%s" --split-input-file | %check
+// choices.5, choices.6: graphs that are recognized as normalizations, and near misses.
+// RUN: %recognize "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @llama_dynamo
 // CHECK-SAME: attributes {plan.choices = ["rmsnorm-1"]}

@@ -1,5 +1,5 @@
-// choices.9: what becomes a rotary embedding, and what only looks like one.
-// RUN: %recover "%s" --split-input-file | %check
+// choices.9: graphs that are recognized as rotary embeddings, and near misses.
+// RUN: %recognize "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @rope
 // CHECK-SAME: attributes {plan.choices = ["rope-1"]}

@@ -1,6 +1,6 @@
-// choices.10: what becomes attention, and what only looks like it.
+// choices.10: graphs that are recognized as attention, and near misses.
 // Long because each variant is a graph of its own.
-// RUN: %recover "%s" --split-input-file | %check
+// RUN: %recognize "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @plain
 // CHECK-SAME: attributes {plan.choices = ["sdpa-1"]}

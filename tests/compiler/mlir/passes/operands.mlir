@@ -1,5 +1,5 @@
-// Transposes that a kernel reads through, and equal operations.
-// RUN: %simplify "%s" --split-input-file | %check
+// Transposes that fold into kernels, and equal operations that merge.
+// RUN: %canonicalize "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @products
 func.func @products(%q: tensor<2x3x?x4xf32, ["", "", "n", ""]>, %k: tensor<2x3x?x4xf32, ["", "", "n", ""]>, %r: tensor<2x?x3x4xf32, ["", "n", "", ""]>) -> (tensor<2x3x?x?xf32, ["", "", "n", "n"]>, tensor<2x3x4x4xf32>, tensor<2x3x?x?xf32, ["", "", "n", "n"]>) {

@@ -1,4 +1,4 @@
-// Widening and transposing a weight cost nothing at run time; x * sigmoid(x) is one operation; dead code goes.
+// Casts and transposes fold into weights, x * sigmoid(x) is fused, and dead code disappears.
 // RUN: %fold "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @weights

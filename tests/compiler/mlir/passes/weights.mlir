@@ -1,5 +1,5 @@
-// What a reshape or a slice keeps of a large weight is one of its own where it lies together; bodies have their constants themselves.
-// RUN: %simplify "%s" --split-input-file | %check
+// A reshape or contiguous slice of a large weight is a weight with its own range. Bodies own their constants.
+// RUN: %canonicalize "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @parts
 func.func @parts() -> (tensor<2x6xf32>, tensor<1x2x3xf32>, tensor<1x1x2xf32>, tensor<4x1x3xf32>, tensor<1x2x3xf32>, tensor<6x4xf32>) {

@@ -1,0 +1,131 @@
+// If whose condition is known at run time only (onnx.23): an `if` operation over two outlined
+// branches, or, where both are cheap and cannot fail, both branches and a `where`.
+#include "compiler/lowering/control_flow/control_flow.h"
+#include "compiler/lowering/op_builder.h"
+#include "kernels/kernel.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace invar::compiler {
+namespace {
+
+// Operations of a branch that is computed whatever the condition is, so that control flow does not
+// split the program.
+constexpr int kMaxSelectedOps = 16;
+
+// Whether a branch is small and cannot fail, so that it may be computed whatever the condition is.
+bool can_speculate(const NodeView& node, func::FuncOp branch) {
+  int operations = 0;
+  for (Operation& inner : branch.front().without_terminator()) {
+    if (isa<ReproWeightOp>(inner)) continue;
+    const ops::Kernel* kernel = ops::find(std::string_view(inner.getName().stripDialect()), "reference");
+    auto repro = dyn_cast<ReproOp>(inner);
+    const auto fixed = [](TypeRange types) {
+      return llvm::all_of(types, [](Type t) { return cast<RankedTensorType>(t).hasStaticShape(); });
+    };
+    const bool divides = isa<DivOp, ModOp>(inner) && !isa<FloatType>(element_of(inner.getResult(0)));
+    // May fail for symbolic dimensions.
+    const bool moves = repro && repro.copies() && !repro.pointwise();
+    const bool cheap = repro && !divides && (repro.pointwise() || repro.elementwise() || moves) &&
+                       (!moves || (fixed(inner.getOperandTypes()) && fixed(inner.getResultTypes())));
+    if (!cheap || !kernel || kernel->contract.find_out_of_bounds || ++operations > kMaxSelectedOps)
+      return false;
+    for (const Dim& e : shape_of(inner.getResult(0).getType()))
+      if (node.is_data_dependent(e)) return false;
+  }
+  return true;
+}
+
+// Clones a branch in front of its node and erases its function. Returns the results.
+SmallVector<Value> inline_branch(NodeOp op, func::FuncOp branch, ValueRange captured) {
+  IRMapping map;
+  map.map(branch.getArguments(), captured);
+  OpBuilder build(op);
+  for (Operation& inner : branch.front().without_terminator()) build.clone(inner, map);
+  SmallVector<Value> values;
+  for (Value v : branch.front().getTerminator()->getOperands()) values.push_back(map.lookup(v));
+  branch.erase();
+  return values;
+}
+
+}  // namespace
+
+Result<std::optional<Conversion::OutlinedBody>> Conversion::outline_branch(NodeOp op, Region& region,
+                                                                           SmallVector<Value>& captured,
+                                                                           DimConstraints& here) {
+  const auto none = [](OpBuilder&, ValueRange) { return SmallVector<Value>(); };
+  for (const SmallVector<Value> before = captured;; captured = before) {
+    const auto outer = std::exchange(state_.constraints, {});
+    auto body = outline_body(op, region, {}, none, captured, here);
+    const auto found = std::exchange(state_.constraints, outer);
+    if (body) return body;
+    bool learnt = false;
+    for (const auto& [name, text] : found)
+      if (const auto size = DimExpr::parse_canonical(text); size && !state_.dims.contains(*size))
+        learnt |= learn_constraint(here, name, *size);
+    if (!learnt) return body;
+  }
+}
+
+// Computes both branches and selects if they are small, cannot fail and give the same shapes; else
+// emits an `if`.
+Status Conversion::lower_dynamic_if(NodeOp op, Value condition, Region& then_region, Region& else_region) {
+  NodeView n = node(op);
+  SmallVector<Value> captured;
+  DimConstraints of_a, of_b;
+  INVAR_TRY(std::optional<OutlinedBody> a, outline_branch(op, then_region, captured, of_a));
+  if (!a) return {};  // the node that it reads is refused already
+  INVAR_TRY(std::optional<OutlinedBody> b, outline_branch(op, else_region, captured, of_b));
+  if (!b) return {};
+  DimSubstitution substitution(of_a);
+  for (Value v : ArrayRef(captured).drop_front(a->function.getNumArguments()))
+    a->function.front().addArgument(substitution.of(v.getType()), v.getLoc());
+  a->update_type();
+  bool select =
+      of_a.empty() && of_b.empty() && can_speculate(n, a->function) && can_speculate(n, b->function);
+  std::vector<std::pair<std::string, unsigned>> new_symbols;
+  SmallVector<Type> results;
+  for (unsigned i = 0; i < n.num_results(); ++i) {
+    const Type x = a->end()->getOperand(i).getType(), y = b->end()->getOperand(i).getType();
+    if (const Status same = check_same_type(x, y, ""); !same)
+      return n.not_constant(condition, "its condition is not a constant, and it gives " + text_of_type(x) +
+                                           " or " + text_of_type(y));
+    const Type element = getElementTypeOrSelf(x);
+    select &= !element.isF16() && !element.isBF16();  // `where` does not take them
+    Shape shape = shape_of(x);
+    const Shape other = shape_of(y);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const std::optional<DimExpr> p = dim_expr_of(shape[d]);
+      if (known_equal(shape[d], other[d]) && p && !a->dims.defines(*p)) continue;
+      const std::string name = state_.dims.fresh_name(op.getOpType());
+      new_symbols.push_back({name, i});
+      shape[d] = Dim::of(DimExpr::symbol(name)), select = false;
+    }
+    results.push_back(tensor_of(shape, getElementTypeOrSelf(x)));
+  }
+  if (select) {
+    const SmallVector<Value> x = inline_branch(op, a->function, captured),
+                             y = inline_branch(op, b->function, captured);
+    for (unsigned i = 0; i < n.num_results(); ++i) {
+      if (n.out(i).use_empty()) continue;
+      Value out = x[i];
+      if (out != y[i]) {
+        INVAR_TRY(out, n.make<WhereOp>({condition, x[i], y[i]}));
+      }
+      n.replace(i, out);
+    }
+  } else {
+    SmallVector<Value> operands{condition};
+    operands.append(captured);
+    OpBuilder& build = n.builder();
+    auto flow = build.create<ReproFlowOp>(
+        op.getLoc(), results, build.getStringAttr("if"),
+        build.getArrayAttr({FlatSymbolRefAttr::get(a->function), FlatSymbolRefAttr::get(b->function)}),
+        operands, build.getI64IntegerAttr(0));
+    for (const auto& [name, result] : new_symbols) state_.dims.record(name, flow.getOutputs()[result]);
+    for (unsigned i = 0; i < n.num_results(); ++i) n.replace(i, flow.getOutputs()[i]);
+  }
+  n.commit();
+  return {};
+}
+
+}  // namespace invar::compiler

@@ -1,0 +1,280 @@
+// Attention decomposed as in the body of ONNX's function, for what repro.attention does not
+// compute: scores as a result, f64 weights. LinearAttention, unrolled over its positions.
+#include "ops/attention/import/decomposed.h"
+
+#include <cmath>
+#include <limits>
+
+#include "compiler/lowering/op_builder.h"
+
+namespace invar::compiler {
+namespace {
+
+// Repeats each head `times` times (grouped queries).
+Result<Value> repeat_heads(NodeView& node, Value x, int64_t times) {
+  if (times == 1) return x;
+  const Shape s = shape_of(x.getType());
+  INVAR_TRY(Value wide, reshape(node, x, {s[0], s[1], Dim::of(1), s[2], s[3]}));
+  INVAR_TRY(wide, expand(node, wide, {s[0], s[1], Dim::of(times), s[2], s[3]}));
+  return reshape(node, wide, {s[0], Dim::of(s[1].value * times), s[2], s[3]});
+}
+
+// Which keys a query attends to: a boolean mask and a bias to add to the scores (-inf masks a key).
+// Null: all keys.
+struct Visibility {
+  Value allowed, bias;
+};
+Status restrict_to(NodeView& node, Visibility& visibility, Value allowed) {
+  if (visibility.allowed) {
+    INVAR_TRY(allowed, node.make<LogicalAndOp>({visibility.allowed, allowed}));
+  }
+  visibility.allowed = allowed;
+  return {};
+}
+
+// Sliding window: query i is at position offset + i and attends to the keys from `left` before it
+// to `right` after it; -1: no bound on that side.
+Status apply_window(NodeView& node, Visibility& visibility, Value offset, int64_t queries, int64_t keys,
+                    int64_t left, int64_t right) {
+  INVAR_TRY(Value at, iota_constant(node, queries, {Dim::of(queries), Dim::of(1)}));
+  INVAR_TRY(at, node.make<AddOp>({at, offset}));
+  INVAR_TRY(Value key, iota_constant(node, keys, {Dim::of(keys)}));
+  if (right >= 0) {
+    INVAR_TRY(Value last, node.make<AddOp>({at, node.constant(Ints(right))}));
+    INVAR_TRY(Value near, node.make<LessEqualOp>({key, last}));
+    INVAR_CHECK_OK(restrict_to(node, visibility, near));
+  }
+  if (left >= 0) {
+    INVAR_TRY(Value first, node.make<SubOp>({at, node.constant(Ints(left))}));
+    INVAR_TRY(Value near, node.make<GreaterEqualOp>({key, first}));
+    INVAR_CHECK_OK(restrict_to(node, visibility, near));
+  }
+  return {};
+}
+
+constexpr float kMasked = -std::numeric_limits<float>::infinity();
+
+Result<Value> mask_bias(NodeView& node, int64_t queries, int64_t keys, int64_t past) {
+  Visibility visibility;
+  if (node.has(3)) {
+    Value mask = node.in(3);
+    Shape shape = node.shape(3);
+    const bool is_bool = element_of(mask).isInteger(1);
+    if (shape.empty() || !shape.back().constant() || (!is_bool && !element_of(mask).isF32()))
+      return not_covered("a mask that is neither f32 nor bool, or of unknown length");
+    if (shape.back().value != keys) {
+      if (shape.back().value > keys || shape.back().value == 1 || node.version() < 24)
+        return not_covered("a mask of " + text_of(shape.back()) + " columns for " + std::to_string(keys) +
+                           " keys");
+      shape.back() = Dim::of(keys);
+      SmallVector<Value> in = {mask};
+      if (!is_bool) in.push_back(node.constant(kMasked));
+      const SmallVector<int64_t> begins(shape.size(), 0);
+      INVAR_TRY(mask,
+                node.make<PadOp>(in, node.attr("begins", Ints(begins)), tensor_of(shape, element_of(mask))));
+    }
+    (is_bool ? visibility.allowed : visibility.bias) = mask;
+  }
+  INVAR_TRY(const int64_t causal, node.int_attr("is_causal", 0));
+  INVAR_TRY(const int64_t left, node.int_attr("left_window_size", -1));
+  INVAR_TRY(const int64_t right, node.int_attr("right_window_size", -1));
+  Value offset = node.constant(Ints(past));
+  if (node.has(6)) {
+    if (node.shape(6).size() != 1) return bad_input("lengths of sequences that are no list");
+    const Shape one = {node.shape(6)[0], Dim::of(1), Dim::of(1), Dim::of(1)};
+    INVAR_TRY(Value lengths, reshape(node, node.in(6), one));
+    INVAR_TRY(offset, node.make<SubOp>({lengths, node.constant(Ints(queries))}));
+    INVAR_TRY(Value key, iota_constant(node, keys, {Dim::of(keys)}));
+    INVAR_TRY(Value there, node.make<LessOp>({key, lengths}));
+    INVAR_CHECK_OK(restrict_to(node, visibility, there));
+  }
+  if (causal) {
+    INVAR_CHECK_OK(apply_window(node, visibility, offset, queries, keys, -1, 0));
+  }
+  INVAR_CHECK_OK(apply_window(node, visibility, offset, queries, keys, left, right));
+  if (!visibility.allowed) return visibility.bias;
+  INVAR_TRY(Value hidden,
+            node.make<WhereOp>({visibility.allowed, node.constant(0.0f), node.constant(kMasked)}));
+  if (!visibility.bias) return hidden;
+  return node.make<AddOp>({visibility.bias, hidden});
+}
+
+// A query without any key gets weights of 0 instead of NaN.
+Result<Value> attention_weights(NodeView& node, Value scores, Value bias) {
+  INVAR_TRY(const int64_t precision, node.int_attr("softmax_precision", kF32));
+  Value weights;
+  if (precision == kF64) {
+    const Shape shape = shape_of(scores.getType());
+    INVAR_TRY(weights, node.make<CastOp>(scores, {}, tensor_of(shape, node.builder().getF64Type())));
+    INVAR_TRY(weights, softmax_f64(node, weights, 3, /*logarithm=*/false));
+    INVAR_TRY(weights, node.make<CastOp>(weights, {}, tensor_of(shape, node.builder().getF32Type())));
+  } else {
+    INVAR_TRY(weights, node.make<SoftmaxOp>(scores, node.attr("axis", int64_t{3})));
+  }
+  if (!bias) return weights;
+  const int64_t last = static_cast<int64_t>(shape_of(bias.getType()).size()) - 1;
+  INVAR_TRY(Value max,
+            node.make<ReduceMaxOp>(bias, {node.attr("axes", Ints(last)), node.attr("keepdims", int64_t{1})}));
+  INVAR_TRY(Value none, node.make<EqualOp>({max, node.constant(kMasked)}));
+  return node.make<WhereOp>({none, node.constant(0.0f), weights});
+}
+
+// A decay or rate [B, T, H] or [B, T, H * D] -> [B, H, T, 1 or D].
+Result<Value> per_head_rates(NodeView& node, unsigned operand, int64_t heads) {
+  const Shape s = node.shape(operand);
+  if (s.size() != 3 || !s[2].constant())
+    return bad_input("operand " + std::to_string(operand) + " is not of rank 3");
+  return to_heads_first(node, node.in(operand), s[2].value % heads ? s[2].value : heads);
+}
+
+// The initial state of a linear attention (operand 3); zeros if there is none.
+Result<Value> initial_linear_state(NodeView& node, const Shape& wanted) {
+  if (!node.has(3)) return expand(node, node.constant(0.0f), wanted);
+  if (node.shape(3) != wanted)
+    return unequal_shapes(node.shape(3), wanted,
+                          "operand 3 of shape " + text_of(node.shape(3)) + " instead of " + text_of(wanted));
+  return node.in(3);
+}
+
+}  // namespace
+
+// [B, S, H * D] or [B, H, S, D] -> [B, H, S, D].
+Result<Value> to_heads_first(NodeView& node, Value x, int64_t heads) {
+  const Shape s = shape_of(x.getType());
+  if (s.size() == 4) return x;
+  if (s.size() != 3 || !s[2].constant() || heads <= 0 || s[2].value % heads)
+    return not_covered(
+        "covered are operands [batch, sequence, heads * size] and [batch, heads, sequence, size]");
+  INVAR_TRY(Value split, reshape(node, x, {s[0], s[1], Dim::of(heads), Dim::of(s[2].value / heads)}));
+  return transpose(node, split, {0, 2, 1, 3});
+}
+
+Status decompose_attention(NodeView& node, int64_t q_heads, int64_t kv_heads, float scale, float softcap) {
+  INVAR_TRY(const int64_t score_output, node.int_attr("qk_matmul_output_mode", 0));
+  const bool flat = node.shape(0).size() == 3;
+  INVAR_TRY(Value q, to_heads_first(node, node.in(0), q_heads));
+  INVAR_TRY(Value k, to_heads_first(node, node.in(1), kv_heads));
+  INVAR_TRY(Value v, to_heads_first(node, node.in(2), kv_heads));
+  int64_t past = 0;
+  if (node.has(4) || node.has(5)) {
+    if (!node.has(4) || !node.has(5)) return bad_input("past key without past value, or the reverse");
+    if (node.shape(4).size() != 4 || !node.shape(4)[2].constant())
+      return not_covered("past keys of an unknown length");
+    past = node.shape(4)[2].value;
+    INVAR_TRY(k, concat(node, {node.in(4), k}, 2));
+    INVAR_TRY(v, concat(node, {node.in(5), v}, 2));
+  }
+  node.replace(1, k);
+  node.replace(2, v);
+  const Shape qs = shape_of(q.getType()), ks = shape_of(k.getType());
+  if (!qs[1].constant() || !ks[1].constant() || !qs[2].constant() || !ks[2].constant() || ks[1].value < 1)
+    return not_covered("heads, queries or keys of an unknown number");
+  if (!std::equal(ks.begin(), ks.begin() + 3, shape_of(v.getType()).begin()) || qs[3] != ks[3])
+    return shape_error({qs, ks, shape_of(v.getType())}, "queries, keys and values do not fit together");
+  if (qs[1].value % ks[1].value) return bad_input("the heads of queries are no multiple of those of keys");
+  INVAR_TRY(k, repeat_heads(node, k, qs[1].value / ks[1].value));
+  INVAR_TRY(v, repeat_heads(node, v, qs[1].value / ks[1].value));
+  INVAR_TRY(Value scores, matrix_product(node, q, k, /*transposed=*/true));
+  INVAR_TRY(scores, node.make<MulOp>({scores, node.constant(scale)}));
+  if (score_output == 0) node.replace(3, scores);
+  if (softcap != 0) {
+    INVAR_TRY(Value small, node.make<DivOp>({scores, node.constant(softcap)}));
+    INVAR_TRY(small, node.make<TanhOp>(small));
+    INVAR_TRY(scores, node.make<MulOp>({small, node.constant(softcap)}));
+  }
+  if (score_output == 1) node.replace(3, scores);
+  INVAR_TRY(Value bias, mask_bias(node, qs[2].value, ks[2].value, past));
+  if (bias) {
+    INVAR_TRY(scores, node.make<AddOp>({scores, bias}));
+  }
+  if (score_output == 2) node.replace(3, scores);
+  INVAR_TRY(Value weights, attention_weights(node, scores, bias));
+  if (score_output == 3) node.replace(3, weights);
+  INVAR_TRY(Value out, matrix_product(node, weights, v));
+  if (flat) {
+    INVAR_TRY(out, transpose(node, out, {0, 2, 1, 3}));
+    const Shape s = shape_of(out.getType());
+    INVAR_TRY(out, reshape(node, out, {s[0], s[1], Dim::of(s[2].value * s[3].value)}));
+  }
+  return node.replace(out);
+}
+
+// ONNX's recurrence, unrolled:
+// S = S * exp(decay); v = beta * (v - k S); S = S + k v; y = scale * q S.
+Status linear_attention(NodeView& node) {
+  INVAR_CHECK_OK(node.expect(3, 6, {"chunk_size", "kv_num_heads", "q_num_heads", "scale", "update_rule"}, 2));
+  std::string rule = "gated_delta";
+  if (auto given = dyn_cast_or_null<StringAttr>(node.attribute("update_rule"))) rule = given.str();
+  const bool gated = rule == "gated" || rule == "gated_delta",
+             delta = rule == "delta" || rule == "gated_delta";
+  if (!gated && !delta && rule != "linear") return bad_input("attribute \"update_rule\" is \"" + rule + "\"");
+  if (node.has(4) != gated || node.has(5) != delta)
+    return bad_input("decay or beta is missing, or there against attribute \"update_rule\"");
+  INVAR_TRY(const int64_t q_heads, node.int_attr("q_num_heads", 0));
+  INVAR_TRY(const int64_t heads, node.int_attr("kv_num_heads", 0));
+  if (q_heads < 1 || heads < 1 || q_heads % heads)
+    return bad_input("the heads of queries are no multiple of those of keys");
+  INVAR_TRY(Value q, to_heads_first(node, node.in(0), q_heads));
+  INVAR_TRY(Value k, to_heads_first(node, node.in(1), heads));
+  INVAR_TRY(Value v, to_heads_first(node, node.in(2), heads));
+  const Shape keys = shape_of(k.getType()), values = shape_of(v.getType());
+  const Dim one = Dim::of(1), batch = keys[0], all = Dim::of(heads);
+  const auto fits = [&](Value x, const Dim& last, bool shared) {
+    const Shape s = shape_of(x.getType());
+    return known_equal(s[0], batch) && (s[1] == all || (shared && s[1] == one)) &&
+           known_equal(s[2], keys[2]) && (known_equal(s[3], last) || (shared && s[3] == one));
+  };
+  if (shape_of(q.getType())[2] != keys[2] || shape_of(q.getType())[3] != keys[3] ||
+      !fits(k, keys[3], false) || !fits(v, values[3], false))
+    return shape_error({shape_of(q.getType()), keys, values}, "queries, keys and values do not fit together");
+  if (!keys[2].constant() || keys[2].value < 1 || keys[2].value > 4096)
+    return not_covered("a sequence of " + text_of(keys[2]) + " positions; covered are 1 to 4096");
+  INVAR_TRY(float scale, node.float_attr("scale", 0));
+  if (scale == 0) scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(keys[3].value)));
+  Value decay, beta, state;
+  if (gated) {
+    INVAR_TRY(decay, per_head_rates(node, 4, heads));
+    if (!fits(decay, keys[3], true))
+      return shape_error({shape_of(decay.getType()), keys}, "operand 4 does not fit the keys");
+    INVAR_TRY(decay, node.make<ExpOp>(decay));
+  }
+  if (delta) {
+    INVAR_TRY(beta, per_head_rates(node, 5, heads));
+    if (!fits(beta, one, true))
+      return shape_error({shape_of(beta.getType()), keys}, "operand 5 does not fit the keys");
+  }
+  INVAR_TRY(state, initial_linear_state(node, {batch, all, keys[3], values[3]}));
+  // The query heads of one key head are the rows of one product.
+  const Dim group = Dim::of(q_heads / heads);
+  SmallVector<Value> outputs;
+  for (int64_t t = 0; t < keys[2].value; ++t) {
+    INVAR_TRY(Value key, slice(node, k, 2, t, 1));
+    INVAR_TRY(Value value, slice(node, v, 2, t, 1));
+    INVAR_TRY(Value query, slice(node, q, 2, t, 1));
+    if (gated) {
+      INVAR_TRY(Value g, slice(node, decay, 2, t, 1));
+      const Shape s = shape_of(g.getType());
+      INVAR_TRY(g, reshape(node, g, {s[0], s[1], s[3], one}));
+      INVAR_TRY(state, node.make<MulOp>({state, g}));
+    }
+    if (delta) {
+      INVAR_TRY(Value found, matrix_product(node, key, state));
+      INVAR_TRY(Value rate, slice(node, beta, 2, t, 1));
+      INVAR_TRY(value, node.make<SubOp>({value, found}));
+      INVAR_TRY(value, node.make<MulOp>({rate, value}));
+    }
+    INVAR_TRY(Value column, reshape(node, key, {batch, all, keys[3], one}));
+    INVAR_TRY(Value written, node.make<MulOp>({column, value}));
+    INVAR_TRY(state, node.make<AddOp>({state, written}));
+    INVAR_TRY(query, reshape(node, query, {batch, all, group, keys[3]}));
+    INVAR_TRY(Value out, matrix_product(node, query, state));
+    INVAR_TRY(out, node.make<MulOp>({out, node.constant(scale)}));
+    INVAR_TRY(out, reshape(node, out, {batch, one, Dim::of(q_heads * values[3].value)}));
+    outputs.push_back(out);
+  }
+  INVAR_TRY(Value y, concat(node, outputs, 1));
+  node.replace(1, state);
+  return node.replace(y);
+}
+
+}  // namespace invar::compiler

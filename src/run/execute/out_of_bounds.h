@@ -1,0 +1,21 @@
+// Out-of-bounds indices: finds the first one of a call on a device, and names it in errors.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "kernels/kernel.h"
+
+namespace invar::run {
+
+// "index 7 at [0, 2] of operand 1 is outside -5 ... 4"
+std::string text_of(const ops::OutOfBounds&, const ops::View& operand);
+// The first out-of-bounds index of a call whose operands are on the device; nullopt if there is
+// none.
+Result<std::optional<ops::OutOfBounds>> find_out_of_bounds(const ops::Kernel& reference, const ops::Call&,
+                                                           Device&);
+// A kernel reported an out-of-bounds index, but no call of the step has one.
+Error unconfirmed_fault_error();
+
+}  // namespace invar::run

@@ -1,0 +1,112 @@
+// The executor of one plan segment, see segment.h.
+#include "run/segments/segment.h"
+
+#include <algorithm>
+
+#include "plan/keywords.h"
+
+namespace invar::run {
+namespace {
+
+constexpr int64_t kLargestTrialSize = 4096;
+
+// The plan with every symbol replaced by its size.
+plan::Plan specialize(const plan::Plan& plan, const std::vector<int64_t>& sizes) {
+  plan::Plan p = plan;
+  for (plan::Value& v : p.values)
+    for (plan::Dim& d : v.shape)
+      if (d.symbol >= 0) d = {sizes[d.symbol], -1};
+  p.symbols.clear();
+  return p;
+}
+
+}  // namespace
+
+DimSymbols::DimSymbols(const plan::Plan& plan) {
+  for (size_t i = 0; i < plan.symbols.size(); ++i) {
+    const bool name = plan::is_name(plan.symbols[i]);
+    if (name) names_[plan.symbols[i]] = i;
+    exprs_.push_back(name ? std::nullopt : DimExpr::parse_canonical(plan.symbols[i]));
+  }
+}
+
+int64_t DimSymbols::evaluate(int symbol, const std::vector<int64_t>& sizes) const {
+  const std::optional<DimExpr>& expr = exprs_[static_cast<size_t>(symbol)];
+  if (!expr) return sizes[static_cast<size_t>(symbol)];
+  const auto lookup = [&](const std::string& name) -> std::optional<int64_t> {
+    const auto at = names_.find(name);
+    const int64_t size = at == names_.end() ? -1 : sizes[at->second];
+    return size < 0 ? std::nullopt : std::optional(size);
+  };
+  return std::max<int64_t>(expr->evaluate(lookup).value_or(-1), -1);
+}
+
+SegmentExecutor::SegmentExecutor(plan::Segment segment) : segment_(std::move(segment)) {
+  std::vector<bool> occurs(segment_.symbols.size());
+  for (const plan::Value& v : segment_.plan.values)
+    for (const plan::Dim& d : v.shape)
+      if (d.symbol >= 0) occurs[d.symbol] = true;
+  for (size_t s = 0; s < occurs.size(); ++s)
+    if (occurs[s]) symbols_.push_back(static_cast<size_t>(segment_.symbols[s]));
+}
+
+// The kernels that read the weights, which are packed for them.
+static std::vector<const ops::Kernel*> kernels_of_weights(const Program& program) {
+  std::vector<const ops::Kernel*> kernels;
+  for (const Weights::Use& u : program.weight_uses()) kernels.push_back(u.kernel);
+  return kernels;
+}
+
+// Packing rarely depends on sizes: only where fusion selects other kernels
+// (Program::fuse_epilogues). Not every program accepts small sizes, so larger ones are tried, too.
+Status SegmentExecutor::open(const ExecutionContext& context, bool may_skip) {
+  const DimSymbols symbols(segment_.plan);
+  for (int64_t size = 1;; size *= 2) {
+    std::vector<int64_t> sizes(segment_.symbols.size(), size);
+    for (size_t s = 0; s < sizes.size(); ++s) sizes[s] = symbols.evaluate(static_cast<int>(s), sizes);
+    const plan::Plan trial = specialize(segment_.plan, sizes);
+    INVAR_TRY(Program program,
+              Program::make(trial, context.options.isa, context.device, segment_.node_numbers));
+    const Status accepted = program.check(1);
+    if (accepted) return load(context, program);
+    if (segment_.plan.symbols.empty()) return may_skip ? Status() : accepted;
+    if (size == kLargestTrialSize) return {};
+  }
+}
+
+Status SegmentExecutor::load(const ExecutionContext& context, const Program& program) {
+  INVAR_TRY(weights_, Weights::load(segment_.plan, context.folder, program.weight_uses(), *context.pool,
+                                    {context.options.check_weights, context.options.hashed}, context.device));
+  packed_for_ = kernels_of_weights(program);
+  return {};
+}
+
+Status SegmentExecutor::resize(const ExecutionContext& context, const std::vector<int64_t>& sizes) {
+  std::vector<int64_t> own;
+  for (size_t s : symbols_) own.push_back(sizes[s]);
+  if (specialized_plan_ && own == sizes_) return {};
+  program_ = Program();  // frees its memory before the new program takes some
+  std::vector<int64_t> symbol_sizes;
+  for (int s : segment_.symbols) symbol_sizes.push_back(sizes[static_cast<size_t>(s)]);
+  specialized_plan_ = std::make_unique<plan::Plan>(specialize(segment_.plan, symbol_sizes));
+  sizes_.assign(symbols_.size() + 1, -2);  // matches no sizes until the program is ready
+  INVAR_TRY(program_,
+            Program::make(*specialized_plan_, context.options.isa, context.device, segment_.node_numbers));
+  INVAR_CHECK_OK(program_.check(1));
+  if (!weights_ || packed_for_ != kernels_of_weights(program_)) {
+    INVAR_CHECK_OK(load(context, program_));
+  }
+  program_.set_workers(context.pool->threads());
+  program_.attach(*weights_);
+  // A stateful operation without a state remembers the positions of this call only.
+  const int64_t positions = program_.constant_positions();
+  std::vector<ops::Sequence> sequences;
+  for (int64_t i = 0; i < program_.constant_sequences(); ++i) sequences.push_back({i, 0});
+  INVAR_CHECK_OK(program_.reserve(positions, positions, positions, static_cast<int64_t>(sequences.size()),
+                                  /*host_ports=*/false));
+  INVAR_CHECK_OK(program_.bind(positions, sequences));
+  sizes_ = std::move(own);
+  return {};
+}
+
+}  // namespace invar::run

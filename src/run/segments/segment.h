@@ -1,0 +1,69 @@
+// The executor of one plan segment (plan.15, plan.16). All sizes of a segment are known when it
+// starts, so it is prepared as a program of constant sizes, again for each new combination of
+// sizes.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "run/prepare/program.h"
+#include "run/session.h"
+#include "shape/dim_expr.h"
+
+namespace invar::run {
+
+// The symbols of a plan, parsed once: names, and expressions of names.
+class DimSymbols {
+ public:
+  DimSymbols() = default;
+  explicit DimSymbols(const plan::Plan&);
+  bool is_name(int symbol) const { return !exprs_[static_cast<size_t>(symbol)]; }
+  // The size of a name as it is in `sizes`, or the value of an expression of the names (plan.12).
+  // In `sizes` -1 means unknown; a result of -1 means unknown or no dimension.
+  int64_t evaluate(int symbol, const std::vector<int64_t>& sizes) const;
+
+ private:
+  std::map<std::string, size_t> names_;
+  std::vector<std::optional<DimExpr>> exprs_;  // per symbol; nullopt: a name
+};
+
+// What all executors of a function share.
+struct ExecutionContext {
+  DimSymbols symbols;
+  std::string folder;
+  std::unique_ptr<Pool> pool;
+  std::shared_ptr<Device> device;  // null: the host
+  Options options;
+};
+
+class SegmentExecutor {
+ public:
+  explicit SegmentExecutor(plan::Segment segment);
+
+  // Loads the weights, packed for the first of some sizes that every room accepts. If none of them
+  // is accepted, resize() loads the weights. A segment without symbols must be accepted, unless
+  // calls `may_skip` it, since it is behind data-dependent sizes or control flow.
+  Status open(const ExecutionContext&, bool may_skip);
+  // Prepares the segment for sizes of the whole plan's symbols; -1: not known yet, so not used
+  // here. Does nothing if the segment's symbols have the sizes of the last call.
+  Status resize(const ExecutionContext&, const std::vector<int64_t>& sizes);
+  Program& program() { return program_; }  // for the last sizes
+  const Program& program() const { return program_; }
+  const plan::Segment& segment() const { return segment_; }
+  Status weights_unchanged() { return weights_ ? weights_->unchanged(segment_.plan) : Status(); }
+  size_t bytes() const { return program_.bytes() + (weights_ ? weights_->bytes() : 0); }
+
+ private:
+  Status load(const ExecutionContext&, const Program&);
+
+  plan::Segment segment_;
+  std::vector<size_t> symbols_;  // the whole plan's symbols that occur in a shape of this segment
+  std::optional<Weights> weights_;
+  std::vector<const ops::Kernel*> packed_for_;
+  // For the last sizes:
+  std::vector<int64_t> sizes_;  // of symbols_
+  std::unique_ptr<plan::Plan> specialized_plan_;
+  Program program_;
+};
+
+}  // namespace invar::run

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Writes the generated pages of docs/reference: operations.md, errors.md, cli-options.md.
+
+generate.py [--check]
+
+--check writes nothing: exit code 1 where a page is not what the sources and the program say.
+INVAR_BIN: the program whose --help is shown (default build/bin/invar); without one cli-options.md
+is left alone."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+
+from pages import ROOT
+
+BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
+REFERENCE = ROOT / "docs/reference"
+
+
+def operations():
+    """The operations of spec/opset.toml by room."""
+    listed = re.findall(
+        r'^\[(\w+)\]\nversion = (\d+)\n(?:room = "(\w+)"\n)?numerics = "([\w-]+)"',
+        (ROOT / "spec/opset.toml").read_text(),
+        re.M,
+    )
+    by_room = defaultdict(list)
+    for name, version, room, numerics in listed:
+        by_room[room or name].append(f"| `{name}` | {version} | `{numerics}` |")
+    text = [
+        "# Operations",
+        "",
+        "`tools/docs/generate.py` writes this page from [spec/opset.toml](../../spec/opset.toml).",
+        "A plan repeats the version and the numerics of each operation, and a build refuses a plan",
+        "with others.",
+        "",
+        f"There are {len(listed)} operations in {len(by_room)} rooms. A room's `spec.md` says what",
+        "its operations compute.",
+    ]
+    for room in sorted(by_room):
+        text += [
+            "",
+            f"## {room}",
+            "",
+            f"Room: [src/ops/{room}](../../src/ops/{room})",
+            "",
+            "| operation | version | numerics |",
+            "|---|---:|---|",
+            *sorted(by_room[room]),
+        ]
+    return "\n".join(text) + "\n"
+
+
+PYTHON = {
+    "failed": "Failed",
+    "bad_input": "BadInput",
+    "not_covered": "NotCovered",
+    "internal": "Internal",
+}
+
+
+def errors():
+    """The exit codes of src/base/status.h."""
+    body = re.search(r"enum class Code \{(.*?)\};", (ROOT / "src/base/status.h").read_text(), re.S)[
+        1
+    ]
+    codes = re.findall(r"(\w+) = (\d+),\s*// (.*)", body)
+    text = [
+        "# Errors",
+        "",
+        "`tools/docs/generate.py` writes this page from [status.h](../../src/base/status.h).",
+        "Every error is one line that says what, where and what to do. The process ends with its",
+        "code. The Python package raises one of the kinds of `invar.Error`, with the line and the",
+        "`exit_code`.",
+        "",
+        "| exit code | name | meaning | in Python |",
+        "|---:|---|---|---|",
+        "| 0 | | done; or verified | |",
+    ]
+    text += [
+        f"| {code} | `{name}` | {meaning} | `invar.{PYTHON[name]}` |"
+        for name, code, meaning in codes
+    ]
+    return "\n".join(text) + "\n"
+
+
+def usage(*command):
+    done = subprocess.run(
+        [BIN, *command, "--help"], capture_output=True, text=True, check=True, timeout=60
+    )
+    return "\n".join(line.rstrip() for line in done.stdout.strip().split("\n"))
+
+
+def cli_options():
+    """--help of the program and of each of its commands."""
+    top = usage()
+    commands = re.findall(
+        r"^  (\w+)  ",
+        top[re.search(r"^\w*commands:|^Subcommands:", top, re.M | re.I).end() :],
+        re.M,
+    )
+    text = [
+        "# Options of the command line",
+        "",
+        "`tools/docs/generate.py` writes this page: the output of `--help`.",
+        "[The command line](cli.md) says what the options mean.",
+        "",
+        "## invar",
+        "",
+        "```",
+        top,
+        "```",
+    ]
+    for command in commands:
+        text += ["", f"## invar {command}", "", "```", usage(command), "```"]
+    return "\n".join(text) + "\n"
+
+
+PAGES = {"operations.md": operations, "errors.md": errors, "cli-options.md": cli_options}
+
+
+def stale():
+    """Names of the pages that are not what they would be now, with their text."""
+    made = {
+        name: make()
+        for name, make in PAGES.items()
+        if make is not cli_options or os.access(BIN, os.X_OK)
+    }
+    return {
+        name: text
+        for name, text in made.items()
+        if not (REFERENCE / name).is_file() or (REFERENCE / name).read_text() != text
+    }
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--check"]):
+        print(__doc__)
+        return 2
+    found = stale()
+    for name, text in found.items():
+        if sys.argv[1:]:
+            print(f"docs/reference/{name} is stale: run tools/docs/generate.py")
+        else:
+            (REFERENCE / name).write_text(text)
+            print(f"wrote docs/reference/{name}")
+    return 1 if found and sys.argv[1:] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
