@@ -17,7 +17,7 @@ function(invar_cases)
                      COMMAND ${CMAKE_COMMAND} -DFOLDER=${CMAKE_SOURCE_DIR}/src/ops "-DROOMS=${rooms}" -DOUT=${embedded}
                              -P ${script})
   add_library(invar_cases STATIC ${dir}/case.cc ${dir}/fill.cc ${dir}/runner.cc ${dir}/fused.cc ${dir}/rooms.cc ${dir}/doctor.cc
-                                 ${embedded})
+                                 ${dir}/machine.cc ${dir}/machine_report.cc ${embedded})
   target_include_directories(invar_cases PUBLIC ${CMAKE_SOURCE_DIR}/src)
   foreach(d ${ARG_DEPENDS})
     target_link_libraries(invar_cases PUBLIC invar_${d})

@@ -8,6 +8,7 @@
 #include "base/hash/digest_cache.h"
 #include "base/opset.h"
 #include "compiler/compiler.h"
+#include "generation.h"
 #include "onnx/onnx.h"
 #include "plan/plan.h"
 #include "run/eager.h"
@@ -295,6 +296,8 @@ NB_MODULE(_native, m) {
     for (const OpInfo& o : opset()) names.emplace_back(o.op);
     return names;
   });
+  add_generation(m);
   m.attr("most_opt") = compiler::kMostOpt;
+  m.attr("most_threads") = kMaxThreads;
   m.attr("__version__") = INVAR_VERSION;
 }

@@ -15,6 +15,8 @@ MAY = {
     "run": {"base", "num", "ops", "plan", "run"},
     "sample": {"base", "num", "sample"},
     "receipt": {"base", "plan", "sample", "receipt"},
+    # The journey uses every stage, and no stage uses it. num: ArithmeticEnv, since callers of Python bring threads of any environment.
+    "generate": {"base", "checkpoint", "compiler", "device", "generate", "num", "onnx", "plan", "prompt", "receipt", "run", "sample"},
 }
 # Of the parts that cross-compile to anything, none may need a package.
 BARE = {"base", "num", "ops", "plan", "run", "sample"}
@@ -63,6 +65,7 @@ SELF_TEST = [
     ("JSON in a kernel", {"src/ops/add/cpu.cc": "#include <nlohmann/json.hpp>\n"}, 1),
     ("a relative path", {"src/run/x.cc": '#include "../plan/plan.h"\n'}, 1),
     ("a new stage", {"src/misc/x.cc": "\n"}, 1),
+    ("a stage uses the journey", {"src/receipt/x.cc": '#include "generate/verify.h"\n'}, 1),
     ("with the river", {"src/run/x.cc": '#include "kernels/kernel.h"\n#include <vector>\n// #include "compiler/compiler.h"\n',
                         "src/ops/add/import.cc": '#include "mlir/IR/Value.h"\n#include "ir/x.h"\n',
                         "src/ops/add/import_more.h": '#include "ir/x.h"\n'}, 0),
