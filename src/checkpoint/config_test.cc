@@ -2,14 +2,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "onnx/testing.h"
+#include "checkpoint/testing.h"
 
 namespace invar::checkpoint {
 namespace {
 
 using nlohmann::json;
 
-class ConfigTest : public onnx::FolderTest {
+class ConfigTest : public FolderTest {
  protected:
   // The tiny config with these keys replaced (JSON merge patch: null removes).
   Result<LlamaConfig> with(const char* patch) {
@@ -94,7 +94,7 @@ TEST_F(ConfigTest, GenerationConfigGivesTheEndOfText) {
   EXPECT_EQ(with("{}")->metadata.at("invar.eos_token_id"), "7");
   EXPECT_EQ(with("{}")->metadata.at("invar.bos_token_id"), "1");
   put("generation_config.json", R"({"eos_token_id":10})");
-  onnx::expect_error(with("{}"), Code::bad_input, {"generation_config.json", "token id below 10"});
+  expect_error(with("{}"), Code::bad_input, {"generation_config.json", "token id below 10"});
 }
 
 TEST_F(ConfigTest, RefusesByName) {
@@ -121,7 +121,7 @@ TEST_F(ConfigTest, RefusesByName) {
       {R"({"rope_parameters":{"rope_type":"default","partial_rotary_factor":0.5}})",
        "'partial_rotary_factor'"},
   };
-  for (const auto& c : cases) onnx::expect_error(with(c.patch), Code::not_covered, {"config.json", c.name});
+  for (const auto& c : cases) expect_error(with(c.patch), Code::not_covered, {"config.json", c.name});
 }
 
 TEST_F(ConfigTest, HarmlessKeysPass) {
@@ -164,13 +164,13 @@ TEST_F(ConfigTest, RefusesWrongValues) {
       {R"({"eos_token_id":10})", "token id below 10"},
       {R"({"eos_token_id":"x"})", "token id below 10"},
   };
-  for (const auto& c : cases) onnx::expect_error(with(c.patch), Code::bad_input, {"config.json", c.reason});
+  for (const auto& c : cases) expect_error(with(c.patch), Code::bad_input, {"config.json", c.reason});
   put("config.json", "{\"vocab_size\":1,\"vocab_size\":2}");
-  onnx::expect_error(read_config(folder_), Code::bad_input, {"'vocab_size' is given twice"});
+  expect_error(read_config(folder_), Code::bad_input, {"'vocab_size' is given twice"});
   put("config.json", "{");
-  onnx::expect_error(read_config(folder_), Code::bad_input, {"not well-formed JSON"});
+  expect_error(read_config(folder_), Code::bad_input, {"not well-formed JSON"});
   std::filesystem::remove(path("config.json"));
-  onnx::expect_error(read_config(folder_), Code::bad_input, {"config.json", "No such file"});
+  expect_error(read_config(folder_), Code::bad_input, {"config.json", "No such file"});
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "base/file/file.h"
 #include "checkpoint/checkpoint.h"
 #include "onnx/tensor.h"
-#include "onnx/testing.h"
+#include "checkpoint/testing.h"
 
 namespace invar::checkpoint {
 namespace {
@@ -14,10 +14,10 @@ namespace {
 namespace fs = std::filesystem;
 using Tensors = std::map<std::string, std::vector<int64_t>>;
 
-class ExportTest : public onnx::FolderTest {
+class ExportTest : public FolderTest {
  protected:
   void SetUp() override {
-    onnx::FolderTest::SetUp();
+    FolderTest::SetUp();
     put("in/config.json", kTinyConfig);
     put("in/model.safetensors", bf16_file(tiny_tensors()));
   }
@@ -100,21 +100,21 @@ TEST_F(ExportTest, IntoTheCheckpointItself) {
 
 TEST_F(ExportTest, TakesNothingAway) {
   put("out/model.safetensors", "precious");
-  onnx::expect_error(run(), Code::bad_input, {"out/model.safetensors", "in the way"});
+  expect_error(run(), Code::bad_input, {"out/model.safetensors", "in the way"});
   put("out/model.onnx", "precious");
-  onnx::expect_error(run(), Code::bad_input, {"out/model.onnx", "not made by invar export"});
+  expect_error(run(), Code::bad_input, {"out/model.onnx", "not made by invar export"});
   EXPECT_EQ(*read_file(path("out/model.safetensors")), "precious");
   EXPECT_EQ(*read_file(path("out/model.onnx")), "precious");
 }
 
 TEST_F(ExportTest, ARefusalWritesNothing) {
   config_with(R"({"sliding_window":8})");
-  onnx::expect_error(run(), Code::not_covered, {"sliding_window"});
+  expect_error(run(), Code::not_covered, {"sliding_window"});
   EXPECT_FALSE(fs::exists(path("out")));
-  onnx::expect_error(export_checkpoint(path("nothing"), path("out")), Code::bad_input, {"nothing", "not a folder"});
+  expect_error(export_checkpoint(path("nothing"), path("out")), Code::bad_input, {"nothing", "not a folder"});
   config_with("{}");
   put("file", "");
-  onnx::expect_error(export_checkpoint(path("in"), path("file/out")), Code::bad_input, {"file/out"});
+  expect_error(export_checkpoint(path("in"), path("file/out")), Code::bad_input, {"file/out"});
 }
 
 TEST_F(ExportTest, TensorsMustFitTheConfig) {
@@ -124,15 +124,15 @@ TEST_F(ExportTest, TensorsMustFitTheConfig) {
     put("in/model.safetensors", bf16_file(tensors, dtype));
     return run();
   };
-  onnx::expect_error(with([](Tensors& t) { t.erase("model.norm.weight"); }), Code::bad_input,
+  expect_error(with([](Tensors& t) { t.erase("model.norm.weight"); }), Code::bad_input,
                {"'model.norm.weight'", "missing"});
-  onnx::expect_error(with([](Tensors& t) { t["model.norm.weight"] = {9}; }), Code::bad_input,
+  expect_error(with([](Tensors& t) { t["model.norm.weight"] = {9}; }), Code::bad_input,
                {"'model.norm.weight'", "[9]", "[8]"});
-  onnx::expect_error(with([](Tensors& t) { t["model.layers.1.mlp.up_proj.weight"] = {9}; }), Code::not_covered,
+  expect_error(with([](Tensors& t) { t["model.layers.1.mlp.up_proj.weight"] = {9}; }), Code::not_covered,
                {"'model.layers.1.mlp.up_proj.weight' has no place"});
-  onnx::expect_error(with([](Tensors& t) { t["model.layers.0.self_attn.q_proj.bias"] = {8}; }), Code::not_covered,
+  expect_error(with([](Tensors& t) { t["model.layers.0.self_attn.q_proj.bias"] = {8}; }), Code::not_covered,
                {"q_proj.bias"});
-  onnx::expect_error(with([](Tensors&) {}, "I16"), Code::not_covered, {"stored as I16"});
+  expect_error(with([](Tensors&) {}, "I16"), Code::not_covered, {"stored as I16"});
   EXPECT_TRUE(with([](Tensors& t) { t["model.layers.0.self_attn.rotary_emb.inv_freq"] = {2}; }));
   EXPECT_TRUE(with([](Tensors&) {}, "F16"));
 }

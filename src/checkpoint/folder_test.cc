@@ -1,11 +1,11 @@
 #include "checkpoint/folder.h"
 
-#include "onnx/testing.h"
+#include "checkpoint/testing.h"
 
 namespace invar::checkpoint {
 namespace {
 
-class CheckpointTest : public onnx::FolderTest {
+class CheckpointTest : public FolderTest {
  protected:
   void put_index(const std::string& map) {
     put("model.safetensors.index.json", "{\"weight_map\":{" + map + "}}");
@@ -30,32 +30,32 @@ TEST_F(CheckpointTest, Shards) {
   EXPECT_EQ(c->files, (std::vector<std::string>{"x.safetensors", "y.safetensors"}));
 
   put_index(R"("a":"x.safetensors","b":"y.safetensors","c":"z.safetensors")");
-  onnx::expect_error(open_checkpoint(folder_), Code::bad_input, {"'z.safetensors'", "missing"});
+  expect_error(open_checkpoint(folder_), Code::bad_input, {"'z.safetensors'", "missing"});
   put_index(R"("a":"x.safetensors","b":"y.safetensors","c":"x.safetensors")");
-  onnx::expect_error(open_checkpoint(folder_), Code::bad_input,
+  expect_error(open_checkpoint(folder_), Code::bad_input,
                {"'c' is in 'y.safetensors'", "says 'x.safetensors'"});
   put_index(R"("a":"x.safetensors","b":"y.safetensors","c":"y.safetensors","d":"x.safetensors")");
-  onnx::expect_error(open_checkpoint(folder_), Code::bad_input, {"'d' is not in 'x.safetensors'"});
+  expect_error(open_checkpoint(folder_), Code::bad_input, {"'d' is not in 'x.safetensors'"});
   put_index(R"("a":"x.safetensors","b":"y.safetensors")");
-  onnx::expect_error(open_checkpoint(folder_), Code::bad_input, {"'c' of 'y.safetensors' is not in"});
+  expect_error(open_checkpoint(folder_), Code::bad_input, {"'c' of 'y.safetensors' is not in"});
   for (const char* hostile : {"../x.safetensors", "/etc/passwd", "..", "", "s/x.safetensors", "x\\u0000"}) {
     put_index("\"a\":\"" + std::string(hostile) + "\"");
-    onnx::expect_error(open_checkpoint(folder_), Code::bad_input, {"'a'", "not a plain file name"});
+    expect_error(open_checkpoint(folder_), Code::bad_input, {"'a'", "not a plain file name"});
   }
   put_index(R"("a":7)");
-  onnx::expect_error(open_checkpoint(folder_), Code::bad_input, {"not a plain file name"});
+  expect_error(open_checkpoint(folder_), Code::bad_input, {"not a plain file name"});
   put_index("");
-  onnx::expect_error(open_checkpoint(folder_), Code::bad_input, {"no weight_map"});
+  expect_error(open_checkpoint(folder_), Code::bad_input, {"no weight_map"});
   put("z.safetensors", bf16_file({{"a", {2}}}));
   put_index(R"("a":"x.safetensors","e":"z.safetensors")");
-  onnx::expect_error(open_checkpoint(folder_), Code::bad_input,
+  expect_error(open_checkpoint(folder_), Code::bad_input,
                {"'a' is in both 'x.safetensors' and 'z.safetensors'"});
 }
 
 TEST_F(CheckpointTest, NothingThere) {
-  onnx::expect_error(open_checkpoint(folder_), Code::bad_input, {"neither model.safetensors nor"});
+  expect_error(open_checkpoint(folder_), Code::bad_input, {"neither model.safetensors nor"});
   put("pytorch_model.bin", "x");
-  onnx::expect_error(open_checkpoint(folder_), Code::bad_input, {"converted to safetensors"});
+  expect_error(open_checkpoint(folder_), Code::bad_input, {"converted to safetensors"});
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "checkpoint/files/safetensors.h"
 
-#include "onnx/testing.h"
+#include "checkpoint/testing.h"
 
 namespace invar::checkpoint {
 namespace {
 
-class SafetensorsTest : public onnx::FolderTest {
+class SafetensorsTest : public FolderTest {
  protected:
   Result<std::map<std::string, StoredTensor>> header_of(const std::string& content) {
     put("f", content);
@@ -70,7 +70,7 @@ TEST_F(SafetensorsTest, RefusesWrongFiles) {
       {safetensors("{\"a\":" + std::string(200000, '['), 0), "nested too deeply"},
       {safetensors("{\"a\\u0000\\n\":1}", 0), "'a\\x00\\x0a'"},
   };
-  for (const auto& c : cases) onnx::expect_error(header_of(c.content), Code::bad_input, {path("f"), c.reason});
+  for (const auto& c : cases) expect_error(header_of(c.content), Code::bad_input, {path("f"), c.reason});
 }
 
 TEST_F(SafetensorsTest, EveryTruncationIsAnError) {
@@ -81,8 +81,8 @@ TEST_F(SafetensorsTest, EveryTruncationIsAnError) {
 }
 
 TEST_F(SafetensorsTest, RefusesWhatIsNoFile) {
-  onnx::expect_error(read_safetensors_header(path("none")), Code::bad_input, {"none", "No such file"});
-  onnx::expect_error(read_safetensors_header(folder_), Code::bad_input, {folder_});
+  expect_error(read_safetensors_header(path("none")), Code::bad_input, {"none", "No such file"});
+  expect_error(read_safetensors_header(folder_), Code::bad_input, {folder_});
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "base/hash/sha256.h"
-#include "onnx/testing.h"
+#include "checkpoint/testing.h"
 
 namespace invar::checkpoint {
 namespace {
