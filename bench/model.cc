@@ -53,9 +53,8 @@ Status measure_model(const Settings& s, const std::string& model_name, Report& r
     for (const int n : threads) {
       generate::ExecutionOptions how;
       how.isa = isa, how.threads = n, how.device = s.device;
-      INVAR_TRY(run::Session session,
-                run::Session::open(compiled.plan, compiled.folder,
-                                   generate::session_options(how, kPrompt + kNew)));
+      INVAR_TRY(run::Session session, run::Session::open(compiled.plan, compiled.folder,
+                                                         generate::session_options(how, kPrompt + kNew)));
       const std::vector<int32_t> prompt(kPrompt, 1);
       std::vector<double> prefill, decode;
       for (int i = 0; i <= kRuns; ++i) {

@@ -27,7 +27,6 @@ struct RunCommand {
   bool record_model_path = false;  // into the receipt's execution section
   bool json = false;
 };
-
 struct ExportCommand {
   std::string model_name, output;
   bool colocate_tensors = false;
@@ -64,12 +63,10 @@ struct ReceiptCommand {  // validate, verify
   ExecutionOptions execution;
   bool json = false;
 };
-
 struct DoctorCommand {
   conformance::MachineOptions options;
   bool json = false;
 };
-
 struct BenchCommand {
   bench::Settings settings;
   std::vector<std::string> suites;  // empty: all without "model"

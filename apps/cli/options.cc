@@ -90,7 +90,7 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
   add_model(*cmd, o.model);
   auto* text = cmd->add_option("--prompt-text", o.prompt_text, "the prompt");
   auto* file = cmd->add_option("--prompt-file", o.prompt_file,
-      "JSON lines: a string or an object with \"prompt\"; one receipt each");
+                               "JSON lines: a string or an object with \"prompt\"; one receipt each");
   text->excludes(file);
   add_sampling(*cmd, o.sampling);
   cmd->add_flag("--no-generation-config", o.sampling.no_generation_config,
@@ -127,10 +127,12 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
       ->check(whole(0, 3));
   cmd->add_option("--size", o.sizes,
                   "NAME=N: memory is reported for this size of an open dimension (default: 64); the plan "
-                  "stays as it is")->allow_extra_args(false);
+                  "stays as it is")
+      ->allow_extra_args(false);
   cmd->add_option("--bind", o.bound,
                   "NAME=FILE.npy: this input's value, known from now on (shapes, axes, sizes); once for "
-                  "each input")->allow_extra_args(false);
+                  "each input")
+      ->allow_extra_args(false);
   cmd->add_option("--dim", o.dims,
                   "NAME=N: the plan is for this size of a dimension alone: NAME as the model says it, or "
                   "INPUT.AXIS where it has no name (input.0=1); once for each dimension")
@@ -138,7 +140,8 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
   add_operation_set(*cmd, o.operation_set);
   cmd->add_option("--choices", o.choices,
                   "numerics choices that may be applied: all, none, or names, comma separated "
-                  "(spec/choices.md)")->capture_default_str();
+                  "(spec/choices.md)")
+      ->capture_default_str();
   cmd->add_flag("--stateless", o.stateless,
                 "past keys and values stay inputs and outputs: a plan for `infer --input`");
   cmd->callback([&o, &result] { result = compile(o); });
@@ -152,8 +155,8 @@ void add_encode(CLI::App& app, TokensCommand& o, int& result) {
 }
 
 void add_infer(CLI::App& app, InferCommand& o, int& result) {
-  auto* cmd = app.add_subcommand("infer",
-      "plan + token ids -> new token ids, or logits; plan + tensors -> tensors");
+  auto* cmd =
+      app.add_subcommand("infer", "plan + token ids -> new token ids, or logits; plan + tensors -> tensors");
   cmd->add_option("plan", o.plan, "a compiled plan")->required();
   cmd->add_option("--tokens", o.tokens,
                   "ids, comma separated; given several times, sequences that are computed together")
@@ -204,13 +207,14 @@ void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
 }
 
 void add_doctor(CLI::App& app, DoctorCommand& o, int& result) {
-  auto* cmd = app.add_subcommand("doctor",
-      "check every kernel of this build on this machine against known answers");
+  auto* cmd =
+      app.add_subcommand("doctor", "check every kernel of this build on this machine against known answers");
   cmd->add_option("--rooms", o.options.rooms, "known answers from FOLDER/OPERATION/*.txt");
   cmd->add_option("--threads", o.options.threads, "worker threads (default, 0: one per core)")
       ->check(whole(0, kMaxThreads));
   cmd->add_option("--soak", o.options.soak,
-                  "go on for so many seconds: faulty hardware may need a while to show")->check(seconds(1e6));
+                  "go on for so many seconds: faulty hardware may need a while to show")
+      ->check(seconds(1e6));
   cmd->add_flag("--json", o.json, "the findings as JSON");
   cmd->callback([&o, &result] { result = doctor(o); });
 }
@@ -229,7 +233,8 @@ void add_bench(CLI::App& app, BenchCommand& o, int& result) {
       ->delimiter(',');
   cmd->add_option("--device", o.settings.device, "cpu, cuda or cuda:N")->capture_default_str();
   cmd->add_option("--seconds", o.settings.seconds, "per operation, shape and thread count")
-      ->check(seconds(3600))->capture_default_str();
+      ->check(seconds(3600))
+      ->capture_default_str();
   cmd->add_option("--peer", o.settings.peer, "also time this library, in turns")
       ->check(CLI::IsMember({"torch"}));
   cmd->add_option("--python", o.settings.python, "the Python that has the peer");

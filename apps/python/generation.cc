@@ -44,9 +44,9 @@ class Generation {
   Generation(ModelOptions model, ExecutionOptions execution, SamplingOptions sampling,
              generate::Prompt prompt, bool record_model_path) {
     const nb::gil_scoped_release free;
-    generator_.emplace(or_raise(generate::Generator::open({std::move(model), std::move(execution), sampling,
-                                                           {std::move(prompt)}, record_model_path},
-                                                          listener_)));
+    generator_.emplace(or_raise(generate::Generator::open(
+        {std::move(model), std::move(execution), sampling, {std::move(prompt)}, record_model_path},
+        listener_)));
     stream_.emplace(generator_->stream(0));
   }
   // The next piece that is not empty; none behind the last, and then the answer is sealed.
@@ -87,8 +87,7 @@ nb::dict verdict(const std::optional<std::string>& text, const std::string& name
                         : generate::validate(content, name));
   }();
   nb::list findings;
-  for (const receipt::Finding& f : v.findings)
-    findings.append(nb::make_tuple(f.field, f.expected, f.found));
+  for (const receipt::Finding& f : v.findings) findings.append(nb::make_tuple(f.field, f.expected, f.found));
   nb::dict compared, d;
   for (const auto& [what, with] : v.compared) compared[what.c_str()] = printable(with);
   d["ok"] = v.ok(), d["verdict"] = v.verdict, d["findings"] = findings, d["compared"] = compared;
@@ -100,45 +99,54 @@ nb::dict verdict(const std::optional<std::string>& text, const std::string& name
 
 void add_generation(nb::module_& m) {
   nb::class_<ModelOptions>(m, "ModelOptions")
-      .def("__init__",
-           [](ModelOptions* self, const std::string& model_name, const std::string& plan,
-              const std::string& task_dir, const std::string& tasks_root, bool colocate_tensors,
-              const std::string& operation_set) {
-             new (self) ModelOptions{model_name, plan, task_dir, tasks_root, colocate_tensors,
-                                     or_raise(generate::operation_set(operation_set))};
-           },
-           nb::kw_only(), nb::arg("model_name"), nb::arg("plan") = "", nb::arg("task_dir") = "",
-           nb::arg("tasks_root") = "", nb::arg("colocate_tensors") = false, nb::arg("operation_set") = "");
+      .def(
+          "__init__",
+          [](ModelOptions* self, const std::string& model_name, const std::string& plan,
+             const std::string& task_dir, const std::string& tasks_root, bool colocate_tensors,
+             const std::string& operation_set) {
+            new (self) ModelOptions{model_name,       plan,
+                                    task_dir,         tasks_root,
+                                    colocate_tensors, or_raise(generate::operation_set(operation_set))};
+          },
+          nb::kw_only(), nb::arg("model_name"), nb::arg("plan") = "", nb::arg("task_dir") = "",
+          nb::arg("tasks_root") = "", nb::arg("colocate_tensors") = false, nb::arg("operation_set") = "");
   nb::class_<ExecutionOptions>(m, "ExecutionOptions")
-      .def("__init__",
-           [](ExecutionOptions* self, const std::string& device, const std::string& isa, int threads,
-              int64_t prefill_chunk, bool kv_cache) {
-             new (self) ExecutionOptions{device, false, isa, threads, prefill_chunk, !kv_cache};
-           },
-           nb::kw_only(), nb::arg("device"), nb::arg("isa"), nb::arg("threads"), nb::arg("prefill_chunk"),
-           nb::arg("kv_cache") = true);
+      .def(
+          "__init__",
+          [](ExecutionOptions* self, const std::string& device, const std::string& isa, int threads,
+             int64_t prefill_chunk, bool kv_cache) {
+            new (self) ExecutionOptions{device, false, isa, threads, prefill_chunk, !kv_cache};
+          },
+          nb::kw_only(), nb::arg("device"), nb::arg("isa"), nb::arg("threads"), nb::arg("prefill_chunk"),
+          nb::arg("kv_cache") = true);
   nb::class_<SamplingOptions>(m, "SamplingOptions")
-      .def("__init__",
-           [](SamplingOptions* self, std::optional<int64_t> max_new_tokens,
-              const std::optional<std::string>& temperature, std::optional<int32_t> top_k,
-              const std::optional<std::string>& top_p, uint64_t seed, std::optional<bool> do_sample,
-              bool generation_config) {
-             new (self) SamplingOptions{max_new_tokens, number("temperature", temperature),
-                                        number("top_p", top_p), top_k, seed, do_sample,
-                                        !generation_config};
-           },
-           nb::kw_only(), nb::arg("max_new_tokens").none(), nb::arg("temperature").none(),
-           nb::arg("top_k").none(), nb::arg("top_p").none(), nb::arg("seed"), nb::arg("do_sample").none(),
-           nb::arg("generation_config"));
+      .def(
+          "__init__",
+          [](SamplingOptions* self, std::optional<int64_t> max_new_tokens,
+             const std::optional<std::string>& temperature, std::optional<int32_t> top_k,
+             const std::optional<std::string>& top_p, uint64_t seed, std::optional<bool> do_sample,
+             bool generation_config) {
+            new (self) SamplingOptions{max_new_tokens,
+                                       number("temperature", temperature),
+                                       number("top_p", top_p),
+                                       top_k,
+                                       seed,
+                                       do_sample,
+                                       !generation_config};
+          },
+          nb::kw_only(), nb::arg("max_new_tokens").none(), nb::arg("temperature").none(),
+          nb::arg("top_k").none(), nb::arg("top_p").none(), nb::arg("seed"), nb::arg("do_sample").none(),
+          nb::arg("generation_config"));
   nb::class_<Generation>(m, "Generation")
-      .def("__init__",
-           [](Generation* self, const ModelOptions& model, const ExecutionOptions& execution,
-              const SamplingOptions& sampling, const std::string& prompt,
-              const std::optional<std::string>& receipt_path, bool record_model_path) {
-             new (self) Generation(model, execution, sampling, {prompt, receipt_path}, record_model_path);
-           },
-           nb::arg("model"), nb::arg("execution"), nb::arg("sampling"), nb::arg("prompt"), nb::kw_only(),
-           nb::arg("receipt_path").none(), nb::arg("record_model_path"))
+      .def(
+          "__init__",
+          [](Generation* self, const ModelOptions& model, const ExecutionOptions& execution,
+             const SamplingOptions& sampling, const std::string& prompt,
+             const std::optional<std::string>& receipt_path, bool record_model_path) {
+            new (self) Generation(model, execution, sampling, {prompt, receipt_path}, record_model_path);
+          },
+          nb::arg("model"), nb::arg("execution"), nb::arg("sampling"), nb::arg("prompt"), nb::kw_only(),
+          nb::arg("receipt_path").none(), nb::arg("record_model_path"))
       .def("next", &Generation::next)
       .def_prop_ro("notes", &Generation::notes)
       .def_prop_ro("text",
@@ -147,15 +155,17 @@ void add_generation(nb::module_& m) {
                    })
       .def_prop_ro("tokens", [](const Generation& g) { return g.answer().receipt.tokens; })
       .def_prop_ro("receipt", [](const Generation& g) { return receipt::print(g.answer().receipt); });
-  m.def("validate",
-        [](const std::optional<std::string>& text, const std::string& name) {
-          return verdict(text, name, std::nullopt);
-        },
-        nb::arg("text").none(), nb::arg("name"));
-  m.def("verify",
-        [](const std::optional<std::string>& text, const std::string& name, const ModelOptions& model,
-           const ExecutionOptions& execution) { return verdict(text, name, std::pair(model, execution)); },
-        nb::arg("text").none(), nb::arg("name"), nb::arg("model"), nb::arg("execution"));
+  m.def(
+      "validate",
+      [](const std::optional<std::string>& text, const std::string& name) {
+        return verdict(text, name, std::nullopt);
+      },
+      nb::arg("text").none(), nb::arg("name"));
+  m.def(
+      "verify",
+      [](const std::optional<std::string>& text, const std::string& name, const ModelOptions& model,
+         const ExecutionOptions& execution) { return verdict(text, name, std::pair(model, execution)); },
+      nb::arg("text").none(), nb::arg("name"), nb::arg("model"), nb::arg("execution"));
   m.def("refuse_messages", [] { throw Raised{generate::messages_not_covered("messages")}; });
 }
 

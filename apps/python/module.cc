@@ -4,9 +4,9 @@
 #include <mutex>
 
 #include "arrays.h"
-#include "base/text/display.h"
 #include "base/hash/digest_cache.h"
 #include "base/opset.h"
+#include "base/text/display.h"
 #include "compiler/compiler.h"
 #include "generation.h"
 #include "onnx/onnx.h"
@@ -216,7 +216,7 @@ nb::tuple infer(const std::string& op, const nb::dict& attributes, const std::ve
   std::vector<compiler::TensorType> types;
   for (const Type& t : operands) types.push_back(type_of(op, t));
   const auto t = or_raise(compiler::infer(op, attrs_of(attributes), types,
-                                    wanted ? std::optional(type_of(op, *wanted)) : std::nullopt));
+                                          wanted ? std::optional(type_of(op, *wanted)) : std::nullopt));
   return nb::make_tuple(std::string(name_of(t.dtype)), nb::tuple(nb::cast(t.shape)));
 }
 

@@ -31,7 +31,7 @@ class ExportTest : public FolderTest {
   }
   Result<onnx::Graph> exported() {
     INVAR_TRY(std::string model, run());
-    return read(model);
+    return onnx::read(model);
   }
   const onnx::Node* find(const onnx::Graph& g, const std::string& name) {
     for (const onnx::Node& n : g.nodes)
@@ -44,7 +44,7 @@ TEST_F(ExportTest, TheShippedModel) {
   auto model = export_checkpoint(std::string(INVAR_SOURCE_DIR) + "/models/shakespeare-4m", path("out"));
   ASSERT_TRUE(model) << model.error().message;
   EXPECT_EQ(*model, path("out/model.onnx"));
-  auto g = read(*model);
+  auto g = onnx::read(*model);
   ASSERT_TRUE(g) << g.error().message;
   EXPECT_EQ(g->inputs.size(), 2u + 2 * 5);
   EXPECT_EQ(g->outputs.size(), 1u + 2 * 5);
@@ -88,7 +88,7 @@ TEST_F(ExportTest, IntoTheCheckpointItself) {
     auto model = export_checkpoint(path("in"), path("in"), {colocate});
     ASSERT_TRUE(model) << model.error().message;
     EXPECT_FALSE(fs::is_symlink(path("in/model.safetensors")));
-    EXPECT_TRUE(read(*model));
+    EXPECT_TRUE(onnx::read(*model));
   }
   // A cache whose files are links keeps them.
   fs::create_directory(path("blobs"));

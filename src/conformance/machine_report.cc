@@ -34,8 +34,7 @@ std::string table(const MachineReport& r, const std::string& version, const std:
   std::string text, sets, missing;
   for (const auto& i : r.isas) sets += " " + i;
   for (const auto& i : r.missing) missing += (missing.empty() ? "; built, but not here: " : " ") + i;
-  add(text, "  %-11s invar %s, numerics %s, %s\n", "version", version.c_str(),
-      numerics.c_str(), kCompiler);
+  add(text, "  %-11s invar %s, numerics %s, %s\n", "version", version.c_str(), numerics.c_str(), kCompiler);
   add(text, "  %-11s %s (%s), %d core%s\n", "processor", r.cpu.c_str(), r.machine.c_str(), r.cores,
       r.cores == 1 ? "" : "s");
   add(text, "  %-11s %s\n", "GPU", r.gpu.c_str());
@@ -44,10 +43,10 @@ std::string table(const MachineReport& r, const std::string& version, const std:
   for (const auto& l : r.libraries) libraries += (libraries.empty() ? "" : ", ") + l;
   add(text, "  %-11s %s\n", "libraries",
       libraries.empty() ? "none found"
-      : (libraries + "; not checked: no reproducible program uses them").c_str());
+                        : (libraries + "; not checked: no reproducible program uses them").c_str());
   add(text, "  %-11s %s\n\n", "arithmetic",
       r.environment_was_good ? "round to nearest even, gradual underflow"
-          : "was changed by a library of this process; Invar sets its own");
+                             : "was changed by a library of this process; Invar sets its own");
   add(text, "  %-20s", "operation");
   for (const auto& i : r.isas) add(text, " %-10s", i.c_str());
   add(text, "\n");
@@ -63,7 +62,7 @@ std::string table(const MachineReport& r, const std::string& version, const std:
   for (const ops::Kernel* k : r.rows) {
     if (!r.examination.wrong(*k)) continue;
     add(text, "%s %s: %s\n", std::string(k->op).c_str(), std::string(k->isa).c_str(),
-      suspicion(r.examination, *k).c_str());
+        suspicion(r.examination, *k).c_str());
     int shown = 0;
     for (const Finding& f : r.examination.findings)
       if (f.row == k && ++shown <= 3)

@@ -164,8 +164,7 @@ Result<Answer> AnswerStream::finish(Observer& observer) {
   const std::string model_path = g.request.record_model_path ? g.request.model.model_name : "";
   Answer answer;
   answer.receipt = receipt::seal(
-      g.described,
-      {job.prompt.text, job.tokens, job.max_new_tokens, g.model.stop_tokens, g.decoding.params},
+      g.described, {job.prompt.text, job.tokens, job.max_new_tokens, g.model.stop_tokens, g.decoding.params},
       {made.tokens, g.model.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
       describe_execution(*g.session, model_path, g.compiled.plan.operation_set, g.request.execution));
   answer.receipt_hash = to_hex(receipt::receipt_hash(answer.receipt));

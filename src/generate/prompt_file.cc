@@ -53,10 +53,9 @@ Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std:
   if (prompts.size() == 1) return prompts;
   const std::filesystem::path base(receipt_path);
   for (size_t i = 0; i < prompts.size(); ++i)
-    prompts[i].receipt_path =
-        (base.parent_path() /
-         (base.stem().string() + "." + std::to_string(i + 1) + base.extension().string()))
-            .string();
+    prompts[i].receipt_path = (base.parent_path() / (base.stem().string() + "." + std::to_string(i + 1) +
+                                                     base.extension().string()))
+                                  .string();
   return prompts;
 }
 

@@ -11,8 +11,8 @@
 #include "base/hash/sha256.h"
 #include "generate/cache/task_folder.h"
 #ifdef INVAR_COMPILER
-#include "compiler/compiler.h"
 #include "checkpoint/checkpoint.h"
+#include "compiler/compiler.h"
 #include "onnx/onnx.h"
 #endif
 

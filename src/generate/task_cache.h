@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "base/file/temporary_file.h"
 #include "base/hash/digest_cache.h"
 #include "base/operation_set.h"
 #include "base/status.h"
-#include "base/file/temporary_file.h"
 #include "generate/model_folder.h"
 #include "generate/observer.h"
 #include "generate/options.h"

@@ -37,9 +37,7 @@ struct Verification {
   Verdict verdict;
 
   bool failed() const { return !verdict.ok(); }
-  void compared(const char* what, std::string with) {
-    verdict.compared.emplace_back(what, std::move(with));
-  }
+  void compared(const char* what, std::string with) { verdict.compared.emplace_back(what, std::move(with)); }
   void finding(std::string field, std::string expected, std::string found) {
     verdict.findings.push_back({std::move(field), std::move(expected), std::move(found)});
   }
@@ -104,8 +102,7 @@ Result<int64_t> recompute(Verification& v, const ModelLocation& location, Compil
   const auto loading = observer.phase("load");
   run::Options options = session_options(execution, total);
   options.hashed = compiled.hashed.get();
-  INVAR_TRY(run::Session session,
-            run::Session::open(std::move(compiled.plan), compiled.folder, options));
+  INVAR_TRY(run::Session session, run::Session::open(std::move(compiled.plan), compiled.folder, options));
   if (repeats) {
     INVAR_CHECK_OK(check_kind(v, session));
   }

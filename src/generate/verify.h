@@ -18,8 +18,8 @@ struct Verdict {
   std::string verdict;       // "VERIFIED", "NOT VERIFIED", ...; only what holds on any machine is VERIFIED
   std::string receipt;       // its name
   std::string receipt_hash;  // "" where the receipt does not say one that holds
-  std::vector<receipt::Finding> findings;                      // empty: it holds
-  std::vector<std::pair<std::string, std::string>> compared;   // what with what
+  std::vector<receipt::Finding> findings;                     // empty: it holds
+  std::vector<std::pair<std::string, std::string>> compared;  // what with what
   bool ok() const { return findings.empty(); }
 };
 // The verdict as lines for people, safe for a terminal.

@@ -13,8 +13,8 @@ Result<std::string> memory_report(const Plan& plan, const std::map<std::string, 
   for (const std::string& name : plan.symbols) {
     if (!is_name(name)) continue;
     const auto it = sizes.find(name);
-    at += (at.empty() ? " at " : ", ") + name + "=" +
-          std::to_string(it == sizes.end() ? kTypical : it->second);
+    at +=
+        (at.empty() ? " at " : ", ") + name + "=" + std::to_string(it == sizes.end() ? kTypical : it->second);
   }
   return at.empty() ? text : text + at + "; alive there " + f.formula;
 }

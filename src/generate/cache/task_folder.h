@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "base/status.h"
 #include "base/file/temporary_file.h"
+#include "base/status.h"
 #include "plan/plan.h"
 
 namespace invar::generate {

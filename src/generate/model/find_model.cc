@@ -51,10 +51,11 @@ Result<FoundModel> find_model(const std::string& model_name, const receipt::Rece
   if (!model_name.empty()) {
     INVAR_TRY(ModelLocation location, resolve(model_name, claimed.revision));
     return FoundModel{location, location.revision.empty() ? "given with --model-name"
-                                                    : "the Hugging Face cache, by --model-name"};
+                                                          : "the Hugging Face cache, by --model-name"};
   }
   if (is_hub_name(claimed.model_name))
-    if (auto location = resolve(claimed.model_name, claimed.revision); location && !location->revision.empty())
+    if (auto location = resolve(claimed.model_name, claimed.revision);
+        location && !location->revision.empty())
       return FoundModel{*location, "the Hugging Face cache, by the receipt's model name"};
   std::error_code ec;
   for (const std::string& folder : remembered(claimed.weights))

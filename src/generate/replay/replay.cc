@@ -30,18 +30,18 @@ receipt::Forward forward_pass(run::Session& session, int64_t chunk, Phase& phase
 }
 
 receipt::Forward repeat_steps(run::Session& session, size_t prompt_tokens, Phase& phase) {
-  return [&session, &phase, prompt_tokens](std::span<const int32_t> tokens,
-                                           const Deliver& deliver) -> Status {
-    session.reset();
-    size_t next = prompt_tokens;
-    for (std::span<const int32_t> step = tokens.first(next); !step.empty();
-         step = tokens.subspan(next, next < tokens.size()), next += step.size()) {
-      INVAR_TRY(std::span<const float> logits, session.step(step));
-      deliver(static_cast<int64_t>(next) - 1, logits);
-      report(phase, next, tokens);
-    }
-    return {};
-  };
+  return
+      [&session, &phase, prompt_tokens](std::span<const int32_t> tokens, const Deliver& deliver) -> Status {
+        session.reset();
+        size_t next = prompt_tokens;
+        for (std::span<const int32_t> step = tokens.first(next); !step.empty();
+             step = tokens.subspan(next, next < tokens.size()), next += step.size()) {
+          INVAR_TRY(std::span<const float> logits, session.step(step));
+          deliver(static_cast<int64_t>(next) - 1, logits);
+          report(phase, next, tokens);
+        }
+        return {};
+      };
 }
 
 }  // namespace invar::generate
