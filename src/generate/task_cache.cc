@@ -21,6 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+#ifdef INVAR_COMPILER
 // What a plan depends on, cheap to compute: weights by name, size, time and inode, JSON files by
 // content.
 std::string key_of(const std::string& folder, bool colocate, OperationSet set) {
@@ -52,7 +53,6 @@ std::string key_of(const std::string& folder, bool colocate, OperationSet set) {
   return to_hex(h.finish());
 }
 
-#ifdef INVAR_COMPILER
 // Exports and compiles into the folder. `kept`: the folder where a person will find the result, ""
 // for none.
 Status make_plan(const ModelLocation& location, const ModelOptions& options, OperationSet set,

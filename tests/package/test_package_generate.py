@@ -133,7 +133,6 @@ def test_chat_messages_are_refused_as_by_the_command_line(tmp_path):
 
 
 @pytest.mark.parametrize("options,arguments", [
-    (["--prompt-text", ""], {"prompt": ""}),
     (["--prompt-text", "A", "--max-new-tokens", 4096], {"prompt": "A", "max_new_tokens": 4096}),
     (["--prompt-text", "A", "--temperature", 0], {"prompt": "A", "temperature": 0.0}),
     (["--prompt-text", "A", "--top-p", "1.5"], {"prompt": "A", "top_p": 1.5}),
@@ -143,7 +142,7 @@ def test_chat_messages_are_refused_as_by_the_command_line(tmp_path):
     (["--prompt-text", "A", "--receipt-path", "/nowhere/r.json"], {"prompt": "A", "receipt_path": "/nowhere/r.json"}),
     (["--prompt-text", "A", "--receipt-path", ""], {"prompt": "A", "receipt_path": ""}),
     (["--prompt-text", "A", "--plan", "none.invar"], {"prompt": "A", "plan": "none.invar"}),
-], ids=["no tokens", "too long", "temperature", "top_p", "set", "isa", "device", "receipt", "receipt name", "plan"])
+], ids=["too long", "temperature", "top_p", "set", "isa", "device", "receipt", "receipt name", "plan"])
 def test_refusals_are_the_lines_of_the_command_line(tasks, tmp_path, options, arguments):
     receipt = [] if "receipt_path" in arguments else ["--receipt-path", tmp_path / "r.json"]
     done = execute(["run", "--model-name", MODEL, "--tasks-root", tasks, *receipt, *options])
