@@ -1,7 +1,7 @@
 #include <map>
 
+#include "receipt/fields/rules.h"
 #include "receipt/receipt.h"
-#include "receipt/rules.h"
 
 namespace invar::receipt {
 namespace {

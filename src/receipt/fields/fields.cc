@@ -1,4 +1,4 @@
-#include "receipt/fields.h"
+#include "receipt/fields/fields.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "receipt/rules.h"
+#include "receipt/fields/rules.h"
 
 #include <algorithm>
 #include <set>
