@@ -55,4 +55,8 @@ using Progress = std::function<void(size_t done, size_t total, const std::string
 Result<Report> measure(const Settings&, const Progress&);
 Result<Report> measure_on_device(const Settings&, const std::vector<Item>&, const Progress&);
 
+// A prompt and an answer of a model, per token, as rows of the report; the limit of decoding is
+// reading the weights once per token. `model_name`: "" is the shipped model.
+Status measure_model(const Settings&, const std::string& model_name, Report&);
+
 }  // namespace invar::bench

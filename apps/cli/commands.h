@@ -6,56 +6,27 @@
 #include <string>
 #include <vector>
 
-#include "base/file/file.h"
+#include "bench/run.h"
+#include "conformance/machine.h"
+#include "generate/options.h"
 
 namespace invar::cli {
 
-// Files that are read at once. A receipt has a digest of 64 digits for each token, and a line for each tensor.
-inline constexpr FileKind kReceiptFile{"a receipt", uint64_t{256} << 20, true},
-    kPromptFile{"a prompt file", uint64_t{256} << 20, true},
-    kTokensFile{"a file of tokens", uint64_t{64} << 20, true},
-    kConfigFile{"a file of settings", uint64_t{16} << 20}, kTokenizerFile{"a tokenizer", uint64_t{256} << 20};
+using generate::ExecutionOptions;
+using generate::ModelOptions;
+using generate::SamplingOptions;
 
-struct ModelOptions {      // where the model and its compiled form are
-  std::string model_name;  // folder, or org/name in the local Hugging Face cache
-  std::string plan;        // an existing plan: nothing is exported or compiled
-  std::string task_dir;    // where exports and plans go; "" = one per model under tasks_root
-  std::string tasks_root;  // "" = $XDG_CACHE_HOME/invar/tasks
-  bool colocate_tensors = false;
-  std::string operation_set;  // of the plan; "" = that of an existing plan, reproducible for a new one
-};
-
-struct ExecutionOptions {  // tuning: never changes a bit
-  std::string device = "cpu";
-  bool cpu_only = false;
-  std::string isa;
-  int threads = 0;
-  int64_t prefill_chunk = 0;
-  bool no_kv_cache = false;
-};
-
-constexpr int64_t kMaxNewTokens = 128;  // where neither the user nor the checkpoint says it
-
-struct SamplingOptions {  // absent = the checkpoint's generation_config.json, else greedy
-  std::optional<int64_t> max_new_tokens;
-  std::optional<float> temperature, top_p;
-  std::optional<int32_t> top_k;
-  uint64_t seed = 0;
-  bool no_do_sample = false;
-  bool no_generation_config = false;  // take no defaults from it
-};
-
-struct RunOptions {
+struct RunCommand {
   ModelOptions model;
   ExecutionOptions execution;
   SamplingOptions sampling;
+  std::string operation_set;  // "" = that of an existing plan, reproducible for a new one
   std::optional<std::string> prompt_text;
   std::string prompt_file;
   std::string receipt_path = "receipt.json";
   bool record_model_path = false;  // into the receipt's execution section
   bool json = false;
 };
-
 struct ExportCommand {
   std::string model_name, output;
   bool colocate_tensors = false;
@@ -92,25 +63,21 @@ struct ReceiptCommand {  // validate, verify
   ExecutionOptions execution;
   bool json = false;
 };
-
 struct DoctorCommand {
-  std::string rooms;                 // the rooms' texts from this folder; "" = those of the build
-  int threads = 0;                   // 0 = one per core
-  double soak = 0;                   // seconds to go on checking
-  bool environment_was_good = true;  // of the main thread, before Invar set it
+  conformance::MachineOptions options;
   bool json = false;
 };
-
 struct BenchCommand {
-  std::vector<std::string> suites;
-  std::string op, shape, peer, python, model_name, plot, device = "cpu";
-  std::vector<int> threads;
-  std::vector<std::string> isas;
-  double seconds = 0.4;
+  bench::Settings settings;
+  std::vector<std::string> suites;  // empty: all without "model"
+  std::string model_name, plot;
   bool json = false;
 };
 
-int run(const RunOptions&);
+// Parses and runs. environment_was_good: num::arithmetic_env_ok() as the program found it.
+int parse_and_run(int argc, char** argv, bool environment_was_good);
+
+int run(const RunCommand&);
 int export_model(const ExportCommand&);
 int compile(const CompileCommand&);
 int infer(const InferCommand&);

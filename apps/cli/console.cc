@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -49,47 +50,75 @@ int fail(const Error& error) {
   return static_cast<int>(error.code);
 }
 
-std::string milliseconds(std::chrono::steady_clock::duration d) {
-  const double ms = std::chrono::duration<double, std::milli>(d).count();
+int exit_code(const Status& s) {
+  return s ? 0 : fail(s.error());
+}
+
+namespace {
+
+std::string duration(double ms) {  // "12 ms", "1.2 s"
   char text[32];
-  if (ms < 1000) {
-    std::snprintf(text, sizeof text, "%.0f ms", ms);
-  } else {
-    std::snprintf(text, sizeof text, "%.1f s", ms / 1000);
-  }
+  std::snprintf(text, sizeof text, ms < 1000 ? "%.0f ms" : "%.1f s", ms < 1000 ? ms : ms / 1000);
   return text;
 }
 
-Phase::Phase(std::string_view name, bool quiet)
-    : name_(printable(name)), quiet_(quiet), start_(std::chrono::steady_clock::now()), last_(start_) {
-  if (!quiet_ && stderr_is_terminal()) {
-    std::fprintf(stderr, "  %-9s …", name_.c_str());
-    drawn_ = true;
+class ConsolePhase : public generate::Phase {
+ public:
+  ConsolePhase(std::string_view name, bool quiet)
+      : name_(printable(name)), quiet_(quiet), start_(std::chrono::steady_clock::now()), last_(start_) {
+    if (!quiet_ && stderr_is_terminal()) {
+      std::fprintf(stderr, "  %-9s …", name_.c_str());
+      drawn_ = true;
+    }
   }
+
+  void progress(int64_t done, int64_t total) override {  // redraws the bar, a terminal only
+    const auto now = std::chrono::steady_clock::now();
+    if (!drawn_ || total <= 0 || now - last_ < std::chrono::milliseconds(50)) return;
+    last_ = now;
+    constexpr int kWidth = 30;
+    const int full = static_cast<int>(done * kWidth / total);
+    std::string bar;
+    for (int i = 0; i < kWidth; ++i) bar += i < full ? "█" : "░";
+    std::fprintf(stderr, "\r\033[K  %-9s %s %3d%%", name_.c_str(), bar.c_str(),
+                 static_cast<int>(done * 100 / total));
+  }
+
+  void done(std::string_view detail) override {
+    open_ = false;
+    if (quiet_) return;
+    if (drawn_) std::fputs("\r\033[K", stderr);
+    const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start_;
+    std::fprintf(stderr, "  %-9s %s (%s)\n", name_.c_str(), printable(detail).c_str(),
+                 duration(ms.count()).c_str());
+  }
+
+  ~ConsolePhase() override {  // an unfinished phase leaves the line clean
+    if (open_ && drawn_) std::fputs("\r\033[K", stderr);
+  }
+
+ private:
+  std::string name_;
+  bool quiet_, open_ = true, drawn_ = false;
+  std::chrono::steady_clock::time_point start_, last_;
+};
+
+}  // namespace
+
+std::unique_ptr<generate::Phase> Console::phase(std::string_view name) {
+  return std::make_unique<ConsolePhase>(name, quiet_);
 }
 
-void Phase::progress(int64_t done, int64_t total) {
-  const auto now = std::chrono::steady_clock::now();
-  if (!drawn_ || total <= 0 || now - last_ < std::chrono::milliseconds(50)) return;
-  last_ = now;
-  constexpr int kWidth = 30;
-  const int full = static_cast<int>(done * kWidth / total);
-  std::string bar;
-  for (int i = 0; i < kWidth; ++i) bar += i < full ? "█" : "░";
-  std::fprintf(stderr, "\r\033[K  %-9s %s %3d%%", name_.c_str(), bar.c_str(),
-               static_cast<int>(done * 100 / total));
+void Console::note(std::string_view topic, std::string_view text) {
+  std::fprintf(stderr, "  %-9s %s\n", printable(topic).c_str(), printable(text).c_str());
 }
 
-void Phase::done(std::string_view detail) {
-  open_ = false;
-  if (quiet_) return;
-  if (drawn_) std::fputs("\r\033[K", stderr);
-  const std::string time = milliseconds(std::chrono::steady_clock::now() - start_);
-  std::fprintf(stderr, "  %-9s %s (%s)\n", name_.c_str(), printable(detail).c_str(), time.c_str());
+void Console::artifacts(const std::string& folder) {
+  std::fprintf(stderr, "artifacts in %s\n", printable(folder).c_str());
 }
 
-Phase::~Phase() {
-  if (open_ && drawn_) std::fputs("\r\033[K", stderr);
+void Console::unsaved_receipt(const std::string& json) {
+  std::fprintf(stderr, "%s\n", printable_json(json).c_str());
 }
 
 }  // namespace invar::cli

@@ -1,28 +1,29 @@
-// What a person sees: phases and progress on a terminal, quiet lines in a pipe; all of it on stderr.
+// What a person sees: phases and progress on a terminal, quiet lines in a pipe.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
+#include "generate/observer.h"
 
 namespace invar::cli {
 
 bool stdout_is_terminal();
 bool stderr_is_terminal();
 
-// What happens to the terminal or a pipe must not end a run: a closed pipe and a file limit become errors of the write
-// instead of signals, closed standard streams become /dev/null (or the next file opened would take their place).
+// What happens to the terminal or a pipe must not end a run: a closed pipe and a file limit become
+// errors of the write instead of signals, closed standard streams become /dev/null (or the next
+// file opened would take their place).
 void keep_running_without_streams();
 
-// Text of unknown origin (names, paths, answers) reaches a terminal by these functions or printable() alone: nothing in it
-// moves the cursor, hides or forges a line (base/text/display.h).
+// Text of unknown origin (names, paths, answers) reaches a terminal by these functions or
+// printable() alone: nothing in it moves the cursor, hides or forges a line (base/text/display.h).
 
-// Writes to stdout: in a pipe exactly these bytes, on a terminal as printable_lines() says. A reader that closed its pipe
-// has what it wanted, which is no error; a full disk is one.
+// Writes to stdout: in a pipe exactly these bytes, on a terminal as printable_lines() says. A
+// reader that closed its pipe has what it wanted, which is no error; a full disk is one.
 Status write_stdout(std::string_view text);
 // A path for stdout: exact in a pipe, one line on a terminal.
 std::string path_for_stdout(const std::string& path);
@@ -31,21 +32,21 @@ std::string line_of(const nlohmann::json&);
 
 // Prints "invar: MESSAGE" on stderr and returns the error's exit code.
 int fail(const Error& error);
+// 0, or that of fail().
+int exit_code(const Status&);
 
-// One step of the journey: on a terminal a line that is redrawn, in a pipe one line when it is done.
-class Phase {
+// The work of the library as lines on stderr. Quiet: notes alone, no phases.
+class Console : public generate::Observer {
  public:
-  Phase(std::string_view name, bool quiet);
-  void progress(int64_t done, int64_t total);  // redraws the bar, a terminal only
-  void done(std::string_view detail);          // "name  detail  12 ms"
-  ~Phase();                                    // an unfinished phase leaves the line clean
+  explicit Console(bool quiet) : quiet_(quiet) {}
+  // A line "name  detail (12 ms)" when it is done; before that, on a terminal, a bar.
+  std::unique_ptr<generate::Phase> phase(std::string_view name) override;
+  void note(std::string_view topic, std::string_view text) override;
+  void artifacts(const std::string& folder) override;
+  void unsaved_receipt(const std::string& json) override;
 
  private:
-  std::string name_;
-  bool quiet_, open_ = true, drawn_ = false;
-  std::chrono::steady_clock::time_point start_, last_;
+  bool quiet_;
 };
-
-std::string milliseconds(std::chrono::steady_clock::duration d);  // "12 ms", "1.2 s"
 
 }  // namespace invar::cli

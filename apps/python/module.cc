@@ -9,6 +9,7 @@
 #include "base/opset.h"
 #include "base/text/display.h"
 #include "compiler/compiler.h"
+#include "generation.h"
 #include "onnx/onnx.h"
 #include "plan/plan.h"
 #include "run/eager.h"
@@ -298,6 +299,8 @@ NB_MODULE(_native, m) {
     for (const OpInfo& o : opset()) names.emplace_back(o.op);
     return names;
   });
+  add_generation(m);
   m.attr("most_opt") = compiler::kMaxOptLevel;
+  m.attr("most_threads") = kMaxThreads;
   m.attr("__version__") = INVAR_VERSION;
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/endian.h"
-#include "receipt/fields.h"
+#include "receipt/fields/fields.h"
 
 namespace invar::receipt {
 

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <set>
 
-#include "receipt/fields.h"
+#include "receipt/fields/fields.h"
 #include "receipt/testing.h"
 
 namespace invar::receipt {

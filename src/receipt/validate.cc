@@ -4,8 +4,8 @@
 #include <optional>
 #include <set>
 
-#include "receipt/fields.h"
-#include "receipt/rules.h"
+#include "receipt/fields/fields.h"
+#include "receipt/fields/rules.h"
 
 namespace invar::receipt {
 namespace {

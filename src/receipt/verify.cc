@@ -1,8 +1,8 @@
 // Verification by recomputing, see receipt.h.
 #include <map>
 
+#include "receipt/fields/rules.h"
 #include "receipt/receipt.h"
-#include "receipt/rules.h"
 
 namespace invar::receipt {
 namespace {

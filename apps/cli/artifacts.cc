@@ -1,0 +1,54 @@
+// The artifacts that stages exchange, as options name them: token ids, tensors, results.
+#include "artifacts.h"
+
+#include "base/file/file.h"
+#include "console.h"
+#include "run/npy.h"
+
+namespace invar::cli {
+
+using nlohmann::json;
+static constexpr FileKind kTokensFile{"a file of tokens", uint64_t{64} << 20, true};
+
+Status deliver(const std::string& output, const std::string& text) {
+  return output.empty() ? write_stdout(text) : write_file(output, text);
+}
+
+Result<json> tokens_in(const std::string& file) {
+  if (file.empty()) return bad_input("no tokens: pass --tokens 0,5,7 or a JSON file of ids");
+  INVAR_TRY(std::string text, read_file(file, kTokensFile));
+  json j = json::parse(text, nullptr, false);
+  if (j.is_object()) j = j.value("tokens", json());
+  return j;
+}
+
+Result<std::vector<int32_t>> ids_of(const json& list, const std::string& file) {
+  if (!list.is_array())
+    return bad_input(file + ": neither a JSON list of token ids nor an object with \"tokens\"");
+  std::vector<int32_t> ids;
+  for (const json& t : list) {
+    if (!t.is_number_integer() || t.get<int64_t>() < 0 || t.get<int64_t>() > INT32_MAX)
+      return bad_input(file + ": entry " + std::to_string(ids.size()) + " is not a token id");
+    ids.push_back(t.get<int32_t>());
+  }
+  return ids;
+}
+
+Result<std::vector<int32_t>> tokens_from(const std::vector<int32_t>& given, const std::string& file) {
+  if (!given.empty() && file.empty()) return given;
+  INVAR_TRY(const json list, tokens_in(file));
+  return ids_of(list, file);
+}
+
+Result<run::Function::NamedTensors> tensors_from(const std::string& option, const std::vector<std::string>& given) {
+  run::Function::NamedTensors tensors;
+  for (const std::string& one : given) {
+    const size_t equal = one.find('=');
+    if (equal == one.npos || equal == 0) return bad_input(option + " " + one + ": not NAME=FILE.npy");
+    INVAR_TRY(run::Tensor t, run::read_npy(one.substr(equal + 1)));
+    tensors.emplace_back(one.substr(0, equal), std::move(t));
+  }
+  return tensors;
+}
+
+}  // namespace invar::cli

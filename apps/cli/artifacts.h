@@ -1,0 +1,23 @@
+// The artifacts that stages exchange, as options name them: token ids, tensors, results.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "run/function.h"
+
+namespace invar::cli {
+
+// Prints to stdout, or writes the file.
+Status deliver(const std::string& output, const std::string& text);
+// Where ids are not given: from a file, a JSON list, or an object with "tokens".
+Result<nlohmann::json> tokens_in(const std::string& file);
+Result<std::vector<int32_t>> ids_of(const nlohmann::json& list, const std::string& file);
+Result<std::vector<int32_t>> tokens_from(const std::vector<int32_t>& given, const std::string& file);
+// NAME=FILE.npy, each.
+Result<run::Function::NamedTensors> tensors_from(const std::string& option, const std::vector<std::string>& given);
+
+}  // namespace invar::cli

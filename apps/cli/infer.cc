@@ -1,0 +1,145 @@
+// invar infer: a plan on its own. Token ids -> new ids or logits; tensors -> tensors.
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "artifacts.h"
+#include "base/endian.h"
+#include "base/file/file.h"
+#include "base/file/temporary_file.h"
+#include "commands.h"
+#include "console.h"
+#include "generate/execution.h"
+#include "generate/generation_loop.h"
+#include "plan/plan.h"
+#include "run/npy.h"
+
+namespace invar::cli {
+namespace {
+
+using nlohmann::json;
+
+// Several sequences: a text of ids for each, or a file with a list of lists.
+Result<std::vector<std::vector<int32_t>>> sequences_from(const std::vector<std::string>& given,
+                                                         const std::string& file) {
+  std::vector<std::vector<int32_t>> all;
+  if (given.empty() || !file.empty()) {
+    INVAR_TRY(const json list, tokens_in(file));
+    const bool several = list.is_array() && !list.empty() && list[0].is_array();
+    for (const json& one : several ? list : json::array({list})) {
+      INVAR_TRY(std::vector<int32_t> ids, ids_of(one, file));
+      all.push_back(std::move(ids));
+    }
+    return all;
+  }
+  for (const std::string& text : given) {
+    const json list = json::parse("[" + text + "]", nullptr, false);
+    if (list.is_discarded())
+      return bad_input("--tokens " + text + ": not token ids, comma separated, such as 0,5,7");
+    INVAR_TRY(std::vector<int32_t> ids, ids_of(list, "--tokens " + text));
+    all.push_back(std::move(ids));
+  }
+  return all;
+}
+
+std::string gigabytes(uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f GB", static_cast<double>(bytes) * 1e-9);
+  return text;
+}
+
+// What chooses new tokens has nothing to choose where none are made.
+Status check_chooses_nothing(const InferCommand& c, const std::string& option) {
+  const SamplingOptions& s = c.sampling;
+  if (!s.max_new_tokens && !s.temperature && !s.top_k && !s.top_p && !s.do_sample && c.stop_tokens.empty())
+    return {};
+  return bad_input(
+      option + " generates no tokens: leave --max-new-tokens, --stop-tokens and the options of sampling out");
+}
+
+Status do_infer(const InferCommand& c) {
+  if (!c.logits_output.empty()) {
+    INVAR_CHECK_OK(check_chooses_nothing(c, "--logits-output"));
+  }
+  INVAR_TRY(plan::Plan plan, plan::load(c.plan));
+  INVAR_TRY(const auto sequences, sequences_from(c.tokens, c.tokens_file));
+  size_t rows = 0;
+  for (const auto& tokens : sequences) rows = std::max(rows, tokens.size());
+  const bool only_logits = !c.logits_output.empty();
+  const int64_t max_new = c.sampling.max_new_tokens.value_or(generate::kMaxNewTokens);
+  const std::string of_set = plan.operation_set == OperationSet::reproducible
+                                 ? ""
+                                 : ", operation set " + std::string(name_of(plan.operation_set));
+  uint64_t weights = 0;
+  for (const plan::Weight& w : plan.weights) weights += w.length;
+  Console console(false);
+  const auto loading = console.phase("load");
+  INVAR_TRY(run::Session session,
+            run::Session::open(std::move(plan), folder_of(c.plan),
+                               generate::session_options(
+                                   c.execution, static_cast<int64_t>(rows) + (only_logits ? 0 : max_new),
+                                   only_logits ? 1 : static_cast<int64_t>(sequences.size()))));
+  loading->done(gigabytes(weights) + " of weights, memory " + gigabytes(session.peak_bytes()));
+  generate::report_threads(session.threads(), c.execution, console);
+  if (only_logits) {
+    INVAR_TRY(const std::string all, generate::all_logits(session, sequences));
+    INVAR_CHECK_OK(session.weights_unchanged());
+    return write_file(c.logits_output, all);
+  }
+  INVAR_TRY(const sample::Params params, generate::sampling_params(c.sampling));
+  INVAR_TRY(const auto all, generate::generate_many(session, sequences, max_new, params, c.stop_tokens));
+  INVAR_CHECK_OK(session.weights_unchanged());
+  size_t count = 0;
+  std::string text;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const generate::Generation& g = all[i];
+    count += g.tokens.size();
+    json out = {{"prompt_tokens", sequences[i]}, {"tokens", g.tokens}, {"finish_reason", g.finish_reason}};
+    for (const Digest& d : g.logits) out["logits"].push_back(to_hex(d));
+    text += line_of(out);
+  }
+  std::fprintf(stderr, "  sampling  %s, at most %lld new tokens\n", sample::describe(params).c_str(),
+               static_cast<long long>(max_new));
+  std::fprintf(stderr, "  infer     %zu tokens after %.3f s, %.1f tokens/s (%s%s)\n", count,
+               all[0].prefill_seconds, all[0].decode_tokens_per_second, std::string(session.isa()).c_str(),
+               of_set.c_str());
+  return deliver(c.output, text);
+}
+
+// The plan as a function: tensors from files -> a digest of each output, and files.
+Status do_infer_tensors(const InferCommand& c) {
+  if (!c.tokens.empty() || !c.tokens_file.empty() || !c.logits_output.empty())
+    return bad_input("--input gives tensors: leave --tokens, --tokens-file and --logits-output out");
+  INVAR_CHECK_OK(check_chooses_nothing(c, "--input"));
+  INVAR_TRY(plan::Plan plan, plan::load(c.plan));
+  const OperationSet set = plan.operation_set;
+  INVAR_TRY(const run::Function::NamedTensors inputs, tensors_from("--input", c.inputs));
+  INVAR_TRY(run::Function function,
+            run::Function::open(std::move(plan), folder_of(c.plan), generate::run_options(c.execution)));
+  INVAR_TRY(const run::Function::NamedTensors outputs, function.run(inputs));
+  INVAR_CHECK_OK(function.weights_unchanged());
+  json out;
+  for (const auto& [name, t] : outputs) {
+    std::string bytes(t.bytes.size(), '\0');
+    copy_little_endian(bytes.data(), t.bytes.data(), bytes.size(), size_of(t.dtype));
+    out["outputs"][name] = {
+        {"dtype", name_of(t.dtype)}, {"shape", t.shape}, {"sha256", to_hex(sha256(bytes))}};
+    if (c.tensors_output.empty()) continue;
+    if (name.empty() || std::filesystem::path(name).filename() != name || name.starts_with('.') ||
+        name.find('\0') != name.npos)
+      return bad_input("output '" + name + "': no name of a file: leave --tensors-output out");
+    INVAR_CHECK_OK(write_file(c.tensors_output + "/" + name + ".npy", run::npy_of(t)));
+  }
+  out["isa"] = function.isa();
+  if (set != OperationSet::reproducible)
+    out["operation_set"] = name_of(set), out["libraries"] = function.libraries();
+  return deliver(c.output, line_of(out));
+}
+
+}  // namespace
+
+int infer(const InferCommand& c) {
+  return exit_code(c.inputs.empty() && c.tensors_output.empty() ? do_infer(c) : do_infer_tensors(c));
+}
+
+}  // namespace invar::cli

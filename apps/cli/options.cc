@@ -1,0 +1,291 @@
+// The options of the command line. The only file that includes CLI11 (6 s of compile time).
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdint>
+
+#include "base/text/decimal.h"
+#include "base/thread_pool.h"
+#include "commands.h"
+#include "console.h"
+
+namespace invar::cli {
+namespace {
+
+void add_model(CLI::App& app, ModelOptions& o) {
+  app.add_option("--model-name", o.model_name, "checkpoint folder, or org/name in the Hugging Face cache")
+      ->required();
+  app.add_option("--plan", o.plan, "use this compiled plan instead of exporting and compiling");
+  app.add_option("--task-dir", o.task_dir, "where the export and the plan of this model go");
+  app.add_option("--tasks-root", o.tasks_root, "where task folders are made (default: the user's cache)");
+  app.add_flag("--colocate-tensors", o.colocate_tensors,
+               "copy weights into the task folder instead of linking them");
+}
+
+void add_operation_set(CLI::App& app, std::string& set) {
+  app.add_option("--operation-set", set,
+                 "what is promised of the bits: default (nothing), deterministic (the same in every run "
+                 "on this machine), reproducible (the same on any machine; the default)");
+}
+
+// CLI11 reads 010 as 8, takes +5 and 0x10, and wraps or cuts what is too large or negative. Only
+// plain digits pass.
+CLI::Validator whole(uint64_t least, uint64_t most) {
+  const std::string range = std::to_string(least) + " to " + std::to_string(most);
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        return parse_whole(text, least, most) ? "" : text + " is not a whole number from " + range;
+      },
+      range);
+}
+
+void add_decimal(CLI::App& app, const std::string& name, std::optional<float>& value, const char* help) {
+  app.add_option_function<std::string>(
+         name,
+         [&value, name](const std::string& text) {
+           if (const std::string wrong = parse_decimal(text, value.emplace()); !wrong.empty())
+             throw CLI::ValidationError(name, wrong);
+         },
+         help)
+      ->type_name("NUMBER");
+}
+
+CLI::Validator seconds(double most) {
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        double value;
+        if (std::string wrong = parse_decimal(text, value); !wrong.empty()) return wrong;
+        return value >= 0 && value <= most ? ""
+                                           : text + " is not from 0 to " + std::to_string(std::lround(most));
+      },
+      "0 to " + std::to_string(std::lround(most)));
+}
+
+void add_execution(CLI::App& app, ExecutionOptions& o) {
+  app.add_option("--device", o.device, "cpu, cuda or cuda:N; never changes a bit")->capture_default_str();
+  app.add_flag("--cpu-only", o.cpu_only, "never use a GPU");
+  app.add_option("--threads", o.threads, "worker threads (default, 0: one per core)")
+      ->check(whole(0, kMaxThreads));
+  app.add_option("--isa", o.isa, "force one instruction set: reference, scalar, avx2, avx512, neon");
+  app.add_option("--prefill-chunk", o.prefill_chunk, "prompt tokens per step (default: 256)")
+      ->check(whole(0, 1 << 20));
+}
+
+void add_sampling(CLI::App& app, SamplingOptions& o) {
+  app.add_option("--max-new-tokens", o.max_new_tokens, "at most this many new tokens (default: 128)")
+      ->check(whole(1, 1 << 30));
+  add_decimal(app, "--temperature", o.temperature, "divide logits by this; > 0");
+  app.add_option("--top-k", o.top_k, "keep the k most likely tokens; 0 = all")->check(whole(0, INT32_MAX));
+  add_decimal(app, "--top-p", o.top_p, "keep the smallest set with this probability; 1 = all");
+  app.add_option("--seed", o.seed, "seed of the counter-based generator")
+      ->check(whole(0, UINT64_MAX))
+      ->capture_default_str();
+  auto* greedy = app.add_flag_callback(
+      "--no-do-sample", [&o] { o.do_sample = false; }, "always take the most likely token");
+  for (const char* drawing : {"--temperature", "--top-k", "--top-p"})
+    greedy->excludes(app.get_option(drawing));
+}
+
+void add_run(CLI::App& app, RunCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("run", "export, compile, infer, decode; write a receipt");
+  add_model(*cmd, o.model);
+  auto* text = cmd->add_option("--prompt-text", o.prompt_text, "the prompt");
+  auto* file = cmd->add_option("--prompt-file", o.prompt_file,
+                               "JSON lines: a string or an object with \"prompt\"; one receipt each");
+  text->excludes(file);
+  add_sampling(*cmd, o.sampling);
+  cmd->add_flag("--no-generation-config", o.sampling.no_generation_config,
+                "take no defaults of sampling and length from the checkpoint's generation_config.json");
+  add_execution(*cmd, o.execution);
+  cmd->add_flag("--no-kv-cache", o.execution.no_kv_cache, "recompute the whole sequence at every token");
+  add_operation_set(*cmd, o.operation_set);
+  cmd->add_option("--receipt-path", o.receipt_path, "where the receipt goes")->capture_default_str();
+  cmd->add_flag("--record-model-path", o.record_model_path,
+                "also write the path of the model on this machine into the receipt");
+  cmd->add_flag("--json", o.json, "one JSON object per prompt on standard output");
+  cmd->callback([&o, &result, text, file] {
+    if (!*text && !*file) throw CLI::RequiredError("--prompt-text or --prompt-file");
+    result = run(o);
+  });
+}
+
+void add_export(CLI::App& app, ExportCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("export", "checkpoint folder -> model.onnx with weights by reference");
+  cmd->add_option("--model-name", o.model_name, "checkpoint folder, or org/name")->required();
+  cmd->add_option("-o,--output", o.output, "folder for model.onnx")->required();
+  cmd->add_flag("--colocate-tensors", o.colocate_tensors, "copy the weights instead of linking them");
+  cmd->callback([&o, &result] { result = export_model(o); });
+}
+
+void add_compile(CLI::App& app, CompileCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("compile", "ONNX model -> plan");
+  cmd->add_option("model", o.model, "a .onnx file")->required();
+  cmd->add_option("-o,--output", o.output, "the plan (default: plan.invar beside the model)");
+  cmd->add_option("--emit", o.emit,
+                  "print the IR of a stage instead: onnx, repro, plan, or behind a pass of this name");
+  cmd->add_option("--opt", o.opt,
+                  "0 to 3: how much is rewritten (default: 3); never changes a bit of what is computed")
+      ->check(whole(0, 3));
+  cmd->add_option("--size", o.sizes,
+                  "NAME=N: memory is reported for this size of an open dimension (default: 64); the plan "
+                  "stays as it is")
+      ->allow_extra_args(false);
+  cmd->add_option("--bind", o.bound,
+                  "NAME=FILE.npy: this input's value, known from now on (shapes, axes, sizes); once for "
+                  "each input")
+      ->allow_extra_args(false);
+  cmd->add_option("--dim", o.dims,
+                  "NAME=N: the plan is for this size of a dimension alone: NAME as the model says it, or "
+                  "INPUT.AXIS where it has no name (input.0=1); once for each dimension")
+      ->allow_extra_args(false);
+  add_operation_set(*cmd, o.operation_set);
+  cmd->add_option("--choices", o.choices,
+                  "numerics choices that may be applied: all, none, or names, comma separated "
+                  "(spec/choices.md)")
+      ->capture_default_str();
+  cmd->add_flag("--stateless", o.stateless,
+                "past keys and values stay inputs and outputs: a plan for `infer --input`");
+  cmd->callback([&o, &result] { result = compile(o); });
+}
+
+void add_encode(CLI::App& app, TokensCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("encode", "text -> token ids");
+  cmd->add_option("--model-name", o.model_name, "checkpoint folder, or org/name")->required();
+  cmd->add_option("--prompt-text", o.text, "the text")->required();
+  cmd->callback([&o, &result] { result = encode(o); });
+}
+
+void add_infer(CLI::App& app, InferCommand& o, int& result) {
+  auto* cmd =
+      app.add_subcommand("infer", "plan + token ids -> new token ids, or logits; plan + tensors -> tensors");
+  cmd->add_option("plan", o.plan, "a compiled plan")->required();
+  cmd->add_option("--tokens", o.tokens,
+                  "ids, comma separated; given several times, sequences that are computed together")
+      ->allow_extra_args(false);
+  cmd->add_option("--tokens-file", o.tokens_file, "a JSON list of ids, or a list of those");
+  cmd->add_option("--stop-tokens", o.stop_tokens, "ids that end the answer")
+      ->delimiter(',')
+      ->check(whole(0, INT32_MAX));
+  add_sampling(*cmd, o.sampling);
+  add_execution(*cmd, o.execution);
+  cmd->add_flag("--no-kv-cache", o.execution.no_kv_cache, "recompute the whole sequence at every token");
+  cmd->add_option("-o,--output", o.output, "JSON result (default: standard output)");
+  cmd->add_option("--logits-output", o.logits_output,
+                  "generate nothing; write the logits of every given token (little-endian f32 [tokens, "
+                  "vocab])");
+  cmd->add_option("--input", o.inputs,
+                  "NAME=FILE.npy for every input of a plan without memory: tensors instead of tokens");
+  cmd->add_option("--tensors-output", o.tensors_output,
+                  "with --input: write each output to FOLDER/NAME.npy, too");
+  cmd->callback([&o, &result] { result = infer(o); });
+}
+
+void add_decode(CLI::App& app, TokensCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("decode", "token ids -> text");
+  cmd->add_option("--model-name", o.model_name, "checkpoint folder, or org/name")->required();
+  cmd->add_option("--tokens", o.tokens, "ids, comma separated")->delimiter(',')->check(whole(0, INT32_MAX));
+  cmd->add_option("file", o.file, "the JSON that infer wrote, or a JSON list of ids");
+  cmd->callback([&o, &result] { result = decode(o); });
+}
+
+void add_validate(CLI::App& app, ReceiptCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("validate", "check a receipt's structure and hashes");
+  cmd->add_option("receipt", o.receipt, "a receipt")->required();
+  cmd->add_flag("--json", o.json, "the verdict as JSON");
+  cmd->callback([&o, &result] { result = validate(o); });
+}
+
+void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("verify", "recompute a receipt and compare bit for bit");
+  cmd->add_option("receipt", o.receipt, "a receipt")->required();
+  cmd->add_option("--model-name", o.model.model_name,
+                  "the checkpoint: a folder, or org/name in the Hugging Face cache");
+  cmd->add_option("--plan", o.model.plan,
+                  "compare with this compiled plan instead of compiling the checkpoint");
+  add_execution(*cmd, o.execution);
+  cmd->add_flag("--json", o.json, "the verdict as JSON");
+  cmd->callback([&o, &result] { result = verify(o); });
+}
+
+void add_doctor(CLI::App& app, DoctorCommand& o, int& result) {
+  auto* cmd =
+      app.add_subcommand("doctor", "check every kernel of this build on this machine against known answers");
+  cmd->add_option("--rooms", o.options.rooms, "known answers from FOLDER/OPERATION/*.txt");
+  cmd->add_option("--threads", o.options.threads, "worker threads (default, 0: one per core)")
+      ->check(whole(0, kMaxThreads));
+  cmd->add_option("--soak", o.options.soak,
+                  "go on for so many seconds: faulty hardware may need a while to show")
+      ->check(seconds(1e6));
+  cmd->add_flag("--json", o.json, "the findings as JSON");
+  cmd->callback([&o, &result] { result = doctor(o); });
+}
+
+void add_bench(CLI::App& app, BenchCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("bench", "time of every operation: of this machine's limits, and to a peer");
+  cmd->add_option("suites", o.suites,
+                  "math, norm, gemm, conv, decode, attention, move, model, all (default: all without model)");
+  cmd->add_option("--op", o.settings.op, "one operation of spec/opset.toml");
+  cmd->add_option("--shape", o.settings.shape, "with --op: this call instead, a line as in bench.txt");
+  cmd->add_option("--threads", o.settings.threads,
+                  "thread counts, comma separated (default: 1 and one per core)")
+      ->delimiter(',')
+      ->check(whole(1, kMaxThreads));
+  cmd->add_option("--isa", o.settings.isas, "instruction sets, comma separated (default: the best)")
+      ->delimiter(',');
+  cmd->add_option("--device", o.settings.device, "cpu, cuda or cuda:N")->capture_default_str();
+  cmd->add_option("--seconds", o.settings.seconds, "per operation, shape and thread count")
+      ->check(seconds(3600))
+      ->capture_default_str();
+  cmd->add_option("--peer", o.settings.peer, "also time this library, in turns")
+      ->check(CLI::IsMember({"torch"}));
+  cmd->add_option("--python", o.settings.python, "the Python that has the peer");
+  cmd->add_option("--model-name", o.model_name, "of the suite model: checkpoint folder, or org/name");
+  cmd->add_option("--plot", o.plot, "also draw the result (SVG)");
+  cmd->add_flag("--json", o.json, "the result as one JSON object");
+  cmd->callback([&o, &result] { result = bench(o); });
+}
+
+// What the options of each command are read into.
+struct Commands {
+  RunCommand run;
+  ExportCommand export_model;
+  CompileCommand compile;
+  TokensCommand encode, decode;
+  InferCommand infer;
+  ReceiptCommand validate, verify;
+  DoctorCommand doctor;
+  BenchCommand bench;
+};
+
+}  // namespace
+
+int parse_and_run(int argc, char** argv, bool environment_was_good) {
+  CLI::App app{
+      "Invar: AI inference that does not change with the machine.\n"
+      "Exit codes: 0 done or verified, 1 verification failed, 2 bad input, 3 not covered, 70 internal "
+      "error."};
+  app.name("invar");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "invar " INVAR_VERSION);
+  int result = 0;
+  Commands c;
+  c.doctor.options.environment_was_good = environment_was_good;
+  add_run(app, c.run, result);
+  add_export(app, c.export_model, result);
+  add_compile(app, c.compile, result);
+  add_encode(app, c.encode, result);
+  add_infer(app, c.infer, result);
+  add_decode(app, c.decode, result);
+  add_validate(app, c.validate, result);
+  add_verify(app, c.verify, result);
+  add_doctor(app, c.doctor, result);
+  add_bench(app, c.bench, result);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);
+    return fail(bad_input(std::string(e.what()) + ": see `invar --help`"));
+  }
+  return result;
+}
+
+}  // namespace invar::cli

@@ -1,0 +1,74 @@
+#include "generate/execution.h"
+
+#include <sys/utsname.h>
+
+#include "base/thread_pool.h"
+#include "device/machine.h"
+
+namespace invar::generate {
+
+run::Options run_options(const ExecutionOptions& o) {
+  run::Options options;
+  options.device = o.cpu_only ? "cpu" : o.device;
+  options.threads = o.threads;
+  options.isa = o.isa;
+  return options;
+}
+
+run::Options session_options(const ExecutionOptions& o, int64_t capacity, int64_t sequences) {
+  run::Options options = run_options(o);
+  options.capacity = capacity;
+  options.sequences = sequences;
+  options.chunk = o.prefill_chunk;
+  options.use_cache = !o.no_kv_cache;
+  return options;
+}
+
+void report_threads(int started, const ExecutionOptions& o, Observer& observer) {
+  const int wanted = o.threads > 0 ? o.threads : available_cores();
+  if (started < wanted)
+    observer.note("threads", std::to_string(started) + " of " + std::to_string(wanted) +
+                                 ": the system starts no more; slower, the same bits");
+}
+
+namespace {
+
+std::string joined(const std::vector<std::string>& list) {
+  std::string s;
+  for (const std::string& one : list) s += (s.empty() ? "" : ", ") + one;
+  return s.empty() ? "none" : s;
+}
+
+std::string machine() {
+  utsname host{};
+  uname(&host);
+  return host.machine;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> describe_kind(const run::Session& s) {
+  return {{"isa", std::string(s.isa())},
+          {"kernels", joined(s.kernels())},
+          {"libraries", joined(s.libraries())},
+          {"machine", machine()},
+          {"processor", s.gpu() ? describe(*s.gpu()) : exact_processor()},
+          {"version", INVAR_VERSION}};
+}
+
+std::map<std::string, std::string> describe_execution(const run::Session& s, const std::string& model_path,
+                                                      OperationSet set, const ExecutionOptions& o) {
+  std::map<std::string, std::string> fields = {{"device", std::string(s.device())},
+                                               {"isa", std::string(s.isa())},
+                                               {"machine", machine()},
+                                               {"threads", std::to_string(s.threads())},
+                                               {"version", INVAR_VERSION}};
+  if (!model_path.empty()) fields["model_path"] = model_path;
+  if (set == OperationSet::reproducible) return fields;
+  fields.merge(describe_kind(s));
+  fields["kv_cache"] = o.no_kv_cache ? "no" : "yes";
+  fields["prefill_chunk"] = std::to_string(s.chunk());
+  return fields;
+}
+
+}  // namespace invar::generate

@@ -1,0 +1,180 @@
+#include "generate/generate.h"
+
+#include <algorithm>
+
+#include "generate/execution.h"
+#include "generate/generation_loop.h"
+#include "generate/model/decoding_params.h"
+#include "generate/model/find_model.h"
+#include "generate/model_folder.h"
+#include "generate/output/receipt_file.h"
+#include "generate/task_cache.h"
+#include "num/env.h"
+#include "receipt/seal.h"
+
+namespace invar::generate {
+namespace {
+
+struct Job {
+  Prompt prompt;
+  std::vector<int32_t> tokens;
+  int64_t max_new_tokens = 0;
+  uint64_t later_receipts = 0;  // bytes that the receipts of the jobs behind this one take
+};
+
+}  // namespace
+
+struct Generator::Impl {
+  Impl(Request r, ModelLocation l, ModelFolder m)
+      : request(std::move(r)), location(std::move(l)), model(std::move(m)) {}
+  Status encode_prompts();
+  Status reserve_receipts();
+  Status load(Observer&);
+
+  Request request;
+  ModelLocation location;
+  ModelFolder model;
+  DecodingParams decoding;
+  std::vector<Job> jobs;
+  int64_t longest = 0;  // positions of the longest job, prompt and answer
+  CompiledModel compiled;
+  receipt::Receipt described;
+  DiskReservation space;  // for the receipts that are not written yet
+  std::optional<run::Session> session;
+};
+
+// Everything that may be wrong with a prompt is found before anything is computed.
+Status Generator::Impl::encode_prompts() {
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    Job& job = jobs[i];
+    const std::string which = jobs.size() > 1 ? "prompt " + std::to_string(i + 1) : "prompt";
+    auto tokens = model.tokenizer.encode(job.prompt.text);
+    if (!tokens) return Error{tokens.error().code, which + ": " + tokens.error().message};
+    job.tokens = std::move(*tokens);
+    const int64_t n = static_cast<int64_t>(job.tokens.size());
+    if (n == 0) return bad_input(which + ": no tokens in it: give some text");
+    const auto most = new_tokens(model, decoding, n);
+    if (!most) return Error{most.error().code, which + ": " + most.error().message};
+    job.max_new_tokens = *most;
+    longest = std::max(longest, n + *most);
+    if (job.prompt.receipt_path) {
+      INVAR_TRY(const DiskReservation possible, reserve_receipt(*job.prompt.receipt_path, 1));
+    }
+  }
+  return {};
+}
+
+Status Generator::Impl::reserve_receipts() {
+  uint64_t needed = 0;
+  for (size_t i = jobs.size(); i-- > 0;) {
+    Job& job = jobs[i];
+    job.later_receipts = needed;
+    if (job.prompt.receipt_path)
+      needed += receipt_size(described, job.prompt.text.size(), job.tokens.size(), job.max_new_tokens);
+  }
+  for (const Job& job : jobs) {  // the first that has a path: all lie in one folder
+    if (!job.prompt.receipt_path) continue;
+    INVAR_TRY(space, reserve_receipt(*job.prompt.receipt_path, needed));
+    return {};
+  }
+  return {};
+}
+
+Status Generator::Impl::load(Observer& observer) {
+  const auto loading = observer.phase("load");
+  const auto open = [&]() -> Result<run::Session> {
+    run::Options options = session_options(request.execution, longest);
+    options.hashed = compiled.hashed.get();
+    return run::Session::open(compiled.plan, compiled.folder, options);
+  };
+  auto opened = open();
+  if (!opened && opened.error().code == Code::failed && compiled.cached && request.model.colocate_tensors) {
+    // The copies in the task folder are damaged, which says nothing about the checkpoint.
+    observer.note("damaged", opened.error().message + "; made anew");
+    INVAR_TRY(compiled, prepare(location, request.model, observer, CachePolicy::replace));
+    described = receipt::describe(model.identity, compiled.plan);
+    opened = open();
+  }
+  INVAR_TRY(session, std::move(opened));
+  loading->done(location.name + ", weights " + to_hex(described.weights).substr(0, 16));
+  report_threads(session->threads(), request.execution, observer);
+  remember_checkpoint(described.weights, location.folder);
+  return {};
+}
+
+Result<Generator> Generator::open(Request request, Observer& observer) {
+  const num::ArithmeticEnv env;
+  INVAR_TRY(ModelLocation location, resolve(request.model.model_name));
+  INVAR_TRY(ModelFolder model, open_model(location));
+  auto impl = std::make_unique<Impl>(std::move(request), std::move(location), std::move(model));
+  INVAR_TRY(impl->decoding, decoding_params(impl->model, impl->request.sampling));
+  for (const Prompt& prompt : impl->request.prompts) impl->jobs.push_back({prompt, {}});
+  INVAR_CHECK_OK(impl->encode_prompts());
+  INVAR_TRY(impl->compiled, prepare(impl->location, impl->request.model, observer));
+  impl->described = receipt::describe(impl->model.identity, impl->compiled.plan);
+  INVAR_CHECK_OK(impl->reserve_receipts());
+  INVAR_CHECK_OK(impl->load(observer));
+  return Generator(std::move(impl));
+}
+
+Generator::Generator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Generator::Generator(Generator&&) noexcept = default;
+Generator::~Generator() = default;
+
+const run::Session& Generator::session() const {
+  return *impl_->session;
+}
+
+struct AnswerStream::Impl {
+  Impl(Generator::Impl& g, const Job& j)
+      : generator(g),
+        job(j),
+        text(g.model.tokenizer),
+        loop(*g.session, j.tokens, j.max_new_tokens, g.decoding.params, g.model.stop_tokens) {}
+  Generator::Impl& generator;
+  const Job& job;
+  prompt::Stream text;
+  GenerationLoop loop;
+  bool complete = false;
+};
+
+AnswerStream Generator::stream(size_t prompt) {
+  return AnswerStream(std::make_unique<AnswerStream::Impl>(*impl_, impl_->jobs.at(prompt)));
+}
+
+AnswerStream::AnswerStream(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+AnswerStream::AnswerStream(AnswerStream&&) noexcept = default;
+AnswerStream::~AnswerStream() = default;
+
+Result<std::optional<std::string>> AnswerStream::next() {
+  const num::ArithmeticEnv env;
+  if (impl_->complete) return std::optional<std::string>();
+  INVAR_TRY(const std::optional<int32_t> token, impl_->loop.next());
+  if (token) return std::optional(impl_->text.push(*token));
+  impl_->complete = true;
+  return std::optional(impl_->text.finish());
+}
+
+Result<Answer> AnswerStream::finish(Observer& observer) {
+  Generator::Impl& g = impl_->generator;
+  const Job& job = impl_->job;
+  if (!impl_->complete) return Error{Code::internal, "an answer was sealed before its end"};
+  INVAR_CHECK_OK(g.session->weights_unchanged());
+  const Generation& made = impl_->loop.generation();
+  const std::string model_path = g.request.record_model_path ? g.request.model.model_name : "";
+  Answer answer;
+  answer.receipt = receipt::seal(
+      g.described, {job.prompt.text, job.tokens, job.max_new_tokens, g.model.stop_tokens, g.decoding.params},
+      {made.tokens, g.model.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
+      describe_execution(*g.session, model_path, g.compiled.plan.operation_set, g.request.execution));
+  answer.receipt_hash = to_hex(receipt::receipt_hash(answer.receipt));
+  answer.prefill_seconds = made.prefill_seconds;
+  answer.decode_tokens_per_second = made.decode_tokens_per_second;
+  if (job.prompt.receipt_path) {
+    g.space.shrink(job.later_receipts);  // for this one
+    INVAR_CHECK_OK(save_receipt(*job.prompt.receipt_path, receipt::print(answer.receipt), observer));
+  }
+  return answer;
+}
+
+}  // namespace invar::generate

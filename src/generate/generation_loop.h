@@ -1,0 +1,68 @@
+// The generation loop: prompt tokens -> answer tokens and a commitment to the logits of each.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/hash/sha256.h"
+#include "base/status.h"
+#include "generate/options.h"
+#include "run/session.h"
+#include "sample/sample.h"
+
+namespace invar::generate {
+
+struct Generation {
+  std::vector<int32_t> tokens;
+  std::vector<Digest> logits;           // one per token
+  double prefill_seconds = 0;           // until the first token
+  double decode_tokens_per_second = 0;  // of those after it; 0 where there are none
+  std::string finish_reason;            // "stop": the last token is a stop token; "length"
+};
+
+// One sequence, a token at a time: whoever wants the answer as it is computed pulls it. The session
+// belongs to the loop as long as that lives.
+class GenerationLoop {
+ public:
+  // Up to max_new tokens. The spans and the session outlive the loop.
+  GenerationLoop(run::Session&, std::span<const int32_t> prompt, int64_t max_new, const sample::Params&,
+                 std::span<const int32_t> stop_tokens);
+  GenerationLoop(const GenerationLoop&) = delete;
+  ~GenerationLoop();
+  // The next token; none behind the last, and then the generation is complete. An error ends the
+  // loop.
+  Result<std::optional<int32_t>> next();
+  const Generation& generation() const { return generation_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  run::Session& session_;
+  const std::span<const int32_t> prompt_, stop_tokens_;
+  const int64_t max_new_;
+  const sample::Params params_;
+  Generation generation_;
+  Clock::time_point start_, first_;
+};
+
+// Without a checkpoint: what is not given is off.
+Result<sample::Params> sampling_params(const SamplingOptions&);
+
+// All of it at once.
+Result<Generation> generate(run::Session&, std::span<const int32_t> prompt, int64_t max_new,
+                            const sample::Params&, std::span<const int32_t> stop_tokens);
+
+// The same for many sequences, all that are not done in every step after their prompts. What it
+// says of times is all of them together, in the first.
+Result<std::vector<Generation>> generate_many(run::Session&, std::span<const std::vector<int32_t>> prompts,
+                                              int64_t max_new, const sample::Params&,
+                                              std::span<const int32_t> stop_tokens);
+
+// Generates nothing: the logits of every given token, sequence after sequence, as little-endian
+// binary32.
+Result<std::string> all_logits(run::Session&, std::span<const std::vector<int32_t>> sequences);
+
+}  // namespace invar::generate

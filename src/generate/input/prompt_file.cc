@@ -1,0 +1,62 @@
+// Prompts from a file: JSON lines.
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file/file.h"
+#include "generate/generate.h"
+#include "receipt/json.h"
+
+namespace invar::generate {
+namespace {
+
+constexpr FileKind kPromptFile{"a prompt file", uint64_t{256} << 20, true};
+
+// One line of it.
+Result<std::string> read_prompt(std::string_view row, const std::string& where) {
+  using receipt::json::Value;
+  INVAR_TRY(Value line, receipt::json::parse(row, where));
+  if (line.kind == Value::string) return line.text;
+  const Value* prompt = nullptr;
+  for (const auto& [key, value] : line.members) {
+    if (key == "messages") return messages_not_covered(where);
+    if (key != "prompt")
+      return bad_input(where + ": " + receipt::json::quote(receipt::json::brief(key)) +
+                       " is no key of a prompt, only \"prompt\" is: give parameters as options");
+    if (prompt) return bad_input(where + ": \"prompt\" is given twice");
+    prompt = &value;
+  }
+  if (!prompt || prompt->kind != Value::string)
+    return bad_input(where + ": neither a JSON string nor an object with \"prompt\"");
+  return prompt->text;
+}
+
+}  // namespace
+
+Error messages_not_covered(const std::string& where) {
+  return not_covered(
+      where + ": chat messages need a chat template, which this version does not apply: give \"prompt\"");
+}
+
+Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std::string& receipt_path) {
+  INVAR_TRY(std::string text, read_file(path, kPromptFile));
+  std::vector<Prompt> prompts;
+  size_t begin = text.starts_with("\xef\xbb\xbf") ? 3 : 0;  // a byte order mark
+  for (int line = 1; begin < text.size(); ++line) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view row = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    if (row.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    INVAR_TRY(std::string prompt, read_prompt(row, path + ":" + std::to_string(line)));
+    prompts.push_back({std::move(prompt), receipt_path});
+  }
+  if (prompts.empty()) return bad_input(path + ": no prompts in it");
+  if (prompts.size() == 1) return prompts;
+  const std::filesystem::path base(receipt_path);
+  for (size_t i = 0; i < prompts.size(); ++i)
+    prompts[i].receipt_path = (base.parent_path() / (base.stem().string() + "." + std::to_string(i + 1) +
+                                                     base.extension().string()))
+                                  .string();
+  return prompts;
+}
+
+}  // namespace invar::generate

@@ -1,0 +1,108 @@
+#include "generate/model/find_model.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/file/file.h"
+#include "generate/cache/task_folder.h"
+#include "generate/task_cache.h"
+
+namespace invar::generate {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kRemembered = 8;  // folders with the same weights, the newest first
+
+// CACHE/checkpoints/DIGEST: a folder in each line.
+std::string record_path(const Digest& weights) {
+  const std::string cache = cache_folder();
+  return cache.empty() ? "" : cache + "/checkpoints/" + to_hex(weights);
+}
+
+// A record that others could have written says nothing.
+bool is_private(const std::string& path) {
+  struct stat file, folder;
+  const auto own = [](const struct stat& s) {
+    return s.st_uid == ::geteuid() && !(s.st_mode & (S_IWGRP | S_IWOTH));
+  };
+  return ::lstat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == ::geteuid() &&
+         ::stat(folder_of(path).c_str(), &folder) == 0 && own(folder);
+}
+
+std::vector<std::string> remembered(const Digest& weights) {
+  std::vector<std::string> folders;
+  const std::string path = record_path(weights);
+  if (path.empty() || !is_private(path)) return folders;
+  const auto text = read_file(path);
+  for (size_t at = 0; text && at < text->size() && folders.size() < kRemembered;) {
+    const size_t end = std::min(text->find('\n', at), text->size());
+    if (end > at) folders.push_back(text->substr(at, end - at));
+    at = end + 1;
+  }
+  return folders;
+}
+
+}  // namespace
+
+Result<FoundModel> find_model(const std::string& model_name, const receipt::Receipt& claimed) {
+  if (!model_name.empty()) {
+    INVAR_TRY(ModelLocation location, resolve(model_name, claimed.revision));
+    return FoundModel{location, location.revision.empty() ? "given with --model-name"
+                                                          : "the Hugging Face cache, by --model-name"};
+  }
+  if (is_hub_name(claimed.model_name))
+    if (auto location = resolve(claimed.model_name, claimed.revision);
+        location && !location->revision.empty())
+      return FoundModel{*location, "the Hugging Face cache, by the receipt's model name"};
+  std::error_code ec;
+  for (const std::string& folder : remembered(claimed.weights))
+    if (fs::is_directory(folder, ec))
+      if (auto location = resolve(folder))
+        return FoundModel{*location, "the folder of the last run here with these weights"};
+  const auto path = claimed.execution.find("model_path");
+  if (path != claimed.execution.end()) {
+    auto location = resolve(path->second);
+    if (location) return FoundModel{*location, "the path in the receipt, which its sender chose"};
+    return bad_input(location.error().message + " (the receipt names it: pass the model with --model-name)");
+  }
+  return bad_input("no model to check the receipt against: no run here used these weights, and \"" +
+                   claimed.model_name +
+                   "\" is not in the Hugging Face cache: pass the checkpoint folder with --model-name");
+}
+
+NameCheck check_name(const ModelLocation& location, const receipt::Receipt& claimed) {
+  NameCheck check;
+  check.text =
+      "\"" + claimed.model_name + "\"" + (claimed.revision.empty() ? "" : ", revision " + claimed.revision);
+  if (location.revision.empty()) {
+    check.text += " in the receipt: not checked";
+  } else if (location.name != claimed.model_name) {
+    check.findings.push_back(
+        {"model.name", location.name + " (as the Hugging Face cache has it)", claimed.model_name});
+  } else if (location.revision != claimed.revision) {
+    check.text += " in the receipt: the name is the Hugging Face cache's, the revision there is " +
+                  location.revision + ": not checked";
+  } else {
+    check.text += ": as the Hugging Face cache has it";
+  }
+  return check;
+}
+
+void remember_checkpoint(const Digest& weights, const std::string& folder) {
+  const std::string path = record_path(weights);
+  std::error_code ec;
+  const std::string absolute = fs::weakly_canonical(folder, ec).string();
+  if (path.empty() || ec || absolute.find('\n') != absolute.npos) return;
+  std::vector<std::string> folders = remembered(weights);
+  if (!folders.empty() && folders[0] == absolute) return;
+  std::erase(folders, absolute);
+  folders.insert(folders.begin(), absolute);
+  std::string text;
+  for (size_t i = 0; i < std::min(folders.size(), kRemembered); ++i) text += folders[i] + "\n";
+  if (make_private_folders(folder_of(path))) (void)static_cast<bool>(write_file(path, text));
+}
+
+}  // namespace invar::generate

@@ -1,0 +1,36 @@
+// Which checkpoint a receipt is checked against, and how it was found.
+#pragma once
+
+#include <string>
+
+#include "base/hash/sha256.h"
+#include "base/status.h"
+#include "generate/model_folder.h"
+#include "receipt/receipt.h"
+
+namespace invar::generate {
+
+struct FoundModel {
+  ModelLocation location;
+  std::string source;  // who named the folder: the user, the Hugging Face cache, an earlier run, the receipt
+};
+
+// In this order: `model_name`, if the user gave one; the receipt's name and revision in the local
+// Hugging Face cache; the folder of an earlier run here with these weights; the path in the
+// receipt, which its sender chose.
+Result<FoundModel> find_model(const std::string& model_name, const receipt::Receipt& claimed);
+
+// What is known of the claimed name and revision of a model whose digests are equal: a finding
+// where the Hugging Face cache knows the model under another name, else what to print behind
+// "named".
+struct NameCheck {
+  std::vector<receipt::Finding> findings;
+  std::string text;
+};
+NameCheck check_name(const ModelLocation&, const receipt::Receipt& claimed);
+
+// Remembers, for find_model, that a run here loaded these weights from this folder. A cache that
+// cannot be written is no error.
+void remember_checkpoint(const Digest& weights, const std::string& folder);
+
+}  // namespace invar::generate

@@ -1,0 +1,177 @@
+#include "generate/model/generation_config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <type_traits>
+
+#include "base/file/file.h"
+#include "generate/model/generation_config_keys.h"
+#include "receipt/json.h"
+#include "sample/sample.h"
+
+namespace invar::generate {
+namespace {
+
+namespace json = receipt::json;
+using json::Value;
+
+bool is_off(const Value& v, std::string_view off) {
+  switch (v.kind) {
+    case Value::null: return true;
+    case Value::boolean: return v.text == off;
+    case Value::array: return off == "[]" && v.items.empty();
+    case Value::object: return off == "[]" && v.members.empty();
+    case Value::string: return false;
+    case Value::number: break;
+  }
+  double value = 0;
+  if (std::from_chars(v.text.data(), v.text.data() + v.text.size(), value).ec != std::errc()) return false;
+  return off == "0" ? value == 0 : off == "1" && value == 1;
+}
+
+std::string shown(const Value& v) {
+  std::string s;
+  if (v.kind == Value::null) return "null";
+  if (v.kind == Value::string) return json::quote(json::brief(v.text));
+  if (v.kind != Value::array && v.kind != Value::object) return json::brief(v.text);
+  for (const Value& item : v.items) s += (s.empty() ? "" : ",") + shown(item);
+  for (const auto& [key, value] : v.members)
+    s += (s.empty() ? "" : ",") + json::quote(json::brief(key)) + ":" + shown(value);
+  return json::brief(v.kind == Value::array ? "[" + s + "]" : "{" + s + "}");
+}
+
+template <class T>
+std::optional<T> whole_number(const Value& v) {
+  T value{};
+  const char* end = v.text.data() + v.text.size();
+  const auto [stop, error] = std::from_chars(v.text.data(), end, value);
+  if (v.kind != Value::number || error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string path) : path_(std::move(path)) {}
+
+  Status read(const Value& file, GenerationConfig& d) {
+    std::set<std::string_view> seen;
+    for (const auto& [key, value] : file.members) {
+      if (!seen.insert(key).second) return bad_input(path_ + ": " + quoted(key) + " is given twice");
+      key_ = key, value_ = &value;
+      INVAR_CHECK_OK(read_key(d));
+    }
+    sample::Params p;  // ranges
+    p.temperature = d.temperature.value_or(p.temperature), p.top_p = d.top_p.value_or(p.top_p);
+    if (const Status s = sample::check(p); !s) return bad_input(path_ + ": " + s.error().message);
+    return {};
+  }
+
+ private:
+  std::string path_, key_;
+  const Value* value_ = nullptr;
+
+  static std::string quoted(std::string_view key) {
+    const std::string text = json::quote(json::brief(key));
+    return "'" + text.substr(1, text.size() - 2) + "'";
+  }
+  std::string what() const { return path_ + ": " + quoted(key_) + " = " + shown(*value_); }
+  Error uncovered(const std::string& why) const {
+    return not_covered(what() + " " + why + "; --no-generation-config takes no defaults from this file");
+  }
+
+  Status read_key(GenerationConfig& d) {
+    if (value_->kind == Value::null) return {};  // transformers: as if it were absent
+    if (key_ == "do_sample") {
+      if (value_->kind != Value::boolean) return bad_input(what() + " is neither true nor false");
+      d.do_sample = value_->text == "true";
+      return {};
+    }
+    if (key_ == "temperature") return number(d.temperature);
+    if (key_ == "top_p") return number(d.top_p);
+    if (key_ == "top_k") return whole(d.top_k, 0);
+    if (key_ == "max_new_tokens") return whole(d.max_new_tokens, 1);
+    if (key_ == "max_length") return whole(d.max_length, 1);
+    if (key_ == "eos_token_id") return {};  // read_stop_tokens
+    if (key_ == "cache_implementation") {
+      const bool known = value_->kind == Value::string && std::ranges::count(kCaches, value_->text);
+      return known ? Status() : uncovered("is not covered");
+    }
+    for (const Switch& s : kSwitches) {
+      if (s.name != key_) continue;
+      if (is_off(*value_, s.off)) return {};
+      const Error e = uncovered("changes which tokens come out and is not covered");
+      if (!s.drawing) return e;
+      if (d.drawing) d.drawing = e;
+      return {};
+    }
+    if (std::ranges::count(kHarmless, key_)) return {};
+    return uncovered("is a key that this version does not know, so it is not covered");
+  }
+
+  template <class T>
+  Status whole(std::optional<T>& out, std::type_identity_t<T> least) {
+    constexpr T most = std::numeric_limits<int32_t>::max();
+    const auto value = whole_number<T>(*value_);
+    if (!value || *value < least || *value > most)
+      return bad_input(what() + " is not a whole number from " + std::to_string(least) + " to " +
+                       std::to_string(most));
+    out = *value;
+    return {};
+  }
+  Status number(std::optional<float>& out) {
+    float value = 0;
+    const std::string& text = value_->text;
+    if (value_->kind != Value::number) return bad_input(what() + " is not a number");
+    if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc())
+      return bad_input(what() + " is too large or too small for a binary32 number");
+    out = value;
+    return {};
+  }
+};
+
+// An absent file is an empty object.
+Result<Value> read_object(const std::string& path) {
+  Value file;
+  file.kind = Value::object;
+  std::error_code ec;
+  if (!std::filesystem::exists(path, ec)) return file;
+  INVAR_TRY(const std::string text, read_file(path));
+  INVAR_TRY(file, json::parse(text, path));
+  if (file.kind != Value::object) return bad_input(path + ": not a JSON object");
+  return file;
+}
+
+std::string path_in(const std::string& folder) {
+  return folder + "/generation_config.json";
+}
+
+}  // namespace
+
+Result<GenerationConfig> read_generation_config(const std::string& folder) {
+  GenerationConfig d;
+  INVAR_TRY(const Value file, read_object(path_in(folder)));
+  INVAR_CHECK_OK(Reader(path_in(folder)).read(file, d));
+  return d;
+}
+
+Result<std::optional<std::vector<int32_t>>> read_stop_tokens(const std::string& folder) {
+  INVAR_TRY(const Value file, read_object(path_in(folder)));
+  std::optional<std::vector<int32_t>> ids;
+  for (const auto& [key, value] : file.members) {
+    if (key != "eos_token_id" || value.kind == Value::null) continue;
+    ids.emplace();
+    for (const Value& id : value.kind == Value::array ? value.items : std::vector<Value>{value}) {
+      const auto number = whole_number<int32_t>(id);
+      if (!number || *number < 0)
+        return bad_input(path_in(folder) + ": 'eos_token_id' = " + shown(value) +
+                         " is no token id, nor a list of them");
+      ids->push_back(*number);
+    }
+  }
+  return ids;
+}
+
+}  // namespace invar::generate

@@ -1,0 +1,30 @@
+// generation_config.json: what a checkpoint says of its answers, read strictly (docs/reference/cli.md,
+// "Defaults of a checkpoint").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace invar::generate {
+
+struct GenerationConfig {
+  std::optional<bool> do_sample;
+  std::optional<float> temperature, top_p;
+  std::optional<int32_t> top_k;
+  std::optional<int64_t> max_new_tokens;
+  std::optional<int64_t> max_length;  // of prompt and answer
+  Status drawing;                     // an error: what only matters where tokens are drawn is not covered
+};
+
+constexpr int32_t kTopK = 50;  // transformers' default where tokens are drawn
+
+// FOLDER/generation_config.json; an absent file says what an empty object says.
+Result<GenerationConfig> read_generation_config(const std::string& folder);
+// Its eos_token_id, where it has one.
+Result<std::optional<std::vector<int32_t>>> read_stop_tokens(const std::string& folder);
+
+}  // namespace invar::generate

@@ -1,0 +1,36 @@
+// What a caller may watch while the library works: phases, progress, notes. Every call comes on the
+// caller's thread and changes nothing. Here a base class does nothing; the command line draws lines
+// on the terminal.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace invar::generate {
+
+// One step of the journey. Destroyed without done(): it failed, or there was nothing to do.
+class Phase {
+ public:
+  virtual ~Phase() = default;
+  virtual void progress(int64_t /*done*/, int64_t /*total*/) {}
+  virtual void done(std::string_view /*detail*/) {}
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // "plan", "export", "compile", "load" or "recompute" begins. Phases may nest. Never null.
+  virtual std::unique_ptr<Phase> phase(std::string_view /*name*/) { return std::make_unique<Phase>(); }
+  // What a person should know although it changes no bit: "damaged" files made anew, fewer
+  // "threads".
+  virtual void note(std::string_view /*topic*/, std::string_view /*text*/) {}
+  // The environment variable INVAR_DEBUG asks for the compiler's intermediate artifacts: they go to
+  // this folder.
+  virtual void artifacts(const std::string& /*folder*/) {}
+  // The receipt (JSON) of a finished run that no file could take: the last chance to keep it.
+  virtual void unsaved_receipt(const std::string& /*json*/) {}
+};
+
+}  // namespace invar::generate

@@ -1,0 +1,47 @@
+#include "generate/replay/replay.h"
+
+#include <algorithm>
+
+namespace invar::generate {
+namespace {
+
+using Deliver = std::function<void(int64_t position, std::span<const float> row)>;
+
+void report(Phase& phase, size_t done, std::span<const int32_t> tokens) {
+  phase.progress(static_cast<int64_t>(done), static_cast<int64_t>(tokens.size()));
+}
+
+}  // namespace
+
+receipt::Forward forward_pass(run::Session& session, int64_t chunk, Phase& phase) {
+  const size_t piece = chunk > 0 ? static_cast<size_t>(chunk) : 256;
+  return [&session, &phase, piece](std::span<const int32_t> tokens, const Deliver& deliver) -> Status {
+    const size_t vocab = static_cast<size_t>(session.vocab());
+    session.reset();
+    for (size_t begin = 0; begin < tokens.size(); begin += piece) {
+      const auto part = tokens.subspan(begin, std::min(piece, tokens.size() - begin));
+      INVAR_TRY(std::span<const float> logits, session.step(part, /*all=*/true));
+      for (size_t i = 0; i < part.size(); ++i)
+        deliver(static_cast<int64_t>(begin + i), logits.subspan(i * vocab, vocab));
+      report(phase, begin + part.size(), tokens);
+    }
+    return {};
+  };
+}
+
+receipt::Forward repeat_steps(run::Session& session, size_t prompt_tokens, Phase& phase) {
+  return
+      [&session, &phase, prompt_tokens](std::span<const int32_t> tokens, const Deliver& deliver) -> Status {
+        session.reset();
+        size_t next = prompt_tokens;
+        for (std::span<const int32_t> step = tokens.first(next); !step.empty();
+             step = tokens.subspan(next, next < tokens.size()), next += step.size()) {
+          INVAR_TRY(std::span<const float> logits, session.step(step));
+          deliver(static_cast<int64_t>(next) - 1, logits);
+          report(phase, next, tokens);
+        }
+        return {};
+      };
+}
+
+}  // namespace invar::generate

@@ -1,0 +1,23 @@
+// The computation behind a verification. It is here and not in src/receipt: a receipt is compared
+// with any computation (receipt::Forward), also by builds and judges without a runtime, so receipt
+// does not know run (tools/laws/includes.py).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "generate/observer.h"
+#include "receipt/receipt.h"
+#include "run/session.h"
+
+namespace invar::generate {
+
+// receipt.16: one forward pass in pieces of `chunk` tokens (0: 256), the logits of every position.
+// The session and the phase outlive the result.
+receipt::Forward forward_pass(run::Session&, int64_t chunk, Phase&);
+
+// receipt.18: the steps of the run itself, since the bits of a position may depend on its step: the
+// prompt at once (the session cuts it as it did then), each answer token alone.
+receipt::Forward repeat_steps(run::Session&, size_t prompt_tokens, Phase&);
+
+}  // namespace invar::generate

@@ -1,0 +1,36 @@
+// What a verdict looks like to a person, and the file of a receipt.
+#include <cstdio>
+
+#include "base/file/file.h"
+#include "base/text/display.h"
+#include "generate/verify.h"
+
+namespace invar::generate {
+namespace {
+
+// A receipt has a digest of 64 digits for each token, and a line for each tensor.
+constexpr FileKind kReceiptFile{"a receipt", uint64_t{256} << 20, true};
+
+// "  folder    /models/x"
+std::string row(const std::string& what, const std::string& text) {
+  return "  " + what + std::string(what.size() < 9 ? 9 - what.size() : 0, ' ') + " " + text + "\n";
+}
+
+}  // namespace
+
+std::string report(const Verdict& v) {
+  std::string text = v.verdict + "  " + printable(v.receipt) + "\n";
+  for (const auto& [what, how] : v.compared)
+    if (v.ok() || what == "folder") text += row(what, printable(how));
+  if (v.ok()) return text + row("receipt", v.receipt_hash);
+  for (const receipt::Finding& f : v.findings)
+    text += "  " + printable(f.field) + ": expected " + printable(f.expected) + ", found " +
+            printable(f.found) + "\n";
+  return text;
+}
+
+Result<std::string> read_receipt(const std::string& path) {
+  return read_file(path, kReceiptFile);
+}
+
+}  // namespace invar::generate

@@ -1,0 +1,173 @@
+#include "generate/task_cache.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "base/file/file.h"
+#include "base/hash/sha256.h"
+#include "generate/cache/task_folder.h"
+#ifdef INVAR_COMPILER
+#include "checkpoint/checkpoint.h"
+#include "compiler/compiler.h"
+#include "onnx/onnx.h"
+#endif
+
+namespace invar::generate {
+namespace {
+
+namespace fs = std::filesystem;
+
+#ifdef INVAR_COMPILER
+// What a plan depends on, cheap to compute: weights by name, size, time and inode, JSON files by
+// content.
+std::string key_of(const std::string& folder, bool colocate, OperationSet set) {
+  std::error_code ec;
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder, ec)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".safetensors") || name.ends_with(".json")) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  Sha256 h;
+  h.update("task 1, " INVAR_VERSION "\n")
+      .update(plan::kNumerics)
+      .update(colocate ? "copy" : "link")
+      .update(name_of(set));
+  h.update(fs::weakly_canonical(folder, ec).string());
+  for (const std::string& name : names) {
+    const std::string path = folder + "/" + name;
+    struct stat s {};
+    if (::stat(path.c_str(), &s) != 0) continue;
+    h.update("\n" + name + " ");
+    if (name.ends_with(".json")) {
+      if (auto text = read_file(path)) h.update(to_hex(sha256(*text)));
+    } else {
+      h.update(std::to_string(s.st_size) + " " + std::to_string(s.st_mtim.tv_sec) + "." +
+               std::to_string(s.st_mtim.tv_nsec) + " " + std::to_string(s.st_ino));
+    }
+  }
+  return to_hex(h.finish());
+}
+
+// Exports and compiles into the folder. `kept`: the folder where a person will find the result, ""
+// for none.
+Status make_plan(const ModelLocation& location, const ModelOptions& options, OperationSet set,
+                 const std::string& folder, const std::string& kept, Observer& observer,
+                 CompiledModel& prepared) {
+  const auto exporting = observer.phase("export");
+  INVAR_TRY(const std::string model,
+            checkpoint::export_checkpoint(location.folder, folder, {options.colocate_tensors}));
+  const auto shown = [&](const char* file) { return (kept.empty() ? "" : kept + "/") + file; };
+  exporting->done(shown("model.onnx"));
+  const auto compiling = observer.phase("compile");
+  INVAR_TRY(onnx::Graph graph, onnx::read(model));
+  compiler::Options compiler;
+  prepared.hashed = std::make_shared<DigestCache>();
+  compiler.folder = folder, compiler.operation_set = set, compiler.hashed = prepared.hashed.get();
+  INVAR_TRY(compiler.artifacts, artifacts_folder(observer));
+  INVAR_TRY(prepared.plan, compiler::compile_to(graph, compiler, folder + "/plan.invar"));
+  compiling->done(shown("plan.invar") + "  program " + to_hex(plan::digest(prepared.plan)).substr(0, 16));
+  return {};
+}
+
+// The user's folder for this checkpoint and this key; "" where there is no place for one.
+std::string task_path(const ModelLocation& location, const ModelOptions& options, const std::string& key) {
+  if (!options.task_dir.empty()) return options.task_dir;
+  std::string root = options.tasks_root;
+  if (root.empty()) {
+    const std::string cache = cache_folder();
+    if (cache.empty()) return "";
+    root = cache + "/tasks";
+  }
+  std::string name = location.name.substr(0, 128);  // file names have at most 255 bytes
+  std::replace(name.begin(), name.end(), '/', '-');
+  return root + "/" + name + "-" + key.substr(0, 16);
+}
+#endif
+
+}  // namespace
+
+Result<std::optional<OperationSet>> operation_set(const std::string& name) {
+  const auto set = operation_set_from(name);
+  if (set || name.empty()) return set;
+  return bad_input("operation set '" + name + "' is not known; use one of " +
+                   std::string(kOperationSetNames));
+}
+
+Result<std::string> artifacts_folder(Observer& observer) {
+  const char* wanted = std::getenv("INVAR_DEBUG");
+  if (!wanted || !*wanted) return std::string();
+  std::error_code ec;
+  std::string folder = (fs::temp_directory_path(ec) / "invar-XXXXXX").string();
+  if (ec || !::mkdtemp(folder.data()))
+    return bad_input("INVAR_DEBUG is set and no folder for artifacts can be made in " +
+                     fs::path(folder).parent_path().string() +
+                     ": set TMPDIR to a folder that can be written");
+  observer.artifacts(folder);
+  return folder;
+}
+
+std::string cache_folder() {
+  if (const char* v = std::getenv("XDG_CACHE_HOME"); v && *v) return std::string(v) + "/invar";
+  const char* home = std::getenv("HOME");
+  return home && *home ? std::string(home) + "/.cache/invar" : "";
+}
+
+Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions& options, Observer& observer,
+                              CachePolicy cache) {
+  if (!options.plan.empty()) {
+    INVAR_TRY(plan::Plan plan, plan::load(options.plan));
+    if (options.operation_set && plan.operation_set != *options.operation_set)
+      return bad_input(options.plan + ": it was compiled for the operation set " +
+                       std::string(name_of(plan.operation_set)) + ", not " +
+                       std::string(name_of(*options.operation_set)) +
+                       ": compile again, or leave --operation-set out");
+    return CompiledModel{std::move(plan), folder_of(options.plan)};
+  }
+#ifndef INVAR_COMPILER
+  (void)location;
+  (void)observer;
+  (void)cache;
+  return not_covered(
+      "this build has no compiler: make the plan elsewhere with `invar compile` and pass it with --plan");
+#else
+  CompiledModel prepared;
+  const OperationSet set = options.operation_set.value_or(OperationSet::reproducible);
+  const std::string key = key_of(location.folder, options.colocate_tensors, set);
+  const std::string path = cache == CachePolicy::none ? "" : task_path(location, options, key);
+  if (path.empty()) {
+    std::error_code ec;
+    INVAR_TRY(TemporaryFolder made, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
+    INVAR_CHECK_OK(make_plan(location, options, set, made.path(), "", observer, prepared));
+    prepared.folder = made.path();
+    prepared.temporary = std::make_shared<TemporaryFolder>(std::move(made));
+    return prepared;
+  }
+  INVAR_TRY(const TaskFolder task, TaskFolder::open(path));
+  prepared.folder = task.path();
+  if (cache == CachePolicy::use) {
+    const auto phase = observer.phase("plan");
+    TaskFolder::Content content = task.read(key);
+    if (content.plan) {
+      phase->done("ready in " + task.path());
+      prepared.plan = std::move(*content.plan), prepared.cached = true;
+      return prepared;
+    }
+    if (!content.damage.empty())
+      observer.note("damaged", task.path() + ": " + content.damage + "; made anew");
+  }
+  INVAR_TRY(const TemporaryFolder made, task.make_temporary());
+  INVAR_CHECK_OK(make_plan(location, options, set, made.path(), task.path(), observer, prepared));
+  const bool another_was_faster = cache == CachePolicy::use && task.read(key).plan;
+  if (!another_was_faster) {
+    INVAR_CHECK_OK(task.store(made, key));
+  }
+  return prepared;
+#endif
+}
+
+}  // namespace invar::generate

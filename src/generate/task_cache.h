@@ -1,0 +1,50 @@
+// Checkpoint -> plan: export and compile once per state of the checkpoint's files. Task folders
+// keep the results.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/file/temporary_file.h"
+#include "base/hash/digest_cache.h"
+#include "base/operation_set.h"
+#include "base/status.h"
+#include "generate/model_folder.h"
+#include "generate/observer.h"
+#include "generate/options.h"
+#include "plan/plan.h"
+
+namespace invar::generate {
+
+struct CompiledModel {
+  plan::Plan plan;
+  std::string folder;                               // where the plan's weight files lie
+  std::shared_ptr<TemporaryFolder> temporary = {};  // that folder, where it goes when the process ends
+  std::shared_ptr<DigestCache> hashed = {};              // weights whose bytes compiling has seen
+  bool cached = false;                              // from a task folder
+};
+
+// The set of this name, absent for an empty one; an error lists the names.
+Result<std::optional<OperationSet>> operation_set(const std::string& name);
+
+// How a task folder is used.
+// use      its plan, if that was made of the files as they are now (names, sizes, times, the content
+//          of the JSON files; weights are hashed at load anyway) and nothing in the folder was
+//          changed; else a new one
+// replace  a new one in any case
+// none     the plan is compiled in a temporary folder and stands for the files alone
+enum class CachePolicy { use, replace, none };
+// options.plan, or the checkpoint's. Plans are made at the compiler's default level, so a program
+// has one digest.
+Result<CompiledModel> prepare(const ModelLocation&, const ModelOptions&, Observer&,
+                              CachePolicy = CachePolicy::use);
+
+// The user's cache folder of Invar, "" where neither XDG_CACHE_HOME nor HOME is set.
+std::string cache_folder();
+
+// Where the compiler's intermediate artifacts are kept: with INVAR_DEBUG set a new folder, which
+// the observer is told, else nowhere (empty).
+Result<std::string> artifacts_folder(Observer&);
+
+}  // namespace invar::generate

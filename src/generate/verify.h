@@ -1,0 +1,42 @@
+// A receipt -> a verdict: by its hashes alone (validate), or computed again on this machine
+// (verify).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "generate/observer.h"
+#include "generate/options.h"
+#include "receipt/receipt.h"
+
+namespace invar::generate {
+
+struct Verdict {
+  std::string verdict;       // "VERIFIED", "NOT VERIFIED", ...; only what holds on any machine is VERIFIED
+  std::string receipt;       // its name
+  std::string receipt_hash;  // "" where the receipt does not say one that holds
+  std::vector<receipt::Finding> findings;                     // empty: it holds
+  std::vector<std::pair<std::string, std::string>> compared;  // what with what
+  bool ok() const { return findings.empty(); }
+};
+// The verdict as lines for people, safe for a terminal.
+std::string report(const Verdict&);
+
+// The content of a receipt's file.
+Result<std::string> read_receipt(const std::string& path);
+
+// Structure, ranges and hashes of the receipt `text` (JSON), without the model. `name` is what
+// messages call it. Errors: what is no receipt at all.
+Result<Verdict> validate(std::string_view text, const std::string& name);
+
+// Finds and compares the model, compiles it, and computes every token of the answer again
+// (receipt.14 to receipt.18). model.model_name may be empty: then the receipt and what this user
+// ran before say where the model lies. Errors: the model is not found, or the operation set lets
+// nobody verify here (not_covered).
+Result<Verdict> verify(std::string_view text, const std::string& name, const ModelOptions&,
+                       const ExecutionOptions&, Observer&);
+
+}  // namespace invar::generate

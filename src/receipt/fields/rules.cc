@@ -1,0 +1,93 @@
+// The rules within a receipt, see rules.h.
+#include "receipt/fields/rules.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/dtype.h"
+#include "base/operation_set.h"
+#include "receipt/json.h"
+
+namespace invar::receipt {
+namespace {
+
+using Findings = std::vector<Finding>;
+
+std::string at(std::string_view path, size_t i) {
+  return std::string(path) + "[" + std::to_string(i) + "]";
+}
+
+constexpr int64_t kAnyVocab = int64_t{1} << 31;
+
+}  // namespace
+
+void check_tokens(std::string_view path, const std::vector<int32_t>& tokens, int64_t vocab, Findings& f) {
+  for (size_t i = 0; i < tokens.size(); ++i)
+    if (tokens[i] < 0 || tokens[i] >= vocab)
+      f.push_back(
+          {at(path, i), "a token id in [0, " + std::to_string(vocab) + ")", std::to_string(tokens[i])});
+}
+
+void check_ranges(const Receipt& r, Findings& f) {
+  for (size_t i = 0; i < r.tensors.size(); ++i) {
+    const TensorDigest& t = r.tensors[i];
+    if (!dtype_from(t.dtype))
+      f.push_back({at("model.tensors", i) + ".dtype", "a known type", json::quote(t.dtype)});
+    for (size_t k = 0; k < t.shape.size(); ++k)
+      if (t.shape[k] < 0)
+        f.push_back(
+            {at(at("model.tensors", i) + ".shape", k), "an integer >= 0", std::to_string(t.shape[k])});
+    if (i > 0 && t.name <= r.tensors[i - 1].name)
+      f.push_back({at("model.tensors", i) + ".name", "names in ascending order", json::quote(t.name)});
+  }
+  if (!operation_set_from(r.operation_set))
+    f.push_back(
+        {"program.operation_set", "one of " + std::string(kOperationSetNames), json::quote(r.operation_set)});
+  check_tokens("input.tokens", r.prompt_tokens, kAnyVocab, f);
+  check_tokens("input.stop_tokens", r.stop_tokens, kAnyVocab, f);
+  check_tokens("output.tokens", r.tokens, kAnyVocab, f);
+  if (r.max_new_tokens < 1)
+    f.push_back({"input.max_new_tokens", "at least 1", std::to_string(r.max_new_tokens)});
+  if (Status s = sample::check(r.sampling); !s) {  // "NAME: why"
+    const std::string& m = s.error().message;
+    size_t colon = m.find(": ");
+    f.push_back({"input." + m.substr(0, colon), "a value in range", m.substr(colon + 2)});
+  }
+  if (r.finish_reason != "stop" && r.finish_reason != "length")
+    f.push_back({"output.finish_reason", "\"stop\" or \"length\"", json::quote(r.finish_reason)});
+}
+
+std::string finish_reason(const Receipt& r) {
+  const std::set<int32_t> stops(r.stop_tokens.begin(), r.stop_tokens.end());
+  for (size_t i = 0; i < r.tokens.size(); ++i)
+    if (stops.contains(r.tokens[i])) return i + 1 == r.tokens.size() ? "stop" : "";
+  return static_cast<int64_t>(r.tokens.size()) == r.max_new_tokens ? "length" : "";
+}
+
+void check_consistency(const Receipt& r, Findings& f) {
+  plan::Plan weights;
+  for (const TensorDigest& t : r.tensors) {
+    plan::Weight& w = weights.weights.emplace_back();
+    w.name = t.name, w.dtype = dtype_from(t.dtype).value_or(DType::u8), w.shape = t.shape,
+    w.sha256 = t.sha256;
+  }
+  if (Digest root = plan::weights_digest(weights); root != r.weights)
+    f.push_back({"model.weights", to_hex(root) + " (from model.tensors)", to_hex(r.weights)});
+  if (r.prompt_tokens.empty()) f.push_back({"input.tokens", "at least one token", "none"});
+  if (r.logits.size() != r.tokens.size())
+    f.push_back({"output.logits", std::to_string(r.tokens.size()) + " digests, one per token",
+                 std::to_string(r.logits.size())});
+  if (r.tokens.empty())
+    f.push_back({"output.tokens", "at least one token", "none"});
+  else if (static_cast<int64_t>(r.tokens.size()) > r.max_new_tokens)
+    f.push_back({"output.tokens",
+                 "at most " + std::to_string(r.max_new_tokens) + " tokens (input.max_new_tokens)",
+                 std::to_string(r.tokens.size())});
+  else if (std::string reason = finish_reason(r); reason.empty())
+    f.push_back({"output.tokens", "an end at the first stop token or after input.max_new_tokens tokens",
+                 std::to_string(r.tokens.size()) + " tokens"});
+  else if (reason != r.finish_reason)
+    f.push_back({"output.finish_reason", json::quote(reason), json::quote(r.finish_reason)});
+}
+
+}  // namespace invar::receipt

@@ -1,0 +1,41 @@
+#include "receipt/seal.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace invar::receipt {
+
+Receipt describe(const ModelIdentity& m, const plan::Plan& plan) {
+  Receipt r;
+  r.model_name = m.name;
+  r.revision = m.revision;
+  r.config = m.config;
+  r.tokenizer = m.tokenizer;
+  r.chat_template = m.chat_template;
+  for (const plan::Weight& w : plan.weights)
+    r.tensors.push_back({w.name, std::string(name_of(w.dtype)), w.shape, w.sha256});
+  std::sort(r.tensors.begin(), r.tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  r.weights = plan::weights_digest(plan);
+  r.program = plan::digest(plan);
+  r.numerics = plan.numerics;
+  r.operation_set = name_of(plan.operation_set);
+  r.unicode = m.unicode;
+  return r;
+}
+
+Receipt seal(Receipt described, Input in, Output out, std::map<std::string, std::string> execution) {
+  Receipt r = std::move(described);
+  r.prompt = std::move(in.prompt);
+  r.prompt_tokens = std::move(in.tokens);
+  r.max_new_tokens = in.max_new_tokens;
+  r.stop_tokens = std::move(in.stop_tokens);
+  r.sampling = in.sampling;
+  r.tokens = std::move(out.tokens);
+  r.text = std::move(out.text);
+  r.finish_reason = std::move(out.finish_reason);
+  r.logits = std::move(out.logits);
+  r.execution = std::move(execution);
+  return r;
+}
+
+}  // namespace invar::receipt

@@ -1,0 +1,38 @@
+// What was run -> the receipt of it. Plain data of the stages before: this stage knows no session
+// and no model folder, so a verifier links it without them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "receipt/receipt.h"
+
+namespace invar::receipt {
+
+// What a receipt says of the checkpoint, besides its weights.
+struct ModelIdentity {
+  std::string name, revision;               // labels
+  Digest config, tokenizer, chat_template;  // receipt.2, receipt.19
+  std::string unicode;                      // version of the tokenizer's tables
+};
+struct Input {
+  std::string prompt;
+  std::vector<int32_t> tokens;
+  int64_t max_new_tokens = 0;
+  std::vector<int32_t> stop_tokens;
+  sample::Params sampling;
+};
+struct Output {
+  std::vector<int32_t> tokens;
+  std::string text, finish_reason;
+  std::vector<Digest> logits;
+};
+
+// Model and program fields alone: what `run` seals and what `verify` compares a claim with.
+Receipt describe(const ModelIdentity&, const plan::Plan&);
+// The whole receipt of an answer; `described` comes from describe().
+Receipt seal(Receipt described, Input, Output, std::map<std::string, std::string> execution);
+
+}  // namespace invar::receipt
