@@ -18,7 +18,7 @@ using generate::ModelOptions;
 using generate::SamplingOptions;
 
 // Notes are kept, to be warnings of Python; phases are not shown.
-class Listener : public generate::Observer {
+class NoteCollector : public generate::Observer {
  public:
   void note(std::string_view topic, std::string_view text) override {
     notes.push_back(printable(topic) + ": " + printable(text));
@@ -70,7 +70,7 @@ class Generation {
 
  private:
   std::mutex mutex_;
-  Listener listener_;
+  NoteCollector listener_;
   std::optional<generate::Generator> generator_;
   std::optional<generate::AnswerStream> stream_;
   std::optional<generate::Answer> answer_;
@@ -79,7 +79,7 @@ class Generation {
 // A verdict as a dictionary. `text`: the receipt's JSON; none: it is read from the file `name`.
 nb::dict verdict(const std::optional<std::string>& text, const std::string& name,
                  const std::optional<std::pair<ModelOptions, ExecutionOptions>>& how) {
-  Listener listener;
+  NoteCollector listener;
   const generate::Verdict v = [&] {
     const nb::gil_scoped_release free;
     const std::string content = text ? *text : or_raise(generate::read_receipt(name));

@@ -11,8 +11,6 @@ from law import finding
 
 LIMIT = 15
 ROOTS = ("src/", "apps/", "tests/", "tools/", "bench/")
-# {folder: why it still holds more}; printed.
-ALLOWED = {}
 
 
 def crowded(files):
@@ -22,39 +20,15 @@ def crowded(files):
 
 
 def check(files):
-    found = [
-        finding(
-            folder,
-            1,
-            f"{n} files, more than {LIMIT}; group them in sub-folders by what they are for",
-        )
-        for folder, n in crowded(files).items()
-        if folder not in ALLOWED
-    ]
-    for folder in ALLOWED:
-        if any(path.startswith(folder + "/") for path in files) and folder not in crowded(files):
-            found.append(
-                finding(
-                    folder,
-                    1,
-                    f"holds at most {LIMIT} files; remove it from tools/laws/style/folders.py",
-                )
-            )
-    return found
-
-
-def notes(files):
     return [
-        f"{folder}: allowed: {n} files: {ALLOWED[folder]}"
+        finding(folder, 1, f"{n} files, more than {LIMIT}; group them by what they are for")
         for folder, n in crowded(files).items()
-        if folder in ALLOWED
     ]
 
 
 SELF_TEST = [
     ("a bag", {f"src/misc/{i}.cc": "int x;\n" for i in range(16)}, 1),
     ("a bag of tests", {f"tests/misc/test_{i}.py": "x\n" for i in range(16)}, 1),
-    ("an exception that is none any longer", {"apps/cli/main.cc": "int x;\n"}, 1),
     (
         "full, with sub-folders",
         {

@@ -76,7 +76,6 @@ NAMES = dict(
     Light: InRegisterEpilogue
     light_epilogue: add_relu_epilogue
     Line: SampledAxis or CacheLine or PaddedRun
-    Listener: EpilogueRecorder
     Looped: LoopOperands
     Manner: RunMode
     manner_from: run_mode_from
@@ -157,6 +156,7 @@ NAMES = dict(
 )
 # {identifier: (what it is called now, where)}, of those that have a use elsewhere.
 SCOPED = {
+    "Listener": ("EpilogueRecorder", "src/conformance/"),
     "alone": ("batch_independent", "src/kernels/"),
     "light": ("add_relu or InRegisterEpilogue", "src/kernels/"),
     "measure": ("materialize_dims", "src/compiler/"),
