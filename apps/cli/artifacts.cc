@@ -40,7 +40,8 @@ Result<std::vector<int32_t>> tokens_from(const std::vector<int32_t>& given, cons
   return ids_of(list, file);
 }
 
-Result<run::Function::NamedTensors> tensors_from(const std::string& option, const std::vector<std::string>& given) {
+Result<run::Function::NamedTensors> tensors_from(const std::string& option,
+                                                 const std::vector<std::string>& given) {
   run::Function::NamedTensors tensors;
   for (const std::string& one : given) {
     const size_t equal = one.find('=');

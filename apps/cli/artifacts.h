@@ -18,6 +18,7 @@ Result<nlohmann::json> tokens_in(const std::string& file);
 Result<std::vector<int32_t>> ids_of(const nlohmann::json& list, const std::string& file);
 Result<std::vector<int32_t>> tokens_from(const std::vector<int32_t>& given, const std::string& file);
 // NAME=FILE.npy, each.
-Result<run::Function::NamedTensors> tensors_from(const std::string& option, const std::vector<std::string>& given);
+Result<run::Function::NamedTensors> tensors_from(const std::string& option,
+                                                 const std::vector<std::string>& given);
 
 }  // namespace invar::cli

@@ -1,4 +1,5 @@
-"""invar.generate() and invar.verify(): the answer, the receipt and the refusals of the command line, byte for byte."""
+"""invar.generate() and invar.verify(): the answer, the receipt and the refusals of the command
+line, byte for byte."""
 
 import copy
 import json
@@ -32,20 +33,42 @@ def romeo(tasks):
 @pytest.fixture
 def command(tasks, tmp_path):
     """command(*options, code=0) -> (the JSON of `invar run`, the bytes of its receipt)."""
+
     def f(*options, prompt="ROMEO:", tokens=16):
         path = tmp_path / "command.json"
-        done = program("run", "--model-name", MODEL, "--prompt-text", prompt, "--max-new-tokens", tokens, "--tasks-root", tasks,
-                       "--receipt-path", path, "--json", *options)
+        done = program(
+            "run",
+            "--model-name",
+            MODEL,
+            "--prompt-text",
+            prompt,
+            "--max-new-tokens",
+            tokens,
+            "--tasks-root",
+            tasks,
+            "--receipt-path",
+            path,
+            "--json",
+            *options,
+        )
         return done.json(), path.read_bytes()
+
     return f
 
 
 def test_the_committed_receipt_of_the_demo(romeo):
     answer, _ = romeo
     golden = json.loads(GOLDEN.read_text())
-    assert answer.receipt_hash == golden["receipt_hash"] == "36b297bd3b1a9209794179e9d15560fc181f9b78a70e582352001ed3b915900c"
+    assert (
+        answer.receipt_hash
+        == golden["receipt_hash"]
+        == "36b297bd3b1a9209794179e9d15560fc181f9b78a70e582352001ed3b915900c"
+    )
     assert answer.tokens == golden["output"]["tokens"] and answer.text == golden["output"]["text"]
-    assert answer.receipt["digests"] == golden["digests"] and answer.finish_reason == golden["output"]["finish_reason"]
+    assert (
+        answer.receipt["digests"] == golden["digests"]
+        and answer.finish_reason == golden["output"]["finish_reason"]
+    )
 
 
 def test_text_comes_in_pieces(romeo):
@@ -64,14 +87,27 @@ def test_the_receipt_is_that_of_the_command_line_to_the_byte(tasks, command, tmp
     assert answer.receipt == json.loads(receipt) and answer.receipt_hash == said["receipt_hash"]
 
 
-@pytest.mark.parametrize("options,arguments", [
-    (["--no-do-sample"], {"do_sample": False}),
-    (["--temperature", "1.5", "--top-k", 0, "--top-p", "0.95", "--seed", 7], {"temperature": 1.5, "top_k": 0, "top_p": 0.95, "seed": 7}),
-    (["--temperature", "0.1", "--seed", 18446744073709551615], {"temperature": 0.1, "seed": 2**64 - 1}),
-    (["--no-generation-config"], {"generation_config": False}),
-    (["--no-kv-cache", "--prefill-chunk", 1, "--threads", 1], {"kv_cache": False, "prefill_chunk": 1, "threads": 1}),
-    (["--operation-set", "deterministic"], {"operation_set": "deterministic"}),
-], ids=["greedy", "drawn", "coldest seed", "no defaults", "execution", "deterministic"])
+@pytest.mark.parametrize(
+    "options,arguments",
+    [
+        (["--no-do-sample"], {"do_sample": False}),
+        (
+            ["--temperature", "1.5", "--top-k", 0, "--top-p", "0.95", "--seed", 7],
+            {"temperature": 1.5, "top_k": 0, "top_p": 0.95, "seed": 7},
+        ),
+        (
+            ["--temperature", "0.1", "--seed", 18446744073709551615],
+            {"temperature": 0.1, "seed": 2**64 - 1},
+        ),
+        (["--no-generation-config"], {"generation_config": False}),
+        (
+            ["--no-kv-cache", "--prefill-chunk", 1, "--threads", 1],
+            {"kv_cache": False, "prefill_chunk": 1, "threads": 1},
+        ),
+        (["--operation-set", "deterministic"], {"operation_set": "deterministic"}),
+    ],
+    ids=["greedy", "drawn", "coldest seed", "no defaults", "execution", "deterministic"],
+)
 def test_parameters(tasks, command, options, arguments):
     said, receipt = command(*options)
     answer = invar.generate(MODEL, "ROMEO:", max_new_tokens=16, tasks_root=tasks, **arguments)
@@ -79,8 +115,15 @@ def test_parameters(tasks, command, options, arguments):
 
 
 def test_do_sample_draws_where_the_checkpoint_says_nothing(tasks):
-    drawn = invar.generate(MODEL, "ROMEO:", max_new_tokens=4, tasks_root=tasks, do_sample=True, generation_config=False).receipt["input"]
-    assert (drawn["do_sample"], drawn["temperature"], drawn["top_k"], drawn["top_p"]) == (True, "1", 50, "1")
+    drawn = invar.generate(
+        MODEL, "ROMEO:", max_new_tokens=4, tasks_root=tasks, do_sample=True, generation_config=False
+    ).receipt["input"]
+    assert (drawn["do_sample"], drawn["temperature"], drawn["top_k"], drawn["top_p"]) == (
+        True,
+        "1",
+        50,
+        "1",
+    )
 
 
 def test_a_binary64_temperature_is_rounded_once(tasks):
@@ -103,11 +146,13 @@ def test_an_abandoned_answer_writes_no_receipt(tasks, tmp_path):
 
 
 def test_threads_of_python_go_on(tasks, romeo):
-    """Two answers in two threads, and one answer shared by two: nothing is lost, nothing computed twice."""
+    """Two answers in two threads, and one answer shared by two: nothing is lost, nothing computed
+    twice."""
     both = [invar.generate(MODEL, **ROMEO, tasks_root=tasks) for _ in range(2)]
     shared, parts = invar.generate(MODEL, **ROMEO, tasks_root=tasks), ([], [])
-    work = [threading.Thread(target=lambda a=a: a.text) for a in both] + \
-           [threading.Thread(target=lambda p=p: p.extend(shared)) for p in parts]
+    work = [threading.Thread(target=lambda a=a: a.text) for a in both] + [
+        threading.Thread(target=lambda p=p: p.extend(shared)) for p in parts
+    ]
     for t in work:
         t.start()
     for t in work:
@@ -132,17 +177,37 @@ def test_chat_messages_are_refused_as_by_the_command_line(tmp_path):
     assert invar.NotCovered.exit_code == 3
 
 
-@pytest.mark.parametrize("options,arguments", [
-    (["--prompt-text", "A", "--max-new-tokens", 4096], {"prompt": "A", "max_new_tokens": 4096}),
-    (["--prompt-text", "A", "--temperature", 0], {"prompt": "A", "temperature": 0.0}),
-    (["--prompt-text", "A", "--top-p", "1.5"], {"prompt": "A", "top_p": 1.5}),
-    (["--prompt-text", "A", "--operation-set", "best"], {"prompt": "A", "operation_set": "best"}),
-    (["--prompt-text", "A", "--isa", "sse9"], {"prompt": "A", "isa": "sse9"}),
-    (["--prompt-text", "A", "--device", "tpu"], {"prompt": "A", "device": "tpu"}),
-    (["--prompt-text", "A", "--receipt-path", "/nowhere/r.json"], {"prompt": "A", "receipt_path": "/nowhere/r.json"}),
-    (["--prompt-text", "A", "--receipt-path", ""], {"prompt": "A", "receipt_path": ""}),
-    (["--prompt-text", "A", "--plan", "none.invar"], {"prompt": "A", "plan": "none.invar"}),
-], ids=["too long", "temperature", "top_p", "set", "isa", "device", "receipt", "receipt name", "plan"])
+@pytest.mark.parametrize(
+    "options,arguments",
+    [
+        (["--prompt-text", "A", "--max-new-tokens", 4096], {"prompt": "A", "max_new_tokens": 4096}),
+        (["--prompt-text", "A", "--temperature", 0], {"prompt": "A", "temperature": 0.0}),
+        (["--prompt-text", "A", "--top-p", "1.5"], {"prompt": "A", "top_p": 1.5}),
+        (
+            ["--prompt-text", "A", "--operation-set", "best"],
+            {"prompt": "A", "operation_set": "best"},
+        ),
+        (["--prompt-text", "A", "--isa", "sse9"], {"prompt": "A", "isa": "sse9"}),
+        (["--prompt-text", "A", "--device", "tpu"], {"prompt": "A", "device": "tpu"}),
+        (
+            ["--prompt-text", "A", "--receipt-path", "/nowhere/r.json"],
+            {"prompt": "A", "receipt_path": "/nowhere/r.json"},
+        ),
+        (["--prompt-text", "A", "--receipt-path", ""], {"prompt": "A", "receipt_path": ""}),
+        (["--prompt-text", "A", "--plan", "none.invar"], {"prompt": "A", "plan": "none.invar"}),
+    ],
+    ids=[
+        "too long",
+        "temperature",
+        "top_p",
+        "set",
+        "isa",
+        "device",
+        "receipt",
+        "receipt name",
+        "plan",
+    ],
+)
 def test_refusals_are_the_lines_of_the_command_line(tasks, tmp_path, options, arguments):
     receipt = [] if "receipt_path" in arguments else ["--receipt-path", tmp_path / "r.json"]
     done = execute(["run", "--model-name", MODEL, "--tasks-root", tasks, *receipt, *options])
@@ -156,16 +221,33 @@ def test_no_such_model(model):
     assert refusal(invar.BadInput, model, "A").startswith("model ")
 
 
-@pytest.mark.parametrize("arguments,name", [
-    ({}, "prompt"), ({"prompt": b"A"}, "prompt"), ({"prompt": 7}, "prompt"), ({"prompt": "\ud800"}, "prompt"),
-    ({"prompt": "A", "max_new_tokens": 0}, "max_new_tokens"), ({"prompt": "A", "max_new_tokens": 1.5}, "max_new_tokens"),
-    ({"prompt": "A", "max_new_tokens": True}, "max_new_tokens"), ({"prompt": "A", "top_k": -1}, "top_k"), ({"prompt": "A", "top_k": 2**31}, "top_k"),
-    ({"prompt": "A", "seed": -1}, "seed"), ({"prompt": "A", "seed": 2**64}, "seed"), ({"prompt": "A", "temperature": "hot"}, "temperature"),
-    ({"prompt": "A", "temperature": float("nan")}, "temperature"), ({"prompt": "A", "temperature": float("inf")}, "temperature"),
-    ({"prompt": "A", "temperature": 1e300}, "temperature"), ({"prompt": "A", "do_sample": 1}, "do_sample"),
-    ({"prompt": "A", "do_sample": False, "top_k": 5}, "do_sample"), ({"prompt": "A", "threads": -1}, "threads"), ({"prompt": "A", "threads": 10**9}, "threads"),
-    ({"prompt": "A", "device": None}, "device"), ({"prompt": "A", "receipt_path": 7}, "receipt_path"), ({"prompt": "A", "kv_cache": "yes"}, "kv_cache"),
-])
+@pytest.mark.parametrize(
+    "arguments,name",
+    [
+        ({}, "prompt"),
+        ({"prompt": b"A"}, "prompt"),
+        ({"prompt": 7}, "prompt"),
+        ({"prompt": "\ud800"}, "prompt"),
+        ({"prompt": "A", "max_new_tokens": 0}, "max_new_tokens"),
+        ({"prompt": "A", "max_new_tokens": 1.5}, "max_new_tokens"),
+        ({"prompt": "A", "max_new_tokens": True}, "max_new_tokens"),
+        ({"prompt": "A", "top_k": -1}, "top_k"),
+        ({"prompt": "A", "top_k": 2**31}, "top_k"),
+        ({"prompt": "A", "seed": -1}, "seed"),
+        ({"prompt": "A", "seed": 2**64}, "seed"),
+        ({"prompt": "A", "temperature": "hot"}, "temperature"),
+        ({"prompt": "A", "temperature": float("nan")}, "temperature"),
+        ({"prompt": "A", "temperature": float("inf")}, "temperature"),
+        ({"prompt": "A", "temperature": 1e300}, "temperature"),
+        ({"prompt": "A", "do_sample": 1}, "do_sample"),
+        ({"prompt": "A", "do_sample": False, "top_k": 5}, "do_sample"),
+        ({"prompt": "A", "threads": -1}, "threads"),
+        ({"prompt": "A", "threads": 10**9}, "threads"),
+        ({"prompt": "A", "device": None}, "device"),
+        ({"prompt": "A", "receipt_path": 7}, "receipt_path"),
+        ({"prompt": "A", "kv_cache": "yes"}, "kv_cache"),
+    ],
+)
 def test_wrong_input_is_named(arguments, name):
     assert refusal(invar.BadInput, MODEL, **arguments).startswith((name, f"no {name}"))
 
@@ -177,25 +259,41 @@ def test_verify(romeo, tmp_path):
     for receipt in (answer, answer.receipt, str(tmp_path / "r.json"), tmp_path / "r.json"):
         verdict = invar.verify(receipt, MODEL)
         assert verdict and verdict.ok and verdict.verdict == "VERIFIED" and verdict.findings == ()
-        assert verdict.receipt_hash == answer.receipt_hash and "64 of 64" in verdict.compared["steps"]
+        assert (
+            verdict.receipt_hash == answer.receipt_hash and "64 of 64" in verdict.compared["steps"]
+        )
     assert verdict.report == done.out.decode()
     assert invar.verify(GOLDEN, MODEL, threads=1, prefill_chunk=7).ok
 
 
 def test_verify_finds_the_model_of_an_earlier_run(romeo):
     verdict = invar.verify(romeo[0])
-    assert verdict.ok and verdict.compared["folder"].endswith("(the folder of the last run here with these weights)")
+    assert verdict.ok and verdict.compared["folder"].endswith(
+        "(the folder of the last run here with these weights)"
+    )
 
 
 def test_validate(romeo, tmp_path):
     verdict = invar.validate(romeo[0].receipt)
-    assert verdict.ok and verdict.verdict == "VALID" and verdict.receipt_hash == romeo[0].receipt_hash
+    assert (
+        verdict.ok and verdict.verdict == "VALID" and verdict.receipt_hash == romeo[0].receipt_hash
+    )
     (tmp_path / "r.json").write_text(romeo[0].receipt_json)
-    assert invar.validate(tmp_path / "r.json").report == program("validate", tmp_path / "r.json").out.decode()
+    assert (
+        invar.validate(tmp_path / "r.json").report
+        == program("validate", tmp_path / "r.json").out.decode()
+    )
 
 
-@pytest.mark.parametrize("section,key,value", [("output", "text", "Farewell."), ("input", "seed", "1"), ("model", "config", "0" * 64),
-                                               ("output", "finish_reason", "length")])
+@pytest.mark.parametrize(
+    "section,key,value",
+    [
+        ("output", "text", "Farewell."),
+        ("input", "seed", "1"),
+        ("model", "config", "0" * 64),
+        ("output", "finish_reason", "length"),
+    ],
+)
 def test_a_tampered_receipt(romeo, section, key, value):
     receipt = copy.deepcopy(romeo[0].receipt)
     if receipt[section][key] == value:
@@ -212,10 +310,16 @@ def test_a_forged_receipt(romeo, tasks):
     receipt = copy.deepcopy(romeo[0].receipt)
     receipt["input"]["seed"] = "1"
     receipt["digests"]["input.seed"] = leaf("input.seed", "1").hex()
-    receipt["receipt_hash"] = merkle_root([bytes.fromhex(d) for d in receipt["digests"].values()]).hex()
+    receipt["receipt_hash"] = merkle_root(
+        [bytes.fromhex(d) for d in receipt["digests"].values()]
+    ).hex()
     assert invar.validate(receipt).ok
     verdict = invar.verify(receipt, MODEL)
-    assert not verdict.ok and verdict.verdict == "NOT VERIFIED" and verdict.findings[0].field.startswith("output.tokens[")
+    assert (
+        not verdict.ok
+        and verdict.verdict == "NOT VERIFIED"
+        and verdict.findings[0].field.startswith("output.tokens[")
+    )
 
 
 def test_another_model(romeo, model):

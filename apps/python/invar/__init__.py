@@ -1,8 +1,9 @@
 """Invar: models that compute the same bits on every machine.
 
-compile() makes a program of an ONNX model and runs it natively on NumPy arrays or DLPack tensors; convert() makes a
-torch.nn.Module of one; invar.ops has the reproducible operations themselves. generate() answers a prompt with a language model and
-makes a receipt of it, verify() recomputes a receipt. Errors are invar.Error and its kinds, in one line."""
+compile() makes a program of an ONNX model and runs it natively on NumPy arrays or DLPack tensors;
+convert() makes a torch.nn.Module of one; invar.ops has the reproducible operations themselves.
+generate() answers a prompt with a language model and makes a receipt of it, verify() recomputes a
+receipt. Errors are invar.Error and its kinds, in one line."""
 
 from invar import ops
 from invar._native import BadInput, Error, Failed, Internal, NotCovered, __version__, set_threads
@@ -10,5 +11,24 @@ from invar.compiler import Program, Tensor, compile
 from invar.generation import Finding, Generation, Verdict, generate, validate, verify
 from invar.module import CompileOptions, convert
 
-__all__ = ["BadInput", "CompileOptions", "Error", "Failed", "Finding", "Generation", "Internal", "NotCovered", "Program", "Tensor", "Verdict",
-           "__version__", "compile", "convert", "generate", "ops", "set_threads", "validate", "verify"]
+__all__ = [
+    "BadInput",
+    "CompileOptions",
+    "Error",
+    "Failed",
+    "Finding",
+    "Generation",
+    "Internal",
+    "NotCovered",
+    "Program",
+    "Tensor",
+    "Verdict",
+    "__version__",
+    "compile",
+    "convert",
+    "generate",
+    "ops",
+    "set_threads",
+    "validate",
+    "verify",
+]

@@ -1,4 +1,5 @@
-"""Arrays of NumPy and tensors of torch (or of any library with DLPack), handed to the native module without copies."""
+"""Arrays of NumPy and tensors of torch (or of any library with DLPack), handed to the native module
+without copies."""
 
 import sys
 
@@ -7,8 +8,20 @@ import numpy as np
 from invar import _native
 
 # Elements as plans name them -> as NumPy does; bf16 has no type there but that of ml_dtypes.
-NUMPY = {"f32": np.float32, "f16": np.float16, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i16": np.int16,
-         "i8": np.int8, "u64": np.uint64, "u32": np.uint32, "u16": np.uint16, "u8": np.uint8, "bool": np.bool_}
+NUMPY = {
+    "f32": np.float32,
+    "f16": np.float16,
+    "f64": np.float64,
+    "i64": np.int64,
+    "i32": np.int32,
+    "i16": np.int16,
+    "i8": np.int8,
+    "u64": np.uint64,
+    "u32": np.uint32,
+    "u16": np.uint16,
+    "u8": np.uint8,
+    "bool": np.bool_,
+}
 CUDA = 2  # kDLCUDA
 NAMES = {np.dtype(t): name for name, t in NUMPY.items()}
 
@@ -29,7 +42,9 @@ def numpy_type(name, where):
     try:
         import ml_dtypes
     except ImportError:
-        raise _native.NotCovered(f"{where}: NumPy has no elements of {name}: install ml_dtypes, or give torch tensors") from None
+        raise _native.NotCovered(
+            f"{where}: NumPy has no elements of {name}: install ml_dtypes, or give torch tensors"
+        ) from None
     return np.dtype(ml_dtypes.bfloat16)
 
 
@@ -40,11 +55,14 @@ def name_of(dtype, where):
     ml_dtypes = sys.modules.get("ml_dtypes")  # an array of it can only come from there
     if ml_dtypes is not None and dtype == ml_dtypes.bfloat16:
         return "bf16"
-    raise _native.NotCovered(f"{where}: elements of NumPy's {dtype}; covered are {' '.join(NUMPY)} and ml_dtypes.bfloat16")
+    raise _native.NotCovered(
+        f"{where}: elements of NumPy's {dtype}; covered are {' '.join(NUMPY)} and ml_dtypes.bfloat16"
+    )
 
 
 def array(x, where):
-    """As an array of NumPy, or of a library with DLPack, whose elements lie as the native module reads them."""
+    """As an array of NumPy, or of a library with DLPack, whose elements lie as the native module
+    reads them."""
     if not isinstance(x, np.ndarray) and not hasattr(x, "__dlpack__"):
         x = np.asarray(x)
     if isinstance(x, np.ndarray):
@@ -77,21 +95,29 @@ def gpu_of(x):
 
 
 def on_gpu(x, where, number, stream):
-    """As the native module reads it where it lies: its queue, `stream`, waits there for what x's library has under way."""
+    """As the native module reads it where it lies: its queue, `stream`, waits there for what x's
+    library has under way."""
     if gpu_of(x) != number:
-        raise _native.BadInput(f"{where}: it lies on cuda:{gpu_of(x)}, the program runs on {'the host' if number < 0 else f'cuda:{number}'}")
+        raise _native.BadInput(
+            f"{where}: it lies on cuda:{gpu_of(x)}, the program runs on "
+            f"{'the host' if number < 0 else f'cuda:{number}'}"
+        )
     return (x.detach().contiguous() if is_tensor(x) else x).__dlpack__(stream=stream)
 
 
 def like(given, wanted):
-    """Results of the native module, by name, -> arrays of the library that the inputs come from. `wanted`: (name, element type) of all;
-    asked before anything is computed."""
+    """Results of the native module, by name, -> arrays of the library that the inputs come from.
+    `wanted`: (name, element type) of all; asked before anything is computed."""
     if any(is_tensor(x) for x in given):
         return lambda found: {name: torch().from_dlpack(value) for name, value in found}
     types = {name: numpy_type(dtype, f"output '{name}'") for name, dtype in wanted}
 
     def arrays(name, value):
         foreign = types[name] not in NAMES
-        return np.from_dlpack(_native.retyped(value, "u16")).view(types[name]) if foreign else np.from_dlpack(value)
+        return (
+            np.from_dlpack(_native.retyped(value, "u16")).view(types[name])
+            if foreign
+            else np.from_dlpack(value)
+        )
 
     return lambda found: {name: arrays(name, value) for name, value in found}

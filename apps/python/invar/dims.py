@@ -9,8 +9,8 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\b(?!\()")  # of a dimension, in what 
 
 
 class _Reader:
-    """SUM = [-] TERM {+|- TERM}; TERM = FACTOR {* FACTOR}; FACTOR = NUMBER | NAME | (SUM)/NUMBER | min(SUM,SUM). Computes while it
-    reads; `size` says what a name is."""
+    """SUM = [-] TERM {+|- TERM}; TERM = FACTOR {* FACTOR}; FACTOR = NUMBER | NAME | (SUM)/NUMBER |
+    min(SUM,SUM). Computes while it reads; `size` says what a name is."""
 
     def __init__(self, text, size):
         self.text, self.size = text, size
@@ -19,7 +19,9 @@ class _Reader:
             self.refuse()
 
     def refuse(self):
-        raise _native.BadInput(f"dimension {self.text!r}: no sum of products as spec/plan.md has it (plan.12)")
+        raise _native.BadInput(
+            f"dimension {self.text!r}: no sum of products as spec/plan.md has it (plan.12)"
+        )
 
     def accept(self, *wanted):
         return self.tokens.pop() if self.tokens and self.tokens[-1] in wanted else None
@@ -64,7 +66,9 @@ class _Reader:
         return self.size(token)
 
     def number(self):
-        return int(self.tokens.pop()) if self.tokens and self.tokens[-1].isdigit() else self.refuse()
+        return (
+            int(self.tokens.pop()) if self.tokens and self.tokens[-1].isdigit() else self.refuse()
+        )
 
 
 def value(dim, sizes):
@@ -77,8 +81,11 @@ def value(dim, sizes):
 
 
 def in_python(dim):
-    """A quotient of a dimension binds closer than what stands before it: 4*(n+1)/2 is 4*((n+1)//2)."""
-    _Reader(dim, lambda name: 0).whole()  # what comes from a file becomes code: nothing but such a sum does
+    """A quotient of a dimension binds closer than what stands before it: 4*(n+1)/2 is
+    4*((n+1)//2)."""
+    _Reader(
+        dim, lambda name: 0
+    ).whole()  # what comes from a file becomes code: nothing but such a sum does
     text, opened, number = "", [], False
     for c in dim:
         if number and not c.isdigit():

@@ -1,4 +1,5 @@
-"""Prompt -> answer and receipt; receipt -> verdict. The same code as `invar run`, `invar validate` and `invar verify`."""
+"""Prompt -> answer and receipt; receipt -> verdict. The same code as `invar run`, `invar validate`
+and `invar verify`."""
 
 import json
 import os
@@ -13,13 +14,18 @@ INT32 = 2**31 - 1
 
 def whole(name, value, least, most):
     """An int in this range."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or not least <= value.__index__() <= most:
+    if (
+        isinstance(value, bool)
+        or not hasattr(value, "__index__")
+        or not least <= value.__index__() <= most
+    ):
         raise _native.BadInput(f"{name}: {value!r} is not a whole number from {least} to {most}")
     return value.__index__()
 
 
 def decimal(name, value):
-    """A number as the text that the command line would be given: the shortest that reads back as it."""
+    """A number as the text that the command line would be given: the shortest that reads back as
+    it."""
     if value is None:
         return None
     try:
@@ -36,7 +42,9 @@ def text_of(name, value):
     try:
         value.encode()
     except UnicodeEncodeError as e:
-        raise _native.BadInput(f"{name}: half of a surrogate pair at character {e.start}, which UTF-8 does not have") from None
+        raise _native.BadInput(
+            f"{name}: half of a surrogate pair at character {e.start}, which UTF-8 does not have"
+        ) from None
     return value
 
 
@@ -57,8 +65,13 @@ def flag(name, value):
 
 
 def execution_of(device, isa, threads, prefill_chunk, kv_cache=True):
-    return _native.ExecutionOptions(device=text_of("device", device), isa=text_of("isa", isa), threads=whole("threads", threads, 0, _native.most_threads),
-                                    prefill_chunk=whole("prefill_chunk", prefill_chunk, 0, 1 << 20), kv_cache=flag("kv_cache", kv_cache))
+    return _native.ExecutionOptions(
+        device=text_of("device", device),
+        isa=text_of("isa", isa),
+        threads=whole("threads", threads, 0, _native.most_threads),
+        prefill_chunk=whole("prefill_chunk", prefill_chunk, 0, 1 << 20),
+        kv_cache=flag("kv_cache", kv_cache),
+    )
 
 
 def warn(notes):
@@ -67,8 +80,9 @@ def warn(notes):
 
 
 class Generation:
-    """The answer to one prompt: an iterator of pieces of its text (str, none of them empty), each computed when it is asked for.
-    Joined, the pieces are `text`. What follows is about the whole answer, and computes what is missing of it:
+    """The answer to one prompt: an iterator of pieces of its text (str, none of them empty), each
+    computed when it is asked for. Joined, the pieces are `text`. What follows is about the whole
+    answer, and computes what is missing of it:
 
     text           the answer
     tokens         its token ids, a list of int, a stop token at its end included
@@ -77,7 +91,8 @@ class Generation:
     receipt_hash   64 hexadecimal digits
     finish_reason  "stop" (the last token is a stop token) or "length"
 
-    Threads may share a generation; one of them computes at a time. An error ends it, and each later use raises it again."""
+    Threads may share a generation; one of them computes at a time. An error ends it, and each later
+    use raises it again."""
 
     def __init__(self, native):
         self._native, self._error, self._ended, self._lock = native, None, False, threading.Lock()
@@ -133,36 +148,66 @@ class Generation:
         return self.receipt["output"]["finish_reason"]
 
 
-def generate(model, prompt=None, *, messages=None, max_new_tokens=None, temperature=None, top_k=None, top_p=None, seed=0, do_sample=None,
-             generation_config=True, device="cpu", isa="", threads=0, prefill_chunk=0, kv_cache=True, plan=None, operation_set=None,
-             task_dir=None, tasks_root=None, colocate_tensors=False, receipt_path=None, record_model_path=False):
-    """The answer of a language model to a prompt, as a Generation: iterate over it for the text as it is computed, or ask it for
-    `.text`, `.tokens` and `.receipt`. Text, tokens and receipt hash are those of `invar run` with the same parameters.
+def generate(
+    model,
+    prompt=None,
+    *,
+    messages=None,
+    max_new_tokens=None,
+    temperature=None,
+    top_k=None,
+    top_p=None,
+    seed=0,
+    do_sample=None,
+    generation_config=True,
+    device="cpu",
+    isa="",
+    threads=0,
+    prefill_chunk=0,
+    kv_cache=True,
+    plan=None,
+    operation_set=None,
+    task_dir=None,
+    tasks_root=None,
+    colocate_tensors=False,
+    receipt_path=None,
+    record_model_path=False,
+):
+    """The answer of a language model to a prompt, as a Generation: iterate over it for the text as
+    it is computed, or ask it for `.text`, `.tokens` and `.receipt`. Text, tokens and receipt hash
+    are those of `invar run` with the same parameters.
 
     model              a Hugging Face checkpoint folder, or "org/name" in the local cache
     prompt             str
-    messages           refused (NotCovered): chat messages need a chat template, and none is applied yet
+    messages           refused (NotCovered): chat messages need a chat template, and none is applied
+                       yet
 
-    These change the answer and stand in the receipt. None: what the checkpoint's generation_config.json says, else greedy.
+    These change the answer and stand in the receipt. None: what the checkpoint's
+    generation_config.json says, else greedy.
     max_new_tokens     int >= 1
     temperature        number > 0
     top_k              int >= 0; 0: all tokens
     top_p              number in (0, 1]
     seed               int, 0 to 2**64 - 1
-    do_sample          True: tokens are drawn; False: always the most likely token; None: drawn where temperature, top_k or top_p
-                       is given or the checkpoint says so
-    generation_config  False: nothing is taken from generation_config.json but the tokens that end an answer
+    do_sample          True: tokens are drawn; False: always the most likely token; None: drawn
+                       where temperature, top_k or top_p is given or the checkpoint says so
+    generation_config  False: nothing is taken from generation_config.json but the tokens that end
+                       an answer
     operation_set      "reproducible" (the default), "deterministic" or "default"
 
     These change no bit of a reproducible program.
-    device, isa, threads (0: one per core), prefill_chunk (tokens of the prompt per step; 0: chosen), kv_cache
+    device, isa, threads (0: one per core), prefill_chunk (tokens of the prompt per step; 0:
+    chosen), kv_cache
     plan               a compiled plan that is used instead of compiling the checkpoint
-    task_dir, tasks_root, colocate_tensors    where export and plan are kept, as --task-dir, --tasks-root and --colocate-tensors
+    task_dir, tasks_root, colocate_tensors    where export and plan are kept, as --task-dir,
+                                              --tasks-root and --colocate-tensors
 
-    receipt_path       a file that the receipt is written to when the answer ends; None: it is in `.receipt` alone
+    receipt_path       a file that the receipt is written to when the answer ends; None: it is in
+                       `.receipt` alone
     record_model_path  the receipt's execution section also names `model`
 
-    Raises BadInput, NotCovered or Failed before anything is computed where the request is at fault, with the line of `invar run`."""
+    Raises BadInput, NotCovered or Failed before anything is computed where the request is at fault,
+    with the line of `invar run`."""
     if messages is not None:
         _native.refuse_messages()
     if prompt is None:
@@ -172,25 +217,44 @@ def generate(model, prompt=None, *, messages=None, max_new_tokens=None, temperat
     if do_sample is not None:
         flag("do_sample", do_sample)
     if do_sample is False and not (temperature is None and top_k is None and top_p is None):
-        raise _native.BadInput("do_sample=False always takes the most likely token: leave temperature, top_k and top_p out")
+        raise _native.BadInput(
+            "do_sample=False always takes the most likely token: leave temperature, top_k and top_p out"
+        )
     sampling = _native.SamplingOptions(
-        max_new_tokens=None if max_new_tokens is None else whole("max_new_tokens", max_new_tokens, 1, 1 << 30),
-        temperature=decimal("temperature", temperature), top_k=None if top_k is None else whole("top_k", top_k, 0, INT32),
-        top_p=decimal("top_p", top_p), seed=whole("seed", seed, 0, 2**64 - 1), do_sample=do_sample,
-        generation_config=flag("generation_config", generation_config))
-    where = _native.ModelOptions(model_name=path_of("model", model), plan=path_of("plan", plan), task_dir=path_of("task_dir", task_dir),
-                                 tasks_root=path_of("tasks_root", tasks_root), colocate_tensors=flag("colocate_tensors", colocate_tensors),
-                                 operation_set="" if operation_set is None else text_of("operation_set", operation_set))
-    native = _native.Generation(where, execution_of(device, isa, threads, prefill_chunk, kv_cache), sampling, text_of("prompt", prompt),
-                                receipt_path=None if receipt_path is None else path_of("receipt_path", receipt_path),
-                                record_model_path=flag("record_model_path", record_model_path))
+        max_new_tokens=None
+        if max_new_tokens is None
+        else whole("max_new_tokens", max_new_tokens, 1, 1 << 30),
+        temperature=decimal("temperature", temperature),
+        top_k=None if top_k is None else whole("top_k", top_k, 0, INT32),
+        top_p=decimal("top_p", top_p),
+        seed=whole("seed", seed, 0, 2**64 - 1),
+        do_sample=do_sample,
+        generation_config=flag("generation_config", generation_config),
+    )
+    where = _native.ModelOptions(
+        model_name=path_of("model", model),
+        plan=path_of("plan", plan),
+        task_dir=path_of("task_dir", task_dir),
+        tasks_root=path_of("tasks_root", tasks_root),
+        colocate_tensors=flag("colocate_tensors", colocate_tensors),
+        operation_set="" if operation_set is None else text_of("operation_set", operation_set),
+    )
+    native = _native.Generation(
+        where,
+        execution_of(device, isa, threads, prefill_chunk, kv_cache),
+        sampling,
+        text_of("prompt", prompt),
+        receipt_path=None if receipt_path is None else path_of("receipt_path", receipt_path),
+        record_model_path=flag("record_model_path", record_model_path),
+    )
     warn(native.notes)
     return Generation(native)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What does not hold: a field of the receipt, such as "output.tokens[12]", what was expected there and what was found."""
+    """What does not hold: a field of the receipt, such as "output.tokens[12]", what was expected
+    there and what was found."""
 
     field: str
     expected: str
@@ -199,8 +263,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """ok: it holds, and so is the truth value. verdict: "VERIFIED", "NOT VERIFIED", "VALID", ... findings: empty where it holds.
-    compared: what was compared with what. report: all of it as the lines that the command line prints."""
+    """ok: it holds, and so is the truth value. verdict: "VERIFIED", "NOT VERIFIED", "VALID", ...
+    findings: empty where it holds. compared: what was compared with what. report: all of it as the
+    lines that the command line prints."""
 
     ok: bool
     verdict: str
@@ -215,12 +280,19 @@ class Verdict:
 
 def verdict_of(found):
     warn(found["notes"])
-    return Verdict(found["ok"], found["verdict"], tuple(Finding(*f) for f in found["findings"]), found["compared"], found["receipt_hash"],
-                   found["report"])
+    return Verdict(
+        found["ok"],
+        found["verdict"],
+        tuple(Finding(*f) for f in found["findings"]),
+        found["compared"],
+        found["receipt_hash"],
+        found["report"],
+    )
 
 
 def claim(receipt):
-    """A receipt in one of its forms -> (its JSON, or None where a file has it; its name in messages)."""
+    """A receipt in one of its forms -> (its JSON, or None where a file has it; its name in
+    messages)."""
     if isinstance(receipt, Generation):
         return receipt.receipt_json, "receipt"
     if isinstance(receipt, dict):
@@ -234,22 +306,28 @@ def claim(receipt):
 
 
 def validate(receipt):
-    """Checks a receipt's structure and hashes and computes nothing, as `invar validate`. receipt: a path, a dict, or a Generation.
-    Returns a Verdict; raises BadInput where there is no receipt at all."""
+    """Checks a receipt's structure and hashes and computes nothing, as `invar validate`. receipt: a
+    path, a dict, or a Generation. Returns a Verdict; raises BadInput where there is no receipt at
+    all."""
     text, name = claim(receipt)
     return verdict_of(_native.validate(text, name))
 
 
 def verify(receipt, model=None, *, plan=None, device="cpu", isa="", threads=0, prefill_chunk=0):
-    """Computes a receipt again on this machine and compares bit for bit, as `invar verify`. Returns a Verdict.
+    """Computes a receipt again on this machine and compares bit for bit, as `invar verify`. Returns
+    a Verdict.
 
-    receipt   a path, a dict (the `.receipt` of a Generation, or json.load() of a file), or a Generation
-    model     the checkpoint: a folder, or "org/name"; None: it is found by what the receipt says and what this user ran before
+    receipt   a path, a dict (the `.receipt` of a Generation, or json.load() of a file), or a
+              Generation
+    model     the checkpoint: a folder, or "org/name"; None: it is found by what the receipt says
+              and what this user ran before
     plan      compared instead of compiling the checkpoint, which stands for the plan then
     device, isa, threads, prefill_chunk       as for generate(); the verdict does not depend on them
 
-    Raises BadInput where the receipt or the model is none or is not found, NotCovered where the receipt's operation set lets nobody
-    verify it here."""
+    Raises BadInput where the receipt or the model is none or is not found, NotCovered where the
+    receipt's operation set lets nobody verify it here."""
     text, name = claim(receipt)
     where = _native.ModelOptions(model_name=path_of("model", model), plan=path_of("plan", plan))
-    return verdict_of(_native.verify(text, name, where, execution_of(device, isa, threads, prefill_chunk)))
+    return verdict_of(
+        _native.verify(text, name, where, execution_of(device, isa, threads, prefill_chunk))
+    )

@@ -13,10 +13,11 @@ from invar.compiler import Artifacts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileOptions:
-    """artifacts_dir: where plan, source and constants go; None: a temporary folder, kept where INVAR_DEBUG is set.
-    colocate_tensors: copy the model's external tensor files into the artifacts instead of linking them.
-    requires_reproducibility: operations are Invar's (same bits everywhere); False: plain operations of torch.
-    choices: numerics choices that may be applied (spec/choices.md): "all", "none", or their names."""
+    """artifacts_dir: where plan, source and constants go; None: a temporary folder, kept where
+    INVAR_DEBUG is set. colocate_tensors: copy the model's external tensor files into the artifacts
+    instead of linking them. requires_reproducibility: operations are Invar's (same bits
+    everywhere); False: plain operations of torch. choices: numerics choices that may be applied
+    (spec/choices.md): "all", "none", or their names."""
 
     artifacts_dir: str | None = None
     colocate_tensors: bool = False
@@ -32,18 +33,24 @@ class CompileOptions:
 
 
 def convert(onnx_model_or_path, options=CompileOptions(), *, dims=None):
-    """A torch.nn.Module that computes what the ONNX model (a path or an onnx.ModelProto) says. dims: as in invar.compile().
+    """A torch.nn.Module that computes what the ONNX model (a path or an onnx.ModelProto) says.
+    dims: as in invar.compile().
 
-    Its source is module.py in the artifacts. forward() takes the model's inputs in order, or by name, and returns its output, or
-    a tuple of them. With requires_reproducibility its bytes are those of invar.compile() on the same model."""
+    Its source is module.py in the artifacts. forward() takes the model's inputs in order, or by
+    name, and returns its output, or a tuple of them. With requires_reproducibility its bytes are
+    those of invar.compile() on the same model."""
     try:
         import torch  # noqa: F401  the module is one of torch's
     except ImportError:
-        raise _native.BadInput("convert() makes a torch.nn.Module: install torch; invar.compile() needs none") from None
+        raise _native.BadInput(
+            "convert() makes a torch.nn.Module: install torch; invar.compile() needs none"
+        ) from None
     if not isinstance(options, CompileOptions):
         raise _native.BadInput(f"options: {type(options).__name__} is no CompileOptions")
     artifacts = Artifacts(options.artifacts_dir)
-    described = artifacts.compile(onnx_model_or_path, None, options.colocate_tensors, options.choices, dims=dims)
+    described = artifacts.compile(
+        onnx_model_or_path, None, options.colocate_tensors, options.choices, dims=dims
+    )
     source = emit.source(described, options.requires_reproducibility)
     (artifacts.path / "module.py").write_text(source, encoding="utf-8")
     module = build(source, described["digest"])
@@ -65,7 +72,8 @@ class Emitted(importlib.abc.ExecutionLoader):
 
 
 def build(source, digest):
-    """The module of an emitted source, its weights not yet there. Also how torch.load() makes one again."""
+    """The module of an emitted source, its weights not yet there. Also how torch.load() makes one
+    again."""
     name = f"invar_module_{digest[:16]}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_loader(name, Emitted(source))

@@ -12,7 +12,8 @@ TYPES = {name: getattr(torch, text.removeprefix("torch.")) for name, text in emi
 
 
 class Module(torch.nn.Module):
-    """A class of this kind has INPUTS (name -> element type, dimensions) and WEIGHTS (name -> element type, shape, file, offset)."""
+    """A class of this kind has INPUTS (name -> element type, dimensions) and WEIGHTS (name ->
+    element type, shape, file, offset)."""
 
     INPUTS: dict
     WEIGHTS: dict
@@ -27,18 +28,24 @@ class Module(torch.nn.Module):
                 self.register_buffer(name, tensor)
 
     def load(self, folder):
-        """Reads the weights from the files beside the plan, whose digests the compiler has made of the same bytes."""
+        """Reads the weights from the files beside the plan, whose digests the compiler has made of
+        the same bytes."""
         for name, (dtype, shape, file, offset) in self.WEIGHTS.items():
             tensor = getattr(self, name)
             if tensor.numel() == 0:
                 continue
-            stored = np.memmap(folder / file, np.uint8, "r", offset, tensor.numel() * tensor.element_size())
+            stored = np.memmap(
+                folder / file, np.uint8, "r", offset, tensor.numel() * tensor.element_size()
+            )
             tensor.detach().reshape(-1).view(torch.uint8).copy_(torch.from_numpy(np.array(stored)))
 
     def sizes(self, *inputs):
-        """Checks the inputs against INPUTS; returns what the named dimensions are, in the order of their first appearance."""
+        """Checks the inputs against INPUTS; returns what the named dimensions are, in the order of
+        their first appearance."""
         if len(inputs) != len(self.INPUTS):
-            raise _native.BadInput(f"{len(inputs)} inputs; the model takes {len(self.INPUTS)}: {', '.join(self.INPUTS)}")
+            raise _native.BadInput(
+                f"{len(inputs)} inputs; the model takes {len(self.INPUTS)}: {', '.join(self.INPUTS)}"
+            )
         found = {}
         for x, (name, (dtype, shape)) in zip(inputs, self.INPUTS.items()):
             if not isinstance(x, torch.Tensor):
@@ -50,15 +57,22 @@ class Module(torch.nn.Module):
         for x, (name, (dtype, shape)) in zip(inputs, self.INPUTS.items()):
             wanted = [dims.value(d, found) for d in shape]
             if x.dtype != TYPES[dtype] or list(x.shape) != wanted:
-                takes = ", ".join(str(d) if n in (d, None) else f"{d} = {n}" for d, n in zip(shape, wanted))
-                raise _native.BadInput(f"input '{name}': it is {x.dtype} {list(x.shape)}, the model takes {TYPES[dtype]} [{takes}]")
+                takes = ", ".join(
+                    str(d) if n in (d, None) else f"{d} = {n}" for d, n in zip(shape, wanted)
+                )
+                raise _native.BadInput(
+                    f"input '{name}': it is {x.dtype} {list(x.shape)}, the model takes "
+                    f"{TYPES[dtype]} [{takes}]"
+                )
         return tuple(found.values())
 
     def size(self, value, element, name):
         """A dimension that an element of a value decides (spec/plan.md plan.15)."""
         found = int(value.reshape(-1)[element])
         if found < 0:
-            raise _native.BadInput(f"the inputs lead to a dimension '{name}' = {found}, which is none")
+            raise _native.BadInput(
+                f"the inputs lead to a dimension '{name}' = {found}, which is none"
+            )
         return found
 
     @staticmethod
@@ -67,23 +81,36 @@ class Module(torch.nn.Module):
         return bool(condition.reshape(-1)[0])
 
     def loop(self, body, trips, condition, carried, fixed, rows):
-        """Control flow (spec/plan.md plan.16): what is carried at last, and what the steps gave, stacked; without steps, of these types and shapes."""
+        """Control flow (spec/plan.md plan.16): what is carried at last, and what the steps gave,
+        stacked; without steps, of these types and shapes."""
         given, step, again = [[] for _ in rows], 0, self.holds(condition)
         while again and step < trips:
             again, *results = body(torch.full_like(trips, step), *carried, *fixed)
-            carried, again, step = results[:len(carried)], self.holds(again), step + 1
-            for row, found in zip(given, results[len(carried):]):
+            carried, again, step = results[: len(carried)], self.holds(again), step + 1
+            for row, found in zip(given, results[len(carried) :]):
                 row.append(found)
                 if found.shape != row[0].shape:
-                    raise _native.BadInput(f"loop: step {step - 1} gives a value of shape {list(found.shape)}, those before it {list(row[0].shape)}")
-        stacked = lambda row, dtype, shape: torch.stack(row) if row else torch.empty((0, *shape), dtype=dtype, device=trips.device)
+                    raise _native.BadInput(
+                        f"loop: step {step - 1} gives a value of shape {list(found.shape)}, those "
+                        f"before it {list(row[0].shape)}"
+                    )
+        stacked = lambda row, dtype, shape: (
+            torch.stack(row) if row else torch.empty((0, *shape), dtype=dtype, device=trips.device)
+        )
         return *carried, *(stacked(row, *types) for row, types in zip(given, rows))
 
     def computed(self, found, name):
         """Checks a dimension that is computed from such."""
         if found < 0:
-            raise _native.BadInput(f"the inputs are too small or too large: the plan's dimension '{name}' is none for their shapes and values")
+            raise _native.BadInput(
+                f"the inputs are too small or too large: the plan's dimension '{name}' is none for "
+                f"their shapes and values"
+            )
 
     def __reduce_ex__(self, protocol):
         source = sys.modules[type(self).__module__]
-        return _module.build, (source.SOURCE, source.DIGEST), self.__getstate__() if hasattr(self, "__getstate__") else self.__dict__
+        return (
+            _module.build,
+            (source.SOURCE, source.DIGEST),
+            self.__getstate__() if hasattr(self, "__getstate__") else self.__dict__,
+        )

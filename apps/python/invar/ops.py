@@ -1,9 +1,11 @@
-"""The reproducible operations, one by one, on NumPy arrays or torch tensors (on the host or on a CUDA GPU).
+"""The reproducible operations, one by one, on NumPy arrays or torch tensors (on the host or on a
+CUDA GPU).
 
-Every operation of spec/opset.toml is a function here: `ops.NAME(x, w, axis=-1)`. Operands come first, in the
-order of the operation's specification (src/ops/ROOM/spec.md); its attributes are keywords. Where the type of the result does not
-follow from the operands, `shape` and `dtype` ("f32", ...) say it. The result is a new array of the
-operands' library, on their device, and the same bytes wherever it is computed."""
+Every operation of spec/opset.toml is a function here: `ops.NAME(x, w, axis=-1)`. Operands come
+first, in the order of the operation's specification (src/ops/ROOM/spec.md); its attributes are
+keywords. Where the type of the result does not follow from the operands, `shape` and `dtype`
+("f32", ...) say it. The result is a new array of the operands' library, on their device, and the
+same bytes wherever it is computed."""
 
 import functools
 
@@ -18,7 +20,12 @@ _REMEMBERED = 4096  # types of results that are remembered
 
 @functools.lru_cache(_REMEMBERED)
 def _type(op, attributes, operands, wanted):
-    return _native.infer(op, {name: list(v) if isinstance(v, tuple) else v for name, v in attributes}, list(operands), wanted)
+    return _native.infer(
+        op,
+        {name: list(v) if isinstance(v, tuple) else v for name, v in attributes},
+        list(operands),
+        wanted,
+    )
 
 
 class _Numpy:
@@ -41,6 +48,7 @@ class _Numpy:
 def _torch():
     torch = arrays.torch()
     from invar.nn import TYPES as types
+
     names = {t: name for name, t in types.items()}
 
     class Torch:
@@ -65,7 +73,9 @@ def call(op, *operands, shape=None, dtype=None, isa="", **attributes):
     """Operation `op` on `operands`; `isa` forces an instruction set of the host."""
     library = _torch() if any(arrays.is_tensor(x) for x in operands) else _Numpy
     operands = [library.of(x, f"{op}: operand {i}") for i, x in enumerate(operands)]
-    attributes = {name: int(v) if isinstance(v, bool | np.integer) else v for name, v in attributes.items()}
+    attributes = {
+        name: int(v) if isinstance(v, bool | np.integer) else v for name, v in attributes.items()
+    }
     if operands and isinstance(axis := attributes.get("axis"), int) and axis < 0:
         attributes["axis"] = axis + operands[0].ndim
     types = tuple(library.type_of(x) for x in operands)
@@ -74,12 +84,18 @@ def call(op, *operands, shape=None, dtype=None, isa="", **attributes):
         if (shape is None or dtype is None) and not types:
             raise _native.BadInput(f"{op}: without operands, give shape and dtype")
         wanted = (dtype or types[0][0], tuple(types[0][1] if shape is None else shape))
-    frozen = tuple(sorted((n, tuple(v) if isinstance(v, list) else v) for n, v in attributes.items()))
+    frozen = tuple(
+        sorted((n, tuple(v) if isinstance(v, list) else v) for n, v in attributes.items())
+    )
     dtype, shape = _type(op, frozen, types, wanted)
     result = library.empty(shape, dtype, operands[0] if operands else None)
     if arrays.is_tensor(result) and result.is_cuda:
-        arrays.torch().cuda.current_stream(result.device).synchronize()  # the operation has a queue of its own
-    _native.run_operation(op, attributes, [arrays.handed(x) for x in operands], arrays.handed(result), isa)
+        arrays.torch().cuda.current_stream(
+            result.device
+        ).synchronize()  # the operation has a queue of its own
+    _native.run_operation(
+        op, attributes, [arrays.handed(x) for x in operands], arrays.handed(result), isa
+    )
     return result
 
 

@@ -10,8 +10,8 @@ include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 // A constant: bytes [offset, offset + length) of `file`. A small constant without a file has its
-// bytes in `data`, raw in memory and hexadecimal in text (constant_syntax.cc). A large one without a
-// file is in the compiler's InlineConstants.
+// bytes in `data`, raw in memory and hexadecimal in text (constant_syntax.cc). A large one without
+// a file is in the compiler's InlineConstants.
 class Weight_Op<Dialect dialect, dag more>
     : Op<dialect, "weight", [Pure, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let cppNamespace = "::invar::compiler";

@@ -183,14 +183,13 @@ Value Importer::weight(const std::string& given, const onnx::TensorRef& t) {
 }
 
 DictionaryAttr Importer::tensor(const onnx::TensorRef& t) {
-  return build_.getDictionaryAttr(
-      {build_.getNamedAttr("name", build_.getStringAttr(t.name)),
-       build_.getNamedAttr("data_type", build_.getI64IntegerAttr(t.data_type)),
-       build_.getNamedAttr("shape", build_.getDenseI64ArrayAttr(t.shape)),
-       build_.getNamedAttr("file", build_.getStringAttr(t.file)),
-       build_.getNamedAttr("offset", build_.getI64IntegerAttr(int64_t(t.offset))),
-       build_.getNamedAttr("length", build_.getI64IntegerAttr(int64_t(t.length))),
-       build_.getNamedAttr("data", build_.getStringAttr(t.inline_data))});
+  return build_.getDictionaryAttr({build_.getNamedAttr("name", build_.getStringAttr(t.name)),
+                                   build_.getNamedAttr("data_type", build_.getI64IntegerAttr(t.data_type)),
+                                   build_.getNamedAttr("shape", build_.getDenseI64ArrayAttr(t.shape)),
+                                   build_.getNamedAttr("file", build_.getStringAttr(t.file)),
+                                   build_.getNamedAttr("offset", build_.getI64IntegerAttr(int64_t(t.offset))),
+                                   build_.getNamedAttr("length", build_.getI64IntegerAttr(int64_t(t.length))),
+                                   build_.getNamedAttr("data", build_.getStringAttr(t.inline_data))});
 }
 
 Attribute Importer::attribute(const onnx::AttrValue& value) {

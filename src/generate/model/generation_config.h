@@ -1,5 +1,5 @@
-// generation_config.json: what a checkpoint says of its answers, read strictly (docs/reference/cli.md,
-// "Defaults of a checkpoint").
+// generation_config.json: what a checkpoint says of its answers, read strictly
+// (docs/reference/cli.md, "Defaults of a checkpoint").
 #pragma once
 
 #include <cstdint>

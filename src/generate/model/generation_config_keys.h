@@ -1,5 +1,5 @@
-// The keys of generation_config.json by what they do to an answer (docs/reference/cli.md, "Defaults of a
-// checkpoint").
+// The keys of generation_config.json by what they do to an answer (docs/reference/cli.md, "Defaults
+// of a checkpoint").
 #pragma once
 
 #include <string_view>

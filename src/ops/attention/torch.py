@@ -3,9 +3,12 @@ import torch.nn.functional as functional
 
 
 def visible(q, k, causal, lengths, left, right, first):
-    """Which keys a query sees: [S, T] or [B, 1, S, T], or None for all. Queries count from position 0 or, with lengths, so
-    that the last one stands at the last key."""
-    i, j = torch.arange(q.shape[-2], device=q.device)[:, None], torch.arange(k.shape[-2], device=q.device)
+    """Which keys a query sees: [S, T] or [B, 1, S, T], or None for all. Queries count from position
+    0 or, with lengths, so that the last one stands at the last key."""
+    i, j = (
+        torch.arange(q.shape[-2], device=q.device)[:, None],
+        torch.arange(k.shape[-2], device=q.device),
+    )
     seen = None
     if lengths is not None:
         n = lengths.clamp(0, k.shape[-2]).view(-1, 1, 1, 1)
@@ -20,19 +23,57 @@ def visible(q, k, causal, lengths, left, right, first):
     return seen
 
 
-def attention(q, k, v, *more, q_heads, kv_heads, scale, causal=1, heads_first=0, mask=0, sinks=0, lengths=0, left=-1, right=-1,
-              first=0, softcap=0.0):
-    """Scaled dot-product attention of [B, S, heads * D], or with heads_first of [B, heads, S, D]; `more`: mask, sinks, lengths."""
+def attention(
+    q,
+    k,
+    v,
+    *more,
+    q_heads,
+    kv_heads,
+    scale,
+    causal=1,
+    heads_first=0,
+    mask=0,
+    sinks=0,
+    lengths=0,
+    left=-1,
+    right=-1,
+    first=0,
+    softcap=0.0,
+):
+    """Scaled dot-product attention of [B, S, heads * D], or with heads_first of [B, heads, S, D];
+    `more`: mask, sinks, lengths."""
     shape = q.shape
     if not heads_first:
-        q, k, v = (x.unflatten(-1, (h, -1)).transpose(1, 2) for x, h in ((q, q_heads), (k, kv_heads), (v, kv_heads)))
+        q, k, v = (
+            x.unflatten(-1, (h, -1)).transpose(1, 2)
+            for x, h in ((q, q_heads), (k, kv_heads), (v, kv_heads))
+        )
     given = iter(more)
     mask, sinks, lengths = (next(given) if there else None for there in (mask, sinks, lengths))
-    if mask is None and sinks is None and lengths is None and left < 0 and right < 0 and not softcap and k.shape[-2]:
-        y = functional.scaled_dot_product_attention(q, k, v, is_causal=bool(causal), scale=scale, enable_gqa=q_heads != kv_heads)
+    if (
+        mask is None
+        and sinks is None
+        and lengths is None
+        and left < 0
+        and right < 0
+        and not softcap
+        and k.shape[-2]
+    ):
+        y = functional.scaled_dot_product_attention(
+            q, k, v, is_causal=bool(causal), scale=scale, enable_gqa=q_heads != kv_heads
+        )
     else:
         k, v = (x.repeat_interleave(q_heads // kv_heads, 1) for x in (k, v))
-        y = weighted(q, k, v, biased(mask, visible(q, k, causal, lengths, left, right, first), k), sinks, scale, softcap)
+        y = weighted(
+            q,
+            k,
+            v,
+            biased(mask, visible(q, k, causal, lengths, left, right, first), k),
+            sinks,
+            scale,
+            softcap,
+        )
     return y if heads_first else y.transpose(1, 2).reshape(*shape[:2], -1)
 
 
@@ -40,7 +81,11 @@ def biased(mask, seen, k):
     """What is added to scores; None: nothing. The mask's columns are the first keys."""
     if mask is None:
         return None if seen is None else torch.where(seen, 0.0, float("-inf"))
-    mask = functional.pad(mask, (0, k.shape[-2] - mask.shape[-1]), value=False if mask.dtype == torch.bool else float("-inf"))
+    mask = functional.pad(
+        mask,
+        (0, k.shape[-2] - mask.shape[-1]),
+        value=False if mask.dtype == torch.bool else float("-inf"),
+    )
     if mask.dtype == torch.bool:
         return torch.where(mask if seen is None else mask & seen, 0.0, float("-inf"))
     return mask if seen is None else torch.where(seen, mask, float("-inf"))
@@ -50,22 +95,31 @@ def weighted(q, k, v, bias, sinks, scale, softcap):
     """Rows that see no key are 0."""
     if sinks is None and not softcap and k.shape[-2]:
         y = functional.scaled_dot_product_attention(q, k, v, bias, scale=scale)
-        return y if bias is None else torch.where((bias > float("-inf")).any(-1, keepdim=True), y, 0.0)
+        return (
+            y if bias is None else torch.where((bias > float("-inf")).any(-1, keepdim=True), y, 0.0)
+        )
     scores = torch.matmul(q, k.mT) * scale
     scores = softcap * torch.tanh(scores / softcap) if softcap else scores
     scores = scores if bias is None else scores + bias
     if sinks is not None:
         scores = torch.cat((scores, sinks.view(-1, 1, 1).expand(*scores.shape[:3], 1)), -1)
     weights = torch.softmax(scores, -1)
-    return torch.matmul(torch.where(scores > float("-inf"), weights, 0.0)[..., :k.shape[-2]], v)
+    return torch.matmul(torch.where(scores > float("-inf"), weights, 0.0)[..., : k.shape[-2]], v)
 
 
 def spelled(c):
-    others = {name for name, value in c.attributes.items() if value != {"left": -1, "right": -1}.get(name, 0)}
+    others = {
+        name
+        for name, value in c.attributes.items()
+        if value != {"left": -1, "right": -1}.get(name, 0)
+    }
     if c.heads_first and others <= {"q_heads", "kv_heads", "scale", "causal", "heads_first"}:
         causal = ", is_causal=True" if c.get("causal", 1) else ""
         shared = ", enable_gqa=True" if c.q_heads != c.kv_heads else ""
-        return f"functional.scaled_dot_product_attention({c[0]}, {c[1]}, {c[2]}{causal}, scale={c.text('scale')}{shared})"
+        return (
+            f"functional.scaled_dot_product_attention({c[0]}, {c[1]}, {c[2]}{causal}, "
+            f"scale={c.text('scale')}{shared})"
+        )
     return f"rooms.attention.attention({', '.join(c[i] for i in range(len(c)))}{c.keywords()})"
 
 

@@ -18,7 +18,9 @@ class Windows:
 def keywords(**named):
     """Those that do not say what torch takes anyway."""
     plain = {"stride": 1, "padding": 0, "output_padding": 0, "dilation": 1, "groups": 1}
-    short = lambda v: v[0] if isinstance(v, list) and len(set(v)) == 1 else tuple(v) if isinstance(v, list) else v
+    short = lambda v: (
+        v[0] if isinstance(v, list) and len(set(v)) == 1 else tuple(v) if isinstance(v, list) else v
+    )
     return "".join(f", {name}={short(v)}" for name, v in named.items() if short(v) != plain[name])
 
 
@@ -33,10 +35,16 @@ def conv(c):
 
 def conv_transpose(c):
     w = Windows(c)
-    name, named = f"functional.conv_transpose{w.axes}d", {"stride": w.strides, "groups": w.groups, "dilation": w.dilations}
+    name, named = (
+        f"functional.conv_transpose{w.axes}d",
+        {"stride": w.strides, "groups": w.groups, "dilation": w.dilations},
+    )
     operands = [c[i] for i in range(len(c))]
-    if w.begins == w.ends and min(w.begins, default=0) >= 0 and all(
-            m < max(s, d) for m, s, d in zip(w.more, w.strides, w.dilations)):
+    if (
+        w.begins == w.ends
+        and min(w.begins, default=0) >= 0
+        and all(m < max(s, d) for m, s, d in zip(w.more, w.strides, w.dilations))
+    ):
         return f"{name}({', '.join(operands)}{keywords(padding=w.begins, output_padding=w.more, **named)})"
     # torch pads both ends alike: what is too much is cut off, what is missing has the bias alone.
     sizes = w.around((-b, m - e) for b, e, m in zip(w.begins, w.ends, w.more))

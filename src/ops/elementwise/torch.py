@@ -3,8 +3,12 @@ import math
 import torch
 from invar.emit import in_text
 
-BOTH_SIGNS = {(1, 1): "torch.isinf({0})", (1, 0): "torch.isneginf({0})", (0, 1): "torch.isposinf({0})",
-              (0, 0): "torch.zeros_like({0}, dtype=torch.bool)"}
+BOTH_SIGNS = {
+    (1, 1): "torch.isinf({0})",
+    (1, 0): "torch.isneginf({0})",
+    (0, 1): "torch.isposinf({0})",
+    (0, 0): "torch.zeros_like({0}, dtype=torch.bool)",
+}
 SIXTH = 0.1666666716337204  # 1 / 6 in f32
 
 
@@ -22,7 +26,9 @@ def cospi(x):
 
 def clip(c):
     low, high = c.get("min", -math.inf), c.get("max", math.inf)
-    bounds = [f"{name}={c.text(name)}" for name, v in (("min", low), ("max", high)) if math.isfinite(v)]
+    bounds = [
+        f"{name}={c.text(name)}" for name, v in (("min", low), ("max", high)) if math.isfinite(v)
+    ]
     return f"torch.clamp({', '.join([c[0], *bounds])})" if bounds else c[0]
 
 
@@ -36,7 +42,10 @@ def shrink(c):
     if c.lambd >= 0 and c.bias in (0, c.lambd):
         return f"functional.{'soft' if c.bias else 'hard'}shrink({c[0]}, {c.text('lambd')})"
     x, limit, bias = c[0], c.text("lambd"), c.text("bias")
-    return f"torch.where({x} < -({limit}), {x} + {bias}, torch.where({x} > {limit}, {x} - {bias}, torch.where({x}.isnan(), {x}, 0.0)))"
+    return (
+        f"torch.where({x} < -({limit}), {x} + {bias}, torch.where({x} > {limit}, {x} - {bias}, "
+        f"torch.where({x}.isnan(), {x}, 0.0)))"
+    )
 
 
 def hardsigmoid(c):
@@ -51,13 +60,65 @@ def div(c):
 
 
 # Of this name in torch, with the same operands.
-SAME = ("abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "erf", "erfc", "exp", "exp2",
-        "expm1", "floor", "fmod", "isnan", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
-        "logical_xor", "pow", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh",
-        "trunc", "where")
+SAME = (
+    "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "fmod",
+    "isnan",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "pow",
+    "reciprocal",
+    "relu",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+    "where",
+)
 IN_FUNCTIONAL = ("gelu", "hardswish", "mish", "silu", "softplus", "softsign")
-INFIX = {"add": "+", "sub": "-", "mul": "*", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "equal": "==",
-         "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "shift_left": "<<", "shift_right": ">>"}
+INFIX = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "bitwise_and": "&",
+    "bitwise_or": "|",
+    "bitwise_xor": "^",
+    "equal": "==",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "shift_left": "<<",
+    "shift_right": ">>",
+}
 
 FLOATING_OR_SIGNED = {
     **{op: lambda c, op=op: f"torch.{op}({', '.join(c[i] for i in range(len(c)))})" for op in SAME},
@@ -100,7 +161,18 @@ def shifted_down(x, places):
 
 
 # Of u64 the same bits as of i64.
-SAME_BITS = {"add", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "equal", "mul", "neg", "shift_left", "sub"}
+SAME_BITS = {
+    "add",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "equal",
+    "mul",
+    "neg",
+    "shift_left",
+    "sub",
+}
 
 
 def of_any(op, spelled):
@@ -112,6 +184,7 @@ def of_any(op, spelled):
         if op not in SAME_BITS:
             raise c.refused("of u64")
         return c.as_signed(spelled)
+
     return text
 
 

@@ -9,8 +9,10 @@ def places(indices, n):
 def gather_nd(x, indices, batch_dims):
     """Tuples of indices into the dimensions behind those of the batch."""
     rank = indices.dim() - 1
-    batch = [torch.arange(n, device=x.device).view([-1 if d == i else 1 for d in range(rank)])
-             for i, n in enumerate(indices.shape[:batch_dims])]
+    batch = [
+        torch.arange(n, device=x.device).view([-1 if d == i else 1 for d in range(rank)])
+        for i, n in enumerate(indices.shape[:batch_dims])
+    ]
     return x[(*batch, *indices.unbind(-1))]
 
 
@@ -39,7 +41,11 @@ def gather(c):
 def gather_tuples(c):
     if c.batch_dims:
         return f"rooms.gather.gather_nd({c[0]}, {c[1]}, {c.batch_dims})"
-    return f"{c[0]}[{c[1]}.unbind(-1)]" if c.rank(1) > 1 else f"{c[0]}[{c[1]}.unsqueeze(0).unbind(-1)].squeeze(0)"
+    return (
+        f"{c[0]}[{c[1]}.unbind(-1)]"
+        if c.rank(1) > 1
+        else f"{c[0]}[{c[1]}.unsqueeze(0).unbind(-1)].squeeze(0)"
+    )
 
 
 def along(c):

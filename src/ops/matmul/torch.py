@@ -2,7 +2,8 @@ import torch
 
 
 def matmul_integer(a, b, a_zero=None, b_zero=None):
-    """Sums of products of bytes: exact in double precision, which every device multiplies in; modulo 2^32."""
+    """Sums of products of bytes: exact in double precision, which every device multiplies in;
+    modulo 2^32."""
     a, b = a.double(), b.double()
     if a_zero is not None:
         a = a - (a_zero.double().reshape(-1, 1) if a.dim() > 1 else a_zero.double())
@@ -45,6 +46,8 @@ def nbits(c):
 
 SPELLED = {
     "matmul": matmul,
-    "matmul_integer": lambda c: f"rooms.matmul.matmul_integer({', '.join(c[i] for i in range(len(c)))})",
+    "matmul_integer": lambda c: (
+        f"rooms.matmul.matmul_integer({', '.join(c[i] for i in range(len(c)))})"
+    ),
     "matmul_nbits": nbits,
 }

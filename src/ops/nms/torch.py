@@ -24,23 +24,30 @@ def overlapping(boxes, centred, threshold):
 def ordered(scores):
     """Indices by descending score, of equals the first, NaN last."""
     nan = scores.isnan()
-    order = torch.sort(torch.where(nan, float("-inf"), scores), dim=-1, descending=True, stable=True).indices
+    order = torch.sort(
+        torch.where(nan, float("-inf"), scores), dim=-1, descending=True, stable=True
+    ).indices
     behind = torch.sort(nan.gather(-1, order).to(torch.int8), dim=-1, stable=True).indices
     return order.gather(-1, behind)
 
 
 def nms(boxes, scores, most, threshold, least=None, k=0, centred=False):
-    """Box after box in a loop of N steps without a look at a value: [B, C, k] indices of the selected boxes, then -1."""
+    """Box after box in a loop of N steps without a look at a value: [B, C, k] indices of the
+    selected boxes, then -1."""
     batches, classes, n = scores.shape
     order = ordered(scores)
     hides = overlapping(boxes, centred, threshold.reshape(()))
-    left = torch.ones_like(order, dtype=torch.bool) if least is None else (scores > least.reshape(())).gather(-1, order)
+    left = (
+        torch.ones_like(order, dtype=torch.bool)
+        if least is None
+        else (scores > least.reshape(())).gather(-1, order)
+    )
     place, count = torch.full_like(order, k), order.new_zeros((batches, classes, 1))
     for i in range(n):
-        taken = left[..., i:i + 1] & (count < most.reshape(())) & (count < k)
-        place[..., i:i + 1] = torch.where(taken, count, k)
+        taken = left[..., i : i + 1] & (count < most.reshape(())) & (count < k)
+        place[..., i : i + 1] = torch.where(taken, count, k)
         count = count + taken
-        row = hides.gather(1, order[..., i:i + 1].expand(batches, classes, n)).gather(-1, order)
+        row = hides.gather(1, order[..., i : i + 1].expand(batches, classes, n)).gather(-1, order)
         left = left & ~(taken & row)
     return order.new_full((batches, classes, k + 1), -1).scatter(-1, place, order)[..., :k]
 

@@ -5,11 +5,15 @@ import torch.nn.functional as functional
 def taps_inside(x, out, kernel, strides, dilations, pads):
     """For each spatial dimension the places [O, R] in x that its windows have."""
     axis = lambda n: torch.arange(n, device=x.device)
-    return [axis(o)[:, None] * s + axis(r) * d - p for o, r, s, d, p in zip(out, kernel, strides, dilations, pads)]
+    return [
+        axis(o)[:, None] * s + axis(r) * d - p
+        for o, r, s, d, p in zip(out, kernel, strides, dilations, pads)
+    ]
 
 
 def windows(x, out, fill, kernel, strides, dilations, pads):
-    """Elements [N, C, O..., R...] of the windows of all outputs, `fill` outside, and where they are inside [O..., R...]."""
+    """Elements [N, C, O..., R...] of the windows of all outputs, `fill` outside, and where they are
+    inside [O..., R...]."""
     axes = len(kernel)
     inside = torch.ones((), dtype=torch.bool, device=x.device)
     at = []
@@ -28,12 +32,21 @@ def max_pool(x, out, **how):
 
 
 def max_pool_indices(x, out, column_major=0, plain=False, **how):
-    """Indices in the whole of x: torch counts in a channel; -1 where a window is outside. plain: torch has such windows."""
+    """Indices in the whole of x: torch counts in a channel; -1 where a window is outside. plain:
+    torch has such windows."""
     axes = len(out)
     sizes = x.shape[2:]
     if plain:
         pool = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)[axes - 1]
-        _, best = pool(x, how["kernel"], how["strides"], how["pads"][:axes], how["dilations"], plain == "ceil", return_indices=True)
+        _, best = pool(
+            x,
+            how["kernel"],
+            how["strides"],
+            how["pads"][:axes],
+            how["dilations"],
+            plain == "ceil",
+            return_indices=True,
+        )
     else:
         values, inside, at = windows(x, out, float("-inf"), **how)
         values, inside = values.flatten(-axes), inside.expand(*out, *how["kernel"]).flatten(-axes)
@@ -43,7 +56,13 @@ def max_pool_indices(x, out, column_major=0, plain=False, **how):
         place = 0
         for n, i in zip(sizes, at):
             place = place * n + i
-        best = place.expand(*out, *how["kernel"]).flatten(-axes).expand(hit.shape).gather(-1, tap).squeeze(-1)
+        best = (
+            place.expand(*out, *how["kernel"])
+            .flatten(-axes)
+            .expand(hit.shape)
+            .gather(-1, tap)
+            .squeeze(-1)
+        )
         best = torch.where(hit.any(-1), best, -1)
     outside = best < 0
     if column_major:
@@ -62,7 +81,9 @@ def average_pool(x, out, count_include_pad=0, ends=(), **how):
         for d, place in enumerate(taps_inside(x, out, **how)):
             shape = [1] * 2 * len(out)
             shape[d], shape[len(out) + d] = place.shape
-            inside = inside & ((place >= -how["pads"][d]) & (place < x.shape[2 + d] + ends[d])).view(shape)
+            inside = inside & (
+                (place >= -how["pads"][d]) & (place < x.shape[2 + d] + ends[d])
+            ).view(shape)
     count = inside.expand(*out, *how["kernel"]).flatten(-len(out)).sum(-1)
     return values.flatten(-len(out)).sum(-1) / count
 
@@ -80,16 +101,29 @@ class Windows:
         pads = list(c.pads or [0] * 2 * n)
         self.begins, self.ends = pads[:n], pads[n:]
         self.out = f"({', '.join(map(str, c.type[1][2:]))}{',' if n == 1 else ''})"
-        # torch pads both ends alike, at most half a window, and of averages and norms has no dilated ones.
-        self.alike = self.begins == self.ends and all(0 <= 2 * p <= k for p, k in zip(self.begins, self.kernel))
+        # torch pads both ends alike, at most half a window, and of averages and norms has no
+        # dilated ones.
+        self.alike = self.begins == self.ends and all(
+            0 <= 2 * p <= k for p, k in zip(self.begins, self.kernel)
+        )
         self.dense = set(self.dilations) <= {1}
         self.ceil = bool(c.ceil_mode) or self.rounded_up(c)
 
     def rounded_up(self, c):
         """Whether there are more windows than fit."""
-        sizes = zip(c.operand_types[0][1][2:], c.type[1][2:], self.kernel, self.strides, self.dilations, self.begins, self.ends)
-        return any(isinstance(n, int) and isinstance(o, int) and (o - 1) * s + (k - 1) * d + 1 > n + b + e
-                   for n, o, k, s, d, b, e in sizes)
+        sizes = zip(
+            c.operand_types[0][1][2:],
+            c.type[1][2:],
+            self.kernel,
+            self.strides,
+            self.dilations,
+            self.begins,
+            self.ends,
+        )
+        return any(
+            isinstance(n, int) and isinstance(o, int) and (o - 1) * s + (k - 1) * d + 1 > n + b + e
+            for n, o, k, s, d, b, e in sizes
+        )
 
     def text(self, name, c, *more):
         how = f"kernel={self.kernel}, strides={self.strides}, dilations={self.dilations}, pads={self.begins}"
@@ -130,4 +164,9 @@ def norm(c):
     return w.text("lp_pool", c, f"p={p}")
 
 
-SPELLED = {"max_pool": largest, "max_pool_indices": indices, "average_pool": average, "lp_pool": norm}
+SPELLED = {
+    "max_pool": largest,
+    "max_pool_indices": indices,
+    "average_pool": average,
+    "lp_pool": norm,
+}

@@ -16,7 +16,11 @@ def quantized(x, scale, zero, dtype):
 
 def spread(c, i):
     """The text of scales or zero points, shaped to meet the operand's elements."""
-    axis, block, (_, shape) = c.get("axis", 1) % max(1, c.rank()), c.get("block", 0), c.operand_types[i]
+    axis, block, (_, shape) = (
+        c.get("axis", 1) % max(1, c.rank()),
+        c.get("block", 0),
+        c.operand_types[i],
+    )
     if block:
         return f"rooms.quantize.blocks({c[i]}, {axis}, {block}, {c.operand_types[0][1][axis]})"
     if shape == [1] and c.rank() == 0:
@@ -27,7 +31,10 @@ def spread(c, i):
 
 
 def quantize(c):
-    return f"rooms.quantize.quantized({c[0]}, {spread(c, 1)}, {spread(c, 2) if len(c) > 2 else None}, {c.dtype})"
+    return (
+        f"rooms.quantize.quantized({c[0]}, {spread(c, 1)}, "
+        f"{spread(c, 2) if len(c) > 2 else None}, {c.dtype})"
+    )
 
 
 def dequantize(c):

@@ -25,7 +25,11 @@ class Reduced:
     """What a reduction's text is made of."""
 
     def __init__(self, c):
-        self.axes = tuple(sorted(a % c.rank() for a in c.axes)) if c.axes else tuple(range(c.rank())) or (0,)
+        self.axes = (
+            tuple(sorted(a % c.rank() for a in c.axes))
+            if c.axes
+            else tuple(range(c.rank())) or (0,)
+        )
         self.keepdim = c.rank() > 0 and len(c.type[1]) == c.rank()
         self.dims = f"dim={self.axes}" + (", keepdim=True" if self.keepdim else "")
         self.integers = c.type[0] not in ("f32", "f64")
@@ -33,8 +37,24 @@ class Reduced:
         self.empty = c.rank() > 0 and any(c.operand_types[0][1][a] == 0 for a in self.axes)
 
 
-LEAST = {"f32": 'float("-inf")', "f64": 'float("-inf")', "bool": "False", "u8": "0", "i8": "-128", "i32": "-2**31", "i64": "-2**63"}
-GREATEST = {"f32": 'float("inf")', "f64": 'float("inf")', "bool": "True", "u8": "255", "i8": "127", "i32": "2**31 - 1", "i64": "2**63 - 1"}
+LEAST = {
+    "f32": 'float("-inf")',
+    "f64": 'float("-inf")',
+    "bool": "False",
+    "u8": "0",
+    "i8": "-128",
+    "i32": "-2**31",
+    "i64": "-2**63",
+}
+GREATEST = {
+    "f32": 'float("inf")',
+    "f64": 'float("inf")',
+    "bool": "True",
+    "u8": "255",
+    "i8": "127",
+    "i32": "2**31 - 1",
+    "i64": "2**63 - 1",
+}
 
 
 def extreme(name, of_bools, of_none):
@@ -43,6 +63,7 @@ def extreme(name, of_bools, of_none):
         if r.empty:
             return f"torch.full({c.shape}, {of_none[c.type[0]]}, dtype={c.dtype}, device={c[0]}.device)"
         return f"torch.{of_bools if c.type[0] == 'bool' else name}({c[0]}, {r.dims})"
+
     return text
 
 
@@ -61,7 +82,10 @@ def product(c):
 
 
 def spread(c):
-    return f"torch.{c.op.removeprefix('reduce_')}({c[0]}, {Reduced(c).dims}, correction={c.get('correction', 0)})"
+    return (
+        f"torch.{c.op.removeprefix('reduce_')}({c[0]}, {Reduced(c).dims}, "
+        f"correction={c.get('correction', 0)})"
+    )
 
 
 def index(c):

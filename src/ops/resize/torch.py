@@ -16,7 +16,11 @@ def coordinates_of(how, n, m, scale, begin, end, device):
     if how == BY_SCALE:
         return x * (n - 1) / (scale * n - 1) if scale * n != 1 else x * 0
     if how == CROP:
-        return begin * (n - 1) + x * (end - begin) * (n - 1) / (m - 1) if m > 1 else x + 0.5 * (begin + end) * (n - 1)
+        return (
+            begin * (n - 1) + x * (end - begin) * (n - 1) / (m - 1)
+            if m > 1
+            else x + 0.5 * (begin + end) * (n - 1)
+        )
     if how == PYTORCH and m == 1:
         return x
     moved = n / 2 * (1 - m / (scale * n)) if how == SYMMETRIC else 0
@@ -51,13 +55,27 @@ def taps(c, n, scale, order, cubic, antialias, exclude_outside):
     return j.clamp(0, n - 1), weight
 
 
-def resize(x, shape, order=0, coordinates=0, rounding=0, antialias=0, exclude_outside=0, cubic=-0.75, extrapolation=0.0,
-           scales=(), roi=()):
+def resize(
+    x,
+    shape,
+    order=0,
+    coordinates=0,
+    rounding=0,
+    antialias=0,
+    exclude_outside=0,
+    cubic=-0.75,
+    extrapolation=0.0,
+    scales=(),
+    roi=(),
+):
     """ONNX Resize; functional.interpolate has some of its coordinates."""
     rank = x.dim()
     outside = torch.zeros((), dtype=torch.bool, device=x.device)
     for d, (n, m) in enumerate(zip(x.shape, shape)):
-        scale, begin, end = scales[d] if scales else 0, *((roi[d], roi[rank + d]) if roi else (0, 0))
+        scale, begin, end = (
+            scales[d] if scales else 0,
+            *((roi[d], roi[rank + d]) if roi else (0, 0)),
+        )
         scale = scale or (m / n if n else 1)
         if n == m and scale == 1 and (coordinates != CROP or (begin, end) == (0, 1)):
             continue
@@ -71,17 +89,29 @@ def resize(x, shape, order=0, coordinates=0, rounding=0, antialias=0, exclude_ou
             continue
         index, weight = taps(c, n, scale, order, cubic, antialias, exclude_outside)
         weight = weight.to(x.dtype)
-        x = sum(x.index_select(d, index[:, k]) * weight[:, k].view(along) for k in range(index.shape[1]))
+        x = sum(
+            x.index_select(d, index[:, k]) * weight[:, k].view(along) for k in range(index.shape[1])
+        )
     if coordinates != CROP:
         return x
-    return torch.where(outside, torch.tensor(extrapolation if x.is_floating_point() else 0, dtype=x.dtype, device=x.device), x)
+    return torch.where(
+        outside,
+        torch.tensor(extrapolation if x.is_floating_point() else 0, dtype=x.dtype, device=x.device),
+        x,
+    )
 
 
 def of_bits(listed):
     return [struct.unpack("<f", struct.pack("<I", b % 2**32))[0] for b in listed]
 
 
-MODES = {(0, 1): "nearest", (1, 1): "linear", (1, 2): "bilinear", (1, 3): "trilinear", (3, 2): "bicubic"}
+MODES = {
+    (0, 1): "nearest",
+    (1, 1): "linear",
+    (1, 2): "bilinear",
+    (1, 3): "trilinear",
+    (3, 2): "bicubic",
+}
 
 
 def interpolated(c):
@@ -91,24 +121,47 @@ def interpolated(c):
     mode = MODES.get((order, axes))
     sizes = [(n, m) for n, m in zip(x[2:], y[2:])]
     scales = of_bits(c.scales or [0] * c.rank())
-    if not mode or order == 0 or c.type[0] != "f32" or x[:2] != y[:2] or not all(isinstance(v, int) and v for s in sizes for v in s):
+    if (
+        not mode
+        or order == 0
+        or c.type[0] != "f32"
+        or x[:2] != y[:2]
+        or not all(isinstance(v, int) and v for s in sizes for v in s)
+    ):
         return None
-    if c.antialias or c.exclude_outside or any(s and s * n != m for s, n, m in zip(scales[2:], x[2:], y[2:])) or set(scales[:2]) - {0, 1}:
+    if (
+        c.antialias
+        or c.exclude_outside
+        or any(s and s * n != m for s, n, m in zip(scales[2:], x[2:], y[2:]))
+        or set(scales[:2]) - {0, 1}
+    ):
         return None
-    if (order == 3 and c.get("cubic", -0.75) != -0.75) or how not in (HALF_PIXEL, PYTORCH, ALIGN_CORNERS):
+    if (order == 3 and c.get("cubic", -0.75) != -0.75) or how not in (
+        HALF_PIXEL,
+        PYTORCH,
+        ALIGN_CORNERS,
+    ):
         return None
     if how == PYTORCH and any(m == 1 for _, m in sizes):
         return None
-    return f'functional.interpolate({c[0]}, size={tuple(y[2:])}, mode="{mode}", align_corners={how == ALIGN_CORNERS})'
+    return (
+        f'functional.interpolate({c[0]}, size={tuple(y[2:])}, mode="{mode}", '
+        f"align_corners={how == ALIGN_CORNERS})"
+    )
 
 
 def spelled(c):
     plain = interpolated(c)
     if plain:
         return plain
-    bits = {name: of_bits(c.attributes[name]) for name in ("scales", "roi") if c.attributes.get(name)}
+    bits = {
+        name: of_bits(c.attributes[name]) for name in ("scales", "roi") if c.attributes.get(name)
+    }
     lists = "".join(f", {name}={values!r}" for name, values in bits.items() if any(values))
-    return f"rooms.resize.resize({c[0]}, {c.shape}{c.keywords(*sorted(c.attributes.keys() - bits.keys()))}{lists})"
+    return (
+        f"rooms.resize.resize({c[0]}, "
+        f"{c.shape}{c.keywords(*sorted(c.attributes.keys() - bits.keys()))}{lists})"
+    )
 
 
 SPELLED = {"resize": spelled}

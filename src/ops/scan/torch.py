@@ -15,7 +15,9 @@ def spelled(c):
     axis, exclusive, reverse = c.get("axis", -1), bool(c.exclusive), bool(c.reverse)
     if exclusive or reverse:
         return f"rooms.scan.scanned(torch.{c.op}, {c[0]}, {axis}, exclusive={exclusive}, reverse={reverse})"
-    return f"torch.{c.op}({c[0]}, {axis}{'' if c.type[0] in ('f32', 'f64') else f', dtype={c.dtype}'})"
+    return (
+        f"torch.{c.op}({c[0]}, {axis}{'' if c.type[0] in ('f32', 'f64') else f', dtype={c.dtype}'})"
+    )
 
 
 SPELLED = {"cumsum": spelled, "cumprod": spelled}

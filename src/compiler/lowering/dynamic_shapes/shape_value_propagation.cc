@@ -112,8 +112,7 @@ std::optional<std::vector<DimExpr>> known_dim_values(Value v) {
   if (!bytes || !small_element_count(v.getType()) ||
       !(element.isSignlessInteger(64) || element.isSignlessInteger(32)))
     return std::nullopt;
-  for (int64_t n : integers_from_bytes(*bytes, element.isSignlessInteger(64) ? 8 : 4))
-    list.push_back(n);
+  for (int64_t n : integers_from_bytes(*bytes, element.isSignlessInteger(64) ? 8 : 4)) list.push_back(n);
   return list;
 }
 
