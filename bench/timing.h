@@ -9,8 +9,8 @@
 
 namespace invar::bench {
 
-// Which bytes of a call count against the rate of copying and which against that of reading or
-// writing alone.
+// The memory traffic of a call for its roofline: bytes at the rate of a copy (read and written),
+// and the rest, at the rate of reading or writing alone.
 struct Bytes {
   double copied, rest;
   Traffic kind;
@@ -30,7 +30,7 @@ Row row_of(const Item&, const ops::Kernel&);
 Status take_turns(Row&, const std::function<Result<double>(int64_t calls)>& ours, Peer*, double seconds,
                   int64_t most_calls, std::chrono::milliseconds pause);
 
-// Flops at their peak, or bytes at the rates of what holds them, whichever takes longer.
+// The roofline bound: the longer of the flops at peak rate and the bytes at the memory's rates.
 void bound(Row&, const Bytes&, double flops, double copy, double rest);
 
 }  // namespace invar::bench

@@ -9,8 +9,8 @@ where the exporter manages, compiled by `invar compile`, run by `invar infer` an
 Runtime (f32) and with the model itself in float64: the largest error of an element over the largest
 element of its tensor. It is
   runs      the errors are small, and every instruction set, 1, 2 and 5 threads, every level of the
-            compiler, (where it has one) any company in the batch and the module that invar.convert
-            makes give the same bytes; that of plain torch has small errors
+            compiler, (where it has one) any other inputs in the batch and the module that
+            invar.convert makes give the same bytes; that of plain torch has small errors
   refused   exit code 3: something in it is not covered, and the message says what
   wrong     another answer, or exit code 2
   crashed   anything else
@@ -37,7 +37,7 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "models"))
-from model_zoo import MODELS, Call, Step  # noqa: E402
+from torch_models import MODELS, Call, Step  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))

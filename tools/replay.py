@@ -7,7 +7,7 @@ OLD and NEW are programs (build/bin/invar). The kinds of work, all by default:
   shipped   models/shakespeare-4m: the exported model, the plan, answers and receipts, sampled and
             greedy, with and without memory; NEW verifies OLD's receipts
   nodes     the node tests of the installed onnx package (tools/onnx_nodes.py), at each level
-  random    models of tools/models/random_models.py, for seeds 0 ... N - 1
+  random    models of tools/models/random_weight_models.py, for seeds 0 ... N - 1
   real      the models of tools/real_models.py, by both exporters; needs torch and transformers
 A case is compiled by both, and run by both where both compile. Equal must be: exit codes, the plan
 and its constants, every output; what a refusal says is compared as well, and counted apart, as its
@@ -169,16 +169,16 @@ def node_cases(folder, options):
 
 
 def random_cases(folder, options):
-    import random_models
+    import random_weight_models
 
     for seed in range(options.seeds):
-        for name in random_models.SIZES:
+        for name in random_weight_models.SIZES:
             if not re.search(options.only, name):
                 continue
             for batch in (1, 3):
 
                 def make(own=folder / f"{name}.{seed}.{batch}", name=name, seed=seed, batch=batch):
-                    random_models.make(own, name, "small", (batch,), seed)
+                    random_weight_models.make(own, name, "small", (batch,), seed)
                     return Case(own, {p.stem: p for p in (own / str(batch)).iterdir()})
 
                 yield f"{name}, seed {seed}, batch {batch}", make

@@ -170,7 +170,7 @@ Result<std::unique_ptr<Compiler>> run_compiler(const onnx::Graph& graph, const O
 
 }  // namespace
 
-Result<Program> compile(const onnx::Graph& graph, const Options& options) {
+Result<CompiledProgram> compile(const onnx::Graph& graph, const Options& options) {
   const num::ArithmeticEnv env;
   INVAR_TRY(const std::unique_ptr<Compiler> made, run_compiler(graph, options, Compiler::kPlan));
   Compiler& compiler = *made;
@@ -179,13 +179,13 @@ Result<Program> compile(const onnx::Graph& graph, const Options& options) {
   // The plan parser decides what a valid plan is, so its checks apply to what the compiler writes.
   if (auto read = plan::parse(plan::print(plan), graph.name); !read)
     return not_covered("the program does not fit into a plan: " + read.error().message);
-  return Program{std::move(plan), std::move(compiler.constants())};
+  return CompiledProgram{std::move(plan), std::move(compiler.constants())};
 }
 
 Result<plan::Plan> compile_to(const onnx::Graph& graph, Options options, const std::string& path) {
   const std::filesystem::path p(path);
   options.constants_file = p.filename().string() + ".constants";
-  INVAR_TRY(Program program, compile(graph, options));
+  INVAR_TRY(CompiledProgram program, compile(graph, options));
   std::vector<std::filesystem::path> folders = {p.parent_path()};
   if (!options.artifacts.empty()) folders.emplace_back(options.artifacts);
   const auto& weights = program.plan.weights;

@@ -24,7 +24,7 @@ inline constexpr int kMaxOptLevel = 3;
 struct Options {
   std::string folder;  // of the graph's external files; weights are hashed from there
   int threads = 0;     // for hashing; 0: one per core
-  std::string constants_file = "constants.bin";  // the plan's name for the file of Program::constants
+  std::string constants_file = "constants.bin";  // the plan's name for the file of CompiledProgram::constants
   int opt = kMaxOptLevel;
   std::string artifacts;  // a folder that receives the text of every stage; empty: none
   // Recorded in the plan. All operation sets compile to the same program.
@@ -36,7 +36,7 @@ struct Options {
   DigestCache* hashed = nullptr;  // receives the digests that were computed; may be null
 };
 
-struct Program {
+struct CompiledProgram {
   plan::Plan plan;
   // The bytes of constants that no external file holds: those of the model file and computed ones.
   // If not empty, the caller writes them as Options::constants_file beside the plan.
@@ -45,7 +45,7 @@ struct Program {
 
 // Nodes without a reproducible lowering are refused together: the error has one item for each
 // reason (not_covered).
-Result<Program> compile(const onnx::Graph&, const Options&);
+Result<CompiledProgram> compile(const onnx::Graph&, const Options&);
 // Compiles and writes PATH and, if there are constants (onnx.19), PATH.constants.
 // Options::artifacts receives copies. Weight files in the plan are relative to Options::folder, so
 // PATH belongs there or where they are linked.

@@ -63,11 +63,11 @@ class Compile : public ::testing::Test {
     std::ofstream(folder_ + "/weights", std::ios::binary) << bytes;
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
-  Result<Program> run(const onnx::Graph& g, int threads = 1, int opt = kMaxOptLevel) {
+  Result<CompiledProgram> run(const onnx::Graph& g, int threads = 1, int opt = kMaxOptLevel) {
     return compile(g, {folder_, threads, "c.bin", opt, ""});
   }
   Error refusal(const onnx::Graph& g) {
-    Result<Program> r = run(g);
+    Result<CompiledProgram> r = run(g);
     EXPECT_FALSE(r);
     return r ? Error{Code::internal, "compiled"} : r.error();
   }
@@ -84,7 +84,7 @@ onnx::Graph embedding() {
 }
 
 TEST_F(Compile, MakesAPlan) {
-  Result<Program> r = run(embedding());
+  Result<CompiledProgram> r = run(embedding());
   ASSERT_TRUE(r) << r.error().message;
   const plan::Plan& p = r->plan;
   EXPECT_EQ(p.numerics, plan::kNumerics);
@@ -108,7 +108,7 @@ TEST_F(Compile, MakesAPlan) {
 }
 
 TEST_F(Compile, ReadsBackWhatItPrints) {
-  Result<Program> r = run(embedding());
+  Result<CompiledProgram> r = run(embedding());
   ASSERT_TRUE(r);
   std::string text = plan::print(r->plan);
   Result<plan::Plan> again = plan::parse(text, "plan");
@@ -117,12 +117,12 @@ TEST_F(Compile, ReadsBackWhatItPrints) {
 }
 
 TEST_F(Compile, IsTheSameEachTimeAndForAnyThreads) {
-  Result<Program> first = run(embedding());
+  Result<CompiledProgram> first = run(embedding());
   ASSERT_TRUE(first);
   Result<std::string> text = emit(embedding(), {folder_, 1, "c.bin", kMaxOptLevel, ""}, "plan");
   ASSERT_TRUE(text);
   for (int threads : {0, 1, 2, 5}) {
-    Result<Program> other = run(embedding(), threads);
+    Result<CompiledProgram> other = run(embedding(), threads);
     ASSERT_TRUE(other);
     EXPECT_EQ(plan::print(other->plan), plan::print(first->plan));
     Result<std::string> again = emit(embedding(), {folder_, threads, "c.bin", kMaxOptLevel, ""}, "plan");
@@ -140,11 +140,11 @@ TEST_F(Compile, ProgramDigestForgetsWhereWeightsLie) {
   }();
   moved.initializers[0].file = "other";
   moved.initializers[0].offset = 1;
-  Result<Program> a = run(embedding()), b = run(moved);
+  Result<CompiledProgram> a = run(embedding()), b = run(moved);
   ASSERT_TRUE(a && b);
   EXPECT_EQ(plan::digest(a->plan), plan::digest(b->plan));
   moved.initializers[0].offset = 0;
-  Result<Program> c = run(moved);
+  Result<CompiledProgram> c = run(moved);
   ASSERT_TRUE(c);
   EXPECT_NE(plan::digest(a->plan), plan::digest(c->plan));
 }
@@ -152,7 +152,7 @@ TEST_F(Compile, ProgramDigestForgetsWhereWeightsLie) {
 TEST_F(Compile, ConstantsLieApartAndAligned) {
   onnx::Graph g = graph({node("Add", {"x", "a"}, "u"), node("Add", {"u", "b"}, "y")});
   g.initializers = {constant("a", kF32, {1}, "aaaa"), constant("b", kF32, {1}, "bbbb")};
-  Result<Program> r = run(g);
+  Result<CompiledProgram> r = run(g);
   ASSERT_TRUE(r);
   EXPECT_EQ(r->constants, "aaaa" + std::string(60, '\0') + "bbbb");
   EXPECT_EQ(r->plan.weights[1].offset, 64u);
@@ -161,7 +161,7 @@ TEST_F(Compile, ConstantsLieApartAndAligned) {
 TEST_F(Compile, ConstantNodesAreWeights) {
   onnx::Graph g = graph({node("Constant", {}, "c", {{"value", constant("", kF32, {1}, "abcd")}}),
                          node("Add", {"x", "c"}, "y")});
-  Result<Program> r = run(g);
+  Result<CompiledProgram> r = run(g);
   ASSERT_TRUE(r) << r.error().message;
   EXPECT_EQ(r->plan.weights[0].name, "c");
 }
@@ -250,7 +250,7 @@ TEST_F(Compile, TimeIsLinearInTheNodes) {
       chain.push_back(node("Add", {i ? "v" + std::to_string(i - 1) : "x", "x"}, "v" + std::to_string(i)));
     onnx::Graph g = graph(std::move(chain));
     double start = cpu_seconds();
-    Result<Program> r = run(g);
+    Result<CompiledProgram> r = run(g);
     double end = cpu_seconds();
     EXPECT_TRUE(r && static_cast<int>(r->plan.nodes.size()) == nodes);
     return end - start;
@@ -349,7 +349,7 @@ TEST_F(Compile, ImportIsTotal) {
                       constant("c", pick(2) ? kI64 : 6, {2}, std::string(16, pick(3) ? '\xff' : '\0'))};
     Options options{folder_, 1, "c.bin", kMaxOptLevel, ""};
     EXPECT_TRUE(emit(g, options, "onnx"));
-    Result<Program> r = run(g);
+    Result<CompiledProgram> r = run(g);
     // What compiles does so at every level.
     for (int level = 0; level < kMaxOptLevel; ++level) EXPECT_EQ(bool(run(g, 1, level)), bool(r));
     if (!r) {

@@ -37,8 +37,8 @@ INVAR_INLINE int64_t taps_of(const Axis& a, int64_t first) {
 }
 
 // The outputs of an axis that share their taps (a phase of the polyphase decomposition of a
-// transposed convolution): start + step * j for j < count. Tap t reads position j + shift of its
-// plane.
+// transposed convolution): start + step * j for j < count. TapOffset t reads position j + shift of
+// its plane.
 struct AxisPhase {
   int64_t start, step, count;
   int64_t first, taps;
@@ -56,10 +56,10 @@ INVAR_INLINE AxisPhase phase_of(const Axis& a, int64_t i) {
   p.shift = (i + a.pad - p.first * a.dilation) / a.stride - a.low;
   return p;
 }
-struct Tap {
+struct TapOffset {
   int64_t plane, shift;
 };
-INVAR_INLINE Tap tap_of(const Axis& a, const AxisPhase& p, int64_t t) {
+INVAR_INLINE TapOffset tap_of(const Axis& a, const AxisPhase& p, int64_t t) {
   if (a.transposed) return {0, p.shift + t * p.shift_hop};
   return {t % a.planes, t * a.dilation / a.stride};
 }

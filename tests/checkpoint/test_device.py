@@ -8,7 +8,7 @@ import pytest
 from conftest import MODEL, ROOT, invar, refused
 
 sys.path.insert(0, str(ROOT / "tools/models"))
-import random_models  # noqa: E402
+import random_weight_models  # noqa: E402
 
 GPU = invar("doctor", "--json").json()["gpu"]
 
@@ -50,11 +50,11 @@ def test_a_changed_receipt_is_found_on_a_gpu(on_gpu, tasks, tmp_path):
     invar("verify", path, "--model-name", MODEL, "--device", "cuda", code=1)
 
 
-@pytest.mark.parametrize("name", random_models.SIZES)
+@pytest.mark.parametrize("name", random_weight_models.SIZES)
 def test_whole_models(name, tmp_path):
     if not GPU:
         pytest.skip("no GPU with CUDA kernels in this build")
-    random_models.make(tmp_path, name, "small")
+    random_weight_models.make(tmp_path, name, "small")
     invar("compile", tmp_path / "model.onnx")
     for batch in (1, 3, 64):
         feeds = [

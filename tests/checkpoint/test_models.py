@@ -9,9 +9,9 @@ import pytest
 from conftest import ROOT, cpu_isas, invar, refused
 
 sys.path.insert(0, str(ROOT / "tools/models"))
-import random_models  # noqa: E402
+import random_weight_models  # noqa: E402
 
-MODELS = list(random_models.SIZES)
+MODELS = list(random_weight_models.SIZES)
 
 
 def feeds(folder):
@@ -28,7 +28,7 @@ def digests(model, batch, *options):
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     for name in MODELS:
-        random_models.make(folder / name, name, "small")
+        random_weight_models.make(folder / name, name, "small")
         invar("compile", folder / name / "model.onnx")
     return folder
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "case_mutator.h"
 #include "conformance/rooms.h"
-#include "mutate.h"
 
 namespace invar::conformance {
 

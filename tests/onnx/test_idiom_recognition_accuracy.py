@@ -17,7 +17,7 @@ from onnx import numpy_helper, parser
 from test_idiom_recognition import BYTES, SUMS_OF_FEW_BITS
 
 sys.path.insert(0, str(ROOT / "tools/models"))
-import random_models  # noqa: E402
+import random_weight_models  # noqa: E402
 
 UNIT = {
     torch.float32: 2.0**-24,
@@ -265,9 +265,9 @@ def test_models(name, tmp_path):
         compared(module, invar.compile(made), fed(module, n))
 
 
-@pytest.mark.parametrize("name", random_models.SIZES)
+@pytest.mark.parametrize("name", random_weight_models.SIZES)
 def test_architectures(name, tmp_path):
-    path = random_models.make(tmp_path / name, name, "small", batches=(1, 3))
+    path = random_weight_models.make(tmp_path / name, name, "small", batches=(1, 3))
     module, program = invar.convert(path, PLAIN), invar.compile(path)
     for batch in (1, 3):
         compared(

@@ -18,7 +18,8 @@ from conftest import invar as program
 from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(ROOT / "tools/models"))
-import random_models  # noqa: E402
+sys.path.insert(0, str(ROOT / "tests/compiler"))
+import random_weight_models  # noqa: E402
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
@@ -27,7 +28,7 @@ import invar  # noqa: E402
 import torch  # noqa: E402
 from invar import CompileOptions, ops  # noqa: E402
 
-MODELS = list(random_models.SIZES)
+MODELS = list(random_weight_models.SIZES)
 STAGES = [
     f"{s}.mlir"
     for s in (
@@ -48,7 +49,7 @@ STAGES = [
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     for name in MODELS:
-        random_models.make(folder / name, name, "small", batches=(1, 3))
+        random_weight_models.make(folder / name, name, "small", batches=(1, 3))
         program("compile", folder / name / "model.onnx")
     return folder
 

@@ -68,7 +68,7 @@ std::string port(func::FuncOp f, bool input, unsigned i) {
 
 Status LowerToPlan::lower_weights(WeightStorage& storage) {
   SmallVector<ReproWeightOp> ops(getOperation().front().getOps<ReproWeightOp>());
-  std::vector<ByteRange> ranges;
+  std::vector<HashRequest> ranges;
   uint64_t constant_bytes = 0;  // upper bound
   for (ReproWeightOp w : ops) {
     auto type = cast<RankedTensorType>(w.getType());
@@ -115,7 +115,7 @@ Status LowerToPlan::lower_weights(WeightStorage& storage) {
       digest = sha256(bytes);
       append(bytes);
     } else {
-      const ByteRange& range = ranges[next++];
+      const HashRequest& range = ranges[next++];
       digest = range.sha256;
       if (range.bytes.data()) append(range.bytes);
     }

@@ -12,10 +12,11 @@
 
 namespace invar::compiler {
 
-Status hash_ranges(const std::string& folder, std::span<ByteRange> ranges, int threads, DigestCache* cache) {
+Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int threads,
+                   DigestCache* cache) {
   std::map<std::string, MappedFile> files;
-  std::map<std::tuple<std::string, uint64_t, uint64_t>, std::vector<ByteRange*>> by_location;
-  for (ByteRange& r : ranges) {
+  std::map<std::tuple<std::string, uint64_t, uint64_t>, std::vector<HashRequest*>> by_location;
+  for (HashRequest& r : ranges) {
     if (r.bytes.data()) {
       by_location[{r.file, r.offset, r.length}].push_back(&r);
       continue;
@@ -31,17 +32,17 @@ Status hash_ranges(const std::string& folder, std::span<ByteRange> ranges, int t
                        std::to_string(r.offset) + " + " + std::to_string(r.length));
     by_location[{r.file, r.offset, r.length}].push_back(&r);
   }
-  std::vector<std::vector<ByteRange*>> work;
+  std::vector<std::vector<HashRequest*>> work;
   for (auto& [key, list] : by_location) work.push_back(std::move(list));
   // Largest first, so that threads finish at about the same time.
   std::stable_sort(work.begin(), work.end(), [](auto& a, auto& b) { return a[0]->length > b[0]->length; });
   std::atomic<size_t> next{0};
   auto worker = [&] {
     for (size_t i; (i = next++) < work.size();) {
-      const ByteRange& r = *work[i][0];
+      const HashRequest& r = *work[i][0];
       Digest d =
           r.bytes.data() ? sha256(r.bytes) : sha256(files.at(r.file).bytes().data() + r.offset, r.length);
-      for (ByteRange* range : work[i]) range->sha256 = d;
+      for (HashRequest* range : work[i]) range->sha256 = d;
     }
   };
   size_t wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
@@ -54,7 +55,7 @@ Status hash_ranges(const std::string& folder, std::span<ByteRange> ranges, int t
   worker();
   pool.clear();
   for (const auto& list : work)
-    if (const ByteRange& r = *list[0]; cache && !r.bytes.data())
+    if (const HashRequest& r = *list[0]; cache && !r.bytes.data())
       cache->add(files.at(r.file), r.offset, r.length, r.sha256);
   return {};
 }

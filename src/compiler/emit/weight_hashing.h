@@ -12,7 +12,7 @@
 
 namespace invar::compiler {
 
-struct ByteRange {
+struct HashRequest {
   std::string file;  // relative to the folder
   uint64_t offset = 0, length = 0;
   std::string_view bytes = {};  // if not null, these instead of the file's
@@ -20,6 +20,6 @@ struct ByteRange {
 };
 // Fills in the digests. Equal ranges are hashed once. threads: 0 = one per core. The cache, which
 // may be null, receives the digests of file ranges.
-Status hash_ranges(const std::string& folder, std::span<ByteRange> ranges, int threads, DigestCache* cache);
+Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int threads, DigestCache* cache);
 
 }  // namespace invar::compiler

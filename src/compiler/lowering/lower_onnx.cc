@@ -109,7 +109,7 @@ void LowerOnnxPass::run(func::FuncOp function) {
   Conversion conversion(function, stateless_,
                         report_ && report_->learn_constraints ? &report_->constraints : nullptr);
   func::ReturnOp end = conversion.end();
-  const LoweringState& state = conversion.state();
+  const FunctionLoweringState& state = conversion.state();
   llvm::DenseMap<Operation*, Error>& failed = conversion.failed();
   conversion.convert(&function.front().front(), end);
   conversion.remove_unused();
@@ -169,8 +169,9 @@ Status Conversion::check_without_types(NodeOp op) {
       entry && !find_control_flow(op)) {
     // The rule runs on a state of its own, and what it emits is erased.
     auto function = cast<func::FuncOp>(end_->getParentOp());
-    LoweringState apart{llvm::BitVector(function.getNumArguments()), llvm::BitVector(end_->getNumOperands()),
-                        /*stateless=*/true, DataDependentDims(function)};
+    FunctionLoweringState apart{llvm::BitVector(function.getNumArguments()),
+                                llvm::BitVector(end_->getNumOperands()),
+                                /*stateless=*/true, DataDependentDims(function)};
     NodeView node(op, end_, apart, /*typeless=*/true);
     Operation* before = op->getPrevNode();
     const Status status = entry->rule(node);

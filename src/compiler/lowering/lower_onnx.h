@@ -22,7 +22,7 @@ class Conversion {
   // Converts the operations from `first` up to, not including, `last`. Nodes that cannot be
   // converted stay.
   void convert(Operation* first, Operation* last);
-  const LoweringState& state() const { return state_; }
+  const FunctionLoweringState& state() const { return state_; }
   func::ReturnOp end() const { return end_; }
   // The nodes that cannot be converted, with the reason.
   llvm::DenseMap<Operation*, Error>& failed() { return failed_; }
@@ -128,7 +128,7 @@ class Conversion {
   Status lower_dynamic_if(NodeOp, Value condition, Region& then_body, Region& else_body);
 
   func::ReturnOp end_;
-  LoweringState state_;
+  FunctionLoweringState state_;
   llvm::DenseMap<Operation*, Error> failed_;
   std::shared_ptr<SharedCounters> shared_;
   // Null in bodies, which report theirs to the function around them.

@@ -30,7 +30,7 @@ struct UnclampedSlice {
 };
 
 // What the lowering of one function accumulates.
-struct LoweringState {
+struct FunctionLoweringState {
   // Arguments and results that became session state (onnx.20). They are erased when the function is
   // lowered.
   llvm::BitVector state_arguments, state_results;
@@ -61,7 +61,7 @@ class NodeView {
  public:
   // typeless: types and values of the operands are unknown. The rule runs for the errors that it
   // finds without them.
-  NodeView(NodeOp op, func::ReturnOp end, LoweringState& state, bool typeless = false)
+  NodeView(NodeOp op, func::ReturnOp end, FunctionLoweringState& state, bool typeless = false)
       : op_(op),
         end_(end),
         state_(state),
@@ -214,7 +214,7 @@ class NodeView {
 
   mutable NodeOp op_;  // MLIR handles are never const
   func::ReturnOp end_;
-  LoweringState& state_;
+  FunctionLoweringState& state_;
   OpBuilder build_;
   struct Replacement {
     Value value;

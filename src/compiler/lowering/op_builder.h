@@ -31,8 +31,8 @@ inline Result<Shape> flatten_to_matrix(const Shape& shape, int64_t axis) {
 }
 // Lowers Softmax, LogSoftmax and Hardmax. Before opset 13 they flatten the dimensions from their
 // axis on (default 1).
-inline Status lower_along_axis(NodeView& node,
-                               llvm::function_ref<Result<Value>(Value x, int64_t axis)> rule) {
+inline Status lower_softmax_like(NodeView& node,
+                                 llvm::function_ref<Result<Value>(Value x, int64_t axis)> rule) {
   INVAR_CHECK_OK(node.expect(1, 1, {"axis"}));
   const bool joins = node.version() < 13;
   INVAR_TRY(int64_t axis, node.int_attr("axis", joins ? 1 : -1));

@@ -34,7 +34,7 @@ class RecognizeIdioms : public PassWrapper<RecognizeIdioms, OperationPass<func::
 
 bool RecognizeIdioms::apply(const Idiom& idiom) {
   Block& block = getOperation().front();
-  IdiomContext context;
+  DerivedValueCache context;
   bool found = false;
   erase_dead_ops(block);
   for (Operation& op : block)

@@ -12,11 +12,11 @@
 namespace invar::compiler {
 
 // State that lives for one pass over a function.
-struct IdiomContext {
+struct DerivedValueCache {
   llvm::DenseMap<Value, Value> derived;  // values that a recognizer derived from others, created once
 };
 // Returns true if it replaced the idiom that contains the anchor.
-using Recognizer = bool (*)(Operation*, IdiomContext&);
+using Recognizer = bool (*)(Operation*, DerivedValueCache&);
 
 // choices.2: the element of a one-element f32 constant of any rank.
 inline std::optional<float> scalar_constant(Value v) {
@@ -28,7 +28,7 @@ inline std::optional<float> scalar_constant(Value v) {
   for (int i = 3; i >= 0; --i) bits = bits << 8 | static_cast<uint8_t>((*bytes)[i]);
   return std::bit_cast<float>(bits);
 }
-inline bool is_scalar(Value v, float wanted) {
+inline bool is_constant_equal_to(Value v, float wanted) {
   const std::optional<float> n = scalar_constant(v);
   return n && std::bit_cast<uint32_t>(*n) == std::bit_cast<uint32_t>(wanted);
 }

@@ -81,7 +81,7 @@ INVAR_INLINE void copy_block(const Axis (&a)[kAxes], const BlockTiling& c, const
   const int64_t from = first_position(high, b.of[1], b.row), step = step_of(high),
                 lines = c.lines - c.rows + b.rows;
   for (int64_t t = 0, plane = 0; t < b.of[0].taps; ++t) {
-    const slide::Tap tap = slide::tap_of(deep, b.of[0], t);
+    const slide::TapOffset tap = slide::tap_of(deep, b.of[0], t);
     const int64_t d = element(deep, tap.plane, b.deep + tap.shift);
     for (int64_t q = 0; q < high.planes; ++q) {
       const int64_t top = element(high, q, from);
@@ -108,7 +108,8 @@ INVAR_INLINE void block_offsets(const Axis (&a)[kAxes], const BlockTiling& c, co
   for (int64_t t0 = 0, n = 0; t0 < b.of[0].taps; ++t0)
     for (int64_t t1 = 0; t1 < b.of[1].taps; ++t1)
       for (int64_t t2 = 0; t2 < b.of[2].taps; ++t2, ++n) {
-        const slide::Tap high = slide::tap_of(a[1], b.of[1], t1), wide = slide::tap_of(a[2], b.of[2], t2);
+        const slide::TapOffset high = slide::tap_of(a[1], b.of[1], t1),
+                               wide = slide::tap_of(a[2], b.of[2], t2);
         const int64_t plane = (t0 * a[1].planes + high.plane) * a[2].planes + wide.plane;
         offset[n] = (plane * c.lines + high.shift - first_position(a[1], b.of[1], 0)) * c.pitch + wide.shift -
                     first_position(a[2], b.of[2], 0);

@@ -1,6 +1,6 @@
 // Lowering of Attention and the attention operators of com.microsoft, and the type inference of
 // repro.attention.
-#include "ops/attention/import/decomposed.h"
+#include "ops/attention/import/decompose_attention.h"
 
 #include <cmath>
 

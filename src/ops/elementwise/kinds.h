@@ -155,7 +155,7 @@ constexpr TypedMaps negation(Fn) {
   return {.boolean = unary_scalar<Fn, graph::Bool8, uint8_t>, .truth = true};
 }
 template <class Fn>
-constexpr TypedMaps choice(Fn) {
+constexpr TypedMaps ternary_select(Fn) {
   return {.f32 = select_scalar<Fn, uint32_t, true>,
           .f64 = select_scalar<Fn, uint64_t, true>,
           .i64 = select_scalar<Fn, uint64_t>,

@@ -92,7 +92,7 @@
   X(logic, logical_or)            \
   X(logic, logical_xor)           \
   X(negation, logical_not)        \
-  X(choice, where)
+  X(ternary_select, where)
 
 #define INVAR_ELEMENTWISE(X)   \
   INVAR_ELEMENTWISE_FLOATS(X)  \

@@ -1,6 +1,6 @@
 // Lowering of QuantizeLinear, DequantizeLinear and the quantized products and convolutions, and
 // their verification.
-#include "ops/quantize/import/integers.h"
+#include "ops/quantize/import/decompose_quantized.h"
 
 #include "compiler/lowering/op_builder.h"
 

@@ -131,7 +131,7 @@ Status mean_variance_normalization(NodeView& node) {
 }
 
 Status hardmax(NodeView& node) {
-  return lower_along_axis(
+  return lower_softmax_like(
       node, [&node](Value x, int64_t axis) { return node.make<HardmaxOp>(x, node.attr("axis", axis)); });
 }
 

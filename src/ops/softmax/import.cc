@@ -8,7 +8,7 @@ namespace {
 
 template <class Op>
 Status softmax(NodeView& node) {
-  return lower_along_axis(node, [&node](Value x, int64_t axis) {
+  return lower_softmax_like(node, [&node](Value x, int64_t axis) {
     return element_of(x).isF64() ? softmax_f64(node, x, axis, std::is_same_v<Op, LogSoftmaxOp>)
                                  : node.make<Op>(x, node.attr("axis", axis));
   });

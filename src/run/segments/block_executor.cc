@@ -5,7 +5,7 @@
 #include <cstring>
 #include <set>
 
-#include "run/segments/control_flow.h"
+#include "run/segments/control_flow_state.h"
 
 namespace invar::run {
 

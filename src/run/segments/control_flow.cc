@@ -1,5 +1,5 @@
 // Loops and branches (plan.16): the host reads the conditions and runs the bodies.
-#include "run/segments/control_flow.h"
+#include "run/segments/control_flow_state.h"
 
 #include <algorithm>
 

@@ -75,7 +75,7 @@ NAMES = dict(
     Life: LiveRange
     Light: InRegisterEpilogue
     light_epilogue: add_relu_epilogue
-    Line: SampledAxis or CacheLine or PaddedRun
+    Line: AxisBounds or CacheLine or PaddedRun
     Looped: LoopOperands
     Manner: RunMode
     manner_from: run_mode_from

@@ -30,8 +30,9 @@ Result<SmallVector<Value>> NodeView::make_loop(const DimExpr& count, ValueRange 
                                    ValueRange(), op_.getNameAttr(), op_.getDomainAttr(), op_.getVersionAttr(),
                                    op_.getParamsAttr(), DictionaryAttr(), ArrayAttr(), 0u);
   auto end = build.create<func::ReturnOp>(loc);
-  LoweringState state{llvm::BitVector(function.getNumArguments()), llvm::BitVector(0), /*stateless=*/true,
-                      DataDependentDims(state_.dims, nullptr), state_.folded_bytes};
+  FunctionLoweringState state{llvm::BitVector(function.getNumArguments()), llvm::BitVector(0),
+                              /*stateless=*/true, DataDependentDims(state_.dims, nullptr),
+                              state_.folded_bytes};
   NodeView step(here, end, state);
   const Result<SmallVector<Value>> made =
       body(step, block->getArgument(0), block->getArguments().slice(1, carried.size()),

@@ -16,7 +16,7 @@ Result<Value> pixel_rows(ExprBuilder& f, unsigned operand, bool open) {
 }
 
 // Reflects x at `low` and `high` until it lies between them.
-Value Sampler::reflect(Value x, const SampledAxis& axis) {
+Value Sampler::reflect(Value x, const AxisBounds& axis) {
   const Value low = f_.f32(axis.low), high = f_.f32(axis.high), range = f_.f32(axis.high - axis.low);
   const Value below = f_.less(x, low), above = f_.less(high, x);
   const Value beyond = f_.where(below, f_.sub(low, x), f_.sub(x, high));
@@ -30,7 +30,7 @@ Value Sampler::reflect(Value x, const SampledAxis& axis) {
   return f_.where(f_.logical_or(below, above), folded, x);
 }
 
-Value Sampler::clamp_coordinate(Value x, const SampledAxis& axis) {
+Value Sampler::clamp_coordinate(Value x, const AxisBounds& axis) {
   if (padding_ == PaddingMode::zeros) return x;
   if (padding_ == PaddingMode::reflection) return reflect(x, axis);
   const Value low = f_.f32(axis.low), high = f_.f32(axis.high);
@@ -38,7 +38,7 @@ Value Sampler::clamp_coordinate(Value x, const SampledAxis& axis) {
   return f_.where(f_.logical_or(f_.less(x, low), f_.less(high, x)), clamped, x);
 }
 
-Sampler::Pixel Sampler::next(const Pixel& so_far, Value position, const SampledAxis& axis) {
+Sampler::Pixel Sampler::next(const Pixel& so_far, Value position, const AxisBounds& axis) {
   const int64_t last = axis.size - 1;
   Pixel p = so_far;
   if (padding_ == PaddingMode::zeros) {
@@ -130,12 +130,12 @@ Status grid_sample(NodeView& node) {
   ExprBuilder f(node);
   INVAR_TRY(const Value rows, pixel_rows(f, 0));
   const Value all = f.reshape(node.in(1), {x[0], Dim::of(*points), grid.back()});
-  std::vector<SampledAxis> sampled;
+  std::vector<AxisBounds> sampled;
   std::vector<Value> coordinates;
   for (size_t d = 0; d < axes; ++d) {
     const auto n = static_cast<float>(x[2 + d].value);
-    sampled.push_back(corners ? SampledAxis{x[2 + d].value, 0, n - 1}
-                              : SampledAxis{x[2 + d].value, -0.5f, n - 0.5f});
+    sampled.push_back(corners ? AxisBounds{x[2 + d].value, 0, n - 1}
+                              : AxisBounds{x[2 + d].value, -0.5f, n - 0.5f});
     // The grid has the coordinate of the innermost dimension first.
     const Value from_low = f.add(f.slice(all, 2, static_cast<int64_t>(axes - 1 - d), 1), f.f32(1));
     const Value half = f.f32(0.5f);

@@ -9,7 +9,7 @@ enum class PaddingMode { zeros, border, reflection };
 enum class Interpolation { linear, nearest, cubic };
 
 // One spatial axis: its length and the two coordinates at which reflection padding mirrors.
-struct SampledAxis {
+struct AxisBounds {
   int64_t size;
   float low, high;
 };
@@ -20,7 +20,7 @@ Result<Value> pixel_rows(ExprBuilder&, unsigned operand, bool open = false);
 class Sampler {
  public:
   // rows: pixels [N, S, C], where S is the product of the axes' lengths.
-  Sampler(ExprBuilder& f, Value rows, std::vector<SampledAxis> sampled, PaddingMode beyond)
+  Sampler(ExprBuilder& f, Value rows, std::vector<AxisBounds> sampled, PaddingMode beyond)
       : f_(f), rows_(rows), axes_(std::move(sampled)), padding_(beyond) {}
   // Samples at points [N, P, 1], one coordinate for each axis -> [N, P, C].
   Value at(llvm::ArrayRef<Value> coordinates, Interpolation interpolation);
@@ -31,16 +31,16 @@ class Sampler {
   struct Pixel {
     Value number, within;
   };
-  Value reflect(Value x, const SampledAxis& axis);
-  Value clamp_coordinate(Value x, const SampledAxis& axis);  // by the padding mode
-  Pixel next(const Pixel& so_far, Value position, const SampledAxis& axis);
+  Value reflect(Value x, const AxisBounds& axis);
+  Value clamp_coordinate(Value x, const AxisBounds& axis);  // by the padding mode
+  Pixel next(const Pixel& so_far, Value position, const AxisBounds& axis);
   Value pixel(const Pixel& p);
   // The weighted sum over the pixels around a coordinate, for this axis and the ones after it.
   Value interpolate(size_t axis, const Pixel& so_far);
 
   ExprBuilder& f_;
   Value rows_;
-  std::vector<SampledAxis> axes_;
+  std::vector<AxisBounds> axes_;
   PaddingMode padding_;
   Interpolation interpolation_ = Interpolation::linear;
   std::vector<Value> first_;                 // per axis: the pixel below the coordinate

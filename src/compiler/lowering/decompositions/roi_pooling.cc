@@ -40,7 +40,7 @@ Status deform_conv(NodeView& node) {
     return unequal_shapes(node.shape(4), mask, "a mask of shape " + text_of(node.shape(4)));
   ExprBuilder f(node);
   INVAR_TRY(const Value rows, pixel_rows(f, 0));
-  std::vector<SampledAxis> sampled;
+  std::vector<AxisBounds> sampled;
   // Positions of the kernel elements without offsets, [1, kernel * places, 1].
   std::vector<Value> base;
   for (size_t d = 0; d < 2; ++d) {

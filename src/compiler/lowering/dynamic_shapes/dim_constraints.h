@@ -30,6 +30,6 @@ class DimSubstitution {
 
 // slice_bounds.cc: gives clamped slices the length that they have unclamped if every other length
 // fails later (onnx.27).
-void apply_unclamped_slices(Block&, const LoweringState&);
+void apply_unclamped_slices(Block&, const FunctionLoweringState&);
 
 }  // namespace invar::compiler

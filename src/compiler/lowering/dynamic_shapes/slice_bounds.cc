@@ -41,7 +41,7 @@ std::optional<DimExpr> resolve_minimums(const DimExpr& p, const SliceFacts& fact
   return total;
 }
 
-SliceFacts collect_facts(Block& block, const LoweringState& state) {
+SliceFacts collect_facts(Block& block, const FunctionLoweringState& state) {
   SliceFacts facts;
   for (ExpandOp op : block.getOps<ExpandOp>()) {
     const Shape from = shape_of(op.getX().getType()), to = shape_of(op.getType());
@@ -75,7 +75,7 @@ bool retype(Operation& op, const SliceFacts& facts) {
 
 }  // namespace
 
-void apply_unclamped_slices(Block& block, const LoweringState& state) {
+void apply_unclamped_slices(Block& block, const FunctionLoweringState& state) {
   const SliceFacts facts = collect_facts(block, state);
   // The types of control-flow bodies would have to change as well.
   if (facts.empty() || !block.getOps<ReproFlowOp>().empty()) return;

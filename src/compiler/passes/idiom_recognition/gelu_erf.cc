@@ -3,7 +3,7 @@
 
 namespace invar::compiler {
 
-bool recognize_gelu_erf(Operation* anchor, IdiomContext&) {
+bool recognize_gelu_erf(Operation* anchor, DerivedValueCache&) {
   auto erf = dyn_cast<ErfOp>(anchor);
   if (!erf) return false;
   constexpr float kRoot = 0x1.6a09e6p0f, kInverse = 0x1.6a09e6p-1f;  // sqrt(2), 1 / sqrt(2) as binary32

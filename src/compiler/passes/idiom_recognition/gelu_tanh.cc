@@ -14,7 +14,7 @@ bool is_term(Value v, Value x, int times, float factor) {
   for (Value f : factors)
     if (f == x)
       --times;
-    else if (is_scalar(f, factor))
+    else if (is_constant_equal_to(f, factor))
       ++numbers;
     else
       return false;
@@ -26,7 +26,7 @@ bool is_term(Value v, Value x, int times, float factor) {
 Value match_tanh_argument(Value product) {
   SmallVector<Value> factors;
   factors_of(product, {}, factors);
-  const auto root = llvm::find_if(factors, [](Value f) { return is_scalar(f, kRoot); });
+  const auto root = llvm::find_if(factors, [](Value f) { return is_constant_equal_to(f, kRoot); });
   if (root == factors.end() || factors.size() > 3) return {};
   factors.erase(root);
   for (size_t i = 0; i < factors.size(); ++i) {
@@ -34,7 +34,7 @@ Value match_tanh_argument(Value product) {
     for (int side = 0; sum && side < 2; ++side) {
       Value first = sum->getOperand(side), second = sum->getOperand(1 - side);
       if (factors.size() == 1 && is_term(second, first, 3, kCube)) return first;
-      if (factors.size() == 2 && is_scalar(first, 1) && is_term(second, factors[1 - i], 2, kCube))
+      if (factors.size() == 2 && is_constant_equal_to(first, 1) && is_term(second, factors[1 - i], 2, kCube))
         return factors[1 - i];
     }
   }
@@ -43,7 +43,7 @@ Value match_tanh_argument(Value product) {
 
 }  // namespace
 
-bool recognize_gelu_tanh(Operation* anchor, IdiomContext&) {
+bool recognize_gelu_tanh(Operation* anchor, DerivedValueCache&) {
   auto tanh = dyn_cast<TanhOp>(anchor);
   Value x = tanh ? match_tanh_argument(tanh.getX()) : Value();
   Value out = x && same_shape(tanh.getX(), x) ? match_gelu_product(tanh.getOut(), x) : Value();

@@ -4,7 +4,7 @@
 
 namespace invar::compiler {
 
-bool recognize_layernorm(Operation* anchor, IdiomContext&) {
+bool recognize_layernorm(Operation* anchor, DerivedValueCache&) {
   const std::optional<Norm> norm = match_norm(anchor);
   auto centred = norm ? norm->x.getDefiningOp<SubOp>() : SubOp();
   auto mean = centred ? centred.getB().getDefiningOp<ReduceMeanOp>() : ReduceMeanOp();

@@ -46,7 +46,8 @@ inline std::optional<Norm> match_norm(Operation* anchor) {
   if (!inverse) {
     if (auto op = only_user<ReciprocalOp>(root)) {
       root = op.getOut(), inverse = true;
-    } else if (auto one = only_user<DivOp>(root); one && is_scalar(one.getA(), 1) && one.getB() == root) {
+    } else if (auto one = only_user<DivOp>(root);
+               one && is_constant_equal_to(one.getA(), 1) && one.getB() == root) {
       root = one.getOut(), inverse = true;
       if (!same_shape(root, shifted)) return {};
     }

@@ -3,7 +3,7 @@
 
 namespace invar::compiler {
 
-bool recognize_rmsnorm(Operation* anchor, IdiomContext&) {
+bool recognize_rmsnorm(Operation* anchor, DerivedValueCache&) {
   const std::optional<Norm> norm = match_norm(anchor);
   if (!norm) return false;
   Value out = norm->out, scale = match_scale(out, *norm);

@@ -20,7 +20,7 @@ bool is_half(Value v, Value x, int64_t start, int64_t half) {
 // The first half of a value whose halves are provably equal: a concatenation of a value with
 // itself, possibly behind elementwise operations, which are cloned for the half. Null if there is
 // no proof.
-Value first_half(Value v, IdiomContext& context) {
+Value first_half(Value v, DerivedValueCache& context) {
   Value& known = context.derived[v];
   if (known) return known;
   Operation* op = v.getDefiningOp();
@@ -60,7 +60,7 @@ Value first_half(ReproWeightOp table) {
 
 // The cosines or sines [batch, sequence, D / 2] from v: [batch or 1, 1, sequence, D] for x: [batch,
 // heads, sequence, D]. Null if the halves of v are not provably equal.
-Value rope_table(Value v, const Shape& x, IdiomContext& context) {
+Value rope_table(Value v, const Shape& x, DerivedValueCache& context) {
   const Shape shape = shape_of(v.getType());
   if (shape.size() != 4 || shape[1] != Dim::of(1) || shape[2] != x[2] || shape[3] != x[3]) return {};
   Value half;
@@ -83,7 +83,7 @@ Value rope_table(Value v, const Shape& x, IdiomContext& context) {
 
 }  // namespace
 
-bool recognize_rope(Operation* anchor, IdiomContext& context) {
+bool recognize_rope(Operation* anchor, DerivedValueCache& context) {
   auto rotated = dyn_cast<ConcatOp>(anchor);
   if (!rotated || rotated.getOperands().size() != 2 || !element_of(rotated.getOut()).isF32()) return false;
   auto negated = rotated.getOperands()[0].getDefiningOp<NegOp>();

@@ -109,14 +109,14 @@ Value strip_nan_guard(Value weights) {
     if (auto where = dyn_cast<WhereOp>(user)) guard = where;
   auto test = guard ? guard.getCondition().getDefiningOp<IsnanOp>() : IsnanOp();
   const bool fits = test && test.getX() == weights && test.getOut().hasOneUse() && guard.getB() == weights &&
-                    is_scalar(guard.getA(), 0) && same_shape(guard.getOut(), weights) &&
+                    is_constant_equal_to(guard.getA(), 0) && same_shape(guard.getOut(), weights) &&
                     std::distance(weights.use_begin(), weights.use_end()) == 2;
   return fits ? guard.getOut() : Value();
 }
 
 }  // namespace
 
-bool recognize_sdpa(Operation* anchor, IdiomContext&) {
+bool recognize_sdpa(Operation* anchor, DerivedValueCache&) {
   auto normalized = dyn_cast<SoftmaxOp>(anchor);
   if (!normalized || normalized.getAxis() != 3) return false;
   const Shape shape = shape_of(normalized.getType());

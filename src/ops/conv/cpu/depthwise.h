@@ -23,7 +23,7 @@ INVAR_INLINE int interior_of(const Axis (&a)[kAxes], const BlockTiling& c, const
   int n = 0;
   if (b.of[0].taps * high.planes * wide.planes > kMostPlanes) return 0;
   for (int64_t t = 0; t < b.of[0].taps; ++t) {
-    const slide::Tap tap = slide::tap_of(deep, b.of[0], t);
+    const slide::TapOffset tap = slide::tap_of(deep, b.of[0], t);
     const int64_t d = element(deep, tap.plane, b.deep + tap.shift);
     for (int64_t q = 0; q < high.planes; ++q)
       for (int64_t r = 0; r < wide.planes; ++r, ++n) {

@@ -38,7 +38,7 @@ INVAR_INLINE int64_t tap_offset(const conv::ConvGeometry& p, const conv::ConvPha
                                 const int64_t (&t)[kAxes]) {
   int64_t plane = 0, shift = 0, size = 1;
   for (int d = 0; d < kAxes; ++d) {
-    const slide::Tap tap = slide::tap_of(p.axis[d], f.of[d], t[d]);
+    const slide::TapOffset tap = slide::tap_of(p.axis[d], f.of[d], t[d]);
     plane = plane * p.axis[d].planes + tap.plane;
     shift = shift * p.axis[d].length + tap.shift;
     size *= p.axis[d].length;

@@ -80,19 +80,19 @@ __device__ Pixel<I> pixel_of(const ConvOutputs& o, I pixel) {
   return c;
 }
 template <class I>
-struct Tap {
+struct TapOffset {
   I at[kAxes];
 };
 template <class I>
-__device__ Tap<I> tap_of(const ConvOutputs& o, I tap) {
-  Tap<I> t;
+__device__ TapOffset<I> tap_of(const ConvOutputs& o, I tap) {
+  TapOffset<I> t;
 #pragma unroll
   for (int d = kAxes - 1; d >= 0; --d) t.at[d] = o.axis[d].taps.remainder(tap);
   return t;
 }
 // The element of a channel that a tap reads, or -1 outside.
 template <class I>
-__device__ I element_at(const ConvOutputs& o, const Pixel<I>& c, const Tap<I>& t) {
+__device__ I element_at(const ConvOutputs& o, const Pixel<I>& c, const TapOffset<I>& t) {
   I at = 0;
   bool inside = true;
 #pragma unroll
@@ -315,7 +315,7 @@ void launch_direct_conv(const ConvOutputs& outputs, const float* x, const float*
         [&](int64_t begin, int64_t end, F(&chain)[1]) {
           chain[0] = zero();
           I tap = static_cast<I>(begin), channel = o.channels.remainder(tap);
-          Tap<I> t = tap_of(o, tap);
+          TapOffset<I> t = tap_of(o, tap);
           I at = element_at(o, c, t);
           for (int64_t k = begin; k < end; ++k) {
             const F v = at < 0 ? zero() : load(image + channel * static_cast<I>(o.plane) + at);

@@ -14,7 +14,7 @@ struct KernelChoice {
   int64_t splits, chains;  // of K, and the chains of each split
 };
 
-// Tiles: rows, columns, blocks on a multiprocessor at once.
+// Tiles: rows, columns, resident CTAs per SM.
 constexpr int64_t kLargestTile[3] = {128, 128, 2}, kLargeTile[3] = {64, 128, 2}, kSmallTile[3] = {32, 64, 4};
 constexpr int64_t kGemvRows = 32;
 

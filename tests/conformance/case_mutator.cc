@@ -1,5 +1,5 @@
 // Mutates the text of conformance cases.
-#include "mutate.h"
+#include "case_mutator.h"
 
 #include <algorithm>
 #include <set>

@@ -1,5 +1,5 @@
-// A session computes the same bits while hostile.cc is loaded around it: at load time, in another
-// thread, between steps.
+// A session computes the same bits while altering_library.cc is loaded around it: at load time, in
+// another thread, between steps.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

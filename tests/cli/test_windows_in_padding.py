@@ -1,5 +1,5 @@
-"""Windows and taps outside of the operand cost nothing: these programs could not run where they
-did."""
+"""Windows that lie in the padding cost nothing. If they cost time or memory, these programs could
+not run."""
 
 import numpy as np
 from conftest import invar

@@ -1,6 +1,6 @@
 // Attention decomposed as in the body of ONNX's function, for what repro.attention does not
 // compute: scores as a result, f64 weights. LinearAttention, unrolled over its positions.
-#include "ops/attention/import/decomposed.h"
+#include "ops/attention/import/decompose_attention.h"
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // Quantization that is decomposed: 16-bit integers, and exact convolutions of 8-bit integers.
-#include "ops/quantize/import/integers.h"
+#include "ops/quantize/import/decompose_quantized.h"
 
 #include "compiler/lowering/builders/sliding_window.h"
 #include "compiler/lowering/op_builder.h"

@@ -1,5 +1,5 @@
 """A preloaded library that flushes subnormals and rounds towards zero in every thread
-(tests/hostile) changes no bit."""
+(tests/fp_environment) changes no bit."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import os
 import pytest
 from conftest import BUILD, MODEL, ROOT, invar
 
-LIBRARY = BUILD / "tests/hostile/libinvar_hostile.so"
+LIBRARY = BUILD / "tests/fp_environment/libinvar_hostile.so"
 
 
 @pytest.fixture

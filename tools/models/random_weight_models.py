@@ -2,8 +2,8 @@
 """ONNX models of common architectures with seeded random weights, and inputs for them: the same
 bytes wherever they are made.
 
-random_models.py FOLDER [--model bert|vit|resnet]... [--size base|small] [--batches 1,3,64] [--seed
-N] [--weights-only]
+random_weight_models.py FOLDER [--model bert|vit|resnet]... [--size base|small] [--batches 1,3,64]
+[--seed N] [--weights-only]
 
 FOLDER/MODEL gets model.onnx, weights.bin and BATCH/INPUT.npy. base: a BERT encoder of base shape
 with two layers, a ViT-Ti/16 that averages its patches, a ResNet-18 for 64x64 pixels; small: a few
