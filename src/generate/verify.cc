@@ -157,7 +157,9 @@ Status examine(Verification& v, ModelOptions options, const ExecutionOptions& ex
   INVAR_TRY(const int64_t steps,
             recompute(v, found.location, std::move(compiled), mine, execution, observer));
 
-  v.compared("model", std::to_string(mine.tensors.size()) + " tensors, config, tokenizer, template: equal");
+  const bool has_template = mine.chat_template != sha256("");  // receipt.19
+  v.compared("model", std::to_string(mine.tensors.size()) + " tensors, config, tokenizer" +
+                          (has_template ? ", template: equal" : ": equal; neither has a chat template"));
   v.compared("weights", to_hex(mine.weights));
   v.compared("named", name.text);
   v.compared("program", to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "), " +
