@@ -134,95 +134,23 @@ struct ConvTile {
   static constexpr int kRun =
       kDepth * kColumns / kGemmThreads;  // k of one pixel that a thread copies in a stage
   static constexpr int kSums = kThreadRows * kThreadColumns;
-  struct Shared {
-    alignas(16) float w[kStages][kDepth][kRows], x[kStages][kDepth][kColumns];
-  };
-};
-
-// Loads the tiles of a stage: of the weights 16 bytes at a time, of the operand kRun neighbours in
-// K of one pixel.
-template <class T>
-struct ConvLoader {
-  const ConvOutputs& o;
-  typename T::Shared& tile;
-  const float *x, *weights, *w;
-  int64_t m0;
-  int own, first;
-  bool has_pixel, one_tap;  // one_tap: for all of a run
-  Pixel<int64_t> c;
-  const float* image;
-
-  __device__ __forceinline__ ConvLoader(const ConvOutputs& outputs, typename T::Shared& shared,
-                                        const float* operand, const float* all_weights, int64_t group,
-                                        int64_t row, int64_t pixel)
-      : o(outputs), tile(shared), x(operand), weights(all_weights), m0(row) {
-    w = weights + group * o.k * o.row_pitch + m0;
-    own = threadIdx.x % T::kColumns, first = threadIdx.x / T::kColumns * T::kRun;
-    has_pixel = pixel + own < o.pixels;
-    c = pixel_of(o, has_pixel ? pixel + own : int64_t{0});
-    const int64_t channels = o.channels.divisor();
-    one_tap = channels % T::kRun == 0;
-    image = x + (c.image * o.groups + group) * channels * o.plane;
-  }
-  __device__ __forceinline__ void load_async(int64_t k0, int stage) const {
-    load_weights(k0, stage);
-    load_operand(k0, stage);
-  }
-
- private:
-  __device__ __forceinline__ void load_weights(int64_t k0, int stage) const {
-    constexpr int kPacks = kDepth * T::kRows / 4;
-#pragma unroll
-    for (int i = 0; i < (kPacks + kGemmThreads - 1) / kGemmThreads; ++i) {
-      const int pack = i * kGemmThreads + threadIdx.x, k = pack / (T::kRows / 4),
-                m = pack % (T::kRows / 4) * 4;
-      if (kPacks % kGemmThreads && pack >= kPacks) break;
-      const bool in_bounds = k0 + k < o.k && m0 + m < o.row_pitch;
-      __pipeline_memcpy_async(&tile.w[stage][k][m], in_bounds ? w + (k0 + k) * o.row_pitch + m : weights, 16,
-                              in_bounds ? 0 : 16);
-    }
-  }
-  __device__ __forceinline__ void load_operand(int64_t k0, int stage) const {
-    const int64_t channels = o.channels.divisor();
-    int64_t tap = k0 + first, channel = o.channels.remainder(tap);
-    int64_t at = has_pixel && k0 + first < o.k ? element_at(o, c, tap_of(o, tap)) : -1;
-    const float* from = image + channel * o.plane + at;
-    float* to = &tile.x[stage][first][own];
-    if (one_tap) {
-      const size_t none = at < 0 ? 4 : 0, step = at < 0 ? 0 : o.plane;
-      if (at < 0) from = x;
-#pragma unroll  // conv.2: from channel to channel
-      for (int i = 0; i < T::kRun; ++i, from += step)
-        __pipeline_memcpy_async(to + i * T::kColumns, from, 4, none);
-      return;
-    }
-#pragma unroll 1  // conv.2: and from tap to tap
-    for (int i = 0; i < T::kRun; ++i, from += o.plane) {
-      const bool in_bounds = at >= 0 && k0 + first + i < o.k;
-      __pipeline_memcpy_async(to + i * T::kColumns, in_bounds ? from : x, 4, in_bounds ? 0 : 4);
-      if (++channel < channels || i + 1 == T::kRun) continue;
-      channel = 0, at = has_pixel ? element_at(o, c, tap_of(o, ++tap)) : -1;
-      from = image + at - o.plane;
-    }
-  }
 };
 
 // y += the products of a stage (contraction.2).
-template <int kThreadRows, int kThreadColumns>
-__device__ __forceinline__ void multiply_stage(
-    const typename ConvTile<kThreadRows, kThreadColumns>::Shared& tile, int stage, int tx, int ty,
-    F (&y)[kThreadRows * kThreadColumns]) {
-  using T = ConvTile<kThreadRows, kThreadColumns>;
+template <int kThreadRows, int kThreadColumns, class T = ConvTile<kThreadRows, kThreadColumns>>
+__device__ __forceinline__ void multiply_stage(const float (&w_stage)[kDepth][T::kRows],
+                                               const float (&x_stage)[kDepth][T::kColumns], int tx, int ty,
+                                               F (&y)[T::kSums]) {
 #pragma unroll
   for (int k = 0; k < kDepth; ++k) {
     Pack<float, T::kRowVec> a[kThreadRows / T::kRowVec];
     Pack<float, T::kColumnVec> b[kThreadColumns / T::kColumnVec];
 #pragma unroll
     for (int i = 0; i < kThreadRows / T::kRowVec; ++i)
-      a[i] = load_pack<T::kRowVec>(&tile.w[stage][k][(i * 8 + ty) * T::kRowVec]);
+      a[i] = load_pack<T::kRowVec>(&w_stage[k][(i * 8 + ty) * T::kRowVec]);
 #pragma unroll
     for (int i = 0; i < kThreadColumns / T::kColumnVec; ++i)
-      b[i] = load_pack<T::kColumnVec>(&tile.x[stage][k][(i * 16 + tx) * T::kColumnVec]);
+      b[i] = load_pack<T::kColumnVec>(&x_stage[k][(i * 16 + tx) * T::kColumnVec]);
 #pragma unroll
     for (int i = 0; i < kThreadRows; ++i)
 #pragma unroll
@@ -233,11 +161,10 @@ __device__ __forceinline__ void multiply_stage(
   }
 }
 
-template <int kThreadRows, int kThreadColumns>
+template <int kThreadRows, int kThreadColumns, class T = ConvTile<kThreadRows, kThreadColumns>>
 __device__ __forceinline__ void store_tile(const ConvOutputs& o, int64_t group, int64_t m0, int64_t n0,
-                                           int tx, int ty, const Bias& bias,
-                                           const F (&y)[kThreadRows * kThreadColumns], float* out) {
-  using T = ConvTile<kThreadRows, kThreadColumns>;
+                                           int tx, int ty, const Bias& bias, const F (&y)[T::kSums],
+                                           float* out) {
 #pragma unroll
   for (int j = 0; j < kThreadColumns; ++j) {
     const int64_t n = n0 + (j / T::kColumnVec * 16 + tx) * T::kColumnVec + j % T::kColumnVec;
@@ -259,11 +186,55 @@ __global__ void __launch_bounds__(kGemmThreads, 3)
     implicit_gemm_kernel(ConvOutputs o, FastDivmod row_tiles, FastDivmod column_tiles, const float* x,
                          const float* weights, Bias bias, float* out) {
   using T = ConvTile<kThreadRows, kThreadColumns>;
-  __shared__ typename T::Shared shared;
+  __shared__ alignas(16) float w_tile[kStages][kDepth][T::kRows], x_tile[kStages][kDepth][T::kColumns];
   int64_t tile = blockIdx.x;
   const int64_t m0 = row_tiles.remainder(tile) * T::kRows, n0 = column_tiles.remainder(tile) * T::kColumns,
                 group = tile;
-  const ConvLoader<T> loader(o, shared, x, weights, group, m0, n0);
+  const float* w = weights + group * o.k * o.row_pitch + m0;
+
+  // What this thread copies of a stage: 16 bytes of the weights at a time, and kRun neighbours in K
+  // of one pixel. As a class of its own this spilled with nvcc 13, and 3x3 took 5 % longer on an
+  // H100.
+  constexpr int kRun = T::kRun;
+  const int own = threadIdx.x % T::kColumns, first = threadIdx.x / T::kColumns * kRun;
+  const bool has_pixel = n0 + own < o.pixels;
+  const Pixel<int64_t> c = pixel_of(o, has_pixel ? n0 + own : int64_t{0});
+  const int64_t channels = o.channels.divisor();
+  const bool one_tap = channels % kRun == 0;  // for all of a run
+  const float* image = x + (c.image * o.groups + group) * channels * o.plane;
+  auto load_stage = [&](int64_t k0, int stage) {
+    constexpr int kPacks = kDepth * T::kRows / 4;
+#pragma unroll
+    for (int i = 0; i < (kPacks + kGemmThreads - 1) / kGemmThreads; ++i) {
+      const int pack = i * kGemmThreads + threadIdx.x, k = pack / (T::kRows / 4),
+                m = pack % (T::kRows / 4) * 4;
+      if (kPacks % kGemmThreads && pack >= kPacks) break;
+      const bool in_bounds = k0 + k < o.k && m0 + m < o.row_pitch;
+      __pipeline_memcpy_async(&w_tile[stage][k][m], in_bounds ? w + (k0 + k) * o.row_pitch + m : weights, 16,
+                              in_bounds ? 0 : 16);
+    }
+    int64_t tap = k0 + first, channel = o.channels.remainder(tap);
+    int64_t at = has_pixel && k0 + first < o.k ? element_at(o, c, tap_of(o, tap)) : -1;
+    const float* from = image + channel * o.plane + at;
+    float* to = &x_tile[stage][first][own];
+    if (one_tap) {
+      const size_t none = at < 0 ? 4 : 0, step = at < 0 ? 0 : o.plane;
+      if (at < 0) from = x;
+#pragma unroll  // conv.2: from channel to channel
+      for (int i = 0; i < kRun; ++i, from += step)
+        __pipeline_memcpy_async(to + i * T::kColumns, from, 4, none);
+      return;
+    }
+#pragma unroll 1  // conv.2: and from tap to tap
+    for (int i = 0; i < kRun; ++i, from += o.plane) {
+      const bool in_bounds = at >= 0 && k0 + first + i < o.k;
+      __pipeline_memcpy_async(to + i * T::kColumns, in_bounds ? from : x, 4, in_bounds ? 0 : 4);
+      if (++channel < channels || i + 1 == kRun) continue;
+      channel = 0, at = has_pixel ? element_at(o, c, tap_of(o, ++tap)) : -1;
+      from = image + at - o.plane;
+    }
+  };
+
   const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
   F y[T::kSums];
   float kept[num::kSumsKept][T::kSums];
@@ -272,16 +243,16 @@ __global__ void __launch_bounds__(kGemmThreads, 3)
   const int64_t steps = ceil_div(o.k, kDepth);
 #pragma unroll
   for (int s = 0; s < kStages - 1; ++s) {
-    if (s < steps) loader.load_async(s * kDepth, s);
+    if (s < steps) load_stage(s * kDepth, s);
     __pipeline_commit();
   }
   int stage = 0, next = kStages - 1;
   for (int64_t step = 0; step < steps; ++step) {
     __pipeline_wait_prior(kStages - 2);
     __syncthreads();
-    if (step + kStages - 1 < steps) loader.load_async((step + kStages - 1) * kDepth, next);
+    if (step + kStages - 1 < steps) load_stage((step + kStages - 1) * kDepth, next);
     __pipeline_commit();
-    multiply_stage<kThreadRows, kThreadColumns>(shared, stage, tx, ty, y);
+    multiply_stage<kThreadRows, kThreadColumns>(w_tile[stage], x_tile[stage], tx, ty, y);
     stage = stage + 1 == kStages ? 0 : stage + 1, next = next + 1 == kStages ? 0 : next + 1;
     const int64_t done = (step + 1) * kDepth;
     if (done % num::kChain != 0 && step + 1 < steps) continue;

@@ -105,28 +105,9 @@ __device__ __forceinline__ void init_loaders(const A& a, const B& b, const GemmP
   moved_a.advance(at.a, 0), moved_b.advance(at.b, at.b_matrix);
   loader_a.init(moved_a, coord.row, begin), loader_b.init(moved_b, coord.column, begin);
 }
-// Stores a thread's outputs, from (y, x) in the tile on.
-template <class T, class S, class Out>
-__device__ __forceinline__ void store_tile(const GemmProblem& job, const Out& out, const TileCoord& coord,
-                                           int y, int x, const S& sums) {
-  const int64_t row = coord.row, column = coord.column;
-  typename Out::Element* const corner =
-      out.matrix(job, coord.split, coord.batch) + (row + y) * job.s.n + column + x;
-  INVAR_UNROLL
-  for (int r = 0; r < T::kThreadRows; ++r) {
-    const int down = r / 4 * (T::kRows * 4 / T::kThreadRows) + r % 4;
-    if (row + y + down >= job.s.m) continue;
-    INVAR_UNROLL
-    for (int c = 0; c < T::kThreadColumns; c += 4) {
-      const int across = c / 4 * (T::kColumns * 4 / T::kThreadColumns);
-      if (column + x + across >= job.s.n) continue;
-      const typename S::Sum four[4] = {sums.result(r, c), sums.result(r, c + 1), sums.result(r, c + 2),
-                                       sums.result(r, c + 3)};
-      out.store(job, corner + down * job.s.n + across, row + y + down, column + x + across, four);
-    }
-  }
-}
 
+// Long because a function of its own that stores the outputs changes the order of the registers
+// with nvcc 13: f32 products of 4096 and 8192 took 2 % longer on an H100.
 template <class T, class S, class A, class B, class Out, int most>
 __global__ void __launch_bounds__(T::kThreads, T::kPerMultiprocessor)
     gemm_kernel(const __grid_constant__ GroupedGemm<B, Out, most> products, const A a, float* kept,
@@ -207,7 +188,21 @@ __global__ void __launch_bounds__(T::kThreads, T::kPerMultiprocessor)
       sums.close(chain, job, levels);
       chain = stop;
     }
-    store_tile<T>(job, out, coord, y, x, sums);
+    typename Out::Element* const corner =
+        out.matrix(job, coord.split, coord.batch) + (row + y) * job.s.n + column + x;
+    INVAR_UNROLL
+    for (int r = 0; r < T::kThreadRows; ++r) {
+      const int down = r / 4 * (T::kRows * 4 / T::kThreadRows) + r % 4;
+      if (row + y + down >= job.s.m) continue;
+      INVAR_UNROLL
+      for (int c = 0; c < T::kThreadColumns; c += 4) {
+        const int across = c / 4 * (T::kColumns * 4 / T::kThreadColumns);
+        if (column + x + across >= job.s.n) continue;
+        const typename S::Sum four[4] = {sums.result(r, c), sums.result(r, c + 1), sums.result(r, c + 2),
+                                         sums.result(r, c + 3)};
+        out.store(job, corner + down * job.s.n + across, row + y + down, column + x + across, four);
+      }
+    }
   }
 }
 

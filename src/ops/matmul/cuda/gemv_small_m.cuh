@@ -57,202 +57,22 @@ inline __device__ Floats add(const Floats& a, const Floats& b) {
           num::add(a.v[3], b.v[3])};
 }
 
-// A thread's position in its block.
+// Stores a thread's sums of chain `which` of a pass to shared memory, [chain][row][column].
 template <class S>
-struct GemvThread {
-  int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  int column = lane % S::kColumnThreads * kQuad;                   // in each panel
-  int row_group = lane / S::kColumnThreads % S::kRowGroups;        // of kThreadRows rows
-  int chain = lane / S::kColumnThreads / S::kRowGroups;            // of the warp's
-  int warp_chain = warp * S::kChains;                              // the warp's first chain in a pass
-  int chains = static_cast<int>(blockDim.x / kWarp) * S::kChains;  // of a pass
-};
-
-// Loads the words of b: of each stage a thread copies every kRowGroups-th word row of four columns
-// of a chain.
-template <class Reader, class S>
-struct WordLoader {
-  const uint32_t* from[S::kPanels];
-  int width[S::kPanels], left, stage_of_chain = 0;  // width 0: no such columns
-
-  __device__ __forceinline__ WordLoader(const GemvProblem& job, const GemvThread<S>& t,
-                                        int64_t first_column) {
-    const int chain = t.lane / S::kColumnThreads % S::kChains,
-              first = t.lane / S::kColumnThreads / S::kChains;
-    const int64_t at = int64_t{t.warp_chain + chain} * num::kChain / Reader::kPerWord + first;
-    left = static_cast<int>(job.word_rows - at);
-    INVAR_UNROLL
-    for (int p = 0; p < S::kPanels; ++p) {
-      const PanelSlice slice = panel_slice(first_column / kPanelColumns + p, job.n, job.word_rows);
-      width[p] = t.column < slice.width ? slice.width : 0;
-      from[p] = job.packed + slice.at + t.column + at * width[p];
-    }
-  }
-  __device__ __forceinline__ void load_async(float* stage, const GemvThread<S>& t) {
-    float* const to = stage + S::kWordsAt + t.lane * kQuad;
-    INVAR_UNROLL
-    for (int p = 0; p < S::kPanels; ++p) {
-      INVAR_UNROLL
-      for (int i = 0; i < S::kWords / S::kRowGroups; ++i)
-        copy_async_16(to + (p * S::kWords / S::kRowGroups + i) * kWarp * kQuad,
-                      from[p] + i * S::kRowGroups * width[p], i * S::kRowGroups < left && width[p]);
-      from[p] += S::kWords * width[p];
-    }
-    left -= S::kWords;
-    if (++stage_of_chain < S::kChainStages) return;
-    const int skip = (t.chains - 1) * static_cast<int>(num::kChain) / Reader::kPerWord;  // to the next pass
-    stage_of_chain = 0, left -= skip;
-    INVAR_UNROLL
-    for (int p = 0; p < S::kPanels; ++p) from[p] += int64_t{skip} * width[p];
-  }
-};
-
-// Loads the rows of a: of each stage a thread copies four k of every kRowsAtOnce-th row, of one
-// chain.
-template <class S>
-struct RowLoader {
-  bool aligned;  // to 16 bytes
-  int piece, chain, first, rows_left, k_left, stage_of_chain = 0;
-  int64_t step;
-  const float* from;
-
-  __device__ __forceinline__ RowLoader(const GemvProblem& job, const GemvThread<S>& t, int64_t row,
-                                       int k_end) {
-    aligned = job.k % 4 == 0 && reinterpret_cast<uintptr_t>(job.a) % 16 == 0;
-    piece = t.lane % S::kPieces, chain = t.lane / S::kPieces % S::kChains;
-    first = t.lane / S::kPieces / S::kChains;
-    rows_left = static_cast<int>(num::min_i64(job.m - row, S::kRows)) - first;
-    step = S::kRowsAtOnce * job.k;
-    k_left = k_end - (t.warp_chain + chain) * static_cast<int>(num::kChain) - piece * 4;
-    from = job.a + (row + first) * job.k + (k_end - k_left);
-  }
-  __device__ __forceinline__ void load_async(float* stage, const GemvThread<S>& t) {
-    float* const to = stage + (first * S::kChains + chain) * S::kRow + piece * 4;
-    constexpr int kStep = S::kRowsAtOnce * S::kChains * S::kRow;
-    if (aligned) {
-      INVAR_UNROLL
-      for (int r = 0; r < S::kRows; r += S::kRowsAtOnce)
-        if (S::kRows % S::kRowsAtOnce == 0 || r + first < S::kRows)
-          copy_async_16(to + r / S::kRowsAtOnce * kStep, from + r / S::kRowsAtOnce * step,
-                        r < rows_left && k_left > 0);
-    } else {
-#pragma unroll 1
-      for (int i = 0; i < 4 * S::kRows; ++i) {
-        const int r = i / 4, e = i % 4;
-        if (r % S::kRowsAtOnce == 0 && r + first < S::kRows)
-          copy_async_4(to + r / S::kRowsAtOnce * kStep + e, from + r / S::kRowsAtOnce * step + e,
-                       r < rows_left && e < k_left);
-      }
-    }
-    from += S::kLength, k_left -= S::kLength;
-    if (++stage_of_chain < S::kChainStages) return;
-    const int skip = (t.chains - 1) * static_cast<int>(num::kChain);  // to the next pass
-    stage_of_chain = 0, k_left -= skip, from += skip;
-  }
-};
-
-// sums += four k of the rows times the weights, in the serpentine order of fp32_profile.cuh.
-template <class S>
-__device__ __forceinline__ void multiply_four(const float4 (&x)[S::kThreadRows],
-                                              const Floats (&weights)[S::kPanels][4], F (&sums)[S::kSums]) {
-  INVAR_UNROLL
-  for (int e = 0; e < 4; ++e) {
-    INVAR_UNROLL
-    for (int i = 0; i < S::kSums; ++i) {
-      const int r = i / S::kThreadColumns,
-                q = r % 2 ? S::kThreadColumns - 1 - i % S::kThreadColumns : i % S::kThreadColumns;
-      const float a[4] = {x[r].x, x[r].y, x[r].z, x[r].w};
-      F& sum = sums[r * S::kThreadColumns + q];
-      sum = fma(set1(a[e]), set1(weights[q / kQuad][e].v[q % kQuad]), sum);  // contraction.2
-    }
-  }
-}
-
-// The products of one stage. i: its number within its chain; k: its first k. load_next() runs while
-// the first operands come from shared memory.
-template <class Reader, class S, class LoadNext>
-__device__ __forceinline__ void multiply_stage(const GemvProblem& job, const Reader& reader,
-                                               const GemvThread<S>& t, const float* stage,
-                                               int64_t first_column, int i, int k, int k_end,
-                                               typename Reader::GroupParams (&group)[S::kPanels],
-                                               F (&sums)[S::kSums], LoadNext load_next) {
-  const float* const rows = stage + (t.row_group * S::kThreadRows * S::kChains + t.chain) * S::kRow;
-  const float* const words_at = stage + S::kWordsAt + t.chain * kPanelColumns + t.column;
-  uint4 words[S::kPanels][S::kWords];
-  INVAR_UNROLL
-  for (int u = 0; u < S::kLength; u += 4) {
-    typename Reader::Quad weights[S::kPanels][4];
-    INVAR_UNROLL
-    for (int p = 0; p < S::kPanels; ++p) {
-      if (Reader::kScaled && ((u == 0 && i == 0) || (u % 16 == 0 && reader.starts_group(k + u))))
-        group[p] = reader.group_params(k + u < k_end ? k + u : 0, first_column + p * kPanelColumns + t.column,
-                                       job.n);
-      INVAR_UNROLL
-      for (int e = 0; e < 4; ++e) {
-        const int v = (u + e) / Reader::kPerWord;
-        if ((u + e) % Reader::kPerWord == 0)
-          words[p][v] =
-              *reinterpret_cast<const uint4*>(words_at + (p * S::kWords + v) * S::kChains * kPanelColumns);
-        weights[p][e] = reader.dequantize(words[p][v], group[p], (u + e) % Reader::kPerWord);
-        if (Reader::kScaled && k + u + e >= k_end)
-          weights[p][e] = {};  // takes no part, whatever its scale is
-      }
-    }
-    float4 x[S::kThreadRows];
-    INVAR_UNROLL
-    for (int r = 0; r < S::kThreadRows; ++r)
-      x[r] = *reinterpret_cast<const float4*>(rows + r * S::kChains * S::kRow + u);
-    if (u == 0) load_next();
-    multiply_four<S>(x, weights, sums);
-  }
-}
-
-// Stores the chains of a pass to shared memory, [chain][row][column].
-template <class S>
-__device__ __forceinline__ void store_chains(const GemvThread<S>& t, const F (&chain)[S::kSums],
+__device__ __forceinline__ void store_chains(const F (&chain)[S::kSums], int which, int row_group, int column,
                                              float* sums) {
   INVAR_UNROLL
   for (int r = 0; r < S::kThreadRows; ++r) INVAR_UNROLL
   for (int p = 0; p < S::kPanels; ++p) {
     const F* x = chain + r * S::kThreadColumns + p * kQuad;
-    *reinterpret_cast<float4*>(sums + (t.warp_chain + t.chain) * S::kOutputs +
-                               (t.row_group * S::kThreadRows + r) * S::kColumns + p * kPanelColumns +
-                               t.column) = {x[0].v, x[1].v, x[2].v, x[3].v};
+    *reinterpret_cast<float4*>(sums + which * S::kOutputs + (row_group * S::kThreadRows + r) * S::kColumns +
+                               p * kPanelColumns + column) = {x[0].v, x[1].v, x[2].v, x[3].v};
   }
 }
 
-// Folds the chains [first, last) of a pass into the segments (contraction.3). After the last of
-// `blocks` chains joins the segments (contraction.4) and stores the results.
-template <class S>
-__device__ __forceinline__ void fold_pass(const GemvProblem& job, float* sums, float* segments, int first,
-                                          int last, int blocks, int64_t row, int64_t first_column) {
-  const int per = static_cast<int>(num::blocks_per_segment(job.k));
-  for (int i = threadIdx.x * kQuad; i < S::kOutputs; i += blockDim.x * kQuad) {
-    auto at = [&](float* from, int which) -> Floats& {
-      return *reinterpret_cast<Floats*>(from + which * S::kOutputs + i);
-    };
-#pragma unroll 2
-    for (int b = first, segment = first / per; b < last; ++segment) {
-      const int end = (segment + 1) * per < last ? (segment + 1) * per : last;
-      Floats sum = b > segment * per ? at(segments, segment) : Floats{};
-#pragma unroll 2
-      for (; b < end; ++b) sum = add(sum, at(sums, b - first));  // contraction.3
-      at(segments, segment) = sum;
-    }
-    if (last < blocks) continue;
-    const int used = num::segments_in_use(job.k);
-    Floats segment[num::kSegments];
-    INVAR_UNROLL
-    for (int g = 0; g < num::kSegments; ++g) segment[g] = g < used ? at(segments, g) : Floats{};
-    const Floats y = num::join_segments(segment);
-    const int64_t to_row = row + i / S::kColumns, to = first_column + i % S::kColumns;
-    float* const out = job.out + to_row * job.n + to;
-    INVAR_UNROLL
-    for (int e = 0; e < kQuad; ++e)
-      if (to_row < job.m && to + e < job.n) out[e] = num::canonicalize(y.v[e]);
-  }
-}
-
+// Long because loaders, products and folds in functions of their own change the registers: for 16
+// rows of bf16 nvcc 13 kept 248 instead of 255, and f32[16,4096] x bf16[14336,4096] took 4 % longer
+// on an H100.
 template <class Reader, class S>
 __global__ void __launch_bounds__(S::kMaxWarps* kWarp)
     gemv_kernel(const __grid_constant__ GroupedGemv<Reader> products) {
@@ -263,27 +83,96 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp)
   const unsigned block = blockIdx.x - (product ? products.end[product - 1] : 0);
   extern __shared__ __align__(16) uint32_t memory[];
   auto* const floats = reinterpret_cast<float*>(memory);
-  const GemvThread<S> t;
+  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  // This thread's columns in each panel, its group of kThreadRows rows, its chain of the warp's.
+  const int column = lane % S::kColumnThreads * kQuad, row_group = lane / S::kColumnThreads % S::kRowGroups,
+            own = lane / S::kColumnThreads / S::kRowGroups;
+  const int chains = blockDim.x / kWarp * S::kChains, warp_chain = warp * S::kChains;  // of a pass
   const int k_end = static_cast<int>(job.k), blocks = static_cast<int>(num::contraction_blocks(job.k));
   const int64_t row_blocks = ceil_div(job.m, S::kRows), row = block % row_blocks * S::kRows;
   const int64_t first_column = block / row_blocks * S::kColumns;
-  float* const stages = floats + t.warp * S::kStages * S::kFloats;
-  WordLoader<Reader, S> word_loader(job, t, first_column);
-  RowLoader<S> row_loader(job, t, row, k_end);
+  float* const stages = floats + warp * S::kStages * S::kFloats;
+
+  // The words of b: of each stage a thread copies every kRowGroups-th word row of four columns of a
+  // chain.
+  const int word_chain = lane / S::kColumnThreads % S::kChains,
+            word_at = lane / S::kColumnThreads / S::kChains;
+  const uint32_t* words_from[S::kPanels];
+  int width[S::kPanels], words_left, words_stage = 0;  // width 0: no such columns
+  {
+    const int64_t at = int64_t{warp_chain + word_chain} * num::kChain / Reader::kPerWord + word_at;
+    words_left = static_cast<int>(job.word_rows - at);
+    INVAR_UNROLL
+    for (int p = 0; p < S::kPanels; ++p) {
+      const PanelSlice slice = panel_slice(first_column / kPanelColumns + p, job.n, job.word_rows);
+      width[p] = column < slice.width ? slice.width : 0;
+      words_from[p] = job.packed + slice.at + column + at * width[p];
+    }
+  }
+  auto load_words = [&](float* stage) {
+    float* const to = stage + S::kWordsAt + lane * kQuad;
+    INVAR_UNROLL
+    for (int p = 0; p < S::kPanels; ++p) {
+      INVAR_UNROLL
+      for (int i = 0; i < S::kWords / S::kRowGroups; ++i)
+        copy_async_16(to + (p * S::kWords / S::kRowGroups + i) * kWarp * kQuad,
+                      words_from[p] + i * S::kRowGroups * width[p],
+                      i * S::kRowGroups < words_left && width[p]);
+      words_from[p] += S::kWords * width[p];
+    }
+    words_left -= S::kWords;
+    if (++words_stage < S::kChainStages) return;
+    const int skip = (chains - 1) * static_cast<int>(num::kChain) / Reader::kPerWord;  // to the next pass
+    words_stage = 0, words_left -= skip;
+    INVAR_UNROLL
+    for (int p = 0; p < S::kPanels; ++p) words_from[p] += int64_t{skip} * width[p];
+  };
+
+  // The rows of a: of each stage a thread copies four k of every kRowsAtOnce-th row, of one chain.
+  const bool aligned = job.k % 4 == 0 && reinterpret_cast<uintptr_t>(job.a) % 16 == 0;
+  const int piece = lane % S::kPieces, row_chain = lane / S::kPieces % S::kChains,
+            row_at = lane / S::kPieces / S::kChains;
+  const int rows_left = static_cast<int>(num::min_i64(job.m - row, S::kRows)) - row_at;
+  const int64_t rows_step = S::kRowsAtOnce * job.k;
+  int k_left = k_end - (warp_chain + row_chain) * static_cast<int>(num::kChain) - piece * 4, rows_stage = 0;
+  const float* rows_from = job.a + (row + row_at) * job.k + (k_end - k_left);
+  auto load_rows = [&](float* stage) {
+    float* const to = stage + (row_at * S::kChains + row_chain) * S::kRow + piece * 4;
+    constexpr int kStep = S::kRowsAtOnce * S::kChains * S::kRow;
+    if (aligned) {
+      INVAR_UNROLL
+      for (int r = 0; r < S::kRows; r += S::kRowsAtOnce)
+        if (S::kRows % S::kRowsAtOnce == 0 || r + row_at < S::kRows)
+          copy_async_16(to + r / S::kRowsAtOnce * kStep, rows_from + r / S::kRowsAtOnce * rows_step,
+                        r < rows_left && k_left > 0);
+    } else {
+#pragma unroll 1
+      for (int i = 0; i < 4 * S::kRows; ++i) {
+        const int r = i / 4, e = i % 4;
+        if (r % S::kRowsAtOnce == 0 && r + row_at < S::kRows)
+          copy_async_4(to + r / S::kRowsAtOnce * kStep + e, rows_from + r / S::kRowsAtOnce * rows_step + e,
+                       r < rows_left && e < k_left);
+      }
+    }
+    rows_from += S::kLength, k_left -= S::kLength;
+    if (++rows_stage < S::kChainStages) return;
+    const int skip = (chains - 1) * static_cast<int>(num::kChain);  // to the next pass
+    rows_stage = 0, k_left -= skip, rows_from += skip;
+  };
 
   const int all = products.passes * S::kChainStages;
   // Kernels never write weights, so their loads need not wait.
   INVAR_UNROLL
-  for (int s = 0; s < S::kStages - 1; ++s) word_loader.load_async(stages + s * S::kFloats, t);
+  for (int s = 0; s < S::kStages - 1; ++s) load_words(stages + s * S::kFloats);
   wait_for_previous_grid();
   INVAR_UNROLL
-  for (int s = 0; s < S::kStages - 1; ++s) row_loader.load_async(stages + s * S::kFloats, t), commit_copies();
+  for (int s = 0; s < S::kStages - 1; ++s) load_rows(stages + s * S::kFloats), commit_copies();
   float *now = stages, *free = stages + (S::kStages - 1) * S::kFloats;
   // The chains of a pass, in place of the stages if there is but one pass; then the segments.
   float* const sums = floats + (products.passes > 1 ? blockDim.x / kWarp * S::kStages * S::kFloats : 0);
-  float* const segments = sums + t.chains * S::kOutputs;
+  float* const segments = sums + chains * S::kOutputs;
   for (int pass = 0, s = 0; pass < products.passes; ++pass) {
-    const int first_k = (pass * t.chains + t.warp_chain + t.chain) * static_cast<int>(num::kChain);
+    const int first_k = (pass * chains + warp_chain + own) * static_cast<int>(num::kChain);
     F chain[S::kSums];
     INVAR_UNROLL
     for (int i = 0; i < S::kSums; ++i) chain[i] = zero();
@@ -291,24 +180,84 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp)
     for (int i = 0; i < S::kChainStages; ++i, ++s) {
       wait_copies<S::kStages - 2>();
       __syncwarp();
-      multiply_stage<Reader, S>(job, reader, t, now, first_column, i, first_k + i * S::kLength, k_end, group,
-                                chain, [&] {
-                                  // All lanes have left the stage before, which is loaded again.
-                                  // Blocks of the next grid that start sooner crowd the
-                                  // multiprocessors that have room, and take three times as long.
-                                  if (s + S::kStages == all) trigger_next_grid();
-                                  if (s + S::kStages - 1 < all)
-                                    word_loader.load_async(free, t), row_loader.load_async(free, t);
-                                  commit_copies();
-                                });
+      const float* const own_rows = now + (row_group * S::kThreadRows * S::kChains + own) * S::kRow;
+      const float* const own_words = now + S::kWordsAt + own * kPanelColumns + column;
+      const int k = first_k + i * S::kLength;
+      uint4 words[S::kPanels][S::kWords];
+      INVAR_UNROLL
+      for (int u = 0; u < S::kLength; u += 4) {
+        typename Reader::Quad weights[S::kPanels][4];
+        INVAR_UNROLL
+        for (int p = 0; p < S::kPanels; ++p) {
+          if (Reader::kScaled && ((u == 0 && i == 0) || (u % 16 == 0 && reader.starts_group(k + u))))
+            group[p] = reader.group_params(k + u < k_end ? k + u : 0,
+                                           first_column + p * kPanelColumns + column, job.n);
+          INVAR_UNROLL
+          for (int e = 0; e < 4; ++e) {
+            const int v = (u + e) / Reader::kPerWord;
+            if ((u + e) % Reader::kPerWord == 0)
+              words[p][v] = *reinterpret_cast<const uint4*>(own_words +
+                                                            (p * S::kWords + v) * S::kChains * kPanelColumns);
+            weights[p][e] = reader.dequantize(words[p][v], group[p], (u + e) % Reader::kPerWord);
+            if (Reader::kScaled && k + u + e >= k_end)
+              weights[p][e] = {};  // takes no part, whatever its scale is
+          }
+        }
+        float4 x[S::kThreadRows];
+        INVAR_UNROLL
+        for (int r = 0; r < S::kThreadRows; ++r)
+          x[r] = *reinterpret_cast<const float4*>(own_rows + r * S::kChains * S::kRow + u);
+        if (u == 0) {  // while those come; all lanes have left the stage before, which is loaded again
+          // Blocks of the next grid that start sooner crowd the multiprocessors that have room, and
+          // take three times as long.
+          if (s + S::kStages == all) trigger_next_grid();
+          if (s + S::kStages - 1 < all) load_words(free), load_rows(free);
+          commit_copies();
+        }
+        INVAR_UNROLL
+        for (int e = 0; e < 4; ++e) {  // in the serpentine order of fp32_profile.cuh
+          INVAR_UNROLL
+          for (int i = 0; i < S::kSums; ++i) {
+            const int r = i / S::kThreadColumns,
+                      q = r % 2 ? S::kThreadColumns - 1 - i % S::kThreadColumns : i % S::kThreadColumns;
+            const float a[4] = {x[r].x, x[r].y, x[r].z, x[r].w};
+            F& sum = chain[r * S::kThreadColumns + q];
+            sum = fma(set1(a[e]), set1(weights[q / kQuad][e].v[q % kQuad]), sum);  // contraction.2
+          }
+        }
+      }
       free = now;
       now = now == stages + (S::kStages - 1) * S::kFloats ? stages : now + S::kFloats;
     }
-    const int first = pass * t.chains, last = first + t.chains < blocks ? first + t.chains : blocks;
+    const int first = pass * chains, last = first + chains < blocks ? first + chains : blocks;
     if (products.passes == 1) __syncthreads();  // all warps are done with their stages
-    store_chains<S>(t, chain, sums);
+    store_chains<S>(chain, warp_chain + own, row_group, column, sums);
     __syncthreads();
-    fold_pass<S>(job, sums, segments, first, last, blocks, row, first_column);
+    const int per = static_cast<int>(num::blocks_per_segment(job.k));
+    for (int i = threadIdx.x * kQuad; i < S::kOutputs; i += blockDim.x * kQuad) {
+      auto at = [&](float* from, int which) -> Floats& {
+        return *reinterpret_cast<Floats*>(from + which * S::kOutputs + i);
+      };
+#pragma unroll 2
+      for (int b = first, segment = first / per; b < last; ++segment) {
+        const int end = (segment + 1) * per < last ? (segment + 1) * per : last;
+        Floats sum = b > segment * per ? at(segments, segment) : Floats{};
+#pragma unroll 2
+        for (; b < end; ++b) sum = add(sum, at(sums, b - first));  // contraction.3
+        at(segments, segment) = sum;
+      }
+      if (last < blocks) continue;
+      const int used = num::segments_in_use(job.k);
+      Floats segment[num::kSegments];
+      INVAR_UNROLL
+      for (int g = 0; g < num::kSegments; ++g) segment[g] = g < used ? at(segments, g) : Floats{};
+      const Floats y = num::join_segments(segment);
+      const int64_t to_row = row + i / S::kColumns, to = first_column + i % S::kColumns;
+      float* const out = job.out + to_row * job.n + to;
+      INVAR_UNROLL
+      for (int e = 0; e < kQuad; ++e)
+        if (to_row < job.m && to + e < job.n) out[e] = num::canonicalize(y.v[e]);
+    }
     if (last < blocks) __syncthreads();
   }
 }
