@@ -12,6 +12,9 @@ namespace {
 
 constexpr char kData[] = "data", kParams[] = "params";
 
+using Convert = StringAttr(StringAttr);
+using ConvertWithin = bool(NamedAttrList&, Convert*);
+
 StringAttr to_hex_attr(StringAttr bytes) {
   return StringAttr::get(bytes.getContext(), hex_from_bytes(std::string_view(bytes.getValue())));
 }
@@ -22,8 +25,7 @@ StringAttr from_hex_attr(StringAttr hex) {
 }
 
 // Replaces the value of `data`, if it is a string. False if the conversion fails.
-template <class Convert>
-bool convert_data(NamedAttrList& attrs, Convert convert) {
+bool convert_data(NamedAttrList& attrs, Convert* convert) {
   auto data = dyn_cast_or_null<StringAttr>(attrs.get(kData));
   if (!data) return true;
   const StringAttr converted = convert(data);
@@ -32,8 +34,7 @@ bool convert_data(NamedAttrList& attrs, Convert convert) {
 }
 
 // The same in each tensor, a nested dictionary, of `params`.
-template <class Convert>
-bool convert_params(NamedAttrList& attrs, Convert convert) {
+bool convert_params(NamedAttrList& attrs, Convert* convert) {
   auto params = dyn_cast_or_null<DictionaryAttr>(attrs.get(kParams));
   if (!params) return true;
   NamedAttrList list(params);
@@ -48,34 +49,37 @@ bool convert_params(NamedAttrList& attrs, Convert convert) {
   return ok;
 }
 
-ParseResult not_hexadecimal(OpAsmParser& parser, llvm::SMLoc loc) {
+ParseResult parse_attrs(OpAsmParser& parser, NamedAttrList& attrs, ConvertWithin* convert_within) {
+  const llvm::SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseOptionalAttrDict(attrs)) return failure();
+  if (convert_within(attrs, from_hex_attr)) return success();
   return parser.emitError(loc, "constant data are not lower-case hexadecimal");
+}
+
+// `shown` is printed elsewhere in the operation's syntax.
+void print_attrs(OpAsmPrinter& printer, DictionaryAttr attrs, ConvertWithin* convert_within,
+                 StringRef shown) {
+  NamedAttrList list(attrs);
+  convert_within(list, to_hex_attr);
+  printer.printOptionalAttrDict(list, {shown});
 }
 
 }  // namespace
 
 ParseResult parseWeightAttrs(OpAsmParser& parser, NamedAttrList& attrs) {
-  const llvm::SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseOptionalAttrDict(attrs)) return failure();
-  return convert_data(attrs, from_hex_attr) ? success() : not_hexadecimal(parser, loc);
+  return parse_attrs(parser, attrs, convert_data);
 }
 
 void printWeightAttrs(OpAsmPrinter& printer, Operation*, DictionaryAttr attrs) {
-  NamedAttrList list(attrs);
-  convert_data(list, to_hex_attr);
-  printer.printOptionalAttrDict(list, {"name"});
+  print_attrs(printer, attrs, convert_data, "name");
 }
 
 ParseResult parseNodeAttrs(OpAsmParser& parser, NamedAttrList& attrs) {
-  const llvm::SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseOptionalAttrDict(attrs)) return failure();
-  return convert_params(attrs, from_hex_attr) ? success() : not_hexadecimal(parser, loc);
+  return parse_attrs(parser, attrs, convert_params);
 }
 
 void printNodeAttrs(OpAsmPrinter& printer, Operation*, DictionaryAttr attrs) {
-  NamedAttrList list(attrs);
-  convert_params(list, to_hex_attr);
-  printer.printOptionalAttrDict(list, {"op_type"});
+  print_attrs(printer, attrs, convert_params, "op_type");
 }
 
 }  // namespace invar::compiler
