@@ -31,27 +31,12 @@ def romeo(tasks):
 
 
 @pytest.fixture
-def command(tasks, tmp_path):
-    """command(*options, code=0) -> (the JSON of `invar run`, the bytes of its receipt)."""
+def command(generate):
+    """command(*options) -> (what `invar run --json` says, the bytes of its receipt)."""
 
-    def f(*options, prompt="ROMEO:", tokens=16):
-        path = tmp_path / "command.json"
-        done = program(
-            "run",
-            "--model-name",
-            MODEL,
-            "--prompt-text",
-            prompt,
-            "--max-new-tokens",
-            tokens,
-            "--tasks-root",
-            tasks,
-            "--receipt-path",
-            path,
-            "--json",
-            *options,
-        )
-        return done.json(), path.read_bytes()
+    def f(*options):
+        said = generate(*options, tokens=16)
+        return said, said["receipt"].read_bytes()
 
     return f
 
