@@ -63,7 +63,7 @@ struct JoinOp : FloatOp {
   INVAR_INLINE F step(F acc, F x, F) { return Join::join(acc, x); }
   INVAR_INLINE F finish(F total, ElementCount, F) { return total; }
 };
-using ProdOp = JoinOp<lanes::Product, IntegerOp::prod, lanes::Product64>;
+using ProdOp = JoinOp<lanes::ProductOp, IntegerOp::prod, lanes::Product64>;
 using MaxOp = JoinOp<lanes::Largest, IntegerOp::max, lanes::Largest64>;
 using MinOp = JoinOp<lanes::Smallest, IntegerOp::min, lanes::Smallest64>;
 
