@@ -19,8 +19,8 @@ include(isa)
 set(INVAR_LIBRARY_ROWS_onednn onednn)
 set(INVAR_LIBRARY_ROWS_cublas cublas_reduced cublas)
 
-# The types of attributes, as the rooms' op.td files declare them: a table for src/base/opset.h. An
-# attribute name has one type, whatever the operation.
+# The types of attributes, as the rooms' op.td files declare them: a table for
+# src/base/attribute_types.h. An attribute name has one type, whatever the operation.
 function(invar_attribute_table result)
   set(I64 i64)
   set(F32 f32)
@@ -79,7 +79,8 @@ function(invar_opset)
   list(JOIN choices "\", \"" choice_table)
   invar_attribute_table(attribute_table)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/opset/opset.cc CONTENT
-       "#include \"base/opset.h\"\n
+       "#include \"base/attribute_types.h\"
+#include \"base/opset.h\"\n
 namespace invar {
 static constexpr OpInfo kOps[] = {\n${table}};
 std::span<const OpInfo> opset() { return kOps; }

@@ -39,7 +39,7 @@ struct MachineReport {
 
 Result<MachineReport> examine_machine(const MachineOptions&);
 
-// A table for people. `version`: Invar's.
+// The report as a table of text. `version` is that of Invar.
 std::string table(const MachineReport&, const std::string& version, const std::string& numerics);
 
 }  // namespace invar::conformance

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/opset.h"
+#include "base/attribute_types.h"
 #include "num/env.h"
 #include "run/execute/memory.h"
 #include "run/execute/out_of_bounds.h"

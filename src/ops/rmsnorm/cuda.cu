@@ -14,7 +14,7 @@ struct RmsNorm : NormOp<kAligned, 1> {
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
     const RowWeightLoader<Row, kFloats> weights(row, w);
-    const F squares = row.template reduce<num::INVAR_ISA_NS::Sum>(
+    const F squares = row.template reduce<num::INVAR_ISA_NS::SumOp>(
         [](F lane, F v) { return fma(v, v, lane); });                // rmsnorm.1
     const F mean = div(squares, set1(static_cast<float>(this->n)));  // rmsnorm.2
     const F scale = inverse_sqrt(mean, this->epsilon);               // rmsnorm.3

@@ -125,7 +125,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
                                      .units = scan_units,                                        \
                                      .run = INVAR_ISA_NS::run<product, num::INVAR_ISA_NS::Join>, \
                                      .scratch_bytes = scan_scratch};
-INVAR_SCAN(cumsum, false, Sum)
-INVAR_SCAN(cumprod, true, Product)
+INVAR_SCAN(cumsum, false, SumOp)
+INVAR_SCAN(cumprod, true, ProductOp)
 
 }  // namespace invar::ops

@@ -41,7 +41,7 @@ struct Softmax : Rows {
   static constexpr int kReductions = 2;
   static constexpr bool kStoresRow = true;
   template <int k>
-  using Join = std::conditional_t<k == 0, lanes::MaxOfNumbers, lanes::Sum>;
+  using Join = std::conditional_t<k == 0, lanes::MaxOfNumbers, lanes::SumOp>;
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
     // softmax.1; any maximum of zeros will do (formats.7), since exp(0) = exp(-0). A NaN need not
@@ -60,7 +60,7 @@ struct LogSoftmax : Rows {
   static constexpr int kReductions = 2;
   static constexpr bool kStoresRow = true;
   template <int k>
-  using Join = std::conditional_t<k == 0, lanes::Largest, lanes::Sum>;
+  using Join = std::conditional_t<k == 0, lanes::Largest, lanes::SumOp>;
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
     // softmax.1, exactly: the sign of a zero shows in x - m where l is 1.

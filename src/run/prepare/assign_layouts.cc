@@ -3,7 +3,7 @@
 // does not change elements, so this is tuning and no plan knows it.
 #include <algorithm>
 
-#include "base/opset.h"
+#include "base/attribute_types.h"
 #include "run/prepare/program.h"
 
 namespace invar::run {

@@ -2,7 +2,7 @@
 // mixes sequences.
 #include <algorithm>
 
-#include "base/opset.h"
+#include "base/attribute_types.h"
 #include "run/prepare/program.h"
 
 namespace invar::run {

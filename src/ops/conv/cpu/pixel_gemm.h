@@ -10,8 +10,8 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// Transposes through put(to + i * to_ld + j, from[j * ld + i], lanes, i) for i < rows, j < columns,
-// vectors of j.
+// Transposes `from`: calls put(to + i * to_ld + j, v, lanes, i) for i < rows and every kW-th j <
+// columns, where lane k of v is from[(j + k) * ld + i] and the first `lanes` of them are valid.
 template <class Put>
 INVAR_INLINE void transpose_to(const float* from, int64_t ld, int64_t rows, int64_t columns, float* to,
                                int64_t to_ld, Put put) {
