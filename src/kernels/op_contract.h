@@ -46,8 +46,8 @@ struct Sequence {
   int64_t slot, past;
 };
 
-// What only CPU kernels read of a call.
 struct Epilogue;
+// What only CPU kernels read of a call.
 struct CpuCall {
   // For kernels that accept one: if not null, the kernel reports every element of out[0] to the
   // epilogue callback exactly once, on the thread that wrote it, after it wrote it.

@@ -13,6 +13,7 @@
 #include "compiler/passes/canonicalize/patterns.h"
 #include "compiler/passes/constant_evaluator.h"
 #include "compiler/passes/passes.h"
+#include "kernels/registry.h"
 #include "num/env.h"
 
 namespace invar::compiler {

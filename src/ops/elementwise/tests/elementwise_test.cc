@@ -64,7 +64,7 @@ void every_number(float (*widen)(uint16_t)) {
   int operations = 0;
 #define INVAR_EACH(how, name, ...)                                                                 \
   if (const CpuKernel* reference = find_cpu_kernel(#name, "reference");                            \
-      !reference->contract.check({{&in, 1}, {&out, 1}, &attrs})) {                                 \
+      !contract_of(#name)->check({{&in, 1}, {&out, 1}, &attrs})) {                                 \
     ++operations;                                                                                  \
     std::vector<float> truth = run_unary(*reference, x, attrs);                                    \
     for (std::string_view isa : isas())                                                            \

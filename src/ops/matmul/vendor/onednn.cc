@@ -15,7 +15,7 @@ constexpr int64_t kFewRows = 32, kManyRows = 192, kDeepest = 384, kMostOfB = 256
 constexpr int64_t kRows = 64, kColumns = 192;
 
 const CpuKernel& own() {
-  static const Kernel& row = *find_cpu_kernel("matmul");
+  static const CpuKernel& row = *find_cpu_kernel("matmul");
   return row;
 }
 
