@@ -32,7 +32,7 @@ struct MachineReport {
   bool environment_was_good = false;  // as found: a library may have changed it, and then it is set anew
   std::vector<std::string> isas, missing;
   std::vector<std::string> libraries;  // that weaker operation sets may use; nothing of theirs is checked
-  std::vector<const ops::Kernel*> rows;
+  std::vector<ops::KernelRef> rows;
   Examination examination;
   double seconds = 0;
 };

@@ -94,14 +94,14 @@ size_t shared_bytes(const Call& call) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW_OF(softmax), INVAR_ROW_OF(log_softmax);
-const Kernel INVAR_ROW_OF(softmax) = {.op = "softmax",
-                                      .isa = INVAR_ISA,
-                                      .shared_bytes = INVAR_ISA_NS::shared_bytes,
-                                      .enqueue = INVAR_ISA_NS::enqueue<INVAR_ISA_NS::Softmax>};
-const Kernel INVAR_ROW_OF(log_softmax) = {.op = "log_softmax",
-                                          .isa = INVAR_ISA,
-                                          .shared_bytes = INVAR_ISA_NS::shared_bytes,
-                                          .enqueue = INVAR_ISA_NS::enqueue<INVAR_ISA_NS::LogSoftmax>};
+extern const GpuKernel INVAR_ROW_OF(softmax), INVAR_ROW_OF(log_softmax);
+const GpuKernel INVAR_ROW_OF(softmax) = {.op = "softmax",
+                                         .isa = INVAR_ISA,
+                                         .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                                         .enqueue = INVAR_ISA_NS::enqueue<INVAR_ISA_NS::Softmax>};
+const GpuKernel INVAR_ROW_OF(log_softmax) = {.op = "log_softmax",
+                                             .isa = INVAR_ISA,
+                                             .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                                             .enqueue = INVAR_ISA_NS::enqueue<INVAR_ISA_NS::LogSoftmax>};
 
 }  // namespace invar::ops

@@ -192,7 +192,7 @@ PHRASES = [
         "resolve a dimension, learn a constraint",
     ),
     (
-        r"\bReference rows only\b|\bRows of a [CG]PU\b",
+        r"\bReference rows only\b|\bRows of a [CG]PU\b|\b[CG]PU rows\b",
         "src/kernels/",
         "a member of OpContract, CpuKernel or GpuKernel",
     ),
