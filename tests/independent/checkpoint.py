@@ -41,7 +41,10 @@ class Checkpoint:
         self.folder = Path(folder)
         self.config = json.loads(self.bytes_of("config.json"))
         self.tensors = {
-            t.name: t for p in self.folder.glob("*.safetensors") for t in read_safetensors(p)
+            t.name: t
+            for path in sorted(self.folder.glob("*.safetensors"))
+            for t in read_safetensors(path)
+            if not t.name.endswith(".rotary_emb.inv_freq")
         }
 
     def bytes_of(self, name):

@@ -1,44 +1,63 @@
-"""A Llama, one position at a time: from token ids to rows of logits."""
+"""spec/llama.md, one position at a time: from token ids to rows of logits."""
 
-from library import LIBRARY, at, f32, floats, operation
+import math
+
+from library import LIBRARY, f32, floats, operation
 from rotary import inverse_frequencies
 
 
 class Shape:
-    """The sizes that config.json says."""
+    """llama.2: the sizes that config.json says."""
 
-    def __init__(self, config):
+    def __init__(self, config, tensors):
+        config = {key: value for key, value in config.items() if value is not None}
         self.hidden = config["hidden_size"]
         self.heads = config["num_attention_heads"]
-        self.kv_heads = config.get("num_key_value_heads") or self.heads
-        self.head = config.get("head_dim") or self.hidden // self.heads
+        self.kv_heads = config.get("num_key_value_heads", self.heads)
+        self.head = config.get("head_dim", self.hidden // self.heads)
         self.inner = config["intermediate_size"]
         self.vocabulary = config["vocab_size"]
         self.layers = config["num_hidden_layers"]
-        self.epsilon = f32(config["rms_norm_eps"])
-        self.tied = config.get("tie_word_embeddings", False)
-        self.scale = f32(self.head**-0.5)
+        self.positions = config.get("max_position_embeddings", 2048)
+        self.epsilon = f32(config.get("rms_norm_eps", 1e-6))
+        self.scale = f32(1 / math.sqrt(self.head))
+        # onnx.5: a table serves for the other if that is missing
+        self.embedding, self.output = "model.embed_tokens", "lm_head"
+        if f"{self.output}.weight" not in tensors:
+            self.output = self.embedding
+        elif f"{self.embedding}.weight" not in tensors:
+            self.embedding = self.output
 
 
 class Llama:
     def __init__(self, checkpoint):
-        self.shape = Shape(checkpoint.config)
-        self.inv_freq, self.rope_factor = inverse_frequencies(checkpoint.config, self.shape.head)
+        self.shape = Shape(checkpoint.config, checkpoint.tensors)
+        self.inv_freq, self.factor = inverse_frequencies(checkpoint.config, self.shape.head)
         self.weights = {name: t.values() for name, t in checkpoint.tensors.items()}
-        self.keys = [[] for _ in range(self.shape.layers)]
 
-    def session(self, positions):
-        return Session(self, positions)
+    def session(self):
+        return Session(self)
+
+    def rotation(self, position):
+        """llama.6: cos and sin of the angles of one position."""
+        n = len(self.inv_freq)
+        turn = floats(n), floats(n)
+        LIBRARY.law_rotation(position, self.inv_freq, n, *turn)
+        if self.factor == 1:
+            return turn
+        factors = floats(n)
+        factors[:] = [self.factor] * n
+        return tuple(operation("mul", part, factors, n, n=n) for part in turn)
 
 
 class Session:
-    """The memory of one sequence of at most `positions` tokens."""
+    """llama.10: the memory of one sequence, and a step for each token."""
 
-    def __init__(self, model, positions):
+    def __init__(self, model):
         self.model, self.shape, self.position = model, model.shape, 0
         row = self.shape.kv_heads * self.shape.head
-        self.keys = [floats(positions * row) for _ in range(self.shape.layers)]
-        self.values = [floats(positions * row) for _ in range(self.shape.layers)]
+        self.keys = [floats(self.shape.positions * row) for _ in range(self.shape.layers)]
+        self.values = [floats(self.shape.positions * row) for _ in range(self.shape.layers)]
 
     def norm(self, x, name):
         w = self.model.weights[f"{name}.weight"]
@@ -74,12 +93,10 @@ class Session:
 
     def step(self, token, logits=True):
         """Takes one token; the logits of its position, if they are asked for."""
-        s, weights = self.shape, self.model.weights
-        self.rotation = floats(s.head // 2), floats(s.head // 2)
-        LIBRARY.law_rotation(self.position, self.model.inv_freq, s.head // 2, *self.rotation)
-        n = s.hidden
+        s, n = self.shape, self.shape.hidden
+        self.rotation = self.model.rotation(self.position)
         x = floats(n)
-        x[:] = weights["model.embed_tokens.weight"][token * n : (token + 1) * n]
+        x[:] = self.model.weights[f"{s.embedding}.weight"][token * n : (token + 1) * n]
         for layer in range(s.layers):
             name = f"model.layers.{layer}"
             y = self.attention(self.norm(x, f"{name}.input_layernorm"), layer, f"{name}.self_attn")
@@ -89,6 +106,4 @@ class Session:
         self.position += 1
         if not logits:
             return None
-        return self.linear(
-            self.norm(x, "model.norm"), "model.embed_tokens" if s.tied else "lm_head"
-        )
+        return self.linear(self.norm(x, "model.norm"), s.output)

@@ -2,12 +2,12 @@
 
 import hashlib
 import json
+import struct
 
 import plan
 from checkpoint import Checkpoint, Tensor
 from library import f32
 from llama import Llama
-from mutation import active
 from receipt import commitment, float_text, sealed, template_text
 from sampling import Parameters, draw
 from tokens import Tokenizer
@@ -18,9 +18,13 @@ class Model:
         self.checkpoint = Checkpoint(folder)
         self.llama = Llama(self.checkpoint)
         self.tokenizer = Tokenizer(self.checkpoint.bytes_of("tokenizer.json"))
-        used = {**self.checkpoint.tensors}
-        inv_freq = self.llama.inv_freq
-        used["inv_freq"] = Tensor("inv_freq", "f32", [len(inv_freq)], bytes(inv_freq))
+        used = dict(self.checkpoint.tensors)
+        tables = {"inv_freq": list(self.llama.inv_freq)}
+        if self.llama.factor != 1:
+            tables["attention_factor"] = [self.llama.factor]
+        for name, table in tables.items():
+            data = struct.pack(f"<{len(table)}f", *table)
+            used[name] = Tensor(name, "f32", [len(table)], data)
         self.tensors = {name: used[name] for name in sorted(used, key=str.encode)}
         self.defaults = self.generation_config()
 
@@ -65,7 +69,7 @@ class Model:
     def rows(self, prompt, answer):
         """For each token of the answer the logits that it is chosen from. `answer` may grow
         meanwhile."""
-        session = self.llama.session(self.checkpoint.config["max_position_embeddings"])
+        session = self.llama.session()
         for token in prompt[:-1]:
             session.step(token, logits=False)
         yield session.step(prompt[-1])

@@ -69,8 +69,11 @@ def plan_text(shape, tensors):
     turn = [
         plan.node(f, [half], [angles], numerics='"correctly-rounded"') for f in ("cos", "sin")
     ]
+    if "attention_factor" in tensors:
+        a = w("attention_factor")
+        turn = [plan.node("mul", [half], [part, a], numerics='"ieee"') for part in turn]
     x = plan.node(
-        "gather", [shape.hidden], [w("model.embed_tokens.weight"), ids], numerics='"convert-1"'
+        "gather", [shape.hidden], [w(f"{shape.embedding}.weight"), ids], numerics='"convert-1"'
     )
     for layer in range(shape.layers):
         name = f"model.layers.{layer}"
@@ -97,7 +100,7 @@ def plan_text(shape, tensors):
         y = linear(y, f"{name}.mlp.down_proj", shape.hidden)
         x = plan.node("add", [shape.hidden], [x, y], numerics='"ieee"')
     x = norm(x, "model.norm")
-    logits = linear(x, "model.embed_tokens" if shape.tied else "lm_head", shape.vocabulary)
+    logits = linear(x, shape.output, shape.vocabulary)
     return "\n".join(
         [
             "invar-plan 1",
