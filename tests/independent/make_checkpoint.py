@@ -129,7 +129,7 @@ def tensors_of(seed):
 
 def reach_the_edges(t):
     """Channel 8 of the embedding is that of BEGIN alone, channel 9 the same for all tokens."""
-    embedding, head = t["model.embed_tokens.weight"], t["lm_head.weight"]
+    embedding, logits = t["model.embed_tokens.weight"], t["lm_head.weight"]
     embedding.fill(0.0, column=8)
     embedding.set(2**-6, BEGIN, 8)
     embedding.fill(2**-6, column=9)
@@ -139,12 +139,13 @@ def reach_the_edges(t):
 
     # The score of BEGIN is near -95: its weight is subnormal, stored as +0 (attention.6). Its value
     # is near 2^120. The frequency of the last pair is so low that positions hardly turn it.
-    t[f"{at}.self_attn.q_proj.weight"].set(17.5, HEAD // 2 - 1, 9)
+    for head in range(HEADS // KV_HEADS):
+        t[f"{at}.self_attn.q_proj.weight"].set(17.5, HEAD * head + HEAD // 2 - 1, 9)
     t[f"{at}.self_attn.k_proj.weight"].set(-17.25, HEAD // 2 - 1, 8)
     t[f"{at}.self_attn.v_proj.weight"].set(2.0**120, 0, 8)
 
     # silu(gate) * up is near 2^-130 in four places, what meets it near 2^115 (formats.5); in the
-    # fifth the sigmoid is subnormal: the gate is near -90.
+    # fifth the sigmoid is subnormal: the gate is near -88.
     for row in range(4):
         for part in ("gate", "up"):
             table = t[f"{at}.mlp.{part}_proj.weight"]
@@ -153,16 +154,16 @@ def reach_the_edges(t):
             table.data[begin + 1 : end : 2] = table.data[begin + 1 : end : 2].translate(top)
             t[f"{at}.mlp.{part}_proj.bias"].set(0.0, row)
         t[f"{at}.mlp.down_proj.weight"].fill(2.0**115, column=row)
-    t[f"{at}.mlp.gate_proj.bias"].set(-90.0, 4)
+    t[f"{at}.mlp.gate_proj.bias"].set(-88.0, 4)
     t[f"{at}.mlp.down_proj.weight"].fill(2.0**115, column=4)
 
     # Logits: from a subnormal weight, of a subnormal result, and NaN.
     for channel, weight in {10: 2.0**100, 11: 1.0, 12: 0.0}.items():
-        head.fill(0.0, column=channel)
+        logits.fill(0.0, column=channel)
         t["model.norm.weight"].set(weight, channel)
     for row, channel, value in [(310, 10, 2.0**-133), (309, 11, 2.0**-130), (308, 12, float("inf"))]:
-        head.fill(0.0, row=row)
-        head.set(value, row, channel)
+        logits.fill(0.0, row=row)
+        logits.set(value, row, channel)
 
 
 def byte_names():

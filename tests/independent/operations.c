@@ -34,7 +34,8 @@ void law_rms_norm(const float* x, const float* w, size_t n, float epsilon, float
 
 void law_silu(const float* x, size_t n, float* y) {
   for (size_t i = 0; i < n; i++) {
-    float const sigmoid = 1 / (1 + law_exp(-x[i]));
+    float sigmoid = 1 / (1 + law_exp(-x[i]));
+    if (!MUTATED(silu_keeps_subnormal_sigmoid)) sigmoid = store(sigmoid);
     y[i] = store(x[i] * sigmoid);
     if (MUTATED(silu_divides)) y[i] = store(x[i] / (1 + law_exp(-x[i])));
   }
