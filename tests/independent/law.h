@@ -38,19 +38,15 @@
   X(norm_divides_by_root)                                                                         \
   X(norm_weight_first)                                                                            \
   X(norm_multiplies_by_inverse)                                                                   \
-  X(norm_epsilon_before_mean)                                                                     \
   X(silu_divides)                                                                                 \
-  X(silu_by_tanh)                                                                                 \
   X(silu_keeps_subnormal_sigmoid)                                                                 \
   X(rope_fuses)                                                                                   \
   X(rope_interleaves)                                                                             \
   X(rope_stores_products)                                                                         \
   X(rope_turns_back)                                                                              \
-  X(angle_in_binary64)                                                                            \
   X(scale_before_contraction)                                                                     \
   X(score_is_stored)                                                                              \
   X(key_blocks_of_64)                                                                             \
-  X(key_blocks_one)                                                                               \
   X(weights_keep_subnormals)                                                                      \
   X(block_sum_linear)                                                                             \
   X(block_value_rounds_product)                                                                   \
@@ -60,7 +56,6 @@
   X(fold_rescales_old_only)                                                                       \
   X(result_by_reciprocal)                                                                         \
   X(heads_interleave)                                                                             \
-  X(sees_the_future)                                                                              \
   X(sees_no_self)
 
 #define ENUMERATE(name) MUTATION_##name,

@@ -40,7 +40,8 @@ for name, arguments in {
     "law_mul": [FLOATS, FLOATS, c_size_t, FLOATS],
     "law_silu": [FLOATS, c_size_t, FLOATS],
     "law_rms_norm": [FLOATS, FLOATS, c_size_t, c_float, FLOATS],
-    "law_rotation": [c_float, FLOATS, c_size_t, FLOATS, FLOATS],
+    "law_cosines": [FLOATS, c_size_t, FLOATS],
+    "law_sines": [FLOATS, c_size_t, FLOATS],
     "law_rope": [FLOATS, FLOATS, FLOATS, c_size_t, c_size_t, FLOATS],
     "law_attention": [FLOATS] * 3 + [c_size_t] * 5 + [c_float, FLOATS],
 }.items():
@@ -67,9 +68,8 @@ def floats(n):
     return (c_float * n)()
 
 
-def at(array, index):
-    """The numbers of `array` from `index` on, in place."""
-    return ctypes.cast(ctypes.byref(array, index * 4), FLOATS)
+def row(*values):
+    return (c_float * len(values))(*values)
 
 
 def operation(name, *operands, n):

@@ -2,7 +2,8 @@
 
 import math
 
-from library import LIBRARY, f32, floats, operation
+from library import f32, floats, operation, row
+from mutation import active
 from rotary import inverse_frequencies
 
 
@@ -38,26 +39,33 @@ class Llama:
     def session(self):
         return Session(self)
 
-    def rotation(self, position):
-        """llama.6: cos and sin of the angles of one position."""
-        n = len(self.inv_freq)
-        turn = floats(n), floats(n)
-        LIBRARY.law_rotation(position, self.inv_freq, n, *turn)
-        if self.factor == 1:
-            return turn
-        factors = floats(n)
-        factors[:] = [self.factor] * n
-        return tuple(operation("mul", part, factors, n, n=n) for part in turn)
-
 
 class Session:
     """llama.10: the memory of one sequence, and a step for each token."""
 
     def __init__(self, model):
         self.model, self.shape, self.position = model, model.shape, 0
+        self.watch = lambda name, value: None  # is told each value, by its name in llama.6 to llama.9
         row = self.shape.kv_heads * self.shape.head
         self.keys = [floats(self.shape.positions * row) for _ in range(self.shape.layers)]
         self.values = [floats(self.shape.positions * row) for _ in range(self.shape.layers)]
+
+    def watched(self, name, value):
+        self.watch(name, value)
+        return value
+
+    def rotation(self):
+        """llama.6: cos and sin of the angles of this position."""
+        n, factor = len(self.model.inv_freq), self.model.factor
+        position = self.position + (1 if active("positions_from_one") else 0)
+        t = row(*[position] * n)
+        angles = self.watched("angles", operation("mul", t, self.model.inv_freq, n, n=n))
+        turn = [operation(f, angles, n, n=n) for f in ("cosines", "sines")]
+        if factor != 1:
+            turn = [operation("mul", part, row(*[factor] * n), n, n=n) for part in turn]
+        for name, part in zip(("cos", "sin"), turn):
+            self.watch(name, part)
+        return turn
 
     def norm(self, x, name):
         w = self.model.weights[f"{name}.weight"]
@@ -72,9 +80,9 @@ class Session:
 
     def attention(self, x, layer, name):
         s = self.shape
-        q, k, v = (self.linear(x, f"{name}.{part}_proj") for part in "qkv")
-        q = operation("rope", q, *self.rotation, s.heads, s.head, n=len(q))
-        k = operation("rope", k, *self.rotation, s.kv_heads, s.head, n=len(k))
+        q, k, v = (self.watched(p, self.linear(x, f"{name}.{p}_proj")) for p in "qkv")
+        q = self.watched("q′", operation("rope", q, *self.turn, s.heads, s.head, n=len(q)))
+        k = self.watched("k′", operation("rope", k, *self.turn, s.kv_heads, s.head, n=len(k)))
         here = self.position * len(k)
         self.keys[layer][here : here + len(k)] = k
         self.values[layer][here : here + len(v)] = v
@@ -82,28 +90,31 @@ class Session:
             "attention", q, self.keys[layer], self.values[layer], self.position, s.heads,
             s.kv_heads, s.head, s.head, s.scale, n=len(q),
         )  # fmt: skip
-        return self.linear(y, f"{name}.o_proj")
+        return self.watched("p", self.linear(self.watched("o", y), f"{name}.o_proj"))
 
     def feed_forward(self, x, name):
-        gate, up = (self.linear(x, f"{name}.{part}_proj") for part in ("gate", "up"))
-        n = len(gate)
-        return self.linear(
-            operation("mul", operation("silu", gate, n, n=n), up, n, n=n), f"{name}.down_proj"
-        )
+        g = self.watched("g", self.linear(x, f"{name}.gate_proj"))
+        u = self.watched("u", self.linear(x, f"{name}.up_proj"))
+        n = len(g)
+        s = self.watched("s", operation("silu", g, n, n=n))
+        h = self.watched("h", operation("mul", s, u, n, n=n))
+        return self.watched("z", self.linear(h, f"{name}.down_proj"))
 
     def step(self, token, logits=True):
         """Takes one token; the logits of its position, if they are asked for."""
         s, n = self.shape, self.shape.hidden
-        self.rotation = self.model.rotation(self.position)
-        x = floats(n)
-        x[:] = self.model.weights[f"{s.embedding}.weight"][token * n : (token + 1) * n]
+        self.turn = self.rotation()
+        table = self.model.weights[f"{s.embedding}.weight"]
+        x = self.watched("x", row(*table[token * n : (token + 1) * n]))
         for layer in range(s.layers):
             name = f"model.layers.{layer}"
-            y = self.attention(self.norm(x, f"{name}.input_layernorm"), layer, f"{name}.self_attn")
-            x = operation("add", x, y, n, n=n)
-            y = self.feed_forward(self.norm(x, f"{name}.post_attention_layernorm"), f"{name}.mlp")
-            x = operation("add", x, y, n, n=n)
+            y = self.watched("n", self.norm(x, f"{name}.input_layernorm"))
+            x = operation("add", x, self.attention(y, layer, f"{name}.self_attn"), n, n=n)
+            y = self.watched("m", self.norm(self.watched("y", x), f"{name}.post_attention_layernorm"))
+            x = operation("add", x, self.feed_forward(y, f"{name}.mlp"), n, n=n)
+            self.watch("x", x)
         self.position += 1
         if not logits:
             return None
-        return self.linear(self.norm(x, "model.norm"), s.output)
+        y = self.watched("n", self.norm(x, "model.norm"))
+        return self.watched("logits", self.linear(y, s.output))

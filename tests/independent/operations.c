@@ -1,4 +1,4 @@
-// The operations of a Llama beside attention, on one position each.
+// spec/operations.md: the operations of a Llama beside attention, on one position each.
 #include "law.h"
 
 #include <math.h>
@@ -20,7 +20,6 @@ void law_rms_norm(const float* x, const float* w, size_t n, float epsilon, float
   float const total = sum_of_squares(x, n);
   float mean = total / (float)n;
   if (MUTATED(norm_multiplies_by_inverse)) mean = total * (1 / (float)n);
-  if (MUTATED(norm_epsilon_before_mean)) mean = (total + epsilon) / (float)n - epsilon;
   float root = sqrtf(mean + epsilon);
   if (MUTATED(norm_epsilon_outside_root)) root = sqrtf(mean) + epsilon;
   float inverse = 1 / root;
@@ -41,14 +40,12 @@ void law_silu(const float* x, size_t n, float* y) {
   }
 }
 
-// cos and sin of the angles of one position
-void law_rotation(float position, const float* inv_freq, size_t n, float* cosine, float* sine) {
-  for (size_t i = 0; i < n; i++) {
-    float const angle = store(position * inv_freq[i]);
-    cosine[i] = store(law_cos(angle));
-    sine[i] = store(law_sin(angle));
-    if (MUTATED(angle_in_binary64)) cosine[i] = store((float)cos((double)position * inv_freq[i]));
-  }
+void law_cosines(const float* x, size_t n, float* y) {
+  for (size_t i = 0; i < n; i++) y[i] = store(law_cos(x[i]));
+}
+
+void law_sines(const float* x, size_t n, float* y) {
+  for (size_t i = 0; i < n; i++) y[i] = store(law_sin(x[i]));
 }
 
 // Pairs (i, i + d/2) of each head
