@@ -5,16 +5,22 @@ import hashlib
 import json
 import re
 from ctypes import c_float
+from functools import cache
 from pathlib import Path
 
 import make_vectors
-import sampling
-from library import LIBRARY, floats, operation, row
-from model import Model
+from arithmetic.library import LIBRARY, floats, operation, row
+from pages import sampling
+from pages.model import Model
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = ROOT / "models/shakespeare-4m"
-VECTORS = Path(__file__).resolve().parent / "attention_vectors.json"
+
+
+@cache
+def published():
+    """The vectors that `invar infer` made."""
+    return json.loads(make_vectors.VECTORS.read_bytes())
 
 
 def page(name):
@@ -51,7 +57,9 @@ def functions():
             x = cells[0][1:9]
             for name, y in zip(names, cells[1:]):
                 expected = "7fc00000" if y == "NaN" else y.strip("`")
-                found = bits(LIBRARY.law_exp(number(x))) if name == "exp" else function(name, number(x))
+                found = (
+                    bits(LIBRARY.law_exp(number(x))) if name == "exp" else function(name, number(x))
+                )
                 yield from expect(f"functions.md {name}({x})", found, expected)
     for x, y in {"42b17218": "7f800000", "c2cff1b5": "00000000", "c2cff1b4": "00000001"}.items():
         yield from expect(f"functions.2 exp({x})", bits(LIBRARY.law_exp(number(x))), y)
@@ -89,6 +97,9 @@ def contraction():
         yield from expect(f"contraction.md {b}", f"`{found}`", expected)
     a, b = row(number("8d800000")), row(number("0d800000"))
     yield from expect("contraction.md K = 1", bits(LIBRARY.contract(a, b, 1)), "00000000")
+    for name, (a, b) in make_vectors.product_cases().items():
+        y = operation("linear", row(*a[0]), row(*b[0]), 1, len(a[0]), n=1)
+        yield from expect(name, [[bits(y[0])]], published()[name])
 
 
 def formats():
@@ -119,18 +130,18 @@ def attended(q, k, v, heads, kv_heads, scale):
 
 
 def attention():
-    """The table of attention.md without masks, and vectors that `invar infer` made."""
+    """The table of attention.md without masks, and vectors."""
     for k, v, expected, why in rows_of("attention", "| "):
         if not re.match(r"[-−]?[\d∞]", k) or "mask" in why:
             continue
-        k, v = ([float(x.replace("−", "-").replace("∞", "inf")) for x in s.split(",")] for s in (k, v))
+        k, v = (
+            [float(x.replace("−", "-").replace("∞", "inf")) for x in s.split(",")] for s in (k, v)
+        )
         found = attended([[1.0]] * len(k), [[x] for x in k], [[x] for x in v], 1, 1, 1.0)
         yield from expect(f"attention.md {k}", ", ".join(f"`{y[0]}`" for y in found), expected)
-    published = json.loads(VECTORS.read_bytes())
-    for case in make_vectors.cases():
+    for name, case in make_vectors.attention_cases().items():
         sizes = case["q_heads"], case["kv_heads"], number(case["scale"])
-        found = list(attended(*case["rows"], *sizes))
-        yield from expect(case["name"], found, published[case["name"]])
+        yield from expect(name, list(attended(*case["operands"], *sizes)), published()[name])
 
 
 def random_draws():
@@ -162,7 +173,9 @@ def llama(folder=SHIPPED):
     layer = len(seen[0]) - 2  # but for n and logits
     first = 3 + 1 + (layer - 4) // 5
     kept = [*range(first), layer - 1, layer, layer + 1]
-    table = [c for c in rows_of("llama", "| ") if len(c) == 4 and re.fullmatch("`[0-9a-f]{64}`", c[3])]
+    table = [
+        c for c in rows_of("llama", "| ") if len(c) == 4 and re.fullmatch("`[0-9a-f]{64}`", c[3])
+    ]
     yield from expect("llama.md rows", len(table), len(kept))
     for index, (name, _, last, digest) in zip(kept, table):
         values = [step[index][1] for step in seen]

@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from library import f32  # noqa: E402
-from model import Model  # noqa: E402
-from sampling import Parameters  # noqa: E402
+from arithmetic.library import f32  # noqa: E402
+from pages.model import Model  # noqa: E402
+from pages.sampling import Parameters  # noqa: E402
 
 EXECUTION = {"device": "cpu", "program": "tests/independent"}
 
@@ -26,7 +26,7 @@ def parameters_of(model, args):
     if args.no_do_sample or not (
         defaults.get("do_sample") or any(option is not None for option in asked)
     ):
-        return Parameters(seed=args.seed)
+        return Parameters()  # a receipt of a greedy run states no seed
     temperature, top_k, top_p = (
         option if option is not None else defaults.get(name, otherwise)
         for option, (name, otherwise) in zip(

@@ -128,7 +128,7 @@ def tensors_of(seed):
 
 
 def reach_the_edges(t):
-    """Channel 8 of the embedding is that of BEGIN alone, channel 9 the same for all tokens."""
+    """Channel 8 of the embedding is that of BEGIN alone; 9 and 13 are the same for all tokens."""
     embedding, logits = t["model.embed_tokens.weight"], t["lm_head.weight"]
     embedding.fill(0.0, column=8)
     embedding.set(2**-6, BEGIN, 8)
@@ -157,11 +157,24 @@ def reach_the_edges(t):
     t[f"{at}.mlp.gate_proj.bias"].set(-88.0, 4)
     t[f"{at}.mlp.down_proj.weight"].fill(2.0**115, column=4)
 
+    # Half of the tokens have logits near 2^20, so that many are equal; no other is drawn.
+    embedding.fill(0.25, column=13)
+    for layer in range(LAYERS):
+        for part in ("self_attn.o_proj", "mlp.down_proj"):
+            t[f"model.layers.{layer}.{part}.weight"].fill(0.0, row=13)
+            t[f"model.layers.{layer}.{part}.bias"].set(0.0, 13)
+    for row in range(VOCABULARY // 2):
+        logits.set(2.0**20, row, 13)
+
     # Logits: from a subnormal weight, of a subnormal result, and NaN.
     for channel, weight in {10: 2.0**100, 11: 1.0, 12: 0.0}.items():
         logits.fill(0.0, column=channel)
         t["model.norm.weight"].set(weight, channel)
-    for row, channel, value in [(310, 10, 2.0**-133), (309, 11, 2.0**-130), (308, 12, float("inf"))]:
+    for row, channel, value in [
+        (310, 10, 2.0**-133),
+        (309, 11, 2.0**-130),
+        (308, 12, float("inf")),
+    ]:
         logits.fill(0.0, row=row)
         logits.set(value, row, channel)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""make_vectors.py INVAR: writes attention_vectors.json, what `INVAR infer` makes of attention.
+"""make_vectors.py INVAR: writes vectors.json, what `INVAR infer` makes of single operations.
 
 Operands that no receipt of a language model has: subnormal scores and factors, infinite values
-behind weights of zero. The plan of each is written by spec/plan.md.
+behind weights of zero, products that all underflow. The plan of each is written by spec/plan.md.
 """
 
 import hashlib
@@ -13,28 +13,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+VECTORS = Path(__file__).resolve().parent / "vectors.json"
 ONE, TOP = "3f800000", "7e800000"  # 1, 2^126
-PLAN = """invar-plan 1
-numerics "invar-1"
-operations "reproducible"
-input v0: f32 [1, {n}, {q}] "q"
-input v1: f32 [1, {n}, {k}] "k"
-input v2: f32 [1, {n}, {v}] "v"
-node v3: f32 [1, {n}, {y}] = attention.1(v0, v1, v2) {{causal=1, kv_heads={kv_heads}, \
-numerics="attention-1", q_heads={q_heads}, scale=0x{scale}}}
-output v3 "y"
-places
-slots 1
-slot v3 0
-end
-"""
+ATTENTION = """attention.1(v0, v1, v2) {{causal=1, kv_heads={kv_heads}, numerics="attention-1", \
+q_heads={q_heads}, scale=0x{scale}}}"""
+PRODUCT = 'matmul.1(v0, v1) {numerics="fp32-1", trans_b=1}'
 
 
-def scores(name, keys, values, scale=ONE, query=1.0):
+def scores(keys, values, scale=ONE, query=1.0):
     """One head of one column: the score of a key is its number."""
-    rows = [[[query]] * len(keys), [[k] for k in keys], [[v] for v in values]]
-    return {"name": name, "q_heads": 1, "kv_heads": 1, "scale": scale, "rows": rows}
+    operands = [[[query]] * len(keys), [[k] for k in keys], [[v] for v in values]]
+    return {"q_heads": 1, "kv_heads": 1, "scale": scale, "operands": operands}
 
 
 def random_rows(name, n, columns):
@@ -44,23 +33,28 @@ def random_rows(name, n, columns):
     return [flat[i * columns : (i + 1) * columns] for i in range(n)]
 
 
-def cases():
+def attention_cases():
     infinity, big = float("inf"), 2.0**120
-    yield scores(
-        "subnormal contractions", [1 / 2**64, 3 / 2**65, -1 / 2**63], [1, 2, 4], TOP, 2.0**-64
-    )
-    yield scores("a subnormal weight", [0, -90, -3], [1, big, 2])
-    yield scores("the factor of the older blocks is subnormal", [0] * 128 + [90], [big] * 128 + [1])
-    yield scores("the factor of the newer block is subnormal", [90] * 128 + [0], [1] * 128 + [big])
-    yield scores("a weight of zero meets infinity", [1, -300, 1], [1, infinity, 2])
-    yield scores("no key of the first block counts", [-infinity] * 128 + [2, 1], [1] * 130)
-    yield {
-        "name": "three blocks, three heads for a key head",
-        "q_heads": 6,
-        "kv_heads": 2,
-        "scale": "3f13cd3a",
-        "rows": [random_rows(x, 260, n) for x, n in {"q": 18, "k": 6, "v": 2}.items()],
+    tiny = [1 / 2**64, 3 / 2**65, -1 / 2**63]
+    return {
+        "subnormal contractions": scores(tiny, [1, 2, 4], TOP, 2.0**-64),
+        "a subnormal weight": scores([0, -90, -3], [1, big, 2]),
+        "a subnormal factor of the older blocks": scores([0] * 128 + [90], [big] * 128 + [1]),
+        "a subnormal factor of the newer block": scores([90] * 128 + [0], [1] * 128 + [big]),
+        "a weight of zero meets infinity": scores([1, -300, 1], [1, infinity, 2]),
+        "no key of the first block counts": scores([-infinity] * 128 + [2, 1], [1] * 130),
+        "three blocks, three heads for a key head": {
+            "q_heads": 6,
+            "kv_heads": 2,
+            "scale": "3f13cd3a",
+            "operands": [random_rows(x, 260, n) for x, n in {"q": 18, "k": 6, "v": 2}.items()],
+        },
     }
+
+
+def product_cases():
+    """Two operands, each of one row."""
+    return {"2048 products underflow to -0": [[[-(2.0**-100)] * 2048], [[2.0**-100] * 2048]]}
 
 
 def write_npy(path, rows):
@@ -72,6 +66,7 @@ def write_npy(path, rows):
 
 
 def read_npy(path, n):
+    """The bits of n rows."""
     data = path.read_bytes()
     words = data[10 + struct.unpack("<H", data[8:10])[0] :]
     columns = len(words) // 4 // n
@@ -79,27 +74,44 @@ def read_npy(path, n):
     return [flat[i * columns : (i + 1) * columns] for i in range(n)]
 
 
-def computed(invar, case, folder):
-    rows = dict(zip("qkv", case["rows"]))
-    n, widths = len(rows["q"]), {name: len(r[0]) for name, r in rows.items()}
-    y = widths["v"] // case["kv_heads"] * case["q_heads"]
-    plan = folder / "attention.invar"
-    plan.write_text(PLAN.format(n=n, y=y, **widths, **case))
-    command = [invar, "infer", plan, "--tensors-output", folder]
-    for name, r in rows.items():
-        write_npy(folder / f"{name}.npy", r)
-        command += ["--input", f"{name}={folder / name}.npy"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return read_npy(folder / "y.npy", n)
+def plan(node, operands, columns):
+    """The text of a program of one node."""
+    inputs = [f'input v{i}: f32 [1, {len(x)}, {len(x[0])}] "x{i}"' for i, x in enumerate(operands)]
+    result = f"v{len(operands)}"
+    return "\n".join(
+        [
+            "invar-plan 1", 'numerics "invar-1"', 'operations "reproducible"', *inputs,
+            f"node {result}: f32 [1, {len(operands[0])}, {columns}] = {node}",
+            f'output {result} "y"', "places", "slots 1", f"slot {result} 0", "end", "",
+        ]
+    )  # fmt: skip
+
+
+def computed(invar, node, operands, columns):
+    """The rows of the result."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "plan.invar").write_text(plan(node, operands, columns))
+        command = [invar, "infer", folder / "plan.invar", "--tensors-output", folder]
+        for i, rows in enumerate(operands):
+            write_npy(folder / f"x{i}.npy", rows)
+            command += ["--input", f"x{i}={folder}/x{i}.npy"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return read_npy(folder / "y.npy", len(operands[0]))
 
 
 def vectors(invar):
-    with tempfile.TemporaryDirectory() as folder:
-        return {case["name"]: computed(invar, case, Path(folder)) for case in cases()}
+    found = {}
+    for name, case in attention_cases().items():
+        columns = len(case["operands"][2][0]) // case["kv_heads"] * case["q_heads"]
+        found[name] = computed(invar, ATTENTION.format(**case), case["operands"], columns)
+    for name, operands in product_cases().items():
+        found[name] = computed(invar, PRODUCT, operands, 1)
+    return found
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     lines = [f"{json.dumps(name)}: {json.dumps(y)}" for name, y in vectors(sys.argv[1]).items()]
-    (HERE / "attention_vectors.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    VECTORS.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from library import LIBRARY, f32
-from mutation import active
+from arithmetic.library import LIBRARY, f32
+from arithmetic.mutation import active
 
 MASK = 2**32 - 1
 
@@ -66,13 +66,14 @@ def remaining(logits, parameters):
         raise ValueError("no logit is left to draw from")
     order.sort(key=lambda i: (-logits[i], -i if active("ties_to_highest_index") else i))
     greatest = logits[order[0]]
+    before = order
     if parameters.top_k and not active("top_k_off"):
         order = order[: parameters.top_k + active("top_k_one_more")]
     weights = {i: weight(logits[i], greatest, parameters.temperature) for i in order}
     if parameters.top_p < 1:
         total, p, so_far = sum(weights.values()), fixed40(parameters.top_p), 0
         if active("top_p_before_top_k"):
-            total = sum(weight(x, greatest, parameters.temperature) for x in logits)
+            total = sum(weight(logits[i], greatest, parameters.temperature) for i in before)
         for n, i in enumerate(order):
             so_far += weights[i]
             if (so_far << 40) >= p * total:

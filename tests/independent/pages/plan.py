@@ -4,8 +4,8 @@ import hashlib
 import re
 import struct
 
-from merkle import merkle_root, sha256
-from mutation import active
+from arithmetic.mutation import active
+from pages.merkle import merkle_root, sha256
 
 
 def float_text(x):
@@ -66,9 +66,7 @@ def plan_text(shape, tensors):
     x = plan.node("cast", [], [positions], numerics='"convert-1"')
     x = plan.node("reshape", [1], [x], numerics='"none"')
     angles = plan.node("mul", [half], [x, w("inv_freq")], numerics='"ieee"')
-    turn = [
-        plan.node(f, [half], [angles], numerics='"correctly-rounded"') for f in ("cos", "sin")
-    ]
+    turn = [plan.node(f, [half], [angles], numerics='"correctly-rounded"') for f in ("cos", "sin")]
     if "attention_factor" in tensors:
         a = w("attention_factor")
         turn = [plan.node("mul", [half], [part, a], numerics='"ieee"') for part in turn]

@@ -7,8 +7,8 @@ rounded to binary64 and then to binary32 is that which is rounded once.
 import math
 from decimal import Decimal, localcontext
 
-from library import LIBRARY, f32, floats
-from mutation import active
+from arithmetic.library import LIBRARY, f32, floats
+from arithmetic.mutation import active
 
 
 def ln(x):

@@ -4,13 +4,13 @@ import hashlib
 import json
 import struct
 
-import plan
-from checkpoint import Checkpoint, Tensor
-from library import f32
-from llama import Llama
-from receipt import commitment, float_text, sealed, template_text
-from sampling import Parameters, draw
-from tokens import Tokenizer
+from arithmetic.library import f32
+from pages import plan
+from pages.checkpoint import Checkpoint, Tensor
+from pages.llama import Llama
+from pages.receipt import commitment, float_text, sealed, template_text
+from pages.sampling import Parameters, draw
+from pages.tokens import Tokenizer
 
 
 class Model:
@@ -29,10 +29,13 @@ class Model:
         self.defaults = self.generation_config()
 
     def generation_config(self):
+        """Its keys; one that is null counts as absent."""
         path = self.checkpoint.folder / "generation_config.json"
-        return json.loads(path.read_bytes()) if path.exists() else {}
+        found = json.loads(path.read_bytes()) if path.exists() else {}
+        return {key: value for key, value in found.items() if value is not None}
 
     def stop_tokens(self):
+        """onnx.8"""
         stop = self.defaults.get("eos_token_id", self.checkpoint.config.get("eos_token_id"))
         return stop if isinstance(stop, list) else [] if stop is None else [stop]
 
@@ -55,7 +58,9 @@ class Model:
                 "revision": "",
                 "weights": plan.weights_digest(self.tensors),
                 **sha256,
-                "chat_template": hashlib.sha256(template_text(self.checkpoint).encode()).hexdigest(),
+                "chat_template": hashlib.sha256(
+                    template_text(self.checkpoint).encode()
+                ).hexdigest(),
                 "tensors": tensors,
             },
             "program": {

@@ -2,9 +2,9 @@
 
 import math
 
-from library import f32, floats, operation, row
-from mutation import active
-from rotary import inverse_frequencies
+from arithmetic.library import f32, floats, operation, row
+from arithmetic.mutation import active
+from pages.rotary import inverse_frequencies
 
 
 class Shape:
@@ -45,7 +45,9 @@ class Session:
 
     def __init__(self, model):
         self.model, self.shape, self.position = model, model.shape, 0
-        self.watch = lambda name, value: None  # is told each value, by its name in llama.6 to llama.9
+        self.watch = lambda name, value: (
+            None
+        )  # is told each value, by its name in llama.6 to llama.9
         row = self.shape.kv_heads * self.shape.head
         self.keys = [floats(self.shape.positions * row) for _ in range(self.shape.layers)]
         self.values = [floats(self.shape.positions * row) for _ in range(self.shape.layers)]
@@ -110,7 +112,9 @@ class Session:
             name = f"model.layers.{layer}"
             y = self.watched("n", self.norm(x, f"{name}.input_layernorm"))
             x = operation("add", x, self.attention(y, layer, f"{name}.self_attn"), n, n=n)
-            y = self.watched("m", self.norm(self.watched("y", x), f"{name}.post_attention_layernorm"))
+            y = self.watched(
+                "m", self.norm(self.watched("y", x), f"{name}.post_attention_layernorm")
+            )
             x = operation("add", x, self.feed_forward(y, f"{name}.mlp"), n, n=n)
             self.watch("x", x)
         self.position += 1

@@ -5,7 +5,7 @@ import json
 import struct
 from pathlib import Path
 
-from library import LIBRARY, floats
+from arithmetic.library import LIBRARY, floats
 
 DTYPES = {"F32": ("f32", 4), "BF16": ("bf16", 2), "F16": ("f16", 2)}
 

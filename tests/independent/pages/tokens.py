@@ -10,7 +10,7 @@ import sys
 import unicodedata
 from functools import cache
 
-from mutation import active
+from arithmetic.mutation import active
 
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from mutation import active
+from arithmetic.mutation import active
 
 
 def sha256(data):

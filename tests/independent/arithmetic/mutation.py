@@ -5,7 +5,7 @@ The arithmetic (law.h) has its own list; both share one name space.
 
 import contextlib
 
-from library import LIBRARY
+from arithmetic.library import LIBRARY
 
 name = ""
 

@@ -4,8 +4,8 @@ import hashlib
 import json
 import struct
 
-from merkle import merkle_root, sha256
-from mutation import active
+from arithmetic.mutation import active
+from pages.merkle import merkle_root, sha256
 
 FIELDS = [
     "model.name", "model.revision", "model.weights", "model.config", "model.tokenizer",
@@ -24,7 +24,7 @@ def compact(value):
     """receipt.4"""
     if isinstance(value, str):
         escaped = (ESCAPES.get(c) or (f"\\u{ord(c):04x}" if c < " " else c) for c in value)
-        return '"' + ("".join(escaped) if not active("escapes_ascii_only") else value) + '"'
+        return '"' + ("".join(escaped) if not active("escapes_nothing") else value) + '"'
     if isinstance(value, list):
         return "[" + ",".join(map(compact, value)) + "]"
     if isinstance(value, dict):

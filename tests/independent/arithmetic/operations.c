@@ -61,10 +61,6 @@ void law_rope(const float* x, const float* cosine, const float* sine, size_t hea
       y[a] = store(x[a] * c - x[b] * s);
       y[b] = store(x[b] * c + x[a] * s);
       if (MUTATED(rope_fuses)) y[a] = store(fmaf(x[a], c, -(x[b] * s)));
-      if (MUTATED(rope_stores_products)) {
-        y[a] = store(store(x[a] * c) - store(x[b] * s));
-        y[b] = store(store(x[b] * c) + store(x[a] * s));
-      }
     }
   }
 }
