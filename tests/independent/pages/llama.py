@@ -40,19 +40,22 @@ class Llama:
         return Session(self)
 
 
+def ignore(name, value):
+    """Watches nothing."""
+
+
 class Session:
     """llama.10: the memory of one sequence, and a step for each token."""
 
     def __init__(self, model):
         self.model, self.shape, self.position = model, model.shape, 0
-        self.watch = lambda name, value: (
-            None
-        )  # is told each value, by its name in llama.6 to llama.9
-        row = self.shape.kv_heads * self.shape.head
-        self.keys = [floats(self.shape.positions * row) for _ in range(self.shape.layers)]
-        self.values = [floats(self.shape.positions * row) for _ in range(self.shape.layers)]
+        self.watch = ignore
+        size = self.shape.positions * self.shape.kv_heads * self.shape.head
+        self.keys = [floats(size) for _ in range(self.shape.layers)]
+        self.values = [floats(size) for _ in range(self.shape.layers)]
 
     def watched(self, name, value):
+        """`value`, of which `watch` is told by its name in llama.6 to llama.9."""
         self.watch(name, value)
         return value
 
@@ -112,9 +115,8 @@ class Session:
             name = f"model.layers.{layer}"
             y = self.watched("n", self.norm(x, f"{name}.input_layernorm"))
             x = operation("add", x, self.attention(y, layer, f"{name}.self_attn"), n, n=n)
-            y = self.watched(
-                "m", self.norm(self.watched("y", x), f"{name}.post_attention_layernorm")
-            )
+            self.watch("y", x)
+            y = self.watched("m", self.norm(x, f"{name}.post_attention_layernorm"))
             x = operation("add", x, self.feed_forward(y, f"{name}.mlp"), n, n=n)
             self.watch("x", x)
         self.position += 1

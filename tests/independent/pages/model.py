@@ -40,7 +40,7 @@ class Model:
         return stop if isinstance(stop, list) else [] if stop is None else [stop]
 
     def program(self):
-        return plan.plan_text(self.llama.shape, self.tensors)
+        return plan.Plan(self.llama.shape, self.tensors).text()
 
     def description(self):
         """The sections `model` and `program` of its receipts."""
