@@ -1,7 +1,6 @@
-"""The examples of the pages of spec/, computed. Each function yields what differs."""
+"""The examples of the arithmetic in spec/, and the vectors. Each function yields what differs."""
 
 import ctypes
-import hashlib
 import json
 import re
 from ctypes import c_float
@@ -10,11 +9,8 @@ from pathlib import Path
 
 import make_vectors
 from arithmetic.library import LIBRARY, floats, operation, row
-from pages import sampling
-from pages.model import Model
 
 ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = ROOT / "models/shakespeare-4m"
 
 
 @cache
@@ -25,6 +21,13 @@ def published():
 
 def page(name):
     return (ROOT / "spec" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def rows_of(name, begin):
+    """The cells of the lines of a page that begin so."""
+    for line in page(name).split("\n"):
+        if line.startswith(begin):
+            yield [c.strip() for c in re.split(r"(?<!\\)\|", line.strip("|"))]
 
 
 def number(bits):
@@ -75,13 +78,6 @@ def sparse(cell, n):
         for i in re.findall(r"\[(\d+)\]", indices):
             found[int(i)] = number(value)
     return found
-
-
-def rows_of(name, begin):
-    """The cells of the lines of a page that begin so."""
-    for line in page(name).split("\n"):
-        if line.startswith(begin):
-            yield [c.strip() for c in line.strip("|").split("|")]
 
 
 def reduction():
@@ -144,50 +140,6 @@ def attention():
         yield from expect(name, list(attended(*case["operands"], *sizes)), published()[name])
 
 
-def random_draws():
-    """The example of sampling.md."""
-    logits = [number(x) for x in "3fc00000 be800000 3fc00000 00000000 ff800000 40400000".split()]
-    parameters = sampling.Parameters(True, number("3f4ccccd"), 4, number("3f666666"), 42)
-    weights = {5: 0x10000000000, 0: 0x2742458000, 2: 0x2742458000}
-    yield from expect("sampling.md weights", sampling.remaining(logits, parameters), weights)
-    without = sampling.Parameters(True, number("3f4ccccd"), 4)
-    weights[3] = 0x605425000
-    yield from expect("sampling.md top_k", sampling.remaining(logits, without), weights)
-    words = " ".join(f"{w:08x}" for w in sampling.philox((0, 0, 0, 0), (42, 0)))
-    yield from expect("sampling.md Philox", words, "9ceaf053 77f5493b 12bf50ad 5742b3d7")
-    yield from expect("sampling.md u", sampling.random_number(42, 0), 0x77F5493B9CEAF053)
-    yield from expect("sampling.md token", sampling.draw(logits, parameters, 0), 5)
-    for text in [words, "2742458000", "605425000", "77f5493b9ceaf053"]:
-        yield from expect(f"sampling.md has {text}", text in page("sampling"), True)
-
-
-def llama(folder=SHIPPED):
-    """The example of llama.md: every value of a step of three tokens."""
-    seen = []
-    session = Model(folder).llama.session()
-    for token in [0, 5, 7]:
-        step = []
-        session.watch = lambda name, value, step=step: step.append((name, bytes(value)))
-        session.step(token)
-        seen.append(step)
-    layer = len(seen[0]) - 2  # but for n and logits
-    first = 3 + 1 + (layer - 4) // 5
-    kept = [*range(first), layer - 1, layer, layer + 1]
-    table = [
-        c for c in rows_of("llama", "| ") if len(c) == 4 and re.fullmatch("`[0-9a-f]{64}`", c[3])
-    ]
-    yield from expect("llama.md rows", len(table), len(kept))
-    for index, (name, _, last, digest) in zip(kept, table):
-        values = [step[index][1] for step in seen]
-        yield from expect("llama.md name", seen[0][index][0], name.split(" ")[0])
-        yield from expect(f"llama.md {name} last", f"`{values[2][-4:][::-1].hex()}`", last)
-        found = hashlib.sha256(b"".join(values)).hexdigest()
-        yield from expect(f"llama.md {name}", f"`{found}`", digest)
-
-
-ALL = [formats, functions, reduction, contraction, attention, random_draws, llama]
-
-
 def differences():
-    for example in ALL:
+    for example in (formats, functions, reduction, contraction, attention):
         yield from example()

@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import examples  # noqa: E402
 import make_checkpoint  # noqa: E402
+import model_examples  # noqa: E402
 from arithmetic.library import LIBRARY  # noqa: E402
 from arithmetic.mutation import mutated  # noqa: E402
 from pages.model import Model  # noqa: E402
@@ -53,6 +54,7 @@ TABLE = {
     "chain_descends": ("contraction.2", "k descends", "romeo"),
     "chain_in_binary64": ("contraction.2", "chains in binary64", "romeo"),
     "chain_squashes": ("contraction.2", "chains are stored", "attention"),
+    "product_keeps_subnormals": ("contraction.6", "products are not stored", "edges"),
     "segments_4": ("contraction.3", "four segments", "edges"),
     "segments_interleave": ("contraction.3", "block b to segment b mod 8", "edges"),
     "segment_starts_with_chain": ("contraction.3", "no +0 before the first chain", "contraction"),
@@ -75,6 +77,7 @@ TABLE = {
     "score_is_stored": ("attention.3", "the contraction is stored", "attention"),
     "scale_before_contraction": ("attention.3", "the query is scaled", "romeo"),
     "key_blocks_of_64": ("attention.4", "blocks of 64 keys", "edges"),
+    "block_maximum_runs": ("attention.5", "the maximum of all keys so far", "edges"),
     "weights_keep_subnormals": ("attention.6", "weights are not stored", "edges"),
     "block_value_rounds_product": ("attention.8", "products round", "romeo"),
     "block_skips_zero_weights": ("attention.8", "weights of +0 are skipped", "attention"),
@@ -83,6 +86,7 @@ TABLE = {
     "fold_rescales_old_only": ("attention.9", "the newer maximum always wins", "edges"),
     "result_by_reciprocal": ("attention.10", "O * (1 / l)", "romeo"),
     # llama.md and checkpoint.md
+    "scale_rounds_twice": ("llama.8", "the root is rounded to binary32", "edges"),
     "positions_from_one": ("llama.6", "the first token is at position 1", "romeo"),
     "frequency_is_negative_power": ("onnx.6", "pow(theta, -e) for 1 / pow", "romeo"),
     "yarn_without_truncation": ("onnx.6", "lo and hi are not whole", "edges"),
@@ -104,6 +108,7 @@ TABLE = {
     "walks_by_weight": ("sampling.9", "the walk is by weight, not by index", "romeo"),
     # tokens.md
     "tokens_without_bos": ("tokens.7", "no special token before the text", "romeo"),
+    "words_are_not_split": ("tokens.4", "merges cross words", "edges"),
     "merges_leftmost_first": ("tokens.6", "the leftmost merge, whatever its rank", "edges"),
     "text_with_special_tokens": ("tokens.8", "special tokens are in the text", "edges"),
     # plan.md and receipt.md
@@ -111,6 +116,7 @@ TABLE = {
     "merkle_leaves_unmarked": ("receipt.6", "leaves without the byte 00", "romeo"),
     "merkle_nodes_marked_as_leaves": ("receipt.6", "nodes with the byte 00", "romeo"),
     "merkle_repeats_odd_node": ("receipt.6", "an odd node is joined with itself", "romeo"),
+    "floats_of_nine_digits": ("receipt.3", "floats have nine digits", "romeo"),
     "hash_without_schema": ("receipt.5", "schema is no leaf", "romeo"),
     "leaf_with_colon": ("receipt.5", "a leaf has : for =", "romeo"),
     "escapes_nothing": ("receipt.4", "strings without escapes", "romeo"),
@@ -122,13 +128,14 @@ TABLE = {
 class Witnesses:
     def __init__(self, folder):
         make_checkpoint.make(folder)
-        self.folders = {"romeo": examples.SHIPPED, "edges": Path(folder)}
+        self.folders = {"romeo": model_examples.SHIPPED, "edges": Path(folder)}
 
     def differences(self, name):
         if name in RECEIPTS:
             receipt = json.loads(RECEIPTS[name].read_bytes())
             return Model(self.folders[name]).findings(receipt)
-        return getattr(examples, name)()
+        module = examples if hasattr(examples, name) else model_examples
+        return getattr(module, name)()
 
     def notices(self, name):
         """The first difference, or None."""

@@ -6,6 +6,7 @@ import random
 import examples
 import make_checkpoint
 import make_vectors
+import model_examples
 import mutations
 import pytest
 from arithmetic.library import f32
@@ -54,6 +55,7 @@ def own_run(model, options, execution):
 
 def test_examples_of_the_pages():
     assert list(examples.differences()) == []
+    assert list(model_examples.differences()) == []
 
 
 def test_vectors_are_those_of_this_build():

@@ -32,7 +32,7 @@ static void fold(Fold* to, float m, float l, const float* o) {
 
 // attention.5 to attention.8: `count` visible keys of one block with their scores and values
 static void fold_block(Fold* to, const float* s, const float* v, size_t count, size_t stride) {
-  float m = -INFINITY;
+  float m = MUTATED(block_maximum_runs) ? to->m : -INFINITY;
   for (size_t j = 0; j < count; j++) m = maximum(m, s[j]);
   if (m == -INFINITY) return;
   float p[BLOCK], o[to->columns];

@@ -28,6 +28,7 @@
   X(chain_descends)               \
   X(chain_in_binary64)            \
   X(chain_squashes)               \
+  X(product_keeps_subnormals)     \
   X(segments_4)                   \
   X(segments_interleave)          \
   X(segment_starts_with_chain)    \
@@ -47,6 +48,7 @@
   X(score_is_stored)              \
   X(key_blocks_of_64)             \
   X(weights_keep_subnormals)      \
+  X(block_maximum_runs)           \
   X(block_sum_linear)             \
   X(block_value_rounds_product)   \
   X(block_skips_zero_weights)     \

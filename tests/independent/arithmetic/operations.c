@@ -5,7 +5,10 @@
 
 // y[rows] = x[n] times the transpose of w[rows, n]
 void law_linear(const float* x, const float* w, size_t rows, size_t n, float* y) {
-  for (size_t r = 0; r < rows; r++) y[r] = store(contract(x, w + r * n, n));
+  for (size_t r = 0; r < rows; r++) {
+    float const product = contract(x, w + r * n, n);
+    y[r] = MUTATED(product_keeps_subnormals) ? product : store(product);
+  }
 }
 
 void law_add(const float* a, const float* b, size_t n, float* y) {

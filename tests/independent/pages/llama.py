@@ -21,7 +21,8 @@ class Shape:
         self.layers = config["num_hidden_layers"]
         self.positions = config.get("max_position_embeddings", 2048)
         self.epsilon = f32(config.get("rms_norm_eps", 1e-6))
-        self.scale = f32(1 / math.sqrt(self.head))
+        root = math.sqrt(self.head)
+        self.scale = f32(1 / (f32(root) if active("scale_rounds_twice") else root))
         # onnx.5: a table serves for the other if that is missing
         self.embedding, self.output = "model.embed_tokens", "lm_head"
         if f"{self.output}.weight" not in tensors:

@@ -138,6 +138,9 @@ class Model:
             given["do_sample"], f32(float(given["temperature"])), given["top_k"],
             f32(float(given["top_p"])), int(given["seed"]),
         )  # fmt: skip
+        for name in ("temperature", "top_p"):  # receipt.3
+            if float_text(getattr(parameters, name)) != given[name]:
+                yield f"input.{name}: another spelling"
         answer = output["tokens"]
         ends = [t in given["stop_tokens"] for t in answer]
         if any(ends[:-1]) or output["finish_reason"] != ("stop" if ends[-1] else "length"):

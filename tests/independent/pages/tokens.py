@@ -123,6 +123,9 @@ class Tokenizer:
     def words(self, piece):
         """tokens.4: matches and what stands between them."""
         end = 0
+        if active("words_are_not_split"):
+            yield piece
+            return
         for m in self.pattern.finditer(piece):
             yield from (w for w in (piece[end : m.start()], m.group(0)) if w)
             end = m.end()
