@@ -200,7 +200,7 @@ void store_nchw(const Call& call, const conv::ConvGeometry& p, const conv::ConvP
       });
   if (direct) return;
   Call left = call;
-  if (is_final) left.epilogue = nullptr;
+  if (is_final) left.cpu.epilogue = nullptr;
   scatter(left, p, f, 0, m, present, first, rows, w.transposed, rows);
 }
 
