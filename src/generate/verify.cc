@@ -85,7 +85,7 @@ void compare_texts(Verification& v, const ModelFolder& model) {
   if (text != claimed.text)
     v.finding("output.text", json(text).dump(-1, ' ', false, json::error_handler_t::replace),
               json(claimed.text).dump());
-  if (claimed.stop_tokens != model.stop_tokens)
+  if (ascending(claimed.stop_tokens) != model.stop_tokens)
     v.finding("input.stop_tokens", json(model.stop_tokens).dump(), json(claimed.stop_tokens).dump());
 }
 
@@ -131,7 +131,7 @@ Status examine(Verification& v, ModelOptions options, const ExecutionOptions& ex
   INVAR_TRY(const ModelFolder model, open_model(found.location));
   // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
   INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
-  receipt::Receipt mine = receipt::describe(model.identity, compiled.plan);
+  INVAR_TRY(receipt::Receipt mine, receipt::describe(model.identity, compiled.plan, claimed.format));
   mine.model_name = claimed.model_name;  // labels: check_name() says what is known of them
   mine.revision = claimed.revision;
 
@@ -162,7 +162,8 @@ Status examine(Verification& v, ModelOptions options, const ExecutionOptions& ex
                           (has_template ? ", template: equal" : ": equal; neither has a chat template"));
   v.compared("weights", to_hex(mine.weights));
   v.compared("named", name.text);
-  v.compared("program", to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "), " +
+  v.compared("program", (mine.recipe.empty() ? "plan " : mine.recipe + ", ") + to_hex(mine.program).substr(0, 16) +
+                            " (numerics " + mine.numerics + "), " +
                             (given_plan.empty() ? "compiled from this folder: equal"
                                                 : "the plan " + given_plan + ", as it was given: equal"));
   v.compared("steps", std::to_string(steps) + " of " + std::to_string(claimed.tokens.size()) +

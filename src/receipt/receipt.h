@@ -23,14 +23,16 @@ struct TensorDigest {
 };
 
 struct Receipt {
+  int format = 2;  // receipt.1: 2, or 1, which is read and verified but no longer written
   // model
   std::string model_name, revision;
   Digest weights;  // Merkle root over tensors
   std::vector<TensorDigest> tensors;
   Digest config, tokenizer, chat_template;  // of the files' bytes; chat_template: of its text, or of ""
-  // program
+  // program; format 1 has the digest of the plan, and neither recipe nor profile
+  std::string recipe;
   Digest program;
-  std::string numerics, operation_set, unicode;
+  std::string numerics, profile, operation_set, unicode;
   // input
   std::string prompt;
   std::vector<int32_t> prompt_tokens;

@@ -48,8 +48,10 @@ std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine) 
   digest("model.config", claimed.config, mine.config);
   digest("model.tokenizer", claimed.tokenizer, mine.tokenizer);
   digest("model.chat_template", claimed.chat_template, mine.chat_template);
+  text("program.recipe", claimed.recipe, mine.recipe);
   digest("program.digest", claimed.program, mine.program);
   text("program.numerics", claimed.numerics, mine.numerics);
+  text("program.profile", claimed.profile, mine.profile);
   text("program.operation_set", claimed.operation_set, mine.operation_set);
   text("program.unicode", claimed.unicode, mine.unicode);
   return f;
