@@ -80,6 +80,8 @@ TEST(Verify, NamesEachDifferenceOfTheModel) {
   EXPECT_EQ(differing([](Receipt& r) { r.config[0] ^= 1, r.tokenizer[0] ^= 1, r.chat_template[0] ^= 1; }),
             "model.config model.tokenizer model.chat_template");
   EXPECT_EQ(differing([](Receipt& r) { r.program[0] ^= 1; }), "program.digest");
+  EXPECT_EQ(differing([](Receipt& r) { r.recipe = "toy-2", r.profile = "exact16"; }),
+            "program.recipe program.profile");
   EXPECT_EQ(
       differing([](Receipt& r) { r.numerics = "invar-0", r.operation_set = "default", r.unicode = "1"; }),
       "program.numerics program.operation_set program.unicode");

@@ -32,6 +32,22 @@ def test_the_committed_receipt_of_the_demo(answer):
     )
 
 
+@pytest.mark.parametrize(
+    "receipt", sorted((ROOT / "tests/golden/receipts").glob("romeo.*")), ids=str
+)
+def test_receipts_of_every_format_are_verified(receipt):
+    """Receipts that earlier builds wrote. None is ever removed or made anew."""
+    assert invar("validate", receipt, "--json").json()["ok"]
+    assert "VERIFIED" in invar("verify", receipt, "--model-name", MODEL).text
+
+
+def test_an_unknown_format_is_refused_by_name(answer, tmp_path):
+    path = tmp_path / "later.json"
+    path.write_text(json.dumps(reseal(put(answer["content"], ("schema",), "invar-receipt 3"))))
+    for command in ("validate", "verify"):
+        assert "invar-receipt 3" in invar(command, path, code=3).errors[0]
+
+
 def test_the_readme_shows_what_happens(answer):
     readme = (ROOT / "README.md").read_text()
     assert readme.count(answer["receipt_hash"]) >= 2 and "ROMEO:" + answer["text"] in readme
@@ -204,7 +220,7 @@ def test_the_plan_is_the_same_wherever_it_is_made(tmp_path):
         shutil.copytree(MODEL, tmp_path / name / "m")
         invar("export", "--model-name", tmp_path / name / "m", "-o", tmp_path / name / "out")
         plans.append(
-            invar("compile", tmp_path / name / "out/model.onnx").out.decode().split("program ")[1]
+            invar("compile", tmp_path / name / "out/model.onnx").out.decode().split("\nprogram ")[1]
         )
         plans.append((tmp_path / name / "out/plan.invar").read_bytes())
     assert plans[0] == plans[2] and plans[1] == plans[3]
@@ -328,7 +344,9 @@ def test_one_character_of_the_file(answer, tmp_path):
         (("input", "prompt"), "ROMEA:", "input"),
         (("input", "tokens", 1), 7, "input"),
         (("output", "text"), "To be.", "output.text"),
-        (("program", "digest"), "0" * 64, "program"),
+        (("program", "digest"), "0" * 64, "program.digest"),
+        (("program", "recipe"), "llama-2", "program.recipe"),
+        (("program", "profile"), "exact16", "program.profile"),
         (("program", "numerics"), "invar-0", "program.numerics"),
         (("program", "unicode"), "1.0", "program.unicode"),
         (("model", "config"), "0" * 64, "model.config"),

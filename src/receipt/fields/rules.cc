@@ -28,7 +28,7 @@ void check_tokens(std::string_view path, const std::vector<int32_t>& tokens, int
           {at(path, i), "a token id in [0, " + std::to_string(vocab) + ")", std::to_string(tokens[i])});
 }
 
-// receipt.20: one computation has one receipt.
+// receipt.21: one computation has one receipt.
 static void check_unambiguous(const Receipt& r, Findings& f) {
   for (size_t i = 1; i < r.stop_tokens.size(); ++i)
     if (r.stop_tokens[i] <= r.stop_tokens[i - 1])
@@ -37,8 +37,9 @@ static void check_unambiguous(const Receipt& r, Findings& f) {
   if (r.sampling.do_sample) return;
   const sample::Params greedy;
   const auto fixed = [&](const char* name, bool equal, const char* value) {
-    if (!equal) f.push_back({std::string("input.") + name, std::string(value) + ", because nothing is sampled",
-                             "another value"});
+    if (!equal)
+      f.push_back({std::string("input.") + name, std::string(value) + ", because nothing is sampled",
+                   "another value"});
   };
   fixed("temperature", r.sampling.temperature == greedy.temperature, "\"1\"");
   fixed("top_k", r.sampling.top_k == greedy.top_k, "0");
