@@ -58,7 +58,7 @@ struct TokensCommand {  // encode, decode
   std::vector<int32_t> tokens;
 };
 struct ReceiptCommand {  // validate, verify
-  std::string receipt;
+  std::vector<std::string> receipts;  // at least one
   ModelOptions model;
   ExecutionOptions execution;
   bool json = false;

@@ -189,14 +189,14 @@ void add_decode(CLI::App& app, TokensCommand& o, int& result) {
 
 void add_validate(CLI::App& app, ReceiptCommand& o, int& result) {
   auto* cmd = app.add_subcommand("validate", "check a receipt's structure and hashes");
-  cmd->add_option("receipt", o.receipt, "a receipt")->required();
+  cmd->add_option("receipt", o.receipts, "receipts")->required();
   cmd->add_flag("--json", o.json, "the verdict as JSON");
   cmd->callback([&o, &result] { result = validate(o); });
 }
 
 void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
   auto* cmd = app.add_subcommand("verify", "recompute a receipt and compare bit for bit");
-  cmd->add_option("receipt", o.receipt, "a receipt")->required();
+  cmd->add_option("receipt", o.receipts, "receipts")->required();
   cmd->add_option("--model-name", o.model.model_name,
                   "the checkpoint: a folder, or org/name in the Hugging Face cache");
   cmd->add_option("--plan", o.model.plan,

@@ -2,7 +2,9 @@
 // promises. Finding the model, compiling it and computing again are elsewhere.
 #include "generate/verify.h"
 
+#include <algorithm>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "generate/execution.h"
@@ -89,30 +91,82 @@ void compare_texts(Verification& v, const ModelFolder& model) {
     v.finding("input.stop_tokens", json(model.stop_tokens).dump(), json(claimed.stop_tokens).dump());
 }
 
+}  // namespace
+
+// A model that was found, opened and compiled for an operation set.
+struct LoadedModel {
+  FoundModel found;
+  ModelFolder folder;
+  CompiledModel compiled;
+  std::optional<run::Session> session;  // of reproducible programs
+  int64_t capacity = 0;                 // positions of the session
+};
+
+struct Verifier::Impl {
+  Impl(ModelOptions m, ExecutionOptions e, Observer& o)
+      : model(std::move(m)), execution(std::move(e)), observer(o) {}
+  Result<LoadedModel*> load(const Verification&);
+  Result<run::Session*> session(const Verification&, LoadedModel&, const ExecutionOptions&, int64_t positions);
+  Result<int64_t> recompute(Verification&, LoadedModel&, const receipt::Receipt& mine);
+  Status examine(Verification&);
+
+  const ModelOptions model;
+  const ExecutionOptions execution;
+  Observer& observer;
+  std::map<std::pair<std::string, OperationSet>, LoadedModel> loaded;  // by folder
+};
+
+Result<LoadedModel*> Verifier::Impl::load(const Verification& v) {
+  INVAR_TRY(FoundModel found, find_model(model.model_name, v.claimed));
+  const std::pair key(found.location.folder, v.set);
+  if (const auto known = loaded.find(key); known != loaded.end()) {
+    known->second.found = std::move(found);  // another receipt may have found it in another way
+    return &known->second;
+  }
+  ModelOptions options = model;
+  if (options.plan.empty()) options.operation_set = v.set;
+  INVAR_TRY(ModelFolder folder, open_model(found.location));
+  // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
+  INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
+  return &loaded.try_emplace(key, LoadedModel{std::move(found), std::move(folder), std::move(compiled), {}, 0})
+              .first->second;
+}
+
+Result<run::Session*> Verifier::Impl::session(const Verification& v, LoadedModel& m,
+                                              const ExecutionOptions& how, int64_t positions) {
+  const bool repeats = v.set == OperationSet::deterministic;  // a session of its own, as the receipt says
+  if (m.session && !repeats && m.capacity >= positions) return &*m.session;
+  const auto loading = observer.phase("load");
+  m.capacity = repeats ? positions : std::clamp(2 * m.capacity, positions, m.folder.context);
+  m.session.reset();  // frees its memory first
+  run::Options options = session_options(how, m.capacity);
+  options.hashed = m.compiled.hashed.get();
+  INVAR_TRY(m.session, run::Session::open(m.compiled.plan, m.compiled.folder, options));
+  if (repeats) {
+    INVAR_CHECK_OK(check_kind(v, *m.session));
+  }
+  loading->done(m.found.location.name + ", weights " + to_hex(v.claimed.weights).substr(0, 16));
+  report_threads(m.session->threads(), how, observer);
+  return &*m.session;
+}
+
 // receipt.16, receipt.18: the tokens and logits, computed again. Returns the steps that were
 // compared.
-Result<int64_t> recompute(Verification& v, const ModelLocation& location, CompiledModel compiled,
-                          const receipt::Receipt& mine, ExecutionOptions execution, Observer& observer) {
+Result<int64_t> Verifier::Impl::recompute(Verification& v, LoadedModel& m, const receipt::Receipt& mine) {
   const receipt::Receipt& claimed = v.claimed;
   const bool repeats = v.set == OperationSet::deterministic;
   const int64_t total = static_cast<int64_t>(claimed.prompt_tokens.size() + claimed.tokens.size());
+  ExecutionOptions how = execution;
   if (repeats) {
-    INVAR_TRY(execution, as_it_was(v, execution));
+    INVAR_TRY(how, as_it_was(v, how));
   }
-  const auto loading = observer.phase("load");
-  run::Options options = session_options(execution, total);
-  options.hashed = compiled.hashed.get();
-  INVAR_TRY(run::Session session, run::Session::open(std::move(compiled.plan), compiled.folder, options));
-  if (repeats) {
-    INVAR_CHECK_OK(check_kind(v, session));
-  }
-  loading->done(location.name + ", weights " + to_hex(mine.weights).substr(0, 16));
-  report_threads(session.threads(), execution, observer);
+  INVAR_TRY(run::Session* const computing_on, session(v, m, how, total));
+  run::Session& session = *computing_on;
   const auto computing = observer.phase("recompute");
   INVAR_TRY(receipt::Verdict verdict,
             receipt::verify(claimed, mine,
                             repeats ? repeat_steps(session, claimed.prompt_tokens.size(), *computing)
-                                    : forward_pass(session, execution.prefill_chunk, *computing),
+                                    : forward_pass(session, how.prefill_chunk, *computing),
                             session.vocab()));
   INVAR_CHECK_OK(session.weights_unchanged());
   v.verdict.findings = verdict.findings;
@@ -123,25 +177,21 @@ Result<int64_t> recompute(Verification& v, const ModelLocation& location, Compil
 }
 
 // All that needs the model. What is compared first decides whether the rest is worth computing.
-Status examine(Verification& v, ModelOptions options, const ExecutionOptions& execution, Observer& observer) {
+Status Verifier::Impl::examine(Verification& v) {
   const receipt::Receipt& claimed = v.claimed;
-  const std::string given_plan = options.plan;
-  if (given_plan.empty()) options.operation_set = v.set;
-  INVAR_TRY(const FoundModel found, find_model(options.model_name, claimed));
-  INVAR_TRY(const ModelFolder model, open_model(found.location));
-  // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
-  INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
-  INVAR_TRY(receipt::Receipt mine, receipt::describe(model.identity, compiled.plan, claimed.format));
+  INVAR_TRY(LoadedModel* const loaded_model, load(v));
+  LoadedModel& m = *loaded_model;
+  INVAR_TRY(receipt::Receipt mine, receipt::describe(m.folder.identity, m.compiled.plan, claimed.format));
   mine.model_name = claimed.model_name;  // labels: check_name() says what is known of them
   mine.revision = claimed.revision;
 
-  v.compared("folder", found.location.folder + " (" + found.source + ")");
+  v.compared("folder", m.found.location.folder + " (" + m.found.source + ")");
   v.verdict.findings = receipt::compare_model(claimed, mine);
   if (v.failed()) return {};
-  const NameCheck name = check_name(found.location, claimed);
+  const NameCheck name = check_name(m.found.location, claimed);
   v.verdict.findings = name.findings;
   if (v.failed()) return {};
-  compare_texts(v, model);
+  compare_texts(v, m.folder);
   if (v.failed()) return {};
 
   if (v.set == OperationSet::any)
@@ -149,23 +199,22 @@ Status examine(Verification& v, ModelOptions options, const ExecutionOptions& ex
         "nobody can verify a run of the operation set default, which promises nothing about bits: model, "
         "program, prompt and texts are those of the receipt, tokens and logits were not computed again");
   const size_t total = claimed.prompt_tokens.size() + claimed.tokens.size();
-  if (static_cast<int64_t>(total) > model.context) {
-    v.finding("output.tokens", "at most " + std::to_string(model.context) + " positions with the prompt",
+  if (static_cast<int64_t>(total) > m.folder.context) {
+    v.finding("output.tokens", "at most " + std::to_string(m.folder.context) + " positions with the prompt",
               std::to_string(total));
     return {};
   }
-  INVAR_TRY(const int64_t steps,
-            recompute(v, found.location, std::move(compiled), mine, execution, observer));
+  INVAR_TRY(const int64_t steps, recompute(v, m, mine));
 
   const bool has_template = mine.chat_template != sha256("");  // receipt.19
   v.compared("model", std::to_string(mine.tensors.size()) + " tensors, config, tokenizer" +
                           (has_template ? ", template: equal" : ": equal; neither has a chat template"));
   v.compared("weights", to_hex(mine.weights));
   v.compared("named", name.text);
-  v.compared("program", (mine.recipe.empty() ? "plan " : mine.recipe + ", ") + to_hex(mine.program).substr(0, 16) +
-                            " (numerics " + mine.numerics + "), " +
-                            (given_plan.empty() ? "compiled from this folder: equal"
-                                                : "the plan " + given_plan + ", as it was given: equal"));
+  v.compared("program", (mine.recipe.empty() ? "plan " : mine.recipe + ", ") +
+                            to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "), " +
+                            (model.plan.empty() ? "compiled from this folder: equal"
+                                                : "the plan " + model.plan + ", as it was given: equal"));
   v.compared("steps", std::to_string(steps) + " of " + std::to_string(claimed.tokens.size()) +
                           " recomputed: logits commitments and tokens equal");
   if (v.set == OperationSet::deterministic)
@@ -174,6 +223,8 @@ Status examine(Verification& v, ModelOptions options, const ExecutionOptions& ex
                               ") repeats the bits; nothing is said of any other");
   return {};
 }
+
+namespace {
 
 // Structure and hashes, in both commands.
 Result<Verdict> read_claim(std::string_view text, const std::string& name, receipt::Receipt& claimed) {
@@ -205,15 +256,23 @@ Result<Verdict> validate(std::string_view text, const std::string& name) {
   return named(kValid, std::move(v));
 }
 
-Result<Verdict> verify(std::string_view text, const std::string& name, const ModelOptions& model,
-                       const ExecutionOptions& execution, Observer& observer) {
+Verifier::Verifier(ModelOptions model, ExecutionOptions execution, Observer& observer)
+    : impl_(std::make_unique<Impl>(std::move(model), std::move(execution), observer)) {}
+Verifier::~Verifier() = default;
+
+Result<Verdict> Verifier::verify(std::string_view text, const std::string& name) {
   const num::ArithmeticEnv env;
   receipt::Receipt claimed;
   INVAR_TRY(Verdict read, read_claim(text, name, claimed));
   if (!read.ok()) return named(kVerified, std::move(read));
   Verification v{claimed, set_of(claimed), std::move(read)};
-  INVAR_CHECK_OK(examine(v, model, execution, observer));
+  INVAR_CHECK_OK(impl_->examine(v));
   return named(v.set == OperationSet::reproducible ? kVerified : kRepeated, std::move(v.verdict));
+}
+
+Result<Verdict> verify(std::string_view text, const std::string& name, const ModelOptions& model,
+                       const ExecutionOptions& execution, Observer& observer) {
+  return Verifier(model, execution, observer).verify(text, name);
 }
 
 }  // namespace invar::generate

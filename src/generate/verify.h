@@ -2,6 +2,7 @@
 // (verify).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,5 +39,17 @@ Result<Verdict> validate(std::string_view text, const std::string& name);
 // nobody verify here (not_covered).
 Result<Verdict> verify(std::string_view text, const std::string& name, const ModelOptions&,
                        const ExecutionOptions&, Observer&);
+
+// The same for several receipts one after another. A model is found, compiled and loaded once.
+class Verifier {
+ public:
+  Verifier(ModelOptions, ExecutionOptions, Observer&);  // the observer outlives this object
+  ~Verifier();
+  Result<Verdict> verify(std::string_view text, const std::string& name);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace invar::generate
