@@ -1,7 +1,10 @@
 // invar validate, invar verify: a receipt -> a verdict.
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
 
 #include "base/text/display.h"
 #include "commands.h"
@@ -27,7 +30,11 @@ std::string json_of(const generate::Verdict& v) {
 }
 
 std::string error_json(const std::string& receipt, const Error& error) {
-  return line_of({{"ok", false}, {"verdict", "REFUSED"}, {"receipt", receipt}, {"error", error.message}, {"exit_code", static_cast<int>(error.code)}});
+  return line_of({{"ok", false},
+                  {"verdict", "REFUSED"},
+                  {"receipt", receipt},
+                  {"error", error.message},
+                  {"exit_code", static_cast<int>(error.code)}});
 }
 
 // The line of one receipt among several.
@@ -36,7 +43,8 @@ std::string row_of(const std::string& receipt, const Result<generate::Verdict>& 
   if (!verdict) {
     about = verdict.error().message;
   } else if (!verdict->ok()) {
-    about = verdict->findings.front().field + " and " + std::to_string(verdict->findings.size() - 1) + " more";
+    about =
+        verdict->findings.front().field + " and " + std::to_string(verdict->findings.size() - 1) + " more";
     if (verdict->findings.size() == 1) about = verdict->findings.front().field;
   } else {
     about = verdict->receipt_hash;
@@ -60,7 +68,9 @@ int judge_all(const ReceiptCommand& c, const Judge& judge) {
   for (const std::string& path : c.receipts) {
     const auto text = generate::read_receipt(path);
     const Result<generate::Verdict> verdict = text ? judge(*text, path) : text.error();
-    const int one = !verdict ? static_cast<int>(verdict.error().code) : verdict->ok() ? 0 : static_cast<int>(Code::failed);
+    const int one = !verdict        ? static_cast<int>(verdict.error().code)
+                    : verdict->ok() ? 0
+                                    : static_cast<int>(Code::failed);
     code = std::max(code, one);
     good += one == 0;
     if (c.receipts.size() == 1 && !verdict) return fail(verdict.error());
@@ -74,6 +84,24 @@ int judge_all(const ReceiptCommand& c, const Judge& judge) {
   return code;
 }
 
+// "A:B"
+std::optional<std::pair<int64_t, int64_t>> range_of(const std::string& text) {
+  std::pair<int64_t, int64_t> range;
+  const char* const last = text.data() + text.size();
+  auto [at, error] = std::from_chars(text.data(), last, range.first);
+  if (error != std::errc() || at == last || *at != ':') return std::nullopt;
+  const auto end = std::from_chars(at + 1, last, range.second);
+  return end.ec == std::errc() && end.ptr == last ? std::optional(range) : std::nullopt;
+}
+
+// No prover can know it before.
+std::string random_salt() {
+  std::random_device device;
+  Sha256 hash;
+  for (int i = 0; i < 8; ++i) hash.update(std::to_string(device()) + " ");
+  return to_hex(hash.finish()).substr(0, 32);
+}
+
 }  // namespace
 
 int validate(const ReceiptCommand& c) {
@@ -81,9 +109,17 @@ int validate(const ReceiptCommand& c) {
 }
 
 int verify(const ReceiptCommand& c) {
+  receipt::StepSelection selection = c.selection;
+  if (selection.spot > 0 && selection.salt.empty()) selection.salt = random_salt();
+  if (!c.steps.empty()) {
+    selection.range = range_of(c.steps);
+    if (!selection.range)
+      return fail(bad_input("--steps " + c.steps + ": two numbers of steps such as 0:64 are needed"));
+  }
   Console console(c.json);
-  generate::Verifier verifier(c.model, c.execution, console);
-  return judge_all(c, [&](const std::string& text, const std::string& name) { return verifier.verify(text, name); });
+  generate::Verifier verifier(c.model, c.execution, console, selection);
+  return judge_all(
+      c, [&](const std::string& text, const std::string& name) { return verifier.verify(text, name); });
 }
 
 }  // namespace invar::cli

@@ -25,7 +25,7 @@ struct Words {
   const char *good, *bad;
 };
 constexpr Words kValid{"VALID", "NOT VALID"}, kVerified{"VERIFIED", "NOT VERIFIED"},
-    kRepeated{"REPEATED ON THIS MACHINE", "NOT REPEATED"};
+    kSpotChecked{"SPOT CHECKED", "NOT VERIFIED"}, kRepeated{"REPEATED ON THIS MACHINE", "NOT REPEATED"};
 
 Verdict named(const Words& words, Verdict v) {
   v.verdict = v.ok() ? words.good : words.bad;
@@ -93,6 +93,14 @@ void compare_texts(Verification& v, const ModelFolder& model) {
 
 }  // namespace
 
+// What a check of some steps does not show.
+static std::string what_may_be_missed(const receipt::StepSelection& selection, int64_t steps, size_t all) {
+  if (selection.range) return "nothing is said of the other steps";
+  const std::string others = std::to_string(static_cast<int64_t>(all) - steps), count = std::to_string(all);
+  return "a single forged step with probability " + others + "/" + count + ", f of them with at most (" +
+         others + "/" + count + ")^f; chosen by the salt " + selection.salt;
+}
+
 // A model that was found, opened and compiled for an operation set.
 struct LoadedModel {
   FoundModel found;
@@ -103,16 +111,18 @@ struct LoadedModel {
 };
 
 struct Verifier::Impl {
-  Impl(ModelOptions m, ExecutionOptions e, Observer& o)
-      : model(std::move(m)), execution(std::move(e)), observer(o) {}
+  Impl(ModelOptions m, ExecutionOptions e, Observer& o, receipt::StepSelection s)
+      : model(std::move(m)), execution(std::move(e)), observer(o), selection(std::move(s)) {}
   Result<LoadedModel*> load(const Verification&);
-  Result<run::Session*> session(const Verification&, LoadedModel&, const ExecutionOptions&, int64_t positions);
+  Result<run::Session*> session(const Verification&, LoadedModel&, const ExecutionOptions&,
+                                int64_t positions);
   Result<int64_t> recompute(Verification&, LoadedModel&, const receipt::Receipt& mine);
   Status examine(Verification&);
 
   const ModelOptions model;
   const ExecutionOptions execution;
   Observer& observer;
+  const receipt::StepSelection selection;
   std::map<std::pair<std::string, OperationSet>, LoadedModel> loaded;  // by folder
 };
 
@@ -128,7 +138,8 @@ Result<LoadedModel*> Verifier::Impl::load(const Verification& v) {
   INVAR_TRY(ModelFolder folder, open_model(found.location));
   // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
   INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
-  return &loaded.try_emplace(key, LoadedModel{std::move(found), std::move(folder), std::move(compiled), {}, 0})
+  return &loaded
+              .try_emplace(key, LoadedModel{std::move(found), std::move(folder), std::move(compiled), {}, 0})
               .first->second;
 }
 
@@ -159,6 +170,10 @@ Result<int64_t> Verifier::Impl::recompute(Verification& v, LoadedModel& m, const
   ExecutionOptions how = execution;
   if (repeats) {
     INVAR_TRY(how, as_it_was(v, how));
+    if (!selection.all())
+      return v.refused(
+          "its operation set is deterministic, so a step is repeated with all before it: "
+          "leave --spot and --steps out");
   }
   INVAR_TRY(run::Session* const computing_on, session(v, m, how, total));
   run::Session& session = *computing_on;
@@ -167,7 +182,7 @@ Result<int64_t> Verifier::Impl::recompute(Verification& v, LoadedModel& m, const
             receipt::verify(claimed, mine,
                             repeats ? repeat_steps(session, claimed.prompt_tokens.size(), *computing)
                                     : forward_pass(session, how.prefill_chunk, *computing),
-                            session.vocab()));
+                            session.vocab(), selection));
   INVAR_CHECK_OK(session.weights_unchanged());
   v.verdict.findings = verdict.findings;
   computing->done(std::to_string(verdict.steps_compared) + " steps, " +
@@ -217,6 +232,7 @@ Status Verifier::Impl::examine(Verification& v) {
                                                 : "the plan " + model.plan + ", as it was given: equal"));
   v.compared("steps", std::to_string(steps) + " of " + std::to_string(claimed.tokens.size()) +
                           " recomputed: logits commitments and tokens equal");
+  if (!selection.all()) v.compared("missed", what_may_be_missed(selection, steps, claimed.tokens.size()));
   if (v.set == OperationSet::deterministic)
     v.compared("promise", "operation set deterministic: this hardware with this software (" +
                               v.execution("processor") + "; libraries: " + v.execution("libraries") +
@@ -256,8 +272,9 @@ Result<Verdict> validate(std::string_view text, const std::string& name) {
   return named(kValid, std::move(v));
 }
 
-Verifier::Verifier(ModelOptions model, ExecutionOptions execution, Observer& observer)
-    : impl_(std::make_unique<Impl>(std::move(model), std::move(execution), observer)) {}
+Verifier::Verifier(ModelOptions model, ExecutionOptions execution, Observer& observer,
+                   receipt::StepSelection selection)
+    : impl_(std::make_unique<Impl>(std::move(model), std::move(execution), observer, std::move(selection))) {}
 Verifier::~Verifier() = default;
 
 Result<Verdict> Verifier::verify(std::string_view text, const std::string& name) {
@@ -267,12 +284,16 @@ Result<Verdict> Verifier::verify(std::string_view text, const std::string& name)
   if (!read.ok()) return named(kVerified, std::move(read));
   Verification v{claimed, set_of(claimed), std::move(read)};
   INVAR_CHECK_OK(impl_->examine(v));
-  return named(v.set == OperationSet::reproducible ? kVerified : kRepeated, std::move(v.verdict));
+  const Words& words = v.set != OperationSet::reproducible ? kRepeated
+                       : impl_->selection.all()            ? kVerified
+                                                           : kSpotChecked;
+  return named(words, std::move(v.verdict));
 }
 
 Result<Verdict> verify(std::string_view text, const std::string& name, const ModelOptions& model,
-                       const ExecutionOptions& execution, Observer& observer) {
-  return Verifier(model, execution, observer).verify(text, name);
+                       const ExecutionOptions& execution, Observer& observer,
+                       const receipt::StepSelection& selection) {
+  return Verifier(model, execution, observer, selection).verify(text, name);
 }
 
 }  // namespace invar::generate
