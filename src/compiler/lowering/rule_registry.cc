@@ -62,9 +62,9 @@ Result<Operation*> make_checked(OpBuilder& build, Location loc, llvm::StringRef 
                                 llvm::ArrayRef<NamedAttribute> attrs, Type type,
                                 std::optional<Constraint>* constraint) {
   MLIRContext* context = build.getContext();
-  Refusal refusal;
+  InferenceError refusal;
   ScopedDiagnosticHandler handler(context, [&](Diagnostic& d) {
-    if (refusal.message.empty()) refusal = refusal_of(d);
+    if (refusal.message.empty()) refusal = inference_error_of(d);
   });
   Operation* made = make_op(build, loc, op, operands, attrs, type ? type : operands[0].getType());
   // Element types and other constraints of the operation (after the shapes fit) are a matter of

@@ -183,15 +183,15 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-#define INVAR_REDUCTION(name, Op)                                                                        \
-  extern const Kernel INVAR_ROW_OF(name);                                                                \
-  const Kernel INVAR_ROW_OF(name) = {.op = #name,                                                        \
-                                     .isa = INVAR_ISA,                                                   \
-                                     .phases = INVAR_ISA_NS::Op::kCentred ? 4 : 2,                       \
-                                     .units = INVAR_ISA_NS::Op::kCentred ? centred_units : reduce_units, \
-                                     .run = INVAR_ISA_NS::run<INVAR_ISA_NS::Op>,                         \
-                                     .scratch_bytes = reduce_scratch,                                    \
-                                     .shared_bytes = reduce_shared};
+#define INVAR_REDUCTION(name, Op)                                                                           \
+  extern const CpuKernel INVAR_ROW_OF(name);                                                                \
+  const CpuKernel INVAR_ROW_OF(name) = {.op = #name,                                                        \
+                                        .isa = INVAR_ISA,                                                   \
+                                        .phases = INVAR_ISA_NS::Op::kCentred ? 4 : 2,                       \
+                                        .units = INVAR_ISA_NS::Op::kCentred ? centred_units : reduce_units, \
+                                        .run = INVAR_ISA_NS::run<INVAR_ISA_NS::Op>,                         \
+                                        .scratch_bytes = reduce_scratch,                                    \
+                                        .shared_bytes = reduce_shared};
 INVAR_REDUCTION(reduce_sum, SumOp)
 INVAR_REDUCTION(reduce_mean, MeanOp)
 INVAR_REDUCTION(reduce_prod, ProdOp)
@@ -205,17 +205,17 @@ INVAR_REDUCTION(reduce_log_sum_exp, LogSumExpOp)
 INVAR_REDUCTION(reduce_var, VarOp)
 INVAR_REDUCTION(reduce_std, StdOp)
 
-#define INVAR_ARG(name, Extreme)                         \
-  extern const Kernel INVAR_ROW_OF(name);                \
-  const Kernel INVAR_ROW_OF(name) = {.op = #name,        \
-                                     .isa = INVAR_ISA,   \
-                                     .units = arg_units, \
-                                     .run = INVAR_ISA_NS::arg<num::INVAR_ISA_NS::Extreme>};
+#define INVAR_ARG(name, Extreme)                            \
+  extern const CpuKernel INVAR_ROW_OF(name);                \
+  const CpuKernel INVAR_ROW_OF(name) = {.op = #name,        \
+                                        .isa = INVAR_ISA,   \
+                                        .units = arg_units, \
+                                        .run = INVAR_ISA_NS::arg<num::INVAR_ISA_NS::Extreme>};
 INVAR_ARG(argmax, Largest)
 INVAR_ARG(argmin, Smallest)
 
-extern const Kernel INVAR_ROW_OF(hardmax);
-const Kernel INVAR_ROW_OF(hardmax) = {
+extern const CpuKernel INVAR_ROW_OF(hardmax);
+const CpuKernel INVAR_ROW_OF(hardmax) = {
     .op = "hardmax", .isa = INVAR_ISA, .units = arg_units, .run = INVAR_ISA_NS::hardmax};
 
 }  // namespace invar::ops

@@ -1,6 +1,7 @@
-// Exponentials in binary32 only, where that decides the result, for lanes whose registers hold a
-// table (kTable, num/lane/lane.h): twice as many lanes per operation as in binary64, which computes
-// the rest. Constants: tools/prove/coefficients/near_coefficients.py.
+// The fast path of exponentials, for lanes whose registers hold a table (kTable, num/lane/lane.h).
+// It uses binary32 only, twice as many lanes per operation as binary64. Binary64 computes the
+// results that it cannot round with certainty. Constants:
+// tools/prove/coefficients/exp_fast_path_coefficients.py.
 //
 // e^x = 2^m e^(r + low), m a multiple of 1/kTable: 2^m = 2^n T (1 + rest) with T from the table,
 // and V = T e^r is T (1 + r + E), E = r^2 P(r). s0 = T (1 + r), s = s0 + T E and what both
@@ -8,7 +9,7 @@
 // (kTable = 32) or 2^-32 (8), half of that below 1, with lo < 2^-21.
 //
 // s + lo rounds like V unless a midpoint of two numbers is between them. There |lo| is at least
-// 2^-24 (2^-25 below 1), so lo (1 +- kDoubt) covers the error: if both have one rounded result,
+// 2^-24 (2^-25 below 1), so lo (1 +- kErrorOfLo) covers the error: if both have one rounded result,
 // that is V rounded. invar_prove shows it on every input.
 #pragma once
 
@@ -16,7 +17,7 @@
 
 namespace invar::num::INVAR_ISA_NS {
 
-constexpr float kDoubt = kTable >= 32 ? 0x1p-11f : 0x1p-8f;
+constexpr float kErrorOfLo = kTable >= 32 ? 0x1p-11f : 0x1p-8f;
 constexpr int kTableBits = __builtin_ctz(kTable);
 // x + kStep rounds |x| < 2^22 / kTable to a multiple of 1/kTable, which stays in the low bits.
 constexpr float kStep = 0x1.8p23f / kTable;
@@ -37,26 +38,26 @@ constexpr float kRest[32] = {0x0p+0f,          -0x1.947414p-25f, 0x1.8d96d4p-25f
                              0x1.67a1cap-28f,  -0x1.348e56p-25f, 0x1.a3b5e4p-28f,  -0x1.0b7ec8p-25f,
                              -0x1.f9c304p-27f, -0x1.e4c886p-26f, -0x1.6961b4p-28f, -0x1.b5151ep-28f,
                              -0x1.a5217cp-28f, -0x1.ab7132p-26f, 0x1.61428ep-28f,  -0x1.2ad5f8p-27f};
-struct Table {
+struct Exp2Table {
   alignas(128) float entry[kTable];  // a line of a GPU's cache
 };
-INVAR_INLINE constexpr Table every(int stride, const float (&from)[32]) {
-  Table t{};
+INVAR_INLINE constexpr Exp2Table every_nth(int stride, const float (&from)[32]) {
+  Exp2Table t{};
   for (int i = 0; i < kTable; ++i) t.entry[i] = from[i * stride];
   return t;
 }
-INVAR_TABLE Table kPowers = every(32 / kTable, kPower), kRests = every(32 / kTable, kRest);
+INVAR_TABLE Exp2Table kPowers = every_nth(32 / kTable, kPower), kRests = every_nth(32 / kTable, kRest);
 
 // What the table's power for t = m + kStep leaves, relatively.
 INVAR_INLINE F rest_of(F t) {
   return pick(kRests.entry, bits(t));
 }
 // s + lo, to be multiplied by 2^n: `exponent` is n in the exponent's place.
-struct Near {
+struct ScaledSum {
   F s, lo;
   I exponent;
 };
-INVAR_INLINE Near power_near(F t, F r, F low) {
+INVAR_INLINE ScaledSum power_fast(F t, F r, F low) {
   F power = pick(kPowers.entry, bits(t));
   F p = kTable >= 32 ? horner(r, 0.5f, 0x1.5555c8p-3f, 0x1.5555dcp-5f)
                      : horner(r, 0.5f, 0x1.555556p-3f, 0x1.555ceap-5f, 0x1.111678p-7f);
@@ -67,13 +68,13 @@ INVAR_INLINE Near power_near(F t, F r, F low) {
   return {s, fma(s, low, lo), n};
 }
 // Certain if the test says so; the result must be normal as well.
-INVAR_INLINE RoundedResult round_if_certain(Near v) {
-  RoundedResult r = round_if_certain(v.s, v.lo, kDoubt);
+INVAR_INLINE RoundedResult round_if_certain(ScaledSum v) {
+  RoundedResult r = round_if_certain(v.s, v.lo, kErrorOfLo);
   return {from_bits(add(bits(r.y), v.exponent)), r.sure};
 }
 // The result, which is normal for |x| < limit and 0 below `least`; by `wide` where it is uncertain.
 template <F (*wide)(F)>
-INVAR_INLINE F decide(Near n, F x, float limit, float least) {
+INVAR_INLINE F round_or_recompute(ScaledSum n, F x, float limit, float least) {
   RoundedResult v = round_if_certain(n);
   M sure = both(v.sure, lt(abs(x), set1(limit)));
   if (__builtin_expect(all(sure), true)) return v.y;

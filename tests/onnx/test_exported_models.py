@@ -17,7 +17,7 @@ if not all(map(find_spec, ("torch", "transformers", "onnxscript", "onnxruntime")
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
 sys.path.insert(0, str(ROOT / "tools"))
-import real_models  # noqa: E402
+import check_exported_models  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,8 @@ import real_models  # noqa: E402
     ],
 )
 def test_runs(tmp_path, name, exporter):
-    model = real_models.MODELS[name]()
-    result = real_models.judge(model, tmp_path, exporter, real_models.exact(model))
+    model = check_exported_models.MODELS[name]()
+    result = check_exported_models.judge(
+        model, tmp_path, exporter, check_exported_models.exact(model)
+    )
     assert (result["state"], result["kind"]) == ("runs", "dynamic"), result

@@ -1,5 +1,5 @@
 // The type check of attributes against the table of all operations' attributes.
-#include "base/opset.h"
+#include "base/attribute_types.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Prints the constants of src/num/exp/near.h: 2^(i/32) as a binary32 number and what it leaves
+"""Prints the constants of src/num/exp/fast_path.h: 2^(i/32) as a binary32 number and what it leaves
 relatively, and the coefficients of P, e^r = 1 + r + r^2 P(r), for |r| <= ln2/64 (tables of 32) and
 ln2/16 (tables of 8).
 
-usage: near_coefficients.py      (needs mpmath)
+usage: exp_fast_path_coefficients.py      (needs mpmath)
 """
 
 from mpmath import exp, factorial, log, mpf

@@ -173,7 +173,7 @@ Status roi_align(NodeView& node) {
 
 }  // namespace
 
-void decompose_roi_pooling(RuleRegistry& registry) {
+void decompose_deform_conv_roi_align(RuleRegistry& registry) {
   registry.add_rule("DeformConv", 19, deform_conv);
   registry.add_rule("RoiAlign", 10, roi_align);
 }

@@ -18,7 +18,7 @@ struct Constraint {
   std::string name, size;  // the symbol, and the text of the expression
 };
 
-struct Refusal {
+struct InferenceError {
   Code code = Code::bad_input;
   std::string message;
   std::optional<Constraint> constraint{};
@@ -36,7 +36,7 @@ mlir::LogicalResult unequal_dims(std::optional<mlir::Location>, const Dim& a, co
 
 // The refusal that a diagnostic carries. A diagnostic without one, such as a verifier's, is
 // bad_input.
-Refusal refusal_of(mlir::Diagnostic&);
+InferenceError inference_error_of(mlir::Diagnostic&);
 
 // The same decisions for lowering rules, which return errors. Shapes that must be equal and are
 // not: not_covered if they are equal for some sizes, or up to leading dimensions of 1; else

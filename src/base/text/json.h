@@ -1,5 +1,5 @@
-// A strict JSON parser (RFC 8259) for receipts. It keeps duplicate members and the spelling of
-// numbers, so that findings can name them; errors have line and column.
+// A strict JSON parser (RFC 8259). It keeps duplicate members and the spelling of numbers, so that
+// findings can name them. Errors have line and column.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-namespace invar::receipt::json {
+namespace invar::json {
 
 struct Member;
 
@@ -39,4 +39,4 @@ std::string quote(std::string_view s);
 // The start of a long text, whole characters, for messages.
 std::string brief(std::string_view s);
 
-}  // namespace invar::receipt::json
+}  // namespace invar::json

@@ -1,5 +1,5 @@
 // Refusals of type inference, as typed notes of MLIR diagnostics.
-#include "compiler/dialects/refusal.h"
+#include "compiler/dialects/inference_error.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "mlir/IR/Builders.h"
@@ -52,8 +52,8 @@ LogicalResult unequal_dims(std::optional<Location> loc, const Dim& a, const Dim&
   return emit_not_covered(*loc, text + " cannot be shown to be equal", equality_constraint(a, b));
 }
 
-Refusal refusal_of(Diagnostic& error) {
-  Refusal refusal{.code = Code::bad_input, .message = error.str()};
+InferenceError inference_error_of(Diagnostic& error) {
+  InferenceError refusal{.code = Code::bad_input, .message = error.str()};
   for (Diagnostic& note : error.getNotes())
     if (const DictionaryAttr data = refusal_data(note)) {
       refusal.code = Code::not_covered;

@@ -1,7 +1,7 @@
-// Angles above 2^28, reduced after Payne and Hanek: x = m 2^e, and x / pi mod 2 is m (2^e / pi mod
-// 2), whose first part is exact. No binary32 number comes nearer to a multiple of pi/2 than about
-// 2^-30, and the three parts of the table give the fraction to 2^-105, so its relative error is
-// that of its two roundings.
+// The range reduction of Payne and Hanek, for angles above 2^28: x = m 2^e, and x / pi mod 2 is m
+// (2^e / pi mod 2), whose first part is exact. No binary32 number is closer to a multiple of pi/2
+// than about 2^-30, and the three parts of the table give the fraction to 2^-105. So the relative
+// error of the fraction is that of its two roundings.
 #pragma once
 
 #include "num/lane/elementary.h"
@@ -9,8 +9,8 @@
 
 namespace invar::num::INVAR_ISA_NS {
 
-// x s / pi = n + offset + f, |f| <= 1/2, for s = 1 or 2: f, and n in the low bits of t = n + round.
-// Any f for other x.
+// x s / pi = n + offset + f, |f| <= 1/2, for s = 1 or 2. The result is f, and t = n + round, which
+// has n in its low bits. For other x, f is any value.
 struct Fraction {
   D f, t;
 };

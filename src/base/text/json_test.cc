@@ -1,9 +1,9 @@
 // The strict JSON parser: what it accepts, keeps and refuses.
-#include "receipt/json.h"
+#include "base/text/json.h"
 
 #include <gtest/gtest.h>
 
-namespace invar::receipt::json {
+namespace invar::json {
 namespace {
 
 std::string error(std::string_view text) {
@@ -76,4 +76,4 @@ TEST(Json, QuoteRoundTrips) {
 }
 
 }  // namespace
-}  // namespace invar::receipt::json
+}  // namespace invar::json

@@ -1,17 +1,17 @@
-// Sine and cosine of f64 constants, as position tables have them (onnx.18), in double-double
-// arithmetic.
-#pragma once
+// Sine and cosine in double-double arithmetic.
+#include "compiler/lowering/builders/constant_sin_cos.h"
+
 #include <bit>
 #include <cmath>
 
-#include "compiler/lowering/rule_registry.h"
 #include "num/dd/dd.h"
 
 namespace invar::compiler {
+namespace {
 
 // Subtracts the nearest multiple of pi / 2 and sums the Taylor series in double-double. The error
 // is below 2^-80 for |x| <= 2^20; the result is rounded once.
-inline double sin_or_cos(double x, bool cosine) {
+double sin_or_cos(double x, bool cosine) {
   using num::DD;
   const double quarters = std::nearbyint(x * 0x1.45f306dc9c883p-1);
   DD r{x, 0};
@@ -30,7 +30,9 @@ inline double sin_or_cos(double x, bool cosine) {
   return quarter & 2 ? -rounded : rounded;
 }
 
-inline Status lower_constant_sin_f64(NodeView& node, bool cosine) {
+}  // namespace
+
+Status lower_constant_sin_f64(NodeView& node, bool cosine) {
   INVAR_CHECK_OK(node.expect(1, 1, {}));
   const std::optional<std::string> from = node.constant_bytes(0);
   if (!from) return node.not_constant(0, "of f32, nor a constant");

@@ -1,25 +1,18 @@
-// Stream compaction: the indices of the true elements of a mask, whose number is known at run time
-// only (onnx.22).
-#pragma once
-
-#include "compiler/lowering/op_builder.h"
+// Stream compaction by operations of the repro dialect.
+#include "compiler/lowering/builders/nonzero_indices.h"
 
 namespace invar::compiler {
 
-inline Result<Value> flatten_to_1d(NodeView& node, Value x) {
+Result<Value> flatten_to_1d(NodeView& node, Value x) {
   const std::optional<DimExpr> n = element_count(shape_of(x.getType()));
   if (!n) return not_covered("a dimension is unknown, or there are more elements than can be counted");
   return reshape(node, x, {Dim::of(*n)});
 }
 
-struct NonzeroIndices {
-  Dim count;
-  Value index;  // i64 [count], ascending
-};
 // A stable partition of all indices puts those of true elements first: the target of a true element
 // is the number of true ones before it (an exclusive prefix sum); a false one follows all true
-// ones. Their count becomes a symbol.
-inline Result<NonzeroIndices> nonzero_indices(NodeView& node, Value flags) {
+// ones.
+Result<NonzeroIndices> nonzero_indices(NodeView& node, Value flags) {
   const Shape row = shape_of(flags.getType());
   const Type i64 = node.builder().getI64Type();
   const int64_t zero = 0, one = 1;

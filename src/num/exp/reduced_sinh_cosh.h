@@ -1,5 +1,5 @@
-// What expm1 and the hyperbolic functions share: x = n ln2 + r, |r| <= ln2/2, and the odd and even
-// parts of e^r.
+// sinh and cosh of the reduced argument r, x = n ln2 + r, |r| <= ln2/2: the odd and the even part
+// of e^r. expm1, erfc and the hyperbolic functions are made of them.
 #pragma once
 
 #include "num/lane/elementary.h"
@@ -9,11 +9,11 @@ namespace invar::num::INVAR_ISA_NS {
 // n in the low bits of t (n + kRound); z = r^2; sinh r = r + r z s, cosh r = 1 + z c, relative
 // error of the polynomials 2^-61 and 2^-57. Constants:
 // tools/prove/coefficients/exp_family_coefficients.py.
-struct ExpParts {
+struct ReducedSinhCosh {
   D t, r, z, s, c;
 };
 
-INVAR_INLINE ExpParts exp_parts(D x) {
+INVAR_INLINE ReducedSinhCosh reduced_sinh_cosh(D x) {
   D t = fma(x, set1_d(0x1.71547652b82fep+0), set1_d(kRound));
   D n = sub(t, set1_d(kRound));
   D r = fma(n, set1_d(-0x1.62e42fefa39efp-1), x);  // exact: a multiple of 2^-53 below 1

@@ -1,11 +1,11 @@
 // The strict JSON parser, see json.h.
-#include "receipt/json.h"
+#include "base/text/json.h"
 
 #include <cstdint>
 
 #include "base/text/utf8.h"
 
-namespace invar::receipt::json {
+namespace invar::json {
 namespace {
 
 constexpr int kMaxDepth = 32;
@@ -201,4 +201,4 @@ Result<Value> parse(std::string_view text, std::string_view name) {
   return Reader(text, name).document();
 }
 
-}  // namespace invar::receipt::json
+}  // namespace invar::json

@@ -1,22 +1,26 @@
 // Unique of elements that are known at run time only (onnx.22): sort, mark where groups of equals
 // begin, compact.
-#pragma once
+#include "compiler/lowering/builders/dynamic_unique.h"
+
 #include "compiler/lowering/builders/argsort.h"
-#include "compiler/lowering/builders/compact.h"
 #include "compiler/lowering/builders/expr_builder.h"
+#include "compiler/lowering/builders/nonzero_indices.h"
 
 namespace invar::compiler {
+namespace {
 
 // A sort key for the elements: themselves, or f32 if that holds them exactly; null if neither can
 // be sorted.
-inline Value sort_key(ExprBuilder& f, Value x) {
+Value sort_key(ExprBuilder& f, Value x) {
   const std::optional<DType> type = dtype_of(element_of(x));
   if (type == DType::i64 || type == DType::i32) return x;
   const bool fits = type == DType::f32 || (type && (size_of(*type) <= 2));
   return fits ? f.to_f32(x) : Value();
 }
 
-inline Status unique_dynamic(NodeView& node, std::optional<int64_t> axis, bool sorted) {
+}  // namespace
+
+Status unique_dynamic(NodeView& node, std::optional<int64_t> axis, bool sorted) {
   const Shape shape = node.shape(0);
   for (size_t d = 0; axis && d < shape.size(); ++d)
     if (static_cast<int64_t>(d) != *axis && shape[d] != Dim::of(1))

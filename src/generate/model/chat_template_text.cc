@@ -1,11 +1,11 @@
-#include "generate/model/chat_template.h"
+#include "generate/model/chat_template_text.h"
 
 #include <filesystem>
 #include <map>
 
 #include "base/file/file.h"
+#include "base/text/json.h"
 #include "base/text/utf8.h"
-#include "receipt/json.h"
 
 namespace invar::generate {
 namespace {
@@ -23,7 +23,7 @@ Status check_utf8(std::string_view text, const std::string& what) {
 using Templates = std::map<std::string, std::string>;  // name -> text
 
 Status add_file(const std::string& name, const fs::path& path, Templates& templates) {
-  const std::string where = "chat template " + receipt::json::quote(path.string());
+  const std::string where = "chat template " + invar::json::quote(path.string());
   INVAR_TRY(templates[name], read_file(path.string()));
   INVAR_CHECK_OK(check_utf8(name, where + ", its name"));
   return check_utf8(templates[name], where);
@@ -76,7 +76,7 @@ Result<std::string> read_chat_template(const std::string& folder, const json& to
   if (templates.size() == 1 && templates.contains("default")) return templates["default"];
   std::string all;
   for (const auto& [name, text] : templates)
-    all += (all.empty() ? "{" : ",") + receipt::json::quote(name) + ":" + receipt::json::quote(text);
+    all += (all.empty() ? "{" : ",") + invar::json::quote(name) + ":" + invar::json::quote(text);
   return all + "}";
 }
 

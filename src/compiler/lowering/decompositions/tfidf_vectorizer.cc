@@ -104,7 +104,7 @@ Status tf_idf(NodeView& node) {
 
 }  // namespace
 
-void decompose_ngrams(RuleRegistry& registry) {
+void decompose_tfidf_vectorizer(RuleRegistry& registry) {
   registry.add_rule("TfIdfVectorizer", 9, tf_idf);
 }
 

@@ -2,7 +2,8 @@
 """Small models of the architectures that people use, with random weights, as torch's exporters
 write them, on the native runtime.
 
-real_models.py [--only PATTERN] [--exporter dynamo|legacy] [--keep FOLDER] [--write] [--verbose]
+check_exported_models.py [--only PATTERN] [--exporter dynamo|legacy] [--keep FOLDER] [--write]
+[--verbose]
 
 Each model of transformers, or of torch, is exported by both exporters, with dynamic dimensions
 where the exporter manages, compiled by `invar compile`, run by `invar infer` and compared with ONNX
@@ -376,7 +377,7 @@ def table(rows):
         "Small models with random weights (two layers, 48 wide, or as many channels), made with",
         f"transformers {transformers.__version__} and exported by both exporters of torch "
         f"{torch.__version__.split('+')[0]}, on the native runtime.",
-        "`tools/real_models.py --write` makes this page.",
+        "`tools/check_exported_models.py --write` makes this page.",
         "",
         '"runs" means: the export compiles as it is. It gives equal bytes for every instruction '
         "set, for 1, 2",
