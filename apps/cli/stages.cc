@@ -77,8 +77,8 @@ Status do_compile(const CompileCommand& c) {
   INVAR_TRY(plan::Plan plan, compiler::compile_to(graph, options, output));
   INVAR_TRY(const std::string memory, plan::memory_report(plan, sizes));
   const std::string program = plan.source ? "\nprogram " + to_hex(plan.source->program) : "";
-  return deliver("", path_for_stdout(output) + program + "\nplan " + to_hex(plan::digest(plan)) + "\nmemory " +
-                         memory + "\n");
+  return deliver("", path_for_stdout(output) + program + "\nplan " + to_hex(plan::digest(plan)) +
+                         "\nmemory " + memory + "\n");
 }
 #else
 Status do_export(const ExportCommand&) {

@@ -21,8 +21,7 @@ struct LlamaConfig {
   std::map<std::string, std::string> metadata;  // for the model's metadata_props
 };
 
-// What the recipe llama-1 reads of a configuration (spec/llama.md): config.json's names, one value for
-// each way to spell it.
+// What the recipe llama-1 reads of a configuration (llama.13): several spellings give one value.
 onnx::Parameters parameters_of(const LlamaConfig&);
 
 // Reads FOLDER/config.json and, for the end-of-text ids, FOLDER/generation_config.json if present.

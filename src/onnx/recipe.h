@@ -1,5 +1,5 @@
-// How the exporter of a checkpoint tells the compiler which recipe a model was made by: the recipe's
-// name and parameters stand in the model's metadata (spec/program.md).
+// How the exporter of a checkpoint tells the compiler which recipe made a model: name and
+// parameters stand in the model's metadata (spec/program.md).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,6 @@ std::string parameter(bool);
 std::string parameter(int64_t);
 std::string parameter(float);   // 0x and the 8 digits of its binary32
 std::string parameter(double);  // 0x and the 16 digits of its binary64
-
 
 struct Recipe {
   std::string name;  // e.g. "llama-1"; "": the model has none

@@ -98,8 +98,8 @@ struct Port {  // a named input or output of the program
   int value;
 };
 
-// The program that a plan was compiled from, before any optimization (spec/program.md). A claim that
-// no digest covers (plan.18).
+// The program that a plan was compiled from, before any optimization (spec/program.md). A claim: no
+// digest covers it (plan.18).
 struct Source {
   std::string recipe;           // the page of the specification that says what is computed
   Digest program;               // of the program text

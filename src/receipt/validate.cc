@@ -103,8 +103,9 @@ void compare(const Value& top, const Group& g, Findings& f) {
 }
 
 void check_bound(const Value& top, Receipt& r, Findings& f) {
-  Group g{"digests", "receipt_hash", "", "", leaf_names(r.format),
-          {leaf("schema", json::quote(schema_of(r.format)))}, {"schema"}};
+  Group g{"digests", "receipt_hash",       "",
+          "",        leaf_names(r.format), {leaf("schema", json::quote(schema_of(r.format)))},
+          {"schema"}};
   for (std::string_view section : kSections) {
     const Value* v = object(top, section, f);
     std::vector<std::string> known;
@@ -161,9 +162,10 @@ Result<std::vector<Finding>> validate(std::string_view text, std::string_view na
     if (const int format = format_of(text))
       r.format = format;
     else if (text.starts_with("invar-receipt "))
-      return not_covered(std::string(name) + ": the receipt has the format " + json::quote(json::brief(text)) +
-                         ", which this build does not know; it knows " + json::quote(schema_of(1)) + " and " +
-                         json::quote(schema_of(2)) + ": use a newer invar");
+      return not_covered(std::string(name) + ": the receipt has the format " +
+                         json::quote(json::brief(text)) + ", which this build does not know; it knows " +
+                         json::quote(schema_of(1)) + " and " + json::quote(schema_of(2)) +
+                         ": use a newer invar");
     else
       f.push_back({"schema", json::quote(schema_of(2)),
                    v->kind == Value::string ? json::quote(json::brief(text)) : "something else"});

@@ -2,6 +2,7 @@
 be changed unseen."""
 
 import copy
+import hashlib
 import json
 import os
 import shutil
@@ -46,6 +47,14 @@ def test_an_unknown_format_is_refused_by_name(answer, tmp_path):
     path.write_text(json.dumps(reseal(put(answer["content"], ("schema",), "invar-receipt 3"))))
     for command in ("validate", "verify"):
         assert "invar-receipt 3" in invar(command, path, code=3).errors[0]
+
+
+def test_the_specification_shows_the_program(answer):
+    """The text in spec/program.md is that of the shipped model."""
+    page = (ROOT / "spec/program.md").read_text()
+    text = page.split("```\n")[1]
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    assert digest == answer["content"]["program"]["digest"] and digest in page
 
 
 def test_the_readme_shows_what_happens(answer):
