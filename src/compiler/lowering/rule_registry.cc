@@ -23,6 +23,11 @@ const RuleRegistry& RuleRegistry::all() {
   return registry;
 }
 
+void RuleRegistry::add_rule(llvm::StringRef op_type, int64_t since, Rule rule, Widening widens,
+                            llvm::StringLiteral types) {
+  rules_[op_type.str()] = {since, rule, widens, types};
+}
+
 const RuleRegistry::Entry* RuleRegistry::find(llvm::StringRef domain, llvm::StringRef op_type) const {
   bool standard = domain.empty() || domain == "ai.onnx";
   auto it = rules_.find(standard ? op_type.str() : (domain + "." + op_type).str());

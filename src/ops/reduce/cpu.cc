@@ -7,10 +7,13 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
+// Segments are functions of their own: inlined wherever they are used, they take twice the time to
+// compile and are no faster (docs/notebook/2026-11-24-build-time.md).
+
 // Segment g of a row along memory: contiguous, or gathered first.
 template <class Op>
-INVAR_INLINE float segment_contiguous(const Reduction& r, const float* x, int64_t g, F centre,
-                                      float* gathered) {
+[[gnu::noinline]] float segment_contiguous(const Reduction& r, const float* x, int64_t g, F centre,
+                                           float* gathered) {
   int64_t begin = g * num::kRowSegment;
   int64_t n = r.n - begin < num::kRowSegment ? r.n - begin : num::kRowSegment;
   const float* p = x + begin;
@@ -45,8 +48,8 @@ INVAR_INLINE float row_contiguous(const Reduction& r, const float* x, F centre, 
 
 // Segment g of `width` columns -> lane[0 ... width). centre: per column, if the operation has one.
 template <class Op>
-INVAR_INLINE void segment_columns(const Reduction& r, const float* x, int64_t width, int64_t g,
-                                  const float* centre, float* lane) {
+[[gnu::noinline]] void segment_columns(const Reduction& r, const float* x, int64_t width, int64_t g,
+                                       const float* centre, float* lane) {
   int64_t begin = g * num::kRowSegment;
   int64_t n = r.n - begin < num::kRowSegment ? r.n - begin : num::kRowSegment;
   if constexpr (!Op::kCentred)
