@@ -75,7 +75,8 @@ def sealed(receipt, execution):
     leaves = {} if active("hash_without_schema") else {"schema": leaf("schema", receipt["schema"])}
     order = sorted(FIELDS) if active("leaves_by_name") else FIELDS
     leaves |= {path: leaf(path, field(receipt, path)) for path in order}
-    others = {key: leaf(f"execution.{key}", execution[key]) for key in sorted(execution)}
+    prefix = "" if active("execution_leaf_without_prefix") else "execution."
+    others = {key: leaf(prefix + key, execution[key]) for key in sorted(execution)}
     return receipt | {
         "digests": {path: d.hex() for path, d in leaves.items()},
         "receipt_hash": merkle_root(list(leaves.values())).hex(),
