@@ -9,8 +9,8 @@ from pages.merkle import merkle_root, sha256
 
 FIELDS = [
     "model.name", "model.revision", "model.weights", "model.config", "model.tokenizer",
-    "model.chat_template", "model.tensors", "program.digest", "program.numerics",
-    "program.operation_set", "program.unicode", "input.prompt", "input.tokens",
+    "model.chat_template", "model.tensors", "program.recipe", "program.digest", "program.numerics",
+    "program.profile", "program.operation_set", "program.unicode", "input.prompt", "input.tokens",
     "input.max_new_tokens", "input.stop_tokens", "input.do_sample", "input.temperature",
     "input.top_k", "input.top_p", "input.seed", "output.text", "output.finish_reason",
     "output.tokens", "output.logits",
