@@ -161,9 +161,8 @@ def main():
             began = time.time()
             with mutated(name):
                 found = witnesses.notices(who)
-            print(
-                f"{clause:14} {what:40} {who}: {found and found[:70]} ({time.time() - began:.1f} s)"
-            )
+            shown, seconds = repr(found)[:70], time.time() - began
+            print(f"{clause:14} {what:40} {who}: {shown} ({seconds:.1f} s)")
             if not found:
                 unnoticed.append(f"{name} ({clause}): {who} does not notice")
     print(f"{len(wanted) - len(unnoticed)} of {len(wanted)} mutations are noticed")
