@@ -9,6 +9,7 @@
 #include "bench/run.h"
 #include "conformance/machine.h"
 #include "generate/options.h"
+#include "receipt/receipt.h"
 
 namespace invar::cli {
 
@@ -57,10 +58,12 @@ struct TokensCommand {  // encode, decode
   std::string model_name, text, file;
   std::vector<int32_t> tokens;
 };
-struct ReceiptCommand {  // validate, verify
-  std::string receipt;
+struct ReceiptCommand {               // validate, verify
+  std::vector<std::string> receipts;  // at least one
   ModelOptions model;
   ExecutionOptions execution;
+  receipt::StepSelection selection;
+  std::string steps;  // A:B
   bool json = false;
 };
 struct DoctorCommand {

@@ -189,19 +189,26 @@ void add_decode(CLI::App& app, TokensCommand& o, int& result) {
 
 void add_validate(CLI::App& app, ReceiptCommand& o, int& result) {
   auto* cmd = app.add_subcommand("validate", "check a receipt's structure and hashes");
-  cmd->add_option("receipt", o.receipt, "a receipt")->required();
+  cmd->add_option("receipt", o.receipts, "receipts")->required();
   cmd->add_flag("--json", o.json, "the verdict as JSON");
   cmd->callback([&o, &result] { result = validate(o); });
 }
 
 void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
   auto* cmd = app.add_subcommand("verify", "recompute a receipt and compare bit for bit");
-  cmd->add_option("receipt", o.receipt, "a receipt")->required();
+  cmd->add_option("receipt", o.receipts, "receipts")->required();
   cmd->add_option("--model-name", o.model.model_name,
                   "the checkpoint: a folder, or org/name in the Hugging Face cache");
   cmd->add_option("--plan", o.model.plan,
                   "compare with this compiled plan instead of compiling the checkpoint");
   add_execution(*cmd, o.execution);
+  auto* spot =
+      cmd->add_option("--spot", o.selection.spot, "compute only so many steps, chosen by hash and salt")
+          ->check(whole(1, INT32_MAX));
+  cmd->add_option("--salt", o.selection.salt, "of --spot (default: a random one, which is printed)")
+      ->needs(spot);
+  cmd->add_option("--steps", o.steps, "A:B: compute only the steps from A up to, and without, B; from 0")
+      ->excludes(spot);
   cmd->add_flag("--json", o.json, "the verdict as JSON");
   cmd->callback([&o, &result] { result = verify(o); });
 }

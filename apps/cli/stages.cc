@@ -76,8 +76,9 @@ Status do_compile(const CompileCommand& c) {
   for (const auto& [name, size] : given) sizes[name] = size;
   INVAR_TRY(plan::Plan plan, compiler::compile_to(graph, options, output));
   INVAR_TRY(const std::string memory, plan::memory_report(plan, sizes));
-  return deliver(
-      "", path_for_stdout(output) + "\nprogram " + to_hex(plan::digest(plan)) + "\nmemory " + memory + "\n");
+  const std::string program = plan.source ? "\nprogram " + to_hex(plan.source->program) : "";
+  return deliver("", path_for_stdout(output) + program + "\nplan " + to_hex(plan::digest(plan)) +
+                         "\nmemory " + memory + "\n");
 }
 #else
 Status do_export(const ExportCommand&) {

@@ -1,7 +1,12 @@
 // invar validate, invar verify: a receipt -> a verdict.
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
 
+#include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
 #include "generate/verify.h"
@@ -24,25 +29,97 @@ std::string json_of(const generate::Verdict& v) {
   return line_of(j);
 }
 
-int print(const ReceiptCommand& c, const Result<generate::Verdict>& verdict) {
-  if (!verdict) return fail(verdict.error());
-  std::fputs((c.json ? json_of(*verdict) : generate::report(*verdict)).c_str(), stdout);
+std::string error_json(const std::string& receipt, const Error& error) {
+  return line_of({{"ok", false},
+                  {"verdict", "REFUSED"},
+                  {"receipt", receipt},
+                  {"error", error.message},
+                  {"exit_code", static_cast<int>(error.code)}});
+}
+
+// The line of one receipt among several.
+std::string row_of(const std::string& receipt, const Result<generate::Verdict>& verdict) {
+  std::string about;
+  if (!verdict) {
+    about = verdict.error().message;
+  } else if (!verdict->ok()) {
+    about =
+        verdict->findings.front().field + " and " + std::to_string(verdict->findings.size() - 1) + " more";
+    if (verdict->findings.size() == 1) about = verdict->findings.front().field;
+  } else {
+    about = verdict->receipt_hash;
+  }
+  const std::string word = verdict ? verdict->verdict : "REFUSED";
+  return word + std::string(word.size() < 14 ? 14 - word.size() : 1, ' ') + printable(receipt) + "  " +
+         printable(about) + "\n";
+}
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
-  return verdict->ok() ? 0 : static_cast<int>(Code::failed);
+}
+
+// Prints a report for one receipt, a table for several. JSON: an object a line. Returns the exit
+// code that is most severe.
+template <class Judge>
+int judge_all(const ReceiptCommand& c, const Judge& judge) {
+  int code = 0;
+  size_t good = 0;
+  for (const std::string& path : c.receipts) {
+    const auto text = generate::read_receipt(path);
+    const Result<generate::Verdict> verdict = text ? judge(*text, path) : text.error();
+    const int one = !verdict        ? static_cast<int>(verdict.error().code)
+                    : verdict->ok() ? 0
+                                    : static_cast<int>(Code::failed);
+    code = std::max(code, one);
+    good += one == 0;
+    if (c.receipts.size() == 1 && !verdict) return fail(verdict.error());
+    if (c.json)
+      print(verdict ? json_of(*verdict) : error_json(path, verdict.error()));
+    else
+      print(c.receipts.size() == 1 ? generate::report(*verdict) : row_of(path, verdict));
+  }
+  if (c.receipts.size() > 1 && !c.json)
+    print(std::to_string(good) + " of " + std::to_string(c.receipts.size()) + " hold\n");
+  return code;
+}
+
+// "A:B"
+std::optional<std::pair<int64_t, int64_t>> range_of(const std::string& text) {
+  std::pair<int64_t, int64_t> range;
+  const char* const last = text.data() + text.size();
+  auto [at, error] = std::from_chars(text.data(), last, range.first);
+  if (error != std::errc() || at == last || *at != ':') return std::nullopt;
+  const auto end = std::from_chars(at + 1, last, range.second);
+  return end.ec == std::errc() && end.ptr == last ? std::optional(range) : std::nullopt;
+}
+
+// No prover can know it before.
+std::string random_salt() {
+  std::random_device device;
+  Sha256 hash;
+  for (int i = 0; i < 8; ++i) hash.update(std::to_string(device()) + " ");
+  return to_hex(hash.finish()).substr(0, 32);
 }
 
 }  // namespace
 
 int validate(const ReceiptCommand& c) {
-  const auto text = generate::read_receipt(c.receipt);
-  return text ? print(c, generate::validate(*text, c.receipt)) : fail(text.error());
+  return judge_all(c, generate::validate);
 }
 
 int verify(const ReceiptCommand& c) {
-  const auto text = generate::read_receipt(c.receipt);
-  if (!text) return fail(text.error());
+  receipt::StepSelection selection = c.selection;
+  if (selection.spot > 0 && selection.salt.empty()) selection.salt = random_salt();
+  if (!c.steps.empty()) {
+    selection.range = range_of(c.steps);
+    if (!selection.range)
+      return fail(bad_input("--steps " + c.steps + ": two numbers of steps such as 0:64 are needed"));
+  }
   Console console(c.json);
-  return print(c, generate::verify(*text, c.receipt, c.model, c.execution, console));
+  generate::Verifier verifier(c.model, c.execution, console, selection);
+  return judge_all(
+      c, [&](const std::string& text, const std::string& name) { return verifier.verify(text, name); });
 }
 
 }  // namespace invar::cli

@@ -268,6 +268,38 @@ Status read_special_tokens(const json& top, const std::string& folder, LlamaConf
 
 }  // namespace
 
+onnx::Parameters parameters_of(const LlamaConfig& c) {
+  using onnx::parameter;
+  onnx::Parameters p = {{"attention_bias", parameter(c.attention_bias)},
+                        {"head_dim", parameter(c.head_dim)},
+                        {"hidden_size", parameter(c.hidden_size)},
+                        {"intermediate_size", parameter(c.intermediate_size)},
+                        {"mlp_bias", parameter(c.mlp_bias)},
+                        {"num_attention_heads", parameter(c.heads)},
+                        {"num_hidden_layers", parameter(c.layers)},
+                        {"num_key_value_heads", parameter(c.kv_heads)},
+                        {"rms_norm_eps", parameter(c.rms_norm_eps)},
+                        {"rope_theta", parameter(c.rope.theta)},
+                        {"tie_word_embeddings", parameter(c.tied)},
+                        {"vocab_size", parameter(c.vocab_size)}};
+  static constexpr const char* kTypes[] = {"default", "linear", "llama3", "yarn"};
+  p["rope_type"] = kTypes[c.rope.type];
+  if (c.rope.type != RopeParameters::standard) p["factor"] = parameter(c.rope.factor);
+  if (c.rope.type == RopeParameters::llama3) {
+    p["high_freq_factor"] = parameter(c.rope.high_freq_factor);
+    p["low_freq_factor"] = parameter(c.rope.low_freq_factor);
+  }
+  if (c.rope.type == RopeParameters::yarn) {
+    p["attention_factor"] = parameter(attention_factor(c.rope));  // what mscale and others make of it
+    p["beta_fast"] = parameter(c.rope.beta_fast);
+    p["beta_slow"] = parameter(c.rope.beta_slow);
+    p["truncate"] = parameter(c.rope.truncate);
+  }
+  if (c.rope.type == RopeParameters::llama3 || c.rope.type == RopeParameters::yarn)
+    p["original_max_position_embeddings"] = parameter(c.rope.original_max_positions);
+  return p;
+}
+
 Result<LlamaConfig> read_config(const std::string& folder) {
   const std::string path = folder + "/config.json";
   INVAR_TRY(std::string text, read_file(path));
@@ -307,6 +339,7 @@ Result<LlamaConfig> read_config(const std::string& folder) {
   c.metadata["invar.vocab_size"] = std::to_string(c.vocab_size);
   c.metadata["invar.max_position_embeddings"] = std::to_string(c.max_positions);
   c.metadata["invar.config_sha256"] = to_hex(sha256(text));
+  onnx::add_recipe({"llama-1", parameters_of(c)}, c.metadata);
   return c;
 }
 

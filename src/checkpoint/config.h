@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "checkpoint/recipes/rope_frequencies.h"
+#include "onnx/recipe.h"
 
 namespace invar::checkpoint {
 
@@ -19,6 +20,9 @@ struct LlamaConfig {
   RopeParameters rope;
   std::map<std::string, std::string> metadata;  // for the model's metadata_props
 };
+
+// What the recipe llama-1 reads of a configuration (llama.13): several spellings give one value.
+onnx::Parameters parameters_of(const LlamaConfig&);
 
 // Reads FOLDER/config.json and, for the end-of-text ids, FOLDER/generation_config.json if present.
 Result<LlamaConfig> read_config(const std::string& folder);

@@ -34,6 +34,37 @@ TEST_F(ConfigTest, ReadsASmallOne) {
   EXPECT_EQ(c->metadata.at("invar.config_sha256").size(), 64u);
 }
 
+// llama.13: what decides the bits is a parameter, and nothing else is.
+TEST_F(ConfigTest, ParametersAreWhatDecidesTheBits) {
+  const auto of = [&](const char* patch) {
+    const auto c = with(patch);
+    EXPECT_TRUE(c) << patch << c.error().message;
+    return parameters_of(*c);
+  };
+  const onnx::Parameters plain = of("{}");
+  EXPECT_EQ(plain.at("rms_norm_eps"), "0x3727c5ac");
+  EXPECT_EQ(plain.at("rope_theta"), "0x40c3880000000000");
+  EXPECT_EQ(plain.at("num_attention_heads"), "2");
+  EXPECT_EQ(plain.at("tie_word_embeddings"), "true");
+  EXPECT_EQ(plain.at("rope_type"), "default");
+  EXPECT_FALSE(plain.contains("factor"));
+  for (const char* patch : {R"({"max_position_embeddings":128})", R"({"bos_token_id":5})",
+                            R"({"dtype":"float16"})", R"({"hidden_act":"silu"})", R"({"head_dim":null})"})
+    EXPECT_EQ(of(patch), plain) << patch;
+  for (const char* patch :
+       {R"({"rms_norm_eps":1e-6})", R"({"rope_theta":10001})", R"({"head_dim":2})",
+        R"({"intermediate_size":7})", R"({"attention_bias":true})", R"({"mlp_bias":true})",
+        R"({"tie_word_embeddings":false})", R"({"rope_scaling":{"type":"linear","factor":2}})"})
+    EXPECT_NE(of(patch), plain) << patch;
+  const auto yarn = [&](const std::string& more) {
+    return of((R"({"rope_scaling":{"rope_type":"yarn","factor":4)" + more + "}}").c_str());
+  };
+  for (const char* more :
+       {R"(,"beta_fast":16)", R"(,"beta_slow":2)", R"(,"truncate":false)", R"(,"attention_factor":2)",
+        R"(,"original_max_position_embeddings":32)", R"(,"mscale":0.7,"mscale_all_dim":0.5)"})
+    EXPECT_NE(yarn(more), yarn("")) << more;
+}
+
 TEST_F(ConfigTest, Defaults) {
   auto c = with(
       R"({"num_key_value_heads":null,"rms_norm_eps":null,"max_position_embeddings":null,"tie_word_embeddings":null})");
@@ -57,6 +88,8 @@ TEST_F(ConfigTest, BothSpellingsOfRope) {
     auto c = with(patch);
     ASSERT_TRUE(c) << c.error().message;
     EXPECT_EQ(c->rope, linear) << patch;
+    EXPECT_EQ(parameters_of(*c),
+              parameters_of(*with(R"({"rope_scaling":{"type":"linear","factor":2},"rope_theta":5e5})")));
   }
   for (
       const char* patch :

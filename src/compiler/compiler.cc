@@ -6,12 +6,16 @@
 
 #include "base/file/file.h"
 #include "compiler/dialects/dialects.h"
+#include "compiler/emit/weight_hashing.h"
 #include "compiler/lowering/rule_registry.h"
 #include "compiler/passes/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "num/env.h"
+#include "onnx/recipe.h"
+#include "onnx/tensor.h"
+#include "plan/program_text.h"
 
 namespace invar::compiler {
 namespace {
@@ -152,6 +156,38 @@ void load_dialects(MLIRContext& context) {
 
 namespace {
 
+// The program that an exporter's recipe stands for, if one made this graph (plan.18).
+Result<std::optional<plan::Source>> source_of(const onnx::Graph& graph, const plan::Plan& plan,
+                                              const Options& options) {
+  const onnx::Recipe recipe = onnx::recipe_of(graph.metadata);
+  if (recipe.name.empty()) return std::optional<plan::Source>();
+  const std::string text =
+      plan::program_text(recipe.name, plan.numerics, plan.operation_set, recipe.parameters);
+  plan::Source source{recipe.name, sha256(text), {}};
+  // Most tensors are weights of the plan, whose digests are known.
+  std::map<std::tuple<std::string, uint64_t, uint64_t>, Digest> known;
+  for (const plan::Weight& w : plan.weights) known.emplace(std::tuple(w.file, w.offset, w.length), w.sha256);
+  std::vector<HashRequest> ranges;
+  std::vector<size_t> at;  // per range: the tensor
+  for (const onnx::TensorRef& t : graph.initializers) {
+    if (t.file.empty()) continue;  // follows from the parameters
+    const auto dtype = onnx::dtype_of(t.data_type);
+    if (!dtype) return Error{Code::internal, "tensor " + t.name + " has a type without a name"};
+    source.tensors.push_back({t.name, *dtype, t.shape, {}, "", 0, 0});
+    if (const auto digest = known.find({t.file, t.offset, t.length}); digest != known.end()) {
+      source.tensors.back().sha256 = digest->second;
+    } else {
+      ranges.push_back({t.file, t.offset, t.length});
+      at.push_back(source.tensors.size() - 1);
+    }
+  }
+  INVAR_CHECK_OK(hash_ranges(options.folder, ranges, options.threads, options.hashed));
+  for (size_t i = 0; i < at.size(); ++i) source.tensors[at[i]].sha256 = ranges[i].sha256;
+  std::sort(source.tensors.begin(), source.tensors.end(),
+            [](const plan::Weight& a, const plan::Weight& b) { return a.name < b.name; });
+  return std::optional(std::move(source));
+}
+
 // Compiles, and compiles again with the constraints on input dimensions that refused nodes imply,
 // until no constraint is new (onnx.25). If the constrained program is wrong, the error is that of
 // the unconstrained one.
@@ -176,6 +212,7 @@ Result<CompiledProgram> compile(const onnx::Graph& graph, const Options& options
   Compiler& compiler = *made;
   INVAR_TRY(plan::Plan plan, translate_to_plan(compiler.module()));
   plan.operation_set = options.operation_set;
+  INVAR_TRY(plan.source, source_of(graph, plan, options));
   // The plan parser decides what a valid plan is, so its checks apply to what the compiler writes.
   if (auto read = plan::parse(plan::print(plan), graph.name); !read)
     return not_covered("the program does not fit into a plan: " + read.error().message);

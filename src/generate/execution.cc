@@ -57,14 +57,15 @@ std::map<std::string, std::string> describe_kind(const run::Session& s) {
 }
 
 std::map<std::string, std::string> describe_execution(const run::Session& s, const std::string& model_path,
-                                                      OperationSet set, const ExecutionOptions& o) {
+                                                      const plan::Plan& plan, const ExecutionOptions& o) {
   std::map<std::string, std::string> fields = {{"device", std::string(s.device())},
                                                {"isa", std::string(s.isa())},
                                                {"machine", machine()},
+                                               {"plan", to_hex(plan::digest(plan))},
                                                {"threads", std::to_string(s.threads())},
                                                {"version", INVAR_VERSION}};
   if (!model_path.empty()) fields["model_path"] = model_path;
-  if (set == OperationSet::reproducible) return fields;
+  if (plan.operation_set == OperationSet::reproducible) return fields;
   fields.merge(describe_kind(s));
   fields["kv_cache"] = o.no_kv_cache ? "no" : "yes";
   fields["prefill_chunk"] = std::to_string(s.chunk());

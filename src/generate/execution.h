@@ -20,11 +20,12 @@ run::Options session_options(const ExecutionOptions&, int64_t capacity, int64_t 
 // A note where the system started fewer threads than were wanted.
 void report_threads(int started, const ExecutionOptions&, Observer&);
 
-// Informational fields: device, isa, threads, version, machine; model_path where it is not empty.
+// Informational fields: device, isa, threads, version, machine, digest of the plan, and model_path
+// where it is not empty.
 // Of a set that is not reproducible also those of describe_kind(), and how the prompt was cut into
 // steps (receipt.17).
 std::map<std::string, std::string> describe_execution(const run::Session&, const std::string& model_path,
-                                                      OperationSet, const ExecutionOptions&);
+                                                      const plan::Plan&, const ExecutionOptions&);
 // What has to be the same for a deterministic program to repeat its bits: hardware, versions,
 // kernels (receipt.18).
 std::map<std::string, std::string> describe_kind(const run::Session&);

@@ -92,7 +92,7 @@ Status Generator::Impl::load(Observer& observer) {
     // The copies in the task folder are damaged, which says nothing about the checkpoint.
     observer.note("damaged", opened.error().message + "; made anew");
     INVAR_TRY(compiled, prepare(location, request.model, observer, CachePolicy::replace));
-    described = receipt::describe(model.identity, compiled.plan);
+    INVAR_TRY(described, receipt::describe(model.identity, compiled.plan));
     opened = open();
   }
   INVAR_TRY(session, std::move(opened));
@@ -111,7 +111,7 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
   for (const Prompt& prompt : impl->request.prompts) impl->jobs.push_back({prompt, {}});
   INVAR_CHECK_OK(impl->encode_prompts());
   INVAR_TRY(impl->compiled, prepare(impl->location, impl->request.model, observer));
-  impl->described = receipt::describe(impl->model.identity, impl->compiled.plan);
+  INVAR_TRY(impl->described, receipt::describe(impl->model.identity, impl->compiled.plan));
   INVAR_CHECK_OK(impl->reserve_receipts());
   INVAR_CHECK_OK(impl->load(observer));
   return Generator(std::move(impl));
@@ -166,7 +166,7 @@ Result<Answer> AnswerStream::finish(Observer& observer) {
   answer.receipt = receipt::seal(
       g.described, {job.prompt.text, job.tokens, job.max_new_tokens, g.model.stop_tokens, g.decoding.params},
       {made.tokens, g.model.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
-      describe_execution(*g.session, model_path, g.compiled.plan.operation_set, g.request.execution));
+      describe_execution(*g.session, model_path, g.compiled.plan, g.request.execution));
   answer.receipt_hash = to_hex(receipt::receipt_hash(answer.receipt));
   answer.prefill_seconds = made.prefill_seconds;
   answer.decode_tokens_per_second = made.decode_tokens_per_second;

@@ -1,5 +1,6 @@
 #include "generate/model_folder.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -53,6 +54,12 @@ Result<std::vector<int32_t>> token_list(const json& j, const std::string& where)
 }
 
 }  // namespace
+
+std::vector<int32_t> ascending(std::vector<int32_t> ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
 
 bool is_hub_name(const std::string& name) {
   const auto slash = name.find('/');
@@ -121,6 +128,7 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
     INVAR_TRY(m.stop_tokens,
               token_list(config.value("eos_token_id", json()), dir + "config.json: eos_token_id"));
   }
+  m.stop_tokens = ascending(std::move(m.stop_tokens));
   return m;
 }
 

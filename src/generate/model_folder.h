@@ -28,8 +28,10 @@ struct ModelFolder {
   std::string folder;
   prompt::Tokenizer tokenizer;
   int64_t context = 0;  // max_position_embeddings
-  std::vector<int32_t> stop_tokens;
+  std::vector<int32_t> stop_tokens;  // ascending, each once
 };
 Result<ModelFolder> open_model(const ModelLocation&);
+// The ids in ascending order, each once.
+std::vector<int32_t> ascending(std::vector<int32_t> ids);
 
 }  // namespace invar::generate

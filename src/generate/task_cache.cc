@@ -33,7 +33,7 @@ std::string key_of(const std::string& folder, bool colocate, OperationSet set) {
   }
   std::sort(names.begin(), names.end());
   Sha256 h;
-  h.update("task 1, " INVAR_VERSION "\n")
+  h.update("task 2, " INVAR_VERSION "\n")
       .update(plan::kNumerics)
       .update(colocate ? "copy" : "link")
       .update(name_of(set));
@@ -70,7 +70,7 @@ Status make_plan(const ModelLocation& location, const ModelOptions& options, Ope
   compiler.folder = folder, compiler.operation_set = set, compiler.hashed = prepared.hashed.get();
   INVAR_TRY(compiler.artifacts, artifacts_folder(observer));
   INVAR_TRY(prepared.plan, compiler::compile_to(graph, compiler, folder + "/plan.invar"));
-  compiling->done(shown("plan.invar") + "  program " + to_hex(plan::digest(prepared.plan)).substr(0, 16));
+  compiling->done(shown("plan.invar") + "  program " + to_hex(prepared.plan.source->program).substr(0, 16));
   return {};
 }
 

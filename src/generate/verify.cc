@@ -2,7 +2,9 @@
 // promises. Finding the model, compiling it and computing again are elsewhere.
 #include "generate/verify.h"
 
+#include <algorithm>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "generate/execution.h"
@@ -23,7 +25,7 @@ struct Words {
   const char *good, *bad;
 };
 constexpr Words kValid{"VALID", "NOT VALID"}, kVerified{"VERIFIED", "NOT VERIFIED"},
-    kRepeated{"REPEATED ON THIS MACHINE", "NOT REPEATED"};
+    kSpotChecked{"SPOT CHECKED", "NOT VERIFIED"}, kRepeated{"REPEATED ON THIS MACHINE", "NOT REPEATED"};
 
 Verdict named(const Words& words, Verdict v) {
   v.verdict = v.ok() ? words.good : words.bad;
@@ -85,35 +87,102 @@ void compare_texts(Verification& v, const ModelFolder& model) {
   if (text != claimed.text)
     v.finding("output.text", json(text).dump(-1, ' ', false, json::error_handler_t::replace),
               json(claimed.text).dump());
-  if (claimed.stop_tokens != model.stop_tokens)
+  if (ascending(claimed.stop_tokens) != model.stop_tokens)
     v.finding("input.stop_tokens", json(model.stop_tokens).dump(), json(claimed.stop_tokens).dump());
+}
+
+}  // namespace
+
+// What a check of some steps does not show.
+static std::string what_may_be_missed(const receipt::StepSelection& selection, int64_t steps, size_t all) {
+  if (selection.range) return "nothing is said of the other steps";
+  const std::string others = std::to_string(static_cast<int64_t>(all) - steps), count = std::to_string(all);
+  return "a single forged step with probability " + others + "/" + count + ", f of them with at most (" +
+         others + "/" + count + ")^f; chosen by the salt " + selection.salt;
+}
+
+// A model that was found, opened and compiled for an operation set.
+struct LoadedModel {
+  FoundModel found;
+  ModelFolder folder;
+  CompiledModel compiled;
+  std::optional<run::Session> session;  // of reproducible programs
+  int64_t capacity = 0;                 // positions of the session
+};
+
+struct Verifier::Impl {
+  Impl(ModelOptions m, ExecutionOptions e, Observer& o, receipt::StepSelection s)
+      : model(std::move(m)), execution(std::move(e)), observer(o), selection(std::move(s)) {}
+  Result<LoadedModel*> load(const Verification&);
+  Result<run::Session*> session(const Verification&, LoadedModel&, const ExecutionOptions&,
+                                int64_t positions);
+  Result<int64_t> recompute(Verification&, LoadedModel&, const receipt::Receipt& mine);
+  Status examine(Verification&);
+
+  const ModelOptions model;
+  const ExecutionOptions execution;
+  Observer& observer;
+  const receipt::StepSelection selection;
+  std::map<std::pair<std::string, OperationSet>, LoadedModel> loaded;  // by folder
+};
+
+Result<LoadedModel*> Verifier::Impl::load(const Verification& v) {
+  INVAR_TRY(FoundModel found, find_model(model.model_name, v.claimed));
+  const std::pair key(found.location.folder, v.set);
+  if (const auto known = loaded.find(key); known != loaded.end()) {
+    known->second.found = std::move(found);  // another receipt may have found it in another way
+    return &known->second;
+  }
+  ModelOptions options = model;
+  if (options.plan.empty()) options.operation_set = v.set;
+  INVAR_TRY(ModelFolder folder, open_model(found.location));
+  // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
+  INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
+  return &loaded
+              .try_emplace(key, LoadedModel{std::move(found), std::move(folder), std::move(compiled), {}, 0})
+              .first->second;
+}
+
+Result<run::Session*> Verifier::Impl::session(const Verification& v, LoadedModel& m,
+                                              const ExecutionOptions& how, int64_t positions) {
+  const bool repeats = v.set == OperationSet::deterministic;  // a session of its own, as the receipt says
+  if (m.session && !repeats && m.capacity >= positions) return &*m.session;
+  const auto loading = observer.phase("load");
+  m.capacity = repeats ? positions : std::clamp(2 * m.capacity, positions, m.folder.context);
+  m.session.reset();  // frees its memory first
+  run::Options options = session_options(how, m.capacity);
+  options.hashed = m.compiled.hashed.get();
+  INVAR_TRY(m.session, run::Session::open(m.compiled.plan, m.compiled.folder, options));
+  if (repeats) {
+    INVAR_CHECK_OK(check_kind(v, *m.session));
+  }
+  loading->done(m.found.location.name + ", weights " + to_hex(v.claimed.weights).substr(0, 16));
+  report_threads(m.session->threads(), how, observer);
+  return &*m.session;
 }
 
 // receipt.16, receipt.18: the tokens and logits, computed again. Returns the steps that were
 // compared.
-Result<int64_t> recompute(Verification& v, const ModelLocation& location, CompiledModel compiled,
-                          const receipt::Receipt& mine, ExecutionOptions execution, Observer& observer) {
+Result<int64_t> Verifier::Impl::recompute(Verification& v, LoadedModel& m, const receipt::Receipt& mine) {
   const receipt::Receipt& claimed = v.claimed;
   const bool repeats = v.set == OperationSet::deterministic;
   const int64_t total = static_cast<int64_t>(claimed.prompt_tokens.size() + claimed.tokens.size());
+  ExecutionOptions how = execution;
   if (repeats) {
-    INVAR_TRY(execution, as_it_was(v, execution));
+    INVAR_TRY(how, as_it_was(v, how));
+    if (!selection.all())
+      return v.refused(
+          "its operation set is deterministic, so a step is repeated with all before it: "
+          "leave --spot and --steps out");
   }
-  const auto loading = observer.phase("load");
-  run::Options options = session_options(execution, total);
-  options.hashed = compiled.hashed.get();
-  INVAR_TRY(run::Session session, run::Session::open(std::move(compiled.plan), compiled.folder, options));
-  if (repeats) {
-    INVAR_CHECK_OK(check_kind(v, session));
-  }
-  loading->done(location.name + ", weights " + to_hex(mine.weights).substr(0, 16));
-  report_threads(session.threads(), execution, observer);
+  INVAR_TRY(run::Session* const computing_on, session(v, m, how, total));
+  run::Session& session = *computing_on;
   const auto computing = observer.phase("recompute");
   INVAR_TRY(receipt::Verdict verdict,
             receipt::verify(claimed, mine,
                             repeats ? repeat_steps(session, claimed.prompt_tokens.size(), *computing)
-                                    : forward_pass(session, execution.prefill_chunk, *computing),
-                            session.vocab()));
+                                    : forward_pass(session, how.prefill_chunk, *computing),
+                            session.vocab(), selection));
   INVAR_CHECK_OK(session.weights_unchanged());
   v.verdict.findings = verdict.findings;
   computing->done(std::to_string(verdict.steps_compared) + " steps, " +
@@ -123,25 +192,21 @@ Result<int64_t> recompute(Verification& v, const ModelLocation& location, Compil
 }
 
 // All that needs the model. What is compared first decides whether the rest is worth computing.
-Status examine(Verification& v, ModelOptions options, const ExecutionOptions& execution, Observer& observer) {
+Status Verifier::Impl::examine(Verification& v) {
   const receipt::Receipt& claimed = v.claimed;
-  const std::string given_plan = options.plan;
-  if (given_plan.empty()) options.operation_set = v.set;
-  INVAR_TRY(const FoundModel found, find_model(options.model_name, claimed));
-  INVAR_TRY(const ModelFolder model, open_model(found.location));
-  // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
-  INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
-  receipt::Receipt mine = receipt::describe(model.identity, compiled.plan);
+  INVAR_TRY(LoadedModel* const loaded_model, load(v));
+  LoadedModel& m = *loaded_model;
+  INVAR_TRY(receipt::Receipt mine, receipt::describe(m.folder.identity, m.compiled.plan, claimed.format));
   mine.model_name = claimed.model_name;  // labels: check_name() says what is known of them
   mine.revision = claimed.revision;
 
-  v.compared("folder", found.location.folder + " (" + found.source + ")");
+  v.compared("folder", m.found.location.folder + " (" + m.found.source + ")");
   v.verdict.findings = receipt::compare_model(claimed, mine);
   if (v.failed()) return {};
-  const NameCheck name = check_name(found.location, claimed);
+  const NameCheck name = check_name(m.found.location, claimed);
   v.verdict.findings = name.findings;
   if (v.failed()) return {};
-  compare_texts(v, model);
+  compare_texts(v, m.folder);
   if (v.failed()) return {};
 
   if (v.set == OperationSet::any)
@@ -149,30 +214,33 @@ Status examine(Verification& v, ModelOptions options, const ExecutionOptions& ex
         "nobody can verify a run of the operation set default, which promises nothing about bits: model, "
         "program, prompt and texts are those of the receipt, tokens and logits were not computed again");
   const size_t total = claimed.prompt_tokens.size() + claimed.tokens.size();
-  if (static_cast<int64_t>(total) > model.context) {
-    v.finding("output.tokens", "at most " + std::to_string(model.context) + " positions with the prompt",
+  if (static_cast<int64_t>(total) > m.folder.context) {
+    v.finding("output.tokens", "at most " + std::to_string(m.folder.context) + " positions with the prompt",
               std::to_string(total));
     return {};
   }
-  INVAR_TRY(const int64_t steps,
-            recompute(v, found.location, std::move(compiled), mine, execution, observer));
+  INVAR_TRY(const int64_t steps, recompute(v, m, mine));
 
   const bool has_template = mine.chat_template != sha256("");  // receipt.19
   v.compared("model", std::to_string(mine.tensors.size()) + " tensors, config, tokenizer" +
                           (has_template ? ", template: equal" : ": equal; neither has a chat template"));
   v.compared("weights", to_hex(mine.weights));
   v.compared("named", name.text);
-  v.compared("program", to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "), " +
-                            (given_plan.empty() ? "compiled from this folder: equal"
-                                                : "the plan " + given_plan + ", as it was given: equal"));
+  v.compared("program", (mine.recipe.empty() ? "plan " : mine.recipe + ", ") +
+                            to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "), " +
+                            (model.plan.empty() ? "compiled from this folder: equal"
+                                                : "the plan " + model.plan + ", as it was given: equal"));
   v.compared("steps", std::to_string(steps) + " of " + std::to_string(claimed.tokens.size()) +
                           " recomputed: logits commitments and tokens equal");
+  if (!selection.all()) v.compared("missed", what_may_be_missed(selection, steps, claimed.tokens.size()));
   if (v.set == OperationSet::deterministic)
     v.compared("promise", "operation set deterministic: this hardware with this software (" +
                               v.execution("processor") + "; libraries: " + v.execution("libraries") +
                               ") repeats the bits; nothing is said of any other");
   return {};
 }
+
+namespace {
 
 // Structure and hashes, in both commands.
 Result<Verdict> read_claim(std::string_view text, const std::string& name, receipt::Receipt& claimed) {
@@ -204,15 +272,28 @@ Result<Verdict> validate(std::string_view text, const std::string& name) {
   return named(kValid, std::move(v));
 }
 
-Result<Verdict> verify(std::string_view text, const std::string& name, const ModelOptions& model,
-                       const ExecutionOptions& execution, Observer& observer) {
+Verifier::Verifier(ModelOptions model, ExecutionOptions execution, Observer& observer,
+                   receipt::StepSelection selection)
+    : impl_(std::make_unique<Impl>(std::move(model), std::move(execution), observer, std::move(selection))) {}
+Verifier::~Verifier() = default;
+
+Result<Verdict> Verifier::verify(std::string_view text, const std::string& name) {
   const num::ArithmeticEnv env;
   receipt::Receipt claimed;
   INVAR_TRY(Verdict read, read_claim(text, name, claimed));
   if (!read.ok()) return named(kVerified, std::move(read));
   Verification v{claimed, set_of(claimed), std::move(read)};
-  INVAR_CHECK_OK(examine(v, model, execution, observer));
-  return named(v.set == OperationSet::reproducible ? kVerified : kRepeated, std::move(v.verdict));
+  INVAR_CHECK_OK(impl_->examine(v));
+  const Words& words = v.set != OperationSet::reproducible ? kRepeated
+                       : impl_->selection.all()            ? kVerified
+                                                           : kSpotChecked;
+  return named(words, std::move(v.verdict));
+}
+
+Result<Verdict> verify(std::string_view text, const std::string& name, const ModelOptions& model,
+                       const ExecutionOptions& execution, Observer& observer,
+                       const receipt::StepSelection& selection) {
+  return Verifier(model, execution, observer, selection).verify(text, name);
 }
 
 }  // namespace invar::generate

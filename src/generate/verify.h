@@ -2,6 +2,7 @@
 // (verify).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,20 @@ Result<Verdict> validate(std::string_view text, const std::string& name);
 // ran before say where the model lies. Errors: the model is not found, or the operation set lets
 // nobody verify here (not_covered).
 Result<Verdict> verify(std::string_view text, const std::string& name, const ModelOptions&,
-                       const ExecutionOptions&, Observer&);
+                       const ExecutionOptions&, Observer&, const receipt::StepSelection& = {});
+
+// The same for several receipts one after another. A model is found, compiled and loaded once.
+class Verifier {
+ public:
+  // The observer outlives this object. A selection of steps says less: the verdict is then SPOT
+  // CHECKED, and `compared` says what a check of so many steps may miss.
+  Verifier(ModelOptions, ExecutionOptions, Observer&, receipt::StepSelection = {});
+  ~Verifier();
+  Result<Verdict> verify(std::string_view text, const std::string& name);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace invar::generate

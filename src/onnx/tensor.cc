@@ -67,6 +67,12 @@ int32_t code_of(DType t) {
   return 0;
 }
 
+std::optional<DType> dtype_of(int32_t data_type) {
+  for (int t = 0; t <= static_cast<int>(kLastDType); ++t)
+    if (code_of(static_cast<DType>(t)) == data_type) return static_cast<DType>(t);
+  return std::nullopt;
+}
+
 std::string shape_text(std::span<const int64_t> shape) {
   std::string out = "[";
   for (size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);

@@ -20,6 +20,7 @@ std::optional<int> bits_of(int32_t data_type);
 // Bytes of a tensor. Nothing if a dimension is negative or the size needs more than 63 bits.
 std::optional<uint64_t> byte_size(std::span<const int64_t> shape, int bits);
 int32_t code_of(DType);                                  // TensorProto.DataType
+std::optional<DType> dtype_of(int32_t data_type);        // nothing for types that Invar lacks
 std::string shape_text(std::span<const int64_t> shape);  // [2, 3]
 
 }  // namespace invar::onnx

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -97,6 +98,14 @@ struct Port {  // a named input or output of the program
   int value;
 };
 
+// The program that a plan was compiled from, before any optimization (spec/program.md). A claim: no
+// digest covers it (plan.18).
+struct Source {
+  std::string recipe;           // the page of the specification that says what is computed
+  Digest program;               // of the program text
+  std::vector<Weight> tensors;  // that the recipe reads, as stored and without place; ascending by name
+};
+
 struct Plan {
   std::string numerics{kNumerics};
   OperationSet operation_set = OperationSet::reproducible;
@@ -110,6 +119,7 @@ struct Plan {
   std::vector<Body> bodies;       // each belongs to one node
   std::vector<Binding> bindings;  // ordered by the node that makes the value, then by element
   int slots = 0;
+  std::optional<Source> source;
 };
 
 // Memory planning: which buffer slot holds each value that a node makes. Values alive at the same
@@ -176,7 +186,7 @@ Result<Plan> parse(std::string_view text, std::string_view file_name_for_errors)
 Result<Plan> load(const std::string& path);
 // SHA-256 over the program: everything but the weights' locations and the buffer slots.
 Digest digest(const Plan&);
-// Merkle root over (name, dtype, shape, SHA-256) of every weight, in name order.
-Digest weights_digest(const Plan&);
+// Merkle root over (name, dtype, shape, SHA-256) of every weight, in name order (plan.8).
+Digest weights_digest(std::span<const Weight>);
 
 }  // namespace invar::plan

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/file/file.h"
+#include "plan/program_text.h"
 
 namespace invar::plan {
 namespace {
@@ -106,7 +107,7 @@ TEST(Plan, DigestCoversTheProgramAndNotThePlaces) {
   q.values[3].slot = 9;
   q.slots = 10;
   EXPECT_EQ(digest(q), digest(p));
-  EXPECT_EQ(weights_digest(q), weights_digest(p));
+  EXPECT_EQ(weights_digest(q.weights), weights_digest(p.weights));
   EXPECT_NE(print(q), print(p));
   auto differs = [&](auto change) {
     Plan r = p;
@@ -143,11 +144,11 @@ TEST(Plan, WeightsDigestIsAMerkleRootInNameOrder) {
   const Digest expected = merkle_root(
       std::vector<Digest>{invar::sha256("\"embed\" bf16 [4, 2] sha256 " + std::string(64, '1') + "\n"),
                           invar::sha256("\"norm\" f32 [2] sha256 " + std::string(64, '2') + "\n")});
-  EXPECT_EQ(weights_digest(p), expected);
+  EXPECT_EQ(weights_digest(p.weights), expected);
   std::swap(p.weights[0], p.weights[1]);
-  EXPECT_EQ(weights_digest(p), expected);
+  EXPECT_EQ(weights_digest(p.weights), expected);
   p.weights[0].shape = {1, 2};
-  EXPECT_NE(weights_digest(p), expected);
+  EXPECT_NE(weights_digest(p.weights), expected);
 }
 
 TEST(Plan, EveryKindOfAttributeAndOddNamesRoundTrip) {
@@ -330,7 +331,7 @@ TEST(Plan, OriginsAreNamesOutsideTheDigest) {
   EXPECT_EQ(named->nodes[3].origin, (Origin{"Add", ""}));
   EXPECT_EQ(print(*named), text);
   EXPECT_EQ(digest(*named), digest(*plain));
-  EXPECT_EQ(weights_digest(*named), weights_digest(*plain));
+  EXPECT_EQ(weights_digest(named->weights), weights_digest(plain->weights));
   struct Case {
     const char *lines, *error;
   };
@@ -418,6 +419,39 @@ TEST(Plan, MutationsNeverCrash) {
     }
   }
   EXPECT_GT(accepted, 0);  // names and attributes may change freely
+}
+
+// plan.18
+TEST(Plan, SourceStandsBehindThePlaces) {
+  const std::string hash(64, '3'),
+      named = "program \"toy-1\" sha256 " + hash + "\n",
+      tensors = "tensor \"a\" bf16 [4, 2] sha256 " + hash + "\ntensor \"b\" f32 [] sha256 " + hash + "\n";
+  const auto plain = parse(kText, "x.plan"),
+             p = parse(replaced("end\n", named + tensors + "end\n"), "x.plan");
+  ASSERT_TRUE(plain && p) << p.error().message;
+  EXPECT_FALSE(plain->source);
+  ASSERT_TRUE(p->source);
+  EXPECT_EQ(p->source->recipe, "toy-1");
+  EXPECT_EQ(to_hex(p->source->program), hash);
+  ASSERT_EQ(p->source->tensors.size(), 2u);
+  EXPECT_EQ(p->source->tensors[0].shape, (std::vector<int64_t>{4, 2}));
+  EXPECT_EQ(print(*p), replaced("end\n", named + tensors + "end\n"));
+  EXPECT_EQ(digest(*p), digest(*plain));
+  for (const auto& [lines, error] : std::vector<std::pair<std::string, std::string>>{
+           {tensors, "line 25: unknown or misplaced line 'tensor'"},
+           {named + named, "line 26: unknown or misplaced line 'program'"},
+           {named + "origin 0 \"a\" \"b\"\n", "line 26: unknown or misplaced line 'origin'"},
+           {named + tensors + tensors, "line 28: tensors are not in ascending order of names"},
+           {named + "tensor \"a\" bf17 [] sha256 " + hash + "\n", "line 26: there is no dtype 'bf17'"},
+           {"program \"toy-1\" sha256 3\n", "line 25: a SHA-256 is 64 lower-case hexadecimal digits"}})
+    EXPECT_EQ(refusal(replaced("end\n", lines + "end\n")), error);
+}
+
+// program.2
+TEST(Plan, ProgramText) {
+  EXPECT_EQ(program_text("toy-1", "invar-1", OperationSet::deterministic, {{"b", "0x3f800000"}, {"a", "2"}}),
+            "invar-program 1\nrecipe \"toy-1\"\nnumerics \"invar-1\"\nprofile \"fp32\"\n"
+            "operations \"deterministic\"\nparameter a 2\nparameter b 0x3f800000\n");
 }
 
 }  // namespace

@@ -25,15 +25,15 @@ Digest leaf(std::string_view path, std::string_view compact_json) {
   return Sha256().update(path).update("=").update(compact_json).finish();
 }
 
-std::vector<std::string> leaf_names() {
+std::vector<std::string> leaf_names(int format) {
   std::vector<std::string> names{"schema"};
-  for (const Field& f : fields()) names.push_back(f.path());
+  for (const Field& f : fields(format)) names.push_back(f.path());
   return names;
 }
 
 std::vector<Digest> leaves(const Receipt& r) {
-  std::vector<Digest> d{leaf("schema", json::quote(kSchema))};
-  for (const Field& f : fields()) d.push_back(leaf(f.path(), write(f, r, Style::compact)));
+  std::vector<Digest> d{leaf("schema", json::quote(schema_of(r.format)))};
+  for (const Field& f : fields(r.format)) d.push_back(leaf(f.path(), write(f, r, Style::compact)));
   return d;
 }
 
@@ -48,7 +48,7 @@ Digest receipt_hash(const Receipt& r) {
 }
 
 std::string print(const Receipt& r) {
-  std::string out = "{\n  \"schema\": " + json::quote(kSchema);
+  std::string out = "{\n  \"schema\": " + json::quote(schema_of(r.format));
   auto member = [&](int depth, std::string_view key, std::string_view value, bool first = false) {
     out.append(first ? "" : ",")
         .append("\n")
@@ -60,7 +60,7 @@ std::string print(const Receipt& r) {
   for (std::string_view section : kSections) {
     member(1, section, "{");
     bool first = true;
-    for (const Field& f : fields())
+    for (const Field& f : fields(r.format))
       if (f.section == section) member(2, f.key, write(f, r, Style::pretty), std::exchange(first, false));
     out += "\n  }";
   }
@@ -71,7 +71,7 @@ std::string print(const Receipt& r) {
     out += d.empty() ? "}" : "\n  }";
   };
   const std::vector<Digest> bound = leaves(r);
-  digests("digests", leaf_names(), bound);
+  digests("digests", leaf_names(r.format), bound);
   member(1, "receipt_hash", '"' + to_hex(merkle_root(bound)) + '"');
 
   member(1, "execution", "{");

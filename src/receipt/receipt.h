@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/hash/sha256.h"
@@ -23,14 +25,16 @@ struct TensorDigest {
 };
 
 struct Receipt {
+  int format = 2;  // receipt.1: 2, or 1, which is read and verified but no longer written
   // model
   std::string model_name, revision;
   Digest weights;  // Merkle root over tensors
   std::vector<TensorDigest> tensors;
   Digest config, tokenizer, chat_template;  // of the files' bytes; chat_template: of its text, or of ""
-  // program
+  // program; format 1 has the digest of the plan, and neither recipe nor profile
+  std::string recipe;
   Digest program;
-  std::string numerics, operation_set, unicode;
+  std::string numerics, profile, operation_set, unicode;
   // input
   std::string prompt;
   std::vector<int32_t> prompt_tokens;
@@ -71,21 +75,32 @@ struct Verdict {
   int64_t steps_compared = 0;     // logits rows compared
   int64_t tensors_compared = 0;
 };
-// forward(tokens) -> logits of every position, rows x vocab, delivered row by row in order
-// (position, row).
+// forward(tokens, positions, deliver): delivers the logits, vocab floats, of these positions
+// (ascending, the last one is the last token's) in their order. It may deliver other positions,
+// too.
 using Forward =
-    std::function<Status(std::span<const int32_t> tokens,
+    std::function<Status(std::span<const int32_t> tokens, std::span<const int64_t> positions,
                          const std::function<void(int64_t position, std::span<const float> row)>&)>;
 // Compares the models only; `mine` is the receipt of this machine. Names each tensor or digest that
 // differs.
 std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine);
-// Recomputes every answer token from one forward pass over prompt + answer (prefill bits = decode
-// bits) and compares each logits commitment and each token. `mine` has the model, program and
+// Which steps of an answer are computed again.
+struct StepSelection {
+  int64_t spot = 0;  // so many, chosen by the receipt's hash and `salt` (receipt.23); 0: no choice
+  std::string salt;
+  std::optional<std::pair<int64_t, int64_t>> range;  // from the first up to, and without, the second
+  bool all() const { return spot == 0 && !range; }
+};
+// Ascending. bad_input: a range outside of the answer, or more steps than it has.
+Result<std::vector<int64_t>> select_steps(const Receipt&, const StepSelection&);
+
+// Recomputes steps of the answer from one forward pass over prompt and answer (prefill bits =
+// decode bits) and compares their logits commitments and tokens. `mine` has the model, program and
 // execution fields of this machine. Stops at the first difference, named by step. Computes nothing
 // if the models differ or, with `vocab`, a token id is outside [0, vocab). The caller compares the
 // fields that need the tokenizer: input.tokens with the encoded prompt, output.text with the
 // decoded tokens.
-Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forward& forward,
-                       int64_t vocab = 0);
+Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forward& forward, int64_t vocab = 0,
+                       const StepSelection& = {});
 
 }  // namespace invar::receipt

@@ -49,6 +49,18 @@ TEST(Receipt, ExampleIsByteForByte) {
   EXPECT_EQ(print(toy_receipt()), committed);
 }
 
+// A receipt of format 1, as builds before format 2 wrote it.
+TEST(Receipt, Format1IsReadForEver) {
+  std::ifstream in(INVAR_SOURCE_DIR "/tests/golden/receipts/toy.format-1.json", std::ios::binary);
+  const std::string committed{std::istreambuf_iterator<char>(in), {}};
+  Receipt r;
+  const auto f = validate(committed, "r.json", &r);
+  ASSERT_TRUE(f);
+  EXPECT_EQ(fields_of(*f), "");
+  EXPECT_EQ(r.format, 1);
+  EXPECT_EQ(print(r), committed);
+}
+
 TEST(Receipt, CommitIsLittleEndianBinary32) {
   std::vector<float> row{1.0f, -0.0f};
   EXPECT_EQ(commit(row), sha256(std::string_view("\0\0\x80\x3f\0\0\0\x80", 8)));
@@ -96,7 +108,9 @@ std::vector<Edit> edits() {
       {"model.tensors", [](Receipt& r) { r.tensors[0].dtype = "f16"; }},
       {"model.tensors", [](Receipt& r) { std::swap(r.tensors[0].shape[0], r.tensors[0].shape[1]); }},
       {"model.tensors", [](Receipt& r) { r.tensors[1].shape.push_back(1); }},
+      {"program.recipe", [](Receipt& r) { r.recipe = "toy-2"; }},
       {"program.numerics", [](Receipt& r) { r.numerics = "invar-2"; }},
+      {"program.profile", [](Receipt& r) { r.profile = "exact16"; }},
       {"program.operation_set", [](Receipt& r) { r.operation_set = "default"; }},
       {"program.unicode", [](Receipt& r) { r.unicode = "15.0.0"; }},
       {"input.prompt",
@@ -174,13 +188,13 @@ TEST(Receipt, EveryBoundFieldIsNamed) {
     EXPECT_NE(receipt_hash(changed), receipt_hash(r));
     covered.insert(e.field);
   }
-  for (const Field& f : fields()) EXPECT_TRUE(covered.contains(f.path())) << f.path();
+  for (const Field& f : fields(r.format)) EXPECT_TRUE(covered.contains(f.path())) << f.path();
 }
 
 TEST(Receipt, EveryDigestIsNamed) {
   const Receipt r = toy_receipt();
   const std::string text = print(r);
-  std::vector<std::string> names = leaf_names();
+  std::vector<std::string> names = leaf_names(r.format);
   std::vector<Digest> d = leaves(r);
   for (size_t i = 0; i < names.size(); ++i) {
     std::string changed = text, from = "\"" + names[i] + "\": \"" + to_hex(d[i]);
@@ -230,6 +244,26 @@ TEST(Receipt, RulesHoldUnderRecomputedHashes) {
   EXPECT_EQ(forged([](Receipt& r) { r.finish_reason = "end"; }), "output.finish_reason");
   EXPECT_EQ(forged([](Receipt& r) { r.logits.pop_back(); }), "output.logits");
   EXPECT_EQ(forged([](Receipt& r) { r.tokens.clear(), r.logits.clear(); }), "output.tokens");
+  EXPECT_EQ(forged([](Receipt& r) { r.stop_tokens = {9, 8}; }), "input.stop_tokens[1]");
+  EXPECT_EQ(forged([](Receipt& r) { r.stop_tokens = {9, 9}; }), "input.stop_tokens[1]");
+  // Format 1 allowed both.
+  EXPECT_EQ(forged([](Receipt& r) { r.format = 1, r.stop_tokens = {9, 8}; }), "");
+}
+
+// receipt.21: parameters that decide nothing have one value.
+TEST(Receipt, NothingDrawnIsOneSpelling) {
+  auto greedy = [](auto change) {
+    Receipt r = toy_receipt(5, {});
+    r.sampling = {};
+    change(r.sampling);
+    return fields_of(findings(print(r)));
+  };
+  using P = sample::Params;
+  EXPECT_EQ(greedy([](P&) {}), "");
+  EXPECT_EQ(greedy([](P& p) { p.temperature = 0.5f; }), "input.temperature");
+  EXPECT_EQ(greedy([](P& p) { p.top_k = 3; }), "input.top_k");
+  EXPECT_EQ(greedy([](P& p) { p.top_p = 0.5f; }), "input.top_p");
+  EXPECT_EQ(greedy([](P& p) { p.seed = 7; }), "input.seed");
 }
 
 TEST(Receipt, StructureIsNamed) {
@@ -251,8 +285,10 @@ TEST(Receipt, StructureIsNamed) {
   EXPECT_EQ(edited("\"seed\": \"", "\"seed\": \"0"), "input.seed");
   EXPECT_EQ(edited("\"do_sample\": true", "\"do_sample\": \"true\""), "input.do_sample");
   EXPECT_EQ(edited("\"output\": {", "\"outputs\": {"), "outputs output");
-  EXPECT_EQ(edited("invar-receipt 1", "invar-receipt 2"), "schema");
-  EXPECT_EQ(edited("\"schema\": \"invar-receipt 1\",", ""), "schema");
+  EXPECT_EQ(edited("invar-receipt 2", "invar-receipt 1"),
+            "digests.program.recipe digests.program.profile program.recipe program.profile schema");
+  EXPECT_EQ(edited("invar-receipt 2", "a receipt"), "schema");
+  EXPECT_EQ(edited("\"schema\": \"invar-receipt 2\",", ""), "schema");
   EXPECT_EQ(edited("\"dtype\": \"bf16\"", "\"dtypes\": \"bf16\""),
             "model.tensors[0].dtypes model.tensors[0].dtype");
   EXPECT_EQ(edited("\"receipt_hash\": \"", "\"receipt_hash\": \"f"), "receipt_hash");
@@ -268,6 +304,10 @@ TEST(Receipt, NotAReceiptAtAll) {
   EXPECT_EQ(message("{\"a\": 1}"), "r.json: not a receipt: it has neither \"schema\" nor \"receipt_hash\"");
   EXPECT_EQ(message("[]"), "r.json: not a receipt: it has neither \"schema\" nor \"receipt_hash\"");
   EXPECT_EQ(message("{\"schema\": 3}"), "no error");
+  EXPECT_EQ(
+      message("{\"schema\": \"invar-receipt 3\"}"),
+      "r.json: the receipt has the format \"invar-receipt 3\", which this build does not know; it knows "
+      "\"invar-receipt 1\" and \"invar-receipt 2\": use a newer invar");
 }
 
 // Every position of a printed receipt, with each of several characters, and with the character

@@ -3,20 +3,29 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/program_text.h"
+
 namespace invar::receipt {
 
-Receipt describe(const ModelIdentity& m, const plan::Plan& plan) {
+Result<Receipt> describe(const ModelIdentity& m, const plan::Plan& plan, int format) {
+  if (format > 1 && !plan.source)
+    return bad_input(
+        "the plan does not say which program it was compiled from, so no receipt can be written: compile the "
+        "model again");
   Receipt r;
+  r.format = format;
   r.model_name = m.name;
   r.revision = m.revision;
   r.config = m.config;
   r.tokenizer = m.tokenizer;
   r.chat_template = m.chat_template;
-  for (const plan::Weight& w : plan.weights)
+  const std::vector<plan::Weight>& tensors = format > 1 ? plan.source->tensors : plan.weights;
+  for (const plan::Weight& w : tensors)
     r.tensors.push_back({w.name, std::string(name_of(w.dtype)), w.shape, w.sha256});
   std::sort(r.tensors.begin(), r.tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  r.weights = plan::weights_digest(plan);
-  r.program = plan::digest(plan);
+  r.weights = plan::weights_digest(tensors);
+  r.program = format > 1 ? plan.source->program : plan::digest(plan);
+  if (format > 1) r.recipe = plan.source->recipe, r.profile = plan::kProfile;
   r.numerics = plan.numerics;
   r.operation_set = name_of(plan.operation_set);
   r.unicode = m.unicode;

@@ -30,8 +30,9 @@ struct Output {
   std::vector<Digest> logits;
 };
 
-// Model and program fields alone: what `run` seals and what `verify` compares a claim with.
-Receipt describe(const ModelIdentity&, const plan::Plan&);
+// Model and program fields alone, in a format: what `run` seals and what `verify` compares a claim
+// with. bad_input: the plan does not name its program, which format 2 binds.
+Result<Receipt> describe(const ModelIdentity&, const plan::Plan&, int format = 2);
 // The whole receipt of an answer; `described` comes from describe().
 Receipt seal(Receipt described, Input, Output, std::map<std::string, std::string> execution);
 

@@ -8,12 +8,13 @@ namespace invar::receipt {
 namespace {
 
 TEST(SealTest, AReceiptThatWasSealedIsValid) {
-  const plan::Plan plan;
-  Receipt described = describe({"m", "r", sha256("c"), sha256("t"), sha256(""), "15.0"}, plan);
+  plan::Plan plan;
+  plan.source = {"toy-1", sha256("program"), {}};
+  Receipt described = *describe({"m", "r", sha256("c"), sha256("t"), sha256(""), "15.0"}, plan);
   EXPECT_EQ(described.model_name, "m");
   EXPECT_EQ(described.chat_template, sha256(""));
-  EXPECT_EQ(described.program, plan::digest(plan));
-  EXPECT_EQ(described.weights, plan::weights_digest(plan));
+  EXPECT_EQ(described.recipe, "toy-1");
+  EXPECT_EQ(described.program, sha256("program"));
   sample::Params sampling;
   sampling.seed = 3;
   const Output output{{7, 9}, "B", "stop", {sha256("x"), sha256("y")}};
@@ -27,17 +28,29 @@ TEST(SealTest, AReceiptThatWasSealedIsValid) {
   EXPECT_TRUE(findings->empty()) << findings->front().field << ": " << findings->front().found;
 }
 
-TEST(SealTest, TensorsAreInTheOrderOfTheirNames) {
-  plan::Plan plan;
-  for (const char* name : {"b", "a"}) {
+// Format 2 knows nothing of how the program was compiled; format 1 describes the plan.
+TEST(SealTest, ThePlanIsOfFormat1Alone) {
+  const auto weight = [](const char* name) {
     plan::Weight w;
     w.name = name, w.dtype = DType::f32, w.shape = {2};
-    plan.weights.push_back(w);
-  }
-  const Receipt r = describe({}, plan);
-  ASSERT_EQ(r.tensors.size(), 2u);
-  EXPECT_EQ(r.tensors[0].name, "a");
-  EXPECT_EQ(r.tensors[0].dtype, "f32");
+    return w;
+  };
+  plan::Plan plan;
+  plan.weights = {weight("b"), weight("a")};
+  const auto unknown = describe({}, plan);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, Code::bad_input);
+  EXPECT_NE(unknown.error().message.find("compile the model again"), std::string::npos);
+  plan.source = {"toy-1", sha256("program"), {weight("c")}};
+  const Receipt old = *describe({}, plan, 1), now = *describe({}, plan);
+  EXPECT_EQ(old.program, plan::digest(plan));
+  EXPECT_EQ(old.weights, plan::weights_digest(plan.weights));
+  ASSERT_EQ(old.tensors.size(), 2u);
+  EXPECT_EQ(old.tensors[0].name, "a");
+  EXPECT_EQ(old.tensors[0].dtype, "f32");
+  EXPECT_EQ(now.weights, plan::weights_digest(plan.source->tensors));
+  ASSERT_EQ(now.tensors.size(), 1u);
+  EXPECT_EQ(now.tensors[0].name, "c");
 }
 
 }  // namespace

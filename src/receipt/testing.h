@@ -19,7 +19,7 @@ inline std::vector<float> toy_row(std::span<const int32_t> prefix) {
   return row;
 }
 
-inline Status toy_forward(std::span<const int32_t> tokens,
+inline Status toy_forward(std::span<const int32_t> tokens, std::span<const int64_t>,
                           const std::function<void(int64_t, std::span<const float>)>& row) {
   for (size_t i = 0; i < tokens.size(); ++i) row(static_cast<int64_t>(i), toy_row(tokens.first(i + 1)));
   return {};
@@ -40,9 +40,9 @@ inline Receipt toy_receipt(int64_t n = 5, std::vector<int32_t> stop = {1, 2},
   Receipt r{};
   r.model_name = "models/toy", r.revision = "main";
   r.tensors = {{"embed", "bf16", {11, 2}, sha256("embed")}, {"norm", "f32", {2}, sha256("norm")}};
-  r.weights = plan::weights_digest(plan_of(r.tensors));
+  r.weights = plan::weights_digest(plan_of(r.tensors).weights);
   r.config = sha256("config"), r.tokenizer = sha256("tokenizer"), r.chat_template = sha256("");
-  r.program = sha256("program");
+  r.recipe = "toy-1", r.program = sha256("program"), r.profile = "fp32";
   r.numerics = "invar-1", r.operation_set = "reproducible", r.unicode = "15.1.0";
   r.prompt = "RO\"ME\\O:\n\t\x01\x7f \xc3\xa9\xe2\x82\xac\xf0\x9f\x8e\xad";
   r.prompt_tokens = {0, 7, 5};

@@ -103,12 +103,13 @@ void compare(const Value& top, const Group& g, Findings& f) {
 }
 
 void check_bound(const Value& top, Receipt& r, Findings& f) {
-  Group g{"digests", "receipt_hash", "", "", leaf_names(), {leaf("schema", json::quote(kSchema))},
+  Group g{"digests", "receipt_hash",       "",
+          "",        leaf_names(r.format), {leaf("schema", json::quote(schema_of(r.format)))},
           {"schema"}};
   for (std::string_view section : kSections) {
     const Value* v = object(top, section, f);
     std::vector<std::string> known;
-    for (const Field& field : fields())
+    for (const Field& field : fields(r.format))
       if (field.section == section) {
         known.emplace_back(field.key);
         const Value* value = v ? member(*v, field.key, field.path(), f) : nullptr;
@@ -155,11 +156,20 @@ Result<std::vector<Finding>> validate(std::string_view text, std::string_view na
           {"schema", "model", "program", "input", "output", "digests", "receipt_hash", "execution",
            "execution_digests", "execution_hash"},
           f);
-  if (const Value* v = member(top, "schema", "schema", f);
-      v && (v->kind != Value::string || v->text != kSchema))
-    f.push_back(
-        {"schema", json::quote(kSchema), v->kind == Value::string ? json::quote(v->text) : "something else"});
   Receipt r{};
+  if (const Value* v = member(top, "schema", "schema", f)) {
+    const std::string text = v->kind == Value::string ? v->text : "";
+    if (const int format = format_of(text))
+      r.format = format;
+    else if (text.starts_with("invar-receipt "))
+      return not_covered(std::string(name) + ": the receipt has the format " +
+                         json::quote(json::brief(text)) + ", which this build does not know; it knows " +
+                         json::quote(schema_of(1)) + " and " + json::quote(schema_of(2)) +
+                         ": use a newer invar");
+    else
+      f.push_back({"schema", json::quote(schema_of(2)),
+                   v->kind == Value::string ? json::quote(json::brief(text)) : "something else"});
+  }
   check_bound(top, r, f);
   check_execution(top, r, f);
   if (out) *out = std::move(r);

@@ -1,4 +1,5 @@
 // Verification by recomputing, see receipt.h.
+#include <algorithm>
 #include <map>
 
 #include "receipt/fields/rules.h"
@@ -35,6 +36,38 @@ void compare_tensors(const Receipt& claimed, const Receipt& mine, std::vector<Fi
 
 }  // namespace
 
+// receipt.23: the steps whose digests with hash and salt are smallest.
+Result<std::vector<int64_t>> select_steps(const Receipt& r, const StepSelection& selection) {
+  const auto count = static_cast<int64_t>(r.tokens.size());
+  std::vector<int64_t> steps;
+  if (selection.range) {
+    const auto [begin, end] = *selection.range;
+    if (begin < 0 || begin >= end || end > count)
+      return bad_input("steps " + std::to_string(begin) + ":" + std::to_string(end) +
+                       " are not in the answer, which has steps 0:" + std::to_string(count));
+    for (int64_t i = begin; i < end; ++i) steps.push_back(i);
+    return steps;
+  }
+  if (selection.spot < 0 || selection.spot > count)
+    return bad_input(std::to_string(selection.spot) + " steps cannot be chosen of an answer of " +
+                     std::to_string(count));
+  std::vector<std::pair<Digest, int64_t>> order;
+  const Digest hash = receipt_hash(r);
+  for (int64_t i = 0; i < count; ++i)
+    order.emplace_back(Sha256()
+                           .update("invar-spot ")
+                           .update(to_hex(hash))
+                           .update(" " + std::to_string(i) + " ")
+                           .update(selection.salt)
+                           .finish(),
+                       i);
+  std::sort(order.begin(), order.end());
+  order.resize(static_cast<size_t>(selection.spot > 0 ? selection.spot : count));
+  for (const auto& [digest, i] : order) steps.push_back(i);
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
 std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine) {
   std::vector<Finding> f;
   compare_tensors(claimed, mine, f);
@@ -48,14 +81,17 @@ std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine) 
   digest("model.config", claimed.config, mine.config);
   digest("model.tokenizer", claimed.tokenizer, mine.tokenizer);
   digest("model.chat_template", claimed.chat_template, mine.chat_template);
+  text("program.recipe", claimed.recipe, mine.recipe);
   digest("program.digest", claimed.program, mine.program);
   text("program.numerics", claimed.numerics, mine.numerics);
+  text("program.profile", claimed.profile, mine.profile);
   text("program.operation_set", claimed.operation_set, mine.operation_set);
   text("program.unicode", claimed.unicode, mine.unicode);
   return f;
 }
 
-Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forward& forward, int64_t vocab) {
+Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forward& forward, int64_t vocab,
+                       const StepSelection& selection) {
   Verdict v;
   v.findings = compare_model(claimed, mine);
   v.tensors_compared = static_cast<int64_t>(mine.tensors.size());
@@ -67,19 +103,24 @@ Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forwar
   }
   if (!v.findings.empty()) return v;
 
-  // The logits of the position before answer token i choose it, so the last token is not fed.
+  INVAR_TRY(const std::vector<int64_t> steps, select_steps(claimed, selection));
+  // The logits of the position before answer token i choose it. So the last token is not fed, nor
+  // is one behind the last step.
   std::vector<int32_t> tokens = claimed.prompt_tokens;
-  tokens.insert(tokens.end(), claimed.tokens.begin(), claimed.tokens.end() - 1);
-  const int64_t first = static_cast<int64_t>(claimed.prompt_tokens.size()) - 1;
+  tokens.insert(tokens.end(), claimed.tokens.begin(), claimed.tokens.begin() + steps.back());
+  std::vector<int64_t> positions;
+  for (const int64_t i : steps)
+    positions.push_back(static_cast<int64_t>(claimed.prompt_tokens.size()) - 1 + i);
   Status picked;
-  auto step = [&](int64_t position, std::span<const float> row) {
-    const int64_t i = position - first;
-    if (i < 0 || !v.findings.empty() || !picked) return;
-    if (i != v.steps_compared) {
+  auto compare = [&](int64_t position, std::span<const float> row) {
+    const auto done = static_cast<size_t>(v.steps_compared);
+    if (done == steps.size() || position < positions[done] || !v.findings.empty() || !picked) return;
+    if (position != positions[done]) {
       picked = Error{Code::internal,
                      "verify: logits of position " + std::to_string(position) + " came out of order"};
       return;
     }
+    const int64_t i = steps[done];
     const std::string index = "[" + std::to_string(i) + "]";
     if (Digest d = commit(row); d != claimed.logits[i])
       v.findings.push_back({"output.logits" + index, to_hex(d), to_hex(claimed.logits[i])});
@@ -91,11 +132,11 @@ Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forwar
           {"output.tokens" + index, std::to_string(*token), std::to_string(claimed.tokens[i])});
     ++v.steps_compared;
   };
-  INVAR_CHECK_OK(forward(tokens, step));
+  INVAR_CHECK_OK(forward(tokens, positions, compare));
   INVAR_CHECK_OK(picked);
-  if (v.findings.empty() && v.steps_compared != static_cast<int64_t>(claimed.tokens.size()))
+  if (v.findings.empty() && v.steps_compared != static_cast<int64_t>(steps.size()))
     return Error{Code::internal, "verify: " + std::to_string(v.steps_compared) + " of " +
-                                     std::to_string(claimed.tokens.size()) + " logits rows came"};
+                                     std::to_string(steps.size()) + " logits rows came"};
   return v;
 }
 

@@ -1,6 +1,9 @@
 // Verification finds every difference in model, tokens and logits.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "receipt/receipt.h"
 #include "receipt/testing.h"
 
@@ -80,6 +83,8 @@ TEST(Verify, NamesEachDifferenceOfTheModel) {
   EXPECT_EQ(differing([](Receipt& r) { r.config[0] ^= 1, r.tokenizer[0] ^= 1, r.chat_template[0] ^= 1; }),
             "model.config model.tokenizer model.chat_template");
   EXPECT_EQ(differing([](Receipt& r) { r.program[0] ^= 1; }), "program.digest");
+  EXPECT_EQ(differing([](Receipt& r) { r.recipe = "toy-2", r.profile = "exact16"; }),
+            "program.recipe program.profile");
   EXPECT_EQ(
       differing([](Receipt& r) { r.numerics = "invar-0", r.operation_set = "default", r.unicode = "1"; }),
       "program.numerics program.operation_set program.unicode");
@@ -88,19 +93,76 @@ TEST(Verify, NamesEachDifferenceOfTheModel) {
             "");
   Receipt claimed = mine;
   claimed.config[0] ^= 1;
-  auto v = verify(claimed, mine, [](auto, auto&) -> Status { return bad_input("must not run"); });
+  auto v = verify(claimed, mine, [](auto, auto, auto&) -> Status { return bad_input("must not run"); });
   ASSERT_TRUE(v);
   EXPECT_EQ(fields_of(v->findings), "model.config");
 }
 
 TEST(Verify, ErrorsOfTheComputationPassThrough) {
   const Receipt r = toy_receipt(6, {});
-  auto failing = verify(r, r, [](auto, auto&) -> Status { return bad_input("token id 99 is out of range"); });
+  auto failing =
+      verify(r, r, [](auto, auto, auto&) -> Status { return bad_input("token id 99 is out of range"); });
   ASSERT_FALSE(failing);
   EXPECT_EQ(failing.error().message, "token id 99 is out of range");
-  auto silent = verify(r, r, [](auto, auto&) -> Status { return {}; });
+  auto silent = verify(r, r, [](auto, auto, auto&) -> Status { return {}; });
   ASSERT_FALSE(silent);
   EXPECT_EQ(silent.error().message, "verify: 0 of 6 logits rows came");
+}
+
+// receipt.23: steps that nobody but the verifier chooses, and no row but theirs is asked for.
+TEST(Verify, SpotStepsFollowFromHashAndSalt) {
+  const Receipt r = toy_receipt(40, {});
+  std::set<std::vector<int64_t>> chosen;
+  for (const char* salt : {"a", "b", "c", "d"}) {
+    const auto steps = select_steps(r, {.spot = 5, .salt = salt});
+    ASSERT_TRUE(steps);
+    EXPECT_EQ(steps->size(), 5u);
+    EXPECT_TRUE(std::is_sorted(steps->begin(), steps->end()));
+    EXPECT_EQ(*steps, *select_steps(r, {.spot = 5, .salt = salt}));
+    EXPECT_NE(*steps, *select_steps(toy_receipt(40, {}, 9), {.spot = 5, .salt = salt}));
+    chosen.insert(*steps);
+  }
+  EXPECT_EQ(chosen.size(), 4u);
+  EXPECT_EQ(select_steps(r, {})->size(), 40u);
+  EXPECT_EQ(*select_steps(r, {.range = std::pair(3, 6)}), (std::vector<int64_t>{3, 4, 5}));
+  for (const StepSelection& bad :
+       {StepSelection{.spot = 41}, StepSelection{.range = std::pair(6, 6)},
+        StepSelection{.range = std::pair(-1, 2)}, StepSelection{.range = std::pair(0, 41)}})
+    EXPECT_EQ(select_steps(r, bad).error().code, Code::bad_input);
+}
+
+TEST(Verify, ASpotCheckFindsWhatItLooksAtAndNothingElse) {
+  const Receipt good = toy_receipt(12, {});
+  const StepSelection selection{.spot = 4, .salt = "s"};
+  const std::vector<int64_t> steps = *select_steps(good, selection);
+  for (int64_t i = 0; i < 12; ++i) {
+    // The forged receipt has another hash, so the selection of the good one is passed on as ranges.
+    Receipt r = good;
+    r.logits[static_cast<size_t>(i)][0] ^= 1;
+    std::string found;
+    for (const int64_t step : steps)
+      found +=
+          fields_of(verify(r, toy_receipt(), toy_forward, 0, {.range = std::pair(step, step + 1)})->findings);
+    const bool looked_at = std::find(steps.begin(), steps.end(), i) != steps.end();
+    EXPECT_EQ(found, looked_at ? "output.logits[" + std::to_string(i) + "]" : "");
+  }
+  size_t fed = 0;
+  std::vector<int64_t> asked;
+  const auto v = verify(
+      good, toy_receipt(),
+      [&](std::span<const int32_t> tokens, std::span<const int64_t> positions, const auto& row) {
+        fed = tokens.size(), asked.assign(positions.begin(), positions.end());
+        for (const int64_t at : positions)
+          row(at, testing::toy_row(tokens.first(static_cast<size_t>(at) + 1)));
+        return Status();
+      },
+      0, selection);
+  ASSERT_TRUE(v);
+  EXPECT_EQ(v->steps_compared, 4);
+  EXPECT_EQ(fed, good.prompt_tokens.size() + static_cast<size_t>(steps.back()));
+  ASSERT_EQ(asked.size(), 4u);
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(asked[i], static_cast<int64_t>(good.prompt_tokens.size()) - 1 + steps[i]);
 }
 
 }  // namespace

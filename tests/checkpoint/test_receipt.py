@@ -2,9 +2,12 @@
 
 import copy
 import json
+import subprocess
+import sys
 
+import jsonschema
 from conftest import ROOT
-from receipt_oracle import execution_leaves, leaves, merkle_root, seal
+from receipt_oracle import SECTIONS, execution_leaves, leaves, merkle_root, put, seal
 
 
 def check(receipt):
@@ -25,3 +28,66 @@ def test_example():
 def test_a_real_receipt(answer):
     check(answer["content"])
     assert len(answer["content"]["output"]["logits"]) == len(answer["tokens"])
+
+
+def test_the_published_script_recomputes_every_hash(answer, tmp_path):
+    """docs/reference/receipt.py, which a stranger runs, on receipts of every format."""
+    script = ROOT / "docs/reference/receipt.py"
+    assert len(script.read_text().splitlines()) <= 200
+    receipts = sorted((ROOT / "tests/golden/receipts").glob("*.json"))
+    receipts += [ROOT / "src/receipt/example.json", answer["receipt"]]
+
+    def run(*paths):
+        done = subprocess.run(
+            [sys.executable, script, *paths], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        return done.returncode, done.stdout.decode()
+
+    code, text = run(*receipts)
+    assert code == 0 and text.count("every hash fits") == len(receipts), text
+    assert answer["receipt_hash"] in text
+    changed = tmp_path / "changed.json"
+    for where in answer["content"]["digests"]:
+        content = copy.deepcopy(answer["content"])
+        if where == "schema":
+            content["digests"]["schema"] = "0" * 64
+        else:
+            section, key = where.split(".")
+            content[section][key] = "other" if key != "tensors" else []
+        changed.write_text(json.dumps(content))
+        code, text = run(changed)
+        assert code == 1 and f"digests.{where}: " in text, text
+    changed.write_text(json.dumps(put(answer["content"], ("schema",), "invar-receipt 3")))
+    assert run(changed)[0] == 2
+    for junk in ("", "[]", "{}", "[" * 100000, '{"schema": "invar-receipt 2"}'):
+        changed.write_text(junk)
+        assert run(changed)[0] == 2, junk
+
+
+def test_the_schema_accepts_receipts_and_nothing_else(answer):
+    """docs/reference/receipt.schema.json, for programs that read receipts."""
+    schema = json.loads((ROOT / "docs/reference/receipt.schema.json").read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.check_schema(schema)
+    receipts = sorted((ROOT / "tests/golden/receipts").glob("*.json"))
+    contents = [json.loads(path.read_text()) for path in receipts]
+    contents += [json.loads((ROOT / "src/receipt/example.json").read_text()), answer["content"]]
+    for content in contents:
+        validator.validate(content)
+        for section in (*SECTIONS, "digests"):
+            for key in content[section]:
+                less = copy.deepcopy(content)
+                del less[section][key]
+                assert not validator.is_valid(less), key
+                assert not validator.is_valid(put(content, (section, key), None)), key
+            assert not validator.is_valid(put(content, (section, "other"), "x")), section
+    for path, value in [
+        (("input", "temperature"), "0.80"),
+        (("input", "temperature"), 0.8),
+        (("input", "seed"), "01"),
+        (("input", "tokens"), []),
+        (("output", "finish_reason"), "end"),
+        (("receipt_hash",), "F" * 64),
+        (("schema",), "invar-receipt 3"),
+    ]:
+        assert not validator.is_valid(put(answer["content"], path, value)), path

@@ -2,6 +2,7 @@
 be changed unseen."""
 
 import copy
+import hashlib
 import json
 import os
 import shutil
@@ -30,6 +31,30 @@ def test_the_committed_receipt_of_the_demo(answer):
     assert (
         invar("verify", ROOT / "tests/golden/romeo.receipt.json", "--model-name", MODEL).code == 0
     )
+
+
+@pytest.mark.parametrize(
+    "receipt", sorted((ROOT / "tests/golden/receipts").glob("romeo.*")), ids=str
+)
+def test_receipts_of_every_format_are_verified(receipt):
+    """Receipts that earlier builds wrote. None is ever removed or made anew."""
+    assert invar("validate", receipt, "--json").json()["ok"]
+    assert "VERIFIED" in invar("verify", receipt, "--model-name", MODEL).text
+
+
+def test_an_unknown_format_is_refused_by_name(answer, tmp_path):
+    path = tmp_path / "later.json"
+    path.write_text(json.dumps(reseal(put(answer["content"], ("schema",), "invar-receipt 3"))))
+    for command in ("validate", "verify"):
+        assert "invar-receipt 3" in invar(command, path, code=3).errors[0]
+
+
+def test_the_specification_shows_the_program(answer):
+    """The text in spec/program.md is that of the shipped model."""
+    page = (ROOT / "spec/program.md").read_text()
+    text = page.split("```\n")[1]
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    assert digest == answer["content"]["program"]["digest"] and digest in page
 
 
 def test_the_readme_shows_what_happens(answer):
@@ -204,7 +229,7 @@ def test_the_plan_is_the_same_wherever_it_is_made(tmp_path):
         shutil.copytree(MODEL, tmp_path / name / "m")
         invar("export", "--model-name", tmp_path / name / "m", "-o", tmp_path / name / "out")
         plans.append(
-            invar("compile", tmp_path / name / "out/model.onnx").out.decode().split("program ")[1]
+            invar("compile", tmp_path / name / "out/model.onnx").out.decode().split("\nprogram ")[1]
         )
         plans.append((tmp_path / name / "out/plan.invar").read_bytes())
     assert plans[0] == plans[2] and plans[1] == plans[3]
@@ -328,7 +353,9 @@ def test_one_character_of_the_file(answer, tmp_path):
         (("input", "prompt"), "ROMEA:", "input"),
         (("input", "tokens", 1), 7, "input"),
         (("output", "text"), "To be.", "output.text"),
-        (("program", "digest"), "0" * 64, "program"),
+        (("program", "digest"), "0" * 64, "program.digest"),
+        (("program", "recipe"), "llama-2", "program.recipe"),
+        (("program", "profile"), "exact16", "program.profile"),
         (("program", "numerics"), "invar-0", "program.numerics"),
         (("program", "unicode"), "1.0", "program.unicode"),
         (("model", "config"), "0" * 64, "model.config"),
@@ -453,3 +480,54 @@ def test_start_up_needs_nothing():
     assert "run" in invar("--help").out.decode()
     for command in ("run", "export", "compile", "infer", "decode", "validate", "verify"):
         assert "--" in invar(command, "--help").out.decode()
+
+
+# --- many receipts, some steps --------------------------------------------------------------------
+
+
+def test_several_receipts_are_verified_in_one_load(generate, answer, tmp_path):
+    other = generate("--seed", 5, tokens=8)["receipt"]
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(json.dumps(reseal(put(answer["content"], ("output", "logits", 2), "0" * 64))))
+    junk = tmp_path / "junk.json"
+    junk.write_text("{}")
+    done = invar("verify", answer["receipt"], other)
+    lines = done.out.decode().splitlines()
+    assert [line.split()[0] for line in lines] == ["VERIFIED", "VERIFIED", "2"]
+    assert answer["receipt_hash"] in lines[0] and lines[2] == "2 of 2 hold"
+    assert done.text.count("compile ") == 1 and done.text.count("load ") == 1
+    lines = invar("verify", other, wrong, answer["receipt"], code=1).out.decode().splitlines()
+    assert [line[:12] for line in lines[:3]] == ["VERIFIED    ", "NOT VERIFIED", "VERIFIED    "]
+    assert "output.logits[2]" in lines[1] and lines[3] == "2 of 3 hold"
+    for command in ("verify", "validate"):
+        lines = invar(command, other, junk, wrong, code=2).out.decode().splitlines()
+        assert lines[1].startswith("REFUSED ") and "not a receipt" in lines[1]
+        objects = [
+            json.loads(line)
+            for line in invar(command, other, junk, "--json", code=2).out.decode().splitlines()
+        ]
+        assert [o["ok"] for o in objects] == [True, False] and objects[1]["exit_code"] == 2
+
+
+def test_some_steps(answer, tmp_path):
+    steps = len(answer["tokens"])
+    done = invar("verify", answer["receipt"], "--spot", 4, "--salt", "pepper").text
+    assert "SPOT CHECKED" in done and f"4 of {steps} recomputed" in done and "pepper" in done
+    assert f"probability {steps - 4}/{steps}" in done
+    salts = [
+        invar("verify", answer["receipt"], "--spot", 1, "--json").json()["compared"]["missed"]
+        for _ in range(2)
+    ]
+    assert salts[0] != salts[1]
+    done = invar("verify", answer["receipt"], "--steps", "3:9").text
+    assert "SPOT CHECKED" in done and f"6 of {steps} recomputed" in done
+    path = tmp_path / "forged.json"
+    path.write_text(json.dumps(reseal(put(answer["content"], ("output", "logits", 7), "0" * 64))))
+    assert "output.logits[7]" in invar("verify", path, "--steps", "3:9", code=1).text
+    assert "SPOT CHECKED" in invar("verify", path, "--steps", "8:20").text
+    assert "output.logits[7]" in invar("verify", path, "--spot", steps, code=1).text
+    for options in (["--steps", "9:3"], ["--steps", f"0:{steps + 1}"], ["--spot", steps + 1]):
+        assert "answer" in invar("verify", path, *options, code=2).errors[0]
+    for options in (["--steps", "3"], ["--steps", ":"], ["--steps", "a:b"], ["--salt", "x"]):
+        invar("verify", path, *options, code=2)
+    invar("verify", path, "--spot", 2, "--steps", "0:1", code=2)

@@ -32,7 +32,7 @@ def exported(tmp_path_factory):
 
 
 def program(done):
-    return done.text.split("program ")[1].split()[0]
+    return done.text.split("\nplan ")[1].split()[0]
 
 
 def model(

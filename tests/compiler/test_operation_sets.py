@@ -118,6 +118,7 @@ def test_every_set_runs_the_shipped_model(generate, answer):
                 "device",
                 "isa",
                 "machine",
+                "plan",
                 "threads",
                 "version",
             }

@@ -91,8 +91,9 @@ def contraction():
     for b, expected, _ in rows_of("contraction", "| b[0]"):
         found = bits(LIBRARY.contract(ones, sparse(b, 512), 512))
         yield from expect(f"contraction.md {b}", f"`{found}`", expected)
-    a, b = row(number("8d800000")), row(number("0d800000"))
-    yield from expect("contraction.md K = 1", bits(LIBRARY.contract(a, b, 1)), "00000000")
+    for k in (1, 2048):
+        a, b = row(*[number("8d800000")] * k), row(*[number("0d800000")] * k)
+        yield from expect(f"contraction.md K = {k}", bits(LIBRARY.contract(a, b, k)), "00000000")
     for name, (a, b) in make_vectors.product_cases().items():
         y = operation("linear", row(*a[0]), row(*b[0]), 1, len(a[0]), n=1)
         yield from expect(name, [[bits(y[0])]], published()[name])

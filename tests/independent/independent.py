@@ -20,20 +20,17 @@ EXECUTION = {"device": "cpu", "program": "tests/independent"}
 
 
 def parameters_of(model, args):
-    """Options, else the defaults of the checkpoint."""
-    asked = [args.temperature, args.top_k, args.top_p]
-    defaults = model.defaults
-    if args.no_do_sample or not (
-        defaults.get("do_sample") or any(option is not None for option in asked)
-    ):
-        return Parameters()  # a receipt of a greedy run states no seed
-    temperature, top_k, top_p = (
-        option if option is not None else defaults.get(name, otherwise)
-        for option, (name, otherwise) in zip(
-            asked, {"temperature": 1.0, "top_k": 50, "top_p": 1.0}.items()
-        )
+    """Options, else the defaults of the checkpoint; sampling.md says what a greedy run states."""
+    if args.no_do_sample:
+        return Parameters()
+    options = {"temperature": args.temperature, "top_k": args.top_k, "top_p": args.top_p}
+    asked = {name: value for name, value in options.items() if value is not None}
+    do_sample = bool(asked) or model.defaults.get("do_sample", False)
+    found = {"temperature": 1, "top_k": 50 if do_sample else 0, "top_p": 1}
+    found |= {name: model.defaults[name] for name in found if name in model.defaults} | asked
+    return Parameters(
+        do_sample, f32(found["temperature"]), found["top_k"], f32(found["top_p"]), args.seed
     )
-    return Parameters(True, f32(temperature), top_k, f32(top_p), args.seed)
 
 
 def main():

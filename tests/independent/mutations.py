@@ -108,6 +108,8 @@ TABLE = {
     "walks_by_weight": ("sampling.9", "the walk is by weight, not by index", "romeo"),
     # tokens.md
     "tokens_without_bos": ("tokens.7", "no special token before the text", "romeo"),
+    "added_tokens_are_text": ("tokens.3", "added tokens are ordinary text", "tokens"),
+    "ill_formed_bytes_vanish": ("tokens.8", "no U+FFFD for bytes that are no UTF-8", "edges"),
     "words_are_not_split": ("tokens.4", "merges cross words", "edges"),
     "merges_leftmost_first": ("tokens.6", "the leftmost merge, whatever its rank", "edges"),
     "text_with_special_tokens": ("tokens.8", "special tokens are in the text", "edges"),
@@ -117,6 +119,7 @@ TABLE = {
     "merkle_nodes_marked_as_leaves": ("receipt.6", "nodes with the byte 00", "romeo"),
     "merkle_repeats_odd_node": ("receipt.6", "an odd node is joined with itself", "romeo"),
     "floats_of_nine_digits": ("receipt.3", "floats have nine digits", "romeo"),
+    "execution_leaf_without_prefix": ("receipt.8", "leaves of execution by key alone", "romeo"),
     "hash_without_schema": ("receipt.5", "schema is no leaf", "romeo"),
     "leaf_with_colon": ("receipt.5", "a leaf has : for =", "romeo"),
     "escapes_nothing": ("receipt.4", "strings without escapes", "romeo"),
@@ -158,9 +161,8 @@ def main():
             began = time.time()
             with mutated(name):
                 found = witnesses.notices(who)
-            print(
-                f"{clause:14} {what:40} {who}: {found and found[:70]} ({time.time() - began:.1f} s)"
-            )
+            shown, seconds = repr(found)[:70], time.time() - began
+            print(f"{clause:14} {what:40} {who}: {shown} ({seconds:.1f} s)")
             if not found:
                 unnoticed.append(f"{name} ({clause}): {who} does not notice")
     print(f"{len(wanted) - len(unnoticed)} of {len(wanted)} mutations are noticed")

@@ -94,13 +94,15 @@ def test_sampled_runs(shipped, tmp_path, number):
     assert own_run(shipped, options, receipt["execution"]) == receipt
 
 
-def test_a_greedy_run(shipped, tmp_path):
+@pytest.mark.parametrize("option, seed", {"--no-do-sample": 0, "--no-generation-config": 5}.items())
+def test_greedy_runs(shipped, tmp_path, option, seed):
     path = tmp_path / "r.json"
-    options = ["--prompt-text", "JULIET", "--max-new-tokens", 8, "--no-do-sample", "--seed", 5]
+    options = ["--prompt-text", "JULIET", "--max-new-tokens", 8, option, "--seed", 5]
     done = execute(["run", "--model-name", MODEL, "--receipt-path", path, *options])
     assert done.code == 0, done.text
     receipt = json.loads(path.read_bytes())
-    assert shipped.run("JULIET", 8, Parameters(), receipt["execution"]) == receipt
+    own = shipped.run("JULIET", 8, Parameters(seed=seed), receipt["execution"])
+    assert own == receipt
 
 
 def test_the_made_checkpoint(edges, tmp_path):

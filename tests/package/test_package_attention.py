@@ -113,7 +113,7 @@ def test_past_and_present(tmp_path):
             "--stateless",
             "--output",
             tmp_path / "stateless.invar",
-        ).text.split("program ")[1][:64]
+        ).text.split("\nplan ")[1][:64]
         == made.digest
     )
 

@@ -47,7 +47,7 @@ def test_the_committed_receipt_of_the_demo(romeo):
     assert (
         answer.receipt_hash
         == golden["receipt_hash"]
-        == "36b297bd3b1a9209794179e9d15560fc181f9b78a70e582352001ed3b915900c"
+        == "e8032411df4cf61c8e2cebf9b15e3e447aa0a5ce9d05b77ac5073e76f003765a"
     )
     assert answer.tokens == golden["output"]["tokens"] and answer.text == golden["output"]["text"]
     assert (

@@ -25,6 +25,7 @@ Result<DecodingParams> decoding_params(const ModelFolder& m, const SamplingOptio
   p.top_p = first_of(o.top_p, d.config.top_p, p.top_p);
   p.seed = o.seed;
   INVAR_CHECK_OK(sample::check(p));
+  if (!p.do_sample) p = {};  // receipt.21: what draws nothing decides nothing
   return d;
 }
 

@@ -12,7 +12,8 @@
 
 namespace invar::generate {
 
-// receipt.16: one forward pass in pieces of `chunk` tokens (0: 256), the logits of every position.
+// receipt.16: one forward pass in pieces of up to `chunk` tokens (0: 256), the logits of the wanted
+// positions alone.
 // The session and the phase outlive the result.
 receipt::Forward forward_pass(run::Session&, int64_t chunk, Phase&);
 

@@ -13,12 +13,12 @@
 #include "plan/text/field_checks.h"
 #include "plan/text/origins.h"
 #include "plan/text/scopes.h"
+#include "plan/text/weight_text.h"
 #include "shape/dim_expr.h"
 
 namespace invar::plan {
 namespace {
 
-constexpr size_t kMaxRank = 8;
 constexpr size_t kMaxSymbols = size_t{1} << 16;
 constexpr size_t kMaxCount = std::numeric_limits<int>::max();
 
@@ -59,7 +59,8 @@ class Parser {
     outputs,
     places,
     slots,
-    origins
+    origins,
+    source
   };
 
   Error error(const Error& e) const {
@@ -102,9 +103,14 @@ class Parser {
       start_slots(c);
     } else if (section_ == slots && c.accept("slot ")) {
       read_slot(c);
-    } else if (section_ >= slots && c.accept("origin ")) {
+    } else if (section_ >= slots && section_ <= origins && c.accept("origin ")) {
       section_ = origins;
       origins_.read(c, plan_);
+    } else if (section_ >= slots && section_ < source && c.accept("program ")) {
+      section_ = source;
+      plan_.source = read_source(c);
+    } else if (section_ == source && c.accept("tensor ")) {
+      read_source_tensor(c, *plan_.source);
     } else if (section_ >= slots && c.accept(kEnd)) {
       c.expect_end();
       done_ = true;
@@ -166,29 +172,12 @@ class Parser {
 
   void read_weight(Cursor& c) {
     next(c, 'w', plan_.weights.size());
-    Weight w;
     c.expect(" ");
-    w.name = c.string();
-    c.expect(" ");
-    w.dtype = dtype(c);
-    c.expect(" [");
-    ByteBound size{size_of(w.dtype)};
-    while (c.ok() && !c.accept("]")) {
-      if (!w.shape.empty()) c.expect(", ");
-      w.shape.push_back(c.integer());
-      if (c.ok() && (w.shape.size() > kMaxRank || !size.multiply(w.shape.back()))) c.fail("impossible shape");
-    }
-    c.expect(" sha256 ");
-    const std::string_view hex = c.until(' ');
-    if (const auto digest = digest_from_hex(hex)) {
-      w.sha256 = *digest;
-    } else {
-      c.fail("a SHA-256 is 64 lower-case hexadecimal digits");
-    }
-    c.expect_end();
+    uint64_t bytes = 0;
+    Weight w = read_weight_text(c, bytes);
     unique(c, w.name, "weight");
     plan_.weights.push_back(std::move(w));
-    weight_bytes_.push_back(size.bytes());
+    weight_bytes_.push_back(bytes);
   }
 
   void read_state(Cursor& c) {
@@ -403,7 +392,7 @@ class Parser {
     next(c, 'v', plan_.values.size());
     c.expect(": ");
     Value v;
-    v.dtype = dtype(c);
+    v.dtype = read_dtype(c);
     c.expect(" [");
     ByteBound size{size_of(v.dtype)};
     while (c.ok() && !c.accept("]")) {
@@ -447,13 +436,6 @@ class Parser {
     plan_.symbols.push_back(std::move(text));
     names_of_.push_back(std::move(names));
     return {0, index};
-  }
-
-  DType dtype(Cursor& c) const {
-    const std::string_view name = c.until(' ');
-    const auto t = dtype_from(name);
-    if (!t) c.fail("there is no dtype " + brief(name));
-    return t.value_or(DType::f32);
   }
 
   // Definitions are numbered without gaps.

@@ -93,6 +93,10 @@ class Printer {
     for (const std::string& line : lines) s += line;
     int at = 0;
     origins(p_.nodes, at, s);
+    if (p_.source) {
+      s += "program " + quote(p_.source->recipe) + " sha256 " + to_hex(p_.source->program) + "\n";
+      for (const Weight& w : p_.source->tensors) s += "tensor " + weight_text(w);
+    }
     return s + std::string(kEnd) + "\n";
   }
 
@@ -221,9 +225,9 @@ Digest digest(const Plan& p) {
   return invar::sha256(Printer(p).program());
 }
 
-Digest weights_digest(const Plan& p) {
+Digest weights_digest(std::span<const Weight> weights) {
   std::vector<const Weight*> sorted;
-  for (const Weight& w : p.weights) sorted.push_back(&w);
+  for (const Weight& w : weights) sorted.push_back(&w);
   std::sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->name < b->name; });
   std::vector<Digest> leaves;
   leaves.reserve(sorted.size());

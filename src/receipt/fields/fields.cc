@@ -30,8 +30,10 @@ const Field kFields[] = {
     {"model", "tokenizer", &of<&R::tokenizer>},
     {"model", "chat_template", &of<&R::chat_template>},
     {"model", "tensors", &of<&R::tensors>},
+    {"program", "recipe", &of<&R::recipe>, 2},
     {"program", "digest", &of<&R::program>},
     {"program", "numerics", &of<&R::numerics>},
+    {"program", "profile", &of<&R::profile>, 2},
     {"program", "operation_set", &of<&R::operation_set>},
     {"program", "unicode", &of<&R::unicode>},
     {"input", "prompt", &of<&R::prompt>},
@@ -196,8 +198,21 @@ bool from_json(const Value& v, TensorDigest& out, const std::string& path, Findi
 
 }  // namespace
 
-std::span<const Field> fields() {
-  return kFields;
+std::string schema_of(int format) {
+  return "invar-receipt " + std::to_string(format);
+}
+
+int format_of(std::string_view schema) {
+  for (int format : {1, 2})
+    if (schema == schema_of(format)) return format;
+  return 0;
+}
+
+std::vector<Field> fields(int format) {
+  std::vector<Field> all;
+  std::copy_if(std::begin(kFields), std::end(kFields), std::back_inserter(all),
+               [&](const Field& f) { return f.since <= format; });
+  return all;
 }
 
 std::string write(const Field& field, const Receipt& r, Style style) {

@@ -2,7 +2,6 @@
 // (spec/receipt.md).
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -13,7 +12,9 @@
 
 namespace invar::receipt {
 
-inline constexpr std::string_view kSchema = "invar-receipt 1";
+// receipt.1: "invar-receipt 2" for the format 2. 0: a format that this build does not know.
+std::string schema_of(int format);
+int format_of(std::string_view schema);
 inline constexpr std::string_view kSections[] = {"model", "program", "input", "output"};
 
 template <class... T>
@@ -24,9 +25,11 @@ struct Field {
   AnyRef<std::string, Digest, bool, int32_t, int64_t, uint64_t, float, std::vector<int32_t>,
          std::vector<Digest>, std::vector<TensorDigest>>
       ref;
+  int since = 1;  // the first format that has the field
   std::string path() const { return std::string(section) + "." + std::string(key); }
 };
-std::span<const Field> fields();  // in the order of printing and of the leaves
+// Of a format, in the order of printing and of the leaves.
+std::vector<Field> fields(int format);
 
 // The value as JSON: compact (what is hashed, receipt.4) or as printed, lists broken into lines.
 enum class Style { compact, pretty };
@@ -38,7 +41,7 @@ bool read(const Field&, const json::Value&, Receipt&, std::vector<Finding>&);
 Digest leaf(std::string_view path, std::string_view compact_json);
 // "schema", then every field: the leaves under receipt_hash and their names.
 std::vector<Digest> leaves(const Receipt&);
-std::vector<std::string> leaf_names();
+std::vector<std::string> leaf_names(int format);
 // Of the execution section: the leaves in ascending key order.
 std::vector<Digest> execution_leaves(const std::map<std::string, std::string>& execution);
 

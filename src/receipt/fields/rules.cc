@@ -28,6 +28,25 @@ void check_tokens(std::string_view path, const std::vector<int32_t>& tokens, int
           {at(path, i), "a token id in [0, " + std::to_string(vocab) + ")", std::to_string(tokens[i])});
 }
 
+// receipt.21: one computation has one receipt.
+static void check_unambiguous(const Receipt& r, Findings& f) {
+  for (size_t i = 1; i < r.stop_tokens.size(); ++i)
+    if (r.stop_tokens[i] <= r.stop_tokens[i - 1])
+      f.push_back({at("input.stop_tokens", i), "ids in ascending order, each once",
+                   std::to_string(r.stop_tokens[i])});
+  if (r.sampling.do_sample) return;
+  const sample::Params greedy;
+  const auto fixed = [&](const char* name, bool equal, const char* value) {
+    if (!equal)
+      f.push_back({std::string("input.") + name, std::string(value) + ", because nothing is sampled",
+                   "another value"});
+  };
+  fixed("temperature", r.sampling.temperature == greedy.temperature, "\"1\"");
+  fixed("top_k", r.sampling.top_k == greedy.top_k, "0");
+  fixed("top_p", r.sampling.top_p == greedy.top_p, "\"1\"");
+  fixed("seed", r.sampling.seed == greedy.seed, "\"0\"");
+}
+
 void check_ranges(const Receipt& r, Findings& f) {
   for (size_t i = 0; i < r.tensors.size(); ++i) {
     const TensorDigest& t = r.tensors[i];
@@ -46,6 +65,7 @@ void check_ranges(const Receipt& r, Findings& f) {
   check_tokens("input.tokens", r.prompt_tokens, kAnyVocab, f);
   check_tokens("input.stop_tokens", r.stop_tokens, kAnyVocab, f);
   check_tokens("output.tokens", r.tokens, kAnyVocab, f);
+  if (r.format > 1) check_unambiguous(r, f);
   if (r.max_new_tokens < 1)
     f.push_back({"input.max_new_tokens", "at least 1", std::to_string(r.max_new_tokens)});
   if (Status s = sample::check(r.sampling); !s) {  // "NAME: why"
@@ -65,9 +85,9 @@ std::string finish_reason(const Receipt& r) {
 }
 
 void check_consistency(const Receipt& r, Findings& f) {
-  plan::Plan weights;
+  std::vector<plan::Weight> weights;
   for (const TensorDigest& t : r.tensors) {
-    plan::Weight& w = weights.weights.emplace_back();
+    plan::Weight& w = weights.emplace_back();
     w.name = t.name, w.dtype = dtype_from(t.dtype).value_or(DType::u8), w.shape = t.shape,
     w.sha256 = t.sha256;
   }

@@ -2,11 +2,10 @@
 
 import hashlib
 import json
-import struct
 
 from arithmetic.library import f32
-from pages import plan
-from pages.checkpoint import Checkpoint, Tensor
+from pages import program
+from pages.checkpoint import Checkpoint
 from pages.llama import Llama
 from pages.receipt import commitment, float_text, sealed, template_text
 from pages.sampling import Parameters, draw
@@ -18,14 +17,8 @@ class Model:
         self.checkpoint = Checkpoint(folder)
         self.llama = Llama(self.checkpoint)
         self.tokenizer = Tokenizer(self.checkpoint.bytes_of("tokenizer.json"))
-        used = dict(self.checkpoint.tensors)
-        tables = {"inv_freq": list(self.llama.inv_freq)}
-        if self.llama.factor != 1:
-            tables["attention_factor"] = [self.llama.factor]
-        for name, table in tables.items():
-            data = struct.pack(f"<{len(table)}f", *table)
-            used[name] = Tensor(name, "f32", [len(table)], data)
-        self.tensors = {name: used[name] for name in sorted(used, key=str.encode)}
+        names = sorted(self.checkpoint.tensors, key=str.encode)
+        self.tensors = {name: self.checkpoint.tensors[name] for name in names}
         self.defaults = self.generation_config()
 
     def generation_config(self):
@@ -37,13 +30,12 @@ class Model:
     def stop_tokens(self):
         """onnx.8"""
         stop = self.defaults.get("eos_token_id", self.checkpoint.config.get("eos_token_id"))
-        return stop if isinstance(stop, list) else [] if stop is None else [stop]
-
-    def program(self):
-        return plan.Plan(self.llama.shape, self.tensors).text()
+        found = stop if isinstance(stop, list) else [] if stop is None else [stop]
+        return sorted(set(found))  # receipt.21
 
     def description(self):
         """The sections `model` and `program` of its receipts."""
+        text = program.program_text(self.checkpoint.config, self.llama.shape)
         tensors = [
             {"name": t.name, "dtype": t.dtype, "shape": t.shape, "sha256": t.sha256}
             for t in self.tensors.values()
@@ -56,7 +48,7 @@ class Model:
             "model": {
                 "name": self.checkpoint.folder.name,
                 "revision": "",
-                "weights": plan.weights_digest(self.tensors),
+                "weights": program.weights_digest(self.tensors),
                 **sha256,
                 "chat_template": hashlib.sha256(
                     template_text(self.checkpoint).encode()
@@ -64,8 +56,10 @@ class Model:
                 "tensors": tensors,
             },
             "program": {
-                "digest": plan.program_digest(self.program()),
+                "recipe": "llama-1",
+                "digest": hashlib.sha256(text.encode()).hexdigest(),
                 "numerics": "invar-1",
+                "profile": "fp32",
                 "operation_set": "reproducible",
                 "unicode": "16.0.0",
             },
@@ -94,7 +88,7 @@ class Model:
                 break
         return sealed(
             {
-                "schema": "invar-receipt 1",
+                "schema": "invar-receipt 2",
                 **self.description(),
                 "input": {
                     "prompt": prompt,

@@ -9,8 +9,8 @@ from pages.merkle import merkle_root, sha256
 
 FIELDS = [
     "model.name", "model.revision", "model.weights", "model.config", "model.tokenizer",
-    "model.chat_template", "model.tensors", "program.digest", "program.numerics",
-    "program.operation_set", "program.unicode", "input.prompt", "input.tokens",
+    "model.chat_template", "model.tensors", "program.recipe", "program.digest", "program.numerics",
+    "program.profile", "program.operation_set", "program.unicode", "input.prompt", "input.tokens",
     "input.max_new_tokens", "input.stop_tokens", "input.do_sample", "input.temperature",
     "input.top_k", "input.top_p", "input.seed", "output.text", "output.finish_reason",
     "output.tokens", "output.logits",
@@ -75,7 +75,8 @@ def sealed(receipt, execution):
     leaves = {} if active("hash_without_schema") else {"schema": leaf("schema", receipt["schema"])}
     order = sorted(FIELDS) if active("leaves_by_name") else FIELDS
     leaves |= {path: leaf(path, field(receipt, path)) for path in order}
-    others = {key: leaf(f"execution.{key}", execution[key]) for key in sorted(execution)}
+    prefix = "" if active("execution_leaf_without_prefix") else "execution."
+    others = {key: leaf(prefix + key, execution[key]) for key in sorted(execution)}
     return receipt | {
         "digests": {path: d.hex() for path, d in leaves.items()},
         "receipt_hash": merkle_root(list(leaves.values())).hex(),

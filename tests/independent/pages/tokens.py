@@ -113,7 +113,7 @@ class Tokenizer:
         longest_first = sorted(self.added, key=len, reverse=True)
         cut = "|".join(re.escape(t) for t in longest_first) or r"(?!)"
         for piece in re.split(f"({cut})", text):
-            if piece in self.added:
+            if piece in self.added and not active("added_tokens_are_text"):
                 ids.append(self.added[piece])
                 continue
             for word in self.words(piece):
@@ -159,4 +159,5 @@ class Tokenizer:
                 continue
             known = all(c in self.bytes for c in name)
             out += bytes(self.bytes[c] for c in name) if known else name.encode()
-        return out.decode("utf-8", errors="replace")
+        errors = "ignore" if active("ill_formed_bytes_vanish") else "replace"
+        return out.decode("utf-8", errors=errors)
