@@ -10,7 +10,7 @@ usage() {
 Usage: ./setup.sh COMMAND [--jobs N] [--cuda auto|all|off]
 
   demo    install what is missing, build, run the shipped model and verify its receipt
-  test    the same set-up with the test tools, then every test (about half an hour the first time on 2 cores)
+  test    the same set-up with the test tools, then every test; both say beforehand how long they take
   build   install what is missing and build build/bin/invar
   wheel   the Python package: install what is missing and build build/dist/invar-*.whl for this
           machine's python3
@@ -270,10 +270,10 @@ build_wheel() {
 }
 
 # --- commands -------------------------------------------------------------------------------------
-# Processor seconds on a Zen 3 core with nothing built and an empty compiler cache
-# (docs/notebook/2026-11-24-build-time.md): builds, and what follows them.
-demo_seconds=(450 1)
-test_seconds=(2700 1100)
+# Processor seconds of the builds with an empty compiler cache, and of what follows them, on a Zen 3
+# core: estimates (docs/notebook/2026-11-24-build-time.md).
+demo_seconds=(540 1)
+test_seconds=(2900 1200)
 # announce MADE BUILD REST: how long the command takes. MADE: a file that the last build step makes.
 announce() {
   local minutes=$((($2 + $3) / jobs / 60 + 1)) rest=$(($3 / jobs / 60 + 1))
