@@ -10,7 +10,7 @@ usage() {
 Usage: ./setup.sh COMMAND [--jobs N] [--cuda auto|all|off]
 
   demo    install what is missing, build, run the shipped model and verify its receipt
-  test    the same set-up with the test tools, then every test (about half an hour the first time on 2 cores)
+  test    the same set-up with the test tools, then every test; both say beforehand how long they take
   build   install what is missing and build build/bin/invar
   wheel   the Python package: install what is missing and build build/dist/invar-*.whl for this
           machine's python3
@@ -270,11 +270,26 @@ build_wheel() {
 }
 
 # --- commands -------------------------------------------------------------------------------------
+# Processor seconds of the builds with an empty compiler cache, and of what follows them, on a Zen 3
+# core: estimates (docs/notebook/2026-11-24-build-time.md).
+demo_seconds=(540 1)
+test_seconds=(2900 1200)
+# announce MADE BUILD REST: how long the command takes. MADE: a file that the last build step makes.
+announce() {
+  local minutes=$((($2 + $3) / jobs / 60 + 1)) rest=$(($3 / jobs / 60 + 1))
+  if [[ -e $1 ]]; then
+    say "Time: about $rest min, and up to $minutes min if much has changed ($jobs at a time)"
+  else
+    say "Time: about $minutes min with an empty compiler cache ($jobs at a time); $rest min with a full one"
+  fi
+}
+
 show() { printf '%s\n' "$dim\$ $*$off"; "$@"; }
 
 demo() {
-  install_packages "${packages[@]}"
   count_jobs
+  announce build/bin/invar "${demo_seconds[@]}"
+  install_packages "${packages[@]}"
   prepare_build_folder
   build_program native
   mkdir -p build/demo
@@ -311,8 +326,9 @@ python_environment() {
 run_tests() {
   local wanted=() builds=(release=build asan=build/asan tsan=build/tsan)
   mapfile -t wanted < <(test_list)
-  install_packages "${wanted[@]}"
   count_jobs
+  announce build/everything/CTestTestfile.cmake "${test_seconds[@]}"
+  install_packages "${wanted[@]}"
   prepare_build_folder
   python_environment
   local python=(-DINVAR_TESTS=ON -DINVAR_ISA=all "-DINVAR_PYTHON=$root/build/venv/bin/python")

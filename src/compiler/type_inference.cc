@@ -51,8 +51,7 @@ Result<TensorType> infer_type(const std::string& op, const Attributes& attrs,
   SmallVector<NamedAttribute> given;
   for (const auto& [key, value] : attrs) {
     const auto names = registered->getAttributeNames();
-    if (llvm::none_of(names, [&](StringAttr a) { return a.getValue() == key; }) || key == "numerics" ||
-        key == "version")
+    if (llvm::none_of(names, [&](StringAttr a) { return a.getValue() == key; }))
       return bad_input(op + ": attribute '" + key + "': the operation has none of this name");
     given.push_back(build.getNamedAttr(key, attribute_of(build, value)));
   }

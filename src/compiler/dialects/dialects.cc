@@ -49,6 +49,9 @@ LogicalResult verify_repro_op(Operation* op) {
   if (!info) return op->emitOpError("is not in spec/opset.toml");
   auto numerics = op->getAttrOfType<StringAttr>("numerics");
   auto version = op->getAttrOfType<IntegerAttr>("version");
+  if (!numerics) return op->emitOpError("requires attribute 'numerics', a string");
+  if (!version || !version.getType().isSignlessInteger(64))
+    return op->emitOpError("requires attribute 'version', an i64");
   if (numerics.getValue() != llvm::StringRef(info->numerics) || version.getInt() != info->version)
     return op->emitOpError("has numerics \"")
            << numerics.getValue() << "\" version " << version.getInt() << ", this build has \""

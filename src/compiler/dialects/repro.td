@@ -32,7 +32,8 @@ def ReproOp : OpInterface<"ReproOp"> {
   let verify = "return ::invar::compiler::verify_repro_op($_op);";
 }
 
-// Operations are created by name, so TableGen's eight builders for each are omitted.
+// Operations are created by name, so TableGen's eight builders for each are omitted. So are accessors
+// for `numerics` and `version`, which every operation has: the interface verifies both.
 class Repro_Op<string mnemonic, dag operands, list<Trait> traits = []>
     : Op<ReproDialect, mnemonic, [NoMemoryEffect, ReproOp] # traits> {
   let skipDefaultBuilders = 1;
@@ -41,7 +42,7 @@ class Repro_Op<string mnemonic, dag operands, list<Trait> traits = []>
     $_state.addOperands(operands);
   }]>];
   let cppNamespace = "::invar::compiler";
-  let arguments = !con(operands, (ins StrAttr:$numerics, I64Attr:$version));
+  let arguments = operands;
   let results = (outs Repro_Any:$out);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }

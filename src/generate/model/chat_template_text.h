@@ -2,7 +2,7 @@
 // receipt.19).
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/status.h"
