@@ -244,10 +244,10 @@ TEST(Receipt, RulesHoldUnderRecomputedHashes) {
   EXPECT_EQ(forged([](Receipt& r) { r.finish_reason = "end"; }), "output.finish_reason");
   EXPECT_EQ(forged([](Receipt& r) { r.logits.pop_back(); }), "output.logits");
   EXPECT_EQ(forged([](Receipt& r) { r.tokens.clear(), r.logits.clear(); }), "output.tokens");
-  EXPECT_EQ(forged([](Receipt& r) { r.stop_tokens = {9, 8}; }), "input.stop_tokens[1]");
-  EXPECT_EQ(forged([](Receipt& r) { r.stop_tokens = {9, 9}; }), "input.stop_tokens[1]");
+  EXPECT_EQ(forged([](Receipt& r) { r.stop_tokens = {99, 98}; }), "input.stop_tokens[1]");
+  EXPECT_EQ(forged([](Receipt& r) { r.stop_tokens = {99, 99}; }), "input.stop_tokens[1]");
   // Format 1 allowed both.
-  EXPECT_EQ(forged([](Receipt& r) { r.format = 1, r.stop_tokens = {9, 8}; }), "");
+  EXPECT_EQ(forged([](Receipt& r) { r.format = 1, r.stop_tokens = {99, 98}; }), "");
 }
 
 // receipt.21: parameters that decide nothing have one value.
@@ -285,8 +285,10 @@ TEST(Receipt, StructureIsNamed) {
   EXPECT_EQ(edited("\"seed\": \"", "\"seed\": \"0"), "input.seed");
   EXPECT_EQ(edited("\"do_sample\": true", "\"do_sample\": \"true\""), "input.do_sample");
   EXPECT_EQ(edited("\"output\": {", "\"outputs\": {"), "outputs output");
-  EXPECT_EQ(edited("invar-receipt 2", "invar-receipt 1"),
-            "digests.program.recipe digests.program.profile program.recipe program.profile schema");
+  EXPECT_EQ(
+      edited("invar-receipt 2", "invar-receipt 1"),
+      "program.recipe program.profile digests.program.recipe digests.program.profile schema receipt_hash");
+  EXPECT_EQ(edited("invar-receipt 2", "invar-receipt 3"), "schema");
   EXPECT_EQ(edited("invar-receipt 2", "a receipt"), "schema");
   EXPECT_EQ(edited("\"schema\": \"invar-receipt 2\",", ""), "schema");
   EXPECT_EQ(edited("\"dtype\": \"bf16\"", "\"dtypes\": \"bf16\""),
@@ -304,8 +306,10 @@ TEST(Receipt, NotAReceiptAtAll) {
   EXPECT_EQ(message("{\"a\": 1}"), "r.json: not a receipt: it has neither \"schema\" nor \"receipt_hash\"");
   EXPECT_EQ(message("[]"), "r.json: not a receipt: it has neither \"schema\" nor \"receipt_hash\"");
   EXPECT_EQ(message("{\"schema\": 3}"), "no error");
+  Receipt later = toy_receipt();
+  later.format = 3;
   EXPECT_EQ(
-      message("{\"schema\": \"invar-receipt 3\"}"),
+      message(print(later)),
       "r.json: the receipt has the format \"invar-receipt 3\", which this build does not know; it knows "
       "\"invar-receipt 1\" and \"invar-receipt 2\": use a newer invar");
 }

@@ -28,6 +28,42 @@ void check_tokens(std::string_view path, const std::vector<int32_t>& tokens, int
           {at(path, i), "a token id in [0, " + std::to_string(vocab) + ")", std::to_string(tokens[i])});
 }
 
+void check_ranges(const Receipt& r, Findings& f) {
+  for (size_t i = 0; i < r.tensors.size(); ++i) {
+    const TensorDigest& t = r.tensors[i];
+    if (!dtype_from(t.dtype))
+      f.push_back({at("model.tensors", i) + ".dtype", "a known type", json::quote(t.dtype)});
+    for (size_t k = 0; k < t.shape.size(); ++k)
+      if (t.shape[k] < 0)
+        f.push_back(
+            {at(at("model.tensors", i) + ".shape", k), "an integer >= 0", std::to_string(t.shape[k])});
+    if (i > 0 && t.name <= r.tensors[i - 1].name)
+      f.push_back({at("model.tensors", i) + ".name", "names in ascending order", json::quote(t.name)});
+  }
+  if (!operation_set_from(r.operation_set))
+    f.push_back(
+        {"program.operation_set", "one of " + std::string(kOperationSetNames), json::quote(r.operation_set)});
+  check_tokens("input.tokens", r.prompt_tokens, kAnyVocab, f);
+  check_tokens("input.stop_tokens", r.stop_tokens, kAnyVocab, f);
+  check_tokens("output.tokens", r.tokens, kAnyVocab, f);
+  if (r.max_new_tokens < 1)
+    f.push_back({"input.max_new_tokens", "at least 1", std::to_string(r.max_new_tokens)});
+  if (Status s = sample::check(r.sampling); !s) {  // "NAME: why"
+    const std::string& m = s.error().message;
+    size_t colon = m.find(": ");
+    f.push_back({"input." + m.substr(0, colon), "a value in range", m.substr(colon + 2)});
+  }
+  if (r.finish_reason != "stop" && r.finish_reason != "length")
+    f.push_back({"output.finish_reason", "\"stop\" or \"length\"", json::quote(r.finish_reason)});
+}
+
+std::string finish_reason(const Receipt& r) {
+  const std::set<int32_t> stops(r.stop_tokens.begin(), r.stop_tokens.end());
+  for (size_t i = 0; i < r.tokens.size(); ++i)
+    if (stops.contains(r.tokens[i])) return i + 1 == r.tokens.size() ? "stop" : "";
+  return static_cast<int64_t>(r.tokens.size()) == r.max_new_tokens ? "length" : "";
+}
+
 // receipt.21: one computation has one receipt.
 static void check_unambiguous(const Receipt& r, Findings& f) {
   for (size_t i = 1; i < r.stop_tokens.size(); ++i)
@@ -47,44 +83,8 @@ static void check_unambiguous(const Receipt& r, Findings& f) {
   fixed("seed", r.sampling.seed == greedy.seed, "\"0\"");
 }
 
-void check_ranges(const Receipt& r, Findings& f) {
-  for (size_t i = 0; i < r.tensors.size(); ++i) {
-    const TensorDigest& t = r.tensors[i];
-    if (!dtype_from(t.dtype))
-      f.push_back({at("model.tensors", i) + ".dtype", "a known type", json::quote(t.dtype)});
-    for (size_t k = 0; k < t.shape.size(); ++k)
-      if (t.shape[k] < 0)
-        f.push_back(
-            {at(at("model.tensors", i) + ".shape", k), "an integer >= 0", std::to_string(t.shape[k])});
-    if (i > 0 && t.name <= r.tensors[i - 1].name)
-      f.push_back({at("model.tensors", i) + ".name", "names in ascending order", json::quote(t.name)});
-  }
-  if (!operation_set_from(r.operation_set))
-    f.push_back(
-        {"program.operation_set", "one of " + std::string(kOperationSetNames), json::quote(r.operation_set)});
-  check_tokens("input.tokens", r.prompt_tokens, kAnyVocab, f);
-  check_tokens("input.stop_tokens", r.stop_tokens, kAnyVocab, f);
-  check_tokens("output.tokens", r.tokens, kAnyVocab, f);
-  if (r.format > 1) check_unambiguous(r, f);
-  if (r.max_new_tokens < 1)
-    f.push_back({"input.max_new_tokens", "at least 1", std::to_string(r.max_new_tokens)});
-  if (Status s = sample::check(r.sampling); !s) {  // "NAME: why"
-    const std::string& m = s.error().message;
-    size_t colon = m.find(": ");
-    f.push_back({"input." + m.substr(0, colon), "a value in range", m.substr(colon + 2)});
-  }
-  if (r.finish_reason != "stop" && r.finish_reason != "length")
-    f.push_back({"output.finish_reason", "\"stop\" or \"length\"", json::quote(r.finish_reason)});
-}
-
-std::string finish_reason(const Receipt& r) {
-  const std::set<int32_t> stops(r.stop_tokens.begin(), r.stop_tokens.end());
-  for (size_t i = 0; i < r.tokens.size(); ++i)
-    if (stops.contains(r.tokens[i])) return i + 1 == r.tokens.size() ? "stop" : "";
-  return static_cast<int64_t>(r.tokens.size()) == r.max_new_tokens ? "length" : "";
-}
-
 void check_consistency(const Receipt& r, Findings& f) {
+  if (r.format > 1) check_unambiguous(r, f);
   std::vector<plan::Weight> weights;
   for (const TensorDigest& t : r.tensors) {
     plan::Weight& w = weights.emplace_back();
