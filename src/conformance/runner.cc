@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "base/endian.h"
+#include "base/opset.h"
 #include "conformance/fused.h"
 
 namespace invar::conformance {
@@ -435,6 +436,7 @@ Result<std::shared_ptr<Device>> gpu() {
 }
 
 std::string refusal(const ops::Kernel& k, const Case& c) {
+  if (!has_attribute_types(c.attrs)) return "attributes of the types that the room names";
   std::vector<ops::View> in, out;
   for (const Tensor& t : c.in) in.push_back(view(t, nullptr));
   for (const Tensor& t : c.out) out.push_back(view(t, nullptr));
