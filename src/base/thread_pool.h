@@ -16,8 +16,8 @@ class Pool {
   // is the thread's whole work. It sets up per-thread state such as num's ArithmeticEnv, since base
   // knows no arithmetic. The calling thread is worker 0 and sets up its own.
   using Around = std::function<void(const std::function<void()>& work)>;
-  // `threads` >= 1. If the system starts fewer (limits of processes, of memory), the pool has
-  // fewer.
+  // `threads` >= 1. The pool has fewer threads if the system starts fewer, such as for a limit of
+  // processes or memory.
   explicit Pool(int threads, const Around& around = {});
   ~Pool();
   Pool(const Pool&) = delete;

@@ -77,7 +77,7 @@ class Compiler {
     static const Stage all[] = {
         {"onnx-to-repro", 0, [](Compiler& c) { return lower_onnx_pass(&c.report_, c.options_.stateless); }},
         {"repro-recognize-idioms", 0, [](Compiler& c) { return recognize_idioms_pass(c.choices_); }},
-        {"repro-fold", 1, [](Compiler&) { return fold_weights_pass(); }},
+        {"repro-fuse", 1, [](Compiler&) { return fuse_operations_pass(); }},
         {"repro-canonicalize", 2, [](Compiler&) { return canonicalize_pass(); }},
         {"repro-evaluate", 2, [](Compiler& c) { return evaluate_weights_pass(&c.weights_); }},
         {"repro-sink-transposes", 3, [](Compiler&) { return sink_transposes_pass(); }},
@@ -150,6 +150,7 @@ Status Compiler::run(const std::string& until) {
 llvm::ArrayRef<std::pair<llvm::StringRef, llvm::StringRef>> earlier_pass_names() {
   static constexpr std::pair<llvm::StringRef, llvm::StringRef> kNames[] = {
       {"repro-recover", "repro-recognize-idioms"},
+      {"repro-fold", "repro-fuse"},
       {"repro-simplify", "repro-canonicalize"},
       {"repro-turn", "repro-sink-transposes"},
       {"repro-settle", "repro-prepare-plan"}};

@@ -7,7 +7,7 @@
 
 #include "base/attributes.h"
 #include "base/thread_pool.h"
-#include "kernels/kernel.h"
+#include "kernels/op_contract.h"
 #include "run/execute/memory.h"
 
 namespace invar::run {

@@ -235,8 +235,8 @@ std::string join(const std::vector<Piece>& pieces) {
   return text;
 }
 
-std::optional<Case> accepted(const ops::Kernel& reference, const std::string& text, int64_t limit) {
-  auto cases = parse(text, "", reference.op);
+std::optional<Case> accepted(std::string_view op, const std::string& text, int64_t limit) {
+  auto cases = parse(text, "", op);
   if (!cases || cases->size() != 1 || !within(cases->front(), limit)) return std::nullopt;
   Case& c = cases->front();
   for (const Tensor& t : c.in)  // a fill that this dtype does not have
@@ -245,7 +245,7 @@ std::optional<Case> accepted(const ops::Kernel& reference, const std::string& te
       one.shape = {1};
       if (!materialise(one, 0, 0)) return std::nullopt;
     }
-  if (!refusal(reference, c).empty()) return std::nullopt;
+  if (!refusal(op, c).empty()) return std::nullopt;
   if (!c.chunks.empty())
     for (const auto* side : {&c.in, &c.out})
       for (const Tensor& t : *side)
@@ -253,7 +253,7 @@ std::optional<Case> accepted(const ops::Kernel& reference, const std::string& te
   return std::move(c);
 }
 
-Case mutated(const ops::Kernel& reference, const Case& from, Random& r, int changes, int64_t limit) {
+Case mutated(std::string_view op, const Case& from, Random& r, int changes, int64_t limit) {
   using Change = void (*)(std::vector<Piece>&, Random&);
   static const std::vector<Change> kChanges = {change_size,  change_size,    change_size,     change_fill,
                                                change_fill,  change_setting, change_constant, change_rank,
@@ -262,12 +262,12 @@ Case mutated(const ops::Kernel& reference, const Case& from, Random& r, int chan
   std::vector<Piece> pieces = pieces_of(from.text);
   for (Piece& p : pieces)
     if (p.kind == Piece::seed) p.text = std::to_string(r.below(1u << 30));
-  if (auto seeded = accepted(reference, join(pieces), limit)) c = *std::move(seeded);
+  if (auto seeded = accepted(op, join(pieces), limit)) c = *std::move(seeded);
   for (int change = 0, tries = 0; change < changes && tries < 40; ++tries) {
     std::vector<Piece> next = pieces;
     r.of(kChanges)(next, r);
     if (r.one_in(3)) r.of(kChanges)(next, r);  // some are accepted only together
-    auto ok = accepted(reference, join(next), limit);
+    auto ok = accepted(op, join(next), limit);
     if (!ok) continue;
     pieces = std::move(next), c = *std::move(ok);
     ++change;
@@ -275,8 +275,8 @@ Case mutated(const ops::Kernel& reference, const Case& from, Random& r, int chan
   return c;
 }
 
-std::string check_huge_shapes(const ops::Kernel& reference, const std::vector<const ops::Kernel*>& rows,
-                              const Case& from, Random& r) {
+std::string check_huge_shapes(std::string_view op, const std::vector<ops::KernelRef>& rows, const Case& from,
+                              Random& r) {
   static const std::vector<int64_t> kHuge = {0,
                                              0,
                                              1,
@@ -317,7 +317,7 @@ std::string check_huge_shapes(const ops::Kernel& reference, const std::vector<co
           bytes > uint64_t{1} << 60)
         return "tensors that a plan can hold";
   }
-  std::string wrong = refusal(reference, c);
+  std::string wrong = refusal(op, c);
   if (wrong.empty()) compute_sizes(rows, c);
   return wrong;
 }

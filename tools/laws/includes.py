@@ -228,7 +228,7 @@ SELF_TEST = [
     (
         "with the river",
         {
-            "src/run/x.cc": '#include "kernels/kernel.h"\n#include <vector>\n'
+            "src/run/x.cc": '#include "kernels/op_contract.h"\n#include <vector>\n'
             '// #include "compiler/compiler.h"\n',
             "src/run/execute/x.cc": '#include "run/prepare/x.h"\n#include "base/file/file.h"\n'
             '#include "num/lane/lane.h"\n',

@@ -37,11 +37,11 @@ struct FunctionLoweringState {
   bool stateless = false;  // no argument may become state
   DataDependentDims dims;
   int64_t folded_bytes = 0;  // of the constants computed so far
-  // Per clamped length: the lengths that it has where nothing is clamped (onnx.27).
+  // A clamped length -> its values in the cases that no bound clamps (onnx.27).
   std::map<DimExpr, std::vector<UnclampedSlice>> clamped_slices = {};
-  // Per dimension: the dimensions that broadcast to it (onnx.24).
+  // A dimension -> the dimensions that broadcast to it (onnx.24).
   std::map<DimExpr, std::set<DimExpr>> broadcasts_to = {};
-  // Constraints on symbols that would allow what was refused (onnx.25).
+  // Constraints that would make refused nodes valid: symbol -> its value (onnx.25).
   std::map<std::string, DimExpr> constraints{};
 };
 

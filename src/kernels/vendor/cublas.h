@@ -1,4 +1,4 @@
-// cuBLAS for GPU rows: its C functions on the stream of the call, with the caller's memory as
+// cuBLAS for GPU kernels: its C functions on the stream of the call, with the caller's memory as
 // workspace. One stream with its own workspace and no atomics, as its documentation requires for
 // bitwise reproducible runs.
 #pragma once

@@ -1,5 +1,5 @@
 // Vendor rows: kernels of a vendor's library, which only programs of a weaker operation set may
-// run. They are not in ops::kernels() and ops::find() never returns them: they have their own
+// run. They are in no list of kernels/registry.h, and nothing there finds them: they have their own
 // table, so no reproducible program, conformance run or `invar doctor` sees them. By file name
 // (cmake/room.cmake): src/ops/ROOM/vendor/LIBRARY.cc or .cu implements the operation with the
 // room's name; src/kernels/vendor/LIBRARY.cc opens the library.
@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/operation_set.h"
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 
 namespace invar::ops {
 
@@ -21,8 +21,8 @@ struct Library {
   const std::string& (*version)();
   // Whether a call failed since this was last asked; the results of a failed call are undefined.
   bool (*failed)();
-  // GPU rows: prepares the library for calls on this stream of the calling thread's device, for the
-  // lifetime of the result; null on failure. Allocates, so not during graph capture.
+  // For GPU kernels: prepares the library for calls on this stream of the calling thread's device,
+  // for the lifetime of the result; null on failure. Allocates, so not during graph capture.
   std::shared_ptr<void> (*attach)(Stream) = nullptr;
 };
 
@@ -35,7 +35,7 @@ struct OperandInfo {
 // A row like any other, except for its bits. It may call the reproducible row of its device where
 // that is faster. It allocates and locks nothing itself; the library may, within a call.
 struct VendorRow {
-  const Kernel* kernel;  // isa: "onednn", "cublas", ...
+  KernelRef kernel;  // isa: "onednn", "cublas", ...
   const Library* library;
   OperationSet keeps;  // the strongest set whose promise it keeps, never reproducible
   // Whether the library serves any call with such operands.

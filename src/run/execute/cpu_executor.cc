@@ -15,7 +15,7 @@ Status Program::run_on_host(Pool& pool, bool tail) {
   for (const Wave& wave : waves_) {
     if (!tail && !nodes_[wave.begin].feeds_state) continue;
     for (size_t n = wave.begin; wave.has_indices && n < wave.end; ++n) {
-      const ops::OpContract& contract = nodes_[n].reference->contract;
+      const ops::OpContract& contract = *nodes_[n].contract;
       if (ops::OutOfBounds out_of_bounds;
           contract.find_out_of_bounds && contract.find_out_of_bounds(nodes_[n].call, out_of_bounds))
         return out_of_bounds_error(nodes_[n], out_of_bounds);
@@ -30,7 +30,7 @@ Status Program::run_on_host(Pool& pool, bool tail) {
 void Program::run_wave(Pool& pool, const Wave& wave) {
   const auto [begin, end, workers, has_indices] = wave;
   num::mend_arithmetic_env();
-  const ops::Kernel& kernel = *nodes_[begin].kernel;
+  const ops::CpuKernel& kernel = *nodes_[begin].kernel.cpu;
   if (workers == 1) {
     for (int phase = 0; phase < kernel.phases; ++phase)
       for (size_t n = begin; n < end; n = group_end(n))
@@ -44,7 +44,7 @@ void Program::run_wave(Pool& pool, const Wave& wave) {
     if (units == 0) continue;
     struct {
       const Program& program;
-      const ops::Kernel& kernel;
+      const ops::CpuKernel& kernel;
       size_t begin, end;
       int phase;
     } job{*this, kernel, begin, end, phase};

@@ -60,7 +60,7 @@ Status Program::queue(bool tail) {
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = concurrent_end(n);
     if (!tail && !nodes_[n].feeds_state) continue;
-    const ops::Kernel& kernel = *nodes_[n].kernel;
+    const ops::GpuKernel& kernel = *nodes_[n].kernel.gpu;
     if (end > n + 1)
       kernel.enqueue_batch(calls(n, end), device_->stream());
     else
@@ -122,9 +122,9 @@ Status Program::find_fault(bool tail) {
   INVAR_CHECK_OK(device_->upload(device_step_header_.data(), step_header_.data(), sizeof(StepHeader)));
   for (PreparedNode& n : nodes_) {
     if (!tail && !n.feeds_state) continue;
-    INVAR_TRY(const auto out_of_bounds, find_out_of_bounds(*n.reference, n.call, *device_));
+    INVAR_TRY(const auto out_of_bounds, find_out_of_bounds(*n.contract, n.call, *device_));
     if (out_of_bounds) return out_of_bounds_error(n, *out_of_bounds);
-    n.kernel->enqueue(n.call, device_->stream());
+    n.kernel.gpu->enqueue(n.call, device_->stream());
   }
   return unconfirmed_fault_error();
 }

@@ -84,8 +84,8 @@ Status Program::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64
 Status Program::reserve_states(int64_t max_sequences) {
   uint64_t total = 0;
   for (PreparedNode& n : nodes_) {
-    if (!n.kernel->state_bytes) continue;
-    n.slot_bytes = Allocation::round_up(n.kernel->state_bytes(n.call, capacity_)), n.states_offset = total;
+    if (!n.contract->stateful) continue;
+    n.slot_bytes = Allocation::round_up(n.kernel.state_bytes(n.call, capacity_)), n.states_offset = total;
     uint64_t bytes;
     if (__builtin_mul_overflow(n.slot_bytes, static_cast<uint64_t>(max_sequences), &bytes) ||
         (total += bytes) >= kTooLarge)
@@ -105,7 +105,7 @@ Status Program::reserve_shared(size_t bytes) {
   }
   graphs_.clear();  // they hold pointers into the old memory
   INVAR_TRY(shared_, Allocation::make(bytes, "memory between phases", device_));
-  // One node runs at a time, or several that share this memory (Kernel::shared_bytes_batch).
+  // One node runs at a time, or several that share this memory (GpuKernel::shared_bytes_batch).
   for (PreparedNode& n : nodes_) n.call.shared = shared_.data();
   return {};
 }
@@ -127,14 +127,14 @@ Status Program::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
     value.view.data = arena_.data() + buffer_offset_[value.buffer] + value.offset;
   }
   for (PreparedNode& n : nodes_)
-    if (reshape || n.kernel->state_bytes) {
+    if (reshape || n.contract->stateful) {
       INVAR_CHECK_OK(bind(n, step));
     }
   if (device_ && reshape)
     for (size_t n = 0, end; n < nodes_.size(); n = end) {
       end = concurrent_end(n);
-      if (end > n + 1 && nodes_[n].kernel->shared_bytes_batch) {
-        INVAR_CHECK_OK(reserve_shared(nodes_[n].kernel->shared_bytes_batch(calls(n, end))));
+      if (end > n + 1 && nodes_[n].kernel.gpu->shared_bytes_batch) {
+        INVAR_CHECK_OK(reserve_shared(nodes_[n].kernel.gpu->shared_bytes_batch(calls(n, end))));
       }
     }
   if (!device_) schedule_waves();
@@ -157,30 +157,30 @@ Status Program::bind(PreparedNode& node, const StepShape& step) {
   node.call.shared = shared_.data();
   if (node.fused_count) {
     node.epilogue = make_epilogue(node);
-    node.call.epilogue = &node.epilogue;
+    node.call.cpu.epilogue = &node.epilogue;
   }
   if (device_) {
     StepHeader* const header = reinterpret_cast<StepHeader*>(device_step_header_.data());
-    node.call.past_now = &header->past, node.call.fault = &header->fault;
+    node.call.gpu = {&header->past, &header->fault};
   }
-  const ops::Kernel& k = *node.kernel;
-  if (k.state_bytes) {
+  if (node.contract->stateful) {
     node.call.state = states_.data() + node.states_offset, node.call.slot_bytes = node.slot_bytes;
     node.call.sequences = sequences_in(device_ ? device_step_header_ : step_header_);
     node.call.past = step.past, node.call.capacity = capacity_;
     node.bytes_touched +=
         step.batch * static_cast<int64_t>(node.slot_bytes) / capacity_ * (step.past + step.rows);
   }
-  for (int phase = 0; k.units && phase < k.phases; ++phase)
-    node.units[phase] = node.is_view ? 0 : std::max<int64_t>(k.units(node.call, phase), 0);
-  if (k.scratch_bytes) {
-    const size_t bytes = k.scratch_bytes(node.call);
+  const ops::CpuKernel* const k = node.kernel.cpu;
+  for (int phase = 0; k && phase < k->phases; ++phase)
+    node.units[phase] = node.is_view ? 0 : std::max<int64_t>(k->units(node.call, phase), 0);
+  if (k && k->scratch_bytes) {
+    const size_t bytes = k->scratch_bytes(node.call);
     for (Allocation& b : scratch_)
       if (b.size() < bytes) {
         INVAR_TRY(b, Allocation::make(bytes, "scratch"));
       }
   }
-  node.shared_bytes = k.shared_bytes ? k.shared_bytes(node.call) : 0;
+  node.shared_bytes = node.kernel.shared_bytes(node.call);
   return reserve_shared(node.shared_bytes);
 }
 

@@ -1,9 +1,9 @@
 // The layout pass: a value that is made and read only by kernels with a channels-last variant
-// (Kernel::channels_last) stays channels last between them, so nobody transposes it twice. A layout
-// does not change elements, so this is tuning and no plan knows it.
+// (CpuKernel::channels_last) stays channels last between them, so nobody transposes it twice. A
+// layout does not change elements, so this is tuning and no plan knows it.
 #include <algorithm>
 
-#include "base/opset.h"
+#include "base/attribute_types.h"
 #include "run/prepare/program.h"
 
 namespace invar::run {
@@ -12,7 +12,7 @@ void Program::assign_layouts() {
   const size_t count = nodes_.size(), values = plan_->values.size();
   // Per head of a fused group: its channels-last kernel; the pitch of its result, 0 if that is the
   // pitch of operand 0; and the value that the epilogue adds, or -1.
-  std::vector<const ops::Kernel*> variant(count);
+  std::vector<const ops::CpuKernel*> variant(count);
   std::vector<int64_t> pitch(count);
   std::vector<int> addend(count, -1);
   std::vector<bool> eligible(values);  // only kernels with such a variant make and read it
@@ -21,7 +21,7 @@ void Program::assign_layouts() {
   auto is_channels_last = [&](int v) { return v < 0 || values_[v].pitch > 0; };
   for (size_t n = 0; n < count; n = group_end(n)) {
     const plan::Node& node = *nodes_[n].node;
-    if (!nodes_[n].kernel->channels_last || node.in.empty() || node.in[0].kind != plan::Operand::value)
+    if (!nodes_[n].kernel.cpu->channels_last || node.in.empty() || node.in[0].kind != plan::Operand::value)
       continue;
     ops::View weights;
     if (node.in.size() > 1 && node.in[1].kind == plan::Operand::weight) {
@@ -30,7 +30,7 @@ void Program::assign_layouts() {
       std::copy(w.shape.begin(), w.shape.end(), weights.dim);
     }
     if (has_attribute_types(node.attrs))  // else check() refuses the node
-      variant[n] = nodes_[n].kernel->channels_last(weights, node.attrs, pitch[n]);
+      variant[n] = nodes_[n].kernel.cpu->channels_last(weights, node.attrs, pitch[n]);
     if (variant[n]) eligible[result(n)] = plan_->values[result(n)].shape.size() > 2;
   }
   for (const plan::Port& p : plan_->outputs) eligible[p.value] = false;

@@ -14,10 +14,11 @@ namespace invar::run {
 bool Program::can_fuse_in_register(size_t head, size_t node, const DefUse& uses) const {
   const PreparedNode &n = nodes_[node], &before = nodes_[node - 1];
   const int result = before.node->out[0];
-  const ops::InRegisterEpilogue kind = n.kernel->in_register;
+  const ops::InRegisterEpilogue kind = n.kernel.cpu->in_register;
   const bool first = node == head + 1;
   if (kind == ops::InRegisterEpilogue::none || (!first && kind == ops::InRegisterEpilogue::add)) return false;
-  if (!first && (node > head + 2 || before.kernel->in_register != ops::InRegisterEpilogue::add)) return false;
+  if (!first && (node > head + 2 || before.kernel.cpu->in_register != ops::InRegisterEpilogue::add))
+    return false;
   if (uses.last_use[result] != node || plan_->values[result].dtype != DType::f32) return false;
   int results = 0;
   for (const plan::Operand& o : n.node->in) {
@@ -34,13 +35,13 @@ bool Program::can_fuse_in_register(size_t head, size_t node, const DefUse& uses)
 // Whether `node` can join the group of `head`, which all nodes between them have joined.
 bool Program::can_fuse(size_t head, size_t node, const DefUse& uses) const {
   const PreparedNode &h = nodes_[head], &n = nodes_[node];
-  if ((!h.kernel->epilogue && !h.kernel->add_relu_epilogue) || h.node->out.size() != 1) return false;
-  if (!n.kernel->region || n.node->out.size() != 1 || n.feeds_state != h.feeds_state ||
-      n.reference->contract.find_out_of_bounds)
+  if ((!h.kernel.cpu->epilogue && !h.kernel.cpu->add_relu_epilogue) || h.node->out.size() != 1) return false;
+  if (!n.kernel.cpu->region || n.node->out.size() != 1 || n.feeds_state != h.feeds_state ||
+      n.contract->find_out_of_bounds)
     return false;
   // All nodes between them have this shape, too, so no result of the group is broadcast within it.
   if (plan_->values[n.node->out[0]].shape != plan_->values[h.node->out[0]].shape) return false;
-  if (!h.kernel->epilogue) return can_fuse_in_register(head, node, uses);
+  if (!h.kernel.cpu->epilogue) return can_fuse_in_register(head, node, uses);
   bool reads_group = false;
   for (const plan::Operand& o : n.node->in)
     reads_group |= o.kind == plan::Operand::value && uses.def[o.index] >= head && uses.def[o.index] < node;
@@ -58,11 +59,11 @@ std::vector<int> Program::alias_views() {
   for (size_t n = 0; n < nodes_.size(); ++n) {
     PreparedNode& node = nodes_[n];
     for (int v : node.node->out) has_def[v] = true;
-    if (!node.kernel->alias_offset || node.in.empty() || node.node->in[0].kind != plan::Operand::value)
+    if (!node.contract->alias_offset || node.in.empty() || node.node->in[0].kind != plan::Operand::value)
       continue;
     const int x = node.node->in[0].index, v = node.node->out[0];
     if (!has_def[x] || is_output[v] || !check(node, n, {1, 1, 0})) continue;
-    const int64_t offset = node.kernel->alias_offset({node.in, node.out, node.attrs});
+    const int64_t offset = node.contract->alias_offset({node.in, node.out, node.attrs});
     if (offset < 0) continue;
     view_of[v] = view_of[x] < 0 ? x : view_of[x];
     values_[v].offset = values_[x].offset + static_cast<uint64_t>(offset);
@@ -131,11 +132,11 @@ int Program::fuse_epilogues() {
 
 // The epilogue that the head's kernel gets for the nodes fused into it.
 ops::Epilogue Program::make_epilogue(const PreparedNode& head) {
-  ops::Epilogue e{run_fused, &head, !head.kernel->epilogue};
+  ops::Epilogue e{run_fused, &head, !head.kernel.cpu->epilogue};
   for (size_t i = 1; e.add_relu && i <= head.fused_count; ++i) {
     const PreparedNode& n = (&head)[i];
-    e.relu |= n.kernel->in_register == ops::InRegisterEpilogue::relu;
-    for (size_t k = 0; n.kernel->in_register == ops::InRegisterEpilogue::add && k < n.in.size(); ++k)
+    e.relu |= n.kernel.cpu->in_register == ops::InRegisterEpilogue::relu;
+    for (size_t k = 0; n.kernel.cpu->in_register == ops::InRegisterEpilogue::add && k < n.in.size(); ++k)
       if (n.node->in[k].index != (&head)[i - 1].node->out[0]) e.other = &n.in[k];
   }
   return e;
@@ -143,7 +144,7 @@ ops::Epilogue Program::make_epilogue(const PreparedNode& head) {
 
 void Program::run_fused(const void* head, const ops::Region& region) {
   const PreparedNode* const node = static_cast<const PreparedNode*>(head);
-  for (size_t i = 1; i <= node->fused_count; ++i) node[i].kernel->region(node[i].call, region);
+  for (size_t i = 1; i <= node->fused_count; ++i) node[i].kernel.cpu->region(node[i].call, region);
 }
 
 size_t Program::fused() const {

@@ -58,23 +58,24 @@ Status Program::bind_symbols() {
 
 Status Program::select_kernels(const std::string& isa) {
   has_memory_ = !plan_->states.empty();
-  std::map<const ops::Kernel*, const Attributes*> last_attrs;  // of the last node of a kernel
+  std::map<std::string_view, const Attributes*> last_attrs;  // of the last node of an operation
   for (const plan::Node& n : plan_->nodes) {
-    INVAR_TRY(const ops::Kernel* k, select_kernel(n.op, device_ ? std::string(ops::kCuda) : isa));
+    INVAR_TRY(ops::KernelRef k, select_kernel(n.op, isa, device_ != nullptr));
     const ops::VendorRow* const row = isa.empty() ? vendor_kernel_of(n) : nullptr;
     if (row) k = row->kernel;
-    if (n.state >= 0 && !k->state_bytes)
+    const ops::OpContract* const contract = ops::contract_of(n.op);
+    if (n.state >= 0 && !contract->stateful)
       return bad_input("operation " + n.op + " of the plan cannot have a state");
-    if (n.state < 0 && k->state_bytes) has_memory_ = false;
+    if (n.state < 0 && contract->stateful) has_memory_ = false;
     PreparedNode& node = nodes_.emplace_back();
-    node.node = &n, node.kernel = k, node.reference = ops::find(n.op, "reference");
+    node.node = &n, node.kernel = k, node.contract = contract;
     node.library = row ? row->library : nullptr;
     uses_libraries_ |= row != nullptr;
     node.attrs = &n.attrs;
-    const auto [like, is_new] = last_attrs.emplace(k, node.attrs);
+    const auto [like, is_new] = last_attrs.emplace(n.op, node.attrs);
     if (!is_new && *like->second == n.attrs) node.attrs = like->second;
     like->second = node.attrs;
-    node.in.resize(n.in.size()), node.out.resize(n.out.size()), node.units.resize(k->phases);
+    node.in.resize(n.in.size()), node.out.resize(n.out.size()), node.units.resize(k.cpu ? k.cpu->phases : 0);
   }
   return {};
 }
@@ -168,7 +169,7 @@ int64_t Program::constant_sequences() const {
   int64_t most = 1;
   for (const PreparedNode& n : nodes_)
     for (int v : n.node->out)
-      if (const auto& shape = plan_->values[v].shape; n.kernel->state_bytes && !shape.empty())
+      if (const auto& shape = plan_->values[v].shape; n.contract->stateful && !shape.empty())
         most = std::max(most, shape[0].value);
   return most;
 }
@@ -176,7 +177,7 @@ int64_t Program::constant_sequences() const {
 int64_t Program::constant_positions() const {
   int64_t most = 1;
   for (const PreparedNode& n : nodes_) {
-    if (!n.kernel->state_bytes) continue;
+    if (!n.contract->stateful) continue;
     for (const plan::Operand& o : n.node->in)
       if (o.kind == plan::Operand::weight)
         for (const int64_t d : plan_->weights[o.index].shape) most = std::max(most, d);
@@ -195,7 +196,7 @@ std::string Program::name_of_node(size_t n) const {
 std::vector<std::string> Program::kernels() const {
   std::vector<std::string> names;
   for (const PreparedNode& n : nodes_) {
-    const std::string name = std::string(n.kernel->op) + " " + std::string(n.kernel->isa);
+    const std::string name = std::string(n.kernel.op()) + " " + std::string(n.kernel.isa());
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;

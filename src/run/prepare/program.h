@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 #include "kernels/vendor/vendor_kernel.h"
 #include "plan/plan.h"
 #include "run/execute/memory.h"
@@ -86,11 +86,11 @@ class Program {
   // A node of the plan and what the passes and bind() decide about it.
   struct PreparedNode {
     const plan::Node* node;
-    const ops::Kernel *kernel, *reference;
+    ops::KernelRef kernel;
+    const ops::OpContract* contract;
     const ops::Library* library;  // the vendor's library of the kernel; null: Invar's own kernel
     bool feeds_state;             // some state depends on it
-    // Of the node, or equal ones of an earlier node of the same kernel, which a cache may still
-    // have.
+    // Of the node, or equal ones of an earlier node of its operation, which a cache may still have.
     const Attributes* attrs;
     std::vector<ops::View> in, out;
     size_t fused_count = 0;   // the number of following nodes that run in its epilogue

@@ -36,7 +36,7 @@ void Program::mark_concurrent() {
 // share it.
 size_t Program::concurrent_end(size_t first) const {
   size_t end = group_end(first);
-  const bool batches = nodes_[first].kernel->enqueue_batch != nullptr;
+  const bool batches = device_ && nodes_[first].kernel.gpu->enqueue_batch;
   while (end < nodes_.size() && nodes_[end].concurrent &&
          (device_ ? batches : !nodes_[first].shared_bytes && !nodes_[end].shared_bytes))
     end = group_end(end);
@@ -52,7 +52,7 @@ void Program::schedule_waves() {
     bool has_indices = false;
     for (size_t m = n; m < end; ++m) {
       bytes += nodes_[m].bytes_touched;
-      has_indices |= nodes_[m].reference->contract.find_out_of_bounds != nullptr;
+      has_indices |= nodes_[m].contract->find_out_of_bounds != nullptr;
     }
     waves_.push_back({n, end, workers_for(bytes, workers_), has_indices});
   }

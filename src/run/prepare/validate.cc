@@ -2,7 +2,7 @@
 // mixes sequences.
 #include <algorithm>
 
-#include "base/opset.h"
+#include "base/attribute_types.h"
 #include "run/prepare/program.h"
 
 namespace invar::run {
@@ -42,7 +42,7 @@ Status Program::check(PreparedNode& node, size_t number, const StepShape& step) 
   if (has_attribute_types(node.node->attrs)) {
     ops::Call call{node.in, node.out, &node.node->attrs};
     call.capacity = node.node->state >= 0;
-    required = node.reference->contract.check(call);
+    required = node.contract->check(call);
   }
   if (!required) return {};
   return bad_input(name_of_node(number) + ", requires " + required +
@@ -70,7 +70,7 @@ Status Program::check_batch_independence(size_t number) {
       return refuse("does not keep sequences on the leading axis");
   if (!batched) return {};
   INVAR_CHECK_OK(check(node, number, {3, 2, 4}));
-  const ops::OpContract& contract = node.reference->contract;
+  const ops::OpContract& contract = *node.contract;
   if (!contract.batch_independent ||
       !contract.batch_independent({node.in, node.out, &node.node->attrs}, batched))
     return refuse("does not keep sequences apart");

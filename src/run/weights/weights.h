@@ -9,7 +9,7 @@
 #include "base/file/file.h"
 #include "base/hash/digest_cache.h"
 #include "base/thread_pool.h"
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 #include "plan/plan.h"
 #include "run/execute/memory.h"
 
@@ -22,7 +22,7 @@ class Weights {
   // A use of a weight: operand `operand` of a node that `kernel` runs.
   struct Use {
     int weight;
-    const ops::Kernel* kernel;
+    ops::KernelRef kernel;
     int operand;
     const Attributes* attrs;
   };

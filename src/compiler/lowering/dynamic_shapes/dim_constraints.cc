@@ -77,7 +77,7 @@ bool Conversion::learn_constraints(Error& error) {
   for (const auto& [symbol, expr] : found) {
     std::string name = symbol;
     DimExpr size = expr;
-    // Of two symbols the one that the inputs have first stays.
+    // The symbol that occurs first in the inputs replaces the other one.
     if (const std::string* other = size.as_symbol(); other && position(*other) > position(name))
       size = DimExpr::symbol(std::exchange(name, std::string(*other)));
     const auto is_input = [&](const std::string& n) { return position(n) != names_.end(); };
