@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/opset.h"
+#include "base/attribute_types.h"
 #include "run/execute/worker_count.h"
 
 namespace invar::bench {

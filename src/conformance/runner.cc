@@ -8,8 +8,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "base/attribute_types.h"
 #include "base/endian.h"
-#include "base/opset.h"
 #include "conformance/fused.h"
 
 namespace invar::conformance {
