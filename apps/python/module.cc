@@ -106,10 +106,10 @@ DigestCache compile(const std::string& model, const std::string& folder, const s
 nb::dict describe(const std::string& path) {
   const plan::Plan p = or_raise(plan::load(path));
   nb::dict d;
-  auto shape = [&p](const std::vector<plan::Dim>& dims) {
+  auto shape = [&p](const std::vector<plan::DimRef>& dims) {
     nb::list list;
-    for (const plan::Dim& dim : dims)
-      list.append(dim.symbol < 0 ? nb::cast(dim.value) : nb::cast(p.symbols[dim.symbol]));
+    for (const plan::DimRef& dim : dims)
+      list.append(dim.symbol < 0 ? nb::cast(dim.value) : nb::cast(p.symbols[dim.symbol].text()));
     return list;
   };
   auto ports = [&](const std::vector<plan::Port>& all) {
@@ -117,7 +117,8 @@ nb::dict describe(const std::string& path) {
     for (const plan::Port& port : all) list.append(nb::make_tuple(port.name, port.value));
     return list;
   };
-  nb::list values, weights, nodes, bodies, bindings;
+  nb::list symbols, values, weights, nodes, bodies, bindings;
+  for (const DimExpr& symbol : p.symbols) symbols.append(symbol.text());
   for (const plan::Value& v : p.values)
     values.append(nb::make_tuple(std::string(name_of(v.dtype)), shape(v.shape)));
   for (const plan::Weight& w : p.weights) {
@@ -148,9 +149,9 @@ nb::dict describe(const std::string& path) {
     bodies.append(one);
   }
   for (const plan::Binding& b : p.bindings)
-    bindings.append(nb::make_tuple(p.symbols[b.symbol], b.value, b.element));
+    bindings.append(nb::make_tuple(p.symbols[b.symbol].text(), b.value, b.element));
   d["bindings"] = bindings, d["bodies"] = bodies;
-  d["symbols"] = p.symbols, d["values"] = values, d["weights"] = weights, d["nodes"] = nodes;
+  d["symbols"] = symbols, d["values"] = values, d["weights"] = weights, d["nodes"] = nodes;
   d["choices"] = p.choices;
   d["inputs"] = ports(p.inputs), d["outputs"] = ports(p.outputs);
   d["digest"] = to_hex(plan::digest(p));

@@ -76,18 +76,16 @@ class Compiler {
     int level;  // the lowest optimization level that runs the pass
     std::unique_ptr<Pass> (*pass)(Compiler&);
     const char* completes = "";  // the dialect that is complete after the pass
-    const char* alias = "";      // the name of earlier versions, still accepted by emit()
   };
   static llvm::ArrayRef<Stage> stages() {
     static const Stage all[] = {
         {"onnx-to-repro", 0, [](Compiler& c) { return lower_onnx_pass(&c.report_, c.options_.stateless); }},
-        {"repro-recognize-idioms", 0, [](Compiler& c) { return recognize_idioms_pass(c.choices_); }, "",
-         "repro-recover"},
-        {"repro-fuse", 1, [](Compiler&) { return fuse_operations_pass(); }, "", "repro-fold"},
-        {"repro-canonicalize", 2, [](Compiler&) { return canonicalize_pass(); }, "", "repro-simplify"},
+        {"repro-recognize-idioms", 0, [](Compiler& c) { return recognize_idioms_pass(c.choices_); }},
+        {"repro-fuse", 1, [](Compiler&) { return fuse_operations_pass(); }},
+        {"repro-canonicalize", 2, [](Compiler&) { return canonicalize_pass(); }},
         {"repro-evaluate", 2, [](Compiler& c) { return evaluate_weights_pass(&c.weights_); }},
-        {"repro-sink-transposes", 3, [](Compiler&) { return sink_transposes_pass(); }, "", "repro-turn"},
-        {"repro-prepare-plan", 0, [](Compiler&) { return prepare_plan_pass(); }, kRepro, "repro-settle"},
+        {"repro-sink-transposes", 3, [](Compiler&) { return sink_transposes_pass(); }},
+        {"repro-prepare-plan", 0, [](Compiler&) { return prepare_plan_pass(); }, kRepro},
         {"repro-to-plan", 0, [](Compiler& c) { return lower_to_plan_pass(&c.weights_); }, kPlan}};
     return all;
   }
@@ -131,9 +129,12 @@ Status Compiler::run(const std::string& until) {
   INVAR_CHECK_OK(write_artifact(0, kOnnx));
   if (until == kOnnx) return {};
   int number = 0;
+  llvm::StringRef last = until;
+  for (const auto& [earlier, present] : earlier_pass_names())
+    if (until == earlier) last = present;
   for (const Stage& stage : stages()) {
     ++number;
-    const bool is_last = until == stage.name || until == stage.completes || until == stage.alias;
+    const bool is_last = last == stage.name || last == stage.completes;
     if (stage.level <= options_.opt) {
       INVAR_CHECK_OK(run_pass(stage.pass(*this)));
       INVAR_CHECK_OK(write_artifact(number, stage.name));
@@ -149,6 +150,16 @@ Status Compiler::run(const std::string& until) {
 }
 
 }  // namespace
+
+llvm::ArrayRef<std::pair<llvm::StringRef, llvm::StringRef>> earlier_pass_names() {
+  static constexpr std::pair<llvm::StringRef, llvm::StringRef> kNames[] = {
+      {"repro-recover", "repro-recognize-idioms"},
+      {"repro-fold", "repro-fuse"},
+      {"repro-simplify", "repro-canonicalize"},
+      {"repro-turn", "repro-sink-transposes"},
+      {"repro-settle", "repro-prepare-plan"}};
+  return kNames;
+}
 
 void load_dialects(MLIRContext& context) {
   context.loadDialect<func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect>();

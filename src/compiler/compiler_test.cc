@@ -9,12 +9,13 @@
 
 #include "base/text/display.h"
 #include "compiler/compiler.h"
+#include "plan/testing.h"
 
 namespace invar::compiler {
 namespace {
 
 constexpr int32_t kF32 = 1, kI64 = 7, kBf16 = 16;
-const std::vector<onnx::Dim> kRows{{-1, "batch"}, {-1, "seq"}, {4, ""}};
+const std::vector<onnx::Dimension> kRows{{-1, "batch"}, {-1, "seq"}, {4, ""}};
 
 onnx::Node node(std::string op, std::vector<std::string> in, std::string out,
                 std::map<std::string, onnx::AttrValue> attributes = {}) {
@@ -88,7 +89,7 @@ TEST_F(Compile, MakesAPlan) {
   ASSERT_TRUE(r) << r.error().message;
   const plan::Plan& p = r->plan;
   EXPECT_EQ(p.numerics, plan::kNumerics);
-  EXPECT_EQ(p.symbols, (std::vector<std::string>{"batch", "seq"}));
+  EXPECT_EQ(plan::symbol_texts(p), (std::vector<std::string>{"batch", "seq"}));
   ASSERT_EQ(p.nodes.size(), 3u);
   EXPECT_EQ(p.nodes[0].op, "gather");
   EXPECT_EQ(p.nodes[0].in,
@@ -226,7 +227,8 @@ TEST_F(Compile, DimensionsGetNamesThatAPlanCanHold) {
   g.inputs[1].shape[1].name = "2 * size";
   auto program = compile(g, {folder_, 1, "c.bin", kMaxOptLevel, ""});
   ASSERT_TRUE(program) << program.error().message;
-  EXPECT_EQ(program->plan.symbols, (std::vector<std::string>{"batch_size", "size_2", "size", "2*size"}));
+  EXPECT_EQ(plan::symbol_texts(program->plan),
+            (std::vector<std::string>{"batch_size", "size_2", "size", "2*size"}));
 }
 
 TEST_F(Compile, AnOutputMustBeWhatTheModelDeclares) {

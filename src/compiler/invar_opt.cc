@@ -20,6 +20,10 @@ int main(int argc, char** argv) {
   mlir::registerPass([] { return sink_transposes_pass(); });
   mlir::registerPass([] { return prepare_plan_pass(); });
   mlir::registerPass([] { return lower_to_plan_pass(nullptr); });
+  for (const auto& [earlier, present] : earlier_pass_names())
+    mlir::PassPipelineRegistration<>(earlier, present, [name = present](mlir::OpPassManager& passes) {
+      if (failed(mlir::parsePassPipeline(name, passes))) llvm::report_fatal_error(name);
+    });
   // Function passes share the state of the weights, so they must not run in parallel.
   std::vector<char*> args(argv, argv + argc);
   std::string no_threads = "--mlir-disable-threading";

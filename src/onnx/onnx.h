@@ -14,7 +14,7 @@
 namespace invar::onnx {
 
 // A dimension: constant, named symbol, or unknown (-1 and no name).
-struct Dim {
+struct Dimension {
   int64_t value = -1;
   std::string name;
 };
@@ -50,7 +50,7 @@ struct ValueInfo {
   std::string name;
   int32_t data_type = 0;
   bool has_shape = false;
-  std::vector<Dim> shape;
+  std::vector<Dimension> shape;
 };
 
 struct Graph {

@@ -37,7 +37,7 @@ void write_value(const ValueInfo& v, ::onnx::ValueInfoProto& proto) {
   tensor->set_elem_type(v.data_type);
   if (!v.has_shape) return;
   auto* shape = tensor->mutable_shape();
-  for (const Dim& d : v.shape) {
+  for (const Dimension& d : v.shape) {
     auto* dim = shape->add_dim();
     if (!d.name.empty())
       dim->set_dim_param(d.name);

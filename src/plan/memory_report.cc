@@ -1,7 +1,5 @@
 #include "plan/memory_report.h"
 
-#include "plan/keywords.h"
-
 namespace invar::plan {
 
 Result<std::string> memory_report(const Plan& plan, const std::map<std::string, int64_t>& sizes) {
@@ -10,11 +8,12 @@ Result<std::string> memory_report(const Plan& plan, const std::map<std::string, 
                      ", alive together " + std::to_string(f.live) + " (buffers " + std::to_string(f.buffers) +
                      ")";
   std::string at;
-  for (const std::string& name : plan.symbols) {
-    if (!is_name(name)) continue;
-    const auto it = sizes.find(name);
-    at +=
-        (at.empty() ? " at " : ", ") + name + "=" + std::to_string(it == sizes.end() ? kTypical : it->second);
+  for (const DimExpr& symbol : plan.symbols) {
+    const std::string* name = symbol.as_symbol();
+    if (!name) continue;
+    const auto it = sizes.find(*name);
+    at += (at.empty() ? " at " : ", ") + *name + "=" +
+          std::to_string(it == sizes.end() ? kTypical : it->second);
   }
   return at.empty() ? text : text + at + "; alive there " + f.formula;
 }

@@ -15,6 +15,7 @@
 #include "base/hash/sha256.h"
 #include "base/operation_set.h"
 #include "base/status.h"
+#include "shape/dim_expr.h"
 
 namespace invar::plan {
 
@@ -22,17 +23,17 @@ namespace invar::plan {
 // Plans of older versions stay runnable for ever.
 inline constexpr std::string_view kNumerics = "invar-1";
 
-// A dimension: a constant, or the index of a symbol. A symbol is either a name that is bound at run
-// time ("batch", "seq", "past") or an expression of names ("batch*seq").
-struct Dim {
+// A dimension as a plan refers to it: a constant, or the index of a symbol. A symbol is either a
+// name that is bound at run time ("batch", "seq", "past") or an expression of names ("batch*seq").
+struct DimRef {
   int64_t value = 0;
   int symbol = -1;
-  bool operator==(const Dim&) const = default;
+  bool operator==(const DimRef&) const = default;
 };
 
 struct Value {  // an activation
   DType dtype;
-  std::vector<Dim> shape;
+  std::vector<DimRef> shape;
   // Tuning: the planned buffer that holds it; values alive at the same time never share one.
   int slot = -1;
 };
@@ -110,7 +111,7 @@ struct Plan {
   std::string numerics{kNumerics};
   OperationSet operation_set = OperationSet::reproducible;
   std::vector<std::string> choices;  // numerics choices that were applied (plan.14), ascending
-  std::vector<std::string> symbols;  // names, and expressions of names as text (plan.12)
+  std::vector<DimExpr> symbols;      // names, and expressions of names (plan.12)
   std::vector<Value> values;
   std::vector<Weight> weights;
   std::vector<State> states;

@@ -83,7 +83,7 @@ TEST(Plan, PrintAfterParseIsTheSameText) {
   EXPECT_EQ(p->weights[1].offset, 64u);
   EXPECT_EQ(p->nodes[1].attrs.f("epsilon", 0), 1e-5f);
   EXPECT_EQ(p->nodes[2].state, 0);
-  EXPECT_EQ(p->values[5].shape, (std::vector<Dim>{{0, 0}, {0, 1}, {4, -1}}));
+  EXPECT_EQ(p->values[5].shape, (std::vector<DimRef>{{0, 0}, {0, 1}, {4, -1}}));
 }
 
 TEST(Plan, DigestIsTheHashOfTheProgramText) {

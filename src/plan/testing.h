@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "plan/plan.h"
 
@@ -14,6 +15,12 @@ inline std::string replaced(std::string text, const std::string& from, const std
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return text.replace(at, from.size(), to);
+}
+
+inline std::vector<std::string> symbol_texts(const Plan& p) {
+  std::vector<std::string> texts;
+  for (const DimExpr& symbol : p.symbols) texts.push_back(symbol.text());
+  return texts;
 }
 
 // Why a text is no plan, behind the file's name.

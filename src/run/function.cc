@@ -84,8 +84,8 @@ Status Function::Impl::bind_input(const plan::Port& port, const TensorView& tens
   std::vector<std::string> expected;
   bool fits = tensor.dtype == v.dtype && tensor.shape.size() == v.shape.size();
   for (size_t i = 0; i < v.shape.size(); ++i) {
-    const plan::Dim& d = v.shape[i];
-    expected.push_back(d.symbol < 0 ? std::to_string(d.value) : plan.symbols[d.symbol]);
+    const plan::DimRef& d = v.shape[i];
+    expected.push_back(d.symbol < 0 ? std::to_string(d.value) : plan.symbols[d.symbol].text());
     if (!fits) continue;
     if (d.symbol >= 0 && sizes[d.symbol] < 0) sizes[d.symbol] = tensor.shape[i];
     if (d.symbol >= 0 && sizes[d.symbol] != tensor.shape[i])
@@ -119,11 +119,11 @@ Result<std::vector<int64_t>> Function::Impl::bind_sizes(const NamedViews& inputs
   for (const plan::Binding& b : plan.bindings) computed[b.symbol] = true;
   for (const plan::Node& n : plan.nodes)
     for (const int v : n.bodies.empty() ? std::vector<int>() : n.out)
-      for (const plan::Dim& d : plan.values[v].shape)
+      for (const plan::DimRef& d : plan.values[v].shape)
         if (d.symbol >= 0) computed[d.symbol] = true;
   for (size_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i] < 0 && used[i] && !computed[i] && plan::is_name(plan.symbols[i]))
-      return not_covered("no input has the plan's dimension '" + plan.symbols[i] + "'");
+    if (sizes[i] < 0 && used[i] && !computed[i] && plan.symbols[i].as_symbol())
+      return not_covered("no input has the plan's dimension '" + plan.symbols[i].text() + "'");
   return sizes;
 }
 

@@ -98,12 +98,12 @@ Status Session::Impl::bind_ports() {
     const plan::Value& value = plan.values[v];
     int64_t constant = 1;
     int seq = 0;
-    for (const plan::Dim& d : value.shape) {
+    for (const plan::DimRef& d : value.shape) {
       if (d.symbol < 0) {
         if (d.value < 0 || __builtin_mul_overflow(constant, d.value, &constant)) return false;
-      } else if (plan.symbols[d.symbol] == "seq") {
+      } else if (plan.symbols[d.symbol] == DimExpr::symbol("seq")) {
         ++seq;
-      } else if (plan.symbols[d.symbol] != "batch") {
+      } else if (plan.symbols[d.symbol] != DimExpr::symbol("batch")) {
         return false;
       }
     }

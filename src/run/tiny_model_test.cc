@@ -13,14 +13,14 @@
 namespace invar::run {
 namespace {
 
-using plan::Dim;
+using plan::DimRef;
 using plan::Operand;
 
 class Builder {
  public:
-  explicit Builder(plan::Plan& p) : p_(p) { p_.symbols = {"batch", "seq"}; }
+  explicit Builder(plan::Plan& p) : p_(p) { p_.symbols = {DimExpr::symbol("batch"), DimExpr::symbol("seq")}; }
 
-  Operand value(std::vector<Dim> shape, DType t = DType::f32) {
+  Operand value(std::vector<DimRef> shape, DType t = DType::f32) {
     p_.values.push_back({t, std::move(shape), -1});
     return {Operand::value, static_cast<int>(p_.values.size()) - 1};
   }

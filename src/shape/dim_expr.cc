@@ -97,6 +97,28 @@ class Parser {
 
 }  // namespace
 
+DimExpr::Factor::Factor(std::string symbol)
+    : node_(std::make_shared<const Node>(Node{std::move(symbol), std::nullopt})) {}
+DimExpr::Factor::Factor(Composite c) {
+  std::string text = c.divisor ? "(" + c.first.text() + ")/" + std::to_string(c.divisor)
+                               : std::string(kMinPrefix) + c.first.text() + "," + c.second.text() + ")";
+  node_ = std::make_shared<const Node>(Node{std::move(text), std::move(c)});
+}
+
+DimExpr::DimExpr(Terms terms) {
+  if (!terms.empty()) terms_ = std::make_shared<const Terms>(std::move(terms));
+}
+DimExpr::DimExpr(int64_t constant) : DimExpr(constant ? Terms{{{}, constant}} : Terms()) {}
+DimExpr::DimExpr(Factor factor) : DimExpr(Terms{{{std::move(factor)}, 1}}) {}
+DimExpr DimExpr::symbol(std::string name) {
+  return DimExpr(Factor(std::move(name)));
+}
+
+const DimExpr::Terms& DimExpr::terms() const {
+  static const Terms zero;
+  return terms_ ? *terms_ : zero;
+}
+
 std::optional<DimExpr> DimExpr::parse_canonical(std::string_view text) {
   std::optional<DimExpr> p = parse(std::string(text));
   return p && p->text() == text ? p : std::nullopt;
@@ -112,7 +134,7 @@ std::optional<DimExpr> DimExpr::parse(std::string text) {
 
 std::string DimExpr::text() const {
   std::string s;
-  for (const auto& [monomial, times] : terms_) {
+  for (const auto& [monomial, times] : terms()) {
     if (times < 0) {
       s += '-';
     } else if (!s.empty()) {
@@ -122,51 +144,48 @@ std::string DimExpr::text() const {
     if (monomial.empty() || digits != "1") s += digits;
     for (size_t i = 0; i < monomial.size(); ++i) {
       if (i || digits != "1") s += '*';
-      s += monomial[i];
+      s += monomial[i].text();
     }
   }
   return s.empty() ? "0" : s;
 }
 
 std::optional<int64_t> DimExpr::constant() const {
-  if (terms_.empty()) return 0;
-  if (terms_.size() == 1 && terms_.begin()->first.empty()) return terms_.begin()->second;
+  if (!terms_) return 0;
+  if (terms_->size() == 1 && terms_->begin()->first.empty()) return terms_->begin()->second;
   return std::nullopt;
 }
 
-std::optional<DimExpr::Composite> DimExpr::composite_of(const std::string& factor) {
-  const bool is_division = factor.starts_with('('), is_min = factor.ends_with(')');
-  if (!is_division && !is_min) return std::nullopt;
-  Parser parser(std::string_view(factor).substr(is_division ? 1 : kMinPrefix.size()));
-  Composite parts;
-  std::optional<DimExpr> p = parser.expression();
-  if (!p || !parser.accept(is_division ? ')' : ',')) return std::nullopt;
-  parts.first = *std::move(p);
-  if (is_division) {
-    const std::optional<int64_t> n = parser.accept('/') ? parser.number() : std::nullopt;
-    if (!n || *n < 1) return std::nullopt;
-    parts.divisor = *n;
-    return parts;
+const std::string* DimExpr::as_symbol() const {
+  if (!terms_ || terms_->size() != 1) return nullptr;
+  const auto& [monomial, times] = *terms_->begin();
+  const bool is_symbol = times == 1 && monomial.size() == 1 && !monomial[0].composite();
+  return is_symbol ? &monomial[0].text() : nullptr;
+}
+
+size_t DimExpr::hash() const {
+  size_t h = 0;
+  const auto add = [&h](size_t value) { h = h * 31 + value; };
+  for (const auto& [monomial, times] : terms()) {
+    add(static_cast<size_t>(times));
+    for (const Factor& factor : monomial) add(std::hash<std::string>()(factor.text()));
   }
-  p = parser.expression();
-  if (!p) return std::nullopt;
-  parts.second = *std::move(p);
-  return parts;
+  return h;
 }
 
 std::optional<int64_t> DimExpr::evaluate(const Lookup& lookup) const {
   int64_t total = 0;
-  for (const auto& [monomial, times] : terms_) {
+  for (const auto& [monomial, times] : terms()) {
     int64_t all = times;
-    for (const std::string& factor : monomial) {
+    for (const Factor& factor : monomial) {
       std::optional<int64_t> v;
-      if (const auto parts = composite_of(factor)) {
+      if (const Factor::Composite* parts = factor.composite()) {
         const std::optional<int64_t> first = parts->first.evaluate(lookup),
                                      second = parts->second.evaluate(lookup);
         if (first && second)
           v = parts->divisor ? floor_div_int(*first, parts->divisor) : std::min(*first, *second);
       } else {
-        v = lookup(factor);
+        v = lookup(factor.text());
       }
       if (!v || __builtin_mul_overflow(all, *v, &all)) return std::nullopt;
     }
@@ -177,18 +196,18 @@ std::optional<int64_t> DimExpr::evaluate(const Lookup& lookup) const {
 
 std::optional<DimExpr> DimExpr::substitute(const Substitution& substitution) const {
   std::optional<DimExpr> total = DimExpr();
-  for (const auto& [monomial, times] : terms_) {
+  for (const auto& [monomial, times] : terms()) {
     std::optional<DimExpr> all = DimExpr(times);
-    for (const std::string& factor : monomial) {
+    for (const Factor& factor : monomial) {
       std::optional<DimExpr> v;
-      if (const auto parts = composite_of(factor)) {
+      if (const Factor::Composite* parts = factor.composite()) {
         const std::optional<DimExpr> first = parts->first.substitute(substitution),
                                      second = parts->second.substitute(substitution);
         if (first && second)
           v = parts->divisor ? floor_div_unmerged(*first, parts->divisor) : minimum(*first, *second);
       } else {
-        v = substitution(factor);
-        if (!v) v = DimExpr::symbol(factor);
+        v = substitution(factor.text());
+        if (!v) v = DimExpr(factor);
       }
       if (all) all = v ? product(*all, *v) : v;
     }
@@ -198,20 +217,24 @@ std::optional<DimExpr> DimExpr::substitute(const Substitution& substitution) con
 }
 
 bool DimExpr::all_symbols(const std::function<bool(const std::string&)>& predicate) const {
-  for (const auto& [monomial, times] : terms_)
-    for (const std::string& factor : monomial) {
-      const auto parts = composite_of(factor);
+  for (const auto& [monomial, times] : terms())
+    for (const Factor& factor : monomial) {
+      const Factor::Composite* parts = factor.composite();
       if (parts ? !parts->first.all_symbols(predicate) || !parts->second.all_symbols(predicate)
-                : !predicate(factor))
+                : !predicate(factor.text()))
         return false;
     }
   return true;
 }
 
-// The text contains the texts of all factors, so one search covers them. A factor without a minus
-// sign is nonnegative by the same argument.
+// The text of a factor contains the texts of all factors inside, so one search covers them.
 bool DimExpr::has_no_subtraction() const {
-  return text().find('-') == std::string::npos;
+  for (const auto& [monomial, times] : terms()) {
+    if (times < 0) return false;
+    for (const Factor& factor : monomial)
+      if (factor.text().find('-') != std::string::npos) return false;
+  }
+  return true;
 }
 
 bool DimExpr::is_nonnegative() const {
@@ -225,14 +248,13 @@ bool DimExpr::is_nonnegative(int depth) const {
 // Replaces the first min(a, b) by a and by b. Where the min is added, both cases must hold, since
 // it equals one of them. Where it is subtracted, one case suffices, since it exceeds neither.
 bool DimExpr::nonnegative_by_cases(bool subtracted, int depth) const {
-  for (const auto& [monomial, times] : terms_)
+  for (const auto& [monomial, times] : terms())
     for (size_t i = 0; (times < 0) == subtracted && i < monomial.size(); ++i) {
-      const auto parts = composite_of(monomial[i]);
+      const Factor::Composite* parts = monomial[i].composite();
       if (!parts || parts->divisor) continue;
-      DimExpr cofactor, term;
       Monomial others = monomial;
       others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-      cofactor.terms_[others] = 1, term.terms_[monomial] = times;
+      const DimExpr cofactor(Terms{{others, 1}}), term(Terms{{monomial, times}});
       const std::optional<DimExpr> rest = difference(*this, term), scale = product(cofactor, times);
       if (!cofactor.has_no_subtraction() || !rest || !scale) continue;
       const auto holds = [&](const DimExpr& operand) {
@@ -247,36 +269,35 @@ bool DimExpr::nonnegative_by_cases(bool subtracted, int depth) const {
 }
 
 std::optional<DimExpr> sum(const DimExpr& a, const DimExpr& b) {
-  DimExpr all = a;
-  for (const auto& [monomial, times] : b.terms_) {
-    int64_t& n = all.terms_[monomial];
+  DimExpr::Terms terms = a.terms();
+  for (const auto& [monomial, times] : b.terms()) {
+    int64_t& n = terms[monomial];
     if (__builtin_add_overflow(n, times, &n)) return std::nullopt;
     if (n == INT64_MIN && !monomial.empty()) return std::nullopt;
-    if (n == 0) all.terms_.erase(monomial);
+    if (n == 0) terms.erase(monomial);
   }
   // The text must stay short enough to be parsed again. An upper bound avoids writing it each time.
   constexpr size_t kDigits = 20;
   size_t size = 0;
-  for (const auto& [monomial, times] : all.terms_) {
+  for (const auto& [monomial, times] : terms) {
     size += kDigits;
-    for (const std::string& factor : monomial) size += factor.size() + 1;
+    for (const DimExpr::Factor& factor : monomial) size += factor.text().size() + 1;
   }
-  const bool fits = all.terms_.size() <= kMaxTerms && (size <= kMaxText || all.text().size() <= kMaxText);
+  const DimExpr all(std::move(terms));
+  const bool fits = all.terms().size() <= kMaxTerms && (size <= kMaxText || all.text().size() <= kMaxText);
   return fits ? std::optional(all) : std::nullopt;
 }
 
 std::optional<DimExpr> product(const DimExpr& a, const DimExpr& b) {
   DimExpr all;
-  for (const auto& [left, m] : a.terms_)
-    for (const auto& [right, n] : b.terms_) {
-      DimExpr one;
+  for (const auto& [left, m] : a.terms())
+    for (const auto& [right, n] : b.terms()) {
       DimExpr::Monomial both = left;
       both.insert(both.end(), right.begin(), right.end());
       std::sort(both.begin(), both.end());
       int64_t times;
       if (both.size() > kMaxFactors || __builtin_mul_overflow(m, n, &times)) return std::nullopt;
-      one.terms_[std::move(both)] = times;
-      const std::optional<DimExpr> next = sum(all, one);
+      const std::optional<DimExpr> next = sum(all, DimExpr(DimExpr::Terms{{std::move(both), times}}));
       if (!next) return next;
       all = *next;
     }
@@ -284,19 +305,18 @@ std::optional<DimExpr> product(const DimExpr& a, const DimExpr& b) {
 }
 
 std::optional<DimExpr> exact_div(const DimExpr& a, const DimExpr& b) {
-  if (b.terms_.empty()) return std::nullopt;
+  if (!b.terms_) return std::nullopt;
   // Polynomial long division: terms are in graded lexicographic order, so the leading term decides.
-  const auto& [divisor, coefficient] = *b.terms_.begin();
+  const auto& [divisor, coefficient] = *b.terms().begin();
   DimExpr remainder = a, quotient;
-  while (!remainder.terms_.empty()) {
-    const auto& [lead, times] = *remainder.terms_.begin();
+  while (remainder.terms_) {
+    const auto& [lead, times] = *remainder.terms().begin();
     if (times % coefficient != 0 || !std::includes(lead.begin(), lead.end(), divisor.begin(), divisor.end()))
       return std::nullopt;
-    DimExpr one;
     DimExpr::Monomial monomial;
     std::set_difference(lead.begin(), lead.end(), divisor.begin(), divisor.end(),
                         std::back_inserter(monomial));
-    one.terms_[monomial] = times / coefficient;
+    const DimExpr one(DimExpr::Terms{{std::move(monomial), times / coefficient}});
     const std::optional<DimExpr> subtrahend = product(one, b), more = sum(quotient, one);
     const std::optional<DimExpr> next = subtrahend ? difference(remainder, *subtrahend) : subtrahend;
     if (!next || !more) return std::nullopt;
@@ -309,22 +329,23 @@ std::optional<DimExpr> exact_div(const DimExpr& a, const DimExpr& b) {
 // minima have one text.
 std::optional<DimExpr> symbolic_min(const DimExpr& a, const DimExpr& b) {
   const std::optional<DimExpr> gap = difference(a, b);
-  if (!gap || gap->terms_.empty()) return gap ? std::optional(a) : gap;
-  const bool ahead = gap->terms_.begin()->second > 0;  // the leading term of the difference is of a
-  DimExpr first, second;
+  if (!gap || !gap->terms_) return gap ? std::optional(a) : gap;
+  const bool ahead = gap->terms().begin()->second > 0;  // the leading term of the difference is of a
+  DimExpr::Terms first, second;
   int64_t common = 0;
-  for (const auto& [monomial, times] : gap->terms_) {
+  for (const auto& [monomial, times] : gap->terms()) {
     if (times == INT64_MIN) return std::nullopt;
-    ((times > 0) == ahead ? first : second).terms_[monomial] = std::abs(times);
+    ((times > 0) == ahead ? first : second)[monomial] = std::abs(times);
     common = std::gcd(common, times);
   }
-  const std::optional<DimExpr> shared = difference(ahead ? a : b, first);
-  if (first.has_no_subtraction() && second.terms_.empty()) return ahead ? b : a;
-  for (DimExpr* p : {&first, &second})
-    for (auto& [monomial, times] : p->terms_) times /= common;
-  const std::string factor = std::string(kMinPrefix) + first.text() + "," + second.text() + ")";
-  if (!shared || factor.size() > kMaxText / 4) return std::nullopt;
-  const std::optional<DimExpr> least = product(DimExpr::symbol(factor), common);
+  const DimExpr leading(first);
+  const std::optional<DimExpr> shared = difference(ahead ? a : b, leading);
+  if (leading.has_no_subtraction() && second.empty()) return ahead ? b : a;
+  for (DimExpr::Terms* p : {&first, &second})
+    for (auto& [monomial, times] : *p) times /= common;
+  const DimExpr::Factor factor({DimExpr(std::move(first)), DimExpr(std::move(second))});
+  if (!shared || factor.text().size() > kMaxText / 4) return std::nullopt;
+  const std::optional<DimExpr> least = product(DimExpr(factor), common);
   return least ? sum(*shared, *least) : least;
 }
 
@@ -340,29 +361,30 @@ std::optional<DimExpr> maximum(const DimExpr& a, const DimExpr& b) {
 // Normal form: multiples of the divisor stand outside of the division and the fraction is reduced,
 // so equal divisions have one text.
 std::optional<DimExpr> floor_div_unmerged(const DimExpr& a, int64_t divisor) {
-  DimExpr whole, rest;
+  DimExpr::Terms whole, rest;
   int64_t common = divisor;
-  for (const auto& [monomial, times] : a.terms_) {
+  for (const auto& [monomial, times] : a.terms()) {
     const int64_t outside = monomial.empty()  ? floor_div_int(times, divisor)
                             : times % divisor ? 0
                                               : times / divisor;
     const int64_t inside = times - outside * divisor;
-    if (outside) whole.terms_[monomial] = outside;
-    if (inside) rest.terms_[monomial] = inside, common = std::gcd(common, inside);
+    if (outside) whole[monomial] = outside;
+    if (inside) rest[monomial] = inside, common = std::gcd(common, inside);
   }
-  for (auto& [monomial, times] : rest.terms_) times /= common;
-  if (rest.constant()) return whole;  // the remainder is less than the divisor
-  const std::string factor = "(" + rest.text() + ")/" + std::to_string(divisor / common);
-  if (factor.size() > kMaxText / 4) return std::nullopt;
-  return sum(whole, DimExpr::symbol(factor));
+  for (auto& [monomial, times] : rest) times /= common;
+  const DimExpr numerator(std::move(rest));
+  if (numerator.constant()) return DimExpr(std::move(whole));  // the remainder is less than the divisor
+  const DimExpr::Factor factor({numerator, {}, divisor / common});
+  if (factor.text().size() > kMaxText / 4) return std::nullopt;
+  return sum(DimExpr(std::move(whole)), DimExpr(factor));
 }
 
 // floor((floor(S / N) + c) / d) == floor((S + c N) / (N d)).
 std::optional<DimExpr> floor_div(const DimExpr& a, int64_t divisor) {
   const auto& terms = a.terms();
   const bool single = !terms.empty() && terms.begin()->second == 1 && terms.begin()->first.size() == 1;
-  const auto parts = single ? DimExpr::composite_of(terms.begin()->first[0]) : std::nullopt;
-  const auto shift = parts ? difference(a, DimExpr::symbol(terms.begin()->first[0])) : std::nullopt;
+  const DimExpr::Factor::Composite* parts = single ? terms.begin()->first[0].composite() : nullptr;
+  const auto shift = parts ? difference(a, DimExpr(terms.begin()->first[0])) : std::nullopt;
   int64_t all;
   if (parts && parts->divisor && shift && shift->constant() &&
       !__builtin_mul_overflow(parts->divisor, divisor, &all)) {

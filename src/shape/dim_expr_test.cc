@@ -70,6 +70,23 @@ TEST(DimExpr, ParsesItsOwnText) {
   EXPECT_EQ(DimExpr::parse(deep)->text(), deep);
 }
 
+TEST(DimExpr, HoldsItsFactors) {
+  EXPECT_EQ(*s.as_symbol(), "seq");
+  for (const DimExpr& x : {DimExpr(0), DimExpr(3), s * 2, s * b, s + 1, *symbolic_min(s, 16)})
+    EXPECT_FALSE(x.as_symbol()) << x.text();
+  const DimExpr least = *symbolic_min(s, 16), half = *floor_div_unmerged(s + 1, 2);
+  const auto factor = [](const DimExpr& x) { return x.terms().begin()->first[0]; };
+  EXPECT_FALSE(factor(s).composite());
+  EXPECT_EQ(factor(least).composite()->first, s);
+  EXPECT_EQ(factor(least).composite()->second, DimExpr(16));
+  EXPECT_EQ(factor(half).composite()->first, s + 1);
+  EXPECT_EQ(factor(half).composite()->divisor, 2);
+  EXPECT_EQ(DimExpr(factor(half)), half);
+  EXPECT_EQ(DimExpr::parse(half.text())->hash(), half.hash());
+  EXPECT_TRUE((s < b) != (b < s));
+  EXPECT_FALSE(s < s);
+}
+
 TEST(DimExpr, MinHasOneText) {
   EXPECT_EQ(symbolic_min(s, 16)->text(), "min(seq,16)");
   EXPECT_EQ(symbolic_min(16, s), symbolic_min(s, 16));

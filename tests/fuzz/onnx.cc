@@ -64,7 +64,7 @@ bool make_inputs(const plan::Plan& plan, run::Function::NamedTensors& inputs) {
     if ((left -= std::max<int64_t>(elements(w.shape, left), 0)) <= 0) return false;
   for (const plan::Value& v : plan.values) {
     std::vector<int64_t> shape;
-    for (const plan::Dim& d : v.shape)
+    for (const plan::DimRef& d : v.shape)
       shape.push_back(d.symbol < 0 ? d.value : kSymbolSize * kSymbolSize * kSymbolSize);
     const int64_t n = elements(shape, left);
     if (n < 0 || (left -= n) <= 0) return false;
@@ -72,7 +72,7 @@ bool make_inputs(const plan::Plan& plan, run::Function::NamedTensors& inputs) {
   for (const plan::Port& port : plan.inputs) {
     const plan::Value& v = plan.values[static_cast<size_t>(port.value)];
     run::Tensor t{v.dtype, {}, {}};
-    for (const plan::Dim& d : v.shape) t.shape.push_back(d.symbol < 0 ? d.value : kSymbolSize);
+    for (const plan::DimRef& d : v.shape) t.shape.push_back(d.symbol < 0 ? d.value : kSymbolSize);
     t.bytes.resize(static_cast<size_t>(elements(t.shape, kMaxElements)) * size_of(v.dtype));
     for (size_t i = 0; i < t.bytes.size(); i += size_of(v.dtype))
       t.bytes[i] = std::byte(i / size_of(v.dtype) % 2);

@@ -100,7 +100,7 @@ TEST(Sets, ALibrarysRowComputesTheOperation) {
 // y = a b, both of them inputs.
 plan::Plan product() {
   plan::Plan p;
-  p.symbols = {"m", "k", "n"};
+  p.symbols = {DimExpr::symbol("m"), DimExpr::symbol("k"), DimExpr::symbol("n")};
   auto value = [&](int rows, int columns) {
     p.values.push_back({DType::f32, {{0, rows}, {0, columns}}});
     return static_cast<int>(p.values.size()) - 1;

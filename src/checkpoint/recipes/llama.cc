@@ -40,10 +40,10 @@ class GraphBuilder {
     graph_.nodes.push_back({name, op, "", std::move(inputs), {name}, std::move(attributes), {}});
     return name;
   }
-  void input(const std::string& name, int32_t type, std::vector<onnx::Dim> shape) {
+  void input(const std::string& name, int32_t type, std::vector<onnx::Dimension> shape) {
     graph_.inputs.push_back({name, type, true, std::move(shape)});
   }
-  void output(const std::string& name, std::vector<onnx::Dim> shape) {
+  void output(const std::string& name, std::vector<onnx::Dimension> shape) {
     graph_.outputs.push_back({name, onnx::kFloat, true, std::move(shape)});
   }
 

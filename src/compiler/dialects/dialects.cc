@@ -14,6 +14,8 @@
 
 #define GET_TYPEDEF_CLASSES
 #include "onnx_types.cc.inc"
+#define GET_ATTRDEF_CLASSES
+#include "repro_attributes.cc.inc"
 #define GET_OP_CLASSES
 #include "onnx_ops.cc.inc"
 #define GET_OP_CLASSES
@@ -34,6 +36,7 @@ void OnnxDialect::initialize() {
 }
 
 void ReproDialect::initialize() {
+  addAttributes<DimsAttr>();
   registerReproDialectOperations(this);  // defined in the shards that CMake generates
 }
 
@@ -42,6 +45,36 @@ void PlanDialect::initialize() {
 #define GET_OP_LIST
 #include "plan_ops.cc.inc"
       >();
+}
+
+Attribute DimsAttr::parse(AsmParser& parser, Type) {
+  DimList dims;
+  const auto dim = [&] {
+    std::string text;
+    const SMLoc loc = parser.getCurrentLocation();
+    if (failed(parser.parseString(&text))) return failure();
+    dims.push_back(text.empty() ? std::nullopt : DimExpr::parse_canonical(text));
+    if (text.empty() || dims.back()) return success();
+    return LogicalResult(parser.emitError(loc, "\"") << text << "\" is no dimension as plan.12 writes it");
+  };
+  if (failed(parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, dim))) return {};
+  return get(parser.getContext(), dims);
+}
+
+void DimsAttr::print(AsmPrinter& printer) const {
+  printer << '<';
+  llvm::interleaveComma(getDims(), printer, [&](const std::optional<DimExpr>& dim) {
+    printer << '"' << (dim ? dim->text() : "") << '"';
+  });
+  printer << '>';
+}
+
+LogicalResult ReproSizesOp::verify() {
+  const DimList& dims = getSizes().getDims();
+  const bool one_each = static_cast<int64_t>(dims.size()) == getType().getNumElements();
+  return one_each && !llvm::is_contained(dims, std::nullopt)
+             ? success()
+             : emitOpError("needs one dimension for each element");
 }
 
 LogicalResult verify_repro_op(Operation* op) {

@@ -37,6 +37,8 @@ void printNodeAttrs(mlir::OpAsmPrinter&, mlir::Operation*, mlir::DictionaryAttr)
 #include "onnx_types.h.inc"
 #include "plan_dialect.h.inc"
 #include "repro_dialect.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "repro_attributes.h.inc"
 #include "repro_interfaces.h.inc"
 #define GET_OP_CLASSES
 #include "onnx_ops.h.inc"

@@ -1,6 +1,7 @@
 // Refusals of type inference, as typed notes of MLIR diagnostics.
 #include "compiler/dialects/inference_error.h"
 
+#include "compiler/dialects/dialects.h"
 #include "llvm/ADT/STLExtras.h"
 #include "mlir/IR/Builders.h"
 
@@ -18,8 +19,8 @@ LogicalResult emit_not_covered(Location loc, const Twine& message,
   Builder build(loc.getContext());
   SmallVector<NamedAttribute> data = {build.getNamedAttr(kRefusal, build.getStringAttr(kNotCovered))};
   if (constraint) {
-    data.push_back(build.getNamedAttr(kSymbol, build.getStringAttr(constraint->name)));
-    data.push_back(build.getNamedAttr(kSize, build.getStringAttr(constraint->size)));
+    data.push_back(build.getNamedAttr(kSymbol, build.getStringAttr(constraint->symbol)));
+    data.push_back(build.getNamedAttr(kSize, DimsAttr::get(loc.getContext(), {constraint->size})));
   }
   InFlightDiagnostic error = emitError(loc, message);
   error.attachNote() << build.getDictionaryAttr(data);
@@ -57,8 +58,9 @@ InferenceError inference_error_of(Diagnostic& error) {
   for (Diagnostic& note : error.getNotes())
     if (const DictionaryAttr data = refusal_data(note)) {
       refusal.code = Code::not_covered;
-      const auto symbol = data.getAs<StringAttr>(kSymbol), size = data.getAs<StringAttr>(kSize);
-      if (symbol && size) refusal.constraint = Constraint{symbol.str(), size.str()};
+      const auto symbol = data.getAs<StringAttr>(kSymbol);
+      const auto size = data.getAs<DimsAttr>(kSize);
+      if (symbol && size) refusal.constraint = Constraint{symbol.str(), *size.getDims()[0]};
     }
   return refusal;
 }
@@ -79,10 +81,10 @@ Error shape_error(std::initializer_list<Shape> shapes, const std::string& messag
 
 std::optional<Constraint> equality_constraint(const Dim& a, const Dim& b) {
   for (const auto& [dim, other] : {std::pair(a, b), std::pair(b, a)}) {
-    const std::optional<DimExpr> expr = dim_expr_of(dim), size = dim_expr_of(other);
-    const auto is_other_symbol = [&](const std::string& symbol) { return symbol != dim.name; };
-    if (expr && size && *expr == DimExpr::symbol(dim.name) && size->all_symbols(is_other_symbol))
-      return Constraint{dim.name, size->text()};
+    const std::string* symbol = dim.expr.as_symbol();
+    const std::optional<DimExpr> size = dim_expr_of(other);
+    if (symbol && size && size->all_symbols([&](const std::string& name) { return name != *symbol; }))
+      return Constraint{*symbol, *size};
   }
   return std::nullopt;
 }

@@ -15,7 +15,8 @@ namespace invar::compiler {
 
 // A symbol of an input's dimension that must equal an expression (spec/onnx.md onnx.25).
 struct Constraint {
-  std::string name, size;  // the symbol, and the text of the expression
+  std::string symbol;
+  DimExpr size;
 };
 
 struct InferenceError {

@@ -1,6 +1,6 @@
 // The onnx dialect: an imported ONNX graph. Every node of every domain is an `onnx.node`, so import
-// never fails. A tensor type's encoding names its symbolic dimensions: tensor<?x?xi64, ["batch",
-// "seq"]>; "" is no symbol.
+// never fails. A tensor type's encoding holds its symbolic dimensions:
+// tensor<?x?xi64, #repro.dims<"batch", "seq">>; "" is a constant or unknown.
 #ifndef INVAR_COMPILER_ONNX_TD
 #define INVAR_COMPILER_ONNX_TD
 

@@ -9,6 +9,15 @@ def ReproDialect : Dialect {
   let name = "repro";
   let usePropertiesForAttributes = 0;  // saves a third of the generated code
   let cppNamespace = "::invar::compiler";
+  let useDefaultAttributePrinterParser = 1;
+}
+
+def Repro_DimsAttr : AttrDef<ReproDialect, "Dims"> {
+  let mnemonic = "dims";
+  let summary = "dimension expressions (plan.12); in text, a list of strings";
+  let parameters = (ins AttrParameter<"::invar::compiler::DimList", "",
+                                      "const ::invar::compiler::DimList &">:$dims);
+  let hasCustomAssemblyFormat = 1;
 }
 
 def Repro_F32 : RankedTensorOf<[F32]>;
@@ -20,14 +29,14 @@ def Repro_Any : RankedTensorOf<[F32, BF16, F16, F64, I64, I32, I16, I8, UI64, UI
 def ReproOp : OpInterface<"ReproOp"> {
   let cppNamespace = "::invar::compiler";
   let methods = [
-    InterfaceMethod<"The kernel widens a bf16 or f16 weight in this operand.", "bool", "widens",
-                    (ins "unsigned":$operand), "", "return false;">,
-    InterfaceMethod<"Output element i depends on element i of the only operand.", "bool", "elementwise",
-                    (ins), "", "return false;">,
-    InterfaceMethod<"Moves elements without changing their bits.", "bool", "copies", (ins), "",
-                    "return false;">,
-    InterfaceMethod<"Output element i depends on elements i of the broadcast operands, for any i.",
-                    "bool", "pointwise", (ins), "", "return false;">
+    StaticInterfaceMethod<"The kernel widens a bf16 or f16 weight in this operand.", "bool", "widens",
+                          (ins "unsigned":$operand), "", "return false;">,
+    StaticInterfaceMethod<"Output element i depends on element i of the only operand.", "bool",
+                          "elementwise", (ins), "", "return false;">,
+    StaticInterfaceMethod<"Moves elements without changing their bits.", "bool", "copies", (ins), "",
+                          "return false;">,
+    StaticInterfaceMethod<"Output element i depends on elements i of the broadcast operands, for any i.",
+                          "bool", "pointwise", (ins), "", "return false;">
   ];
   let verify = "return ::invar::compiler::verify_repro_op($_op);";
 }
@@ -51,11 +60,12 @@ class Repro_Op<string mnemonic, dag operands, list<Trait> traits = []>
 class Repro_InferOp<string mnemonic, dag operands>
     : Repro_Op<mnemonic, operands, [InferTypeOpAdaptor]>;
 
-// Integers computed from dimensions: a row-major list of DimExpr texts (plan.12). Replaced by
-// arithmetic where kernels read it. Plans have none.
+// Integers computed from dimensions: a row-major list. Replaced by arithmetic where kernels read
+// it. Plans have none.
 def ReproSizesOp : Op<ReproDialect, "sizes", [Pure]> {
   let cppNamespace = "::invar::compiler";
-  let arguments = (ins StrArrayAttr:$sizes);
+  let arguments = (ins Repro_DimsAttr:$sizes);
+  let hasVerifier = 1;
   let results = (outs Repro_I64:$out);
   let assemblyFormat = "$sizes attr-dict `:` type($out)";
 }

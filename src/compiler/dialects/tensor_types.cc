@@ -12,12 +12,11 @@ using namespace mlir;
 Shape shape_of(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor) return {};  // an absent operand
-  auto names = dyn_cast_or_null<ArrayAttr>(tensor.getEncoding());
+  auto dims = dyn_cast_or_null<DimsAttr>(tensor.getEncoding());
   Shape shape;
-  for (int64_t i = 0; i < tensor.getRank(); ++i) {
-    Dim e{tensor.getDimSize(i), ""};
-    if (!e.constant() && names && i < static_cast<int64_t>(names.size()))
-      if (auto name = dyn_cast<StringAttr>(names[i])) e.name = name.str();
+  for (size_t i = 0; i < static_cast<size_t>(tensor.getRank()); ++i) {
+    Dim e{tensor.getDimSize(static_cast<unsigned>(i))};
+    if (!e.constant() && dims && i < dims.getDims().size()) e.expr = dims.getDims()[i].value_or(0);
     shape.push_back(std::move(e));
   }
   return shape;
@@ -25,19 +24,20 @@ Shape shape_of(Type type) {
 
 RankedTensorType tensor_of(const Shape& shape, Type element) {
   SmallVector<int64_t> sizes;
-  SmallVector<Attribute> names;
+  DimList dims;
   bool symbolic = false;
   for (const Dim& e : shape) {
+    const bool constant_or_unknown = e.expr.constant().has_value();
     sizes.push_back(e.value);
-    names.push_back(StringAttr::get(element.getContext(), e.name));
-    symbolic |= !e.name.empty();
+    dims.push_back(constant_or_unknown ? std::nullopt : std::optional(e.expr));
+    symbolic |= !constant_or_unknown;
   }
   return RankedTensorType::get(sizes, element,
-                               symbolic ? ArrayAttr::get(element.getContext(), names) : Attribute());
+                               symbolic ? DimsAttr::get(element.getContext(), dims) : Attribute());
 }
 
 std::string text_of(const Dim& e) {
-  return e.constant() ? std::to_string(e.value) : e.name.empty() ? "?" : e.name;
+  return e.constant() ? std::to_string(e.value) : e.known() ? e.expr.text() : "?";
 }
 
 std::string text_of(const Shape& shape) {
@@ -63,8 +63,7 @@ bool may_be_zero(const DimExpr& p) {
   bool adds = false, subtracts = false, only_symbols = true;
   for (const auto& [monomial, times] : p.terms()) {
     (times > 0 ? adds : subtracts) = true;
-    only_symbols &=
-        llvm::none_of(monomial, [](const std::string& f) { return DimExpr::composite_of(f).has_value(); });
+    only_symbols &= llvm::none_of(monomial, [](const DimExpr::Factor& f) { return f.composite(); });
   }
   return !only_symbols || (adds && subtracts);
 }
@@ -92,8 +91,8 @@ bool always_equal(const DimExpr& a, const DimExpr& b) {
     std::string symbol;
     const auto set_symbol = [&](const std::string& s) { return symbol = s, false; };
     for (const auto& [monomial, times] : e.terms())
-      for (const std::string& factor : monomial)
-        if (const auto parts = DimExpr::composite_of(factor); parts && !parts->divisor)
+      for (const DimExpr::Factor& factor : monomial)
+        if (const auto* parts = factor.composite(); parts && !parts->divisor)
           (void)(parts->first.all_symbols(set_symbol) || parts->second.all_symbols(set_symbol));
     if (symbol.empty() || splits == 0) return false;
     for (const DimExpr& size : {DimExpr(0), DimExpr(1), sum(DimExpr::symbol(symbol), 2).value_or(0)}) {
@@ -144,7 +143,7 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
 
 std::optional<DimExpr> dim_expr_of(const Dim& e) {
   if (e.constant()) return e.value;
-  return DimExpr::parse_canonical(e.name);
+  return e.known() ? std::optional(e.expr) : std::nullopt;
 }
 
 std::optional<DimExpr> element_count(const Shape& shape) {

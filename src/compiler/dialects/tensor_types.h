@@ -3,28 +3,40 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/dtype.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "shape/dim_expr.h"
 
+namespace invar {
+inline llvm::hash_code hash_value(const std::vector<std::optional<DimExpr>>& dims) {
+  llvm::hash_code all(dims.size());
+  for (const std::optional<DimExpr>& dim : dims) all = llvm::hash_combine(all, dim ? dim->hash() : 0);
+  return all;
+}
+}  // namespace invar
+
 namespace invar::compiler {
 
-// A dimension: a constant, the text of a DimExpr, or (dynamic and without a name) unknown.
+// A dimension: a constant, an expression of symbols, or unknown.
 struct Dim {
   int64_t value = mlir::ShapedType::kDynamic;
-  std::string name;
-  static Dim of(int64_t v) { return {v, ""}; }
+  DimExpr expr{};  // of symbols; 0 if the dimension is a constant or unknown
+  static Dim of(int64_t v) { return {v}; }
   static Dim of(const DimExpr& p) {
     const std::optional<int64_t> v = p.constant();
-    return v ? of(*v) : Dim{mlir::ShapedType::kDynamic, p.text()};
+    return v ? of(*v) : Dim{mlir::ShapedType::kDynamic, p};
   }
   bool constant() const { return value != mlir::ShapedType::kDynamic; }
-  bool known() const { return constant() || !name.empty(); }
+  bool known() const { return constant() || !expr.constant(); }
   bool operator==(const Dim&) const = default;
 };
 using Shape = std::vector<Dim>;
+
+// The dimensions of a DimsAttr. nullopt: none, because the size is a constant or unknown.
+using DimList = std::vector<std::optional<DimExpr>>;
 
 Shape shape_of(mlir::Type ranked_tensor);
 mlir::RankedTensorType tensor_of(const Shape&, mlir::Type element);

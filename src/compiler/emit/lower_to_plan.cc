@@ -111,7 +111,9 @@ Status LowerToPlan::lower_weights(WeightStorage& storage) {
     if (w.getData()) {
       const std::string_view bytes(*w.getData());
       if (bytes.size() != static_cast<size_t>(w.getLength()))
-        return bad_input("weight \"" + w.getName().str() + "\": its data are not hexadecimal of its length");
+        return bad_input("weight \"" + w.getName().str() + "\": its data are " +
+                         std::to_string(bytes.size()) + " bytes, its length is " +
+                         std::to_string(w.getLength()));
       digest = sha256(bytes);
       append(bytes);
     } else {

@@ -28,7 +28,8 @@ class PlanTranslator {
   SymbolTable functions_;
   plan::Plan plan_;
   llvm::DenseMap<Value, plan::Operand> operands_;
-  std::map<std::string, int> symbols_, states_, weights_;
+  std::map<DimExpr, int> symbols_;
+  std::map<std::string, int> states_, weights_;
 };
 
 Error invalid_ir(const std::string& what) {
@@ -46,8 +47,8 @@ Result<int> PlanTranslator::add_value(Value v, int64_t slot) {
       made.shape.push_back({e.value, -1});
       continue;
     }
-    auto [it, is_new] = symbols_.emplace(e.name, static_cast<int>(plan_.symbols.size()));
-    if (is_new) plan_.symbols.push_back(e.name);
+    auto [it, is_new] = symbols_.emplace(e.expr, static_cast<int>(plan_.symbols.size()));
+    if (is_new) plan_.symbols.push_back(e.expr);
     made.shape.push_back({0, it->second});
   }
   int index = static_cast<int>(plan_.values.size());
@@ -132,10 +133,11 @@ Status PlanTranslator::add_flow(PlanFlowOp op, std::vector<plan::Node>& nodes) {
 
 Status PlanTranslator::add_binding(PlanBindOp op) {
   const plan::Operand value = operands_.lookup(op.getValue());
-  const auto [symbol, is_new] = symbols_.emplace(op.getName().str(), static_cast<int>(plan_.symbols.size()));
+  const DimExpr name = DimExpr::symbol(op.getName().str());
+  const auto [symbol, is_new] = symbols_.emplace(name, static_cast<int>(plan_.symbols.size()));
   if (!is_new || value.kind != plan::Operand::value)
     return invalid_ir("symbol \"" + op.getName().str() + "\"");
-  plan_.symbols.push_back(op.getName().str());
+  plan_.symbols.push_back(name);
   plan_.bindings.push_back({symbol->second, value.index, static_cast<int64_t>(op.getElement())});
   return {};
 }

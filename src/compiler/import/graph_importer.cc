@@ -26,7 +26,7 @@ class Importer {
     return t ? t : Type(UnknownType::get(build_.getContext()));
   }
   Type type_of(const onnx::ValueInfo&, bool input = false);
-  Dim extent(const std::string& name);
+  Dim constrained(const DimExpr&) const;
   void name_symbols();
   SmallVector<DictionaryAttr> names(const std::vector<onnx::ValueInfo>& ports);
   std::string fresh(const std::string& name);
@@ -54,8 +54,8 @@ class Importer {
   Operation* outermost_ =
       nullptr;  // the node of the outermost graph whose body is imported; null outside bodies
   std::map<std::string, Type> types_;
-  // The model's name of a dimension -> the program's symbol.
-  std::map<std::string, std::string> symbols_;
+  // The model's name of a dimension -> the program's symbol or expression.
+  std::map<std::string, DimExpr> symbols_;
   std::map<std::string, Value> values_;
   std::map<std::string, int> weights_;  // how often a weight's name occurred
   Value absent_;
@@ -66,30 +66,29 @@ Type Importer::type_of(const onnx::ValueInfo& v, bool input) {
   if (isa<UnknownType>(e)) return e;
   if (!v.has_shape) return UnrankedTensorType::get(e);
   Shape shape;
-  for (const onnx::Dim& d : v.shape) {
+  for (const onnx::Dimension& d : v.shape) {
     if (d.value >= 0) {
       shape.push_back(Dim::of(d.value));
       continue;
     }
-    const auto it = symbols_.find(d.name);
-    std::string name = it == symbols_.end() ? std::string() : it->second;
-    if (name.empty() && input) {
-      name = fresh("size");
-      symbols_[" " + name] = name;
+    auto it = symbols_.find(d.name);
+    if (it == symbols_.end() && input) {
+      const std::string name = fresh("size");
+      it = symbols_.emplace(" " + name, DimExpr::symbol(name)).first;
     }
-    shape.push_back(extent(name));
+    shape.push_back(it == symbols_.end() ? Dim() : constrained(it->second));
   }
   return tensor_of(shape, e);
 }
 
-// The dimension of a symbol after substituting the constraints, one after the other: the value of a
+// The dimension after substituting the constraints, one after the other: the value of a
 // constraint does not contain its own symbol.
-Dim Importer::extent(const std::string& name) {
-  std::optional<DimExpr> size = constraints_.empty() ? std::nullopt : DimExpr::parse_canonical(name);
+Dim Importer::constrained(const DimExpr& dim) const {
+  std::optional<DimExpr> size = dim;
   for (const auto& [constraints, by] : constraints_)
     if (size)
       size = size->substitute([&](auto& n) { return n == constraints ? std::optional(by) : std::nullopt; });
-  return size ? Dim::of(*size) : Dim{ShapedType::kDynamic, name};
+  return Dim::of(size.value_or(dim));
 }
 
 // Gives the dimensions of inputs symbols that a plan can hold (plan.2), equal for equal names in
@@ -98,15 +97,15 @@ Dim Importer::extent(const std::string& name) {
 void Importer::name_symbols() {
   auto plain = [](const std::string& s) { return plan::is_name(s); };
   for (const onnx::ValueInfo& v : graph_.inputs)
-    for (const onnx::Dim& d : v.shape)
-      if (d.value < 0 && plain(d.name)) symbols_[d.name] = d.name;
+    for (const onnx::Dimension& d : v.shape)
+      if (d.value < 0 && plain(d.name)) symbols_.emplace(d.name, DimExpr::symbol(d.name));
   for (const onnx::ValueInfo& v : graph_.inputs)
-    for (const onnx::Dim& d : v.shape) {
+    for (const onnx::Dimension& d : v.shape) {
       if (d.value >= 0 || d.name.empty() || symbols_.contains(d.name)) continue;
       const std::optional<DimExpr> sum = DimExpr::parse(d.name);
       if (sum && !sum->constant() &&
           sum->all_symbols([&](auto& name) { return plain(name) && symbols_.contains(name); })) {
-        symbols_[d.name] = sum->text();
+        symbols_.emplace(d.name, *sum);
         continue;
       }
       std::string made;
@@ -114,12 +113,13 @@ void Importer::name_symbols() {
         if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
         made += plain({c}) || (c >= '0' && c <= '9') ? c : '_';
       }
-      symbols_[d.name] = fresh(made[0] >= '0' && made[0] <= '9' ? "_" + made : made);
+      const std::string name = fresh(made[0] >= '0' && made[0] <= '9' ? "_" + made : made);
+      symbols_.emplace(d.name, DimExpr::symbol(name));
     }
 }
 std::string Importer::fresh(const std::string& name) {
   std::string made = name;
-  auto used = [&](auto& s) { return s.second == made; };
+  auto used = [&](auto& s) { return s.second == DimExpr::symbol(made); };
   for (int i = 2; std::any_of(symbols_.begin(), symbols_.end(), used); ++i)
     made = name + "_" + std::to_string(i);
   return made;

@@ -164,15 +164,11 @@ Value NodeView::constant(llvm::ArrayRef<int64_t> list) {
 
 Value NodeView::size_tensor(llvm::ArrayRef<DimExpr> list, llvm::ArrayRef<int64_t> shape) {
   std::vector<int64_t> numbers;
-  std::vector<std::string> texts;
-  for (const DimExpr& p : list) {
+  for (const DimExpr& p : list)
     if (const std::optional<int64_t> n = p.constant()) numbers.push_back(*n);
-    texts.push_back(p.text());
-  }
   if (numbers.size() == list.size()) return constant(bytes_of(numbers, 8), DType::i64, shape);
-  SmallVector<llvm::StringRef> refs(texts.begin(), texts.end());
   return build_.create<ReproSizesOp>(op_.getLoc(), RankedTensorType::get(shape, build_.getI64Type()),
-                                     build_.getStrArrayAttr(refs));
+                                     DimsAttr::get(context(), DimList(list.begin(), list.end())));
 }
 
 Value NodeView::fold_result(Operation* made) {
@@ -214,10 +210,8 @@ Result<Value> NodeView::make(llvm::StringRef op, ValueRange operands, llvm::Arra
   if (made) return fold_result(*made);
   if (type || made.error().code != Code::not_covered || constraint)
     return record_constraint(made.error(), constraint);
-  Operation* probe = make_op(build_, op_.getLoc(), op, operands, attrs, operands[0].getType());
-  const bool pointwise = cast<ReproOp>(probe).pointwise();
-  probe->erase();
-  if (!pointwise) return made.error();
+  const auto* traits = OperationName(op, context()).getInterface<ReproOp>();
+  if (!traits || !traits->pointwise()) return made.error();
   INVAR_TRY(const SmallVector<Value> expanded, expand_operands_dynamic(operands));
   if (expanded.empty()) return made.error();
   INVAR_TRY(Operation * wide, make_checked(build_, op_.getLoc(), op, expanded, attrs, type));
@@ -226,7 +220,7 @@ Result<Value> NodeView::make(llvm::StringRef op, ValueRange operands, llvm::Arra
 
 // Conversion::learn_constraints reads the constraint.
 Error NodeView::record_constraint(const Error& error, const std::optional<Constraint>& constraint) {
-  if (constraint) state_.constraints.emplace(constraint->name, constraint->size);
+  if (constraint) state_.constraints.emplace(constraint->symbol, constraint->size);
   return error;
 }
 

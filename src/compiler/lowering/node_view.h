@@ -37,12 +37,12 @@ struct FunctionLoweringState {
   bool stateless = false;  // no argument may become state
   DataDependentDims dims;
   int64_t folded_bytes = 0;  // of the constants computed so far
-  // The text of a clamped length -> its values in the cases that no bound clamps (onnx.27).
-  std::map<std::string, std::vector<UnclampedSlice>> clamped_slices = {};
-  // The text of a dimension -> the dimensions that broadcast to it (onnx.24).
-  std::map<std::string, std::set<std::string>> broadcasts_to = {};
-  // Constraints that would make refused nodes valid: symbol -> text of its value (onnx.25).
-  std::map<std::string, std::string> constraints{};
+  // A clamped length -> its values in the cases that no bound clamps (onnx.27).
+  std::map<DimExpr, std::vector<UnclampedSlice>> clamped_slices = {};
+  // A dimension -> the dimensions that broadcast to it (onnx.24).
+  std::map<DimExpr, std::set<DimExpr>> broadcasts_to = {};
+  // Constraints that would make refused nodes valid: symbol -> its value (onnx.25).
+  std::map<std::string, DimExpr> constraints{};
 };
 
 // How the operands of a node may be widened if its rule does not take their type (onnx.10,
@@ -130,7 +130,7 @@ class NodeView {
     const std::optional<DimExpr> room = difference(1, length);
     // Broadcasts to any size.
     const bool repeats = room && room->is_nonnegative() && otherwise.length != 1;
-    if (length != otherwise.length && !repeats) state_.clamped_slices[length.text()].push_back(otherwise);
+    if (length != otherwise.length && !repeats) state_.clamped_slices[length].push_back(otherwise);
   }
   // An axis in [-rank, rank) -> [0, rank).
   static Result<int64_t> normalize_axis(int64_t axis, size_t rank);

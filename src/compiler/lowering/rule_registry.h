@@ -49,13 +49,15 @@ class RuleRegistry {
   Value copy_value(OpBuilder& build, Value value) const { return copy_value_(build, value); }
 
   // How the elements of an operation's result follow from those of its operands (ONNX: data
-  // propagation). rule == null: the operation only moves elements.
+  // propagation). rule == null: the operation only moves elements. The operand `selector`, which
+  // must be a constant, selects the elements to move.
   struct DimPropagation {
     DimRule rule;
+    std::optional<unsigned> selector{};
   };
   template <class... Op>
-  void moves_elements() {
-    (dim_propagation_.insert({Op::getOperationName(), {nullptr}}), ...);
+  void moves_elements(std::optional<unsigned> selector = {}) {
+    (dim_propagation_.insert({Op::getOperationName(), {nullptr, selector}}), ...);
   }
   template <class Op>
   void propagates_dims(DimRule rule) {

@@ -57,6 +57,10 @@ using DimConstraints = std::map<std::string, DimExpr>;
 mlir::OwningOpRef<mlir::ModuleOp> import_graph(mlir::MLIRContext&, const onnx::Graph&,
                                                InlineConstants& inline_constants, const DimConstraints& = {});
 
+// Names that passes had in earlier versions, each with the present one. emit() and invar-opt accept
+// them.
+llvm::ArrayRef<std::pair<llvm::StringRef, llvm::StringRef>> earlier_pass_names();
+
 // The nodes of one operator that were refused for one reason.
 struct RefusedNodes {
   Code code;

@@ -14,10 +14,10 @@ constexpr int64_t kMaxSize = int64_t{1} << 31;
 using Sizes = std::map<std::string, int64_t>;
 
 // Visits all dimensions of the graph and of nested graphs. Their symbols are one name space.
-Status each_dim(Graph& graph, const std::function<Status(const ValueInfo&, Dim&)>& change) {
+Status each_dim(Graph& graph, const std::function<Status(const ValueInfo&, Dimension&)>& change) {
   for (std::vector<ValueInfo>* all : {&graph.inputs, &graph.outputs, &graph.values})
     for (ValueInfo& v : *all)
-      for (Dim& d : v.shape) INVAR_CHECK_OK(change(v, d));
+      for (Dimension& d : v.shape) INVAR_CHECK_OK(change(v, d));
   for (Node& n : graph.nodes)
     for (Body& b : n.bodies) INVAR_CHECK_OK(each_dim(b.graph, change));
   return {};
@@ -32,7 +32,7 @@ std::vector<std::string> dynamic_dim_names(const Graph& graph) {
   std::vector<std::string> names;
   for (const ValueInfo& v : graph.inputs)
     for (size_t axis = 0; axis < v.shape.size(); ++axis) {
-      const Dim& d = v.shape[axis];
+      const Dimension& d = v.shape[axis];
       const std::string name = d.name.empty() ? axis_name(v, axis) : d.name;
       if (d.value < 0 && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
@@ -40,7 +40,7 @@ std::vector<std::string> dynamic_dim_names(const Graph& graph) {
 }
 
 // The dimension that INPUT.AXIS denotes; null if there is none.
-Dim* dim_at(Graph& graph, const std::string& name) {
+Dimension* dim_at(Graph& graph, const std::string& name) {
   for (ValueInfo& v : graph.inputs)
     for (size_t axis = 0; axis < v.shape.size(); ++axis)
       if (name == axis_name(v, axis)) return &v.shape[axis];
@@ -65,7 +65,7 @@ Status substitute_sizes(Graph& graph, const Sizes& sizes, const std::vector<std:
     const auto at = sizes.find(name);
     return at == sizes.end() ? std::nullopt : std::optional<DimExpr>(at->second);
   };
-  return each_dim(graph, [&](const ValueInfo&, Dim& d) -> Status {
+  return each_dim(graph, [&](const ValueInfo&, Dimension& d) -> Status {
     if (d.value >= 0 || d.name.empty()) return {};
     std::optional<DimExpr> size = of(d.name);
     const std::optional<DimExpr> sum = DimExpr::parse(d.name);
@@ -80,7 +80,7 @@ Status substitute_sizes(Graph& graph, const Sizes& sizes, const std::vector<std:
         return size_conflict(d.name, *computed->constant(), *size->constant());
       if (!size) size = computed;
     }
-    if (size) d = size->constant() ? Dim{*size->constant(), ""} : Dim{-1, size->text()};
+    if (size) d = size->constant() ? Dimension{*size->constant(), ""} : Dimension{-1, size->text()};
     return {};
   });
 }
@@ -90,12 +90,12 @@ Status substitute_sizes(Graph& graph, const Sizes& sizes, const std::vector<std:
 Status fix_dims(Graph& graph, const std::vector<std::pair<std::string, int64_t>>& dims) {
   const std::vector<std::string> open = dynamic_dim_names(graph);
   Sizes named;
-  std::map<Dim*, int64_t> unnamed;
+  std::map<Dimension*, int64_t> unnamed;
   for (const auto& [name, size] : dims) {
     if (size < 0 || size > kMaxSize)
       return bad_input("dimension " + quote(name) + ": " + std::to_string(size) + " is outside 0 to " +
                        std::to_string(kMaxSize));
-    Dim* const at = dim_at(graph, name);
+    Dimension* const at = dim_at(graph, name);
     const bool is_open = std::find(open.begin(), open.end(), name) != open.end();
     if (!at && !is_open) return unknown_dim(name, open);
     if (at && at->value >= 0 && !is_open) {

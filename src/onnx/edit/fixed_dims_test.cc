@@ -30,7 +30,7 @@ std::string refusal(const Dims& dims) {
 }
 std::string text(const ValueInfo& v) {
   std::string all;
-  for (const Dim& d : v.shape)
+  for (const Dimension& d : v.shape)
     all += (all.empty() ? "" : ",") + (d.value >= 0 ? std::to_string(d.value) : d.name);
   return all;
 }

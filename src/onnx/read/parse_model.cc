@@ -58,7 +58,7 @@ Result<ValueInfo> GraphReader::read_value(const ::onnx::ValueInfoProto& proto, c
   if (v.data_type != kString && !bits_of(v.data_type) && !(depth_ && v.data_type == 0))
     return bad_input(where + " has unknown element type " + std::to_string(v.data_type));
   for (const auto& d : tensor.shape().dim()) {
-    Dim dim;
+    Dimension dim;
     if (d.has_dim_value()) {
       dim.value = d.dim_value();  // some exporters write -1 for a dynamic dimension
       if (dim.value < -1) return bad_input(where + " has a negative dimension");

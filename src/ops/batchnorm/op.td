@@ -3,5 +3,5 @@
 def Repro_BatchnormOp : Repro_InferOp<"batchnorm",
     (ins Repro_F32:$x, Repro_Wide:$weight, Repro_Wide:$bias, Repro_Wide:$mean,
          Repro_Wide:$variance, F32Attr:$epsilon)> {
-  let extraClassDeclaration = "bool widens(unsigned operand) { return operand >= 1; }";
+  let extraClassDeclaration = "static bool widens(unsigned operand) { return operand >= 1; }";
 }

@@ -1,5 +1,8 @@
 // Conversion of element types.
 def Repro_CastOp : Repro_Op<"cast", (ins Repro_Any:$x)> {
-  let extraClassDeclaration = "bool elementwise() { return true; } bool pointwise() { return true; }";
+  let extraClassDeclaration = [{
+    static bool elementwise() { return true; }
+    static bool pointwise() { return true; }
+  }];
   let hasVerifier = 1;
 }

@@ -4,12 +4,12 @@ def Repro_ConvOp : Repro_InferOp<"conv",
     (ins Repro_F32:$x, Repro_Wide:$weight, Optional<Repro_Wide>:$bias,
          DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
          DenseI64ArrayAttr:$pads, I64Attr:$groups)> {
-  let extraClassDeclaration = "bool widens(unsigned operand) { return operand >= 1; }";
+  let extraClassDeclaration = "static bool widens(unsigned operand) { return operand >= 1; }";
 }
 // Transposed convolution, with weights [C, M / groups, ...].
 def Repro_ConvTransposeOp : Repro_InferOp<"conv_transpose",
     (ins Repro_F32:$x, Repro_Wide:$weight, Optional<Repro_Wide>:$bias,
          DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
          DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$output_padding, I64Attr:$groups)> {
-  let extraClassDeclaration = "bool widens(unsigned operand) { return operand >= 1; }";
+  let extraClassDeclaration = "static bool widens(unsigned operand) { return operand >= 1; }";
 }

@@ -1,7 +1,7 @@
 // Elementwise operations. All infer their result type by infer_elementwise
 // (src/compiler/lowering/elementwise_inference.cc). truth: the result is boolean.
 class Elementwise<string mnemonic, dag operands, string truth> : Repro_InferOp<mnemonic, operands> {
-  let extraClassDeclaration = "bool pointwise() { return true; }";
+  let extraClassDeclaration = "static bool pointwise() { return true; }";
   let extraClassDefinition = [{
     ::mlir::LogicalResult $cppClass::inferReturnTypes(
         ::mlir::MLIRContext*, std::optional<::mlir::Location> loc, Adaptor op,
@@ -23,7 +23,10 @@ class Unary<string op, TypeConstraint x = Repro_F32, string truth = "false">
 class Scaled<string op, dag scalars, string truth = "false">
     : Elementwise<op, !con((ins Repro_F32:$x), scalars), truth>;
 class Binary<string op, TypeConstraint t, string truth = "false"> : Elementwise<op, (ins t:$a, t:$b), truth> {
-  let extraClassDeclaration = "bool widens(unsigned) { return true; } bool pointwise() { return true; }";
+  let extraClassDeclaration = [{
+    static bool widens(unsigned) { return true; }
+    static bool pointwise() { return true; }
+  }];
 }
 
 def Repro_CeilOp : Unary<"ceil", Repro_Real>;
@@ -110,5 +113,8 @@ def Repro_LogicalOrOp : Binary<"logical_or", Repro_Bool, "true">;
 def Repro_LogicalXorOp : Binary<"logical_xor", Repro_Bool, "true">;
 def Repro_LogicalNotOp : Unary<"logical_not", Repro_Bool, "true">;
 def Repro_WhereOp : Elementwise<"where", (ins Repro_Bool:$condition, Repro_Any:$a, Repro_Any:$b), "false"> {
-  let extraClassDeclaration = "bool widens(unsigned i) { return i > 0; } bool pointwise() { return true; }";
+  let extraClassDeclaration = [{
+    static bool widens(unsigned i) { return i > 0; }
+    static bool pointwise() { return true; }
+  }];
 }

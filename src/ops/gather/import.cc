@@ -264,7 +264,7 @@ LogicalResult ScatterNdOp::inferReturnTypes(MLIRContext*, std::optional<Location
 
 // Before opset 11 ScatterElements was called Scatter.
 void import_gather(RuleRegistry& registry) {
-  registry.moves_elements<GatherOp, GatherElementsOp, GatherNdOp>();
+  registry.moves_elements<GatherOp, GatherElementsOp, GatherNdOp>(/*selector=*/1);
   registry.add_rule("Gather", 1, gather);
   registry.add_rule("GatherElements", 11, gather_elements);
   registry.add_rule("GatherND", 11, gather_nd);

@@ -2,11 +2,11 @@
 // widened to f32.
 def Repro_GatherOp
     : Repro_InferOp<"gather", (ins Repro_Any:$table, Repro_I64:$indices, OptionalAttr<I64Attr>:$axis)> {
-  let extraClassDeclaration = "bool widens(unsigned operand) { return operand == 0; }";
+  let extraClassDeclaration = "static bool widens(unsigned operand) { return operand == 0; }";
 }
 // The other operations of this room copy bits.
 class Repro_IndexOp<string mnemonic, dag operands> : Repro_InferOp<mnemonic, operands> {
-  let extraClassDeclaration = "bool copies() { return true; }";
+  let extraClassDeclaration = "static bool copies() { return true; }";
 }
 // Gathers single elements along an axis.
 def Repro_GatherElementsOp

@@ -2,5 +2,5 @@
 // (x - mean) / sqrt(variance + epsilon) * weight + bias.
 def Repro_GroupnormOp : Repro_InferOp<"groupnorm",
     (ins Repro_F32:$x, Repro_Wide:$weight, Repro_Wide:$bias, I64Attr:$groups, F32Attr:$epsilon)> {
-  let extraClassDeclaration = "bool widens(unsigned operand) { return operand >= 1; }";
+  let extraClassDeclaration = "static bool widens(unsigned operand) { return operand >= 1; }";
 }

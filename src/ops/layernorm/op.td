@@ -2,5 +2,5 @@
 // (x - mean) / sqrt(variance + epsilon) * weight (+ bias).
 def Repro_LayernormOp : Repro_InferOp<"layernorm",
     (ins Repro_F32:$x, Repro_Wide:$weight, Optional<Repro_Wide>:$bias, F32Attr:$epsilon)> {
-  let extraClassDeclaration = "bool widens(unsigned operand) { return operand >= 1; }";
+  let extraClassDeclaration = "static bool widens(unsigned operand) { return operand >= 1; }";
 }

@@ -3,7 +3,7 @@
 def Repro_MatmulOp : Repro_InferOp<"matmul",
     (ins RankedTensorOf<[F32, F64]>:$a, RankedTensorOf<[F32, BF16, F16, F64]>:$b, I64Attr:$trans_b,
          OptionalAttr<I64Attr>:$trans_a)> {
-  let extraClassDeclaration = "bool widens(unsigned operand) { return operand == 1; }";
+  let extraClassDeclaration = "static bool widens(unsigned operand) { return operand == 1; }";
 }
 // a x b, where b has integers of 4 or 8 bits with a scale for each column and block
 // (matmul_nbits.1).
@@ -11,7 +11,7 @@ def Repro_Integers : RankedTensorOf<[I8, UI8]>;
 def Repro_MatmulNbitsOp : Repro_InferOp<"matmul_nbits",
     (ins Repro_F32:$a, Repro_Integers:$b, Repro_Wide:$scales, Optional<Repro_Integers>:$zeros, I64Attr:$bits,
      I64Attr:$block, I64Attr:$trans_b, I64Attr:$zero)> {
-  let extraClassDeclaration = "bool widens(unsigned operand) { return operand == 2; }";
+  let extraClassDeclaration = "static bool widens(unsigned operand) { return operand == 2; }";
 }
 // Product of 8-bit integers minus their zero points, modulo 2^32. zeros: zero point of a, then of
 // b; one element, or one for each row of a and column of b.

@@ -1,9 +1,9 @@
 // Data movement: these operations copy elements bit by bit.
 class Repro_MoveOp<string mnemonic, dag operands> : Repro_Op<mnemonic, operands> {
-  let extraClassDeclaration = "bool copies() { return true; }";
+  let extraClassDeclaration = "static bool copies() { return true; }";
 }
 class Repro_MoveInferOp<string mnemonic, dag operands> : Repro_InferOp<mnemonic, operands> {
-  let extraClassDeclaration = "bool copies() { return true; }";
+  let extraClassDeclaration = "static bool copies() { return true; }";
 }
 
 // Transpose: dimension d of the result is dimension perm[d] of the operand.

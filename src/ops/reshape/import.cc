@@ -22,9 +22,9 @@ Result<Dim> inferred_dim(NodeView& node, const Shape& from, const Shape& others)
   // Divides by a number and by symbols that all terms have. The quotient may round down: the kernel
   // counts the elements.
   if (part->terms().size() == 1 && !part->constant()) {
-    const auto& [names, times] = *part->terms().begin();
+    const auto& [factors, times] = *part->terms().begin();
     DimExpr named = 1;
-    for (const std::string& name : names) named = product(named, DimExpr::symbol(name)).value_or(0);
+    for (const DimExpr::Factor& factor : factors) named = product(named, DimExpr(factor)).value_or(0);
     if (const std::optional<DimExpr> kept = exact_div(*all, named))
       if (const std::optional<DimExpr> e = floor_div(*kept, times)) return Dim::of(*e);
   } else if (part->constant().value_or(0) > 0 && !all->constant()) {
@@ -184,9 +184,9 @@ class DimExprEmitter {
     Value total;
     for (const auto& [monomial, times] : p.terms()) {
       Value term = times != 1 || monomial.empty() ? number(times) : Value();
-      for (const std::string& factor : monomial) {
-        const auto parts = DimExpr::composite_of(factor);
-        Value next = !parts           ? named(factor)
+      for (const DimExpr::Factor& factor : monomial) {
+        const auto* parts = factor.composite();
+        Value next = !parts           ? named(factor.text())
                      : parts->divisor ? quotient(of(parts->first), number(parts->divisor))
                                       : emit<MinOp>({of(parts->first), of(parts->second)});
         term = term ? emit<MulOp>({term, next}) : next;
@@ -220,7 +220,7 @@ class DimExprEmitter {
                            one);
     }
     Value ones =
-        emit<ExpandOp>(number(1), {}, tensor_of({{ShapedType::kDynamic, name}}, build_.getI64Type()));
+        emit<ExpandOp>(number(1), {}, tensor_of({Dim::of(DimExpr::symbol(name))}, build_.getI64Type()));
     return emit<ReduceSumOp>(ones,
                              {build_.getNamedAttr("axes", build_.getDenseI64ArrayAttr({0})),
                               build_.getNamedAttr("keepdims", build_.getI64IntegerAttr(1))},
@@ -234,8 +234,7 @@ class DimExprEmitter {
 Value materialize_dims(OpBuilder& build, ReproSizesOp sizes) {
   DimExprEmitter emitter(build, sizes.getLoc());
   SmallVector<Value> parts;
-  for (Attribute text : sizes.getSizes())
-    parts.push_back(emitter.of(*DimExpr::parse_canonical(cast<StringAttr>(text).getValue())));
+  for (const std::optional<DimExpr>& dim : sizes.getSizes().getDims()) parts.push_back(emitter.of(*dim));
   Type element = build.getI64Type();
   Value all = parts[0];
   if (parts.size() > 1)

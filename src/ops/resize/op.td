@@ -5,6 +5,6 @@ def Repro_ResizeOp
                           I64Attr:$antialias, I64Attr:$exclude_outside, F32Attr:$cubic,
                           F32Attr:$extrapolation,
                           DenseI64ArrayAttr:$scales, OptionalAttr<DenseI64ArrayAttr>:$roi)> {
-  let extraClassDeclaration = "bool copies() { return true; }";
+  let extraClassDeclaration = "static bool copies() { return true; }";
   let hasVerifier = 1;
 }

@@ -14,11 +14,11 @@ using Sizes = std::map<std::string, int64_t>;
 using Sum = std::optional<DimExpr>;
 
 // Bytes of a value as an expression of the symbols; nullopt if they overflow.
-Sum bytes_of(const Value& v, const std::vector<Sum>& symbols) {
+Sum bytes_of(const Value& v, const std::vector<DimExpr>& symbols) {
   Sum bytes = static_cast<int64_t>(size_of(v.dtype));
-  for (const Dim& d : v.shape) {
-    const Sum dim = d.symbol < 0 ? Sum(d.value) : symbols[d.symbol];
-    bytes = bytes && dim ? product(*bytes, *dim) : std::nullopt;
+  for (const DimRef& d : v.shape) {
+    const DimExpr dim = d.symbol < 0 ? DimExpr(d.value) : symbols[d.symbol];
+    bytes = bytes ? product(*bytes, dim) : std::nullopt;
   }
   return bytes;
 }
@@ -83,8 +83,8 @@ std::optional<Peak> find_peak(const Plan& p, const std::vector<int64_t>& bytes,
 Result<Footprint> footprint(const Plan& p, const Sizes& given) {
   const auto too_many = [] { return bad_input("more bytes than can be counted: give smaller sizes"); };
   Sizes sizes;
-  for (const std::string& name : p.symbols)
-    if (is_name(name)) sizes[name] = kTypical;
+  for (const DimExpr& symbol : p.symbols)
+    if (const std::string* name = symbol.as_symbol()) sizes[*name] = kTypical;
   for (const auto& [name, size] : given) {
     if (!sizes.contains(name)) return bad_input("size of '" + name + "': the plan has no such dimension");
     if (size < 0) return bad_input("size of '" + name + "': " + std::to_string(size));
@@ -94,12 +94,10 @@ Result<Footprint> footprint(const Plan& p, const Sizes& given) {
     const auto it = sizes.find(name);
     return it == sizes.end() ? std::nullopt : std::optional(it->second);
   };
-  std::vector<Sum> symbols;
-  for (const std::string& symbol : p.symbols) symbols.push_back(DimExpr::parse_canonical(symbol));
   std::vector<DimExpr> text;
   std::vector<int64_t> bytes;
   for (const Value& v : p.values) {
-    const Sum sum = bytes_of(v, symbols);
+    const Sum sum = bytes_of(v, p.symbols);
     const std::optional<int64_t> value = sum ? sum->evaluate(lookup) : std::nullopt;
     if (!value) return too_many();
     // An expression with a difference may be below 0 at these sizes; then no call has them.

@@ -14,7 +14,7 @@ namespace {
 
 double bytes_of(const Value& v, std::span<const double> sizes) {
   double bytes = static_cast<double>(size_of(v.dtype));
-  for (const Dim& d : v.shape) bytes *= d.symbol < 0 ? static_cast<double>(d.value) : sizes[d.symbol];
+  for (const DimRef& d : v.shape) bytes *= d.symbol < 0 ? static_cast<double>(d.value) : sizes[d.symbol];
   return bytes;
 }
 
@@ -99,10 +99,9 @@ std::optional<Assignment> greedy_by_size(const std::vector<LiveRange>& ranges) {
 
 std::vector<double> typical_sizes(const Plan& p) {
   std::vector<double> sizes;
-  for (const std::string& symbol : p.symbols) {
-    const std::optional<DimExpr> sum = DimExpr::parse_canonical(symbol);
+  for (const DimExpr& symbol : p.symbols) {
     const auto typical = [](const std::string&) { return std::optional<int64_t>(kTypical); };
-    const std::optional<int64_t> size = sum ? sum->evaluate(typical) : std::nullopt;
+    const std::optional<int64_t> size = symbol.evaluate(typical);
     sizes.push_back(static_cast<double>(std::max<int64_t>(size.value_or(kTypical), 1)));
   }
   return sizes;

@@ -39,17 +39,13 @@ class Availability {
         owner_(p.symbols.size(), kNone) {
     std::map<std::string, int> index;
     for (size_t s = 0; s < p.symbols.size(); ++s)
-      if (is_name(p.symbols[s])) index[p.symbols[s]] = static_cast<int>(s);
-    for (size_t s = 0; s < p.symbols.size(); ++s) {
+      if (const std::string* name = p.symbols[s].as_symbol()) index[*name] = static_cast<int>(s);
+    for (const DimExpr& symbol : p.symbols) {
       std::vector<int>& names = names_.emplace_back();
-      if (is_name(p.symbols[s])) {
-        names = {static_cast<int>(s)};
-      } else if (const auto sum = DimExpr::parse_canonical(p.symbols[s])) {
-        sum->all_symbols([&](const std::string& name) {
-          if (const auto at = index.find(name); at != index.end()) names.push_back(at->second);
-          return true;
-        });
-      }
+      symbol.all_symbols([&](const std::string& name) {
+        if (const auto at = index.find(name); at != index.end()) names.push_back(at->second);
+        return true;
+      });
     }
     for (size_t b = 0; b < p.bindings.size(); ++b)
       bound_at_[p.bindings[b].value].push_back(static_cast<int>(b));
@@ -62,7 +58,7 @@ class Availability {
   const std::vector<int>& names_of(int symbol) const { return names_[symbol]; }
   std::vector<int> symbols_of(int v) const {
     std::vector<int> symbols;
-    for (const Dim& d : p_.values[v].shape)
+    for (const DimRef& d : p_.values[v].shape)
       if (d.symbol >= 0) symbols.push_back(d.symbol);
     return symbols;
   }
@@ -281,7 +277,7 @@ class SegmentBuilder {
     symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
     for (int symbol : symbols) segment_.plan.symbols.push_back(p_.symbols[symbol]);
     for (Value& v : segment_.plan.values)
-      for (Dim& d : v.shape)
+      for (DimRef& d : v.shape)
         if (d.symbol >= 0)
           d.symbol =
               static_cast<int>(std::lower_bound(symbols.begin(), symbols.end(), d.symbol) - symbols.begin());

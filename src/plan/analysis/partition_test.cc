@@ -41,7 +41,7 @@ TEST(Bindings, AreRead) {
   EXPECT_EQ(print(*p), kText);
   EXPECT_EQ(digest(*p), invar::sha256(kProgram));
   ASSERT_EQ(p->bindings.size(), 2u);
-  EXPECT_EQ(p->symbols[p->bindings[0].symbol], "rows");
+  EXPECT_EQ(p->symbols[p->bindings[0].symbol].text(), "rows");
   EXPECT_EQ(p->bindings[0].value, 1);
   EXPECT_EQ(p->bindings[0].element, 1);
 }
@@ -78,7 +78,7 @@ TEST(BlockPartition, CutWhereSizesBecomeKnown) {
   const std::vector<std::vector<std::string>> known = {{"n", "rows"}, {"k", "2*k"}};
   for (size_t i = 0; i < known.size(); ++i) {
     std::vector<std::string> names;
-    for (int s : cut.segments[i].known_symbols) names.push_back(whole.symbols[static_cast<size_t>(s)]);
+    for (int s : cut.segments[i].known_symbols) names.push_back(whole.symbols[static_cast<size_t>(s)].text());
     EXPECT_EQ(names, known[i]);
     EXPECT_EQ(cut.segments[i].bindings, std::vector<int>{static_cast<int>(i)});
   }

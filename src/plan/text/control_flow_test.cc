@@ -80,20 +80,20 @@ TEST(Flow, IsCutAtItsNodes) {
   // Each part has the symbols that occur in it, and each block knows its own.
   const auto names = [&](const std::vector<int>& symbols) {
     std::vector<std::string> all;
-    for (int s : symbols) all.push_back(p.symbols[static_cast<size_t>(s)]);
+    for (int s : symbols) all.push_back(p.symbols[static_cast<size_t>(s)].text());
     return all;
   };
   using Names = std::vector<std::string>;
-  EXPECT_EQ(main.segments[0].plan.symbols, (Names{"n"}));
-  EXPECT_EQ(main.segments[1].plan.symbols, (Names{"chosen", "2*chosen"}));
-  EXPECT_EQ(names(main.segments[0].symbols), main.segments[0].plan.symbols);
-  EXPECT_EQ(names(main.segments[1].symbols), main.segments[1].plan.symbols);
+  EXPECT_EQ(symbol_texts(main.segments[0].plan), (Names{"n"}));
+  EXPECT_EQ(symbol_texts(main.segments[1].plan), (Names{"chosen", "2*chosen"}));
+  EXPECT_EQ(names(main.segments[0].symbols), symbol_texts(main.segments[0].plan));
+  EXPECT_EQ(names(main.segments[1].symbols), symbol_texts(main.segments[1].plan));
   EXPECT_EQ(names(main.segments[0].known_symbols), (Names{"n", "m"}));
   EXPECT_EQ(names(main.segments[1].known_symbols), (Names{"after", "steps", "chosen", "2*chosen"}));
   EXPECT_EQ(names(main.own_symbols), (Names{"n", "m", "after", "steps", "chosen"}));
   EXPECT_EQ(names(all[1].own_symbols), (Names{"grown"}));
   EXPECT_TRUE(all[2].own_symbols.empty());
-  EXPECT_EQ(all[2].segments[0].plan.symbols, (Names{"after"}));
+  EXPECT_EQ(symbol_texts(all[2].segments[0].plan), (Names{"after"}));
 }
 
 TEST(Flow, CountsWhatBodiesNeed) {

@@ -59,7 +59,7 @@ Status check_covered(const Node& n) {
 namespace {
 
 bool is_one(const Value& v, DType dtype) {
-  const bool one = v.shape.empty() || (v.shape.size() == 1 && v.shape[0] == Dim{1, -1});
+  const bool one = v.shape.empty() || (v.shape.size() == 1 && v.shape[0] == DimRef{1, -1});
   return v.dtype == dtype && one;
 }
 

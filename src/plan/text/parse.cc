@@ -164,10 +164,10 @@ class Parser {
 
   void read_symbol(Cursor& c) {
     const std::string name = c.identifier();
-    symbol(name, {name});
+    symbol(name, DimExpr::symbol(name), {name});
     c.expect_end();
     if (plan_.symbols.size() > kMaxSymbols) c.fail("more than " + std::to_string(kMaxSymbols) + " symbols");
-    unique(c, plan_.symbols.back(), "symbol");
+    unique(c, name, "symbol");
   }
 
   void read_weight(Cursor& c) {
@@ -399,7 +399,7 @@ class Parser {
       if (!v.shape.empty()) c.expect(", ");
       v.shape.push_back(dim(c, introduces));
       if (!c.ok()) break;
-      const Dim& d = v.shape.back();
+      const DimRef& d = v.shape.back();
       if (v.shape.size() > kMaxRank || (d.symbol < 0 && !size.multiply(d.value))) c.fail("impossible shape");
     }
     plan_.values.push_back(std::move(v));
@@ -410,15 +410,14 @@ class Parser {
   }
 
   // A number, a symbol, or an expression of symbols, which becomes a symbol of the plan.
-  Dim dim(Cursor& c, bool introduces) {
+  DimRef dim(Cursor& c, bool introduces) {
     const std::string_view text = c.word();
     Cursor word(text);
     if (const int64_t n = word.integer(); word.ok() && word.at_end()) return {n, -1};
     const auto it = symbol_.find(text);
     std::vector<std::string> fresh;
-    if (const auto size =
-            it != symbol_.end() || is_name(text) ? std::nullopt : DimExpr::parse_canonical(text))
-      size->all_symbols([&](const std::string& name) { return fresh.push_back(name), true; });
+    const auto size = it != symbol_.end() || is_name(text) ? std::nullopt : DimExpr::parse_canonical(text);
+    if (size) size->all_symbols([&](const std::string& name) { return fresh.push_back(name), true; });
     const auto& names = it != symbol_.end() ? names_of_[static_cast<size_t>(it->second)] : fresh;
     bool known = !names.empty();
     for (const std::string& name : names) {
@@ -428,12 +427,12 @@ class Parser {
     }
     if (!known) c.fail("there is no symbol " + brief(text));
     if (!c.ok()) return {};
-    return it != symbol_.end() ? Dim{0, it->second} : symbol(std::string(text), std::move(fresh));
+    return it != symbol_.end() ? DimRef{0, it->second} : symbol(std::string(text), *size, std::move(fresh));
   }
-  Dim symbol(std::string text, std::vector<std::string> names) {
+  DimRef symbol(std::string text, DimExpr size, std::vector<std::string> names) {
     const int index = static_cast<int>(plan_.symbols.size());
-    symbol_.emplace(text, index);
-    plan_.symbols.push_back(std::move(text));
+    symbol_.emplace(std::move(text), index);
+    plan_.symbols.push_back(std::move(size));
     names_of_.push_back(std::move(names));
     return {0, index};
   }

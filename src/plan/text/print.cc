@@ -20,15 +20,15 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return s + "]";
 }
 
-std::string shape_text(const std::vector<Dim>& shape, const std::vector<std::string>& symbols) {
+std::string shape_text(const std::vector<DimRef>& shape, const std::vector<DimExpr>& symbols) {
   std::string s = "[";
   for (size_t i = 0; i < shape.size(); ++i) {
-    const Dim& d = shape[i];
+    const DimRef& d = shape[i];
     if (i) s += ", ";
     if (d.symbol < 0) {
       s += number(d.value);
     } else {
-      s += d.symbol < static_cast<int>(symbols.size()) ? symbols[d.symbol] : "?";
+      s += d.symbol < static_cast<int>(symbols.size()) ? symbols[d.symbol].text() : "?";
     }
   }
   return s + "]";
@@ -64,8 +64,8 @@ class Printer {
     s += "\nnumerics " + quote(p_.numerics) + "\noperations " +
          quote(std::string(name_of(p_.operation_set))) + "\n";
     for (const std::string& name : p_.choices) s += "choice " + quote(name) + "\n";
-    for (const std::string& name : p_.symbols)
-      if (is_name(name)) s += "symbol " + name + "\n";
+    for (const DimExpr& symbol : p_.symbols)
+      if (const std::string* name = symbol.as_symbol()) s += "symbol " + *name + "\n";
     for (size_t i = 0; i < p_.weights.size(); ++i)
       s += "weight w" + number(i) + " " + weight_text(p_.weights[i]);
     for (size_t i = 0; i < p_.states.size(); ++i)
@@ -177,7 +177,7 @@ class Printer {
     std::string s;
     if (const auto at = bindings_.find(v); at != bindings_.end())
       for (const Binding* b : at->second)
-        s += "bind " + p_.symbols[b->symbol] + " = " + ref(v) + "[" + number(b->element) + "]\n";
+        s += "bind " + p_.symbols[b->symbol].text() + " = " + ref(v) + "[" + number(b->element) + "]\n";
     return s;
   }
 

@@ -13,7 +13,7 @@ namespace {
 // z is of another segment. Returns x, too.
 plan::Plan doubled(bool bound) {
   plan::Plan p;
-  auto value = [&p](DType t, std::vector<plan::Dim> shape) {
+  auto value = [&p](DType t, std::vector<plan::DimRef> shape) {
     p.values.push_back({t, std::move(shape), -1});
     return static_cast<int>(p.values.size()) - 1;
   };
@@ -24,8 +24,8 @@ plan::Plan doubled(bool bound) {
     for (int v : in) n.in.push_back({plan::Operand::value, v});
     return out;
   };
-  p.symbols = {"n", "k"};
-  const plan::Dim n{0, 0}, k = bound ? plan::Dim{0, 1} : plan::Dim{4, -1};
+  p.symbols = {DimExpr::symbol("n"), DimExpr::symbol("k")};
+  const plan::DimRef n{0, 0}, k = bound ? plan::DimRef{0, 1} : plan::DimRef{4, -1};
   const int x = value(DType::f32, {n}), count = value(DType::i64, {{1, -1}});
   const int y = node("exp", {x}, value(DType::f32, {n}));
   const int twice = node("add", {count, count}, value(DType::i64, {{1, -1}}));

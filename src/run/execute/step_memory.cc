@@ -17,7 +17,7 @@ uint64_t Program::shape(int v, const StepShape& step, ops::View& view) const {
   uint64_t bytes = size_of(value.dtype);
   bool empty = false;
   for (int i = 0; i < view.rank; ++i) {
-    const plan::Dim& d = value.shape[i];
+    const plan::DimRef& d = value.shape[i];
     int64_t n = d.value;
     if (d.symbol >= 0) {
       const Symbol s = symbols_[d.symbol];

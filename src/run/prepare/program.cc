@@ -32,7 +32,8 @@ Result<Program> Program::make(const plan::Plan& plan, const std::string& isa, st
 
 // Names the sizes that the plan's symbols take from a step, and refuses what no step can hold.
 Status Program::bind_symbols() {
-  for (const std::string& s : plan_->symbols) {
+  for (const DimExpr& symbol : plan_->symbols) {
+    const std::string s = symbol.text();
     if (s == "batch") {
       symbols_.push_back(Symbol::batch);
     } else if (s == "seq") {
@@ -50,7 +51,8 @@ Status Program::bind_symbols() {
   for (const plan::Weight& w : plan_->weights)
     if (w.shape.size() > ops::kMaxRank) return not_covered("weight " + w.name + " has too many dimensions");
   for (const plan::Value& v : plan_->values)
-    for (const plan::Dim& d : v.shape) shaped_by_past_ |= d.symbol >= 0 && symbols_[d.symbol] == Symbol::past;
+    for (const plan::DimRef& d : v.shape)
+      shaped_by_past_ |= d.symbol >= 0 && symbols_[d.symbol] == Symbol::past;
   return {};
 }
 
@@ -157,8 +159,8 @@ void Program::attach(const Weights& weights) {
 }
 
 Program::Batch Program::batch_of(int v) const {
-  const std::vector<plan::Dim>& shape = plan_->values[v].shape;
-  auto is_batch = [&](const plan::Dim& d) { return d.symbol >= 0 && symbols_[d.symbol] == Symbol::batch; };
+  const std::vector<plan::DimRef>& shape = plan_->values[v].shape;
+  auto is_batch = [&](const plan::DimRef& d) { return d.symbol >= 0 && symbols_[d.symbol] == Symbol::batch; };
   const auto count = std::count_if(shape.begin(), shape.end(), is_batch);
   return count == 0 ? Batch::absent : count == 1 && is_batch(shape[0]) ? Batch::leading : Batch::elsewhere;
 }
@@ -180,7 +182,7 @@ int64_t Program::constant_positions() const {
       if (o.kind == plan::Operand::weight)
         for (const int64_t d : plan_->weights[o.index].shape) most = std::max(most, d);
       else
-        for (const plan::Dim& d : plan_->values[o.index].shape) most = std::max(most, d.value);
+        for (const plan::DimRef& d : plan_->values[o.index].shape) most = std::max(most, d.value);
   }
   return most;
 }

@@ -102,7 +102,7 @@ Status BlockExecutor::bind_symbols(const plan::Segment& segment, std::vector<int
     INVAR_TRY(const int64_t size, read_element<int64_t>(b.value, b.element));
     sizes[b.symbol] = size;
     if (size < 0)
-      return bad_input("the inputs lead to a dimension '" + plan_.symbols[b.symbol] +
+      return bad_input("the inputs lead to a dimension '" + plan_.symbols[b.symbol].text() +
                        "' = " + std::to_string(size) + ", which is none");
   }
   return {};
@@ -114,12 +114,12 @@ Status BlockExecutor::evaluate_symbols(const plan::Segment& segment, std::vector
     const int64_t given = sizes[i];
     sizes[i] = context_.symbols.evaluate(symbol, sizes);
     if (sizes[i] < 0)
-      return bad_input("the inputs are too small or too large: the plan's dimension '" + plan_.symbols[i] +
-                       "' is none for their shapes" +
+      return bad_input("the inputs are too small or too large: the plan's dimension '" +
+                       plan_.symbols[i].text() + "' is none for their shapes" +
                        (plan_.bindings.empty() && plan_.bodies.empty() ? "" : " and values"));
     if (body_ < 0 && given >= 0 && given != sizes[i])
       return bad_input("an input has " + std::to_string(given) + " where the plan takes '" +
-                       plan_.symbols[i] + "' = " + std::to_string(sizes[i]));
+                       plan_.symbols[i].text() + "' = " + std::to_string(sizes[i]));
   }
   return {};
 }
@@ -128,7 +128,7 @@ Status BlockExecutor::bind_dims(const std::vector<int>& values, const std::strin
                                 std::vector<int64_t>& sizes) const {
   for (int v : values) {
     const ops::View view = value(v).view;
-    const std::vector<plan::Dim>& shape = plan_.values[v].shape;
+    const std::vector<plan::DimRef>& shape = plan_.values[v].shape;
     bool fits = view.rank == static_cast<int>(shape.size()) && view.dtype == plan_.values[v].dtype;
     for (size_t d = 0; fits && d < shape.size(); ++d) {
       const int s = shape[d].symbol;

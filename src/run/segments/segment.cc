@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "plan/keywords.h"
-
 namespace invar::run {
 namespace {
 
@@ -14,7 +12,7 @@ constexpr int64_t kLargestTrialSize = 4096;
 plan::Plan specialize(const plan::Plan& plan, const std::vector<int64_t>& sizes) {
   plan::Plan p = plan;
   for (plan::Value& v : p.values)
-    for (plan::Dim& d : v.shape)
+    for (plan::DimRef& d : v.shape)
       if (d.symbol >= 0) d = {sizes[d.symbol], -1};
   p.symbols.clear();
   return p;
@@ -22,29 +20,25 @@ plan::Plan specialize(const plan::Plan& plan, const std::vector<int64_t>& sizes)
 
 }  // namespace
 
-DimSymbols::DimSymbols(const plan::Plan& plan) {
-  for (size_t i = 0; i < plan.symbols.size(); ++i) {
-    const bool name = plan::is_name(plan.symbols[i]);
-    if (name) names_[plan.symbols[i]] = i;
-    exprs_.push_back(name ? std::nullopt : DimExpr::parse_canonical(plan.symbols[i]));
-  }
+DimSymbols::DimSymbols(const plan::Plan& plan) : exprs_(plan.symbols) {
+  for (size_t i = 0; i < exprs_.size(); ++i)
+    if (const std::string* name = exprs_[i].as_symbol()) names_[*name] = i;
 }
 
 int64_t DimSymbols::evaluate(int symbol, const std::vector<int64_t>& sizes) const {
-  const std::optional<DimExpr>& expr = exprs_[static_cast<size_t>(symbol)];
-  if (!expr) return sizes[static_cast<size_t>(symbol)];
+  if (is_name(symbol)) return sizes[static_cast<size_t>(symbol)];
   const auto lookup = [&](const std::string& name) -> std::optional<int64_t> {
     const auto at = names_.find(name);
     const int64_t size = at == names_.end() ? -1 : sizes[at->second];
     return size < 0 ? std::nullopt : std::optional(size);
   };
-  return std::max<int64_t>(expr->evaluate(lookup).value_or(-1), -1);
+  return std::max<int64_t>(exprs_[static_cast<size_t>(symbol)].evaluate(lookup).value_or(-1), -1);
 }
 
 SegmentExecutor::SegmentExecutor(plan::Segment segment) : segment_(std::move(segment)) {
   std::vector<bool> occurs(segment_.symbols.size());
   for (const plan::Value& v : segment_.plan.values)
-    for (const plan::Dim& d : v.shape)
+    for (const plan::DimRef& d : v.shape)
       if (d.symbol >= 0) occurs[d.symbol] = true;
   for (size_t s = 0; s < occurs.size(); ++s)
     if (occurs[s]) symbols_.push_back(static_cast<size_t>(segment_.symbols[s]));

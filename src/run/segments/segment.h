@@ -4,7 +4,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 
 #include "run/prepare/program.h"
 #include "run/session.h"
@@ -12,19 +11,19 @@
 
 namespace invar::run {
 
-// The symbols of a plan, parsed once: names, and expressions of names.
+// The symbols of a plan, indexed once: names, and expressions of names.
 class DimSymbols {
  public:
   DimSymbols() = default;
   explicit DimSymbols(const plan::Plan&);
-  bool is_name(int symbol) const { return !exprs_[static_cast<size_t>(symbol)]; }
+  bool is_name(int symbol) const { return exprs_[static_cast<size_t>(symbol)].as_symbol(); }
   // The size of a name as it is in `sizes`, or the value of an expression of the names (plan.12).
   // In `sizes` -1 means unknown; a result of -1 means unknown or no dimension.
   int64_t evaluate(int symbol, const std::vector<int64_t>& sizes) const;
 
  private:
   std::map<std::string, size_t> names_;
-  std::vector<std::optional<DimExpr>> exprs_;  // per symbol; nullopt: a name
+  std::vector<DimExpr> exprs_;  // per symbol
 };
 
 // What all executors of a function share.

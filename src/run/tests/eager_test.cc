@@ -52,8 +52,8 @@ Result<std::vector<std::byte>> EagerTest::walk(const std::string& isa, const std
                                                int32_t shift) {
   auto shape_of = [&](int value) {
     std::vector<int64_t> shape;
-    for (const plan::Dim& d : m.plan.values[value].shape)
-      shape.push_back(d.symbol < 0 ? d.value : m.plan.symbols[d.symbol] == "batch" ? 1 : kLength);
+    for (const plan::DimRef& d : m.plan.values[value].shape)
+      shape.push_back(d.symbol < 0 ? d.value : m.plan.symbols[d.symbol].text() == "batch" ? 1 : kLength);
     return shape;
   };
   std::vector<ops::View> values(m.plan.values.size()), weights;

@@ -204,7 +204,7 @@ TEST_F(SessionTest, BadUseIsRefused) {
 
 TEST_F(SessionTest, PlansThatCannotBeFedAreRefused) {
   plan::Plan p = model->plan;
-  p.symbols[1] = "length";
+  p.symbols[1] = DimExpr::symbol("length");
   EXPECT_NE(failure(*model, options(), Code::not_covered, &p).find("symbol 'length'"), std::string::npos);
   p = model->plan;
   p.inputs[1].name = "pixels";
@@ -238,15 +238,15 @@ TEST_F(SessionTest, EditedPlansAreRefusedOrRunInBounds) {
       for (size_t d = 0; d < model->plan.values[v].shape.size(); ++d)
         for (int64_t by : {-1, 1, 1000}) {
           plan::Plan p = model->plan;
-          plan::Dim& dim = p.values[v].shape[d];
-          dim = dim.symbol < 0 ? plan::Dim{dim.value + by, -1} : plan::Dim{by < 0 ? 0 : by, -1};
+          plan::DimRef& dim = p.values[v].shape[d];
+          dim = dim.symbol < 0 ? plan::DimRef{dim.value + by, -1} : plan::DimRef{by < 0 ? 0 : by, -1};
           attempt(p);
         }
       // Products that overflow, with and without a dimension of 0.
       for (int64_t huge : {int64_t{1} << 31, int64_t{1} << 40, int64_t{1} << 59, INT64_MAX, INT64_MIN})
         for (bool empty : {false, true}) {
           plan::Plan p = model->plan;
-          std::vector<plan::Dim>& shape = p.values[v].shape;
+          std::vector<plan::DimRef>& shape = p.values[v].shape;
           for (size_t d = 0; d < shape.size(); ++d) shape[d] = {empty && d == 0 ? 0 : huge, -1};
           attempt(p);
         }

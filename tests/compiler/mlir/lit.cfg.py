@@ -17,6 +17,7 @@ config.substitutions += [
     ("%fold", pipeline("onnx-to-repro,func.func(repro-fuse,repro-prepare-plan)")),
     ("%canonicalize", pipeline("func.func(repro-canonicalize)")),
     ("%sink", pipeline("func.func(repro-sink-transposes)")),
+    ("%earlier_sink", pipeline("func.func(repro-turn)")),
     ("%plan", pipeline("onnx-to-repro,func.func(repro-fuse,repro-prepare-plan,repro-to-plan)")),
     ("%opt", quoted(opt)),
     ("%check", quoted(tools + "/FileCheck") + ' "%s"'),

@@ -58,9 +58,8 @@ Result<std::optional<Conversion::OutlinedBody>> Conversion::outline_branch(NodeO
     const auto found = std::exchange(state_.constraints, outer);
     if (body) return body;
     bool learnt = false;
-    for (const auto& [name, text] : found)
-      if (const auto size = DimExpr::parse_canonical(text); size && !state_.dims.contains(*size))
-        learnt |= learn_constraint(here, name, *size);
+    for (const auto& [name, size] : found)
+      if (!state_.dims.contains(size)) learnt |= learn_constraint(here, name, size);
     if (!learnt) return body;
   }
 }

@@ -55,9 +55,11 @@ Result<std::optional<Conversion::OutlinedBody>> Conversion::outline_loop_body(No
       Shape shape = shape_of(types[1 + i]);
       const Shape then = shape_of(next);
       for (size_t d = 0; d < shape.size(); ++d) {
-        if (known_equal(shape[d], then[d]) || changing.contains(shape[d].name)) continue;
-        shape[d] = Dim::of(DimExpr::symbol(state_.dims.fresh_name(op.getOpType())));
-        changing.insert(shape[d].name), again = true;
+        const std::string* symbol = shape[d].expr.as_symbol();
+        if (known_equal(shape[d], then[d]) || (symbol && changing.contains(*symbol))) continue;
+        const std::string name = state_.dims.fresh_name(op.getOpType());
+        shape[d] = Dim::of(DimExpr::symbol(name));
+        changing.insert(name), again = true;
       }
       types[1 + i] = tensor_of(shape, getElementTypeOrSelf(next));
     }
@@ -194,9 +196,8 @@ Result<Conversion::Yields> Conversion::lower_dynamic_scan(NodeOp op, Region& reg
     for (size_t i = 0; i < inputs.size(); ++i) {
       Value at = arguments[0];
       if (steps.in_backwards[i]) {
-        const std::string text = last->text();
         Value from = build.create<ReproSizesOp>(op.getLoc(), RankedTensorType::get({}, build.getI64Type()),
-                                                build.getStrArrayAttr(llvm::StringRef(text)));
+                                                DimsAttr::get(op.getContext(), {*last}));
         at = make_onnx_node(build, op, "Sub", {from, at});
       }
       all.push_back(make_onnx_node(build, op, "Gather", {arguments[1 + carried + i], at},

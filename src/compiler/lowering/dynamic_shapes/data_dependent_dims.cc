@@ -9,8 +9,7 @@ using namespace mlir;
 
 void collect_dim_names(Type type, std::set<std::string>& names) {
   for (const Dim& e : shape_of(type))
-    if (const auto p = e.constant() ? std::nullopt : DimExpr::parse_canonical(e.name))
-      p->all_symbols([&](const std::string& name) { return names.insert(name), true; });
+    e.expr.all_symbols([&](const std::string& name) { return names.insert(name), true; });
 }
 
 DataDependentDims::DataDependentDims(func::FuncOp function) : names_(std::make_shared<Names>()) {

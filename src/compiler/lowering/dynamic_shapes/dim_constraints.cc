@@ -24,14 +24,10 @@ Type substitute_dims(Type type, DimReplacement by) {
 }
 
 void substitute_dims(ReproSizesOp sizes, DimReplacement by) {
-  std::vector<std::string> texts;
-  for (Attribute text : sizes.getSizes()) {
-    texts.push_back(cast<StringAttr>(text).str());
-    if (const std::optional<DimExpr> p = DimExpr::parse_canonical(texts.back()))
-      if (const std::optional<DimExpr> size = by(*p)) texts.back() = size->text();
-  }
-  const SmallVector<llvm::StringRef> refs(texts.begin(), texts.end());
-  sizes.setSizesAttr(Builder(sizes.getContext()).getStrArrayAttr(refs));
+  DimList dims = sizes.getSizes().getDims();
+  for (std::optional<DimExpr>& dim : dims)
+    if (const std::optional<DimExpr> size = by(*dim)) dim = size;
+  sizes.setSizesAttr(DimsAttr::get(sizes.getContext(), dims));
 }
 
 bool learn_constraint(DimConstraints& known, const std::string& name, DimExpr size) {
@@ -66,7 +62,7 @@ std::vector<std::string> Conversion::input_dim_names(func::FuncOp function) {
   for (Type input : function.getArgumentTypes())
     if (isa<RankedTensorType>(input))
       for (const Dim& e : shape_of(input))
-        if (dim_expr_of(e) == DimExpr::symbol(e.name)) names.push_back(e.name);
+        if (const std::string* symbol = e.expr.as_symbol()) names.push_back(*symbol);
   return names;
 }
 
@@ -78,14 +74,14 @@ bool Conversion::learn_constraints(Error& error) {
   if (!constraints_ || shared_->unroll_attempts) return state_.constraints = found, false;
   const auto position = [&](const std::string& n) { return std::find(names_.begin(), names_.end(), n); };
   DimConstraints extended = *constraints_;
-  for (const auto& [what, text] : found) {
-    std::string name = what;
-    std::optional<DimExpr> size = DimExpr::parse_canonical(text);
+  for (const auto& [symbol, expr] : found) {
+    std::string name = symbol;
+    DimExpr size = expr;
     // The symbol that occurs first in the inputs replaces the other one.
-    if (size == DimExpr::symbol(text) && position(text) > position(name))
-      size = DimExpr::symbol(std::exchange(name, text));
+    if (const std::string* other = size.as_symbol(); other && position(*other) > position(name))
+      size = DimExpr::symbol(std::exchange(name, std::string(*other)));
     const auto is_input = [&](const std::string& n) { return position(n) != names_.end(); };
-    if (size && is_input(name) && size->all_symbols(is_input)) learn_constraint(extended, name, *size);
+    if (is_input(name) && size.all_symbols(is_input)) learn_constraint(extended, name, size);
   }
   if (extended.size() == constraints_->size()) return false;
   DimSubstitution substitution(extended);

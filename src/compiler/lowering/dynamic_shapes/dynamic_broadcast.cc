@@ -12,24 +12,23 @@ std::optional<Dim> NodeView::broadcast(const Dim& x, const Dim& y) {
   if (!a || !b) return std::nullopt;
   if (a->constant() || b->constant()) return a->constant() ? x : y;
   // A clamped slice counts with its unclamped length.
-  const std::string names[] = {a->text(), b->text()};
+  const DimExpr dims[] = {*a, *b};
   for (bool second : {false, true})
-    for (const UnclampedSlice& mine : state_.clamped_slices[names[second]]) {
-      if (mine.length == (second ? *a : *b)) return second ? x : y;
-      for (const UnclampedSlice& other : state_.clamped_slices[names[!second]])
+    for (const UnclampedSlice& mine : state_.clamped_slices[dims[second]]) {
+      if (mine.length == dims[!second]) return second ? x : y;
+      for (const UnclampedSlice& other : state_.clamped_slices[dims[!second]])
         if (mine.length == other.length) return Dim::of(mine.length);
     }
-  std::set<std::string>& among = state_.broadcasts_to[names[0]];
-  if (among.contains(names[1])) return x;
-  if (state_.broadcasts_to[names[1]].contains(names[0])) return y;
+  if (state_.broadcasts_to[*a].contains(*b)) return x;
+  if (state_.broadcasts_to[*b].contains(*a)) return y;
   std::optional<DimExpr> size = compiler::broadcast(*a, *b);
   if (!size) size = maximum(*a, *b);
   if (!size) return std::nullopt;
-  std::set<std::string> all(std::begin(names), std::end(names));
-  for (const std::string& name : names)
-    all.insert(state_.broadcasts_to[name].begin(), state_.broadcasts_to[name].end());
-  all.erase(size->text());
-  state_.broadcasts_to[size->text()].merge(all);
+  std::set<DimExpr> all(std::begin(dims), std::end(dims));
+  for (const DimExpr& dim : dims)
+    all.insert(state_.broadcasts_to[dim].begin(), state_.broadcasts_to[dim].end());
+  all.erase(*size);
+  state_.broadcasts_to[*size].merge(all);
   return Dim::of(*size);
 }
 
@@ -40,9 +39,9 @@ std::optional<Dim> NodeView::expand_to(const Dim& from, const Dim& to) {
   if (from == one || to.constant()) return to;
   const std::optional<DimExpr> a = dim_expr_of(from), b = dim_expr_of(to);
   if (!a || !b) return std::nullopt;
-  for (const UnclampedSlice& otherwise : state_.clamped_slices[a->text()])
+  for (const UnclampedSlice& otherwise : state_.clamped_slices[*a])
     if (otherwise.length == *b) return to;
-  if (state_.broadcasts_to[b->text()].contains(a->text())) return to;
+  if (state_.broadcasts_to[*b].contains(*a)) return to;
   // single: 1 in calls where b is 1, else 0. The size is b + single * (a - 1).
   const std::optional<DimExpr> some = minimum(*b, 1), more = minimum(*b, 2), a_minus_1 = difference(*a, 1);
   const std::optional<DimExpr> twice = some ? product(*some, 2) : some;
@@ -52,7 +51,7 @@ std::optional<Dim> NodeView::expand_to(const Dim& from, const Dim& to) {
   if (!size) return std::nullopt;
   for (const DimExpr& either : {*a, *b})
     if (always_equal(*size, either)) return Dim::of(either);
-  state_.broadcasts_to[size->text()].merge(std::set<std::string>{a->text(), b->text()});
+  state_.broadcasts_to[*size].merge(std::set<DimExpr>{*a, *b});
   return Dim::of(*size);
 }
 

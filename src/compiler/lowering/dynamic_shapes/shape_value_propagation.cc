@@ -2,6 +2,8 @@
 // registered.
 #include "compiler/lowering/dynamic_shapes/shape_value_propagation.h"
 
+#include <numeric>
+
 #include "compiler/dialects/constant_data.h"
 #include "compiler/lowering/rule_registry.h"
 #include "compiler/passes/constant_evaluator.h"
@@ -21,50 +23,47 @@ std::optional<int64_t> small_element_count(Type type) {
   return n;
 }
 
-using ElementValues = std::optional<std::vector<DimExpr>>;
-
-// An operation that only moves elements is evaluated twice, on different tags for its operands'
-// elements. A result that is the tag of the same element both times is that element; a result that
-// is equal both times is a constant.
-ElementValues track_moved_elements(Operation* op, llvm::function_ref<ElementValues(Value)> elements_of) {
-  constexpr int64_t kBase[] = {0x5a17'3b00'0000'0001, 0x3c59'7100'0000'0003},
-                    kStep[] = {0x10'0001, 0x30'0007};
-  std::vector<DimExpr> known;
-  std::vector<int64_t> results[2];
-  for (int run : {0, 1}) {
-    std::vector<std::string> operands;
-    known.clear();
-    for (Value v : op->getOperands()) {
-      std::optional<std::string> bytes = constant_bytes(v);
-      if (!bytes) {
-        const ElementValues sizes = elements_of(v);
-        std::vector<int64_t> stands;
-        if (!sizes) return std::nullopt;
-        for (const DimExpr& p : *sizes) {
-          stands.push_back(kBase[run] + kStep[run] * static_cast<int64_t>(known.size()));
-          known.push_back(p);
-        }
-        bytes = bytes_of(stands, 8);
-      }
+// The elements of the result of an operation that moves elements. Its kernel, applied to the
+// positions of the operands' elements, says which element goes where.
+TracedElements move_elements(Operation* op, const RuleRegistry::DimPropagation& how,
+                             llvm::function_ref<TracedElements(Value)> elements_of) {
+  std::vector<TracedElement> elements = {{DimExpr(0)}};  // position 0: what a pad adds
+  std::vector<std::string> operands;
+  for (OpOperand& operand : op->getOpOperands()) {
+    const Value v = operand.get();
+    const std::optional<std::string> bytes = constant_bytes(v);
+    if (operand.getOperandNumber() == how.selector) {
+      if (!bytes) return std::nullopt;
       operands.push_back(*bytes);
+      continue;
     }
-    const std::optional<std::string> bytes = fold_constant(op, operands);
-    if (!bytes) return std::nullopt;
-    results[run] = integers_from_bytes(*bytes, 8);
-  }
-  std::vector<DimExpr> list;
-  for (size_t i = 0; i < results[0].size(); ++i) {
-    const int64_t a = results[0][i], b = results[1][i], at = (a - kBase[0]) / kStep[0];
-    if (a == b) {
-      list.push_back(a);
-    } else if (at >= 0 && at < static_cast<int64_t>(known.size()) && a == kBase[0] + at * kStep[0] &&
-               b == kBase[1] + at * kStep[1]) {
-      list.push_back(known[static_cast<size_t>(at)]);
+    if (!element_of(v).isSignlessInteger(64)) return std::nullopt;
+    const size_t first = elements.size();
+    if (bytes) {
+      for (int64_t n : integers_from_bytes(*bytes, 8)) elements.push_back({n});
+    } else if (const TracedElements traced = elements_of(v)) {
+      elements.insert(elements.end(), traced->begin(), traced->end());
     } else {
       return std::nullopt;
     }
+    std::vector<int64_t> positions(elements.size() - first);
+    std::iota(positions.begin(), positions.end(), static_cast<int64_t>(first));
+    operands.push_back(bytes_of(positions, 8));
   }
-  return list;
+  const std::optional<std::string> moved = fold_constant(op, operands);
+  if (!moved) return std::nullopt;
+  std::vector<TracedElement> result;
+  for (int64_t position : integers_from_bytes(*moved, 8))
+    result.push_back(elements[static_cast<size_t>(position)]);
+  return result;
+}
+
+TracedElements known_elements(Value v) {
+  const std::optional<std::vector<DimExpr>> known = known_dim_values(v);
+  if (!known) return std::nullopt;
+  std::vector<TracedElement> elements;
+  for (const DimExpr& p : *known) elements.push_back({p});
+  return elements;
 }
 
 // Applies a rule element by element; operands of one element are broadcast. A reduction to one
@@ -100,11 +99,7 @@ std::optional<std::vector<DimExpr>> apply_dim_rule(Operation* op, DimRule rule) 
 std::optional<std::vector<DimExpr>> known_dim_values(Value v) {
   std::vector<DimExpr> list;
   if (auto sizes = v.getDefiningOp<ReproSizesOp>()) {
-    for (Attribute text : sizes.getSizes()) {
-      const std::optional<DimExpr> p = DimExpr::parse_canonical(cast<StringAttr>(text).getValue());
-      if (!p) return std::nullopt;
-      list.push_back(*p);
-    }
+    for (const std::optional<DimExpr>& dim : sizes.getSizes().getDims()) list.push_back(*dim);
     return list;
   }
   Type element = element_of(v);
@@ -123,18 +118,20 @@ std::optional<std::vector<DimExpr>> propagate_dims(Operation* op) {
   const RuleRegistry::DimPropagation* how = RuleRegistry::all().dim_propagation(op->getName().getStringRef());
   if (!how) return std::nullopt;
   if (how->rule) return apply_dim_rule(op, how->rule);
-  return element_of(op->getResult(0)).isSignlessInteger(64) ? track_moved_elements(op, known_dim_values)
-                                                            : std::nullopt;
+  if (!element_of(op->getResult(0)).isSignlessInteger(64)) return std::nullopt;
+  const TracedElements moved = move_elements(op, *how, known_elements);
+  if (!moved) return std::nullopt;
+  std::vector<DimExpr> list;
+  for (const TracedElement& e : *moved) list.push_back(*e.known);
+  return list;
 }
 
-std::optional<std::vector<TracedElement>> trace_elements(Value value) {
-  // Each leaf is a symbol whose name is its number, which no plan's symbol can be.
-  std::vector<std::pair<Value, int64_t>> leaves;
-  llvm::DenseMap<Value, ElementValues> seen;
+TracedElements trace_elements(Value value) {
+  llvm::DenseMap<Value, TracedElements> seen;
   int depth = 0;
-  std::function<ElementValues(Value)> elements_of = [&](Value v) -> ElementValues {
+  std::function<TracedElements(Value)> elements_of = [&](Value v) -> TracedElements {
     if (auto it = seen.find(v); it != seen.end()) return it->second;
-    ElementValues list = known_dim_values(v);
+    TracedElements list = known_elements(v);
     Operation* op = v.getDefiningOp();
     const Type type = element_of(v);
     const std::optional<int64_t> n = small_element_count(v.getType());
@@ -143,30 +140,16 @@ std::optional<std::vector<TracedElement>> trace_elements(Value value) {
               RuleRegistry::all().dim_propagation(op->getName().getStringRef());
           how && !how->rule) {
         ++depth;
-        list = track_moved_elements(op, elements_of);
+        list = move_elements(op, *how, elements_of);
         --depth;
       }
     if (!list && n && (type.isSignlessInteger(64) || type.isSignlessInteger(32))) {
       list.emplace();
-      for (int64_t i = 0; i < *n; ++i) {
-        list->push_back(DimExpr::symbol(std::to_string(leaves.size())));
-        leaves.push_back({v, i});
-      }
+      for (int64_t i = 0; i < *n; ++i) list->push_back({std::nullopt, v, i});
     }
     return seen[v] = list;
   };
-  const ElementValues list = elements_of(value);
-  if (!list) return std::nullopt;
-  std::vector<TracedElement> traced;
-  for (const DimExpr& p : *list) {
-    if (p.constant() || !isdigit(p.terms().begin()->first[0][0])) {
-      traced.push_back({p, {}, 0});
-      continue;
-    }
-    const auto& [from, element] = leaves[std::stoul(p.terms().begin()->first[0])];
-    traced.push_back({std::nullopt, from, element});
-  }
-  return traced;
+  return elements_of(value);
 }
 
 }  // namespace invar::compiler

@@ -16,11 +16,12 @@ std::optional<std::vector<DimExpr>> known_dim_values(mlir::Value);
 // element `element` of `from`, the result of an operation that computes.
 struct TracedElement {
   std::optional<DimExpr> known;
-  mlir::Value from;
+  mlir::Value from{};
   int64_t element = 0;
 };
+using TracedElements = std::optional<std::vector<TracedElement>>;
 // The elements of a small i64 or i32 tensor; nullopt for other tensors.
-std::optional<std::vector<TracedElement>> trace_elements(mlir::Value);
+TracedElements trace_elements(mlir::Value);
 // The elements of an operation's result if its operands are known; nullopt if its room registered
 // no propagation or an element is no dimension expression.
 std::optional<std::vector<DimExpr>> propagate_dims(mlir::Operation*);

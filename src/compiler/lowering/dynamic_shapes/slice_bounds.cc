@@ -23,9 +23,9 @@ std::optional<DimExpr> resolve_minimums(const DimExpr& p, const SliceFacts& fact
   std::optional<DimExpr> total = DimExpr();
   for (const auto& [monomial, times] : p.terms()) {
     std::optional<DimExpr> all = DimExpr(times);
-    for (const std::string& factor : monomial) {
-      std::optional<DimExpr> size = DimExpr::symbol(factor);
-      if (const auto parts = DimExpr::composite_of(factor)) {
+    for (const DimExpr::Factor& factor : monomial) {
+      std::optional<DimExpr> size = DimExpr(factor);
+      if (const auto* parts = factor.composite()) {
         const std::optional<DimExpr> a = resolve_minimums(parts->first, facts),
                                      b = resolve_minimums(parts->second, facts);
         if (!a || !b) return std::nullopt;
@@ -47,8 +47,8 @@ SliceFacts collect_facts(Block& block, const FunctionLoweringState& state) {
     const Shape from = shape_of(op.getX().getType()), to = shape_of(op.getType());
     for (size_t i = 1; i <= from.size(); ++i) {
       const Dim &x = from[from.size() - i], &y = to[to.size() - i];
-      const auto it = state.clamped_slices.find(x.name);
-      if (x.constant() || it == state.clamped_slices.end()) continue;
+      const auto it = state.clamped_slices.find(x.expr);
+      if (x.expr.constant() || it == state.clamped_slices.end()) continue;
       for (const UnclampedSlice& otherwise : it->second)
         // A single element that is repeated lies inside. A constant target may come from one
         // repeated element instead.
@@ -80,7 +80,7 @@ void apply_unclamped_slices(Block& block, const FunctionLoweringState& state) {
   // The types of control-flow bodies would have to change as well.
   if (facts.empty() || !block.getOps<ReproFlowOp>().empty()) return;
   std::vector<std::pair<Value, Type>> types;
-  std::vector<std::pair<ReproSizesOp, ArrayAttr>> sizes;
+  std::vector<std::pair<ReproSizesOp, DimsAttr>> sizes;
   bool fits = true;
   {
     ScopedDiagnosticHandler quiet(block.getParentOp()->getContext(), [](Diagnostic&) {});
@@ -92,7 +92,7 @@ void apply_unclamped_slices(Block& block, const FunctionLoweringState& state) {
   }
   if (!fits) {
     for (auto& [v, type] : types) v.setType(type);
-    for (auto& [op, texts] : sizes) op.setSizesAttr(texts);
+    for (auto& [op, dims] : sizes) op.setSizesAttr(dims);
     return;
   }
   for (ExpandOp op : llvm::make_early_inc_range(block.getOps<ExpandOp>()))

@@ -61,7 +61,7 @@ void import_dim_propagation(RuleRegistry& registry) {
   registry.propagates_dims<LessEqualOp>(dim_less_equal);
   registry.propagates_dims<GreaterOp>([](DimExprs x) { return dim_less({x[1], x[0]}); });
   registry.propagates_dims<GreaterEqualOp>([](DimExprs x) { return dim_less_equal({x[1], x[0]}); });
-  registry.moves_elements<WhereOp>();
+  registry.moves_elements<WhereOp>(/*selector=*/0);
 }
 
 }  // namespace invar::compiler

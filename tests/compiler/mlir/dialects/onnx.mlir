@@ -2,9 +2,9 @@
 // RUN: %opt "%s" > "%t.once" && %opt "%t.once" > "%t.twice" && diff "%t.once" "%t.twice"
 // RUN: %opt "%s" | %check
 
-// CHECK-LABEL: func.func @main(%arg0: tensor<?x?xi64, ["batch", "seq"]> {onnx.name = "ids"}
+// CHECK-LABEL: func.func @main(%arg0: tensor<?x?xi64, #repro.dims<"batch", "seq">> {onnx.name = "ids"}
 // CHECK-SAME: %arg1: !onnx.unknown {onnx.name = "x"}
-func.func @main(%ids: tensor<?x?xi64, ["batch", "seq"]> {onnx.name = "ids"},
+func.func @main(%ids: tensor<?x?xi64, #repro.dims<"batch", "seq">> {onnx.name = "ids"},
                 %x: !onnx.unknown {onnx.name = "x"}) -> (!onnx.unknown {onnx.name = "y"}) {
   // CHECK: %[[NONE:.*]] = onnx.absent
   %none = onnx.absent
@@ -17,12 +17,12 @@ func.func @main(%ids: tensor<?x?xi64, ["batch", "seq"]> {onnx.name = "ids"},
   // CHECK: %[[N:.*]]:2 = onnx.node "Anything"(%arg1, %[[NONE]], %arg0) {domain = "com.example", name = "n",
   // CHECK-SAME: other_params = {body = "graph"},
   // CHECK-SAME: params = {f = 9.99999974E-6 : f32, fs = array<f32: 1.000000e+00, 0xFF800000>, i = -1 : i64, is = array<i64: 1, 2>, s = "text", ss = ["a", "b"]},
-  // CHECK-SAME: version = 3 : i64} : (!onnx.unknown, !onnx.absent, tensor<?x?xi64, ["batch", "seq"]>) -> (!onnx.unknown, !onnx.absent)
+  // CHECK-SAME: version = 3 : i64} : (!onnx.unknown, !onnx.absent, tensor<?x?xi64, #repro.dims<"batch", "seq">>) -> (!onnx.unknown, !onnx.absent)
   %3, %4 = onnx.node "Anything"(%x, %none, %ids)
       {name = "n", domain = "com.example", version = 3 : i64, other_params = {body = "graph"},
        params = {i = -1 : i64, f = 9.99999974E-6 : f32, s = "text", is = array<i64: 1, 2>,
                  fs = array<f32: 1.0, 0xFF800000>, ss = ["a", "b"]}}
-      : (!onnx.unknown, !onnx.absent, tensor<?x?xi64, ["batch", "seq"]>) -> (!onnx.unknown, !onnx.absent)
+      : (!onnx.unknown, !onnx.absent, tensor<?x?xi64, #repro.dims<"batch", "seq">>) -> (!onnx.unknown, !onnx.absent)
   // CHECK: return %[[N]]#0 : !onnx.unknown
   return %3 : !onnx.unknown
 }

@@ -43,10 +43,10 @@ func.func @narrow(%x: tensor<4xbf16>, %y: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-func.func @elements(%x: tensor<?x4xf32, ["seq", ""]>) -> tensor<?x5xf32, ["seq", ""]> {
+func.func @elements(%x: tensor<?x4xf32, #repro.dims<"seq", "">>) -> tensor<?x5xf32, #repro.dims<"seq", "">> {
   // expected-error @+1 {{does not keep the number of elements}}
-  %0 = repro.reshape %x {numerics = "none", version = 1 : i64} : (tensor<?x4xf32, ["seq", ""]>) -> tensor<?x5xf32, ["seq", ""]>
-  return %0 : tensor<?x5xf32, ["seq", ""]>
+  %0 = repro.reshape %x {numerics = "none", version = 1 : i64} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> tensor<?x5xf32, #repro.dims<"seq", "">>
+  return %0 : tensor<?x5xf32, #repro.dims<"seq", "">>
 }
 
 // -----
@@ -56,4 +56,18 @@ func.func @data() {
   // expected-error @+1 {{constant data are not lower-case hexadecimal}}
   %0 = onnx.weight "w" {file = "", offset = 0 : i64, length = 1 : i64, data = "0G"} : tensor<1xui8>
   return
+}
+
+// -----
+
+// Dimensions are written in the one form that plans have (plan.12).
+// expected-error @+1 {{"seq*batch" is no dimension as plan.12 writes it}}
+func.func @dims(%x: tensor<?xf32, #repro.dims<"seq*batch">>) -> tensor<?xf32, #repro.dims<"seq*batch">>
+
+// -----
+
+func.func @sizes() -> tensor<2xi64> {
+  // expected-error @+1 {{needs one dimension for each element}}
+  %0 = repro.sizes <"seq"> : tensor<2xi64>
+  return %0 : tensor<2xi64>
 }

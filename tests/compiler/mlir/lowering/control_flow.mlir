@@ -26,27 +26,27 @@ func.func @main(%c: tensor<i1> {onnx.name = "c"}, %x: tensor<3xf32> {onnx.name =
 // -----
 
 // The list grows, so its dimension has a name of its own within a step, and another one behind the loop; x stays what it is. A constant is in the body.
-// CHECK-LABEL: func.func @body_1(%arg0: tensor<i64>, %arg1: tensor<?xf32, ["loop_0"]>, %arg2: tensor<?xf32, ["n"]>)
-// CHECK-SAME: -> (tensor<i1>, tensor<?xf32, ["loop_0+1"]>, tensor<?xf32, ["n"]>) attributes {repro.body} {
+// CHECK-LABEL: func.func @body_1(%arg0: tensor<i64>, %arg1: tensor<?xf32, #repro.dims<"loop_0">>, %arg2: tensor<?xf32, #repro.dims<"n">>)
+// CHECK-SAME: -> (tensor<i1>, tensor<?xf32, #repro.dims<"loop_0+1">>, tensor<?xf32, #repro.dims<"n">>) attributes {repro.body} {
 // CHECK: repro.weight "one"
 // CHECK: repro.concat %arg1
 // CHECK: return
 // CHECK-LABEL: func.func @main
 // CHECK-NOT: repro.bind
-// CHECK: %[[L:.*]]:2 = repro.flow "loop" [@body_1](%arg2, %{{.*}}, %arg1, %arg0) {carried = 1 : i64} : (tensor<i64>, tensor<i1>, tensor<?xf32, ["k"]>, tensor<?xf32, ["n"]>) -> (tensor<?xf32, ["loop_1"]>, tensor<?x?xf32, ["loop_2", "n"]>)
-// CHECK: repro.abs %[[L]]#0 {{.*}} -> tensor<?xf32, ["loop_1"]>
+// CHECK: %[[L:.*]]:2 = repro.flow "loop" [@body_1](%arg2, %{{.*}}, %arg1, %arg0) {carried = 1 : i64} : (tensor<i64>, tensor<i1>, tensor<?xf32, #repro.dims<"k">>, tensor<?xf32, #repro.dims<"n">>) -> (tensor<?xf32, #repro.dims<"loop_1">>, tensor<?x?xf32, #repro.dims<"loop_2", "n">>)
+// CHECK: repro.abs %[[L]]#0 {{.*}} -> tensor<?xf32, #repro.dims<"loop_1">>
 // PLAN-LABEL: func.func @body_1
 // PLAN: plan.call "concat"
 // PLAN-LABEL: func.func @main
 // PLAN: plan.flow "loop" [@body_1]
-func.func @main(%x: tensor<?xf32, ["n"]> {onnx.name = "x"}, %list: tensor<?xf32, ["k"]> {onnx.name = "list"}, %m: tensor<i64> {onnx.name = "m"}) -> (!onnx.unknown {onnx.name = "y"}, !onnx.unknown {onnx.name = "z"}) {
+func.func @main(%x: tensor<?xf32, #repro.dims<"n">> {onnx.name = "x"}, %list: tensor<?xf32, #repro.dims<"k">> {onnx.name = "list"}, %m: tensor<i64> {onnx.name = "m"}) -> (!onnx.unknown {onnx.name = "y"}, !onnx.unknown {onnx.name = "z"}) {
   %yes = onnx.weight "yes" {file = "", offset = 0 : i64, length = 1 : i64, data = "01"} : tensor<i1>
   %one = onnx.weight "one" {file = "", offset = 0 : i64, length = 4 : i64, data = "0000803f"} : tensor<1xf32>
   %0:2 = onnx.node "Loop"(%m, %yes, %list) {name = "n", domain = "", version = 23 : i64, params = {}, body_names = ["body"]}
-      : (tensor<i64>, tensor<i1>, tensor<?xf32, ["k"]>) -> (!onnx.unknown, !onnx.unknown) of {
+      : (tensor<i64>, tensor<i1>, tensor<?xf32, #repro.dims<"k">>) -> (!onnx.unknown, !onnx.unknown) of {
   ^bb0(%i: tensor<i64>, %c: tensor<i1>, %l: !onnx.unknown):
     %more = onnx.node "Concat"(%l, %one) {name = "c", domain = "", version = 23 : i64, params = {axis = 0 : i64}} : (!onnx.unknown, tensor<1xf32>) -> !onnx.unknown
-    %e = onnx.node "Exp"(%x) {name = "e", domain = "", version = 23 : i64, params = {}} : (tensor<?xf32, ["n"]>) -> !onnx.unknown
+    %e = onnx.node "Exp"(%x) {name = "e", domain = "", version = 23 : i64, params = {}} : (tensor<?xf32, #repro.dims<"n">>) -> !onnx.unknown
     onnx.yield %c, %more, %e : tensor<i1>, !onnx.unknown, !onnx.unknown
   }
   %1 = onnx.node "Abs"(%0#0) {name = "a", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
@@ -56,19 +56,19 @@ func.func @main(%x: tensor<?xf32, ["n"]> {onnx.name = "x"}, %list: tensor<?xf32,
 // -----
 
 // Branches of different dimensions: one is run. Nobody reads the second loop.
-// CHECK-LABEL: func.func @body_0(%arg0: tensor<?xf32, ["n"]>)
-// CHECK-LABEL: func.func @body_1(%arg0: tensor<?xf32, ["n"]>)
+// CHECK-LABEL: func.func @body_0(%arg0: tensor<?xf32, #repro.dims<"n">>)
+// CHECK-LABEL: func.func @body_1(%arg0: tensor<?xf32, #repro.dims<"n">>)
 // CHECK-LABEL: func.func @main
-// CHECK: repro.flow "if" [@body_0, @body_1](%arg1, %arg0) {carried = 0 : i64} : {{.*}} -> tensor<?xf32, ["if_0"]>
+// CHECK: repro.flow "if" [@body_0, @body_1](%arg1, %arg0) {carried = 0 : i64} : {{.*}} -> tensor<?xf32, #repro.dims<"if_0">>
 // CHECK-NOT: repro.flow
-func.func @main(%x: tensor<?xf32, ["n"]> {onnx.name = "x"}, %c: tensor<i1> {onnx.name = "c"}, %m: tensor<i64> {onnx.name = "m"}) -> (!onnx.unknown {onnx.name = "y"}) {
+func.func @main(%x: tensor<?xf32, #repro.dims<"n">> {onnx.name = "x"}, %c: tensor<i1> {onnx.name = "c"}, %m: tensor<i64> {onnx.name = "m"}) -> (!onnx.unknown {onnx.name = "y"}) {
   %yes = onnx.weight "yes" {file = "", offset = 0 : i64, length = 1 : i64, data = "01"} : tensor<i1>
   %y = onnx.node "If"(%c) {name = "n", domain = "", version = 23 : i64, params = {}, body_names = ["then_branch", "else_branch"]}
       : (tensor<i1>) -> !onnx.unknown of {
-    %t = onnx.node "Concat"(%x, %x) {name = "e", domain = "", version = 23 : i64, params = {axis = 0 : i64}} : (tensor<?xf32, ["n"]>, tensor<?xf32, ["n"]>) -> !onnx.unknown
+    %t = onnx.node "Concat"(%x, %x) {name = "e", domain = "", version = 23 : i64, params = {axis = 0 : i64}} : (tensor<?xf32, #repro.dims<"n">>, tensor<?xf32, #repro.dims<"n">>) -> !onnx.unknown
     onnx.yield %t : !onnx.unknown
   }, {
-    %t = onnx.node "Neg"(%x) {name = "m", domain = "", version = 23 : i64, params = {}} : (tensor<?xf32, ["n"]>) -> !onnx.unknown
+    %t = onnx.node "Neg"(%x) {name = "m", domain = "", version = 23 : i64, params = {}} : (tensor<?xf32, #repro.dims<"n">>) -> !onnx.unknown
     onnx.yield %t : !onnx.unknown
   }
   %z = onnx.node "Loop"(%m, %yes) {name = "n", domain = "", version = 23 : i64, params = {}, body_names = ["body"]} : (tensor<i64>, tensor<i1>) -> !onnx.unknown of {

@@ -2,9 +2,9 @@
 // RUN: %lower "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @attributes
-func.func @attributes(%x: tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown {
+func.func @attributes(%x: tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown {
   // CHECK: repro.leakyrelu %arg0 {alpha = 0.00999999977 : f32, numerics = "ieee", version = 1 : i64}
-  %0 = onnx.node "LeakyRelu"(%x) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %0 = onnx.node "LeakyRelu"(%x) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
   // CHECK: repro.hardsigmoid {{.*}} {alpha = 2.500000e-01 : f32, beta = 5.000000e-01 : f32
   %1 = onnx.node "HardSigmoid"(%0) {name = "b", domain = "", version = 23 : i64, params = {alpha = 0.25 : f32}} : (!onnx.unknown) -> !onnx.unknown
   // CHECK: repro.shrink {{.*}} {bias = 0.000000e+00 : f32, lambd = 5.000000e-01 : f32
@@ -24,11 +24,11 @@ func.func @attributes(%x: tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown {
 
 // Bounds are attributes or operands; those that are known become attributes, the others maximum and minimum.
 // CHECK-LABEL: func.func @bounds
-func.func @bounds(%x: tensor<?x4xf32, ["seq", ""]>, %high: tensor<f32>) -> !onnx.unknown {
+func.func @bounds(%x: tensor<?x4xf32, #repro.dims<"seq", "">>, %high: tensor<f32>) -> !onnx.unknown {
   %none = onnx.absent
   %low = onnx.weight "low" {file = "", offset = 0 : i64, length = 4 : i64, data = "000080bf"} : tensor<f32>
   // CHECK: repro.clip %arg0 {max = 6.000000e+00 : f32, min = 0xFF800000 : f32
-  %0 = onnx.node "Clip"(%x) {name = "a", domain = "", version = 6 : i64, params = {max = 6.0 : f32}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %0 = onnx.node "Clip"(%x) {name = "a", domain = "", version = 6 : i64, params = {max = 6.0 : f32}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
   // CHECK: repro.clip {{.*}} {max = 0x7F800000 : f32, min = -1.000000e+00 : f32
   %1 = onnx.node "Clip"(%0, %low, %none) {name = "b", domain = "", version = 13 : i64, params = {}} : (!onnx.unknown, tensor<f32>, !onnx.absent) -> !onnx.unknown
   // CHECK: %[[M:.*]] = repro.max {{.*}}, %low
@@ -40,27 +40,27 @@ func.func @bounds(%x: tensor<?x4xf32, ["seq", ""]>, %high: tensor<f32>) -> !onnx
 // -----
 
 // CHECK-LABEL: func.func @chains
-func.func @chains(%x: tensor<?x4xf32, ["seq", ""]>, %y: tensor<4xf32>, %z: tensor<1xf32>) -> !onnx.unknown {
+func.func @chains(%x: tensor<?x4xf32, #repro.dims<"seq", "">>, %y: tensor<4xf32>, %z: tensor<1xf32>) -> !onnx.unknown {
   // CHECK: %[[A:.*]] = repro.add %arg0, %arg1
   // CHECK: %[[B:.*]] = repro.add %[[A]], %arg2
   // CHECK: repro.weight {{.*}}data = "00004040"
   // CHECK: repro.div %[[B]]
-  %0 = onnx.node "Mean"(%x, %y, %z) {name = "a", domain = "", version = 13 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<4xf32>, tensor<1xf32>) -> !onnx.unknown
-  // CHECK: repro.less_equal {{.*}} -> tensor<?x4xi1, ["seq", ""]>
+  %0 = onnx.node "Mean"(%x, %y, %z) {name = "a", domain = "", version = 13 : i64, params = {}} : (tensor<?x4xf32, #repro.dims<"seq", "">>, tensor<4xf32>, tensor<1xf32>) -> !onnx.unknown
+  // CHECK: repro.less_equal {{.*}} -> tensor<?x4xi1, #repro.dims<"seq", "">>
   %1 = onnx.node "LessOrEqual"(%0, %y) {name = "b", domain = "", version = 16 : i64, params = {}} : (!onnx.unknown, tensor<4xf32>) -> !onnx.unknown
-  // CHECK: repro.logical_not {{.*}} -> tensor<?x4xi1, ["seq", ""]>
+  // CHECK: repro.logical_not {{.*}} -> tensor<?x4xi1, #repro.dims<"seq", "">>
   %2 = onnx.node "Not"(%1) {name = "c", domain = "", version = 1 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  // CHECK: repro.where {{.*}} -> tensor<?x4xf32, ["seq", ""]>
-  %3 = onnx.node "Where"(%2, %z, %x) {name = "d", domain = "", version = 16 : i64, params = {}} : (!onnx.unknown, tensor<1xf32>, tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  // CHECK: repro.where {{.*}} -> tensor<?x4xf32, #repro.dims<"seq", "">>
+  %3 = onnx.node "Where"(%2, %z, %x) {name = "d", domain = "", version = 16 : i64, params = {}} : (!onnx.unknown, tensor<1xf32>, tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
   return %3 : !onnx.unknown
 }
 
 // -----
 
 // CHECK-LABEL: func.func @integers
-func.func @integers(%x: tensor<?xi64, ["seq"]>, %y: tensor<1xi64>) -> !onnx.unknown {
-  // CHECK: repro.div %arg0, %arg1 {{.*}} -> tensor<?xi64, ["seq"]>
-  %0 = onnx.node "Div"(%x, %y) {name = "a", domain = "", version = 14 : i64, params = {}} : (tensor<?xi64, ["seq"]>, tensor<1xi64>) -> !onnx.unknown
+func.func @integers(%x: tensor<?xi64, #repro.dims<"seq">>, %y: tensor<1xi64>) -> !onnx.unknown {
+  // CHECK: repro.div %arg0, %arg1 {{.*}} -> tensor<?xi64, #repro.dims<"seq">>
+  %0 = onnx.node "Div"(%x, %y) {name = "a", domain = "", version = 14 : i64, params = {}} : (tensor<?xi64, #repro.dims<"seq">>, tensor<1xi64>) -> !onnx.unknown
   // CHECK: repro.mod
   %1 = onnx.node "Mod"(%0, %y) {name = "b", domain = "", version = 13 : i64, params = {}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   // CHECK: repro.fmod
@@ -71,9 +71,9 @@ func.func @integers(%x: tensor<?xi64, ["seq"]>, %y: tensor<1xi64>) -> !onnx.unkn
 // -----
 
 // CHECK-LABEL: func.func @functions
-func.func @functions(%x: tensor<?x4xf32, ["seq", ""]>, %b: tensor<4xf32>) -> !onnx.unknown {
+func.func @functions(%x: tensor<?x4xf32, #repro.dims<"seq", "">>, %b: tensor<4xf32>) -> !onnx.unknown {
   // CHECK: repro.tan {{.*}}numerics = "correctly-rounded"
-  %0 = onnx.node "Tan"(%x) {name = "n0", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %0 = onnx.node "Tan"(%x) {name = "n0", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
   // CHECK: repro.asin {{.*}}numerics = "correctly-rounded"
   %1 = onnx.node "Asin"(%0) {name = "n1", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   // CHECK: repro.acos {{.*}}numerics = "correctly-rounded"
@@ -121,36 +121,36 @@ func.func @functions(%x: tensor<?x4xf32, ["seq", ""]>, %b: tensor<4xf32>) -> !on
 
 // Powers have the type of their base; the square and the inverse are one rounding of the same number.
 // CHECK-LABEL: func.func @powers
-func.func @powers(%x: tensor<?x4xf32, ["seq", ""]>, %i: tensor<4xi32>, %l: tensor<4xi64>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
+func.func @powers(%x: tensor<?x4xf32, #repro.dims<"seq", "">>, %i: tensor<4xi32>, %l: tensor<4xi64>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
   %two = onnx.weight "two" {file = "", offset = 0 : i64, length = 4 : i64, data = "00000040"} : tensor<f32>
   %minus = onnx.weight "minus" {file = "", offset = 0 : i64, length = 4 : i64, data = "000080bf"} : tensor<1xf32>
   %wide = onnx.weight "wide" {file = "", offset = 0 : i64, length = 4 : i64, data = "00000040"} : tensor<1x1x1xf32>
   // CHECK: repro.mul %arg0, %arg0
-  %0 = onnx.node "Pow"(%x, %two) {name = "a", domain = "", version = 15 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<f32>) -> !onnx.unknown
+  %0 = onnx.node "Pow"(%x, %two) {name = "a", domain = "", version = 15 : i64, params = {}} : (tensor<?x4xf32, #repro.dims<"seq", "">>, tensor<f32>) -> !onnx.unknown
   // CHECK: repro.reciprocal
   %1 = onnx.node "Pow"(%0, %minus) {name = "b", domain = "", version = 15 : i64, params = {}} : (!onnx.unknown, tensor<1xf32>) -> !onnx.unknown
   // CHECK: repro.pow {{.*}}, %wide {{.*}}numerics = "function-1"
   %2 = onnx.node "Pow"(%1, %wide) {name = "c", domain = "", version = 15 : i64, params = {}} : (!onnx.unknown, tensor<1x1x1xf32>) -> !onnx.unknown
   // CHECK: %[[E:.*]] = repro.cast %arg2 {{.*}} -> tensor<4xf32>
   // CHECK: repro.pow {{.*}}, %[[E]]
-  %3 = onnx.node "Pow"(%x, %l) {name = "d", domain = "", version = 15 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<4xi64>) -> !onnx.unknown
+  %3 = onnx.node "Pow"(%x, %l) {name = "d", domain = "", version = 15 : i64, params = {}} : (tensor<?x4xf32, #repro.dims<"seq", "">>, tensor<4xi64>) -> !onnx.unknown
   // CHECK: %[[B:.*]] = repro.cast %arg1 {{.*}} -> tensor<4xi64>
   // CHECK: %[[P:.*]] = repro.pow %[[B]], %arg2
   // CHECK: repro.cast %[[P]] {{.*}} -> tensor<4xi32>
   %4 = onnx.node "Pow"(%i, %l) {name = "e", domain = "", version = 15 : i64, params = {}} : (tensor<4xi32>, tensor<4xi64>) -> !onnx.unknown
   // CHECK: %[[F:.*]] = repro.cast %arg2 {{.*}} -> tensor<4xf32>
   // CHECK: %[[Q:.*]] = repro.pow %[[F]], %arg0
-  // CHECK: repro.cast %[[Q]] {{.*}} -> tensor<?x4xi64, ["seq", ""]>
-  %5 = onnx.node "Pow"(%l, %x) {name = "f", domain = "", version = 15 : i64, params = {}} : (tensor<4xi64>, tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  // CHECK: repro.cast %[[Q]] {{.*}} -> tensor<?x4xi64, #repro.dims<"seq", "">>
+  %5 = onnx.node "Pow"(%l, %x) {name = "f", domain = "", version = 15 : i64, params = {}} : (tensor<4xi64>, tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
   return %2, %3, %4, %5 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
 
 // -----
 
 // CHECK-LABEL: func.func @bits
-func.func @bits(%x: tensor<?xui8, ["seq"]>, %y: tensor<1xui8>, %f: tensor<1xf32>) -> (!onnx.unknown, !onnx.unknown) {
+func.func @bits(%x: tensor<?xui8, #repro.dims<"seq">>, %y: tensor<1xui8>, %f: tensor<1xf32>) -> (!onnx.unknown, !onnx.unknown) {
   // CHECK: repro.shift_left %arg0, %arg1
-  %0 = onnx.node "BitShift"(%x, %y) {name = "a", domain = "", version = 11 : i64, params = {direction = "LEFT"}} : (tensor<?xui8, ["seq"]>, tensor<1xui8>) -> !onnx.unknown
+  %0 = onnx.node "BitShift"(%x, %y) {name = "a", domain = "", version = 11 : i64, params = {direction = "LEFT"}} : (tensor<?xui8, #repro.dims<"seq">>, tensor<1xui8>) -> !onnx.unknown
   // CHECK: repro.shift_right
   %1 = onnx.node "BitShift"(%0, %y) {name = "b", domain = "", version = 11 : i64, params = {direction = "RIGHT"}} : (!onnx.unknown, tensor<1xui8>) -> !onnx.unknown
   // CHECK: repro.bitwise_and
@@ -159,11 +159,11 @@ func.func @bits(%x: tensor<?xui8, ["seq"]>, %y: tensor<1xui8>, %f: tensor<1xf32>
   %3 = onnx.node "BitwiseOr"(%2, %y) {name = "d", domain = "", version = 18 : i64, params = {}} : (!onnx.unknown, tensor<1xui8>) -> !onnx.unknown
   // CHECK: repro.bitwise_xor
   %4 = onnx.node "BitwiseXor"(%3, %y) {name = "e", domain = "", version = 18 : i64, params = {}} : (!onnx.unknown, tensor<1xui8>) -> !onnx.unknown
-  // CHECK: repro.bitwise_not {{.*}} -> tensor<?xui8, ["seq"]>
+  // CHECK: repro.bitwise_not {{.*}} -> tensor<?xui8, #repro.dims<"seq">>
   %5 = onnx.node "BitwiseNot"(%4) {name = "f", domain = "", version = 18 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  // CHECK: repro.less {{.*}} -> tensor<?xi1, ["seq"]>
+  // CHECK: repro.less {{.*}} -> tensor<?xi1, #repro.dims<"seq">>
   %6 = onnx.node "Less"(%5, %y) {name = "g", domain = "", version = 13 : i64, params = {}} : (!onnx.unknown, tensor<1xui8>) -> !onnx.unknown
-  // CHECK: repro.cast {{.*}} -> tensor<?xf32, ["seq"]>
+  // CHECK: repro.cast {{.*}} -> tensor<?xf32, #repro.dims<"seq">>
   %7 = onnx.node "CastLike"(%5, %f) {name = "h", domain = "", version = 19 : i64, params = {}} : (!onnx.unknown, tensor<1xf32>) -> !onnx.unknown
   return %6, %7 : !onnx.unknown, !onnx.unknown
 }

@@ -4,12 +4,12 @@
 // CHECK: error: Bernoulli (domain ai.onnx opset 23, node "a"): no reproducible kernel
 // CHECK: error: Foo (domain com.example opset 1, node "c"): no reproducible kernel
 // CHECK: error: Softmax (domain ai.onnx opset 11, node "d"): axis 7 is outside rank 2
-func.func @list(%x: tensor<?x4xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unknown) {
-  %0 = onnx.node "Bernoulli"(%x) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+func.func @list(%x: tensor<?x4xf32, #repro.dims<"seq", "">>) -> (!onnx.unknown, !onnx.unknown) {
+  %0 = onnx.node "Bernoulli"(%x) {name = "a", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
   %1 = onnx.node "Sin"(%0) {name = "b", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %2 = onnx.node "Foo"(%1) {name = "c", domain = "com.example", version = 1 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %3 = onnx.node "Softmax"(%x) {name = "d", domain = "", version = 11 : i64, params = {axis = 7 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
-  %4 = onnx.node "Bar"(%x) {name = "dead", domain = "", version = 11 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %3 = onnx.node "Softmax"(%x) {name = "d", domain = "", version = 11 : i64, params = {axis = 7 : i64}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
+  %4 = onnx.node "Bar"(%x) {name = "dead", domain = "", version = 11 : i64, params = {}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
   return %2, %3 : !onnx.unknown, !onnx.unknown
 }
 
@@ -27,22 +27,22 @@ func.func @list(%x: tensor<?x4xf32, ["seq", ""]>) -> (!onnx.unknown, !onnx.unkno
 // CHECK: error: Softmax (domain ai.onnx opset 23, node "beyond"): axis 7 is outside rank 2
 // CHECK: error: Squeeze (domain ai.onnx opset 23, node "shape"): operand 1 is not a constant in the model file
 // CHECK: error: Cast (domain ai.onnx opset 23, node "words"): element type 8 (TensorProto.DataType)
-func.func @reasons(%x: tensor<?x4xf32, ["seq", ""]>, %p: tensor<?x4xf32, ["past", ""]>, %d: tensor<?x4xf64, ["seq", ""]>, %r: tensor<3xf32>, %m: tensor<3x3xf32>, %i: tensor<1xi64>)
+func.func @reasons(%x: tensor<?x4xf32, #repro.dims<"seq", "">>, %p: tensor<?x4xf32, #repro.dims<"past", "">>, %d: tensor<?x4xf64, #repro.dims<"seq", "">>, %r: tensor<3xf32>, %m: tensor<3x3xf32>, %i: tensor<1xi64>)
     -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
-  %0 = onnx.node "Sin"(%x) {name = "new", domain = "", version = 99 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
-  %1 = onnx.node "Sin"(%x) {name = "strange", domain = "", version = 23 : i64, params = {speed = 1 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
-  %2 = onnx.node "Sin"(%x) {name = "body", domain = "", version = 23 : i64, params = {}, other_params = {body = "graph"}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
-  %3 = onnx.node "Add"(%x, %x, %x) {name = "three", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<?x4xf32, ["seq", ""]>, tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
-  %4 = onnx.node "Add"(%x) {name = "one", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
-  %5 = onnx.node "Sin"(%d) {name = "wide", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf64, ["seq", ""]>) -> !onnx.unknown
-  %6 = onnx.node "Add"(%x, %r) {name = "shapes", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<3xf32>) -> !onnx.unknown
-  %7 = onnx.node "Add"(%x, %p) {name = "symbols", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<?x4xf32, ["past", ""]>) -> !onnx.unknown
-  %8 = onnx.node "MatMul"(%x, %m) {name = "inner", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<3x3xf32>) -> !onnx.unknown
-  %9 = onnx.node "Transpose"(%x) {name = "turn", domain = "", version = 23 : i64, params = {perm = array<i64: 1, 1>}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
-  %10 = onnx.node "Softmax"(%x) {name = "axis", domain = "", version = 23 : i64, params = {axis = 0 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
-  %11 = onnx.node "Softmax"(%x) {name = "beyond", domain = "", version = 23 : i64, params = {axis = 7 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
-  %12 = onnx.node "Squeeze"(%x, %i) {name = "shape", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, ["seq", ""]>, tensor<1xi64>) -> !onnx.unknown
-  %13 = onnx.node "Cast"(%x) {name = "words", domain = "", version = 23 : i64, params = {to = 8 : i64}} : (tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %0 = onnx.node "Sin"(%x) {name = "new", domain = "", version = 99 : i64, params = {}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
+  %1 = onnx.node "Sin"(%x) {name = "strange", domain = "", version = 23 : i64, params = {speed = 1 : i64}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
+  %2 = onnx.node "Sin"(%x) {name = "body", domain = "", version = 23 : i64, params = {}, other_params = {body = "graph"}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
+  %3 = onnx.node "Add"(%x, %x, %x) {name = "three", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, #repro.dims<"seq", "">>, tensor<?x4xf32, #repro.dims<"seq", "">>, tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
+  %4 = onnx.node "Add"(%x) {name = "one", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
+  %5 = onnx.node "Sin"(%d) {name = "wide", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf64, #repro.dims<"seq", "">>) -> !onnx.unknown
+  %6 = onnx.node "Add"(%x, %r) {name = "shapes", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, #repro.dims<"seq", "">>, tensor<3xf32>) -> !onnx.unknown
+  %7 = onnx.node "Add"(%x, %p) {name = "symbols", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, #repro.dims<"seq", "">>, tensor<?x4xf32, #repro.dims<"past", "">>) -> !onnx.unknown
+  %8 = onnx.node "MatMul"(%x, %m) {name = "inner", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, #repro.dims<"seq", "">>, tensor<3x3xf32>) -> !onnx.unknown
+  %9 = onnx.node "Transpose"(%x) {name = "turn", domain = "", version = 23 : i64, params = {perm = array<i64: 1, 1>}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
+  %10 = onnx.node "Softmax"(%x) {name = "axis", domain = "", version = 23 : i64, params = {axis = 0 : i64}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
+  %11 = onnx.node "Softmax"(%x) {name = "beyond", domain = "", version = 23 : i64, params = {axis = 7 : i64}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
+  %12 = onnx.node "Squeeze"(%x, %i) {name = "shape", domain = "", version = 23 : i64, params = {}} : (tensor<?x4xf32, #repro.dims<"seq", "">>, tensor<1xi64>) -> !onnx.unknown
+  %13 = onnx.node "Cast"(%x) {name = "words", domain = "", version = 23 : i64, params = {to = 8 : i64}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
   return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13
     : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
@@ -56,20 +56,20 @@ func.func @reasons(%x: tensor<?x4xf32, ["seq", ""]>, %p: tensor<?x4xf32, ["past"
 // CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "scales"): operand 2 has the shape [3] instead of [3, 2]
 // CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "zeros"): covered are zero points of uint8
 // CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "value"): operand 2 is no constant of the shape [3, 2]
-func.func @quantised(%x: tensor<?x40xf32, ["seq", ""]>, %v: tensor<6xf32>)
+func.func @quantised(%x: tensor<?x40xf32, #repro.dims<"seq", "">>, %v: tensor<6xf32>)
     -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
   %b = onnx.weight "b" {file = "w", offset = 0 : i64, length = 96 : i64} : tensor<3x2x16xui8>
   %s = onnx.weight "s" {file = "w", offset = 96 : i64, length = 24 : i64} : tensor<3x2xf32>
   %r = onnx.weight "r" {file = "w", offset = 96 : i64, length = 12 : i64} : tensor<3xf32>
   %g = onnx.weight "g" {file = "w", offset = 120 : i64, length = 160 : i64} : tensor<40xi32>
   %none = onnx.absent
-  %0 = onnx.node "MatMulNBits"(%x, %b, %s, %none, %g) {name = "order", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, ["seq", ""]>, tensor<3x2x16xui8>, tensor<3x2xf32>, !onnx.absent, tensor<40xi32>) -> !onnx.unknown
-  %1 = onnx.node "MatMulNBits"(%x, %b, %s) {name = "three", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 3 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, ["seq", ""]>, tensor<3x2x16xui8>, tensor<3x2xf32>) -> !onnx.unknown
-  %2 = onnx.node "MatMulNBits"(%x, %b, %s) {name = "block", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 24 : i64}} : (tensor<?x40xf32, ["seq", ""]>, tensor<3x2x16xui8>, tensor<3x2xf32>) -> !onnx.unknown
-  %3 = onnx.node "MatMulNBits"(%x, %b, %s) {name = "inner", domain = "com.microsoft", version = 1 : i64, params = {K = 64 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, ["seq", ""]>, tensor<3x2x16xui8>, tensor<3x2xf32>) -> !onnx.unknown
-  %4 = onnx.node "MatMulNBits"(%x, %b, %r) {name = "scales", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, ["seq", ""]>, tensor<3x2x16xui8>, tensor<3xf32>) -> !onnx.unknown
-  %5 = onnx.node "MatMulNBits"(%x, %b, %s, %s) {name = "zeros", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, ["seq", ""]>, tensor<3x2x16xui8>, tensor<3x2xf32>, tensor<3x2xf32>) -> !onnx.unknown
-  %6 = onnx.node "MatMulNBits"(%x, %b, %v) {name = "value", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, ["seq", ""]>, tensor<3x2x16xui8>, tensor<6xf32>) -> !onnx.unknown
+  %0 = onnx.node "MatMulNBits"(%x, %b, %s, %none, %g) {name = "order", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3x2xf32>, !onnx.absent, tensor<40xi32>) -> !onnx.unknown
+  %1 = onnx.node "MatMulNBits"(%x, %b, %s) {name = "three", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 3 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3x2xf32>) -> !onnx.unknown
+  %2 = onnx.node "MatMulNBits"(%x, %b, %s) {name = "block", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 24 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3x2xf32>) -> !onnx.unknown
+  %3 = onnx.node "MatMulNBits"(%x, %b, %s) {name = "inner", domain = "com.microsoft", version = 1 : i64, params = {K = 64 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3x2xf32>) -> !onnx.unknown
+  %4 = onnx.node "MatMulNBits"(%x, %b, %r) {name = "scales", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3xf32>) -> !onnx.unknown
+  %5 = onnx.node "MatMulNBits"(%x, %b, %s, %s) {name = "zeros", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3x2xf32>, tensor<3x2xf32>) -> !onnx.unknown
+  %6 = onnx.node "MatMulNBits"(%x, %b, %v) {name = "value", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<6xf32>) -> !onnx.unknown
   return %0, %1, %2, %3, %4, %5, %6 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
 
@@ -83,19 +83,19 @@ func.func @quantised(%x: tensor<?x40xf32, ["seq", ""]>, %v: tensor<6xf32>)
 // CHECK: error: Attention (domain ai.onnx opset 23, node "scores")
 // CHECK: error: GroupQueryAttention (domain com.microsoft opset 1, node "group"): its seqlens_k decides at run time which keys are seen
 // CHECK: error: MultiHeadAttention (domain com.microsoft opset 1, node "bias"): a bias of the projections: add it before the node
-func.func @attention(%q: tensor<?x?x8xf32, ["batch", "seq", ""]>, %m: tensor<?x?xf32, ["seq", "seq"]>, %c: tensor<?x4xf32, ["seq", ""]>, %r: tensor<3x?xf32, ["", "seq"]>,
-                     %ok: tensor<?x2x?x4xf32, ["batch", "", "past", ""]> {onnx.name = "ok"}, %ov: tensor<?x2x?x4xf32, ["batch", "", "past", ""]> {onnx.name = "ov"})
+func.func @attention(%q: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, %m: tensor<?x?xf32, #repro.dims<"seq", "seq">>, %c: tensor<?x4xf32, #repro.dims<"seq", "">>, %r: tensor<3x?xf32, #repro.dims<"", "seq">>,
+                     %ok: tensor<?x2x?x4xf32, #repro.dims<"batch", "", "past", "">> {onnx.name = "ok"}, %ov: tensor<?x2x?x4xf32, #repro.dims<"batch", "", "past", "">> {onnx.name = "ov"})
     -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
   %none = onnx.absent
-  %0 = onnx.node "Attention"(%q, %q, %q, %m, %ok, %ov) {name = "mask", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?xf32, ["seq", "seq"]>, tensor<?x2x?x4xf32, ["batch", "", "past", ""]>, tensor<?x2x?x4xf32, ["batch", "", "past", ""]>) -> !onnx.unknown
-  %1 = onnx.node "Attention"(%q, %q, %q, %c) {name = "columns", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
-  %2 = onnx.node "Attention"(%q, %q, %q, %r) {name = "rows", domain = "", version = 24 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<3x?xf32, ["", "seq"]>) -> !onnx.unknown
-  %3 = onnx.node "Attention"(%q, %q, %q) {name = "wide", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64, softmax_precision = 11 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
-  %6 = onnx.node "Attention"(%q, %q, %q) {name = "heads", domain = "", version = 23 : i64, params = {q_num_heads = 3 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
-  %7 = onnx.node "Attention"(%q, %q, %q) {name = "window", domain = "", version = 25 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64, left_window_size = -2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
-  %8:4 = onnx.node "Attention"(%q, %q, %q) {name = "scores", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64, qk_matmul_output_mode = 1 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown)
-  %9 = onnx.node "GroupQueryAttention"(%q, %q, %q) {name = "group", domain = "com.microsoft", version = 1 : i64, params = {num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
-  %10 = onnx.node "MultiHeadAttention"(%q, %q, %q, %c) {name = "bias", domain = "com.microsoft", version = 1 : i64, params = {num_heads = 2 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x4xf32, ["seq", ""]>) -> !onnx.unknown
+  %0 = onnx.node "Attention"(%q, %q, %q, %m, %ok, %ov) {name = "mask", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?xf32, #repro.dims<"seq", "seq">>, tensor<?x2x?x4xf32, #repro.dims<"batch", "", "past", "">>, tensor<?x2x?x4xf32, #repro.dims<"batch", "", "past", "">>) -> !onnx.unknown
+  %1 = onnx.node "Attention"(%q, %q, %q, %c) {name = "columns", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
+  %2 = onnx.node "Attention"(%q, %q, %q, %r) {name = "rows", domain = "", version = 24 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<3x?xf32, #repro.dims<"", "seq">>) -> !onnx.unknown
+  %3 = onnx.node "Attention"(%q, %q, %q) {name = "wide", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64, softmax_precision = 11 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
+  %6 = onnx.node "Attention"(%q, %q, %q) {name = "heads", domain = "", version = 23 : i64, params = {q_num_heads = 3 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
+  %7 = onnx.node "Attention"(%q, %q, %q) {name = "window", domain = "", version = 25 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64, left_window_size = -2 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
+  %8:4 = onnx.node "Attention"(%q, %q, %q) {name = "scores", domain = "", version = 23 : i64, params = {q_num_heads = 2 : i64, kv_num_heads = 2 : i64, qk_matmul_output_mode = 1 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown)
+  %9 = onnx.node "GroupQueryAttention"(%q, %q, %q) {name = "group", domain = "com.microsoft", version = 1 : i64, params = {num_heads = 2 : i64, kv_num_heads = 2 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
+  %10 = onnx.node "MultiHeadAttention"(%q, %q, %q, %c) {name = "bias", domain = "com.microsoft", version = 1 : i64, params = {num_heads = 2 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
   return %0, %1, %2, %3, %6, %7, %8#3, %9, %10 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
 
@@ -107,14 +107,14 @@ func.func @attention(%q: tensor<?x?x8xf32, ["batch", "seq", ""]>, %m: tensor<?x?
 // CHECK: error: GroupNormalization (domain ai.onnx opset 23, node "groups"): 6 channels do not divide into 4 groups
 // CHECK: error: InstanceNormalization (domain ai.onnx opset 23, node "open"): channels and scale: channels and 6 cannot be shown to be equal
 // CHECK: error: BatchNormalization (domain ai.onnx opset 23, node "spatial"): attribute "spatial" is not covered
-func.func @normalizations(%x: tensor<?x6x4xf32, ["batch", "", ""]>, %s: tensor<?x?x4xf32, ["batch", "channels", ""]>, %w: tensor<6xf32>)
+func.func @normalizations(%x: tensor<?x6x4xf32, #repro.dims<"batch", "", "">>, %s: tensor<?x?x4xf32, #repro.dims<"batch", "channels", "">>, %w: tensor<6xf32>)
     -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
-  %0 = onnx.node "LayerNormalization"(%x, %w) {name = "scale", domain = "", version = 23 : i64, params = {axis = -2 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>) -> !onnx.unknown
-  %1 = onnx.node "LayerNormalization"(%x, %w) {name = "last", domain = "", version = 23 : i64, params = {}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>) -> !onnx.unknown
-  %2 = onnx.node "GroupNormalization"(%x, %w, %w) {name = "old", domain = "", version = 20 : i64, params = {num_groups = 3 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
-  %3 = onnx.node "GroupNormalization"(%x, %w, %w) {name = "groups", domain = "", version = 23 : i64, params = {num_groups = 4 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
-  %4 = onnx.node "InstanceNormalization"(%s, %w, %w) {name = "open", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x4xf32, ["batch", "channels", ""]>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
-  %5 = onnx.node "BatchNormalization"(%x, %w, %w, %w, %w) {name = "spatial", domain = "", version = 23 : i64, params = {spatial = 0 : i64}} : (tensor<?x6x4xf32, ["batch", "", ""]>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
+  %0 = onnx.node "LayerNormalization"(%x, %w) {name = "scale", domain = "", version = 23 : i64, params = {axis = -2 : i64}} : (tensor<?x6x4xf32, #repro.dims<"batch", "", "">>, tensor<6xf32>) -> !onnx.unknown
+  %1 = onnx.node "LayerNormalization"(%x, %w) {name = "last", domain = "", version = 23 : i64, params = {}} : (tensor<?x6x4xf32, #repro.dims<"batch", "", "">>, tensor<6xf32>) -> !onnx.unknown
+  %2 = onnx.node "GroupNormalization"(%x, %w, %w) {name = "old", domain = "", version = 20 : i64, params = {num_groups = 3 : i64}} : (tensor<?x6x4xf32, #repro.dims<"batch", "", "">>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
+  %3 = onnx.node "GroupNormalization"(%x, %w, %w) {name = "groups", domain = "", version = 23 : i64, params = {num_groups = 4 : i64}} : (tensor<?x6x4xf32, #repro.dims<"batch", "", "">>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
+  %4 = onnx.node "InstanceNormalization"(%s, %w, %w) {name = "open", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x4xf32, #repro.dims<"batch", "channels", "">>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
+  %5 = onnx.node "BatchNormalization"(%x, %w, %w, %w, %w) {name = "spatial", domain = "", version = 23 : i64, params = {spatial = 0 : i64}} : (tensor<?x6x4xf32, #repro.dims<"batch", "", "">>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) -> !onnx.unknown
   return %0, %1, %2, %3, %4, %5 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
 

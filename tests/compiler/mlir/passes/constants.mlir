@@ -2,11 +2,11 @@
 // RUN: %lower "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @shapes
-func.func @shapes(%x: tensor<?x6x8xf32, ["batch", "", ""]>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown) {
+func.func @shapes(%x: tensor<?x6x8xf32, #repro.dims<"batch", "", "">>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown) {
   %one = onnx.weight "one" {file = "", offset = 0 : i64, length = 8 : i64, data = "0100000000000000"} : tensor<i64>
   %six = onnx.weight "six" {file = "", offset = 0 : i64, length = 4 : i64, data = "0000c040"} : tensor<f32>
   // CHECK: repro.weight "i64 1 0800000000000000"
-  %0 = onnx.node "Shape"(%x) {name = "a", domain = "", version = 15 : i64, params = {start = -1 : i64}} : (tensor<?x6x8xf32, ["batch", "", ""]>) -> !onnx.unknown
+  %0 = onnx.node "Shape"(%x) {name = "a", domain = "", version = 15 : i64, params = {start = -1 : i64}} : (tensor<?x6x8xf32, #repro.dims<"batch", "", "">>) -> !onnx.unknown
   // CHECK: repro.weight "i64 1 0900000000000000"
   %1 = onnx.node "Add"(%0, %one) {name = "b", domain = "", version = 14 : i64, params = {}} : (!onnx.unknown, tensor<i64>) -> !onnx.unknown
   // The room's reference row, rounding included: sqrt(6).
@@ -18,15 +18,15 @@ func.func @shapes(%x: tensor<?x6x8xf32, ["batch", "", ""]>) -> (!onnx.unknown, !
 // -----
 
 // CHECK-LABEL: func.func @narrow
-func.func @narrow(%x: tensor<?x4xf16, ["seq", ""]>, %y: tensor<4xbf16>, %w: tensor<4xf32>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown) {
+func.func @narrow(%x: tensor<?x4xf16, #repro.dims<"seq", "">>, %y: tensor<4xbf16>, %w: tensor<4xf32>) -> (!onnx.unknown, !onnx.unknown, !onnx.unknown) {
   // CHECK: %[[X:.*]] = repro.cast %arg0 {{.*}}xf32
   // CHECK: %[[R:.*]] = repro.exp %[[X]]
-  // CHECK: repro.cast %[[R]] {{.*}} -> tensor<?x4xf16, ["seq", ""]>
-  %0 = onnx.node "Exp"(%x) {name = "a", domain = "", version = 13 : i64, params = {}} : (tensor<?x4xf16, ["seq", ""]>) -> !onnx.unknown
+  // CHECK: repro.cast %[[R]] {{.*}} -> tensor<?x4xf16, #repro.dims<"seq", "">>
+  %0 = onnx.node "Exp"(%x) {name = "a", domain = "", version = 13 : i64, params = {}} : (tensor<?x4xf16, #repro.dims<"seq", "">>) -> !onnx.unknown
   // What moves is not rounded.
   // CHECK-NOT: repro.cast
   // CHECK: repro.transpose %arg0 {{.*}}xf16
-  %1 = onnx.node "Transpose"(%x) {name = "b", domain = "", version = 13 : i64, params = {}} : (tensor<?x4xf16, ["seq", ""]>) -> !onnx.unknown
+  %1 = onnx.node "Transpose"(%x) {name = "b", domain = "", version = 13 : i64, params = {}} : (tensor<?x4xf16, #repro.dims<"seq", "">>) -> !onnx.unknown
   // The type is that of the base.
   // CHECK: %[[Y:.*]] = repro.cast %arg1 {{.*}} -> tensor<4xf32>
   // CHECK: repro.pow %arg2, %[[Y]]

@@ -2,19 +2,19 @@
 // RUN: %canonicalize "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @reshapes
-func.func @reshapes(%x: tensor<?x6xf32, ["n", ""]>) -> (tensor<?x2x3xf32, ["n", "", ""]>, tensor<?x6xf32, ["n", ""]>) {
-  // CHECK-NEXT: %[[R:.*]] = repro.reshape %arg0 {{.*}} -> tensor<?x2x3xf32, ["n", "", ""]>
+func.func @reshapes(%x: tensor<?x6xf32, #repro.dims<"n", "">>) -> (tensor<?x2x3xf32, #repro.dims<"n", "", "">>, tensor<?x6xf32, #repro.dims<"n", "">>) {
+  // CHECK-NEXT: %[[R:.*]] = repro.reshape %arg0 {{.*}} -> tensor<?x2x3xf32, #repro.dims<"n", "", "">>
   // CHECK-NEXT: return %[[R]], %arg0
-  %0 = repro.reshape %x {numerics = "none", version = 1 : i64} : (tensor<?x6xf32, ["n", ""]>) -> tensor<?x3x2xf32, ["n", "", ""]>
-  %1 = repro.reshape %0 {numerics = "none", version = 1 : i64} : (tensor<?x3x2xf32, ["n", "", ""]>) -> tensor<?x2x3xf32, ["n", "", ""]>
-  %2 = repro.reshape %1 {numerics = "none", version = 1 : i64} : (tensor<?x2x3xf32, ["n", "", ""]>) -> tensor<?x6xf32, ["n", ""]>
-  return %1, %2 : tensor<?x2x3xf32, ["n", "", ""]>, tensor<?x6xf32, ["n", ""]>
+  %0 = repro.reshape %x {numerics = "none", version = 1 : i64} : (tensor<?x6xf32, #repro.dims<"n", "">>) -> tensor<?x3x2xf32, #repro.dims<"n", "", "">>
+  %1 = repro.reshape %0 {numerics = "none", version = 1 : i64} : (tensor<?x3x2xf32, #repro.dims<"n", "", "">>) -> tensor<?x2x3xf32, #repro.dims<"n", "", "">>
+  %2 = repro.reshape %1 {numerics = "none", version = 1 : i64} : (tensor<?x2x3xf32, #repro.dims<"n", "", "">>) -> tensor<?x6xf32, #repro.dims<"n", "">>
+  return %1, %2 : tensor<?x2x3xf32, #repro.dims<"n", "", "">>, tensor<?x6xf32, #repro.dims<"n", "">>
 }
 
 // -----
 
 // CHECK-LABEL: func.func @transposes
-func.func @transposes(%x: tensor<2x3x4xf32>, %y: tensor<2x1x?x4xf32, ["", "", "n", ""]>) -> (tensor<2x3x4xf32>, tensor<4x3x2xf32>, tensor<2x?x1x4xf32, ["", "n", "", ""]>, tensor<?x2x1x4xf32, ["n", "", "", ""]>) {
+func.func @transposes(%x: tensor<2x3x4xf32>, %y: tensor<2x1x?x4xf32, #repro.dims<"", "", "n", "">>) -> (tensor<2x3x4xf32>, tensor<4x3x2xf32>, tensor<2x?x1x4xf32, #repro.dims<"", "n", "", "">>, tensor<?x2x1x4xf32, #repro.dims<"n", "", "", "">>) {
   // Forth and back.
   %0 = repro.transpose %x {numerics = "none", version = 1 : i64, perm = array<i64: 1, 2, 0>} : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
   %1 = repro.transpose %0 {numerics = "none", version = 1 : i64, perm = array<i64: 2, 0, 1>} : (tensor<3x4x2xf32>) -> tensor<2x3x4xf32>
@@ -22,28 +22,28 @@ func.func @transposes(%x: tensor<2x3x4xf32>, %y: tensor<2x1x?x4xf32, ["", "", "n
   // CHECK-NEXT: %[[B:.*]] = repro.transpose %arg0 {numerics = "none", perm = array<i64: 2, 1, 0>, version = 1 : i64}
   %2 = repro.transpose %0 {numerics = "none", version = 1 : i64, perm = array<i64: 1, 0, 2>} : (tensor<3x4x2xf32>) -> tensor<4x3x2xf32>
   // Dimensions of 1 move without an element.
-  // CHECK-NEXT: %[[C:.*]] = repro.reshape %arg1 {{.*}} -> tensor<2x?x1x4xf32, ["", "n", "", ""]>
-  %3 = repro.transpose %y {numerics = "none", version = 1 : i64, perm = array<i64: 0, 2, 1, 3>} : (tensor<2x1x?x4xf32, ["", "", "n", ""]>) -> tensor<2x?x1x4xf32, ["", "n", "", ""]>
+  // CHECK-NEXT: %[[C:.*]] = repro.reshape %arg1 {{.*}} -> tensor<2x?x1x4xf32, #repro.dims<"", "n", "", "">>
+  %3 = repro.transpose %y {numerics = "none", version = 1 : i64, perm = array<i64: 0, 2, 1, 3>} : (tensor<2x1x?x4xf32, #repro.dims<"", "", "n", "">>) -> tensor<2x?x1x4xf32, #repro.dims<"", "n", "", "">>
   // An open dimension is not 1.
   // CHECK-NEXT: %[[D:.*]] = repro.transpose %arg1 {{.*}}perm = array<i64: 2, 0, 1, 3>
-  %4 = repro.transpose %y {numerics = "none", version = 1 : i64, perm = array<i64: 2, 0, 1, 3>} : (tensor<2x1x?x4xf32, ["", "", "n", ""]>) -> tensor<?x2x1x4xf32, ["n", "", "", ""]>
+  %4 = repro.transpose %y {numerics = "none", version = 1 : i64, perm = array<i64: 2, 0, 1, 3>} : (tensor<2x1x?x4xf32, #repro.dims<"", "", "n", "">>) -> tensor<?x2x1x4xf32, #repro.dims<"n", "", "", "">>
   // CHECK-NEXT: return %arg0, %[[B]], %[[C]], %[[D]]
-  return %1, %2, %3, %4 : tensor<2x3x4xf32>, tensor<4x3x2xf32>, tensor<2x?x1x4xf32, ["", "n", "", ""]>, tensor<?x2x1x4xf32, ["n", "", "", ""]>
+  return %1, %2, %3, %4 : tensor<2x3x4xf32>, tensor<4x3x2xf32>, tensor<2x?x1x4xf32, #repro.dims<"", "n", "", "">>, tensor<?x2x1x4xf32, #repro.dims<"n", "", "", "">>
 }
 
 // -----
 
 // CHECK-LABEL: func.func @nothing
-func.func @nothing(%x: tensor<?x6x1xf32, ["n", "", ""]>, %none: tensor<?x0x1xf32, ["n", "", ""]>) -> (tensor<?x6x1xf32, ["n", "", ""]>, tensor<?x6x1xf32, ["n", "", ""]>, tensor<?x6x1xf32, ["n", "", ""]>, tensor<?x6x1xf32, ["n", "", ""]>, tensor<?x6x1xf32, ["n", "", ""]>, tensor<?x12x1xf32, ["n", "", ""]>) {
+func.func @nothing(%x: tensor<?x6x1xf32, #repro.dims<"n", "", "">>, %none: tensor<?x0x1xf32, #repro.dims<"n", "", "">>) -> (tensor<?x6x1xf32, #repro.dims<"n", "", "">>, tensor<?x6x1xf32, #repro.dims<"n", "", "">>, tensor<?x6x1xf32, #repro.dims<"n", "", "">>, tensor<?x6x1xf32, #repro.dims<"n", "", "">>, tensor<?x6x1xf32, #repro.dims<"n", "", "">>, tensor<?x12x1xf32, #repro.dims<"n", "", "">>) {
   // CHECK-NEXT: %[[C:.*]] = repro.concat %arg0, %arg0 {axis = 1 : i64
   // CHECK-NEXT: return %arg0, %arg0, %arg0, %arg0, %arg0, %[[C]]
-  %0 = repro.slice %x {numerics = "none", version = 1 : i64, starts = array<i64: 0, 0, -1>, steps = array<i64: 1, 1, -1>} : (tensor<?x6x1xf32, ["n", "", ""]>) -> tensor<?x6x1xf32, ["n", "", ""]>
-  %1 = repro.expand %x {numerics = "none", version = 1 : i64} : (tensor<?x6x1xf32, ["n", "", ""]>) -> tensor<?x6x1xf32, ["n", "", ""]>
-  %2 = repro.concat %none, %x {numerics = "none", version = 1 : i64, axis = 1 : i64} : (tensor<?x0x1xf32, ["n", "", ""]>, tensor<?x6x1xf32, ["n", "", ""]>) -> tensor<?x6x1xf32, ["n", "", ""]>
-  %3 = repro.pad %x {numerics = "none", version = 1 : i64, begins = array<i64: 0, 0, 0>} : (tensor<?x6x1xf32, ["n", "", ""]>) -> tensor<?x6x1xf32, ["n", "", ""]>
-  %4 = repro.pad_wrap %x {numerics = "none", version = 1 : i64, begins = array<i64: 0, 0, 0>} : (tensor<?x6x1xf32, ["n", "", ""]>) -> tensor<?x6x1xf32, ["n", "", ""]>
-  %5 = repro.concat %x, %none, %x {numerics = "none", version = 1 : i64, axis = 1 : i64} : (tensor<?x6x1xf32, ["n", "", ""]>, tensor<?x0x1xf32, ["n", "", ""]>, tensor<?x6x1xf32, ["n", "", ""]>) -> tensor<?x12x1xf32, ["n", "", ""]>
-  return %0, %1, %2, %3, %4, %5 : tensor<?x6x1xf32, ["n", "", ""]>, tensor<?x6x1xf32, ["n", "", ""]>, tensor<?x6x1xf32, ["n", "", ""]>, tensor<?x6x1xf32, ["n", "", ""]>, tensor<?x6x1xf32, ["n", "", ""]>, tensor<?x12x1xf32, ["n", "", ""]>
+  %0 = repro.slice %x {numerics = "none", version = 1 : i64, starts = array<i64: 0, 0, -1>, steps = array<i64: 1, 1, -1>} : (tensor<?x6x1xf32, #repro.dims<"n", "", "">>) -> tensor<?x6x1xf32, #repro.dims<"n", "", "">>
+  %1 = repro.expand %x {numerics = "none", version = 1 : i64} : (tensor<?x6x1xf32, #repro.dims<"n", "", "">>) -> tensor<?x6x1xf32, #repro.dims<"n", "", "">>
+  %2 = repro.concat %none, %x {numerics = "none", version = 1 : i64, axis = 1 : i64} : (tensor<?x0x1xf32, #repro.dims<"n", "", "">>, tensor<?x6x1xf32, #repro.dims<"n", "", "">>) -> tensor<?x6x1xf32, #repro.dims<"n", "", "">>
+  %3 = repro.pad %x {numerics = "none", version = 1 : i64, begins = array<i64: 0, 0, 0>} : (tensor<?x6x1xf32, #repro.dims<"n", "", "">>) -> tensor<?x6x1xf32, #repro.dims<"n", "", "">>
+  %4 = repro.pad_wrap %x {numerics = "none", version = 1 : i64, begins = array<i64: 0, 0, 0>} : (tensor<?x6x1xf32, #repro.dims<"n", "", "">>) -> tensor<?x6x1xf32, #repro.dims<"n", "", "">>
+  %5 = repro.concat %x, %none, %x {numerics = "none", version = 1 : i64, axis = 1 : i64} : (tensor<?x6x1xf32, #repro.dims<"n", "", "">>, tensor<?x0x1xf32, #repro.dims<"n", "", "">>, tensor<?x6x1xf32, #repro.dims<"n", "", "">>) -> tensor<?x12x1xf32, #repro.dims<"n", "", "">>
+  return %0, %1, %2, %3, %4, %5 : tensor<?x6x1xf32, #repro.dims<"n", "", "">>, tensor<?x6x1xf32, #repro.dims<"n", "", "">>, tensor<?x6x1xf32, #repro.dims<"n", "", "">>, tensor<?x6x1xf32, #repro.dims<"n", "", "">>, tensor<?x6x1xf32, #repro.dims<"n", "", "">>, tensor<?x12x1xf32, #repro.dims<"n", "", "">>
 }
 
 // -----
@@ -77,15 +77,15 @@ func.func @arithmetic(%x: tensor<6xf32>) -> (tensor<6xf32>, tensor<6xf32>) {
 // -----
 
 // CHECK-LABEL: func.func @expanded
-func.func @expanded(%x: tensor<1x4xf32>, %y: tensor<?x4xf32, ["n", ""]>) -> (tensor<?x4xf32, ["n", ""]>, tensor<?x4xf32, ["n", ""]>) {
+func.func @expanded(%x: tensor<1x4xf32>, %y: tensor<?x4xf32, #repro.dims<"n", "">>) -> (tensor<?x4xf32, #repro.dims<"n", "">>, tensor<?x4xf32, #repro.dims<"n", "">>) {
   // The sum repeats x by itself; in the second the result would be smaller.
   // CHECK-NEXT: %[[E:.*]] = repro.expand %arg0
   // CHECK-NEXT: repro.add %arg0, %arg1
   // CHECK-NEXT: repro.add %[[E]], %arg0
-  %0 = repro.expand %x {numerics = "none", version = 1 : i64} : (tensor<1x4xf32>) -> tensor<?x4xf32, ["n", ""]>
-  %1 = repro.add %0, %y {numerics = "ieee", version = 1 : i64} : (tensor<?x4xf32, ["n", ""]>, tensor<?x4xf32, ["n", ""]>) -> tensor<?x4xf32, ["n", ""]>
-  %2 = repro.add %0, %x {numerics = "ieee", version = 1 : i64} : (tensor<?x4xf32, ["n", ""]>, tensor<1x4xf32>) -> tensor<?x4xf32, ["n", ""]>
-  return %1, %2 : tensor<?x4xf32, ["n", ""]>, tensor<?x4xf32, ["n", ""]>
+  %0 = repro.expand %x {numerics = "none", version = 1 : i64} : (tensor<1x4xf32>) -> tensor<?x4xf32, #repro.dims<"n", "">>
+  %1 = repro.add %0, %y {numerics = "ieee", version = 1 : i64} : (tensor<?x4xf32, #repro.dims<"n", "">>, tensor<?x4xf32, #repro.dims<"n", "">>) -> tensor<?x4xf32, #repro.dims<"n", "">>
+  %2 = repro.add %0, %x {numerics = "ieee", version = 1 : i64} : (tensor<?x4xf32, #repro.dims<"n", "">>, tensor<1x4xf32>) -> tensor<?x4xf32, #repro.dims<"n", "">>
+  return %1, %2 : tensor<?x4xf32, #repro.dims<"n", "">>, tensor<?x4xf32, #repro.dims<"n", "">>
 }
 
 // -----

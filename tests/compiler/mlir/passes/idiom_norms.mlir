@@ -5,16 +5,16 @@
 // CHECK-SAME: attributes {plan.choices = ["rmsnorm-1"]}
 // CHECK: %[[Y:.*]] = repro.rmsnorm %arg0, %w{{[0-9]+}} {epsilon = 9.99999997E-7 : f32
 // CHECK-NEXT: return %[[Y]]
-func.func @llama_dynamo(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
+func.func @llama_dynamo(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
   %c0 = onnx.weight "c0" {file = "", offset = 0 : i64, length = 4 : i64, data = "00000040"} : tensor<f32>
-  %v1 = onnx.node "Pow"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<f32>) -> !onnx.unknown
+  %v1 = onnx.node "Pow"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<f32>) -> !onnx.unknown
   %c2 = onnx.weight "c2" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v3 = onnx.node "ReduceMean"(%v1, %c2) {name = "v3", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c4 = onnx.weight "c4" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
   %v5 = onnx.node "Add"(%v3, %c4) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %v6 = onnx.node "Sqrt"(%v5) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %v7 = onnx.node "Reciprocal"(%v6) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %v8 = onnx.node "Mul"(%v7, %x) {name = "v8", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %v8 = onnx.node "Mul"(%v7, %x) {name = "v8", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %w9 = onnx.weight "w9" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<8xf32>
   %v10 = onnx.node "Mul"(%w9, %v8) {name = "v10", domain = "", version = 23 : i64, params = {}} : (tensor<8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v10 : !onnx.unknown
@@ -25,9 +25,9 @@ func.func @llama_dynamo(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.u
 // CHECK-LABEL: func.func @llama_legacy
 // CHECK: %[[Y:.*]] = repro.rmsnorm %arg0, %w{{[0-9]+}} {epsilon = 9.99999997E-7 : f32
 // CHECK-NEXT: return %[[Y]]
-func.func @llama_legacy(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
+func.func @llama_legacy(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
   %c0 = onnx.weight "c0" {file = "", offset = 0 : i64, length = 4 : i64, data = "00000040"} : tensor<f32>
-  %v1 = onnx.node "Pow"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<f32>) -> !onnx.unknown
+  %v1 = onnx.node "Pow"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<f32>) -> !onnx.unknown
   %c2 = onnx.weight "c2" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v3 = onnx.node "ReduceMean"(%v1, %c2) {name = "v3", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c4 = onnx.weight "c4" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
@@ -35,7 +35,7 @@ func.func @llama_legacy(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.u
   %v6 = onnx.node "Sqrt"(%v5) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %c7 = onnx.weight "c7" {file = "", offset = 0 : i64, length = 4 : i64, data = "0000803f"} : tensor<f32>
   %v8 = onnx.node "Div"(%c7, %v6) {name = "v8", domain = "", version = 23 : i64, params = {}} : (tensor<f32>, !onnx.unknown) -> !onnx.unknown
-  %v9 = onnx.node "Mul"(%x, %v8) {name = "v9", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, !onnx.unknown) -> !onnx.unknown
+  %v9 = onnx.node "Mul"(%x, %v8) {name = "v9", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, !onnx.unknown) -> !onnx.unknown
   %w10 = onnx.weight "w10" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<8xf32>
   %v11 = onnx.node "Mul"(%w10, %v9) {name = "v11", domain = "", version = 23 : i64, params = {}} : (tensor<8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v11 : !onnx.unknown
@@ -46,14 +46,14 @@ func.func @llama_legacy(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.u
 // CHECK-LABEL: func.func @quotient
 // CHECK: %[[Y:.*]] = repro.rmsnorm %arg0, %w{{[0-9]+}} {epsilon = 9.99999997E-7 : f32
 // CHECK-NEXT: return %[[Y]]
-func.func @quotient(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
-  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+func.func @quotient(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
+  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %c1 = onnx.weight "c1" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v2 = onnx.node "ReduceMean"(%v0, %c1) {name = "v2", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
   %v4 = onnx.node "Add"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %v5 = onnx.node "Sqrt"(%v4) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %v6 = onnx.node "Div"(%x, %v5) {name = "v6", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, !onnx.unknown) -> !onnx.unknown
+  %v6 = onnx.node "Div"(%x, %v5) {name = "v6", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, !onnx.unknown) -> !onnx.unknown
   %w7 = onnx.weight "w7" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<8xf32>
   %v8 = onnx.node "Mul"(%w7, %v6) {name = "v8", domain = "", version = 23 : i64, params = {}} : (tensor<8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v8 : !onnx.unknown
@@ -64,15 +64,15 @@ func.func @quotient(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unkno
 // CHECK-LABEL: func.func @power
 // CHECK: %[[Y:.*]] = repro.rmsnorm %arg0, %w{{[0-9]+}} {epsilon = 9.99999997E-7 : f32
 // CHECK-NEXT: return %[[Y]]
-func.func @power(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
-  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+func.func @power(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
+  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %c1 = onnx.weight "c1" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v2 = onnx.node "ReduceMean"(%v0, %c1) {name = "v2", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
   %v4 = onnx.node "Add"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %c5 = onnx.weight "c5" {file = "", offset = 0 : i64, length = 4 : i64, data = "000000bf"} : tensor<f32>
   %v6 = onnx.node "Pow"(%v4, %c5) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
-  %v7 = onnx.node "Mul"(%x, %v6) {name = "v7", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, !onnx.unknown) -> !onnx.unknown
+  %v7 = onnx.node "Mul"(%x, %v6) {name = "v7", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, !onnx.unknown) -> !onnx.unknown
   %w8 = onnx.weight "w8" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<8xf32>
   %v9 = onnx.node "Mul"(%w8, %v7) {name = "v9", domain = "", version = 23 : i64, params = {}} : (tensor<8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v9 : !onnx.unknown
@@ -83,15 +83,15 @@ func.func @power(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown)
 // CHECK-LABEL: func.func @no_weight
 // CHECK: %[[W:.*]] = repro.weight {{.*}}data = "0000803f0000803f0000803f0000803f0000803f0000803f0000803f0000803f"{{.*}} : tensor<8xf32>
 // CHECK: repro.rmsnorm %arg0, %[[W]]
-func.func @no_weight(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
-  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+func.func @no_weight(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
+  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %c1 = onnx.weight "c1" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v2 = onnx.node "ReduceMean"(%v0, %c1) {name = "v2", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
   %v4 = onnx.node "Add"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %v5 = onnx.node "Sqrt"(%v4) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %v6 = onnx.node "Reciprocal"(%v5) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   return %v7 : !onnx.unknown
 }
 
@@ -101,15 +101,15 @@ func.func @no_weight(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unkn
 // CHECK: %[[Y:.*]] = repro.rmsnorm
 // CHECK: %[[Z:.*]] = repro.mul
 // CHECK-NEXT: return %[[Z]], %[[Y]]
-func.func @unscaled_is_read(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown, !onnx.unknown) {
-  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+func.func @unscaled_is_read(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown, !onnx.unknown) {
+  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %c1 = onnx.weight "c1" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v2 = onnx.node "ReduceMean"(%v0, %c1) {name = "v2", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
   %v4 = onnx.node "Add"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %v5 = onnx.node "Sqrt"(%v4) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %v6 = onnx.node "Reciprocal"(%v5) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %w8 = onnx.weight "w8" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<8xf32>
   %v9 = onnx.node "Mul"(%w8, %v7) {name = "v9", domain = "", version = 23 : i64, params = {}} : (tensor<8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v9, %v7 : !onnx.unknown, !onnx.unknown
@@ -120,15 +120,15 @@ func.func @unscaled_is_read(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!on
 // CHECK-LABEL: func.func @scale_of_positions
 // CHECK: %[[Y:.*]] = repro.rmsnorm
 // CHECK: repro.mul %w{{[0-9]+}}, %[[Y]]
-func.func @scale_of_positions(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
-  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+func.func @scale_of_positions(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
+  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %c1 = onnx.weight "c1" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v2 = onnx.node "ReduceMean"(%v0, %c1) {name = "v2", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
   %v4 = onnx.node "Add"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %v5 = onnx.node "Sqrt"(%v4) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %v6 = onnx.node "Reciprocal"(%v5) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %w8 = onnx.weight "w8" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<1x1x8xf32>
   %v9 = onnx.node "Mul"(%w8, %v7) {name = "v9", domain = "", version = 23 : i64, params = {}} : (tensor<1x1x8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v9 : !onnx.unknown
@@ -141,15 +141,15 @@ func.func @scale_of_positions(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!
 // CHECK: repro.reduce_mean
 // CHECK-NOT: repro.rmsnorm
 // CHECK: return
-func.func @other_reader_q(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown, !onnx.unknown) {
-  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+func.func @other_reader_q(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown, !onnx.unknown) {
+  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %c1 = onnx.weight "c1" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v2 = onnx.node "ReduceMean"(%v0, %c1) {name = "v2", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
   %v4 = onnx.node "Add"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %v5 = onnx.node "Sqrt"(%v4) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %v6 = onnx.node "Reciprocal"(%v5) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %w8 = onnx.weight "w8" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<8xf32>
   %v9 = onnx.node "Mul"(%w8, %v7) {name = "v9", domain = "", version = 23 : i64, params = {}} : (tensor<8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v9, %v0 : !onnx.unknown, !onnx.unknown
@@ -162,15 +162,15 @@ func.func @other_reader_q(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx
 // CHECK: repro.reduce_mean
 // CHECK-NOT: repro.rmsnorm
 // CHECK: return
-func.func @other_reader_a(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown, !onnx.unknown) {
-  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+func.func @other_reader_a(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown, !onnx.unknown) {
+  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %c1 = onnx.weight "c1" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v2 = onnx.node "ReduceMean"(%v0, %c1) {name = "v2", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
   %v4 = onnx.node "Add"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %v5 = onnx.node "Sqrt"(%v4) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %v6 = onnx.node "Reciprocal"(%v5) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %w8 = onnx.weight "w8" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<8xf32>
   %v9 = onnx.node "Mul"(%w8, %v7) {name = "v9", domain = "", version = 23 : i64, params = {}} : (tensor<8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v9, %v2 : !onnx.unknown, !onnx.unknown
@@ -183,15 +183,15 @@ func.func @other_reader_a(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx
 // CHECK: repro.reduce_mean
 // CHECK-NOT: repro.rmsnorm
 // CHECK: return
-func.func @other_reader_s(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown, !onnx.unknown) {
-  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+func.func @other_reader_s(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown, !onnx.unknown) {
+  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %c1 = onnx.weight "c1" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v2 = onnx.node "ReduceMean"(%v0, %c1) {name = "v2", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
   %v4 = onnx.node "Add"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %v5 = onnx.node "Sqrt"(%v4) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %v6 = onnx.node "Reciprocal"(%v5) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %w8 = onnx.weight "w8" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<8xf32>
   %v9 = onnx.node "Mul"(%w8, %v7) {name = "v9", domain = "", version = 23 : i64, params = {}} : (tensor<8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v9, %v4 : !onnx.unknown, !onnx.unknown
@@ -204,15 +204,15 @@ func.func @other_reader_s(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx
 // CHECK: repro.reduce_mean
 // CHECK-NOT: repro.rmsnorm
 // CHECK: return
-func.func @other_reader_t(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown, !onnx.unknown) {
-  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+func.func @other_reader_t(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown, !onnx.unknown) {
+  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %c1 = onnx.weight "c1" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v2 = onnx.node "ReduceMean"(%v0, %c1) {name = "v2", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
   %v4 = onnx.node "Add"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %v5 = onnx.node "Sqrt"(%v4) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %v6 = onnx.node "Reciprocal"(%v5) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %w8 = onnx.weight "w8" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<8xf32>
   %v9 = onnx.node "Mul"(%w8, %v7) {name = "v9", domain = "", version = 23 : i64, params = {}} : (tensor<8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v9, %v5 : !onnx.unknown, !onnx.unknown
@@ -225,16 +225,16 @@ func.func @other_reader_t(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx
 // CHECK: repro.reduce_mean
 // CHECK-NOT: repro.rmsnorm
 // CHECK: return
-func.func @cube(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
+func.func @cube(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
   %c0 = onnx.weight "c0" {file = "", offset = 0 : i64, length = 4 : i64, data = "00004040"} : tensor<f32>
-  %v1 = onnx.node "Pow"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<f32>) -> !onnx.unknown
+  %v1 = onnx.node "Pow"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<f32>) -> !onnx.unknown
   %c2 = onnx.weight "c2" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v3 = onnx.node "ReduceMean"(%v1, %c2) {name = "v3", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c4 = onnx.weight "c4" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
   %v5 = onnx.node "Add"(%v3, %c4) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %v6 = onnx.node "Sqrt"(%v5) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %v7 = onnx.node "Reciprocal"(%v6) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %v8 = onnx.node "Mul"(%v7, %x) {name = "v8", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %v8 = onnx.node "Mul"(%v7, %x) {name = "v8", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %w9 = onnx.weight "w9" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<8xf32>
   %v10 = onnx.node "Mul"(%w9, %v8) {name = "v10", domain = "", version = 23 : i64, params = {}} : (tensor<8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v10 : !onnx.unknown
@@ -247,13 +247,13 @@ func.func @cube(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) 
 // CHECK: repro.reduce_mean
 // CHECK-NOT: repro.rmsnorm
 // CHECK: return
-func.func @no_epsilon(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
-  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+func.func @no_epsilon(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
+  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %c1 = onnx.weight "c1" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v2 = onnx.node "ReduceMean"(%v0, %c1) {name = "v2", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %v3 = onnx.node "Sqrt"(%v2) {name = "v3", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %v4 = onnx.node "Reciprocal"(%v3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %v5 = onnx.node "Mul"(%v4, %x) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %v5 = onnx.node "Mul"(%v4, %x) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %w6 = onnx.weight "w6" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<8xf32>
   %v7 = onnx.node "Mul"(%w6, %v5) {name = "v7", domain = "", version = 23 : i64, params = {}} : (tensor<8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v7 : !onnx.unknown
@@ -266,15 +266,15 @@ func.func @no_epsilon(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unk
 // CHECK: repro.reduce_mean
 // CHECK-NOT: repro.rmsnorm
 // CHECK: return
-func.func @middle_axis(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
-  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+func.func @middle_axis(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
+  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %c1 = onnx.weight "c1" {file = "", offset = 0 : i64, length = 8 : i64, data = "0100000000000000"} : tensor<1xi64>
   %v2 = onnx.node "ReduceMean"(%v0, %c1) {name = "v2", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
   %v4 = onnx.node "Add"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %v5 = onnx.node "Sqrt"(%v4) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %v6 = onnx.node "Reciprocal"(%v5) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %v7 = onnx.node "Mul"(%v6, %x) {name = "v7", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %w8 = onnx.weight "w8" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<8xf32>
   %v9 = onnx.node "Mul"(%w8, %v7) {name = "v9", domain = "", version = 23 : i64, params = {}} : (tensor<8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v9 : !onnx.unknown
@@ -287,8 +287,8 @@ func.func @middle_axis(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.un
 // CHECK: repro.reduce_mean
 // CHECK-NOT: repro.rmsnorm
 // CHECK: return
-func.func @twice(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
-  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+func.func @twice(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
+  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %c1 = onnx.weight "c1" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v2 = onnx.node "ReduceMean"(%v0, %c1) {name = "v2", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
@@ -296,7 +296,7 @@ func.func @twice(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown)
   %v5 = onnx.node "Sqrt"(%v4) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
   %c6 = onnx.weight "c6" {file = "", offset = 0 : i64, length = 4 : i64, data = "00000040"} : tensor<f32>
   %v7 = onnx.node "Div"(%c6, %v5) {name = "v7", domain = "", version = 23 : i64, params = {}} : (tensor<f32>, !onnx.unknown) -> !onnx.unknown
-  %v8 = onnx.node "Mul"(%x, %v7) {name = "v8", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, !onnx.unknown) -> !onnx.unknown
+  %v8 = onnx.node "Mul"(%x, %v7) {name = "v8", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, !onnx.unknown) -> !onnx.unknown
   %w9 = onnx.weight "w9" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<8xf32>
   %v10 = onnx.node "Mul"(%w9, %v8) {name = "v10", domain = "", version = 23 : i64, params = {}} : (tensor<8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v10 : !onnx.unknown
@@ -309,14 +309,14 @@ func.func @twice(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown)
 // CHECK: repro.reduce_mean
 // CHECK-NOT: repro.rmsnorm
 // CHECK: return
-func.func @root_over_x(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
-  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+func.func @root_over_x(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
+  %v0 = onnx.node "Mul"(%x, %x) {name = "v0", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %c1 = onnx.weight "c1" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
   %v2 = onnx.node "ReduceMean"(%v0, %c1) {name = "v2", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (!onnx.unknown, tensor<1xi64>) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "bd378635"} : tensor<f32>
   %v4 = onnx.node "Add"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %v5 = onnx.node "Sqrt"(%v4) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown) -> !onnx.unknown
-  %v6 = onnx.node "Div"(%v5, %x) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, ["batch", "seq", ""]>) -> !onnx.unknown
+  %v6 = onnx.node "Div"(%v5, %x) {name = "v6", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> !onnx.unknown
   %w7 = onnx.weight "w7" {file = "f", offset = 0 : i64, length = 32 : i64} : tensor<8xf32>
   %v8 = onnx.node "Mul"(%w7, %v6) {name = "v8", domain = "", version = 23 : i64, params = {}} : (tensor<8xf32>, !onnx.unknown) -> !onnx.unknown
   return %v8 : !onnx.unknown
@@ -329,10 +329,10 @@ func.func @root_over_x(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.un
 // CHECK-NOT: repro.reduce_mean
 // CHECK: repro.layernorm %arg0, %w{{[0-9]+}}, %w{{[0-9]+}} {epsilon = 9.99999974E-6 : f32
 // CHECK-NEXT: return
-func.func @layernorm(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
+func.func @layernorm(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
   %c0 = onnx.weight "c0" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
-  %v1 = onnx.node "ReduceMean"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<1xi64>) -> !onnx.unknown
-  %v2 = onnx.node "Sub"(%x, %v1) {name = "v2", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, !onnx.unknown) -> !onnx.unknown
+  %v1 = onnx.node "ReduceMean"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<1xi64>) -> !onnx.unknown
+  %v2 = onnx.node "Sub"(%x, %v1) {name = "v2", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, !onnx.unknown) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "00000040"} : tensor<f32>
   %v4 = onnx.node "Pow"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %c5 = onnx.weight "c5" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
@@ -353,11 +353,11 @@ func.func @layernorm(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unkn
 // CHECK-LABEL: func.func @difference_twice
 // CHECK: repro.layernorm %arg0, %w{{[0-9]+}}, %w
 // CHECK-NEXT: return
-func.func @difference_twice(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
+func.func @difference_twice(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
   %c0 = onnx.weight "c0" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
-  %v1 = onnx.node "ReduceMean"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<1xi64>) -> !onnx.unknown
-  %v2 = onnx.node "Sub"(%x, %v1) {name = "v2", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, !onnx.unknown) -> !onnx.unknown
-  %v3 = onnx.node "Sub"(%x, %v1) {name = "v3", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, !onnx.unknown) -> !onnx.unknown
+  %v1 = onnx.node "ReduceMean"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<1xi64>) -> !onnx.unknown
+  %v2 = onnx.node "Sub"(%x, %v1) {name = "v2", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, !onnx.unknown) -> !onnx.unknown
+  %v3 = onnx.node "Sub"(%x, %v1) {name = "v3", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, !onnx.unknown) -> !onnx.unknown
   %c4 = onnx.weight "c4" {file = "", offset = 0 : i64, length = 4 : i64, data = "00000040"} : tensor<f32>
   %v5 = onnx.node "Pow"(%v3, %c4) {name = "v5", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %c6 = onnx.weight "c6" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
@@ -379,10 +379,10 @@ func.func @difference_twice(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!on
 // CHECK-LABEL: func.func @no_bias
 // CHECK: repro.layernorm %arg0, %w{{[0-9]+}} {
 // CHECK-NEXT: return
-func.func @no_bias(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
+func.func @no_bias(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
   %c0 = onnx.weight "c0" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
-  %v1 = onnx.node "ReduceMean"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<1xi64>) -> !onnx.unknown
-  %v2 = onnx.node "Sub"(%x, %v1) {name = "v2", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, !onnx.unknown) -> !onnx.unknown
+  %v1 = onnx.node "ReduceMean"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<1xi64>) -> !onnx.unknown
+  %v2 = onnx.node "Sub"(%x, %v1) {name = "v2", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, !onnx.unknown) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "00000040"} : tensor<f32>
   %v4 = onnx.node "Pow"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %c5 = onnx.weight "c5" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
@@ -402,10 +402,10 @@ func.func @no_bias(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknow
 // CHECK: %[[W:.*]] = repro.weight {{.*}}data = "0000803f
 // CHECK: repro.layernorm %arg0, %[[W]], %w{{[0-9]+}} {
 // CHECK-NEXT: return
-func.func @bias_alone(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
+func.func @bias_alone(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
   %c0 = onnx.weight "c0" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
-  %v1 = onnx.node "ReduceMean"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<1xi64>) -> !onnx.unknown
-  %v2 = onnx.node "Sub"(%x, %v1) {name = "v2", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, !onnx.unknown) -> !onnx.unknown
+  %v1 = onnx.node "ReduceMean"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<1xi64>) -> !onnx.unknown
+  %v2 = onnx.node "Sub"(%x, %v1) {name = "v2", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, !onnx.unknown) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "00000040"} : tensor<f32>
   %v4 = onnx.node "Pow"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %c5 = onnx.weight "c5" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
@@ -424,10 +424,10 @@ func.func @bias_alone(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unk
 // CHECK-LABEL: func.func @third_moment
 // CHECK-NOT: repro.layernorm
 // CHECK: repro.pow
-func.func @third_moment(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
+func.func @third_moment(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
   %c0 = onnx.weight "c0" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
-  %v1 = onnx.node "ReduceMean"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<1xi64>) -> !onnx.unknown
-  %v2 = onnx.node "Sub"(%x, %v1) {name = "v2", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, !onnx.unknown) -> !onnx.unknown
+  %v1 = onnx.node "ReduceMean"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<1xi64>) -> !onnx.unknown
+  %v2 = onnx.node "Sub"(%x, %v1) {name = "v2", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, !onnx.unknown) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "00004040"} : tensor<f32>
   %v4 = onnx.node "Pow"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %c5 = onnx.weight "c5" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
@@ -449,10 +449,10 @@ func.func @third_moment(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.u
 // CHECK-NOT: repro.layernorm
 // CHECK-NOT: repro.rmsnorm
 // CHECK: repro.reduce_mean
-func.func @other_axes(%x: tensor<?x?x8xf32, ["batch", "seq", ""]>) -> (!onnx.unknown) {
+func.func @other_axes(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>) -> (!onnx.unknown) {
   %c0 = onnx.weight "c0" {file = "", offset = 0 : i64, length = 8 : i64, data = "ffffffffffffffff"} : tensor<1xi64>
-  %v1 = onnx.node "ReduceMean"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, tensor<1xi64>) -> !onnx.unknown
-  %v2 = onnx.node "Sub"(%x, %v1) {name = "v2", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, ["batch", "seq", ""]>, !onnx.unknown) -> !onnx.unknown
+  %v1 = onnx.node "ReduceMean"(%x, %c0) {name = "v1", domain = "", version = 23 : i64, params = {keepdims = 1 : i64}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, tensor<1xi64>) -> !onnx.unknown
+  %v2 = onnx.node "Sub"(%x, %v1) {name = "v2", domain = "", version = 23 : i64, params = {}} : (tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, !onnx.unknown) -> !onnx.unknown
   %c3 = onnx.weight "c3" {file = "", offset = 0 : i64, length = 4 : i64, data = "00000040"} : tensor<f32>
   %v4 = onnx.node "Pow"(%v2, %c3) {name = "v4", domain = "", version = 23 : i64, params = {}} : (!onnx.unknown, tensor<f32>) -> !onnx.unknown
   %c5 = onnx.weight "c5" {file = "", offset = 0 : i64, length = 8 : i64, data = "0100000000000000"} : tensor<1xi64>

@@ -1,5 +1,6 @@
 // Transposes sink through pointwise operations if fewer remain. Otherwise they stay.
 // RUN: %sink "%s" --split-input-file | %check
+// RUN: %earlier_sink "%s" --split-input-file | %check
 
 // CHECK-LABEL: func.func @cancelled
 func.func @cancelled(%x: tensor<2x4x4x3xf32>, %y: tensor<2x4x4x3xf32>) -> tensor<2x4x4x3xf32> {
