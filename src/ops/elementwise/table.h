@@ -40,6 +40,7 @@
   X(unary, erf, "Erf-9")                      \
   X(unary, erfc, "")                          \
   X(unary, softplus, "Softplus-1")            \
+  X(unary, logsigmoid, "")                    \
   X(light_real, relu, "")                     \
   X(binary64, exp_f64, "")                    \
   X(binary64, log_f64, "")                    \
