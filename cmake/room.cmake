@@ -1,6 +1,7 @@
 # Rooms: every operation of spec/opset.toml is a folder src/ops/NAME, or lives with others of one
 # kind in the folder that its `room` names. By file name:
 #   reference.cc   defines contract_NAME (kernels/op_contract.h) and row_NAME_reference
+#   table.h        optional, where several operations share the room: a row for each
 #   room.cc        optional: what all rows share (shapes, units, packing), compiled once without ISA
 #                  flags
 #   cpu.cc         compiled once per instruction set, defines INVAR_ROW = row_NAME_ISA
@@ -20,6 +21,51 @@ include(isa)
 set(INVAR_LIBRARY_ROWS_onednn onednn)
 set(INVAR_LIBRARY_ROWS_cublas cublas_reduced cublas)
 
+# Rooms whose table.h has rows X(HOW, NAME, "OPERATOR", "ATTRIBUTE"...): build/generated/ops/ROOM/
+# table.td, which their op.td includes, has each operation as an instance of the class ROOM_HOW of
+# op.td. Attributes are f32, those of a `test` i64. result: the files made.
+function(invar_room_tables result)
+  set(made "")
+  file(GLOB tables CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/*/table.h)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tables})
+  foreach(table ${tables})
+    cmake_path(GET table PARENT_PATH room)
+    cmake_path(GET room FILENAME room)
+    file(READ ${table} text)
+    string(REGEX MATCHALL "X[(][a-z0-9_]+, [a-z0-9_]+, \"[^\n)]*[)]" rows "${text}")
+    set(ops "")
+    foreach(row ${rows})
+      string(REGEX MATCH "^X[(]([a-z0-9_]+), ([a-z0-9_]+), \"[^\"]*\"(.*)[)]$" row ${row})
+      set(how ${CMAKE_MATCH_1})
+      set(op ${CMAKE_MATCH_2})
+      set(attributes "${CMAKE_MATCH_3}")
+      string(REGEX MATCHALL "[a-z0-9]+" words ${op})
+      set(class "")
+      foreach(word ${words})  # exp_f64: ExpF64
+        string(SUBSTRING ${word} 0 1 first)
+        string(SUBSTRING ${word} 1 -1 rest)
+        string(TOUPPER ${first} first)
+        string(APPEND class ${first}${rest})
+      endforeach()
+      if(attributes)
+        set(type F32)
+        if(how STREQUAL test)
+          set(type I64)
+        endif()
+        string(REGEX REPLACE "\"([a-z]+)\"" "${type}Attr:$\\1" attributes "${attributes}")
+        string(REGEX REPLACE "^, (.*)$" ", (ins \\1)" attributes "${attributes}")
+      endif()
+      string(APPEND ops "def Repro_${class}Op : ${room}_${how}<\"${op}\"${attributes}>;\n")
+    endforeach()
+    if(rows)
+      set(file ${CMAKE_BINARY_DIR}/generated/ops/${room}/table.td)
+      file(CONFIGURE OUTPUT ${file} CONTENT "${ops}" @ONLY)
+      list(APPEND made ${file})
+    endif()
+  endforeach()
+  set(${result} "${made}" PARENT_SCOPE)
+endfunction()
+
 # The types of attributes, as the rooms' op.td files declare them: a table for
 # src/base/attribute_types.h. An attribute name has one type, whatever the operation.
 function(invar_attribute_table result)
@@ -31,6 +77,8 @@ function(invar_attribute_table result)
   set(table "")
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/*/op.td)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
+  invar_room_tables(tables)
+  list(APPEND files ${tables})
   foreach(file ${files})
     file(READ ${file} text)
     string(REGEX MATCHALL "(I64|F32|Str|DenseI64Array)Attr>?:[$][a-z0-9_]+" declared "${text}")

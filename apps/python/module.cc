@@ -295,11 +295,15 @@ NB_MODULE(_native, m) {
   m.def("infer", &infer, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"),
         nb::arg("wanted").none() = nb::none());
   m.def("set_threads", &set_threads);
-  m.def("operations", [] {
-    std::vector<std::string> names;
-    for (const OpInfo& o : opset()) names.emplace_back(o.op);
-    return names;
-  });
+  m.def(
+      "operations",
+      [](const std::string& room) {
+        std::vector<std::string> names;
+        for (const OpInfo& o : opset())
+          if (room.empty() || o.room == room) names.emplace_back(o.op);
+        return names;
+      },
+      nb::arg("room") = "");
   add_generation(m);
   m.attr("most_opt") = compiler::kMaxOptLevel;
   m.attr("most_threads") = kMaxThreads;

@@ -35,8 +35,9 @@ endfunction()
 macro(invar_tablegen td out)
   add_custom_command(
     OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${out}
-    COMMAND ${INVAR_MLIR_TBLGEN} ${ARGN} -I ${CMAKE_SOURCE_DIR}/src -I ${MLIR_INCLUDE_DIRS} ${td}
-            -o ${CMAKE_CURRENT_BINARY_DIR}/${out} -d ${CMAKE_CURRENT_BINARY_DIR}/${out}.d
+    COMMAND ${INVAR_MLIR_TBLGEN} ${ARGN} -I ${CMAKE_SOURCE_DIR}/src -I ${CMAKE_BINARY_DIR}/generated
+            -I ${MLIR_INCLUDE_DIRS} ${td} -o ${CMAKE_CURRENT_BINARY_DIR}/${out}
+            -d ${CMAKE_CURRENT_BINARY_DIR}/${out}.d
     DEPENDS ${td} ${INVAR_MLIR_TBLGEN}
     DEPFILE ${CMAKE_CURRENT_BINARY_DIR}/${out}.d
     VERBATIM)

@@ -1,5 +1,5 @@
-// Lowering of the elementwise operators. Window functions and the propagation of dimensions are in
-// import/.
+// Lowering of the elementwise operators that need more than a row of table.h. Those rows, window
+// functions and the propagation of dimensions are in import/.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,20 +12,16 @@
 namespace invar::compiler {
 namespace {
 
-// Nodes that become one operation of the same operands.
+// Nodes that become one operation of the same operand.
 template <class Op>
 Status unary(NodeView& node) {
   return lower_to<Op>(node, 1);
-}
-template <class Op>
-Status binary(NodeView& node) {
-  return lower_to<Op>(node, 2);
 }
 
 // An operation of f32 that has a counterpart for f64.
 template <class Op, class Wide>
 Status unary_f32_or_f64(NodeView& node) {
-  return element_of(node.in(0)).isF64() ? lower_to<Wide>(node, 1) : lower_to<Op>(node, 1);
+  return element_of(node.in(0)).isF64() ? unary<Wide>(node) : unary<Op>(node);
 }
 
 // A float attribute: ONNX's name, ours, and its default.
@@ -271,10 +267,6 @@ Status relu(NodeView& node) {
   return node.replace(out);
 }
 
-Status where(NodeView& node) {
-  return lower_to<WhereOp>(node, 3);
-}
-
 // PRelu broadcasts the slope to x, but not x to the slope.
 Status slopes(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {}));
@@ -312,39 +304,15 @@ struct FuseGate : OpRewritePattern<MulOp> {
 
 }  // namespace
 
-// Long because it is a table: one line for each operator.
 void import_elementwise(RuleRegistry& registry) {
+  import_table(registry);
   import_dim_propagation(registry);
   import_window_functions(registry);
-  registry.add_rule("Abs", 6, unary<AbsOp>, Widening::integers);
-  registry.add_rule("Neg", 6, unary<NegOp>, Widening::integers);
-  registry.add_rule("Sign", 9, unary<SignOp>, Widening::integers);
-  registry.add_rule("Floor", 6, unary<FloorOp>);
-  registry.add_rule("Ceil", 6, unary<CeilOp>);
-  registry.add_rule("Round", 11, unary<RoundOp>);
-  registry.add_rule("Sqrt", 6, unary<SqrtOp>);
-  registry.add_rule("Reciprocal", 6, unary<ReciprocalOp>);
   registry.add_rule("Exp", 6, unary_f32_or_f64<ExpOp, ExpF64Op>);
   registry.add_rule("Log", 6, unary_f32_or_f64<LogOp, LogF64Op>);
-  registry.add_rule("Softplus", 1, unary<SoftplusOp>);
   registry.add_rule("Sin", 7, sine<SinOp, false>);
   registry.add_rule("Cos", 7, sine<CosOp, true>);
-  registry.add_rule("Tan", 7, unary<TanOp>);
-  registry.add_rule("Asin", 7, unary<AsinOp>);
-  registry.add_rule("Acos", 7, unary<AcosOp>);
-  registry.add_rule("Atan", 7, unary<AtanOp>);
-  registry.add_rule("Sinh", 9, unary<SinhOp>);
-  registry.add_rule("Cosh", 9, unary<CoshOp>);
-  registry.add_rule("Tanh", 6, unary<TanhOp>);
-  registry.add_rule("Asinh", 9, unary<AsinhOp>);
-  registry.add_rule("Acosh", 9, unary<AcoshOp>);
-  registry.add_rule("Atanh", 9, unary<AtanhOp>);
-  registry.add_rule("Erf", 9, unary<ErfOp>);
   registry.add_rule("Relu", 6, relu, Widening::integers);
-  registry.add_rule("Sigmoid", 6, unary<SigmoidOp>);
-  registry.add_rule("HardSwish", 14, unary<HardswishOp>);
-  registry.add_rule("Softsign", 1, unary<SoftsignOp>);
-  registry.add_rule("Mish", 18, unary<MishOp>);
   registry.add_rule("Elu", 6, [](NodeView& n) {
     return unary_with_attrs<EluOp>(n, {{"alpha", "alpha", 1.0f}});
   });
@@ -375,34 +343,15 @@ void import_elementwise(RuleRegistry& registry) {
   registry.add_rule("com.microsoft.BiasGelu", 1, with_bias<GeluOp, 2>);
   registry.add_rule("com.microsoft.FastGelu", 1, with_bias<GeluTanhOp, 1>);
   registry.add_rule("Clip", 6, clip, Widening::integers);
-  registry.add_rule("IsNaN", 9, unary<IsnanOp>);
   registry.add_rule("IsInf", 10, is_inf);
-  registry.add_rule("Not", 1, unary<LogicalNotOp>);
-  registry.add_rule("Add", 7, binary<AddOp>, Widening::integers);
-  registry.add_rule("Sub", 7, binary<SubOp>, Widening::integers);
-  registry.add_rule("Mul", 7, binary<MulOp>, Widening::integers);
-  registry.add_rule("Div", 7, binary<DivOp>, Widening::integers);
   registry.add_rule("Mod", 10, remainder, Widening::integers);
   registry.add_rule("Pow", 7, power, "TE>T@12");
-  registry.add_rule("BitwiseAnd", 18, binary<BitwiseAndOp>, Widening::integers);
-  registry.add_rule("BitwiseOr", 18, binary<BitwiseOrOp>, Widening::integers);
-  registry.add_rule("BitwiseXor", 18, binary<BitwiseXorOp>, Widening::integers);
-  registry.add_rule("BitwiseNot", 18, unary<BitwiseNotOp>, Widening::integers);
   registry.add_rule("BitShift", 11, bit_shift, Widening::integers);
   registry.add_rule("Max", 8, variadic<MaxOp>, Widening::integers);
   registry.add_rule("Min", 8, variadic<MinOp>, Widening::integers);
   registry.add_rule("Sum", 8, variadic<AddOp>, Widening::integers);
   registry.add_rule("Mean", 8, mean);
   registry.add_rule("PRelu", 7, slopes);
-  registry.add_rule("Equal", 7, binary<EqualOp>, Widening::integers);
-  registry.add_rule("Less", 7, binary<LessOp>, Widening::integers);
-  registry.add_rule("LessOrEqual", 12, binary<LessEqualOp>, Widening::integers);
-  registry.add_rule("Greater", 7, binary<GreaterOp>, Widening::integers);
-  registry.add_rule("GreaterOrEqual", 12, binary<GreaterEqualOp>, Widening::integers);
-  registry.add_rule("And", 7, binary<LogicalAndOp>);
-  registry.add_rule("Or", 7, binary<LogicalOrOp>);
-  registry.add_rule("Xor", 7, binary<LogicalXorOp>);
-  registry.add_rule("Where", 9, where);
   registry.add_pattern<FuseGate>();
 }
 

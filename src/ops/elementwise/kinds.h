@@ -175,7 +175,7 @@ constexpr TypedMaps ternary_select(Fn) {
 #else
 #define INVAR_CALLED [[gnu::always_inline]]
 #endif
-#define INVAR_EACH(how, name, ...)               \
+#define INVAR_EACH(how, name, onnx, ...)         \
   struct GraphOf_##name {                        \
     template <class... X>                        \
     INVAR_CALLED auto operator()(X... x) const { \

@@ -1,6 +1,7 @@
 import math
 
 import torch
+from invar import _native
 from invar.emit import in_text
 
 BOTH_SIGNS = {
@@ -59,51 +60,6 @@ def div(c):
     return f"{c[0]} / {c[1]}" if floating else f'torch.div({c[0]}, {c[1]}, rounding_mode="trunc")'
 
 
-# Of this name in torch, with the same operands.
-SAME = (
-    "abs",
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "ceil",
-    "cos",
-    "cosh",
-    "erf",
-    "erfc",
-    "exp",
-    "exp2",
-    "expm1",
-    "floor",
-    "fmod",
-    "isnan",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "pow",
-    "reciprocal",
-    "relu",
-    "round",
-    "rsqrt",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-    "trunc",
-    "where",
-)
-IN_FUNCTIONAL = ("gelu", "hardswish", "mish", "silu", "softplus", "softsign")
 INFIX = {
     "add": "+",
     "sub": "-",
@@ -120,9 +76,8 @@ INFIX = {
     "shift_right": ">>",
 }
 
-FLOATING_OR_SIGNED = {
-    **{op: lambda c, op=op: f"torch.{op}({', '.join(c[i] for i in range(len(c)))})" for op in SAME},
-    **{op: f"functional.{op}({{0}})" for op in IN_FUNCTIONAL},
+# The others are functions of torch with the operation's name.
+OTHERWISE = {
     **{op: f"{{0}} {sign} {{1}}" for op, sign in INFIX.items()},
     "bitwise_not": "~{0}",
     "cbrt": "rooms.elementwise.cbrt({0})",
@@ -149,6 +104,13 @@ FLOATING_OR_SIGNED = {
     "swish": "{0} * torch.sigmoid({alpha} * {0})",
     "thresholdedrelu": "functional.threshold({0}, {alpha}, 0.0)",
 }
+
+
+def by_name(op):
+    """torch's function of this name, with the same operands; None: torch has none."""
+    for name, module in (("torch", torch), ("functional", torch.nn.functional)):
+        if hasattr(module, op):
+            return lambda c: f"{name}.{op}({', '.join(c[i] for i in range(len(c)))})"
 
 
 def shifted_down(x, places):
@@ -188,4 +150,8 @@ def of_any(op, spelled):
     return text
 
 
-SPELLED = {op: of_any(op, spelled) for op, spelled in FLOATING_OR_SIGNED.items()}
+SPELLED = {
+    op: of_any(op, spelled)
+    for op in _native.operations("elementwise")
+    if (spelled := OTHERWISE.get(op) or by_name(op))
+}

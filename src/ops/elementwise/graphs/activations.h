@@ -106,6 +106,10 @@ INVAR_INLINE F gelu_graph(F x) {
 INVAR_INLINE F softplus(F x) {
   return add(at_least(x, 0.0f), from_num::log1p(lanes::exp(neg(abs(x)))));
 }
+// log(sigmoid(x)) also where sigmoid is 0 or 1.
+INVAR_INLINE F logsigmoid(F x) {
+  return neg(softplus(neg(x)));
+}
 
 // Functions whose fast path has a normal result, so that the store rule is skipped. Same values.
 INVAR_INLINE Canonical tanh(F x) {

@@ -7,6 +7,7 @@ namespace invar::compiler {
 
 // The rules of each file.
 void import_dim_propagation(RuleRegistry&);
+void import_table(RuleRegistry&);
 void import_window_functions(RuleRegistry&);
 
 }  // namespace invar::compiler

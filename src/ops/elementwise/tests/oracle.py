@@ -401,6 +401,7 @@ ON_BITS = {
     "rsqrt": operation(lambda x: root(x, 2, inverse=True)),
     "cbrt": operation(lambda x: root(x, 3)),
     "softplus": operation(lambda x: add(maximum(x, 0.0), LOG1P(exp(-abs(x))))),
+    "logsigmoid": operation(lambda x: -add(maximum(-x, 0.0), LOG1P(exp(-abs(x))))),
     "relu": operation(lambda x: maximum(x, 0.0)),
     "leakyrelu": operation(lambda x, alpha: mul(alpha, x) if x < 0 else x, names=("alpha",)),
     "prelu": operation(lambda x, slope: mul(slope, x) if x < 0 else x),
