@@ -8,7 +8,7 @@
 #   cpu_ISA.cc     an override for one instruction set, compiled instead of cpu.cc there
 #   cuda.cu        the rows of a GPU (builds with INVAR_CUDA), for every operation of the room;
 #                  beside it what it includes
-#   LIBRARY.cc     library rows (kernels/vendor/vendor_kernel.h) of the operation that has the
+#   LIBRARY.cc     library rows (kernels/vendor_kernel.h) of the operation that has the
 #                  room's name; LIBRARY.cu those of a GPU
 #   *_test.cc      part of invar_ops_test
 #   cases.txt vectors.txt golden.txt   what the conformance harness runs

@@ -9,7 +9,7 @@
 #include "base/opset.h"
 #include "base/thread_pool.h"
 #include "device/machine.h"
-#include "kernels/vendor/vendor_kernel.h"
+#include "kernels/vendor_kernel.h"
 #include "num/env.h"
 
 namespace invar::conformance {

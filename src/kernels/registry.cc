@@ -4,7 +4,7 @@
 #include "base/isa.h"
 #include "kernels/forced_route.h"
 #include "kernels/kernel.h"
-#include "kernels/vendor/vendor_kernel.h"
+#include "kernels/vendor_kernel.h"
 #include "rows.inc"
 #include "vendor_rows.inc"
 

@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "base/opset.h"
+#include "kernels/worker_count.h"
 #include "num/env.h"
-#include "run/execute/memory.h"
 #include "run/execute/out_of_bounds.h"
-#include "run/execute/worker_count.h"
+#include "run/prepare/executable.h"
 #include "run/prepare/kernel_selection.h"
-#include "run/prepare/program.h"
 
 namespace invar::run {
 namespace {
@@ -68,7 +67,7 @@ Status EagerCall::reserve(const std::shared_ptr<Device>& device) {
 Status EagerCall::run_on_host(Pool& pool) {
   size_t bytes = bytes_of(call_.out[0]);
   for (const ops::View& v : call_.in) bytes += bytes_of(v);
-  const int workers = workers_for(static_cast<int64_t>(bytes), pool.threads());
+  const int workers = ops::workers_for(static_cast<int64_t>(bytes), pool.threads());
   const size_t scratch = Allocation::round_up(kernel_.scratch_bytes ? kernel_.scratch_bytes(call_) : 0);
   INVAR_TRY(const Allocation scratches, Allocation::make(scratch * static_cast<size_t>(workers), "scratch"));
   for (int phase = 0; phase < kernel_.phases; ++phase) {

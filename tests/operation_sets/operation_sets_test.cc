@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "kernels/testing.h"
-#include "kernels/vendor/vendor_kernel.h"
+#include "kernels/vendor_kernel.h"
 #include "run/function.h"
 
 namespace invar {

@@ -2,7 +2,7 @@
 // workspace. One stream with its own workspace and no atomics, as its documentation requires for
 // bitwise reproducible runs.
 #pragma once
-#include "kernels/vendor/vendor_kernel.h"
+#include "kernels/vendor_kernel.h"
 
 namespace invar::ops::cublas {
 

@@ -1,7 +1,7 @@
 // matmul by cuBLAS, for many rows: tensor cores with operands of fewer bits if nothing is promised
 // ("cublas_reduced"), f32 otherwise ("cublas"). Weights are packed as for the reproducible row,
 // which takes few rows and all that is not one plain product; here they are unpacked into the
-// call's shared memory. Library rows: kernels/vendor/vendor_kernel.h.
+// call's shared memory. Library rows: kernels/vendor_kernel.h.
 #include "kernels/vendor/cublas.h"
 #include "ops/matmul/cuda/packed_weight_reader.cuh"
 

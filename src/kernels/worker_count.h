@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace invar::run {
+namespace invar::ops {
 
 // Handing work to another thread costs about a microsecond, in which one core moves this many
 // bytes.
@@ -15,4 +15,4 @@ inline int workers_for(int64_t bytes, int at_most) {
   return static_cast<int>(std::clamp<int64_t>(bytes / kBytesPerWorker, 1, at_most));
 }
 
-}  // namespace invar::run
+}  // namespace invar::ops
