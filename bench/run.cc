@@ -48,11 +48,11 @@ struct Measured {
   Bytes bytes;
 };
 
-Result<Measured> measure_one(const Item& item, const ops::Kernel& kernel, Pool& pool, Peaks& peaks,
+Result<Measured> measure_one(const Item& item, const ops::CpuKernel& kernel, Pool& pool, Peaks& peaks,
                              Peer* peer, double seconds) {
-  Row row = row_of(item, kernel);
+  Row row = row_of(item, kernel.isa);
   row.threads = pool.threads();
-  INVAR_TRY(Subject subject, Subject::make(item, kernel, pool.threads()));
+  INVAR_TRY(Subject subject, Subject::make(item, &kernel, pool.threads()));
   row.bytes = static_cast<double>(subject.working_set());
   const Bytes bytes(subject);
   if (row.flops > 0) peaks.flops(pool);
@@ -85,17 +85,16 @@ Result<std::vector<std::string>> isas_of(const Settings& s) {
 Result<std::vector<Item>> items_for(const Settings& s) {
   if (s.shape.empty()) return choose(s.suites, s.op, s.device == "cpu" ? "cpu" : "cuda");
   if (s.op.empty()) return bad_input("--shape needs --op: whose call is it?");
-  if (!ops::find(s.op, "reference"))
-    return bad_input("no operation '" + s.op + "': spec/opset.toml lists them");
+  if (!ops::contract_of(s.op)) return bad_input("no operation '" + s.op + "': spec/opset.toml lists them");
   return items_of(s.op, s.shape, "--shape");
 }
 
 }  // namespace
 
-Row row_of(const Item& item, const ops::Kernel& kernel) {
+Row row_of(const Item& item, std::string_view isa) {
   Row row;
   row.suite = item.suite, row.op = item.op, row.shape = item.shape(), row.text = item.call.text;
-  row.isa = std::string(kernel.isa), row.flops = static_cast<double>(item.flops);
+  row.isa = std::string(isa), row.flops = static_cast<double>(item.flops);
   for (const auto& t : item.call.out) row.elements += static_cast<double>(t.elements());
   if (item.past)
     row.elements *= 1 - static_cast<double>(item.past) / static_cast<double>(item.call.out[0].shape[1]);
@@ -180,8 +179,8 @@ Result<Report> measure(const Settings& s, const Progress& progress) {
       std::vector<Measured> measured;
       for (const Item& item : items) {
         progress(done++, total, item.op + " " + item.shape());
-        const ops::Kernel* kernel = ops::find(item.op, isas[i]);
-        if (!kernel) kernel = ops::find(item.op, "reference");  // nothing to vectorise
+        const ops::CpuKernel* kernel = ops::find_cpu_kernel(item.op, isas[i]);
+        if (!kernel) kernel = ops::find_cpu_kernel(item.op, "reference");  // nothing to vectorise
         INVAR_TRY(Measured m, measure_one(item, *kernel, pool, peaks[i], peer ? &*peer : nullptr, s.seconds));
         measured.push_back(std::move(m));
       }

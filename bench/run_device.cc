@@ -14,15 +14,15 @@ constexpr int64_t kOutOfCache = int64_t{1} << 30, kMostCopies = 64, kMostCalls =
 
 class Copies {
  public:
-  static Result<Copies> make(const Item& item, const ops::Kernel& kernel,
+  static Result<Copies> make(const Item& item, const ops::GpuKernel& kernel,
                              const std::shared_ptr<Device>& device) {
     Copies c;
     c.device_ = device;
-    INVAR_TRY(Subject first, Subject::make(item, kernel, 1, device));
+    INVAR_TRY(Subject first, Subject::make(item, &kernel, 1, device));
     const int64_t one = std::max<int64_t>(first.working_set(), 1);
     c.subjects_.push_back(std::move(first));
     for (int64_t i = 1; i < std::min(kMostCopies, (kOutOfCache + one - 1) / one); ++i) {
-      INVAR_TRY(Subject more, Subject::make(item, kernel, 1, device));
+      INVAR_TRY(Subject more, Subject::make(item, &kernel, 1, device));
       c.subjects_.push_back(std::move(more));
     }
     return c;
@@ -52,9 +52,9 @@ class Copies {
 
 Result<Row> measure_one(const Item& item, const std::shared_ptr<Device>& device, const DevicePeaks& peaks,
                         Peer* peer, double seconds) {
-  const ops::Kernel* kernel = ops::find(item.op, ops::kCuda);
+  const ops::GpuKernel* kernel = ops::find_gpu_kernel(item.op);
   if (!kernel) return not_covered(item.op + " has no kernel for a GPU");
-  Row row = row_of(item, *kernel);
+  Row row = row_of(item, kernel->isa);
   INVAR_TRY(Copies copies, Copies::make(item, *kernel, device));
   row.bytes = static_cast<double>(copies.first().working_set());
   if (peer) {

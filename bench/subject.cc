@@ -1,11 +1,9 @@
-// Prepares one call of one kernel row with its operands, packed constants and state.
+// Prepares one call of one kernel with its operands, packed constants and state.
 #include "bench/subject.h"
 
 #include <algorithm>
 #include <cstring>
 #include <variant>
-
-#include "kernels/worker_count.h"
 
 namespace invar::bench {
 namespace {
@@ -37,29 +35,29 @@ Status fill(const conformance::Tensor& t, uint64_t seed, int operand, std::byte*
 }  // namespace
 
 Result<std::string> refusal(const Item& item) {
-  const ops::Kernel* reference = ops::find(item.op, "reference");
-  if (!reference) return bad_input("no operation '" + item.op + "': spec/opset.toml lists them");
+  const ops::OpContract* contract = ops::contract_of(item.op);
+  if (!contract) return bad_input("no operation '" + item.op + "': spec/opset.toml lists them");
   std::vector<ops::View> in, out;
   for (const auto& t : item.call.in) in.push_back(view(t, nullptr));
   for (const auto& t : item.call.out) out.push_back(view(t, nullptr));
   const char* wrong;
   try {
-    wrong = reference->contract.check(ops::Call{in, out, &item.call.attrs});
+    wrong = contract->check(ops::Call{in, out, &item.call.attrs});
   } catch (const std::bad_variant_access&) {
     wrong = "attributes of the types that the room names";
   }
   if (wrong) return std::string(wrong);
-  if (item.past && !reference->state_bytes) return std::string("no past: the operation has no memory");
+  if (item.past && !contract->stateful) return std::string("no past: the operation has no memory");
   const auto& shape = item.call.out[0].shape;
   if (item.past && (shape.size() < 2 || shape[0] != 1 || item.past >= shape[1]))
     return std::string("one sequence, longer than its past");
   return std::string();
 }
 
-Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int threads,
+Result<Subject> Subject::make(const Item& item, ops::KernelRef kernel, int threads,
                               const std::shared_ptr<Device>& device) {
   Subject s;
-  s.kernel_ = &kernel;
+  s.kernel_ = kernel;
   s.attrs_ = std::make_unique<Attributes>(item.call.attrs);
   uint64_t total = 0;
   for (const auto* side : {&item.call.in, &item.call.out})
@@ -84,13 +82,13 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
       INVAR_CHECK_OK(device->upload(data, staged.data(), staged.size()));
     }
     s.read_ += static_cast<int64_t>(bytes_of(v));
-    const size_t packed = t.constant && kernel.pack_bytes ? kernel.pack_bytes(v, operand, *s.attrs_) : 0;
+    const size_t packed = t.constant ? kernel.pack_bytes(v, operand, *s.attrs_) : 0;
     if (packed) {
       INVAR_TRY(std::byte * to, block(packed, "packed weights"));
       if (device)
-        kernel.enqueue_pack(v, operand, *s.attrs_, to, device->stream());
+        kernel.gpu->enqueue_pack(v, operand, *s.attrs_, to, device->stream());
       else
-        kernel.pack(v, operand, *s.attrs_, to);
+        kernel.cpu->pack(v, operand, *s.attrs_, to);
       v.data = to, v.packed = true;
     }
     s.in_.push_back(v);
@@ -104,14 +102,15 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
     s.out_.push_back(v);
   }
   s.call_ = {s.in_, s.out_, s.attrs_.get()};
-  if (kernel.state_bytes) {
+  if (ops::contract_of(item.op)->stateful) {
     const int64_t capacity = s.out_[0].dim[1];
     s.call_.slot_bytes = Allocation::round_up(kernel.state_bytes(s.call_, capacity));
     const uint64_t bytes = s.call_.slot_bytes * static_cast<uint64_t>(s.out_[0].dim[0]);
     INVAR_TRY(s.state_, Allocation::make(bytes, "memory between steps", device));
     s.call_.state = s.state_.data(), s.call_.capacity = capacity;
   }
-  const size_t scratch = kernel.scratch_bytes ? kernel.scratch_bytes(s.call_) : 0;
+  const auto scratch_bytes = kernel.cpu ? kernel.cpu->scratch_bytes : nullptr;
+  const size_t scratch = scratch_bytes ? scratch_bytes(s.call_) : 0;
   for (int w = 0; !device && w < threads; ++w) {
     INVAR_TRY(Allocation b, Allocation::make(std::max<size_t>(scratch, 1), "scratch"));
     s.scratch_.push_back(std::move(b));
@@ -122,7 +121,7 @@ Result<Subject> Subject::make(const Item& item, const ops::Kernel& kernel, int t
     INVAR_CHECK_OK(s.fill_past(item.past, device));
   }
   if (item.bytes) s.read_ = std::max<int64_t>(item.bytes - s.written_, 0);
-  s.workers_ = ops::workers_for(s.read_ + s.written_ + (item.past ? 0 : state), threads);
+  s.workers_ = workers_for(s.read_ + s.written_ + (item.past ? 0 : state), threads);
   if (device) {
     INVAR_CHECK_OK(device->wait());
   }
@@ -135,8 +134,8 @@ Status Subject::fill_past(int64_t past, const std::shared_ptr<Device>& device) {
   if (device)
     queue(device->stream());
   else
-    for (int phase = 0; phase < kernel_->phases; ++phase)
-      kernel_->run(call_, phase, 0, kernel_->units(call_, phase), scratch_[0].data());
+    for (int phase = 0; phase < kernel_.cpu->phases; ++phase)
+      kernel_.cpu->run(call_, phase, 0, kernel_.cpu->units(call_, phase), scratch_[0].data());
   const int64_t whole = out_[0].dim[1];
   for (auto* side : {&in_, &out_})
     for (ops::View& v : *side) {
@@ -154,7 +153,7 @@ Status Subject::fill_past(int64_t past, const std::shared_ptr<Device>& device) {
 // Sets the filled positions, equal for all sequences of a batch, in memory that GPU kernels read.
 Status Subject::set_past(int64_t past, const std::shared_ptr<Device>& device) {
   call_.past = past;
-  const size_t shared = kernel_->shared_bytes ? kernel_->shared_bytes(call_) : 0;
+  const size_t shared = kernel_.shared_bytes(call_);
   if (shared > shared_.size()) {
     INVAR_TRY(shared_, Allocation::make(shared, "memory between phases", device));
   }
@@ -167,7 +166,7 @@ Status Subject::set_past(int64_t past, const std::shared_ptr<Device>& device) {
     INVAR_TRY(now_, Allocation::make(bytes, "the position", device));
   }
   auto* at = reinterpret_cast<int64_t*>(now_.data());
-  call_.past_now = at, call_.fault = reinterpret_cast<uint32_t*>(at + 1);
+  call_.gpu = {at, reinterpret_cast<uint32_t*>(at + 1)};
   call_.sequences = reinterpret_cast<const ops::Sequence*>(at + 2);
   if (!device) {
     std::memcpy(at, now.data(), bytes);
@@ -178,21 +177,21 @@ Status Subject::set_past(int64_t past, const std::shared_ptr<Device>& device) {
 }
 
 void Subject::queue(Stream stream) const {
-  kernel_->enqueue(call_, stream);
+  kernel_.gpu->enqueue(call_, stream);
 }
 
 void Subject::run(Pool& pool) const {
-  for (int phase = 0; phase < kernel_->phases; ++phase) {
-    const int64_t units = kernel_->units(call_, phase);
+  for (int phase = 0; phase < kernel_.cpu->phases; ++phase) {
+    const int64_t units = kernel_.cpu->units(call_, phase);
     if (units <= 0) continue;
     if (workers_ == 1 || units == 1) {
-      kernel_->run(call_, phase, 0, units, scratch_[0].data());
+      kernel_.cpu->run(call_, phase, 0, units, scratch_[0].data());
       continue;
     }
     pool.run(
         units,
         [&](int worker, int64_t begin, int64_t end) {
-          kernel_->run(call_, phase, begin, end, scratch_[static_cast<size_t>(worker)].data());
+          kernel_.cpu->run(call_, phase, begin, end, scratch_[static_cast<size_t>(worker)].data());
         },
         workers_);
   }

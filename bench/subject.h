@@ -1,4 +1,4 @@
-// One call of one kernel row, ready to be timed as the runtime would make it: constants packed,
+// One call of one kernel, ready to be timed as the runtime would make it: constants packed,
 // memory filled; units shared out over the pool, or queued on a GPU.
 #pragma once
 #include <memory>
@@ -6,15 +6,15 @@
 #include "base/thread_pool.h"
 #include "bench/suite.h"
 #include "device/memory.h"
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 
 namespace invar::bench {
 
 class Subject {
  public:
-  // The operands' values come from the item's fills; they do not depend on the row.
-  // With a device the call's memory is there, and the row must be a GPU row.
-  static Result<Subject> make(const Item&, const ops::Kernel&, int threads,
+  // The operands' values come from the item's fills; they do not depend on the kernel.
+  // With a device the call's memory is there, and the kernel must be a GPU's.
+  static Result<Subject> make(const Item&, ops::KernelRef, int threads,
                               const std::shared_ptr<Device>& device = {});
   void run(Pool&) const;
   void queue(Stream) const;                           // on a GPU
@@ -26,7 +26,7 @@ class Subject {
   Subject() = default;
   Status set_past(int64_t past, const std::shared_ptr<Device>&);
   Status fill_past(int64_t past, const std::shared_ptr<Device>&);
-  const ops::Kernel* kernel_ = nullptr;
+  ops::KernelRef kernel_;
   std::unique_ptr<Attributes> attrs_;
   std::vector<Allocation> blocks_, scratch_;
   Allocation shared_;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/opset.h"
-#include "kernels/kernel.h"
+#include "kernels/op_contract.h"
 
 namespace invar::bench {
 namespace {

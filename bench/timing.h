@@ -23,7 +23,7 @@ struct Bytes {
 };
 
 // The item's name and counts, no times.
-Row row_of(const Item&, const ops::Kernel&);
+Row row_of(const Item&, std::string_view isa);
 
 // Fills in the times of a row: samples of ours, `ours(calls)` being seconds per call, and of the
 // peer's in turns after a pause (null: no peer). `most_calls`: of a sample.

@@ -1,26 +1,27 @@
 # Rooms: every operation of spec/opset.toml is a folder src/ops/NAME, or lives with others of one
 # kind in the folder that its `room` names. By file name:
-#   reference.cc   defines row_NAME_reference
+#   reference.cc   defines contract_NAME (kernels/op_contract.h) and row_NAME_reference
 #   room.cc        optional: what all rows share (shapes, units, packing), compiled once without ISA
 #                  flags
 #   cpu.cc         compiled once per instruction set, defines INVAR_ROW = row_NAME_ISA
-#                  (INVAR_ROW_OF(NAME), kernels/kernel.h, where several operations share the room)
+#                  (INVAR_ROW_OF(NAME) where several operations share the room), a CpuKernel
 #   cpu_ISA.cc     an override for one instruction set, compiled instead of cpu.cc there
-#   cuda.cu        the rows of a GPU (builds with INVAR_CUDA), for every operation of the room;
-#                  beside it what it includes
-#   LIBRARY.cc     library rows (kernels/vendor_kernel.h) of the operation that has the
+#   cuda.cu        a GpuKernel for every operation of the room (builds with INVAR_CUDA); beside it
+#                  what it includes
+#   LIBRARY.cc     library rows (kernels/vendor/vendor_kernel.h) of the operation that has the
 #                  room's name; LIBRARY.cu those of a GPU
 #   *_test.cc      part of invar_ops_test
 #   cases.txt vectors.txt golden.txt   what the conformance harness runs
 #                                      (tests/conformance/README.md)
-# Rows are listed best instruction set first within an operation (build/generated/ops/rows.inc).
+# build/generated/ops/rows.inc lists contracts, CPU kernels (best instruction set first within an
+# operation) and GPU kernels.
 include(isa)
 # Vendors' libraries that rooms may have rows of, and these rows, faster ones first.
 set(INVAR_LIBRARY_ROWS_onednn onednn)
 set(INVAR_LIBRARY_ROWS_cublas cublas_reduced cublas)
 
-# The types of attributes, as the rooms' op.td files declare them: a table for src/base/opset.h. An
-# attribute name has one type, whatever the operation.
+# The types of attributes, as the rooms' op.td files declare them: a table for
+# src/base/attribute_types.h. An attribute name has one type, whatever the operation.
 function(invar_attribute_table result)
   set(I64 i64)
   set(F32 f32)
@@ -79,7 +80,8 @@ function(invar_opset)
   list(JOIN choices "\", \"" choice_table)
   invar_attribute_table(attribute_table)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/opset/opset.cc CONTENT
-       "#include \"base/opset.h\"\n
+       "#include \"base/attribute_types.h\"
+#include \"base/opset.h\"\n
 namespace invar {
 static constexpr OpInfo kOps[] = {\n${table}};
 std::span<const OpInfo> opset() { return kOps; }
@@ -139,9 +141,7 @@ function(invar_rooms)
       endforeach()
     endforeach()
   endforeach()
-  set(isas ${INVAR_ISAS})
   if(INVAR_CUDA)
-    list(APPEND isas cuda)
     foreach(room ${INVAR_ROOMS})
       file(GLOB sources_cuda CONFIGURE_DEPENDS
            ${dir}/${room}/*.cu ${dir}/${room}/cuda/*.cu ${dir}/${room}/vendor/*.cu)
@@ -156,17 +156,25 @@ function(invar_rooms)
     endforeach()
   endif()
   foreach(op ${INVAR_OPS})
-    foreach(isa ${isas} reference)
+    string(APPEND declared "extern const OpContract contract_${op};\n")
+    string(APPEND contracts "    &contract_${op},\n")
+    foreach(isa ${INVAR_ISAS} reference)
       if(isa STREQUAL reference OR TARGET invar_${INVAR_ROOM_${op}}_${isa})
-        string(APPEND declared "extern const Kernel row_${op}_${isa};\n")
-        string(APPEND listed "    &row_${op}_${isa},\n")
+        string(APPEND declared "extern const CpuKernel row_${op}_${isa};\n")
+        string(APPEND cpu_kernels "    &row_${op}_${isa},\n")
       endif()
     endforeach()
+    if(TARGET invar_${INVAR_ROOM_${op}}_cuda)
+      string(APPEND declared "extern const GpuKernel row_${op}_cuda;\n")
+      string(APPEND gpu_kernels "    &row_${op}_cuda,\n")
+    endif()
   endforeach()
   list(JOIN INVAR_ISAS "\", \"" isas)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/ops/rows.inc CONTENT
        "namespace invar::ops {\n${declared}
-static const Kernel* const kRows[] = {\n${listed}};
+static const OpContract* const kContracts[] = {\n${contracts}};
+static const CpuKernel* const kCpuKernels[] = {\n${cpu_kernels}};
+static const GpuKernel* const kGpuKernels[] = {\n${gpu_kernels}    nullptr};
 static constexpr std::string_view kBuilt[] = {\"${isas}\", \"reference\"};\n}\n")
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/ops/vendor_rows.inc CONTENT
        "namespace invar::ops {\n${library_declared}

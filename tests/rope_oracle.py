@@ -1,5 +1,5 @@
-"""Inverse frequencies of rotary embeddings from their definition (spec/onnx.md onnx.6): NumPy fp32
-steps, the power from 60 decimal digits and rounded once. Run it to print the digests that
+"""Inverse frequencies of rotary embeddings from their definition (spec/checkpoint.md onnx.6): NumPy
+fp32 steps, the power from 60 decimal digits and rounded once. Run it to print the digests that
 src/checkpoint/recipes/rope_frequencies_test.cc expects."""
 
 import hashlib

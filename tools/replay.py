@@ -8,7 +8,8 @@ OLD and NEW are programs (build/bin/invar). The kinds of work, all by default:
             greedy, with and without memory; NEW verifies OLD's receipts
   nodes     the node tests of the installed onnx package (tools/onnx_nodes.py), at each level
   random    models of tools/models/random_weight_models.py, for seeds 0 ... N - 1
-  real      the models of tools/real_models.py, by both exporters; needs torch and transformers
+  real      the models of tools/check_exported_models.py, by both exporters; needs torch and
+            transformers
 A case is compiled by both, and run by both where both compile. Equal must be: exit codes, the plan
 and its constants, every output; what a refusal says is compared as well, and counted apart, as its
 words may improve. --keep: the folder of the real models, which are exported once and then used
@@ -196,20 +197,20 @@ def real_cases(folder, options):
     if missing("real"):
         yield from kept_cases(options)
         return
+    import check_exported_models
     import numpy as np
-    import real_models
 
     folder = options.keep or folder
-    for name, make in real_models.MODELS.items():
+    for name, make in check_exported_models.MODELS.items():
         if not re.search(options.only, name):
             continue
-        for exporter in real_models.EXPORTERS:
+        for exporter in check_exported_models.EXPORTERS:
             own = folder / f"{name}.{exporter}"
             if not (own / "inputs").is_dir():
                 own.mkdir(parents=True, exist_ok=True)
                 model = make()
                 try:
-                    real_models.export(model, own / "model.onnx", exporter)
+                    check_exported_models.export(model, own / "model.onnx", exporter)
                 except RuntimeError:
                     continue  # this exporter cannot
                 (own / "inputs").mkdir()

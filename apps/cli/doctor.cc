@@ -29,18 +29,18 @@ std::string json_of(const MachineReport& r) {
             {"seconds", r.seconds},
             {"rows", json::array()},
             {"findings", json::array()}};
-  for (const ops::Kernel* k : r.rows)
-    j["rows"].push_back({{"operation", k->op},
-                         {"isa", k->isa},
+  for (const ops::KernelRef k : r.rows)
+    j["rows"].push_back({{"operation", k.op()},
+                         {"isa", k.isa()},
                          {"checks", r.examination.checks.at(k)},
-                         {"wrong", r.examination.wrong(*k)}});
+                         {"wrong", r.examination.wrong(k)}});
   for (const conformance::Finding& f : r.examination.findings)
-    j["findings"].push_back({{"operation", f.row->op},
-                             {"isa", f.row->isa},
+    j["findings"].push_back({{"operation", f.row.op()},
+                             {"isa", f.row.isa()},
                              {"case", f.text},
                              {"difference", f.what},
                              {"repeats", f.stable},
-                             {"suspicion", conformance::suspicion(r.examination, *f.row)}});
+                             {"suspicion", conformance::suspicion(r.examination, f.row)}});
   return line_of(j);
 }
 

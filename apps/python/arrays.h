@@ -15,7 +15,7 @@
 #include "base/attributes.h"
 #include "base/dtype.h"
 #include "base/status.h"
-#include "kernels/kernel.h"
+#include "kernels/op_contract.h"
 #include "run/function.h"
 
 namespace invar::python {

@@ -47,8 +47,8 @@ class Attributes {
   void erase(const_iterator it) { entries_.erase(it); }
 
   // The value, or the fallback if the attribute is absent. A wrong type is a programmer's error
-  // (std::get throws): has_attribute_types() in base/opset.h checks attributes of unknown origin
-  // first.
+  // (std::get throws): has_attribute_types() in base/attribute_types.h checks attributes of unknown
+  // origin first.
   int64_t i(std::string_view name, int64_t fallback) const;
   float f(std::string_view name, float fallback) const;
 

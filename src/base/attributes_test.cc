@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "base/opset.h"
+#include "base/attribute_types.h"
 
 namespace invar {
 namespace {

@@ -1,5 +1,5 @@
-// Which model architectures the exporter supports (spec/onnx.md onnx.4). Header-only, since builds
-// without the exporter check it, too.
+// Which model architectures the exporter supports (spec/checkpoint.md onnx.4). Header-only, since
+// builds without the exporter check it, too.
 #pragma once
 
 #include <nlohmann/json.hpp>

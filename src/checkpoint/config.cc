@@ -1,4 +1,4 @@
-// Reads and validates config.json of Llama checkpoints.
+// Reads and validates config.json of Llama checkpoints (spec/llama.md llama.1 to llama.3).
 #include "checkpoint/config.h"
 
 #include <cmath>
@@ -20,7 +20,7 @@ using nlohmann::json;
 // Keys that change the results of architectures that support them. LlamaForCausalLM ignores most of
 // them, but a checkpoint that sets one was trained with arithmetic that this recipe does not have.
 // Only neutral values are accepted. Keys that are neither here nor read below are ignored, as in
-// transformers.
+// transformers. tools/docs/check_counts.py compares the list with spec/checkpoint.md onnx.4.
 struct UnsupportedKey {
   const char* key;
   json neutral;  // besides null, false and empty containers

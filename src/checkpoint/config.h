@@ -1,5 +1,5 @@
 // The validated config.json of a Llama checkpoint. A setting that would change results and is not
-// supported is refused by name (spec/onnx.md onnx.4).
+// supported is refused by name (spec/checkpoint.md onnx.4).
 #pragma once
 
 #include <cstdint>

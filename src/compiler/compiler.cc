@@ -79,7 +79,7 @@ class Compiler {
         {"onnx-to-repro", 0, [](Compiler& c) { return lower_onnx_pass(&c.report_, c.options_.stateless); }},
         {"repro-recognize-idioms", 0, [](Compiler& c) { return recognize_idioms_pass(c.choices_); }, "",
          "repro-recover"},
-        {"repro-fold", 1, [](Compiler&) { return fold_weights_pass(); }},
+        {"repro-fuse", 1, [](Compiler&) { return fuse_operations_pass(); }, "", "repro-fold"},
         {"repro-canonicalize", 2, [](Compiler&) { return canonicalize_pass(); }, "", "repro-simplify"},
         {"repro-evaluate", 2, [](Compiler& c) { return evaluate_weights_pass(&c.weights_); }},
         {"repro-sink-transposes", 3, [](Compiler&) { return sink_transposes_pass(); }, "", "repro-turn"},

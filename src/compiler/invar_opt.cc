@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   registry.insert<mlir::func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect>();
   mlir::registerPass([] { return lower_onnx_pass(); });
   mlir::registerPass([] { return recognize_idioms_pass(*choices_of("all")); });
-  mlir::registerPass([] { return fold_weights_pass(); });
+  mlir::registerPass([] { return fuse_operations_pass(); });
   mlir::registerPass([] { return canonicalize_pass(); });
   mlir::registerPass([] { return evaluate_weights_pass(nullptr); });
   mlir::registerPass([] { return sink_transposes_pass(); });

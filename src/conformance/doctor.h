@@ -13,22 +13,22 @@
 namespace invar::conformance {
 
 struct Finding {
-  const ops::Kernel* row;
+  ops::KernelRef row;
   std::string text;    // the case
   std::string what;    // the difference
   bool stable = true;  // false: repeating the computation gave different bits
 };
 struct Examination {
-  std::map<const ops::Kernel*, int64_t> checks;  // cases per row
-  std::vector<Finding> findings;                 // in the order of the rooms
-  int64_t wrong(const ops::Kernel&) const;       // findings of this row
-  void add(Examination);                         // appends a later one
+  std::map<ops::KernelRef, int64_t> checks;  // cases per row
+  std::vector<Finding> findings;             // in the order of the rooms
+  int64_t wrong(ops::KernelRef) const;       // findings of this row
+  void add(Examination);                     // appends a later one
 };
 
 // rows: those that this processor can run. Rooms without any of them are skipped.
-Examination examine(std::span<const ops::Kernel* const> rows, std::span<const Room> rooms, Pool&);
+Examination examine(std::span<const ops::KernelRef> rows, std::span<const Room> rooms, Pool&);
 
 // One line on what the findings of a row suggest.
-std::string suspicion(const Examination&, const ops::Kernel&);
+std::string suspicion(const Examination&, ops::KernelRef);
 
 }  // namespace invar::conformance

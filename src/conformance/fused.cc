@@ -87,7 +87,7 @@ std::vector<ops::Region> regions(int64_t elements, int64_t width, int64_t rows, 
 
 }  // namespace
 
-std::string check_regions(const ops::Kernel& k, const ops::Call& call) {
+std::string check_regions(const ops::CpuKernel& k, const ops::Call& call) {
   const ops::View& out = call.out[0];
   const int64_t n = out.elements(), wide = out.rank ? out.dim[out.rank - 1] : 1,
                 plane = out.rank > 1 ? wide * out.dim[out.rank - 2] : wide;

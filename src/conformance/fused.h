@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/kernel.h"
+#include "kernels/cpu_kernel.h"
 
 namespace invar::conformance {
 
@@ -31,6 +31,6 @@ class EpilogueRecorder {
 
 // For a row with `region`: computes its result region by region, both into separate memory and over
 // each operand that may share memory, and compares it with out[0] as run() left it. "" if equal.
-std::string check_regions(const ops::Kernel&, const ops::Call&);
+std::string check_regions(const ops::CpuKernel&, const ops::Call&);
 
 }  // namespace invar::conformance

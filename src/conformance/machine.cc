@@ -9,7 +9,7 @@
 #include "base/opset.h"
 #include "base/thread_pool.h"
 #include "device/machine.h"
-#include "kernels/vendor_kernel.h"
+#include "kernels/vendor/vendor_kernel.h"
 #include "num/env.h"
 
 namespace invar::conformance {
@@ -24,12 +24,11 @@ Result<MachineReport> examine_machine(const MachineOptions& c) {
   r.cores = available_cores();
   r.environment_was_good = c.environment_was_good;
   std::set<std::string> missing;
-  for (const ops::Kernel* k : ops::kernels()) {
-    if (ops::find(k->op, k->isa) == k && (!k->enqueue || gpu()))
-      r.rows.push_back(k);
-    else
-      missing.emplace(k->isa);
-  }
+  for (const OpInfo& info : opset())
+    for (const ops::KernelRef k : ops::runnable_kernels(info.op, bool(gpu()))) r.rows.push_back(k);
+  for (const ops::CpuKernel* k : ops::cpu_kernels())
+    if (!ops::find_cpu_kernel(k->op, k->isa)) missing.emplace(k->isa);
+  if (!gpu() && !ops::gpu_kernels().empty()) missing.emplace(ops::kCuda);
   r.missing.assign(missing.begin(), missing.end());
   for (std::string_view i : ops::isas()) r.isas.emplace_back(i);
   if (const auto device = gpu()) {

@@ -32,14 +32,14 @@ struct MachineReport {
   bool environment_was_good = false;  // as found: a library may have changed it, and then it is set anew
   std::vector<std::string> isas, missing;
   std::vector<std::string> libraries;  // that weaker operation sets may use; nothing of theirs is checked
-  std::vector<const ops::Kernel*> rows;
+  std::vector<ops::KernelRef> rows;
   Examination examination;
   double seconds = 0;
 };
 
 Result<MachineReport> examine_machine(const MachineOptions&);
 
-// A table for people. `version`: Invar's.
+// The report as a table of text. `version` is that of Invar.
 std::string table(const MachineReport&, const std::string& version, const std::string& numerics);
 
 }  // namespace invar::conformance

@@ -9,10 +9,10 @@
 namespace invar::conformance {
 namespace {
 
-const ops::Kernel* row_of(const MachineReport& r, std::string_view op, std::string_view isa) {
-  for (const ops::Kernel* k : r.rows)
-    if (k->op == op && k->isa == isa) return k;
-  return nullptr;
+ops::KernelRef row_of(const MachineReport& r, std::string_view op, std::string_view isa) {
+  for (const ops::KernelRef k : r.rows)
+    if (k.op() == op && k.isa() == isa) return k;
+  return {};
 }
 
 // Appends what printf would print.
@@ -53,15 +53,15 @@ std::string table(const MachineReport& r, const std::string& version, const std:
   for (const OpInfo& info : opset()) {
     add(text, "  %-20s", std::string(info.op).c_str());
     for (const auto& i : r.isas) {
-      const ops::Kernel* k = row_of(r, info.op, i);
-      add(text, " %-10s", !k ? "-" : r.examination.wrong(*k) ? "DIFFERS" : "ok");
+      const ops::KernelRef k = row_of(r, info.op, i);
+      add(text, " %-10s", !k ? "-" : r.examination.wrong(k) ? "DIFFERS" : "ok");
     }
     add(text, "\n");
   }
   add(text, "\n");
-  for (const ops::Kernel* k : r.rows) {
-    if (!r.examination.wrong(*k)) continue;
-    add(text, "%s %s: %s\n", std::string(k->op).c_str(), std::string(k->isa).c_str(),
+  for (const ops::KernelRef k : r.rows) {
+    if (!r.examination.wrong(k)) continue;
+    add(text, "%s %s: %s\n", std::string(k.op()).c_str(), std::string(k.isa()).c_str(),
         suspicion(r.examination, *k).c_str());
     int shown = 0;
     for (const Finding& f : r.examination.findings)

@@ -8,7 +8,6 @@
 #include "base/opset.h"
 #include "conformance/case.h"
 #include "conformance/runner.h"
-#include "kernels/kernel.h"
 
 namespace invar::conformance {
 

@@ -95,9 +95,9 @@ class GuardedBlock {
   std::byte* seen_ = nullptr;
 };
 
-// This thread's arena for a GPU row.
-Arena* arena_of(const ops::Kernel& k) {
-  if (!k.enqueue) return nullptr;
+// This thread's arena for a GPU kernel.
+Arena* arena_of(ops::KernelRef k) {
+  if (!k.gpu) return nullptr;
   thread_local std::unique_ptr<Arena> arena;
   if (!arena) {
     auto device = gpu();
@@ -170,13 +170,14 @@ std::vector<Step> steps_of(int64_t batch, int64_t length, const RunMode& mode) {
   }
 }
 
-Status run_parts(const ops::Kernel& k, const ops::Call& call, const RunMode& mode, Arena* arena) {
+Status run_parts(ops::KernelRef k, const ops::Call& call, const RunMode& mode, Arena* arena) {
   if (arena) {
-    k.enqueue(call, arena->device().stream());
+    k.gpu->enqueue(call, arena->device().stream());
     return arena->device().wait();
   }
-  for (int phase = 0; phase < k.phases; ++phase) {
-    int64_t units = k.units(call, phase);
+  const ops::CpuKernel& cpu = *k.cpu;
+  for (int phase = 0; phase < cpu.phases; ++phase) {
+    int64_t units = cpu.units(call, phase);
     if (units < 0) return bad_input("negative number of units");
     int64_t parts = mode.parts ? mode.parts : std::max<int64_t>(units, 1);
     std::atomic<bool> intact = true;
@@ -185,8 +186,8 @@ Status run_parts(const ops::Kernel& k, const ops::Call& call, const RunMode& mod
         int64_t part = mode.reversed ? parts - 1 - p : p;
         int64_t begin = part * units / parts, end = (part + 1) * units / parts;
         if (begin == end) continue;
-        GuardedBlock scratch(nullptr, k.scratch_bytes ? k.scratch_bytes(call) : 0);
-        k.run(call, phase, begin, end, scratch.data());
+        GuardedBlock scratch(nullptr, cpu.scratch_bytes ? cpu.scratch_bytes(call) : 0);
+        cpu.run(call, phase, begin, end, scratch.data());
         if (!scratch.intact()) intact = false;
       }
     };
@@ -224,7 +225,7 @@ struct Operands {
 size_t skew_of(const Tensor& t, const RunMode& mode) {
   return static_cast<size_t>(mode.skew) * size_of(t.dtype);
 }
-Status load(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs, const RunMode& mode,
+Status load(ops::KernelRef k, const Case& c, const std::vector<Bytes>& inputs, const RunMode& mode,
             Arena* arena, Operands& o) {
   for (size_t i = 0; i < c.in.size(); ++i) {
     GuardedBlock& b = o.in.emplace_back(arena, inputs[i].size(), skew_of(c.in[i], mode));
@@ -232,14 +233,13 @@ Status load(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& input
     b.send();
     ops::View& v = o.views.emplace_back(view(c.in[i], b.seen()));
     const int operand = static_cast<int>(i);
-    const size_t bytes =
-        c.in[i].constant && mode.packed && k.pack_bytes ? k.pack_bytes(v, operand, c.attrs) : 0;
+    const size_t bytes = c.in[i].constant && mode.packed ? k.pack_bytes(v, operand, c.attrs) : 0;
     if (bytes == 0) continue;
     GuardedBlock& p = o.packed.emplace_back(arena, bytes);
     if (arena)
-      k.enqueue_pack(v, operand, c.attrs, p.seen(), arena->device().stream());
+      k.gpu->enqueue_pack(v, operand, c.attrs, p.seen(), arena->device().stream());
     else
-      k.pack(v, operand, c.attrs, p.data());
+      k.cpu->pack(v, operand, c.attrs, p.data());
     p.fetch();
     if (!p.intact()) return bad_input("pack wrote outside its memory");
     v.data = p.seen();
@@ -259,29 +259,32 @@ Status check_unchanged(Operands& o, const std::vector<Bytes>& inputs) {
 }
 
 // The steps of a case: as the mode says, or one for whole tensors, whatever their axes.
-std::vector<Step> steps_of(const ops::Kernel& k, const Case& c, int64_t batch, const RunMode& mode) {
+std::vector<Step> steps_of(ops::KernelRef k, const Case& c, int64_t batch, const RunMode& mode) {
   const auto& shape = c.out[0].shape;
   if (mode.chunk) return steps_of(batch, shape[1], mode);
   std::vector<Step> steps;
   steps.push_back({{}, shape.size() > 1 ? shape[1] : 1});
-  for (int64_t b = 0; k.state_bytes && b < batch; ++b) steps[0].elements.push_back({b, 0});
+  for (int64_t b = 0; ops::contract_of(k.op())->stateful && b < batch; ++b)
+    steps[0].elements.push_back({b, 0});
   return steps;
 }
 
 // Runs one call, and tests its epilogue, its regions and its alias_offset.
-Status run_call(const ops::Kernel& k, ops::Call& call, const RunMode& mode, Arena* arena) {
+Status run_call(ops::KernelRef k, ops::Call& call, const RunMode& mode, Arena* arena) {
   std::unique_ptr<EpilogueRecorder> recorder;
-  if (mode.fused && k.epilogue)
-    recorder = std::make_unique<EpilogueRecorder>(call.out[0]), call.epilogue = recorder->epilogue();
+  const ops::CpuKernel* const fused = mode.fused ? k.cpu : nullptr;
+  if (fused && fused->epilogue)
+    recorder = std::make_unique<EpilogueRecorder>(call.out[0]), call.cpu.epilogue = recorder->epilogue();
   INVAR_CHECK_OK(run_parts(k, call, mode, arena));
   if (std::string wrong = recorder ? recorder->wrong() : ""; !wrong.empty()) return bad_input(wrong);
-  if (std::string wrong = mode.fused && k.region ? check_regions(k, call) : ""; !wrong.empty())
+  if (std::string wrong = fused && fused->region ? check_regions(*fused, call) : ""; !wrong.empty())
     return bad_input(wrong);
-  if (const int64_t at = k.alias_offset ? k.alias_offset(call) : -1; at >= 0 && call.in[0].data)
+  const auto alias_offset = k.cpu ? ops::contract_of(k.op())->alias_offset : nullptr;
+  if (const int64_t at = alias_offset ? alias_offset(call) : -1; at >= 0 && call.in[0].data)
     if (std::memcmp(call.in[0].as<char>() + at, call.out[0].data,
                     static_cast<size_t>(call.out[0].elements()) * size_of(call.out[0].dtype)) != 0)
       return bad_input("says that its result lies in its operand where it does not");
-  call.epilogue = nullptr;  // the recorder ends here
+  call.cpu.epilogue = nullptr;  // the recorder ends here
   return {};
 }
 
@@ -302,7 +305,7 @@ Status collect(const Case& c, const Step& step, const RunMode& mode, std::vector
   return {};
 }
 
-Result<std::vector<Bytes>> run_case(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs,
+Result<std::vector<Bytes>> run_case(ops::KernelRef k, const Case& c, const std::vector<Bytes>& inputs,
                                     const RunMode& mode) {
   Arena* const arena = arena_of(k);
   Operands operands;
@@ -313,6 +316,7 @@ Result<std::vector<Bytes>> run_case(const ops::Kernel& k, const Case& c, const s
 
   const int64_t batch = c.out[0].shape.empty() ? 1 : c.out[0].shape[0];
   const int64_t capacity = c.out[0].shape.size() > 1 ? c.out[0].shape[1] + c.spare : 0;
+  const bool stateful = ops::contract_of(k.op())->stateful;
   std::unique_ptr<GuardedBlock> state;
   for (const Step& step : steps_of(k, c, batch, mode)) {
     const int64_t count = step.count, past = step.max_past();
@@ -346,7 +350,7 @@ Result<std::vector<Bytes>> run_case(const ops::Kernel& k, const Case& c, const s
     GuardedBlock sequences(arena, places.size() * sizeof(ops::Sequence));
     if (!places.empty()) std::memcpy(sequences.data(), places.data(), sequences.size());
     sequences.send();
-    if (k.state_bytes) {
+    if (stateful) {
       call.capacity = capacity, call.past = past;
       call.slot_bytes = (k.state_bytes(call, capacity) + 63) / 64 * 64;
       if (!state) state = std::make_unique<GuardedBlock>(arena, static_cast<size_t>(batch) * call.slot_bytes);
@@ -354,13 +358,13 @@ Result<std::vector<Bytes>> run_case(const ops::Kernel& k, const Case& c, const s
     }
     // What a GPU kernel reads from memory: the step's position, for which the call has an upper
     // bound, and the fault flag.
-    GuardedBlock now(arena, sizeof past), fault(arena, sizeof *call.fault);
+    GuardedBlock now(arena, sizeof past), fault(arena, sizeof *call.gpu.fault);
     std::memcpy(now.data(), &past, sizeof past);
     now.send();
-    call.past_now = reinterpret_cast<const int64_t*>(now.seen());
-    call.fault = reinterpret_cast<uint32_t*>(fault.seen());
-    if (arena && k.state_bytes && mode.reversed) call.past = std::max(past, capacity - count);
-    GuardedBlock shared(arena, k.shared_bytes ? k.shared_bytes(call) : 0);
+    call.gpu.past_now = reinterpret_cast<const int64_t*>(now.seen());
+    call.gpu.fault = reinterpret_cast<uint32_t*>(fault.seen());
+    if (arena && stateful && mode.reversed) call.past = std::max(past, capacity - count);
+    GuardedBlock shared(arena, k.shared_bytes(call));
     call.shared = shared.seen();
     INVAR_CHECK_OK(run_call(k, call, mode, arena));
     shared.fetch();
@@ -375,7 +379,7 @@ Result<std::vector<Bytes>> run_case(const ops::Kernel& k, const Case& c, const s
 
 }  // namespace
 
-Result<std::vector<Bytes>> execute(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs,
+Result<std::vector<Bytes>> execute(ops::KernelRef k, const Case& c, const std::vector<Bytes>& inputs,
                                    const RunMode& mode) try {
   return run_case(k, c, inputs, mode);
 } catch (const std::runtime_error& e) {  // of the GPU, or its memory
@@ -399,12 +403,12 @@ Bytes element_of(const Bytes& whole, int64_t i, int64_t count) {
 
 }  // namespace
 
-std::string check_batch_independence(const ops::Kernel& k, const Case& c, const std::vector<Bytes>& inputs,
-                                     const std::vector<Bytes>& whole) {
+std::string check_batch_independence(const ops::CpuKernel& reference, const Case& c,
+                                     const std::vector<Bytes>& inputs, const std::vector<Bytes>& whole) {
   const int64_t batch = c.out[0].shape.empty() ? 0 : c.out[0].shape[0];
   auto has_batch = [&](const Tensor& t) { return !t.shape.empty() && t.shape[0] == batch; };
-  if (!k.contract.batch_independent || batch < 2 || c.in.size() > 6 ||
-      !std::all_of(c.out.begin(), c.out.end(), has_batch))
+  const auto independent = ops::contract_of(reference.op)->batch_independent;
+  if (!independent || batch < 2 || c.in.size() > 6 || !std::all_of(c.out.begin(), c.out.end(), has_batch))
     return "";
   std::vector<ops::View> in, out;
   for (const Tensor& t : c.in) in.push_back(view(t, nullptr));
@@ -412,16 +416,17 @@ std::string check_batch_independence(const ops::Kernel& k, const Case& c, const 
   for (uint64_t batched = 1; batched < uint64_t{1} << c.in.size(); ++batched) {
     bool possible = true;
     for (size_t i = 0; i < c.in.size(); ++i) possible &= !(batched >> i & 1) || has_batch(c.in[i]);
-    if (!possible || !k.contract.batch_independent({in, out, &c.attrs}, batched)) continue;
+    if (!possible || !independent({in, out, &c.attrs}, batched)) continue;
     const Case one = element_of(c, batched);
     const std::string name = "kept apart by operands " + std::to_string(batched) + ", element ";
-    if (const std::string wrong = refusal(k, one); !wrong.empty()) return name + "alone requires " + wrong;
+    if (const std::string wrong = refusal(reference.op, one); !wrong.empty())
+      return name + "alone requires " + wrong;
     for (int64_t i : {int64_t{0}, batch / 2, batch - 1}) {
       std::vector<Bytes> mine = inputs, expected;
       for (size_t t = 0; t < mine.size(); ++t)
         if (batched >> t & 1) mine[t] = element_of(inputs[t], i, batch);
       for (const Bytes& b : whole) expected.push_back(element_of(b, i, batch));
-      const auto found = execute(k, one, mine, {});
+      const auto found = execute(&reference, one, mine, {});
       const std::string wrong = found ? difference(one, expected, *found) : found.error().message;
       if (!wrong.empty()) return name + std::to_string(i) + ": " + wrong;
     }
@@ -434,28 +439,26 @@ Result<std::shared_ptr<Device>> gpu() {
   return device;
 }
 
-std::string refusal(const ops::Kernel& k, const Case& c) {
+std::string refusal(std::string_view op, const Case& c) {
   std::vector<ops::View> in, out;
   for (const Tensor& t : c.in) in.push_back(view(t, nullptr));
   for (const Tensor& t : c.out) out.push_back(view(t, nullptr));
-  const char* wrong = k.contract.check ? k.contract.check({in, out, &c.attrs}) : "a check of its operands";
+  const char* wrong = ops::contract_of(op)->check({in, out, &c.attrs});
   return wrong ? wrong : "";
 }
 
-void compute_sizes(const std::vector<const ops::Kernel*>& rows, const Case& c) {
+void compute_sizes(const std::vector<ops::KernelRef>& kernels, const Case& c) {
   std::vector<ops::View> in, out;
   for (const Tensor& t : c.in) in.push_back(view(t, nullptr));
   for (const Tensor& t : c.out) out.push_back(view(t, nullptr));
   const ops::Call call{in, out, &c.attrs};
   volatile size_t seen = 0;  // keeps the calls from being optimized away
-  for (const ops::Kernel* k : rows) {
-    for (int phase = 0; k->units && phase < k->phases; ++phase)
-      seen = seen + static_cast<size_t>(k->units(call, phase));
-    if (k->scratch_bytes) seen = seen + k->scratch_bytes(call);
-    if (k->shared_bytes) seen = seen + k->shared_bytes(call);
-    if (k->state_bytes) seen = seen + k->state_bytes(call, 16);
-    for (size_t i = 0; k->pack_bytes && i < in.size(); ++i)
-      seen = seen + k->pack_bytes(in[i], static_cast<int>(i), c.attrs);
+  for (const ops::KernelRef k : kernels) {
+    for (int phase = 0; k.cpu && phase < k.cpu->phases; ++phase)
+      seen = seen + static_cast<size_t>(k.cpu->units(call, phase));
+    if (k.cpu && k.cpu->scratch_bytes) seen = seen + k.cpu->scratch_bytes(call);
+    seen = seen + k.shared_bytes(call) + k.state_bytes(call, 16);
+    for (size_t i = 0; i < in.size(); ++i) seen = seen + k.pack_bytes(in[i], static_cast<int>(i), c.attrs);
   }
 }
 

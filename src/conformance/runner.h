@@ -1,4 +1,4 @@
-// Runs one kernel row on one case the way a runtime might: units split into parts, operands packed
+// Runs one kernel on one case the way a runtime might: units split into parts, operands packed
 // or not, steps of any size. Guards surround all memory that the kernel may write; all it may not
 // rely on is poisoned.
 #pragma once
@@ -9,7 +9,7 @@
 #include "base/thread_pool.h"
 #include "conformance/case.h"
 #include "device/device.h"
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 
 namespace invar::conformance {
 
@@ -31,23 +31,23 @@ struct RunMode {
 };
 
 // The outputs, or how the kernel broke its contract.
-Result<std::vector<Bytes>> execute(const ops::Kernel&, const Case&, const std::vector<Bytes>& inputs,
+Result<std::vector<Bytes>> execute(ops::KernelRef, const Case&, const std::vector<Bytes>& inputs,
                                    const RunMode&);
 
 // The GPU of this process, for "cuda" rows, or why there is none.
 Result<std::shared_ptr<Device>> gpu();
 
-// Tests OpContract::batch_independent of a reference row: computes single elements of the leading
-// axis and compares them with `whole`, its result for the batch. "" if equal.
-std::string check_batch_independence(const ops::Kernel&, const Case&, const std::vector<Bytes>& inputs,
-                                     const std::vector<Bytes>& whole);
+// Tests OpContract::batch_independent with the reference kernel: computes single elements of the
+// leading axis and compares them with `whole`, its result for the batch. "" if equal.
+std::string check_batch_independence(const ops::CpuKernel& reference, const Case&,
+                                     const std::vector<Bytes>& inputs, const std::vector<Bytes>& whole);
 
-// What the row's check() requires of the case; "" if it accepts it.
-std::string refusal(const ops::Kernel&, const Case&);
+// What the operation's check() requires of the case; "" if it accepts it.
+std::string refusal(std::string_view op, const Case&);
 
 // Computes the sizes that a runtime asks for before it reserves memory: units, scratch, state,
 // packing. Reads no data.
-void compute_sizes(const std::vector<const ops::Kernel*>&, const Case&);
+void compute_sizes(const std::vector<ops::KernelRef>&, const Case&);
 
 // "" if equal; else the first difference: output, coordinates, bits.
 std::string difference(const Case&, const std::vector<Bytes>& expected, const std::vector<Bytes>& found);

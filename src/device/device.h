@@ -1,5 +1,5 @@
 // A GPU as the runtime sees it: memory, and one stream of work that runs in the order of the calls.
-// The kernels are the rooms' (kernels/kernel.h). A build without CUDA has the same interface;
+// The kernels are the rooms' (kernels/gpu_kernel.h). A build without CUDA has the same interface;
 // open() is an error there.
 #pragma once
 

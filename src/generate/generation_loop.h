@@ -55,14 +55,14 @@ Result<sample::Params> sampling_params(const SamplingOptions&);
 Result<Generation> generate(run::Session&, std::span<const int32_t> prompt, int64_t max_new,
                             const sample::Params&, std::span<const int32_t> stop_tokens);
 
-// The same for many sequences, all that are not done in every step after their prompts. What it
-// says of times is all of them together, in the first.
+// The same for many sequences. After the prompts, each step computes every sequence that is not
+// done. The first result has the times of all sequences together.
 Result<std::vector<Generation>> generate_many(run::Session&, std::span<const std::vector<int32_t>> prompts,
                                               int64_t max_new, const sample::Params&,
                                               std::span<const int32_t> stop_tokens);
 
-// Generates nothing: the logits of every given token, sequence after sequence, as little-endian
-// binary32.
+// The logits of every given token, sequence after sequence, as little-endian binary32. No token is
+// generated.
 Result<std::string> all_logits(run::Session&, std::span<const std::vector<int32_t>> sequences);
 
 }  // namespace invar::generate

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
+#include "base/text/json.h"
 #include "checkpoint/architecture.h"
-#include "generate/model/chat_template.h"
+#include "generate/model/chat_template_text.h"
 #include "generate/model/generation_config.h"
-#include "receipt/json.h"
 
 namespace invar::generate {
 namespace {
@@ -64,7 +64,7 @@ bool is_hub_name(const std::string& name) {
 Result<ModelLocation> resolve(const std::string& model_name, const std::string& revision) {
   std::error_code ec;
   if (model_name.find('\0') != model_name.npos)
-    return bad_input("model " + receipt::json::quote(model_name) +
+    return bad_input("model " + invar::json::quote(model_name) +
                      ": a path without a NUL character is needed");
   if (fs::is_directory(model_name, ec)) {
     fs::path p = fs::path(model_name).lexically_normal();

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/norm_shape.h"
+#include "kernels/check.h"
 
 namespace invar::ops {
 

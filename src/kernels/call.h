@@ -2,7 +2,7 @@
 // instruction set, and nothing inline of the standard library may be compiled there (the linker
 // would keep one copy for all of them; tools/laws/odr.sh checks).
 #pragma once
-#include "kernels/kernel.h"
+#include "kernels/cpu_kernel.h"
 #include "num/inline.h"
 
 namespace invar::ops {
@@ -13,7 +13,7 @@ int64_t attr_i(const Attributes&, const char* name, int64_t fallback);
 
 // Reports elements that are written to the epilogue callback, if there is one.
 INVAR_INLINE void notify_epilogue(const Call& call, const Region& r) {
-  if (call.epilogue && r.n > 0 && r.rows > 0) call.epilogue->run(call.epilogue->context, r);
+  if (call.cpu.epilogue && r.n > 0 && r.rows > 0) call.cpu.epilogue->run(call.cpu.epilogue->context, r);
 }
 
 // The last dimension, and how many rows of that length there are.
@@ -53,13 +53,14 @@ inline constexpr int64_t kChunk = 2048;
 inline constexpr int64_t kEpilogueChunk = 2 * kChunk;
 int64_t chunk_units(const Call&, int phase);  // ceil(elements of out[0] / kChunk)
 int64_t row_units(const Call&, int phase);    // rows of out[0]
+int64_t norm_rows(const Call&, int phase);    // rows of in[0], each as long as the weight in[1]
 
 // Calls compute(region) for the elements of out[0] that belong to units [begin, end) of
 // chunk_units, in chunks if an epilogue follows.
 template <class Compute>
 INVAR_INLINE void for_each_chunk(const Call& call, int64_t begin, int64_t end, Compute compute) {
   const int64_t n = call.out[0].elements(), from = begin * kChunk, to = end * kChunk < n ? end * kChunk : n;
-  const int64_t most = call.epilogue ? kEpilogueChunk : to - from;
+  const int64_t most = call.cpu.epilogue ? kEpilogueChunk : to - from;
   for (int64_t i = from; i < to; i += most) {
     const Region r{i, to - i < most ? to - i : most, 1, 0};
     compute(r);

@@ -32,6 +32,9 @@ inline const char* check_unary(const Call& c) {
   return same_shape(c.in[0], c.out[0]) ? nullptr : "a result shaped like the operand";
 }
 
+// Layer and RMS normalization: the weight has the trailing dimensions of x and is not empty.
+const char* check_norm_weight(const View& x, const View& w);
+
 // Normalizes an axis of v (counted from the end if negative) to [0, rank); -1 if out of range.
 inline int axis_in(const View& v, int64_t axis) {
   if (axis < -v.rank || axis >= v.rank) return -1;

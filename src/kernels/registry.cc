@@ -1,10 +1,10 @@
-// The kernel rows of this build, and which of them this CPU can run.
+// The contracts and kernels of this build, and which kernels this CPU can run.
 #include <array>
 
 #include "base/isa.h"
 #include "kernels/forced_route.h"
-#include "kernels/kernel.h"
-#include "kernels/vendor_kernel.h"
+#include "kernels/registry.h"
+#include "kernels/vendor/vendor_kernel.h"
 #include "rows.inc"
 #include "vendor_rows.inc"
 
@@ -31,8 +31,17 @@ int variant() {
   return g_variant;
 }
 
-std::span<const Kernel* const> kernels() {
-  return kRows;
+const OpContract* contract_of(std::string_view op) {
+  for (const OpContract* c : kContracts)
+    if (c->op == op) return c;
+  return nullptr;
+}
+
+std::span<const CpuKernel* const> cpu_kernels() {
+  return kCpuKernels;
+}
+std::span<const GpuKernel* const> gpu_kernels() {
+  return {kGpuKernels, std::size(kGpuKernels) - 1};  // nullptr ends the list, which may be empty
 }
 
 std::span<const std::string_view> isas() {
@@ -40,14 +49,41 @@ std::span<const std::string_view> isas() {
   return {r.isa.data(), r.count};
 }
 
-const Kernel* find(std::string_view op, std::string_view isa) {
-  for (const Kernel* k : kRows)
-    if (k->op == op && (isa.empty() || k->isa == isa)) {
-      if (isa == kCuda) return k;
+const CpuKernel* find_cpu_kernel(std::string_view op, std::string_view isa) {
+  for (const CpuKernel* k : kCpuKernels)
+    if (k->op == op && (isa.empty() || k->isa == isa))
       for (std::string_view can : isas())
         if (can == k->isa) return k;
-    }
   return nullptr;
+}
+
+const GpuKernel* find_gpu_kernel(std::string_view op) {
+  for (const GpuKernel* k : gpu_kernels())
+    if (k->op == op) return k;
+  return nullptr;
+}
+
+std::vector<KernelRef> runnable_kernels(std::string_view op, bool gpu) {
+  std::vector<KernelRef> list;
+  for (std::string_view isa : isas()) {
+    const GpuKernel* const on_gpu = gpu && isa == isas().back() ? find_gpu_kernel(op) : nullptr;
+    if (on_gpu) list.push_back(on_gpu);
+    if (const CpuKernel* k = find_cpu_kernel(op, isa)) list.push_back(k);
+  }
+  return list;
+}
+
+size_t KernelRef::shared_bytes(const Call& call) const {
+  const auto bytes = cpu ? cpu->shared_bytes : gpu->shared_bytes;
+  return bytes ? bytes(call) : 0;
+}
+size_t KernelRef::state_bytes(const Call& call, int64_t capacity) const {
+  const auto bytes = cpu ? cpu->state_bytes : gpu->state_bytes;
+  return bytes ? bytes(call, capacity) : 0;
+}
+size_t KernelRef::pack_bytes(const View& constant, int i, const Attributes& attrs) const {
+  const auto bytes = cpu ? cpu->pack_bytes : gpu->pack_bytes;
+  return bytes ? bytes(constant, i, attrs) : 0;
 }
 
 std::span<const VendorRow* const> vendor_rows() {
@@ -58,8 +94,8 @@ const VendorRow* find_vendor(std::string_view op, std::span<const OperandInfo> o
                              bool gpu) {
   if (set == OperationSet::reproducible) return nullptr;
   for (const VendorRow* r : kVendorRows)
-    if (r->kernel->op == op && r->keeps >= set && (r->kernel->enqueue != nullptr) == gpu &&
-        r->serves(operands) && !r->library->version().empty())
+    if (r->kernel.op() == op && r->keeps >= set && (r->kernel.gpu != nullptr) == gpu && r->serves(operands) &&
+        !r->library->version().empty())
       return r;
   return nullptr;
 }

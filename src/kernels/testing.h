@@ -1,11 +1,11 @@
-// For the rooms' tests: runs one call of a kernel row, all units in one thread.
+// For the rooms' tests: runs one call of a CPU kernel, all units in one thread.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <vector>
 
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 #include "num/env.h"
 
 namespace invar::ops::testing {
@@ -19,11 +19,11 @@ View view(std::vector<T>& data, DType dtype, std::initializer_list<int64_t> shap
   return v;
 }
 
-inline void run(const Kernel& k, std::span<const View> in, std::span<const View> out,
+inline void run(const CpuKernel& k, std::span<const View> in, std::span<const View> out,
                 const Attributes& attrs = {}, const Epilogue* epilogue = nullptr) {
   num::ArithmeticEnv env;
   Call call{in, out, &attrs};
-  call.epilogue = epilogue;
+  call.cpu.epilogue = epilogue;
   struct alignas(64) CacheLine {
     char bytes[64];
   };

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/opset.h"
-#include "kernels/worker_count.h"
+#include "base/attribute_types.h"
 #include "num/env.h"
 #include "run/execute/out_of_bounds.h"
 #include "run/prepare/executable.h"
@@ -17,14 +16,14 @@ namespace {
 // A call and the memory that its kernel needs besides the operands.
 class EagerCall {
  public:
-  EagerCall(const ops::Kernel& kernel, ops::Call call, EagerMemory& memory)
+  EagerCall(ops::KernelRef kernel, ops::Call call, EagerMemory& memory)
       : kernel_(kernel), call_(call), memory_(memory) {}
-  Status reserve(const std::shared_ptr<Device>& device);
+  Status reserve(const ops::OpContract& contract, const std::shared_ptr<Device>& device);
   Status run_on_host(Pool& pool);
-  Status run_on_device(const ops::Kernel& reference, const std::shared_ptr<Device>& device);
+  Status run_on_device(const ops::OpContract& contract, const std::shared_ptr<Device>& device);
 
  private:
-  const ops::Kernel& kernel_;
+  ops::KernelRef kernel_;
   ops::Call call_;
   EagerMemory& memory_;
   Allocation state_, sequences_;
@@ -39,8 +38,8 @@ Status ensure_size(Allocation& memory, uint64_t bytes, const char* purpose,
 }
 
 // A stateful operation remembers the positions of this call only.
-Status EagerCall::reserve(const std::shared_ptr<Device>& device) {
-  if (kernel_.state_bytes) {
+Status EagerCall::reserve(const ops::OpContract& contract, const std::shared_ptr<Device>& device) {
+  if (contract.stateful) {
     std::vector<ops::Sequence> all;
     for (int64_t i = 0; i < (call_.out[0].rank ? call_.out[0].dim[0] : 1); ++i) all.push_back({i, 0});
     call_.capacity = 1;
@@ -58,8 +57,7 @@ Status EagerCall::reserve(const std::shared_ptr<Device>& device) {
     call_.state = state_.data();
     call_.sequences = reinterpret_cast<const ops::Sequence*>(sequences_.data());
   }
-  INVAR_CHECK_OK(ensure_size(memory_.shared, kernel_.shared_bytes ? kernel_.shared_bytes(call_) : 0,
-                             "memory between phases", device));
+  INVAR_CHECK_OK(ensure_size(memory_.shared, kernel_.shared_bytes(call_), "memory between phases", device));
   call_.shared = memory_.shared.data();
   return {};
 }
@@ -67,20 +65,21 @@ Status EagerCall::reserve(const std::shared_ptr<Device>& device) {
 Status EagerCall::run_on_host(Pool& pool) {
   size_t bytes = bytes_of(call_.out[0]);
   for (const ops::View& v : call_.in) bytes += bytes_of(v);
-  const int workers = ops::workers_for(static_cast<int64_t>(bytes), pool.threads());
-  const size_t scratch = Allocation::round_up(kernel_.scratch_bytes ? kernel_.scratch_bytes(call_) : 0);
+  const int workers = workers_for(static_cast<int64_t>(bytes), pool.threads());
+  const ops::CpuKernel& k = *kernel_.cpu;
+  const size_t scratch = Allocation::round_up(k.scratch_bytes ? k.scratch_bytes(call_) : 0);
   INVAR_TRY(const Allocation scratches, Allocation::make(scratch * static_cast<size_t>(workers), "scratch"));
-  for (int phase = 0; phase < kernel_.phases; ++phase) {
+  for (int phase = 0; phase < k.phases; ++phase) {
     auto work = [&](int worker, int64_t from, int64_t to) {
       num::mend_arithmetic_env();  // the thread may have slept in functions that a library can replace
-      kernel_.run(call_, phase, from, to, scratches.data() + scratch * static_cast<size_t>(worker));
+      k.run(call_, phase, from, to, scratches.data() + scratch * static_cast<size_t>(worker));
     };
-    if (const int64_t units = kernel_.units(call_, phase); units > 0) pool.run(units, work, workers);
+    if (const int64_t units = k.units(call_, phase); units > 0) pool.run(units, work, workers);
   }
   return {};
 }
 
-Status EagerCall::run_on_device(const ops::Kernel& reference, const std::shared_ptr<Device>& device) {
+Status EagerCall::run_on_device(const ops::OpContract& contract, const std::shared_ptr<Device>& device) {
   struct Header {
     int64_t past = 0;
     uint32_t fault = 0, unused = 0;
@@ -89,33 +88,32 @@ Status EagerCall::run_on_device(const ops::Kernel& reference, const std::shared_
   device->make_current();
   INVAR_CHECK_OK(device->upload(memory_.fault.data(), &header, sizeof header));
   Header* const on_device = reinterpret_cast<Header*>(memory_.fault.data());
-  call_.past_now = &on_device->past, call_.fault = &on_device->fault;
-  kernel_.enqueue(call_, device->stream());
+  call_.gpu = {&on_device->past, &on_device->fault};
+  kernel_.gpu->enqueue(call_, device->stream());
   INVAR_CHECK_OK(device->download(&header, on_device, sizeof header));
   INVAR_CHECK_OK(device->wait());
   if (!header.fault) return {};
-  INVAR_TRY(const auto out_of_bounds, find_out_of_bounds(reference, call_, *device));
+  INVAR_TRY(const auto out_of_bounds, find_out_of_bounds(contract, call_, *device));
   if (!out_of_bounds) return unconfirmed_fault_error();
   return bad_input(text_of(*out_of_bounds, call_.in[static_cast<size_t>(out_of_bounds->operand)]));
 }
 
 Status compute(const std::string& op, const ops::Call& call, const std::string& isa, Pool& pool,
                const std::shared_ptr<Device>& device, EagerMemory* device_memory) {
-  INVAR_TRY(const ops::Kernel* kernel, select_kernel(op, device ? std::string(ops::kCuda) : isa));
-  const ops::Kernel& reference = *ops::find(op, "reference");
+  INVAR_TRY(const ops::KernelRef kernel, select_kernel(op, isa, device != nullptr));
+  const ops::OpContract& contract = *ops::contract_of(op);
   if (!has_attribute_types(*call.attrs))
     return bad_input("an attribute is of another type than the room names");
-  if (const char* required = reference.contract.check(call))
-    return bad_input(std::string("it takes ") + required);
+  if (const char* required = contract.check(call)) return bad_input(std::string("it takes ") + required);
   const num::ArithmeticEnv env;
   ops::OutOfBounds out_of_bounds;
-  const auto find = reference.contract.find_out_of_bounds;
+  const auto find = contract.find_out_of_bounds;
   if (!device && find && find(call, out_of_bounds))
     return bad_input(text_of(out_of_bounds, call.in[static_cast<size_t>(out_of_bounds.operand)]));
   EagerMemory own;
-  EagerCall eager(*kernel, call, device && device_memory ? *device_memory : own);
-  INVAR_CHECK_OK(eager.reserve(device));
-  return device ? eager.run_on_device(reference, device) : eager.run_on_host(pool);
+  EagerCall eager(kernel, call, device && device_memory ? *device_memory : own);
+  INVAR_CHECK_OK(eager.reserve(contract, device));
+  return device ? eager.run_on_device(contract, device) : eager.run_on_host(pool);
 }
 
 }  // namespace
@@ -124,7 +122,7 @@ Status run_operation(const std::string& op, const Attributes& attrs, std::span<c
                      const ops::View& out, const std::string& isa, Pool& pool,
                      const std::shared_ptr<Device>& device, EagerMemory* device_memory) {
   INVAR_CHECK_OK(check_isa(isa));
-  if (!ops::find(op, "reference"))
+  if (!ops::contract_of(op))
     return not_covered(op + ": there is no operation of this name (spec/opset.toml has all)");
   const Status done = compute(op, {in, {&out, 1}, &attrs}, isa, pool, device, device_memory);
   if (!done) return Error{done.error().code, op + ": " + done.error().message};

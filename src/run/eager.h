@@ -8,7 +8,7 @@
 #include "base/attributes.h"
 #include "base/thread_pool.h"
 #include "device/memory.h"
-#include "kernels/kernel.h"
+#include "kernels/op_contract.h"
 
 namespace invar::run {
 

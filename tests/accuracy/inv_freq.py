@@ -1,4 +1,4 @@
-"""Compares the inverse frequencies of spec/onnx.md onnx.6 (rope_oracle.py, to which
+"""Compares the inverse frequencies of spec/checkpoint.md onnx.6 (rope_oracle.py, to which
 src/checkpoint/recipes/rope_frequencies_test.cc holds Invar) with those that transformers computes
 on this machine, bit for bit, and prints every difference. Needs torch and transformers; run by
 hand: python tests/accuracy/inv_freq.py"""

@@ -12,11 +12,13 @@ from conftest import BIN, ROOT, execute
 sys.path.insert(0, str(ROOT / "tools/docs"))
 import check_anchors  # noqa: E402
 import check_counts  # noqa: E402
+import check_operations  # noqa: E402
 import check_style  # noqa: E402
+
 import generate  # noqa: E402
 
 
-@pytest.mark.parametrize("check", [check_anchors, check_counts, check_style])
+@pytest.mark.parametrize("check", [check_anchors, check_counts, check_operations, check_style])
 def test_a_check_can_fail(check):
     for title, files, expected in check.SELF_TEST:
         assert len(check.check(files)) == expected, title
@@ -24,6 +26,10 @@ def test_a_check_can_fail(check):
 
 def test_no_count_is_stale():
     assert not check_counts.check(check_counts.sources())
+
+
+def test_every_operation_has_a_formula():
+    assert not check_operations.check(check_operations.sources())
 
 
 def test_linked_headings_exist():
@@ -73,8 +79,8 @@ def test_the_commands_of_the_guide(tmp_path):
     assert (tmp_path / "exported/model.onnx").is_file()
 
 
-@pytest.mark.parametrize("tool", ["check_anchors.py", "check_counts.py", "check_style.py"])
+@pytest.mark.parametrize("tool", ["anchors", "counts", "operations", "style"])
 def test_the_tools_run_alone(tool):
-    run = [sys.executable, "-B", ROOT / "tools/docs" / tool]
+    run = [sys.executable, "-B", ROOT / f"tools/docs/check_{tool}.py"]
     assert subprocess.run([*run, "--self-test"]).returncode == 0
     assert subprocess.run(run).returncode == 0

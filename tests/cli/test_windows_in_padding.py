@@ -1,5 +1,5 @@
-"""Windows that lie in the padding cost nothing. If they cost time or memory, these programs could
-not run."""
+"""Windows that lie wholly in the padding take neither time nor memory. If they did, these programs
+could not run."""
 
 import numpy as np
 from conftest import invar
@@ -25,8 +25,8 @@ def outputs(path, tmp_path, array, *options):
 
 
 def test_dilated_convolution(tmp_path):
-    """A padded copy would take 250 GB. Its taps meet the operand in the middle alone, so it is a
-    convolution of 1 x 1."""
+    """A padded copy would take 250 GB. Only the middle tap is inside the operand, so the result is
+    that of a convolution of 1 x 1."""
     w, x = (
         np.round(8 * numbers(*shape)) for shape in ((32, 40, 3, 3), (1, 40, 2, 2))
     )  # whose sums are exact

@@ -13,7 +13,7 @@ OPT = [str(BUILD / "bin/invar-opt")]
 PASSES = [
     "onnx-to-repro",
     "repro-recognize-idioms",
-    "repro-fold",
+    "repro-fuse",
     "repro-canonicalize",
     "repro-evaluate",
     "repro-sink-transposes",

@@ -450,7 +450,7 @@ def test_blocks_of_open_pictures(tmp_path):
 
 
 def test_frames_of_an_open_signal(tmp_path):
-    """As those of a signal whose length is a constant."""
+    """The frames equal those of a signal whose length is a constant."""
     node = [
         helper.make_node("STFT", ["x", "step", "window"], ["y"]),
         helper.make_node("STFT", ["x", "step", "", "length"], ["z"], onesided=0),

@@ -321,7 +321,7 @@ def test_stages_and_levels_that_are_not_there(tmp_path):
         "fold",
         names=[
             "stage fold",
-            "there are onnx, repro, plan, onnx-to-repro, repro-recognize-idioms, repro-fold",
+            "there are onnx, repro, plan, onnx-to-repro, repro-recognize-idioms, repro-fuse",
         ],
     )
     refused(
@@ -343,6 +343,7 @@ def test_former_pass_names(tmp_path):
     path = model(tmp_path / "m.onnx", [node("Exp", ["x"], ["y"])], [("x", F32, [3])], [("y", F32)])
     for old, new in [
         ("repro-recover", "repro-recognize-idioms"),
+        ("repro-fold", "repro-fuse"),
         ("repro-simplify", "repro-canonicalize"),
         ("repro-turn", "repro-sink-transposes"),
         ("repro-settle", "repro-prepare-plan"),
@@ -372,7 +373,7 @@ def test_artifacts_are_kept(tmp_path):
         "0-onnx.mlir",
         "1-onnx-to-repro.mlir",
         "2-repro-recognize-idioms.mlir",
-        "3-repro-fold.mlir",
+        "3-repro-fuse.mlir",
         "7-repro-prepare-plan.mlir",
         "8-repro-to-plan.mlir",
         "plan.invar",

@@ -235,8 +235,8 @@ std::string join(const std::vector<Piece>& pieces) {
   return text;
 }
 
-std::optional<Case> accepted(const ops::Kernel& reference, const std::string& text, int64_t limit) {
-  auto cases = parse(text, "", reference.op);
+std::optional<Case> accepted(std::string_view op, const std::string& text, int64_t limit) {
+  auto cases = parse(text, "", op);
   if (!cases || cases->size() != 1 || !within(cases->front(), limit)) return std::nullopt;
   Case& c = cases->front();
   for (const Tensor& t : c.in)  // a fill that this dtype does not have
@@ -246,7 +246,7 @@ std::optional<Case> accepted(const ops::Kernel& reference, const std::string& te
       if (!materialise(one, 0, 0)) return std::nullopt;
     }
   try {
-    if (!refusal(reference, c).empty()) return std::nullopt;
+    if (!refusal(op, c).empty()) return std::nullopt;
   } catch (const std::bad_variant_access&) {
     return std::nullopt;
   }
@@ -257,7 +257,7 @@ std::optional<Case> accepted(const ops::Kernel& reference, const std::string& te
   return std::move(c);
 }
 
-Case mutated(const ops::Kernel& reference, const Case& from, Random& r, int changes, int64_t limit) {
+Case mutated(std::string_view op, const Case& from, Random& r, int changes, int64_t limit) {
   using Change = void (*)(std::vector<Piece>&, Random&);
   static const std::vector<Change> kChanges = {change_size,  change_size,    change_size,     change_fill,
                                                change_fill,  change_setting, change_constant, change_rank,
@@ -266,12 +266,12 @@ Case mutated(const ops::Kernel& reference, const Case& from, Random& r, int chan
   std::vector<Piece> pieces = pieces_of(from.text);
   for (Piece& p : pieces)
     if (p.kind == Piece::seed) p.text = std::to_string(r.below(1u << 30));
-  if (auto seeded = accepted(reference, join(pieces), limit)) c = *std::move(seeded);
+  if (auto seeded = accepted(op, join(pieces), limit)) c = *std::move(seeded);
   for (int change = 0, tries = 0; change < changes && tries < 40; ++tries) {
     std::vector<Piece> next = pieces;
     r.of(kChanges)(next, r);
     if (r.one_in(3)) r.of(kChanges)(next, r);  // some are accepted only together
-    auto ok = accepted(reference, join(next), limit);
+    auto ok = accepted(op, join(next), limit);
     if (!ok) continue;
     pieces = std::move(next), c = *std::move(ok);
     ++change;
@@ -279,8 +279,8 @@ Case mutated(const ops::Kernel& reference, const Case& from, Random& r, int chan
   return c;
 }
 
-std::string check_huge_shapes(const ops::Kernel& reference, const std::vector<const ops::Kernel*>& rows,
-                              const Case& from, Random& r) {
+std::string check_huge_shapes(std::string_view op, const std::vector<ops::KernelRef>& rows, const Case& from,
+                              Random& r) {
   static const std::vector<int64_t> kHuge = {0,
                                              0,
                                              1,
@@ -323,7 +323,7 @@ std::string check_huge_shapes(const ops::Kernel& reference, const std::vector<co
   }
   std::string wrong;
   try {
-    wrong = refusal(reference, c);
+    wrong = refusal(op, c);
   } catch (const std::bad_variant_access&) {
     wrong = "attributes of other types";
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "conformance/case.h"
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 
 namespace invar::conformance {
 
@@ -56,19 +56,19 @@ struct Piece {
 std::vector<Piece> pieces_of(const std::string& text);
 std::string join(const std::vector<Piece>&);
 
-// The case, where it is one that `reference` takes and that has at most `limit` elements; else
+// The case, where it is one that the operation takes and that has at most `limit` elements; else
 // nothing.
-std::optional<Case> accepted(const ops::Kernel& reference, const std::string& text, int64_t limit);
+std::optional<Case> accepted(std::string_view op, const std::string& text, int64_t limit);
 
 // `from`, changed in up to `changes` ways; itself where nothing was accepted.
-Case mutated(const ops::Kernel& reference, const Case& from, Random&, int changes, int64_t limit);
+Case mutated(std::string_view op, const Case& from, Random&, int changes, int64_t limit);
 
 // The same with shapes and settings that no memory holds, as a plan may ask for (spec/plan.md):
 // below 2^60 bytes per tensor where dimensions of 0 count as 1, any setting. What the room says to
 // it, "" where it takes it; then the sizes that a runtime asks for have been computed, too. Data is
 // not touched.
-std::string check_huge_shapes(const ops::Kernel& reference, const std::vector<const ops::Kernel*>& rows,
-                              const Case& from, Random&);
+std::string check_huge_shapes(std::string_view op, const std::vector<ops::KernelRef>& rows, const Case& from,
+                              Random&);
 
 // Simpler texts than this one, the simplest first.
 std::vector<std::string> simpler(const std::string& text);

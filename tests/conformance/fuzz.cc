@@ -24,9 +24,9 @@ RunMode random_run_mode(const Case& c, Random& r, Pool& pool) {
   return m;
 }
 
-void announce(const Subject& s, const ops::Kernel& row, const Case& c, const RunMode& m) {
+void announce(const Subject& s, ops::KernelRef row, const Case& c, const RunMode& m) {
   const std::string text =
-      s.op + " --isa " + std::string(row.isa) + " --manner '" + m.text() + "' --case '" + c.text + "'\n";
+      s.op + " --isa " + std::string(row.isa()) + " --manner '" + m.text() + "' --case '" + c.text + "'\n";
   const size_t n = std::min(text.size(), sizeof in_flight - 1);
   std::memcpy(in_flight, text.data(), n);
   in_flight[n] = 0;
@@ -41,12 +41,12 @@ RunMode plain_of(const RunMode& m) {
 
 }  // namespace
 
-std::string compare(const Subject& s, const ops::Kernel& row, const Case& c, const RunMode& m, Tally& tally) {
+std::string compare(const Subject& s, ops::KernelRef row, const Case& c, const RunMode& m, Tally& tally) {
   const auto inputs = inputs_of(c);
   if (!inputs) return inputs.error().message;
   const RunMode plain = plain_of(m);
-  announce(s, *s.reference, c, plain);
-  const auto expected = execute(*s.reference, c, *inputs, plain);
+  announce(s, s.reference, c, plain);
+  const auto expected = execute(s.reference, c, *inputs, plain);
   if (!expected) return "the reference: " + expected.error().message;
   announce(s, row, c, m);
   ++tally.runs;
@@ -88,17 +88,16 @@ std::optional<RunMode> run_mode_from(const std::string& text, Pool& pool) {
 Case case_of(const Subject& s, uint64_t seed, int64_t limit) {
   Random r(seed);
   const int64_t budget = limit >> r.below(5);  // mostly small ones: quick, and readable when they fail
-  return mutated(*s.reference, r.of(s.cases), r, 1 + static_cast<int>(r.below(5)),
-                 std::max<int64_t>(budget, 64));
+  return mutated(s.op, r.of(s.cases), r, 1 + static_cast<int>(r.below(5)), std::max<int64_t>(budget, 64));
 }
 
 std::optional<Failure> fuzz(const Subject& s, uint64_t seed, int64_t limit, Pool& pool, Tally& tally) {
   const Case c = case_of(s, seed, limit);
   Random r(~seed);
-  announce(s, *s.reference, c, {});
+  announce(s, s.reference, c, {});
   ++tally.asked;
-  if (!check_huge_shapes(*s.reference, s.rows, c, r).empty()) ++tally.refused;
-  if (!accepted(*s.reference, c.text, limit)) return std::nullopt;  // a large case that nothing made smaller
+  if (!check_huge_shapes(s.op, s.rows, c, r).empty()) ++tally.refused;
+  if (!accepted(s.op, c.text, limit)) return std::nullopt;  // a large case that nothing made smaller
   ++tally.cases;
   for (const auto* side : {&c.in, &c.out})
     for (const Tensor& t : *side) tally.elements += t.elements();
@@ -106,12 +105,12 @@ std::optional<Failure> fuzz(const Subject& s, uint64_t seed, int64_t limit, Pool
   if (!inputs) return Failure{s.reference, "the inputs", "", c.text, c.text, inputs.error().message};
   std::optional<Result<std::vector<Bytes>>> expected;
   RunMode plain;
-  for (const ops::Kernel* row : s.rows) {
+  for (const ops::KernelRef row : s.rows) {
     const RunMode m = random_run_mode(c, r, pool), next = plain_of(m);
     if (!expected || next.chunk != plain.chunk || next.batching != plain.batching) {
       plain = next;
-      announce(s, *s.reference, c, plain);
-      expected = execute(*s.reference, c, *inputs, plain);
+      announce(s, s.reference, c, plain);
+      expected = execute(s.reference, c, *inputs, plain);
       if (!*expected)
         return Failure{s.reference, "the reference", plain.text(), c.text, c.text, expected->error().message};
       if (std::string wrong =
@@ -119,9 +118,9 @@ std::optional<Failure> fuzz(const Subject& s, uint64_t seed, int64_t limit, Pool
           !wrong.empty())
         return Failure{s.reference, "the reference", plain.text(), c.text, c.text, wrong};
     }
-    announce(s, *row, c, m);
+    announce(s, row, c, m);
     ++tally.runs;
-    std::string wrong = judge(c, execute(*row, c, *inputs, m), &**expected);
+    std::string wrong = judge(c, execute(row, c, *inputs, m), &**expected);
     if (wrong.empty()) continue;
     // Simpler cases as long as one of them still fails.
     Failure f{row, std::move(wrong), m.text(), c.text, c.text, ""};
@@ -130,9 +129,9 @@ std::optional<Failure> fuzz(const Subject& s, uint64_t seed, int64_t limit, Pool
     for (bool smaller = true; smaller;) {
       smaller = false;
       for (const std::string& text : simpler(f.shrunk)) {
-        const auto next = accepted(*s.reference, text, limit);
+        const auto next = accepted(s.op, text, limit);
         if (!next || (m.chunk && next->chunks.empty())) continue;
-        std::string still = compare(s, *row, *next, m, ignored);
+        std::string still = compare(s, row, *next, m, ignored);
         if (still.empty()) continue;
         f.shrunk = text, f.difference = std::move(still);
         smaller = ignored.runs < 2000;

@@ -12,13 +12,13 @@ namespace invar::conformance {
 
 struct Subject {
   std::string op;
-  const ops::Kernel* reference;
-  std::vector<const ops::Kernel*> rows;  // under test
-  std::vector<Case> cases;               // what is mutated
+  const ops::CpuKernel* reference;
+  std::vector<ops::KernelRef> rows;  // under test
+  std::vector<Case> cases;           // what is mutated
 };
 
 struct Failure {
-  const ops::Kernel* row;
+  ops::KernelRef row;
   std::string what, manner, text;  // of the case as found ...
   std::string shrunk, difference;  // ... and made small
 };
@@ -37,7 +37,7 @@ Case case_of(const Subject&, uint64_t seed, int64_t limit);
 std::optional<Failure> fuzz(const Subject&, uint64_t seed, int64_t limit, Pool& pool, Tally&);
 
 // One case in one mode: "" or the difference from the reference.
-std::string compare(const Subject&, const ops::Kernel& row, const Case&, const RunMode&, Tally&);
+std::string compare(const Subject&, ops::KernelRef row, const Case&, const RunMode&, Tally&);
 
 // Parses "3 parts, reversed, ..." as RunMode::text writes it; nothing if it does not parse.
 std::optional<RunMode> run_mode_from(const std::string& text, Pool&);

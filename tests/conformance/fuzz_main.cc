@@ -39,16 +39,14 @@ Result<std::vector<Subject>> subjects(const Options& o) {
   for (const OpInfo& info : opset()) {
     if (!o.op.empty() && o.op != info.op) continue;
     INVAR_TRY(Room room, read_room(info, o.rooms));
-    Subject s{room.op, ops::find(room.op, "reference"), {}, std::move(room.cases)};
+    Subject s{room.op, ops::find_cpu_kernel(room.op, "reference"), {}, std::move(room.cases)};
     std::erase_if(s.cases, [](const Case& c) {  // written values do not follow a shape
       bool written = false;
       for (const Tensor& t : c.in) written |= !t.bits.empty();
       return written;
     });
-    for (const ops::Kernel* k : ops::kernels())
-      if (k->op == s.op && ops::find(k->op, k->isa) == k && (!k->enqueue || gpu()) &&
-          (o.isa.empty() || o.isa == k->isa))
-        s.rows.push_back(k);
+    for (const ops::KernelRef k : ops::runnable_kernels(s.op, bool(gpu())))
+      if (o.isa.empty() || o.isa == k.isa()) s.rows.push_back(k);
     if (s.reference && !s.rows.empty() && !s.cases.empty()) list.push_back(std::move(s));
   }
   if (list.empty()) return bad_input("no such operation or instruction set here");
@@ -59,8 +57,8 @@ int report(const Subject& s, const Failure& f, const std::string& seed) {
   std::printf(
       "FAIL %s %s%s (%s): %s\n     %s\n     again: invar_fuzz --op %s --isa %s --manner '%s' --case '%s'\n   "
       "  %s\n",
-      s.op.c_str(), std::string(f.row->isa).c_str(), seed.c_str(), f.manner.c_str(), f.what.c_str(),
-      f.text.c_str(), s.op.c_str(), std::string(f.row->isa).c_str(), f.manner.c_str(), f.shrunk.c_str(),
+      s.op.c_str(), std::string(f.row.isa()).c_str(), seed.c_str(), f.manner.c_str(), f.what.c_str(),
+      f.text.c_str(), s.op.c_str(), std::string(f.row.isa()).c_str(), f.manner.c_str(), f.shrunk.c_str(),
       f.difference.c_str());
   std::fflush(stdout);
   return 1;
@@ -70,11 +68,11 @@ int one_case(const Options& o, const std::vector<Subject>& list, Pool& pool) {
   const auto manner = run_mode_from(o.manner, pool);
   if (list.size() != 1 || !manner)
     return std::printf("--case needs --op, and --manner as it was printed\n"), 2;
-  const auto c = accepted(*list[0].reference, o.text, int64_t{1} << 40);
+  const auto c = accepted(list[0].op, o.text, int64_t{1} << 40);
   if (!c) return std::printf("not a case that the room takes: %s\n", o.text.c_str()), 2;
   Tally tally;
-  for (const ops::Kernel* row : list[0].rows)
-    if (const std::string wrong = compare(list[0], *row, *c, *manner, tally); !wrong.empty())
+  for (const ops::KernelRef row : list[0].rows)
+    if (const std::string wrong = compare(list[0], row, *c, *manner, tally); !wrong.empty())
       return report(list[0], {row, wrong, o.manner, o.text, o.text, wrong}, "");
   std::printf("equal\n");
   return 0;

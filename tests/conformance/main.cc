@@ -32,15 +32,16 @@ void fail(const std::string& line) {
 
 // The modes in which a case runs: whole, split, reversed, unpacked, in steps. `all`: every mode;
 // else one.
-std::vector<RunMode> manners(const ops::Kernel& k, const Case& c, bool all) {
+std::vector<RunMode> manners(ops::KernelRef k, const Case& c, bool all) {
   std::vector<RunMode> list{{}};
   if (!all) return list;
   using Batching = RunMode::Batching;
   std::vector<Batching> companies{Batching::even};
   if (!c.chunks.empty() && c.out[0].shape[0] > 1) companies.push_back(Batching::ragged);
-  if (k.enqueue) {  // the whole call at once; `reversed`: queued with a larger bound on `past`
+  const bool packs = k.cpu ? k.cpu->pack_bytes : k.gpu->pack_bytes;
+  if (k.gpu) {  // the whole call at once; `reversed`: queued with a larger bound on `past`
     for (const Tensor& t : c.in)
-      if (t.constant && k.pack_bytes && list.size() == 1) list.push_back({.packed = false});
+      if (t.constant && packs && list.size() == 1) list.push_back({.packed = false});
     for (int64_t chunk : c.chunks)
       for (Batching batching : companies)
         list.push_back({.chunk = chunk, .batching = batching}),
@@ -49,11 +50,11 @@ std::vector<RunMode> manners(const ops::Kernel& k, const Case& c, bool all) {
   }
   list.push_back({.parts = 2});
   list.push_back({.parts = 3, .reversed = true});
-  list.push_back({.parts = 8, .fused = k.epilogue || k.region});
+  list.push_back({.parts = 8, .fused = k.cpu->epilogue || k.cpu->region});
   list.push_back({.parts = 0, .reversed = true});
   bool constant = false;
   for (const Tensor& t : c.in) constant |= t.constant;
-  if (constant && k.pack_bytes) list.push_back({.parts = 3, .packed = false, .fused = k.epilogue});
+  if (constant && packs) list.push_back({.parts = 3, .packed = false, .fused = k.cpu->epilogue});
   for (int64_t chunk : c.chunks)
     for (Batching batching : companies) {
       list.push_back({.chunk = chunk, .batching = batching});
@@ -68,51 +69,66 @@ struct Count {
 
 // Runs the rows on one case and compares with `expected` (null: with the first run of the first
 // row).
-void check(const std::vector<const ops::Kernel*>& rows, const Case& c, const std::vector<Bytes>* expected,
+void check(const std::vector<ops::KernelRef>& rows, const Case& c, const std::vector<Bytes>* expected,
            std::map<std::string_view, Count>& counts) {
   auto inputs = inputs_of(c);
   if (!inputs) return fail(c.text + ": " + inputs.error().message);
-  if (std::string wrong = refusal(*rows[0], c); !wrong.empty())
+  if (std::string wrong = refusal(rows[0].op(), c); !wrong.empty())
     fail(c.text + ": the room's check requires " + wrong);
   std::vector<Bytes> truth;
-  for (const ops::Kernel* k : rows) {
-    ++counts[k->isa].cases;
-    for (const RunMode& mode : manners(*k, c, k->isa != "reference" || !c.chunks.empty())) {
-      ++counts[k->isa].runs;
-      std::string name = std::string(k->op) + " " + std::string(k->isa) + " (" + mode.text() + ") " + c.text;
-      const auto found = execute(*k, c, *inputs, mode);
+  for (const ops::KernelRef k : rows) {
+    ++counts[k.isa()].cases;
+    for (const RunMode& mode : manners(k, c, k.isa() != "reference" || !c.chunks.empty())) {
+      ++counts[k.isa()].runs;
+      std::string name =
+          std::string(k.op()) + " " + std::string(k.isa()) + " (" + mode.text() + ") " + c.text;
+      const auto found = execute(k, c, *inputs, mode);
       if (!expected && found) truth = *found, expected = &truth;
       if (std::string wrong = judge(c, found, expected); !wrong.empty()) fail(name + ": " + wrong);
       if (k != rows[0] || mode.chunk || !found) continue;
-      if (std::string wrong = check_batch_independence(*k, c, *inputs, *found); !wrong.empty())
+      if (std::string wrong = check_batch_independence(*k.cpu, c, *inputs, *found); !wrong.empty())
         fail(name + ": " + wrong);
     }
   }
 }
 
 // The rows of an operation under test, and their instruction sets that this CPU cannot run.
-std::vector<const ops::Kernel*> rows_of(std::string_view op, const Options& options,
-                                        std::map<std::string, int>& not_runnable) {
-  std::vector<const ops::Kernel*> rows;
-  const ops::Kernel* best = nullptr;
-  for (const ops::Kernel* k : ops::kernels()) {
+std::vector<ops::KernelRef> rows_of(std::string_view op, const Options& options,
+                                    std::map<std::string, int>& not_runnable) {
+  std::vector<ops::KernelRef> rows;
+  const ops::CpuKernel* best = nullptr;
+  const bool stateful = ops::contract_of(op)->stateful;
+  auto check_state = [&](std::string_view isa, bool has_state) {
+    if (has_state != stateful)
+      fail(std::string(op) + " " + std::string(isa) + ": state against its contract");
+  };
+  for (const ops::CpuKernel* k : ops::cpu_kernels()) {
     if (k->op != op) continue;
-    const ops::Kernel* found = ops::find(op, k->isa);
-    if (!found || (k->enqueue && !gpu())) {
+    check_state(k->isa, k->state_bytes);
+    const ops::CpuKernel* found = ops::find_cpu_kernel(op, k->isa);
+    if (!found) {
       if (options.wants(k->isa)) ++not_runnable[std::string(k->isa)];
       continue;
     }
     if (!best) best = k;
     if (found != k)
-      fail(std::string(op) + ": find(\"" + std::string(k->isa) + "\") gives the row " +
+      fail(std::string(op) + ": find_cpu_kernel(\"" + std::string(k->isa) + "\") gives the row " +
            std::string(found->isa));
     if (k->isa == "reference")
       rows.insert(rows.begin(), k);  // the reference comes first
     else if (options.wants(k->isa))
       rows.push_back(k);
   }
-  if (rows.empty() || rows[0]->isa != "reference") fail(std::string(op) + ": no reference row");
-  if (best != ops::find(op)) fail(std::string(op) + ": find() does not give the first runnable row");
+  if (const ops::GpuKernel* k = ops::find_gpu_kernel(op); k && options.wants(k->isa)) {
+    check_state(k->isa, k->state_bytes);
+    if (gpu())
+      rows.push_back(k);
+    else
+      ++not_runnable[std::string(k->isa)];
+  }
+  if (rows.empty() || rows[0].isa() != "reference") fail(std::string(op) + ": no reference row");
+  if (best != ops::find_cpu_kernel(op))
+    fail(std::string(op) + ": find_cpu_kernel() does not give the first runnable row");
   return rows;
 }
 
@@ -140,7 +156,7 @@ int write_golden(const Options& options) {
       const Case& c = cases->front();
       auto inputs = inputs_of(c);
       if (!inputs) return std::printf("%s\n", inputs.error().message.c_str()), 2;
-      auto found = execute(*ops::find(info.op, "reference"), c, *inputs, {});
+      auto found = execute(ops::find_cpu_kernel(info.op, "reference"), c, *inputs, {});
       if (!found) return std::printf("%s: %s\n", c.text.c_str(), found.error().message.c_str()), 1;
       out += line + " => " + digest_of(c, *found) + "\n";
     }
@@ -156,7 +172,9 @@ int run(const Options& options) {
   if (options.write_golden) return write_golden(options);
   size_t runnable = 0;
   for (const std::string& isa : options.isas) {
-    if (std::ranges::none_of(ops::kernels(), [&](auto* k) { return k->isa == isa; }))
+    const auto is_of_isa = [&](auto* k) { return k->isa == isa; };
+    if (std::ranges::none_of(ops::cpu_kernels(), is_of_isa) &&
+        std::ranges::none_of(ops::gpu_kernels(), is_of_isa))
       return std::printf("no such instruction set in this build: %s\n", isa.c_str()), 2;
     if (isa == ops::kCuda && !gpu())
       std::printf("not runnable here: %s\n", gpu().error().message.c_str());
@@ -190,10 +208,11 @@ int run(const Options& options) {
         check(rows, c, &*expected, counts);
     }
     std::printf("%-10s", std::string(info.op).c_str());
-    for (const ops::Kernel* k : rows) {
-      ++rooms_of_isa[k->isa];
-      std::printf("  %s %lld cases, %lld runs", std::string(k->isa).c_str(),
-                  static_cast<long long>(counts[k->isa].cases), static_cast<long long>(counts[k->isa].runs));
+    for (const ops::KernelRef k : rows) {
+      ++rooms_of_isa[k.isa()];
+      std::printf("  %s %lld cases, %lld runs", std::string(k.isa()).c_str(),
+                  static_cast<long long>(counts[k.isa()].cases),
+                  static_cast<long long>(counts[k.isa()].runs));
     }
     std::printf("\n");
     std::fflush(stdout);

@@ -12,7 +12,7 @@
 namespace invar::conformance {
 namespace {
 
-const ops::Kernel* original;  // the row that the planted one copies
+const ops::CpuKernel* original;  // the row that the planted one copies
 
 std::byte* last_element(const ops::Call& call) {
   const ops::View& out = call.out[0];
@@ -65,19 +65,19 @@ TEST_P(Planted, FuzzerFindsItInEveryRoom) {
   for (const OpInfo& info : opset()) {
     auto room = read_room(info);
     ASSERT_TRUE(room);
-    original = ops::find(info.op);
-    ops::Kernel wrong = *original;
+    original = ops::find_cpu_kernel(info.op);
+    ops::CpuKernel wrong = *original;
     wrong.run = GetParam().run;
-    const Subject s{room->op, ops::find(info.op, "reference"), {&wrong}, room->cases};
+    const Subject s{room->op, ops::find_cpu_kernel(info.op, "reference"), {&wrong}, room->cases};
     Tally tally;
     std::optional<Failure> found;
     for (uint64_t seed = 0; seed < 1500 && !found; ++seed) found = fuzz(s, seed, 1 << 14, pool(), tally);
     ASSERT_TRUE(found) << GetParam().name << " in " << info.op;
     // The small case fails, too, in the mode that is printed.
-    const auto c = accepted(*s.reference, found->shrunk, 1 << 14);
+    const auto c = accepted(s.op, found->shrunk, 1 << 14);
     const auto manner = run_mode_from(found->manner, pool());
     ASSERT_TRUE(c && manner) << found->shrunk << " " << found->manner;
-    EXPECT_NE(compare(s, wrong, *c, *manner, tally), "") << found->shrunk;
+    EXPECT_NE(compare(s, &wrong, *c, *manner, tally), "") << found->shrunk;
     EXPECT_LE(found->shrunk.size(), found->text.size());
   }
 }
@@ -86,7 +86,7 @@ TEST_P(Planted, FuzzerFindsItInEveryRoom) {
 // of a region.
 void unreported(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   ops::Call silent = call;
-  silent.epilogue = nullptr;
+  silent.cpu.epilogue = nullptr;
   original->run(call, phase, begin, end - 1, scratch);
   original->run(silent, phase, end - 1, end, scratch);
 }
@@ -100,16 +100,16 @@ TEST(Fused, FuzzerFindsWhatIsNotTold) {
   for (const OpInfo& info : opset()) {
     auto room = read_room(info);
     ASSERT_TRUE(room);
-    original = ops::find(info.op);
+    original = ops::find_cpu_kernel(info.op);
     for (const bool region : {false, true}) {
       if (region ? !original->region : !original->epilogue) continue;
       ++(region ? by_regions : reported);
-      ops::Kernel wrong = *original;
+      ops::CpuKernel wrong = *original;
       if (region)
         wrong.region = short_region;
       else
         wrong.run = unreported;
-      const Subject s{room->op, ops::find(info.op, "reference"), {&wrong}, room->cases};
+      const Subject s{room->op, ops::find_cpu_kernel(info.op, "reference"), {&wrong}, room->cases};
       Tally tally;
       std::optional<Failure> found;
       for (uint64_t seed = 0; seed < 1500 && !found; ++seed) found = fuzz(s, seed, 1 << 14, pool(), tally);
@@ -142,22 +142,22 @@ TEST(Doctor, NamesAWrongRow) {
   const num::ArithmeticEnv env;
   const auto room = read_room(opset().front());
   ASSERT_TRUE(room);
-  original = ops::find(room->op);
-  ops::Kernel wrong = *original;
+  original = ops::find_cpu_kernel(room->op);
+  ops::CpuKernel wrong = *original;
   wrong.run = wrong_everywhere;
-  const ops::Kernel* rows[] = {original, &wrong};
+  const ops::KernelRef rows[] = {original, &wrong};
   Pool one(1);
   const Examination e = examine(rows, {&*room, 1}, one);
-  EXPECT_EQ(e.wrong(*original), 0);
-  EXPECT_GT(e.wrong(wrong), 0);
+  EXPECT_EQ(e.wrong(original), 0);
+  EXPECT_GT(e.wrong(&wrong), 0);
   EXPECT_EQ(e.checks.at(&wrong), static_cast<int64_t>(room->vectors.size() + room->golden.size()));
   for (const Finding& f : e.findings) EXPECT_TRUE(f.stable) << f.text;
-  EXPECT_NE(suspicion(e, wrong).find("this row alone"), std::string::npos);
+  EXPECT_NE(suspicion(e, &wrong).find("this row alone"), std::string::npos);
 
   wrong.run = unstable;
   const Examination u = examine(rows, {&*room, 1}, one);
-  EXPECT_GT(u.wrong(wrong), 0);
-  EXPECT_NE(suspicion(u, wrong).find("faulty processor"), std::string::npos);
+  EXPECT_GT(u.wrong(&wrong), 0);
+  EXPECT_NE(suspicion(u, &wrong).find("faulty processor"), std::string::npos);
 }
 
 TEST(Doctor, HasVectorsAndDigestsOfEveryOperation) {

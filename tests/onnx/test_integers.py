@@ -1,5 +1,5 @@
-"""Integers of every width with and without sign, at their extremes: the answers of unbounded
-integers, of which the low bits stay (spec/onnx.md onnx.14), whatever type a node is computed in."""
+"""Integers of every width, signed and unsigned, at their extremes. Each expected value is the low
+bits of the result in unbounded integers (spec/onnx.md onnx.14), whatever type computes the node."""
 
 import itertools
 import operator

@@ -212,7 +212,8 @@ def test_within_branches(tmp_path):
 
 
 def test_loops_that_carry_lists(tmp_path):
-    """As torch's exporter writes unbind within a scripted function: constants say how often."""
+    """torch's exporter writes unbind within a scripted function so. Constants give the
+    iterations."""
     body = helper.make_graph(
         [
             node("Gather", ["starts", "i"], ["from"]),

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "kernels/testing.h"
-#include "kernels/vendor_kernel.h"
+#include "kernels/vendor/vendor_kernel.h"
 #include "run/function.h"
 
 namespace invar {
@@ -16,7 +16,6 @@ namespace {
 // Whoever looks for the library by name from now on finds the one that is there already.
 [[maybe_unused]] void* const planted = dlopen(PLANTED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
-using ops::find;
 using ops::find_vendor;
 using ops::vendor_rows;
 using ops::VendorRow;
@@ -38,15 +37,19 @@ TEST(Sets, TheLibraryIsThere) {
 
 TEST(Sets, NothingOfALibraryIsReproducible) {
   for (const VendorRow* r : vendor_rows()) {
-    EXPECT_NE(r->keeps, OperationSet::reproducible) << r->kernel->isa;
-    EXPECT_FALSE(find(r->kernel->op, r->kernel->isa)) << r->kernel->isa;
-    for (const ops::Kernel* k : ops::kernels()) {
-      EXPECT_NE(k, r->kernel);
-      EXPECT_NE(k->isa, r->kernel->isa) << k->op;
+    EXPECT_NE(r->keeps, OperationSet::reproducible) << r->kernel.isa();
+    EXPECT_FALSE(ops::find_cpu_kernel(r->kernel.op(), r->kernel.isa())) << r->kernel.isa();
+    for (const ops::CpuKernel* k : ops::cpu_kernels()) {
+      EXPECT_NE(k, r->kernel.cpu);
+      EXPECT_NE(k->isa, r->kernel.isa()) << k->op;
     }
-    EXPECT_TRUE(std::ranges::none_of(ops::isas(), [&](auto isa) { return isa == r->kernel->isa; }));
+    for (const ops::GpuKernel* k : ops::gpu_kernels()) {
+      EXPECT_NE(k, r->kernel.gpu);
+      EXPECT_NE(k->isa, r->kernel.isa()) << k->op;
+    }
+    EXPECT_TRUE(std::ranges::none_of(ops::isas(), [&](auto isa) { return isa == r->kernel.isa(); }));
   }
-  for (const ops::Kernel* k : ops::kernels())
+  for (const ops::CpuKernel* k : ops::cpu_kernels())
     for (const bool gpu : {false, true}) {
       EXPECT_FALSE(find_vendor(k->op, kFloats, OperationSet::reproducible, gpu)) << k->op;
       for (const OperationSet set : {OperationSet::any, OperationSet::deterministic})
@@ -68,8 +71,8 @@ struct Shape {
 };
 
 TEST(Sets, ALibrarysRowComputesTheOperation) {
-  const ops::Kernel &row = *find_vendor("matmul", kFloats, OperationSet::any, false)->kernel,
-                    &truth = *find("matmul", "reference");
+  const ops::CpuKernel &row = *find_vendor("matmul", kFloats, OperationSet::any, false)->kernel.cpu,
+                       &truth = *ops::find_cpu_kernel("matmul", "reference");
   for (const Shape& s : {Shape{1, 1, 40, 70},
                          {1, 31, 33, 5},
                          {1, 32, 1, 1},

@@ -35,7 +35,7 @@ STAGES = [
         "onnx",
         "onnx-to-repro",
         "repro-recognize-idioms",
-        "repro-fold",
+        "repro-fuse",
         "repro-canonicalize",
         "repro-evaluate",
         "repro-sink-transposes",

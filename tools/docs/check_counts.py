@@ -9,7 +9,8 @@ A marker stands before the figure, where a reader does not see it:
   <!-- dated: 2026-11-24 -->7,392  a figure that was measured on that day; no script derives it
 An integer before one of the words of WORDS needs a marker. The check also compares tables that
 repeat the sources: the passes of the compiler, the folders of src, the laws, the decision records,
-the passed node tests, the exports that run. Exit code 1 where one is stale."""
+the passed node tests, the exports that run, the refused keys of a config. Exit code 1 where one is
+stale."""
 
 import re
 import sys
@@ -80,6 +81,16 @@ def passes(files):
     )
 
 
+def refused_keys(files):
+    """(key, the number that it may hold) of the exporter, and of the page."""
+    body = files["src/checkpoint/config.cc"].partition("unsupported_keys() {")[2]
+    true = re.findall(r'\{"(\w+)", ([\d.]+|\{\})\}', body.partition("return keys;")[0])
+    table = files["spec/checkpoint.md"].partition("\n| refused keys |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (`.*`) \| ?(\d*) ?\|$", table, re.M)
+    said = [(key, number) for keys, number in rows for key in re.findall(r"`(\w+)`", keys)]
+    return sorted((k, n.removesuffix(".0").strip("{}")) for k, n in true), sorted(said)
+
+
 def tables(files):
     """Findings of the tables that repeat the sources."""
     found = []
@@ -115,6 +126,10 @@ def tables(files):
             re.findall(r"\]\(design/adr/([\w-]+)\.md\)", files[page]),
             sorted(re.findall(r"docs/design/adr/([\w-]+)\.md", "\n".join(files))),
         )
+    page = "spec/checkpoint.md"
+    if page in files:
+        true, said = refused_keys(files)
+        compare(page, "refused keys", said, true)
     page = "docs/reference/onnx.md"
     if page in files:
         compare(
@@ -181,6 +196,8 @@ def sources(root=ROOT):
         "src/num/function_list.h",
         "tests/onnx/onnx_nodes.txt",
         "src/compiler/compiler.cc",
+        "src/checkpoint/config.cc",
+        "spec/checkpoint.md",
     ]
     for path in [*(root / n for n in names), *root.glob("src/ops/*/bench.txt")]:
         files[path.relative_to(root).as_posix()] = path.read_text()
@@ -237,6 +254,15 @@ SELF_TEST = [
         },
         1,
     ),
+    (
+        "a key whose number the page does not have",
+        {
+            **TREE,
+            "src/checkpoint/config.cc": 'unsupported_keys() {{"a", {}}, {"b", 1.0}}; return keys;',
+            "spec/checkpoint.md": "\n| refused keys | or |\n|---|---|\n| `a` `b` | |\n",
+        },
+        1,
+    ),
     ("a lost node test", {**TREE, "tests/onnx/onnx_nodes.txt": "test_abs\ntest_add\n"}, 1),
     (
         "fine",
@@ -246,6 +272,8 @@ SELF_TEST = [
             "<!-- dated: 2026-11-24 -->7,392\n",
             "docs/design/adr/0001-a.md": "141 operations of 1 day\n",
             "docs/notebook/x.md": "3 operations\n",
+            "src/checkpoint/config.cc": 'unsupported_keys() {{"a", {}}, {"b", 1.0}}; return keys;',
+            "spec/checkpoint.md": "\n| refused keys | or |\n|---|---|\n| `a` | |\n| `b` | 1 |\n",
         },
         0,
     ),

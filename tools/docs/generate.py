@@ -37,7 +37,7 @@ def operations():
         "with others.",
         "",
         f"There are {len(listed)} operations in {len(by_room)} rooms. A room's `spec.md` says what",
-        "its operations compute.",
+        "its operations compute; [spec/operations.md](../../spec/operations.md) has a line for each.",
     ]
     for room in sorted(by_room):
         text += [

@@ -18,6 +18,7 @@ import law  # noqa: E402
 
 LAWS = [
     "names", "includes", "sums", "flags", "kernels", "bytes", "clean", "clauses", "proofs", "evaluation",
+    "independence",
     "folders", "functions", "columns", "words",
 ]  # fmt: skip
 

@@ -1,5 +1,5 @@
 """Small models of transformers and torch with random weights: the architectures that
-tools/real_models.py exports. Needs both."""
+tools/check_exported_models.py exports. Needs both."""
 
 import logging
 import os

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 
 namespace invar::prove {
 namespace {
@@ -37,7 +37,7 @@ class Lane {
     for (int i = 0; i < 2; ++i) device_->free(there_[i]), device_->free_pinned(here_[i]);
   }
   size_t elements() const { return elements_; }
-  void run(const ops::Kernel& kernel, const Attributes& attrs, const float* x, float* y, int n) {
+  void run(const ops::GpuKernel& kernel, const Attributes& attrs, const float* x, float* y, int n) {
     const size_t bytes = static_cast<size_t>(n) * sizeof(float);
     ops::View in, out;
     in.rank = out.rank = 1, in.dim[0] = out.dim[0] = n, in.data = there_[0], out.data = there_[1];
@@ -57,7 +57,7 @@ class Lane {
 };
 
 // As many lanes as threads call at once: while one hashes, the others' calls go on.
-void run_on_device(const ops::Kernel& kernel, const Attributes& attrs, const float* x, float* y, int n) {
+void run_on_device(const ops::GpuKernel& kernel, const Attributes& attrs, const float* x, float* y, int n) {
   static std::mutex mutex;
   static std::vector<std::unique_ptr<Lane>> idle;
   std::unique_ptr<Lane> lane;
@@ -96,20 +96,20 @@ std::optional<Function1> find_operation(const std::string& text, const std::stri
     else
       attrs[word.substr(0, equal)] = static_cast<int64_t>(std::stol(value));
   }
-  const ops::Kernel *kernel = ops::find(name, isa), *reference = ops::find(name, "reference");
-  if (!kernel) return problem = "no operation " + name + " for " + isa + " here", std::nullopt;
+  const ops::GpuKernel* on_gpu = isa == ops::kCuda ? ops::find_gpu_kernel(name) : nullptr;
+  const ops::CpuKernel* kernel = on_gpu ? nullptr : ops::find_cpu_kernel(name, isa);
+  if (!on_gpu && !kernel) return problem = "no operation " + name + " for " + isa + " here", std::nullopt;
   auto view = [](const float* data, int n) {
     ops::View v;
     v.data = const_cast<float*>(data), v.rank = 1, v.dim[0] = n;
     return v;
   };
   ops::View one = view(nullptr, 1);
-  if (const char* wrong = reference->contract.check({{&one, 1}, {&one, 1}, &attrs}))
+  if (const char* wrong = ops::contract_of(name)->check({{&one, 1}, {&one, 1}, &attrs}))
     return problem = name + " of one f32 requires " + wrong, std::nullopt;
-  if (kernel->shared_bytes && kernel->enqueue)
+  if (on_gpu && on_gpu->shared_bytes)
     return problem = name + " needs memory of its own on a GPU", std::nullopt;
-  if (kernel->enqueue)
-    return [=](const float* x, float* y, int n) { run_on_device(*kernel, attrs, x, y, n); };
+  if (on_gpu) return [=](const float* x, float* y, int n) { run_on_device(*on_gpu, attrs, x, y, n); };
   return [=](const float* x, float* y, int n) {
     ops::View in = view(x, n), out = view(y, n);
     ops::Call call{{&in, 1}, {&out, 1}, &attrs};

@@ -45,8 +45,8 @@ TEST(Sha256, AnySplitGivesTheSameDigest) {
   }
 }
 
-// Every length's padding differs; one digest over all of them, made with another implementation
-// (Python hashlib).
+// Each length has another padding. The expected digest covers all their digests and comes from
+// another implementation, Python's hashlib.
 TEST(Sha256, EveryLengthTo300) {
   std::string text = noise(300);
   Sha256 all;

@@ -1,5 +1,5 @@
 // Headers of safetensors files: an 8-byte length, JSON, then the tensors' bytes without gaps. Only
-// the header is read (spec/onnx.md onnx.5).
+// the header is read (spec/checkpoint.md onnx.5).
 #pragma once
 
 #include <cstdint>

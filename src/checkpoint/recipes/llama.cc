@@ -1,4 +1,4 @@
-// The ONNX graph of LlamaForCausalLM, layer by layer.
+// The ONNX graph of LlamaForCausalLM, layer by layer (spec/llama.md llama.4 to llama.9).
 #include "checkpoint/recipes/llama.h"
 
 #include <bit>

@@ -1,5 +1,5 @@
 // Builds the ONNX graph of LlamaForCausalLM from its config and the tensors of a checkpoint
-// (docs/design/adr/0001, spec/onnx.md).
+// (spec/llama.md).
 #pragma once
 
 #include "checkpoint/config.h"

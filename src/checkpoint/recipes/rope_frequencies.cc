@@ -9,7 +9,7 @@
 #include "num/pow/certified.h"
 #include "num/pow/pow.h"
 
-// spec/onnx.md onnx.6. Each statement on a table is one fp32 operation of transformers'
+// spec/checkpoint.md onnx.6. Each statement on a table is one fp32 operation of transformers'
 // modeling_rope_utils. A Python scalar beside a tensor is rounded to fp32 first. scalar / tensor is
 // a reciprocal, then a product, as in torch. Operations between scalars are binary64, as in Python.
 namespace invar::checkpoint {

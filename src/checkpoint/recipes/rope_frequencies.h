@@ -1,4 +1,4 @@
-// Inverse frequencies of rotary position embeddings (spec/onnx.md onnx.6).
+// Inverse frequencies of rotary position embeddings (spec/checkpoint.md onnx.6).
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // numerics) and plan (kernel calls).
 #pragma once
 
-#include "compiler/dialects/refusal.h"
+#include "compiler/dialects/inference_error.h"
 #include "compiler/dialects/tensor_types.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"

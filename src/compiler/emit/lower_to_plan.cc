@@ -4,7 +4,7 @@
 #include "compiler/emit/weight_hashing.h"
 #include "compiler/lowering/rule_registry.h"
 #include "compiler/passes/passes.h"
-#include "kernels/kernel.h"
+#include "kernels/op_contract.h"
 
 namespace invar::compiler {
 namespace {

@@ -37,11 +37,11 @@ struct FunctionLoweringState {
   bool stateless = false;  // no argument may become state
   DataDependentDims dims;
   int64_t folded_bytes = 0;  // of the constants computed so far
-  // Per text of a clamped length: the lengths that it has where nothing is clamped (onnx.27).
+  // The text of a clamped length -> its values in the cases that no bound clamps (onnx.27).
   std::map<std::string, std::vector<UnclampedSlice>> clamped_slices = {};
-  // Per text of a dimension: the dimensions that broadcast to it (onnx.24).
+  // The text of a dimension -> the dimensions that broadcast to it (onnx.24).
   std::map<std::string, std::set<std::string>> broadcasts_to = {};
-  // Constraints on symbols that would allow what was refused: name -> text of its value (onnx.25).
+  // Constraints that would make refused nodes valid: symbol -> text of its value (onnx.25).
   std::map<std::string, std::string> constraints{};
 };
 

@@ -23,6 +23,11 @@ const RuleRegistry& RuleRegistry::all() {
   return registry;
 }
 
+void RuleRegistry::add_rule(llvm::StringRef op_type, int64_t since, Rule rule, Widening widens,
+                            llvm::StringLiteral types) {
+  rules_[op_type.str()] = {since, rule, widens, types};
+}
+
 const RuleRegistry::Entry* RuleRegistry::find(llvm::StringRef domain, llvm::StringRef op_type) const {
   bool standard = domain.empty() || domain == "ai.onnx";
   auto it = rules_.find(standard ? op_type.str() : (domain + "." + op_type).str());
@@ -62,9 +67,9 @@ Result<Operation*> make_checked(OpBuilder& build, Location loc, llvm::StringRef 
                                 llvm::ArrayRef<NamedAttribute> attrs, Type type,
                                 std::optional<Constraint>* constraint) {
   MLIRContext* context = build.getContext();
-  Refusal refusal;
+  InferenceError refusal;
   ScopedDiagnosticHandler handler(context, [&](Diagnostic& d) {
-    if (refusal.message.empty()) refusal = refusal_of(d);
+    if (refusal.message.empty()) refusal = inference_error_of(d);
   });
   Operation* made = make_op(build, loc, op, operands, attrs, type ? type : operands[0].getType());
   // Element types and other constraints of the operation (after the shapes fit) are a matter of

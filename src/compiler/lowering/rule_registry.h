@@ -25,9 +25,7 @@ class RuleRegistry {
   // itself checks those written "*". "@N" at the end: before opset N, and without `types` always,
   // all float operands have one type.
   void add_rule(llvm::StringRef op_type, int64_t since, Rule rule, Widening widens = Widening::floats,
-                llvm::StringLiteral types = "") {
-    rules_[op_type.str()] = {since, rule, widens, types};
-  }
+                llvm::StringLiteral types = "");
   void add_rule(llvm::StringRef op_type, int64_t since, Rule rule, llvm::StringLiteral types) {
     add_rule(op_type, since, rule, Widening::floats, types);
   }

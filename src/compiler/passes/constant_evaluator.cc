@@ -2,7 +2,7 @@
 #include "compiler/passes/constant_evaluator.h"
 
 #include "base/endian.h"
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "num/env.h"
 
@@ -61,15 +61,15 @@ std::optional<std::string> fold_constant(Operation* op) {
   return fold_constant(op, operands);
 }
 
-bool run_kernel(Operation* op, const ops::Kernel& row, std::span<const ops::View> in, ops::View& out,
+bool run_kernel(Operation* op, const ops::CpuKernel& row, std::span<const ops::View> in, ops::View& out,
                 Pool* pool) {
-  const ops::Kernel* reference = ops::find(row.op, "reference");
+  const ops::OpContract& contract = *ops::contract_of(row.op);
   const Result<Attributes> attrs = kernel_attributes(op->getAttrs());
-  if (!reference || reference->state_bytes || !attrs) return false;
+  if (contract.stateful || !attrs) return false;
   ops::Call call{in, {&out, 1}, &*attrs};
   ops::OutOfBounds out_of_bounds;
-  if (reference->contract.check(call) ||
-      (reference->contract.find_out_of_bounds && reference->contract.find_out_of_bounds(call, out_of_bounds)))
+  if (contract.check(call) ||
+      (contract.find_out_of_bounds && contract.find_out_of_bounds(call, out_of_bounds)))
     return false;
   AlignedBuffer shared = aligned_buffer(row.shared_bytes ? row.shared_bytes(call) : 0);
   call.shared = shared.data();
@@ -93,7 +93,7 @@ bool run_kernel(Operation* op, const ops::Kernel& row, std::span<const ops::View
 
 std::optional<std::string> fold_constant(Operation* op, llvm::ArrayRef<std::string> operands) {
   const std::string_view name(op->getName().stripDialect());
-  const ops::Kernel* kernel = ops::find(name, "reference");
+  const ops::CpuKernel* kernel = ops::find_cpu_kernel(name, "reference");
   if (!kernel || op->getNumOperands() == 0) return std::nullopt;
   std::vector<ops::View> in;
   std::vector<AlignedBuffer> data;

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "compiler/dialects/dialects.h"
-#include "kernels/kernel.h"
+#include "kernels/cpu_kernel.h"
 #include "onnx/raw_data_index.h"
 
 namespace invar::compiler {
@@ -46,9 +46,9 @@ inline size_t byte_size(const ops::View& view) {
 // The view of a tensor type without data. Nothing for dynamic shapes and types that kernels do not
 // have, or if it needs more than `max_bytes`.
 std::optional<ops::View> static_view(mlir::Type, int64_t max_bytes = kSmallConstant);
-// Runs a kernel on `in` and writes `out`. False if the reference kernel refuses the operands or an
-// index is out of bounds.
-bool run_kernel(mlir::Operation*, const ops::Kernel& row, std::span<const ops::View> in, ops::View& out,
+// Runs a kernel on `in` and writes `out`. False if the operation refuses the operands or an index
+// is out of bounds.
+bool run_kernel(mlir::Operation*, const ops::CpuKernel& row, std::span<const ops::View> in, ops::View& out,
                 Pool*);
 
 }  // namespace invar::compiler

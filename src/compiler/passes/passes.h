@@ -83,10 +83,10 @@ Result<std::vector<std::string>> choices_of(std::string_view);
 std::unique_ptr<mlir::Pass> recognize_idioms_pass(std::vector<std::string> allowed);
 inline constexpr char kChoicesAttr[] = "plan.choices";
 
-// The rooms' rewrites: folds weights into the operations that read them and fuses chains. Bits
-// stay.
-std::unique_ptr<mlir::Pass> fold_weights_pass();
-// The rewrites of passes/canonicalize. Bits stay.
+// The rooms' fusions: an operation reads its weight as stored, and chains become one operation. No
+// bit changes.
+std::unique_ptr<mlir::Pass> fuse_operations_pass();
+// The rewrites of passes/canonicalize. No bit changes.
 std::unique_ptr<mlir::Pass> canonicalize_pass();
 // Moves transposes toward users where they cancel.
 std::unique_ptr<mlir::Pass> sink_transposes_pass();

@@ -13,6 +13,7 @@
 #include "compiler/passes/canonicalize/patterns.h"
 #include "compiler/passes/constant_evaluator.h"
 #include "compiler/passes/passes.h"
+#include "kernels/registry.h"
 #include "num/env.h"
 
 namespace invar::compiler {
@@ -168,7 +169,7 @@ std::optional<AlignedBuffer> EvaluateWeights::evaluate(const ConstantSubgraph& s
                                      work();
                                    });
   for (Operation* op : subgraph.ops) {
-    const ops::Kernel* row = ops::find(std::string_view(op->getName().stripDialect()));
+    const ops::CpuKernel* row = ops::find_cpu_kernel(std::string_view(op->getName().stripDialect()));
     ops::View* out =
         row ? allocate(op, kMaxIntermediateFactor * std::max(subgraph.weight_bytes, kSmallConstant))
             : nullptr;

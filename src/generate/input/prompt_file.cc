@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "base/file/file.h"
+#include "base/text/json.h"
 #include "generate/generate.h"
-#include "receipt/json.h"
 
 namespace invar::generate {
 namespace {
@@ -13,14 +13,14 @@ constexpr FileKind kPromptFile{"a prompt file", uint64_t{256} << 20, true};
 
 // One line of it.
 Result<std::string> read_prompt(std::string_view row, const std::string& where) {
-  using receipt::json::Value;
-  INVAR_TRY(Value line, receipt::json::parse(row, where));
+  using json::Value;
+  INVAR_TRY(Value line, json::parse(row, where));
   if (line.kind == Value::string) return line.text;
   const Value* prompt = nullptr;
   for (const auto& [key, value] : line.members) {
     if (key == "messages") return messages_not_covered(where);
     if (key != "prompt")
-      return bad_input(where + ": " + receipt::json::quote(receipt::json::brief(key)) +
+      return bad_input(where + ": " + json::quote(json::brief(key)) +
                        " is no key of a prompt, only \"prompt\" is: give parameters as options");
     if (prompt) return bad_input(where + ": \"prompt\" is given twice");
     prompt = &value;

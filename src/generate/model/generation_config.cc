@@ -8,14 +8,13 @@
 #include <type_traits>
 
 #include "base/file/file.h"
+#include "base/text/json.h"
 #include "generate/model/generation_config_keys.h"
-#include "receipt/json.h"
 #include "sample/sample.h"
 
 namespace invar::generate {
 namespace {
 
-namespace json = receipt::json;
 using json::Value;
 
 bool is_off(const Value& v, std::string_view off) {
@@ -96,10 +95,10 @@ class Reader {
     if (key_ == "max_length") return whole(d.max_length, 1);
     if (key_ == "eos_token_id") return {};  // read_stop_tokens
     if (key_ == "cache_implementation") {
-      const bool known = value_->kind == Value::string && std::ranges::count(kCaches, value_->text);
+      const bool known = value_->kind == Value::string && std::ranges::count(harmless_caches(), value_->text);
       return known ? Status() : uncovered("is not covered");
     }
-    for (const Switch& s : kSwitches) {
+    for (const UnsupportedKey& s : unsupported_keys()) {
       if (s.name != key_) continue;
       if (is_off(*value_, s.off)) return {};
       const Error e = uncovered("changes which tokens come out and is not covered");
@@ -107,7 +106,7 @@ class Reader {
       if (d.drawing) d.drawing = e;
       return {};
     }
-    if (std::ranges::count(kHarmless, key_)) return {};
+    if (std::ranges::count(harmless_keys(), key_)) return {};
     return uncovered("is a key that this version does not know, so it is not covered");
   }
 

@@ -22,7 +22,7 @@ INVAR_INLINE bool is_nontrivial(const GemmEpilogue& f) {
 }
 // Adds what a call's add_relu epilogue applies in registers to results from `first` on.
 INVAR_INLINE void fuse_add_relu(GemmEpilogue& f, const Call& call, const float* first) {
-  const Epilogue* const e = call.epilogue;
+  const Epilogue* const e = call.cpu.epilogue;
   if (!e || !e->add_relu) return;
   f.relu = e->relu;
   if (e->other) f.other = e->other->as<const float>() + (first - call.out[0].as<const float>());

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/cpu/vector_io.h"
+#include "kernels/gpu_kernel.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {

@@ -13,7 +13,7 @@ struct NormOp {
   static constexpr bool kAligned = kVectors, kStoresRow = true;
   static constexpr int kReductions = kSums;
   template <int>
-  using Join = num::INVAR_ISA_NS::Sum;
+  using Join = num::INVAR_ISA_NS::SumOp;
   const float* x;
   float* y;
   int64_t n;

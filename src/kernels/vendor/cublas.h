@@ -1,8 +1,8 @@
-// cuBLAS for GPU rows: its C functions on the stream of the call, with the caller's memory as
+// cuBLAS for GPU kernels: its C functions on the stream of the call, with the caller's memory as
 // workspace. One stream with its own workspace and no atomics, as its documentation requires for
 // bitwise reproducible runs.
 #pragma once
-#include "kernels/vendor_kernel.h"
+#include "kernels/vendor/vendor_kernel.h"
 
 namespace invar::ops::cublas {
 

@@ -1,7 +1,7 @@
-// oneDNN for CPU rows: its C functions, each call on the calling thread only. The row partitions a
-// product over threads, as all kernels do, so --threads holds and results do not depend on it.
+// oneDNN for CPU kernels: its C functions, each call on the calling thread only. The row partitions
+// a product over threads, as all kernels do, so --threads holds and results do not depend on it.
 #pragma once
-#include "kernels/vendor_kernel.h"
+#include "kernels/vendor/vendor_kernel.h"
 
 namespace invar::ops::onednn {
 

@@ -5,7 +5,7 @@
 // tools/prove/coefficients/erf_coefficients.py.
 #pragma once
 
-#include "num/exp/parts.h"
+#include "num/exp/reduced_sinh_cosh.h"
 #include "num/table_lookup/table_lookup.h"
 #include "num/table_lookup/tables.h"
 
@@ -38,7 +38,7 @@ INVAR_INLINE F erfc_wide(F x) {
                0x1.36c4001b181d1p+0, 0x1.8f1a6d23c9d0ep-2, 0x1.706f8a38f9d72p-4, 0x1.d6eb9e8fc2ba2p-7,
                0x1.7b827b5656a05p-10, 0x1.28a27ce45080ep-14);
   // -x^2 is exact and has at most 48 bits, so it is reduced like a binary32 number.
-  ExpParts e = exp_parts(mul(sub(set1_d(0.0), d), d));
+  ReducedSinhCosh e = reduced_sinh_cosh(mul(sub(set1_d(0.0), d), d));
   D one = set1_d(1.0);
   D power = scale_by_low_bits(fma(fma(e.r, fma(e.r, e.s, e.c), one), e.r, one), e.t);
   D y = div(mul(power, n), m);

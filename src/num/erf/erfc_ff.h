@@ -1,5 +1,5 @@
-// erfc in float-float binary32 arithmetic (num/ff/ff.h) wherever that decides the result, else in
-// binary64 (erf.h): the same bits. The same fraction; constants:
+// erfc in float-float arithmetic (num/ff/ff.h) where that decides the result, else in binary64
+// (erf.h), with equal bits. The rational approximation is that of erf.h. Constants:
 // tools/prove/coefficients/ff_coefficients.py.
 #pragma once
 

@@ -20,15 +20,15 @@ INVAR_INLINE F exp_wide(F x) {
   return to_float(scale_by_low_bits(exp2_fraction(r), t));
 }
 
-INVAR_INLINE Near exp_near(F x) {
+INVAR_INLINE ScaledSum exp_fast(F x) {
   F t = fma(x, set1(0x1.715476p+0f), set1(kStep)), m = sub(t, set1(kStep));
   F r = fma(m, set1(-0x1.62e43p-1f), x);  // exact: a multiple of 2^-30 below 2^-4
-  return power_near(t, r, fma(m, set1(0x1.05c61p-29f), rest_of(t)));
+  return power_fast(t, r, fma(m, set1(0x1.05c61p-29f), rest_of(t)));
 }
 constexpr float kExpNormal = 87.0f, kExpZero = -104.0f;  // a normal result for |x| < 87, 0 below -104
 INVAR_INLINE F exp(F x) {
   if constexpr (kTable == 1) return exp_wide(x);
-  return decide<exp_wide>(exp_near(x), x, kExpNormal, kExpZero);
+  return round_or_recompute<exp_wide>(exp_fast(x), x, kExpNormal, kExpZero);
 }
 
 // The same for x <= 0 or NaN under the store rule (formats.5; a NaN stays some NaN): subnormal
@@ -38,9 +38,9 @@ INVAR_INLINE F exp_stored_wide(F x) {
   F y = exp_wide(x);
   return select(lt(y, set1(0x1p-126f)), zero(), y);
 }
-INVAR_INLINE RoundedResult exp_stored_near(F x) {
+INVAR_INLINE RoundedResult exp_stored_fast(F x) {
   // Every result is normal; NaN is never certain.
-  RoundedResult v = round_if_certain(exp_near(larger(set1(kExpStored), x)));
+  RoundedResult v = round_if_certain(exp_fast(larger(set1(kExpStored), x)));
   return {select(lt(x, set1(kExpStored)), zero(), v.y), v.sure};
 }
 // Softmax and attention on a GPU are limited by binary32, loads and branches; they use binary64
@@ -52,7 +52,7 @@ constexpr bool kStoredWide = kTable == 1;
 #endif
 INVAR_INLINE F exp_stored(F x) {
   if constexpr (kStoredWide) return exp_stored_wide(x);
-  RoundedResult v = exp_stored_near(x);
+  RoundedResult v = exp_stored_fast(x);
   return __builtin_expect(all(v.sure), true) ? v.y : resolve_uncertain<exp_stored_wide>(x, v.y, v.sure);
 }
 

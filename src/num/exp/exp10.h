@@ -23,7 +23,7 @@ INVAR_INLINE F exp10(F x) {
   F minus_low = set1(0x1.ec10cp-27f), exact = fma(m, set1(-0x1.344136p-2f), x), f = fma(m, minus_low, exact);
   F g = fma(m, minus_low, sub(exact, f)), ln10 = set1(0x1.26bb1cp+1f), r = mul(f, ln10);
   F low = fma(f, set1(-0x1.12aabap-25f), fma(g, ln10, rest_of(t)));
-  return decide<exp10_wide>(power_near(t, r, add(fma(f, ln10, neg(r)), low)), x, 37.9f, -46.0f);
+  return round_or_recompute<exp10_wide>(power_fast(t, r, add(fma(f, ln10, neg(r)), low)), x, 37.9f, -46.0f);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

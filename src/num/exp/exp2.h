@@ -2,7 +2,7 @@
 // `invar_prove exp2`, docs/evidence/functions.md).
 #pragma once
 
-#include "num/exp/near.h"
+#include "num/exp/fast_path.h"
 
 namespace invar::num::INVAR_ISA_NS {
 
@@ -33,7 +33,7 @@ INVAR_INLINE F exp2(F x) {
   F t = add(x, set1(kStep)), f = sub(x, sub(t, set1(kStep)));  // exact
   F ln2 = set1(0x1.62e43p-1f), r = mul(f, ln2);
   F low = add(fma(f, ln2, neg(r)), fma(f, set1(-0x1.05c61p-29f), rest_of(t)));
-  return decide<exp2_wide>(power_near(t, r, low), x, 126.0f, -150.0f);
+  return round_or_recompute<exp2_wide>(power_fast(t, r, low), x, 126.0f, -150.0f);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

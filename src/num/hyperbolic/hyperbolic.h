@@ -8,7 +8,7 @@
 // relative error stays small.
 #pragma once
 
-#include "num/exp/parts.h"
+#include "num/exp/reduced_sinh_cosh.h"
 #include "num/table_lookup/table_lookup.h"
 #include "num/table_lookup/tables.h"
 
@@ -19,7 +19,7 @@ struct SinhCosh {
 };
 
 INVAR_INLINE SinhCosh sinh_cosh(D x) {
-  ExpParts p = exp_parts(x);
+  ReducedSinhCosh p = reduced_sinh_cosh(x);
   D half = set1_d(0.5);
   D up = scale_by_low_bits(half, p.t), down = from_bits(sub(bits(half), shift_left<52>(bits(p.t))));
   D g = add(up, down), h = sub(up, down);

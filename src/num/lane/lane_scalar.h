@@ -149,10 +149,10 @@ INVAR_INLINE I low_bits(D a) { return {static_cast<int32_t>(__builtin_bit_cast(i
 // table[i] per lane, 0 <= i.
 INVAR_INLINE D lookup(const double* table, I i) { return {table[i.v]}; }
 
-// The four numbers of table row i per lane, loaded from memory, 0 <= i; table[i % kTable] per lane.
-// kHasTableRows: whether table rows are faster here; kTable is 1 if a table is not. On a GPU both
-// are, more so with few binary64 units: its L1 cache serves a whole warp at once, and the smaller
-// table is one cache line.
+// load_table_row: the four numbers of table row i, 0 <= i. pick: table[i % kTable]. Both per lane.
+// kHasTableRows: whether table rows are faster here than binary64; kTable is 1 if a table is not.
+// Both are faster on a GPU, most on one with few binary64 units: one access to the L1 cache reads
+// for all lanes of a warp, and the table of pick is one cache line.
 struct TableRow { F f, f_low, g, g_low; };
 #ifdef __CUDACC__
 constexpr bool kHasTableRows = true;

@@ -4,7 +4,7 @@
 //
 // With r = 1 / s rounded to nearest, q within one unit of a / s and e = a - q s (exact), q + e r
 // rounds to a / s rounded to nearest (P. Markstein, IBM J. Res. Dev. 34(1), 1990; J.-M. Muller et
-// al., Handbook of Floating-Point Arithmetic, "Newton- Raphson-based division with an FMA"). a r is
+// al., Handbook of Floating-Point Arithmetic, "Newton-Raphson-based division with an FMA"). a r is
 // within two units, the first correction within one, the second is the result.
 #pragma once
 
@@ -19,9 +19,9 @@ struct Divisor {
 INVAR_INLINE Divisor divisor(F s) {
   return {s, div(set1(1.0f), s)};
 }
-// canonicalize(x / s) for x = 0 or 2^-126 <= x <= 1, up to canonicalize(). Computed 2^64 times as
-// large, which keeps e exact. Quotients so near to 2^-126 that division rounds them on the coarser
-// grid of subnormals are left to division; smaller ones are 0 by the store rule.
+// canonicalize(x / s) for x = 0 or 2^-126 <= x <= 1, up to canonicalize(). The sequence is scaled
+// by 2^64, which keeps e exact. Division computes the quotients so close to 2^-126 that they round
+// as subnormals; smaller quotients are 0 by the store rule.
 INVAR_INLINE F quotient(F x, Divisor d) {
   F a = mul(x, set1(0x1p64f)), q = mul(a, d.r);
   q = fma(fma(neg(q), d.s, a), d.r, q);

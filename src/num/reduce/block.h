@@ -265,8 +265,8 @@ struct RowMoments {
 template <class Row>
 INVAR_DEVICE RowMoments moments_of(Row& row, int64_t n) {
   const F count = set1(static_cast<float>(n));
-  const F mean = div(row.template reduce<Sum>([](F lane, F v) { return add(lane, v); }), count);
-  const F squares = row.template reduce<Sum>([=](F lane, F v) {
+  const F mean = div(row.template reduce<SumOp>([](F lane, F v) { return add(lane, v); }), count);
+  const F squares = row.template reduce<SumOp>([=](F lane, F v) {
     const F d = sub(v, mean);
     return fma(d, d, lane);
   });

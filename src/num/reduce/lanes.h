@@ -11,7 +11,7 @@ static_assert(kBlockLanes % kW == 0 && kRowLanes % kW == 0);
 
 // What joins lanes and segments, and the identity that every lane and total starts with
 // (reduction.2, reduction.10).
-struct Sum {
+struct SumOp {
   static constexpr bool kExtreme = false;
   static constexpr float kStart = 0.0f;
   INVAR_INLINE F join(F a, F b) { return add(a, b); }
@@ -27,12 +27,12 @@ INVAR_INLINE float join_within(F a) {
     for (int j = 0; j < stride; ++j) lane[j] = Join::join(lane[j], lane[j + stride]);
   return lane[0];
 }
-struct Product {
+struct ProductOp {
   static constexpr bool kExtreme = false;
   static constexpr float kStart = 1.0f;
   INVAR_INLINE F join(F a, F b) { return mul(a, b); }
   INVAR_INLINE float join(float a, float b) { return a * b; }
-  INVAR_INLINE float lanes(F a) { return join_within<Product>(a); }
+  INVAR_INLINE float lanes(F a) { return join_within<ProductOp>(a); }
 };
 
 // n <= kW elements at p, padded with the identity.
@@ -54,7 +54,7 @@ INVAR_INLINE F first_lanes(F x, int n) {
 
 // reduction.4: kLanes lanes held in kLanes / kW vectors, joined by halving strides. Overwrites
 // them.
-template <int kLanes, class Join = Sum>
+template <int kLanes, class Join = SumOp>
 INVAR_INLINE float join_lanes(F* lane) {
   for (int stride = kLanes / 2; stride >= kW; stride /= 2)
     for (int v = 0; v < stride / kW; ++v) lane[v] = Join::join(lane[v], lane[v + stride / kW]);
@@ -69,7 +69,7 @@ INVAR_INLINE float join_lanes(F* lane) {
 // not read memory in order, which defeats the hardware prefetcher (4.1 instead of 5.4 GB/s; 5.6 for
 // one pass in order); so the next elements are prefetched here in order. An address beyond the
 // tensor is harmless.
-template <class Join = Sum, class Step>
+template <class Join = SumOp, class Step>
 INVAR_INLINE float reduce_segment(int64_t n, Step step, const float* ahead = nullptr) {
   constexpr int kVectors = kRowLanes / kW;
   // Accumulators in flight hide the latency of the adder; with 32 registers all of them, in one
@@ -103,7 +103,7 @@ INVAR_INLINE float reduce_segment(int64_t n, Step step, const float* ahead = nul
 
 // A whole row of n elements; step as above with i counted from the start of the row. For values a
 // kernel computes as it goes; step must return what row_sum of the stored values would.
-template <class Join = Sum, class Step>
+template <class Join = SumOp, class Step>
 INVAR_INLINE float reduce_row(int64_t n, Step step) {
   float total = Join::kStart;
   for (int64_t begin = 0; begin < n; begin += kRowSegment) {  // reduction.1, reduction.5

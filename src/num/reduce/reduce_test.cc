@@ -86,8 +86,8 @@ TEST(Reduce, Moments) {
 TEST(Reduce, Products) {
   for (int64_t n : kLengths) {
     auto x = adversarial(testing::Kind::near_one, static_cast<size_t>(n), 5);
-    float found = portable::reduce_row<portable::Product>(n, [&](portable::F acc, int64_t i, int count) {
-      return portable::mul(acc, portable::load_or_start<portable::Product>(x.data() + i, count));
+    float found = portable::reduce_row<portable::ProductOp>(n, [&](portable::F acc, int64_t i, int count) {
+      return portable::mul(acc, portable::load_or_start<portable::ProductOp>(x.data() + i, count));
     });
     EXPECT_EQ(f32_bits(found),
               f32_bits(reference::row_product_of(n, [&](int64_t i) { return x[static_cast<size_t>(i)]; })))
@@ -106,9 +106,9 @@ TEST(Reduce, ColumnsEqualRows) {
       auto x = adversarial(testing::Kind::cancelling, static_cast<size_t>(n * width), 11);
       std::vector<float> dense(static_cast<size_t>(kRowLanes * width));
       std::vector<float> wide(static_cast<size_t>(portable::kWideBuffers * width));
-      portable::reduce_dense<portable::Sum>(
+      portable::reduce_dense<portable::SumOp>(
           n, width, x.data(), [](portable::F a, portable::F b) { return portable::add(a, b); }, dense.data());
-      portable::reduce_wide<portable::Sum>(
+      portable::reduce_wide<portable::SumOp>(
           n, width, [&](int64_t i) { return x.data() + i * width; },
           [](portable::F a, portable::F b, int64_t, int) { return portable::add(a, b); }, wide.data());
       for (int64_t c = 0; c < width; ++c) {

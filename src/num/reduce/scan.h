@@ -1,5 +1,5 @@
-// Scans (spec/reduction.md reduction.12): the implementation that every kernel uses. Join: Sum or
-// Product.
+// Scans (spec/reduction.md reduction.12): the implementation that every kernel uses. Join: SumOp or
+// ProductOp.
 #pragma once
 
 #include "num/reduce/columns.h"

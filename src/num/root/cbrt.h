@@ -1,10 +1,10 @@
 // The cube root of binary32, correctly rounded for every input (spec/functions.md; shown by
 // `invar_prove cbrt`, docs/evidence/functions.md).
 //
-// With d = |x|: the upper half of the bits of d, divided by -3 and shifted, is that of a number z
-// near d^(-1/3). As e = 1 - d z^3 is below 0.11, z (1 - e)^(-1/3) by a polynomial of degree 4 gives
-// z to 2^-23; once more, d^(1/3) = d z^2 (1 - e)^(-2/3) to 2^-66, with d z^2 as rounded (its error
-// reaches the result by a third: e makes good the rest). No division. Constants:
+// With d = |x|: the upper 32 bits of d, divided by -3 and shifted, are those of a number z near
+// d^(-1/3). Then e = 1 - d z^3 is below 0.11, and z (1 - e)^(-1/3), by a polynomial of degree 4,
+// improves z to 2^-23. A second such step, d^(1/3) = d z^2 (1 - e)^(-2/3), reaches 2^-66: e
+// corrects two thirds of the rounding error of d z^2. There is no division. Constants:
 // tools/prove/coefficients/cbrt_coefficients.py.
 #pragma once
 

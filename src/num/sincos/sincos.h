@@ -6,11 +6,11 @@
 // (-1)^(n+1) sin(r): one polynomial (relative error 2^-61.3) and no choice between two. pi in two
 // parts: the product with the first is exact in the fma and so is the difference, a multiple of
 // 2^-52 below 2. What the second part of pi lacks, n 2^-106, weighs nothing below kFast. Beyond it
-// another reduction (huge.h), taken only where a lane needs it.
+// another reduction (payne_hanek.h), taken only where a lane needs it.
 #pragma once
 
 #include "num/lane/elementary.h"
-#include "num/sincos/huge.h"
+#include "num/sincos/payne_hanek.h"
 
 namespace invar::num::INVAR_ISA_NS {
 

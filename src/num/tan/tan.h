@@ -7,7 +7,7 @@
 #pragma once
 
 #include "num/lane/elementary.h"
-#include "num/sincos/huge.h"
+#include "num/sincos/payne_hanek.h"
 
 namespace invar::num::INVAR_ISA_NS {
 

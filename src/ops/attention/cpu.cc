@@ -378,13 +378,13 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "attention",
-                          .isa = INVAR_ISA,
-                          .phases = 3,
-                          .units = attention::units,
-                          .run = INVAR_ISA_NS::run,
-                          .scratch_bytes = attention::scratch_bytes,
-                          .state_bytes = attention::state_bytes};
+extern const CpuKernel INVAR_ROW;
+const CpuKernel INVAR_ROW = {.op = "attention",
+                             .isa = INVAR_ISA,
+                             .phases = 3,
+                             .units = attention::units,
+                             .run = INVAR_ISA_NS::run,
+                             .scratch_bytes = attention::scratch_bytes,
+                             .state_bytes = attention::state_bytes};
 
 }  // namespace invar::ops

@@ -1,4 +1,4 @@
-// The attention row of a GPU and its choice of kernels. Decoding (few rows of a key head) splits
+// The attention kernel of a GPU and its choice of kernels. Decoding (few rows of a key head) splits
 // the key blocks among warps or thread blocks, and combines the parts by a last kernel or a
 // cluster. Prefill (many rows) goes by tiles; heads wider than one chain of a contraction go row by
 // row.
@@ -122,7 +122,7 @@ AttentionParams attention_params(const Call& call, const Geometry& g, const Kern
   }
   if (s.g.sinks) s.sinks = s.g.sinks->as<const float>();
   if (s.g.lengths) s.lengths = s.g.lengths->as<const int64_t>();
-  s.past = call.past_now, s.sequences = call.sequences;
+  s.past = call.gpu.past_now, s.sequences = call.sequences;
   s.y = call.out[0].as<float>(), s.state = static_cast<float*>(call.state);
   s.slot_floats = static_cast<int64_t>(call.slot_bytes / sizeof(float));
   s.queries_t = static_cast<float*>(call.shared);
@@ -212,11 +212,11 @@ void enqueue(const Call& call, Stream stream) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "attention",
-                          .isa = INVAR_ISA,
-                          .shared_bytes = INVAR_ISA_NS::shared_bytes,
-                          .state_bytes = INVAR_ISA_NS::state_bytes,
-                          .enqueue = INVAR_ISA_NS::enqueue};
+extern const GpuKernel INVAR_ROW;
+const GpuKernel INVAR_ROW = {.op = "attention",
+                             .isa = INVAR_ISA,
+                             .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                             .state_bytes = INVAR_ISA_NS::state_bytes,
+                             .enqueue = INVAR_ISA_NS::enqueue};
 
 }  // namespace invar::ops

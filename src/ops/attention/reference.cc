@@ -269,14 +269,16 @@ bool batch_independent(const Call& c, uint64_t batched) {
 
 }  // namespace
 
-extern const Kernel row_attention_reference;
-const Kernel row_attention_reference = {.op = "attention",
-                                        .isa = "reference",
-                                        .contract = {.check = check, .batch_independent = batch_independent},
-                                        .phases = 2,
-                                        .units = units,
-                                        .run = run,
-                                        .scratch_bytes = scratch_bytes,
-                                        .state_bytes = state_bytes};
+extern const OpContract contract_attention;
+extern const CpuKernel row_attention_reference;
+const OpContract contract_attention = {
+    .op = "attention", .check = check, .batch_independent = batch_independent, .stateful = true};
+const CpuKernel row_attention_reference = {.op = "attention",
+                                           .isa = "reference",
+                                           .phases = 2,
+                                           .units = units,
+                                           .run = run,
+                                           .scratch_bytes = scratch_bytes,
+                                           .state_bytes = state_bytes};
 
 }  // namespace invar::ops

@@ -40,8 +40,8 @@ INVAR_INLINE void each_run(KeyMask s, int begin, int end, Fn f) {
   for (int from = next(s, begin), to; from < end; from = next(s, to)) f(from, to = next(~s, from));
 }
 
-// A query sees the keys [low, high), and those of [0, first) below high, except where its mask
-// hides them.
+// A query sees the keys [low, high) and, of the keys [0, first), those below `high`. Its mask may
+// hide some of them.
 struct VisibleKeys {
   int64_t low, high, first;
 };

@@ -1,4 +1,4 @@
-// The shape of a batchnorm call, shared by all rows. x is [B, C, spatial ...].
+// The shape of a batchnorm call, shared by all kernels. x is [B, C, spatial ...].
 #pragma once
 #include "kernels/call.h"
 
@@ -8,7 +8,8 @@ struct Geometry {
   int64_t channels, spatial;  // elements per channel of one sample
 };
 Geometry geometry(const Call&);
-// One channel of one sample; whole samples if a channel is one element, so that lanes are channels.
+// The number of units. A unit is one channel of one sample; if a channel has one element, a unit is
+// one sample, and the lanes of a vector are channels.
 int64_t units(const Call&, int phase);
 
 }  // namespace invar::ops::batchnorm

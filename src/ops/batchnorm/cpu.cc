@@ -121,12 +121,12 @@ void region(const Call& call, const Region& r) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "batchnorm",
-                          .isa = INVAR_ISA,
-                          .units = batchnorm::units,
-                          .run = INVAR_ISA_NS::run,
-                          .epilogue = true,
-                          .region = INVAR_ISA_NS::region};
+extern const CpuKernel INVAR_ROW;
+const CpuKernel INVAR_ROW = {.op = "batchnorm",
+                             .isa = INVAR_ISA,
+                             .units = batchnorm::units,
+                             .run = INVAR_ISA_NS::run,
+                             .epilogue = true,
+                             .region = INVAR_ISA_NS::region};
 
 }  // namespace invar::ops

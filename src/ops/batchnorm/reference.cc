@@ -32,11 +32,10 @@ static const char* check(const Call& c) {
   return same_shape(x, out) ? nullptr : "a result shaped like x";
 }
 
-extern const Kernel row_batchnorm_reference;
-const Kernel row_batchnorm_reference = {.op = "batchnorm",
-                                        .isa = "reference",
-                                        .contract = {.check = check},
-                                        .units = batchnorm::units,
-                                        .run = run};
+extern const OpContract contract_batchnorm;
+extern const CpuKernel row_batchnorm_reference;
+const OpContract contract_batchnorm = {.op = "batchnorm", .check = check};
+const CpuKernel row_batchnorm_reference = {
+    .op = "batchnorm", .isa = "reference", .units = batchnorm::units, .run = run};
 
 }  // namespace invar::ops

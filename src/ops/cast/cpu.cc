@@ -150,12 +150,12 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "cast",
-                          .isa = INVAR_ISA,
-                          .units = chunk_units,
-                          .run = INVAR_ISA_NS::run,
-                          .epilogue = true,
-                          .region = INVAR_ISA_NS::region};
+extern const CpuKernel INVAR_ROW;
+const CpuKernel INVAR_ROW = {.op = "cast",
+                             .isa = INVAR_ISA,
+                             .units = chunk_units,
+                             .run = INVAR_ISA_NS::run,
+                             .epilogue = true,
+                             .region = INVAR_ISA_NS::region};
 
 }  // namespace invar::ops

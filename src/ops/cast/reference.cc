@@ -18,12 +18,10 @@ static const char* check(const Call& c) {
   return same_shape(c.in[0], c.out[0]) ? nullptr : "a result shaped like the operand";
 }
 
-extern const Kernel row_cast_reference;
-const Kernel row_cast_reference = {
-    .op = "cast",
-    .isa = "reference",
-    .contract = {.check = check, .batch_independent = batch_independent_first_operand},
-    .units = chunk_units,
-    .run = run};
+extern const OpContract contract_cast;
+extern const CpuKernel row_cast_reference;
+const OpContract contract_cast = {
+    .op = "cast", .check = check, .batch_independent = batch_independent_first_operand};
+const CpuKernel row_cast_reference = {.op = "cast", .isa = "reference", .units = chunk_units, .run = run};
 
 }  // namespace invar::ops

@@ -294,47 +294,47 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
   }
 }
 
-extern const Kernel nhwc_row;
-const Kernel* channels_last(const View& weights, const Attributes& attrs, int64_t& pitch) {
+extern const CpuKernel nhwc_row;
+const CpuKernel* channels_last(const View& weights, const Attributes& attrs, int64_t& pitch) {
   if (!conv::takes_channels_last(weights, attrs)) return nullptr;
   pitch = conv::pitch_of(weights.dim[0]);
   return &nhwc_row;
 }
-const Kernel nhwc_row = {.op = "conv",
-                         .isa = INVAR_ISA,
-                         .phases = 2,
-                         .units = units<false, true>,
-                         .run = run<false, true>,
-                         .scratch_bytes = scratch_bytes<false, true>,
-                         .shared_bytes = shared_bytes<false, true>,
-                         .add_relu_epilogue = true,
-                         .channels_last = channels_last,
-                         .pack_bytes = pack_bytes<false, true>,
-                         .pack = pack<false, true>};
+const CpuKernel nhwc_row = {.op = "conv",
+                            .isa = INVAR_ISA,
+                            .phases = 2,
+                            .units = units<false, true>,
+                            .run = run<false, true>,
+                            .scratch_bytes = scratch_bytes<false, true>,
+                            .shared_bytes = shared_bytes<false, true>,
+                            .add_relu_epilogue = true,
+                            .channels_last = channels_last,
+                            .pack_bytes = pack_bytes<false, true>,
+                            .pack = pack<false, true>};
 
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW_OF(conv), INVAR_ROW_OF(conv_transpose);
-const Kernel INVAR_ROW_OF(conv) = {.op = "conv",
-                                   .isa = INVAR_ISA,
-                                   .phases = 2,
-                                   .units = INVAR_ISA_NS::units<false>,
-                                   .run = INVAR_ISA_NS::run<false>,
-                                   .scratch_bytes = INVAR_ISA_NS::scratch_bytes<false>,
-                                   .shared_bytes = INVAR_ISA_NS::shared_bytes<false>,
-                                   .add_relu_epilogue = true,
-                                   .channels_last = INVAR_ISA_NS::channels_last,
-                                   .pack_bytes = INVAR_ISA_NS::pack_bytes<false>,
-                                   .pack = INVAR_ISA_NS::pack<false>};
-const Kernel INVAR_ROW_OF(conv_transpose) = {.op = "conv_transpose",
-                                             .isa = INVAR_ISA,
-                                             .phases = 2,
-                                             .units = INVAR_ISA_NS::units<true>,
-                                             .run = INVAR_ISA_NS::run<true>,
-                                             .scratch_bytes = INVAR_ISA_NS::scratch_bytes<true>,
-                                             .shared_bytes = INVAR_ISA_NS::shared_bytes<true>,
-                                             .pack_bytes = INVAR_ISA_NS::pack_bytes<true>,
-                                             .pack = INVAR_ISA_NS::pack<true>};
+extern const CpuKernel INVAR_ROW_OF(conv), INVAR_ROW_OF(conv_transpose);
+const CpuKernel INVAR_ROW_OF(conv) = {.op = "conv",
+                                      .isa = INVAR_ISA,
+                                      .phases = 2,
+                                      .units = INVAR_ISA_NS::units<false>,
+                                      .run = INVAR_ISA_NS::run<false>,
+                                      .scratch_bytes = INVAR_ISA_NS::scratch_bytes<false>,
+                                      .shared_bytes = INVAR_ISA_NS::shared_bytes<false>,
+                                      .add_relu_epilogue = true,
+                                      .channels_last = INVAR_ISA_NS::channels_last,
+                                      .pack_bytes = INVAR_ISA_NS::pack_bytes<false>,
+                                      .pack = INVAR_ISA_NS::pack<false>};
+const CpuKernel INVAR_ROW_OF(conv_transpose) = {.op = "conv_transpose",
+                                                .isa = INVAR_ISA,
+                                                .phases = 2,
+                                                .units = INVAR_ISA_NS::units<true>,
+                                                .run = INVAR_ISA_NS::run<true>,
+                                                .scratch_bytes = INVAR_ISA_NS::scratch_bytes<true>,
+                                                .shared_bytes = INVAR_ISA_NS::shared_bytes<true>,
+                                                .pack_bytes = INVAR_ISA_NS::pack_bytes<true>,
+                                                .pack = INVAR_ISA_NS::pack<true>};
 
 }  // namespace invar::ops

@@ -147,14 +147,14 @@ void enqueue(const Call& call, Stream stream) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-#define INVAR_ROW_IS(name, transposed)                                                       \
-  extern const Kernel INVAR_ROW_OF(name);                                                    \
-  const Kernel INVAR_ROW_OF(name) = {.op = #name,                                            \
-                                     .isa = INVAR_ISA,                                       \
-                                     .shared_bytes = INVAR_ISA_NS::shared_bytes<transposed>, \
-                                     .pack_bytes = INVAR_ISA_NS::pack_bytes<transposed>,     \
-                                     .enqueue = INVAR_ISA_NS::enqueue<transposed>,           \
-                                     .enqueue_pack = INVAR_ISA_NS::pack<transposed>};
+#define INVAR_ROW_IS(name, transposed)                                                          \
+  extern const GpuKernel INVAR_ROW_OF(name);                                                    \
+  const GpuKernel INVAR_ROW_OF(name) = {.op = #name,                                            \
+                                        .isa = INVAR_ISA,                                       \
+                                        .shared_bytes = INVAR_ISA_NS::shared_bytes<transposed>, \
+                                        .pack_bytes = INVAR_ISA_NS::pack_bytes<transposed>,     \
+                                        .enqueue = INVAR_ISA_NS::enqueue<transposed>,           \
+                                        .enqueue_pack = INVAR_ISA_NS::pack<transposed>};
 INVAR_ROW_IS(conv, false)
 INVAR_ROW_IS(conv_transpose, true)
 #undef INVAR_ROW_IS

@@ -68,16 +68,13 @@ const char* check(const Call& call) {
 
 }  // namespace
 
-extern const Kernel row_conv_reference, row_conv_transpose_reference;
-const Kernel row_conv_reference = {.op = "conv",
-                                   .isa = "reference",
-                                   .contract = {.check = check<false>},
-                                   .units = chunk_units,
-                                   .run = run<false>};
-const Kernel row_conv_transpose_reference = {.op = "conv_transpose",
-                                             .isa = "reference",
-                                             .contract = {.check = check<true>},
-                                             .units = chunk_units,
-                                             .run = run<true>};
+extern const OpContract contract_conv, contract_conv_transpose;
+extern const CpuKernel row_conv_reference, row_conv_transpose_reference;
+const OpContract contract_conv = {.op = "conv", .check = check<false>};
+const CpuKernel row_conv_reference = {
+    .op = "conv", .isa = "reference", .units = chunk_units, .run = run<false>};
+const OpContract contract_conv_transpose = {.op = "conv_transpose", .check = check<true>};
+const CpuKernel row_conv_transpose_reference = {
+    .op = "conv_transpose", .isa = "reference", .units = chunk_units, .run = run<true>};
 
 }  // namespace invar::ops

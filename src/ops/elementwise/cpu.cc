@@ -1,5 +1,5 @@
-// CPU rows of all elementwise operations: a map of maps.h over the operands in place, row by row,
-// or over tiles if rows are short.
+// CPU kernels of all elementwise operations: a map of maps.h over the operands in place, row by
+// row, or over tiles if rows are short.
 #include "ops/elementwise/cpu/broadcast_tiles.h"
 #include "ops/elementwise/cpu/maps.h"
 
@@ -183,15 +183,15 @@ static consteval InRegisterEpilogue in_register_of(std::string_view name) {
          : name == "relu" ? InRegisterEpilogue::relu
                           : InRegisterEpilogue::none;
 }
-#define INVAR_EACH(how, name, ...)                                                      \
-  extern const Kernel INVAR_ROW_OF(name);                                               \
-  const Kernel INVAR_ROW_OF(name) = {.op = #name,                                       \
-                                     .isa = INVAR_ISA,                                  \
-                                     .units = chunk_units,                              \
-                                     .run = INVAR_ISA_NS::run<&INVAR_ISA_NS::k_##name>, \
-                                     .epilogue = true,                                  \
-                                     .in_register = in_register_of(#name),              \
-                                     .region = INVAR_ISA_NS::region<&INVAR_ISA_NS::k_##name>};
+#define INVAR_EACH(how, name, ...)                                                         \
+  extern const CpuKernel INVAR_ROW_OF(name);                                               \
+  const CpuKernel INVAR_ROW_OF(name) = {.op = #name,                                       \
+                                        .isa = INVAR_ISA,                                  \
+                                        .units = chunk_units,                              \
+                                        .run = INVAR_ISA_NS::run<&INVAR_ISA_NS::k_##name>, \
+                                        .epilogue = true,                                  \
+                                        .in_register = in_register_of(#name),              \
+                                        .region = INVAR_ISA_NS::region<&INVAR_ISA_NS::k_##name>};
 INVAR_ELEMENTWISE(INVAR_EACH)
 #undef INVAR_EACH
 

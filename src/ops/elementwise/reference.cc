@@ -75,14 +75,14 @@ const char* check_of(const Call& call) {
 }  // namespace
 }  // namespace portable
 
-#define INVAR_EACH(how, name, ...)                                                                         \
-  extern const Kernel row_##name##_reference;                                                              \
-  const Kernel row_##name##_reference = {.op = #name,                                                      \
-                                         .isa = "reference",                                               \
-                                         .contract = {.check = portable::check_of<&portable::k_##name>,    \
-                                                      .batch_independent = batch_independent_elementwise}, \
-                                         .units = chunk_units,                                             \
-                                         .run = portable::run<&portable::k_##name>};
+#define INVAR_EACH(how, name, ...)                                                         \
+  extern const OpContract contract_##name;                                                 \
+  extern const CpuKernel row_##name##_reference;                                           \
+  const OpContract contract_##name = {.op = #name,                                         \
+                                      .check = portable::check_of<&portable::k_##name>,    \
+                                      .batch_independent = batch_independent_elementwise}; \
+  const CpuKernel row_##name##_reference = {                                               \
+      .op = #name, .isa = "reference", .units = chunk_units, .run = portable::run<&portable::k_##name>};
 INVAR_ELEMENTWISE(INVAR_EACH)
 #undef INVAR_EACH
 

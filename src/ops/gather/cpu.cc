@@ -229,8 +229,8 @@ void scatter_nd(const Call& call, int phase, int64_t begin, int64_t end, void*) 
 }  // namespace INVAR_ISA_NS
 
 #define INVAR_ROW_IS(name, phases_of, units_of) \
-  extern const Kernel INVAR_ROW_OF(name);       \
-  const Kernel INVAR_ROW_OF(name) = {           \
+  extern const CpuKernel INVAR_ROW_OF(name);    \
+  const CpuKernel INVAR_ROW_OF(name) = {        \
       .op = #name, .isa = INVAR_ISA, .phases = phases_of, .units = units_of, .run = INVAR_ISA_NS::name};
 INVAR_ROW_IS(gather, 1, chunk_units)
 INVAR_ROW_IS(gather_elements, 1, chunk_units)

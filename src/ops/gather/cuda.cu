@@ -42,7 +42,7 @@ T as_bits(uint64_t bits) {
 // Finds indices out of range if the result is empty, so that no thread reads them.
 void check_indices(const Call& call, const IndexTuples& t, Stream stream) {
   const int64_t* index = call.in[1].as<const int64_t>();
-  uint32_t* fault = call.fault;
+  uint32_t* fault = call.gpu.fault;
   launch_for_each(stream, call.in[1].elements(), [=] __device__(int64_t i) {
     if (normalize_index(index[i], t.dim[i % t.width]) < 0) *fault = 1;
   });
@@ -92,9 +92,9 @@ void gather_runs(C, const Call& call, Stream stream, int64_t inner, OffsetOf off
     launch_dependent(gather_runs_kernel<kPack, C, OffsetOf>,
                      dim3(static_cast<unsigned>(ceil_div(n / kPack, kElementwiseThreads))),
                      dim3(kElementwiseThreads), 0, stream, n / kPack, FastDivmod(inner / kPack), x, out, none,
-                     call.fault, offset_of);
+                     call.gpu.fault, offset_of);
   else
-    gather_elementwise<C>(stream, n, FastDivmod(inner), x, out, none, call.fault, offset_of);
+    gather_elementwise<C>(stream, n, FastDivmod(inner), x, out, none, call.gpu.fault, offset_of);
 }
 
 template <class C>
@@ -140,7 +140,7 @@ void gather_elements_as(C, const Call& call, Stream stream) {
   const ElementOffsets offset_of(call.in[0], call.in[1], attr_i(call, "axis", 0));
   const auto* from = call.in[0].as<const typename C::In>();
   const Out none = as_bits<Out>(out_of_bounds_value(call.out[0].dtype));
-  uint32_t* fault = call.fault;
+  uint32_t* fault = call.gpu.fault;
   launch_generate(stream, call.out[0].elements(), call.out[0].as<Out>(), [=] __device__(int64_t o) {
     const int64_t at = offset_of(o);
     if (at >= 0) return C::one(from[at]);
@@ -155,9 +155,9 @@ void gather_elements(const Call& call, Stream stream) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-#define INVAR_ROW_IS(name)                \
-  extern const Kernel INVAR_ROW_OF(name); \
-  const Kernel INVAR_ROW_OF(name) = {.op = #name, .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::name};
+#define INVAR_ROW_IS(name)                   \
+  extern const GpuKernel INVAR_ROW_OF(name); \
+  const GpuKernel INVAR_ROW_OF(name) = {.op = #name, .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::name};
 INVAR_ROW_IS(gather)
 INVAR_ROW_IS(gather_elements)
 INVAR_ROW_IS(gather_nd)

@@ -1,6 +1,6 @@
 // Lowering of Gather, Scatter and their like, Compress and TensorScatter, and their type inference.
 #include "compiler/dialects/constant_data.h"
-#include "compiler/lowering/builders/compact.h"
+#include "compiler/lowering/builders/nonzero_indices.h"
 
 namespace invar::compiler {
 namespace {

@@ -113,15 +113,14 @@ bool gather_batch_independent(const Call& c, uint64_t batched) {
 
 }  // namespace
 
-#define INVAR_ROW_IS(name, units_of, out_of_bounds_of, batch_independent_of)                      \
-  extern const Kernel row_##name##_reference;                                                     \
-  const Kernel row_##name##_reference = {.op = #name,                                             \
-                                         .isa = "reference",                                      \
-                                         .contract = {.check = name##_check,                      \
-                                                      .find_out_of_bounds = out_of_bounds_of,     \
-                                                      .batch_independent = batch_independent_of}, \
-                                         .units = units_of,                                       \
-                                         .run = name};
+#define INVAR_ROW_IS(name, units_of, out_of_bounds_of, batch_independent_of)      \
+  extern const OpContract contract_##name;                                        \
+  extern const CpuKernel row_##name##_reference;                                  \
+  const OpContract contract_##name = {.op = #name,                                \
+                                      .check = name##_check,                      \
+                                      .find_out_of_bounds = out_of_bounds_of,     \
+                                      .batch_independent = batch_independent_of}; \
+  const CpuKernel row_##name##_reference = {.op = #name, .isa = "reference", .units = units_of, .run = name};
 INVAR_ROW_IS(gather, chunk_units, gather_out_of_bounds, gather_batch_independent)
 INVAR_ROW_IS(gather_elements, chunk_units, gather_out_of_bounds, nullptr)
 INVAR_ROW_IS(gather_nd, chunk_units, gather_nd_out_of_bounds, nullptr)

@@ -52,8 +52,8 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {
+extern const CpuKernel INVAR_ROW;
+const CpuKernel INVAR_ROW = {
     .op = "groupnorm", .isa = INVAR_ISA, .units = groupnorm::units, .run = INVAR_ISA_NS::run};
 
 }  // namespace invar::ops

@@ -39,11 +39,10 @@ static const char* check(const Call& c) {
   return same_shape(x, out) ? nullptr : "a result shaped like x";
 }
 
-extern const Kernel row_groupnorm_reference;
-const Kernel row_groupnorm_reference = {.op = "groupnorm",
-                                        .isa = "reference",
-                                        .contract = {.check = check},
-                                        .units = groupnorm::units,
-                                        .run = run};
+extern const OpContract contract_groupnorm;
+extern const CpuKernel row_groupnorm_reference;
+const OpContract contract_groupnorm = {.op = "groupnorm", .check = check};
+const CpuKernel row_groupnorm_reference = {
+    .op = "groupnorm", .isa = "reference", .units = groupnorm::units, .run = run};
 
 }  // namespace invar::ops

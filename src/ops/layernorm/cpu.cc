@@ -1,6 +1,5 @@
 // CPU layernorm: moments of each row, then scale, weight and bias, over lanes.
 #include "kernels/cpu/vector_io.h"
-#include "kernels/norm_shape.h"
 #include "num/reduce/lanes.h"
 
 namespace invar::ops {
@@ -42,7 +41,8 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "layernorm", .isa = INVAR_ISA, .units = norm_rows, .run = INVAR_ISA_NS::run};
+extern const CpuKernel INVAR_ROW;
+const CpuKernel INVAR_ROW = {
+    .op = "layernorm", .isa = INVAR_ISA, .units = norm_rows, .run = INVAR_ISA_NS::run};
 
 }  // namespace invar::ops

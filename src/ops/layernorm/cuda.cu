@@ -1,6 +1,5 @@
 // Layer normalization: a block or a warp reduces a row (kernels/cuda/normalization.cuh).
 #include "kernels/cuda/normalization.cuh"
-#include "kernels/norm_shape.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -54,10 +53,10 @@ size_t shared_bytes(const Call& call) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "layernorm",
-                          .isa = INVAR_ISA,
-                          .shared_bytes = INVAR_ISA_NS::shared_bytes,
-                          .enqueue = INVAR_ISA_NS::enqueue};
+extern const GpuKernel INVAR_ROW;
+const GpuKernel INVAR_ROW = {.op = "layernorm",
+                             .isa = INVAR_ISA,
+                             .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                             .enqueue = INVAR_ISA_NS::enqueue};
 
 }  // namespace invar::ops

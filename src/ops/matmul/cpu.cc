@@ -79,31 +79,31 @@ void run_nbits(const Call& call, int, int64_t begin, int64_t end, void* scratch)
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW_OF(matmul), INVAR_ROW_OF(matmul_integer), INVAR_ROW_OF(matmul_nbits);
-const Kernel INVAR_ROW_OF(matmul) = {.op = "matmul",
-                                     .isa = INVAR_ISA,
-                                     .units = INVAR_ISA_NS::units,
-                                     .run = INVAR_ISA_NS::run,
-                                     .scratch_bytes = INVAR_ISA_NS::scratch_bytes,
-                                     .epilogue = true,
-                                     .pack_bytes = INVAR_ISA_NS::pack_bytes,
-                                     .pack = INVAR_ISA_NS::pack};
-const Kernel INVAR_ROW_OF(matmul_integer) = {.op = "matmul_integer",
-                                             .isa = INVAR_ISA,
-                                             .phases = 2,
-                                             .units = INVAR_ISA_NS::units_integer,
-                                             .run = INVAR_ISA_NS::run_integer,
-                                             .scratch_bytes = INVAR_ISA_NS::scratch_bytes_integer,
-                                             .shared_bytes = INVAR_ISA_NS::shared_bytes_integer,
-                                             .pack_bytes = INVAR_ISA_NS::pack_bytes_integer,
-                                             .pack = INVAR_ISA_NS::pack_integer};
-const Kernel INVAR_ROW_OF(matmul_nbits) = {.op = "matmul_nbits",
-                                           .isa = INVAR_ISA,
-                                           .units = INVAR_ISA_NS::units_nbits,
-                                           .run = INVAR_ISA_NS::run_nbits,
-                                           .scratch_bytes = INVAR_ISA_NS::scratch_bytes_nbits,
-                                           .epilogue = true,
-                                           .pack_bytes = INVAR_ISA_NS::pack_bytes_nbits,
-                                           .pack = INVAR_ISA_NS::pack_nbits};
+extern const CpuKernel INVAR_ROW_OF(matmul), INVAR_ROW_OF(matmul_integer), INVAR_ROW_OF(matmul_nbits);
+const CpuKernel INVAR_ROW_OF(matmul) = {.op = "matmul",
+                                        .isa = INVAR_ISA,
+                                        .units = INVAR_ISA_NS::units,
+                                        .run = INVAR_ISA_NS::run,
+                                        .scratch_bytes = INVAR_ISA_NS::scratch_bytes,
+                                        .epilogue = true,
+                                        .pack_bytes = INVAR_ISA_NS::pack_bytes,
+                                        .pack = INVAR_ISA_NS::pack};
+const CpuKernel INVAR_ROW_OF(matmul_integer) = {.op = "matmul_integer",
+                                                .isa = INVAR_ISA,
+                                                .phases = 2,
+                                                .units = INVAR_ISA_NS::units_integer,
+                                                .run = INVAR_ISA_NS::run_integer,
+                                                .scratch_bytes = INVAR_ISA_NS::scratch_bytes_integer,
+                                                .shared_bytes = INVAR_ISA_NS::shared_bytes_integer,
+                                                .pack_bytes = INVAR_ISA_NS::pack_bytes_integer,
+                                                .pack = INVAR_ISA_NS::pack_integer};
+const CpuKernel INVAR_ROW_OF(matmul_nbits) = {.op = "matmul_nbits",
+                                              .isa = INVAR_ISA,
+                                              .units = INVAR_ISA_NS::units_nbits,
+                                              .run = INVAR_ISA_NS::run_nbits,
+                                              .scratch_bytes = INVAR_ISA_NS::scratch_bytes_nbits,
+                                              .epilogue = true,
+                                              .pack_bytes = INVAR_ISA_NS::pack_bytes_nbits,
+                                              .pack = INVAR_ISA_NS::pack_nbits};
 
 }  // namespace invar::ops

@@ -186,14 +186,14 @@ void enqueue_pack(const View& b, int, const Attributes& attrs, void* packed, Str
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW_OF(matmul);
-const Kernel INVAR_ROW_OF(matmul) = {.op = "matmul",
-                                     .isa = INVAR_ISA,
-                                     .shared_bytes = INVAR_ISA_NS::shared_bytes,
-                                     .pack_bytes = INVAR_ISA_NS::pack_bytes,
-                                     .enqueue = INVAR_ISA_NS::enqueue,
-                                     .enqueue_batch = INVAR_ISA_NS::enqueue_batch,
-                                     .enqueue_pack = INVAR_ISA_NS::enqueue_pack,
-                                     .shared_bytes_batch = INVAR_ISA_NS::shared_bytes_batch};
+extern const GpuKernel INVAR_ROW_OF(matmul);
+const GpuKernel INVAR_ROW_OF(matmul) = {.op = "matmul",
+                                        .isa = INVAR_ISA,
+                                        .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                                        .pack_bytes = INVAR_ISA_NS::pack_bytes,
+                                        .enqueue = INVAR_ISA_NS::enqueue,
+                                        .enqueue_batch = INVAR_ISA_NS::enqueue_batch,
+                                        .enqueue_pack = INVAR_ISA_NS::enqueue_pack,
+                                        .shared_bytes_batch = INVAR_ISA_NS::shared_bytes_batch};
 
 }  // namespace invar::ops

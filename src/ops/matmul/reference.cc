@@ -189,25 +189,21 @@ static bool batch_independent_nbits(const Call& c, uint64_t batched) {
   return batched == 1 && c.in[0].rank > 1;
 }
 
-extern const Kernel row_matmul_reference;
-const Kernel row_matmul_reference = {.op = "matmul",
-                                     .isa = "reference",
-                                     .contract = {.check = check, .batch_independent = batch_independent},
-                                     .units = row_units,
-                                     .run = run};
-extern const Kernel row_matmul_integer_reference;
-const Kernel row_matmul_integer_reference = {
-    .op = "matmul_integer",
-    .isa = "reference",
-    .contract = {.check = check_integer, .batch_independent = batch_independent_integer},
-    .units = row_units,
-    .run = run_integer};
-extern const Kernel row_matmul_nbits_reference;
-const Kernel row_matmul_nbits_reference = {
-    .op = "matmul_nbits",
-    .isa = "reference",
-    .contract = {.check = check_nbits, .batch_independent = batch_independent_nbits},
-    .units = row_units,
-    .run = run_nbits};
+extern const OpContract contract_matmul;
+extern const CpuKernel row_matmul_reference;
+const OpContract contract_matmul = {.op = "matmul", .check = check, .batch_independent = batch_independent};
+const CpuKernel row_matmul_reference = {.op = "matmul", .isa = "reference", .units = row_units, .run = run};
+extern const OpContract contract_matmul_integer;
+extern const CpuKernel row_matmul_integer_reference;
+const OpContract contract_matmul_integer = {
+    .op = "matmul_integer", .check = check_integer, .batch_independent = batch_independent_integer};
+const CpuKernel row_matmul_integer_reference = {
+    .op = "matmul_integer", .isa = "reference", .units = row_units, .run = run_integer};
+extern const OpContract contract_matmul_nbits;
+extern const CpuKernel row_matmul_nbits_reference;
+const OpContract contract_matmul_nbits = {
+    .op = "matmul_nbits", .check = check_nbits, .batch_independent = batch_independent_nbits};
+const CpuKernel row_matmul_nbits_reference = {
+    .op = "matmul_nbits", .isa = "reference", .units = row_units, .run = run_nbits};
 
 }  // namespace invar::ops

@@ -1,4 +1,5 @@
-// CPU rows of all data movement operations: elements are moved by size, independent of their type.
+// CPU kernels of all data movement operations: elements are moved by size, independent of their
+// type.
 #include "kernels/cpu/vector_io.h"
 #include "ops/move/cpu/contiguous_runs.h"
 #include "ops/move/cpu/transpose_blocks.h"
@@ -34,10 +35,6 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
     const bool given = call.in.size() > 1;
     copy_runs(w, x, given ? *call.in[1].as<const T>() : T{0}, out, begin * kChunk, range_end(call, end));
   });
-}
-template <Move move>
-int64_t alias_offset(const Call& call) {
-  return move_alias_offset(move, call);
 }
 template <Move move>
 int64_t units(const Call& call, int) {
@@ -162,15 +159,10 @@ void iota(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-#define INVAR_ROW_IS(name, units_of, run_of, ...)       \
-  extern const Kernel INVAR_ROW_OF(name);               \
-  const Kernel INVAR_ROW_OF(name) = {.op = #name,       \
-                                     .isa = INVAR_ISA,  \
-                                     .units = units_of, \
-                                     .run = run_of __VA_OPT__(, .alias_offset =) __VA_ARGS__};
-#define INVAR_EACH(name)                                                             \
-  INVAR_ROW_IS(name, INVAR_ISA_NS::units<Move::name>, INVAR_ISA_NS::run<Move::name>, \
-               INVAR_ISA_NS::alias_offset<Move::name>)
+#define INVAR_ROW_IS(name, units_of, run_of) \
+  extern const CpuKernel INVAR_ROW_OF(name); \
+  const CpuKernel INVAR_ROW_OF(name) = {.op = #name, .isa = INVAR_ISA, .units = units_of, .run = run_of};
+#define INVAR_EACH(name) INVAR_ROW_IS(name, INVAR_ISA_NS::units<Move::name>, INVAR_ISA_NS::run<Move::name>)
 INVAR_MOVES(INVAR_EACH)
 #undef INVAR_EACH
 INVAR_ROW_IS(concat, chunk_units, INVAR_ISA_NS::concat)

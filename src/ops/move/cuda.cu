@@ -320,9 +320,9 @@ void iota(const Call& call, Stream stream) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-#define INVAR_ROW_IS(name, enqueue_of)    \
-  extern const Kernel INVAR_ROW_OF(name); \
-  const Kernel INVAR_ROW_OF(name) = {.op = #name, .isa = INVAR_ISA, .enqueue = enqueue_of};
+#define INVAR_ROW_IS(name, enqueue_of)       \
+  extern const GpuKernel INVAR_ROW_OF(name); \
+  const GpuKernel INVAR_ROW_OF(name) = {.op = #name, .isa = INVAR_ISA, .enqueue = enqueue_of};
 #define INVAR_EACH(name) INVAR_ROW_IS(name, INVAR_ISA_NS::run<Move::name>)
 INVAR_MOVES(INVAR_EACH)
 #undef INVAR_EACH

@@ -169,6 +169,10 @@ const char* check(const Call& call) {
 
 // The leading axis is not moved.
 template <Move move>
+int64_t alias_offset(const Call& call) {
+  return move_alias_offset(move, call);
+}
+template <Move move>
 bool batch_independent(const Call& c, uint64_t batched) {
   const View& x = c.in[0];
   if (batched != 1) return false;
@@ -193,15 +197,18 @@ bool one_hot_batch_independent(const Call& c, uint64_t batched) {
 
 }  // namespace
 
-#define INVAR_ROW_IS(name, check_of, batch_independent_of, run_of)                \
-  extern const Kernel row_##name##_reference;                                     \
-  const Kernel row_##name##_reference = {                                         \
-      .op = #name,                                                                \
-      .isa = "reference",                                                         \
-      .contract = {.check = check_of, .batch_independent = batch_independent_of}, \
-      .units = chunk_units,                                                       \
-      .run = run_of};
-#define INVAR_EACH(name) INVAR_ROW_IS(name, check<Move::name>, batch_independent<Move::name>, run<Move::name>)
+#define INVAR_ROW_IS(name, check_of, batch_independent_of, run_of, ...)                     \
+  extern const OpContract contract_##name;                                                  \
+  extern const CpuKernel row_##name##_reference;                                            \
+  const OpContract contract_##name = {                                                      \
+      .op = #name,                                                                          \
+      .check = check_of,                                                                    \
+      .batch_independent = batch_independent_of __VA_OPT__(, .alias_offset =) __VA_ARGS__}; \
+  const CpuKernel row_##name##_reference = {                                                \
+      .op = #name, .isa = "reference", .units = chunk_units, .run = run_of};
+#define INVAR_EACH(name)                                                                \
+  INVAR_ROW_IS(name, check<Move::name>, batch_independent<Move::name>, run<Move::name>, \
+               alias_offset<Move::name>)
 INVAR_MOVES(INVAR_EACH)
 #undef INVAR_EACH
 INVAR_ROW_IS(concat, concat_check, concat_batch_independent, concat)

@@ -72,7 +72,7 @@ enum class Move : uint8_t {
 };
 MoveLoops move_loops(Move, const Call&);
 int64_t move_units(const MoveLoops&, const Call&);
-int64_t move_alias_offset(Move, const Call&);  // Kernel::alias_offset
+int64_t move_alias_offset(Move, const Call&);  // OpContract::alias_offset
 
 // A transposed block: bytes along memory, elements across it; elements of a group.
 inline constexpr int64_t kTransposeBytes = 64, kTransposeAcross = 64, kTransposeGroup = 1024;

@@ -88,11 +88,11 @@ void nms(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "nms",
-                          .isa = INVAR_ISA,
-                          .units = nms_units,
-                          .run = INVAR_ISA_NS::nms,
-                          .scratch_bytes = nms_scratch};
+extern const CpuKernel INVAR_ROW;
+const CpuKernel INVAR_ROW = {.op = "nms",
+                             .isa = INVAR_ISA,
+                             .units = nms_units,
+                             .run = INVAR_ISA_NS::nms,
+                             .scratch_bytes = nms_scratch};
 
 }  // namespace invar::ops

@@ -178,10 +178,10 @@ size_t shared_bytes(const Call& call) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "nms",
-                          .isa = INVAR_ISA,
-                          .shared_bytes = INVAR_ISA_NS::shared_bytes,
-                          .enqueue = INVAR_ISA_NS::enqueue};
+extern const GpuKernel INVAR_ROW;
+const GpuKernel INVAR_ROW = {.op = "nms",
+                             .isa = INVAR_ISA,
+                             .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                             .enqueue = INVAR_ISA_NS::enqueue};
 
 }  // namespace invar::ops

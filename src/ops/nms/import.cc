@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "compiler/dialects/constant_data.h"
-#include "compiler/lowering/builders/compact.h"
+#include "compiler/lowering/builders/nonzero_indices.h"
 
 namespace invar::compiler {
 namespace {

@@ -96,11 +96,9 @@ bool batch_independent(const Call&, uint64_t batched) {
 
 }  // namespace
 
-extern const Kernel row_nms_reference;
-const Kernel row_nms_reference = {.op = "nms",
-                                  .isa = "reference",
-                                  .contract = {.check = check, .batch_independent = batch_independent},
-                                  .units = nms_units,
-                                  .run = nms};
+extern const OpContract contract_nms;
+extern const CpuKernel row_nms_reference;
+const OpContract contract_nms = {.op = "nms", .check = check, .batch_independent = batch_independent};
+const CpuKernel row_nms_reference = {.op = "nms", .isa = "reference", .units = nms_units, .run = nms};
 
 }  // namespace invar::ops

@@ -281,12 +281,12 @@ void run_nhwc(const Call& call, int, int64_t begin, int64_t end, void* scratch) 
 }
 
 template <class Op>
-const Kernel* channels_last(const View&, const Attributes& attrs, int64_t&) {
-  static constexpr Kernel row = {.op = Op::kName,
-                                 .isa = INVAR_ISA,
-                                 .units = nhwc_units,
-                                 .run = run_nhwc<Op>,
-                                 .scratch_bytes = nhwc_scratch_bytes};
+const CpuKernel* channels_last(const View&, const Attributes& attrs, int64_t&) {
+  static constexpr CpuKernel row = {.op = Op::kName,
+                                    .isa = INVAR_ISA,
+                                    .units = nhwc_units,
+                                    .run = run_nhwc<Op>,
+                                    .scratch_bytes = nhwc_scratch_bytes};
   return pool::takes_channels_last(attrs) ? &row : nullptr;
 }
 
@@ -329,27 +329,27 @@ void indices(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW_OF(max_pool), INVAR_ROW_OF(max_pool_indices), INVAR_ROW_OF(average_pool),
+extern const CpuKernel INVAR_ROW_OF(max_pool), INVAR_ROW_OF(max_pool_indices), INVAR_ROW_OF(average_pool),
     INVAR_ROW_OF(lp_pool);
-const Kernel INVAR_ROW_OF(max_pool) = {.op = "max_pool",
-                                       .isa = INVAR_ISA,
-                                       .units = INVAR_ISA_NS::units,
-                                       .run = INVAR_ISA_NS::run<INVAR_ISA_NS::MaxOp>,
-                                       .scratch_bytes = INVAR_ISA_NS::scratch_bytes,
-                                       .channels_last = INVAR_ISA_NS::channels_last<INVAR_ISA_NS::MaxOp>};
-const Kernel INVAR_ROW_OF(max_pool_indices) = {
+const CpuKernel INVAR_ROW_OF(max_pool) = {.op = "max_pool",
+                                          .isa = INVAR_ISA,
+                                          .units = INVAR_ISA_NS::units,
+                                          .run = INVAR_ISA_NS::run<INVAR_ISA_NS::MaxOp>,
+                                          .scratch_bytes = INVAR_ISA_NS::scratch_bytes,
+                                          .channels_last = INVAR_ISA_NS::channels_last<INVAR_ISA_NS::MaxOp>};
+const CpuKernel INVAR_ROW_OF(max_pool_indices) = {
     .op = "max_pool_indices", .isa = INVAR_ISA, .units = chunk_units, .run = INVAR_ISA_NS::indices};
-const Kernel INVAR_ROW_OF(average_pool) = {
+const CpuKernel INVAR_ROW_OF(average_pool) = {
     .op = "average_pool",
     .isa = INVAR_ISA,
     .units = INVAR_ISA_NS::units,
     .run = INVAR_ISA_NS::run<INVAR_ISA_NS::AverageOp>,
     .scratch_bytes = INVAR_ISA_NS::scratch_bytes,
     .channels_last = INVAR_ISA_NS::channels_last<INVAR_ISA_NS::AverageOp>};
-const Kernel INVAR_ROW_OF(lp_pool) = {.op = "lp_pool",
-                                      .isa = INVAR_ISA,
-                                      .units = INVAR_ISA_NS::units,
-                                      .run = INVAR_ISA_NS::lp,
-                                      .scratch_bytes = INVAR_ISA_NS::scratch_bytes};
+const CpuKernel INVAR_ROW_OF(lp_pool) = {.op = "lp_pool",
+                                         .isa = INVAR_ISA,
+                                         .units = INVAR_ISA_NS::units,
+                                         .run = INVAR_ISA_NS::lp,
+                                         .scratch_bytes = INVAR_ISA_NS::scratch_bytes};
 
 }  // namespace invar::ops

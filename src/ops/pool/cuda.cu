@@ -173,9 +173,9 @@ void indices(const Call& call, Stream stream) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-#define INVAR_ROW_IS(name, enqueue_of)    \
-  extern const Kernel INVAR_ROW_OF(name); \
-  const Kernel INVAR_ROW_OF(name) = {.op = #name, .isa = INVAR_ISA, .enqueue = enqueue_of};
+#define INVAR_ROW_IS(name, enqueue_of)       \
+  extern const GpuKernel INVAR_ROW_OF(name); \
+  const GpuKernel INVAR_ROW_OF(name) = {.op = #name, .isa = INVAR_ISA, .enqueue = enqueue_of};
 INVAR_ROW_IS(max_pool, INVAR_ISA_NS::run<INVAR_ISA_NS::MaxOp>)
 INVAR_ROW_IS(max_pool_indices, INVAR_ISA_NS::indices)
 INVAR_ROW_IS(average_pool, INVAR_ISA_NS::run<INVAR_ISA_NS::AverageOp>)

@@ -25,8 +25,8 @@ template <class A, class I>
 INVAR_INLINE I ceil_taps(const A& a, I n) {
   return a.dilation == 1 ? n : n / a.dilation + (n % a.dilation > 0);
 }
-// How many taps of output o's window are inside the operand, or (padded) inside its padding as
-// well.
+// The number of taps of output o that are inside the operand. With `padded`, those in its padding
+// count, too.
 template <class A, class I>
 INVAR_INLINE I taps_inside(const A& a, I o, bool padded) {
   const I low = padded ? -a.pad : 0, high = padded ? a.in + a.end_pad : a.in, first = o * a.stride - a.pad;

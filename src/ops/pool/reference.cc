@@ -126,27 +126,20 @@ const char* check_lp(const Call& c) {
 
 }  // namespace
 
-extern const Kernel row_max_pool_reference, row_max_pool_indices_reference, row_average_pool_reference,
+extern const OpContract contract_max_pool, contract_max_pool_indices, contract_average_pool, contract_lp_pool;
+extern const CpuKernel row_max_pool_reference, row_max_pool_indices_reference, row_average_pool_reference,
     row_lp_pool_reference;
-const Kernel row_max_pool_reference = {.op = "max_pool",
-                                       .isa = "reference",
-                                       .contract = {.check = check},
-                                       .units = chunk_units,
-                                       .run = max_pool};
-const Kernel row_max_pool_indices_reference = {.op = "max_pool_indices",
-                                               .isa = "reference",
-                                               .contract = {.check = check_indices},
-                                               .units = chunk_units,
-                                               .run = max_pool_indices};
-const Kernel row_average_pool_reference = {.op = "average_pool",
-                                           .isa = "reference",
-                                           .contract = {.check = check},
-                                           .units = chunk_units,
-                                           .run = average_pool};
-const Kernel row_lp_pool_reference = {.op = "lp_pool",
-                                      .isa = "reference",
-                                      .contract = {.check = check_lp},
-                                      .units = chunk_units,
-                                      .run = lp_pool};
+const OpContract contract_max_pool = {.op = "max_pool", .check = check};
+const CpuKernel row_max_pool_reference = {
+    .op = "max_pool", .isa = "reference", .units = chunk_units, .run = max_pool};
+const OpContract contract_max_pool_indices = {.op = "max_pool_indices", .check = check_indices};
+const CpuKernel row_max_pool_indices_reference = {
+    .op = "max_pool_indices", .isa = "reference", .units = chunk_units, .run = max_pool_indices};
+const OpContract contract_average_pool = {.op = "average_pool", .check = check};
+const CpuKernel row_average_pool_reference = {
+    .op = "average_pool", .isa = "reference", .units = chunk_units, .run = average_pool};
+const OpContract contract_lp_pool = {.op = "lp_pool", .check = check_lp};
+const CpuKernel row_lp_pool_reference = {
+    .op = "lp_pool", .isa = "reference", .units = chunk_units, .run = lp_pool};
 
 }  // namespace invar::ops

@@ -118,10 +118,10 @@ void run_dequantize(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW_OF(quantize_linear), INVAR_ROW_OF(dequantize_linear);
-const Kernel INVAR_ROW_OF(quantize_linear) = {
+extern const CpuKernel INVAR_ROW_OF(quantize_linear), INVAR_ROW_OF(dequantize_linear);
+const CpuKernel INVAR_ROW_OF(quantize_linear) = {
     .op = "quantize_linear", .isa = INVAR_ISA, .units = chunk_units, .run = INVAR_ISA_NS::run_quantize};
-const Kernel INVAR_ROW_OF(dequantize_linear) = {
+const CpuKernel INVAR_ROW_OF(dequantize_linear) = {
     .op = "dequantize_linear", .isa = INVAR_ISA, .units = chunk_units, .run = INVAR_ISA_NS::run_dequantize};
 
 }  // namespace invar::ops

@@ -113,10 +113,10 @@ void dequantize(const Call& call, Stream stream) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW_OF(quantize_linear), INVAR_ROW_OF(dequantize_linear);
-const Kernel INVAR_ROW_OF(quantize_linear) = {
+extern const GpuKernel INVAR_ROW_OF(quantize_linear), INVAR_ROW_OF(dequantize_linear);
+const GpuKernel INVAR_ROW_OF(quantize_linear) = {
     .op = "quantize_linear", .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::quantize};
-const Kernel INVAR_ROW_OF(dequantize_linear) = {
+const GpuKernel INVAR_ROW_OF(dequantize_linear) = {
     .op = "dequantize_linear", .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::dequantize};
 
 }  // namespace invar::ops

@@ -83,16 +83,13 @@ const char* check_dequantize(const Call& c) {
 
 }  // namespace
 
-extern const Kernel row_quantize_linear_reference, row_dequantize_linear_reference;
-const Kernel row_quantize_linear_reference = {.op = "quantize_linear",
-                                              .isa = "reference",
-                                              .contract = {.check = check_quantize},
-                                              .units = chunk_units,
-                                              .run = quantize};
-const Kernel row_dequantize_linear_reference = {.op = "dequantize_linear",
-                                                .isa = "reference",
-                                                .contract = {.check = check_dequantize},
-                                                .units = chunk_units,
-                                                .run = dequantize};
+extern const OpContract contract_quantize_linear, contract_dequantize_linear;
+extern const CpuKernel row_quantize_linear_reference, row_dequantize_linear_reference;
+const OpContract contract_quantize_linear = {.op = "quantize_linear", .check = check_quantize};
+const CpuKernel row_quantize_linear_reference = {
+    .op = "quantize_linear", .isa = "reference", .units = chunk_units, .run = quantize};
+const OpContract contract_dequantize_linear = {.op = "dequantize_linear", .check = check_dequantize};
+const CpuKernel row_dequantize_linear_reference = {
+    .op = "dequantize_linear", .isa = "reference", .units = chunk_units, .run = dequantize};
 
 }  // namespace invar::ops

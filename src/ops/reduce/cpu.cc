@@ -7,10 +7,13 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
+// Segments are functions of their own: inlined wherever they are used, they take twice the time to
+// compile and are no faster (docs/notebook/2026-11-24-build-time.md).
+
 // Segment g of a row along memory: contiguous, or gathered first.
 template <class Op>
-INVAR_INLINE float segment_contiguous(const Reduction& r, const float* x, int64_t g, F centre,
-                                      float* gathered) {
+[[gnu::noinline]] float segment_contiguous(const Reduction& r, const float* x, int64_t g, F centre,
+                                           float* gathered) {
   int64_t begin = g * num::kRowSegment;
   int64_t n = r.n - begin < num::kRowSegment ? r.n - begin : num::kRowSegment;
   const float* p = x + begin;
@@ -45,8 +48,8 @@ INVAR_INLINE float row_contiguous(const Reduction& r, const float* x, F centre, 
 
 // Segment g of `width` columns -> lane[0 ... width). centre: per column, if the operation has one.
 template <class Op>
-INVAR_INLINE void segment_columns(const Reduction& r, const float* x, int64_t width, int64_t g,
-                                  const float* centre, float* lane) {
+[[gnu::noinline]] void segment_columns(const Reduction& r, const float* x, int64_t width, int64_t g,
+                                       const float* centre, float* lane) {
   int64_t begin = g * num::kRowSegment;
   int64_t n = r.n - begin < num::kRowSegment ? r.n - begin : num::kRowSegment;
   if constexpr (!Op::kCentred)
@@ -183,15 +186,15 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-#define INVAR_REDUCTION(name, Op)                                                                        \
-  extern const Kernel INVAR_ROW_OF(name);                                                                \
-  const Kernel INVAR_ROW_OF(name) = {.op = #name,                                                        \
-                                     .isa = INVAR_ISA,                                                   \
-                                     .phases = INVAR_ISA_NS::Op::kCentred ? 4 : 2,                       \
-                                     .units = INVAR_ISA_NS::Op::kCentred ? centred_units : reduce_units, \
-                                     .run = INVAR_ISA_NS::run<INVAR_ISA_NS::Op>,                         \
-                                     .scratch_bytes = reduce_scratch,                                    \
-                                     .shared_bytes = reduce_shared};
+#define INVAR_REDUCTION(name, Op)                                                                           \
+  extern const CpuKernel INVAR_ROW_OF(name);                                                                \
+  const CpuKernel INVAR_ROW_OF(name) = {.op = #name,                                                        \
+                                        .isa = INVAR_ISA,                                                   \
+                                        .phases = INVAR_ISA_NS::Op::kCentred ? 4 : 2,                       \
+                                        .units = INVAR_ISA_NS::Op::kCentred ? centred_units : reduce_units, \
+                                        .run = INVAR_ISA_NS::run<INVAR_ISA_NS::Op>,                         \
+                                        .scratch_bytes = reduce_scratch,                                    \
+                                        .shared_bytes = reduce_shared};
 INVAR_REDUCTION(reduce_sum, SumOp)
 INVAR_REDUCTION(reduce_mean, MeanOp)
 INVAR_REDUCTION(reduce_prod, ProdOp)
@@ -205,17 +208,17 @@ INVAR_REDUCTION(reduce_log_sum_exp, LogSumExpOp)
 INVAR_REDUCTION(reduce_var, VarOp)
 INVAR_REDUCTION(reduce_std, StdOp)
 
-#define INVAR_ARG(name, Extreme)                         \
-  extern const Kernel INVAR_ROW_OF(name);                \
-  const Kernel INVAR_ROW_OF(name) = {.op = #name,        \
-                                     .isa = INVAR_ISA,   \
-                                     .units = arg_units, \
-                                     .run = INVAR_ISA_NS::arg<num::INVAR_ISA_NS::Extreme>};
+#define INVAR_ARG(name, Extreme)                            \
+  extern const CpuKernel INVAR_ROW_OF(name);                \
+  const CpuKernel INVAR_ROW_OF(name) = {.op = #name,        \
+                                        .isa = INVAR_ISA,   \
+                                        .units = arg_units, \
+                                        .run = INVAR_ISA_NS::arg<num::INVAR_ISA_NS::Extreme>};
 INVAR_ARG(argmax, Largest)
 INVAR_ARG(argmin, Smallest)
 
-extern const Kernel INVAR_ROW_OF(hardmax);
-const Kernel INVAR_ROW_OF(hardmax) = {
+extern const CpuKernel INVAR_ROW_OF(hardmax);
+const CpuKernel INVAR_ROW_OF(hardmax) = {
     .op = "hardmax", .isa = INVAR_ISA, .units = arg_units, .run = INVAR_ISA_NS::hardmax};
 
 }  // namespace invar::ops

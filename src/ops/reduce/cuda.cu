@@ -95,8 +95,8 @@ size_t shared_bytes(const Call& call) {
 
 // The registry row of operation Op, number `which` of its family.
 #define INVAR_REDUCTION(name, Op, Family, which)                        \
-  extern const Kernel INVAR_ROW_OF(name);                               \
-  const Kernel INVAR_ROW_OF(name) = {                                   \
+  extern const GpuKernel INVAR_ROW_OF(name);                            \
+  const GpuKernel INVAR_ROW_OF(name) = {                                \
       .op = #name,                                                      \
       .isa = INVAR_ISA,                                                 \
       .shared_bytes = INVAR_ISA_NS::shared_bytes<INVAR_ISA_NS::Family>, \
@@ -114,9 +114,9 @@ INVAR_REDUCTION(reduce_min, MinOp, Reduce<INVAR_ISA_NS::MinOp>, 0)
 INVAR_REDUCTION(reduce_l1, L1Op, Reduce<INVAR_ISA_NS::L1Op>, 0)
 INVAR_REDUCTION(reduce_log_sum_exp, LogSumExpOp, Reduce<INVAR_ISA_NS::LogSumExpOp>, 0)
 
-#define INVAR_ARG(name, ...)              \
-  extern const Kernel INVAR_ROW_OF(name); \
-  const Kernel INVAR_ROW_OF(name) = {     \
+#define INVAR_ARG(name, ...)                 \
+  extern const GpuKernel INVAR_ROW_OF(name); \
+  const GpuKernel INVAR_ROW_OF(name) = {     \
       .op = #name, .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::enqueue_arg<__VA_ARGS__>};
 INVAR_ARG(argmax, true)
 INVAR_ARG(argmin, false)

@@ -274,13 +274,12 @@ bool batch_independent(const Call& c, uint64_t batched) {
     if (call.in[0].dtype != DType::f32) return integers(call, begin, end, IntegerOp::kind);        \
     rows(call, begin, end, [&](int64_t n, auto at) -> float { return (void)n, expression; });      \
   }                                                                                                \
-  extern const Kernel row_##name##_reference;                                                      \
-  const Kernel row_##name##_reference = {                                                          \
-      .op = #name,                                                                                 \
-      .isa = "reference",                                                                          \
-      .contract = {.check = check<IntegerOp::kind, wide>, .batch_independent = batch_independent}, \
-      .units = units,                                                                              \
-      .run = run_##name};
+  extern const OpContract contract_##name;                                                         \
+  extern const CpuKernel row_##name##_reference;                                                   \
+  const OpContract contract_##name = {                                                             \
+      .op = #name, .check = check<IntegerOp::kind, wide>, .batch_independent = batch_independent}; \
+  const CpuKernel row_##name##_reference = {                                                       \
+      .op = #name, .isa = "reference", .units = units, .run = run_##name};
 
 INVAR_REDUCTION(reduce_sum, sum, true, false, num::reference::row_sum_of(n, at))  // reduce.3
 INVAR_REDUCTION(reduce_mean, mean, true, false,
@@ -298,24 +297,17 @@ INVAR_REDUCTION(reduce_log_sum_exp, none, false, false, log_sum_exp(n, at))     
 INVAR_REDUCTION(reduce_var, none, false, false, variance(call, n, at))             // reduce.10
 INVAR_REDUCTION(reduce_std, none, false, false, std::sqrt(variance(call, n, at)))  // reduce.10
 
-extern const Kernel row_argmax_reference, row_argmin_reference, row_hardmax_reference;
-const Kernel row_argmax_reference = {
-    .op = "argmax",
-    .isa = "reference",
-    .contract = {.check = check_arg, .batch_independent = batch_independent_along_axis<-1>},
-    .units = units,
-    .run = argmax};
-const Kernel row_argmin_reference = {
-    .op = "argmin",
-    .isa = "reference",
-    .contract = {.check = check_arg, .batch_independent = batch_independent_along_axis<-1>},
-    .units = units,
-    .run = argmin};
-const Kernel row_hardmax_reference = {
-    .op = "hardmax",
-    .isa = "reference",
-    .contract = {.check = check_hardmax, .batch_independent = batch_independent_along_axis<-1>},
-    .units = hardmax_units,
-    .run = hardmax};
+extern const OpContract contract_argmax, contract_argmin, contract_hardmax;
+extern const CpuKernel row_argmax_reference, row_argmin_reference, row_hardmax_reference;
+const OpContract contract_argmax = {
+    .op = "argmax", .check = check_arg, .batch_independent = batch_independent_along_axis<-1>};
+const CpuKernel row_argmax_reference = {.op = "argmax", .isa = "reference", .units = units, .run = argmax};
+const OpContract contract_argmin = {
+    .op = "argmin", .check = check_arg, .batch_independent = batch_independent_along_axis<-1>};
+const CpuKernel row_argmin_reference = {.op = "argmin", .isa = "reference", .units = units, .run = argmin};
+const OpContract contract_hardmax = {
+    .op = "hardmax", .check = check_hardmax, .batch_independent = batch_independent_along_axis<-1>};
+const CpuKernel row_hardmax_reference = {
+    .op = "hardmax", .isa = "reference", .units = hardmax_units, .run = hardmax};
 
 }  // namespace invar::ops

@@ -100,7 +100,8 @@ int64_t reduce_units(const Call& call, int phase) {
   return r.split ? (r.columnwise ? blocks : r.outputs) * r.segments : blocks;
 }
 
-// The same twice, first for the maximum, if rows are split.
+// The units of a reduction around a center, such as a maximum. If rows are split, the phases of
+// reduce_units() run twice, and the first time computes the center.
 int64_t centred_units(const Call& call, int phase) {
   if (phase < 2 && !reduction_of(call).split) return 0;
   return reduce_units(call, phase % 2);

@@ -15,16 +15,11 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
     std::memcpy(to, from, static_cast<size_t>((n - begin * kChunk) * width));
 }
 
-int64_t alias_offset(const Call&) {
-  return 0;
-}
-
 }  // namespace
 
-#define INVAR_ROW_FOR(name)               \
-  extern const Kernel INVAR_ROW_OF(name); \
-  const Kernel INVAR_ROW_OF(name) = {     \
-      .op = #name, .isa = INVAR_ISA, .units = chunk_units, .run = run, .alias_offset = alias_offset};
+#define INVAR_ROW_FOR(name)                  \
+  extern const CpuKernel INVAR_ROW_OF(name); \
+  const CpuKernel INVAR_ROW_OF(name) = {.op = #name, .isa = INVAR_ISA, .units = chunk_units, .run = run};
 INVAR_ROW_FOR(reshape)
 INVAR_ROW_FOR(bitcast)
 

@@ -14,8 +14,8 @@ void enqueue(const Call& call, Stream stream) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW_OF(reshape), INVAR_ROW_OF(bitcast);
-const Kernel INVAR_ROW_OF(reshape) = {.op = "reshape", .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::enqueue};
-const Kernel INVAR_ROW_OF(bitcast) = {.op = "bitcast", .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::enqueue};
+extern const GpuKernel INVAR_ROW_OF(reshape), INVAR_ROW_OF(bitcast);
+const GpuKernel INVAR_ROW_OF(reshape) = {.op = "reshape", .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::enqueue};
+const GpuKernel INVAR_ROW_OF(bitcast) = {.op = "bitcast", .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::enqueue};
 
 }  // namespace invar::ops

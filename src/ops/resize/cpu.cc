@@ -193,13 +193,13 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "resize",
-                          .isa = INVAR_ISA,
-                          .phases = 2,
-                          .units = resize_units,
-                          .run = INVAR_ISA_NS::run,
-                          .scratch_bytes = resize_scratch,
-                          .shared_bytes = resize_shared};
+extern const CpuKernel INVAR_ROW;
+const CpuKernel INVAR_ROW = {.op = "resize",
+                             .isa = INVAR_ISA,
+                             .phases = 2,
+                             .units = resize_units,
+                             .run = INVAR_ISA_NS::run,
+                             .scratch_bytes = resize_scratch,
+                             .shared_bytes = resize_shared};
 
 }  // namespace invar::ops

@@ -200,8 +200,8 @@ void enqueue(const Call& call, Stream stream) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {
+extern const GpuKernel INVAR_ROW;
+const GpuKernel INVAR_ROW = {
     .op = "resize", .isa = INVAR_ISA, .shared_bytes = resize_shared, .enqueue = INVAR_ISA_NS::enqueue};
 
 }  // namespace invar::ops

@@ -58,13 +58,14 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void*) {
 
 }  // namespace
 
-extern const Kernel row_resize_reference;
-const Kernel row_resize_reference = {.op = "resize",
-                                     .isa = "reference",
-                                     .contract = {.check = resize_check},
-                                     .phases = 2,
-                                     .units = resize_units,
-                                     .run = run,
-                                     .shared_bytes = resize_shared};
+extern const OpContract contract_resize;
+extern const CpuKernel row_resize_reference;
+const OpContract contract_resize = {.op = "resize", .check = resize_check};
+const CpuKernel row_resize_reference = {.op = "resize",
+                                        .isa = "reference",
+                                        .phases = 2,
+                                        .units = resize_units,
+                                        .run = run,
+                                        .shared_bytes = resize_shared};
 
 }  // namespace invar::ops

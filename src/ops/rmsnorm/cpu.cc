@@ -1,6 +1,5 @@
 // CPU rmsnorm: the mean square of each row, then scale and weight, over lanes.
 #include "kernels/cpu/vector_io.h"
-#include "kernels/norm_shape.h"
 #include "num/reduce/lanes.h"
 
 namespace invar::ops {
@@ -29,7 +28,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "rmsnorm", .isa = INVAR_ISA, .units = norm_rows, .run = INVAR_ISA_NS::run};
+extern const CpuKernel INVAR_ROW;
+const CpuKernel INVAR_ROW = {.op = "rmsnorm", .isa = INVAR_ISA, .units = norm_rows, .run = INVAR_ISA_NS::run};
 
 }  // namespace invar::ops

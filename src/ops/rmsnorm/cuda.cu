@@ -1,6 +1,5 @@
 // RMS normalization: a block or a warp reduces a row (kernels/cuda/normalization.cuh).
 #include "kernels/cuda/normalization.cuh"
-#include "kernels/norm_shape.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -14,7 +13,7 @@ struct RmsNorm : NormOp<kAligned, 1> {
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
     const RowWeightLoader<Row, kFloats> weights(row, w);
-    const F squares = row.template reduce<num::INVAR_ISA_NS::Sum>(
+    const F squares = row.template reduce<num::INVAR_ISA_NS::SumOp>(
         [](F lane, F v) { return fma(v, v, lane); });                // rmsnorm.1
     const F mean = div(squares, set1(static_cast<float>(this->n)));  // rmsnorm.2
     const F scale = inverse_sqrt(mean, this->epsilon);               // rmsnorm.3
@@ -48,10 +47,10 @@ size_t shared_bytes(const Call& call) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "rmsnorm",
-                          .isa = INVAR_ISA,
-                          .shared_bytes = INVAR_ISA_NS::shared_bytes,
-                          .enqueue = INVAR_ISA_NS::enqueue};
+extern const GpuKernel INVAR_ROW;
+const GpuKernel INVAR_ROW = {.op = "rmsnorm",
+                             .isa = INVAR_ISA,
+                             .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                             .enqueue = INVAR_ISA_NS::enqueue};
 
 }  // namespace invar::ops

@@ -2,7 +2,6 @@
 #include "num/reduce/reference.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"
-#include "kernels/norm_shape.h"
 #include "kernels/reference.h"
 
 namespace invar::ops {
@@ -31,12 +30,10 @@ static const char* check(const Call& c) {
   return same_shape(x, out) ? nullptr : "a result shaped like x";
 }
 
-extern const Kernel row_rmsnorm_reference;
-const Kernel row_rmsnorm_reference = {
-    .op = "rmsnorm",
-    .isa = "reference",
-    .contract = {.check = check, .batch_independent = batch_independent_rows},
-    .units = norm_rows,
-    .run = run};
+extern const OpContract contract_rmsnorm;
+extern const CpuKernel row_rmsnorm_reference;
+const OpContract contract_rmsnorm = {
+    .op = "rmsnorm", .check = check, .batch_independent = batch_independent_rows};
+const CpuKernel row_rmsnorm_reference = {.op = "rmsnorm", .isa = "reference", .units = norm_rows, .run = run};
 
 }  // namespace invar::ops

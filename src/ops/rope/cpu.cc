@@ -56,7 +56,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "rope", .isa = INVAR_ISA, .units = row_units, .run = INVAR_ISA_NS::run};
+extern const CpuKernel INVAR_ROW;
+const CpuKernel INVAR_ROW = {.op = "rope", .isa = INVAR_ISA, .units = row_units, .run = INVAR_ISA_NS::run};
 
 }  // namespace invar::ops

@@ -35,7 +35,7 @@ void enqueue(const Call& call, Stream stream) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "rope", .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::enqueue};
+extern const GpuKernel INVAR_ROW;
+const GpuKernel INVAR_ROW = {.op = "rope", .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::enqueue};
 
 }  // namespace invar::ops

@@ -50,11 +50,9 @@ static bool batch_independent(const Call&, uint64_t batched) {
   return batched == 7;
 }
 
-extern const Kernel row_rope_reference;
-const Kernel row_rope_reference = {.op = "rope",
-                                   .isa = "reference",
-                                   .contract = {.check = check, .batch_independent = batch_independent},
-                                   .units = row_units,
-                                   .run = run};
+extern const OpContract contract_rope;
+extern const CpuKernel row_rope_reference;
+const OpContract contract_rope = {.op = "rope", .check = check, .batch_independent = batch_independent};
+const CpuKernel row_rope_reference = {.op = "rope", .isa = "reference", .units = row_units, .run = run};
 
 }  // namespace invar::ops

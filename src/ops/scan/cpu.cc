@@ -118,14 +118,14 @@ void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-#define INVAR_SCAN(name, product, Join)                                                          \
-  extern const Kernel INVAR_ROW_OF(name);                                                        \
-  const Kernel INVAR_ROW_OF(name) = {.op = #name,                                                \
-                                     .isa = INVAR_ISA,                                           \
-                                     .units = scan_units,                                        \
-                                     .run = INVAR_ISA_NS::run<product, num::INVAR_ISA_NS::Join>, \
-                                     .scratch_bytes = scan_scratch};
-INVAR_SCAN(cumsum, false, Sum)
-INVAR_SCAN(cumprod, true, Product)
+#define INVAR_SCAN(name, product, Join)                                                             \
+  extern const CpuKernel INVAR_ROW_OF(name);                                                        \
+  const CpuKernel INVAR_ROW_OF(name) = {.op = #name,                                                \
+                                        .isa = INVAR_ISA,                                           \
+                                        .units = scan_units,                                        \
+                                        .run = INVAR_ISA_NS::run<product, num::INVAR_ISA_NS::Join>, \
+                                        .scratch_bytes = scan_scratch};
+INVAR_SCAN(cumsum, false, SumOp)
+INVAR_SCAN(cumprod, true, ProductOp)
 
 }  // namespace invar::ops

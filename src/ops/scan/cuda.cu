@@ -116,11 +116,11 @@ void enqueue(const Call& call, Stream stream) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-#define INVAR_SCAN(name, ...)             \
-  extern const Kernel INVAR_ROW_OF(name); \
-  const Kernel INVAR_ROW_OF(name) = {     \
+#define INVAR_SCAN(name, ...)                \
+  extern const GpuKernel INVAR_ROW_OF(name); \
+  const GpuKernel INVAR_ROW_OF(name) = {     \
       .op = #name, .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::enqueue<__VA_ARGS__>};
-INVAR_SCAN(cumsum, false, num::INVAR_ISA_NS::Sum)
-INVAR_SCAN(cumprod, true, num::INVAR_ISA_NS::Product)
+INVAR_SCAN(cumsum, false, num::INVAR_ISA_NS::SumOp)
+INVAR_SCAN(cumprod, true, num::INVAR_ISA_NS::ProductOp)
 
 }  // namespace invar::ops

@@ -82,18 +82,14 @@ const char* check(const Call& c) {
 
 }  // namespace
 
-extern const Kernel row_cumsum_reference, row_cumprod_reference;
-const Kernel row_cumsum_reference = {
-    .op = "cumsum",
-    .isa = "reference",
-    .contract = {.check = check, .batch_independent = batch_independent_along_axis<-1>},
-    .units = units,
-    .run = run_sum};
-const Kernel row_cumprod_reference = {
-    .op = "cumprod",
-    .isa = "reference",
-    .contract = {.check = check, .batch_independent = batch_independent_along_axis<-1>},
-    .units = units,
-    .run = run_product};
+extern const OpContract contract_cumsum, contract_cumprod;
+extern const CpuKernel row_cumsum_reference, row_cumprod_reference;
+const OpContract contract_cumsum = {
+    .op = "cumsum", .check = check, .batch_independent = batch_independent_along_axis<-1>};
+const CpuKernel row_cumsum_reference = {.op = "cumsum", .isa = "reference", .units = units, .run = run_sum};
+const OpContract contract_cumprod = {
+    .op = "cumprod", .check = check, .batch_independent = batch_independent_along_axis<-1>};
+const CpuKernel row_cumprod_reference = {
+    .op = "cumprod", .isa = "reference", .units = units, .run = run_product};
 
 }  // namespace invar::ops

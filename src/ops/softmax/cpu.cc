@@ -19,15 +19,15 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-#define INVAR_SOFTMAX(name, log)                                       \
-  extern const Kernel INVAR_ROW_OF(name);                              \
-  const Kernel INVAR_ROW_OF(name) = {.op = #name,                      \
-                                     .isa = INVAR_ISA,                 \
-                                     .phases = 3,                      \
-                                     .units = softmax_units,           \
-                                     .run = INVAR_ISA_NS::run<log>,    \
-                                     .scratch_bytes = softmax_scratch, \
-                                     .shared_bytes = softmax_shared};
+#define INVAR_SOFTMAX(name, log)                                          \
+  extern const CpuKernel INVAR_ROW_OF(name);                              \
+  const CpuKernel INVAR_ROW_OF(name) = {.op = #name,                      \
+                                        .isa = INVAR_ISA,                 \
+                                        .phases = 3,                      \
+                                        .units = softmax_units,           \
+                                        .run = INVAR_ISA_NS::run<log>,    \
+                                        .scratch_bytes = softmax_scratch, \
+                                        .shared_bytes = softmax_shared};
 INVAR_SOFTMAX(softmax, false)
 INVAR_SOFTMAX(log_softmax, true)
 

@@ -41,7 +41,7 @@ struct Softmax : Rows {
   static constexpr int kReductions = 2;
   static constexpr bool kStoresRow = true;
   template <int k>
-  using Join = std::conditional_t<k == 0, lanes::MaxOfNumbers, lanes::Sum>;
+  using Join = std::conditional_t<k == 0, lanes::MaxOfNumbers, lanes::SumOp>;
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
     // softmax.1; any maximum of zeros will do (formats.7), since exp(0) = exp(-0). A NaN need not
@@ -60,7 +60,7 @@ struct LogSoftmax : Rows {
   static constexpr int kReductions = 2;
   static constexpr bool kStoresRow = true;
   template <int k>
-  using Join = std::conditional_t<k == 0, lanes::Largest, lanes::Sum>;
+  using Join = std::conditional_t<k == 0, lanes::Largest, lanes::SumOp>;
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
     // softmax.1, exactly: the sign of a zero shows in x - m where l is 1.
@@ -94,14 +94,14 @@ size_t shared_bytes(const Call& call) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW_OF(softmax), INVAR_ROW_OF(log_softmax);
-const Kernel INVAR_ROW_OF(softmax) = {.op = "softmax",
-                                      .isa = INVAR_ISA,
-                                      .shared_bytes = INVAR_ISA_NS::shared_bytes,
-                                      .enqueue = INVAR_ISA_NS::enqueue<INVAR_ISA_NS::Softmax>};
-const Kernel INVAR_ROW_OF(log_softmax) = {.op = "log_softmax",
-                                          .isa = INVAR_ISA,
-                                          .shared_bytes = INVAR_ISA_NS::shared_bytes,
-                                          .enqueue = INVAR_ISA_NS::enqueue<INVAR_ISA_NS::LogSoftmax>};
+extern const GpuKernel INVAR_ROW_OF(softmax), INVAR_ROW_OF(log_softmax);
+const GpuKernel INVAR_ROW_OF(softmax) = {.op = "softmax",
+                                         .isa = INVAR_ISA,
+                                         .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                                         .enqueue = INVAR_ISA_NS::enqueue<INVAR_ISA_NS::Softmax>};
+const GpuKernel INVAR_ROW_OF(log_softmax) = {.op = "log_softmax",
+                                             .isa = INVAR_ISA,
+                                             .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                                             .enqueue = INVAR_ISA_NS::enqueue<INVAR_ISA_NS::LogSoftmax>};
 
 }  // namespace invar::ops

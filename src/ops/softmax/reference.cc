@@ -44,18 +44,15 @@ const char* check(const Call& c) {
 
 }  // namespace
 
-extern const Kernel row_softmax_reference, row_log_softmax_reference;
-const Kernel row_softmax_reference = {
-    .op = "softmax",
-    .isa = "reference",
-    .contract = {.check = check, .batch_independent = batch_independent_along_axis<-1>},
-    .units = units,
-    .run = run<false>};
-const Kernel row_log_softmax_reference = {
-    .op = "log_softmax",
-    .isa = "reference",
-    .contract = {.check = check, .batch_independent = batch_independent_along_axis<-1>},
-    .units = units,
-    .run = run<true>};
+extern const OpContract contract_softmax, contract_log_softmax;
+extern const CpuKernel row_softmax_reference, row_log_softmax_reference;
+const OpContract contract_softmax = {
+    .op = "softmax", .check = check, .batch_independent = batch_independent_along_axis<-1>};
+const CpuKernel row_softmax_reference = {
+    .op = "softmax", .isa = "reference", .units = units, .run = run<false>};
+const OpContract contract_log_softmax = {
+    .op = "log_softmax", .check = check, .batch_independent = batch_independent_along_axis<-1>};
+const CpuKernel row_log_softmax_reference = {
+    .op = "log_softmax", .isa = "reference", .units = units, .run = run<true>};
 
 }  // namespace invar::ops

@@ -1,4 +1,4 @@
-// Work units and scratch of softmax and log_softmax, shared by the CPU rows.
+// Work units and scratch of softmax and log_softmax, shared by the CPU kernels.
 #pragma once
 #include "kernels/call.h"
 

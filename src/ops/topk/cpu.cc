@@ -63,11 +63,11 @@ void topk(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW;
-const Kernel INVAR_ROW = {.op = "topk",
-                          .isa = INVAR_ISA,
-                          .units = topk_units,
-                          .run = INVAR_ISA_NS::topk,
-                          .scratch_bytes = topk_scratch};
+extern const CpuKernel INVAR_ROW;
+const CpuKernel INVAR_ROW = {.op = "topk",
+                             .isa = INVAR_ISA,
+                             .units = topk_units,
+                             .run = INVAR_ISA_NS::topk,
+                             .scratch_bytes = topk_scratch};
 
 }  // namespace invar::ops

@@ -1,6 +1,6 @@
 // Lowering of TopK, and the type inference of repro.topk.
 #include "compiler/lowering/builders/argsort.h"
-#include "compiler/lowering/builders/compact.h"
+#include "compiler/lowering/builders/nonzero_indices.h"
 
 namespace invar::compiler {
 namespace {

@@ -51,8 +51,9 @@ const char* check(const Call& c) {
 
 }  // namespace
 
-extern const Kernel row_topk_reference;
-const Kernel row_topk_reference = {
-    .op = "topk", .isa = "reference", .contract = {.check = check}, .units = topk_units, .run = topk};
+extern const OpContract contract_topk;
+extern const CpuKernel row_topk_reference;
+const OpContract contract_topk = {.op = "topk", .check = check};
+const CpuKernel row_topk_reference = {.op = "topk", .isa = "reference", .units = topk_units, .run = topk};
 
 }  // namespace invar::ops

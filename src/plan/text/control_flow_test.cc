@@ -7,8 +7,8 @@
 namespace invar::plan {
 namespace {
 
-// Adds x to what it carries while the first element is below a limit, keeps these first elements in
-// a list, and each sum's negation; then one of two lists.
+// A loop and an if. The loop adds x to its carried tensor while the first element is below a limit.
+// It appends these first elements to a list and scans out the negated sums. The if selects a list.
 const std::string kProgram = R"(invar-plan 1
 numerics "invar-1"
 operations "reproducible"

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "receipt/json.h"
+#include "base/text/json.h"
 #include "receipt/receipt.h"
 
 namespace invar::receipt {

@@ -6,7 +6,7 @@
 
 #include "base/dtype.h"
 #include "base/operation_set.h"
-#include "receipt/json.h"
+#include "base/text/json.h"
 
 namespace invar::receipt {
 namespace {

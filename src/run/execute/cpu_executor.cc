@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/worker_count.h"
 #include "num/env.h"
 
 namespace invar::run {
@@ -32,9 +31,9 @@ Status CpuExecutor::bind_call(size_t n) {
   BoundNode& node = nodes_[n];
   if (prepared.fused_count) {
     node.epilogue = make_epilogue(n);
-    node.call.epilogue = &node.epilogue;
+    node.call.cpu.epilogue = &node.epilogue;
   }
-  const ops::Kernel& k = *prepared.kernel;
+  const ops::CpuKernel& k = *prepared.kernel.cpu;
   for (int phase = 0; phase < k.phases; ++phase)
     node.units[phase] = prepared.is_view ? 0 : std::max<int64_t>(k.units(node.call, phase), 0);
   if (!k.scratch_bytes) return {};
@@ -48,12 +47,12 @@ Status CpuExecutor::bind_call(size_t n) {
 
 // The epilogue that the head's kernel gets for the nodes fused into it.
 ops::Epilogue CpuExecutor::make_epilogue(size_t head) const {
-  ops::Epilogue epilogue{run_fused, &groups_[head], !executable_->nodes[head].kernel->epilogue};
+  ops::Epilogue epilogue{run_fused, &groups_[head], !executable_->nodes[head].kernel.cpu->epilogue};
   for (size_t n = head + 1; epilogue.add_relu && n < executable_->group_end(head); ++n) {
     const PreparedNode &node = executable_->nodes[n], &before = executable_->nodes[n - 1];
-    epilogue.relu |= node.kernel->in_register == ops::InRegisterEpilogue::relu;
-    for (size_t i = 0; node.kernel->in_register == ops::InRegisterEpilogue::add && i < node.node->in.size();
-         ++i)
+    epilogue.relu |= node.kernel.cpu->in_register == ops::InRegisterEpilogue::relu;
+    for (size_t i = 0;
+         node.kernel.cpu->in_register == ops::InRegisterEpilogue::add && i < node.node->in.size(); ++i)
       if (node.node->in[i].index != before.node->out[0]) epilogue.other = &nodes_[n].in[i];
   }
   return epilogue;
@@ -63,7 +62,7 @@ void CpuExecutor::run_fused(const void* context, const ops::Region& region) {
   const auto& [executor, head] = *static_cast<const FusedGroup*>(context);
   const Executable& e = *executor->executable_;
   for (size_t n = head + 1; n < e.group_end(head); ++n)
-    e.nodes[n].kernel->region(executor->nodes_[n].call, region);
+    e.nodes[n].kernel.cpu->region(executor->nodes_[n].call, region);
 }
 
 // The end of the concurrent run that begins at `first`. Nodes with memory between phases run alone,
@@ -87,9 +86,9 @@ Status CpuExecutor::schedule(bool) {
     bool has_indices = false;
     for (size_t m = n; m < end; ++m) {
       bytes += nodes_[m].bytes_touched;
-      has_indices |= e.nodes[m].reference->contract.find_out_of_bounds != nullptr;
+      has_indices |= e.nodes[m].contract->find_out_of_bounds != nullptr;
     }
-    waves_.push_back({n, end, ops::workers_for(bytes, pool_.threads()), has_indices});
+    waves_.push_back({n, end, workers_for(bytes, pool_.threads()), has_indices});
   }
   return {};
 }
@@ -99,7 +98,7 @@ Status CpuExecutor::run(bool tail, const std::function<void()>&) {
   for (const Wave& wave : waves_) {
     if (!tail && !e.nodes[wave.begin].feeds_state) continue;
     for (size_t n = wave.begin; wave.has_indices && n < wave.end; ++n) {
-      const ops::OpContract& contract = e.nodes[n].reference->contract;
+      const ops::OpContract& contract = *e.nodes[n].contract;
       if (ops::OutOfBounds out_of_bounds;
           contract.find_out_of_bounds && contract.find_out_of_bounds(nodes_[n].call, out_of_bounds))
         return out_of_bounds_error(n, out_of_bounds);
@@ -115,7 +114,7 @@ void CpuExecutor::run_wave(const Wave& wave) {
   const auto [begin, end, workers, has_indices] = wave;
   num::mend_arithmetic_env();
   const Executable& e = *executable_;
-  const ops::Kernel& kernel = *e.nodes[begin].kernel;
+  const ops::CpuKernel& kernel = *e.nodes[begin].kernel.cpu;
   if (workers == 1) {
     for (int phase = 0; phase < kernel.phases; ++phase)
       for (size_t n = begin; n < end; n = e.group_end(n))
@@ -129,7 +128,7 @@ void CpuExecutor::run_wave(const Wave& wave) {
     if (units == 0) continue;
     struct {
       const CpuExecutor& executor;
-      const ops::Kernel& kernel;
+      const ops::CpuKernel& kernel;
       size_t begin, end;
       int phase;
     } job{*this, kernel, begin, end, phase};

@@ -37,7 +37,7 @@ int64_t CudaExecutor::past_bound(int64_t rows, int64_t past) const {
 
 Status CudaExecutor::bind_call(size_t n) {
   StepHeader& header = header_in(device_step_header_);
-  nodes_[n].call.past_now = &header.past, nodes_[n].call.fault = &header.fault;
+  nodes_[n].call.gpu = {&header.past, &header.fault};
   return {};
 }
 
@@ -46,7 +46,7 @@ Status CudaExecutor::bind_call(size_t n) {
 size_t CudaExecutor::concurrent_end(size_t first) const {
   const Executable& e = *executable_;
   size_t end = e.group_end(first);
-  if (!e.nodes[first].kernel->enqueue_batch) return end;
+  if (!e.nodes[first].kernel.gpu->enqueue_batch) return end;
   while (end < nodes_.size() && e.nodes[end].concurrent) end = e.group_end(end);
   return end;
 }
@@ -54,7 +54,7 @@ size_t CudaExecutor::concurrent_end(size_t first) const {
 Status CudaExecutor::schedule(bool reshape) {
   for (size_t n = 0, end; reshape && n < nodes_.size(); n = end) {
     end = concurrent_end(n);
-    const ops::Kernel& kernel = *executable_->nodes[n].kernel;
+    const ops::GpuKernel& kernel = *executable_->nodes[n].kernel.gpu;
     if (end > n + 1 && kernel.shared_bytes_batch) {
       INVAR_CHECK_OK(reserve_shared(kernel.shared_bytes_batch(calls(n, end))));
     }
@@ -128,7 +128,7 @@ Status CudaExecutor::queue(bool tail) {
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = concurrent_end(n);
     if (!tail && !e.nodes[n].feeds_state) continue;
-    const ops::Kernel& kernel = *e.nodes[n].kernel;
+    const ops::GpuKernel& kernel = *e.nodes[n].kernel.gpu;
     if (end > n + 1)
       kernel.enqueue_batch(calls(n, end), device_->stream());
     else
@@ -191,9 +191,9 @@ Status CudaExecutor::find_fault(bool tail) {
   for (size_t n = 0; n < nodes_.size(); ++n) {
     const PreparedNode& node = executable_->nodes[n];
     if (!tail && !node.feeds_state) continue;
-    INVAR_TRY(const auto out_of_bounds, find_out_of_bounds(*node.reference, nodes_[n].call, *device_));
+    INVAR_TRY(const auto out_of_bounds, find_out_of_bounds(*node.contract, nodes_[n].call, *device_));
     if (out_of_bounds) return out_of_bounds_error(n, *out_of_bounds);
-    node.kernel->enqueue(nodes_[n].call, device_->stream());
+    node.kernel.gpu->enqueue(nodes_[n].call, device_->stream());
   }
   return unconfirmed_fault_error();
 }

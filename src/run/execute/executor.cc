@@ -22,7 +22,7 @@ Executor::Executor(std::shared_ptr<const Executable> executable, std::shared_ptr
   for (size_t n = 0; n < nodes_.size(); ++n) {
     const PreparedNode& node = executable_->nodes[n];
     nodes_[n].in.resize(node.node->in.size()), nodes_[n].out.resize(node.node->out.size());
-    nodes_[n].units.resize(node.kernel->phases);
+    nodes_[n].units.resize(node.kernel.cpu ? node.kernel.cpu->phases : 0);
     uses_libraries_ |= node.library != nullptr;
   }
 }
@@ -81,10 +81,11 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
 Status Executor::reserve_states(int64_t max_sequences) {
   uint64_t total = 0;
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    const ops::Kernel& kernel = *executable_->nodes[i].kernel;
+    const PreparedNode& prepared = executable_->nodes[i];
     BoundNode& n = nodes_[i];
-    if (!kernel.state_bytes) continue;
-    n.slot_bytes = Allocation::round_up(kernel.state_bytes(n.call, capacity_)), n.states_offset = total;
+    if (!prepared.contract->stateful) continue;
+    n.slot_bytes = Allocation::round_up(prepared.kernel.state_bytes(n.call, capacity_)),
+    n.states_offset = total;
     uint64_t bytes;
     if (__builtin_mul_overflow(n.slot_bytes, static_cast<uint64_t>(max_sequences), &bytes) ||
         (total += bytes) >= Executable::kTooLarge)
@@ -101,7 +102,7 @@ Status Executor::reserve_shared(size_t bytes) {
   if (shared_.size() >= bytes) return {};
   INVAR_CHECK_OK(release_memory());
   INVAR_TRY(shared_, Allocation::make(bytes, "memory between phases", device_));
-  // One node runs at a time, or several that share this memory (Kernel::shared_bytes_batch).
+  // One node runs at a time, or several that share this memory (GpuKernel::shared_bytes_batch).
   for (BoundNode& n : nodes_) n.call.shared = shared_.data();
   return {};
 }
@@ -122,7 +123,7 @@ Status Executor::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
     values_[v].data = arena_.data() + buffer_offset_[e.values[v].buffer] + e.values[v].offset;
   }
   for (size_t n = 0; n < nodes_.size(); ++n)
-    if (reshape || e.nodes[n].kernel->state_bytes) {
+    if (reshape || e.nodes[n].contract->stateful) {
       INVAR_CHECK_OK(bind_node(n, step));
     }
   INVAR_CHECK_OK(schedule(reshape));
@@ -145,8 +146,7 @@ Status Executor::bind_node(size_t n, const StepShape& step) {
   for (size_t i = 0; i < node.out.size(); ++i) count(node.out[i] = values_[prepared.node->out[i]]);
   node.call = {node.in, node.out, prepared.attrs};
   node.call.shared = shared_.data();
-  const ops::Kernel& k = *prepared.kernel;
-  if (k.state_bytes) {
+  if (prepared.contract->stateful) {
     node.call.state = states_.data() + node.states_offset, node.call.slot_bytes = node.slot_bytes;
     node.call.sequences = sequences_in(header_of_calls());
     node.call.past = step.past, node.call.capacity = capacity_;
@@ -154,7 +154,7 @@ Status Executor::bind_node(size_t n, const StepShape& step) {
         step.batch * static_cast<int64_t>(node.slot_bytes) / capacity_ * (step.past + step.rows);
   }
   INVAR_CHECK_OK(bind_call(n));
-  node.shared_bytes = k.shared_bytes ? k.shared_bytes(node.call) : 0;
+  node.shared_bytes = prepared.kernel.shared_bytes(node.call);
   return reserve_shared(node.shared_bytes);
 }
 

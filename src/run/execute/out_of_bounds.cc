@@ -17,9 +17,9 @@ std::string text_of(const ops::OutOfBounds& out_of_bounds, const ops::View& oper
          " ... " + std::to_string(out_of_bounds.limit - 1);
 }
 
-Result<std::optional<ops::OutOfBounds>> find_out_of_bounds(const ops::Kernel& reference,
+Result<std::optional<ops::OutOfBounds>> find_out_of_bounds(const ops::OpContract& contract,
                                                            const ops::Call& on_device, Device& device) {
-  if (!reference.contract.find_out_of_bounds) return std::optional<ops::OutOfBounds>();
+  if (!contract.find_out_of_bounds) return std::optional<ops::OutOfBounds>();
   std::vector<std::vector<std::byte>> copies;
   std::vector<ops::View> in(on_device.in.begin(), on_device.in.end());
   for (ops::View& v : in) {
@@ -32,8 +32,7 @@ Result<std::optional<ops::OutOfBounds>> find_out_of_bounds(const ops::Kernel& re
   ops::Call call = on_device;
   call.in = in;
   ops::OutOfBounds out_of_bounds;
-  return reference.contract.find_out_of_bounds(call, out_of_bounds) ? std::optional(out_of_bounds)
-                                                                    : std::nullopt;
+  return contract.find_out_of_bounds(call, out_of_bounds) ? std::optional(out_of_bounds) : std::nullopt;
 }
 
 Error unconfirmed_fault_error() {

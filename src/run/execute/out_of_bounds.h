@@ -5,7 +5,8 @@
 #include <string>
 
 #include "base/status.h"
-#include "kernels/kernel.h"
+#include "device/device.h"
+#include "kernels/op_contract.h"
 
 namespace invar::run {
 
@@ -13,8 +14,7 @@ namespace invar::run {
 std::string text_of(const ops::OutOfBounds&, const ops::View& operand);
 // The first out-of-bounds index of a call whose operands are on the device; nullopt if there is
 // none.
-Result<std::optional<ops::OutOfBounds>> find_out_of_bounds(const ops::Kernel& reference, const ops::Call&,
-                                                           Device&);
+Result<std::optional<ops::OutOfBounds>> find_out_of_bounds(const ops::OpContract&, const ops::Call&, Device&);
 // A kernel reported an out-of-bounds index, but no call of the step has one.
 Error unconfirmed_fault_error();
 

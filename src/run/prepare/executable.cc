@@ -70,7 +70,7 @@ int64_t Executable::constant_sequences() const {
   int64_t most = 1;
   for (const PreparedNode& n : nodes)
     for (int v : n.node->out)
-      if (const auto& shape = plan->values[v].shape; n.kernel->state_bytes && !shape.empty())
+      if (const auto& shape = plan->values[v].shape; n.contract->stateful && !shape.empty())
         most = std::max(most, shape[0].value);
   return most;
 }
@@ -78,7 +78,7 @@ int64_t Executable::constant_sequences() const {
 int64_t Executable::constant_positions() const {
   int64_t most = 1;
   for (const PreparedNode& n : nodes) {
-    if (!n.kernel->state_bytes) continue;
+    if (!n.contract->stateful) continue;
     for (const plan::Operand& o : n.node->in)
       if (o.kind == plan::Operand::weight)
         for (const int64_t d : plan->weights[o.index].shape) most = std::max(most, d);
@@ -97,7 +97,7 @@ std::string Executable::name_of_node(size_t n) const {
 std::vector<std::string> Executable::kernels() const {
   std::vector<std::string> names;
   for (const PreparedNode& n : nodes) {
-    const std::string name = std::string(n.kernel->op) + " " + std::string(n.kernel->isa);
+    const std::string name = std::string(n.kernel.op()) + " " + std::string(n.kernel.isa());
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/kernel.h"
-#include "kernels/vendor_kernel.h"
+#include "kernels/registry.h"
+#include "kernels/vendor/vendor_kernel.h"
 #include "plan/plan.h"
 #include "run/weights/weights.h"
 
@@ -33,9 +33,10 @@ struct NodeShapes {
 // A node of the plan and what the passes decide about it.
 struct PreparedNode {
   const plan::Node* node;
-  const ops::Kernel *kernel, *reference;
+  ops::KernelRef kernel;
+  const ops::OpContract* contract;
   const ops::Library* library;  // the vendor's library of the kernel; null: Invar's own kernel
-  // Of the node, or equal ones of an earlier node of the same kernel, which a cache may still have.
+  // Of the node, or equal ones of an earlier node of its operation, which a cache may still have.
   const Attributes* attrs;
   bool feeds_state = false;  // some state depends on it
   size_t fused_count = 0;    // the number of following nodes that run in its epilogue

@@ -13,16 +13,19 @@ Status check_isa(const std::string& isa) {
   return bad_input("instruction set '" + isa + "' is not available here; this CPU and build have: " + have);
 }
 
-Result<const ops::Kernel*> select_kernel(const std::string& op, const std::string& isa) {
-  if (const ops::Kernel* k = ops::find(op, isa)) return k;
-  if (isa == ops::kCuda)
+Result<ops::KernelRef> select_kernel(const std::string& op, const std::string& isa, bool gpu) {
+  if (gpu) {
+    if (const ops::GpuKernel* k = ops::find_gpu_kernel(op)) return ops::KernelRef(k);
     return not_covered("operation " + op +
                        " has no kernel for CUDA in this build: use --device cpu (the bits are the same)");
+  }
+  if (const ops::CpuKernel* k = ops::find_cpu_kernel(op, isa)) return ops::KernelRef(k);
   // An operation with a reference row alone (nothing to vectorise) runs it under every instruction
   // set.
   bool only_reference = true;
-  for (const ops::Kernel* k : ops::kernels()) only_reference &= k->op != op || k->isa == "reference";
-  if (const ops::Kernel* k = ops::find(op, "reference"); k && only_reference) return k;
+  for (const ops::CpuKernel* k : ops::cpu_kernels()) only_reference &= k->op != op || k->isa == "reference";
+  if (const ops::CpuKernel* k = ops::find_cpu_kernel(op, "reference"); k && only_reference)
+    return ops::KernelRef(k);
   return not_covered("operation " + op + " has no kernel" +
                      (isa.empty() ? "" : " for instruction set " + isa) + " in this build");
 }

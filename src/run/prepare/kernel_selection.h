@@ -4,13 +4,13 @@
 #include <string>
 
 #include "base/status.h"
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 
 namespace invar::run {
 
 // `isa` must be "" or an instruction set that both this build and this CPU have.
 Status check_isa(const std::string& isa);
-// The kernel of an instruction set that check_isa() accepts ("": the best here), or of "cuda".
-Result<const ops::Kernel*> select_kernel(const std::string& op, const std::string& isa);
+// The kernel of an instruction set that check_isa() accepts ("": the best here), or of a GPU.
+Result<ops::KernelRef> select_kernel(const std::string& op, const std::string& isa, bool gpu);
 
 }  // namespace invar::run

@@ -64,7 +64,7 @@ std::string line_of(const Executable& e, size_t n, size_t fused_head) {
   const PreparedNode& node = e.nodes[n];
   const std::string s = std::to_string(number(e.node_numbers, n)) + "  " +
                         list(node.node->out, [&](int v) { return typed_text(e, v); }) + " = " +
-                        node.node->op + " " + std::string(node.kernel->isa) + " (" +
+                        node.node->op + " " + std::string(node.kernel.isa()) + " (" +
                         list(node.node->in, [&](const plan::Operand& o) { return operand_text(e, o); }) + ")";
   const std::string decided = list(decisions(e, n, fused_head), [](const std::string& one) { return one; });
   return decided.empty() ? s : s + ": " + decided;

@@ -1,6 +1,6 @@
 // Validation before anything is loaded: every room accepts its nodes, and no operation mixes
 // sequences.
-#include "base/opset.h"
+#include "base/attribute_types.h"
 #include "run/prepare/prepare.h"
 
 namespace invar::run {
@@ -13,7 +13,7 @@ Status Executable::check(size_t number, const StepShape& step) const {
   if (has_attribute_types(node.node->attrs)) {
     ops::Call call{call_shapes.in, call_shapes.out, &node.node->attrs};
     call.capacity = node.node->state >= 0;
-    required = node.reference->contract.check(call);
+    required = node.contract->check(call);
   }
   if (!required) return {};
   return bad_input(name_of_node(number) + ", requires " + required +
@@ -45,7 +45,7 @@ static Status check_batch_independence(const Executable& e, size_t number) {
   INVAR_CHECK_OK(e.check(number, step));
   NodeShapes shapes;
   e.shapes(node, step, shapes);
-  const ops::OpContract& contract = node.reference->contract;
+  const ops::OpContract& contract = *node.contract;
   if (!contract.batch_independent ||
       !contract.batch_independent({shapes.in, shapes.out, &node.node->attrs}, batched))
     return refuse("does not keep sequences apart");

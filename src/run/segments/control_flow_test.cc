@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 #include "run/function.h"
 #include "run/testing.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/opset.h"
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 #include "run/function.h"
 #include "run/testing.h"
 

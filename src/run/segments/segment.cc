@@ -51,8 +51,8 @@ SegmentExecutor::SegmentExecutor(plan::Segment segment) : segment_(std::move(seg
 }
 
 // The kernels that read the weights, which are packed for them.
-static std::vector<const ops::Kernel*> kernels_of_weights(const Executable& executable) {
-  std::vector<const ops::Kernel*> kernels;
+static std::vector<ops::KernelRef> kernels_of_weights(const Executable& executable) {
+  std::vector<ops::KernelRef> kernels;
   for (const Weights::Use& u : executable.weight_uses()) kernels.push_back(u.kernel);
   return kernels;
 }

@@ -61,7 +61,7 @@ class SegmentExecutor {
   plan::Segment segment_;
   std::vector<size_t> symbols_;  // the whole plan's symbols that occur in a shape of this segment
   std::optional<Weights> weights_;
-  std::vector<const ops::Kernel*> packed_for_;
+  std::vector<ops::KernelRef> packed_for_;
   // For the last sizes:
   std::vector<int64_t> sizes_;  // of symbols_
   std::unique_ptr<plan::Plan> specialized_plan_;

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 #include "run/function.h"
 #include "run/session.h"
 

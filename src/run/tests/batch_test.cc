@@ -1,7 +1,7 @@
 // Batched decoding: a sequence gets the bytes that it gets alone, whichever sequences share its
 // step.
 #include "base/opset.h"
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 #include "run/testing.h"
 
 namespace invar::run {

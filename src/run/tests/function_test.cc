@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 #include "run/testing.h"
 
 namespace invar::run {

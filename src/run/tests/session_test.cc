@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "base/file/file.h"
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 #include "num/env.h"
 #include "run/testing.h"
 
@@ -162,7 +162,7 @@ TEST_F(SessionTest, KernelsNameTheForcedInstructionSet) {
     for (const std::string& name : names) {
       const std::string op = name.substr(0, name.find(' '));
       const std::string row = name.substr(op.size() + 1);
-      const bool only_reference = ops::find(op)->isa == "reference";
+      const bool only_reference = ops::find_cpu_kernel(op)->isa == "reference";
       EXPECT_EQ(row, only_reference ? "reference" : isa) << op;
     }
   }

@@ -101,8 +101,8 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
     INVAR_CHECK_OK(queue.wait());
     queue.staging[0].device->make_current();
     for (const WeightLoader::Packing* p : l.packings_of(static_cast<int>(i)))
-      p->use.kernel->enqueue_pack(view, p->use.operand, *p->use.attrs, packed + p->offset,
-                                  queue.staging[0].device->stream());
+      p->use.kernel.gpu->enqueue_pack(view, p->use.operand, *p->use.attrs, packed + p->offset,
+                                      queue.staging[0].device->stream());
     return queue.staging[0].device->wait();
   };
   std::mutex mutex;

@@ -60,8 +60,7 @@ Result<WeightLoader> WeightLoader::begin(const plan::Plan& plan, const std::stri
   for (size_t u = 0; u < uses.size(); ++u) {
     const Weights::Use& use = uses[u];
     l.used[use.weight] = true;
-    const size_t bytes =
-        use.kernel->pack_bytes ? use.kernel->pack_bytes(l.unpacked[use.weight], use.operand, *use.attrs) : 0;
+    const size_t bytes = use.kernel.pack_bytes(l.unpacked[use.weight], use.operand, *use.attrs);
     if (bytes == 0) {
       l.read_unpacked[use.weight] = true;
       continue;

@@ -46,7 +46,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
       if (copied[i])
         copy_little_endian(l.unpacked[i].data, l.stored[i], length, size_of(l.unpacked[i].dtype));
       for (const WeightLoader::Packing* p : mine)
-        p->use.kernel->pack(l.unpacked[i], p->use.operand, *p->use.attrs, packed + p->offset);
+        p->use.kernel.cpu->pack(l.unpacked[i], p->use.operand, *p->use.attrs, packed + p->offset);
     });
   }
   run_jobs(pool, std::move(jobs));

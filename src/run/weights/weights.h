@@ -10,7 +10,7 @@
 #include "base/hash/digest_cache.h"
 #include "base/thread_pool.h"
 #include "device/memory.h"
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 #include "plan/plan.h"
 
 namespace invar::run {
@@ -22,7 +22,7 @@ class Weights {
   // A use of a weight: operand `operand` of a node that `kernel` runs.
   struct Use {
     int weight;
-    const ops::Kernel* kernel;
+    ops::KernelRef kernel;
     int operand;
     const Attributes* attrs;
   };

@@ -14,10 +14,10 @@ pipeline = lambda passes: quoted(opt) + f" --pass-pipeline='builtin.module({pass
 config.substitutions += [
     ("%lower", pipeline("onnx-to-repro")),
     ("%recognize", pipeline("onnx-to-repro,func.func(repro-recognize-idioms)")),
-    ("%fold", pipeline("onnx-to-repro,func.func(repro-fold,repro-prepare-plan)")),
+    ("%fold", pipeline("onnx-to-repro,func.func(repro-fuse,repro-prepare-plan)")),
     ("%canonicalize", pipeline("func.func(repro-canonicalize)")),
     ("%sink", pipeline("func.func(repro-sink-transposes)")),
-    ("%plan", pipeline("onnx-to-repro,func.func(repro-fold,repro-prepare-plan,repro-to-plan)")),
+    ("%plan", pipeline("onnx-to-repro,func.func(repro-fuse,repro-prepare-plan,repro-to-plan)")),
     ("%opt", quoted(opt)),
     ("%check", quoted(tools + "/FileCheck") + ' "%s"'),
     ("%not", quoted(tools + "/not")),

@@ -47,7 +47,9 @@ NAMES = dict(
     finish_plain: apply_epilogue_fast
     floor_quotient: floor_div_unmerged
     FlowEntry: ControlFlowEntry
-    Fold: SoftmaxRescale or OnlineSoftmax or FoldWeights
+    Fold: SoftmaxRescale or OnlineSoftmax or FuseOperations
+    fold_weights_pass: fuse_operations_pass
+    FoldWeights: FuseOperations
     Forced: Constraint
     forced_by: equality_constraint
     Formula: ExprBuilder
@@ -80,6 +82,7 @@ NAMES = dict(
     Manner: RunMode
     manner_from: run_mode_from
     misfit: shape_error
+    exp_near: exp_fast
     Most: Peak or MaxOp or MaxReduction
     move_walk: move_loops
     MovePiece: MoveRun
@@ -189,7 +192,7 @@ PHRASES = [
         "resolve a dimension, learn a constraint",
     ),
     (
-        r"\bReference rows only\b|\bRows of a [CG]PU\b",
+        r"\bReference rows only\b|\bRows of a [CG]PU\b|\b[CG]PU rows\b",
         "src/kernels/",
         "a member of OpContract, CpuKernel or GpuKernel",
     ),
@@ -201,6 +204,7 @@ PHRASES = [
 ]
 # Old pass names, which --emit still accepts: {old: new}.
 ALIASES = {
+    "repro-fold": "repro-fuse",
     "repro-recover": "repro-recognize-idioms",
     "repro-simplify": "repro-canonicalize",
     "repro-turn": "repro-sink-transposes",

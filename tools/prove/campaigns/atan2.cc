@@ -1,5 +1,5 @@
-// atan2 against MPFR: random pairs of several kinds, pairs near rounding boundaries, and the exact
-// and tiny quotients whose arc lies just below a tie.
+// Compares atan2 with MPFR: random pairs of several kinds, pairs near rounding boundaries, and
+// exact and tiny quotients whose arc tangent is just below a tie.
 #include <mpfr.h>
 
 #include <cmath>
@@ -27,18 +27,19 @@ float near_exponent(int middle, int range) {
   return f32_from_bits((r & 0x807fffffu) | static_cast<uint32_t>(e < 0 ? 0 : e > 254 ? 254 : e) << 23);
 }
 
-struct Judge {
+struct Checker {
   const Probe& probe;
   mpfr_t y, x, r;
   std::vector<float> ys, xs;
   int64_t checked = 0, judged = 0, wrong = 0, subnormal = 0;
-  explicit Judge(const Probe& p) : probe(p) {
+  explicit Checker(const Probe& p) : probe(p) {
     mpfr_set_emin(-148);
     mpfr_set_emax(128);
     mpfr_inits2(24, y, x, r, nullptr);
   }
-  // The C library's binary64 result where 2^-40 decides (oracle.cc), MPFR else and for every 101st.
-  uint32_t right(float a, float b) {
+  // The C library's binary64 result if a relative error of 2^-40 cannot change its rounding
+  // (oracle.cc). Otherwise, and for every 101st pair, the result of MPFR.
+  uint32_t expected(float a, float b) {
     double d = std::atan2(static_cast<double>(a), static_cast<double>(b));
     uint32_t low = id(static_cast<float>(d * (1 - 0x1p-40))),
              high = id(static_cast<float>(d * (1 + 0x1p-40)));
@@ -58,7 +59,7 @@ struct Judge {
     std::vector<float> got(ys.size());
     probe.atan2(ys.data(), xs.data(), got.data(), static_cast<int>(ys.size()));
     for (size_t i = 0; i < ys.size(); ++i, ++checked) {
-      uint32_t e = right(ys[i], xs[i]);
+      uint32_t e = expected(ys[i], xs[i]);
       subnormal += (e & 0x7fffffffu) < 0x00800000u;
       if (e != id(got[i]) && ++wrong <= 10)
         std::printf("atan2(%a, %a) = %a, correctly rounded %a\n", ys[i], xs[i], got[i], f32_from_bits(e));
@@ -79,39 +80,39 @@ struct Judge {
 int atan2_campaign(int64_t count, uint64_t seed, const Probe& probe) {
   num::ArithmeticEnv env;
   next = {seed};
-  Judge judge(probe);
+  Checker checker(probe);
   const uint32_t special[] = {0,          1,          0x007fffff, 0x00800000, 0x00800001, 0x1f800000,
                               0x33800000, 0x3ed413cd, 0x3f7fffff, 0x3f800000, 0x3f800001, 0x401a827a,
                               0x4b000001, 0x7f7fffff, 0x7f800000, 0x7fc00000};
   for (uint32_t a : special)
     for (uint32_t b : special)
-      for (uint32_t s = 0; s < 4; ++s) judge(f32_from_bits(a | s << 31), f32_from_bits(b | (s >> 1) << 31));
-  judge.report("special values");
-  for (int64_t i = 0; i < count; ++i) judge(near_exponent(127, 3), near_exponent(127, 3));
-  judge.report("of like size");
-  for (int64_t i = 0; i < count; ++i) judge(near_exponent(127, 24), near_exponent(127, 24));
-  judge.report("quotient 2^-48 ... 2^48");
+      for (uint32_t s = 0; s < 4; ++s) checker(f32_from_bits(a | s << 31), f32_from_bits(b | (s >> 1) << 31));
+  checker.report("special values");
+  for (int64_t i = 0; i < count; ++i) checker(near_exponent(127, 3), near_exponent(127, 3));
+  checker.report("of like size");
+  for (int64_t i = 0; i < count; ++i) checker(near_exponent(127, 24), near_exponent(127, 24));
+  checker.report("quotient 2^-48 ... 2^48");
   for (int64_t i = 0; i < count; ++i)
-    judge(f32_from_bits(static_cast<uint32_t>(next())), f32_from_bits(static_cast<uint32_t>(next())));
-  judge.report("any bits");
+    checker(f32_from_bits(static_cast<uint32_t>(next())), f32_from_bits(static_cast<uint32_t>(next())));
+  checker.report("any bits");
   for (int64_t i = 0; i < count; ++i) {  // subnormal and smallest normal results
     int e = static_cast<int>(next() % 100) + 128;
-    judge(near_exponent(e - 127, 26),
-          f32_from_bits(0x3f800000u | (static_cast<uint32_t>(next()) & 0x807fffffu)) *
-              std::ldexp(1.0f, e - 127));
+    checker(near_exponent(e - 127, 26),
+            f32_from_bits(0x3f800000u | (static_cast<uint32_t>(next()) & 0x807fffffu)) *
+                std::ldexp(1.0f, e - 127));
   }
-  judge.report("results about 2^-126");
+  checker.report("results about 2^-126");
   for (int64_t i = 0; i < count; ++i) {  // small exact quotients: the arc is a hair below a short number
     uint64_t c = (next() & 0xff) | 1, a = (next() & 0xffff) | 0x8001;
-    judge(std::ldexp(static_cast<float>(a * c), -static_cast<int>(next() % 100)), static_cast<float>(c));
+    checker(std::ldexp(static_cast<float>(a * c), -static_cast<int>(next() % 100)), static_cast<float>(c));
   }
-  judge.report("exact quotients");
+  checker.report("exact quotients");
   for (int64_t i = 0; i < count;
        ++i) {  // tiny results whose last places are subnormal: exact ties of y / 2^k
     float y = f32_from_bits(0x00800000u + static_cast<uint32_t>(next() % (20u << 23)));
-    judge(y, std::ldexp(1.0f, static_cast<int>(next() % 30)));
+    checker(y, std::ldexp(1.0f, static_cast<int>(next() % 30)));
   }
-  judge.report("ties of subnormals");
+  checker.report("ties of subnormals");
   // The convergents of tan(m) for ties m: quotients within about 2^-48 of it, which the lanes leave
   // to double-double.
   int64_t hard = 0;
@@ -130,20 +131,20 @@ int atan2_campaign(int64_t count, uint64_t seed, const Probe& probe) {
     }
     double v = std::atan2(static_cast<double>(p1), static_cast<double>(q1));
     hard += std::abs(v - tie) < 0x1p-49 * v;
-    judge(next() & 1 ? static_cast<float>(p1) : -static_cast<float>(p1), static_cast<float>(q1));
+    checker(next() & 1 ? static_cast<float>(p1) : -static_cast<float>(p1), static_cast<float>(q1));
   }
   std::printf("atan2: %lld of the next within 2^-49 of a tie\n", (long long)hard);
-  judge.report("convergents of tangents of ties");
+  checker.report("convergents of tangents of ties");
   for (int64_t i = 0; i < count; ++i) {  // the double-double route on pairs that the lanes decide
     float a = near_exponent(127, 12), b = near_exponent(127, 12);
     float lanes;
     probe.atan2(&a, &b, &lanes, 1);
-    if (id(lanes) != id(num::portable::atan2_hard(a, b)) && ++judge.wrong <= 10)
+    if (id(lanes) != id(num::portable::atan2_hard(a, b)) && ++checker.wrong <= 10)
       std::printf("atan2(%a, %a): lanes and double-double differ\n", a, b);
-    ++judge.checked;
+    ++checker.checked;
   }
-  judge.report("lanes against double-double");
-  return judge.wrong ? 1 : 0;
+  checker.report("lanes against double-double");
+  return checker.wrong ? 1 : 0;
 }
 
 }  // namespace invar::prove

@@ -25,10 +25,10 @@ float any_positive() {
   return f32_from_bits(static_cast<uint32_t>(next() % 0x7f7fffffu) + 1);
 }
 
-struct Judge {
+struct Checker {
   mpfr_t a, b, y;
   int64_t checked = 0, wrong = 0, infinite = 0, subnormal = 0, ties = 0;
-  Judge() {
+  Checker() {
     mpfr_set_emin(-148);
     mpfr_set_emax(128);
     mpfr_inits2(24, a, b, y, nullptr);
@@ -76,40 +76,40 @@ struct Judge {
 
 int pow_campaign(int64_t count, uint64_t seed) {
   next = {seed};
-  Judge judge;
+  Checker checker;
   for (int64_t i = 0; i < count; ++i) {  // results of every magnitude, the limits of the format included
     float x = any_positive();
     double l = std::log2(static_cast<double>(x)),
            target = (static_cast<double>(next() >> 11) * 0x1p-53 - 0.5) * 290;
-    if (l != 0) judge(x, static_cast<float>((target - 11) / l));
+    if (l != 0) checker(x, static_cast<float>((target - 11) / l));
   }
-  judge.report("random x, result 2^-156 ... 2^134");
+  checker.report("random x, result 2^-156 ... 2^134");
   for (int64_t i = 0; i < count; ++i) {  // x next to 1, huge y
     float x = f32_from_bits(0x3f800000u + static_cast<uint32_t>(next() % 4096) - 2048);
     float y = f32_from_bits(static_cast<uint32_t>(next() % (24u << 23)) + 0x47000000u);
-    judge(x, next() & 1 ? y : -y);
+    checker(x, next() & 1 ? y : -y);
   }
-  judge.report("x next to 1");
+  checker.report("x next to 1");
   for (int64_t i = 0; i < count; ++i) {  // few bits and small quarters: exact results and exact ties
     float x = static_cast<float>(next() >> (40 + next() % 24));
     if (x == 0) continue;
     float y = (static_cast<float>(next() % 97) - 32) / 8;
-    judge(next() & 1 ? x : x * x, y);
+    checker(next() & 1 ? x : x * x, y);
   }
-  judge.report("integers to multiples of 1/8");
+  checker.report("integers to multiples of 1/8");
   for (int64_t i = 0; i < count; ++i)
-    judge(any_positive(), f32_from_bits(static_cast<uint32_t>(next()) & 0xff7fffffu));
-  judge.report("any bits, x > 0");
+    checker(any_positive(), f32_from_bits(static_cast<uint32_t>(next()) & 0xff7fffffu));
+  checker.report("any bits, x > 0");
   for (int64_t i = 0; i < count; ++i)  // y of few bits, so that it is an integer now and then
-    judge(f32_from_bits(static_cast<uint32_t>(next())),
-          f32_from_bits(static_cast<uint32_t>(next()) & (0xffffffffu << next() % 24)));
-  judge.report("any bits, NaN and infinity too");
+    checker(f32_from_bits(static_cast<uint32_t>(next())),
+            f32_from_bits(static_cast<uint32_t>(next()) & (0xffffffffu << next() % 24)));
+  checker.report("any bits, NaN and infinity too");
   for (int64_t i = 0; i < count; ++i) {  // negative x to integers
     float y = static_cast<float>(static_cast<int64_t>(next() % 129) - 64);
     double l = static_cast<double>(next() >> 11) * 0x1p-53 * 300 - 150;
-    judge(-static_cast<float>(std::exp2(l / (y == 0 ? 1 : y))), y);
+    checker(-static_cast<float>(std::exp2(l / (y == 0 ? 1 : y))), y);
   }
-  judge.report("negative x to integers");
+  checker.report("negative x to integers");
   const float special[] = {0.0f,
                            0x1p-149f,
                            0x1.fffffcp-127f,
@@ -130,8 +130,8 @@ int pow_campaign(int64_t count, uint64_t seed) {
                            NAN};
   for (float x : special)
     for (float y : special)
-      for (int s = 0; s < 4; ++s) judge(s & 1 ? -x : x, s & 2 ? -y : y);
-  judge.report("special values, all signs");
+      for (int s = 0; s < 4; ++s) checker(s & 1 ? -x : x, s & 2 ? -y : y);
+  checker.report("special values, all signs");
 
   // Rotary embedding: e = 2 i / d rounded to binary32, for every even d up to 512 and common or
   // random bases.
@@ -142,9 +142,9 @@ int pow_campaign(int64_t count, uint64_t seed) {
                            4e4f, 8e4f, 1.6e5f, 3e5f, 5e6f, 8e6f,   1e8f,   1e9f};
   while (bases.size() < 32) bases.insert(static_cast<float>(1000 + next() % 100000000));
   for (float base : bases)
-    for (float e : exponents) judge(base, e);
-  judge.report("rotary: 32 bases, every 2i/d with d <= 512");
-  return judge.wrong ? 1 : 0;
+    for (float e : exponents) checker(base, e);
+  checker.report("rotary: 32 bases, every 2i/d with d <= 512");
+  return checker.wrong ? 1 : 0;
 }
 
 }  // namespace invar::prove

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the constants of src/num/exp/exp2.h (A: 2^r = 1 + r A(r), |r| <= 1/2; also of exp10.h) and
-of src/num/exp/parts.h (sinh r = r + r z s(z), cosh r = 1 + z c(z), z = r^2, |r| <= ln2/2; expm1 and
-the hyperbolic functions).
+of src/num/exp/reduced_sinh_cosh.h (sinh r = r + r z s(z), cosh r = 1 + z c(z), z = r^2, |r| <=
+ln2/2; expm1 and the hyperbolic functions).
 
 usage: exp_family_coefficients.py      (needs mpmath; half a minute)
 """

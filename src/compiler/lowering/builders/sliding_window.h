@@ -20,11 +20,11 @@ void distribute_pad(Window&, size_t axis, int64_t total, bool more_at_end);
 // Reads kernel_shape, strides, dilations and pads for operand 0. `kernel`: that of the weights;
 // empty if there are none.
 Result<Window> parse_window(const NodeView&, const std::vector<int64_t>& kernel);
-// Sets the pads that auto_pad means for operand 0.
+// Computes the pads of operand 0 from the attribute auto_pad.
 Status resolve_pads(const NodeView&, AutoPad, Window&);
 
-// The number of windows along a dimension: rounded down, or with ceil up, as long as a window
-// begins before the end pad.
+// The number of windows along a dimension, rounded down. `ceil` rounds it up, but counts no window
+// that begins in the end pad.
 std::optional<Dim> window_count(const Dim& in, int64_t reach, int64_t stride, int64_t begin, int64_t end,
                                 bool ceil);
 

@@ -2,7 +2,7 @@
 // branches, or, where both are cheap and cannot fail, both branches and a `where`.
 #include "compiler/lowering/control_flow/control_flow.h"
 #include "compiler/lowering/op_builder.h"
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace invar::compiler {
@@ -17,7 +17,7 @@ bool can_speculate(const NodeView& node, func::FuncOp branch) {
   int operations = 0;
   for (Operation& inner : branch.front().without_terminator()) {
     if (isa<ReproWeightOp>(inner)) continue;
-    const ops::Kernel* kernel = ops::find(std::string_view(inner.getName().stripDialect()), "reference");
+    const ops::OpContract* contract = ops::contract_of(std::string_view(inner.getName().stripDialect()));
     auto repro = dyn_cast<ReproOp>(inner);
     const auto fixed = [](TypeRange types) {
       return llvm::all_of(types, [](Type t) { return cast<RankedTensorType>(t).hasStaticShape(); });
@@ -27,8 +27,7 @@ bool can_speculate(const NodeView& node, func::FuncOp branch) {
     const bool moves = repro && repro.copies() && !repro.pointwise();
     const bool cheap = repro && !divides && (repro.pointwise() || repro.elementwise() || moves) &&
                        (!moves || (fixed(inner.getOperandTypes()) && fixed(inner.getResultTypes())));
-    if (!cheap || !kernel || kernel->contract.find_out_of_bounds || ++operations > kMaxSelectedOps)
-      return false;
+    if (!cheap || !contract || contract->find_out_of_bounds || ++operations > kMaxSelectedOps) return false;
     for (const Dim& e : shape_of(inner.getResult(0).getType()))
       if (node.is_data_dependent(e)) return false;
   }

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "compiler/dialects/constant_data.h"
-#include "compiler/lowering/builders/compact.h"
-#include "compiler/lowering/decompositions/dynamic_unique.h"
+#include "compiler/lowering/builders/dynamic_unique.h"
+#include "compiler/lowering/builders/nonzero_indices.h"
 
 namespace invar::compiler {
 namespace {

@@ -81,7 +81,7 @@ bool Conversion::learn_constraints(Error& error) {
   for (const auto& [what, text] : found) {
     std::string name = what;
     std::optional<DimExpr> size = DimExpr::parse_canonical(text);
-    // Of two symbols the one that the inputs have first stays.
+    // The symbol that occurs first in the inputs replaces the other one.
     if (size == DimExpr::symbol(text) && position(text) > position(name))
       size = DimExpr::symbol(std::exchange(name, text));
     const auto is_input = [&](const std::string& n) { return position(n) != names_.end(); };

@@ -1,5 +1,5 @@
-// Heads too wide for one chain of a contraction (D > 256): a thread block takes one query row. A
-// thread takes one key of a block, and then value columns.
+// Attention for heads wider than one chain of a contraction (D > 256). A thread block computes one
+// query row. A thread computes the score of one key of a block, and then columns of the output.
 #pragma once
 #include "ops/attention/cuda/common.cuh"
 
@@ -8,9 +8,9 @@ namespace {
 
 constexpr int kWideThreads = kBlock, kWideWarps = kWideThreads / kWarp;
 
-// Thread blocks: one row, over all its key blocks; the result accumulates in the output.
+// A thread block iterates over all key blocks of its row and accumulates the result in the output.
 __global__ void __launch_bounds__(kWideThreads) wide_heads_kernel(const __grid_constant__ AttentionParams s) {
-  __shared__ float q[num::kChain], p[kBlock], last[kWideWarps];  // p negative: hidden
+  __shared__ float q[num::kChain], p[kBlock], last[kWideWarps];  // p < 0: a masked key
   const Geometry& g = s.g;
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, key = key_of_slot(threadIdx.x);
   const int64_t head = blockIdx.x / g.rows;

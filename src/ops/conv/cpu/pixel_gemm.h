@@ -10,8 +10,8 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// Transposes through put(to + i * to_ld + j, from[j * ld + i], lanes, i) for i < rows, j < columns,
-// vectors of j.
+// Transposes `from`: calls put(to + i * to_ld + j, v, lanes, i) for i < rows and every kW-th j <
+// columns, where lane k of v is from[(j + k) * ld + i] and the first `lanes` of them are valid.
 template <class Put>
 INVAR_INLINE void transpose_to(const float* from, int64_t ld, int64_t rows, int64_t columns, float* to,
                                int64_t to_ld, Put put) {
@@ -211,7 +211,7 @@ void pixel_units(const Call& call, const conv::ConvGeometry& p, const conv::Pixe
   const View& y = call.out[0];
   for (int64_t i = 0; p.indirect && i < p.pitch; ++i) w.zeros[i] = 0;
   // NHWC results get their epilogue when they are summed, NCHW results when they are transposed.
-  const View* const other = call.epilogue ? call.epilogue->other : nullptr;
+  const View* const other = call.cpu.epilogue ? call.cpu.epilogue->other : nullptr;
   const bool at_once = y.pitch || (other && other->pitch);
   int64_t channel = p.pitch;
   for (int d = 0; d < kAxes; ++d) channel *= conv::positions_of(conv::copied_axis(p, d));
@@ -233,7 +233,7 @@ void pixel_units(const Call& call, const conv::ConvGeometry& p, const conv::Pixe
     last.plain = last.bias && has_no_small_bias(last.bias, present);
     if (at_once) {
       for (int64_t i = present; i < ld; ++i) w.bias[i] = 0;
-      last.by_column = true, last.relu = call.epilogue && call.epilogue->relu;
+      last.by_column = true, last.relu = call.cpu.epilogue && call.cpu.epilogue->relu;
       if (other)
         last.other = other->as<const float>() + first * other->pitch + m, last.other_ld = other->pitch;
     }

@@ -265,8 +265,8 @@ __global__ void __launch_bounds__(kGemmThreads, 3)
   store_tile<kThreadRows, kThreadColumns>(o, group, m0, n0, tx, ty, bias, y, out);
 }
 
-// Depthwise convolution, and others with few channels per group: a thread for each output. I:
-// integers that hold every index.
+// Depthwise convolution, and others with few channels per group. A thread computes one output. I is
+// an integer type that holds every index.
 template <class I>
 void launch_direct_conv(const ConvOutputs& outputs, const float* x, const float* weights, Bias bias,
                         float* out, Stream stream) {

@@ -47,7 +47,7 @@ Floats convolve(const Setting& s, bool transposed, std::string_view isa, Floats 
                                          (transposed ? s.rows : s.channels) / s.groups, s.kernel, s.kernel})};
   if (!bias.empty()) in.push_back(testing::view(bias, DType::f32, {s.rows}));
   View out = testing::view(y, DType::f32, {images, s.rows, oh, ow});
-  testing::run(*find(transposed ? "conv_transpose" : "conv", isa), in, {&out, 1}, s.attrs());
+  testing::run(*find_cpu_kernel(transposed ? "conv_transpose" : "conv", isa), in, {&out, 1}, s.attrs());
   return y;
 }
 
@@ -76,7 +76,7 @@ Floats by_matmul(const Setting& s, bool transposed, const Floats& x, const Float
     const auto k = static_cast<int64_t>(a.size());
     View in[] = {testing::view(a, DType::f32, {1, k}), testing::view(b, DType::f32, {k, 1})};
     View out{.data = &y[i], .dtype = DType::f32, .rank = 2, .dim = {1, 1}};
-    testing::run(*find("matmul", "reference"), in, {&out, 1});
+    testing::run(*find_cpu_kernel("matmul", "reference"), in, {&out, 1});
   }
   return y;
 }
@@ -108,7 +108,7 @@ TEST(Conv, BiasIsAnAddition) {
       View in[] = {testing::view(sum, DType::f32, {s.images, s.rows, places}),
                    testing::view(bias, DType::f32, {s.rows, 1})};
       View out = testing::view(y, DType::f32, {s.images, s.rows, places});
-      testing::run(*find("add", isa), in, {&out, 1});
+      testing::run(*find_cpu_kernel("add", isa), in, {&out, 1});
       EXPECT_TRUE(same(convolve(s, false, isa, x, w, bias, s.images), y))
           << isa << " channels " << s.channels;
     }

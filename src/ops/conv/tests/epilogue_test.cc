@@ -35,8 +35,8 @@ struct FusedOps {
   static void run(const void* self, const Region& r) {
     const auto& f = *static_cast<const FusedOps*>(self);
     const Attributes none;
-    if (f.sum) find("add", f.isa)->region(Call{f.in, f.out, &none}, r);
-    if (f.relu) find("relu", f.isa)->region(Call{{&f.out[0], 1}, f.out, &none}, r);
+    if (f.sum) find_cpu_kernel("add", f.isa)->region(Call{f.in, f.out, &none}, r);
+    if (f.relu) find_cpu_kernel("relu", f.isa)->region(Call{{&f.out[0], 1}, f.out, &none}, r);
   }
 };
 
@@ -70,7 +70,7 @@ Floats channels_first(const Floats& y, int64_t images, int64_t channels, int64_t
 
 Floats convolve(const Setting& s, std::string_view isa, bool packed, Floats x, Floats w, Floats bias,
                 Floats other, bool sum, bool relu, ChannelsLast last = {}) {
-  const Kernel* row = find("conv", isa);
+  const CpuKernel* row = find_cpu_kernel("conv", isa);
   using List = std::vector<int64_t>;
   const Attributes attrs{{"strides", List{s.stride, s.stride}},
                          {"pads", List{s.pad, s.pad, s.pad, s.pad}},
@@ -83,7 +83,7 @@ Floats convolve(const Setting& s, std::string_view isa, bool packed, Floats x, F
     row = row->channels_last(weights, attrs, pitch);
     if (!row) return {};
   }
-  const Kernel& k = *row;
+  const CpuKernel& k = *row;
   x = to_channels_last(x, s.images, s.channels, last.x, s.channels + kGap);
   other = to_channels_last(other, s.images, s.rows, last.other, s.rows + 2 * kGap);
   Floats y = to_channels_last(Floats(s.images * s.rows * oh * ow, 1e30f), s.images, s.rows, last.y, pitch);
@@ -129,11 +129,11 @@ TEST(Conv, WhatFollowsHasTheBytesOfItself) {
           Floats copy = other;
           a[1] = testing::view(copy, DType::f32, {n});
           const View out = testing::view(result, DType::f32, {n});
-          if (sum) testing::run(*find("add", "reference"), a, {&out, 1}), then = result;
-          if (relu) testing::run(*find("relu", "reference"), {a, 1}, {&out, 1}), then = result;
+          if (sum) testing::run(*find_cpu_kernel("add", "reference"), a, {&out, 1}), then = result;
+          if (relu) testing::run(*find_cpu_kernel("relu", "reference"), {a, 1}, {&out, 1}), then = result;
           for (std::string_view isa : isas())
             for (bool packed : {false, true}) {
-              if (!find("conv", isa)->add_relu_epilogue) continue;  // the reference
+              if (!find_cpu_kernel("conv", isa)->add_relu_epilogue) continue;  // the reference
               const Floats y = convolve(s, isa, packed, x, w, bias, other, sum, relu);
               EXPECT_EQ(std::memcmp(y.data(), then.data(), n * sizeof(float)), 0)
                   << isa << " channels " << s.channels << " kind " << static_cast<int>(kind) << " bias "
@@ -159,8 +159,8 @@ TEST(Conv, WhichHaveARowForChannelsLast) {
   using List = std::vector<int64_t>;
   auto has = [&](std::initializer_list<int64_t> shape, const Attributes& attrs) {
     int64_t pitch = 0;
-    return find("conv", "scalar")->channels_last(testing::view(none, DType::f32, shape), attrs, pitch) !=
-           nullptr;
+    return find_cpu_kernel("conv", "scalar")
+               ->channels_last(testing::view(none, DType::f32, shape), attrs, pitch) != nullptr;
   };
   EXPECT_TRUE(has({64, 64, 3, 3}, {{"pads", List{1, 1, 1, 1}}}));
   EXPECT_TRUE(has({64, 64, 1, 1}, {}));

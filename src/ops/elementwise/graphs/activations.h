@@ -122,7 +122,7 @@ INVAR_INLINE Canonical erfc(F x) {
 template <class Fast, class Graph>
 INVAR_INLINE Canonical by_exp(F u, float low, Fast fast, Graph graph) {
   if constexpr (lanes::kTable == 1) return Canonical{canonicalize(graph(lanes::exp(u)))};
-  lanes::RoundedResult e = lanes::round_if_certain(lanes::exp_near(u));
+  lanes::RoundedResult e = lanes::round_if_certain(lanes::exp_fast(u));
   M range = low == 0 ? lt(abs(u), set1(lanes::kExpNormal)) : lanes::inside(u, low, lanes::kExpNormal);
   M sure = both(e.sure, range);
   if (__builtin_expect(all(sure), true)) return Canonical{fast(e.y)};
@@ -145,8 +145,8 @@ INVAR_INLINE Canonical silu(F x) {
       neg(x), 0x1p-100f, [=](F e) __attribute__((always_inline)) { return mul(x, sigmoid_of_exp(e)); },
       [=](F e) __attribute__((always_inline)) { return mul(x, flush_subnormal(sigmoid_of_exp(e))); });
 }
-// The same through erfc_of_minus(u), u = -t: every number is that of the graph or its negation,
-// whose rounding is the same.
+// The graph of gelu_graph() with erfc_of_minus(u), u = -t. Every intermediate value equals the one
+// there or its negation, and negation does not change how a value is rounded.
 INVAR_INLINE Canonical gelu(F x) {
   if constexpr (!lanes::kHasTableRows) return {canonicalize(gelu_graph(x))};
   F c = set1(-0x1.6a09e6p-1f), u = mul(x, set1(0x1.6a09e6p-1f));

@@ -11,7 +11,7 @@
 namespace invar::ops {
 namespace {
 
-std::vector<float> run_unary(const Kernel& k, std::vector<float>& x, const Attributes& attrs = {}) {
+std::vector<float> run_unary(const CpuKernel& k, std::vector<float>& x, const Attributes& attrs = {}) {
   auto n = static_cast<int64_t>(x.size());
   std::vector<float> y(x.size());
   View in = testing::view(x, DType::f32, {n}), out = testing::view(y, DType::f32, {n});
@@ -32,7 +32,8 @@ TEST(Elementwise, SiluIsMulOfSigmoid) {
     x.push_back(num::f32_from_bits(u));  // sigmoid near 2^-126
   auto n = static_cast<int64_t>(x.size());
   for (std::string_view isa : isas()) {
-    const Kernel *silu = find("silu", isa), *sigmoid = find("sigmoid", isa), *mul = find("mul", isa);
+    const CpuKernel *silu = find_cpu_kernel("silu", isa), *sigmoid = find_cpu_kernel("sigmoid", isa),
+                    *mul = find_cpu_kernel("mul", isa);
     ASSERT_TRUE(silu && sigmoid && mul) << isa;
     std::vector<float> s = run_unary(*sigmoid, x), product(x.size());
     View both[] = {testing::view(x, DType::f32, {n}), testing::view(s, DType::f32, {n})};
@@ -61,13 +62,13 @@ void every_number(float (*widen)(uint16_t)) {
   View in = testing::view(x, DType::f32, {n}), out = testing::view(y, DType::f32, {n});
   Attributes attrs = some_attributes();
   int operations = 0;
-#define INVAR_EACH(how, name, ...)                                                      \
-  if (const Kernel* reference = find(#name, "reference");                               \
-      !reference->contract.check({{&in, 1}, {&out, 1}, &attrs})) {                      \
-    ++operations;                                                                       \
-    std::vector<float> truth = run_unary(*reference, x, attrs);                         \
-    for (std::string_view isa : isas())                                                 \
-      EXPECT_TRUE(same(run_unary(*find(#name, isa), x, attrs), truth)) << #name << isa; \
+#define INVAR_EACH(how, name, ...)                                                                 \
+  if (const CpuKernel* reference = find_cpu_kernel(#name, "reference");                            \
+      !contract_of(#name)->check({{&in, 1}, {&out, 1}, &attrs})) {                                 \
+    ++operations;                                                                                  \
+    std::vector<float> truth = run_unary(*reference, x, attrs);                                    \
+    for (std::string_view isa : isas())                                                            \
+      EXPECT_TRUE(same(run_unary(*find_cpu_kernel(#name, isa), x, attrs), truth)) << #name << isa; \
   }
   INVAR_ELEMENTWISE(INVAR_EACH)
 #undef INVAR_EACH
@@ -91,7 +92,7 @@ TEST(Elementwise, Refusals) {
   View l12 = testing::view(l, DType::i64, {12}), h12 = testing::view(h, DType::bf16, {12}),
        b12 = testing::view(b, DType::boolean, {12});
   auto refused = [](const char* op, std::initializer_list<View> in, View out, const Attributes& attrs = {}) {
-    return find(op, "reference")->contract.check({{in.begin(), in.size()}, {&out, 1}, &attrs}) != nullptr;
+    return contract_of(op)->check({{in.begin(), in.size()}, {&out, 1}, &attrs}) != nullptr;
   };
   EXPECT_FALSE(refused("add", {f34, f4}, f34));
   EXPECT_FALSE(refused("add", {h12, f12}, f12));

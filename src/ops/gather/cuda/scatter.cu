@@ -178,7 +178,7 @@ void scatter_by(const Call& call, Stream stream, const Updates& u, OffsetOf offs
   Link* const leader = static_cast<Link*>(call.shared);
   const Chains<Link> c{leader, leader + targets, leader + targets + u.n};
   if (targets) cudaMemsetAsync(leader, 0, targets * sizeof(Link), stream);
-  uint32_t* fault = call.fault;
+  uint32_t* fault = call.gpu.fault;
   launch_for_each(stream, u.n, [=] __device__(int64_t i) {
     const int64_t at = offset_of(i);
     if (at < 0)
@@ -231,14 +231,14 @@ size_t slice_bytes(const Call& call) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW_OF(scatter_elements), INVAR_ROW_OF(scatter_nd);
-const Kernel INVAR_ROW_OF(scatter_elements) = {.op = "scatter_elements",
-                                               .isa = INVAR_ISA,
-                                               .shared_bytes = INVAR_ISA_NS::element_bytes,
-                                               .enqueue = INVAR_ISA_NS::scatter_elements};
-const Kernel INVAR_ROW_OF(scatter_nd) = {.op = "scatter_nd",
-                                         .isa = INVAR_ISA,
-                                         .shared_bytes = INVAR_ISA_NS::slice_bytes,
-                                         .enqueue = INVAR_ISA_NS::scatter_nd};
+extern const GpuKernel INVAR_ROW_OF(scatter_elements), INVAR_ROW_OF(scatter_nd);
+const GpuKernel INVAR_ROW_OF(scatter_elements) = {.op = "scatter_elements",
+                                                  .isa = INVAR_ISA,
+                                                  .shared_bytes = INVAR_ISA_NS::element_bytes,
+                                                  .enqueue = INVAR_ISA_NS::scatter_elements};
+const GpuKernel INVAR_ROW_OF(scatter_nd) = {.op = "scatter_nd",
+                                            .isa = INVAR_ISA,
+                                            .shared_bytes = INVAR_ISA_NS::slice_bytes,
+                                            .enqueue = INVAR_ISA_NS::scatter_nd};
 
 }  // namespace invar::ops

@@ -78,8 +78,8 @@ struct PackedIntegers {
 
 constexpr int64_t kGroupsOfChain = kChain / 16 + 1;  // groups are multiples of 16 (matmul_nbits.1)
 
-// The B operand of one tile, in place of PanelsOfB: integers and constants of the quantization
-// groups of a K block. The first group ends at k = first, the others every `block`.
+// The quantized B operand of one tile: the integers and the constants of the quantization groups of
+// a K block. The first group ends at k = first, and each further one `block` later.
 template <class Q, bool kExact>
 struct QuantizedPanels {
   static constexpr int kRows = kMaxRows < 4 ? kMaxRows : 4, kMaxVectors = 4;
@@ -95,7 +95,7 @@ struct QuantizedPanels {
   }
 };
 
-// Calls sink(k, w) for k in [0, end) in order: w[v] = the weights of vector v of the columns.
+// Calls sink(k, w) for k in [0, end), ascending. w[v] holds row k of the columns of vector v.
 template <int NV, class Q, bool kExact, class Sink>
 INVAR_INLINE void each_weight(const QuantizedPanels<Q, kExact>& g, int64_t end, Sink sink) {
   alignas(64) float masks[Q::kHalf * kW];

@@ -219,11 +219,11 @@ void enqueue_pack(const View& v, int, const Attributes&, void* packed, Stream st
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW_OF(matmul_integer);
-const Kernel INVAR_ROW_OF(matmul_integer) = {.op = "matmul_integer",
-                                             .isa = INVAR_ISA,
-                                             .pack_bytes = INVAR_ISA_NS::pack_bytes,
-                                             .enqueue = INVAR_ISA_NS::enqueue,
-                                             .enqueue_pack = INVAR_ISA_NS::enqueue_pack};
+extern const GpuKernel INVAR_ROW_OF(matmul_integer);
+const GpuKernel INVAR_ROW_OF(matmul_integer) = {.op = "matmul_integer",
+                                                .isa = INVAR_ISA,
+                                                .pack_bytes = INVAR_ISA_NS::pack_bytes,
+                                                .enqueue = INVAR_ISA_NS::enqueue,
+                                                .enqueue_pack = INVAR_ISA_NS::enqueue_pack};
 
 }  // namespace invar::ops

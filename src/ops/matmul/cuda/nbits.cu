@@ -76,12 +76,12 @@ void enqueue_pack(const View& b, int, const Attributes& attrs, void* packed, Str
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const Kernel INVAR_ROW_OF(matmul_nbits);
-const Kernel INVAR_ROW_OF(matmul_nbits) = {.op = "matmul_nbits",
-                                           .isa = INVAR_ISA,
-                                           .shared_bytes = INVAR_ISA_NS::shared_bytes,
-                                           .pack_bytes = INVAR_ISA_NS::pack_bytes,
-                                           .enqueue = INVAR_ISA_NS::enqueue,
-                                           .enqueue_pack = INVAR_ISA_NS::enqueue_pack};
+extern const GpuKernel INVAR_ROW_OF(matmul_nbits);
+const GpuKernel INVAR_ROW_OF(matmul_nbits) = {.op = "matmul_nbits",
+                                              .isa = INVAR_ISA,
+                                              .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                                              .pack_bytes = INVAR_ISA_NS::pack_bytes,
+                                              .enqueue = INVAR_ISA_NS::enqueue,
+                                              .enqueue_pack = INVAR_ISA_NS::enqueue_pack};
 
 }  // namespace invar::ops

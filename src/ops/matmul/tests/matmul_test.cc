@@ -31,7 +31,7 @@ class Matmul : public ::testing::Test {
   Matmul() : a(kM * kK) {
     for (int64_t i = 0; i < kM * kK; ++i) a[i] = static_cast<float>(i * 7919 % 2003 - 1001) / 64;
   }
-  std::vector<float> product(const Kernel& k, View b, int64_t trans, int64_t from = 0, int64_t rows = kM) {
+  std::vector<float> product(const CpuKernel& k, View b, int64_t trans, int64_t from = 0, int64_t rows = kM) {
     std::vector<float> y(rows * kN);
     View in[] = {testing::view(a, DType::f32, {rows, kK}), b}, out = testing::view(y, DType::f32, {rows, kN});
     in[0].data = a.data() + from * kK;
@@ -48,7 +48,7 @@ TEST_F(Matmul, WidensAsCastDoes) {
   auto stored = bits(kK * kN);
   for (std::string_view isa : isas())
     for (DType dtype : {DType::bf16, DType::f16}) {
-      const Kernel *matmul = find("matmul", isa), *cast = find("cast", isa);
+      const CpuKernel *matmul = find_cpu_kernel("matmul", isa), *cast = find_cpu_kernel("cast", isa);
       ASSERT_TRUE(matmul && cast) << isa;
       std::vector<float> wide(kK * kN);
       View b = testing::view(stored, dtype, {kK, kN}), w = testing::view(wide, DType::f32, {kK, kN});
@@ -63,7 +63,7 @@ TEST_F(Matmul, TransposesAsData) {
   for (int64_t k = 0; k < kK; ++k)
     for (int64_t n = 0; n < kN; ++n) turned[n * kK + k] = stored[k * kN + n];
   for (std::string_view isa : isas()) {
-    const Kernel* matmul = find("matmul", isa);
+    const CpuKernel* matmul = find_cpu_kernel("matmul", isa);
     View b = testing::view(stored, DType::bf16, {kK, kN}), t = testing::view(turned, DType::bf16, {kN, kK});
     EXPECT_TRUE(same(product(*matmul, b, 0), product(*matmul, t, 1))) << isa;
   }
@@ -73,7 +73,7 @@ TEST_F(Matmul, RowsAreIndependent) {
   auto stored = bits(kK * kN);
   View b = testing::view(stored, DType::bf16, {kK, kN});
   for (std::string_view isa : isas()) {
-    const Kernel* matmul = find("matmul", isa);
+    const CpuKernel* matmul = find_cpu_kernel("matmul", isa);
     std::vector<float> all = product(*matmul, b, 0), one_by_one;
     for (int64_t r = 0; r < kM; ++r)
       for (float y : product(*matmul, b, 0, r, 1)) one_by_one.push_back(y);
@@ -114,7 +114,8 @@ TEST(MatmulNbits, IsMatmulOfDequantised) {
             wide[static_cast<size_t>(j * kDeep + k)] = num::canonicalize(static_cast<float>(d) * scales[g]);
           }
         for (std::string_view isa : isas()) {
-          const Kernel *matmul = find("matmul", isa), *nbits = find("matmul_nbits", isa);
+          const CpuKernel *matmul = find_cpu_kernel("matmul", isa),
+                          *nbits = find_cpu_kernel("matmul_nbits", isa);
           std::vector<float> expected(kRows * kColumns), y(kRows * kColumns, 1.0f);
           View out = testing::view(expected, DType::f32, {kRows, kColumns});
           View in[] = {testing::view(a, DType::f32, {kRows, kDeep}),
@@ -139,7 +140,7 @@ TEST(MatmulOnDevice, AtOnceOrOneByOne) {
   if (!opened) GTEST_SKIP() << "no GPU here: " << opened.error().message;
   Device& gpu = **opened;
   gpu.make_current();
-  const Kernel& k = *find("matmul", kCuda);
+  const GpuKernel& k = *find_gpu_kernel("matmul");
   const Attributes attrs{{"trans_b", int64_t{1}}};
   std::vector<void*> taken;
   auto take = [&](size_t bytes) {

@@ -1,13 +1,13 @@
 // matmul by cuBLAS, for many rows: tensor cores with operands of fewer bits if nothing is promised
 // ("cublas_reduced"), f32 otherwise ("cublas"). Weights are packed as for the reproducible row,
 // which takes few rows and all that is not one plain product; here they are unpacked into the
-// call's shared memory. Library rows: kernels/vendor_kernel.h.
+// call's shared memory. Library rows: kernels/vendor/vendor_kernel.h.
 #include "kernels/vendor/cublas.h"
 #include "ops/matmul/cuda/packed_weight_reader.cuh"
 
 namespace invar::ops {
 
-extern const Kernel INVAR_ROW;
+extern const GpuKernel INVAR_ROW;
 
 namespace INVAR_ISA_NS {
 namespace {
@@ -164,7 +164,7 @@ bool serves(std::span<const OperandInfo> operands) {
 }
 
 template <bool reduced>
-constexpr Kernel row(const char* isa) {
+constexpr GpuKernel row(const char* isa) {
   return {.op = "matmul",
           .isa = isa,
           .shared_bytes = shared_bytes<reduced>,
@@ -174,7 +174,7 @@ constexpr Kernel row(const char* isa) {
           .enqueue_pack = enqueue_reproducible_pack,
           .shared_bytes_batch = shared_bytes_batch<reduced>};
 }
-const Kernel kReduced = row<true>("cublas_reduced"), kFull = row<false>("cublas");
+const GpuKernel kReduced = row<true>("cublas_reduced"), kFull = row<false>("cublas");
 
 }  // namespace
 }  // namespace INVAR_ISA_NS

@@ -14,8 +14,8 @@ constexpr int64_t kFewRows = 32, kManyRows = 192, kDeepest = 384, kMostOfB = 256
 // Units are blocks of outputs of about this many rows and columns, independent of the thread count.
 constexpr int64_t kRows = 64, kColumns = 192;
 
-const Kernel& own() {
-  static const Kernel& row = *find("matmul");
+const CpuKernel& own() {
+  static const CpuKernel& row = *find_cpu_kernel("matmul");
   return row;
 }
 
@@ -75,7 +75,7 @@ bool serves(std::span<const OperandInfo> operands) {
          !operands[1].constant;
 }
 
-const Kernel kRow = {
+const CpuKernel kRow = {
     .op = "matmul", .isa = "onednn", .units = units, .run = run, .scratch_bytes = scratch_bytes};
 
 }  // namespace

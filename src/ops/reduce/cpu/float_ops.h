@@ -29,7 +29,7 @@ struct FloatOp {
 struct SumOp : FloatOp {
   static constexpr IntegerOp kIntegerOp = IntegerOp::sum;
   using Wide = Sums64;
-  using Join = lanes::Sum;
+  using Join = lanes::SumOp;
   using Fill = Join;
   INVAR_INLINE F step(F acc, F x, F) { return add(acc, x); }
   INVAR_INLINE F finish(F total, ElementCount, F) { return total; }
@@ -63,7 +63,7 @@ struct JoinOp : FloatOp {
   INVAR_INLINE F step(F acc, F x, F) { return Join::join(acc, x); }
   INVAR_INLINE F finish(F total, ElementCount, F) { return total; }
 };
-using ProdOp = JoinOp<lanes::Product, IntegerOp::prod, lanes::Product64>;
+using ProdOp = JoinOp<lanes::ProductOp, IntegerOp::prod, lanes::Product64>;
 using MaxOp = JoinOp<lanes::Largest, IntegerOp::max, lanes::Largest64>;
 using MinOp = JoinOp<lanes::Smallest, IntegerOp::min, lanes::Smallest64>;
 
@@ -76,7 +76,7 @@ struct LogSumOp : SumOp {
 struct LogSumExpOp : FloatOp {
   static constexpr bool kCentred = true;
   using First = MaxOp;
-  using Join = lanes::Sum;
+  using Join = lanes::SumOp;
   using Fill = lanes::Largest;  // exp(-inf) = +0
   INVAR_INLINE F centre(F most, ElementCount) { return select(eq(sub(most, most), zero()), most, zero()); }
   INVAR_INLINE F step(F acc, F x, F centre) { return add(acc, canonicalize(lanes::exp(sub(x, centre)))); }
@@ -86,7 +86,7 @@ struct LogSumExpOp : FloatOp {
 struct VarOp : FloatOp {
   static constexpr bool kCentred = true, kFillCentre = true;  // +0 - +0 beyond a row's end
   using First = SumOp;
-  using Join = lanes::Sum;
+  using Join = lanes::SumOp;
   using Fill = Join;
   INVAR_INLINE F centre(F total, ElementCount n) { return div(total, n.all); }
   INVAR_INLINE F step(F acc, F x, F centre) {

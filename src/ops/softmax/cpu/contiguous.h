@@ -23,9 +23,9 @@ INVAR_INLINE F maximum_of(const float* x, int64_t n) {
 }
 
 // Stores the weights of n elements (softmax.2), and calls overlapped(i, lanes) for each vector.
-// Vectors whose rounding is uncertain (num/exp/near.h) are recorded, 64 at a time, and recomputed
-// afterwards: they are about one in thirty on AVX2, and an unpredictable branch costs more than its
-// work.
+// Vectors whose rounding is uncertain (num/exp/fast_path.h) are recorded, 64 at a time, and
+// recomputed afterwards: they are about one in thirty on AVX2, and an unpredictable branch costs
+// more than its work.
 template <class Overlapped>
 INVAR_INLINE void exp_weights(const float* x, float* y, int64_t n, F most, Overlapped overlapped) {
   namespace lanes = num::INVAR_ISA_NS;
@@ -36,7 +36,7 @@ INVAR_INLINE void exp_weights(const float* x, float* y, int64_t n, F most, Overl
       const int64_t vectors = (n - i) / kW, to = i + (vectors < 64 ? vectors : 64) * kW;
 #pragma GCC unroll 2
       for (; i < to; i += kW) {
-        lanes::RoundedResult v = lanes::exp_stored_near(sub(load(x + i), most));
+        lanes::RoundedResult v = lanes::exp_stored_fast(sub(load(x + i), most));
         store(y + i, v.y);
         uncertain = 2 * uncertain + !all(v.sure);
         overlapped(i, kW);
@@ -138,9 +138,9 @@ INVAR_INLINE void softmax_segments_of(const Call& call, int64_t n, int64_t segme
       sums[u] = sum_of_weights<kLog>(x, y, length, most);
       continue;
     }
-    float sum = num::INVAR_ISA_NS::Sum::kStart;
+    float sum = num::INVAR_ISA_NS::SumOp::kStart;
     for (int64_t s = 0; s < segments; ++s)  // reduction.5
-      sum = num::INVAR_ISA_NS::Sum::join(sum, sums[row * segments + s]);
+      sum = num::INVAR_ISA_NS::SumOp::join(sum, sums[row * segments + s]);
     RowNormalizer<kLog>::of(x, y, most, sum).all_of(length, sum == sum);
   }
 }

@@ -36,10 +36,10 @@ INVAR_INLINE void softmax_strided(const Call& call, const ColumnBlocks& s, int64
     for (int64_t c = 0; c < width; ++c) sum[c] = 0;
     for (int64_t segment = 0; segment < s.n; segment += num::kRowSegment) {  // softmax.3
       int64_t n = s.n - segment < num::kRowSegment ? s.n - segment : num::kRowSegment;
-      num::INVAR_ISA_NS::reduce_wide<num::INVAR_ISA_NS::Sum>(
+      num::INVAR_ISA_NS::reduce_wide<num::INVAR_ISA_NS::SumOp>(
           n, width, [&](int64_t i) __attribute__((always_inline)) { return y + (segment + i) * s.inner; },
           [](F acc, F v, int64_t, int) __attribute__((always_inline)) { return add(acc, v); }, work);
-      num::INVAR_ISA_NS::join_columns<num::INVAR_ISA_NS::Sum>(sum, work, width);
+      num::INVAR_ISA_NS::join_columns<num::INVAR_ISA_NS::SumOp>(sum, work, width);
     }
     if (kLog)
       strip_exact(

@@ -14,12 +14,13 @@ Status alias_views(Executable& e, const Target& target) {
   for (size_t n = 0; n < e.nodes.size(); ++n) {
     PreparedNode& node = e.nodes[n];
     for (int v : node.node->out) has_def[v] = true;
-    if (!node.kernel->alias_offset || node.node->in.empty() || node.node->in[0].kind != plan::Operand::value)
+    if (!node.contract->alias_offset || node.node->in.empty() ||
+        node.node->in[0].kind != plan::Operand::value)
       continue;
     const int x = node.node->in[0].index, v = node.node->out[0];
     if (!has_def[x] || is_output[v] || !e.check(n, step)) continue;
     e.shapes(node, step, shapes);
-    const int64_t offset = node.kernel->alias_offset({shapes.in, shapes.out, node.attrs});
+    const int64_t offset = node.contract->alias_offset({shapes.in, shapes.out, node.attrs});
     if (offset < 0) continue;
     e.values[v].view_of = e.values[x].view_of < 0 ? x : e.values[x].view_of;
     e.values[v].offset = e.values[x].offset + static_cast<uint64_t>(offset);

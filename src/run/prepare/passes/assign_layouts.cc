@@ -1,9 +1,9 @@
 // The layout pass: a value that is made and read only by kernels with a channels-last variant
-// (Kernel::channels_last) stays channels last between them, so nobody transposes it twice. A layout
-// does not change elements, so this is tuning and no plan knows it.
+// (CpuKernel::channels_last) stays channels last between them, so nobody transposes it twice. A
+// layout does not change elements, so this is tuning and no plan knows it.
 #include <algorithm>
 
-#include "base/opset.h"
+#include "base/attribute_types.h"
 #include "run/prepare/passes/passes.h"
 
 namespace invar::run {
@@ -13,7 +13,7 @@ Status assign_layouts(Executable& e, const Target& target) {
   const size_t count = e.nodes.size(), values = e.plan->values.size();
   // Per head of a fused group: its channels-last kernel; the pitch of its result, 0 if that is the
   // pitch of operand 0; and the value that the epilogue adds, or -1.
-  std::vector<const ops::Kernel*> variant(count);
+  std::vector<const ops::CpuKernel*> variant(count);
   std::vector<int64_t> pitch(count);
   std::vector<int> addend(count, -1);
   std::vector<bool> eligible(values);  // only kernels with such a variant make and read it
@@ -22,7 +22,7 @@ Status assign_layouts(Executable& e, const Target& target) {
   auto is_channels_last = [&](int v) { return v < 0 || e.values[v].pitch > 0; };
   for (size_t n = 0; n < count; n = e.group_end(n)) {
     const plan::Node& node = *e.nodes[n].node;
-    if (!e.nodes[n].kernel->channels_last || node.in.empty() || node.in[0].kind != plan::Operand::value)
+    if (!e.nodes[n].kernel.cpu->channels_last || node.in.empty() || node.in[0].kind != plan::Operand::value)
       continue;
     ops::View weights;
     if (node.in.size() > 1 && node.in[1].kind == plan::Operand::weight) {
@@ -31,7 +31,7 @@ Status assign_layouts(Executable& e, const Target& target) {
       std::copy(w.shape.begin(), w.shape.end(), weights.dim);
     }
     if (has_attribute_types(node.attrs))  // else check() refuses the node
-      variant[n] = e.nodes[n].kernel->channels_last(weights, node.attrs, pitch[n]);
+      variant[n] = e.nodes[n].kernel.cpu->channels_last(weights, node.attrs, pitch[n]);
     if (variant[n]) eligible[result(n)] = e.plan->values[result(n)].shape.size() > 2;
   }
   for (const plan::Port& p : e.plan->outputs) eligible[p.value] = false;

@@ -31,10 +31,11 @@ DefUse def_use_of(const Executable& e) {
 bool can_fuse_in_register(const Executable& e, size_t head, size_t node, const DefUse& uses) {
   const PreparedNode &n = e.nodes[node], &before = e.nodes[node - 1];
   const int result = before.node->out[0];
-  const ops::InRegisterEpilogue kind = n.kernel->in_register;
+  const ops::InRegisterEpilogue kind = n.kernel.cpu->in_register;
   const bool first = node == head + 1;
   if (kind == ops::InRegisterEpilogue::none || (!first && kind == ops::InRegisterEpilogue::add)) return false;
-  if (!first && (node > head + 2 || before.kernel->in_register != ops::InRegisterEpilogue::add)) return false;
+  if (!first && (node > head + 2 || before.kernel.cpu->in_register != ops::InRegisterEpilogue::add))
+    return false;
   if (uses.last_use[result] != node || e.plan->values[result].dtype != DType::f32) return false;
   int results = 0;
   for (const plan::Operand& o : n.node->in) {
@@ -51,13 +52,13 @@ bool can_fuse_in_register(const Executable& e, size_t head, size_t node, const D
 // Whether `node` can join the group of `head`, which all nodes between them have joined.
 bool can_fuse(const Executable& e, size_t head, size_t node, const DefUse& uses) {
   const PreparedNode &h = e.nodes[head], &n = e.nodes[node];
-  if ((!h.kernel->epilogue && !h.kernel->add_relu_epilogue) || h.node->out.size() != 1) return false;
-  if (!n.kernel->region || n.node->out.size() != 1 || n.feeds_state != h.feeds_state ||
-      n.reference->contract.find_out_of_bounds)
+  if ((!h.kernel.cpu->epilogue && !h.kernel.cpu->add_relu_epilogue) || h.node->out.size() != 1) return false;
+  if (!n.kernel.cpu->region || n.node->out.size() != 1 || n.feeds_state != h.feeds_state ||
+      n.contract->find_out_of_bounds)
     return false;
   // All nodes between them have this shape, too, so no result of the group is broadcast within it.
   if (e.plan->values[n.node->out[0]].shape != e.plan->values[h.node->out[0]].shape) return false;
-  if (!h.kernel->epilogue) return can_fuse_in_register(e, head, node, uses);
+  if (!h.kernel.cpu->epilogue) return can_fuse_in_register(e, head, node, uses);
   bool reads_group = false;
   for (const plan::Operand& o : n.node->in)
     reads_group |= o.kind == plan::Operand::value && uses.def[o.index] >= head && uses.def[o.index] < node;

@@ -41,19 +41,19 @@ const ops::VendorRow* vendor_kernel_of(const plan::Node& node, const plan::Plan&
 Status select_kernels(Executable& e, const Target& target) {
   e.has_memory = !e.plan->states.empty();
   AttachedLibraries libraries;
-  std::map<const ops::Kernel*, const Attributes*> last_attrs;  // of the last node of a kernel
+  std::map<std::string_view, const Attributes*> last_attrs;  // of the last node of an operation
   for (const plan::Node& n : e.plan->nodes) {
-    INVAR_TRY(const ops::Kernel* k,
-              select_kernel(n.op, target.device ? std::string(ops::kCuda) : target.isa));
+    INVAR_TRY(ops::KernelRef k, select_kernel(n.op, target.isa, target.device != nullptr));
     const ops::VendorRow* const row =
         target.isa.empty() ? vendor_kernel_of(n, *e.plan, target.device, libraries) : nullptr;
     if (row) k = row->kernel;
-    if (n.state >= 0 && !k->state_bytes)
+    const ops::OpContract* const contract = ops::contract_of(n.op);
+    if (n.state >= 0 && !contract->stateful)
       return bad_input("operation " + n.op + " of the plan cannot have a state");
-    if (n.state < 0 && k->state_bytes) e.has_memory = false;
-    const auto [like, is_new] = last_attrs.emplace(k, &n.attrs);
+    if (n.state < 0 && contract->stateful) e.has_memory = false;
+    const auto [like, is_new] = last_attrs.emplace(n.op, &n.attrs);
     if (!is_new && *like->second != n.attrs) like->second = &n.attrs;
-    e.nodes.push_back({&n, k, ops::find(n.op, "reference"), row ? row->library : nullptr, like->second});
+    e.nodes.push_back({&n, k, contract, row ? row->library : nullptr, like->second});
   }
   for (auto& [library, attached] : libraries)
     if (attached) e.attached.push_back(std::move(attached));

@@ -1,8 +1,8 @@
 // Nested graphs print and parse. Lowering unrolls them or makes them bodies of data-dependent control flow.
 // RUN: %opt "%s" --split-input-file > "%t.once" && %opt "%t.once" --split-input-file > "%t.twice" && diff "%t.once" "%t.twice"
-// RUN: %opt "%s" --pass-pipeline="builtin.module(onnx-to-repro,func.func(repro-fold,repro-prepare-plan))" --split-input-file > "%t.repro" && %check < "%t.repro"
+// RUN: %opt "%s" --pass-pipeline="builtin.module(onnx-to-repro,func.func(repro-fuse,repro-prepare-plan))" --split-input-file > "%t.repro" && %check < "%t.repro"
 // RUN: %opt "%t.repro" --split-input-file | diff - "%t.repro"
-// RUN: %opt "%s" --pass-pipeline="builtin.module(onnx-to-repro,func.func(repro-fold,repro-prepare-plan,repro-to-plan))" --split-input-file > "%t.plan" && %check --check-prefix=PLAN < "%t.plan"
+// RUN: %opt "%s" --pass-pipeline="builtin.module(onnx-to-repro,func.func(repro-fuse,repro-prepare-plan,repro-to-plan))" --split-input-file > "%t.plan" && %check --check-prefix=PLAN < "%t.plan"
 // RUN: %opt "%t.plan" --split-input-file | diff - "%t.plan"
 
 // CHECK-LABEL: func.func @main

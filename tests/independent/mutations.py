@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""mutations.py [NAME...]: breaks one clause at a time; shows what notices.
+
+A mutation is noticed if the example of a page, a vector or a receipt that Invar made is no longer
+what the independent implementation computes. Exit 1 where one is not noticed.
+"""
+
+import itertools
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import examples  # noqa: E402
+import make_checkpoint  # noqa: E402
+import model_examples  # noqa: E402
+from arithmetic.library import LIBRARY  # noqa: E402
+from arithmetic.mutation import mutated  # noqa: E402
+from pages.model import Model  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+RECEIPTS = {
+    "romeo": HERE.parent / "golden/romeo.receipt.json",
+    "edges": HERE / "edges.receipt.json",
+}
+
+# name: (clause, what is other, who notices)
+TABLE = {
+    # formats.md
+    "store_keeps_subnormals": ("formats.5", "subnormal results stay", "edges"),
+    "store_loses_sign_of_zero": ("formats.5", "subnormal results become +0", "edges"),
+    "store_keeps_nan": ("formats.5", "a NaN keeps sign and payload", "edges"),
+    "widening_flushes": ("formats.2", "subnormal bf16 becomes zero", "edges"),
+    # functions.md
+    "exp_one_ulp": ("functions.2", "exp is one unit less", "romeo"),
+    "exp_by_polynomial": ("functions.2", "a series of six terms in binary64", "romeo"),
+    "exp_flushes": ("functions.1", "exp has no subnormal results", "functions"),
+    "cos_one_ulp": ("functions.3", "cos is one unit less", "romeo"),
+    "pow_truncates": ("functions.4", "pow rounds towards zero", "romeo"),
+    # reduction.md
+    "row_segments_of_2048": ("reduction.1", "segments of 2048", "edges"),
+    "row_one_segment": ("reduction.1", "one segment for the row", "edges"),
+    "row_lanes_128": ("reduction.2", "128 lanes", "romeo"),
+    "row_lanes_descend": ("reduction.2", "lanes add in descending order", "edges"),
+    "row_squares_round": ("reduction.3", "the square rounds, then the sum", "edges"),
+    "row_joins_linearly": ("reduction.4", "lanes join one after the other", "romeo"),
+    "row_joins_neighbours": ("reduction.4", "neighbours join, stride 1 first", "romeo"),
+    "block_sum_linear": ("reduction.6", "the sum of a block without tree", "romeo"),
+    # contraction.md
+    "chain_blocks_of_128": ("contraction.2", "blocks of 128", "romeo"),
+    "chain_multiplies_and_adds": ("contraction.2", "the product rounds, then the sum", "romeo"),
+    "chain_descends": ("contraction.2", "k descends", "romeo"),
+    "chain_in_binary64": ("contraction.2", "chains in binary64", "romeo"),
+    "chain_squashes": ("contraction.2", "chains are stored", "attention"),
+    "product_keeps_subnormals": ("contraction.6", "products are not stored", "edges"),
+    "segments_4": ("contraction.3", "four segments", "edges"),
+    "segments_interleave": ("contraction.3", "block b to segment b mod 8", "edges"),
+    "segment_starts_with_chain": ("contraction.3", "no +0 before the first chain", "contraction"),
+    "segments_add_linearly": ("contraction.4", "segments add one after the other", "edges"),
+    "segments_tree_by_stride": ("contraction.4", "s0 + s4 first", "edges"),
+    # operations.md
+    "norm_epsilon_outside_root": ("rmsnorm", "epsilon is added to the root", "romeo"),
+    "norm_root_rounds_once": ("rmsnorm", "1 / sqrt rounds once", "romeo"),
+    "norm_divides_by_root": ("rmsnorm", "x / root", "romeo"),
+    "norm_weight_first": ("rmsnorm", "x * (r * w)", "romeo"),
+    "norm_multiplies_by_inverse": ("rmsnorm", "total * (1 / n)", "edges"),
+    "silu_divides": ("silu", "x / (1 + exp(-x))", "romeo"),
+    "silu_keeps_subnormal_sigmoid": ("silu", "the sigmoid is not stored", "edges"),
+    "rope_fuses": ("rope", "one product is fused", "romeo"),
+    "rope_interleaves": ("rope", "pairs are neighbours", "romeo"),
+    "rope_turns_back": ("rope", "the angle is negative", "romeo"),
+    # attention.md
+    "heads_interleave": ("attention.1", "head h reads head h mod Hkv", "romeo"),
+    "sees_no_self": ("attention.3", "a query does not see its own key", "romeo"),
+    "score_is_stored": ("attention.3", "the contraction is stored", "attention"),
+    "scale_before_contraction": ("attention.3", "the query is scaled", "romeo"),
+    "key_blocks_of_64": ("attention.4", "blocks of 64 keys", "edges"),
+    "block_maximum_runs": ("attention.5", "the maximum of all keys so far", "edges"),
+    "weights_keep_subnormals": ("attention.6", "weights are not stored", "edges"),
+    "block_value_rounds_product": ("attention.8", "products round", "romeo"),
+    "block_skips_zero_weights": ("attention.8", "weights of +0 are skipped", "attention"),
+    "fold_rounds_product": ("attention.9", "products round", "edges"),
+    "fold_keeps_subnormal_factor": ("attention.9", "f is not stored", "attention"),
+    "fold_rescales_old_only": ("attention.9", "the newer maximum always wins", "edges"),
+    "result_by_reciprocal": ("attention.10", "O * (1 / l)", "romeo"),
+    # llama.md and checkpoint.md
+    "scale_rounds_twice": ("llama.8", "the root is rounded to binary32", "edges"),
+    "positions_from_one": ("llama.6", "the first token is at position 1", "romeo"),
+    "frequency_is_negative_power": ("onnx.6", "pow(theta, -e) for 1 / pow", "romeo"),
+    "yarn_without_truncation": ("onnx.6", "lo and hi are not whole", "edges"),
+    "yarn_without_attention_factor": ("onnx.6", "cos and sin are not multiplied", "edges"),
+    "yarn_divides_frequency": ("onnx.6", "f / factor for 1 / (factor * p)", "edges"),
+    # sampling.md
+    "philox_7_rounds": ("sampling.2", "seven rounds", "romeo"),
+    "philox_swaps_keys": ("sampling.2", "k0 and k1 change places", "romeo"),
+    "counter_is_stream_first": ("sampling.3", "stream before position", "romeo"),
+    "random_words_swap": ("sampling.3", "u = c1 + 2^32 c0", "romeo"),
+    "temperature_divides_first": ("sampling.6", "logits are divided, then subtracted", "edges"),
+    "weights_in_binary64": ("sampling.6", "exp in binary64", "random_draws"),
+    "ties_to_highest_index": ("sampling.7", "equal logits: the highest index first", "edges"),
+    "top_k_off": ("sampling.7", "top_k is ignored", "romeo"),
+    "top_k_one_more": ("sampling.7", "top_k + 1 remain", "random_draws"),
+    "top_p_before_top_k": ("sampling.8", "W is the sum of all weights", "edges"),
+    "top_p_leaves_last_out": ("sampling.8", "the prefix stays below top_p", "random_draws"),
+    "remainder_for_product": ("sampling.9", "r = u mod W", "romeo"),
+    "walks_by_weight": ("sampling.9", "the walk is by weight, not by index", "romeo"),
+    # tokens.md
+    "tokens_without_bos": ("tokens.7", "no special token before the text", "romeo"),
+    "words_are_not_split": ("tokens.4", "merges cross words", "edges"),
+    "merges_leftmost_first": ("tokens.6", "the leftmost merge, whatever its rank", "edges"),
+    "text_with_special_tokens": ("tokens.8", "special tokens are in the text", "edges"),
+    # plan.md and receipt.md
+    "weight_leaf_without_line_feed": ("plan.8", "a leaf without line feed", "romeo"),
+    "merkle_leaves_unmarked": ("receipt.6", "leaves without the byte 00", "romeo"),
+    "merkle_nodes_marked_as_leaves": ("receipt.6", "nodes with the byte 00", "romeo"),
+    "merkle_repeats_odd_node": ("receipt.6", "an odd node is joined with itself", "romeo"),
+    "floats_of_nine_digits": ("receipt.3", "floats have nine digits", "romeo"),
+    "hash_without_schema": ("receipt.5", "schema is no leaf", "romeo"),
+    "leaf_with_colon": ("receipt.5", "a leaf has : for =", "romeo"),
+    "escapes_nothing": ("receipt.4", "strings without escapes", "romeo"),
+    "leaves_by_name": ("receipt.6", "leaves in the order of names", "romeo"),
+    "commitment_big_endian": ("receipt.7", "commitments big-endian", "romeo"),
+}
+
+
+class Witnesses:
+    def __init__(self, folder):
+        make_checkpoint.make(folder)
+        self.folders = {"romeo": model_examples.SHIPPED, "edges": Path(folder)}
+
+    def differences(self, name):
+        if name in RECEIPTS:
+            receipt = json.loads(RECEIPTS[name].read_bytes())
+            return Model(self.folders[name]).findings(receipt)
+        module = examples if hasattr(examples, name) else model_examples
+        return getattr(module, name)()
+
+    def notices(self, name):
+        """The first difference, or None."""
+        return next(iter(self.differences(name)), None)
+
+
+def arithmetic_names():
+    """The mutations that law.h lists."""
+    names = (LIBRARY.law_mutation_name(i) for i in itertools.count(1))
+    return {n.decode() for n in itertools.takewhile(bool, names)}
+
+
+def main():
+    wanted = sys.argv[1:] or TABLE
+    unnoticed = sorted(f"{n}: not in the table" for n in arithmetic_names() - TABLE.keys())
+    with tempfile.TemporaryDirectory() as folder:
+        witnesses = Witnesses(folder)
+        for name in wanted:
+            clause, what, who = TABLE[name]
+            began = time.time()
+            with mutated(name):
+                found = witnesses.notices(who)
+            print(
+                f"{clause:14} {what:40} {who}: {found and found[:70]} ({time.time() - began:.1f} s)"
+            )
+            if not found:
+                unnoticed.append(f"{name} ({clause}): {who} does not notice")
+    print(f"{len(wanted) - len(unnoticed)} of {len(wanted)} mutations are noticed")
+    for line in unnoticed:
+        print(line)
+    return 1 if unnoticed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
