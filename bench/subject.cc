@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "base/attribute_types.h"
-#include "run/execute/worker_count.h"
 
 namespace invar::bench {
 namespace {
@@ -60,10 +59,10 @@ Result<Subject> Subject::make(const Item& item, ops::KernelRef kernel, int threa
   uint64_t total = 0;
   for (const auto* side : {&item.call.in, &item.call.out})
     for (const auto& t : *side) total += static_cast<uint64_t>(t.elements()) * size_of(t.dtype);
-  if (!device && total > run::Allocation::physical_memory() / 2)
+  if (!device && total > Allocation::physical_memory() / 2)
     return bad_input("more than half of this machine's memory is needed for " + item.call.text);
   auto block = [&](size_t bytes, const char* purpose) -> Result<std::byte*> {
-    INVAR_TRY(run::Allocation b, run::Allocation::make(std::max<size_t>(bytes, 1), purpose, device));
+    INVAR_TRY(Allocation b, Allocation::make(std::max<size_t>(bytes, 1), purpose, device));
     s.blocks_.push_back(std::move(b));
     return s.blocks_.back().data();
   };
@@ -102,15 +101,15 @@ Result<Subject> Subject::make(const Item& item, ops::KernelRef kernel, int threa
   s.call_ = {s.in_, s.out_, s.attrs_.get()};
   if (ops::contract_of(item.op)->stateful) {
     const int64_t capacity = s.out_[0].dim[1];
-    s.call_.slot_bytes = run::Allocation::round_up(kernel.state_bytes(s.call_, capacity));
+    s.call_.slot_bytes = Allocation::round_up(kernel.state_bytes(s.call_, capacity));
     const uint64_t bytes = s.call_.slot_bytes * static_cast<uint64_t>(s.out_[0].dim[0]);
-    INVAR_TRY(s.state_, run::Allocation::make(bytes, "memory between steps", device));
+    INVAR_TRY(s.state_, Allocation::make(bytes, "memory between steps", device));
     s.call_.state = s.state_.data(), s.call_.capacity = capacity;
   }
   const auto scratch_bytes = kernel.cpu ? kernel.cpu->scratch_bytes : nullptr;
   const size_t scratch = scratch_bytes ? scratch_bytes(s.call_) : 0;
   for (int w = 0; !device && w < threads; ++w) {
-    INVAR_TRY(run::Allocation b, run::Allocation::make(std::max<size_t>(scratch, 1), "scratch"));
+    INVAR_TRY(Allocation b, Allocation::make(std::max<size_t>(scratch, 1), "scratch"));
     s.scratch_.push_back(std::move(b));
   }
   INVAR_CHECK_OK(s.set_past(0, device));
@@ -119,7 +118,7 @@ Result<Subject> Subject::make(const Item& item, ops::KernelRef kernel, int threa
     INVAR_CHECK_OK(s.fill_past(item.past, device));
   }
   if (item.bytes) s.read_ = std::max<int64_t>(item.bytes - s.written_, 0);
-  s.workers_ = run::workers_for(s.read_ + s.written_ + (item.past ? 0 : state), threads);
+  s.workers_ = workers_for(s.read_ + s.written_ + (item.past ? 0 : state), threads);
   if (device) {
     INVAR_CHECK_OK(device->wait());
   }
@@ -153,7 +152,7 @@ Status Subject::set_past(int64_t past, const std::shared_ptr<Device>& device) {
   call_.past = past;
   const size_t shared = kernel_.shared_bytes(call_);
   if (shared > shared_.size()) {
-    INVAR_TRY(shared_, run::Allocation::make(shared, "memory between phases", device));
+    INVAR_TRY(shared_, Allocation::make(shared, "memory between phases", device));
   }
   call_.shared = shared_.data();
   std::vector<int64_t> now{past, 0};  // and the fault flag
@@ -161,7 +160,7 @@ Status Subject::set_past(int64_t past, const std::shared_ptr<Device>& device) {
     for (int64_t b = 0; b < out_[0].dim[0]; ++b) now.insert(now.end(), {b, past});
   const size_t bytes = now.size() * sizeof(int64_t);
   if (now_.size() == 0) {
-    INVAR_TRY(now_, run::Allocation::make(bytes, "the position", device));
+    INVAR_TRY(now_, Allocation::make(bytes, "the position", device));
   }
   auto* at = reinterpret_cast<int64_t*>(now_.data());
   call_.gpu = {at, reinterpret_cast<uint32_t*>(at + 1)};

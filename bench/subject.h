@@ -5,8 +5,8 @@
 
 #include "base/thread_pool.h"
 #include "bench/suite.h"
+#include "device/memory.h"
 #include "kernels/registry.h"
-#include "run/execute/memory.h"
 
 namespace invar::bench {
 
@@ -28,10 +28,10 @@ class Subject {
   Status fill_past(int64_t past, const std::shared_ptr<Device>&);
   ops::KernelRef kernel_;
   std::unique_ptr<Attributes> attrs_;
-  std::vector<run::Allocation> blocks_, scratch_;
-  run::Allocation shared_;
+  std::vector<Allocation> blocks_, scratch_;
+  Allocation shared_;
   std::vector<ops::View> in_, out_;
-  run::Allocation state_, now_;
+  Allocation state_, now_;
   ops::Call call_;
   int64_t read_ = 0, written_ = 0;
   int workers_ = 1;

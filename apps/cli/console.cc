@@ -37,6 +37,10 @@ Status write_stdout(std::string_view text) {
   return bad_input("standard output: cannot be written: " + std::string(std::strerror(errno)));
 }
 
+void write_stderr(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 std::string path_for_stdout(const std::string& path) {
   return stdout_is_terminal() ? printable(path) : path;
 }

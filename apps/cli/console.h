@@ -25,6 +25,8 @@ void keep_running_without_streams();
 // Writes to stdout: in a pipe exactly these bytes, on a terminal as printable_lines() says. A
 // reader that closed its pipe has what it wanted, which is no error; a full disk is one.
 Status write_stdout(std::string_view text);
+// Writes to stderr. The text shows nothing of unknown origin but by printable().
+void write_stderr(std::string_view text);
 // A path for stdout: exact in a pipe, one line on a terminal.
 std::string path_for_stdout(const std::string& path);
 // One line of JSON, the same in a pipe and on a terminal.

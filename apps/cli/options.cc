@@ -70,6 +70,13 @@ void add_execution(CLI::App& app, ExecutionOptions& o) {
       ->check(whole(0, 1 << 20));
 }
 
+void add_explain(CLI::App& app, ExecutionOptions& o) {
+  app.add_flag_callback(
+      "--explain", [&o] { o.explain = write_stderr; },
+      "print what each pass that prepares the plan leaves, on standard error: kernels, views, fused "
+      "operations, buffers, layouts");
+}
+
 void add_sampling(CLI::App& app, SamplingOptions& o) {
   app.add_option("--max-new-tokens", o.max_new_tokens, "at most this many new tokens (default: 128)")
       ->check(whole(1, 1 << 30));
@@ -97,6 +104,7 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
                 "take no defaults of sampling and length from the checkpoint's generation_config.json");
   add_execution(*cmd, o.execution);
   cmd->add_flag("--no-kv-cache", o.execution.no_kv_cache, "recompute the whole sequence at every token");
+  add_explain(*cmd, o.execution);
   add_operation_set(*cmd, o.operation_set);
   cmd->add_option("--receipt-path", o.receipt_path, "where the receipt goes")->capture_default_str();
   cmd->add_flag("--record-model-path", o.record_model_path,
@@ -168,6 +176,7 @@ void add_infer(CLI::App& app, InferCommand& o, int& result) {
   add_sampling(*cmd, o.sampling);
   add_execution(*cmd, o.execution);
   cmd->add_flag("--no-kv-cache", o.execution.no_kv_cache, "recompute the whole sequence at every token");
+  add_explain(*cmd, o.execution);
   cmd->add_option("-o,--output", o.output, "JSON result (default: standard output)");
   cmd->add_option("--logits-output", o.logits_output,
                   "generate nothing; write the logits of every given token (little-endian f32 [tokens, "

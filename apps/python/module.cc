@@ -13,7 +13,7 @@
 #include "onnx/onnx.h"
 #include "plan/plan.h"
 #include "run/eager.h"
-#include "run/execute/thread_setup.h"
+#include "run/thread_setup.h"
 
 namespace invar::python {
 namespace {

@@ -2,6 +2,7 @@
 // alone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -38,5 +39,13 @@ class Pool {
 
 // Cores this process may use (its affinity mask, where the system has one).
 int available_cores();
+
+// Handing work to another thread costs about a microsecond, in which one core moves this many
+// bytes.
+constexpr int64_t kBytesPerWorker = 16 << 10;
+// How many workers a call is worth that moves `bytes`: Pool::run's at_most.
+inline int workers_for(int64_t bytes, int at_most) {
+  return static_cast<int>(std::clamp<int64_t>(bytes / kBytesPerWorker, 1, at_most));
+}
 
 }  // namespace invar

@@ -12,6 +12,7 @@ run::Options run_options(const ExecutionOptions& o) {
   options.device = o.cpu_only ? "cpu" : o.device;
   options.threads = o.threads;
   options.isa = o.isa;
+  options.explain = o.explain;
   return options;
 }
 

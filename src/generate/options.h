@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/operation_set.h"
 
@@ -26,6 +28,8 @@ struct ExecutionOptions {  // tuning: never changes a bit
   int threads = 0;
   int64_t prefill_chunk = 0;
   bool no_kv_cache = false;
+  // Gets, as text, what each pass of the preparation leaves. Empty: nobody asks.
+  std::function<void(std::string_view)> explain;
 };
 
 constexpr int64_t kMaxNewTokens = 128;  // where neither the user nor the checkpoint says it

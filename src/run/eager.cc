@@ -6,11 +6,9 @@
 
 #include "base/attribute_types.h"
 #include "num/env.h"
-#include "run/execute/memory.h"
 #include "run/execute/out_of_bounds.h"
-#include "run/execute/worker_count.h"
+#include "run/prepare/executable.h"
 #include "run/prepare/kernel_selection.h"
-#include "run/prepare/program.h"
 
 namespace invar::run {
 namespace {

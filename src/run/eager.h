@@ -7,8 +7,8 @@
 
 #include "base/attributes.h"
 #include "base/thread_pool.h"
+#include "device/memory.h"
 #include "kernels/op_contract.h"
-#include "run/execute/memory.h"
 
 namespace invar::run {
 

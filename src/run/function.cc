@@ -8,8 +8,8 @@
 
 #include "num/env.h"
 #include "plan/keywords.h"
-#include "run/execute/thread_setup.h"
 #include "run/segments/block_executor.h"
+#include "run/thread_setup.h"
 
 namespace invar::run {
 namespace {
@@ -47,7 +47,7 @@ struct Function::Impl {
   Status compute(const NamedViews& inputs, bool fetch_outputs);
   Result<NamedTensors> run(const NamedViews& inputs);
   Status run(const NamedViews& inputs, const OutputAllocator& allocate);
-  std::vector<std::string> collect_names(std::vector<std::string> (*names_of)(const Program&)) const {
+  std::vector<std::string> collect_names(std::vector<std::string> (*names_of)(const Executable&)) const {
     std::vector<std::string> all;
     program->add_names(names_of, all);
     return all;
@@ -227,10 +227,10 @@ size_t Function::peak_bytes() const {
   return impl_->program->bytes();
 }
 std::vector<std::string> Function::kernels() const {
-  return impl_->collect_names([](const Program& p) { return p.kernels(); });
+  return impl_->collect_names([](const Executable& e) { return e.kernels(); });
 }
 std::vector<std::string> Function::libraries() const {
-  return impl_->collect_names([](const Program& p) { return p.libraries(); });
+  return impl_->collect_names([](const Executable& e) { return e.libraries(); });
 }
 
 }  // namespace invar::run

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "num/env.h"
-#include "run/execute/thread_setup.h"
-#include "run/prepare/program.h"
+#include "run/execute/executor.h"
+#include "run/prepare/prepare.h"
+#include "run/segments/prefix_executor.h"
 #include "run/session.h"
+#include "run/thread_setup.h"
 
 namespace invar::run {
 namespace {
@@ -23,11 +25,12 @@ constexpr int64_t kMaxSequences = 1 << 16;
 
 struct Session::Impl {
   plan::Plan plan;
-  Options options;
-  std::unique_ptr<Pool> pool;
-  std::shared_ptr<Device> device;  // null: the host
-  Weights weights;
-  Program program;
+  ExecutionContext context;
+  // Runs the plan step by step, or null: `prefix` runs it over the whole sequence.
+  std::shared_ptr<const Executable> executable;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<PrefixExecutor> prefix;
+  Weights weights;  // of `executor`
   std::string isa, device_name = "cpu";
   int64_t vocab = 0, chunk = 0, tail_rows = 0;
   int ids = -1, positions = -1, logits = -1;  // values of the plan
@@ -38,57 +41,74 @@ struct Session::Impl {
   std::vector<ops::Sequence> batch;           // of step_many()
   std::function<void()> overlapped;           // runs during the next step
 
-  Status open(const std::string& folder);
+  const Options& options() const { return context.options; }
+  bool has_memory() const { return executable && executable->has_memory; }
+  Status open();
+  Status check_options() const;
+  Status open_executor();
   Status bind_ports();
   Status check_append(int64_t sequence, std::span<const int32_t> tokens) const;
   void parallel_for(int count, const std::function<void(int)>& f);
   void finish_overlapped();
   Status run(bool tail) {
-    return program.run(*pool, tail, [this] { finish_overlapped(); });
+    return executor->run(tail, [this] { finish_overlapped(); });
   }
   Status run_chunk(std::span<const int32_t> tokens, int64_t sequence, int64_t past, bool tail);
   Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all, int64_t sequence);
+  Result<std::span<const float>> run_prefixes(size_t count, bool all);
   Result<std::span<const float>> step_many(std::span<const NextToken> next);
+  std::vector<std::string> names(std::vector<std::string> (*names_of)(const Executable&)) const;
 };
 
-Status Session::Impl::open(const std::string& folder) {
-  if (options.capacity < 1 || options.capacity > kMaxCapacity)
+Status Session::Impl::check_options() const {
+  const Options& o = options();
+  if (o.capacity < 1 || o.capacity > kMaxCapacity)
     return bad_input("capacity must be 1 to " + std::to_string(kMaxCapacity) + " positions, not " +
-                     std::to_string(options.capacity));
-  if (options.chunk < 0) return bad_input("chunk must not be negative");
-  if (options.sequences < 1 || options.sequences > kMaxSequences)
+                     std::to_string(o.capacity));
+  if (o.chunk < 0) return bad_input("chunk must not be negative");
+  if (o.sequences < 1 || o.sequences > kMaxSequences)
     return bad_input("sequences must be 1 to " + std::to_string(kMaxSequences) + ", not " +
-                     std::to_string(options.sequences));
-  position.assign(static_cast<size_t>(options.sequences), 0);
-  INVAR_TRY(pool, start_pool(options.threads));
+                     std::to_string(o.sequences));
+  return {};
+}
+
+Status Session::Impl::open() {
+  INVAR_CHECK_OK(check_options());
+  const Options& o = options();
+  position.assign(static_cast<size_t>(o.sequences), 0);
+  INVAR_TRY(context.pool, start_pool(o.threads));
   const num::ArithmeticEnv env;
-  INVAR_TRY(device, Device::named(options.device));
-  if (!plan.bodies.empty())
-    return not_covered("the plan computes its steps from values: it takes tensors, not tokens");
-  INVAR_TRY(program, Program::make(plan, options.isa, device));
-  program.set_workers(pool->threads());
-  isa = options.isa.empty() ? std::string(ops::isas().front()) : options.isa;
-  if (device)
-    isa = ops::kCuda,
-    device_name = "cuda:" + std::to_string(device->info().index) + " " + device->info().name;
-  recompute = !options.use_cache || !program.has_memory();
-  if (recompute && options.sequences > 1)
+  INVAR_TRY(context.device, Device::named(o.device));
+  const Device* const device = context.device.get();
+  if (plan.bodies.empty() && plan.bindings.empty()) {
+    INVAR_TRY(executable, prepare(plan, {o.isa, context.device}, {}, explain(o.explain)));
+  }
+  isa = device ? ops::kCuda : o.isa.empty() ? ops::isas().front() : o.isa;
+  if (device) device_name = "cuda:" + std::to_string(device->info().index) + " " + device->info().name;
+  recompute = !o.use_cache || !has_memory();
+  if (recompute && o.sequences > 1)
     return not_covered(
         "several sequences need " +
-        std::string(options.use_cache ? "a plan with memory between steps" : "their memory between steps") +
+        std::string(o.use_cache ? "a plan with memory between steps" : "their memory between steps") +
         ": run one sequence at a time");
-  chunk = std::min(options.chunk ? options.chunk : device ? kDeviceChunk : kDefaultChunk, options.capacity);
-  if (!program.has_memory()) chunk = options.capacity;  // all rows in one chunk
-  tail_rows = program.has_memory() ? std::min(kTailRows, chunk) : chunk;
-  if (!plan.bindings.empty())
-    return not_covered("the plan computes sizes from values: it takes tensors, not tokens");
+  chunk = std::min(o.chunk ? o.chunk : device ? kDeviceChunk : kDefaultChunk, o.capacity);
+  if (!has_memory()) chunk = o.capacity;  // all rows in one chunk
+  tail_rows = has_memory() ? std::min(kTailRows, chunk) : chunk;
   INVAR_CHECK_OK(bind_ports());
-  INVAR_CHECK_OK(program.check(options.sequences));
-  INVAR_TRY(weights, Weights::load(plan, folder.empty() ? "." : folder, program.weight_uses(), *pool,
-                                   {options.check_weights, options.hashed}, device));
-  program.attach(weights);
-  if (recompute) history.reserve(options.capacity);
-  return program.reserve(chunk, tail_rows, options.capacity, options.sequences);
+  if (recompute) history.reserve(o.capacity);
+  if (executable) return open_executor();
+  INVAR_TRY(prefix, PrefixExecutor::open(plan, {ids, positions, logits}, context));
+  return {};
+}
+
+Status Session::Impl::open_executor() {
+  const Options& o = options();
+  INVAR_CHECK_OK(validate(*executable, o.sequences));
+  INVAR_TRY(weights, Weights::load(plan, context.folder, executable->weight_uses(), *context.pool,
+                                   {o.check_weights, o.hashed}, context.device));
+  executor = Executor::make(executable, *context.pool, context.device);
+  executor->attach(weights);
+  return executor->reserve(chunk, tail_rows, o.capacity, o.sequences);
 }
 
 // plan.9: finds the inputs and outputs that a session knows, and checks their shapes.
@@ -120,7 +140,7 @@ Status Session::Impl::bind_ports() {
     }
     if (plan.values[i.value].dtype != DType::i64 || !per_row(i.value, 1))
       return bad_input("the plan's input '" + i.name + "' is not i64 [batch, seq]");
-    if (options.sequences > 1 && program.batch_of(i.value) != Program::Batch::leading)
+    if (options().sequences > 1 && executable->batch_of(i.value) != Executable::Batch::leading)
       return not_covered("the plan's input '" + i.name +
                          "' does not have sequences on its leading axis: run one sequence at a time");
   }
@@ -138,16 +158,16 @@ Status Session::Impl::bind_ports() {
 // One pass through the program.
 Status Session::Impl::run_chunk(std::span<const int32_t> tokens, int64_t sequence, int64_t past, bool tail) {
   const ops::Sequence one{sequence, past};
-  INVAR_CHECK_OK(program.bind(static_cast<int64_t>(tokens.size()), {&one, 1}));
-  std::copy(tokens.begin(), tokens.end(), program.port(ids).as<int64_t>());
+  INVAR_CHECK_OK(executor->bind(static_cast<int64_t>(tokens.size()), {&one, 1}));
+  std::copy(tokens.begin(), tokens.end(), executor->port(ids).as<int64_t>());
   if (positions >= 0)
     for (size_t i = 0; i < tokens.size(); ++i)
-      program.port(positions).as<int64_t>()[i] = past + static_cast<int64_t>(i);
+      executor->port(positions).as<int64_t>()[i] = past + static_cast<int64_t>(i);
   return run(tail);
 }
 
 void Session::Impl::parallel_for(int count, const std::function<void(int)>& f) {
-  pool->run(count, [&f](int, int64_t begin, int64_t end) {
+  context.pool->run(count, [&f](int, int64_t begin, int64_t end) {
     for (; begin < end; ++begin) f(static_cast<int>(begin));
   });
 }
@@ -159,13 +179,13 @@ void Session::Impl::finish_overlapped() {
 Status Session::Impl::check_append(int64_t sequence, std::span<const int32_t> tokens) const {
   const int64_t count = static_cast<int64_t>(tokens.size());
   if (count == 0) return bad_input("a step needs at least one token");
-  if (sequence < 0 || sequence >= options.sequences)
+  if (sequence < 0 || sequence >= options().sequences)
     return bad_input("there is no sequence " + std::to_string(sequence) + "; the session has " +
-                     std::to_string(options.sequences));
-  const std::string of = options.sequences > 1 ? " of sequence " + std::to_string(sequence) : "";
+                     std::to_string(options().sequences));
+  const std::string of = options().sequences > 1 ? " of sequence " + std::to_string(sequence) : "";
   const int64_t past = position[sequence];
-  if (count > options.capacity - past)
-    return bad_input("the memory" + of + " has " + std::to_string(options.capacity) + " positions, " +
+  if (count > options().capacity - past)
+    return bad_input("the memory" + of + " has " + std::to_string(options().capacity) + " positions, " +
                      std::to_string(past) + " in use; " + std::to_string(count) + " more do not fit");
   for (int64_t i = 0; i < count; ++i)
     if (tokens[i] < 0 || tokens[i] >= vocab)
@@ -188,14 +208,14 @@ Result<std::span<const float>> Session::Impl::step_many(std::span<const NextToke
   if (next.size() == 1) return step({&next[0].token, 1}, false, next[0].sequence);
   const num::ArithmeticEnv env;
   if (!num::arithmetic_env_ok()) return wrong_arithmetic();
-  INVAR_CHECK_OK(program.bind(1, batch));
+  INVAR_CHECK_OK(executor->bind(1, batch));
   for (size_t i = 0; i < next.size(); ++i) {
-    program.port(ids).as<int64_t>()[i] = next[i].token;
-    if (positions >= 0) program.port(positions).as<int64_t>()[i] = batch[i].past;
+    executor->port(ids).as<int64_t>()[i] = next[i].token;
+    if (positions >= 0) executor->port(positions).as<int64_t>()[i] = batch[i].past;
   }
   INVAR_CHECK_OK(run(true));
   for (const NextToken& n : next) ++position[n.sequence];
-  return std::span<const float>(program.port(logits).as<float>(), next.size() * static_cast<size_t>(vocab));
+  return std::span<const float>(executor->port(logits).as<float>(), next.size() * static_cast<size_t>(vocab));
 }
 
 Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> tokens, bool all,
@@ -205,7 +225,7 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
   const num::ArithmeticEnv env;
   if (!num::arithmetic_env_ok()) return wrong_arithmetic();
   if (all && count > tail_rows && tail_rows < chunk) {
-    INVAR_CHECK_OK(program.reserve(chunk, chunk, options.capacity, options.sequences));
+    INVAR_CHECK_OK(executor->reserve(chunk, chunk, options().capacity, options().sequences));
     tail_rows = chunk;
   }
 
@@ -217,10 +237,16 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
     rest = history;
     past = 0;
   }
+  if (prefix) {
+    finish_overlapped();  // it may read logits that are computed over now
+    INVAR_TRY(const std::span<const float> found, run_prefixes(tokens.size(), all));
+    position[sequence] += count;
+    return found;
+  }
   // Rows whose logits nobody wants run without tail. Without memory all rows must run as one step.
   const int64_t size = static_cast<int64_t>(rest.size());
   int64_t wanted = all ? count : 1;
-  if (!program.has_memory() || (!all && size <= kTailRows)) wanted = size;
+  if (!has_memory() || (!all && size <= kTailRows)) wanted = size;
   const size_t row = static_cast<size_t>(vocab);
   if (all) all_logits.resize(static_cast<size_t>(count) * row);
   std::span<const float> last;
@@ -230,7 +256,7 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
         std::min(begin + (tail ? std::min(chunk, tail_rows) : chunk), tail ? size : size - wanted);
     INVAR_CHECK_OK(run_chunk(rest.subspan(begin, end - begin), sequence, past + begin, tail));
     if (tail) {
-      const float* out = program.port(logits).as<float>();
+      const float* out = executor->port(logits).as<float>();
       last = {out + (end - begin - 1) * vocab, row};
       // Of the rows [begin, end) those that belong to `tokens`.
       const int64_t first = std::max(begin, size - count);
@@ -245,11 +271,31 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
   return last;
 }
 
+// The logits of the last token of the history, or of its last `count` with `all`.
+Result<std::span<const float>> Session::Impl::run_prefixes(size_t count, bool all) {
+  const std::span<const int32_t> tokens = history;
+  if (!all) return prefix->run(tokens);
+  all_logits.clear();
+  for (size_t n = tokens.size() - count + 1; n <= tokens.size(); ++n) {
+    INVAR_TRY(const std::span<const float> last, prefix->run(tokens.first(n)));
+    all_logits.insert(all_logits.end(), last.begin(), last.end());
+  }
+  return std::span<const float>(all_logits);
+}
+
+std::vector<std::string> Session::Impl::names(std::vector<std::string> (*names_of)(const Executable&)) const {
+  if (executable) return names_of(*executable);
+  std::vector<std::string> all;
+  prefix->block().add_names(names_of, all);
+  return all;
+}
+
 Result<Session> Session::open(plan::Plan plan, const std::string& folder, Options options) {
   auto impl = std::make_unique<Impl>();
   impl->plan = std::move(plan);
-  impl->options = std::move(options);
-  INVAR_CHECK_OK(impl->open(folder));
+  impl->context.options = std::move(options);
+  impl->context.folder = folder.empty() ? "." : folder;
+  INVAR_CHECK_OK(impl->open());
   return Session(std::move(impl));
 }
 
@@ -262,31 +308,32 @@ int64_t Session::vocab() const {
   return impl_->vocab;
 }
 int64_t Session::sequences() const {
-  return impl_->options.sequences;
+  return impl_->options().sequences;
 }
 int64_t Session::position(int64_t sequence) const {
   return impl_->position.at(static_cast<size_t>(sequence));
 }
 int Session::threads() const {
-  return impl_->pool->threads();
+  return impl_->context.pool->threads();
 }
 std::string_view Session::device() const {
   return impl_->device_name;
 }
 const Device::Info* Session::gpu() const {
-  return impl_->device ? &impl_->device->info() : nullptr;
+  return impl_->context.device ? &impl_->context.device->info() : nullptr;
 }
 std::string_view Session::isa() const {
   return impl_->isa;
 }
 size_t Session::peak_bytes() const {
-  return impl_->program.bytes() + impl_->weights.bytes() + impl_->all_logits.capacity() * sizeof(float);
+  return (impl_->executor ? impl_->executor->bytes() + impl_->weights.bytes() : impl_->prefix->bytes()) +
+         impl_->all_logits.capacity() * sizeof(float);
 }
 std::vector<std::string> Session::kernels() const {
-  return impl_->program.kernels();
+  return impl_->names([](const Executable& e) { return e.kernels(); });
 }
 std::vector<std::string> Session::libraries() const {
-  return impl_->program.libraries();
+  return impl_->names([](const Executable& e) { return e.libraries(); });
 }
 int64_t Session::chunk() const {
   return impl_->chunk;
@@ -309,7 +356,7 @@ void Session::parallel_for(int count, const std::function<void(int)>& f) {
   impl_->parallel_for(count, f);
 }
 void Session::parallel_for_overlapped(int count, std::function<void(int)> f) {
-  if (!impl_->device) return impl_->parallel_for(count, f);
+  if (!impl_->context.device) return impl_->parallel_for(count, f);
   impl_->finish_overlapped();
   impl_->overlapped = [impl = impl_.get(), count, f = std::move(f)] { impl->parallel_for(count, f); };
 }
@@ -317,7 +364,7 @@ void Session::finish_overlapped() {
   impl_->finish_overlapped();
 }
 Status Session::weights_unchanged() {
-  return impl_->weights.unchanged(impl_->plan);
+  return impl_->prefix ? impl_->prefix->block().weights_unchanged() : impl_->weights.unchanged(impl_->plan);
 }
 
 }  // namespace invar::run

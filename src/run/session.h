@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/hash/digest_cache.h"
@@ -28,6 +29,9 @@ struct Options {
   const DigestCache* hashed = nullptr;
   // False: remember tokens only; each step computes the sequence anew from its start.
   bool use_cache = true;
+  // Gets, as text, what each pass of the preparation leaves (prepare/prepare.h). Empty: nobody
+  // asks.
+  std::function<void(std::string_view)> explain;
 };
 
 // A token to append to a sequence.

@@ -161,4 +161,6 @@ def test_it_tells_its_memory_and_sizes(plan):
         "compile", plan / "model.onnx", "--output", plan / "again.invar", "--size", "nonzero_0=10"
     )
     assert done.code == 0 and "nonzero_0=10" in done.text
-    refused("infer", plan / "plan.invar", "--tokens", "1,2", code=3, names=["it takes tensors"])
+    refused(
+        "infer", plan / "plan.invar", "--tokens", "1,2", code=3, names=["a session feeds input_ids"]
+    )

@@ -199,7 +199,7 @@ SELF_TEST = [
     ),
     (
         "the runtime that calls a library",
-        {"src/run/prepare/program.cc": "cublasSetStream_v2(h, s);\n"},
+        {"src/run/prepare/passes/select_kernels.cc": "cublasSetStream_v2(h, s);\n"},
         1,
     ),
     (

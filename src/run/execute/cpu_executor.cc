@@ -1,49 +1,133 @@
-// Runs a bound step on the host: wave by wave, and each wave phase by phase over the thread pool.
+// The executor of the host, see cpu_executor.h.
+#include "run/execute/cpu_executor.h"
+
 #include <algorithm>
+#include <cstring>
 
 #include "num/env.h"
-#include "run/execute/out_of_bounds.h"
-#include "run/prepare/program.h"
 
 namespace invar::run {
 
-Status Program::run(Pool& pool, bool tail, const std::function<void()>& overlapped) {
-  return device_ ? run_on_device(tail, overlapped) : run_on_host(pool, tail);
+CpuExecutor::CpuExecutor(std::shared_ptr<const Executable> executable, Pool& pool)
+    : Executor(std::move(executable), nullptr), pool_(pool), scratch_(static_cast<size_t>(pool.threads())) {
+  for (const plan::Port& p : executable_->plan->inputs) readers_[p.value];
+  for (size_t n = 0; n < nodes_.size(); ++n) {
+    groups_.push_back({this, n});
+    const std::vector<plan::Operand>& operands = executable_->nodes[n].node->in;
+    for (size_t i = 0; i < operands.size(); ++i)
+      if (const auto input = readers_.find(operands[i].index);
+          operands[i].kind == plan::Operand::value && input != readers_.end())
+        input->second.push_back(&nodes_[n].in[i]);
+  }
 }
 
-Status Program::run_on_host(Pool& pool, bool tail) {
+Status CpuExecutor::reserve_header(uint64_t bytes) {
+  INVAR_TRY(step_header_, Allocation::make(bytes, "positions"));
+  return {};
+}
+
+Status CpuExecutor::bind_call(size_t n) {
+  const PreparedNode& prepared = executable_->nodes[n];
+  BoundNode& node = nodes_[n];
+  if (prepared.fused_count) {
+    node.epilogue = make_epilogue(n);
+    node.call.cpu.epilogue = &node.epilogue;
+  }
+  const ops::CpuKernel& k = *prepared.kernel.cpu;
+  for (int phase = 0; phase < k.phases; ++phase)
+    node.units[phase] = prepared.is_view ? 0 : std::max<int64_t>(k.units(node.call, phase), 0);
+  if (!k.scratch_bytes) return {};
+  const size_t bytes = k.scratch_bytes(node.call);
+  for (Allocation& b : scratch_)
+    if (b.size() < bytes) {
+      INVAR_TRY(b, Allocation::make(bytes, "scratch"));
+    }
+  return {};
+}
+
+// The epilogue that the head's kernel gets for the nodes fused into it.
+ops::Epilogue CpuExecutor::make_epilogue(size_t head) const {
+  ops::Epilogue epilogue{run_fused, &groups_[head], !executable_->nodes[head].kernel.cpu->epilogue};
+  for (size_t n = head + 1; epilogue.add_relu && n < executable_->group_end(head); ++n) {
+    const PreparedNode &node = executable_->nodes[n], &before = executable_->nodes[n - 1];
+    epilogue.relu |= node.kernel.cpu->in_register == ops::InRegisterEpilogue::relu;
+    for (size_t i = 0;
+         node.kernel.cpu->in_register == ops::InRegisterEpilogue::add && i < node.node->in.size(); ++i)
+      if (node.node->in[i].index != before.node->out[0]) epilogue.other = &nodes_[n].in[i];
+  }
+  return epilogue;
+}
+
+void CpuExecutor::run_fused(const void* context, const ops::Region& region) {
+  const auto& [executor, head] = *static_cast<const FusedGroup*>(context);
+  const Executable& e = *executor->executable_;
+  for (size_t n = head + 1; n < e.group_end(head); ++n)
+    e.nodes[n].kernel.cpu->region(executor->nodes_[n].call, region);
+}
+
+// The end of the concurrent run that begins at `first`. Nodes with memory between phases run alone,
+// since each would need memory of its own.
+size_t CpuExecutor::concurrent_end(size_t first) const {
+  const Executable& e = *executable_;
+  size_t end = e.group_end(first);
+  while (end < nodes_.size() && e.nodes[end].concurrent && !nodes_[first].shared_bytes &&
+         !nodes_[end].shared_bytes)
+    end = e.group_end(end);
+  return end;
+}
+
+Status CpuExecutor::schedule(bool) {
+  const Executable& e = *executable_;
+  waves_.clear();
+  for (size_t n = 0, end; n < nodes_.size(); n = end) {
+    end = concurrent_end(n);
+    if (e.nodes[n].is_view && end == n + 1) continue;
+    int64_t bytes = 0;
+    bool has_indices = false;
+    for (size_t m = n; m < end; ++m) {
+      bytes += nodes_[m].bytes_touched;
+      has_indices |= e.nodes[m].contract->find_out_of_bounds != nullptr;
+    }
+    waves_.push_back({n, end, workers_for(bytes, pool_.threads()), has_indices});
+  }
+  return {};
+}
+
+Status CpuExecutor::run(bool tail, const std::function<void()>&) {
+  const Executable& e = *executable_;
   for (const Wave& wave : waves_) {
-    if (!tail && !nodes_[wave.begin].feeds_state) continue;
+    if (!tail && !e.nodes[wave.begin].feeds_state) continue;
     for (size_t n = wave.begin; wave.has_indices && n < wave.end; ++n) {
-      const ops::OpContract& contract = *nodes_[n].contract;
+      const ops::OpContract& contract = *e.nodes[n].contract;
       if (ops::OutOfBounds out_of_bounds;
           contract.find_out_of_bounds && contract.find_out_of_bounds(nodes_[n].call, out_of_bounds))
-        return out_of_bounds_error(nodes_[n], out_of_bounds);
+        return out_of_bounds_error(n, out_of_bounds);
     }
-    run_wave(pool, wave);
+    run_wave(wave);
   }
   return check_libraries();
 }
 
 // The nodes of a wave, except those that are fused into others, have one kernel. In each phase
 // their work units form one range, which the pool splits.
-void Program::run_wave(Pool& pool, const Wave& wave) {
+void CpuExecutor::run_wave(const Wave& wave) {
   const auto [begin, end, workers, has_indices] = wave;
   num::mend_arithmetic_env();
-  const ops::CpuKernel& kernel = *nodes_[begin].kernel.cpu;
+  const Executable& e = *executable_;
+  const ops::CpuKernel& kernel = *e.nodes[begin].kernel.cpu;
   if (workers == 1) {
     for (int phase = 0; phase < kernel.phases; ++phase)
-      for (size_t n = begin; n < end; n = group_end(n))
-        if (const PreparedNode& node = nodes_[n]; node.units[phase])
+      for (size_t n = begin; n < end; n = e.group_end(n))
+        if (const BoundNode& node = nodes_[n]; node.units[phase])
           kernel.run(node.call, phase, 0, node.units[phase], scratch_[0].data());
     return;
   }
   for (int phase = 0; phase < kernel.phases; ++phase) {
     int64_t units = 0;
-    for (size_t n = begin; n < end; n = group_end(n)) units += nodes_[n].units[phase];
+    for (size_t n = begin; n < end; n = e.group_end(n)) units += nodes_[n].units[phase];
     if (units == 0) continue;
     struct {
-      const Program& program;
+      const CpuExecutor& executor;
       const ops::CpuKernel& kernel;
       size_t begin, end;
       int phase;
@@ -51,34 +135,43 @@ void Program::run_wave(Pool& pool, const Wave& wave) {
     auto work = [&job](int worker, int64_t from, int64_t to) {
       num::mend_arithmetic_env();  // the thread may have slept in functions that a library can replace
       int64_t first = 0;           // the node's first unit in the range
-      for (size_t n = job.begin; n < job.end && first < to; n = job.program.group_end(n)) {
-        const PreparedNode& node = job.program.nodes_[n];
+      for (size_t n = job.begin; n < job.end && first < to; n = job.executor.executable_->group_end(n)) {
+        const BoundNode& node = job.executor.nodes_[n];
         const int64_t count = node.units[job.phase];
         const int64_t a = std::max(from - first, int64_t{0}), b = std::min(to - first, count);
-        if (a < b) job.kernel.run(node.call, job.phase, a, b, job.program.scratch_[worker].data());
+        if (a < b) job.kernel.run(node.call, job.phase, a, b, job.executor.scratch_[worker].data());
         first += count;
       }
     };
     if (units == 1)
       work(0, 0, units);
     else
-      pool.run(units, work, workers);
+      pool_.run(units, work, workers);
   }
 }
 
-Status Program::check_libraries() const {
-  if (!uses_libraries_) return {};
-  for (const PreparedNode& n : nodes_)
-    if (n.library && n.library->failed())
-      return Error{Code::internal, std::string(n.library->name) + " " + n.library->version() +
-                                       " refused a call, perhaps for want of memory; --operation-set "
-                                       "reproducible needs no library"};
+Status CpuExecutor::feed(int v, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return {};
+  ops::View& view = values_[v];
+  const bool in_place = reinterpret_cast<uintptr_t>(bytes.data()) % size_of(view.dtype) == 0;
+  std::byte* const own = arena_.data() + buffer_offset_[executable_->values[v].buffer];
+  if (!in_place) std::memcpy(own, bytes.data(), bytes.size());
+  void* const at =
+      in_place ? const_cast<std::byte*>(bytes.data()) : own;  // kernels do not write their inputs
+  if (view.data == at) return {};
+  view.data = at;
+  for (ops::View* operand : readers_.at(v)) operand->data = at;
   return {};
 }
 
-Error Program::out_of_bounds_error(const PreparedNode& node, const ops::OutOfBounds& out_of_bounds) const {
-  return bad_input(name_of_node(static_cast<size_t>(&node - nodes_.data())) + ": " +
-                   text_of(out_of_bounds, node.in[static_cast<size_t>(out_of_bounds.operand)]));
+Status CpuExecutor::feed_device(int, const void*) {
+  return Error{Code::internal, "an input in device memory for the host's executor"};
+}
+
+size_t CpuExecutor::bytes() const {
+  size_t bytes = Executor::bytes();
+  for (const Allocation& b : scratch_) bytes += b.size();
+  return bytes;
 }
 
 }  // namespace invar::run

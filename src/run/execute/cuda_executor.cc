@@ -1,66 +1,134 @@
-// Runs a bound step on a GPU: uploads inputs, queues the nodes one after another, downloads
-// outputs. Small steps recur, so they are recorded and replayed as CUDA graphs.
+// The executor of a GPU, see cuda_executor.h.
+#include "run/execute/cuda_executor.h"
+
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "run/execute/out_of_bounds.h"
-#include "run/prepare/program.h"
 
 namespace invar::run {
 
 constexpr int64_t kGraphRows = 8;  // steps of more rows cost more than queueing their nodes
 
+CudaExecutor::CudaExecutor(std::shared_ptr<const Executable> executable, std::shared_ptr<Device> device)
+    : Executor(std::move(executable), std::move(device)) {}
+
+Status CudaExecutor::reserve_header(uint64_t bytes) {
+  INVAR_TRY(step_header_, Allocation::make_pinned(bytes, "positions", device_));
+  INVAR_TRY(device_step_header_, Allocation::make(bytes, "positions", device_));
+  return {};
+}
+
+// The queue may still use the memory, and graphs hold pointers into it.
+Status CudaExecutor::release_memory() {
+  INVAR_CHECK_OK(device_->wait());
+  graphs_.clear();
+  return {};
+}
+
 // The bound of `past` that a step's kernels are queued for. It takes few values, so that one graph
 // serves many steps.
-int64_t Program::past_bound(int64_t rows, int64_t past) const {
-  if (shaped_by_past_ || rows > kGraphRows) return past;
+int64_t CudaExecutor::past_bound(int64_t rows, int64_t past) const {
+  if (executable_->shaped_by_past || rows > kGraphRows) return past;
   const auto most = static_cast<uint64_t>(std::max<int64_t>(past, 255));
   return std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(most + 1)) - 1, capacity_ - rows);
 }
 
-Status Program::feed_device(int v, const void* bytes) {
+Status CudaExecutor::bind_call(size_t n) {
+  StepHeader& header = header_in(device_step_header_);
+  nodes_[n].call.gpu = {&header.past, &header.fault};
+  return {};
+}
+
+// The end of the concurrent run that begins at `first`: its kernel knows how its calls share
+// memory.
+size_t CudaExecutor::concurrent_end(size_t first) const {
+  const Executable& e = *executable_;
+  size_t end = e.group_end(first);
+  if (!e.nodes[first].kernel.gpu->enqueue_batch) return end;
+  while (end < nodes_.size() && e.nodes[end].concurrent) end = e.group_end(end);
+  return end;
+}
+
+Status CudaExecutor::schedule(bool reshape) {
+  for (size_t n = 0, end; reshape && n < nodes_.size(); n = end) {
+    end = concurrent_end(n);
+    const ops::GpuKernel& kernel = *executable_->nodes[n].kernel.gpu;
+    if (end > n + 1 && kernel.shared_bytes_batch) {
+      INVAR_CHECK_OK(reserve_shared(kernel.shared_bytes_batch(calls(n, end))));
+    }
+  }
+  return {};
+}
+
+std::vector<const ops::Call*> CudaExecutor::calls(size_t begin, size_t end) const {
+  std::vector<const ops::Call*> calls;
+  for (; begin < end; ++begin) calls.push_back(&nodes_[begin].call);
+  return calls;
+}
+
+Status CudaExecutor::feed(int v, std::span<const std::byte> bytes) {
+  fed_on_device_.erase(v);
+  if (bytes.empty()) return {};
+  Allocation& input = inputs_[v];
+  if (!input.size()) {
+    INVAR_TRY(input, Allocation::make_pinned(bytes.size(), "an input", device_));
+  }
+  std::memcpy(input.data(), bytes.data(), bytes.size());
+  return {};
+}
+
+Status CudaExecutor::feed_device(int v, const void* bytes) {
   fed_on_device_.insert(v);
-  const ops::View& view = values_[v].view;
-  const size_t n = bytes_of(view);
-  return n ? device_->copy(view.data, bytes, n) : Status();
+  const size_t n = bytes_of(values_[v]);
+  return n ? device_->copy(values_[v].data, bytes, n) : Status();
+}
+
+ops::View CudaExecutor::port(int v) const {
+  ops::View view = values_[v];
+  view.data = inputs_.contains(v) ? inputs_.at(v).data() : result_on_host(v);
+  return view;
 }
 
 // Pinned memory for the largest step of each port.
-Status Program::reserve_ports(const std::vector<uint64_t>& buffer_sizes) {
+Status CudaExecutor::reserve_ports(const std::vector<uint64_t>& buffer_sizes) {
+  const plan::Plan& plan = *executable_->plan;
   auto reserve = [&](Allocation& b, const plan::Port& port, uint64_t times) -> Status {
-    const uint64_t bytes = times * Allocation::round_up(buffer_sizes[values_[port.value].buffer]);
+    const uint64_t bytes = times * Allocation::round_up(buffer_sizes[executable_->values[port.value].buffer]);
     if (b.size() >= bytes) return {};
     INVAR_TRY(b, Allocation::make_pinned(bytes, port.name.c_str(), device_));
     return {};
   };
-  for (const plan::Port& p : plan_->inputs) INVAR_CHECK_OK(reserve(inputs_[p.value], p, 1));
-  for (const plan::Port& p : plan_->outputs)
+  for (const plan::Port& p : plan.inputs) INVAR_CHECK_OK(reserve(inputs_[p.value], p, 1));
+  for (const plan::Port& p : plan.outputs)
     if (!inputs_.contains(p.value)) {
       INVAR_CHECK_OK(reserve(outputs_[p.value], p, 2));
     }
   return {};
 }
 
-std::byte* Program::result_on_host(int v) const {
+std::byte* CudaExecutor::result_on_host(int v) const {
   const Allocation& halves = outputs_.at(v);
   return halves.data() + (second_half_ ? halves.size() / 2 : 0);
 }
 
 // Queues the uploads and kernels of a step, which is what a graph records.
-Status Program::queue(bool tail) {
+Status CudaExecutor::queue(bool tail) {
+  const Executable& e = *executable_;
   INVAR_CHECK_OK(
       device_->upload(device_step_header_.data(), step_header_.data(),
                       sizeof(StepHeader) + static_cast<size_t>(step_shape_.batch) * sizeof(ops::Sequence)));
-  for (const plan::Port& p : plan_->inputs) {
-    const ops::View& view = values_[p.value].view;
+  for (const plan::Port& p : e.plan->inputs) {
+    const ops::View& view = values_[p.value];
     if (const size_t bytes = bytes_of(view); bytes && !fed_on_device_.contains(p.value)) {
       INVAR_CHECK_OK(device_->upload(view.data, inputs_.at(p.value).data(), bytes));
     }
   }
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = concurrent_end(n);
-    if (!tail && !nodes_[n].feeds_state) continue;
-    const ops::GpuKernel& kernel = *nodes_[n].kernel.gpu;
+    if (!tail && !e.nodes[n].feeds_state) continue;
+    const ops::GpuKernel& kernel = *e.nodes[n].kernel.gpu;
     if (end > n + 1)
       kernel.enqueue_batch(calls(n, end), device_->stream());
     else
@@ -69,19 +137,19 @@ Status Program::queue(bool tail) {
   return {};
 }
 
-bool Program::is_downloaded(int v, bool tail) const {
+bool CudaExecutor::is_downloaded(int v, bool tail) const {
   if (selected_outputs_)
     return std::find(selected_outputs_->begin(), selected_outputs_->end(), v) != selected_outputs_->end();
-  return (tail || values_[v].feeds_state) && !inputs_.contains(v);
+  return (tail || executable_->values[v].feeds_state) && !inputs_.contains(v);
 }
 
 // Queued behind the nodes, and never recorded in a graph, since the target alternates between
 // steps.
-Status Program::download_outputs(bool tail) {
+Status CudaExecutor::download_outputs(bool tail) {
   second_half_ = !second_half_;
-  for (const plan::Port& p : plan_->outputs) {
+  for (const plan::Port& p : executable_->plan->outputs) {
     if (!is_downloaded(p.value, tail)) continue;
-    const ops::View& view = values_[p.value].view;
+    const ops::View& view = values_[p.value];
     const size_t bytes = bytes_of(view);
     if (Allocation& halves = outputs_[p.value]; !halves.size()) {
       INVAR_TRY(halves, Allocation::make_pinned(2 * std::max(Allocation::round_up(bytes), Allocation::kAlign),
@@ -92,11 +160,11 @@ Status Program::download_outputs(bool tail) {
   return device_->download(step_header_.data(), device_step_header_.data(), sizeof(StepHeader));
 }
 
-Status Program::run_on_device(bool tail, const std::function<void()>& overlapped) {
+Status CudaExecutor::run(bool tail, const std::function<void()>& overlapped) {
   device_->make_current();
-  StepHeader& header = *reinterpret_cast<StepHeader*>(step_header_.data());
+  StepHeader& header = header_in(step_header_);
   header.fault = 0;
-  if (shaped_by_past_ || step_shape_.rows > kGraphRows) {
+  if (executable_->shaped_by_past || step_shape_.rows > kGraphRows) {
     INVAR_CHECK_OK(queue(tail));
   } else {
     auto& graph = graphs_[{step_shape_.batch, step_shape_.rows, step_shape_.past, tail, fed_on_device_}];
@@ -117,16 +185,24 @@ Status Program::run_on_device(bool tail, const std::function<void()>& overlapped
 
 // Some index was out of bounds: repeats the step node by node until it shows which. What a step
 // writes does not depend on what it wrote before, so repeating it changes nothing.
-Status Program::find_fault(bool tail) {
-  reinterpret_cast<StepHeader*>(step_header_.data())->fault = 0;
+Status CudaExecutor::find_fault(bool tail) {
+  header_in(step_header_).fault = 0;
   INVAR_CHECK_OK(device_->upload(device_step_header_.data(), step_header_.data(), sizeof(StepHeader)));
-  for (PreparedNode& n : nodes_) {
-    if (!tail && !n.feeds_state) continue;
-    INVAR_TRY(const auto out_of_bounds, find_out_of_bounds(*n.contract, n.call, *device_));
+  for (size_t n = 0; n < nodes_.size(); ++n) {
+    const PreparedNode& node = executable_->nodes[n];
+    if (!tail && !node.feeds_state) continue;
+    INVAR_TRY(const auto out_of_bounds, find_out_of_bounds(*node.contract, nodes_[n].call, *device_));
     if (out_of_bounds) return out_of_bounds_error(n, *out_of_bounds);
-    n.kernel.gpu->enqueue(n.call, device_->stream());
+    node.kernel.gpu->enqueue(nodes_[n].call, device_->stream());
   }
   return unconfirmed_fault_error();
+}
+
+size_t CudaExecutor::bytes() const {
+  size_t bytes = Executor::bytes();
+  for (const auto* ports : {&inputs_, &outputs_})
+    for (const auto& [v, b] : *ports) bytes += b.size();
+  return bytes;
 }
 
 }  // namespace invar::run

@@ -2,7 +2,7 @@
 // host, outputs in the caller's memory. Without a GPU, tests that need one are skipped, or fail if
 // the build was promised one (INVAR_GPU).
 #include "base/opset.h"
-#include "run/execute/memory.h"
+#include "device/memory.h"
 #include "run/function.h"
 #include "run/testing.h"
 

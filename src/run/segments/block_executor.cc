@@ -60,10 +60,10 @@ Result<std::unique_ptr<BlockExecutor>> BlockExecutor::open(const plan::Plan& pla
 
 TensorRef BlockExecutor::value(const Source& source, bool fetched) const {
   if (source.input) return *source.input;
-  const Program& program = segments_[source.produced.segment].program();
+  const Executor& executor = segments_[source.produced.segment].executor();
   const bool on_device = context_.device && !fetched;
   const int v = source.produced.value;
-  return {on_device ? program.device_view(v) : program.port(v), on_device};
+  return {on_device ? executor.device_view(v) : executor.port(v), on_device};
 }
 TensorRef BlockExecutor::value(int v, bool fetched) const {
   if (const auto at = inputs_.find(v); at != inputs_.end()) return at->second;
@@ -163,7 +163,7 @@ Status BlockExecutor::run(std::vector<int64_t>& sizes, const std::vector<int>& f
     for (size_t i = 0; i < segment.outputs.size(); ++i)
       if (std::find(fetched.begin(), fetched.end(), segment.outputs[i]) != fetched.end())
         outputs.push_back(segment.plan.outputs[i].value);
-    executor.program().select_outputs(std::move(outputs));
+    executor.executor().select_outputs(std::move(outputs));
     INVAR_CHECK_OK(run_segment(executor));
   }
   return {};
@@ -171,26 +171,26 @@ Status BlockExecutor::run(std::vector<int64_t>& sizes, const std::vector<int>& f
 
 // On a GPU a segment reads the outputs of earlier ones in device memory; nothing is downloaded but
 // what the host asks for.
-Status BlockExecutor::run_segment(SegmentExecutor& executor) {
-  Program& program = executor.program();
-  const plan::Segment& segment = executor.segment();
-  const std::vector<Source>& sources = sources_[static_cast<size_t>(&executor - segments_.data())];
+Status BlockExecutor::run_segment(SegmentExecutor& sized) {
+  Executor& executor = sized.executor();
+  const plan::Segment& segment = sized.segment();
+  const std::vector<Source>& sources = sources_[static_cast<size_t>(&sized - segments_.data())];
   for (size_t i = 0; i < segment.inputs.size(); ++i) {
     const auto [v, on_device] = value(sources[i]);
     const int port = segment.plan.inputs[i].value;
-    const ops::View& expected = program.device_view(port);
+    const ops::View& expected = executor.device_view(port);
     if (v.rank != expected.rank || !std::equal(v.dim, v.dim + v.rank, expected.dim))
       return bad_input(
           plan::text_of(segment.plan.nodes[0].origin) + "operation " +
           std::to_string(segment.node_numbers[0]) +
           " of the plan, or one behind it, is given a value of another shape than the plan says");
     if (on_device) {
-      INVAR_CHECK_OK(program.feed_device(port, v.data));
+      INVAR_CHECK_OK(executor.feed_device(port, v.data));
     } else {
-      INVAR_CHECK_OK(program.feed(port, {static_cast<const std::byte*>(v.data), bytes_of(v)}));
+      INVAR_CHECK_OK(executor.feed(port, {static_cast<const std::byte*>(v.data), bytes_of(v)}));
     }
   }
-  return program.run(*context_.pool, /*tail=*/true);
+  return executor.run(/*tail=*/true);
 }
 
 Status BlockExecutor::weights_unchanged() {
@@ -205,11 +205,13 @@ size_t BlockExecutor::bytes() const {
   return bytes;
 }
 
-void BlockExecutor::add_names(std::vector<std::string> (*names_of)(const Program&),
+void BlockExecutor::add_names(std::vector<std::string> (*names_of)(const Executable&),
                               std::vector<std::string>& all) const {
-  for (const SegmentExecutor& segment : segments_)
-    for (const std::string& name : names_of(segment.program()))
+  for (const SegmentExecutor& segment : segments_) {
+    if (!segment.has_executor()) continue;
+    for (const std::string& name : names_of(segment.executor().executable()))
       if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+  }
   for (const auto& [at, state] : control_flow_)
     for (const auto& body : state->bodies) body->add_names(names_of, all);
 }

@@ -52,7 +52,8 @@ class BlockExecutor {
   Status weights_unchanged();
   size_t bytes() const;
   // Appends names that are not there yet: of all segments, then of all bodies.
-  void add_names(std::vector<std::string> (*names_of)(const Program&), std::vector<std::string>& all) const;
+  void add_names(std::vector<std::string> (*names_of)(const Executable&),
+                 std::vector<std::string>& all) const;
 
  private:
   BlockExecutor(const plan::Plan&, const ExecutionContext&, int body);

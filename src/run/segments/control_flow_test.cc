@@ -224,12 +224,13 @@ end
   }
 }
 
-TEST(Flow, SessionsRefuseIt) {
+TEST(Flow, SessionsRefuseOtherInputs) {
   Options o;
   o.capacity = 16;
   const auto s = Session::open(*plan::parse(kProgram, "p"), "", o);
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().code, Code::not_covered);
+  EXPECT_NE(s.error().message.find("cannot be fed; a session feeds input_ids"), std::string::npos);
 }
 
 }  // namespace

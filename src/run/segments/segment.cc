@@ -45,33 +45,39 @@ SegmentExecutor::SegmentExecutor(plan::Segment segment) : segment_(std::move(seg
 }
 
 // The kernels that read the weights, which are packed for them.
-static std::vector<ops::KernelRef> kernels_of_weights(const Program& program) {
+static std::vector<ops::KernelRef> kernels_of_weights(const Executable& executable) {
   std::vector<ops::KernelRef> kernels;
-  for (const Weights::Use& u : program.weight_uses()) kernels.push_back(u.kernel);
+  for (const Weights::Use& u : executable.weight_uses()) kernels.push_back(u.kernel);
   return kernels;
 }
 
-// Packing rarely depends on sizes: only where fusion selects other kernels
-// (Program::fuse_epilogues). Not every program accepts small sizes, so larger ones are tried, too.
+Result<std::shared_ptr<const Executable>> SegmentExecutor::prepare(const ExecutionContext& context,
+                                                                   const plan::Plan& plan,
+                                                                   const PassObserver& observer) const {
+  return run::prepare(plan, {context.options.isa, context.device}, {segment_.node_numbers, segment_.values},
+                      observer);
+}
+
+// Packing rarely depends on sizes: only where fusion selects other kernels (fuse_epilogues). Not
+// every segment accepts small sizes, so larger ones are tried, too.
 Status SegmentExecutor::open(const ExecutionContext& context, bool may_skip) {
   const DimSymbols symbols(segment_.plan);
   for (int64_t size = 1;; size *= 2) {
     std::vector<int64_t> sizes(segment_.symbols.size(), size);
     for (size_t s = 0; s < sizes.size(); ++s) sizes[s] = symbols.evaluate(static_cast<int>(s), sizes);
     const plan::Plan trial = specialize(segment_.plan, sizes);
-    INVAR_TRY(Program program,
-              Program::make(trial, context.options.isa, context.device, segment_.node_numbers));
-    const Status accepted = program.check(1);
-    if (accepted) return load(context, program);
+    INVAR_TRY(const auto executable, prepare(context, trial));
+    const Status accepted = validate(*executable, 1);
+    if (accepted) return load(context, *executable);
     if (segment_.plan.symbols.empty()) return may_skip ? Status() : accepted;
     if (size == kLargestTrialSize) return {};
   }
 }
 
-Status SegmentExecutor::load(const ExecutionContext& context, const Program& program) {
-  INVAR_TRY(weights_, Weights::load(segment_.plan, context.folder, program.weight_uses(), *context.pool,
+Status SegmentExecutor::load(const ExecutionContext& context, const Executable& executable) {
+  INVAR_TRY(weights_, Weights::load(segment_.plan, context.folder, executable.weight_uses(), *context.pool,
                                     {context.options.check_weights, context.options.hashed}, context.device));
-  packed_for_ = kernels_of_weights(program);
+  packed_for_ = kernels_of_weights(executable);
   return {};
 }
 
@@ -79,26 +85,25 @@ Status SegmentExecutor::resize(const ExecutionContext& context, const std::vecto
   std::vector<int64_t> own;
   for (size_t s : symbols_) own.push_back(sizes[s]);
   if (specialized_plan_ && own == sizes_) return {};
-  program_ = Program();  // frees its memory before the new program takes some
+  executor_.reset();  // frees its memory before the new one takes some
   std::vector<int64_t> symbol_sizes;
   for (int s : segment_.symbols) symbol_sizes.push_back(sizes[static_cast<size_t>(s)]);
   specialized_plan_ = std::make_unique<plan::Plan>(specialize(segment_.plan, symbol_sizes));
-  sizes_.assign(symbols_.size() + 1, -2);  // matches no sizes until the program is ready
-  INVAR_TRY(program_,
-            Program::make(*specialized_plan_, context.options.isa, context.device, segment_.node_numbers));
-  INVAR_CHECK_OK(program_.check(1));
-  if (!weights_ || packed_for_ != kernels_of_weights(program_)) {
-    INVAR_CHECK_OK(load(context, program_));
+  sizes_.assign(symbols_.size() + 1, -2);  // matches no sizes until the executor is ready
+  INVAR_TRY(auto executable, prepare(context, *specialized_plan_, explain(context.options.explain)));
+  INVAR_CHECK_OK(validate(*executable, 1));
+  if (!weights_ || packed_for_ != kernels_of_weights(*executable)) {
+    INVAR_CHECK_OK(load(context, *executable));
   }
-  program_.set_workers(context.pool->threads());
-  program_.attach(*weights_);
   // A stateful operation without a state remembers the positions of this call only.
-  const int64_t positions = program_.constant_positions();
+  const int64_t positions = executable->constant_positions();
   std::vector<ops::Sequence> sequences;
-  for (int64_t i = 0; i < program_.constant_sequences(); ++i) sequences.push_back({i, 0});
-  INVAR_CHECK_OK(program_.reserve(positions, positions, positions, static_cast<int64_t>(sequences.size()),
-                                  /*host_ports=*/false));
-  INVAR_CHECK_OK(program_.bind(positions, sequences));
+  for (int64_t i = 0; i < executable->constant_sequences(); ++i) sequences.push_back({i, 0});
+  executor_ = Executor::make(std::move(executable), *context.pool, context.device);
+  executor_->attach(*weights_);
+  INVAR_CHECK_OK(executor_->reserve(positions, positions, positions, static_cast<int64_t>(sequences.size()),
+                                    /*host_ports=*/false));
+  INVAR_CHECK_OK(executor_->bind(positions, sequences));
   sizes_ = std::move(own);
   return {};
 }

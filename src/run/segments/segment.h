@@ -1,11 +1,11 @@
 // The executor of one plan segment (plan.15, plan.16). All sizes of a segment are known when it
-// starts, so it is prepared as a program of constant sizes, again for each new combination of
-// sizes.
+// starts, so it is prepared for constant sizes, again for each new combination of sizes.
 #pragma once
 
 #include <map>
 
-#include "run/prepare/program.h"
+#include "run/execute/executor.h"
+#include "run/prepare/prepare.h"
 #include "run/session.h"
 #include "shape/dim_expr.h"
 
@@ -46,14 +46,16 @@ class SegmentExecutor {
   // Prepares the segment for sizes of the whole plan's symbols; -1: not known yet, so not used
   // here. Does nothing if the segment's symbols have the sizes of the last call.
   Status resize(const ExecutionContext&, const std::vector<int64_t>& sizes);
-  Program& program() { return program_; }  // for the last sizes
-  const Program& program() const { return program_; }
+  Executor& executor() const { return *executor_; }  // for the last sizes
+  bool has_executor() const { return executor_ != nullptr; }
   const plan::Segment& segment() const { return segment_; }
   Status weights_unchanged() { return weights_ ? weights_->unchanged(segment_.plan) : Status(); }
-  size_t bytes() const { return program_.bytes() + (weights_ ? weights_->bytes() : 0); }
+  size_t bytes() const { return (executor_ ? executor_->bytes() : 0) + (weights_ ? weights_->bytes() : 0); }
 
  private:
-  Status load(const ExecutionContext&, const Program&);
+  Result<std::shared_ptr<const Executable>> prepare(const ExecutionContext&, const plan::Plan&,
+                                                    const PassObserver& = {}) const;
+  Status load(const ExecutionContext&, const Executable&);
 
   plan::Segment segment_;
   std::vector<size_t> symbols_;  // the whole plan's symbols that occur in a shape of this segment
@@ -62,7 +64,7 @@ class SegmentExecutor {
   // For the last sizes:
   std::vector<int64_t> sizes_;  // of symbols_
   std::unique_ptr<plan::Plan> specialized_plan_;
-  Program program_;
+  std::unique_ptr<Executor> executor_;
 };
 
 }  // namespace invar::run

@@ -153,12 +153,13 @@ TEST_F(PartsTest, WeightsThatWaitAreChecked) {
   EXPECT_NE(found.error().message.find("weight w"), std::string::npos) << found.error().message;
 }
 
-TEST_F(PartsTest, SessionsRefuseThem) {
+TEST_F(PartsTest, SessionsRefuseOtherInputs) {
   Options o;
   o.capacity = 16;
   const auto s = Session::open(*plan::parse(program(bytes), "p"), folder, o);
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().code, Code::not_covered);
+  EXPECT_NE(s.error().message.find("cannot be fed; a session feeds input_ids"), std::string::npos);
 }
 
 }  // namespace

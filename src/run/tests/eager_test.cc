@@ -2,10 +2,10 @@
 #include "run/eager.h"
 
 #include "base/file/file.h"
-#include "run/execute/thread_setup.h"
 #include "run/function.h"
-#include "run/prepare/program.h"
+#include "run/prepare/executable.h"
 #include "run/testing.h"
+#include "run/thread_setup.h"
 
 namespace invar::run {
 namespace {

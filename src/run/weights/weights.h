@@ -9,9 +9,9 @@
 #include "base/file/file.h"
 #include "base/hash/digest_cache.h"
 #include "base/thread_pool.h"
+#include "device/memory.h"
 #include "kernels/registry.h"
 #include "plan/plan.h"
-#include "run/execute/memory.h"
 
 namespace invar::run {
 

@@ -1,5 +1,5 @@
 // The thread pool of a session or a function, see thread_setup.h.
-#include "run/execute/thread_setup.h"
+#include "run/thread_setup.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,6 +1,6 @@
-// Owned memory of a program, aligned for every vector width. On the host it is zero at first, and
-// the system provides a page when it is first touched; on a GPU its contents are undefined at
-// first.
+// Owned memory of a program on the host or on a GPU, aligned for every vector width. On the host it
+// is zero at first, and the system provides a page when it is first touched; on a GPU its contents
+// are undefined at first.
 #pragma once
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "device/device.h"
 
-namespace invar::run {
+namespace invar {
 
 struct Deallocator {
   std::shared_ptr<Device> device;  // null: the host's
@@ -93,4 +93,4 @@ class Allocation {
   size_t size_ = 0;
 };
 
-}  // namespace invar::run
+}  // namespace invar

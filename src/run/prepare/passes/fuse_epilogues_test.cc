@@ -12,7 +12,7 @@
 
 #include "base/opset.h"
 #include "run/function.h"
-#include "run/prepare/program.h"
+#include "run/prepare/prepare.h"
 #include "run/testing.h"
 
 namespace invar::run {
@@ -205,6 +205,12 @@ class Fused : public testing::TestWithParam<Kind> {
 };
 INSTANTIATE_TEST_SUITE_P(Programs, Fused, testing::Values(Kind::squares, Kind::pictures, Kind::channels));
 
+std::shared_ptr<const Executable> prepared(const plan::Plan& plan, const std::string& isa = "") {
+  auto made = prepare(plan, {isa, nullptr});
+  if (!made) ADD_FAILURE() << made.error().message, std::abort();
+  return *made;
+}
+
 TEST_P(Fused, BytesOfRandomProgramsStay) {
   size_t fused = 0, parts = 0, nodes = 0, last = 0;
   for (unsigned seed = 0; seed < 150; ++seed) {
@@ -229,12 +235,11 @@ TEST_P(Fused, BytesOfRandomProgramsStay) {
     for (std::string_view isa : ops::isas())
       for (int threads : {1, 3})
         if (isa != "reference") compare(std::string(isa), threads);
-    const auto program = Program::make(p.plan, "");
-    ASSERT_TRUE(program) << program.error().message;
+    const auto program = prepared(p.plan);
     fused += program->fused(), parts += program->views(), last += program->channels_last();
     nodes += p.plan.nodes.size();
-    EXPECT_EQ(Program::make(p.plan, "reference")->fused(), 0u);
-    EXPECT_EQ(Program::make(p.plan, "reference")->channels_last(), 0u);
+    EXPECT_EQ(prepared(p.plan, "reference")->fused(), 0u);
+    EXPECT_EQ(prepared(p.plan, "reference")->channels_last(), 0u);
   }
   if (GetParam() == Kind::channels)
     EXPECT_GT(10 * last, nodes);
@@ -269,8 +274,7 @@ TEST(Parts, OfAValueDoNotKeepAllOfItLong) {
     if (late) last = node("add", {last, row}, kSide);
     p.outputs.push_back({"y", last});
     plan::assign_slots(p);
-    const auto program = Program::make(p, "");
-    ASSERT_TRUE(program) << program.error().message;
+    const auto program = prepared(p);
     EXPECT_EQ(program->views(), late ? 0u : 1u);
   }
 }

@@ -1,0 +1,52 @@
+// Runs a bound step on the host: wave by wave, and each wave phase by phase over the thread pool.
+#pragma once
+
+#include <map>
+
+#include "run/execute/executor.h"
+
+namespace invar::run {
+
+class CpuExecutor final : public Executor {
+ public:
+  CpuExecutor(std::shared_ptr<const Executable>, Pool&);
+  Status run(bool tail, const std::function<void()>& overlapped) override;
+  Status feed(int v, std::span<const std::byte> bytes) override;
+  Status feed_device(int v, const void* bytes) override;
+  void select_outputs(std::vector<int>) override {}
+  ops::View port(int v) const override { return values_[v]; }
+  size_t bytes() const override;
+
+ private:
+  // Nodes [begin, end) that run concurrently: one kernel, one range of work units.
+  struct Wave {
+    size_t begin, end;
+    int workers;
+    bool has_indices;  // some operand is an index, which may be out of bounds
+  };
+  Status reserve_header(uint64_t bytes) override;
+  const Allocation& header_of_calls() const override { return step_header_; }
+  Status release_memory() override { return {}; }
+  int64_t past_bound(int64_t, int64_t past) const override { return past; }
+  Status bind_call(size_t n) override;
+  Status schedule(bool reshape) override;
+  Status reserve_ports(const std::vector<uint64_t>&) override { return {}; }
+
+  ops::Epilogue make_epilogue(size_t head) const;
+  static void run_fused(const void* context, const ops::Region&);
+  size_t concurrent_end(size_t first) const;
+  void run_wave(const Wave&);
+
+  // The fused group of a node, for the epilogue callback.
+  struct FusedGroup {
+    const CpuExecutor* executor;
+    size_t head;
+  };
+  Pool& pool_;
+  std::vector<FusedGroup> groups_;                  // per node
+  std::map<int, std::vector<ops::View*>> readers_;  // per input: the operands of nodes_ that read it
+  std::vector<Wave> waves_;                         // of the last bind()
+  std::vector<Allocation> scratch_;                 // per worker
+};
+
+}  // namespace invar::run

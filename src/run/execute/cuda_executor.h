@@ -1,0 +1,53 @@
+// Runs a bound step on a GPU: uploads inputs, queues the nodes one after another, downloads
+// outputs. Small steps recur, so they are recorded and replayed as CUDA graphs.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "run/execute/executor.h"
+
+namespace invar::run {
+
+class CudaExecutor final : public Executor {
+ public:
+  CudaExecutor(std::shared_ptr<const Executable>, std::shared_ptr<Device>);
+  Status run(bool tail, const std::function<void()>& overlapped) override;
+  Status feed(int v, std::span<const std::byte> bytes) override;
+  Status feed_device(int v, const void* bytes) override;
+  void select_outputs(std::vector<int> outputs) override { selected_outputs_ = std::move(outputs); }
+  ops::View port(int v) const override;
+  size_t bytes() const override;
+
+ private:
+  Status reserve_header(uint64_t bytes) override;
+  const Allocation& header_of_calls() const override { return device_step_header_; }
+  Status release_memory() override;
+  int64_t past_bound(int64_t rows, int64_t past) const override;
+  Status bind_call(size_t n) override;
+  Status schedule(bool reshape) override;
+  Status reserve_ports(const std::vector<uint64_t>& buffer_sizes) override;
+
+  size_t concurrent_end(size_t first) const;
+  std::vector<const ops::Call*> calls(size_t begin, size_t end) const;
+  Status queue(bool tail);
+  bool is_downloaded(int v, bool tail) const;
+  Status download_outputs(bool tail);
+  std::byte* result_on_host(int v) const;
+  Status find_fault(bool tail);
+
+  Allocation device_step_header_;
+  // The plan's ports in pinned memory. Outputs have two halves that steps alternate between, so
+  // that `overlapped` can read the last step's.
+  std::map<int, Allocation> inputs_, outputs_;
+  bool second_half_ = false;
+  std::set<int> fed_on_device_;  // inputs of this step that do not come from the host
+  std::optional<std::vector<int>> selected_outputs_;
+  // Recorded steps, by batch, rows, past_bound(), tail and fed_on_device_.
+  std::map<std::tuple<int64_t, int64_t, int64_t, bool, std::set<int>>, std::unique_ptr<Device::Graph>>
+      graphs_;
+};
+
+}  // namespace invar::run

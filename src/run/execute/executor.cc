@@ -1,0 +1,180 @@
+// The memory of an executor: reserve() allocates it once for the largest steps, bind() points the
+// nodes of one step into it.
+#include "run/execute/executor.h"
+
+#include <algorithm>
+
+#include "run/execute/cpu_executor.h"
+#include "run/execute/cuda_executor.h"
+#include "run/execute/out_of_bounds.h"
+
+namespace invar::run {
+
+std::unique_ptr<Executor> Executor::make(std::shared_ptr<const Executable> executable, Pool& pool,
+                                         const std::shared_ptr<Device>& device) {
+  if (device) return std::make_unique<CudaExecutor>(std::move(executable), device);
+  return std::make_unique<CpuExecutor>(std::move(executable), pool);
+}
+
+Executor::Executor(std::shared_ptr<const Executable> executable, std::shared_ptr<Device> device)
+    : executable_(std::move(executable)), device_(std::move(device)) {
+  nodes_.resize(executable_->nodes.size()), values_.resize(executable_->values.size());
+  for (size_t n = 0; n < nodes_.size(); ++n) {
+    const PreparedNode& node = executable_->nodes[n];
+    nodes_[n].in.resize(node.node->in.size()), nodes_[n].out.resize(node.node->out.size());
+    nodes_[n].units.resize(node.kernel.cpu ? node.kernel.cpu->phases : 0);
+    uses_libraries_ |= node.library != nullptr;
+  }
+}
+
+void Executor::attach(const Weights& weights) {
+  size_t next = 0;
+  for (size_t n = 0; n < nodes_.size(); ++n)
+    for (size_t i = 0; i < nodes_[n].in.size(); ++i)
+      if (executable_->nodes[n].node->in[i].kind == plan::Operand::weight)
+        nodes_[n].in[i] = weights.views()[next++];
+}
+
+Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t max_sequences,
+                         bool host_ports) {
+  const Executable& e = *executable_;
+  std::vector<uint64_t> size(e.buffers);
+  for (size_t v = 0; v < values_.size(); ++v) {
+    ops::View view;
+    const StepShape one{1, e.values[v].feeds_state ? rows : tail_rows, capacity};
+    const StepShape batch{max_sequences, 1, capacity};
+    uint64_t& bytes = size[e.values[v].buffer];
+    for (const StepShape& step : {one, batch})
+      bytes = std::max(bytes, e.shape(static_cast<int>(v), step, view));
+  }
+  uint64_t total = 0;
+  std::vector<uint64_t> offset(size.size());
+  for (size_t b = 0; b < size.size(); ++b) {
+    offset[b] = total;
+    if (size[b] >= Executable::kTooLarge || (total += Allocation::round_up(size[b])) >= Executable::kTooLarge)
+      return bad_input("the plan's tensors are too large for any memory");
+  }
+  INVAR_CHECK_OK(release_memory());
+  if (!step_header_.size()) {
+    INVAR_CHECK_OK(
+        reserve_header(sizeof(StepHeader) + static_cast<uint64_t>(max_sequences) * sizeof(ops::Sequence)));
+  }
+  INVAR_TRY(arena_, Allocation::make(total, "activations", device_));  // on an error the old one stays
+  step_shape_ = {};
+  buffer_offset_ = std::move(offset);
+  capacity_ = capacity;
+  std::vector<ops::Sequence> all;
+  for (int64_t i = 0; i < max_sequences; ++i) all.push_back({i, 0});
+  INVAR_CHECK_OK(bind(1, {all.data(), 1}));
+  if (!states_.size()) {
+    INVAR_CHECK_OK(reserve_states(max_sequences));
+  }
+  // Binds the largest steps, so that scratch and shared memory is allocated before the first step.
+  for (auto [count, of_each] :
+       {std::pair{max_sequences, int64_t{1}}, {int64_t{1}, tail_rows}, {int64_t{1}, rows}}) {
+    for (ops::Sequence& s : all) s.past = capacity - of_each;
+    INVAR_CHECK_OK(bind(of_each, {all.data(), static_cast<size_t>(count)}));
+  }
+  return host_ports ? reserve_ports(size) : Status();
+}
+
+Status Executor::reserve_states(int64_t max_sequences) {
+  uint64_t total = 0;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const PreparedNode& prepared = executable_->nodes[i];
+    BoundNode& n = nodes_[i];
+    if (!prepared.contract->stateful) continue;
+    n.slot_bytes = Allocation::round_up(prepared.kernel.state_bytes(n.call, capacity_)),
+    n.states_offset = total;
+    uint64_t bytes;
+    if (__builtin_mul_overflow(n.slot_bytes, static_cast<uint64_t>(max_sequences), &bytes) ||
+        (total += bytes) >= Executable::kTooLarge)
+      return bad_input("the memory of " + std::to_string(max_sequences) + " sequences of " +
+                       std::to_string(capacity_) + " positions is too large for any machine");
+  }
+  const std::string purpose = "memory between steps (" + std::to_string(max_sequences) + " x " +
+                              std::to_string(capacity_) + " positions)";
+  INVAR_TRY(states_, Allocation::make(total, purpose.c_str(), device_));
+  return {};
+}
+
+Status Executor::reserve_shared(size_t bytes) {
+  if (shared_.size() >= bytes) return {};
+  INVAR_CHECK_OK(release_memory());
+  INVAR_TRY(shared_, Allocation::make(bytes, "memory between phases", device_));
+  // One node runs at a time, or several that share this memory (GpuKernel::shared_bytes_batch).
+  for (BoundNode& n : nodes_) n.call.shared = shared_.data();
+  return {};
+}
+
+Status Executor::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
+  const Executable& e = *executable_;
+  StepHeader& header = header_in(step_header_);
+  std::copy(sequences.begin(), sequences.end(), sequences_in(step_header_));
+  header.past = 0;
+  for (const ops::Sequence& s : sequences) header.past = std::max(header.past, s.past);
+  const StepShape step{static_cast<int64_t>(sequences.size()), rows, past_bound(rows, header.past)};
+  // If only `past` differs from the last step, no shape does, and only stateful nodes are bound
+  // anew.
+  const bool reshape = step.batch != step_shape_.batch || rows != step_shape_.rows || e.shaped_by_past;
+  step_shape_ = {};
+  for (size_t v = 0; reshape && v < values_.size(); ++v) {
+    e.shape(static_cast<int>(v), step, values_[v]);
+    values_[v].data = arena_.data() + buffer_offset_[e.values[v].buffer] + e.values[v].offset;
+  }
+  for (size_t n = 0; n < nodes_.size(); ++n)
+    if (reshape || e.nodes[n].contract->stateful) {
+      INVAR_CHECK_OK(bind_node(n, step));
+    }
+  INVAR_CHECK_OK(schedule(reshape));
+  step_shape_ = step;
+  return {};
+}
+
+Status Executor::bind_node(size_t n, const StepShape& step) {
+  const PreparedNode& prepared = executable_->nodes[n];
+  BoundNode& node = nodes_[n];
+  node.bytes_touched = 0;
+  auto count = [&node](const ops::View& v) {
+    node.bytes_touched += v.elements() * static_cast<int64_t>(size_of(v.dtype));
+  };
+  for (size_t i = 0; i < node.in.size(); ++i) {
+    const plan::Operand& o = prepared.node->in[i];
+    if (o.kind == plan::Operand::value) node.in[i] = values_[o.index];
+    count(node.in[i]);
+  }
+  for (size_t i = 0; i < node.out.size(); ++i) count(node.out[i] = values_[prepared.node->out[i]]);
+  node.call = {node.in, node.out, prepared.attrs};
+  node.call.shared = shared_.data();
+  if (prepared.contract->stateful) {
+    node.call.state = states_.data() + node.states_offset, node.call.slot_bytes = node.slot_bytes;
+    node.call.sequences = sequences_in(header_of_calls());
+    node.call.past = step.past, node.call.capacity = capacity_;
+    node.bytes_touched +=
+        step.batch * static_cast<int64_t>(node.slot_bytes) / capacity_ * (step.past + step.rows);
+  }
+  INVAR_CHECK_OK(bind_call(n));
+  node.shared_bytes = prepared.kernel.shared_bytes(node.call);
+  return reserve_shared(node.shared_bytes);
+}
+
+Status Executor::check_libraries() const {
+  if (!uses_libraries_) return {};
+  for (const PreparedNode& n : executable_->nodes)
+    if (n.library && n.library->failed())
+      return Error{Code::internal, std::string(n.library->name) + " " + n.library->version() +
+                                       " refused a call, perhaps for want of memory; --operation-set "
+                                       "reproducible needs no library"};
+  return {};
+}
+
+Error Executor::out_of_bounds_error(size_t node, const ops::OutOfBounds& out_of_bounds) const {
+  return bad_input(executable_->name_of_node(node) + ": " +
+                   text_of(out_of_bounds, nodes_[node].in[static_cast<size_t>(out_of_bounds.operand)]));
+}
+
+size_t Executor::bytes() const {
+  return arena_.size() + states_.size() + shared_.size();
+}
+
+}  // namespace invar::run

@@ -1,0 +1,107 @@
+// Runs an executable: owns the memory of its values and states, and the shapes and calls of the
+// current step. CpuExecutor and CudaExecutor run the step.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "device/memory.h"
+#include "run/prepare/executable.h"
+
+namespace invar::run {
+
+class Executor {
+ public:
+  // On a device, or on the host with the threads of the pool, which outlives the executor.
+  static std::unique_ptr<Executor> make(std::shared_ptr<const Executable>, Pool&,
+                                        const std::shared_ptr<Device>& device);
+  virtual ~Executor() = default;
+  const Executable& executable() const { return *executable_; }
+
+  void attach(const Weights&);  // loaded for executable().weight_uses()
+  // Allocates the memory of `max_sequences` sequences and of the largest steps. These are one
+  // sequence with up to `rows` rows in the nodes that feed a state and up to `tail_rows` in the
+  // others, and every sequence with one row. On a GPU `host_ports` also allocates the host's side
+  // of all inputs and outputs; without it, each is allocated at its first use.
+  Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t max_sequences,
+                 bool host_ports = true);
+  // Prepares a step of `rows` rows of each of these sequences, of which there is at least one.
+  Status bind(int64_t rows, std::span<const ops::Sequence> sequences);
+  // Runs a step; without `tail` only the nodes that feed a state. An out-of-bounds index is an
+  // error. `overlapped` is called once while a GPU computes, and may read outputs of the run
+  // before; on the host it is not called.
+  virtual Status run(bool tail, const std::function<void()>& overlapped = {}) = 0;
+
+  // Sets an input of the plan for a step. On the host run() reads these bytes in place if they are
+  // aligned to their elements; otherwise they are copied.
+  virtual Status feed(int v, std::span<const std::byte> bytes) = 0;
+  // Sets an input from device memory of the same size: copied on the device, in the order of its
+  // queue. On a GPU only.
+  virtual Status feed_device(int v, const void* bytes) = 0;
+  // The outputs that run() downloads from a GPU. Until this is called: all.
+  virtual void select_outputs(std::vector<int> outputs) = 0;
+  // The host's view of an input or output: written before run(), read after it.
+  virtual ops::View port(int v) const = 0;
+  // The view of an input or output where the nodes read or write it, valid until the next run.
+  const ops::View& device_view(int v) const { return values_[v]; }
+  virtual size_t bytes() const;
+
+ protected:
+  // A node of the executable in the current step.
+  struct BoundNode {
+    std::vector<ops::View> in, out;
+    size_t states_offset = 0, slot_bytes = 0;  // its memory in states_; 0 bytes: stateless
+    ops::Call call;
+    ops::Epilogue epilogue{};
+    std::vector<int64_t> units;  // per phase
+    int64_t bytes_touched = 0;
+    size_t shared_bytes = 0;  // what its phases hand on to later ones
+  };
+  // What kernels read about the current step; the step's sequences follow it in the same
+  // allocation. With a GPU it is in pinned memory and uploaded for each step.
+  struct StepHeader {
+    int64_t past;  // the largest of the sequences
+    uint32_t fault, unused;
+  };
+  static StepHeader& header_in(const Allocation& a) { return *reinterpret_cast<StepHeader*>(a.data()); }
+  static ops::Sequence* sequences_in(const Allocation& a) {
+    return reinterpret_cast<ops::Sequence*>(a.data() + sizeof(StepHeader));
+  }
+
+  Executor(std::shared_ptr<const Executable>, std::shared_ptr<Device>);
+  // What the host and a GPU do differently:
+  virtual Status reserve_header(uint64_t bytes) = 0;
+  virtual const Allocation& header_of_calls() const = 0;  // the header that kernels read
+  virtual Status release_memory() = 0;  // called before memory is replaced that a queue or graph may use
+  virtual int64_t past_bound(int64_t rows, int64_t past) const = 0;  // Call::past of a step
+  virtual Status bind_call(size_t n) = 0;                            // the rest of a node's call
+  virtual Status schedule(bool reshape) = 0;                         // after all calls are bound
+  virtual Status reserve_ports(const std::vector<uint64_t>& buffer_sizes) = 0;
+
+  Status reserve_shared(size_t bytes);
+  Status check_libraries() const;
+  Error out_of_bounds_error(size_t node, const ops::OutOfBounds&) const;
+
+  const std::shared_ptr<const Executable> executable_;
+  const std::shared_ptr<Device> device_;  // null: the host
+  std::vector<BoundNode> nodes_;          // per node of the executable
+  std::vector<ops::View> values_;         // per value, in the current step
+  std::vector<uint64_t> buffer_offset_;   // per buffer, into arena_
+  Allocation arena_;                      // all buffers
+  Allocation step_header_;
+  int64_t capacity_ = 0;
+  StepShape step_shape_{};  // of the last bind(); 0 rows: none holds
+
+ private:
+  Status reserve_states(int64_t max_sequences);
+  Status bind_node(size_t n, const StepShape&);
+
+  Allocation states_;  // of all nodes
+  Allocation shared_;  // of the node that runs, between its phases
+  bool uses_libraries_ = false;
+};
+
+}  // namespace invar::run

@@ -1,0 +1,101 @@
+// A plan prepared for a target: its nodes with kernels, its values with buffers and layouts, and
+// what runs fused, aliased or concurrently. prepare() makes it, and then nothing changes it;
+// executors (src/run/execute) own the memory and the state of a step. Knows no operation by name
+// (law 1).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/registry.h"
+#include "kernels/vendor/vendor_kernel.h"
+#include "plan/plan.h"
+#include "run/weights/weights.h"
+
+namespace invar::run {
+
+inline size_t bytes_of(const ops::View& v) {
+  return static_cast<size_t>(v.elements()) * size_of(v.dtype);
+}
+
+// The sizes that the plan's symbols have in a step.
+struct StepShape {
+  int64_t batch, rows, past;
+};
+
+// The shapes of a node's operands and results in a step, without data.
+struct NodeShapes {
+  std::vector<ops::View> in, out;
+};
+
+// A node of the plan and what the passes decide about it.
+struct PreparedNode {
+  const plan::Node* node;
+  ops::KernelRef kernel;
+  const ops::OpContract* contract;
+  const ops::Library* library;  // the vendor's library of the kernel; null: Invar's own kernel
+  // Of the node, or equal ones of an earlier node of its operation, which a cache may still have.
+  const Attributes* attrs;
+  bool feeds_state = false;  // some state depends on it
+  size_t fused_count = 0;    // the number of following nodes that run in its epilogue
+  bool is_view = false;      // its result is a view of its operand: nothing runs
+  bool concurrent = false;   // may run with the nodes before it, back to the last that is not concurrent
+};
+
+// A value of the plan, its memory and its layout.
+struct PreparedValue {
+  bool feeds_state = false;   // exists in steps without tail: an input, or made by a node that feeds a state
+  int view_of = -1;           // the value that it is a view into
+  uint64_t offset = 0;        // bytes into that value's buffer
+  int shares_slot_with = -1;  // the result of its fused group that takes its memory
+  int buffer = -1;            // the plan's slot, or a buffer of its own
+  int64_t pitch = 0;          // not 0: channels last, see View::pitch
+};
+
+struct Executable {
+  enum class Symbol { batch, seq, past };
+
+  const plan::Plan* plan = nullptr;  // outlives the executable
+  // The numbers that nodes and values have in the whole plan, for people; empty: those of this
+  // plan.
+  std::vector<int> node_numbers, value_numbers;
+  std::vector<Symbol> symbols;        // per symbol of the plan
+  std::vector<PreparedNode> nodes;    // per node of the plan
+  std::vector<PreparedValue> values;  // per value of the plan
+  size_t buffers = 0;                 // their number
+  bool shaped_by_past = false;        // the shape of some value depends on `past`
+  // False: a step depends on all rows before it, and no state remembers them between steps.
+  bool has_memory = true;
+  std::vector<std::shared_ptr<void>> attached;  // vendors' libraries attached to the device's queue
+
+  static constexpr uint64_t kTooLarge = uint64_t{1} << 62;
+  // The shape of a value in a step, and its bytes; kTooLarge on overflow.
+  uint64_t shape(int v, const StepShape&, ops::View& view) const;
+  // The shapes of a node; false: some are too large for any memory.
+  bool shapes(const PreparedNode&, const StepShape&, NodeShapes& shapes) const;
+  // Checks that the room accepts the node in such a step.
+  Status check(size_t node, const StepShape&) const;
+  // The end of a fused group: the node behind `head` and those fused into it.
+  size_t group_end(size_t head) const { return head + 1 + nodes[head].fused_count; }
+
+  // Which axis of a value is the batch of sequences: none, the leading one alone, or another.
+  enum class Batch { absent, leading, elsewhere };
+  Batch batch_of(int v) const;
+  // The largest number of sequences, and of positions, of any stateful operation, as far as
+  // dimensions are constants of the plan; at least 1.
+  int64_t constant_sequences() const;
+  int64_t constant_positions() const;
+
+  // What Weights::load() loads and packs, in the order in which Executor::attach() takes it.
+  std::vector<Weights::Use> weight_uses() const;
+  std::string name_of_node(size_t n) const;  // "Add (node "sum"), operation 7 of the plan, add"
+  std::vector<std::string> kernels() const;
+  std::vector<std::string> libraries() const;  // vendors' libraries in use, e.g. "oneDNN 2.6.3"
+  size_t fused() const;                        // the number of nodes that run in another one's epilogue
+  size_t channels_last() const;                // the number of values in channels-last layout
+  size_t views() const;                        // the number of nodes whose result is a view of their operand
+};
+
+}  // namespace invar::run

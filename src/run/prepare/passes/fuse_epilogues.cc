@@ -1,0 +1,94 @@
+// The fusion pass: pointwise nodes right behind a kernel that reports its results run in its
+// epilogue, region by region, while the results are still in a cache. Results are the same bits, so
+// this is tuning and no plan knows it.
+#include "run/prepare/passes/passes.h"
+
+namespace invar::run {
+namespace {
+
+// Per value: the node that defines it, and the last that uses it or a view of it.
+struct DefUse {
+  std::vector<size_t> def, last_use;
+};
+
+DefUse def_use_of(const Executable& e) {
+  const size_t count = e.nodes.size(), values = e.values.size();
+  DefUse uses{std::vector<size_t>(values, count), std::vector<size_t>(values, 0)};
+  for (size_t n = 0; n < count; ++n) {
+    for (int v : e.nodes[n].node->out) uses.def[v] = n;
+    for (const plan::Operand& o : e.nodes[n].node->in)
+      if (o.kind == plan::Operand::value) {
+        uses.last_use[o.index] = n;
+        if (const int base = e.values[o.index].view_of; base >= 0) uses.last_use[base] = n;
+      }
+  }
+  for (const plan::Port& p : e.plan->outputs) uses.last_use[p.value] = count;
+  return uses;
+}
+
+// Whether the head's kernel can apply `node` in registers: an addition of a value from before
+// `head`, then a relu, each applied to the result before it, which nobody else reads.
+bool can_fuse_in_register(const Executable& e, size_t head, size_t node, const DefUse& uses) {
+  const PreparedNode &n = e.nodes[node], &before = e.nodes[node - 1];
+  const int result = before.node->out[0];
+  const ops::InRegisterEpilogue kind = n.kernel.cpu->in_register;
+  const bool first = node == head + 1;
+  if (kind == ops::InRegisterEpilogue::none || (!first && kind == ops::InRegisterEpilogue::add)) return false;
+  if (!first && (node > head + 2 || before.kernel.cpu->in_register != ops::InRegisterEpilogue::add))
+    return false;
+  if (uses.last_use[result] != node || e.plan->values[result].dtype != DType::f32) return false;
+  int results = 0;
+  for (const plan::Operand& o : n.node->in) {
+    if (o.kind != plan::Operand::value || e.plan->values[o.index].shape != e.plan->values[result].shape)
+      return false;
+    if (o.index == result)
+      ++results;
+    else if (uses.def[o.index] >= head && uses.def[o.index] < node)
+      return false;
+  }
+  return results == 1;
+}
+
+// Whether `node` can join the group of `head`, which all nodes between them have joined.
+bool can_fuse(const Executable& e, size_t head, size_t node, const DefUse& uses) {
+  const PreparedNode &h = e.nodes[head], &n = e.nodes[node];
+  if ((!h.kernel.cpu->epilogue && !h.kernel.cpu->add_relu_epilogue) || h.node->out.size() != 1) return false;
+  if (!n.kernel.cpu->region || n.node->out.size() != 1 || n.feeds_state != h.feeds_state ||
+      n.contract->find_out_of_bounds)
+    return false;
+  // All nodes between them have this shape, too, so no result of the group is broadcast within it.
+  if (e.plan->values[n.node->out[0]].shape != e.plan->values[h.node->out[0]].shape) return false;
+  if (!h.kernel.cpu->epilogue) return can_fuse_in_register(e, head, node, uses);
+  bool reads_group = false;
+  for (const plan::Operand& o : n.node->in)
+    reads_group |= o.kind == plan::Operand::value && uses.def[o.index] >= head && uses.def[o.index] < node;
+  return reads_group;
+}
+
+// The result of `node` takes the memory of an operand that the group of `head` made and that
+// nothing else will read.
+void share_slot(Executable& e, size_t head, size_t node, const DefUse& uses) {
+  const int out = e.nodes[node].node->out[0];
+  for (const plan::Operand& o : e.nodes[node].node->in)
+    if (o.kind == plan::Operand::value && uses.def[o.index] >= head && uses.def[o.index] < node &&
+        uses.last_use[o.index] == node &&
+        size_of(e.plan->values[o.index].dtype) == size_of(e.plan->values[out].dtype)) {
+      e.values[o.index].shares_slot_with = out;
+      return;
+    }
+}
+
+}  // namespace
+
+Status fuse_epilogues(Executable& e, const Target& target) {
+  if (target.device) return {};
+  const DefUse uses = def_use_of(e);
+  for (size_t head = 0; head < e.nodes.size(); head = e.group_end(head))
+    for (size_t n = head + 1; n < e.nodes.size() && can_fuse(e, head, n, uses); ++n) {
+      ++e.nodes[head].fused_count;
+      share_slot(e, head, n, uses);
+    }
+  return {};
+}
+
+}  // namespace invar::run

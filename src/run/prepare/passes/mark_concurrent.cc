@@ -1,0 +1,33 @@
+// Marks runs of nodes of one kernel that do not depend on each other, such as the projections of
+// the same rows. The pool splits their units as one range, which costs one hand-over to the workers
+// and fills them better. No node of a run touches a buffer that another one of it writes.
+#include "run/prepare/passes/passes.h"
+
+namespace invar::run {
+
+Status mark_concurrent(Executable& e, const Target&) {
+  // Per buffer: the first node of the run that last wrote or read it.
+  std::vector<size_t> written_by(e.buffers, e.nodes.size()), read_by = written_by;
+  auto for_each_buffer = [&e](const PreparedNode& n, const auto& write, const auto& read) {
+    for (int v : n.node->out) write(static_cast<size_t>(e.values[v].buffer));
+    for (const plan::Operand& o : n.node->in)
+      if (o.kind == plan::Operand::value) read(static_cast<size_t>(e.values[o.index].buffer));
+  };
+  size_t first = 0;
+  for (size_t n = 0; n < e.nodes.size(); n = e.group_end(n)) {
+    PreparedNode& node = e.nodes[n];
+    node.concurrent = n > 0 && node.kernel == e.nodes[first].kernel &&
+                      node.feeds_state == e.nodes[first].feeds_state && node.node->state < 0;
+    for (size_t m = n; m < e.group_end(n); ++m)
+      for_each_buffer(
+          e.nodes[m], [&](size_t b) { node.concurrent &= written_by[b] != first && read_by[b] != first; },
+          [&](size_t b) { node.concurrent &= written_by[b] != first; });
+    if (!node.concurrent) first = n;
+    for (size_t m = n; m < e.group_end(n); ++m)
+      for_each_buffer(
+          e.nodes[m], [&](size_t b) { written_by[b] = first; }, [&](size_t b) { read_by[b] = first; });
+  }
+  return {};
+}
+
+}  // namespace invar::run

@@ -1,0 +1,26 @@
+// The passes of prepare(), each in the file of its name. On a GPU the passes that serve the host's
+// kernels alone do nothing.
+#pragma once
+
+#include "run/prepare/prepare.h"
+
+namespace invar::run {
+
+// Names the sizes that the plan's symbols take from a step, and refuses what no step can hold.
+Status bind_symbols(Executable&, const Target&);
+// Selects a kernel for every node.
+Status select_kernels(Executable&, const Target&);
+// Marks the nodes that some state depends on: they run in steps without tail.
+Status mark_feeds_state(Executable&, const Target&);
+// Host: finds results that can be views of an operand.
+Status alias_views(Executable&, const Target&);
+// Host: fuses pointwise nodes into the epilogue of the kernel before them.
+Status fuse_epilogues(Executable&, const Target&);
+// Gives every value a buffer; drops views that would keep much more memory alive.
+Status plan_memory(Executable&, const Target&);
+// Host: keeps values channels last between kernels that have such a variant.
+Status assign_layouts(Executable&, const Target&);
+// Marks nodes that may run concurrently with those before them.
+Status mark_concurrent(Executable&, const Target&);
+
+}  // namespace invar::run

@@ -1,0 +1,62 @@
+// Gives every value a buffer: the plan's slot, or one planned anew where nodes are fused or results
+// alias. Fused nodes need their operands at the same time, and a view keeps the value that it
+// points into alive.
+#include <algorithm>
+#include <numeric>
+
+#include "run/prepare/passes/passes.h"
+
+namespace invar::run {
+namespace {
+
+uint64_t bytes_of(const Executable& e, const plan::SlotAssignment& slots) {
+  std::vector<uint64_t> size(static_cast<size_t>(slots.count));
+  ops::View view;
+  for (size_t v = 0; v < slots.slot_of.size(); ++v)
+    if (slots.slot_of[v] >= 0) {
+      uint64_t& most = size[static_cast<size_t>(slots.slot_of[v])];
+      most = std::max(most,
+                      std::min(e.shape(static_cast<int>(v), {1, 1, 0}, view), Executable::kTooLarge >> 20));
+    }
+  return std::accumulate(size.begin(), size.end(), uint64_t{0});
+}
+
+// The slots for fused groups and views. A small view may keep a large buffer alive: then there are
+// no views.
+plan::SlotAssignment plan_slots(Executable& e, bool has_views) {
+  std::vector<int> group(e.nodes.size()), shares_slot_with, view_of;
+  int groups = 0;
+  for (size_t head = 0; head < e.nodes.size(); head = e.group_end(head), ++groups)
+    std::fill(group.begin() + static_cast<int64_t>(head),
+              group.begin() + static_cast<int64_t>(e.group_end(head)), groups);
+  for (const PreparedValue& v : e.values)
+    shares_slot_with.push_back(v.shares_slot_with), view_of.push_back(v.view_of);
+  plan::SlotAssignment slots = plan::plan_memory(*e.plan, group, shares_slot_with, view_of);
+  if (!has_views) return slots;
+  plan::SlotAssignment without_views = plan::plan_memory(*e.plan, group, shares_slot_with);
+  const uint64_t least = bytes_of(e, without_views);
+  if (bytes_of(e, slots) <= least + least / 8) return slots;
+  for (PreparedNode& n : e.nodes) n.is_view = false;
+  for (PreparedValue& v : e.values) v.view_of = -1, v.offset = 0;
+  return without_views;
+}
+
+}  // namespace
+
+Status plan_memory(Executable& e, const Target&) {
+  int count = e.plan->slots;
+  for (size_t v = 0; v < e.values.size(); ++v) e.values[v].buffer = e.plan->values[v].slot;
+  const bool has_views =
+      std::any_of(e.values.begin(), e.values.end(), [](const PreparedValue& v) { return v.view_of >= 0; });
+  if (has_views || e.fused()) {
+    const plan::SlotAssignment slots = plan_slots(e, has_views);
+    for (size_t v = 0; v < e.values.size(); ++v) e.values[v].buffer = slots.slot_of[v];
+    count = slots.count;
+  }
+  for (PreparedValue& v : e.values)
+    if (v.buffer < 0) v.buffer = count++;
+  e.buffers = static_cast<size_t>(count);
+  return {};
+}
+
+}  // namespace invar::run

@@ -1,0 +1,50 @@
+// plan + target -> executable: a list of passes, each in its file (passes/), none of which changes
+// a bit of a result. README.md says what each reads and writes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "device/device.h"
+#include "run/prepare/executable.h"
+
+namespace invar::run {
+
+struct Target {
+  std::string isa;                 // an instruction set; "": the best here
+  std::shared_ptr<Device> device;  // null: the host
+};
+
+struct Pass {
+  std::string_view name;
+  Status (*run)(Executable&, const Target&);
+};
+std::span<const Pass> passes();  // in their order
+
+// What a plan that is a part of another one is called there: numbers of its nodes and values.
+struct Numbering {
+  std::span<const int> nodes, values;
+};
+// Called with what each pass leaves.
+using PassObserver = std::function<void(const Pass&, const Executable&)>;
+
+// The plan must outlive the executable. Vendor kernels are used if the plan's operation set allows
+// them, they are installed and `isa` is "".
+Result<std::shared_ptr<const Executable>> prepare(const plan::Plan&, const Target&, const Numbering& = {},
+                                                  const PassObserver& = {});
+
+// Checks that every room accepts its nodes, in steps of up to `max_sequences` sequences. To be
+// called before weights are packed or memory is reserved.
+Status validate(const Executable&, int64_t max_sequences);
+
+// The nodes as the passes have left them so far, each a line without its end, such as
+// 8  v9: f32 [4, 48] = add avx2 (v8, "bias"): fused into operation 7, buffer 2
+std::vector<std::string> print(const Executable&);
+// Gives `write` the name of each pass and the lines of the nodes that it changed. Without `write`
+// it is empty, too.
+PassObserver explain(std::function<void(std::string_view)> write);
+
+}  // namespace invar::run
