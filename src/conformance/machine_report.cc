@@ -62,7 +62,7 @@ std::string table(const MachineReport& r, const std::string& version, const std:
   for (const ops::KernelRef k : r.rows) {
     if (!r.examination.wrong(k)) continue;
     add(text, "%s %s: %s\n", std::string(k.op()).c_str(), std::string(k.isa()).c_str(),
-        suspicion(r.examination, *k).c_str());
+        suspicion(r.examination, k).c_str());
     int shown = 0;
     for (const Finding& f : r.examination.findings)
       if (f.row == k && ++shown <= 3)
