@@ -304,6 +304,7 @@ class Reader {
           AddedTokenMatcher& m = t.normalized ? impl_->normalized : impl_->raw;
           m.add(t, t.normalized && impl_->nfc ? nfc(t.content) : t.content);
         }
+    impl_->added = std::move(tokens);
     return {};
   }
 
