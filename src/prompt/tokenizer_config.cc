@@ -11,9 +11,9 @@ namespace {
 using Json = nlohmann::json;
 
 // Keys that change texts or tokens; null, false and what is empty switch them off.
-constexpr const char* kSwitches[] = {"split_special_tokens", "fix_mistral_regex",
-                                     "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output",
-                                     "auto_map"};
+constexpr const char* kSwitches[] = {
+    "split_special_tokens", "fix_mistral_regex",
+    "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output", "auto_map"};
 constexpr const char* kLists[] = {"extra_special_tokens", "additional_special_tokens",
                                   "model_specific_special_tokens"};
 

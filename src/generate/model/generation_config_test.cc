@@ -57,7 +57,8 @@ TEST_F(GenerationConfigTest, ConfigJsonIsAskedWhereThereIsNoFile) {
   EXPECT_EQ(config(R"({"max_new_tokens": 5})").error().code, Code::not_covered);
   EXPECT_EQ(config(R"({"min_p": 0.1})")->drawing.error().code, Code::not_covered);
   EXPECT_TRUE(config(R"({"repetition_penalty": 1.0, "max_new_tokens": null, "hidden_size": 8})"));
-  EXPECT_TRUE(config(R"({"repetition_penalty": 1.1})").error().message.find("config.json") != std::string::npos);
+  EXPECT_TRUE(config(R"({"repetition_penalty": 1.1})").error().message.find("config.json") !=
+              std::string::npos);
   EXPECT_TRUE(write_file(folder_.path() + "/generation_config.json", "{}"));
   EXPECT_TRUE(read_generation_config(folder_.path()));
 }
