@@ -184,3 +184,15 @@ def test_a_key_without_effect_changes_nothing(edited, tasks, file, key, row):
     before = seen(file, edited(file, row), tasks)
     assert not isinstance(before, int), "the model without the change is refused"
     assert seen(file, edited(file, row, key, row["value"]), tasks) == before
+
+
+def test_the_older_file_of_special_tokens_is_asked(edited):
+    folder = edited(FILES[2], {})
+    path = folder / "special_tokens_map.json"
+    for token, code in (("<|end_of_text|>", 0), ("<new>", 3)):
+        path.write_text(json.dumps({"pad_token": token}))
+        done = execute(command(FILES[2], folder))
+        assert done.code == code, done.text
+    assert_refused(done, {}, path.name, "pad_token")
+    (folder / FILES[2]).write_text(json.dumps({"added_tokens_decoder": {}}))
+    assert execute(command(FILES[2], folder)).code == 0

@@ -110,9 +110,9 @@ def model_keys():
         "[keys.toml](../../tests/checkpoint/keys.toml): what the keys of a checkpoint's JSON files do",
         f"that transformers {known['transformers']} and tokenizers {known['tokenizers']} know. "
         "`tests/checkpoint/test_keys.py` shows",
-        "each line with the shipped model. A key within one that is refused or has no effect has no",
-        "line. Where `generation_config.json` is absent, its refused keys are refused in",
-        "`config.json`, too. Refused keys that transformers has for other families alone stand in",
+        "each line with the shipped model. A key without a line is as the one around it. Where",
+        "`generation_config.json` is absent, its refused keys are refused in `config.json`, too.",
+        "Refused keys that transformers has for other families alone stand in",
         "[checkpoint.md](../../spec/checkpoint.md).",
     ]
     for file, rows in table.items():
