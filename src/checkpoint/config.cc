@@ -76,7 +76,20 @@ const std::vector<UnsupportedKey>& unsupported_keys() {
                                                    {"use_mem_rope", {}},
                                                    {"tie_encoder_decoder", {}},
                                                    {"attn_implementation_kwargs", {}},
-                                                   {"sparse_attention", {}}};
+                                                   {"sparse_attention", {}},
+                                                   {"per_layer_config", {}},
+                                                   {"attribute_map", {}},
+                                                   {"transformers_weights", {}},
+                                                   {"text_config", {}},
+                                                   {"text_encoder", {}},
+                                                   {"decoder", {}},
+                                                   {"generator", {}},
+                                                   {"kv_sharing_modes", {}},
+                                                   {"mlp_layer_types", {}},
+                                                   {"num_mtp_layers", 0},
+                                                   {"mtp_layer_types", {}},
+                                                   {"mtp_mlp_layer_types", {}},
+                                                   {"mtp_per_layer_config", {}}};
   return keys;
 }
 
@@ -153,6 +166,7 @@ Status check_arithmetic(ObjectReader& top) {
       top.refuse(onnx::quote(key) + " = " + onnx::quote(dtype) +
                  " is not covered; float32, bfloat16 and float16 are");
   }
+  if (top.find("is_causal") && !top.flag("is_causal")) top.refuse("'is_causal' = false is not covered");
   for (const UnsupportedKey& k : unsupported_keys())
     if (const json* v = top.find(k.key); v && !is_neutral(*v, k.neutral))
       top.refuse(onnx::quote(k.key) + " = " + short_text(*v) + " is not covered");

@@ -146,6 +146,8 @@ TEST_F(ConfigTest, RefusesByName) {
       {R"({"quantization_config":{"quant_method":"awq"}})", "'quantization_config'"},
       {R"({"attn_logit_softcapping":50.0})", "'attn_logit_softcapping'"},
       {R"({"num_local_experts":8})", "'num_local_experts'"},
+      {R"({"is_causal":false})", "'is_causal' = false"},
+      {R"({"per_layer_config":{"0":{"num_key_value_heads":1}}})", "'per_layer_config'"},
       {R"({"partial_rotary_factor":0.5})", "'partial_rotary_factor'"},
       {R"({"rope_scaling":{"type":"dynamic","factor":2.0}})", "'dynamic'"},
       {R"({"rope_scaling":{"type":"longrope","short_factor":[1.0],"long_factor":[2.0]}})", "'longrope'"},
@@ -161,7 +163,7 @@ TEST_F(ConfigTest, RefusesByName) {
 TEST_F(ConfigTest, HarmlessKeysPass) {
   auto c = with(
       R"({"_name_or_path":"x/y","attention_dropout":0.1,"use_cache":false,"pretraining_tp":2,"sliding_window":null,
-                    "unsloth_version":"1","partial_rotary_factor":1.0,"auto_map":{},"dtype":"bfloat16"})");
+                    "unsloth_version":"1","is_causal":true,"partial_rotary_factor":1.0,"auto_map":{},"dtype":"bfloat16"})");
   EXPECT_TRUE(c) << c.error().message;
 }
 

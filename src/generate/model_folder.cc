@@ -113,6 +113,11 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   INVAR_TRY(std::string tokenizer_text, read_file(dir + "tokenizer.json", kTokenizerFile));
   INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse(tokenizer_text, dir + "tokenizer.json"));
   INVAR_TRY(json tokenizer_config, optional_object(dir + "tokenizer_config.json"));
+  INVAR_CHECK_OK(tokenizer.check_config(tokenizer_config.dump(), dir + "tokenizer_config.json"));
+  if (!tokenizer_config.contains("added_tokens_decoder")) {
+    INVAR_TRY(const json older, optional_object(dir + "special_tokens_map.json"));
+    INVAR_CHECK_OK(tokenizer.check_config(older.dump(), dir + "special_tokens_map.json"));
+  }
   INVAR_TRY(const std::string chat_template, read_chat_template(location.folder, tokenizer_config));
 
   ModelFolder m{{location.name, location.revision, sha256(config_text), sha256(tokenizer_text),

@@ -20,6 +20,9 @@ class Tokenizer {
   // From the content of a tokenizer.json. Unsupported parts (other models, normalizers, regular
   // expressions outside the supported grammar) are refused by name (not_covered).
   static Result<Tokenizer> parse(std::string_view json, std::string_view file_name_for_errors);
+  // Whether a tokenizer_config.json says nothing of texts and tokens but what this tokenizer does
+  // (spec/tokens.md tokens.11). Errors name the key.
+  Status check_config(std::string_view json, std::string_view file_name_for_errors) const;
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();

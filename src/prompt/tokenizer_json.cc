@@ -77,6 +77,7 @@ class Reader {
     if (!byte_level_) return refused(file_, "a pre_tokenizer without ByteLevel");
     INVAR_CHECK_OK(decoder());
     INVAR_CHECK_OK(added_tokens());
+    INVAR_CHECK_OK(padding());
     INVAR_CHECK_OK(post_processor(member(root_, "post_processor"), file_ + ": post_processor", 0));
     return std::move(impl_);
   }
@@ -304,7 +305,19 @@ class Reader {
           AddedTokenMatcher& m = t.normalized ? impl_->normalized : impl_->raw;
           m.add(t, t.normalized && impl_->nfc ? nfc(t.content) : t.content);
         }
+    impl_->added = std::move(tokens);
     return {};
+  }
+
+  // Nothing is padded, but transformers makes this token a special one.
+  Status padding() {
+    const Json& token = member(member(root_, "padding"), "pad_token");
+    if (!token.is_string() || token == "") return {};
+    const auto& content = token.get_ref<const std::string&>();
+    for (const AddedToken& t : impl_->added)
+      if (t.special && t.content == content) return {};
+    return refused(file_ + ": padding",
+                   "a pad_token \"" + excerpt(content) + "\" that is no special added token");
   }
 
   Result<AddedToken> added_token(const Json& o, const std::string& where) {

@@ -21,6 +21,7 @@ struct Tokenizer::Impl {
   Bpe bpe;
   bool nfc = false;
   PreTokenizers pre;
+  std::vector<AddedToken> added;      // in the order of the file
   AddedTokenMatcher raw, normalized;  // of added tokens: in the text as given, and after the normalizer
   // Post-processors in order; each is a sequence of token ids and, as kText, the tokens so far.
   static constexpr int32_t kText = -1;

@@ -207,5 +207,42 @@ TEST(Tokenizer, UnicodeVersion) {
   EXPECT_EQ(unicode_version(), "16.0.0");
 }
 
+TEST(Tokenizer, AConfigThatSaysAnotherTokenIsRefused) {
+  Json j = tiny();
+  j["added_tokens"].push_back({{"id", 259},
+                               {"content", "<t>"},
+                               {"single_word", false},
+                               {"lstrip", true},
+                               {"rstrip", false},
+                               {"normalized", true},
+                               {"special", false}});
+  const Tokenizer t = made(j);
+  const Json start = {{"content", "<s>"}, {"special", true}}, plain = {{"content", "<t>"}, {"lstrip", true}};
+  for (const Json& config :
+       {Json::object(), Json{{"bos_token", "<s>"}}, Json{{"bos_token", start}}, Json{{"pad_token", nullptr}},
+        Json{{"pad_token", ""}}, Json{{"add_bos_token", true}}, Json{{"auto_map", Json::object()}},
+        Json{{"extra_special_tokens", Json::array({"<s>", "<t>"})}}, Json{{"split_special_tokens", false}},
+        Json{{"added_tokens_decoder", {{"258", start}, {"259", plain}}}}}) {
+    const Status s = t.check_config(config.dump(), "c.json");
+    EXPECT_TRUE(s) << config << s.error().message;
+  }
+  Json other = plain;
+  other["lstrip"] = false;
+  for (const auto& [key, value] : std::map<std::string, Json>{
+           {"bos_token", "<new>"},
+           {"image_token", "<new>"},
+           {"pad_token", "<t>"},  // transformers would make it special
+           {"extra_special_tokens", {{"image_token", "<new>"}}},
+           {"additional_special_tokens", Json::array({"abc"})},  // in the vocabulary alone
+           {"added_tokens_decoder", {{"259", other}}},
+           {"split_special_tokens", true},
+           {"auto_map", {{"AutoTokenizer", "code.Class"}}}}) {
+    const Status s = t.check_config(Json{{key, value}}.dump(), "c.json");
+    ASSERT_FALSE(s) << key;
+    EXPECT_EQ(s.error().code, Code::not_covered);
+    EXPECT_TRUE(s.error().message.starts_with("c.json: " + key + ": ")) << s.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace invar::prompt

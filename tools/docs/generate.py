@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the generated pages of docs/reference: operations.md, errors.md, cli-options.md.
+"""Writes the generated pages of docs/reference: operations.md, errors.md, model-keys.md and
+cli-options.md.
 
 generate.py [--check]
 
@@ -7,12 +8,14 @@ generate.py [--check]
 INVAR_BIN: the program whose --help is shown (default build/bin/invar); without one cli-options.md
 is left alone."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 from collections import defaultdict
 
+import tomllib
 from pages import ROOT
 
 BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
@@ -86,6 +89,46 @@ def errors():
     return "\n".join(text) + "\n"
 
 
+def clause_link(clause):
+    page = "cli.md#defaults-of-a-checkpoint"
+    if clause != "cli.md":
+        files = sorted((ROOT / "spec").glob("*.md"))
+        name = next(f.name for f in files if f"**{clause}" in f.read_text())
+        page = f"../../spec/{name}"
+    return f"[{clause}]({page})"
+
+
+def model_keys():
+    """tests/checkpoint/keys.toml by file."""
+    folder = ROOT / "tests/checkpoint"
+    table = tomllib.loads((folder / "keys.toml").read_text())
+    known = json.loads((folder / "known_keys.json").read_text())
+    text = [
+        "# Keys of a checkpoint",
+        "",
+        "`tools/docs/generate.py` writes this page from",
+        "[keys.toml](../../tests/checkpoint/keys.toml): what the keys of a checkpoint's JSON files do",
+        f"that transformers {known['transformers']} and tokenizers {known['tokenizers']} know. "
+        "`tests/checkpoint/test_keys.py` shows",
+        "each line with the shipped model. A key without a line is as the one around it. Where",
+        "`generation_config.json` is absent, its refused keys are refused in `config.json`, too.",
+        "Refused keys that transformers has for other families alone stand in",
+        "[checkpoint.md](../../spec/checkpoint.md).",
+    ]
+    for file, rows in table.items():
+        text += ["", f"## {file}", "", "| key | here | |", "|---|---|---|"]
+        for key, row in rows.items():
+            if "implemented" in row:
+                here = f"implemented | {clause_link(row['implemented'])}"
+            elif "refused" in row:
+                value = json.dumps(row["refused"]).replace("|", "\\|")
+                here = f"refused | for example `{value}`"
+            else:
+                here = f"no effect | {row['no_effect']}"
+            text.append(f"| `{key}` | {here} |")
+    return "\n".join(text) + "\n"
+
+
 def usage(*command):
     done = subprocess.run(
         [BIN, *command, "--help"], capture_output=True, text=True, check=True, timeout=60
@@ -118,7 +161,12 @@ def cli_options():
     return "\n".join(text) + "\n"
 
 
-PAGES = {"operations.md": operations, "errors.md": errors, "cli-options.md": cli_options}
+PAGES = {
+    "operations.md": operations,
+    "errors.md": errors,
+    "model-keys.md": model_keys,
+    "cli-options.md": cli_options,
+}
 
 
 def stale():

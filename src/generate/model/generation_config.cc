@@ -55,6 +55,17 @@ class Reader {
  public:
   explicit Reader(std::string path) : path_(std::move(path)) {}
 
+  // config.json, where transformers looks for the same keys if there is no generation_config.json.
+  Status read_substitute(const Value& config, GenerationConfig& d) {
+    for (const auto& [key, value] : config.members) {
+      key_ = key, value_ = &value;
+      if (value.kind == Value::null) continue;
+      if (key == "max_new_tokens") return uncovered("belongs into generation_config.json");
+      if (const auto status = unsupported(d); status && !*status) return *status;
+    }
+    return {};
+  }
+
   Status read(const Value& file, GenerationConfig& d) {
     std::set<std::string_view> seen;
     for (const auto& [key, value] : file.members) {
@@ -94,20 +105,26 @@ class Reader {
     if (key_ == "max_new_tokens") return whole(d.max_new_tokens, 1);
     if (key_ == "max_length") return whole(d.max_length, 1);
     if (key_ == "eos_token_id") return {};  // read_stop_tokens
+    if (const auto status = unsupported(d)) return *status;
+    if (std::ranges::count(harmless_keys(), key_)) return {};
+    return uncovered("is a key that this version does not know, so it is not covered");
+  }
+
+  // Of a key that is not implemented: whether its value switches it off. Of other keys: nothing.
+  std::optional<Status> unsupported(GenerationConfig& d) const {
     if (key_ == "cache_implementation") {
       const bool known = value_->kind == Value::string && std::ranges::count(harmless_caches(), value_->text);
       return known ? Status() : uncovered("is not covered");
     }
     for (const UnsupportedKey& s : unsupported_keys()) {
       if (s.name != key_) continue;
-      if (is_off(*value_, s.off)) return {};
+      if (is_off(*value_, s.off)) return Status();
       const Error e = uncovered("changes which tokens come out and is not covered");
       if (!s.drawing) return e;
       if (d.drawing) d.drawing = e;
-      return {};
+      return Status();
     }
-    if (std::ranges::count(harmless_keys(), key_)) return {};
-    return uncovered("is a key that this version does not know, so it is not covered");
+    return std::nullopt;
   }
 
   template <class T>
@@ -131,12 +148,16 @@ class Reader {
   }
 };
 
+bool exists(const std::string& path) {
+  std::error_code ec;
+  return std::filesystem::exists(path, ec);
+}
+
 // An absent file is an empty object.
 Result<Value> read_object(const std::string& path) {
   Value file;
   file.kind = Value::object;
-  std::error_code ec;
-  if (!std::filesystem::exists(path, ec)) return file;
+  if (!exists(path)) return file;
   INVAR_TRY(const std::string text, read_file(path));
   INVAR_TRY(file, json::parse(text, path));
   if (file.kind != Value::object) return bad_input(path + ": not a JSON object");
@@ -151,6 +172,12 @@ std::string path_in(const std::string& folder) {
 
 Result<GenerationConfig> read_generation_config(const std::string& folder) {
   GenerationConfig d;
+  if (!exists(path_in(folder))) {
+    const std::string path = folder + "/config.json";
+    INVAR_TRY(const Value config, read_object(path));
+    INVAR_CHECK_OK(Reader(path).read_substitute(config, d));
+    return d;
+  }
   INVAR_TRY(const Value file, read_object(path_in(folder)));
   INVAR_CHECK_OK(Reader(path_in(folder)).read(file, d));
   return d;

@@ -22,7 +22,8 @@ struct GenerationConfig {
 
 constexpr int32_t kTopK = 50;  // transformers' default where tokens are drawn
 
-// FOLDER/generation_config.json; an absent file says what an empty object says.
+// FOLDER/generation_config.json; an absent file says what an empty object says, but what
+// config.json then says of generation is refused.
 Result<GenerationConfig> read_generation_config(const std::string& folder);
 // Its eos_token_id, where it has one.
 Result<std::optional<std::vector<int32_t>>> read_stop_tokens(const std::string& folder);

@@ -7,7 +7,7 @@
 
 namespace invar::generate {
 
-// A key of transformers' GenerationConfig (5.23, or 4.x) that changes which tokens come out and is
+// A key of transformers' GenerationConfig (5.24, or 4.x) that changes which tokens come out and is
 // not implemented. It passes with null and with the value that switches it off: a number, a word,
 // [] for what is empty.
 struct UnsupportedKey {

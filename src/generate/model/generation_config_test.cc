@@ -48,6 +48,21 @@ TEST_F(GenerationConfigTest, NothingIsIgnoredInSilence) {
   EXPECT_EQ(drawing->drawing.error().code, Code::not_covered);
 }
 
+TEST_F(GenerationConfigTest, ConfigJsonIsAskedWhereThereIsNoFile) {
+  const auto config = [&](const std::string& text) {
+    EXPECT_TRUE(write_file(folder_.path() + "/config.json", text));
+    return read_generation_config(folder_.path());
+  };
+  EXPECT_EQ(config(R"({"repetition_penalty": 1.1})").error().code, Code::not_covered);
+  EXPECT_EQ(config(R"({"max_new_tokens": 5})").error().code, Code::not_covered);
+  EXPECT_EQ(config(R"({"min_p": 0.1})")->drawing.error().code, Code::not_covered);
+  EXPECT_TRUE(config(R"({"repetition_penalty": 1.0, "max_new_tokens": null, "hidden_size": 8})"));
+  EXPECT_TRUE(config(R"({"repetition_penalty": 1.1})").error().message.find("config.json") !=
+              std::string::npos);
+  EXPECT_TRUE(write_file(folder_.path() + "/generation_config.json", "{}"));
+  EXPECT_TRUE(read_generation_config(folder_.path()));
+}
+
 TEST_F(GenerationConfigTest, StopTokens) {
   const auto stop = [&](const std::string& text) {
     EXPECT_TRUE(write_file(folder_.path() + "/generation_config.json", text));

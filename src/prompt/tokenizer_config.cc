@@ -1,0 +1,98 @@
+// tokenizer_config.json against tokenizer.json (spec/tokens.md tokens.11).
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text/display.h"
+#include "prompt/tokenizer_model.h"
+
+namespace invar::prompt {
+namespace {
+
+using Json = nlohmann::json;
+
+// Keys that change texts or tokens; null, false and what is empty switch them off.
+constexpr const char* kSwitches[] = {
+    "split_special_tokens", "fix_mistral_regex",
+    "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output", "auto_map"};
+constexpr const char* kLists[] = {"extra_special_tokens", "additional_special_tokens",
+                                  "model_specific_special_tokens"};
+
+class ConfigCheck {
+ public:
+  ConfigCheck(const std::vector<AddedToken>& added, std::string_view file) : added_(added), file_(file) {}
+
+  Status check(const Json& config) const {
+    for (const auto& [key, value] : config.items()) {
+      if (std::ranges::count(kSwitches, key)) {
+        const bool off = value.is_null() || value == false || (value.is_structured() && value.empty());
+        if (!off) return refused(key, "changes the tokenizer and is not supported");
+      } else if (std::ranges::count(kLists, key)) {
+        if (!value.is_structured()) continue;
+        for (const Json& token : value) INVAR_CHECK_OK(named(key, token, false));
+      } else if (key == "added_tokens_decoder") {
+        if (!value.is_structured()) continue;
+        for (const Json& token : value) INVAR_CHECK_OK(described(key, token));
+      } else if (key.ends_with("_token")) {
+        INVAR_CHECK_OK(named(key, value, true));
+      }
+    }
+    return {};
+  }
+
+ private:
+  Error refused(const std::string& key, const std::string& what) const {
+    return not_covered(file_ + ": " + key + ": " + what);
+  }
+
+  static std::string content_of(const Json& token) {
+    if (token.is_object()) {
+      const auto content = token.find("content");
+      return content == token.end() ? std::string() : content_of(*content);
+    }
+    return token.is_string() ? token.get<std::string>() : std::string();
+  }
+
+  const AddedToken* find(const std::string& content) const {
+    const auto at = std::ranges::find(added_, content, &AddedToken::content);
+    return at == added_.end() ? nullptr : &*at;
+  }
+
+  Status named(const std::string& key, const Json& token, bool special) const {
+    const std::string content = content_of(token);
+    if (content.empty()) return {};
+    const AddedToken* known = find(content);
+    if (known && (known->special || !special)) return {};
+    return refused(key, "\"" + excerpt(content) + "\" is no " + (special ? "special " : "") +
+                            "added token of tokenizer.json, so it is not supported");
+  }
+
+  Status described(const std::string& key, const Json& token) const {
+    INVAR_CHECK_OK(named(key, token, false));
+    const AddedToken* known = find(content_of(token));
+    if (!known) return {};
+    const auto is = [&](const char* name, bool otherwise) {
+      const auto flag = token.is_object() ? token.find(name) : token.end();
+      return flag == token.end() || !flag->is_boolean() ? otherwise : flag->get<bool>();
+    };
+    const bool special = is("special", false);
+    const bool same = is("lstrip", false) == known->lstrip && is("rstrip", false) == known->rstrip &&
+                      is("single_word", false) == known->single_word &&
+                      is("normalized", !special) == known->normalized && (known->special || !special);
+    if (same) return {};
+    return refused(key, "\"" + excerpt(known->content) +
+                            "\" has other flags than in tokenizer.json, so it is not supported");
+  }
+
+  const std::vector<AddedToken>& added_;
+  std::string file_;
+};
+
+}  // namespace
+
+Status Tokenizer::check_config(std::string_view json, std::string_view file_name_for_errors) const {
+  const Json config = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object()) return bad_input(std::string(file_name_for_errors) + ": not a JSON object");
+  return ConfigCheck(impl_->added, file_name_for_errors).check(config);
+}
+
+}  // namespace invar::prompt
