@@ -27,7 +27,7 @@ struct ModelFolder {
   receipt::ModelIdentity identity;
   std::string folder;
   prompt::Tokenizer tokenizer;
-  int64_t context = 0;  // max_position_embeddings
+  int64_t context = 0;               // max_position_embeddings
   std::vector<int32_t> stop_tokens;  // ascending, each once
 };
 Result<ModelFolder> open_model(const ModelLocation&);

@@ -16,7 +16,7 @@ TEST(SealTest, AReceiptThatWasSealedIsValid) {
   EXPECT_EQ(described.recipe, "toy-1");
   EXPECT_EQ(described.program, sha256("program"));
   sample::Params sampling;
-  sampling.seed = 3;
+  sampling.do_sample = true, sampling.seed = 3;
   const Output output{{7, 9}, "B", "stop", {sha256("x"), sha256("y")}};
   const Receipt r = seal(described, {"A", {5}, 2, {9}, sampling}, output, {{"isa", "scalar"}});
   EXPECT_EQ(r.prompt, "A");

@@ -41,8 +41,8 @@ def ReproOp : OpInterface<"ReproOp"> {
   let verify = "return ::invar::compiler::verify_repro_op($_op);";
 }
 
-// Operations are created by name, so TableGen's eight builders for each are omitted. So are accessors
-// for `numerics` and `version`, which every operation has: the interface verifies both.
+// Operations are created by name, so TableGen's eight builders for each are omitted. Accessors for
+// `numerics` and `version`, which every operation has, are omitted too: the interface verifies both.
 class Repro_Op<string mnemonic, dag operands, list<Trait> traits = []>
     : Op<ReproDialect, mnemonic, [NoMemoryEffect, ReproOp] # traits> {
   let skipDefaultBuilders = 1;
