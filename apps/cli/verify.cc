@@ -73,7 +73,8 @@ int judge_all(const ReceiptCommand& c, const Judge& judge) {
                                     : static_cast<int>(Code::failed);
     code = std::max(code, one);
     good += one == 0;
-    if (c.receipts.size() == 1 && !verdict) return fail(verdict.error());
+    if (!verdict) fail(verdict.error());
+    if (!verdict && c.receipts.size() == 1) return one;
     if (c.json)
       print(verdict ? json_of(*verdict) : error_json(path, verdict.error()));
     else

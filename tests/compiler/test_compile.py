@@ -85,7 +85,9 @@ def test_every_stage_reads_its_own_text(exported, tmp_path):
         opt(text["repro"], pipeline("repro-to-plan"), cwd=exported, tmp_path=tmp_path)
         == text["plan"]
     )
-    assert b"onnx.node" not in text["repro"] and b"repro." not in text["plan"]
+    assert b"onnx.node" not in text["repro"] and b"repro." not in text["plan"].replace(
+        b"#repro.dims", b""
+    )
     # Weights never enter the IR: the text is far smaller than they are.
     assert max(map(len, text.values())) < 400_000 < sum((MODEL / s).stat().st_size for s in SHARDS)
 
@@ -115,7 +117,7 @@ def test_the_plan_of_the_shipped_model(exported):
     }.items():
         assert text.count(call) == count, call
     assert text.count("\nstate ") == layers and "sigmoid" not in text and "present" not in text
-    assert text.count(" bf16 [") == 9 * layers + 2, (
+    assert text.split("\nplaces\n")[0].count(" bf16 [") == 9 * layers + 2, (
         "the embedding is tied: one weight, read in place"
     )
 
