@@ -42,7 +42,7 @@ def ReproOp : OpInterface<"ReproOp"> {
 }
 
 // Operations are created by name, so TableGen's eight builders for each are omitted. Accessors for
-// `numerics` and `version`, which every operation has, are omitted too: the interface verifies both.
+// `numerics` and `version`, which every operation has, are omitted, too: the interface checks both.
 class Repro_Op<string mnemonic, dag operands, list<Trait> traits = []>
     : Op<ReproDialect, mnemonic, [NoMemoryEffect, ReproOp] # traits> {
   let skipDefaultBuilders = 1;
