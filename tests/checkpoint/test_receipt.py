@@ -2,12 +2,13 @@
 
 import copy
 import json
+import re
 import subprocess
 import sys
 
 import jsonschema
 from conftest import ROOT
-from receipt_oracle import SECTIONS, execution_leaves, leaves, merkle_root, put, seal
+from receipt_oracle import SECTIONS, execution_leaves, leaves, merkle_root, put, seal, sha256
 
 
 def check(receipt):
@@ -91,3 +92,22 @@ def test_the_schema_accepts_receipts_and_nothing_else(answer):
         (("schema",), "invar-receipt 3"),
     ]:
         assert not validator.is_valid(put(answer["content"], path, value)), path
+
+
+def test_the_example_of_the_specification(answer):
+    """Every digest of spec/receipt.md's example, from the texts that the page shows."""
+    page = (ROOT / "spec/receipt.md").read_text().split("## Example\n")[1]
+    block = page.split("```\n")[1]
+    shown = re.findall(r"\b[0-9a-f]{64}\b", block)
+    texts = re.findall(r"^leaf  (.*?) +[0-9a-f]{64}$", block, re.M)
+    leaf_digests = [sha256(text.encode()) for text in texts]
+    level0 = [sha256(b"\0", d) for d in leaf_digests]
+    level1 = [sha256(b"\1", *level0[:2]), level0[2]]
+    root = sha256(b"\1", *level1)
+    assert shown == [d.hex() for d in (*leaf_digests, *level0, *level1, root)]
+    assert root == merkle_root(leaf_digests)
+    named = answer["content"]["digests"]
+    assert shown[:3] == list(named.values())[:3]
+    for text in re.findall(r"`(input\..*?=.*?)`", page):
+        assert named[text.split("=")[0]] == sha256(text.encode()).hex()
+    assert f"All {len(named)} leaves" in page and answer["receipt_hash"] in page
