@@ -271,9 +271,9 @@ build_wheel() {
 
 # --- commands -------------------------------------------------------------------------------------
 # Processor seconds of the builds with an empty compiler cache, and of what follows them, on a Zen 3
-# core: estimates (docs/notebook/2026-11-24-build-time.md).
-demo_seconds=(540 1)
-test_seconds=(2900 1200)
+# core (docs/notebook/2026-11-24-build-time.md).
+demo_seconds=(850 1)
+test_seconds=(4200 1800)
 # announce MADE BUILD REST: how long the command takes. MADE: a file that the last build step makes.
 announce() {
   local minutes=$((($2 + $3) / jobs / 60 + 1)) rest=$(($3 / jobs / 60 + 1))
