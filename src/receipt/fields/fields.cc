@@ -19,9 +19,14 @@ template <auto M>
 auto& sampling(Receipt& r) {
   return r.sampling.*M;
 }
+template <auto M>
+auto& processor(Receipt& r) {
+  return r.sampling.processors.*M;
+}
 
 using R = Receipt;
 using P = sample::Params;
+using S = sample::Processors;
 constexpr bool kOptional = true;
 // An optional field is a row here, a member of Receipt whose default value has no effect, and a
 // line of docs/reference/{receipt.py,receipt.schema.json} and spec/receipt.md.
@@ -48,6 +53,18 @@ const Field kFields[] = {
     {"input", "top_k", &sampling<&P::top_k>},
     {"input", "top_p", &sampling<&P::top_p>},
     {"input", "seed", &sampling<&P::seed>},
+    {"input", "min_p", &sampling<&P::min_p>, 2, kOptional},
+    {"input", "epsilon_cutoff", &sampling<&P::epsilon_cutoff>, 2, kOptional},
+    {"input", "repetition_penalty", &processor<&S::repetition_penalty>, 2, kOptional},
+    {"input", "no_repeat_ngram_size", &processor<&S::no_repeat_ngram_size>, 2, kOptional},
+    {"input", "bad_words_ids", &processor<&S::bad_words_ids>, 2, kOptional},
+    {"input", "min_new_tokens", &processor<&S::min_new_tokens>, 2, kOptional},
+    {"input", "forced_bos_token_id", &processor<&S::forced_bos_token_id>, 2, kOptional},
+    {"input", "forced_eos_token_id", &processor<&S::forced_eos_token_id>, 2, kOptional},
+    {"input", "remove_invalid_values", &processor<&S::remove_invalid_values>, 2, kOptional},
+    {"input", "suppress_tokens", &processor<&S::suppress_tokens>, 2, kOptional},
+    {"input", "begin_suppress_tokens", &processor<&S::begin_suppress_tokens>, 2, kOptional},
+    {"input", "stop_strings", &of<&R::stop_strings>, 2, kOptional},
     {"input", "previous", &of<&R::previous>, 2, kOptional},
     {"output", "text", &of<&R::text>},
     {"output", "finish_reason", &of<&R::finish_reason>},
@@ -87,6 +104,7 @@ std::string to_json(float v, Style) {
 }
 
 std::string to_json(const TensorDigest& v, Style);
+std::string to_json(const std::vector<int32_t>& v, Style);
 
 template <class T>
 std::string list(const std::vector<T>& v, Style s, std::string_view between, std::string_view open = "",
@@ -111,6 +129,12 @@ std::string to_json(const TensorDigest& t, Style s) {
   return out.append(sep).append(member("sha256", to_json(t.sha256, s))) + "}";
 }
 std::string to_json(const std::vector<int32_t>& v, Style s) {
+  return list(v, s, ", ");
+}
+std::string to_json(const std::vector<std::vector<int32_t>>& v, Style s) {
+  return list(v, s, ", ");
+}
+std::string to_json(const std::vector<std::string>& v, Style s) {
   return list(v, s, ", ");
 }
 std::string to_json(const std::vector<Digest>& v, Style s) {
