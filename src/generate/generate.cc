@@ -68,11 +68,13 @@ Status Generator::Impl::encode_prompts() {
 
 Status Generator::Impl::reserve_receipts() {
   uint64_t needed = 0;
+  receipt::Receipt stated = described;
+  stated.sampling = decoding.params, stated.stop_strings = decoding.stop_strings;
   for (size_t i = jobs.size(); i-- > 0;) {
     Job& job = jobs[i];
     job.later_receipts = needed;
     if (job.prompt.receipt_path)
-      needed += receipt_size(described, job.prompt.text.size(), job.tokens.size(), job.max_new_tokens);
+      needed += receipt_size(stated, job.prompt.text.size(), job.tokens.size(), job.max_new_tokens);
   }
   for (const Job& job : jobs) {  // the first that has a path: all lie in one folder
     if (!job.prompt.receipt_path) continue;
