@@ -2,19 +2,25 @@
 """An independent reading of spec/sampling.md, and the known answers that both it and the C++ are
 tested with.
 
-    python3 tools/sampling_vectors.py > src/sample/vectors.txt
+    python3 tools/sampling_vectors.py
 
-One case per line: do_sample temperature top_k top_p seed position stream | logits | choices ->
-token (floats as hexadecimal bits; choices are token:weight, "-" where greedy). Needs numpy.
+writes two files of src/sample, one case per line, floats as hexadecimal bits, choices as
+token:weight or "-" where greedy. Needs numpy.
+
+vectors.txt            do_sample temperature top_k top_p seed position stream | logits | choices ->
+                       token
+processor_vectors.txt  settings | prompt | answer | stop tokens | max_new_tokens | logits | the
+                       logits behind the processors | choices | token (-1: none is left)
 """
 
 import random
-import sys
 from decimal import Decimal, getcontext
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
+HERE = Path(__file__).resolve().parents[1] / "src/sample"
 getcontext().prec = 60
 MASK = 0xFFFFFFFF
 
@@ -61,7 +67,7 @@ def fixed40(x):  # sampling.1
     return nearest_even(Fraction(x) * 2**40)
 
 
-def choices(logits, temperature, top_k, top_p):
+def choices(logits, temperature, top_k, top_p, min_p=0, epsilon_cutoff=0):
     live = [i for i, l in enumerate(logits) if not np.isnan(l) and l != -np.inf]
     top = max(logits[i] for i in live)
     order = sorted(live, key=lambda i: (-float(logits[i]), i))  # sampling.7
@@ -81,6 +87,9 @@ def choices(logits, temperature, top_k, top_p):
         while n == 0 or total * 2**40 < share * whole:
             total, n = total + order[n][1], n + 1
         order = order[:n]
+    order = [(i, w) for i, w in order if w >= fixed40(float(min_p))]  # sampling.18
+    least = fixed40(float(epsilon_cutoff)) * sum(w for _, w in order)  # sampling.19
+    order = [(i, w) for i, w in order if w == 2**40 or w * 2**40 >= least]
     return sorted((i, w) for i, w in order if w > 0)
 
 
@@ -93,6 +102,46 @@ def draw(chosen, u):  # sampling.9
     raise AssertionError
 
 
+def greedy(logits):  # sampling.5
+    live = [i for i, l in enumerate(logits) if not np.isnan(l) and l != -np.inf]
+    return min(live, key=lambda i: (-float(logits[i]), i))
+
+
+def processed(logits, settings, prompt, answer, stop, limit):  # sampling.10
+    out, h, i = list(logits), prompt + answer, len(answer)
+
+    def never(tokens):
+        for t in tokens:
+            if t < len(out):
+                out[t] = np.float32(-np.inf)
+
+    with np.errstate(all="ignore"):
+        penalty = np.float32(settings.get("repetition_penalty", 1))
+        for t in set(h) if penalty != 1 else ():  # sampling.11
+            if t < len(out):
+                out[t] = np.float32(out[t] * penalty if out[t] < 0 else out[t] / penalty)
+    n = settings.get("no_repeat_ngram_size", 0)
+    if n:  # sampling.12
+        grams = [h[j : j + n] for j in range(len(h) - n + 1)]
+        never({g[-1] for g in grams if g[:-1] == h[len(h) - n + 1 :]})
+    for *before, last in settings.get("bad_words_ids", ()):  # sampling.13
+        if h[len(h) - len(before) :] == before and len(before) <= len(h):
+            never([last])
+    if i < settings.get("min_new_tokens", 0):  # sampling.14
+        never(stop)
+    bos, eos = settings.get("forced_bos_token_id"), settings.get("forced_eos_token_id")
+    for forced, now in (([bos], bos is not None and len(h) == 1), (eos, eos and i == limit - 1)):
+        if now:  # sampling.15
+            out = [np.float32(0 if t in forced else -np.inf) for t in range(len(out))]
+    if settings.get("remove_invalid_values"):  # sampling.16
+        most = np.finfo(np.float32).max
+        out = [np.float32(0) if np.isnan(x) else min(max(x, -most), most) for x in out]
+    never(settings.get("suppress_tokens", ()))  # sampling.17
+    if i == (1 if len(prompt) == 1 and bos is not None else 0):
+        never(settings.get("begin_suppress_tokens", ()))
+    return out
+
+
 def case(do_sample, temperature, top_k, top_p, seed, position, stream, logits):
     logits = [np.float32(x) for x in logits]
     t, p = np.float32(temperature), np.float32(top_p)
@@ -101,8 +150,7 @@ def case(do_sample, temperature, top_k, top_p, seed, position, stream, logits):
         token = draw(chosen, random_u64(seed, position, stream))
         shown = " ".join(f"{i}:{w}" for i, w in chosen)
     else:
-        live = [i for i, l in enumerate(logits) if not np.isnan(l) and l != -np.inf]
-        token, shown = min(live, key=lambda i: (-float(logits[i]), i)), "-"
+        token, shown = greedy(logits), "-"
     return (
         f"{int(do_sample)} {bits(t):08x} {top_k} {bits(p):08x} {seed} {position} {stream} | "
         + " ".join(f"{bits(l):08x}" for l in logits)
@@ -155,5 +203,85 @@ def cases():
         )
 
 
+FLOATS = ("temperature", "top_p", "min_p", "epsilon_cutoff", "repetition_penalty")
+
+
+def setting(name, value):
+    if name in FLOATS:
+        return f"{name}={bits(value):08x}"
+    if name == "bad_words_ids":
+        return f"{name}={';'.join(','.join(map(str, word)) for word in value)}"
+    if isinstance(value, list):
+        return f"{name}={','.join(map(str, value))}"
+    return f"{name}={int(value)}"
+
+
+def processor_case(settings, prompt, answer, stop, limit, logits):
+    logits = [np.float32(x) for x in logits]
+    out = processed(logits, settings, prompt, answer, stop, limit)
+    shown, token = "-", -1
+    if any(not np.isnan(x) and x != -np.inf for x in out):
+        if settings["do_sample"]:
+            t, p, m, e = (np.float32(settings.get(n, d)) for n, d in zip(FLOATS, (1, 1, 0, 0)))
+            chosen = choices(out, t, settings.get("top_k", 0), p, m, e)
+            token = draw(chosen, random_u64(settings["seed"], len(answer), 0))
+            shown = " ".join(f"{i}:{w}" for i, w in chosen)
+        else:
+            token = greedy(out)
+    numbers = ([f"{bits(x):08x}" for x in row] for row in (logits, out))
+    words = [[setting(n, v) for n, v in settings.items()]]
+    words += [map(str, ids) for ids in (prompt, answer, stop, [limit])]
+    words += [*numbers, [shown], [str(token)]]
+    return " | ".join(" ".join(w) for w in words)
+
+
+def random_settings(rng, ids):
+    """Each setting in a third of the cases. ids(n): n tokens."""
+    some = {
+        "repetition_penalty": lambda: rng.choice([1.1, 1.3, 0.5, 2, 1e30, 1e-30]),
+        "no_repeat_ngram_size": lambda: rng.choice([1, 2, 2, 3]),
+        "bad_words_ids": lambda: [ids(rng.choice([1, 1, 2, 3])) for _ in range(rng.randint(1, 4))],
+        "min_new_tokens": lambda: rng.randint(1, 4),
+        "forced_bos_token_id": lambda: ids(1)[0],
+        "forced_eos_token_id": lambda: ids(rng.choice([1, 2])),
+        "remove_invalid_values": lambda: True,
+        "suppress_tokens": lambda: ids(rng.randint(1, 4)),
+        "begin_suppress_tokens": lambda: ids(rng.randint(1, 4)),
+        "temperature": lambda: rng.choice([0.1, 0.8, 1.7]),
+        "top_k": lambda: rng.choice([1, 2, 5, 50]),
+        "top_p": lambda: rng.choice([0.01, 0.5, 0.9, 0.95]),
+        "min_p": lambda: rng.choice([0.01, 0.05, 0.1, 0.5, 1]),
+        "epsilon_cutoff": lambda: rng.choice([3e-4, 0.02, 0.1, 0.5]),
+    }
+    return {name: make() for name, make in some.items() if rng.random() < 1 / 3}
+
+
+def random_generation(rng, vocab):
+    """Settings and a moment of a generation: (settings, prompt, answer, stop tokens, limit)."""
+
+    def ids(n):
+        return [rng.randrange(vocab) for _ in range(n)]
+
+    settings = {"do_sample": rng.random() < 0.7, "seed": rng.getrandbits(64)}
+    settings |= random_settings(rng, ids)
+    few = ids(3)  # so that tokens repeat
+    prompt = [rng.choice(few) for _ in range(rng.choice([1, 1, 2, 9]))]
+    answer = [rng.choice(few) for _ in range(rng.choice([0, 0, 1, 3, 6]))]
+    stop = ids(rng.choice([0, 1, 2]))
+    return settings, prompt, answer, stop, len(answer) + rng.choice([1, 1, 2, 5])
+
+
+def processor_cases():
+    rng = random.Random(22)
+    for _ in range(400):
+        vocab = rng.choice([4, 9, 30])
+        logits = [rng.gauss(0, rng.choice([1, 5])) for _ in range(vocab)]
+        for special in (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40):
+            if rng.random() < 0.1:
+                logits[rng.randrange(vocab)] = special
+        yield processor_case(*random_generation(rng, vocab), logits)
+
+
 if __name__ == "__main__":
-    sys.stdout.write("".join(line + "\n" for line in cases()))
+    for name, lines in (("vectors", cases()), ("processor_vectors", processor_cases())):
+        (HERE / f"{name}.txt").write_text("".join(line + "\n" for line in lines))

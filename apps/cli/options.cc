@@ -83,12 +83,26 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
   add_decimal(app, "--temperature", o.temperature, "divide logits by this; > 0");
   app.add_option("--top-k", o.top_k, "keep the k most likely tokens; 0 = all")->check(whole(0, INT32_MAX));
   add_decimal(app, "--top-p", o.top_p, "keep the smallest set with this probability; 1 = all");
+  add_decimal(app, "--min-p", o.min_p,
+              "keep the tokens of at least this probability, the best one's being 1; 0 = all");
+  add_decimal(app, "--repetition-penalty", o.repetition_penalty,
+              "above 1, tokens of prompt and answer are less likely to come again; 1 = none");
+  app.add_option("--no-repeat-ngram-size", o.no_repeat_ngram_size,
+                 "no so many tokens in a row come twice in prompt and answer; 0 = no limit")
+      ->check(whole(0, INT32_MAX));
+  app.add_option("--min-new-tokens", o.min_new_tokens, "no stop token comes before so many new tokens")
+      ->check(whole(0, 1 << 30));
+  app.add_option_function<std::vector<int32_t>>(
+         "--suppress-tokens", [&o](const std::vector<int32_t>& ids) { o.suppress_tokens = ids; },
+         "ids that are never chosen, comma separated")
+      ->delimiter(',')
+      ->check(whole(0, INT32_MAX));
   app.add_option("--seed", o.seed, "seed of the counter-based generator")
       ->check(whole(0, UINT64_MAX))
       ->capture_default_str();
   auto* greedy = app.add_flag_callback(
       "--no-do-sample", [&o] { o.do_sample = false; }, "always take the most likely token");
-  for (const char* drawing : {"--temperature", "--top-k", "--top-p"})
+  for (const char* drawing : {"--temperature", "--top-k", "--top-p", "--min-p"})
     greedy->excludes(app.get_option(drawing));
 }
 
@@ -100,6 +114,11 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
                                "JSON lines: a string or an object with \"prompt\"; one receipt each");
   text->excludes(file);
   add_sampling(*cmd, o.sampling);
+  cmd->add_option_function<std::vector<std::string>>(
+         "--stop", [&o](const std::vector<std::string>& texts) { o.sampling.stop_strings = texts; },
+         "a text that ends the answer, which keeps it; once for each text")
+      ->allow_extra_args(false)
+      ->type_name("TEXT");
   cmd->add_flag("--no-generation-config", o.sampling.no_generation_config,
                 "take no defaults of sampling and length from the checkpoint's generation_config.json");
   add_execution(*cmd, o.execution);

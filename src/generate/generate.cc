@@ -19,6 +19,7 @@ struct Job {
   Prompt prompt;
   std::vector<int32_t> tokens;
   int64_t max_new_tokens = 0;
+  sample::Params params{};
   uint64_t later_receipts = 0;  // bytes that the receipts of the jobs behind this one take
 };
 
@@ -56,6 +57,7 @@ Status Generator::Impl::encode_prompts() {
     const auto most = new_tokens(model, decoding, n);
     if (!most) return Error{most.error().code, which + ": " + most.error().message};
     job.max_new_tokens = *most;
+    INVAR_TRY(job.params, params_for(model, decoding, n, *most));
     longest = std::max(longest, n + *most);
     if (job.prompt.receipt_path) {
       INVAR_TRY(const DiskReservation possible, reserve_receipt(*job.prompt.receipt_path, 1));
@@ -66,11 +68,13 @@ Status Generator::Impl::encode_prompts() {
 
 Status Generator::Impl::reserve_receipts() {
   uint64_t needed = 0;
+  receipt::Receipt stated = described;
+  stated.sampling = decoding.params, stated.stop_strings = decoding.stop_strings;
   for (size_t i = jobs.size(); i-- > 0;) {
     Job& job = jobs[i];
     job.later_receipts = needed;
     if (job.prompt.receipt_path)
-      needed += receipt_size(described, job.prompt.text.size(), job.tokens.size(), job.max_new_tokens);
+      needed += receipt_size(stated, job.prompt.text.size(), job.tokens.size(), job.max_new_tokens);
   }
   for (const Job& job : jobs) {  // the first that has a path: all lie in one folder
     if (!job.prompt.receipt_path) continue;
@@ -130,7 +134,8 @@ struct AnswerStream::Impl {
       : generator(g),
         job(j),
         text(g.model.tokenizer),
-        loop(*g.session, j.tokens, j.max_new_tokens, g.decoding.params, g.model.stop_tokens) {}
+        loop(*g.session, j.tokens, j.max_new_tokens, j.params, g.model.stop_tokens,
+             StopStrings(g.model.tokenizer, g.decoding.stop_strings, j.tokens)) {}
   Generator::Impl& generator;
   const Job& job;
   prompt::Stream text;
@@ -164,7 +169,8 @@ Result<Answer> AnswerStream::finish(Observer& observer) {
   const std::string model_path = g.request.record_model_path ? g.request.model.model_name : "";
   Answer answer;
   answer.receipt = receipt::seal(
-      g.described, {job.prompt.text, job.tokens, job.max_new_tokens, g.model.stop_tokens, g.decoding.params},
+      g.described, {job.prompt.text, job.tokens, job.max_new_tokens, g.model.stop_tokens, job.params,
+                  g.decoding.stop_strings},
       {made.tokens, g.model.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
       describe_execution(*g.session, model_path, g.compiled.plan, g.request.execution));
   answer.receipt_hash = to_hex(receipt::receipt_hash(answer.receipt));

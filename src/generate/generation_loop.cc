@@ -1,6 +1,7 @@
 #include "generate/generation_loop.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/endian.h"
 #include "receipt/receipt.h"
@@ -21,8 +22,14 @@ bool on_gpu(const run::Session& session) {
 }  // namespace
 
 GenerationLoop::GenerationLoop(run::Session& session, std::span<const int32_t> prompt, int64_t max_new,
-                               const sample::Params& params, std::span<const int32_t> stop_tokens)
-    : session_(session), prompt_(prompt), stop_tokens_(stop_tokens), max_new_(max_new), params_(params) {
+                               const sample::Params& params, std::span<const int32_t> stop_tokens,
+                               std::optional<StopStrings> stop_strings)
+    : session_(session),
+      prompt_(prompt),
+      stop_tokens_(stop_tokens),
+      max_new_(max_new),
+      params_(params),
+      stop_strings_(std::move(stop_strings)) {
   session_.reset();
   start_ = Clock::now();
 }
@@ -47,7 +54,7 @@ Result<std::optional<int32_t>> GenerationLoop::next() {
   const bool beside = on_gpu(session_);
   session_.parallel_for(beside ? 1 : 2, [&](int task) {
     if (task == 0)
-      picked = sample::pick(logits, params_, i);
+      picked = sample::pick(logits, params_, {prompt_, g.tokens, stop_tokens_, max_new_});
     else
       commit(task);
   });
@@ -58,22 +65,10 @@ Result<std::optional<int32_t>> GenerationLoop::next() {
     g.prefill_seconds = since(start_), first_ = Clock::now();
   else if (const double s = since(first_); s > 0)
     g.decode_tokens_per_second = static_cast<double>(i) / s;
-  if (std::find(stop_tokens_.begin(), stop_tokens_.end(), token) != stop_tokens_.end())
+  const bool ends = stop_strings_ && stop_strings_->ends(token);
+  if (ends || std::find(stop_tokens_.begin(), stop_tokens_.end(), token) != stop_tokens_.end())
     g.finish_reason = "stop";
   return std::optional(token);
-}
-
-Result<sample::Params> sampling_params(const SamplingOptions& o) {
-  sample::Params p;
-  p.do_sample = o.do_sample.value_or(o.temperature || o.top_k || o.top_p);
-  if (p.do_sample) {
-    p.temperature = o.temperature.value_or(1.0f);
-    p.top_k = o.top_k.value_or(0);
-    p.top_p = o.top_p.value_or(1.0f);
-    p.seed = o.seed;
-  }
-  INVAR_CHECK_OK(sample::check(p));
-  return p;
 }
 
 Result<Generation> generate(run::Session& session, std::span<const int32_t> prompt, int64_t max_new,
@@ -107,7 +102,8 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
     auto commit = [row, digests](int i) { *digests[i] = receipt::commit(row(i)); };
     const int count = static_cast<int>(who.size());
     session.parallel_for(count, [&](int i) {
-      picked[i] = sample::pick(row(i), params, static_cast<uint64_t>(all[who[i]].tokens.size()));
+      const auto s = static_cast<size_t>(who[i]);
+      picked[i] = sample::pick(row(i), params, {prompts[s], all[s].tokens, stop_tokens, max_new});
       if (!beside) commit(i);
     });
     for (size_t i = 0; i < who.size(); ++i) {

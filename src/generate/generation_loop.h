@@ -11,6 +11,7 @@
 #include "base/hash/sha256.h"
 #include "base/status.h"
 #include "generate/options.h"
+#include "generate/output/stop_strings.h"
 #include "run/session.h"
 #include "sample/sample.h"
 
@@ -21,16 +22,17 @@ struct Generation {
   std::vector<Digest> logits;           // one per token
   double prefill_seconds = 0;           // until the first token
   double decode_tokens_per_second = 0;  // of those after it; 0 where there are none
-  std::string finish_reason;            // "stop": the last token is a stop token; "length"
+  std::string finish_reason;            // "stop": a stop token or a stop string ends it; "length"
 };
 
 // One sequence, a token at a time: whoever wants the answer as it is computed pulls it. The session
 // belongs to the loop as long as that lives.
 class GenerationLoop {
  public:
-  // Up to max_new tokens. The spans and the session outlive the loop.
+  // Up to max_new tokens. The spans and the session outlive the loop. Without `stop_strings` tokens
+  // alone end it.
   GenerationLoop(run::Session&, std::span<const int32_t> prompt, int64_t max_new, const sample::Params&,
-                 std::span<const int32_t> stop_tokens);
+                 std::span<const int32_t> stop_tokens, std::optional<StopStrings> stop_strings = {});
   GenerationLoop(const GenerationLoop&) = delete;
   ~GenerationLoop();
   // The next token; none behind the last, and then the generation is complete. An error ends the
@@ -44,11 +46,12 @@ class GenerationLoop {
   const std::span<const int32_t> prompt_, stop_tokens_;
   const int64_t max_new_;
   const sample::Params params_;
+  std::optional<StopStrings> stop_strings_;
   Generation generation_;
   Clock::time_point start_, first_;
 };
 
-// Without a checkpoint: what is not given is off.
+// Settings without a checkpoint: what nobody says is off.
 Result<sample::Params> sampling_params(const SamplingOptions&);
 
 // All of it at once.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/operation_set.h"
 
@@ -34,14 +35,23 @@ struct ExecutionOptions {  // tuning: never changes a bit
 
 constexpr int64_t kMaxNewTokens = 128;  // where neither the user nor the checkpoint says it
 
-struct SamplingOptions {  // absent = the checkpoint's generation_config.json, else greedy
-  std::optional<int64_t> max_new_tokens;
-  std::optional<float> temperature, top_p;
-  std::optional<int32_t> top_k;
-  uint64_t seed = 0;
-  // false: greedy, and nothing of sampling is read from the checkpoint. true: tokens are drawn.
-  // Absent: drawn where temperature, top_k or top_p is given or the checkpoint says so.
+// How tokens are chosen, each named as in transformers (spec/sampling.md). Absent: nobody says it.
+struct GenerationSettings {
   std::optional<bool> do_sample;
+  std::optional<float> temperature, top_p, min_p, epsilon_cutoff, repetition_penalty;
+  std::optional<int32_t> top_k, no_repeat_ngram_size, forced_bos_token_id;
+  std::optional<int64_t> max_new_tokens, min_new_tokens;
+  std::optional<bool> remove_invalid_values;
+  std::optional<std::vector<int32_t>> forced_eos_token_id, suppress_tokens, begin_suppress_tokens;
+  std::optional<std::vector<std::vector<int32_t>>> bad_words_ids;
+  std::optional<std::vector<std::string>> stop_strings;
+};
+
+// Absent: the checkpoint's generation_config.json, else off. do_sample is false: greedy, and what
+// shapes draws is not read from the checkpoint. do_sample is absent: tokens are drawn where
+// temperature, top_k, top_p or min_p is given or the checkpoint says so.
+struct SamplingOptions : GenerationSettings {
+  uint64_t seed = 0;
   bool no_generation_config = false;  // take no defaults from it
 };
 

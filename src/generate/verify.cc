@@ -10,6 +10,7 @@
 #include "generate/execution.h"
 #include "generate/model/find_model.h"
 #include "generate/model_folder.h"
+#include "generate/output/stop_strings.h"
 #include "generate/replay/replay.h"
 #include "generate/task_cache.h"
 #include "num/env.h"
@@ -87,6 +88,15 @@ void compare_texts(Verification& v, const ModelFolder& model) {
   if (text != claimed.text)
     v.finding("output.text", json(text).dump(-1, ' ', false, json::error_handler_t::replace),
               json(claimed.text).dump());
+  // receipt.13 left open whether a stop string ends the answer.
+  const size_t end = stop_string_length(model.tokenizer, claimed.stop_strings, claimed.prompt_tokens,
+                                        claimed.tokens);
+  const bool stop_token = std::ranges::count(claimed.stop_tokens, claimed.tokens.back()) > 0;
+  if (end > 0 && end < claimed.tokens.size())
+    v.finding("output.tokens", "an end behind the first stop string, after " + std::to_string(end) + " tokens",
+              std::to_string(claimed.tokens.size()) + " tokens");
+  else if (const char* reason = end > 0 || stop_token ? "stop" : "length"; reason != claimed.finish_reason)
+    v.finding("output.finish_reason", json(reason).dump(), json(claimed.finish_reason).dump());
   if (ascending(claimed.stop_tokens) != model.stop_tokens)
     v.finding("input.stop_tokens", json(model.stop_tokens).dump(), json(claimed.stop_tokens).dump());
 }

@@ -127,6 +127,19 @@ std::vector<Edit> edits() {
       {"input.top_k", [](Receipt& r) { ++r.sampling.top_k; }},
       {"input.top_p", [](Receipt& r) { r.sampling.top_p = 1; }},
       {"input.seed", [](Receipt& r) { r.sampling.seed ^= 1; }},
+      {"input.min_p", [](Receipt& r) { r.sampling.min_p = 0.25f; }},
+      {"input.epsilon_cutoff", [](Receipt& r) { r.sampling.epsilon_cutoff = 0.25f; }},
+      {"input.repetition_penalty", [](Receipt& r) { r.sampling.processors.repetition_penalty = 1.25f; }},
+      {"input.no_repeat_ngram_size", [](Receipt& r) { ++r.sampling.processors.no_repeat_ngram_size; }},
+      {"input.bad_words_ids", [](Receipt& r) { ++r.sampling.processors.bad_words_ids[1][2]; }},
+      {"input.bad_words_ids", [](Receipt& r) { r.sampling.processors.bad_words_ids.pop_back(); }},
+      {"input.min_new_tokens", [](Receipt& r) { ++r.sampling.processors.min_new_tokens; }},
+      {"input.forced_bos_token_id", [](Receipt& r) { ++r.sampling.processors.forced_bos_token_id; }},
+      {"input.forced_eos_token_id", [](Receipt& r) { r.sampling.processors.forced_eos_token_id.push_back(9); }},
+      {"input.suppress_tokens", [](Receipt& r) { ++r.sampling.processors.suppress_tokens[0]; }},
+      {"input.begin_suppress_tokens", [](Receipt& r) { ++r.sampling.processors.begin_suppress_tokens[0]; }},
+      {"input.stop_strings", [](Receipt& r) { r.stop_strings[0] += "x"; }},
+      {"input.previous", [](Receipt& r) { r.previous[31] ^= 1; }},
       {"output.text", [](Receipt& r) { r.text[0] ^= 1; }},
       {"output.text", [](Receipt& r) { r.text += " "; }},
       {"output.finish_reason",
@@ -176,8 +189,26 @@ std::string with_old_hashes(const Receipt& original, const Receipt& r) {
   return b.substr(0, cut_b) + a.substr(cut_a);
 }
 
+// With a value of every optional field.
+Receipt full_receipt() {
+  Receipt r = toy_receipt();
+  r.sampling.min_p = 0.05f, r.sampling.epsilon_cutoff = 3e-4f;
+  r.sampling.processors = {.repetition_penalty = 1.1f,
+                           .no_repeat_ngram_size = 3,
+                           .bad_words_ids = {{4}, {5, 6, 7}},
+                           .min_new_tokens = 2,
+                           .forced_bos_token_id = 3,
+                           .forced_eos_token_id = {1, 8},
+                           .remove_invalid_values = true,
+                           .suppress_tokens = {9},
+                           .begin_suppress_tokens = {0, 10}};
+  r.stop_strings = {"\n\n", "ROMEO:"};
+  r.previous = sha256("the turn before");
+  return r;
+}
+
 TEST(Receipt, EveryBoundFieldIsNamed) {
-  const Receipt r = toy_receipt();
+  const Receipt r = full_receipt();
   std::set<std::string> covered;
   for (const Edit& e : edits()) {
     Receipt changed = r;
@@ -188,13 +219,39 @@ TEST(Receipt, EveryBoundFieldIsNamed) {
     EXPECT_NE(receipt_hash(changed), receipt_hash(r));
     covered.insert(e.field);
   }
+  covered.insert("input.remove_invalid_values");  // it has one value that stands
   for (const Field& f : fields(r.format)) EXPECT_TRUE(covered.contains(f.path())) << f.path();
 }
 
+// receipt.24: an optional field stands, with a leaf, only where it has an effect.
+TEST(Receipt, OptionalFieldsStandWhereTheyHaveAnEffect) {
+  Receipt without = toy_receipt(), full = full_receipt();
+  without.prompt_tokens = full.prompt_tokens = {5};  // forced_bos_token_id is of such prompts
+  for (const Field& f : fields(full.format)) {
+    if (!f.optional) continue;
+    const std::string member = "\"" + std::string(f.key) + "\": ", leaf = "\"" + f.path() + "\": ";
+    const std::string value = write(f, full, Style::pretty);
+    EXPECT_EQ(print(without).find(member), std::string::npos);
+    EXPECT_EQ(print(without).find(leaf), std::string::npos);
+    std::string lone = print(without), removed = print(full), neutral = removed;
+    replace(lone, "\"input\": {", "\"input\": {" + member + value + ",");
+    EXPECT_EQ(fields_of(findings(lone)), "digests." + f.path() + " receipt_hash");
+    replace(removed, ",\n    " + member + value, "");
+    EXPECT_EQ(fields_of(findings(removed)), "digests." + f.path() + " receipt_hash");
+    replace(neutral, member + value, member + write(f, without, Style::pretty));
+    EXPECT_EQ(findings(neutral).front().field, f.path());
+    EXPECT_EQ(findings(neutral).front().expected, "no such member where it has no effect");
+  }
+  Receipt back;
+  ASSERT_EQ(fields_of(*validate(print(full), "r.json", &back)), "");
+  EXPECT_EQ(back.previous, full.previous);
+  EXPECT_EQ(print(back), print(full));
+}
+
 TEST(Receipt, EveryDigestIsNamed) {
-  const Receipt r = toy_receipt();
+  const Receipt r = full_receipt();
   const std::string text = print(r);
-  std::vector<std::string> names = leaf_names(r.format);
+  std::vector<std::string> names = leaf_names(r);
   std::vector<Digest> d = leaves(r);
   for (size_t i = 0; i < names.size(); ++i) {
     std::string changed = text, from = "\"" + names[i] + "\": \"" + to_hex(d[i]);
@@ -264,6 +321,50 @@ TEST(Receipt, NothingDrawnIsOneSpelling) {
   EXPECT_EQ(greedy([](P& p) { p.top_k = 3; }), "input.top_k");
   EXPECT_EQ(greedy([](P& p) { p.top_p = 0.5f; }), "input.top_p");
   EXPECT_EQ(greedy([](P& p) { p.seed = 7; }), "input.seed");
+}
+
+// receipt.21: what has no effect is not said, and lists have one order.
+TEST(Receipt, SettingsHaveOneSpelling) {
+  const auto stated = [](auto change) {
+    Receipt r = toy_receipt(5, {98, 99});
+    change(r, r.sampling.processors);
+    return fields_of(findings(print(r)));
+  };
+  using S = sample::Processors;
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.suppress_tokens = {3, 3}; }), "input.suppress_tokens[1]");
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.begin_suppress_tokens = {4, 3}; }),
+            "input.begin_suppress_tokens[1]");
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.forced_eos_token_id = {4, 3}; }), "input.forced_eos_token_id[1]");
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.bad_words_ids = {{4, 1}, {4}}; }), "input.bad_words_ids[1]");
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.bad_words_ids = {{4}, {98}}; }), "input.bad_words_ids[1]");
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.bad_words_ids = {{4}, {98, 99}}; }), "");
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.min_new_tokens = 6; }), "input.min_new_tokens");
+  EXPECT_EQ(stated([](Receipt& r, S& s) { r.stop_tokens = {}, s.min_new_tokens = 1; }),
+            "input.min_new_tokens");
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.forced_bos_token_id = 1; }), "input.forced_bos_token_id");
+  EXPECT_EQ(stated([](Receipt& r, S&) { r.stop_strings = {"b", "a"}; }), "input.stop_strings[1]");
+  EXPECT_EQ(stated([](Receipt& r, S&) { r.stop_strings = {""}; }), "input.stop_strings[0]");
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.repetition_penalty = 0; }), "input.repetition_penalty");
+  EXPECT_EQ(stated([](Receipt& r, S&) { r.sampling.min_p = 2; }), "input.min_p");
+  const auto greedy = [&](auto change) {
+    return stated([&](Receipt& r, S&) { r.sampling = {}, change(r.sampling); });
+  };
+  EXPECT_EQ(greedy([](sample::Params& p) { p.min_p = 0.5f; }), "input.min_p");
+  EXPECT_EQ(greedy([](sample::Params& p) { p.epsilon_cutoff = 0.5f; }), "input.epsilon_cutoff");
+  EXPECT_EQ(greedy([](sample::Params& p) { p.processors.repetition_penalty = 2; }), "");
+}
+
+// receipt.13: whether a stop string ends the answer only the tokenizer knows.
+TEST(Receipt, AStopStringMayEndAnAnswerEarly) {
+  Receipt r = toy_receipt(5, {98, 99});
+  r.max_new_tokens = 9;
+  EXPECT_EQ(fields_of(findings(print(r))), "output.tokens");
+  r.finish_reason = "stop";
+  EXPECT_EQ(fields_of(findings(print(r))), "output.tokens");
+  r.stop_strings = {"x"};
+  EXPECT_EQ(fields_of(findings(print(r))), "");
+  r.finish_reason = "length";
+  EXPECT_EQ(fields_of(findings(print(r))), "output.tokens");
 }
 
 TEST(Receipt, StructureIsNamed) {

@@ -38,7 +38,8 @@ Receipt seal(Receipt described, Input in, Output out, std::map<std::string, std:
   r.prompt_tokens = std::move(in.tokens);
   r.max_new_tokens = in.max_new_tokens;
   r.stop_tokens = std::move(in.stop_tokens);
-  r.sampling = in.sampling;
+  r.sampling = std::move(in.sampling);
+  r.stop_strings = std::move(in.stop_strings);
   r.tokens = std::move(out.tokens);
   r.text = std::move(out.text);
   r.finish_reason = std::move(out.finish_reason);

@@ -18,7 +18,7 @@ TEST(SealTest, AReceiptThatWasSealedIsValid) {
   sample::Params sampling;
   sampling.do_sample = true, sampling.seed = 3;
   const Output output{{7, 9}, "B", "stop", {sha256("x"), sha256("y")}};
-  const Receipt r = seal(described, {"A", {5}, 2, {9}, sampling}, output, {{"isa", "scalar"}});
+  const Receipt r = seal(described, {"A", {5}, 2, {9}, sampling, {}}, output, {{"isa", "scalar"}});
   EXPECT_EQ(r.prompt, "A");
   EXPECT_EQ(r.sampling.seed, 3u);
   EXPECT_EQ(r.tokens, (std::vector<int32_t>{7, 9}));

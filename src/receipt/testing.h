@@ -36,7 +36,8 @@ inline plan::Plan plan_of(const std::vector<TensorDigest>& tensors) {
 
 // Generates up to n tokens, as `run` does.
 inline Receipt toy_receipt(int64_t n = 5, std::vector<int32_t> stop = {1, 2},
-                           uint64_t seed = 18446744073709551557u) {
+                           uint64_t seed = 18446744073709551557u,
+                           sample::Processors processors = {}) {
   Receipt r{};
   r.model_name = "models/toy", r.revision = "main";
   r.tensors = {{"embed", "bf16", {11, 2}, sha256("embed")}, {"norm", "f32", {2}, sha256("norm")}};
@@ -48,12 +49,13 @@ inline Receipt toy_receipt(int64_t n = 5, std::vector<int32_t> stop = {1, 2},
   r.prompt_tokens = {0, 7, 5};
   r.max_new_tokens = n, r.stop_tokens = std::move(stop);
   r.sampling = {.do_sample = true, .temperature = 0.8f, .top_k = 9, .top_p = 0.95f, .seed = seed};
+  r.sampling.processors = std::move(processors);
   std::vector<int32_t> all = r.prompt_tokens;
   r.finish_reason = "length";
   while (static_cast<int64_t>(r.tokens.size()) < n && r.finish_reason == "length") {
     auto row = toy_row(all);
     r.logits.push_back(commit(row));
-    r.tokens.push_back(*sample::pick(row, r.sampling, r.tokens.size()));
+    r.tokens.push_back(*sample::pick(row, r.sampling, {r.prompt_tokens, r.tokens, r.stop_tokens, n}));
     all.push_back(r.tokens.back());
     for (int32_t s : r.stop_tokens)
       if (s == all.back()) r.finish_reason = "stop";

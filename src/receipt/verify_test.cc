@@ -65,6 +65,31 @@ TEST(Verify, ChangedInputsChangeTheAnswer) {
   EXPECT_EQ(verdict(r), "output.finish_reason");
 }
 
+// Each setting belongs to the claim: with another value of it the answer is another.
+TEST(Verify, SettingsAreReplayed) {
+  const sample::Processors settings{.repetition_penalty = 1.5f,
+                                    .no_repeat_ngram_size = 2,
+                                    .bad_words_ids = {{3}, {4, 5}},
+                                    .forced_eos_token_id = {8},
+                                    .suppress_tokens = {6},
+                                    .begin_suppress_tokens = {9}};
+  const Receipt good = toy_receipt(40, {}, 3, settings);
+  EXPECT_EQ(verdict(good), "");
+  EXPECT_EQ(good.tokens.back(), 8);
+  const auto without = [&](auto change) {
+    Receipt r = good;
+    change(r.sampling.processors);
+    return verdict(r).substr(0, 14);
+  };
+  using S = sample::Processors;
+  EXPECT_EQ(without([](S& s) { s.repetition_penalty = 1; }), "output.tokens[");
+  EXPECT_EQ(without([](S& s) { s.no_repeat_ngram_size = 0; }), "output.tokens[");
+  EXPECT_EQ(without([](S& s) { s.bad_words_ids = {}; }), "output.tokens[");
+  EXPECT_EQ(without([](S& s) { s.forced_eos_token_id = {7}; }), "output.tokens[");
+  EXPECT_EQ(without([](S& s) { s.suppress_tokens = {}; }), "output.tokens[");
+  EXPECT_EQ(without([&](S& s) { s.begin_suppress_tokens = {good.tokens[0]}; }), "output.tokens[");
+}
+
 TEST(Verify, NamesEachDifferenceOfTheModel) {
   const Receipt mine = toy_receipt();
   auto differing = [&](auto change) {

@@ -1,14 +1,14 @@
-// Sampling: temperature, top-k, top-p and the draw (spec/sampling.md).
+// Sampling: temperature, top-k, top-p, min-p and the draw (spec/sampling.md).
 #include "sample/sample.h"
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
 
+#include "base/text/decimal.h"
 #include "num/env.h"
 #include "num/reference.h"
 #include "sample/distribution.h"
@@ -23,8 +23,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr size_t kMaxVocab = (1 << 24) - 1;  // sampling.4: so that sums of weights stay below 2^64
 
 std::string text(float x) {
-  char buffer[32];
-  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, x).ptr};
+  return shortest_text(x);
 }
 
 // The order of sampling.7 as one integer, ascending. NaN and -Inf, which never remain, are the
@@ -69,7 +68,7 @@ Result<int32_t> greatest(std::span<const float> logits, std::span<const int32_t>
   const auto most = std::max_element(maxima.begin(), maxima.end());  // the first of equal ones
   if (most == maxima.end() || *most == kNever)
     return bad_input("sampling: no logit is above -Inf (" + std::to_string(logits.size()) +
-                     " logits); check the model's weights");
+                     " logits): check the settings that exclude tokens, or the model's weights");
   size_t i = static_cast<size_t>(most - maxima.begin()) * kBlock;
   while (rank(logits[i]) != *most) ++i;
   return static_cast<int32_t>(i);
@@ -146,6 +145,21 @@ void keep_top_p(std::vector<Choice>& choices, std::span<const float> logits, flo
             [](const Choice& a, const Choice& b) { return a.token < b.token; });
 }
 
+// sampling.18: the best token has weight 2^40, so it remains.
+void keep_min_p(std::vector<Choice>& choices, float min_p) {
+  std::erase_if(choices, [least = fixed40(min_p)](const Choice& c) { return c.weight < least; });
+}
+
+// sampling.19
+void keep_epsilon(std::vector<Choice>& choices, float epsilon) {
+  uint128 whole = 0;
+  const uint128 share = fixed40(epsilon), best = fixed40(1);
+  for (const Choice& c : choices) whole += c.weight;
+  std::erase_if(choices, [&](const Choice& c) {
+    return c.weight < best && (uint128{c.weight} << 40) < share * whole;
+  });
+}
+
 }  // namespace
 
 Status check(const Params& p) {
@@ -157,13 +171,21 @@ Status check(const Params& p) {
   if (!(p.top_p >= least && p.top_p <= 1))
     return bad_input("top_p: " + text(p.top_p) + " is outside " + text(least) +
                      " (the least normal binary32 number) to 1; use 1 for no limit");
-  return {};
+  if (p.min_p != 0 && !(p.min_p >= least && p.min_p <= 1))
+    return bad_input("min_p: " + text(p.min_p) + " is neither 0 (no limit) nor from " + text(least) +
+                     " (the least normal binary32 number) to 1");
+  if (p.epsilon_cutoff != 0 && !(p.epsilon_cutoff >= least && p.epsilon_cutoff < 1))
+    return bad_input("epsilon_cutoff: " + text(p.epsilon_cutoff) + " is neither 0 (no limit) nor from " +
+                     text(least) + " (the least normal binary32 number) to below 1");
+  return check(p.processors);
 }
 
 std::string describe(const Params& p) {
-  if (!p.do_sample) return "greedy";
+  if (!p.do_sample) return "greedy" + describe(p.processors);
   return "temperature " + text(p.temperature) + ", top-k " + (p.top_k ? std::to_string(p.top_k) : "all") +
-         ", top-p " + text(p.top_p) + ", seed " + std::to_string(p.seed);
+         ", top-p " + text(p.top_p) + (p.min_p > 0 ? ", min-p " + text(p.min_p) : "") +
+         (p.epsilon_cutoff > 0 ? ", epsilon cutoff " + text(p.epsilon_cutoff) : "") + ", seed " +
+         std::to_string(p.seed) + describe(p.processors);
 }
 
 uint64_t fixed40(float x) {
@@ -190,15 +212,17 @@ Result<std::vector<Choice>> distribution(std::span<const float> logits, const Pa
   std::vector<Choice> choices;
   choices.reserve(params.top_k > 0 ? std::min(logits.size(), static_cast<size_t>(params.top_k))
                                    : logits.size());
-  auto choose = [&](int32_t token) {
+  auto add = [&](int32_t token) {
     if (const uint64_t w = weight(logits[token])) choices.push_back({token, w});
   };
   if (params.top_k > 0 && static_cast<size_t>(params.top_k) < logits.size()) {
-    for (const int32_t t : first_tokens(logits, maxima, static_cast<size_t>(params.top_k))) choose(t);
+    for (const int32_t t : first_tokens(logits, maxima, static_cast<size_t>(params.top_k))) add(t);
   } else {
-    for (size_t i = 0; i < logits.size(); ++i) choose(static_cast<int32_t>(i));
+    for (size_t i = 0; i < logits.size(); ++i) add(static_cast<int32_t>(i));
   }
   if (params.top_p < 1) keep_top_p(choices, logits, params.top_p);
+  if (params.min_p > 0) keep_min_p(choices, params.min_p);
+  if (params.epsilon_cutoff > 0) keep_epsilon(choices, params.epsilon_cutoff);
   return choices;
 }
 
@@ -212,12 +236,26 @@ int32_t draw(std::span<const Choice> choices, uint64_t u) {
   return choices.back().token;  // not reached: r < total
 }
 
-Result<int32_t> pick(std::span<const float> logits, const Params& params, uint64_t position,
-                     uint64_t stream) {
-  INVAR_CHECK_OK(check(params));
+// With parameters that are in range.
+static Result<int32_t> choose_checked(std::span<const float> logits, const Params& params, uint64_t position,
+                                      uint64_t stream) {
   if (!params.do_sample) return greatest(logits, block_maxima(logits));
   INVAR_TRY(const std::vector<Choice> choices, distribution(logits, params));
   return draw(choices, random_u64(params.seed, position, stream));
+}
+
+Result<int32_t> pick(std::span<const float> logits, const Params& params, const Context& context,
+                     uint64_t stream) {
+  INVAR_CHECK_OK(check(params));
+  std::vector<float> room;
+  INVAR_TRY(const std::span<const float> processed, process(logits, params.processors, context, room));
+  return choose_checked(processed, params, context.answer.size(), stream);
+}
+
+Result<int32_t> choose(std::span<const float> logits, const Params& params, uint64_t position,
+                       uint64_t stream) {
+  INVAR_CHECK_OK(check(params));
+  return choose_checked(logits, params, position, stream);
 }
 
 }  // namespace invar::sample

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "sample/processors.h"
 
 namespace invar::sample {
 
@@ -14,7 +15,10 @@ struct Params {
   float temperature = 1.0f;  // > 0
   int32_t top_k = 0;         // 0 = off
   float top_p = 1.0f;        // (0, 1]; 1 = off
+  float min_p = 0;           // [0, 1]; 0 = off
+  float epsilon_cutoff = 0;  // [0, 1); 0 = off
   uint64_t seed = 0;
+  Processors processors{};  // before all of these, also where nothing is drawn
 };
 
 // Refuses values outside the ranges above, naming the parameter.
@@ -23,8 +27,12 @@ Status check(const Params&);
 // "greedy", or "temperature 0.8, top-k 50, top-p 1, seed 7": one line for people.
 std::string describe(const Params&);
 
-// The token at `position` (0 = first generated) with the random numbers `stream`. A pure function
-// of its arguments. Error: logits that are all NaN or all -Inf.
-Result<int32_t> pick(std::span<const float> logits, const Params&, uint64_t position, uint64_t stream = 0);
+// The next token of a generation: its processors, then a choice with the random number of this
+// position in `stream`. A pure function of its arguments. Error: logits that are all NaN or all
+// -Inf.
+Result<int32_t> pick(std::span<const float> logits, const Params&, const Context&, uint64_t stream = 0);
+
+// The choice alone, from logits that no processor changes.
+Result<int32_t> choose(std::span<const float> logits, const Params&, uint64_t position, uint64_t stream = 0);
 
 }  // namespace invar::sample

@@ -89,7 +89,7 @@ TEST(Sample, KnownAnswers) {
   ASSERT_EQ(cases.size(), 215u);
   for (size_t n = 0; n < cases.size(); ++n) {
     const Case& c = cases[n];
-    auto token = pick(c.logits, c.params, c.position, c.stream);
+    auto token = choose(c.logits, c.params, c.position, c.stream);
     ASSERT_TRUE(token) << "line " << n + 1 << ": " << token.error().message;
     EXPECT_EQ(*token, c.token) << "line " << n + 1;
     if (!c.params.do_sample) continue;
@@ -135,18 +135,18 @@ TEST(Draw, EightEquidistantNumbers) {
 
 TEST(Sample, InvariantUnderWhatMustNotMatter) {
   for (const Case& c : read_vectors()) {
-    auto expected = pick(c.logits, c.params, c.position, c.stream);
+    auto expected = choose(c.logits, c.params, c.position, c.stream);
     auto padded = c.logits;  // a longer vocabulary of impossible tokens
     padded.resize(padded.size() + 9, -kInf);
-    EXPECT_EQ(*pick(padded, c.params, c.position, c.stream), *expected);
+    EXPECT_EQ(*choose(padded, c.params, c.position, c.stream), *expected);
     padded.back() = kNan;
-    EXPECT_EQ(*pick(padded, c.params, c.position, c.stream), *expected);
+    EXPECT_EQ(*choose(padded, c.params, c.position, c.stream), *expected);
     Params p = c.params;
     if (p.top_k == 0) p.top_k = static_cast<int32_t>(c.logits.size());
-    EXPECT_EQ(*pick(c.logits, p, c.position, c.stream), *expected);
+    EXPECT_EQ(*choose(c.logits, p, c.position, c.stream), *expected);
     p = c.params, p.do_sample = true, p.top_k = 1;
     Params greedy;
-    EXPECT_EQ(*pick(c.logits, p, c.position, c.stream), *pick(c.logits, greedy, 0));
+    EXPECT_EQ(*choose(c.logits, p, c.position, c.stream), *choose(c.logits, greedy, 0));
   }
 }
 
@@ -201,10 +201,10 @@ TEST(Sample, SelectionIsThatOfTheWholeOrder) {
 }
 
 TEST(Sample, SaysHowItChooses) {
-  EXPECT_EQ(describe({}), "greedy");
-  EXPECT_EQ(describe({.do_sample = true, .temperature = 0.8f, .top_k = 50, .top_p = 0.95f, .seed = 7}),
+  EXPECT_EQ(describe(Params{}), "greedy");
+  EXPECT_EQ(describe(Params{.do_sample = true, .temperature = 0.8f, .top_k = 50, .top_p = 0.95f, .seed = 7}),
             "temperature 0.8, top-k 50, top-p 0.95, seed 7");
-  EXPECT_EQ(describe({.do_sample = true}), "temperature 1, top-k all, top-p 1, seed 0");
+  EXPECT_EQ(describe(Params{.do_sample = true}), "temperature 1, top-k all, top-p 1, seed 0");
 }
 
 TEST(Sample, Refusals) {
@@ -212,7 +212,7 @@ TEST(Sample, Refusals) {
     Status s = check(p);
     return s ? std::string() : s.error().message;
   };
-  EXPECT_EQ(message({}), "");
+  EXPECT_EQ(message(Params{}), "");
   EXPECT_EQ(message({.temperature = std::numeric_limits<float>::max()}), "");
   for (float t : {0.0f, -0.0f, -1.0f, kNan, kInf, 0x1p-130f})
     EXPECT_NE(message({.temperature = t}).find("temperature: "), std::string::npos) << t;
@@ -227,7 +227,7 @@ TEST(Sample, Refusals) {
   for (bool do_sample : {false, true})
     for (const std::vector<float>& logits :
          {std::vector<float>{}, {kNan, kNan}, {-kInf, -kInf, -kInf}, {-kInf, kNan}}) {
-      auto r = pick(logits, {.do_sample = do_sample}, 0);
+      auto r = choose(logits, {.do_sample = do_sample}, 0);
       ASSERT_FALSE(r);
       EXPECT_NE(r.error().message.find("no logit is above -Inf"), std::string::npos);
     }

@@ -44,4 +44,10 @@ inline double shortest_decimal(float x) {
   return value;
 }
 
+// Those digits.
+inline std::string shortest_text(float x) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, x).ptr};
+}
+
 }  // namespace invar

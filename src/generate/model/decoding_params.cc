@@ -1,32 +1,111 @@
 #include "generate/model/decoding_params.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "generate/generation_loop.h"
 
 namespace invar::generate {
 
+namespace {
+
+// The settings of `first`, else of `second`.
+GenerationSettings first_of(GenerationSettings first, const GenerationSettings& second) {
+  const auto take = [](auto& into, const auto& other) {
+    if (!into) into = other;
+  };
+  take(first.do_sample, second.do_sample);
+  take(first.temperature, second.temperature);
+  take(first.top_p, second.top_p);
+  take(first.top_k, second.top_k);
+  take(first.min_p, second.min_p);
+  take(first.epsilon_cutoff, second.epsilon_cutoff);
+  take(first.repetition_penalty, second.repetition_penalty);
+  take(first.no_repeat_ngram_size, second.no_repeat_ngram_size);
+  take(first.forced_bos_token_id, second.forced_bos_token_id);
+  take(first.forced_eos_token_id, second.forced_eos_token_id);
+  take(first.remove_invalid_values, second.remove_invalid_values);
+  take(first.suppress_tokens, second.suppress_tokens);
+  take(first.begin_suppress_tokens, second.begin_suppress_tokens);
+  take(first.bad_words_ids, second.bad_words_ids);
+  take(first.stop_strings, second.stop_strings);
+  return first;
+}
+
+template <class T>
+std::vector<T> each_once(std::vector<T> list) {
+  std::ranges::sort(list);
+  list.erase(std::ranges::unique(list).begin(), list.end());
+  return list;
+}
+
+// receipt.21: what draws nothing decides nothing, so greedy parameters are those of Params{}.
+Result<sample::Params> params_of(const GenerationSettings& s, bool do_sample, int32_t top_k, uint64_t seed) {
+  sample::Params p;
+  p.temperature = s.temperature.value_or(p.temperature);
+  p.top_k = s.top_k.value_or(top_k);
+  p.top_p = s.top_p.value_or(p.top_p);
+  p.min_p = s.min_p.value_or(p.min_p);
+  p.epsilon_cutoff = s.epsilon_cutoff.value_or(p.epsilon_cutoff);
+  p.seed = seed;
+  sample::Processors r;
+  r.repetition_penalty = s.repetition_penalty.value_or(r.repetition_penalty);
+  r.no_repeat_ngram_size = s.no_repeat_ngram_size.value_or(r.no_repeat_ngram_size);
+  r.min_new_tokens = s.min_new_tokens.value_or(r.min_new_tokens);
+  r.forced_bos_token_id = s.forced_bos_token_id.value_or(r.forced_bos_token_id);
+  r.forced_eos_token_id = each_once(s.forced_eos_token_id.value_or(r.forced_eos_token_id));
+  r.remove_invalid_values = s.remove_invalid_values.value_or(r.remove_invalid_values);
+  r.suppress_tokens = each_once(s.suppress_tokens.value_or(r.suppress_tokens));
+  r.begin_suppress_tokens = each_once(s.begin_suppress_tokens.value_or(r.begin_suppress_tokens));
+  r.bad_words_ids = each_once(s.bad_words_ids.value_or(r.bad_words_ids));
+  p.processors = r;
+  INVAR_CHECK_OK(sample::check(p));
+  if (!do_sample) p = {};
+  p.do_sample = do_sample, p.processors = std::move(r);
+  return p;
+}
+
+bool asks_for_draws(const SamplingOptions& o) {
+  return o.temperature || o.top_k || o.top_p || o.min_p || o.epsilon_cutoff;
+}
+
+}  // namespace
+
+Result<sample::Params> sampling_params(const SamplingOptions& o) {
+  return params_of(o, o.do_sample.value_or(asks_for_draws(o)), 0, o.seed);
+}
+
 Result<DecodingParams> decoding_params(const ModelFolder& m, const SamplingOptions& o) {
   DecodingParams d;
-  d.requested = o.max_new_tokens;
+  d.requested = o.max_new_tokens, d.requested_least = o.min_new_tokens;
   if (!o.no_generation_config) {
     INVAR_TRY(d.config, read_generation_config(m.folder));
   }
-  if (o.do_sample == false) return d;
-  sample::Params& p = d.params;
-  p.do_sample =
-      o.do_sample.value_or(o.temperature || o.top_k || o.top_p || d.config.do_sample.value_or(false));
-  if (p.do_sample) {
+  const bool do_sample = o.do_sample.value_or(asks_for_draws(o) || d.config.do_sample.value_or(false));
+  if (do_sample) {
     INVAR_CHECK_OK(d.config.drawing);
   }
-  auto first_of = [](auto option, auto config, auto otherwise) {
-    return option.value_or(config.value_or(otherwise));
-  };
-  p.temperature = first_of(o.temperature, d.config.temperature, p.temperature);
-  p.top_k = first_of(o.top_k, d.config.top_k, p.do_sample ? kTopK : 0);
-  p.top_p = first_of(o.top_p, d.config.top_p, p.top_p);
-  p.seed = o.seed;
-  INVAR_CHECK_OK(sample::check(p));
-  if (!p.do_sample) p = {};  // receipt.21: what draws nothing decides nothing
+  const GenerationSettings settings = first_of(o, d.config);
+  INVAR_TRY(d.params, params_of(settings, do_sample, kTopK, o.seed));
+  d.stop_strings = each_once(settings.stop_strings.value_or(d.stop_strings));
+  std::erase_if(d.params.processors.bad_words_ids, [&](const std::vector<int32_t>& word) {  // sampling.13
+    return word.size() == 1 && std::ranges::count(m.stop_tokens, word[0]) > 0;
+  });
   return d;
+}
+
+Result<sample::Params> params_for(const ModelFolder& m, const DecodingParams& d, int64_t tokens,
+                                  int64_t max_new_tokens) {
+  sample::Params p = d.params;
+  int64_t& least = p.processors.min_new_tokens;
+  if (d.requested_least && *d.requested_least > max_new_tokens)
+    return bad_input("--min-new-tokens " + std::to_string(*d.requested_least) + " is above " +
+                     std::to_string(max_new_tokens) + ", the most new tokens of this answer");
+  least = d.requested_least ? *d.requested_least
+                            : d.config.min_new_tokens.value_or(d.config.min_length.value_or(0) - tokens);
+  least = m.stop_tokens.empty() ? 0 : std::clamp<int64_t>(least, 0, max_new_tokens);
+  if (tokens != 1) p.processors.forced_bos_token_id = -1;
+  return p;
 }
 
 Result<int64_t> new_tokens(const ModelFolder& m, const DecodingParams& d, int64_t tokens) {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "generate/model/generation_config.h"
@@ -14,12 +16,16 @@
 namespace invar::generate {
 
 struct DecodingParams {
-  sample::Params params;
-  std::optional<int64_t> requested;  // max_new_tokens of the caller: it must fit the context
-  GenerationConfig config;           // whose length is cut to what fits
+  sample::Params params;                  // but for what depends on the prompt
+  std::vector<std::string> stop_strings;  // ascending, each once
+  std::optional<int64_t> requested, requested_least;  // max_new_tokens and min_new_tokens of the caller
+  GenerationConfig config;                            // whose lengths are cut to what fits
 };
 Result<DecodingParams> decoding_params(const ModelFolder&, const SamplingOptions&);
 // At most so many tokens after a prompt of `tokens`.
 Result<int64_t> new_tokens(const ModelFolder&, const DecodingParams&, int64_t tokens);
+// What applies to a prompt of so many tokens; a setting without effect on it is off (receipt.21).
+Result<sample::Params> params_for(const ModelFolder&, const DecodingParams&, int64_t tokens,
+                                  int64_t max_new_tokens);
 
 }  // namespace invar::generate

@@ -88,11 +88,51 @@ TEST_F(DecodingParamsTest, DrawingWhereOnlyTheCallerAsksForIt) {
 }
 
 TEST_F(DecodingParamsTest, WhatOnlyMattersWhereTokensAreDrawn) {
-  config(R"({"min_p": 0.1})");
+  config(R"({"typical_p": 0.5})");
   EXPECT_TRUE(params());
   SamplingOptions o;
   o.top_k = 5;
   EXPECT_EQ(params(o).error().code, Code::not_covered);
+}
+
+TEST_F(DecodingParamsTest, SettingsOfTheCallerThenOfTheCheckpoint) {
+  config(R"({"repetition_penalty": 1.1, "no_repeat_ngram_size": 3, "min_p": 0.1, "suppress_tokens": [9, 4, 9],
+             "bad_words_ids": [[7, 2], [1], [5]], "stop_strings": ["b", "a"]})");
+  SamplingOptions o;
+  o.repetition_penalty = 1.5f;
+  const auto d = params(o);
+  ASSERT_TRUE(d);
+  EXPECT_FALSE(d->params.do_sample);
+  EXPECT_EQ(d->params.min_p, 0) << "nothing is drawn";
+  const sample::Processors& p = d->params.processors;
+  EXPECT_EQ(p.repetition_penalty, 1.5f);
+  EXPECT_EQ(p.no_repeat_ngram_size, 3);
+  EXPECT_EQ(p.suppress_tokens, (std::vector<int32_t>{4, 9}));
+  EXPECT_EQ(p.bad_words_ids, (std::vector<std::vector<int32_t>>{{5}, {7, 2}})) << "1 is the stop token";
+  EXPECT_EQ(d->stop_strings, (std::vector<std::string>{"a", "b"}));
+  o.min_p = 0.2f;
+  EXPECT_EQ(params(o)->params.min_p, 0.2f);
+  EXPECT_TRUE(params(o)->params.do_sample);
+}
+
+TEST_F(DecodingParamsTest, WhatDependsOnThePrompt) {
+  const auto of = [&](int64_t tokens, int64_t most, const SamplingOptions& o = {}) {
+    return params_for(model_, *params(o), tokens, most);
+  };
+  config(R"({"min_length": 20, "forced_bos_token_id": 3})");
+  EXPECT_EQ(of(6, 50)->processors.min_new_tokens, 14);
+  EXPECT_EQ(of(6, 5)->processors.min_new_tokens, 5);
+  EXPECT_EQ(of(30, 50)->processors.min_new_tokens, 0);
+  EXPECT_EQ(of(6, 50)->processors.forced_bos_token_id, -1);
+  EXPECT_EQ(of(1, 50)->processors.forced_bos_token_id, 3);
+  config(R"({"min_length": 20, "min_new_tokens": 3})");
+  EXPECT_EQ(of(6, 50)->processors.min_new_tokens, 3);
+  SamplingOptions o;
+  o.min_new_tokens = 8;
+  EXPECT_EQ(of(6, 50, o)->processors.min_new_tokens, 8);
+  EXPECT_EQ(of(6, 7, o).error().code, Code::bad_input);
+  model_.stop_tokens = {};
+  EXPECT_EQ(of(6, 50, o)->processors.min_new_tokens, 0) << "there is none to wait for";
 }
 
 TEST_F(DecodingParamsTest, NoGenerationConfig) {

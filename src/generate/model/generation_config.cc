@@ -17,6 +17,8 @@ namespace {
 
 using json::Value;
 
+constexpr const char* kElsewhere = "belongs into generation_config.json";
+
 bool is_off(const Value& v, std::string_view off) {
   switch (v.kind) {
     case Value::null: return true;
@@ -60,7 +62,11 @@ class Reader {
     for (const auto& [key, value] : config.members) {
       key_ = key, value_ = &value;
       if (value.kind == Value::null) continue;
-      if (key == "max_new_tokens") return uncovered("belongs into generation_config.json");
+      if (key == "max_new_tokens") return uncovered(kElsewhere);
+      for (const UnsupportedKey& k : implemented_keys()) {
+        if (k.name != key) continue;
+        INVAR_CHECK_OK(off_or_error(k, kElsewhere, d));
+      }
       if (const auto status = unsupported(d); status && !*status) return *status;
     }
     return {};
@@ -75,6 +81,8 @@ class Reader {
     }
     sample::Params p;  // ranges
     p.temperature = d.temperature.value_or(p.temperature), p.top_p = d.top_p.value_or(p.top_p);
+    p.min_p = d.min_p.value_or(p.min_p), p.epsilon_cutoff = d.epsilon_cutoff.value_or(p.epsilon_cutoff);
+    p.processors.repetition_penalty = d.repetition_penalty.value_or(1);
     if (const Status s = sample::check(p); !s) return bad_input(path_ + ": " + s.error().message);
     return {};
   }
@@ -94,20 +102,35 @@ class Reader {
 
   Status read_key(GenerationConfig& d) {
     if (value_->kind == Value::null) return {};  // transformers: as if it were absent
-    if (key_ == "do_sample") {
-      if (value_->kind != Value::boolean) return bad_input(what() + " is neither true nor false");
-      d.do_sample = value_->text == "true";
-      return {};
-    }
-    if (key_ == "temperature") return number(d.temperature);
-    if (key_ == "top_p") return number(d.top_p);
-    if (key_ == "top_k") return whole(d.top_k, 0);
-    if (key_ == "max_new_tokens") return whole(d.max_new_tokens, 1);
-    if (key_ == "max_length") return whole(d.max_length, 1);
     if (key_ == "eos_token_id") return {};  // read_stop_tokens
+    if (const auto status = setting(d)) return *status;
     if (const auto status = unsupported(d)) return *status;
     if (std::ranges::count(harmless_keys(), key_)) return {};
     return uncovered("is a key that this version does not know, so it is not covered");
+  }
+
+  // Of a key that is implemented: its value.
+  std::optional<Status> setting(GenerationConfig& d) const {
+    if (key_ == "do_sample") return truth(d.do_sample);
+    if (key_ == "temperature") return number(d.temperature);
+    if (key_ == "top_p") return number(d.top_p);
+    if (key_ == "top_k") return whole(d.top_k, 0);
+    if (key_ == "min_p") return number(d.min_p);
+    if (key_ == "epsilon_cutoff") return number(d.epsilon_cutoff);
+    if (key_ == "max_new_tokens") return whole(d.max_new_tokens, 1);
+    if (key_ == "max_length") return whole(d.max_length, 1);
+    if (key_ == "min_new_tokens") return whole(d.min_new_tokens, 0);
+    if (key_ == "min_length") return whole(d.min_length, 0);
+    if (key_ == "repetition_penalty") return number(d.repetition_penalty);
+    if (key_ == "no_repeat_ngram_size") return whole(d.no_repeat_ngram_size, 0);
+    if (key_ == "bad_words_ids") return words(d.bad_words_ids);
+    if (key_ == "forced_bos_token_id") return whole(d.forced_bos_token_id, 0);
+    if (key_ == "forced_eos_token_id") return ids(d.forced_eos_token_id, /*or_one=*/true);
+    if (key_ == "remove_invalid_values") return truth(d.remove_invalid_values);
+    if (key_ == "suppress_tokens") return ids(d.suppress_tokens);
+    if (key_ == "begin_suppress_tokens") return ids(d.begin_suppress_tokens);
+    if (key_ == "stop_strings") return texts(d.stop_strings);
+    return std::nullopt;
   }
 
   // Of a key that is not implemented: whether its value switches it off. Of other keys: nothing.
@@ -117,18 +140,55 @@ class Reader {
       return known ? Status() : uncovered("is not covered");
     }
     for (const UnsupportedKey& s : unsupported_keys()) {
-      if (s.name != key_) continue;
-      if (is_off(*value_, s.off)) return Status();
-      const Error e = uncovered("changes which tokens come out and is not covered");
-      if (!s.drawing) return e;
-      if (d.drawing) d.drawing = e;
-      return Status();
+      if (s.name == key_) return off_or_error(s, "changes which tokens come out and is not covered", d);
     }
     return std::nullopt;
   }
+  Status off_or_error(const UnsupportedKey& key, const char* why, GenerationConfig& d) const {
+    if (is_off(*value_, key.off)) return {};
+    const Error e = uncovered(why);
+    if (!key.drawing) return e;
+    if (d.drawing) d.drawing = e;
+    return {};
+  }
 
+  Status truth(std::optional<bool>& out) const {
+    if (value_->kind != Value::boolean) return bad_input(what() + " is neither true nor false");
+    out = value_->text == "true";
+    return {};
+  }
+  Status texts(std::optional<std::vector<std::string>>& out) const {
+    out.emplace();
+    for (const Value& v : value_->kind == Value::array ? value_->items : std::vector<Value>{*value_}) {
+      if (v.kind != Value::string || v.text.empty())
+        return bad_input(what() + " is no text, nor a list of texts");
+      out->push_back(v.text);
+    }
+    return {};
+  }
+  static bool ids_of(const Value& list, std::vector<int32_t>& out) {
+    for (const Value& id : list.items) {
+      const auto number = whole_number<int32_t>(id);
+      if (!number || *number < 0) return false;
+      out.push_back(*number);
+    }
+    return list.kind == Value::array;
+  }
+  Status ids(std::optional<std::vector<int32_t>>& out, bool or_one = false) const {
+    Value list = *value_;
+    if (or_one && list.kind == Value::number) list.kind = Value::array, list.items = {*value_};
+    if (!ids_of(list, out.emplace())) return bad_input(what() + " is no list of token ids");
+    return {};
+  }
+  Status words(std::optional<std::vector<std::vector<int32_t>>>& out) const {
+    out.emplace();
+    for (const Value& word : value_->items)
+      if (!ids_of(word, out->emplace_back()) || word.items.empty())
+        return bad_input(what() + " is no list of lists of token ids");
+    return value_->kind == Value::array ? Status() : bad_input(what() + " is no list of lists of token ids");
+  }
   template <class T>
-  Status whole(std::optional<T>& out, std::type_identity_t<T> least) {
+  Status whole(std::optional<T>& out, std::type_identity_t<T> least) const {
     constexpr T most = std::numeric_limits<int32_t>::max();
     const auto value = whole_number<T>(*value_);
     if (!value || *value < least || *value > most)
@@ -137,7 +197,7 @@ class Reader {
     out = *value;
     return {};
   }
-  Status number(std::optional<float>& out) {
+  Status number(std::optional<float>& out) const {
     float value = 0;
     const std::string& text = value_->text;
     if (value_->kind != Value::number) return bad_input(what() + " is not a number");

@@ -8,16 +8,13 @@
 #include <vector>
 
 #include "base/status.h"
+#include "generate/options.h"
 
 namespace invar::generate {
 
-struct GenerationConfig {
-  std::optional<bool> do_sample;
-  std::optional<float> temperature, top_p;
-  std::optional<int32_t> top_k;
-  std::optional<int64_t> max_new_tokens;
-  std::optional<int64_t> max_length;  // of prompt and answer
-  Status drawing;                     // an error: what only matters where tokens are drawn is not covered
+struct GenerationConfig : GenerationSettings {
+  std::optional<int64_t> max_length, min_length;  // of prompt and answer
+  Status drawing;  // an error: what only matters where tokens are drawn is not covered
 };
 
 constexpr int32_t kTopK = 50;  // transformers' default where tokens are drawn

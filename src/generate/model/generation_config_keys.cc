@@ -4,10 +4,7 @@
 namespace invar::generate {
 
 std::span<const UnsupportedKey> unsupported_keys() {
-  static constexpr UnsupportedKey kKeys[] = {{"min_length", "0"},
-                                             {"min_new_tokens", "0"},
-                                             {"max_time", ""},
-                                             {"stop_strings", "[]"},
+  static constexpr UnsupportedKey kKeys[] = {                                             {"max_time", ""},
                                              {"num_beams", "1"},
                                              {"num_beam_groups", "1"},
                                              {"diversity_penalty", "0"},
@@ -15,23 +12,12 @@ std::span<const UnsupportedKey> unsupported_keys() {
                                              {"dola_layers", ""},
                                              {"constraints", "[]"},
                                              {"force_words_ids", "[]"},
-                                             {"min_p", "0", true},
                                              {"top_h", "", true},
                                              {"typical_p", "1", true},
-                                             {"epsilon_cutoff", "0", true},
                                              {"eta_cutoff", "0", true},
-                                             {"repetition_penalty", "1"},
                                              {"encoder_repetition_penalty", "1"},
-                                             {"no_repeat_ngram_size", "0"},
                                              {"encoder_no_repeat_ngram_size", "0"},
-                                             {"bad_words_ids", "[]"},
-                                             {"renormalize_logits", "false"},
-                                             {"forced_bos_token_id", ""},
-                                             {"forced_eos_token_id", ""},
-                                             {"remove_invalid_values", "false"},
                                              {"exponential_decay_length_penalty", ""},
-                                             {"suppress_tokens", "[]"},
-                                             {"begin_suppress_tokens", "[]"},
                                              {"sequence_bias", "[]"},
                                              {"token_healing", "false"},
                                              {"guidance_scale", "1"},
@@ -43,8 +29,26 @@ std::span<const UnsupportedKey> unsupported_keys() {
   return kKeys;
 }
 
+std::span<const UnsupportedKey> implemented_keys() {
+  static constexpr UnsupportedKey kKeys[] = {{"min_p", "0", true},
+                                             {"epsilon_cutoff", "0", true},
+                                             {"repetition_penalty", "1"},
+                                             {"no_repeat_ngram_size", "0"},
+                                             {"bad_words_ids", "[]"},
+                                             {"min_length", "0"},
+                                             {"min_new_tokens", "0"},
+                                             {"forced_bos_token_id", ""},
+                                             {"forced_eos_token_id", ""},
+                                             {"remove_invalid_values", "false"},
+                                             {"suppress_tokens", "[]"},
+                                             {"begin_suppress_tokens", "[]"},
+                                             {"stop_strings", "[]"}};
+  return kKeys;
+}
+
 std::span<const std::string_view> harmless_keys() {
   static constexpr std::string_view kKeys[] = {"early_stopping",
+                                               "renormalize_logits",
                                                "length_penalty",
                                                "use_cache",
                                                "max_cache_len",

@@ -16,6 +16,10 @@ struct UnsupportedKey {
 };
 std::span<const UnsupportedKey> unsupported_keys();
 
+// The keys of settings that are implemented, with what switches them off. config.json may not have
+// them, where transformers looks if there is no generation_config.json.
+std::span<const UnsupportedKey> implemented_keys();
+
 // Keys that change no token of an answer: what is returned beside it, ids of other roles, speed,
 // beams where there is one.
 std::span<const std::string_view> harmless_keys();

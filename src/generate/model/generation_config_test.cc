@@ -37,8 +37,8 @@ TEST_F(GenerationConfigTest, ValuesAreReadOnceToBinary32) {
 }
 
 TEST_F(GenerationConfigTest, NothingIsIgnoredInSilence) {
-  EXPECT_EQ(read(R"({"repetition_penalty": 1.1})").error().code, Code::not_covered);
-  EXPECT_TRUE(read(R"({"repetition_penalty": 1.0, "suppress_tokens": [], "use_cache": true})"));
+  EXPECT_EQ(read(R"({"num_beams": 4})").error().code, Code::not_covered);
+  EXPECT_TRUE(read(R"({"num_beams": 1, "suppress_tokens": [], "use_cache": true})"));
   EXPECT_EQ(read(R"({"temprature": 1})").error().code, Code::not_covered);
   EXPECT_EQ(read(R"({"top_k": 1, "top_k": 1})").error().code, Code::bad_input);
   EXPECT_EQ(read(R"({"top_p": 1.5})").error().code, Code::bad_input);
@@ -46,6 +46,23 @@ TEST_F(GenerationConfigTest, NothingIsIgnoredInSilence) {
   const auto drawing = read(R"({"typical_p": 0.5})");
   ASSERT_TRUE(drawing);
   EXPECT_EQ(drawing->drawing.error().code, Code::not_covered);
+}
+
+TEST_F(GenerationConfigTest, Lists) {
+  const auto c = read(R"({"bad_words_ids": [[3], [1, 2]], "forced_eos_token_id": 7, "suppress_tokens": [5, 4],
+                          "stop_strings": "a"})");
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->bad_words_ids, (std::vector<std::vector<int32_t>>{{3}, {1, 2}}));
+  EXPECT_EQ(c->forced_eos_token_id, (std::vector<int32_t>{7}));
+  EXPECT_EQ(c->suppress_tokens, (std::vector<int32_t>{5, 4}));
+  EXPECT_EQ(c->stop_strings, (std::vector<std::string>{"a"}));
+  EXPECT_EQ(read(R"({"stop_strings": ["a", "b"]})")->stop_strings->size(), 2u);
+  for (const char* wrong :
+       {R"({"bad_words_ids": [3]})", R"({"bad_words_ids": [[]]})", R"({"bad_words_ids": 3})",
+        R"({"suppress_tokens": 5})", R"({"suppress_tokens": [-1]})", R"({"stop_strings": [""]})",
+        R"({"stop_strings": [5]})", R"({"forced_bos_token_id": [1]})", R"({"remove_invalid_values": 1})",
+        R"({"min_p": 1.5})", R"({"epsilon_cutoff": 1})", R"({"repetition_penalty": 0})"})
+    EXPECT_EQ(read(wrong).error().code, Code::bad_input) << wrong;
 }
 
 TEST_F(GenerationConfigTest, ConfigJsonIsAskedWhereThereIsNoFile) {

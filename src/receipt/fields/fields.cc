@@ -19,9 +19,17 @@ template <auto M>
 auto& sampling(Receipt& r) {
   return r.sampling.*M;
 }
+template <auto M>
+auto& processor(Receipt& r) {
+  return r.sampling.processors.*M;
+}
 
 using R = Receipt;
 using P = sample::Params;
+using S = sample::Processors;
+constexpr bool kOptional = true;
+// An optional field is a row here, a member of Receipt whose default value has no effect, and a
+// line of docs/reference/{receipt.py,receipt.schema.json} and spec/receipt.md.
 const Field kFields[] = {
     {"model", "name", &of<&R::model_name>},
     {"model", "revision", &of<&R::revision>},
@@ -45,6 +53,19 @@ const Field kFields[] = {
     {"input", "top_k", &sampling<&P::top_k>},
     {"input", "top_p", &sampling<&P::top_p>},
     {"input", "seed", &sampling<&P::seed>},
+    {"input", "min_p", &sampling<&P::min_p>, 2, kOptional},
+    {"input", "epsilon_cutoff", &sampling<&P::epsilon_cutoff>, 2, kOptional},
+    {"input", "repetition_penalty", &processor<&S::repetition_penalty>, 2, kOptional},
+    {"input", "no_repeat_ngram_size", &processor<&S::no_repeat_ngram_size>, 2, kOptional},
+    {"input", "bad_words_ids", &processor<&S::bad_words_ids>, 2, kOptional},
+    {"input", "min_new_tokens", &processor<&S::min_new_tokens>, 2, kOptional},
+    {"input", "forced_bos_token_id", &processor<&S::forced_bos_token_id>, 2, kOptional},
+    {"input", "forced_eos_token_id", &processor<&S::forced_eos_token_id>, 2, kOptional},
+    {"input", "remove_invalid_values", &processor<&S::remove_invalid_values>, 2, kOptional},
+    {"input", "suppress_tokens", &processor<&S::suppress_tokens>, 2, kOptional},
+    {"input", "begin_suppress_tokens", &processor<&S::begin_suppress_tokens>, 2, kOptional},
+    {"input", "stop_strings", &of<&R::stop_strings>, 2, kOptional},
+    {"input", "previous", &of<&R::previous>, 2, kOptional},
     {"output", "text", &of<&R::text>},
     {"output", "finish_reason", &of<&R::finish_reason>},
     {"output", "tokens", &of<&R::tokens>},
@@ -83,6 +104,7 @@ std::string to_json(float v, Style) {
 }
 
 std::string to_json(const TensorDigest& v, Style);
+std::string to_json(const std::vector<int32_t>& v, Style);
 
 template <class T>
 std::string list(const std::vector<T>& v, Style s, std::string_view between, std::string_view open = "",
@@ -107,6 +129,12 @@ std::string to_json(const TensorDigest& t, Style s) {
   return out.append(sep).append(member("sha256", to_json(t.sha256, s))) + "}";
 }
 std::string to_json(const std::vector<int32_t>& v, Style s) {
+  return list(v, s, ", ");
+}
+std::string to_json(const std::vector<std::vector<int32_t>>& v, Style s) {
+  return list(v, s, ", ");
+}
+std::string to_json(const std::vector<std::string>& v, Style s) {
   return list(v, s, ", ");
 }
 std::string to_json(const std::vector<Digest>& v, Style s) {
@@ -213,6 +241,17 @@ std::vector<Field> fields(int format) {
   std::copy_if(std::begin(kFields), std::end(kFields), std::back_inserter(all),
                [&](const Field& f) { return f.since <= format; });
   return all;
+}
+
+bool stands(const Field& field, const Receipt& r) {
+  static const Receipt neutral{};
+  return !field.optional || write(field, r, Style::compact) != write(field, neutral, Style::compact);
+}
+
+std::vector<Field> fields(const Receipt& r) {
+  std::vector<Field> standing = fields(r.format);
+  std::erase_if(standing, [&](const Field& f) { return !stands(f, r); });
+  return standing;
 }
 
 std::string write(const Field& field, const Receipt& r, Style style) {

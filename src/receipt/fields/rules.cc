@@ -46,6 +46,8 @@ void check_ranges(const Receipt& r, Findings& f) {
   check_tokens("input.tokens", r.prompt_tokens, kAnyVocab, f);
   check_tokens("input.stop_tokens", r.stop_tokens, kAnyVocab, f);
   check_tokens("output.tokens", r.tokens, kAnyVocab, f);
+  for (size_t i = 0; i < r.stop_strings.size(); ++i)
+    if (r.stop_strings[i].empty()) f.push_back({at("input.stop_strings", i), "a text", "the empty text"});
   if (r.max_new_tokens < 1)
     f.push_back({"input.max_new_tokens", "at least 1", std::to_string(r.max_new_tokens)});
   if (Status s = sample::check(r.sampling); !s) {  // "NAME: why"
@@ -61,15 +63,44 @@ std::string finish_reason(const Receipt& r) {
   const std::set<int32_t> stops(r.stop_tokens.begin(), r.stop_tokens.end());
   for (size_t i = 0; i < r.tokens.size(); ++i)
     if (stops.contains(r.tokens[i])) return i + 1 == r.tokens.size() ? "stop" : "";
+  // Only the tokenizer knows whether a stop string ends here (receipt.15).
+  if (!r.stop_strings.empty() && r.finish_reason == "stop") return "stop";
   return static_cast<int64_t>(r.tokens.size()) == r.max_new_tokens ? "length" : "";
+}
+
+template <class T>
+static void check_ascending(const char* field, const std::vector<T>& list, Findings& f) {
+  for (size_t i = 1; i < list.size(); ++i)
+    if (list[i] <= list[i - 1])
+      f.push_back({at(field, i), "an ascending list without repetition", "a value that is not greater"});
+}
+
+// receipt.21, of the optional fields: what has no effect is not said.
+static void check_settings(const Receipt& r, Findings& f) {
+  const sample::Processors& p = r.sampling.processors;
+  check_ascending("input.bad_words_ids", p.bad_words_ids, f);
+  check_ascending("input.forced_eos_token_id", p.forced_eos_token_id, f);
+  check_ascending("input.suppress_tokens", p.suppress_tokens, f);
+  check_ascending("input.begin_suppress_tokens", p.begin_suppress_tokens, f);
+  check_ascending("input.stop_strings", r.stop_strings, f);
+  for (size_t i = 0; i < p.bad_words_ids.size(); ++i)
+    if (const auto& word = p.bad_words_ids[i];
+        word.size() == 1 && std::ranges::count(r.stop_tokens, word[0]) > 0)
+      f.push_back({at("input.bad_words_ids", i), "no stop token alone", std::to_string(word[0])});
+  if (p.min_new_tokens > (r.stop_tokens.empty() ? 0 : r.max_new_tokens))
+    f.push_back({"input.min_new_tokens",
+                 r.stop_tokens.empty() ? "no such member where there is no stop token"
+                                       : "at most input.max_new_tokens",
+                 std::to_string(p.min_new_tokens)});
+  if (p.forced_bos_token_id >= 0 && r.prompt_tokens.size() != 1)
+    f.push_back({"input.forced_bos_token_id", "no such member, but behind a prompt of one token",
+                 std::to_string(p.forced_bos_token_id)});
 }
 
 // receipt.21: one computation has one receipt.
 static void check_unambiguous(const Receipt& r, Findings& f) {
-  for (size_t i = 1; i < r.stop_tokens.size(); ++i)
-    if (r.stop_tokens[i] <= r.stop_tokens[i - 1])
-      f.push_back({at("input.stop_tokens", i), "ids in ascending order, each once",
-                   std::to_string(r.stop_tokens[i])});
+  check_ascending("input.stop_tokens", r.stop_tokens, f);
+  check_settings(r, f);
   if (r.sampling.do_sample) return;
   const sample::Params greedy;
   const auto fixed = [&](const char* name, bool equal, const char* value) {
@@ -81,6 +112,8 @@ static void check_unambiguous(const Receipt& r, Findings& f) {
   fixed("top_k", r.sampling.top_k == greedy.top_k, "0");
   fixed("top_p", r.sampling.top_p == greedy.top_p, "\"1\"");
   fixed("seed", r.sampling.seed == greedy.seed, "\"0\"");
+  fixed("min_p", r.sampling.min_p == greedy.min_p, "no such member");
+  fixed("epsilon_cutoff", r.sampling.epsilon_cutoff == greedy.epsilon_cutoff, "no such member");
 }
 
 void check_consistency(const Receipt& r, Findings& f) {

@@ -1,0 +1,181 @@
+#include "sample/processors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/text/decimal.h"
+#include "num/env.h"
+
+namespace invar::sample {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// Logits that are copied where the first of them changes.
+class Logits {
+ public:
+  Logits(std::span<const float> given, std::vector<float>& room) : given_(given), room_(room) {}
+  size_t size() const { return given_.size(); }
+  std::span<float> write() {
+    if (now_.empty()) room_.assign(given_.begin(), given_.end()), now_ = room_;
+    return now_;
+  }
+  void set(int32_t token, float logit) {
+    if (token >= 0 && static_cast<size_t>(token) < size()) write()[token] = logit;
+  }
+  void mask(std::span<const int32_t> tokens) {
+    for (const int32_t t : tokens) set(t, -kInf);
+  }
+  // sampling.15
+  Status force(std::span<const int32_t> tokens, const char* name) {
+    std::ranges::fill(write(), -kInf);
+    for (const int32_t t : tokens) {
+      INVAR_CHECK_OK(has(t, name));
+      set(t, 0);
+    }
+    return {};
+  }
+  Status has(int32_t token, const char* name) const {
+    if (token >= 0 && static_cast<size_t>(token) < size()) return {};
+    return bad_input(std::string(name) + ": the model has no logit of token " + std::to_string(token) +
+                     ", only " + std::to_string(size()));
+  }
+  std::span<const float> read() const { return now_.empty() ? given_ : now_; }
+
+ private:
+  const std::span<const float> given_;
+  std::vector<float>& room_;
+  std::span<float> now_;
+};
+
+// Prompt and answer as one sequence.
+class History {
+ public:
+  explicit History(const Context& c) : prompt_(c.prompt), answer_(c.answer) {}
+  size_t size() const { return prompt_.size() + answer_.size(); }
+  int32_t operator[](size_t i) const {
+    return i < prompt_.size() ? prompt_[i] : answer_[i - prompt_.size()];
+  }
+  // Whether the `count` tokens from `a` are those from `b`.
+  bool repeats(size_t a, size_t b, size_t count) const {
+    size_t i = 0;
+    while (i < count && (*this)[a + i] == (*this)[b + i]) ++i;
+    return i == count;
+  }
+  bool ends_with(std::span<const int32_t> tokens) const {
+    size_t i = 0;
+    if (tokens.size() > size()) return false;
+    while (i < tokens.size() && (*this)[size() - tokens.size() + i] == tokens[i]) ++i;
+    return i == tokens.size();
+  }
+
+ private:
+  const std::span<const int32_t> prompt_, answer_;
+};
+
+// sampling.11: from the model's own logits, so a token that comes twice is changed once.
+void penalize_repetition(Logits& logits, std::span<const float> own, const History& h, float penalty) {
+  const num::ArithmeticEnv env;
+  for (size_t i = 0; i < h.size(); ++i) {
+    const int32_t t = h[i];
+    if (t < 0 || static_cast<size_t>(t) >= own.size()) continue;
+    logits.set(t, own[t] < 0 ? own[t] * penalty : own[t] / penalty);
+  }
+}
+
+// sampling.12: the tokens that followed where the last n - 1 tokens stood before.
+void ban_repeated_ngrams(Logits& logits, const History& h, size_t n) {
+  for (size_t i = 0; i + n <= h.size(); ++i)
+    if (h.repeats(i, h.size() + 1 - n, n - 1)) logits.set(h[i + n - 1], -kInf);
+}
+
+// sampling.13
+Status ban_words(Logits& logits, const History& h, const std::vector<std::vector<int32_t>>& words) {
+  for (const std::vector<int32_t>& word : words) {
+    for (const int32_t t : word) INVAR_CHECK_OK(logits.has(t, "bad_words_ids"));
+    if (h.ends_with(std::span(word).first(word.size() - 1))) logits.set(word.back(), -kInf);
+  }
+  return {};
+}
+
+// sampling.16
+void make_finite(std::span<float> logits) {
+  constexpr float most = std::numeric_limits<float>::max();
+  for (float& l : logits) l = std::isnan(l) ? 0.0f : std::clamp(l, -most, most);
+}
+
+bool any_negative(std::span<const int32_t> tokens) {
+  return std::ranges::any_of(tokens, [](int32_t t) { return t < 0; });
+}
+
+}  // namespace
+
+Result<std::span<const float>> process(std::span<const float> given, const Processors& p, const Context& c,
+                                       std::vector<float>& room) {
+  static const Processors kNone;
+  if (p == kNone) return given;
+  Logits logits(given, room);
+  const History h(c);
+  const size_t position = c.answer.size();
+  if (p.repetition_penalty != 1) penalize_repetition(logits, given, h, p.repetition_penalty);
+  if (p.no_repeat_ngram_size > 0)
+    ban_repeated_ngrams(logits, h, static_cast<size_t>(p.no_repeat_ngram_size));
+  INVAR_CHECK_OK(ban_words(logits, h, p.bad_words_ids));
+  if (static_cast<int64_t>(position) < p.min_new_tokens) logits.mask(c.stop_tokens);  // sampling.14
+  const bool forces_bos = p.forced_bos_token_id >= 0;
+  if (forces_bos && h.size() == 1) {
+    INVAR_CHECK_OK(logits.force({&p.forced_bos_token_id, 1}, "forced_bos_token_id"));
+  }
+  if (!p.forced_eos_token_id.empty() && static_cast<int64_t>(position) + 1 == c.max_new_tokens) {
+    INVAR_CHECK_OK(logits.force(p.forced_eos_token_id, "forced_eos_token_id"));
+  }
+  if (p.remove_invalid_values) make_finite(logits.write());
+  logits.mask(p.suppress_tokens);  // sampling.17
+  const size_t first = c.prompt.size() == 1 && forces_bos ? 1 : 0;
+  if (position == first) logits.mask(p.begin_suppress_tokens);
+  return logits.read();
+}
+
+Status check(const Processors& p) {
+  constexpr float least = std::numeric_limits<float>::min(), most = std::numeric_limits<float>::max();
+  if (!(p.repetition_penalty >= least && p.repetition_penalty <= most))
+    return bad_input("repetition_penalty: " + shortest_text(p.repetition_penalty) + " is outside " +
+                     shortest_text(least) + " to " + shortest_text(most) + "; use 1 for no penalty");
+  if (p.no_repeat_ngram_size < 0)
+    return bad_input("no_repeat_ngram_size: " + std::to_string(p.no_repeat_ngram_size) +
+                     " is negative; use 0 for no limit");
+  for (const std::vector<int32_t>& word : p.bad_words_ids)
+    if (word.empty() || any_negative(word))
+      return bad_input("bad_words_ids: a word is a list of at least one token id");
+  if (p.min_new_tokens < 0)
+    return bad_input("min_new_tokens: " + std::to_string(p.min_new_tokens) + " is negative");
+  if (p.forced_bos_token_id < -1)
+    return bad_input("forced_bos_token_id: " + std::to_string(p.forced_bos_token_id) + " is no token id");
+  for (const auto& [name, tokens] : {std::pair("forced_eos_token_id", &p.forced_eos_token_id),
+                                     std::pair("suppress_tokens", &p.suppress_tokens),
+                                     std::pair("begin_suppress_tokens", &p.begin_suppress_tokens)})
+    if (any_negative(*tokens)) return bad_input(std::string(name) + ": a token id is negative");
+  return {};
+}
+
+std::string describe(const Processors& p) {
+  std::string s;
+  const auto say = [&](bool is_set, const std::string& text) { s += is_set ? ", " + text : ""; };
+  const auto count = [](const auto& list, const std::string& what) {
+    return std::to_string(list.size()) + " " + what + (list.size() == 1 ? "" : "s");
+  };
+  say(p.repetition_penalty != 1, "repetition penalty " + shortest_text(p.repetition_penalty));
+  say(p.no_repeat_ngram_size > 0, "no repeated " + std::to_string(p.no_repeat_ngram_size) + "-gram");
+  say(!p.bad_words_ids.empty(), "without " + count(p.bad_words_ids, "bad word"));
+  say(p.min_new_tokens > 0, "at least " + std::to_string(p.min_new_tokens) + " new tokens");
+  say(p.forced_bos_token_id >= 0, "forced first token " + std::to_string(p.forced_bos_token_id));
+  say(!p.forced_eos_token_id.empty(), "forced last token");
+  say(p.remove_invalid_values, "invalid logits removed");
+  say(!p.suppress_tokens.empty(), "without " + count(p.suppress_tokens, "token"));
+  say(!p.begin_suppress_tokens.empty(), "not beginning with " + count(p.begin_suppress_tokens, "token"));
+  return s;
+}
+
+}  // namespace invar::sample

@@ -1,0 +1,46 @@
+// Logits processors: settings of a generation that change the logits before a token is chosen.
+// Names, meaning and order are those of transformers (spec/sampling.md sampling.10 to sampling.17).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace invar::sample {
+
+// How far a generation has come when a token is chosen: answer.size() tokens, of at most
+// max_new_tokens, follow the prompt. The spans outlive the call.
+struct Context {
+  std::span<const int32_t> prompt, answer, stop_tokens;
+  int64_t max_new_tokens = 0;
+};
+
+struct Processors {
+  float repetition_penalty = 1;                     // normal binary32, > 0; 1 = off
+  int32_t no_repeat_ngram_size = 0;                 // 0 = off
+  std::vector<std::vector<int32_t>> bad_words_ids{};  // each of at least one token
+  int64_t min_new_tokens = 0;                       // no stop token before
+  int32_t forced_bos_token_id = -1;                 // behind a prompt of one token; -1 = off
+  std::vector<int32_t> forced_eos_token_id{};       // of these the last token that there may be
+  bool remove_invalid_values = false;               // NaN and infinities become finite
+  std::vector<int32_t> suppress_tokens{};             // never chosen
+  std::vector<int32_t> begin_suppress_tokens{};     // not chosen as the first token
+
+  bool operator==(const Processors&) const = default;
+};
+
+// Refuses values outside the ranges above: "NAME: why".
+Status check(const Processors&);
+
+// What is not off, for people: ", repetition penalty 1.1, suppressing 3 tokens".
+std::string describe(const Processors&);
+
+// The logits that a token is chosen from. Where no processor changes one they are `logits`
+// themselves, else a copy in `room`. bad_input: a forced token or a bad word that has no logit.
+Result<std::span<const float>> process(std::span<const float> logits, const Processors&, const Context&,
+                                       std::vector<float>& room);
+
+}  // namespace invar::sample

@@ -1,0 +1,203 @@
+// Processors: known answers of the second reading (tools/sampling_vectors.py), and what they must
+// not do.
+#include "sample/processors.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <sstream>
+
+#include "sample/distribution.h"
+
+namespace invar::sample {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+struct Case {
+  Params params;
+  std::vector<int32_t> prompt, answer, stop;
+  int64_t max_new_tokens = 0;
+  std::vector<float> logits, processed;
+  std::string chosen;
+  int32_t token = 0;
+  Context context() const { return {prompt, answer, stop, max_new_tokens}; }
+};
+
+float f32(const std::string& hex) {
+  return std::bit_cast<float>(static_cast<uint32_t>(std::stoul(hex, nullptr, 16)));
+}
+std::vector<std::string> split(const std::string& text, char by) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, by);)
+    if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+std::vector<int32_t> ids(const std::string& text, char by = ' ') {
+  std::vector<int32_t> all;
+  for (const std::string& t : split(text, by)) all.push_back(std::stoi(t));
+  return all;
+}
+std::vector<float> floats(const std::string& text) {
+  std::vector<float> all;
+  for (const std::string& t : split(text, ' ')) all.push_back(f32(t));
+  return all;
+}
+
+Params params_of(const std::string& text) {
+  std::map<std::string, std::string> given;
+  for (const std::string& setting : split(text, ' '))
+    given[setting.substr(0, setting.find('='))] = setting.substr(setting.find('=') + 1);
+  Params p;
+  for (const auto& [name, value] : given) {
+    if (name == "do_sample") p.do_sample = value == "1";
+    if (name == "temperature") p.temperature = f32(value);
+    if (name == "top_k") p.top_k = std::stoi(value);
+    if (name == "top_p") p.top_p = f32(value);
+    if (name == "min_p") p.min_p = f32(value);
+    if (name == "epsilon_cutoff") p.epsilon_cutoff = f32(value);
+    if (name == "seed") p.seed = std::stoull(value);
+    Processors& r = p.processors;
+    if (name == "repetition_penalty") r.repetition_penalty = f32(value);
+    if (name == "no_repeat_ngram_size") r.no_repeat_ngram_size = std::stoi(value);
+    if (name == "min_new_tokens") r.min_new_tokens = std::stoll(value);
+    if (name == "forced_bos_token_id") r.forced_bos_token_id = std::stoi(value);
+    if (name == "forced_eos_token_id") r.forced_eos_token_id = ids(value, ',');
+    if (name == "remove_invalid_values") r.remove_invalid_values = value == "1";
+    if (name == "suppress_tokens") r.suppress_tokens = ids(value, ',');
+    if (name == "begin_suppress_tokens") r.begin_suppress_tokens = ids(value, ',');
+    if (name == "bad_words_ids")
+      for (const std::string& word : split(value, ';')) r.bad_words_ids.push_back(ids(word, ','));
+  }
+  return p;
+}
+
+std::vector<Case> read_vectors() {
+  std::vector<Case> cases;
+  std::ifstream in(INVAR_SOURCE_DIR "/src/sample/processor_vectors.txt");
+  for (std::string line; std::getline(in, line);) {
+    const std::vector<std::string> part = split(line, '|');
+    Case& c = cases.emplace_back();
+    c.params = params_of(part.at(0));
+    c.prompt = ids(part.at(1)), c.answer = ids(part.at(2)), c.stop = ids(part.at(3));
+    c.max_new_tokens = std::stoll(part.at(4));
+    c.logits = floats(part.at(5)), c.processed = floats(part.at(6));
+    c.chosen = part.at(7).substr(1, part.at(7).size() - 2);
+    c.token = std::stoi(part.at(8));
+  }
+  return cases;
+}
+
+TEST(Processors, KnownAnswers) {
+  const std::vector<Case> cases = read_vectors();
+  ASSERT_EQ(cases.size(), 400u);
+  for (size_t n = 0; n < cases.size(); ++n) {
+    SCOPED_TRACE("line " + std::to_string(n + 1));
+    const Case& c = cases[n];
+    std::vector<float> room;
+    const auto processed = process(c.logits, c.params.processors, c.context(), room);
+    ASSERT_TRUE(processed) << processed.error().message;
+    ASSERT_EQ(processed->size(), c.processed.size());
+    for (size_t i = 0; i < processed->size(); ++i)
+      if (!std::isnan(c.processed[i]) || !std::isnan((*processed)[i])) {
+        ASSERT_EQ(std::bit_cast<uint32_t>((*processed)[i]), std::bit_cast<uint32_t>(c.processed[i])) << i;
+      }
+    const auto token = pick(c.logits, c.params, c.context());
+    ASSERT_EQ(bool(token), c.token >= 0);
+    if (!token) continue;
+    EXPECT_EQ(*token, c.token);
+    std::string chosen;
+    const auto choices = distribution(*processed, c.params);
+    if (c.params.do_sample)
+      for (const Choice& choice : *choices)
+        chosen += (chosen.empty() ? "" : " ") + std::to_string(choice.token) + ":" +
+                  std::to_string(choice.weight);
+    EXPECT_EQ(chosen.empty() ? "-" : chosen, c.chosen);
+  }
+}
+
+TEST(Processors, NothingIsCopiedWhereNothingChanges) {
+  const std::vector<float> logits{1, 2, 3};
+  const std::vector<int32_t> tokens{0, 1};
+  std::vector<float> room;
+  const auto same = [&](const Processors& p) {
+    const auto processed = process(logits, p, {tokens, tokens, tokens, 9}, room);
+    return processed && processed->data() == logits.data() && room.empty();
+  };
+  EXPECT_TRUE(same({}));
+  EXPECT_TRUE(same({.min_new_tokens = 2}));
+  EXPECT_TRUE(same({.forced_bos_token_id = 1, .forced_eos_token_id = {1}}));
+  EXPECT_TRUE(same({.suppress_tokens = {3}, .begin_suppress_tokens = {1}}));
+  EXPECT_FALSE(same({.suppress_tokens = {2}}));
+}
+
+TEST(Processors, ATokenThatComesTwiceIsPenalizedOnce) {
+  const std::vector<float> logits{1, -1, 3};
+  const std::vector<int32_t> prompt{1, 0, 0, 7}, answer{1};
+  std::vector<float> room;
+  const auto processed = process(logits, {.repetition_penalty = 2}, {prompt, answer, {}, 9}, room);
+  ASSERT_TRUE(processed);
+  EXPECT_EQ(std::vector<float>(processed->begin(), processed->end()), (std::vector<float>{0.5f, -2, 3}));
+}
+
+TEST(Processors, TokensWithoutALogit) {
+  const std::vector<float> logits{1, 2};
+  const std::vector<int32_t> prompt{0}, none;
+  std::vector<float> room;
+  const auto refused = [&](const Processors& p) {
+    const auto processed = process(logits, p, {prompt, none, none, 1}, room);
+    return processed ? std::string() : processed.error().message;
+  };
+  EXPECT_EQ(refused({.bad_words_ids = {{1, 2}}}),
+            "bad_words_ids: the model has no logit of token 2, only 2");
+  EXPECT_EQ(refused({.forced_bos_token_id = 2}).find("forced_bos_token_id: "), 0u);
+  EXPECT_EQ(refused({.forced_eos_token_id = {0, 2}}).find("forced_eos_token_id: "), 0u);
+}
+
+TEST(Processors, NoTokenIsLeft) {
+  const std::vector<float> logits{1, 2};
+  const auto token = pick(logits, {.processors = {.suppress_tokens = {0, 1}}}, {});
+  ASSERT_FALSE(token);
+  EXPECT_NE(token.error().message.find("settings that exclude tokens"), std::string::npos);
+}
+
+TEST(Processors, Refusals) {
+  const auto message = [](const Params& p) -> std::string {
+    const Status s = check(p);
+    return s ? std::string() : s.error().message.substr(0, s.error().message.find(':'));
+  };
+  EXPECT_EQ(message({}), "");
+  for (const float x : {0.0f, -1.0f, kInf, std::nanf(""), 0x1p-130f})
+    EXPECT_EQ(message({.processors = {.repetition_penalty = x}}), "repetition_penalty") << x;
+  for (const float x : {-0.5f, 1.0000001f, std::nanf(""), 0x1p-130f})
+    EXPECT_EQ(message({.min_p = x}), "min_p") << x;
+  EXPECT_EQ(message({.min_p = 1}), "");
+  for (const float x : {-0.5f, 1.0f, std::nanf("")})
+    EXPECT_EQ(message({.epsilon_cutoff = x}), "epsilon_cutoff") << x;
+  EXPECT_EQ(message({.processors = {.no_repeat_ngram_size = -1}}), "no_repeat_ngram_size");
+  EXPECT_EQ(message({.processors = {.bad_words_ids = {{}}}}), "bad_words_ids");
+  EXPECT_EQ(message({.processors = {.bad_words_ids = {{1, -1}}}}), "bad_words_ids");
+  EXPECT_EQ(message({.processors = {.min_new_tokens = -1}}), "min_new_tokens");
+  EXPECT_EQ(message({.processors = {.forced_bos_token_id = -2}}), "forced_bos_token_id");
+  EXPECT_EQ(message({.processors = {.forced_eos_token_id = {-1}}}), "forced_eos_token_id");
+  EXPECT_EQ(message({.processors = {.suppress_tokens = {-1}}}), "suppress_tokens");
+  EXPECT_EQ(message({.processors = {.begin_suppress_tokens = {3, -1}}}), "begin_suppress_tokens");
+}
+
+TEST(Processors, SaysWhatIsSet) {
+  EXPECT_EQ(describe(Params{.processors = {.repetition_penalty = 1.1f,
+                                           .no_repeat_ngram_size = 3,
+                                           .min_new_tokens = 4,
+                                           .suppress_tokens = {1}}}),
+            "greedy, repetition penalty 1.1, no repeated 3-gram, at least 4 new tokens, without 1 token");
+  EXPECT_EQ(describe(Params{.do_sample = true, .min_p = 0.05f, .epsilon_cutoff = 0.5f}),
+            "temperature 1, top-k all, top-p 1, min-p 0.05, epsilon cutoff 0.5, seed 0");
+}
+
+}  // namespace
+}  // namespace invar::sample
