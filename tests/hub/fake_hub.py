@@ -113,7 +113,7 @@ class FakeHub:
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True
         server.hub, server.name = self, name
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         self.servers.append(server)
         return f"http://127.0.0.1:{server.server_address[1]}"
 

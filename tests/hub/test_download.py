@@ -344,10 +344,10 @@ def test_what_an_earlier_process_left_wrong(hub, env, cache):
 
 
 def test_redirects_have_an_end(hub, env):
-    hub.fail("config.json", *[lambda h: h.send(b"", 302, {"Location": h.path})] * 12)
+    hub.fail("config.json", *[lambda h: h.send(b"", 302, {"Location": h.path})] * 11)
     no(env, "more than 10 redirects")
     hub.fail("config.json", lambda h: h.send(b"", 302, {"Location": "file:///etc/passwd"}))
-    no(env, "config.json")
+    no(env, "a redirect to file:///etc/passwd, which is refused")
 
 
 @pytest.mark.parametrize(
@@ -455,11 +455,9 @@ def test_processes_at_once(hub, env, cache):
     )  # each content once: the others waited
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_a_cache_that_cannot_be_written(env, cache):
-    cache.mkdir(parents=True)
-    cache.chmod(0o500)
-    no(env, str(cache), "HF_HUB_CACHE")
+def test_a_cache_that_cannot_be_written(env):
+    """Not even by root."""
+    no({**env, "HF_HUB_CACHE": "/proc/self/hub"}, "/proc/self/hub", "cannot be written")
 
 
 def test_a_cache_that_is_a_file(env, cache):
@@ -515,7 +513,7 @@ def test_shared_with_huggingface_hub(hub, env, cache, tmp_path):
     other("get", "config.json", SHARDS[0], **second)
     hub.log.clear()
     fetch({**env, **second})
-    assert not hub.requests("config.json") and not hub.requests(SHARDS[0])
+    assert not hub.requests("/config.json") and not hub.requests(SHARDS[0])
     assert hub.requests("tokenizer.json")
     assert_whole(tmp_path / "second/hub")
 

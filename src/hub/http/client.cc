@@ -79,6 +79,8 @@ Response Client::follow(Request request, const Curl::Body& body) {
     if (i == kRedirects) r.failure = "more than " + std::to_string(kRedirects) + " redirects";
     if (request.url.starts_with("https://") && !r.redirect.starts_with("https://"))
       r.failure = "a redirect from https:// to " + std::string(origin_of(r.redirect)) + ", which is refused";
+    if (!r.redirect.starts_with("https://") && !r.redirect.starts_with("http://"))
+      r.failure = "a redirect to " + r.redirect.substr(0, 200) + ", which is refused";
     if (!r.failure.empty()) return r.unreachable = true, r;
     request.url = r.redirect;
   }
