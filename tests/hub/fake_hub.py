@@ -1,5 +1,5 @@
-"""A Hugging Face hub on loopback with one model, and a storage server behind it: the answers that the
-real one gives, and faults on demand. HTTP of the standard library alone."""
+"""A Hugging Face hub on loopback with one model, and a storage server behind it: the answers that
+the real one gives, and faults on demand. HTTP of the standard library alone."""
 
 import hashlib
 import json

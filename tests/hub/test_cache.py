@@ -1,5 +1,5 @@
-"""The cache of exports and plans: `invar cache list|prune`, many processes on one key, and runs that
-are killed anywhere."""
+"""The cache of exports and plans: `invar cache list|prune`, many processes on one key, and runs
+that are killed anywhere."""
 
 import hashlib
 import json
@@ -102,7 +102,9 @@ def test_killed_while_files_move(root, tmp_path):
     (folder,) = root.iterdir()
     record = json.loads((folder / "identity").read_bytes()[:-65])
     for lost in [*record["files"], None]:
-        body = json.dumps({**record, "key": "", "files": {n: None for n in record["files"]}}).encode()
+        body = json.dumps(
+            {**record, "key": "", "files": {n: None for n in record["files"]}}
+        ).encode()
         (folder / "identity").write_bytes(body + hashlib.sha256(body).hexdigest().encode() + b"\n")
         if lost:
             (folder / lost).unlink()

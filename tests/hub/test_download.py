@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -94,7 +95,9 @@ def test_run_downloads_and_verify_finds(hub, env, cache, tmp_path):
     again = invar("run", "--model-name", "org/tiny", *args, "--receipt-path", receipt, env=env)
     text = invar("verify", receipt, env=env).text
     assert f'named     "org/tiny", revision {COMMIT}: as the Hugging Face cache has it' in text
-    assert len(hub.log) == asked and "  download " not in again.text  # a cached model needs no network
+    assert (
+        len(hub.log) == asked and "  download " not in again.text
+    )  # a cached model needs no network
     # Somebody else has the receipt alone: with the name the model comes, of the claimed revision.
     hub.branches, elsewhere = [], {**env, "HF_HOME": str(tmp_path / "elsewhere")}
     elsewhere["XDG_CACHE_HOME"] = str(tmp_path / "another cache")
@@ -133,7 +136,9 @@ def test_a_revision_is_pinned(hub, env, cache, tmp_path):
     offline = {**env, "HF_HUB_OFFLINE": "1"}
     encode = ["encode", "--prompt-text", "x", "--model-name"]
     invar(*encode, "org/tiny@v1.0", env=offline)
-    refused(*encode, "org/tiny", env=offline, names=["not in the Hugging Face cache", "HF_HUB_OFFLINE"])
+    refused(
+        *encode, "org/tiny", env=offline, names=["not in the Hugging Face cache", "HF_HUB_OFFLINE"]
+    )
     no(env, "no revision nope", name="org/tiny@nope")
     refused("download", "org/tiny@a", "--revision", "b", env=env, names=["give one"])
     for wrong in ("../x", "a..b", "/a", "a b", "a\nb", ""):
@@ -155,7 +160,9 @@ def test_offline_asks_nobody(hub, env, tmp_path):
     args = ["run", "--model-name", "org/tiny", "--prompt-text", "x", "--receipt-path", receipt]
     refused(*args, "--offline", env=env, names=["invar download org/tiny"])
     refused(*args, env={**env, "HF_HUB_OFFLINE": "yes"}, names=["HF_HUB_OFFLINE"])
-    refused("download", "org/tiny", env={**env, "TRANSFORMERS_OFFLINE": "1"}, names=["HF_HUB_OFFLINE"])
+    refused(
+        "download", "org/tiny", env={**env, "TRANSFORMERS_OFFLINE": "1"}, names=["HF_HUB_OFFLINE"]
+    )
     assert not hub.log
 
 
@@ -211,7 +218,11 @@ def test_no_such_model(hub, env):
 
 def test_cut_connections_resume(hub, env, cache):
     content = FILES[SHARDS[1]]
-    cut = [lambda h: h.cut(content, 300_000), lambda h: h.cut(content, 0), lambda h: h.cut(content, 1)]
+    cut = [
+        lambda h: h.cut(content, 300_000),
+        lambda h: h.cut(content, 0),
+        lambda h: h.cut(content, 1),
+    ]
     hub.fail(SHARDS[1], *cut, server="storage")
     small = FILES["config.json"]
     hub.fail("config.json", lambda h: h.cut(small, 10))
@@ -268,9 +279,7 @@ def test_a_slow_server_counts_as_cut(hub, env, cache):
 
 def test_ranges_that_the_server_ignores(hub, env, cache):
     content = FILES[SHARDS[2]]
-    hub.fail(
-        SHARDS[2], lambda h: h.cut(content, 1000), lambda h: h.send(content), server="storage"
-    )
+    hub.fail(SHARDS[2], lambda h: h.cut(content, 1000), lambda h: h.send(content), server="storage")
     fetch(env)
     assert_whole(cache)
 
@@ -324,8 +333,11 @@ def test_wrong_sizes(hub, env, cache):
     no(env, "the server sends more")
     hub.fail("main", endless)
     no(env, "more than 16777216 bytes")
-    other = {"X-Linked-Etag": '"' + "0" * 64 + '"', "Location": hub.storage_url + "/blobs/x"}
-    hub.fail(SHARDS[0], lambda h: h.send(b"", 302, {**other, "Location": f"{hub.storage_url}/blobs/{digest(content)}"}))
+    other = {
+        "X-Linked-Etag": '"' + "0" * 64 + '"',
+        "Location": f"{hub.storage_url}/blobs/{digest(content)}",
+    }
+    hub.fail(SHARDS[0], lambda h: h.send(b"", 302, other))
     no(env, "answers with " + "0" * 64)
     fetch(env)
     assert_whole(cache)
@@ -480,7 +492,7 @@ def test_a_full_disk(hub, env):
 
 
 def test_shared_with_huggingface_hub(hub, env, cache, tmp_path):
-    pytest.importorskip("huggingface_hub")
+    """The package comes with tokenizers, which tests/requirements.txt names."""
     script = tmp_path / "other.py"
     script.write_text(
         "import sys\n"
@@ -536,11 +548,17 @@ def test_progress_on_a_terminal(hub, env):
             time.sleep(0.05)
 
     hub.fail(SHARDS[0], slow, server="storage")
-    command = f"{BIN} download org/tiny"
-    done = subprocess.run(
-        ["script", "-qec", command, "/dev/null"], env=env, capture_output=True, timeout=60
-    )
-    assert re.search(r"\d+%  [\d.]+ .B of [\d.]+ MB, [\d.]+ .B/s, \d", done.stdout.decode())
+    terminal, other_end = pty.openpty()
+    process = subprocess.Popen([BIN, "download", "org/tiny"], env=env, stderr=other_end, stdout=-3)
+    os.close(other_end)
+    shown = b""
+    try:
+        while piece := os.read(terminal, 65536):
+            shown += piece
+    except OSError:  # the last writer has closed it
+        pass
+    assert process.wait(60) == 0
+    assert re.search(r"\d+%  [\d.]+ .B of [\d.]+ MB, [\d.]+ .B/s, \d", shown.decode())
 
 
 def test_without_libcurl(env, tmp_path):

@@ -31,7 +31,22 @@ def test_other_files(tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["nowhere", "a/b/c", "../x/y", "a--b/c", "-a/b", "a/b.", "a/b\nc", "a/b@", "a/b@c d", "/", "a/", "/b", "@", ""],
+    [
+        "nowhere",
+        "a/b/c",
+        "../x/y",
+        "a--b/c",
+        "-a/b",
+        "a/b.",
+        "a/b\nc",
+        "a/b@",
+        "a/b@c d",
+        "/",
+        "a/",
+        "/b",
+        "@",
+        "",
+    ],
 )
 def test_no_names(name):
     refused(*RUN, "--model-name=" + name)

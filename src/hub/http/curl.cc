@@ -8,7 +8,7 @@
 namespace invar::hub {
 namespace {
 
-// curl/curl.h: numbers of options, of what is asked of a handle, and of errors.
+// libcurl's header curl.h: numbers of options, of what is asked of a handle, and of errors.
 enum Option {
   kLowSpeedLimit = 19,
   kLowSpeedTime = 20,
