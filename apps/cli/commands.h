@@ -77,6 +77,17 @@ struct BenchCommand {
   bool json = false;
 };
 
+struct DownloadCommand {
+  std::string model_name, revision;
+};
+struct CacheCommand {
+  std::string tasks_root;
+  std::optional<uint64_t> days;
+  std::string max_size;  // as parse_size() reads it; "" = no bound
+  bool all = false;
+  bool json = false;
+};
+
 // Parses and runs. environment_was_good: num::arithmetic_env_ok() as the program found it.
 int parse_and_run(int argc, char** argv, bool environment_was_good);
 
@@ -88,6 +99,9 @@ int encode(const TokensCommand&);
 int decode(const TokensCommand&);
 int validate(const ReceiptCommand&);
 int verify(const ReceiptCommand&);
+int download(const DownloadCommand&);
+int list_cache(const CacheCommand&);
+int prune_cache(const CacheCommand&);
 int doctor(const DoctorCommand&);
 int bench(const BenchCommand&);
 

@@ -3,14 +3,18 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/text/display.h"
+#include "base/text/size_text.h"
 
 namespace invar::cli {
 
@@ -80,12 +84,25 @@ class ConsolePhase : public generate::Phase {
     const auto now = std::chrono::steady_clock::now();
     if (!drawn_ || total <= 0 || now - last_ < std::chrono::milliseconds(50)) return;
     last_ = now;
-    constexpr int kWidth = 30;
-    const int full = static_cast<int>(done * kWidth / total);
-    std::string bar;
-    for (int i = 0; i < kWidth; ++i) bar += i < full ? "█" : "░";
-    std::fprintf(stderr, "\r\033[K  %-9s %s %3d%%", name_.c_str(), bar.c_str(),
-                 static_cast<int>(done * 100 / total));
+    draw(static_cast<uint64_t>(done * 100 / total), "");
+  }
+
+  void bytes(uint64_t done, uint64_t total) override {  // a line every ten seconds in a pipe
+    const auto now = std::chrono::steady_clock::now();
+    if (!began_) began_ = now, at_first_ = done;
+    const auto pause = drawn_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000);
+    if (quiet_ || total == 0 || now - last_ < pause) return;
+    last_ = now;
+    const double seconds = std::chrono::duration<double>(now - *began_).count();
+    const double rate = static_cast<double>(done - std::min(done, at_first_)) / std::max(seconds, 1e-3);
+    std::string text = size_text(done) + " of " + size_text(total);
+    if (rate > 0)
+      text += ", " + size_text(static_cast<uint64_t>(rate)) + "/s, " +
+              duration(1000 * std::ceil(static_cast<double>(total - done) / rate)) + " left";
+    if (drawn_)
+      draw(done * 100 / total, "  " + text);
+    else
+      std::fprintf(stderr, "  %-9s %s\n", name_.c_str(), text.c_str());
   }
 
   void done(std::string_view detail) override {
@@ -102,8 +119,18 @@ class ConsolePhase : public generate::Phase {
   }
 
  private:
+  void draw(uint64_t percent, const std::string& behind) const {
+    constexpr uint64_t kWidth = 30;
+    std::string bar;
+    for (uint64_t i = 0; i < kWidth; ++i) bar += i < percent * kWidth / 100 ? "█" : "░";
+    std::fprintf(stderr, "\r\033[K  %-9s %s %3d%%%s", name_.c_str(), bar.c_str(), static_cast<int>(percent),
+                 behind.c_str());
+  }
+
   std::string name_;
   bool quiet_, open_ = true, drawn_ = false;
+  std::optional<std::chrono::steady_clock::time_point> began_;  // the first bytes
+  uint64_t at_first_ = 0;
   std::chrono::steady_clock::time_point start_, last_;
 };
 

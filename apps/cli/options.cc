@@ -12,8 +12,11 @@ namespace invar::cli {
 namespace {
 
 void add_model(CLI::App& app, ModelOptions& o) {
-  app.add_option("--model-name", o.model_name, "checkpoint folder, or org/name in the Hugging Face cache")
+  app.add_option("--model-name", o.model_name,
+                 "checkpoint folder, or org/name[@revision] on the Hugging Face hub")
       ->required();
+  app.add_option("--revision", o.revision, "branch, tag or commit of a hub model (default: main)");
+  app.add_flag("--offline", o.offline, "download nothing: only what the Hugging Face cache has");
   app.add_option("--plan", o.plan, "use this compiled plan instead of exporting and compiling");
   app.add_option("--task-dir", o.task_dir, "where the export and the plan of this model go");
   app.add_option("--tasks-root", o.tasks_root, "where task folders are made (default: the user's cache)");
@@ -226,7 +229,8 @@ void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
   auto* cmd = app.add_subcommand("verify", "recompute a receipt and compare bit for bit");
   cmd->add_option("receipt", o.receipts, "receipts")->required();
   cmd->add_option("--model-name", o.model.model_name,
-                  "the checkpoint: a folder, or org/name in the Hugging Face cache");
+                  "the checkpoint: a folder, or org/name[@revision] on the Hugging Face hub");
+  cmd->add_flag("--offline", o.model.offline, "download nothing: only what the Hugging Face cache has");
   cmd->add_option("--plan", o.model.plan,
                   "compare with this compiled plan instead of compiling the checkpoint");
   add_execution(*cmd, o.execution);
@@ -239,6 +243,33 @@ void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
       ->excludes(spot);
   cmd->add_flag("--json", o.json, "the verdict as JSON");
   cmd->callback([&o, &result] { result = verify(o); });
+}
+
+void add_download(CLI::App& app, DownloadCommand& o, int& result) {
+  auto* cmd =
+      app.add_subcommand("download", "model of the Hugging Face hub -> the local cache; prints its folder");
+  cmd->add_option("model", o.model_name, "org/name or org/name@revision")->required();
+  cmd->add_option("--revision", o.revision, "branch, tag or commit (default: main)");
+  cmd->callback([&o, &result] { result = download(o); });
+}
+
+void add_cache(CLI::App& app, CacheCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("cache", "exports and plans that runs keep, models of the Hugging Face hub");
+  cmd->require_subcommand(1);
+  const auto tasks_root = [&](CLI::App* one) {
+    one->add_option("--tasks-root", o.tasks_root, "where task folders are (default: the user's cache)");
+    one->add_flag("--json", o.json, "one JSON object");
+    return one;
+  };
+  auto* list = tasks_root(cmd->add_subcommand("list", "what is kept: sizes and times of the last use"));
+  list->callback([&o, &result] { result = list_cache(o); });
+  auto* prune = tasks_root(cmd->add_subcommand("prune", "remove task folders; one that a run uses stays"));
+  prune->add_option("--older-than", o.days, "those that no run has used for so many days")
+      ->check(whole(0, 36500));
+  prune->add_option("--max-size", o.max_size,
+                    "the least recently used, until this is left: bytes, or as in 20GB");
+  prune->add_flag("--all", o.all, "all");
+  prune->callback([&o, &result] { result = prune_cache(o); });
 }
 
 void add_doctor(CLI::App& app, DoctorCommand& o, int& result) {
@@ -287,6 +318,8 @@ struct Commands {
   TokensCommand encode, decode;
   InferCommand infer;
   ReceiptCommand validate, verify;
+  DownloadCommand download;
+  CacheCommand cache;
   DoctorCommand doctor;
   BenchCommand bench;
 };
@@ -312,6 +345,8 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   add_decode(app, c.decode, result);
   add_validate(app, c.validate, result);
   add_verify(app, c.verify, result);
+  add_download(app, c.download, result);
+  add_cache(app, c.cache, result);
   add_doctor(app, c.doctor, result);
   add_bench(app, c.bench, result);
   try {

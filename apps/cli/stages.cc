@@ -42,7 +42,8 @@ Result<std::vector<std::pair<std::string, int64_t>>> sizes_from(const std::strin
 }
 
 Status do_export(const ExportCommand& c) {
-  INVAR_TRY(const auto location, generate::resolve(c.model_name));
+  Console console(false);
+  INVAR_TRY(const auto location, generate::obtain({c.model_name}, console));
   INVAR_TRY(std::string path, checkpoint::export_checkpoint(location.folder, c.output, {c.colocate_tensors}));
   return deliver("", path_for_stdout(path) + "\n");
 }
@@ -89,16 +90,22 @@ Status do_compile(const CompileCommand&) {
 }
 #endif
 
+// Of a hub model the weights are not downloaded.
+Result<generate::ModelFolder> tokenizer_of(const std::string& model_name) {
+  Console console(false);
+  INVAR_TRY(const auto location,
+            generate::obtain({model_name, "", false, hub::Content::without_weights}, console));
+  return generate::open_model(location);
+}
+
 Status do_encode(const TokensCommand& c) {
-  INVAR_TRY(const auto location, generate::resolve(c.model_name));
-  INVAR_TRY(const auto model, generate::open_model(location));
+  INVAR_TRY(const auto model, tokenizer_of(c.model_name));
   INVAR_TRY(std::vector<int32_t> tokens, model.tokenizer.encode(c.text));
   return deliver("", line_of(json(tokens)));
 }
 
 Status do_decode(const TokensCommand& c) {
-  INVAR_TRY(const auto location, generate::resolve(c.model_name));
-  INVAR_TRY(const auto model, generate::open_model(location));
+  INVAR_TRY(const auto model, tokenizer_of(c.model_name));
   INVAR_TRY(std::vector<int32_t> tokens, tokens_from(c.tokens, c.file));
   for (const int32_t t : tokens)
     if (t < 0 || t >= model.tokenizer.vocab_size())

@@ -108,7 +108,8 @@ Status Generator::Impl::load(Observer& observer) {
 
 Result<Generator> Generator::open(Request request, Observer& observer) {
   const num::ArithmeticEnv env;
-  INVAR_TRY(ModelLocation location, resolve(request.model.model_name));
+  INVAR_TRY(ModelLocation location,
+            obtain({request.model.model_name, request.model.revision, request.model.offline}, observer));
   INVAR_TRY(ModelFolder model, open_model(location));
   auto impl = std::make_unique<Impl>(std::move(request), std::move(location), std::move(model));
   INVAR_TRY(impl->decoding, decoding_params(impl->model, impl->request.sampling));

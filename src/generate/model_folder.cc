@@ -1,12 +1,10 @@
 #include "generate/model_folder.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
-#include "base/text/json.h"
 #include "checkpoint/architecture.h"
 #include "generate/model/chat_template_text.h"
 #include "generate/model/generation_config.h"
@@ -19,13 +17,6 @@ using nlohmann::json;
 
 constexpr FileKind kConfigFile{"a file of settings", uint64_t{16} << 20},
     kTokenizerFile{"a tokenizer", uint64_t{256} << 20};
-
-std::string hub_cache() {
-  if (const char* v = std::getenv("HF_HUB_CACHE")) return v;
-  if (const char* v = std::getenv("HF_HOME")) return std::string(v) + "/hub";
-  const char* home = std::getenv("HOME");
-  return std::string(home ? home : ".") + "/.cache/huggingface/hub";
-}
 
 Result<json> parse_object(const std::string& path, std::string_view text) {
   json j = json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -53,51 +44,22 @@ Result<std::vector<int32_t>> token_list(const json& j, const std::string& where)
   return out;
 }
 
+// How a tokenizer.json that is absent is made.
+Status check_tokenizer(const std::string& folder) {
+  std::error_code ec;
+  if (fs::exists(folder + "/tokenizer.json", ec) || ec) return {};
+  return bad_input(folder +
+                   ": no tokenizer.json: make it with transformers, python3 -c \"from transformers import "
+                   "AutoTokenizer as T; T.from_pretrained('FOLDER').save_pretrained('FOLDER')\", where "
+                   "FOLDER is this one");
+}
+
 }  // namespace
 
 std::vector<int32_t> ascending(std::vector<int32_t> ids) {
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
-}
-
-bool is_hub_name(const std::string& name) {
-  const auto slash = name.find('/');
-  return slash != std::string::npos && slash > 0 && slash + 1 < name.size() &&
-         name.find('/', slash + 1) == std::string::npos && name[0] != '.' &&
-         name.find("..") == std::string::npos;
-}
-
-Result<ModelLocation> resolve(const std::string& model_name, const std::string& revision) {
-  std::error_code ec;
-  if (model_name.find('\0') != model_name.npos)
-    return bad_input("model " + invar::json::quote(model_name) +
-                     ": a path without a NUL character is needed");
-  if (fs::is_directory(model_name, ec)) {
-    fs::path p = fs::path(model_name).lexically_normal();
-    if (!p.has_filename()) p = p.parent_path();
-    if (p == "." || p.filename() == "..") p = fs::canonical(p, ec);
-    return ModelLocation{p.filename().string(), "", model_name};
-  }
-  if (is_hub_name(model_name)) {
-    const auto slash = model_name.find('/');
-    const std::string repo =
-        hub_cache() + "/models--" + model_name.substr(0, slash) + "--" + model_name.substr(slash + 1);
-    const auto snapshot = [&](const std::string& r) { return repo + "/snapshots/" + r; };
-    const bool plain = !revision.empty() && revision.find_first_not_of("0123456789abcdef") == revision.npos;
-    if (plain && fs::is_directory(snapshot(revision), ec))
-      return ModelLocation{model_name, revision, snapshot(revision)};
-    if (auto ref = read_file(repo + "/refs/main", kConfigFile)) {
-      std::string main = *ref;
-      while (!main.empty() && (main.back() == '\n' || main.back() == ' ')) main.pop_back();
-      const bool name = main.find_first_of(std::string_view("/\0", 2)) == main.npos && main != "..";
-      if (name && fs::is_directory(snapshot(main), ec))
-        return ModelLocation{model_name, main, snapshot(main)};
-    }
-    return bad_input("model " + model_name + ": no such folder, and not in the Hugging Face cache " +
-                     hub_cache() + ": download it there first, or give a checkpoint folder");
-  }
-  return bad_input("model " + model_name + ": no such folder: give a checkpoint folder with config.json");
 }
 
 Result<ModelFolder> open_model(const ModelLocation& location) {
@@ -110,6 +72,7 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   if (!context.is_number_unsigned() || context.get<uint64_t>() < 1 || context.get<uint64_t>() > INT32_MAX)
     return bad_input(dir + "config.json: max_position_embeddings = " + checkpoint::short_text(context) +
                      " is not a size from 1 to 2^31 - 1");
+  INVAR_CHECK_OK(check_tokenizer(location.folder));
   INVAR_TRY(std::string tokenizer_text, read_file(dir + "tokenizer.json", kTokenizerFile));
   INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse(tokenizer_text, dir + "tokenizer.json"));
   INVAR_TRY(json tokenizer_config, optional_object(dir + "tokenizer_config.json"));

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "generate/observer.h"
+#include "hub/hub.h"
 #include "prompt/prompt.h"
 #include "receipt/seal.h"
 
@@ -19,9 +21,22 @@ struct ModelLocation {
   std::string revision;  // the snapshot of a hub model, else ""
   std::string folder;
 };
-// Of org/name the snapshot of `revision` if the cache has it, else that of its branch main.
-Result<ModelLocation> resolve(const std::string& model_name, const std::string& revision = "");
+// A folder, or org/name or org/name@revision in the local cache; without network. `claimed`: the
+// revision of a receipt, which goes before the branch main if the cache has it.
+Result<ModelLocation> resolve(const std::string& model_name, const std::string& claimed = "");
 bool is_hub_name(const std::string& model_name);  // org/name
+
+// How a model that is not here is had.
+struct ModelSource {
+  std::string name;      // folder, org/name or org/name@revision
+  std::string revision = {};  // "" = that in the name
+  bool offline = false;  // nothing is downloaded; neither is it where HF_HUB_OFFLINE says so
+  hub::Content content = hub::Content::all;
+};
+// resolve(), and what the cache lacks is downloaded from the hub.
+Result<ModelLocation> obtain(const ModelSource&, Observer&, const std::string& claimed = "");
+// Asks the hub, whatever the cache has: a branch may have moved on.
+Result<ModelLocation> download(const ModelSource&, Observer&);
 
 struct ModelFolder {
   receipt::ModelIdentity identity;

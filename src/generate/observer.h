@@ -15,13 +15,16 @@ class Phase {
  public:
   virtual ~Phase() = default;
   virtual void progress(int64_t /*done*/, int64_t /*total*/) {}
+  // Progress of a download in bytes: a person sees their number, the rate and the time left.
+  virtual void bytes(uint64_t /*done*/, uint64_t /*total*/) {}
   virtual void done(std::string_view /*detail*/) {}
 };
 
 class Observer {
  public:
   virtual ~Observer() = default;
-  // "plan", "export", "compile", "load" or "recompute" begins. Phases may nest. Never null.
+  // "download", "plan", "export", "compile", "load" or "recompute" begins. Phases may nest. Never
+  // null.
   virtual std::unique_ptr<Phase> phase(std::string_view /*name*/) { return std::make_unique<Phase>(); }
   // What a person should know although it changes no bit: "damaged" files made anew, fewer
   // "threads".

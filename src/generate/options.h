@@ -13,13 +13,15 @@
 namespace invar::generate {
 
 struct ModelOptions {      // where the model and its compiled form are
-  std::string model_name;  // folder, or org/name in the local Hugging Face cache
+  std::string model_name;  // folder, org/name or org/name@revision of the Hugging Face hub
   std::string plan;        // an existing plan: nothing is exported or compiled
   std::string task_dir;    // where exports and plans go; "" = one per model under tasks_root
   std::string tasks_root;  // "" = $XDG_CACHE_HOME/invar/tasks
   bool colocate_tensors = false;
   // Of the plan; absent = that of an existing plan, reproducible for a new one.
   std::optional<OperationSet> operation_set;
+  std::string revision = {};  // branch, tag or commit of a hub model; "" = that in the name, or main
+  bool offline = false;       // nothing is downloaded
 };
 
 struct ExecutionOptions {  // tuning: never changes a bit

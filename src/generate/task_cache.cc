@@ -77,12 +77,8 @@ Status make_plan(const ModelLocation& location, const ModelOptions& options, Ope
 // The user's folder for this checkpoint and this key; "" where there is no place for one.
 std::string task_path(const ModelLocation& location, const ModelOptions& options, const std::string& key) {
   if (!options.task_dir.empty()) return options.task_dir;
-  std::string root = options.tasks_root;
-  if (root.empty()) {
-    const std::string cache = cache_folder();
-    if (cache.empty()) return "";
-    root = cache + "/tasks";
-  }
+  const std::string root = tasks_folder(options.tasks_root);
+  if (root.empty()) return "";
   std::string name = location.name.substr(0, 128);  // file names have at most 255 bytes
   std::replace(name.begin(), name.end(), '/', '-');
   return root + "/" + name + "-" + key.substr(0, 16);
@@ -147,8 +143,10 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
     prepared.temporary = std::make_shared<TemporaryFolder>(std::move(made));
     return prepared;
   }
-  INVAR_TRY(const TaskFolder task, TaskFolder::open(path));
-  prepared.folder = task.path();
+  INVAR_TRY(TaskFolder opened, TaskFolder::open(path));
+  const auto held = std::make_shared<const TaskFolder>(std::move(opened));
+  const TaskFolder& task = *held;
+  prepared.folder = task.path(), prepared.in_use = held;
   if (cache == CachePolicy::use) {
     const auto phase = observer.phase("plan");
     TaskFolder::Content content = task.read(key);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/file/temporary_file.h"
 #include "base/hash/digest_cache.h"
@@ -23,6 +24,7 @@ struct CompiledModel {
   std::shared_ptr<TemporaryFolder> temporary = {};  // that folder, where it goes when the process ends
   std::shared_ptr<DigestCache> hashed = {};         // weights whose bytes compiling has seen
   bool cached = false;                              // from a task folder
+  std::shared_ptr<const void> in_use = {};          // keeps prune_tasks() from that folder
 };
 
 // The set of this name, absent for an empty one; an error lists the names.
@@ -42,6 +44,29 @@ Result<CompiledModel> prepare(const ModelLocation&, const ModelOptions&, Observe
 
 // The user's cache folder of Invar, "" where neither XDG_CACHE_HOME nor HOME is set.
 std::string cache_folder();
+
+// Task folders as they are kept from run to run. `root`: as ModelOptions::tasks_root.
+struct CachedTask {
+  std::string path;
+  uint64_t bytes = 0;    // of its own files; linked weights are elsewhere
+  int64_t last_use = 0;  // seconds since 1970
+  bool in_use = false;   // by a run on this machine
+};
+std::string tasks_folder(const std::string& root);
+std::vector<CachedTask> cached_tasks(const std::string& root);  // by last use, the oldest first
+
+// Which of them go. One that a run uses stays.
+struct PruneRule {
+  bool all = false;
+  std::optional<int64_t> used_before = {};  // seconds since 1970
+  std::optional<uint64_t> most_bytes = {};  // the oldest go until so much is left
+};
+struct Pruned {
+  size_t removed = 0;
+  uint64_t bytes = 0;
+  std::vector<std::string> kept = {};  // in use, or not to be removed
+};
+Pruned prune_tasks(const std::string& root, const PruneRule&);
 
 // Where the compiler's intermediate artifacts are kept: with INVAR_DEBUG set a new folder, which
 // the observer is told, else nowhere (empty).

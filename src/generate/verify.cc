@@ -137,7 +137,7 @@ struct Verifier::Impl {
 };
 
 Result<LoadedModel*> Verifier::Impl::load(const Verification& v) {
-  INVAR_TRY(FoundModel found, find_model(model.model_name, v.claimed));
+  INVAR_TRY(FoundModel found, find_model(model, v.claimed, observer));
   const std::pair key(found.location.folder, v.set);
   if (const auto known = loaded.find(key); known != loaded.end()) {
     known->second.found = std::move(found);  // another receipt may have found it in another way

@@ -26,9 +26,11 @@ MAY = {
     "run": {"base", "device", "shape", "num", "plan", "kernels"},
     "sample": {"base", "num"},
     "receipt": {"base", "plan", "sample"},
+    "hub": {"base", "device"},
     "generate": {
         "base",
         "device",
+        "hub",
         "num",  # ArithmeticEnv: Python's threads arrive in any environment
         "onnx",
         "checkpoint",

@@ -1,6 +1,7 @@
 #include "generate/cache/task_folder.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ using nlohmann::json;
 
 constexpr const char* kRecord = "identity";
 constexpr const char* kSchema = "invar-task 1";
+constexpr int kTries = 100;
 constexpr auto kAbandoned = std::chrono::hours(24);  // a run that was killed leaves its temporary folder
 
 Error refused(const std::string& path, const std::string& why) {
@@ -113,20 +115,35 @@ Status check_parent(const std::string& folder) {
 Result<TaskFolder> TaskFolder::open(const std::string& path) {
   std::string plain = path;
   while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
-  INVAR_CHECK_OK(make_private_folders(plain));
-  INVAR_CHECK_OK(check_parent(folder_of(plain)));
+  for (int i = 0; i < kTries; ++i) {
+    INVAR_CHECK_OK(make_private_folders(plain));
+    INVAR_CHECK_OK(check_parent(folder_of(plain)));
+    TaskFolder folder(plain, ::open(plain.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    INVAR_TRY(const bool taken, folder.take());
+    if (taken) return folder;
+  }
+  return refused(plain, "others keep removing it");
+}
+
+// False: it was removed meanwhile.
+Result<bool> TaskFolder::take() {
   // Everything that is trusted is read through this descriptor, so no other folder can take its
   // place meanwhile.
-  TaskFolder folder(plain, ::open(plain.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (folder.fd_ < 0)
+  if (fd_ < 0) {
+    if (errno == ENOENT) return false;
     return refused(
-        plain, errno == ELOOP || errno == ENOTDIR ? "not a folder, or a link to one" : std::strerror(errno));
-  struct stat info;
-  if (::fstat(folder.fd_, &info) != 0) return refused(plain, std::strerror(errno));
-  if (info.st_uid != ::geteuid()) return refused(plain, "it belongs to user " + std::to_string(info.st_uid));
+        path_, errno == ELOOP || errno == ENOTDIR ? "not a folder, or a link to one" : std::strerror(errno));
+  }
+  struct stat info, named;
+  if (::fstat(fd_, &info) != 0) return refused(path_, std::strerror(errno));
+  if (info.st_uid != ::geteuid()) return refused(path_, "it belongs to user " + std::to_string(info.st_uid));
   if (info.st_mode & (S_IWGRP | S_IWOTH))
-    return refused(plain, "other users may write to it (mode " + octal(info.st_mode) + "): chmod 700 it");
-  return folder;
+    return refused(path_, "other users may write to it (mode " + octal(info.st_mode) + "): chmod 700 it");
+  // A file system without locks is one on which nothing is pruned in parallel.
+  while (::flock(fd_, LOCK_SH) != 0 && errno == EINTR) {
+  }
+  ::futimens(fd_, nullptr);  // a folder that is read-only stays as old as it is
+  return ::lstat(path_.c_str(), &named) == 0 && named.st_dev == info.st_dev && named.st_ino == info.st_ino;
 }
 
 TaskFolder::TaskFolder(TaskFolder&& o) noexcept : path_(std::move(o.path_)), fd_(std::exchange(o.fd_, -1)) {}

@@ -14,8 +14,9 @@ namespace invar::generate {
 
 class TaskFolder {
  public:
-  // Opens the folder, or makes it (0700, as its missing parents). bad_input: it or the folder
-  // around it belongs to another user, or others may write to it.
+  // Opens the folder, or makes it (0700, as its missing parents), notes the time as that of its
+  // last use, and keeps prune_tasks() from it until destruction. bad_input: it or the folder around
+  // it belongs to another user, or others may write to it.
   static Result<TaskFolder> open(const std::string& path);
   TaskFolder(TaskFolder&& o) noexcept;
   TaskFolder(const TaskFolder&) = delete;
@@ -36,6 +37,7 @@ class TaskFolder {
   Status store(const TemporaryFolder& made, const std::string& key) const;
 
  private:
+  Result<bool> take();
   TaskFolder(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
   std::string path_;
   int fd_;

@@ -47,9 +47,11 @@ std::vector<std::string> remembered(const Digest& weights) {
 
 }  // namespace
 
-Result<FoundModel> find_model(const std::string& model_name, const receipt::Receipt& claimed) {
-  if (!model_name.empty()) {
-    INVAR_TRY(ModelLocation location, resolve(model_name, claimed.revision));
+Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt& claimed,
+                              Observer& observer) {
+  if (!wanted.model_name.empty()) {
+    INVAR_TRY(ModelLocation location,
+              obtain({wanted.model_name, wanted.revision, wanted.offline}, observer, claimed.revision));
     return FoundModel{location, location.revision.empty() ? "given with --model-name"
                                                           : "the Hugging Face cache, by --model-name"};
   }

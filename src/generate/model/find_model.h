@@ -6,6 +6,7 @@
 #include "base/hash/sha256.h"
 #include "base/status.h"
 #include "generate/model_folder.h"
+#include "generate/options.h"
 #include "receipt/receipt.h"
 
 namespace invar::generate {
@@ -15,10 +16,11 @@ struct FoundModel {
   std::string source;  // who named the folder: the user, the Hugging Face cache, an earlier run, the receipt
 };
 
-// In this order: `model_name`, if the user gave one; the receipt's name and revision in the local
-// Hugging Face cache; the folder of an earlier run here with these weights; the path in the
-// receipt, which its sender chose.
-Result<FoundModel> find_model(const std::string& model_name, const receipt::Receipt& claimed);
+// In this order: the model that the user names, if any; the receipt's name and revision in the
+// local Hugging Face cache; the folder of an earlier run here with these weights; the path in the
+// receipt, which its sender chose. Only a model that the user names is downloaded, of the revision
+// that the receipt claims.
+Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt& claimed, Observer&);
 
 // What is known of the claimed name and revision of a model whose digests are equal: a finding
 // where the Hugging Face cache knows the model under another name, else what to print behind

@@ -1,0 +1,147 @@
+// resolve(), obtain(), download(): a model's name -> its folder.
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file/file.h"
+#include "base/text/json.h"
+#include "base/text/size_text.h"
+#include "generate/model_folder.h"
+#include "hub/environment.h"
+
+namespace invar::generate {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A name of a model that is a file says what the person has, and what to do with it.
+Status check_no_file(const std::string& name) {
+  std::error_code ec;
+  const bool gguf = name.ends_with(".gguf");
+  if (!gguf && !fs::is_regular_file(name, ec)) return {};
+  const std::string model = "model " + name + ": ";
+  if (gguf)
+    return not_covered(
+        model +
+        "a GGUF file (of llama.cpp), which invar does not open: pass the checkpoint that it was "
+        "made of, a folder with config.json and safetensors files, or its org/name on the hub");
+  if (name.ends_with(".onnx"))
+    return bad_input(model + "an ONNX model, no checkpoint: `invar compile` and `invar infer` run it");
+  return bad_input(model + "a file: pass the folder of the checkpoint, which holds config.json");
+}
+
+// The folder itself, or what it says of a model that Invar does not open.
+Result<ModelLocation> local(const std::string& name) {
+  std::error_code ec;
+  fs::path p = fs::path(name).lexically_normal();
+  if (!p.has_filename()) p = p.parent_path();
+  if (p == "." || p.filename() == "..") p = fs::canonical(p, ec);
+  if (!fs::exists(fs::path(name) / "config.json", ec) && !ec)
+    for (const auto& entry : fs::directory_iterator(name, ec))
+      if (entry.path().extension() == ".gguf") return check_no_file(entry.path().string()).error();
+  return ModelLocation{p.filename().string(), "", name};
+}
+
+// The hub's name in the words of `source`; absent: it is none.
+Result<std::optional<hub::ModelName>> hub_name(const ModelSource& source) {
+  std::optional<hub::ModelName> name = hub::parse_name(source.name);
+  if (!name || source.revision.empty()) return name;
+  if (!name->revision.empty() && name->revision != source.revision)
+    return bad_input("model " + source.name + ": its name asks for the revision " + name->revision +
+                     ", --revision for " + source.revision + ": give one");
+  name = hub::parse_name(name->repository + "@" + source.revision);
+  if (!name) return bad_input("--revision " + source.revision + ": no branch, tag or commit has such a name");
+  return name;
+}
+
+Result<ModelLocation> unknown(const std::string& name) {
+  return bad_input("model " + name +
+                   ": no such folder: give a checkpoint folder with config.json, or org/name of a model on "
+                   "the Hugging Face hub");
+}
+
+// Checks what is no name of the hub. Absent: it is one.
+Result<std::optional<ModelLocation>> not_of_hub(const ModelSource& source) {
+  std::error_code ec;
+  if (source.name.find('\0') != source.name.npos)
+    return bad_input("model " + json::quote(source.name) + ": a path without a NUL character is needed");
+  const bool folder = fs::is_directory(source.name, ec);
+  INVAR_CHECK_OK(check_no_file(folder ? "" : source.name));
+  if (!folder && hub::parse_name(source.name)) return std::optional<ModelLocation>();
+  if (!source.revision.empty())
+    return bad_input("model " + source.name +
+                     (folder ? ": a folder has no revisions: leave --revision out"
+                             : ": --revision is for org/name of a model on the Hugging Face hub"));
+  if (!folder) return unknown(source.name).error();
+  INVAR_TRY(ModelLocation location, local(source.name));
+  return std::optional(std::move(location));
+}
+
+// The name with the revision of a receipt, where the user asks for none and it is a commit.
+hub::ModelName at_claimed(const hub::ModelName& name, const std::string& claimed) {
+  const bool hexadecimal = claimed.find_first_not_of("0123456789abcdef") == claimed.npos;
+  if (!name.revision.empty() || claimed.empty() || !hexadecimal) return name;
+  return hub::parse_name(name.repository + "@" + claimed).value_or(name);
+}
+
+std::string shown(const hub::ModelName& name) {
+  return name.repository + (name.revision.empty() ? "" : "@" + name.revision);
+}
+
+Result<ModelLocation> download(const hub::ModelName& name, hub::Content content, Observer& observer) {
+  const auto phase = observer.phase("download");
+  std::string size;
+  hub::Watcher watcher;
+  watcher.begin = [&](size_t files, uint64_t bytes) {
+    size = std::to_string(files) + " files, " + size_text(bytes);
+    phase->bytes(0, bytes);
+  };
+  watcher.bytes = [&](uint64_t done, uint64_t total) { phase->bytes(done, total); };
+  INVAR_TRY(hub::Snapshot snapshot, hub::download(name, content, watcher));
+  phase->done(shown(name) + " at " + snapshot.commit + ", " + size);
+  return ModelLocation{name.repository, snapshot.commit, snapshot.folder};
+}
+
+}  // namespace
+
+bool is_hub_name(const std::string& name) {
+  const auto parsed = hub::parse_name(name);
+  return parsed && parsed->revision.empty();
+}
+
+Result<ModelLocation> resolve(const std::string& model_name, const std::string& claimed) {
+  Observer nobody;
+  return obtain({model_name, "", /*offline=*/true}, nobody, claimed);
+}
+
+Result<ModelLocation> obtain(const ModelSource& source, Observer& observer, const std::string& claimed) {
+  INVAR_TRY(std::optional<ModelLocation> here, not_of_hub(source));
+  if (here) return *std::move(here);
+  INVAR_TRY(std::optional<hub::ModelName> name, hub_name(source));
+  const hub::ModelName exact = at_claimed(*name, claimed);
+  auto snapshot = hub::find(exact, source.content);
+  if (!snapshot) snapshot = hub::find(*name, source.content);
+  const bool offline = source.offline || hub::offline();
+  // Of an incomplete snapshot the reader names the file that is missing.
+  if (snapshot && (snapshot->complete || offline))
+    return ModelLocation{name->repository, snapshot->commit, snapshot->folder};
+  if (offline)
+    return bad_input("model " + shown(*name) + ": no such folder, and not in the Hugging Face cache " +
+                     hub::cache_folder() + ": `invar download " + shown(*name) +
+                     "` where there is a network (HF_HUB_OFFLINE and --offline forbid it), or give a "
+                     "checkpoint folder");
+  hub::ModelName wanted = exact;
+  if (snapshot) wanted.revision = snapshot->commit;  // what is begun is completed
+  return download(wanted, source.content, observer);
+}
+
+Result<ModelLocation> download(const ModelSource& source, Observer& observer) {
+  INVAR_TRY(std::optional<ModelLocation> here, not_of_hub(source));
+  if (here)
+    return bad_input("model " + source.name + ": a folder that is here: there is nothing to download");
+  INVAR_TRY(const std::optional<hub::ModelName> name, hub_name(source));
+  if (source.offline || hub::offline())
+    return bad_input("model " + shown(*name) + ": HF_HUB_OFFLINE forbids to download it: unset it");
+  return download(*name, source.content, observer);
+}
+
+}  // namespace invar::generate

@@ -1,0 +1,107 @@
+"""What `--model-name` may be, and what people are told who have something else."""
+
+import os
+import shutil
+
+import pytest
+from conftest import MODEL, invar, refused
+
+RUN = ["run", "--prompt-text", "x", "--max-new-tokens", "2"]
+
+
+def no(name, *names, code=2, options=()):
+    return refused(*RUN, "--model-name", name, *options, code=code, names=names)
+
+
+def test_a_gguf_file(tmp_path):
+    (tmp_path / "tiny.Q4_K_M.gguf").write_bytes(b"GGUF\x03\0\0\0")
+    for name in (tmp_path / "tiny.Q4_K_M.gguf", tmp_path, "elsewhere/tiny.gguf", "org/tiny.gguf"):
+        no(name, ".gguf: a GGUF file", "safetensors", "org/name", code=3)
+
+
+def test_other_files(tmp_path):
+    for name, told in [
+        ("model.onnx", "invar compile"),
+        ("model.safetensors", "pass the folder of the checkpoint"),
+        ("config.json", "pass the folder of the checkpoint"),
+    ]:
+        (tmp_path / name).write_bytes(b"x")
+        no(tmp_path / name, name, told)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nowhere",
+        "a/b/c",
+        "../x/y",
+        "a--b/c",
+        "-a/b",
+        "a/b.",
+        "a/b\nc",
+        "a/b@",
+        "a/b@c d",
+        "/",
+        "a/",
+        "/b",
+        "@",
+        "",
+    ],
+)
+def test_no_names(name):
+    refused(*RUN, "--model-name=" + name)
+
+
+def test_revisions_are_of_the_hub(tmp_path):
+    no(MODEL, "a folder has no revisions", options=["--revision", "main"])
+    no("a/b/c", "--revision", options=["--revision", "main"])
+    no("a/b", "no branch, tag or commit", options=["--revision", "../x"])
+    no("a/b@x", "give one", options=["--revision", "y"])
+
+
+def test_a_folder_comes_before_a_name(tmp_path):
+    shutil.copytree(MODEL, tmp_path / "org/tiny@x")
+    encode = ["encode", "--prompt-text", "x", "--model-name"]
+    invar(*encode, "org/tiny@x", cwd=tmp_path)
+    refused(*encode, "org/tiny@y", cwd=tmp_path, names=["not in the Hugging Face cache"])
+
+
+def test_no_tokenizer(model):
+    (model / "tokenizer.json").unlink()
+    no(model, "no tokenizer.json", "AutoTokenizer", "save_pretrained")
+
+
+def test_a_cache_by_its_variables(tmp_path):
+    """Each place that huggingface_hub knows, the first before the others."""
+    places = {
+        "HF_HUB_CACHE": tmp_path / "1",
+        "HUGGINGFACE_HUB_CACHE": tmp_path / "2",
+        "HF_HOME": tmp_path / "3",
+        "XDG_CACHE_HOME": tmp_path / "4",
+        "HOME": tmp_path / "5",
+    }
+    folders = [
+        tmp_path / "1",
+        tmp_path / "2",
+        tmp_path / "3/hub",
+        tmp_path / "4/huggingface/hub",
+        tmp_path / "5/.cache/huggingface/hub",
+    ]
+    env = {k: v for k, v in os.environ.items() if k not in places} | {
+        k: str(v) for k, v in places.items()
+    }
+    for variable, folder in zip(places, folders):
+        refused(*RUN, "--model-name", "a/b", env=env, names=[f"Hugging Face cache {folder}: "])
+        env[variable] = ""  # counts as absent
+    env["HF_HOME"], env["HOME"] = "~/x", str(tmp_path)
+    refused(*RUN, "--model-name", "a/b", env=env, names=[f"cache {tmp_path}/x/hub: "])
+
+
+def test_an_incomplete_snapshot_names_what_is_missing(tmp_path):
+    repository = tmp_path / "models--a--b"
+    shutil.copytree(MODEL, repository / "snapshots/abc")
+    (repository / "refs").mkdir()
+    (repository / "refs/main").write_text("abc")
+    (repository / "snapshots/abc/model-00002-of-00003.safetensors").unlink()
+    env = {**os.environ, "HF_HUB_CACHE": str(tmp_path)}
+    refused(*RUN, "--model-name", "a/b", env=env, names=["model-00002-of-00003.safetensors"])
