@@ -15,16 +15,39 @@ inline std::string short_text(const nlohmann::json& value) {
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 
-// Checks the config.json object `config`; errors begin with its path `where`.
-inline Status check_architecture(const nlohmann::json& config, const std::string& where) {
+struct Architecture {
+  const char *model_type, *name;
+  int64_t max_positions = 2048;  // transformers' default
+  const char* max_positions_key = "max_position_embeddings";
+};
+inline constexpr Architecture kArchitectures[] = {
+    {"llama", "LlamaForCausalLM"},
+    {"mistral", "MistralForCausalLM", 131072},
+    {"qwen2", "Qwen2ForCausalLM", 32768},
+    {"qwen3", "Qwen3ForCausalLM", 32768},
+    {"gemma", "GemmaForCausalLM", 8192},
+    {"gemma2", "Gemma2ForCausalLM", 8192},
+    {"gemma3_text", "Gemma3ForCausalLM", 131072},
+    {"phi3", "Phi3ForCausalLM", 4096},
+};
+
+// The architecture of the config.json object `config`; errors begin with its path `where`.
+inline Result<const Architecture*> find_architecture(const nlohmann::json& config, const std::string& where) {
   const auto names = config.find("architectures"), type = config.find("model_type");
-  if (names != config.end() && !names->is_null() && *names != nlohmann::json::array({"LlamaForCausalLM"}))
+  const bool named = names != config.end() && !names->is_null();
+  for (const Architecture& known : kArchitectures) {
+    if (named && *names != nlohmann::json::array({known.name})) continue;
+    if (type != config.end() && *type == known.model_type) return &known;
+    if (named)
+      return not_covered(where + ": model_type " + (type == config.end() ? "(absent)" : short_text(*type)) +
+                         " is not covered with architecture " + known.name + "; \"" + known.model_type +
+                         "\" is");
+  }
+  if (named)
     return not_covered(where + ": architecture " + short_text(*names) +
-                       " is not covered; only LlamaForCausalLM is");
-  if (type == config.end() || *type != "llama")
-    return not_covered(where + ": model_type " + (type == config.end() ? "(absent)" : short_text(*type)) +
-                       " is not covered; only \"llama\" is");
-  return {};
+                       " is not covered; docs/reference/families.md lists those that are");
+  return not_covered(where + ": model_type " + (type == config.end() ? "(absent)" : short_text(*type)) +
+                     " is not covered; docs/reference/families.md lists those that are");
 }
 
 }  // namespace invar::checkpoint

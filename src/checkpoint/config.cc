@@ -1,26 +1,26 @@
-// Reads and validates config.json of Llama checkpoints (spec/llama.md llama.1 to llama.3).
+// Reads and validates config.json (spec/llama.md llama.1 to llama.3, spec/decoder.md decoder.1 to
+// decoder.3).
 #include "checkpoint/config.h"
 
-#include <cmath>
+#include <algorithm>
 #include <filesystem>
-#include <limits>
-#include <set>
 
 #include "base/file/file.h"
 #include "base/hash/sha256.h"
 #include "checkpoint/architecture.h"
+#include "checkpoint/families/family.h"
 #include "checkpoint/files/json.h"
-#include "onnx/error_text.h"
 
 namespace invar::checkpoint {
 namespace {
 
 using nlohmann::json;
 
-// Keys that change the results of architectures that support them. LlamaForCausalLM ignores most of
-// them, but a checkpoint that sets one was trained with arithmetic that this recipe does not have.
-// Only neutral values are accepted. Keys that are neither here nor read below are ignored, as in
-// transformers. tools/docs/check_counts.py compares the list with spec/checkpoint.md onnx.4.
+// Keys that change the results of architectures that support them. A model of transformers whose
+// family does not read one ignores it, but a checkpoint that sets one was trained with arithmetic
+// that the recipe does not have. Only neutral values are accepted where the family does not read
+// the key. Keys that are neither here nor read are ignored, as in transformers.
+// tools/docs/check_counts.py compares the list with spec/checkpoint.md onnx.4.
 struct UnsupportedKey {
   const char* key;
   json neutral;  // besides null, false and empty containers
@@ -93,159 +93,19 @@ const std::vector<UnsupportedKey>& unsupported_keys() {
   return keys;
 }
 
-bool is_neutral(const json& value, const json& neutral) {
-  if (value.is_null() || value == false || ((value.is_array() || value.is_object()) && value.empty()))
-    return true;
-  return !neutral.is_null() && value == neutral;
-}
-
-// Reads typed and range-checked values of one JSON object. Keeps the first error.
-class ObjectReader {
- public:
-  ObjectReader(const json& object, std::string where) : object_(object), where_(std::move(where)) {}
-
-  const json* find(const char* key) const {  // null counts as absent, as in transformers
-    auto it = object_.find(key);
-    return it == object_.end() || it->is_null() ? nullptr : &*it;
-  }
-  int64_t size(const char* key, int64_t fallback) {  // fallback 0: required
-    const json* v = find(key);
-    if (!v && fallback) return fallback;
-    // Below 2^31, so that no product of two sizes overflows.
-    if (v && v->is_number_unsigned() && v->get<uint64_t>() >= 1 && v->get<uint64_t>() < (1u << 31))
-      return v->get<int64_t>();
-    fail(bad_input(where_ + ": " + onnx::quote(key) +
-                   (v ? " = " + short_text(*v) + " is not a size from 1 to 2^31 - 1" : " is missing")));
-    return 1;
-  }
-  bool flag(const char* key) {
-    const json* v = find(key);
-    if (!v) return false;
-    if (!v->is_boolean())
-      fail(bad_input(where_ + ": " + onnx::quote(key) + " = " + short_text(*v) +
-                     " is neither true nor false"));
-    return v->is_boolean() && v->get<bool>();
-  }
-  double positive(const char* key, double fallback) {  // fallback 0: required
-    const json* v = find(key);
-    if (!v && fallback != 0) return fallback;
-    const double value = v && v->is_number() ? v->get<double>() : 0;
-    const auto rounded = static_cast<float>(value);
-    if (rounded > 0 && std::isfinite(rounded)) return value;
-    fail(bad_input(where_ + ": " + onnx::quote(key) +
-                   (v ? " = " + short_text(*v) + " is not a positive number" : " is missing")));
-    return 1;
-  }
-  double optional(const char* key) { return find(key) ? positive(key, 0) : 0; }  // 0: absent
-  std::string text(const char* key, const char* fallback) {
-    const json* v = find(key);
-    if (!v) return fallback;
-    if (v->is_string()) return v->get<std::string>();
-    fail(bad_input(where_ + ": " + onnx::quote(key) + " = " + short_text(*v) + " is not a string"));
-    return fallback;
-  }
-  void refuse(const std::string& what) { fail(not_covered(where_ + ": " + what)); }
-  void fail(Error error) {
-    if (status_) status_ = std::move(error);
-  }
-  const Status& status() const { return status_; }
-
- private:
-  const json& object_;
-  std::string where_;
-  Status status_;
-};
-
-Status check_arithmetic(ObjectReader& top) {
-  const std::string act = top.text("hidden_act", "silu");
-  if (act != "silu") top.refuse("hidden_act " + onnx::quote(act) + " is not covered; only 'silu' is");
+Status check_keys(const json& object, const ConfigReader& read) {
+  ConfigReader keys(object, read.where());
   for (const char* key : {"dtype", "torch_dtype"}) {
     // Weights keep their stored type. The key is checked because other types need another recipe.
-    const std::string dtype = top.text(key, "float32");
+    const std::string dtype = keys.text(key, "float32");
     if (dtype != "float32" && dtype != "bfloat16" && dtype != "float16" && dtype != "auto")
-      top.refuse(onnx::quote(key) + " = " + onnx::quote(dtype) +
-                 " is not covered; float32, bfloat16 and float16 are");
+      keys.refuse(onnx::quote(key) + " = " + onnx::quote(dtype) +
+                  " is not covered; float32, bfloat16 and float16 are");
   }
-  if (top.find("is_causal") && !top.flag("is_causal")) top.refuse("'is_causal' = false is not covered");
+  if (!keys.flag("is_causal", true)) keys.refuse("'is_causal' = false is not covered");
   for (const UnsupportedKey& k : unsupported_keys())
-    if (const json* v = top.find(k.key); v && !is_neutral(*v, k.neutral))
-      top.refuse(onnx::quote(k.key) + " = " + short_text(*v) + " is not covered");
-  return top.status();
-}
-
-// A number that may be inside of the rope object (new format) or beside it (old format). If it is
-// in both, the values must agree.
-double nested_or_top_level(ObjectReader& top, ObjectReader& inner, const char* key, double fallback) {
-  if (!inner.find(key)) return top.positive(key, fallback);
-  const double value = inner.positive(key, fallback);
-  if (top.find(key) && top.positive(key, fallback) != value)
-    top.fail(
-        bad_input(std::string("config.json: ") + onnx::quote(key) + " is given twice with different values"));
-  return value;
-}
-
-Status read_rope(ObjectReader& top, const std::string& where, int64_t max_positions, RopeParameters& rope) {
-  const json* older = top.find("rope_scaling");
-  const json* newer = top.find("rope_parameters");
-  if (older && newer && *older != *newer)
-    return bad_input(where + ": 'rope_scaling' and 'rope_parameters' disagree");
-  static const json none = json::object();
-  const json& object = older ? *older : newer ? *newer : none;
-  if (!object.is_object())
-    return bad_input(where + ": " + (older ? "'rope_scaling'" : "'rope_parameters'") + " is not an object");
-  static const std::set<std::string> known_keys = {"rope_type",
-                                                   "type",
-                                                   "rope_theta",
-                                                   "factor",
-                                                   "low_freq_factor",
-                                                   "high_freq_factor",
-                                                   "original_max_position_embeddings",
-                                                   "partial_rotary_factor"};
-  static const std::set<std::string> yarn_keys = {"attention_factor", "beta_fast",      "beta_slow",
-                                                  "mscale",           "mscale_all_dim", "truncate"};
-  ObjectReader inner(object, where + ": rope");
-  const std::string type = inner.text("rope_type", inner.text("type", "default").c_str());
-  if (type == "linear")
-    rope.type = RopeParameters::linear;
-  else if (type == "llama3")
-    rope.type = RopeParameters::llama3;
-  else if (type == "yarn")
-    rope.type = RopeParameters::yarn;
-  else if (type == "dynamic" || type == "longrope")
-    inner.refuse("type " + onnx::quote(type) +
-                 " is not covered: its angles depend on how long the sequence becomes");
-  else if (type != "default")
-    inner.refuse("type " + onnx::quote(type) + " is not covered; default, linear, llama3 and yarn are");
-  const bool yarn = rope.type == RopeParameters::yarn;
-  for (const auto& [key, value] : object.items())
-    if (!known_keys.contains(key) && !(yarn && yarn_keys.contains(key)) && !value.is_null())
-      inner.refuse(onnx::quote(key) + " = " + short_text(value) + " is not covered");
-  if (inner.positive("partial_rotary_factor", 1) != 1)
-    inner.refuse("'partial_rotary_factor' other than 1 is not covered");
-
-  rope.theta = nested_or_top_level(top, inner, "rope_theta", 10000);
-  if (rope.type != RopeParameters::standard) rope.factor = inner.positive("factor", 0);
-  if (yarn || rope.type == RopeParameters::llama3)
-    rope.original_max_positions = nested_or_top_level(top, inner, "original_max_position_embeddings",
-                                                      static_cast<double>(max_positions));
-  if (yarn) {
-    rope.beta_fast = inner.positive("beta_fast", rope.beta_fast);
-    rope.beta_slow = inner.positive("beta_slow", rope.beta_slow);
-    rope.attention_factor = inner.optional("attention_factor");
-    rope.mscale = inner.optional("mscale");
-    rope.mscale_all_dim = inner.optional("mscale_all_dim");
-    rope.truncate = !inner.find("truncate") || inner.flag("truncate");
-    if (rope.beta_fast <= rope.beta_slow)
-      inner.fail(bad_input(where + ": rope: 'beta_fast' must be above 'beta_slow'"));
-    if (rope.theta <= 1) inner.fail(bad_input(where + ": rope: 'rope_theta' must be above 1 for yarn"));
-  }
-  if (rope.type == RopeParameters::llama3) {
-    rope.low_freq_factor = inner.positive("low_freq_factor", 0);
-    rope.high_freq_factor = inner.positive("high_freq_factor", 0);
-    if (rope.high_freq_factor <= rope.low_freq_factor)
-      inner.fail(bad_input(where + ": rope: 'high_freq_factor' must be above 'low_freq_factor'"));
-  }
-  return inner.status() ? top.status() : inner.status();
+    if (!read.was_read(k.key)) keys.require_neutral(k.key, k.neutral);
+  return keys.status();
 }
 
 // Formats a token id or a list of token ids as "1,2"; absent as "".
@@ -262,7 +122,7 @@ Result<std::string> token_ids(const json* value, const char* key, const std::str
   return out;
 }
 
-Status read_special_tokens(const json& top, const std::string& folder, LlamaConfig& config) {
+Status read_special_tokens(const json& top, const std::string& folder, Decoder& config) {
   json generation = json::object();
   const std::string path = folder + "/generation_config.json";
   std::error_code error;
@@ -271,7 +131,7 @@ Status read_special_tokens(const json& top, const std::string& folder, LlamaConf
     INVAR_TRY(generation, parse_json(text, path));
   }
   for (const char* key : {"bos_token_id", "eos_token_id"}) {
-    const ObjectReader first(generation, path), second(top, folder + "/config.json");
+    ConfigReader first(generation, path), second(top, folder + "/config.json");
     const bool generated = first.find(key) != nullptr;
     INVAR_TRY(std::string ids, token_ids(generated ? first.find(key) : second.find(key), key,
                                          generated ? path : folder + "/config.json", config.vocab_size));
@@ -282,79 +142,26 @@ Status read_special_tokens(const json& top, const std::string& folder, LlamaConf
 
 }  // namespace
 
-onnx::Parameters parameters_of(const LlamaConfig& c) {
-  using onnx::parameter;
-  onnx::Parameters p = {{"attention_bias", parameter(c.attention_bias)},
-                        {"head_dim", parameter(c.head_dim)},
-                        {"hidden_size", parameter(c.hidden_size)},
-                        {"intermediate_size", parameter(c.intermediate_size)},
-                        {"mlp_bias", parameter(c.mlp_bias)},
-                        {"num_attention_heads", parameter(c.heads)},
-                        {"num_hidden_layers", parameter(c.layers)},
-                        {"num_key_value_heads", parameter(c.kv_heads)},
-                        {"rms_norm_eps", parameter(c.rms_norm_eps)},
-                        {"rope_theta", parameter(c.rope.theta)},
-                        {"tie_word_embeddings", parameter(c.tied)},
-                        {"vocab_size", parameter(c.vocab_size)}};
-  static constexpr const char* kTypes[] = {"default", "linear", "llama3", "yarn"};
-  p["rope_type"] = kTypes[c.rope.type];
-  if (c.rope.type != RopeParameters::standard) p["factor"] = parameter(c.rope.factor);
-  if (c.rope.type == RopeParameters::llama3) {
-    p["high_freq_factor"] = parameter(c.rope.high_freq_factor);
-    p["low_freq_factor"] = parameter(c.rope.low_freq_factor);
-  }
-  if (c.rope.type == RopeParameters::yarn) {
-    p["attention_factor"] = parameter(attention_factor(c.rope));  // what mscale and others make of it
-    p["beta_fast"] = parameter(c.rope.beta_fast);
-    p["beta_slow"] = parameter(c.rope.beta_slow);
-    p["truncate"] = parameter(c.rope.truncate);
-  }
-  if (c.rope.type == RopeParameters::llama3 || c.rope.type == RopeParameters::yarn)
-    p["original_max_position_embeddings"] = parameter(c.rope.original_max_positions);
-  return p;
-}
-
-Result<LlamaConfig> read_config(const std::string& folder) {
+Result<Decoder> read_config(const std::string& folder) {
   const std::string path = folder + "/config.json";
   INVAR_TRY(std::string text, read_file(path));
   INVAR_TRY(json object, parse_json(text, path));
-  ObjectReader top(object, path);
-  INVAR_CHECK_OK(check_architecture(object, path));
-  INVAR_CHECK_OK(check_arithmetic(top));
-
-  LlamaConfig c;
-  c.vocab_size = top.size("vocab_size", 0);
-  c.hidden_size = top.size("hidden_size", 0);
-  c.intermediate_size = top.size("intermediate_size", 0);
-  c.layers = top.size("num_hidden_layers", 0);
-  c.heads = top.size("num_attention_heads", 0);
-  c.kv_heads = top.size("num_key_value_heads", c.heads);
-  c.max_positions = top.size("max_position_embeddings", 2048);
-  c.rms_norm_eps = static_cast<float>(top.positive("rms_norm_eps", 1e-6));
-  c.tied = top.flag("tie_word_embeddings");
-  c.attention_bias = top.flag("attention_bias");
-  c.mlp_bias = top.flag("mlp_bias");
-  INVAR_CHECK_OK(top.status());
-  if (c.hidden_size % c.heads != 0 && !top.find("head_dim"))
-    return bad_input(
-        path + ": 'hidden_size' is not a multiple of 'num_attention_heads', and there is no 'head_dim'");
-  c.head_dim = top.size("head_dim", std::max<int64_t>(c.hidden_size / c.heads, 1));
-  INVAR_CHECK_OK(top.status());
-  if (c.heads % c.kv_heads != 0)
-    return bad_input(path + ": 'num_attention_heads' is not a multiple of 'num_key_value_heads'");
-  if (c.head_dim % 2 != 0)
-    return bad_input(path + ": 'head_dim' = " + std::to_string(c.head_dim) +
-                     " is odd; rotary embedding needs pairs");
-  if (c.layers > 100000 || c.head_dim > 65536)
-    return bad_input(path + ": 'num_hidden_layers' or 'head_dim' is absurdly large");
-  INVAR_CHECK_OK(read_rope(top, path, c.max_positions, c.rope));
-  INVAR_CHECK_OK(read_special_tokens(object, folder, c));
-  c.metadata["invar.model_type"] = "llama";
-  c.metadata["invar.vocab_size"] = std::to_string(c.vocab_size);
-  c.metadata["invar.max_position_embeddings"] = std::to_string(c.max_positions);
-  c.metadata["invar.config_sha256"] = to_hex(sha256(text));
-  onnx::add_recipe({"llama-1", parameters_of(c)}, c.metadata);
-  return c;
+  INVAR_TRY(const Architecture* architecture, find_architecture(object, path));
+  ConfigReader reader(object, path);
+  Decoder d;
+  d.family = architecture->model_type;
+  d.architecture = architecture->name;
+  d.max_positions = reader.size(architecture->max_positions_key, architecture->max_positions);
+  std::ranges::find(families(), d.family, &Family::model_type)->describe(reader, d);
+  INVAR_CHECK_OK(check_keys(object, reader));  // what is not covered is said first
+  INVAR_CHECK_OK(reader.status());
+  INVAR_CHECK_OK(read_special_tokens(object, folder, d));
+  d.metadata["invar.model_type"] = d.family;
+  d.metadata["invar.vocab_size"] = std::to_string(d.vocab_size);
+  d.metadata["invar.max_position_embeddings"] = std::to_string(d.max_positions);
+  d.metadata["invar.config_sha256"] = to_hex(sha256(text));
+  onnx::add_recipe(recipe_of(d), d.metadata);
+  return d;
 }
 
 }  // namespace invar::checkpoint

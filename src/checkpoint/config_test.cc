@@ -13,7 +13,7 @@ using nlohmann::json;
 class ConfigTest : public FolderTest {
  protected:
   // The tiny config with these keys replaced (JSON merge patch: null removes).
-  Result<LlamaConfig> with(const char* patch) {
+  Result<Decoder> with(const char* patch) {
     json config = json::parse(kTinyConfig);
     config.merge_patch(json::parse(patch));
     put("config.json", config.dump());
@@ -26,7 +26,7 @@ TEST_F(ConfigTest, ReadsASmallOne) {
   ASSERT_TRUE(c) << c.error().message;
   EXPECT_EQ(c->head_dim, 4);
   EXPECT_EQ(c->kv_heads, 1);
-  EXPECT_EQ(c->rope, RopeParameters{});
+  EXPECT_EQ(c->ropes.at(0), RopeParameters{});
   EXPECT_TRUE(c->tied);
   EXPECT_EQ(c->metadata.at("invar.bos_token_id"), "1");
   EXPECT_EQ(c->metadata.at("invar.eos_token_id"), "2,3");
@@ -39,7 +39,7 @@ TEST_F(ConfigTest, ParametersAreWhatDecidesTheBits) {
   const auto of = [&](const char* patch) {
     const auto c = with(patch);
     EXPECT_TRUE(c) << patch << c.error().message;
-    return parameters_of(*c);
+    return recipe_of(*c).parameters;
   };
   const onnx::Parameters plain = of("{}");
   EXPECT_EQ(plain.at("rms_norm_eps"), "0x3727c5ac");
@@ -70,7 +70,7 @@ TEST_F(ConfigTest, Defaults) {
       R"({"num_key_value_heads":null,"rms_norm_eps":null,"max_position_embeddings":null,"tie_word_embeddings":null})");
   ASSERT_TRUE(c) << c.error().message;
   EXPECT_EQ(c->kv_heads, 2);
-  EXPECT_EQ(c->rms_norm_eps, 1e-6f);
+  EXPECT_EQ(c->norm_epsilon, 1e-6f);
   EXPECT_EQ(c->max_positions, 2048);
   EXPECT_FALSE(c->tied);
   auto d = with(R"({"head_dim":6,"hidden_size":7})");
@@ -87,9 +87,9 @@ TEST_F(ConfigTest, BothSpellingsOfRope) {
         R"({"rope_parameters":{"rope_type":"linear","factor":2.0,"rope_theta":500000}})"}) {
     auto c = with(patch);
     ASSERT_TRUE(c) << c.error().message;
-    EXPECT_EQ(c->rope, linear) << patch;
-    EXPECT_EQ(parameters_of(*c),
-              parameters_of(*with(R"({"rope_scaling":{"type":"linear","factor":2},"rope_theta":5e5})")));
+    EXPECT_EQ(c->ropes.at(0), linear) << patch;
+    EXPECT_EQ(recipe_of(*c).parameters,
+              recipe_of(*with(R"({"rope_scaling":{"type":"linear","factor":2},"rope_theta":5e5})")).parameters);
   }
   for (
       const char* patch :
@@ -97,12 +97,12 @@ TEST_F(ConfigTest, BothSpellingsOfRope) {
        R"({"rope_parameters":{"rope_theta":500000.0,"rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4},"max_position_embeddings":8192})"}) {
     auto c = with(patch);
     ASSERT_TRUE(c) << c.error().message;
-    EXPECT_EQ(c->rope, llama3) << patch;
+    EXPECT_EQ(c->ropes.at(0), llama3) << patch;
   }
   RopeParameters yarn{.type = RopeParameters::yarn, .factor = 4, .original_max_positions = 64};
   auto short_form = with(R"({"rope_scaling":{"type":"yarn","factor":4,"beta_fast":null}})");
   ASSERT_TRUE(short_form) << short_form.error().message;
-  EXPECT_EQ(short_form->rope, yarn);
+  EXPECT_EQ(short_form->ropes.at(0), yarn);
   yarn = {.type = RopeParameters::yarn,
           .theta = 150000,
           .factor = 32,
@@ -117,10 +117,10 @@ TEST_F(ConfigTest, BothSpellingsOfRope) {
       R"({"rope_parameters":{"rope_type":"yarn","rope_theta":150000,"factor":32,"beta_fast":16,"beta_slow":2,"attention_factor":1.25,
           "mscale":0.5,"mscale_all_dim":2,"truncate":false,"original_max_position_embeddings":4096}})");
   ASSERT_TRUE(full) << full.error().message;
-  EXPECT_EQ(full->rope, yarn);
+  EXPECT_EQ(full->ropes.at(0), yarn);
   auto plain = with(R"({"rope_theta":1e6,"rope_scaling":null})");
   ASSERT_TRUE(plain);
-  EXPECT_EQ(plain->rope.theta, 1e6);
+  EXPECT_EQ(plain->ropes.at(0).theta, 1e6);
 }
 
 TEST_F(ConfigTest, GenerationConfigGivesTheEndOfText) {

@@ -6,7 +6,7 @@
 #include "checkpoint/config.h"
 #include "checkpoint/files/weight_files.h"
 #include "checkpoint/folder.h"
-#include "checkpoint/recipes/llama.h"
+#include "checkpoint/recipes/decoder_graph.h"
 #include "num/env.h"
 #include "onnx/error_text.h"
 #include "onnx/onnx.h"
@@ -65,9 +65,9 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   if (!fs::is_directory(folder, error))
     return bad_input("cannot export " + onnx::quote(folder) + ": not a folder");
   // All checks come before the first write.
-  INVAR_TRY(const LlamaConfig config, read_config(folder));
+  INVAR_TRY(const Decoder decoder, read_config(folder));
   INVAR_TRY(const Checkpoint checkpoint, open_checkpoint(folder));
-  INVAR_TRY(const onnx::Graph graph, llama_graph(config, checkpoint));
+  INVAR_TRY(const onnx::Graph graph, decoder_graph(decoder, checkpoint));
   const fs::path base(out.empty() ? "." : out);
   const std::string model = (base / "model.onnx").string();
   INVAR_TRY(const bool earlier, has_earlier_export(model));

@@ -66,11 +66,12 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   const std::string dir = location.folder + "/";
   INVAR_TRY(std::string config_text, read_file(dir + "config.json", kConfigFile));
   INVAR_TRY(json config, parse_object(dir + "config.json", config_text));
-  INVAR_CHECK_OK(checkpoint::check_architecture(config, dir + "config.json"));
-  json context = config.value("max_position_embeddings", json());
-  if (context.is_null()) context = 2048u;  // transformers' default
+  INVAR_TRY(const auto* architecture, checkpoint::find_architecture(config, dir + "config.json"));
+  const char* const key = architecture->max_positions_key;
+  json context = config.value(key, json());
+  if (context.is_null()) context = static_cast<uint64_t>(architecture->max_positions);
   if (!context.is_number_unsigned() || context.get<uint64_t>() < 1 || context.get<uint64_t>() > INT32_MAX)
-    return bad_input(dir + "config.json: max_position_embeddings = " + checkpoint::short_text(context) +
+    return bad_input(dir + "config.json: " + key + " = " + checkpoint::short_text(context) +
                      " is not a size from 1 to 2^31 - 1");
   INVAR_CHECK_OK(check_tokenizer(location.folder));
   INVAR_TRY(std::string tokenizer_text, read_file(dir + "tokenizer.json", kTokenizerFile));

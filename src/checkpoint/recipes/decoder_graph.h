@@ -1,15 +1,14 @@
-// Builds the ONNX graph of LlamaForCausalLM from its config and the tensors of a checkpoint
-// (spec/llama.md).
+// The ONNX graph of a decoder-only language model (spec/llama.md, spec/decoder.md).
 #pragma once
 
-#include "checkpoint/config.h"
 #include "checkpoint/folder.h"
+#include "checkpoint/recipes/decoder.h"
 #include "onnx/onnx.h"
 
 namespace invar::checkpoint {
 
 // Errors name a tensor that is missing, unused, or of another shape or type than the config
 // requires.
-Result<onnx::Graph> llama_graph(const LlamaConfig& config, const Checkpoint& checkpoint);
+Result<onnx::Graph> decoder_graph(const Decoder& decoder, const Checkpoint& checkpoint);
 
 }  // namespace invar::checkpoint

@@ -1,0 +1,97 @@
+#include "checkpoint/config_reading/config_reader.h"
+
+#include <cmath>
+#include <map>
+
+#include "checkpoint/architecture.h"
+
+namespace invar::checkpoint {
+namespace {
+
+using nlohmann::json;
+
+// The attribute_map of transformers' configuration classes: both spellings are read.
+const char* other_spelling(std::string_view key) {
+  static const std::map<std::string_view, const char*> spellings = {
+      {"n_embd", "hidden_size"},
+      {"n_head", "num_attention_heads"},
+      {"n_layer", "num_hidden_layers"},
+      {"n_positions", "max_position_embeddings"},
+  };
+  auto it = spellings.find(key);
+  return it == spellings.end() ? nullptr : it->second;
+}
+
+bool is_neutral(const json& value, const json& neutral) {
+  if (value.is_null() || value == false || ((value.is_array() || value.is_object()) && value.empty()))
+    return true;
+  return !neutral.is_null() && value == neutral;
+}
+
+}  // namespace
+
+const json* ConfigReader::find(const char* key) {
+  const auto look = [&](const char* name) {
+    read_.insert(name);
+    auto it = object_.find(name);
+    return it == object_.end() || it->is_null() ? nullptr : &*it;
+  };
+  const json* value = look(key);
+  const char* other = other_spelling(key);
+  const json* second = other ? look(other) : nullptr;
+  if (value && second && *value != *second)
+    reject(onnx::quote(key) + " and " + onnx::quote(other) + " are the same key and disagree");
+  return value ? value : second;
+}
+
+bool ConfigReader::is_null(const char* key) const {
+  auto it = object_.find(key);
+  return it != object_.end() && it->is_null();
+}
+
+int64_t ConfigReader::size(const char* key, int64_t fallback) {
+  const json* v = find(key);
+  if (!v && fallback) return fallback;
+  // Below 2^31, so that no product of two sizes overflows.
+  if (v && v->is_number_unsigned() && v->get<uint64_t>() >= 1 && v->get<uint64_t>() < (1u << 31))
+    return v->get<int64_t>();
+  reject(onnx::quote(key) +
+         (v ? " = " + short_text(*v) + " is not a size from 1 to 2^31 - 1" : " is missing"));
+  return 1;
+}
+
+double ConfigReader::positive(const char* key, double fallback) {
+  const json* v = find(key);
+  if (!v && fallback != 0) return fallback;
+  const double value = v && v->is_number() ? v->get<double>() : 0;
+  const auto rounded = static_cast<float>(value);
+  if (rounded > 0 && std::isfinite(rounded)) return value;
+  reject(onnx::quote(key) + (v ? " = " + short_text(*v) + " is not a positive number" : " is missing"));
+  return 1;
+}
+
+double ConfigReader::optional(const char* key) {
+  return find(key) ? positive(key, 0) : 0;
+}
+
+bool ConfigReader::flag(const char* key, bool fallback) {
+  const json* v = find(key);
+  if (!v) return fallback;
+  if (!v->is_boolean()) reject(onnx::quote(key) + " = " + short_text(*v) + " is neither true nor false");
+  return v->is_boolean() && v->get<bool>();
+}
+
+std::string ConfigReader::text(const char* key, const char* fallback) {
+  const json* v = find(key);
+  if (!v) return fallback;
+  if (v->is_string()) return v->get<std::string>();
+  reject(onnx::quote(key) + " = " + short_text(*v) + " is not a string");
+  return fallback;
+}
+
+void ConfigReader::require_neutral(const char* key, const json& neutral) {
+  if (const json* v = find(key); v && !is_neutral(*v, neutral))
+    refuse(onnx::quote(key) + " = " + short_text(*v) + " is not covered");
+}
+
+}  // namespace invar::checkpoint

@@ -1,0 +1,141 @@
+#include "checkpoint/config_reading/rope_reader.h"
+
+#include "checkpoint/architecture.h"
+
+namespace invar::checkpoint {
+namespace {
+
+using nlohmann::json;
+using onnx::quote;
+
+const json kNone = json::object();
+
+// A number that may be inside of the rope object (new format) or beside it (old format). If it is
+// in both, the values must agree.
+double nested_or_top_level(ConfigReader& top, ConfigReader& inner, const char* inner_key, const char* top_key,
+                           double fallback) {
+  if (!inner.find(inner_key)) return top_key ? top.positive(top_key, fallback) : fallback;
+  const double value = inner.positive(inner_key, fallback);
+  if (top_key && top.find(top_key) && top.positive(top_key, fallback) != value)
+    top.fail(bad_input("config.json: " + quote(top_key) + " is given twice with different values"));
+  return value;
+}
+
+RopeParameters::Type read_type(ConfigReader& inner, const RopeDefaults& defaults) {
+  const std::string type = inner.text("rope_type", inner.text("type", "default").c_str());
+  if (type == "default") return RopeParameters::standard;
+  if (type == "dynamic" || type == "longrope")
+    inner.refuse("type " + quote(type) +
+                 " is not covered: its angles depend on how long the sequence becomes");
+  else if (defaults.default_type_alone)
+    inner.refuse("type " + quote(type) + " is not covered; default is");
+  if (type == "linear") return RopeParameters::linear;
+  if (type == "llama3") return RopeParameters::llama3;
+  if (type == "yarn") return RopeParameters::yarn;
+  inner.refuse("type " + quote(type) + " is not covered; default, linear, llama3 and yarn are");
+  return RopeParameters::standard;
+}
+
+void check_keys(const json& object, bool yarn, ConfigReader& inner) {
+  static const std::set<std::string> known_keys = {"rope_type",
+                                                   "type",
+                                                   "rope_theta",
+                                                   "factor",
+                                                   "low_freq_factor",
+                                                   "high_freq_factor",
+                                                   "original_max_position_embeddings",
+                                                   "partial_rotary_factor"};
+  static const std::set<std::string> yarn_keys = {"attention_factor", "beta_fast",      "beta_slow",
+                                                  "mscale",           "mscale_all_dim", "truncate"};
+  for (const auto& [key, value] : object.items())
+    if (!known_keys.contains(key) && !(yarn && yarn_keys.contains(key)) && !value.is_null())
+      inner.refuse(quote(key) + " = " + short_text(value) + " is not covered");
+}
+
+void read_yarn(ConfigReader& inner, RopeParameters& rope) {
+  rope.beta_fast = inner.positive("beta_fast", rope.beta_fast);
+  rope.beta_slow = inner.positive("beta_slow", rope.beta_slow);
+  rope.attention_factor = inner.optional("attention_factor");
+  rope.mscale = inner.optional("mscale");
+  rope.mscale_all_dim = inner.optional("mscale_all_dim");
+  rope.truncate = inner.flag("truncate", true);
+  if (rope.beta_fast <= rope.beta_slow) inner.reject("'beta_fast' must be above 'beta_slow'");
+  if (rope.theta <= 1) inner.reject("'rope_theta' must be above 1 for yarn");
+}
+
+// The rotary embedding of one object -> the fraction of a head that it rotates.
+double read_object(const json& object, ConfigReader& top, const RopeDefaults& defaults, const Decoder& d,
+                   RopeParameters& rope) {
+  ConfigReader inner(object, top.where() + ": rope");
+  rope.type = read_type(inner, defaults);
+  const bool yarn = rope.type == RopeParameters::yarn, llama3 = rope.type == RopeParameters::llama3;
+  check_keys(object, yarn, inner);
+  double partial = 1;
+  if (defaults.partial == 0) {
+    if (inner.positive("partial_rotary_factor", 1) != 1)
+      inner.refuse("'partial_rotary_factor' other than 1 is not covered");
+  } else {
+    partial = nested_or_top_level(top, inner, "partial_rotary_factor", defaults.partial_key, defaults.partial);
+  }
+  rope.theta = nested_or_top_level(top, inner, "rope_theta", defaults.theta_key, defaults.theta);
+  if (rope.type != RopeParameters::standard) rope.factor = inner.positive("factor", 0);
+  if (yarn || llama3)
+    rope.original_max_positions =
+        nested_or_top_level(top, inner, "original_max_position_embeddings", "original_max_position_embeddings",
+                            static_cast<double>(d.max_positions));
+  if (yarn) read_yarn(inner, rope);
+  if (llama3) {
+    rope.low_freq_factor = inner.positive("low_freq_factor", 0);
+    rope.high_freq_factor = inner.positive("high_freq_factor", 0);
+    if (rope.high_freq_factor <= rope.low_freq_factor)
+      inner.reject("'high_freq_factor' must be above 'low_freq_factor'");
+  }
+  if (!inner.status()) top.fail(inner.status().error());
+  return partial;
+}
+
+// int(head_dim * factor), as transformers has it.
+int64_t rotated_part(ConfigReader& top, const Decoder& d, double partial) {
+  const auto rotated = static_cast<int64_t>(static_cast<double>(d.head_dim) * partial);
+  if (rotated < 2 || rotated > d.head_dim || rotated % 2 != 0)
+    top.refuse("rotary embedding of " + std::to_string(rotated) + " of " + std::to_string(d.head_dim) +
+               " elements of a head is not covered; it needs pairs");
+  return std::max<int64_t>(2, rotated / 2 * 2);
+}
+
+}  // namespace
+
+void read_rope(ConfigReader& top, const RopeDefaults& defaults, Decoder& d) {
+  const json *older = top.find("rope_scaling"), *newer = top.find("rope_parameters");
+  if (older && newer && *older != *newer) return top.reject("'rope_scaling' and 'rope_parameters' disagree");
+  const json& object = older ? *older : newer ? *newer : kNone;
+  if (!object.is_object())
+    return top.reject(std::string(older ? "'rope_scaling'" : "'rope_parameters'") + " is not an object");
+  d.ropes = {RopeParameters{}};
+  d.rotary_dim = rotated_part(top, d, read_object(object, top, defaults, d, d.ropes[0]));
+}
+
+void read_ropes_of_layers(ConfigReader& top, const RopeDefaults& full, const RopeDefaults& windowed,
+                          Decoder& d) {
+  const json *older = top.find("rope_scaling"), *newer = top.find("rope_parameters");
+  if (older && newer) return top.refuse("'rope_scaling' beside 'rope_parameters' is not covered");
+  for (const json* given : {older, newer})
+    if (given && !given->is_object()) return top.reject("the rotary parameters are not an object");
+  const json *outer = newer ? newer : &kNone, *full_object = older ? older : &kNone, *local_object = &kNone;
+  for (const auto& [key, value] : outer->items()) {
+    const json** slot = key == "full_attention"      ? &full_object
+                        : key == "sliding_attention" ? &local_object
+                                                     : nullptr;
+    if (!slot || !(value.is_object() || value.is_null()))
+      return top.refuse("rope: " + quote(key) + " = " + short_text(value) + " is not covered");
+    if (value.is_object()) *slot = &value;
+  }
+  d.ropes = {RopeParameters{}, RopeParameters{}};
+  read_object(*full_object, top, full, d, d.ropes[0]);
+  read_object(*local_object, top, windowed, d, d.ropes[1]);
+  d.rotary_dim = rotated_part(top, d, 1);
+  if (d.ropes[0] == d.ropes[1]) return d.ropes.resize(1);
+  for (Layer& layer : d.layers) layer.rope = layer.window;
+}
+
+}  // namespace invar::checkpoint

@@ -1,0 +1,23 @@
+// Reads the rotary parameters of a config.json (spec/llama.md llama.3, spec/decoder.md decoder.3).
+#pragma once
+
+#include "checkpoint/config_reading/config_reader.h"
+#include "checkpoint/recipes/decoder.h"
+
+namespace invar::checkpoint {
+
+struct RopeDefaults {
+  double theta = 10000;
+  double partial = 0;  // of partial_rotary_factor; 0: the model always rotates whole heads
+  const char *theta_key = "rope_theta", *partial_key = "partial_rotary_factor";  // beside the object
+  bool default_type_alone = false;
+};
+
+// One rotary embedding for all layers -> ropes and rotary_dim. Needs head_dim and max_positions.
+void read_rope(ConfigReader& top, const RopeDefaults&, Decoder&);
+
+// One for layers without window, ropes[0], and one for those with it -> ropes, rotary_dim, the
+// ropes of the layers. Needs the layers, too.
+void read_ropes_of_layers(ConfigReader& top, const RopeDefaults& full, const RopeDefaults& windowed, Decoder&);
+
+}  // namespace invar::checkpoint

@@ -1,0 +1,97 @@
+#include "checkpoint/families/family.h"
+
+#include <algorithm>
+#include <map>
+
+#include "checkpoint/architecture.h"
+
+namespace invar::checkpoint {
+
+using nlohmann::json;
+using onnx::quote;
+
+std::span<const Family> families() {
+  static constexpr Family kFamilies[] = {
+      {"llama", describe_llama},   {"mistral", describe_mistral}, {"qwen2", describe_qwen2},
+      {"qwen3", describe_qwen3},   {"gemma", describe_gemma},     {"gemma2", describe_gemma2},
+      {"gemma3_text", describe_gemma3}, {"phi3", describe_phi3},
+  };
+  return kFamilies;
+}
+
+void read_sizes(ConfigReader& r, Decoder& d, const SizeKeys& keys) {
+  d.vocab_size = r.size("vocab_size", 0);
+  d.hidden_size = r.size(keys.hidden, 0);
+  d.heads = r.size(keys.heads, 0);
+  if (keys.inner) d.intermediate_size = r.size(keys.inner, 0);
+  const bool as_heads = keys.default_kv_heads == 0 || r.is_null(keys.kv_heads);
+  d.kv_heads = keys.kv_heads ? r.size(keys.kv_heads, as_heads ? d.heads : keys.default_kv_heads) : d.heads;
+  const int64_t layers = r.size(keys.layers, 0);
+  const bool has_head_dim = keys.head_dim && (keys.default_head_dim || r.find(keys.head_dim));
+  if (d.hidden_size % d.heads != 0 && !has_head_dim)
+    r.reject(quote(keys.hidden) + " is not a multiple of " + quote(keys.heads) +
+             (keys.head_dim ? ", and there is no " + quote(keys.head_dim) : ""));
+  const int64_t usual = std::max<int64_t>(d.hidden_size / d.heads, 1);
+  d.head_dim = keys.head_dim ? r.size(keys.head_dim, keys.default_head_dim ? keys.default_head_dim : usual)
+                             : usual;
+  if (d.heads % d.kv_heads != 0)
+    r.reject(quote(keys.heads) + " is not a multiple of " + quote(keys.kv_heads ? keys.kv_heads : keys.heads));
+  if (d.head_dim % 2 != 0)
+    r.reject("'head_dim' = " + std::to_string(d.head_dim) + " is odd; rotary embedding needs pairs");
+  if (layers > 100000 || d.head_dim > 65536)
+    r.reject(quote(keys.layers) + " or 'head_dim' is absurdly large");
+  if (r.status()) d.layers.resize(static_cast<size_t>(layers));
+  d.attention_scale = default_attention_scale(d.head_dim);
+}
+
+void read_activation(ConfigReader& r, Decoder& d, const char* key, const char* fallback) {
+  static const std::map<std::string, Activation> names = {
+      {"silu", Activation::silu},
+      {"swish", Activation::silu},
+      {"gelu", Activation::gelu},
+      {"gelu_new", Activation::gelu_tanh},
+      {"gelu_pytorch_tanh", Activation::gelu_tanh},
+      {"relu", Activation::relu},
+      {"relu2", Activation::relu_squared},
+  };
+  const std::string name = r.text(key, fallback);
+  if (auto it = names.find(name); it != names.end())
+    d.activation = it->second;
+  else
+    r.refuse(quote(key) + " = " + quote(name) +
+             " is not covered; silu, gelu, gelu_new, gelu_pytorch_tanh, relu and relu2 are");
+}
+
+int64_t read_window(ConfigReader& r, int64_t fallback) {
+  if (r.is_null("sliding_window")) return r.find("sliding_window"), 0;
+  return r.find("sliding_window") || fallback ? r.size("sliding_window", fallback) : 0;
+}
+
+void read_layer_types(ConfigReader& r, Decoder& d, int64_t window,
+                      bool (*windowed)(int64_t layer, int64_t pattern), int64_t pattern) {
+  const json* types = r.find("layer_types");
+  if (types && (!types->is_array() || types->size() != d.layers.size()))
+    return r.reject("'layer_types' is not a list of " + std::to_string(d.layers.size()) + " types");
+  for (size_t i = 0; i < d.layers.size(); ++i) {
+    if (types && (*types)[i] != "full_attention" && (*types)[i] != "sliding_attention")
+      return r.refuse("'layer_types': " + short_text((*types)[i]) +
+                      " is not covered; full_attention and sliding_attention are");
+    d.layers[i].window =
+        types ? (*types)[i] == "sliding_attention" : windowed(static_cast<int64_t>(i), pattern);
+    if (d.layers[i].window && window == 0)
+      return r.reject("layers have a window, but there is no 'sliding_window'");
+  }
+  d.window = window;
+}
+
+float read_epsilon(ConfigReader& r, const char* key, double fallback) {
+  return static_cast<float>(r.positive(key, fallback));
+}
+
+void read_llama_like(ConfigReader& r, Decoder& d, const SizeKeys& keys, double epsilon) {
+  read_sizes(r, d, keys);
+  read_activation(r, d, "hidden_act", "silu");
+  d.norm_epsilon = read_epsilon(r, "rms_norm_eps", epsilon);
+}
+
+}  // namespace invar::checkpoint

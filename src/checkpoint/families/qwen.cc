@@ -1,0 +1,37 @@
+// Qwen 2 and 2.5 (biases of queries, keys and values), Qwen 3 (norms of queries and keys).
+#include "checkpoint/families/family.h"
+
+namespace invar::checkpoint {
+namespace {
+
+void read_windows(ConfigReader& r, Decoder& d) {
+  const int64_t window = read_window(r, 4096);
+  const int64_t first = r.find("max_window_layers") && *r.find("max_window_layers") == 0
+                            ? 0
+                            : r.size("max_window_layers", 28);
+  const bool used = r.flag("use_sliding_window") && window != 0;
+  read_layer_types(
+      r, d, used ? window : 0, [](int64_t layer, int64_t from) { return layer >= from; },
+      used ? first : static_cast<int64_t>(d.layers.size()));
+}
+
+}  // namespace
+
+void describe_qwen2(ConfigReader& r, Decoder& d) {
+  read_llama_like(r, d, {.default_kv_heads = 32});
+  d.tied = r.flag("tie_word_embeddings");
+  d.qkv_bias = true;
+  read_windows(r, d);
+  read_rope(r, {}, d);
+}
+
+void describe_qwen3(ConfigReader& r, Decoder& d) {
+  read_llama_like(r, d, {.default_kv_heads = 32, .default_head_dim = 128});
+  d.tied = r.flag("tie_word_embeddings");
+  d.qkv_bias = d.output_bias = r.flag("attention_bias");
+  d.qk_norm = QkNorm::head;
+  read_windows(r, d);
+  read_rope(r, {}, d);
+}
+
+}  // namespace invar::checkpoint

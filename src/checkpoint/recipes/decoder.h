@@ -1,0 +1,86 @@
+// What a decoder-only language model is made of: the switches that a family of models sets, and
+// the names of its tensors (spec/decoder.md). The neutral value of a switch is that of Llama.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "checkpoint/recipes/rope_frequencies.h"
+#include "onnx/recipe.h"
+
+namespace invar::checkpoint {
+
+enum class Norm { rms, layer };
+// Where the norms stand around attention and MLP (decoder.8).
+enum class Block { pre, post, both, parallel, parallel_two, after };
+enum class QkNorm { none, head, projection };
+// How one weight holds queries, keys and values (decoder.6).
+enum class QkvLayout { split, concatenated, grouped };
+enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared };
+
+// Parts of names between the prefix and ".weight" or ".bias".
+struct TensorNames {
+  std::string prefix = "model.";
+  bool prefix_may_lack = false;  // checkpoints of the model without its head
+  std::string embedding = "embed_tokens", positions, layers = "layers.";
+  std::string attention_norm = "input_layernorm", mlp_norm = "post_attention_layernorm";
+  std::string attention_post_norm, mlp_post_norm;
+  std::string q = "self_attn.q_proj", k = "self_attn.k_proj", v = "self_attn.v_proj",
+              qkv = "self_attn.qkv_proj", o = "self_attn.o_proj";
+  std::string q_norm = "self_attn.q_norm", k_norm = "self_attn.k_norm";
+  std::string gate = "mlp.gate_proj", up = "mlp.up_proj", gate_up = "mlp.gate_up_proj",
+              down = "mlp.down_proj";
+  std::string final_norm = "norm", head = "lm_head";
+  std::vector<std::string> ignored = {".rotary_emb.inv_freq"};  // ends of names of tables
+};
+
+struct Layer {
+  bool window = false;  // attention sees the last `Decoder::window` positions alone
+  int rope = 0;         // index of Decoder::ropes; -1: none
+  bool operator==(const Layer&) const = default;
+};
+
+struct Decoder {
+  std::string family, architecture;  // model_type and class of transformers
+  TensorNames names;
+  int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0;
+  int64_t heads = 0, kv_heads = 0, head_dim = 0, max_positions = 0;
+  std::vector<Layer> layers;
+  int64_t window = 0;  // positions that a query sees, its own included; 0: no layer has a window
+
+  Norm norm = Norm::rms;
+  float norm_epsilon = 0;
+  bool norm_bias = false, norm_offset = false;  // offset: the weight is 1 + what is stored
+  Block block = Block::pre;
+  bool final_norm = true;
+
+  QkvLayout qkv_layout = QkvLayout::split;
+  bool transposed_weights = false;  // linear weights are stored [in, out]
+  bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
+  QkNorm qk_norm = QkNorm::none;
+  bool qk_norm_after_rope = false;
+  float attention_scale = 0, attention_softcap = 0;  // softcap 0: none
+
+  std::vector<RopeParameters> ropes;
+  int64_t rotary_dim = 0;  // elements of a head that are rotated
+  bool rope_interleaved = false;
+  int64_t position_offset = 0;  // of a learned table; the model has one if names.positions
+
+  bool gated_mlp = true, fused_gate_up = false;
+  Activation activation = Activation::silu;
+  float embedding_scale = 1, residual_scale = 1, logits_scale = 1, logits_divisor = 1, logits_softcap = 0;
+  bool tied = false;
+
+  std::map<std::string, std::string> metadata;  // for the model's metadata_props
+};
+
+// 1 / sqrt(size), the scale of scores where a model says no other.
+float default_attention_scale(int64_t size);
+
+// The recipe of a program and its parameters (llama.13, decoder.13): several spellings of a
+// configuration give one value.
+onnx::Recipe recipe_of(const Decoder&);
+
+}  // namespace invar::checkpoint

@@ -1,0 +1,126 @@
+// The parameters of programs: those of llama-1 are listed in llama.13, those of decoder-1 in
+// decoder.13.
+#include <cmath>
+
+#include "checkpoint/recipes/decoder.h"
+
+namespace invar::checkpoint {
+namespace {
+
+using onnx::parameter;
+using onnx::Parameters;
+
+void add_rope(const RopeParameters& rope, const std::string& prefix, Parameters& p) {
+  static constexpr const char* kTypes[] = {"default", "linear", "llama3", "yarn"};
+  const bool llama3 = rope.type == RopeParameters::llama3, yarn = rope.type == RopeParameters::yarn;
+  p[prefix + "rope_theta"] = parameter(rope.theta);
+  p[prefix + "rope_type"] = kTypes[rope.type];
+  if (rope.type != RopeParameters::standard) p[prefix + "factor"] = parameter(rope.factor);
+  if (llama3) {
+    p[prefix + "high_freq_factor"] = parameter(rope.high_freq_factor);
+    p[prefix + "low_freq_factor"] = parameter(rope.low_freq_factor);
+  }
+  if (yarn) {
+    p[prefix + "attention_factor"] = parameter(attention_factor(rope));  // what mscale and others make of it
+    p[prefix + "beta_fast"] = parameter(rope.beta_fast);
+    p[prefix + "beta_slow"] = parameter(rope.beta_slow);
+    p[prefix + "truncate"] = parameter(rope.truncate);
+  }
+  if (llama3 || yarn)
+    p[prefix + "original_max_position_embeddings"] = parameter(rope.original_max_positions);
+}
+
+Parameters sizes(const Decoder& d) {
+  return {{"head_dim", parameter(d.head_dim)},
+          {"hidden_size", parameter(d.hidden_size)},
+          {"intermediate_size", parameter(d.intermediate_size)},
+          {"num_attention_heads", parameter(d.heads)},
+          {"num_hidden_layers", parameter(static_cast<int64_t>(d.layers.size()))},
+          {"num_key_value_heads", parameter(d.kv_heads)},
+          {"tie_word_embeddings", parameter(d.tied)},
+          {"vocab_size", parameter(d.vocab_size)}};
+}
+
+Parameters llama_parameters(const Decoder& d) {
+  Parameters p = sizes(d);
+  p["attention_bias"] = parameter(d.qkv_bias);
+  p["mlp_bias"] = parameter(d.mlp_bias);
+  p["rms_norm_eps"] = parameter(d.norm_epsilon);
+  add_rope(d.ropes[0], "", p);
+  return p;
+}
+
+// One letter a layer, as `letter` says; nothing where all are the neutral one.
+template <class Letter>
+void add_layers(const Decoder& d, const char* name, char neutral, Parameters& p, Letter letter) {
+  std::string word;
+  for (const Layer& layer : d.layers) word += letter(layer);
+  if (word.find_first_not_of(neutral) != std::string::npos) p[name] = word;
+}
+
+// A parameter is there if it differs from the same member of a Decoder that nobody has set. So
+// programs stay the same when a later version adds a switch.
+Parameters decoder_parameters(const Decoder& d) {
+  static constexpr const char* kBlocks[] = {"pre", "post", "both", "parallel", "parallel_two", "after"};
+  static constexpr const char* kQkNorms[] = {"none", "head", "projection"};
+  static constexpr const char* kLayouts[] = {"split", "concatenated", "grouped"};
+  static constexpr const char* kActivations[] = {"silu", "gelu", "gelu_tanh", "relu", "relu_squared"};
+  const Decoder neutral;
+  Parameters p = sizes(d);
+  p["family"] = d.family;
+  p["norm_epsilon"] = parameter(d.norm_epsilon);
+  const auto add = [&](const char* name, auto member) {
+    if (d.*member != neutral.*member) p[name] = parameter(d.*member);
+  };
+  const auto word = [&](const char* name, auto member, const auto& words) {
+    if (d.*member != neutral.*member) p[name] = words[static_cast<size_t>(d.*member)];
+  };
+  if (d.norm != neutral.norm) p["norm"] = "layer";
+  word("block", &Decoder::block, kBlocks);
+  word("qk_norm", &Decoder::qk_norm, kQkNorms);
+  word("qkv_layout", &Decoder::qkv_layout, kLayouts);
+  word("activation", &Decoder::activation, kActivations);
+  add("norm_bias", &Decoder::norm_bias);
+  add("norm_offset", &Decoder::norm_offset);
+  add("final_norm", &Decoder::final_norm);
+  add("transposed_weights", &Decoder::transposed_weights);
+  add("qkv_bias", &Decoder::qkv_bias);
+  add("output_bias", &Decoder::output_bias);
+  add("mlp_bias", &Decoder::mlp_bias);
+  add("head_bias", &Decoder::head_bias);
+  add("qk_norm_after_rope", &Decoder::qk_norm_after_rope);
+  add("attention_softcap", &Decoder::attention_softcap);
+  add("rope_interleaved", &Decoder::rope_interleaved);
+  add("position_offset", &Decoder::position_offset);
+  add("gated_mlp", &Decoder::gated_mlp);
+  add("fused_gate_up", &Decoder::fused_gate_up);
+  add("embedding_scale", &Decoder::embedding_scale);
+  add("residual_scale", &Decoder::residual_scale);
+  add("logits_scale", &Decoder::logits_scale);
+  add("logits_divisor", &Decoder::logits_divisor);
+  add("logits_softcap", &Decoder::logits_softcap);
+  if (d.attention_scale != default_attention_scale(d.head_dim))
+    p["attention_scale"] = parameter(d.attention_scale);
+  if (!d.ropes.empty() && d.rotary_dim != d.head_dim) p["rotary_dim"] = parameter(d.rotary_dim);
+  add_layers(d, "layer_windows", 'a', p, [](const Layer& l) { return l.window ? 'w' : 'a'; });
+  add_layers(d, "layer_ropes", '0', p, [](const Layer& l) {
+    return l.rope < 0 ? 'n' : static_cast<char>('0' + l.rope);
+  });
+  if (p.contains("layer_windows")) p["window"] = parameter(d.window);
+  for (size_t i = 0; i < d.ropes.size(); ++i) add_rope(d.ropes[i], i ? "local_" : "", p);
+  return p;
+}
+
+}  // namespace
+
+// sqrt and division are correctly rounded, so the scale is the same on every machine.
+float default_attention_scale(int64_t size) {
+  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(size)));
+}
+
+onnx::Recipe recipe_of(const Decoder& d) {
+  if (d.family == "llama") return {"llama-1", llama_parameters(d)};
+  return {"decoder-1", decoder_parameters(d)};
+}
+
+}  // namespace invar::checkpoint
