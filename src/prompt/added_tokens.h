@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "prompt/pair_map.h"
+#include "prompt/models/pair_map.h"
 
 namespace invar::prompt {
 

@@ -1,4 +1,4 @@
-// text <-> tokens: byte-level BPE tokenizers as described by a Hugging Face tokenizer.json.
+// text <-> tokens, by the tokenizer file of a checkpoint (spec/tokens.md).
 #pragma once
 
 #include <cstdint>
@@ -44,18 +44,24 @@ class Tokenizer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Streaming decoding: the pieces joined, plus finish(), equal decode(all tokens). Holds back
-// incomplete UTF-8.
+class DecoderStream;  // prompt/decoders/decoder.h
+
+// Streaming decoding: the pieces joined, plus finish(), equal decode(all tokens). Holds back what a
+// later token can still change (spec/tokens.md tokens.9).
 class Stream {
  public:
   explicit Stream(const Tokenizer& t, bool skip_special_tokens = true);
+  Stream(Stream&&) noexcept;
+  Stream& operator=(Stream&&) noexcept;
+  ~Stream();
   std::string push(int32_t token);
+  void push(int32_t token, std::string& text);  // appends to the text
   std::string finish();
 
  private:
   const Tokenizer* tokenizer_;
   bool skip_special_;
-  std::string pending_;
+  std::unique_ptr<DecoderStream> decoders_;
 };
 
 }  // namespace invar::prompt

@@ -1,63 +1,69 @@
 // Encoding and decoding of texts, see prompt.h.
 #include <algorithm>
-#include <bit>
-#include <deque>
 
 #include "base/text/utf8.h"
 #include "prompt/tokenizer_model.h"
-#include "prompt/unicode/unicode.h"
+#include "prompt/word_cache.h"
 
 namespace invar::prompt {
-namespace {
 
-uint64_t hash_of(std::string_view s) {
-  uint64_t h = s.size();
-  const char* p = s.data();
-  size_t n = s.size();
-  for (; n > 0; p += std::min<size_t>(n, 8), n -= std::min<size_t>(n, 8)) {
-    uint64_t word = 0;
-    __builtin_memcpy(&word, p, std::min<size_t>(n, 8));
-    h = (std::rotl(h, 23) ^ word) * 0x9E3779B97F4A7C15u;
-  }
-  return h ^ h >> 29;
-}
-
-// Words seen before in this text: their tokens already stand in the output. Colliding words replace
-// each other, so the size is bounded; it changes speed only.
-class WordCache {
- public:
-  explicit WordCache(size_t text_bytes)
-      : slots_(std::bit_ceil(std::clamp<size_t>(text_bytes / 8, 16, size_t{1} << 16))) {}
-
-  Status encode(const Bpe& bpe, std::string_view word, std::vector<int32_t>& out, Bpe::Scratch& scratch) {
-    Slot* slot = nullptr;
-    if (word.size() <= kLongest) {
-      slot = &slots_[hash_of(word) & (slots_.size() - 1)];
-      if (slot->word == word && slot->word.data()) {
-        const size_t at = out.size();
-        out.resize(at + slot->count);
-        std::copy_n(out.begin() + slot->first, slot->count, out.begin() + at);
-        return {};
-      }
-    }
-    const size_t first = out.size();
-    if (int byte = bpe.encode(word, out, scratch); byte >= 0)
-      return bad_input("the tokenizer has no token for the byte " + std::to_string(byte) +
-                       " of the text, and no unknown token");
-    if (slot) *slot = {word, first, out.size() - first};
-    return {};
-  }
-
- private:
-  static constexpr size_t kLongest = 128;
-  struct Slot {
-    std::string_view word;
-    size_t first = 0, count = 0;
-  };
-  std::vector<Slot> slots_;
+struct EncodeScratch {
+  WordCache cache;
+  Model::Scratch model;
+  PreTokenizer::Scratch pre;
+  std::vector<AddedTokenMatcher::Piece> pieces, inner;
 };
 
+namespace {
+
+// A scratch memory of the tokenizer's, given back at the end.
+class Borrowed {
+ public:
+  explicit Borrowed(const Tokenizer::Impl& impl) : impl_(impl) {
+    const std::lock_guard lock(impl_.scratch_mutex);
+    if (impl_.scratch.empty()) {
+      scratch_ = std::make_unique<EncodeScratch>();
+    } else {
+      scratch_ = std::move(impl_.scratch.back());
+      impl_.scratch.pop_back();
+    }
+  }
+  ~Borrowed() {
+    const std::lock_guard lock(impl_.scratch_mutex);
+    impl_.scratch.push_back(std::move(scratch_));
+  }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  EncodeScratch* operator->() { return scratch_.get(); }
+
+ private:
+  const Tokenizer::Impl& impl_;
+  std::unique_ptr<EncodeScratch> scratch_;
+};
+
+// The tokens with those of a post-processor around them.
+std::vector<int32_t> applied(const std::vector<int32_t>& t, const std::vector<int32_t>& tokens, bool special) {
+  std::vector<int32_t> whole;
+  whole.reserve(tokens.size() + t.size());
+  for (int32_t id : t) {
+    if (id == Tokenizer::Impl::kText) {
+      whole.insert(whole.end(), tokens.begin(), tokens.end());
+    } else if (special) {
+      whole.push_back(id);
+    }
+  }
+  return whole;
+}
+
 }  // namespace
+
+Tokenizer::Impl::Impl() = default;
+Tokenizer::Impl::~Impl() = default;
+
+Status Tokenizer::Impl::normalize(Normalizer::Text& text, Regex::Scratch& scratch_memory) const {
+  for (const NormalizerPtr& n : normalizers) INVAR_CHECK_OK(n->apply(text, scratch_memory));
+  return {};
+}
 
 Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
@@ -85,70 +91,72 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool add_s
 
   std::vector<int32_t> out;
   out.reserve(text.size() / 3 + 16);
-  WordCache cache(text.size());
-  Bpe::Scratch bpe_scratch;
-  PreTokenizers::Scratch pre_scratch;
-  std::deque<std::string> normalized_texts;  // the cache refers to words in them
-  std::vector<AddedTokenMatcher::Piece> pieces, inner;
-  impl_->raw.split(text, pieces);
-  for (const AddedTokenMatcher::Piece& piece : pieces) {
-    inner.clear();
+  Borrowed scratch(*impl_);
+  Normalizer::Text normal;
+  scratch->pieces.clear();
+  impl_->raw.split(text, scratch->pieces);
+  for (const AddedTokenMatcher::Piece& piece : scratch->pieces) {
     if (piece.id >= 0) {
-      inner.push_back(piece);
-    } else if (impl_->nfc) {
-      impl_->normalized.split(normalized_texts.emplace_back(nfc(piece.text)), inner);
-    } else {
-      impl_->normalized.split(piece.text, inner);
+      out.push_back(piece.id);
+      continue;
     }
-    for (const AddedTokenMatcher::Piece& p : inner) {
+    std::string_view piece_text = piece.text;
+    bool from_start = piece.text.data() == text.data();
+    if (!impl_->normalizers.empty()) {
+      normal.text.assign(piece.text);
+      normal.from_start = from_start;
+      INVAR_CHECK_OK(impl_->normalize(normal, scratch->pre.regex));
+      piece_text = normal.text, from_start = normal.from_start;
+    }
+    scratch->inner.clear();
+    impl_->normalized.split(piece_text, scratch->inner);
+    for (const AddedTokenMatcher::Piece& p : scratch->inner) {
       if (p.id >= 0) {
         out.push_back(p.id);
-      } else {
-        INVAR_CHECK_OK(impl_->pre.run(p.text, pre_scratch, [&](std::string_view word) {
-          return cache.encode(impl_->bpe, word, out, bpe_scratch);
-        }));
+        continue;
       }
+      const Word word{p.text, from_start && p.text.data() == piece_text.data()};
+      INVAR_CHECK_OK(pre_tokenize(impl_->pre_tokenizers, word, scratch->pre, [&](std::string_view w) {
+        return scratch->cache.encode(*impl_->model, w, out, scratch->model);
+      }));
+      scratch->pre.texts.clear();
     }
   }
-  for (const std::vector<int32_t>& t : impl_->templates) {
-    std::vector<int32_t> whole;
-    whole.reserve(out.size() + t.size());
-    for (int32_t id : t) {
-      if (id == Impl::kText) {
-        whole.insert(whole.end(), out.begin(), out.end());
-      } else if (add_special_tokens) {
-        whole.push_back(id);
-      }
-    }
-    out = std::move(whole);
-  }
+  for (const std::vector<int32_t>& t : impl_->templates) out = applied(t, out, add_special_tokens);
   return out;
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> tokens, bool skip_special_tokens) const {
   Stream stream(*this, skip_special_tokens);
   std::string text;
-  for (int32_t t : tokens) text += stream.push(t);
+  for (int32_t t : tokens) stream.push(t, text);
   return text += stream.finish();
 }
 
 Stream::Stream(const Tokenizer& t, bool skip_special_tokens)
-    : tokenizer_(&t), skip_special_(skip_special_tokens) {}
+    : tokenizer_(&t),
+      skip_special_(skip_special_tokens),
+      decoders_(std::make_unique<DecoderStream>(t.impl_->decoders)) {}
+Stream::Stream(Stream&&) noexcept = default;
+Stream& Stream::operator=(Stream&&) noexcept = default;
+Stream::~Stream() = default;
+
+void Stream::push(int32_t token, std::string& text) {
+  const auto& tokens = tokenizer_->impl_->tokens;
+  if (token < 0 || static_cast<size_t>(token) >= tokens.size()) return;
+  const Tokenizer::Impl::Token& t = tokens[token];
+  if (t.exists && !(skip_special_ && t.special)) decoders_->push(t.text, text);
+}
 
 std::string Stream::push(int32_t token) {
-  const auto& tokens = tokenizer_->impl_->tokens;
   std::string text;
-  if (token < 0 || static_cast<size_t>(token) >= tokens.size()) return text;
-  if (skip_special_ && tokens[token].special) return text;
-  pending_ += tokens[token].bytes;
-  pending_.erase(0, append_lossy(text, pending_, true));
+  push(token, text);
   return text;
 }
 
 std::string Stream::finish() {
   std::string text;
-  append_lossy(text, pending_, false);
-  pending_.clear();
+  decoders_->finish(text);
   return text;
 }
 

@@ -1,34 +1,51 @@
-// The tokenizer in memory, as read from a tokenizer.json.
+// The tokenizer in memory, as read from a file.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "prompt/added_tokens.h"
-#include "prompt/bpe.h"
-#include "prompt/pretokenize.h"
+#include "prompt/decoders/decoder.h"
+#include "prompt/models/model.h"
+#include "prompt/normalizers/normalizer.h"
+#include "prompt/pretokenizers/pretokenizer.h"
 #include "prompt/prompt.h"
 
 namespace invar::prompt {
 
+struct EncodeScratch;  // tokenizer.cc
+
 struct Tokenizer::Impl {
   struct Token {
-    std::string bytes;  // what it decodes to
+    std::string text;  // what the first decoder is given
     bool exists = false, special = false;
   };
+  Impl();
+  ~Impl();
+
   std::vector<Token> tokens;  // by id; an id may be unused
-  Bpe bpe;
-  bool nfc = false;
-  PreTokenizers pre;
+  std::vector<NormalizerPtr> normalizers;
+  std::vector<PreTokenizerPtr> pre_tokenizers;
+  std::unique_ptr<const Model> model;
   std::vector<AddedToken> added;      // in the order of the file
   AddedTokenMatcher raw, normalized;  // of added tokens: in the text as given, and after the normalizer
   // Post-processors in order; each is a sequence of token ids and, as kText, the tokens so far.
   static constexpr int32_t kText = -1;
   std::vector<std::vector<int32_t>> templates;
+  std::vector<DecoderPtr> decoders;
+
+  // The text after all normalizers.
+  Status normalize(Normalizer::Text& text, Regex::Scratch& scratch) const;
+
+  // Working memory of encode(), kept between calls. One call at a time takes one of them.
+  mutable std::mutex scratch_mutex;
+  mutable std::vector<std::unique_ptr<EncodeScratch>> scratch;
 };
 
-// Reads a tokenizer.json (tokenizer_json.cc). Errors begin with the file's name.
+// Reads a tokenizer.json (files/tokenizer_json.cc). Errors begin with the file's name.
 Result<std::unique_ptr<Tokenizer::Impl>> read_tokenizer(std::string_view json, std::string_view file);
 
 }  // namespace invar::prompt

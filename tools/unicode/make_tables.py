@@ -18,7 +18,9 @@ which are asked of it, too.
 import pathlib
 import sys
 
+import normalizer_tables
 import unicodedata2 as ucd
+import tokenizers
 from tokenizers import Regex, normalizers, pre_tokenizers
 
 VERSION = "16.0.0"
@@ -124,13 +126,17 @@ def tables():
     )
 
 
+    yield from normalizer_tables.tables(ranges)
+
+
 def main():
     if ucd.unidata_version != VERSION:
         sys.exit(f"unicodedata2 has Unicode {ucd.unidata_version}, wanted {VERSION}")
     FOLDER.mkdir(parents=True, exist_ok=True)
     different = False
     for name, version, meaning, lines in tables():
-        content = f"# Unicode {version}, written by tools/unicode/make_tables.py: {meaning}\n"
+        source = f"Unicode {version}" if version else f"tokenizers {tokenizers.__version__}"
+        content = f"# {source}, written by tools/unicode/make_tables.py: {meaning}\n"
         content += "".join(line + "\n" for line in lines)
         path = FOLDER / f"{name}.txt"
         if "--check" in sys.argv[1:]:

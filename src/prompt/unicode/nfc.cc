@@ -1,4 +1,4 @@
-// Normalization Form C (Unicode Standard Annex 15): decompose, order by combining class, compose.
+// Normalization forms (Unicode Standard Annex 15): decompose, order by combining class, compose.
 #include <algorithm>
 #include <vector>
 
@@ -44,7 +44,13 @@ uint8_t class_of(uint32_t c) {
   return it != std::end(kClasses) && it->first <= c ? it->combining_class : 0;
 }
 
-void decompose(uint32_t c, std::vector<Character>& out) {
+void decompose(uint32_t c, bool compatibility, std::vector<Character>& out) {
+  if (compatibility) {
+    if (const uint32_t* d = compatibility_decomposition(c)) {
+      for (; *d; ++d) out.push_back({*d, class_of(*d)});
+      return;
+    }
+  }
   if (c - kS < kSCount) {
     const uint32_t s = c - kS, t = s % kTCount;
     out.push_back({kL + s / kNCount, 0});
@@ -55,8 +61,8 @@ void decompose(uint32_t c, std::vector<Character>& out) {
   auto it = std::partition_point(std::begin(kDecompositions), std::end(kDecompositions),
                                  [c](auto& d) { return d.a < c; });
   if (it == std::end(kDecompositions) || it->a != c) return out.push_back({c, class_of(c)});
-  decompose(it->b, out);  // at most a few levels deep, by the data
-  if (it->c) decompose(it->c, out);
+  decompose(it->b, false, out);  // at most a few levels deep, by the data
+  if (it->c) decompose(it->c, false, out);
 }
 
 uint32_t compose(uint32_t a, uint32_t b) {  // 0: the two do not compose
@@ -67,16 +73,11 @@ uint32_t compose(uint32_t a, uint32_t b) {  // 0: the two do not compose
   return it != std::end(kCompositions) && it->a == a && it->b == b ? it->c : 0;
 }
 
-}  // namespace
-
-std::string nfc(std::string_view text) {
-  // Below U+0300 every character is its own NFC and combines with nothing before it.
-  const bool plain = std::none_of(text.begin(), text.end(), [](char b) { return uint8_t(b) >= 0xCC; });
-  if (plain) return std::string(text);
-
+// The characters of the text, decomposed and in canonical order.
+std::vector<Character> decomposed(std::string_view text, bool compatibility) {
   std::vector<Character> s;
   s.reserve(text.size());
-  for (size_t i = 0; i < text.size();) decompose(decode_utf8(text, i), s);
+  for (size_t i = 0; i < text.size();) decompose(decode_utf8(text, i), compatibility, s);
   for (size_t i = 0; i < s.size();) {
     size_t end = i + 1;
     if (s[i].combining_class != 0) {
@@ -86,6 +87,10 @@ std::string nfc(std::string_view text) {
     }
     i = end;
   }
+  return s;
+}
+
+void compose_all(std::vector<Character>& s) {
   size_t kept = 0, starter = SIZE_MAX;
   for (const Character& c : s) {
     if (starter != SIZE_MAX) {
@@ -101,10 +106,45 @@ std::string nfc(std::string_view text) {
     if (c.combining_class == 0) starter = kept;
     s[kept++] = c;
   }
+  s.resize(kept);
+}
+
+// Whether no byte of the text is as high as `lead`.
+bool below(std::string_view text, uint8_t lead) {
+  return std::none_of(text.begin(), text.end(), [lead](char b) { return uint8_t(b) >= lead; });
+}
+
+std::string joined(const std::vector<Character>& s, size_t size) {
   std::string out;
-  out.reserve(text.size());
-  for (size_t i = 0; i < kept; ++i) append_utf8(out, s[i].code);
+  out.reserve(size);
+  for (const Character& c : s) append_utf8(out, c.code);
   return out;
+}
+
+}  // namespace
+
+// Below U+0300 every character is its own NFC and combines with nothing before it; ASCII is its own
+// form of every kind.
+std::string nfc(std::string_view text) {
+  if (below(text, 0xCC)) return std::string(text);
+  std::vector<Character> s = decomposed(text, false);
+  compose_all(s);
+  return joined(s, text.size());
+}
+
+std::string nfd(std::string_view text) {
+  return below(text, 0x80) ? std::string(text) : joined(decomposed(text, false), text.size());
+}
+
+std::string nfkc(std::string_view text) {
+  if (below(text, 0x80)) return std::string(text);
+  std::vector<Character> s = decomposed(text, true);
+  compose_all(s);
+  return joined(s, text.size());
+}
+
+std::string nfkd(std::string_view text) {
+  return below(text, 0x80) ? std::string(text) : joined(decomposed(text, true), text.size());
 }
 
 }  // namespace invar::prompt

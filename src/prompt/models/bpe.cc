@@ -1,8 +1,9 @@
 // Byte-pair merges of one word, see bpe.h.
-#include "prompt/bpe.h"
+#include "prompt/models/bpe.h"
 
 #include <algorithm>
 
+#include "base/text/display.h"
 #include "base/text/utf8.h"
 
 namespace invar::prompt {
@@ -49,12 +50,40 @@ bool bytes_of_token(std::string_view token, std::string& bytes) {
   return true;
 }
 
-int Bpe::encode(std::string_view word, std::vector<int32_t>& out, Scratch& scratch) const {
+std::string characters_of_bytes(std::string_view bytes) {
+  std::string out;
+  out.reserve(2 * bytes.size());
+  for (const char b : bytes) append_utf8(out, character_of_byte(static_cast<uint8_t>(b)));
+  return out;
+}
+
+std::string byte_token(uint8_t byte) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  return {'<', '0', 'x', kDigits[byte >> 4], kDigits[byte & 15], '>'};
+}
+
+Status Bpe::encode(std::string_view word, std::vector<int32_t>& out, Scratch& scratch) const {
   if (whole_words) {
     scratch.key.assign(word);
-    if (auto it = word_id.find(scratch.key); it != word_id.end()) return out.push_back(it->second), -1;
+    if (auto it = word_id.find(scratch.key); it != word_id.end()) return out.push_back(it->second), Status();
   }
   const size_t first = out.size();
+  if (!of_bytes) {
+    INVAR_CHECK_OK(start_with_characters(word, out, scratch));
+  } else if (const int byte = start_with_bytes(word, out); byte >= 0) {
+    return bad_input("the tokenizer has no token for the byte " + std::to_string(byte) +
+                     " of the text, and no unknown token");
+  }
+  if (out.size() - first <= kShort) {
+    merge_short(out, first, scratch);
+  } else {
+    merge_long(out, first, scratch);
+  }
+  return {};
+}
+
+// Appends the token of each byte. Returns the first byte that has none, or -1.
+int Bpe::start_with_bytes(std::string_view word, std::vector<int32_t>& out) const {
   bool after_unk = false;
   for (char c : word) {
     const auto b = static_cast<uint8_t>(c);
@@ -68,12 +97,46 @@ int Bpe::encode(std::string_view word, std::vector<int32_t>& out, Scratch& scrat
     }
     after_unk = id == kNone;
   }
-  if (out.size() - first <= kShort) {
-    merge_short(out, first, scratch);
-  } else {
-    merge_long(out, first, scratch);
-  }
   return -1;
+}
+
+// Appends the token of each character. As in tokenizers an unknown token waits for the next character
+// that has a token, even where bytes stand between the two.
+Status Bpe::start_with_characters(std::string_view word, std::vector<int32_t>& out, Scratch& scratch) const {
+  const bool placed = !prefix.empty() || !suffix.empty();
+  bool waiting = false;
+  for (size_t at = 0; at < word.size();) {
+    const size_t begin = at;
+    const uint32_t c = decode_utf8(word, at);
+    uint32_t place = kFirst;
+    if (placed && begin > 0) place |= kLater;
+    if (placed && at == word.size()) place |= kLast;
+    if (const int32_t* id = characters.find(c, place)) {
+      if (waiting) out.push_back(unk);
+      waiting = false;
+      out.push_back(*id);
+    } else if (!byte_fallback || !fall_back(c, place, out, scratch)) {
+      if (unk == kNone)
+        return bad_input("the tokenizer has no token for the character \"" +
+                         excerpt(word.substr(begin, at - begin)) + "\" of the text, and no unknown token");
+      if (waiting && !fuse_unk) out.push_back(unk);
+      waiting = true;
+    }
+  }
+  if (waiting) out.push_back(unk);
+  return {};
+}
+
+// Appends the tokens of the character's bytes, if all have one.
+bool Bpe::fall_back(uint32_t c, uint32_t place, std::vector<int32_t>& out, Scratch& scratch) const {
+  std::string& bytes = scratch.key;
+  bytes.assign(place & kLater ? prefix : std::string());
+  append_utf8(bytes, c);
+  if (place & kLast) bytes += suffix;
+  for (const char b : bytes)
+    if (fallback_id[static_cast<uint8_t>(b)] == kNone) return false;
+  for (const char b : bytes) out.push_back(fallback_id[static_cast<uint8_t>(b)]);
+  return true;
 }
 
 // Both merge the pair of lowest rank, the leftmost among equals, until no pair is left.
@@ -106,11 +169,12 @@ void Bpe::merge_long(std::vector<int32_t>& out, size_t first, Scratch& scratch) 
   const auto later = [](const Scratch::Candidate& a, const Scratch::Candidate& b) {
     return a.rank != b.rank ? a.rank > b.rank : a.at > b.at;
   };
+  const auto merge_at = [&](int32_t at) {
+    return at < 0 || s[at].next < 0 ? nullptr : merges.find(s[at].id, s[s[at].next].id);
+  };
   const auto consider = [&](int32_t at) {
-    if (at < 0 || s[at].next < 0) return false;
-    const int32_t left = s[at].id, right = s[s[at].next].id;
-    const Merge* m = merges.find(left, right);
-    if (m) heap.push_back({m->rank, at, left, right});
+    const Merge* m = merge_at(at);
+    if (m) heap.push_back({m->rank, at, m->merged});
     return m != nullptr;
   };
   const auto n = static_cast<int32_t>(out.size() - first);
@@ -124,8 +188,9 @@ void Bpe::merge_long(std::vector<int32_t>& out, size_t first, Scratch& scratch) 
     std::pop_heap(heap.begin(), heap.end(), later);
     heap.pop_back();
     const int32_t right = s[c.at].next;
-    if (s[c.at].id != c.left || right < 0 || s[right].id != c.right) continue;  // overtaken by another merge
-    s[c.at].id = merges.find(c.left, c.right)->merged;
+    const Merge* m = s[c.at].id == kNone ? nullptr : merge_at(c.at);
+    if (!m || m->merged != c.merged) continue;  // overtaken by another merge
+    s[c.at].id = c.merged;
     s[c.at].next = s[right].next;
     if (s[right].next >= 0) s[s[right].next].previous = c.at;
     s[right].id = kNone;

@@ -24,6 +24,12 @@ class PairMap {
     count_ += insert(join(a, b), value);
   }
   size_t size() const { return count_; }
+  // Calls f(a, b) for every pair, in no order.
+  template <class F>
+  void each(F&& f) const {
+    for (const Slot& s : slots_)
+      if (s.key != kFree) f(static_cast<uint32_t>(s.key >> 32), static_cast<uint32_t>(s.key));
+  }
 
  private:
   static constexpr uint64_t kFree = ~0ull;

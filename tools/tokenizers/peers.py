@@ -1,0 +1,259 @@
+"""Tokenizers of every kind, trained with the peers' own trainers, and the peers that open them."""
+
+import tokenizers as hf
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+LLAMA3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
+    r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+SPECIAL = ["<s>", "</s>", "<unk>"]
+BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+BYTES = [f"<0x{b:02X}>" for b in range(256)]
+
+
+def bpe(training, size=3000, special=SPECIAL, alphabet=(), **options):
+    t = hf.Tokenizer(models.BPE(**options))
+    return t, trainers.BpeTrainer(
+        vocab_size=size, special_tokens=special, initial_alphabet=list(alphabet),
+        limit_alphabet=1500, show_progress=False,
+        **{k: v for k, v in options.items() if k in ("continuing_subword_prefix", "end_of_word_suffix")},
+    )  # fmt: skip
+
+
+def gpt2(training):
+    t, trainer = bpe(training, special=["<|endoftext|>"], alphabet=pre_tokenizers.ByteLevel.alphabet())
+    t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    t.decoder = decoders.ByteLevel()
+    t.post_processor = processors.ByteLevel(trim_offsets=False)
+    return t, trainer
+
+
+def llama3(training):
+    t, trainer = bpe(training, special=["<|begin|>", "<|end|>"], alphabet=pre_tokenizers.ByteLevel.alphabet())
+    t.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(LLAMA3), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    t.decoder = decoders.ByteLevel()
+    return t, trainer
+
+
+def roberta(training):
+    t, trainer = bpe(training, special=SPECIAL + ["<mask>"], alphabet=pre_tokenizers.ByteLevel.alphabet())
+    t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    t.decoder = decoders.ByteLevel()
+    t.post_processor = processors.RobertaProcessing(("</s>", 1), ("<s>", 0))
+    return t, trainer
+
+
+def llama(training):
+    """SentencePiece's BPE with bytes, as Llama 1 and 2 and Mistral have it: no pre-tokenizer."""
+    t, trainer = bpe(
+        training, special=SPECIAL + BYTES, byte_fallback=True, fuse_unk=True, unk_token="<unk>"
+    )
+    t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    t.normalizer = None
+
+    def finish(t):
+        t.pre_tokenizer = None
+        t.normalizer = normalizers.Sequence(
+            [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
+        )
+        t.decoder = decoders.Sequence(
+            [
+                decoders.Replace("\u2581", " "),
+                decoders.ByteFallback(),
+                decoders.Fuse(),
+                decoders.Strip(" ", 1, 0),
+            ]
+        )
+        t.post_processor = processors.TemplateProcessing(
+            single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 0)]
+        )
+
+    return t, trainer, finish
+
+
+def gemma(training):
+    t, trainer, _ = llama(training)
+
+    def finish(t):
+        t.normalizer = normalizers.Replace(" ", "\u2581")
+        t.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+        t.decoder = decoders.Sequence(
+            [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()]
+        )
+
+    return t, trainer, finish
+
+
+def mistral_metaspace(training):
+    t, trainer, _ = llama(training)
+
+    def finish(t):
+        t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+        t.decoder = decoders.Sequence(
+            [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+        )
+        t.add_special_tokens(["[INST]", AddedToken("[/INST]", lstrip=True, rstrip=True)])
+
+    return t, trainer, finish
+
+
+def clip(training):
+    """BPE with a suffix at the end of words."""
+    t, trainer = bpe(training, special=["<unk>"], unk_token="<unk>", end_of_word_suffix="</w>")
+    t.normalizer = normalizers.Sequence(
+        [normalizers.NFC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Lowercase()]
+    )
+    t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    t.decoder = decoders.BPEDecoder()
+    return t, trainer
+
+
+def bpe_prefix(training):
+    t, trainer = bpe(training, special=["<unk>"], unk_token="<unk>", continuing_subword_prefix="##")
+    t.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Nmt(), normalizers.StripAccents()])
+    t.pre_tokenizer = pre_tokenizers.Whitespace()
+    t.decoder = decoders.WordPiece()
+    return t, trainer
+
+
+def unigram(training):
+    """XLM-RoBERTa and T5: Precompiled, Metaspace, Unigram."""
+    import io
+
+    import sentencepiece
+
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(s for t in training for s in t.split("\n")[:40] if s), model_writer=model,
+        vocab_size=3000, model_type="unigram", minloglevel=2, character_coverage=0.97,
+        max_sentence_length=2000, num_threads=1,
+    )  # fmt: skip
+    from sentencepiece import sentencepiece_model_pb2 as pb
+
+    proto = pb.ModelProto.FromString(model.getvalue())
+    vocab = [(p.piece, p.score) for p in proto.pieces]
+    t = hf.Tokenizer(models.Unigram(vocab, 0, byte_fallback=False))
+    t.normalizer = normalizers.Sequence(
+        [
+            normalizers.Precompiled(proto.normalizer_spec.precompiled_charsmap),
+            normalizers.Strip(left=False, right=True),
+            normalizers.Replace(Regex(" {2,}"), "\u2581"),
+        ]
+    )
+    t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    t.decoder = decoders.Metaspace(prepend_scheme="always")
+    t.add_special_tokens(["<s>", "</s>", "<unk>", "<pad>", AddedToken("<mask>", lstrip=True)])
+    t.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
+    )
+    return t
+
+
+def unigram_bytes(training):
+    t = hf.Tokenizer(models.Unigram())
+    t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    trainer = trainers.UnigramTrainer(
+        vocab_size=2500, special_tokens=SPECIAL + BYTES, unk_token="<unk>", show_progress=False
+    )
+
+    def finish(t):
+        import json
+
+        j = json.loads(t.to_str())
+        j["model"]["byte_fallback"] = True
+        j["pre_tokenizer"] = {
+            "type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": True,
+        }  # fmt: skip
+        j["normalizer"] = {"type": "NFKD"}
+        j["decoder"] = {
+            "type": "Sequence",
+            "decoders": [
+                {"type": "ByteFallback"},
+                {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": True},
+            ],
+        }
+        return hf.Tokenizer.from_str(json.dumps(j))
+
+    return t, trainer, finish
+
+
+def bert(training, **options):
+    t = hf.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    t.normalizer = normalizers.BertNormalizer(**options)
+    t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    t.decoder = decoders.WordPiece()
+
+    def finish(t):
+        t.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=3000, special_tokens=BERT, limit_alphabet=1500, show_progress=False
+    )
+    return t, trainer, finish
+
+
+def bert_cased(training):
+    return bert(training, lowercase=False, strip_accents=False, handle_chinese_chars=False)
+
+
+def words(training):
+    t = hf.Tokenizer(models.WordLevel(unk_token="<unk>"))
+    t.normalizer = normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents(), normalizers.Strip()])
+    t.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Whitespace(),
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.Punctuation("merged_with_previous"),
+            pre_tokenizers.CharDelimiterSplit("_"),
+            pre_tokenizers.FixedLength(7),
+        ]
+    )
+    t.add_tokens([AddedToken("Error", single_word=True), AddedToken("\u00e9t\u00e9")])
+    return t, trainers.WordLevelTrainer(vocab_size=3000, special_tokens=["<unk>"], show_progress=False)
+
+
+KINDS = {
+    f.__name__: f
+    for f in (
+        gpt2, llama3, roberta, llama, gemma, mistral_metaspace, clip, bpe_prefix, unigram, unigram_bytes,
+        bert, bert_cased, words,
+    )
+}  # fmt: skip
+
+
+def train(kind, training, folder):
+    """Trains a tokenizer and writes its file."""
+    made = KINDS[kind](training)
+    path = folder / f"{kind}.json"
+    if isinstance(made, tuple):
+        t, trainer, *finish = made
+        t.train_from_iterator(training, trainer)
+        for f in finish:
+            t = f(t) or t
+    else:
+        t = made
+    path.write_text(t.to_str(), encoding="utf-8")
+    return path
+
+
+class HuggingFace:
+    def __init__(self, path):
+        self.t = hf.Tokenizer.from_file(str(path))
+        self.size = self.t.get_vocab_size()
+        self.special = [t.content for t in self.t.get_added_tokens_decoder().values()][:50]
+
+    def encode(self, text):
+        return self.t.encode(text).ids
+
+    def decode(self, ids):
+        return self.t.decode(ids)
+
+
+def open_file(path):
+    return HuggingFace(path)
