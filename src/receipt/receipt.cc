@@ -25,15 +25,15 @@ Digest leaf(std::string_view path, std::string_view compact_json) {
   return Sha256().update(path).update("=").update(compact_json).finish();
 }
 
-std::vector<std::string> leaf_names(int format) {
+std::vector<std::string> leaf_names(const Receipt& r) {
   std::vector<std::string> names{"schema"};
-  for (const Field& f : fields(format)) names.push_back(f.path());
+  for (const Field& f : fields(r)) names.push_back(f.path());
   return names;
 }
 
 std::vector<Digest> leaves(const Receipt& r) {
   std::vector<Digest> d{leaf("schema", json::quote(schema_of(r.format)))};
-  for (const Field& f : fields(r.format)) d.push_back(leaf(f.path(), write(f, r, Style::compact)));
+  for (const Field& f : fields(r)) d.push_back(leaf(f.path(), write(f, r, Style::compact)));
   return d;
 }
 
@@ -60,7 +60,7 @@ std::string print(const Receipt& r) {
   for (std::string_view section : kSections) {
     member(1, section, "{");
     bool first = true;
-    for (const Field& f : fields(r.format))
+    for (const Field& f : fields(r))
       if (f.section == section) member(2, f.key, write(f, r, Style::pretty), std::exchange(first, false));
     out += "\n  }";
   }
@@ -71,7 +71,7 @@ std::string print(const Receipt& r) {
     out += d.empty() ? "}" : "\n  }";
   };
   const std::vector<Digest> bound = leaves(r);
-  digests("digests", leaf_names(r.format), bound);
+  digests("digests", leaf_names(r), bound);
   member(1, "receipt_hash", '"' + to_hex(merkle_root(bound)) + '"');
 
   member(1, "execution", "{");

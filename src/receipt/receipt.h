@@ -41,6 +41,7 @@ struct Receipt {
   int64_t max_new_tokens = 0;
   std::vector<int32_t> stop_tokens;
   sample::Params sampling;
+  Digest previous{};  // receipt_hash of the turn before (receipt.25); zeros: none
   // output
   std::vector<int32_t> tokens;
   std::string text, finish_reason;  // "stop" or "length"

@@ -127,6 +127,7 @@ std::vector<Edit> edits() {
       {"input.top_k", [](Receipt& r) { ++r.sampling.top_k; }},
       {"input.top_p", [](Receipt& r) { r.sampling.top_p = 1; }},
       {"input.seed", [](Receipt& r) { r.sampling.seed ^= 1; }},
+      {"input.previous", [](Receipt& r) { r.previous[31] ^= 1; }},
       {"output.text", [](Receipt& r) { r.text[0] ^= 1; }},
       {"output.text", [](Receipt& r) { r.text += " "; }},
       {"output.finish_reason",
@@ -176,8 +177,15 @@ std::string with_old_hashes(const Receipt& original, const Receipt& r) {
   return b.substr(0, cut_b) + a.substr(cut_a);
 }
 
+// With a value of every optional field.
+Receipt full_receipt() {
+  Receipt r = toy_receipt();
+  r.previous = sha256("the turn before");
+  return r;
+}
+
 TEST(Receipt, EveryBoundFieldIsNamed) {
-  const Receipt r = toy_receipt();
+  const Receipt r = full_receipt();
   std::set<std::string> covered;
   for (const Edit& e : edits()) {
     Receipt changed = r;
@@ -191,10 +199,34 @@ TEST(Receipt, EveryBoundFieldIsNamed) {
   for (const Field& f : fields(r.format)) EXPECT_TRUE(covered.contains(f.path())) << f.path();
 }
 
+// receipt.24: an optional field stands, with a leaf, only where it has an effect.
+TEST(Receipt, OptionalFieldsStandWhereTheyHaveAnEffect) {
+  const Receipt without = toy_receipt(), full = full_receipt();
+  for (const Field& f : fields(full.format)) {
+    if (!f.optional) continue;
+    const std::string member = "\"" + std::string(f.key) + "\": ", leaf = "\"" + f.path() + "\": ";
+    const std::string value = write(f, full, Style::pretty);
+    EXPECT_EQ(print(without).find(member), std::string::npos);
+    EXPECT_EQ(print(without).find(leaf), std::string::npos);
+    std::string lone = print(without), removed = print(full), neutral = removed;
+    replace(lone, "\"input\": {", "\"input\": {" + member + value + ",");
+    EXPECT_EQ(fields_of(findings(lone)), "digests." + f.path() + " receipt_hash");
+    replace(removed, ",\n    " + member + value, "");
+    EXPECT_EQ(fields_of(findings(removed)), "digests." + f.path() + " receipt_hash");
+    replace(neutral, member + value, member + write(f, without, Style::pretty));
+    EXPECT_EQ(findings(neutral).front().field, f.path());
+    EXPECT_EQ(findings(neutral).front().expected, "no such member where it has no effect");
+  }
+  Receipt back;
+  ASSERT_EQ(fields_of(*validate(print(full), "r.json", &back)), "");
+  EXPECT_EQ(back.previous, full.previous);
+  EXPECT_EQ(print(back), print(full));
+}
+
 TEST(Receipt, EveryDigestIsNamed) {
-  const Receipt r = toy_receipt();
+  const Receipt r = full_receipt();
   const std::string text = print(r);
-  std::vector<std::string> names = leaf_names(r.format);
+  std::vector<std::string> names = leaf_names(r);
   std::vector<Digest> d = leaves(r);
   for (size_t i = 0; i < names.size(); ++i) {
     std::string changed = text, from = "\"" + names[i] + "\": \"" + to_hex(d[i]);

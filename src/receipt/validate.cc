@@ -13,11 +13,16 @@ namespace {
 using json::Value;
 using Findings = std::vector<Finding>;
 
+const Value* find(const Value& object, std::string_view key) {
+  for (const auto& [name, value] : object.members)
+    if (name == key) return &value;
+  return nullptr;
+}
+
 // The member of an object, with findings where it is missing. A second one of the same name is
 // found by `members`.
 const Value* member(const Value& object, std::string_view key, const std::string& path, Findings& f) {
-  for (const auto& [name, value] : object.members)
-    if (name == key) return &value;
+  if (const Value* v = find(object, key)) return v;
   f.push_back({path, "a value", "nothing"});
   return nullptr;
 }
@@ -103,8 +108,7 @@ void compare(const Value& top, const Group& g, Findings& f) {
 }
 
 void check_bound(const Value& top, Receipt& r, Findings& f) {
-  Group g{"digests", "receipt_hash",       "",
-          "",        leaf_names(r.format), {leaf("schema", json::quote(schema_of(r.format)))},
+  Group g{"digests", "receipt_hash", "", "", {"schema"}, {leaf("schema", json::quote(schema_of(r.format)))},
           {"schema"}};
   for (std::string_view section : kSections) {
     const Value* v = object(top, section, f);
@@ -112,8 +116,13 @@ void check_bound(const Value& top, Receipt& r, Findings& f) {
     for (const Field& field : fields(r.format))
       if (field.section == section) {
         known.emplace_back(field.key);
+        if (field.optional && (!v || !find(*v, field.key))) continue;
         const Value* value = v ? member(*v, field.key, field.path(), f) : nullptr;
         const bool good = value && read(field, *value, r, f);
+        if (good && !stands(field, r))  // receipt.24
+          f.push_back(
+              {field.path(), "no such member where it has no effect", write(field, r, Style::compact)});
+        g.names.push_back(field.path());
         g.values.push_back(good ? write(field, r, Style::compact) : "");
         g.computed.push_back(good ? std::optional(leaf(field.path(), g.values.back())) : std::nullopt);
       }
@@ -156,10 +165,7 @@ bool is_sealed_schema(const Value& top, const std::string& schema) {
 Result<std::vector<Finding>> validate(std::string_view text, std::string_view name, Receipt* out) {
   INVAR_TRY(const Value top, json::parse(text, name));
   Findings f;
-  auto has = [&](std::string_view key) {
-    return std::any_of(top.members.begin(), top.members.end(), [&](const auto& m) { return m.first == key; });
-  };
-  if (!has("schema") && !has("receipt_hash"))
+  if (!find(top, "schema") && !find(top, "receipt_hash"))
     return bad_input(std::string(name) + ": not a receipt: it has neither \"schema\" nor \"receipt_hash\"");
   members(top, "",
           {"schema", "model", "program", "input", "output", "digests", "receipt_hash", "execution",

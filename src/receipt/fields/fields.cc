@@ -22,6 +22,9 @@ auto& sampling(Receipt& r) {
 
 using R = Receipt;
 using P = sample::Params;
+constexpr bool kOptional = true;
+// An optional field is a row here, a member of Receipt whose default value has no effect, and a
+// line of docs/reference/{receipt.py,receipt.schema.json} and spec/receipt.md.
 const Field kFields[] = {
     {"model", "name", &of<&R::model_name>},
     {"model", "revision", &of<&R::revision>},
@@ -45,6 +48,7 @@ const Field kFields[] = {
     {"input", "top_k", &sampling<&P::top_k>},
     {"input", "top_p", &sampling<&P::top_p>},
     {"input", "seed", &sampling<&P::seed>},
+    {"input", "previous", &of<&R::previous>, 2, kOptional},
     {"output", "text", &of<&R::text>},
     {"output", "finish_reason", &of<&R::finish_reason>},
     {"output", "tokens", &of<&R::tokens>},
@@ -213,6 +217,17 @@ std::vector<Field> fields(int format) {
   std::copy_if(std::begin(kFields), std::end(kFields), std::back_inserter(all),
                [&](const Field& f) { return f.since <= format; });
   return all;
+}
+
+bool stands(const Field& field, const Receipt& r) {
+  static const Receipt neutral{};
+  return !field.optional || write(field, r, Style::compact) != write(field, neutral, Style::compact);
+}
+
+std::vector<Field> fields(const Receipt& r) {
+  std::vector<Field> standing = fields(r.format);
+  std::erase_if(standing, [&](const Field& f) { return !stands(f, r); });
+  return standing;
 }
 
 std::string write(const Field& field, const Receipt& r, Style style) {

@@ -26,11 +26,16 @@ struct Field {
   AnyRef<std::string, Digest, bool, int32_t, int64_t, uint64_t, float, std::vector<int32_t>,
          std::vector<Digest>, std::vector<TensorDigest>>
       ref;
-  int since = 1;  // the first format that has the field
+  int since = 1;          // the first format that has the field
+  bool optional = false;  // receipt.24: it stands only where its value is not that of `Receipt{}`
   std::string path() const { return std::string(section) + "." + std::string(key); }
 };
 // Of a format, in the order of printing and of the leaves.
 std::vector<Field> fields(int format);
+// Whether the receipt has the member, a leaf and a digest of this field of its format.
+bool stands(const Field&, const Receipt&);
+// Those of them.
+std::vector<Field> fields(const Receipt&);
 
 // The value as JSON: compact (what is hashed, receipt.4) or as printed, lists broken into lines.
 enum class Style { compact, pretty };
@@ -40,9 +45,9 @@ bool read(const Field&, const json::Value&, Receipt&, std::vector<Finding>&);
 
 // receipt.5: the digest of one field.
 Digest leaf(std::string_view path, std::string_view compact_json);
-// "schema", then every field: the leaves under receipt_hash and their names.
+// "schema", then every field that stands: the leaves under receipt_hash and their names.
 std::vector<Digest> leaves(const Receipt&);
-std::vector<std::string> leaf_names(int format);
+std::vector<std::string> leaf_names(const Receipt&);
 // Of the execution section: the leaves in ascending key order.
 std::vector<Digest> execution_leaves(const std::map<std::string, std::string>& execution);
 

@@ -12,9 +12,10 @@ FIELDS = [
     "model.chat_template", "model.tensors", "program.recipe", "program.digest", "program.numerics",
     "program.profile", "program.operation_set", "program.unicode", "input.prompt", "input.tokens",
     "input.max_new_tokens", "input.stop_tokens", "input.do_sample", "input.temperature",
-    "input.top_k", "input.top_p", "input.seed", "output.text", "output.finish_reason",
-    "output.tokens", "output.logits",
+    "input.top_k", "input.top_p", "input.seed", "input.previous", "output.text",
+    "output.finish_reason", "output.tokens", "output.logits",
 ]  # fmt: skip
+OPTIONAL = {"input.previous"}  # receipt.24
 ESCAPES = {
     '"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
 }  # fmt: skip
@@ -70,10 +71,17 @@ def field(receipt, path):
     return receipt[section][name]
 
 
+def stands(receipt, path):
+    """receipt.24"""
+    section, name = path.split(".")
+    return path not in OPTIONAL or name in receipt[section]
+
+
 def sealed(receipt, execution):
     """The receipt with its hashes: receipt.5, receipt.6 and receipt.8."""
     leaves = {} if active("hash_without_schema") else {"schema": leaf("schema", receipt["schema"])}
     order = sorted(FIELDS) if active("leaves_by_name") else FIELDS
+    order = [path for path in order if stands(receipt, path)]
     leaves |= {path: leaf(path, field(receipt, path)) for path in order}
     prefix = "" if active("execution_leaf_without_prefix") else "execution."
     others = {key: leaf(prefix + key, execution[key]) for key in sorted(execution)}
