@@ -1,0 +1,37 @@
+// Messages -> the text of a prompt, as transformers' apply_chat_template makes it; the text of an
+// answer -> tool calls (spec/chat.md).
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace invar::prompt {
+
+struct ChatTemplates {                                // of a checkpoint
+  std::map<std::string, std::string> texts;           // by name (receipt.19)
+  std::map<std::string, std::string> special_tokens;  // bos_token, eos_token, ...: variables of templates
+};
+
+struct RenderedChat {
+  std::string text;   // the prompt
+  std::string input;  // what it was made from, in its one spelling (chat.3)
+};
+
+// `chat` is the JSON object of chat.1, `name` what errors call it. Errors: bad_input names the
+// place in the JSON or the line of the template; not_covered what a template may not use here.
+Result<RenderedChat> render_chat(const ChatTemplates&, std::string_view chat, const std::string& name);
+
+// An answer's text taken apart (chat.7).
+struct ChatAnswer {
+  std::string content;     // without reasoning and tool calls
+  std::string reasoning;   // between <think> and </think>; "" where there is none
+  std::string tool_calls;  // JSON: a list in OpenAI's form, "[]" where there is none
+};
+// `prompt` ends where the answer begins: it may have opened <think>.
+ChatAnswer parse_answer(std::string_view text, std::string_view prompt);
+
+}  // namespace invar::prompt
