@@ -205,13 +205,15 @@ struct FuseGather : OpRewritePattern<MatmulOp> {
     }
     auto gather = chosen.getDefiningOp<GatherOp>();
     if (!gather || gather.getAxis().value_or(0) != 0 || op.getTransA().value_or(0)) return failure();
-    const Shape table = shape_of(gather.getTable().getType()), index = shape_of(gather.getIndices().getType());
+    const Shape table = shape_of(gather.getTable().getType()),
+                index = shape_of(gather.getIndices().getType());
     Shape rows = shape_of(op.getA().getType());
     if (table.size() != 3 || index.empty() || rows.size() != index.size() + 2 ||
         rows[index.size()] != Dim::of(1) || element_of(op.getA()).isF64())
       return failure();
     for (size_t i = 0; i < index.size(); ++i)
-      if (!known_equal(rows[i], index[i]) && (i + 1 < index.size() || rows[i] != Dim::of(1))) return failure();
+      if (!known_equal(rows[i], index[i]) && (i + 1 < index.size() || rows[i] != Dim::of(1)))
+        return failure();
     rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(index.size()));
     auto reshaped = [&](Value x, Type type) {
       return make_op(rewriter, op.getLoc(), ReshapeOp::getOperationName(), x, {}, type)->getResult(0);
@@ -265,8 +267,7 @@ LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext* context, std::optio
   if (b.size() != 2 && (b.size() != 3 || op.getB().size() > 1))
     return refuse(loc, "covered are matrices of rank 2, or one stack of rank 3");
   for (Value other : op.getB())
-    if (other.getType() != op.getB()[0].getType())
-      return refuse(loc, "matrices of several shapes or types");
+    if (other.getType() != op.getB()[0].getType()) return refuse(loc, "matrices of several shapes or types");
   const Dim &k = b[b.size() - (trans_b ? 1 : 2)], &n = b[b.size() - (trans_b ? 2 : 1)];
   if (!may_be_equal(a.back(), k)) return unequal_dims(loc, a.back(), k, "inner dimensions");
   for (size_t i = 0; i < index.size(); ++i)

@@ -103,8 +103,8 @@ static const char* check_grouped(const Call& c) {
   for (const View& other : c.in.subspan(matmul::kFirstMatrix))
     if (other.dtype != b.dtype || !same_shape(other, b)) return "matrices of one shape and type";
   const int64_t k = b.dim[b.rank - (trans_b ? 1 : 2)], n = b.dim[b.rank - (trans_b ? 2 : 1)];
-  if (a.rank < 2 || a.rank != out.rank || index.rank != out.rank - 1 || !same_leading(index, out, index.rank) ||
-      !same_leading(a, out, a.rank - 2) ||
+  if (a.rank < 2 || a.rank != out.rank || index.rank != out.rank - 1 ||
+      !same_leading(index, out, index.rank) || !same_leading(a, out, a.rank - 2) ||
       (a.dim[a.rank - 2] != 1 && a.dim[a.rank - 2] != out.dim[a.rank - 2]))
     return "a [..., S, K] or [..., 1, K], indices [..., S] and a result [..., S, N]";
   if (last_dim(a) != k || last_dim(out) != n)

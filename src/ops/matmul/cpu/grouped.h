@@ -41,7 +41,8 @@ int64_t units_grouped(const Call& c, int) {
   return panel_runs(s) * s.groups;
 }
 
-// `count` rows, listed in w.rows, of a times panels [first, first + panels) of one matrix, to w.out.
+// `count` rows, listed in w.rows, of a times panels [first, first + panels) of one matrix, to
+// w.out.
 template <class B>
 void compute_group(const Call& call, const GroupedShape& s, const WorkPartition& c, const B& b, int64_t count,
                    int64_t first, int64_t panels, const GroupedScratch& w) {

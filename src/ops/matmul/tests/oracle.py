@@ -1,5 +1,5 @@
-"""The outputs of matmul, grouped_matmul, matmul_integer and matmul_nbits from spec.md, without the C++ code
-(tests/conformance/oracle.py)."""
+"""The outputs of matmul, grouped_matmul, matmul_integer and matmul_nbits from spec.md, without the
+C++ code (tests/conformance/oracle.py)."""
 
 import itertools
 import math
