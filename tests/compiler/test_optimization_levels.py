@@ -75,6 +75,30 @@ GRAPHS = {
         {"x": numbers(4, 6).astype(np.float64)},
         "transpose.1(",
     ),
+    # A row for each expert that a token chose: stacked from parts, and one tensor.
+    "experts": (
+        [
+            *[cast(f"w{i}", f"f{i}", TensorProto.FLOAT) for i in range(3)],
+            *[node("Unsqueeze", [f"f{i}", "zero"], [f"u{i}"]) for i in range(3)],
+            node("Concat", ["u0", "u1", "u2"], ["s"], axis=0),
+            node("Gather", ["s", "index"], ["g"]),
+            perm("g", "t", 0, 1, 3, 2),
+            node("Unsqueeze", ["x", "middle"], ["a"]),
+            node("MatMul", ["a", "t"], ["b"]),
+            node("Gather", ["down", "index"], ["d"]),
+            node("MatMul", ["b", "d"], ["y"]),
+        ],
+        [("x", F32, ["n", 300]), ("index", TensorProto.INT64, ["n", 2])],
+        [("y", F32)],
+        [
+            *[(f"w{i}", numbers(7, 300, seed=i).astype(ml_dtypes.bfloat16)) for i in range(3)],
+            ("zero", np.array([0])),
+            ("middle", np.array([1, 2])),
+            ("down", numbers(3, 7, 20)),
+        ],
+        {"x": words(32, (5, 300)), "index": np.arange(10).reshape(5, 2) % 5 - 2},
+        " = gather.1(",
+    ),
     "heads": (
         [
             node("Reshape", ["x", "split"], ["a"]),

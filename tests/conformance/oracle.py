@@ -455,7 +455,7 @@ def room_lines(room):
 def main():
     wrong = 0
     for path in sorted(ROOMS.glob("*/tests/vectors.txt")):
-        room = path.parent.name
+        room = path.parents[1].name
         lines = list(room_lines(room))
         if "--write" in sys.argv:
             path.write_text("".join(new + "\n" for _, new in lines))

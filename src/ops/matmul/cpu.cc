@@ -2,18 +2,13 @@
 // blocked_product.h). The blocking is free by matmul.3.
 #include "ops/matmul/cpu/binary64.h"
 #include "ops/matmul/cpu/float_b.h"
+#include "ops/matmul/cpu/grouped.h"
 #include "ops/matmul/cpu/integer.h"
 #include "ops/matmul/cpu/quantized_b.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
-
-template <class B>
-int wide(int rows) {  // panels per tile
-  int v = tile_vectors(rows, B::kMaxVectors);
-  return v > kVectorsPerPanel ? v / kVectorsPerPanel : 1;
-}
 
 Shape shape(const Call& c) {
   return matmul::shape(c.in[0], c.in[1], c.out[0], attr_i(c, "trans_a", 0) != 0,
@@ -79,7 +74,8 @@ void run_nbits(const Call& call, int, int64_t begin, int64_t end, void* scratch)
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const CpuKernel INVAR_ROW_OF(matmul), INVAR_ROW_OF(matmul_integer), INVAR_ROW_OF(matmul_nbits);
+extern const CpuKernel INVAR_ROW_OF(matmul), INVAR_ROW_OF(grouped_matmul), INVAR_ROW_OF(matmul_integer),
+    INVAR_ROW_OF(matmul_nbits);
 const CpuKernel INVAR_ROW_OF(matmul) = {.op = "matmul",
                                         .isa = INVAR_ISA,
                                         .units = INVAR_ISA_NS::units,
@@ -88,6 +84,13 @@ const CpuKernel INVAR_ROW_OF(matmul) = {.op = "matmul",
                                         .epilogue = true,
                                         .pack_bytes = INVAR_ISA_NS::pack_bytes,
                                         .pack = INVAR_ISA_NS::pack};
+const CpuKernel INVAR_ROW_OF(grouped_matmul) = {.op = "grouped_matmul",
+                                                .isa = INVAR_ISA,
+                                                .units = INVAR_ISA_NS::units_grouped,
+                                                .run = INVAR_ISA_NS::run_grouped,
+                                                .scratch_bytes = INVAR_ISA_NS::scratch_bytes_grouped,
+                                                .pack_bytes = INVAR_ISA_NS::pack_bytes_grouped,
+                                                .pack = INVAR_ISA_NS::pack};
 const CpuKernel INVAR_ROW_OF(matmul_integer) = {.op = "matmul_integer",
                                                 .isa = INVAR_ISA,
                                                 .phases = 2,

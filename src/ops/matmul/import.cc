@@ -171,6 +171,65 @@ struct ReadTransposed : OpRewritePattern<MatmulOp> {
   }
 };
 
+// The matrices that gather takes from `table` along axis 0: those that a concat stacks, or the
+// table itself. Empty: too many for a call.
+SmallVector<Value> matrices_of(Value table) {
+  constexpr size_t kMost = 512;  // grouped_matmul.1
+  auto stack = table.getDefiningOp<ConcatOp>();
+  if (!stack || stack.getAxis() != 0 || stack.getOperands().size() > kMost) return {table};
+  SmallVector<Value> matrices;
+  for (Value part : stack.getOperands()) {
+    auto reshape = part.getDefiningOp<ReshapeOp>();
+    const Shape stacked = shape_of(part.getType());
+    if (!reshape || stacked[0] != Dim::of(1) ||
+        shape_of(reshape.getX().getType()) != Shape(stacked.begin() + 1, stacked.end()))
+      return {table};
+    matrices.push_back(reshape.getX());
+  }
+  return matrices;
+}
+
+// A product of single rows with matrices that an index chooses reads only those that are chosen,
+// once for all their rows (grouped_matmul.2).
+struct FuseGather : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter& rewriter) const override {
+    Value chosen = op.getB();
+    bool trans_b = op.getTransB() != 0;
+    if (auto transpose = chosen.getDefiningOp<TransposeOp>()) {
+      SmallVector<int64_t> swapped = llvm::to_vector(llvm::seq<int64_t>(0, transpose.getPerm().size()));
+      if (swapped.size() < 2) return failure();
+      std::swap(swapped.back(), swapped[swapped.size() - 2]);
+      if (transpose.getPerm() != llvm::ArrayRef(swapped)) return failure();
+      chosen = transpose.getX(), trans_b = !trans_b;
+    }
+    auto gather = chosen.getDefiningOp<GatherOp>();
+    if (!gather || gather.getAxis().value_or(0) != 0 || op.getTransA().value_or(0)) return failure();
+    const Shape table = shape_of(gather.getTable().getType()),
+                index = shape_of(gather.getIndices().getType());
+    Shape rows = shape_of(op.getA().getType());
+    if (table.size() != 3 || index.empty() || rows.size() != index.size() + 2 ||
+        rows[index.size()] != Dim::of(1) || element_of(op.getA()).isF64())
+      return failure();
+    for (size_t i = 0; i < index.size(); ++i)
+      if (!known_equal(rows[i], index[i]) && (i + 1 < index.size() || rows[i] != Dim::of(1)))
+        return failure();
+    rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(index.size()));
+    auto reshaped = [&](Value x, Type type) {
+      return make_op(rewriter, op.getLoc(), ReshapeOp::getOperationName(), x, {}, type)->getResult(0);
+    };
+    SmallVector<Value> operands = {reshaped(op.getA(), tensor_of(rows, element_of(op.getA()))),
+                                   gather.getIndices()};
+    operands.append(matrices_of(gather.getTable()));
+    Result<Operation*> made =
+        make_checked(rewriter, op.getLoc(), GroupedMatmulOp::getOperationName(), operands,
+                     {rewriter.getNamedAttr("trans_b", rewriter.getI64IntegerAttr(trans_b))}, {});
+    if (!made) return failure();
+    rewriter.replaceOp(op, reshaped((*made)->getResult(0), op.getType()));
+    return success();
+  }
+};
+
 }  // namespace
 
 static LogicalResult infer(std::optional<Location> loc, Value left, Value right, bool trans_a, bool trans_b,
@@ -196,6 +255,27 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Loc
   if (wide != element_of(op.getB()).isF64()) return refuse(loc, "f64 times another type");
   return infer(loc, op.getA(), op.getB(), op.getTransA().value_or(0) != 0, op.getTransB() != 0,
                wide ? Type(Float64Type::get(context)) : Type(Float32Type::get(context)), out);
+}
+
+LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                                SmallVectorImpl<Type>& out) {
+  Shape a = shape_of(op.getA().getType()), index = shape_of(op.getIndex().getType());
+  const bool trans_b = op.getTransB() != 0;
+  if (op.getB().empty() || a.size() < 2 || index.size() + 1 != a.size())
+    return refuse(loc, "covered are rows [..., S, K], indices [..., S] and matrices");
+  const Shape b = shape_of(op.getB()[0].getType());
+  if (b.size() != 2 && (b.size() != 3 || op.getB().size() > 1))
+    return refuse(loc, "covered are matrices of rank 2, or one stack of rank 3");
+  for (Value other : op.getB())
+    if (other.getType() != op.getB()[0].getType()) return refuse(loc, "matrices of several shapes or types");
+  const Dim &k = b[b.size() - (trans_b ? 1 : 2)], &n = b[b.size() - (trans_b ? 2 : 1)];
+  if (!may_be_equal(a.back(), k)) return unequal_dims(loc, a.back(), k, "inner dimensions");
+  for (size_t i = 0; i < index.size(); ++i)
+    if (!may_be_equal(a[i], index[i]) && (i + 1 < index.size() || a[i] != Dim::of(1)))
+      return unequal_dims(loc, a[i], index[i], "rows and indices");
+  index.push_back(n);
+  out.push_back(tensor_of(index, Float32Type::get(context)));
+  return success();
 }
 
 LogicalResult MatmulIntegerOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
@@ -235,6 +315,7 @@ void import_matmul(RuleRegistry& registry) {
   registry.add_rule("com.microsoft.FusedMatMul", 1, fused_matmul);
   registry.add_rule("com.microsoft.MatMulNBits", 1, matmul_nbits);
   registry.add_pattern<ReadTransposed>();
+  registry.add_pattern<FuseGather>();
 }
 
 }  // namespace invar::compiler

@@ -42,4 +42,19 @@ struct WorkPartition {
 };
 WorkPartition partition(const Shape&, int panel, int tallest, int (*wide)(int rows));
 
+// A grouped product (grouped_matmul.1): row r of the result is row r / share of a times matrix
+// group[r] of b, which has `groups` of them: G operands, or one operand that stacks them.
+struct GroupedShape {
+  int64_t rows, share, n, k, groups;
+  bool trans_b, stacked;
+};
+GroupedShape grouped_shape(const Call&);
+// The matrix that an index means, counted from the end if it is negative; -1: out of bounds.
+INVAR_INLINE int64_t matrix_index(int64_t index, int64_t groups) {
+  if (index < 0) index += groups;
+  return index >= 0 && index < groups ? index : -1;
+}
+inline constexpr int kFirstMatrix = 2;     // operand: the first matrix, behind a and the indices
+inline constexpr int kMostMatrices = 512;  // operands: a GPU kernel is given all their pointers
+
 }  // namespace invar::ops::matmul

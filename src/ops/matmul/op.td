@@ -5,6 +5,12 @@ def Repro_MatmulOp : Repro_InferOp<"matmul",
          OptionalAttr<I64Attr>:$trans_a)> {
   let extraClassDeclaration = "static bool widens(unsigned operand) { return operand == 1; }";
 }
+// Rows of a, or one row for all, each times the matrix of b that its index chooses: [K, N], or
+// [N, K] with trans_b; b is as many operands as matrices, or one of rank 3 (grouped_matmul.1).
+def Repro_GroupedMatmulOp : Repro_InferOp<"grouped_matmul",
+    (ins Repro_F32:$a, Repro_I64:$index, Variadic<RankedTensorOf<[F32, BF16, F16]>>:$b, I64Attr:$trans_b)> {
+  let extraClassDeclaration = "static bool widens(unsigned operand) { return operand >= 2; }";
+}
 // a x b, where b has integers of 4 or 8 bits with a scale for each column and block
 // (matmul_nbits.1).
 def Repro_Integers : RankedTensorOf<[I8, UI8]>;

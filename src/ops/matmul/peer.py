@@ -2,9 +2,12 @@ import torch as t
 
 
 def torch(call):
-    return {"matmul": matmul, "matmul_integer": matmul_integer, "matmul_nbits": matmul_nbits}[
-        call.op
-    ](call)
+    return {
+        "matmul": matmul,
+        "grouped_matmul": grouped_matmul,
+        "matmul_integer": matmul_integer,
+        "matmul_nbits": matmul_nbits,
+    }[call.op](call)
 
 
 def matmul(call):
@@ -32,6 +35,27 @@ def matmul(call):
             ways[f"linear {weight.dtype}".replace("torch.", "")] = lambda: t.nn.functional.linear(
                 half, weight
             )
+    return ways
+
+
+# A product for each expert that is chosen; a grouped one of rows that are sorted before.
+def grouped_matmul(call):
+    (a, index, b), n = call.inputs[:3], call.outputs[0].shape[-1]
+    rows, chosen = a.expand(*index.shape, -1).reshape(-1, a.shape[-1]), index.flatten()
+    wide = b.float()
+
+    def each():
+        y = a.new_empty(len(chosen), n)
+        for g in chosen.unique().tolist():
+            at = (chosen == g).nonzero()[:, 0]
+            y[at] = t.nn.functional.linear(rows[at], wide[g])
+        return y
+
+    ways = {"linear of each matrix": each}
+    if call.gpu and b.dtype == t.bfloat16:
+        x = rows[chosen.argsort()].bfloat16()
+        ends = t.bincount(chosen, minlength=len(b)).cumsum(0).int()
+        ways["_grouped_mm bfloat16, sorted"] = lambda: t._grouped_mm(x, b.mT, ends)
     return ways
 
 

@@ -1,5 +1,5 @@
-// spec: spec.md matmul.1 - matmul.5, matmul_integer.1 - 2, matmul_nbits.1 - 3; the sum:
-// spec/contraction.md.
+// spec: spec.md matmul.1 - matmul.5, grouped_matmul.1 - 3, matmul_integer.1 - 2, matmul_nbits.1 -
+// 3; the sum: spec/contraction.md.
 #include "num/contract/reference.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"
@@ -75,6 +75,55 @@ static bool batch_independent(const Call& c, uint64_t batched) {
   const bool one_a = a.rank < out.rank || (a.rank > 2 && a.dim[0] == 1);
   const bool one_b = b.rank <= 2 || b.rank < out.rank || b.dim[0] == 1;
   return (batched & 1 ? rows : one_a) && (batched & 2 ? b.rank > 2 && b.rank == out.rank : one_b);
+}
+
+static void run_grouped(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const matmul::GroupedShape s = matmul::grouped_shape(call);
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t g = matmul::matrix_index(call.in[1].as<const int64_t>()[row], s.groups);
+    const View& b = call.in[matmul::kFirstMatrix + (s.stacked || g < 0 ? 0 : g)];
+    const int64_t matrix = s.stacked ? g * s.k * s.n : 0;
+    for (int64_t j = 0; j < s.n; ++j) {
+      const float y = num::reference::contract(
+          s.k, [&](int64_t k) { return value(call.in[0], row / s.share * s.k + k); },
+          [&](int64_t k) { return g < 0 ? 0 : value(b, matrix + (s.trans_b ? j * s.k + k : k * s.n + j)); });
+      store_canonical(call.out[0], row * s.n + j, g < 0 ? canonical_nan(NAN) : y);
+    }
+  }
+}
+
+static const char* check_grouped(const Call& c) {
+  if (c.in.size() < 3 || c.in.size() > 2 + matmul::kMostMatrices || c.out.size() != 1)
+    return "rows, indices, 1 to 512 matrices, and one result";
+  const View &a = c.in[0], &index = c.in[1], &b = c.in[matmul::kFirstMatrix], &out = c.out[0];
+  const bool trans_b = attr_i(c, "trans_b", 0) != 0;
+  if (!is_f32(a) || !is_f32(out) || index.dtype != DType::i64 || !is_weight(b))
+    return "f32 rows, i64 indices, and matrices of f32, bf16 or f16";
+  if (b.rank != 2 && !(b.rank == 3 && c.in.size() == 3)) return "matrices of rank 2, or one stack of rank 3";
+  for (const View& other : c.in.subspan(matmul::kFirstMatrix))
+    if (other.dtype != b.dtype || !same_shape(other, b)) return "matrices of one shape and type";
+  const int64_t k = b.dim[b.rank - (trans_b ? 1 : 2)], n = b.dim[b.rank - (trans_b ? 2 : 1)];
+  if (a.rank < 2 || a.rank != out.rank || index.rank != out.rank - 1 ||
+      !same_leading(index, out, index.rank) || !same_leading(a, out, a.rank - 2) ||
+      (a.dim[a.rank - 2] != 1 && a.dim[a.rank - 2] != out.dim[a.rank - 2]))
+    return "a [..., S, K] or [..., 1, K], indices [..., S] and a result [..., S, N]";
+  if (last_dim(a) != k || last_dim(out) != n)
+    return "matrices [K, N], or [N, K] with trans_b, of a's K and the result's N";
+  return nullptr;
+}
+
+static bool find_out_of_bounds_grouped(const Call& c, OutOfBounds& found) {
+  const int64_t groups = matmul::grouped_shape(c).groups;
+  for (int64_t i = 0; i < c.in[1].elements(); ++i)
+    if (const int64_t g = c.in[1].as<const int64_t>()[i]; matmul::matrix_index(g, groups) < 0) {
+      found = {1, i, g, groups};
+      return true;
+    }
+  return false;
+}
+
+static bool batch_independent_grouped(const Call& c, uint64_t batched) {
+  return batched == 3 && (c.out[0].rank > 2 || c.in[0].dim[0] == c.out[0].dim[0]);
 }
 
 static bool is_byte(const View& v) {
@@ -193,6 +242,14 @@ extern const OpContract contract_matmul;
 extern const CpuKernel row_matmul_reference;
 const OpContract contract_matmul = {.op = "matmul", .check = check, .batch_independent = batch_independent};
 const CpuKernel row_matmul_reference = {.op = "matmul", .isa = "reference", .units = row_units, .run = run};
+extern const OpContract contract_grouped_matmul;
+extern const CpuKernel row_grouped_matmul_reference;
+const OpContract contract_grouped_matmul = {.op = "grouped_matmul",
+                                            .check = check_grouped,
+                                            .find_out_of_bounds = find_out_of_bounds_grouped,
+                                            .batch_independent = batch_independent_grouped};
+const CpuKernel row_grouped_matmul_reference = {
+    .op = "grouped_matmul", .isa = "reference", .units = row_units, .run = run_grouped};
 extern const OpContract contract_matmul_integer;
 extern const CpuKernel row_matmul_integer_reference;
 const OpContract contract_matmul_integer = {

@@ -79,6 +79,16 @@ WorkPartition partition(const Shape& s, int panel, int tallest, int (*wide)(int 
   return c;
 }
 
+GroupedShape grouped_shape(const Call& c) {
+  const View &a = c.in[0], &b = c.in[kFirstMatrix];
+  GroupedShape s{};
+  s.trans_b = attr_i(c, "trans_b", 0) != 0, s.stacked = b.rank == 3;
+  s.groups = s.stacked ? b.dim[0] : static_cast<int64_t>(c.in.size()) - kFirstMatrix;
+  s.k = last_dim(a), s.n = last_dim(c.out[0]), s.rows = row_count(c.out[0]);
+  s.share = a.dim[a.rank - 2] == 1 ? c.out[0].dim[a.rank - 2] : 1;
+  return s;
+}
+
 Nbits nbits(const View& b, const Attributes& attrs) {
   Nbits l{};
   l.bits = attr_i(attrs, "bits", 8), l.block = attr_i(attrs, "block", 0);

@@ -11,6 +11,12 @@ namespace {
 using matmul::Shape;
 using matmul::WorkPartition;
 
+template <class B>
+int wide(int rows) {  // panels per tile
+  int v = tile_vectors(rows, B::kMaxVectors);
+  return v > kVectorsPerPanel ? v / kVectorsPerPanel : 1;
+}
+
 // From this many rows on a packed K block is widened once per block, not once per tile.
 constexpr int kWidenRows = 4 * kMaxRows;
 

@@ -123,6 +123,8 @@ __global__ void __launch_bounds__(T::kThreads, T::kPerMultiprocessor)
   const int64_t items = products.items();
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const TileCoord coord = tile_coord<T>(products, item);
+    if constexpr (requires { a.is_empty(coord.row); })  // a's rows are sorted (grouped.cu)
+      if (a.is_empty(coord.row / T::kRows)) continue;
     const GemmProblem& job = products.problem[coord.product];
     const Out& out = products.out[coord.product];
     const int64_t row = coord.row, column = coord.column;

@@ -73,9 +73,12 @@ __device__ __forceinline__ void store_chains(const F (&chain)[S::kSums], int whi
 // Long because loaders, products and folds in functions of their own change the registers: for 16
 // rows of bf16 nvcc 13 kept 248 instead of 255, and f32[16,4096] x bf16[14336,4096] took 4 % longer
 // on an H100.
-template <class Reader, class S>
-__global__ void __launch_bounds__(S::kMaxWarps* kWarp)
-    gemv_kernel(const __grid_constant__ GroupedGemv<Reader> products) {
+// P: GroupedGemv, or products of single rows with matrices that an index chooses (grouped.cu).
+template <class Reader, class S, class P>
+__global__ void __launch_bounds__(S::kMaxWarps* kWarp) gemv_kernel(const __grid_constant__ P products) {
+  constexpr bool kIndexed = requires {
+    products.index;
+  };
   int product = 0;
   while (blockIdx.x >= products.end[product]) ++product;
   const GemvProblem& job = products.problem[product];
@@ -91,6 +94,17 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp)
   const int k_end = static_cast<int>(job.k), blocks = static_cast<int>(num::contraction_blocks(job.k));
   const int64_t row_blocks = ceil_div(job.m, S::kRows), row = block % row_blocks * S::kRows;
   const int64_t first_column = block / row_blocks * S::kColumns;
+  const auto* packed = job.packed;
+  int64_t row_of_a = row;
+  bool has_matrix = true;
+  if constexpr (kIndexed) {
+    static_assert(S::kRows == 1);
+    wait_for_previous_grid();  // kernels write the index
+    const int64_t matrix = matmul::matrix_index(products.index[row], products.groups);
+    has_matrix = matrix >= 0, row_of_a = row / products.share;
+    if (!has_matrix) *products.fault = 1;
+    packed = static_cast<const uint32_t*>(products.matrices.at[has_matrix ? matrix : 0]);
+  }
   float* const stages = floats + warp * S::kStages * S::kFloats;
 
   // The words of b: of each stage a thread copies every kRowGroups-th word row of four columns of a
@@ -106,7 +120,7 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp)
     for (int p = 0; p < S::kPanels; ++p) {
       const PanelSlice slice = panel_slice(first_column / kPanelColumns + p, job.n, job.word_rows);
       width[p] = column < slice.width ? slice.width : 0;
-      words_from[p] = job.packed + slice.at + column + at * width[p];
+      words_from[p] = packed + slice.at + column + at * width[p];
     }
   }
   auto load_words = [&](float* stage) {
@@ -135,7 +149,7 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp)
   const int rows_left = static_cast<int>(num::min_i64(job.m - row, S::kRows)) - row_at;
   const int64_t rows_step = S::kRowsAtOnce * job.k;
   int k_left = k_end - (warp_chain + row_chain) * static_cast<int>(num::kChain) - piece * 4, rows_stage = 0;
-  const float* rows_from = job.a + (row + row_at) * job.k + (k_end - k_left);
+  const float* rows_from = job.a + (row_of_a + row_at) * job.k + (k_end - k_left);
   auto load_rows = [&](float* stage) {
     float* const to = stage + (row_at * S::kChains + row_chain) * S::kRow + piece * 4;
     constexpr int kStep = S::kRowsAtOnce * S::kChains * S::kRow;
@@ -256,14 +270,15 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp)
       float* const out = job.out + to_row * job.n + to;
       INVAR_UNROLL
       for (int e = 0; e < kQuad; ++e)
-        if (to_row < job.m && to + e < job.n) out[e] = num::canonicalize(y.v[e]);
+        if (to_row < job.m && to + e < job.n)
+          out[e] = kIndexed && !has_matrix ? num::f32_from_bits(0x7fc00000) : num::canonicalize(y.v[e]);
     }
     if (last < blocks) __syncthreads();
   }
 }
 
-template <class S, class Reader>
-void enqueue_gemv_shape(GroupedGemv<Reader>& products, Stream stream) {
+template <class S, class Reader, class P>
+void enqueue_gemv_shape(P& products, Stream stream) {
   // As few passes as the warps allow, and no more warps than those passes need.
   const int64_t groups = ceil_div(num::contraction_blocks(products.problem[0].k), S::kChains);
   auto bytes = [&](int64_t warps) {
@@ -283,7 +298,7 @@ void enqueue_gemv_shape(GroupedGemv<Reader>& products, Stream stream) {
     blocks += static_cast<unsigned>(ceil_div(job.n, S::kColumns) * ceil_div(job.m, S::kRows));
     products.end[i] = blocks;
   }
-  launch_dependent(gemv_kernel<Reader, S>, dim3(blocks), dim3(static_cast<unsigned>(warps * kWarp)),
+  launch_dependent(gemv_kernel<Reader, S, P>, dim3(blocks), dim3(static_cast<unsigned>(warps * kWarp)),
                    bytes(warps), stream, products);
 }
 
@@ -297,17 +312,18 @@ void enqueue_gemv(GroupedGemv<Reader> products, Stream stream) {
   for (int i = 0; i < products.count; ++i) panels += ceil_div(products.problem[i].n, kPanelColumns);
   if constexpr (Reader::kPerWord == 2) {
     if (panels > 2 * multiprocessors()) {
-      if (m == 1) return enqueue_gemv_shape<GemvShape<Reader, 1, 1, 1, 16, 3, 8>>(products, stream);
-      if (m > 4 && m <= 8) return enqueue_gemv_shape<GemvShape<Reader, 8, 8, 2, 16, 3, 4>>(products, stream);
+      if (m == 1) return enqueue_gemv_shape<GemvShape<Reader, 1, 1, 1, 16, 3, 8>, Reader>(products, stream);
+      if (m > 4 && m <= 8)
+        return enqueue_gemv_shape<GemvShape<Reader, 8, 8, 2, 16, 3, 4>, Reader>(products, stream);
       if (m > 8 && m <= 16)
-        return enqueue_gemv_shape<GemvShape<Reader, 16, 16, 2, 8, 4, 4>>(products, stream);
+        return enqueue_gemv_shape<GemvShape<Reader, 16, 16, 2, 8, 4, 4>, Reader>(products, stream);
     }
   }
-  if (m == 1) return enqueue_gemv_shape<GemvShape<Reader, 1, 1, 1, 8, 8, 8>>(products, stream);
-  if (m <= 4) return enqueue_gemv_shape<GemvShape<Reader, 4, 4, 1, 16, 4, 8>>(products, stream);
-  if (m <= 8) return enqueue_gemv_shape<GemvShape<Reader, 8, 8, 1, 16, 4, 8>>(products, stream);
-  if (m <= 16) return enqueue_gemv_shape<GemvShape<Reader, 16, 8, 1, 16, 4, 8>>(products, stream);
-  enqueue_gemv_shape<GemvShape<Reader, 32, 16, 1, 16, 3, 8>>(products, stream);
+  if (m == 1) return enqueue_gemv_shape<GemvShape<Reader, 1, 1, 1, 8, 8, 8>, Reader>(products, stream);
+  if (m <= 4) return enqueue_gemv_shape<GemvShape<Reader, 4, 4, 1, 16, 4, 8>, Reader>(products, stream);
+  if (m <= 8) return enqueue_gemv_shape<GemvShape<Reader, 8, 8, 1, 16, 4, 8>, Reader>(products, stream);
+  if (m <= 16) return enqueue_gemv_shape<GemvShape<Reader, 16, 8, 1, 16, 4, 8>, Reader>(products, stream);
+  enqueue_gemv_shape<GemvShape<Reader, 32, 16, 1, 16, 3, 8>, Reader>(products, stream);
 }
 template <class Reader>
 void enqueue_gemv(const GemvProblem& job, const Reader& reader, Stream stream) {

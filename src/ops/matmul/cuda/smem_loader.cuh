@@ -111,6 +111,13 @@ struct WeightColumns {
     else
       w.advance(elements);
   }
+  // To another matrix of the same shape.
+  __device__ void move_to(const void* matrix) {
+    if constexpr (kPacked)
+      packed = static_cast<const uint32_t*>(matrix);
+    else
+      w.p = static_cast<decltype(w.p)>(matrix);
+  }
 
   template <int kTile, int kDepth, int kThreads>
   struct Loader {

@@ -1,5 +1,5 @@
-"""The outputs of matmul, matmul_integer and matmul_nbits from spec.md, without the C++ code
-(tests/conformance/oracle.py)."""
+"""The outputs of matmul, grouped_matmul, matmul_integer and matmul_nbits from spec.md, without the
+C++ code (tests/conformance/oracle.py)."""
 
 import itertools
 import math
@@ -33,6 +33,21 @@ def products(left, right, shapes, out, attrs, product):
             result += [
                 product(row, b[j * k : (j + 1) * k] if trans_b else b[j::n]) for j in range(n)
             ]
+    return result
+
+
+def grouped_matmul(inputs, shapes, out, attrs):
+    a, index, k, n = inputs[0], inputs[1], shapes[0][-1], out[-1]
+    if len(shapes[2]) == 3:
+        stack = [inputs[2][g * k * n : (g + 1) * k * n] for g in range(shapes[2][0])]
+    else:
+        stack = inputs[2:]
+    share = len(index) // max(math.prod(shapes[0][:-1]), 1)  # rows of the result for a row of a
+    result = []
+    for row, g in enumerate(index):
+        x, b = a[row // share * k : (row // share + 1) * k], stack[g]
+        columns = [b[j * k : (j + 1) * k] if attrs.get("trans_b", 0) else b[j::n] for j in range(n)]
+        result += [canon(contract(x, column)) for column in columns]
     return result
 
 
@@ -90,4 +105,6 @@ def matmul_nbits(inputs, shapes, out, attrs):
     ]
 
 
-OPERATIONS = {"matmul": matmul, "matmul_integer": matmul_integer, "matmul_nbits": matmul_nbits}
+OPERATIONS = {
+    "matmul": matmul, "grouped_matmul": grouped_matmul, "matmul_integer": matmul_integer, "matmul_nbits": matmul_nbits,
+}  # fmt: skip
