@@ -25,7 +25,8 @@ MAY = {
     "compiler": {"base", "shape", "num", "onnx", "plan", "kernels"},
     "run": {"base", "device", "shape", "num", "plan", "kernels"},
     "sample": {"base", "num"},
-    "receipt": {"base", "plan", "sample"},
+    "signature": {"base"},
+    "receipt": {"base", "plan", "sample", "signature"},
     "generate": {
         "base",
         "device",
@@ -37,6 +38,7 @@ MAY = {
         "run",
         "prompt",
         "sample",
+        "signature",
         "receipt",
     },
     "conformance": {"base", "device", "num", "kernels"},
@@ -148,6 +150,8 @@ def check(files):
                 found.append(
                     finding(path, n, f"includes {name}; src/{stage} must build without any package")
                 )
+            if name.startswith("openssl/") and stage != "signature":
+                found.append(finding(path, n, f"includes {name}; only src/signature knows OpenSSL"))
             if quote != '"' or "/" not in name or first not in MAY:
                 continue
             if first not in may:
