@@ -6,7 +6,8 @@ import hashlib
 import json
 
 SECTIONS = ("model", "program", "input", "output")
-OPTIONAL = ("input.previous",)  # receipt.24: absent where it has no effect
+OPTIONAL = ("input.previous", "input.salt")  # receipt.24: absent where it has no effect
+SALTED = ("input.prompt", "input.tokens", "output.logits")  # receipt.27
 
 
 def sha256(*parts):
@@ -29,7 +30,14 @@ def merkle_root(leaves):
 def leaves(receipt):
     paths = {"schema": receipt["schema"]}
     paths |= {f"{s}.{key}": value for s in SECTIONS for key, value in receipt[s].items()}
-    return {path: leaf(path, value) for path, value in paths.items()}
+    digests = {path: leaf(path, value) for path, value in paths.items()}
+    if "salt" in receipt["input"]:  # receipt.27
+        salt = bytes.fromhex(receipt["input"]["salt"])
+        for path in SALTED:
+            text = json.dumps(paths[path], ensure_ascii=False, separators=(",", ":"))
+            key = sha256(salt, path.encode())
+            digests[path] = sha256(path.encode(), b"=", text.encode(), key)
+    return digests
 
 
 def execution_leaves(receipt):

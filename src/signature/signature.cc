@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/random.h"
+#include "base/hash/random.h"
 
 #ifdef INVAR_OPENSSL
 #include <openssl/evp.h>
@@ -78,7 +78,7 @@ Result<PrivateKey> key_of_seed(const Digest&) {
   return missing("use keys");
 }
 Result<Signature> sign(const PrivateKey&, std::string_view) {
-  return missing("sign");
+  return missing("make signatures");
 }
 Result<bool> verify(const PublicKey&, const Signature&, std::string_view) {
   return missing("check signatures");

@@ -113,7 +113,8 @@ TEST(Batch, FormAndHashAreChecked) {
     EXPECT_EQ(after("sub/b.json", name), "receipts[1].name") << name;
   EXPECT_EQ(found_in_batch(print(Batch{})), "receipts");
   EXPECT_EQ(found_in_batch("7"), "schema receipts batch_hash");
-  EXPECT_EQ(found_in_batch("{"), "b.json:1:2: not JSON: the text ends here; expected a member's name in quotes");
+  EXPECT_EQ(found_in_batch("{"),
+            "b.json:1:2: not JSON: the text ends here; expected a member's name in quotes");
 }
 
 TEST(Batch, ASignatureCoversItsReceipts) {

@@ -1,4 +1,4 @@
-#include "base/random.h"
+#include "base/hash/random.h"
 
 #include <unistd.h>
 
