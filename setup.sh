@@ -34,7 +34,7 @@ TEXT
 # ONNX's protobuf
 packages=(g++ cmake ninja-build ccache
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools libzstd-dev zlib1g-dev
-  nlohmann-json3-dev libcli11-dev libonnx-dev protobuf-compiler libprotobuf-dev)
+  nlohmann-json3-dev libcli11-dev libonnx-dev protobuf-compiler libprotobuf-dev libssl-dev)
 # the Python package
 package_packages=(python3-dev python3-venv)
 # unit tests · the oracle of the exp proof · Python tests · the same kernels on other architectures,

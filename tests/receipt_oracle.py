@@ -10,7 +10,8 @@ SECTIONS = ("model", "program", "input", "output")
 SETTINGS = """min_p epsilon_cutoff repetition_penalty no_repeat_ngram_size bad_words_ids min_new_tokens
     forced_bos_token_id forced_eos_token_id remove_invalid_values suppress_tokens
     begin_suppress_tokens stop_strings""".split()
-OPTIONAL = (*(f"input.{name}" for name in SETTINGS), "input.previous")
+OPTIONAL = (*(f"input.{name}" for name in SETTINGS), "input.previous", "input.salt")
+SALTED = ("input.prompt", "input.tokens", "output.logits")  # receipt.27
 
 
 def sha256(*parts):
@@ -33,7 +34,14 @@ def merkle_root(leaves):
 def leaves(receipt):
     paths = {"schema": receipt["schema"]}
     paths |= {f"{s}.{key}": value for s in SECTIONS for key, value in receipt[s].items()}
-    return {path: leaf(path, value) for path, value in paths.items()}
+    digests = {path: leaf(path, value) for path, value in paths.items()}
+    if "salt" in receipt["input"]:  # receipt.27
+        salt = bytes.fromhex(receipt["input"]["salt"])
+        for path in SALTED:
+            text = json.dumps(paths[path], ensure_ascii=False, separators=(",", ":"))
+            key = sha256(salt, path.encode())
+            digests[path] = sha256(path.encode(), b"=", text.encode(), key)
+    return digests
 
 
 def execution_leaves(receipt):

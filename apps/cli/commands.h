@@ -26,6 +26,9 @@ struct RunCommand {
   std::string prompt_file;
   std::string receipt_path = "receipt.json";
   bool record_model_path = false;  // into the receipt's execution section
+  std::vector<std::string> sign;   // files of private keys
+  bool salt_prompt = false;
+  std::string previous;  // the receipt of the turn before
   bool json = false;
 };
 struct ExportCommand {
@@ -64,7 +67,16 @@ struct ReceiptCommand {               // validate, verify
   ExecutionOptions execution;
   receipt::StepSelection selection;
   std::string steps;  // A:B
+  std::vector<std::string> require_keys;
   bool json = false;
+};
+struct KeyCommand {  // keygen
+  std::string path;
+};
+struct SealCommand {                  // sign, redact, seal
+  std::vector<std::string> receipts;  // at least one
+  std::vector<std::string> keys;      // files of private keys
+  std::string output;
 };
 struct DoctorCommand {
   conformance::MachineOptions options;
@@ -102,6 +114,10 @@ int verify(const ReceiptCommand&);
 int download(const DownloadCommand&);
 int list_cache(const CacheCommand&);
 int prune_cache(const CacheCommand&);
+int keygen(const KeyCommand&);
+int sign(const SealCommand&);
+int redact(const SealCommand&);
+int seal(const SealCommand&);
 int doctor(const DoctorCommand&);
 int bench(const BenchCommand&);
 

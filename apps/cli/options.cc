@@ -131,6 +131,10 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
   cmd->add_option("--receipt-path", o.receipt_path, "where the receipt goes")->capture_default_str();
   cmd->add_flag("--record-model-path", o.record_model_path,
                 "also write the path of the model on this machine into the receipt");
+  cmd->add_option("--sign", o.sign, "sign every receipt with this private key of `invar keygen`; repeatable")
+      ->allow_extra_args(false);
+  cmd->add_flag("--salt-prompt", o.salt_prompt, "so that `invar redact` can withhold the prompt");
+  cmd->add_option("--previous", o.previous, "the receipt of the turn before, which the new one then binds");
   cmd->add_flag("--json", o.json, "one JSON object per prompt on standard output");
   cmd->callback([&o, &result, text, file] {
     if (!*text && !*file) throw CLI::RequiredError("--prompt-text or --prompt-file");
@@ -218,16 +222,25 @@ void add_decode(CLI::App& app, TokensCommand& o, int& result) {
   cmd->callback([&o, &result] { result = decode(o); });
 }
 
+void add_required_keys(CLI::App& app, ReceiptCommand& o) {
+  app.add_option("--require-key", o.require_keys,
+                 "fail where this key did not sign: its .pub file or its 64 digits; repeatable, all are "
+                 "needed")
+      ->allow_extra_args(false);
+}
+
 void add_validate(CLI::App& app, ReceiptCommand& o, int& result) {
-  auto* cmd = app.add_subcommand("validate", "check a receipt's structure and hashes");
-  cmd->add_option("receipt", o.receipts, "receipts")->required();
+  auto* cmd = app.add_subcommand("validate", "check a receipt's structure, hashes and signatures");
+  cmd->add_option("receipt", o.receipts, "receipts, and batches of them")->required();
+  add_required_keys(*cmd, o);
   cmd->add_flag("--json", o.json, "the verdict as JSON");
   cmd->callback([&o, &result] { result = validate(o); });
 }
 
 void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
   auto* cmd = app.add_subcommand("verify", "recompute a receipt and compare bit for bit");
-  cmd->add_option("receipt", o.receipts, "receipts")->required();
+  cmd->add_option("receipt", o.receipts, "receipts, and batches of them")->required();
+  add_required_keys(*cmd, o);
   cmd->add_option("--model-name", o.model.model_name,
                   "the checkpoint: a folder, or org/name[@revision] on the Hugging Face hub");
   cmd->add_flag("--offline", o.model.offline, "download nothing: only what the Hugging Face cache has");
@@ -270,6 +283,35 @@ void add_cache(CLI::App& app, CacheCommand& o, int& result) {
                     "the least recently used, until this is left: bytes, or as in 20GB");
   prune->add_flag("--all", o.all, "all");
   prune->callback([&o, &result] { result = prune_cache(o); });
+}
+
+void add_keygen(CLI::App& app, KeyCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("keygen", "make an Ed25519 key for --sign");
+  cmd->add_option("path", o.path, "the private key; PATH.pub becomes the public one")->required();
+  cmd->callback([&o, &result] { result = keygen(o); });
+}
+
+void add_sign(CLI::App& app, SealCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("sign", "add a signature to receipts or batches");
+  cmd->add_option("receipt", o.receipts, "receipts, and batches of them")->required();
+  cmd->add_option("--key", o.keys, "the private key; repeatable")->required()->allow_extra_args(false);
+  cmd->callback([&o, &result] { result = sign(o); });
+}
+
+void add_redact(CLI::App& app, SealCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("redact", "a receipt with the same hash that does not show its prompt");
+  cmd->add_option("receipt", o.receipts, "a receipt of `run --salt-prompt`")->required()->expected(1);
+  cmd->add_option("-o,--output", o.output, "the redacted receipt")->required();
+  cmd->callback([&o, &result] { result = redact(o); });
+}
+
+void add_seal(CLI::App& app, SealCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("seal", "receipts -> a batch with one hash");
+  cmd->add_option("receipt", o.receipts, "receipts in the batch's folder or below it")->required();
+  cmd->add_option("-o,--output", o.output, "the batch")->required();
+  cmd->add_option("--sign", o.keys, "sign the batch with this private key; repeatable")
+      ->allow_extra_args(false);
+  cmd->callback([&o, &result] { result = seal(o); });
 }
 
 void add_doctor(CLI::App& app, DoctorCommand& o, int& result) {
@@ -320,6 +362,8 @@ struct Commands {
   ReceiptCommand validate, verify;
   DownloadCommand download;
   CacheCommand cache;
+  KeyCommand keygen;
+  SealCommand sign, redact, seal;
   DoctorCommand doctor;
   BenchCommand bench;
 };
@@ -347,6 +391,10 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   add_verify(app, c.verify, result);
   add_download(app, c.download, result);
   add_cache(app, c.cache, result);
+  add_keygen(app, c.keygen, result);
+  add_sign(app, c.sign, result);
+  add_redact(app, c.redact, result);
+  add_seal(app, c.seal, result);
   add_doctor(app, c.doctor, result);
   add_bench(app, c.bench, result);
   try {

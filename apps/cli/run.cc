@@ -9,6 +9,7 @@
 #include "console.h"
 #include "generate/generate.h"
 #include "generate/task_cache.h"
+#include "generate/verify.h"
 
 namespace invar::cli {
 namespace {
@@ -56,6 +57,8 @@ void report(const Answer& a, const std::string& receipt_path, const run::Session
   }
   std::fprintf(stderr, "  %-9s %s\n  %-9s %s\n", "receipt", printable(receipt_path).c_str(), "hash",
                a.receipt_hash.c_str());
+  for (const receipt::KeySignature& s : r.signatures)
+    std::fprintf(stderr, "  %-9s by %s\n", "signed", to_hex(s.key).c_str());
 }
 
 // `written`: what became of standard output, which is no reason to stop.
@@ -85,7 +88,11 @@ Status answer(const RunCommand& c, generate::Generator& generator, size_t i, con
 }
 
 Status do_run(const RunCommand& c) {
-  generate::Request request{c.model, c.execution, c.sampling, {}, c.record_model_path};
+  generate::Request request{c.model, c.execution, c.sampling, {}, c.record_model_path, c.sign, c.salt_prompt};
+  if (!c.previous.empty()) {
+    INVAR_TRY(const receipt::Receipt before, generate::valid_receipt(c.previous));
+    request.previous = receipt::receipt_hash(before);
+  }
   INVAR_TRY(request.model.operation_set, generate::operation_set(c.operation_set));
   if (c.prompt_file.empty()) {
     request.prompts.push_back({c.prompt_text.value_or(""), c.receipt_path});

@@ -4,12 +4,13 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <random>
 
+#include "base/hash/random.h"
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
 #include "generate/verify.h"
+#include "signature/key_file.h"
 
 namespace invar::cli {
 namespace {
@@ -59,30 +60,57 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
-// Prints a report for one receipt, a table for several. JSON: an object a line. Returns the exit
-// code that is most severe.
-template <class Judge>
-int judge_all(const ReceiptCommand& c, const Judge& judge) {
-  int code = 0;
-  size_t good = 0;
-  for (const std::string& path : c.receipts) {
-    const auto text = generate::read_receipt(path);
-    const Result<generate::Verdict> verdict = text ? judge(*text, path) : text.error();
-    const int one = !verdict        ? static_cast<int>(verdict.error().code)
-                    : verdict->ok() ? 0
-                                    : static_cast<int>(Code::failed);
-    code = std::max(code, one);
-    good += one == 0;
+// Prints a report for one receipt, a table for several and for batches. JSON: an object a line.
+class Verdicts {
+ public:
+  explicit Verdicts(bool json) : json_(json) {}
+
+  void add(const std::string& name, const Result<generate::Verdict>& verdict) {
+    const int code = !verdict        ? static_cast<int>(verdict.error().code)
+                     : verdict->ok() ? 0
+                                     : static_cast<int>(Code::failed);
+    code_ = std::max(code_, code);
+    good_ += code == 0;
     if (!verdict) fail(verdict.error());
-    if (!verdict && c.receipts.size() == 1) return one;
-    if (c.json)
-      print(verdict ? json_of(*verdict) : error_json(path, verdict.error()));
-    else
-      print(c.receipts.size() == 1 ? generate::report(*verdict) : row_of(path, verdict));
+    if (++count_ == 1) return (void)first_.emplace(name, verdict);  // more may follow
+    if (count_ == 2) show(first_->first, first_->second);
+    show(name, verdict);
   }
-  if (c.receipts.size() > 1 && !c.json)
-    print(std::to_string(good) + " of " + std::to_string(c.receipts.size()) + " hold\n");
-  return code;
+
+  // Returns the exit code that is most severe.
+  int finish() {
+    if (count_ > 1 && !json_)
+      print(std::to_string(good_) + " of " + std::to_string(count_) + " hold\n");
+    else if (count_ == 1 && first_->second)
+      print(json_ ? json_of(*first_->second) : generate::report(*first_->second));
+    return code_;
+  }
+
+ private:
+  void show(const std::string& name, const Result<generate::Verdict>& verdict) const {
+    print(!json_ ? row_of(name, verdict) : verdict ? json_of(*verdict) : error_json(name, verdict.error()));
+  }
+
+  const bool json_;
+  int code_ = 0;
+  size_t count_ = 0, good_ = 0;
+  std::optional<std::pair<std::string, Result<generate::Verdict>>> first_;
+};
+
+int judge_all(const ReceiptCommand& c, const generate::Reader& reader, const generate::Judge& judge) {
+  Verdicts verdicts(c.json);
+  for (const std::string& path : c.receipts)
+    generate::judge_file(path, reader, judge,
+                         [&](const auto& name, const auto& v) { verdicts.add(name, v); });
+  return verdicts.finish();
+}
+
+Result<std::vector<signature::PublicKey>> required_keys(const ReceiptCommand& c) {
+  std::vector<signature::PublicKey> keys;
+  for (const std::string& key : c.require_keys) {
+    INVAR_TRY(keys.emplace_back(), signature::read_public_key(key));
+  }
+  return keys;
 }
 
 // "A:B"
@@ -95,32 +123,38 @@ std::optional<std::pair<int64_t, int64_t>> range_of(const std::string& text) {
   return end.ec == std::errc() && end.ptr == last ? std::optional(range) : std::nullopt;
 }
 
-// No prover can know it before.
-std::string random_salt() {
-  std::random_device device;
-  Sha256 hash;
-  for (int i = 0; i < 8; ++i) hash.update(std::to_string(device()) + " ");
-  return to_hex(hash.finish()).substr(0, 32);
-}
-
 }  // namespace
 
 int validate(const ReceiptCommand& c) {
-  return judge_all(c, generate::validate);
+  auto required = required_keys(c);
+  if (!required) return fail(required.error());
+  generate::Reader reader(std::move(*required));
+  return judge_all(c, reader,
+                   [&](std::string_view text, const std::string& name, const generate::InBatch* b) {
+                     return reader.validate(text, name, b);
+                   });
 }
 
 int verify(const ReceiptCommand& c) {
   receipt::StepSelection selection = c.selection;
-  if (selection.spot > 0 && selection.salt.empty()) selection.salt = random_salt();
+  if (selection.spot > 0 && selection.salt.empty()) {  // no prover can know it before
+    const auto salt = random_bytes();
+    if (!salt) return fail(salt.error());
+    selection.salt = to_hex(*salt).substr(0, 32);
+  }
   if (!c.steps.empty()) {
     selection.range = range_of(c.steps);
     if (!selection.range)
       return fail(bad_input("--steps " + c.steps + ": two numbers of steps such as 0:64 are needed"));
   }
+  auto required = required_keys(c);
+  if (!required) return fail(required.error());
   Console console(c.json);
-  generate::Verifier verifier(c.model, c.execution, console, selection);
-  return judge_all(
-      c, [&](const std::string& text, const std::string& name) { return verifier.verify(text, name); });
+  generate::Verifier verifier(c.model, c.execution, console, selection, std::move(*required));
+  return judge_all(c, verifier.reader(),
+                   [&](std::string_view text, const std::string& name, const generate::InBatch* b) {
+                     return verifier.verify(text, name, b);
+                   });
 }
 
 }  // namespace invar::cli

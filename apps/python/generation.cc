@@ -4,11 +4,13 @@
 #include <mutex>
 
 #include "arrays.h"
+#include "base/hash/random.h"
 #include "base/text/decimal.h"
 #include "base/text/display.h"
 #include "generate/generate.h"
 #include "generate/task_cache.h"
 #include "generate/verify.h"
+#include "signature/key_file.h"
 
 namespace invar::python {
 namespace {
@@ -41,12 +43,9 @@ std::optional<float> number(const std::string& name, const std::optional<std::st
 // One answer. One call at a time; the lock of Python is free while it computes.
 class Generation {
  public:
-  Generation(ModelOptions model, ExecutionOptions execution, SamplingOptions sampling,
-             generate::Prompt prompt, bool record_model_path) {
+  explicit Generation(generate::Request request) {
     const nb::gil_scoped_release free;
-    generator_.emplace(or_raise(generate::Generator::open(
-        {std::move(model), std::move(execution), sampling, {std::move(prompt)}, record_model_path},
-        listener_)));
+    generator_.emplace(or_raise(generate::Generator::open(std::move(request), listener_)));
     stream_.emplace(generator_->stream(0));
   }
   // The next piece that is not empty; none behind the last, and then the answer is sealed.
@@ -76,23 +75,63 @@ class Generation {
   std::optional<generate::Answer> answer_;
 };
 
-// A verdict as a dictionary. `text`: the receipt's JSON; none: it is read from the file `name`.
-nb::dict verdict(const std::optional<std::string>& text, const std::string& name,
-                 const std::optional<std::pair<ModelOptions, ExecutionOptions>>& how) {
-  NoteCollector listener;
-  const generate::Verdict v = [&] {
-    const nb::gil_scoped_release free;
-    const std::string content = text ? *text : or_raise(generate::read_receipt(name));
-    return or_raise(how ? generate::verify(content, name, how->first, how->second, listener)
-                        : generate::validate(content, name));
-  }();
+nb::dict dictionary(const generate::Verdict& v) {
   nb::list findings;
   for (const receipt::Finding& f : v.findings) findings.append(nb::make_tuple(f.field, f.expected, f.found));
   nb::dict compared, d;
   for (const auto& [what, with] : v.compared) compared[what.c_str()] = printable(with);
   d["ok"] = v.ok(), d["verdict"] = v.verdict, d["findings"] = findings, d["compared"] = compared;
-  d["receipt_hash"] = v.receipt_hash, d["report"] = generate::report(v), d["notes"] = listener.notes;
+  d["receipt_hash"] = v.receipt_hash, d["report"] = generate::report(v), d["receipt"] = v.receipt;
   return d;
+}
+
+// A receipt's JSON, or none: it is read from the file; and what messages call it.
+using Claim = std::pair<std::optional<std::string>, std::string>;
+struct Recomputation {
+  ModelOptions model;
+  ExecutionOptions execution;
+  receipt::StepSelection selection;
+};
+
+// Verdicts as dictionaries, and notes. Where several receipts are asked for, one that is refused
+// stops none of the others; a batch is several.
+nb::tuple judge(const std::vector<Claim>& claims, bool several, const std::vector<std::string>& require_keys,
+                std::optional<Recomputation> how) {
+  NoteCollector listener;
+  std::vector<std::pair<std::string, Result<generate::Verdict>>> verdicts;
+  {
+    const nb::gil_scoped_release free;
+    std::vector<signature::PublicKey> required;
+    for (const std::string& key : require_keys) required.push_back(or_raise(signature::read_public_key(key)));
+    std::optional<generate::Verifier> verifier;
+    generate::Reader reader(required);
+    if (how) {
+      receipt::StepSelection& selection = how->selection;
+      if (selection.spot > 0 && selection.salt.empty())
+        selection.salt = to_hex(or_raise(random_bytes())).substr(0, 32);
+      verifier.emplace(how->model, how->execution, listener, selection, std::move(required));
+    }
+    const generate::Judge one = [&](std::string_view text, const std::string& name,
+                                    const generate::InBatch* batch) {
+      return verifier ? verifier->verify(text, name, batch) : reader.validate(text, name, batch);
+    };
+    for (const auto& [text, name] : claims)
+      if (text)
+        verdicts.emplace_back(name, one(*text, name, nullptr));
+      else
+        generate::judge_file(name, reader, one,
+                             [&](const auto& which, const auto& v) { verdicts.emplace_back(which, v); });
+  }
+  if (!several && verdicts.size() == 1 && !verdicts[0].second) throw Raised{verdicts[0].second.error()};
+  nb::list all;
+  for (const auto& [name, v] : verdicts) {
+    generate::Verdict refused;
+    refused.verdict = "REFUSED", refused.receipt = name;
+    nb::dict d = dictionary(v ? *v : refused);
+    if (!v) d["ok"] = false, d["report"] = printable(v.error());
+    all.append(d);
+  }
+  return nb::make_tuple(all, listener.notes);
 }
 
 }  // namespace
@@ -142,11 +181,20 @@ void add_generation(nb::module_& m) {
           "__init__",
           [](Generation* self, const ModelOptions& model, const ExecutionOptions& execution,
              const SamplingOptions& sampling, const std::string& prompt,
-             const std::optional<std::string>& receipt_path, bool record_model_path) {
-            new (self) Generation(model, execution, sampling, {prompt, receipt_path}, record_model_path);
+             const std::optional<std::string>& receipt_path, bool record_model_path,
+             const std::vector<std::string>& sign, bool salt_prompt, const std::string& previous) {
+            new (self) Generation({model,
+                                   execution,
+                                   sampling,
+                                   {{prompt, receipt_path}},
+                                   record_model_path,
+                                   sign,
+                                   salt_prompt,
+                                   digest_from_hex(previous).value_or(Digest{})});
           },
           nb::arg("model"), nb::arg("execution"), nb::arg("sampling"), nb::arg("prompt"), nb::kw_only(),
-          nb::arg("receipt_path").none(), nb::arg("record_model_path"))
+          nb::arg("receipt_path").none(), nb::arg("record_model_path"), nb::arg("sign"),
+          nb::arg("salt_prompt"), nb::arg("previous"))
       .def("next", &Generation::next)
       .def_prop_ro("notes", &Generation::notes)
       .def_prop_ro("text",
@@ -157,15 +205,19 @@ void add_generation(nb::module_& m) {
       .def_prop_ro("receipt", [](const Generation& g) { return receipt::print(g.answer().receipt); });
   m.def(
       "validate",
-      [](const std::optional<std::string>& text, const std::string& name) {
-        return verdict(text, name, std::nullopt);
+      [](const std::vector<Claim>& claims, bool several, const std::vector<std::string>& require_keys) {
+        return judge(claims, several, require_keys, std::nullopt);
       },
-      nb::arg("text").none(), nb::arg("name"));
+      nb::arg("claims"), nb::arg("several"), nb::arg("require_keys"));
   m.def(
       "verify",
-      [](const std::optional<std::string>& text, const std::string& name, const ModelOptions& model,
-         const ExecutionOptions& execution) { return verdict(text, name, std::pair(model, execution)); },
-      nb::arg("text").none(), nb::arg("name"), nb::arg("model"), nb::arg("execution"));
+      [](const std::vector<Claim>& claims, bool several, const std::vector<std::string>& require_keys,
+         const ModelOptions& model, const ExecutionOptions& execution, int64_t spot, const std::string& salt,
+         const std::optional<std::pair<int64_t, int64_t>>& steps) {
+        return judge(claims, several, require_keys, Recomputation{model, execution, {spot, salt, steps}});
+      },
+      nb::arg("claims"), nb::arg("several"), nb::arg("require_keys"), nb::arg("model"), nb::arg("execution"),
+      nb::arg("spot"), nb::arg("salt"), nb::arg("steps").none());
   m.def("refuse_messages", [] { throw Raised{generate::messages_not_covered("messages")}; });
 }
 

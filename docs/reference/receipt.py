@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Recomputes the hashes of receipts with the standard library alone: `receipt.py FILE...`.
 
-It says what spec/receipt.md says in clauses 4 to 8 and 13, and no more: it shows that a receipt is
-whole, not that its answer is right. `invar verify` shows that. Exit code 0: all hashes fit; 1: some
-does not; 2: a file is not a receipt.
+It says what spec/receipt.md says in clauses 4 to 8, 13, 27 and 28, and no more: it shows that a
+receipt or a batch is whole, not that its answer is right. `invar verify` shows that. Signatures are
+named and not checked. Exit code 0: all hashes fit; 1: some does not; 2: a file is not a receipt.
 """
 
 import hashlib
@@ -11,7 +11,10 @@ import json
 import sys
 
 FORMATS = ("invar-receipt 1", "invar-receipt 2")
+BATCH = "invar-receipt-batch 1"
 SECTIONS = ("model", "program", "input", "output")
+SALTED = ("input.prompt", "input.tokens", "output.logits")
+WITHHELD = ("input.salt", *SALTED)
 
 
 def sha256(*parts):
@@ -41,7 +44,17 @@ def bound_leaves(receipt):  # receipt.5, in the order of receipt.2
             fields[f"{section}.{key}"] = value
     # Members may come in any order; the leaves come in that of receipt.2.
     order = [name for name in ORDER if name in fields]
-    return {name: leaf(name, fields[name]) for name in order + sorted(set(fields) - set(order))}
+    leaves = {name: leaf(name, fields[name]) for name in order + sorted(set(fields) - set(order))}
+    if "salt" not in receipt["input"]:
+        return leaves
+    if receipt["input"]["salt"] is None:  # receipt.27: withheld; the digests are all there is
+        withheld = {name: bytes.fromhex(receipt["digests"][name]) for name in WITHHELD}
+        return {name: withheld.get(name, leaves[name]) for name in leaves}
+    salt = bytes.fromhex(receipt["input"]["salt"])
+    for name in SALTED:
+        text = name.encode()
+        leaves[name] = sha256(text, b"=", compact(fields[name]), sha256(salt, text))
+    return leaves
 
 
 ORDER = """schema model.name model.revision model.weights model.config model.tokenizer
@@ -51,7 +64,7 @@ ORDER = """schema model.name model.revision model.weights model.config model.tok
     input.min_p input.epsilon_cutoff input.repetition_penalty input.no_repeat_ngram_size
     input.bad_words_ids input.min_new_tokens input.forced_bos_token_id input.forced_eos_token_id
     input.remove_invalid_values input.suppress_tokens input.begin_suppress_tokens input.stop_strings
-    input.previous output.text output.finish_reason output.tokens output.logits""".split()
+    input.previous input.salt output.text output.finish_reason output.tokens output.logits""".split()
 
 
 def execution_leaves(receipt):  # receipt.8
@@ -93,10 +106,17 @@ def findings(receipt):
     ]
 
 
+def batch_findings(batch):  # receipt.28
+    hashes = [bytes.fromhex(entry["receipt_hash"]) for entry in batch["receipts"]]
+    root = merkle_root([leaf("schema", batch["schema"]), *hashes]).hex()
+    stated = batch["batch_hash"]
+    return [] if root == stated else [f"batch_hash: {root} expected, {stated} found"]
+
+
 def read(path):
     with open(path, "rb") as file:
         receipt = json.loads(file.read())
-    if receipt["schema"] not in FORMATS:
+    if receipt["schema"] not in (*FORMATS, BATCH):
         raise ValueError(f"format {receipt['schema']!r} is not known here")
     return receipt
 
@@ -108,7 +128,10 @@ def main(paths):
     for path in paths:
         try:
             receipt = read(path)
-            found = findings(receipt)
+            is_batch = receipt["schema"] == BATCH
+            found = batch_findings(receipt) if is_batch else findings(receipt)
+            stated = receipt["batch_hash" if is_batch else "receipt_hash"]
+            signers = [one["key"] for one in receipt.get("signatures", ())]
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             print(f"{path}: not a receipt: {error!r}", file=sys.stderr)
             code = 2
@@ -118,7 +141,9 @@ def main(paths):
         if found:
             code = max(code, 1)
         else:
-            print(f"{path}: {receipt['receipt_hash']}, every hash fits")
+            print(f"{path}: {stated}, every hash fits")
+        for key in signers:
+            print(f"{path}: a signature by {key}, not checked here")
     return code
 
 

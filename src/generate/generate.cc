@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/hash/random.h"
 #include "generate/execution.h"
 #include "generate/generation_loop.h"
 #include "generate/model/decoding_params.h"
@@ -11,6 +12,7 @@
 #include "generate/task_cache.h"
 #include "num/env.h"
 #include "receipt/seal.h"
+#include "signature/key_file.h"
 
 namespace invar::generate {
 namespace {
@@ -28,6 +30,7 @@ struct Job {
 struct Generator::Impl {
   Impl(Request r, ModelLocation l, ModelFolder m)
       : request(std::move(r)), location(std::move(l)), model(std::move(m)) {}
+  Status read_keys();
   Status encode_prompts();
   Status reserve_receipts();
   Status load(Observer&);
@@ -36,6 +39,7 @@ struct Generator::Impl {
   ModelLocation location;
   ModelFolder model;
   DecodingParams decoding;
+  std::vector<signature::PrivateKey> keys;
   std::vector<Job> jobs;
   int64_t longest = 0;  // positions of the longest job, prompt and answer
   CompiledModel compiled;
@@ -43,6 +47,13 @@ struct Generator::Impl {
   DiskReservation space;  // for the receipts that are not written yet
   std::optional<run::Session> session;
 };
+
+Status Generator::Impl::read_keys() {
+  for (const std::string& path : request.sign) {
+    INVAR_TRY(keys.emplace_back(), signature::read_private_key(path));
+  }
+  return {};
+}
 
 // Everything that may be wrong with a prompt is found before anything is computed.
 Status Generator::Impl::encode_prompts() {
@@ -74,7 +85,8 @@ Status Generator::Impl::reserve_receipts() {
     Job& job = jobs[i];
     job.later_receipts = needed;
     if (job.prompt.receipt_path)
-      needed += receipt_size(stated, job.prompt.text.size(), job.tokens.size(), job.max_new_tokens);
+      needed += receipt_size(stated, job.prompt.text.size(), job.tokens.size(), job.max_new_tokens) +
+                256 * keys.size();
   }
   for (const Job& job : jobs) {  // the first that has a path: all lie in one folder
     if (!job.prompt.receipt_path) continue;
@@ -112,6 +124,7 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
             obtain({request.model.model_name, request.model.revision, request.model.offline}, observer));
   INVAR_TRY(ModelFolder model, open_model(location));
   auto impl = std::make_unique<Impl>(std::move(request), std::move(location), std::move(model));
+  INVAR_CHECK_OK(impl->read_keys());
   INVAR_TRY(impl->decoding, decoding_params(impl->model, impl->request.sampling));
   for (const Prompt& prompt : impl->request.prompts) impl->jobs.push_back({prompt, {}});
   INVAR_CHECK_OK(impl->encode_prompts());
@@ -174,6 +187,11 @@ Result<Answer> AnswerStream::finish(Observer& observer) {
                   g.decoding.stop_strings},
       {made.tokens, g.model.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
       describe_execution(*g.session, model_path, g.compiled.plan, g.request.execution));
+  answer.receipt.previous = g.request.previous;
+  if (g.request.salt_prompt) {
+    INVAR_TRY(answer.receipt.salt, random_bytes());
+  }
+  for (const signature::PrivateKey& key : g.keys) INVAR_CHECK_OK(receipt::sign(answer.receipt, key));
   answer.receipt_hash = to_hex(receipt::receipt_hash(answer.receipt));
   answer.prefill_seconds = made.prefill_seconds;
   answer.decode_tokens_per_second = made.decode_tokens_per_second;

@@ -32,6 +32,9 @@ struct Request {
   SamplingOptions sampling;
   std::vector<Prompt> prompts;     // at least one; their receipts lie in one folder
   bool record_model_path = false;  // into the receipt's execution section
+  std::vector<std::string> sign;   // files of the private keys that sign every receipt (receipt.26)
+  bool salt_prompt = false;        // so that the prompt can be withheld later (receipt.27)
+  Digest previous{};               // receipt_hash of the turn before (receipt.25); zeros: none
 };
 
 struct Answer {

@@ -25,12 +25,16 @@ using nlohmann::json;
 struct Words {
   const char *good, *bad;
 };
-constexpr Words kValid{"VALID", "NOT VALID"}, kVerified{"VERIFIED", "NOT VERIFIED"},
-    kSpotChecked{"SPOT CHECKED", "NOT VERIFIED"}, kRepeated{"REPEATED ON THIS MACHINE", "NOT REPEATED"};
+constexpr Words kVerified{"VERIFIED", "NOT VERIFIED"}, kSpotChecked{"SPOT CHECKED", "NOT VERIFIED"},
+    kRepeated{"REPEATED ON THIS MACHINE", "NOT REPEATED"};
 
 Verdict named(const Words& words, Verdict v) {
   v.verdict = v.ok() ? words.good : words.bad;
   return v;
+}
+
+OperationSet set_of(const receipt::Receipt& valid) {
+  return operation_set_from(valid.operation_set).value();  // validate knows it
 }
 
 // A receipt whose structure and hashes hold, and what is found out about it.
@@ -250,49 +254,22 @@ Status Verifier::Impl::examine(Verification& v) {
   return {};
 }
 
-namespace {
-
-// Structure and hashes, in both commands.
-Result<Verdict> read_claim(std::string_view text, const std::string& name, receipt::Receipt& claimed) {
-  Verdict v;
-  v.receipt = name;
-  INVAR_TRY(v.findings, receipt::validate(text, name, &claimed));
-  if (v.ok()) v.receipt_hash = to_hex(receipt::receipt_hash(claimed));
-  return v;
-}
-
-OperationSet set_of(const receipt::Receipt& valid) {
-  return operation_set_from(valid.operation_set).value();  // validate knows it
-}
-
-}  // namespace
-
-Result<Verdict> validate(std::string_view text, const std::string& name) {
-  receipt::Receipt claimed;
-  INVAR_TRY(Verdict v, read_claim(text, name, claimed));
-  if (!v.ok()) return named(kValid, std::move(v));
-  const OperationSet set = set_of(claimed);
-  v.compared.emplace_back("structure", "every bound field matches its digest, the digests match the hash");
-  v.compared.emplace_back(
-      "note", set == OperationSet::reproducible ? "nothing was recomputed: `invar verify` does that"
-              : set == OperationSet::any
-                  ? "operation set " + claimed.operation_set + ": no run can verify it"
-                  : "operation set " + claimed.operation_set +
-                        ": `invar verify` can repeat it on the same hardware and software alone");
-  return named(kValid, std::move(v));
-}
-
 Verifier::Verifier(ModelOptions model, ExecutionOptions execution, Observer& observer,
-                   receipt::StepSelection selection)
-    : impl_(std::make_unique<Impl>(std::move(model), std::move(execution), observer, std::move(selection))) {}
+                   receipt::StepSelection selection, std::vector<signature::PublicKey> required)
+    : impl_(std::make_unique<Impl>(std::move(model), std::move(execution), observer, std::move(selection))),
+      reader_(std::move(required)) {}
 Verifier::~Verifier() = default;
 
-Result<Verdict> Verifier::verify(std::string_view text, const std::string& name) {
+Result<Verdict> Verifier::verify(std::string_view text, const std::string& name, const InBatch* batch) {
   const num::ArithmeticEnv env;
   receipt::Receipt claimed;
-  INVAR_TRY(Verdict read, read_claim(text, name, claimed));
+  INVAR_TRY(Verdict read, reader_.read(text, name, claimed, batch));
   if (!read.ok()) return named(kVerified, std::move(read));
   Verification v{claimed, set_of(claimed), std::move(read)};
+  if (!claimed.withheld.empty())
+    return v.refused(
+        "its prompt is withheld (receipt.27), so nothing can be computed again: ask for the receipt that it "
+        "was made from, which has the same hash");
   INVAR_CHECK_OK(impl_->examine(v));
   const Words& words = v.set != OperationSet::reproducible ? kRepeated
                        : impl_->selection.all()            ? kVerified

@@ -2,6 +2,8 @@
 // (verify).
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,7 +13,9 @@
 #include "base/status.h"
 #include "generate/observer.h"
 #include "generate/options.h"
+#include "receipt/batch.h"
 #include "receipt/receipt.h"
+#include "signature/signature.h"
 
 namespace invar::generate {
 
@@ -29,9 +33,51 @@ std::string report(const Verdict&);
 // The content of a receipt's file.
 Result<std::string> read_receipt(const std::string& path);
 
-// Structure, ranges and hashes of the receipt `text` (JSON), without the model. `name` is what
-// messages call it. Errors: what is no receipt at all.
+// The receipt in a file. bad_input: there is none, or it is not VALID.
+Result<receipt::Receipt> valid_receipt(const std::string& path);
+
+// What the batch that names a receipt says of it.
+struct InBatch {
+  Digest receipt_hash;
+  std::vector<signature::PublicKey> keys;  // that signed the batch, and so this receipt
+};
+
+// Reads receipts one after another: a later one may be the next turn of an earlier one's
+// conversation (receipt.25).
+class Reader {
+ public:
+  // Every receipt and every batch must have a signature of each of the required keys.
+  explicit Reader(std::vector<signature::PublicKey> required = {}) : required_(std::move(required)) {}
+
+  // Structure, ranges, hashes and signatures of the receipt `text` (JSON), without the model.
+  // `name` is what messages call it. Errors: what is no receipt at all; not_covered: a build
+  // without OpenSSL shall check a signature.
+  Result<Verdict> validate(std::string_view text, const std::string& name, const InBatch* = nullptr);
+  // The same of a batch, without its receipts.
+  Result<Verdict> validate_batch(std::string_view text, const std::string& name, receipt::Batch&) const;
+  // As validate(), without a verdict's word: for whoever goes on.
+  Result<Verdict> read(std::string_view text, const std::string& name, receipt::Receipt& claimed,
+                       const InBatch* = nullptr);
+
+ private:
+  struct Earlier {
+    std::string name;
+    std::vector<int32_t> tokens;  // of prompt and answer
+    bool withheld = false;
+  };
+  Status check_signers(Verdict&, const std::vector<receipt::KeySignature>&, const InBatch*) const;
+  void check_turn(Verdict&, const receipt::Receipt&);
+
+  std::vector<signature::PublicKey> required_;
+  std::map<Digest, Earlier> turns_;  // of valid receipts, by hash
+};
 Result<Verdict> validate(std::string_view text, const std::string& name);
+
+// Judges what lies in a file: a receipt, or a batch (receipt.28) and then each receipt that it
+// names beside it. Reports each in turn.
+using Judge = std::function<Result<Verdict>(std::string_view text, const std::string& name, const InBatch*)>;
+using Report = std::function<void(const std::string& name, const Result<Verdict>&)>;
+void judge_file(const std::string& path, const Reader&, const Judge&, const Report&);
 
 // Finds and compares the model, compiles it, and computes every token of the answer again
 // (receipt.14 to receipt.18). model.model_name may be empty: then the receipt and what this user
@@ -45,13 +91,17 @@ class Verifier {
  public:
   // The observer outlives this object. A selection of steps says less: the verdict is then SPOT
   // CHECKED, and `compared` says what a check of so many steps may miss.
-  Verifier(ModelOptions, ExecutionOptions, Observer&, receipt::StepSelection = {});
+  Verifier(ModelOptions, ExecutionOptions, Observer&, receipt::StepSelection = {},
+           std::vector<signature::PublicKey> required = {});
   ~Verifier();
-  Result<Verdict> verify(std::string_view text, const std::string& name);
+  // not_covered, too: its prompt is withheld.
+  Result<Verdict> verify(std::string_view text, const std::string& name, const InBatch* = nullptr);
+  const Reader& reader() const { return reader_; }
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+  Reader reader_;
 };
 
 }  // namespace invar::generate

@@ -5,6 +5,7 @@
 
 #include "base/endian.h"
 #include "receipt/fields/fields.h"
+#include "receipt/signatures/signatures.h"
 
 namespace invar::receipt {
 
@@ -25,6 +26,18 @@ Digest leaf(std::string_view path, std::string_view compact_json) {
   return Sha256().update(path).update("=").update(compact_json).finish();
 }
 
+Digest leaf(const Field& f, const Receipt& r) {
+  const std::string path = f.path();
+  if (const auto it = r.withheld.find(path); it != r.withheld.end()) return it->second;
+  Sha256 hash;
+  hash.update(path).update("=").update(write(f, r, Style::compact));
+  if (f.salted && r.salt != Digest{}) {
+    const Digest salt = Sha256().update(r.salt.data(), r.salt.size()).update(path).finish();
+    hash.update(salt.data(), salt.size());
+  }
+  return hash.finish();
+}
+
 std::vector<std::string> leaf_names(const Receipt& r) {
   std::vector<std::string> names{"schema"};
   for (const Field& f : fields(r)) names.push_back(f.path());
@@ -33,7 +46,7 @@ std::vector<std::string> leaf_names(const Receipt& r) {
 
 std::vector<Digest> leaves(const Receipt& r) {
   std::vector<Digest> d{leaf("schema", json::quote(schema_of(r.format)))};
-  for (const Field& f : fields(r)) d.push_back(leaf(f.path(), write(f, r, Style::compact)));
+  for (const Field& f : fields(r)) d.push_back(leaf(f, r));
   return d;
 }
 
@@ -61,7 +74,9 @@ std::string print(const Receipt& r) {
     member(1, section, "{");
     bool first = true;
     for (const Field& f : fields(r))
-      if (f.section == section) member(2, f.key, write(f, r, Style::pretty), std::exchange(first, false));
+      if (f.section == section)
+        member(2, f.key, r.withheld.contains(f.path()) ? "null" : write(f, r, Style::pretty),
+               std::exchange(first, false));
     out += "\n  }";
   }
   auto digests = [&](std::string_view section, const std::vector<std::string>& names,
@@ -73,6 +88,7 @@ std::string print(const Receipt& r) {
   const std::vector<Digest> bound = leaves(r);
   digests("digests", leaf_names(r), bound);
   member(1, "receipt_hash", '"' + to_hex(merkle_root(bound)) + '"');
+  if (!r.signatures.empty()) member(1, "signatures", print(r.signatures));
 
   member(1, "execution", "{");
   std::vector<std::string> keys;

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "plan/plan.h"
 #include "sample/sample.h"
+#include "signature/signature.h"
 
 namespace invar::receipt {
 
@@ -22,6 +23,12 @@ struct TensorDigest {
   std::string name, dtype;
   std::vector<int64_t> shape;
   Digest sha256;
+};
+
+// A signature of a receipt's or a batch's hash (receipt.26).
+struct KeySignature {
+  signature::PublicKey key;
+  signature::Signature signature;
 };
 
 struct Receipt {
@@ -43,6 +50,7 @@ struct Receipt {
   sample::Params sampling;
   std::vector<std::string> stop_strings{};  // sampling.20; ascending, each once
   Digest previous{};  // receipt_hash of the turn before (receipt.25); zeros: none
+  Digest salt{};      // 32 random bytes, with which the prompt can be withheld (receipt.27); zeros: none
   // output
   std::vector<int32_t> tokens;
   std::string text, finish_reason;  // "stop" or "length"
@@ -50,6 +58,8 @@ struct Receipt {
   // execution: informational, outside the receipt hash (key -> value, e.g. device, isa, threads,
   // version)
   std::map<std::string, std::string> execution;
+  std::vector<KeySignature> signatures;    // of the hash, outside of it; each key once
+  std::map<std::string, Digest> withheld;  // of a redacted receipt: path -> leaf, without the value
 };
 
 // Digest of one logits row.

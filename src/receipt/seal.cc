@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "plan/program_text.h"
+#include "receipt/fields/fields.h"
+#include "receipt/signatures/signatures.h"
 
 namespace invar::receipt {
 
@@ -46,6 +48,25 @@ Receipt seal(Receipt described, Input in, Output out, std::map<std::string, std:
   r.logits = std::move(out.logits);
   r.execution = std::move(execution);
   return r;
+}
+
+Status sign(Receipt& r, const signature::PrivateKey& key) {
+  return add(r.signatures, kSignedReceipt, receipt_hash(r), key);
+}
+
+Result<Receipt> redact(const Receipt& r) {
+  if (!r.withheld.empty()) return bad_input("the receipt is redacted already");
+  if (r.salt == Digest{})
+    return bad_input(
+        "the receipt has no salt, so its digests would confirm a guess of the prompt: only a receipt of "
+        "`invar run --salt-prompt` can be redacted");
+  Receipt redacted = r;
+  for (const Field& f : fields(r)) {
+    if (!may_be_withheld(f)) continue;
+    redacted.withheld.emplace(f.path(), leaf(f, r));
+    clear(f, redacted);
+  }
+  return redacted;
 }
 
 }  // namespace invar::receipt

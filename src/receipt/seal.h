@@ -37,4 +37,10 @@ Result<Receipt> describe(const ModelIdentity&, const plan::Plan&, int format = 2
 // The whole receipt of an answer; `described` comes from describe().
 Receipt seal(Receipt described, Input, Output, std::map<std::string, std::string> execution);
 
+// Adds the key's signature; one that it has made before stays.
+Status sign(Receipt&, const signature::PrivateKey&);
+// receipt.27: the same receipt, with the same hash, that does not show the prompt. bad_input: it
+// has no salt, so a guess of the prompt could be confirmed; or it is redacted already.
+Result<Receipt> redact(const Receipt&);
+
 }  // namespace invar::receipt

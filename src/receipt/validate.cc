@@ -5,52 +5,15 @@
 #include <set>
 
 #include "receipt/fields/fields.h"
+#include "receipt/fields/members.h"
 #include "receipt/fields/rules.h"
+#include "receipt/signatures/signatures.h"
 
 namespace invar::receipt {
 namespace {
 
 using json::Value;
 using Findings = std::vector<Finding>;
-
-const Value* find(const Value& object, std::string_view key) {
-  for (const auto& [name, value] : object.members)
-    if (name == key) return &value;
-  return nullptr;
-}
-
-// The member of an object, with findings where it is missing. A second one of the same name is
-// found by `members`.
-const Value* member(const Value& object, std::string_view key, const std::string& path, Findings& f) {
-  if (const Value* v = find(object, key)) return v;
-  f.push_back({path, "a value", "nothing"});
-  return nullptr;
-}
-
-const Value* object(const Value& parent, std::string_view key, Findings& f) {
-  const Value* v = member(parent, key, std::string(key), f);
-  if (!v || v->kind == Value::object) return v;
-  f.push_back({std::string(key), "an object", std::string(json::name_of(v->kind))});
-  return nullptr;
-}
-
-// Adds findings for unknown and repeated members. An empty `known` allows all names.
-void members(const Value& object, const std::string& prefix, const std::vector<std::string>& known,
-             Findings& f) {
-  std::set<std::string> seen;
-  for (const auto& [name, value] : object.members) {
-    if (!known.empty() && std::find(known.begin(), known.end(), name) == known.end())
-      f.push_back({prefix + name, "no such member", "an unknown member"});
-    else if (!seen.insert(name).second)
-      f.push_back({prefix + name, "only one", "a second one"});
-  }
-}
-
-std::optional<Digest> digest(const Value* v, const std::string& path, Findings& f) {
-  auto d = v && v->kind == Value::string ? digest_from_hex(v->text) : std::nullopt;
-  if (v && !d) f.push_back({path, "64 lower-case hexadecimal digits in quotes", "something else"});
-  return d;
-}
 
 // One group of leaves under one root: the bound fields, or the execution section.
 struct Group {
@@ -78,11 +41,11 @@ void compare(const Value& top, const Group& g, Findings& f) {
       const std::string path = g.digests + "." + g.names[i] + g.suffix;
       const auto it = first.find(g.names[i]);
       if (it == first.end()) f.push_back({path, "a value", "nothing"});
-      stated[i] = digest(it == first.end() ? nullptr : it->second, path, f);
+      stated[i] = digest_of(it == first.end() ? nullptr : it->second, path, f);
     }
   }
   const std::string root_path = g.root + g.suffix;
-  const auto root = digest(member(top, g.root, root_path, f), root_path, f);
+  const auto root = digest_of(member(top, g.root, root_path, f), root_path, f);
   if (!root) return;
 
   std::vector<Digest> as_stated, as_computed;  // a missing one is replaced by the other
@@ -107,27 +70,58 @@ void compare(const Value& top, const Group& g, Findings& f) {
     f.push_back({root_path, to_hex(merkle_root(as_computed)) + " (from the fields)", to_hex(*root)});
 }
 
+// A field that stands in the text, and what was made of it.
+struct Read {
+  Field field;
+  bool good = false;
+};
+
+// receipt.24, receipt.27
+Read read_field(const Value& top, const Value* section, const Field& field, Receipt& r, Findings& f) {
+  const std::string path = field.path();
+  const Value* value = section ? member(*section, field.key, path, f) : nullptr;
+  if (value && value->kind == Value::null && may_be_withheld(field) && r.format > 1) {
+    const Value* digests = find(top, "digests");
+    const Value* stated = digests ? find(*digests, path) : nullptr;
+    r.withheld[path] = stated ? digest_from_hex(stated->text).value_or(Digest{}) : Digest{};
+    return {field, false};
+  }
+  const bool good = value && read(field, *value, r, f);
+  if (good && !stands(field, r))
+    f.push_back({path, "no such member where it has no effect", write(field, r, Style::compact)});
+  return {field, good};
+}
+
+// receipt.27: all or none is withheld, so that nothing that is left confirms a guess.
+void check_withheld(const Receipt& r, Findings& f) {
+  if (r.withheld.empty()) return;
+  for (const Field& field : fields(r))
+    if (may_be_withheld(field) && !r.withheld.contains(field.path()))
+      f.push_back({field.path(), "null, because other fields are withheld", "a value"});
+  if (r.salt == Digest{} && !r.withheld.contains(std::string(kSaltPath)))
+    f.push_back({std::string(kSaltPath), "null, because other fields are withheld", "nothing"});
+}
+
 void check_bound(const Value& top, Receipt& r, Findings& f) {
   Group g{"digests", "receipt_hash", "", "", {"schema"}, {leaf("schema", json::quote(schema_of(r.format)))},
           {"schema"}};
+  std::vector<Read> all;
   for (std::string_view section : kSections) {
     const Value* v = object(top, section, f);
     std::vector<std::string> known;
-    for (const Field& field : fields(r.format))
-      if (field.section == section) {
-        known.emplace_back(field.key);
-        if (field.optional && (!v || !find(*v, field.key))) continue;
-        const Value* value = v ? member(*v, field.key, field.path(), f) : nullptr;
-        const bool good = value && read(field, *value, r, f);
-        if (good && !stands(field, r))  // receipt.24
-          f.push_back(
-              {field.path(), "no such member where it has no effect", write(field, r, Style::compact)});
-        g.names.push_back(field.path());
-        g.values.push_back(good ? write(field, r, Style::compact) : "");
-        g.computed.push_back(good ? std::optional(leaf(field.path(), g.values.back())) : std::nullopt);
-      }
+    for (const Field& field : fields(r.format)) {
+      if (field.section != section) continue;
+      known.emplace_back(field.key);
+      if (!field.optional || (v && find(*v, field.key))) all.push_back(read_field(top, v, field, r, f));
+    }
     if (v) members(*v, std::string(section) + ".", known, f);
   }
+  for (const Read& one : all) {  // not before the salt is known
+    g.names.push_back(one.field.path());
+    g.values.push_back(one.good ? write(one.field, r, Style::compact) : "");
+    g.computed.push_back(one.good ? std::optional(leaf(one.field, r)) : std::nullopt);
+  }
+  check_withheld(r, f);
   if (f.empty()) check_ranges(r, f);
   compare(top, g, f);
   if (f.empty()) check_consistency(r, f);
@@ -168,8 +162,8 @@ Result<std::vector<Finding>> validate(std::string_view text, std::string_view na
   if (!find(top, "schema") && !find(top, "receipt_hash"))
     return bad_input(std::string(name) + ": not a receipt: it has neither \"schema\" nor \"receipt_hash\"");
   members(top, "",
-          {"schema", "model", "program", "input", "output", "digests", "receipt_hash", "execution",
-           "execution_digests", "execution_hash"},
+          {"schema", "model", "program", "input", "output", "digests", "receipt_hash", "signatures",
+           "execution", "execution_digests", "execution_hash"},
           f);
   Receipt r{};
   if (const Value* v = member(top, "schema", "schema", f)) {
@@ -188,6 +182,8 @@ Result<std::vector<Finding>> validate(std::string_view text, std::string_view na
   }
   check_bound(top, r, f);
   check_execution(top, r, f);
+  read_signatures(top, r.signatures, f);
+  if (f.empty()) check_signatures(r.signatures, kSignedReceipt, receipt_hash(r), f);
   if (out) *out = std::move(r);
   return f;
 }

@@ -27,6 +27,8 @@ MAY = {
     "sample": {"base", "num"},
     "receipt": {"base", "plan", "sample"},
     "hub": {"base", "device"},
+    "signature": {"base"},
+    "receipt": {"base", "plan", "sample", "signature"},
     "generate": {
         "base",
         "device",
@@ -39,6 +41,7 @@ MAY = {
         "run",
         "prompt",
         "sample",
+        "signature",
         "receipt",
     },
     "conformance": {"base", "device", "num", "kernels"},
@@ -150,6 +153,8 @@ def check(files):
                 found.append(
                     finding(path, n, f"includes {name}; src/{stage} must build without any package")
                 )
+            if name.startswith("openssl/") and stage != "signature":
+                found.append(finding(path, n, f"includes {name}; only src/signature knows OpenSSL"))
             if quote != '"' or "/" not in name or first not in MAY:
                 continue
             if first not in may:

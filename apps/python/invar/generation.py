@@ -172,6 +172,9 @@ def generate(
     colocate_tensors=False,
     receipt_path=None,
     record_model_path=False,
+    sign=None,
+    salt_prompt=False,
+    previous=None,
 ):
     """The answer of a language model to a prompt, as a Generation: iterate over it for the text as
     it is computed, or ask it for `.text`, `.tokens` and `.receipt`. Text, tokens and receipt hash
@@ -205,6 +208,11 @@ def generate(
     receipt_path       a file that the receipt is written to when the answer ends; None: it is in
                        `.receipt` alone
     record_model_path  the receipt's execution section also names `model`
+    sign               the file of a private key, or several, that sign the receipt
+    salt_prompt        True: the receipt binds a random salt, so that `invar redact` can withhold
+                       the prompt
+    previous           the receipt of the turn before, which this one binds: a path, a dict or a
+                       Generation
 
     Raises BadInput, NotCovered or Failed before anything is computed where the request is at fault,
     with the line of `invar run`."""
@@ -246,6 +254,9 @@ def generate(
         text_of("prompt", prompt),
         receipt_path=None if receipt_path is None else path_of("receipt_path", receipt_path),
         record_model_path=flag("record_model_path", record_model_path),
+        sign=paths_of("sign", sign),
+        salt_prompt=flag("salt_prompt", salt_prompt),
+        previous="" if previous is None else hash_of(previous),
     )
     warn(native.notes)
     return Generation(native)
@@ -265,7 +276,8 @@ class Finding:
 class Verdict:
     """ok: it holds, and so is the truth value. verdict: "VERIFIED", "NOT VERIFIED", "VALID", ...
     findings: empty where it holds. compared: what was compared with what. report: all of it as the
-    lines that the command line prints."""
+    lines that the command line prints; why, where one of several is "REFUSED". receipt: its
+    name."""
 
     ok: bool
     verdict: str
@@ -273,13 +285,13 @@ class Verdict:
     compared: dict[str, str]
     receipt_hash: str
     report: str
+    receipt: str = "receipt"
 
     def __bool__(self):
         return self.ok
 
 
 def verdict_of(found):
-    warn(found["notes"])
     return Verdict(
         found["ok"],
         found["verdict"],
@@ -287,7 +299,33 @@ def verdict_of(found):
         found["compared"],
         found["receipt_hash"],
         found["report"],
+        found["receipt"],
     )
+
+
+def judged(native, receipt, require_key, *how):
+    """The Verdict of a receipt; a list of them for several receipts, and for a batch."""
+    several = isinstance(receipt, list | tuple)
+    claims = [claim(one) for one in (receipt if several else [receipt])]
+    found, notes = native(claims, several, paths_of("require_key", require_key), *how)
+    warn(notes)
+    verdicts = [verdict_of(one) for one in found]
+    return verdicts if several or len(verdicts) > 1 else verdicts[0]
+
+
+def paths_of(name, value):
+    """None, one path or several -> a list of paths."""
+    if value is None:
+        return []
+    return [path_of(name, one) for one in (value if isinstance(value, list | tuple) else [value])]
+
+
+def hash_of(receipt):
+    """The hash of a valid receipt."""
+    verdict = validate(receipt)
+    if isinstance(verdict, list) or not verdict:
+        raise _native.BadInput("previous: not a valid receipt: validate() says why")
+    return verdict.receipt_hash
 
 
 def claim(receipt):
@@ -305,29 +343,66 @@ def claim(receipt):
     return None, path_of("receipt", receipt)
 
 
-def validate(receipt):
-    """Checks a receipt's structure and hashes and computes nothing, as `invar validate`. receipt: a
-    path, a dict, or a Generation. Returns a Verdict; raises BadInput where there is no receipt at
-    all."""
-    text, name = claim(receipt)
-    return verdict_of(_native.validate(text, name))
+def validate(receipt, *, require_key=None):
+    """Checks a receipt's structure, hashes and signatures and computes nothing, as `invar
+    validate`. Returns a Verdict; raises BadInput where there is no receipt at all.
+
+    receipt      a path, a dict, or a Generation; a list of those, or the path of a batch: then it
+                 returns a list of Verdicts, and one that is refused is among them
+    require_key  a public key that must have signed, or several, all of which must: the path of a
+                 .pub file, or 64 hexadecimal digits"""
+    return judged(_native.validate, receipt, require_key)
 
 
-def verify(receipt, model=None, *, plan=None, device="cpu", isa="", threads=0, prefill_chunk=0):
+def verify(
+    receipt,
+    model=None,
+    *,
+    plan=None,
+    device="cpu",
+    isa="",
+    threads=0,
+    prefill_chunk=0,
+    spot=None,
+    salt=None,
+    steps=None,
+    require_key=None,
+):
     """Computes a receipt again on this machine and compares bit for bit, as `invar verify`. Returns
     a Verdict.
 
     receipt   a path, a dict (the `.receipt` of a Generation, or json.load() of a file), or a
-              Generation
+              Generation; several, as for validate(): a model is then loaded once
     model     the checkpoint: a folder, or "org/name"; None: it is found by what the receipt says
               and what this user ran before
     plan      compared instead of compiling the checkpoint, which stands for the plan then
     device, isa, threads, prefill_chunk       as for generate(); the verdict does not depend on them
 
+    spot      an int: only so many steps are computed, which the receipt's hash and `salt` choose;
+              the verdict is then SPOT CHECKED
+    salt      str, which the prover could not know; None: a random one, which the report names
+    steps     (A, B): only the steps from A up to, and without, B are computed
+    require_key     as for validate()
+
     Raises BadInput where the receipt or the model is none or is not found, NotCovered where the
-    receipt's operation set lets nobody verify it here."""
-    text, name = claim(receipt)
-    where = _native.ModelOptions(model_name=path_of("model", model), plan=path_of("plan", plan))
-    return verdict_of(
-        _native.verify(text, name, where, execution_of(device, isa, threads, prefill_chunk))
+    receipt's operation set, or a withheld prompt, lets nobody verify it here."""
+    if salt is not None and spot is None:
+        raise _native.BadInput("salt: of a spot check: give spot=")
+    if spot is not None and steps is not None:
+        raise _native.BadInput("spot and steps: give one of them")
+    if steps is not None:
+        try:
+            first, last = steps
+        except (TypeError, ValueError):
+            raise _native.BadInput(f"steps: {steps!r} is no pair (A, B)") from None
+        steps = (whole("steps", first, 0, INT32), whole("steps", last, 0, INT32))
+    return judged(
+        _native.verify,
+        receipt,
+        require_key,
+        _native.ModelOptions(model_name=path_of("model", model), plan=path_of("plan", plan)),
+        execution_of(device, isa, threads, prefill_chunk),
+        0 if spot is None else whole("spot", spot, 1, INT32),
+        "" if salt is None else text_of("salt", salt),
+        steps,
     )

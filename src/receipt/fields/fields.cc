@@ -27,7 +27,7 @@ auto& processor(Receipt& r) {
 using R = Receipt;
 using P = sample::Params;
 using S = sample::Processors;
-constexpr bool kOptional = true;
+constexpr bool kAlways = false, kOptional = true, kSalted = true;
 // An optional field is a row here, a member of Receipt whose default value has no effect, and a
 // line of docs/reference/{receipt.py,receipt.schema.json} and spec/receipt.md.
 const Field kFields[] = {
@@ -44,8 +44,8 @@ const Field kFields[] = {
     {"program", "profile", &of<&R::profile>, 2},
     {"program", "operation_set", &of<&R::operation_set>},
     {"program", "unicode", &of<&R::unicode>},
-    {"input", "prompt", &of<&R::prompt>},
-    {"input", "tokens", &of<&R::prompt_tokens>},
+    {"input", "prompt", &of<&R::prompt>, 1, kAlways, kSalted},
+    {"input", "tokens", &of<&R::prompt_tokens>, 1, kAlways, kSalted},
     {"input", "max_new_tokens", &of<&R::max_new_tokens>},
     {"input", "stop_tokens", &of<&R::stop_tokens>},
     {"input", "do_sample", &sampling<&P::do_sample>},
@@ -66,10 +66,11 @@ const Field kFields[] = {
     {"input", "begin_suppress_tokens", &processor<&S::begin_suppress_tokens>, 2, kOptional},
     {"input", "stop_strings", &of<&R::stop_strings>, 2, kOptional},
     {"input", "previous", &of<&R::previous>, 2, kOptional},
+    {"input", "salt", &of<&R::salt>, 2, kOptional},
     {"output", "text", &of<&R::text>},
     {"output", "finish_reason", &of<&R::finish_reason>},
     {"output", "tokens", &of<&R::tokens>},
-    {"output", "logits", &of<&R::logits>},
+    {"output", "logits", &of<&R::logits>, 1, kAlways, kSalted},
 };
 
 // The shortest decimal text that reads back as the same number.
@@ -245,7 +246,8 @@ std::vector<Field> fields(int format) {
 
 bool stands(const Field& field, const Receipt& r) {
   static const Receipt neutral{};
-  return !field.optional || write(field, r, Style::compact) != write(field, neutral, Style::compact);
+  return !field.optional || r.withheld.contains(field.path()) ||
+         write(field, r, Style::compact) != write(field, neutral, Style::compact);
 }
 
 std::vector<Field> fields(const Receipt& r) {
@@ -258,6 +260,14 @@ std::string write(const Field& field, const Receipt& r, Style style) {
   // The accessors return mutable references; nothing is written through them here.
   return std::visit([&](auto ref) { return to_json(std::as_const(ref(const_cast<Receipt&>(r))), style); },
                     field.ref);
+}
+
+void clear(const Field& field, Receipt& r) {
+  std::visit([&](auto ref) { ref(r) = {}; }, field.ref);
+}
+
+bool may_be_withheld(const Field& field) {
+  return field.salted || field.path() == kSaltPath;
 }
 
 bool read(const Field& field, const Value& v, Receipt& r, Findings& findings) {

@@ -29,6 +29,7 @@ struct Field {
       ref;
   int since = 1;          // the first format that has the field
   bool optional = false;  // receipt.24: it stands only where its value is not that of `Receipt{}`
+  bool salted = false;    // receipt.27: it tells of the prompt, so a salt, if there is one, hides it
   std::string path() const { return std::string(section) + "." + std::string(key); }
 };
 // Of a format, in the order of printing and of the leaves.
@@ -44,8 +45,15 @@ std::string write(const Field&, const Receipt&, Style);
 // Reads the value. If it is wrong, adds findings and returns false.
 bool read(const Field&, const json::Value&, Receipt&, std::vector<Finding>&);
 
-// receipt.5: the digest of one field.
+// Makes the value that of `Receipt{}`.
+void clear(const Field&, Receipt&);
+// receipt.27: a redacted receipt shows none of these.
+bool may_be_withheld(const Field&);
+inline constexpr std::string_view kSaltPath = "input.salt";
+
+// receipt.5: the digest of one text; and of a field, salted or withheld as it may be.
 Digest leaf(std::string_view path, std::string_view compact_json);
+Digest leaf(const Field&, const Receipt&);
 // "schema", then every field that stands: the leaves under receipt_hash and their names.
 std::vector<Digest> leaves(const Receipt&);
 std::vector<std::string> leaf_names(const Receipt&);

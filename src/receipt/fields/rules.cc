@@ -126,8 +126,9 @@ void check_consistency(const Receipt& r, Findings& f) {
   }
   if (Digest root = plan::weights_digest(weights); root != r.weights)
     f.push_back({"model.weights", to_hex(root) + " (from model.tensors)", to_hex(r.weights)});
-  if (r.prompt_tokens.empty()) f.push_back({"input.tokens", "at least one token", "none"});
-  if (r.logits.size() != r.tokens.size())
+  const bool withheld = !r.withheld.empty();
+  if (r.prompt_tokens.empty() && !withheld) f.push_back({"input.tokens", "at least one token", "none"});
+  if (r.logits.size() != r.tokens.size() && !withheld)
     f.push_back({"output.logits", std::to_string(r.tokens.size()) + " digests, one per token",
                  std::to_string(r.logits.size())});
   if (r.tokens.empty())

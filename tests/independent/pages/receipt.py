@@ -16,10 +16,11 @@ FIELDS = [
     "input.repetition_penalty", "input.no_repeat_ngram_size", "input.bad_words_ids",
     "input.min_new_tokens", "input.forced_bos_token_id", "input.forced_eos_token_id",
     "input.remove_invalid_values", "input.suppress_tokens", "input.begin_suppress_tokens",
-    "input.stop_strings", "input.previous", "output.text", "output.finish_reason",
+    "input.stop_strings", "input.previous", "input.salt", "output.text", "output.finish_reason",
     "output.tokens", "output.logits",
 ]  # fmt: skip
 OPTIONAL = FIELDS[FIELDS.index("input.min_p") : FIELDS.index("output.text")]  # receipt.24
+SALTED = {"input.prompt", "input.tokens", "output.logits"}  # receipt.27
 ESCAPES = {
     '"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
 }  # fmt: skip
@@ -59,9 +60,17 @@ def float_text(x):
     return fixed if len(fixed) <= len(scientific) else scientific
 
 
-def leaf(path, value):
-    """receipt.5"""
-    return sha256(f"{path}{':' if active('leaf_with_colon') else '='}{compact(value)}".encode())
+def leaf(path, value, salt=b""):
+    """receipt.5, and receipt.27 with the salt of a field"""
+    text = f"{path}{':' if active('leaf_with_colon') else '='}{compact(value)}"
+    return sha256(text.encode() + salt)
+
+
+def salt_of(receipt, path):
+    """receipt.27"""
+    if path not in SALTED or "salt" not in receipt["input"]:
+        return b""
+    return sha256(bytes.fromhex(receipt["input"]["salt"]) + path.encode())
 
 
 def commitment(logits):
@@ -86,7 +95,7 @@ def sealed(receipt, execution):
     leaves = {} if active("hash_without_schema") else {"schema": leaf("schema", receipt["schema"])}
     order = sorted(FIELDS) if active("leaves_by_name") else FIELDS
     order = [path for path in order if stands(receipt, path)]
-    leaves |= {path: leaf(path, field(receipt, path)) for path in order}
+    leaves |= {path: leaf(path, field(receipt, path), salt_of(receipt, path)) for path in order}
     prefix = "" if active("execution_leaf_without_prefix") else "execution."
     others = {key: leaf(prefix + key, execution[key]) for key in sorted(execution)}
     return receipt | {

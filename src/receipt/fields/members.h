@@ -1,0 +1,26 @@
+// Members of JSON objects, with a finding for each that is missing, ill-typed, unknown or repeated.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text/json.h"
+#include "receipt/receipt.h"
+
+namespace invar::receipt {
+
+// Null where there is none.
+const json::Value* find(const json::Value& object, std::string_view key);
+// With a finding where it is missing. A second one of the same name is found by `members`.
+const json::Value* member(const json::Value& object, std::string_view key, const std::string& path,
+                          std::vector<Finding>&);
+const json::Value* object(const json::Value& parent, std::string_view key, std::vector<Finding>&);
+// Adds findings for unknown and repeated members. An empty `known` allows all names.
+void members(const json::Value& object, const std::string& prefix, const std::vector<std::string>& known,
+             std::vector<Finding>&);
+// A null `v` was found missing before.
+std::optional<Digest> digest_of(const json::Value* v, const std::string& path, std::vector<Finding>&);
+
+}  // namespace invar::receipt
