@@ -42,7 +42,7 @@ struct Receipt {
   std::vector<int32_t> stop_tokens;
   sample::Params sampling;
   std::vector<std::string> stop_strings{};  // sampling.20; ascending, each once
-  Digest previous{};  // receipt_hash of the turn before (receipt.25); zeros: none
+  Digest previous{};                        // receipt_hash of the turn before (receipt.25); zeros: none
   // output
   std::vector<int32_t> tokens;
   std::string text, finish_reason;  // "stop" or "length"
