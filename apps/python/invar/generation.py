@@ -104,7 +104,8 @@ def sampling_of(numbers, seed, do_sample, generation_config, **others):
     for name, value in others.items():
         if isinstance(value, tuple):
             value = None if value[0] is None else whole(name, *value)
-        setattr(made, name, value)
+        if value is not None:
+            setattr(made, name, value)
     return made
 
 
