@@ -98,6 +98,7 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
   app.add_option_function<std::vector<int32_t>>(
          "--suppress-tokens", [&o](const std::vector<int32_t>& ids) { o.suppress_tokens = ids; },
          "ids that are never chosen, comma separated")
+      ->allow_extra_args(false)
       ->delimiter(',')
       ->check(whole(0, INT32_MAX));
   app.add_option("--seed", o.seed, "seed of the counter-based generator")

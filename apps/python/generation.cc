@@ -1,5 +1,7 @@
 #include "generation.h"
 
+#include <nanobind/stl/map.h>
+
 #include <cstdio>
 #include <mutex>
 
@@ -161,21 +163,26 @@ void add_generation(nb::module_& m) {
   nb::class_<SamplingOptions>(m, "SamplingOptions")
       .def(
           "__init__",
-          [](SamplingOptions* self, std::optional<int64_t> max_new_tokens,
-             const std::optional<std::string>& temperature, std::optional<int32_t> top_k,
-             const std::optional<std::string>& top_p, uint64_t seed, std::optional<bool> do_sample,
-             bool generation_config) {
-            new (self) SamplingOptions{max_new_tokens,
-                                       number("temperature", temperature),
-                                       number("top_p", top_p),
-                                       top_k,
-                                       seed,
-                                       do_sample,
-                                       !generation_config};
+          [](SamplingOptions* self, const std::map<std::string, std::string>& numbers, uint64_t seed,
+             std::optional<bool> do_sample, bool generation_config) {
+            new (self) SamplingOptions();
+            const auto of = [&](const char* name) {
+              const auto given = numbers.find(name);
+              return given == numbers.end() ? std::nullopt : number(name, given->second);
+            };
+            self->temperature = of("temperature"), self->top_p = of("top_p"), self->min_p = of("min_p");
+            self->repetition_penalty = of("repetition_penalty");
+            self->seed = seed, self->do_sample = do_sample, self->no_generation_config = !generation_config;
           },
-          nb::kw_only(), nb::arg("max_new_tokens").none(), nb::arg("temperature").none(),
-          nb::arg("top_k").none(), nb::arg("top_p").none(), nb::arg("seed"), nb::arg("do_sample").none(),
-          nb::arg("generation_config"));
+          nb::kw_only(), nb::arg("numbers"), nb::arg("seed"), nb::arg("do_sample").none(),
+          nb::arg("generation_config"))
+      .def_rw("max_new_tokens", &SamplingOptions::max_new_tokens)
+      .def_rw("min_new_tokens", &SamplingOptions::min_new_tokens)
+      .def_rw("top_k", &SamplingOptions::top_k)
+      .def_rw("no_repeat_ngram_size", &SamplingOptions::no_repeat_ngram_size)
+      .def_rw("bad_words_ids", &SamplingOptions::bad_words_ids)
+      .def_rw("suppress_tokens", &SamplingOptions::suppress_tokens)
+      .def_rw("stop_strings", &SamplingOptions::stop_strings);
   nb::class_<Generation>(m, "Generation")
       .def(
           "__init__",

@@ -182,11 +182,12 @@ Result<Answer> AnswerStream::finish(Observer& observer) {
   const Generation& made = impl_->loop.generation();
   const std::string model_path = g.request.record_model_path ? g.request.model.model_name : "";
   Answer answer;
-  answer.receipt = receipt::seal(
-      g.described, {job.prompt.text, job.tokens, job.max_new_tokens, g.model.stop_tokens, job.params,
-                  g.decoding.stop_strings},
-      {made.tokens, g.model.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
-      describe_execution(*g.session, model_path, g.compiled.plan, g.request.execution));
+  answer.receipt =
+      receipt::seal(g.described,
+                    {job.prompt.text, job.tokens, job.max_new_tokens, g.model.stop_tokens, job.params,
+                     g.decoding.stop_strings},
+                    {made.tokens, g.model.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
+                    describe_execution(*g.session, model_path, g.compiled.plan, g.request.execution));
   answer.receipt.previous = g.request.previous;
   if (g.request.salt_prompt) {
     INVAR_TRY(answer.receipt.salt, random_bytes());

@@ -93,11 +93,12 @@ void compare_texts(Verification& v, const ModelFolder& model) {
     v.finding("output.text", json(text).dump(-1, ' ', false, json::error_handler_t::replace),
               json(claimed.text).dump());
   // receipt.13 left open whether a stop string ends the answer.
-  const size_t end = stop_string_length(model.tokenizer, claimed.stop_strings, claimed.prompt_tokens,
-                                        claimed.tokens);
+  const size_t end =
+      stop_string_length(model.tokenizer, claimed.stop_strings, claimed.prompt_tokens, claimed.tokens);
   const bool stop_token = std::ranges::count(claimed.stop_tokens, claimed.tokens.back()) > 0;
   if (end > 0 && end < claimed.tokens.size())
-    v.finding("output.tokens", "an end behind the first stop string, after " + std::to_string(end) + " tokens",
+    v.finding("output.tokens",
+              "an end behind the first stop string, after " + std::to_string(end) + " tokens",
               std::to_string(claimed.tokens.size()) + " tokens");
   else if (const char* reason = end > 0 || stop_token ? "stop" : "length"; reason != claimed.finish_reason)
     v.finding("output.finish_reason", json(reason).dump(), json(claimed.finish_reason).dump());

@@ -95,6 +95,25 @@ struct Edit {
   std::function<void(Receipt&)> change;
 };
 
+// Of the settings that are optional.
+std::vector<Edit> edits_of_settings() {
+  return {
+      {"input.min_p", [](Receipt& r) { r.sampling.min_p = 0.25f; }},
+      {"input.epsilon_cutoff", [](Receipt& r) { r.sampling.epsilon_cutoff = 0.25f; }},
+      {"input.repetition_penalty", [](Receipt& r) { r.sampling.processors.repetition_penalty = 1.25f; }},
+      {"input.no_repeat_ngram_size", [](Receipt& r) { ++r.sampling.processors.no_repeat_ngram_size; }},
+      {"input.bad_words_ids", [](Receipt& r) { ++r.sampling.processors.bad_words_ids[1][2]; }},
+      {"input.bad_words_ids", [](Receipt& r) { r.sampling.processors.bad_words_ids.pop_back(); }},
+      {"input.min_new_tokens", [](Receipt& r) { ++r.sampling.processors.min_new_tokens; }},
+      {"input.forced_bos_token_id", [](Receipt& r) { ++r.sampling.processors.forced_bos_token_id; }},
+      {"input.forced_eos_token_id",
+       [](Receipt& r) { r.sampling.processors.forced_eos_token_id.push_back(9); }},
+      {"input.suppress_tokens", [](Receipt& r) { ++r.sampling.processors.suppress_tokens[0]; }},
+      {"input.begin_suppress_tokens", [](Receipt& r) { ++r.sampling.processors.begin_suppress_tokens[0]; }},
+      {"input.stop_strings", [](Receipt& r) { r.stop_strings[0] += "x"; }},
+  };
+}
+
 std::vector<Edit> edits() {
   std::vector<Edit> e{
       {"model.name", [](Receipt& r) { r.model_name += "x"; }},
@@ -127,18 +146,6 @@ std::vector<Edit> edits() {
       {"input.top_k", [](Receipt& r) { ++r.sampling.top_k; }},
       {"input.top_p", [](Receipt& r) { r.sampling.top_p = 1; }},
       {"input.seed", [](Receipt& r) { r.sampling.seed ^= 1; }},
-      {"input.min_p", [](Receipt& r) { r.sampling.min_p = 0.25f; }},
-      {"input.epsilon_cutoff", [](Receipt& r) { r.sampling.epsilon_cutoff = 0.25f; }},
-      {"input.repetition_penalty", [](Receipt& r) { r.sampling.processors.repetition_penalty = 1.25f; }},
-      {"input.no_repeat_ngram_size", [](Receipt& r) { ++r.sampling.processors.no_repeat_ngram_size; }},
-      {"input.bad_words_ids", [](Receipt& r) { ++r.sampling.processors.bad_words_ids[1][2]; }},
-      {"input.bad_words_ids", [](Receipt& r) { r.sampling.processors.bad_words_ids.pop_back(); }},
-      {"input.min_new_tokens", [](Receipt& r) { ++r.sampling.processors.min_new_tokens; }},
-      {"input.forced_bos_token_id", [](Receipt& r) { ++r.sampling.processors.forced_bos_token_id; }},
-      {"input.forced_eos_token_id", [](Receipt& r) { r.sampling.processors.forced_eos_token_id.push_back(9); }},
-      {"input.suppress_tokens", [](Receipt& r) { ++r.sampling.processors.suppress_tokens[0]; }},
-      {"input.begin_suppress_tokens", [](Receipt& r) { ++r.sampling.processors.begin_suppress_tokens[0]; }},
-      {"input.stop_strings", [](Receipt& r) { r.stop_strings[0] += "x"; }},
       {"input.previous", [](Receipt& r) { r.previous[31] ^= 1; }},
       {"output.text", [](Receipt& r) { r.text[0] ^= 1; }},
       {"output.text", [](Receipt& r) { r.text += " "; }},
@@ -179,6 +186,7 @@ std::vector<Edit> edits() {
     for (size_t i = 0; i < toy_receipt().logits.size(); ++i)
       e.push_back({"output.logits", [=](Receipt& r) { flip(r.logits[i]); }});
   }
+  for (const Edit& edit : edits_of_settings()) e.push_back(edit);
   return e;
 }
 
@@ -334,7 +342,9 @@ TEST(Receipt, SettingsHaveOneSpelling) {
   };
   using S = sample::Processors;
   EXPECT_EQ(stated([](Receipt&, S& s) { s.suppress_tokens = {3, 3}; }), "input.suppress_tokens[1]");
-  EXPECT_EQ(stated([](Receipt&, S& s) { s.begin_suppress_tokens = {4, 3}; }),
+  EXPECT_EQ(stated([](Receipt&, S& s) {
+              s.begin_suppress_tokens = {4, 3};
+            }),
             "input.begin_suppress_tokens[1]");
   EXPECT_EQ(stated([](Receipt&, S& s) { s.forced_eos_token_id = {4, 3}; }), "input.forced_eos_token_id[1]");
   EXPECT_EQ(stated([](Receipt&, S& s) { s.bad_words_ids = {{4, 1}, {4}}; }), "input.bad_words_ids[1]");

@@ -36,8 +36,7 @@ inline plan::Plan plan_of(const std::vector<TensorDigest>& tensors) {
 
 // Generates up to n tokens, as `run` does.
 inline Receipt toy_receipt(int64_t n = 5, std::vector<int32_t> stop = {1, 2},
-                           uint64_t seed = 18446744073709551557u,
-                           sample::Processors processors = {}) {
+                           uint64_t seed = 18446744073709551557u, sample::Processors processors = {}) {
   Receipt r{};
   r.model_name = "models/toy", r.revision = "main";
   r.tensors = {{"embed", "bf16", {11, 2}, sha256("embed")}, {"norm", "f32", {2}, sha256("norm")}};

@@ -125,8 +125,8 @@ Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forwar
     if (Digest d = commit(row); d != claimed.logits[i])
       v.findings.push_back({"output.logits" + index, to_hex(d), to_hex(claimed.logits[i])});
     const auto before = std::span(claimed.tokens).first(static_cast<size_t>(i));
-    auto token = sample::pick(
-        row, claimed.sampling, {claimed.prompt_tokens, before, claimed.stop_tokens, claimed.max_new_tokens});
+    auto token = sample::pick(row, claimed.sampling,
+                              {claimed.prompt_tokens, before, claimed.stop_tokens, claimed.max_new_tokens});
     if (!token)
       picked = token.error();
     else if (*token != claimed.tokens[i])

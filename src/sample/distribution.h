@@ -18,8 +18,9 @@ struct Choice {
   uint64_t weight;
 };
 
-// The tokens that remain after temperature, top-k, top-p, min-p and epsilon cutoff, ascending, each of
-// weight > 0; never empty. sampling.5 to sampling.8, sampling.18, sampling.19. No processor acts.
+// The tokens that remain after temperature, top-k, top-p, min-p and epsilon cutoff, ascending, each
+// of weight > 0; never empty. sampling.5 to sampling.8, sampling.18, sampling.19. No processor
+// acts.
 Result<std::vector<Choice>> distribution(std::span<const float> logits, const Params& params);
 
 // The token that the random number u draws. sampling.9. The sum of the weights is below 2^64.

@@ -55,9 +55,7 @@ class History {
  public:
   explicit History(const Context& c) : prompt_(c.prompt), answer_(c.answer) {}
   size_t size() const { return prompt_.size() + answer_.size(); }
-  int32_t operator[](size_t i) const {
-    return i < prompt_.size() ? prompt_[i] : answer_[i - prompt_.size()];
-  }
+  int32_t operator[](size_t i) const { return i < prompt_.size() ? prompt_[i] : answer_[i - prompt_.size()]; }
   // Whether the `count` tokens from `a` are those from `b`.
   bool repeats(size_t a, size_t b, size_t count) const {
     size_t i = 0;
@@ -120,8 +118,7 @@ Result<std::span<const float>> process(std::span<const float> given, const Proce
   const History h(c);
   const size_t position = c.answer.size();
   if (p.repetition_penalty != 1) penalize_repetition(logits, given, h, p.repetition_penalty);
-  if (p.no_repeat_ngram_size > 0)
-    ban_repeated_ngrams(logits, h, static_cast<size_t>(p.no_repeat_ngram_size));
+  if (p.no_repeat_ngram_size > 0) ban_repeated_ngrams(logits, h, static_cast<size_t>(p.no_repeat_ngram_size));
   INVAR_CHECK_OK(ban_words(logits, h, p.bad_words_ids));
   if (static_cast<int64_t>(position) < p.min_new_tokens) logits.mask(c.stop_tokens);  // sampling.14
   const bool forces_bos = p.forced_bos_token_id >= 0;

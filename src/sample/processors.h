@@ -19,15 +19,15 @@ struct Context {
 };
 
 struct Processors {
-  float repetition_penalty = 1;                     // normal binary32, > 0; 1 = off
-  int32_t no_repeat_ngram_size = 0;                 // 0 = off
+  float repetition_penalty = 1;                       // normal binary32, > 0; 1 = off
+  int32_t no_repeat_ngram_size = 0;                   // 0 = off
   std::vector<std::vector<int32_t>> bad_words_ids{};  // each of at least one token
-  int64_t min_new_tokens = 0;                       // no stop token before
-  int32_t forced_bos_token_id = -1;                 // behind a prompt of one token; -1 = off
-  std::vector<int32_t> forced_eos_token_id{};       // of these the last token that there may be
-  bool remove_invalid_values = false;               // NaN and infinities become finite
+  int64_t min_new_tokens = 0;                         // no stop token before
+  int32_t forced_bos_token_id = -1;                   // behind a prompt of one token; -1 = off
+  std::vector<int32_t> forced_eos_token_id{};         // of these the last token that there may be
+  bool remove_invalid_values = false;                 // NaN and infinities become finite
   std::vector<int32_t> suppress_tokens{};             // never chosen
-  std::vector<int32_t> begin_suppress_tokens{};     // not chosen as the first token
+  std::vector<int32_t> begin_suppress_tokens{};       // not chosen as the first token
 
   bool operator==(const Processors&) const = default;
 };

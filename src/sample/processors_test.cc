@@ -115,8 +115,8 @@ TEST(Processors, KnownAnswers) {
     const auto choices = distribution(*processed, c.params);
     if (c.params.do_sample)
       for (const Choice& choice : *choices)
-        chosen += (chosen.empty() ? "" : " ") + std::to_string(choice.token) + ":" +
-                  std::to_string(choice.weight);
+        chosen +=
+            (chosen.empty() ? "" : " ") + std::to_string(choice.token) + ":" + std::to_string(choice.weight);
     EXPECT_EQ(chosen.empty() ? "-" : chosen, c.chosen);
   }
 }
@@ -153,8 +153,7 @@ TEST(Processors, TokensWithoutALogit) {
     const auto processed = process(logits, p, {prompt, none, none, 1}, room);
     return processed ? std::string() : processed.error().message;
   };
-  EXPECT_EQ(refused({.bad_words_ids = {{1, 2}}}),
-            "bad_words_ids: the model has no logit of token 2, only 2");
+  EXPECT_EQ(refused({.bad_words_ids = {{1, 2}}}), "bad_words_ids: the model has no logit of token 2, only 2");
   EXPECT_EQ(refused({.forced_bos_token_id = 2}).find("forced_bos_token_id: "), 0u);
   EXPECT_EQ(refused({.forced_eos_token_id = {0, 2}}).find("forced_eos_token_id: "), 0u);
 }

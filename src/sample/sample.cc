@@ -155,9 +155,8 @@ void keep_epsilon(std::vector<Choice>& choices, float epsilon) {
   uint128 whole = 0;
   const uint128 share = fixed40(epsilon), best = fixed40(1);
   for (const Choice& c : choices) whole += c.weight;
-  std::erase_if(choices, [&](const Choice& c) {
-    return c.weight < best && (uint128{c.weight} << 40) < share * whole;
-  });
+  std::erase_if(
+      choices, [&](const Choice& c) { return c.weight < best && (uint128{c.weight} << 40) < share * whole; });
 }
 
 }  // namespace

@@ -84,7 +84,11 @@ WRONG = (
     + [("min_p", v) for v in ("1.5", "-0.1", '"0.1"', "1e-45")]
     + [("epsilon_cutoff", v) for v in ("1", "-0.1", "true")]
     + [("repetition_penalty", v) for v in ("0", "-1", '"1.0"', "true", "1e39", "1e-40")]
-    + [(k, v) for k in ("no_repeat_ngram_size", "min_length", "min_new_tokens") for v in ("-1", "1.5")]
+    + [
+        (k, v)
+        for k in ("no_repeat_ngram_size", "min_length", "min_new_tokens")
+        for v in ("-1", "1.5")
+    ]
     + [("forced_bos_token_id", v) for v in ("-1", "[1]", "true")]
     + [("forced_eos_token_id", v) for v in ("-1", "1.5", '"</s>"')]
     + [(k, v) for k in ("suppress_tokens", "begin_suppress_tokens") for v in ("5", "true", "{}")]

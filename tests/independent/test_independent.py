@@ -13,7 +13,7 @@ import pytest
 from arithmetic.library import f32
 from conftest import BIN, MODEL, execute
 from pages.model import Model
-from pages.receipt import float_text
+from pages.receipt import OPTIONAL, float_text
 from pages.sampling import Parameters
 
 PROMPTS = [
@@ -106,6 +106,22 @@ def test_greedy_runs(shipped, tmp_path, option):
     assert done.code == 0, done.text
     receipt = json.loads(path.read_bytes())
     own = shipped.run("JULIET", 8, Parameters(), receipt["execution"])
+    assert own == receipt
+
+
+@pytest.mark.parametrize("name", ["greedy", "drawn", "stop"])
+def test_settings(shipped, name):
+    receipt = json.loads(mutations.RECEIPTS[name].read_bytes())
+    given = receipt["input"]
+    parameters = Parameters(
+        given["do_sample"], f32(float(given["temperature"])), given["top_k"],
+        f32(float(given["top_p"])), int(given["seed"]), f32(float(given.get("min_p", 0))),
+        f32(float(given.get("epsilon_cutoff", 0))),
+    )  # fmt: skip
+    settings = {key: given[key] for key in given if f"input.{key}" in OPTIONAL}
+    own = shipped.run(
+        given["prompt"], given["max_new_tokens"], parameters, receipt["execution"], settings
+    )
     assert own == receipt
 
 

@@ -86,17 +86,50 @@ def test_the_receipt_is_that_of_the_command_line_to_the_byte(tasks, command, tmp
         ),
         (["--no-generation-config"], {"generation_config": False}),
         (
+            ["--min-p", "0.1", "--min-new-tokens", 3, "--stop", "the", "--stop", "\n"],
+            {"min_p": 0.1, "min_new_tokens": 3, "stop_strings": ["the", "\n"]},
+        ),
+        (
+            ["--repetition-penalty", "1.3", "--no-repeat-ngram-size", 2]
+            + ["--suppress-tokens", "9,5"],
+            {"repetition_penalty": 1.3, "no_repeat_ngram_size": 2, "suppress_tokens": (9, 5)},
+        ),
+        (
             ["--no-kv-cache", "--prefill-chunk", 1, "--threads", 1],
             {"kv_cache": False, "prefill_chunk": 1, "threads": 1},
         ),
         (["--operation-set", "deterministic"], {"operation_set": "deterministic"}),
     ],
-    ids=["greedy", "drawn", "coldest seed", "no defaults", "execution", "deterministic"],
+    ids=[
+        "greedy",
+        "drawn",
+        "coldest seed",
+        "no defaults",
+        "min_p",
+        "penalty",
+        "execution",
+        "deterministic",
+    ],
 )
 def test_parameters(tasks, command, options, arguments):
     said, receipt = command(*options)
     answer = invar.generate(MODEL, "ROMEO:", max_new_tokens=16, tasks_root=tasks, **arguments)
     assert answer.receipt_hash == said["receipt_hash"] and answer.receipt_json.encode() == receipt
+
+
+def test_words_that_never_come(tasks):
+    plain = invar.generate(MODEL, "ROMEO:", max_new_tokens=4, tasks_root=tasks, do_sample=False)
+    answer = invar.generate(
+        MODEL,
+        "ROMEO:",
+        max_new_tokens=4,
+        tasks_root=tasks,
+        do_sample=False,
+        bad_words_ids=[plain.tokens[1:3]],
+    )
+    assert answer.tokens[:2] == plain.tokens[:2] and answer.tokens[2] != plain.tokens[2]
+    assert answer.receipt["input"]["bad_words_ids"] == [plain.tokens[1:3]]
+    assert invar.verify(answer, MODEL)
 
 
 def test_do_sample_draws_where_the_checkpoint_says_nothing(tasks):
@@ -226,6 +259,19 @@ def test_no_such_model(model):
         ({"prompt": "A", "temperature": 1e300}, "temperature"),
         ({"prompt": "A", "do_sample": 1}, "do_sample"),
         ({"prompt": "A", "do_sample": False, "top_k": 5}, "do_sample"),
+        ({"prompt": "A", "do_sample": False, "min_p": 0.1}, "do_sample"),
+        ({"prompt": "A", "min_p": 1.5}, "min_p"),
+        ({"prompt": "A", "repetition_penalty": "1"}, "repetition_penalty"),
+        ({"prompt": "A", "repetition_penalty": 0}, "repetition_penalty"),
+        ({"prompt": "A", "no_repeat_ngram_size": -1}, "no_repeat_ngram_size"),
+        ({"prompt": "A", "min_new_tokens": 1.5}, "min_new_tokens"),
+        ({"prompt": "A", "suppress_tokens": "5"}, "suppress_tokens"),
+        ({"prompt": "A", "suppress_tokens": 5}, "suppress_tokens"),
+        ({"prompt": "A", "suppress_tokens": [-1]}, "suppress_tokens"),
+        ({"prompt": "A", "bad_words_ids": [5]}, "bad_words_ids"),
+        ({"prompt": "A", "bad_words_ids": [[]]}, "bad_words_ids"),
+        ({"prompt": "A", "stop_strings": [""]}, "stop_strings"),
+        ({"prompt": "A", "stop_strings": [7]}, "stop_strings"),
         ({"prompt": "A", "threads": -1}, "threads"),
         ({"prompt": "A", "threads": 10**9}, "threads"),
         ({"prompt": "A", "device": None}, "device"),

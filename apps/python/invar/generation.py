@@ -64,6 +64,51 @@ def flag(name, value):
     return value
 
 
+def list_of(name, value, item):
+    """A list whose items item(name, x) has checked; None: nobody says it."""
+    if value is None:
+        return None
+    if isinstance(value, str | bytes | dict):
+        raise _native.BadInput(f"{name}: {value!r} is no list")
+    try:
+        return [item(name, x) for x in value]
+    except TypeError:
+        raise _native.BadInput(f"{name}: {value!r} is no list") from None
+
+
+def token(name, value):
+    return whole(name, value, 0, INT32)
+
+
+def word(name, value):
+    found = list_of(name, value, token)
+    if not found:
+        raise _native.BadInput(f"{name}: {value!r} is no list of token ids")
+    return found
+
+
+def stop_string(name, value):
+    if not text_of(name, value):
+        raise _native.BadInput(f"{name}: an empty text ends nothing")
+    return value
+
+
+def sampling_of(numbers, seed, do_sample, generation_config, **others):
+    """SamplingOptions of decimals, of whole numbers (name = (value, least, most)) and of lists."""
+    made = _native.SamplingOptions(
+        numbers={n: decimal(n, v) for n, v in numbers.items() if v is not None},
+        seed=whole("seed", seed, 0, 2**64 - 1),
+        do_sample=do_sample,
+        generation_config=flag("generation_config", generation_config),
+    )
+    for name, value in others.items():
+        if isinstance(value, tuple):
+            value = None if value[0] is None else whole(name, *value)
+        if value is not None:
+            setattr(made, name, value)
+    return made
+
+
 def execution_of(device, isa, threads, prefill_chunk, kv_cache=True):
     return _native.ExecutionOptions(
         device=text_of("device", device),
@@ -157,6 +202,13 @@ def generate(
     temperature=None,
     top_k=None,
     top_p=None,
+    min_p=None,
+    repetition_penalty=None,
+    no_repeat_ngram_size=None,
+    min_new_tokens=None,
+    bad_words_ids=None,
+    suppress_tokens=None,
+    stop_strings=None,
     seed=0,
     do_sample=None,
     generation_config=True,
@@ -191,9 +243,17 @@ def generate(
     temperature        number > 0
     top_k              int >= 0; 0: all tokens
     top_p              number in (0, 1]
+    min_p              number in [0, 1]; tokens of less than this share of the best one's
+                       probability are not drawn
+    repetition_penalty    number > 0; 1: none
+    no_repeat_ngram_size  int >= 0; 0: no limit
+    min_new_tokens     int >= 0; no token that ends the answer comes before
+    bad_words_ids      list of lists of token ids that never come in a row
+    suppress_tokens    list of token ids that never come
+    stop_strings       str, or a list of them; each ends the answer, which keeps it
     seed               int, 0 to 2**64 - 1
     do_sample          True: tokens are drawn; False: always the most likely token; None: drawn
-                       where temperature, top_k or top_p is given or the checkpoint says so
+                       where temperature, top_k, top_p or min_p is given or the checkpoint says so
     generation_config  False: nothing is taken from generation_config.json but the tokens that end
                        an answer
     operation_set      "reproducible" (the default), "deterministic" or "default"
@@ -224,20 +284,30 @@ def generate(
         raise _native.BadInput("no model: give a checkpoint folder, or org/name")
     if do_sample is not None:
         flag("do_sample", do_sample)
-    if do_sample is False and not (temperature is None and top_k is None and top_p is None):
+    if do_sample is False and any(x is not None for x in (temperature, top_k, top_p, min_p)):
         raise _native.BadInput(
-            "do_sample=False always takes the most likely token: leave temperature, top_k and top_p out"
+            "do_sample=False always takes the most likely token: leave temperature, top_k, top_p and "
+            "min_p out"
         )
-    sampling = _native.SamplingOptions(
-        max_new_tokens=None
-        if max_new_tokens is None
-        else whole("max_new_tokens", max_new_tokens, 1, 1 << 30),
-        temperature=decimal("temperature", temperature),
-        top_k=None if top_k is None else whole("top_k", top_k, 0, INT32),
-        top_p=decimal("top_p", top_p),
-        seed=whole("seed", seed, 0, 2**64 - 1),
-        do_sample=do_sample,
-        generation_config=flag("generation_config", generation_config),
+    if isinstance(stop_strings, str):
+        stop_strings = [stop_strings]
+    sampling = sampling_of(
+        {
+            "temperature": temperature,
+            "top_p": top_p,
+            "min_p": min_p,
+            "repetition_penalty": repetition_penalty,
+        },
+        seed,
+        do_sample,
+        generation_config,
+        max_new_tokens=(max_new_tokens, 1, 1 << 30),
+        min_new_tokens=(min_new_tokens, 0, 1 << 30),
+        top_k=(top_k, 0, INT32),
+        no_repeat_ngram_size=(no_repeat_ngram_size, 0, INT32),
+        bad_words_ids=list_of("bad_words_ids", bad_words_ids, word),
+        suppress_tokens=list_of("suppress_tokens", suppress_tokens, token),
+        stop_strings=list_of("stop_strings", stop_strings, stop_string),
     )
     where = _native.ModelOptions(
         model_name=path_of("model", model),

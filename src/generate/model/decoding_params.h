@@ -16,8 +16,8 @@
 namespace invar::generate {
 
 struct DecodingParams {
-  sample::Params params;                  // but for what depends on the prompt
-  std::vector<std::string> stop_strings;  // ascending, each once
+  sample::Params params;                              // but for what depends on the prompt
+  std::vector<std::string> stop_strings;              // ascending, each once
   std::optional<int64_t> requested, requested_least;  // max_new_tokens and min_new_tokens of the caller
   GenerationConfig config;                            // whose lengths are cut to what fits
 };

@@ -102,7 +102,7 @@ class Reader {
 
   Status read_key(GenerationConfig& d) {
     if (value_->kind == Value::null) return {};  // transformers: as if it were absent
-    if (key_ == "eos_token_id") return {};  // read_stop_tokens
+    if (key_ == "eos_token_id") return {};       // read_stop_tokens
     if (const auto status = setting(d)) return *status;
     if (const auto status = unsupported(d)) return *status;
     if (std::ranges::count(harmless_keys(), key_)) return {};

@@ -4,7 +4,7 @@
 namespace invar::generate {
 
 std::span<const UnsupportedKey> unsupported_keys() {
-  static constexpr UnsupportedKey kKeys[] = {                                             {"max_time", ""},
+  static constexpr UnsupportedKey kKeys[] = {{"max_time", ""},
                                              {"num_beams", "1"},
                                              {"num_beam_groups", "1"},
                                              {"diversity_penalty", "0"},
@@ -30,18 +30,12 @@ std::span<const UnsupportedKey> unsupported_keys() {
 }
 
 std::span<const UnsupportedKey> implemented_keys() {
-  static constexpr UnsupportedKey kKeys[] = {{"min_p", "0", true},
-                                             {"epsilon_cutoff", "0", true},
-                                             {"repetition_penalty", "1"},
-                                             {"no_repeat_ngram_size", "0"},
-                                             {"bad_words_ids", "[]"},
-                                             {"min_length", "0"},
-                                             {"min_new_tokens", "0"},
-                                             {"forced_bos_token_id", ""},
-                                             {"forced_eos_token_id", ""},
-                                             {"remove_invalid_values", "false"},
-                                             {"suppress_tokens", "[]"},
-                                             {"begin_suppress_tokens", "[]"},
+  static constexpr UnsupportedKey kKeys[] = {{"min_p", "0", true},        {"epsilon_cutoff", "0", true},
+                                             {"repetition_penalty", "1"}, {"no_repeat_ngram_size", "0"},
+                                             {"bad_words_ids", "[]"},     {"min_length", "0"},
+                                             {"min_new_tokens", "0"},     {"forced_bos_token_id", ""},
+                                             {"forced_eos_token_id", ""}, {"remove_invalid_values", "false"},
+                                             {"suppress_tokens", "[]"},   {"begin_suppress_tokens", "[]"},
                                              {"stop_strings", "[]"}};
   return kKeys;
 }

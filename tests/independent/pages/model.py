@@ -7,6 +7,7 @@ from arithmetic.library import f32
 from pages import program
 from pages.checkpoint import Checkpoint
 from pages.llama import Llama
+from pages.processors import ends, processed
 from pages.receipt import commitment, float_text, sealed, template_text
 from pages.sampling import Parameters, draw
 from pages.tokens import Tokenizer
@@ -77,33 +78,38 @@ class Model:
             taken += 1
             yield session.step(answer[taken - 1])
 
-    def run(self, prompt, limit, parameters, execution):
-        """The receipt of a run."""
-        tokens = self.tokenizer.encode(prompt)
-        stop, answer, commitments = self.stop_tokens(), [], []
+    def run(self, prompt, limit, parameters, execution, settings=None):
+        """The receipt of a run. settings: optional fields of its `input`, as it spells them."""
+        tokens, stop = self.tokenizer.encode(prompt), self.stop_tokens()
+        given = {
+            "prompt": prompt,
+            "tokens": tokens,
+            "max_new_tokens": limit,
+            "stop_tokens": stop,
+            "do_sample": parameters.do_sample,
+            "temperature": float_text(parameters.temperature),
+            "top_k": parameters.top_k,
+            "top_p": float_text(parameters.top_p),
+            "seed": str(parameters.seed),
+            **(settings or {}),
+        }
+        answer, commitments, reason = [], [], "length"
         for position, logits in enumerate(self.rows(tokens, answer)):
             commitments.append(commitment(logits))
-            answer.append(draw(logits, parameters, position))
-            if answer[-1] in stop or len(answer) == limit:
+            answer.append(draw(processed(logits, given, answer), parameters, position))
+            if answer[-1] in stop or ends(self.tokenizer, given, answer):
+                reason = "stop"
+                break
+            if len(answer) == limit:
                 break
         return sealed(
             {
                 "schema": "invar-receipt 2",
                 **self.description(),
-                "input": {
-                    "prompt": prompt,
-                    "tokens": tokens,
-                    "max_new_tokens": limit,
-                    "stop_tokens": stop,
-                    "do_sample": parameters.do_sample,
-                    "temperature": float_text(parameters.temperature),
-                    "top_k": parameters.top_k,
-                    "top_p": float_text(parameters.top_p),
-                    "seed": str(parameters.seed),
-                },
+                "input": given,
                 "output": {
                     "text": self.tokenizer.decode(answer),
-                    "finish_reason": "stop" if answer[-1] in stop else "length",
+                    "finish_reason": reason,
                     "tokens": answer,
                     "logits": commitments,
                 },
@@ -131,20 +137,25 @@ class Model:
         parameters = Parameters(
             given["do_sample"], f32(float(given["temperature"])), given["top_k"],
             f32(float(given["top_p"])), int(given["seed"]),
+            f32(float(given.get("min_p", 0))), f32(float(given.get("epsilon_cutoff", 0))),
         )  # fmt: skip
-        for name in ("temperature", "top_p"):  # receipt.3
-            if float_text(getattr(parameters, name)) != given[name]:
+        floats = ("temperature", "top_p", "min_p", "epsilon_cutoff", "repetition_penalty")
+        for name in (n for n in floats if n in given):  # receipt.3
+            if float_text(f32(float(given[name]))) != given[name]:
                 yield f"input.{name}: another spelling"
         answer = output["tokens"]
-        ends = [t in given["stop_tokens"] for t in answer]
-        if any(ends[:-1]) or output["finish_reason"] != ("stop" if ends[-1] else "length"):
+        stops = [
+            t in given["stop_tokens"] or ends(self.tokenizer, given, answer[: i + 1])
+            for i, t in enumerate(answer)
+        ]
+        if any(stops[:-1]) or output["finish_reason"] != ("stop" if stops[-1] else "length"):
             yield "output.finish_reason: other"
         if len(output["logits"]) != len(answer) or (
-            not ends[-1] and len(answer) != given["max_new_tokens"]
+            not stops[-1] and len(answer) != given["max_new_tokens"]
         ):
             yield "output.tokens: another number"
         for i, logits in enumerate(self.rows(given["tokens"], answer[:-1])):
             if commitment(logits) != output["logits"][i]:
                 yield f"output.logits[{i}]: other"
-            if draw(logits, parameters, i) != answer[i]:
+            if draw(processed(logits, given, answer[:i]), parameters, i) != answer[i]:
                 yield f"output.tokens[{i}]: other"

@@ -17,6 +17,8 @@ class Parameters:
     top_k: int = 0
     top_p: float = 1.0
     seed: int = 0
+    min_p: float = 0.0
+    epsilon_cutoff: float = 0.0
 
 
 def fixed40(x):
@@ -59,8 +61,27 @@ def weight(logit, greatest, temperature):
     return fixed40(LIBRARY.law_exp(d))
 
 
+def probable(weights, parameters):
+    """sampling.18 and sampling.19"""
+    least, epsilon = fixed40(parameters.min_p), fixed40(parameters.epsilon_cutoff)
+    whole = sum(weights.values())
+    if active("min_p_of_all"):
+        least = least * whole >> 40
+    weights = {i: w for i, w in weights.items() if w >= min(least, 2**40)}
+    if not active("epsilon_before_min_p"):
+        whole = sum(weights.values())
+    if active("epsilon_of_the_best"):
+        whole = 2**40
+    return {i: w for i, w in weights.items() if w == 2**40 or w << 40 >= epsilon * whole}
+
+
 def remaining(logits, parameters):
-    """sampling.5 to sampling.8: the tokens that may be drawn, with their weights."""
+    """The tokens that may be drawn, with their weights."""
+    return probable(likely(logits, parameters), parameters)
+
+
+def likely(logits, parameters):
+    """sampling.5 to sampling.8"""
     order = [i for i, x in enumerate(logits) if x == x and x != -math.inf]
     if not order:
         raise ValueError("no logit is left to draw from")

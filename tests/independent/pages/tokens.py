@@ -150,14 +150,36 @@ class Tokenizer:
             parts[i : i + 2] = [parts[i] + parts[i + 1]]
         return [self.vocabulary[p] for p in parts]
 
-    def decode(self, ids):
-        """tokens.8, special tokens left out."""
+    def bytes_of(self, ids, special):
+        """tokens.8: the bytes of the tokens, of special ones where `special` says so."""
         out = b""
         for i in ids:
             name = self.names.get(i)
-            if name is None or name in self.special and not active("text_with_special_tokens"):
+            if name is None or name in self.special and not special:
                 continue
             known = all(c in self.bytes for c in name)
             out += bytes(self.bytes[c] for c in name) if known else name.encode()
+        return out
+
+    def stream(self, ids):
+        """tokens.9, special tokens included: what is given out, as UTF-8."""
+        text = self.bytes_of(ids, True).decode("utf-8", errors="replace")
+        rest = len(self.bytes_of(ids, True)) - len(self.settled(self.bytes_of(ids, True)))
+        return (text[:-1] if rest else text).encode()
+
+    @staticmethod
+    def settled(data):
+        """Without the bytes at the end that begin a character."""
+        for n in range(1, min(3, len(data)) + 1):
+            try:
+                data[-n:].decode()
+            except UnicodeDecodeError as e:
+                if e.reason == "unexpected end of data" and e.start == 0:
+                    return data[:-n]
+        return data
+
+    def decode(self, ids):
+        """tokens.8, special tokens left out."""
+        out = self.bytes_of(ids, active("text_with_special_tokens"))
         errors = "ignore" if active("ill_formed_bytes_vanish") else "replace"
         return out.decode("utf-8", errors=errors)

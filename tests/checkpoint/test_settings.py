@@ -1,5 +1,5 @@
-"""Settings of a generation: each changes the answer as spec/sampling.md says, stands in the receipt,
-and `verify` replays it."""
+"""Settings of a generation: each changes the answer as spec/sampling.md says, stands in the
+receipt, and `verify` replays it."""
 
 import json
 

@@ -1,0 +1,100 @@
+"""spec/sampling.md, Processors and Stop strings: what the fields of `input` do to a row of logits, and
+where they end an answer."""
+
+import math
+
+from arithmetic.library import f32
+from arithmetic.mutation import active
+
+GREATEST = f32(3.4028234663852886e38)
+
+
+def mask(logits, tokens):
+    for token in tokens:
+        if token < len(logits):
+            logits[token] = -math.inf
+
+
+def penalize(logits, history, penalty):
+    """sampling.11"""
+    repeated = history if active("penalty_per_occurrence") else sorted(set(history))
+    for token in (t for t in repeated if t < len(logits)):
+        x = logits[token]
+        grows = x < 0 and not active("penalty_always_divides")
+        logits[token] = f32(x * penalty if grows else x / penalty)
+
+
+def mask_ngrams(logits, history, size):
+    """sampling.12"""
+    size += active("ngrams_are_longer")
+    end = history[len(history) - size + 1 :] if size > 1 else []
+    for j in range(len(history) - size + 1):
+        if history[j : j + size - 1] == end:
+            mask(logits, [history[j + size - 1]])
+
+
+def mask_words(logits, history, words):
+    """sampling.13"""
+    for *start, last in words:
+        begins = start == history[len(history) - len(start) :] and len(start) <= len(history)
+        if begins or active("words_without_start"):
+            mask(logits, [last])
+
+
+def forced(logits, tokens):
+    """sampling.15"""
+    return [0.0 if t in tokens else -math.inf for t in range(len(logits))]
+
+
+def finite(x):
+    """sampling.16"""
+    if x != x:
+        return 0.0
+    if active("infinities_stay"):
+        return x
+    return max(-GREATEST, min(GREATEST, x))
+
+
+def suppressed(logits, given, position):
+    """sampling.17"""
+    mask(logits, given.get("suppress_tokens", []))
+    late = len(given["tokens"]) == 1 and "forced_bos_token_id" in given
+    if position == (1 if late and not active("begin_is_always_first") else 0):
+        mask(logits, given.get("begin_suppress_tokens", []))
+
+
+def processed(logits, given, answer):
+    """sampling.10: the row that a token is chosen from, behind the tokens `answer`. `given` is the
+    section `input` of the receipt."""
+    logits, position = list(logits), len(answer)
+    history = ([] if active("history_is_the_answer") else given["tokens"]) + answer
+    if "repetition_penalty" in given:
+        penalize(logits, history, f32(float(given["repetition_penalty"])))
+    if "no_repeat_ngram_size" in given:
+        mask_ngrams(logits, history, given["no_repeat_ngram_size"])
+    mask_words(logits, history, given.get("bad_words_ids", []))
+    if position < given.get("min_new_tokens", 0) - active("minimum_is_one_less"):  # sampling.14
+        mask(logits, given["stop_tokens"])
+    if active("suppression_first"):
+        suppressed(logits, given, position)
+    if "forced_bos_token_id" in given and position == 0:
+        logits = forced(logits, [given["forced_bos_token_id"]])
+    last = given["max_new_tokens"] - 1 - active("last_is_one_earlier")
+    if "forced_eos_token_id" in given and position == last:
+        logits = forced(logits, given["forced_eos_token_id"])
+    if given.get("remove_invalid_values"):
+        logits = [finite(x) for x in logits]
+    if not active("suppression_first"):
+        suppressed(logits, given, position)
+    return logits
+
+
+def ends(tokenizer, given, answer):
+    """sampling.20: whether a stop string ends within what the last token of the answer gives."""
+    before = [] if active("stop_begins_in_answer") else given["tokens"]
+    text, earlier = (tokenizer.stream(before + a) for a in (answer, answer[:-1]))
+    for stop in given.get("stop_strings", []):
+        start = max(0, len(earlier) - len(stop.encode()) + 1)
+        if text.find(stop.encode(), start) >= 0:
+            return True
+    return False
