@@ -66,6 +66,17 @@ struct ReceiptCommand {               // validate, verify
   std::string steps;  // A:B
   bool json = false;
 };
+struct DisputeCommand {     // trace, diff, answer, dispute
+  std::string file, other;  // diff: both files; answer: the question; dispute: the folder of the case
+  std::string receipt;
+  ModelOptions model;
+  ExecutionOptions execution;
+  int64_t rows = -1;   // of this value
+  std::string values;  // VALUE:ROW
+  std::string output;
+  bool close = false;  // whoever has not answered loses
+  bool json = false;
+};
 struct DoctorCommand {
   conformance::MachineOptions options;
   bool json = false;
@@ -88,6 +99,10 @@ int encode(const TokensCommand&);
 int decode(const TokensCommand&);
 int validate(const ReceiptCommand&);
 int verify(const ReceiptCommand&);
+int trace(const DisputeCommand&);
+int diff(const DisputeCommand&);
+int answer(const DisputeCommand&);
+int judge(const DisputeCommand&);
 int doctor(const DoctorCommand&);
 int bench(const BenchCommand&);
 
