@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
+#include <functional>
+#include <optional>
 #include <random>
 
 #include "dispute/judge.h"
@@ -21,8 +23,8 @@ inline Observer corrupting(const plan::Plan& plan, const Corruption& c) {
     const auto& out = plan.nodes[r.node].out;
     for (size_t o = 0; o < out.size(); ++o)
       if (out[o] == c.value && c.row >= r.past && c.row < r.past + r.out[o].dim[1])
-        r.out[o].as<uint8_t>()[(c.row - r.past) * row_bytes(plan.values[static_cast<size_t>(c.value)]) + c.byte] ^=
-            c.flip;
+        r.out[o].as<uint8_t>()[(c.row - r.past) * row_bytes(plan.values[static_cast<size_t>(c.value)]) +
+                               c.byte] ^= c.flip;
   };
 }
 inline Corruption random_corruption(const Subject& s, std::mt19937_64& random) {
@@ -69,24 +71,60 @@ inline Verdict hold(const Subject& s, const Party& party_a, const Party& party_b
   return hold(s, party_a, party_b, a, b);
 }
 
-// A lie in an answer alone, of many kinds: a digit changed, the text cut short, bytes replaced,
-// members dropped, another question answered.
-inline std::string lie(std::string text, uint64_t kind, std::mt19937_64& random) {
-  const size_t at = random() % text.size();
-  switch (kind % 4) {
-    case 0: return text.substr(0, at);
-    case 1: {  // a hexadecimal digit of a digest or a value
-      const size_t digit = text.find_first_of("0123456789abcdef", text.find("\"positions\"") + 20 + at % (text.size() / 2));
-      const size_t quoted = text.find('"', digit == text.npos ? 0 : digit);
-      if (quoted != text.npos && quoted + 1 < text.size()) {
-        const size_t hex = text.find_last_of("0123456789abcdef", text.rfind('"') - 1);
-        text[hex] = text[hex] == '0' ? '1' : '0';
-      }
-      return text;
-    }
-    case 2: text[at] = static_cast<char>(text[at] ^ 0x15); return text;
-    default: return text.erase(at, 1 + random() % 100);
+// A lie in an answer alone, of many kinds: nothing that was computed stands behind it.
+inline std::string lie(const std::string& text, std::mt19937_64& random) {
+  auto change = [&](auto& bytes) { bytes[random() % bytes.size()] ^= 0x20; };
+  Exchange file = *parse(text, "an answer");
+  const uint64_t kind = random() % 5;
+  if (kind == 0) return text.substr(0, random() % (text.size() - 2));
+  if (kind == 1) return text.substr(0, 40) + text.substr(40 + random() % 400);
+  if (auto* t = std::get_if<Trace>(&file)) {
+    TracedValue& v = t->values[random() % t->values.size()];
+    if (kind == 2) v.shape.push_back(1);
+    if (kind == 3) change(v.root);
+    if (kind == 4) t->values.pop_back();
+    return print(*t);
   }
+  if (auto* r = std::get_if<Rows>(&file)) {
+    if (kind == 2) ++r->value;
+    if (kind == 3) change(r->rows[random() % r->rows.size()]);
+    if (kind == 4) r->rows.pop_back();
+    return print(*r);
+  }
+  Values& v = std::get<Values>(file);
+  if (kind == 2 || v.operands.empty())
+    change(v.result);
+  else if (kind == 3)
+    change(v.operands[random() % v.operands.size()].rows.back());
+  else if (v.operands.back().proof.empty())
+    v.operands.pop_back();
+  else
+    change(v.operands.back().proof.back());
+  return print(v);
+}
+
+// Holds `count` disputes, each with one dishonest party, either of the two: it corrupts an element
+// while it computes, and in every third dispute also lies in the answer of some round. The honest
+// party must win every one. Returns the largest share of the run that a judge computed.
+inline double honest_party_wins(const Subject& s, int count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  double most = 0;
+  for (int i = 0; i < count; ++i) {
+    const bool a_is_honest = random() % 2;
+    const Corruption c = random_corruption(s, random);
+    const int64_t lies_in = i % 3 == 2 ? static_cast<int64_t>(1 + random() % 3) : 0;
+    const Party honest, dishonest{corrupting(s.plan, c), [&](const Question&q, std::string text) {
+                                    return q.round == lies_in ? lie(text, random) : text;
+                                  }};
+    const Verdict v = a_is_honest ? hold(s, honest, dishonest) : hold(s, dishonest, honest);
+    EXPECT_EQ(v.winner, a_is_honest ? Verdict::a : Verdict::b)
+        << "dispute " << i << ", value " << c.value << ", row " << c.row << ", byte " << c.byte
+        << ", lie in round " << lies_in << "\n"
+        << report(v);
+    most = std::max(
+        most, static_cast<double>(v.work.multiply_adds) / static_cast<double>(v.work.run_multiply_adds));
+  }
+  return most;
 }
 
 }  // namespace invar::dispute::testing
