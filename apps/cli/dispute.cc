@@ -122,7 +122,7 @@ std::string text_of(const DisputeCommand& c, const dispute::Question& q) {
 
 std::string json_of(const dispute::Ruling& r) {
   if (const auto* q = std::get_if<dispute::Question>(&r)) {
-    return line_of({{"question", q->asks}, {"round", q->round}, {"value", q->value}, {"row", q->row}});
+    return line_of({{"question", q->asks}, {"round_number", q->round}, {"value", q->value}, {"row", q->row}});
   }
   const auto& v = std::get<dispute::Verdict>(r);
   ordered_json j = {{"winner", v.winner == dispute::Verdict::a   ? "a"
@@ -130,9 +130,9 @@ std::string json_of(const dispute::Ruling& r) {
                                                                  : "nobody"},
                     {"reason", v.reason},
                     {"details", ordered_json::object()},
-                    {"multiply_adds", v.work.multiply_adds},
-                    {"run_multiply_adds", v.work.run_multiply_adds},
-                    {"bytes_hashed", v.work.bytes_hashed}};
+                    {"multiply_adds", v.cost.multiply_adds},
+                    {"run_multiply_adds", v.cost.run_multiply_adds},
+                    {"bytes_hashed", v.cost.bytes_hashed}};
   for (const auto& [what, how] : v.details) j["details"][what] = how;
   return line_of(j);
 }
@@ -166,8 +166,8 @@ int diff(const DisputeCommand& c) {
   const Result<dispute::Difference> d = difference(c, console);
   if (!d) return fail(d.error());
   ordered_json j = {
-      {"equal", d->equal}, {"where", ordered_json::array()}, {"cause", d->cause}, {"next", d->next}};
-  for (const auto& [what, how] : d->where) j["where"].push_back({{"what", what}, {"how", how}});
+      {"ok", d->equal}, {"findings", ordered_json::array()}, {"cause", d->cause}, {"next", d->next}};
+  for (const auto& [what, how] : d->where) j["findings"].push_back({{"what", what}, {"how", how}});
   if (const Status written = write_stdout(c.json ? line_of(j) : report(*d)); !written)
     return fail(written.error());
   return d->equal ? 0 : static_cast<int>(Code::failed);

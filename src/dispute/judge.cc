@@ -23,7 +23,7 @@ class Judge {
   Judge(const Subject& s, const Answers& a, const Answers& b, bool close)
       : s_(s), party_{&a, &b}, close_(close) {
     for (const plan::Node& n : s.plan.nodes)
-      verdict_.work.run_multiply_adds += multiply_adds(s.plan, n, 0, s.of.positions - 1);
+      verdict_.cost.run_multiply_adds += multiply_adds(s.plan, n, 0, s.of.positions - 1);
   }
   Result<Ruling> rule(const Question* asked);
 
@@ -51,7 +51,7 @@ class Judge {
     verdict_.details.emplace_back(std::move(what), std::move(how));
   }
   Digest hashed(std::string_view bytes) {
-    verdict_.work.bytes_hashed += bytes.size();
+    verdict_.cost.bytes_hashed += bytes.size();
     return sha256(bytes);
   }
   const plan::Value& value(int64_t v) const { return s_.plan.values[static_cast<size_t>(v)]; }
@@ -182,7 +182,7 @@ Result<Ruling> Judge::rule_on_value(size_t at) {
   Rows list[2];
   if (auto ruling = read_both(ask_rows, list, [&](const Rows& r, int party) -> Fault {
         if (r.value != traced.value) return "value: it is not the one that was asked for";
-        verdict_.work.bytes_hashed += r.rows.size() * 2 * sizeof(Digest);
+        verdict_.cost.bytes_hashed += r.rows.size() * 2 * sizeof(Digest);
         if (static_cast<int64_t>(r.rows.size()) != s_.of.positions ||
             merkle_root(r.rows) != trace_[party].values[at].root)
           return "rows: their root is not that of the trace";
@@ -205,7 +205,7 @@ Result<Ruling> Judge::rule_on_element(const TracedValue& traced, const Values (&
   INVAR_TRY(const Reexecuted mine,
             reexecute(s_.plan, {s_.folder, s_.options.hashed}, static_cast<int>(traced.value), answer[0].row,
                       element, operands(answer[0])));
-  verdict_.work.multiply_adds += mine.multiply_adds;
+  verdict_.cost.multiply_adds += mine.multiply_adds;
   detail("operation", traced.operation + ", node " + std::to_string(traced.node) + ", value " +
                           std::to_string(traced.value));
   detail("layer", results_of(s_)[static_cast<size_t>(&traced - trace_[0].values.data())].origin);
@@ -256,7 +256,7 @@ Ruling Judge::rule_on_receipt() {
   detail("step", std::to_string(step));
   std::vector<float> row(objection.logits.size() / sizeof(float));
   copy_little_endian(row.data(), objection.logits.data(), objection.logits.size(), sizeof(float));
-  verdict_.work.multiply_adds += row.size();
+  verdict_.cost.multiply_adds += row.size();
   const std::string index = "[" + std::to_string(step) + "]";
   if (hashed(objection.logits) != s_.receipt.logits[step])
     return decide(Verdict::b,
@@ -305,8 +305,8 @@ std::string report(const Verdict& v) {
   };
   row("reason", v.reason);
   for (const auto& [what, how] : v.details) row(what, how);
-  row("work", std::to_string(v.work.multiply_adds) + " multiply-adds of the run's " +
-                  std::to_string(v.work.run_multiply_adds) + ", " + std::to_string(v.work.bytes_hashed) +
+  row("work", std::to_string(v.cost.multiply_adds) + " multiply-adds of the run's " +
+                  std::to_string(v.cost.run_multiply_adds) + ", " + std::to_string(v.cost.bytes_hashed) +
                   " bytes hashed");
   return text;
 }

@@ -13,7 +13,7 @@
 namespace invar::dispute {
 
 // What a judge does, and what the whole run would be, in the same units (trace.9).
-struct Work {
+struct Cost {
   uint64_t multiply_adds = 0, run_multiply_adds = 0;
   uint64_t bytes_hashed = 0;  // of the parties' answers
 };
@@ -23,7 +23,7 @@ struct Verdict {
   std::string reason;
   // What was compared: "operation", "position", "element", ... with the words for a person.
   std::vector<std::pair<std::string, std::string>> details;
-  Work work;
+  Cost cost;
 };
 
 // The files of one party, round by round: names for messages, and contents.

@@ -122,7 +122,7 @@ inline double honest_party_wins(const Subject& s, int count, uint64_t seed) {
         << ", lie in round " << lies_in << "\n"
         << report(v);
     most = std::max(
-        most, static_cast<double>(v.work.multiply_adds) / static_cast<double>(v.work.run_multiply_adds));
+        most, static_cast<double>(v.cost.multiply_adds) / static_cast<double>(v.cost.run_multiply_adds));
   }
   return most;
 }

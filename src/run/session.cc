@@ -75,6 +75,10 @@ Status Session::Impl::check_options() const {
 Status Session::Impl::open() {
   INVAR_CHECK_OK(check_options());
   const Options& o = options();
+  if (o.observe && (o.device != "cpu" || !plan.bodies.empty() || !plan.bindings.empty()))
+    return not_covered(std::string("the results of single operations are observed ") +
+                       (o.device != "cpu" ? "on the CPU alone: leave --device out"
+                                          : "in a program without control flow and computed sizes alone"));
   position.assign(static_cast<size_t>(o.sequences), 0);
   INVAR_TRY(context.pool, start_pool(o.threads));
   const num::ArithmeticEnv env;
@@ -84,10 +88,6 @@ Status Session::Impl::open() {
     INVAR_TRY(executable,
               prepare(plan, {o.isa, context.device, static_cast<bool>(o.observe)}, {}, explain(o.explain)));
   }
-  if (o.observe && (device || !executable))
-    return not_covered(std::string("the results of single operations are observed ") +
-                       (device ? "on the CPU alone: leave --device out"
-                               : "in a program without control flow and computed sizes alone"));
   isa = device ? ops::kCuda : o.isa.empty() ? ops::isas().front() : o.isa;
   if (device) device_name = "cuda:" + std::to_string(device->info().index) + " " + device->info().name;
   recompute = !o.use_cache || !has_memory();

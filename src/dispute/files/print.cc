@@ -79,7 +79,7 @@ std::string print(const Objection& o) {
 }
 
 std::string print(const Question& q) {
-  return begin("invar-question 1", q.of) + number("round", q.round) +
+  return begin("invar-question 1", q.of) + number("round_number", q.round) +
          ",\n  \"asks\": " + json::quote(q.asks) + number("value", q.value) + number("row", q.row) +
          ",\n  \"answered\": {\n    \"a\": " + digests(q.answered_a, "      ") +
          ",\n    \"b\": " + digests(q.answered_b, "      ") + "\n  }\n}\n";

@@ -64,11 +64,11 @@ Objection objection_of(const Place& p) {
 }
 
 Question question_of(const Place& p) {
-  p.members({"schema", "computation", "round", "asks", "value", "row", "answered"});
+  p.members({"schema", "computation", "round_number", "asks", "value", "row", "answered"});
   const Place answered = p["answered"];
   answered.members({"a", "b"});
-  Question q{computation_of(p["computation"]), p["round"].integer(1, 3),    p["asks"].text(),
-             p["value"].integer(-1, kMost),    p["row"].integer(-1, kMost), digests_of(answered["a"]),
+  Question q{computation_of(p["computation"]), p["round_number"].integer(1, 3), p["asks"].text(),
+             p["value"].integer(-1, kMost),    p["row"].integer(-1, kMost),     digests_of(answered["a"]),
              digests_of(answered["b"])};
   if (q.asks != "trace" && q.asks != "rows" && q.asks != "values" && q.asks != "objection")
     p["asks"].wrong("expected trace, rows, values or objection, found " + json::quote(json::brief(q.asks)));
