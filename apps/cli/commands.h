@@ -78,6 +78,17 @@ struct SealCommand {                  // sign, redact, seal
   std::vector<std::string> keys;      // files of private keys
   std::string output;
 };
+struct DisputeCommand {     // trace, diff, answer, dispute
+  std::string file, other;  // diff: both files; answer: the question; dispute: the folder of the case
+  std::string receipt;
+  ModelOptions model;
+  ExecutionOptions execution;
+  int64_t rows = -1;   // of this value
+  std::string values;  // VALUE:ROW
+  std::string output;
+  bool close = false;  // whoever has not answered loses
+  bool json = false;
+};
 struct DoctorCommand {
   conformance::MachineOptions options;
   bool json = false;
@@ -118,6 +129,10 @@ int keygen(const KeyCommand&);
 int sign(const SealCommand&);
 int redact(const SealCommand&);
 int seal(const SealCommand&);
+int trace(const DisputeCommand&);
+int diff(const DisputeCommand&);
+int answer(const DisputeCommand&);
+int judge(const DisputeCommand&);
 int doctor(const DoctorCommand&);
 int bench(const BenchCommand&);
 

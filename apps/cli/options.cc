@@ -315,6 +315,57 @@ void add_seal(CLI::App& app, SealCommand& o, int& result) {
   cmd->callback([&o, &result] { result = seal(o); });
 }
 
+// Where the model of a dispute is, and how this side computes.
+void add_disputed_model(CLI::App& app, DisputeCommand& o) {
+  app.add_option("--model-name", o.model.model_name,
+                 "the checkpoint: a folder, or org/name in the Hugging Face cache");
+  app.add_option("--plan", o.model.plan, "use this compiled plan instead of compiling the checkpoint");
+  add_execution(app, o.execution);
+}
+
+void add_trace(CLI::App& app, DisputeCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("trace", "receipt -> commitments to every result of its forward pass");
+  cmd->add_option("receipt", o.receipt, "a receipt")->required();
+  add_disputed_model(*cmd, o);
+  auto* rows = cmd->add_option("--rows", o.rows, "instead: the digests of the rows of this value of the plan")
+                   ->check(whole(0, INT32_MAX));
+  cmd->add_option("--values", o.values, "VALUE:ROW: instead: this row, and the rows that it is computed from")
+      ->excludes(rows);
+  cmd->add_option("-o,--output", o.output, "the file (default: standard output)");
+  cmd->callback([&o, &result] { result = trace(o); });
+}
+
+void add_diff(CLI::App& app, DisputeCommand& o, int& result) {
+  auto* cmd =
+      app.add_subcommand("diff", "two receipts or traces -> the first difference and its likely cause");
+  cmd->add_option("a", o.file, "a receipt, or what `trace` wrote")->required();
+  cmd->add_option("b", o.other, "the other side's; without it a receipt is compared with this machine");
+  add_disputed_model(*cmd, o);
+  cmd->add_flag("--json", o.json, "the difference as JSON");
+  cmd->callback([&o, &result] { result = diff(o); });
+}
+
+void add_answer(CLI::App& app, DisputeCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("answer", "a judge's question -> a party's answer");
+  cmd->add_option("question", o.file, "the file question.json of the case")->required();
+  cmd->add_option("--receipt", o.receipt, "the disputed receipt")->required();
+  add_disputed_model(*cmd, o);
+  cmd->add_option("-o,--output", o.output, "the file (default: standard output)");
+  cmd->callback([&o, &result] { result = answer(o); });
+}
+
+void add_dispute(CLI::App& app, DisputeCommand& o, int& result) {
+  auto* cmd =
+      app.add_subcommand("dispute", "the answers of two parties -> the next question, or who is right");
+  cmd->add_option("case", o.file, "a folder: a/1.json, b/1.json and so on are the parties' answers")
+      ->required();
+  cmd->add_option("--receipt", o.receipt, "the disputed receipt")->required();
+  add_disputed_model(*cmd, o);
+  cmd->add_flag("--close", o.close, "a party that has not answered the question loses");
+  cmd->add_flag("--json", o.json, "the question or the verdict as JSON");
+  cmd->callback([&o, &result] { result = judge(o); });
+}
+
 void add_doctor(CLI::App& app, DoctorCommand& o, int& result) {
   auto* cmd =
       app.add_subcommand("doctor", "check every kernel of this build on this machine against known answers");
@@ -365,6 +416,7 @@ struct Commands {
   CacheCommand cache;
   KeyCommand keygen;
   SealCommand sign, redact, seal;
+  DisputeCommand trace, diff, answer, dispute;
   DoctorCommand doctor;
   BenchCommand bench;
 };
@@ -396,6 +448,10 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   add_sign(app, c.sign, result);
   add_redact(app, c.redact, result);
   add_seal(app, c.seal, result);
+  add_trace(app, c.trace, result);
+  add_diff(app, c.diff, result);
+  add_answer(app, c.answer, result);
+  add_dispute(app, c.dispute, result);
   add_doctor(app, c.doctor, result);
   add_bench(app, c.bench, result);
   try {

@@ -10,7 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/file/temporary_file.h"
+#include "base/hash/digest_cache.h"
 #include "base/status.h"
+#include "dispute/trace.h"
 #include "generate/observer.h"
 #include "generate/options.h"
 #include "receipt/batch.h"
@@ -103,5 +106,18 @@ class Verifier {
   std::unique_ptr<Impl> impl_;
   Reader reader_;
 };
+
+// What traces and disputes are about: a valid receipt, and its model as it is found and compiled
+// here.
+struct DisputedRun {
+  dispute::Subject subject;
+  std::vector<receipt::Finding> other_model;  // where the model here is not the receipt's
+  // What the subject's files and known digests belong to.
+  std::shared_ptr<TemporaryFolder> temporary;
+  std::shared_ptr<DigestCache> hashed;
+};
+// Errors: an invalid receipt, a model that is not found; not_covered: a weaker operation set.
+Result<DisputedRun> open_disputed(std::string_view text, const std::string& name, const ModelOptions&,
+                                  const ExecutionOptions&, Observer&);
 
 }  // namespace invar::generate

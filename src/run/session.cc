@@ -75,13 +75,18 @@ Status Session::Impl::check_options() const {
 Status Session::Impl::open() {
   INVAR_CHECK_OK(check_options());
   const Options& o = options();
+  if (o.observe && (o.device != "cpu" || !plan.bodies.empty() || !plan.bindings.empty()))
+    return not_covered(std::string("the results of single operations are observed ") +
+                       (o.device != "cpu" ? "on the CPU alone: leave --device out"
+                                          : "in a program without control flow and computed sizes alone"));
   position.assign(static_cast<size_t>(o.sequences), 0);
   INVAR_TRY(context.pool, start_pool(o.threads));
   const num::ArithmeticEnv env;
   INVAR_TRY(context.device, Device::named(o.device));
   const Device* const device = context.device.get();
   if (plan.bodies.empty() && plan.bindings.empty()) {
-    INVAR_TRY(executable, prepare(plan, {o.isa, context.device}, {}, explain(o.explain)));
+    INVAR_TRY(executable,
+              prepare(plan, {o.isa, context.device, static_cast<bool>(o.observe)}, {}, explain(o.explain)));
   }
   isa = device ? ops::kCuda : o.isa.empty() ? ops::isas().front() : o.isa;
   if (device) device_name = "cuda:" + std::to_string(device->info().index) + " " + device->info().name;
@@ -108,6 +113,7 @@ Status Session::Impl::open_executor() {
                                    {o.check_weights, o.hashed}, context.device));
   executor = Executor::make(executable, *context.pool, context.device);
   executor->attach(weights);
+  executor->observe(o.observe);
   return executor->reserve(chunk, tail_rows, o.capacity, o.sequences);
 }
 

@@ -12,9 +12,18 @@
 #include "base/hash/digest_cache.h"
 #include "base/status.h"
 #include "device/device.h"
+#include "kernels/op_contract.h"
 #include "plan/plan.h"
 
 namespace invar::run {
+
+// What one node of the plan computed in one step. Whatever is written into `out` goes on from
+// there.
+struct NodeResults {
+  size_t node;                     // in the order of the plan
+  int64_t past;                    // positions before this step
+  std::span<const ops::View> out;  // per result of the node, of all positions of this step
+};
 
 // Tuning: none of it reaches the arithmetic.
 struct Options {
@@ -32,6 +41,10 @@ struct Options {
   // Gets, as text, what each pass of the preparation leaves (prepare/prepare.h). Empty: nobody
   // asks.
   std::function<void(std::string_view)> explain;
+  // Gets the results of every node as soon as it has run, on the host alone. Empty: nobody asks.
+  // Otherwise nothing is fused, aliased or kept in another layout. A program that is computed anew
+  // over each prefix (plan.10) is refused.
+  std::function<void(const NodeResults&)> observe;
 };
 
 // A token to append to a sequence.

@@ -25,10 +25,10 @@ MAY = {
     "compiler": {"base", "shape", "num", "onnx", "plan", "kernels"},
     "run": {"base", "device", "shape", "num", "plan", "kernels"},
     "sample": {"base", "num"},
-    "receipt": {"base", "plan", "sample"},
     "hub": {"base", "device"},
     "signature": {"base"},
     "receipt": {"base", "plan", "sample", "signature"},
+    "dispute": {"base", "device", "num", "plan", "kernels", "run", "sample", "receipt"},
     "generate": {
         "base",
         "device",
@@ -43,6 +43,7 @@ MAY = {
         "sample",
         "signature",
         "receipt",
+        "dispute",
     },
     "conformance": {"base", "device", "num", "kernels"},
 }
@@ -72,7 +73,7 @@ OPENED = [
 ]
 USED = set()  # of OPENED, by the last check
 # Of the parts that cross-compile to anything, none may need a package.
-BARE = {"base", "device", "shape", "num", "kernels", "ops", "plan", "run", "sample", "conformance"}
+BARE = {"base", "device", "shape", "num", "kernels", "ops", "plan", "run", "sample", "dispute", "conformance"}
 PACKAGE = re.compile(r"[<\"](nlohmann|CLI|google|onnx/onnx|onnx\.pb|openssl|mpfr|gmp)")
 MLIR = re.compile(r"[<\"](mlir|llvm|llvm-c|mlir-c)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')

@@ -26,6 +26,11 @@ std::string report(const Verdict& v) {
   for (const receipt::Finding& f : v.findings)
     text += "  " + printable(f.field) + ": expected " + printable(f.expected) + ", found " +
             printable(f.found) + "\n";
+  const bool computed = v.findings.front().field.starts_with("output.logits[") ||
+                        v.findings.front().field.starts_with("output.tokens[");
+  if (computed)
+    text +=
+        row("next", "invar diff " + printable(v.receipt) + " with the same options names the likely cause");
   return text;
 }
 

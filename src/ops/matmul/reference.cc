@@ -18,24 +18,26 @@ static matmul::Shape shape(const Call& c) {
 static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &a = call.in[0], &b = call.in[1], &out = call.out[0];
   const matmul::Shape s = shape(call);
-  for (int64_t row = begin; row < end; ++row) {
-    const int64_t i = row % s.m;
+  for (int64_t unit = begin; unit < end; ++unit) {  // an element: whoever disputes one computes it alone
+    const int64_t row = unit / s.n, j = unit % s.n, i = row % s.m;
     const matmul::Offsets at = matmul::offsets(s, row / s.m);
-    for (int64_t j = 0; j < s.n; ++j) {
-      auto place_a = [&](int64_t k) { return at.a + (s.trans_a ? k * s.m + i : i * s.k + k); };
-      auto place_b = [&](int64_t k) { return at.b + (s.trans_b ? j * s.k + k : k * s.n + j); };
-      if (a.dtype == DType::f64) {  // matmul.5
-        const double y = num::reference::contract<double>(
-            s.k, [&](int64_t k) { return a.as<double>()[place_a(k)]; },
-            [&](int64_t k) { return b.as<double>()[place_b(k)]; });
-        out.as<double>()[row * s.n + j] = num::canonicalize64(y);
-        continue;
-      }
-      auto left = [&](int64_t k) { return value(a, place_a(k)); };
-      auto right = [&](int64_t k) { return value(b, place_b(k)); };
-      store_canonical(out, row * s.n + j, num::reference::contract(s.k, left, right));
+    auto place_a = [&](int64_t k) { return at.a + (s.trans_a ? k * s.m + i : i * s.k + k); };
+    auto place_b = [&](int64_t k) { return at.b + (s.trans_b ? j * s.k + k : k * s.n + j); };
+    if (a.dtype == DType::f64) {  // matmul.5
+      const double y = num::reference::contract<double>(
+          s.k, [&](int64_t k) { return a.as<double>()[place_a(k)]; },
+          [&](int64_t k) { return b.as<double>()[place_b(k)]; });
+      out.as<double>()[unit] = num::canonicalize64(y);
+      continue;
     }
+    auto left = [&](int64_t k) { return value(a, place_a(k)); };
+    auto right = [&](int64_t k) { return value(b, place_b(k)); };
+    store_canonical(out, unit, num::reference::contract(s.k, left, right));
   }
+}
+
+static int64_t units(const Call& call, int) {
+  return call.out[0].elements();
 }
 
 // Checks the shapes that matmul.1 allows.
@@ -241,7 +243,7 @@ static bool batch_independent_nbits(const Call& c, uint64_t batched) {
 extern const OpContract contract_matmul;
 extern const CpuKernel row_matmul_reference;
 const OpContract contract_matmul = {.op = "matmul", .check = check, .batch_independent = batch_independent};
-const CpuKernel row_matmul_reference = {.op = "matmul", .isa = "reference", .units = row_units, .run = run};
+const CpuKernel row_matmul_reference = {.op = "matmul", .isa = "reference", .units = units, .run = run};
 extern const OpContract contract_grouped_matmul;
 extern const CpuKernel row_grouped_matmul_reference;
 const OpContract contract_grouped_matmul = {.op = "grouped_matmul",

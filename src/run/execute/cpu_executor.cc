@@ -104,6 +104,7 @@ Status CpuExecutor::run(bool tail, const std::function<void()>&) {
         return out_of_bounds_error(n, out_of_bounds);
     }
     run_wave(wave);
+    for (size_t n = wave.begin; observe_ && n < wave.end; ++n) observe_({n, step_shape_.past, nodes_[n].out});
   }
   return check_libraries();
 }

@@ -16,6 +16,7 @@ class CpuExecutor final : public Executor {
   void select_outputs(std::vector<int>) override {}
   ops::View port(int v) const override { return values_[v]; }
   size_t bytes() const override;
+  void observe(std::function<void(const NodeResults&)> f) override { observe_ = std::move(f); }
 
  private:
   // Nodes [begin, end) that run concurrently: one kernel, one range of work units.
@@ -43,6 +44,7 @@ class CpuExecutor final : public Executor {
     size_t head;
   };
   Pool& pool_;
+  std::function<void(const NodeResults&)> observe_;
   std::vector<FusedGroup> groups_;                  // per node
   std::map<int, std::vector<ops::View*>> readers_;  // per input: the operands of nodes_ that read it
   std::vector<Wave> waves_;                         // of the last bind()

@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "device/memory.h"
 #include "run/prepare/executable.h"
+#include "run/session.h"
 
 namespace invar::run {
 
@@ -34,6 +35,10 @@ class Executor {
   // error. `overlapped` is called once while a GPU computes, and may read outputs of the run
   // before; on the host it is not called.
   virtual Status run(bool tail, const std::function<void()>& overlapped = {}) = 0;
+
+  // Run for each node with results in memory once it has run; see Options::observe. On the host, of
+  // an executable that was prepared to be observed.
+  virtual void observe(std::function<void(const NodeResults&)>) {}
 
   // Sets an input of the plan for a step. On the host run() reads these bytes in place if they are
   // aligned to their elements; otherwise they are copied.

@@ -8,10 +8,10 @@ namespace invar::run {
 
 std::span<const Pass> passes() {
   static constexpr Pass kPasses[] = {
-      {"bind-symbols", bind_symbols},         {"select-kernels", select_kernels},
-      {"mark-feeds-state", mark_feeds_state}, {"alias-views", alias_views},
-      {"fuse-epilogues", fuse_epilogues},     {"plan-memory", plan_memory},
-      {"assign-layouts", assign_layouts},     {"mark-concurrent", mark_concurrent},
+      {"bind-symbols", bind_symbols},           {"select-kernels", select_kernels},
+      {"mark-feeds-state", mark_feeds_state},   {"alias-views", alias_views, true},
+      {"fuse-epilogues", fuse_epilogues, true}, {"plan-memory", plan_memory},
+      {"assign-layouts", assign_layouts, true}, {"mark-concurrent", mark_concurrent, true},
   };
   return kPasses;
 }
@@ -29,6 +29,7 @@ Result<std::shared_ptr<const Executable>> prepare(const plan::Plan& plan, const 
   executable->value_numbers.assign(numbering.values.begin(), numbering.values.end());
   executable->values.resize(plan.values.size());
   for (const Pass& pass : passes()) {
+    if (target.observed && pass.merges) continue;
     INVAR_CHECK_OK(pass.run(*executable, target));
     if (observer) observer(pass, *executable);
   }

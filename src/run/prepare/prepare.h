@@ -16,11 +16,13 @@ namespace invar::run {
 struct Target {
   std::string isa;                 // an instruction set; "": the best here
   std::shared_ptr<Device> device;  // null: the host
+  bool observed = false;           // every node runs alone and leaves its results in memory, row-major
 };
 
 struct Pass {
   std::string_view name;
   Status (*run)(Executable&, const Target&);
+  bool merges = false;  // nodes run together or share results afterwards: left out where they are observed
 };
 std::span<const Pass> passes();  // in their order
 

@@ -1,0 +1,186 @@
+// invar trace, diff, answer, dispute: why two results differ, and which of them is right.
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "artifacts.h"
+#include "base/file/file.h"
+#include "base/text/decimal.h"
+#include "commands.h"
+#include "console.h"
+#include "dispute/compare.h"
+#include "dispute/judge.h"
+#include "generate/verify.h"
+
+namespace invar::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+Result<generate::DisputedRun> open(const DisputeCommand& c, const std::string& receipt, Console& console) {
+  INVAR_TRY(const std::string text, generate::read_receipt(receipt));
+  return generate::open_disputed(text, receipt, c.model, c.execution, console);
+}
+
+// The same, where the receipt must be of this model.
+Result<generate::DisputedRun> open_same_model(const DisputeCommand& c, Console& console) {
+  INVAR_TRY(generate::DisputedRun run, open(c, c.receipt, console));
+  if (run.other_model.empty()) return run;
+  const receipt::Finding& f = run.other_model.front();
+  return Error{Code::failed, c.receipt + ": this is not the receipt's model: " + f.field + ": expected " +
+                                 f.expected + ", found " + f.found};
+}
+
+// "V:ROW"
+Result<std::pair<int64_t, int64_t>> place_of(const std::string& text) {
+  const size_t colon = text.find(':');
+  const auto value = parse_whole(text.substr(0, colon), 0, INT32_MAX);
+  const auto row = colon == text.npos ? std::nullopt : parse_whole(text.substr(colon + 1), 0, INT32_MAX);
+  if (!value || !row) return bad_input("--values " + text + ": a value and a row such as 9:66 are needed");
+  return std::pair(static_cast<int64_t>(*value), static_cast<int64_t>(*row));
+}
+
+Result<std::string> traced(const DisputeCommand& c, Console& console) {
+  INVAR_TRY(const generate::DisputedRun run, open(c, c.receipt, console));
+  if (c.rows >= 0) {
+    INVAR_TRY(const dispute::Rows rows, dispute::rows(run.subject, c.rows));
+    return print(rows);
+  }
+  if (!c.values.empty()) {
+    INVAR_TRY(const auto place, place_of(c.values));
+    INVAR_TRY(const dispute::Values values, dispute::values(run.subject, place.first, place.second));
+    return print(values);
+  }
+  INVAR_TRY(const dispute::Trace trace, dispute::trace(run.subject));
+  return print(trace);
+}
+
+Result<std::string> answered(const DisputeCommand& c, Console& console) {
+  INVAR_TRY(const std::string text, read_file(c.file, dispute::kExchangeFile));
+  INVAR_TRY(const dispute::Question question, dispute::parse_as<dispute::Question>(text, c.file));
+  INVAR_TRY(const generate::DisputedRun run, open_same_model(c, console));
+  return dispute::answer(run.subject, question);
+}
+
+bool exists(const std::string& path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+Result<dispute::Answers> answers_of(const std::string& folder, char party) {
+  dispute::Answers answers;
+  dispute::Question q;
+  for (q.round = 1; q.round <= 3; ++q.round) {
+    const std::string name = folder + "/" + q.answer_file(party);
+    if (!exists(name)) break;
+    INVAR_TRY(std::string text, read_file(name, dispute::kExchangeFile));
+    answers.names.push_back(name);
+    answers.texts.push_back(std::move(text));
+  }
+  return answers;
+}
+
+Result<dispute::Ruling> ruling(const DisputeCommand& c, Console& console) {
+  const std::string path = c.file + "/question.json";
+  std::optional<dispute::Question> asked;
+  if (exists(path)) {
+    INVAR_TRY(const std::string text, read_file(path, dispute::kExchangeFile));
+    INVAR_TRY(asked, dispute::parse_as<dispute::Question>(text, path));
+  }
+  INVAR_TRY(const dispute::Answers a, answers_of(c.file, 'a'));
+  INVAR_TRY(const dispute::Answers b, answers_of(c.file, 'b'));
+  INVAR_TRY(const generate::DisputedRun run, open_same_model(c, console));
+  if (asked) {
+    if (const auto other = dispute::compare(asked->of, run.subject.of); !other.member.empty())
+      return bad_input(path + ": computation." + other.member + ": " + other.a + ", and here it is " +
+                       other.b + "; a case is about one receipt");
+  }
+  INVAR_TRY(dispute::Ruling r, dispute::judge(run.subject, a, b, asked ? &*asked : nullptr, c.close));
+  if (const auto* question = std::get_if<dispute::Question>(&r)) {
+    INVAR_CHECK_OK(write_file(path, print(*question)));
+  }
+  return r;
+}
+
+std::string text_of(const DisputeCommand& c, const dispute::Question& q) {
+  const std::string path = c.file + "/question.json";
+  std::string what = q.asks;
+  if (q.value >= 0) what += " of value " + std::to_string(q.value);
+  if (q.row >= 0) what += " at position " + std::to_string(q.row);
+  std::string text = "QUESTION  " + what + " (round " + std::to_string(q.round) + ")\n";
+  for (const char party : {'a', 'b'}) {
+    if (party == 'a' && q.asks == "objection") continue;  // only b says what is wrong
+    const std::string answer = c.file + "/" + q.answer_file(party);
+    text += std::string("  ") + party +
+            (exists(answer)
+                 ? " has answered: " + answer
+                 : " answers with: invar answer " + path + " --receipt " + c.receipt + " -o " + answer) +
+            "\n";
+  }
+  return text;
+}
+
+std::string json_of(const dispute::Ruling& r) {
+  if (const auto* q = std::get_if<dispute::Question>(&r)) {
+    return line_of({{"question", q->asks}, {"round_number", q->round}, {"value", q->value}, {"row", q->row}});
+  }
+  const auto& v = std::get<dispute::Verdict>(r);
+  ordered_json j = {{"winner", v.winner == dispute::Verdict::a   ? "a"
+                               : v.winner == dispute::Verdict::b ? "b"
+                                                                 : "nobody"},
+                    {"reason", v.reason},
+                    {"details", ordered_json::object()},
+                    {"multiply_adds", v.cost.multiply_adds},
+                    {"run_multiply_adds", v.cost.run_multiply_adds},
+                    {"bytes_hashed", v.cost.bytes_hashed}};
+  for (const auto& [what, how] : v.details) j["details"][what] = how;
+  return line_of(j);
+}
+
+Result<dispute::Difference> difference(const DisputeCommand& c, Console& console) {
+  if (c.other.empty()) {
+    INVAR_TRY(const generate::DisputedRun run, open(c, c.file, console));
+    return dispute::compare_with_machine(run.subject, run.other_model);
+  }
+  INVAR_TRY(const std::string a, read_file(c.file, dispute::kExchangeFile));
+  INVAR_TRY(const std::string b, read_file(c.other, dispute::kExchangeFile));
+  return dispute::compare_files({a, c.file}, {b, c.other});
+}
+
+}  // namespace
+
+int trace(const DisputeCommand& c) {
+  Console console(false);
+  const Result<std::string> text = traced(c, console);
+  return text ? exit_code(deliver(c.output, *text)) : fail(text.error());
+}
+
+int answer(const DisputeCommand& c) {
+  Console console(false);
+  const Result<std::string> text = answered(c, console);
+  return text ? exit_code(deliver(c.output, *text)) : fail(text.error());
+}
+
+int diff(const DisputeCommand& c) {
+  Console console(c.json);
+  const Result<dispute::Difference> d = difference(c, console);
+  if (!d) return fail(d.error());
+  ordered_json j = {
+      {"ok", d->equal}, {"findings", ordered_json::array()}, {"cause", d->cause}, {"next", d->next}};
+  for (const auto& [what, how] : d->where) j["findings"].push_back({{"what", what}, {"how", how}});
+  if (const Status written = write_stdout(c.json ? line_of(j) : report(*d)); !written)
+    return fail(written.error());
+  return d->equal ? 0 : static_cast<int>(Code::failed);
+}
+
+int judge(const DisputeCommand& c) {
+  Console console(c.json);
+  const Result<dispute::Ruling> r = ruling(c, console);
+  if (!r) return fail(r.error());
+  const auto* question = std::get_if<dispute::Question>(&*r);
+  return exit_code(write_stdout(c.json     ? json_of(*r)
+                                : question ? text_of(c, *question)
+                                           : report(std::get<dispute::Verdict>(*r))));
+}
+
+}  // namespace invar::cli

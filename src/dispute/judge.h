@@ -1,0 +1,44 @@
+// The judge of a dispute about one computation (spec/trace.md, trace.6 - trace.9): asks both
+// parties until they differ in one element, and computes that alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "dispute/exchange.h"
+#include "dispute/trace.h"
+
+namespace invar::dispute {
+
+// What a judge does, and what the whole run would be, in the same units (trace.9).
+struct Cost {
+  uint64_t multiply_adds = 0, run_multiply_adds = 0;
+  uint64_t bytes_hashed = 0;  // of the parties' answers
+};
+
+struct Verdict {
+  enum Winner { a, b, nobody } winner = nobody;
+  std::string reason;
+  // What was compared: "operation", "position", "element", ... with the words for a person.
+  std::vector<std::pair<std::string, std::string>> details;
+  Cost cost;
+};
+
+// The files of one party, round by round: names for messages, and contents.
+struct Answers {
+  std::vector<std::string> names, texts;
+};
+
+// The next question, or the verdict. Stateless: everything follows from the answers. `asked` is the
+// question of the last call, or null: an answer that was changed since loses. A party that has not
+// answered the last question yet: that question again, or with `close` it loses. Errors are the
+// judge's own: its weights are not those of the plan.
+using Ruling = std::variant<Question, Verdict>;
+Result<Ruling> judge(const Subject&, const Answers& a, const Answers& b, const Question* asked = nullptr,
+                     bool close = false);
+
+std::string report(const Verdict&);
+
+}  // namespace invar::dispute

@@ -1,0 +1,203 @@
+// A node of a plan in steps of the judge's choice, by the reference kernel, see reexecute.h.
+#include "dispute/reexecute/reexecute.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/endian.h"
+#include "base/opset.h"
+#include "device/memory.h"
+#include "dispute/trace.h"
+#include "kernels/registry.h"
+#include "num/env.h"
+
+namespace invar::dispute {
+namespace {
+
+// The node with its operands in memory.
+class ReferenceNode {
+ public:
+  static Result<ReferenceNode> make(const plan::Plan&, const plan::Node&);
+  Status load(const OwnWeights&);
+  // Memory for the positions up to and with `last`.
+  Status remember(int64_t last);
+  // Binds the rows [first, first + count) of the operands, which `known` has from row `from` on.
+  Status bind(const std::map<int, std::string>& known, int64_t from, int64_t first, int64_t count);
+  // Computes the first phase, in which an operation with memory appends.
+  void append();
+  // Computes until element `element` of result `out` is there; returns its bytes.
+  std::string compute(size_t out, int64_t element, uint64_t of_all, uint64_t& multiply_adds);
+
+ private:
+  ReferenceNode(const plan::Plan& p, const plan::Node& n, const ops::CpuKernel& k)
+      : plan_(p), node_(n), kernel_(k), in_(n.in.size()), out_(n.out.size()) {}
+  Result<ops::View> copy_of(DType, std::vector<int64_t> shape, const char* bytes);
+  ops::Call call() const;
+  void run_units(const ops::Call& c, int phase, int64_t begin, int64_t end) {
+    if (begin < end) kernel_.run(c, phase, begin, end, scratch_.data());
+  }
+
+  const plan::Plan& plan_;
+  const plan::Node& node_;
+  const ops::CpuKernel& kernel_;
+  std::vector<ops::View> in_, out_;
+  std::vector<Allocation> memory_;
+  Allocation state_, scratch_, shared_;
+  ops::Sequence sequence_{0, 0};
+  int64_t capacity_ = 0;
+};
+
+Result<ReferenceNode> ReferenceNode::make(const plan::Plan& plan, const plan::Node& node) {
+  const ops::CpuKernel* const kernel = ops::find_cpu_kernel(node.op, "reference");
+  if (!kernel) return not_covered(node.op + ": this build has no reference kernel of it");
+  return ReferenceNode(plan, node, *kernel);
+}
+
+// Bytes are little-endian.
+Result<ops::View> ReferenceNode::copy_of(DType dtype, std::vector<int64_t> shape, const char* bytes) {
+  ops::View view{nullptr, dtype, static_cast<int>(shape.size())};
+  std::copy(shape.begin(), shape.end(), view.dim);
+  const size_t size = static_cast<size_t>(view.elements()) * size_of(dtype);
+  INVAR_TRY(Allocation own, Allocation::make(size, "a disputed operation"));
+  if (bytes) copy_little_endian(own.data(), bytes, size, size_of(dtype));
+  view.data = own.data();
+  memory_.push_back(std::move(own));
+  return view;
+}
+
+Status ReferenceNode::load(const OwnWeights& own) {
+  for (size_t i = 0; i < in_.size(); ++i) {
+    if (node_.in[i].kind != plan::Operand::weight) continue;
+    const plan::Weight& w = plan_.weights[static_cast<size_t>(node_.in[i].index)];
+    INVAR_TRY(const MappedFile file, MappedFile::open(own.folder + "/" + w.file));
+    const bool whole = w.offset <= file.bytes().size() && w.length <= file.bytes().size() - w.offset;
+    if (!whole || (!(own.hashed && own.hashed->has(file, w.offset, w.length, w.sha256)) &&
+                   sha256(file.bytes().data() + w.offset, w.length) != w.sha256))
+      return Error{Code::failed, "weight " + w.name + " in " + w.file + " is not that of the plan"};
+    INVAR_TRY(in_[i], copy_of(w.dtype, w.shape, file.text().data() + w.offset));
+  }
+  return {};
+}
+
+Status ReferenceNode::bind(const std::map<int, std::string>& known, int64_t from, int64_t first,
+                           int64_t count) {
+  auto shape_of = [&](const plan::Value& v) {
+    std::vector<int64_t> shape{1, count};
+    for (size_t d = 2; d < v.shape.size(); ++d) shape.push_back(v.shape[d].value);
+    return shape;
+  };
+  for (size_t i = 0; i < in_.size(); ++i) {
+    const plan::Operand& o = node_.in[i];
+    if (o.kind != plan::Operand::value) continue;
+    const plan::Value& v = plan_.values[static_cast<size_t>(o.index)];
+    const auto at = static_cast<size_t>((first - from) * row_bytes(v));
+    const std::string& bytes = known.at(o.index);
+    if (at + static_cast<size_t>(count * row_bytes(v)) > bytes.size())
+      return Error{Code::internal, "rows of value " + std::to_string(o.index) + " are missing"};
+    INVAR_TRY(in_[i], copy_of(v.dtype, shape_of(v), bytes.data() + at));
+  }
+  for (size_t i = 0; i < out_.size(); ++i) {
+    const plan::Value& v = plan_.values[static_cast<size_t>(node_.out[i])];
+    INVAR_TRY(out_[i], copy_of(v.dtype, shape_of(v), nullptr));
+  }
+  sequence_.past = first;
+  const ops::Call c = call();
+  const ops::OpContract& contract = *ops::contract_of(node_.op);
+  if (const char* takes = contract.check(c)) return bad_input(node_.op + ": it takes " + takes);
+  if (ops::OutOfBounds o; contract.find_out_of_bounds && contract.find_out_of_bounds(c, o))
+    return bad_input(node_.op + ": index " + std::to_string(o.value) + " of operand " +
+                     std::to_string(o.operand) + " is out of bounds");
+  if (kernel_.scratch_bytes) {
+    INVAR_TRY(scratch_, Allocation::make(kernel_.scratch_bytes(c), "scratch"));
+  }
+  if (kernel_.shared_bytes) {
+    INVAR_TRY(shared_, Allocation::make(kernel_.shared_bytes(c), "memory between phases"));
+  }
+  if (capacity_ && !state_.size()) {
+    INVAR_TRY(state_, Allocation::make(kernel_.state_bytes(c, capacity_), "keys and values"));
+  }
+  return {};
+}
+
+Status ReferenceNode::remember(int64_t last) {
+  capacity_ = last + 1;
+  return {};
+}
+
+ops::Call ReferenceNode::call() const {
+  ops::Call c{in_, out_, &node_.attrs};
+  c.shared = shared_.data();
+  if (!capacity_) return c;
+  c.state = state_.data(), c.slot_bytes = state_.size();
+  c.past = sequence_.past, c.capacity = capacity_, c.sequences = &sequence_;
+  return c;
+}
+
+void ReferenceNode::append() {
+  const ops::Call c = call();
+  const int last = std::max(kernel_.phases - 1, 1);  // the results come in the last phase
+  for (int phase = 0; phase < last; ++phase) run_units(c, phase, 0, kernel_.units(c, phase));
+}
+
+std::string ReferenceNode::compute(size_t out, int64_t element, uint64_t of_all, uint64_t& multiply_adds) {
+  const ops::Call c = call();
+  const ops::View& result = out_[out];
+  const size_t width = size_of(result.dtype);
+  char* const at = result.as<char>() + static_cast<size_t>(element) * width;
+  const std::string unwritten(width, '\xa5');
+  std::memcpy(at, unwritten.data(), width);
+  const int last = kernel_.phases - 1;
+  for (int phase = 0; phase < last; ++phase) run_units(c, phase, 0, kernel_.units(c, phase));
+  // Units are independent, and those of most kernels follow the elements. Where the guess was
+  // wrong, the element is unwritten, and all units run.
+  const int64_t units = kernel_.units(c, last),
+                guess = element * units / std::max<int64_t>(result.elements(), 1);
+  run_units(c, last, guess, guess + 1);
+  int64_t done = 1;
+  if (std::memcmp(at, unwritten.data(), width) == 0) run_units(c, last, 0, done = units);
+  multiply_adds = of_all * static_cast<uint64_t>(done) / static_cast<uint64_t>(std::max<int64_t>(units, 1));
+  std::string bytes(width, '\0');
+  copy_little_endian(bytes.data(), at, width, width);
+  return bytes;
+}
+
+}  // namespace
+
+Result<Reexecuted> reexecute(const plan::Plan& plan, const OwnWeights& own, int value, int64_t row,
+                             int64_t element, const std::map<int, std::string>& known) {
+  const num::ArithmeticEnv env;
+  const plan::Node& node = *maker_of(plan, value);
+  const auto out = static_cast<size_t>(std::find(node.out.begin(), node.out.end(), value) - node.out.begin());
+  const int64_t from = needed_for(plan, value, row).first;
+  INVAR_TRY(ReferenceNode reference, ReferenceNode::make(plan, node));
+  INVAR_CHECK_OK(reference.load(own));
+  if (node.state >= 0) {
+    INVAR_CHECK_OK(reference.remember(row));
+  }
+  if (from < row) {
+    INVAR_CHECK_OK(reference.bind(known, from, from, row - from));
+    reference.append();
+  }
+  INVAR_CHECK_OK(reference.bind(known, from, row, 1));
+  Reexecuted done;
+  done.element = reference.compute(out, element, multiply_adds(plan, node, row, row), done.multiply_adds);
+  return done;
+}
+
+uint64_t multiply_adds(const plan::Plan& plan, const plan::Node& node, int64_t first, int64_t last) {
+  auto row_of = [&](int v) {
+    return static_cast<uint64_t>(row_elements(plan.values[static_cast<size_t>(v)]));
+  };
+  uint64_t in = 0, out = 0;
+  for (const plan::Operand& o : node.in)
+    if (o.kind == plan::Operand::value) in = std::max(in, row_of(o.index));
+  for (const int v : node.out) out += row_of(v);
+  const auto rows = static_cast<uint64_t>(last - first + 1);
+  if (node.state >= 0) return (in + out) * (rows * static_cast<uint64_t>(first + last + 2) / 2);
+  const OpInfo* const info = op_info(node.op);
+  const bool contracts = info && info->numerics.starts_with("fp32");
+  return rows * (contracts ? in * out : std::max(in, out));
+}
+
+}  // namespace invar::dispute

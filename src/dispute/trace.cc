@@ -1,0 +1,254 @@
+// The forward pass of a trace and the answers that come from it, see trace.h.
+#include "dispute/trace.h"
+
+#include <algorithm>
+
+#include "base/endian.h"
+#include "dispute/proof/range_proof.h"
+
+namespace invar::dispute {
+namespace {
+
+// [batch, seq, constants...]
+bool has_rows(const plan::Plan& plan, const plan::Value& v) {
+  auto is = [&](size_t axis, const char* name) {
+    return v.shape[axis].symbol >= 0 &&
+           plan.symbols[static_cast<size_t>(v.shape[axis].symbol)] == DimExpr::symbol(name);
+  };
+  return v.shape.size() >= 2 && is(0, "batch") && is(1, "seq") &&
+         std::all_of(v.shape.begin() + 2, v.shape.end(), [](const plan::DimRef& d) { return d.symbol < 0; });
+}
+
+Digest digest_of(const std::vector<int32_t>& tokens) {
+  std::string bytes(tokens.size() * sizeof(int32_t), '\0');
+  copy_little_endian(bytes.data(), tokens.data(), bytes.size(), sizeof(int32_t));
+  return sha256(bytes);
+}
+
+int logits_of(const plan::Plan& plan) {
+  for (const plan::Port& p : plan.outputs)
+    if (p.name == "logits") return p.value;
+  return -1;
+}
+
+Status check_result(const Subject& s, int64_t value) {
+  if (value < static_cast<int64_t>(s.plan.values.size()) && maker_of(s.plan, static_cast<int>(value)))
+    return {};
+  return bad_input("value " + std::to_string(value) + " is no result of the plan, whose results are " +
+                   std::to_string(s.plan.nodes.front().out.front()) + " to " +
+                   std::to_string(s.plan.values.size() - 1));
+}
+
+}  // namespace
+
+Result<Subject> subject_of(receipt::Receipt r, const receipt::Receipt& mine, plan::Plan plan,
+                           std::string folder, run::Options options) {
+  if (r.tokens.empty()) return bad_input("the receipt has no answer, so there is nothing to trace");
+  for (size_t v = 0; v < plan.values.size(); ++v)
+    if (!plan.bodies.empty() || !has_rows(plan, plan.values[v]))
+      return not_covered("value " + std::to_string(v) +
+                         " of the plan has no row for each position, so it cannot be traced");
+  Subject s{std::move(r), std::move(plan), std::move(folder), std::move(options), {}, {}};
+  s.tokens = s.receipt.prompt_tokens;
+  s.tokens.insert(s.tokens.end(), s.receipt.tokens.begin(), s.receipt.tokens.end() - 1);
+  s.options.capacity = static_cast<int64_t>(s.tokens.size());
+  s.of = {receipt::receipt_hash(s.receipt),
+          mine.weights,
+          mine.program,
+          plan::digest(s.plan),
+          digest_of(s.tokens),
+          mine.numerics,
+          s.options.capacity};
+  return s;
+}
+
+int64_t row_elements(const plan::Value& v) {
+  int64_t n = 1;
+  for (size_t i = 2; i < v.shape.size(); ++i) n *= v.shape[i].value;
+  return n;
+}
+int64_t row_bytes(const plan::Value& v) {
+  return row_elements(v) * static_cast<int64_t>(size_of(v.dtype));
+}
+
+const plan::Node* maker_of(const plan::Plan& plan, int value) {
+  for (const plan::Node& n : plan.nodes)
+    if (std::find(n.out.begin(), n.out.end(), value) != n.out.end()) return &n;
+  return nullptr;
+}
+
+std::vector<TracedValue> results_of(const Subject& s) {
+  std::vector<TracedValue> all;
+  for (size_t n = 0; n < s.plan.nodes.size(); ++n) {
+    const plan::Node& node = s.plan.nodes[n];
+    const std::string origin =
+        node.origin.op + (node.origin.op.empty() || node.origin.name.empty() ? "" : " ") + node.origin.name;
+    for (const int v : node.out) {
+      const plan::Value& value = s.plan.values[static_cast<size_t>(v)];
+      std::vector<int64_t> shape{1, s.of.positions};
+      for (size_t i = 2; i < value.shape.size(); ++i) shape.push_back(value.shape[i].value);
+      all.push_back({v,
+                     static_cast<int64_t>(n),
+                     node.op + "." + std::to_string(node.version),
+                     origin,
+                     std::string(name_of(value.dtype)),
+                     std::move(shape),
+                     {}});
+    }
+  }
+  return all;
+}
+
+Needed needed_for(const plan::Plan& plan, int value, int64_t row) {
+  Needed needed{{}, row};
+  const plan::Node* const node = maker_of(plan, value);
+  for (const plan::Operand& o : node->in)
+    if (o.kind == plan::Operand::value && maker_of(plan, o.index)) needed.values.push_back(o.index);
+  std::sort(needed.values.begin(), needed.values.end());
+  needed.values.erase(std::unique(needed.values.begin(), needed.values.end()), needed.values.end());
+  if (node->state >= 0) needed.first = 0;
+  return needed;
+}
+
+void Recorder::add(const run::NodeResults& r) {
+  const plan::Node& node = plan_.nodes[r.node];
+  for (size_t o = 0; o < r.out.size(); ++o) {
+    const int v = node.out[o];
+    const auto bytes = static_cast<size_t>(row_bytes(plan_.values[static_cast<size_t>(v)]));
+    const auto kept = kept_.find(v);
+    std::string row(bytes, '\0');
+    for (int64_t i = 0; i < r.out[o].dim[1]; ++i) {
+      copy_little_endian(row.data(), r.out[o].as<const char>() + static_cast<size_t>(i) * bytes, bytes,
+                         size_of(r.out[o].dtype));
+      digests_[static_cast<size_t>(v)].push_back(sha256(row));
+      if (kept != kept_.end() && r.past + i >= kept->second.first.first &&
+          r.past + i <= kept->second.first.last)
+        kept->second.second.push_back(row);
+    }
+  }
+}
+
+Status record(const Subject& s, Recorder& recorder, const Observer& before) {
+  run::Options options = s.options;
+  options.observe = [&](const run::NodeResults& r) {
+    if (before) before(r);
+    recorder.add(r);
+  };
+  INVAR_TRY(run::Session session, run::Session::open(s.plan, s.folder, options));
+  // In pieces, so that a step's activations and its logits stay bounded.
+  const auto piece = static_cast<size_t>(session.chunk());
+  for (std::span<const int32_t> rest = s.tokens; !rest.empty();
+       rest = rest.subspan(std::min(piece, rest.size()))) {
+    INVAR_TRY(const auto logits, session.step(rest.first(std::min(piece, rest.size())), true));
+    static_cast<void>(logits);
+  }
+  return session.weights_unchanged();
+}
+
+Result<Trace> trace(const Subject& s, const Observer& before) {
+  Recorder recorder(s.plan);
+  INVAR_CHECK_OK(record(s, recorder, before));
+  Trace t{s.of, results_of(s)};
+  for (TracedValue& v : t.values) v.root = merkle_root(recorder.digests(static_cast<int>(v.value)));
+  return t;
+}
+
+Result<Rows> rows(const Subject& s, int64_t value, const Observer& before) {
+  INVAR_CHECK_OK(check_result(s, value));
+  Recorder recorder(s.plan);
+  INVAR_CHECK_OK(record(s, recorder, before));
+  return Rows{s.of, value, recorder.digests(static_cast<int>(value))};
+}
+
+Result<Values> values(const Subject& s, int64_t value, int64_t row, const Observer& before) {
+  INVAR_CHECK_OK(check_result(s, value));
+  if (row < 0 || row >= s.of.positions)
+    return bad_input("row " + std::to_string(row) + " is not one of the positions 0 to " +
+                     std::to_string(s.of.positions - 1));
+  const int v = static_cast<int>(value);
+  const Needed needed = needed_for(s.plan, v, row);
+  Recorder recorder(s.plan);
+  recorder.keep({v, row, row});
+  for (const int operand : needed.values) recorder.keep({operand, needed.first, row});
+  INVAR_CHECK_OK(record(s, recorder, before));
+  Values all{s.of,
+             value,
+             row,
+             std::string(name_of(s.plan.values[static_cast<size_t>(value)].dtype)),
+             recorder.rows(v)[0],
+             {}};
+  for (const int operand : needed.values)
+    all.operands.push_back({operand, needed.first, recorder.rows(operand),
+                            range_proof(recorder.digests(operand), static_cast<size_t>(needed.first),
+                                        static_cast<size_t>(row))});
+  return all;
+}
+
+Result<Objection> objection(const Subject& s, const Observer& before) {
+  Recorder recorder(s.plan);
+  const int logits = logits_of(s.plan);
+  const int64_t first = s.of.positions - static_cast<int64_t>(s.receipt.tokens.size());
+  Objection found{s.of, -1, {}, {}};
+  Status picked;
+  auto compare_step = [&](const run::NodeResults& r) {
+    if (before) before(r);
+    const auto& out = s.plan.nodes[r.node].out;
+    if (out.size() != 1 || out[0] != logits) return;
+    const auto vocab = static_cast<size_t>(row_elements(s.plan.values[static_cast<size_t>(logits)]));
+    for (int64_t i = std::max<int64_t>(first - r.past, 0); i < r.out[0].dim[1] && found.step < 0 && picked;
+         ++i) {
+      const std::span row(r.out[0].as<const float>() + static_cast<size_t>(i) * vocab, vocab);
+      const auto step = static_cast<size_t>(r.past + i - first);
+      const auto token = sample::pick(row, s.receipt.sampling, step);
+      if (!token) {
+        picked = token.error();
+      } else if (*token != s.receipt.tokens[step] || receipt::commit(row) != s.receipt.logits[step]) {
+        found.step = static_cast<int64_t>(step);
+        found.logits.resize(row.size_bytes());
+        copy_little_endian(found.logits.data(), row.data(), row.size_bytes(), sizeof(float));
+      }
+    }
+  };
+  INVAR_CHECK_OK(record(s, recorder, compare_step));
+  INVAR_CHECK_OK(picked);
+  const auto row = static_cast<size_t>(first + found.step);
+  if (found.step >= 0) found.proof = range_proof(recorder.digests(logits), row, row);
+  return found;
+}
+
+Result<std::string> answer(const Subject& s, const Question& q, const Observer& before) {
+  if (const OtherComputation other = compare(q.of, s.of); !other.member.empty())
+    return bad_input("the question is about another computation than this receipt and model: " +
+                     other.member + " is " + other.a + " there and " + other.b + " here");
+  if (q.asks == "trace") {
+    INVAR_TRY(const Trace t, trace(s, before));
+    return print(t);
+  }
+  if (q.asks == "rows") {
+    INVAR_TRY(const Rows r, rows(s, q.value, before));
+    return print(r);
+  }
+  if (q.asks == "values") {
+    INVAR_TRY(const Values v, values(s, q.value, q.row, before));
+    return print(v);
+  }
+  INVAR_TRY(const Objection o, objection(s, before));
+  return print(o);
+}
+
+OtherComputation compare(const Computation& a, const Computation& b) {
+  const std::pair<const char*, Digest Computation::*> digests[] = {{"receipt", &Computation::receipt},
+                                                                   {"weights", &Computation::weights},
+                                                                   {"program", &Computation::program},
+                                                                   {"plan", &Computation::plan},
+                                                                   {"tokens", &Computation::tokens}};
+  if (a.weights != b.weights) return {"weights", to_hex(a.weights), to_hex(b.weights)};
+  if (a.numerics != b.numerics) return {"numerics", a.numerics, b.numerics};
+  for (const auto& [name, member] : digests)
+    if (a.*member != b.*member) return {name, to_hex(a.*member), to_hex(b.*member)};
+  if (a.positions != b.positions)
+    return {"positions", std::to_string(a.positions), std::to_string(b.positions)};
+  return {};
+}
+
+}  // namespace invar::dispute

@@ -1,0 +1,86 @@
+// One forward pass -> commitments to every result of every node (spec/trace.md), and what a party
+// answers from it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dispute/exchange.h"
+#include "plan/plan.h"
+#include "receipt/receipt.h"
+#include "run/session.h"
+
+namespace invar::dispute {
+
+// A receipt with what this machine computes it by. Its plan is compiled from the checkpoint here.
+struct Subject {
+  receipt::Receipt receipt;
+  plan::Plan plan;
+  std::string folder;           // of the plan's weight files
+  run::Options options;         // threads, instruction set, known digests; on the CPU
+  std::vector<int32_t> tokens;  // receipt.16: prompt and answer but its last token
+  Computation of;
+};
+// `mine`: the model and program fields of this machine, which need not be those of the receipt.
+// not_covered: the plan has a value that is not [batch, seq, constants...], so it has no rows.
+Result<Subject> subject_of(receipt::Receipt, const receipt::Receipt& mine, plan::Plan, std::string folder,
+                           run::Options);
+
+// The bytes of a row of a value of the plan: its elements without batch and seq.
+int64_t row_elements(const plan::Value&);
+int64_t row_bytes(const plan::Value&);
+// The trace's line of each result, its roots still open.
+std::vector<TracedValue> results_of(const Subject&);
+// The values that a row of `value` is computed from, results of other nodes, ascending, and the
+// first row that is needed of them: the row itself, or 0 for an operation with memory.
+struct Needed {
+  std::vector<int> values;
+  int64_t first;
+};
+Needed needed_for(const plan::Plan&, int value, int64_t row);
+const plan::Node* maker_of(const plan::Plan&, int value);  // null: an input, or no such value
+
+// Sees every result of a pass, and may change it: tests of dishonest parties do.
+using Observer = std::function<void(const run::NodeResults&)>;
+
+// The digests of all rows of all results, and the bytes of some rows.
+class Recorder {
+ public:
+  struct Range {
+    int value;
+    int64_t first, last;
+  };
+  explicit Recorder(const plan::Plan& plan) : plan_(plan), digests_(plan.values.size()) {}
+  void keep(const Range& r) { kept_[r.value] = {r, {}}; }
+  void add(const run::NodeResults&);
+  const std::vector<Digest>& digests(int value) const { return digests_[static_cast<size_t>(value)]; }
+  const std::vector<std::string>& rows(int value) const { return kept_.at(value).second; }
+
+ private:
+  const plan::Plan& plan_;
+  std::vector<std::vector<Digest>> digests_;                        // per value, per row
+  std::map<int, std::pair<Range, std::vector<std::string>>> kept_;  // little-endian
+};
+// Runs the forward pass. Memory: a digest for each row, and the rows that are kept.
+Status record(const Subject&, Recorder&, const Observer& before = {});
+
+Result<Trace> trace(const Subject&, const Observer& before = {});
+// bad_input: no such value, no such row.
+Result<Rows> rows(const Subject&, int64_t value, const Observer& before = {});
+Result<Values> values(const Subject&, int64_t value, int64_t row, const Observer& before = {});
+// The first step whose logits or token are not the receipt's.
+Result<Objection> objection(const Subject&, const Observer& before = {});
+// The file that answers a question. bad_input: the question is about another computation.
+Result<std::string> answer(const Subject&, const Question&, const Observer& before = {});
+
+// What differs between two computations, as a member of the files, with both contents; all empty:
+// nothing does.
+struct OtherComputation {
+  std::string member, a, b;
+};
+OtherComputation compare(const Computation& a, const Computation& b);
+
+}  // namespace invar::dispute

@@ -1,0 +1,40 @@
+// What traces and disputes are about: a receipt, and its model as it is found and compiled here.
+#include "generate/execution.h"
+#include "generate/model/find_model.h"
+#include "generate/model_folder.h"
+#include "generate/task_cache.h"
+#include "generate/verify.h"
+#include "receipt/seal.h"
+
+namespace invar::generate {
+
+Result<DisputedRun> open_disputed(std::string_view text, const std::string& name, const ModelOptions& model,
+                                  const ExecutionOptions& execution, Observer& observer) {
+  receipt::Receipt claimed;
+  INVAR_TRY(const auto findings, receipt::validate(text, name, &claimed));
+  if (!findings.empty())
+    return bad_input(name + ": not a valid receipt: " + findings.front().field + ": expected " +
+                     findings.front().expected + ", found " + findings.front().found +
+                     "; `invar validate` names everything");
+  const OperationSet set = operation_set_from(claimed.operation_set).value();  // validate knows it
+  if (set != OperationSet::reproducible)
+    return not_covered(name + ": its operation set is " + claimed.operation_set +
+                       ", whose bits are not fixed, so nobody can say which of two results is right");
+  INVAR_TRY(const FoundModel found, find_model(model.model_name, claimed));
+  INVAR_TRY(const ModelFolder folder, open_model(found.location));
+  ModelOptions options = model;
+  if (options.plan.empty()) options.operation_set = set;
+  INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
+  INVAR_TRY(receipt::Receipt mine, receipt::describe(folder.identity, compiled.plan, claimed.format));
+  if (static_cast<int64_t>(claimed.prompt_tokens.size() + claimed.tokens.size()) > folder.context)
+    return bad_input(name + ": output.tokens: with the prompt more than the " +
+                     std::to_string(folder.context) + " positions of the model");
+  DisputedRun run{{}, receipt::compare_model(claimed, mine), compiled.temporary, compiled.hashed};
+  run::Options how = session_options(execution, 1);
+  how.hashed = run.hashed.get();
+  INVAR_TRY(run.subject,
+            dispute::subject_of(std::move(claimed), mine, std::move(compiled.plan), compiled.folder, how));
+  return run;
+}
+
+}  // namespace invar::generate
