@@ -59,6 +59,7 @@ Status do_compile(const CompileCommand& c) {
   options.folder = folder_of(c.model), options.operation_set = set.value_or(OperationSet::reproducible);
   if (c.opt >= 0) options.opt = c.opt;
   options.choices = c.choices, options.stateless = c.stateless;
+  options.trusts_recipe = c.dims.empty() && c.bound.empty() && !c.stateless;
   if (!c.emit.empty()) {
     INVAR_TRY(std::string text, compiler::emit(graph, options, c.emit));
     return deliver(c.output, text);
