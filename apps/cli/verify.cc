@@ -6,9 +6,11 @@
 #include <optional>
 #include <random>
 
+#include "artifacts.h"
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
+#include "generate/tensors.h"
 #include "generate/verify.h"
 
 namespace invar::cli {
@@ -103,6 +105,16 @@ std::string random_salt() {
   return to_hex(hash.finish()).substr(0, 32);
 }
 
+Result<generate::TensorProgram> tensor_program(const ReceiptCommand& c) {
+  generate::TensorProgram program;
+  program.plan = c.model.plan, program.model = c.onnx_model, program.choices = c.choices;
+  if (!c.model.plan.empty() && !c.onnx_model.empty())
+    return bad_input("--model is compiled and --plan is taken as it is: give one of them");
+  INVAR_TRY(program.dims, sizes_from("--dim", c.dims));
+  INVAR_TRY(program.bound, tensors_from("--bind", c.bound));
+  return program;
+}
+
 }  // namespace
 
 int validate(const ReceiptCommand& c) {
@@ -117,10 +129,21 @@ int verify(const ReceiptCommand& c) {
     if (!selection.range)
       return fail(bad_input("--steps " + c.steps + ": two numbers of steps such as 0:64 are needed"));
   }
+  const auto program = tensor_program(c);
+  if (!program) return fail(program.error());
+  const auto inputs = tensors_from("--input", c.inputs);
+  if (!inputs) return fail(inputs.error());
   Console console(c.json);
   generate::Verifier verifier(c.model, c.execution, console, selection);
-  return judge_all(
-      c, [&](const std::string& text, const std::string& name) { return verifier.verify(text, name); });
+  return judge_all(c, [&](const std::string& text, const std::string& name) -> Result<generate::Verdict> {
+    const bool of_tensors = generate::is_tensor_receipt(text);
+    if (!of_tensors && !(c.onnx_model.empty() && c.inputs.empty()))
+      return bad_input(name + ": not a receipt of tensors: leave --model and --input out");
+    if (!of_tensors) return verifier.verify(text, name);
+    if (!selection.all())
+      return bad_input(name + ": a receipt of tensors has no steps: leave --spot and --steps out");
+    return generate::verify_tensors(text, name, *program, *inputs, c.execution, console);
+  });
 }
 
 }  // namespace invar::cli

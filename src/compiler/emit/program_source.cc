@@ -14,8 +14,7 @@
 namespace invar::compiler {
 namespace {
 
-constexpr char kGraphRecipe[] = "onnx-1";  // program.8
-constexpr size_t kMaxRank = 8;             // of a tensor in a plan (plan.2)
+constexpr size_t kMaxRank = 8;  // of a tensor in a plan (plan.2)
 
 using Location = std::tuple<std::string, uint64_t, uint64_t>;
 using Digests = std::map<Location, Digest>;  // of byte ranges of files
@@ -70,10 +69,10 @@ Result<std::optional<Program>> program_of_graph(const onnx::Graph& graph, const 
       },
       choices);
   Program program;
-  program.text = plan::program_text(kGraphRecipe, plan.numerics, plan.operation_set, {});
+  program.text = plan::program_text(plan::kGraphRecipe, plan.numerics, plan.operation_set, {});
   for (const std::string& choice : plan.choices) program.text += "choice " + choice + "\n";
   program.text += form->text;
-  program.source = {kGraphRecipe, sha256(program.text), {}};
+  program.source = {std::string(plan::kGraphRecipe), sha256(program.text), {}};
   for (onnx::NormalForm::Constant& c : form->constants)
     if (const auto dtype = onnx::dtype_of(c.data_type); dtype && c.shape.size() <= kMaxRank)
       program.source.tensors.push_back({c.name, *dtype, std::move(c.shape), c.sha256, "", 0, 0});
