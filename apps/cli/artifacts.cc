@@ -1,6 +1,8 @@
 // The artifacts that stages exchange, as options name them: token ids, tensors, results.
 #include "artifacts.h"
 
+#include <charconv>
+
 #include "base/file/file.h"
 #include "console.h"
 #include "run/npy.h"
@@ -50,6 +52,23 @@ Result<run::Function::NamedTensors> tensors_from(const std::string& option,
     tensors.emplace_back(one.substr(0, equal), std::move(t));
   }
   return tensors;
+}
+
+Result<std::vector<std::pair<std::string, int64_t>>> sizes_from(const std::string& option,
+                                                                const std::vector<std::string>& given) {
+  std::vector<std::pair<std::string, int64_t>> sizes;
+  for (const std::string& one : given) {
+    const size_t equal = one.rfind('=');
+    int64_t size = -1;
+    if (equal != one.npos) {
+      const char* end = one.data() + one.size();
+      const auto [at, error] = std::from_chars(one.data() + equal + 1, end, size);
+      if (error != std::errc() || at != end) size = -1;
+    }
+    if (size < 0 || equal == 0) return bad_input(option + " " + one + ": not NAME=N, such as seq=128");
+    sizes.emplace_back(one.substr(0, equal), size);
+  }
+  return sizes;
 }
 
 }  // namespace invar::cli

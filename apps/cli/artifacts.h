@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -20,5 +21,8 @@ Result<std::vector<int32_t>> tokens_from(const std::vector<int32_t>& given, cons
 // NAME=FILE.npy, each.
 Result<run::Function::NamedTensors> tensors_from(const std::string& option,
                                                  const std::vector<std::string>& given);
+// NAME=N, each. Names may hold '='.
+Result<std::vector<std::pair<std::string, int64_t>>> sizes_from(const std::string& option,
+                                                                const std::vector<std::string>& given);
 
 }  // namespace invar::cli

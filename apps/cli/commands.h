@@ -56,6 +56,7 @@ struct InferCommand {
   std::string logits_output;        // raw little-endian f32 [tokens given, vocab], sequence after sequence
   std::vector<std::string> inputs;  // NAME=FILE.npy: the plan as a function of tensors
   std::string tensors_output;       // folder for NAME.npy of each output; "" = digests alone
+  std::optional<std::string> receipt_path;  // of the tensors; absent: no receipt
 };
 struct TokensCommand {  // encode, decode
   std::string model_name, text, file;
@@ -68,6 +69,9 @@ struct ReceiptCommand {               // validate, verify
   receipt::StepSelection selection;
   std::string steps;  // A:B
   std::vector<std::string> require_keys;
+  // Of receipts of tensors, in verify: the ONNX model and how its program was made, and the inputs.
+  std::string onnx_model, choices = "all";
+  std::vector<std::string> dims, bound, inputs;
   bool json = false;
 };
 struct KeyCommand {  // keygen

@@ -11,6 +11,7 @@
 #include "console.h"
 #include "generate/execution.h"
 #include "generate/generation_loop.h"
+#include "generate/tensors.h"
 #include "plan/plan.h"
 #include "run/npy.h"
 
@@ -60,6 +61,8 @@ Status check_chooses_nothing(const InferCommand& c, const std::string& option) {
 }
 
 Status do_infer(const InferCommand& c) {
+  if (c.receipt_path)
+    return bad_input("--receipt-path is for tensors (--input): `invar run` writes the receipt of an answer");
   if (!c.logits_output.empty()) {
     INVAR_CHECK_OK(check_chooses_nothing(c, "--logits-output"));
   }
@@ -113,15 +116,12 @@ Status do_infer_tensors(const InferCommand& c) {
   if (!c.tokens.empty() || !c.tokens_file.empty() || !c.logits_output.empty())
     return bad_input("--input gives tensors: leave --tokens, --tokens-file and --logits-output out");
   INVAR_CHECK_OK(check_chooses_nothing(c, "--input"));
-  INVAR_TRY(plan::Plan plan, plan::load(c.plan));
-  const OperationSet set = plan.operation_set;
   INVAR_TRY(const run::Function::NamedTensors inputs, tensors_from("--input", c.inputs));
-  INVAR_TRY(run::Function function,
-            run::Function::open(std::move(plan), folder_of(c.plan), generate::run_options(c.execution)));
-  INVAR_TRY(const run::Function::NamedTensors outputs, function.run(inputs));
-  INVAR_CHECK_OK(function.weights_unchanged());
+  Console console(true);
+  INVAR_TRY(const generate::TensorAnswer answer,
+            generate::infer_tensors(c.plan, inputs, c.execution, c.receipt_path, console));
   json out;
-  for (const auto& [name, t] : outputs) {
+  for (const auto& [name, t] : answer.outputs) {
     std::string bytes(t.bytes.size(), '\0');
     copy_little_endian(bytes.data(), t.bytes.data(), bytes.size(), size_of(t.dtype));
     out["outputs"][name] = {
@@ -132,9 +132,10 @@ Status do_infer_tensors(const InferCommand& c) {
       return bad_input("output '" + name + "': no name of a file: leave --tensors-output out");
     INVAR_CHECK_OK(write_file(c.tensors_output + "/" + name + ".npy", run::npy_of(t)));
   }
-  out["isa"] = function.isa();
-  if (set != OperationSet::reproducible)
-    out["operation_set"] = name_of(set), out["libraries"] = function.libraries();
+  out["isa"] = answer.isa;
+  if (!answer.receipt_hash.empty()) out["receipt_hash"] = answer.receipt_hash;
+  if (answer.operation_set != OperationSet::reproducible)
+    out["operation_set"] = name_of(answer.operation_set), out["libraries"] = answer.libraries;
   return deliver(c.output, line_of(out));
 }
 

@@ -155,8 +155,10 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
   auto* cmd = app.add_subcommand("compile", "ONNX model -> plan");
   cmd->add_option("model", o.model, "a .onnx file")->required();
   cmd->add_option("-o,--output", o.output, "the plan (default: plan.invar beside the model)");
-  cmd->add_option("--emit", o.emit,
-                  "print the IR of a stage instead: onnx, repro, plan, or behind a pass of this name");
+  cmd->add_option(
+      "--emit", o.emit,
+      "print the IR of a stage instead: onnx, repro, plan, or behind a pass of this name; or the text of "
+      "the program (spec/program.md)");
   cmd->add_option("--opt", o.opt,
                   "0 to 3: how much is rewritten (default: 3); never changes a bit of what is computed")
       ->check(whole(0, 3));
@@ -212,6 +214,7 @@ void add_infer(CLI::App& app, InferCommand& o, int& result) {
                   "NAME=FILE.npy for every input of a plan without memory: tensors instead of tokens");
   cmd->add_option("--tensors-output", o.tensors_output,
                   "with --input: write each output to FOLDER/NAME.npy, too");
+  cmd->add_option("--receipt-path", o.receipt_path, "with --input: where the receipt goes");
   cmd->callback([&o, &result] { result = infer(o); });
 }
 
@@ -247,6 +250,12 @@ void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
   cmd->add_flag("--offline", o.model.offline, "download nothing: only what the Hugging Face cache has");
   cmd->add_option("--plan", o.model.plan,
                   "compare with this compiled plan instead of compiling the checkpoint");
+  cmd->add_option("--model", o.onnx_model, "of a receipt of tensors: the .onnx file");
+  cmd->add_option("--input", o.inputs, "of a receipt of tensors: NAME=FILE.npy for every input")
+      ->allow_extra_args(false);
+  cmd->add_option("--bind", o.bound, "with --model: as in compile")->allow_extra_args(false);
+  cmd->add_option("--dim", o.dims, "with --model: as in compile")->allow_extra_args(false);
+  cmd->add_option("--choices", o.choices, "with --model: as in compile")->capture_default_str();
   add_execution(*cmd, o.execution);
   auto* spot =
       cmd->add_option("--spot", o.selection.spot, "compute only so many steps, chosen by hash and salt")

@@ -1,5 +1,4 @@
 // export, compile, encode, decode: each stage of the journey alone, its artifact on disk.
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -23,24 +22,6 @@ namespace {
 using nlohmann::json;
 
 #ifdef INVAR_COMPILER
-// NAME=N, each. Names may hold '='.
-Result<std::vector<std::pair<std::string, int64_t>>> sizes_from(const std::string& option,
-                                                                const std::vector<std::string>& given) {
-  std::vector<std::pair<std::string, int64_t>> sizes;
-  for (const std::string& one : given) {
-    const size_t equal = one.rfind('=');
-    int64_t size = -1;
-    if (equal != one.npos) {
-      const char* end = one.data() + one.size();
-      const auto [at, error] = std::from_chars(one.data() + equal + 1, end, size);
-      if (error != std::errc() || at != end) size = -1;
-    }
-    if (size < 0 || equal == 0) return bad_input(option + " " + one + ": not NAME=N, such as seq=128");
-    sizes.emplace_back(one.substr(0, equal), size);
-  }
-  return sizes;
-}
-
 Status do_export(const ExportCommand& c) {
   Console console(false);
   INVAR_TRY(const auto location, generate::obtain({c.model_name}, console));
@@ -60,6 +41,7 @@ Status do_compile(const CompileCommand& c) {
   options.folder = folder_of(c.model), options.operation_set = set.value_or(OperationSet::reproducible);
   if (c.opt >= 0) options.opt = c.opt;
   options.choices = c.choices, options.stateless = c.stateless;
+  options.trusts_recipe = c.dims.empty() && c.bound.empty() && !c.stateless;
   if (!c.emit.empty()) {
     INVAR_TRY(std::string text, compiler::emit(graph, options, c.emit));
     return deliver(c.output, text);

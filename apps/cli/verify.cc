@@ -5,10 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "artifacts.h"
 #include "base/hash/random.h"
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
+#include "generate/tensors.h"
 #include "generate/verify.h"
 #include "signature/key_file.h"
 
@@ -123,6 +125,16 @@ std::optional<std::pair<int64_t, int64_t>> range_of(const std::string& text) {
   return end.ec == std::errc() && end.ptr == last ? std::optional(range) : std::nullopt;
 }
 
+Result<generate::TensorProgram> tensor_program(const ReceiptCommand& c) {
+  generate::TensorProgram program;
+  program.plan = c.model.plan, program.model = c.onnx_model, program.choices = c.choices;
+  if (!c.model.plan.empty() && !c.onnx_model.empty())
+    return bad_input("--model is compiled and --plan is taken as it is: give one of them");
+  INVAR_TRY(program.dims, sizes_from("--dim", c.dims));
+  INVAR_TRY(program.bound, tensors_from("--bind", c.bound));
+  return program;
+}
+
 }  // namespace
 
 int validate(const ReceiptCommand& c) {
@@ -149,12 +161,24 @@ int verify(const ReceiptCommand& c) {
   }
   auto required = required_keys(c);
   if (!required) return fail(required.error());
+  const auto program = tensor_program(c);
+  if (!program) return fail(program.error());
+  const auto inputs = tensors_from("--input", c.inputs);
+  if (!inputs) return fail(inputs.error());
   Console console(c.json);
   generate::Verifier verifier(c.model, c.execution, console, selection, std::move(*required));
-  return judge_all(c, verifier.reader(),
-                   [&](std::string_view text, const std::string& name, const generate::InBatch* b) {
-                     return verifier.verify(text, name, b);
-                   });
+  return judge_all(
+      c, verifier.reader(),
+      [&](std::string_view text, const std::string& name,
+          const generate::InBatch* batch) -> Result<generate::Verdict> {
+        const bool of_tensors = generate::is_tensor_receipt(text);
+        if (!of_tensors && !(c.onnx_model.empty() && c.inputs.empty()))
+          return bad_input(name + ": not a receipt of tensors: leave --model and --input out");
+        if (!of_tensors) return verifier.verify(text, name, batch);
+        if (!selection.all())
+          return bad_input(name + ": a receipt of tensors has no steps: leave --spot and --steps out");
+        return generate::verify_tensors(text, name, *program, *inputs, c.execution, console);
+      });
 }
 
 }  // namespace invar::cli

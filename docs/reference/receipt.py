@@ -10,7 +10,7 @@ import hashlib
 import json
 import sys
 
-FORMATS = ("invar-receipt 1", "invar-receipt 2")
+FORMATS = ("invar-receipt 1", "invar-receipt 2", "invar-tensor-receipt 1")
 BATCH = "invar-receipt-batch 1"
 SECTIONS = ("model", "program", "input", "output")
 SALTED = ("input.prompt", "input.tokens", "output.logits")

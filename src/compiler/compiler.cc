@@ -6,16 +6,14 @@
 
 #include "base/file/file.h"
 #include "compiler/dialects/dialects.h"
-#include "compiler/emit/weight_hashing.h"
+#include "compiler/emit/program_source.h"
 #include "compiler/lowering/rule_registry.h"
 #include "compiler/passes/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "num/env.h"
-#include "onnx/recipe.h"
-#include "onnx/tensor.h"
-#include "plan/program_text.h"
+#include "onnx/sequence_elimination.h"
 
 namespace invar::compiler {
 namespace {
@@ -167,37 +165,9 @@ void load_dialects(MLIRContext& context) {
 
 namespace {
 
-// The program that an exporter's recipe stands for, if one made this graph (plan.18).
-Result<std::optional<plan::Source>> source_of(const onnx::Graph& graph, const plan::Plan& plan,
-                                              const Options& options) {
-  const onnx::Recipe recipe = onnx::recipe_of(graph.metadata);
-  if (recipe.name.empty()) return std::optional<plan::Source>();
-  const std::string text =
-      plan::program_text(recipe.name, plan.numerics, plan.operation_set, recipe.parameters);
-  plan::Source source{recipe.name, sha256(text), {}};
-  // Most tensors are weights of the plan, whose digests are known.
-  std::map<std::tuple<std::string, uint64_t, uint64_t>, Digest> known;
-  for (const plan::Weight& w : plan.weights) known.emplace(std::tuple(w.file, w.offset, w.length), w.sha256);
-  std::vector<HashRequest> ranges;
-  std::vector<size_t> at;  // per range: the tensor
-  for (const onnx::TensorRef& t : graph.initializers) {
-    if (t.file.empty()) continue;  // follows from the parameters
-    const auto dtype = onnx::dtype_of(t.data_type);
-    if (!dtype) return Error{Code::internal, "tensor " + t.name + " has a type without a name"};
-    source.tensors.push_back({t.name, *dtype, t.shape, {}, "", 0, 0});
-    if (const auto digest = known.find({t.file, t.offset, t.length}); digest != known.end()) {
-      source.tensors.back().sha256 = digest->second;
-    } else {
-      ranges.push_back({t.file, t.offset, t.length});
-      at.push_back(source.tensors.size() - 1);
-    }
-  }
-  INVAR_CHECK_OK(hash_ranges(options.folder, ranges, options.threads, options.hashed));
-  for (size_t i = 0; i < at.size(); ++i) source.tensors[at[i]].sha256 = ranges[i].sha256;
-  std::sort(source.tensors.begin(), source.tensors.end(),
-            [](const plan::Weight& a, const plan::Weight& b) { return a.name < b.name; });
-  return std::optional(std::move(source));
-}
+constexpr char kProgramText[] = "program";
+constexpr char kNoProgram[] =
+    "it has an attribute of a kind that the text of a program does not have (program.12)";
 
 // Compiles, and compiles again with the constraints on input dimensions that refused nodes imply,
 // until no constraint is new (onnx.25). If the constrained program is wrong, the error is that of
@@ -217,17 +187,23 @@ Result<std::unique_ptr<Compiler>> run_compiler(const onnx::Graph& graph, const O
 
 }  // namespace
 
-Result<CompiledProgram> compile(const onnx::Graph& graph, const Options& options) {
+Result<CompiledProgram> compile(const onnx::Graph& given, const Options& options) {
   const num::ArithmeticEnv env;
+  const std::optional<onnx::Graph> rewritten = onnx::without_sequences(given);
+  const onnx::Graph& graph = rewritten ? *rewritten : given;
   INVAR_TRY(const std::unique_ptr<Compiler> made, run_compiler(graph, options, Compiler::kPlan));
   Compiler& compiler = *made;
   INVAR_TRY(plan::Plan plan, translate_to_plan(compiler.module()));
   plan.operation_set = options.operation_set;
-  INVAR_TRY(plan.source, source_of(graph, plan, options));
+  const onnx::AppliedChoices choices =
+      rewritten ? onnx::AppliedChoices{} : applied_choices(compiler.module());
+  INVAR_TRY(std::optional<Program> program, program_of(given, plan, choices, options));
+  std::string program_text;
+  if (program) plan.source = std::move(program->source), program_text = std::move(program->text);
   // The plan parser decides what a valid plan is, so its checks apply to what the compiler writes.
   if (auto read = plan::parse(plan::print(plan), graph.name); !read)
     return not_covered("the program does not fit into a plan: " + read.error().message);
-  return CompiledProgram{std::move(plan), std::move(compiler.constants())};
+  return CompiledProgram{std::move(plan), std::move(compiler.constants()), std::move(program_text)};
 }
 
 Result<plan::Plan> compile_to(const onnx::Graph& graph, Options options, const std::string& path) {
@@ -251,13 +227,20 @@ Result<plan::Plan> compile_to(const onnx::Graph& graph, Options options, const s
 }
 
 std::vector<std::string> stages() {
-  std::vector<std::string> names = {Compiler::kOnnx, Compiler::kRepro, Compiler::kPlan};
+  std::vector<std::string> names = {Compiler::kOnnx, Compiler::kRepro, Compiler::kPlan, kProgramText};
   for (const Compiler::Stage& stage : Compiler::stages()) names.emplace_back(stage.name);
   return names;
 }
 
-Result<std::string> emit(const onnx::Graph& graph, const Options& options, const std::string& stage) {
+Result<std::string> emit(const onnx::Graph& given, const Options& options, const std::string& stage) {
   const num::ArithmeticEnv env;
+  if (stage == kProgramText) {
+    INVAR_TRY(CompiledProgram program, compile(given, options));
+    if (program.program_text.empty()) return not_covered(given.name + ": " + kNoProgram);
+    return std::move(program.program_text);
+  }
+  const std::optional<onnx::Graph> rewritten = onnx::without_sequences(given);
+  const onnx::Graph& graph = rewritten ? *rewritten : given;
   INVAR_TRY(const std::unique_ptr<Compiler> compiler, run_compiler(graph, options, stage));
   return compiler->text();
 }

@@ -33,6 +33,9 @@ struct Options {
   // Past keys and values stay inputs and outputs: the plan is a pure function of tensors instead of
   // a session's program (onnx.20).
   bool stateless = false;
+  // Whether the recipe in the graph's metadata names the program. Only for a graph that is as an
+  // exporter of ours made it; otherwise the graph itself is the program.
+  bool trusts_recipe = false;
   DigestCache* hashed = nullptr;  // receives the digests that were computed; may be null
 };
 
@@ -41,6 +44,7 @@ struct CompiledProgram {
   // The bytes of constants that no external file holds: those of the model file and computed ones.
   // If not empty, the caller writes them as Options::constants_file beside the plan.
   std::string constants;
+  std::string program_text;  // of plan.source (spec/program.md); empty if there is none
 };
 
 // Nodes without a reproducible lowering are refused together: the error has one item for each
@@ -51,9 +55,9 @@ Result<CompiledProgram> compile(const onnx::Graph&, const Options&);
 // PATH belongs there or where they are linked.
 Result<plan::Plan> compile_to(const onnx::Graph&, Options, const std::string& path);
 // The stages that emit() accepts: the dialects "onnx", "repro" and "plan", each after its last
-// pass, and the passes by name.
+// pass, "program", and the passes by name.
 std::vector<std::string> stages();
-// The MLIR text after a stage. invar-opt reads it.
+// The MLIR text after a stage, which invar-opt reads; of "program" the text of spec/program.md.
 Result<std::string> emit(const onnx::Graph&, const Options&, const std::string& stage);
 
 struct TensorType {

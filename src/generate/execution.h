@@ -8,7 +8,7 @@
 #include "base/operation_set.h"
 #include "generate/observer.h"
 #include "generate/options.h"
-#include "run/session.h"
+#include "run/function.h"
 
 namespace invar::generate {
 
@@ -29,5 +29,10 @@ std::map<std::string, std::string> describe_execution(const run::Session&, const
 // What has to be the same for a deterministic program to repeat its bits: hardware, versions,
 // kernels (receipt.18).
 std::map<std::string, std::string> describe_kind(const run::Session&);
+
+// The same of a function of tensors; `device` is null on the host.
+std::map<std::string, std::string> describe_execution(const run::Function&, const Device* device,
+                                                      const plan::Plan&);
+std::map<std::string, std::string> describe_kind(const run::Function&, const Device* device);
 
 }  // namespace invar::generate

@@ -266,6 +266,9 @@ Result<Verdict> Verifier::verify(std::string_view text, const std::string& name,
   receipt::Receipt claimed;
   INVAR_TRY(Verdict read, reader_.read(text, name, claimed, batch));
   if (!read.ok()) return named(kVerified, std::move(read));
+  if (claimed.format == receipt::kTensorFormat)
+    return bad_input(name +
+                     ": a receipt of tensors, which `invar verify --model FILE --input NAME=FILE` verifies");
   Verification v{claimed, set_of(claimed), std::move(read)};
   if (!claimed.withheld.empty())
     return v.refused(

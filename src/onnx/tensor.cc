@@ -1,6 +1,8 @@
 // Element types and byte sizes of tensors.
 #include "onnx/tensor.h"
 
+#include <bit>
+
 namespace invar::onnx {
 
 std::optional<int> bits_of(int32_t data_type) {
@@ -77,6 +79,36 @@ std::string shape_text(std::span<const int64_t> shape) {
   std::string out = "[";
   for (size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
   return out + "]";
+}
+
+std::optional<TensorRef> constant_of(const Node& node) {
+  if (node.op_type != "Constant" || !node.domain.empty() || node.outputs.size() != 1 ||
+      node.attributes.size() != 1)
+    return std::nullopt;
+  const auto& [key, value] = *node.attributes.begin();
+  if (auto* t = std::get_if<TensorRef>(&value); t && key == "value") return *t;
+  TensorRef t;
+  auto append = [&t](auto word) {
+    for (size_t i = 0; i < sizeof word; ++i) t.inline_data += static_cast<char>(word >> (8 * i));
+  };
+  auto real = [&](float v) { append(std::bit_cast<uint32_t>(v)); };
+  auto whole = [&](int64_t v) { append(static_cast<uint64_t>(v)); };
+  auto list = [&](const auto& all, auto&& each) {
+    t.shape = {static_cast<int64_t>(all.size())};
+    for (auto v : all) each(v);
+  };
+  t.data_type = key.starts_with("value_float") ? kFloat : kInt64;
+  if (auto* v = std::get_if<float>(&value); v && key == "value_float")
+    real(*v);
+  else if (auto* v = std::get_if<int64_t>(&value); v && key == "value_int")
+    whole(*v);
+  else if (auto* v = std::get_if<std::vector<float>>(&value); v && key == "value_floats")
+    list(*v, real);
+  else if (auto* v = std::get_if<std::vector<int64_t>>(&value); v && key == "value_ints")
+    list(*v, whole);
+  else
+    return std::nullopt;
+  return t;
 }
 
 }  // namespace invar::onnx

@@ -30,9 +30,13 @@ struct KeySignature {
   signature::PublicKey key;
   signature::Signature signature;
 };
+// The format of receipts of tensors (receipt.40): of a program that takes and gives tensors.
+inline constexpr int kTensorFormat = 1001;
 
 struct Receipt {
-  int format = 2;  // receipt.1: 2, or 1, which is read and verified but no longer written
+  // receipt.1: 2, or 1, which is read and verified but no longer written; or kTensorFormat, whose
+  // receipts have no field of texts and tokens
+  int format = 2;
   // model
   std::string model_name, revision;
   Digest weights;  // Merkle root over tensors
@@ -55,6 +59,8 @@ struct Receipt {
   std::vector<int32_t> tokens;
   std::string text, finish_reason;  // "stop" or "length"
   std::vector<Digest> logits;       // per generated token: SHA-256 of its logits row, little-endian fp32
+  // input and output of kTensorFormat, ascending by name
+  std::vector<TensorDigest> input_tensors, output_tensors;
   // execution: informational, outside the receipt hash (key -> value, e.g. device, isa, threads,
   // version)
   std::map<std::string, std::string> execution;
@@ -96,6 +102,10 @@ using Forward =
 // Compares the models only; `mine` is the receipt of this machine. Names each tensor or digest that
 // differs.
 std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine);
+// What differs in a receipt of tensors, in ascending order of names: in what was given, and in what
+// was computed.
+std::vector<Finding> compare_inputs(const Receipt& claimed, const Receipt& mine);
+std::vector<Finding> compare_outputs(const Receipt& claimed, const Receipt& mine);
 // Which steps of an answer are computed again.
 struct StepSelection {
   int64_t spot = 0;  // so many, chosen by the receipt's hash and `salt` (receipt.23); 0: no choice

@@ -69,4 +69,16 @@ Result<Receipt> redact(const Receipt& r) {
   return redacted;
 }
 
+Receipt seal(Receipt described, std::vector<TensorDigest> inputs, std::vector<TensorDigest> outputs,
+             std::map<std::string, std::string> execution) {
+  const auto by_name = [](const TensorDigest& a, const TensorDigest& b) { return a.name < b.name; };
+  std::sort(inputs.begin(), inputs.end(), by_name);
+  std::sort(outputs.begin(), outputs.end(), by_name);
+  Receipt r = std::move(described);
+  r.input_tensors = std::move(inputs);
+  r.output_tensors = std::move(outputs);
+  r.execution = std::move(execution);
+  return r;
+}
+
 }  // namespace invar::receipt

@@ -36,6 +36,10 @@ struct Output {
 Result<Receipt> describe(const ModelIdentity&, const plan::Plan&, int format = 2);
 // The whole receipt of an answer; `described` comes from describe().
 Receipt seal(Receipt described, Input, Output, std::map<std::string, std::string> execution);
+// The whole receipt of a computation of tensors, given in any order; `described` comes from
+// describe() with kTensorFormat.
+Receipt seal(Receipt described, std::vector<TensorDigest> inputs, std::vector<TensorDigest> outputs,
+             std::map<std::string, std::string> execution);
 
 // Adds the key's signature; one that it has made before stays.
 Status sign(Receipt&, const signature::PrivateKey&);

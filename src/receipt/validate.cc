@@ -172,8 +172,8 @@ Result<std::vector<Finding>> validate(std::string_view text, std::string_view na
     if (r.format == 0 && is_sealed_schema(top, schema))
       return not_covered(std::string(name) + ": the receipt has the format " +
                          json::quote(json::brief(schema)) + ", which this build does not know; it knows " +
-                         json::quote(schema_of(1)) + " and " + json::quote(schema_of(2)) +
-                         ": use a newer invar");
+                         json::quote(schema_of(1)) + ", " + json::quote(schema_of(2)) + " and " +
+                         json::quote(schema_of(kTensorFormat)) + ": use a newer invar");
     if (r.format == 0) {
       r.format = kNewestFormat;
       f.push_back({"schema", json::quote(schema_of(r.format)),

@@ -8,10 +8,13 @@
 namespace invar::receipt {
 namespace {
 
-void compare_tensors(const Receipt& claimed, const Receipt& mine, std::vector<Finding>& f) {
-  auto by_name = [](const Receipt& r) {
+// `where`: of what has `mine`, such as "in this model".
+void compare_tensors(const std::string& list, const std::vector<TensorDigest>& claimed,
+                     const std::vector<TensorDigest>& mine, const std::string& where,
+                     std::vector<Finding>& f) {
+  auto by_name = [](const std::vector<TensorDigest>& all) {
     std::map<std::string_view, const TensorDigest*> m;
-    for (const TensorDigest& t : r.tensors) m[t.name] = &t;
+    for (const TensorDigest& t : all) m[t.name] = &t;
     return m;
   };
   auto shape = [](const TensorDigest& t) {
@@ -20,11 +23,11 @@ void compare_tensors(const Receipt& claimed, const Receipt& mine, std::vector<Fi
     return t.dtype + " " + (s.empty() ? "scalar" : s);
   };
   const auto theirs = by_name(claimed), ours = by_name(mine);
-  auto field = [](std::string_view name) { return "model.tensors[" + std::string(name) + "]"; };
+  auto field = [&](std::string_view name) { return list + "[" + std::string(name) + "]"; };
   for (const auto& [name, t] : theirs) {
     auto it = ours.find(name);
     if (it == ours.end())
-      f.push_back({field(name), "no such tensor in this model", shape(*t)});
+      f.push_back({field(name), "no such tensor " + where, shape(*t)});
     else if (shape(*it->second) != shape(*t))
       f.push_back({field(name), shape(*it->second), shape(*t)});
     else if (it->second->sha256 != t->sha256)
@@ -70,7 +73,7 @@ Result<std::vector<int64_t>> select_steps(const Receipt& r, const StepSelection&
 
 std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine) {
   std::vector<Finding> f;
-  compare_tensors(claimed, mine, f);
+  compare_tensors("model.tensors", claimed.tensors, mine.tensors, "in this model", f);
   auto digest = [&](std::string field, const Digest& theirs, const Digest& ours) {
     if (theirs != ours) f.push_back({std::move(field), to_hex(ours), to_hex(theirs)});
   };
@@ -87,6 +90,18 @@ std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine) 
   text("program.profile", claimed.profile, mine.profile);
   text("program.operation_set", claimed.operation_set, mine.operation_set);
   text("program.unicode", claimed.unicode, mine.unicode);
+  return f;
+}
+
+std::vector<Finding> compare_inputs(const Receipt& claimed, const Receipt& mine) {
+  std::vector<Finding> f;
+  compare_tensors("input.tensors", claimed.input_tensors, mine.input_tensors, "among those given", f);
+  return f;
+}
+
+std::vector<Finding> compare_outputs(const Receipt& claimed, const Receipt& mine) {
+  std::vector<Finding> f;
+  compare_tensors("output.tensors", claimed.output_tensors, mine.output_tensors, "in this program", f);
   return f;
 }
 

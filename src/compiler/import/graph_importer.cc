@@ -57,6 +57,7 @@ class Importer {
   // The model's name of a dimension -> the program's symbol or expression.
   std::map<std::string, DimExpr> symbols_;
   std::map<std::string, Value> values_;
+  size_t nodes_ = 0;                    // so far, those of bodies behind their own
   std::map<std::string, int> weights_;  // how often a weight's name occurred
   Value absent_;
 };
@@ -125,35 +126,6 @@ std::string Importer::fresh(const std::string& name) {
   return made;
 }
 
-// The value of a node `Constant` if it is a tensor, a list of numbers or a number.
-std::optional<onnx::TensorRef> constant_node_value(
-    const std::pair<const std::string, onnx::AttrValue>& attribute) {
-  const auto& [key, value] = attribute;
-  if (auto* t = std::get_if<onnx::TensorRef>(&value); t && key == "value") return *t;
-  onnx::TensorRef t;
-  auto append = [&t](auto word) {
-    for (size_t i = 0; i < sizeof word; ++i) t.inline_data += static_cast<char>(word >> (8 * i));
-  };
-  auto real = [&](float v) { append(std::bit_cast<uint32_t>(v)); };
-  auto whole = [&](int64_t v) { append(static_cast<uint64_t>(v)); };
-  auto list = [&](const auto& all, auto&& each) {
-    t.shape = {static_cast<int64_t>(all.size())};
-    for (auto v : all) each(v);
-  };
-  t.data_type = key.starts_with("value_float") ? onnx::kFloat : onnx::kInt64;
-  if (auto* v = std::get_if<float>(&value); v && key == "value_float")
-    real(*v);
-  else if (auto* v = std::get_if<int64_t>(&value); v && key == "value_int")
-    whole(*v);
-  else if (auto* v = std::get_if<std::vector<float>>(&value); v && key == "value_floats")
-    list(*v, real);
-  else if (auto* v = std::get_if<std::vector<int64_t>>(&value); v && key == "value_ints")
-    list(*v, whole);
-  else
-    return std::nullopt;
-  return t;
-}
-
 Value Importer::absent() {
   if (!absent_) {
     OpBuilder::InsertionGuard guard(build_);
@@ -211,12 +183,12 @@ Attribute Importer::attribute(const onnx::AttrValue& value) {
 }
 
 void Importer::node(const onnx::Node& n) {
+  const std::string number = std::to_string(nodes_++);
   // A node `Constant` is imported as an initializer.
-  if (n.op_type == "Constant" && n.domain.empty() && n.outputs.size() == 1 && n.attributes.size() == 1)
-    if (std::optional<onnx::TensorRef> t = constant_node_value(*n.attributes.begin())) {
-      values_[n.outputs[0]] = weight(n.outputs[0], inline_constants_.owned.emplace_back(*std::move(t)));
-      return;
-    }
+  if (std::optional<onnx::TensorRef> t = onnx::constant_of(n)) {
+    values_[n.outputs[0]] = weight(n.outputs[0], inline_constants_.owned.emplace_back(*std::move(t)));
+    return;
+  }
   SmallVector<Value> inputs;
   for (const std::string& in : n.inputs) inputs.push_back(value(in));
   SmallVector<Type> types;
@@ -233,8 +205,9 @@ void Importer::node(const onnx::Node& n) {
   SmallVector<StringRef> bodies;
   for (const onnx::Body& b : n.bodies) bodies.push_back(b.attribute);
   auto op = build_.create<NodeOp>(
-      location_of(build_.getStringAttr(name), build_.getStringAttr(n.op_type)), types,
-      build_.getStringAttr(n.op_type), inputs, build_.getStringAttr(name), build_.getStringAttr(n.domain),
+      location_of(build_.getStringAttr(name), build_.getStringAttr(n.op_type), build_.getStringAttr(number)),
+      types, build_.getStringAttr(n.op_type), inputs, build_.getStringAttr(name),
+      build_.getStringAttr(n.domain),
       build_.getI64IntegerAttr(n.opset                        ? n.opset
                                : opset == graph_.opsets.end() ? 0
                                                               : opset->second),

@@ -4,8 +4,10 @@
 #include "compiler/passes/idiom_recognition.h"
 
 #include "base/opset.h"
+#include "compiler/dialects/origin.h"
 #include "compiler/passes/canonicalize/patterns.h"
 #include "compiler/passes/passes.h"
+#include "onnx/recipe.h"
 #include "rooms.inc"
 
 namespace invar::compiler {
@@ -30,7 +32,19 @@ class RecognizeIdioms : public PassWrapper<RecognizeIdioms, OperationPass<func::
  private:
   bool apply(const Idiom&);
   std::vector<std::string> allowed_;
+  std::set<std::string> applied_to_;  // entries of kAppliedChoicesAttr
 };
+
+// "NUMBER CHOICE" and the binary32 attributes of the operation, which say what a pattern took in.
+std::string applied_choice(llvm::StringRef choice, Operation* made) {
+  const std::string number = node_number_of(made->getLoc());
+  if (number.empty()) return "";
+  std::string text = number + " " + choice.str();
+  for (const NamedAttribute& a : made->getAttrs())
+    if (auto v = dyn_cast<FloatAttr>(a.getValue()))
+      text += " " + a.getName().str() + "=" + onnx::parameter(static_cast<float>(v.getValueAsDouble()));
+  return text;
+}
 
 bool RecognizeIdioms::apply(const Idiom& idiom) {
   Block& block = getOperation().front();
@@ -38,19 +52,27 @@ bool RecognizeIdioms::apply(const Idiom& idiom) {
   bool found = false;
   erase_dead_ops(block);
   for (Operation& op : block)
-    if (isa<ReproOp>(op)) found |= idiom.recognize(&op, context);
+    if (isa<ReproOp>(op) && idiom.recognize(&op, context)) {
+      found = true;
+      for (Operation* made : context.made) applied_to_.insert(applied_choice(idiom.choice, made));
+      context.made.clear();
+    }
   return found;
 }
 
 void RecognizeIdioms::runOnOperation() {
   std::set<std::string> applied;
+  applied_to_.clear();
   for (const Idiom& idiom : kIdioms)
     if (llvm::is_contained(allowed_, idiom.choice) && apply(idiom)) applied.insert(idiom.choice.str());
   if (applied.empty()) return;
   erase_dead_ops(getOperation().front());
   Builder build(&getContext());
-  SmallVector<llvm::StringRef> names(applied.begin(), applied.end());
+  applied_to_.erase("");
+  SmallVector<llvm::StringRef> names(applied.begin(), applied.end()),
+      nodes(applied_to_.begin(), applied_to_.end());
   getOperation()->setAttr(kChoicesAttr, build.getStrArrayAttr(names));
+  getOperation()->setAttr(kAppliedChoicesAttr, build.getStrArrayAttr(nodes));
 }
 
 }  // namespace

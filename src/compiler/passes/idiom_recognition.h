@@ -14,7 +14,11 @@ namespace invar::compiler {
 // State that lives for one pass over a function.
 struct DerivedValueCache {
   llvm::DenseMap<Value, Value> derived;  // values that a recognizer derived from others, created once
+  SmallVector<Operation*> made;          // the operations that replace() made for the last idiom
 };
+// A function attribute: for each operation that replaced an idiom of a known ONNX node, the number
+// of this node, a space, and the choice with the numbers of the operation (program.13).
+inline constexpr char kAppliedChoicesAttr[] = "plan.applied_choices";
 // Returns true if it replaced the idiom that contains the anchor.
 using Recognizer = bool (*)(Operation*, DerivedValueCache&);
 
@@ -76,13 +80,15 @@ inline void factors_of(Value v, Value x, SmallVectorImpl<Value>& out) {
 // Replaces `old` by a new operation. False, without a change, if the operands do not verify or the
 // result type differs.
 template <class Op>
-bool replace(Value old, ValueRange operands, llvm::ArrayRef<NamedAttribute> attrs = {}) {
+bool replace(DerivedValueCache& context, Value old, ValueRange operands,
+             llvm::ArrayRef<NamedAttribute> attrs = {}) {
   Operation* root = old.getDefiningOp();
   OpBuilder build(root);
   Result<Operation*> made = make_checked(build, root->getLoc(), Op::getOperationName(), operands, attrs, {});
   if (!made) return false;
   if ((*made)->getResult(0).getType() != old.getType()) return (*made)->erase(), false;
   old.replaceAllUsesWith((*made)->getResult(0));
+  context.made.push_back(*made);
   return true;
 }
 inline NamedAttribute attribute(MLIRContext* context, llvm::StringRef name, int64_t v) {

@@ -6,9 +6,9 @@
 #include <set>
 #include <tuple>
 
-#include "onnx/external_data.h"
 #include "onnx/onnx.h"
 #include "onnx/proto.h"
+#include "onnx/read/external_data.h"
 
 namespace invar::onnx {
 

@@ -5,7 +5,6 @@
 #include "onnx/error_text.h"
 #include "onnx/raw_data_index.h"
 #include "onnx/read/model_reader.h"
-#include "onnx/read/sequence_elimination.h"
 #include "onnx/read/toposort.h"
 #include "onnx/tensor.h"
 
@@ -119,7 +118,6 @@ Result<Graph> GraphReader::read(const ::onnx::ModelProto& model) {
   const Opsets opsets = graph.opsets;
   INVAR_CHECK_OK(read_graph(model.graph(), CallFrame{&opsets}, graph));
   INVAR_CHECK_OK(check_and_sort(graph, path_));
-  eliminate_sequences(graph);
   return graph;
 }
 

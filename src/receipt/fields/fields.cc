@@ -72,6 +72,13 @@ const Field kFields[] = {
     {"output", "tokens", &of<&R::tokens>},
     {"output", "logits", &of<&R::logits>, 1, kAlways, kSalted},
 };
+const Field kTensorFields[] = {
+    {"model", "name", &of<&R::model_name>},       {"model", "weights", &of<&R::weights>},
+    {"model", "tensors", &of<&R::tensors>},       {"program", "recipe", &of<&R::recipe>},
+    {"program", "digest", &of<&R::program>},      {"program", "numerics", &of<&R::numerics>},
+    {"program", "profile", &of<&R::profile>},     {"program", "operation_set", &of<&R::operation_set>},
+    {"input", "tensors", &of<&R::input_tensors>}, {"output", "tensors", &of<&R::output_tensors>},
+};
 
 // The shortest decimal text that reads back as the same number.
 template <class T>
@@ -228,16 +235,18 @@ bool from_json(const Value& v, TensorDigest& out, const std::string& path, Findi
 }  // namespace
 
 std::string schema_of(int format) {
+  if (format == kTensorFormat) return "invar-tensor-receipt 1";
   return "invar-receipt " + std::to_string(format);
 }
 
 int format_of(std::string_view schema) {
-  for (int format : {1, 2})
+  for (int format : {1, 2, kTensorFormat})
     if (schema == schema_of(format)) return format;
   return 0;
 }
 
 std::vector<Field> fields(int format) {
+  if (format == kTensorFormat) return {std::begin(kTensorFields), std::end(kTensorFields)};
   std::vector<Field> all;
   std::copy_if(std::begin(kFields), std::end(kFields), std::back_inserter(all),
                [&](const Field& f) { return f.since <= format; });

@@ -12,7 +12,8 @@
 
 namespace invar::receipt {
 
-// receipt.1: "invar-receipt 2" for the format 2. 0: a format that this build does not know.
+// receipt.1: "invar-receipt 2" for the format 2; receipt.40: "invar-tensor-receipt 1" for
+// kTensorFormat. 0: a format that this build does not know.
 inline constexpr int kNewestFormat = 2;
 std::string schema_of(int format);
 int format_of(std::string_view schema);

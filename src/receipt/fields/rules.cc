@@ -28,21 +28,28 @@ void check_tokens(std::string_view path, const std::vector<int32_t>& tokens, int
           {at(path, i), "a token id in [0, " + std::to_string(vocab) + ")", std::to_string(tokens[i])});
 }
 
-void check_ranges(const Receipt& r, Findings& f) {
-  for (size_t i = 0; i < r.tensors.size(); ++i) {
-    const TensorDigest& t = r.tensors[i];
-    if (!dtype_from(t.dtype))
-      f.push_back({at("model.tensors", i) + ".dtype", "a known type", json::quote(t.dtype)});
+static void check_tensors(const std::string& field, const std::vector<TensorDigest>& tensors, Findings& f) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const TensorDigest& t = tensors[i];
+    if (!dtype_from(t.dtype)) f.push_back({at(field, i) + ".dtype", "a known type", json::quote(t.dtype)});
     for (size_t k = 0; k < t.shape.size(); ++k)
       if (t.shape[k] < 0)
-        f.push_back(
-            {at(at("model.tensors", i) + ".shape", k), "an integer >= 0", std::to_string(t.shape[k])});
-    if (i > 0 && t.name <= r.tensors[i - 1].name)
-      f.push_back({at("model.tensors", i) + ".name", "names in ascending order", json::quote(t.name)});
+        f.push_back({at(at(field, i) + ".shape", k), "an integer >= 0", std::to_string(t.shape[k])});
+    if (i > 0 && t.name <= tensors[i - 1].name)
+      f.push_back({at(field, i) + ".name", "names in ascending order", json::quote(t.name)});
   }
+}
+
+void check_ranges(const Receipt& r, Findings& f) {
+  check_tensors("model.tensors", r.tensors, f);
   if (!operation_set_from(r.operation_set))
     f.push_back(
         {"program.operation_set", "one of " + std::string(kOperationSetNames), json::quote(r.operation_set)});
+  if (r.format == kTensorFormat) {
+    check_tensors("input.tensors", r.input_tensors, f);
+    check_tensors("output.tensors", r.output_tensors, f);
+    return;
+  }
   check_tokens("input.tokens", r.prompt_tokens, kAnyVocab, f);
   check_tokens("input.stop_tokens", r.stop_tokens, kAnyVocab, f);
   check_tokens("output.tokens", r.tokens, kAnyVocab, f);
@@ -117,7 +124,6 @@ static void check_unambiguous(const Receipt& r, Findings& f) {
 }
 
 void check_consistency(const Receipt& r, Findings& f) {
-  if (r.format > 1) check_unambiguous(r, f);
   std::vector<plan::Weight> weights;
   for (const TensorDigest& t : r.tensors) {
     plan::Weight& w = weights.emplace_back();
@@ -126,6 +132,11 @@ void check_consistency(const Receipt& r, Findings& f) {
   }
   if (Digest root = plan::weights_digest(weights); root != r.weights)
     f.push_back({"model.weights", to_hex(root) + " (from model.tensors)", to_hex(r.weights)});
+  if (r.format == kTensorFormat) {
+    if (r.output_tensors.empty()) f.push_back({"output.tensors", "at least one tensor", "none"});
+    return;
+  }
+  if (r.format > 1) check_unambiguous(r, f);
   const bool withheld = !r.withheld.empty();
   if (r.prompt_tokens.empty() && !withheld) f.push_back({"input.tokens", "at least one token", "none"});
   if (r.logits.size() != r.tokens.size() && !withheld)

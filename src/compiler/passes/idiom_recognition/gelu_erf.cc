@@ -3,7 +3,7 @@
 
 namespace invar::compiler {
 
-bool recognize_gelu_erf(Operation* anchor, DerivedValueCache&) {
+bool recognize_gelu_erf(Operation* anchor, DerivedValueCache& context) {
   auto erf = dyn_cast<ErfOp>(anchor);
   if (!erf) return false;
   constexpr float kRoot = 0x1.6a09e6p0f, kInverse = 0x1.6a09e6p-1f;  // sqrt(2), 1 / sqrt(2) as binary32
@@ -13,7 +13,7 @@ bool recognize_gelu_erf(Operation* anchor, DerivedValueCache&) {
             : quotient && quotient.scalar == kRoot ? quotient.x
                                                    : Value();
   Value out = x ? match_gelu_product(erf.getOut(), x) : Value();
-  return out && replace<GeluOp>(out, x);
+  return out && replace<GeluOp>(context, out, x);
 }
 
 }  // namespace invar::compiler

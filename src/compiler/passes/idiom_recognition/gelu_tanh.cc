@@ -43,11 +43,11 @@ Value match_tanh_argument(Value product) {
 
 }  // namespace
 
-bool recognize_gelu_tanh(Operation* anchor, DerivedValueCache&) {
+bool recognize_gelu_tanh(Operation* anchor, DerivedValueCache& context) {
   auto tanh = dyn_cast<TanhOp>(anchor);
   Value x = tanh ? match_tanh_argument(tanh.getX()) : Value();
   Value out = x && same_shape(tanh.getX(), x) ? match_gelu_product(tanh.getOut(), x) : Value();
-  return out && replace<GeluTanhOp>(out, x);
+  return out && replace<GeluTanhOp>(context, out, x);
 }
 
 }  // namespace invar::compiler

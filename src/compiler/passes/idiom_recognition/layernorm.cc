@@ -4,7 +4,7 @@
 
 namespace invar::compiler {
 
-bool recognize_layernorm(Operation* anchor, DerivedValueCache&) {
+bool recognize_layernorm(Operation* anchor, DerivedValueCache& context) {
   const std::optional<Norm> norm = match_norm(anchor);
   auto centred = norm ? norm->x.getDefiningOp<SubOp>() : SubOp();
   auto mean = centred ? centred.getB().getDefiningOp<ReduceMeanOp>() : ReduceMeanOp();
@@ -15,7 +15,8 @@ bool recognize_layernorm(Operation* anchor, DerivedValueCache&) {
   if (!scale) return false;
   SmallVector<Value> operands = {mean.getX(), scale};
   if (Value bias = match_parameter<AddOp>(out, *norm)) operands.push_back(bias);
-  return replace<LayernormOp>(out, operands, attribute(anchor->getContext(), "epsilon", norm->epsilon));
+  return replace<LayernormOp>(context, out, operands,
+                              attribute(anchor->getContext(), "epsilon", norm->epsilon));
 }
 
 }  // namespace invar::compiler

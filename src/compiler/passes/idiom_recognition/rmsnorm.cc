@@ -3,12 +3,12 @@
 
 namespace invar::compiler {
 
-bool recognize_rmsnorm(Operation* anchor, DerivedValueCache&) {
+bool recognize_rmsnorm(Operation* anchor, DerivedValueCache& context) {
   const std::optional<Norm> norm = match_norm(anchor);
   if (!norm) return false;
   Value out = norm->out, scale = match_scale(out, *norm);
-  return scale &&
-         replace<RmsnormOp>(out, {norm->x, scale}, attribute(anchor->getContext(), "epsilon", norm->epsilon));
+  return scale && replace<RmsnormOp>(context, out, {norm->x, scale},
+                                     attribute(anchor->getContext(), "epsilon", norm->epsilon));
 }
 
 }  // namespace invar::compiler

@@ -104,7 +104,7 @@ bool recognize_rope(Operation* anchor, DerivedValueCache& context) {
   if (!cosine || !sine) return false;
   MLIRContext* const mlir_context = anchor->getContext();
   return replace<RopeOp>(
-      sum.getOut(), {x, cosine, sine},
+      context, sum.getOut(), {x, cosine, sine},
       {attribute(mlir_context, "num_heads", shape[1].value),
        attribute(mlir_context, "rotary_dim", int64_t{0}), attribute(mlir_context, "interleaved", int64_t{0}),
        attribute(mlir_context, "heads_first", int64_t{1})});

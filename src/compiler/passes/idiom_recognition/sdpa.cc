@@ -116,7 +116,7 @@ Value strip_nan_guard(Value weights) {
 
 }  // namespace
 
-bool recognize_sdpa(Operation* anchor, DerivedValueCache&) {
+bool recognize_sdpa(Operation* anchor, DerivedValueCache& context) {
   auto normalized = dyn_cast<SoftmaxOp>(anchor);
   if (!normalized || normalized.getAxis() != 3) return false;
   const Shape shape = shape_of(normalized.getType());
@@ -142,19 +142,19 @@ bool recognize_sdpa(Operation* anchor, DerivedValueCache&) {
   const Dim heads = shape_of(q.getType())[1], kv_heads = shape_of(k.getType())[1];
   const auto scale = static_cast<float>(s->scale);
   if (!heads.constant() || !kv_heads.constant() || !std::isfinite(scale) || scale == 0) return false;
-  MLIRContext* context = anchor->getContext();
+  MLIRContext* const mlir_context = anchor->getContext();
   SmallVector<NamedAttribute> attrs = {
-      attribute(context, "q_heads", heads.value), attribute(context, "kv_heads", kv_heads.value),
-      attribute(context, "scale", scale), attribute(context, "causal", int64_t{0}),
-      attribute(context, "heads_first", int64_t{1})};
+      attribute(mlir_context, "q_heads", heads.value), attribute(mlir_context, "kv_heads", kv_heads.value),
+      attribute(mlir_context, "scale", scale), attribute(mlir_context, "causal", int64_t{0}),
+      attribute(mlir_context, "heads_first", int64_t{1})};
   SmallVector<Value> operands = {q, k, v};
   if (s->mask) {
     const Shape mask = shape_of(s->mask.getType());
     if (mask.empty() || !known_equal(mask.back(), shape[3])) return false;
-    operands.push_back(s->mask), attrs.push_back(attribute(context, "mask", int64_t{1}));
+    operands.push_back(s->mask), attrs.push_back(attribute(mlir_context, "mask", int64_t{1}));
   }
-  if (s->softcap != 0) attrs.push_back(attribute(context, "softcap", s->softcap));
-  return replace<AttentionOp>(out.getOut(), operands, attrs);
+  if (s->softcap != 0) attrs.push_back(attribute(mlir_context, "softcap", s->softcap));
+  return replace<AttentionOp>(context, out.getOut(), operands, attrs);
 }
 
 }  // namespace invar::compiler

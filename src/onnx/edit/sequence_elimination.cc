@@ -1,6 +1,6 @@
 // Tracks sequences of tensors symbolically, as lists of value names, and replaces the nodes that
 // read them.
-#include "onnx/read/sequence_elimination.h"
+#include "onnx/sequence_elimination.h"
 
 #include <algorithm>
 #include <optional>
@@ -410,13 +410,21 @@ void SequenceEliminator::expand_map(const Node& node) {
     if (!node.outputs[r].empty()) define_sequence(node.outputs[r], results[r]);
 }
 
+bool has_sequences(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    return node.op_type.find("Sequence") != std::string::npos ||
+           std::any_of(node.bodies.begin(), node.bodies.end(),
+                       [](const Body& body) { return has_sequences(body.graph); });
+  });
+}
+
 }  // namespace
 
-void eliminate_sequences(Graph& graph) {
-  const bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
-    return node.op_type.find("Sequence") != std::string::npos || !node.bodies.empty();
-  });
-  if (any) SequenceEliminator(graph).run(graph);
+std::optional<Graph> without_sequences(const Graph& given) {
+  if (!has_sequences(given)) return std::nullopt;
+  Graph graph = given;
+  SequenceEliminator(graph).run(graph);
+  return graph;
 }
 
 }  // namespace invar::onnx

@@ -46,15 +46,23 @@ std::string machine() {
   return host.machine;
 }
 
+template <class Runner>
+std::map<std::string, std::string> kind_of(const Runner& r, const Device::Info* gpu) {
+  return {{"isa", std::string(r.isa())},
+          {"kernels", joined(r.kernels())},
+          {"libraries", joined(r.libraries())},
+          {"machine", machine()},
+          {"processor", gpu ? describe(*gpu) : exact_processor()},
+          {"version", INVAR_VERSION}};
+}
+
 }  // namespace
 
 std::map<std::string, std::string> describe_kind(const run::Session& s) {
-  return {{"isa", std::string(s.isa())},
-          {"kernels", joined(s.kernels())},
-          {"libraries", joined(s.libraries())},
-          {"machine", machine()},
-          {"processor", s.gpu() ? describe(*s.gpu()) : exact_processor()},
-          {"version", INVAR_VERSION}};
+  return kind_of(s, s.gpu());
+}
+std::map<std::string, std::string> describe_kind(const run::Function& f, const Device* device) {
+  return kind_of(f, device ? &device->info() : nullptr);
 }
 
 std::map<std::string, std::string> describe_execution(const run::Session& s, const std::string& model_path,
@@ -70,6 +78,18 @@ std::map<std::string, std::string> describe_execution(const run::Session& s, con
   fields.merge(describe_kind(s));
   fields["kv_cache"] = o.no_kv_cache ? "no" : "yes";
   fields["prefill_chunk"] = std::to_string(s.chunk());
+  return fields;
+}
+
+std::map<std::string, std::string> describe_execution(const run::Function& f, const Device* device,
+                                                      const plan::Plan& plan) {
+  std::map<std::string, std::string> fields = {
+      {"device", device ? "cuda:" + std::to_string(device->info().index) + " " + device->info().name : "cpu"},
+      {"isa", std::string(f.isa())},
+      {"machine", machine()},
+      {"plan", to_hex(plan::digest(plan))},
+      {"version", INVAR_VERSION}};
+  if (plan.operation_set != OperationSet::reproducible) fields.merge(describe_kind(f, device));
   return fields;
 }
 

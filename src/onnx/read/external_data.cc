@@ -1,5 +1,5 @@
 // Path and size checks of external data files.
-#include "onnx/external_data.h"
+#include "onnx/read/external_data.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,0 +1,69 @@
+#include "generate/model/compile_onnx.h"
+
+#include <filesystem>
+#include <set>
+
+#include "base/file/file.h"
+#ifdef INVAR_COMPILER
+#include "compiler/compiler.h"
+#include "onnx/onnx.h"
+#endif
+
+namespace invar::generate {
+
+namespace fs = std::filesystem;
+
+#ifndef INVAR_COMPILER
+Result<CompiledModel> compile_onnx(const TensorProgram&, OperationSet, bool, Observer&) {
+  return not_covered(
+      "this build has no compiler: make the plan elsewhere with `invar compile` and pass it with --plan");
+}
+#else
+namespace {
+
+constexpr char kConstants[] = "invar.constants";
+
+// Links what the plan's weights need: files beside the model, or the folders that hold them.
+Status link_weights(const plan::Plan& plan, const std::string& from, const std::string& to) {
+  std::set<std::string> entries;
+  for (const plan::Weight& w : plan.weights)
+    if (w.file != kConstants) entries.insert(w.file.substr(0, w.file.find('/')));
+  std::error_code ec;
+  const fs::path folder = fs::absolute(from, ec);
+  for (const std::string& entry : entries) {
+    if (!ec) fs::create_symlink(folder / entry, fs::path(to) / entry, ec);
+    if (ec) return bad_input(to + "/" + entry + ": cannot be made: " + ec.message());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet set, bool stateless,
+                                   Observer& observer) {
+  const auto compiling = observer.phase("compile");
+  INVAR_TRY(onnx::Graph graph, onnx::read(program.model));
+  INVAR_CHECK_OK(onnx::fix_dims(graph, program.dims));
+  for (const auto& [name, t] : program.bound)
+    INVAR_CHECK_OK(onnx::bind_input(graph, name, t.dtype, t.shape, t.bytes.data()));
+  CompiledModel made;
+  made.hashed = std::make_shared<DigestCache>();
+  compiler::Options options;
+  options.folder = folder_of(program.model), options.operation_set = set, options.choices = program.choices;
+  options.stateless = stateless, options.hashed = made.hashed.get(), options.constants_file = kConstants;
+  INVAR_TRY(options.artifacts, artifacts_folder(observer));
+  INVAR_TRY(compiler::CompiledProgram compiled, compiler::compile(graph, options));
+  std::error_code ec;
+  INVAR_TRY(TemporaryFolder folder, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
+  INVAR_CHECK_OK(link_weights(compiled.plan, options.folder, folder.path()));
+  if (!compiled.constants.empty()) {
+    INVAR_CHECK_OK(write_file(folder.path() + "/" + kConstants, compiled.constants));
+  }
+  made.plan = std::move(compiled.plan), made.folder = folder.path();
+  made.temporary = std::make_shared<TemporaryFolder>(std::move(folder));
+  compiling->done(made.plan.source ? "program " + to_hex(made.plan.source->program).substr(0, 16) : "");
+  return made;
+}
+#endif
+
+}  // namespace invar::generate

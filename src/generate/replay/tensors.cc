@@ -1,0 +1,170 @@
+// Receipts of tensors: how they are made and verified, see tensors.h.
+#include "generate/tensors.h"
+
+#include "base/endian.h"
+#include "generate/execution.h"
+#include "generate/model/compile_onnx.h"
+#include "generate/output/receipt_file.h"
+#include "num/env.h"
+#include "plan/program_text.h"
+#include "receipt/seal.h"
+
+namespace invar::generate {
+namespace {
+
+using run::Function;
+
+// receipt.40: of the bytes, little-endian.
+std::vector<receipt::TensorDigest> digests_of(const Function::NamedTensors& tensors) {
+  std::vector<receipt::TensorDigest> digests;
+  for (const auto& [name, t] : tensors) {
+    std::string bytes(t.bytes.size(), '\0');
+    copy_little_endian(bytes.data(), t.bytes.data(), bytes.size(), size_of(t.dtype));
+    digests.push_back({name, std::string(name_of(t.dtype)), t.shape, sha256(bytes)});
+  }
+  return digests;
+}
+
+Result<receipt::Receipt> describe(const plan::Plan& plan, const std::string& model_name) {
+  if (plan.source && plan.source->recipe != plan::kGraphRecipe)
+    return bad_input("the plan says that it is the program of a checkpoint (" + plan.source->recipe +
+                     "), and a receipt of tensors binds that of a graph: compile with --stateless");
+  receipt::ModelIdentity identity{};
+  identity.name = model_name;
+  return receipt::describe(identity, plan, receipt::kTensorFormat);
+}
+
+struct LoadedFunction {
+  std::shared_ptr<Device> device;  // null on the host
+  Function function;
+};
+Result<LoadedFunction> open(const plan::Plan& plan, const std::string& folder, const ExecutionOptions& o,
+                            const DigestCache* hashed = nullptr) {
+  run::Options options = run_options(o);
+  options.hashed = hashed;
+  INVAR_TRY(std::shared_ptr<Device> device, Device::named(options.device));
+  INVAR_TRY(Function function, Function::open(plan, folder, options));
+  return LoadedFunction{std::move(device), std::move(function)};
+}
+
+Result<CompiledModel> program_of(const TensorProgram& program, const receipt::Receipt& claimed,
+                                 const std::string& name, Observer& observer) {
+  if (program.plan.empty() && program.model.empty())
+    return bad_input(name +
+                     ": a receipt of tensors: give the model with --model FILE.onnx, or a plan, and each "
+                     "input with --input NAME=FILE.npy");
+  if (program.plan.empty())
+    return compile_onnx(program, operation_set_from(claimed.operation_set).value(), /*stateless=*/true,
+                        observer);
+  INVAR_TRY(plan::Plan plan, plan::load(program.plan));
+  return CompiledModel{std::move(plan), folder_of(program.plan)};
+}
+
+// receipt.18: whether this is the kind of machine that the receipt's promise is about. After a run,
+// which decides the kernels.
+Status check_kind(const receipt::Receipt& claimed, const std::string& name, const LoadedFunction& loaded) {
+  if (operation_set_from(claimed.operation_set) == OperationSet::reproducible) return {};
+  std::string differing;
+  for (const auto& [key, here] : describe_kind(loaded.function, loaded.device.get())) {
+    const auto it = claimed.execution.find(key);
+    const std::string there = it == claimed.execution.end() ? "" : it->second;
+    if (there != here)
+      differing += (differing.empty() ? "" : "; ") + key + ": the receipt has '" + there + "', here it is '" +
+                   here + "'";
+  }
+  if (differing.empty()) return {};
+  return not_covered(name +
+                     ": the operation set deterministic promises the same bits on the same hardware and "
+                     "software alone, and this is other: " +
+                     differing);
+}
+
+// Everything from the model on. What is compared first decides whether the rest is worth computing.
+Status examine(const receipt::Receipt& claimed, const TensorProgram& program,
+               const Function::NamedTensors& inputs, const ExecutionOptions& execution, Observer& observer,
+               Verdict& v) {
+  INVAR_TRY(CompiledModel compiled, program_of(program, claimed, v.receipt, observer));
+  INVAR_TRY(receipt::Receipt mine, describe(compiled.plan, claimed.model_name));
+  v.findings = receipt::compare_model(claimed, mine);
+  if (!v.ok()) return {};
+  mine = receipt::seal(std::move(mine), digests_of(inputs), {}, {});
+  v.findings = receipt::compare_inputs(claimed, mine);
+  if (!v.ok()) return {};
+  if (operation_set_from(claimed.operation_set) == OperationSet::any)
+    return not_covered(
+        v.receipt +
+        ": nobody can verify a run of the operation set default, which promises nothing about "
+        "bits: model, program and inputs are those of the receipt, outputs were not computed again");
+  INVAR_TRY(LoadedFunction loaded, open(compiled.plan, compiled.folder, execution, compiled.hashed.get()));
+  INVAR_TRY(const Function::NamedTensors outputs, loaded.function.run(inputs));
+  INVAR_CHECK_OK(check_kind(claimed, v.receipt, loaded));
+  INVAR_CHECK_OK(loaded.function.weights_unchanged());
+  mine = receipt::seal(std::move(mine), mine.input_tensors, digests_of(outputs), {});
+  v.findings = receipt::compare_outputs(claimed, mine);
+  v.compared.emplace_back("model", std::to_string(mine.tensors.size()) + " tensors: equal");
+  v.compared.emplace_back("weights", to_hex(mine.weights));
+  v.compared.emplace_back(
+      "program", mine.recipe + ", " + to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics +
+                     "), " +
+                     (program.plan.empty() ? "compiled from " + program.model + ": equal"
+                                           : "the plan " + program.plan + ", as it was given: equal"));
+  v.compared.emplace_back("inputs", std::to_string(mine.input_tensors.size()) + " tensors: equal");
+  v.compared.emplace_back("outputs",
+                          std::to_string(mine.output_tensors.size()) + " tensors recomputed: equal");
+  return {};
+}
+
+}  // namespace
+
+Result<TensorAnswer> infer_tensors(const std::string& path, const Function::NamedTensors& inputs,
+                                   const ExecutionOptions& execution,
+                                   const std::optional<std::string>& receipt_path, Observer& observer) {
+  INVAR_TRY(plan::Plan plan, plan::load(path));
+  receipt::Receipt described;
+  DiskReservation space;
+  if (receipt_path) {
+    INVAR_TRY(const ModelLocation location, resolve(folder_of(path)));
+    INVAR_TRY(described, describe(plan, location.name));
+    INVAR_TRY(space, reserve_receipt(*receipt_path, receipt::print(described).size()));
+  }
+  INVAR_TRY(LoadedFunction loaded, open(plan, folder_of(path), execution));
+  Function& function = loaded.function;
+  TensorAnswer answer;
+  INVAR_TRY(answer.outputs, function.run(inputs));
+  INVAR_CHECK_OK(function.weights_unchanged());
+  answer.operation_set = plan.operation_set;
+  answer.isa = function.isa(), answer.libraries = function.libraries();
+  if (!receipt_path) return answer;
+  const receipt::Receipt sealed =
+      receipt::seal(std::move(described), digests_of(inputs), digests_of(answer.outputs),
+                    describe_execution(function, loaded.device.get(), plan));
+  space.shrink(0);
+  INVAR_CHECK_OK(save_receipt(*receipt_path, receipt::print(sealed), observer));
+  answer.receipt_hash = to_hex(receipt::receipt_hash(sealed));
+  return answer;
+}
+
+bool is_tensor_receipt(std::string_view text) {
+  receipt::Receipt claimed;
+  return receipt::validate(text, "", &claimed) && claimed.format == receipt::kTensorFormat;
+}
+
+Result<Verdict> verify_tensors(std::string_view text, const std::string& name, const TensorProgram& program,
+                               const Function::NamedTensors& inputs, const ExecutionOptions& execution,
+                               Observer& observer) {
+  const num::ArithmeticEnv env;
+  receipt::Receipt claimed;
+  Verdict v;
+  v.receipt = name;
+  INVAR_TRY(v.findings, receipt::validate(text, name, &claimed));
+  const bool repeats = operation_set_from(claimed.operation_set) == OperationSet::deterministic;
+  if (v.ok()) {
+    v.receipt_hash = to_hex(receipt::receipt_hash(claimed));
+    INVAR_CHECK_OK(examine(claimed, program, inputs, execution, observer, v));
+  }
+  v.verdict = v.ok() ? (repeats ? "REPEATED ON THIS MACHINE" : "VERIFIED")
+                     : (repeats ? "NOT REPEATED" : "NOT VERIFIED");
+  return v;
+}
+
+}  // namespace invar::generate
