@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Hostile model files: builds the compiler with clang's sanitizers and coverage (build/fuzz) and lets
-# libFuzzer change the models of ONNX's node tests for MINUTES on every core. Inputs that show a
-# defect are kept as build/fuzz/found/{crash,timeout,oom}-*.
+# Hostile files: builds with clang's sanitizers and coverage (build/fuzz) and lets libFuzzer change
+# files for MINUTES on every core. Inputs that show a defect are kept as
+# build/fuzz/found/{crash,timeout,oom}-*.
 #
-# tools/fuzz.sh MINUTES [libFuzzer's options]          tools/fuzz.sh --try FILE...: these inputs alone
+# tools/fuzz.sh MINUTES [libFuzzer's options]            models: those of ONNX's node tests
+# tools/fuzz.sh receipt MINUTES [libFuzzer's options]    receipts, batches and keys
+# tools/fuzz.sh [receipt] --try FILE...                  these inputs alone
 # Needs what ./setup.sh test installed, and the packages clang-19 and libclang-rt-19-dev.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-[[ ${1:-} =~ ^([1-9][0-9]*|--try)$ ]] || { sed -n '2,8s/^# \?//p' "$0" >&2; exit 2; }
+target=onnx
+if [[ ${1:-} == receipt ]]; then target=receipt && shift; fi
+[[ ${1:-} =~ ^([1-9][0-9]*|--try)$ ]] || { sed -n '2,9s/^# \?//p' "$0" >&2; exit 2; }
 command -v clang++-19 >/dev/null || {
   echo "tools/fuzz.sh: clang++-19 is missing: apt-get install clang-19 libclang-rt-19-dev" >&2
   exit 2
@@ -15,14 +19,19 @@ command -v clang++-19 >/dev/null || {
 what=$1
 shift
 cmake --preset fuzz >/dev/null
-cmake --build build/fuzz --target invar_fuzz_onnx --parallel "$(nproc)"
-export TMPDIR=${TMPDIR:-/dev/shm}  # every input passes through a file
-if [[ $what == --try ]]; then exec build/fuzz/bin/invar_fuzz_onnx -timeout=20 -rss_limit_mb=3000 "$@"; fi
-python=build/venv/bin/python
-[[ -x $python ]] || python=python3
-mkdir -p build/fuzz/found build/fuzz/corpus
-"$python" tests/fuzz/corpus.py build/fuzz/nodes
-exec build/fuzz/bin/invar_fuzz_onnx \
-  -fork="$(nproc)" -max_total_time=$((what * 60)) -max_len=20000 -timeout=20 -rss_limit_mb=3000 \
+cmake --build build/fuzz --target "invar_fuzz_$target" --parallel "$(nproc)"
+export TMPDIR=${TMPDIR:-/dev/shm}  # every model passes through a file
+fuzz=(build/fuzz/bin/"invar_fuzz_$target" -timeout=20 -rss_limit_mb=3000)
+if [[ $what == --try ]]; then exec "${fuzz[@]}" "$@"; fi
+begin=build/fuzz/begin-$target corpus=build/fuzz/corpus-$target
+mkdir -p build/fuzz/found "$begin" "$corpus"
+if [[ $target == onnx ]]; then
+  python=build/venv/bin/python
+  [[ -x $python ]] || python=python3
+  "$python" tests/fuzz/corpus.py "$begin"
+else
+  cp tests/golden/receipts/*.json src/receipt/example.json tests/fuzz/keys/* "$begin"
+fi
+exec "${fuzz[@]}" -fork="$(nproc)" -max_total_time=$((what * 60)) -max_len=20000 \
   -artifact_prefix=build/fuzz/found/ -ignore_crashes=1 -ignore_timeouts=1 -ignore_ooms=1 "$@" \
-  build/fuzz/corpus build/fuzz/nodes
+  "$corpus" "$begin"

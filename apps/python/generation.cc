@@ -136,6 +136,24 @@ nb::tuple judge(const std::vector<Claim>& claims, bool several, const std::vecto
   return nb::make_tuple(all, listener.notes);
 }
 
+void add_verdicts(nb::module_& m) {
+  m.def(
+      "validate",
+      [](const std::vector<Claim>& claims, bool several, const std::vector<std::string>& require_keys) {
+        return judge(claims, several, require_keys, std::nullopt);
+      },
+      nb::arg("claims"), nb::arg("several"), nb::arg("require_keys"));
+  m.def(
+      "verify",
+      [](const std::vector<Claim>& claims, bool several, const std::vector<std::string>& require_keys,
+         const ModelOptions& model, const ExecutionOptions& execution, int64_t spot, const std::string& salt,
+         const std::optional<std::pair<int64_t, int64_t>>& steps) {
+        return judge(claims, several, require_keys, Recomputation{model, execution, {spot, salt, steps}});
+      },
+      nb::arg("claims"), nb::arg("several"), nb::arg("require_keys"), nb::arg("model"), nb::arg("execution"),
+      nb::arg("spot"), nb::arg("salt"), nb::arg("steps").none());
+}
+
 }  // namespace
 
 void add_generation(nb::module_& m) {
@@ -210,21 +228,7 @@ void add_generation(nb::module_& m) {
                    })
       .def_prop_ro("tokens", [](const Generation& g) { return g.answer().receipt.tokens; })
       .def_prop_ro("receipt", [](const Generation& g) { return receipt::print(g.answer().receipt); });
-  m.def(
-      "validate",
-      [](const std::vector<Claim>& claims, bool several, const std::vector<std::string>& require_keys) {
-        return judge(claims, several, require_keys, std::nullopt);
-      },
-      nb::arg("claims"), nb::arg("several"), nb::arg("require_keys"));
-  m.def(
-      "verify",
-      [](const std::vector<Claim>& claims, bool several, const std::vector<std::string>& require_keys,
-         const ModelOptions& model, const ExecutionOptions& execution, int64_t spot, const std::string& salt,
-         const std::optional<std::pair<int64_t, int64_t>>& steps) {
-        return judge(claims, several, require_keys, Recomputation{model, execution, {spot, salt, steps}});
-      },
-      nb::arg("claims"), nb::arg("several"), nb::arg("require_keys"), nb::arg("model"), nb::arg("execution"),
-      nb::arg("spot"), nb::arg("salt"), nb::arg("steps").none());
+  add_verdicts(m);
   m.def("refuse_messages", [] { throw Raised{generate::messages_not_covered("messages")}; });
 }
 

@@ -35,6 +35,20 @@ def keys(tmp_path_factory):
     return made
 
 
+def test_the_corpus():
+    """A file of each kind, as builds before this one wrote it."""
+    folder = ROOT / "tests/golden/receipts"
+    receipts = sorted(folder.glob("*.json"))
+    assert {"batch.json", "redacted.json"} <= {path.name for path in receipts}
+    invar("validate", *receipts)
+    rfc8032 = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+    invar("validate", folder / "romeo.signed.json", "--require-key", rfc8032)
+    model = ("--model-name", ROOT / "models/shakespeare-4m")
+    done = invar("verify", folder / "batch.json", "--require-key", rfc8032, *model, code=3)
+    lines = done.out.decode().splitlines()
+    assert [line.split()[0] for line in lines[:4]] == ["VALID", "VERIFIED", "VERIFIED", "REFUSED"]
+
+
 def test_keys_are_those_of_openssl(keys, tmp_path):
     private, public, key_id = keys[0]
     assert private.stat().st_mode & 0o777 == 0o600 and len(key_id) == 64

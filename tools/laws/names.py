@@ -24,8 +24,8 @@ def check(files):
         ]
     word = {
         op: re.compile(
-            # "sign" is a command, too.
-            rf'(?<!add_subcommand\()"{op}"|#include\s+"ops/{op}/'
+            # "sign" is a command and a parameter of Python's, too.
+            rf'(?<!add_subcommand\()(?<!nb::arg\()"{op}"|#include\s+"ops/{op}/'
             + (
                 ""
                 if op not in DISTINCT

@@ -179,6 +179,23 @@ std::string brief(std::string_view s) {
   return std::string(s.substr(0, end)) + "...";
 }
 
+std::string compact(const Value& v) {
+  std::string out;
+  const char* between = "";
+  switch (v.kind) {
+    case Value::null: return "null";
+    case Value::string: return quote(v.text);
+    case Value::array:
+      for (const Value& item : v.items) out.append(std::exchange(between, ",")).append(compact(item));
+      return "[" + out + "]";
+    case Value::object:
+      for (const auto& [key, item] : v.members)
+        out.append(std::exchange(between, ",")).append(quote(key)).append(":").append(compact(item));
+      return "{" + out + "}";
+    default: return v.text;
+  }
+}
+
 std::string quote(std::string_view s) {
   constexpr std::string_view escaped = "\"\\\b\f\n\r\t", letter = "\"\\bfnrt", digits = "0123456789abcdef";
   std::string out = "\"";

@@ -32,6 +32,9 @@ constexpr std::string_view name_of(Value::Kind k) {
 // Errors: bad_input "NAME:LINE:COLUMN: not JSON: why". Columns count bytes from 1.
 Result<Value> parse(std::string_view text, std::string_view name);
 
+// The JSON of a value without white space; numbers as they were written.
+std::string compact(const Value&);
+
 // s as a JSON string with the fewest escapes (spec/receipt.md receipt.4); ill-formed UTF-8 becomes
 // U+FFFD.
 std::string quote(std::string_view s);

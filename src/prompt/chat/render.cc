@@ -21,26 +21,6 @@ struct Chat {
   std::optional<std::string> date;
 };
 
-void compact(const Value& v, std::string& out) {
-  const char* between = "";
-  switch (v.kind) {
-    case Value::null: out += "null"; return;
-    case Value::string: out += json::quote(v.text); return;
-    case Value::array:
-      out += '[';
-      for (const Value& item : v.items) out += std::exchange(between, ","), compact(item, out);
-      out += ']';
-      return;
-    case Value::object:
-      out += '{';
-      for (const auto& [key, item] : v.members)
-        out.append(std::exchange(between, ",")).append(json::quote(key)).append(":"), compact(item, out);
-      out += '}';
-      return;
-    default: out += v.text;
-  }
-}
-
 // "2026-11-24T15:04:05"
 std::optional<Date> parse_date(std::string_view s) {
   if (s.size() != 19 || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':')
@@ -131,10 +111,9 @@ Result<Chat> read(const Value& object, const std::string& name) {
 
 // chat.3: members in one order, what has no effect left out.
 std::string spelled(const Chat& chat, bool used_date) {
-  std::string out = "{\"messages\":";
-  compact(*chat.messages, out);
+  std::string out = "{\"messages\":" + json::compact(*chat.messages);
   const auto add = [&](const char* key, const Value* v) {
-    if (v) out.append(",\"").append(key).append("\":"), compact(*v, out);
+    if (v) out.append(",\"").append(key).append("\":").append(json::compact(*v));
   };
   add("tools", chat.tools);
   add("documents", chat.documents);

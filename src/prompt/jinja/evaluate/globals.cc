@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kLongestRange = 100000;  // of jinja2's sandbox
 
-Result<Value> make_range(const Arguments& given) {
+Result<Value> make_range(Interpreter& in, const Arguments& given) {
   if (!given.named.empty()) return bad_input("range() takes no keyword arguments");
   const size_t n = given.positional.size();
   if (n < 1 || n > 3) return bad_input("range expected 1 to 3 arguments, got " + std::to_string(n));
@@ -24,6 +24,7 @@ Result<Value> make_range(const Arguments& given) {
     numbers.push_back(Value{i});
     if (__builtin_add_overflow(i, at[2], &i)) break;
   }
+  INVAR_CHECK_OK(in.spend(numbers.size() / 4));
   return sequence(Sequence::range, std::move(numbers));
 }
 
@@ -120,7 +121,7 @@ bool is_global(std::string_view name) {
 }
 
 Result<Value> call_global(Interpreter& in, const std::string& name, Arguments given) {
-  if (name == "range") return make_range(given);
+  if (name == "range") return make_range(in, given);
   if (name == "dict") return make_dict(in, given);
   if (name == "namespace") return in.new_namespace(std::move(given));
   const bool raises = name == "raise_exception";

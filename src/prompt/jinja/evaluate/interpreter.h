@@ -67,7 +67,7 @@ class Interpreter {
   const Date& date() { return used_date_ = true, date_; }
 
  private:
-  static constexpr size_t kMostSteps = 50'000'000, kMostBytes = size_t{512} << 20,
+  static constexpr size_t kMostSteps = 20'000'000, kMostBytes = size_t{512} << 20,
                           kMostOutput = size_t{64} << 20;
   static constexpr int kDeepest = 700, kDeepestValue = 200;
   enum class Flow { next, stop_loop, next_round };

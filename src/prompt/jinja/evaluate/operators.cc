@@ -77,7 +77,7 @@ Result<Value> repeated(Interpreter& in, const Value& v, int64_t times) {
   const size_t size = s ? s->elements.size() : v.string()->size(),
                n = times > 0 ? static_cast<size_t>(times) : 0;
   if (size && n > (size_t{64} << 20) / size) return not_covered("a repetition makes more than 64 MiB");
-  INVAR_CHECK_OK(in.spend(n * size / 16));
+  INVAR_CHECK_OK(in.spend(n * size / 4));
   std::vector<Value> elements;
   std::string joined;
   for (size_t i = 0; i < n; ++i) {
@@ -111,7 +111,7 @@ Result<Value> binary(Interpreter& in, const std::string& op, const Value& a, con
     return q && (q->kind == Sequence::list || q->kind == Sequence::tuple);
   };
   if (op == "+" && joins(s) && joins(t) && s->kind == t->kind) {
-    INVAR_CHECK_OK(in.spend((s->elements.size() + t->elements.size()) / 16));
+    INVAR_CHECK_OK(in.spend((s->elements.size() + t->elements.size()) / 4));
     std::vector<Value> elements = s->elements;
     elements.insert(elements.end(), t->elements.begin(), t->elements.end());
     return sequence(s->kind, std::move(elements));
