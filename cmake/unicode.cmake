@@ -1,7 +1,7 @@
 # The pinned Unicode data (src/prompt/unicode/*.txt) becomes C++ array rows at configure time:
 #   0041 005A Lu   ->   {0x0041,0x005A,Category::Lu},
-# Numbers of the combining table stay decimal; rows of the mappings end with a 0. invar_unicode(TARGET) gives the target the folder of
-# the rows.
+# Numbers of the combining table stay decimal; rows of the mappings end with a 0.
+# invar_unicode(TARGET) gives the target the folder of the rows.
 function(invar_unicode target)
   set(data ${CMAKE_SOURCE_DIR}/src/prompt/unicode)
   set(out ${CMAKE_BINARY_DIR}/generated/unicode)

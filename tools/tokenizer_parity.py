@@ -4,12 +4,12 @@
 tokenizer_parity.py [--bytes N] [--speed] [KIND...]   by default every kind, 50,000,000 bytes each
 tokenizer_parity.py [...] --file TOKENIZER...         tokenizer.json, *.model and *.tiktoken files
 
-Each kind is trained here on a part of the text, with fixed seeds. The text: code, translations in all
-languages that /usr/share/locale has, white space, emoji, any code point, special tokens. Compared are
-the ids of every text, the decoded text of those and of random ids, and a stream token by token.
---speed prints seconds and ratios of one thread: many short texts, and one long text.
-Needs a build (build/bin/invar_tokenize) and the packages tokenizers, sentencepiece, tiktoken. Exit 0:
-all equal; 1: a difference, which is printed.
+Each kind is trained here on a part of the text, with fixed seeds. The text: code, translations in
+all languages that /usr/share/locale has, white space, emoji, any code point, special tokens.
+Compared are the ids of every text, the decoded text of those and of random ids, and a stream token
+by token. --speed prints seconds and ratios of one thread: many short texts, and one long text.
+Needs a build (build/bin/invar_tokenize) and the packages tokenizers, sentencepiece, tiktoken. Exit
+0: all equal; 1: a difference, which is printed.
 """
 
 import argparse
@@ -29,9 +29,8 @@ os.environ["RUST_BACKTRACE"] = "0"
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / "build/bin/invar_tokenize"
 sys.path.insert(0, str(ROOT / "tests"))
-sys.path.insert(0, str(ROOT / "tools/tokenizers"))
 
-import peers  # noqa: E402
+from tokenizer import kinds  # noqa: E402
 from tokenizer.texts import texts  # noqa: E402
 
 
@@ -120,7 +119,9 @@ def corpus(size, seed=1, special=()):
 def fail(name, what, text, want, got):
     at = next((i for i, (a, b) in enumerate(zip(want, got)) if a != b), min(len(want), len(got)))
     print(f"{name}: {what} differs at {at} of {text[:300]!r}")
-    print(f"  theirs {want[max(0, at - 8) : at + 12]!r}\n  ours   {got[max(0, at - 8) : at + 12]!r}")
+    print(
+        f"  theirs {want[max(0, at - 8) : at + 12]!r}\n  ours   {got[max(0, at - 8) : at + 12]!r}"
+    )
     return 1
 
 
@@ -184,10 +185,10 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         training = [*locale_texts(1_500_000, 7), *code_texts(500_000, 7)]
-        kinds = a.kinds or ([] if a.file else peers.KINDS)
-        for name in [*a.file, *kinds]:
-            path = name if name in a.file else peers.train(name, training, Path(folder))
-            peer = peers.open_file(path)
+        names = a.kinds or ([] if a.file else kinds.KINDS)
+        for name in [*a.file, *names]:
+            path = name if name in a.file else kinds.train(name, training, Path(folder))
+            peer = kinds.open_file(path)
             if a.speed:
                 speed(name, peer, path, min(a.bytes, 5_000_000))
             else:

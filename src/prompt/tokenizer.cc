@@ -42,7 +42,8 @@ class Borrowed {
 };
 
 // The tokens with those of a post-processor around them.
-std::vector<int32_t> applied(const std::vector<int32_t>& t, const std::vector<int32_t>& tokens, bool special) {
+std::vector<int32_t> applied(const std::vector<int32_t>& t, const std::vector<int32_t>& tokens,
+                             bool special) {
   std::vector<int32_t> whole;
   whole.reserve(tokens.size() + t.size());
   for (int32_t id : t) {

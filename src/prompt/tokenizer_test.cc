@@ -6,7 +6,7 @@
 
 #include "base/file/file.h"
 #include "base/text/utf8.h"
-#include "prompt/bpe.h"
+#include "prompt/models/bpe.h"
 #include "prompt/prompt.h"
 
 namespace invar::prompt {
@@ -113,7 +113,8 @@ TEST(Bpe, EveryLengthMergesAsDefined) {
       naive.erase(naive.begin() + static_cast<ptrdiff_t>(at) + 1);
     }
     Ids out = {42};
-    ASSERT_EQ(bpe.encode(word, out, scratch), -1);
+    if (word.empty()) continue;
+    ASSERT_TRUE(bpe.encode(word, out, scratch));
     ASSERT_EQ(out[0], 42);
     out.erase(out.begin());
     ASSERT_EQ(out, naive) << word;

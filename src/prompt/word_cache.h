@@ -12,11 +12,12 @@
 
 namespace invar::prompt {
 
-// Changes speed only. Its size is bounded: it starts anew when it is full, and words that share a slot
-// replace each other.
+// Changes speed only. Its size is bounded: it starts anew when it is full, and words that share a
+// slot replace each other.
 class WordCache {
  public:
-  Status encode(const Model& model, std::string_view word, std::vector<int32_t>& out, Model::Scratch& scratch) {
+  Status encode(const Model& model, std::string_view word, std::vector<int32_t>& out,
+                Model::Scratch& scratch) {
     if (word.size() > kLongest) return model.encode(word, out, scratch);
     const uint64_t hash = hash_of(word);
     Slot& slot = slots_[hash & (kSlots - 1)];

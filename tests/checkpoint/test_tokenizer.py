@@ -258,11 +258,6 @@ PRE = {
     "whole": lambda: pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
 }
 CORPUS = texts("mixed", 150_000, seed=7, longest=2000)
-DIGITS_17 = set(range(0x11DE0, 0x11DEA)) | {
-    0x16FF4,
-    0x16FF5,
-    0x16FF6,
-}  # what Digits (Rust's tables) takes from Unicode 17
 
 
 def trained(pre, size=900, **options):
@@ -284,7 +279,6 @@ def test_trained(opened, name):
         + texts("tangled", 50_000, seed=11)
         + texts("spaces", 50_000, seed=11)
     )
-    batch = ["".join(c for c in t if ord(c) not in DIGITS_17) for t in batch]
     compare(theirs, ours, batch)
     r = random.Random(4)
     for _ in range(50):

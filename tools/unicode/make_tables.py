@@ -19,8 +19,8 @@ import pathlib
 import sys
 
 import normalizer_tables
-import unicodedata2 as ucd
 import tokenizers
+import unicodedata2 as ucd
 from tokenizers import Regex, normalizers, pre_tokenizers
 
 VERSION = "16.0.0"
@@ -124,7 +124,6 @@ def tables():
         "first second composite: primary composites, in order",
         [f"{a:04X} {b:04X} {c:04X}" for (a, b), c in sorted(composites.items())],
     )
-
 
     yield from normalizer_tables.tables(ranges)
 

@@ -1,5 +1,5 @@
-"""What the normalizers and pre-tokenizers of Hugging Face tokenizers know of each character, asked of
-them code point by code point: make_tables.py writes it to src/prompt/unicode.
+"""What the normalizers and pre-tokenizers of Hugging Face tokenizers know of each character, asked
+of them code point by code point: make_tables.py writes it to src/prompt/unicode.
 
 Their crates have tables of several versions of Unicode, so no table of one version would do. The
 boundaries of grapheme clusters are asked of Precompiled: its map replaces whatever begins with any
@@ -33,7 +33,8 @@ FLAGS = [
 
 def every_byte_map():
     """A charsmap whose trie maps every first byte to "X": a root and 255 nodes with leaves."""
-    # A unit is that of a double array: label, leaf flag (bit 8), offset (from bit 10), value (bit 31).
+    # A unit is that of a double array: label, leaf flag (bit 8), offset (from bit 10), value (bit
+    # 31).
     units = [0] * 1024
     units[0] = 256 << 10  # the children of the root are at 256 ^ byte
     for byte in range(1, 256):
@@ -70,7 +71,8 @@ def flags():
         return {
             c
             for c in SCALARS
-            if (before + chr(c) + after) not in [p for p, _ in pre.pre_tokenize_str(before + chr(c) + after)]
+            if (before + chr(c) + after)
+            not in [p for p, _ in pre.pre_tokenize_str(before + chr(c) + after)]
         }
 
     note("punctuation", cut_out(pre_tokenizers.Punctuation("isolated"), "a"))
@@ -81,7 +83,10 @@ def flags():
         return {c for c in SCALARS if normalizer.normalize_str("a" + chr(c)) == "a"}
 
     bert = {"clean_text": False, "handle_chinese_chars": False, "lowercase": False}
-    note("bert_control", vanish(normalizers.BertNormalizer(**{**bert, "clean_text": True}, strip_accents=False)))
+    note(
+        "bert_control",
+        vanish(normalizers.BertNormalizer(**{**bert, "clean_text": True}, strip_accents=False)),
+    )
     note("nonspacing", vanish(normalizers.BertNormalizer(**bert, strip_accents=True)))
     note("mark", vanish(normalizers.StripAccents()))
 
@@ -110,9 +115,7 @@ def flags():
 def mappings(normalizer, beside):
     """[(character, what it becomes)] where that is not what `beside` makes of it."""
     return [
-        (c, [ord(x) for x in new])
-        for c in SCALARS
-        if (new := normalizer(chr(c))) != beside(chr(c))
+        (c, [ord(x) for x in new]) for c in SCALARS if (new := normalizer(chr(c))) != beside(chr(c))
     ]
 
 

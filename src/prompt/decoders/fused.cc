@@ -40,7 +40,8 @@ class FusedReplace : public Decoder {
     state.held += text;
     std::string out;
     size_t done = 0;
-    for (size_t at; (at = state.held.find(pattern_, done)) != std::string::npos; done = at + pattern_.size()) {
+    for (size_t at; (at = state.held.find(pattern_, done)) != std::string::npos;
+         done = at + pattern_.size()) {
       out.append(state.held, done, at - done);
       out += content_;
     }

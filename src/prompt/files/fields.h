@@ -24,7 +24,8 @@ inline Error refused(const std::string& where, const std::string& what) {
 
 // The member of an object, or null.
 const Json& member(const Json& o, std::string_view name);
-// A value within an error: never a whole tree, whose printing would recurse as deep as the file says.
+// A value within an error: never a whole tree, whose printing would recurse as deep as the file
+// says.
 std::string brief(const Json& v);
 // Members of a type; `where` is the place of the object.
 Result<std::string> text_of(const Json& o, const char* name, const std::string& where);
@@ -45,8 +46,8 @@ Result<T> choice_of(const Json& o, const char* name, const std::string& where,
   return refused(where, std::string(name) + " " + excerpt(value));
 }
 
-// Calls f(element, its place) for every element of an array member of a Sequence. `depth` counts the
-// Sequences around it.
+// Calls f(element, its place) for every element of an array member of a Sequence. `depth` counts
+// the Sequences around it.
 constexpr int kDeepest = 8;
 template <class F>
 Status each(const Json& o, const char* name, const std::string& where, int depth, F&& f) {

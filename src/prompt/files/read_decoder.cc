@@ -58,9 +58,8 @@ Status read_decoder(const Json& d, const std::string& where, DecoderList& out, i
   if (d.is_null()) return {};
   INVAR_TRY(const std::string type, text_of(d, "type", where));
   if (type == "Sequence")
-    return each(d, "decoders", where, depth, [&](const Json& v, const std::string& w) {
-      return read_decoder(v, w, out, depth + 1);
-    });
+    return each(d, "decoders", where, depth,
+                [&](const Json& v, const std::string& w) { return read_decoder(v, w, out, depth + 1); });
   const bool was_fused = out.fused;
   Result<DecoderPtr> made = DecoderPtr();
   if (type == "Fuse") {

@@ -60,7 +60,8 @@ Status read_merges(const Json& merges, const std::string& where, const Vocabular
     const std::string parts[3] = {left, right, left + right.substr(bpe.prefix.size())};
     for (int k = 0; k < 3; ++k) {
       id[k] = vocabulary.find(parts[k]);
-      if (id[k] == Model::kNone) return wrong(here(), "\"" + excerpt(parts[k]) + "\" is not in the vocabulary");
+      if (id[k] == Model::kNone)
+        return wrong(here(), "\"" + excerpt(parts[k]) + "\" is not in the vocabulary");
     }
     bpe.merges.set(id[0], id[1], {rank++, id[2]});
   }
@@ -111,7 +112,8 @@ Result<std::unique_ptr<const Model>> read_unigram(const Json& m, const std::stri
   int32_t unk = Model::kNone;
   if (!member(m, "unk_id").is_null()) {
     INVAR_TRY(const size_t id, size_of(m, "unk_id", where));
-    if (id >= pieces.size()) return wrong(where, "unk_id " + std::to_string(id) + " is no token of the vocabulary");
+    if (id >= pieces.size())
+      return wrong(where, "unk_id " + std::to_string(id) + " is no token of the vocabulary");
     unk = static_cast<int32_t>(id);
   }
   return std::unique_ptr<const Model>(std::make_unique<Unigram>(pieces, unk, byte_fallback));
@@ -135,8 +137,8 @@ std::string type_by_members(const Json& m) {
 
 }  // namespace
 
-Result<std::unique_ptr<const Model>> read_model(const Json& m, const std::string& where, Vocabulary& vocabulary,
-                                                PreTokenizerList& pre) {
+Result<std::unique_ptr<const Model>> read_model(const Json& m, const std::string& where,
+                                                Vocabulary& vocabulary, PreTokenizerList& pre) {
   if (!m.is_object()) return wrong(where, "must be an object");
   std::string type = type_by_members(m);
   if (!member(m, "type").is_null()) {

@@ -66,9 +66,8 @@ Status read_normalizer(const Json& n, const std::string& where, std::vector<Norm
   if (n.is_null()) return {};
   INVAR_TRY(const std::string type, text_of(n, "type", where));
   if (type == "Sequence")
-    return each(n, "normalizers", where, depth, [&](const Json& v, const std::string& w) {
-      return read_normalizer(v, w, out, depth + 1);
-    });
+    return each(n, "normalizers", where, depth,
+                [&](const Json& v, const std::string& w) { return read_normalizer(v, w, out, depth + 1); });
   INVAR_TRY(NormalizerPtr normalizer, read_one(type, n, where));
   out.push_back(std::move(normalizer));
   return {};

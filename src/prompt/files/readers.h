@@ -1,4 +1,5 @@
-// Readers of the parts of tokenizer.json: each does all that its part asks for, or refuses it by name.
+// Readers of the parts of tokenizer.json: each does all that its part asks for, or refuses it by
+// name.
 #pragma once
 
 #include <memory>
@@ -37,7 +38,8 @@ class Vocabulary {
   size_t most_ids_ = 100000;
 };
 
-Status read_normalizer(const Json& n, const std::string& where, std::vector<NormalizerPtr>& out, int depth = 0);
+Status read_normalizer(const Json& n, const std::string& where, std::vector<NormalizerPtr>& out,
+                       int depth = 0);
 
 struct PreTokenizerList {
   std::vector<PreTokenizerPtr> steps;
@@ -46,8 +48,8 @@ struct PreTokenizerList {
 Status read_pre_tokenizer(const Json& p, const std::string& where, PreTokenizerList& out, int depth = 0);
 
 // Places the tokens of the model. Where its words are bytes the last pre-tokenizer is taken away.
-Result<std::unique_ptr<const Model>> read_model(const Json& m, const std::string& where, Vocabulary& vocabulary,
-                                                PreTokenizerList& pre);
+Result<std::unique_ptr<const Model>> read_model(const Json& m, const std::string& where,
+                                                Vocabulary& vocabulary, PreTokenizerList& pre);
 
 // `bytes_first`: the first decoder takes bytes, see make_byte_level_decoder.
 struct DecoderList {

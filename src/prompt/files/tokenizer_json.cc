@@ -38,8 +38,8 @@ class Reader {
     INVAR_CHECK_OK(added_tokens());
     INVAR_CHECK_OK(decoder());
     INVAR_CHECK_OK(padding());
-    INVAR_CHECK_OK(read_post_processor(member(root_, "post_processor"), file_ + ": post_processor", vocabulary_,
-                                       impl_->templates));
+    INVAR_CHECK_OK(read_post_processor(member(root_, "post_processor"), file_ + ": post_processor",
+                                       vocabulary_, impl_->templates));
     return std::move(impl_);
   }
 

@@ -100,8 +100,8 @@ int Bpe::start_with_bytes(std::string_view word, std::vector<int32_t>& out) cons
   return -1;
 }
 
-// Appends the token of each character. As in tokenizers an unknown token waits for the next character
-// that has a token, even where bytes stand between the two.
+// Appends the token of each character. As in tokenizers an unknown token waits for the next
+// character that has a token, even where bytes stand between the two.
 Status Bpe::start_with_characters(std::string_view word, std::vector<int32_t>& out, Scratch& scratch) const {
   const bool placed = !prefix.empty() || !suffix.empty();
   bool waiting = false;

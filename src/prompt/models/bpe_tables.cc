@@ -26,7 +26,8 @@ void fill_characters(const std::unordered_map<std::string, int32_t>& ids, Bpe& b
   for (const auto& [token, id] : ids)
     for (uint32_t place = 0; place < (placed ? 4 : 1); ++place) {
       uint32_t c;
-      if (character_within(token, place & Bpe::kLater ? bpe.prefix : "", place & Bpe::kLast ? bpe.suffix : "", c))
+      if (character_within(token, place & Bpe::kLater ? bpe.prefix : "", place & Bpe::kLast ? bpe.suffix : "",
+                           c))
         bpe.characters.set(c, place, id);
     }
 }

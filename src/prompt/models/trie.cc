@@ -26,7 +26,8 @@ Trie::Trie(const std::vector<std::pair<std::string_view, int32_t>>& keys) {
   while (!open.empty()) {
     Span s = open.back();
     open.pop_back();
-    if (s.begin < s.end && keys[s.begin].first.size() == s.depth) nodes_[s.node].value = keys[s.begin++].second;
+    if (s.begin < s.end && keys[s.begin].first.size() == s.depth)
+      nodes_[s.node].value = keys[s.begin++].second;
     children.clear();
     for (size_t i = s.begin; i < s.end; ++i) {
       const auto byte = static_cast<uint8_t>(keys[i].first[s.depth]);

@@ -1,5 +1,5 @@
-// A set of byte strings with numbers, walked byte by byte: a double array (Aoe, "An Efficient Digital
-// Search Algorithm by Using a Double-Array Structure", 1989).
+// A set of byte strings with numbers, walked byte by byte: a double array (Aoe, "An Efficient
+// Digital Search Algorithm by Using a Double-Array Structure", 1989).
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,8 @@ Status Unigram::encode(std::string_view word, std::vector<int32_t>& out, Scratch
 }
 
 // Fills best[end] for the end of every character. Paths are sums of doubles from the left, in the
-// order of the text; of equal sums the one found first stays: shorter pieces come first (tokens.14).
+// order of the text; of equal sums the one found first stays: shorter pieces come first
+// (tokens.14).
 Status Unigram::find_best(std::string_view word, Scratch& scratch) const {
   auto& best = scratch.best;
   best.assign(word.size() + 1, {0, kNone, 0});
@@ -89,7 +90,8 @@ Status Unigram::find_best(std::string_view word, Scratch& scratch) const {
   return {};
 }
 
-// The piece itself where a run of unknown characters is one, else its bytes, else the unknown token.
+// The piece itself where a run of unknown characters is one, else its bytes, else the unknown
+// token.
 Status Unigram::append_unknown(std::string_view text, std::vector<int32_t>& out) const {
   uint32_t node = Trie::kRoot;
   if (trie_.walk(node, text) && trie_.value(node) != Trie::kNone) {

@@ -42,8 +42,8 @@ NormalizerPtr make_bert_normalizer(const BertOptions& options);
 
 NormalizerPtr make_replace(Replacement replacement);
 
-// The charsmap of a SentencePiece model: a double-array trie of prefixes, and the texts that replace
-// them (precompiled.cc). An empty map changes nothing.
+// The charsmap of a SentencePiece model: a double-array trie of prefixes, and the texts that
+// replace them (precompiled.cc). An empty map changes nothing.
 class Charsmap {
  public:
   static Result<Charsmap> parse(std::string_view bytes);

@@ -1,6 +1,6 @@
-// Precompiled: the character map that a SentencePiece model carries. The trie is that of darts-clone
-// (https://github.com/s-yata/darts-clone): units of 32 bits, bits 0-7 the label, bit 8 "a value
-// follows", bits 10-30 the offset (times 256 with bit 9); a unit with bit 31 is a value.
+// Precompiled: the character map that a SentencePiece model carries. The trie is that of
+// darts-clone (https://github.com/s-yata/darts-clone): units of 32 bits, bits 0-7 the label, bit 8
+// "a value follows", bits 10-30 the offset (times 256 with bit 9); a unit with bit 31 is a value.
 #include "base/text/utf8.h"
 #include "prompt/normalizers/normalizer.h"
 #include "prompt/unicode/unicode.h"

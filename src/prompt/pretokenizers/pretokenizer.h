@@ -28,8 +28,8 @@ class PreTokenizer {
     std::deque<std::string> texts;  // what pre-tokenizers have rewritten; the words refer to it
   };
   virtual ~PreTokenizer() = default;
-  // Appends the words of a piece in order; none is empty. The views live as long as the text and the
-  // scratch memory. An error: a pattern takes too many steps.
+  // Appends the words of a piece in order; none is empty. The views live as long as the text and
+  // the scratch memory. An error: a pattern takes too many steps.
   virtual Status split(Word piece, Scratch& scratch, std::vector<Word>& out) const = 0;
 };
 

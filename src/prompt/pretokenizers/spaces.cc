@@ -34,8 +34,8 @@ class Metaspace : public PreTokenizer {
  private:
   std::string_view rewritten(Word piece, Scratch& scratch) const {
     const bool starts = piece.text.starts_with(replacement_) || piece.text.starts_with(' ');
-    const bool prepend =
-        !starts && (scheme_ == PrependScheme::always || (scheme_ == PrependScheme::first && piece.from_start));
+    const bool prepend = !starts && (scheme_ == PrependScheme::always ||
+                                     (scheme_ == PrependScheme::first && piece.from_start));
     if (!prepend && piece.text.find(' ') == piece.text.npos) return piece.text;
     std::string& text = scratch.texts.emplace_back();
     text.reserve(piece.text.size() * 5 / 4 + 8);

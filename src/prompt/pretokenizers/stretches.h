@@ -37,7 +37,7 @@ class Stretches {
     begin_ = begin, end_ = end, held_ = true;
   }
   void flush() {
-    if (held_ && end_ > begin_) 
+    if (held_ && end_ > begin_)
       out_.push_back({piece_.text.substr(begin_, end_ - begin_), piece_.from_start && begin_ == 0});
     held_ = false;
   }

@@ -11,14 +11,16 @@ Hangul hangul(uint32_t c) {
   if (c < 0x1100 || c > 0xD7FB) return Hangul::none;
   if (c >= 0xAC00 && c <= 0xD7A3) return (c - 0xAC00) % 28 == 0 ? Hangul::lv : Hangul::lvt;
   if (c <= 0x115F || (c >= 0xA960 && c <= 0xA97C)) return Hangul::l;
-  if (c <= 0x11A7 || (c >= 0xD7B0 && c <= 0xD7C6)) return c <= 0x11A7 || c >= 0xD7B0 ? Hangul::v : Hangul::none;
+  if (c <= 0x11A7 || (c >= 0xD7B0 && c <= 0xD7C6))
+    return c <= 0x11A7 || c >= 0xD7B0 ? Hangul::v : Hangul::none;
   if (c <= 0x11FF || c >= 0xD7CB) return Hangul::t;
   return Hangul::none;
 }
 
-bool hangul_goes_on(Hangul before, Hangul after) {  // GB6, GB7, GB8
+bool hangul_joins(Hangul before, Hangul after) {  // GB6, GB7, GB8
   switch (before) {
-    case Hangul::l: return after == Hangul::l || after == Hangul::v || after == Hangul::lv || after == Hangul::lvt;
+    case Hangul::l:
+      return after == Hangul::l || after == Hangul::v || after == Hangul::lv || after == Hangul::lvt;
     case Hangul::lv:
     case Hangul::v: return after == Hangul::v || after == Hangul::t;
     case Hangul::lvt:
@@ -44,10 +46,10 @@ size_t grapheme_end(std::string_view text, size_t at) {
     const uint16_t f = flags_of(c);
     if (before == '\r' && c == '\n') return next;                      // GB3
     if ((flags | f) & kClusterControl) return at;                      // GB4, GB5
-    const bool goes_on = (f & kJoinsLeft) || (flags & kPrepend) ||     // GB9, GB9a, GB9b
-                         hangul_goes_on(hangul(before), hangul(c)) ||  // GB6, GB7, GB8
-                         (joined && (f & kPictographic)) || (linked && (f & kConjunctConsonant));
-    if (!goes_on) return at;
+    const bool continues = (f & kJoinsLeft) || (flags & kPrepend) ||   // GB9, GB9a, GB9b
+                           hangul_joins(hangul(before), hangul(c)) ||  // GB6, GB7, GB8
+                           (joined && (f & kPictographic)) || (linked && (f & kConjunctConsonant));
+    if (!continues) return at;
     joined = pictographic && c == kJoiner;
     pictographic = (f & kPictographic) || (pictographic && !joined && (f & kExtend));
     if (f & kConjunctConsonant) {

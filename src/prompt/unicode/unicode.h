@@ -61,15 +61,16 @@ std::span<const Range> han_ranges();
 bool is_white_space(uint32_t c);  // the property White_Space
 bool is_word(uint32_t c);  // word_ranges and the two join controls: \w next to a single-word added token
 
-// What the normalizers and pre-tokenizers of tokenizers say of a character (tokens.12): bits of flags.txt.
+// What the normalizers and pre-tokenizers of tokenizers say of a character (tokens.12): bits of
+// flags.txt.
 enum Flag : uint16_t {
-  kPunctuation = 1,         // of Punctuation and BertPreTokenizer
-  kBertControl = 2,         // dropped by BertNormalizer's clean_text
-  kNonspacing = 4,          // dropped by BertNormalizer's strip_accents
-  kMark = 8,                // dropped by StripAccents
-  kRustWord = 16,           // \w of Whitespace
-  kRustNumber = 32,         // of Digits
-  kJoinsLeft = 64,          // the rest: rules of grapheme clusters (Unicode Standard Annex 29)
+  kPunctuation = 1,  // of Punctuation and BertPreTokenizer
+  kBertControl = 2,  // dropped by BertNormalizer's clean_text
+  kNonspacing = 4,   // dropped by BertNormalizer's strip_accents
+  kMark = 8,         // dropped by StripAccents
+  kRustWord = 16,    // \w of Whitespace
+  kRustNumber = 32,  // of Digits
+  kJoinsLeft = 64,   // the rest: rules of grapheme clusters (Unicode Standard Annex 29)
   kPrepend = 128,
   kClusterControl = 256,
   kPictographic = 512,

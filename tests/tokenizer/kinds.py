@@ -1,7 +1,19 @@
 """Tokenizers of every kind, trained with the peers' own trainers, and the peers that open them."""
 
+import collections
+import math
+
 import tokenizers as hf
-from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
@@ -22,7 +34,9 @@ def bpe(training, size=3000, special=SPECIAL, alphabet=(), **options):
 
 
 def gpt2(training):
-    t, trainer = bpe(training, special=["<|endoftext|>"], alphabet=pre_tokenizers.ByteLevel.alphabet())
+    t, trainer = bpe(
+        training, special=["<|endoftext|>"], alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
     t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     t.decoder = decoders.ByteLevel()
     t.post_processor = processors.ByteLevel(trim_offsets=False)
@@ -30,7 +44,9 @@ def gpt2(training):
 
 
 def llama3(training):
-    t, trainer = bpe(training, special=["<|begin|>", "<|end|>"], alphabet=pre_tokenizers.ByteLevel.alphabet())
+    t, trainer = bpe(
+        training, special=["<|begin|>", "<|end|>"], alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
     t.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(LLAMA3), "isolated"),
@@ -42,7 +58,9 @@ def llama3(training):
 
 
 def roberta(training):
-    t, trainer = bpe(training, special=SPECIAL + ["<mask>"], alphabet=pre_tokenizers.ByteLevel.alphabet())
+    t, trainer = bpe(
+        training, special=SPECIAL + ["<mask>"], alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
     t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     t.decoder = decoders.ByteLevel()
     t.post_processor = processors.RobertaProcessing(("</s>", 1), ("<s>", 0))
@@ -96,7 +114,12 @@ def mistral_metaspace(training):
     def finish(t):
         t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
         t.decoder = decoders.Sequence(
-            [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+            [
+                decoders.Replace("\u2581", " "),
+                decoders.ByteFallback(),
+                decoders.Fuse(),
+                decoders.Strip(" ", 1, 0),
+            ]
         )
         t.add_special_tokens(["[INST]", AddedToken("[/INST]", lstrip=True, rstrip=True)])
 
@@ -116,7 +139,9 @@ def clip(training):
 
 def bpe_prefix(training):
     t, trainer = bpe(training, special=["<unk>"], unk_token="<unk>", continuing_subword_prefix="##")
-    t.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Nmt(), normalizers.StripAccents()])
+    t.normalizer = normalizers.Sequence(
+        [normalizers.NFKC(), normalizers.Nmt(), normalizers.StripAccents()]
+    )
     t.pre_tokenizer = pre_tokenizers.Whitespace()
     t.decoder = decoders.WordPiece()
     return t, trainer
@@ -131,7 +156,7 @@ def unigram(training):
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(s for t in training for s in t.split("\n")[:40] if s), model_writer=model,
-        vocab_size=3000, model_type="unigram", minloglevel=2, character_coverage=0.97,
+        vocab_size=8000, model_type="unigram", minloglevel=2, character_coverage=0.98,
         max_sentence_length=2000, num_threads=1,
     )  # fmt: skip
     from sentencepiece import sentencepiece_model_pb2 as pb
@@ -156,31 +181,24 @@ def unigram(training):
 
 
 def unigram_bytes(training):
-    t = hf.Tokenizer(models.Unigram())
-    t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
-    trainer = trainers.UnigramTrainer(
-        vocab_size=2500, special_tokens=SPECIAL + BYTES, unk_token="<unk>", show_progress=False
+    """Unigram with bytes: the scores are those of the most frequent parts of words."""
+    counts = collections.Counter()
+    for word, n in collections.Counter(w for t in training for w in t.split()).items():
+        word = "\u2581" + word[:40]
+        for size in range(1, 8):
+            for i in range(len(word) - size + 1):
+                counts[word[i : i + size]] += n
+    total = sum(counts.values())
+    vocab = [(t, 0.0) for t in SPECIAL] + [(t, -20.0) for t in BYTES]
+    vocab += [(t, math.log(n / total)) for t, n in counts.most_common(2500)]
+    t = hf.Tokenizer(models.Unigram(vocab, 2, byte_fallback=True))
+    t.normalizer = normalizers.NFKD()
+    t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    t.decoder = decoders.Sequence(
+        [decoders.ByteFallback(), decoders.Metaspace(prepend_scheme="first")]
     )
-
-    def finish(t):
-        import json
-
-        j = json.loads(t.to_str())
-        j["model"]["byte_fallback"] = True
-        j["pre_tokenizer"] = {
-            "type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": True,
-        }  # fmt: skip
-        j["normalizer"] = {"type": "NFKD"}
-        j["decoder"] = {
-            "type": "Sequence",
-            "decoders": [
-                {"type": "ByteFallback"},
-                {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": True},
-            ],
-        }
-        return hf.Tokenizer.from_str(json.dumps(j))
-
-    return t, trainer, finish
+    t.add_special_tokens(SPECIAL)
+    return t
 
 
 def bert(training, **options):
@@ -204,7 +222,9 @@ def bert_cased(training):
 
 def words(training):
     t = hf.Tokenizer(models.WordLevel(unk_token="<unk>"))
-    t.normalizer = normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents(), normalizers.Strip()])
+    t.normalizer = normalizers.Sequence(
+        [normalizers.NFD(), normalizers.StripAccents(), normalizers.Strip()]
+    )
     t.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Whitespace(),
@@ -214,8 +234,14 @@ def words(training):
             pre_tokenizers.FixedLength(7),
         ]
     )
-    t.add_tokens([AddedToken("Error", single_word=True), AddedToken("\u00e9t\u00e9")])
-    return t, trainers.WordLevelTrainer(vocab_size=3000, special_tokens=["<unk>"], show_progress=False)
+
+    def finish(t):
+        t.add_tokens([AddedToken("Error", single_word=True), AddedToken("\u00e9t\u00e9")])
+
+    trainer = trainers.WordLevelTrainer(
+        vocab_size=3000, special_tokens=["<unk>"], show_progress=False
+    )
+    return t, trainer, finish
 
 
 KINDS = {
@@ -225,6 +251,7 @@ KINDS = {
         bert, bert_cased, words,
     )
 }  # fmt: skip
+NEED_SENTENCEPIECE = ["unigram"]
 
 
 def train(kind, training, folder):
