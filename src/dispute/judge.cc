@@ -261,7 +261,7 @@ Ruling Judge::rule_on_receipt() {
   if (hashed(objection.logits) != s_.receipt.logits[step])
     return decide(Verdict::b,
                   "the receipt does not follow from the trace on which both agree: output.logits" + index);
-  const auto token = sample::pick(row, s_.receipt.sampling, step);
+  const auto token = receipt::pick_token(s_.receipt, row, step);
   if (!token || *token != s_.receipt.tokens[step])
     return decide(Verdict::b,
                   "the receipt does not follow from the trace on which both agree: output.tokens" + index);

@@ -26,7 +26,7 @@ struct Case {
     for (uint64_t step = 0; step < 8; ++step) {
       const auto row = session->step(next);
       receipt.logits.push_back(receipt::commit(*row));
-      receipt.tokens.push_back(*sample::pick(*row, receipt.sampling, step));
+      receipt.tokens.push_back(*receipt::pick_token(receipt, *row, step));
       next = {receipt.tokens.back()};
     }
   }

@@ -199,7 +199,7 @@ Result<Objection> objection(const Subject& s, const Observer& before) {
          ++i) {
       const std::span row(r.out[0].as<const float>() + static_cast<size_t>(i) * vocab, vocab);
       const auto step = static_cast<size_t>(r.past + i - first);
-      const auto token = sample::pick(row, s.receipt.sampling, step);
+      const auto token = receipt::pick_token(s.receipt, row, step);
       if (!token) {
         picked = token.error();
       } else if (*token != s.receipt.tokens[step] || receipt::commit(row) != s.receipt.logits[step]) {

@@ -116,6 +116,9 @@ struct StepSelection {
 // Ascending. bad_input: a range outside of the answer, or more steps than it has.
 Result<std::vector<int64_t>> select_steps(const Receipt&, const StepSelection&);
 
+// The token that a step of the receipt picks from its logits, with the tokens before it.
+Result<int32_t> pick_token(const Receipt&, std::span<const float> logits, size_t step);
+
 // Recomputes steps of the answer from one forward pass over prompt and answer (prefill bits =
 // decode bits) and compares their logits commitments and tokens. `mine` has the model, program and
 // execution fields of this machine. Stops at the first difference, named by step. Computes nothing

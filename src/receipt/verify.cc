@@ -105,6 +105,11 @@ std::vector<Finding> compare_outputs(const Receipt& claimed, const Receipt& mine
   return f;
 }
 
+Result<int32_t> pick_token(const Receipt& r, std::span<const float> logits, size_t step) {
+  return sample::pick(logits, r.sampling,
+                      {r.prompt_tokens, std::span(r.tokens).first(step), r.stop_tokens, r.max_new_tokens});
+}
+
 Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forward& forward, int64_t vocab,
                        const StepSelection& selection) {
   Verdict v;
@@ -139,9 +144,7 @@ Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forwar
     const std::string index = "[" + std::to_string(i) + "]";
     if (Digest d = commit(row); d != claimed.logits[i])
       v.findings.push_back({"output.logits" + index, to_hex(d), to_hex(claimed.logits[i])});
-    const auto before = std::span(claimed.tokens).first(static_cast<size_t>(i));
-    auto token = sample::pick(row, claimed.sampling,
-                              {claimed.prompt_tokens, before, claimed.stop_tokens, claimed.max_new_tokens});
+    auto token = pick_token(claimed, row, static_cast<size_t>(i));
     if (!token)
       picked = token.error();
     else if (*token != claimed.tokens[i])
