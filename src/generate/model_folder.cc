@@ -10,6 +10,7 @@
 #include "checkpoint/architecture.h"
 #include "generate/model/chat_template_text.h"
 #include "generate/model/generation_config.h"
+#include "generate/onnx/onnx_folder.h"
 
 namespace invar::generate {
 namespace {
@@ -102,13 +103,18 @@ Result<ModelLocation> resolve(const std::string& model_name, const std::string& 
 
 Result<ModelFolder> open_model(const ModelLocation& location) {
   const std::string dir = location.folder + "/";
-  INVAR_TRY(std::string config_text, read_file(dir + "config.json", kConfigFile));
-  INVAR_TRY(json config, parse_object(dir + "config.json", config_text));
-  INVAR_CHECK_OK(checkpoint::check_architecture(config, dir + "config.json"));
-  json context = config.value("max_position_embeddings", json());
+  INVAR_TRY(const std::string onnx_model, onnx_model_in(location.folder));
+  const std::string config_file =
+      dir + (onnx_model.empty() ? "config.json" : onnx_config_file(location.folder));
+  INVAR_TRY(std::string config_text, read_file(config_file, kConfigFile));
+  INVAR_TRY(json config, parse_object(config_file, config_text));
+  if (onnx_model.empty()) {
+    INVAR_CHECK_OK(checkpoint::check_architecture(config, config_file));
+  }
+  json context = onnx_model.empty() ? config.value("max_position_embeddings", json()) : context_of(config);
   if (context.is_null()) context = 2048u;  // transformers' default
   if (!context.is_number_unsigned() || context.get<uint64_t>() < 1 || context.get<uint64_t>() > INT32_MAX)
-    return bad_input(dir + "config.json: max_position_embeddings = " + checkpoint::short_text(context) +
+    return bad_input(config_file + ": max_position_embeddings = " + checkpoint::short_text(context) +
                      " is not a size from 1 to 2^31 - 1");
   INVAR_TRY(std::string tokenizer_text, read_file(dir + "tokenizer.json", kTokenizerFile));
   INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse(tokenizer_text, dir + "tokenizer.json"));
@@ -131,7 +137,8 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
     m.stop_tokens = *stop;
   } else {
     INVAR_TRY(m.stop_tokens,
-              token_list(config.value("eos_token_id", json()), dir + "config.json: eos_token_id"));
+              token_list(onnx_model.empty() ? config.value("eos_token_id", json()) : stop_tokens_of(config),
+                         config_file + ": eos_token_id"));
   }
   m.stop_tokens = ascending(std::move(m.stop_tokens));
   return m;
