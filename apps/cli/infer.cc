@@ -116,10 +116,11 @@ Status do_infer_tensors(const InferCommand& c) {
   if (!c.tokens.empty() || !c.tokens_file.empty() || !c.logits_output.empty())
     return bad_input("--input gives tensors: leave --tokens, --tokens-file and --logits-output out");
   INVAR_CHECK_OK(check_chooses_nothing(c, "--input"));
+  INVAR_TRY(plan::Plan plan, plan::load(c.plan));
   INVAR_TRY(const run::Function::NamedTensors inputs, tensors_from("--input", c.inputs));
   Console console(true);
   INVAR_TRY(const generate::TensorAnswer answer,
-            generate::infer_tensors(c.plan, inputs, c.execution, c.receipt_path, console));
+            generate::infer_tensors(std::move(plan), c.plan, inputs, c.execution, c.receipt_path, console));
   json out;
   for (const auto& [name, t] : answer.outputs) {
     std::string bytes(t.bytes.size(), '\0');

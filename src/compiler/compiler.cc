@@ -144,7 +144,7 @@ Status Compiler::run(const std::string& until) {
   }
   std::string names;
   for (const std::string& name : compiler::stages()) names += (names.empty() ? "" : ", ") + name;
-  return bad_input("stage " + until + ": there is none of this name; there are " + names);
+  return bad_input("stage " + until + ": there is none of this name; there are " + names + ", program");
 }
 
 }  // namespace
@@ -227,7 +227,7 @@ Result<plan::Plan> compile_to(const onnx::Graph& graph, Options options, const s
 }
 
 std::vector<std::string> stages() {
-  std::vector<std::string> names = {Compiler::kOnnx, Compiler::kRepro, Compiler::kPlan, kProgramText};
+  std::vector<std::string> names = {Compiler::kOnnx, Compiler::kRepro, Compiler::kPlan};
   for (const Compiler::Stage& stage : Compiler::stages()) names.emplace_back(stage.name);
   return names;
 }

@@ -55,9 +55,9 @@ Result<CompiledProgram> compile(const onnx::Graph&, const Options&);
 // PATH belongs there or where they are linked.
 Result<plan::Plan> compile_to(const onnx::Graph&, Options, const std::string& path);
 // The stages that emit() accepts: the dialects "onnx", "repro" and "plan", each after its last
-// pass, "program", and the passes by name.
+// pass, and the passes by name.
 std::vector<std::string> stages();
-// The MLIR text after a stage, which invar-opt reads; of "program" the text of spec/program.md.
+// The MLIR text after a stage, which invar-opt reads; for "program" the text of spec/program.md.
 Result<std::string> emit(const onnx::Graph&, const Options&, const std::string& stage);
 
 struct TensorType {

@@ -8,6 +8,7 @@
 #include "checkpoint/architecture.h"
 #include "generate/model/chat_template_text.h"
 #include "generate/model/generation_config.h"
+#include "generate/onnx/onnx_folder.h"
 
 namespace invar::generate {
 namespace {
@@ -64,14 +65,22 @@ std::vector<int32_t> ascending(std::vector<int32_t> ids) {
 
 Result<ModelFolder> open_model(const ModelLocation& location) {
   const std::string dir = location.folder + "/";
-  INVAR_TRY(std::string config_text, read_file(dir + "config.json", kConfigFile));
-  INVAR_TRY(json config, parse_object(dir + "config.json", config_text));
-  INVAR_TRY(const auto* architecture, checkpoint::find_architecture(config, dir + "config.json"));
-  const char* const key = architecture->max_positions_key;
-  json context = config.value(key, json());
-  if (context.is_null()) context = static_cast<uint64_t>(architecture->max_positions);
+  INVAR_TRY(const std::string onnx_model, onnx_model_in(location.folder));
+  const std::string config_file =
+      dir + (onnx_model.empty() ? "config.json" : onnx_config_file(location.folder));
+  INVAR_TRY(std::string config_text, read_file(config_file, kConfigFile));
+  INVAR_TRY(json config, parse_object(config_file, config_text));
+  std::string key = "max_position_embeddings";
+  uint64_t standard = 2048;  // transformers' default
+  if (onnx_model.empty()) {
+    INVAR_TRY(const auto* architecture, checkpoint::find_architecture(config, config_file));
+    key = architecture->max_positions_key;
+    standard = static_cast<uint64_t>(architecture->max_positions);
+  }
+  json context = onnx_model.empty() ? config.value(key, json()) : context_of(config);
+  if (context.is_null()) context = standard;
   if (!context.is_number_unsigned() || context.get<uint64_t>() < 1 || context.get<uint64_t>() > INT32_MAX)
-    return bad_input(dir + "config.json: " + key + " = " + checkpoint::short_text(context) +
+    return bad_input(config_file + ": " + key + " = " + checkpoint::short_text(context) +
                      " is not a size from 1 to 2^31 - 1");
   INVAR_CHECK_OK(check_tokenizer(location.folder));
   INVAR_TRY(std::string tokenizer_text, read_file(dir + "tokenizer.json", kTokenizerFile));
@@ -95,7 +104,8 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
     m.stop_tokens = *stop;
   } else {
     INVAR_TRY(m.stop_tokens,
-              token_list(config.value("eos_token_id", json()), dir + "config.json: eos_token_id"));
+              token_list(onnx_model.empty() ? config.value("eos_token_id", json()) : stop_tokens_of(config),
+                         config_file + ": eos_token_id"));
   }
   m.stop_tokens = ascending(std::move(m.stop_tokens));
   return m;

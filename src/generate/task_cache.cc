@@ -10,6 +10,8 @@
 #include "base/file/file.h"
 #include "base/hash/sha256.h"
 #include "generate/cache/task_folder.h"
+#include "generate/onnx/compile_onnx.h"
+#include "generate/onnx/onnx_folder.h"
 #ifdef INVAR_COMPILER
 #include "checkpoint/checkpoint.h"
 #include "compiler/compiler.h"
@@ -134,6 +136,12 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
 #else
   CompiledModel prepared;
   const OperationSet set = options.operation_set.value_or(OperationSet::reproducible);
+  INVAR_TRY(const std::string onnx_model, onnx_model_in(location.folder));
+  if (!onnx_model.empty()) {
+    TensorProgram program;
+    program.model = onnx_model;
+    return compile_onnx(program, set, /*stateless=*/true, observer);
+  }
   const std::string key = key_of(location.folder, options.colocate_tensors, set);
   const std::string path = cache == CachePolicy::none ? "" : task_path(location, options, key);
   if (path.empty()) {

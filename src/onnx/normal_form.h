@@ -1,5 +1,5 @@
 // The normal form of a graph: what the program of an ONNX model is made of (spec/program.md
-// program.8 to program.17). Names, order of nodes, dead nodes and where constants lie leave it
+// program.8 to program.16). Names, order of nodes, dead nodes and where constants lie leave it
 // alone.
 #pragma once
 

@@ -33,6 +33,7 @@ struct Session::Impl {
   Weights weights;  // of `executor`
   std::string isa, device_name = "cpu";
   int64_t vocab = 0, chunk = 0, tail_rows = 0;
+  std::vector<DecoderInput> inputs;
   int ids = -1, positions = -1, logits = -1;  // values of the plan
   bool recompute = false;                     // only the tokens are remembered
   std::vector<int64_t> position;              // per sequence
@@ -84,7 +85,12 @@ Status Session::Impl::open() {
   const num::ArithmeticEnv env;
   INVAR_TRY(context.device, Device::named(o.device));
   const Device* const device = context.device.get();
-  if (plan.bodies.empty() && plan.bindings.empty()) {
+  INVAR_TRY(inputs, decoder_inputs(plan));
+  if (takes_whole_sequence(inputs) && !plan.states.empty())
+    return not_covered(
+        "the plan remembers tokens, and takes a mask or past keys and values beside: compile with "
+        "--stateless");
+  if (plan.bodies.empty() && plan.bindings.empty() && !takes_whole_sequence(inputs)) {
     INVAR_TRY(executable,
               prepare(plan, {o.isa, context.device, static_cast<bool>(o.observe)}, {}, explain(o.explain)));
   }
@@ -102,7 +108,7 @@ Status Session::Impl::open() {
   INVAR_CHECK_OK(bind_ports());
   if (recompute) history.reserve(o.capacity);
   if (executable) return open_executor();
-  INVAR_TRY(prefix, PrefixExecutor::open(plan, {ids, positions, logits}, context));
+  INVAR_TRY(prefix, PrefixExecutor::open(plan, inputs, logits, context));
   return {};
 }
 
@@ -135,28 +141,25 @@ Status Session::Impl::bind_ports() {
     }
     return seq == 1 && constant == row;
   };
+  for (const DecoderInput& i : inputs) {
+    if (i.kind == DecoderInput::Kind::ids) ids = i.value;
+    if (i.kind == DecoderInput::Kind::positions) positions = i.value;
+  }
+  const bool whole = takes_whole_sequence(inputs);
   for (const plan::Port& i : plan.inputs) {
-    if (i.name == "input_ids") {
-      ids = i.value;
-    } else if (i.name == "position_ids") {
-      positions = i.value;
-    } else {
-      return not_covered("the plan's input '" + i.name +
-                         "' cannot be fed; a session feeds input_ids and position_ids");
-    }
+    if (whole) break;
     if (plan.values[i.value].dtype != DType::i64 || !per_row(i.value, 1))
       return bad_input("the plan's input '" + i.name + "' is not i64 [batch, seq]");
     if (options().sequences > 1 && executable->batch_of(i.value) != Executable::Batch::leading)
       return not_covered("the plan's input '" + i.name +
                          "' does not have sequences on its leading axis: run one sequence at a time");
   }
-  if (ids < 0) return bad_input("the plan has no input 'input_ids'");
   for (const plan::Port& o : plan.outputs)
     if (o.name == "logits") logits = o.value;
   if (logits < 0) return bad_input("the plan has no output 'logits'");
   const plan::Value& out = plan.values[logits];
   if (!out.shape.empty() && out.shape.back().symbol < 0) vocab = out.shape.back().value;
-  if (out.dtype != DType::f32 || vocab < 1 || vocab > INT32_MAX || !per_row(logits, vocab))
+  if (out.dtype != DType::f32 || vocab < 1 || vocab > INT32_MAX || (!whole && !per_row(logits, vocab)))
     return bad_input("the plan's output 'logits' is not f32 [batch, seq, vocabulary]");
   return {};
 }

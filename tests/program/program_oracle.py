@@ -1,4 +1,4 @@
-"""The program of an ONNX model by a second reading of spec/program.md, clauses 8 to 17."""
+"""The program of an ONNX model by a second reading of spec/program.md, clauses 8 to 16."""
 
 import hashlib
 import struct

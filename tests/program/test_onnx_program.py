@@ -1,4 +1,4 @@
-"""The program of an ONNX model (spec/program.md, clauses 8 to 17): a second reading makes the same
+"""The program of an ONNX model (spec/program.md, clauses 8 to 16): a second reading makes the same
 text, spellings of one computation make one digest, and other computations make others."""
 
 import copy

@@ -3,7 +3,7 @@
 
 #include "base/endian.h"
 #include "generate/execution.h"
-#include "generate/model/compile_onnx.h"
+#include "generate/onnx/compile_onnx.h"
 #include "generate/output/receipt_file.h"
 #include "num/env.h"
 #include "plan/program_text.h"
@@ -116,10 +116,9 @@ Status examine(const receipt::Receipt& claimed, const TensorProgram& program,
 
 }  // namespace
 
-Result<TensorAnswer> infer_tensors(const std::string& path, const Function::NamedTensors& inputs,
-                                   const ExecutionOptions& execution,
+Result<TensorAnswer> infer_tensors(plan::Plan plan, const std::string& path,
+                                   const Function::NamedTensors& inputs, const ExecutionOptions& execution,
                                    const std::optional<std::string>& receipt_path, Observer& observer) {
-  INVAR_TRY(plan::Plan plan, plan::load(path));
   receipt::Receipt described;
   DiskReservation space;
   if (receipt_path) {

@@ -1,13 +1,17 @@
 // The executor of decoders with control flow, see prefix_executor.h.
 #include "run/segments/prefix_executor.h"
 
-#include <numeric>
+#include <algorithm>
 
 namespace invar::run {
 
-Result<std::unique_ptr<PrefixExecutor>> PrefixExecutor::open(const plan::Plan& plan, const PortValues& ports,
+Result<std::unique_ptr<PrefixExecutor>> PrefixExecutor::open(const plan::Plan& plan,
+                                                             std::vector<DecoderInput> inputs, int logits,
                                                              ExecutionContext& context) {
-  std::unique_ptr<PrefixExecutor> made(new PrefixExecutor(plan, ports, context));
+  std::unique_ptr<PrefixExecutor> made(new PrefixExecutor(plan, std::move(inputs), logits, context));
+  // The tokens first: they say which symbol is the number of sequences (feed()).
+  std::stable_partition(made->inputs_.begin(), made->inputs_.end(),
+                        [](const Fed& i) { return i.kind == DecoderInput::Kind::ids; });
   context.symbols = DimSymbols(plan);
   std::vector<plan::BlockPartition> partition = plan::partition(plan);
   INVAR_TRY(made->block_, BlockExecutor::open(plan, partition, -1, context));
@@ -15,37 +19,44 @@ Result<std::unique_ptr<PrefixExecutor>> PrefixExecutor::open(const plan::Plan& p
   return made;
 }
 
-void PrefixExecutor::set_input(int v, std::vector<int64_t>& elements) {
+// Sets an input for one sequence of these tokens, and the symbols of its shape: of two dimensions
+// the first counts sequences, the last tokens; a symbol of past keys that is still unknown is 0.
+void PrefixExecutor::feed(Fed& input, std::span<const int32_t> tokens, std::vector<int64_t>& sizes) {
+  const plan::Value& value = plan_.values[input.value];
+  const bool past = input.kind == DecoderInput::Kind::past;
   ops::View view;
-  view.dtype = DType::i64, view.rank = static_cast<int>(plan_.values[v].shape.size());
+  view.dtype = value.dtype, view.rank = static_cast<int>(value.shape.size());
   for (int d = 0; d < view.rank; ++d) {
-    const plan::DimRef& dim = plan_.values[v].shape[d];
-    const bool is_seq = dim.symbol >= 0 && plan_.symbols[dim.symbol] == DimExpr::symbol("seq");
-    view.dim[d] = is_seq ? static_cast<int64_t>(elements.size()) : 1;
+    const plan::DimRef& dim = value.shape[d];
+    const auto count = static_cast<int64_t>(tokens.size());
+    const int64_t given = past ? 0 : d == view.rank - 1 ? count : 1;
+    if (dim.symbol >= 0 && plan_.symbols[dim.symbol].as_symbol() && sizes[dim.symbol] < 0)
+      sizes[dim.symbol] = given;
+    view.dim[d] = dim.symbol < 0 ? dim.value : past && sizes[dim.symbol] >= 0 ? sizes[dim.symbol] : given;
   }
-  view.data = elements.data();
-  block_->set_input(v, {view, /*on_device=*/false});
+  input.words.assign(tokens.size() + 1, 0);  // never without memory
+  const auto put = [&](size_t i, int64_t v) {
+    if (value.dtype == DType::i32)
+      reinterpret_cast<int32_t*>(input.words.data())[i] = static_cast<int32_t>(v);
+    else
+      input.words[i] = v;
+  };
+  for (size_t i = 0; i < tokens.size() && !past; ++i)
+    put(i, input.kind == DecoderInput::Kind::ids         ? tokens[i]
+           : input.kind == DecoderInput::Kind::positions ? static_cast<int64_t>(i)
+                                                         : 1);
+  view.data = input.words.data();
+  block_->set_input(input.value, {view, /*on_device=*/false});
 }
 
 Result<std::span<const float>> PrefixExecutor::run(std::span<const int32_t> tokens) {
   if (context_.device) context_.device->make_current();
-  ids_.assign(tokens.begin(), tokens.end());
-  set_input(ports_.ids, ids_);
-  if (ports_.positions >= 0) {
-    positions_.resize(tokens.size());
-    std::iota(positions_.begin(), positions_.end(), 0);
-    set_input(ports_.positions, positions_);
-  }
-  std::vector<int64_t> sizes;
-  for (const DimExpr& expr : plan_.symbols) {
-    const std::string symbol = expr.text();
-    sizes.push_back(symbol == "batch"  ? 1
-                    : symbol == "seq"  ? static_cast<int64_t>(tokens.size())
-                    : symbol == "past" ? 0
-                                       : -1);
-  }
-  INVAR_CHECK_OK(block_->run(sizes, {ports_.logits}));
-  TensorRef last = block_->value(ports_.logits, /*fetched=*/true);
+  std::vector<int64_t> sizes(plan_.symbols.size(), -1);
+  for (Fed& input : inputs_) feed(input, tokens, sizes);
+  for (size_t i = 0; i < sizes.size(); ++i)  // plan.9: a symbol that no input has
+    if (plan_.symbols[i] == DimExpr::symbol("past") && sizes[i] < 0) sizes[i] = 0;
+  INVAR_CHECK_OK(block_->run(sizes, {logits_}));
+  TensorRef last = block_->value(logits_, /*fetched=*/true);
   const int64_t vocab = last.view.dim[last.view.rank - 1];
   last.view.data = last.view.as<float>() + last.view.elements() - vocab;
   last.view.rank = 1, last.view.dim[0] = vocab;

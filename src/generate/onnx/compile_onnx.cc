@@ -1,4 +1,4 @@
-#include "generate/model/compile_onnx.h"
+#include "generate/onnx/compile_onnx.h"
 
 #include <filesystem>
 #include <set>

@@ -1,0 +1,71 @@
+#include "generate/onnx/onnx_folder.h"
+
+#include <filesystem>
+
+#include "base/file/file.h"
+
+namespace invar::generate {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr FileKind kConfigFile{"a file of settings", uint64_t{16} << 20};
+constexpr char kGenai[] = "genai_config.json";
+// torch.onnx and Optimum, from the plainest name on.
+constexpr const char* kNames[] = {"model.onnx", "onnx/model.onnx", "decoder_model.onnx",
+                                  "onnx/decoder_model.onnx"};
+
+bool has_checkpoint(const std::string& folder) {
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator(folder, ec))
+    if (entry.path().extension() == ".safetensors") return true;
+  return false;
+}
+
+// The member at this path of objects; null where there is none.
+json member(const json& j, std::initializer_list<const char*> path) {
+  const json* at = &j;
+  for (const char* key : path) {
+    const auto found = at->is_object() ? at->find(key) : at->end();
+    if (!at->is_object() || found == at->end()) return {};
+    at = &*found;
+  }
+  return *at;
+}
+
+}  // namespace
+
+Result<std::string> onnx_model_in(const std::string& folder) {
+  if (has_checkpoint(folder)) return std::string();
+  std::error_code ec;
+  if (auto text = read_file(folder + "/" + kGenai, kConfigFile)) {
+    const json config = json::parse(*text, nullptr, false);
+    const json name = member(config, {"model", "decoder", "filename"});
+    const std::string path = name.is_string() ? name.get<std::string>() : "";
+    if (fs::path(path).filename() != path || !fs::is_regular_file(folder + "/" + path, ec))
+      return bad_input(folder + "/" + kGenai + ": model.decoder.filename names no file of the folder");
+    return folder + "/" + path;
+  }
+  for (const char* name : kNames)
+    if (fs::is_regular_file(folder + "/" + name, ec)) return folder + "/" + name;
+  return std::string();
+}
+
+std::string onnx_config_file(const std::string& folder) {
+  std::error_code ec;
+  return fs::exists(folder + "/config.json", ec) ? "config.json" : kGenai;
+}
+
+json context_of(const json& config) {
+  for (const char* key : {"max_position_embeddings", "n_positions"})
+    if (json size = member(config, {key}); !size.is_null()) return size;
+  return member(config, {"model", "context_length"});
+}
+
+json stop_tokens_of(const json& config) {
+  json ids = member(config, {"eos_token_id"});
+  return ids.is_null() ? member(config, {"model", "eos_token_id"}) : ids;
+}
+
+}  // namespace invar::generate

@@ -1,0 +1,200 @@
+"""A folder with an ONNX decoder in the place of a checkpoint: `run` feeds the mask and empty past
+keys, the tokens are those of onnxruntime with its cache, and the receipt is verified (plan.19)."""
+
+import hashlib
+import json
+import shutil
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from conftest import MODEL, invar
+from node_models import F32, node
+from onnx import TensorProto, helper, numpy_helper
+
+I64, WIDTH, VOCAB, NEW = TensorProto.INT64, 16, 2048, 8
+PAST = ["past_key_values.0.key", "past_key_values.0.value"]
+PROMPT = "ROMEO:"
+
+
+def heads(x, y):
+    return [
+        node("Reshape", [x, "split"], [x + "_4"]),
+        node("Transpose", [x + "_4"], [y], perm=[0, 2, 1, 3]),
+    ]
+
+
+def nodes():
+    """One head of attention with past keys, a causal mask and the caller's mask."""
+    return [
+        node("Gather", ["embed", "input_ids"], ["e"]),
+        node("Gather", ["places", "position_ids"], ["at"]),
+        node("Add", ["e", "at"], ["h"]),
+        *(node("MatMul", ["h", "w" + x], [x]) for x in "qkv"),
+        *heads("q", "q4"), *heads("k", "k_new"), *heads("v", "v_new"),
+        node("Concat", [PAST[0], "k_new"], ["present.0.key"], axis=2),
+        node("Concat", [PAST[1], "v_new"], ["present.0.value"], axis=2),
+        node("Transpose", ["present.0.key"], ["kt"], perm=[0, 1, 3, 2]),
+        node("MatMul", ["q4", "kt"], ["s"]),
+        node("Shape", ["attention_mask"], ["all1"], start=1),
+        node("Squeeze", ["all1"], ["all"]),
+        node("Shape", ["input_ids"], ["seq1"], start=1),
+        node("Squeeze", ["seq1"], ["seq"]),
+        node("Sub", ["all", "seq"], ["old"]),
+        node("Range", ["zero", "all", "one"], ["kp"]),
+        node("Range", ["old", "all", "one"], ["qp"]),
+        node("Unsqueeze", ["qp", "one1"], ["qp1"]),
+        node("LessOrEqual", ["kp", "qp1"], ["causal"]),
+        node("Cast", ["attention_mask"], ["given"], to=TensorProto.BOOL),
+        node("And", ["causal", "given"], ["seen"]),
+        node("Where", ["seen", "none", "hidden"], ["bias"]),
+        node("Add", ["s", "bias"], ["sb"]),
+        node("Softmax", ["sb"], ["p"], axis=-1),
+        node("MatMul", ["p", "present.0.value"], ["y4"]),
+        node("Transpose", ["y4"], ["yt"], perm=[0, 2, 1, 3]),
+        node("Reshape", ["yt", "join"], ["y"]),
+        node("Add", ["y", "h"], ["out"]),
+        node("MatMul", ["out", "head"], ["logits"]),
+    ]  # fmt: skip
+
+
+def decoder():
+    rng = np.random.default_rng(3)
+    weights = {
+        "embed": (VOCAB, WIDTH), "places": (64, WIDTH), "head": (WIDTH, VOCAB),
+        **{"w" + x: (WIDTH, WIDTH) for x in "qkv"},
+    }  # fmt: skip
+    constants = {n: rng.standard_normal(s).astype(np.float32) for n, s in weights.items()}
+    constants |= {
+        "split": np.array([0, 0, 1, WIDTH]), "join": np.array([0, 0, WIDTH]), "zero": np.int64(0),
+        "one": np.int64(1), "one1": np.array([1]), "none": np.float32(0), "hidden": np.float32(-1e9),
+    }  # fmt: skip
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes(),
+        "decoder",
+        [
+            info("input_ids", I64, ["B", "S"]),
+            info("attention_mask", I64, ["B", "T"]),
+            info("position_ids", I64, ["B", "S"]),
+            *(info(name, F32, ["B", 1, "P", WIDTH]) for name in PAST),
+        ],
+        [info("logits", F32, None)] + [info(f"present.0.{x}", F32, None) for x in ("key", "value")],
+        [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def folder(path, file="model.onnx", config="config.json", model=None):
+    path.mkdir()
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(MODEL / name, path / name)
+    settings = {"max_position_embeddings": 64, "eos_token_id": 1}
+    if config != "config.json":
+        decoder_file = {"decoder": {"filename": file}}
+        settings = {"model": {"context_length": 64, "eos_token_id": 1, **decoder_file}}
+    (path / config).write_text(json.dumps(settings))
+    (path / file).parent.mkdir(exist_ok=True)
+    onnx.save(model or decoder(), path / file)
+    return path
+
+
+def run(path, out, *options):
+    done = invar("run", "--model-name", path, "--prompt-text", PROMPT, "--max-new-tokens", NEW,
+                 "--receipt-path", out, "--json", *options)  # fmt: skip
+    return done.json(), json.loads(out.read_text())
+
+
+def by_onnxruntime(path, tokens):
+    """Greedy tokens, one a step, with onnxruntime's past keys."""
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    past = {name: np.zeros((1, 1, 0, WIDTH), np.float32) for name in PAST}
+    made, step, seen = [], list(tokens), 0
+    while len(made) < NEW:
+        feed = {
+            "input_ids": np.array([step], np.int64),
+            "attention_mask": np.ones((1, seen + len(step)), np.int64),
+            "position_ids": np.arange(seen, seen + len(step), dtype=np.int64)[None],
+            **past,
+        }
+        logits, *present = session.run(None, feed)
+        seen += len(step)
+        past, step = dict(zip(PAST, present)), [int(logits[0, -1].argmax())]
+        made += step
+    return made
+
+
+def test_the_answer_and_its_receipt(tmp_path):
+    path = folder(tmp_path / "tiny")
+    _, receipt = run(path, tmp_path / "r.json")
+    assert receipt["output"]["tokens"] == by_onnxruntime(
+        path / "model.onnx", receipt["input"]["tokens"]
+    )
+    assert receipt["program"]["recipe"] == "onnx-1" and receipt["model"]["name"] == "tiny"
+    text = invar("compile", path / "model.onnx", "--emit", "program").out
+    assert receipt["program"]["digest"] == hashlib.sha256(text).hexdigest()
+    done = invar("verify", tmp_path / "r.json", "--model-name", path, "--json")
+    assert done.json()["verdict"] == "VERIFIED"
+    assert f"{NEW} of {NEW}" in done.json()["compared"]["steps"]
+    invar("compile", path / "model.onnx", "--stateless")
+    plan = path / "plan.invar"
+    _, by_plan = run(path, tmp_path / "p.json", "--plan", plan)
+    assert by_plan["receipt_hash"] == receipt["receipt_hash"]
+    done = invar("verify", tmp_path / "r.json", "--model-name", path, "--plan", plan, "--json")
+    assert "as it was given" in done.json()["compared"]["program"]
+
+
+def test_other_weights(tmp_path):
+    path = folder(tmp_path / "tiny")
+    run(path, tmp_path / "r.json")
+    model = decoder()
+    data = bytearray(model.graph.initializer[0].raw_data)
+    data[0] ^= 1
+    model.graph.initializer[0].raw_data = bytes(data)
+    other = folder(tmp_path / "other", model=model)
+    done = invar("verify", tmp_path / "r.json", "--model-name", other, "--json", code=1)
+    assert any(f["field"].startswith("model.tensors[v") for f in done.json()["findings"])
+
+
+@pytest.mark.parametrize(
+    "file, config",
+    [
+        ("onnx/model.onnx", "config.json"),
+        ("decoder_model.onnx", "config.json"),
+        ("any.onnx", "genai_config.json"),
+    ],
+)
+def test_names_of_exporters(tmp_path, file, config):
+    _, wanted = run(folder(tmp_path / "tiny"), tmp_path / "r.json")
+    _, receipt = run(folder(tmp_path / "another", file, config), tmp_path / "s.json")
+    for field in ("output", "program"):
+        assert receipt[field] == wanted[field]
+    assert receipt["model"]["tensors"] == wanted["model"]["tensors"]
+    assert invar("verify", tmp_path / "s.json").out.startswith(b"VERIFIED")
+
+
+def test_refusals(tmp_path):
+    def refused(model, name, *words):
+        path = folder(tmp_path / name, model=model)
+        done = invar("run", "--model-name", path, "--prompt-text", PROMPT, "--max-new-tokens", 2,
+                     "--receipt-path", tmp_path / "no.json", code=words[0])  # fmt: skip
+        assert all(w.encode() in done.err for w in words[1:]), done.text
+        assert not (tmp_path / "no.json").exists()
+
+    model = decoder()
+    model.graph.input.append(helper.make_tensor_value_info("inputs_embeds", F32, ["B", "S", WIDTH]))
+    refused(model, "embeds", 3, "'inputs_embeds'", "cannot be fed")
+    model = decoder()
+    for v in model.graph.input[3:]:
+        v.type.tensor_type.shape.dim[0].dim_value = 1
+        v.type.tensor_type.shape.dim[2].dim_value = 4
+    refused(model, "fixed", 3, "its dimensions are fixed")
+    model = decoder()
+    model.graph.output[0].name = model.graph.node[-1].output[0] = "scores"
+    refused(model, "unnamed", 2, "no output 'logits'")
+    path = folder(tmp_path / "genai", "a.onnx", "genai_config.json")
+    (path / "a.onnx").unlink()
+    assert (
+        b"names no file" in invar("run", "--model-name", path, "--prompt-text", PROMPT, code=2).err
+    )
