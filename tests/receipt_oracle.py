@@ -6,7 +6,7 @@ import hashlib
 import json
 
 SECTIONS = ("model", "program", "input", "output")
-OPTIONAL = ("input.previous",)  # receipt.24: absent where it has no effect
+OPTIONAL = ("input.chat", "input.previous")  # receipt.24: absent where it has no effect
 
 
 def sha256(*parts):

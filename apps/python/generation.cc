@@ -142,11 +142,14 @@ void add_generation(nb::module_& m) {
           "__init__",
           [](Generation* self, const ModelOptions& model, const ExecutionOptions& execution,
              const SamplingOptions& sampling, const std::string& prompt,
-             const std::optional<std::string>& receipt_path, bool record_model_path) {
-            new (self) Generation(model, execution, sampling, {prompt, receipt_path}, record_model_path);
+             const std::optional<std::string>& receipt_path, bool record_model_path,
+             const std::string& chat) {
+            const char* name = chat.empty() ? "" : "messages";
+            new (self)
+                Generation(model, execution, sampling, {prompt, receipt_path, chat, name}, record_model_path);
           },
           nb::arg("model"), nb::arg("execution"), nb::arg("sampling"), nb::arg("prompt"), nb::kw_only(),
-          nb::arg("receipt_path").none(), nb::arg("record_model_path"))
+          nb::arg("receipt_path").none(), nb::arg("record_model_path"), nb::arg("chat"))
       .def("next", &Generation::next)
       .def_prop_ro("notes", &Generation::notes)
       .def_prop_ro("text",
@@ -166,7 +169,16 @@ void add_generation(nb::module_& m) {
       [](const std::optional<std::string>& text, const std::string& name, const ModelOptions& model,
          const ExecutionOptions& execution) { return verdict(text, name, std::pair(model, execution)); },
       nb::arg("text").none(), nb::arg("name"), nb::arg("model"), nb::arg("execution"));
-  m.def("refuse_messages", [] { throw Raised{generate::messages_not_covered("messages")}; });
+  m.def(
+      "chat_input",
+      [](const std::string& messages, const std::optional<std::string>& tools,
+         std::optional<bool> enable_thinking) {
+        generate::ChatOptions options;
+        options.tools = tools.value_or(""), options.tools_file = "tools",
+        options.enable_thinking = enable_thinking;
+        return or_raise(generate::chat_input(messages, "messages", options));
+      },
+      nb::arg("messages"), nb::arg("tools").none(), nb::arg("enable_thinking").none());
 }
 
 }  // namespace invar::python

@@ -48,7 +48,7 @@ ORDER = """schema model.name model.revision model.weights model.config model.tok
     model.chat_template model.tensors program.recipe program.digest program.numerics program.profile
     program.operation_set program.unicode input.prompt input.tokens input.max_new_tokens
     input.stop_tokens input.do_sample input.temperature input.top_k input.top_p input.seed
-    input.previous output.text output.finish_reason output.tokens output.logits""".split()
+    input.chat input.previous output.text output.finish_reason output.tokens output.logits""".split()
 
 
 def execution_leaves(receipt):  # receipt.8

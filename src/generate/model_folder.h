@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "prompt/chat.h"
 #include "prompt/prompt.h"
 #include "receipt/seal.h"
 
@@ -29,7 +30,10 @@ struct ModelFolder {
   prompt::Tokenizer tokenizer;
   int64_t context = 0;               // max_position_embeddings
   std::vector<int32_t> stop_tokens;  // ascending, each once
+  prompt::ChatTemplates chat_templates;
 };
+// Of a checkpoint folder the chat templates alone.
+Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation&);
 Result<ModelFolder> open_model(const ModelLocation&);
 // The ids in ascending order, each once.
 std::vector<int32_t> ascending(std::vector<int32_t> ids);

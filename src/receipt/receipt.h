@@ -41,6 +41,7 @@ struct Receipt {
   int64_t max_new_tokens = 0;
   std::vector<int32_t> stop_tokens;
   sample::Params sampling;
+  std::string chat;   // what the prompt was rendered from (receipt.35); "": nothing, it was text
   Digest previous{};  // receipt_hash of the turn before (receipt.25); zeros: none
   // output
   std::vector<int32_t> tokens;

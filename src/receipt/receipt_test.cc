@@ -127,6 +127,7 @@ std::vector<Edit> edits() {
       {"input.top_k", [](Receipt& r) { ++r.sampling.top_k; }},
       {"input.top_p", [](Receipt& r) { r.sampling.top_p = 1; }},
       {"input.seed", [](Receipt& r) { r.sampling.seed ^= 1; }},
+      {"input.chat", [](Receipt& r) { r.chat += "x"; }},
       {"input.previous", [](Receipt& r) { r.previous[31] ^= 1; }},
       {"output.text", [](Receipt& r) { r.text[0] ^= 1; }},
       {"output.text", [](Receipt& r) { r.text += " "; }},
@@ -180,6 +181,7 @@ std::string with_old_hashes(const Receipt& original, const Receipt& r) {
 // With a value of every optional field.
 Receipt full_receipt() {
   Receipt r = toy_receipt();
+  r.chat = "{\"messages\":[{}]}";
   r.previous = sha256("the turn before");
   return r;
 }

@@ -39,6 +39,7 @@ Receipt seal(Receipt described, Input in, Output out, std::map<std::string, std:
   r.max_new_tokens = in.max_new_tokens;
   r.stop_tokens = std::move(in.stop_tokens);
   r.sampling = in.sampling;
+  r.chat = std::move(in.chat);
   r.tokens = std::move(out.tokens);
   r.text = std::move(out.text);
   r.finish_reason = std::move(out.finish_reason);

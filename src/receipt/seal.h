@@ -23,6 +23,7 @@ struct Input {
   int64_t max_new_tokens = 0;
   std::vector<int32_t> stop_tokens;
   sample::Params sampling;
+  std::string chat = {};  // receipt.35
 };
 struct Output {
   std::vector<int32_t> tokens;

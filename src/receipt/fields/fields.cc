@@ -48,6 +48,7 @@ const Field kFields[] = {
     {"input", "top_k", &sampling<&P::top_k>},
     {"input", "top_p", &sampling<&P::top_p>},
     {"input", "seed", &sampling<&P::seed>},
+    {"input", "chat", &of<&R::chat>, 2, kOptional},
     {"input", "previous", &of<&R::previous>, 2, kOptional},
     {"output", "text", &of<&R::text>},
     {"output", "finish_reason", &of<&R::finish_reason>},

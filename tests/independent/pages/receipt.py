@@ -12,10 +12,10 @@ FIELDS = [
     "model.chat_template", "model.tensors", "program.recipe", "program.digest", "program.numerics",
     "program.profile", "program.operation_set", "program.unicode", "input.prompt", "input.tokens",
     "input.max_new_tokens", "input.stop_tokens", "input.do_sample", "input.temperature",
-    "input.top_k", "input.top_p", "input.seed", "input.previous", "output.text",
+    "input.top_k", "input.top_p", "input.seed", "input.chat", "input.previous", "output.text",
     "output.finish_reason", "output.tokens", "output.logits",
 ]  # fmt: skip
-OPTIONAL = {"input.previous"}  # receipt.24
+OPTIONAL = {"input.chat", "input.previous"}  # receipt.24
 ESCAPES = {
     '"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
 }  # fmt: skip
