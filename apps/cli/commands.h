@@ -13,6 +13,7 @@
 
 namespace invar::cli {
 
+using generate::ChatOptions;
 using generate::ExecutionOptions;
 using generate::ModelOptions;
 using generate::SamplingOptions;
@@ -23,7 +24,9 @@ struct RunCommand {
   SamplingOptions sampling;
   std::string operation_set;  // "" = that of an existing plan, reproducible for a new one
   std::optional<std::string> prompt_text;
-  std::string prompt_file;
+  std::string prompt_file, messages;  // files
+  std::string tools;                  // a file
+  ChatOptions chat;
   std::string receipt_path = "receipt.json";
   bool record_model_path = false;  // into the receipt's execution section
   std::vector<std::string> sign;   // files of private keys
@@ -61,6 +64,11 @@ struct InferCommand {
 struct TokensCommand {  // encode, decode
   std::string model_name, text, file;
   std::vector<int32_t> tokens;
+};
+struct RenderCommand {
+  std::string model_name, messages, tools;  // folder or hub name, files
+  ChatOptions chat;
+  bool json = false;
 };
 struct ReceiptCommand {               // validate, verify
   std::vector<std::string> receipts;  // at least one
@@ -124,6 +132,7 @@ int compile(const CompileCommand&);
 int infer(const InferCommand&);
 int encode(const TokensCommand&);
 int decode(const TokensCommand&);
+int render(const RenderCommand&);
 int validate(const ReceiptCommand&);
 int verify(const ReceiptCommand&);
 int download(const DownloadCommand&);

@@ -110,13 +110,32 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
     greedy->excludes(app.get_option(drawing));
 }
 
+void add_chat(CLI::App& app, ChatOptions& o, std::string& tools) {
+  app.add_option("--tools", tools, "a JSON list of tools, which the chat template shows to the model");
+  app.add_option("--system", o.system, "a system message in front of the others");
+  app.add_flag_callback(
+         "--enable-thinking", [&o] { o.enable_thinking = true; },
+         "the template's switch: the model thinks before it answers")
+      ->excludes(app.add_flag_callback(
+          "--no-enable-thinking", [&o] { o.enable_thinking = false; }, "the template's switch: it does not"));
+  app.add_option("--date", o.date,
+                 "2026-11-24T15:04:05: what the template takes for the date, if it asks (default: now)");
+}
+
 void add_run(CLI::App& app, RunCommand& o, int& result) {
   auto* cmd = app.add_subcommand("run", "export, compile, infer, decode; write a receipt");
   add_model(*cmd, o.model);
   auto* text = cmd->add_option("--prompt-text", o.prompt_text, "the prompt");
-  auto* file = cmd->add_option("--prompt-file", o.prompt_file,
-                               "JSON lines: a string or an object with \"prompt\"; one receipt each");
-  text->excludes(file);
+  auto* file =
+      cmd->add_option("--prompt-file", o.prompt_file,
+                      "JSON lines: a string, or an object with \"prompt\" or \"messages\"; one receipt each");
+  auto* messages =
+      cmd->add_option("--messages", o.messages,
+                      "a JSON list of messages, or an object with \"messages\", which the model's "
+                      "chat template makes the prompt of");
+  text->excludes(file)->excludes(messages);
+  file->excludes(messages);
+  add_chat(*cmd, o.chat, o.tools);
   add_sampling(*cmd, o.sampling);
   cmd->add_option_function<std::vector<std::string>>(
          "--stop", [&o](const std::vector<std::string>& texts) { o.sampling.stop_strings = texts; },
@@ -137,8 +156,13 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
   cmd->add_flag("--salt-prompt", o.salt_prompt, "so that `invar redact` can withhold the prompt");
   cmd->add_option("--previous", o.previous, "the receipt of the turn before, which the new one then binds");
   cmd->add_flag("--json", o.json, "one JSON object per prompt on standard output");
-  cmd->callback([&o, &result, text, file] {
-    if (!*text && !*file) throw CLI::RequiredError("--prompt-text or --prompt-file");
+  cmd->callback([&o, &result, text, file, messages] {
+    if (!*text && !*file && !*messages)
+      throw CLI::RequiredError("--prompt-text, --prompt-file or --messages");
+    const bool chat = !o.tools.empty() || o.chat.system || o.chat.enable_thinking || !o.chat.date.empty();
+    if (*text && chat)
+      throw CLI::ValidationError(
+          "--tools, --system, --enable-thinking and --date are for messages, not for --prompt-text");
     result = run(o);
   });
 }
@@ -189,6 +213,17 @@ void add_encode(CLI::App& app, TokensCommand& o, int& result) {
   cmd->add_option("--model-name", o.model_name, "checkpoint folder, or org/name")->required();
   cmd->add_option("--prompt-text", o.text, "the text")->required();
   cmd->callback([&o, &result] { result = encode(o); });
+}
+
+void add_render(CLI::App& app, RenderCommand& o, int& result) {
+  auto* cmd =
+      app.add_subcommand("render", "messages -> the text of the prompt, by the model's chat template");
+  cmd->add_option("--model-name", o.model_name, "checkpoint folder, or org/name")->required();
+  cmd->add_option("--messages", o.messages, "a JSON list of messages, or an object with \"messages\"")
+      ->required();
+  add_chat(*cmd, o.chat, o.tools);
+  cmd->add_flag("--json", o.json, "an object with the prompt and what a receipt binds as input.chat");
+  cmd->callback([&o, &result] { result = render(o); });
 }
 
 void add_infer(CLI::App& app, InferCommand& o, int& result) {
@@ -419,6 +454,7 @@ struct Commands {
   ExportCommand export_model;
   CompileCommand compile;
   TokensCommand encode, decode;
+  RenderCommand render;
   InferCommand infer;
   ReceiptCommand validate, verify;
   DownloadCommand download;
@@ -446,6 +482,7 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   add_run(app, c.run, result);
   add_export(app, c.export_model, result);
   add_compile(app, c.compile, result);
+  add_render(app, c.render, result);
   add_encode(app, c.encode, result);
   add_infer(app, c.infer, result);
   add_decode(app, c.decode, result);

@@ -5,11 +5,13 @@
 
 #include "base/text/decimal.h"
 #include "base/text/display.h"
+#include "chat_files.h"
 #include "commands.h"
 #include "console.h"
 #include "generate/generate.h"
 #include "generate/task_cache.h"
 #include "generate/verify.h"
+#include "prompt/chat.h"
 
 namespace invar::cli {
 namespace {
@@ -19,27 +21,34 @@ using nlohmann::json;
 
 json json_of(const Answer& a, const std::string& receipt_path, const run::Session& session) {
   const receipt::Receipt& r = a.receipt;
-  return {{"text", r.text},
-          {"tokens", r.tokens},
-          {"prompt_tokens", r.prompt_tokens},
-          {"finish_reason", r.finish_reason},
-          {"receipt", receipt_path},
-          {"receipt_hash", a.receipt_hash},
-          {"prefill_seconds", a.prefill_seconds},
-          {"decode_tokens_per_second", a.decode_tokens_per_second},
-          {"sampling",
-           {{"do_sample", r.sampling.do_sample},
-            {"temperature", shortest_decimal(r.sampling.temperature)},
-            {"top_k", r.sampling.top_k},
-            {"top_p", shortest_decimal(r.sampling.top_p)},
-            {"seed", r.sampling.seed}}},
-          {"max_new_tokens", r.max_new_tokens},
-          {"isa", session.isa()},
-          {"threads", session.threads()},
-          {"kernels", session.kernels()},
-          {"libraries", session.libraries()},
-          {"operation_set", r.operation_set},
-          {"peak_bytes", session.peak_bytes()}};
+  json object = {{"text", r.text},
+                 {"tokens", r.tokens},
+                 {"prompt_tokens", r.prompt_tokens},
+                 {"finish_reason", r.finish_reason},
+                 {"receipt", receipt_path},
+                 {"receipt_hash", a.receipt_hash},
+                 {"prefill_seconds", a.prefill_seconds},
+                 {"decode_tokens_per_second", a.decode_tokens_per_second},
+                 {"sampling",
+                  {{"do_sample", r.sampling.do_sample},
+                   {"temperature", shortest_decimal(r.sampling.temperature)},
+                   {"top_k", r.sampling.top_k},
+                   {"top_p", shortest_decimal(r.sampling.top_p)},
+                   {"seed", r.sampling.seed}}},
+                 {"max_new_tokens", r.max_new_tokens},
+                 {"isa", session.isa()},
+                 {"threads", session.threads()},
+                 {"kernels", session.kernels()},
+                 {"libraries", session.libraries()},
+                 {"operation_set", r.operation_set},
+                 {"peak_bytes", session.peak_bytes()}};
+  if (!r.chat.empty()) {
+    const prompt::ChatAnswer parts = prompt::parse_answer(r.text, r.prompt);
+    object["content"] = parts.content;
+    object["reasoning"] = parts.reasoning;
+    object["tool_calls"] = json::parse(parts.tool_calls);
+  }
+  return object;
 }
 
 void report(const Answer& a, const std::string& receipt_path, const run::Session& session) {
@@ -62,8 +71,9 @@ void report(const Answer& a, const std::string& receipt_path, const run::Session
 }
 
 // `written`: what became of standard output, which is no reason to stop.
-Status answer(const RunCommand& c, generate::Generator& generator, size_t i, const generate::Prompt& prompt,
-              bool several, Console& console, Status& written) {
+Status answer(const RunCommand& c, generate::Generator& generator, size_t i, bool several, Console& console,
+              Status& written) {
+  const generate::Prompt& prompt = generator.prompt(i);
   const std::string& path = *prompt.receipt_path;
   const auto write = [&](std::string_view text) {
     if (!c.json && written) written = write_stdout(text);
@@ -87,33 +97,49 @@ Status answer(const RunCommand& c, generate::Generator& generator, size_t i, con
   return {};
 }
 
-Status do_run(const RunCommand& c) {
+// `worst`: the exit code of bad prompts of a file whose others have answers.
+Status do_run(const RunCommand& c, int& worst) {
   generate::Request request{c.model, c.execution, c.sampling, {}, c.record_model_path, c.sign, c.salt_prompt};
   if (!c.previous.empty()) {
     INVAR_TRY(const receipt::Receipt before, generate::valid_receipt(c.previous));
     request.previous = receipt::receipt_hash(before);
   }
   INVAR_TRY(request.model.operation_set, generate::operation_set(c.operation_set));
-  if (c.prompt_file.empty()) {
+  ChatOptions chat = c.chat;
+  INVAR_CHECK_OK(read_tools(c.tools, chat));
+  if (!c.messages.empty()) {
+    INVAR_TRY(const std::string messages, generate::read_chat_file(c.messages));
+    INVAR_TRY(std::string input, generate::chat_input(messages, c.messages, chat));
+    request.prompts.push_back({"", c.receipt_path, std::move(input), c.messages});
+  } else if (c.prompt_file.empty()) {
     request.prompts.push_back({c.prompt_text.value_or(""), c.receipt_path});
   } else {
-    INVAR_TRY(request.prompts, generate::read_prompt_file(c.prompt_file, c.receipt_path));
+    INVAR_TRY(request.prompts, generate::read_prompt_file(c.prompt_file, c.receipt_path, chat));
   }
-  const std::vector<generate::Prompt> prompts = request.prompts;
+  const size_t count = request.prompts.size();
   Console console(c.json);
   INVAR_TRY(generate::Generator generator, generate::Generator::open(std::move(request), console));
   // What becomes of the terminal ends no run: its receipt is the result.
   std::signal(SIGHUP, SIG_IGN);
-  Status written;
-  for (size_t i = 0; i < prompts.size(); ++i)
-    INVAR_CHECK_OK(answer(c, generator, i, prompts[i], prompts.size() > 1, console, written));
+  Status written, bad;
+  for (size_t i = 0; i < count; ++i) {
+    if (const Error* problem = generator.problem(i)) {
+      fail(*problem);
+      if (bad || problem->code == Code::bad_input) bad = *problem;
+      continue;
+    }
+    INVAR_CHECK_OK(answer(c, generator, i, count > 1, console, written));
+  }
+  if (!bad) worst = static_cast<int>(bad.error().code);
   return written;
 }
 
 }  // namespace
 
 int run(const RunCommand& c) {
-  return exit_code(do_run(c));
+  int worst = 0;
+  const int code = exit_code(do_run(c, worst));
+  return code ? code : worst;
 }
 
 }  // namespace invar::cli

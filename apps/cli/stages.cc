@@ -5,8 +5,10 @@
 
 #include "artifacts.h"
 #include "base/file/temporary_file.h"
+#include "chat_files.h"
 #include "commands.h"
 #include "console.h"
+#include "generate/generate.h"
 #include "generate/model_folder.h"
 #include "generate/task_cache.h"
 #include "plan/memory_report.h"
@@ -86,6 +88,18 @@ Status do_encode(const TokensCommand& c) {
   return deliver("", line_of(json(tokens)));
 }
 
+Status do_render(const RenderCommand& c) {
+  ChatOptions options = c.chat;
+  INVAR_CHECK_OK(read_tools(c.tools, options));
+  INVAR_TRY(const std::string messages, generate::read_chat_file(c.messages));
+  INVAR_TRY(const std::string chat, generate::chat_input(messages, c.messages, options));
+  INVAR_TRY(const auto location, generate::resolve(c.model_name));
+  INVAR_TRY(const auto templates, generate::open_chat_templates(location));
+  INVAR_TRY(const auto rendered, prompt::render_chat(templates, chat, c.messages));
+  if (!c.json) return deliver("", rendered.text);
+  return deliver("", line_of(json{{"prompt", rendered.text}, {"chat", rendered.input}}));
+}
+
 Status do_decode(const TokensCommand& c) {
   INVAR_TRY(const auto model, tokenizer_of(c.model_name));
   INVAR_TRY(std::vector<int32_t> tokens, tokens_from(c.tokens, c.file));
@@ -106,6 +120,9 @@ int compile(const CompileCommand& c) {
 }
 int encode(const TokensCommand& c) {
   return exit_code(do_encode(c));
+}
+int render(const RenderCommand& c) {
+  return exit_code(do_render(c));
 }
 int decode(const TokensCommand& c) {
   return exit_code(do_decode(c));

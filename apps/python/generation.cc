@@ -207,11 +207,12 @@ void add_generation(nb::module_& m) {
           [](Generation* self, const ModelOptions& model, const ExecutionOptions& execution,
              const SamplingOptions& sampling, const std::string& prompt,
              const std::optional<std::string>& receipt_path, bool record_model_path,
-             const std::vector<std::string>& sign, bool salt_prompt, const std::string& previous) {
+             const std::vector<std::string>& sign, bool salt_prompt, const std::string& previous,
+             const std::string& chat) {
             new (self) Generation({model,
                                    execution,
                                    sampling,
-                                   {{prompt, receipt_path}},
+                                   {{prompt, receipt_path, chat, chat.empty() ? "" : "messages"}},
                                    record_model_path,
                                    sign,
                                    salt_prompt,
@@ -219,7 +220,7 @@ void add_generation(nb::module_& m) {
           },
           nb::arg("model"), nb::arg("execution"), nb::arg("sampling"), nb::arg("prompt"), nb::kw_only(),
           nb::arg("receipt_path").none(), nb::arg("record_model_path"), nb::arg("sign"),
-          nb::arg("salt_prompt"), nb::arg("previous"))
+          nb::arg("salt_prompt"), nb::arg("previous"), nb::arg("chat"))
       .def("next", &Generation::next)
       .def_prop_ro("notes", &Generation::notes)
       .def_prop_ro("text",
@@ -229,7 +230,16 @@ void add_generation(nb::module_& m) {
       .def_prop_ro("tokens", [](const Generation& g) { return g.answer().receipt.tokens; })
       .def_prop_ro("receipt", [](const Generation& g) { return receipt::print(g.answer().receipt); });
   add_verdicts(m);
-  m.def("refuse_messages", [] { throw Raised{generate::messages_not_covered("messages")}; });
+  m.def(
+      "chat_input",
+      [](const std::string& messages, const std::optional<std::string>& tools,
+         std::optional<bool> enable_thinking) {
+        generate::ChatOptions options;
+        options.tools = tools.value_or(""), options.tools_file = "tools",
+        options.enable_thinking = enable_thinking;
+        return or_raise(generate::chat_input(messages, "messages", options));
+      },
+      nb::arg("messages"), nb::arg("tools").none(), nb::arg("enable_thinking").none());
 }
 
 }  // namespace invar::python

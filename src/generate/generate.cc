@@ -23,6 +23,7 @@ struct Job {
   int64_t max_new_tokens = 0;
   sample::Params params{};
   uint64_t later_receipts = 0;  // bytes that the receipts of the jobs behind this one take
+  bool skipped() const { return prompt.problem.has_value(); }
 };
 
 }  // namespace
@@ -32,6 +33,7 @@ struct Generator::Impl {
       : request(std::move(r)), location(std::move(l)), model(std::move(m)) {}
   Status read_keys();
   Status encode_prompts();
+  Status encode_prompt(Job&, const std::string& which);
   Status reserve_receipts();
   Status load(Observer&);
 
@@ -55,26 +57,47 @@ Status Generator::Impl::read_keys() {
   return {};
 }
 
-// Everything that may be wrong with a prompt is found before anything is computed.
-Status Generator::Impl::encode_prompts() {
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    Job& job = jobs[i];
-    const std::string which = jobs.size() > 1 ? "prompt " + std::to_string(i + 1) : "prompt";
-    auto tokens = model.tokenizer.encode(job.prompt.text);
-    if (!tokens) return Error{tokens.error().code, which + ": " + tokens.error().message};
-    job.tokens = std::move(*tokens);
-    const int64_t n = static_cast<int64_t>(job.tokens.size());
-    if (n == 0) return bad_input(which + ": no tokens in it: give some text");
-    const auto most = new_tokens(model, decoding, n);
-    if (!most) return Error{most.error().code, which + ": " + most.error().message};
-    job.max_new_tokens = *most;
-    INVAR_TRY(job.params, params_for(model, decoding, n, *most));
-    longest = std::max(longest, n + *most);
-    if (job.prompt.receipt_path) {
-      INVAR_TRY(const DiskReservation possible, reserve_receipt(*job.prompt.receipt_path, 1));
-    }
+Status Generator::Impl::encode_prompt(Job& job, const std::string& which) {
+  Prompt& prompt = job.prompt;
+  const bool chat = !prompt.chat.empty();
+  if (chat && request.salt_prompt)
+    return not_covered(which + ": the messages of a chat cannot be withheld: leave --salt-prompt out");
+  if (chat) {
+    INVAR_TRY(prompt::RenderedChat rendered, prompt::render_chat(model.chat_templates, prompt.chat, which));
+    prompt.text = std::move(rendered.text);
+    prompt.chat = std::move(rendered.input);
+  }
+  // A template writes the special tokens itself (receipt.35).
+  auto tokens = model.tokenizer.encode(prompt.text, /*add_special_tokens=*/!chat);
+  if (!tokens) return Error{tokens.error().code, which + ": " + tokens.error().message};
+  job.tokens = std::move(*tokens);
+  const int64_t n = static_cast<int64_t>(job.tokens.size());
+  if (n == 0) return bad_input(which + ": no tokens in it: give some text");
+  const auto most = new_tokens(model, decoding, n);
+  if (!most) return Error{most.error().code, which + ": " + most.error().message};
+  job.max_new_tokens = *most;
+  INVAR_TRY(job.params, params_for(model, decoding, n, *most));
+  longest = std::max(longest, n + *most);
+  if (prompt.receipt_path) {
+    INVAR_TRY(const DiskReservation possible, reserve_receipt(*prompt.receipt_path, 1));
   }
   return {};
+}
+
+// Everything that may be wrong with a prompt is found before anything is computed. One of several
+// that is wrong does not stop the others.
+Status Generator::Impl::encode_prompts() {
+  bool any = false;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    Prompt& prompt = jobs[i].prompt;
+    const std::string number = jobs.size() > 1 ? "prompt " + std::to_string(i + 1) : "prompt";
+    if (!prompt.problem) {
+      if (Status good = encode_prompt(jobs[i], prompt.name.empty() ? number : prompt.name); !good)
+        prompt.problem = good.error();
+    }
+    any |= !prompt.problem;
+  }
+  return any ? Status() : *jobs[0].prompt.problem;
 }
 
 Status Generator::Impl::reserve_receipts() {
@@ -84,12 +107,13 @@ Status Generator::Impl::reserve_receipts() {
   for (size_t i = jobs.size(); i-- > 0;) {
     Job& job = jobs[i];
     job.later_receipts = needed;
-    if (job.prompt.receipt_path)
-      needed += receipt_size(stated, job.prompt.text.size(), job.tokens.size(), job.max_new_tokens) +
+    if (job.prompt.receipt_path && !job.skipped())
+      needed += receipt_size(stated, job.prompt.text.size() + job.prompt.chat.size(), job.tokens.size(),
+                             job.max_new_tokens) +
                 256 * keys.size();
   }
   for (const Job& job : jobs) {  // the first that has a path: all lie in one folder
-    if (!job.prompt.receipt_path) continue;
+    if (!job.prompt.receipt_path || job.skipped()) continue;
     INVAR_TRY(space, reserve_receipt(*job.prompt.receipt_path, needed));
     return {};
   }
@@ -128,6 +152,11 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
   INVAR_TRY(impl->decoding, decoding_params(impl->model, impl->request.sampling));
   for (const Prompt& prompt : impl->request.prompts) impl->jobs.push_back({prompt, {}});
   INVAR_CHECK_OK(impl->encode_prompts());
+  const auto raw = [](const Job& job) { return job.prompt.chat.empty(); };
+  if (!impl->model.chat_templates.texts.empty() && std::any_of(impl->jobs.begin(), impl->jobs.end(), raw))
+    observer.note("template",
+                  "the model has a chat template, which a prompt of text does not pass through; "
+                  "--messages and \"messages\" do");
   INVAR_TRY(impl->compiled, prepare(impl->location, impl->request.model, observer));
   INVAR_TRY(impl->described, receipt::describe(impl->model.identity, impl->compiled.plan));
   INVAR_CHECK_OK(impl->reserve_receipts());
@@ -138,6 +167,15 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
 Generator::Generator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Generator::Generator(Generator&&) noexcept = default;
 Generator::~Generator() = default;
+
+const Error* Generator::problem(size_t prompt) const {
+  const auto& problem = impl_->jobs.at(prompt).prompt.problem;
+  return problem ? &*problem : nullptr;
+}
+
+const Prompt& Generator::prompt(size_t prompt) const {
+  return impl_->jobs.at(prompt).prompt;
+}
 
 const run::Session& Generator::session() const {
   return *impl_->session;
@@ -185,7 +223,7 @@ Result<Answer> AnswerStream::finish(Observer& observer) {
   answer.receipt =
       receipt::seal(g.described,
                     {job.prompt.text, job.tokens, job.max_new_tokens, g.model.stop_tokens, job.params,
-                     g.decoding.stop_strings},
+                     g.decoding.stop_strings, job.prompt.chat},
                     {made.tokens, g.model.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
                     describe_execution(*g.session, model_path, g.compiled.plan, g.request.execution));
   answer.receipt.previous = g.request.previous;

@@ -19,12 +19,21 @@ namespace invar::generate {
 struct Prompt {
   std::string text;                         // UTF-8
   std::optional<std::string> receipt_path;  // absent: no file is written
+  // The object of chat.1 (spec/chat.md) as JSON, which the model's chat template makes the text of;
+  // "": the text is the prompt.
+  std::string chat = {};
+  std::string name = {};              // what errors call it; "" = prompt, prompt 1, ...
+  std::optional<Error> problem = {};  // of a line of a file: why there is no such prompt
 };
-// JSON lines: a string or an object with "prompt" in each. The receipts of several are r.1.json,
-// r.2.json, ...
-Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std::string& receipt_path);
-// Chat messages are refused until a chat template can be applied (receipt.19). `where` names them.
-Error messages_not_covered(const std::string& where);
+// JSON lines: a string, or an object with "prompt" or with "messages" and other members of chat.1
+// in each. The receipts of several are r.1.json, r.2.json, ... A bad line is a prompt with a
+// problem.
+Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std::string& receipt_path,
+                                             const ChatOptions& = {});
+// Messages, or an object of chat.1, and the user's options -> the object of chat.1.
+Result<std::string> chat_input(std::string_view json, const std::string& name, const ChatOptions&);
+// The content of a file of messages or tools.
+Result<std::string> read_chat_file(const std::string& path);
 
 struct Request {
   ModelOptions model;
@@ -55,6 +64,10 @@ class Generator {
   Generator(Generator&&) noexcept;
   ~Generator();
 
+  // Why a prompt of several has no answer; null: it has one.
+  const Error* problem(size_t prompt) const;
+  // The prompt as the model gets it: of a chat what the template made.
+  const Prompt& prompt(size_t prompt) const;
   // Begins the answer to this prompt of the request. The generator outlives the stream.
   AnswerStream stream(size_t prompt);
   const run::Session& session() const;

@@ -63,6 +63,16 @@ std::vector<int32_t> ascending(std::vector<int32_t> ids) {
   return ids;
 }
 
+Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation& location) {
+  const std::string dir = location.folder + "/";
+  INVAR_TRY(const json config, optional_object(dir + "tokenizer_config.json"));
+  json older = json::object();
+  if (!config.contains("added_tokens_decoder")) {
+    INVAR_TRY(older, optional_object(dir + "special_tokens_map.json"));
+  }
+  return read_chat_templates(location.folder, config, older);
+}
+
 Result<ModelFolder> open_model(const ModelLocation& location) {
   const std::string dir = location.folder + "/";
   INVAR_TRY(const std::string onnx_model, onnx_model_in(location.folder));
@@ -87,18 +97,20 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse(tokenizer_text, dir + "tokenizer.json"));
   INVAR_TRY(json tokenizer_config, optional_object(dir + "tokenizer_config.json"));
   INVAR_CHECK_OK(tokenizer.check_config(tokenizer_config.dump(), dir + "tokenizer_config.json"));
+  json older = json::object();
   if (!tokenizer_config.contains("added_tokens_decoder")) {
-    INVAR_TRY(const json older, optional_object(dir + "special_tokens_map.json"));
+    INVAR_TRY(older, optional_object(dir + "special_tokens_map.json"));
     INVAR_CHECK_OK(tokenizer.check_config(older.dump(), dir + "special_tokens_map.json"));
   }
-  INVAR_TRY(const std::string chat_template, read_chat_template(location.folder, tokenizer_config));
+  INVAR_TRY(prompt::ChatTemplates templates, read_chat_templates(location.folder, tokenizer_config, older));
 
   ModelFolder m{{location.name, location.revision, sha256(config_text), sha256(tokenizer_text),
-                 sha256(chat_template), std::string(prompt::unicode_version())},
+                 sha256(chat_template_text(templates)), std::string(prompt::unicode_version())},
                 location.folder,
                 std::move(tokenizer),
                 context.get<int64_t>(),
-                {}};
+                {},
+                std::move(templates)};
   INVAR_TRY(const auto stop, read_stop_tokens(location.folder));
   if (stop) {
     m.stop_tokens = *stop;

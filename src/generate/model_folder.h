@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "generate/observer.h"
 #include "hub/hub.h"
+#include "prompt/chat.h"
 #include "prompt/prompt.h"
 #include "receipt/seal.h"
 
@@ -44,7 +45,10 @@ struct ModelFolder {
   prompt::Tokenizer tokenizer;
   int64_t context = 0;               // max_position_embeddings
   std::vector<int32_t> stop_tokens;  // ascending, each once
+  prompt::ChatTemplates chat_templates;
 };
+// Of a checkpoint folder the chat templates alone.
+Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation&);
 Result<ModelFolder> open_model(const ModelLocation&);
 // The ids in ascending order, each once.
 std::vector<int32_t> ascending(std::vector<int32_t> ids);

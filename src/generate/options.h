@@ -37,6 +37,14 @@ struct ExecutionOptions {  // tuning: never changes a bit
 
 constexpr int64_t kMaxNewTokens = 128;  // where neither the user nor the checkpoint says it
 
+struct ChatOptions {                  // what the user adds to messages (spec/chat.md)
+  std::string tools;                  // a JSON list; "" = those of the messages' file
+  std::string tools_file;             // what messages call it
+  std::optional<std::string> system;  // a system message in front of the others
+  std::optional<bool> enable_thinking;
+  std::string date;  // 2026-11-24T15:04:05, for templates that ask; "" = the clock's
+};
+
 // How tokens are chosen, each named as in transformers (spec/sampling.md). Absent: nobody says it.
 struct GenerationSettings {
   std::optional<bool> do_sample;

@@ -85,7 +85,17 @@ Status check_kind(const Verification& v, const run::Session& session) {
 // receipt.15: the claimed texts must be what the claimed tokens say.
 void compare_texts(Verification& v, const ModelFolder& model) {
   const receipt::Receipt& claimed = v.claimed;
-  auto prompt_tokens = model.tokenizer.encode(claimed.prompt);
+  const bool chat = !claimed.chat.empty();
+  if (chat) {  // receipt.35
+    const auto rendered = prompt::render_chat(model.chat_templates, claimed.chat, "input.chat");
+    if (!rendered)
+      v.finding("input.chat", "a chat that the template renders", rendered.error().message);
+    else if (rendered->input != claimed.chat)
+      v.finding("input.chat", rendered->input, claimed.chat);
+    else if (rendered->text != claimed.prompt)
+      v.finding("input.prompt", "what the chat template makes of input.chat", "another text");
+  }
+  auto prompt_tokens = model.tokenizer.encode(claimed.prompt, /*add_special_tokens=*/!chat);
   if (!prompt_tokens || *prompt_tokens != claimed.prompt_tokens)
     v.finding("input.tokens", "the tokens of input.prompt", "others");
   const std::string text = model.tokenizer.decode(claimed.tokens);

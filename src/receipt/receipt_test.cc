@@ -146,6 +146,7 @@ std::vector<Edit> edits() {
       {"input.top_k", [](Receipt& r) { ++r.sampling.top_k; }},
       {"input.top_p", [](Receipt& r) { r.sampling.top_p = 1; }},
       {"input.seed", [](Receipt& r) { r.sampling.seed ^= 1; }},
+      {"input.chat", [](Receipt& r) { r.chat += "x"; }},
       {"input.previous", [](Receipt& r) { r.previous[31] ^= 1; }},
       {"output.text", [](Receipt& r) { r.text[0] ^= 1; }},
       {"output.text", [](Receipt& r) { r.text += " "; }},
@@ -211,6 +212,7 @@ Receipt full_receipt() {
                            .suppress_tokens = {9},
                            .begin_suppress_tokens = {0, 10}};
   r.stop_strings = {"\n\n", "ROMEO:"};
+  r.chat = "{\"messages\":[{}]}";
   r.previous = sha256("the turn before");
   return r;
 }

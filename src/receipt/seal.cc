@@ -42,6 +42,7 @@ Receipt seal(Receipt described, Input in, Output out, std::map<std::string, std:
   r.stop_tokens = std::move(in.stop_tokens);
   r.sampling = std::move(in.sampling);
   r.stop_strings = std::move(in.stop_strings);
+  r.chat = std::move(in.chat);
   r.tokens = std::move(out.tokens);
   r.text = std::move(out.text);
   r.finish_reason = std::move(out.finish_reason);

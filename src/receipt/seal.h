@@ -24,6 +24,7 @@ struct Input {
   std::vector<int32_t> stop_tokens;
   sample::Params sampling;
   std::vector<std::string> stop_strings;
+  std::string chat = {};  // receipt.35
 };
 struct Output {
   std::vector<int32_t> tokens;

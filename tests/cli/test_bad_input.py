@@ -505,12 +505,13 @@ def test_prompt_files(tmp_path, run_on):
     ]:
         file.write_text('"A"\n' + text + "\n")
         refused(*args, names=["p.jsonl:2", name])
-    for text in [
-        '{"messages": [{"role": "user", "content": "Hi"}]}\n',
-        '{"messages": [], "prompt": "A"}\n',
+    for text, name in [
+        ('{"messages": [{"role": "user", "content": "Hi"}]}\n', "no chat template"),
+        ('{"messages": [], "prompt": "A"}\n', "messages"),
+        ('{"messages": [{}], "prompt": "A"}\n', "prompt"),
     ]:
         file.write_text(text)
-        refused(*args, code=3, names=["p.jsonl:1", "messages"])
+        refused(*args, names=["p.jsonl:1", name])
     file.write_text('\ufeff"ROMEO:"\n\n{"prompt": "JULIET:"}\n', encoding="utf-8")
     invar(*args)
     for name in ("receipt.1.json", "receipt.2.json"):

@@ -188,11 +188,13 @@ def refusal(kind, *arguments, **named):
 
 def test_chat_messages_are_refused_as_by_the_command_line(tmp_path):
     messages = [{"role": "user", "content": "Hi"}]
-    text = refusal(invar.NotCovered, MODEL, messages=messages)
+    text = refusal(invar.BadInput, MODEL, messages=messages)
     (tmp_path / "p.jsonl").write_text(json.dumps({"messages": messages}) + "\n")
-    done = refused("run", "--model-name", MODEL, "--prompt-file", tmp_path / "p.jsonl", code=3)
+    done = refused("run", "--model-name", MODEL, "--prompt-file", tmp_path / "p.jsonl")
     assert done.errors[0].endswith(text.removeprefix("messages")) and "chat template" in text
-    assert invar.NotCovered.exit_code == 3
+    both = refusal(invar.BadInput, MODEL, "Hi", messages=messages)
+    assert "one of them" in both
+    assert "not JSON" in refusal(invar.BadInput, MODEL, messages=[{"content": object()}])
 
 
 @pytest.mark.parametrize(

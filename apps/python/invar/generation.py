@@ -193,11 +193,29 @@ class Generation:
         return self.receipt["output"]["finish_reason"]
 
 
+def chat_of(messages, tools, enable_thinking):
+    """The JSON of a chat (spec/chat.md)."""
+
+    def written(name, value):
+        try:
+            return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise _native.BadInput(f"{name}: not JSON: {error}") from None
+
+    return _native.chat_input(
+        written("messages", messages),
+        None if tools is None else written("tools", tools),
+        None if enable_thinking is None else flag("enable_thinking", enable_thinking),
+    )
+
+
 def generate(
     model,
     prompt=None,
     *,
     messages=None,
+    tools=None,
+    enable_thinking=None,
     max_new_tokens=None,
     temperature=None,
     top_k=None,
@@ -234,8 +252,10 @@ def generate(
 
     model              a Hugging Face checkpoint folder, or "org/name" in the local cache
     prompt             str
-    messages           refused (NotCovered): chat messages need a chat template, and none is applied
-                       yet
+    messages           list of dicts, or a dict with "messages" and other members of a chat
+                       (spec/chat.md), which the model's chat template makes the prompt of
+    tools              list of dicts that the template shows to the model
+    enable_thinking    bool: the template's switch
 
     These change the answer and stand in the receipt. None: what the checkpoint's
     generation_config.json says, else greedy.
@@ -276,10 +296,11 @@ def generate(
 
     Raises BadInput, NotCovered or Failed before anything is computed where the request is at fault,
     with the line of `invar run`."""
-    if messages is not None:
-        _native.refuse_messages()
-    if prompt is None:
-        raise _native.BadInput("no prompt: give prompt=")
+    if (prompt is None) == (messages is None):
+        raise _native.BadInput("no prompt: give prompt= or messages=, one of them")
+    if messages is None and not (tools is None and enable_thinking is None):
+        raise _native.BadInput("tools and enable_thinking are for messages=, not for prompt=")
+    chat = "" if messages is None else chat_of(messages, tools, enable_thinking)
     if model is None:
         raise _native.BadInput("no model: give a checkpoint folder, or org/name")
     if do_sample is not None:
@@ -321,7 +342,8 @@ def generate(
         where,
         execution_of(device, isa, threads, prefill_chunk, kv_cache),
         sampling,
-        text_of("prompt", prompt),
+        "" if prompt is None else text_of("prompt", prompt),
+        chat=chat,
         receipt_path=None if receipt_path is None else path_of("receipt_path", receipt_path),
         record_model_path=flag("record_model_path", record_model_path),
         sign=paths_of("sign", sign),

@@ -12,13 +12,18 @@ namespace {
 constexpr FileKind kPromptFile{"a prompt file", uint64_t{256} << 20, true};
 
 // One line of it.
-Result<std::string> read_prompt(std::string_view row, const std::string& where) {
+Result<Prompt> read_prompt(std::string_view row, const std::string& where, const ChatOptions& options) {
   using json::Value;
   INVAR_TRY(Value line, json::parse(row, where));
-  if (line.kind == Value::string) return line.text;
+  if (line.kind == Value::string) return Prompt{line.text, {}};
   const Value* prompt = nullptr;
   for (const auto& [key, value] : line.members) {
-    if (key == "messages") return messages_not_covered(where);
+    if (key == "messages") {
+      INVAR_TRY(std::string chat, chat_input(row, where, options));
+      return Prompt{"", {}, std::move(chat)};
+    }
+  }
+  for (const auto& [key, value] : line.members) {
     if (key != "prompt")
       return bad_input(where + ": " + json::quote(json::brief(key)) +
                        " is no key of a prompt, only \"prompt\" is: give parameters as options");
@@ -26,18 +31,14 @@ Result<std::string> read_prompt(std::string_view row, const std::string& where) 
     prompt = &value;
   }
   if (!prompt || prompt->kind != Value::string)
-    return bad_input(where + ": neither a JSON string nor an object with \"prompt\"");
-  return prompt->text;
+    return bad_input(where + ": neither a JSON string nor an object with \"prompt\" or \"messages\"");
+  return Prompt{prompt->text, {}};
 }
 
 }  // namespace
 
-Error messages_not_covered(const std::string& where) {
-  return not_covered(
-      where + ": chat messages need a chat template, which this version does not apply: give \"prompt\"");
-}
-
-Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std::string& receipt_path) {
+Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std::string& receipt_path,
+                                             const ChatOptions& options) {
   INVAR_TRY(std::string text, read_file(path, kPromptFile));
   std::vector<Prompt> prompts;
   size_t begin = text.starts_with("\xef\xbb\xbf") ? 3 : 0;  // a byte order mark
@@ -46,10 +47,15 @@ Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std:
     const std::string_view row = std::string_view(text).substr(begin, end - begin);
     begin = end + 1;
     if (row.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    INVAR_TRY(std::string prompt, read_prompt(row, path + ":" + std::to_string(line)));
-    prompts.push_back({std::move(prompt), receipt_path});
+    const std::string where = path + ":" + std::to_string(line);
+    auto read = read_prompt(row, where, options);
+    Prompt prompt = read ? std::move(*read) : Prompt{};
+    if (!read) prompt.problem = read.error();
+    prompt.receipt_path = receipt_path, prompt.name = where;
+    prompts.push_back(std::move(prompt));
   }
   if (prompts.empty()) return bad_input(path + ": no prompts in it");
+  if (prompts.size() == 1 && prompts[0].problem) return *prompts[0].problem;
   if (prompts.size() == 1) return prompts;
   const std::filesystem::path base(receipt_path);
   for (size_t i = 0; i < prompts.size(); ++i)

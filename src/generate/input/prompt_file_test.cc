@@ -37,10 +37,29 @@ TEST_F(PromptFileTest, RefusalsNameTheLine) {
   EXPECT_EQ(read("").error().code, Code::bad_input);
   EXPECT_EQ(read("7").error().code, Code::bad_input);
   EXPECT_EQ(read("{\"prompt\": \"A\", \"seed\": 1}").error().code, Code::bad_input);
-  const auto messages = read("\"A\"\n{\"messages\": []}");
-  ASSERT_FALSE(messages);
-  EXPECT_EQ(messages.error().code, Code::not_covered);
-  EXPECT_NE(messages.error().message.find("p.jsonl:2: chat messages"), std::string::npos);
+}
+
+TEST_F(PromptFileTest, ABadLineDoesNotStopTheOthers) {
+  const auto prompts = read("\"A\"\n{\"messages\": [{}]}\n{\n\"B\"");
+  ASSERT_TRUE(prompts);
+  ASSERT_EQ(prompts->size(), 4u);
+  EXPECT_FALSE((*prompts)[0].problem);
+  EXPECT_NE((*prompts)[1].chat.find("{\"messages\":[{}],\"date\":\"2"), std::string::npos);
+  EXPECT_NE((*prompts)[2].problem->message.find("p.jsonl:3:2: not JSON"), std::string::npos);
+  EXPECT_EQ((*prompts)[3].text, "B");
+  EXPECT_EQ((*prompts)[3].receipt_path, "out/r.4.json");
+}
+
+TEST_F(PromptFileTest, OptionsJoinTheMessages) {
+  ChatOptions options;
+  options.tools = "[{}]", options.system = "S", options.enable_thinking = false,
+  options.date = "2026-01-02T03:04:05";
+  EXPECT_EQ(*chat_input("[{\"role\": \"user\"}]", "m.json", options),
+            "{\"messages\":[{\"role\":\"system\",\"content\":\"S\"},{\"role\":\"user\"}],\"tools\":[{}],"
+            "\"variables\":{\"enable_thinking\":false},\"date\":\"2026-01-02T03:04:05\"}");
+  options.tools = "{}", options.tools_file = "t.json";
+  EXPECT_EQ(chat_input("[{}]", "m.json", options).error().message, "t.json: a list of tools is needed");
+  EXPECT_EQ(chat_input("7", "m.json", {}).error().code, Code::bad_input);
 }
 
 }  // namespace

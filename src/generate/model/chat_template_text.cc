@@ -62,21 +62,44 @@ bool add_value(const json& value, Templates& templates) {
   return true;
 }
 
+// Templates see the special tokens by their names; a later file does not replace an earlier one.
+void add_special_tokens(const json& object, prompt::ChatTemplates& templates) {
+  const auto add = [&](const std::string& name, const json& token) {
+    const json content = token.is_object() ? token.value("content", json()) : token;
+    if (content.is_string() && !content.get_ref<const std::string&>().empty())
+      templates.special_tokens.emplace(name, content.get<std::string>());
+  };
+  for (const char* name :
+       {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"})
+    if (object.contains(name)) add(name, object.at(name));
+  for (const char* name : {"extra_special_tokens", "model_specific_special_tokens"})
+    if (const json more = object.value(name, json()); more.is_object())
+      for (const auto& [key, token] : more.items()) add(key, token);
+}
+
 }  // namespace
 
-Result<std::string> read_chat_template(const std::string& folder, const json& tokenizer_config) {
-  Templates templates;
-  INVAR_CHECK_OK(add_files(folder, templates));
+Result<prompt::ChatTemplates> read_chat_templates(const std::string& folder, const json& tokenizer_config,
+                                                  const json& special_tokens_map) {
+  prompt::ChatTemplates all;
+  INVAR_CHECK_OK(add_files(folder, all.texts));
   const auto value = tokenizer_config.find("chat_template");
   const bool given = value != tokenizer_config.end() && !value->is_null();
-  if (templates.empty() && given && !add_value(*value, templates))
+  if (all.texts.empty() && given && !add_value(*value, all.texts))
     return bad_input(folder +
                      "/tokenizer_config.json: chat_template is neither a text nor a list of objects with "
                      "\"name\" and \"template\", each name once");
-  if (templates.empty()) return std::string();
-  if (templates.size() == 1 && templates.contains("default")) return templates["default"];
+  add_special_tokens(tokenizer_config, all);
+  add_special_tokens(special_tokens_map, all);
+  return all;
+}
+
+std::string chat_template_text(const prompt::ChatTemplates& templates) {
+  const Templates& texts = templates.texts;
+  if (texts.empty()) return "";
+  if (texts.size() == 1 && texts.contains("default")) return texts.at("default");
   std::string all;
-  for (const auto& [name, text] : templates)
+  for (const auto& [name, text] : texts)
     all += (all.empty() ? "{" : ",") + invar::json::quote(name) + ":" + invar::json::quote(text);
   return all + "}";
 }

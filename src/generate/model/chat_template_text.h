@@ -1,15 +1,21 @@
-// The chat templates of a checkpoint as one text, for the digest in receipts (spec/receipt.md
-// receipt.19).
+// The chat templates of a checkpoint, and the one text that stands for them in receipts
+// (spec/receipt.md receipt.19).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/status.h"
+#include "prompt/chat.h"
 
 namespace invar::generate {
 
-// The object of FOLDER/tokenizer_config.json is given. "" where there is no template.
-Result<std::string> read_chat_template(const std::string& folder, const nlohmann::json& tokenizer_config);
+// The objects of FOLDER/tokenizer_config.json and, where that has no added_tokens_decoder, of
+// special_tokens_map.json are given.
+Result<prompt::ChatTemplates> read_chat_templates(const std::string& folder,
+                                                  const nlohmann::json& tokenizer_config,
+                                                  const nlohmann::json& special_tokens_map);
+// "" where there is no template.
+std::string chat_template_text(const prompt::ChatTemplates&);
 
 }  // namespace invar::generate

@@ -16,8 +16,8 @@ FIELDS = [
     "input.repetition_penalty", "input.no_repeat_ngram_size", "input.bad_words_ids",
     "input.min_new_tokens", "input.forced_bos_token_id", "input.forced_eos_token_id",
     "input.remove_invalid_values", "input.suppress_tokens", "input.begin_suppress_tokens",
-    "input.stop_strings", "input.previous", "input.salt", "output.text", "output.finish_reason",
-    "output.tokens", "output.logits",
+    "input.stop_strings", "input.chat", "input.previous", "input.salt", "output.text",
+    "output.finish_reason", "output.tokens", "output.logits",
 ]  # fmt: skip
 OPTIONAL = FIELDS[FIELDS.index("input.min_p") : FIELDS.index("output.text")]  # receipt.24
 SALTED = {"input.prompt", "input.tokens", "output.logits"}  # receipt.27
