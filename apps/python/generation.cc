@@ -17,9 +17,33 @@ using generate::ExecutionOptions;
 using generate::ModelOptions;
 using generate::SamplingOptions;
 
+// A download looks for Ctrl-C while the lock of Python is free.
+class InterruptiblePhase : public generate::Phase {
+ public:
+  bool bytes(uint64_t, uint64_t) override {
+    const nb::gil_scoped_acquire held;
+    return PyErr_CheckSignals() == 0;
+  }
+};
+
+// What `call` gives, computed with the lock of Python free; the exception of a signal handler comes
+// before its error.
+template <class Call>
+auto unlocked(const Call& call) {
+  auto result = [&] {
+    const nb::gil_scoped_release free;
+    return call();
+  }();
+  if (PyErr_Occurred()) throw nb::python_error();
+  return or_raise(std::move(result));
+}
+
 // Notes are kept, to be warnings of Python; phases are not shown.
 class NoteCollector : public generate::Observer {
  public:
+  std::unique_ptr<generate::Phase> phase(std::string_view) override {
+    return std::make_unique<InterruptiblePhase>();
+  }
   void note(std::string_view topic, std::string_view text) override {
     notes.push_back(printable(topic) + ": " + printable(text));
   }
@@ -43,10 +67,11 @@ class Generation {
  public:
   Generation(ModelOptions model, ExecutionOptions execution, SamplingOptions sampling,
              generate::Prompt prompt, bool record_model_path) {
-    const nb::gil_scoped_release free;
-    generator_.emplace(or_raise(generate::Generator::open(
-        {std::move(model), std::move(execution), sampling, {std::move(prompt)}, record_model_path},
-        listener_)));
+    generator_.emplace(unlocked([&] {
+      return generate::Generator::open(
+          {std::move(model), std::move(execution), sampling, {std::move(prompt)}, record_model_path},
+          listener_);
+    }));
     stream_.emplace(generator_->stream(0));
   }
   // The next piece that is not empty; none behind the last, and then the answer is sealed.
@@ -80,12 +105,11 @@ class Generation {
 nb::dict verdict(const std::optional<std::string>& text, const std::string& name,
                  const std::optional<std::pair<ModelOptions, ExecutionOptions>>& how) {
   NoteCollector listener;
-  const generate::Verdict v = [&] {
-    const nb::gil_scoped_release free;
-    const std::string content = text ? *text : or_raise(generate::read_receipt(name));
-    return or_raise(how ? generate::verify(content, name, how->first, how->second, listener)
-                        : generate::validate(content, name));
-  }();
+  const generate::Verdict v = unlocked([&]() -> Result<generate::Verdict> {
+    INVAR_TRY(const std::string content, text ? *text : generate::read_receipt(name));
+    return how ? generate::verify(content, name, how->first, how->second, listener)
+               : generate::validate(content, name);
+  });
   nb::list findings;
   for (const receipt::Finding& f : v.findings) findings.append(nb::make_tuple(f.field, f.expected, f.found));
   nb::dict compared, d;
