@@ -168,7 +168,11 @@ def test_offline_asks_nobody(hub, env, tmp_path):
 
 def test_without_a_network(env):
     started = time.monotonic()
-    no({**env, "HF_ENDPOINT": "http://127.0.0.1:1"}, "http://127.0.0.1:1", "connect")
+    no(
+        {**env, "HF_ENDPOINT": "http://127.0.0.1:1"},
+        "http://127.0.0.1:1 cannot be reached",
+        "connect",
+    )
     assert time.monotonic() - started < 5
     no({**env, "HF_ENDPOINT": "ftp://example.org"}, "HF_ENDPOINT", "https://")
 
@@ -571,10 +575,9 @@ def test_without_libcurl(env, tmp_path):
 # --- Python ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(
-    not (BUILD / "python/invar").is_dir(), reason="this build has no Python package"
-)
 def test_python_downloads_and_can_be_interrupted(hub, env, cache, tmp_path):
+    if not (BUILD / "python/invar").is_dir():
+        pytest.skip("this build has no Python package (INVAR_PACKAGE)")
     content = FILES[SHARDS[0]]
 
     def drip(handler):
