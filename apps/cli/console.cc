@@ -87,11 +87,11 @@ class ConsolePhase : public generate::Phase {
     draw(static_cast<uint64_t>(done * 100 / total), "");
   }
 
-  void bytes(uint64_t done, uint64_t total) override {  // a line every ten seconds in a pipe
+  bool bytes(uint64_t done, uint64_t total) override {  // a line every ten seconds in a pipe
     const auto now = std::chrono::steady_clock::now();
     if (!began_) began_ = now, at_first_ = done;
     const auto pause = drawn_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000);
-    if (quiet_ || total == 0 || now - last_ < pause) return;
+    if (quiet_ || total == 0 || now - last_ < pause) return true;
     last_ = now;
     const double seconds = std::chrono::duration<double>(now - *began_).count();
     const double rate = static_cast<double>(done - std::min(done, at_first_)) / std::max(seconds, 1e-3);
@@ -103,6 +103,7 @@ class ConsolePhase : public generate::Phase {
       draw(done * 100 / total, "  " + text);
     else
       std::fprintf(stderr, "  %-9s %s\n", name_.c_str(), text.c_str());
+    return true;
   }
 
   void done(std::string_view detail) override {

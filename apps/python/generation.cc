@@ -21,9 +21,33 @@ using generate::ExecutionOptions;
 using generate::ModelOptions;
 using generate::SamplingOptions;
 
+// A download looks for Ctrl-C while the lock of Python is free.
+class InterruptiblePhase : public generate::Phase {
+ public:
+  bool bytes(uint64_t, uint64_t) override {
+    const nb::gil_scoped_acquire held;
+    return PyErr_CheckSignals() == 0;
+  }
+};
+
+// What `call` gives, computed with the lock of Python free; the exception of a signal handler comes
+// before its error.
+template <class Call>
+auto unlocked(const Call& call) {
+  auto result = [&] {
+    const nb::gil_scoped_release free;
+    return call();
+  }();
+  if (PyErr_Occurred()) throw nb::python_error();
+  return or_raise(std::move(result));
+}
+
 // Notes are kept, to be warnings of Python; phases are not shown.
 class NoteCollector : public generate::Observer {
  public:
+  std::unique_ptr<generate::Phase> phase(std::string_view) override {
+    return std::make_unique<InterruptiblePhase>();
+  }
   void note(std::string_view topic, std::string_view text) override {
     notes.push_back(printable(topic) + ": " + printable(text));
   }
@@ -46,8 +70,7 @@ std::optional<float> number(const std::string& name, const std::optional<std::st
 class Generation {
  public:
   explicit Generation(generate::Request request) {
-    const nb::gil_scoped_release free;
-    generator_.emplace(or_raise(generate::Generator::open(std::move(request), listener_)));
+    generator_.emplace(unlocked([&] { return generate::Generator::open(std::move(request), listener_); }));
     stream_.emplace(generator_->stream(0));
   }
   // The next piece that is not empty; none behind the last, and then the answer is sealed.
@@ -124,6 +147,7 @@ nb::tuple judge(const std::vector<Claim>& claims, bool several, const std::vecto
         generate::judge_file(name, reader, one,
                              [&](const auto& which, const auto& v) { verdicts.emplace_back(which, v); });
   }
+  if (PyErr_Occurred()) throw nb::python_error();
   if (!several && verdicts.size() == 1 && !verdicts[0].second) throw Raised{verdicts[0].second.error()};
   nb::list all;
   for (const auto& [name, v] : verdicts) {

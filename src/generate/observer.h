@@ -15,8 +15,9 @@ class Phase {
  public:
   virtual ~Phase() = default;
   virtual void progress(int64_t /*done*/, int64_t /*total*/) {}
-  // Progress of a download in bytes: a person sees their number, the rate and the time left.
-  virtual void bytes(uint64_t /*done*/, uint64_t /*total*/) {}
+  // Progress of a download in bytes: a person sees their number, the rate and the time left. False
+  // ends it; what has come is kept for the next one.
+  virtual bool bytes(uint64_t /*done*/, uint64_t /*total*/) { return true; }
   virtual void done(std::string_view /*detail*/) {}
 };
 

@@ -140,7 +140,7 @@ Status Download::receive(const RemoteFile& f) {
   const std::string blob = cache_.blob(f.digest);
   if (size_of(blob) == f.size) return {};  // another process was faster, or another file is equal
   INVAR_TRY(BlobReceiver receiver, BlobReceiver::open(blob, f.digest, *f.size, [&](uint64_t held) {
-              if (watcher_.bytes && total_ > 0) watcher_.bytes(finished_ + held, total_);
+              return !watcher_.bytes || total_ == 0 || watcher_.bytes(finished_ + held, total_);
             }));
   bool whole = false;
   if (receiver.full()) {  // a process ended before it could rename it; or the file is empty

@@ -34,8 +34,8 @@ std::optional<Snapshot> find(const ModelName&, Content);
 
 // Calls come on the caller's thread.
 struct Watcher {
-  std::function<void(size_t files, uint64_t bytes)> begin;  // once, when it is known what is needed
-  std::function<void(uint64_t done, uint64_t total)> bytes;
+  std::function<void(size_t files, uint64_t bytes)> begin;   // once, when it is known what is needed
+  std::function<bool(uint64_t done, uint64_t total)> bytes;  // false ends the download
 };
 
 // Asks the hub for the revision and downloads what the cache lacks of it. Every byte is checked

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import BIN, MODEL, SHARDS, execute, invar, refused
+from conftest import BIN, BUILD, MODEL, SHARDS, execute, invar, refused
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fake_hub import COMMIT, LARGE, FakeHub, digest, git_sha1
@@ -168,7 +168,11 @@ def test_offline_asks_nobody(hub, env, tmp_path):
 
 def test_without_a_network(env):
     started = time.monotonic()
-    no({**env, "HF_ENDPOINT": "http://127.0.0.1:1"}, "http://127.0.0.1:1", "connect")
+    no(
+        {**env, "HF_ENDPOINT": "http://127.0.0.1:1"},
+        "http://127.0.0.1:1 cannot be reached",
+        "connect",
+    )
     assert time.monotonic() - started < 5
     no({**env, "HF_ENDPOINT": "ftp://example.org"}, "HF_ENDPOINT", "https://")
 
@@ -566,3 +570,38 @@ def test_without_libcurl(env, tmp_path):
     for name in ("libcurl.so.4", "libcurl-gnutls.so.4"):
         (tmp_path / name).write_text("no library")
     no({**env, "LD_LIBRARY_PATH": str(tmp_path)}, "libcurl4")
+
+
+# --- Python ---------------------------------------------------------------------------------------
+
+
+def test_python_downloads_and_can_be_interrupted(hub, env, cache, tmp_path):
+    if not (BUILD / "python/invar").is_dir():
+        pytest.skip("this build has no Python package (INVAR_PACKAGE)")
+    content = FILES[SHARDS[0]]
+
+    def drip(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(content)))
+        handler.end_headers()
+        for at in range(0, len(content), 10_000):
+            handler.wfile.write(content[at : at + 10_000])
+            time.sleep(0.1)
+
+    hub.fail(SHARDS[0], drip, server="storage")
+    run = f"invar.generate('org/tiny@{COMMIT}', 'x', max_new_tokens=2)"
+    script = f"import invar; print({run}.receipt['model'])"
+    path = {**env, "PYTHONPATH": str(BUILD / "python")}
+    python = [sys.executable, "-c", script]
+    process = subprocess.Popen(python, env=path, stdout=-1, stderr=-1, text=True)
+    incomplete = repository(cache) / "blobs" / (digest(content) + ".incomplete")
+    deadline = time.monotonic() + 60
+    while not incomplete.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in process.communicate(timeout=20)[1]
+    assert incomplete.stat().st_size > 0
+    done = subprocess.run(python, env=path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert f"'name': 'org/tiny', 'revision': '{COMMIT}'" in done.stdout

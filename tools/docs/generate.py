@@ -136,14 +136,15 @@ def usage(*command):
     return "\n".join(line.rstrip() for line in done.stdout.strip().split("\n"))
 
 
+def commands_of(help_text):
+    """The commands that a text of --help lists."""
+    begin = re.search(r"^\w*commands:", help_text, re.M | re.I)
+    return re.findall(r"^  (\w+)  ", help_text[begin.end() :], re.M) if begin else []
+
+
 def cli_options():
-    """--help of the program and of each of its commands."""
+    """--help of the program, of each of its commands and of theirs."""
     top = usage()
-    commands = re.findall(
-        r"^  (\w+)  ",
-        top[re.search(r"^\w*commands:|^Subcommands:", top, re.M | re.I).end() :],
-        re.M,
-    )
     text = [
         "# Options of the command line",
         "",
@@ -156,8 +157,11 @@ def cli_options():
         top,
         "```",
     ]
-    for command in commands:
-        text += ["", f"## invar {command}", "", "```", usage(command), "```"]
+    for command in commands_of(top):
+        own = usage(command)
+        text += ["", f"## invar {command}", "", "```", own, "```"]
+        for inner in commands_of(own):
+            text += ["", f"## invar {command} {inner}", "", "```", usage(command, inner), "```"]
     return "\n".join(text) + "\n"
 
 

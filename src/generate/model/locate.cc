@@ -95,7 +95,7 @@ Result<ModelLocation> download(const hub::ModelName& name, hub::Content content,
     size = std::to_string(files) + " files, " + size_text(bytes);
     phase->bytes(0, bytes);
   };
-  watcher.bytes = [&](uint64_t done, uint64_t total) { phase->bytes(done, total); };
+  watcher.bytes = [&](uint64_t done, uint64_t total) { return phase->bytes(done, total); };
   INVAR_TRY(hub::Snapshot snapshot, hub::download(name, content, watcher));
   phase->done(shown(name) + " at " + snapshot.commit + ", " + size);
   return ModelLocation{name.repository, snapshot.commit, snapshot.folder};

@@ -57,7 +57,7 @@ std::string BlobHash::finish() {
 }
 
 BlobReceiver::BlobReceiver(std::string blob, const std::string& digest, uint64_t size,
-                           std::function<void(uint64_t)> progress)
+                           std::function<bool(uint64_t)> progress)
     : blob_(std::move(blob)),
       incomplete_(blob_ + ".incomplete"),
       digest_(digest),
@@ -85,7 +85,7 @@ Status BlobReceiver::failed(const char* what) const {
 }
 
 Result<BlobReceiver> BlobReceiver::open(const std::string& blob, const std::string& digest, uint64_t size,
-                                        std::function<void(uint64_t)> progress) {
+                                        std::function<bool(uint64_t)> progress) {
   BlobReceiver r(blob, digest, size, std::move(progress));
   r.fd_ = ::open(r.incomplete_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
   struct stat info;
@@ -154,8 +154,8 @@ Status BlobReceiver::take(std::string_view piece) {
     held_ += static_cast<uint64_t>(n);
     piece.remove_prefix(static_cast<size_t>(n));
   }
-  progress_(held_);
-  return {};
+  if (progress_(held_)) return {};
+  return bad_input("interrupted: what has come is kept, and the next download goes on from there");
 }
 
 Result<bool> BlobReceiver::finish() {

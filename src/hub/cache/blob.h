@@ -27,10 +27,10 @@ class BlobHash {
 
 class BlobReceiver : public Receiver {
  public:
-  // digest: 64 or 40 hexadecimal digits. progress: of bytes held, after each piece. What an earlier
-  // process received is taken over.
+  // digest: 64 or 40 hexadecimal digits. progress: of bytes held, after each piece; false ends it.
+  // What an earlier process received is taken over.
   static Result<BlobReceiver> open(const std::string& blob, const std::string& digest, uint64_t size,
-                                   std::function<void(uint64_t)> progress);
+                                   std::function<bool(uint64_t)> progress);
   BlobReceiver(BlobReceiver&& o) noexcept;
   ~BlobReceiver() override;
   uint64_t held() const override { return held_; }
@@ -45,7 +45,7 @@ class BlobReceiver : public Receiver {
 
  private:
   BlobReceiver(std::string blob, const std::string& digest, uint64_t size,
-               std::function<void(uint64_t)> progress);
+               std::function<bool(uint64_t)> progress);
   Status restart();
   Status read_earlier(uint64_t size);
   Status failed(const char* what) const;
@@ -55,7 +55,7 @@ class BlobReceiver : public Receiver {
   uint64_t earlier_ = 0;  // bytes that another process received
   int fd_ = -1;
   BlobHash hash_;
-  std::function<void(uint64_t)> progress_;
+  std::function<bool(uint64_t)> progress_;
 };
 
 }  // namespace invar::hub

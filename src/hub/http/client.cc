@@ -164,6 +164,9 @@ Result<Response> Client::head(const std::string& url) {
 Error Client::refusal(const Response& r, const std::string& url) const {
   const std::string code = header(r, "x-error-code");
   const std::string page = endpoint_ + "/" + model_.repository;
+  if (r.unreachable && r.status == 0)
+    return failure("not a folder here, not whole in the cache, and " + endpoint_ +
+                   " cannot be reached: " + r.failure);
   if (!r.failure.empty()) return failure(url + ": " + r.failure);
   if (code == "GatedRepo")
     return failure("the hub gives it only to those who accepted its licence: do that at " + page +

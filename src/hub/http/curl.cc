@@ -81,7 +81,8 @@ Result<Curl> Curl::open(long stall) {
   void* const handle = l ? l->easy_init() : nullptr;
   if (!handle)
     return bad_input(
-        "nothing can be downloaded without libcurl (libcurl.so.4): install the package libcurl4");
+        "nothing can be downloaded without libcurl (libcurl.so.4): install the package libcurl4 (a "
+        "build without INVAR_LIBRARIES downloads nothing)");
   l->easy_setopt(handle, kNoSignal, 1L);  // no SIGALRM: the caller may have threads
   l->easy_setopt(handle, kProtocols, kHttpAndHttps);
   l->easy_setopt(handle, kConnectTimeout, kConnectSeconds);
