@@ -2,12 +2,13 @@
 logits in float64 and greedy tokens. The same answer whatever computes it."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import invar
+from conftest import MODEL, invar
 
 sys.path.insert(0, str(Path(__file__).parent))
 from random_checkpoint import write  # noqa: E402
@@ -66,3 +67,31 @@ def test_bits_do_not_depend_on_what_computes_them(model):
         ["--no-kv-cache"],
     ):
         assert logits(plan, vector, *options).tobytes() == ours, options
+
+
+SHIPPED_TOKENS = 2048
+
+
+@pytest.mark.parametrize(
+    "name", ["mistral-window", "gemma3", "phi3", "granite", "gpt2", "gpt_neox", "opt", "cohere2"]
+)
+def test_receipts_are_equal_and_verify(name, tmp_path):
+    """With the tokenizer of the shipped model, so with as many tokens."""
+    vector = VECTORS[name]
+    old = vector["config"]["vocab_size"]
+    shapes = {
+        k: [SHIPPED_TOKENS if n == old else n for n in s] for k, s in vector["shapes"].items()
+    }
+    folder = tmp_path / "model"
+    write(folder, {**vector["config"], "vocab_size": SHIPPED_TOKENS}, shapes, vector["seed"])
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(MODEL / file, folder)
+    run = ["run", "--model-name", folder, "--prompt-text", "ROMEO:\nIs the day so young?"]
+    run += ["--no-do-sample", "--max-new-tokens", 24, "--tasks-root", tmp_path / "tasks"]
+    receipts = []
+    for options in (["--isa", "scalar"], ["--threads", 3, "--prefill-chunk", 4], ["--no-kv-cache"]):
+        path = tmp_path / f"{len(receipts)}.json"
+        invar(*run, "--receipt-path", path, *options)
+        receipts.append(json.loads(path.read_text())["receipt_hash"])
+    assert len(set(receipts)) == 1
+    assert "VERIFIED" in invar("verify", path, "--model-name", folder).text
