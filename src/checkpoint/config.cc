@@ -76,6 +76,7 @@ const std::vector<UnsupportedKey>& unsupported_keys() {
                                                    {"use_mem_rope", {}},
                                                    {"tie_encoder_decoder", {}},
                                                    {"attn_implementation_kwargs", {}},
+                                                   {"use_bidirectional_attention", {}},
                                                    {"sparse_attention", {}},
                                                    {"per_layer_config", {}},
                                                    {"attribute_map", {}},

@@ -88,8 +88,9 @@ TEST_F(ConfigTest, BothSpellingsOfRope) {
     auto c = with(patch);
     ASSERT_TRUE(c) << c.error().message;
     EXPECT_EQ(c->ropes.at(0), linear) << patch;
-    EXPECT_EQ(recipe_of(*c).parameters,
-              recipe_of(*with(R"({"rope_scaling":{"type":"linear","factor":2},"rope_theta":5e5})")).parameters);
+    EXPECT_EQ(
+        recipe_of(*c).parameters,
+        recipe_of(*with(R"({"rope_scaling":{"type":"linear","factor":2},"rope_theta":5e5})")).parameters);
   }
   for (
       const char* patch :

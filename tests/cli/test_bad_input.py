@@ -186,19 +186,19 @@ def test_config_outside_the_guarantee(model, run_on, change, name):
     "config,name",
     [
         (
-            {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_positions": 1024},
-            "GPT2LMHeadModel",
+            {"architectures": ["BloomForCausalLM"], "model_type": "bloom", "seq_length": 1024},
+            "BloomForCausalLM",
         ),
         ({"model_type": "t5"}, "t5"),
         ({"model_type": None}, "model_type"),
         ({}, "model_type"),
         (
             {
-                "architectures": ["Qwen2ForCausalLM"],
-                "model_type": "qwen2",
+                "architectures": ["Qwen2MoeForCausalLM"],
+                "model_type": "qwen2_moe",
                 "max_position_embeddings": 64,
             },
-            "Qwen2ForCausalLM",
+            "Qwen2MoeForCausalLM",
         ),
         (
             {"architectures": ["LlamaForSequenceClassification"], "model_type": "llama"},

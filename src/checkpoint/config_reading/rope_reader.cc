@@ -75,14 +75,15 @@ double read_object(const json& object, ConfigReader& top, const RopeDefaults& de
     if (inner.positive("partial_rotary_factor", 1) != 1)
       inner.refuse("'partial_rotary_factor' other than 1 is not covered");
   } else {
-    partial = nested_or_top_level(top, inner, "partial_rotary_factor", defaults.partial_key, defaults.partial);
+    partial =
+        nested_or_top_level(top, inner, "partial_rotary_factor", defaults.partial_key, defaults.partial);
   }
   rope.theta = nested_or_top_level(top, inner, "rope_theta", defaults.theta_key, defaults.theta);
   if (rope.type != RopeParameters::standard) rope.factor = inner.positive("factor", 0);
   if (yarn || llama3)
     rope.original_max_positions =
-        nested_or_top_level(top, inner, "original_max_position_embeddings", "original_max_position_embeddings",
-                            static_cast<double>(d.max_positions));
+        nested_or_top_level(top, inner, "original_max_position_embeddings",
+                            "original_max_position_embeddings", static_cast<double>(d.max_positions));
   if (yarn) read_yarn(inner, rope);
   if (llama3) {
     rope.low_freq_factor = inner.positive("low_freq_factor", 0);

@@ -18,6 +18,7 @@ void read_rope(ConfigReader& top, const RopeDefaults&, Decoder&);
 
 // One for layers without window, ropes[0], and one for those with it -> ropes, rotary_dim, the
 // ropes of the layers. Needs the layers, too.
-void read_ropes_of_layers(ConfigReader& top, const RopeDefaults& full, const RopeDefaults& windowed, Decoder&);
+void read_ropes_of_layers(ConfigReader& top, const RopeDefaults& full, const RopeDefaults& windowed,
+                          Decoder&);
 
 }  // namespace invar::checkpoint

@@ -10,12 +10,42 @@ namespace invar::checkpoint {
 using nlohmann::json;
 using onnx::quote;
 
+// model_type and the function that describes its models, each in a file of this folder.
+#define INVAR_FAMILIES(X)            \
+  X(llama, llama)                    \
+  X(mistral, mistral)                \
+  X(qwen2, qwen2)                    \
+  X(qwen3, qwen3)                    \
+  X(gemma, gemma)                    \
+  X(gemma2, gemma2)                  \
+  X(gemma3_text, gemma3)             \
+  X(phi, phi)                        \
+  X(phi3, phi3)                      \
+  X(smollm3, smollm3)                \
+  X(olmo2, olmo2)                    \
+  X(olmo3, olmo3)                    \
+  X(granite, granite)                \
+  X(cohere, cohere)                  \
+  X(cohere2, cohere2)                \
+  X(stablelm, stablelm)              \
+  X(starcoder2, starcoder2)          \
+  X(nemotron, nemotron)              \
+  X(glm, glm)                        \
+  X(glm4, glm4)                      \
+  X(ernie4_5, ernie4_5)              \
+  X(hunyuan_v1_dense, hunyuan_dense) \
+  X(gpt2, gpt2)                      \
+  X(gptj, gptj)                      \
+  X(gpt_neox, gpt_neox)              \
+  X(opt, opt)                        \
+  X(falcon, falcon)
+
+#define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
+#define INVAR_ROW(type, function) {#type, describe_##function},
+INVAR_FAMILIES(INVAR_DECLARE)
+
 std::span<const Family> families() {
-  static constexpr Family kFamilies[] = {
-      {"llama", describe_llama},   {"mistral", describe_mistral}, {"qwen2", describe_qwen2},
-      {"qwen3", describe_qwen3},   {"gemma", describe_gemma},     {"gemma2", describe_gemma2},
-      {"gemma3_text", describe_gemma3}, {"phi3", describe_phi3},
-  };
+  static constexpr Family kFamilies[] = {INVAR_FAMILIES(INVAR_ROW)};
   return kFamilies;
 }
 
@@ -32,10 +62,11 @@ void read_sizes(ConfigReader& r, Decoder& d, const SizeKeys& keys) {
     r.reject(quote(keys.hidden) + " is not a multiple of " + quote(keys.heads) +
              (keys.head_dim ? ", and there is no " + quote(keys.head_dim) : ""));
   const int64_t usual = std::max<int64_t>(d.hidden_size / d.heads, 1);
-  d.head_dim = keys.head_dim ? r.size(keys.head_dim, keys.default_head_dim ? keys.default_head_dim : usual)
-                             : usual;
+  d.head_dim =
+      keys.head_dim ? r.size(keys.head_dim, keys.default_head_dim ? keys.default_head_dim : usual) : usual;
   if (d.heads % d.kv_heads != 0)
-    r.reject(quote(keys.heads) + " is not a multiple of " + quote(keys.kv_heads ? keys.kv_heads : keys.heads));
+    r.reject(quote(keys.heads) + " is not a multiple of " +
+             quote(keys.kv_heads ? keys.kv_heads : keys.heads));
   if (d.head_dim % 2 != 0)
     r.reject("'head_dim' = " + std::to_string(d.head_dim) + " is odd; rotary embedding needs pairs");
   if (layers > 100000 || d.head_dim > 65536)
@@ -68,7 +99,8 @@ int64_t read_window(ConfigReader& r, int64_t fallback) {
 }
 
 void read_layer_types(ConfigReader& r, Decoder& d, int64_t window,
-                      bool (*windowed)(int64_t layer, int64_t pattern), int64_t pattern) {
+                      const std::function<bool(const Decoder&, size_t)>& windowed) {
+  d.window = window;
   const json* types = r.find("layer_types");
   if (types && (!types->is_array() || types->size() != d.layers.size()))
     return r.reject("'layer_types' is not a list of " + std::to_string(d.layers.size()) + " types");
@@ -76,22 +108,24 @@ void read_layer_types(ConfigReader& r, Decoder& d, int64_t window,
     if (types && (*types)[i] != "full_attention" && (*types)[i] != "sliding_attention")
       return r.refuse("'layer_types': " + short_text((*types)[i]) +
                       " is not covered; full_attention and sliding_attention are");
-    d.layers[i].window =
-        types ? (*types)[i] == "sliding_attention" : windowed(static_cast<int64_t>(i), pattern);
+    d.layers[i].window = types ? (*types)[i] == "sliding_attention" : windowed(d, i);
     if (d.layers[i].window && window == 0)
       return r.reject("layers have a window, but there is no 'sliding_window'");
   }
-  d.window = window;
 }
 
-float read_epsilon(ConfigReader& r, const char* key, double fallback) {
+std::function<bool(const Decoder&, size_t)> every(int64_t pattern) {
+  return [pattern](const Decoder&, size_t i) { return (i + 1) % static_cast<size_t>(pattern) != 0; };
+}
+
+float read_factor(ConfigReader& r, const char* key, double fallback) {
   return static_cast<float>(r.positive(key, fallback));
 }
 
 void read_llama_like(ConfigReader& r, Decoder& d, const SizeKeys& keys, double epsilon) {
   read_sizes(r, d, keys);
   read_activation(r, d, "hidden_act", "silu");
-  d.norm_epsilon = read_epsilon(r, "rms_norm_eps", epsilon);
+  d.norm_epsilon = read_factor(r, "rms_norm_eps", epsilon);
 }
 
 }  // namespace invar::checkpoint

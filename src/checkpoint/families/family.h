@@ -3,8 +3,8 @@
 // it does not read must be neutral.
 #pragma once
 
+#include <functional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "checkpoint/config_reading/config_reader.h"
@@ -24,8 +24,8 @@ std::span<const Family> families();
 struct SizeKeys {
   const char *hidden = "hidden_size", *inner = "intermediate_size", *layers = "num_hidden_layers",
              *heads = "num_attention_heads", *kv_heads = "num_key_value_heads", *head_dim = "head_dim";
-  int64_t default_kv_heads = 0;   // 0: as many as heads
-  int64_t default_head_dim = 0;   // 0: hidden_size / heads
+  int64_t default_kv_heads = 0;  // 0: as many as heads
+  int64_t default_head_dim = 0;  // 0: hidden_size / heads
 };
 void read_sizes(ConfigReader&, Decoder&, const SizeKeys& = {});
 
@@ -35,23 +35,16 @@ void read_activation(ConfigReader&, Decoder&, const char* key, const char* fallb
 // sliding_window: positions that a query sees; 0 where it is null or, without a fallback, absent.
 int64_t read_window(ConfigReader&, int64_t fallback);
 // layer_types, or where it is absent the layers for which `windowed` is true -> windows of layers.
-void read_layer_types(ConfigReader&, Decoder&, int64_t window, bool (*windowed)(int64_t layer, int64_t pattern),
-                      int64_t pattern);
+// `windowed` sees the decoder with its window.
+void read_layer_types(ConfigReader&, Decoder&, int64_t window,
+                      const std::function<bool(const Decoder&, size_t layer)>& windowed);
+// All layers but every `pattern`th.
+std::function<bool(const Decoder&, size_t layer)> every(int64_t pattern);
 
-float read_epsilon(ConfigReader&, const char* key, double fallback);
+// A positive number that meets f32 values.
+float read_factor(ConfigReader&, const char* key, double fallback);
 
-// What Llama-like families share: sizes, silu, rms_norm_eps, biases named false.
+// What Llama-like families share: sizes, hidden_act and rms_norm_eps.
 void read_llama_like(ConfigReader&, Decoder&, const SizeKeys& = {}, double epsilon = 1e-6);
-
-#define INVAR_FAMILY(name) void describe_##name(ConfigReader&, Decoder&)
-INVAR_FAMILY(llama);
-INVAR_FAMILY(mistral);
-INVAR_FAMILY(qwen2);
-INVAR_FAMILY(qwen3);
-INVAR_FAMILY(gemma);
-INVAR_FAMILY(gemma2);
-INVAR_FAMILY(gemma3);
-INVAR_FAMILY(phi3);
-#undef INVAR_FAMILY
 
 }  // namespace invar::checkpoint

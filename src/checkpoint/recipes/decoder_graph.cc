@@ -61,7 +61,8 @@ std::string DecoderGraph::linear(const std::string& name, const std::string& x, 
 
 std::string DecoderGraph::norm(const std::string& name, const std::string& x, int64_t size, bool bias) {
   std::string w = b_.weight(name + ".weight", {size});
-  if (d_.norm_offset) w = b_.node("Add", name + ".weight.plus_one", {w, b_.constant("one", std::vector{1.0f})});
+  if (d_.norm_offset)
+    w = b_.node("Add", name + ".weight.plus_one", {w, b_.constant("one", std::vector{1.0f})});
   Strings operands = {x, w};
   if (bias) operands.push_back(b_.weight(name + ".bias", {size}));
   return b_.node(d_.norm == Norm::rms ? "RMSNormalization" : "LayerNormalization", name, operands,
@@ -131,11 +132,11 @@ void DecoderGraph::angles() {
 std::string DecoderGraph::embedded() {
   const std::string name = prefix_ + d_.names.embedding;
   const bool from_head = d_.tied && !b_.has(name + ".weight");
-  std::string x = b_.node(
-      "Gather", name,
-      {b_.weight((from_head ? d_.names.head : name) + ".weight", {d_.vocab_size, d_.hidden_size}),
-       "input_ids"},
-      {{"axis", int64_t{0}}});
+  std::string x =
+      b_.node("Gather", name,
+              {b_.weight((from_head ? d_.names.head : name) + ".weight", {d_.vocab_size, d_.hidden_size}),
+               "input_ids"},
+              {{"axis", int64_t{0}}});
   x = scaled("Mul", name + ".embedding_scale", x, d_.embedding_scale, 1);
   if (d_.names.positions.empty()) return x;
   const std::string table = prefix_ + d_.names.positions;
@@ -143,7 +144,8 @@ std::string DecoderGraph::embedded() {
   if (d_.position_offset != 0)
     ids = b_.node("Add", "position_ids.moved",
                   {ids, b_.constant("position_offset", std::vector{d_.position_offset})});
-  const std::string rows = b_.weight(table + ".weight", {d_.max_positions + d_.position_offset, d_.hidden_size});
+  const std::string rows =
+      b_.weight(table + ".weight", {d_.max_positions + d_.position_offset, d_.hidden_size});
   return b_.node("Add", table + ".added", {x, b_.node("Gather", table, {rows, ids}, {{"axis", int64_t{0}}})});
 }
 
@@ -221,7 +223,8 @@ std::string DecoderGraph::activated(const std::string& p, const std::string& x) 
   switch (d_.activation) {
     case Activation::silu: return b_.node("Mul", p + "silu", {x, b_.node("Sigmoid", p + "sigmoid", {x})});
     case Activation::gelu: return b_.node("Gelu", p + "gelu", {x});
-    case Activation::gelu_tanh: return b_.node("Gelu", p + "gelu", {x}, {{"approximate", std::string("tanh")}});
+    case Activation::gelu_tanh:
+      return b_.node("Gelu", p + "gelu", {x}, {{"approximate", std::string("tanh")}});
     case Activation::relu: return b_.node("Relu", p + "relu", {x});
     case Activation::relu_squared: break;
   }
@@ -255,7 +258,9 @@ std::string DecoderGraph::mlp(const std::string& layer, const std::string& x) {
 std::string DecoderGraph::layer(size_t index, std::string x) {
   const TensorNames& n = d_.names;
   const std::string p = prefix_ + n.layers + std::to_string(index) + ".";
-  const auto before = [&](const std::string& name, const std::string& at) { return block_norm(p + name, at); };
+  const auto before = [&](const std::string& name, const std::string& at) {
+    return block_norm(p + name, at);
+  };
   const auto add = [&](const char* name, const std::string& to, const std::string& what) {
     const std::string scaled_part =
         scaled("Mul", p + name + std::string(".residual_scale"), what, d_.residual_scale, 1);
@@ -269,8 +274,7 @@ std::string DecoderGraph::layer(size_t index, std::string x) {
       x = add("attended", x, before(n.attention_post_norm, attention(index, x)));
       return add("output", x, before(n.mlp_post_norm, mlp(p, x)));
     case Block::both:
-      x = add("attended", x,
-              before(n.attention_post_norm, attention(index, before(n.attention_norm, x))));
+      x = add("attended", x, before(n.attention_post_norm, attention(index, before(n.attention_norm, x))));
       return add("output", x, before(n.mlp_post_norm, mlp(p, before(n.mlp_norm, x))));
     case Block::after:
       x = before(n.attention_norm, add("attended", x, attention(index, x)));
@@ -288,9 +292,9 @@ void DecoderGraph::logits(std::string x) {
   const std::string &head = d_.names.head, embedding = prefix_ + d_.names.embedding;
   const std::string table = b_.weight((d_.tied && !b_.has(head + ".weight") ? embedding : head) + ".weight",
                                       {d_.vocab_size, d_.hidden_size});
-  x = b_.node(
-      "MatMul", head,
-      {x, b_.node("Transpose", head + ".weight.transposed", {table}, {{"perm", std::vector<int64_t>{1, 0}}})});
+  x = b_.node("MatMul", head,
+              {x, b_.node("Transpose", head + ".weight.transposed", {table},
+                          {{"perm", std::vector<int64_t>{1, 0}}})});
   if (d_.head_bias) x = b_.node("Add", head + ".biased", {x, b_.weight(head + ".bias", {d_.vocab_size})});
   x = scaled("Mul", "logits.logits_scale", x, d_.logits_scale, 1);
   x = scaled("Div", "logits.logits_divisor", x, d_.logits_divisor, 1);

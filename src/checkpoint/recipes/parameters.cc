@@ -26,8 +26,7 @@ void add_rope(const RopeParameters& rope, const std::string& prefix, Parameters&
     p[prefix + "beta_slow"] = parameter(rope.beta_slow);
     p[prefix + "truncate"] = parameter(rope.truncate);
   }
-  if (llama3 || yarn)
-    p[prefix + "original_max_position_embeddings"] = parameter(rope.original_max_positions);
+  if (llama3 || yarn) p[prefix + "original_max_position_embeddings"] = parameter(rope.original_max_positions);
 }
 
 Parameters sizes(const Decoder& d) {
@@ -103,9 +102,8 @@ Parameters decoder_parameters(const Decoder& d) {
     p["attention_scale"] = parameter(d.attention_scale);
   if (!d.ropes.empty() && d.rotary_dim != d.head_dim) p["rotary_dim"] = parameter(d.rotary_dim);
   add_layers(d, "layer_windows", 'a', p, [](const Layer& l) { return l.window ? 'w' : 'a'; });
-  add_layers(d, "layer_ropes", '0', p, [](const Layer& l) {
-    return l.rope < 0 ? 'n' : static_cast<char>('0' + l.rope);
-  });
+  add_layers(d, "layer_ropes", '0', p,
+             [](const Layer& l) { return l.rope < 0 ? 'n' : static_cast<char>('0' + l.rope); });
   if (p.contains("layer_windows")) p["window"] = parameter(d.window);
   for (size_t i = 0; i < d.ropes.size(); ++i) add_rope(d.ropes[i], i ? "local_" : "", p);
   return p;

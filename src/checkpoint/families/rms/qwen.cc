@@ -6,13 +6,11 @@ namespace {
 
 void read_windows(ConfigReader& r, Decoder& d) {
   const int64_t window = read_window(r, 4096);
-  const int64_t first = r.find("max_window_layers") && *r.find("max_window_layers") == 0
-                            ? 0
-                            : r.size("max_window_layers", 28);
+  const int64_t first =
+      r.find("max_window_layers") && *r.find("max_window_layers") == 0 ? 0 : r.size("max_window_layers", 28);
   const bool used = r.flag("use_sliding_window") && window != 0;
-  read_layer_types(
-      r, d, used ? window : 0, [](int64_t layer, int64_t from) { return layer >= from; },
-      used ? first : static_cast<int64_t>(d.layers.size()));
+  read_layer_types(r, d, used ? window : 0,
+                   [&](const Decoder&, size_t i) { return used && static_cast<int64_t>(i) >= first; });
 }
 
 }  // namespace

@@ -10,31 +10,26 @@ namespace {
 void read_common(ConfigReader& r, Decoder& d, const char* activation, int64_t kv_heads) {
   read_sizes(r, d, {.default_kv_heads = kv_heads, .default_head_dim = 256});
   read_activation(r, d, activation, "gelu_pytorch_tanh");
-  d.norm_epsilon = read_epsilon(r, "rms_norm_eps", 1e-6);
+  d.norm_epsilon = read_factor(r, "rms_norm_eps", 1e-6);
   d.norm_offset = true;
   d.tied = r.flag("tie_word_embeddings", true);
   d.qkv_bias = d.output_bias = r.flag("attention_bias");
   d.embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(d.hidden_size)));
 }
 
-void read_second(ConfigReader& r, Decoder& d, double attention_softcap, double logits_softcap) {
+// A softcap of 0 is none.
+float read_softcap(ConfigReader& r, const char* key, double fallback) {
+  if (r.is_null(key) || fallback == 0) return static_cast<float>(r.optional(key));
+  return static_cast<float>(r.positive(key, fallback));
+}
+
+void read_second(ConfigReader& r, Decoder& d) {
   read_common(r, d, "hidden_activation", 4);
   d.block = Block::both;
   d.names.attention_post_norm = "post_attention_layernorm";
   d.names.mlp_norm = "pre_feedforward_layernorm";
   d.names.mlp_post_norm = "post_feedforward_layernorm";
-  d.attention_scale =
-      static_cast<float>(1.0 / std::sqrt(r.positive("query_pre_attn_scalar", 256)));
-  const auto cap = [&](const char* key, double fallback) {
-    if (r.is_null(key) || fallback == 0) return static_cast<float>(r.optional(key));
-    return static_cast<float>(r.positive(key, fallback));
-  };
-  d.attention_softcap = cap("attn_logit_softcapping", attention_softcap);
-  d.logits_softcap = cap("final_logit_softcapping", logits_softcap);
-}
-
-bool not_every(int64_t layer, int64_t pattern) {
-  return (layer + 1) % pattern != 0;
+  d.attention_scale = static_cast<float>(1.0 / std::sqrt(r.positive("query_pre_attn_scalar", 256)));
 }
 
 }  // namespace
@@ -46,15 +41,19 @@ void describe_gemma(ConfigReader& r, Decoder& d) {
 }
 
 void describe_gemma2(ConfigReader& r, Decoder& d) {
-  read_second(r, d, 50, 30);
-  read_layer_types(r, d, read_window(r, 4096), not_every, 2);
+  read_second(r, d);
+  d.attention_softcap = read_softcap(r, "attn_logit_softcapping", 50);
+  d.logits_softcap = read_softcap(r, "final_logit_softcapping", 30);
+  read_layer_types(r, d, read_window(r, 4096), every(2));
   read_rope(r, {}, d);
 }
 
 void describe_gemma3(ConfigReader& r, Decoder& d) {
-  read_second(r, d, 0, 0);
+  // attn_logit_softcapping is refused: the model of transformers ignores it.
+  read_second(r, d);
+  d.logits_softcap = read_softcap(r, "final_logit_softcapping", 0);
   d.qk_norm = QkNorm::head;
-  read_layer_types(r, d, read_window(r, 4096), not_every, r.size("sliding_window_pattern", 6));
+  read_layer_types(r, d, read_window(r, 4096), every(r.size("sliding_window_pattern", 6)));
   read_ropes_of_layers(r, {.theta = 1000000}, {.theta = 10000, .theta_key = "rope_local_base_freq"}, d);
 }
 

@@ -7,7 +7,7 @@ void describe_llama(ConfigReader& r, Decoder& d) {
   const std::string act = r.text("hidden_act", "silu");
   if (act != "silu") r.refuse("hidden_act " + onnx::quote(act) + " is not covered; only 'silu' is");
   read_sizes(r, d);
-  d.norm_epsilon = read_epsilon(r, "rms_norm_eps", 1e-6);
+  d.norm_epsilon = read_factor(r, "rms_norm_eps", 1e-6);
   d.tied = r.flag("tie_word_embeddings");
   d.qkv_bias = d.output_bias = r.flag("attention_bias");
   d.mlp_bias = r.flag("mlp_bias");

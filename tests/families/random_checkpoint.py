@@ -1,0 +1,37 @@
+"""A small checkpoint of any family with seeded weights: the same bytes wherever it is made."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from checkpoints import header_bytes, stored  # noqa: E402
+
+WIDTH = {"F32": 4, "BF16": 2, "F16": 2}
+
+
+def values(name, shape, seed, number, centre=1):
+    """`centre`: of the weights of norms. Exact multiples of 2^-15, so that no library's rounding
+    decides a bit."""
+    count = int(np.prod(shape))
+    raw = np.random.PCG64(np.random.SeedSequence([seed, number])).random_raw(count)
+    units = ((raw >> np.uint64(48)).astype(np.int64) - 32768).astype(np.float64) / 32768
+    if len(shape) == 1:
+        return centre + units / 4 if name.endswith("weight") else units / 4
+    # Small embeddings, so that the layers decide what comes next.
+    embedding = any(part in name for part in ("embed", "wte", "wpe"))
+    return units * 2.0 ** (-4 if embedding else np.ceil(0.5 - np.log2(shape[-1]) / 2))
+
+
+def write(folder, config, shapes, seed, dtype="F32"):
+    """A checkpoint in `folder`: config.json and model.safetensors."""
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    centre = 0 if "gemma" in config["model_type"] else 1  # its norms add 1
+    header, _ = header_bytes(shapes, dtype, WIDTH[dtype])
+    with open(folder / "model.safetensors", "wb") as f:
+        f.write(header)
+        for number, (name, shape) in enumerate(shapes.items()):
+            f.write(stored(values(name, shape, seed, number, centre).astype(np.float32), dtype)[0])

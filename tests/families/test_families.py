@@ -1,0 +1,97 @@
+"""Each family against transformers, by the vectors that tools/families/make_vectors.py wrote:
+logits in float64 and greedy tokens. The same answer whatever computes it."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import MODEL, invar
+
+sys.path.insert(0, str(Path(__file__).parent))
+from random_checkpoint import write  # noqa: E402
+
+LINES = (Path(__file__).parent / "vectors.jsonl").read_text().splitlines()
+VECTORS = {v["name"]: v for v in map(json.loads, LINES)}
+# Of the largest logit. Sums in float32 err by about 1e-7 of it.
+ALLOWED = 1e-6
+
+
+def ids(tokens):
+    return ",".join(map(str, tokens))
+
+
+@pytest.fixture(scope="module", params=VECTORS)
+def model(request, tmp_path_factory):
+    """-> (what transformers computes, the compiled plan)."""
+    vector = VECTORS[request.param]
+    folder = tmp_path_factory.mktemp(request.param)
+    write(folder / "model", vector["config"], vector["shapes"], vector["seed"])
+    invar("export", "--model-name", folder / "model", "-o", folder)
+    invar("compile", folder / "model.onnx", "-o", folder / "plan.invar")
+    return vector, folder / "plan.invar"
+
+
+def logits(plan, vector, *options):
+    out = plan.parent / "logits.bin"
+    invar("infer", plan, "--tokens", ids(vector["tokens"]), "--logits-output", out, *options)
+    return np.fromfile(out, "<f4").reshape(len(vector["tokens"]), -1)
+
+
+def test_logits_against_float64(model):
+    vector, plan = model
+    ours = logits(plan, vector)
+    for row, exact in vector["rows"].items():
+        error = np.abs(ours[int(row)] - np.array(exact)).max() / vector["largest"]
+        print(f"row {row}: {error:.2g} of the largest")
+        assert error <= ALLOWED
+
+
+def test_greedy_tokens_equal_transformers(model):
+    vector, plan = model
+    n = len(vector["greedy"])
+    run = ["--tokens", ids(vector["tokens"]), "--no-do-sample", "--max-new-tokens", n]
+    done = invar("infer", plan, *run).json()
+    assert json.dumps(vector["greedy"])[1:-1] in json.dumps(done)
+
+
+def test_bits_do_not_depend_on_what_computes_them(model):
+    vector, plan = model
+    ours = logits(plan, vector).tobytes()
+    for options in (
+        ["--isa", "scalar", "--threads", 1],
+        ["--threads", 3, "--prefill-chunk", 5],
+        ["--prefill-chunk", 1],
+        ["--no-kv-cache"],
+    ):
+        assert logits(plan, vector, *options).tobytes() == ours, options
+
+
+SHIPPED_TOKENS = 2048
+
+
+@pytest.mark.parametrize(
+    "name", ["mistral-window", "gemma3", "phi3", "granite", "gpt2", "gpt_neox", "opt", "cohere2"]
+)
+def test_receipts_are_equal_and_verify(name, tmp_path):
+    """With the tokenizer of the shipped model, so with as many tokens."""
+    vector = VECTORS[name]
+    old = vector["config"]["vocab_size"]
+    shapes = {
+        k: [SHIPPED_TOKENS if n == old else n for n in s] for k, s in vector["shapes"].items()
+    }
+    folder = tmp_path / "model"
+    write(folder, {**vector["config"], "vocab_size": SHIPPED_TOKENS}, shapes, vector["seed"])
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(MODEL / file, folder)
+    run = ["run", "--model-name", folder, "--prompt-text", "ROMEO:\nIs the day so young?"]
+    run += ["--no-do-sample", "--max-new-tokens", 24, "--tasks-root", tmp_path / "tasks"]
+    receipts = []
+    for options in (["--isa", "scalar"], ["--threads", 3, "--prefill-chunk", 4], ["--no-kv-cache"]):
+        path = tmp_path / f"{len(receipts)}.json"
+        invar(*run, "--receipt-path", path, *options)
+        receipts.append(json.loads(path.read_text())["receipt_hash"])
+    assert len(set(receipts)) == 1
+    assert "VERIFIED" in invar("verify", path, "--model-name", folder).text

@@ -1,0 +1,94 @@
+"""Every key that transformers' configuration class of a family has (family_keys.json) changes what
+is exported, or is refused by name, or has no effect for a reason that stands here."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import execute
+
+sys.path.insert(0, str(Path(__file__).parent))
+from random_checkpoint import write  # noqa: E402
+
+HERE = Path(__file__).parent
+KEYS = json.loads((HERE / "family_keys.json").read_text())
+# The first small checkpoint of each family.
+FIRST = {}
+for line in (HERE / "vectors.jsonl").read_text().splitlines():
+    vector = json.loads(line)
+    FIRST.setdefault(vector["config"]["model_type"], vector)
+
+NO_EFFECT = {
+    # Training, caches, and heads that this is not.
+    "initializer_range", "init_std", "use_cache", "layerdrop", "dropout", "attention_dropout",
+    "hidden_dropout", "embedding_dropout", "residual_dropout", "classifier_dropout", "resid_pdrop",
+    "embd_pdrop", "attn_pdrop", "summary_type", "summary_use_proj", "summary_activation",
+    "summary_proj_to_labels", "summary_first_dropout", "pretraining_tp",
+    # Ids that the arithmetic does not read.
+    "pad_token_id", "eod_token_id",
+    # The same result in another way.
+    "reorder_and_upcast_attn", "is_decoder",
+    # What the class writes beside the keys that it reads.
+    "_sliding_window_pattern", "cohere2.head_dim",
+    # For longrope alone, which is refused.
+    "phi3.original_max_position_embeddings",
+}  # fmt: skip
+# Keys that need another one.
+WINDOW = {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}
+WITH = {
+    "max_window_layers": WINDOW,
+    "sliding_window": {"use_sliding_window": True, "max_window_layers": 1},
+    "use_sliding_window": {"sliding_window": 6, "max_window_layers": 1},
+    "num_kv_heads": {"new_decoder_architecture": True, "num_kv_heads": 4},
+    "num_ln_in_parallel_attn": {"new_decoder_architecture": True, "num_kv_heads": 4},
+}
+
+
+def other(value):
+    """Another value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1 if value else 3
+    if isinstance(value, float):
+        return 2 * value + 0.125
+    if isinstance(value, str):
+        return "another"
+    if isinstance(value, list):
+        return [*value[:-1], "another"] if value else ["another"]
+    return {"rope_type": "another"} if isinstance(value, dict) else 3
+
+
+@pytest.fixture(scope="module", params=FIRST)
+def family(request, tmp_path_factory):
+    """-> (model_type, a function from changes of the config to what becomes of an export)."""
+    vector = FIRST[request.param]
+    folder = tmp_path_factory.mktemp(request.param)
+    write(folder / "model", vector["config"], vector["shapes"], vector["seed"])
+
+    def exported(changes):
+        config = {**vector["config"], **changes}
+        (folder / "model/config.json").write_text(json.dumps(config))
+        done = execute(["export", "--model-name", folder / "model", "-o", folder / "out"])
+        if done.code:
+            assert done.code in (2, 3) and len(done.errors) == 1, done.text
+            return done.errors[0]
+        graph = (folder / "out/model.onnx").read_bytes()
+        return re.sub(rb"(?<=invar.config_sha256).{2}[0-9a-f]{64}", b"", graph, flags=re.S)
+
+    return request.param, exported
+
+
+def test_every_key_is_used_or_refused(family):
+    name, exported = family
+    silent = []
+    for key, default in KEYS[name].items():
+        beside = {k: v for k, v in WITH.get(key, {}).items() if k in KEYS[name]}
+        config = {**FIRST[name]["config"], **beside}
+        value = other(config.get(key, default))
+        changed = exported({**beside, key: value}) != exported(beside)
+        if changed == (key in NO_EFFECT or f"{name}.{key}" in NO_EFFECT):
+            silent.append(f"{key} = {value} " + ("has an effect" if changed else "has none"))
+    assert silent == []

@@ -1,0 +1,324 @@
+"""The small checkpoints that stand for the families: config.json as files of the field have it,
+older and newer spellings, and settings beyond the defaults. Every setting that a family covers is
+in at least one of them."""
+
+SIZES = {
+    "vocab_size": 61,
+    "hidden_size": 32,
+    "intermediate_size": 44,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "pad_token_id": 0,
+}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+
+
+def case(model_type, architecture, **settings):
+    config = {"model_type": model_type, "architectures": [architecture], **SIZES, **settings}
+    return {k: v for k, v in config.items() if v is not ...}
+
+
+def llama(**s):
+    return case("llama", "LlamaForCausalLM", **s)
+
+
+def mistral(**s):
+    return case("mistral", "MistralForCausalLM", rms_norm_eps=1e-5, **s)
+
+
+def qwen2(**s):
+    return case("qwen2", "Qwen2ForCausalLM", **s)
+
+
+def qwen3(**s):
+    return case("qwen3", "Qwen3ForCausalLM", head_dim=12, **s)
+
+
+def gemma(**s):
+    return case("gemma", "GemmaForCausalLM", head_dim=12, **s)
+
+
+def gemma2(**s):
+    return case("gemma2", "Gemma2ForCausalLM", head_dim=12, query_pre_attn_scalar=10, **s)
+
+
+def gemma3(**s):
+    return case("gemma3_text", "Gemma3ForCausalLM", head_dim=12, **s)
+
+
+def phi3(**s):
+    return case("phi3", "Phi3ForCausalLM", **s)
+
+
+def gpt(model_type, architecture, **s):
+    sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 128}
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads")
+    absent = dict.fromkeys((*names, "intermediate_size", "max_position_embeddings"), ...)
+    return case(model_type, architecture, **absent, **sizes, **s)
+
+
+def opt(**s):
+    return case(
+        "opt", "OPTForCausalLM", intermediate_size=..., num_key_value_heads=..., ffn_dim=44, **s
+    )
+
+
+def falcon(**s):
+    return case("falcon", "FalconForCausalLM", intermediate_size=..., num_key_value_heads=..., **s)
+
+
+def neox(**s):
+    return case("gpt_neox", "GPTNeoXForCausalLM", num_key_value_heads=..., **s)
+
+
+CASES = {
+    "llama": llama(rope_scaling=LLAMA3, rope_theta=5000.0),
+    "llama-biases": llama(attention_bias=True, mlp_bias=True, tie_word_embeddings=True),
+    "mistral-window": mistral(sliding_window=7, rope_theta=10000.0),
+    "mistral-without-window": mistral(
+        sliding_window=None, head_dim=10, num_key_value_heads=4, rope_theta=1e6
+    ),
+    "mistral-yarn": mistral(
+        sliding_window=None,
+        rope_parameters={
+            "rope_type": "yarn",
+            "rope_theta": 1e6,
+            "factor": 4.0,
+            "original_max_position_embeddings": 32,
+        },
+    ),
+    "qwen2": qwen2(use_sliding_window=False, sliding_window=16, max_window_layers=1),
+    "qwen2-tied-linear": qwen2(
+        tie_word_embeddings=True,
+        num_key_value_heads=4,
+        rope_scaling={"type": "linear", "factor": 2.0},
+    ),
+    "qwen2-window": qwen2(use_sliding_window=True, sliding_window=6, max_window_layers=1),
+    "qwen2-layer-types": qwen2(
+        num_hidden_layers=3,
+        use_sliding_window=True,
+        sliding_window=5,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+    ),
+    "qwen3": qwen3(rope_theta=1e6, rope_scaling=None),
+    "qwen3-bias-tied": qwen3(attention_bias=True, tie_word_embeddings=True, num_key_value_heads=1),
+    "qwen3-window-yarn": qwen3(
+        use_sliding_window=True,
+        sliding_window=6,
+        max_window_layers=0,
+        rope_scaling={
+            "rope_type": "yarn",
+            "factor": 4.0,
+            "original_max_position_embeddings": 32,
+        },
+    ),
+    "gemma": gemma(hidden_act="gelu"),
+    "gemma-one-key-head": gemma(
+        hidden_act="gelu_pytorch_tanh",
+        hidden_activation=None,
+        num_key_value_heads=1,
+        hidden_size=30,
+    ),
+    "gemma2": gemma2(sliding_window=6, hidden_act="gelu_pytorch_tanh"),
+    "gemma2-without-caps": gemma2(
+        sliding_window=6,
+        attn_logit_softcapping=None,
+        final_logit_softcapping=None,
+        num_key_value_heads=4,
+        attention_bias=True,
+        layer_types=["full_attention", "full_attention"],
+    ),
+    "gemma2-strong-caps": gemma2(
+        sliding_window=9, attn_logit_softcapping=2.0, final_logit_softcapping=1.5
+    ),
+    "gemma3": gemma3(
+        num_hidden_layers=4,
+        sliding_window=6,
+        sliding_window_pattern=3,
+        rope_theta=1e6,
+        rope_local_base_freq=10000.0,
+        query_pre_attn_scalar=12,
+    ),
+    "gemma3-scaled": gemma3(
+        sliding_window=6,
+        sliding_window_pattern=2,
+        rope_scaling={"rope_type": "linear", "factor": 8.0},
+        query_pre_attn_scalar=21,
+        final_logit_softcapping=3.0,
+    ),
+    "gemma3-new-spelling": gemma3(
+        num_hidden_layers=3,
+        sliding_window=5,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+        rope_parameters={
+            "sliding_attention": {"rope_type": "default", "rope_theta": 5000.0},
+            "full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 500000.0},
+        },
+        tie_word_embeddings=False,
+        attention_bias=True,
+    ),
+    "phi3": phi3(original_max_position_embeddings=128, rope_scaling=None, sliding_window=11),
+    "phi3-partial": phi3(
+        partial_rotary_factor=0.75, num_key_value_heads=4, tie_word_embeddings=True
+    ),
+    "smollm3": case("smollm3", "SmolLM3ForCausalLM", num_hidden_layers=4, rope_theta=5e6),
+    "smollm3-window-untied": case(
+        "smollm3",
+        "SmolLM3ForCausalLM",
+        num_hidden_layers=3,
+        no_rope_layers=[1, 0, 1],
+        use_sliding_window=True,
+        sliding_window=6,
+        attention_bias=True,
+        mlp_bias=True,
+        tie_word_embeddings=False,
+    ),
+    "olmo2": case("olmo2", "Olmo2ForCausalLM", rope_theta=5e5),
+    "olmo2-biases-tied": case(
+        "olmo2",
+        "Olmo2ForCausalLM",
+        attention_bias=True,
+        tie_word_embeddings=True,
+        rms_norm_eps=1e-6,
+        num_key_value_heads=4,
+    ),
+    "olmo3": case(
+        "olmo3",
+        "Olmo3ForCausalLM",
+        num_hidden_layers=4,
+        sliding_window=6,
+        rope_theta=5e5,
+        rope_scaling={
+            "rope_type": "yarn",
+            "factor": 4.0,
+            "original_max_position_embeddings": 32,
+            "attention_factor": 1.2,
+            "beta_fast": 32.0,
+            "beta_slow": 1.0,
+        },
+    ),
+    "olmo3-one-rope": case(
+        "olmo3",
+        "Olmo3ForCausalLM",
+        sliding_window=6,
+        layer_types=["full_attention", "sliding_attention"],
+    ),
+    "granite": case(
+        "granite",
+        "GraniteForCausalLM",
+        embedding_multiplier=12.0,
+        residual_multiplier=0.22,
+        attention_multiplier=0.09,
+        logits_scaling=7.0,
+        tie_word_embeddings=True,
+    ),
+    "granite-biases": case(
+        "granite", "GraniteForCausalLM", attention_bias=True, mlp_bias=True, rope_theta=1e4
+    ),
+    "cohere": case("cohere", "CohereForCausalLM", logit_scale=0.25, rope_theta=8e6),
+    "cohere-untied-biases": case(
+        "cohere", "CohereForCausalLM", attention_bias=True, tie_word_embeddings=False
+    ),
+    "cohere2": case(
+        "cohere2",
+        "Cohere2ForCausalLM",
+        num_hidden_layers=4,
+        sliding_window=6,
+        sliding_window_pattern=2,
+        rope_theta=5e4,
+        logit_scale=1.0,
+    ),
+    "cohere2-layer-types": case(
+        "cohere2",
+        "Cohere2ForCausalLM",
+        sliding_window=5,
+        layer_types=["full_attention", "sliding_attention"],
+    ),
+    "stablelm": case("stablelm", "StableLmForCausalLM", partial_rotary_factor=0.5),
+    "stablelm-parallel-bias": case(
+        "stablelm",
+        "StableLmForCausalLM",
+        use_parallel_residual=True,
+        use_qkv_bias=True,
+        num_key_value_heads=4,
+        tie_word_embeddings=True,
+    ),
+    "starcoder2": case("starcoder2", "Starcoder2ForCausalLM", sliding_window=7, rope_theta=1e6),
+    "starcoder2-without-biases": case(
+        "starcoder2", "Starcoder2ForCausalLM", use_bias=False, tie_word_embeddings=False
+    ),
+    "nemotron": case("nemotron", "NemotronForCausalLM", head_dim=12),
+    "nemotron-biases": case(
+        "nemotron",
+        "NemotronForCausalLM",
+        attention_bias=True,
+        mlp_bias=True,
+        partial_rotary_factor=0.25,
+        num_key_value_heads=4,
+        tie_word_embeddings=True,
+    ),
+    "glm": case("glm", "GlmForCausalLM", head_dim=12, partial_rotary_factor=0.5),
+    "glm4": case("glm4", "Glm4ForCausalLM", head_dim=8),
+    "glm4-without-bias": case(
+        "glm4", "Glm4ForCausalLM", head_dim=8, attention_bias=False, tie_word_embeddings=True
+    ),
+    "ernie4_5": case("ernie4_5", "Ernie4_5ForCausalLM", head_dim=8),
+    "ernie4_5-biases": case(
+        "ernie4_5", "Ernie4_5ForCausalLM", head_dim=12, use_bias=True, tie_word_embeddings=False
+    ),
+    "hunyuan": case("hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM", head_dim=8),
+    "hunyuan-biases": case(
+        "hunyuan_v1_dense",
+        "HunYuanDenseV1ForCausalLM",
+        head_dim=12,
+        attention_bias=True,
+        tie_word_embeddings=True,
+        rope_theta=1e5,
+    ),
+    "phi": case("phi", "PhiForCausalLM", num_key_value_heads=..., partial_rotary_factor=0.5),
+    "phi-grouped": case("phi", "PhiForCausalLM", partial_rotary_factor=0.25),
+    "gpt_neox": neox(rotary_pct=0.5, use_parallel_residual=True),
+    "gpt_neox-in-sequence": neox(
+        use_parallel_residual=False,
+        attention_bias=False,
+        rotary_emb_base=5000,
+        rotary_pct=1.0,
+        tie_word_embeddings=True,
+    ),
+    "gptj": gpt("gptj", "GPTJForCausalLM", rotary_dim=4),
+    "gptj-whole": gpt("gptj", "GPTJForCausalLM", rotary_dim=8, n_inner=40),
+    "gpt2": gpt("gpt2", "GPT2LMHeadModel"),
+    "gpt2-unscaled": gpt(
+        "gpt2",
+        "GPT2LMHeadModel",
+        scale_attn_weights=False,
+        n_inner=40,
+        activation_function="relu",
+        tie_word_embeddings=False,
+    ),
+    "opt": opt(),
+    "opt-norms-behind": opt(
+        do_layer_norm_before=False, activation_function="gelu", tie_word_embeddings=False
+    ),
+    "opt-without-biases": opt(enable_bias=False),
+    "falcon": falcon(multi_query=True, parallel_attn=True, bias=False),
+    "falcon-grouped": falcon(new_decoder_architecture=True, num_kv_heads=2, bias=True),
+    "falcon-one-norm": falcon(
+        new_decoder_architecture=True,
+        num_kv_heads=2,
+        num_ln_in_parallel_attn=1,
+        tie_word_embeddings=False,
+        ffn_hidden_size=48,
+    ),
+    "falcon-in-sequence": falcon(multi_query=False, parallel_attn=False, rope_theta=5000.0),
+}

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Writes tests/families/vectors.jsonl: for each case of cases.py its config, the shapes of its
+tensors, float64 logits and 64 greedy tokens of transformers. Needs transformers and torch.
+
+make_vectors.py [NAME ...]: these, else those that are missing"""
+
+import json
+import logging
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+import transformers
+from cases import CASES
+from safetensors import safe_open
+from torch.overrides import TorchFunctionMode
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/families"))
+from random_checkpoint import write  # noqa: E402
+
+VECTORS = ROOT / "tests/families/vectors.jsonl"
+PROMPT, GREEDY, ROWS = 24, 64, (0, 7, 23)
+
+
+class Float64(TorchFunctionMode):
+    """float32 that a model asks for inside is float64: transformers computes norms, softmax and
+    angles in float32 whatever the type of the model."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        def wider(x):
+            return torch.float64 if x is torch.float32 else x
+
+        if func is torch.Tensor.float:
+            return args[0].double()
+        args = [wider(a) for a in args]
+        return func(*args, **{k: wider(v) for k, v in (kwargs or {}).items()})
+
+
+def shapes_of(config, folder):
+    """The tensors that transformers stores for this config -> {name: shape}."""
+    (folder / "config.json").write_text(json.dumps(config))
+    model = transformers.AutoModelForCausalLM.from_config(
+        transformers.AutoConfig.from_pretrained(folder)
+    )
+    model.save_pretrained(folder / "saved")
+    with safe_open(folder / "saved/model.safetensors", "pt") as f:
+        return {name: list(f.get_slice(name).get_shape()) for name in sorted(f.keys())}
+
+
+def load(folder):
+    model, about = transformers.AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True
+    )
+    problems = {k: v for k, v in about.items() if v}
+    assert not problems, problems
+    return model.eval()
+
+
+@torch.no_grad()
+def vector(name, config, seed):
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        shapes = shapes_of(config, folder)
+        write(folder / "model", config, shapes, seed)
+        model = load(folder / "model")
+        ids = [1] + [(7 * i * i + 3 * i + seed) % config["vocab_size"] for i in range(PROMPT - 1)]
+        tokens, greedy = list(ids), []
+        for _ in range(GREEDY):
+            row = model(torch.tensor([tokens]), use_cache=False).logits[0, -1]
+            greedy.append(int(row.argmax()))
+            tokens.append(greedy[-1])
+        single = model(torch.tensor([ids]), use_cache=False).logits[0]
+        model.double()
+        with Float64():
+            logits = model(torch.tensor([ids]), use_cache=False).logits[0]
+        assert logits.dtype == torch.float64
+    return {
+        "config": config,
+        "seed": seed,
+        "shapes": shapes,
+        "tokens": ids,
+        "greedy": greedy,
+        "float32_error": float(((single - logits).abs().max() / logits.abs().max())),
+        "largest": float(logits.abs().max()),
+        "rows": {str(r): [float(f"{x:.10g}") for x in logits[r].tolist()] for r in ROWS},
+    }
+
+
+def main():
+    torch.set_num_threads(1)
+    logging.disable(logging.WARNING)
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    lines = VECTORS.read_text().splitlines() if VECTORS.exists() else []
+    known = {json.loads(line)["name"]: line for line in lines}
+    wanted = sys.argv[1:] or [name for name in CASES if name not in known]
+    for name in wanted:
+        out = {"name": name, **vector(name, CASES[name], 100 + list(CASES).index(name))}
+        known[name] = json.dumps(out, separators=(",", ":"))
+        print(
+            f"{name}: {len(out['shapes'])} tensors, logits up to {out['largest']:.3g}, "
+            f"{len(set(out['greedy']))} different greedy tokens"
+        )
+    VECTORS.write_text("".join(known[name] + "\n" for name in CASES if name in known))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Writes docs/reference/families.md: each small checkpoint of tests/families exported, compiled and
+run, compared with transformers by the committed vectors. Needs the built program and numpy.
+
+INVAR_BIN=build/bin/invar table.py"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/families"))
+from random_checkpoint import write  # noqa: E402
+
+OUT = ROOT / "docs/reference/families.md"
+WAYS = [
+    ["--isa", "scalar", "--threads", "1"],
+    ["--isa", "avx2", "--threads", "2"],
+    ["--threads", "3", "--prefill-chunk", "5"],
+    ["--prefill-chunk", "1"],
+    ["--no-kv-cache"],
+]
+HEAD = """# Families of models
+
+`tools/families/table.py` writes this page. Each line is a small checkpoint with random weights of
+`tests/families`, in a spelling of `config.json` that the field has. *Error*: the largest difference
+of logits from transformers in float64, over the largest logit; behind it that of transformers in
+float32. *Greedy*: how many of 64 tokens are those of transformers in float32. *Bits*: whether the
+logits of the prompt are the same bytes with the instruction sets scalar and avx2, one to three
+threads, chunks of 1 and 5 tokens, and without memory. [families.md](../../spec/families.md) says what
+each family reads of its config.
+
+"""
+TAIL = """
+## What is refused
+
+Every line of this list ends with exit code 3 and a message that names the key or the architecture.
+
+- Architectures that stand in no line above: among others mixtures of experts, encoders, models of
+  images or sound. BLOOM, MPT and Falcon with `alibi`: a bias of scores by distance would be a mask,
+  and attention with memory takes none ([attention.14](../../spec/attention.md)).
+- Rotary embeddings of the types `dynamic` and `longrope`: their angles depend on how long the
+  sequence becomes. So Phi-3 with 128k tokens and Phi-4-mini are refused, and Hunyuan with `alpha`.
+- Norms of queries and keys per head with a weight each: `use_qk_norm` of Cohere, `qk_layernorm` of
+  StableLM and Phi.
+- `attn_logit_softcapping` of Gemma 3, which transformers ignores.
+- `word_embed_proj_dim` of OPT other than the hidden size (OPT-350m).
+- Quantized weights, and every key of [onnx.4](../../spec/checkpoint.md) that the family does not read.
+"""
+
+
+def invar(*arguments):
+    command = [os.environ.get("INVAR_BIN", ROOT / "build/bin/invar"), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: {done.stderr}")
+    return done.stdout
+
+
+def measure(vector, folder):
+    """-> (error over the largest logit, equal greedy tokens, whether the bits agree)."""
+    write(folder / "model", vector["config"], vector["shapes"], vector["seed"])
+    plan, out = folder / "plan.invar", folder / "logits.bin"
+    invar("export", "--model-name", folder / "model", "-o", folder)
+    invar("compile", folder / "model.onnx", "-o", plan)
+    tokens = ["--tokens", ",".join(map(str, vector["tokens"]))]
+    digests, logits = set(), None
+    for way in [[], *WAYS]:
+        invar("infer", plan, *tokens, "--logits-output", out, *way)
+        digests.add(hashlib.sha256(out.read_bytes()).hexdigest())
+        logits = np.fromfile(out, "<f4").reshape(len(vector["tokens"]), -1)
+    error = max(
+        np.abs(logits[int(row)] - np.array(exact)).max() / vector["largest"]
+        for row, exact in vector["rows"].items()
+    )
+    count = ["--no-do-sample", "--max-new-tokens", len(vector["greedy"])]
+    answer = json.loads(invar("infer", plan, *tokens, *count))["tokens"]
+    equal = sum(a == b for a, b in zip(answer, vector["greedy"], strict=True))
+    return error, equal, len(digests) == 1
+
+
+def main():
+    rows = [
+        "| family | checkpoint | error | float32 | greedy | bits |",
+        "|---|---|---:|---:|---:|---|",
+    ]
+    lines = (ROOT / "tests/families/vectors.jsonl").read_text().splitlines()
+    for vector in map(json.loads, lines):
+        with tempfile.TemporaryDirectory() as temporary:
+            error, equal, same = measure(vector, Path(temporary))
+        rows.append(
+            f"| {vector['config']['architectures'][0]} | {vector['name']} | {error:.1e} "
+            f"| {vector['float32_error']:.1e} | {equal} | {'equal' if same else 'DIFFER'} |"
+        )
+        print(rows[-1])
+    OUT.write_text(HEAD + "\n".join(rows) + "\n" + TAIL)
+
+
+if __name__ == "__main__":
+    main()
