@@ -127,8 +127,9 @@ Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forwar
     const auto before = std::span(claimed.tokens).first(static_cast<size_t>(i));
     auto token = sample::pick(row, claimed.sampling,
                               {claimed.prompt_tokens, before, claimed.stop_tokens, claimed.max_new_tokens});
-    if (!token)
-      picked = token.error();
+    if (!token)  // no run has chosen one here
+      v.findings.push_back(
+          {"output.tokens" + index, "none: " + token.error().message, std::to_string(claimed.tokens[i])});
     else if (*token != claimed.tokens[i])
       v.findings.push_back(
           {"output.tokens" + index, std::to_string(*token), std::to_string(claimed.tokens[i])});
