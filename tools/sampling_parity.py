@@ -102,6 +102,8 @@ def kept_tokens(settings, row, ids, scores, prompt, stop, limit):
     here = {i for i, _ in choices(list(row), t, settings.get("top_k", 0), p, m, e)}
     warped = processors(settings, prompt, stop, limit, True)(ids, scores.clone())[0]
     probabilities = torch.softmax(warped.double(), -1).numpy()
+    if np.isnan(probabilities).any():  # the temperature made every logit -Inf: no answer there
+        return here, here
     there = {i for i in range(len(row)) if probabilities[i] > 2**-41}
     return here, there
 

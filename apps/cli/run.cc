@@ -19,6 +19,27 @@ namespace {
 using generate::Answer;
 using nlohmann::json;
 
+// Of the optional settings those that are not off.
+void add_settings(json& sampling, const receipt::Receipt& r) {
+  const sample::Params& p = r.sampling;
+  const sample::Processors& s = p.processors;
+  const auto add = [&](const char* name, bool stands, const auto& value) {
+    if (stands) sampling[name] = value;
+  };
+  add("min_p", p.min_p > 0, shortest_decimal(p.min_p));
+  add("epsilon_cutoff", p.epsilon_cutoff > 0, shortest_decimal(p.epsilon_cutoff));
+  add("repetition_penalty", s.repetition_penalty != 1, shortest_decimal(s.repetition_penalty));
+  add("no_repeat_ngram_size", s.no_repeat_ngram_size > 0, s.no_repeat_ngram_size);
+  add("bad_words_ids", !s.bad_words_ids.empty(), s.bad_words_ids);
+  add("min_new_tokens", s.min_new_tokens > 0, s.min_new_tokens);
+  add("forced_bos_token_id", s.forced_bos_token_id >= 0, s.forced_bos_token_id);
+  add("forced_eos_token_id", !s.forced_eos_token_id.empty(), s.forced_eos_token_id);
+  add("remove_invalid_values", s.remove_invalid_values, true);
+  add("suppress_tokens", !s.suppress_tokens.empty(), s.suppress_tokens);
+  add("begin_suppress_tokens", !s.begin_suppress_tokens.empty(), s.begin_suppress_tokens);
+  add("stop_strings", !r.stop_strings.empty(), r.stop_strings);
+}
+
 json json_of(const Answer& a, const std::string& receipt_path, const run::Session& session) {
   const receipt::Receipt& r = a.receipt;
   json object = {{"text", r.text},
@@ -42,6 +63,7 @@ json json_of(const Answer& a, const std::string& receipt_path, const run::Sessio
                  {"libraries", session.libraries()},
                  {"operation_set", r.operation_set},
                  {"peak_bytes", session.peak_bytes()}};
+  add_settings(object["sampling"], r);
   if (!r.chat.empty()) {
     const prompt::ChatAnswer parts = prompt::parse_answer(r.text, r.prompt);
     object["content"] = parts.content;
@@ -51,11 +73,18 @@ json json_of(const Answer& a, const std::string& receipt_path, const run::Sessio
   return object;
 }
 
+// ", 2 stop strings"
+std::string stop_strings(const receipt::Receipt& r) {
+  const size_t n = r.stop_strings.size();
+  return n == 0 ? "" : ", " + std::to_string(n) + " stop string" + (n == 1 ? "" : "s");
+}
+
 void report(const Answer& a, const std::string& receipt_path, const run::Session& session) {
   const receipt::Receipt& r = a.receipt;
   if (stdout_is_terminal()) std::fputs("\n", stderr);
-  std::fprintf(stderr, "  %-9s %s, at most %lld new tokens\n", "sampling",
-               sample::describe(r.sampling).c_str(), static_cast<long long>(r.max_new_tokens));
+  std::fprintf(stderr, "  %-9s %s%s, at most %lld new tokens\n", "sampling",
+               sample::describe(r.sampling).c_str(), stop_strings(r).c_str(),
+               static_cast<long long>(r.max_new_tokens));
   std::fprintf(stderr, "  %-9s %zu tokens, %.0f tokens/s (%s, %d thread%s)\n", "infer", r.tokens.size(),
                a.decode_tokens_per_second, std::string(session.isa()).c_str(), session.threads(),
                session.threads() == 1 ? "" : "s");

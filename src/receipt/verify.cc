@@ -145,8 +145,9 @@ Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forwar
     if (Digest d = commit(row); d != claimed.logits[i])
       v.findings.push_back({"output.logits" + index, to_hex(d), to_hex(claimed.logits[i])});
     auto token = pick_token(claimed, row, static_cast<size_t>(i));
-    if (!token)
-      picked = token.error();
+    if (!token)  // no run has chosen one here
+      v.findings.push_back(
+          {"output.tokens" + index, "none: " + token.error().message, std::to_string(claimed.tokens[i])});
     else if (*token != claimed.tokens[i])
       v.findings.push_back(
           {"output.tokens" + index, std::to_string(*token), std::to_string(claimed.tokens[i])});

@@ -88,6 +88,9 @@ TEST(Verify, SettingsAreReplayed) {
   EXPECT_EQ(without([](S& s) { s.forced_eos_token_id = {7}; }), "output.tokens[");
   EXPECT_EQ(without([](S& s) { s.suppress_tokens = {}; }), "output.tokens[");
   EXPECT_EQ(without([&](S& s) { s.begin_suppress_tokens = {good.tokens[0]}; }), "output.tokens[");
+  EXPECT_EQ(without([](S& s) { s.bad_words_ids = {{testing::kVocab}}; }), "output.tokens[")
+      << "no such token";
+  EXPECT_EQ(without([](S& s) { s.suppress_tokens = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}; }), "output.tokens[");
 }
 
 TEST(Verify, NamesEachDifferenceOfTheModel) {

@@ -158,6 +158,16 @@ def test_a_forged_end_is_found(settled, model):
     assert done.code == 1 and "output.tokens" in done.text
 
 
+def test_a_run_says_what_is_set(settled):
+    config = {"suppress_tokens": [9], "repetition_penalty": 1.25, "stop_strings": ["zzz"]}
+    done = settled(config, "--json", tokens=2, code=True)
+    said = json.loads(done.out)["sampling"]
+    assert {k: said[k] for k in config} == config and "min_p" not in said
+    assert "greedy, repetition penalty 1.25, without 1 token, 1 stop string, at most 2" in (
+        settled(config, tokens=2, code=True).text
+    )
+
+
 def test_an_option_stands_before_the_checkpoint(settled):
     config = {"repetition_penalty": 1.3, "no_repeat_ngram_size": 2, "suppress_tokens": [5]}
     assert stated(settled(config)[0]) == {

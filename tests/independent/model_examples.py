@@ -4,7 +4,7 @@ import hashlib
 import re
 
 from examples import ROOT, bits, expect, number, page, rows_of
-from pages import rotary, sampling
+from pages import processors, rotary, sampling
 from pages.model import Model
 from pages.tokens import Tokenizer
 
@@ -63,6 +63,34 @@ def random_draws():
         yield from expect(f"sampling.md has {text}", text in page("sampling"), True)
 
 
+def settings():
+    """The examples of processors, min_p and epsilon_cutoff in sampling.md."""
+    logits = [1.0, -1.0, 3.0, 0.5, 2.0]
+    given = {"tokens": [0, 1, 2], "stop_tokens": [2], "max_new_tokens": 9}
+    steps = [
+        {"repetition_penalty": "1.3"},
+        {"no_repeat_ngram_size": 2},
+        {"bad_words_ids": [[1, 4], [2, 0, 3]]},
+        {"min_new_tokens": 3},
+    ]
+    lines = [c[1] for c in rows_of("sampling", "| ") if re.match("`[0-9a-f]{8} ", c[1])]
+    yield from expect("sampling.md rows", len(lines), len(steps))
+    for step, line in zip(steps, lines):
+        given |= step
+        found = " ".join(map(bits, processors.processed(logits, given, [0])))
+        yield from expect(f"sampling.md {step}", f"`{found}`", line)
+    logits = [number(x) for x in "3fc00000 be800000 3fc00000 00000000 ff800000 40400000".split()]
+    for epsilon, kept in {"00000000": {0, 2, 5}, "3e4ccccd": {5}}.items():
+        parameters = sampling.Parameters(
+            True, number("3f4ccccd"), 4, 1.0, 42, number("3dcccccd"), number(epsilon)
+        )
+        found = set(sampling.remaining(logits, parameters))
+        yield from expect(f"sampling.md epsilon_cutoff {epsilon}", found, kept)
+    for x, y in {"3dcccccd": "199999a000", "3e4ccccd": "3333334000"}.items():
+        yield from expect(f"sampling.md fixed40 {x}", f"{sampling.fixed40(number(x)):x}", y)
+        yield from expect(f"sampling.md has {y}", f"`{y}`" in page("sampling"), True)
+
+
 def llama(folder=SHIPPED):
     """The example of llama.md: every value of a step of three tokens."""
     seen = []
@@ -88,5 +116,5 @@ def llama(folder=SHIPPED):
 
 
 def differences():
-    for example in (frequencies, tokens, random_draws, llama):
+    for example in (frequencies, tokens, random_draws, settings, llama):
         yield from example()
