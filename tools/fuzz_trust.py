@@ -11,6 +11,8 @@ What must hold, whatever was changed:
   receipt   `validate` passes a changed receipt only where nothing bound changed, or where all
             hashes were made anew; `verify` passes it only where nothing bound changed, or where the
             changed claim is true: a run agrees
+  signed    with `--require-key`, `validate` passes a changed receipt, redacted receipt or batch
+            only where what was signed did not change
 Exit 0: it held; 1: it did not, the case is kept and named."""
 
 import argparse
@@ -55,6 +57,23 @@ class Fuzz:
             sys.exit(f"fuzz_trust.py: {program} does not run: {done.stderr.decode()}")
         self.honest = json.loads(self.receipt.read_text())
         self.bound = {s: self.honest[s] for s in SECTIONS}
+        self.sign()
+
+    def sign(self):
+        """A signed receipt, one whose prompt is withheld, and a batch of both."""
+        self.key, salted = self.place / "key", self.place / "salted.json"
+        self.signed = [self.place / f"{name}.json" for name in ("signed", "redacted", "batch")]
+        steps = (
+            lambda: self.invar("keygen", self.key),
+            lambda: self.run("--sign", self.key, "--receipt-path", self.signed[0]),
+            lambda: self.run("--sign", self.key, "--salt-prompt", "--receipt-path", salted),
+            lambda: self.invar("redact", salted, "-o", self.signed[1]),
+            lambda: self.invar("seal", *self.signed[:2], "-o", self.signed[2], "--sign", self.key),
+        )
+        for step in steps:
+            done = step()
+            if done.returncode:
+                sys.exit(f"fuzz_trust.py: {done.stderr.decode()}")
 
     def invar(self, *args):
         done = subprocess.run(
@@ -161,7 +180,8 @@ class Fuzz:
             return done.returncode
         made = json.loads(receipt.read_text())
         if made["receipt_hash"] != self.honest["receipt_hash"]:
-            if made["program"]["digest"] == self.honest["program"]["digest"]:
+            same_program = made["program"]["digest"] == self.honest["program"]["digest"]
+            if same_program and made["output"] != self.honest["output"]:
                 raise Wrong("the same program digest with another answer")
             self.refused_by_verify(receipt)
         return 0
@@ -234,6 +254,30 @@ class Fuzz:
                 raise Wrong("verify passed a changed claim")
         return verified
 
+    def signature(self):
+        """What was signed, changed by somebody who has not the key."""
+        source, path = self.pick.choice(self.signed), self.place / "claim.json"
+        honest = json.loads(source.read_text())
+        if self.pick.random() < 0.5:
+            path.write_bytes(self.damaged(source.read_bytes()))
+        else:
+            content = self.altered(copy.deepcopy(honest))
+            if source == self.signed[0] and self.pick.random() < 0.7:
+                content = seal(content)
+            path.write_text(json.dumps(content, ensure_ascii=False, indent=1))
+        code = self.invar("validate", path, "--require-key", f"{self.key}.pub").returncode
+        if code == 0:
+            read = json.loads(path.read_bytes())
+            if self.what_is_signed(read) != self.what_is_signed(honest):
+                raise Wrong(f"validate passed a changed {source.name} under a signature")
+        return code
+
+    @staticmethod
+    def what_is_signed(content):
+        if "receipts" in content:
+            return [entry["receipt_hash"] for entry in content["receipts"]]
+        return {key: content[key] for key in (*SECTIONS, "digests", "receipt_hash")}
+
     def is_true(self, claimed, output):
         """Whether a run with this input has this output: another seed may well have the same
         answer."""
@@ -279,7 +323,15 @@ def main():
         )
     )
     fuzz, counts = Fuzz(args.invar, args.seed, place), collections.Counter()
-    cases = [fuzz.cache, fuzz.cache, fuzz.planted, fuzz.plan, fuzz.claim, fuzz.claim]
+    cases = [
+        fuzz.cache,
+        fuzz.cache,
+        fuzz.planted,
+        fuzz.plan,
+        fuzz.claim,
+        fuzz.claim,
+        fuzz.signature,
+    ]
     start = processor_time()
     while processor_time() - start < args.seconds:
         case = fuzz.pick.choice(cases)

@@ -82,6 +82,13 @@ def test_a_false_receipt_is_found(shipped):
     assert "output.tokens[0]: other" in shipped.findings(receipt)
 
 
+@pytest.mark.parametrize("name", ["signed", "salted", "turn-2"])
+def test_fields_that_few_receipts_have(shipped, name):
+    """receipt.24 to receipt.27"""
+    receipt = json.loads((GOLDEN / f"receipts/romeo.{name}.json").read_bytes())
+    assert list(shipped.findings(receipt)) == []
+
+
 @pytest.mark.parametrize("number", range(20))
 def test_sampled_runs(shipped, tmp_path, number):
     pick = random.Random(number)
