@@ -426,7 +426,7 @@ TEST(Receipt, NotAReceiptAtAll) {
   EXPECT_EQ(
       message(print(later)),
       "r.json: the receipt has the format \"invar-receipt 3\", which this build does not know; it knows "
-      "\"invar-receipt 1\" and \"invar-receipt 2\": use a newer invar");
+      "\"invar-receipt 1\", \"invar-receipt 2\" and \"invar-tensor-receipt 1\": use a newer invar");
 }
 
 // Every position of a printed receipt, with each of several characters, and with the character

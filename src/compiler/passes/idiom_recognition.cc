@@ -72,7 +72,7 @@ void RecognizeIdioms::runOnOperation() {
   SmallVector<llvm::StringRef> names(applied.begin(), applied.end()),
       nodes(applied_to_.begin(), applied_to_.end());
   getOperation()->setAttr(kChoicesAttr, build.getStrArrayAttr(names));
-  getOperation()->setAttr(kAppliedChoicesAttr, build.getStrArrayAttr(nodes));
+  if (!nodes.empty()) getOperation()->setAttr(kAppliedChoicesAttr, build.getStrArrayAttr(nodes));
 }
 
 }  // namespace
