@@ -85,6 +85,12 @@ Result<std::string> token() {
   return std::string(token);
 }
 
+std::string certificates() {
+  for (const char* name : {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"})
+    if (const std::string path = path_of(name); !path.empty()) return path;
+  return "";
+}
+
 Result<long> stall_timeout() {
   const std::string text = value_of("HF_HUB_DOWNLOAD_TIMEOUT");
   if (text.empty()) return kStallSeconds;

@@ -20,6 +20,9 @@ Result<std::string> endpoint();
 // login` writes. "": none, or HF_HUB_DISABLE_IMPLICIT_TOKEN forbids to send one. bad_input: it
 // holds characters that no header may hold.
 Result<std::string> token();
+// SSL_CERT_FILE, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE: a file of certificates to trust instead of the
+// system's. "": none.
+std::string certificates();
 // HF_HUB_DOWNLOAD_TIMEOUT: seconds without a byte after which a transfer counts as cut; else 30.
 Result<long> stall_timeout();
 

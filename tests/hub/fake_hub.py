@@ -117,6 +117,15 @@ class FakeHub:
         self.servers.append(server)
         return f"http://127.0.0.1:{server.server_address[1]}"
 
+    def use_tls(self, name, context):
+        """The server `name` speaks TLS from now on."""
+        server = next(s for s in self.servers if s.name == name)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        if name == "hub":
+            self.url = self.url.replace("http:", "https:")
+        else:
+            self.storage_url = self.storage_url.replace("http:", "https:")
+
     def close(self):
         for server in self.servers:
             server.shutdown()

@@ -4,8 +4,11 @@ import hashlib
 import json
 import os
 import pty
+import random
 import re
+import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -175,6 +178,45 @@ def test_without_a_network(env):
     )
     assert time.monotonic() - started < 5
     no({**env, "HF_ENDPOINT": "ftp://example.org"}, "HF_ENDPOINT", "https://")
+
+
+def test_tls(hub, env, cache, tmp_path):
+    """A certificate that nobody vouches for is refused, and so is a redirect that gives TLS up."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    command = (
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=loopback"
+    )
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
+    subprocess.run(["openssl", *command.split(), *names], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    hub.use_tls("hub", context)
+    env = {**env, "HF_ENDPOINT": hub.url, "HF_TOKEN": "secret"}
+    no(env, "cannot be reached", "certificate")
+    assert not hub.log
+    trusting = {**env, "SSL_CERT_FILE": str(certificate)}
+    no(trusting, "a redirect from https:// to http://127.0.0.1", "refused")
+    assert not [e for e in hub.log if e[0] == "storage"]
+    hub.use_tls("storage", context)
+    fetch(trusting)
+    assert_whole(cache)
+    assert all(("Authorization" in e[3]) == (e[0] == "hub") for e in hub.log)
+
+
+def test_killed_anywhere(hub, env, cache):
+    draw = random.Random(9)
+    for _ in range(25):
+        process = subprocess.Popen([BIN, "download", "org/tiny"], env=env, stdout=-3, stderr=-3)
+        time.sleep(draw.uniform(0, 0.2))
+        process.kill()
+        process.wait()
+        for blob in (repository(cache) / "blobs").glob("*"):
+            if not blob.name.endswith(".incomplete"):
+                assert digest(blob.read_bytes()) == blob.name
+        if draw.random() < 0.3:
+            shutil.rmtree(cache, ignore_errors=True)
+    fetch(env)
+    assert_whole(cache)
 
 
 # --- who asks -------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ Result<Client> Client::open(const ModelName& model) {
   INVAR_TRY(std::string url, hub::endpoint());
   INVAR_TRY(std::string word, token());
   INVAR_TRY(const long stall, stall_timeout());
-  INVAR_TRY(Curl curl, Curl::open(stall));
+  INVAR_TRY(Curl curl, Curl::open(stall, certificates()));
   return Client(std::move(curl), model, std::move(url), std::move(word));
 }
 

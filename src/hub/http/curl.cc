@@ -23,11 +23,13 @@ enum Option {
   kUserAgent = 10018,
   kHttpHeader = 10023,
   kHeaderData = 10029,
+  kCertificates = 10065,
   kWriteFunction = 20011,
   kHeaderFunction = 20079,
 };
 constexpr int kResponseCode = 0x200002, kRedirectUrl = 0x10001f;
-constexpr int kNoProxy = 5, kNoHost = 6, kNoConnection = 7, kWriteError = 23, kWrongCertificate = 60;
+constexpr int kNoProxy = 5, kNoHost = 6, kNoConnection = 7, kWriteError = 23, kWrongCertificate = 60,
+              kNoCertificates = 77;
 constexpr long kHttpAndHttps = 3, kEverything = 3;
 constexpr size_t kErrorSize = 256;
 constexpr long kConnectSeconds = 15;
@@ -76,7 +78,7 @@ struct Curl::Library {
 
 Curl::Curl(void* handle) : handle_(handle, Library::get()->easy_cleanup) {}
 
-Result<Curl> Curl::open(long stall) {
+Result<Curl> Curl::open(long stall, const std::string& certificates) {
   const Library* const l = Library::get();
   void* const handle = l ? l->easy_init() : nullptr;
   if (!handle)
@@ -89,6 +91,7 @@ Result<Curl> Curl::open(long stall) {
   l->easy_setopt(handle, kLowSpeedLimit, 1L);
   l->easy_setopt(handle, kLowSpeedTime, stall);
   l->easy_setopt(handle, kUserAgent, "invar/" INVAR_VERSION);
+  if (!certificates.empty()) l->easy_setopt(handle, kCertificates, certificates.c_str());
   return Curl(handle);
 }
 
@@ -155,8 +158,8 @@ Response Curl::exchange(const Request& request, const Body& body) {
   if (l.easy_getinfo(handle, kRedirectUrl, &redirect) == 0 && redirect) r.redirect = redirect;
   r.status = static_cast<int>(status);
   if (error) r.failure = why[0] ? why : l.easy_strerror(error);
-  r.unreachable =
-      error == kNoProxy || error == kNoHost || error == kNoConnection || error == kWrongCertificate;
+  r.unreachable = error == kNoProxy || error == kNoHost || error == kNoConnection ||
+                  error == kWrongCertificate || error == kNoCertificates;
   r.refused = r.refused && error == kWriteError;
   l.easy_setopt(handle, kErrorBuffer, nullptr);
   l.easy_setopt(handle, kHttpHeader, nullptr);

@@ -32,8 +32,9 @@ struct Response {
 
 class Curl {
  public:
-  // stall: seconds without a byte after which a transfer fails. bad_input: no libcurl is here.
-  static Result<Curl> open(long stall);
+  // stall: seconds without a byte after which a transfer fails. certificates: a file of those to
+  // trust, "" for the system's. bad_input: no libcurl is here.
+  static Result<Curl> open(long stall, const std::string& certificates);
   // Follows no redirect. The body of the answer goes to `body` piece by piece; false ends the
   // transfer. Connections are kept for the next exchange. TLS certificates are verified.
   using Body = std::function<bool(const Response&, std::string_view)>;
