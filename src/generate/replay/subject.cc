@@ -20,7 +20,7 @@ Result<DisputedRun> open_disputed(std::string_view text, const std::string& name
   if (set != OperationSet::reproducible)
     return not_covered(name + ": its operation set is " + claimed.operation_set +
                        ", whose bits are not fixed, so nobody can say which of two results is right");
-  INVAR_TRY(const FoundModel found, find_model(model.model_name, claimed));
+  INVAR_TRY(const FoundModel found, find_model(model, claimed, observer));
   INVAR_TRY(const ModelFolder folder, open_model(found.location));
   ModelOptions options = model;
   if (options.plan.empty()) options.operation_set = set;

@@ -114,7 +114,8 @@ constexpr int kSortThreads = 1024;
 __global__ void __launch_bounds__(kSortThreads)
     sort_kernel(GroupedShape s, int tile_rows, int tiles, const int64_t* index, uint32_t* fault, Sorted to,
                 const __grid_constant__ MatrixTable table) {
-  __shared__ int next[kMostMatrices], first_tile[kMostMatrices + 1];
+  __shared__ unsigned next[kMostMatrices];
+  __shared__ int first_tile[kMostMatrices + 1];
   for (int g = threadIdx.x; g < s.groups; g += kSortThreads) to.matrices[g] = table.at[g], next[g] = 0;
   for (int i = threadIdx.x; i < tiles; i += kSortThreads) to.tile_matrix[i] = -1;
   for (int64_t i = threadIdx.x; i < int64_t{tiles} * tile_rows; i += kSortThreads) to.row[i] = kNoRow;
@@ -123,24 +124,24 @@ __global__ void __launch_bounds__(kSortThreads)
   for (int64_t row = threadIdx.x; row < s.rows; row += kSortThreads) {
     const int g = matrix(row);
     if (g < 0) *fault = 1;
-    atomicAdd(&next[g < 0 ? 0 : g], 1);
+    atomicAdd(&next[g < 0 ? 0 : g], 1u);
   }
   __syncthreads();
   if (threadIdx.x == 0) {
     first_tile[0] = 0;
     for (int g = 0; g < s.groups; ++g)
-      first_tile[g + 1] = first_tile[g] + (next[g] + tile_rows - 1) / tile_rows;
+      first_tile[g + 1] = first_tile[g] + (static_cast<int>(next[g]) + tile_rows - 1) / tile_rows;
   }
   __syncthreads();
   for (int g = threadIdx.x; g < s.groups; g += kSortThreads) {
     for (int t = first_tile[g]; t < first_tile[g + 1]; ++t) to.tile_matrix[t] = g;
-    next[g] = first_tile[g] * tile_rows;
+    next[g] = static_cast<unsigned>(first_tile[g] * tile_rows);
   }
   __syncthreads();
   for (int64_t row = threadIdx.x; row < s.rows; row += kSortThreads) {
     const int g = matrix(row);
     const auto r = static_cast<int32_t>(row);
-    to.row[atomicAdd(&next[g < 0 ? 0 : g], 1)] = g < 0 ? without_matrix(r) : r;
+    to.row[atomicAdd(&next[g < 0 ? 0 : g], 1u)] = g < 0 ? without_matrix(r) : r;
   }
 }
 
