@@ -144,7 +144,15 @@ Result<dispute::Difference> difference(const DisputeCommand& c, Console& console
   }
   INVAR_TRY(const std::string a, read_file(c.file, dispute::kExchangeFile));
   INVAR_TRY(const std::string b, read_file(c.other, dispute::kExchangeFile));
-  return dispute::compare_files({a, c.file}, {b, c.other});
+  const dispute::NamedText left{a, c.file}, right{b, c.other};
+  if (c.receipt.empty() && !(c.model.model_name + c.model.plan).empty())
+    return bad_input(
+        "two files are compared without a model: leave --model-name and --plan out, or give --receipt");
+  INVAR_TRY(dispute::Difference d, dispute::compare_files(left, right));
+  if (c.receipt.empty() || d.equal) return d;
+  INVAR_TRY(const generate::DisputedRun run, open_same_model(c, console));
+  INVAR_CHECK_OK(dispute::decide(run.subject, left, right, d));
+  return d;
 }
 
 }  // namespace

@@ -383,7 +383,10 @@ void add_diff(CLI::App& app, DisputeCommand& o, int& result) {
   auto* cmd =
       app.add_subcommand("diff", "two receipts or traces -> the first difference and its likely cause");
   cmd->add_option("a", o.file, "a receipt, or what `trace` wrote")->required();
-  cmd->add_option("b", o.other, "the other side's; without it a receipt is compared with this machine");
+  auto* other =
+      cmd->add_option("b", o.other, "the other side's; without it a receipt is compared with this machine");
+  cmd->add_option("--receipt", o.receipt, "with two files of values: which side is right, computed here")
+      ->needs(other);
   add_disputed_model(*cmd, o);
   cmd->add_flag("--json", o.json, "the difference as JSON");
   cmd->callback([&o, &result] { result = diff(o); });

@@ -33,6 +33,10 @@ Result<Difference> compare_files(const NamedText& a, const NamedText& b);
 Difference compare_receipts(const receipt::Receipt& a, const receipt::Receipt& b);
 Result<Difference> compare_traces(const Trace& a, const Trace& b);
 
+// Of two files of values that compare_files() finds different in their results alone: computes the
+// element here, by the reference kernel, and says which side is right.
+Status decide(const Subject&, const NamedText& a, const NamedText& b, Difference&);
+
 // A receipt with this machine: the first step that does not follow, and whether this machine's
 // kernels equal the reference kernels in every result. other_model: what
 // receipt::compare_model() found.

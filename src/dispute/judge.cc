@@ -2,7 +2,6 @@
 #include "dispute/judge.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "base/endian.h"
@@ -46,7 +45,6 @@ class Judge {
   Result<Ruling> rule_on_element(const TracedValue&, const Values (&answer)[2]);
   Ruling rule_on_receipt();
   Fault check_objection(const Objection&) const;
-  std::map<int, std::string> operands(const Values& proven) const;
   void detail(std::string what, std::string how) {
     verdict_.details.emplace_back(std::move(what), std::move(how));
   }
@@ -159,23 +157,6 @@ Fault Judge::check_values(const Values& v, const Question& q, const Rows& commit
   return {};
 }
 
-// The operands of the disputed row as bytes: those that a party has proven, and the inputs, which
-// the judge knows.
-std::map<int, std::string> Judge::operands(const Values& proven) const {
-  std::map<int, std::string> known;
-  for (const OperandRows& o : proven.operands)
-    for (const std::string& row : o.rows) known[static_cast<int>(o.value)] += row;
-  const int64_t first = needed_for(s_.plan, static_cast<int>(proven.value), proven.row).first;
-  for (const plan::Port& p : s_.plan.inputs)
-    for (int64_t row = first; row <= proven.row; ++row) {
-      const int64_t element = p.name == "input_ids" ? s_.tokens[static_cast<size_t>(row)] : row;
-      char bytes[sizeof element];
-      copy_little_endian(bytes, &element, sizeof element, sizeof element);
-      known[p.value].append(bytes, sizeof bytes);
-    }
-  return known;
-}
-
 Result<Ruling> Judge::rule_on_value(size_t at) {
   const TracedValue& traced = trace_[0].values[at];
   const Question ask_rows = ask(2, "rows", traced.value);
@@ -202,9 +183,7 @@ Result<Ruling> Judge::rule_on_value(size_t at) {
 Result<Ruling> Judge::rule_on_element(const TracedValue& traced, const Values (&answer)[2]) {
   const DType dtype = value(traced.value).dtype;
   const int64_t element = first_difference(dtype, answer[0].result, answer[1].result);
-  INVAR_TRY(const Reexecuted mine,
-            reexecute(s_.plan, {s_.folder, s_.options.hashed}, static_cast<int>(traced.value), answer[0].row,
-                      element, operands(answer[0])));
+  INVAR_TRY(const Reexecuted mine, reexecute(s_, answer[0], element));
   verdict_.cost.multiply_adds += mine.multiply_adds;
   detail("operation", traced.operation + ", node " + std::to_string(traced.node) + ", value " +
                           std::to_string(traced.value));

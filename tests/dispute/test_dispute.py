@@ -89,6 +89,19 @@ def test_first_difference_step_by_step(files, tmp_path):
     found = {f["what"]: f["how"] for f in done.json()["findings"]}
     assert found["element"] == "2" and found["b"] == "3f800000 (1)"
     assert "operands are equal" in done.json()["cause"]
+    sides = [files["values"], tmp_path / "v.json"]
+    for a, b in (sides, sides[::-1]):
+        done = invar("diff", a, b, "--receipt", RECEIPT, *HERE, code=1)
+        assert f"cause     {tmp_path / 'v.json'}: its element" in done.text
+        assert "by the reference kernel" in done.text
+    values["operands"][0]["rows"][0] = values["operands"][0]["rows"][0][:-8]
+    (
+        written(tmp_path / "v.json", values),
+        written(tmp_path / "w.json", values | {"result": "0" * 2048}),
+    )
+    short = ("diff", tmp_path / "v.json", tmp_path / "w.json", "--receipt", RECEIPT, *HERE)
+    refused(*short, names=["v.json: operands[0]: not the rows 40 to 40"])
+    refused("diff", *sides, *HERE, names=["--receipt"])
 
 
 def test_two_receipts(tmp_path):

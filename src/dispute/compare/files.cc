@@ -5,6 +5,7 @@
 #include "base/text/json.h"
 #include "dispute/compare.h"
 #include "dispute/files/element_text.h"
+#include "dispute/reexecute/reexecute.h"
 #include "dispute/trace.h"
 
 namespace invar::dispute {
@@ -72,8 +73,7 @@ Result<Difference> compare_values(const Values& a, const Values& b, const std::s
                             : std::string("the operands are equal and the result is not. ") + kOneSide;
   if (!operands_differ)
     d.next =
-        "invar dispute CASE --receipt RECEIPT --model-name MODEL: a judge computes this element and says who "
-        "is right";
+        "invar diff of these files with --receipt RECEIPT computes the element here and says who is right";
   return d;
 }
 
@@ -162,6 +162,31 @@ Result<Difference> compare_files(const NamedText& a, const NamedText& b) {
   }
   return bad_input(a.name + ": schema: " + std::string(kind_of(left)) +
                    " cannot be compared; give two receipts, traces, rows or values");
+}
+
+Status decide(const Subject& s, const NamedText& a, const NamedText& b, Difference& d) {
+  INVAR_TRY(const Values left, parse_as<Values>(a.text, a.name));
+  INVAR_TRY(const Values right, parse_as<Values>(b.text, b.name));
+  for (const auto& [file, values] : {std::pair(&a, &left), {&b, &right}})
+    if (const OtherComputation other = compare(values->of, s.of); !other.member.empty())
+      return bad_input(file->name + ": computation." + other.member + ": " + other.a + ", and here it is " +
+                       other.b);
+  const auto dtype = dtype_from(left.dtype);  // compare_files() knows it
+  const int64_t element = first_difference(*dtype, left.result, right.result);
+  if (element < 0) return {};
+  auto mine = reexecute(s, left, element);
+  if (!mine) return Error{mine.error().code, a.name + ": " + mine.error().message};
+  d.where.emplace_back("here",
+                       element_text(*dtype, mine->element) + ", by the reference kernel from these operands");
+  const bool a_right = element_of(*dtype, left.result, element) == mine->element,
+             b_right = element_of(*dtype, right.result, element) == mine->element;
+  d.cause = !a_right && !b_right
+                ? "both sides: neither element is what the operation gives"
+                : (a_right ? b : a).name +
+                      ": its element is not what the operation gives, so its kernel does not "
+                      "conform, its memory is faulty, or the file was changed";
+  d.next.clear();
+  return {};
 }
 
 Result<Difference> compare_with_machine(const Subject& s, const std::vector<receipt::Finding>& other_model) {

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <vector>
 
 #include "base/endian.h"
+#include "base/file/file.h"
 #include "base/opset.h"
 #include "device/memory.h"
-#include "dispute/trace.h"
 #include "kernels/registry.h"
 #include "num/env.h"
 
@@ -19,9 +20,9 @@ namespace {
 class ReferenceNode {
  public:
   static Result<ReferenceNode> make(const plan::Plan&, const plan::Node&);
-  Status load(const OwnWeights&);
+  Status load(const Subject&);
   // Memory for the positions up to and with `last`.
-  Status remember(int64_t last);
+  void remember(int64_t last) { capacity_ = last + 1; }
   // Binds the rows [first, first + count) of the operands, which `known` has from row `from` on.
   Status bind(const std::map<int, std::string>& known, int64_t from, int64_t first, int64_t count);
   // Computes the first phase, in which an operation with memory appends.
@@ -66,13 +67,13 @@ Result<ops::View> ReferenceNode::copy_of(DType dtype, std::vector<int64_t> shape
   return view;
 }
 
-Status ReferenceNode::load(const OwnWeights& own) {
+Status ReferenceNode::load(const Subject& own) {
   for (size_t i = 0; i < in_.size(); ++i) {
     if (node_.in[i].kind != plan::Operand::weight) continue;
     const plan::Weight& w = plan_.weights[static_cast<size_t>(node_.in[i].index)];
     INVAR_TRY(const MappedFile file, MappedFile::open(own.folder + "/" + w.file));
     const bool whole = w.offset <= file.bytes().size() && w.length <= file.bytes().size() - w.offset;
-    if (!whole || (!(own.hashed && own.hashed->has(file, w.offset, w.length, w.sha256)) &&
+    if (!whole || (!(own.options.hashed && own.options.hashed->has(file, w.offset, w.length, w.sha256)) &&
                    sha256(file.bytes().data() + w.offset, w.length) != w.sha256))
       return Error{Code::failed, "weight " + w.name + " in " + w.file + " is not that of the plan"};
     INVAR_TRY(in_[i], copy_of(w.dtype, w.shape, file.text().data() + w.offset));
@@ -120,11 +121,6 @@ Status ReferenceNode::bind(const std::map<int, std::string>& known, int64_t from
   return {};
 }
 
-Status ReferenceNode::remember(int64_t last) {
-  capacity_ = last + 1;
-  return {};
-}
-
 ops::Call ReferenceNode::call() const {
   ops::Call c{in_, out_, &node_.attrs};
   c.shared = shared_.data();
@@ -162,26 +158,57 @@ std::string ReferenceNode::compute(size_t out, int64_t element, uint64_t of_all,
   return bytes;
 }
 
+// The rows of every operand, by value: those of the file, and of the inputs those that the tokens
+// give.
+Result<std::map<int, std::string>> operands(const Subject& s, const Values& of) {
+  std::map<int, std::string> known;
+  const Needed needed = needed_for(s.plan, static_cast<int>(of.value), of.row);
+  for (size_t i = 0; i < needed.values.size(); ++i) {
+    const int64_t bytes = row_bytes(s.plan.values[static_cast<size_t>(needed.values[i])]);
+    const OperandRows o = i < of.operands.size() ? of.operands[i] : OperandRows();
+    bool fits = o.value == needed.values[i] && o.first == needed.first &&
+                static_cast<int64_t>(o.rows.size()) == of.row - needed.first + 1;
+    for (const std::string& row : o.rows) fits &= static_cast<int64_t>(row.size()) == bytes;
+    if (!fits)
+      return bad_input("operands[" + std::to_string(i) + "]: not the rows " + std::to_string(needed.first) +
+                       " to " + std::to_string(of.row) + " of value " + std::to_string(needed.values[i]));
+    for (const std::string& row : o.rows) known[needed.values[i]] += row;
+  }
+  for (const plan::Port& p : s.plan.inputs)
+    for (int64_t row = needed.first; row <= of.row; ++row) {
+      const int64_t element = p.name == "input_ids" ? s.tokens[static_cast<size_t>(row)] : row;
+      char bytes[sizeof element];
+      copy_little_endian(bytes, &element, sizeof element, sizeof element);
+      known[p.value].append(bytes, sizeof bytes);
+    }
+  return known;
+}
+
 }  // namespace
 
-Result<Reexecuted> reexecute(const plan::Plan& plan, const OwnWeights& own, int value, int64_t row,
-                             int64_t element, const std::map<int, std::string>& known) {
+Result<Reexecuted> reexecute(const Subject& s, const Values& of, int64_t element) {
   const num::ArithmeticEnv env;
-  const plan::Node& node = *maker_of(plan, value);
-  const auto out = static_cast<size_t>(std::find(node.out.begin(), node.out.end(), value) - node.out.begin());
-  const int64_t from = needed_for(plan, value, row).first;
-  INVAR_TRY(ReferenceNode reference, ReferenceNode::make(plan, node));
-  INVAR_CHECK_OK(reference.load(own));
-  if (node.state >= 0) {
-    INVAR_CHECK_OK(reference.remember(row));
-  }
-  if (from < row) {
-    INVAR_CHECK_OK(reference.bind(known, from, from, row - from));
+  const int value = static_cast<int>(of.value);
+  const plan::Node* const node =
+      value < static_cast<int>(s.plan.values.size()) ? maker_of(s.plan, value) : nullptr;
+  if (!node || of.row >= s.of.positions) return bad_input("value or row is not one of the plan");
+  if (element < 0 || element >= row_elements(s.plan.values[static_cast<size_t>(value)]))
+    return bad_input("the result is not a row of value " + std::to_string(value));
+  INVAR_TRY(const auto known, operands(s, of));
+  const auto out =
+      static_cast<size_t>(std::find(node->out.begin(), node->out.end(), value) - node->out.begin());
+  const int64_t from = needed_for(s.plan, value, of.row).first;
+  INVAR_TRY(ReferenceNode reference, ReferenceNode::make(s.plan, *node));
+  INVAR_CHECK_OK(reference.load(s));
+  if (node->state >= 0) reference.remember(of.row);
+  if (from < of.row) {
+    INVAR_CHECK_OK(reference.bind(known, from, from, of.row - from));
     reference.append();
   }
-  INVAR_CHECK_OK(reference.bind(known, from, row, 1));
+  INVAR_CHECK_OK(reference.bind(known, from, of.row, 1));
   Reexecuted done;
-  done.element = reference.compute(out, element, multiply_adds(plan, node, row, row), done.multiply_adds);
+  done.element =
+      reference.compute(out, element, multiply_adds(s.plan, *node, of.row, of.row), done.multiply_adds);
   return done;
 }
 
