@@ -1,5 +1,7 @@
 #include "checkpoint/config_reading/rope_reader.h"
 
+#include <algorithm>
+
 #include "checkpoint/architecture.h"
 
 namespace invar::checkpoint {
@@ -97,7 +99,7 @@ double read_object(const json& object, ConfigReader& top, const RopeDefaults& de
 
 // int(head_dim * factor), as transformers has it.
 int64_t rotated_part(ConfigReader& top, const Decoder& d, double partial) {
-  const auto rotated = static_cast<int64_t>(static_cast<double>(d.head_dim) * partial);
+  const auto rotated = static_cast<int64_t>(static_cast<double>(d.head_dim) * std::min(partial, 2.0));
   if (rotated < 2 || rotated > d.head_dim || rotated % 2 != 0)
     top.refuse("rotary embedding of " + std::to_string(rotated) + " of " + std::to_string(d.head_dim) +
                " elements of a head is not covered; it needs pairs");

@@ -1,0 +1,61 @@
+"""What a config asks for and its family does not know is refused by name; a value that transformers
+would not take is bad input."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import invar
+
+sys.path.insert(0, str(Path(__file__).parent))
+from random_checkpoint import write  # noqa: E402
+
+LINES = (Path(__file__).parent / "vectors.jsonl").read_text().splitlines()
+VECTORS = {v["name"]: v for v in map(json.loads, LINES)}
+LONG = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
+REFUSED = [
+    ("phi3", "rope_scaling", LONG, "longrope"),
+    ("phi3", "rope_scaling", {"rope_type": "yarn", "factor": 2.0}, "yarn"),
+    ("hunyuan", "rope_scaling", {"type": "dynamic", "alpha": 1000.0}, "dynamic"),
+    ("gemma3", "attn_logit_softcapping", 50.0, "attn_logit_softcapping"),
+    ("gemma", "use_bidirectional_attention", True, "use_bidirectional_attention"),
+    ("gemma2", "hidden_activation", "quick_gelu", "quick_gelu"),
+    ("mistral-window", "layer_types", ["full_attention"] * 2, "layer_types"),
+    ("qwen2", "layer_types", ["chunked_attention"] * 2, "chunked_attention"),
+    ("qwen3", "partial_rotary_factor", 0.5, "partial_rotary_factor"),
+    ("stablelm", "partial_rotary_factor", 0.2, "pairs"),
+    ("stablelm", "partial_rotary_factor", 1e30, "pairs"),
+    ("stablelm", "qk_layernorm", True, "qk_layernorm"),
+    ("cohere", "use_qk_norm", True, "use_qk_norm"),
+    ("gpt2", "scale_attn_by_inverse_layer_idx", True, "scale_attn_by_inverse_layer_idx"),
+    ("opt", "word_embed_proj_dim", 16, "word_embed_proj_dim"),
+    ("falcon", "alibi", True, "alibi"),
+    ("granite", "num_local_experts", 4, "num_local_experts"),
+    ("starcoder2", "hidden_act", "mish", "mish"),
+    ("olmo2", "clip_qkv", 8.0, "clip_qkv"),
+]
+BAD = [
+    ("mistral-window", "sliding_window", 0, "sliding_window"),
+    ("qwen2", "layer_types", ["sliding_attention"] * 2, "sliding_window"),
+    ("qwen2", "layer_types", ["full_attention"], "layer_types"),
+    ("smollm3", "no_rope_layers", [1], "no_rope_layers"),
+    ("granite", "logits_scaling", 0, "logits_scaling"),
+    ("gptj", "rotary_dim", 3, "rotary_dim"),
+    ("gpt2", "hidden_size", 64, "n_embd"),
+    ("gpt2", "n_head", 5, "n_head"),
+    ("nemotron", "intermediate_size", 45, "mlp.up_proj.weight"),
+    ("gemma2", "query_pre_attn_scalar", 0, "query_pre_attn_scalar"),
+]
+
+
+@pytest.mark.parametrize(
+    "name,key,value,named,code", [(*r, 3) for r in REFUSED] + [(*b, 2) for b in BAD]
+)
+def test_a_setting_is_refused_by_name(name, key, value, named, code, tmp_path):
+    vector = VECTORS[name]
+    config = {**vector["config"], key: value}
+    write(tmp_path / "model", config, vector["shapes"], vector["seed"])
+    done = invar("export", "--model-name", tmp_path / "model", "-o", tmp_path, code=code)
+    assert named in done.errors[0], done.text
+    assert not (tmp_path / "model.onnx").exists()
