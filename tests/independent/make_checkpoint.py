@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
-"""make_checkpoint.py FOLDER [SEED]: a small Llama that is unlike trained ones.
+"""make_checkpoint.py FOLDER [MODEL [SEED]]: the made models of spec/made-models.md.
 
-Rows are wider than one segment of reduction.1 and end in a block of three elements; three query
-heads share a key head; some weights lie at the edges of their formats, so that clauses matter which
-no trained model reaches. Equal seeds give equal bytes.
+MODEL is `edges` (the default) or `tied`. Equal seeds give equal bytes; the page has seed 1.
 """
 
 import hashlib
@@ -14,24 +12,26 @@ from pathlib import Path
 
 from made_tokenizer import NAMES, tokenizer
 
-HIDDEN, INNER, HEAD, HEADS, KV_HEADS, LAYERS = 4099, 37, 18, 6, 2, 2
 VOCABULARY = len(NAMES)
-CONFIG = {
+COMMON = {
     "architectures": ["LlamaForCausalLM"],
-    "attention_bias": True,
     "bos_token_id": 0,
     "eos_token_id": None,
-    "head_dim": HEAD,
     "hidden_act": "silu",
-    "hidden_size": HIDDEN,
-    "intermediate_size": INNER,
     "max_position_embeddings": 640,
-    "mlp_bias": True,
     "model_type": "llama",
-    "num_attention_heads": HEADS,
-    "num_hidden_layers": LAYERS,
-    "num_key_value_heads": KV_HEADS,
+    "num_hidden_layers": 2,
     "rms_norm_eps": 1e-06,
+    "vocab_size": VOCABULARY,
+}
+CONFIG = COMMON | {
+    "attention_bias": True,
+    "head_dim": 18,
+    "hidden_size": 4099,
+    "intermediate_size": 37,
+    "mlp_bias": True,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 2,
     "rope_parameters": {
         "rope_type": "yarn",
         "rope_theta": 12345.0,
@@ -41,8 +41,27 @@ CONFIG = {
         "beta_slow": 1.5,
     },
     "tie_word_embeddings": False,
-    "vocab_size": VOCABULARY,
 }
+TIED = COMMON | {
+    "attention_bias": False,
+    "head_dim": 64,
+    "hidden_size": 257,
+    "intermediate_size": 2049,
+    "mlp_bias": False,
+    "num_attention_heads": 5,
+    "num_key_value_heads": 5,
+    "rope_parameters": {
+        "rope_type": "llama3",
+        "rope_theta": 500000.0,
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 64,
+    },
+    "tie_word_embeddings": True,
+}
+HIDDEN, HEAD = CONFIG["hidden_size"], CONFIG["head_dim"]  # of `edges`
+LAYERS = COMMON["num_hidden_layers"]
 BEGIN = 0  # the token that begins every prompt
 
 
@@ -89,31 +108,36 @@ class Table:
                 self.set(value, r, c)
 
 
-def tensors_of(seed):
+def tensors_of(seed, config):
     found = {}
 
     def add(name, dtype, *shape):
         found[name] = Table(seed, name, dtype, *shape)
 
-    q, kv = HEADS * HEAD, KV_HEADS * HEAD
-    add("model.embed_tokens.weight", "BF16", VOCABULARY, HIDDEN)
+    hidden, inner = config["hidden_size"], config["intermediate_size"]
+    q, kv = (
+        config["head_dim"] * config[f"num_{kind}_heads"] for kind in ("attention", "key_value")
+    )
+    add("model.embed_tokens.weight", "BF16", VOCABULARY, hidden)
     for layer in range(LAYERS):
         at = f"model.layers.{layer}"
-        add(f"{at}.input_layernorm.weight", "F32", HIDDEN)
-        add(f"{at}.post_attention_layernorm.weight", "BF16", HIDDEN)
+        add(f"{at}.input_layernorm.weight", "F32", hidden)
+        add(f"{at}.post_attention_layernorm.weight", "BF16", hidden)
         for part, rows, columns, dtype in [
-            ("self_attn.q_proj", q, HIDDEN, "BF16"),
-            ("self_attn.k_proj", kv, HIDDEN, "BF16"),
-            ("self_attn.v_proj", kv, HIDDEN, "F16" if layer else "BF16"),
-            ("self_attn.o_proj", HIDDEN, q, "F32" if layer else "BF16"),
-            ("mlp.gate_proj", INNER, HIDDEN, "BF16"),
-            ("mlp.up_proj", INNER, HIDDEN, "BF16"),
-            ("mlp.down_proj", HIDDEN, INNER, "BF16"),
+            ("self_attn.q_proj", q, hidden, "BF16"),
+            ("self_attn.k_proj", kv, hidden, "BF16"),
+            ("self_attn.v_proj", kv, hidden, "F16" if layer else "BF16"),
+            ("self_attn.o_proj", hidden, q, "F32" if layer else "BF16"),
+            ("mlp.gate_proj", inner, hidden, "BF16"),
+            ("mlp.up_proj", inner, hidden, "BF16"),
+            ("mlp.down_proj", hidden, inner, "BF16"),
         ]:
             add(f"{at}.{part}.weight", dtype, rows, columns)
-            add(f"{at}.{part}.bias", dtype if dtype == "F16" else "BF16", rows)
-    add("model.norm.weight", "BF16", HIDDEN)
-    add("lm_head.weight", "BF16", VOCABULARY, HIDDEN)
+            if config["mlp_bias" if part.startswith("mlp") else "attention_bias"]:
+                add(f"{at}.{part}.bias", dtype if dtype == "F16" else "BF16", rows)
+    add("model.norm.weight", "BF16", hidden)
+    if not config["tie_word_embeddings"]:
+        add("lm_head.weight", "BF16", VOCABULARY, hidden)
     for name, table in found.items():
         if "norm" in name:  # near 1, that rows keep their size
             top = 3 if table.dtype == "F32" else 1
@@ -134,7 +158,7 @@ def reach_the_edges(t):
 
     # The score of BEGIN is near -95: its weight is subnormal, stored as +0 (attention.6). Its value
     # is near 2^120. The frequency of the last pair is so low that positions hardly turn it.
-    for head in range(HEADS // KV_HEADS):
+    for head in range(3):
         t[f"{at}.self_attn.q_proj.weight"].set(17.5, HEAD * head + HEAD // 2 - 1, 9)
     t[f"{at}.self_attn.k_proj.weight"].set(-23.0, HEAD // 2 - 1, 8)
     t[f"{at}.self_attn.v_proj.weight"].set(2.0**120, 0, 8)
@@ -188,17 +212,19 @@ def write_safetensors(path, tensors):
             out.write(t.data)
 
 
-def make(folder, seed=1):
+def make(folder, model="edges", seed=1):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    tensors = tensors_of(seed)
-    reach_the_edges(tensors)
+    config = {"edges": CONFIG, "tied": TIED}[model]
+    tensors = tensors_of(seed, config)
+    if model == "edges":
+        reach_the_edges(tensors)
     write_safetensors(folder / "model.safetensors", tensors)
-    for name, value in {"config": CONFIG, "tokenizer": tokenizer()}.items():
+    for name, value in {"config": dict(sorted(config.items())), "tokenizer": tokenizer()}.items():
         (folder / f"{name}.json").write_text(json.dumps(value, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
+    if not 2 <= len(sys.argv) <= 4 or sys.argv[2:3] not in ([], ["edges"], ["tied"]):
         sys.exit(__doc__)
-    make(sys.argv[1], int(sys.argv[2]) if len(sys.argv) == 3 else 1)
+    make(sys.argv[1], *sys.argv[2:3], *map(int, sys.argv[3:]))

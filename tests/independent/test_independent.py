@@ -135,6 +135,22 @@ def test_the_made_checkpoint(edges, tmp_path):
     assert done.code == 0 and b"VERIFIED" in done.out, done.text
 
 
+def test_the_page_of_made_models(tmp_path):
+    """spec/made-models.md has the digests and hashes of what its rules make."""
+    page = (Path(__file__).resolve().parents[2] / "spec/made-models.md").read_text("utf-8")
+    for name in ("edges", "tied"):
+        make_checkpoint.make(tmp_path / name, name)
+        receipt = json.loads(mutations.RECEIPTS[name].read_bytes())
+        own = Model(tmp_path / name)
+        assert list(own.findings(receipt)) == []
+        logits = receipt["output"]["logits"]
+        for value in [
+            *(receipt["model"][key] for key in ("config", "tokenizer", "weights")),
+            receipt["program"]["digest"], receipt["receipt_hash"], logits[0], logits[299],
+        ]:  # fmt: skip
+            assert f"`{value}`" in page, (name, value)
+
+
 ROTARY = [
     {"rope_type": "default", "rope_theta": 500000.0},
     {"rope_type": "linear", "factor": 3.3},

@@ -38,7 +38,7 @@ def llama3(f, n, low, high, factor):
     w = f32(f32(1 / f) * f32(2 * math.pi))
     if w > longest:
         return f32(f / factor)
-    if w < shortest:
+    if w < shortest or active("llama3_without_ramp"):
         return f
     s = f32(f32(f32(f32(1 / w) * n) - low) / span)
     return f32(f32(f32(f32(1 - s) * f) / factor) + f32(s * f))
