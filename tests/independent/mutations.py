@@ -154,7 +154,7 @@ TABLE = {
 
 class Witnesses:
     def __init__(self, folder):
-        self.folders = {}
+        self.folders = {}  # else the model that ships
         for name in ("edges", "tied"):  # spec/made-models.md
             self.folders[name] = Path(folder) / name
             make_checkpoint.make(self.folders[name], name)
