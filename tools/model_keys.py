@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Lists the keys of a checkpoint's four JSON files that transformers and tokenizers know.
 
-model_keys.py tests/checkpoint/known_keys.json
+model_keys.py tests/keys/known_keys.json
 
 It needs both packages, and asks their classes and their sources. Nothing else needs it: the list is
-committed, and tests/checkpoint/test_keys.py compares it with tests/checkpoint/keys.toml."""
+committed, and tests/keys/test_keys.py compares it with tests/keys/keys.toml."""
 
 import ast
 import dataclasses

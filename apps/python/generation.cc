@@ -178,6 +178,37 @@ void add_verdicts(nb::module_& m) {
       nb::arg("spot"), nb::arg("salt"), nb::arg("steps").none());
 }
 
+void add_generations(nb::module_& m) {
+  nb::class_<Generation>(m, "Generation")
+      .def(
+          "__init__",
+          [](Generation* self, const ModelOptions& model, const ExecutionOptions& execution,
+             const SamplingOptions& sampling, const std::string& prompt,
+             const std::optional<std::string>& receipt_path, bool record_model_path,
+             const std::vector<std::string>& sign, bool salt_prompt, const std::string& previous,
+             const std::string& chat) {
+            new (self) Generation({model,
+                                   execution,
+                                   sampling,
+                                   {{prompt, receipt_path, chat, chat.empty() ? "" : "messages"}},
+                                   record_model_path,
+                                   sign,
+                                   salt_prompt,
+                                   digest_from_hex(previous).value_or(Digest{})});
+          },
+          nb::arg("model"), nb::arg("execution"), nb::arg("sampling"), nb::arg("prompt"), nb::kw_only(),
+          nb::arg("receipt_path").none(), nb::arg("record_model_path"), nb::arg("sign"),
+          nb::arg("salt_prompt"), nb::arg("previous"), nb::arg("chat"))
+      .def("next", &Generation::next)
+      .def_prop_ro("notes", &Generation::notes)
+      .def_prop_ro("text",
+                   [](const Generation& g) {  // any bytes of the answer that are no UTF-8 became U+FFFD
+                     return g.answer().receipt.text;
+                   })
+      .def_prop_ro("tokens", [](const Generation& g) { return g.answer().receipt.tokens; })
+      .def_prop_ro("receipt", [](const Generation& g) { return receipt::print(g.answer().receipt); });
+}
+
 }  // namespace
 
 void add_generation(nb::module_& m) {
@@ -225,34 +256,7 @@ void add_generation(nb::module_& m) {
       .def_rw("bad_words_ids", &SamplingOptions::bad_words_ids)
       .def_rw("suppress_tokens", &SamplingOptions::suppress_tokens)
       .def_rw("stop_strings", &SamplingOptions::stop_strings);
-  nb::class_<Generation>(m, "Generation")
-      .def(
-          "__init__",
-          [](Generation* self, const ModelOptions& model, const ExecutionOptions& execution,
-             const SamplingOptions& sampling, const std::string& prompt,
-             const std::optional<std::string>& receipt_path, bool record_model_path,
-             const std::vector<std::string>& sign, bool salt_prompt, const std::string& previous,
-             const std::string& chat) {
-            new (self) Generation({model,
-                                   execution,
-                                   sampling,
-                                   {{prompt, receipt_path, chat, chat.empty() ? "" : "messages"}},
-                                   record_model_path,
-                                   sign,
-                                   salt_prompt,
-                                   digest_from_hex(previous).value_or(Digest{})});
-          },
-          nb::arg("model"), nb::arg("execution"), nb::arg("sampling"), nb::arg("prompt"), nb::kw_only(),
-          nb::arg("receipt_path").none(), nb::arg("record_model_path"), nb::arg("sign"),
-          nb::arg("salt_prompt"), nb::arg("previous"), nb::arg("chat"))
-      .def("next", &Generation::next)
-      .def_prop_ro("notes", &Generation::notes)
-      .def_prop_ro("text",
-                   [](const Generation& g) {  // any bytes of the answer that are no UTF-8 became U+FFFD
-                     return g.answer().receipt.text;
-                   })
-      .def_prop_ro("tokens", [](const Generation& g) { return g.answer().receipt.tokens; })
-      .def_prop_ro("receipt", [](const Generation& g) { return receipt::print(g.answer().receipt); });
+  add_generations(m);
   add_verdicts(m);
   m.def(
       "chat_input",

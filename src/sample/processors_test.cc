@@ -1,4 +1,4 @@
-// Processors: known answers of the second reading (tools/sampling_vectors.py), and what they must
+// Processors: known answers of the second reading (tools/sampling/vectors.py), and what they must
 // not do.
 #include "sample/processors.h"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 spec = importlib.util.spec_from_file_location(
-    "sampling_vectors", ROOT / "tools/sampling_vectors.py"
+    "sampling_vectors", ROOT / "tools/sampling/vectors.py"
 )
 vectors = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(vectors)

@@ -99,17 +99,17 @@ def clause_link(clause):
 
 
 def model_keys():
-    """tests/checkpoint/keys.toml by file."""
-    folder = ROOT / "tests/checkpoint"
+    """tests/keys/keys.toml by file."""
+    folder = ROOT / "tests/keys"
     table = tomllib.loads((folder / "keys.toml").read_text())
     known = json.loads((folder / "known_keys.json").read_text())
     text = [
         "# Keys of a checkpoint",
         "",
         "`tools/docs/generate.py` writes this page from",
-        "[keys.toml](../../tests/checkpoint/keys.toml): what the keys of a checkpoint's JSON files do",
+        "[keys.toml](../../tests/keys/keys.toml): what the keys of a checkpoint's JSON files do",
         f"that transformers {known['transformers']} and tokenizers {known['tokenizers']} know. "
-        "`tests/checkpoint/test_keys.py` shows",
+        "`tests/keys/test_keys.py` shows",
         "each line with the shipped model. A key without a line is as the one around it. Where",
         "`generation_config.json` is absent, its refused keys are refused in `config.json`, too.",
         "Refused keys that transformers has for other families alone stand in",

@@ -106,5 +106,8 @@ def matmul_nbits(inputs, shapes, out, attrs):
 
 
 OPERATIONS = {
-    "matmul": matmul, "grouped_matmul": grouped_matmul, "matmul_integer": matmul_integer, "matmul_nbits": matmul_nbits,
-}  # fmt: skip
+    "matmul": matmul,
+    "grouped_matmul": grouped_matmul,
+    "matmul_integer": matmul_integer,
+    "matmul_nbits": matmul_nbits,
+}

@@ -2,7 +2,7 @@
 """An independent reading of spec/sampling.md, and the known answers that both it and the C++ are
 tested with.
 
-    python3 tools/sampling_vectors.py
+    python3 tools/sampling/vectors.py
 
 writes two files of src/sample, one case per line, floats as hexadecimal bits, choices as
 token:weight or "-" where greedy. Needs numpy.
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-HERE = Path(__file__).resolve().parents[1] / "src/sample"
+HERE = Path(__file__).resolve().parents[2] / "src/sample"
 getcontext().prec = 60
 MASK = 0xFFFFFFFF
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares the settings of a generation with transformers, on random logits and tokens.
 
-    python3 tools/sampling_parity.py [CASES]
+    python3 tools/sampling/parity.py [CASES]
 
-Needs transformers and torch. The left side is tools/sampling_vectors.py, which the C++ equals byte
+Needs transformers and torch. The left side is tools/sampling/vectors.py, which the C++ equals byte
 for byte on src/sample/processor_vectors.txt; the right side is the list that transformers'
 generate() makes of the same generation_config. Processed logits and greedy tokens must be equal.
 For draws the tokens that remain must be equal, but for those that lie within 2^-16 of a
@@ -16,8 +16,8 @@ import warnings
 
 import numpy as np
 import torch
-from sampling_vectors import choices, greedy, processed, random_generation
 from transformers import GenerationConfig, GenerationMixin
+from vectors import choices, greedy, processed, random_generation
 
 WARPERS = ("temperature", "top_k", "top_p", "min_p", "epsilon_cutoff")
 NEAR = 2**-16
