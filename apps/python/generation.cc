@@ -97,6 +97,7 @@ nb::dict verdict(const std::optional<std::string>& text, const std::string& name
 
 }  // namespace
 
+// Long because it is a list of what Python sees.
 void add_generation(nb::module_& m) {
   nb::class_<ModelOptions>(m, "ModelOptions")
       .def(

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "generate/observer.h"
 #include "generate/options.h"
+#include "prompt/chat.h"
 #include "receipt/receipt.h"
 #include "run/session.h"
 
@@ -34,6 +35,8 @@ Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std:
 Result<std::string> chat_input(std::string_view json, const std::string& name, const ChatOptions&);
 // The content of a file of messages or tools.
 Result<std::string> read_chat_file(const std::string& path);
+// The file of --tools into the options; "": none.
+Status read_tools(const std::string& path, ChatOptions&);
 
 struct Request {
   ModelOptions model;
@@ -41,6 +44,9 @@ struct Request {
   SamplingOptions sampling;
   std::vector<Prompt> prompts;     // at least one; their receipts lie in one folder
   bool record_model_path = false;  // into the receipt's execution section
+  // Of a conversation: `prompts` may be empty, more are added, and the memory holds so many
+  // positions. 0: what the prompts need.
+  int64_t conversation = 0;
 };
 
 struct Answer {
@@ -61,6 +67,10 @@ class Generator {
   Generator(Generator&&) noexcept;
   ~Generator();
 
+  // Another prompt of a conversation, behind those of the request; the error is of the prompt
+  // alone. Of the tokens before, those that it begins with are not computed again.
+  Status add(Prompt);
+  const prompt::ChatTemplates& chat_templates() const;
   // Why a prompt of several has no answer; null: it has one.
   const Error* problem(size_t prompt) const;
   // The prompt as the model gets it: of a chat what the template made.

@@ -21,9 +21,14 @@ bool on_gpu(const run::Session& session) {
 }  // namespace
 
 GenerationLoop::GenerationLoop(run::Session& session, std::span<const int32_t> prompt, int64_t max_new,
-                               const sample::Params& params, std::span<const int32_t> stop_tokens)
-    : session_(session), prompt_(prompt), stop_tokens_(stop_tokens), max_new_(max_new), params_(params) {
-  session_.reset();
+                               const sample::Params& params, std::span<const int32_t> stop_tokens,
+                               size_t kept)
+    : session_(session),
+      prompt_(prompt.subspan(kept)),
+      stop_tokens_(stop_tokens),
+      max_new_(max_new),
+      params_(params) {
+  session_.reset(0, static_cast<int64_t>(kept));
   start_ = Clock::now();
 }
 

@@ -28,9 +28,10 @@ struct Generation {
 // belongs to the loop as long as that lives.
 class GenerationLoop {
  public:
-  // Up to max_new tokens. The spans and the session outlive the loop.
+  // Up to max_new tokens. The spans and the session outlive the loop. The first `kept` tokens of
+  // the prompt, not all of them, are in the session's memory already.
   GenerationLoop(run::Session&, std::span<const int32_t> prompt, int64_t max_new, const sample::Params&,
-                 std::span<const int32_t> stop_tokens);
+                 std::span<const int32_t> stop_tokens, size_t kept = 0);
   GenerationLoop(const GenerationLoop&) = delete;
   ~GenerationLoop();
   // The next token; none behind the last, and then the generation is complete. An error ends the
@@ -41,7 +42,7 @@ class GenerationLoop {
  private:
   using Clock = std::chrono::steady_clock;
   run::Session& session_;
-  const std::span<const int32_t> prompt_, stop_tokens_;
+  const std::span<const int32_t> prompt_, stop_tokens_;  // prompt_: without what is kept
   const int64_t max_new_;
   const sample::Params params_;
   Generation generation_;
