@@ -65,6 +65,17 @@ struct TokensCommand {  // encode, decode
   std::string model_name, text, file;
   std::vector<int32_t> tokens;
 };
+struct ChatCommand {
+  ModelOptions model;
+  ExecutionOptions execution;
+  SamplingOptions sampling;
+  std::string operation_set;
+  std::string tools;  // a file
+  ChatOptions chat;
+  std::string receipts = "receipts";  // a folder
+  int64_t context = 4096;             // positions of the conversation, at most the model's
+  bool record_model_path = false;
+};
 struct RenderCommand {
   std::string model_name, messages, tools;  // folder or hub name, files
   ChatOptions chat;
@@ -133,6 +144,7 @@ int infer(const InferCommand&);
 int encode(const TokensCommand&);
 int decode(const TokensCommand&);
 int render(const RenderCommand&);
+int chat(const ChatCommand&);
 int validate(const ReceiptCommand&);
 int verify(const ReceiptCommand&);
 int download(const DownloadCommand&);

@@ -167,6 +167,25 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
   });
 }
 
+void add_conversation(CLI::App& app, ChatCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("chat", "a conversation in the terminal; a receipt of each answer");
+  add_model(*cmd, o.model);
+  add_chat(*cmd, o.chat, o.tools);
+  add_sampling(*cmd, o.sampling);
+  cmd->add_flag("--no-generation-config", o.sampling.no_generation_config,
+                "take no defaults of sampling and length from the checkpoint's generation_config.json");
+  add_execution(*cmd, o.execution);
+  add_operation_set(*cmd, o.operation_set);
+  cmd->add_option("--receipts", o.receipts, "the folder of turn-1.json, turn-2.json, ...")
+      ->capture_default_str();
+  cmd->add_option("--context", o.context, "positions that the conversation may take, at most the model's")
+      ->check(whole(1, 1 << 30))
+      ->capture_default_str();
+  cmd->add_flag("--record-model-path", o.record_model_path,
+                "also write the path of the model on this machine into the receipts");
+  cmd->callback([&o, &result] { result = chat(o); });
+}
+
 void add_export(CLI::App& app, ExportCommand& o, int& result) {
   auto* cmd = app.add_subcommand("export", "checkpoint folder -> model.onnx with weights by reference");
   cmd->add_option("--model-name", o.model_name, "checkpoint folder, or org/name")->required();
@@ -457,6 +476,7 @@ struct Commands {
   ExportCommand export_model;
   CompileCommand compile;
   TokensCommand encode, decode;
+  ChatCommand chat;
   RenderCommand render;
   InferCommand infer;
   ReceiptCommand validate, verify;
@@ -483,6 +503,7 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   Commands c;
   c.doctor.options.environment_was_good = environment_was_good;
   add_run(app, c.run, result);
+  add_conversation(app, c.chat, result);
   add_export(app, c.export_model, result);
   add_compile(app, c.compile, result);
   add_render(app, c.render, result);

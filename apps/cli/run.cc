@@ -5,7 +5,6 @@
 
 #include "base/text/decimal.h"
 #include "base/text/display.h"
-#include "chat_files.h"
 #include "commands.h"
 #include "console.h"
 #include "generate/generate.h"
@@ -135,7 +134,7 @@ Status do_run(const RunCommand& c, int& worst) {
   }
   INVAR_TRY(request.model.operation_set, generate::operation_set(c.operation_set));
   ChatOptions chat = c.chat;
-  INVAR_CHECK_OK(read_tools(c.tools, chat));
+  INVAR_CHECK_OK(generate::read_tools(c.tools, chat));
   if (!c.messages.empty()) {
     INVAR_TRY(const std::string messages, generate::read_chat_file(c.messages));
     INVAR_TRY(std::string input, generate::chat_input(messages, c.messages, chat));

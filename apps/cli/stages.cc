@@ -5,7 +5,6 @@
 
 #include "artifacts.h"
 #include "base/file/temporary_file.h"
-#include "chat_files.h"
 #include "commands.h"
 #include "console.h"
 #include "generate/generate.h"
@@ -90,7 +89,7 @@ Status do_encode(const TokensCommand& c) {
 
 Status do_render(const RenderCommand& c) {
   ChatOptions options = c.chat;
-  INVAR_CHECK_OK(read_tools(c.tools, options));
+  INVAR_CHECK_OK(generate::read_tools(c.tools, options));
   INVAR_TRY(const std::string messages, generate::read_chat_file(c.messages));
   INVAR_TRY(const std::string chat, generate::chat_input(messages, c.messages, options));
   INVAR_TRY(const auto location, generate::resolve(c.model_name));

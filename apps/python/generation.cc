@@ -211,6 +211,7 @@ void add_generations(nb::module_& m) {
 
 }  // namespace
 
+// Long because it is a list of what Python sees.
 void add_generation(nb::module_& m) {
   nb::class_<ModelOptions>(m, "ModelOptions")
       .def(

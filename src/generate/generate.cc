@@ -1,6 +1,7 @@
 #include "generate/generate.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "base/hash/random.h"
 #include "generate/execution.h"
@@ -42,8 +43,9 @@ struct Generator::Impl {
   ModelFolder model;
   DecodingParams decoding;
   std::vector<signature::PrivateKey> keys;
-  std::vector<Job> jobs;
-  int64_t longest = 0;  // positions of the longest job, prompt and answer
+  std::deque<Job> jobs;       // a stream refers to its own
+  std::vector<int32_t> held;  // tokens in the session's memory
+  int64_t longest = 0;        // positions of the longest job, prompt and answer
   CompiledModel compiled;
   receipt::Receipt described;
   DiskReservation space;  // for the receipts that are not written yet
@@ -97,7 +99,8 @@ Status Generator::Impl::encode_prompts() {
     }
     any |= !prompt.problem;
   }
-  return any ? Status() : *jobs[0].prompt.problem;
+  if (any || jobs.empty()) return {};
+  return *jobs[0].prompt.problem;
 }
 
 Status Generator::Impl::reserve_receipts() {
@@ -152,6 +155,8 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
   INVAR_TRY(impl->decoding, decoding_params(impl->model, impl->request.sampling));
   for (const Prompt& prompt : impl->request.prompts) impl->jobs.push_back({prompt, {}});
   INVAR_CHECK_OK(impl->encode_prompts());
+  if (const int64_t positions = impl->request.conversation; positions > 0)
+    impl->longest = std::clamp(positions, impl->longest, std::max(impl->longest, impl->model.context));
   const auto raw = [](const Job& job) { return job.prompt.chat.empty(); };
   if (!impl->model.chat_templates.texts.empty() && std::any_of(impl->jobs.begin(), impl->jobs.end(), raw))
     observer.note("template",
@@ -167,6 +172,32 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
 Generator::Generator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Generator::Generator(Generator&&) noexcept = default;
 Generator::~Generator() = default;
+
+Status Generator::add(Prompt prompt) {
+  Impl& g = *impl_;
+  Job job{std::move(prompt), {}};
+  const int64_t capacity = g.longest;
+  const Status good = g.encode_prompt(job, job.prompt.name.empty() ? "prompt" : job.prompt.name);
+  g.longest = capacity;
+  INVAR_CHECK_OK(good);
+  const auto n = static_cast<int64_t>(job.tokens.size());
+  if (n >= capacity)
+    return bad_input("the conversation has " + std::to_string(n) + " tokens, and the memory holds " +
+                     std::to_string(capacity) +
+                     " positions with the answer: begin anew, or take a larger --context");
+  job.max_new_tokens = std::min(job.max_new_tokens, capacity - n);
+  if (job.prompt.receipt_path) {
+    const size_t text = job.prompt.text.size() + job.prompt.chat.size();
+    const uint64_t bytes = receipt_size(g.described, text, job.tokens.size(), job.max_new_tokens);
+    INVAR_TRY(g.space, reserve_receipt(*job.prompt.receipt_path, bytes));
+  }
+  g.jobs.push_back(std::move(job));
+  return {};
+}
+
+const prompt::ChatTemplates& Generator::chat_templates() const {
+  return impl_->model.chat_templates;
+}
 
 const Error* Generator::problem(size_t prompt) const {
   const auto& problem = impl_->jobs.at(prompt).prompt.problem;
@@ -187,7 +218,24 @@ struct AnswerStream::Impl {
         job(j),
         text(g.model.tokenizer),
         loop(*g.session, j.tokens, j.max_new_tokens, j.params, g.model.stop_tokens,
-             StopStrings(g.model.tokenizer, g.decoding.stop_strings, j.tokens)) {}
+             StopStrings(g.model.tokenizer, g.decoding.stop_strings, j.tokens), take_held(g, j)) {}
+  ~Impl() {  // the last token of an answer was never fed
+    const auto& made = loop.generation().tokens;
+    generator.held = job.tokens;
+    generator.held.insert(generator.held.end(), made.begin(), made.end());
+    generator.held.resize(
+        std::min(generator.held.size(), static_cast<size_t>(generator.session->position())));
+  }
+  // How many tokens of the prompt need no computation. A position of a reproducible program has the
+  // same bits however positions are grouped into steps (receipt.16); other programs begin anew.
+  static size_t take_held(Generator::Impl& g, const Job& j) {
+    const std::vector<int32_t> held = std::exchange(g.held, {});
+    if (g.request.conversation == 0 || g.compiled.plan.operation_set != OperationSet::reproducible) return 0;
+    const size_t most = std::min(held.size(), j.tokens.size() - 1);
+    return static_cast<size_t>(
+        std::mismatch(held.begin(), held.begin() + static_cast<int64_t>(most), j.tokens.begin()).first -
+        held.begin());
+  }
   Generator::Impl& generator;
   const Job& job;
   prompt::Stream text;

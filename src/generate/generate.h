@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "generate/observer.h"
 #include "generate/options.h"
+#include "prompt/chat.h"
 #include "receipt/receipt.h"
 #include "run/session.h"
 
@@ -34,6 +35,8 @@ Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std:
 Result<std::string> chat_input(std::string_view json, const std::string& name, const ChatOptions&);
 // The content of a file of messages or tools.
 Result<std::string> read_chat_file(const std::string& path);
+// The file of --tools into the options; "": none.
+Status read_tools(const std::string& path, ChatOptions&);
 
 struct Request {
   ModelOptions model;
@@ -44,6 +47,9 @@ struct Request {
   std::vector<std::string> sign;   // files of the private keys that sign every receipt (receipt.26)
   bool salt_prompt = false;        // so that the prompt can be withheld later (receipt.27)
   Digest previous{};               // receipt_hash of the turn before (receipt.25); zeros: none
+  // Of a conversation: `prompts` may be empty, more are added, and the memory holds so many
+  // positions. 0: what the prompts need.
+  int64_t conversation = 0;
 };
 
 struct Answer {
@@ -64,6 +70,10 @@ class Generator {
   Generator(Generator&&) noexcept;
   ~Generator();
 
+  // Another prompt of a conversation, behind those of the request; the error is of the prompt
+  // alone. Of the tokens before, those that it begins with are not computed again.
+  Status add(Prompt);
+  const prompt::ChatTemplates& chat_templates() const;
   // Why a prompt of several has no answer; null: it has one.
   const Error* problem(size_t prompt) const;
   // The prompt as the model gets it: of a chat what the template made.

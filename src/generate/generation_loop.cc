@@ -23,14 +23,15 @@ bool on_gpu(const run::Session& session) {
 
 GenerationLoop::GenerationLoop(run::Session& session, std::span<const int32_t> prompt, int64_t max_new,
                                const sample::Params& params, std::span<const int32_t> stop_tokens,
-                               std::optional<StopStrings> stop_strings)
+                               std::optional<StopStrings> stop_strings, size_t kept)
     : session_(session),
       prompt_(prompt),
+      unfed_(prompt.subspan(kept)),
       stop_tokens_(stop_tokens),
       max_new_(max_new),
       params_(params),
       stop_strings_(std::move(stop_strings)) {
-  session_.reset();
+  session_.reset(0, static_cast<int64_t>(kept));
   start_ = Clock::now();
 }
 
@@ -47,7 +48,7 @@ Result<std::optional<int32_t>> GenerationLoop::next() {
     session_.finish_overlapped();
     return std::optional<int32_t>();
   }
-  INVAR_TRY(std::span<const float> logits, session_.step(i == 0 ? prompt_ : std::span(g.tokens).last(1)));
+  INVAR_TRY(std::span<const float> logits, session_.step(i == 0 ? unfed_ : std::span(g.tokens).last(1)));
   std::optional<Result<int32_t>> picked;
   g.logits.emplace_back();
   auto commit = [logits, to = &g.logits.back()](int) { *to = receipt::commit(logits); };

@@ -30,9 +30,11 @@ struct Generation {
 class GenerationLoop {
  public:
   // Up to max_new tokens. The spans and the session outlive the loop. Without `stop_strings` tokens
-  // alone end it.
+  // alone end it. The first `kept` tokens of the prompt, not all of them, are in the session's
+  // memory already.
   GenerationLoop(run::Session&, std::span<const int32_t> prompt, int64_t max_new, const sample::Params&,
-                 std::span<const int32_t> stop_tokens, std::optional<StopStrings> stop_strings = {});
+                 std::span<const int32_t> stop_tokens, std::optional<StopStrings> stop_strings = {},
+                 size_t kept = 0);
   GenerationLoop(const GenerationLoop&) = delete;
   ~GenerationLoop();
   // The next token; none behind the last, and then the generation is complete. An error ends the
@@ -43,7 +45,7 @@ class GenerationLoop {
  private:
   using Clock = std::chrono::steady_clock;
   run::Session& session_;
-  const std::span<const int32_t> prompt_, stop_tokens_;
+  const std::span<const int32_t> prompt_, unfed_, stop_tokens_;  // unfed_: the prompt without what is kept
   const int64_t max_new_;
   const sample::Params params_;
   std::optional<StopStrings> stop_strings_;

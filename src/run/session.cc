@@ -347,9 +347,11 @@ std::vector<std::string> Session::libraries() const {
 int64_t Session::chunk() const {
   return impl_->chunk;
 }
-void Session::reset(int64_t sequence) {
-  impl_->position.at(static_cast<size_t>(sequence)) = 0;
-  if (impl_->recompute) impl_->history.clear();
+// What lies behind a position in a memory is never read before it is written again.
+void Session::reset(int64_t sequence, int64_t keep) {
+  int64_t& position = impl_->position.at(static_cast<size_t>(sequence));
+  position = std::clamp<int64_t>(keep, 0, position);
+  if (impl_->recompute) impl_->history.resize(static_cast<size_t>(position));
 }
 Result<std::span<const float>> Session::step(std::span<const int32_t> tokens, bool all, int64_t sequence) {
   auto logits = impl_->step(tokens, all, sequence);

@@ -80,8 +80,9 @@ class Session {
   // program.
   std::vector<std::string> libraries() const;
   int64_t chunk() const;  // the most tokens of a prompt in a step
-  // Forgets a sequence: position(sequence) == 0.
-  void reset(int64_t sequence = 0);
+  // Forgets a sequence but for its first `keep` tokens, at most position(sequence) of them:
+  // position(sequence) == keep.
+  void reset(int64_t sequence = 0, int64_t keep = 0);
   // Appends tokens at position(sequence). Returns the logits of the last one, or of each with
   // `all`: rows x vocab() floats, row-major, valid until the next call. Errors: token id out of
   // range, beyond capacity, no such sequence.

@@ -79,4 +79,11 @@ Result<std::string> read_chat_file(const std::string& path) {
   return read_file(path, kChatFile);
 }
 
+Status read_tools(const std::string& path, ChatOptions& options) {
+  if (path.empty()) return {};
+  options.tools_file = path;
+  INVAR_TRY(options.tools, read_chat_file(path));
+  return {};
+}
+
 }  // namespace invar::generate

@@ -45,7 +45,7 @@ TEST_F(PromptFileTest, ABadLineDoesNotStopTheOthers) {
   ASSERT_EQ(prompts->size(), 4u);
   EXPECT_FALSE((*prompts)[0].problem);
   EXPECT_NE((*prompts)[1].chat.find("{\"messages\":[{}],\"date\":\"2"), std::string::npos);
-  EXPECT_NE((*prompts)[2].problem->message.find("p.jsonl:3:2: not JSON"), std::string::npos);
+  EXPECT_NE((*prompts)[2].problem->message.find("p.jsonl:3:1:2: not JSON"), std::string::npos);
   EXPECT_EQ((*prompts)[3].text, "B");
   EXPECT_EQ((*prompts)[3].receipt_path, "out/r.4.json");
 }

@@ -34,7 +34,8 @@ std::map<std::string, std::string> members(const std::string& object) {
   std::map<std::string, std::string> all;
   const auto v = json::parse(object, "line");
   EXPECT_TRUE(v) << object;
-  for (const auto& [key, value] : v->members) all[key] = value.kind == json::Value::null ? "\x01" : value.text;
+  for (const auto& [key, value] : v->members)
+    all[key] = value.kind == json::Value::null ? "\x01" : value.text;
   return all;
 }
 
@@ -62,8 +63,8 @@ TEST(ChatTest, RendersWhatTransformersRenders) {
   for (const std::string& line : lines(read("expected.jsonl"))) {
     auto expected = members(line);
     const bool snippet = expected.contains("line");
-    const std::string text = snippet ? snippets.at(std::stoul(expected["line"]) - 1)
-                                     : read("templates/" + expected["template"]);
+    const std::string text =
+        snippet ? snippets.at(std::stoul(expected["line"]) - 1) : read("templates/" + expected["template"]);
     const std::string chat =
         snippet ? R"({"messages":[{"role":"user","content":"Hi"}],"date":"2026-03-07T15:04:05"})"
                 : chats.at(expected["chat"]);
@@ -100,9 +101,11 @@ TEST(ChatTest, ErrorsNameTheLine) {
             "2 chat template \"default\", line 1: unexpected end of template, {% endif %} is missing");
   EXPECT_EQ(error("{{ raise_exception('roles') }}"),
             "2 chat template \"default\", line 1: the template refuses: roles");
-  EXPECT_EQ(error("\n{% include 'x' %}"), "3 chat template \"default\", line 2: the statement 'include' is not covered");
+  EXPECT_EQ(error("\n{% include 'x' %}"),
+            "3 chat template \"default\", line 2: the statement 'include' is not covered");
   EXPECT_EQ(error("{{ 'é'|upper }}"),
-            "3 chat template \"default\", line 1: the case of the letter é is changed; only that of ASCII letters is "
+            "3 chat template \"default\", line 1: the case of the letter é is changed; only that of ASCII "
+            "letters is "
             "covered");
   EXPECT_EQ(error("{{ strftime_now('%Y') }}"),
             "2 chat.json: the chat template asks for the date: give one with --date");
@@ -113,8 +116,10 @@ TEST(ChatTest, ErrorsNameThePlaceInTheMessages) {
   EXPECT_EQ(error("", "[]"), "2 chat.json: an object is needed, not a list");
   EXPECT_EQ(error("", "{}"), "2 chat.json: a chat needs \"messages\"");
   EXPECT_EQ(error("", R"({"messages":[]})"), "2 chat.json: messages: at least one message is needed");
-  EXPECT_EQ(error("", R"({"messages":[{},7]})"), "2 chat.json: messages[1]: an object is needed, not a number");
-  EXPECT_EQ(error("", R"({"messages":[{}],"tools":{}})"), "2 chat.json: tools: a list is needed, not an object");
+  EXPECT_EQ(error("", R"({"messages":[{},7]})"),
+            "2 chat.json: messages[1]: an object is needed, not a number");
+  EXPECT_EQ(error("", R"({"messages":[{}],"tools":{}})"),
+            "2 chat.json: tools: a list is needed, not an object");
   EXPECT_EQ(error("", R"({"messages":[{}],"date":"2026-02-29T00:00:00"})"),
             "2 chat.json: date: no date such as 2026-11-24T15:04:05");
   EXPECT_EQ(error("", R"({"messages":[{"n":99999999999999999999}]})"),
@@ -128,9 +133,11 @@ TEST(ChatTest, HostileTemplatesAreStopped) {
   for (const char* text : {
            "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
            "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
-           "{% set ns = namespace(x='ab') %}{% for i in range(99999) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
+           "{% set ns = namespace(x='ab') %}{% for i in range(99999) %}{% set ns.x = ns.x ~ ns.x %}{% endfor "
+           "%}",
            "{% set ns = namespace(x=[]) %}{% for i in range(99999) %}{% set ns.x = [ns.x] %}{% endfor %}",
-           "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
+           "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% set ns.x = ns.x + ns.x %}{% endfor "
+           "%}",
            "{{ 'x' * 999999999999 }}",
            "{{ 'x'.ljust(999999999999) }}",
            "{{ ('x' * 60000000).replace('x', 'y' * 60000000) }}",
@@ -162,16 +169,20 @@ TEST(ChatTest, TheTemplateIsChosenAsTransformersDoes) {
   EXPECT_EQ(text(both, R"(,"tools":null)"), "D");
   EXPECT_EQ(text(both, R"(,"tools":[],"template":"default")"), "D");
   EXPECT_EQ(text(named, R"(,"template":"rag")"), "R");
-  EXPECT_EQ(text(named, ""), "c: none of the model's chat templates is the default: name one of \"a\", \"rag\"");
+  EXPECT_EQ(text(named, ""),
+            "c: none of the model's chat templates is the default: name one of \"a\", \"rag\"");
   EXPECT_EQ(text({}, ""), "c: the model has no chat template: give the prompt as text");
 }
 
 TEST(ChatTest, WhatIsBoundHasOneSpelling) {
   const auto input = [](const std::string& chat) { return render("{{ messages }}", chat)->input; };
-  EXPECT_EQ(input(R"({ "add_generation_prompt": true, "messages" : [ {"role":"user"} ], "tools": null, "date": "2026-01-01T00:00:00" })"),
-            R"({"messages":[{"role":"user"}]})");
-  EXPECT_EQ(input(R"({"variables":{"a":1.50},"messages":[{"b":1,"a":[true,null]}],"add_generation_prompt":false})"),
-            R"({"messages":[{"b":1,"a":[true,null]}],"add_generation_prompt":false,"variables":{"a":1.50}})");
+  EXPECT_EQ(
+      input(
+          R"({ "add_generation_prompt": true, "messages" : [ {"role":"user"} ], "tools": null, "date": "2026-01-01T00:00:00" })"),
+      R"({"messages":[{"role":"user"}]})");
+  EXPECT_EQ(
+      input(R"({"variables":{"a":1.50},"messages":[{"b":1,"a":[true,null]}],"add_generation_prompt":false})"),
+      R"({"messages":[{"b":1,"a":[true,null]}],"add_generation_prompt":false,"variables":{"a":1.50}})");
 }
 
 std::string taken_apart(const std::string& text, const std::string& prompt = "") {
@@ -183,7 +194,8 @@ TEST(ChatTest, AnswersAreTakenApart) {
   const std::string call =
       R"([{"id":"call_0","type":"function","function":{"name":"f","arguments":"{\"x\": 1}"}}])";
   EXPECT_EQ(taken_apart(" Hello\n"), " Hello\n||[]");
-  EXPECT_EQ(taken_apart("<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\":1}}\n</tool_call>"), "||" + call);
+  EXPECT_EQ(taken_apart("<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\":1}}\n</tool_call>"),
+            "||" + call);
   EXPECT_EQ(taken_apart("Yes.<tool_call>{\"name\": \"f\", \"arguments\": {\"x\":1}}"), "Yes.||" + call);
   EXPECT_EQ(taken_apart("{\"name\": \"f\", \"parameters\": {\"x\":1}}"), "||" + call);
   EXPECT_EQ(taken_apart("<|python_tag|>{\"name\": \"f\", \"parameters\": {\"x\":1}}"), "||" + call);

@@ -79,6 +79,7 @@ Result<Value> Interpreter::comparison(const Node& node, Scope& scope) {
   return Value{true};
 }
 
+// Long because it is one switch over the kinds of expressions.
 Result<Value> Interpreter::evaluate_unplaced(const Node& node, Scope& scope) {
   const auto child = [&](size_t i) { return evaluate(*node.children[i], scope); };
   switch (node.kind) {

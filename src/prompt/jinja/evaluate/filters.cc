@@ -10,13 +10,13 @@
 namespace invar::prompt::jinja {
 namespace {
 
-Result<Value> to_string(Interpreter&, const Value& v, const Bound&) {
+Result<Value> to_string(Interpreter&, const Value& v, const BoundArguments&) {
   if (v.string()) return v;
   INVAR_TRY(std::string s, str(v));
   return text(std::move(s));
 }
 
-Result<Value> trim(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> trim(Interpreter&, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const std::string s, str(v));
   if (!a[0] || a[0]->none()) return text(strip(s, std::nullopt));
   INVAR_TRY(const std::string characters, string_of(*a[0], "the characters of trim"));
@@ -24,14 +24,14 @@ Result<Value> trim(Interpreter&, const Value& v, const Bound& a) {
 }
 
 template <Case to>
-Result<Value> cased(Interpreter&, const Value& v, const Bound&) {
+Result<Value> cased(Interpreter&, const Value& v, const BoundArguments&) {
   INVAR_TRY(const std::string s, str(v));
   INVAR_TRY(std::string made, in_case(s, to));
   return text(std::move(made));
 }
 
 // Words begin behind white space and -({[<, unlike those of str.title.
-Result<Value> title(Interpreter&, const Value& v, const Bound&) {
+Result<Value> title(Interpreter&, const Value& v, const BoundArguments&) {
   INVAR_TRY(const std::string s, str(v));
   std::string out;
   for (size_t at = 0; at < s.size();) {
@@ -55,7 +55,7 @@ Result<Value> title(Interpreter&, const Value& v, const Bound&) {
   return text(std::move(out));
 }
 
-Result<Value> replaced(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> replaced(Interpreter& in, const Value& v, const BoundArguments& a) {
   if (!a[0] || !a[1]) return bad_input("replace takes two texts");
   INVAR_TRY(std::string s, str(v));
   Arguments given;
@@ -67,13 +67,13 @@ Result<Value> replaced(Interpreter& in, const Value& v, const Bound& a) {
   return call_method(in, text(std::move(s)), "replace", given);
 }
 
-Result<Value> otherwise(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> otherwise(Interpreter&, const Value& v, const BoundArguments& a) {
   const bool absent = v.undefined() || (a[1] && truth(*a[1]) && !truth(v));
   if (!absent) return v;
   return a[0] ? *a[0] : text("");
 }
 
-Result<Value> json_of(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> json_of(Interpreter& in, const Value& v, const BoundArguments& a) {
   JsonStyle style;
   style.ensure_ascii = a[0] && truth(*a[0]);
   style.sort_keys = a[3] && truth(*a[3]);
@@ -97,7 +97,7 @@ Result<Value> json_of(Interpreter& in, const Value& v, const Bound& a) {
   return text(std::move(s));
 }
 
-Result<Value> indent(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> indent(Interpreter& in, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const std::string s, string_of(v, "what is indented"));
   std::string by(4, ' ');
   if (a[0] && a[0]->string()) {
@@ -119,12 +119,12 @@ Result<Value> indent(Interpreter& in, const Value& v, const Bound& a) {
   return text(std::move(out));
 }
 
-Result<Value> escape(Interpreter&, const Value& v, const Bound&) {
+Result<Value> escape(Interpreter&, const Value& v, const BoundArguments&) {
   if (v.markup()) return v;
   INVAR_TRY(const std::string s, str(v));
   return text(escape_html(s), true);
 }
-Result<Value> safe(Interpreter&, const Value& v, const Bound&) {
+Result<Value> safe(Interpreter&, const Value& v, const BoundArguments&) {
   INVAR_TRY(std::string s, str(v));
   return text(std::move(s), true);
 }
@@ -145,7 +145,7 @@ std::optional<Value> number_in(const std::string& s, bool fraction) {
   return fraction ? Value{d} : Value{i};
 }
 
-Result<Value> to_int(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> to_int(Interpreter&, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const int64_t base, integer_or(a[1], 10, "base"));
   if (base != 10) return not_covered("int with another base than 10");
   if (const auto i = v.integer()) return Value{*i};
@@ -161,7 +161,7 @@ Result<Value> to_int(Interpreter&, const Value& v, const Bound& a) {
   return Value{static_cast<int64_t>(*d)};
 }
 
-Result<Value> to_float(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> to_float(Interpreter&, const Value& v, const BoundArguments& a) {
   if (v.undefined()) return unsupported(v, "");
   if (const auto d = v.number()) return Value{*d};
   if (const std::string* s = v.string())
@@ -169,13 +169,13 @@ Result<Value> to_float(Interpreter&, const Value& v, const Bound& a) {
   return a[0] ? *a[0] : Value{0.0};
 }
 
-Result<Value> absolute(Interpreter&, const Value& v, const Bound&) {
+Result<Value> absolute(Interpreter&, const Value& v, const BoundArguments&) {
   if (const auto i = v.integer(); i && *i != INT64_MIN) return Value{*i < 0 ? -*i : *i};
   if (const auto d = v.number()) return Value{std::fabs(*d)};
   return unsupported(v, "bad operand type for abs(): '" + std::string(type_name(v)) + "'");
 }
 
-Result<Value> rounded(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> rounded(Interpreter&, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const int64_t precision, integer_or(a[0], 0, "precision"));
   std::string how = "common";
   if (a[1]) {
@@ -190,7 +190,7 @@ Result<Value> rounded(Interpreter&, const Value& v, const Bound& a) {
   return Value{how == "ceil" ? std::ceil(*d) : how == "floor" ? std::floor(*d) : std::nearbyint(*d)};
 }
 
-Result<Value> truncate(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> truncate(Interpreter&, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const std::string s, string_of(v, "what is truncated"));
   INVAR_TRY(const int64_t longest, integer_or(a[0], 255, "length"));
   std::string end = "...";
@@ -206,7 +206,7 @@ Result<Value> truncate(Interpreter&, const Value& v, const Bound& a) {
   return text(kept + end);
 }
 
-Result<Value> urlencode(Interpreter&, const Value& v, const Bound&) {
+Result<Value> urlencode(Interpreter&, const Value& v, const BoundArguments&) {
   INVAR_TRY(const std::string s, string_of(v, "what is encoded for a URL"));
   std::string out;
   for (const char c : s) {
@@ -220,7 +220,7 @@ Result<Value> urlencode(Interpreter&, const Value& v, const Bound&) {
   return text(std::move(out));
 }
 
-Result<Value> centered(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> centered(Interpreter& in, const Value& v, const BoundArguments& a) {
   INVAR_TRY(std::string s, str(v));
   return call_method(in, text(std::move(s)), "center", {{a[0] ? *a[0] : Value{int64_t{80}}}, {}});
 }
@@ -273,7 +273,7 @@ Result<Value> Interpreter::filter(const std::string& name, const Value& input, c
   for (const std::span<const Filter> filters : {value_filters(), sequence_filters()})
     for (const Filter& f : filters)
       if (f.name == name) {
-        INVAR_TRY(const Bound bound, bind("the filter '" + name + "'", f.parameters, given));
+        INVAR_TRY(const BoundArguments bound, bind("the filter '" + name + "'", f.parameters, given));
         return f.function(*this, input, bound);
       }
   if (among({"attr", "filesizeformat", "forceescape", "pprint", "random", "striptags", "urlize", "wordcount",

@@ -45,9 +45,9 @@ struct Arguments {
   std::vector<std::pair<std::string, Value>> named;
 };
 // The values of parameters, null where none is given.
-using Bound = std::vector<const Value*>;
+using BoundArguments = std::vector<const Value*>;
 // `parameters` are names with a comma between. Errors: too many, unknown, or given twice.
-Result<Bound> bind(const std::string& function, std::string_view parameters, const Arguments&);
+Result<BoundArguments> bind(const std::string& function, std::string_view parameters, const Arguments&);
 
 class Interpreter {
  public:
@@ -114,7 +114,7 @@ Result<Value> format_percent(const std::string& format, const Value& arguments);
 // str.format with {}, {0} and {name}.
 Result<Value> format_braces(const std::string& format, const Arguments&);
 // attributes.cc. Null where the type of the value has no such method.
-using Function = Result<Value> (*)(Interpreter&, const Value& receiver, const Bound&);
+using Function = Result<Value> (*)(Interpreter&, const Value& receiver, const BoundArguments&);
 Result<Value> call_method(Interpreter&, const Value& receiver, const std::string& name, const Arguments&);
 enum class Method { none, safe, unsafe };
 Method method_of(const Value&, std::string_view name);

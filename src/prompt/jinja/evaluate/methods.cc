@@ -6,14 +6,15 @@
 
 namespace invar::prompt::jinja {
 
-Result<Bound> bind(const std::string& function, std::string_view parameters, const Arguments& given) {
+Result<BoundArguments> bind(const std::string& function, std::string_view parameters,
+                            const Arguments& given) {
   std::vector<std::string_view> names;
   for (size_t at = 0; at < parameters.size();) {
     const size_t end = std::min(parameters.find(',', at), parameters.size());
     names.push_back(parameters.substr(at, end - at));
     at = end + 1;
   }
-  Bound bound(names.size());
+  BoundArguments bound(names.size());
   if (given.positional.size() > names.size())
     return bad_input(function + " takes at most " + std::to_string(names.size()) + " argument(s), " +
                      std::to_string(given.positional.size()) + " are given");
@@ -51,26 +52,26 @@ Result<std::string> needed_string(const Value* v, const char* what) {
 }
 
 template <Side side>
-Result<Value> strip_method(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> strip_method(Interpreter&, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const auto characters, optional_string(a[0], "the argument of strip()"));
   return text(strip(self(v), characters ? std::optional<std::string_view>(*characters) : std::nullopt, side));
 }
 
 template <auto how>
-Result<Value> split_method(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> split_method(Interpreter&, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const auto separator, optional_string(a[0], "the separator"));
   INVAR_TRY(const int64_t most, integer_or(a[1], -1, "maxsplit"));
   if (separator && separator->empty()) return bad_input("empty separator");
   return strings(how(self(v), separator ? std::optional<std::string_view>(*separator) : std::nullopt, most));
 }
 
-Result<Value> splitlines(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> splitlines(Interpreter&, const Value& v, const BoundArguments& a) {
   return strings(split_lines(self(v), a[0] && truth(*a[0])));
 }
 
 // A prefix or suffix, or a tuple of them; of what lies between two positions.
 template <bool at_end>
-Result<Value> affix(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> affix(Interpreter&, const Value& v, const BoundArguments& a) {
   if (!a[0]) return bad_input("startswith() and endswith() need an argument");
   if (a[1] || a[2]) return not_covered("startswith() and endswith() with positions");
   const Sequence* several = a[0]->sequence();
@@ -85,7 +86,7 @@ Result<Value> affix(Interpreter&, const Value& v, const Bound& a) {
 }
 
 template <bool at_end>
-Result<Value> remove_affix(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> remove_affix(Interpreter&, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const std::string s, needed_string(a[0], "the prefix or suffix"));
   std::string_view left = self(v);
   if (at_end && left.ends_with(s)) left.remove_suffix(s.size());
@@ -94,12 +95,12 @@ Result<Value> remove_affix(Interpreter&, const Value& v, const Bound& a) {
 }
 
 template <Case to>
-Result<Value> case_method(Interpreter&, const Value& v, const Bound&) {
+Result<Value> case_method(Interpreter&, const Value& v, const BoundArguments&) {
   INVAR_TRY(std::string made, in_case(self(v), to));
   return text(std::move(made));
 }
 
-Result<Value> replace_method(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> replace_method(Interpreter& in, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const std::string from, needed_string(a[0], "what replace() replaces"));
   INVAR_TRY(const std::string to, needed_string(a[1], "what replace() inserts"));
   INVAR_TRY(const int64_t most, integer_or(a[2], -1, "count"));
@@ -111,7 +112,7 @@ Result<Value> replace_method(Interpreter& in, const Value& v, const Bound& a) {
 }
 
 template <bool last, bool must>
-Result<Value> find_method(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> find_method(Interpreter&, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const std::string part, needed_string(a[0], "what is sought"));
   INVAR_TRY(const int64_t start, integer_or(a[1], 0, "start"));
   if (a[2] || start < 0) return not_covered("find() with an end, or a negative start");
@@ -123,12 +124,12 @@ Result<Value> find_method(Interpreter&, const Value& v, const Bound& a) {
   return Value{at == s.npos ? int64_t{-1} : static_cast<int64_t>(at)};
 }
 
-Result<Value> count_method(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> count_method(Interpreter&, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const std::string part, needed_string(a[0], "what is counted"));
   return Value{count(self(v), part)};
 }
 
-Result<Value> join_method(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> join_method(Interpreter& in, const Value& v, const BoundArguments& a) {
   if (!a[0]) return bad_input("join() needs something to join");
   INVAR_TRY(const std::vector<Value> parts, in.iterate(*a[0]));
   std::string joined;
@@ -141,7 +142,7 @@ Result<Value> join_method(Interpreter& in, const Value& v, const Bound& a) {
 }
 
 template <bool last>
-Result<Value> partition_method(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> partition_method(Interpreter&, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const std::string separator, needed_string(a[0], "the separator"));
   if (separator.empty()) return bad_input("empty separator");
   const std::string& s = self(v);
@@ -156,7 +157,7 @@ Result<Value> partition_method(Interpreter&, const Value& v, const Bound& a) {
 
 // ljust, rjust, center: 'l', 'r', 'c'; zfill: 'z'.
 template <char how>
-Result<Value> pad(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> pad(Interpreter&, const Value& v, const BoundArguments& a) {
   if (!a[0]) return bad_input("a width is missing");
   INVAR_TRY(const int64_t width, integer_or(a[0], 0, "width"));
   std::string fill = how == 'z' ? "0" : " ";
@@ -177,7 +178,7 @@ Result<Value> pad(Interpreter&, const Value& v, const Bound& a) {
   return text(std::move(out));
 }
 
-Result<Value> get_method(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> get_method(Interpreter&, const Value& v, const BoundArguments& a) {
   if (!a[0]) return bad_input("get() needs a key");
   if (!hashable(*a[0])) return bad_input("unhashable type: '" + std::string(type_name(*a[0])) + "'");
   const Value* found = v.dict()->find(*a[0]);
@@ -185,7 +186,7 @@ Result<Value> get_method(Interpreter&, const Value& v, const Bound& a) {
 }
 
 template <Sequence::Kind kind>
-Result<Value> view(Interpreter& in, const Value& v, const Bound&) {
+Result<Value> view(Interpreter& in, const Value& v, const BoundArguments&) {
   INVAR_CHECK_OK(in.spend(v.dict()->members.size() / 16));
   std::vector<Value> elements;
   for (const auto& [key, value] : v.dict()->members)
@@ -195,17 +196,17 @@ Result<Value> view(Interpreter& in, const Value& v, const Bound&) {
   return sequence(kind, std::move(elements));
 }
 
-Result<Value> copy(Interpreter&, const Value& v, const Bound&) {
+Result<Value> copy(Interpreter&, const Value& v, const BoundArguments&) {
   return v;
 }
 
-Result<Value> list_count(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> list_count(Interpreter&, const Value& v, const BoundArguments& a) {
   if (!a[0]) return bad_input("count() needs an argument");
   const auto& all = v.sequence()->elements;
   return Value{static_cast<int64_t>(
       std::count_if(all.begin(), all.end(), [&](const Value& x) { return equal(x, *a[0]); }))};
 }
-Result<Value> list_index(Interpreter&, const Value& v, const Bound& a) {
+Result<Value> list_index(Interpreter&, const Value& v, const BoundArguments& a) {
   if (!a[0] || a[1] || a[2]) return not_covered("index() of a list takes one argument");
   const auto& all = v.sequence()->elements;
   for (size_t i = 0; i < all.size(); ++i)
@@ -314,13 +315,13 @@ Result<Value> call_method(Interpreter& in, const Value& v, const std::string& na
   INVAR_CHECK_OK(in.spend(s ? s->size() / 64 : 0));
   if (s && name == "format") return format_braces(*s, given);
   if (s && among(kClasses, name)) {
-    INVAR_TRY(const Bound none, bind(name + "()", "", given));
+    INVAR_TRY(const BoundArguments none, bind(name + "()", "", given));
     INVAR_TRY(const bool holds, is_class(*s, name));
     return Value{holds};
   }
   for (const Entry& e : methods(v)) {
     if (e.name != name) continue;
-    INVAR_TRY(const Bound bound, bind(name + "()", e.parameters, given));
+    INVAR_TRY(const BoundArguments bound, bind(name + "()", e.parameters, given));
     return e.function(in, v, bound);
   }
   return not_covered("the method " + name + "() of " + std::string(type_name(v)) + " is not covered");

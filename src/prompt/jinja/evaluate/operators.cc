@@ -100,6 +100,10 @@ Result<Value> unary(const std::string& op, const Value& v) {
 
 Result<Value> binary(Interpreter& in, const std::string& op, const Value& a, const Value& b) {
   if (a.undefined()) return unsupported(a, "");
+  if (op == "+" && (a.markup() || b.markup()) && a.string() && b.string()) {  // the other one is escaped
+    const auto safe = [](const Value& v) { return v.markup() ? *v.string() : escape_html(*v.string()); };
+    return text(safe(a) + safe(b), /*markup=*/true);
+  }
   if (a.markup() || b.markup()) return not_covered("the operator " + op + " of a safe string");
   if (op == "%" && a.string()) return format_percent(*a.string(), b);
   if (b.undefined()) return unsupported(b, "");

@@ -76,21 +76,21 @@ std::vector<Value> values_of(std::vector<Keyed> items) {
   return values;
 }
 
-Result<Value> sorted(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> sorted(Interpreter& in, const Value& v, const BoundArguments& a) {
   INVAR_TRY(auto items, keyed(in, v, a[2], is_true(a[1])));
   INVAR_CHECK_OK(order(in, items, is_true(a[0])));
   return list(values_of(std::move(items)));
 }
 
 template <bool largest>
-Result<Value> extreme(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> extreme(Interpreter& in, const Value& v, const BoundArguments& a) {
   INVAR_TRY(auto items, keyed(in, v, a[1], is_true(a[0])));
   if (items.empty()) return undefined("No aggregated item, sequence was empty.");
   INVAR_CHECK_OK(order(in, items, largest));
   return items[0].value;
 }
 
-Result<Value> unique(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> unique(Interpreter& in, const Value& v, const BoundArguments& a) {
   INVAR_TRY(auto items, keyed(in, v, a[1], is_true(a[0])));
   std::vector<Keyed> kept;
   for (Keyed& item : items) {
@@ -102,7 +102,7 @@ Result<Value> unique(Interpreter& in, const Value& v, const Bound& a) {
   return sequence(Sequence::generator, values_of(std::move(kept)));
 }
 
-Result<Value> groupby(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> groupby(Interpreter& in, const Value& v, const BoundArguments& a) {
   if (!a[0] || a[1]) return not_covered("groupby takes one attribute here");
   INVAR_TRY(auto items, keyed(in, v, a[0], is_true(a[2])));
   INVAR_CHECK_OK(order(in, items, false));
@@ -118,7 +118,7 @@ Result<Value> groupby(Interpreter& in, const Value& v, const Bound& a) {
   return list(std::move(groups));
 }
 
-Result<Value> dictsort(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> dictsort(Interpreter& in, const Value& v, const BoundArguments& a) {
   if (!v.dict()) return unsupported(v, "dictsort takes a dict");
   std::string by = "key";
   if (a[1]) {
@@ -134,14 +134,14 @@ Result<Value> dictsort(Interpreter& in, const Value& v, const Bound& a) {
   return list(values_of(std::move(items)));
 }
 
-Result<Value> items(Interpreter& in, const Value& v, const Bound&) {
+Result<Value> items(Interpreter& in, const Value& v, const BoundArguments&) {
   if (v.undefined()) return sequence(Sequence::generator, {});
   if (!v.dict()) return bad_input("Can only get item pairs from a mapping.");
   INVAR_TRY(const Value view, call_method(in, v, "items", {}));
   return sequence(Sequence::generator, view.sequence()->elements);
 }
 
-Result<Value> length_of(Interpreter&, const Value& v, const Bound&) {
+Result<Value> length_of(Interpreter&, const Value& v, const BoundArguments&) {
   if (v.undefined()) return Value{int64_t{0}};
   if (const std::string* s = v.string()) return Value{length(*s)};
   if (v.dict()) return Value{static_cast<int64_t>(v.dict()->members.size())};
@@ -150,18 +150,18 @@ Result<Value> length_of(Interpreter&, const Value& v, const Bound&) {
   return bad_input("object of type '" + std::string(type_name(v)) + "' has no len()");
 }
 
-Result<Value> first(Interpreter& in, const Value& v, const Bound&) {
+Result<Value> first(Interpreter& in, const Value& v, const BoundArguments&) {
   INVAR_TRY(std::vector<Value> all, in.iterate(v));
   return all.empty() ? undefined("No first item, sequence was empty.") : all.front();
 }
-Result<Value> last(Interpreter& in, const Value& v, const Bound&) {
+Result<Value> last(Interpreter& in, const Value& v, const BoundArguments&) {
   const Sequence* s = v.sequence();
   if (s && s->kind == Sequence::generator) return bad_input("'generator' object is not reversible");
   INVAR_TRY(std::vector<Value> all, in.iterate(v));
   return all.empty() ? undefined("No last item, sequence was empty.") : all.back();
 }
 
-Result<Value> reversed(Interpreter& in, const Value& v, const Bound&) {
+Result<Value> reversed(Interpreter& in, const Value& v, const BoundArguments&) {
   INVAR_TRY(std::vector<Value> all, in.iterate(v));
   std::reverse(all.begin(), all.end());
   if (!v.string()) return sequence(Sequence::generator, std::move(all));
@@ -170,7 +170,7 @@ Result<Value> reversed(Interpreter& in, const Value& v, const Bound&) {
   return text(std::move(joined));
 }
 
-Result<Value> join(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> join(Interpreter& in, const Value& v, const BoundArguments& a) {
   std::string separator, joined;
   if (a[0]) {
     INVAR_TRY(separator, str(*a[0]));
@@ -188,12 +188,12 @@ Result<Value> join(Interpreter& in, const Value& v, const Bound& a) {
   return text(std::move(joined));
 }
 
-Result<Value> to_list(Interpreter& in, const Value& v, const Bound&) {
+Result<Value> to_list(Interpreter& in, const Value& v, const BoundArguments&) {
   INVAR_TRY(std::vector<Value> all, in.iterate(v));
   return list(std::move(all));
 }
 
-Result<Value> total(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> total(Interpreter& in, const Value& v, const BoundArguments& a) {
   Value sum = a[1] ? *a[1] : Value{int64_t{0}};
   INVAR_TRY(const std::vector<Value> all, in.iterate(v));
   for (Value one : all) {
@@ -209,7 +209,7 @@ Result<Value> total(Interpreter& in, const Value& v, const Bound& a) {
   return sum;
 }
 
-Result<Value> batch(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> batch(Interpreter& in, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const int64_t size, integer_or(a[0], 0, "linecount"));
   if (size < 1) return bad_input("batch needs a size of at least 1");
   INVAR_TRY(const std::vector<Value> all, in.iterate(v));
@@ -228,7 +228,7 @@ Result<Value> batch(Interpreter& in, const Value& v, const Bound& a) {
   return sequence(Sequence::generator, std::move(batches));
 }
 
-Result<Value> slices(Interpreter& in, const Value& v, const Bound& a) {
+Result<Value> slices(Interpreter& in, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const int64_t n, integer_or(a[0], 0, "slices"));
   if (n < 1) return bad_input("slice needs at least 1 slice");
   INVAR_CHECK_OK(in.spend(static_cast<size_t>(std::min<int64_t>(n, int64_t{1} << 40))));
@@ -273,6 +273,7 @@ std::span<const Filter> sequence_filters() {
 
 Result<Value> choosing_filter(Interpreter& in, const std::string& name, const Value& input,
                               const Arguments& given) {
+  if (!truth(input)) return sequence(Sequence::generator, {});  // of none, too
   INVAR_TRY(const std::vector<Value> all, in.iterate(input));
   std::vector<Value> out;
   Arguments rest = given;
@@ -283,7 +284,7 @@ Result<Value> choosing_filter(Interpreter& in, const std::string& name, const Va
     return v;
   };
   if (name == "map" && given.positional.empty()) {
-    INVAR_TRY(const Bound bound, bind("the filter 'map'", "attribute,default", given));
+    INVAR_TRY(const BoundArguments bound, bind("the filter 'map'", "attribute,default", given));
     if (!bound[0]) return bad_input("map requires a filter argument");
     for (const Value& one : all) {
       INVAR_TRY(Value made, at_path(in, one, *bound[0], bound[1]));

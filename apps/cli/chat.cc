@@ -1,0 +1,185 @@
+// invar chat: a conversation in the terminal. Every answer has a receipt of the whole history.
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/file/file.h"
+#include "base/text/display.h"
+#include "base/text/utf8.h"
+#include "commands.h"
+#include "console.h"
+#include "generate/generate.h"
+#include "generate/task_cache.h"
+#include "prompt/chat.h"
+
+namespace invar::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using json = nlohmann::ordered_json;
+
+constexpr const char* kHelp =
+    "  /reset        forget the conversation\n"
+    "  /system TEXT  another system message; forgets the conversation\n"
+    "  /save FILE    write the messages, for run --messages\n"
+    "  /quit         leave, as the end of the input does\n"
+    "  A line that ends with \\ goes on in the next one.\n";
+
+class Conversation {
+ public:
+  Conversation(const ChatCommand& c, ChatOptions options, generate::Generator& generator, Console& console)
+      : command_(c),
+        options_(std::move(options)),
+        generator_(generator),
+        console_(console),
+        system_(c.chat.system) {
+    options_.system.reset();
+    reset();
+  }
+  // Whether it goes on.
+  Result<bool> take(const std::string& line);
+
+ private:
+  void reset() {
+    messages_ = json::array();
+    if (system_) messages_.push_back({{"role", "system"}, {"content", *system_}});
+  }
+  Status answer(const std::string& text);
+  std::string receipt_path();
+  json message_of(const receipt::Receipt&);
+
+  const ChatCommand& command_;
+  ChatOptions options_;
+  generate::Generator& generator_;
+  Console& console_;
+  std::optional<std::string> system_;
+  json messages_;
+  size_t turns_ = 0;
+  int number_ = 0;  // of the last receipt
+};
+
+// turn-N.json, the first that is not there yet.
+std::string Conversation::receipt_path() {
+  std::error_code ec;
+  std::string path;
+  do path = (fs::path(command_.receipts) / ("turn-" + std::to_string(++number_) + ".json")).string();
+  while (fs::exists(path, ec));
+  return path;
+}
+
+// The answer as templates read it in the next turn.
+json Conversation::message_of(const receipt::Receipt& r) {
+  const prompt::ChatAnswer parts = prompt::parse_answer(r.text, r.prompt);
+  json message = {{"role", "assistant"}, {"content", parts.content}};
+  if (!parts.reasoning.empty()) message["reasoning_content"] = parts.reasoning;
+  json calls = json::parse(parts.tool_calls);
+  for (json& call : calls) {
+    json& arguments = call["function"]["arguments"];
+    const json parsed = json::parse(arguments.get<std::string>(), nullptr, /*allow_exceptions=*/false);
+    if (parsed.is_object()) arguments = parsed;
+  }
+  if (!calls.empty()) message["tool_calls"] = std::move(calls);
+  return message;
+}
+
+Status Conversation::answer(const std::string& text) {
+  json messages = messages_;
+  messages.push_back({{"role", "user"}, {"content", text}});
+  INVAR_TRY(std::string input, generate::chat_input(messages.dump(), "the conversation", options_));
+  const std::string path = receipt_path();
+  INVAR_CHECK_OK(generator_.add({"", path, std::move(input), "the conversation"}));
+  generate::AnswerStream stream = generator_.stream(turns_++);
+  for (;;) {
+    INVAR_TRY(const std::optional<std::string> piece, stream.next());
+    if (!piece) break;
+    INVAR_CHECK_OK(write_stdout(*piece));
+    std::fflush(stdout);
+  }
+  INVAR_CHECK_OK(write_stdout("\n"));
+  INVAR_TRY(const generate::Answer a, stream.finish(console_));
+  messages.push_back(message_of(a.receipt));
+  messages_ = std::move(messages);
+  std::fprintf(stderr, "  %-9s %s  %s\n", "receipt", printable(path).c_str(),
+               a.receipt_hash.substr(0, 16).c_str());
+  return {};
+}
+
+Result<bool> Conversation::take(const std::string& line) {
+  const auto argument = [&](const char* command) -> std::optional<std::string> {
+    const std::string start = std::string(command) + " ";
+    if (!line.starts_with(start)) return std::nullopt;
+    return line.substr(start.size());
+  };
+  if (line.find_first_not_of(" \t") == line.npos) return true;
+  if (line[0] != '/') {
+    INVAR_CHECK_OK(answer(line));
+  } else if (line == "/quit") {
+    return false;
+  } else if (line == "/help") {
+    write_stderr(kHelp);
+  } else if (line == "/reset") {
+    reset();
+  } else if (const auto system = argument("/system")) {
+    system_ = *system;
+    reset();
+  } else if (const auto path = argument("/save")) {
+    INVAR_CHECK_OK(write_file(*path, messages_.dump(2) + "\n"));
+  } else {
+    return bad_input(line + ": no command of a conversation: /help lists them");
+  }
+  return true;
+}
+
+// A line of the input; none at its end.
+std::optional<std::string> read_line() {
+  std::string text, line;
+  for (bool more = true; more;) {
+    if (stderr_is_terminal()) write_stderr(text.empty() ? "> " : ". ");
+    if (!std::getline(std::cin, line)) return text.empty() ? std::nullopt : std::optional(text);
+    if (line.ends_with('\r')) line.pop_back();
+    more = line.ends_with('\\');
+    if (more) line.back() = '\n';
+    text += line;
+  }
+  return text;
+}
+
+// `worst`: the exit code of turns that had no answer.
+Status do_chat(const ChatCommand& c, int& worst) {
+  generate::Request request{c.model, c.execution, c.sampling, {}, c.record_model_path};
+  INVAR_TRY(request.model.operation_set, generate::operation_set(c.operation_set));
+  request.conversation = c.context;
+  ChatOptions options = c.chat;
+  INVAR_CHECK_OK(generate::read_tools(c.tools, options));
+  Console console(false);
+  std::error_code ec;
+  fs::create_directories(c.receipts, ec);
+  if (ec) return bad_input(c.receipts + ": no folder for receipts: " + ec.message());
+  INVAR_TRY(generate::Generator generator, generate::Generator::open(std::move(request), console));
+  if (generator.chat_templates().texts.empty())
+    return bad_input(c.model.model_name + ": the model has no chat template: use `invar run --prompt-text`");
+  std::signal(SIGHUP, SIG_IGN);
+  Conversation conversation(c, std::move(options), generator, console);
+  while (const auto line = read_line()) {
+    if (valid_prefix(*line) < line->size()) {
+      worst = fail(bad_input("the line is not UTF-8"));
+      continue;
+    }
+    const auto open = conversation.take(*line);
+    if (!open) worst = fail(open.error());
+    if (open && !*open) break;
+  }
+  return {};
+}
+
+}  // namespace
+
+int chat(const ChatCommand& c) {
+  int worst = 0;
+  const int code = exit_code(do_chat(c, worst));
+  return code ? code : worst;
+}
+
+}  // namespace invar::cli
