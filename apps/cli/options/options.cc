@@ -1,114 +1,10 @@
-// The options of the command line. The only file that includes CLI11 (6 s of compile time).
-#include <CLI/CLI.hpp>
-#include <cmath>
-#include <cstdint>
-
-#include "base/text/decimal.h"
+// The options of the command line.
 #include "base/thread_pool.h"
-#include "commands.h"
 #include "console.h"
+#include "options/shared.h"
 
 namespace invar::cli {
 namespace {
-
-void add_model(CLI::App& app, ModelOptions& o) {
-  app.add_option("--model-name", o.model_name,
-                 "checkpoint folder, or org/name[@revision] on the Hugging Face hub")
-      ->required();
-  app.add_option("--revision", o.revision, "branch, tag or commit of a hub model (default: main)");
-  app.add_flag("--offline", o.offline, "download nothing: only what the Hugging Face cache has");
-  app.add_option("--plan", o.plan, "use this compiled plan instead of exporting and compiling");
-  app.add_option("--task-dir", o.task_dir, "where the export and the plan of this model go");
-  app.add_option("--tasks-root", o.tasks_root, "where task folders are made (default: the user's cache)");
-  app.add_flag("--colocate-tensors", o.colocate_tensors,
-               "copy weights into the task folder instead of linking them");
-}
-
-void add_operation_set(CLI::App& app, std::string& set) {
-  app.add_option("--operation-set", set,
-                 "what is promised of the bits: default (nothing), deterministic (the same in every run "
-                 "on this machine), reproducible (the same on any machine; the default)");
-}
-
-// CLI11 reads 010 as 8, takes +5 and 0x10, and wraps or cuts what is too large or negative. Only
-// plain digits pass.
-CLI::Validator whole(uint64_t least, uint64_t most) {
-  const std::string range = std::to_string(least) + " to " + std::to_string(most);
-  return CLI::Validator(
-      [=](std::string& text) -> std::string {
-        return parse_whole(text, least, most) ? "" : text + " is not a whole number from " + range;
-      },
-      range);
-}
-
-void add_decimal(CLI::App& app, const std::string& name, std::optional<float>& value, const char* help) {
-  app.add_option_function<std::string>(
-         name,
-         [&value, name](const std::string& text) {
-           if (const std::string wrong = parse_decimal(text, value.emplace()); !wrong.empty())
-             throw CLI::ValidationError(name, wrong);
-         },
-         help)
-      ->type_name("NUMBER");
-}
-
-CLI::Validator seconds(double most) {
-  return CLI::Validator(
-      [=](std::string& text) -> std::string {
-        double value;
-        if (std::string wrong = parse_decimal(text, value); !wrong.empty()) return wrong;
-        return value >= 0 && value <= most ? ""
-                                           : text + " is not from 0 to " + std::to_string(std::lround(most));
-      },
-      "0 to " + std::to_string(std::lround(most)));
-}
-
-void add_execution(CLI::App& app, ExecutionOptions& o) {
-  app.add_option("--device", o.device, "cpu, cuda or cuda:N; never changes a bit")->capture_default_str();
-  app.add_flag("--cpu-only", o.cpu_only, "never use a GPU");
-  app.add_option("--threads", o.threads, "worker threads (default, 0: one per core)")
-      ->check(whole(0, kMaxThreads));
-  app.add_option("--isa", o.isa, "force one instruction set: reference, scalar, avx2, avx512, neon");
-  app.add_option("--prefill-chunk", o.prefill_chunk, "prompt tokens per step (default: 256)")
-      ->check(whole(0, 1 << 20));
-}
-
-void add_explain(CLI::App& app, ExecutionOptions& o) {
-  app.add_flag_callback(
-      "--explain", [&o] { o.explain = write_stderr; },
-      "print what each pass that prepares the plan leaves, on standard error: kernels, views, fused "
-      "operations, buffers, layouts");
-}
-
-void add_sampling(CLI::App& app, SamplingOptions& o) {
-  app.add_option("--max-new-tokens", o.max_new_tokens, "at most this many new tokens (default: 128)")
-      ->check(whole(1, 1 << 30));
-  add_decimal(app, "--temperature", o.temperature, "divide logits by this; > 0");
-  app.add_option("--top-k", o.top_k, "keep the k most likely tokens; 0 = all")->check(whole(0, INT32_MAX));
-  add_decimal(app, "--top-p", o.top_p, "keep the smallest set with this probability; 1 = all");
-  add_decimal(app, "--min-p", o.min_p,
-              "keep the tokens of at least this probability, the best one's being 1; 0 = all");
-  add_decimal(app, "--repetition-penalty", o.repetition_penalty,
-              "above 1, tokens of prompt and answer are less likely to come again; 1 = none");
-  app.add_option("--no-repeat-ngram-size", o.no_repeat_ngram_size,
-                 "no so many tokens in a row come twice in prompt and answer; 0 = no limit")
-      ->check(whole(0, INT32_MAX));
-  app.add_option("--min-new-tokens", o.min_new_tokens, "no stop token comes before so many new tokens")
-      ->check(whole(0, 1 << 30));
-  app.add_option_function<std::vector<int32_t>>(
-         "--suppress-tokens", [&o](const std::vector<int32_t>& ids) { o.suppress_tokens = ids; },
-         "ids that are never chosen, comma separated")
-      ->allow_extra_args(false)
-      ->delimiter(',')
-      ->check(whole(0, INT32_MAX));
-  app.add_option("--seed", o.seed, "seed of the counter-based generator")
-      ->check(whole(0, UINT64_MAX))
-      ->capture_default_str();
-  auto* greedy = app.add_flag_callback(
-      "--no-do-sample", [&o] { o.do_sample = false; }, "always take the most likely token");
-  for (const char* drawing : {"--temperature", "--top-k", "--top-p", "--min-p"})
-    greedy->excludes(app.get_option(drawing));
-}
 
 void add_chat(CLI::App& app, ChatOptions& o, std::string& tools) {
   app.add_option("--tools", tools, "a JSON list of tools, which the chat template shows to the model");
@@ -280,48 +176,6 @@ void add_decode(CLI::App& app, TokensCommand& o, int& result) {
   cmd->callback([&o, &result] { result = decode(o); });
 }
 
-void add_required_keys(CLI::App& app, ReceiptCommand& o) {
-  app.add_option("--require-key", o.require_keys,
-                 "fail where this key did not sign: its .pub file or its 64 digits; repeatable, all are "
-                 "needed")
-      ->allow_extra_args(false);
-}
-
-void add_validate(CLI::App& app, ReceiptCommand& o, int& result) {
-  auto* cmd = app.add_subcommand("validate", "check a receipt's structure, hashes and signatures");
-  cmd->add_option("receipt", o.receipts, "receipts, and batches of them")->required();
-  add_required_keys(*cmd, o);
-  cmd->add_flag("--json", o.json, "the verdict as JSON");
-  cmd->callback([&o, &result] { result = validate(o); });
-}
-
-void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
-  auto* cmd = app.add_subcommand("verify", "recompute a receipt and compare bit for bit");
-  cmd->add_option("receipt", o.receipts, "receipts, and batches of them")->required();
-  add_required_keys(*cmd, o);
-  cmd->add_option("--model-name", o.model.model_name,
-                  "the checkpoint: a folder, or org/name[@revision] on the Hugging Face hub");
-  cmd->add_flag("--offline", o.model.offline, "download nothing: only what the Hugging Face cache has");
-  cmd->add_option("--plan", o.model.plan,
-                  "compare with this compiled plan instead of compiling the checkpoint");
-  cmd->add_option("--model", o.onnx_model, "of a receipt of tensors: the .onnx file");
-  cmd->add_option("--input", o.inputs, "of a receipt of tensors: NAME=FILE.npy for every input")
-      ->allow_extra_args(false);
-  cmd->add_option("--bind", o.bound, "with --model: as in compile")->allow_extra_args(false);
-  cmd->add_option("--dim", o.dims, "with --model: as in compile")->allow_extra_args(false);
-  cmd->add_option("--choices", o.choices, "with --model: as in compile")->capture_default_str();
-  add_execution(*cmd, o.execution);
-  auto* spot =
-      cmd->add_option("--spot", o.selection.spot, "compute only so many steps, chosen by hash and salt")
-          ->check(whole(1, INT32_MAX));
-  cmd->add_option("--salt", o.selection.salt, "of --spot (default: a random one, which is printed)")
-      ->needs(spot);
-  cmd->add_option("--steps", o.steps, "A:B: compute only the steps from A up to, and without, B; from 0")
-      ->excludes(spot);
-  cmd->add_flag("--json", o.json, "the verdict as JSON");
-  cmd->callback([&o, &result] { result = verify(o); });
-}
-
 void add_download(CLI::App& app, DownloadCommand& o, int& result) {
   auto* cmd =
       app.add_subcommand("download", "model of the Hugging Face hub -> the local cache; prints its folder");
@@ -347,89 +201,6 @@ void add_cache(CLI::App& app, CacheCommand& o, int& result) {
                     "the least recently used, until this is left: bytes, or as in 20GB");
   prune->add_flag("--all", o.all, "all");
   prune->callback([&o, &result] { result = prune_cache(o); });
-}
-
-void add_keygen(CLI::App& app, KeyCommand& o, int& result) {
-  auto* cmd = app.add_subcommand("keygen", "make an Ed25519 key for --sign");
-  cmd->add_option("path", o.path, "the private key; PATH.pub becomes the public one")->required();
-  cmd->callback([&o, &result] { result = keygen(o); });
-}
-
-void add_sign(CLI::App& app, SealCommand& o, int& result) {
-  auto* cmd = app.add_subcommand("sign", "add a signature to receipts or batches");
-  cmd->add_option("receipt", o.receipts, "receipts, and batches of them")->required();
-  cmd->add_option("--key", o.keys, "the private key; repeatable")->required()->allow_extra_args(false);
-  cmd->callback([&o, &result] { result = sign(o); });
-}
-
-void add_redact(CLI::App& app, SealCommand& o, int& result) {
-  auto* cmd = app.add_subcommand("redact", "a receipt with the same hash that does not show its prompt");
-  cmd->add_option("receipt", o.receipts, "a receipt of `run --salt-prompt`")->required()->expected(1);
-  cmd->add_option("-o,--output", o.output, "the redacted receipt")->required();
-  cmd->callback([&o, &result] { result = redact(o); });
-}
-
-void add_seal(CLI::App& app, SealCommand& o, int& result) {
-  auto* cmd = app.add_subcommand("seal", "receipts -> a batch with one hash");
-  cmd->add_option("receipt", o.receipts, "receipts in the batch's folder or below it")->required();
-  cmd->add_option("-o,--output", o.output, "the batch")->required();
-  cmd->add_option("--sign", o.keys, "sign the batch with this private key; repeatable")
-      ->allow_extra_args(false);
-  cmd->callback([&o, &result] { result = seal(o); });
-}
-
-// Where the model of a dispute is, and how this side computes.
-void add_disputed_model(CLI::App& app, DisputeCommand& o) {
-  app.add_option("--model-name", o.model.model_name,
-                 "the checkpoint: a folder, or org/name in the Hugging Face cache");
-  app.add_option("--plan", o.model.plan, "use this compiled plan instead of compiling the checkpoint");
-  add_execution(app, o.execution);
-}
-
-void add_trace(CLI::App& app, DisputeCommand& o, int& result) {
-  auto* cmd = app.add_subcommand("trace", "receipt -> commitments to every result of its forward pass");
-  cmd->add_option("receipt", o.receipt, "a receipt")->required();
-  add_disputed_model(*cmd, o);
-  auto* rows = cmd->add_option("--rows", o.rows, "instead: the digests of the rows of this value of the plan")
-                   ->check(whole(0, INT32_MAX));
-  cmd->add_option("--values", o.values, "VALUE:ROW: instead: this row, and the rows that it is computed from")
-      ->excludes(rows);
-  cmd->add_option("-o,--output", o.output, "the file (default: standard output)");
-  cmd->callback([&o, &result] { result = trace(o); });
-}
-
-void add_diff(CLI::App& app, DisputeCommand& o, int& result) {
-  auto* cmd =
-      app.add_subcommand("diff", "two receipts or traces -> the first difference and its likely cause");
-  cmd->add_option("a", o.file, "a receipt, or what `trace` wrote")->required();
-  auto* other =
-      cmd->add_option("b", o.other, "the other side's; without it a receipt is compared with this machine");
-  cmd->add_option("--receipt", o.receipt, "with two files of values: which side is right, computed here")
-      ->needs(other);
-  add_disputed_model(*cmd, o);
-  cmd->add_flag("--json", o.json, "the difference as JSON");
-  cmd->callback([&o, &result] { result = diff(o); });
-}
-
-void add_answer(CLI::App& app, DisputeCommand& o, int& result) {
-  auto* cmd = app.add_subcommand("answer", "a judge's question -> a party's answer");
-  cmd->add_option("question", o.file, "the file question.json of the case")->required();
-  cmd->add_option("--receipt", o.receipt, "the disputed receipt")->required();
-  add_disputed_model(*cmd, o);
-  cmd->add_option("-o,--output", o.output, "the file (default: standard output)");
-  cmd->callback([&o, &result] { result = answer(o); });
-}
-
-void add_dispute(CLI::App& app, DisputeCommand& o, int& result) {
-  auto* cmd =
-      app.add_subcommand("dispute", "the answers of two parties -> the next question, or who is right");
-  cmd->add_option("case", o.file, "a folder: a/1.json, b/1.json and so on are the parties' answers")
-      ->required();
-  cmd->add_option("--receipt", o.receipt, "the disputed receipt")->required();
-  add_disputed_model(*cmd, o);
-  cmd->add_flag("--close", o.close, "a party that has not answered the question loses");
-  cmd->add_flag("--json", o.json, "the question or the verdict as JSON");
-  cmd->callback([&o, &result] { result = judge(o); });
 }
 
 void add_doctor(CLI::App& app, DoctorCommand& o, int& result) {
@@ -479,12 +250,9 @@ struct Commands {
   ChatCommand chat;
   RenderCommand render;
   InferCommand infer;
-  ReceiptCommand validate, verify;
+  ReceiptCommands receipts;
   DownloadCommand download;
   CacheCommand cache;
-  KeyCommand keygen;
-  SealCommand sign, redact, seal;
-  DisputeCommand trace, diff, answer, dispute;
   DoctorCommand doctor;
   BenchCommand bench;
 };
@@ -510,18 +278,9 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   add_encode(app, c.encode, result);
   add_infer(app, c.infer, result);
   add_decode(app, c.decode, result);
-  add_validate(app, c.validate, result);
-  add_verify(app, c.verify, result);
+  add_receipt_commands(app, c.receipts, result);
   add_download(app, c.download, result);
   add_cache(app, c.cache, result);
-  add_keygen(app, c.keygen, result);
-  add_sign(app, c.sign, result);
-  add_redact(app, c.redact, result);
-  add_seal(app, c.seal, result);
-  add_trace(app, c.trace, result);
-  add_diff(app, c.diff, result);
-  add_answer(app, c.answer, result);
-  add_dispute(app, c.dispute, result);
   add_doctor(app, c.doctor, result);
   add_bench(app, c.bench, result);
   try {

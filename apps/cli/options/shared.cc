@@ -1,0 +1,111 @@
+// Options that several commands have, and what their values must be.
+#include "options/shared.h"
+
+#include <cmath>
+
+#include "base/text/decimal.h"
+#include "base/thread_pool.h"
+#include "console.h"
+
+namespace invar::cli {
+
+void add_model(CLI::App& app, ModelOptions& o) {
+  app.add_option("--model-name", o.model_name,
+                 "checkpoint folder, or org/name[@revision] on the Hugging Face hub")
+      ->required();
+  app.add_option("--revision", o.revision, "branch, tag or commit of a hub model (default: main)");
+  app.add_flag("--offline", o.offline, "download nothing: only what the Hugging Face cache has");
+  app.add_option("--plan", o.plan, "use this compiled plan instead of exporting and compiling");
+  app.add_option("--task-dir", o.task_dir, "where the export and the plan of this model go");
+  app.add_option("--tasks-root", o.tasks_root, "where task folders are made (default: the user's cache)");
+  app.add_flag("--colocate-tensors", o.colocate_tensors,
+               "copy weights into the task folder instead of linking them");
+}
+
+void add_operation_set(CLI::App& app, std::string& set) {
+  app.add_option("--operation-set", set,
+                 "what is promised of the bits: default (nothing), deterministic (the same in every run "
+                 "on this machine), reproducible (the same on any machine; the default)");
+}
+
+// CLI11 reads 010 as 8, takes +5 and 0x10, and wraps or cuts what is too large or negative. Only
+// plain digits pass.
+CLI::Validator whole(uint64_t least, uint64_t most) {
+  const std::string range = std::to_string(least) + " to " + std::to_string(most);
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        return parse_whole(text, least, most) ? "" : text + " is not a whole number from " + range;
+      },
+      range);
+}
+
+void add_decimal(CLI::App& app, const std::string& name, std::optional<float>& value, const char* help) {
+  app.add_option_function<std::string>(
+         name,
+         [&value, name](const std::string& text) {
+           if (const std::string wrong = parse_decimal(text, value.emplace()); !wrong.empty())
+             throw CLI::ValidationError(name, wrong);
+         },
+         help)
+      ->type_name("NUMBER");
+}
+
+CLI::Validator seconds(double most) {
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        double value;
+        if (std::string wrong = parse_decimal(text, value); !wrong.empty()) return wrong;
+        return value >= 0 && value <= most ? ""
+                                           : text + " is not from 0 to " + std::to_string(std::lround(most));
+      },
+      "0 to " + std::to_string(std::lround(most)));
+}
+
+void add_execution(CLI::App& app, ExecutionOptions& o) {
+  app.add_option("--device", o.device, "cpu, cuda or cuda:N; never changes a bit")->capture_default_str();
+  app.add_flag("--cpu-only", o.cpu_only, "never use a GPU");
+  app.add_option("--threads", o.threads, "worker threads (default, 0: one per core)")
+      ->check(whole(0, kMaxThreads));
+  app.add_option("--isa", o.isa, "force one instruction set: reference, scalar, avx2, avx512, neon");
+  app.add_option("--prefill-chunk", o.prefill_chunk, "prompt tokens per step (default: 256)")
+      ->check(whole(0, 1 << 20));
+}
+
+void add_explain(CLI::App& app, ExecutionOptions& o) {
+  app.add_flag_callback(
+      "--explain", [&o] { o.explain = write_stderr; },
+      "print what each pass that prepares the plan leaves, on standard error: kernels, views, fused "
+      "operations, buffers, layouts");
+}
+
+void add_sampling(CLI::App& app, SamplingOptions& o) {
+  app.add_option("--max-new-tokens", o.max_new_tokens, "at most this many new tokens (default: 128)")
+      ->check(whole(1, 1 << 30));
+  add_decimal(app, "--temperature", o.temperature, "divide logits by this; > 0");
+  app.add_option("--top-k", o.top_k, "keep the k most likely tokens; 0 = all")->check(whole(0, INT32_MAX));
+  add_decimal(app, "--top-p", o.top_p, "keep the smallest set with this probability; 1 = all");
+  add_decimal(app, "--min-p", o.min_p,
+              "keep the tokens of at least this probability, the best one's being 1; 0 = all");
+  add_decimal(app, "--repetition-penalty", o.repetition_penalty,
+              "above 1, tokens of prompt and answer are less likely to come again; 1 = none");
+  app.add_option("--no-repeat-ngram-size", o.no_repeat_ngram_size,
+                 "no so many tokens in a row come twice in prompt and answer; 0 = no limit")
+      ->check(whole(0, INT32_MAX));
+  app.add_option("--min-new-tokens", o.min_new_tokens, "no stop token comes before so many new tokens")
+      ->check(whole(0, 1 << 30));
+  app.add_option_function<std::vector<int32_t>>(
+         "--suppress-tokens", [&o](const std::vector<int32_t>& ids) { o.suppress_tokens = ids; },
+         "ids that are never chosen, comma separated")
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->check(whole(0, INT32_MAX));
+  app.add_option("--seed", o.seed, "seed of the counter-based generator")
+      ->check(whole(0, UINT64_MAX))
+      ->capture_default_str();
+  auto* greedy = app.add_flag_callback(
+      "--no-do-sample", [&o] { o.do_sample = false; }, "always take the most likely token");
+  for (const char* drawing : {"--temperature", "--top-k", "--top-p", "--min-p"})
+    greedy->excludes(app.get_option(drawing));
+}
+
+}  // namespace invar::cli
