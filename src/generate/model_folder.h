@@ -29,9 +29,9 @@ bool is_hub_name(const std::string& model_name);  // org/name
 
 // How a model that is not here is had.
 struct ModelSource {
-  std::string name;      // folder, org/name or org/name@revision
+  std::string name;           // folder, org/name or org/name@revision
   std::string revision = {};  // "" = that in the name
-  bool offline = false;  // nothing is downloaded; neither is it where HF_HUB_OFFLINE says so
+  bool offline = false;       // nothing is downloaded; neither is it where HF_HUB_OFFLINE says so
   hub::Content content = hub::Content::all;
 };
 // resolve(), and what the cache lacks is downloaded from the hub.

@@ -73,7 +73,19 @@ OPENED = [
 ]
 USED = set()  # of OPENED, by the last check
 # Of the parts that cross-compile to anything, none may need a package.
-BARE = {"base", "device", "shape", "num", "kernels", "ops", "plan", "run", "sample", "dispute", "conformance"}
+BARE = {
+    "base",
+    "device",
+    "shape",
+    "num",
+    "kernels",
+    "ops",
+    "plan",
+    "run",
+    "sample",
+    "dispute",
+    "conformance",
+}
 PACKAGE = re.compile(r"[<\"](nlohmann|CLI|google|onnx/onnx|onnx\.pb|openssl|mpfr|gmp)")
 MLIR = re.compile(r"[<\"](mlir|llvm|llvm-c|mlir-c)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')

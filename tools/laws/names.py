@@ -70,7 +70,10 @@ SELF_TEST = [
     ("an everyday word as a name", {**OPSET, "src/compiler/x.cc": 'lower("add");\n'}, 1),
     (
         "a name that is also a command's",
-        {**OPSET, "apps/cli/options/options.cc": 'app.add_subcommand("add", "help");\nadd("add");\n'},
+        {
+            **OPSET,
+            "apps/cli/options/options.cc": 'app.add_subcommand("add", "help");\nadd("add");\n',
+        },
         1,
     ),
     ("another room's header", {**OPSET, "src/ops/add/cpu.cc": '#include "ops/softmax/x.h"\n'}, 1),

@@ -161,8 +161,7 @@ TaskFolder::Content TaskFolder::read(const std::string& key) const {
     if (!wanted.is_string()) continue;
     const auto content = read_file_at(fd_, name);
     if (!content) return {{}, name + " cannot be read"};
-    if (to_hex(sha256(*content)) != wanted.get<std::string>())
-      return {{}, name + " is not what was stored"};
+    if (to_hex(sha256(*content)) != wanted.get<std::string>()) return {{}, name + " is not what was stored"};
     if (name == "plan.invar") plan_text = *content;
   }
   auto plan = plan::parse(plan_text, path_ + "/plan.invar");

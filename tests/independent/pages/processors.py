@@ -1,5 +1,5 @@
-"""spec/sampling.md, Processors and Stop strings: what the fields of `input` do to a row of logits, and
-where they end an answer."""
+"""spec/sampling.md, Processors and Stop strings: what the fields of `input` do to a row of logits,
+and where they end an answer."""
 
 import math
 
