@@ -45,14 +45,41 @@ Result<std::vector<int32_t>> token_list(const json& j, const std::string& where)
   return out;
 }
 
-// How a tokenizer.json that is absent is made.
-Status check_tokenizer(const std::string& folder) {
+struct TokenizerFile {
+  std::string content;
+  prompt::Tokenizer tokenizer;
+};
+
+// The tokenizer of a checkpoint folder: tokenizer.json, else tokenizer.model, else the one
+// *.tiktoken (spec/tokens.md tokens.16, tokens.18). `config` is tokenizer_config.json.
+Result<TokenizerFile> read_tokenizer(const std::string& dir, const json& config) {
   std::error_code ec;
-  if (fs::exists(folder + "/tokenizer.json", ec) || ec) return {};
-  return bad_input(folder +
-                   ": no tokenizer.json: make it with transformers, python3 -c \"from transformers import "
-                   "AutoTokenizer as T; T.from_pretrained('FOLDER').save_pretrained('FOLDER')\", where "
-                   "FOLDER is this one");
+  const std::string json_file = dir + "tokenizer.json", model_file = dir + "tokenizer.model";
+  if (fs::exists(json_file, ec)) {
+    INVAR_TRY(std::string content, read_file(json_file, kTokenizerFile));
+    INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse(content, json_file));
+    return TokenizerFile{std::move(content), std::move(tokenizer)};
+  }
+  if (fs::exists(model_file, ec)) {
+    prompt::EndTokens ends;
+    ends.begin = config.value("add_bos_token", json()) != false;
+    ends.end = config.value("add_eos_token", json()) == true;
+    INVAR_TRY(std::string content, read_file(model_file, kTokenizerFile));
+    INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse_sentencepiece(content, model_file, ends));
+    return TokenizerFile{std::move(content), std::move(tokenizer)};
+  }
+  std::vector<fs::path> ranks;
+  for (const auto& entry : fs::directory_iterator(dir, ec))
+    if (entry.path().extension() == ".tiktoken") ranks.push_back(entry.path());
+  if (ranks.size() != 1)
+    return bad_input(dir + ": no tokenizer.json, no tokenizer.model and " + std::to_string(ranks.size()) +
+                     " *.tiktoken files: make a tokenizer.json with transformers, python3 -c \"from transformers "
+                     "import AutoTokenizer as T; T.from_pretrained('FOLDER').save_pretrained('FOLDER')\", where "
+                     "FOLDER is this one");
+  INVAR_TRY(std::string content, read_file(ranks[0].string(), kTokenizerFile));
+  INVAR_TRY(prompt::Tokenizer tokenizer,
+            prompt::Tokenizer::parse_tiktoken(content, ranks[0].string(), ranks[0].stem().string()));
+  return TokenizerFile{std::move(content), std::move(tokenizer)};
 }
 
 }  // namespace
@@ -92,22 +119,20 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   if (!context.is_number_unsigned() || context.get<uint64_t>() < 1 || context.get<uint64_t>() > INT32_MAX)
     return bad_input(config_file + ": " + key + " = " + checkpoint::short_text(context) +
                      " is not a size from 1 to 2^31 - 1");
-  INVAR_CHECK_OK(check_tokenizer(location.folder));
-  INVAR_TRY(std::string tokenizer_text, read_file(dir + "tokenizer.json", kTokenizerFile));
-  INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse(tokenizer_text, dir + "tokenizer.json"));
   INVAR_TRY(json tokenizer_config, optional_object(dir + "tokenizer_config.json"));
-  INVAR_CHECK_OK(tokenizer.check_config(tokenizer_config.dump(), dir + "tokenizer_config.json"));
+  INVAR_TRY(TokenizerFile file, read_tokenizer(dir, tokenizer_config));
+  INVAR_CHECK_OK(file.tokenizer.check_config(tokenizer_config.dump(), dir + "tokenizer_config.json"));
   json older = json::object();
   if (!tokenizer_config.contains("added_tokens_decoder")) {
     INVAR_TRY(older, optional_object(dir + "special_tokens_map.json"));
-    INVAR_CHECK_OK(tokenizer.check_config(older.dump(), dir + "special_tokens_map.json"));
+    INVAR_CHECK_OK(file.tokenizer.check_config(older.dump(), dir + "special_tokens_map.json"));
   }
   INVAR_TRY(prompt::ChatTemplates templates, read_chat_templates(location.folder, tokenizer_config, older));
 
-  ModelFolder m{{location.name, location.revision, sha256(config_text), sha256(tokenizer_text),
+  ModelFolder m{{location.name, location.revision, sha256(config_text), sha256(file.content),
                  sha256(chat_template_text(templates)), std::string(prompt::unicode_version())},
                 location.folder,
-                std::move(tokenizer),
+                std::move(file.tokenizer),
                 context.get<int64_t>(),
                 {},
                 std::move(templates)};

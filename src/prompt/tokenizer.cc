@@ -76,6 +76,19 @@ Result<Tokenizer> Tokenizer::parse(std::string_view json, std::string_view file_
   return Tokenizer(std::move(impl));
 }
 
+Result<Tokenizer> Tokenizer::parse_sentencepiece(std::string_view bytes,
+                                                 std::string_view file_name_for_errors,
+                                                 const EndTokens& ends) {
+  INVAR_TRY(auto impl, read_sentencepiece(bytes, file_name_for_errors, ends));
+  return Tokenizer(std::move(impl));
+}
+
+Result<Tokenizer> Tokenizer::parse_tiktoken(std::string_view text, std::string_view file_name_for_errors,
+                                            std::string_view encoding) {
+  INVAR_TRY(auto impl, read_tiktoken(text, file_name_for_errors, encoding));
+  return Tokenizer(std::move(impl));
+}
+
 int32_t Tokenizer::vocab_size() const {
   return static_cast<int32_t>(impl_->tokens.size());
 }

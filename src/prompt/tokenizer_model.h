@@ -48,4 +48,11 @@ struct Tokenizer::Impl {
 // Reads a tokenizer.json (files/tokenizer_json.cc). Errors begin with the file's name.
 Result<std::unique_ptr<Tokenizer::Impl>> read_tokenizer(std::string_view json, std::string_view file);
 
+// Reads a SentencePiece model (files/sentencepiece.cc).
+Result<std::unique_ptr<Tokenizer::Impl>> read_sentencepiece(std::string_view bytes, std::string_view file,
+                                                            const EndTokens& ends);
+// Reads a list of ranks (files/tiktoken.cc).
+Result<std::unique_ptr<Tokenizer::Impl>> read_tiktoken(std::string_view text, std::string_view file,
+                                                       std::string_view encoding);
+
 }  // namespace invar::prompt

@@ -2,6 +2,7 @@
 
 import collections
 import math
+import pathlib
 
 import tokenizers as hf
 from tokenizers import (
@@ -31,6 +32,12 @@ def bpe(training, size=3000, special=SPECIAL, alphabet=(), **options):
         limit_alphabet=1500, show_progress=False,
         **{k: v for k, v in options.items() if k in ("continuing_subword_prefix", "end_of_word_suffix")},
     )  # fmt: skip
+
+
+PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+BYTE_CHARACTERS = {b: chr(b) for b in PRINTABLE} | {
+    b: chr(256 + i) for i, b in enumerate(b for b in range(256) if b not in PRINTABLE)
+}
 
 
 def gpt2(training):
@@ -244,19 +251,104 @@ def words(training):
     return t, trainer, finish
 
 
+def sentencepiece_model(training, **options):
+    """The bytes of a SentencePiece model."""
+    import io
+
+    import sentencepiece
+
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(s for t in training for s in t.split("\n")[:40] if s), model_writer=model,
+        minloglevel=2, character_coverage=0.98, max_sentence_length=2000, num_threads=1,
+        hard_vocab_limit=False, **{"vocab_size": 8000, **options},
+    )  # fmt: skip
+    return model.getvalue()
+
+
+def sp_bpe(training):
+    """Llama 1 and 2: bytes, no normalization, all spaces kept."""
+    return sentencepiece_model(
+        training, model_type="bpe", byte_fallback=True, remove_extra_whitespaces=False,
+        normalization_rule_name="identity", split_digits=True,
+    )  # fmt: skip
+
+
+def sp_bpe_nfkc(training):
+    return sentencepiece_model(
+        training,
+        model_type="bpe",
+        control_symbols=["<ctrl>"],
+        user_defined_symbols=["<usr>", "foo bar", "\n"],
+    )
+
+
+def sp_gemma(training):
+    return sentencepiece_model(
+        training, model_type="bpe", byte_fallback=True, remove_extra_whitespaces=False,
+        add_dummy_prefix=False,
+        normalization_rule_name="identity", user_defined_symbols=["\n", "\n\n", "\u2581\u2581", "<b>"],
+    )  # fmt: skip
+
+
+def sp_unigram(training):
+    return sentencepiece_model(training, model_type="unigram")
+
+
+def sp_unigram_bytes(training):
+    return sentencepiece_model(
+        training, model_type="unigram", byte_fallback=True, normalization_rule_name="nmt_nfkc_cf",
+        user_defined_symbols=["<sep>", "the "], unk_surface=" ?? ", bos_id=-1,
+    )  # fmt: skip
+
+
+def tiktoken_ranks(training):
+    """Ranks of a byte-level BPE: the 256 bytes, then the merges in order."""
+    import base64
+
+    t, trainer = gpt2(training)
+    t.train_from_iterator(training, trainer)
+    back = {c: b for b, c in BYTE_CHARACTERS.items()}
+    tokens = sorted(t.get_vocab().items(), key=lambda x: x[1])
+    tokens = [bytes(back[c] for c in k) for k, _ in tokens if k != "<|endoftext|>"]
+    return "".join(f"{base64.b64encode(k).decode()} {i}\n" for i, k in enumerate(tokens)).encode()
+
+
+def cl100k_base(training):
+    return tiktoken_ranks(training)
+
+
+def o200k_base(training):
+    return tiktoken_ranks(training)
+
+
+def r50k_base(training):
+    return tiktoken_ranks(training)
+
+
+def qwen(training):
+    return tiktoken_ranks(training)
+
+
 KINDS = {
     f.__name__: f
     for f in (
         gpt2, llama3, roberta, llama, gemma, mistral_metaspace, clip, bpe_prefix, unigram, unigram_bytes,
-        bert, bert_cased, words,
+        bert, bert_cased, words, sp_bpe, sp_bpe_nfkc, sp_gemma, sp_unigram, sp_unigram_bytes,
+        cl100k_base, o200k_base, r50k_base, qwen,
     )
 }  # fmt: skip
-NEED_SENTENCEPIECE = ["unigram"]
+TIKTOKEN = ["cl100k_base", "o200k_base", "r50k_base", "qwen"]
+NEED_SENTENCEPIECE = ["unigram", *(k for k in KINDS if k.startswith("sp_"))]
 
 
 def train(kind, training, folder):
     """Trains a tokenizer and writes its file."""
     made = KINDS[kind](training)
+    if isinstance(made, bytes):
+        path = folder / (kind + (".tiktoken" if kind in TIKTOKEN else ".model"))
+        path.write_bytes(made)
+        return path
     path = folder / f"{kind}.json"
     if isinstance(made, tuple):
         t, trainer, *finish = made
@@ -282,5 +374,88 @@ class HuggingFace:
         return self.t.decode(ids)
 
 
+class SentencePiece:
+    def __init__(self, path):
+        import sentencepiece
+
+        self.t = sentencepiece.SentencePieceProcessor(model_file=str(path))
+        self.size = self.t.get_piece_size()
+        self.special = [self.t.id_to_piece(i) for i in range(min(20, self.size))] + [
+            "the ",
+            "foo bar",
+        ]
+
+    def encode(self, text):
+        return self.t.encode(text)
+
+    def decode(self, ids):
+        return self.t.decode(ids)
+
+
+# As tiktoken_ext.openai_public and Qwen's tokenization_qwen.py have them.
+R50K_PATTERN = (
+    r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
+)
+CL100K_PATTERN = (
+    r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|"""
+    r"""\s++$|\s*[\r\n]|\s+(?!\S)|\s"""
+)
+O200K_PATTERN = "|".join(
+    [
+        r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
+        r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
+        r"""\p{N}{1,3}""",
+        r""" ?[^\s\p{L}\p{N}]+[\r\n/]*""",
+        r"""\s*[\r\n]+""",
+        r"""\s+(?!\S)""",
+        r"""\s+""",
+    ]
+)
+QWEN_PATTERN = (
+    r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|"""
+    r"""\s*[\r\n]+|\s+(?!\S)|\s+"""
+)
+
+
+class Tiktoken:
+    def __init__(self, path):
+        import tiktoken
+        from tiktoken.load import load_tiktoken_bpe
+
+        pattern, special = {
+            "r50k_base": (R50K_PATTERN, {"<|endoftext|>": 50256}),
+            "cl100k_base": (
+                CL100K_PATTERN,
+                {
+                    "<|endoftext|>": 100257,
+                    "<|fim_prefix|>": 100258,
+                    "<|fim_middle|>": 100259,
+                    "<|fim_suffix|>": 100260,
+                    "<|endofprompt|>": 100276,
+                },
+            ),
+            "o200k_base": (O200K_PATTERN, {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
+            "qwen": (QWEN_PATTERN, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]),
+        }[path.stem]
+        ranks = load_tiktoken_bpe(str(path))
+        if isinstance(special, list):
+            names = special + [f"<|extra_{i}|>" for i in range(205)]
+            special = {n: len(ranks) + i for i, n in enumerate(names)}
+        self.t = tiktoken.Encoding(
+            path.stem, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special
+        )
+        self.size = len(ranks)
+        self.special = list(special)
+        self.drop = set(special.values())
+
+    def encode(self, text):
+        return self.t.encode(text, allowed_special="all")
+
+    def decode(self, ids):
+        return self.t.decode([i for i in ids if i not in self.drop])
+
+
 def open_file(path):
-    return HuggingFace(path)
+    path = pathlib.Path(path)
+    kinds = {".model": SentencePiece, ".tiktoken": Tiktoken}
+    return kinds.get(path.suffix, HuggingFace)(path)

@@ -38,6 +38,14 @@ def matmul(c):
     return f"torch.matmul({c[0]}{'.mT' if c.trans_a else ''}, {c[1]}{'.mT' if c.trans_b else ''})"
 
 
+def grouped(c):
+    """Each row, as [1, K], times its matrix of the stack."""
+    matrices = ", ".join(c[i] for i in range(2, len(c)))
+    stack = c[2] if c.rank(2) == 3 else f"torch.stack(({matrices},))"
+    chosen = f"{stack}[{c[1]}]{'.mT' if c.trans_b else ''}"
+    return f"torch.matmul({c[0]}.unsqueeze(-2), {chosen}).squeeze(-2)"
+
+
 def nbits(c):
     k = c.operand_types[0][1][-1]
     weights = f"rooms.matmul.dequantized({', '.join(c[i] for i in range(1, len(c)))}, k={k}{c.keywords()})"
@@ -46,6 +54,7 @@ def nbits(c):
 
 SPELLED = {
     "matmul": matmul,
+    "grouped_matmul": grouped,
     "matmul_integer": lambda c: (
         f"rooms.matmul.matmul_integer({', '.join(c[i] for i in range(len(c)))})"
     ),
