@@ -72,10 +72,11 @@ Result<TokenizerFile> read_tokenizer(const std::string& dir, const json& config)
   for (const auto& entry : fs::directory_iterator(dir, ec))
     if (entry.path().extension() == ".tiktoken") ranks.push_back(entry.path());
   if (ranks.size() != 1)
-    return bad_input(dir + ": no tokenizer.json, no tokenizer.model and " + std::to_string(ranks.size()) +
-                     " *.tiktoken files: make a tokenizer.json with transformers, python3 -c \"from transformers "
-                     "import AutoTokenizer as T; T.from_pretrained('FOLDER').save_pretrained('FOLDER')\", where "
-                     "FOLDER is this one");
+    return bad_input(
+        dir + ": no tokenizer.json, no tokenizer.model and " + std::to_string(ranks.size()) +
+        " *.tiktoken files: make a tokenizer.json with transformers, python3 -c \"from transformers "
+        "import AutoTokenizer as T; T.from_pretrained('FOLDER').save_pretrained('FOLDER')\", where "
+        "FOLDER is this one");
   INVAR_TRY(std::string content, read_file(ranks[0].string(), kTokenizerFile));
   INVAR_TRY(prompt::Tokenizer tokenizer,
             prompt::Tokenizer::parse_tiktoken(content, ranks[0].string(), ranks[0].stem().string()));

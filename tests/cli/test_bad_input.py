@@ -295,9 +295,9 @@ def reseal_execution(content):
 
 def test_tokenizer_outside_the_guarantee(model, run_on):
     text = json.loads((model / "tokenizer.json").read_text())
-    text["model"]["type"] = "Unigram"
+    text["model"]["type"] = "Trigram"
     (model / "tokenizer.json").write_text(json.dumps(text))
-    refused(*run_on(model), code=3, names=["Unigram"])
+    refused(*run_on(model), code=3, names=["Trigram"])
 
 
 def test_no_such_model(run_on):

@@ -9,6 +9,12 @@ from onnx import TensorProto, helper, numpy_helper
 F32, I64 = TensorProto.FLOAT, TensorProto.INT64
 
 
+def without_source(plan):
+    """A plan's text but for the lines of plan.18: the graphs have dimensions of other names."""
+    lines = plan.read_text().splitlines()
+    return [line for line in lines if not line.startswith(("program ", "tensor "))]
+
+
 def written(folder, nodes, inputs, outputs, constants=()):
     graph = helper.make_graph(
         nodes,
@@ -313,7 +319,7 @@ def test_what_steps_need(tmp_path):
     for path in found, want:
         invar("compile", path)
     found, want = found.parent / "plan.invar", want.parent / "plan.invar"
-    assert found.read_text() == want.read_text()
+    assert without_source(found) == without_source(want)
     arrays = {"x": numbers(4), "z": numbers(1, 4), "k": np.float32(3), "p": numbers(6, 3, 5)}
     assert run(found, arrays) == run(want, arrays)
     run(found, {**arrays, "z": numbers(2, 4)}, refused, code=2, names=["z"])
@@ -395,7 +401,8 @@ def test_names_one_behind_the_other(tmp_path):
     )
     for path in found, want:
         invar("compile", path)
-    assert (found.parent / "plan.invar").read_text() == (want.parent / "plan.invar").read_text()
+    found, want = found.parent / "plan.invar", want.parent / "plan.invar"
+    assert without_source(found) == without_source(want)
     # A name that must be two things is what no node says before.
     inputs["g7"] = inputs["g3"] = ["same", 4, 5, 2]
     nodes.append(helper.make_node("Conv", ["g7", "w"], ["y"]))
