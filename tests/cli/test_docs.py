@@ -67,7 +67,7 @@ def test_the_commands_of_the_guide(tmp_path):
     for party in ("a", "b"):  # the guide's mkdir
         (tmp_path / "case" / party).mkdir(parents=True)
     shown = {page: commands(page) for page in ("first-receipt.md", "verify.md", "python.md")}
-    assert [len(c) for c in shown.values()] == [3, 22, 1]
+    assert [len(c) for c in shown.values()] == [3, 23, 1]
     for command in sum(shown.values(), []):
         args = shlex.split(command, comments=True)
         if args != ["doctor"]:  # test_doctor.py runs it
