@@ -64,9 +64,11 @@ inline Result<const Architecture*> find_architecture(const nlohmann::json& confi
   }
   if (named)
     return not_covered(where + ": architecture " + short_text(*names) +
-                       " is not covered; docs/reference/families.md lists those that are");
+                       " is not covered; docs/reference/families.md lists those that are; "
+                       "export another to ONNX (docs/guide/models.md)");
   return not_covered(where + ": model_type " + (type == config.end() ? "(absent)" : short_text(*type)) +
-                     " is not covered; docs/reference/families.md lists those that are");
+                     " is not covered; docs/reference/families.md lists those that are; "
+                     "export another to ONNX (docs/guide/models.md)");
 }
 
 }  // namespace invar::checkpoint

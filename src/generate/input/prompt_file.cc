@@ -26,7 +26,7 @@ Result<Prompt> read_prompt(std::string_view row, const std::string& where, const
   for (const auto& [key, value] : line.members) {
     if (key != "prompt")
       return bad_input(where + ": " + json::quote(json::brief(key)) +
-                       " is no key of a prompt, only \"prompt\" is: give parameters as options");
+                       " is no key of a prompt, \"prompt\" and \"messages\" are: give parameters as options");
     if (prompt) return bad_input(where + ": \"prompt\" is given twice");
     prompt = &value;
   }
