@@ -66,11 +66,19 @@ Status do_sign(const SealCommand& c) {
   return {};
 }
 
+// A receipt that the output replaced would be lost, and with it the salt of its prompt.
+Status expect_another_file(const std::string& output, const std::string& receipt) {
+  std::error_code ec;
+  if (!fs::equivalent(output, receipt, ec)) return {};
+  return bad_input(output + ": is the receipt " + receipt + ", which would be lost: choose another --output");
+}
+
 Status do_redact(const SealCommand& c) {
   const std::string& path = c.receipts.front();
   INVAR_TRY(const receipt::Receipt r, generate::valid_receipt(path));
   auto redacted = receipt::redact(r);
   if (!redacted) return Error{redacted.error().code, path + ": " + redacted.error().message};
+  INVAR_CHECK_OK(expect_another_file(c.output, path));
   INVAR_CHECK_OK(write_file(c.output, receipt::print(*redacted)));
   return write_stdout(to_hex(receipt::receipt_hash(*redacted)) + "\n");
 }
@@ -95,6 +103,7 @@ Status do_seal(const SealCommand& c) {
   for (const std::string& path : c.receipts) {
     INVAR_TRY(const receipt::Receipt r, generate::valid_receipt(path));
     INVAR_TRY(const std::string name, name_in_batch(path, c.output));
+    INVAR_CHECK_OK(expect_another_file(c.output, path));
     if (!names.insert(name).second) return bad_input(path + ": given twice");
     batch.receipts.push_back({name, receipt::receipt_hash(r)});
   }

@@ -16,6 +16,12 @@ Result<DisputedRun> open_disputed(std::string_view text, const std::string& name
     return bad_input(name + ": not a valid receipt: " + findings.front().field + ": expected " +
                      findings.front().expected + ", found " + findings.front().found +
                      "; `invar validate` names everything");
+  if (claimed.format == receipt::kTensorFormat)
+    return not_covered(name + ": a receipt of tensors, which only `invar verify` computes again");
+  if (!claimed.withheld.empty())
+    return not_covered(name +
+                       ": its prompt is withheld (receipt.27), so nothing can be computed again: ask for the "
+                       "receipt that it was made from, which has the same hash");
   const OperationSet set = operation_set_from(claimed.operation_set).value();  // validate knows it
   if (set != OperationSet::reproducible)
     return not_covered(name + ": its operation set is " + claimed.operation_set +
