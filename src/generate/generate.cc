@@ -100,7 +100,9 @@ Status Generator::Impl::encode_prompts() {
     any |= !prompt.problem;
   }
   if (any || jobs.empty()) return {};
-  return *jobs[0].prompt.problem;
+  Error all = *jobs[0].prompt.problem;
+  for (size_t i = 1; i < jobs.size(); ++i) all.message += "; " + jobs[i].prompt.problem->message;
+  return all;
 }
 
 Status Generator::Impl::reserve_receipts() {
