@@ -29,6 +29,23 @@ const uint8_t* bytes(std::string_view message) {
   return reinterpret_cast<const uint8_t*>(message.data());
 }
 
+// Whether the key is a point of small order, in any of its encodings: such a key has signatures
+// that hold for many messages, and that anybody can make. The y of these points, without the sign
+// of x; the last three are p - 1, p and p + 1.
+bool has_small_order(PublicKey key) {
+  static constexpr std::string_view kPoints[] = {
+      "0000000000000000000000000000000000000000000000000000000000000000",
+      "0100000000000000000000000000000000000000000000000000000000000000",
+      "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+      "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+      "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+      "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+      "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+  };
+  key.back() &= 0x7f;
+  return std::ranges::find(kPoints, invar::to_hex(key)) != std::end(kPoints);
+}
+
 }  // namespace
 
 bool available() {
@@ -56,6 +73,7 @@ Result<Signature> sign(const PrivateKey& with, std::string_view message) {
 }
 
 Result<bool> verify(const PublicKey& by, const Signature& signature, std::string_view message) {
+  if (has_small_order(by)) return false;
   const Key key(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, by.data(), by.size()));
   const Context context(EVP_MD_CTX_new());
   if (!key || !context || EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) != 1)

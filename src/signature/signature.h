@@ -26,7 +26,8 @@ bool available();
 Result<PrivateKey> make_key();
 Result<PrivateKey> key_of_seed(const Digest& seed);
 Result<Signature> sign(const PrivateKey&, std::string_view message);
-// False: it is no signature of this message by this key.
+// False: it is no signature of this message by this key, or the key has small order, and anybody
+// can make its signatures.
 Result<bool> verify(const PublicKey&, const Signature&, std::string_view message);
 
 std::string to_hex(const Signature&);  // 128 lower-case digits

@@ -75,6 +75,17 @@ TEST(Signature, VectorsOfRfc8032) {
   }
 }
 
+// S = 0 and R = the point of order 1 hold for every message under that point as the key.
+TEST(Signature, KeysOfSmallOrderSignNothing) {
+  if (!available()) GTEST_SKIP() << "no OpenSSL";
+  for (uint8_t sign : {0x00, 0x80}) {
+    PublicKey key{};
+    Signature forged{};
+    key[0] = forged[0] = 1, key[31] = forged[31] = sign;
+    EXPECT_FALSE(*verify(key, forged, "any message"));
+  }
+}
+
 TEST(Signature, Hexadecimal) {
   const auto s = signature_from_hex(kVectors[0].signature);
   ASSERT_TRUE(s);
