@@ -278,18 +278,24 @@ def test_cut_connections_resume(hub, env, cache):
     assert ranges == [None, "bytes=300000-", "bytes=300000-", "bytes=300001-"]
 
 
-def test_a_killed_download_goes_on(hub, env, cache):
-    content = FILES[SHARDS[0]]
+def stalling(content, count, seconds):
+    """An answer that promises all of `content`, gives `count` bytes and then nothing."""
 
-    def stall(handler):
+    def answer(handler):
         handler.send_response(200)
         handler.send_header("Content-Length", str(len(content)))
         handler.end_headers()
-        handler.wfile.write(content[:500_000])
+        handler.wfile.write(content[:count])
         handler.wfile.flush()
-        time.sleep(60)
+        time.sleep(seconds)
 
-    hub.fail(SHARDS[0], stall, server="storage")
+    return answer
+
+
+def test_a_killed_download_goes_on(hub, env, cache):
+    content = FILES[SHARDS[0]]
+
+    hub.fail(SHARDS[0], stalling(content, 500_000, 60), server="storage")
     blob = repository(cache) / "blobs" / digest(content)
     started = {**env, "HF_HUB_DOWNLOAD_TIMEOUT": "60"}
     process = subprocess.Popen([BIN, "download", "org/tiny"], env=started, stderr=subprocess.PIPE)
@@ -309,15 +315,7 @@ def test_a_killed_download_goes_on(hub, env, cache):
 def test_a_slow_server_counts_as_cut(hub, env, cache):
     content = FILES[SHARDS[0]]
 
-    def slow(handler):
-        handler.send_response(200)
-        handler.send_header("Content-Length", str(len(content)))
-        handler.end_headers()
-        handler.wfile.write(content[:100_000])
-        handler.wfile.flush()
-        time.sleep(8)
-
-    hub.fail(SHARDS[0], slow, server="storage")
+    hub.fail(SHARDS[0], stalling(content, 100_000, 8), server="storage")
     fetch(env)
     assert_whole(cache)
     no({**env, "HF_HUB_DOWNLOAD_TIMEOUT": "soon"}, "HF_HUB_DOWNLOAD_TIMEOUT", "soon")
