@@ -37,10 +37,7 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
          "--stop", [&o](const std::vector<std::string>& texts) { o.sampling.stop_strings = texts; },
          "a text that ends the answer, which keeps it; once for each text")
       ->allow_extra_args(false)
-      ->type_name("TEXT")
-      ->check([](const std::string& text) {
-        return std::string(text.empty() ? "an empty text ends no answer" : "");
-      });
+      ->type_name("TEXT");
   cmd->add_flag("--no-generation-config", o.sampling.no_generation_config,
                 "take no defaults of sampling and length from the checkpoint's generation_config.json");
   add_execution(*cmd, o.execution);

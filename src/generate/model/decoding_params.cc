@@ -88,6 +88,8 @@ Result<DecodingParams> decoding_params(const ModelFolder& m, const SamplingOptio
   const GenerationSettings settings = first_of(o, d.config);
   INVAR_TRY(d.params, params_of(settings, do_sample, kTopK, o.seed));
   d.stop_strings = each_once(settings.stop_strings.value_or(d.stop_strings));
+  if (std::ranges::count(d.stop_strings, "") > 0)
+    return bad_input("a stop text is empty, and would end every answer at once: leave it out");
   std::erase_if(d.params.processors.bad_words_ids, [&](const std::vector<int32_t>& word) {  // sampling.13
     return word.size() == 1 && std::ranges::count(m.stop_tokens, word[0]) > 0;
   });
