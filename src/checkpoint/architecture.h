@@ -48,6 +48,15 @@ inline constexpr Architecture kArchitectures[] = {
     {"gpt_neox", "GPTNeoXForCausalLM"},
     {"opt", "OPTForCausalLM"},
     {"falcon", "FalconForCausalLM"},
+    {"qwen2_moe", "Qwen2MoeForCausalLM", 32768},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", 32768},
+    {"mixtral", "MixtralForCausalLM", 131072},
+    {"olmoe", "OlmoeForCausalLM", 4096},
+    {"granitemoe", "GraniteMoeForCausalLM"},
+    {"granitemoeshared", "GraniteMoeSharedForCausalLM"},
+    {"ernie4_5_moe", "Ernie4_5_MoeForCausalLM", 131072},
+    {"hunyuan_v1_moe", "HunYuanMoEV1ForCausalLM"},
+    {"glm4_moe", "Glm4MoeForCausalLM", 131072},
 };
 
 // The architecture of the config.json object `config`; errors begin with its path `where`.

@@ -77,6 +77,11 @@ def falcon(**s):
     return case("falcon", "FalconForCausalLM", intermediate_size=..., num_key_value_heads=..., **s)
 
 
+def moe(model_type, architecture, **s):
+    sizes = {"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 20}
+    return case(model_type, architecture, **{**sizes, **s})
+
+
 def neox(**s):
     return case("gpt_neox", "GPTNeoXForCausalLM", num_key_value_heads=..., **s)
 
@@ -321,4 +326,143 @@ CASES = {
         ffn_hidden_size=48,
     ),
     "falcon-in-sequence": falcon(multi_query=False, parallel_attn=False, rope_theta=5000.0),
+    "qwen3_moe": moe(
+        "qwen3_moe", "Qwen3MoeForCausalLM", head_dim=12, norm_topk_prob=True, num_experts=8
+    ),
+    "qwen3_moe-sparse-step": moe(
+        "qwen3_moe",
+        "Qwen3MoeForCausalLM",
+        head_dim=8,
+        num_hidden_layers=4,
+        num_experts_per_tok=3,
+        norm_topk_prob=False,
+        decoder_sparse_step=2,
+        mlp_only_layers=[3],
+        attention_bias=True,
+        tie_word_embeddings=True,
+        use_sliding_window=True,
+        sliding_window=6,
+    ),
+    "mixtral": case(
+        "mixtral",
+        "MixtralForCausalLM",
+        num_local_experts=4,
+        num_experts_per_tok=2,
+        rope_theta=1e6,
+        sliding_window=None,
+    ),
+    "mixtral-window-tied": case(
+        "mixtral",
+        "MixtralForCausalLM",
+        num_local_experts=5,
+        num_experts_per_tok=3,
+        head_dim=12,
+        sliding_window=6,
+        tie_word_embeddings=True,
+    ),
+    "qwen2_moe": moe(
+        "qwen2_moe", "Qwen2MoeForCausalLM", num_hidden_layers=3, shared_expert_intermediate_size=24
+    ),
+    "qwen2_moe-window": moe(
+        "qwen2_moe",
+        "Qwen2MoeForCausalLM",
+        num_hidden_layers=3,
+        shared_expert_intermediate_size=12,
+        norm_topk_prob=True,
+        mlp_only_layers=[0],
+        qkv_bias=False,
+        use_sliding_window=True,
+        sliding_window=6,
+        max_window_layers=2,
+        tie_word_embeddings=True,
+    ),
+    "olmoe": case("olmoe", "OlmoeForCausalLM", num_experts=8, num_experts_per_tok=3),
+    "olmoe-normalized-tied": case(
+        "olmoe",
+        "OlmoeForCausalLM",
+        num_experts=4,
+        num_experts_per_tok=4,
+        norm_topk_prob=True,
+        num_key_value_heads=4,
+        attention_bias=True,
+        tie_word_embeddings=True,
+    ),
+    "granitemoe": case(
+        "granitemoe",
+        "GraniteMoeForCausalLM",
+        num_local_experts=6,
+        num_experts_per_tok=3,
+        embedding_multiplier=2.0,
+        residual_multiplier=0.75,
+        attention_multiplier=0.25,
+        logits_scaling=6.0,
+        attention_bias=True,
+    ),
+    "granitemoeshared": case(
+        "granitemoeshared",
+        "GraniteMoeSharedForCausalLM",
+        num_local_experts=4,
+        num_experts_per_tok=2,
+        shared_intermediate_size=28,
+        attention_multiplier=0.25,
+        residual_multiplier=0.5,
+    ),
+    "ernie4_5_moe": case(
+        "ernie4_5_moe",
+        "Ernie4_5_MoeForCausalLM",
+        num_hidden_layers=3,
+        head_dim=8,
+        moe_num_experts=6,
+        moe_k=2,
+        moe_intermediate_size=20,
+        moe_num_shared_experts=2,
+    ),
+    "ernie4_5_moe-interval-biases": case(
+        "ernie4_5_moe",
+        "Ernie4_5_MoeForCausalLM",
+        num_hidden_layers=4,
+        moe_num_experts=4,
+        moe_k=3,
+        moe_intermediate_size=16,
+        moe_num_shared_experts=0,
+        moe_layer_interval=2,
+        moe_layer_start_index=0,
+        moe_layer_end_index=2,
+        use_bias=True,
+        tie_word_embeddings=False,
+    ),
+    "hunyuan_v1_moe": case(
+        "hunyuan_v1_moe", "HunYuanMoEV1ForCausalLM", head_dim=8, num_experts=4, moe_topk=2
+    ),
+    "glm4_moe": case(
+        "glm4_moe",
+        "Glm4MoeForCausalLM",
+        num_hidden_layers=3,
+        head_dim=12,
+        n_routed_experts=8,
+        num_experts_per_tok=3,
+        moe_intermediate_size=20,
+        n_shared_experts=2,
+        first_k_dense_replace=1,
+        n_group=4,
+        topk_group=2,
+        routed_scaling_factor=2.5,
+        use_qk_norm=True,
+        attention_bias=True,
+        partial_rotary_factor=0.5,
+        num_nextn_predict_layers=1,
+    ),
+    "glm4_moe-one-group": case(
+        "glm4_moe",
+        "Glm4MoeForCausalLM",
+        num_hidden_layers=2,
+        head_dim=8,
+        n_routed_experts=6,
+        num_experts_per_tok=2,
+        moe_intermediate_size=20,
+        n_shared_experts=1,
+        first_k_dense_replace=0,
+        norm_topk_prob=False,
+        partial_rotary_factor=0.5,
+    ),
 }

@@ -2,108 +2,14 @@
 // decoder.4 to decoder.10).
 #include "checkpoint/recipes/decoder_graph.h"
 
-#include "checkpoint/recipes/graph_builder.h"
-#include "onnx/tensor.h"
+#include "checkpoint/recipes/blocks/decoder_graph_builder.h"
 
 namespace invar::checkpoint {
-namespace {
-
-using onnx::kFloat;
-using Strings = std::vector<std::string>;
-
-class DecoderGraph {
- public:
-  DecoderGraph(const Decoder& decoder, const Checkpoint& checkpoint) : d_(decoder), b_(checkpoint) {
-    if (d_.names.prefix_may_lack) {
-      auto it = checkpoint.tensors.lower_bound(d_.names.prefix);
-      if (it == checkpoint.tensors.end() || !it->first.starts_with(d_.names.prefix)) prefix_ = "";
-    }
-  }
-  Result<onnx::Graph> build();
-
- private:
-  std::string linear(const std::string& name, const std::string& x, int64_t in, int64_t out, bool bias);
-  std::string norm(const std::string& name, const std::string& x, int64_t size, bool bias);
-  std::string block_norm(const std::string& name, const std::string& x);
-  std::string scaled(const char* op, const std::string& name, const std::string& x, float factor,
-                     float neutral);
-  std::string softcapped(const std::string& x);
-  std::string reshaped(const std::string& name, const std::string& x, std::vector<int64_t> shape);
-  Strings parts(const std::string& name, const std::string& x, int64_t axis, std::vector<int64_t> sizes);
-
-  void angles();
-  std::string embedded();
-  Strings projections(const std::string& layer, const std::string& x);
-  std::string qk_norm(const std::string& name, const std::string& x, int64_t heads);
-  std::string rotated(const std::string& name, const std::string& x, int64_t heads, int rope);
-  std::string attention(size_t layer, const std::string& x);
-  std::string mlp(const std::string& layer, const std::string& x);
-  std::string activated(const std::string& name, const std::string& x);
-  std::string layer(size_t index, std::string x);
-  void logits(std::string x);
-
-  const Decoder& d_;
-  GraphBuilder b_;
-  std::string prefix_ = d_.names.prefix;
-  Strings cos_, sin_;  // of each rope
-};
-
-// torch.nn.Linear keeps its weight [out, in] as stored; Conv1D of GPT-2 keeps it [in, out].
-std::string DecoderGraph::linear(const std::string& name, const std::string& x, int64_t in, int64_t out,
-                                 bool bias) {
-  const bool turned = d_.transposed_weights;
-  std::string w = b_.weight(name + ".weight", turned ? std::vector{in, out} : std::vector{out, in});
-  if (!turned)
-    w = b_.node("Transpose", name + ".weight.transposed", {w}, {{"perm", std::vector<int64_t>{1, 0}}});
-  const std::string y = b_.node("MatMul", name, {x, w});
-  return bias ? b_.node("Add", name + ".biased", {y, b_.weight(name + ".bias", {out})}) : y;
-}
-
-std::string DecoderGraph::norm(const std::string& name, const std::string& x, int64_t size, bool bias) {
-  std::string w = b_.weight(name + ".weight", {size});
-  if (d_.norm_offset)
-    w = b_.node("Add", name + ".weight.plus_one", {w, b_.constant("one", std::vector{1.0f})});
-  Strings operands = {x, w};
-  if (bias) operands.push_back(b_.weight(name + ".bias", {size}));
-  return b_.node(d_.norm == Norm::rms ? "RMSNormalization" : "LayerNormalization", name, operands,
-                 {{"axis", int64_t{-1}}, {"epsilon", d_.norm_epsilon}, {"stash_type", int64_t{kFloat}}});
-}
-
-std::string DecoderGraph::block_norm(const std::string& name, const std::string& x) {
-  return norm(name, x, d_.hidden_size, d_.norm_bias);
-}
-
-std::string DecoderGraph::scaled(const char* op, const std::string& name, const std::string& x, float factor,
-                                 float neutral) {
-  if (factor == neutral) return x;
-  const std::string constant = name.substr(name.rfind('.') + 1);
-  return b_.node(op, name, {x, b_.constant(constant, std::vector{factor})});
-}
 
 std::string DecoderGraph::softcapped(const std::string& x) {
   if (d_.logits_softcap == 0) return x;
   const std::string inner = scaled("Div", "logits.softcap", x, d_.logits_softcap, 0);
   return b_.node("Mul", "logits.capped", {b_.node("Tanh", "logits.tanh", {inner}), "softcap"});
-}
-
-std::string DecoderGraph::reshaped(const std::string& name, const std::string& x,
-                                   std::vector<int64_t> shape) {
-  std::string text = "shape";
-  for (int64_t n : shape) text += "_" + std::to_string(n);
-  return b_.node("Reshape", name, {x, b_.constant(text, shape)});
-}
-
-Strings DecoderGraph::parts(const std::string& name, const std::string& x, int64_t axis,
-                            std::vector<int64_t> sizes) {
-  std::string text = "sizes";
-  Strings out;
-  for (int64_t n : sizes) {
-    text += "_" + std::to_string(n);
-    out.push_back(name + "." + std::to_string(out.size()));
-  }
-  b_.node("Split", name, {x, b_.constant(text, sizes)}, {{"axis", axis}});
-  b_.graph().nodes.back().outputs = out;
-  return out;
 }
 
 void DecoderGraph::angles() {
@@ -219,41 +125,6 @@ std::string DecoderGraph::attention(size_t layer, const std::string& x) {
   return linear(p + d_.names.o, y, d_.heads * d_.head_dim, d_.hidden_size, d_.output_bias);
 }
 
-std::string DecoderGraph::activated(const std::string& p, const std::string& x) {
-  switch (d_.activation) {
-    case Activation::silu: return b_.node("Mul", p + "silu", {x, b_.node("Sigmoid", p + "sigmoid", {x})});
-    case Activation::gelu: return b_.node("Gelu", p + "gelu", {x});
-    case Activation::gelu_tanh:
-      return b_.node("Gelu", p + "gelu", {x}, {{"approximate", std::string("tanh")}});
-    case Activation::relu: return b_.node("Relu", p + "relu", {x});
-    case Activation::relu_squared: break;
-  }
-  const std::string y = b_.node("Relu", p + "relu", {x});
-  return b_.node("Mul", p + "squared", {y, y});
-}
-
-std::string DecoderGraph::mlp(const std::string& layer, const std::string& x) {
-  const TensorNames& n = d_.names;
-  const std::string p = layer + "mlp.";
-  const int64_t inner = d_.intermediate_size;
-  std::string h;
-  if (!d_.gated_mlp) {
-    h = activated(p, linear(layer + n.up, x, d_.hidden_size, inner, d_.mlp_bias));
-  } else {
-    Strings gate_up;
-    if (d_.fused_gate_up) {
-      const std::string both = linear(layer + n.gate_up, x, d_.hidden_size, 2 * inner, d_.mlp_bias);
-      gate_up = parts(layer + n.gate_up + ".split", both, 2, {inner, inner});
-    } else {
-      for (const std::string& name : {n.gate, n.up})
-        gate_up.push_back(linear(layer + name, x, d_.hidden_size, inner, d_.mlp_bias));
-    }
-    const std::string gate = activated(p, gate_up[0]);
-    h = b_.node("Mul", p + "gated", {gate, gate_up[1]});
-  }
-  return linear(layer + n.down, h, inner, d_.hidden_size, d_.mlp_bias);
-}
-
 // decoder.8 has a table of the blocks.
 std::string DecoderGraph::layer(size_t index, std::string x) {
   const TensorNames& n = d_.names;
@@ -269,22 +140,22 @@ std::string DecoderGraph::layer(size_t index, std::string x) {
   switch (d_.block) {
     case Block::pre:
       x = add("attended", x, attention(index, before(n.attention_norm, x)));
-      return add("output", x, mlp(p, before(n.mlp_norm, x)));
+      return add("output", x, mlp(index, before(n.mlp_norm, x)));
     case Block::post:
       x = add("attended", x, before(n.attention_post_norm, attention(index, x)));
-      return add("output", x, before(n.mlp_post_norm, mlp(p, x)));
+      return add("output", x, before(n.mlp_post_norm, mlp(index, x)));
     case Block::both:
       x = add("attended", x, before(n.attention_post_norm, attention(index, before(n.attention_norm, x))));
-      return add("output", x, before(n.mlp_post_norm, mlp(p, before(n.mlp_norm, x))));
+      return add("output", x, before(n.mlp_post_norm, mlp(index, before(n.mlp_norm, x))));
     case Block::after:
       x = before(n.attention_norm, add("attended", x, attention(index, x)));
-      return before(n.mlp_norm, add("output", x, mlp(p, x)));
+      return before(n.mlp_norm, add("output", x, mlp(index, x)));
     case Block::parallel:
     case Block::parallel_two: break;
   }
   const std::string shared = before(n.attention_norm, x);
   const std::string attended = add("attended", x, attention(index, shared));
-  return add("output", attended, mlp(p, d_.block == Block::parallel ? shared : before(n.mlp_norm, x)));
+  return add("output", attended, mlp(index, d_.block == Block::parallel ? shared : before(n.mlp_norm, x)));
 }
 
 void DecoderGraph::logits(std::string x) {
@@ -318,11 +189,13 @@ Result<onnx::Graph> DecoderGraph::build() {
   for (size_t i = 0; i < d_.layers.size() && b_.status(); ++i) x = layer(i, x);
   logits(x);
   INVAR_CHECK_OK(b_.status());
-  INVAR_CHECK_OK(b_.check_unused(d_.names.ignored));
+  Strings unused;
+  for (int64_t i = 0; i < d_.unused_layers; ++i)
+    unused.push_back(prefix_ + d_.names.layers + std::to_string(static_cast<int64_t>(d_.layers.size()) + i) +
+                     ".");
+  INVAR_CHECK_OK(b_.check_unused(d_.names.ignored, unused));
   return std::move(graph);
 }
-
-}  // namespace
 
 Result<onnx::Graph> decoder_graph(const Decoder& decoder, const Checkpoint& checkpoint) {
   return DecoderGraph(decoder, checkpoint).build();
