@@ -57,6 +57,7 @@ inline constexpr Architecture kArchitectures[] = {
     {"ernie4_5_moe", "Ernie4_5_MoeForCausalLM", 131072},
     {"hunyuan_v1_moe", "HunYuanMoEV1ForCausalLM"},
     {"glm4_moe", "Glm4MoeForCausalLM", 131072},
+    {"gpt_oss", "GptOssForCausalLM", 131072},
 };
 
 // The architecture of the config.json object `config`; errors begin with its path `where`.

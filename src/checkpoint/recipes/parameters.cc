@@ -119,6 +119,7 @@ Parameters decoder_parameters(const Decoder& d) {
   add("head_bias", &Decoder::head_bias);
   add("qk_norm_after_rope", &Decoder::qk_norm_after_rope);
   add("attention_softcap", &Decoder::attention_softcap);
+  add("attention_sinks", &Decoder::attention_sinks);
   add("rope_interleaved", &Decoder::rope_interleaved);
   add("position_offset", &Decoder::position_offset);
   add("gated_mlp", &Decoder::gated_mlp);
