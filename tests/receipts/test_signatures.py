@@ -131,6 +131,8 @@ def test_keys_that_are_none(keys, answer, tmp_path):
     public_copy.touch(0o600)
     public_copy.write_bytes(public.read_bytes())
     refused("sign", receipt, "--key", public_copy, names=["a public key, where a private one"])
+    refused("sign", receipt, "--key", public, names=["a public key, where a private one"])  # 0644
+    refused("sign", "/dev/stdin", "--key", private, names=["/dev/stdin: not a file"])
     refused("sign", receipt, "--key", tmp_path / "absent", names=["absent"])
     refused("validate", receipt, "--require-key", private, names=["a private key, where a public"])
     refused("validate", receipt, "--require-key", "f" * 63)
@@ -215,6 +217,8 @@ def test_a_batch(generate, answer, keys, tmp_path):
     assert content["batch_hash"] == root
     assert [r["name"] for r in content["receipts"]] == ["a.json", "sub/b.json"]
     assert root in second_reading(batch)
+    for command in (["redact", batch], ["seal", paths[0], batch]):
+        refused(*command, "-o", tmp_path / "no.json", names=[f"{batch}: a batch of receipts"])
     lines = invar("verify", batch, "--require-key", public).out.decode().splitlines()
     assert [line.split()[0] for line in lines] == ["VALID", "VERIFIED", "VERIFIED", "3"]
     assert root in lines[0] and lines[3] == "3 of 3 hold"
