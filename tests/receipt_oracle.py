@@ -11,7 +11,7 @@ SETTINGS = """min_p epsilon_cutoff repetition_penalty no_repeat_ngram_size bad_w
     forced_bos_token_id forced_eos_token_id remove_invalid_values suppress_tokens
     begin_suppress_tokens stop_strings chat""".split()
 OPTIONAL = (*(f"input.{name}" for name in SETTINGS), "input.previous", "input.salt")
-SALTED = ("input.prompt", "input.tokens", "output.logits")  # receipt.27
+SALTED = ("input.prompt", "input.tokens", "input.chat", "output.logits")  # receipt.27
 
 
 def sha256(*parts):
@@ -37,7 +37,7 @@ def leaves(receipt):
     digests = {path: leaf(path, value) for path, value in paths.items()}
     if "salt" in receipt["input"]:  # receipt.27
         salt = bytes.fromhex(receipt["input"]["salt"])
-        for path in SALTED:
+        for path in filter(paths.__contains__, SALTED):
             text = json.dumps(paths[path], ensure_ascii=False, separators=(",", ":"))
             key = sha256(salt, path.encode())
             digests[path] = sha256(path.encode(), b"=", text.encode(), key)

@@ -25,6 +25,7 @@ struct RunCommand {
   std::string operation_set;  // "" = that of an existing plan, reproducible for a new one
   std::optional<std::string> prompt_text;
   std::string prompt_file, messages;  // files
+  int64_t batch_size = 1;             // prompts of the file that are computed together
   std::string tools;                  // a file
   ChatOptions chat;
   std::string receipt_path = "receipt.json";

@@ -1,6 +1,8 @@
 // invar run: prompts -> answers on stdout, receipts in files, what happened on stderr.
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/text/decimal.h"
@@ -98,30 +100,107 @@ void report(const Answer& a, const std::string& receipt_path, const run::Session
     std::fprintf(stderr, "  %-9s by %s\n", "signed", to_hex(s.key).c_str());
 }
 
-// `written`: what became of standard output, which is no reason to stop.
-Status answer(const RunCommand& c, generate::Generator& generator, size_t i, bool several, Console& console,
-              Status& written) {
-  const generate::Prompt& prompt = generator.prompt(i);
-  const std::string& path = *prompt.receipt_path;
-  const auto write = [&](std::string_view text) {
-    if (!c.json && written) written = write_stdout(text);
-  };
-  if (several) write("== " + path_for_stdout(path) + "\n");
-  if (!c.json && stdout_is_terminal() && written) {
+// What the command writes of one answer after another.
+class Answers {
+ public:
+  Answers(const RunCommand& c, generate::Generator& generator, size_t count)
+      : c_(c), generator_(generator), count_(count) {}
+  // Each as it is computed.
+  Status one_by_one(Console&);
+  // Several computed together, written in the order of the prompts.
+  Status together(Console&);
+  // Of the prompts without an answer the worst exit code, or 0.
+  int worst() const { return worst_; }
+  // What became of standard output, which is no reason to stop.
+  const Status& written() const { return written_; }
+
+ private:
+  void write(std::string_view text) {
+    if (!c_.json && written_) written_ = write_stdout(text);
+  }
+  const std::string& path(size_t i) const { return *generator_.prompt(i).receipt_path; }
+  bool refused(size_t i);
+  void begin(size_t i);
+  void end(size_t i, const Answer&);
+
+  const RunCommand& c_;
+  generate::Generator& generator_;
+  const size_t count_;
+  int worst_ = 0;
+  Status written_;
+};
+
+bool Answers::refused(size_t i) {
+  const Error* const problem = generator_.problem(i);
+  if (!problem) return false;
+  fail(*problem);
+  if (worst_ == 0 || problem->code == Code::bad_input) worst_ = static_cast<int>(problem->code);
+  return true;
+}
+
+void Answers::begin(size_t i) {
+  if (count_ > 1) write("== " + path_for_stdout(path(i)) + "\n");
+  if (!c_.json && stdout_is_terminal() && written_) {
     std::fputs("\n\033[1m", stdout);
-    write(prompt.text);
+    write(generator_.prompt(i).text);
     std::fputs("\033[0m", stdout);
   }
-  generate::AnswerStream stream = generator.stream(i);
-  for (;;) {
-    INVAR_TRY(const std::optional<std::string> piece, stream.next());
-    if (!piece) break;
-    write(*piece);
+}
+
+void Answers::end(size_t i, const Answer& a) {
+  if (!c_.json) report(a, path(i), generator_.session());
+  if (c_.json && written_) written_ = write_stdout(line_of(json_of(a, path(i), generator_.session())));
+}
+
+Status Answers::one_by_one(Console& console) {
+  for (size_t i = 0; i < count_; ++i) {
+    if (refused(i)) continue;
+    begin(i);
+    generate::AnswerStream stream = generator_.stream(i);
+    for (;;) {
+      INVAR_TRY(const std::optional<std::string> piece, stream.next());
+      if (!piece) break;
+      write(*piece);
+    }
+    write("\n");
+    INVAR_TRY(const Answer a, stream.finish(console));
+    end(i, a);
   }
-  write("\n");
-  INVAR_TRY(const Answer a, stream.finish(console));
-  if (!c.json) report(a, path, generator.session());
-  if (c.json && written) written = write_stdout(line_of(json_of(a, path, generator.session())));
+  return {};
+}
+
+Status Answers::together(Console& console) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  std::map<size_t, Answer> waiting;  // for those before them
+  size_t written = 0, answers = 0, tokens = 0;
+  generate::AnswerBatch batch = generator_.batch();
+  for (bool more = true; more;) {
+    INVAR_TRY(auto complete, batch.next(console));
+    more = complete.has_value();
+    if (complete) {
+      ++answers, tokens += complete->answer.receipt.tokens.size();
+      if (!c_.json) console.note("answered", generator_.prompt(complete->prompt).name);
+      waiting.emplace(complete->prompt, std::move(complete->answer));
+    }
+    for (; written < count_; ++written) {
+      const auto found = waiting.find(written);
+      if (found == waiting.end()) {
+        if (refused(written)) continue;
+        break;
+      }
+      begin(written);
+      write(found->second.receipt.text + "\n");
+      end(written, found->second);
+      waiting.erase(found);
+    }
+  }
+  const std::chrono::duration<double> seconds = Clock::now() - start;
+  char text[128];
+  std::snprintf(text, sizeof text, "%zu answers, %lld at a time: %zu tokens in %.2f s, %.1f tokens/s",
+                answers, static_cast<long long>(generator_.session().sequences()), tokens, seconds.count(),
+                static_cast<double>(tokens) / seconds.count());
+  if (!c_.json) console.note("batch", text);
   return {};
 }
 
@@ -144,22 +223,17 @@ Status do_run(const RunCommand& c, int& worst) {
   } else {
     INVAR_TRY(request.prompts, generate::read_prompt_file(c.prompt_file, c.receipt_path, chat));
   }
+  request.batch_size = c.batch_size;
   const size_t count = request.prompts.size();
   Console console(c.json);
   INVAR_TRY(generate::Generator generator, generate::Generator::open(std::move(request), console));
   // What becomes of the terminal ends no run: its receipt is the result.
   std::signal(SIGHUP, SIG_IGN);
-  Status written, bad;
-  for (size_t i = 0; i < count; ++i) {
-    if (const Error* problem = generator.problem(i)) {
-      fail(*problem);
-      if (bad || problem->code == Code::bad_input) bad = *problem;
-      continue;
-    }
-    INVAR_CHECK_OK(answer(c, generator, i, count > 1, console, written));
-  }
-  if (!bad) worst = static_cast<int>(bad.error().code);
-  return written;
+  Answers answers(c, generator, count);
+  INVAR_CHECK_OK(generator.session().sequences() > 1 ? answers.together(console)
+                                                     : answers.one_by_one(console));
+  worst = answers.worst();
+  return answers.written();
 }
 
 }  // namespace

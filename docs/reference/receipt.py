@@ -13,7 +13,7 @@ import sys
 FORMATS = ("invar-receipt 1", "invar-receipt 2", "invar-tensor-receipt 1")
 BATCH = "invar-receipt-batch 1"
 SECTIONS = ("model", "program", "input", "output")
-SALTED = ("input.prompt", "input.tokens", "output.logits")
+SALTED = ("input.prompt", "input.tokens", "input.chat", "output.logits")
 WITHHELD = ("input.salt", *SALTED)
 
 
@@ -48,10 +48,12 @@ def bound_leaves(receipt):  # receipt.5, in the order of receipt.2
     if "salt" not in receipt["input"]:
         return leaves
     if receipt["input"]["salt"] is None:  # receipt.27: withheld; the digests are all there is
-        withheld = {name: bytes.fromhex(receipt["digests"][name]) for name in WITHHELD}
+        withheld = {
+            name: bytes.fromhex(receipt["digests"][name]) for name in WITHHELD if name in fields
+        }
         return {name: withheld.get(name, leaves[name]) for name in leaves}
     salt = bytes.fromhex(receipt["input"]["salt"])
-    for name in SALTED:
+    for name in filter(fields.__contains__, SALTED):
         text = name.encode()
         leaves[name] = sha256(text, b"=", compact(fields[name]), sha256(salt, text))
     return leaves

@@ -1,56 +1,19 @@
+// Generators: everything about a request that is found, checked and loaded before an answer, and
+// the receipt behind it.
 #include "generate/generate.h"
 
 #include <algorithm>
-#include <deque>
+#include <utility>
 
 #include "base/hash/random.h"
+#include "generate/answer/generator.h"
 #include "generate/execution.h"
-#include "generate/generation_loop.h"
-#include "generate/model/decoding_params.h"
 #include "generate/model/find_model.h"
-#include "generate/model_folder.h"
-#include "generate/output/receipt_file.h"
-#include "generate/task_cache.h"
 #include "num/env.h"
 #include "receipt/seal.h"
 #include "signature/key_file.h"
 
 namespace invar::generate {
-namespace {
-
-struct Job {
-  Prompt prompt;
-  std::vector<int32_t> tokens;
-  int64_t max_new_tokens = 0;
-  sample::Params params{};
-  uint64_t later_receipts = 0;  // bytes that the receipts of the jobs behind this one take
-  bool skipped() const { return prompt.problem.has_value(); }
-};
-
-}  // namespace
-
-struct Generator::Impl {
-  Impl(Request r, ModelLocation l, ModelFolder m)
-      : request(std::move(r)), location(std::move(l)), model(std::move(m)) {}
-  Status read_keys();
-  Status encode_prompts();
-  Status encode_prompt(Job&, const std::string& which);
-  Status reserve_receipts();
-  Status load(Observer&);
-
-  Request request;
-  ModelLocation location;
-  ModelFolder model;
-  DecodingParams decoding;
-  std::vector<signature::PrivateKey> keys;
-  std::deque<Job> jobs;       // a stream refers to its own
-  std::vector<int32_t> held;  // tokens in the session's memory
-  int64_t longest = 0;        // positions of the longest job, prompt and answer
-  CompiledModel compiled;
-  receipt::Receipt described;
-  DiskReservation space;  // for the receipts that are not written yet
-  std::optional<run::Session> session;
-};
 
 Status Generator::Impl::read_keys() {
   for (const std::string& path : request.sign) {
@@ -62,8 +25,6 @@ Status Generator::Impl::read_keys() {
 Status Generator::Impl::encode_prompt(Job& job, const std::string& which) {
   Prompt& prompt = job.prompt;
   const bool chat = !prompt.chat.empty();
-  if (chat && request.salt_prompt)
-    return not_covered(which + ": the messages of a chat cannot be withheld: leave --salt-prompt out");
   if (chat) {
     INVAR_TRY(prompt::RenderedChat rendered, prompt::render_chat(model.chat_templates, prompt.chat, which));
     prompt.text = std::move(rendered.text);
@@ -106,29 +67,37 @@ Status Generator::Impl::encode_prompts() {
 }
 
 Status Generator::Impl::reserve_receipts() {
-  uint64_t needed = 0;
   receipt::Receipt stated = described;
   stated.sampling = decoding.params, stated.stop_strings = decoding.stop_strings;
-  for (size_t i = jobs.size(); i-- > 0;) {
-    Job& job = jobs[i];
-    job.later_receipts = needed;
-    if (job.prompt.receipt_path && !job.skipped())
-      needed += receipt_size(stated, job.prompt.text.size() + job.prompt.chat.size(), job.tokens.size(),
-                             job.max_new_tokens) +
-                256 * keys.size();
-  }
-  for (const Job& job : jobs) {  // the first that has a path: all lie in one folder
+  const std::string* path = nullptr;  // the first that there is: all lie in one folder
+  for (Job& job : jobs) {
     if (!job.prompt.receipt_path || job.skipped()) continue;
-    INVAR_TRY(space, reserve_receipt(*job.prompt.receipt_path, needed));
-    return {};
+    if (!path) path = &*job.prompt.receipt_path;
+    job.receipt_bytes = receipt_size(stated, job.prompt.text.size() + job.prompt.chat.size(),
+                                     job.tokens.size(), job.max_new_tokens) +
+                        256 * keys.size();
+    reserved += job.receipt_bytes;
   }
+  if (!path) return {};
+  INVAR_TRY(space, reserve_receipt(*path, reserved));
+  return {};
+}
+
+Status Generator::Impl::size_batch() {
+  const auto answered = std::count_if(jobs.begin(), jobs.end(), [](const Job& j) { return !j.skipped(); });
+  sequences = std::clamp<int64_t>(request.batch_size, 1, std::max<int64_t>(answered, 1));
+  // A verifier repeats the steps of one sequence alone (receipt.18).
+  if (sequences > 1 && compiled.plan.operation_set == OperationSet::deterministic)
+    return not_covered(
+        "--batch-size: what a deterministic program computes of a prompt may depend on the prompts beside "
+        "it: leave --batch-size out");
   return {};
 }
 
 Status Generator::Impl::load(Observer& observer) {
   const auto loading = observer.phase("load");
   const auto open = [&]() -> Result<run::Session> {
-    run::Options options = session_options(request.execution, longest);
+    run::Options options = session_options(request.execution, longest, sequences);
     options.hashed = compiled.hashed.get();
     return run::Session::open(compiled.plan, compiled.folder, options);
   };
@@ -165,6 +134,7 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
                   "the model has a chat template, which a prompt of text does not pass through; "
                   "--messages and \"messages\" do");
   INVAR_TRY(impl->compiled, prepare(impl->location, impl->request.model, observer));
+  INVAR_CHECK_OK(impl->size_batch());
   INVAR_TRY(impl->described, receipt::describe(impl->model.identity, impl->compiled.plan));
   INVAR_CHECK_OK(impl->reserve_receipts());
   INVAR_CHECK_OK(impl->load(observer));
@@ -190,8 +160,9 @@ Status Generator::add(Prompt prompt) {
   job.max_new_tokens = std::min(job.max_new_tokens, capacity - n);
   if (job.prompt.receipt_path) {
     const size_t text = job.prompt.text.size() + job.prompt.chat.size();
-    const uint64_t bytes = receipt_size(g.described, text, job.tokens.size(), job.max_new_tokens);
-    INVAR_TRY(g.space, reserve_receipt(*job.prompt.receipt_path, bytes));
+    job.receipt_bytes = receipt_size(g.described, text, job.tokens.size(), job.max_new_tokens);
+    g.reserved = job.receipt_bytes;
+    INVAR_TRY(g.space, reserve_receipt(*job.prompt.receipt_path, g.reserved));
   }
   g.jobs.push_back(std::move(job));
   return {};
@@ -214,80 +185,32 @@ const run::Session& Generator::session() const {
   return *impl_->session;
 }
 
-struct AnswerStream::Impl {
-  Impl(Generator::Impl& g, const Job& j)
-      : generator(g),
-        job(j),
-        text(g.model.tokenizer),
-        loop(*g.session, j.tokens, j.max_new_tokens, j.params, g.model.stop_tokens,
-             StopStrings(g.model.tokenizer, g.decoding.stop_strings, j.tokens), take_held(g, j)) {}
-  ~Impl() {  // the last token of an answer was never fed
-    const auto& made = loop.generation().tokens;
-    generator.held = job.tokens;
-    generator.held.insert(generator.held.end(), made.begin(), made.end());
-    generator.held.resize(
-        std::min(generator.held.size(), static_cast<size_t>(generator.session->position())));
-  }
-  // How many tokens of the prompt need no computation. A position of a reproducible program has the
-  // same bits however positions are grouped into steps (receipt.16); other programs begin anew.
-  static size_t take_held(Generator::Impl& g, const Job& j) {
-    const std::vector<int32_t> held = std::exchange(g.held, {});
-    if (g.request.conversation == 0 || g.compiled.plan.operation_set != OperationSet::reproducible) return 0;
-    const size_t most = std::min(held.size(), j.tokens.size() - 1);
-    return static_cast<size_t>(
-        std::mismatch(held.begin(), held.begin() + static_cast<int64_t>(most), j.tokens.begin()).first -
-        held.begin());
-  }
-  Generator::Impl& generator;
-  const Job& job;
-  prompt::Stream text;
-  GenerationLoop loop;
-  bool complete = false;
-};
-
-AnswerStream Generator::stream(size_t prompt) {
-  return AnswerStream(std::make_unique<AnswerStream::Impl>(*impl_, impl_->jobs.at(prompt)));
+GenerationTask Generator::Impl::task(const Job& job) const {
+  return {job.tokens, job.max_new_tokens, job.params, model.stop_tokens,
+          StopStrings(model.tokenizer, decoding.stop_strings, job.tokens)};
 }
 
-AnswerStream::AnswerStream(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-AnswerStream::AnswerStream(AnswerStream&&) noexcept = default;
-AnswerStream::~AnswerStream() = default;
-
-Result<std::optional<std::string>> AnswerStream::next() {
-  const num::ArithmeticEnv env;
-  if (impl_->complete) return std::optional<std::string>();
-  INVAR_TRY(const std::optional<int32_t> token, impl_->loop.next());
-  if (token) return std::optional(impl_->text.push(*token));
-  impl_->complete = true;
-  return std::optional(impl_->text.finish());
-}
-
-Result<Answer> AnswerStream::finish(Observer& observer) {
-  Generator::Impl& g = impl_->generator;
-  const Job& job = impl_->job;
-  if (!impl_->complete) return Error{Code::internal, "an answer was sealed before its end"};
-  INVAR_CHECK_OK(g.session->weights_unchanged());
-  const Generation& made = impl_->loop.generation();
-  const std::string model_path = g.request.record_model_path ? g.request.model.model_name : "";
+Result<Answer> Generator::Impl::seal(Job& job, const Generation& made, Observer& observer) {
+  INVAR_CHECK_OK(session->weights_unchanged());
+  const std::string model_path = request.record_model_path ? request.model.model_name : "";
   Answer answer;
   answer.receipt =
-      receipt::seal(g.described,
-                    {job.prompt.text, job.tokens, job.max_new_tokens, g.model.stop_tokens, job.params,
-                     g.decoding.stop_strings, job.prompt.chat},
-                    {made.tokens, g.model.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
-                    describe_execution(*g.session, model_path, g.compiled.plan, g.request.execution));
-  answer.receipt.previous = g.request.previous;
-  if (g.request.salt_prompt) {
+      receipt::seal(described,
+                    {job.prompt.text, job.tokens, job.max_new_tokens, model.stop_tokens, job.params,
+                     decoding.stop_strings, job.prompt.chat},
+                    {made.tokens, model.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
+                    describe_execution(*session, model_path, compiled.plan, request.execution));
+  answer.receipt.previous = request.previous;
+  if (request.salt_prompt) {
     INVAR_TRY(answer.receipt.salt, random_bytes());
   }
-  for (const signature::PrivateKey& key : g.keys) INVAR_CHECK_OK(receipt::sign(answer.receipt, key));
+  for (const signature::PrivateKey& key : keys) INVAR_CHECK_OK(receipt::sign(answer.receipt, key));
   answer.receipt_hash = to_hex(receipt::receipt_hash(answer.receipt));
   answer.prefill_seconds = made.prefill_seconds;
   answer.decode_tokens_per_second = made.decode_tokens_per_second;
-  if (job.prompt.receipt_path) {
-    g.space.shrink(job.later_receipts);  // for this one
-    INVAR_CHECK_OK(save_receipt(*job.prompt.receipt_path, receipt::print(answer.receipt), observer));
-  }
+  if (!job.prompt.receipt_path) return answer;
+  space.shrink(reserved -= std::exchange(job.receipt_bytes, 0));  // for this one
+  INVAR_CHECK_OK(save_receipt(*job.prompt.receipt_path, receipt::print(answer.receipt), observer));
   return answer;
 }
 

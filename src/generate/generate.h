@@ -50,6 +50,7 @@ struct Request {
   // Of a conversation: `prompts` may be empty, more are added, and the memory holds so many
   // positions. 0: what the prompts need.
   int64_t conversation = 0;
+  int64_t batch_size = 1;  // so many prompts are computed together by Generator::batch()
 };
 
 struct Answer {
@@ -59,6 +60,7 @@ struct Answer {
   double decode_tokens_per_second = 0;  // of those after it
 };
 
+class AnswerBatch;
 class AnswerStream;
 
 // A model that is ready to answer the prompts of a request. One answer at a time, in any order.
@@ -80,6 +82,9 @@ class Generator {
   const Prompt& prompt(size_t prompt) const;
   // Begins the answer to this prompt of the request. The generator outlives the stream.
   AnswerStream stream(size_t prompt);
+  // Begins the answers to all prompts of the request that have no problem. The generator outlives
+  // the batch, and no stream is open beside it.
+  AnswerBatch batch();
   const run::Session& session() const;
 
   struct Impl;  // generate/generate.cc
@@ -105,6 +110,28 @@ class AnswerStream {
   friend class Generator;
   struct Impl;
   explicit AnswerStream(std::unique_ptr<Impl>);
+  std::unique_ptr<Impl> impl_;
+};
+
+// The answers to many prompts, request.batch_size of them computed in each step: a prompt joins as
+// soon as another's answer is complete. Tokens, texts and receipts of a reproducible program are
+// those of one prompt at a time (plan.11).
+class AnswerBatch {
+ public:
+  struct Complete {
+    size_t prompt;
+    Answer answer;
+  };
+  AnswerBatch(AnswerBatch&&) noexcept;
+  ~AnswerBatch();
+  // The answer that is complete next, in no order of the prompts; its receipt is written. None
+  // behind the last.
+  Result<std::optional<Complete>> next(Observer&);
+
+ private:
+  friend class Generator;
+  struct Impl;
+  explicit AnswerBatch(std::unique_ptr<Impl>);
   std::unique_ptr<Impl> impl_;
 };
 

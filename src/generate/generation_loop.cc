@@ -1,6 +1,7 @@
 #include "generate/generation_loop.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "base/endian.h"
@@ -21,17 +22,10 @@ bool on_gpu(const run::Session& session) {
 
 }  // namespace
 
-GenerationLoop::GenerationLoop(run::Session& session, std::span<const int32_t> prompt, int64_t max_new,
-                               const sample::Params& params, std::span<const int32_t> stop_tokens,
-                               std::optional<StopStrings> stop_strings, size_t kept)
-    : session_(session),
-      prompt_(prompt),
-      unfed_(prompt.subspan(kept)),
-      stop_tokens_(stop_tokens),
-      max_new_(max_new),
-      params_(params),
-      stop_strings_(std::move(stop_strings)) {
-  session_.reset(0, static_cast<int64_t>(kept));
+GenerationLoop::GenerationLoop(run::Session& session, GenerationTask task, size_t kept, int64_t sequence)
+    : session_(session), task_(std::move(task)), unfed_(task_.prompt.subspan(kept)), sequence_(sequence) {
+  session_.reset(sequence_, static_cast<int64_t>(kept));
+  if (task_.max_new < 1) generation_.finish_reason = "length";
   start_ = Clock::now();
 }
 
@@ -40,41 +34,78 @@ GenerationLoop::~GenerationLoop() {
   session_.finish_overlapped();
 }
 
-Result<std::optional<int32_t>> GenerationLoop::next() {
+void GenerationLoop::append(int32_t token) {
   Generation& g = generation_;
-  const size_t i = g.tokens.size();
-  if (!g.finish_reason.empty() || static_cast<int64_t>(i) >= max_new_) {
-    if (g.finish_reason.empty()) g.finish_reason = "length";
+  g.tokens.push_back(token);
+  const size_t count = g.tokens.size();
+  if (count == 1)
+    g.prefill_seconds = since(start_), first_ = Clock::now();
+  else if (const double s = since(first_); s > 0)
+    g.decode_tokens_per_second = static_cast<double>(count - 1) / s;
+  const auto& stops = task_.stop_tokens;
+  if ((task_.stop_strings && task_.stop_strings->ends(token)) ||
+      std::find(stops.begin(), stops.end(), token) != stops.end())
+    g.finish_reason = "stop";
+  else if (static_cast<int64_t>(count) == task_.max_new)
+    g.finish_reason = "length";
+}
+
+Result<std::optional<int32_t>> GenerationLoop::next() {
+  if (complete()) {
     session_.finish_overlapped();
     return std::optional<int32_t>();
   }
-  INVAR_TRY(std::span<const float> logits, session_.step(i == 0 ? unfed_ : std::span(g.tokens).last(1)));
-  std::optional<Result<int32_t>> picked;
-  g.logits.emplace_back();
-  auto commit = [logits, to = &g.logits.back()](int) { *to = receipt::commit(logits); };
-  const bool beside = on_gpu(session_);
-  session_.parallel_for(beside ? 1 : 2, [&](int task) {
-    if (task == 0)
-      picked = sample::pick(logits, params_, {prompt_, g.tokens, stop_tokens_, max_new_});
-    else
-      commit(task);
-  });
-  INVAR_TRY(const int32_t token, *std::move(picked));
-  if (beside) session_.parallel_for_overlapped(1, commit);
-  g.tokens.push_back(token);
-  if (i == 0)
-    g.prefill_seconds = since(start_), first_ = Clock::now();
-  else if (const double s = since(first_); s > 0)
-    g.decode_tokens_per_second = static_cast<double>(i) / s;
-  const bool ends = stop_strings_ && stop_strings_->ends(token);
-  if (ends || std::find(stop_tokens_.begin(), stop_tokens_.end(), token) != stop_tokens_.end())
-    g.finish_reason = "stop";
-  return std::optional(token);
+  GenerationLoop* const self = this;
+  INVAR_CHECK_OK(advance(session_, {&self, 1}));
+  return std::optional(generation_.tokens.back());
+}
+
+Status GenerationLoop::take(run::Session& session, std::span<const float> logits,
+                            std::span<GenerationLoop* const> loops) {
+  const auto vocab = static_cast<size_t>(session.vocab());
+  const auto row = [=](int i) { return logits.subspan(static_cast<size_t>(i) * vocab, vocab); };
+  std::vector<Digest*> digests;
+  for (GenerationLoop* loop : loops) digests.push_back(&loop->generation_.logits.emplace_back());
+  const auto commit = [row, digests](int i) { *digests[i] = receipt::commit(row(i)); };
+  std::vector<std::optional<Result<int32_t>>> picked(loops.size());
+  const auto pick = [&](int i) {
+    const GenerationTask& t = loops[i]->task_;
+    picked[i] =
+        sample::pick(row(i), t.params, {t.prompt, loops[i]->generation_.tokens, t.stop_tokens, t.max_new});
+  };
+  const int count = static_cast<int>(loops.size());
+  if (on_gpu(session))
+    session.parallel_for(count, pick);
+  else
+    session.parallel_for(2 * count, [&](int i) { i % 2 == 0 ? pick(i / 2) : commit(i / 2); });
+  for (size_t i = 0; i < loops.size(); ++i) {
+    INVAR_TRY(const int32_t token, *std::move(picked[i]));
+    loops[i]->append(token);
+  }
+  if (on_gpu(session)) session.parallel_for_overlapped(count, commit);
+  return {};
+}
+
+Status GenerationLoop::advance(run::Session& session, std::span<GenerationLoop* const> loops) {
+  std::vector<run::NextToken> next;
+  std::vector<GenerationLoop*> decoding;
+  for (GenerationLoop* const loop : loops) {
+    if (const auto& tokens = loop->generation().tokens; !tokens.empty()) {
+      next.push_back({loop->sequence(), tokens.back()});
+      decoding.push_back(loop);
+      continue;
+    }
+    INVAR_TRY(const std::span<const float> logits, session.step(loop->unfed_, false, loop->sequence()));
+    INVAR_CHECK_OK(take(session, logits, {&loop, 1}));
+  }
+  if (next.empty()) return {};
+  INVAR_TRY(const std::span<const float> logits, session.step_many(next));
+  return take(session, logits, decoding);
 }
 
 Result<Generation> generate(run::Session& session, std::span<const int32_t> prompt, int64_t max_new,
                             const sample::Params& params, std::span<const int32_t> stop_tokens) {
-  GenerationLoop loop(session, prompt, max_new, params, stop_tokens);
+  GenerationLoop loop(session, {prompt, max_new, params, stop_tokens, {}});
   for (;;) {
     INVAR_TRY(const std::optional<int32_t> token, loop.next());
     if (!token) return loop.generation();
@@ -85,61 +116,28 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
                                               std::span<const std::vector<int32_t>> prompts, int64_t max_new,
                                               const sample::Params& params,
                                               std::span<const int32_t> stop_tokens) {
-  if (prompts.size() == 1) {
-    INVAR_TRY(Generation one, generate(session, prompts[0], max_new, params, stop_tokens));
-    return std::vector<Generation>{std::move(one)};
-  }
-  std::vector<Generation> all(prompts.size());
-  std::vector<run::NextToken> next;
-  const bool beside = on_gpu(session);
-  // Logits of the sequences `who`, in their order -> a token more of each; those that go on ->
-  // next.
-  auto take = [&](std::span<const float> logits, std::span<const int64_t> who) -> Status {
-    const size_t vocab = static_cast<size_t>(session.vocab());
-    auto row = [=](int i) { return logits.subspan(static_cast<size_t>(i) * vocab, vocab); };
-    std::vector<std::optional<Result<int32_t>>> picked(who.size());
-    std::vector<Digest*> digests;
-    for (const int64_t s : who) digests.push_back(&all[s].logits.emplace_back());
-    auto commit = [row, digests](int i) { *digests[i] = receipt::commit(row(i)); };
-    const int count = static_cast<int>(who.size());
-    session.parallel_for(count, [&](int i) {
-      const auto s = static_cast<size_t>(who[i]);
-      picked[i] = sample::pick(row(i), params, {prompts[s], all[s].tokens, stop_tokens, max_new});
-      if (!beside) commit(i);
-    });
-    for (size_t i = 0; i < who.size(); ++i) {
-      INVAR_TRY(const int32_t token, *std::move(picked[i]));
-      Generation& g = all[who[i]];
-      g.tokens.push_back(token);
-      if (std::find(stop_tokens.begin(), stop_tokens.end(), token) != stop_tokens.end())
-        g.finish_reason = "stop";
-      else if (static_cast<int64_t>(g.tokens.size()) == max_new)
-        g.finish_reason = "length";
-      else
-        next.push_back({who[i], token});
-    }
-    if (beside) session.parallel_for_overlapped(count, commit);
-    return {};
-  };
+  std::deque<GenerationLoop> loops;
+  for (const auto& prompt : prompts)
+    loops.emplace_back(session, GenerationTask{prompt, max_new, params, stop_tokens, {}}, 0,
+                       static_cast<int64_t>(loops.size()));
   const auto start = Clock::now();
-  for (size_t i = 0; i < prompts.size(); ++i) {
-    const auto sequence = static_cast<int64_t>(i);
-    session.reset(sequence);
-    INVAR_TRY(std::span<const float> logits, session.step(prompts[i], false, sequence));
-    INVAR_CHECK_OK(take(logits, {&sequence, 1}));
-  }
-  all[0].prefill_seconds = since(start);
-  const auto first = Clock::now();
+  auto first = start;
   int64_t count = 0;
-  while (!next.empty()) {
-    std::vector<int64_t> who;
-    for (const run::NextToken& n : next) who.push_back(n.sequence);
-    INVAR_TRY(std::span<const float> logits, session.step_many(next));
-    next.clear();
-    INVAR_CHECK_OK(take(logits, who));
-    count += static_cast<int64_t>(who.size());
+  for (bool prompts_done = false;; prompts_done = true) {
+    std::vector<GenerationLoop*> open;
+    for (GenerationLoop& loop : loops)
+      if (!loop.complete()) open.push_back(&loop);
+    if (open.empty()) break;
+    INVAR_CHECK_OK(GenerationLoop::advance(session, open));
+    if (prompts_done)
+      count += static_cast<int64_t>(open.size());
+    else
+      first = Clock::now();
   }
   session.finish_overlapped();
+  std::vector<Generation> all;
+  for (const GenerationLoop& loop : loops) all.push_back(loop.generation());
+  all[0].prefill_seconds = std::chrono::duration<double>(first - start).count();
   if (const double s = since(first); count && s > 0)
     all[0].decode_tokens_per_second = static_cast<double>(count) / s;
   return all;

@@ -25,30 +25,45 @@ struct Generation {
   std::string finish_reason;            // "stop": a stop token or a stop string ends it; "length"
 };
 
-// One sequence, a token at a time: whoever wants the answer as it is computed pulls it. The session
-// belongs to the loop as long as that lives.
+// What a generation begins with. The spans outlive the loop.
+struct GenerationTask {
+  std::span<const int32_t> prompt;
+  int64_t max_new;  // tokens at most
+  sample::Params params;
+  std::span<const int32_t> stop_tokens;
+  std::optional<StopStrings> stop_strings = {};  // without them tokens alone end it
+};
+
+// One sequence, a token at a time: whoever wants the answer as it is computed pulls it. The
+// sequence of the session belongs to the loop as long as that lives.
 class GenerationLoop {
  public:
-  // Up to max_new tokens. The spans and the session outlive the loop. Without `stop_strings` tokens
-  // alone end it. The first `kept` tokens of the prompt, not all of them, are in the session's
-  // memory already.
-  GenerationLoop(run::Session&, std::span<const int32_t> prompt, int64_t max_new, const sample::Params&,
-                 std::span<const int32_t> stop_tokens, std::optional<StopStrings> stop_strings = {},
-                 size_t kept = 0);
+  // The session outlives the loop. The first `kept` tokens of the prompt, not all of them, are in
+  // the sequence's memory already.
+  GenerationLoop(run::Session&, GenerationTask, size_t kept = 0, int64_t sequence = 0);
   GenerationLoop(const GenerationLoop&) = delete;
   ~GenerationLoop();
   // The next token; none behind the last, and then the generation is complete. An error ends the
   // loop.
   Result<std::optional<int32_t>> next();
+  // A token more of each of these loops, none of them complete, each of another sequence of the
+  // session. A prompt is computed alone; all later tokens are computed in one step (plan.11). The
+  // commitments of those that are complete stand behind session.finish_overlapped().
+  static Status advance(run::Session&, std::span<GenerationLoop* const>);
+  bool complete() const { return !generation_.finish_reason.empty(); }
+  int64_t sequence() const { return sequence_; }
   const Generation& generation() const { return generation_; }
 
  private:
   using Clock = std::chrono::steady_clock;
+  // Logits of a step, a row for each loop in their order -> a token more of each.
+  static Status take(run::Session&, std::span<const float> logits, std::span<GenerationLoop* const>);
+  void append(int32_t token);
+
   run::Session& session_;
-  const std::span<const int32_t> prompt_, unfed_, stop_tokens_;  // unfed_: the prompt without what is kept
-  const int64_t max_new_;
-  const sample::Params params_;
-  std::optional<StopStrings> stop_strings_;
+  GenerationTask task_;
+  const std::span<const int32_t> unfed_;  // the prompt without what is kept
+  const int64_t sequence_;
   Generation generation_;
   Clock::time_point start_, first_;
 };
@@ -60,8 +75,7 @@ Result<sample::Params> sampling_params(const SamplingOptions&);
 Result<Generation> generate(run::Session&, std::span<const int32_t> prompt, int64_t max_new,
                             const sample::Params&, std::span<const int32_t> stop_tokens);
 
-// The same for many sequences. After the prompts, each step computes every sequence that is not
-// done. The first result has the times of all sequences together.
+// The same for many sequences, advanced together. The first result has the times of all of them.
 Result<std::vector<Generation>> generate_many(run::Session&, std::span<const std::vector<int32_t>> prompts,
                                               int64_t max_new, const sample::Params&,
                                               std::span<const int32_t> stop_tokens);

@@ -43,8 +43,10 @@ Result<TensorAnswer> infer_tensors(plan::Plan plan, const std::string& path,
 // Whether the text claims to be a receipt of tensors.
 bool is_tensor_receipt(std::string_view text);
 // Compiles the model (a plan is taken as it is given) and computes the outputs again from `inputs`.
-// Errors: no program is given, or the operation set lets nobody verify here (not_covered).
-Result<Verdict> verify_tensors(std::string_view text, const std::string& name, const TensorProgram&,
-                               const run::Function::NamedTensors& inputs, const ExecutionOptions&, Observer&);
+// The reader looks at signatures. Errors: no program or no input is given, or the operation set
+// lets nobody verify here (not_covered).
+Result<Verdict> verify_tensors(std::string_view text, const std::string& name, Reader&, const InBatch*,
+                               const TensorProgram&, const run::Function::NamedTensors& inputs,
+                               const ExecutionOptions&, Observer&);
 
 }  // namespace invar::generate

@@ -284,6 +284,9 @@ Result<Verdict> Verifier::verify(std::string_view text, const std::string& name,
     return v.refused(
         "its prompt is withheld (receipt.27), so nothing can be computed again: ask for the receipt that it "
         "was made from, which has the same hash");
+  // Before a model is looked for: whether there are such steps.
+  if (const auto steps = receipt::select_steps(claimed, impl_->selection); !steps)
+    return Error{steps.error().code, name + ": " + steps.error().message};
   INVAR_CHECK_OK(impl_->examine(v));
   const Words& words = v.set != OperationSet::reproducible ? kRepeated
                        : impl_->selection.all()            ? kVerified

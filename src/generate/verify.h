@@ -99,7 +99,7 @@ class Verifier {
   ~Verifier();
   // not_covered, too: its prompt is withheld.
   Result<Verdict> verify(std::string_view text, const std::string& name, const InBatch* = nullptr);
-  const Reader& reader() const { return reader_; }
+  Reader& reader() { return reader_; }
 
  private:
   struct Impl;

@@ -60,6 +60,27 @@ TEST(Redact, KeepsTheHashAndShowsNothingOfThePrompt) {
   EXPECT_NE(text.find("\"prompt\": null"), text.npos);
 }
 
+TEST(Redact, TheMessagesOfAChatAreWithheldToo) {
+  Receipt r = salted(), other = r;
+  r.chat = "{\"messages\":[]}", other.chat = "{\"messages\":[{}]}";
+  const auto redacted = redact(r);
+  ASSERT_TRUE(redacted);
+  const std::string text = print(*redacted);
+  EXPECT_EQ(found(print(r)), "");
+  EXPECT_EQ(found(text), "");
+  EXPECT_EQ(receipt_hash(*redacted), receipt_hash(r));
+  EXPECT_NE(receipt_hash(other), receipt_hash(r));
+  EXPECT_EQ(redacted->withheld.size(), 5u);
+  EXPECT_EQ(text.find("messages"), text.npos);
+  EXPECT_EQ(found(edited(text, "\"chat\": null", "\"chat\": \"x\"")), "input.chat input.chat");
+  for (const Field& f : fields(r))
+    if (f.path() == "input.chat") {
+      Receipt plain = r;
+      plain.salt = {};
+      EXPECT_NE(leaf(f, r), leaf(f, plain));
+    }
+}
+
 TEST(Redact, AllOrNothingIsWithheld) {
   const std::string text = print(*redact(salted())), plain = print(toy_receipt());
   EXPECT_EQ(found(edited(text, "\"prompt\": null", "\"prompt\": \"x\"")), "input.prompt input.prompt");

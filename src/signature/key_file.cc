@@ -162,14 +162,14 @@ Result<PublicKey> public_key_from_pem(std::string_view text, std::string_view na
 }
 
 Result<PrivateKey> read_private_key(const std::string& path) {
+  INVAR_TRY(const std::string text, read_file(path, kKeyFile));
+  INVAR_TRY(const Digest seed, seed_from_pem(text, path));  // first: a public key may be read by others
   struct stat there;
   if (::stat(path.c_str(), &there) == 0 && S_ISREG(there.st_mode) && (there.st_mode & 077) != 0) {
     char mode[8];
     std::snprintf(mode, sizeof mode, "%04o", static_cast<unsigned>(there.st_mode & 07777));
     return bad_input(path + ": others may read this private key (mode " + mode + "): chmod 600 it");
   }
-  INVAR_TRY(const std::string text, read_file(path, kKeyFile));
-  INVAR_TRY(const Digest seed, seed_from_pem(text, path));
   return key_of_seed(seed);
 }
 

@@ -48,7 +48,10 @@ def test_some_steps(answer, tmp_path):
     assert "SPOT CHECKED" in invar("verify", path, "--steps", "8:20").text
     assert "output.logits[7]" in invar("verify", path, "--spot", steps, code=1).text
     for options in (["--steps", "9:3"], ["--steps", f"0:{steps + 1}"], ["--spot", steps + 1]):
-        assert "answer" in invar("verify", path, *options, code=2).errors[0]
+        done = invar("verify", path, *options, code=2)  # before a model is looked for
+        assert f"{path}: " in done.errors[0] and "answer" in done.errors[0]
+        assert "compile" not in done.text
     for options in (["--steps", "3"], ["--steps", ":"], ["--steps", "a:b"], ["--salt", "x"]):
         invar("verify", path, *options, code=2)
     invar("verify", path, "--spot", 2, "--steps", "0:1", code=2)
+    assert "--salt" in invar("verify", path, "--spot", 2, "--salt", "", code=2).errors[0]

@@ -60,6 +60,15 @@ def receipt(answer):
 # --- receipts -------------------------------------------------------------------------------------
 
 
+def test_a_refusal_among_several_is_shown_once(tmp_path):
+    (tmp_path / "junk.json").write_text("{")
+    code, out = on_terminal("validate", tmp_path / "junk.json", tmp_path / "none.json")
+    assert code == 2 and out.count(b"not JSON") == 1 and out.count(b"No such file") == 1, out
+    assert out.count(b"REFUSED") == 2 and b"invar: " not in out
+    code, out = on_terminal("validate", tmp_path / "junk.json")
+    assert code == 2 and out.count(b"not JSON") == 1 and out.startswith(b"invar: ")
+
+
 def test_hostile_members_of_a_receipt(receipt, tmp_path):
     changed = json.loads(json.dumps(receipt))
     changed[HOSTILE] = 1

@@ -15,8 +15,10 @@ def no(name, *names, code=2, options=()):
 
 def test_a_gguf_file(tmp_path):
     (tmp_path / "tiny.Q4_K_M.gguf").write_bytes(b"GGUF\x03\0\0\0")
-    for name in (tmp_path / "tiny.Q4_K_M.gguf", tmp_path, "elsewhere/tiny.gguf", "org/tiny.gguf"):
+    for name in (tmp_path / "tiny.Q4_K_M.gguf", tmp_path):
         no(name, ".gguf: a GGUF file", "safetensors", "org/name", code=3)
+    for name in ("elsewhere/tiny.gguf", "org/tiny.gguf", tmp_path / "none.gguf"):
+        no(name, ".gguf: no such file", "GGUF", "safetensors", "org/name")
 
 
 def test_other_files(tmp_path):

@@ -152,10 +152,23 @@ def test_operation_sets(made):
             assert b"another" in verify(folder, other, code=3).err
 
 
+def test_who_signed_is_asked(made, tmp_path):
+    folder, receipt = made
+    invar("keygen", tmp_path / "key")
+    key = ("--model", folder / "model.onnx", "--require-key", tmp_path / "key.pub")
+    assert fields(verify(folder, receipt, *key, code=1)) == ["signatures"]
+    invar("sign", folder / "r.json", "--key", tmp_path / "key")
+    signed = json.loads((folder / "r.json").read_text())
+    assert "signed" in verify(folder, signed, *key).json()["compared"]
+
+
 def test_bad_use(made, answer):
     folder, receipt = made
     assert b"--model FILE" in invar("verify", folder / "r.json", code=2).err
     how = ["--input", f"x={folder}/x.npy"]
+    for given in ([], ["--model", folder / "model.onnx"], ["--plan", folder / "plan.invar"]):
+        done = invar("verify", folder / "r.json", *given, code=2)
+        assert done.errors[0].endswith("each input with --input NAME=FILE.npy: x")
     both = ["--model", folder / "model.onnx", "--plan", folder / "plan.invar"]
     assert b"one of them" in invar("verify", folder / "r.json", *both, *how, code=2).err
     assert (

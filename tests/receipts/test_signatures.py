@@ -12,6 +12,7 @@ from conftest import ROOT, invar, refused
 from receipt_oracle import put, reseal
 
 SCRIPT = ROOT / "docs/reference/receipt.py"
+TEMPLATE = ROOT / "tests/chat/templates/chatml.jinja"
 SCHEMA = json.loads((ROOT / "docs/reference/receipt.schema.json").read_text())
 
 
@@ -130,6 +131,8 @@ def test_keys_that_are_none(keys, answer, tmp_path):
     public_copy.touch(0o600)
     public_copy.write_bytes(public.read_bytes())
     refused("sign", receipt, "--key", public_copy, names=["a public key, where a private one"])
+    refused("sign", receipt, "--key", public, names=["a public key, where a private one"])  # 0644
+    refused("sign", "/dev/stdin", "--key", private, names=["/dev/stdin: not a file"])
     refused("sign", receipt, "--key", tmp_path / "absent", names=["absent"])
     refused("validate", receipt, "--require-key", private, names=["a private key, where a public"])
     refused("validate", receipt, "--require-key", "f" * 63)
@@ -178,6 +181,30 @@ def test_a_withheld_prompt(generate, answer, keys, tmp_path):
     refused("redact", public, "-o", tmp_path / "twice.json", names=["redacted already"])
 
 
+def test_the_messages_of_a_chat_are_withheld(model, tasks, tmp_path):
+    (model / "chat_template.jinja").write_bytes(TEMPLATE.read_bytes())
+    messages, full, public = (tmp_path / name for name in ("m.json", "full.json", "public.json"))
+    messages.write_text(json.dumps([{"role": "user", "content": "A quetzal:"}]))
+    run = ["run", "--model-name", model, "--tasks-root", tasks, "--max-new-tokens", 8]
+    invar(*run, "--messages", messages, "--salt-prompt", "--receipt-path", full)
+    assert "quetzal" in json.loads(full.read_text())["input"]["chat"]
+    receipt_hash = invar("redact", full, "-o", public).out.decode().strip()
+    text = public.read_text()
+    assert "quetzal" not in text and json.loads(text)["input"]["chat"] is None
+    said = invar("validate", public).text
+    assert said.startswith("VALID") and receipt_hash in said and "input.chat" in said
+    assert second_reading(full, public).count(receipt_hash) == 2
+    assert "VERIFIED" in invar("verify", full, "--model-name", model).text
+    refused("verify", public, "--model-name", model, code=3, names=["its prompt is withheld"])
+    content = json.loads(full.read_text())
+    full.write_text(json.dumps(put(content, ("input", "chat"), "{}")))
+    assert "input.chat" in invar("validate", full, code=1).text
+    # A forger who knows the salt makes fitting digests; the template tells.
+    other = content["input"]["chat"].replace("quetzal", "condor")
+    full.write_text(json.dumps(reseal(put(content, ("input", "chat"), other))))
+    assert "input.prompt" in invar("verify", full, "--model-name", model, code=1).text
+
+
 def test_a_batch(generate, answer, keys, tmp_path):
     (mine, public, key_id), (yours, your_public, _) = keys
     (tmp_path / "sub").mkdir()
@@ -190,6 +217,8 @@ def test_a_batch(generate, answer, keys, tmp_path):
     assert content["batch_hash"] == root
     assert [r["name"] for r in content["receipts"]] == ["a.json", "sub/b.json"]
     assert root in second_reading(batch)
+    for command in (["redact", batch], ["seal", paths[0], batch]):
+        refused(*command, "-o", tmp_path / "no.json", names=[f"{batch}: a batch of receipts"])
     lines = invar("verify", batch, "--require-key", public).out.decode().splitlines()
     assert [line.split()[0] for line in lines] == ["VALID", "VERIFIED", "VERIFIED", "3"]
     assert root in lines[0] and lines[3] == "3 of 3 hold"

@@ -31,6 +31,11 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
                       "chat template makes the prompt of");
   text->excludes(file)->excludes(messages);
   file->excludes(messages);
+  cmd->add_option("--batch-size", o.batch_size,
+                  "so many prompts of --prompt-file are computed together; never changes a bit")
+      ->check(whole(1, 1 << 16))
+      ->needs(file)
+      ->capture_default_str();
   add_chat(*cmd, o.chat, o.tools);
   add_sampling(*cmd, o.sampling);
   cmd->add_option_function<std::vector<std::string>>(

@@ -39,6 +39,9 @@ void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
       cmd->add_option("--spot", o.selection.spot, "compute only so many steps, chosen by hash and salt")
           ->check(whole(1, INT32_MAX));
   cmd->add_option("--salt", o.selection.salt, "of --spot (default: a random one, which is printed)")
+      ->check([](const std::string& salt) -> std::string {
+        return salt.empty() ? "empty: give a text that the prover could not know, or leave --salt out" : "";
+      })
       ->needs(spot);
   cmd->add_option("--steps", o.steps, "A:B: compute only the steps from A up to, and without, B; from 0")
       ->excludes(spot);

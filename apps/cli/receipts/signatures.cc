@@ -49,6 +49,9 @@ Status do_keygen(const KeyCommand& c) {
 Status do_sign(const SealCommand& c) {
   INVAR_TRY(const std::vector<signature::PrivateKey> keys, private_keys(c.keys));
   for (const std::string& path : c.receipts) {
+    std::error_code ec;
+    if (fs::exists(path, ec) && !fs::is_regular_file(path, ec))
+      return bad_input(path + ": not a file that a signed receipt can replace: give the receipt's file");
     INVAR_TRY(const std::string text, generate::read_receipt(path));
     std::string made;
     if (receipt::is_batch(text)) {

@@ -73,7 +73,6 @@ class Verdicts {
                                      : static_cast<int>(Code::failed);
     code_ = std::max(code_, code);
     good_ += code == 0;
-    if (!verdict) fail(verdict.error());
     if (++count_ == 1) return (void)first_.emplace(name, verdict);  // more may follow
     if (count_ == 2) show(first_->first, first_->second);
     show(name, verdict);
@@ -83,13 +82,17 @@ class Verdicts {
   int finish() {
     if (count_ > 1 && !json_)
       print(std::to_string(good_) + " of " + std::to_string(count_) + " hold\n");
-    else if (count_ == 1 && first_->second)
+    else if (count_ == 1 && !first_->second)
+      fail(first_->second.error());
+    else if (count_ == 1)
       print(json_ ? json_of(*first_->second) : generate::report(*first_->second));
     return code_;
   }
 
  private:
   void show(const std::string& name, const Result<generate::Verdict>& verdict) const {
+    // A person sees the row, which says the same.
+    if (!verdict && !(stdout_is_terminal() && stderr_is_terminal())) fail(verdict.error());
     print(!json_ ? row_of(name, verdict) : verdict ? json_of(*verdict) : error_json(name, verdict.error()));
   }
 
@@ -177,7 +180,8 @@ int verify(const ReceiptCommand& c) {
         if (!of_tensors) return verifier.verify(text, name, batch);
         if (!selection.all())
           return bad_input(name + ": a receipt of tensors has no steps: leave --spot and --steps out");
-        return generate::verify_tensors(text, name, *program, *inputs, c.execution, console);
+        return generate::verify_tensors(text, name, verifier.reader(), batch, *program, *inputs, c.execution,
+                                        console);
       });
 }
 

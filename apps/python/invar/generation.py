@@ -480,6 +480,8 @@ def verify(
     receipt's operation set, or a withheld prompt, lets nobody verify it here."""
     if salt is not None and spot is None:
         raise _native.BadInput("salt: of a spot check: give spot=")
+    if salt == "":
+        raise _native.BadInput("salt: empty: give a text that the prover could not know, or None")
     if spot is not None and steps is not None:
         raise _native.BadInput("spot and steps: give one of them")
     if steps is not None:

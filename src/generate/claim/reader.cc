@@ -123,6 +123,8 @@ Result<Verdict> validate(std::string_view text, const std::string& name) {
 
 Result<receipt::Receipt> valid_receipt(const std::string& path) {
   INVAR_TRY(const std::string text, read_receipt(path));
+  if (receipt::is_batch(text))
+    return bad_input(path + ": a batch of receipts, where one receipt is needed: give one that it names");
   receipt::Receipt r;
   INVAR_TRY(const std::vector<receipt::Finding> findings, receipt::validate(text, path, &r));
   if (findings.empty()) return r;

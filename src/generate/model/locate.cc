@@ -19,11 +19,12 @@ Status check_no_file(const std::string& name) {
   const bool gguf = name.ends_with(".gguf");
   if (!gguf && !fs::is_regular_file(name, ec)) return {};
   const std::string model = "model " + name + ": ";
-  if (gguf)
-    return not_covered(
-        model +
-        "a GGUF file (of llama.cpp), which invar does not open: pass the checkpoint that it was "
-        "made of, a folder with config.json and safetensors files, or its org/name on the hub");
+  const std::string checkpoint =
+      ": pass the checkpoint that it was made of, a folder with config.json and safetensors files, or its "
+      "org/name on the hub";
+  if (!fs::exists(name, ec))
+    return bad_input(model + "no such file, and invar opens no GGUF file" + checkpoint);
+  if (gguf) return not_covered(model + "a GGUF file (of llama.cpp), which invar does not open" + checkpoint);
   if (name.ends_with(".onnx"))
     return bad_input(model + "an ONNX model, no checkpoint: `invar compile` and `invar infer` run it");
   return bad_input(model + "a file: pass the folder of the checkpoint, which holds config.json");

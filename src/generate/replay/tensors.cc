@@ -34,6 +34,12 @@ Result<receipt::Receipt> describe(const plan::Plan& plan, const std::string& mod
   return receipt::describe(identity, plan, receipt::kTensorFormat);
 }
 
+std::string names_of(const std::vector<receipt::TensorDigest>& tensors) {
+  std::string names;
+  for (const receipt::TensorDigest& t : tensors) names += (names.empty() ? "" : ", ") + t.name;
+  return names;
+}
+
 struct LoadedFunction {
   std::shared_ptr<Device> device;  // null on the host
   Function function;
@@ -48,11 +54,7 @@ Result<LoadedFunction> open(const plan::Plan& plan, const std::string& folder, c
 }
 
 Result<CompiledModel> program_of(const TensorProgram& program, const receipt::Receipt& claimed,
-                                 const std::string& name, Observer& observer) {
-  if (program.plan.empty() && program.model.empty())
-    return bad_input(name +
-                     ": a receipt of tensors: give the model with --model FILE.onnx, or a plan, and each "
-                     "input with --input NAME=FILE.npy");
+                                 Observer& observer) {
   if (program.plan.empty())
     return compile_onnx(program, operation_set_from(claimed.operation_set).value(), /*stateless=*/true,
                         observer);
@@ -83,7 +85,7 @@ Status check_kind(const receipt::Receipt& claimed, const std::string& name, cons
 Status examine(const receipt::Receipt& claimed, const TensorProgram& program,
                const Function::NamedTensors& inputs, const ExecutionOptions& execution, Observer& observer,
                Verdict& v) {
-  INVAR_TRY(CompiledModel compiled, program_of(program, claimed, v.receipt, observer));
+  INVAR_TRY(CompiledModel compiled, program_of(program, claimed, observer));
   INVAR_TRY(receipt::Receipt mine, describe(compiled.plan, claimed.model_name));
   v.findings = receipt::compare_model(claimed, mine);
   if (!v.ok()) return {};
@@ -149,19 +151,21 @@ bool is_tensor_receipt(std::string_view text) {
   return receipt::validate(text, "", &claimed) && claimed.format == receipt::kTensorFormat;
 }
 
-Result<Verdict> verify_tensors(std::string_view text, const std::string& name, const TensorProgram& program,
+Result<Verdict> verify_tensors(std::string_view text, const std::string& name, Reader& reader,
+                               const InBatch* batch, const TensorProgram& program,
                                const Function::NamedTensors& inputs, const ExecutionOptions& execution,
                                Observer& observer) {
   const num::ArithmeticEnv env;
   receipt::Receipt claimed;
-  Verdict v;
-  v.receipt = name;
-  INVAR_TRY(v.findings, receipt::validate(text, name, &claimed));
+  INVAR_TRY(Verdict v, reader.read(text, name, claimed, batch));
   const bool repeats = operation_set_from(claimed.operation_set) == OperationSet::deterministic;
-  if (v.ok()) {
-    v.receipt_hash = to_hex(receipt::receipt_hash(claimed));
-    INVAR_CHECK_OK(examine(claimed, program, inputs, execution, observer, v));
-  }
+  const bool no_program = program.plan.empty() && program.model.empty();
+  if (v.ok() && (no_program || (inputs.empty() && !claimed.input_tensors.empty())))
+    return bad_input(name +
+                     ": a receipt of tensors: give the model with --model FILE.onnx, or a plan, and each "
+                     "input with --input NAME=FILE.npy: " +
+                     names_of(claimed.input_tensors));
+  if (v.ok()) INVAR_CHECK_OK(examine(claimed, program, inputs, execution, observer, v));
   v.verdict = v.ok() ? (repeats ? "REPEATED ON THIS MACHINE" : "VERIFIED")
                      : (repeats ? "NOT REPEATED" : "NOT VERIFIED");
   return v;

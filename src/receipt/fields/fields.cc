@@ -65,7 +65,7 @@ const Field kFields[] = {
     {"input", "suppress_tokens", &processor<&S::suppress_tokens>, 2, kOptional},
     {"input", "begin_suppress_tokens", &processor<&S::begin_suppress_tokens>, 2, kOptional},
     {"input", "stop_strings", &of<&R::stop_strings>, 2, kOptional},
-    {"input", "chat", &of<&R::chat>, 2, kOptional},
+    {"input", "chat", &of<&R::chat>, 2, kOptional, kSalted},
     {"input", "previous", &of<&R::previous>, 2, kOptional},
     {"input", "salt", &of<&R::salt>, 2, kOptional},
     {"output", "text", &of<&R::text>},

@@ -20,7 +20,7 @@ FIELDS = [
     "output.finish_reason", "output.tokens", "output.logits",
 ]  # fmt: skip
 OPTIONAL = FIELDS[FIELDS.index("input.min_p") : FIELDS.index("output.text")]  # receipt.24
-SALTED = {"input.prompt", "input.tokens", "output.logits"}  # receipt.27
+SALTED = {"input.prompt", "input.tokens", "input.chat", "output.logits"}  # receipt.27
 ESCAPES = {
     '"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
 }  # fmt: skip
