@@ -54,7 +54,7 @@ Result<CompiledModel> program_of(const TensorProgram& program, const receipt::Re
                      ": a receipt of tensors: give the model with --model FILE.onnx, or a plan, and each "
                      "input with --input NAME=FILE.npy");
   if (program.plan.empty())
-    return compile_onnx(program, operation_set_from(claimed.operation_set).value(), /*stateless=*/true,
+    return compile_onnx(program, operation_set_from(claimed.operation_set).value(), /*keeps_memory=*/false,
                         observer);
   INVAR_TRY(plan::Plan plan, plan::load(program.plan));
   return CompiledModel{std::move(plan), folder_of(program.plan)};
