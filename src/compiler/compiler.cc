@@ -8,6 +8,7 @@
 #include "compiler/dialects/dialects.h"
 #include "compiler/emit/program_source.h"
 #include "compiler/lowering/rule_registry.h"
+#include "compiler/passes/make_stateful/make_stateful.h"
 #include "compiler/passes/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -62,6 +63,7 @@ class Compiler {
   ModuleOp module() { return *module_; }
   const DimConstraints& constraints() const { return report_.constraints; }
   std::string& constants() { return weights_.constants; }
+  const std::string& why_stateless() const { return why_stateless_; }
   std::string text() {
     std::string text;
     llvm::raw_string_ostream out(text);
@@ -74,11 +76,14 @@ class Compiler {
     int level;  // the lowest optimization level that runs the pass
     std::unique_ptr<Pass> (*pass)(Compiler&);
     const char* completes = "";  // the dialect that is complete after the pass
+    bool Options::*wanted = nullptr;  // runs where this option asks for it, and has no number
   };
   static llvm::ArrayRef<Stage> stages() {
     static const Stage all[] = {
         {"onnx-to-repro", 0, [](Compiler& c) { return lower_onnx_pass(&c.report_, c.options_.stateless); }},
         {"repro-recognize-idioms", 0, [](Compiler& c) { return recognize_idioms_pass(c.choices_); }},
+        {"repro-make-stateful", 0, [](Compiler& c) { return make_stateful_pass(&c.why_stateless_); }, "",
+         &Options::make_stateful},
         {"repro-fuse", 1, [](Compiler&) { return fuse_operations_pass(); }},
         {"repro-canonicalize", 2, [](Compiler&) { return canonicalize_pass(); }},
         {"repro-evaluate", 2, [](Compiler& c) { return evaluate_weights_pass(&c.weights_); }},
@@ -101,6 +106,7 @@ class Compiler {
   WeightStorage weights_;
   ConversionReport report_;
   std::vector<std::string> choices_;
+  std::string why_stateless_;
   OwningOpRef<ModuleOp> module_;
 };
 
@@ -131,6 +137,12 @@ Status Compiler::run(const std::string& until) {
   for (const auto& [earlier, present] : earlier_pass_names())
     if (until == earlier) last = present;
   for (const Stage& stage : stages()) {
+    if (stage.wanted) {
+      if (options_.*stage.wanted) {
+        INVAR_CHECK_OK(run_pass(stage.pass(*this)));
+      }
+      continue;
+    }
     ++number;
     const bool is_last = last == stage.name || last == stage.completes;
     if (stage.level <= options_.opt) {
@@ -203,7 +215,8 @@ Result<CompiledProgram> compile(const onnx::Graph& given, const Options& options
   // The plan parser decides what a valid plan is, so its checks apply to what the compiler writes.
   if (auto read = plan::parse(plan::print(plan), graph.name); !read)
     return not_covered("the program does not fit into a plan: " + read.error().message);
-  return CompiledProgram{std::move(plan), std::move(compiler.constants()), std::move(program_text)};
+  return CompiledProgram{std::move(plan), std::move(compiler.constants()), std::move(program_text),
+                         compiler.why_stateless()};
 }
 
 Result<plan::Plan> compile_to(const onnx::Graph& graph, Options options, const std::string& path) {
@@ -228,7 +241,8 @@ Result<plan::Plan> compile_to(const onnx::Graph& graph, Options options, const s
 
 std::vector<std::string> stages() {
   std::vector<std::string> names = {Compiler::kOnnx, Compiler::kRepro, Compiler::kPlan};
-  for (const Compiler::Stage& stage : Compiler::stages()) names.emplace_back(stage.name);
+  for (const Compiler::Stage& stage : Compiler::stages())
+    if (!stage.wanted) names.emplace_back(stage.name);
   return names;
 }
 

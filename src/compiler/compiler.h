@@ -33,6 +33,9 @@ struct Options {
   // Past keys and values stay inputs and outputs: the plan is a pure function of tensors instead of
   // a session's program (onnx.20).
   bool stateless = false;
+  // A decoder whose plan would be computed over the whole sequence keeps its keys and values
+  // between steps where that is shown to give the same bits (plan.20). Goes with `stateless`.
+  bool make_stateful = false;
   // Whether the recipe in the graph's metadata names the program. Only for a graph that is as an
   // exporter of ours made it; otherwise the graph itself is the program.
   bool trusts_recipe = false;
@@ -45,6 +48,7 @@ struct CompiledProgram {
   // If not empty, the caller writes them as Options::constants_file beside the plan.
   std::string constants;
   std::string program_text;  // of plan.source (spec/program.md); empty if there is none
+  std::string why_stateless;  // why Options::make_stateful changed nothing; else empty
 };
 
 // Nodes without a reproducible lowering are refused together: the error has one item for each

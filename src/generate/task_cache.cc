@@ -140,7 +140,7 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   if (!onnx_model.empty()) {
     TensorProgram program;
     program.model = onnx_model;
-    return compile_onnx(program, set, /*stateless=*/true, observer);
+    return compile_onnx(program, set, /*keeps_memory=*/true, observer);
   }
   const std::string key = key_of(location.folder, options.colocate_tensors, set);
   const std::string path = cache == CachePolicy::none ? "" : task_path(location, options, key);

@@ -39,7 +39,7 @@ Status link_weights(const plan::Plan& plan, const std::string& from, const std::
 
 }  // namespace
 
-Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet set, bool stateless,
+Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet set, bool keeps_memory,
                                    Observer& observer) {
   const auto compiling = observer.phase("compile");
   INVAR_TRY(onnx::Graph graph, onnx::read(program.model));
@@ -50,9 +50,11 @@ Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet se
   made.hashed = std::make_shared<DigestCache>();
   compiler::Options options;
   options.folder = folder_of(program.model), options.operation_set = set, options.choices = program.choices;
-  options.stateless = stateless, options.hashed = made.hashed.get(), options.constants_file = kConstants;
+  options.stateless = true, options.make_stateful = keeps_memory, options.hashed = made.hashed.get(), options.constants_file = kConstants;
   INVAR_TRY(options.artifacts, artifacts_folder(observer));
   INVAR_TRY(compiler::CompiledProgram compiled, compiler::compile(graph, options));
+  if (!compiled.why_stateless.empty())
+    observer.note("memory", "each token is computed over its whole prefix: " + compiled.why_stateless);
   std::error_code ec;
   INVAR_TRY(TemporaryFolder folder, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
   INVAR_CHECK_OK(link_weights(compiled.plan, options.folder, folder.path()));

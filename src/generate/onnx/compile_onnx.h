@@ -6,7 +6,8 @@
 
 namespace invar::generate {
 
-// Of program.model. `stateless`: past keys and values stay tensors.
-Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet, bool stateless, Observer&);
+// Of program.model. Past keys and values are tensors, but for a decoder that `keeps_memory`: it
+// keeps them between steps where that gives the same bits (plan.20), else the observer is told why.
+Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet, bool keeps_memory, Observer&);
 
 }  // namespace invar::generate

@@ -56,7 +56,7 @@ Result<LoadedFunction> open(const plan::Plan& plan, const std::string& folder, c
 Result<CompiledModel> program_of(const TensorProgram& program, const receipt::Receipt& claimed,
                                  Observer& observer) {
   if (program.plan.empty())
-    return compile_onnx(program, operation_set_from(claimed.operation_set).value(), /*stateless=*/true,
+    return compile_onnx(program, operation_set_from(claimed.operation_set).value(), /*keeps_memory=*/false,
                         observer);
   INVAR_TRY(plan::Plan plan, plan::load(program.plan));
   return CompiledModel{std::move(plan), folder_of(program.plan)};

@@ -1,0 +1,307 @@
+// repro-make-stateful: a decoder that is computed over its whole sequence becomes one that
+// remembers keys and values (plan.20). What it computes for a token is shown to depend, through
+// causal attention alone, on the tokens before it; otherwise the program stays as it is.
+#include <limits>
+
+#include "compiler/dialects/origin.h"
+#include "compiler/lowering/dynamic_shapes/data_dependent_dims.h"
+#include "compiler/passes/canonicalize/patterns.h"
+#include "compiler/passes/make_stateful/make_stateful.h"
+#include "compiler/passes/make_stateful/token_rows.h"
+
+namespace invar::compiler {
+namespace {
+
+constexpr double kHidden = -65504;  // a number that hides a key: at most the lowest of binary16
+constexpr char kName[] = "onnx.name";
+
+// A call of attention as it is with memory.
+struct Remembering {
+  AttentionOp op;
+  Value keys, values;  // of the new tokens
+  int64_t left = -1;
+};
+
+class Decoder {
+ public:
+  explicit Decoder(func::FuncOp function)
+      : function_(function),
+        elements_([this](const Dim& d) { return size_of(d); }),
+        rows_([this](const Dim& d) { return size_of(d); }, DimExpr::symbol("seq")) {}
+  // Nothing, or why the program keeps no memory.
+  std::string analyze();
+  void rewrite();
+
+ private:
+  std::optional<DimExpr> size_of(const Dim&) const;
+  std::string bind_inputs();
+  std::string visit(Value);
+  std::string visit_attention(AttentionOp);
+  std::string read_mask(Value mask, Remembering&);
+  Value without_past(Value keys) const;
+  bool is_position(Value);
+  void replace_positions(BlockArgument positions);
+  void remember(const Remembering&, size_t number);
+  Type with_sizes(Type) const;
+  func::ReturnOp end() const { return cast<func::ReturnOp>(function_.front().getTerminator()); }
+  std::string name_of_argument(unsigned i) const {
+    auto name = function_.getArgAttrOfType<StringAttr>(i, kName);
+    return name ? name.str() : "";
+  }
+
+  mutable func::FuncOp function_;
+  std::map<std::string, DimExpr> sizes_;  // of symbols
+  ElementAnalysis elements_;
+  TokenRows rows_;
+  unsigned ids_ = 0, logits_ = 0;
+  SmallVector<Value> open_, positions_;
+  llvm::DenseSet<Value> seen_;
+  SmallVector<Remembering> attention_;
+};
+
+std::optional<DimExpr> Decoder::size_of(const Dim& dim) const {
+  const auto size = dim_expr_of(dim);
+  if (!size) return {};
+  return size->substitute([this](const std::string& symbol) -> std::optional<DimExpr> {
+    const auto found = sizes_.find(symbol);
+    return found == sizes_.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+// plan.19: one sequence from its start, no past keys, a mask of ones.
+std::string Decoder::bind_inputs() {
+  bool has_ids = false;
+  const auto arguments = function_.getArguments();
+  for (unsigned i = 0; i < arguments.size(); ++i) {
+    if (name_of_argument(i) != "input_ids") continue;
+    const Shape shape = shape_of(arguments[i].getType());
+    if (shape.size() != 2 || !element_of(arguments[i]).isInteger(64))
+      return "input_ids is not i64 [batch, seq]";
+    const std::string* batch = shape[0].expr.as_symbol();
+    const std::string* tokens = shape[1].expr.as_symbol();
+    if (!tokens || (!batch && shape[0] != Dim::of(1))) return "input_ids has a fixed size";
+    ids_ = i, has_ids = true;
+    if (batch) sizes_.emplace(*batch, DimExpr(1));
+    sizes_[*tokens] = DimExpr::symbol("seq");
+  }
+  if (!has_ids) return "it has no input input_ids";
+  for (unsigned i = 0; i < arguments.size(); ++i) {
+    const std::string name = name_of_argument(i);
+    const Shape shape = shape_of(arguments[i].getType());
+    const bool mask = name == "attention_mask", places = name == "position_ids" || name == "cache_position";
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (const std::string* symbol = shape[d].expr.as_symbol())
+        sizes_.emplace(*symbol, !mask && !places          ? DimExpr(0)
+                                : d + 1 == shape.size() ? DimExpr::symbol("seq")
+                                                        : DimExpr(1));
+    if ((mask || places) && (shape.empty() || size_of(shape.back()) != DimExpr::symbol("seq")))
+      return "its input " + name + " has another length than the tokens";
+    if (mask) elements_.set(arguments[i], ElementValue::of(1));
+    if (places) elements_.set(arguments[i], ElementValue::of(coordinate(shape.size() - 1)));
+  }
+  return "";
+}
+
+// Keys behind past ones, of which there are none (plan.19).
+Value Decoder::without_past(Value keys) const {
+  auto joined = keys.getDefiningOp<ConcatOp>();
+  if (!joined) return keys;
+  SmallVector<Value> parts;
+  for (Value part : joined.getOperands()) {
+    const auto size = size_of(shape_of(part.getType())[static_cast<size_t>(joined.getAxis())]);
+    if (!size || *size != DimExpr(0)) parts.push_back(part);
+  }
+  return parts.size() == 1 ? parts[0] : keys;
+}
+
+bool Decoder::is_position(Value v) {
+  const auto axis = rows_.axis(v);
+  const Type type = element_of(v);
+  if (!axis || *axis == TokenRows::kNone || !(type.isInteger(64) || type.isInteger(32))) return false;
+  const auto value = elements_.value_of(v);
+  return value && value->kind == ElementValue::Kind::integer &&
+         value->integer == coordinate(static_cast<size_t>(*axis));
+}
+
+std::string Decoder::visit(Value v) {
+  if (!seen_.insert(v).second || v == function_.getArgument(ids_)) return "";
+  if (is_position(v)) return positions_.push_back(v), "";
+  Operation* op = v.getDefiningOp();
+  if (!op) return "it reads the input " + name_of_argument(cast<BlockArgument>(v).getArgNumber());
+  if (isa<ReproWeightOp>(op)) return "";
+  if (auto attention = dyn_cast<AttentionOp>(op)) return visit_attention(attention);
+  if (!rows_.keeps_apart(op)) {
+    const plan::Origin origin = origin_of(op->getLoc());
+    return "it computes one token from others in " + plan::text_of(origin) + "operation " +
+           op->getName().stripDialect().str();
+  }
+  open_.append(op->operand_begin(), op->operand_end());
+  return "";
+}
+
+std::string Decoder::visit_attention(AttentionOp op) {
+  Remembering made{op, without_past(op.getK()), without_past(op.getV()),
+                   static_cast<int64_t>(op.getLeft().value_or(-1))};
+  bool causal = op.getCausal() != 0;
+  const int64_t axis = op.getHeadsFirst().value_or(0) ? 2 : 1;
+  for (Value v : {Value(op.getQ()), made.keys, made.values, Value(op.getOut())})
+    if (rows_.axis(v) != axis) return "its attention reads keys of other tokens than it makes";
+  if (op.getState()) return "it has a memory already";
+  size_t next = 0;
+  if (op.getMask().value_or(0)) {
+    const int64_t before = made.left;
+    if (std::string why = read_mask(op.getMore()[next++], made); !why.empty()) return why;
+    causal = true;
+    if (before >= 0) made.left = made.left < 0 ? before : std::min(before, made.left);
+  }
+  if (op.getSinks().value_or(0)) open_.push_back(op.getMore()[next++]);
+  if (op.getLengths().value_or(0)) {
+    const auto lengths = elements_.value_of(op.getMore()[next]);
+    if (!lengths || lengths->kind != ElementValue::Kind::integer || lengths->integer != DimExpr::symbol("seq"))
+      return "the lengths of its sequences are not those of the mask";
+  }
+  if (!causal) return "its attention sees tokens behind a token";
+  open_.append({Value(op.getQ()), made.keys, made.values});
+  attention_.push_back(made);
+  return "";
+}
+
+// A mask that hides what is behind a token, and what is before its window.
+std::string Decoder::read_mask(Value mask, Remembering& made) {
+  const std::string other = "the mask of its attention is not known to be causal";
+  const Shape shape = shape_of(mask.getType());
+  const size_t rank = shape.size();
+  auto value = elements_.value_of(mask);
+  if (!value || value->kind != ElementValue::Kind::choice || rank < 2) return other;
+  for (size_t d : {rank - 2, rank - 1})
+    if (size_of(shape[d]) != DimExpr::symbol("seq")) return other;
+  if (element_of(mask).isInteger(1)) {
+    if (value->if_true != 1 || value->if_false != 0) return other;
+  } else if (value->if_true != 0 || !(value->if_false <= kHidden)) {
+    const auto opposite = value->conditions.size() == 1 ? difference(DimExpr(-1), value->conditions[0])
+                                                        : std::optional<DimExpr>();
+    if (!opposite || value->if_false != 0 || !(value->if_true <= kHidden)) return other;
+    value->conditions[0] = *opposite;
+  }
+  const auto behind = difference(coordinate(rank - 2), coordinate(rank - 1));  // query - key
+  bool causal = false;
+  for (const DimExpr& condition : value->conditions) {
+    const auto past_edge = sum(condition, *behind);  // of key - query + left
+    const auto left = past_edge ? past_edge->constant() : std::nullopt;
+    if (condition == *behind)
+      causal = true;
+    else if (left && *left >= 0)
+      made.left = made.left < 0 ? *left : std::min(made.left, *left);
+    else if (!condition.is_nonnegative())
+      return other;
+  }
+  return causal ? "" : other;
+}
+
+std::string Decoder::analyze() {
+  if (std::string why = bind_inputs(); !why.empty()) return why;
+  bool found = false;
+  for (unsigned i = 0; i < end()->getNumOperands(); ++i)
+    if (auto name = function_.getResultAttrOfType<StringAttr>(i, kName); name && name == "logits")
+      logits_ = i, found = true;
+  if (!found) return "it has no output logits";
+  open_.push_back(end()->getOperand(logits_));
+  while (!open_.empty())
+    if (std::string why = visit(open_.pop_back_val()); !why.empty()) return why;
+  return attention_.empty() ? "it has no attention" : "";
+}
+
+Type Decoder::with_sizes(Type type) const {
+  Shape shape = shape_of(type);
+  for (Dim& dim : shape)
+    if (const auto size = size_of(dim)) dim = Dim::of(*size);
+  return tensor_of(shape, getElementTypeOrSelf(type));
+}
+
+void Decoder::replace_positions(BlockArgument positions) {
+  OpBuilder build(&function_.front(), function_.front().begin());
+  for (Value v : positions_) {
+    const Type type = with_sizes(v.getType());
+    Value same = positions;
+    if (type != same.getType())
+      same = make_op(build, v.getLoc(), ReshapeOp::getOperationName(), same, {},
+                     tensor_of(shape_of(type), build.getI64Type()))
+                 ->getResult(0);
+    if (type != same.getType())
+      same = make_op(build, v.getLoc(), CastOp::getOperationName(), same, {}, type)->getResult(0);
+    v.replaceAllUsesWith(same);
+  }
+}
+
+void Decoder::remember(const Remembering& made, size_t number) {
+  AttentionOp op = made.op;
+  OpBuilder build(op);
+  SmallVector<Value> operands = {op.getQ(), made.keys, made.values};
+  if (op.getSinks().value_or(0)) operands.push_back(op.getMore()[op.getMask().value_or(0) ? 1 : 0]);
+  SmallVector<NamedAttribute> attrs;
+  for (NamedAttribute a : op->getAttrs())
+    if (!llvm::is_contained({"causal", "mask", "lengths", "left", "numerics", "version"}, a.getName().strref()))
+      attrs.push_back(a);
+  attrs.push_back(build.getNamedAttr("causal", build.getI64IntegerAttr(1)));
+  if (made.left >= 0) attrs.push_back(build.getNamedAttr("left", build.getI64IntegerAttr(made.left)));
+  attrs.push_back(build.getNamedAttr("state", build.getStringAttr("memory " + std::to_string(number))));
+  Operation* call = make_op(build, op.getLoc(), AttentionOp::getOperationName(), operands, attrs, op.getType());
+  op.getOut().replaceAllUsesWith(call->getResult(0));
+}
+
+void Decoder::rewrite() {
+  MLIRContext* const context = function_.getContext();
+  Block& block = function_.front();
+  const Type tokens =
+      tensor_of({Dim::of(1), Dim::of(DimExpr::symbol("seq"))}, IntegerType::get(context, 64));
+  const unsigned positions = function_.getNumArguments();
+  function_.insertArgument(positions, tokens,
+                           DictionaryAttr::get(context, NamedAttribute(StringAttr::get(context, kName),
+                                                                       StringAttr::get(context, "position_ids"))),
+                           function_.getLoc());
+  replace_positions(function_.getArgument(positions));
+  // In the order of the program, which names the memories.
+  llvm::sort(attention_, [](const Remembering& a, const Remembering& b) {
+    return a.op->isBeforeInBlock(const_cast<AttentionOp&>(b.op));
+  });
+  for (size_t i = 0; i < attention_.size(); ++i) remember(attention_[i], i);
+  llvm::BitVector results(end()->getNumOperands(), true), arguments(function_.getNumArguments());
+  results.reset(logits_);
+  end()->eraseOperands(results);
+  function_.eraseResults(results);
+  erase_dead_ops(block);
+  for (unsigned i = 0; i < function_.getNumArguments(); ++i)
+    if (i != ids_ && function_.getArgument(i).use_empty()) arguments.set(i);
+  function_.eraseArguments(arguments);
+  for (BlockArgument a : function_.getArguments()) a.setType(with_sizes(a.getType()));
+  for (Operation& op : block)
+    for (Value v : op.getResults()) v.setType(with_sizes(v.getType()));
+  function_.setFunctionType(
+      FunctionType::get(context, block.getArgumentTypes(), SmallVector<Type>(end()->getOperandTypes())));
+}
+
+class MakeStateful : public PassWrapper<MakeStateful, OperationPass<func::FuncOp>> {
+ public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MakeStateful)
+  explicit MakeStateful(std::string* why_not) : why_not_(why_not) {}
+  StringRef getArgument() const final { return "repro-make-stateful"; }
+  StringRef getDescription() const final { return "Keep keys and values of a decoder between steps"; }
+  void runOnOperation() final {
+    func::FuncOp function = getOperation();
+    if (function->hasAttr(kBody)) return;
+    Decoder decoder(function);
+    *why_not_ = decoder.analyze();
+    if (why_not_->empty()) decoder.rewrite();
+  }
+
+ private:
+  std::string* why_not_;
+};
+
+}  // namespace
+
+std::unique_ptr<Pass> make_stateful_pass(std::string* why_not) {
+  return std::make_unique<MakeStateful>(why_not);
+}
+
+}  // namespace invar::compiler
