@@ -79,8 +79,8 @@ __device__ __forceinline__ void store_chains(const F (&chain)[S::kSums], int whi
 // Long because loaders, products and folds in functions of their own change the registers: for 16
 // rows of bf16 nvcc 13 kept 248 instead of 255, and f32[16,4096] x bf16[14336,4096] took 4 % longer
 // on an H100.
-// P: GroupedGemv; or products whose rows choose their matrices (grouped.cu): single rows by an index,
-// or rows that are sorted by their matrices, each block of them with one.
+// P: GroupedGemv; or products whose rows choose their matrices (grouped.cu): single rows by an
+// index, or rows that are sorted by their matrices, each block of them with one.
 template <class Reader, class S, class P>
 __global__ void __launch_bounds__(S::kMaxWarps* kWarp) gemv_kernel(const __grid_constant__ P products) {
   constexpr bool kIndexed = requires {
@@ -190,7 +190,8 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp) gemv_kernel(const __grid_
           copy_async_16(to + i * kStep, from, sorted_from[i] && k_left > 0);
         } else {
 #pragma unroll 1
-          for (int e = 0; e < 4; ++e) copy_async_4(to + i * kStep + e, from + e, sorted_from[i] && e < k_left);
+          for (int e = 0; e < 4; ++e)
+            copy_async_4(to + i * kStep + e, from + e, sorted_from[i] && e < k_left);
         }
       }
     } else if (aligned) {
@@ -316,7 +317,8 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp) gemv_kernel(const __grid_
       INVAR_UNROLL
       for (int e = 0; e < kQuad; ++e)
         if (to_row < job.m && to + e < job.n)
-          out[e] = (kIndexed || kSorted) && !has_matrix ? num::f32_from_bits(0x7fc00000) : num::canonicalize(y.v[e]);
+          out[e] = (kIndexed || kSorted) && !has_matrix ? num::f32_from_bits(0x7fc00000)
+                                                        : num::canonicalize(y.v[e]);
     }
     if (last < blocks) __syncthreads();
   }
