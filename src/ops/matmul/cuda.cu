@@ -41,14 +41,9 @@ size_t shared_bytes(const Call& call) {
   return workspace(s, choose_kernel(s, call.in[1]));
 }
 
-// Rows of words of one matrix of b.
-int64_t word_rows(const Shape& s, DType t) {
-  return t == DType::f32 ? s.k : ceil_div(s.k, 2);
-}
-
 template <class Reader>
 WeightColumns<Reader, true> columns(const Shape& s, const View& b, const Reader& reader) {
-  return {reader, b.as<const uint32_t>(), s.n, s.k, word_rows(s, b.dtype)};
+  return {reader, b.as<const uint32_t>(), s.n, s.k, word_rows(s.k, b.dtype)};
 }
 
 void enqueue(const Call& call, Stream stream) {
@@ -73,7 +68,7 @@ void enqueue(const Call& call, Stream stream) {
   }
   const Strides strides = s.trans_b ? Strides{1, s.k} : Strides{s.n, 1};
   const auto* packed = b.as<const uint32_t>();
-  const int64_t rows = word_rows(s, b.dtype);
+  const int64_t rows = word_rows(s.k, b.dtype);
   with_reader(b.dtype, b.data, strides, [&](auto reader) {
     using Reader = decltype(reader);
     if (c.route == Route::gemv)
@@ -154,33 +149,14 @@ void enqueue_batch(std::span<const Call* const> calls, Stream stream) {
       products.reader[products.count] = reader;  // its pointer is not read: b is packed
       products.problem[products.count++] = {
           c->in[0].as<const float>(), c->in[1].as<const uint32_t>(), c->out[0].as<float>(), t.m, t.n, t.k,
-          word_rows(t, b.dtype)};
+          word_rows(t.k, b.dtype)};
     }
     enqueue_gemv(products, stream);
   });
 }
 
-// The shape of a constant b: its matrices are packed one after another (packed_weight_reader.cuh).
-Shape matrix(const View& b, const Attributes& attrs) {
-  Shape s{};
-  s.trans_b = attr_i(attrs, "trans_b", 0) != 0;
-  s.k = b.dim[b.rank - (s.trans_b ? 1 : 2)], s.n = b.dim[b.rank - (s.trans_b ? 2 : 1)];
-  s.matrices_b = 1;
-  for (int i = 0; i + 2 < b.rank; ++i) s.matrices_b *= b.dim[i];
-  return s;
-}
 size_t pack_bytes(const View& b, int i, const Attributes& attrs) {
-  if (i != 1 || b.dtype == DType::f64) return 0;
-  const Shape s = matrix(b, attrs);
-  return static_cast<size_t>(s.matrices_b * packed_words(s.n, word_rows(s, b.dtype))) * sizeof(uint32_t);
-}
-void enqueue_pack(const View& b, int, const Attributes& attrs, void* packed, Stream stream) {
-  const Shape s = matrix(b, attrs);
-  auto* to = static_cast<uint32_t*>(packed);
-  with_reader(b.dtype, b.data, s.trans_b ? Strides{1, s.k} : Strides{s.n, 1}, [&](auto reader) {
-    for (int64_t i = 0; i < s.matrices_b; ++i, reader.advance(s.k * s.n))
-      enqueue_pack_words(reader, s.n, s.k, to + i * packed_words(s.n, word_rows(s, b.dtype)), stream);
-  });
+  return i != 1 || b.dtype == DType::f64 ? 0 : packed_bytes(b, attrs);
 }
 
 }  // namespace
@@ -193,7 +169,7 @@ const GpuKernel INVAR_ROW_OF(matmul) = {.op = "matmul",
                                         .pack_bytes = INVAR_ISA_NS::pack_bytes,
                                         .enqueue = INVAR_ISA_NS::enqueue,
                                         .enqueue_batch = INVAR_ISA_NS::enqueue_batch,
-                                        .enqueue_pack = INVAR_ISA_NS::enqueue_pack,
+                                        .enqueue_pack = INVAR_ISA_NS::enqueue_pack_floats,
                                         .shared_bytes_batch = INVAR_ISA_NS::shared_bytes_batch};
 
 }  // namespace invar::ops

@@ -109,5 +109,31 @@ inline bool enqueue_zeros(const Shape& s, float* out, Stream stream) {
   return true;
 }
 
+// Rows of words of one packed matrix of b.
+inline int64_t word_rows(int64_t k, DType t) {
+  return t == DType::f32 ? k : ceil_div(k, 2);
+}
+// The shape of a constant b: its matrices are packed one after another (packed_weight_reader.cuh).
+inline Shape constant_shape(const View& b, const Attributes& attrs) {
+  Shape s{};
+  s.trans_b = attr_i(attrs, "trans_b", 0) != 0;
+  s.k = b.dim[b.rank - (s.trans_b ? 1 : 2)], s.n = b.dim[b.rank - (s.trans_b ? 2 : 1)];
+  s.matrices_b = 1;
+  for (int i = 0; i + 2 < b.rank; ++i) s.matrices_b *= b.dim[i];
+  return s;
+}
+inline size_t packed_bytes(const View& b, const Attributes& attrs) {
+  const Shape s = constant_shape(b, attrs);
+  return static_cast<size_t>(s.matrices_b * packed_words(s.n, word_rows(s.k, b.dtype))) * sizeof(uint32_t);
+}
+inline void enqueue_pack_floats(const View& b, int, const Attributes& attrs, void* packed, Stream stream) {
+  const Shape s = constant_shape(b, attrs);
+  auto* to = static_cast<uint32_t*>(packed);
+  with_reader(b.dtype, b.data, s.trans_b ? Strides{1, s.k} : Strides{s.n, 1}, [&](auto reader) {
+    for (int64_t i = 0; i < s.matrices_b; ++i, reader.advance(s.k * s.n))
+      enqueue_pack_words(reader, s.n, s.k, to + i * packed_words(s.n, word_rows(s.k, b.dtype)), stream);
+  });
+}
+
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

@@ -52,6 +52,12 @@ struct GroupedGemv {
   Reader reader[kMaxProducts];
 };
 
+// A slot of sorted rows has a row, none, or one without a matrix, whose results are NaN.
+constexpr int32_t kNoRow = -1;
+__host__ __device__ inline int32_t without_matrix(int32_t row) {  // its own inverse
+  return -2 - row;
+}
+
 inline __device__ Floats add(const Floats& a, const Floats& b) {
   return {num::add(a.v[0], b.v[0]), num::add(a.v[1], b.v[1]), num::add(a.v[2], b.v[2]),
           num::add(a.v[3], b.v[3])};
@@ -73,11 +79,15 @@ __device__ __forceinline__ void store_chains(const F (&chain)[S::kSums], int whi
 // Long because loaders, products and folds in functions of their own change the registers: for 16
 // rows of bf16 nvcc 13 kept 248 instead of 255, and f32[16,4096] x bf16[14336,4096] took 4 % longer
 // on an H100.
-// P: GroupedGemv, or products of single rows with matrices that an index chooses (grouped.cu).
+// P: GroupedGemv; or products whose rows choose their matrices (grouped.cu): single rows by an
+// index, or rows that are sorted by their matrices, each block of them with one.
 template <class Reader, class S, class P>
 __global__ void __launch_bounds__(S::kMaxWarps* kWarp) gemv_kernel(const __grid_constant__ P products) {
   constexpr bool kIndexed = requires {
     products.index;
+  };
+  constexpr bool kSorted = requires {
+    products.sorted;
   };
   int product = 0;
   while (blockIdx.x >= products.end[product]) ++product;
@@ -103,7 +113,14 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp) gemv_kernel(const __grid_
     const int64_t matrix = matmul::matrix_index(products.index[row], products.groups);
     has_matrix = matrix >= 0, row_of_a = row / products.share;
     if (!has_matrix) *products.fault = 1;
-    packed = static_cast<const uint32_t*>(products.matrices.at[has_matrix ? matrix : 0]);
+    packed = static_cast<const uint32_t*>(
+        products.matrices.at[product * products.groups + (has_matrix ? matrix : 0)]);
+  }
+  if constexpr (kSorted) {
+    wait_for_previous_grid();  // a kernel sorts the rows
+    const int32_t matrix = products.sorted.tile_matrix[row / S::kRows];
+    if (matrix < 0) return;
+    packed = static_cast<const uint32_t*>(products.sorted.matrices[product * products.groups + matrix]);
   }
   float* const stages = floats + warp * S::kStages * S::kFloats;
 
@@ -149,11 +166,35 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp) gemv_kernel(const __grid_
   const int rows_left = static_cast<int>(num::min_i64(job.m - row, S::kRows)) - row_at;
   const int64_t rows_step = S::kRowsAtOnce * job.k;
   int k_left = k_end - (warp_chain + row_chain) * static_cast<int>(num::kChain) - piece * 4, rows_stage = 0;
-  const float* rows_from = job.a + (row_of_a + row_at) * job.k + (k_end - k_left);
+  const float* rows_from = job.a + (kSorted ? 0 : (row_of_a + row_at) * job.k) + (k_end - k_left);
+  constexpr int kRowCopies = kSorted ? (S::kRows + S::kRowsAtOnce - 1) / S::kRowsAtOnce : 1;
+  const float* sorted_from[kRowCopies];  // the rows that the thread copies; null: none
+  if constexpr (kSorted) {
+    INVAR_UNROLL
+    for (int i = 0; i < kRowCopies; ++i) {
+      const int r = i * S::kRowsAtOnce + row_at;
+      const int32_t from = r < S::kRows ? products.sorted.row[row + r] : kNoRow;
+      sorted_from[i] = from < 0 ? nullptr : job.a + from / products.share * job.k;
+    }
+  }
   auto load_rows = [&](float* stage) {
     float* const to = stage + (row_at * S::kChains + row_chain) * S::kRow + piece * 4;
     constexpr int kStep = S::kRowsAtOnce * S::kChains * S::kRow;
-    if (aligned) {
+    if constexpr (kSorted) {
+      const int64_t at = rows_from - job.a;
+      INVAR_UNROLL
+      for (int i = 0; i < kRowCopies; ++i) {
+        if (S::kRows % S::kRowsAtOnce != 0 && i * S::kRowsAtOnce + row_at >= S::kRows) continue;
+        const float* const from = sorted_from[i] ? sorted_from[i] + at : job.a;
+        if (aligned) {
+          copy_async_16(to + i * kStep, from, sorted_from[i] && k_left > 0);
+        } else {
+#pragma unroll 1
+          for (int e = 0; e < 4; ++e)
+            copy_async_4(to + i * kStep + e, from + e, sorted_from[i] && e < k_left);
+        }
+      }
+    } else if (aligned) {
       INVAR_UNROLL
       for (int r = 0; r < S::kRows; r += S::kRowsAtOnce)
         if (S::kRows % S::kRowsAtOnce == 0 || r + row_at < S::kRows)
@@ -266,12 +307,18 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp) gemv_kernel(const __grid_
       INVAR_UNROLL
       for (int g = 0; g < num::kSegments; ++g) segment[g] = g < used ? at(segments, g) : Floats{};
       const Floats y = num::join_segments(segment);
-      const int64_t to_row = row + i / S::kColumns, to = first_column + i % S::kColumns;
+      int64_t to_row = row + i / S::kColumns;
+      const int64_t to = first_column + i % S::kColumns;
+      if constexpr (kSorted) {
+        const int32_t r = products.sorted.row[to_row];
+        has_matrix = r >= 0, to_row = r == kNoRow ? job.m : has_matrix ? r : without_matrix(r);
+      }
       float* const out = job.out + to_row * job.n + to;
       INVAR_UNROLL
       for (int e = 0; e < kQuad; ++e)
         if (to_row < job.m && to + e < job.n)
-          out[e] = kIndexed && !has_matrix ? num::f32_from_bits(0x7fc00000) : num::canonicalize(y.v[e]);
+          out[e] = (kIndexed || kSorted) && !has_matrix ? num::f32_from_bits(0x7fc00000)
+                                                        : num::canonicalize(y.v[e]);
     }
     if (last < blocks) __syncthreads();
   }

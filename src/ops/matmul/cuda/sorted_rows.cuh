@@ -1,0 +1,149 @@
+// Rows sorted by the matrices that they choose, in tiles of one matrix each (grouped_matmul.3).
+#pragma once
+#include "ops/matmul/cuda/float_b.cuh"
+
+namespace invar::ops::INVAR_ISA_NS {
+namespace {
+
+using matmul::GroupedShape;
+using matmul::kFirstMatrix;
+using matmul::kMostMatrices;
+
+// Where the matrices begin: of each product `groups`.
+struct MatrixTable {
+  const void* at[kMostMatrices];
+};
+
+// The rows of a in the order of their matrices; each tile of rows has one matrix. k are contiguous.
+struct SortedRows : KContiguous {
+  const int32_t* row;          // of a slot
+  const int32_t* tile_matrix;  // of a tile, or -1
+  const void* const* matrices;
+  int64_t share;
+  __device__ bool is_empty(int64_t tile) const { return tile_matrix[tile] < 0; }
+
+  template <int kTile, int kDepth, int kThreads>
+  struct Loader : KContiguous::Loader<kTile, kDepth, kThreads> {
+    __device__ void init(const SortedRows& s, int64_t first, int from) {
+      const int i = threadIdx.x % 8, o = threadIdx.x / 8;
+      this->k = s.k - i, this->to = i * (kTile + kPad) + o;
+      INVAR_UNROLL
+      for (int d = 0; d < this->kDown; ++d) {
+        const int32_t row = s.row[first + o + d * this->kRows];
+        this->in[d] = row >= 0;
+        this->at[d] = s.p + (row >= 0 ? row / s.share : 0) * s.ld + from + i;
+      }
+    }
+  };
+};
+template <class B, class LoaderA, class LoaderB>
+__device__ __forceinline__ void init_loaders(const SortedRows& a, const B& b, const GemmProblem& job,
+                                             const TileCoord& coord, int begin, LoaderA& loader_a,
+                                             LoaderB& loader_b) {
+  B moved = b;
+  moved.move_to(a.matrices[a.tile_matrix[coord.row / (job.s.m / job.rows)]]);
+  loader_a.init(a, coord.row, begin), loader_b.init(moved, coord.column, begin);
+}
+
+// Stores the rows of a tile where they belong.
+struct SortedOut {
+  float* to;
+  const int32_t* row;
+  bool aligned;  // rows of four are aligned to 16 bytes
+  using Element = float;
+  __device__ float* matrix(const GemmProblem&, int64_t, int64_t) const { return to; }
+  __device__ void store(const GemmProblem& job, float*, int64_t i, int64_t j, const F (&y)[4]) const {
+    const int32_t r = row[i];
+    if (r == kNoRow) return;
+    float* const at = to + int64_t{r < 0 ? without_matrix(r) : r} * job.s.n + j;
+    float x[4];
+    INVAR_UNROLL
+    for (int e = 0; e < 4; ++e) x[e] = r < 0 ? num::f32_from_bits(0x7fc00000) : num::canonicalize(y[e].v);
+    if (aligned) {
+      *reinterpret_cast<float4*>(at) = {x[0], x[1], x[2], x[3]};
+    } else {
+      INVAR_UNROLL
+      for (int e = 0; e < 4; ++e)
+        if (j + e < job.s.n) at[e] = x[e];
+    }
+  }
+};
+
+// Call::shared: the table, the matrix of each tile, the row of each slot, kept sums.
+struct Sorted {
+  const void** matrices;
+  int32_t *tile_matrix, *row;
+  float* kept;
+};
+int64_t most_tiles(const GroupedShape& s, int64_t tile_rows) {
+  return ceil_div(s.rows, tile_rows) + num::min_i64(s.groups, s.rows);
+}
+Sorted sorted_in(void* memory, const GroupedShape& s, int64_t tile_rows) {
+  Sorted w{};
+  w.matrices = static_cast<const void**>(memory);
+  w.tile_matrix = reinterpret_cast<int32_t*>(w.matrices + kMostMatrices);
+  const int64_t tiles = (most_tiles(s, tile_rows) + 15) / 16 * 16;
+  w.row = w.tile_matrix + tiles;
+  w.kept = reinterpret_cast<float*>(w.row + tiles * tile_rows);
+  return w;
+}
+// Without the kept sums.
+size_t sorted_bytes(const GroupedShape& s, int64_t tile_rows) {
+  const char* const none = nullptr;
+  return static_cast<size_t>(reinterpret_cast<const char*>(sorted_in(nullptr, s, tile_rows).kept) - none);
+}
+
+// The first tile of each matrix, and behind them the number of all; a warp, each lane for its run
+// of matrices.
+__device__ inline void count_tiles(const unsigned* rows, int groups, int tile_rows, int* first_tile) {
+  const int lane = threadIdx.x, per = (groups + kWarp - 1) / kWarp;
+  const int begin = min(lane * per, groups), end = min(begin + per, groups);
+  auto tiles = [&](int g) { return (static_cast<int>(rows[g]) + tile_rows - 1) / tile_rows; };
+  int own = 0;
+  for (int g = begin; g < end; ++g) own += tiles(g);
+  int before = own;  // up to this lane's last
+  for (int step = 1; step < kWarp; step *= 2) {
+    const int below = __shfl_up_sync(kFullWarp, before, step);
+    if (lane >= step) before += below;
+  }
+  if (lane == kWarp - 1) first_tile[groups] = before;
+  before -= own;
+  for (int g = begin; g < end; ++g) first_tile[g] = before, before += tiles(g);
+}
+
+// One block. The order of the rows of a matrix reaches no bit.
+constexpr int kSortThreads = 1024;
+__global__ void __launch_bounds__(kSortThreads)
+    sort_kernel(GroupedShape s, int products, int tile_rows, int tiles, const int64_t* index, uint32_t* fault,
+                Sorted to, const __grid_constant__ MatrixTable table) {
+  __shared__ unsigned next[kMostMatrices];
+  __shared__ int first_tile[kMostMatrices + 1];
+  trigger_and_wait();
+  for (int g = threadIdx.x; g < products * s.groups; g += kSortThreads) to.matrices[g] = table.at[g];
+  for (int g = threadIdx.x; g < s.groups; g += kSortThreads) next[g] = 0;
+  for (int i = threadIdx.x; i < tiles; i += kSortThreads) to.tile_matrix[i] = -1;
+  for (int64_t i = threadIdx.x; i < int64_t{tiles} * tile_rows; i += kSortThreads) to.row[i] = kNoRow;
+  __syncthreads();
+  auto matrix = [&](int64_t row) { return static_cast<int>(matmul::matrix_index(index[row], s.groups)); };
+  for (int64_t row = threadIdx.x; row < s.rows; row += kSortThreads) {
+    const int g = matrix(row);
+    if (g < 0) *fault = 1;
+    atomicAdd(&next[g < 0 ? 0 : g], 1u);
+  }
+  __syncthreads();
+  if (threadIdx.x < kWarp) count_tiles(next, static_cast<int>(s.groups), tile_rows, first_tile);
+  __syncthreads();
+  for (int g = threadIdx.x; g < s.groups; g += kSortThreads) {
+    for (int t = first_tile[g]; t < first_tile[g + 1]; ++t) to.tile_matrix[t] = g;
+    next[g] = static_cast<unsigned>(first_tile[g] * tile_rows);
+  }
+  __syncthreads();
+  for (int64_t row = threadIdx.x; row < s.rows; row += kSortThreads) {
+    const int g = matrix(row);
+    const auto r = static_cast<int32_t>(row);
+    to.row[atomicAdd(&next[g < 0 ? 0 : g], 1u)] = g < 0 ? without_matrix(r) : r;
+  }
+}
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS
