@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 
@@ -60,10 +61,52 @@ inline constexpr Architecture kArchitectures[] = {
     {"gpt_oss", "GptOssForCausalLM", 131072},
 };
 
+// Encoders: classes of transformers are STEM with an ending. That of a classifier has its scores as
+// the output; with any other of them the model is the one without a head.
+struct EncoderArchitecture {
+  const char *model_type, *stem;
+  bool classifies = false;
+};
+inline constexpr EncoderArchitecture kEncoders[] = {
+    {"bert", "Bert"},           {"electra", "Electra"},        {"roberta", "Roberta"},
+    {"camembert", "Camembert"}, {"xlm-roberta", "XLMRoberta"}, {"distilbert", "DistilBert"},
+    {"mpnet", "MPNet"},         {"modernbert", "ModernBert"},
+};
+
+// Null: the model_type of the config.json object `config` is no encoder's.
+inline const EncoderArchitecture* encoder_type(const nlohmann::json& config) {
+  const auto type = config.find("model_type");
+  for (const EncoderArchitecture& known : kEncoders)
+    if (type != config.end() && *type == known.model_type) return &known;
+  return nullptr;
+}
+
+inline Result<EncoderArchitecture> find_encoder_architecture(const nlohmann::json& config,
+                                                             const std::string& where) {
+  const EncoderArchitecture* known = encoder_type(config);
+  const auto names = config.find("architectures"), type = config.find("model_type");
+  if (!known)
+    return not_covered(where + ": model_type " + (type == config.end() ? "(absent)" : short_text(*type)) +
+                       " is no encoder that is covered; docs/reference/encoders.md lists those");
+  EncoderArchitecture found = *known;
+  if (names == config.end() || names->is_null()) return found;
+  for (const char* end : {"Model", "ForMaskedLM", "ForPreTraining", "ForSequenceClassification"})
+    if (*names == nlohmann::json::array({known->stem + std::string(end)})) {
+      found.classifies = std::string_view(end) == "ForSequenceClassification";
+      return found;
+    }
+  return not_covered(where + ": architecture " + short_text(*names) + " is not covered with model_type \"" +
+                     known->model_type + "\"; " + known->stem + "Model, " + known->stem + "ForMaskedLM, " +
+                     known->stem + "ForPreTraining and " + known->stem + "ForSequenceClassification are");
+}
+
 // The architecture of the config.json object `config`; errors begin with its path `where`.
 inline Result<const Architecture*> find_architecture(const nlohmann::json& config, const std::string& where) {
   const auto names = config.find("architectures"), type = config.find("model_type");
   const bool named = names != config.end() && !names->is_null();
+  if (encoder_type(config))
+    return not_covered(where + ": model_type " + short_text(*type) +
+                       " is an encoder, which writes no text: `invar embed` and `invar rerank` run it");
   for (const Architecture& known : kArchitectures) {
     if (named && *names != nlohmann::json::array({known.name})) continue;
     if (type != config.end() && *type == known.model_type) return &known;

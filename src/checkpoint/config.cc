@@ -94,7 +94,9 @@ const std::vector<UnsupportedKey>& unsupported_keys() {
   return keys;
 }
 
-Status check_keys(const json& object, const ConfigReader& read) {
+}  // namespace
+
+Status check_settings(const json& object, const ConfigReader& read) {
   ConfigReader keys(object, read.where());
   for (const char* key : {"dtype", "torch_dtype"}) {
     // Weights keep their stored type. The key is checked because other types need another recipe.
@@ -108,6 +110,8 @@ Status check_keys(const json& object, const ConfigReader& read) {
     if (!read.was_read(k.key)) keys.require_neutral(k.key, k.neutral);
   return keys.status();
 }
+
+namespace {
 
 // Formats a token id or a list of token ids as "1,2"; absent as "".
 Result<std::string> token_ids(const json* value, const char* key, const std::string& where, int64_t vocab) {
@@ -154,7 +158,7 @@ Result<Decoder> read_config(const std::string& folder) {
   d.architecture = architecture->name;
   d.max_positions = reader.size(architecture->max_positions_key, architecture->max_positions);
   std::ranges::find(families(), d.family, &Family::model_type)->describe(reader, d);
-  INVAR_CHECK_OK(check_keys(object, reader));  // what is not covered is said first
+  INVAR_CHECK_OK(check_settings(object, reader));  // what is not covered is said first
   INVAR_CHECK_OK(reader.status());
   INVAR_CHECK_OK(read_special_tokens(object, folder, d));
   d.metadata["invar.model_type"] = d.family;

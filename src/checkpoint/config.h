@@ -5,11 +5,15 @@
 #include <string>
 
 #include "base/status.h"
+#include "checkpoint/config_reading/config_reader.h"
 #include "checkpoint/recipes/decoder.h"
 
 namespace invar::checkpoint {
 
 // Reads FOLDER/config.json and, for the end-of-text ids, FOLDER/generation_config.json if present.
 Result<Decoder> read_config(const std::string& folder);
+
+// Refuses what a config.json asks for beyond the keys that its family has read.
+Status check_settings(const nlohmann::json& object, const ConfigReader& read);
 
 }  // namespace invar::checkpoint

@@ -1,12 +1,17 @@
 // The export: checks everything, places the weight files, then writes the model.
 #include <filesystem>
+#include <variant>
 
 #include "base/file/file.h"
+#include "checkpoint/architecture.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/config.h"
+#include "checkpoint/config_reading/encoder_config.h"
+#include "checkpoint/files/json.h"
 #include "checkpoint/files/weight_files.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/recipes/decoder_graph.h"
+#include "checkpoint/recipes/encoder_graph.h"
 #include "num/env.h"
 #include "onnx/error_text.h"
 #include "onnx/onnx.h"
@@ -56,6 +61,26 @@ Status link_or_copy_weights(const fs::path& source, const fs::path& path, bool e
                                   : make_link(target.string(), path.string());
 }
 
+using Settings = std::variant<Decoder, Encoder>;
+
+Result<Settings> settings_of(const std::string& folder) {
+  const std::string path = folder + "/config.json";
+  INVAR_TRY(const std::string text, read_file(path));
+  INVAR_TRY(const nlohmann::json config, parse_json(text, path));
+  if (encoder_type(config)) {
+    INVAR_TRY(Encoder encoder, read_encoder_config(config, folder));
+    return Settings(std::move(encoder));
+  }
+  INVAR_TRY(Decoder decoder, read_config(folder));
+  return Settings(std::move(decoder));
+}
+
+Result<onnx::Graph> graph_of(const Settings& settings, const Checkpoint& checkpoint) {
+  const auto* encoder = std::get_if<Encoder>(&settings);
+  return encoder ? encoder_graph(*encoder, checkpoint)
+                 : decoder_graph(std::get<Decoder>(settings), checkpoint);
+}
+
 }  // namespace
 
 Result<std::string> export_checkpoint(const std::string& folder, const std::string& out,
@@ -65,9 +90,9 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   if (!fs::is_directory(folder, error))
     return bad_input("cannot export " + onnx::quote(folder) + ": not a folder");
   // All checks come before the first write.
-  INVAR_TRY(const Decoder decoder, read_config(folder));
+  INVAR_TRY(const Settings settings, settings_of(folder));
   INVAR_TRY(const Checkpoint checkpoint, open_checkpoint(folder));
-  INVAR_TRY(const onnx::Graph graph, decoder_graph(decoder, checkpoint));
+  INVAR_TRY(const onnx::Graph graph, graph_of(settings, checkpoint));
   const fs::path base(out.empty() ? "." : out);
   const std::string model = (base / "model.onnx").string();
   INVAR_TRY(const bool earlier, has_earlier_export(model));

@@ -58,6 +58,12 @@ std::string GraphBuilder::constant(const std::string& name, const std::vector<in
   return add_constant(name, onnx::kInt64, values.size(), little_endian(values));
 }
 
+std::string GraphBuilder::scalar(const std::string& name, int64_t value) {
+  constant(name, std::vector{value});
+  std::ranges::find(graph_.initializers, name, &onnx::TensorRef::name)->shape.clear();
+  return name;
+}
+
 std::string GraphBuilder::weight(const std::string& tensor, const std::vector<int64_t>& shape) {
   if (auto it = widened_.find(tensor); it != widened_.end()) return it->second;
   auto fail = [&](Error error) {
@@ -96,13 +102,18 @@ std::string GraphBuilder::weight(const std::string& tensor, const std::vector<in
 
 Status GraphBuilder::check_unused(const std::vector<std::string>& ignored_ends,
                                   const std::vector<std::string>& ignored_begins) const {
+  return check_unused([&](const std::string& name) {
+    const auto ends = [&](const std::string& end) { return name.ends_with(end); };
+    const auto begins = [&](const std::string& begin) { return name.starts_with(begin); };
+    return std::ranges::any_of(ignored_ends, ends) || std::ranges::any_of(ignored_begins, begins);
+  });
+}
+
+Status GraphBuilder::check_unused(const std::function<bool(const std::string&)>& ignored) const {
   std::set<std::string> used;
   for (const onnx::TensorRef& t : graph_.initializers) used.insert(t.name);
   for (const auto& [name, tensor] : checkpoint_.tensors) {
-    const auto ends = [&name = name](const std::string& end) { return name.ends_with(end); };
-    const auto begins = [&name = name](const std::string& begin) { return name.starts_with(begin); };
-    if (!used.contains(name) && std::ranges::none_of(ignored_ends, ends) &&
-        std::ranges::none_of(ignored_begins, begins))
+    if (!used.contains(name) && !ignored(name))
       return not_covered(checkpoint_.folder + "/" + tensor.file + ": tensor " + onnx::quote(name) +
                          " has no place in the model that config.json describes");
   }

@@ -2,6 +2,7 @@
 // recipe reads like the model.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ class GraphBuilder {
   // An initializer that lies in the model itself; one of a name.
   std::string constant(const std::string& name, const std::vector<float>& values);
   std::string constant(const std::string& name, const std::vector<int64_t>& values);
+  std::string scalar(const std::string& name, int64_t value);  // of rank 0
 
   bool has(const std::string& tensor) const { return checkpoint_.tensors.contains(tensor); }
   // The f32 value of a stored tensor. Widening is exact, so every runtime computes with the same
@@ -35,6 +37,8 @@ class GraphBuilder {
   // parts that the logits do not need.
   Status check_unused(const std::vector<std::string>& ignored_ends,
                       const std::vector<std::string>& ignored_begins = {}) const;
+  // The same where `ignored` knows the names that may be left over.
+  Status check_unused(const std::function<bool(const std::string&)>& ignored) const;
 
   onnx::Graph& graph() { return graph_; }
   const Status& status() const { return status_; }
