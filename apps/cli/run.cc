@@ -216,8 +216,11 @@ Status do_run(const RunCommand& c, int& worst) {
   INVAR_CHECK_OK(generate::read_tools(c.tools, chat));
   if (!c.messages.empty()) {
     INVAR_TRY(const std::string messages, generate::read_chat_file(c.messages));
-    INVAR_TRY(std::string input, generate::chat_input(messages, c.messages, chat));
-    request.prompts.push_back({"", c.receipt_path, std::move(input), c.messages});
+    auto input = generate::chat_input(messages, c.messages, chat);
+    if (!input && c.messages.ends_with(".jsonl"))
+      return Error{input.error().code, input.error().message + "; --prompt-file takes a chat on each line"};
+    INVAR_CHECK_OK(input);
+    request.prompts.push_back({"", c.receipt_path, *std::move(input), c.messages});
   } else if (c.prompt_file.empty()) {
     request.prompts.push_back({c.prompt_text.value_or(""), c.receipt_path});
   } else {

@@ -11,6 +11,7 @@
 #include "base/text/display.h"
 #include "generate/generate.h"
 #include "generate/task_cache.h"
+#include "generate/tensors.h"
 #include "generate/verify.h"
 #include "signature/key_file.h"
 
@@ -116,7 +117,23 @@ struct Recomputation {
   ModelOptions model;
   ExecutionOptions execution;
   receipt::StepSelection selection;
+  generate::TensorProgram program;  // of receipts of tensors, as their inputs
+  run::Function::NamedTensors inputs;
 };
+
+using NamedArrays = std::vector<std::pair<std::string, ReadOnly>>;
+run::Function::NamedTensors copies_of(const NamedArrays& arrays) {
+  run::Function::NamedTensors tensors;
+  for (const auto& [name, array] : arrays) {
+    const Given given(array, "input '" + name + "'");
+    const run::TensorView view = given.view();
+    if (view.device >= 0) throw Raised{bad_input("input '" + name + "': an array on the host is needed")};
+    tensors.emplace_back(name, run::Tensor{view.dtype,
+                                           {view.shape.begin(), view.shape.end()},
+                                           {view.bytes.begin(), view.bytes.end()}});
+  }
+  return tensors;
+}
 
 // Verdicts as dictionaries, and notes. Where several receipts are asked for, one that is refused
 // stops none of the others; a batch is several.
@@ -138,7 +155,9 @@ nb::tuple judge(const std::vector<Claim>& claims, bool several, const std::vecto
     }
     const generate::Judge one = [&](std::string_view text, const std::string& name,
                                     const generate::InBatch* batch) {
-      return verifier ? verifier->verify(text, name, batch) : reader.validate(text, name, batch);
+      if (!verifier) return reader.validate(text, name, batch);
+      return generate::verify_any(text, name, batch, *verifier, how->program, how->inputs, how->execution,
+                                  how->selection, listener);
     };
     for (const auto& [text, name] : claims)
       if (text)
@@ -171,11 +190,20 @@ void add_verdicts(nb::module_& m) {
       "verify",
       [](const std::vector<Claim>& claims, bool several, const std::vector<std::string>& require_keys,
          const ModelOptions& model, const ExecutionOptions& execution, int64_t spot, const std::string& salt,
-         const std::optional<std::pair<int64_t, int64_t>>& steps) {
-        return judge(claims, several, require_keys, Recomputation{model, execution, {spot, salt, steps}});
+         const std::optional<std::pair<int64_t, int64_t>>& steps, const NamedArrays& inputs,
+         const NamedArrays& bound, const std::vector<std::pair<std::string, int64_t>>& dims,
+         const std::string& choices) {
+        generate::TensorProgram program{model.plan, "", dims, copies_of(bound), choices};
+        if (model.model_name.ends_with(".onnx")) program.model = model.model_name;
+        if (!program.plan.empty() && !program.model.empty())
+          throw Raised{bad_input("model is compiled and plan is taken as it is: give one of them")};
+        return judge(
+            claims, several, require_keys,
+            Recomputation{model, execution, {spot, salt, steps}, std::move(program), copies_of(inputs)});
       },
       nb::arg("claims"), nb::arg("several"), nb::arg("require_keys"), nb::arg("model"), nb::arg("execution"),
-      nb::arg("spot"), nb::arg("salt"), nb::arg("steps").none());
+      nb::arg("spot"), nb::arg("salt"), nb::arg("steps").none(), nb::arg("inputs"), nb::arg("bind"),
+      nb::arg("dims"), nb::arg("choices"));
 }
 
 void add_generations(nb::module_& m) {

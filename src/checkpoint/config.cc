@@ -106,6 +106,10 @@ Status check_settings(const json& object, const ConfigReader& read) {
                   " is not covered; float32, bfloat16 and float16 are");
   }
   if (!keys.flag("is_causal", true)) keys.refuse("'is_causal' = false is not covered");
+  if (const json* q = keys.find("quantization_config");
+      q && q->is_object() && !q->empty() && !read.was_read("quantization_config"))
+    keys.refuse("'quantization_config' = " + short_text(*q) +
+                " is not covered: the weights are quantised: pass the checkpoint that they were made of");
   for (const UnsupportedKey& k : unsupported_keys())
     if (!read.was_read(k.key)) keys.require_neutral(k.key, k.neutral);
   return keys.status();

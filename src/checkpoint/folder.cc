@@ -89,7 +89,9 @@ Result<Checkpoint> open_checkpoint(const std::string& folder) {
         exists(folder + "/pytorch_model.bin") || exists(folder + "/pytorch_model.bin.index.json");
     return bad_input(
         folder + ": neither " + kSingle + " nor " + kIndex + " is there" +
-        (pickled ? "; only pytorch_model.bin, which must be converted to safetensors first" : ""));
+        (pickled ? "; only pytorch_model.bin, which must be converted to safetensors first: load it with "
+                   "transformers, and save_pretrained('FOLDER') writes them"
+                 : ""));
   }
   return checkpoint;
 }

@@ -26,9 +26,9 @@ struct Prompt {
   std::string name = {};              // what errors call it; "" = prompt, prompt 1, ...
   std::optional<Error> problem = {};  // of a line of a file: why there is no such prompt
 };
-// JSON lines: a string, or an object with "prompt" or with "messages" and other members of chat.1
-// in each. The receipts of several are r.1.json, r.2.json, ... A bad line is a prompt with a
-// problem.
+// JSON lines: a string, a list of messages, or an object with "prompt" or with "messages" and other
+// members of chat.1 in each. The receipts of several are r.1.json, r.2.json, ... A bad line is a
+// prompt with a problem.
 Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std::string& receipt_path,
                                              const ChatOptions& = {});
 // Messages, or an object of chat.1, and the user's options -> the object of chat.1.

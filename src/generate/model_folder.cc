@@ -101,11 +101,26 @@ Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation& location)
   return read_chat_templates(location.folder, config, older);
 }
 
+// What is in a folder that has no config.json.
+static Error no_config(const std::string& folder) {
+  std::error_code ec;
+  if (std::filesystem::exists(folder + "/adapter_config.json", ec))
+    return not_covered(
+        "model " + folder +
+        ": adapter_config.json and no config.json: an adapter of PEFT (LoRA) alone: merge it into "
+        "its model with merge_and_unload(), and save that with save_pretrained('FOLDER')");
+  return bad_input(
+      "model " + folder +
+      ": no config.json in it: give the folder of a checkpoint, which holds config.json, weights in "
+      "safetensors files and the tokenizer's files");
+}
+
 Result<ModelFolder> open_model(const ModelLocation& location) {
   const std::string dir = location.folder + "/";
   INVAR_TRY(const std::string onnx_model, onnx_model_in(location.folder));
   const std::string config_file =
       dir + (onnx_model.empty() ? "config.json" : onnx_config_file(location.folder));
+  if (std::error_code ec; !std::filesystem::exists(config_file, ec)) return no_config(location.folder);
   INVAR_TRY(std::string config_text, read_file(config_file, kConfigFile));
   INVAR_TRY(json config, parse_object(config_file, config_text));
   std::string key = "max_position_embeddings";

@@ -49,4 +49,11 @@ Result<Verdict> verify_tensors(std::string_view text, const std::string& name, R
                                const TensorProgram&, const run::Function::NamedTensors& inputs,
                                const ExecutionOptions&, Observer&);
 
+// A receipt of either kind: what is of tensors alone, or of steps alone, is refused for the other.
+// `execution` and `selection` are those of the verifier.
+Result<Verdict> verify_any(std::string_view text, const std::string& name, const InBatch*, Verifier&,
+                           const TensorProgram&, const run::Function::NamedTensors& inputs,
+                           const ExecutionOptions& execution, const receipt::StepSelection& selection,
+                           Observer&);
+
 }  // namespace invar::generate

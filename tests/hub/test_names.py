@@ -1,10 +1,11 @@
 """What `--model-name` may be, and what people are told who have something else."""
 
+import json
 import os
 import shutil
 
 import pytest
-from conftest import MODEL, invar, refused
+from conftest import MODEL, SHARDS, invar, refused
 
 RUN = ["run", "--prompt-text", "x", "--max-new-tokens", "2"]
 
@@ -71,6 +72,34 @@ def test_a_folder_comes_before_a_name(tmp_path):
 def test_no_tokenizer(model):
     (model / "tokenizer.json").unlink()
     no(model, "no tokenizer.json", "AutoTokenizer", "save_pretrained")
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 123456\n".format(
+    "4" * 64
+)
+
+
+@pytest.mark.parametrize("name", [SHARDS[1], "tokenizer.json", "config.json"])
+def test_a_clone_without_git_lfs(model, name):
+    (model / name).write_text(POINTER)
+    no(model, f"{model}: {name} is a pointer of git LFS", "git lfs pull", "invar download")
+
+
+def test_pointers_that_nobody_reads(model, tmp_path):
+    for name in ("pytorch_model.bin", "consolidated.safetensors"):
+        (model / name).write_text(POINTER)
+    invar(*RUN, "--model-name", model, "--receipt-path", tmp_path / "r.json")
+
+
+def test_folders_that_are_no_checkpoint(model, tmp_path):
+    no(tmp_path, f"{tmp_path}: no config.json in it", "safetensors")
+    config = json.loads((model / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "gptq", "bits": 4}
+    (model / "config.json").write_text(json.dumps(config))
+    no(model, "gptq", "pass the checkpoint that they were made of", code=3)
+    (model / "config.json").unlink()
+    (model / "adapter_config.json").write_text("{}")
+    no(model, "PEFT", "merge_and_unload", code=3)
 
 
 def test_a_cache_by_its_variables(tmp_path):

@@ -50,8 +50,7 @@ def test_a_batch_has_the_bytes_of_one_by_one(run, tmp_path, options):
         done, same = run(TEXTS, batch, *options)
         assert (done.code, done.out) == (0, alone.out) and same == receipts, batch
         assert all(
-            f"answered  {tmp_path}/prompts.jsonl:{i + 1}\n" in done.text
-            for i in range(len(TEXTS))
+            f"answered  {tmp_path}/prompts.jsonl:{i + 1}\n" in done.text for i in range(len(TEXTS))
         )
         assert f"{len(TEXTS)} answers, {min(batch, len(TEXTS))} at a time" in done.text
 
@@ -62,9 +61,10 @@ def test_the_receipts_verify(run, tmp_path):
     assert "6 of 6 hold" in invar("verify", *receipts, "--model-name", MODEL).text
 
 
-def test_chats_and_texts_in_one_batch(run, model):
+def test_chats_and_texts_in_one_batch(run, model, tmp_path):
     (model / "chat_template.jinja").write_bytes(TEMPLATE.read_bytes())
     lines = [{"messages": [{"role": "user", "content": text}]} for text in TEXTS] + TEXTS[:2]
+    lines[1] = lines[1]["messages"]  # a list stands for the object with that list
     alone, receipts = run(lines, 1, *SAMPLED, model=model)
     done, same = run(lines, 3, *SAMPLED, model=model)
     assert (done.code, done.out) == (0, alone.out) and same == receipts
@@ -73,6 +73,8 @@ def test_chats_and_texts_in_one_batch(run, model):
     objects = [json.loads(line) for line in shown.out.splitlines()]
     assert [o["receipt"] for o in objects] == [f"r.{i + 1}.json" for i in range(len(lines))]
     assert b"answered" not in shown.err
+    where = ["--model-name", model, "--messages", tmp_path / "prompts.jsonl"]
+    refused("run", *where, names=["prompts.jsonl:2:1: not JSON", "--prompt-file"])
 
 
 def test_a_bad_line_is_named_and_stops_none(run):

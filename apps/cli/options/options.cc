@@ -22,9 +22,10 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
   auto* cmd = app.add_subcommand("run", "export, compile, infer, decode; write a receipt");
   add_model(*cmd, o.model);
   auto* text = cmd->add_option("--prompt-text", o.prompt_text, "the prompt");
-  auto* file =
-      cmd->add_option("--prompt-file", o.prompt_file,
-                      "JSON lines: a string, or an object with \"prompt\" or \"messages\"; one receipt each");
+  auto* file = cmd->add_option(
+      "--prompt-file", o.prompt_file,
+      "JSON lines: a string, a list of messages, or an object with \"prompt\" or \"messages\"; one "
+      "receipt each");
   auto* messages =
       cmd->add_option("--messages", o.messages,
                       "a JSON list of messages, or an object with \"messages\", which the model's "

@@ -170,19 +170,11 @@ int verify(const ReceiptCommand& c) {
   if (!inputs) return fail(inputs.error());
   Console console(c.json);
   generate::Verifier verifier(c.model, c.execution, console, selection, std::move(*required));
-  return judge_all(
-      c, verifier.reader(),
-      [&](std::string_view text, const std::string& name,
-          const generate::InBatch* batch) -> Result<generate::Verdict> {
-        const bool of_tensors = generate::is_tensor_receipt(text);
-        if (!of_tensors && !(c.onnx_model.empty() && c.inputs.empty()))
-          return bad_input(name + ": not a receipt of tensors: leave --model and --input out");
-        if (!of_tensors) return verifier.verify(text, name, batch);
-        if (!selection.all())
-          return bad_input(name + ": a receipt of tensors has no steps: leave --spot and --steps out");
-        return generate::verify_tensors(text, name, verifier.reader(), batch, *program, *inputs, c.execution,
-                                        console);
-      });
+  return judge_all(c, verifier.reader(),
+                   [&](std::string_view text, const std::string& name, const generate::InBatch* batch) {
+                     return generate::verify_any(text, name, batch, verifier, *program, *inputs, c.execution,
+                                                 selection, console);
+                   });
 }
 
 }  // namespace invar::cli

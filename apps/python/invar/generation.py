@@ -5,9 +5,10 @@ import json
 import os
 import threading
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from invar import _native
+from invar import _native, arrays
 
 INT32 = 2**31 - 1
 
@@ -459,6 +460,10 @@ def verify(
     salt=None,
     steps=None,
     require_key=None,
+    inputs=None,
+    dims=None,
+    bind=None,
+    choices="all",
 ):
     """Computes a receipt again on this machine and compares bit for bit, as `invar verify`. Returns
     a Verdict.
@@ -475,6 +480,11 @@ def verify(
     salt      str, which the prover could not know; None: a random one, which the report names
     steps     (A, B): only the steps from A up to, and without, B are computed
     require_key     as for validate()
+
+    These are for receipts of tensors, whose model is a .onnx file, or which have a plan:
+    inputs    a dict from names to arrays on the host
+    dims, bind, choices    as the model was compiled: a dict from names of dimensions to sizes, a
+                           dict from names of inputs to arrays, and numerics choices
 
     Raises BadInput where the receipt or the model is none or is not found, NotCovered where the
     receipt's operation set, or a withheld prompt, lets nobody verify it here."""
@@ -499,4 +509,18 @@ def verify(
         0 if spot is None else whole("spot", spot, 1, INT32),
         "" if salt is None else text_of("salt", salt),
         steps,
+        arrays_of("inputs", inputs),
+        arrays_of("bind", bind),
+        [(text_of("dims", name), whole("dims", n, 0, INT32)) for name, n in (dims or {}).items()],
+        text_of("choices", choices),
     )
+
+
+def arrays_of(what, given):
+    """A dict from names to arrays, as the native module takes it."""
+    if not isinstance(given, Mapping | None):
+        raise _native.BadInput(f"{what}: {type(given).__name__} is no dict from names to arrays")
+    return [
+        (text_of(what, name), arrays.on_host(array, f"{what} '{name}'"))
+        for name, array in (given or {}).items()
+    ]

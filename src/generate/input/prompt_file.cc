@@ -17,11 +17,10 @@ Result<Prompt> read_prompt(std::string_view row, const std::string& where, const
   INVAR_TRY(Value line, json::parse(row, where));
   if (line.kind == Value::string) return Prompt{line.text, {}};
   const Value* prompt = nullptr;
-  for (const auto& [key, value] : line.members) {
-    if (key == "messages") {
-      INVAR_TRY(std::string chat, chat_input(row, where, options));
-      return Prompt{"", {}, std::move(chat)};
-    }
+  const auto is_messages = [](const auto& member) { return member.first == "messages"; };
+  if (line.kind == Value::array || std::any_of(line.members.begin(), line.members.end(), is_messages)) {
+    INVAR_TRY(std::string chat, chat_input(row, where, options));
+    return Prompt{"", {}, std::move(chat)};
   }
   for (const auto& [key, value] : line.members) {
     if (key != "prompt")
@@ -31,7 +30,9 @@ Result<Prompt> read_prompt(std::string_view row, const std::string& where, const
     prompt = &value;
   }
   if (!prompt || prompt->kind != Value::string)
-    return bad_input(where + ": neither a JSON string nor an object with \"prompt\" or \"messages\"");
+    return bad_input(where +
+                     ": neither a JSON string, a list of messages nor an object with \"prompt\" or "
+                     "\"messages\"");
   return Prompt{prompt->text, {}};
 }
 

@@ -40,9 +40,10 @@ TEST_F(PromptFileTest, RefusalsNameTheLine) {
 }
 
 TEST_F(PromptFileTest, ABadLineDoesNotStopTheOthers) {
-  const auto prompts = read("\"A\"\n{\"messages\": [{}]}\n{\n\"B\"");
+  const auto prompts = read("\"A\"\n{\"messages\": [{}]}\n{\n\"B\"\n[{}]");
   ASSERT_TRUE(prompts);
-  ASSERT_EQ(prompts->size(), 4u);
+  ASSERT_EQ(prompts->size(), 5u);
+  EXPECT_TRUE((*prompts)[4].chat.starts_with("{\"messages\":[{}],"));
   EXPECT_FALSE((*prompts)[0].problem);
   EXPECT_NE((*prompts)[1].chat.find("{\"messages\":[{}],\"date\":\"2"), std::string::npos);
   EXPECT_NE((*prompts)[2].problem->message.find("p.jsonl:3:1:2: not JSON"), std::string::npos);

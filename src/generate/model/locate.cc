@@ -30,6 +30,27 @@ Status check_no_file(const std::string& name) {
   return bad_input(model + "a file: pass the folder of the checkpoint, which holds config.json");
 }
 
+// A git clone without git-lfs holds texts about large files in their places.
+Status check_no_lfs_pointers(const std::string& folder) {
+  constexpr std::string_view kPointer = "version https://git-lfs.github.com/spec/";
+  constexpr uintmax_t kLongest = 1024;
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator(folder, ec)) {
+    const std::string name = entry.path().filename().string(), ending = entry.path().extension().string();
+    const bool is_read = ending == ".json" || ending == ".model" || ending == ".tiktoken" ||
+                         ending == ".jinja" ||
+                         (ending == ".safetensors" && !name.starts_with("consolidated"));
+    if (!is_read || !entry.is_regular_file(ec) || entry.file_size(ec) > kLongest) continue;
+    const auto text = read_file(entry.path().string());
+    if (text && text->starts_with(kPointer))
+      return bad_input(
+          "model " + folder + ": " + name +
+          " is a pointer of git LFS, not the file: `git lfs install`, then `git lfs pull` in that "
+          "folder, or `invar download ORG/NAME`");
+  }
+  return {};
+}
+
 // The folder itself, or what it says of a model that Invar does not open.
 Result<ModelLocation> local(const std::string& name) {
   std::error_code ec;
@@ -39,6 +60,7 @@ Result<ModelLocation> local(const std::string& name) {
   if (!fs::exists(fs::path(name) / "config.json", ec) && !ec)
     for (const auto& entry : fs::directory_iterator(name, ec))
       if (entry.path().extension() == ".gguf") return check_no_file(entry.path().string()).error();
+  INVAR_CHECK_OK(check_no_lfs_pointers(name));
   return ModelLocation{p.filename().string(), "", name};
 }
 

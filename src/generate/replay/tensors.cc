@@ -171,4 +171,17 @@ Result<Verdict> verify_tensors(std::string_view text, const std::string& name, R
   return v;
 }
 
+Result<Verdict> verify_any(std::string_view text, const std::string& name, const InBatch* batch,
+                           Verifier& verifier, const TensorProgram& program,
+                           const Function::NamedTensors& inputs, const ExecutionOptions& execution,
+                           const receipt::StepSelection& selection, Observer& observer) {
+  if (!is_tensor_receipt(text)) {
+    if (program.model.empty() && inputs.empty()) return verifier.verify(text, name, batch);
+    return bad_input(name + ": not a receipt of tensors: leave --model and --input out");
+  }
+  if (!selection.all())
+    return bad_input(name + ": a receipt of tensors has no steps: leave --spot and --steps out");
+  return verify_tensors(text, name, verifier.reader(), batch, program, inputs, execution, observer);
+}
+
 }  // namespace invar::generate
