@@ -55,9 +55,8 @@ bool TokenRows::move(Operation* op, const Axes& axes) const {
   if (axes.in[0] != axes.out) return false;
   if (auto slice = dyn_cast<SliceOp>(op)) return slice.getStarts()[out] == 0 && slice.getSteps()[out] == 1;
   const auto begins = op->getAttrOfType<DenseI64ArrayAttr>("begins");
-  return begins && begins.asArrayRef()[out] == 0 && llvm::all_of(llvm::drop_begin(axes.in), [](int64_t a) {
-    return a == kNone;
-  });
+  return begins && begins.asArrayRef()[out] == 0 &&
+         llvm::all_of(llvm::drop_begin(axes.in), [](int64_t a) { return a == kNone; });
 }
 
 bool TokenRows::index(Operation* op, const Axes& axes) const {
@@ -134,7 +133,8 @@ bool TokenRows::keeps_apart(Operation* op) const {
     return axes.in[0] == (rotary.getHeadsFirst().value_or(0) ? 2 : 1) && axes.in[0] == axes.out &&
            axes.in[1] == 1 && axes.in[2] == 1;
   if (isa<RmsnormOp, LayernormOp, OneHotOp, SoftmaxOp, LogSoftmaxOp, TopkOp, HardmaxOp, CumsumOp, ReduceSumOp,
-          ReduceMeanOp, ReduceProdOp, ReduceMaxOp, ReduceMinOp, ReduceL1Op, ReduceL2Op, ReduceSumSquareOp>(op))
+          ReduceMeanOp, ReduceProdOp, ReduceMaxOp, ReduceMinOp, ReduceL1Op, ReduceL2Op, ReduceSumSquareOp>(
+          op))
     return along_axes(op, axes);
   return false;
 }
