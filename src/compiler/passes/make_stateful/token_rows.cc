@@ -76,11 +76,11 @@ bool TokenRows::product(Operation* op, const Axes& axes) const {
                 b_rank = rank_of(op->getOperand(1)), out = rank_of(op->getResult(0));
   for (int64_t other : llvm::drop_begin(axes.in, 2))
     if (other != kNone) return false;
-  auto matmul = dyn_cast<MatmulOp>(op);
-  if (rank < 2 || b_rank < 2 || (matmul && matmul.getTransA().value_or(0))) return false;
+  auto matrices = dyn_cast<MatmulOp>(op);
+  if (rank < 2 || b_rank < 2 || (matrices && matrices.getTransA().value_or(0))) return false;
   if (a == kNone || a == rank - 1 || axes.out != a + out - rank) return false;
   if (b == kNone) return true;
-  return matmul && a < rank - 2 && b < b_rank - 2 && axes.out == b + out - b_rank;
+  return matrices && a < rank - 2 && b < b_rank - 2 && axes.out == b + out - b_rank;
 }
 
 // Operations along axes that attributes name, and those along the last ones.
