@@ -75,7 +75,7 @@ class Compiler {
     const char* name;
     int level;  // the lowest optimization level that runs the pass
     std::unique_ptr<Pass> (*pass)(Compiler&);
-    const char* completes = "";  // the dialect that is complete after the pass
+    const char* completes = "";       // the dialect that is complete after the pass
     bool Options::*wanted = nullptr;  // runs where this option asks for it, and has no number
   };
   static llvm::ArrayRef<Stage> stages() {

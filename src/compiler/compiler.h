@@ -47,7 +47,7 @@ struct CompiledProgram {
   // The bytes of constants that no external file holds: those of the model file and computed ones.
   // If not empty, the caller writes them as Options::constants_file beside the plan.
   std::string constants;
-  std::string program_text;  // of plan.source (spec/program.md); empty if there is none
+  std::string program_text;   // of plan.source (spec/program.md); empty if there is none
   std::string why_stateless;  // why Options::make_stateful changed nothing; else empty
 };
 

@@ -47,7 +47,8 @@ def nodes():
         node("Unsqueeze", ["qp", "one1"], ["qp1"]),
         node("LessOrEqual", ["kp", "qp1"], ["causal"]),
         node("Cast", ["attention_mask"], ["given"], to=TensorProto.BOOL),
-        node("And", ["causal", "given"], ["seen"]),
+        node("Unsqueeze", ["given", "one_two"], ["given4"]),
+        node("And", ["causal", "given4"], ["seen"]),
         node("Where", ["seen", "none", "hidden"], ["bias"]),
         node("Add", ["s", "bias"], ["sb"]),
         node("Softmax", ["sb"], ["p"], axis=-1),
@@ -59,7 +60,9 @@ def nodes():
     ]  # fmt: skip
 
 
-def decoder():
+def decoder(total="total", compare="LessOrEqual", hidden=-1e9):
+    """`total`: the length of the mask. The compiler shows that the mask is causal where it knows
+    that this is the number of all keys."""
     rng = np.random.default_rng(3)
     weights = {
         "embed": (VOCAB, WIDTH), "places": (64, WIDTH), "head": (WIDTH, VOCAB),
@@ -68,17 +71,21 @@ def decoder():
     constants = {n: rng.standard_normal(s).astype(np.float32) for n, s in weights.items()}
     constants |= {
         "split": np.array([0, 0, 1, WIDTH]), "join": np.array([0, 0, WIDTH]), "zero": np.int64(0),
-        "one": np.int64(1), "one1": np.array([1]), "none": np.float32(0), "hidden": np.float32(-1e9),
+        "one": np.int64(1), "one1": np.array([1]), "one_two": np.array([1, 2]),
+        "none": np.float32(0), "hidden": np.float32(hidden),
     }  # fmt: skip
     info = helper.make_tensor_value_info
+    made = nodes()
+    for n in made:
+        n.op_type = compare if n.op_type == "LessOrEqual" else n.op_type
     graph = helper.make_graph(
-        nodes(),
+        made,
         "decoder",
         [
-            info("input_ids", I64, ["B", "S"]),
-            info("attention_mask", I64, ["B", "T"]),
-            info("position_ids", I64, ["B", "S"]),
-            *(info(name, F32, ["B", 1, "P", WIDTH]) for name in PAST),
+            info("input_ids", I64, ["batch", "seq"]),
+            info("attention_mask", I64, ["batch", total]),
+            info("position_ids", I64, ["batch", "seq"]),
+            *(info(name, F32, ["batch", 1, "past", WIDTH]) for name in PAST),
         ],
         [info("logits", F32, None)] + [info(f"present.0.{x}", F32, None) for x in ("key", "value")],
         [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()],
@@ -145,6 +152,39 @@ def test_the_answer_and_its_receipt(tmp_path):
     assert "as it was given" in done.json()["compared"]["program"]
 
 
+@pytest.mark.parametrize("hidden", [-np.inf, np.finfo(np.float32).min, -1e9])
+def test_kept_keys_give_the_bits_of_the_whole_sequence(tmp_path, hidden):
+    """plan.20: a plan of `compile --stateless` is computed over each prefix."""
+    path = folder(tmp_path / "tiny", model=decoder("past + seq", hidden=hidden))
+    done, receipt = run(path, tmp_path / "r.json")
+    assert receipt["output"]["tokens"] == by_onnxruntime(
+        path / "model.onnx", receipt["input"]["tokens"]
+    )
+    told = invar("run", "--model-name", path, "--prompt-text", PROMPT, "--max-new-tokens", 1,
+                 "--receipt-path", tmp_path / "one.json")  # fmt: skip
+    assert b"whole prefix" not in told.err
+    invar("compile", path / "model.onnx", "--stateless")
+    _, whole = run(path, tmp_path / "w.json", "--plan", path / "plan.invar")
+    assert whole["receipt_hash"] == receipt["receipt_hash"]
+    assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
+
+
+@pytest.mark.parametrize(
+    "change, why",
+    [
+        ({}, "computes one token from others"),  # the mask may have other columns than keys
+        ({"total": "past + seq", "compare": "GreaterOrEqual"}, "not known to be causal"),
+        ({"total": "past + seq", "hidden": -5.0}, "not known to be causal"),
+    ],
+)
+def test_what_is_not_shown_to_be_causal_is_computed_anew(tmp_path, change, why):
+    path = folder(tmp_path / "tiny", model=decoder(**change))
+    told = invar("run", "--model-name", path, "--prompt-text", PROMPT, "--max-new-tokens", 2,
+                 "--receipt-path", tmp_path / "r.json")  # fmt: skip
+    assert b"whole prefix" in told.err and why.encode() in told.err, told.text
+    assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
+
+
 def test_other_weights(tmp_path):
     path = folder(tmp_path / "tiny")
     run(path, tmp_path / "r.json")
@@ -183,7 +223,9 @@ def test_refusals(tmp_path):
         assert not (tmp_path / "no.json").exists()
 
     model = decoder()
-    model.graph.input.append(helper.make_tensor_value_info("inputs_embeds", F32, ["B", "S", WIDTH]))
+    model.graph.input.append(
+        helper.make_tensor_value_info("inputs_embeds", F32, ["batch", "seq", WIDTH])
+    )
     refused(model, "embeds", 3, "'inputs_embeds'", "cannot be fed")
     model = decoder()
     for v in model.graph.input[3:]:

@@ -50,7 +50,8 @@ Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet se
   made.hashed = std::make_shared<DigestCache>();
   compiler::Options options;
   options.folder = folder_of(program.model), options.operation_set = set, options.choices = program.choices;
-  options.stateless = true, options.make_stateful = keeps_memory, options.hashed = made.hashed.get(), options.constants_file = kConstants;
+  options.stateless = true, options.make_stateful = keeps_memory, options.hashed = made.hashed.get(),
+  options.constants_file = kConstants;
   INVAR_TRY(options.artifacts, artifacts_folder(observer));
   INVAR_TRY(compiler::CompiledProgram compiled, compiler::compile(graph, options));
   if (!compiled.why_stateless.empty())

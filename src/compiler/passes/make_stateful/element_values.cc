@@ -7,12 +7,12 @@
 namespace invar::compiler {
 namespace {
 
-using Found = std::optional<ElementValue>;
+using MaybeValue = std::optional<ElementValue>;
 using Kind = ElementValue::Kind;
 using Coordinates = std::vector<std::optional<DimExpr>>;  // per axis of an operand
 
 // The value at other coordinates. Nothing if it depends on a coordinate that is unknown.
-Found at(const ElementValue& v, const Coordinates& coordinates) {
+MaybeValue at(const ElementValue& v, const Coordinates& coordinates) {
   bool lost = false;
   const auto moved = [&](const DimExpr& e) {
     const auto made = e.substitute([&](const std::string& symbol) -> std::optional<DimExpr> {
@@ -27,7 +27,7 @@ Found at(const ElementValue& v, const Coordinates& coordinates) {
   ElementValue out = v;
   out.integer = moved(v.integer);
   for (DimExpr& condition : out.conditions) condition = moved(condition);
-  return lost ? std::nullopt : Found(std::move(out));
+  return lost ? std::nullopt : MaybeValue(std::move(out));
 }
 
 bool is_constant(const ElementValue& v) {
@@ -44,20 +44,20 @@ bool depends_on_coordinates(const ElementValue& v) {
 }
 
 // Where one condition decides, the opposite of a bool.
-Found negated(const ElementValue& v) {
+MaybeValue negated(const ElementValue& v) {
   if (v.conditions.size() != 1) return {};
   const auto opposite = difference(DimExpr(-1), v.conditions[0]);
-  return opposite ? Found(ElementValue::truth({*opposite})) : Found();
+  return opposite ? MaybeValue(ElementValue::truth({*opposite})) : MaybeValue();
 }
 
-Found both(const ElementValue& a, const ElementValue& b) {
+MaybeValue both(const ElementValue& a, const ElementValue& b) {
   ElementValue out = a;
   out.conditions.insert(out.conditions.end(), b.conditions.begin(), b.conditions.end());
   return out;
 }
 
 // condition ? a : b, where one of them is a constant.
-Found select(const ElementValue& condition, const ElementValue& a, const ElementValue& b) {
+MaybeValue select(const ElementValue& condition, const ElementValue& a, const ElementValue& b) {
   if (condition.kind != Kind::choice) return {};
   if (is_constant(condition)) return condition.if_true == 1 ? a : b;
   if (!is_truth(condition)) return select(ElementValue::truth(condition.conditions), b, a);
@@ -65,27 +65,27 @@ Found select(const ElementValue& condition, const ElementValue& a, const Element
   if (is_constant(a) && is_constant(b))
     return ElementValue{Kind::choice, {}, condition.conditions, a.if_true, b.if_true};
   if (is_constant(b) && a.if_false == b.if_true) return both(a, condition);
-  const Found opposite = negated(condition);
-  return opposite && is_constant(a) && b.if_false == a.if_true ? both(b, *opposite) : Found();
+  const MaybeValue opposite = negated(condition);
+  return opposite && is_constant(a) && b.if_false == a.if_true ? both(b, *opposite) : MaybeValue();
 }
 
 // a <= b, for integers.
-Found less_equal(const ElementValue& a, const ElementValue& b, int64_t by = 0) {
+MaybeValue less_equal(const ElementValue& a, const ElementValue& b, int64_t by = 0) {
   const auto gap = difference(b.integer, a.integer);
   const auto condition = gap ? sum(*gap, -by) : std::nullopt;
   if (a.kind != Kind::integer || b.kind != Kind::integer || !condition) return {};
   return ElementValue::truth({*condition});
 }
 
-Found integers(const ElementValue& a, const ElementValue& b,
-               std::optional<DimExpr> (*op)(const DimExpr&, const DimExpr&)) {
+MaybeValue integers(const ElementValue& a, const ElementValue& b,
+                    std::optional<DimExpr> (*op)(const DimExpr&, const DimExpr&)) {
   if (a.kind != Kind::integer || b.kind != Kind::integer) return {};
   const auto made = op(a.integer, b.integer);
-  return made ? Found(ElementValue::of(*made)) : Found();
+  return made ? MaybeValue(ElementValue::of(*made)) : MaybeValue();
 }
 
 // Arithmetic on masks, one of them a constant.
-Found numbers(const ElementValue& a, const ElementValue& b, float (*op)(float, float)) {
+MaybeValue numbers(const ElementValue& a, const ElementValue& b, float (*op)(float, float)) {
   if (a.kind != Kind::choice || b.kind != Kind::choice || (!is_constant(a) && !is_constant(b))) return {};
   const auto otherwise = [](const ElementValue& v) { return is_constant(v) ? v.if_true : v.if_false; };
   ElementValue out = is_constant(a) ? b : a;
@@ -115,15 +115,15 @@ std::optional<DimExpr> ElementAnalysis::size(Value v, size_t axis) const {
   return size_of_(shape_of(v.getType())[axis]);
 }
 
-Found ElementAnalysis::value_of(Value v) {
+MaybeValue ElementAnalysis::value_of(Value v) {
   if (const auto it = known_.find(v); it != known_.end()) return it->second;
   Operation* op = v.getDefiningOp();
-  Found found = op ? evaluate(op) : Found();
+  MaybeValue found = op ? evaluate(op) : MaybeValue();
   known_[v] = found;
   return found;
 }
 
-Found ElementAnalysis::evaluate(Operation* op) {
+MaybeValue ElementAnalysis::evaluate(Operation* op) {
   if (isa<ReproWeightOp>(op)) return evaluate_constant(op->getResult(0));
   if (isa<ReshapeOp, ExpandOp, TransposeOp, SliceOp, ConcatOp>(op)) return evaluate_move(op);
   if (isa<GatherOp, GatherNdOp, GatherElementsOp>(op)) return evaluate_gather(op);
@@ -133,7 +133,7 @@ Found ElementAnalysis::evaluate(Operation* op) {
 }
 
 // A constant of equal elements, or of equal steps along its only axis.
-Found ElementAnalysis::evaluate_constant(Value v) {
+MaybeValue ElementAnalysis::evaluate_constant(Value v) {
   const std::optional<std::string> bytes = constant_bytes(v);
   if (!bytes || bytes->empty()) return {};
   const Type type = element_of(v);
@@ -152,7 +152,8 @@ Found ElementAnalysis::evaluate_constant(Value v) {
   const int64_t step = elements.size() > 1 ? elements[1] - elements[0] : 0;
   for (size_t i = 1; i < elements.size(); ++i)
     if (elements[i] - elements[i - 1] != step) return {};
-  if (type.isInteger(1)) return step == 0 ? Found(ElementValue::constant(elements[0] ? 1 : 0)) : Found();
+  if (type.isInteger(1))
+    return step == 0 ? MaybeValue(ElementValue::constant(elements[0] ? 1 : 0)) : MaybeValue();
   if (step == 0) return ElementValue::of(elements[0]);
   const Shape shape = shape_of(v.getType());
   for (size_t d = 0; d < shape.size(); ++d)
@@ -163,8 +164,8 @@ Found ElementAnalysis::evaluate_constant(Value v) {
 }
 
 // Of shapes that differ by dimensions of 1 alone.
-Found ElementAnalysis::evaluate_reshape(Value from, Value to) {
-  const Found x = value_of(from);
+MaybeValue ElementAnalysis::evaluate_reshape(Value from, Value to) {
+  const MaybeValue x = value_of(from);
   if (!x || !depends_on_coordinates(*x)) return x;
   const size_t rank = shape_of(from.getType()).size(), out_rank = shape_of(to.getType()).size();
   Coordinates coordinates(rank);
@@ -181,11 +182,11 @@ Found ElementAnalysis::evaluate_reshape(Value from, Value to) {
   return at(*x, coordinates);
 }
 
-Found ElementAnalysis::evaluate_move(Operation* op) {
+MaybeValue ElementAnalysis::evaluate_move(Operation* op) {
   Value out = op->getResult(0), in = op->getOperand(0);
   if (isa<ReshapeOp>(op)) return evaluate_reshape(in, out);
   if (isa<ExpandOp>(op)) return broadcast_value(in, out);
-  const Found x = value_of(in);
+  const MaybeValue x = value_of(in);
   if (!x) return {};
   const size_t rank = shape_of(out.getType()).size();
   Coordinates coordinates(rank);
@@ -202,42 +203,41 @@ Found ElementAnalysis::evaluate_move(Operation* op) {
     return at(*x, coordinates);
   }
   for (Value part : op->getOperands()) {  // concat of one constant
-    const Found other = value_of(part);
-    if (!other || depends_on_coordinates(*other) || other->kind != x->kind ||
-        other->integer != x->integer || other->conditions != x->conditions ||
-        other->if_true != x->if_true || other->if_false != x->if_false)
+    const MaybeValue other = value_of(part);
+    if (!other || depends_on_coordinates(*other) || other->kind != x->kind || other->integer != x->integer ||
+        other->conditions != x->conditions || other->if_true != x->if_true || other->if_false != x->if_false)
       return {};
   }
-  return depends_on_coordinates(*x) ? Found() : x;
+  return depends_on_coordinates(*x) ? MaybeValue() : x;
 }
 
 // A table of equal elements, whatever the indices, or a computed index into a computed table.
-Found ElementAnalysis::evaluate_gather(Operation* op) {
-  const Found table = value_of(op->getOperand(0));
+MaybeValue ElementAnalysis::evaluate_gather(Operation* op) {
+  const MaybeValue table = value_of(op->getOperand(0));
   if (!table || !depends_on_coordinates(*table)) return table;
   auto gather = dyn_cast<GatherOp>(op);
-  const Found index = gather ? value_of(gather.getIndices()) : Found();
+  const MaybeValue index = gather ? value_of(gather.getIndices()) : MaybeValue();
   if (!index || index->kind != Kind::integer || !index->integer.is_nonnegative()) return {};
   const size_t axis = static_cast<size_t>(gather.getAxis().value_or(0)),
                rank = shape_of(gather.getTable().getType()).size(),
                index_rank = shape_of(gather.getIndices().getType()).size();
   Coordinates of_index(index_rank), coordinates(rank);
   for (size_t d = 0; d < index_rank; ++d) of_index[d] = coordinate(axis + d);
-  const Found place = at(*index, of_index);
+  const MaybeValue place = at(*index, of_index);
   if (!place) return {};
   for (size_t d = 0; d < rank; ++d) coordinates[d] = coordinate(d < axis ? d : d + index_rank - 1);
   coordinates[axis] = place->integer;
   return at(*table, coordinates);
 }
 
-Found ElementAnalysis::evaluate_sum(Operation* op) {
-  const Found x = value_of(op->getOperand(0));
+MaybeValue ElementAnalysis::evaluate_sum(Operation* op) {
+  const MaybeValue x = value_of(op->getOperand(0));
   if (!x) return {};
   if (auto count = dyn_cast<IotaOp>(op)) {
-    const Found delta = value_of(count.getDelta());
+    const MaybeValue delta = value_of(count.getDelta());
     const auto step = delta && delta->kind == Kind::integer ? product(coordinate(0), delta->integer)
                                                             : std::optional<DimExpr>();
-    return step ? integers(*x, ElementValue::of(*step), sum) : Found();
+    return step ? integers(*x, ElementValue::of(*step), sum) : MaybeValue();
   }
   if (auto part = dyn_cast<TriluOp>(op)) {
     const size_t rank = shape_of(part.getType()).size();
@@ -252,9 +252,9 @@ Found ElementAnalysis::evaluate_sum(Operation* op) {
   if (auto running = dyn_cast<CumsumOp>(op)) {
     if (running.getExclusive() || running.getReverse()) return {};
     const auto terms = sum(coordinate(static_cast<size_t>(running.getAxis())), 1);
-    return terms ? integers(*x, ElementValue::of(*terms), product) : Found();
+    return terms ? integers(*x, ElementValue::of(*terms), product) : MaybeValue();
   }
-  Found total = x;
+  MaybeValue total = x;
   for (int64_t axis : cast<ReduceSumOp>(op).getAxes()) {
     const auto terms = size(op->getOperand(0), static_cast<size_t>(axis));
     if (!terms || !total) return {};
@@ -263,20 +263,19 @@ Found ElementAnalysis::evaluate_sum(Operation* op) {
   return total;
 }
 
-Found ElementAnalysis::broadcast_value(Value operand, Value result) {
-  const Found x = value_of(operand);
+MaybeValue ElementAnalysis::broadcast_value(Value operand, Value result) {
+  const MaybeValue x = value_of(operand);
   if (!x) return {};
-  const size_t rank = shape_of(operand.getType()).size(),
-               missing = shape_of(result.getType()).size() - rank;
+  const size_t rank = shape_of(operand.getType()).size(), missing = shape_of(result.getType()).size() - rank;
   Coordinates coordinates(rank);
   for (size_t d = 0; d < rank; ++d)
     coordinates[d] = is_one(operand, d) ? DimExpr(0) : coordinate(d + missing);
   return at(*x, coordinates);
 }
 
-Found ElementAnalysis::evaluate_cast(Operation* op) {
+MaybeValue ElementAnalysis::evaluate_cast(Operation* op) {
   const Type to = element_of(op->getResult(0));
-  const Found x = value_of(op->getOperand(0));
+  const MaybeValue x = value_of(op->getOperand(0));
   const bool to_integer = to.isInteger(64) || to.isInteger(32), to_bool = to.isInteger(1);
   if (!x || (!to_integer && !to_bool && !to.isF32())) return {};
   if (x->kind == Kind::integer) {
@@ -287,20 +286,20 @@ Found ElementAnalysis::evaluate_cast(Operation* op) {
   }
   if (to_integer) {
     const bool whole = is_constant(*x) && (x->if_true == 0 || x->if_true == 1);
-    return whole ? Found(ElementValue::of(static_cast<int64_t>(x->if_true))) : Found();
+    return whole ? MaybeValue(ElementValue::of(static_cast<int64_t>(x->if_true))) : MaybeValue();
   }
   ElementValue out = *x;
   if (to_bool) out.if_true = x->if_true != 0, out.if_false = x->if_false != 0;
   return out;
 }
 
-Found ElementAnalysis::evaluate_pointwise(Operation* op) {
+MaybeValue ElementAnalysis::evaluate_pointwise(Operation* op) {
   if (!isa<AddOp, SubOp, MulOp, LessOp, LessEqualOp, GreaterOp, GreaterEqualOp, LogicalAndOp, LogicalOrOp,
            LogicalNotOp, WhereOp>(op))
     return {};
   SmallVector<ElementValue> in;
   for (Value operand : op->getOperands()) {
-    Found x = broadcast_value(operand, op->getResult(0));
+    MaybeValue x = broadcast_value(operand, op->getResult(0));
     if (!x) return {};
     in.push_back(std::move(*x));
   }
@@ -308,28 +307,25 @@ Found ElementAnalysis::evaluate_pointwise(Operation* op) {
   const bool integer = a.kind == Kind::integer;
   if (isa<AddOp>(op)) {
     if (!integer && !is_constant(a) && !is_constant(b))  // masks that hide by the same number
-      return a.if_true == 0 && b.if_true == 0 && a.if_false == b.if_false ? both(a, b) : Found();
-    return integer ? integers(a, b, sum)
-                   : numbers(a, b, [](float x, float y) { return x + y; });
+      return a.if_true == 0 && b.if_true == 0 && a.if_false == b.if_false ? both(a, b) : MaybeValue();
+    return integer ? integers(a, b, sum) : numbers(a, b, [](float x, float y) { return x + y; });
   }
   if (isa<SubOp>(op))
-    return integer ? integers(a, b, difference)
-                   : numbers(a, b, [](float x, float y) { return x - y; });
+    return integer ? integers(a, b, difference) : numbers(a, b, [](float x, float y) { return x - y; });
   if (isa<MulOp>(op))
-    return integer ? integers(a, b, product)
-                   : numbers(a, b, [](float x, float y) { return x * y; });
+    return integer ? integers(a, b, product) : numbers(a, b, [](float x, float y) { return x * y; });
   if (isa<LessOp>(op)) return less_equal(a, b, 1);
   if (isa<LessEqualOp>(op)) return less_equal(a, b);
   if (isa<GreaterOp>(op)) return less_equal(b, a, 1);
   if (isa<GreaterEqualOp>(op)) return less_equal(b, a);
   if (isa<LogicalAndOp>(op)) {
     if (is_constant(a) || is_constant(b)) return select(a, b, ElementValue::constant(0));
-    return is_truth(a) && is_truth(b) ? both(a, b) : Found();
+    return is_truth(a) && is_truth(b) ? both(a, b) : MaybeValue();
   }
   if (isa<LogicalOrOp>(op)) return select(a, ElementValue::constant(1), b);
   if (isa<LogicalNotOp>(op)) {
     if (is_constant(a)) return ElementValue::constant(a.if_true == 1 ? 0 : 1);
-    return is_truth(a) ? ElementValue{Kind::choice, {}, a.conditions, 0, 1} : Found();
+    return is_truth(a) ? ElementValue{Kind::choice, {}, a.conditions, 0, 1} : MaybeValue();
   }
   return select(a, in[1], b);
 }

@@ -37,22 +37,22 @@ class ElementAnalysis {
   std::optional<ElementValue> value_of(Value);
 
  private:
-  using Found = std::optional<ElementValue>;
-  Found evaluate(Operation*);
-  Found evaluate_constant(Value);
-  Found evaluate_move(Operation*);
-  Found evaluate_reshape(Value from, Value to);
-  Found evaluate_gather(Operation*);
-  Found evaluate_sum(Operation*);
-  Found evaluate_pointwise(Operation*);
-  Found evaluate_cast(Operation*);
+  using MaybeValue = std::optional<ElementValue>;
+  MaybeValue evaluate(Operation*);
+  MaybeValue evaluate_constant(Value);
+  MaybeValue evaluate_move(Operation*);
+  MaybeValue evaluate_reshape(Value from, Value to);
+  MaybeValue evaluate_gather(Operation*);
+  MaybeValue evaluate_sum(Operation*);
+  MaybeValue evaluate_pointwise(Operation*);
+  MaybeValue evaluate_cast(Operation*);
   // The operand as the element of a result to which it broadcasts.
-  Found broadcast_value(Value operand, Value result);
+  MaybeValue broadcast_value(Value operand, Value result);
   std::optional<DimExpr> size(Value, size_t axis) const;
   bool is_one(Value v, size_t axis) const { return size(v, axis) == DimExpr(1); }
 
   SizeOf size_of_;
-  llvm::DenseMap<Value, Found> known_;
+  llvm::DenseMap<Value, MaybeValue> known_;
 };
 
 }  // namespace invar::compiler

@@ -85,19 +85,31 @@ std::string Decoder::bind_inputs() {
     sizes_[*tokens] = DimExpr::symbol("seq");
   }
   if (!has_ids) return "it has no input input_ids";
+  SmallVector<unsigned> others;  // of which the mask's length may be that of past keys and tokens
   for (unsigned i = 0; i < arguments.size(); ++i) {
     const std::string name = name_of_argument(i);
+    if (i == ids_) continue;
+    if (name == "attention_mask" || name == "position_ids" || name == "cache_position") {
+      others.push_back(i);
+      continue;
+    }
     const Shape shape = shape_of(arguments[i].getType());
-    const bool mask = name == "attention_mask", places = name == "position_ids" || name == "cache_position";
+    if (shape.size() != 4 || !element_of(arguments[i]).isF32() ||
+        !llvm::all_of(arguments[i].getUsers(), [](Operation* user) { return isa<ConcatOp>(user); }))
+      return "its input " + name + " is none of a decoder";
+    for (const Dim& dim : shape)
+      if (const std::string* symbol = dim.expr.as_symbol()) sizes_.emplace(*symbol, DimExpr(0));
+  }
+  const DimExpr tokens = DimExpr::symbol("seq");
+  for (unsigned i : others) {
+    const Shape shape = shape_of(arguments[i].getType());
     for (size_t d = 0; d < shape.size(); ++d)
       if (const std::string* symbol = shape[d].expr.as_symbol())
-        sizes_.emplace(*symbol, !mask && !places          ? DimExpr(0)
-                                : d + 1 == shape.size() ? DimExpr::symbol("seq")
-                                                        : DimExpr(1));
-    if ((mask || places) && (shape.empty() || size_of(shape.back()) != DimExpr::symbol("seq")))
-      return "its input " + name + " has another length than the tokens";
-    if (mask) elements_.set(arguments[i], ElementValue::of(1));
-    if (places) elements_.set(arguments[i], ElementValue::of(coordinate(shape.size() - 1)));
+        sizes_.emplace(*symbol, d + 1 == shape.size() ? tokens : DimExpr(1));
+    if (shape.empty() || size_of(shape.back()) != tokens)
+      return "its input " + name_of_argument(i) + " has another length than the tokens";
+    const bool mask = name_of_argument(i) == "attention_mask";
+    elements_.set(arguments[i], ElementValue::of(mask ? DimExpr(1) : coordinate(shape.size() - 1)));
   }
   return "";
 }
@@ -157,7 +169,8 @@ std::string Decoder::visit_attention(AttentionOp op) {
   if (op.getSinks().value_or(0)) open_.push_back(op.getMore()[next++]);
   if (op.getLengths().value_or(0)) {
     const auto lengths = elements_.value_of(op.getMore()[next]);
-    if (!lengths || lengths->kind != ElementValue::Kind::integer || lengths->integer != DimExpr::symbol("seq"))
+    if (!lengths || lengths->kind != ElementValue::Kind::integer ||
+        lengths->integer != DimExpr::symbol("seq"))
       return "the lengths of its sequences are not those of the mask";
   }
   if (!causal) return "its attention sees tokens behind a token";
@@ -240,25 +253,27 @@ void Decoder::remember(const Remembering& made, size_t number) {
   if (op.getSinks().value_or(0)) operands.push_back(op.getMore()[op.getMask().value_or(0) ? 1 : 0]);
   SmallVector<NamedAttribute> attrs;
   for (NamedAttribute a : op->getAttrs())
-    if (!llvm::is_contained({"causal", "mask", "lengths", "left", "numerics", "version"}, a.getName().strref()))
+    if (!llvm::is_contained({"causal", "mask", "lengths", "left", "numerics", "version"},
+                            a.getName().strref()))
       attrs.push_back(a);
   attrs.push_back(build.getNamedAttr("causal", build.getI64IntegerAttr(1)));
   if (made.left >= 0) attrs.push_back(build.getNamedAttr("left", build.getI64IntegerAttr(made.left)));
   attrs.push_back(build.getNamedAttr("state", build.getStringAttr("memory " + std::to_string(number))));
-  Operation* call = make_op(build, op.getLoc(), AttentionOp::getOperationName(), operands, attrs, op.getType());
+  Operation* call =
+      make_op(build, op.getLoc(), AttentionOp::getOperationName(), operands, attrs, op.getType());
   op.getOut().replaceAllUsesWith(call->getResult(0));
 }
 
 void Decoder::rewrite() {
   MLIRContext* const context = function_.getContext();
   Block& block = function_.front();
-  const Type tokens =
-      tensor_of({Dim::of(1), Dim::of(DimExpr::symbol("seq"))}, IntegerType::get(context, 64));
+  const Type tokens = tensor_of({Dim::of(1), Dim::of(DimExpr::symbol("seq"))}, IntegerType::get(context, 64));
   const unsigned positions = function_.getNumArguments();
-  function_.insertArgument(positions, tokens,
-                           DictionaryAttr::get(context, NamedAttribute(StringAttr::get(context, kName),
-                                                                       StringAttr::get(context, "position_ids"))),
-                           function_.getLoc());
+  function_.insertArgument(
+      positions, tokens,
+      DictionaryAttr::get(
+          context, NamedAttribute(StringAttr::get(context, kName), StringAttr::get(context, "position_ids"))),
+      function_.getLoc());
   replace_positions(function_.getArgument(positions));
   // In the order of the program, which names the memories.
   llvm::sort(attention_, [](const Remembering& a, const Remembering& b) {

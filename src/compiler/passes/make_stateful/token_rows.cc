@@ -55,9 +55,8 @@ bool TokenRows::move(Operation* op, const Axes& axes) const {
   if (axes.in[0] != axes.out) return false;
   if (auto slice = dyn_cast<SliceOp>(op)) return slice.getStarts()[out] == 0 && slice.getSteps()[out] == 1;
   const auto begins = op->getAttrOfType<DenseI64ArrayAttr>("begins");
-  return begins && begins.asArrayRef()[out] == 0 && llvm::all_of(llvm::drop_begin(axes.in), [](int64_t a) {
-    return a == kNone;
-  });
+  return begins && begins.asArrayRef()[out] == 0 &&
+         llvm::all_of(llvm::drop_begin(axes.in), [](int64_t a) { return a == kNone; });
 }
 
 bool TokenRows::index(Operation* op, const Axes& axes) const {
@@ -77,11 +76,11 @@ bool TokenRows::product(Operation* op, const Axes& axes) const {
                 b_rank = rank_of(op->getOperand(1)), out = rank_of(op->getResult(0));
   for (int64_t other : llvm::drop_begin(axes.in, 2))
     if (other != kNone) return false;
-  auto matmul = dyn_cast<MatmulOp>(op);
-  if (rank < 2 || b_rank < 2 || (matmul && matmul.getTransA().value_or(0))) return false;
+  auto matrices = dyn_cast<MatmulOp>(op);
+  if (rank < 2 || b_rank < 2 || (matrices && matrices.getTransA().value_or(0))) return false;
   if (a == kNone || a == rank - 1 || axes.out != a + out - rank) return false;
   if (b == kNone) return true;
-  return matmul && a < rank - 2 && b < b_rank - 2 && axes.out == b + out - b_rank;
+  return matrices && a < rank - 2 && b < b_rank - 2 && axes.out == b + out - b_rank;
 }
 
 // Operations along axes that attributes name, and those along the last ones.
@@ -134,7 +133,8 @@ bool TokenRows::keeps_apart(Operation* op) const {
     return axes.in[0] == (rotary.getHeadsFirst().value_or(0) ? 2 : 1) && axes.in[0] == axes.out &&
            axes.in[1] == 1 && axes.in[2] == 1;
   if (isa<RmsnormOp, LayernormOp, OneHotOp, SoftmaxOp, LogSoftmaxOp, TopkOp, HardmaxOp, CumsumOp, ReduceSumOp,
-          ReduceMeanOp, ReduceProdOp, ReduceMaxOp, ReduceMinOp, ReduceL1Op, ReduceL2Op, ReduceSumSquareOp>(op))
+          ReduceMeanOp, ReduceProdOp, ReduceMaxOp, ReduceMinOp, ReduceL1Op, ReduceL2Op, ReduceSumSquareOp>(
+          op))
     return along_axes(op, axes);
   return false;
 }
