@@ -3,10 +3,9 @@
 // hash; a salted receipt must keep it when it is redacted. Run by tools/fuzz.sh.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
+#include "fuzz/expect.h"
 #include "receipt/batch.h"
 #include "receipt/seal.h"
 #include "signature/key_file.h"
@@ -15,16 +14,6 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace invar {
 namespace {
-
-[[noreturn]] void defect(const std::string& what) {
-  std::fprintf(stderr, "DEFECT: %s\n", what.c_str());
-  std::abort();
-}
-
-void expect(const Error& e) {
-  if (e.code == Code::internal || e.message.empty()) defect("no error of the input's: " + e.message);
-  if (e.message.find('\n') != e.message.npos) defect("an error of several lines: " + e.message);
-}
 
 void expect(const std::vector<receipt::Finding>& findings) {
   for (const receipt::Finding& f : findings)

@@ -322,6 +322,10 @@ def o200k_base(training):
     return tiktoken_ranks(training)
 
 
+def o200k_harmony(training):
+    return tiktoken_ranks(training)
+
+
 def r50k_base(training):
     return tiktoken_ranks(training)
 
@@ -335,21 +339,30 @@ KINDS = {
     for f in (
         gpt2, llama3, roberta, llama, gemma, mistral_metaspace, clip, bpe_prefix, unigram, unigram_bytes,
         bert, bert_cased, words, sp_bpe, sp_bpe_nfkc, sp_gemma, sp_unigram, sp_unigram_bytes,
-        cl100k_base, o200k_base, r50k_base, qwen,
+        cl100k_base, o200k_base, o200k_harmony, r50k_base, qwen,
     )
 }  # fmt: skip
-TIKTOKEN = ["cl100k_base", "o200k_base", "r50k_base", "qwen"]
+TIKTOKEN = ["cl100k_base", "o200k_base", "o200k_harmony", "r50k_base", "qwen"]
 NEED_SENTENCEPIECE = ["unigram", *(k for k in KINDS if k.startswith("sp_"))]
+
+
+def path_of(kind, folder):
+    ends = ".tiktoken" if kind in TIKTOKEN else ".model" if kind.startswith("sp_") else ".json"
+    return folder / (kind + ends)
+
+
+def find(kind, folder):
+    """The file that train() wrote there; None: none."""
+    path = path_of(kind, folder)
+    return path if path.exists() else None
 
 
 def train(kind, training, folder):
     """Trains a tokenizer and writes its file."""
-    made = KINDS[kind](training)
+    made, path = KINDS[kind](training), path_of(kind, folder)
     if isinstance(made, bytes):
-        path = folder / (kind + (".tiktoken" if kind in TIKTOKEN else ".model"))
         path.write_bytes(made)
         return path
-    path = folder / f"{kind}.json"
     if isinstance(made, tuple):
         t, trainer, *finish = made
         t.train_from_iterator(training, trainer)
@@ -392,25 +405,7 @@ class SentencePiece:
         return self.t.decode(ids)
 
 
-# As tiktoken_ext.openai_public and Qwen's tokenization_qwen.py have them.
-R50K_PATTERN = (
-    r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
-)
-CL100K_PATTERN = (
-    r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|"""
-    r"""\s++$|\s*[\r\n]|\s+(?!\S)|\s"""
-)
-O200K_PATTERN = "|".join(
-    [
-        r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
-        r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
-        r"""\p{N}{1,3}""",
-        r""" ?[^\s\p{L}\p{N}]+[\r\n/]*""",
-        r"""\s*[\r\n]+""",
-        r"""\s+(?!\S)""",
-        r"""\s+""",
-    ]
-)
+# As Qwen's tokenization_qwen.py has it.
 QWEN_PATTERN = (
     r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|"""
     r"""\s*[\r\n]+|\s+(?!\S)|\s+"""
@@ -421,26 +416,21 @@ class Tiktoken:
     def __init__(self, path):
         import tiktoken
         from tiktoken.load import load_tiktoken_bpe
+        from tiktoken_ext import openai_public
 
-        pattern, special = {
-            "r50k_base": (R50K_PATTERN, {"<|endoftext|>": 50256}),
-            "cl100k_base": (
-                CL100K_PATTERN,
-                {
-                    "<|endoftext|>": 100257,
-                    "<|fim_prefix|>": 100258,
-                    "<|fim_middle|>": 100259,
-                    "<|fim_suffix|>": 100260,
-                    "<|endofprompt|>": 100276,
-                },
-            ),
-            "o200k_base": (O200K_PATTERN, {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
-            "qwen": (QWEN_PATTERN, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]),
-        }[path.stem]
+        if path.stem == "qwen":
+            pattern = QWEN_PATTERN
+            special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+            special += [f"<|extra_{i}|>" for i in range(205)]
+        else:
+            # The package's own encoding, with these ranks.
+            openai_public.load_tiktoken_bpe = lambda *_, **__: {}
+            openai_public.data_gym_to_mergeable_bpe_ranks = lambda *_, **__: {}
+            known = openai_public.ENCODING_CONSTRUCTORS[path.stem]()
+            pattern, special = known["pat_str"], known["special_tokens"]
         ranks = load_tiktoken_bpe(str(path))
         if isinstance(special, list):
-            names = special + [f"<|extra_{i}|>" for i in range(205)]
-            special = {n: len(ranks) + i for i, n in enumerate(names)}
+            special = {n: len(ranks) + i for i, n in enumerate(special)}
         self.t = tiktoken.Encoding(
             path.stem, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special
         )

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/tokenizer/vectors: small SentencePiece models and lists of ranks, and what
-sentencepiece and tiktoken make of texts with them. tests/checkpoint/test_tokenizer_files.py
+sentencepiece and tiktoken make of texts with them. tests/checkpoint/test_tokenizer_kinds.py
 compares.
 
 Needs the packages tokenizers, sentencepiece and tiktoken."""
@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path[0] = str(ROOT / "tests")
 from tokenizer import kinds  # noqa: E402
 from tokenizer.texts import texts  # noqa: E402

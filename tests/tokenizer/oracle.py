@@ -1,48 +1,14 @@
-"""The tokenizer under test as a process (main.cc), and its comparison with Hugging Face
-tokenizers."""
+"""The comparison of the tokenizer under test with Hugging Face tokenizers."""
 
-import array
 import os
-import struct
-import subprocess
 
 import pytest
-from conftest import BUILD, MODEL
+from conftest import MODEL
+from tokenizer.process import PROGRAM, Ours  # noqa: F401
 from tokenizers import Tokenizer
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
-PROGRAM = BUILD / "bin/invar_tokenize"
 SHIPPED = MODEL / "tokenizer.json"
-
-
-class Ours:
-    """The tokenizer under test, as a process that answers requests (tests/tokenizer/main.cc)."""
-
-    def __init__(self, path):
-        self.process = subprocess.Popen(
-            [PROGRAM, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-
-    def ask(self, what, payload):
-        self.process.stdin.write(what + struct.pack("<I", len(payload)) + payload)
-        self.process.stdin.flush()
-        code, length = struct.unpack("<BI", self.process.stdout.read(5))
-        return code, self.process.stdout.read(length)
-
-    def encode(self, text, special=True):
-        code, answer = self.ask(b"e" if special else b"E", text.encode())
-        assert code == 0, answer
-        return array.array("i", answer).tolist()
-
-    def decode(self, ids, how=b"d"):
-        code, answer = self.ask(how, array.array("i", ids).tobytes())
-        assert code == 0
-        return answer.decode()
-
-    def close(self):
-        self.process.stdin.close()
-        assert self.process.wait() == 0
-        self.process.stdout.close()
 
 
 @pytest.fixture

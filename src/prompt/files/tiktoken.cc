@@ -31,10 +31,30 @@ constexpr char kQwen[] =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|)"
     R"(\s+(?!\S)|\s+)";
 
-std::vector<std::pair<std::string, int32_t>> qwen_tokens() {
-  std::vector<std::pair<std::string, int32_t>> list{
-      {"<|endoftext|>", -1}, {"<|im_start|>", -1}, {"<|im_end|>", -1}};
-  for (int i = 0; i < 205; ++i) list.emplace_back("<|extra_" + std::to_string(i) + "|>", -1);
+using Specials = std::vector<std::pair<std::string, int32_t>>;
+
+// prefix FIRST suffix, ... up to `last`
+void number(Specials& list, const std::string& prefix, int first, int last, bool ids) {
+  for (int i = first; i <= last; ++i)
+    list.emplace_back("<|" + prefix + std::to_string(i) + "|>", ids ? i : -1);
+}
+
+Specials qwen_tokens() {
+  Specials list{{"<|endoftext|>", -1}, {"<|im_start|>", -1}, {"<|im_end|>", -1}};
+  number(list, "extra_", 0, 204, false);
+  return list;
+}
+
+// Of gpt-oss. tiktoken has 200018 under two names, this one and <|endofprompt|>.
+Specials harmony_tokens() {
+  Specials list{{"<|startoftext|>", 199998}, {"<|endoftext|>", 199999}, {"<|return|>", 200002},
+                {"<|constrain|>", 200003},   {"<|channel|>", 200005},   {"<|start|>", 200006},
+                {"<|end|>", 200007},         {"<|message|>", 200008},   {"<|call|>", 200012}};
+  number(list, "reserved_", 200000, 200001, true);
+  number(list, "reserved_", 200004, 200004, true);
+  number(list, "reserved_", 200009, 200011, true);
+  number(list, "reserved_", 200013, 201087, true);
+  list.emplace_back("<|endofprompt|>", 200018);
   return list;
 }
 
@@ -43,6 +63,12 @@ const std::vector<Encoding>& encodings() {
       {"gpt2", kR50k, {{"<|endoftext|>", 50256}}},
       {"r50k_base", kR50k, {{"<|endoftext|>", 50256}}},
       {"p50k_base", kR50k, {{"<|endoftext|>", 50256}}},
+      {"p50k_edit",
+       kR50k,
+       {{"<|endoftext|>", 50256},
+        {"<|fim_prefix|>", 50281},
+        {"<|fim_middle|>", 50282},
+        {"<|fim_suffix|>", 50283}}},
       {"cl100k_base",
        kCl100k,
        {{"<|endoftext|>", 100257},
@@ -51,6 +77,7 @@ const std::vector<Encoding>& encodings() {
         {"<|fim_suffix|>", 100260},
         {"<|endofprompt|>", 100276}}},
       {"o200k_base", kO200k, {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}},
+      {"o200k_harmony", kO200k, harmony_tokens()},
       {"qwen", kQwen, qwen_tokens()}};
   return known;
 }
@@ -127,7 +154,11 @@ class Reader {
   Status special_tokens() {
     for (const auto& [content, given] : encoding_.special) {
       const int32_t id = given >= 0 ? given : static_cast<int32_t>(impl_->tokens.size());
-      INVAR_CHECK_OK(place(id, content, file_ + ": " + encoding_.name + ": " + content));
+      // A second name of a special token is found in text, and is not what the token decodes to.
+      const bool second = static_cast<size_t>(id) < impl_->tokens.size() && impl_->tokens[id].special;
+      if (!second) {
+        INVAR_CHECK_OK(place(id, content, file_ + ": " + encoding_.name + ": " + content));
+      }
       impl_->tokens[id].special = true;
       AddedToken t{id, content};
       t.normalized = false, t.special = true;

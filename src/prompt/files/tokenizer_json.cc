@@ -2,6 +2,7 @@
 #include <unordered_set>
 
 #include "prompt/files/readers.h"
+#include "prompt/files/scores.h"
 #include "prompt/models/bpe.h"
 
 namespace invar::prompt {
@@ -151,7 +152,8 @@ class Reader {
 Result<std::unique_ptr<Tokenizer::Impl>> read_tokenizer(std::string_view json, std::string_view file) {
   Json root;
   try {
-    root = Json::parse(json);
+    ScoreReader reader(root);
+    Json::sax_parse(json, &reader);
   } catch (const Json::parse_error& e) {
     return bad_input(std::string(file) + ": not valid JSON at byte " + std::to_string(e.byte) + " of " +
                      std::to_string(json.size()));

@@ -1,5 +1,6 @@
 #include "prompt/jinja/template.h"
 
+#include "base/text/utf8.h"
 #include "prompt/jinja/evaluate/interpreter.h"
 #include "prompt/jinja/syntax/syntax.h"
 
@@ -15,6 +16,8 @@ static Error in_template(const std::string& name, const Error& e) {
 }
 
 Result<Template> Template::parse(std::string_view source, std::string name) {
+  if (const size_t valid = valid_prefix(source); valid < source.size())
+    return in_template(name, bad_input("not UTF-8 at byte " + std::to_string(valid)));
   auto nodes = jinja::parse(source);
   if (!nodes) return in_template(name, nodes.error());
   return Template(std::make_unique<Impl>(Impl{std::move(name), std::move(*nodes)}));

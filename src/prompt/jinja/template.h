@@ -25,8 +25,8 @@ struct Rendered {
 
 class Template {
  public:
-  // Errors: "chat template NAME, line N: why". not_covered: a part of Jinja that is refused by
-  // name.
+  // Errors: "chat template NAME, line N: why". bad_input also: it is not UTF-8; not_covered: a part
+  // of Jinja that is refused by name.
   static Result<Template> parse(std::string_view source, std::string name);
   Template(Template&&) noexcept;
   ~Template();

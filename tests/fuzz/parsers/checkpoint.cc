@@ -1,0 +1,53 @@
+// Fuzzes the files of a checkpoint folder. An input: config.json, generation_config.json, the
+// header of model.safetensors without its length, model.safetensors.index.json.
+#include <filesystem>
+
+#include "checkpoint/config.h"
+#include "checkpoint/folder.h"
+#include "fuzz/parsers/parts.h"
+#include "generate/model/generation_config.h"
+
+namespace invar {
+namespace {
+
+// The bytes behind the header count, but are not read: the file has a hole there.
+void put_weights(const std::string& name, std::string_view header) {
+  const uint64_t size = header.size();
+  std::string text(8, '\0');
+  for (int i = 0; i < 8; ++i) text[i] = static_cast<char>(size >> 8 * i);
+  put(name, text + std::string(header));
+  uint64_t last = 0;
+  for (size_t at = 0; at < header.size(); ++at)
+    if (header[at] >= '0' && header[at] <= '9') {
+      uint64_t number = 0;
+      for (; at < header.size() && header[at] >= '0' && header[at] <= '9' && number < 1 << 20; ++at)
+        number = number * 10 + static_cast<uint64_t>(header[at] - '0');
+      last = header.substr(at).starts_with(']') ? std::max(last, number) : last;
+    }
+  std::filesystem::resize_file(folder() + "/" + name, 8 + size + last);
+}
+
+}  // namespace
+}  // namespace invar
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace invar;
+  const auto parts = parts_of(data, size);
+  std::error_code none;
+  for (const char* name : {"generation_config.json", "model.safetensors", "model.safetensors.index.json"})
+    std::filesystem::remove(folder() + "/" + name, none);
+  put("config.json", parts[0]);
+  if (parts.size() > 1) put("generation_config.json", parts[1]);
+  if (const auto config = checkpoint::read_config(folder()); !config) expect(config.error());
+  if (const auto read = generate::read_generation_config(folder() + "/"); !read) expect(read.error());
+  if (const auto read = generate::read_stop_tokens(folder() + "/"); !read) expect(read.error());
+  if (parts.size() < 3) return 0;
+  if (parts.size() > 3) put("model.safetensors.index.json", parts[3]);
+  put_weights(parts.size() > 3 ? "s.safetensors" : "model.safetensors", parts[2]);
+  const auto opened = checkpoint::open_checkpoint(folder());
+  if (!opened) return expect(opened.error()), 0;
+  for (const auto& [name, t] : opened->tensors)
+    if (t.offset + t.length > std::filesystem::file_size(folder() + "/" + t.file))
+      defect("a tensor outside its file");
+  return 0;
+}

@@ -1,0 +1,126 @@
+"""seeds.py TARGET FOLDER: writes the initial corpus of a fuzz target of text parsers, from files of
+this repository. Parts of an input are joined by U+001E (parts.h). Cases that found a defect are in
+tests/fuzz/parsers/found, by target; where the package tokenizers is there, tokenizers of every kind
+are made, too."""
+
+import json
+import struct
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+MODEL = ROOT / "models/shakespeare-4m"
+VECTORS = ROOT / "tests/tokenizer/vectors"
+CHAT = ROOT / "tests/chat"
+
+
+def joined(*parts):
+    return b"\x1e".join(p if isinstance(p, bytes) else p.encode() for p in parts)
+
+
+def tokenizer():
+    config = (MODEL / "tokenizer_config.json").read_text()
+    yield joined((MODEL / "tokenizer.json").read_text(), config, "Don't \u00e9 <|end_of_text|>")
+    for path in VECTORS.iterdir():
+        if path.suffix != ".jsonl":
+            yield path.read_bytes()
+    sys.path.insert(0, str(ROOT / "tests"))
+    try:
+        from tokenizer import kinds
+    except ImportError:
+        return
+    import tempfile
+
+    training = ["The cafe\u0301 don't 12345 \u4e2d\u6587 hello hello the the"]
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in kinds.KINDS:
+            if kind in kinds.NEED_SENTENCEPIECE or kind in kinds.TIKTOKEN:
+                continue
+            made = json.loads(kinds.train(kind, training, Path(folder)).read_text())
+            yield joined(json.dumps(made, ensure_ascii=False), "a b", "\u00e9 hello")
+
+
+def pattern():
+    sys.path.insert(0, str(ROOT / "tests"))
+    for text in (ROOT / "src/prompt/files/tiktoken.cc").read_text().split('R"(')[1:]:
+        yield joined(text.split(')"')[0], "Don't stop 12345\n\n  \u00e9\u4e2d")
+    for text in (r"(?i:ab|c)+?", r"[\p{L}&&[^a-z]]{2,5}+", r"(?=a)(?!b)\w*$", r"(?>a|ab)c",
+                 r"^\A\z[^\s\d]", r"\x41\u00e9\p{^Lu}", r"(a*|b)*?c", r"((((a?){3}){3}){3})"):  # fmt: skip
+        yield joined(text, "aaab abc\nABC \u00c9")
+
+
+def template():
+    chats = json.loads((CHAT / "conversations.json").read_text())
+    chats = [json.dumps(c, ensure_ascii=False) for c in chats.values()]
+    for i, path in enumerate(sorted((CHAT / "templates").iterdir())):
+        yield joined(path.read_text(), chats[i % len(chats)])
+        yield path.read_bytes()
+    for line in (CHAT / "snippets.txt").read_text().splitlines():
+        yield line.encode()
+
+
+def prompts():
+    chats = json.loads((CHAT / "conversations.json").read_text())
+    for chat in chats.values():
+        yield json.dumps(chat, ensure_ascii=False).encode()
+        yield joined(json.dumps(chat["messages"]), json.dumps(chat.get("tools", [])))
+    yield b'"A"\n{"prompt": "B"}\n{"messages": [{"role": "user", "content": "\\u00e9"}]}\n\n7\n'
+
+
+def checkpoint():
+    config, generation = (
+        (MODEL / f).read_text() for f in ("config.json", "generation_config.json")
+    )
+    index = (MODEL / "model.safetensors.index.json").read_text()
+    weights = (MODEL / "model-00001-of-00003.safetensors").read_bytes()
+    header = weights[8 : 8 + struct.unpack("<Q", weights[:8])[0]]
+    small = (
+        b'{"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},"__metadata__":{"format":"pt"}}'
+    )
+    yield joined(config, generation)
+    yield joined("{}", "{}", header)
+    yield joined("{}", "{}", small, '{"weight_map":{"a":"s.safetensors"}}')
+    yield joined("{}", "{}", header, index)
+    known = json.loads((ROOT / "tests/keys/known_keys.json").read_text())
+    settings = {k: None for k in known["generation_config.json"]}
+    yield joined(config, json.dumps(settings))
+    for line in (ROOT / "tests/families/vectors.jsonl").read_text().splitlines():
+        config = json.loads(line).get("config")
+        if config:
+            yield joined(json.dumps(config), generation)
+
+
+def exchange():
+    zero = "0" * 64
+    of = {"receipt": zero, "weights": zero, "program": zero, "plan": zero, "tokens": zero,
+          "numerics": "invar-1", "positions": 2}  # fmt: skip
+    value = {"value": 1, "node": 0, "operation": "gather-1", "origin": "", "dtype": "f32",
+             "shape": [1, 2, 1], "root": zero}  # fmt: skip
+    operand = {"value": 0, "first": 0, "rows": ["00000000"], "proof": [zero]}
+    for schema, rest in (
+        ("trace", {"values": [value]}),
+        ("rows", {"value": 1, "rows": [zero, zero]}),
+        ("values", {"value": 1, "row": 0, "dtype": "f32", "result": "00000000",
+                    "operands": [operand]}),
+        ("objection", {"step": 0, "logits": "00000000", "proof": [zero]}),
+        ("question", {"round_number": 1, "asks": "rows", "value": 1, "row": -1,
+                      "answered": {"a": [zero], "b": []}}),
+    ):  # fmt: skip
+        yield json.dumps({"schema": f"invar-{schema} 1", "computation": of, **rest}).encode()
+    files = [{"rfilename": n, "size": 5, "blobId": "a" * 40} for n in
+             ("config.json", "tokenizer.json", "model.safetensors.index.json")]  # fmt: skip
+    shard = {"rfilename": "s.safetensors", "lfs": {"sha256": "b" * 64, "size": 9}}
+    listing = {"sha": "c" * 40, "siblings": [*files, shard]}
+    yield joined(json.dumps(listing), '{"weight_map":{"a":"s.safetensors"}}')
+
+
+def main():
+    target, folder = sys.argv[1], Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    found = sorted((ROOT / "tests/fuzz/parsers/found" / target).glob("*"))
+    for i, content in enumerate([*globals()[target](), *(p.read_bytes() for p in found)]):
+        (folder / f"seed-{i}").write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()
