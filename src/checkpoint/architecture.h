@@ -43,6 +43,8 @@ inline constexpr Architecture kArchitectures[] = {
     {"glm4", "Glm4ForCausalLM", 131072},
     {"ernie4_5", "Ernie4_5ForCausalLM", 131072},
     {"hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM"},
+    {"minicpm3", "MiniCPM3ForCausalLM", 32768},
+    {"youtu", "YoutuForCausalLM", 131072},
     {"gpt2", "GPT2LMHeadModel", 1024, "n_positions"},
     {"gptj", "GPTJForCausalLM", 2048, "n_positions"},
     {"gpt_neox", "GPTNeoXForCausalLM"},

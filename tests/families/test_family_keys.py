@@ -22,6 +22,7 @@ for line in (HERE / "vectors.jsonl").read_text().splitlines():
 
 NO_EFFECT = {
     # Training, caches, and heads that this is not.
+    "embedding_initializer_range",
     "initializer_range", "init_std", "use_cache", "layerdrop", "dropout", "attention_dropout",
     "hidden_dropout", "embedding_dropout", "residual_dropout", "classifier_dropout", "resid_pdrop",
     "embd_pdrop", "attn_pdrop", "summary_type", "summary_use_proj", "summary_activation",

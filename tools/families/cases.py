@@ -81,6 +81,31 @@ def neox(**s):
     return case("gpt_neox", "GPTNeoXForCausalLM", num_key_value_heads=..., **s)
 
 
+def latent(model_type, architecture, **s):
+    sizes = {"num_key_value_heads": 4, "kv_lora_rank": 16, "q_lora_rank": 24}
+    sizes |= {"qk_nope_head_dim": 8, "qk_rope_head_dim": 4, "v_head_dim": 10}
+    return case(model_type, architecture, **{**sizes, **s})
+
+
+def minicpm3(**s):
+    return latent("minicpm3", "MiniCPM3ForCausalLM", **{"dim_model_base": 16, **s})
+
+
+def youtu(**s):
+    # transformers overwrites the embedding of the padding token.
+    return latent("youtu", "YoutuForCausalLM", pad_token_id=None, **s)
+
+
+MSCALE = {
+    "type": "yarn",
+    "factor": 4.0,
+    "original_max_position_embeddings": 32,
+    "beta_fast": 32,
+    "beta_slow": 1,
+    "mscale": 0.707,
+    "mscale_all_dim": 0.707,
+}
+
 CASES = {
     "llama": llama(rope_scaling=LLAMA3, rope_theta=5000.0),
     "llama-biases": llama(attention_bias=True, mlp_bias=True, tie_word_embeddings=True),
@@ -321,4 +346,24 @@ CASES = {
         ffn_hidden_size=48,
     ),
     "falcon-in-sequence": falcon(multi_query=False, parallel_attn=False, rope_theta=5000.0),
+    "minicpm3": minicpm3(rms_norm_eps=1e-5, scale_emb=12, scale_depth=1.4),
+    "minicpm3-unscaled": minicpm3(
+        q_lora_rank=None,
+        scale_depth=None,
+        dim_model_base=None,
+        v_head_dim=None,
+        scale_emb=1,
+        attention_bias=True,
+        mlp_bias=True,
+        tie_word_embeddings=False,
+    ),
+    "youtu": youtu(rope_theta=1.6e6, v_head_dim=12, q_lora_rank=None),
+    "youtu-mscale-biases": youtu(
+        rope_scaling=MSCALE,
+        attention_bias=True,
+        rope_interleave=False,
+        tie_word_embeddings=False,
+        head_dim=4,
+        qk_head_dim=12,
+    ),
 }

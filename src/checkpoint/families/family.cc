@@ -34,6 +34,8 @@ using onnx::quote;
   X(glm4, glm4)                      \
   X(ernie4_5, ernie4_5)              \
   X(hunyuan_v1_dense, hunyuan_dense) \
+  X(minicpm3, minicpm3)              \
+  X(youtu, youtu)                    \
   X(gpt2, gpt2)                      \
   X(gptj, gptj)                      \
   X(gpt_neox, gpt_neox)              \
