@@ -26,9 +26,12 @@ NO_EFFECT = {
     "initializer_range", "init_std", "use_cache", "layerdrop", "dropout", "attention_dropout",
     "hidden_dropout", "embedding_dropout", "residual_dropout", "classifier_dropout", "resid_pdrop",
     "embd_pdrop", "attn_pdrop", "summary_type", "summary_use_proj", "summary_activation",
-    "summary_proj_to_labels", "summary_first_dropout", "pretraining_tp",
+    "summary_proj_to_labels", "summary_first_dropout", "pretraining_tp", "output_router_logits",
+    "router_aux_loss_coef", "router_jitter_noise",
     # Ids that the arithmetic does not read.
-    "pad_token_id", "eod_token_id",
+    "pad_token_id", "eod_token_id", "sep_token_id",
+    # Layers behind the last one, which the logits do not need.
+    "glm4_moe.num_nextn_predict_layers", "deepseek_v3.num_nextn_predict_layers",
     # The same result in another way.
     "reorder_and_upcast_attn", "is_decoder",
     # What the class writes beside the keys that it reads.
@@ -38,10 +41,15 @@ NO_EFFECT = {
 }  # fmt: skip
 # Keys that need another one.
 WINDOW = {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}
+LIMITED = {"topk_method": "group_limited_greedy"}
 WITH = {
+    "deepseek_v2.n_group": {**LIMITED, "n_group": 1, "topk_group": 1},
+    "deepseek_v2.topk_group": {**LIMITED, "n_group": 4, "topk_group": 2},
     "max_window_layers": WINDOW,
     "sliding_window": {"use_sliding_window": True, "max_window_layers": 1},
     "use_sliding_window": {"sliding_window": 6, "max_window_layers": 1},
+    "qwen2_moe.max_window_layers": {**WINDOW, "max_window_layers": 2},
+    "moe_layer_end_index": {"moe_layer_end_index": 1},
     "num_kv_heads": {"new_decoder_architecture": True, "num_kv_heads": 4},
     "num_ln_in_parallel_attn": {"new_decoder_architecture": True, "num_kv_heads": 4},
 }
@@ -86,7 +94,8 @@ def test_every_key_is_used_or_refused(family):
     name, exported = family
     silent = []
     for key, default in KEYS[name].items():
-        beside = {k: v for k, v in WITH.get(key, {}).items() if k in KEYS[name]}
+        needed = WITH.get(f"{name}.{key}", WITH.get(key, {}))
+        beside = {k: v for k, v in needed.items() if k in KEYS[name]}
         config = {**FIRST[name]["config"], **beside}
         value = other(config.get(key, default))
         changed = exported({**beside, key: value}) != exported(beside)

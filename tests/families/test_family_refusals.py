@@ -15,6 +15,17 @@ LINES = (Path(__file__).parent / "vectors.jsonl").read_text().splitlines()
 VECTORS = {v["name"]: v for v in map(json.loads, LINES)}
 LONG = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
 REFUSED = [
+    ("deepseek_v3", "topk_method", "greedy", "topk_method"),
+    ("deepseek_v3", "scoring_func", "softmax", "scoring_func"),
+    ("deepseek_v3", "num_key_value_heads", 2, "num_key_value_heads"),
+    ("deepseek_v3", "moe_layer_freq", 2, "moe_layer_freq"),
+    ("deepseek_v3", "head_dim", 8, "head_dim"),
+    ("deepseek_v3", "qk_head_dim", 8, "qk_head_dim"),
+    ("deepseek_v2", "norm_topk_prob", True, "norm_topk_prob"),
+    ("deepseek_v2", "mlp_bias", True, "mlp_bias"),
+    ("deepseek_v2", "topk_method", "noaux_tc", "noaux_tc"),
+    ("deepseek_v2", "scoring_func", "sigmoid", "scoring_func"),
+    ("glm4_moe_lite", "first_k_dense_replace", 2, "first_k_dense_replace"),
     ("phi3", "rope_scaling", LONG, "longrope"),
     ("phi3", "rope_scaling", {"rope_type": "yarn", "factor": 2.0}, "yarn"),
     ("hunyuan", "rope_scaling", {"type": "dynamic", "alpha": 1000.0}, "dynamic"),
@@ -34,8 +45,23 @@ REFUSED = [
     ("granite", "num_local_experts", 4, "num_local_experts"),
     ("starcoder2", "hidden_act", "mish", "mish"),
     ("olmo2", "clip_qkv", 8.0, "clip_qkv"),
+    ("olmoe", "clip_qkv", 8.0, "clip_qkv"),
+    ("qwen3_moe", "num_experts", 513, "512"),
+    ("hunyuan_v1_moe", "moe_topk", [2, 2], "moe_topk"),
+    ("hunyuan_v1_moe", "rope_scaling", {"type": "dynamic", "alpha": 1000.0}, "dynamic"),
+    ("granitemoe", "mlp_bias", True, "mlp_bias"),
+    ("mixtral", "n_routed_experts", 4, "n_routed_experts"),
+    ("mixtral", "quantization_config", {"quant_method": "awq"}, "quantization_config"),
 ]
 BAD = [
+    ("deepseek_v3", "qk_rope_head_dim", 3, "odd"),
+    ("deepseek_v3", "kv_lora_rank", 0, "kv_lora_rank"),
+    ("deepseek_v3", "v_head_dim", 11, "kv_b_proj"),
+    ("deepseek_v2", "n_group", 3, "n_group"),
+    ("deepseek_v2", "num_experts_per_tok", None, "num_experts_per_tok"),
+    ("glm4_moe_lite", "mlp_layer_types", ["dense"], "mlp_layer_types"),
+    ("minicpm3", "scale_depth", 0, "scale_depth"),
+    ("minicpm3", "dim_model_base", -1, "dim_model_base"),
     ("mistral-window", "sliding_window", 0, "sliding_window"),
     ("qwen2", "layer_types", ["sliding_attention"] * 2, "sliding_window"),
     ("qwen2", "layer_types", ["full_attention"], "layer_types"),
@@ -46,6 +72,16 @@ BAD = [
     ("gpt2", "n_head", 5, "n_head"),
     ("nemotron", "intermediate_size", 45, "mlp.up_proj.weight"),
     ("gemma2", "query_pre_attn_scalar", 0, "query_pre_attn_scalar"),
+    ("qwen3_moe", "num_experts_per_tok", 9, "num_experts_per_tok"),
+    ("qwen3_moe", "num_experts", 9, "mlp.gate.weight"),
+    ("qwen3_moe", "num_experts", 0, "num_experts"),
+    ("qwen3_moe", "mlp_only_layers", ["0"], "mlp_only_layers"),
+    ("qwen3_moe", "decoder_sparse_step", 0, "decoder_sparse_step"),
+    ("mixtral", "num_experts", 3, "num_local_experts"),
+    ("glm4_moe", "n_group", 3, "n_group"),
+    ("glm4_moe", "topk_group", 1, "topk_group"),
+    ("glm4_moe", "n_group", 8, "n_group"),
+    ("ernie4_5_moe", "moe_layer_end_index", "last", "moe_layer_end_index"),
 ]
 
 
@@ -59,3 +95,15 @@ def test_a_setting_is_refused_by_name(name, key, value, named, code, tmp_path):
     done = invar("export", "--model-name", tmp_path / "model", "-o", tmp_path, code=code)
     assert named in done.errors[0], done.text
     assert not (tmp_path / "model.onnx").exists()
+
+
+def test_layers_for_predicting_more_tokens_are_not_read(tmp_path):
+    """Of num_nextn_predict_layers behind the last layer, and no others."""
+    vector = VECTORS["glm4_moe"]
+    layers = vector["config"]["num_hidden_layers"]
+    for number, code in ((layers, 0), (layers + 1, 3)):
+        shapes = {**vector["shapes"], f"model.layers.{number}.eh_proj.weight": [32, 64]}
+        folder = tmp_path / str(number)
+        write(folder, vector["config"], shapes, vector["seed"])
+        done = invar("export", "--model-name", folder, "-o", tmp_path / "out", code=code)
+        assert code == 0 or f"layers.{number}.eh_proj" in done.errors[0]

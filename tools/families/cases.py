@@ -77,6 +77,11 @@ def falcon(**s):
     return case("falcon", "FalconForCausalLM", intermediate_size=..., num_key_value_heads=..., **s)
 
 
+def moe(model_type, architecture, **s):
+    sizes = {"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 20}
+    return case(model_type, architecture, **{**sizes, **s})
+
+
 def neox(**s):
     return case("gpt_neox", "GPTNeoXForCausalLM", num_key_value_heads=..., **s)
 
@@ -89,6 +94,25 @@ def latent(model_type, architecture, **s):
 
 def minicpm3(**s):
     return latent("minicpm3", "MiniCPM3ForCausalLM", **{"dim_model_base": 16, **s})
+
+
+EXPERTS = {
+    "num_hidden_layers": 3,
+    "n_routed_experts": 8,
+    "num_experts_per_tok": 3,
+    "moe_intermediate_size": 20,
+    "n_shared_experts": 2,
+    "first_k_dense_replace": 1,
+}
+
+
+def deepseek2(**s):
+    return latent("deepseek_v2", "DeepseekV2ForCausalLM", **{**EXPERTS, **s})
+
+
+def deepseek3(**s):
+    sizes = {**EXPERTS, "n_shared_experts": 1, "n_group": 4, "topk_group": 2}
+    return latent("deepseek_v3", "DeepseekV3ForCausalLM", **{**sizes, **s})
 
 
 def youtu(**s):
@@ -346,6 +370,145 @@ CASES = {
         ffn_hidden_size=48,
     ),
     "falcon-in-sequence": falcon(multi_query=False, parallel_attn=False, rope_theta=5000.0),
+    "qwen3_moe": moe(
+        "qwen3_moe", "Qwen3MoeForCausalLM", head_dim=12, norm_topk_prob=True, num_experts=8
+    ),
+    "qwen3_moe-sparse-step": moe(
+        "qwen3_moe",
+        "Qwen3MoeForCausalLM",
+        head_dim=8,
+        num_hidden_layers=4,
+        num_experts_per_tok=3,
+        norm_topk_prob=False,
+        decoder_sparse_step=2,
+        mlp_only_layers=[3],
+        attention_bias=True,
+        tie_word_embeddings=True,
+        use_sliding_window=True,
+        sliding_window=6,
+    ),
+    "mixtral": case(
+        "mixtral",
+        "MixtralForCausalLM",
+        num_local_experts=4,
+        num_experts_per_tok=2,
+        rope_theta=1e6,
+        sliding_window=None,
+    ),
+    "mixtral-window-tied": case(
+        "mixtral",
+        "MixtralForCausalLM",
+        num_local_experts=5,
+        num_experts_per_tok=3,
+        head_dim=12,
+        sliding_window=6,
+        tie_word_embeddings=True,
+    ),
+    "qwen2_moe": moe(
+        "qwen2_moe", "Qwen2MoeForCausalLM", num_hidden_layers=3, shared_expert_intermediate_size=24
+    ),
+    "qwen2_moe-window": moe(
+        "qwen2_moe",
+        "Qwen2MoeForCausalLM",
+        num_hidden_layers=3,
+        shared_expert_intermediate_size=12,
+        norm_topk_prob=True,
+        mlp_only_layers=[0],
+        qkv_bias=False,
+        use_sliding_window=True,
+        sliding_window=6,
+        max_window_layers=2,
+        tie_word_embeddings=True,
+    ),
+    "olmoe": case("olmoe", "OlmoeForCausalLM", num_experts=8, num_experts_per_tok=3),
+    "olmoe-normalized-tied": case(
+        "olmoe",
+        "OlmoeForCausalLM",
+        num_experts=4,
+        num_experts_per_tok=4,
+        norm_topk_prob=True,
+        num_key_value_heads=4,
+        attention_bias=True,
+        tie_word_embeddings=True,
+    ),
+    "granitemoe": case(
+        "granitemoe",
+        "GraniteMoeForCausalLM",
+        num_local_experts=6,
+        num_experts_per_tok=3,
+        embedding_multiplier=2.0,
+        residual_multiplier=0.75,
+        attention_multiplier=0.25,
+        logits_scaling=6.0,
+        attention_bias=True,
+    ),
+    "granitemoeshared": case(
+        "granitemoeshared",
+        "GraniteMoeSharedForCausalLM",
+        num_local_experts=4,
+        num_experts_per_tok=2,
+        shared_intermediate_size=28,
+        attention_multiplier=0.25,
+        residual_multiplier=0.5,
+    ),
+    "ernie4_5_moe": case(
+        "ernie4_5_moe",
+        "Ernie4_5_MoeForCausalLM",
+        num_hidden_layers=3,
+        head_dim=8,
+        moe_num_experts=6,
+        moe_k=2,
+        moe_intermediate_size=20,
+        moe_num_shared_experts=2,
+    ),
+    "ernie4_5_moe-interval-biases": case(
+        "ernie4_5_moe",
+        "Ernie4_5_MoeForCausalLM",
+        num_hidden_layers=4,
+        moe_num_experts=4,
+        moe_k=3,
+        moe_intermediate_size=16,
+        moe_num_shared_experts=0,
+        moe_layer_interval=2,
+        moe_layer_start_index=0,
+        moe_layer_end_index=2,
+        use_bias=True,
+        tie_word_embeddings=False,
+    ),
+    "hunyuan_v1_moe": case(
+        "hunyuan_v1_moe", "HunYuanMoEV1ForCausalLM", head_dim=8, num_experts=4, moe_topk=2
+    ),
+    "glm4_moe": case(
+        "glm4_moe",
+        "Glm4MoeForCausalLM",
+        num_hidden_layers=3,
+        head_dim=12,
+        n_routed_experts=8,
+        num_experts_per_tok=3,
+        moe_intermediate_size=20,
+        n_shared_experts=2,
+        first_k_dense_replace=1,
+        n_group=4,
+        topk_group=2,
+        routed_scaling_factor=2.5,
+        use_qk_norm=True,
+        attention_bias=True,
+        partial_rotary_factor=0.5,
+        num_nextn_predict_layers=1,
+    ),
+    "glm4_moe-one-group": case(
+        "glm4_moe",
+        "Glm4MoeForCausalLM",
+        num_hidden_layers=2,
+        head_dim=8,
+        n_routed_experts=6,
+        num_experts_per_tok=2,
+        moe_intermediate_size=20,
+        n_shared_experts=1,
+        first_k_dense_replace=0,
+        norm_topk_prob=False,
+        partial_rotary_factor=0.5,
+    ),
     "minicpm3": minicpm3(rms_norm_eps=1e-5, scale_emb=12, scale_depth=1.4),
     "minicpm3-unscaled": minicpm3(
         q_lora_rank=None,
@@ -365,5 +528,58 @@ CASES = {
         tie_word_embeddings=False,
         head_dim=4,
         qk_head_dim=12,
+    ),
+    "deepseek_v2-lite": deepseek2(
+        q_lora_rank=None, rope_scaling=MSCALE, routed_scaling_factor=1.0, topk_method="greedy"
+    ),
+    "deepseek_v2": deepseek2(
+        topk_method="group_limited_greedy",
+        n_group=4,
+        topk_group=2,
+        routed_scaling_factor=16.0,
+        v_head_dim=14,
+        attention_bias=True,
+        norm_topk_prob=False,
+        scoring_func="softmax",
+    ),
+    "deepseek_v2-dense": deepseek2(first_k_dense_replace=3, tie_word_embeddings=True),
+    "deepseek_v3": deepseek3(
+        num_hidden_layers=2,
+        rope_scaling={**MSCALE, "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0},
+        topk_method="noaux_tc",
+        scoring_func="sigmoid",
+        num_nextn_predict_layers=1,
+        routed_scaling_factor=2.5,
+    ),
+    "deepseek_v3-plain": deepseek3(
+        q_lora_rank=None,
+        n_group=1,
+        topk_group=1,
+        norm_topk_prob=False,
+        first_k_dense_replace=0,
+        rope_interleave=False,
+        attention_bias=True,
+        v_head_dim=8,
+        tie_word_embeddings=True,
+    ),
+    "glm4_moe_lite": latent(
+        "glm4_moe_lite",
+        "Glm4MoeLiteForCausalLM",
+        **{**EXPERTS, "n_shared_experts": 1, "num_hidden_layers": 2},
+        v_head_dim=6,
+        partial_rotary_factor=1.0,
+        rope_theta=1e6,
+    ),
+    "glm4_moe_lite-layer-types": latent(
+        "glm4_moe_lite",
+        "Glm4MoeLiteForCausalLM",
+        **{**EXPERTS, "first_k_dense_replace": ...},
+        mlp_layer_types=["sparse", "dense", "sparse"],
+        q_lora_rank=None,
+        n_group=2,
+        topk_group=1,
+        norm_topk_prob=False,
+        rope_interleave=False,
+        attention_bias=True,
     ),
 }

@@ -17,6 +17,11 @@ const char* other_spelling(std::string_view key) {
       {"n_head", "num_attention_heads"},
       {"n_layer", "num_hidden_layers"},
       {"n_positions", "max_position_embeddings"},
+      {"num_experts", "num_local_experts"},
+      {"n_routed_experts", "num_local_experts"},
+      {"moe_num_experts", "num_experts"},
+      {"moe_k", "num_experts_per_tok"},
+      {"num_nextn_predict_layers", "num_mtp_layers"},
   };
   auto it = spellings.find(key);
   return it == spellings.end() ? nullptr : it->second;
@@ -90,8 +95,9 @@ std::string ConfigReader::text(const char* key, const char* fallback) {
 }
 
 void ConfigReader::require_neutral(const char* key, const json& neutral) {
-  if (const json* v = find(key); v && !is_neutral(*v, neutral))
-    refuse(onnx::quote(key) + " = " + short_text(*v) + " is not covered");
+  const auto it = object_.find(key);
+  if (it != object_.end() && !is_neutral(*it, neutral))
+    refuse(onnx::quote(key) + " = " + short_text(*it) + " is not covered");
 }
 
 }  // namespace invar::checkpoint

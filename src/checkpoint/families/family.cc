@@ -11,36 +11,49 @@ using nlohmann::json;
 using onnx::quote;
 
 // model_type and the function that describes its models, each in a file of this folder.
-#define INVAR_FAMILIES(X)            \
-  X(llama, llama)                    \
-  X(mistral, mistral)                \
-  X(qwen2, qwen2)                    \
-  X(qwen3, qwen3)                    \
-  X(gemma, gemma)                    \
-  X(gemma2, gemma2)                  \
-  X(gemma3_text, gemma3)             \
-  X(phi, phi)                        \
-  X(phi3, phi3)                      \
-  X(smollm3, smollm3)                \
-  X(olmo2, olmo2)                    \
-  X(olmo3, olmo3)                    \
-  X(granite, granite)                \
-  X(cohere, cohere)                  \
-  X(cohere2, cohere2)                \
-  X(stablelm, stablelm)              \
-  X(starcoder2, starcoder2)          \
-  X(nemotron, nemotron)              \
-  X(glm, glm)                        \
-  X(glm4, glm4)                      \
-  X(ernie4_5, ernie4_5)              \
-  X(hunyuan_v1_dense, hunyuan_dense) \
-  X(minicpm3, minicpm3)              \
-  X(youtu, youtu)                    \
-  X(gpt2, gpt2)                      \
-  X(gptj, gptj)                      \
-  X(gpt_neox, gpt_neox)              \
-  X(opt, opt)                        \
-  X(falcon, falcon)
+#define INVAR_FAMILIES(X)               \
+  X(llama, llama)                       \
+  X(mistral, mistral)                   \
+  X(qwen2, qwen2)                       \
+  X(qwen3, qwen3)                       \
+  X(gemma, gemma)                       \
+  X(gemma2, gemma2)                     \
+  X(gemma3_text, gemma3)                \
+  X(phi, phi)                           \
+  X(phi3, phi3)                         \
+  X(smollm3, smollm3)                   \
+  X(olmo2, olmo2)                       \
+  X(olmo3, olmo3)                       \
+  X(granite, granite)                   \
+  X(cohere, cohere)                     \
+  X(cohere2, cohere2)                   \
+  X(stablelm, stablelm)                 \
+  X(starcoder2, starcoder2)             \
+  X(nemotron, nemotron)                 \
+  X(glm, glm)                           \
+  X(glm4, glm4)                         \
+  X(ernie4_5, ernie4_5)                 \
+  X(hunyuan_v1_dense, hunyuan_dense)    \
+  X(minicpm3, minicpm3)                 \
+  X(youtu, youtu)                       \
+  X(deepseek_v2, deepseek_v2)           \
+  X(deepseek_v3, deepseek_v3)           \
+  X(kimi_k2, deepseek_v3)               \
+  X(glm4_moe_lite, glm4_moe_lite)       \
+  X(gpt2, gpt2)                         \
+  X(gptj, gptj)                         \
+  X(gpt_neox, gpt_neox)                 \
+  X(opt, opt)                           \
+  X(falcon, falcon)                     \
+  X(qwen2_moe, qwen2_moe)               \
+  X(qwen3_moe, qwen3_moe)               \
+  X(mixtral, mixtral)                   \
+  X(olmoe, olmoe)                       \
+  X(granitemoe, granitemoe)             \
+  X(granitemoeshared, granitemoeshared) \
+  X(ernie4_5_moe, ernie4_5_moe)         \
+  X(hunyuan_v1_moe, hunyuan_moe)        \
+  X(glm4_moe, glm4_moe)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},

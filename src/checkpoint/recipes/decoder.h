@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/recipes/experts.h"
 #include "checkpoint/recipes/rope_frequencies.h"
 #include "onnx/recipe.h"
 
@@ -39,6 +40,7 @@ struct TensorNames {
 struct Layer {
   bool window = false;  // attention sees the last `Decoder::window` positions alone
   int rope = 0;         // index of Decoder::ropes; -1: none
+  bool sparse = false;  // experts in the place of the MLP
   bool operator==(const Layer&) const = default;
 };
 
@@ -76,6 +78,9 @@ struct Decoder {
   Activation activation = Activation::silu;
   float embedding_scale = 1, residual_scale = 1, logits_scale = 1, logits_divisor = 1, logits_softcap = 0;
   bool tied = false;
+  Experts experts;  // of the sparse layers
+  int64_t unused_layers =
+      0;  // behind the last one, for predicting several tokens; their tensors are not read
 
   std::map<std::string, std::string> metadata;  // for the model's metadata_props
 };

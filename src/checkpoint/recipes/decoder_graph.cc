@@ -2,109 +2,14 @@
 // decoder.4 to decoder.10).
 #include "checkpoint/recipes/decoder_graph.h"
 
-#include "checkpoint/recipes/graph_builder.h"
-#include "onnx/tensor.h"
+#include "checkpoint/recipes/blocks/decoder_graph_builder.h"
 
 namespace invar::checkpoint {
-namespace {
-
-using onnx::kFloat;
-using Strings = std::vector<std::string>;
-
-class DecoderGraph {
- public:
-  DecoderGraph(const Decoder& decoder, const Checkpoint& checkpoint) : d_(decoder), b_(checkpoint) {
-    if (d_.names.prefix_may_lack) {
-      auto it = checkpoint.tensors.lower_bound(d_.names.prefix);
-      if (it == checkpoint.tensors.end() || !it->first.starts_with(d_.names.prefix)) prefix_ = "";
-    }
-  }
-  Result<onnx::Graph> build();
-
- private:
-  std::string linear(const std::string& name, const std::string& x, int64_t in, int64_t out, bool bias);
-  std::string norm(const std::string& name, const std::string& x, int64_t size, bool bias);
-  std::string block_norm(const std::string& name, const std::string& x);
-  std::string scaled(const char* op, const std::string& name, const std::string& x, float factor,
-                     float neutral);
-  std::string softcapped(const std::string& x);
-  std::string reshaped(const std::string& name, const std::string& x, std::vector<int64_t> shape);
-  Strings parts(const std::string& name, const std::string& x, int64_t axis, std::vector<int64_t> sizes);
-
-  void angles();
-  std::string embedded();
-  Strings projections(const std::string& layer, const std::string& x);
-  std::string qk_norm(const std::string& name, const std::string& x, int64_t heads);
-  std::string rotated(const std::string& name, const std::string& x, int64_t heads, int rope);
-  Strings latent_projections(const std::string& layer, const std::string& x);
-  std::string attention(size_t layer, const std::string& x);
-  std::string mlp(const std::string& layer, const std::string& x);
-  std::string activated(const std::string& name, const std::string& x);
-  std::string layer(size_t index, std::string x);
-  void logits(std::string x);
-
-  const Decoder& d_;
-  GraphBuilder b_;
-  std::string prefix_ = d_.names.prefix;
-  Strings cos_, sin_;  // of each rope
-};
-
-// torch.nn.Linear keeps its weight [out, in] as stored; Conv1D of GPT-2 keeps it [in, out].
-std::string DecoderGraph::linear(const std::string& name, const std::string& x, int64_t in, int64_t out,
-                                 bool bias) {
-  const bool turned = d_.transposed_weights;
-  std::string w = b_.weight(name + ".weight", turned ? std::vector{in, out} : std::vector{out, in});
-  if (!turned)
-    w = b_.node("Transpose", name + ".weight.transposed", {w}, {{"perm", std::vector<int64_t>{1, 0}}});
-  const std::string y = b_.node("MatMul", name, {x, w});
-  return bias ? b_.node("Add", name + ".biased", {y, b_.weight(name + ".bias", {out})}) : y;
-}
-
-std::string DecoderGraph::norm(const std::string& name, const std::string& x, int64_t size, bool bias) {
-  std::string w = b_.weight(name + ".weight", {size});
-  if (d_.norm_offset)
-    w = b_.node("Add", name + ".weight.plus_one", {w, b_.constant("one", std::vector{1.0f})});
-  Strings operands = {x, w};
-  if (bias) operands.push_back(b_.weight(name + ".bias", {size}));
-  return b_.node(d_.norm == Norm::rms ? "RMSNormalization" : "LayerNormalization", name, operands,
-                 {{"axis", int64_t{-1}}, {"epsilon", d_.norm_epsilon}, {"stash_type", int64_t{kFloat}}});
-}
-
-std::string DecoderGraph::block_norm(const std::string& name, const std::string& x) {
-  return norm(name, x, d_.hidden_size, d_.norm_bias);
-}
-
-std::string DecoderGraph::scaled(const char* op, const std::string& name, const std::string& x, float factor,
-                                 float neutral) {
-  if (factor == neutral) return x;
-  const std::string constant = name.substr(name.rfind('.') + 1);
-  return b_.node(op, name, {x, b_.constant(constant, std::vector{factor})});
-}
 
 std::string DecoderGraph::softcapped(const std::string& x) {
   if (d_.logits_softcap == 0) return x;
   const std::string inner = scaled("Div", "logits.softcap", x, d_.logits_softcap, 0);
   return b_.node("Mul", "logits.capped", {b_.node("Tanh", "logits.tanh", {inner}), "softcap"});
-}
-
-std::string DecoderGraph::reshaped(const std::string& name, const std::string& x,
-                                   std::vector<int64_t> shape) {
-  std::string text = "shape";
-  for (int64_t n : shape) text += "_" + std::to_string(n);
-  return b_.node("Reshape", name, {x, b_.constant(text, shape)});
-}
-
-Strings DecoderGraph::parts(const std::string& name, const std::string& x, int64_t axis,
-                            std::vector<int64_t> sizes) {
-  std::string text = "sizes";
-  Strings out;
-  for (int64_t n : sizes) {
-    text += "_" + std::to_string(n);
-    out.push_back(name + "." + std::to_string(out.size()));
-  }
-  b_.node("Split", name, {x, b_.constant(text, sizes)}, {{"axis", axis}});
-  b_.graph().nodes.back().outputs = out;
-  return out;
 }
 
 void DecoderGraph::angles() {
@@ -188,51 +93,6 @@ std::string DecoderGraph::rotated(const std::string& name, const std::string& x,
   return b_.node("RotaryEmbedding", name, {x, cos_[i], sin_[i]}, attributes);
 }
 
-// Queries, keys and values of multi-head latent attention (decoder.20 to decoder.22). The rotated
-// part of a head stands first, where RotaryEmbedding expects it.
-Strings DecoderGraph::latent_projections(const std::string& layer, const std::string& x) {
-  const std::string p = layer + "self_attn.";
-  const int64_t heads = d_.heads, turned = d_.rotary_dim, plain = d_.head_dim - turned;
-  const auto compressed = [&](const std::string& name, const std::string& c, int64_t size) {
-    return b_.node("RMSNormalization", p + name, {c, b_.weight(p + name + ".weight", {size})},
-                   {{"axis", int64_t{-1}}, {"epsilon", 1e-6f}, {"stash_type", int64_t{kFloat}}});
-  };
-  const auto split_heads = [&](const std::string& name, const std::string& y, int64_t first, int64_t second) {
-    return parts(name + ".split", reshaped(name + ".heads", y, {0, 0, heads, first + second}), 3,
-                 {first, second});
-  };
-  const auto joined_heads = [&](const std::string& name, const std::string& first,
-                                const std::string& second) {
-    const std::string y = b_.node("Concat", name + ".joined", {first, second}, {{"axis", int64_t{3}}});
-    return reshaped(name + ".flat", y, {0, 0, heads * d_.head_dim});
-  };
-
-  std::string q = x;
-  if (d_.q_lora_rank != 0) {
-    q = linear(p + "q_a_proj", x, d_.hidden_size, d_.q_lora_rank, d_.qkv_bias);
-    q = linear(p + "q_b_proj", compressed("q_a_layernorm", q, d_.q_lora_rank), d_.q_lora_rank,
-               heads * d_.head_dim, false);
-  } else {
-    q = linear(layer + d_.names.q, x, d_.hidden_size, heads * d_.head_dim, false);
-  }
-  const Strings q_parts = split_heads(p + "q", q, plain, turned);
-  q = rotated(p + "q_rotated", joined_heads(p + "q", q_parts[1], q_parts[0]), heads, 0);
-
-  const std::string a =
-      linear(p + "kv_a_proj_with_mqa", x, d_.hidden_size, d_.kv_lora_rank + turned, d_.qkv_bias);
-  const Strings a_parts = parts(p + "kv_a.split", a, 2, {d_.kv_lora_rank, turned});
-  const std::string kv = linear(p + "kv_b_proj", compressed("kv_a_layernorm", a_parts[0], d_.kv_lora_rank),
-                                d_.kv_lora_rank, heads * (plain + d_.v_head_dim), false);
-  const Strings kv_parts = split_heads(p + "kv_b", kv, plain, d_.v_head_dim);
-  const std::string one = b_.node("RotaryEmbedding", p + "k_rotated", {a_parts[1], cos_[0], sin_[0]},
-                                  {{"num_heads", int64_t{1}}, {"interleaved", int64_t{d_.rope_interleaved}}});
-  const std::string shape = b_.constant("all_heads", std::vector<int64_t>{1, 1, heads, 1});
-  const std::string shared =
-      b_.node("Expand", p + "k_shared", {reshaped(p + "k_rotated.head", one, {0, 0, 1, turned}), shape});
-  const std::string k = joined_heads(p + "k", shared, kv_parts[0]);
-  return {q, k, reshaped(p + "v.flat", kv_parts[1], {0, 0, heads * d_.v_head_dim})};
-}
-
 std::string DecoderGraph::attention(size_t layer, const std::string& x) {
   const std::string index = std::to_string(layer), p = prefix_ + d_.names.layers + index + ".";
   const bool latent = d_.kv_lora_rank != 0;
@@ -267,41 +127,6 @@ std::string DecoderGraph::attention(size_t layer, const std::string& x) {
   return linear(p + d_.names.o, y, d_.heads * value_dim, d_.hidden_size, d_.output_bias);
 }
 
-std::string DecoderGraph::activated(const std::string& p, const std::string& x) {
-  switch (d_.activation) {
-    case Activation::silu: return b_.node("Mul", p + "silu", {x, b_.node("Sigmoid", p + "sigmoid", {x})});
-    case Activation::gelu: return b_.node("Gelu", p + "gelu", {x});
-    case Activation::gelu_tanh:
-      return b_.node("Gelu", p + "gelu", {x}, {{"approximate", std::string("tanh")}});
-    case Activation::relu: return b_.node("Relu", p + "relu", {x});
-    case Activation::relu_squared: break;
-  }
-  const std::string y = b_.node("Relu", p + "relu", {x});
-  return b_.node("Mul", p + "squared", {y, y});
-}
-
-std::string DecoderGraph::mlp(const std::string& layer, const std::string& x) {
-  const TensorNames& n = d_.names;
-  const std::string p = layer + "mlp.";
-  const int64_t inner = d_.intermediate_size;
-  std::string h;
-  if (!d_.gated_mlp) {
-    h = activated(p, linear(layer + n.up, x, d_.hidden_size, inner, d_.mlp_bias));
-  } else {
-    Strings gate_up;
-    if (d_.fused_gate_up) {
-      const std::string both = linear(layer + n.gate_up, x, d_.hidden_size, 2 * inner, d_.mlp_bias);
-      gate_up = parts(layer + n.gate_up + ".split", both, 2, {inner, inner});
-    } else {
-      for (const std::string& name : {n.gate, n.up})
-        gate_up.push_back(linear(layer + name, x, d_.hidden_size, inner, d_.mlp_bias));
-    }
-    const std::string gate = activated(p, gate_up[0]);
-    h = b_.node("Mul", p + "gated", {gate, gate_up[1]});
-  }
-  return linear(layer + n.down, h, inner, d_.hidden_size, d_.mlp_bias);
-}
-
 // decoder.8 has a table of the blocks.
 std::string DecoderGraph::layer(size_t index, std::string x) {
   const TensorNames& n = d_.names;
@@ -317,22 +142,22 @@ std::string DecoderGraph::layer(size_t index, std::string x) {
   switch (d_.block) {
     case Block::pre:
       x = add("attended", x, attention(index, before(n.attention_norm, x)));
-      return add("output", x, mlp(p, before(n.mlp_norm, x)));
+      return add("output", x, mlp(index, before(n.mlp_norm, x)));
     case Block::post:
       x = add("attended", x, before(n.attention_post_norm, attention(index, x)));
-      return add("output", x, before(n.mlp_post_norm, mlp(p, x)));
+      return add("output", x, before(n.mlp_post_norm, mlp(index, x)));
     case Block::both:
       x = add("attended", x, before(n.attention_post_norm, attention(index, before(n.attention_norm, x))));
-      return add("output", x, before(n.mlp_post_norm, mlp(p, before(n.mlp_norm, x))));
+      return add("output", x, before(n.mlp_post_norm, mlp(index, before(n.mlp_norm, x))));
     case Block::after:
       x = before(n.attention_norm, add("attended", x, attention(index, x)));
-      return before(n.mlp_norm, add("output", x, mlp(p, x)));
+      return before(n.mlp_norm, add("output", x, mlp(index, x)));
     case Block::parallel:
     case Block::parallel_two: break;
   }
   const std::string shared = before(n.attention_norm, x);
   const std::string attended = add("attended", x, attention(index, shared));
-  return add("output", attended, mlp(p, d_.block == Block::parallel ? shared : before(n.mlp_norm, x)));
+  return add("output", attended, mlp(index, d_.block == Block::parallel ? shared : before(n.mlp_norm, x)));
 }
 
 void DecoderGraph::logits(std::string x) {
@@ -366,11 +191,13 @@ Result<onnx::Graph> DecoderGraph::build() {
   for (size_t i = 0; i < d_.layers.size() && b_.status(); ++i) x = layer(i, x);
   logits(x);
   INVAR_CHECK_OK(b_.status());
-  INVAR_CHECK_OK(b_.check_unused(d_.names.ignored));
+  Strings unused;
+  for (int64_t i = 0; i < d_.unused_layers; ++i)
+    unused.push_back(prefix_ + d_.names.layers + std::to_string(static_cast<int64_t>(d_.layers.size()) + i) +
+                     ".");
+  INVAR_CHECK_OK(b_.check_unused(d_.names.ignored, unused));
   return std::move(graph);
 }
-
-}  // namespace
 
 Result<onnx::Graph> decoder_graph(const Decoder& decoder, const Checkpoint& checkpoint) {
   return DecoderGraph(decoder, checkpoint).build();

@@ -57,6 +57,36 @@ void add_layers(const Decoder& d, const char* name, char neutral, Parameters& p,
   if (word.find_first_not_of(neutral) != std::string::npos) p[name] = word;
 }
 
+// Those of sparse layers: a parameter is there if it is not neutral, as below.
+void add_experts(const Experts& e, Parameters& p) {
+  static constexpr const char* kRoutings[] = {"softmax", "softmax_of_chosen", "sigmoid"};
+  static constexpr const char* kLayouts[] = {"separate", "stacked", "interleaved"};
+  const Experts neutral;
+  const auto add = [&](const char* name, auto member) {
+    if (e.*member != neutral.*member) p[name] = parameter(e.*member);
+  };
+  add("num_experts", &Experts::count);
+  add("num_experts_per_tok", &Experts::chosen);
+  add("moe_intermediate_size", &Experts::intermediate_size);
+  if (e.routing != neutral.routing) p["routing"] = kRoutings[static_cast<size_t>(e.routing)];
+  if (e.layout != neutral.layout) p["expert_layout"] = kLayouts[static_cast<size_t>(e.layout)];
+  if (e.gate != neutral.gate) p["expert_gate"] = "clamped";
+  if (e.group_score != neutral.group_score) p["group_score"] = "sum_of_two";
+  add("router_bias", &Experts::router_bias);
+  add("score_correction_bias", &Experts::correction_bias);
+  add("n_group", &Experts::groups);
+  add("topk_group", &Experts::chosen_groups);
+  add("norm_topk_prob", &Experts::normalized);
+  add("norm_topk_offset", &Experts::sum_offset);
+  add("norm_topk_minimum", &Experts::sum_minimum);
+  add("routed_scaling_factor", &Experts::scale);
+  add("expert_bias", &Experts::bias);
+  add("expert_gate_alpha", &Experts::gate_alpha);
+  add("expert_gate_limit", &Experts::gate_limit);
+  add("shared_intermediate_size", &Experts::shared_intermediate_size);
+  add("shared_expert_gate", &Experts::shared_gate);
+}
+
 // A parameter is there if it differs from the same member of a Decoder that nobody has set. So
 // programs stay the same when a later version adds a switch.
 Parameters decoder_parameters(const Decoder& d) {
@@ -107,6 +137,8 @@ Parameters decoder_parameters(const Decoder& d) {
   add_layers(d, "layer_windows", 'a', p, [](const Layer& l) { return l.window ? 'w' : 'a'; });
   add_layers(d, "layer_ropes", '0', p,
              [](const Layer& l) { return l.rope < 0 ? 'n' : static_cast<char>('0' + l.rope); });
+  add_layers(d, "layer_experts", 'd', p, [](const Layer& l) { return l.sparse ? 'e' : 'd'; });
+  if (p.contains("layer_experts")) add_experts(d.experts, p);
   if (p.contains("layer_windows")) p["window"] = parameter(d.window);
   for (size_t i = 0; i < d.ropes.size(); ++i) add_rope(d.ropes[i], i ? "local_" : "", p);
   return p;

@@ -30,9 +30,10 @@ void read_latent(ConfigReader& r, Decoder& d, const LatentDefaults& absent) {
   const int64_t usual = std::max<int64_t>(d.hidden_size / d.heads, 1);
   d.v_head_dim = r.size("v_head_dim", absent.v_head_dim ? absent.v_head_dim : usual);
   d.qkv_bias = d.output_bias = r.flag("attention_bias");
+  d.head_dim = turned;  // the rotary embedding is that of these elements
   read_rope(r, {}, d);
-  d.rotary_dim = turned;
-  d.attention_scale = latent_attention_scale(d);
+  d.head_dim = whole;
+  if (r.status()) d.attention_scale = latent_attention_scale(d);
   // Names the class of files that were written before transformers had the family.
   r.find("auto_map");
 }

@@ -1,0 +1,38 @@
+// Qwen 1.5 and 2 (a shared expert behind a gate) and Qwen 3 with experts.
+#include "checkpoint/families/experts/read_experts.h"
+
+namespace invar::checkpoint {
+
+void describe_qwen2_moe(ConfigReader& r, Decoder& d) {
+  read_llama_like(r, d, {.default_kv_heads = 16});
+  d.tied = r.flag("tie_word_embeddings");
+  d.qkv_bias = r.flag("qkv_bias", true);
+  read_experts(r, d, {.default_count = 60, .default_chosen = 4, .default_inner = 1408});
+  read_sparse_step(r, d);
+  d.experts.names.shared = "mlp.shared_expert.";
+  d.experts.shared_intermediate_size = r.size("shared_expert_intermediate_size", 5632);
+  d.experts.shared_gate = true;
+  d.experts.normalized = r.flag("norm_topk_prob");
+  const int64_t window = read_window(r, 4096), layers = read_count(r, "max_window_layers", 28);
+  const bool used = r.flag("use_sliding_window") && window != 0;
+  read_layer_types(r, d, used ? window : 0, [&](const Decoder&, size_t i) {
+    return used && i % 2 == 0 && static_cast<int64_t>(i) < layers;
+  });
+  read_rope(r, {}, d);
+}
+
+void describe_qwen3_moe(ConfigReader& r, Decoder& d) {
+  read_llama_like(r, d, {.default_kv_heads = 4});
+  d.tied = r.flag("tie_word_embeddings");
+  d.qkv_bias = d.output_bias = r.flag("attention_bias");
+  d.qk_norm = QkNorm::head;
+  read_experts(r, d, {.default_count = 128, .default_chosen = 8, .default_inner = 768});
+  read_sparse_step(r, d);
+  d.experts.normalized = r.flag("norm_topk_prob");
+  const int64_t window = read_window(r, 4096);
+  if (r.flag("use_sliding_window")) d.window = window;
+  for (Layer& layer : d.layers) layer.window = d.window != 0;
+  read_rope(r, {}, d);
+}
+
+}  // namespace invar::checkpoint

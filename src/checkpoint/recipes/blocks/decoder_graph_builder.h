@@ -1,0 +1,73 @@
+// The builder of a decoder's graph. Its parts lie in the files of this folder: small nodes, MLP,
+// experts; the layers and what is around them in decoder_graph.cc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/recipes/decoder.h"
+#include "checkpoint/recipes/graph_builder.h"
+#include "onnx/tensor.h"
+
+namespace invar::checkpoint {
+
+using onnx::kFloat;
+using Strings = std::vector<std::string>;
+
+class DecoderGraph {
+ public:
+  DecoderGraph(const Decoder& decoder, const Checkpoint& checkpoint) : d_(decoder), b_(checkpoint) {
+    if (d_.names.prefix_may_lack) {
+      auto it = checkpoint.tensors.lower_bound(d_.names.prefix);
+      if (it == checkpoint.tensors.end() || !it->first.starts_with(d_.names.prefix)) prefix_ = "";
+    }
+  }
+  Result<onnx::Graph> build();
+
+ private:
+  std::string linear(const std::string& name, const std::string& x, int64_t in, int64_t out, bool bias);
+  std::string norm(const std::string& name, const std::string& x, int64_t size, bool bias);
+  std::string block_norm(const std::string& name, const std::string& x);
+  std::string scaled(const char* op, const std::string& name, const std::string& x, float factor,
+                     float neutral);
+  std::string softcapped(const std::string& x);
+  std::string reshaped(const std::string& name, const std::string& x, std::vector<int64_t> shape);
+  Strings parts(const std::string& name, const std::string& x, int64_t axis, std::vector<int64_t> sizes);
+
+  void angles();
+  std::string embedded();
+  Strings projections(const std::string& layer, const std::string& x);
+  std::string qk_norm(const std::string& name, const std::string& x, int64_t heads);
+  std::string rotated(const std::string& name, const std::string& x, int64_t heads, int rope);
+  Strings latent_projections(const std::string& layer, const std::string& x);
+  std::string attention(size_t layer, const std::string& x);
+  std::string activated(const std::string& name, const std::string& x);
+  std::string gated(const std::string& name, const std::string& gate, const std::string& up);
+  struct MlpNames {
+    std::string gate, up, gate_up, down;
+  };
+  std::string mlp(const MlpNames& names, const std::string& p, const std::string& x, int64_t inner);
+  std::string mlp(size_t layer, const std::string& x);
+
+  struct Chosen {
+    std::string weights, experts;  // [B, S, k]
+  };
+  Chosen top(const std::string& name, const std::string& x, int64_t count);
+  std::string in_chosen_groups(const std::string& router, const std::string& scores);
+  Chosen route(const std::string& layer, const std::string& x);
+  std::string stacked(const std::string& layer, const std::string& matrix, int64_t in, int64_t out);
+  std::string expert_linear(const std::string& layer, const std::string& matrix, const std::string& rows,
+                            const Chosen& chosen, int64_t in, int64_t out);
+  Strings expert_gate_up(const std::string& layer, const std::string& rows, const Chosen& chosen);
+  std::string expert_gated(const std::string& layer, const Strings& gate_up);
+  std::string experts(const std::string& layer, const std::string& x);
+  std::string layer(size_t index, std::string x);
+  void logits(std::string x);
+
+  const Decoder& d_;
+  GraphBuilder b_;
+  std::string prefix_ = d_.names.prefix;
+  Strings cos_, sin_;  // of each rope
+};
+
+}  // namespace invar::checkpoint

@@ -1,0 +1,58 @@
+// Linear layers, norms and small nodes of a decoder (spec/decoder.md decoder.5).
+#include "checkpoint/recipes/blocks/decoder_graph_builder.h"
+
+namespace invar::checkpoint {
+
+// torch.nn.Linear keeps its weight [out, in] as stored; Conv1D of GPT-2 keeps it [in, out].
+std::string DecoderGraph::linear(const std::string& name, const std::string& x, int64_t in, int64_t out,
+                                 bool bias) {
+  const bool turned = d_.transposed_weights;
+  std::string w = b_.weight(name + ".weight", turned ? std::vector{in, out} : std::vector{out, in});
+  if (!turned)
+    w = b_.node("Transpose", name + ".weight.transposed", {w}, {{"perm", std::vector<int64_t>{1, 0}}});
+  const std::string y = b_.node("MatMul", name, {x, w});
+  return bias ? b_.node("Add", name + ".biased", {y, b_.weight(name + ".bias", {out})}) : y;
+}
+
+std::string DecoderGraph::norm(const std::string& name, const std::string& x, int64_t size, bool bias) {
+  std::string w = b_.weight(name + ".weight", {size});
+  if (d_.norm_offset)
+    w = b_.node("Add", name + ".weight.plus_one", {w, b_.constant("one", std::vector{1.0f})});
+  Strings operands = {x, w};
+  if (bias) operands.push_back(b_.weight(name + ".bias", {size}));
+  return b_.node(d_.norm == Norm::rms ? "RMSNormalization" : "LayerNormalization", name, operands,
+                 {{"axis", int64_t{-1}}, {"epsilon", d_.norm_epsilon}, {"stash_type", int64_t{kFloat}}});
+}
+
+std::string DecoderGraph::block_norm(const std::string& name, const std::string& x) {
+  return norm(name, x, d_.hidden_size, d_.norm_bias);
+}
+
+std::string DecoderGraph::scaled(const char* op, const std::string& name, const std::string& x, float factor,
+                                 float neutral) {
+  if (factor == neutral) return x;
+  const std::string constant = name.substr(name.rfind('.') + 1);
+  return b_.node(op, name, {x, b_.constant(constant, std::vector{factor})});
+}
+
+std::string DecoderGraph::reshaped(const std::string& name, const std::string& x,
+                                   std::vector<int64_t> shape) {
+  std::string text = "shape";
+  for (int64_t n : shape) text += "_" + std::to_string(n);
+  return b_.node("Reshape", name, {x, b_.constant(text, shape)});
+}
+
+Strings DecoderGraph::parts(const std::string& name, const std::string& x, int64_t axis,
+                            std::vector<int64_t> sizes) {
+  std::string text = "sizes";
+  Strings out;
+  for (int64_t n : sizes) {
+    text += "_" + std::to_string(n);
+    out.push_back(name + "." + std::to_string(out.size()));
+  }
+  b_.node("Split", name, {x, b_.constant(text, sizes)}, {{"axis", axis}});
+  b_.graph().nodes.back().outputs = out;
+  return out;
+}
+
+}  // namespace invar::checkpoint
