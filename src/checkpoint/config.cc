@@ -71,6 +71,7 @@ const std::vector<UnsupportedKey>& unsupported_keys() {
                                                    {"kv_lora_rank", {}},
                                                    {"q_lora_rank", {}},
                                                    {"num_nextn_predict_layers", 0},
+                                                   {"moe_layer_freq", 1},
                                                    {"block_configs", {}},
                                                    {"use_post_norm", {}},
                                                    {"use_mem_rope", {}},

@@ -22,6 +22,7 @@ for line in (HERE / "vectors.jsonl").read_text().splitlines():
 
 NO_EFFECT = {
     # Training, caches, and heads that this is not.
+    "embedding_initializer_range",
     "initializer_range", "init_std", "use_cache", "layerdrop", "dropout", "attention_dropout",
     "hidden_dropout", "embedding_dropout", "residual_dropout", "classifier_dropout", "resid_pdrop",
     "embd_pdrop", "attn_pdrop", "summary_type", "summary_use_proj", "summary_activation",
@@ -30,7 +31,7 @@ NO_EFFECT = {
     # Ids that the arithmetic does not read.
     "pad_token_id", "eod_token_id", "sep_token_id",
     # Layers behind the last one, which the logits do not need.
-    "glm4_moe.num_nextn_predict_layers",
+    "glm4_moe.num_nextn_predict_layers", "deepseek_v3.num_nextn_predict_layers",
     # The same result in another way.
     "reorder_and_upcast_attn", "is_decoder",
     # What the class writes beside the keys that it reads.
@@ -40,7 +41,10 @@ NO_EFFECT = {
 }  # fmt: skip
 # Keys that need another one.
 WINDOW = {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}
+LIMITED = {"topk_method": "group_limited_greedy"}
 WITH = {
+    "deepseek_v2.n_group": {**LIMITED, "n_group": 1, "topk_group": 1},
+    "deepseek_v2.topk_group": {**LIMITED, "n_group": 4, "topk_group": 2},
     "max_window_layers": WINDOW,
     "sliding_window": {"use_sliding_window": True, "max_window_layers": 1},
     "use_sliding_window": {"sliding_window": 6, "max_window_layers": 1},

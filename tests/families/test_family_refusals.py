@@ -15,6 +15,17 @@ LINES = (Path(__file__).parent / "vectors.jsonl").read_text().splitlines()
 VECTORS = {v["name"]: v for v in map(json.loads, LINES)}
 LONG = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
 REFUSED = [
+    ("deepseek_v3", "topk_method", "greedy", "topk_method"),
+    ("deepseek_v3", "scoring_func", "softmax", "scoring_func"),
+    ("deepseek_v3", "num_key_value_heads", 2, "num_key_value_heads"),
+    ("deepseek_v3", "moe_layer_freq", 2, "moe_layer_freq"),
+    ("deepseek_v3", "head_dim", 8, "head_dim"),
+    ("deepseek_v3", "qk_head_dim", 8, "qk_head_dim"),
+    ("deepseek_v2", "norm_topk_prob", True, "norm_topk_prob"),
+    ("deepseek_v2", "mlp_bias", True, "mlp_bias"),
+    ("deepseek_v2", "topk_method", "noaux_tc", "noaux_tc"),
+    ("deepseek_v2", "scoring_func", "sigmoid", "scoring_func"),
+    ("glm4_moe_lite", "first_k_dense_replace", 2, "first_k_dense_replace"),
     ("phi3", "rope_scaling", LONG, "longrope"),
     ("phi3", "rope_scaling", {"rope_type": "yarn", "factor": 2.0}, "yarn"),
     ("hunyuan", "rope_scaling", {"type": "dynamic", "alpha": 1000.0}, "dynamic"),
@@ -43,6 +54,14 @@ REFUSED = [
     ("mixtral", "quantization_config", {"quant_method": "awq"}, "quantization_config"),
 ]
 BAD = [
+    ("deepseek_v3", "qk_rope_head_dim", 3, "odd"),
+    ("deepseek_v3", "kv_lora_rank", 0, "kv_lora_rank"),
+    ("deepseek_v3", "v_head_dim", 11, "kv_b_proj"),
+    ("deepseek_v2", "n_group", 3, "n_group"),
+    ("deepseek_v2", "num_experts_per_tok", None, "num_experts_per_tok"),
+    ("glm4_moe_lite", "mlp_layer_types", ["dense"], "mlp_layer_types"),
+    ("minicpm3", "scale_depth", 0, "scale_depth"),
+    ("minicpm3", "dim_model_base", -1, "dim_model_base"),
     ("mistral-window", "sliding_window", 0, "sliding_window"),
     ("qwen2", "layer_types", ["sliding_attention"] * 2, "sliding_window"),
     ("qwen2", "layer_types", ["full_attention"], "layer_types"),

@@ -86,6 +86,50 @@ def neox(**s):
     return case("gpt_neox", "GPTNeoXForCausalLM", num_key_value_heads=..., **s)
 
 
+def latent(model_type, architecture, **s):
+    sizes = {"num_key_value_heads": 4, "kv_lora_rank": 16, "q_lora_rank": 24}
+    sizes |= {"qk_nope_head_dim": 8, "qk_rope_head_dim": 4, "v_head_dim": 10}
+    return case(model_type, architecture, **{**sizes, **s})
+
+
+def minicpm3(**s):
+    return latent("minicpm3", "MiniCPM3ForCausalLM", **{"dim_model_base": 16, **s})
+
+
+EXPERTS = {
+    "num_hidden_layers": 3,
+    "n_routed_experts": 8,
+    "num_experts_per_tok": 3,
+    "moe_intermediate_size": 20,
+    "n_shared_experts": 2,
+    "first_k_dense_replace": 1,
+}
+
+
+def deepseek2(**s):
+    return latent("deepseek_v2", "DeepseekV2ForCausalLM", **{**EXPERTS, **s})
+
+
+def deepseek3(**s):
+    sizes = {**EXPERTS, "n_shared_experts": 1, "n_group": 4, "topk_group": 2}
+    return latent("deepseek_v3", "DeepseekV3ForCausalLM", **{**sizes, **s})
+
+
+def youtu(**s):
+    # transformers overwrites the embedding of the padding token.
+    return latent("youtu", "YoutuForCausalLM", pad_token_id=None, **s)
+
+
+MSCALE = {
+    "type": "yarn",
+    "factor": 4.0,
+    "original_max_position_embeddings": 32,
+    "beta_fast": 32,
+    "beta_slow": 1,
+    "mscale": 0.707,
+    "mscale_all_dim": 0.707,
+}
+
 CASES = {
     "llama": llama(rope_scaling=LLAMA3, rope_theta=5000.0),
     "llama-biases": llama(attention_bias=True, mlp_bias=True, tie_word_embeddings=True),
@@ -496,5 +540,78 @@ CASES = {
         attention_bias=False,
         tie_word_embeddings=True,
         rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
+    ),
+    "minicpm3": minicpm3(rms_norm_eps=1e-5, scale_emb=12, scale_depth=1.4),
+    "minicpm3-unscaled": minicpm3(
+        q_lora_rank=None,
+        scale_depth=None,
+        dim_model_base=None,
+        v_head_dim=None,
+        scale_emb=1,
+        attention_bias=True,
+        mlp_bias=True,
+        tie_word_embeddings=False,
+    ),
+    "youtu": youtu(rope_theta=1.6e6, v_head_dim=12, q_lora_rank=None),
+    "youtu-mscale-biases": youtu(
+        rope_scaling=MSCALE,
+        attention_bias=True,
+        rope_interleave=False,
+        tie_word_embeddings=False,
+        head_dim=4,
+        qk_head_dim=12,
+    ),
+    "deepseek_v2-lite": deepseek2(
+        q_lora_rank=None, rope_scaling=MSCALE, routed_scaling_factor=1.0, topk_method="greedy"
+    ),
+    "deepseek_v2": deepseek2(
+        topk_method="group_limited_greedy",
+        n_group=4,
+        topk_group=2,
+        routed_scaling_factor=16.0,
+        v_head_dim=14,
+        attention_bias=True,
+        norm_topk_prob=False,
+        scoring_func="softmax",
+    ),
+    "deepseek_v2-dense": deepseek2(first_k_dense_replace=3, tie_word_embeddings=True),
+    "deepseek_v3": deepseek3(
+        num_hidden_layers=2,
+        rope_scaling={**MSCALE, "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0},
+        topk_method="noaux_tc",
+        scoring_func="sigmoid",
+        num_nextn_predict_layers=1,
+        routed_scaling_factor=2.5,
+    ),
+    "deepseek_v3-plain": deepseek3(
+        q_lora_rank=None,
+        n_group=1,
+        topk_group=1,
+        norm_topk_prob=False,
+        first_k_dense_replace=0,
+        rope_interleave=False,
+        attention_bias=True,
+        v_head_dim=8,
+        tie_word_embeddings=True,
+    ),
+    "glm4_moe_lite": latent(
+        "glm4_moe_lite",
+        "Glm4MoeLiteForCausalLM",
+        **{**EXPERTS, "n_shared_experts": 1, "num_hidden_layers": 2},
+        v_head_dim=6,
+        partial_rotary_factor=1.0,
+        rope_theta=1e6,
+    ),
+    "glm4_moe_lite-layer-types": latent(
+        "glm4_moe_lite",
+        "Glm4MoeLiteForCausalLM",
+        **{**EXPERTS, "first_k_dense_replace": ...},
+        mlp_layer_types=["sparse", "dense", "sparse"],
+        q_lora_rank=None,
+        n_group=2,
+        topk_group=1,
+        norm_topk_prob=False,
+        rope_interleave=False,
+        attention_bias=True,
     ),
 }

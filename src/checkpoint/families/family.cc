@@ -34,6 +34,12 @@ using onnx::quote;
   X(glm4, glm4)                         \
   X(ernie4_5, ernie4_5)                 \
   X(hunyuan_v1_dense, hunyuan_dense)    \
+  X(minicpm3, minicpm3)                 \
+  X(youtu, youtu)                       \
+  X(deepseek_v2, deepseek_v2)           \
+  X(deepseek_v3, deepseek_v3)           \
+  X(kimi_k2, deepseek_v3)               \
+  X(glm4_moe_lite, glm4_moe_lite)       \
   X(gpt2, gpt2)                         \
   X(gptj, gptj)                         \
   X(gpt_neox, gpt_neox)                 \

@@ -66,6 +66,10 @@ struct Decoder {
   bool qk_norm_after_rope = false;
   float attention_scale = 0, attention_softcap = 0;  // softcap 0: none
   bool attention_sinks = false;                      // a score for each head that no key has
+  // Latent attention (decoder.20): the sizes of what keys and values, and queries, are made from.
+  // 0: they are made from the layer's input. head_dim is then that of queries and keys.
+  int64_t kv_lora_rank = 0, q_lora_rank = 0;
+  int64_t v_head_dim = 0;  // 0: head_dim
 
   std::vector<RopeParameters> ropes;
   int64_t rotary_dim = 0;  // elements of a head that are rotated
@@ -85,6 +89,8 @@ struct Decoder {
 
 // 1 / sqrt(size), the scale of scores where a model says no other.
 float default_attention_scale(int64_t size);
+// That of latent attention, which a rotary embedding with mscale_all_dim changes (decoder.23).
+float latent_attention_scale(const Decoder&);
 
 // The recipe of a program and its parameters (llama.13, decoder.13): several spellings of a
 // configuration give one value.

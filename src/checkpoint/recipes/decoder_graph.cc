@@ -95,23 +95,25 @@ std::string DecoderGraph::rotated(const std::string& name, const std::string& x,
 
 std::string DecoderGraph::attention(size_t layer, const std::string& x) {
   const std::string index = std::to_string(layer), p = prefix_ + d_.names.layers + index + ".";
-  Strings qkv = projections(p, x);
+  const bool latent = d_.kv_lora_rank != 0;
+  Strings qkv = latent ? latent_projections(p, x) : projections(p, x);
+  const int64_t value_dim = d_.v_head_dim ? d_.v_head_dim : d_.head_dim;
   const std::pair<std::string, int64_t> sides[] = {{"q", d_.heads}, {"k", d_.kv_heads}};
   const auto normed = [&](size_t i) {
     return qk_norm(p + (i ? d_.names.k_norm : d_.names.q_norm), qkv[i], sides[i].second);
   };
   for (size_t i = 0; i < 2 && !d_.qk_norm_after_rope; ++i) qkv[i] = normed(i);
-  for (size_t i = 0; i < 2; ++i)
+  for (size_t i = 0; i < 2 && !latent; ++i)
     qkv[i] = rotated(p + "self_attn." + sides[i].first + "_rotated", qkv[i], sides[i].second,
                      d_.layers[layer].rope);
   for (size_t i = 0; i < 2 && d_.qk_norm_after_rope; ++i) qkv[i] = normed(i);
 
   Strings past, present;
-  for (const char* kind : {".key", ".value"}) {
+  for (const auto& [kind, size] : {std::pair{".key", d_.head_dim}, {".value", value_dim}}) {
     past.push_back("past_key_values." + index + kind);
     present.push_back("present." + index + kind);
-    b_.input(past.back(), kFloat, {{-1, "batch"}, {d_.kv_heads, ""}, {-1, "past"}, {d_.head_dim, ""}});
-    b_.output(present.back(), {{-1, "batch"}, {d_.kv_heads, ""}, {-1, "total"}, {d_.head_dim, ""}});
+    b_.input(past.back(), kFloat, {{-1, "batch"}, {d_.kv_heads, ""}, {-1, "past"}, {size, ""}});
+    b_.output(present.back(), {{-1, "batch"}, {d_.kv_heads, ""}, {-1, "total"}, {size, ""}});
   }
   Attributes attributes = {{"is_causal", int64_t{1}},
                            {"q_num_heads", d_.heads},
@@ -124,7 +126,7 @@ std::string DecoderGraph::attention(size_t layer, const std::string& x) {
   const std::string y = b_.node("Attention", p + "self_attn.attention", operands, attributes);
   if (d_.attention_sinks) b_.graph().nodes.back().domain = "invar";  // ONNX has no sinks
   b_.graph().nodes.back().outputs = {y, present[0], present[1]};
-  return linear(p + d_.names.o, y, d_.heads * d_.head_dim, d_.hidden_size, d_.output_bias);
+  return linear(p + d_.names.o, y, d_.heads * value_dim, d_.hidden_size, d_.output_bias);
 }
 
 // decoder.8 has a table of the blocks.

@@ -120,6 +120,9 @@ Parameters decoder_parameters(const Decoder& d) {
   add("qk_norm_after_rope", &Decoder::qk_norm_after_rope);
   add("attention_softcap", &Decoder::attention_softcap);
   add("attention_sinks", &Decoder::attention_sinks);
+  add("kv_lora_rank", &Decoder::kv_lora_rank);
+  add("q_lora_rank", &Decoder::q_lora_rank);
+  add("v_head_dim", &Decoder::v_head_dim);
   add("rope_interleaved", &Decoder::rope_interleaved);
   add("position_offset", &Decoder::position_offset);
   add("gated_mlp", &Decoder::gated_mlp);
@@ -147,6 +150,11 @@ Parameters decoder_parameters(const Decoder& d) {
 // sqrt and division are correctly rounded, so the scale is the same on every machine.
 float default_attention_scale(int64_t size) {
   return static_cast<float>(1.0 / std::sqrt(static_cast<double>(size)));
+}
+
+float latent_attention_scale(const Decoder& d) {
+  const double m = score_magnitude(d.ropes[0]);
+  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(d.head_dim)) * m * m);
 }
 
 onnx::Recipe recipe_of(const Decoder& d) {

@@ -97,4 +97,9 @@ float attention_factor(const RopeParameters& rope) {
                                  : magnitude(rope.factor, 1));
 }
 
+double score_magnitude(const RopeParameters& rope) {
+  const bool scaled = rope.type == RopeParameters::yarn && rope.mscale_all_dim != 0;
+  return scaled ? magnitude(rope.factor, rope.mscale_all_dim) : 1;
+}
+
 }  // namespace invar::checkpoint

@@ -23,4 +23,7 @@ std::vector<float> inverse_frequencies(const RopeParameters& rope, int64_t head_
 // The factor on cosines and sines: 1 except for YaRN.
 float attention_factor(const RopeParameters& rope);
 
+// The factor of latent attention on queries and on keys: 1 except for YaRN with mscale_all_dim.
+double score_magnitude(const RopeParameters& rope);
+
 }  // namespace invar::checkpoint

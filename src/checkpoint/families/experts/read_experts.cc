@@ -55,6 +55,19 @@ void read_groups(ConfigReader& r, Decoder& d, int64_t groups, int64_t chosen_gro
     r.reject("'n_group' leaves groups of one expert");
 }
 
+void read_sigmoid_routing(ConfigReader& r, Decoder& d, int64_t groups, int64_t chosen_groups, double scale) {
+  Experts& e = d.experts;
+  e.routing = Routing::sigmoid;
+  e.correction_bias = true;
+  e.group_score = GroupScore::sum_of_two;
+  read_groups(r, d, groups, chosen_groups);
+  e.normalized = r.flag("norm_topk_prob", true);
+  e.sum_offset = e.normalized ? 1e-20f : 0;
+  e.scale = read_factor(r, "routed_scaling_factor", scale);
+  e.shared_intermediate_size = e.intermediate_size * read_count(r, "n_shared_experts", 1);
+  d.unused_layers = read_count(r, "num_nextn_predict_layers", 1);
+}
+
 void name_as_mixtral(ExpertNames& n) {
   n.router = "block_sparse_moe.gate";
   n.experts = "block_sparse_moe.experts.";

@@ -18,6 +18,8 @@ void read_first_dense(ConfigReader&, Decoder&, int64_t fallback);
 void read_sparse_step(ConfigReader&, Decoder&);
 // n_group and topk_group.
 void read_groups(ConfigReader&, Decoder&, int64_t groups, int64_t chosen_groups);
+// The routing of DeepSeek-V3: sigmoid, a bias for the choice alone, groups, shared experts.
+void read_sigmoid_routing(ConfigReader&, Decoder&, int64_t groups, int64_t chosen_groups, double scale);
 // The names of Mixtral: block_sparse_moe, w1, w2, w3.
 void name_as_mixtral(ExpertNames&);
 // A size or 0.
