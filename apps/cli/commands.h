@@ -92,6 +92,19 @@ struct ReceiptCommand {               // validate, verify
   // Of receipts of tensors, in verify: the ONNX model and how its program was made, and the inputs.
   std::string onnx_model, choices = "all";
   std::vector<std::string> dims, bound, inputs;
+  // Of a receipt of embed or rerank, beside --model-name: the text, or the pair of texts.
+  std::optional<std::string> text, query, document, prompt_name;
+  bool json = false;
+};
+struct EncoderCommand {  // embed, rerank
+  ModelOptions model;
+  ExecutionOptions execution;
+  std::string operation_set;
+  std::vector<std::string> texts;  // rerank: the documents
+  std::string text_file, query;
+  std::optional<std::string> prompt_name, receipt_path;
+  int64_t batch_size = 32;
+  std::string output;
   bool json = false;
 };
 struct KeyCommand {  // keygen
@@ -146,6 +159,8 @@ int encode(const TokensCommand&);
 int decode(const TokensCommand&);
 int render(const RenderCommand&);
 int chat(const ChatCommand&);
+int embed(const EncoderCommand&);
+int rerank(const EncoderCommand&);
 int validate(const ReceiptCommand&);
 int verify(const ReceiptCommand&);
 int download(const DownloadCommand&);

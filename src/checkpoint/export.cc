@@ -11,7 +11,7 @@
 #include "checkpoint/files/weight_files.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/recipes/decoder_graph.h"
-#include "checkpoint/recipes/encoder_graph.h"
+#include "checkpoint/recipes/encoder/encoder_graph.h"
 #include "num/env.h"
 #include "onnx/error_text.h"
 #include "onnx/onnx.h"

@@ -83,7 +83,34 @@ Result<TokenizerFile> read_tokenizer(const std::string& dir, const json& config)
   return TokenizerFile{std::move(content), std::move(tokenizer)};
 }
 
+// The same, whose settings ask for nothing else. They are those of tokenizer_config.json and, from
+// older checkpoints, special_tokens_map.json.
+Result<TokenizerFile> checked_tokenizer(const std::string& dir, json& config, json& older) {
+  INVAR_TRY(config, optional_object(dir + "tokenizer_config.json"));
+  INVAR_TRY(TokenizerFile file, read_tokenizer(dir, config));
+  INVAR_CHECK_OK(file.tokenizer.check_config(config.dump(), dir + "tokenizer_config.json"));
+  older = json::object();
+  if (!config.contains("added_tokens_decoder")) {
+    INVAR_TRY(older, optional_object(dir + "special_tokens_map.json"));
+    INVAR_CHECK_OK(file.tokenizer.check_config(older.dump(), dir + "special_tokens_map.json"));
+  }
+  return file;
+}
+
 }  // namespace
+
+Result<TextTokenizer> open_tokenizer(const ModelLocation& location) {
+  const std::string dir = location.folder + "/";
+  json config, older;
+  INVAR_TRY(TokenizerFile file, checked_tokenizer(dir, config, older));
+  if (const json side = config.value("truncation_side", json()); !side.is_null() && side != "right")
+    return not_covered(dir + "tokenizer_config.json: truncation_side " + checkpoint::short_text(side) +
+                       " is not covered; right is");
+  // transformers writes 10^30 where there is no bound.
+  const json most = config.value("model_max_length", json());
+  const bool bound = most.is_number() && most.get<double>() >= 1 && most.get<double>() <= INT32_MAX;
+  return TextTokenizer{std::move(file.tokenizer), bound ? static_cast<int64_t>(most.get<double>()) : 0};
+}
 
 std::vector<int32_t> ascending(std::vector<int32_t> ids) {
   std::sort(ids.begin(), ids.end());
@@ -135,14 +162,8 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   if (!context.is_number_unsigned() || context.get<uint64_t>() < 1 || context.get<uint64_t>() > INT32_MAX)
     return bad_input(config_file + ": " + key + " = " + checkpoint::short_text(context) +
                      " is not a size from 1 to 2^31 - 1");
-  INVAR_TRY(json tokenizer_config, optional_object(dir + "tokenizer_config.json"));
-  INVAR_TRY(TokenizerFile file, read_tokenizer(dir, tokenizer_config));
-  INVAR_CHECK_OK(file.tokenizer.check_config(tokenizer_config.dump(), dir + "tokenizer_config.json"));
-  json older = json::object();
-  if (!tokenizer_config.contains("added_tokens_decoder")) {
-    INVAR_TRY(older, optional_object(dir + "special_tokens_map.json"));
-    INVAR_CHECK_OK(file.tokenizer.check_config(older.dump(), dir + "special_tokens_map.json"));
-  }
+  json tokenizer_config, older;
+  INVAR_TRY(TokenizerFile file, checked_tokenizer(dir, tokenizer_config, older));
   INVAR_TRY(prompt::ChatTemplates templates, read_chat_templates(location.folder, tokenizer_config, older));
 
   ModelFolder m{{location.name, location.revision, sha256(config_text), sha256(file.content),

@@ -50,6 +50,14 @@ struct ModelFolder {
 // Of a checkpoint folder the chat templates alone.
 Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation&);
 Result<ModelFolder> open_model(const ModelLocation&);
+// Of a checkpoint folder the tokenizer alone. max_length: model_max_length of
+// tokenizer_config.json, 0 where it says none. not_covered: texts that are too long are cut at
+// their begin.
+struct TextTokenizer {
+  prompt::Tokenizer tokenizer;
+  int64_t max_length = 0;
+};
+Result<TextTokenizer> open_tokenizer(const ModelLocation&);
 // The ids in ascending order, each once.
 std::vector<int32_t> ascending(std::vector<int32_t> ids);
 

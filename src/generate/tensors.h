@@ -17,10 +17,11 @@
 
 namespace invar::generate {
 
-// Which program is run: a plan, or an ONNX model and what changes its program.
+// Which program is run: a plan, or an ONNX model and what changes its program, or an encoder.
 struct TensorProgram {
   std::string plan;                                   // a file; else the model is compiled
   std::string model;                                  // a .onnx file
+  ModelOptions encoder;                               // or the checkpoint of an encoder
   std::vector<std::pair<std::string, int64_t>> dims;  // dimensions that are fixed
   run::Function::NamedTensors bound;                  // inputs that become constants
   std::string choices = "all";                        // numerics choices that may be applied

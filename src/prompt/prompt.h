@@ -47,6 +47,15 @@ class Tokenizer {
   // recognised as Hugging Face does; with add_special_tokens the post-processor's (e.g.
   // begin-of-text) are added.
   Result<std::vector<int32_t>> encode(std::string_view text, bool add_special_tokens = true) const;
+  // The same of a text, or of a pair of texts, in at most max_length tokens, special ones included
+  // (0: no bound). What is beyond is cut from the end, of a pair from the longer text (encoder.11).
+  // bad_input: the special tokens alone are more; not_covered: a post-processor of pairs that is
+  // not known.
+  struct Encoding {
+    std::vector<int32_t> ids, types;  // types: the number of the text, as the post-processor says it
+    int64_t cut = 0;                  // tokens that were cut off
+  };
+  Result<Encoding> encode(std::string_view text, const std::string_view* second, int64_t max_length) const;
   // Bytes that are not valid UTF-8 become U+FFFD as in Hugging Face tokenizers.
   std::string decode(std::span<const int32_t> tokens, bool skip_special_tokens = true) const;
   bool is_special(int32_t token) const;

@@ -35,6 +35,12 @@ struct Tokenizer::Impl {
   // Post-processors in order; each is a sequence of token ids and, as kText, the tokens so far.
   static constexpr int32_t kText = -1;
   std::vector<std::vector<int32_t>> templates;
+  // The same of pairs of texts: kText and kSecond are the texts, and each has a type.
+  static constexpr int32_t kSecond = -2;
+  struct PairPiece {
+    int32_t id, type;
+  };
+  std::vector<std::vector<PairPiece>> pair_templates;  // an empty one: of a kind that is not known
   std::vector<DecoderPtr> decoders;
 
   // The text after all normalizers.

@@ -256,6 +256,7 @@ struct Commands {
   ChatCommand chat;
   RenderCommand render;
   InferCommand infer;
+  EncoderCommands encoders;
   ReceiptCommands receipts;
   DownloadCommand download;
   CacheCommand cache;
@@ -284,6 +285,7 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   add_encode(app, c.encode, result);
   add_infer(app, c.infer, result);
   add_decode(app, c.decode, result);
+  add_encoder_commands(app, c.encoders, result);
   add_receipt_commands(app, c.receipts, result);
   add_download(app, c.download, result);
   add_cache(app, c.cache, result);

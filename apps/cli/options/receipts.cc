@@ -31,6 +31,10 @@ void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
   cmd->add_option("--model", o.onnx_model, "of a receipt of tensors: the .onnx file");
   cmd->add_option("--input", o.inputs, "of a receipt of tensors: NAME=FILE.npy for every input")
       ->allow_extra_args(false);
+  cmd->add_option("--text", o.text, "of a receipt of embed, with --model-name: the text");
+  cmd->add_option("--prompt-name", o.prompt_name, "with --text: as in embed");
+  cmd->add_option("--query", o.query, "of a receipt of rerank, with --model-name: the query");
+  cmd->add_option("--document", o.document, "with --query: the document");
   cmd->add_option("--bind", o.bound, "with --model: as in compile")->allow_extra_args(false);
   cmd->add_option("--dim", o.dims, "with --model: as in compile")->allow_extra_args(false);
   cmd->add_option("--choices", o.choices, "with --model: as in compile")->capture_default_str();

@@ -26,6 +26,10 @@ struct ReceiptCommands {
   SealCommand sign, redact, seal;
   DisputeCommand trace, diff, answer, dispute;
 };
+struct EncoderCommands {
+  EncoderCommand embed, rerank;
+};
+void add_encoder_commands(CLI::App& app, EncoderCommands& c, int& result);
 void add_receipt_commands(CLI::App& app, ReceiptCommands& c, int& result);
 
 }  // namespace invar::cli

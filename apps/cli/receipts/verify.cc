@@ -10,6 +10,7 @@
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
+#include "generate/encoder.h"
 #include "generate/tensors.h"
 #include "generate/verify.h"
 #include "signature/key_file.h"
@@ -135,7 +136,19 @@ Result<generate::TensorProgram> tensor_program(const ReceiptCommand& c) {
     return bad_input("--model is compiled and --plan is taken as it is: give one of them");
   INVAR_TRY(program.dims, sizes_from("--dim", c.dims));
   INVAR_TRY(program.bound, tensors_from("--bind", c.bound));
+  if (c.text || c.query) program.encoder = c.model;
   return program;
+}
+
+// Those of --input, or what the encoder makes of the texts.
+Result<run::Function::NamedTensors> given_inputs(const ReceiptCommand& c, Console& console) {
+  if (!c.text && !c.query) return tensors_from("--input", c.inputs);
+  if (c.model.model_name.empty() || !c.inputs.empty() || !c.onnx_model.empty())
+    return bad_input("--text and --query are for --model-name: leave --input and --model out");
+  if (c.text.has_value() == c.query.has_value() || c.query.has_value() != c.document.has_value())
+    return bad_input("give --text of a receipt of embed, or --query and --document of one of rerank");
+  const generate::EncoderText text{c.text ? *c.text : *c.query, c.document};
+  return generate::encoder_inputs(c.model, {c.prompt_name, c.query.has_value()}, text, console);
 }
 
 }  // namespace
@@ -166,9 +179,9 @@ int verify(const ReceiptCommand& c) {
   if (!required) return fail(required.error());
   const auto program = tensor_program(c);
   if (!program) return fail(program.error());
-  const auto inputs = tensors_from("--input", c.inputs);
-  if (!inputs) return fail(inputs.error());
   Console console(c.json);
+  const auto inputs = given_inputs(c, console);
+  if (!inputs) return fail(inputs.error());
   generate::Verifier verifier(c.model, c.execution, console, selection, std::move(*required));
   return judge_all(c, verifier.reader(),
                    [&](std::string_view text, const std::string& name, const generate::InBatch* batch) {

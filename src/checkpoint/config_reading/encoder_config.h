@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "checkpoint/recipes/encoder.h"
+#include "checkpoint/recipes/encoder/encoder.h"
 
 namespace invar::checkpoint {
 

@@ -1,12 +1,11 @@
 // Receipts of tensors: how they are made and verified, see tensors.h.
 #include "generate/tensors.h"
 
-#include "base/endian.h"
 #include "generate/execution.h"
 #include "generate/onnx/compile_onnx.h"
 #include "generate/output/receipt_file.h"
+#include "generate/replay/tensor_function.h"
 #include "num/env.h"
-#include "plan/program_text.h"
 #include "receipt/seal.h"
 
 namespace invar::generate {
@@ -14,50 +13,23 @@ namespace {
 
 using run::Function;
 
-// receipt.40: of the bytes, little-endian.
-std::vector<receipt::TensorDigest> digests_of(const Function::NamedTensors& tensors) {
-  std::vector<receipt::TensorDigest> digests;
-  for (const auto& [name, t] : tensors) {
-    std::string bytes(t.bytes.size(), '\0');
-    copy_little_endian(bytes.data(), t.bytes.data(), bytes.size(), size_of(t.dtype));
-    digests.push_back({name, std::string(name_of(t.dtype)), t.shape, sha256(bytes)});
-  }
-  return digests;
-}
-
-Result<receipt::Receipt> describe(const plan::Plan& plan, const std::string& model_name) {
-  if (plan.source && plan.source->recipe != plan::kGraphRecipe)
-    return bad_input("the plan says that it is the program of a checkpoint (" + plan.source->recipe +
-                     "), and a receipt of tensors binds that of a graph: compile with --stateless");
-  receipt::ModelIdentity identity{};
-  identity.name = model_name;
-  return receipt::describe(identity, plan, receipt::kTensorFormat);
-}
-
 std::string names_of(const std::vector<receipt::TensorDigest>& tensors) {
   std::string names;
   for (const receipt::TensorDigest& t : tensors) names += (names.empty() ? "" : ", ") + t.name;
   return names;
 }
 
-struct LoadedFunction {
-  std::shared_ptr<Device> device;  // null on the host
-  Function function;
-};
-Result<LoadedFunction> open(const plan::Plan& plan, const std::string& folder, const ExecutionOptions& o,
-                            const DigestCache* hashed = nullptr) {
-  run::Options options = run_options(o);
-  options.hashed = hashed;
-  INVAR_TRY(std::shared_ptr<Device> device, Device::named(options.device));
-  INVAR_TRY(Function function, Function::open(plan, folder, options));
-  return LoadedFunction{std::move(device), std::move(function)};
-}
-
 Result<CompiledModel> program_of(const TensorProgram& program, const receipt::Receipt& claimed,
                                  Observer& observer) {
-  if (program.plan.empty())
-    return compile_onnx(program, operation_set_from(claimed.operation_set).value(), /*keeps_memory=*/false,
-                        observer);
+  const OperationSet set = operation_set_from(claimed.operation_set).value();
+  if (program.plan.empty() && !program.encoder.model_name.empty()) {
+    ModelOptions options = program.encoder;
+    options.operation_set = set;
+    INVAR_TRY(const ModelLocation location,
+              obtain({options.model_name, options.revision, options.offline}, observer));
+    return prepare(location, options, observer, CachePolicy::none);
+  }
+  if (program.plan.empty()) return compile_onnx(program, set, /*keeps_memory=*/false, observer);
   INVAR_TRY(plan::Plan plan, plan::load(program.plan));
   return CompiledModel{std::move(plan), folder_of(program.plan)};
 }
@@ -86,7 +58,7 @@ Status examine(const receipt::Receipt& claimed, const TensorProgram& program,
                const Function::NamedTensors& inputs, const ExecutionOptions& execution, Observer& observer,
                Verdict& v) {
   INVAR_TRY(CompiledModel compiled, program_of(program, claimed, observer));
-  INVAR_TRY(receipt::Receipt mine, describe(compiled.plan, claimed.model_name));
+  INVAR_TRY(receipt::Receipt mine, describe_program(compiled.plan, claimed.model_name));
   v.findings = receipt::compare_model(claimed, mine);
   if (!v.ok()) return {};
   mine = receipt::seal(std::move(mine), digests_of(inputs), {}, {});
@@ -97,7 +69,8 @@ Status examine(const receipt::Receipt& claimed, const TensorProgram& program,
         v.receipt +
         ": nobody can verify a run of the operation set default, which promises nothing about "
         "bits: model, program and inputs are those of the receipt, outputs were not computed again");
-  INVAR_TRY(LoadedFunction loaded, open(compiled.plan, compiled.folder, execution, compiled.hashed.get()));
+  INVAR_TRY(LoadedFunction loaded,
+            open_function(compiled.plan, compiled.folder, execution, compiled.hashed.get()));
   INVAR_TRY(const Function::NamedTensors outputs, loaded.function.run(inputs));
   INVAR_CHECK_OK(check_kind(claimed, v.receipt, loaded));
   INVAR_CHECK_OK(loaded.function.weights_unchanged());
@@ -106,10 +79,12 @@ Status examine(const receipt::Receipt& claimed, const TensorProgram& program,
   v.compared.emplace_back("model", std::to_string(mine.tensors.size()) + " tensors: equal");
   v.compared.emplace_back("weights", to_hex(mine.weights));
   v.compared.emplace_back(
-      "program", mine.recipe + ", " + to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics +
-                     "), " +
-                     (program.plan.empty() ? "compiled from " + program.model + ": equal"
-                                           : "the plan " + program.plan + ", as it was given: equal"));
+      "program",
+      mine.recipe + ", " + to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "), " +
+          (program.plan.empty()
+               ? "compiled from " + (program.model.empty() ? program.encoder.model_name : program.model) +
+                     ": equal"
+               : "the plan " + program.plan + ", as it was given: equal"));
   v.compared.emplace_back("inputs", std::to_string(mine.input_tensors.size()) + " tensors: equal");
   v.compared.emplace_back("outputs",
                           std::to_string(mine.output_tensors.size()) + " tensors recomputed: equal");
@@ -125,10 +100,10 @@ Result<TensorAnswer> infer_tensors(plan::Plan plan, const std::string& path,
   DiskReservation space;
   if (receipt_path) {
     INVAR_TRY(const ModelLocation location, resolve(folder_of(path)));
-    INVAR_TRY(described, describe(plan, location.name));
+    INVAR_TRY(described, describe_program(plan, location.name));
     INVAR_TRY(space, reserve_receipt(*receipt_path, receipt::print(described).size()));
   }
-  INVAR_TRY(LoadedFunction loaded, open(plan, folder_of(path), execution));
+  INVAR_TRY(LoadedFunction loaded, open_function(plan, folder_of(path), execution));
   Function& function = loaded.function;
   TensorAnswer answer;
   INVAR_TRY(answer.outputs, function.run(inputs));
@@ -159,12 +134,13 @@ Result<Verdict> verify_tensors(std::string_view text, const std::string& name, R
   receipt::Receipt claimed;
   INVAR_TRY(Verdict v, reader.read(text, name, claimed, batch));
   const bool repeats = operation_set_from(claimed.operation_set) == OperationSet::deterministic;
-  const bool no_program = program.plan.empty() && program.model.empty();
+  const bool no_program =
+      program.plan.empty() && program.model.empty() && program.encoder.model_name.empty();
   if (v.ok() && (no_program || (inputs.empty() && !claimed.input_tensors.empty())))
     return bad_input(name +
                      ": a receipt of tensors: give the model with --model FILE.onnx, or a plan, and each "
                      "input with --input NAME=FILE.npy: " +
-                     names_of(claimed.input_tensors));
+                     names_of(claimed.input_tensors) + "; of embed and rerank --model-name and the texts");
   if (v.ok()) INVAR_CHECK_OK(examine(claimed, program, inputs, execution, observer, v));
   v.verdict = v.ok() ? (repeats ? "REPEATED ON THIS MACHINE" : "VERIFIED")
                      : (repeats ? "NOT REPEATED" : "NOT VERIFIED");
@@ -177,7 +153,7 @@ Result<Verdict> verify_any(std::string_view text, const std::string& name, const
                            const receipt::StepSelection& selection, Observer& observer) {
   if (!is_tensor_receipt(text)) {
     if (program.model.empty() && inputs.empty()) return verifier.verify(text, name, batch);
-    return bad_input(name + ": not a receipt of tensors: leave --model and --input out");
+    return bad_input(name + ": not a receipt of tensors: leave --model, --input and texts out");
   }
   if (!selection.all())
     return bad_input(name + ": a receipt of tensors has no steps: leave --spot and --steps out");

@@ -59,12 +59,21 @@ const RemoteFile* find_file(const Listing& listing, const std::string& path) {
 }
 
 bool is_small(const std::string& path) {
-  static const std::set<std::string> names = {"config.json",       "generation_config.json",
-                                              "vocab.json",        "special_tokens_map.json",
-                                              "added_tokens.json", "merges.txt",
-                                              "vocab.txt"};
+  static const std::set<std::string> names = {"config.json",
+                                              "generation_config.json",
+                                              "vocab.json",
+                                              "special_tokens_map.json",
+                                              "added_tokens.json",
+                                              "merges.txt",
+                                              "vocab.txt",
+                                              "modules.json",
+                                              "sentence_bert_config.json",
+                                              "config_sentence_transformers.json"};
   const bool template_folder = path.starts_with("additional_chat_templates/") && path.ends_with(".jinja");
-  if (path.find('/') != path.npos) return template_folder;
+  // 1_Pooling/config.json and others of sentence-transformers.
+  const bool module =
+      path[0] >= '0' && path[0] <= '9' && path.ends_with("/config.json") && path.find('/') == path.rfind('/');
+  if (path.find('/') != path.npos) return template_folder || module;
   return names.contains(path) || (path.starts_with("tokenizer") && path.ends_with(".json")) ||
          path.ends_with(".model") || path.ends_with(".tiktoken") || path.starts_with("chat_template");
 }

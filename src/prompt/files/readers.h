@@ -60,7 +60,7 @@ struct DecoderList {
 Status read_decoder(const Json& d, const std::string& where, DecoderList& out, int depth = 0);
 
 Status read_post_processor(const Json& p, const std::string& where, const Vocabulary& vocabulary,
-                           std::vector<std::vector<int32_t>>& templates, int depth = 0);
+                           Tokenizer::Impl& impl, int depth = 0);
 
 // A pattern of Split or Replace, as the members String or Regex of `pattern`.
 struct PatternText {

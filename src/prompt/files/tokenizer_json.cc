@@ -40,7 +40,7 @@ class Reader {
     INVAR_CHECK_OK(decoder());
     INVAR_CHECK_OK(padding());
     INVAR_CHECK_OK(read_post_processor(member(root_, "post_processor"), file_ + ": post_processor",
-                                       vocabulary_, impl_->templates));
+                                       vocabulary_, *impl_));
     return std::move(impl_);
   }
 

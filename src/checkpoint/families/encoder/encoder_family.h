@@ -5,7 +5,7 @@
 
 #include "checkpoint/config_reading/config_reader.h"
 #include "checkpoint/families/family.h"
-#include "checkpoint/recipes/encoder.h"
+#include "checkpoint/recipes/encoder/encoder.h"
 
 namespace invar::checkpoint {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "checkpoint/folder.h"
-#include "checkpoint/recipes/encoder.h"
+#include "checkpoint/recipes/encoder/encoder.h"
 #include "onnx/onnx.h"
 
 namespace invar::checkpoint {

@@ -1,4 +1,4 @@
-#include "checkpoint/recipes/position_buckets.h"
+#include "checkpoint/recipes/encoder/position_buckets.h"
 
 #include <algorithm>
 #include <cmath>

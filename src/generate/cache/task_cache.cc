@@ -32,6 +32,8 @@ std::string key_of(const std::string& folder, bool colocate, OperationSet set) {
   for (const auto& entry : fs::directory_iterator(folder, ec)) {
     const std::string name = entry.path().filename().string();
     if (name.ends_with(".safetensors") || name.ends_with(".json")) names.push_back(name);
+    // Of the modules of sentence-transformers.
+    if (fs::exists(entry.path() / "config.json", ec)) names.push_back(name + "/config.json");
   }
   std::sort(names.begin(), names.end());
   Sha256 h;

@@ -1,4 +1,4 @@
-#include "checkpoint/recipes/pooling.h"
+#include "checkpoint/recipes/encoder/pooling.h"
 
 #include "onnx/tensor.h"
 

@@ -1,9 +1,9 @@
 // The ONNX graph of an encoder, layer by layer (spec/encoder.md encoder.4 to encoder.9).
-#include "checkpoint/recipes/encoder_graph.h"
+#include "checkpoint/recipes/encoder/encoder_graph.h"
 
+#include "checkpoint/recipes/encoder/pooling.h"
+#include "checkpoint/recipes/encoder/position_buckets.h"
 #include "checkpoint/recipes/graph_builder.h"
-#include "checkpoint/recipes/pooling.h"
-#include "checkpoint/recipes/position_buckets.h"
 #include "onnx/tensor.h"
 
 namespace invar::checkpoint {

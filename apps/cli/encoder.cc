@@ -1,0 +1,189 @@
+// invar embed: texts -> vectors. invar rerank: a query and documents -> scores. Receipts in files.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "artifacts.h"
+#include "base/file/temporary_file.h"
+#include "base/text/decimal.h"
+#include "base/text/display.h"
+#include "commands.h"
+#include "console.h"
+#include "generate/encoder.h"
+#include "generate/task_cache.h"
+#include "run/npy.h"
+
+namespace invar::cli {
+namespace {
+
+using generate::EncoderOutput;
+using generate::EncoderText;
+using nlohmann::json;
+
+// Texts of the command line, then those of the file. Several receipts are r.1.json, r.2.json, ...
+Result<std::vector<EncoderText>> texts_of(const EncoderCommand& c, const char* key) {
+  std::vector<EncoderText> texts;
+  for (const std::string& text : c.texts)
+    texts.push_back({text, {}, "", "text " + std::to_string(texts.size() + 1)});
+  if (!c.text_file.empty()) {
+    INVAR_TRY(std::vector<EncoderText> rows, generate::read_text_file(c.text_file, key));
+    std::move(rows.begin(), rows.end(), std::back_inserter(texts));
+  }
+  const std::filesystem::path base(c.receipt_path.value_or(""));
+  for (size_t i = 0; i < texts.size() && c.receipt_path; ++i) {
+    const std::string number = texts.size() == 1 ? "" : "." + std::to_string(i + 1);
+    texts[i].receipt_path =
+        (base.parent_path() / (base.stem().string() + number + base.extension().string())).string();
+  }
+  return texts;
+}
+
+struct Computed {
+  std::vector<EncoderText> texts;
+  std::vector<EncoderOutput> outputs;
+  std::string isa;
+};
+
+Result<Computed> compute(const EncoderCommand& c, bool pairs) {
+  Computed all;
+  INVAR_TRY(all.texts, texts_of(c, pairs ? "document" : "text"));
+  if (pairs)
+    for (EncoderText& t : all.texts) t.second = std::exchange(t.text, c.query);
+  generate::EncoderOptions options{c.prompt_name, pairs, c.batch_size};
+  ModelOptions model = c.model;
+  INVAR_TRY(model.operation_set, generate::operation_set(c.operation_set));
+  Console console(c.json);
+  INVAR_TRY(generate::EncoderModel opened,
+            generate::EncoderModel::open(model, c.execution, options, console));
+  INVAR_TRY(all.outputs, opened.compute(all.texts, console));
+  all.isa = opened.isa();
+  return all;
+}
+
+// Names what went wrong with single texts and what was cut -> the exit code of the worst.
+int report(const Computed& all) {
+  int worst = 0;
+  for (size_t i = 0; i < all.outputs.size(); ++i) {
+    const EncoderOutput& out = all.outputs[i];
+    if (out.problem) {
+      const int code = fail(*out.problem);
+      worst = worst == 0 || code == 2 ? code : worst;
+    } else if (out.cut > 0) {
+      write_stderr("  cut       " + printable(all.texts[i].name) + ": the last " + std::to_string(out.cut) +
+                   " tokens are beyond the model's length: left out\n");
+    }
+  }
+  return worst;
+}
+
+json vector_json(const std::vector<float>& values) {
+  json list = json::array();
+  for (const float v : values)
+    list.push_back(v - v == 0 ? json(shortest_decimal(v)) : json());  // JSON has no infinity
+  return list;
+}
+
+json row_json(const EncoderText& text, const EncoderOutput& out, size_t i) {
+  json row = {{"index", i}, {"tokens", out.tokens}};
+  if (out.cut) row["cut"] = out.cut;
+  if (!out.receipt_hash.empty()) row["receipt"] = text.receipt_path, row["receipt_hash"] = out.receipt_hash;
+  return row;
+}
+
+// f32 [texts, size]; the row of a text with a problem is NaN.
+std::string npy_of_rows(const std::vector<EncoderOutput>& outputs) {
+  size_t size = 0;
+  for (const EncoderOutput& out : outputs) size = std::max(size, out.values.size());
+  std::vector<float> all;
+  for (const EncoderOutput& out : outputs) {
+    all.insert(all.end(), out.values.begin(), out.values.end());
+    all.insert(all.end(), size - out.values.size(), std::numeric_limits<float>::quiet_NaN());
+  }
+  run::Tensor t{DType::f32, {static_cast<int64_t>(outputs.size()), static_cast<int64_t>(size)}, {}};
+  t.bytes.resize(all.size() * sizeof(float));
+  std::memcpy(t.bytes.data(), all.data(), t.bytes.size());
+  return run::npy_of(t);
+}
+
+// ", receipt HASH" of one text; how many there are of several.
+std::string receipts_line(const Computed& all) {
+  size_t count = 0;
+  std::string last;
+  for (const EncoderOutput& out : all.outputs)
+    if (!out.receipt_hash.empty()) ++count, last = out.receipt_hash;
+  return count == 0 ? "" : count == 1 ? ", receipt " + last : ", " + std::to_string(count) + " receipts";
+}
+
+void summary(const char* name, const Computed& all, const std::string& detail) {
+  int64_t tokens = 0;
+  for (const EncoderOutput& out : all.outputs) tokens += out.tokens;
+  const size_t count = all.outputs.size();
+  std::fprintf(stderr, "  %-9s %zu text%s, %lld tokens%s (%s)%s\n", name, count, count == 1 ? "" : "s",
+               static_cast<long long>(tokens), detail.c_str(), all.isa.c_str(), receipts_line(all).c_str());
+}
+
+Status do_embed(const EncoderCommand& c, int& worst) {
+  INVAR_TRY(const Computed all, compute(c, /*pairs=*/false));
+  worst = report(all);
+  size_t size = 0;
+  std::string lines;
+  for (size_t i = 0; i < all.outputs.size(); ++i) {
+    const EncoderOutput& out = all.outputs[i];
+    if (out.problem) continue;
+    size = out.values.size();
+    json row = row_json(all.texts[i], out, i);
+    row["embedding"] = vector_json(out.values);
+    lines += line_of(row);
+  }
+  if (!c.json) summary("embed", all, ", " + std::to_string(size) + " numbers each");
+  return deliver(c.output, c.output.ends_with(".npy") ? npy_of_rows(all.outputs) : lines);
+}
+
+Status do_rerank(const EncoderCommand& c, int& worst) {
+  INVAR_TRY(const Computed all, compute(c, /*pairs=*/true));
+  worst = report(all);
+  std::vector<size_t> order(all.outputs.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::erase_if(order, [&](size_t i) { return all.outputs[i].problem.has_value(); });
+  // NaN stands last; equal scores keep their order.
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) {
+    const float x = all.outputs[a].values[0], y = all.outputs[b].values[0];
+    return x > y || (x == x && y != y);
+  });
+  std::string lines;
+  for (const size_t i : order) {
+    const float score = all.outputs[i].values[0];
+    if (c.json) {
+      json row = row_json(all.texts[i], all.outputs[i], i);
+      row["score"] = vector_json({score})[0];
+      row["document"] = *all.texts[i].second;
+      lines += line_of(row);
+    } else {
+      std::string text = *all.texts[i].second;
+      std::ranges::replace(text, '\n', ' ');
+      lines += shortest_text(score) + "\t" + std::to_string(i) + "\t" + text + "\n";
+    }
+  }
+  if (!c.json) summary("rerank", all, "");
+  return deliver(c.output, lines);
+}
+
+}  // namespace
+
+int embed(const EncoderCommand& c) {
+  int worst = 0;
+  const int code = exit_code(do_embed(c, worst));
+  return code ? code : worst;
+}
+
+int rerank(const EncoderCommand& c) {
+  int worst = 0;
+  const int code = exit_code(do_rerank(c, worst));
+  return code ? code : worst;
+}
+
+}  // namespace invar::cli

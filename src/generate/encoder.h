@@ -1,0 +1,67 @@
+// Texts -> vectors, pairs of texts -> scores, each with its receipt: what `invar embed` and `invar
+// rerank` do (spec/encoder.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "generate/observer.h"
+#include "generate/options.h"
+#include "run/function.h"
+
+namespace invar::generate {
+
+struct EncoderText {
+  std::string text;                   // UTF-8
+  std::optional<std::string> second;  // of a pair
+  std::string receipt_path = {};      // "": no receipt
+  std::string name = {};              // what errors call it
+  std::optional<Error> problem = {};  // of a line of a file: why there is no such text
+};
+// A file of texts: of .jsonl, where each line is a string or an object with the one member `key`;
+// else each line is a text. A bad line is a text with a problem. Lines without a text count as bad,
+// but for the end of the file.
+Result<std::vector<EncoderText>> read_text_file(const std::string& path, const std::string& key);
+
+struct EncoderOptions {
+  std::optional<std::string> prompt_name;  // absent: the model's default_prompt_name
+  bool pairs = false;                      // the model must give one score of two texts
+  int64_t batch_size = 32;                 // texts of one length in a step; never changes a bit
+};
+
+struct EncoderOutput {
+  std::vector<float> values;     // the vector, or one score
+  int64_t tokens = 0, cut = 0;   // tokens that were computed, and that were too many
+  std::string receipt_hash;      // "" without a receipt
+  std::optional<Error> problem;  // why there are no values
+};
+
+class EncoderModel {
+ public:
+  // Finds or makes the plan of the checkpoint and loads it. not_covered: the model is no encoder
+  // that is covered, or not of the kind that is wanted.
+  static Result<EncoderModel> open(const ModelOptions&, const ExecutionOptions&, const EncoderOptions&,
+                                   Observer&);
+  EncoderModel(EncoderModel&&) noexcept;
+  ~EncoderModel();
+  // One output for each text, in their order. A text that cannot be read is the problem of its
+  // output alone.
+  Result<std::vector<EncoderOutput>> compute(const std::vector<EncoderText>&, Observer&);
+  std::string isa() const;
+
+  struct Impl;  // generate/encoder/encoder.cc
+
+ private:
+  explicit EncoderModel(std::unique_ptr<Impl>);
+  std::unique_ptr<Impl> impl_;
+};
+
+// The inputs of the model's program for one text: what a receipt of it binds.
+Result<run::Function::NamedTensors> encoder_inputs(const ModelOptions&, const EncoderOptions&,
+                                                   const EncoderText&, Observer&);
+
+}  // namespace invar::generate

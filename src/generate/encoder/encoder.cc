@@ -1,0 +1,130 @@
+// Texts of one length share a step: no row of a result depends on the others, and no text is
+// padded.
+#include "generate/encoder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "generate/encoder/inputs.h"
+#include "generate/execution.h"
+#include "generate/output/receipt_file.h"
+#include "generate/replay/tensor_function.h"
+#include "generate/task_cache.h"
+#include "num/env.h"
+#include "receipt/seal.h"
+
+namespace invar::generate {
+
+using run::Function;
+using Tokens = EncoderInputs::Tokens;
+
+struct EncoderModel::Impl {
+  EncoderInputs inputs;
+  CompiledModel compiled;
+  LoadedFunction loaded;
+  receipt::Receipt described;  // model and program of every receipt
+  size_t batch_size;
+
+  Result<Function::NamedTensors> step(const std::vector<const Tokens*>& batch) {
+    return loaded.function.run(inputs.tensors(batch));
+  }
+  Status seal(const EncoderText&, const Tokens&, const Function::NamedTensors& row, EncoderOutput&,
+              Observer&);
+};
+
+namespace {
+
+// One row of each tensor, as the program gives it for that text alone.
+Function::NamedTensors row_of(const Function::NamedTensors& outputs, size_t row) {
+  Function::NamedTensors rows;
+  for (const auto& [name, t] : outputs) {
+    const size_t bytes = t.bytes.size() / static_cast<size_t>(t.shape[0]);
+    run::Tensor one{t.dtype, t.shape, {}};
+    one.shape[0] = 1;
+    one.bytes.assign(t.bytes.begin() + static_cast<ptrdiff_t>(row * bytes),
+                     t.bytes.begin() + static_cast<ptrdiff_t>((row + 1) * bytes));
+    rows.emplace_back(name, std::move(one));
+  }
+  return rows;
+}
+
+// The last output: scores stand behind the logits that they are made of.
+std::vector<float> values_of(const Function::NamedTensors& row) {
+  const run::Tensor& t = row.back().second;
+  std::vector<float> values(t.bytes.size() / sizeof(float));
+  std::memcpy(values.data(), t.bytes.data(), t.bytes.size());
+  return values;
+}
+
+}  // namespace
+
+EncoderModel::EncoderModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+EncoderModel::EncoderModel(EncoderModel&&) noexcept = default;
+EncoderModel::~EncoderModel() = default;
+
+std::string EncoderModel::isa() const {
+  return std::string(impl_->loaded.function.isa());
+}
+
+Result<EncoderModel> EncoderModel::open(const ModelOptions& model, const ExecutionOptions& execution,
+                                        const EncoderOptions& options, Observer& observer) {
+  INVAR_TRY(const ModelLocation location,
+            obtain({model.model_name, model.revision, model.offline}, observer));
+  INVAR_TRY(EncoderInputs inputs, EncoderInputs::open(location, options, observer));
+  INVAR_TRY(CompiledModel compiled, prepare(location, model, observer));
+  const auto loading = observer.phase("load");
+  INVAR_TRY(receipt::Receipt described, describe_program(compiled.plan, location.name));
+  INVAR_TRY(LoadedFunction loaded,
+            open_function(compiled.plan, compiled.folder, execution, compiled.hashed.get()));
+  loading->done(std::to_string(described.tensors.size()) + " tensors");
+  return EncoderModel(
+      std::make_unique<Impl>(Impl{std::move(inputs), std::move(compiled), std::move(loaded),
+                                  std::move(described), static_cast<size_t>(options.batch_size)}));
+}
+
+Status EncoderModel::Impl::seal(const EncoderText& text, const Tokens& tokens,
+                                const Function::NamedTensors& row, EncoderOutput& out, Observer& observer) {
+  if (text.receipt_path.empty()) return {};
+  const receipt::Receipt sealed =
+      receipt::seal(described, digests_of(inputs.tensors({&tokens})), digests_of(row),
+                    describe_execution(loaded.function, loaded.device.get(), compiled.plan));
+  INVAR_CHECK_OK(save_receipt(text.receipt_path, receipt::print(sealed), observer));
+  out.receipt_hash = to_hex(receipt::receipt_hash(sealed));
+  return {};
+}
+
+Result<std::vector<EncoderOutput>> EncoderModel::compute(const std::vector<EncoderText>& texts,
+                                                         Observer& observer) {
+  const num::ArithmeticEnv env;
+  std::vector<EncoderOutput> outputs(texts.size());
+  std::vector<Tokens> tokens(texts.size());
+  std::map<size_t, std::vector<size_t>> of_length;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    auto encoded = impl_->inputs.encode(texts[i]);
+    if (!encoded) {
+      outputs[i].problem = encoded.error();
+      continue;
+    }
+    tokens[i] = std::move(*encoded);
+    outputs[i].tokens = static_cast<int64_t>(tokens[i].ids.size()), outputs[i].cut = tokens[i].cut;
+    of_length[tokens[i].ids.size()].push_back(i);
+  }
+  std::vector<std::pair<size_t, Function::NamedTensors>> rows;
+  for (const auto& [length, members] : of_length)
+    for (size_t begin = 0; begin < members.size(); begin += impl_->batch_size) {
+      const size_t end = std::min(begin + impl_->batch_size, members.size());
+      std::vector<const Tokens*> batch;
+      for (size_t i = begin; i < end; ++i) batch.push_back(&tokens[members[i]]);
+      INVAR_TRY(const Function::NamedTensors results, impl_->step(batch));
+      for (size_t i = begin; i < end; ++i) rows.emplace_back(members[i], row_of(results, i - begin));
+    }
+  INVAR_CHECK_OK(impl_->loaded.function.weights_unchanged());
+  for (auto& [i, row] : rows) {
+    outputs[i].values = values_of(row);
+    INVAR_CHECK_OK(impl_->seal(texts[i], tokens[i], row, outputs[i], observer));
+  }
+  return outputs;
+}
+
+}  // namespace invar::generate

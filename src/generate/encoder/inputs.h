@@ -1,0 +1,31 @@
+// Text -> the inputs of an encoder's program, as sentence-transformers makes them.
+#pragma once
+
+#include <string>
+
+#include "generate/encoder.h"
+#include "generate/model_folder.h"
+
+namespace invar::generate {
+
+class EncoderInputs {
+ public:
+  static Result<EncoderInputs> open(const ModelLocation&, const EncoderOptions&, Observer&);
+
+  struct Tokens {
+    std::vector<int32_t> ids, types;
+    int64_t cut = 0;
+  };
+  Result<Tokens> encode(const EncoderText&) const;
+  // Of texts of one length: [texts, length].
+  run::Function::NamedTensors tensors(const std::vector<const Tokens*>&) const;
+
+ private:
+  EncoderInputs(prompt::Tokenizer tokenizer) : tokenizer_(std::move(tokenizer)) {}
+  prompt::Tokenizer tokenizer_;
+  std::string prompt_;
+  int64_t max_length_ = 0;
+  bool has_token_types_ = false, pairs_ = false;
+};
+
+}  // namespace invar::generate
