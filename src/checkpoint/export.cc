@@ -8,6 +8,7 @@
 #include "checkpoint/config.h"
 #include "checkpoint/config_reading/encoder_config.h"
 #include "checkpoint/files/json.h"
+#include "checkpoint/files/mxfp4.h"
 #include "checkpoint/files/weight_files.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/recipes/decoder_graph.h"
@@ -91,7 +92,12 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
     return bad_input("cannot export " + onnx::quote(folder) + ": not a folder");
   // All checks come before the first write.
   INVAR_TRY(const Settings settings, settings_of(folder));
-  INVAR_TRY(const Checkpoint checkpoint, open_checkpoint(folder));
+  INVAR_TRY(Checkpoint checkpoint, open_checkpoint(folder));
+  const auto* decoder = std::get_if<Decoder>(&settings);
+  std::vector<Mxfp4Tensor> mxfp4;
+  if (decoder && decoder->experts.mxfp4) {
+    INVAR_TRY(mxfp4, replace_mxfp4(checkpoint));
+  }
   INVAR_TRY(const onnx::Graph graph, graph_of(settings, checkpoint));
   const fs::path base(out.empty() ? "." : out);
   const std::string model = (base / "model.onnx").string();
@@ -101,6 +107,7 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
     return bad_input("cannot create the folder " + onnx::quote(base.string()) + ": " + error.message());
   for (const std::string& file : checkpoint.files)
     INVAR_CHECK_OK(link_or_copy_weights(fs::path(folder) / file, base / file, earlier, options));
+  if (!mxfp4.empty()) INVAR_CHECK_OK(write_mxfp4_as_bf16(folder, mxfp4, (base / kWidenedFile).string()));
   INVAR_CHECK_OK(write(graph, model));  // last, so that a model never lacks its weights
   return model;
 }

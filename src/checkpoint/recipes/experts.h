@@ -42,6 +42,7 @@ struct Experts {
   float scale = 1;                        // of the weights
 
   ExpertLayout layout = ExpertLayout::separate;
+  bool mxfp4 = false;  // matrices may be stored so; the export widens them
   bool bias = false;
   ExpertGate gate = ExpertGate::activation;
   float gate_alpha = 0, gate_limit = 0;  // of the clamped one

@@ -1,7 +1,20 @@
 // gpt-oss: sinks of attention, alternating windows, experts with biases and a clamped gate.
 #include "checkpoint/families/experts/read_experts.h"
 
+#include "checkpoint/architecture.h"
+
 namespace invar::checkpoint {
+namespace {
+
+bool read_mxfp4(ConfigReader& r) {
+  const auto* q = r.find("quantization_config");
+  if (!q) return false;
+  if (!q->is_object() || q->value("quant_method", nlohmann::json()) != "mxfp4")
+    r.refuse("'quantization_config' = " + short_text(*q) + " is not covered; the quant_method mxfp4 is");
+  return true;
+}
+
+}  // namespace
 
 void describe_gpt_oss(ConfigReader& r, Decoder& d) {
   read_sizes(r, d, {.default_kv_heads = 8, .default_head_dim = 64});
@@ -19,6 +32,7 @@ void describe_gpt_oss(ConfigReader& r, Decoder& d) {
   e.routing = Routing::softmax_of_chosen;
   e.router_bias = e.bias = true;
   e.layout = ExpertLayout::interleaved;
+  e.mxfp4 = read_mxfp4(r);
   e.gate = ExpertGate::clamped;
   e.gate_alpha = read_factor(r, "swiglu_alpha", 1.702);
   e.gate_limit = read_factor(r, "swiglu_limit", 7);
