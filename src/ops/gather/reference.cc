@@ -110,6 +110,10 @@ void scatter_nd(const Call& call, int, int64_t begin, int64_t end, void*) {
 bool gather_batch_independent(const Call& c, uint64_t batched) {
   return batched == (axis_in(c.in[0], attr_i(c, "axis", 0)) == 0 ? 2u : 1u);
 }
+// Batched indices into a batched table, along another axis.
+bool gather_elements_batch_independent(const Call& c, uint64_t batched) {
+  return batched == 3 && axis_in(c.in[0], attr_i(c, "axis", 0)) > 0;
+}
 
 }  // namespace
 
@@ -122,7 +126,7 @@ bool gather_batch_independent(const Call& c, uint64_t batched) {
                                       .batch_independent = batch_independent_of}; \
   const CpuKernel row_##name##_reference = {.op = #name, .isa = "reference", .units = units_of, .run = name};
 INVAR_ROW_IS(gather, chunk_units, gather_out_of_bounds, gather_batch_independent)
-INVAR_ROW_IS(gather_elements, chunk_units, gather_out_of_bounds, nullptr)
+INVAR_ROW_IS(gather_elements, chunk_units, gather_out_of_bounds, gather_elements_batch_independent)
 INVAR_ROW_IS(gather_nd, chunk_units, gather_nd_out_of_bounds, nullptr)
 INVAR_ROW_IS(scatter_elements, one_unit, gather_out_of_bounds, nullptr)
 INVAR_ROW_IS(scatter_nd, one_unit, scatter_nd_out_of_bounds, nullptr)

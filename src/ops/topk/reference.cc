@@ -1,6 +1,7 @@
 // spec: spec.md topk.1 - topk.5.
 #include "kernels/reference.h"
 
+#include "kernels/batch_independence.h"
 #include "kernels/check.h"
 #include "ops/topk/topk.h"
 
@@ -53,7 +54,8 @@ const char* check(const Call& c) {
 
 extern const OpContract contract_topk;
 extern const CpuKernel row_topk_reference;
-const OpContract contract_topk = {.op = "topk", .check = check};
+const OpContract contract_topk = {
+    .op = "topk", .check = check, .batch_independent = batch_independent_along_axis<-1>};
 const CpuKernel row_topk_reference = {.op = "topk", .isa = "reference", .units = topk_units, .run = topk};
 
 }  // namespace invar::ops
