@@ -48,6 +48,10 @@ inline constexpr Architecture kArchitectures[] = {
     {"gpt_neox", "GPTNeoXForCausalLM"},
     {"opt", "OPTForCausalLM"},
     {"falcon", "FalconForCausalLM"},
+    {"bloom", "BloomForCausalLM", 2048, "seq_length"},
+    {"mpt", "MptForCausalLM", 2048, "max_seq_len"},
+    {"mpt", "MPTForCausalLM", 2048, "max_seq_len"},  // MosaicML's name
+    {"olmo", "OlmoForCausalLM"},
 };
 
 // The architecture of the config.json object `config`; errors begin with its path `where`.

@@ -13,10 +13,10 @@ using nlohmann::json;
 // The attribute_map of transformers' configuration classes: both spellings are read.
 const char* other_spelling(std::string_view key) {
   static const std::map<std::string_view, const char*> spellings = {
-      {"n_embd", "hidden_size"},
-      {"n_head", "num_attention_heads"},
-      {"n_layer", "num_hidden_layers"},
-      {"n_positions", "max_position_embeddings"},
+      {"n_embd", "hidden_size"},         {"n_embed", "hidden_size"},
+      {"d_model", "hidden_size"},        {"n_heads", "num_attention_heads"},
+      {"n_layers", "num_hidden_layers"}, {"n_head", "num_attention_heads"},
+      {"n_layer", "num_hidden_layers"},  {"n_positions", "max_position_embeddings"},
   };
   auto it = spellings.find(key);
   return it == spellings.end() ? nullptr : it->second;

@@ -38,7 +38,10 @@ using onnx::quote;
   X(gptj, gptj)                      \
   X(gpt_neox, gpt_neox)              \
   X(opt, opt)                        \
-  X(falcon, falcon)
+  X(falcon, falcon)                  \
+  X(bloom, bloom)                    \
+  X(mpt, mpt)                        \
+  X(olmo, olmo)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},

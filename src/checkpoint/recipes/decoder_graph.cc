@@ -2,6 +2,7 @@
 // decoder.4 to decoder.10).
 #include "checkpoint/recipes/decoder_graph.h"
 
+#include "checkpoint/recipes/attention_parts.h"
 #include "checkpoint/recipes/graph_builder.h"
 #include "onnx/tensor.h"
 
@@ -14,10 +15,12 @@ using Strings = std::vector<std::string>;
 class DecoderGraph {
  public:
   DecoderGraph(const Decoder& decoder, const Checkpoint& checkpoint) : d_(decoder), b_(checkpoint) {
-    if (d_.names.prefix_may_lack) {
-      auto it = checkpoint.tensors.lower_bound(d_.names.prefix);
-      if (it == checkpoint.tensors.end() || !it->first.starts_with(d_.names.prefix)) prefix_ = "";
-    }
+    const auto has_layers = [&](const std::string& prefix) {
+      auto it = checkpoint.tensors.lower_bound(prefix + d_.names.layers);
+      return it != checkpoint.tensors.end() && it->first.starts_with(prefix + d_.names.layers);
+    };
+    for (const auto& [prefix, head] : d_.names.other_places)
+      if (!has_layers(prefix_) && has_layers(prefix)) prefix_ = prefix, head_ = head;
   }
   Result<onnx::Graph> build();
 
@@ -41,11 +44,13 @@ class DecoderGraph {
   std::string activated(const std::string& name, const std::string& x);
   std::string layer(size_t index, std::string x);
   void logits(std::string x);
+  int64_t embedding_size() const { return d_.embedding_size ? d_.embedding_size : d_.hidden_size; }
 
   const Decoder& d_;
   GraphBuilder b_;
-  std::string prefix_ = d_.names.prefix;
-  Strings cos_, sin_;  // of each rope
+  std::string prefix_ = d_.names.prefix, head_ = d_.names.head;
+  std::string biases_;  // of scores (decoder.26); "": none
+  Strings cos_, sin_;   // of each rope
 };
 
 // torch.nn.Linear keeps its weight [out, in] as stored; Conv1D of GPT-2 keeps it [in, out].
@@ -60,7 +65,8 @@ std::string DecoderGraph::linear(const std::string& name, const std::string& x, 
 }
 
 std::string DecoderGraph::norm(const std::string& name, const std::string& x, int64_t size, bool bias) {
-  std::string w = b_.weight(name + ".weight", {size});
+  std::string w = d_.norm_weight ? b_.weight(name + ".weight", {size})
+                                 : b_.constant("ones", std::vector<float>(static_cast<size_t>(size), 1.0f));
   if (d_.norm_offset)
     w = b_.node("Add", name + ".weight.plus_one", {w, b_.constant("one", std::vector{1.0f})});
   Strings operands = {x, w};
@@ -132,12 +138,14 @@ void DecoderGraph::angles() {
 std::string DecoderGraph::embedded() {
   const std::string name = prefix_ + d_.names.embedding;
   const bool from_head = d_.tied && !b_.has(name + ".weight");
-  std::string x =
-      b_.node("Gather", name,
-              {b_.weight((from_head ? d_.names.head : name) + ".weight", {d_.vocab_size, d_.hidden_size}),
-               "input_ids"},
-              {{"axis", int64_t{0}}});
+  std::string x = b_.node(
+      "Gather", name,
+      {b_.weight((from_head ? head_ : name) + ".weight", {d_.vocab_size, embedding_size()}), "input_ids"},
+      {{"axis", int64_t{0}}});
   x = scaled("Mul", name + ".embedding_scale", x, d_.embedding_scale, 1);
+  if (!d_.names.embedding_norm.empty()) x = block_norm(prefix_ + d_.names.embedding_norm, x);
+  if (d_.embedding_size != 0)
+    x = linear(prefix_ + d_.names.project_in, x, d_.embedding_size, d_.hidden_size, false);
   if (d_.names.positions.empty()) return x;
   const std::string table = prefix_ + d_.names.positions;
   std::string ids = "position_ids";
@@ -173,9 +181,10 @@ Strings DecoderGraph::projections(const std::string& p, const std::string& x) {
 std::string DecoderGraph::qk_norm(const std::string& name, const std::string& x, int64_t heads) {
   if (d_.qk_norm == QkNorm::none) return x;
   const int64_t size = heads * d_.head_dim;
-  if (d_.qk_norm == QkNorm::projection) return norm(name, x, size, false);
-  const std::string y =
-      norm(name, reshaped(name + ".heads", x, {0, 0, heads, d_.head_dim}), d_.head_dim, false);
+  if (d_.qk_norm == QkNorm::projection) return norm(name, x, size, d_.qk_norm_bias);
+  std::string y = reshaped(name + ".heads", x, {0, 0, heads, d_.head_dim});
+  y = d_.qk_norm == QkNorm::head ? norm(name, y, d_.head_dim, d_.qk_norm_bias)
+                                 : norm_of_heads(b_, d_, name, y, heads);
   return reshaped(name + ".flat", y, {0, 0, size});
 }
 
@@ -190,6 +199,8 @@ std::string DecoderGraph::rotated(const std::string& name, const std::string& x,
 std::string DecoderGraph::attention(size_t layer, const std::string& x) {
   const std::string index = std::to_string(layer), p = prefix_ + d_.names.layers + index + ".";
   Strings qkv = projections(p, x);
+  for (size_t i = 0; i < qkv.size() && d_.qkv_clip != 0; ++i)
+    qkv[i] = clipped(b_, p + "self_attn." + "qkv"[i] + "_clipped", qkv[i], d_.qkv_clip);
   const std::pair<std::string, int64_t> sides[] = {{"q", d_.heads}, {"k", d_.kv_heads}};
   const auto normed = [&](size_t i) {
     return qk_norm(p + (i ? d_.names.k_norm : d_.names.q_norm), qkv[i], sides[i].second);
@@ -210,11 +221,11 @@ std::string DecoderGraph::attention(size_t layer, const std::string& x) {
   Attributes attributes = {{"is_causal", int64_t{1}},
                            {"q_num_heads", d_.heads},
                            {"kv_num_heads", d_.kv_heads},
-                           {"scale", d_.attention_scale}};
+                           {"scale", attention_scale(d_, layer)}};
   if (d_.attention_softcap != 0) attributes["softcap"] = d_.attention_softcap;
   if (d_.layers[layer].window) attributes["left_window_size"] = d_.window - 1;
   const std::string y = b_.node("Attention", p + "self_attn.attention",
-                                {qkv[0], qkv[1], qkv[2], "", past[0], past[1]}, attributes);
+                                {qkv[0], qkv[1], qkv[2], biases_, past[0], past[1]}, attributes);
   b_.graph().nodes.back().outputs = {y, present[0], present[1]};
   return linear(p + d_.names.o, y, d_.heads * d_.head_dim, d_.hidden_size, d_.output_bias);
 }
@@ -289,9 +300,11 @@ std::string DecoderGraph::layer(size_t index, std::string x) {
 
 void DecoderGraph::logits(std::string x) {
   if (d_.final_norm) x = block_norm(prefix_ + d_.names.final_norm, x);
-  const std::string &head = d_.names.head, embedding = prefix_ + d_.names.embedding;
+  if (d_.embedding_size != 0)
+    x = linear(prefix_ + d_.names.project_out, x, d_.hidden_size, d_.embedding_size, false);
+  const std::string &head = head_, embedding = prefix_ + d_.names.embedding;
   const std::string table = b_.weight((d_.tied && !b_.has(head + ".weight") ? embedding : head) + ".weight",
-                                      {d_.vocab_size, d_.hidden_size});
+                                      {d_.vocab_size, embedding_size()});
   x = b_.node("MatMul", head,
               {x, b_.node("Transpose", head + ".weight.transposed", {table},
                           {{"perm", std::vector<int64_t>{1, 0}}})});
@@ -314,11 +327,12 @@ Result<onnx::Graph> DecoderGraph::build() {
   b_.input("position_ids", onnx::kInt64, {{-1, "batch"}, {-1, "seq"}});
   b_.output("logits", {{-1, "batch"}, {-1, "seq"}, {d_.vocab_size, ""}});
   angles();
+  if (d_.alibi_bias_max != 0) biases_ = linear_biases(b_, d_);
   std::string x = embedded();
   for (size_t i = 0; i < d_.layers.size() && b_.status(); ++i) x = layer(i, x);
   logits(x);
   INVAR_CHECK_OK(b_.status());
-  INVAR_CHECK_OK(b_.check_unused(d_.names.ignored));
+  INVAR_CHECK_OK(b_.check_unused(d_.names.ignored, d_.names.ignored_begins));
   return std::move(graph);
 }
 

@@ -94,15 +94,18 @@ std::string GraphBuilder::weight(const std::string& tensor, const std::vector<in
   return widened_[tensor] = value;
 }
 
-Status GraphBuilder::check_unused(const std::vector<std::string>& ignored_ends) const {
+Status GraphBuilder::check_unused(const std::vector<std::string>& ignored_ends,
+                                  const std::vector<std::string>& ignored_begins) const {
   std::set<std::string> used;
   for (const onnx::TensorRef& t : graph_.initializers) used.insert(t.name);
-  for (const auto& [name, tensor] : checkpoint_.tensors)
-    if (!used.contains(name) && std::ranges::none_of(ignored_ends, [&name = name](const std::string& end) {
-          return name.ends_with(end);
-        }))
+  for (const auto& [name, tensor] : checkpoint_.tensors) {
+    const auto ends = [&name = name](const std::string& end) { return name.ends_with(end); };
+    const auto begins = [&name = name](const std::string& begin) { return name.starts_with(begin); };
+    if (!used.contains(name) && std::ranges::none_of(ignored_ends, ends) &&
+        std::ranges::none_of(ignored_begins, begins))
       return not_covered(checkpoint_.folder + "/" + tensor.file + ": tensor " + onnx::quote(name) +
                          " has no place in the model that config.json describes");
+  }
   return {};
 }
 

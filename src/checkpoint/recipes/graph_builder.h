@@ -31,8 +31,10 @@ class GraphBuilder {
   // numbers. A tensor that is missing, or of another shape or type, is the builder's error.
   std::string weight(const std::string& tensor, const std::vector<int64_t>& shape);
   // An unused tensor means that the model is not the one that config.json describes. Names with one
-  // of these ends are of tables that follow from the config.
-  Status check_unused(const std::vector<std::string>& ignored_ends) const;
+  // of these ends are of tables that follow from the config, those with one of these beginnings of
+  // parts that the logits do not need.
+  Status check_unused(const std::vector<std::string>& ignored_ends,
+                      const std::vector<std::string>& ignored_begins = {}) const;
 
   onnx::Graph& graph() { return graph_; }
   const Status& status() const { return status_; }
