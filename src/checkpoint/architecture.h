@@ -65,6 +65,10 @@ inline constexpr Architecture kArchitectures[] = {
     {"hunyuan_v1_moe", "HunYuanMoEV1ForCausalLM"},
     {"glm4_moe", "Glm4MoeForCausalLM", 131072},
     {"gpt_oss", "GptOssForCausalLM", 131072},
+    {"bloom", "BloomForCausalLM", 2048, "seq_length"},
+    {"mpt", "MptForCausalLM", 2048, "max_seq_len"},
+    {"mpt", "MPTForCausalLM", 2048, "max_seq_len"},  // MosaicML's name
+    {"olmo", "OlmoForCausalLM"},
 };
 
 // Encoders: classes of transformers are STEM with an ending. That of a classifier has its scores as

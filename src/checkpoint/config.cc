@@ -10,6 +10,7 @@
 #include "checkpoint/architecture.h"
 #include "checkpoint/families/family.h"
 #include "checkpoint/files/json.h"
+#include "checkpoint/text_config.h"
 
 namespace invar::checkpoint {
 namespace {
@@ -95,6 +96,16 @@ const std::vector<UnsupportedKey>& unsupported_keys() {
   return keys;
 }
 
+// Whether auto_map names the code of which transformers has its own copy, under the architecture's
+// name: files of the hub keep the key from the time before.
+bool names_own_code(const json& object) {
+  const auto map = object.find("auto_map"), names = object.find("architectures");
+  if (map == object.end() || !map->is_object() || names == object.end()) return false;
+  const json model = map->value("AutoModelForCausalLM", json());
+  return names->size() == 1 && (*names)[0].is_string() && model.is_string() &&
+         model.get<std::string>().ends_with("." + (*names)[0].get<std::string>());
+}
+
 }  // namespace
 
 Status check_settings(const json& object, const ConfigReader& read) {
@@ -112,11 +123,20 @@ Status check_settings(const json& object, const ConfigReader& read) {
     keys.refuse("'quantization_config' = " + short_text(*q) +
                 " is not covered: the weights are quantised: pass the checkpoint that they were made of");
   for (const UnsupportedKey& k : unsupported_keys())
-    if (!read.was_read(k.key)) keys.require_neutral(k.key, k.neutral);
+    if (!read.was_read(k.key) && !(names_own_code(object) && k.key == std::string_view("auto_map")))
+      keys.require_neutral(k.key, k.neutral);
   return keys.status();
 }
 
 namespace {
+
+// Tensors of a whole model behind or before its language model.
+void place_in_whole_model(Decoder& d) {
+  d.names.other_places = {{"language_model.model.", "language_model.lm_head"},
+                          {"model.language_model.", "lm_head"}};
+  for (const char* part : {"vision_tower.", "vision_model.", "visual.", "multi_modal_projector."})
+    for (const char* prefix : {"", "model."}) d.names.ignored_begins.push_back(std::string(prefix) + part);
+}
 
 // Formats a token id or a list of token ids as "1,2"; absent as "".
 Result<std::string> token_ids(const json* value, const char* key, const std::string& where, int64_t vocab) {
@@ -155,7 +175,9 @@ Status read_special_tokens(const json& top, const std::string& folder, Decoder& 
 Result<Decoder> read_config(const std::string& folder) {
   const std::string path = folder + "/config.json";
   INVAR_TRY(std::string text, read_file(path));
-  INVAR_TRY(json object, parse_json(text, path));
+  INVAR_TRY(json whole, parse_json(text, path));
+  INVAR_TRY(const TextConfig text_config, text_config_of(whole, path));
+  const json& object = text_config.config;
   INVAR_TRY(const Architecture* architecture, find_architecture(object, path));
   ConfigReader reader(object, path);
   Decoder d;
@@ -164,6 +186,11 @@ Result<Decoder> read_config(const std::string& folder) {
   d.max_positions = reader.size(architecture->max_positions_key, architecture->max_positions);
   std::ranges::find(families(), d.family, &Family::model_type)->describe(reader, d);
   INVAR_CHECK_OK(check_settings(object, reader));  // what is not covered is said first
+  if (text_config.whole) {
+    place_in_whole_model(d);
+    whole.erase("text_config");
+    INVAR_CHECK_OK(check_settings(whole, reader));
+  }
   INVAR_CHECK_OK(reader.status());
   INVAR_CHECK_OK(read_special_tokens(object, folder, d));
   d.metadata["invar.model_type"] = d.family;

@@ -150,7 +150,7 @@ TEST_F(ConfigTest, RefusesByName) {
       {R"({"is_causal":false})", "'is_causal' = false"},
       {R"({"per_layer_config":{"0":{"num_key_value_heads":1}}})", "'per_layer_config'"},
       {R"({"partial_rotary_factor":0.5})", "'partial_rotary_factor'"},
-      {R"({"rope_scaling":{"type":"dynamic","factor":2.0}})", "'dynamic'"},
+      {R"({"rope_scaling":{"type":"dynamic","factor":2.0,"alpha":2.0}})", "'alpha'"},
       {R"({"rope_scaling":{"type":"longrope","short_factor":[1.0],"long_factor":[2.0]}})", "'longrope'"},
       {R"({"rope_parameters":{"rope_type":"proportional"}})", "'proportional'"},
       {R"({"rope_parameters":{"rope_type":"yarn","factor":2.0,"short_factor":[1.0]}})", "'short_factor'"},

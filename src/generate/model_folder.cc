@@ -6,6 +6,7 @@
 
 #include "base/file/file.h"
 #include "checkpoint/architecture.h"
+#include "checkpoint/text_config.h"
 #include "generate/model/chat_template_text.h"
 #include "generate/model/generation_config.h"
 #include "generate/onnx/onnx_folder.h"
@@ -153,6 +154,8 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   std::string key = "max_position_embeddings";
   uint64_t standard = 2048;  // transformers' default
   if (onnx_model.empty()) {
+    INVAR_TRY(checkpoint::TextConfig text, checkpoint::text_config_of(config, config_file));
+    config = std::move(text.config);
     INVAR_TRY(const auto* architecture, checkpoint::find_architecture(config, config_file));
     key = architecture->max_positions_key;
     standard = static_cast<uint64_t>(architecture->max_positions);
@@ -162,6 +165,7 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   if (!context.is_number_unsigned() || context.get<uint64_t>() < 1 || context.get<uint64_t>() > INT32_MAX)
     return bad_input(config_file + ": " + key + " = " + checkpoint::short_text(context) +
                      " is not a size from 1 to 2^31 - 1");
+  if (onnx_model.empty()) context = checkpoint::served_positions(config, context.get<int64_t>());
   json tokenizer_config, older;
   INVAR_TRY(TokenizerFile file, checked_tokenizer(dir, tokenizer_config, older));
   INVAR_TRY(prompt::ChatTemplates templates, read_chat_templates(location.folder, tokenizer_config, older));

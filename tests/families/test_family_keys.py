@@ -18,7 +18,8 @@ KEYS = json.loads((HERE / "family_keys.json").read_text())
 FIRST = {}
 for line in (HERE / "vectors.jsonl").read_text().splitlines():
     vector = json.loads(line)
-    FIRST.setdefault(vector["config"]["model_type"], vector)
+    if vector["config"]["model_type"] in KEYS:  # a larger model's text model has the family's keys
+        FIRST.setdefault(vector["config"]["model_type"], vector)
 
 NO_EFFECT = {
     # Training, caches, and heads that this is not.
@@ -36,8 +37,12 @@ NO_EFFECT = {
     "reorder_and_upcast_attn", "is_decoder",
     # What the class writes beside the keys that it reads.
     "_sliding_window_pattern", "cohere2.head_dim",
-    # For longrope alone, which is refused.
+    # For longrope alone.
     "phi3.original_max_position_embeddings",
+    # The same result in another way: tensor parallelism of the training.
+    "slow_but_exact",
+    # transformers has no such positions, and asks nothing of the others.
+    "learned_pos_emb", "embedding_fraction", "init_device", "emb_pdrop",
 }  # fmt: skip
 # Keys that need another one.
 WINDOW = {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}

@@ -160,7 +160,7 @@ def test_tensor_types(tmp_path):
         (3, "attn_logit_softcapping", {"attn_logit_softcapping": 30.0}),
         (3, "num_local_experts", {"num_local_experts": 8}),
         (3, "partial_rotary_factor", {"partial_rotary_factor": 0.5}),
-        (3, "dynamic", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}),
+        (3, "longrope", {"rope_scaling": {"type": "longrope", "factor": 2.0}}),
         (3, "float8_e4m3fn", {"torch_dtype": "float8_e4m3fn"}),
         (
             2,

@@ -82,6 +82,45 @@ def moe(model_type, architecture, **s):
     return case(model_type, architecture, **{**sizes, **s})
 
 
+def bloom(**s):
+    sizes = {"hidden_size": 32, "n_layer": 2, "n_head": 4, "seq_length": 128}
+    names = ("num_hidden_layers", "num_attention_heads", "num_key_value_heads")
+    absent = dict.fromkeys((*names, "intermediate_size", "max_position_embeddings"), ...)
+    return case("bloom", "BloomForCausalLM", **{**absent, **sizes, **s})
+
+
+def mpt(**s):
+    sizes = {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 128}
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads")
+    absent = dict.fromkeys((*names, "intermediate_size", "max_position_embeddings"), ...)
+    return case("mpt", "MptForCausalLM", **{**absent, **sizes, **s})
+
+
+def whole(model_type, architecture, text, **s):
+    """A model of images and text, with a small vision tower."""
+    text = {
+        k: v for k, v in text.items() if k not in ("architectures", "bos_token_id", "eos_token_id")
+    }
+    vision = {
+        "hidden_size": 16,
+        "intermediate_size": 20,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "image_size": 28,
+        "patch_size": 14,
+    }
+    ids = {k: SIZES[k] for k in ("bos_token_id", "eos_token_id")}
+    return {
+        "model_type": model_type,
+        "architectures": [architecture],
+        "text_config": text,
+        "vision_config": {**vision, **s.pop("vision", {})},
+        "image_token_index": 60,
+        **ids,
+        **s,
+    }
+
+
 def neox(**s):
     return case("gpt_neox", "GPTNeoXForCausalLM", num_key_value_heads=..., **s)
 
@@ -369,6 +408,75 @@ CASES = {
         tie_word_embeddings=False,
         ffn_hidden_size=48,
     ),
+    "falcon-alibi": falcon(
+        alibi=True,
+        multi_query=False,
+        parallel_attn=False,
+        bias=True,
+        hidden_size=48,
+        num_attention_heads=6,
+    ),
+    "bloom": bloom(),
+    "bloom-six-heads": bloom(n_embed=48, hidden_size=..., n_head=6, tie_word_embeddings=False),
+    "mpt": mpt(),
+    "mpt-clip": mpt(
+        d_model=48,
+        n_heads=6,
+        attn_config={"clip_qkv": 0.4, "softmax_scale": 0.3},
+        layer_norm_epsilon=1e-6,
+    ),
+    "gemma3-whole": whole(
+        "gemma3",
+        "Gemma3ForConditionalGeneration",
+        gemma3(num_hidden_layers=3, sliding_window=6, sliding_window_pattern=3, vocab_size=61),
+        mm_tokens_per_image=4,
+    ),
+    "mistral3-whole": whole(
+        "mistral3",
+        "Mistral3ForConditionalGeneration",
+        mistral(sliding_window=None, head_dim=10),
+        vision={"head_dim": 8, "hidden_act": "silu"},
+        tie_word_embeddings=False,
+    ),
+    "llava-whole": whole(
+        "llava",
+        "LlavaForConditionalGeneration",
+        llama(),
+        vision={"model_type": "clip_vision_model", "projection_dim": 8},
+        tie_word_embeddings=False,
+    ),
+    "phi3-longrope": phi3(
+        original_max_position_embeddings=100,
+        partial_rotary_factor=0.75,
+        rope_scaling={
+            "type": "longrope",
+            "short_factor": [1.0, 1.1, 1.25],
+            "long_factor": [1.5, 4.0, 9.0],
+        },
+        tie_word_embeddings=True,
+    ),
+    "qwen2-dynamic": qwen2(rope_scaling={"type": "dynamic", "factor": 2.0}),
+    "hunyuan-alpha": case(
+        "hunyuan_v1_dense",
+        "HunYuanDenseV1ForCausalLM",
+        head_dim=8,
+        rope_scaling={
+            "type": "dynamic",
+            "alpha": 1000.0,
+            "factor": 1.0,
+            "beta_fast": 32,
+            "beta_slow": 1,
+            "mscale": 1.0,
+        },
+    ),
+    "cohere-qk-norm": case("cohere", "CohereForCausalLM", use_qk_norm=True),
+    "stablelm-qk-norm": case(
+        "stablelm", "StableLmForCausalLM", qk_layernorm=True, partial_rotary_factor=0.25
+    ),
+    "phi-qk-norm": case("phi", "PhiForCausalLM", qk_layernorm=True),
+    "opt-projected": opt(word_embed_proj_dim=20, do_layer_norm_before=False),
+    "gpt2-by-layer": gpt("gpt2", "GPT2LMHeadModel", scale_attn_by_inverse_layer_idx=True),
+    "olmo": case("olmo", "OlmoForCausalLM", clip_qkv=0.3),
     "falcon-in-sequence": falcon(multi_query=False, parallel_attn=False, rope_theta=5000.0),
     "qwen3_moe": moe(
         "qwen3_moe", "Qwen3MoeForCausalLM", head_dim=12, norm_topk_prob=True, num_experts=8

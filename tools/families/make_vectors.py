@@ -38,23 +38,28 @@ class Float64(TorchFunctionMode):
         return func(*args, **{k: wider(v) for k, v in (kwargs or {}).items()})
 
 
+def auto_class(config):
+    auto = transformers.AutoModelForImageTextToText
+    return auto if "text_config" in config else transformers.AutoModelForCausalLM
+
+
 def shapes_of(config, folder):
     """The tensors that transformers stores for this config -> {name: shape}."""
     (folder / "config.json").write_text(json.dumps(config))
-    model = transformers.AutoModelForCausalLM.from_config(
-        transformers.AutoConfig.from_pretrained(folder)
-    )
+    model = auto_class(config).from_config(transformers.AutoConfig.from_pretrained(folder))
     model.save_pretrained(folder / "saved")
     with safe_open(folder / "saved/model.safetensors", "pt") as f:
         return {name: list(f.get_slice(name).get_shape()) for name in sorted(f.keys())}
 
 
-def load(folder):
-    # The other implementation of experts does not take float64.
-    model, about = transformers.AutoModelForCausalLM.from_pretrained(
+def load(config, folder):
+    # The eager attention of Falcon adds linear biases twice. The other implementation of experts
+    # does not take float64.
+    attention = "sdpa" if config.get("alibi") else "eager"
+    model, about = auto_class(config).from_pretrained(
         folder,
         dtype=torch.float32,
-        attn_implementation="eager",
+        attn_implementation=attention,
         experts_implementation="eager",
         output_loading_info=True,
     )
@@ -69,8 +74,9 @@ def vector(name, config, seed):
         folder = Path(temporary)
         shapes = shapes_of(config, folder)
         write(folder / "model", config, shapes, seed)
-        model = load(folder / "model")
-        ids = [1] + [(7 * i * i + 3 * i + seed) % config["vocab_size"] for i in range(PROMPT - 1)]
+        model = load(config, folder / "model")
+        vocab_size = config.get("text_config", config)["vocab_size"]
+        ids = [1] + [(7 * i * i + 3 * i + seed) % vocab_size for i in range(PROMPT - 1)]
         tokens, greedy = list(ids), []
         for _ in range(GREEDY):
             row = model(torch.tensor([tokens]), use_cache=False).logits[0, -1]
@@ -108,7 +114,7 @@ def main():
             f"{name}: {len(out['shapes'])} tensors, logits up to {out['largest']:.3g}, "
             f"{len(set(out['greedy']))} different greedy tokens"
         )
-    VECTORS.write_text("".join(known[name] + "\n" for name in CASES if name in known))
+        VECTORS.write_text("".join(known[name] + "\n" for name in CASES if name in known))
 
 
 if __name__ == "__main__":

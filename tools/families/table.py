@@ -42,17 +42,14 @@ TAIL = """
 
 Every line of this list ends with exit code 3 and a message that names the key or the architecture.
 
-- Architectures that stand in no line above: among others encoders, models of images or sound, and
-  mixtures of experts of other forms: PhiMoE (its sparsemixer is no top-k of one softmax), DBRX, Jamba,
-  Qwen3-Next (layers of linear attention). BLOOM, MPT and Falcon with `alibi`: a bias of scores by
-  distance would be a mask, and attention with memory takes none
-  ([attention.14](../../spec/attention.md)).
-- Rotary embeddings of the types `dynamic` and `longrope`: their angles depend on how long the
-  sequence becomes. So Phi-3 with 128k tokens and Phi-4-mini are refused, and Hunyuan with `alpha`.
-- Norms of queries and keys per head with a weight each: `use_qk_norm` of Cohere, `qk_layernorm` of
-  StableLM and Phi.
+- Architectures that stand in no line above: among others models of images or sound, and mixtures of
+  experts of other forms: PhiMoE (its sparsemixer is no top-k of one softmax), DBRX, Jamba, Qwen3-Next
+  (layers of linear attention). Encoders are served by `embed` and `rerank`. Of a model of images and
+  text that stands above, images are not taken.
+- Sequences beyond `original_max_position_embeddings` (4096 tokens) of Phi-3 with 128k tokens, Phi-3.5 and
+  Phi-4-mini: the frequencies for longer ones are others
+  ([decoder.29](../../spec/decoder.md)). transformers changes them within a sequence.
 - `attn_logit_softcapping` of Gemma 3, which transformers ignores.
-- `word_embed_proj_dim` of OPT other than the hidden size (OPT-350m).
 - Quantized weights, and every key of [onnx.4](../../spec/checkpoint.md) that the family does not read.
 """
 

@@ -14,6 +14,10 @@ using nlohmann::json;
 const char* other_spelling(std::string_view key) {
   static const std::map<std::string_view, const char*> spellings = {
       {"n_embd", "hidden_size"},
+      {"n_embed", "hidden_size"},
+      {"d_model", "hidden_size"},
+      {"n_heads", "num_attention_heads"},
+      {"n_layers", "num_hidden_layers"},
       {"n_head", "num_attention_heads"},
       {"n_layer", "num_hidden_layers"},
       {"n_positions", "max_position_embeddings"},

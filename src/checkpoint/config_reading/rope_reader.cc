@@ -23,22 +23,25 @@ double nested_or_top_level(ConfigReader& top, ConfigReader& inner, const char* i
   return value;
 }
 
+std::string type_name(ConfigReader& inner) {
+  return inner.text("rope_type", inner.text("type", "default").c_str());
+}
+
 RopeParameters::Type read_type(ConfigReader& inner, const RopeDefaults& defaults) {
-  const std::string type = inner.text("rope_type", inner.text("type", "default").c_str());
+  const std::string type = type_name(inner);
   if (type == "default") return RopeParameters::standard;
-  if (type == "dynamic" || type == "longrope")
-    inner.refuse("type " + quote(type) +
-                 " is not covered: its angles depend on how long the sequence becomes");
-  else if (defaults.default_type_alone)
-    inner.refuse("type " + quote(type) + " is not covered; default is");
+  if (defaults.longrope && (type == "longrope" || type == "su")) return RopeParameters::longrope;
+  if (defaults.longrope) inner.refuse("type " + quote(type) + " is not covered; default and longrope are");
+  // Up to max_position_embeddings positions, and a model has no more, these are the default angles.
+  if (type == "dynamic") return RopeParameters::standard;
   if (type == "linear") return RopeParameters::linear;
   if (type == "llama3") return RopeParameters::llama3;
   if (type == "yarn") return RopeParameters::yarn;
-  inner.refuse("type " + quote(type) + " is not covered; default, linear, llama3 and yarn are");
+  inner.refuse("type " + quote(type) + " is not covered; default, linear, dynamic, llama3 and yarn are");
   return RopeParameters::standard;
 }
 
-void check_keys(const json& object, bool yarn, ConfigReader& inner) {
+void check_keys(const json& object, RopeParameters::Type type, bool alpha, ConfigReader& inner) {
   static const std::set<std::string> known_keys = {"rope_type",
                                                    "type",
                                                    "rope_theta",
@@ -49,8 +52,11 @@ void check_keys(const json& object, bool yarn, ConfigReader& inner) {
                                                    "partial_rotary_factor"};
   static const std::set<std::string> yarn_keys = {"attention_factor", "beta_fast",      "beta_slow",
                                                   "mscale",           "mscale_all_dim", "truncate"};
+  static const std::set<std::string> longrope_keys = {"attention_factor", "short_factor", "long_factor"};
+  const bool yarn = type == RopeParameters::yarn, longrope = type == RopeParameters::longrope;
   for (const auto& [key, value] : object.items())
-    if (!known_keys.contains(key) && !(yarn && yarn_keys.contains(key)) && !value.is_null())
+    if (!known_keys.contains(key) && !((yarn || alpha) && yarn_keys.contains(key)) &&
+        !(alpha && key == "alpha") && !(longrope && longrope_keys.contains(key)) && !value.is_null())
       inner.refuse(quote(key) + " = " + short_text(value) + " is not covered");
 }
 
@@ -65,36 +71,27 @@ void read_yarn(ConfigReader& inner, RopeParameters& rope) {
   if (rope.theta <= 1) inner.reject("'rope_theta' must be above 1 for yarn");
 }
 
-// The rotary embedding of one object -> the fraction of a head that it rotates.
-double read_object(const json& object, ConfigReader& top, const RopeDefaults& defaults, const Decoder& d,
-                   RopeParameters& rope) {
-  ConfigReader inner(object, top.where() + ": rope");
-  rope.type = read_type(inner, defaults);
-  const bool yarn = rope.type == RopeParameters::yarn, llama3 = rope.type == RopeParameters::llama3;
-  check_keys(object, yarn, inner);
-  double partial = 1;
-  if (defaults.partial == 0) {
-    if (inner.positive("partial_rotary_factor", 1) != 1)
-      inner.refuse("'partial_rotary_factor' other than 1 is not covered");
-  } else {
-    partial =
-        nested_or_top_level(top, inner, "partial_rotary_factor", defaults.partial_key, defaults.partial);
-  }
-  rope.theta = nested_or_top_level(top, inner, "rope_theta", defaults.theta_key, defaults.theta);
-  if (rope.type != RopeParameters::standard) rope.factor = inner.positive("factor", 0);
-  if (yarn || llama3)
-    rope.original_max_positions =
-        nested_or_top_level(top, inner, "original_max_position_embeddings",
-                            "original_max_position_embeddings", static_cast<double>(d.max_positions));
-  if (yarn) read_yarn(inner, rope);
-  if (llama3) {
-    rope.low_freq_factor = inner.positive("low_freq_factor", 0);
-    rope.high_freq_factor = inner.positive("high_freq_factor", 0);
-    if (rope.high_freq_factor <= rope.low_freq_factor)
-      inner.reject("'high_freq_factor' must be above 'low_freq_factor'");
-  }
-  if (!inner.status()) top.fail(inner.status().error());
-  return partial;
+// One positive number for each rotated pair.
+std::vector<double> read_factors(ConfigReader& inner, const char* key, int64_t pairs) {
+  const json* list = inner.find(key);
+  std::vector<double> factors;
+  if (list && list->is_array() && list->size() == static_cast<size_t>(pairs))
+    for (const json& f : *list)
+      if (f.is_number() && static_cast<float>(f.get<double>()) > 0) factors.push_back(f.get<double>());
+  if (factors.size() == static_cast<size_t>(pairs)) return factors;
+  inner.reject(quote(key) + " is not a list of " + std::to_string(pairs) + " positive numbers");
+  return std::vector<double>(static_cast<size_t>(pairs), 1.0);
+}
+
+// The factors for sequences within the original length; longer ones are refused (decoder.29).
+void read_longrope(ConfigReader& inner, Decoder& d, int64_t pairs, RopeParameters& rope) {
+  rope.short_factor = read_factors(inner, "short_factor", pairs);
+  read_factors(inner, "long_factor", pairs);
+  rope.attention_factor = inner.optional("attention_factor");
+  const auto positions = static_cast<double>(d.max_positions);
+  rope.factor = inner.find("factor") ? inner.positive("factor", 0) : positions / rope.original_max_positions;
+  if (rope.original_max_positions < 2) inner.reject("'original_max_position_embeddings' is below 2");
+  d.max_positions = std::min(d.max_positions, static_cast<int64_t>(rope.original_max_positions));
 }
 
 // int(head_dim * factor), as transformers has it.
@@ -104,6 +101,46 @@ int64_t rotated_part(ConfigReader& top, const Decoder& d, double partial) {
     top.refuse("rotary embedding of " + std::to_string(rotated) + " of " + std::to_string(d.head_dim) +
                " elements of a head is not covered; it needs pairs");
   return std::max<int64_t>(2, rotated / 2 * 2);
+}
+
+// The rotary embedding of one object -> the fraction of a head that it rotates.
+double read_object(const json& object, ConfigReader& top, const RopeDefaults& defaults, Decoder& d,
+                   RopeParameters& rope) {
+  ConfigReader inner(object, top.where() + ": rope");
+  rope.type = read_type(inner, defaults);
+  const bool yarn = rope.type == RopeParameters::yarn, llama3 = rope.type == RopeParameters::llama3,
+             longrope = rope.type == RopeParameters::longrope;
+  check_keys(object, rope.type, defaults.alpha, inner);
+  double partial = 1;
+  if (defaults.partial == 0) {
+    if (inner.positive("partial_rotary_factor", 1) != 1)
+      inner.refuse("'partial_rotary_factor' other than 1 is not covered");
+  } else {
+    partial =
+        nested_or_top_level(top, inner, "partial_rotary_factor", defaults.partial_key, defaults.partial);
+  }
+  rope.theta = nested_or_top_level(top, inner, "rope_theta", defaults.theta_key, defaults.theta);
+  if (type_name(inner) == "dynamic") {
+    if (defaults.alpha && inner.find("alpha") && d.head_dim > 2)
+      rope.theta = stretched_theta(rope.theta, inner.positive("alpha", 0), d.head_dim);
+    else
+      inner.positive("factor", 0);
+  }
+  if (rope.type != RopeParameters::standard && !longrope) rope.factor = inner.positive("factor", 0);
+  if (yarn || llama3 || longrope)
+    rope.original_max_positions = nested_or_top_level(
+        top, inner, "original_max_position_embeddings", "original_max_position_embeddings",
+        defaults.longrope ? 4096 : static_cast<double>(d.max_positions));
+  if (longrope) read_longrope(inner, d, rotated_part(top, d, partial) / 2, rope);
+  if (yarn) read_yarn(inner, rope);
+  if (llama3) {
+    rope.low_freq_factor = inner.positive("low_freq_factor", 0);
+    rope.high_freq_factor = inner.positive("high_freq_factor", 0);
+    if (rope.high_freq_factor <= rope.low_freq_factor)
+      inner.reject("'high_freq_factor' must be above 'low_freq_factor'");
+  }
+  if (!inner.status()) top.fail(inner.status().error());
+  return partial;
 }
 
 }  // namespace

@@ -54,7 +54,10 @@ using onnx::quote;
   X(ernie4_5_moe, ernie4_5_moe)         \
   X(hunyuan_v1_moe, hunyuan_moe)        \
   X(glm4_moe, glm4_moe)                 \
-  X(gpt_oss, gpt_oss)
+  X(gpt_oss, gpt_oss)                   \
+  X(bloom, bloom)                       \
+  X(mpt, mpt)                           \
+  X(olmo, olmo)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},

@@ -16,7 +16,7 @@ namespace invar::checkpoint {
 enum class Norm { rms, layer };
 // Where the norms stand around attention and MLP (decoder.8).
 enum class Block { pre, post, both, parallel, parallel_two, after };
-enum class QkNorm { none, head, projection };
+enum class QkNorm { none, head, projection, heads };
 // How one weight holds queries, keys and values (decoder.6).
 enum class QkvLayout { split, concatenated, grouped };
 enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared };
@@ -24,18 +24,23 @@ enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared };
 // Parts of names between the prefix and ".weight" or ".bias".
 struct TensorNames {
   std::string prefix = "model.";
-  bool prefix_may_lack = false;  // checkpoints of the model without its head
-  std::string embedding = "embed_tokens", positions, layers = "layers.";
+  // Prefixes and heads of checkpoints with other names: of the model without its head, or of a
+  // model that this one is a part of. The first one that has layers is taken.
+  std::vector<std::pair<std::string, std::string>> other_places;
+  std::string embedding = "embed_tokens", embedding_norm, positions, layers = "layers.";
+  std::string project_in, project_out;  // between the embedding's size and the layers'
   std::string attention_norm = "input_layernorm", mlp_norm = "post_attention_layernorm";
   std::string attention_post_norm, mlp_post_norm;
   std::string q = "self_attn.q_proj", k = "self_attn.k_proj", v = "self_attn.v_proj",
               qkv = "self_attn.qkv_proj", o = "self_attn.o_proj";
   std::string q_norm = "self_attn.q_norm", k_norm = "self_attn.k_norm";
   std::string sinks = "self_attn.sinks";  // a whole name
+  bool norm_of_each_head = false;  // QkNorm::heads: a tensor NORM.norms.H.weight for each head H
   std::string gate = "mlp.gate_proj", up = "mlp.up_proj", gate_up = "mlp.gate_up_proj",
               down = "mlp.down_proj";
   std::string final_norm = "norm", head = "lm_head";
   std::vector<std::string> ignored = {".rotary_emb.inv_freq"};  // ends of names of tables
+  std::vector<std::string> ignored_begins;                      // of parts that logits of text do not need
 };
 
 struct Layer {
@@ -49,6 +54,7 @@ struct Decoder {
   std::string family, architecture;  // model_type and class of transformers
   TensorNames names;
   int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0;
+  int64_t embedding_size = 0;  // 0: hidden_size
   int64_t heads = 0, kv_heads = 0, head_dim = 0, max_positions = 0;
   std::vector<Layer> layers;
   int64_t window = 0;  // positions that a query sees, its own included; 0: no layer has a window
@@ -56,6 +62,7 @@ struct Decoder {
   Norm norm = Norm::rms;
   float norm_epsilon = 0;
   bool norm_bias = false, norm_offset = false;  // offset: the weight is 1 + what is stored
+  bool norm_weight = true;                      // else the weights of norms are 1
   Block block = Block::pre;
   bool final_norm = true;
 
@@ -63,9 +70,12 @@ struct Decoder {
   bool transposed_weights = false;  // linear weights are stored [in, out]
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
   QkNorm qk_norm = QkNorm::none;
-  bool qk_norm_after_rope = false;
+  bool qk_norm_after_rope = false, qk_norm_bias = false;
+  float qkv_clip = 0;                                // limit of queries, keys and values; 0: none
   float attention_scale = 0, attention_softcap = 0;  // softcap 0: none
   bool attention_sinks = false;                      // a score for each head that no key has
+  bool attention_scale_by_layer = false;             // divided by the number of the layer, from 1 on
+  float alibi_bias_max = 0, alibi_scale = 1;         // of the slopes (decoder.26); 0: no biases
   // Latent attention (decoder.20): the sizes of what keys and values, and queries, are made from.
   // 0: they are made from the layer's input. head_dim is then that of queries and keys.
   int64_t kv_lora_rank = 0, q_lora_rank = 0;

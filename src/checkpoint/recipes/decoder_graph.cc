@@ -2,6 +2,7 @@
 // decoder.4 to decoder.10).
 #include "checkpoint/recipes/decoder_graph.h"
 
+#include "checkpoint/recipes/attention_parts.h"
 #include "checkpoint/recipes/blocks/decoder_graph_builder.h"
 
 namespace invar::checkpoint {
@@ -38,12 +39,14 @@ void DecoderGraph::angles() {
 std::string DecoderGraph::embedded() {
   const std::string name = prefix_ + d_.names.embedding;
   const bool from_head = d_.tied && !b_.has(name + ".weight");
-  std::string x =
-      b_.node("Gather", name,
-              {b_.weight((from_head ? d_.names.head : name) + ".weight", {d_.vocab_size, d_.hidden_size}),
-               "input_ids"},
-              {{"axis", int64_t{0}}});
+  std::string x = b_.node(
+      "Gather", name,
+      {b_.weight((from_head ? head_ : name) + ".weight", {d_.vocab_size, embedding_size()}), "input_ids"},
+      {{"axis", int64_t{0}}});
   x = scaled("Mul", name + ".embedding_scale", x, d_.embedding_scale, 1);
+  if (!d_.names.embedding_norm.empty()) x = block_norm(prefix_ + d_.names.embedding_norm, x);
+  if (d_.embedding_size != 0)
+    x = linear(prefix_ + d_.names.project_in, x, d_.embedding_size, d_.hidden_size, false);
   if (d_.names.positions.empty()) return x;
   const std::string table = prefix_ + d_.names.positions;
   std::string ids = "position_ids";
@@ -79,9 +82,10 @@ Strings DecoderGraph::projections(const std::string& p, const std::string& x) {
 std::string DecoderGraph::qk_norm(const std::string& name, const std::string& x, int64_t heads) {
   if (d_.qk_norm == QkNorm::none) return x;
   const int64_t size = heads * d_.head_dim;
-  if (d_.qk_norm == QkNorm::projection) return norm(name, x, size, false);
-  const std::string y =
-      norm(name, reshaped(name + ".heads", x, {0, 0, heads, d_.head_dim}), d_.head_dim, false);
+  if (d_.qk_norm == QkNorm::projection) return norm(name, x, size, d_.qk_norm_bias);
+  std::string y = reshaped(name + ".heads", x, {0, 0, heads, d_.head_dim});
+  y = d_.qk_norm == QkNorm::head ? norm(name, y, d_.head_dim, d_.qk_norm_bias)
+                                 : norm_of_heads(b_, d_, name, y, heads);
   return reshaped(name + ".flat", y, {0, 0, size});
 }
 
@@ -97,6 +101,8 @@ std::string DecoderGraph::attention(size_t layer, const std::string& x) {
   const std::string index = std::to_string(layer), p = prefix_ + d_.names.layers + index + ".";
   const bool latent = d_.kv_lora_rank != 0;
   Strings qkv = latent ? latent_projections(p, x) : projections(p, x);
+  for (size_t i = 0; i < qkv.size() && d_.qkv_clip != 0; ++i)
+    qkv[i] = clipped(b_, p + "self_attn." + "qkv"[i] + "_clipped", qkv[i], d_.qkv_clip);
   const int64_t value_dim = d_.v_head_dim ? d_.v_head_dim : d_.head_dim;
   const std::pair<std::string, int64_t> sides[] = {{"q", d_.heads}, {"k", d_.kv_heads}};
   const auto normed = [&](size_t i) {
@@ -118,10 +124,10 @@ std::string DecoderGraph::attention(size_t layer, const std::string& x) {
   Attributes attributes = {{"is_causal", int64_t{1}},
                            {"q_num_heads", d_.heads},
                            {"kv_num_heads", d_.kv_heads},
-                           {"scale", d_.attention_scale}};
+                           {"scale", attention_scale(d_, layer)}};
   if (d_.attention_softcap != 0) attributes["softcap"] = d_.attention_softcap;
   if (d_.layers[layer].window) attributes["left_window_size"] = d_.window - 1;
-  Strings operands = {qkv[0], qkv[1], qkv[2], "", past[0], past[1]};
+  Strings operands = {qkv[0], qkv[1], qkv[2], biases_, past[0], past[1]};
   if (d_.attention_sinks) operands.insert(operands.end(), {"", b_.weight(p + d_.names.sinks, {d_.heads})});
   const std::string y = b_.node("Attention", p + "self_attn.attention", operands, attributes);
   if (d_.attention_sinks) b_.graph().nodes.back().domain = "invar";  // ONNX has no sinks
@@ -164,9 +170,11 @@ std::string DecoderGraph::layer(size_t index, std::string x) {
 
 void DecoderGraph::logits(std::string x) {
   if (d_.final_norm) x = block_norm(prefix_ + d_.names.final_norm, x);
-  const std::string &head = d_.names.head, embedding = prefix_ + d_.names.embedding;
+  if (d_.embedding_size != 0)
+    x = linear(prefix_ + d_.names.project_out, x, d_.hidden_size, d_.embedding_size, false);
+  const std::string &head = head_, embedding = prefix_ + d_.names.embedding;
   const std::string table = b_.weight((d_.tied && !b_.has(head + ".weight") ? embedding : head) + ".weight",
-                                      {d_.vocab_size, d_.hidden_size});
+                                      {d_.vocab_size, embedding_size()});
   x = b_.node("MatMul", head,
               {x, b_.node("Transpose", head + ".weight.transposed", {table},
                           {{"perm", std::vector<int64_t>{1, 0}}})});
@@ -190,11 +198,12 @@ Result<onnx::Graph> DecoderGraph::build() {
   b_.input("position_ids", onnx::kInt64, {{-1, "batch"}, {-1, "seq"}});
   b_.output("logits", {{-1, "batch"}, {-1, "seq"}, {d_.vocab_size, ""}});
   angles();
+  if (d_.alibi_bias_max != 0) biases_ = linear_biases(b_, d_);
   std::string x = embedded();
   for (size_t i = 0; i < d_.layers.size() && b_.status(); ++i) x = layer(i, x);
   logits(x);
   INVAR_CHECK_OK(b_.status());
-  Strings unused;
+  Strings unused = d_.names.ignored_begins;
   for (int64_t i = 0; i < d_.unused_layers; ++i)
     unused.push_back(prefix_ + d_.names.layers + std::to_string(static_cast<int64_t>(d_.layers.size()) + i) +
                      ".");

@@ -11,11 +11,20 @@ using onnx::parameter;
 using onnx::Parameters;
 
 void add_rope(const RopeParameters& rope, const std::string& prefix, Parameters& p) {
-  static constexpr const char* kTypes[] = {"default", "linear", "llama3", "yarn"};
-  const bool llama3 = rope.type == RopeParameters::llama3, yarn = rope.type == RopeParameters::yarn;
+  static constexpr const char* kTypes[] = {"default", "linear", "llama3", "yarn", "longrope"};
+  const bool llama3 = rope.type == RopeParameters::llama3, yarn = rope.type == RopeParameters::yarn,
+             longrope = rope.type == RopeParameters::longrope;
   p[prefix + "rope_theta"] = parameter(rope.theta);
   p[prefix + "rope_type"] = kTypes[rope.type];
-  if (rope.type != RopeParameters::standard) p[prefix + "factor"] = parameter(rope.factor);
+  if (longrope) {
+    p[prefix + "attention_factor"] = parameter(attention_factor(rope));
+    std::string factors;
+    for (double f : rope.short_factor)
+      factors += (factors.empty() ? "" : " ") + parameter(static_cast<float>(f));
+    p[prefix + "short_factor"] = factors;
+  } else if (rope.type != RopeParameters::standard) {
+    p[prefix + "factor"] = parameter(rope.factor);
+  }
   if (llama3) {
     p[prefix + "high_freq_factor"] = parameter(rope.high_freq_factor);
     p[prefix + "low_freq_factor"] = parameter(rope.low_freq_factor);
@@ -91,12 +100,13 @@ void add_experts(const Experts& e, Parameters& p) {
 // programs stay the same when a later version adds a switch.
 Parameters decoder_parameters(const Decoder& d) {
   static constexpr const char* kBlocks[] = {"pre", "post", "both", "parallel", "parallel_two", "after"};
-  static constexpr const char* kQkNorms[] = {"none", "head", "projection"};
+  static constexpr const char* kQkNorms[] = {"none", "head", "projection", "heads"};
   static constexpr const char* kLayouts[] = {"split", "concatenated", "grouped"};
   static constexpr const char* kActivations[] = {"silu", "gelu", "gelu_tanh", "relu", "relu_squared"};
   const Decoder neutral;
   Parameters p = sizes(d);
   p["family"] = d.family;
+  if (!d.names.embedding_norm.empty()) p["embedding_norm"] = parameter(true);
   p["norm_epsilon"] = parameter(d.norm_epsilon);
   const auto add = [&](const char* name, auto member) {
     if (d.*member != neutral.*member) p[name] = parameter(d.*member);
@@ -118,6 +128,13 @@ Parameters decoder_parameters(const Decoder& d) {
   add("mlp_bias", &Decoder::mlp_bias);
   add("head_bias", &Decoder::head_bias);
   add("qk_norm_after_rope", &Decoder::qk_norm_after_rope);
+  add("qk_norm_bias", &Decoder::qk_norm_bias);
+  add("norm_weight", &Decoder::norm_weight);
+  add("qkv_clip", &Decoder::qkv_clip);
+  add("embedding_size", &Decoder::embedding_size);
+  add("attention_scale_by_layer", &Decoder::attention_scale_by_layer);
+  add("alibi_bias_max", &Decoder::alibi_bias_max);
+  add("alibi_scale", &Decoder::alibi_scale);
   add("attention_softcap", &Decoder::attention_softcap);
   add("attention_sinks", &Decoder::attention_sinks);
   add("kv_lora_rank", &Decoder::kv_lora_rank);

@@ -1,4 +1,4 @@
-// RoPE inverse frequencies with the linear, llama3 and YaRN scalings, bit for bit as in
+// RoPE inverse frequencies with the linear, llama3, YaRN and LongRoPE scalings, bit for bit as in
 // transformers.
 #include "checkpoint/recipes/rope_frequencies.h"
 
@@ -74,6 +74,14 @@ double magnitude(double factor, double scale) {
 
 }  // namespace
 
+double stretched_theta(double theta, double alpha, int64_t head_dim) {
+  const auto d = static_cast<double>(head_dim);
+  const num::DD exponent = num::dd_mul(num::log2_of(alpha), num::quotient(d, d - 2));
+  const double whole = std::floor(exponent.hi + 0.5);
+  const num::DD power = num::exp2_of(num::dd_add(exponent, num::DD{-whole, 0}));
+  return num::dd_mul(power, num::DD{theta, 0}).hi * num::power_of_two(static_cast<int>(whole));
+}
+
 std::vector<float> inverse_frequencies(const RopeParameters& rope, int64_t head_dim) {
   const auto theta = static_cast<float>(rope.theta), factor = static_cast<float>(rope.factor);
   std::vector<float> powers(static_cast<size_t>(head_dim / 2)), table(powers.size());
@@ -81,6 +89,8 @@ std::vector<float> inverse_frequencies(const RopeParameters& rope, int64_t head_
     const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim);
     powers[i] = num::pow_cr(theta, exponent);
     table[i] = 1.0f / powers[i];
+    if (rope.type == RopeParameters::longrope)
+      table[i] = 1.0f / (static_cast<float>(rope.short_factor[i]) * powers[i]);
     if (rope.type == RopeParameters::linear) table[i] /= factor;
   }
   if (rope.type == RopeParameters::llama3) scale_by_wavelength(rope, table);
@@ -89,6 +99,12 @@ std::vector<float> inverse_frequencies(const RopeParameters& rope, int64_t head_
 }
 
 float attention_factor(const RopeParameters& rope) {
+  if (rope.type == RopeParameters::longrope) {
+    if (rope.attention_factor != 0) return static_cast<float>(rope.attention_factor);
+    if (rope.factor <= 1) return 1;
+    return static_cast<float>(
+        std::sqrt(1 + natural_log(rope.factor) / natural_log(rope.original_max_positions)));
+  }
   if (rope.type != RopeParameters::yarn) return 1;
   if (rope.attention_factor != 0) return static_cast<float>(rope.attention_factor);
   const bool both = rope.mscale != 0 && rope.mscale_all_dim != 0;

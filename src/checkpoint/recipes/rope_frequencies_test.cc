@@ -68,6 +68,28 @@ TEST(RopeTest, TablesAreThoseOfTheOracle) {
   }
 }
 
+// theta * alpha^(d / (d - 2)) by decimal numbers of 60 digits.
+TEST(RopeTest, StretchedThetaIsRoundedOnce) {
+  EXPECT_EQ(stretched_theta(10000, 1000, 128), 0x1.548a6fd9a3c19p+23);
+  EXPECT_EQ(stretched_theta(10000, 1000, 8), 1e8);
+  EXPECT_EQ(stretched_theta(500000, 2.5, 96), 0x1.372f08889bd08p+20);
+  EXPECT_EQ(stretched_theta(10000, 0.3, 64), 0x1.68b70abad94eep+11);
+}
+
+// Short factors divide, and sqrt(1 + ln 32 / ln 4096) multiplies cosines and sines.
+TEST(RopeTest, LongropeDividesByShortFactors) {
+  RopeParameters rope{.type = RopeParameters::longrope, .factor = 32, .original_max_positions = 4096};
+  rope.short_factor = {1, 2, 4};
+  const auto plain = inverse_frequencies({}, 6), table = inverse_frequencies(rope, 6);
+  for (size_t i = 0; i < table.size(); ++i)
+    EXPECT_EQ(table[i], plain[i] / static_cast<float>(rope.short_factor[i]));
+  EXPECT_EQ(std::bit_cast<uint32_t>(attention_factor(rope)), 0x3f9859b9u);
+  rope.factor = 1;
+  EXPECT_EQ(attention_factor(rope), 1.0f);
+  rope.attention_factor = 1.25;
+  EXPECT_EQ(attention_factor(rope), 1.25f);
+}
+
 TEST(RopeTest, FirstFrequencyIsOne) {
   const auto table = inverse_frequencies({}, 32);
   ASSERT_EQ(table.size(), 16u);

@@ -239,9 +239,14 @@ Status NodeView::replace(Value value) {
 bool NodeView::can_become_state(unsigned in_index, unsigned out_index) const {
   auto past = dyn_cast_or_null<BlockArgument>(in(in_index));
   func::ReturnOp end = end_;  // MLIR handles are never const
+  // A lowered Shape node reads no elements. It is erased before the argument is.
+  const auto reads = [&](OpOperand& use) {
+    auto node = dyn_cast<NodeOp>(use.getOwner());
+    return !node || !node->use_empty() || node.getOpType() != "Shape";
+  };
   return !state_.stateless && past && past.getOwner()->getParentOp() == end->getParentOp() &&
-         past.hasOneUse() && out_index < num_results() && out(out_index).hasOneUse() &&
-         *out(out_index).user_begin() == end.getOperation();
+         llvm::count_if(past.getUses(), reads) == 1 && out_index < num_results() &&
+         out(out_index).hasOneUse() && *out(out_index).user_begin() == end.getOperation();
 }
 
 std::string NodeView::become_state(unsigned in_index, unsigned out_index) {

@@ -23,9 +23,10 @@ struct Geometry {
   bool causal;
   int64_t left, right, first;  // attention.13
   float scale, softcap;
-  const View *mask, *sinks, *lengths;  // null if absent
-  int64_t mask_step[3];                // element strides of the mask by batch, head and query; 0 = broadcast
-  int64_t group;                       // query heads per key head
+  const View *mask, *sinks, *lengths, *slopes;  // null if absent
+  int64_t mask_step[3];  // element strides of the mask by batch, head and query; 0 = broadcast
+  bool plain_scores;     // scores are scaled products: no softcap, slopes or mask
+  int64_t group;         // query heads per key head
   int64_t dv_padded;
   int64_t blocks;        // per slot
   int64_t seen;          // KV blocks of the longest sequence

@@ -87,13 +87,23 @@ void scores(const Geometry& g, const float* q, const float* keys, int begin, int
   }
 }
 
-// attention.16 and attention.14 for n scores: softcap and additive mask; the mask row begins at
-// `mask` and has `columns` elements.
-void apply_softcap_and_mask(const Geometry& g, const float* mask, int64_t columns, float* s, int n) {
+// What is added to the scores of a row: its mask row of `columns` elements, if not null, and the
+// slope of its head times the distances of the keys, the first of which is `distance`.
+struct AddedTerms {
+  const float* mask = nullptr;
+  float slope = 0;
+  int64_t distance = 0;
+};
+
+// attention.16, attention.19 and attention.14 for n scores: softcap, slopes and additive mask.
+void adjust_scores(const Geometry& g, const AddedTerms& added, int64_t columns, float* s, int n) {
+  alignas(64) float distance[kBlock];
+  for (int i = 0; g.slopes && i < kBlock; ++i) distance[i] = static_cast<float>(added.distance + i);
   for (int i = 0; i < n; i += kW) {
     F x = load(s + i);
     if (g.softcap != 0) x = mul(set1(g.softcap), num::INVAR_ISA_NS::tanh_ff(div(x, set1(g.softcap))));
-    if (mask) x = add(x, load_n(mask + i, valid_lanes(columns - i)));  // attention.14
+    if (g.slopes) x = add(x, canonicalize(mul(set1(added.slope), load(distance + i))));  // attention.19
+    if (added.mask) x = add(x, load_n(added.mask + i, valid_lanes(columns - i)));        // attention.14
     store(s + i, x);
   }
 }
@@ -205,16 +215,18 @@ void results(const Geometry& g, const float* p, const KeyMask* seen, const float
     result_columns<MR, kNarrow>(p, seen, values, column, put);
 }
 
-// Row `row` of a key head: its batch, query and head, and the keys it sees.
+// Row `row` of a key head: its batch, query and head, its position, and the keys it sees.
 struct QueryRow {
-  int64_t batch, i, head;
+  int64_t batch, i, head, position;
   VisibleKeys sight;
 };
 INVAR_INLINE QueryRow query_row(const Geometry& g, const Call& call, int64_t head, int64_t row) {
   const int64_t batch = head / g.kv_heads, i = row / g.group;
   const int64_t* lengths = g.lengths ? g.lengths->as<const int64_t>() : nullptr;
+  const int64_t past = call.sequences[batch].past;
   return {batch, i, head % g.kv_heads * g.group + row % g.group,
-          attention::visible_keys(g, lengths, call.sequences[batch].past, batch, i)};
+          attention::query_position(g, lengths, past, batch, i),
+          attention::visible_keys(g, lengths, past, batch, i)};
 }
 
 // One KV block for rows [row, row + count) of a key head, whose queries begin at q: weights -> w.p,
@@ -223,16 +235,20 @@ template <class Folded, class Put>
 INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const UnitScratch& w, int64_t head,
                              int64_t block, int64_t row, const float* q, int count, Folded folded, Put put) {
   KeyMask seen[kMaxRows], any;
-  const float* added[kMaxRows] = {};
+  AddedTerms added[kMaxRows];
   const int64_t columns = g.mask ? attention::mask_columns(g) - block * kBlock : 0;
   void* const memory = attention::slot_of(call, head / g.kv_heads);
   for (int i = 0; i < count; ++i) {
     const QueryRow r = query_row(g, call, head, row + i);
     seen[i] = attention::key_mask(r.sight, block);
+    if (g.slopes) {
+      added[i].slope = g.slopes->as<const float>()[r.head];
+      added[i].distance = block * kBlock - r.position;
+    }
     if (g.mask && attention::end_of(seen[i])) {
       const int64_t at = attention::mask_row(g, r.batch, r.head, r.i) + block * kBlock;
       const bool adds = g.mask->dtype == DType::f32;
-      if (adds && columns > 0) added[i] = g.mask->as<const float>() + at;
+      if (adds && columns > 0) added[i].mask = g.mask->as<const float>() + at;
       seen[i] = seen[i] & (adds ? unmasked(g.mask->as<const float>() + at, columns)
                                 : unmasked(g.mask->as<const uint8_t>() + at, columns));
     }
@@ -248,7 +264,7 @@ INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const UnitScra
     for (int i = 0; i < MR; ++i) {
       float *s = w.p + i * kScoreRow, mb, lb = 0;
       const int n = attention::end_of(seen[i]);
-      if (g.softcap != 0 || added[i]) apply_softcap_and_mask(g, added[i], columns, s, n);
+      if (g.softcap != 0 || g.slopes || added[i].mask) adjust_scores(g, added[i], columns, s, n);
       attention::each_run(~seen[i], 0, n, [&](int from, int to) {
         for (int j = from; j < to; ++j) s[j] = -kInf;
       });

@@ -121,6 +121,7 @@ AttentionParams attention_params(const Call& call, const Geometry& g, const Kern
       s.bool_mask = s.g.mask->as<const uint8_t>();
   }
   if (s.g.sinks) s.sinks = s.g.sinks->as<const float>();
+  if (s.g.slopes) s.slopes = s.g.slopes->as<const float>();
   if (s.g.lengths) s.lengths = s.g.lengths->as<const int64_t>();
   s.past = call.gpu.past_now, s.sequences = call.sequences;
   s.y = call.out[0].as<float>(), s.state = static_cast<float*>(call.state);

@@ -1,11 +1,11 @@
 // Lowering of Attention and the attention operators of com.microsoft, and the type inference of
 // repro.attention.
-#include "ops/attention/import/decompose_attention.h"
-
 #include <cmath>
 
 #include "compiler/lowering/builders/normalization.h"
 #include "compiler/lowering/op_builder.h"
+#include "ops/attention/import/decompose_attention.h"
+#include "ops/attention/import/match_slopes.h"
 
 namespace invar::compiler {
 namespace {
@@ -79,7 +79,11 @@ Status lower_attention(NodeView& node, const NodeLayout& p, SmallVector<NamedAtt
   INVAR_TRY(float scale, node.float_attr("scale", static_cast<float>(1.0 / std::sqrt(size))));
   attrs.append(
       {node.attr("q_heads", p.q_heads), node.attr("kv_heads", p.kv_heads), node.attr("scale", scale)});
-  const bool memory = past && !node.has(p.mask) && is_past_shape(node.shape(p.past), k, p.kv_heads) &&
+  const Value slopes = node.has(p.mask)
+                           ? match_slopes(node.in(p.mask), past ? node.in(p.past) : Value(), p.q_heads, attrs)
+                           : Value();
+  const bool masked = node.has(p.mask) && !slopes;
+  const bool memory = past && !masked && is_past_shape(node.shape(p.past), k, p.kv_heads) &&
                       is_past_shape(node.shape(p.past + 1), node.shape(2), p.kv_heads) &&
                       node.can_become_state(p.past, 1) && node.can_become_state(p.past + 1, 2);
   SmallVector<Value> operands{node.in(0), node.in(1), node.in(2)};
@@ -94,7 +98,7 @@ Status lower_attention(NodeView& node, const NodeLayout& p, SmallVector<NamedAtt
   const Shape keys = shape_of(operands[1].getType());
   const bool heads_first_layout = keys.size() == 4;
   if (heads_first_layout) attrs.push_back(node.attr("heads_first", int64_t{1}));
-  if (node.has(p.mask)) {
+  if (masked) {
     const Shape mask = node.shape(p.mask);
     const Dim& all = keys[heads_first_layout ? 2 : 1];
     if (!mask.empty() && !known_equal(mask.back(), all) && !(p.mask_may_end && mask.back() != Dim::of(1)))
@@ -119,6 +123,10 @@ Status lower_attention(NodeView& node, const NodeLayout& p, SmallVector<NamedAtt
       INVAR_TRY(lengths, full_lengths(node, operands[1]));
     }
     operands.push_back(lengths), attrs.push_back(node.attr("lengths", int64_t{1}));
+  }
+  if (slopes) {
+    INVAR_TRY(Value list, reshape(node, slopes, {Dim::of(p.q_heads)}));
+    operands.push_back(list), attrs.push_back(node.attr("slopes", int64_t{1}));
   }
   if (memory) {
     const std::string key = node.become_state(p.past, 1), value = node.become_state(p.past + 1, 2);
@@ -292,7 +300,11 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location
     if (!element.isF32() && !element.isInteger(1)) return refuse(loc, "a mask that is neither f32 nor bool");
     if (failed(check_mask(loc, shape_of(mask), {q[0], Dim::of(q_heads), q[axis]}))) return failure();
   }
-  if (op.getSinks().value_or(0)) ++next;
+  const auto per_head = [&](Value v) {
+    return getElementTypeOrSelf(v.getType()).isF32() && shape_of(v.getType()) == Shape{Dim::of(q_heads)};
+  };
+  if (op.getSinks().value_or(0) && !per_head(op.getMore()[next++]))
+    return refuse(loc, "sinks that are not f32 [q_heads]");
   if (op.getLengths().value_or(0)) {
     const Type lengths = op.getMore()[next++].getType();
     if (!getElementTypeOrSelf(lengths).isInteger(64) || shape_of(lengths).size() != 1)
@@ -300,6 +312,8 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location
     if (!may_be_equal(shape_of(lengths)[0], q[0]))
       return unequal_dims(loc, shape_of(lengths)[0], q[0], "lengths and batch");
   }
+  if (op.getSlopes().value_or(0) && !per_head(op.getMore()[next++]))
+    return refuse(loc, "slopes that are not f32 [q_heads]");
   Shape y = q;
   y.back() = Dim::of(heads_first ? v[3].value : v[2].value / kv_heads * q_heads);
   out.push_back(tensor_of(y, getElementTypeOrSelf(op.getQ().getType())));

@@ -1,10 +1,11 @@
 // Scaled dot-product attention (spec/attention.md). With `state`, queries attend to the keys and
-// values of earlier calls, too, and query i is at position past + i. `more`: mask, sinks and
-// lengths, each present if its attribute is 1.
+// values of earlier calls, too, and query i is at position past + i. `more`: mask, sinks,
+// lengths and slopes, each present if its attribute is 1.
 def Repro_AttentionOp : Repro_InferOp<"attention",
     (ins Repro_F32:$q, Repro_F32:$k, Repro_F32:$v, Variadic<Repro_Any>:$more, I64Attr:$q_heads,
          I64Attr:$kv_heads, F32Attr:$scale, I64Attr:$causal,
          OptionalAttr<I64Attr>:$heads_first, OptionalAttr<I64Attr>:$mask,
          OptionalAttr<I64Attr>:$sinks, OptionalAttr<I64Attr>:$lengths, OptionalAttr<I64Attr>:$left,
          OptionalAttr<I64Attr>:$right, OptionalAttr<I64Attr>:$first, OptionalAttr<F32Attr>:$softcap,
+         OptionalAttr<I64Attr>:$slopes,
          OptionalAttr<StrAttr>:$state)>;

@@ -12,7 +12,7 @@ def torch(call):
         )
     q = q[:, :, call.past :].contiguous()
     causal = bool(a.get("causal", 1)) and q.shape[2] > 1
-    if a.get("lengths") or (call.past and causal):
+    if a.get("lengths") or a.get("slopes") or (call.past and causal):
         return {}  # bottom-right alignment is not what is_causal means there
     mask = more.pop(0) if a.get("mask") else None
     if a.get("left", -1) >= 0:

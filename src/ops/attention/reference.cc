@@ -1,4 +1,4 @@
-// spec: spec/attention.md attention.1 - attention.18; sums: spec/contraction.md, spec/reduction.md.
+// spec: spec/attention.md attention.1 - attention.19; sums: spec/contraction.md, spec/reduction.md.
 // A KV cache slot: one row per position, all key heads and then all value heads.
 #include <algorithm>
 #include <cmath>
@@ -50,7 +50,7 @@ float weight(float difference) {
 
 // The optional operands by purpose.
 struct OptionalOperands {
-  const View *mask = nullptr, *sinks = nullptr, *lengths = nullptr;
+  const View *mask = nullptr, *sinks = nullptr, *lengths = nullptr, *slopes = nullptr;
 };
 OptionalOperands optional_operands(const Call& call) {
   OptionalOperands m;
@@ -58,6 +58,7 @@ OptionalOperands optional_operands(const Call& call) {
   if (attr_i(call, "mask", 0)) m.mask = next++;
   if (attr_i(call, "sinks", 0)) m.sinks = next++;
   if (attr_i(call, "lengths", 0)) m.lengths = next++;
+  if (attr_i(call, "slopes", 0)) m.slopes = next++;
   return m;
 }
 
@@ -100,11 +101,18 @@ struct Query {
   const Rules& rules;
   int64_t n, p;  // visible keys, own position
   Mask mask;
+  const float* slope;  // of its head, or null
   bool sees(int64_t j) const {
     if (j >= n || (rules.causal && j > p)) return false;
     if (rules.right >= 0 && j > p && j - p > rules.right) return false;
     if (rules.left >= 0 && j < p && p - j > rules.left && j >= rules.first) return false;
     return !mask.hides(j);
+  }
+  // The score of key j from its scaled product.
+  float score(float s, int64_t j) const {
+    if (rules.cap != 0) s = rules.cap * num::reference::tanh(s / rules.cap);   // attention.16
+    if (slope) s = s + num::canonicalize(*slope * static_cast<float>(j - p));  // attention.19
+    return mask.plus(s, j);
   }
 };
 
@@ -124,7 +132,6 @@ struct OnlineSoftmax {
 // One query of one head; position j of the KV cache is at k0 + j * stride and v0 + j * stride.
 void attend(const Query& query, const float* q, const float* k0, const float* v0, int64_t stride,
             const Sizes& n, const float* sink, float* scratch, const View& out, int64_t at) {
-  const float scale = query.rules.scale, cap = query.rules.cap;
   float *s = scratch, *p = scratch + kBlock, *o = scratch + 2 * kBlock;
   float m = -kInf, l = 0;
   for (int64_t i = 0; i < n.dv; ++i) o[i] = 0;
@@ -136,11 +143,9 @@ void attend(const Query& query, const float* q, const float* k0, const float* v0
       p[j] = 0;
       if (!(seen[j] = query.sees(first + j))) continue;
       const float* k = k0 + (first + j) * stride;
-      s[j] = num::reference::contract(
-                 n.d, [&](int64_t i) { return q[i]; }, [&](int64_t i) { return k[i]; }) *
-             scale;
-      if (cap != 0) s[j] = cap * num::reference::tanh(s[j] / cap);  // attention.16
-      s[j] = query.mask.plus(s[j], first + j);
+      const float product = num::reference::contract(
+          n.d, [&](int64_t i) { return q[i]; }, [&](int64_t i) { return k[i]; });
+      s[j] = query.score(product * query.rules.scale, first + j);
       mb = maximum(mb, s[j]);  // attention.5
     }
     if (mb == -kInf) continue;
@@ -191,7 +196,8 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
     const int64_t h = unit % n.q_heads, i = unit / n.q_heads % n.seq, batch = unit / n.q_heads / n.seq;
     const Sequence& sequence = call.sequences[batch];
     const int64_t kv = h / (n.q_heads / n.kv_heads), total = sequence.past + n.keys;
-    Query query{rules, total, sequence.past + i, Mask(m.mask, batch, h, i)};
+    Query query{rules, total, sequence.past + i, Mask(m.mask, batch, h, i),
+                m.slopes ? m.slopes->as<const float>() + h : nullptr};
     if (m.lengths) {  // attention.15
       query.n = std::clamp<int64_t>(m.lengths->as<int64_t>()[batch], 0, total);
       query.p = query.n - n.seq + i;
@@ -221,8 +227,8 @@ bool countable(const Sizes& n) {
 }
 
 const char* check(const Call& c) {
-  const size_t operands =
-      3 + (attr_i(c, "mask", 0) != 0) + (attr_i(c, "sinks", 0) != 0) + (attr_i(c, "lengths", 0) != 0);
+  size_t operands = 3;
+  for (const char* more : {"mask", "sinks", "lengths", "slopes"}) operands += attr_i(c, more, 0) != 0;
   if (!has_operands(c, operands, 1)) return "q, k, v, the operands that its attributes name, and one result";
   const View &q = c.in[0], &k = c.in[1], &v = c.in[2], &out = c.out[0];
   if (!is_f32(q) || !is_f32(k) || !is_f32(v) || !is_f32(out)) return "f32";
@@ -250,8 +256,9 @@ const char* check(const Call& c) {
     return "with memory, as many keys as queries, no mask and no lengths";
   if (m.mask && (!(is_f32(*m.mask) || m.mask->dtype == DType::boolean) || !broadcasts(*m.mask, n)))
     return "a mask of f32 or bool [B or 1, q_heads or 1, S or 1, keys]";
-  if (m.sinks && (!is_f32(*m.sinks) || m.sinks->rank != 1 || m.sinks->dim[0] != heads))
-    return "sinks f32 [q_heads]";
+  for (const View* each : {m.sinks, m.slopes})
+    if (each && (!is_f32(*each) || each->rank != 1 || each->dim[0] != heads))
+      return "sinks and slopes f32 [q_heads]";
   if (m.lengths && (m.lengths->dtype != DType::i64 || m.lengths->rank != 1 || m.lengths->dim[0] != n.batch))
     return "lengths i64 [B]";
   return nullptr;

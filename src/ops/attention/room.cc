@@ -26,6 +26,8 @@ Geometry geometry(const Call& call) {
   }
   if (attr_i(call, "sinks", 0)) g.sinks = more++;
   if (attr_i(call, "lengths", 0)) g.lengths = more++;
+  if (attr_i(call, "slopes", 0)) g.slopes = more++;
+  g.plain_scores = !g.mask && !g.slopes && g.softcap == 0;
   g.group = g.q_heads / g.kv_heads;
   g.dv_padded = (g.dv + 15) / 16 * 16;
   // A stateless call may have more keys than the session has positions.

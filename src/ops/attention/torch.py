@@ -36,13 +36,14 @@ def attention(
     mask=0,
     sinks=0,
     lengths=0,
+    slopes=0,
     left=-1,
     right=-1,
     first=0,
     softcap=0.0,
 ):
     """Scaled dot-product attention of [B, S, heads * D], or with heads_first of [B, heads, S, D];
-    `more`: mask, sinks, lengths."""
+    `more`: mask, sinks, lengths, slopes."""
     shape = q.shape
     if not heads_first:
         q, k, v = (
@@ -50,11 +51,14 @@ def attention(
             for x, h in ((q, q_heads), (k, kv_heads), (v, kv_heads))
         )
     given = iter(more)
-    mask, sinks, lengths = (next(given) if there else None for there in (mask, sinks, lengths))
+    mask, sinks, lengths, slopes = (
+        next(given) if there else None for there in (mask, sinks, lengths, slopes)
+    )
     if (
         mask is None
         and sinks is None
         and lengths is None
+        and slopes is None
         and left < 0
         and right < 0
         and not softcap
@@ -69,7 +73,13 @@ def attention(
             q,
             k,
             v,
-            biased(mask, visible(q, k, causal, lengths, left, right, first), k),
+            sloped(
+                slopes,
+                biased(mask, visible(q, k, causal, lengths, left, right, first), k),
+                q,
+                k,
+                lengths,
+            ),
             sinks,
             scale,
             softcap,
@@ -89,6 +99,18 @@ def biased(mask, seen, k):
     if mask.dtype == torch.bool:
         return torch.where(mask if seen is None else mask & seen, 0.0, float("-inf"))
     return mask if seen is None else torch.where(seen, mask, float("-inf"))
+
+
+def sloped(slopes, bias, q, k, lengths):
+    """The bias with each head's slope times the distance of key and query."""
+    if slopes is None:
+        return bias
+    i = torch.arange(q.shape[-2], device=q.device)[:, None]
+    if lengths is not None:
+        i = i + lengths.clamp(0, k.shape[-2]).view(-1, 1, 1, 1) - q.shape[-2]
+    distance = torch.arange(k.shape[-2], device=q.device) - i
+    added = slopes.view(-1, 1, 1) * distance.to(torch.float32)
+    return added if bias is None else bias + added
 
 
 def weighted(q, k, v, bias, sinks, scale, softcap):

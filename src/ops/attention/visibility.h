@@ -45,13 +45,15 @@ INVAR_INLINE void each_run(KeyMask s, int begin, int end, Fn f) {
 struct VisibleKeys {
   int64_t low, high, first;
 };
+// The position of query i (attention.3, attention.15).
+INVAR_INLINE int64_t query_position(const Geometry& g, const int64_t* lengths, int64_t past, int64_t batch,
+                                    int64_t i) {
+  if (!lengths) return past + i;
+  return (lengths[batch] < 0 ? 0 : num::min_i64(lengths[batch], past + g.keys)) - g.seq + i;
+}
 INVAR_INLINE VisibleKeys visible_keys(const Geometry& g, const int64_t* lengths, int64_t past, int64_t batch,
                                       int64_t i) {
-  int64_t n = past + g.keys, p = past + i;
-  if (lengths) {
-    n = lengths[batch] < 0 ? 0 : num::min_i64(lengths[batch], n);
-    p = n - g.seq + i;
-  }
+  const int64_t p = query_position(g, lengths, past, batch, i), n = lengths ? p + g.seq - i : past + g.keys;
   VisibleKeys s{0, n, g.first};
   if (g.causal) s.high = num::min_i64(s.high, p + 1);
   if (g.right >= 0 && g.right < n) s.high = num::min_i64(s.high, p + g.right + 1);

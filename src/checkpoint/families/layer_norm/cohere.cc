@@ -21,6 +21,7 @@ void read_common(ConfigReader& r, Decoder& d, const SizeKeys& keys) {
 
 void describe_cohere(ConfigReader& r, Decoder& d) {
   read_common(r, d, {});
+  if (r.flag("use_qk_norm")) d.qk_norm = QkNorm::heads;
   read_rope(r, {.theta = 500000}, d);
 }
 

@@ -1,4 +1,4 @@
-// Falcon 7B, 40B and 180B, without ALiBi.
+// Falcon, and Falcon-RW with linear biases of scores.
 #include "checkpoint/families/family.h"
 
 namespace invar::checkpoint {
@@ -37,7 +37,12 @@ void describe_falcon(ConfigReader& r, Decoder& d) {
   d.gated_mlp = false;
   d.tied = r.flag("tie_word_embeddings", true);
   d.qkv_bias = d.output_bias = d.mlp_bias = r.flag("bias");
-  read_rope(r, {}, d);
+  if (r.flag("alibi")) {
+    d.alibi_bias_max = 8;
+    d.alibi_scale = d.attention_scale;  // biases are added before scores are scaled
+  } else {
+    read_rope(r, {}, d);
+  }
 }
 
 }  // namespace invar::checkpoint

@@ -34,7 +34,7 @@ void read_common(ConfigReader& r, Decoder& d) {
 void describe_gpt2(ConfigReader& r, Decoder& d) {
   read_common(r, d);
   TensorNames& n = d.names;
-  n.prefix_may_lack = true;
+  n.other_places = {{"", n.head}};
   n.positions = "wpe";
   n.qkv = "attn.c_attn";
   n.o = "attn.c_proj";
@@ -44,7 +44,7 @@ void describe_gpt2(ConfigReader& r, Decoder& d) {
   d.transposed_weights = true;
   d.qkv_layout = QkvLayout::concatenated;
   d.qkv_bias = d.output_bias = true;
-  r.require_neutral("scale_attn_by_inverse_layer_idx");
+  d.attention_scale_by_layer = r.flag("scale_attn_by_inverse_layer_idx");
   if (!r.flag("scale_attn_weights", true)) d.attention_scale = 1;
 }
 

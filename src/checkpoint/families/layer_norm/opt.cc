@@ -25,8 +25,10 @@ void describe_opt(ConfigReader& r, Decoder& d) {
   d.qkv_bias = d.output_bias = d.mlp_bias = r.flag("enable_bias", true);
   if (!r.flag("layer_norm_elementwise_affine", true))
     r.refuse("'layer_norm_elementwise_affine' = false is not covered");
-  if (r.size("word_embed_proj_dim", d.hidden_size) != d.hidden_size)
-    r.refuse("'word_embed_proj_dim' other than 'hidden_size' is not covered");
+  n.project_in = "project_in";
+  n.project_out = "project_out";
+  const int64_t embedding = r.size("word_embed_proj_dim", d.hidden_size);
+  d.embedding_size = embedding == d.hidden_size ? 0 : embedding;
 }
 
 }  // namespace invar::checkpoint

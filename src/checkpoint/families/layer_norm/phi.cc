@@ -17,6 +17,10 @@ void describe_phi(ConfigReader& r, Decoder& d) {
   d.gated_mlp = false;
   d.tied = r.flag("tie_word_embeddings");
   d.qkv_bias = d.output_bias = d.mlp_bias = d.head_bias = true;
+  d.names.q_norm = "self_attn.q_layernorm";
+  d.names.k_norm = "self_attn.k_layernorm";
+  d.qk_norm_bias = r.flag("qk_layernorm");
+  if (d.qk_norm_bias) d.qk_norm = QkNorm::head;
   read_rope(r, {.partial = 0.5}, d);
 }
 

@@ -12,6 +12,10 @@ void describe_stablelm(ConfigReader& r, Decoder& d) {
   d.block = r.flag("use_parallel_residual") ? Block::parallel : Block::pre;
   d.tied = r.flag("tie_word_embeddings");
   d.qkv_bias = r.flag("use_qkv_bias");
+  d.names.q_norm = "self_attn.q_layernorm";
+  d.names.k_norm = "self_attn.k_layernorm";
+  d.names.norm_of_each_head = true;
+  if (r.flag("qk_layernorm")) d.qk_norm = QkNorm::heads;
   read_rope(r, {.partial = 0.25}, d);
 }
 

@@ -11,7 +11,7 @@ void describe_hunyuan_dense(ConfigReader& r, Decoder& d) {
   d.qkv_bias = d.output_bias = r.flag("attention_bias");
   d.qk_norm = QkNorm::head;
   d.qk_norm_after_rope = true;
-  read_rope(r, {}, d);
+  read_rope(r, {.alpha = true}, d);
 }
 
 }  // namespace invar::checkpoint

@@ -10,7 +10,8 @@ void describe_phi3(ConfigReader& r, Decoder& d) {
   d.fused_gate_up = true;
   d.window = read_window(r, 0);
   for (Layer& layer : d.layers) layer.window = d.window != 0;
-  read_rope(r, {.partial = 1, .default_type_alone = true}, d);
+  r.find("original_max_position_embeddings");  // of longrope alone
+  read_rope(r, {.partial = 1, .longrope = true}, d);
 }
 
 }  // namespace invar::checkpoint

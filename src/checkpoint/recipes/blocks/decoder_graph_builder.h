@@ -17,10 +17,12 @@ using Strings = std::vector<std::string>;
 class DecoderGraph {
  public:
   DecoderGraph(const Decoder& decoder, const Checkpoint& checkpoint) : d_(decoder), b_(checkpoint) {
-    if (d_.names.prefix_may_lack) {
-      auto it = checkpoint.tensors.lower_bound(d_.names.prefix);
-      if (it == checkpoint.tensors.end() || !it->first.starts_with(d_.names.prefix)) prefix_ = "";
-    }
+    const auto has_layers = [&](const std::string& prefix) {
+      auto it = checkpoint.tensors.lower_bound(prefix + d_.names.layers);
+      return it != checkpoint.tensors.end() && it->first.starts_with(prefix + d_.names.layers);
+    };
+    for (const auto& [prefix, head] : d_.names.other_places)
+      if (!has_layers(prefix_) && has_layers(prefix)) prefix_ = prefix, head_ = head;
   }
   Result<onnx::Graph> build();
 
@@ -63,11 +65,13 @@ class DecoderGraph {
   std::string experts(const std::string& layer, const std::string& x);
   std::string layer(size_t index, std::string x);
   void logits(std::string x);
+  int64_t embedding_size() const { return d_.embedding_size ? d_.embedding_size : d_.hidden_size; }
 
   const Decoder& d_;
   GraphBuilder b_;
-  std::string prefix_ = d_.names.prefix;
-  Strings cos_, sin_;  // of each rope
+  std::string prefix_ = d_.names.prefix, head_ = d_.names.head;
+  std::string biases_;  // of scores (decoder.26); "": none
+  Strings cos_, sin_;   // of each rope
 };
 
 }  // namespace invar::checkpoint

@@ -15,7 +15,8 @@ std::string DecoderGraph::linear(const std::string& name, const std::string& x, 
 }
 
 std::string DecoderGraph::norm(const std::string& name, const std::string& x, int64_t size, bool bias) {
-  std::string w = b_.weight(name + ".weight", {size});
+  std::string w = d_.norm_weight ? b_.weight(name + ".weight", {size})
+                                 : b_.constant("ones", std::vector<float>(static_cast<size_t>(size), 1.0f));
   if (d_.norm_offset)
     w = b_.node("Add", name + ".weight.plus_one", {w, b_.constant("one", std::vector{1.0f})});
   Strings operands = {x, w};

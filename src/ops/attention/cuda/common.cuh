@@ -32,7 +32,7 @@ INVAR_INLINE int key_of_slot(int slot) {
 // The parameters of a call's kernels. The views in `g` are for the host only.
 struct AttentionParams {
   Geometry g;
-  const float *q, *k, *v, *sinks, *float_mask;
+  const float *q, *k, *v, *sinks, *slopes, *float_mask;
   const uint8_t* bool_mask;
   int64_t mask_columns;
   const int64_t *lengths, *past;  // past: the most cached positions of any sequence
@@ -88,22 +88,33 @@ __device__ __noinline__ float apply_softcap(float x, float cap) {
   return mul(set1(cap), tanh(by)).v;
 }
 // What one row sees of a block: the keys [low, high), and those of [0, first) below high, less
-// those that the mask hides.
+// those that the mask hides; and what is added to its scores.
 struct ScoreMask {
   int low, high, first;
   int64_t mask_offset;  // of the block's first key in the mask
+  float slope;          // of the row's head
+  int64_t distance;     // of the block's first key from the query
 
-  __device__ ScoreMask(const AttentionParams& s, const VisibleKeys& range, const QueryRow& r, int64_t block)
+  __device__ ScoreMask(const AttentionParams& s, const VisibleKeys& range, const QueryRow& r, int64_t past,
+                       int64_t block)
       : low(clamp_to_block(range.low, block)),
         high(clamp_to_block(range.high, block)),
         first(clamp_to_block(range.first, block)),
-        mask_offset(0) {
+        mask_offset(0),
+        slope(0),
+        distance(0) {
     if (s.g.mask) mask_offset = attention::mask_row(s.g, r.batch, r.head, r.i) + block * kBlock;
+    if (s.slopes) {
+      slope = s.slopes[r.head];
+      distance = block * kBlock - attention::query_position(s.g, s.lengths, past, r.batch, r.i);
+    }
   }
-  // attention.3, attention.13 to attention.16: the score of a key of the block, and whether it is
-  // visible.
+  // attention.3, attention.13 to attention.16, attention.19: the score of a key of the block, and
+  // whether it is visible.
   __device__ bool score(const AttentionParams& s, int64_t block, int key, F& x) const {
     if (s.g.softcap != 0) x = set1(apply_softcap(x.v, s.g.softcap));
+    if (s.slopes)  // attention.19
+      x = add(x, canonicalize(mul(set1(slope), set1(static_cast<float>(distance + key)))));
     bool visible = key < high && (key >= low || key < first);
     if (s.g.mask && visible) {
       if (block * kBlock + key >= s.mask_columns) return false;

@@ -192,14 +192,15 @@ struct PrefillTile {
     for (int r = 0; r < 8; ++r)
 #pragma unroll
       for (int i = 0; i < 8; ++i) c[r][i] = mul(add(zero(), c[r][i]), set1(g.scale));
-    const bool plain = !g.mask && g.softcap == 0 && (base >= all_low || base + kBlock <= g.first) &&
-                       base + kBlock <= all_high;
+    const bool plain =
+        g.plain_scores && (base >= all_low || base + kBlock <= g.first) && base + kBlock <= all_high;
     uint64_t hidden = 0;
     if (!plain) {
 #pragma unroll
       for (int r = 0; r < 8; ++r) {
         const int at = own_row(r);
-        const ScoreMask of(s, {w.low[at], w.high[at], g.first}, g.mask ? row_at(at) : QueryRow{}, now.block);
+        const ScoreMask of(s, {w.low[at], w.high[at], g.first}, g.mask || g.slopes ? row_at(at) : QueryRow{},
+                           cache.past, now.block);
 #pragma unroll
         for (int i = 0; i < 8; ++i)
           if (!of.score(s, now.block, i * kKeyThreads + tx, c[r][i]))

@@ -96,8 +96,8 @@ struct SmemKvBlock {
       __pipeline_wait_prior(0);
       return;
     }
-    const bool plain = !g.mask && g.softcap == 0 && (base >= high.low || base + kBlock <= g.first) &&
-                       base + kBlock <= low.high;
+    const bool plain =
+        g.plain_scores && (base >= high.low || base + kBlock <= g.first) && base + kBlock <= low.high;
     F c[R] = {};
     float m[R];
     score_keys(s, memory, at, c);
@@ -183,7 +183,7 @@ struct SmemKvBlock {
       if (!plain) {
         const QueryRow& row = rows[r].row;
         const ScoreMask of(s, attention::visible_keys(s.g, s.lengths, cache.past, row.batch, row.i), row,
-                           block);
+                           cache.past, block);
         visible = of.score(s, block, key_of_slot(t), c[r]);
       }
       if (!visible) c[r] = set1(-kInf), hidden = true;

@@ -95,8 +95,8 @@ struct SplitUnit {
       fma_lane<R, false>(*reinterpret_cast<const float4*>(keys + i * kBlock), a, c);
     }
   }
-  // Chains -> scores; returns which are hidden, a bit each. plain: none is, and there is no
-  // softcap.
+  // Chains -> scores; returns which are hidden, a bit each. plain: none is, and nothing
+  // else is done to scores.
   __device__ __forceinline__ unsigned mask_scores(bool plain, F (&c)[R][kLaneKeys]) const {
     const int lane = threadIdx.x % kWarp;
     unsigned hidden = 0;
@@ -108,7 +108,7 @@ struct SplitUnit {
       if (!plain) {
         const QueryRow row = row_at(r);
         const ScoreMask of(s, attention::visible_keys(s.g, s.lengths, cache.past, row.batch, row.i), row,
-                           block);
+                           cache.past, block);
 #pragma unroll
         for (int i = 0; i < kLaneKeys; ++i)
           if (!of.score(s, block, key_of_slot(kLaneKeys * lane + i), c[r][i]))
@@ -202,8 +202,8 @@ __global__ void __launch_bounds__(kSplitThreads, 4)
       if (lane < count) s.max_sums[2 * (to + lane * g.seen)] = -kInf;
       continue;
     }
-    const bool plain = !g.mask && g.softcap == 0 && (base >= high.low || base + kBlock <= g.first) &&
-                       base + kBlock <= low.high;
+    const bool plain =
+        g.plain_scores && (base >= high.low || base + kBlock <= g.first) && base + kBlock <= low.high;
     F c[R][kLaneKeys] = {};
     own.score_keys(c);
     const unsigned hidden = own.mask_scores(plain, c);

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kWideThreads) wide_heads_kernel(const __grid_c
       sum = add(sum, chain);  // contraction.3
     }
     F x = mul(num::join_segments(segment), set1(g.scale));
-    const bool visible = ScoreMask(s, range, row, block).score(s, block, key, x);
+    const bool visible = ScoreMask(s, range, row, cache.past, block).score(s, block, key, x);
     float mb = visible ? x.v : -kInf;
 #pragma unroll
     for (int step = kWarp / 2; step; step /= 2) mb = max_nan(mb, __shfl_xor_sync(kFullWarp, mb, step));

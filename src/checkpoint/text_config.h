@@ -1,0 +1,102 @@
+// The language model within a config.json that describes more, such as one of images and text
+// (spec/families.md decoder.32), and how many positions it has. Header-only, since builds without
+// the exporter ask it, too.
+#pragma once
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/status.h"
+#include "checkpoint/architecture.h"
+
+namespace invar::checkpoint {
+
+// A model whose text model is one that the exporter knows.
+struct WholeModel {
+  const char *model_type, *name;
+  const char *text_type, *text_type_in_config;  // the second: another name of it, or null
+  bool flat = false;                            // old files have the text model's keys beside the others
+  bool tied = false;                            // tie_word_embeddings where the file has none
+  const char* defaults = "{}";                  // of the text model, which differ from the family's own
+};
+inline constexpr const char* kGemma3Sizes =
+    R"({"vocab_size": 262208, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26,
+        "num_attention_heads": 8})";
+inline constexpr WholeModel kWholeModels[] = {
+    {"gemma3", "Gemma3ForConditionalGeneration", "gemma3_text", nullptr, false, true, kGemma3Sizes},
+    {"mistral3", "Mistral3ForConditionalGeneration", "mistral", nullptr, false, true},
+    {"llava", "LlavaForConditionalGeneration", "llama", nullptr},
+    {"qwen2_vl", "Qwen2VLForConditionalGeneration", "qwen2", "qwen2_vl_text", true},
+    {"qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration", "qwen2", "qwen2_5_vl_text", true},
+    {"qwen3_vl", "Qwen3VLForConditionalGeneration", "qwen3", "qwen3_vl_text"},
+};
+
+struct TextConfig {
+  nlohmann::json config;              // of the language model, as its own config.json would be
+  const WholeModel* whole = nullptr;  // null: the file describes nothing else
+};
+
+// Three positions a token, of time, height and width, are one and the same for text.
+inline void drop_mrope(nlohmann::json& config) {
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    auto rope = config.find(key);
+    if (rope == config.end() || !rope->is_object() || !rope->contains("mrope_section")) continue;
+    rope->erase("mrope_section"), rope->erase("mrope_interleaved");
+    for (const char* type : {"type", "rope_type"})
+      if (rope->contains(type) && (*rope)[type] == "mrope") (*rope)[type] = "default";
+  }
+}
+
+// Errors begin with the file's path `where`.
+inline Result<TextConfig> text_config_of(const nlohmann::json& config, const std::string& where) {
+  const auto names = config.find("architectures"), type = config.find("model_type");
+  const auto whole = std::ranges::find_if(kWholeModels, [&](const WholeModel& m) {
+    return type != config.end() && *type == m.model_type &&
+           (names == config.end() || names->is_null() || *names == nlohmann::json::array({m.name}));
+  });
+  if (whole == std::end(kWholeModels)) return TextConfig{config};
+  TextConfig text{nlohmann::json::parse(whole->defaults), &*whole};
+  const auto inner = config.find("text_config");
+  if (inner == config.end() && !whole->flat)
+    return bad_input(where + ": there is no \"text_config\", which describes the language model");
+  if (inner != config.end() && !inner->is_object())
+    return bad_input(where + ": \"text_config\" is not an object");
+  text.config.update(inner == config.end() ? config : *inner);
+  const auto inner_type = text.config.find("model_type");
+  if (inner != config.end() && inner_type != text.config.end() && *inner_type != whole->text_type &&
+      !(whole->text_type_in_config && *inner_type == whole->text_type_in_config))
+    return not_covered(where + ": text_config: model_type " + short_text(*inner_type) +
+                       " is not covered within " + whole->name + "; \"" + whole->text_type + "\" is");
+  const auto known = std::ranges::find_if(kArchitectures, [&](const Architecture& a) {
+    return std::string_view(a.model_type) == whole->text_type;
+  });
+  text.config["model_type"] = whole->text_type;
+  text.config["architectures"] = nlohmann::json::array({known->name});
+  // What belongs to the tables of the vocabulary stands in the outer object.
+  for (const char* key : {"bos_token_id", "eos_token_id"})
+    if (auto given = config.find(key); given != config.end() && !given->is_null()) text.config[key] = *given;
+  text.config["tie_word_embeddings"] = config.value("tie_word_embeddings", nlohmann::json(whole->tied));
+  for (const char* key : {"vision_config", "text_config"}) text.config.erase(key);
+  drop_mrope(text.config);
+  return text;
+}
+
+// How many positions a text model has: P of families.1, or with longrope the length that its short
+// factors are for (decoder.29). `value`: the number in the config.
+inline int64_t served_positions(const nlohmann::json& config, int64_t value) {
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    const auto rope = config.find(key);
+    if (rope == config.end() || !rope->is_object()) continue;
+    const auto type = rope->value("rope_type", rope->value("type", nlohmann::json()));
+    if (type != "longrope" && type != "su") continue;
+    for (const nlohmann::json& object : {nlohmann::json(*rope), config})
+      if (auto n = object.find("original_max_position_embeddings");
+          n != object.end() && n->is_number_unsigned())
+        return std::min(value, n->get<int64_t>());
+    return std::min<int64_t>(value, 4096);  // transformers' default for Phi-3
+  }
+  return value;
+}
+
+}  // namespace invar::checkpoint
