@@ -4,9 +4,11 @@ of the command line."""
 import json
 import sys
 
+import numpy as np
 import pytest
 from conftest import BUILD, MODEL
 from conftest import invar as program
+from node_models import F32, model, node
 from receipt_oracle import put, reseal
 
 if not (BUILD / "python/invar").is_dir():
@@ -43,6 +45,9 @@ def test_some_steps(receipt):
         {"spot": 13},
         {"spot": 2.5},
         {"salt": "x"},
+        {"spot": 1, "salt": ""},
+        {"inputs": {"x": np.zeros(1, np.float32)}},
+        {"inputs": 3},
         {"spot": 1, "steps": (0, 1)},
         {"steps": 3},
         {"steps": (3, 1)},
@@ -51,6 +56,36 @@ def test_some_steps(receipt):
     ):
         with pytest.raises(invar.BadInput):
             invar.verify(receipt, MODEL, **wrong)
+
+
+def test_receipts_of_tensors(tmp_path):
+    onnx_model, plan, path = (tmp_path / name for name in ("m.onnx", "m.invar", "r.json"))
+    model(onnx_model, [node("Add", ["x", "w"], ["y"])], [("x", F32, ["n"])], [("y", F32)],
+          [("w", np.float32([3]))], opset=18)  # fmt: skip
+    x = np.arange(5, dtype=np.float32)
+    np.save(tmp_path / "x.npy", x)
+    program("compile", onnx_model, "-o", plan)
+    program("infer", plan, "--input", f"x={tmp_path}/x.npy", "--receipt-path", path)
+    made = json.loads(path.read_text())
+    verdict = invar.verify(path, onnx_model, inputs={"x": x})
+    assert verdict and verdict.verdict == "VERIFIED" and "1 tensors" in verdict.compared["outputs"]
+    assert verdict.receipt_hash == made["receipt_hash"]
+    assert "as it was given" in invar.verify(made, plan=plan, inputs={"x": x}).compared["program"]
+    (found,) = invar.verify(made, onnx_model, inputs={"x": x + 1}).findings
+    assert found.field == "input.tensors[x].sha256"
+    forged = reseal(put(made, ("output", "tensors", 0, "sha256"), "0" * 64))
+    assert not invar.verify(forged, onnx_model, inputs={"x": x})
+    assert "program" in invar.verify(made, onnx_model, inputs={"x": x}, dims={"n": 5}).report
+    for wrong in (
+        {},
+        {"model": onnx_model},
+        {"inputs": {"x": x}},
+        {"model": onnx_model, "plan": plan, "inputs": {"x": x}},
+        {"model": onnx_model, "inputs": {"x": x}, "steps": (0, 1)},
+        {"model": onnx_model, "inputs": [x]},
+    ):
+        with pytest.raises(invar.BadInput):
+            invar.verify(made, **wrong)
 
 
 def test_many_receipts(receipt, tmp_path):
