@@ -102,7 +102,7 @@ Status Generator::Impl::load(Observer& observer) {
     return run::Session::open(compiled.plan, compiled.folder, options);
   };
   auto opened = open();
-  if (!opened && opened.error().code == Code::failed && compiled.cached && request.model.colocate_tensors) {
+  if (!opened && opened.error().code == Code::failed && compiled.cached && compiled.has_copies) {
     // The copies in the task folder are damaged, which says nothing about the checkpoint.
     observer.note("damaged", opened.error().message + "; made anew");
     INVAR_TRY(compiled, prepare(location, request.model, observer, CachePolicy::replace));

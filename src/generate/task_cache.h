@@ -24,6 +24,7 @@ struct CompiledModel {
   std::shared_ptr<TemporaryFolder> temporary = {};  // that folder, where it goes when the process ends
   std::shared_ptr<DigestCache> hashed = {};         // weights whose bytes compiling has seen
   bool cached = false;                              // from a task folder
+  bool has_copies = false;                          // of weights, in that folder
   std::shared_ptr<const void> in_use = {};          // keeps prune_tasks() from that folder
 };
 
@@ -32,8 +33,8 @@ Result<std::optional<OperationSet>> operation_set(const std::string& name);
 
 // How a task folder is used.
 // use      its plan, if that was made of the files as they are now (names, sizes, times, the
-//          content of the JSON files; weights are hashed at load anyway) and nothing in the folder
-//          was changed; else a new one
+//          content of the JSON files and of an ONNX model; weights are hashed at load anyway) and
+//          nothing in the folder was changed; else a new one
 // replace  a new one in any case
 // none     the plan is compiled in a temporary folder and stands for the files alone
 enum class CachePolicy { use, replace, none };

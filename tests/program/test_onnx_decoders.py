@@ -185,6 +185,41 @@ def test_what_is_not_shown_to_be_causal_is_computed_anew(tmp_path, change, why):
     assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
 
 
+def test_the_task_folder_of_a_model(tmp_path):
+    """Compiled once, and again where the model, a file of its weights or the folder changed."""
+    path, tasks = folder(tmp_path / "tiny", model=decoder("past + seq")), tmp_path / "tasks"
+
+    def told(*options):
+        out = tmp_path / "r.json"
+        done = invar("run", "--model-name", path, "--prompt-text", PROMPT, "--max-new-tokens", NEW,
+                     "--receipt-path", out, "--tasks-root", tasks, *options)  # fmt: skip
+        return done.err, json.loads(out.read_text())["receipt_hash"]
+
+    first, wanted = told()
+    assert b"ready in" not in first and b"compile" in first
+    second, receipt = told()
+    assert b"ready in" in second and b"compile" not in second and receipt == wanted
+    (task,) = tasks.iterdir()
+    constants = task / "invar.constants"
+    data = bytearray(constants.read_bytes())
+    data[0] ^= 1
+    constants.write_bytes(data)
+    damaged, receipt = told()
+    assert b"made anew" in damaged and receipt == wanted
+    assert b"ready in" in told()[0]
+    onnx.save(decoder("past + seq", hidden=-2e9), path / "model.onnx")
+    assert b"ready in" not in told()[0]
+    model = decoder("past + seq")
+    onnx.save(model, path / "model.onnx", save_as_external_data=True, location="w.bin",
+              size_threshold=1024)  # fmt: skip
+    assert b"ready in" not in told()[0] and b"ready in" in told()[0]
+    data = bytearray((path / "w.bin").read_bytes())
+    data[0] ^= 1
+    (path / "w.bin").write_bytes(data)
+    changed, receipt = told()
+    assert b"ready in" not in changed and receipt != wanted
+
+
 def test_other_weights(tmp_path):
     path = folder(tmp_path / "tiny")
     run(path, tmp_path / "r.json")

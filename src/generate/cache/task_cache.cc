@@ -57,11 +57,39 @@ std::string key_of(const std::string& folder, bool colocate, OperationSet set) {
   return to_hex(h.finish());
 }
 
-// Exports and compiles into the folder. `kept`: the folder where a person will find the result, ""
-// for none.
+// The same of an ONNX model: its file by content; the files around it, which may hold its weights,
+// by name, size, time and inode.
+Result<std::string> key_of_onnx(const std::string& model, OperationSet set) {
+  std::error_code ec;
+  const std::string folder = folder_of(model);
+  INVAR_TRY(const MappedFile file, MappedFile::open(model));
+  Sha256 h;
+  h.update("onnx task 1, " INVAR_VERSION "\n").update(plan::kNumerics).update(name_of(set));
+  h.update(fs::weakly_canonical(model, ec).string() + "\n" + to_hex(sha256(file.text())));
+  std::vector<std::string> others;
+  for (const auto& entry : fs::directory_iterator(folder, ec)) {
+    struct stat s {};
+    const std::string path = entry.path().string();
+    if (path == model || path.ends_with(".json") || ::stat(path.c_str(), &s) != 0 || !S_ISREG(s.st_mode))
+      continue;
+    others.push_back("\n" + path + " " + std::to_string(s.st_size) + " " + std::to_string(s.st_mtim.tv_sec) +
+                     "." + std::to_string(s.st_mtim.tv_nsec) + " " + std::to_string(s.st_ino));
+  }
+  std::sort(others.begin(), others.end());
+  for (const std::string& other : others) h.update(other);
+  return to_hex(h.finish());
+}
+
+// Compiles into the folder what lies at `model`, or else exports before. `kept`: the folder where a
+// person will find the result, "" for none.
 Status make_plan(const ModelLocation& location, const ModelOptions& options, OperationSet set,
-                 const std::string& folder, const std::string& kept, Observer& observer,
-                 CompiledModel& prepared) {
+                 const std::string& onnx_model, const std::string& folder, const std::string& kept,
+                 Observer& observer, CompiledModel& prepared) {
+  if (!onnx_model.empty()) {
+    TensorProgram program;
+    program.model = onnx_model;
+    return compile_onnx_into(folder, program, set, /*keeps_memory=*/true, observer, prepared);
+  }
   const auto exporting = observer.phase("export");
   INVAR_TRY(const std::string model,
             checkpoint::export_checkpoint(location.folder, folder, {options.colocate_tensors}));
@@ -139,17 +167,17 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   CompiledModel prepared;
   const OperationSet set = options.operation_set.value_or(OperationSet::reproducible);
   INVAR_TRY(const std::string onnx_model, onnx_model_in(location.folder));
-  if (!onnx_model.empty()) {
-    TensorProgram program;
-    program.model = onnx_model;
-    return compile_onnx(program, set, /*keeps_memory=*/true, observer);
+  std::string key;
+  if (onnx_model.empty()) {
+    key = key_of(location.folder, options.colocate_tensors, set);
+  } else {
+    INVAR_TRY(key, key_of_onnx(onnx_model, set));
   }
-  const std::string key = key_of(location.folder, options.colocate_tensors, set);
   const std::string path = cache == CachePolicy::none ? "" : task_path(location, options, key);
   if (path.empty()) {
     std::error_code ec;
     INVAR_TRY(TemporaryFolder made, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
-    INVAR_CHECK_OK(make_plan(location, options, set, made.path(), "", observer, prepared));
+    INVAR_CHECK_OK(make_plan(location, options, set, onnx_model, made.path(), "", observer, prepared));
     prepared.folder = made.path();
     prepared.temporary = std::make_shared<TemporaryFolder>(std::move(made));
     return prepared;
@@ -158,19 +186,21 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   const auto held = std::make_shared<const TaskFolder>(std::move(opened));
   const TaskFolder& task = *held;
   prepared.folder = task.path(), prepared.in_use = held;
+  prepared.has_copies = options.colocate_tensors || !onnx_model.empty();
   if (cache == CachePolicy::use) {
     const auto phase = observer.phase("plan");
     TaskFolder::Content content = task.read(key);
     if (content.plan) {
       phase->done("ready in " + task.path());
       prepared.plan = std::move(*content.plan), prepared.cached = true;
+      if (!onnx_model.empty() && prepared.plan.states.empty()) observer.note("memory", kWholePrefix);
       return prepared;
     }
     if (!content.damage.empty())
       observer.note("damaged", task.path() + ": " + content.damage + "; made anew");
   }
   INVAR_TRY(const TemporaryFolder made, task.make_temporary());
-  INVAR_CHECK_OK(make_plan(location, options, set, made.path(), task.path(), observer, prepared));
+  INVAR_CHECK_OK(make_plan(location, options, set, onnx_model, made.path(), task.path(), observer, prepared));
   const bool another_was_faster = cache == CachePolicy::use && task.read(key).plan;
   if (!another_was_faster) {
     INVAR_CHECK_OK(task.store(made, key));

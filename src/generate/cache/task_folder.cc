@@ -15,6 +15,7 @@
 
 #include "base/file/file.h"
 #include "base/hash/sha256.h"
+#include "generate/onnx/compile_onnx.h"
 
 namespace invar::generate {
 namespace {
@@ -71,7 +72,7 @@ Result<json> files_of(const std::string& folder) {
   for (const auto& entry : fs::directory_iterator(folder, ec)) {
     const std::string name = entry.path().filename().string();
     files[name] = nullptr;
-    if (name.ends_with(".safetensors")) continue;
+    if (entry.is_symlink(ec) || name.ends_with(".safetensors") || name == kOnnxConstants) continue;
     INVAR_TRY(const std::string content, read_file(entry.path().string()));
     files[name] = to_hex(sha256(content));
   }

@@ -21,13 +21,11 @@ Result<CompiledModel> compile_onnx(const TensorProgram&, OperationSet, bool, Obs
 #else
 namespace {
 
-constexpr char kConstants[] = "invar.constants";
-
 // Links what the plan's weights need: files beside the model, or the folders that hold them.
 Status link_weights(const plan::Plan& plan, const std::string& from, const std::string& to) {
   std::set<std::string> entries;
   for (const plan::Weight& w : plan.weights)
-    if (w.file != kConstants) entries.insert(w.file.substr(0, w.file.find('/')));
+    if (w.file != kOnnxConstants) entries.insert(w.file.substr(0, w.file.find('/')));
   std::error_code ec;
   const fs::path folder = fs::absolute(from, ec);
   for (const std::string& entry : entries) {
@@ -39,32 +37,40 @@ Status link_weights(const plan::Plan& plan, const std::string& from, const std::
 
 }  // namespace
 
-Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet set, bool keeps_memory,
-                                   Observer& observer) {
+Status compile_onnx_into(const std::string& folder, const TensorProgram& program, OperationSet set,
+                         bool keeps_memory, Observer& observer, CompiledModel& made) {
   const auto compiling = observer.phase("compile");
   INVAR_TRY(onnx::Graph graph, onnx::read(program.model));
   INVAR_CHECK_OK(onnx::fix_dims(graph, program.dims));
   for (const auto& [name, t] : program.bound)
     INVAR_CHECK_OK(onnx::bind_input(graph, name, t.dtype, t.shape, t.bytes.data()));
-  CompiledModel made;
   made.hashed = std::make_shared<DigestCache>();
   compiler::Options options;
   options.folder = folder_of(program.model), options.operation_set = set, options.choices = program.choices;
-  options.stateless = true, options.make_stateful = keeps_memory, options.hashed = made.hashed.get(),
-  options.constants_file = kConstants;
+  options.stateless = true, options.make_stateful = keeps_memory;
+  options.hashed = made.hashed.get(), options.constants_file = kOnnxConstants;
   INVAR_TRY(options.artifacts, artifacts_folder(observer));
   INVAR_TRY(compiler::CompiledProgram compiled, compiler::compile(graph, options));
   if (!compiled.why_stateless.empty())
-    observer.note("memory", "each token is computed over its whole prefix: " + compiled.why_stateless);
-  std::error_code ec;
-  INVAR_TRY(TemporaryFolder folder, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
-  INVAR_CHECK_OK(link_weights(compiled.plan, options.folder, folder.path()));
+    observer.note("memory", kWholePrefix + std::string(": ") + compiled.why_stateless);
+  INVAR_CHECK_OK(link_weights(compiled.plan, options.folder, folder));
   if (!compiled.constants.empty()) {
-    INVAR_CHECK_OK(write_file(folder.path() + "/" + kConstants, compiled.constants));
+    INVAR_CHECK_OK(write_file(folder + "/" + kOnnxConstants, compiled.constants));
   }
-  made.plan = std::move(compiled.plan), made.folder = folder.path();
-  made.temporary = std::make_shared<TemporaryFolder>(std::move(folder));
+  INVAR_CHECK_OK(write_file(folder + "/plan.invar", plan::print(compiled.plan)));
+  made.plan = std::move(compiled.plan);
   compiling->done(made.plan.source ? "program " + to_hex(made.plan.source->program).substr(0, 16) : "");
+  return {};
+}
+
+Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet set, bool keeps_memory,
+                                   Observer& observer) {
+  std::error_code ec;
+  CompiledModel made;
+  INVAR_TRY(TemporaryFolder folder, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
+  INVAR_CHECK_OK(compile_onnx_into(folder.path(), program, set, keeps_memory, observer, made));
+  made.folder = folder.path();
+  made.temporary = std::make_shared<TemporaryFolder>(std::move(folder));
   return made;
 }
 #endif

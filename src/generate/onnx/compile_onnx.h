@@ -1,4 +1,4 @@
-// An ONNX model -> its plan, in a temporary folder beside links to the weights.
+// An ONNX model -> its plan, in a folder beside links to the weights.
 #pragma once
 
 #include "generate/task_cache.h"
@@ -9,5 +9,12 @@ namespace invar::generate {
 // Of program.model. Past keys and values are tensors, but for a decoder that `keeps_memory`: it
 // keeps them between steps where that gives the same bits (plan.20), else the observer is told why.
 Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet, bool keeps_memory, Observer&);
+// The same in this folder, which also receives plan.invar: sets plan and hashed of `made`.
+Status compile_onnx_into(const std::string& folder, const TensorProgram&, OperationSet, bool keeps_memory,
+                         Observer&, CompiledModel& made);
+// What the observer is told of a decoder that keeps none.
+inline constexpr char kWholePrefix[] = "each token is computed over its whole prefix";
+// The name of the file in it with the constants that no file of the model holds apart.
+inline constexpr char kOnnxConstants[] = "invar.constants";
 
 }  // namespace invar::generate
