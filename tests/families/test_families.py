@@ -73,7 +73,19 @@ SHIPPED_TOKENS = 2048
 
 
 @pytest.mark.parametrize(
-    "name", ["mistral-window", "gemma3", "phi3", "granite", "gpt2", "gpt_neox", "opt", "cohere2"]
+    "name",
+    [
+        "mistral-window",
+        "gemma3",
+        "phi3",
+        "granite",
+        "gpt2",
+        "gpt_neox",
+        "opt",
+        "cohere2",
+        "qwen3_moe",
+        "gpt_oss",
+    ],
 )
 def test_receipts_are_equal_and_verify(name, tmp_path):
     """With the tokenizer of the shipped model, so with as many tokens."""

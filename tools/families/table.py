@@ -43,9 +43,9 @@ TAIL = """
 Every line of this list ends with exit code 3 and a message that names the key or the architecture.
 
 - Architectures that stand in no line above: among others encoders, models of images or sound, and
-  mixtures of experts of other forms: PhiMoE (its sparsemixer is no top-k of one softmax), DBRX, Jamba,
-  Qwen3-Next (layers of linear attention). BLOOM, MPT and Falcon with `alibi`: a bias of scores by
-  distance would be a mask, and attention with memory takes none
+  mixtures of experts of other forms: PhiMoE (its sparsemixer is no top-k of one softmax), DBRX,
+  Jamba, Qwen3-Next (layers of linear attention). BLOOM, MPT and Falcon with `alibi`: a bias of
+  scores by distance would be a mask, and attention with memory takes none
   ([attention.14](../../spec/attention.md)).
 - Rotary embeddings of the types `dynamic` and `longrope`: their angles depend on how long the
   sequence becomes. So Phi-3 with 128k tokens and Phi-4-mini are refused, and Hunyuan with `alpha`.
@@ -53,7 +53,8 @@ Every line of this list ends with exit code 3 and a message that names the key o
   StableLM and Phi.
 - `attn_logit_softcapping` of Gemma 3, which transformers ignores.
 - `word_embed_proj_dim` of OPT other than the hidden size (OPT-350m).
-- Quantized weights, and every key of [onnx.4](../../spec/checkpoint.md) that the family does not read.
+- Quantized weights but the MXFP4 ones of gpt-oss, and every key of
+  [onnx.4](../../spec/checkpoint.md) that the family does not read.
 """
 
 
