@@ -107,7 +107,7 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
     return bad_input("cannot create the folder " + onnx::quote(base.string()) + ": " + error.message());
   for (const std::string& file : checkpoint.files)
     INVAR_CHECK_OK(link_or_copy_weights(fs::path(folder) / file, base / file, earlier, options));
-  if (!mxfp4.empty()) INVAR_CHECK_OK(write_mxfp4_as_bf16(folder, mxfp4, (base / kWidenedFile).string()));
+  INVAR_CHECK_OK(write_mxfp4_as_bf16(folder, mxfp4, (base / kWidenedFile).string()));
   INVAR_CHECK_OK(write(graph, model));  // last, so that a model never lacks its weights
   return model;
 }

@@ -84,6 +84,8 @@ SHIPPED_TOKENS = 2048
         "opt",
         "cohere2",
         "deepseek_v3",
+        "qwen3_moe",
+        "gpt_oss",
     ],
 )
 def test_receipts_are_equal_and_verify(name, tmp_path):

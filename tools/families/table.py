@@ -50,7 +50,8 @@ Every line of this list ends with exit code 3 and a message that names the key o
   Phi-4-mini: the frequencies for longer ones are others
   ([decoder.29](../../spec/decoder.md)). transformers changes them within a sequence.
 - `attn_logit_softcapping` of Gemma 3, which transformers ignores.
-- Quantized weights, and every key of [onnx.4](../../spec/checkpoint.md) that the family does not read.
+- Quantized weights but the MXFP4 ones of gpt-oss, and every key of
+  [onnx.4](../../spec/checkpoint.md) that the family does not read.
 """
 
 

@@ -136,6 +136,7 @@ Result<std::vector<Mxfp4Tensor>> replace_mxfp4(Checkpoint& checkpoint) {
 
 Status write_mxfp4_as_bf16(const std::string& folder, const std::vector<Mxfp4Tensor>& tensors,
                            const std::string& path) {
+  if (tensors.empty()) return {};
   Maps maps(folder);
   Status status;
   const int error = replace_file(path, [&](const std::string& temporary) {

@@ -1,5 +1,5 @@
 // Weights in MXFP4 (OCP Microscaling Formats 1.0), widened to bf16, which holds each of them
-// exactly (spec/checkpoint.md onnx.15).
+// exactly (spec/decoder.md decoder.18).
 #pragma once
 
 #include <string>
@@ -19,7 +19,8 @@ struct Mxfp4Tensor {
 
 // Replaces each pair of tensors NAME_blocks and NAME_scales by NAME, bf16, in kWidenedFile.
 Result<std::vector<Mxfp4Tensor>> replace_mxfp4(Checkpoint&);
-// Writes kWidenedFile to `path`. An element that bf16 does not hold is not_covered.
+// Writes kWidenedFile to `path`, if there are tensors. An element that bf16 does not hold is
+// not_covered.
 Status write_mxfp4_as_bf16(const std::string& folder, const std::vector<Mxfp4Tensor>&,
                            const std::string& path);
 
