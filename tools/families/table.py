@@ -42,8 +42,8 @@ TAIL = """
 
 Every line of this list ends with exit code 3 and a message that names the key or the architecture.
 
-- Architectures that stand in no line above: among others mixtures of experts, encoders, models of
-  images or sound. BLOOM, MPT and Falcon with `alibi`: a bias of scores by distance would be a mask,
+- Architectures that stand in no line above: among others mixtures of experts, models of
+  images or sound. Encoders have [a page of their own](encoders.md). BLOOM, MPT and Falcon with `alibi`: a bias of scores by distance would be a mask,
   and attention with memory takes none ([attention.14](../../spec/attention.md)).
 - Rotary embeddings of the types `dynamic` and `longrope`: their angles depend on how long the
   sequence becomes. So Phi-3 with 128k tokens and Phi-4-mini are refused, and Hunyuan with `alpha`.
