@@ -22,9 +22,9 @@ HEAD = """# Encoders
 `tools/families/encoder_table.py` writes this page. Each line is a small checkpoint with random
 weights of `tests/families`, for texts of 1, 7 and 150 tokens. *Error*: the largest difference of
 vectors or scores from transformers in float64, pooled as sentence-transformers pools them, over the
-largest number of the output. *Bits*: whether they are the same bytes with the instruction sets scalar
-and avx2, one to three threads, and beside other texts. [encoder.md](../../spec/encoder.md) says what
-each family reads of its config, [the guide](../guide/embed.md) how they are used.
+largest number of the output. *Bits*: whether they are the same bytes with the instruction sets
+scalar and avx2, one to three threads, and beside other texts. [encoder.md](../../spec/encoder.md)
+says what each family reads of its config, [the guide](../guide/embed.md) how they are used.
 
 """
 TAIL = """
@@ -40,9 +40,11 @@ architecture.
 - Modules of sentence-transformers other than Transformer, Pooling and Normalize, in this order; so
   LaBSE, which has a Dense module. `do_lower_case`, `truncate_dim`, and a prompt where
   `include_prompt` is false.
-- `rerank` with a classifier of several labels, or with an activation other than Sigmoid and Identity.
-- Relative positions of BERT (`position_embedding_type`), activations other than silu, gelu, its tanh
-  form, relu and relu2, and every key of [onnx.4](../../spec/checkpoint.md) that the family does not read.
+- `rerank` with a classifier of several labels, or with an activation other than Sigmoid and
+  Identity.
+- Relative positions of BERT (`position_embedding_type`), activations other than silu, gelu, its
+  tanh form, relu and relu2, and every key of [onnx.4](../../spec/checkpoint.md) that the family
+  does not read.
 """
 
 

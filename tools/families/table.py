@@ -42,9 +42,10 @@ TAIL = """
 
 Every line of this list ends with exit code 3 and a message that names the key or the architecture.
 
-- Architectures that stand in no line above: among others mixtures of experts, models of
-  images or sound. Encoders have [a page of their own](encoders.md). BLOOM, MPT and Falcon with `alibi`: a bias of scores by distance would be a mask,
-  and attention with memory takes none ([attention.14](../../spec/attention.md)).
+- Architectures that stand in no line above: among others mixtures of experts, models of images or
+  sound. Encoders have [a page of their own](encoders.md). BLOOM, MPT and Falcon with `alibi`: a
+  bias of scores by distance would be a mask, and attention with memory takes none
+  ([attention.14](../../spec/attention.md)).
 - Rotary embeddings of the types `dynamic` and `longrope`: their angles depend on how long the
   sequence becomes. So Phi-3 with 128k tokens and Phi-4-mini are refused, and Hunyuan with `alpha`.
 - Norms of queries and keys per head with a weight each: `use_qk_norm` of Cohere, `qk_layernorm` of
