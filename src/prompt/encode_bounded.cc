@@ -13,10 +13,8 @@ using PairPiece = Tokenizer::Impl::PairPiece;
 // in Hugging Face tokenizers (longest_first).
 std::pair<size_t, size_t> shares(size_t first, size_t second, size_t room) {
   if (first + second <= room) return {first, second};
-  size_t shorter = std::min(first, second);
-  size_t longer = shorter > room ? shorter : std::max(shorter, room - shorter);
-  if (shorter + longer > room) shorter = room / 2, longer = shorter + room % 2;
-  return first > second ? std::pair{longer, shorter} : std::pair{shorter, longer};
+  const size_t shorter = std::min({first, second, room / 2});
+  return first > second ? std::pair{room - shorter, shorter} : std::pair{shorter, room - shorter};
 }
 
 Encoding arranged(const std::vector<PairPiece>& pieces, const std::vector<int32_t>& first,

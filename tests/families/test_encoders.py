@@ -11,17 +11,12 @@ import pytest
 from conftest import invar
 
 sys.path.insert(0, str(Path(__file__).parent))
+from encoder_folder import write_files  # noqa: E402
 from random_checkpoint import write  # noqa: E402
 
 LINES = (Path(__file__).parent / "encoder_vectors.jsonl").read_text().splitlines()
 VECTORS = {v["name"]: v for v in map(json.loads, LINES)}
 ALLOWED = 1e-6  # of the largest number of the output
-
-
-def write_files(folder, files):
-    for name, content in files.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(json.dumps(content))
 
 
 @pytest.fixture(scope="module", params=VECTORS)
@@ -45,7 +40,9 @@ def outputs(plan, rows, *options):
             np.save(path, np.array([row[key] for row in rows], np.int64))
             inputs += ["--input", f"{name}={path}"]
     invar("infer", plan, *inputs, "--tensors-output", plan.parent, *options)
-    names = [name for name in ("embedding", "logits", "scores") if (plan.parent / f"{name}.npy").exists()]
+    names = [
+        name for name in ("embedding", "logits", "scores") if (plan.parent / f"{name}.npy").exists()
+    ]
     return {name: np.load(plan.parent / f"{name}.npy") for name in names}
 
 

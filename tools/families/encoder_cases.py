@@ -86,9 +86,7 @@ CASES = {
     "distilbert": distilbert("DistilBertModel", sentence("mean_sqrt_len_tokens")),
     "distilbert-reranker": distilbert("DistilBertForSequenceClassification", **ONE_LABEL),
     "mpnet": case("mpnet", "MPNetForMaskedLM", sentence("mean"), pad_token_id=1),
-    "mpnet-reranker": case(
-        "mpnet", "MPNetForSequenceClassification", pad_token_id=1, **ONE_LABEL
-    ),
+    "mpnet-reranker": case("mpnet", "MPNetForSequenceClassification", pad_token_id=1, **ONE_LABEL),
     "modernbert": modernbert("ModernBertModel", sentence("cls")),
     "modernbert-biases": modernbert(
         "ModernBertModel",

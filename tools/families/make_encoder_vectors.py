@@ -81,13 +81,17 @@ def vector(config, files, seed):
         model.double()
         texts = []
         for length in LENGTHS:
-            ids = [(7 * i * i + 3 * i + seed) % (config["vocab_size"] - 2) + 2 for i in range(length)]
+            ids = [
+                (7 * i * i + 3 * i + seed) % (config["vocab_size"] - 2) + 2 for i in range(length)
+            ]
             if length == LENGTHS[1]:
                 ids[3] = config["pad_token_id"]  # written in the text
             given = {"input_ids": torch.tensor([ids]), "attention_mask": torch.ones(1, length)}
             types = [int(i > length // 2) for i in range(length)]
-            if classifies and config.get("type_vocab_size", 2) > 1 and any(
-                "token_type" in name for name in shapes
+            if (
+                classifies
+                and config.get("type_vocab_size", 2) > 1
+                and any("token_type" in name for name in shapes)
             ):
                 given["token_type_ids"] = torch.tensor([types])
             with Float64():

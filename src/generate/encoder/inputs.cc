@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
-#include "base/text/json.h"
+#include "base/file/file.h"
 #ifdef INVAR_COMPILER
 #include "checkpoint/sentence.h"
 #endif
@@ -41,6 +43,24 @@ Result<std::string> prompt_of(const checkpoint::SentenceConfig& config, const En
         ": include_prompt is false, so tokens of a prompt are not pooled, which is not covered");
   return found->second;
 }
+
+// Whether transformers gives the model the types of the tokens: by the tokenizer's
+// model_input_names, else by its class.
+Result<bool> tokenizer_has_types(const std::string& folder) {
+  using nlohmann::json;
+  const std::string path = folder + "/tokenizer_config.json";
+  std::error_code ec;
+  if (!std::filesystem::exists(path, ec)) return true;
+  INVAR_TRY(const std::string text, read_file(path));
+  const json config = json::parse(text, nullptr, false);
+  if (!config.is_object()) return bad_input(path + ": not a JSON object");
+  const json names = config.value("model_input_names", json()),
+             type = config.value("tokenizer_class", json());
+  if (names.is_array()) return std::ranges::find(names, json("token_type_ids")) != names.end();
+  if (!type.is_string()) return true;
+  const auto& name = type.get_ref<const std::string&>();
+  return name.starts_with("BertTokenizer") || name.starts_with("ElectraTokenizer");
+}
 #endif
 
 }  // namespace
@@ -75,6 +95,9 @@ Result<EncoderInputs> EncoderInputs::open(const ModelLocation& location, const E
     inputs.max_length_ = std::min(inputs.max_length_, opened.max_length);
   if (model.positions) inputs.max_length_ = std::min(inputs.max_length_, model.positions);
   inputs.has_token_types_ = model.has_token_types, inputs.pairs_ = options.pairs;
+  if (model.has_token_types) {
+    INVAR_TRY(inputs.tokenizer_has_types_, tokenizer_has_types(location.folder));
+  }
   return inputs;
 #endif
 }
@@ -89,6 +112,7 @@ Result<EncoderInputs::Tokens> EncoderInputs::encode(const EncoderText& given) co
   auto encoded = tokenizer_.encode(text, pairs_ ? &second : nullptr, max_length_);
   if (!encoded) return Error{encoded.error().code, where + encoded.error().message};
   if (encoded->ids.empty()) return bad_input(where + "the text has no tokens");
+  if (!tokenizer_has_types_) std::ranges::fill(encoded->types, 0);
   return Tokens{std::move(encoded->ids), std::move(encoded->types), encoded->cut};
 }
 

@@ -25,7 +25,7 @@ class EncoderInputs {
   prompt::Tokenizer tokenizer_;
   std::string prompt_;
   int64_t max_length_ = 0;
-  bool has_token_types_ = false, pairs_ = false;
+  bool has_token_types_ = false, pairs_ = false, tokenizer_has_types_ = true;
 };
 
 }  // namespace invar::generate
