@@ -68,7 +68,7 @@ def compare(path, parts, seed):
     size = tokens = refused = 0
     for text in corpus.with_special(parts, peer.special, seed):
         code, got = ours.ask(b"e", text.encode())
-        if code == 3 and b"has no token for" in got:
+        if code and b"has no token for" in got:
             refused += 1
             continue
         check("encoding", text, 0, code)

@@ -7,6 +7,7 @@
 #include "base/file/file.h"
 #include "base/text/utf8.h"
 #include "prompt/models/bpe.h"
+#include "prompt/files/scores.h"
 #include "prompt/prompt.h"
 
 namespace invar::prompt {
@@ -243,6 +244,17 @@ TEST(Tokenizer, AConfigThatSaysAnotherTokenIsRefused) {
     EXPECT_EQ(s.error().code, Code::not_covered);
     EXPECT_TRUE(s.error().message.starts_with("c.json: " + key + ": ")) << s.error().message;
   }
+}
+
+// As serde_json prints them back, by tokenizers 0.23.3; the first two are not the nearest doubles.
+TEST(Scores, AreReadAsTokenizersReadsThem) {
+  EXPECT_EQ(score_of("-7.3865954196200425"), -7.386595419620043);
+  EXPECT_EQ(score_of("-5.911534350013039e-08"), -5.9115343500130396e-08);
+  EXPECT_EQ(score_of("-3.5"), -3.5);
+  EXPECT_EQ(score_of("184467440737095516150000"), 184467440737095516150000.0);
+  EXPECT_EQ(score_of("1E+2"), 100);
+  EXPECT_EQ(score_of("1.5e-320"), 1.5e-320);
+  EXPECT_EQ(score_of("0.0e-999999999999"), 0);
 }
 
 }  // namespace

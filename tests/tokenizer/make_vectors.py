@@ -6,6 +6,7 @@ compares.
 Needs the packages tokenizers, sentencepiece and tiktoken."""
 
 import json
+import random
 import sys
 from pathlib import Path
 
@@ -35,6 +36,27 @@ def small(**options):
     )
 
 
+def ties():
+    """A model in which ways through "aaaa" have the same score but for the rounding of the sums."""
+    from sentencepiece import sentencepiece_model_pb2 as pb
+
+    m = pb.ModelProto.FromString((FOLDER / "unigram.model").read_bytes())
+    m.normalizer_spec.add_dummy_prefix = False
+    del m.pieces[1:]
+    score = -2.1716766357421875
+    for piece, s, kind in (
+        ("UVW", -2.2, 4), ("\u00e9", 0, 4), ("a", score, 1), ("aa", 2 * score, 1), ("aaaa", 4 * score, 1),
+        ("b", -11.32, 1), ("c", -5.87078332901001, 1), ("d", 0.0, 1),
+    ):  # fmt: skip
+        m.pieces.add(piece=piece, score=s, type=kind)
+    return m.SerializeToString()
+
+
+def tangled(seed):
+    r = random.Random(seed)
+    return "".join(r.choices(["a", "aa", "aaa", "b", "c", "d", "UVW", "\u00e9", "x"], k=40))
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
     files = {
@@ -42,11 +64,14 @@ def main():
         "unigram.model": small(model_type="unigram"),
         "qwen.tiktoken": b"".join(kinds.qwen(TRAINING).splitlines(keepends=True)[:500]),
     }
+    (FOLDER / "unigram.model").write_bytes(files["unigram.model"])
+    files["ties.model"] = ties()
     vectors = {}
     for name, content in files.items():
         (FOLDER / name).write_bytes(content)
         peer = kinds.open_file(FOLDER / name)
-        rows = [(t, peer.encode(t)) for t in TEXTS]
+        found = [tangled(seed) for seed in range(12)] if name == "ties.model" else TEXTS
+        rows = [(t, peer.encode(t)) for t in found]
         vectors[name] = [[t, ids, peer.decode(ids)] for t, ids in rows]
         for seed in range(20):
             ids = [(seed * 7919 + i * 104729) % peer.size for i in range(12)]

@@ -56,6 +56,16 @@ Result<RenderedChat> render(const std::string& text, const std::string& chat) {
   return render_chat({{{"default", text}}, {{"bos_token", "<s>"}, {"eos_token", "</s>"}}}, chat, "chat.json");
 }
 
+TEST(ChatTest, ErrorsAboutTemplatesAreShort) {
+  const std::string chat = R"({"messages":[{"role":"user","content":"Hi"}]})";
+  const auto broken = render("{{ a \xff }}", chat);
+  ASSERT_FALSE(broken);
+  EXPECT_NE(broken.error().message.find("not UTF-8 at byte 5"), std::string::npos) << broken.error().message;
+  const auto longer = render("{{ a '" + std::string(5000, 'x') + "' }}", chat);
+  ASSERT_FALSE(longer);
+  EXPECT_LT(longer.error().message.size(), 400u);
+}
+
 TEST(ChatTest, RendersWhatTransformersRenders) {
   const auto chats = conversations();
   const auto snippets = lines(read("snippets.txt"));

@@ -123,16 +123,15 @@ class SentencePieceUnigram : public Model {
  public:
   explicit SentencePieceUnigram(std::shared_ptr<const Pieces> pieces) : pieces_(std::move(pieces)) {
     float least = std::numeric_limits<float>::max();
-    most_ = std::numeric_limits<float>::min();
     for (const Piece& p : pieces_->list)
-      if (p.type == Piece::normal) least = std::min(least, p.score), most_ = std::max(most_, p.score);
+      if (p.type == Piece::normal) least = std::min(least, p.score);
     unk_score_ = least - 10.0f;
   }
   Status encode(std::string_view word, std::vector<int32_t>& out, Scratch& scratch) const override;
 
  private:
   std::shared_ptr<const Pieces> pieces_;
-  float unk_score_, most_;
+  float unk_score_;
 };
 
 // As tokens.14, but every sum is rounded to 32 bits (tokens.16).
@@ -140,9 +139,8 @@ Status SentencePieceUnigram::encode(std::string_view word, std::vector<int32_t>&
                                     Scratch& scratch) const {
   auto& best = scratch.best;
   best.assign(word.size() + 1, {0, kNone, 0});
-  const auto consider = [&](size_t end, double sum, size_t from, int32_t id) {
+  const auto consider = [&](size_t end, float score, size_t from, int32_t id) {
     Scratch::Best& b = best[end];
-    const double score = static_cast<float>(sum);
     if (b.from == kNone || score > b.score) b = {score, static_cast<int32_t>(from), id};
   };
   for (size_t at = 0; at < word.size();) {
@@ -155,13 +153,12 @@ Status SentencePieceUnigram::encode(std::string_view word, std::vector<int32_t>&
       const int32_t id = pieces_->words.value(node);
       if (id == Trie::kNone || pieces_->list[id].type == Piece::unused) continue;
       const Piece& p = pieces_->list[id];
-      const auto length = static_cast<float>(i + 1 - at);
-      const double score = p.type == Piece::user_defined ? static_cast<double>(length * most_) - 0.1
-                                                         : static_cast<double>(p.score);
-      consider(i + 1, score + so_far, at, id);
+      const float score =
+          p.type == Piece::user_defined ? 0.1f * static_cast<float>(i - at) : p.score;
+      consider(i + 1, score + static_cast<float>(so_far), at, id);
       whole = whole || i + 1 == next;
     }
-    if (!whole) consider(next, static_cast<float>(unk_score_ + static_cast<float>(so_far)), at, pieces_->unk);
+    if (!whole) consider(next, unk_score_ + static_cast<float>(so_far), at, pieces_->unk);
     at = next;
   }
   std::vector<int32_t>& ends = scratch.ids;

@@ -134,6 +134,8 @@ Result<Regex> Regex::compile(const Node& n, std::string_view text) {
 }
 
 Result<Regex> Regex::pattern(std::string_view pattern) {
+  if (const size_t valid = valid_prefix(pattern); valid < pattern.size())
+    return bad_input("not UTF-8 at byte " + std::to_string(valid));
   INVAR_TRY(Node n, parse_pattern(pattern));
   return compile(n, pattern);
 }

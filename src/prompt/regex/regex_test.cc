@@ -154,5 +154,12 @@ TEST(CharSet, CategoriesPartitionUnicode) {
       819533u);  // Unicode 16.0: 1114112 - 154998 characters - 2048 surrogates - 137468 private - 65 controls
 }
 
+TEST(Regex, APatternIsUtf8) {
+  const auto r = Regex::pattern("[\xc3");
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().code, Code::bad_input);
+  EXPECT_EQ(r.error().message, "not UTF-8 at byte 1");
+}
+
 }  // namespace
 }  // namespace invar::prompt

@@ -1,4 +1,5 @@
 // Statements. Expressions: parse_expressions.cc.
+#include "base/text/display.h"
 #include "prompt/jinja/syntax/parser.h"
 
 namespace invar::prompt::jinja {
@@ -13,7 +14,7 @@ std::string Parser::shown() const {
     case Token::block_end: return "end of statement block";
     case Token::variable_end: return "end of print statement";
     case Token::data: return "template data";
-    default: return "'" + now().text + "'";
+    default: return "'" + excerpt(now().text) + "'";
   }
 }
 
