@@ -105,6 +105,13 @@ Status check_keys(const json& object, const ConfigReader& read) {
                   " is not covered; float32, bfloat16 and float16 are");
   }
   if (!keys.flag("is_causal", true)) keys.refuse("'is_causal' = false is not covered");
+  const json* quantized = keys.find("quantization_config");
+  if (quantized && quantized->is_object() && !quantized->empty() && !read.was_read("quantization_config")) {
+    ConfigReader inner(*quantized, read.where() + ": quantization_config");
+    keys.refuse("'quantization_config': weights quantized by " +
+                onnx::quote(inner.text("quant_method", "a method without a name")) +
+                " are not covered; save the model in bfloat16 (docs/guide/models.md)");
+  }
   for (const UnsupportedKey& k : unsupported_keys())
     if (!read.was_read(k.key)) keys.require_neutral(k.key, k.neutral);
   return keys.status();

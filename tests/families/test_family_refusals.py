@@ -14,7 +14,12 @@ from random_checkpoint import write  # noqa: E402
 LINES = (Path(__file__).parent / "vectors.jsonl").read_text().splitlines()
 VECTORS = {v["name"]: v for v in map(json.loads, LINES)}
 LONG = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
+SHORT = {"type": "longrope", "original_max_position_embeddings": 128, "long_factor": [1.0, 1.0]}
 REFUSED = [
+    ("minicpm3", "rope_scaling", {**SHORT, "original_max_position_embeddings": 64}, "longrope"),
+    ("deepseek_v3", "quantization_config", {"quant_method": "fp8"}, "bfloat16"),
+    ("qwen3", "model_type", "qwen3_next", "linear attention"),
+    ("llama", "model_type", "mamba2", "state-space layers"),
     ("deepseek_v3", "topk_method", "greedy", "topk_method"),
     ("deepseek_v3", "scoring_func", "softmax", "scoring_func"),
     ("deepseek_v3", "num_key_value_heads", 2, "num_key_value_heads"),
@@ -54,6 +59,9 @@ REFUSED = [
     ("mixtral", "quantization_config", {"quant_method": "awq"}, "quantization_config"),
 ]
 BAD = [
+    ("minicpm3", "rope_scaling", {**SHORT, "short_factor": [1.0]}, "short_factor"),
+    ("minicpm3", "rope_scaling", {**SHORT, "short_factor": [1.0, "1"]}, "short_factor"),
+    ("minicpm3", "rope_scaling", {**SHORT, "short_factor": [1.0, 1e-50]}, "short_factor"),
     ("deepseek_v3", "qk_rope_head_dim", 3, "odd"),
     ("deepseek_v3", "kv_lora_rank", 0, "kv_lora_rank"),
     ("deepseek_v3", "v_head_dim", 11, "kv_b_proj"),

@@ -42,16 +42,23 @@ TAIL = """
 
 Every line of this list ends with exit code 3 and a message that names the key or the architecture.
 
-- Architectures that stand in no line above: among others mixtures of experts, encoders, models of
-  images or sound. BLOOM, MPT and Falcon with `alibi`: a bias of scores by distance would be a mask,
-  and attention with memory takes none ([attention.14](../../spec/attention.md)).
-- Rotary embeddings of the types `dynamic` and `longrope`: their angles depend on how long the
-  sequence becomes. So Phi-3 with 128k tokens and Phi-4-mini are refused, and Hunyuan with `alpha`.
+- Architectures that stand in no line above: among others encoders, models of images or sound, and
+  mixtures of experts of other forms: PhiMoE (its sparsemixer is no top-k of one softmax), DBRX,
+  Jamba, Qwen3-Next (layers of linear attention). BLOOM, MPT and Falcon with `alibi`: a bias of scores by
+  distance would be a mask, and attention with memory takes none
+  ([attention.14](../../spec/attention.md)).
+- Rotary embeddings of the type `dynamic`, and `longrope` with more positions than
+  `original_max_position_embeddings`: their angles depend on how long the sequence becomes. So Phi-3
+  with 128k tokens and Phi-4-mini are refused, and Hunyuan with `alpha`.
 - Norms of queries and keys per head with a weight each: `use_qk_norm` of Cohere, `qk_layernorm` of
   StableLM and Phi.
 - `attn_logit_softcapping` of Gemma 3, which transformers ignores.
 - `word_embed_proj_dim` of OPT other than the hidden size (OPT-350m).
-- Quantized weights, and every key of [onnx.4](../../spec/checkpoint.md) that the family does not read.
+- Attention to positions that an indexer chooses: DeepSeek-V3.2, GLM-5. Experts that pass their
+  input on: LongCat-Flash.
+- Quantized weights, so the checkpoints of DeepSeek-V3 and Kimi K2 in fp8 until they are saved in
+  bfloat16 ([models](../guide/models.md)), and every key of [onnx.4](../../spec/checkpoint.md) that the
+  family does not read.
 """
 
 

@@ -18,6 +18,7 @@ const char* other_spelling(std::string_view key) {
       {"n_layer", "num_hidden_layers"},
       {"n_positions", "max_position_embeddings"},
       {"num_experts", "num_local_experts"},
+      {"num_local_experts", "num_experts"},
       {"n_routed_experts", "num_local_experts"},
       {"moe_num_experts", "num_experts"},
       {"moe_k", "num_experts_per_tok"},

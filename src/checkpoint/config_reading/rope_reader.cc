@@ -26,6 +26,7 @@ double nested_or_top_level(ConfigReader& top, ConfigReader& inner, const char* i
 RopeParameters::Type read_type(ConfigReader& inner, const RopeDefaults& defaults) {
   const std::string type = inner.text("rope_type", inner.text("type", "default").c_str());
   if (type == "default") return RopeParameters::standard;
+  if (type == "longrope" && !defaults.default_type_alone) return RopeParameters::longrope;
   if (type == "dynamic" || type == "longrope")
     inner.refuse("type " + quote(type) +
                  " is not covered: its angles depend on how long the sequence becomes");
@@ -34,11 +35,11 @@ RopeParameters::Type read_type(ConfigReader& inner, const RopeDefaults& defaults
   if (type == "linear") return RopeParameters::linear;
   if (type == "llama3") return RopeParameters::llama3;
   if (type == "yarn") return RopeParameters::yarn;
-  inner.refuse("type " + quote(type) + " is not covered; default, linear, llama3 and yarn are");
+  inner.refuse("type " + quote(type) + " is not covered; default, linear, llama3, yarn and longrope are");
   return RopeParameters::standard;
 }
 
-void check_keys(const json& object, bool yarn, ConfigReader& inner) {
+void check_keys(const json& object, RopeParameters::Type type, ConfigReader& inner) {
   static const std::set<std::string> known_keys = {"rope_type",
                                                    "type",
                                                    "rope_theta",
@@ -49,8 +50,13 @@ void check_keys(const json& object, bool yarn, ConfigReader& inner) {
                                                    "partial_rotary_factor"};
   static const std::set<std::string> yarn_keys = {"attention_factor", "beta_fast",      "beta_slow",
                                                   "mscale",           "mscale_all_dim", "truncate"};
+  static const std::set<std::string> longrope_keys = {"attention_factor", "short_factor", "long_factor"};
+  const auto known = [&](const std::string& key) {
+    return known_keys.contains(key) || (type == RopeParameters::yarn && yarn_keys.contains(key)) ||
+           (type == RopeParameters::longrope && longrope_keys.contains(key));
+  };
   for (const auto& [key, value] : object.items())
-    if (!known_keys.contains(key) && !(yarn && yarn_keys.contains(key)) && !value.is_null())
+    if (!known(key) && !value.is_null())
       inner.refuse(quote(key) + " = " + short_text(value) + " is not covered");
 }
 
@@ -65,13 +71,32 @@ void read_yarn(ConfigReader& inner, RopeParameters& rope) {
   if (rope.theta <= 1) inner.reject("'rope_theta' must be above 1 for yarn");
 }
 
+// Up to original_max_positions the angles come from short_factor, whatever the sequence's length.
+void read_longrope(ConfigReader& inner, const Decoder& d, RopeParameters& rope) {
+  const double most = static_cast<double>(d.max_positions);
+  if (most > rope.original_max_positions)
+    inner.refuse(
+        "type 'longrope' with more positions than 'original_max_position_embeddings' is not "
+        "covered: its angles depend on how long the sequence becomes");
+  rope.factor = inner.find("factor") ? inner.positive("factor", 0) : most / rope.original_max_positions;
+  rope.attention_factor = inner.optional("attention_factor");
+  const json* factors = inner.find("short_factor");
+  const auto positive = [](const json& f) {
+    return f.is_number() && f > 0 && static_cast<float>(f.get<double>()) > 0 && f <= 3e38;
+  };
+  if (!factors || !factors->is_array() || !std::ranges::all_of(*factors, positive))
+    return inner.reject("'short_factor' is not a list of positive numbers");
+  rope.short_factor = factors->get<std::vector<double>>();
+}
+
 // The rotary embedding of one object -> the fraction of a head that it rotates.
 double read_object(const json& object, ConfigReader& top, const RopeDefaults& defaults, const Decoder& d,
                    RopeParameters& rope) {
   ConfigReader inner(object, top.where() + ": rope");
   rope.type = read_type(inner, defaults);
   const bool yarn = rope.type == RopeParameters::yarn, llama3 = rope.type == RopeParameters::llama3;
-  check_keys(object, yarn, inner);
+  const bool longrope = rope.type == RopeParameters::longrope;
+  check_keys(object, rope.type, inner);
   double partial = 1;
   if (defaults.partial == 0) {
     if (inner.positive("partial_rotary_factor", 1) != 1)
@@ -81,12 +106,13 @@ double read_object(const json& object, ConfigReader& top, const RopeDefaults& de
         nested_or_top_level(top, inner, "partial_rotary_factor", defaults.partial_key, defaults.partial);
   }
   rope.theta = nested_or_top_level(top, inner, "rope_theta", defaults.theta_key, defaults.theta);
-  if (rope.type != RopeParameters::standard) rope.factor = inner.positive("factor", 0);
-  if (yarn || llama3)
+  if (rope.type != RopeParameters::standard && !longrope) rope.factor = inner.positive("factor", 0);
+  if (yarn || llama3 || longrope)
     rope.original_max_positions =
         nested_or_top_level(top, inner, "original_max_position_embeddings",
                             "original_max_position_embeddings", static_cast<double>(d.max_positions));
   if (yarn) read_yarn(inner, rope);
+  if (longrope) read_longrope(inner, d, rope);
   if (llama3) {
     rope.low_freq_factor = inner.positive("low_freq_factor", 0);
     rope.high_freq_factor = inner.positive("high_freq_factor", 0);
@@ -106,6 +132,14 @@ int64_t rotated_part(ConfigReader& top, const Decoder& d, double partial) {
   return std::max<int64_t>(2, rotated / 2 * 2);
 }
 
+void check_short_factor(ConfigReader& top, const Decoder& d) {
+  const auto pairs = static_cast<size_t>(d.rotary_dim / 2);
+  for (const RopeParameters& rope : d.ropes)
+    if (rope.type == RopeParameters::longrope && rope.short_factor.size() != pairs)
+      top.reject("'short_factor' has " + std::to_string(rope.short_factor.size()) + " numbers, not " +
+                 std::to_string(pairs));
+}
+
 }  // namespace
 
 void read_rope(ConfigReader& top, const RopeDefaults& defaults, Decoder& d) {
@@ -116,6 +150,7 @@ void read_rope(ConfigReader& top, const RopeDefaults& defaults, Decoder& d) {
     return top.reject(std::string(older ? "'rope_scaling'" : "'rope_parameters'") + " is not an object");
   d.ropes = {RopeParameters{}};
   d.rotary_dim = rotated_part(top, d, read_object(object, top, defaults, d, d.ropes[0]));
+  check_short_factor(top, d);
 }
 
 void read_ropes_of_layers(ConfigReader& top, const RopeDefaults& full, const RopeDefaults& windowed,
@@ -137,6 +172,7 @@ void read_ropes_of_layers(ConfigReader& top, const RopeDefaults& full, const Rop
   read_object(*full_object, top, full, d, d.ropes[0]);
   read_object(*local_object, top, windowed, d, d.ropes[1]);
   d.rotary_dim = rotated_part(top, d, 1);
+  check_short_factor(top, d);
   if (d.ropes[0] == d.ropes[1]) return d.ropes.resize(1);
   for (Layer& layer : d.layers) layer.rope = layer.window;
 }

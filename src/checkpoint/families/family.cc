@@ -53,7 +53,8 @@ using onnx::quote;
   X(granitemoeshared, granitemoeshared) \
   X(ernie4_5_moe, ernie4_5_moe)         \
   X(hunyuan_v1_moe, hunyuan_moe)        \
-  X(glm4_moe, glm4_moe)
+  X(glm4_moe, glm4_moe)                 \
+  X(gpt_oss, gpt_oss)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},

@@ -31,6 +31,7 @@ struct TensorNames {
   std::string q = "self_attn.q_proj", k = "self_attn.k_proj", v = "self_attn.v_proj",
               qkv = "self_attn.qkv_proj", o = "self_attn.o_proj";
   std::string q_norm = "self_attn.q_norm", k_norm = "self_attn.k_norm";
+  std::string sinks = "self_attn.sinks";  // a whole name
   std::string gate = "mlp.gate_proj", up = "mlp.up_proj", gate_up = "mlp.gate_up_proj",
               down = "mlp.down_proj";
   std::string final_norm = "norm", head = "lm_head";
@@ -64,6 +65,7 @@ struct Decoder {
   QkNorm qk_norm = QkNorm::none;
   bool qk_norm_after_rope = false;
   float attention_scale = 0, attention_softcap = 0;  // softcap 0: none
+  bool attention_sinks = false;                      // a score for each head that no key has
   // Latent attention (decoder.20): the sizes of what keys and values, and queries, are made from.
   // 0: they are made from the layer's input. head_dim is then that of queries and keys.
   int64_t kv_lora_rank = 0, q_lora_rank = 0;

@@ -121,8 +121,10 @@ std::string DecoderGraph::attention(size_t layer, const std::string& x) {
                            {"scale", d_.attention_scale}};
   if (d_.attention_softcap != 0) attributes["softcap"] = d_.attention_softcap;
   if (d_.layers[layer].window) attributes["left_window_size"] = d_.window - 1;
-  const std::string y = b_.node("Attention", p + "self_attn.attention",
-                                {qkv[0], qkv[1], qkv[2], "", past[0], past[1]}, attributes);
+  Strings operands = {qkv[0], qkv[1], qkv[2], "", past[0], past[1]};
+  if (d_.attention_sinks) operands.insert(operands.end(), {"", b_.weight(p + d_.names.sinks, {d_.heads})});
+  const std::string y = b_.node("Attention", p + "self_attn.attention", operands, attributes);
+  if (d_.attention_sinks) b_.graph().nodes.back().domain = "invar";  // ONNX has no sinks
   b_.graph().nodes.back().outputs = {y, present[0], present[1]};
   return linear(p + d_.names.o, y, d_.heads * value_dim, d_.hidden_size, d_.output_bias);
 }
@@ -182,6 +184,7 @@ Result<onnx::Graph> DecoderGraph::build() {
   graph.opsets = {{"", 23}};
   for (const Layer& layer : d_.layers)
     if (layer.window) graph.ir_version = 13, graph.opsets = {{"", 25}};  // the first with windows
+  if (d_.attention_sinks) graph.opsets["invar"] = 1;
   graph.metadata = d_.metadata;
   b_.input("input_ids", onnx::kInt64, {{-1, "batch"}, {-1, "seq"}});
   b_.input("position_ids", onnx::kInt64, {{-1, "batch"}, {-1, "seq"}});

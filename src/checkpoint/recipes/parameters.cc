@@ -11,11 +11,16 @@ using onnx::parameter;
 using onnx::Parameters;
 
 void add_rope(const RopeParameters& rope, const std::string& prefix, Parameters& p) {
-  static constexpr const char* kTypes[] = {"default", "linear", "llama3", "yarn"};
+  static constexpr const char* kTypes[] = {"default", "linear", "llama3", "yarn", "longrope"};
   const bool llama3 = rope.type == RopeParameters::llama3, yarn = rope.type == RopeParameters::yarn;
   p[prefix + "rope_theta"] = parameter(rope.theta);
   p[prefix + "rope_type"] = kTypes[rope.type];
-  if (rope.type != RopeParameters::standard) p[prefix + "factor"] = parameter(rope.factor);
+  if (rope.type == RopeParameters::longrope) {
+    std::string& factors = p[prefix + "short_factor"];
+    for (double f : rope.short_factor) factors += (factors.empty() ? "" : ",") + parameter(f);
+    p[prefix + "attention_factor"] = parameter(attention_factor(rope));
+  } else if (rope.type != RopeParameters::standard)
+    p[prefix + "factor"] = parameter(rope.factor);
   if (llama3) {
     p[prefix + "high_freq_factor"] = parameter(rope.high_freq_factor);
     p[prefix + "low_freq_factor"] = parameter(rope.low_freq_factor);
@@ -119,6 +124,7 @@ Parameters decoder_parameters(const Decoder& d) {
   add("head_bias", &Decoder::head_bias);
   add("qk_norm_after_rope", &Decoder::qk_norm_after_rope);
   add("attention_softcap", &Decoder::attention_softcap);
+  add("attention_sinks", &Decoder::attention_sinks);
   add("kv_lora_rank", &Decoder::kv_lora_rank);
   add("q_lora_rank", &Decoder::q_lora_rank);
   add("v_head_dim", &Decoder::v_head_dim);

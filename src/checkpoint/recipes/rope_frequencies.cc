@@ -1,4 +1,4 @@
-// RoPE inverse frequencies with the linear, llama3 and YaRN scalings, bit for bit as in
+// RoPE inverse frequencies with the linear, llama3, YaRN and LongRoPE scalings, bit for bit as in
 // transformers.
 #include "checkpoint/recipes/rope_frequencies.h"
 
@@ -80,6 +80,7 @@ std::vector<float> inverse_frequencies(const RopeParameters& rope, int64_t head_
   for (size_t i = 0; i < table.size(); ++i) {
     const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim);
     powers[i] = num::pow_cr(theta, exponent);
+    if (rope.type == RopeParameters::longrope) powers[i] *= static_cast<float>(rope.short_factor[i]);
     table[i] = 1.0f / powers[i];
     if (rope.type == RopeParameters::linear) table[i] /= factor;
   }
@@ -89,8 +90,13 @@ std::vector<float> inverse_frequencies(const RopeParameters& rope, int64_t head_
 }
 
 float attention_factor(const RopeParameters& rope) {
-  if (rope.type != RopeParameters::yarn) return 1;
+  const bool longrope = rope.type == RopeParameters::longrope;
+  if (rope.type != RopeParameters::yarn && !longrope) return 1;
   if (rope.attention_factor != 0) return static_cast<float>(rope.attention_factor);
+  if (longrope) {
+    const double logarithms = natural_log(rope.factor) / natural_log(rope.original_max_positions);
+    return rope.factor <= 1 ? 1 : static_cast<float>(std::sqrt(1 + logarithms));
+  }
   const bool both = rope.mscale != 0 && rope.mscale_all_dim != 0;
   return static_cast<float>(both ? magnitude(rope.factor, rope.mscale) /
                                        magnitude(rope.factor, rope.mscale_all_dim)

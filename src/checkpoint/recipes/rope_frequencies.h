@@ -7,20 +7,21 @@
 namespace invar::checkpoint {
 
 struct RopeParameters {
-  enum Type { standard, linear, llama3, yarn } type = standard;
+  enum Type { standard, linear, llama3, yarn, longrope } type = standard;
   // double, since Python reads the floats of config.json as binary64.
   double theta = 10000;
   double factor = 1, low_freq_factor = 1, high_freq_factor = 4, original_max_positions = 8192;
   double beta_fast = 32, beta_slow = 1;
   double attention_factor = 0, mscale = 0, mscale_all_dim = 0;  // 0: absent
   bool truncate = true;
+  std::vector<double> short_factor;  // LongRoPE within the training context: one for each frequency
   bool operator==(const RopeParameters&) const = default;
 };
 
 // head_dim / 2 values, computed as transformers defines them, every step correctly rounded to fp32.
 std::vector<float> inverse_frequencies(const RopeParameters& rope, int64_t head_dim);
 
-// The factor on cosines and sines: 1 except for YaRN.
+// The factor on cosines and sines: 1 except for YaRN and LongRoPE.
 float attention_factor(const RopeParameters& rope);
 
 // The factor of latent attention on queries and on keys: 1 except for YaRN with mscale_all_dim.

@@ -28,6 +28,7 @@ std::string common_prefix(const std::string& key, const std::string& value) {
 struct NodeLayout {
   unsigned mask, past;  // past key; the past value follows it
   int lengths = -1;     // -1: the operator has none
+  int sinks = -1;       // as lengths
   int64_t q_heads = 0, kv_heads = 0;
   // Keys after the last column are masked; else every key needs a column.
   bool mask_may_end = false;
@@ -101,6 +102,12 @@ Status lower_attention(NodeView& node, const NodeLayout& p, SmallVector<NamedAtt
                          " and " + text_of(all));
     operands.push_back(node.in(p.mask)), attrs.push_back(node.attr("mask", int64_t{1}));
   }
+  if (p.sinks >= 0) {
+    const auto operand = static_cast<unsigned>(p.sinks);
+    if (node.shape(operand) != Shape{Dim::of(p.q_heads)} || !element_of(node.in(operand)).isF32())
+      return bad_input("sinks that are not f32 [query heads]");
+    operands.push_back(node.in(operand)), attrs.push_back(node.attr("sinks", int64_t{1}));
+  }
   const bool padded = p.lengths >= 0 && node.has(static_cast<unsigned>(p.lengths));
   if (padded && past) return bad_input("lengths of sequences together with past keys");
   if (padded || (past && !memory && depends_on_position(attrs))) {
@@ -126,12 +133,12 @@ Status lower_attention(NodeView& node, const NodeLayout& p, SmallVector<NamedAtt
   return node.replace(out);
 }
 
-Status attention(NodeView& node) {
-  // Operand 3 is the mask, 4 and 5 the past, 6 the lengths of padded sequences; result 3 the raw
-  // scores.
-  if (node.version() < 24 && node.has(6)) return bad_input("operand 6 comes with opset 24");
+// Operand 3 is the mask, 4 and 5 the past, 6 the lengths of padded sequences, 7 the sinks, which
+// ONNX does not have; result 3 the raw scores. `opset` says what the operator means.
+Status attention_of(NodeView& node, int64_t opset, bool sinks) {
+  if (opset < 24 && node.has(6)) return bad_input("operand 6 comes with opset 24");
   INVAR_CHECK_OK(
-      node.expect(3, 7,
+      node.expect(3, sinks ? 8 : 7,
                   {"is_causal", "kv_num_heads", "left_window_size", "q_num_heads", "qk_matmul_output_mode",
                    "right_window_size", "scale", "softcap", "softmax_precision"},
                   4));
@@ -143,7 +150,8 @@ Status attention(NodeView& node) {
   if (score_output < 0 || score_output > 3)
     return bad_input("attribute \"qk_matmul_output_mode\" is " + std::to_string(score_output) +
                      ", none of 0 to 3");
-  NodeLayout p{.mask = 3, .past = 4, .lengths = 6, .mask_may_end = node.version() >= 24};
+  NodeLayout p{.mask = 3, .past = 4, .lengths = 6, .mask_may_end = opset >= 24};
+  if (sinks && node.has(7)) p.sinks = 7;
   const Shape q = node.shape(0), k = node.shape(1);
   const bool heads_first = q.size() == 4 && k.size() == 4;
   INVAR_TRY(p.q_heads, node.int_attr("q_num_heads", heads_first && q[1].constant() ? q[1].value : 0));
@@ -164,9 +172,18 @@ Status attention(NodeView& node) {
   INVAR_TRY(float scale, node.float_attr("scale", static_cast<float>(1.0 / std::sqrt(size))));
   Status fused = not_covered(precision == kF64 ? "weights in f64" : "its scores as a result");
   if (precision == kF32 && !result_is_used(node, 3)) fused = lower_attention(node, p, std::move(attrs));
-  if (fused || fused.error().code != Code::not_covered) return fused;
+  if (fused || fused.error().code != Code::not_covered || p.sinks >= 0) return fused;
   const Status steps = decompose_attention(node, p.q_heads, p.kv_heads, scale, softcap);
   return steps || precision == kF64 || steps.error().code != Code::not_covered ? steps : fused;
+}
+
+Status attention(NodeView& node) {
+  return attention_of(node, node.version(), /*sinks=*/false);
+}
+
+// Attention of opset 25 with sinks (attention.17), as invar export writes it.
+Status attention_with_sinks(NodeView& node) {
+  return attention_of(node, 25, /*sinks=*/true);
 }
 
 Status multi_head_attention(NodeView& node) {
@@ -292,6 +309,7 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location
 void import_attention(RuleRegistry& registry) {
   registry.add_pattern<AttendHeadsLast>();
   registry.add_rule("Attention", 23, attention, "TTVMTV*>TTVT");
+  registry.add_rule("invar.Attention", 1, attention_with_sinks);
   registry.add_rule("LinearAttention", 27, linear_attention, "TTTSTT>TS");
   registry.add_rule("com.microsoft.MultiHeadAttention", 1, multi_head_attention);
   registry.add_rule("com.microsoft.GroupQueryAttention", 1, group_query_attention);
