@@ -44,8 +44,8 @@ Every line of this list ends with exit code 3 and a message that names the key o
 
 - Architectures that stand in no line above: among others encoders, models of images or sound, and
   mixtures of experts of other forms: PhiMoE (its sparsemixer is no top-k of one softmax), DBRX,
-  Jamba, Qwen3-Next (layers of linear attention). BLOOM, MPT and Falcon with `alibi`: a bias of scores by
-  distance would be a mask, and attention with memory takes none
+  Jamba, Qwen3-Next (layers of linear attention). BLOOM, MPT and Falcon with `alibi`: a bias of
+  scores by distance would be a mask, and attention with memory takes none
   ([attention.14](../../spec/attention.md)).
 - Rotary embeddings of the type `dynamic`, and `longrope` with more positions than
   `original_max_position_embeddings`: their angles depend on how long the sequence becomes. So Phi-3
