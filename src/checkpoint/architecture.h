@@ -110,6 +110,31 @@ inline Result<EncoderArchitecture> find_encoder_architecture(const nlohmann::jso
                      known->stem + "ForPreTraining and " + known->stem + "ForSequenceClassification are");
 }
 
+// What sets models apart that transformers knows and this recipe cannot describe.
+struct UncoveredArchitecture {
+  const char *model_type, *layers;
+};
+inline constexpr UncoveredArchitecture kUncovered[] = {
+    {"bamba", "state-space layers"},
+    {"falcon_h1", "state-space layers"},
+    {"falcon_mamba", "state-space layers"},
+    {"granitemoehybrid", "state-space layers"},
+    {"jamba", "state-space layers"},
+    {"mamba", "state-space layers"},
+    {"mamba2", "state-space layers"},
+    {"nemotron_h", "state-space layers"},
+    {"zamba2", "state-space layers"},
+    {"recurrent_gemma", "recurrent layers"},
+    {"rwkv", "recurrent layers"},
+    {"lfm2", "convolutions over positions"},
+    {"kimi_linear", "linear attention"},
+    {"minimax", "linear attention"},
+    {"qwen3_next", "linear attention"},
+    {"deepseek_v32", "attention to positions that an indexer chooses"},
+    {"glm_moe_dsa", "attention to positions that an indexer chooses"},
+    {"longcat_flash", "experts that pass their input on"},
+};
+
 // The architecture of the config.json object `config`; errors begin with its path `where`.
 inline Result<const Architecture*> find_architecture(const nlohmann::json& config, const std::string& where) {
   const auto names = config.find("architectures"), type = config.find("model_type");
@@ -117,6 +142,10 @@ inline Result<const Architecture*> find_architecture(const nlohmann::json& confi
   if (encoder_type(config))
     return not_covered(where + ": model_type " + short_text(*type) +
                        " is an encoder, which writes no text: `invar embed` and `invar rerank` run it");
+  for (const UncoveredArchitecture& known : kUncovered)
+    if (type != config.end() && *type == known.model_type)
+      return not_covered(where + ": model_type \"" + known.model_type + "\" is not covered: it has " +
+                         known.layers + "; docs/reference/families.md lists the families that are");
   for (const Architecture& known : kArchitectures) {
     if (named && *names != nlohmann::json::array({known.name})) continue;
     if (type != config.end() && *type == known.model_type) return &known;

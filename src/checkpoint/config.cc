@@ -118,10 +118,14 @@ Status check_settings(const json& object, const ConfigReader& read) {
                   " is not covered; float32, bfloat16 and float16 are");
   }
   if (!keys.flag("is_causal", true)) keys.refuse("'is_causal' = false is not covered");
-  if (const json* q = keys.find("quantization_config");
-      q && q->is_object() && !q->empty() && !read.was_read("quantization_config"))
-    keys.refuse("'quantization_config' = " + short_text(*q) +
-                " is not covered: the weights are quantised: pass the checkpoint that they were made of");
+  const json* quantized = keys.find("quantization_config");
+  if (quantized && quantized->is_object() && !quantized->empty() && !read.was_read("quantization_config")) {
+    ConfigReader inner(*quantized, read.where() + ": quantization_config");
+    keys.refuse("'quantization_config': weights quantised by " +
+                onnx::quote(inner.text("quant_method", "a method without a name")) +
+                " are not covered: pass the checkpoint that they were made of, or save the model in "
+                "bfloat16 (docs/guide/models.md)");
+  }
   for (const UnsupportedKey& k : unsupported_keys())
     if (!read.was_read(k.key) && !(names_own_code(object) && k.key == std::string_view("auto_map")))
       keys.require_neutral(k.key, k.neutral);

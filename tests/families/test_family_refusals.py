@@ -16,6 +16,9 @@ VECTORS = {v["name"]: v for v in map(json.loads, LINES)}
 LONG = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
 ALPHA = {"type": "dynamic", "alpha": 1000.0}
 REFUSED = [
+    ("deepseek_v3", "quantization_config", {"quant_method": "fp8"}, "bfloat16"),
+    ("qwen3", "model_type", "qwen3_next", "linear attention"),
+    ("llama", "model_type", "mamba2", "state-space layers"),
     ("deepseek_v3", "topk_method", "greedy", "topk_method"),
     ("deepseek_v3", "scoring_func", "softmax", "scoring_func"),
     ("deepseek_v3", "num_key_value_heads", 2, "num_key_value_heads"),
@@ -56,7 +59,6 @@ REFUSED = [
     ("olmoe", "clip_qkv", 8.0, "clip_qkv"),
     ("qwen3_moe", "num_experts", 513, "512"),
     ("hunyuan_v1_moe", "moe_topk", [2, 2], "moe_topk"),
-    ("hunyuan_v1_moe", "rope_scaling", {"type": "dynamic", "alpha": 1000.0}, "dynamic"),
     ("granitemoe", "mlp_bias", True, "mlp_bias"),
     ("mixtral", "n_routed_experts", 4, "n_routed_experts"),
     ("mixtral", "quantization_config", {"quant_method": "awq"}, "quantization_config"),

@@ -660,6 +660,15 @@ CASES = {
         mlp_bias=True,
         tie_word_embeddings=False,
     ),
+    "minicpm3-longrope": minicpm3(
+        rope_scaling={
+            "type": "longrope",
+            "factor": 3.0,
+            "short_factor": [1.0591, 1.375],
+            "long_factor": [2.0, 31.25],
+            "original_max_position_embeddings": 128,
+        }
+    ),
     "youtu": youtu(rope_theta=1.6e6, v_head_dim=12, q_lora_rank=None),
     "youtu-mscale-biases": youtu(
         rope_scaling=MSCALE,

@@ -50,7 +50,10 @@ Every line of this list ends with exit code 3 and a message that names the key o
   Phi-4-mini: the frequencies for longer ones are others
   ([decoder.29](../../spec/decoder.md)). transformers changes them within a sequence.
 - `attn_logit_softcapping` of Gemma 3, which transformers ignores.
-- Quantized weights but the MXFP4 ones of gpt-oss, and every key of
+- Attention to positions that an indexer chooses: DeepSeek-V3.2, GLM-5. Experts that pass their
+  input on: LongCat-Flash.
+- Quantized weights but the MXFP4 ones of gpt-oss: so the checkpoints of DeepSeek-V3 and Kimi K2 in fp8
+  until they are saved in bfloat16 ([models](../guide/models.md)). Every key of
   [onnx.4](../../spec/checkpoint.md) that the family does not read.
 """
 

@@ -31,13 +31,17 @@ RopeParameters::Type read_type(ConfigReader& inner, const RopeDefaults& defaults
   const std::string type = type_name(inner);
   if (type == "default") return RopeParameters::standard;
   if (defaults.longrope && (type == "longrope" || type == "su")) return RopeParameters::longrope;
-  if (defaults.longrope) inner.refuse("type " + quote(type) + " is not covered; default and longrope are");
-  // Up to max_position_embeddings positions, and a model has no more, these are the default angles.
-  if (type == "dynamic") return RopeParameters::standard;
-  if (type == "linear") return RopeParameters::linear;
-  if (type == "llama3") return RopeParameters::llama3;
-  if (type == "yarn") return RopeParameters::yarn;
-  inner.refuse("type " + quote(type) + " is not covered; default, linear, dynamic, llama3 and yarn are");
+  if (defaults.scaled) {
+    // Up to max_position_embeddings positions, and a model has no more, these are the default angles.
+    if (type == "dynamic") return RopeParameters::standard;
+    if (type == "linear") return RopeParameters::linear;
+    if (type == "llama3") return RopeParameters::llama3;
+    if (type == "yarn") return RopeParameters::yarn;
+  }
+  std::string covered = "default";
+  if (defaults.scaled) covered += ", linear, dynamic, llama3, yarn";
+  if (defaults.longrope) covered += ", longrope";
+  inner.refuse("type " + quote(type) + " is not covered; covered: " + covered);
   return RopeParameters::standard;
 }
 
@@ -130,7 +134,7 @@ double read_object(const json& object, ConfigReader& top, const RopeDefaults& de
   if (yarn || llama3 || longrope)
     rope.original_max_positions = nested_or_top_level(
         top, inner, "original_max_position_embeddings", "original_max_position_embeddings",
-        defaults.longrope ? 4096 : static_cast<double>(d.max_positions));
+        defaults.longrope && !defaults.scaled ? 4096 : static_cast<double>(d.max_positions));
   if (longrope) read_longrope(inner, d, rotated_part(top, d, partial) / 2, rope);
   if (yarn) read_yarn(inner, rope);
   if (llama3) {

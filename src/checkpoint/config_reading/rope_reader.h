@@ -10,7 +10,8 @@ struct RopeDefaults {
   double theta = 10000;
   double partial = 0;  // of partial_rotary_factor; 0: the model always rotates whole heads
   const char *theta_key = "rope_theta", *partial_key = "partial_rotary_factor";  // beside the object
-  bool longrope = false;  // the type longrope, also called su, beside the default one, and no other
+  bool longrope = false;  // the type longrope, also called su
+  bool scaled = true;     // the types linear, dynamic, llama3 and yarn
   bool alpha = false;     // the key `alpha` of the type dynamic
 };
 

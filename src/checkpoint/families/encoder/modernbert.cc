@@ -12,8 +12,8 @@ void read_layers(ConfigReader& r, Encoder& e) {
   const int64_t pattern = r.size("global_attn_every_n_layers", 3);
   read_layer_types(r, d, std::max<int64_t>(r.size("local_attention", 128) / 2, 1),
                    [&](const Decoder&, size_t i) { return i % static_cast<size_t>(pattern) != 0; });
-  read_ropes_of_layers(r, {.theta = 160000, .theta_key = "global_rope_theta", .default_type_alone = true},
-                       {.theta = 10000, .theta_key = "local_rope_theta", .default_type_alone = true}, d);
+  read_ropes_of_layers(r, {.theta = 160000, .theta_key = "global_rope_theta", .scaled = false},
+                       {.theta = 10000, .theta_key = "local_rope_theta", .scaled = false}, d);
   e.layers = d.layers, e.ropes = d.ropes, e.window = d.window;
 }
 

@@ -6,7 +6,7 @@
 namespace invar::checkpoint {
 
 void describe_minicpm3(ConfigReader& r, Decoder& d) {
-  read_latent(r, d, {768, 256, 64, 32, 0, 40, 1e-5});
+  read_latent(r, d, {768, 256, 64, 32, 0, 40, 1e-5, true});
   d.tied = r.flag("tie_word_embeddings", true);
   d.mlp_bias = r.flag("mlp_bias");
   d.embedding_scale = read_factor(r, "scale_emb", 12);

@@ -31,7 +31,7 @@ void read_latent(ConfigReader& r, Decoder& d, const LatentDefaults& absent) {
   d.v_head_dim = r.size("v_head_dim", absent.v_head_dim ? absent.v_head_dim : usual);
   d.qkv_bias = d.output_bias = r.flag("attention_bias");
   d.head_dim = turned;  // the rotary embedding is that of these elements
-  read_rope(r, {}, d);
+  read_rope(r, {.longrope = absent.longrope}, d);
   d.head_dim = whole;
   if (r.status()) d.attention_scale = latent_attention_scale(d);
   // Names the class of files that were written before transformers had the family.

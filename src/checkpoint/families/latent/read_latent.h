@@ -11,6 +11,7 @@ struct LatentDefaults {
   int64_t qk_nope_head_dim = 128, qk_rope_head_dim = 64, v_head_dim = 128;
   int64_t kv_heads = 0;  // 0: as many as heads
   double epsilon = 1e-6;
+  bool longrope = false;
 };
 // Sizes, ranks, rotary embedding, scale of scores, hidden_act, rms_norm_eps and attention_bias.
 void read_latent(ConfigReader&, Decoder&, const LatentDefaults& = {});

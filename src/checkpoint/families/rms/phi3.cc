@@ -11,7 +11,7 @@ void describe_phi3(ConfigReader& r, Decoder& d) {
   d.window = read_window(r, 0);
   for (Layer& layer : d.layers) layer.window = d.window != 0;
   r.find("original_max_position_embeddings");  // of longrope alone
-  read_rope(r, {.partial = 1, .longrope = true}, d);
+  read_rope(r, {.partial = 1, .longrope = true, .scaled = false}, d);
 }
 
 }  // namespace invar::checkpoint
