@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp) gemv_kernel(const __grid_
   const int64_t first_column = block / row_blocks * S::kColumns;
   const auto* packed = job.packed;
   int64_t row_of_a = row;
-  bool has_matrix = true;
+  bool has_matrix = true, is_empty = false;  // is_empty: no row in this block of sorted ones
   if constexpr (kIndexed) {
     static_assert(S::kRows == 1);
     wait_for_previous_grid();  // kernels write the index
@@ -119,8 +119,9 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp) gemv_kernel(const __grid_
   if constexpr (kSorted) {
     wait_for_previous_grid();  // a kernel sorts the rows
     const int32_t matrix = products.sorted.tile_matrix[row / S::kRows];
-    if (matrix < 0) return;
-    packed = static_cast<const uint32_t*>(products.sorted.matrices[product * products.groups + matrix]);
+    is_empty = matrix < 0;
+    if (!is_empty)
+      packed = static_cast<const uint32_t*>(products.sorted.matrices[product * products.groups + matrix]);
   }
   float* const stages = floats + warp * S::kStages * S::kFloats;
 
@@ -218,8 +219,9 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp) gemv_kernel(const __grid_
   const int all = products.passes * S::kChainStages;
   // Kernels never write weights, so their loads need not wait.
   INVAR_UNROLL
-  for (int s = 0; s < S::kStages - 1; ++s) load_words(stages + s * S::kFloats);
+  for (int s = 0; s < S::kStages - 1 && !is_empty; ++s) load_words(stages + s * S::kFloats);
   wait_for_previous_grid();
+  if (is_empty) return;
   INVAR_UNROLL
   for (int s = 0; s < S::kStages - 1; ++s) load_rows(stages + s * S::kFloats), commit_copies();
   float *now = stages, *free = stages + (S::kStages - 1) * S::kFloats;
