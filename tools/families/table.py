@@ -44,8 +44,8 @@ Every line of this list ends with exit code 3 and a message that names the key o
 
 - Architectures that stand in no line above: among others mixtures of experts, encoders, models of
   images or sound. Of a model of images and text that stands above, images are not taken.
-- Sequences beyond `original_max_position_embeddings` (4096 tokens) of Phi-3 with 128k tokens, Phi-3.5 and
-  Phi-4-mini: the frequencies for longer ones are others
+- Sequences beyond `original_max_position_embeddings` (4096 tokens) of Phi-3 with 128k tokens,
+  Phi-3.5 and Phi-4-mini: the frequencies for longer ones are others
   ([decoder.29](../../spec/decoder.md)). transformers changes them within a sequence.
 - `attn_logit_softcapping` of Gemma 3, which transformers ignores.
 - Quantized weights, and every key of [onnx.4](../../spec/checkpoint.md) that the family does not read.
