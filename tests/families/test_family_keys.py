@@ -58,6 +58,8 @@ WITH = {
     "num_kv_heads": {"new_decoder_architecture": True, "num_kv_heads": 4},
     "num_ln_in_parallel_attn": {"new_decoder_architecture": True, "num_kv_heads": 4},
 }
+# Objects whose own keys decide.
+OBJECTS = {"attn_config": {"clip_qkv": 1.0}}
 
 
 def other(value):
@@ -102,7 +104,7 @@ def test_every_key_is_used_or_refused(family):
         needed = WITH.get(f"{name}.{key}", WITH.get(key, {}))
         beside = {k: v for k, v in needed.items() if k in KEYS[name]}
         config = {**FIRST[name]["config"], **beside}
-        value = other(config.get(key, default))
+        value = OBJECTS.get(key, other(config.get(key, default)))
         changed = exported({**beside, key: value}) != exported(beside)
         if changed == (key in NO_EFFECT or f"{name}.{key}" in NO_EFFECT):
             silent.append(f"{key} = {value} " + ("has an effect" if changed else "has none"))

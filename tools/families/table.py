@@ -44,16 +44,16 @@ Every line of this list ends with exit code 3 and a message that names the key o
 
 - Architectures that stand in no line above: among others models of images or sound, and mixtures of
   experts of other forms: PhiMoE (its sparsemixer is no top-k of one softmax), DBRX, Jamba, Qwen3-Next
-  (layers of linear attention). Encoders have [a page of their own](encoders.md). Of a model of images and
-  text that stands above, images are not taken.
-- Sequences beyond `original_max_position_embeddings` (4096 tokens) of Phi-3 with 128k tokens, Phi-3.5 and
-  Phi-4-mini: the frequencies for longer ones are others
+  (layers of linear attention). Encoders have [a page of their own](encoders.md). Of a model of
+  images and text that stands above, images are not taken.
+- Sequences beyond `original_max_position_embeddings` (4096 tokens) of Phi-3 with 128k tokens,
+  Phi-3.5 and Phi-4-mini: the frequencies for longer ones are others
   ([decoder.29](../../spec/decoder.md)). transformers changes them within a sequence.
 - `attn_logit_softcapping` of Gemma 3, which transformers ignores.
 - Attention to positions that an indexer chooses: DeepSeek-V3.2, GLM-5. Experts that pass their
   input on: LongCat-Flash.
-- Quantized weights but the MXFP4 ones of gpt-oss: so the checkpoints of DeepSeek-V3 and Kimi K2 in fp8
-  until they are saved in bfloat16 ([models](../guide/models.md)). Every key of
+- Quantized weights but the MXFP4 ones of gpt-oss: so the checkpoints of DeepSeek-V3 and Kimi K2
+  in fp8 until they are saved in bfloat16 ([models](../guide/models.md)). Every key of
   [onnx.4](../../spec/checkpoint.md) that the family does not read.
 """
 
