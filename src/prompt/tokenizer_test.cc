@@ -6,8 +6,8 @@
 
 #include "base/file/file.h"
 #include "base/text/utf8.h"
-#include "prompt/models/bpe.h"
 #include "prompt/files/scores.h"
+#include "prompt/models/bpe.h"
 #include "prompt/prompt.h"
 
 namespace invar::prompt {

@@ -153,8 +153,7 @@ Status SentencePieceUnigram::encode(std::string_view word, std::vector<int32_t>&
       const int32_t id = pieces_->words.value(node);
       if (id == Trie::kNone || pieces_->list[id].type == Piece::unused) continue;
       const Piece& p = pieces_->list[id];
-      const float score =
-          p.type == Piece::user_defined ? 0.1f * static_cast<float>(i - at) : p.score;
+      const float score = p.type == Piece::user_defined ? 0.1f * static_cast<float>(i - at) : p.score;
       consider(i + 1, score + static_cast<float>(so_far), at, id);
       whole = whole || i + 1 == next;
     }
