@@ -32,7 +32,7 @@ RopeParameters::Type read_type(ConfigReader& inner, const RopeDefaults& defaults
   if (type == "default") return RopeParameters::standard;
   if (defaults.longrope && (type == "longrope" || type == "su")) return RopeParameters::longrope;
   if (defaults.scaled) {
-    // Up to max_position_embeddings positions, and a model has no more, these are the default angles.
+    // Up to max_position_embeddings positions, and no model has more, these are the default angles.
     if (type == "dynamic") return RopeParameters::standard;
     if (type == "linear") return RopeParameters::linear;
     if (type == "llama3") return RopeParameters::llama3;

@@ -35,7 +35,7 @@ struct TensorNames {
               qkv = "self_attn.qkv_proj", o = "self_attn.o_proj";
   std::string q_norm = "self_attn.q_norm", k_norm = "self_attn.k_norm";
   std::string sinks = "self_attn.sinks";  // a whole name
-  bool norm_of_each_head = false;  // QkNorm::heads: a tensor NORM.norms.H.weight for each head H
+  bool norm_of_each_head = false;         // QkNorm::heads: a tensor NORM.norms.H.weight for each head H
   std::string gate = "mlp.gate_proj", up = "mlp.up_proj", gate_up = "mlp.gate_up_proj",
               down = "mlp.down_proj";
   std::string final_norm = "norm", head = "lm_head";

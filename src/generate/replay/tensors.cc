@@ -134,8 +134,7 @@ Result<Verdict> verify_tensors(std::string_view text, const std::string& name, R
   receipt::Receipt claimed;
   INVAR_TRY(Verdict v, reader.read(text, name, claimed, batch));
   const bool repeats = operation_set_from(claimed.operation_set) == OperationSet::deterministic;
-  const bool no_program =
-      program.plan.empty() && program.model.empty() && program.encoder.model_name.empty();
+  const bool no_program = program.plan.empty() && program.model.empty() && program.encoder.model_name.empty();
   if (v.ok() && (no_program || (inputs.empty() && !claimed.input_tensors.empty())))
     return bad_input(name +
                      ": a receipt of tensors: give the model with --model FILE.onnx, or a plan, and each "
