@@ -1,6 +1,8 @@
 """The small checkpoints that stand for the families: config.json as files of the field have it,
 older and newer spellings, and settings beyond the defaults. Every setting that a family covers is
-in at least one of them. Long because it is one table."""
+in at least one of them."""
+
+# Long because one table is one table.
 
 SIZES = {
     "vocab_size": 61,
