@@ -193,7 +193,12 @@ void add_verdicts(nb::module_& m) {
          const std::optional<std::pair<int64_t, int64_t>>& steps, const NamedArrays& inputs,
          const NamedArrays& bound, const std::vector<std::pair<std::string, int64_t>>& dims,
          const std::string& choices) {
-        generate::TensorProgram program{model.plan, "", dims, copies_of(bound), choices};
+        generate::TensorProgram program{.plan = model.plan,
+                                        .model = "",
+                                        .encoder = {},
+                                        .dims = dims,
+                                        .bound = copies_of(bound),
+                                        .choices = choices};
         if (model.model_name.ends_with(".onnx")) program.model = model.model_name;
         if (!program.plan.empty() && !program.model.empty())
           throw Raised{bad_input("model is compiled and plan is taken as it is: give one of them")};
