@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "num/pow/certified.h"
+#include "num/pow/log2_binary64.h"
 #include "num/pow/pow.h"
 
 // spec/checkpoint.md onnx.6. Each statement on a table is one fp32 operation of transformers'
@@ -19,7 +19,7 @@ constexpr double kTwoPi = 2 * 3.141592653589793;  // 2 * math.pi
 
 // ln x in double-double, rounded to binary64, so that no C library decides a bit.
 double natural_log(double x) {
-  return num::dd_mul(num::log2_of(x), num::DD{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56}).hi;
+  return num::dd_mul(num::log2_of_binary64(x), num::DD{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56}).hi;
 }
 
 void scale_by_wavelength(const RopeParameters& rope, std::vector<float>& table) {
@@ -76,7 +76,7 @@ double magnitude(double factor, double scale) {
 
 double stretched_theta(double theta, double alpha, int64_t head_dim) {
   const auto d = static_cast<double>(head_dim);
-  const num::DD exponent = num::dd_mul(num::log2_of(alpha), num::quotient(d, d - 2));
+  const num::DD exponent = num::dd_mul(num::log2_of_binary64(alpha), num::quotient(d, d - 2));
   const double whole = std::floor(exponent.hi + 0.5);
   const num::DD power = num::exp2_of(num::dd_add(exponent, num::DD{-whole, 0}));
   return num::dd_mul(power, num::DD{theta, 0}).hi * num::power_of_two(static_cast<int>(whole));
