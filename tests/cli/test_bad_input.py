@@ -186,19 +186,19 @@ def test_config_outside_the_guarantee(model, run_on, change, name):
     "config,name",
     [
         (
-            {"architectures": ["BloomForCausalLM"], "model_type": "bloom", "seq_length": 1024},
-            "BloomForCausalLM",
+            {"architectures": ["DbrxForCausalLM"], "model_type": "dbrx", "max_seq_len": 1024},
+            "DbrxForCausalLM",
         ),
         ({"model_type": "t5"}, "t5"),
         ({"model_type": None}, "model_type"),
         ({}, "model_type"),
         (
             {
-                "architectures": ["Qwen2MoeForCausalLM"],
-                "model_type": "qwen2_moe",
+                "architectures": ["PhimoeForCausalLM"],
+                "model_type": "phimoe",
                 "max_position_embeddings": 64,
             },
-            "Qwen2MoeForCausalLM",
+            "PhimoeForCausalLM",
         ),
         (
             {"architectures": ["LlamaForSequenceClassification"], "model_type": "llama"},
