@@ -161,5 +161,10 @@ TEST(Regex, APatternIsUtf8) {
   EXPECT_EQ(r.error().message, "not UTF-8 at byte 1");
 }
 
+TEST(Regex, ARangeThatEndsThePatternIsRefused) {
+  for (const char* pattern : {"[a-", "(p[La-", "[", "[^", "[a", "[\\p{L}-", "[a-z&&", "\\"})
+    EXPECT_FALSE(Regex::pattern(pattern)) << pattern;
+}
+
 }  // namespace
 }  // namespace invar::prompt

@@ -218,6 +218,7 @@ class Parser {
   }
 
   Result<Item> character() {  // one character, escaped or not
+    if (done()) return refuse("a class without ]");
     if (peek() != '\\') {
       const uint32_t c = decode_utf8(p_, at_);
       return Item{CharSet::one(c), c};
