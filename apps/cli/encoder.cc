@@ -48,9 +48,29 @@ struct Computed {
   std::string isa;
 };
 
+// Before anything is computed: the folders are there, and no file is written twice.
+Status check_outputs(const EncoderCommand& c, const std::vector<EncoderText>& texts) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> paths;
+  if (!c.output.empty()) paths.push_back(c.output);
+  for (const EncoderText& t : texts)
+    if (c.receipt_path) paths.push_back(t.receipt_path);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    std::error_code ec;
+    const fs::path folder = fs::absolute(paths[i], ec).parent_path();
+    if (!fs::is_directory(folder, ec))
+      return bad_input("cannot write '" + paths[i] + "': there is no folder " + folder.string());
+    if (i > 0 &&
+        fs::absolute(paths[0], ec).lexically_normal() == fs::absolute(paths[i], ec).lexically_normal())
+      return bad_input("--output and --receipt-path name one file, '" + paths[i] + "': give them two");
+  }
+  return {};
+}
+
 Result<Computed> compute(const EncoderCommand& c, bool pairs) {
   Computed all;
   INVAR_TRY(all.texts, texts_of(c, pairs ? "document" : "text"));
+  INVAR_CHECK_OK(check_outputs(c, all.texts));
   if (pairs)
     for (EncoderText& t : all.texts) t.second = std::exchange(t.text, c.query);
   generate::EncoderOptions options{c.prompt_name, pairs, c.batch_size};

@@ -62,7 +62,11 @@ Tokenizer::Impl::Impl() = default;
 Tokenizer::Impl::~Impl() = default;
 
 Status Tokenizer::Impl::normalize(Normalizer::Text& text, Regex::Scratch& scratch_memory) const {
-  for (const NormalizerPtr& n : normalizers) INVAR_CHECK_OK(n->apply(text, scratch_memory));
+  const size_t most = most_rewritten(text.text.size());
+  for (const NormalizerPtr& n : normalizers) {
+    INVAR_CHECK_OK(n->apply(text, scratch_memory));
+    if (text.text.size() > most) return not_covered("the tokenizer's normalizers make this text too long");
+  }
   return {};
 }
 

@@ -129,6 +129,17 @@ def test_a_damaged_copy_of_the_weights_is_made_anew(run, tmp_path):
     assert copy.read_bytes() == (MODEL / SHARDS[1]).read_bytes()
 
 
+def test_a_link_to_the_weights_that_leads_nowhere_is_made_anew(run, tmp_path):
+    assert hash_of(run()) == HONEST
+    link = tmp_path / "task" / SHARDS[1]
+    for to in (None, tmp_path / "nothing"):
+        link.unlink()
+        if to:
+            link.symlink_to(to)
+        done = run()
+        assert hash_of(done) == HONEST and f"{SHARDS[1]} cannot be read; made anew" in done.text
+
+
 def test_task_folders_are_private(run, tmp_path):
     before = os.umask(0o002)
     try:

@@ -184,6 +184,17 @@ REFUSALS = [
         "special tokens",
     ),
     ("bert", ["embed", "a"], {"1_Pooling/config.json": {"pooling_mode": "late"}}, 3, "late"),
+    ("bert", ["embed", "a"], {"1_Pooling/config.json": None}, 2, "1_Pooling/config.json"),
+    ("bert", ["embed", "a"], {"1_Pooling/config.json": {"pooling_mode": []}}, 2, "no pooling mode"),
+    *(
+        ("bert", ["embed", "a"], {"1_Pooling/config.json": {key: value}}, code, key)
+        for key, value, code in (
+            ("pooling_mode_unknown", True, 3),
+            ("word_embedding_dimension", -1, 2),
+        )
+    ),
+    ("bert", ["embed", "a", "--output", "no/x.npy"], {}, 2, "no folder"),
+    ("bert", ["embed", "a", "--output", "x", "--receipt-path", "./x"], {}, 2, "one file"),
     (
         "bert",
         ["embed", "a", "--prompt-name", "query"],

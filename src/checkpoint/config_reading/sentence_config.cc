@@ -46,14 +46,19 @@ std::vector<std::string> pooling_modes(ConfigReader& r) {
     else
       modes.emplace_back(known->second);
   }
-  if (modes.empty()) modes = {"mean"};
-  return modes;
+  if (!modes.empty()) return modes;
+  if (newer || r.find("pooling_mode_mean_tokens")) r.reject("no pooling mode is chosen");
+  return {"mean"};
 }
 
 Status read_pooling(const std::string& path, SentenceConfig& config) {
-  INVAR_TRY(const json settings, settings_in(path));
+  INVAR_TRY(const std::string text, read_file(path));
+  INVAR_TRY(const json settings, parse_json(text, path));
   ConfigReader r(settings, path);
   config.pooling = pooling_modes(r);
+  r.size("word_embedding_dimension", 1);
+  for (const auto& [key, value] : settings.items())
+    if (key.starts_with("pooling_mode") && !r.was_read(key.c_str())) r.require_neutral(key.c_str(), false);
   config.include_prompt = r.flag("include_prompt", true);
   return r.status();
 }

@@ -71,7 +71,8 @@ Result<json> files_of(const std::string& folder) {
   std::error_code ec;
   for (const auto& entry : fs::directory_iterator(folder, ec)) {
     const std::string name = entry.path().filename().string();
-    files[name] = nullptr;
+    // The plan has the digests of weights.
+    files[name] = fs::file_size(entry.path(), ec);
     if (entry.is_symlink(ec) || name.ends_with(".safetensors") || name == kOnnxConstants) continue;
     INVAR_TRY(const std::string content, read_file(entry.path().string()));
     files[name] = to_hex(sha256(content));
@@ -159,7 +160,13 @@ TaskFolder::Content TaskFolder::read(const std::string& key) const {
   if (!record.exists || record.key != key) return {};
   std::string plan_text;
   for (const auto& [name, wanted] : record.files.items()) {
-    if (!wanted.is_string()) continue;
+    if (!wanted.is_string()) {
+      struct stat info;
+      if (::fstatat(fd_, name.c_str(), &info, 0) != 0) return {{}, name + " cannot be read"};
+      if (wanted.is_number_unsigned() && static_cast<uint64_t>(info.st_size) != wanted.get<uint64_t>())
+        return {{}, name + " is not what was stored"};
+      continue;
+    }
     const auto content = read_file_at(fd_, name);
     if (!content) return {{}, name + " cannot be read"};
     if (to_hex(sha256(*content)) != wanted.get<std::string>()) return {{}, name + " is not what was stored"};

@@ -130,6 +130,9 @@ Result<run::Function::NamedTensors> encoder_inputs(const ModelOptions& model, co
             obtain({model.model_name, model.revision, model.offline}, observer));
   INVAR_TRY(const EncoderInputs inputs, EncoderInputs::open(location, options, observer));
   INVAR_TRY(const EncoderInputs::Tokens tokens, inputs.encode(text));
+  if (tokens.cut > 0)
+    observer.note("cut", "the last " + std::to_string(tokens.cut) +
+                             " tokens are beyond the model's length: the receipt is not about them");
   return inputs.tensors({&tokens});
 }
 

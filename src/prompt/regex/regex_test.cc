@@ -1,5 +1,6 @@
 // Regular expressions: matches and refusals.
 #include "prompt/regex/regex.h"
+#include "prompt/regex/replace.h"
 
 #include <gtest/gtest.h>
 
@@ -159,6 +160,19 @@ TEST(Regex, APatternIsUtf8) {
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().code, Code::bad_input);
   EXPECT_EQ(r.error().message, "not UTF-8 at byte 1");
+}
+
+TEST(Regex, ReplacementsDoNotFillTheMemory) {
+  Regex::Scratch scratch;
+  for (const auto make : {Replacement::literal, Replacement::pattern}) {
+    const auto r = make("a", std::string(1 << 20, 'x'));
+    std::string few, many;
+    EXPECT_TRUE(r->apply("aaaa", few, scratch));
+    const auto refused = r->apply(std::string(1000, 'a'), many, scratch);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::not_covered);
+    EXPECT_LT(many.size(), size_t{20} << 20);
+  }
 }
 
 TEST(Regex, ARangeThatEndsThePatternIsRefused) {

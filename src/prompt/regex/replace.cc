@@ -21,8 +21,13 @@ Result<Replacement> Replacement::pattern(std::string_view pattern, std::string c
 Result<bool> Replacement::apply(std::string_view text, std::string& out, Regex::Scratch& scratch) const {
   bool at_start = false;
   size_t done = 0;
+  const size_t most = most_rewritten(text.size());
+  const auto too_long = [&] {
+    return not_covered("pattern " + shown_ + ": its replacements make this text too long");
+  };
   if (!plain_.empty()) {
     for (size_t at; (at = text.find(plain_, done)) != text.npos; done = at + plain_.size()) {
+      if (out.size() > most) return too_long();
       at_start |= at == 0;
       out.append(text, done, at - done);
       out += content_;
@@ -30,6 +35,7 @@ Result<bool> Replacement::apply(std::string_view text, std::string& out, Regex::
   } else {
     Matches matches(regex_, text, scratch);
     while (const auto m = matches.next()) {
+      if (out.size() > most) return too_long();
       at_start |= m->begin == 0 && m->end > 0;
       out.append(text, done, m->begin - done);
       out += content_;
