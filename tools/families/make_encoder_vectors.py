@@ -14,8 +14,7 @@ from pathlib import Path
 import torch
 import transformers
 from encoder_cases import CASES
-from make_vectors import ROOT, Float64
-from safetensors import safe_open
+from make_vectors import ROOT, Float64, shapes_of
 from sentence_transformers.sentence_transformer.modules import Pooling
 
 sys.path.insert(0, str(ROOT / "tests/families"))
@@ -35,15 +34,6 @@ def auto_class(config):
         if masked
         else transformers.AutoModel
     )
-
-
-def shapes_of(config, folder):
-    """The tensors that transformers stores for this config -> {name: shape}."""
-    (folder / "config.json").write_text(json.dumps(config))
-    model = auto_class(config).from_config(transformers.AutoConfig.from_pretrained(folder))
-    model.save_pretrained(folder / "saved")
-    with safe_open(folder / "saved/model.safetensors", "pt") as f:
-        return {name: list(f.get_slice(name).get_shape()) for name in sorted(f.keys())}
 
 
 def load(folder, config):
@@ -75,7 +65,7 @@ def vector(config, files, seed):
     classifies = auto_class(config) is transformers.AutoModelForSequenceClassification
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        shapes = shapes_of(config, folder)
+        shapes = shapes_of(config, folder, auto_class(config))
         write(folder / "model", config, shapes, seed)
         model = load(folder / "model", config)
         model.double()

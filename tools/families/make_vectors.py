@@ -43,10 +43,10 @@ def auto_class(config):
     return auto if "text_config" in config else transformers.AutoModelForCausalLM
 
 
-def shapes_of(config, folder):
-    """The tensors that transformers stores for this config -> {name: shape}."""
+def shapes_of(config, folder, auto):
+    """The tensors that transformers stores for this config -> {name: shape}. `auto`: its class."""
     (folder / "config.json").write_text(json.dumps(config))
-    model = auto_class(config).from_config(transformers.AutoConfig.from_pretrained(folder))
+    model = auto.from_config(transformers.AutoConfig.from_pretrained(folder))
     model.save_pretrained(folder / "saved")
     with safe_open(folder / "saved/model.safetensors", "pt") as f:
         return {name: list(f.get_slice(name).get_shape()) for name in sorted(f.keys())}
@@ -72,7 +72,7 @@ def load(config, folder):
 def vector(name, config, seed):
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        shapes = shapes_of(config, folder)
+        shapes = shapes_of(config, folder, auto_class(config))
         write(folder / "model", config, shapes, seed)
         model = load(config, folder / "model")
         vocab_size = config.get("text_config", config)["vocab_size"]

@@ -1,7 +1,6 @@
 #include "checkpoint/config_reading/encoder_config.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/file/file.h"
 #include "checkpoint/architecture.h"
@@ -27,8 +26,8 @@ int64_t labels_of(ConfigReader& r) {
 // sigmoid where there is one label. True: sigmoid.
 bool read_activation_fn(ConfigReader& r, const json& sentence, int64_t labels) {
   std::string name;
-  for (const json* given : {r.find("sbert_ce_default_activation_function"), r.find("sentence_transformers"),
-                            sentence.is_object() ? &sentence : nullptr}) {
+  for (const json* given :
+       {r.find("sbert_ce_default_activation_function"), r.find("sentence_transformers"), &sentence}) {
     const json value = !given ? json() : given->is_object() ? given->value("activation_fn", json()) : *given;
     if (value.is_string()) name = value;
   }
@@ -37,13 +36,6 @@ bool read_activation_fn(ConfigReader& r, const json& sentence, int64_t labels) {
   if (last != "Sigmoid" && last != "Identity")
     r.refuse("the activation of scores " + quote(name) + " is not covered; Sigmoid and Identity are");
   return last == "Sigmoid";
-}
-
-Result<json> optional_json(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return json();
-  INVAR_TRY(const std::string text, read_file(path));
-  return parse_json(text, path);
 }
 
 }  // namespace

@@ -24,14 +24,6 @@ constexpr std::pair<const char*, const char*> kModes[] = {
     {"pooling_mode_lasttoken", "lasttoken"},
 };
 
-// Absent: an empty object.
-Result<json> settings_in(const std::string& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return json::object();
-  INVAR_TRY(const std::string text, read_file(path));
-  return parse_json(text, path);
-}
-
 std::vector<std::string> pooling_modes(ConfigReader& r) {
   std::vector<std::string> modes;
   const json* newer = r.find("pooling_mode");
@@ -93,7 +85,7 @@ Status read_modules(const std::string& folder, SentenceConfig& config) {
 
 Status read_prompts(const std::string& folder, SentenceConfig& config) {
   const std::string path = folder + "/config_sentence_transformers.json";
-  INVAR_TRY(const json settings, settings_in(path));
+  INVAR_TRY(const json settings, optional_json(path));
   ConfigReader r(settings, path);
   const json* found = r.find("prompts");
   if (found && !found->is_object()) r.reject("'prompts' is not an object");
@@ -114,7 +106,7 @@ Status read_prompts(const std::string& folder, SentenceConfig& config) {
 
 Result<int64_t> read_max_length(const std::string& folder) {
   const std::string path = folder + "/sentence_bert_config.json";
-  INVAR_TRY(const json settings, settings_in(path));
+  INVAR_TRY(const json settings, optional_json(path));
   ConfigReader r(settings, path);
   r.require_neutral("do_lower_case");
   const int64_t length = r.find("max_seq_length") ? r.size("max_seq_length", 0) : 0;

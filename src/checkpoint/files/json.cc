@@ -1,9 +1,11 @@
 // Validates JSON with a SAX handler before building a value.
 #include "checkpoint/files/json.h"
 
+#include <filesystem>
 #include <set>
 #include <vector>
 
+#include "base/file/file.h"
 #include "onnx/error_text.h"
 
 namespace invar::checkpoint {
@@ -57,6 +59,13 @@ Result<json> parse_json(std::string_view text, const std::string& file) {
   json value = json::parse(text.begin(), text.end());
   if (!value.is_object()) return bad_input(file + ": not a JSON object");
   return value;
+}
+
+Result<json> optional_json(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return json::object();
+  INVAR_TRY(const std::string text, read_file(path));
+  return parse_json(text, path);
 }
 
 }  // namespace invar::checkpoint

@@ -13,4 +13,7 @@ namespace invar::checkpoint {
 // errors of one line that starts with the file's name.
 Result<nlohmann::json> parse_json(std::string_view text, const std::string& file);
 
+// The object in a file; an empty one where there is no such file.
+Result<nlohmann::json> optional_json(const std::string& path);
+
 }  // namespace invar::checkpoint

@@ -351,7 +351,6 @@ class Parser {
 }  // namespace
 
 Result<Node> parse_pattern(std::string_view pattern) {
-  if (valid_prefix(pattern) != pattern.size()) return bad_input("a pattern is not valid UTF-8");
   return Parser(pattern).parse();
 }
 

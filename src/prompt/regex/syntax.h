@@ -32,8 +32,8 @@ struct Node {
   bool negative = false;
 };
 
-Result<Node> parse_pattern(std::string_view pattern);
-Node literal_pattern(std::string_view text);  // valid UTF-8, matched as it stands
+Result<Node> parse_pattern(std::string_view pattern);  // valid UTF-8
+Node literal_pattern(std::string_view text);           // valid UTF-8, matched as it stands
 
 bool nullable(const Node& n);      // can match without consuming
 CharSet first_set(const Node& n);  // what a match can begin with, if it consumes

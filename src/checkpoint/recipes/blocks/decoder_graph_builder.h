@@ -43,7 +43,6 @@ class DecoderGraph {
   std::string rotated(const std::string& name, const std::string& x, int64_t heads, int rope);
   Strings latent_projections(const std::string& layer, const std::string& x);
   std::string attention(size_t layer, const std::string& x);
-  std::string activated(const std::string& name, const std::string& x);
   std::string gated(const std::string& name, const std::string& gate, const std::string& up);
   struct MlpNames {
     std::string gate, up, gate_up, down;

@@ -1,23 +1,11 @@
 // The MLP of a decoder (spec/decoder.md decoder.9).
+#include "checkpoint/recipes/activation.h"
 #include "checkpoint/recipes/blocks/decoder_graph_builder.h"
 
 namespace invar::checkpoint {
 
-std::string DecoderGraph::activated(const std::string& p, const std::string& x) {
-  switch (d_.activation) {
-    case Activation::silu: return b_.node("Mul", p + "silu", {x, b_.node("Sigmoid", p + "sigmoid", {x})});
-    case Activation::gelu: return b_.node("Gelu", p + "gelu", {x});
-    case Activation::gelu_tanh:
-      return b_.node("Gelu", p + "gelu", {x}, {{"approximate", std::string("tanh")}});
-    case Activation::relu: return b_.node("Relu", p + "relu", {x});
-    case Activation::relu_squared: break;
-  }
-  const std::string y = b_.node("Relu", p + "relu", {x});
-  return b_.node("Mul", p + "squared", {y, y});
-}
-
 std::string DecoderGraph::gated(const std::string& p, const std::string& gate, const std::string& up) {
-  const std::string activated_gate = activated(p, gate);
+  const std::string activated_gate = activated(b_, d_.activation, p, gate);
   return b_.node("Mul", p + "gated", {activated_gate, up});
 }
 
@@ -25,7 +13,7 @@ std::string DecoderGraph::gated(const std::string& p, const std::string& gate, c
 std::string DecoderGraph::mlp(const MlpNames& n, const std::string& p, const std::string& x, int64_t inner) {
   std::string h;
   if (!d_.gated_mlp) {
-    h = activated(p, linear(n.up, x, d_.hidden_size, inner, d_.mlp_bias));
+    h = activated(b_, d_.activation, p, linear(n.up, x, d_.hidden_size, inner, d_.mlp_bias));
   } else if (d_.fused_gate_up) {
     const std::string both = linear(n.gate_up, x, d_.hidden_size, 2 * inner, d_.mlp_bias);
     const Strings gate_up = parts(n.gate_up + ".split", both, 2, {inner, inner});

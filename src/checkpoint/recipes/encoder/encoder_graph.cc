@@ -1,5 +1,6 @@
 // The ONNX graph of an encoder, layer by layer (spec/encoder.md encoder.4 to encoder.9).
 #include "checkpoint/recipes/encoder/encoder_graph.h"
+#include "checkpoint/recipes/activation.h"
 
 #include "checkpoint/recipes/encoder/pooling.h"
 #include "checkpoint/recipes/encoder/position_buckets.h"
@@ -22,7 +23,6 @@ class EncoderGraph {
  private:
   std::string linear(const std::string& name, const std::string& x, int64_t in, int64_t out, bool bias);
   std::string norm(const std::string& name, const std::string& x, int64_t size);
-  std::string activated(const std::string& name, const std::string& x);
   std::string gathered(const std::string& table, int64_t rows, const std::string& indices);
 
   void places();
@@ -60,18 +60,6 @@ std::string EncoderGraph::norm(const std::string& name, const std::string& x, in
   return b_.node(
       "LayerNormalization", name, operands,
       {{"axis", int64_t{-1}}, {"epsilon", e_.norm_epsilon}, {"stash_type", int64_t{onnx::kFloat}}});
-}
-
-std::string EncoderGraph::activated(const std::string& name, const std::string& x) {
-  switch (e_.activation) {
-    case Activation::silu: return b_.node("Mul", name, {x, b_.node("Sigmoid", name + ".sigmoid", {x})});
-    case Activation::gelu: return b_.node("Gelu", name, {x});
-    case Activation::gelu_tanh: return b_.node("Gelu", name, {x}, {{"approximate", std::string("tanh")}});
-    case Activation::relu: return b_.node("Relu", name, {x});
-    case Activation::relu_squared: break;
-  }
-  const std::string y = b_.node("Relu", name + ".relu", {x});
-  return b_.node("Mul", name, {y, y});
 }
 
 std::string EncoderGraph::gathered(const std::string& table, int64_t rows, const std::string& indices) {
@@ -187,9 +175,10 @@ std::string EncoderGraph::mlp(const std::string& p, const std::string& x) {
     const Strings halves = {p + n.up + ".activated_half", p + n.up + ".gate"};
     b_.node("Split", p + n.up + ".split", {h}, {{"axis", int64_t{2}}, {"num_outputs", int64_t{2}}});
     b_.graph().nodes.back().outputs = halves;
-    h = b_.node("Mul", p + n.up + ".gated", {activated(p + n.up + ".activated", halves[0]), halves[1]});
+    h = b_.node("Mul", p + n.up + ".gated",
+                {activated(b_, e_.activation, p + n.up + ".", halves[0]), halves[1]});
   } else {
-    h = activated(p + n.up + ".activated", h);
+    h = activated(b_, e_.activation, p + n.up + ".", h);
   }
   return linear(p + n.down, h, inner, e_.hidden_size, e_.mlp_bias);
 }
