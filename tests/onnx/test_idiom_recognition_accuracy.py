@@ -259,7 +259,7 @@ def test_models(name, tmp_path):
         made, CompileOptions(artifacts_dir=str(tmp_path), requires_reproducibility=False)
     )
     text = (tmp_path / "module.py").read_text()
-    assert "ops." not in text and ("torch." in text or "functional." in text)
+    assert "primitives." not in text and ("torch." in text or "functional." in text)
     for n in (1, 4, 3):
         compared(module, invar.compile(made), fed(module, n))
 

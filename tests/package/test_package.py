@@ -26,7 +26,7 @@ if not (BUILD / "python/invar").is_dir():
 sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 import torch  # noqa: E402
-from invar import CompileOptions, ops  # noqa: E402
+from invar import CompileOptions, primitives  # noqa: E402
 
 MODELS = list(random_weight_models.SIZES)
 STAGES = [
@@ -126,7 +126,7 @@ def test_modules_compute_what_programs_do(models, name, tmp_path):
             of_command_line(models / name, batch).values()
         )
     text = (tmp_path / "module.py").read_text()
-    assert "ops." in text and "torch." not in text.split("forward")[1]
+    assert "primitives." in text and "torch." not in text.split("forward")[1]
 
 
 def test_operation_sets():
@@ -217,15 +217,15 @@ def test_bind():
         (lambda m: invar.compile(small(), threads=-1), invar.BadInput, ["threads"]),
         (lambda m: invar.compile(small(), bind={"q": X}), invar.BadInput, ["q"]),
         (lambda m: invar.convert(small(), "fast"), invar.BadInput, ["str"]),
-        (lambda m: ops.gather(X, np.array([7]), axis=0), invar.BadInput, ["gather", "7"]),
-        (lambda m: ops.matmul(X, X), invar.BadInput, ["matmul", "trans_b"]),
-        (lambda m: ops.matmul(X, X, trans_b=0), invar.BadInput, ["matmul", "3", "8"]),
-        (lambda m: ops.matmul(X, X, trans_b=1, turn=1), invar.BadInput, ["turn"]),
-        (lambda m: ops.softmax(X, axis=0.5), invar.BadInput, ["axis"]),
-        (lambda m: ops.reshape(X), invar.NotCovered, ["reshape"]),
-        (lambda m: ops.reshape(X, shape=(5,)), invar.NotCovered, ["reshape"]),
-        (lambda m: ops.cast(X, dtype="f17"), invar.BadInput, ["f17"]),
-        (lambda m: ops.exp(X, isa="mmx"), invar.BadInput, ["mmx"]),
+        (lambda m: primitives.gather(X, np.array([7]), axis=0), invar.BadInput, ["gather", "7"]),
+        (lambda m: primitives.matmul(X, X), invar.BadInput, ["matmul", "trans_b"]),
+        (lambda m: primitives.matmul(X, X, trans_b=0), invar.BadInput, ["matmul", "3", "8"]),
+        (lambda m: primitives.matmul(X, X, trans_b=1, turn=1), invar.BadInput, ["turn"]),
+        (lambda m: primitives.softmax(X, axis=0.5), invar.BadInput, ["axis"]),
+        (lambda m: primitives.reshape(X), invar.NotCovered, ["reshape"]),
+        (lambda m: primitives.reshape(X, shape=(5,)), invar.NotCovered, ["reshape"]),
+        (lambda m: primitives.cast(X, dtype="f17"), invar.BadInput, ["f17"]),
+        (lambda m: primitives.exp(X, isa="mmx"), invar.BadInput, ["mmx"]),
     ],
 )
 def test_refusals(call, kind, names):
@@ -381,22 +381,22 @@ def test_a_saved_module_loads_in_another_process(tmp_path):
 
 def test_operations_one_by_one():
     a, b = X[0], X[1].T.copy()
-    want = ops.matmul(a, b, trans_b=0)
+    want = primitives.matmul(a, b, trans_b=0)
     for isa in cpu_isas():
-        assert ops.matmul(a, b, trans_b=0, isa=isa).tobytes() == want.tobytes()
+        assert primitives.matmul(a, b, trans_b=0, isa=isa).tobytes() == want.tobytes()
     assert (
-        ops.matmul(torch.from_numpy(a), torch.from_numpy(X[1]), trans_b=1).numpy().tobytes()
+        primitives.matmul(torch.from_numpy(a), torch.from_numpy(X[1]), trans_b=1).numpy().tobytes()
         == want.tobytes()
     )
-    assert ops.softmax(X, axis=-2).tobytes() == ops.softmax(X, axis=1).tobytes()
-    assert ops.cast(torch.from_numpy(X), dtype="bf16").dtype == torch.bfloat16
-    assert ops.reshape(X, shape=(6, 8)).tobytes() == X.tobytes()
-    assert ops.add(X.T, X.T).tobytes() == (X.T + X.T).tobytes()
-    grown = ops.call("add", torch.nn.Parameter(torch.from_numpy(X)), torch.from_numpy(X))
+    assert primitives.softmax(X, axis=-2).tobytes() == primitives.softmax(X, axis=1).tobytes()
+    assert primitives.cast(torch.from_numpy(X), dtype="bf16").dtype == torch.bfloat16
+    assert primitives.reshape(X, shape=(6, 8)).tobytes() == X.tobytes()
+    assert primitives.add(X.T, X.T).tobytes() == (X.T + X.T).tobytes()
+    grown = primitives.call("add", torch.nn.Parameter(torch.from_numpy(X)), torch.from_numpy(X))
     assert not grown.requires_grad and grown.numpy().tobytes() == (X + X).tobytes()
-    assert set(dir(ops)) >= {"add", "attention", "call"}
+    assert set(dir(primitives)) >= {"add", "attention", "call"}
     with pytest.raises(AttributeError, match="frobnicate"):
-        ops.frobnicate
+        primitives.frobnicate
 
 
 def test_computed_dimensions():
@@ -535,13 +535,13 @@ def test_narrow_weights():
     x = np.random.default_rng(6).standard_normal((2, 3, 256)).astype("f")
     module = invar.convert(model)
     assert module.w.dtype == torch.bfloat16
-    want = ops.matmul(torch.from_numpy(x), w.float(), trans_b=1).numpy().tobytes()
+    want = primitives.matmul(torch.from_numpy(x), w.float(), trans_b=1).numpy().tobytes()
     assert (
         invar.compile(model).run(x=x)["y"].tobytes()
         == want
         == module(torch.from_numpy(x)).numpy().tobytes()
     )
-    assert ops.matmul(torch.from_numpy(x), w, trans_b=1).numpy().tobytes() == want
+    assert primitives.matmul(torch.from_numpy(x), w, trans_b=1).numpy().tobytes() == want
 
 
 def test_names_of_a_model_become_names_of_python():

@@ -16,7 +16,7 @@ if not (BUILD / "python/invar").is_dir():
 sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 import torch  # noqa: E402
-from invar import CompileOptions, ops  # noqa: E402
+from invar import CompileOptions, primitives  # noqa: E402
 
 
 def test_attention_under_a_mask():
@@ -169,7 +169,7 @@ def test_past_of_every_form(name):
             if "seen" in x
             else ([np.full(b, p + s)], {"lengths": 1, "causal": 1})
         )
-        y = ops.attention(
+        y = primitives.attention(
             q,
             k,
             v,

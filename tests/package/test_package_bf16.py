@@ -13,7 +13,7 @@ sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 import ml_dtypes  # noqa: E402
 import torch  # noqa: E402
-from invar import ops  # noqa: E402
+from invar import primitives  # noqa: E402
 
 BITS = np.array(
     [[0x3F80, 0xBF80, 0x0080], [0x8000, 0x7F80, 0x7FC0]], np.uint16
@@ -84,10 +84,10 @@ def test_arrays_that_lie_otherwise(form):
 
 def test_operations_on_arrays_of_ml_dtypes():
     x = BITS.view(ml_dtypes.bfloat16)
-    made = ops.cast(wide(BITS[:1]), dtype="bf16")
+    made = primitives.cast(wide(BITS[:1]), dtype="bf16")
     assert made.dtype == ml_dtypes.bfloat16 and made.tobytes() == BITS[:1].tobytes()
-    assert ops.transpose(x, perm=[1, 0]).tobytes() == BITS.T.tobytes()
-    assert ops.cast(x[:1], dtype="f32").tobytes() == wide(BITS[:1]).tobytes()
+    assert primitives.transpose(x, perm=[1, 0]).tobytes() == BITS.T.tobytes()
+    assert primitives.cast(x[:1], dtype="f32").tobytes() == wide(BITS[:1]).tobytes()
 
 
 def test_without_ml_dtypes(monkeypatch):
@@ -100,7 +100,7 @@ def test_without_ml_dtypes(monkeypatch):
         == "output 'y': NumPy has no elements of bf16: install ml_dtypes, or give torch tensors"
     )
     with pytest.raises(invar.NotCovered) as said:
-        ops.cast(wide(BITS), dtype="bf16")
+        primitives.cast(wide(BITS), dtype="bf16")
     assert (
         str(said.value)
         == "the result: NumPy has no elements of bf16: install ml_dtypes, or give torch tensors"
@@ -127,7 +127,7 @@ def test_without_ml_dtypes(monkeypatch):
     ],
 )
 def test_elements_that_nobody_takes(x):
-    for call in (lambda: program("f32", "bf16").run(x=x), lambda: ops.add(x, x)):
+    for call in (lambda: program("f32", "bf16").run(x=x), lambda: primitives.add(x, x)):
         with pytest.raises(
             invar.NotCovered,
             match="elements of NumPy's .*; covered are f32 .* and ml_dtypes.bfloat16$",

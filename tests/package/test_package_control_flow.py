@@ -179,7 +179,7 @@ def test_the_source_reads_as_python(tmp_path):
     """A loop is a function and a call; so are branches, but for those of which elements are
     selected."""
     for top, texts in (
-        (growing(), ("def body_0(", "self.loop(body_0, ", "ops.where(")),
+        (growing(), ("def body_0(", "self.loop(body_0, ", "primitives.where(")),
         (chosen(), (" if self.holds(", "if_0 = if_0")),
     ):
         onnx.save(model(top), tmp_path / f"{top.output[0].name}.onnx")

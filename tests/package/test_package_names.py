@@ -55,7 +55,7 @@ HOSTILE = [
     "Module",
     "torch",
     "functional",
-    "ops",
+    "primitives",
     "rooms",
     "min",
     "max",

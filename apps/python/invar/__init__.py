@@ -1,11 +1,12 @@
 """Invar: models that compute the same bits on every machine.
 
 compile() makes a program of an ONNX model and runs it natively on NumPy arrays or DLPack tensors;
-convert() makes a torch.nn.Module of one; invar.ops has the reproducible operations themselves.
+convert() makes a torch.nn.Module of one; invar.ops has reproducible operations with
+the names of torch, invar.primitives those of the specification.
 generate() answers a prompt with a language model and makes a receipt of it, verify() recomputes a
 receipt. Errors are invar.Error and its kinds, in one line."""
 
-from invar import ops
+from invar import ops, primitives
 from invar._native import BadInput, Error, Failed, Internal, NotCovered, __version__, set_threads
 from invar.compiler import Program, Tensor, compile
 from invar.generation import Finding, Generation, Verdict, generate, validate, verify
@@ -28,6 +29,7 @@ __all__ = [
     "convert",
     "generate",
     "ops",
+    "primitives",
     "set_threads",
     "validate",
     "verify",

@@ -202,7 +202,7 @@ class Program:
             )
 
         if stay:
-            from invar.nn import TYPES as types
+            from invar.emitted import TYPES as types
         wrap = None if stay else arrays.like(given.values(), self._types())
         with self._one, torch.cuda.device(number) if stay else contextlib.nullcontext():
             found = self._native.run(

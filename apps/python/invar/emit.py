@@ -34,7 +34,7 @@ USED = {
     "functional",
     "max",
     "min",
-    "ops",
+    "primitives",
     "rooms",
     "torch",
 }  # names that emitted code reads
@@ -194,7 +194,7 @@ def in_invar(call, operands, result):
         (k, tuple(v) if isinstance(v, list) else v) for k, v in sorted(call.attributes.items())
     )
     kept = follows(call.op, frozen, operands)
-    text = f"ops.{call.op}({', '.join(call.operands)}{call.keywords()}"
+    text = f"primitives.{call.op}({', '.join(call.operands)}{call.keywords()}"
     if kept is None or (kept[0], tuple(kept[1])) != result:
         text += (
             f"{', ' if call.operands or call.attributes else ''}shape={call.shape}, "
@@ -376,7 +376,7 @@ class Source:
         body = "\n".join(f"        {line}" if line else "" for line in lines)
         imports = "import torch\n" if "torch." in body.replace("self.", "") else ""
         imports += "import torch.nn.functional as functional\n" if "functional." in body else ""
-        from_invar = [n for n in ("ops", "rooms") if f"{n}." in body]
+        from_invar = [n for n in ("primitives", "rooms") if f"{n}." in body]
         imports += "\n" if imports else ""
         imports += f"from invar import {', '.join(from_invar)}\n" if from_invar else ""
         used = [self.symbols[s] for s in self.symbols if s not in self.bound]
@@ -400,7 +400,7 @@ class Source:
         )
         return (
             f'"""Made by invar {_native.__version__} of program {plan["digest"]}: {kind}."""\n\n'
-            f"{imports}from invar.nn import Module\n\n\n"
+            f"{imports}from invar.emitted import Module\n\n\n"
             f"class Model(Module):\n    INPUTS = {table(ports)}\n    WEIGHTS = {table(weights)}\n\n"
             f"    def forward(self{''.join(', ' + i for i in inputs)}):\n"
             f"        {sizes}self.sizes({', '.join(inputs)})\n{body}\n"
