@@ -38,7 +38,7 @@ class Decoder {
   std::string visit(Value);
   std::string visit_attention(AttentionOp);
   std::string read_mask(Value mask, Remembering&);
-  Value without_past(Value keys) const;
+  Value without_past(Value keys);
   bool is_position(Value);
   void replace_positions(BlockArgument positions);
   void remember(const Remembering&, size_t number);
@@ -95,7 +95,7 @@ std::string Decoder::bind_inputs() {
     }
     const Shape shape = shape_of(arguments[i].getType());
     if (shape.size() != 4 || !element_of(arguments[i]).isF32() ||
-        !llvm::all_of(arguments[i].getUsers(), [](Operation* user) { return isa<ConcatOp>(user); }))
+        !llvm::all_of(arguments[i].getUsers(), [](Operation* user) { return isa<ConcatOp, TransposeOp>(user); }))
       return "its input " + name + " is none of a decoder";
     for (const Dim& dim : shape)
       if (const std::string* symbol = dim.expr.as_symbol()) sizes_.emplace(*symbol, DimExpr(0));
@@ -114,8 +114,13 @@ std::string Decoder::bind_inputs() {
   return "";
 }
 
-// Keys behind past ones, of which there are none (plan.19).
-Value Decoder::without_past(Value keys) const {
+// Keys behind past ones, of which there are none (plan.19), in the order of the tokens.
+Value Decoder::without_past(Value keys) {
+  if (auto rows = keys.getDefiningOp<GatherNdOp>(); rows && rows.getBatchDims() == 1) {
+    const auto row = elements_.value_of(rows.getIndices());
+    if (row && row->kind == ElementValue::Kind::integer && row->integer == coordinate(1))
+      keys = rows.getX();
+  }
   auto joined = keys.getDefiningOp<ConcatOp>();
   if (!joined) return keys;
   SmallVector<Value> parts;
