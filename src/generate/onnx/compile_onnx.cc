@@ -1,5 +1,6 @@
 #include "generate/onnx/compile_onnx.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -35,6 +36,25 @@ Status link_weights(const plan::Plan& plan, const std::string& from, const std::
   return {};
 }
 
+// Logits of half precision are read as f32, which is exact (onnx.32).
+void widen_logits(onnx::Graph& graph) {
+  constexpr int32_t kFloat = 1, kFloat16 = 10, kBfloat16 = 16;  // TensorProto.DataType
+  for (onnx::ValueInfo& output : graph.outputs) {
+    if (output.name != "logits" || (output.data_type != kFloat16 && output.data_type != kBfloat16)) continue;
+    const std::string narrow = "logits.narrow";
+    for (onnx::Node& node : graph.nodes) {
+      std::replace(node.outputs.begin(), node.outputs.end(), output.name, narrow);
+      std::replace(node.inputs.begin(), node.inputs.end(), output.name, narrow);
+    }
+    onnx::Node cast;
+    cast.name = "logits.widen", cast.op_type = "Cast";
+    cast.inputs = {narrow}, cast.outputs = {output.name};
+    cast.attributes["to"] = int64_t{kFloat};
+    graph.nodes.push_back(std::move(cast));
+    output.data_type = kFloat;
+  }
+}
+
 }  // namespace
 
 Status compile_onnx_into(const std::string& folder, const TensorProgram& program, OperationSet set,
@@ -44,6 +64,7 @@ Status compile_onnx_into(const std::string& folder, const TensorProgram& program
   INVAR_CHECK_OK(onnx::fix_dims(graph, program.dims));
   for (const auto& [name, t] : program.bound)
     INVAR_CHECK_OK(onnx::bind_input(graph, name, t.dtype, t.shape, t.bytes.data()));
+  widen_logits(graph);
   made.hashed = std::make_shared<DigestCache>();
   compiler::Options options;
   options.folder = folder_of(program.model), options.operation_set = set, options.choices = program.choices;

@@ -94,8 +94,9 @@ std::string Decoder::bind_inputs() {
       continue;
     }
     const Shape shape = shape_of(arguments[i].getType());
-    if (shape.size() != 4 || !element_of(arguments[i]).isF32() ||
-        !llvm::all_of(arguments[i].getUsers(), [](Operation* user) { return isa<ConcatOp, TransposeOp>(user); }))
+    if (shape.size() != 4 || !isa<FloatType>(element_of(arguments[i])) ||
+        !llvm::all_of(arguments[i].getUsers(),
+                      [](Operation* user) { return isa<ConcatOp, TransposeOp, CastOp>(user); }))
       return "its input " + name + " is none of a decoder";
     for (const Dim& dim : shape)
       if (const std::string* symbol = dim.expr.as_symbol()) sizes_.emplace(*symbol, DimExpr(0));
@@ -118,8 +119,7 @@ std::string Decoder::bind_inputs() {
 Value Decoder::without_past(Value keys) {
   if (auto rows = keys.getDefiningOp<GatherNdOp>(); rows && rows.getBatchDims() == 1) {
     const auto row = elements_.value_of(rows.getIndices());
-    if (row && row->kind == ElementValue::Kind::integer && row->integer == coordinate(1))
-      keys = rows.getX();
+    if (row && row->kind == ElementValue::Kind::integer && row->integer == coordinate(1)) keys = rows.getX();
   }
   auto joined = keys.getDefiningOp<ConcatOp>();
   if (!joined) return keys;
@@ -229,10 +229,18 @@ std::string Decoder::analyze() {
   return attention_.empty() ? "it has no attention" : "";
 }
 
+// Several elements of each token along one axis become an axis of their own.
 Type Decoder::with_sizes(Type type) const {
-  Shape shape = shape_of(type);
-  for (Dim& dim : shape)
-    if (const auto size = size_of(dim)) dim = Dim::of(*size);
+  const DimExpr tokens = DimExpr::symbol("seq");
+  Shape shape;
+  for (const Dim& dim : shape_of(type)) {
+    const auto size = size_of(dim);
+    const auto each = size && !size->constant() && *size != tokens ? exact_div(*size, tokens) : std::nullopt;
+    if (each && each->constant())
+      shape.insert(shape.end(), {Dim::of(tokens), Dim::of(*each)});
+    else
+      shape.push_back(size ? Dim::of(*size) : dim);
+  }
   return tensor_of(shape, getElementTypeOrSelf(type));
 }
 

@@ -1,5 +1,6 @@
-// GroupQueryAttention of com.microsoft, as onnxruntime-genai exports it (onnx.36): queries, keys and
-// values, packed or apart, rotated or not, behind past keys of which seqlens_k says how many count.
+// GroupQueryAttention of com.microsoft, as onnxruntime-genai exports it (onnx.33): queries, keys
+// and values, packed or apart, rotated or not, behind past keys of which seqlens_k says how many
+// count.
 #include "ops/attention/import/group_query_attention.h"
 
 #include <cmath>
@@ -11,7 +12,18 @@ namespace invar::compiler {
 namespace {
 
 enum Operand : unsigned {
-  kQuery, kKey, kValue, kPastKey, kPastValue, kSeqlens, kTotal, kCos, kSin, kPositions, kBias, kSink
+  kQuery,
+  kKey,
+  kValue,
+  kPastKey,
+  kPastValue,
+  kSeqlens,
+  kTotal,
+  kCos,
+  kSin,
+  kPositions,
+  kBias,
+  kSink
 };
 
 struct Heads {
@@ -58,7 +70,7 @@ Result<Value> count_up(NodeView& node, const Dim& n) {
 }
 
 // How many past keys of each sequence count, [batch, 1], and how many with the new ones, [batch]. A
-// prompt that ends in padding has fewer keys than queries: its first query is the first (onnx.36).
+// prompt that ends in padding has fewer keys than queries: its first query is the first (onnx.33).
 struct Counts {
   Value past, all;
 };
@@ -81,8 +93,9 @@ Result<Value> rotated(NodeView& node, Value x, int64_t heads, Value positions) {
   INVAR_TRY(const int64_t interleaved, node.int_attr("rotary_interleaved", 0));
   const Dim half = shape_of(cos.getType()).back();
   if (!half.constant()) return not_covered("angles of a size that is not constant");
-  return node.make<RopeOp>({x, cos, sin}, {node.attr("num_heads", heads), node.attr("rotary_dim", 2 * half.value),
-                                           node.attr("interleaved", int64_t{interleaved != 0})});
+  return node.make<RopeOp>({x, cos, sin},
+                           {node.attr("num_heads", heads), node.attr("rotary_dim", 2 * half.value),
+                            node.attr("interleaved", int64_t{interleaved != 0})});
 }
 
 Status rotate(NodeView& node, const Heads& h, Projections& p, const Counts& counts) {
@@ -141,8 +154,10 @@ Status group_query_attention(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 12,
                              {"do_rotary", "k_quant_type", "kv_cache_bit_width", "kv_num_heads",
                               "local_window_size", "num_heads", "qk_output", "rotary_interleaved", "scale",
-                              "smooth_softmax", "softcap", "v_quant_type"},
+                              "sliding_window_cache", "smooth_softmax", "softcap", "v_quant_type"},
                              3));
+  // sliding_window_cache says where keys are kept; a past without those of before the window is
+  // shorter than seqlens_k says, which is an error of the call (attention.15).
   for (const char* off : {"kv_cache_bit_width", "qk_output", "smooth_softmax"})
     INVAR_CHECK_OK(node.require_attr(off, int64_t{0}));
   if (!node.has(kSeqlens)) return bad_input("seqlens_k is missing");
@@ -154,7 +169,8 @@ Status group_query_attention(NodeView& node) {
   if (!tokens || !q[0].known()) return not_covered("an unknown number of queries");
   INVAR_TRY(const Counts counts, counts_of(node, q[0], *tokens));
   INVAR_CHECK_OK(rotate(node, h, p, counts));
-  if (node.has(kPastKey) != node.has(kPastValue)) return bad_input("past key without past value, or the reverse");
+  if (node.has(kPastKey) != node.has(kPastValue))
+    return bad_input("past key without past value, or the reverse");
   if (node.has(kPastKey)) {
     INVAR_TRY(p.k, join(node, h, kPastKey, 1, p.k, counts));
     INVAR_TRY(p.v, join(node, h, kPastValue, 2, p.v, counts));
@@ -178,7 +194,13 @@ Status group_query_attention(NodeView& node) {
       return bad_input("head_sink that is not f32 [query heads]");
     operands.push_back(node.in(kSink)), attrs.push_back(node.attr("sinks", int64_t{1}));
   }
-  operands.push_back(counts.all), attrs.push_back(node.attr("lengths", int64_t{1}));
+  // More keys than there are would be no key; as an index they are an error of the call.
+  const auto keys = dim_expr_of(shape_of(p.k.getType())[1]);
+  const auto limit = keys ? sum(*keys, 1) : std::nullopt;
+  if (!limit) return not_covered("an unknown number of keys");
+  INVAR_TRY(const Value possible, count_up(node, Dim::of(*limit)));
+  INVAR_TRY(const Value lengths, node.make<GatherOp>({possible, counts.all}));
+  operands.push_back(lengths), attrs.push_back(node.attr("lengths", int64_t{1}));
   INVAR_TRY(const Value out, node.make<AttentionOp>(operands, attrs));
   return node.replace(out);
 }
