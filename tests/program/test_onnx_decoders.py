@@ -109,7 +109,8 @@ def builder_decoder(dtype=F32, window=-1):
     kind = helper.tensor_dtype_to_np_dtype(dtype)
     constants = {n: v.astype(kind) for n, v in floats.items()}
     constants |= {
-        "one": np.array([1]), "axis": np.int64(1), "apart": np.array([0, -1, size]), "joined": np.array([0, -1, 2 * size])
+        "one": np.array([1]), "axis": np.int64(1),
+        "apart": np.array([0, -1, size]), "joined": np.array([0, -1, 2 * size]),
     }  # fmt: skip
     genai = {"domain": "com.microsoft"}
     made = [

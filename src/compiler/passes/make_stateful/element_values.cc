@@ -294,8 +294,8 @@ MaybeValue ElementAnalysis::evaluate_cast(Operation* op) {
 }
 
 MaybeValue ElementAnalysis::evaluate_pointwise(Operation* op) {
-  if (!isa<AddOp, SubOp, MulOp, MaxOp, LessOp, LessEqualOp, GreaterOp, GreaterEqualOp, LogicalAndOp, LogicalOrOp,
-           LogicalNotOp, WhereOp>(op))
+  if (!isa<AddOp, SubOp, MulOp, MaxOp, LessOp, LessEqualOp, GreaterOp, GreaterEqualOp, LogicalAndOp,
+           LogicalOrOp, LogicalNotOp, WhereOp>(op))
     return {};
   SmallVector<ElementValue> in;
   bool known = true;
