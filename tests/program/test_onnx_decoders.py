@@ -153,6 +153,28 @@ def builder_decoder(dtype=F32, window=-1):
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
+def merged():
+    """As Optimum merges a decoder with past keys and one without: branches of one If, of which the
+    latter has its own attention."""
+    whole = decoder("past + seq").graph
+    empty = [helper.make_node("ConstantOfShape", ["no_keys"], [f"no.{name}"]) for name in PAST]
+    without = helper.make_graph([*empty, *whole.node], "no_past", [], list(whole.output))
+    for n in without.node[len(PAST) :]:
+        n.input[:] = [f"no.{i}" if i in PAST else i for i in n.input]
+    with_past = helper.make_graph(list(whole.node), "with_past", [], list(whole.output))
+    choice = helper.make_node(
+        "If", ["use_cache_branch"], [o.name for o in whole.output],
+        then_branch=with_past, else_branch=without,
+    )  # fmt: skip
+    inputs = [
+        *whole.input,
+        helper.make_tensor_value_info("use_cache_branch", TensorProto.BOOL, [1]),
+    ]
+    constants = [*whole.initializer, numpy_helper.from_array(np.array([1, 1, 0, WIDTH]), "no_keys")]
+    graph = helper.make_graph([choice], "merged", inputs, list(whole.output), constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
 def folder(path, file="model.onnx", config="config.json", model=None):
     path.mkdir()
     for name in ("tokenizer.json", "tokenizer_config.json"):
@@ -248,6 +270,15 @@ def test_a_decoder_of_the_genai_builder_keeps_its_keys(tmp_path, window):
     assert whole["receipt_hash"] == receipt["receipt_hash"]
 
 
+def test_a_merged_decoder_of_optimum(tmp_path):
+    plain = folder(tmp_path / "plain", model=decoder("past + seq"))
+    path = folder(tmp_path / "merged", file="decoder_model_merged.onnx", model=merged())
+    answers = [run(p, tmp_path / "r.json")[1]["output"] for p in (plain, path)]
+    assert answers[0]["tokens"] == answers[1]["tokens"]
+    assert answers[0]["logits"] == answers[1]["logits"]
+    assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
+
+
 def test_logits_of_half_precision_are_read_as_they_are(tmp_path):
     path = folder(tmp_path / "half", model=builder_decoder(TensorProto.FLOAT16))
     _, receipt = run(path, tmp_path / "r.json")
@@ -270,6 +301,15 @@ def test_a_decoder_of_the_genai_builder_keeps_its_keys(tmp_path, window):
     invar("compile", path / "model.onnx", "--stateless")
     _, whole = run(path, tmp_path / "w.json", "--plan", path / "plan.invar")
     assert whole["receipt_hash"] == receipt["receipt_hash"]
+
+
+def test_a_merged_decoder_of_optimum(tmp_path):
+    plain = folder(tmp_path / "plain", model=decoder("past + seq"))
+    path = folder(tmp_path / "merged", file="decoder_model_merged.onnx", model=merged())
+    answers = [run(p, tmp_path / "r.json")[1]["output"] for p in (plain, path)]
+    assert answers[0]["tokens"] == answers[1]["tokens"]
+    assert answers[0]["logits"] == answers[1]["logits"]
+    assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
 
 
 def test_logits_of_half_precision_are_read_as_they_are(tmp_path):
