@@ -212,7 +212,7 @@ bool append_key(std::string& key, PyObject* value) {
   return true;
 }
 
-struct Known {
+struct Remembered {
   nb::object op;
   nb::tuple names;
   std::shared_ptr<Operation> operation;
@@ -220,7 +220,7 @@ struct Known {
 
 // Operation `op` with these keyword arguments; null: one is of a type that only Python reads.
 std::shared_ptr<Operation> operation_of(nb::handle op, const nb::dict& given) {
-  static auto* all = new std::unordered_map<std::string, Known>;
+  static auto* all = new std::unordered_map<std::string, Remembered>;
   thread_local std::string key;
   const PyObject* address = op.ptr();
   key.assign(reinterpret_cast<const char*>(&address), sizeof address);
@@ -246,7 +246,7 @@ std::shared_ptr<Operation> operation_of(nb::handle op, const nb::dict& given) {
   }
   auto made = std::make_shared<Operation>(nb::cast<std::string>(op), attributes, isa, dtype, shape);
   if (all->size() >= kRemembered) all->clear();
-  all->emplace(key, Known{nb::borrow(op), nb::tuple(given.attr("keys")()), made});
+  all->emplace(key, Remembered{nb::borrow(op), nb::tuple(given.attr("keys")()), made});
   return made;
 }
 
