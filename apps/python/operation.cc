@@ -90,7 +90,7 @@ class Operation {
   struct Prepared {
     std::shared_ptr<const run::EagerOperation> operation;
     ops::View result;  // without memory
-    nb::object shape;
+    nb::object shape, strides;
   };
   std::string named(size_t operand) const { return op_ + ": operand " + std::to_string(operand); }
   std::shared_ptr<const Prepared> prepared(std::span<const ops::View> in, int gpu) const;
@@ -126,7 +126,7 @@ nb::object Operation::run(const Torch& torch, const nb::tuple& operands, bool mu
     on = one->gpu, in[i] = one->view, kept[i] = std::move(one->kept);
   }
   const std::shared_ptr<const Prepared> call = prepared(in, on);
-  nb::object result = torch.empty(call->shape, call->result.dtype, on);
+  nb::object result = torch.empty(call->shape, call->strides, call->result.dtype, on);
   ops::View out = call->result;
   out.data = torch.data(result);
   if (on < 0) {
@@ -173,7 +173,9 @@ std::shared_ptr<const Operation::Prepared> Operation::prepare(std::span<const op
   auto made = std::make_shared<Prepared>();
   made->result.dtype = type.dtype, made->result.rank = static_cast<int>(type.shape.size());
   std::copy(type.shape.begin(), type.shape.end(), made->result.dim);
-  made->shape = nb::tuple(nb::cast(type.shape));
+  std::vector<int64_t> strides(type.shape.size(), 1);
+  for (size_t i = strides.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<int64_t>(type.shape[i], 1);
+  made->shape = nb::tuple(nb::cast(type.shape)), made->strides = nb::tuple(nb::cast(strides));
   made->operation = std::make_shared<const run::EagerOperation>(
       or_raise(run::EagerOperation::make(op_, std::move(attrs), isa_)));
   or_raise(made->operation->check(in, made->result, gpu >= 0));

@@ -87,7 +87,7 @@ Torch::Torch(nb::handle torch)
       type_(reinterpret_cast<PyTypeObject*>(nb::object(torch.attr("Tensor")).release().ptr())),
       parameter_(
           reinterpret_cast<PyTypeObject*>(nb::object(torch.attr("nn").attr("Parameter")).release().ptr())),
-      empty_(torch.attr("empty")),
+      empty_(torch.attr("empty_strided")),
       grad_enabled_(torch.attr("is_grad_enabled")),
       dispatch_modes_(torch.attr("_C").attr("_len_torch_dispatch_stack")),
       device_(torch.attr("device")),
@@ -171,13 +171,15 @@ void* Torch::data(nb::handle x) const {
   return static_cast<std::byte*>(t.data) + t.byte_offset;
 }
 
-nb::object Torch::empty(nb::handle shape, DType dtype, int gpu) const {
+// torch.empty() would take twice as long to read its arguments. A tensor of DLPack's allocator would
+// take as long, and torch would not know its memory as its own (Tensor.record_stream).
+nb::object Torch::empty(nb::handle shape, nb::handle strides, DType dtype, int gpu) const {
   if (gpu >= static_cast<int>(gpus_.size())) gpus_.resize(static_cast<size_t>(gpu) + 1);
   if (gpu >= 0 && !gpus_[gpu].is_valid()) gpus_[gpu] = device_("cuda", gpu);
-  PyObject* args[] = {nullptr, shape.ptr(), dtypes_[static_cast<size_t>(dtype)].ptr(),
+  PyObject* args[] = {nullptr, shape.ptr(), strides.ptr(), dtypes_[static_cast<size_t>(dtype)].ptr(),
                       gpu < 0 ? cpu_.ptr() : gpus_[gpu].ptr()};
   nb::object made = nb::steal(
-      PyObject_Vectorcall(empty_.ptr(), args + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, names_.ptr()));
+      PyObject_Vectorcall(empty_.ptr(), args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, names_.ptr()));
   if (!made.is_valid()) throw nb::python_error();
   return made;
 }

@@ -36,8 +36,8 @@ class Torch {
   std::optional<Operand> operand(nb::handle x, const std::string& op, size_t number,
                                  std::string* why_not) const;
   void* data(nb::handle x) const;
-  // A new tensor on that device (-1: the host). `shape`: a tuple.
-  nb::object empty(nb::handle shape, DType dtype, int gpu) const;
+  // A new row-major tensor on that device (-1: the host). `shape`, `strides`: tuples.
+  nb::object empty(nb::handle shape, nb::handle strides, DType dtype, int gpu) const;
   // The stream on which torch works there.
   Stream stream(int gpu) const;
   // Memory of torch's allocator, of the current stream; released with the result's end.

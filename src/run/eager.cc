@@ -111,6 +111,18 @@ Status EagerCall::run_on_device(const ops::OpContract& contract, const std::shar
   return bad_input(text_of(*out_of_bounds, call_.in[static_cast<size_t>(out_of_bounds->operand)]));
 }
 
+// Only their kernels report faults; the words of EagerDevice are in this order, and those of all
+// other operations share one more.
+const std::vector<std::string_view>& operations_with_indices() {
+  static const auto* const all = [] {
+    auto* names = new std::vector<std::string_view>;
+    for (const OpInfo& o : opset())
+      if (ops::contract_of(o.op)->find_out_of_bounds) names->push_back(o.op);
+    return names;
+  }();
+  return *all;
+}
+
 Error named(const std::string& op, const Error& error) {
   return {error.code, op + ": " + error.message};
 }
@@ -123,7 +135,9 @@ Result<EagerOperation> EagerOperation::make(std::string op, Attributes attrs, st
   made.contract_ = ops::contract_of(op);
   if (!made.contract_)
     return not_covered(op + ": there is no operation of this name (spec/opset.toml has all)");
-  while (opset()[made.number_].op != op) ++made.number_;
+  const std::vector<std::string_view>& with_indices = operations_with_indices();
+  while (made.fault_word_ < with_indices.size() && with_indices[made.fault_word_] != op) ++made.fault_word_;
+  made.gpu_kernel_ = ops::find_gpu_kernel(op);
   if (!has_attribute_types(attrs))
     return bad_input(op + ": an attribute is of another type than the room names");
   made.op_ = std::move(op), made.attrs_ = std::move(attrs), made.isa_ = std::move(isa);
@@ -156,7 +170,7 @@ Status EagerOperation::run(std::span<const ops::View> in, const ops::View& out, 
 
 Status EagerOperation::enqueue(std::span<const ops::View> in, const ops::View& out, EagerDevice& gpu,
                                Stream stream, const Scratch& scratch) const {
-  const ops::GpuKernel* const kernel = ops::find_gpu_kernel(op_);
+  const ops::GpuKernel* const kernel = gpu_kernel_;
   ops::Call call{in, {&out, 1}, &attrs_};
   if (contract_->stateful) {
     const int64_t count = sequences_of(call);
@@ -168,7 +182,7 @@ Status EagerOperation::enqueue(std::span<const ops::View> in, const ops::View& o
     INVAR_TRY(call.shared, scratch(bytes));
   }
   call.gpu.past_now = reinterpret_cast<const int64_t*>(gpu.no_past_.data());
-  call.gpu.fault = reinterpret_cast<uint32_t*>(gpu.faults_.data()) + number_;
+  call.gpu.fault = reinterpret_cast<uint32_t*>(gpu.faults_.data()) + fault_word_;
   kernel->enqueue(call, stream);
   if (const Status started = launch_status(); !started) return named(op_, started.error());
   return {};
@@ -178,7 +192,8 @@ Result<std::unique_ptr<EagerDevice>> EagerDevice::open(int index) {
   INVAR_TRY(std::shared_ptr<Device> device, Device::open(index));
   std::unique_ptr<EagerDevice> made(new EagerDevice(std::move(device)));
   const std::shared_ptr<Device>& d = made->device_;
-  INVAR_TRY(made->faults_, Allocation::make_pinned(opset().size() * sizeof(uint32_t), "faults", d));
+  INVAR_TRY(made->faults_,
+            Allocation::make_pinned((operations_with_indices().size() + 1) * sizeof(uint32_t), "faults", d));
   std::fill_n(made->faults_.data(), made->faults_.size(), std::byte{});
   INVAR_TRY(made->no_past_, Allocation::make(sizeof(int64_t), "positions", d));
   INVAR_CHECK_OK(d->fill(made->no_past_.data(), 0, sizeof(int64_t)));
@@ -200,11 +215,12 @@ Result<const ops::Sequence*> EagerDevice::sequences(int64_t count) {
 }
 
 std::string EagerDevice::take_faults() {
-  const std::span words(reinterpret_cast<uint32_t*>(faults_.data()), opset().size());
+  auto* const words = reinterpret_cast<uint32_t*>(faults_.data());
+  const std::vector<std::string_view>& operations = operations_with_indices();
   std::string names;
-  for (size_t i = 0; i < words.size(); ++i)
+  for (size_t i = 0; i < operations.size(); ++i)
     if (std::atomic_ref word(words[i]); word.load(std::memory_order_relaxed) && word.exchange(0))
-      names += (names.empty() ? "" : ", ") + std::string(opset()[i].op);
+      names += (names.empty() ? "" : ", ") + std::string(operations[i]);
   return names;
 }
 

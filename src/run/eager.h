@@ -42,7 +42,7 @@ class EagerDevice {
   Result<const ops::Sequence*> sequences(int64_t count);
 
   std::shared_ptr<Device> device_;
-  Allocation faults_;   // pinned: a word for each operation of spec/opset.toml
+  Allocation faults_;   // pinned: a word for each operation with indices
   Allocation no_past_;  // an int64_t 0
   std::mutex mutex_;
   std::vector<Allocation> sequences_;  // each {0, 0}, {1, 0}, ...; the last one is the longest
@@ -74,7 +74,8 @@ class EagerOperation {
   std::string op_, isa_;
   Attributes attrs_;
   const ops::OpContract* contract_ = nullptr;
-  size_t number_ = 0;  // in spec/opset.toml
+  const ops::GpuKernel* gpu_kernel_ = nullptr;  // null: none in this build
+  size_t fault_word_ = 0;                       // of EagerDevice
 };
 
 }  // namespace invar::run
