@@ -46,8 +46,8 @@ void run_operation(const std::string& op, const nb::dict& attributes, const std:
   const ops::View result = view_of(out, op + ": result");
   const int number = gpu_of(out, op + ": result");
   nb::gil_scoped_release free;
-  with_pool([&](Pool& pool) {
-    or_raise(number < 0 ? run::run_operation(op, attrs, views, result, isa, pool)
+  with_pool([&](Pool& pool, run::EagerMemory& memory) {
+    or_raise(number < 0 ? run::run_operation(op, attrs, views, result, isa, pool, {}, &memory)
                         : run::run_operation(op, attrs, views, result, isa, pool, gpu(number).device(),
                                              &gpu_memory(number)));
   });
@@ -131,7 +131,8 @@ nb::object Operation::run(const Torch& torch, const nb::tuple& operands, bool mu
   out.data = torch.data(result);
   if (on < 0) {
     nb::gil_scoped_release free;
-    with_pool([&](Pool& pool) { or_raise(call->operation->run(in, out, pool)); });
+    with_pool(
+        [&](Pool& pool, run::EagerMemory& memory) { or_raise(call->operation->run(in, out, pool, memory)); });
     return result;
   }
   run::EagerDevice& device = gpu(on);

@@ -22,6 +22,7 @@ struct Workers {
   std::mutex pool_mutex, gpu_mutex;
   int threads = 0;
   std::unique_ptr<Pool> pool;
+  run::EagerMemory memory;  // of the host
   std::array<std::atomic<Gpu*>, kMaxGpus> gpus = {};
   std::atomic<int> most_gpus = 0;  // no GPU of this number or a higher one is open
 };
@@ -55,11 +56,11 @@ void set_threads(int threads) {
   w.threads = threads;
 }
 
-void with_pool(const std::function<void(Pool&)>& f) {
+void with_pool(const std::function<void(Pool&, run::EagerMemory&)>& f) {
   Workers& w = workers();
   const std::lock_guard one(w.pool_mutex);
   if (!w.pool) w.pool = or_raise(run::start_pool(w.threads));
-  f(*w.pool);
+  f(*w.pool, w.memory);
 }
 
 run::EagerDevice& gpu(int index) {

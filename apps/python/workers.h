@@ -11,8 +11,8 @@ namespace invar::python {
 
 // Sets how many threads later calls use; 0: as many as there are cores.
 void set_threads(int threads);
-// Calls f(pool) while no other thread uses the pool. The caller does not hold the GIL.
-void with_pool(const std::function<void(Pool&)>& f);
+// Calls f while no other thread uses the pool and its memory. The caller does not hold the GIL.
+void with_pool(const std::function<void(Pool&, run::EagerMemory&)>& f);
 // The GPU of this number, and the memory of calls that wait.
 run::EagerDevice& gpu(int index);
 run::EagerMemory& gpu_memory(int index);

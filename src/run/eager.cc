@@ -81,11 +81,11 @@ Status EagerCall::run_on_host(Pool& pool) {
   const int workers = workers_for(static_cast<int64_t>(bytes), pool.threads());
   const ops::CpuKernel& k = *kernel_.cpu;
   const size_t scratch = Allocation::round_up(k.scratch_bytes ? k.scratch_bytes(call_) : 0);
-  INVAR_TRY(const Allocation scratches, Allocation::make(scratch * static_cast<size_t>(workers), "scratch"));
+  INVAR_CHECK_OK(ensure_size(memory_.scratch, scratch * static_cast<size_t>(workers), "scratch", {}));
   for (int phase = 0; phase < k.phases; ++phase) {
     auto work = [&](int worker, int64_t from, int64_t to) {
       num::mend_arithmetic_env();  // the thread may have slept in functions that a library can replace
-      k.run(call_, phase, from, to, scratches.data() + scratch * static_cast<size_t>(worker));
+      k.run(call_, phase, from, to, memory_.scratch.data() + scratch * static_cast<size_t>(worker));
     };
     if (const int64_t units = k.units(call_, phase); units > 0) pool.run(units, work, workers);
   }
@@ -151,20 +151,24 @@ Status EagerOperation::check(std::span<const ops::View> in, const ops::View& out
   return {};
 }
 
-Status EagerOperation::compute(const ops::Call& call, Pool& pool) const {
+Status EagerOperation::compute(const ops::Call& call, Pool& pool, EagerMemory& memory) const {
   INVAR_TRY(const ops::KernelRef kernel, select_kernel(op_, isa_, false));
   const num::ArithmeticEnv env;
   ops::OutOfBounds out_of_bounds;
   if (contract_->find_out_of_bounds && contract_->find_out_of_bounds(call, out_of_bounds))
     return bad_input(text_of(out_of_bounds, call.in[static_cast<size_t>(out_of_bounds.operand)]));
-  EagerMemory own;
-  EagerCall eager(kernel, call, own);
+  EagerCall eager(kernel, call, memory);
   INVAR_CHECK_OK(eager.reserve(*contract_, {}));
   return eager.run_on_host(pool);
 }
 
-Status EagerOperation::run(std::span<const ops::View> in, const ops::View& out, Pool& pool) const {
-  const Status done = compute({in, {&out, 1}, &attrs_}, pool);
+// Memory that the host keeps between calls.
+constexpr size_t kKeptBytes = size_t{64} << 20;
+
+Status EagerOperation::run(std::span<const ops::View> in, const ops::View& out, Pool& pool,
+                           EagerMemory& memory) const {
+  const Status done = compute({in, {&out, 1}, &attrs_}, pool, memory);
+  if (memory.shared.size() + memory.scratch.size() > kKeptBytes) memory = {};
   return done ? done : named(op_, done.error());
 }
 
@@ -226,13 +230,14 @@ std::string EagerDevice::take_faults() {
 
 Status run_operation(const std::string& op, const Attributes& attrs, std::span<const ops::View> in,
                      const ops::View& out, const std::string& isa, Pool& pool,
-                     const std::shared_ptr<Device>& device, EagerMemory* device_memory) {
+                     const std::shared_ptr<Device>& device, EagerMemory* memory) {
   INVAR_TRY(const EagerOperation operation, EagerOperation::make(op, attrs, isa));
   INVAR_CHECK_OK(operation.check(in, out, device != nullptr));
-  if (!device) return operation.run(in, out, pool);
-  const ops::OpContract& contract = *ops::contract_of(op);
   EagerMemory own;
-  EagerCall eager(ops::find_gpu_kernel(op), {in, {&out, 1}, &attrs}, device_memory ? *device_memory : own);
+  if (!memory) memory = &own;
+  if (!device) return operation.run(in, out, pool, *memory);
+  const ops::OpContract& contract = *ops::contract_of(op);
+  EagerCall eager(ops::find_gpu_kernel(op), {in, {&out, 1}, &attrs}, *memory);
   Status done = eager.reserve(contract, device);
   if (done) done = eager.run_on_device(contract, device);
   return done ? done : named(op, done.error());

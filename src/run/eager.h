@@ -15,9 +15,9 @@
 
 namespace invar::run {
 
-// Device memory that calls leave to later calls, which may need as much.
+// Memory, of the host or of a device, that calls leave to later calls, which may need as much.
 struct EagerMemory {
-  Allocation shared, fault;
+  Allocation shared, scratch, fault;
 };
 
 // Computes op(in) into out, which exists and overlaps no operand. All are row-major on the host or
@@ -25,7 +25,7 @@ struct EagerMemory {
 // the best here. Errors name the operation.
 Status run_operation(const std::string& op, const Attributes& attrs, std::span<const ops::View> in,
                      const ops::View& out, const std::string& isa, Pool&,
-                     const std::shared_ptr<Device>& device = {}, EagerMemory* device_memory = nullptr);
+                     const std::shared_ptr<Device>& device = {}, EagerMemory* memory = nullptr);
 
 // A GPU that computes operations on the streams of their callers.
 class EagerDevice {
@@ -58,8 +58,8 @@ class EagerOperation {
   // Whether there is a kernel and the room accepts these shapes and element types. Reads no data.
   // The other functions require that it has returned no error.
   Status check(std::span<const ops::View> in, const ops::View& out, bool gpu) const;
-  // Computes it on the host.
-  Status run(std::span<const ops::View> in, const ops::View& out, Pool&) const;
+  // Computes it on the host, whose memory it is.
+  Status run(std::span<const ops::View> in, const ops::View& out, Pool&, EagerMemory&) const;
   // Memory for this call, at least as aligned as Allocation's.
   using Scratch = std::function<Result<void*>(size_t bytes)>;
   // Queues it on a stream of the device and waits for nothing, so that a graph can record it. Later
@@ -69,7 +69,7 @@ class EagerOperation {
 
  private:
   EagerOperation() = default;
-  Status compute(const ops::Call&, Pool&) const;
+  Status compute(const ops::Call&, Pool&, EagerMemory&) const;
 
   std::string op_, isa_;
   Attributes attrs_;
