@@ -90,6 +90,7 @@ Torch::Torch(nb::handle torch)
       empty_(torch.attr("empty_strided")),
       grad_enabled_(torch.attr("is_grad_enabled")),
       dispatch_modes_(torch.attr("_C").attr("_len_torch_dispatch_stack")),
+      transforms_(torch.attr("_C").attr("_are_functorch_transforms_active")),
       device_(torch.attr("device")),
       cpu_(device_("cpu")),
       forward_ad_(nb::cast<nb::dict>(torch.attr("autograd").attr("forward_ad").attr("__dict__"))),
@@ -118,6 +119,7 @@ bool Torch::grad_enabled() const {
 bool Torch::is_watching() const {
   PyObject* const level = PyDict_GetItemWithError(forward_ad_.ptr(), current_level_.ptr());
   if (level && PyLong_AsLong(level) >= 0) return true;
+  if (is_true(nb::steal(PyObject_CallNoArgs(transforms_.ptr())))) return true;
   const nb::object modes = nb::steal(PyObject_CallNoArgs(dispatch_modes_.ptr()));
   if (!modes.is_valid()) throw nb::python_error();
   return PyLong_AsLong(modes.ptr()) != 0;

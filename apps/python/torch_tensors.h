@@ -28,7 +28,7 @@ class Torch {
   bool requires_grad(nb::handle x) const;
   bool grad_enabled() const;
   // Whether torch follows what is computed by means that this module does not see: forward-mode
-  // derivatives, or a TorchDispatchMode.
+  // derivatives, torch.func's transforms, or a TorchDispatchMode.
   bool is_watching() const;
 
   // Elements as kernels read them: row-major and without lazy negation, else those of a copy that
@@ -52,7 +52,7 @@ class Torch {
 
   const dlpack::ExchangeApi* api_ = nullptr;
   PyTypeObject *type_, *parameter_;
-  nb::object empty_, grad_enabled_, dispatch_modes_, device_, cpu_;
+  nb::object empty_, grad_enabled_, dispatch_modes_, transforms_, device_, cpu_;
   nb::dict forward_ad_;
   nb::object requires_grad_, is_neg_, contiguous_, resolve_neg_, current_level_, names_;
   std::vector<nb::object> dtypes_;

@@ -137,7 +137,8 @@ Result<EagerOperation> EagerOperation::make(std::string op, Attributes attrs, st
     return not_covered(op + ": there is no operation of this name (spec/opset.toml has all)");
   const std::vector<std::string_view>& with_indices = operations_with_indices();
   while (made.fault_word_ < with_indices.size() && with_indices[made.fault_word_] != op) ++made.fault_word_;
-  made.gpu_kernel_ = ops::find_gpu_kernel(op);
+  if (const auto kernel = select_kernel(op, isa, false)) made.host_kernel_ = *kernel;
+  if (const auto kernel = select_kernel(op, isa, true)) made.gpu_kernel_ = *kernel;
   if (!has_attribute_types(attrs))
     return bad_input(op + ": an attribute is of another type than the room names");
   made.op_ = std::move(op), made.attrs_ = std::move(attrs), made.isa_ = std::move(isa);
@@ -145,19 +146,18 @@ Result<EagerOperation> EagerOperation::make(std::string op, Attributes attrs, st
 }
 
 Status EagerOperation::check(std::span<const ops::View> in, const ops::View& out, bool gpu) const {
-  if (const auto kernel = select_kernel(op_, isa_, gpu); !kernel) return named(op_, kernel.error());
+  if (!(gpu ? gpu_kernel_ : host_kernel_)) return named(op_, select_kernel(op_, isa_, gpu).error());
   if (const char* required = contract_->check({in, {&out, 1}, &attrs_}))
     return bad_input(op_ + ": it takes " + required);
   return {};
 }
 
 Status EagerOperation::compute(const ops::Call& call, Pool& pool, EagerMemory& memory) const {
-  INVAR_TRY(const ops::KernelRef kernel, select_kernel(op_, isa_, false));
   const num::ArithmeticEnv env;
   ops::OutOfBounds out_of_bounds;
   if (contract_->find_out_of_bounds && contract_->find_out_of_bounds(call, out_of_bounds))
     return bad_input(text_of(out_of_bounds, call.in[static_cast<size_t>(out_of_bounds.operand)]));
-  EagerCall eager(kernel, call, memory);
+  EagerCall eager(host_kernel_, call, memory);
   INVAR_CHECK_OK(eager.reserve(*contract_, {}));
   return eager.run_on_host(pool);
 }
@@ -174,7 +174,7 @@ Status EagerOperation::run(std::span<const ops::View> in, const ops::View& out, 
 
 Status EagerOperation::enqueue(std::span<const ops::View> in, const ops::View& out, EagerDevice& gpu,
                                Stream stream, const Scratch& scratch) const {
-  const ops::GpuKernel* const kernel = gpu_kernel_;
+  const ops::GpuKernel* const kernel = gpu_kernel_.gpu;
   ops::Call call{in, {&out, 1}, &attrs_};
   if (contract_->stateful) {
     const int64_t count = sequences_of(call);

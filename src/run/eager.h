@@ -74,8 +74,8 @@ class EagerOperation {
   std::string op_, isa_;
   Attributes attrs_;
   const ops::OpContract* contract_ = nullptr;
-  const ops::GpuKernel* gpu_kernel_ = nullptr;  // null: none in this build
-  size_t fault_word_ = 0;                       // of EagerDevice
+  ops::KernelRef host_kernel_, gpu_kernel_;  // empty: none in this build
+  size_t fault_word_ = 0;                    // of EagerDevice
 };
 
 }  // namespace invar::run

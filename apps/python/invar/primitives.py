@@ -116,11 +116,18 @@ class Call:
         return infer(self.op, self._frozen, operands, wanted)
 
 
+def _compiling():
+    """Whether torch's compiler follows this call (or torch is not imported)."""
+    if (torch := arrays.torch()) is None or not hasattr(torch, "compiler"):
+        return True
+    globals()["_compiling"] = torch.compiler.is_compiling  # from now on
+    return torch.compiler.is_compiling()
+
+
 def call(op, *operands, **given):
     """Operation `op` on `operands`. Keywords: its attributes; `shape` and `dtype` of the result
     where they do not follow; `isa` forces an instruction set of the host."""
-    torch = arrays.torch()
-    if torch is not None and not torch.compiler.is_compiling():
+    if not _compiling():
         result = _native.call(op, operands, given)  # plain tensors that need no gradient
         if result is not NotImplemented:
             return result
