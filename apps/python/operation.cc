@@ -234,6 +234,7 @@ std::shared_ptr<Operation> operation_of(nb::handle op, const nb::dict& given) {
     if (!append_key(key, value)) return nullptr;
   }
   if (const auto found = all->find(key); found != all->end()) return found->second.operation;
+  const std::string owned = key;  // what follows may run Python, which may come here again
   nb::dict attributes;
   std::string isa;
   std::optional<std::string> dtype;
@@ -249,7 +250,7 @@ std::shared_ptr<Operation> operation_of(nb::handle op, const nb::dict& given) {
   }
   auto made = std::make_shared<Operation>(nb::cast<std::string>(op), attributes, isa, dtype, shape);
   if (all->size() >= kRemembered) all->clear();
-  all->emplace(key, Remembered{nb::borrow(op), nb::tuple(given.attr("keys")()), made});
+  all->emplace(owned, Remembered{nb::borrow(op), nb::tuple(given.attr("keys")()), made});
   return made;
 }
 

@@ -118,20 +118,46 @@ class Call:
 
 def _compiling():
     """Whether torch's compiler follows this call (or torch is not imported)."""
-    if (torch := arrays.torch()) is None or not hasattr(torch, "compiler"):
+    if (torch := arrays.torch()) is None or torch.compiler.is_compiling():
         return True
     globals()["_compiling"] = torch.compiler.is_compiling  # from now on
-    return torch.compiler.is_compiling()
+    return False
+
+
+def _made(op, given):
+    given = dict(given)
+    return Call(op, given, given.pop("shape", None), given.pop("dtype", None), given.pop("isa", ""))
+
+
+_calls = {}  # by the native operation
+
+
+def _call_of(op, given):
+    """The Call of these keywords; equal ones share it, unless an axis counts from the end and so
+    depends on the operands."""
+    operation = _native.prepared(op, given)
+    if (made := _calls.get(operation)) is not None:
+        return made
+    made = _made(op, given)
+    axis = made.attributes.get("axis")
+    if operation is not None and not (isinstance(axis, int) and axis < 0):
+        made._operation = operation
+        if len(_calls) >= _REMEMBERED:
+            _calls.clear()
+        _calls[operation] = made
+    return made
 
 
 def call(op, *operands, **given):
     """Operation `op` on `operands`. Keywords: its attributes; `shape` and `dtype` of the result
     where they do not follow; `isa` forces an instruction set of the host."""
-    if not _compiling():
+    if _compiling():
+        made = _made(op, given)
+    else:
         result = _native.call(op, operands, given)  # plain tensors that need no gradient
         if result is not NotImplemented:
             return result
-    made = Call(op, given, given.pop("shape", None), given.pop("dtype", None), given.pop("isa", ""))
+        made = _call_of(op, given)
     if any(arrays.is_tensor(x) for x in operands):
         from invar import autograd
 
