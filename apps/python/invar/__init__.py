@@ -11,6 +11,7 @@ from invar._native import BadInput, Error, Failed, Internal, NotCovered, __versi
 from invar.compiler import Program, Tensor, compile
 from invar.generation import Finding, Generation, Verdict, generate, validate, verify
 from invar.module import CompileOptions, convert
+from invar.primitives import synchronize
 
 __all__ = [
     "BadInput",
@@ -31,6 +32,7 @@ __all__ = [
     "ops",
     "primitives",
     "set_threads",
+    "synchronize",
     "validate",
     "verify",
 ]
