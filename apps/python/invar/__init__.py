@@ -9,6 +9,7 @@ receipt. Errors are invar.Error and its kinds, in one line."""
 from invar import ops, primitives
 from invar._native import BadInput, Error, Failed, Internal, NotCovered, __version__, set_threads
 from invar.compiler import Program, Tensor, compile
+from invar.generator import Generator, default_generator, manual_seed
 from invar.generation import Finding, Generation, Verdict, generate, validate, verify
 from invar.module import CompileOptions, convert
 
@@ -19,6 +20,7 @@ __all__ = [
     "Failed",
     "Finding",
     "Generation",
+    "Generator",
     "Internal",
     "NotCovered",
     "Program",
@@ -27,7 +29,9 @@ __all__ = [
     "__version__",
     "compile",
     "convert",
+    "default_generator",
     "generate",
+    "manual_seed",
     "ops",
     "primitives",
     "set_threads",

@@ -9,8 +9,9 @@ namespace invar::ops::random {
 struct Words {
   uint32_t w[4];
 };
-// random.2: the words of the numbers 4 * quad to 4 * quad + 3.
+// random.2: the words of the numbers 4 * quad to 4 * quad + 3 modulo 2^64.
 INVAR_INLINE Words words_of(uint64_t seed, uint64_t quad) {
+  quad &= (uint64_t{1} << 62) - 1;
   uint32_t c0 = static_cast<uint32_t>(quad), c1 = static_cast<uint32_t>(quad >> 32), c2 = 0, c3 = 0x80000000u;
   uint32_t k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(seed >> 32);
   INVAR_UNROLL

@@ -6,5 +6,6 @@ are refused by name: nothing is computed by torch instead, and nothing is copied
 device."""
 
 from invar.ops.linalg import matmul
+from invar.ops.random import dropout, rand, randn
 
-__all__ = ["matmul"]
+__all__ = ["dropout", "matmul", "rand", "randn"]
