@@ -9,8 +9,8 @@ receipt. Errors are invar.Error and its kinds, in one line."""
 from invar import ops, primitives
 from invar._native import BadInput, Error, Failed, Internal, NotCovered, __version__, set_threads
 from invar.compiler import Program, Tensor, compile
-from invar.generator import Generator, default_generator, manual_seed
 from invar.generation import Finding, Generation, Verdict, generate, validate, verify
+from invar.generator import Generator, default_generator, manual_seed
 from invar.module import CompileOptions, convert
 
 __all__ = [

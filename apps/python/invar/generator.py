@@ -56,7 +56,9 @@ class Generator:
         try:
             seed, offset = state
         except (TypeError, ValueError):
-            raise BadInput(f"Generator: argument 'state': expected (seed, offset), got {state!r}") from None
+            raise BadInput(
+                f"Generator: argument 'state': expected (seed, offset), got {state!r}"
+            ) from None
         seed, offset = _integer(seed, "seed"), _integer(offset, "offset")
         with self._lock:
             self._seed, self._offset = seed, offset

@@ -98,4 +98,3 @@ def conv_backward_weight(v):
         if v.needs(1)
         else None,
     ]
-

@@ -1,7 +1,6 @@
 """Gradients of gathers and scatters: scatters that add, in the order of gather.9, and gathers."""
 
 import torch
-
 from invar import NotCovered
 from invar import primitives as p
 from invar.autograd.rules import rule

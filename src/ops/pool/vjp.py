@@ -4,7 +4,6 @@ gradient of a maximum goes to the element that max_pool_indices names."""
 import math
 
 import torch
-
 from invar import primitives as p
 from invar.autograd.rules import no_gradient, rule
 
@@ -61,7 +60,8 @@ class Windows:
         )
 
     def spread(self, grad):
-        """The sum of grad over the windows that hold an element, for each element of the operand."""
+        """The sum of grad over the windows that hold an element, for each element of the
+        operand."""
         if self.whole():
             return p.expand(grad, shape=self.shape)
         ends, more = [], []

@@ -34,7 +34,8 @@ void launch_words(const Call& call, int seed_at, R* out, Fn f, Stream stream) {
 }
 
 void random_bits(const Call& call, Stream stream) {
-  launch_words(call, 0, call.out[0].as<uint32_t>(), [] __device__(int64_t, uint32_t word) { return word; }, stream);
+  launch_words(
+      call, 0, call.out[0].as<uint32_t>(), [] __device__(int64_t, uint32_t word) { return word; }, stream);
 }
 void random_uniform(const Call& call, Stream stream) {
   launch_words(

@@ -20,13 +20,11 @@ void each(const Call& call, int64_t begin, int64_t end, Fn f) {
 }
 
 void random_bits(const Call& call, int, int64_t begin, int64_t end, void*) {
-  each(call, begin, end,
-       [&](int64_t i) { call.out[0].as<uint32_t>()[i] = word(call.in[0], call.in[1], i); });
+  each(call, begin, end, [&](int64_t i) { call.out[0].as<uint32_t>()[i] = word(call.in[0], call.in[1], i); });
 }
 void random_uniform(const Call& call, int, int64_t begin, int64_t end, void*) {
-  each(call, begin, end, [&](int64_t i) {
-    call.out[0].as<float>()[i] = random::uniform_of(word(call.in[0], call.in[1], i));
-  });
+  each(call, begin, end,
+       [&](int64_t i) { call.out[0].as<float>()[i] = random::uniform_of(word(call.in[0], call.in[1], i)); });
 }
 void dropout(const Call& call, int, int64_t begin, int64_t end, void*) {
   const float ratio = attr_f(call, "ratio", 0.5f), scale = random::scale_of(ratio);
@@ -47,11 +45,11 @@ const char* check_uniform(const Call& c) {
 
 }  // namespace
 
-#define INVAR_ROW_IS(name, check_of)                                  \
-  extern const OpContract contract_##name;                            \
-  extern const CpuKernel row_##name##_reference;                      \
+#define INVAR_ROW_IS(name, check_of)                                   \
+  extern const OpContract contract_##name;                             \
+  extern const CpuKernel row_##name##_reference;                       \
   const OpContract contract_##name = {.op = #name, .check = check_of}; \
-  const CpuKernel row_##name##_reference = {                          \
+  const CpuKernel row_##name##_reference = {                           \
       .op = #name, .isa = "reference", .units = chunk_units, .run = name};
 INVAR_ROW_IS(random_bits, check_bits)
 INVAR_ROW_IS(random_uniform, check_uniform)

@@ -5,7 +5,6 @@ import functools
 
 import numpy as np
 import torch
-
 from invar import NotCovered
 from invar import primitives as p
 from invar.autograd.rules import rule

@@ -2,6 +2,7 @@
 (spec: src/ops/random/spec.md)."""
 
 import math
+import operator
 
 import numpy as np
 
@@ -15,9 +16,7 @@ __all__ = ["dropout", "rand", "randn"]
 _SIGNED = 2**63
 
 
-def dropout(
-    input, p=0.5, training=True, inplace=False, *, seed=None, offset=None, generator=None
-):
+def dropout(input, p=0.5, training=True, inplace=False, *, seed=None, offset=None, generator=None):
     """Zeros elements with probability p and scales the others by 1 / (1 - p) (spec: random.5).
 
     input: f32, bf16 or f16 of any shape (bf16 and f16 are computed as f32 and rounded once more);
@@ -45,8 +44,8 @@ def dropout(
 def rand(*size, seed=None, offset=None, generator=None, device=None):
     """Numbers in [0, 1), multiples of 2^-24 (spec: random.4).
 
-    size: integers or one sequence -> f32 of that shape, on `device` (torch; None: the host). `seed`,
-    `offset`, `generator`: as dropout has them. NumPy arrays where torch is not imported."""
+    size: integers or one sequence -> f32 of that shape, on `device` (torch; None: the host).
+    `seed`, `offset`, `generator`: as dropout has them. NumPy arrays where torch is not imported."""
     size = _size("rand", size)
     like = _place(device)
     seed, offset = _drawn("rand", like, math.prod(size), seed, offset, generator)
@@ -54,8 +53,8 @@ def rand(*size, seed=None, offset=None, generator=None, device=None):
 
 
 def randn(*size, seed=None, offset=None, generator=None, device=None):
-    """Normal numbers by Box and Muller: element i is sqrt(-2 ln(1 - u)) * cospi(2 v) with u and v the
-    uniform numbers offset + i and offset + n + i of n elements, every step a primitive, stored.
+    """Normal numbers by Box and Muller: element i is sqrt(-2 ln(1 - u)) * cospi(2 v) with u and v
+    the uniform numbers offset + i and offset + n + i of n elements, every step a primitive, stored.
 
     Arguments as rand has them; 2 n numbers are drawn."""
     size = _size("randn", size)
@@ -129,7 +128,7 @@ def _number(function, argument, value, like):
             )
         return value
     try:
-        signed = (int(value) + _SIGNED) % (2 * _SIGNED) - _SIGNED
+        signed = (operator.index(value) + _SIGNED) % (2 * _SIGNED) - _SIGNED
     except (TypeError, ValueError):
         raise BadInput(
             f"{function}: argument '{argument}': expected an integer, got {type(value).__name__}"

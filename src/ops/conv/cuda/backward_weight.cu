@@ -159,7 +159,8 @@ struct BackwardLoader {
 
 template <int kThreadRows, int kThreadColumns>
 __global__ void __launch_bounds__(kGemmThreads, 2)
-    backward_weight_kernel(const __grid_constant__ BackwardTiles t, const float* grad, const float* x, float* to) {
+    backward_weight_kernel(const __grid_constant__ BackwardTiles t, const float* grad, const float* x,
+                           float* to) {
   using T = ConvTile<kThreadRows, kThreadColumns>;
   using Loader = BackwardLoader<kThreadRows, kThreadColumns>;
   __shared__ alignas(16) float a_tile[kStages][kDepth][T::kRows + Loader::kPitch],
@@ -168,7 +169,8 @@ __global__ void __launch_bounds__(kGemmThreads, 2)
   const int m0 = t.row_tiles.remainder(tile) * T::kRows, n0 = t.column_tiles.remainder(tile) * T::kColumns,
             group = t.groups.remainder(tile);
   const int first = t.first + tile * t.each, last = min(first + t.each, t.last);
-  const int begin = first * static_cast<int>(num::kChain), end = min(last * static_cast<int>(num::kChain), t.k);
+  const int begin = first * static_cast<int>(num::kChain),
+            end = min(last * static_cast<int>(num::kChain), t.k);
   Loader loader;
   loader.init(t, grad, x, group, m0, n0);
 
@@ -332,8 +334,7 @@ void enqueue_backward_weight(const Call& call, Stream stream) {
   float* const out = call.out[0].as<float>();
   const int64_t outputs = r.outputs, k = p.k;
   if (outputs == 0) return;
-  if (k > 0 && r.route == BackwardRoute::whole)
-    return enqueue_tiles(p, r, 0, r.blocks, grad, x, out, stream);
+  if (k > 0 && r.route == BackwardRoute::whole) return enqueue_tiles(p, r, 0, r.blocks, grad, x, out, stream);
   float* const segments = static_cast<float*>(call.shared);
   float* const chains = segments + num::kSegments * outputs;
   for (int64_t first = 0; first < r.blocks; first += r.round) {
