@@ -40,7 +40,7 @@ void random_uniform(const Call& call, int, int64_t begin, int64_t end, void*) {
     for (int64_t j = 0; j < n; ++j) out[i + j] = random::uniform_of(words[j]);
   });
 }
-void dropout(const Call& call, int, int64_t begin, int64_t end, void*) {
+void random_dropout(const Call& call, int, int64_t begin, int64_t end, void*) {
   const float ratio = attr_f(call, "ratio", 0.5f);
   const F least = set1(ratio), scale = set1(random::scale_of(ratio));
   const float* x = call.in[0].as<const float>();
@@ -64,7 +64,7 @@ void dropout(const Call& call, int, int64_t begin, int64_t end, void*) {
       .op = #name, .isa = INVAR_ISA, .units = chunk_units, .run = INVAR_ISA_NS::name};
 INVAR_ROW_IS(random_bits)
 INVAR_ROW_IS(random_uniform)
-INVAR_ROW_IS(dropout)
+INVAR_ROW_IS(random_dropout)
 #undef INVAR_ROW_IS
 
 }  // namespace invar::ops

@@ -42,7 +42,7 @@ void random_uniform(const Call& call, Stream stream) {
       call, 0, call.out[0].as<float>(),
       [] __device__(int64_t, uint32_t word) { return random::uniform_of(word); }, stream);
 }
-void dropout(const Call& call, Stream stream) {
+void random_dropout(const Call& call, Stream stream) {
   const float ratio = attr_f(call, "ratio", 0.5f), scale = random::scale_of(ratio);
   const float* x = call.in[0].as<const float>();
   launch_words(
@@ -62,7 +62,7 @@ void dropout(const Call& call, Stream stream) {
   const GpuKernel INVAR_ROW_OF(name) = {.op = #name, .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::name};
 INVAR_ROW_IS(random_bits)
 INVAR_ROW_IS(random_uniform)
-INVAR_ROW_IS(dropout)
+INVAR_ROW_IS(random_dropout)
 #undef INVAR_ROW_IS
 
 }  // namespace invar::ops

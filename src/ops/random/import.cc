@@ -4,7 +4,7 @@
 
 namespace invar::compiler {
 
-LogicalResult DropoutOp::inferReturnTypes(MLIRContext*, std::optional<Location>, Adaptor op,
+LogicalResult RandomDropoutOp::inferReturnTypes(MLIRContext*, std::optional<Location>, Adaptor op,
                                           SmallVectorImpl<Type>& out) {
   out.push_back(op.getX().getType());
   return success();

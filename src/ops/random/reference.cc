@@ -26,7 +26,7 @@ void random_uniform(const Call& call, int, int64_t begin, int64_t end, void*) {
   each(call, begin, end,
        [&](int64_t i) { call.out[0].as<float>()[i] = random::uniform_of(word(call.in[0], call.in[1], i)); });
 }
-void dropout(const Call& call, int, int64_t begin, int64_t end, void*) {
+void random_dropout(const Call& call, int, int64_t begin, int64_t end, void*) {
   const float ratio = attr_f(call, "ratio", 0.5f), scale = random::scale_of(ratio);
   each(call, begin, end, [&](int64_t i) {
     const bool kept = random::uniform_of(word(call.in[1], call.in[2], i)) >= ratio;
@@ -53,7 +53,7 @@ const char* check_uniform(const Call& c) {
       .op = #name, .isa = "reference", .units = chunk_units, .run = name};
 INVAR_ROW_IS(random_bits, check_bits)
 INVAR_ROW_IS(random_uniform, check_uniform)
-INVAR_ROW_IS(dropout, random::dropout_check)
+INVAR_ROW_IS(random_dropout, random::dropout_check)
 #undef INVAR_ROW_IS
 
 }  // namespace invar::ops

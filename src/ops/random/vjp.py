@@ -1,4 +1,5 @@
-"""The gradient of dropout is dropout of the gradient: the same elements, the same scale."""
+"""The gradient of random_dropout is the operation itself: the same elements, the same scale."""
+scale."""
 
 from invar import primitives as p
 from invar.autograd.rules import no_gradient, rule
@@ -6,6 +7,6 @@ from invar.autograd.rules import no_gradient, rule
 no_gradient("random_bits", "random_uniform")
 
 
-@rule("dropout")
-def dropout(v):
-    return [p.dropout(v.grad, v[1], v[2], ratio=v.attribute("ratio", 0.5)), None, None]
+@rule("random_dropout")
+def random_dropout(v):
+    return [p.random_dropout(v.grad, v[1], v[2], ratio=v.attribute("ratio", 0.5)), None, None]

@@ -38,7 +38,7 @@ def dropout(input, p=0.5, training=True, inplace=False, *, seed=None, offset=Non
         return input
     x, given = _as_f32("dropout", input)
     seed, offset = _drawn("dropout", x, math.prod(x.shape), seed, offset, generator)
-    return _cast(_op("dropout", x, seed, offset, ratio=ratio), given)
+    return _cast(_op("random_dropout", x, seed, offset, ratio=ratio), given)
 
 
 def rand(*size, seed=None, offset=None, generator=None, device=None):

@@ -288,7 +288,7 @@ void enqueue_direct(const BackwardWeight& job, const BackwardPlan& r, int64_t fi
         inside &= at >= 0 && at < p.axis[d].in;
         place = place * p.axis[d].in + at;
       }
-      chain = fma(load(of_grad), inside ? load(x + place) : zero(), chain);
+      chain = fma(load(of_grad), inside ? load(x + place) : zero(), chain);  // contraction.2
       ++of_grad;
       int d = kAxes - 1;
 #pragma unroll
@@ -321,7 +321,7 @@ void enqueue_segments(int64_t k, int64_t outputs, int64_t first, int64_t last, c
       for (int j = 0; j < kAhead; ++j) chain[j] = b + j < end ? load(from + j * outputs) : zero();
 #pragma unroll
       for (int j = 0; j < kAhead; ++j)
-        if (b + j < end) sum = add(sum, chain[j]);
+        if (b + j < end) sum = add(sum, chain[j]);  // contraction.3
     }
     store(segments + i, sum);
   });

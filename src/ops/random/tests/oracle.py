@@ -1,4 +1,4 @@
-"""The outputs of random_bits, random_uniform and dropout from spec.md, without the C++ code
+"""The outputs of random_bits, random_uniform and random_dropout from spec.md, without the C++ code
 (tests/conformance/oracle.py)."""
 
 import math
@@ -39,7 +39,7 @@ def random_uniform(tensors, outputs, attrs):
     return [[write_bits("f32", (w >> 8) / 2**24) for w in drawn]]
 
 
-def dropout(tensors, outputs, attrs):
+def random_dropout(tensors, outputs, attrs):
     ratio = attrs["ratio"]
     scale = div(1.0, add(1.0, -ratio))
     result = []
@@ -49,4 +49,4 @@ def dropout(tensors, outputs, attrs):
     return [result]
 
 
-ON_BITS = {"random_bits": random_bits, "random_uniform": random_uniform, "dropout": dropout}
+ON_BITS = {"random_bits": random_bits, "random_uniform": random_uniform, "random_dropout": random_dropout}
