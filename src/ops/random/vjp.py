@@ -1,5 +1,4 @@
 """The gradient of random_dropout is the operation itself: the same elements, the same scale."""
-scale."""
 
 from invar import primitives as p
 from invar.autograd.rules import no_gradient, rule

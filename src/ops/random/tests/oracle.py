@@ -49,4 +49,8 @@ def random_dropout(tensors, outputs, attrs):
     return [result]
 
 
-ON_BITS = {"random_bits": random_bits, "random_uniform": random_uniform, "random_dropout": random_dropout}
+ON_BITS = {
+    "random_bits": random_bits,
+    "random_uniform": random_uniform,
+    "random_dropout": random_dropout,
+}
