@@ -1,0 +1,34 @@
+"""Tensors joined end to end, so that one call of an elementwise operation serves many. Only copies:
+how tensors are joined reaches no bit."""
+
+import torch
+
+MOST = 1 << 24  # elements that are joined; a larger tensor is alone
+
+
+def buckets(tensors):
+    """The tensors in lists, in order, each of at most MOST elements or of one tensor."""
+    part, size = [], 0
+    for x in tensors:
+        if part and size + x.numel() > MOST:
+            yield part
+            part, size = [], 0
+        part.append(x)
+        size += x.numel()
+    if part:
+        yield part
+
+
+def joined(tensors):
+    """Their elements in row-major order, end to end; the only tensor itself, not a copy, if it is
+    contiguous."""
+    flat = [x.detach().reshape(-1) for x in tensors]
+    return flat[0] if len(flat) == 1 else torch.cat(flat)
+
+
+def split_into(tensors, flat):
+    """Copies the elements of `flat` into the tensors, in row-major order."""
+    parts = flat.split([x.numel() for x in tensors])
+    torch._foreach_copy_(
+        [x.detach() for x in tensors], [part.view(x.shape) for x, part in zip(tensors, parts)]
+    )
