@@ -20,7 +20,7 @@ def wrapped(values):
 
 
 def units(n, m=37):
-    return (RNG.standard_normal((n, m)) * 2.0 ** RNG.integers(-40, 8, (n, m))).astype(np.float32)
+    return (RNG.standard_normal((n, m)) * 2.0 ** RNG.integers(-40, 3, (n, m))).astype(np.float32)
 
 
 def test_sum_is_exact():

@@ -89,7 +89,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     norm = norm.to(grads[0].device)
     constants = torch.tensor([float(max_norm), 1e-6, 1.0], dtype=torch.float64).to(torch.float32)
     most, margin, one = constants.to(norm.device, non_blocking=True)
-    factor = p.minimum(p.div(most, p.add(norm, margin)), one)
+    factor = p.min(p.div(most, p.add(norm, margin)), one)
     for part in buckets(grads):
         split_into(part, p.mul(joined(part), factor))
     return norm
@@ -107,4 +107,4 @@ def clip_grad_value_(parameters, clip_value, foreach=None):
         torch.tensor([-limit, limit], dtype=torch.float64).to(torch.float32).to(grads[0].device)
     )
     for part in buckets(grads):
-        split_into(part, p.maximum(p.minimum(joined(part), high), low))
+        split_into(part, p.max(p.min(joined(part), high), low))
