@@ -5,6 +5,7 @@ from fractions import Fraction
 import invar
 import numpy as np
 import pytest
+import torch
 from invar import primitives as p
 
 RNG = np.random.default_rng(1)
@@ -87,6 +88,5 @@ def test_refusals():
 
 
 def test_tensors_agree_with_arrays():
-    torch = pytest.importorskip("torch")
     x = units(20)
     assert p.fixed_sum(torch.from_numpy(x)).numpy().tobytes() == p.fixed_sum(x).tobytes()

@@ -3,14 +3,17 @@ how tensors are joined reaches no bit."""
 
 import torch
 
-MOST = 1 << 24  # elements that are joined; a larger tensor is alone
+# Elements that are joined; a larger tensor is alone. On a GPU few launches count, on the host
+# caches.
+MOST = {"cuda": 1 << 24, "cpu": 1 << 16}
 
 
 def buckets(tensors):
-    """The tensors in lists, in order, each of at most MOST elements or of one tensor."""
+    """The tensors of one device in lists, in order, each of at most MOST elements or of one
+    tensor."""
     part, size = [], 0
     for x in tensors:
-        if part and size + x.numel() > MOST:
+        if part and size + x.numel() > MOST[x.device.type]:
             yield part
             part, size = [], 0
         part.append(x)
@@ -28,6 +31,9 @@ def joined(tensors):
 
 def split_into(tensors, flat):
     """Copies the elements of `flat` into the tensors, in row-major order."""
+    if len(tensors) == 1:
+        tensors[0].detach().copy_(flat.view(tensors[0].shape))
+        return
     parts = flat.split([x.numel() for x in tensors])
     torch._foreach_copy_(
         [x.detach() for x in tensors], [part.view(x.shape) for x, part in zip(tensors, parts)]
