@@ -87,6 +87,13 @@ def test_refusals():
         p.fixed_sum(np.zeros((2, 2)))
 
 
-def test_tensors_agree_with_arrays():
-    x = units(20)
-    assert p.fixed_sum(torch.from_numpy(x)).numpy().tobytes() == p.fixed_sum(x).tobytes()
+@pytest.mark.parametrize("device", ["cpu"] + ["cuda"] * torch.cuda.is_available())
+@pytest.mark.parametrize("shape", [(20, 37), (3000, 5), (7, 100_000), (1000, 1)])
+def test_tensors_agree_with_arrays(device, shape):
+    x = units(*shape)
+    s, m = p.fixed_sum(x), p.fixed_magnitude(x)
+    t = torch.from_numpy(x).to(device)
+    a, b = p.fixed_sum(t), p.fixed_magnitude(t)
+    assert a.cpu().numpy().tobytes() == s.tobytes()
+    assert b.cpu().numpy().tobytes() == m.tobytes()
+    assert p.fixed_value(a, b).cpu().numpy().tobytes() == p.fixed_value(s, m).tobytes()

@@ -82,6 +82,23 @@ def test_bits_for_threads(case, threads):
     assert data(once) == data(again)
 
 
+@each_case
+@pytest.mark.parametrize("device", DEVICES)
+def test_bits_for_devices(case, device):
+    """Also of clipped gradients. With "cpu" alone it says that a run repeats."""
+    found = []
+    for place in ("cpu", device):
+        params = made(device=place)
+        set_gradients(params)
+        norm = optim.clip_grad_norm_(params, 0.5)
+        optim.clip_grad_value_(params, 0.125)
+        of(optim, case)(params).step()
+        clipped = data(params)
+        run(of(optim, case), params)
+        found.append((data([norm]), clipped, data(params)))
+    assert found[0] == found[1]
+
+
 STEPS = {
     "sgd_step": (2, [0.1, 0.01]),
     "momentum_step": (3, [0.1, 0.01, 0.9, 0.7]),
