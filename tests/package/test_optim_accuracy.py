@@ -59,7 +59,9 @@ def test_lion():
 @pytest.mark.parametrize("most", [0.5, 1e6])
 @pytest.mark.parametrize("device", DEVICES)
 def test_clip_grad_norm(norm_type, most, device):
-    ours, theirs = made(device=device), made(torch.float64)
+    ours, theirs = (
+        [x for x in all_of if x.numel()] for all_of in (made(device=device), made(torch.float64))
+    )  # torch takes no norm of an empty tensor
     set_gradients(ours)
     set_gradients(theirs)
     a = optim.clip_grad_norm_(ours, most, norm_type)

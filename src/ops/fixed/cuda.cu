@@ -14,61 +14,79 @@ __device__ inline uint64_t fixed_point(float x) {
 }
 
 constexpr int kThreads = 256;
-// Parts of the units, so that few columns fill the device, too.
-int64_t sum_parts(const FixedUnits& s) {
+// How a sum is shared out: rows of `group` neighbouring units, so that narrow units fill a block,
+// and parts of these rows, so that few columns fill the device.
+struct SumParts {
+  int64_t group, parts;
+};
+SumParts sum_parts(const FixedUnits& s) {
   constexpr int64_t kBlocks = 512, kLeast = 16;
-  const int64_t blocks = ceil_div(s.n, kThreads), wanted = blocks ? kBlocks / blocks : 1;
-  const int64_t most = s.units / kLeast;
+  if (s.n == 0) return {1, 1};
+  const int64_t fitting = s.n < kThreads ? kThreads / s.n : 1;
+  const int64_t group = s.units >= 2 * fitting ? fitting : 1;
+  const int64_t wanted = kBlocks / ceil_div(s.n * group, kThreads), most = s.units / group / kLeast;
   const int64_t parts = wanted < most ? wanted : most;
-  return parts > 1 ? parts : 1;
+  return {group, parts > 1 ? parts : 1};
 }
 size_t sum_shared(const Call& call) {
   const FixedUnits s = fixed_units(call);
-  const int64_t parts = sum_parts(s);
-  return parts > 1 ? static_cast<size_t>(parts * s.n) * sizeof(uint64_t) : 0;
+  const SumParts p = sum_parts(s);
+  const int64_t partial = p.parts * p.group;
+  return partial > 1 ? static_cast<size_t>(partial * s.n) * sizeof(uint64_t) : 0;
 }
-__global__ void __launch_bounds__(kThreads) sum_kernel(FixedUnits s, const float* x, uint64_t* out) {
+// out [part, unit of the group, column].
+__global__ void __launch_bounds__(kThreads)
+    sum_kernel(FixedUnits s, int64_t group, const float* x, uint64_t* out) {
   trigger_and_wait();
-  const int64_t part = blockIdx.y, parts = gridDim.y;
-  const int64_t begin = s.units * part / parts, end = s.units * (part + 1) / parts;
-  for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < s.n;
-       i += int64_t{gridDim.x} * kThreads) {
+  const int64_t part = blockIdx.y, parts = gridDim.y, width = s.n * group;
+  const int64_t rows = (s.units + group - 1) / group;
+  const int64_t begin = rows * part / parts, end = rows * (part + 1) / parts;
+  const int64_t first = int64_t{blockIdx.x} * kThreads + threadIdx.x, step = int64_t{gridDim.x} * kThreads;
+  for (int64_t i = first; i < width; i += step) {
+    const int64_t own = (s.units - i / s.n + group - 1) / group;  // the last row may be shorter
+    const int64_t last = end < own ? end : own;
     uint64_t sum = 0;
 #pragma unroll 8
-    for (int64_t u = begin; u < end; ++u) sum += fixed_point(x[u * s.n + i]);
-    out[part * s.n + i] = sum;
+    for (int64_t row = begin; row < last; ++row) sum += fixed_point(x[row * width + i]);
+    out[part * width + i] = sum;
   }
 }
 void enqueue_sum(const Call& call, Stream stream) {
   const FixedUnits s = fixed_units(call);
-  const int64_t parts = sum_parts(s);
+  const SumParts p = sum_parts(s);
+  const int64_t partials = p.parts * p.group;
   uint64_t* const out = call.out[0].as<uint64_t>();
-  uint64_t* const partial = parts > 1 ? static_cast<uint64_t*>(call.shared) : out;
-  launch_dependent(sum_kernel, dim3(grid_for(ceil_div(s.n, kThreads)), static_cast<unsigned>(parts)),
-                   dim3(kThreads), 0, stream, s, call.in[0].as<const float>(), partial);
-  if (parts > 1) {
-    const int64_t n = s.n;
-    launch_for_each(stream, n, [=] __device__(int64_t i) {
-      uint64_t sum = 0;
-      for (int64_t part = 0; part < parts; ++part) sum += partial[part * n + i];
-      out[i] = sum;
-    });
-  }
+  uint64_t* const partial = partials > 1 ? static_cast<uint64_t*>(call.shared) : out;
+  launch_dependent(sum_kernel,
+                   dim3(grid_for(ceil_div(s.n * p.group, kThreads)), static_cast<unsigned>(p.parts)),
+                   dim3(kThreads), 0, stream, s, p.group, call.in[0].as<const float>(), partial);
+  if (partials == 1) return;
+  const int64_t n = s.n;
+  launch_for_each(stream, n, [=] __device__(int64_t i) {
+    uint64_t sum = 0;
+    for (int64_t part = 0; part < partials; ++part) sum += partial[part * n + i];
+    out[i] = sum;
+  });
 }
 
-// The bits of the largest |x| of each unit into call.shared, then their sum by one block.
-constexpr int64_t kPart = 8192;
+// The bits of the largest |x| of each unit, then sums of the units' magnitudes by blocks, then
+// their sum: all in call.shared. A warp takes a part of a unit.
+constexpr int64_t kPart = 1024, kSumBlocks = 256;
 size_t magnitude_shared(const Call& call) {
-  return static_cast<size_t>(fixed_units(call).units) * sizeof(uint32_t);
+  return static_cast<size_t>(kSumBlocks) * sizeof(uint64_t) +
+         static_cast<size_t>(fixed_units(call).units) * sizeof(uint32_t);
 }
 __global__ void __launch_bounds__(kThreads) largest_kernel(FixedUnits s, const float* x, uint32_t* largest) {
   trigger_and_wait();
-  const int64_t count = (s.n + kPart - 1) / kPart;
-  for (int64_t part = blockIdx.x; part < s.units * count; part += gridDim.x) {
+  constexpr int kWarps = kThreads / kWarp;
+  const int64_t count = (s.n + kPart - 1) / kPart, first = threadIdx.x / kWarp;
+  for (int64_t part = blockIdx.x * int64_t{kWarps} + first; part < s.units * count;
+       part += int64_t{gridDim.x} * kWarps) {
     const int64_t u = part / count, begin = part % count * kPart;
     const int64_t end = s.n - begin < kPart ? s.n : begin + kPart;
     uint32_t most = 0;
-    for (int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
+#pragma unroll 8
+    for (int64_t i = begin + threadIdx.x % kWarp; i < end; i += kWarp) {
       const uint32_t v = __float_as_uint(x[u * s.n + i]) & 0x7fffffffu;
       most = v > most ? v : most;
     }
@@ -80,27 +98,42 @@ __global__ void __launch_bounds__(kThreads) largest_kernel(FixedUnits s, const f
     if (threadIdx.x % kWarp == 0) atomicMax(&largest[u], most);
   }
 }
-__global__ void __launch_bounds__(kThreads)
-    magnitude_kernel(int64_t units, const uint32_t* largest, uint64_t* out) {
+// out[block] = the sum of from(i) for i < n by the block.
+template <class From>
+__global__ void __launch_bounds__(kThreads) add_kernel(int64_t n, uint64_t* out, From from) {
   __shared__ uint64_t partial[kThreads];
   trigger_and_wait();
   uint64_t sum = 0;
-  for (int64_t u = threadIdx.x; u < units; u += kThreads)
-    sum += static_cast<uint64_t>(fixed_magnitude_of(largest[u]));
+  const int64_t first = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  for (int64_t i = first; i < n; i += int64_t{gridDim.x} * kThreads) sum += from(i);
   partial[threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  for (int i = 1; i < kThreads; ++i) sum += partial[i];
-  *out = sum;
+  for (int stride = kThreads / 2; stride > 0; stride /= 2) {
+    __syncthreads();
+    if (threadIdx.x < stride) partial[threadIdx.x] += partial[threadIdx.x + stride];
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = partial[0];
+}
+template <class From>
+void launch_add(Stream stream, int64_t n, int64_t blocks, uint64_t* out, From from) {
+  launch_dependent(add_kernel<From>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, stream, n, out,
+                   from);
 }
 void enqueue_magnitude(const Call& call, Stream stream) {
   const FixedUnits s = fixed_units(call);
-  auto* const largest = static_cast<uint32_t*>(call.shared);
+  auto* const sums = static_cast<uint64_t*>(call.shared);
+  auto* const largest = reinterpret_cast<uint32_t*>(sums + kSumBlocks);
+  uint64_t* const out = call.out[0].as<uint64_t>();
   launch_for_each(stream, s.units, [=] __device__(int64_t u) { largest[u] = 0; });
-  launch_dependent(largest_kernel, dim3(grid_for(s.units * ceil_div(s.n, kPart))), dim3(kThreads), 0, stream,
-                   s, call.in[0].as<const float>(), largest);
-  launch_dependent(magnitude_kernel, dim3(1), dim3(kThreads), 0, stream, s.units, largest,
-                   call.out[0].as<uint64_t>());
+  launch_dependent(largest_kernel, dim3(grid_for(ceil_div(s.units * ceil_div(s.n, kPart), kThreads / kWarp))),
+                   dim3(kThreads), 0, stream, s, call.in[0].as<const float>(), largest);
+  const auto magnitude = [=] __device__(int64_t u) {
+    return static_cast<uint64_t>(fixed_magnitude_of(largest[u]));
+  };
+  const int64_t wanted = ceil_div(s.units, 16 * kThreads);
+  if (wanted <= 1) return launch_add(stream, s.units, 1, out, magnitude);
+  const int64_t blocks = wanted < kSumBlocks ? wanted : kSumBlocks;
+  launch_add(stream, s.units, blocks, sums, magnitude);
+  launch_add(stream, blocks, 1, out, [=] __device__(int64_t i) { return sums[i]; });
 }
 
 void enqueue_value(const Call& call, Stream stream) {

@@ -25,16 +25,14 @@ def buckets(tensors):
 def joined(tensors):
     """Their elements in row-major order, end to end; the only tensor itself, not a copy, if it is
     contiguous."""
-    flat = [x.detach().reshape(-1) for x in tensors]
-    return flat[0] if len(flat) == 1 else torch.cat(flat)
+    if len(tensors) == 1:
+        return tensors[0].reshape(-1)
+    return torch._utils._flatten_dense_tensors(tensors)
 
 
 def split_into(tensors, flat):
     """Copies the elements of `flat` into the tensors, in row-major order."""
     if len(tensors) == 1:
-        tensors[0].detach().copy_(flat.view(tensors[0].shape))
-        return
-    parts = flat.split([x.numel() for x in tensors])
-    torch._foreach_copy_(
-        [x.detach() for x in tensors], [part.view(x.shape) for x, part in zip(tensors, parts)]
-    )
+        tensors[0].copy_(flat.view(tensors[0].shape))
+    else:
+        torch._foreach_copy_(tensors, torch._utils._unflatten_dense_tensors(flat, tensors))
