@@ -118,22 +118,29 @@ void launch_add(Stream stream, int64_t n, int64_t blocks, uint64_t* out, From fr
   launch_dependent(add_kernel<From>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, stream, n, out,
                    from);
 }
+void enqueue_largest(const FixedUnits& s, const float* x, uint32_t* largest, Stream stream) {
+  launch_dependent(largest_kernel, dim3(grid_for(ceil_div(s.units * ceil_div(s.n, kPart), kThreads / kWarp))),
+                   dim3(kThreads), 0, stream, s, x, largest);
+}
+// Adds the magnitudes of the units; sums: of kSumBlocks.
+void enqueue_total(int64_t units, const uint32_t* largest, uint64_t* sums, uint64_t* out, Stream stream) {
+  const auto magnitude = [=] __device__(int64_t u) {
+    return static_cast<uint64_t>(fixed_magnitude_of(largest[u]));
+  };
+  const int64_t wanted = ceil_div(units, 16 * kThreads);
+  if (wanted <= 1) return launch_add(stream, units, 1, out, magnitude);
+  const int64_t blocks = wanted < kSumBlocks ? wanted : kSumBlocks;
+  launch_add(stream, units, blocks, sums, magnitude);
+  launch_add(stream, blocks, 1, out, [=] __device__(int64_t i) { return sums[i]; });
+}
+
 void enqueue_magnitude(const Call& call, Stream stream) {
   const FixedUnits s = fixed_units(call);
   auto* const sums = static_cast<uint64_t*>(call.shared);
   auto* const largest = reinterpret_cast<uint32_t*>(sums + kSumBlocks);
-  uint64_t* const out = call.out[0].as<uint64_t>();
   launch_for_each(stream, s.units, [=] __device__(int64_t u) { largest[u] = 0; });
-  launch_dependent(largest_kernel, dim3(grid_for(ceil_div(s.units * ceil_div(s.n, kPart), kThreads / kWarp))),
-                   dim3(kThreads), 0, stream, s, call.in[0].as<const float>(), largest);
-  const auto magnitude = [=] __device__(int64_t u) {
-    return static_cast<uint64_t>(fixed_magnitude_of(largest[u]));
-  };
-  const int64_t wanted = ceil_div(s.units, 16 * kThreads);
-  if (wanted <= 1) return launch_add(stream, s.units, 1, out, magnitude);
-  const int64_t blocks = wanted < kSumBlocks ? wanted : kSumBlocks;
-  launch_add(stream, s.units, blocks, sums, magnitude);
-  launch_add(stream, blocks, 1, out, [=] __device__(int64_t i) { return sums[i]; });
+  enqueue_largest(s, call.in[0].as<const float>(), largest, stream);
+  enqueue_total(s.units, largest, sums, call.out[0].as<uint64_t>(), stream);
 }
 
 void enqueue_value(const Call& call, Stream stream) {
@@ -148,7 +155,72 @@ void enqueue_value(const Call& call, Stream stream) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const GpuKernel INVAR_ROW_OF(fixed_sum), INVAR_ROW_OF(fixed_magnitude), INVAR_ROW_OF(fixed_value);
+extern const GpuKernel INVAR_ROW_OF(matmul);
+
+namespace INVAR_ISA_NS {
+namespace {
+
+// Products of as many units as 64 MiB hold, by the kernel of matmul, then their sums; in
+// call.shared as for the magnitude, the products, and the memory of matmul.
+struct ProductParts {
+  int64_t units;                        // at a time
+  size_t largest, products, of_matmul;  // offsets
+};
+ProductParts product_parts(const FixedProducts& s) {
+  constexpr int64_t kProductBytes = int64_t{64} << 20;
+  const auto whole = [](size_t bytes) { return (bytes + 255) / 256 * 256; };
+  const int64_t bytes = s.rows * s.columns * 4, fitting = bytes ? kProductBytes / bytes : 1;
+  ProductParts p{};
+  p.units = fitting < s.units ? fitting : s.units;
+  if (p.units < 1) p.units = 1;
+  p.largest = static_cast<size_t>(kSumBlocks) * sizeof(uint64_t);
+  p.products = whole(p.largest + static_cast<size_t>(s.units) * sizeof(uint32_t));
+  p.of_matmul = whole(p.products + static_cast<size_t>(p.units * bytes));
+  return p;
+}
+size_t matmul_shared(const Call& call) {
+  const FixedProducts s = fixed_products(call);
+  const ProductParts p = product_parts(s);
+  size_t most = 0;
+  for (const int64_t units : {p.units, s.units % p.units}) {
+    const UnitProducts u = unit_products(call, 0, units, nullptr);
+    const size_t needed = INVAR_ROW_OF(matmul).shared_bytes({{u.in, 2}, {&u.out, 1}, &transposed_a()});
+    most = needed > most ? needed : most;
+  }
+  return p.of_matmul + most;
+}
+void enqueue_matmul(const Call& call, Stream stream) {
+  const FixedProducts s = fixed_products(call);
+  const ProductParts p = product_parts(s);
+  auto* const memory = static_cast<std::byte*>(call.shared);
+  auto* const sums = reinterpret_cast<uint64_t*>(memory);
+  auto* const largest = reinterpret_cast<uint32_t*>(memory + p.largest);
+  auto* const products = reinterpret_cast<float*>(memory + p.products);
+  uint64_t* const out = call.out[0].as<uint64_t>();
+  const int64_t n = s.rows * s.columns;
+  launch_for_each(stream, s.units, [=] __device__(int64_t u) { largest[u] = 0; });
+  launch_for_each(stream, s.units ? 0 : n, [=] __device__(int64_t i) { out[i] = 0; });
+  for (int64_t first = 0; n > 0 && first < s.units; first += p.units) {
+    const int64_t units = s.units - first < p.units ? s.units - first : p.units;
+    const UnitProducts u = unit_products(call, first, units, products);
+    Call product{{u.in, 2}, {&u.out, 1}, &transposed_a()};
+    product.shared = memory + p.of_matmul, product.gpu = call.gpu;
+    INVAR_ROW_OF(matmul).enqueue(product, stream);
+    enqueue_largest({units, n}, products, largest + first, stream);
+    launch_for_each(stream, n, [=] __device__(int64_t i) {
+      uint64_t sum = first ? out[i] : 0;
+      for (int64_t j = 0; j < units; ++j) sum += fixed_point(products[j * n + i]);
+      out[i] = sum;
+    });
+  }
+  enqueue_total(s.units, largest, sums, out + n, stream);
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+extern const GpuKernel INVAR_ROW_OF(fixed_sum), INVAR_ROW_OF(fixed_magnitude), INVAR_ROW_OF(fixed_value),
+    INVAR_ROW_OF(fixed_matmul);
 const GpuKernel INVAR_ROW_OF(fixed_sum) = {.op = "fixed_sum",
                                            .isa = INVAR_ISA,
                                            .shared_bytes = INVAR_ISA_NS::sum_shared,
@@ -157,6 +229,10 @@ const GpuKernel INVAR_ROW_OF(fixed_magnitude) = {.op = "fixed_magnitude",
                                                  .isa = INVAR_ISA,
                                                  .shared_bytes = INVAR_ISA_NS::magnitude_shared,
                                                  .enqueue = INVAR_ISA_NS::enqueue_magnitude};
+const GpuKernel INVAR_ROW_OF(fixed_matmul) = {.op = "fixed_matmul",
+                                              .isa = INVAR_ISA,
+                                              .shared_bytes = INVAR_ISA_NS::matmul_shared,
+                                              .enqueue = INVAR_ISA_NS::enqueue_matmul};
 const GpuKernel INVAR_ROW_OF(fixed_value) = {
     .op = "fixed_value", .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::enqueue_value};
 

@@ -15,6 +15,18 @@ struct FixedUnits {
 };
 FixedUnits fixed_units(const Call&);
 
+// fixed.8: the products of units, a [units, length, rows] and b [units, length, columns].
+struct FixedProducts {
+  int64_t units, length, rows, columns;
+};
+FixedProducts fixed_products(const Call&);
+const Attributes& transposed_a();  // of matmul
+// The operands and the result of the matmul of some units from `first` on.
+struct UnitProducts {
+  View in[2], out;
+};
+UnitProducts unit_products(const Call&, int64_t first, int64_t units, float* out);
+
 // fixed.4: the magnitude of a unit from the bits of its largest |x|, which order as the values do.
 // The product is exact, as is that of a subnormal number.
 INVAR_INLINE int64_t fixed_magnitude_of(uint32_t largest) {

@@ -5,20 +5,21 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
+constexpr int64_t kUnit = 512;  // elements, of each operand
 int64_t step_units(const Call& call, int) {
-  return (call.in[0].dim[0] + kChunk - 1) / kChunk;
+  return (call.in[0].dim[0] + kUnit - 1) / kUnit;
 }
 
 template <class Step>
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const int64_t n = call.in[0].dim[0], to = end * kChunk < n ? end * kChunk : n;
+  const int64_t n = call.in[0].dim[0], to = end * kUnit < n ? end * kUnit : n;
   const int64_t nesterov = attr_i(call, "nesterov", 0);
   const float* in[Step::kIn];
   for (int k = 0; k < Step::kIn; ++k) in[k] = call.in[static_cast<size_t>(k)].as<const float>();
   F s[Step::kScalars];
   for (int k = 0; k < Step::kScalars; ++k) s[k] = set1(call.in[Step::kIn].template as<const float>()[k]);
   float* out = call.out[0].as<float>();
-  for (int64_t i = begin * kChunk; i < to; i += kW) {
+  for (int64_t i = begin * kUnit; i < to; i += kW) {
     const int lanes = to - i < kW ? static_cast<int>(to - i) : kW;
     F x[Step::kIn], y[Step::kOut];
     for (int k = 0; k < Step::kIn; ++k) x[k] = load_part(in[k] + i, lanes);

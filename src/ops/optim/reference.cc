@@ -48,7 +48,7 @@ void adam_of(const Element& e, bool amsgrad) {
   const float first = std::fma(alpha, difference, m);
   const float square = d * d, old = beta * v;
   const float second = std::fma(gamma, square, old);
-  const float most = amsgrad ? maximum(e.operand(4), second) : second;
+  const float most = amsgrad ? maximum(e.operand(4), num::canonicalize(second)) : second;
   const float root = std::sqrt(most);
   const float corrected = root / rho;
   const float s = corrected + epsilon;
@@ -56,7 +56,6 @@ void adam_of(const Element& e, bool amsgrad) {
   e.result(0, std::fma(-sigma, ratio, decayed));
   e.result(1, first);
   e.result(2, second);
-  if (amsgrad) e.result(3, most);
 }
 void adam(const Call&, const Element& e) {
   adam_of(e, false);
@@ -81,7 +80,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   for (int64_t i = begin; i < end; ++i) step(call, Element(call, i));
 }
 
-template <size_t operands, int64_t scalars>
+template <size_t operands, int64_t scalars, int64_t results>
 const char* check(const Call& c) {
   if (!has_operands(c, operands + 1, 1)) return "the operands of the step and one result";
   for (const View& v : c.in)
@@ -90,8 +89,7 @@ const char* check(const Call& c) {
     if (!same_shape(c.in[0], c.in[i])) return "gradients and state shaped like the parameters";
   if (c.in[operands].dim[0] != scalars) return "as many scalars as the step has";
   const View& out = c.out[0];
-  if (!is_f32(out) || out.rank != 2 || out.dim[0] != static_cast<int64_t>(operands) - 1 ||
-      out.dim[1] != c.in[0].dim[0])
+  if (!is_f32(out) || out.rank != 2 || out.dim[0] != results || out.dim[1] != c.in[0].dim[0])
     return "a result of f32, a row for the parameters and for each state";
   if (const int64_t nesterov = attr_i(c, "nesterov", 0); nesterov != 0 && nesterov != 1)
     return "nesterov of 0 or 1";
@@ -100,16 +98,16 @@ const char* check(const Call& c) {
 
 }  // namespace
 
-#define INVAR_STEP(name, function, operands, scalars)                                  \
-  extern const OpContract contract_##name;                                             \
-  extern const CpuKernel row_##name##_reference;                                       \
-  const OpContract contract_##name = {.op = #name, .check = check<operands, scalars>}; \
-  const CpuKernel row_##name##_reference = {                                           \
+#define INVAR_STEP(name, function, operands, scalars, results)                                  \
+  extern const OpContract contract_##name;                                                      \
+  extern const CpuKernel row_##name##_reference;                                                \
+  const OpContract contract_##name = {.op = #name, .check = check<operands, scalars, results>}; \
+  const CpuKernel row_##name##_reference = {                                                    \
       .op = #name, .isa = "reference", .units = units, .run = run<function>};
-INVAR_STEP(sgd_step, sgd, 2, 2)
-INVAR_STEP(momentum_step, momentum, 3, 4)
-INVAR_STEP(adam_step, adam, 4, 8)
-INVAR_STEP(amsgrad_step, amsgrad, 5, 8)
-INVAR_STEP(lion_step, lion, 3, 4)
+INVAR_STEP(sgd_step, sgd, 2, 2, 1)
+INVAR_STEP(momentum_step, momentum, 3, 4, 2)
+INVAR_STEP(adam_step, adam, 4, 8, 3)
+INVAR_STEP(amsgrad_step, amsgrad, 5, 8, 3)
+INVAR_STEP(lion_step, lion, 3, 4, 2)
 
 }  // namespace invar::ops

@@ -26,13 +26,14 @@ struct MomentumStep {
 
 template <bool kAmsgrad>
 struct AdamStep {
-  static constexpr int kIn = kAmsgrad ? 5 : 4, kScalars = 8, kOut = kIn - 1;
+  static constexpr int kIn = kAmsgrad ? 5 : 4, kScalars = 8, kOut = 3;
   INVAR_INLINE void step(const F* x, const F* s, int64_t, F* y) {
     const F d = fma(s[2], x[0], x[1]);
     y[1] = fma(s[3], sub(d, x[2]), x[2]);
     y[2] = fma(s[5], mul(d, d), mul(s[4], x[3]));
-    if constexpr (kAmsgrad) y[3] = maximum(x[4], y[2]);
-    const F scale = add(div(sqrt(y[kOut - 1]), s[6]), s[7]);
+    F most = y[2];
+    if constexpr (kAmsgrad) most = maximum(x[4], canonicalize(most));
+    const F scale = add(div(sqrt(most), s[6]), s[7]);
     y[0] = fma(neg(s[0]), div(y[1], scale), mul(s[1], x[0]));
   }
 };

@@ -1,5 +1,6 @@
 """Adam and AdamW, with or without AMSGrad."""
 
+from invar import primitives as p
 from invar.optim.optimizer import Optimizer, at_least, number, within
 from invar.optim.scalars import adam_scalars
 
@@ -60,6 +61,9 @@ class Adam(Optimizer):
             count,
         )
         return "amsgrad_step" if group["amsgrad"] else "adam_step", {}, scalars
+
+    def new_states(self, states, result):
+        return [*result[1:], *(p.max(most, result[2]) for most in states[2:])]
 
 
 class AdamW(Adam):

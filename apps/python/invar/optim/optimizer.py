@@ -44,6 +44,10 @@ class Optimizer(torch.optim.Optimizer):
         """(name, attributes, scalars) of step `count` (from 1; scalars by spec optim.7)."""
         raise NotImplementedError
 
+    def new_states(self, states, result):
+        """The new state tensors, joined, from the old ones and the operation's result."""
+        return result[1:]
+
     counts = True  # whether the state has the number of steps
 
     def add_param_group(self, param_group):
@@ -115,7 +119,7 @@ class Optimizer(torch.optim.Optimizer):
             states = [self._state(part, name, count, grads) for name in names]
             result = p.call(op, joined(part), grads, *states, scalars, **attributes)
             split_into(part, result[0])
-            for name, row in zip(names, result[1:]):
+            for name, row in zip(names, self.new_states(states, result)):
                 split_into([self.state[x][name] for x in part], row)
         steps = torch.full([len(params)], float(count)).unbind() if self.counts else []
         for x, step in zip(params, steps):

@@ -23,10 +23,10 @@ def adam(p, g, m, v, s, attrs, most=None):
     d = fma(lam, p, g)
     first = fma(alpha, sub(d, m), m)
     second = fma(gamma, mul(d, d), mul(beta, v))
-    largest = second if most is None else maximum(most, second)
+    largest = second if most is None else maximum(most, canon(second))
     scale = add(div(sqrt(largest), rho), eps)
     new = fma(-sigma, div(first, scale), mul(delta, p))
-    return [new, first, second] + ([] if most is None else [largest])
+    return [new, first, second]
 
 
 def amsgrad(p, g, m, v, w, s, attrs):
