@@ -177,24 +177,24 @@ def number(value: Any, name: str, like: Any) -> Any:
 
 
 def same_kind(name: str, **given: Any) -> None:
-    """Arguments that are arrays must be of one library and on one device."""
-    first = None
+    """Arguments that are arrays must be of one library and on one device. NumPy's arrays have a device,
+    too, which equals none of torch's."""
+    first, place = "", None
     for argument, x in given.items():
         if x is None or is_number(x):
             continue
         type_of(x, argument)
-        where = "numpy" if isinstance(x, np.ndarray) else x.device
-        if first is None:
-            first, place = argument, where
-        elif where != place:
+        if place is None:
+            first, place = argument, x.device
+        elif x.device != place:
             raise OperandError(
-                f"{name}: argument '{argument}': expected one on {_place(place)} as '{first}', got one "
-                f"on {_place(where)}"
+                f"{name}: argument '{argument}': expected an array on {_place(place)} as '{first}' "
+                f"is, got one on {_place(x.device)}"
             )
 
 
-def _place(where: Any) -> str:
-    return "NumPy's host arrays" if where == "numpy" else f"torch's {where}"
+def _place(device: Any) -> str:
+    return "NumPy's host" if device == "cpu" else f"torch's {device}"
 
 
 def real(name: str, x: Any, argument: str = "input") -> str:

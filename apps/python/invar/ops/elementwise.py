@@ -65,7 +65,8 @@ def operands(name: str, a: Any, b: Any, least: str | None = None) -> tuple[Any, 
         t.type_of(a)
     if not na and not nb:
         ea, eb = t.type_of(a), t.type_of(b, "other")
-        t.same_kind(name, input=a, other=b)
+        if a.device != b.device:
+            t.same_kind(name, input=a, other=b)
         e = ea if ea == eb else t.result_type(a, b)
     else:
         e = t.result_type(a, b)
@@ -213,15 +214,33 @@ def div(input: Array, other: Array | Number, *, rounding_mode: str | None = None
         )
     x, y, e = operands("div", input, other)
     if e in t.FLOATS:
-        return cast(Array, t.cast(p.call(rounding_mode, p.div(x, y)), e))
-    q = p.div(x, y)
-    if rounding_mode == "floor" and e[0] == "i":
-        rest = p.mod(x, y)  # its sign is that of other
-        wrong = p.less(p.bitwise_xor(x, y), t.number(0, t.NAMES[x.dtype], x))
-        inexact = p.logical_not(p.equal(rest, t.number(0, t.NAMES[x.dtype], x)))
-        both = p.cast(p.logical_and(wrong, inexact), dtype=t.NAMES[x.dtype])
-        q = p.sub(q, both)
+        q = p.trunc(p.div(x, y)) if rounding_mode == "trunc" else _floor_quotient(x, y)
+    else:
+        q = p.div(x, y)
+        if rounding_mode == "floor" and e[0] == "i":
+            q = _floored(q, x, y)
     return cast(Array, t.cast(q, e))
+
+
+def _floored(q: Any, x: Any, y: Any) -> Any:
+    """The quotient towards zero of integers, less one where it is negative and inexact."""
+    e = t.NAMES[x.dtype]
+    zero = t.number(0, e, x)
+    inexact = p.logical_not(p.equal(p.mod(x, y), zero))
+    return p.sub(q, p.cast(p.logical_and(p.less(p.bitwise_xor(x, y), zero), inexact), dtype=e))
+
+
+def _floor_quotient(x: Any, y: Any) -> Any:
+    """Of the exact quotient of reals, as torch and Python find it: from the exact remainder."""
+    at = lambda v: t.number(v, t.NAMES[x.dtype], x)
+    whole, rest = p.div(x, y), p.fmod(x, y)
+    q = p.div(p.sub(x, rest), y)
+    other = p.logical_xor(p.less(rest, at(0)), p.less(y, at(0)))
+    lower = p.logical_and(other, p.logical_not(p.equal(rest, at(0))))
+    q = p.where(lower, p.sub(q, at(1)), q)
+    near = p.round(q)
+    near = p.where(p.equal(near, at(0)), p.mul(whole, at(0)), near)  # a zero of the quotient's sign
+    return p.where(p.equal(y, at(0)), whole, near)
 
 
 divide = div
@@ -229,8 +248,8 @@ divide = div
 
 @public
 def floor_divide(input: Array, other: Array | Number) -> Array:
-    """The quotient rounded down: floor of input / other rounded once; exact for integers. Spec:
-    elementwise.6, elementwise.14."""
+    """The exact quotient rounded down, of the promoted type. Spec: elementwise.5, elementwise.8,
+    elementwise.14."""
     return div(input, other, rounding_mode="floor")
 
 

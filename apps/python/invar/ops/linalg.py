@@ -20,6 +20,8 @@ def _types(name: str, x: Any, y: Any, first: str = "input", second: str = "other
             f"{name}: argument '{second}': expected elements of {t.spelled(e)} as '{first}' has, got "
             f"{t.spelled(f)}"
         )
+    if x.device != y.device:
+        t.same_kind(name, **{first: x, second: y})
     if e not in t.FLOATS:
         raise NotCovered(
             f"{name}: argument '{first}': elements of {t.spelled(e)}; covered are float32, bfloat16, "
