@@ -63,7 +63,7 @@ def results(found):
 
 
 def of_torch(name):
-    for module in (torch, torch.nn.functional, torch.linalg):
+    for module in (torch.nn.functional, torch, torch.linalg):
         if hasattr(module, name):
             return getattr(module, name)
     raise AssertionError(name)
